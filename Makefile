@@ -1,0 +1,338 @@
+# How attend is built. `make help` lists what can be asked for; GNU make 4.2 or newer, gcc or clang.
+#
+#     base/ kernels/ core/   ->  build/NAME/libattend.a      one library: everything below the programs
+#     charlm/ ...            ->  bin/charlm ...              a program: its own folder + the library
+#     tests/ROOM/test_X.c    ->  bin/tests/ROOM/X            a test program: itself + tests/*.c + the library
+#
+# NAME is mode-compiler-processor (release-gcc-native), so that builds of several kinds lie side by side. Nothing
+# lists source files: whatever lies in a room is part of it.
+
+# ---------------------------------------------------------------------------------------------------------------
+# What can be set on the command line (make keeps spaces before a comment, hence none there)
+# ---------------------------------------------------------------------------------------------------------------
+
+ARCH   = native# processor to build for; x86-64-v3: any x86 since 2013, and what valgrind understands
+MODE   = release# release, sanitize, tsan, valgrind or coverage; the targets of those names set it
+BUILD  = build# everything made goes here, but programs go to
+BIN    = $(if $(filter release-build,$(MODE)-$(BUILD)),bin,$(OUT)/bin)
+PREFIX = /usr/local# where `make install` puts programs, as attend-charlm ...
+WERROR =# 1: a warning is an error
+YES    =# 1: `make deps` does not ask
+V      =# 1: show every command whole
+only   =# make test only=ROOM or only=ROOM/FILE (several: only="base kernels/attention")
+name   =# make test name=TEST
+# ONEDNN=no LIBARCHIVE=no CHECK=no build as if it were not there.
+
+ifeq ($(origin CC),default)
+CC := $(firstword $(foreach c,gcc cc clang,$(if $(shell command -v $c),$c)) cc)
+endif
+
+SHELL := /bin/sh
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+.PHONY: FORCE
+all: programs table ## build bin/charlm, bin/classifier, bin/encdec, and say what was found
+
+space := $() $()
+hash  := \#
+OUT = $(BUILD)/$(subst $(space),_,$(MODE)-$(notdir $(CC))-$(ARCH))
+
+# ---------------------------------------------------------------------------------------------------------------
+# What is here: tools/probe.sh compiles small programs once and writes the answers as variables
+# ---------------------------------------------------------------------------------------------------------------
+
+# Packages that `make deps` unpacked into the tree, where there is no root: libraries, and tools in .deps/bin.
+DEPS_LIB := $(firstword $(wildcard .deps/usr/lib/*-linux-gnu*))
+ifneq ($(DEPS_LIB),)
+DEPS_CPPFLAGS = -isystem .deps/usr/include -isystem .deps/usr/include/$(notdir $(DEPS_LIB))
+DEPS_LDFLAGS  = -L$(DEPS_LIB) -Wl,--disable-new-dtags '-Wl,-rpath,$(CURDIR)/$(DEPS_LIB)'
+export PATH  := $(PATH):$(CURDIR)/.deps/bin
+endif
+# (In a recipe PATH is set then; GNU make below 4.4 does not tell $(shell).)
+run = $(shell PATH='$(PATH)'; $1)
+
+# $(call remember,FILE,TEXT): FILE holds TEXT; it is touched only when TEXT changes, so what depends on it is made
+# again just then. (A flag is not a file: make alone would not notice that one has changed.)
+remember = $(if $(call differ,$(strip $2),$(strip $(file <$1))),$(shell mkdir -p $(dir $1))$(file >$1,$(strip $2)))
+differ   = $(if $(and $(findstring x$1x,x$2x),$(findstring x$2x,x$1x)),,yes)
+
+# Goals that compile nothing need no probe.
+BUILDING := $(filter-out clean deps format help lint,$(or $(MAKECMDGOALS),all))
+ifneq ($(BUILDING),)
+ifeq ($(call run,command -v $(firstword $(CC))),)
+$(error there is no compiler '$(CC)': make deps installs gcc, CC=NAME chooses another)
+endif
+COMPILER  := $(call run,$(CC) --version 2>&1 | head -n 1)
+PROCESSOR := $(call run,$(CC) -march=$(ARCH) -E -x c /dev/null '-$(hash)$(hash)$(hash)' 2>&1 | \
+               sed -n -E 's/.*"-target-cpu" "([^"]*)".*/\1/p; s/.*-march=([a-z0-9.+-]*).*/\1/p' | \
+               grep -v native | head -n 1)
+FEATURES  := $(call run,$(CC) -march=$(ARCH) -dM -E -x c /dev/null 2>/dev/null | tr A-Z a-z | \
+               sed -n -E 's/^.define __(avx[0-9a-z]*|fma|bmi2)__ 1$$/\1/p' | sort)
+$(call remember,$(OUT)/compiler,$(CC) $(COMPILER))
+
+$(OUT)/probe.mk: tools/probe.sh $(OUT)/compiler
+	@CC='$(CC)' CXX='$(CXX)' CPPFLAGS="$(DEPS_CPPFLAGS)" tools/probe.sh $@ $(DEPS_LDFLAGS)
+-include $(OUT)/probe.mk
+endif
+
+# ---------------------------------------------------------------------------------------------------------------
+# Flags
+# ---------------------------------------------------------------------------------------------------------------
+
+WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef \
+           $(if $(filter 1,$(WERROR)),-Werror)
+
+# Never -ffast-math: it makes NaN checks lie and reorders sums. Nothing here reads errno after a square root, and
+# a formula is rounded as it is written (no fused multiply-add behind our back), by gcc and clang alike;
+# kernels/cpu, which is compared within a tolerance, may fuse.
+OPTIMISE_release  = -O3 -g
+OPTIMISE_sanitize = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+OPTIMISE_tsan     = -O1 -g -fno-omit-frame-pointer -fsanitize=thread
+OPTIMISE_valgrind = -O1 -g
+OPTIMISE_coverage = -O0 -g --coverage
+OPTIMISE = $(or $(OPTIMISE_$(MODE)),$(error MODE=$(MODE): it is release, sanitize, tsan, valgrind or coverage))
+
+CPPFLAGS = -I. -D_POSIX_C_SOURCE=200809L -DATTEND_ARCH='"$(ARCH)"' \
+           $(if $(USE_ONEDNN),-DHAVE_ONEDNN) $(if $(USE_LIBARCHIVE),-DHAVE_LIBARCHIVE) $(DEPS_CPPFLAGS)
+CFLAGS   = -std=c11 $(OPTIMISE) -march=$(ARCH) -fno-math-errno -ffp-contract=off -pthread $(WARNINGS)
+LDFLAGS  = $(OPTIMISE) -pthread $(DEPS_LDFLAGS)
+LDLIBS   = $(if $(USE_ONEDNN),-ldnnl) $(if $(USE_LIBARCHIVE),-larchive) -lm
+
+# A library is used when it was found and the room that wants it exists.
+USE_ONEDNN     = $(and $(filter yes,$(ONEDNN)),$(wildcard kernels/cpu))
+USE_LIBARCHIVE = $(and $(filter yes,$(LIBARCHIVE)),$(wildcard core/text))
+
+# One line per thing made; V=1 shows commands.
+Q = $(if $(V),,@echo '  $(@:$(OUT)/%=%)';)
+
+COMPILE = $(CC) $(CPPFLAGS) $(CFLAGS) $(EXTRA) -MMD -MP -c -o $@ $<
+
+# ---------------------------------------------------------------------------------------------------------------
+# The library
+# ---------------------------------------------------------------------------------------------------------------
+
+# A twin that exists once per number type (kernels/plain/plain.c, kernels/cpu/cpu.c) includes its operations and is
+# compiled once per type. The .c files it includes are not compiled alone.
+included = $(addprefix $(dir $1),$(if $(wildcard $1),$(shell sed -n 's/^$(hash) *include "\([^"/]*\.c\)".*/\1/p' $1)))
+
+PLAIN := $(if $(wildcard kernels/plain/plain.c),$(addprefix kernels/plain/plain_,F32 F64 BF16))
+CPU   := $(if $(wildcard kernels/cpu/cpu.c),$(addprefix kernels/cpu/cpu_,F32 BF16))
+
+SOURCES := $(sort $(wildcard base/*.c kernels/*.c kernels/measure/*.c kernels/profile/*.c core/*/*.c) \
+             $(filter-out kernels/cpu/cpu.c kernels/cpu/bench.c $(call included,kernels/cpu/cpu.c), \
+                          $(wildcard kernels/cpu/*.c)))
+OBJECTS := $(patsubst %,$(OUT)/%.o,$(SOURCES:.c=) $(PLAIN) $(CPU))
+LIBRARY := $(OUT)/libattend.a
+
+# The archive is made anew each time: a file that was deleted or renamed must leave it.
+$(LIBRARY): $(OBJECTS) $(OUT)/objects
+	@rm -f $@
+	$(Q)ar qcs $@ $(OBJECTS)
+
+$(OUT)/%.o: %.c $(OUT)/flags
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE)
+
+$(OUT)/kernels/plain/plain_%.o: kernels/plain/plain.c $(OUT)/flags
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -DPLAIN_$*
+
+$(OUT)/kernels/cpu/cpu_%.o: kernels/cpu/cpu.c $(OUT)/flags
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -DCPU_$*
+
+$(OUT)/kernels/cpu/%: EXTRA = -ffp-contract=fast
+
+# The version is compiled into one small file, so that a commit does not rebuild the world. That file says on
+# which processor the program can run, so it must itself run on any: it is built without -march.
+ifneq ($(BUILDING),)
+VERSION := $(or $(if $(wildcard .git),$(shell git describe --always --dirty 2>/dev/null)),0.1)
+$(call remember,$(OUT)/version,$(VERSION) $(PROCESSOR) $(FEATURES) $(ONEDNN_VERSION) $(LIBARCHIVE_VERSION))
+endif
+$(OUT)/core/cli/version.o: $(OUT)/version
+$(OUT)/core/cli/version.o: CFLAGS := $(filter-out -march=%,$(CFLAGS))
+$(OUT)/core/cli/version.o: EXTRA = -DATTEND_VERSION='"$(VERSION)"' -DATTEND_PROCESSOR='"$(PROCESSOR)"' \
+    -DATTEND_FEATURES='" $(FEATURES) "' -DATTEND_LIBRARIES='"$(strip $(LIBRARIES))"'
+LIBRARIES = $(if $(USE_ONEDNN),oneDNN $(ONEDNN_VERSION)) $(if $(USE_LIBARCHIVE),libarchive $(LIBARCHIVE_VERSION))
+
+# ---------------------------------------------------------------------------------------------------------------
+# The programs
+# ---------------------------------------------------------------------------------------------------------------
+
+PROGRAMS := $(patsubst %/main.c,%,$(wildcard charlm/main.c classifier/main.c encdec/main.c))
+# $(call objects_of,PROGRAM): its object files; a test of a program links them too, without main.o
+objects_of = $(patsubst %.c,$(OUT)/%.o,$(wildcard $1/*.c)) $(if $(filter charlm,$1),$(PROSE))
+
+programs: $(addprefix $(BIN)/,$(PROGRAMS))
+	@:
+
+define program_rule
+$(BIN)/$1: $(call objects_of,$1) $(LIBRARY) $(BIN)/.link
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $(call objects_of,$1) $(LIBRARY) $$(LDLIBS)
+endef
+
+# charlm carries a text of its own, so that it trains before anything was downloaded: data/prose.txt as a C array.
+PROSE := $(if $(wildcard data/prose.txt),$(OUT)/prose.o)
+
+$(OUT)/prose.c: data/prose.txt $(OUT)/embed
+	$(Q)$(OUT)/embed prose < data/prose.txt > $@
+
+$(OUT)/prose.o: $(OUT)/prose.c $(OUT)/flags
+	$(Q)$(COMPILE)
+
+$(OUT)/embed: tools/embed.c $(OUT)/flags
+	$(Q)$(CC) -std=c11 -O1 $(WARNINGS) -o $@ $<
+
+$(foreach p,$(PROGRAMS),$(eval $(call program_rule,$p)))
+
+# ---------------------------------------------------------------------------------------------------------------
+# The tests
+# ---------------------------------------------------------------------------------------------------------------
+
+# tests/ROOM/test_X.c is a program; tests/*.c and other .c files of its room are linked to it, and if the room is
+# named after a program, so is that program without its main. Tests run in this folder; ATTEND_BIN says where the
+# programs are.
+TESTS := $(wildcard tests/*/test_*.c)
+PROGRAM_OF_nn = charlm# whose network is tried there
+test_program = $(patsubst tests/%,$(BIN)/tests/%,$(subst /test_,/,$(1:.c=)))
+test_objects = $(patsubst %.c,$(OUT)/%.o,$1 $(wildcard tests/*.c) \
+                 $(filter-out $(wildcard $(dir $1)test_*.c),$(wildcard $(dir $1)*.c))) \
+               $(filter-out %/main.o,$(foreach p,$(filter $(PROGRAMS),$(call room_of,$1) $(PROGRAM_OF_$(call room_of,$1))), \
+                 $(call objects_of,$p)))
+room_of      = $(notdir $(patsubst %/,%,$(dir $1)))
+
+define test_rule
+$(call test_program,$1): $(call test_objects,$1) $(LIBRARY) $(BIN)/.link
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $(call test_objects,$1) $(LIBRARY) $$(CHECK_LIBS) $$(LDLIBS)
+endef
+
+$(foreach t,$(TESTS),$(eval $(call test_rule,$t)))
+
+# tools/test.sh finds the chosen tests (or the nearest names to a wrong one), runs them and adds up.
+RUN_TESTS = ATTEND_BIN='$(CURDIR)/$(BIN)' BIN='$(BIN)' tools/test.sh
+test: ## run all tests, or some: only=ROOM or only=ROOM/FILE, name=TEST
+ifeq ($(CHECK),yes)
+	@chosen=$$($(RUN_TESTS) choose '$(only)' '$(name)') && \
+	 $(MAKE) --no-print-directory programs these "THESE=$$chosen" && \
+	 $(RUN_TESTS) run '$(name)' $$chosen
+else ifeq ($(origin CHECK),command line)
+	@echo "make test needs Check, and CHECK=$(CHECK) said not to use it" >&2; exit 1
+else
+	@YES='$(YES)' tools/deps.sh offer Check 'make $@' $(OFFERED) && $(MAKE) --no-print-directory $@ OFFERED=1
+endif
+these: $(THESE)
+	@:
+
+tests: programs $(foreach t,$(TESTS),$(call test_program,$t)) ## build all tests without running them
+
+sanitize: ## run the tests with AddressSanitizer and UndefinedBehaviorSanitizer
+	@UBSAN_OPTIONS=print_stacktrace=1 CK_TIMEOUT_MULTIPLIER=$(or $(CK_TIMEOUT_MULTIPLIER),10) \
+	 $(MAKE) --no-print-directory test MODE=sanitize
+
+tsan: ## run the tests with ThreadSanitizer
+	@CK_TIMEOUT_MULTIPLIER=$(or $(CK_TIMEOUT_MULTIPLIER),20) \
+	 TSAN_OPTIONS='suppressions=$(CURDIR)/tests/tsan.suppressions' \
+	 WRAP="$$(command -v setarch >/dev/null && echo setarch -R)" \
+	 $(MAKE) --no-print-directory test MODE=tsan
+
+# valgrind 3.19 dies on AVX-512, hence ARCH. A test that must not run under it is named here with the reason why.
+VALGRIND      = valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect,possible
+VALGRIND_ARCH = $(if $(filter x86_64,$(shell uname -m)),x86-64-v3,native)
+VALGRIND_SKIP = cli/progress # its signals need a process for each test, and here all share one
+
+valgrind: ## run the tests under valgrind
+	@CK_FORK=no CK_TIMEOUT_MULTIPLIER=$(or $(CK_TIMEOUT_MULTIPLIER),50) WRAP='$(VALGRIND)' SKIP='$(VALGRIND_SKIP)' \
+	 $(MAKE) --no-print-directory test MODE=valgrind ARCH=$(VALGRIND_ARCH)
+
+coverage: ## run the tests and say which share of each file's lines they reach
+	@$(MAKE) --no-print-directory test MODE=coverage
+	@$(MAKE) --no-print-directory coverage-report MODE=coverage
+coverage-report:
+	@cd $(OUT) && find . -name '*.gcda' ! -path './tests/*' -exec gcov -n {} + 2>/dev/null | \
+	 awk -F"'" '/^File/ { f = $$2 } /^Lines/ && f !~ /^\// { sub(/.*:/, ""); print f ": " $$0; f = "/" }' | sort -u
+
+# ---------------------------------------------------------------------------------------------------------------
+# What was found, and getting the rest
+# ---------------------------------------------------------------------------------------------------------------
+
+row = printf '  %-11s %s\n' $1 '$(if $(filter yes,$($2)),$(or $($2_VERSION),yes),no         $3)'
+
+table: programs
+	@printf '%s\n' '' '$(BIN)/: $(or $(PROGRAMS),no program yet), for $(ARCH) ($(PROCESSOR))'
+	@printf '  %-11s %s\n' compiler '$(subst ','\'',$(COMPILER))'
+	@$(call row,oneDNN,ONEDNN,would add: fast matrix products on CPU (f32 and bf16))
+	@$(call row,libarchive,LIBARCHIVE,would add: reading .zip .gz .xz .tar.gz)
+	@$(call row,CUDA,CUDA,would add: --device cuda)
+	@$(call row,C++17,CXX17,would add: --device emulated)
+	@$(call row,gnuplot,GNUPLOT,would add: pictures)
+	@$(call row,Check,CHECK,would add: make test)
+	@$(if $(filter-out yes,$(ONEDNN) $(LIBARCHIVE) $(GNUPLOT) $(CHECK)),echo '  make deps installs what is missing')
+
+probe: ## look again for compilers and libraries
+	@rm -f $(BUILD)/*/probe.mk
+	@$(MAKE) --no-print-directory table
+
+deps: ## install what makes attend better; shows its plan first (YES=1: without asking)
+	@YES='$(YES)' tools/deps.sh
+	@rm -f $(BUILD)/*/probe.mk
+
+demo: programs ## train a tiny model, let it write, draw what happened
+	@$(if $(filter yes,$(GNUPLOT)),,YES='$(YES)' tools/deps.sh offer gnuplot 'make demo with pictures' || true)
+	@ATTEND_BIN='$(CURDIR)/$(BIN)' tools/demo.sh
+
+# ---------------------------------------------------------------------------------------------------------------
+# Style, installing, cleaning
+# ---------------------------------------------------------------------------------------------------------------
+
+lint: ## check format, common mistakes and the rules of the house
+	@tools/lint.sh
+
+format: ## lay out every C file as .clang-format says
+	@tools/lint.sh format
+
+install: programs ## install the programs as PREFIX/bin/attend-NAME
+	@mkdir -p '$(DESTDIR)$(PREFIX)/bin'
+	@for p in $(PROGRAMS); do \
+	    to='$(DESTDIR)$(PREFIX)/bin'/attend-$$p; install -m 755 $(BIN)/$$p "$$to" && echo "$$to" || exit 1; done
+
+ifneq ($(wildcard kernels/cpu/bench.c),)
+bench-kernels: $(BIN)/bench-kernels ## measure this machine's limits and the operations of kernels/cpu; only=WORD: some
+	@$(BIN)/bench-kernels $(only)
+$(BIN)/bench-kernels: $(OUT)/kernels/cpu/bench.o $(LIBRARY) $(BIN)/.link
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(OUT)/kernels/cpu/bench.o $(LIBRARY) $(LDLIBS)
+endif
+
+# Counted on a build that is the same everywhere: x86-64-v3, which valgrind understands, and our own products.
+instructions: ## compare instruction counts of kernels/cpu with tests/instructions.tsv; WRITE=1: write them
+	@if WRITE='$(WRITE)' tools/instructions.sh ready '$(COMPILER)'; then \
+	    $(MAKE) --no-print-directory count-instructions MODE=release ARCH=x86-64-v3 ONEDNN=no LIBARCHIVE=no \
+	        BUILD='$(BUILD)/instructions'; fi
+count-instructions: $(BIN)/instructions
+	@tools/instructions.sh $(if $(WRITE),write,check) '$(COMPILER)' $(BIN)/instructions
+$(BIN)/instructions: $(OUT)/tools/instructions.o $(LIBRARY) $(BIN)/.link
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(OUT)/tools/instructions.o $(LIBRARY) $(LDLIBS)
+
+clean: ## remove everything that make made (not .deps/, not runs/)
+	rm -rf $(BUILD) bin
+
+help: ## this list
+	@awk -F ': .*## |: ## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+	@echo; awk '/^[A-Za-z]+ *=.*# / { i = index($$0, "#"); printf "  %-14s %s\n", $$1, substr($$0, i + 2) }' Makefile
+
+.PHONY: all programs table test these tests sanitize tsan valgrind coverage coverage-report probe deps demo lint format \
+        install bench-kernels instructions count-instructions clean help
+
+# ---------------------------------------------------------------------------------------------------------------
+# What each object was made from: flags, the list of files, and the headers that the compiler saw
+# ---------------------------------------------------------------------------------------------------------------
+
+ifneq ($(BUILDING),)
+$(call remember,$(OUT)/flags,$(COMPILER) $(PROCESSOR) $(CPPFLAGS) $(CFLAGS))
+$(call remember,$(OUT)/objects,$(OBJECTS) $(foreach p,$(PROGRAMS),$(call objects_of,$p)))
+$(call remember,$(BIN)/.link,$(OUT) $(LDFLAGS) $(LDLIBS) $(CHECK_LIBS) \
+  $(foreach p,$(PROGRAMS),$(call objects_of,$p)))
+-include $(shell find $(OUT) -name '*.d' 2>/dev/null)
+endif

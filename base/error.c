@@ -1,0 +1,26 @@
+/* One line about what went wrong. */
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+bool fail(Error *e, const char *format, ...)
+{
+    if (!e)
+        return false;
+    char text[sizeof e->text]; /* not straight into e: an argument may be e->text itself */
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        text[0] = 0;
+    if (length >= (int)sizeof text)
+        memcpy(text + sizeof text - 4, "...", 4);
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < 32 || *c == 127)
+            *c = '?'; /* a name found in a file may hold anything, and this is one line */
+    memcpy(e->text, text, sizeof text);
+    return false;
+}

@@ -1,0 +1,194 @@
+/* Files as a run needs them: read whole, written so that a crash leaves the old one or the new one. */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include "base/file.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Reads until the end: the size that the system names is a hint only (a pipe has none, a file may grow). */
+static bool read_all(FILE *f, const char *path, size_t hint, char **bytes, size_t *size, Error *e)
+{
+    size_t capacity = hint + 1, used = 0;
+    char *text = memory_get(capacity, 1);
+    if (!text)
+        return memory_error(e, path, capacity, 1);
+    for (;;) {
+        used += fread(text + used, 1, capacity - used, f);
+        if (used < capacity)
+            break;
+        char *more = memory_resize(text, capacity, 2);
+        if (!more) {
+            memory_free(text);
+            return memory_error(e, path, capacity, 2);
+        }
+        text = more;
+        capacity *= 2;
+    }
+    if (ferror(f)) {
+        memory_free(text);
+        return fail(e, "cannot read %s: %s", path, strerror(errno));
+    }
+    text[used] = 0;
+    *bytes = text;
+    *size = used;
+    return true;
+}
+
+bool file_read(const char *path, char **bytes, size_t *size, Error *e)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return fail(e, "cannot open %s: %s", path, strerror(errno));
+    struct stat s;
+    bool regular = !fstat(fileno(f), &s) && S_ISREG(s.st_mode) && s.st_size > 0;
+    bool done = read_all(f, path, regular ? (size_t)s.st_size : 4096, bytes, size, e);
+    fclose(f);
+    return done;
+}
+
+/* The file a path stands for: behind a link the file it names, else the path itself. */
+static char *resolve(const char *path)
+{
+    char *real = realpath(path, NULL);
+    char *copy = memory_string(real ? real : path);
+    free(real);
+    return copy;
+}
+
+bool file_begin(FileWriter *w, const char *path, Error *e)
+{
+    *w = (FileWriter){0};
+    struct stat s;
+    bool there = !stat(path, &s);
+    if (there && S_ISDIR(s.st_mode))
+        return fail(e, "cannot write %s: it is a folder", path);
+    bool straight = there && !S_ISREG(s.st_mode);
+    w->path = straight ? memory_string(path) : resolve(path);
+    if (w->path && !straight)
+        w->temporary = path_beside(w->path, ".tmp");
+    if (!w->path || (!straight && !w->temporary)) {
+        file_abandon(w);
+        return memory_error(e, path, strlen(path) + 8, 1);
+    }
+    w->stream = fopen(straight ? w->path : w->temporary, "wb");
+    if (w->stream)
+        return true;
+    int why = errno;
+    memory_free(w->temporary); /* nothing to remove */
+    w->temporary = NULL;
+    file_abandon(w);
+    return fail(e, "cannot write %s: %s", path, strerror(why));
+}
+
+static bool give_up(FileWriter *w, Error *e)
+{
+    fail(e, "cannot write %s: %s", w->path ? w->path : "a file that was given up", strerror(errno));
+    file_abandon(w);
+    return false;
+}
+
+bool file_add(FileWriter *w, const void *bytes, size_t size, Error *e)
+{
+    if (!w->stream || (size && fwrite(bytes, 1, size, w->stream) != size))
+        return give_up(w, e);
+    return true;
+}
+
+bool file_add_at(FileWriter *w, uint64_t offset, const void *bytes, size_t size, Error *e)
+{
+    if (!w->stream || offset > INT64_MAX || fseeko(w->stream, (off_t)offset, SEEK_SET) ||
+        fwrite(bytes, 1, size, w->stream) != size || fseeko(w->stream, 0, SEEK_END))
+        return give_up(w, e);
+    return true;
+}
+
+/* Syncs the folder a path lies in, so that its name lasts. */
+static bool sync_parent(const char *path, Error *e)
+{
+    const char *slash = strrchr(path, '/');
+    char *parent = memory_string(slash ? path : ".");
+    if (!parent)
+        return memory_error(e, path, strlen(path), 1);
+    if (slash)
+        parent[slash == path ? 1 : slash - path] = 0;
+    bool done = file_sync(parent, e);
+    memory_free(parent);
+    return done;
+}
+
+bool file_end(FileWriter *w, Error *e)
+{
+    if (!w->stream || fflush(w->stream) || (w->temporary && fsync(fileno(w->stream))))
+        return give_up(w, e);
+    int closed = fclose(w->stream);
+    w->stream = NULL;
+    if (closed || (w->temporary && rename(w->temporary, w->path)))
+        return give_up(w, e);
+    bool done = !w->temporary || sync_parent(w->path, e);
+    memory_free(w->temporary);
+    w->temporary = NULL;
+    file_abandon(w);
+    return done;
+}
+
+void file_abandon(FileWriter *w)
+{
+    if (w->stream)
+        fclose(w->stream);
+    if (w->temporary)
+        unlink(w->temporary);
+    memory_free(w->temporary);
+    memory_free(w->path);
+    *w = (FileWriter){0};
+}
+
+bool file_write(const char *path, const void *bytes, size_t size, Error *e)
+{
+    FileWriter w;
+    return file_begin(&w, path, e) && file_add(&w, bytes, size, e) && file_end(&w, e);
+}
+
+bool file_sync(const char *path, Error *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fail(e, "cannot open %s: %s", path, strerror(errno));
+    bool done = !fsync(fd) || errno == EINVAL; /* some file systems sync no folders */
+    if (!done)
+        fail(e, "cannot sync %s: %s", path, strerror(errno));
+    close(fd);
+    return done;
+}
+
+bool file_exists(const char *path)
+{
+    struct stat s;
+    return !stat(path, &s) && !S_ISDIR(s.st_mode);
+}
+
+char *path_join(const char *folder, const char *name)
+{
+    size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = memory_get(size, 1);
+    if (path)
+        snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+char *path_beside(const char *path, const char *ending)
+{
+    const char *slash = strrchr(path, '/');
+    int parent = slash ? (int)(slash - path) + 1 : 0;
+    size_t size = strlen(path) + strlen(ending) + 2;
+    char *beside = memory_get(size, 1);
+    if (beside)
+        snprintf(beside, size, "%.*s.%s%s", parent, path, path + parent, ending);
+    return beside;
+}

@@ -1,0 +1,58 @@
+/* Files as a run needs them: read whole, written so that a crash leaves the old one or the new one. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include "error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The whole file, with a zero byte behind it that is not counted; to be freed with memory_free. */
+bool file_read(const char *path, char **bytes, size_t *size, Error *e);
+
+/* Written under a temporary name that begins with a dot, synced, renamed. */
+bool file_write(const char *path, const void *bytes, size_t size, Error *e);
+
+/* The same piece by piece: begin, add, ..., end, where a failed begin, add or end has already given everything up.
+ * file_abandon removes what was written so far; after an end or a failure it does nothing. A link stays a link, and
+ * what is no plain file (a pipe, /dev/stdout) is written straight. */
+typedef struct FileWriter {
+    void *stream;
+    char *path;      /* where it will lie */
+    char *temporary; /* NULL: written straight */
+} FileWriter;
+
+bool file_begin(FileWriter *w, const char *path, Error *e);
+bool file_add(FileWriter *w, const void *bytes, size_t size, Error *e);
+bool file_add_at(FileWriter *w, uint64_t offset, const void *bytes, size_t size, Error *e); /* and back to the end */
+bool file_end(FileWriter *w, Error *e);
+void file_abandon(FileWriter *w);
+
+/* Syncs a file or a folder that is there. */
+bool file_sync(const char *path, Error *e);
+
+bool file_exists(const char *path);
+bool folder_exists(const char *path);
+
+/* Makes a folder and its parents; one that is there is fine. */
+bool folder_make(const char *path, Error *e);
+
+/* Removes a folder and all in it; one that is not there is fine. Follows no links. */
+bool folder_remove(const char *path, Error *e);
+
+/* Names in a folder without "." and "..", sorted; names and the list to be freed with folder_list_free. */
+bool folder_list(const char *path, char ***names, size_t *count, Error *e);
+void folder_list_free(char **names, size_t count);
+
+/* FOLDER/NAME, to be freed with memory_free; NULL when there is no memory. */
+char *path_join(const char *folder, const char *name);
+
+/* The name beside PATH that begins with a dot and ends in `ending`: a/b -> a/.b.tmp; NULL when there is no memory. */
+char *path_beside(const char *path, const char *ending);
+
+/* Puts a folder under its final name, atomically for readers: the one already there is renamed away first and removed
+ * afterwards (a crash between the two renames leaves it as .NAME.old). Both names lie in the same parent, which is
+ * synced. */
+bool folder_replace(const char *temporary, const char *path, Error *e);
+
+#endif

@@ -1,0 +1,112 @@
+/* All memory of the suite. Each block is preceded by a header of 64 bytes that knows its size, so that the block itself
+ * stays aligned to a cache line and freeing it can be counted. */
+#include "base/memory.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64, LARGE = 1 << 20 };
+
+typedef struct Header {
+    size_t size;
+    void *raw; /* what the system gave */
+} Header;
+
+_Static_assert(sizeof(Header) <= ALIGNMENT, "the header fits before the block");
+
+static atomic_size_t in_use, peak;
+static atomic_uint_fast64_t requests, failing; /* failing: the number of the request that is to fail */
+
+static Header *header_of(void *block) { return (Header *)((char *)block - ALIGNMENT); }
+
+static bool is_to_fail(void)
+{
+    uint64_t number = atomic_fetch_add(&requests, 1) + 1;
+    return number == atomic_load(&failing);
+}
+
+static void count(size_t size)
+{
+    size_t now = atomic_fetch_add(&in_use, size) + size;
+    size_t most = atomic_load(&peak);
+    while (now > most && !atomic_compare_exchange_weak(&peak, &most, now))
+        ;
+}
+
+/* Small blocks end where they end, so that a sanitizer sees the first byte behind them. Large ones come from calloc,
+ * whose fresh pages the system zeroes when they are first touched, by the thread that touches them. */
+static void *system_get(size_t size, void **raw)
+{
+    if (size < LARGE) {
+        if (posix_memalign(raw, ALIGNMENT, ALIGNMENT + size))
+            return NULL;
+        memset(*raw, 0, ALIGNMENT + size);
+        return (char *)*raw + ALIGNMENT;
+    }
+    *raw = calloc(1, size + (size_t)2 * ALIGNMENT);
+    if (!*raw)
+        return NULL;
+    size_t past = (uintptr_t)*raw % ALIGNMENT;
+    return (char *)*raw + ALIGNMENT + (ALIGNMENT - past) % ALIGNMENT;
+}
+
+void *memory_get(size_t n, size_t size)
+{
+    if (is_to_fail())
+        return NULL;
+    if (size && n > (PTRDIFF_MAX - (size_t)2 * ALIGNMENT) / size)
+        return NULL;
+    void *raw = NULL;
+    void *block = system_get(n * size, &raw);
+    if (!block)
+        return NULL;
+    *header_of(block) = (Header){n * size, raw};
+    count(n * size);
+    return block;
+}
+
+void *memory_resize(void *block, size_t n, size_t size)
+{
+    void *fresh = memory_get(n, size);
+    if (!fresh || !block)
+        return fresh;
+    size_t old = header_of(block)->size;
+    memcpy(fresh, block, old < n * size ? old : n * size);
+    memory_free(block);
+    return fresh;
+}
+
+void memory_free(void *block)
+{
+    if (!block)
+        return;
+    atomic_fetch_sub(&in_use, header_of(block)->size);
+    free(header_of(block)->raw);
+}
+
+char *memory_string(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = memory_get(size, 1);
+    if (copy)
+        memcpy(copy, text, size);
+    return copy;
+}
+
+bool memory_error(Error *e, const char *what, size_t n, size_t size)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"};
+    double bytes = (double)n * (double)size; /* in floating point, because the product may be what overflowed */
+    size_t unit = 0;
+    for (; bytes >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
+        bytes /= 1024;
+    return fail(e, "out of memory: %s needs %.*f %s", what, unit ? 1 : 0, bytes, units[unit]);
+}
+
+size_t memory_in_use(void) { return atomic_load(&in_use); }
+size_t memory_peak(void) { return atomic_load(&peak); }
+void memory_peak_reset(void) { atomic_store(&peak, atomic_load(&in_use)); }
+uint64_t memory_requests(void) { return atomic_load(&requests); }
+void memory_fail_at(uint64_t n) { atomic_store(&failing, n ? atomic_load(&requests) + n : 0); }

@@ -1,0 +1,35 @@
+/* All memory of the suite: counted, zeroed, aligned to 64 bytes, sizes checked for overflow.
+ *
+ * Tests make any one allocation fail with memory_fail_at. NULL is the only sign of failure; memory_error words it. */
+#ifndef BASE_MEMORY_H
+#define BASE_MEMORY_H
+
+#include "error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* count * size bytes of zeros; NULL when there is no such memory. A size of 0 gives a pointer that can be freed. */
+void *memory_get(size_t count, size_t size);
+
+/* The same with the old bytes kept (and zeros behind them); on failure NULL, and the old block stays. */
+void *memory_resize(void *block, size_t count, size_t size);
+
+void memory_free(void *block);
+
+/* A copy of a string. */
+char *memory_string(const char *text);
+
+/* Words a failed memory_get: false, "out of memory: WHAT needs 1.2 GiB ...". */
+bool memory_error(Error *e, const char *what, size_t count, size_t size);
+
+/* Bytes now in use, the most there ever were (reset: from now on), and how many allocations were asked for. */
+size_t memory_in_use(void);
+size_t memory_peak(void);
+void memory_peak_reset(void);
+uint64_t memory_requests(void);
+
+/* The n-th request from now on fails, once (1: the next; 0: none). For tests. */
+void memory_fail_at(uint64_t n);
+
+#endif

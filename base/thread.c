@@ -1,0 +1,229 @@
+/* A pool of threads whose waking is cheap: who waits looks at an atomic number for a few microseconds, which is how
+ * long it takes the others to arrive inside a step, and only then sleeps on a condition variable. */
+#define _GNU_SOURCE
+#include "base/thread.h"
+
+#include "base/memory.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+enum { SPINS = 4000, STACK = 8 << 20 };
+
+/* A number to wait on. The setter writes it and then looks for sleepers; a sleeper says it is one and then looks at the
+ * number: in the one order of sequentially consistent operations one of the two sees the other. */
+typedef struct Gate {
+    _Alignas(64) atomic_uint value;
+    atomic_uint sleepers;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+} Gate;
+
+typedef struct Thread {
+    pthread_t thread;
+    Pool *pool;
+    size_t worker;
+} Thread;
+
+struct Pool {
+    Gate start;   /* how many times pool_run was called */
+    Gate done;    /* how many times all the others had finished */
+    Gate barrier; /* how many barriers were passed */
+    _Alignas(64) atomic_size_t running, arrived;
+    void (*work)(void *, size_t); /* NULL: the thread ends */
+    void *argument;
+    Thread *threads; /* [workers], the first unused: it is the caller */
+    size_t workers, started;
+    unsigned spins;
+#ifdef __linux__
+    cpu_set_t allowed;
+#endif
+    bool pinned;
+};
+
+static void breathe(void)
+{
+#if defined __x86_64__ || defined __i386__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("yield");
+#endif
+}
+
+static void gate_wait(Gate *g, unsigned old, unsigned spins)
+{
+    for (unsigned i = 0; i < spins; i++) {
+        if (atomic_load_explicit(&g->value, memory_order_acquire) != old)
+            return;
+        breathe();
+    }
+    atomic_fetch_add(&g->sleepers, 1);
+    pthread_mutex_lock(&g->mutex);
+    while (atomic_load(&g->value) == old)
+        pthread_cond_wait(&g->changed, &g->mutex);
+    pthread_mutex_unlock(&g->mutex);
+    atomic_fetch_sub(&g->sleepers, 1);
+}
+
+static void gate_advance(Gate *g)
+{
+    atomic_fetch_add(&g->value, 1);
+    if (!atomic_load(&g->sleepers))
+        return;
+    pthread_mutex_lock(&g->mutex);
+    pthread_cond_broadcast(&g->changed);
+    pthread_mutex_unlock(&g->mutex);
+}
+
+static void gate_open(Gate *g)
+{
+    pthread_mutex_init(&g->mutex, NULL);
+    pthread_cond_init(&g->changed, NULL);
+}
+
+static void gate_close(Gate *g)
+{
+    pthread_mutex_destroy(&g->mutex);
+    pthread_cond_destroy(&g->changed);
+}
+
+static void *thread_main(void *argument)
+{
+    const Thread *self = argument;
+    Pool *pool = self->pool;
+    for (unsigned seen = 0;; seen++) {
+        gate_wait(&pool->start, seen, pool->spins);
+        if (!pool->work)
+            return NULL;
+        pool->work(pool->argument, self->worker);
+        if (atomic_fetch_sub(&pool->running, 1) == 1)
+            gate_advance(&pool->done);
+    }
+}
+
+void pool_run(Pool *pool, void (*work)(void *argument, size_t worker), void *argument)
+{
+    unsigned done = atomic_load_explicit(&pool->done.value, memory_order_relaxed);
+    if (pool->workers > 1) {
+        pool->work = work;
+        pool->argument = argument;
+        atomic_store(&pool->running, pool->workers - 1);
+        gate_advance(&pool->start);
+    }
+    work(argument, 0);
+    if (pool->workers > 1)
+        gate_wait(&pool->done, done, pool->spins);
+}
+
+void pool_barrier(Pool *pool)
+{
+    if (pool->workers == 1)
+        return;
+    unsigned passed = atomic_load_explicit(&pool->barrier.value, memory_order_relaxed);
+    if (atomic_fetch_add(&pool->arrived, 1) + 1 < pool->workers) {
+        gate_wait(&pool->barrier, passed, pool->spins);
+        return;
+    }
+    atomic_store(&pool->arrived, 0); /* before the gate opens: nobody arrives at the next one earlier */
+    gate_advance(&pool->barrier);
+}
+
+/* Keeps worker i on the i-th processor allowed. A courtesy: where it fails, the system goes on choosing. */
+static void pin_all(Pool *pool)
+{
+#ifdef __linux__
+    if (sched_getaffinity(0, sizeof pool->allowed, &pool->allowed))
+        return;
+    pool->pinned = true;
+    size_t worker = 0;
+    for (size_t i = 0; i < CPU_SETSIZE && worker < pool->workers; i++) {
+        if (!CPU_ISSET(i, &pool->allowed))
+            continue;
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(i, &one);
+        pthread_t thread = worker ? pool->threads[worker].thread : pthread_self();
+        pthread_setaffinity_np(thread, sizeof one, &one);
+        worker++;
+    }
+#else
+    (void)pool;
+#endif
+}
+
+/* The threads take no signals: Ctrl-C is for the program's own thread. */
+static int start_threads(Pool *pool)
+{
+    sigset_t all, was;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &was);
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK);
+    int why = 0;
+    for (pool->started = 1; !why && pool->started < pool->workers;) {
+        Thread *t = &pool->threads[pool->started];
+        *t = (Thread){.pool = pool, .worker = pool->started};
+        why = pthread_create(&t->thread, &attributes, thread_main, t);
+        pool->started += !why;
+    }
+    pthread_attr_destroy(&attributes);
+    pthread_sigmask(SIG_SETMASK, &was, NULL);
+    return why;
+}
+
+bool pool_open(Pool **out, size_t workers, bool pin, Error *e)
+{
+    *out = NULL;
+    workers = workers ? workers : 1;
+    Pool *pool = memory_get(1, sizeof *pool);
+    Thread *threads = pool ? memory_get(workers, sizeof *threads) : NULL;
+    if (!threads) {
+        memory_free(pool);
+        return memory_error(e, "the pool of threads", workers, sizeof *threads);
+    }
+    gate_open(&pool->start);
+    gate_open(&pool->done);
+    gate_open(&pool->barrier);
+    pool->threads = threads;
+    pool->workers = workers;
+    size_t allowed = processors_allowed();
+    pool->spins = workers <= allowed ? SPINS : 0; /* who spins must not stand in the way of who works */
+    int why = start_threads(pool);
+    if (why) {
+        fail(e, "cannot start thread %zu of %zu: %s; use fewer workers", pool->started, workers, strerror(why));
+        pool_close(pool);
+        return false;
+    }
+    if (pin && workers <= allowed)
+        pin_all(pool);
+    *out = pool;
+    return true;
+}
+
+void pool_close(Pool *pool)
+{
+    if (!pool)
+        return;
+    pool->work = NULL;
+    gate_advance(&pool->start);
+    for (size_t i = 1; i < pool->started; i++)
+        pthread_join(pool->threads[i].thread, NULL);
+#ifdef __linux__
+    if (pool->pinned)
+        pthread_setaffinity_np(pthread_self(), sizeof pool->allowed, &pool->allowed);
+#endif
+    gate_close(&pool->start);
+    gate_close(&pool->done);
+    gate_close(&pool->barrier);
+    memory_free(pool->threads);
+    memory_free(pool);
+}
+
+size_t pool_size(const Pool *pool) { return pool->workers; }

@@ -1,0 +1,32 @@
+/* Our pool of threads: n workers that run one function together, and a barrier for inside it.
+ *
+ * Worker 0 is the caller itself, so a pool of one is a plain call. */
+#ifndef BASE_THREAD_H
+#define BASE_THREAD_H
+
+#include "error.h"
+
+#include <stddef.h>
+
+typedef struct Pool Pool;
+
+/* pin: worker i stays on the i-th processor that this process may use, the caller (worker 0) until the pool is closed;
+ * so ask for processors_allowed before. More workers than processors are not pinned. */
+bool pool_open(Pool **pool, size_t workers, bool pin, Error *e);
+void pool_close(Pool *pool); /* NULL is fine */
+size_t pool_size(const Pool *pool);
+
+/* Runs work(argument, i) for i = 0 .. workers-1, each on its own thread, and returns when all have. */
+void pool_run(Pool *pool, void (*work)(void *argument, size_t worker), void *argument);
+
+/* Inside work: waits until all workers are here. What they wrote before is seen by all after. */
+void pool_barrier(Pool *pool);
+
+/* How many processors this process may use: affinity and a container's quota counted. At least 1. */
+size_t processors_allowed(void);
+
+/* The part of it that is the quota: processors paid for by the control groups that a file such as /proc/self/cgroup
+ * lists, mounted at `mount`; 0 when there is none. */
+double processors_quota(const char *groups, const char *mount);
+
+#endif

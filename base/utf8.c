@@ -1,0 +1,35 @@
+/* UTF-8: how long a character is, and how a code point is written. */
+#include "base/utf8.h"
+
+size_t utf8_length(const char *text, size_t size)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    if (!size)
+        return 0;
+    if (c[0] < 0x80)
+        return 1;
+    size_t length = c[0] >= 0xF0 ? 4 : c[0] >= 0xE0 ? 3 : 2;
+    if (c[0] < 0xC2 || c[0] > 0xF4 || size < length)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((c[i] & 0xC0) != 0x80)
+            return 0;
+    unsigned second = c[1];
+    if ((c[0] == 0xE0 && second < 0xA0) || (c[0] == 0xED && second > 0x9F) || /* overlong; surrogate */
+        (c[0] == 0xF0 && second < 0x90) || (c[0] == 0xF4 && second > 0x8F))   /* overlong; above U+10FFFF */
+        return 0;
+    return length;
+}
+
+size_t utf8_encode(char *out, uint32_t code)
+{
+    if (code < 0x80) {
+        out[0] = (char)code;
+        return 1;
+    }
+    size_t length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (size_t i = length - 1; i > 0; i--, code >>= 6)
+        out[i] = (char)(0x80 | (code & 0x3F));
+    out[0] = (char)((0xF00u >> length & 0xFFu) | code);
+    return length;
+}

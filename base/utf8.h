@@ -1,0 +1,15 @@
+/* UTF-8, as little of it as reading and writing characters needs. */
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The length of the character that a text of `size` bytes begins with; 0 when it is no valid UTF-8 (overlong forms,
+ * surrogates and half characters are not). */
+size_t utf8_length(const char *text, size_t size);
+
+/* Writes a code point, 1 to 4 bytes, and returns how many. */
+size_t utf8_encode(char *out, uint32_t code);
+
+#endif

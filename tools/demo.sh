@@ -1,0 +1,59 @@
+#!/bin/sh
+# tools/demo.sh, which `make demo` runs: trains a small character model for a minute on the text that comes with attend,
+# scores it, lets it write, and draws how it learnt. Takes under two minutes on two cores; each call makes a run of its
+# own in runs/.
+set -eu
+cd "$(dirname "$0")/.."
+charlm=${ATTEND_BIN:-bin}/charlm
+[ -x "$charlm" ] || { echo "demo: $charlm is not there; run make first" >&2; exit 1; }
+
+n=1
+mkdir -p runs
+until mkdir "runs/demo-$n" 2>/dev/null; do
+    [ -e "runs/demo-$n" ] || { echo "demo: cannot make a folder in runs/" >&2; exit 1; }
+    n=$((n + 1))
+done
+run=runs/demo-$n
+
+say() { printf '\n\033[1m%s\033[0m\n\n' "$1"; }
+[ -t 1 ] || say() { printf '\n%s\n\n' "$1"; }
+
+say "1. Training: a Transformer reads prose, byte by byte, and learns to foretell the next one. This takes a minute."
+echo "\$ charlm train --preset minute --run $run"
+"$charlm" train --preset minute --run "$run"
+
+say "2. How good is it? Bits per byte on text it has never seen: 8 is knowing nothing, less is better."
+echo "\$ charlm eval --run $run --split test --stride 16"
+"$charlm" eval --run "$run" --split test --stride 16
+
+say "3. It writes: a prompt, and how it goes on."
+echo "\$ charlm sample --run $run --prompt 'The ' --length 300 --temperature 0.5"
+"$charlm" sample --run "$run" --prompt 'The ' --length 300 --temperature 0.5
+
+picture=
+PATH=$PATH:$PWD/.deps/bin
+if command -v gnuplot >/dev/null; then
+    gnuplot -c plots/loss.gp "$run/log.tsv" "$run/loss.png" && picture="$run/loss.png"
+fi
+
+say "4. The run lies in $run:"
+cat <<END
+    config.json     every option it was made with
+    log.tsv         loss, learning rate, speed of each step
+    samples.txt     what it wrote on the way: at first noise, then words
+    checkpoints/    weights and the state of training
+END
+if [ -n "$picture" ]; then
+    echo "    loss.png        how the loss fell: have a look"
+else
+    echo "    (with gnuplot there would be a picture of the loss, too: make deps)"
+fi
+
+say "5. What next?"
+cat <<END
+    ${charlm#"$PWD/"} train --resume $run --minutes 3                let it learn for longer
+    ${charlm#"$PWD/"} train --preset minute --data FILE              a text of your own: any file, packed or not
+    ${charlm#"$PWD/"} train --preset minute --dim 128 --depth 4      another model; --dry-run says first what it takes
+    ${charlm#"$PWD/"} info --run $run                      what it consists of
+    ${charlm#"$PWD/"} train --help                                   everything else
+END

@@ -1,0 +1,105 @@
+#!/bin/sh
+# tools/test.sh choose ONLY NAME: prints the test programs that `make test only=ONLY name=NAME` asks for.
+# tools/test.sh run NAME PROGRAM...: runs them, and adds up.
+#
+# A choice that matches nothing is an error that names the nearest ones. BIN: where programs lie; WRAP: a command to
+# run each one under (valgrind); SKIP: test programs not to run, as ROOM/FILE.
+set -u
+bin=${BIN:-bin}
+
+# ROOM/FILE of every test source
+files() { ls tests/*/test_*.c 2>/dev/null | sed 's|^tests/||; s|/test_|/|; s|\.c$||'; }
+source_of() { echo "tests/${1%/*}/test_${1#*/}.c"; }
+names_in() { sed -n 's/^START_TEST(\([A-Za-z0-9_]*\)).*/\1/p' "$@"; }
+
+# nearest WORD <candidates: the three with the smallest edit distance
+nearest() {
+    awk -v a="$1" '
+    function min(x, y) { return x < y ? x : y }
+    function distance(a, b,    i, j, row, last, was) {
+        for (j = 0; j <= length(b); j++) row[j] = j
+        for (i = 1; i <= length(a); i++) {
+            last = row[0]; row[0] = i
+            for (j = 1; j <= length(b); j++) {
+                was = row[j]
+                row[j] = min(min(row[j], row[j-1]) + 1, last + (substr(a, i, 1) != substr(b, j, 1)))
+                last = was
+            }
+        }
+        return row[length(b)]
+    }
+    { print distance(a, $0), $0 }' | sort -n -u | head -n 3 | awk '{ printf "%s%s", (NR > 1 ? ", " : ""), $2 }'
+}
+
+# The files that ONLY names: rooms, or files, written in any way one would try.
+chosen_files() {
+    [ -n "$1" ] || { files; return; }
+    for word in $1; do
+        word=$(echo "$word" | sed 's|^tests/||; s|/test_|/|; s|\.c$||; s|/$||')
+        found=$(files | awk -v w="$word" '$0 == w || index($0, w "/") == 1')
+        if [ -z "$found" ]; then
+            echo "make test: no room or file '$word' in tests/; nearest: $({ files; files | sed 's|/.*||'; } |
+                sort -u | nearest "$word")" >&2
+            return 1
+        fi
+        echo "$found"
+    done
+}
+
+choose() {
+    chosen=$(chosen_files "$1") || exit 2
+    [ -n "$chosen" ] || { echo "make test: there are no tests in tests/*/test_*.c" >&2; exit 2; }
+    if [ -n "$2" ]; then
+        for word in $2; do
+            holders=$(for f in $chosen; do names_in "$(source_of "$f")" | grep -qx -- "$word" && echo "$f"; done)
+            if [ -z "$holders" ]; then
+                echo "make test: no test '$word'${1:+ in $1}; nearest: $(for f in $chosen; do
+                    names_in "$(source_of "$f")"; done | nearest "$word")" >&2
+                exit 2
+            fi
+            all="${all:-} $holders"
+        done
+        chosen=$all
+    fi
+    printf '%s\n' $chosen | awk -v bin="$bin" '!seen[$0]++ { printf "%s/tests/%s ", bin, $0 }'
+}
+
+run() {
+    wanted=$1
+    shift
+    log=$(mktemp) || exit 2
+    trap 'rm -f "$log" "$log.status"' EXIT
+    trap 'exit 130' INT TERM
+    passed=0 failed=0 skipped=0 broken=
+    for program in "$@"; do
+        file=${program#"$bin"/tests/}
+        case " ${SKIP:-} " in *" $file "*) echo "skipped: $file (see the Makefile)"; skipped=$((skipped + 1)); continue ;; esac
+        names=
+        for word in $wanted; do
+            names_in "$(source_of "$file")" | grep -qx -- "$word" && names="$names $word"
+        done
+        began=$(date +%s)
+        { ${WRAP:-} "$program" $names </dev/null; echo $? >"$log.status"; } 2>&1 | tee "$log"
+        status=$(cat "$log.status")
+        took=$(($(date +%s) - began))
+        [ $took -lt 10 ] || echo "  ($took s)"
+
+        # Check's line: "100%: Checks: 3, Failures: 0, Errors: 0"
+        set_counts=$(sed -n 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\).*/\1 \2 \3/p' "$log" |
+            awk '{ c += $1; b += $2 + $3 } END { if (NR) print c, b }')
+        checks=${set_counts% *} bad=${set_counts#* } skips=$(grep -c '^skipped: ' "$log")
+        if [ -z "$set_counts" ] || { [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; }; then
+            echo "$file: ended with status $status$([ -n "$set_counts" ] || echo " before Check could count")"
+            checks=$((${checks:-0} + 1)) bad=$((${bad:-0} + 1))
+        fi
+        [ "$bad" -eq 0 ] || broken="$broken $file"
+        passed=$((passed + checks - bad - skips)) failed=$((failed + bad)) skipped=$((skipped + skips))
+    done
+    [ -z "$broken" ] || printf '\nfailed in:%s\n' "$broken"
+    printf '\n%d passed, %d failed%s\n' $passed $failed "$([ $skipped -eq 0 ] || echo ", $skipped skipped")"
+    [ $failed -eq 0 ]
+}
+
+verb=$1
+shift
+case $verb in choose | run) "$verb" "$@" ;; *) echo "usage: tools/test.sh choose|run ..." >&2; exit 2 ;; esac
