@@ -1,0 +1,81 @@
+/* Functions of one number, a vector at a time. See kernels/plain/activation.c.
+ *
+ * The exact GELU takes erff of libm, lane by lane; tanh and sigmoid come from the vector exponential, and so does the
+ * other GELU, since (1 + tanh u) / 2 = sigmoid(2u). */
+
+#define SQRT_HALF  0.70710678118654752440f
+#define SQRT_2_PI  0.79788456080286535588f /* sqrt(2 / pi) */
+#define GELU_CUBE  0.044715f
+#define SQRT_1_2PI 0.39894228040143267794f /* 1 / sqrt(2 pi) */
+
+INLINE Vec vec_erf(Vec x)
+{
+    for (int i = 0; i < WIDTH; i++)
+        x[i] = erff(x[i]);
+    return x;
+}
+
+INLINE Vec vec_sigmoid(Vec x) { return 1.0f / (1.0f + vec_exp(-x)); }
+
+/* For small x the quotient would cancel, so the series x - x^3/3 + 2x^5/15 takes over. */
+INLINE Vec vec_tanh(Vec x)
+{
+    Vec e = vec_exp(x * 2.0f), square = x * x;
+    Vec large = 1.0f - 2.0f / (e + 1.0f);
+    Vec small = x + x * square * (-0.333333333f + square * (0.133333333f - square * 0.0539682540f));
+    return vec_select((square < 0.01f), small, large);
+}
+
+INLINE Vec activation(Activation function, Vec x)
+{
+    switch (function) {
+    case ACTIVATION_RELU: return vec_select(x < 0, vec_set(0), x);
+    case ACTIVATION_GELU: return x * (1.0f + vec_erf(x * SQRT_HALF)) * 0.5f;
+    case ACTIVATION_GELU_TANH: return x * vec_sigmoid(2 * SQRT_2_PI * (x + GELU_CUBE * x * x * x));
+    case ACTIVATION_TANH: return vec_tanh(x);
+    case ACTIVATION_SIGMOID: return vec_sigmoid(x);
+    case ACTIVATIONS: break;
+    }
+    return x;
+}
+
+INLINE Vec activation_slope(Activation function, Vec x)
+{
+    switch (function) {
+    case ACTIVATION_RELU: return vec_select(x > 0, vec_set(1), vec_set(0));
+    case ACTIVATION_GELU: return (1.0f + vec_erf(x * SQRT_HALF)) * 0.5f + x * SQRT_1_2PI * vec_exp(x * x * -0.5f);
+    case ACTIVATION_GELU_TANH: {
+        Vec u = 2 * SQRT_2_PI * (x + GELU_CUBE * x * x * x), below = vec_sigmoid(-u), above = vec_sigmoid(u);
+        return above + x * above * below * (2 * SQRT_2_PI) * (1.0f + 3 * GELU_CUBE * x * x);
+    }
+    case ACTIVATION_TANH: {
+        Vec t = vec_tanh(x);
+        return 1.0f - t * t;
+    }
+    case ACTIVATION_SIGMOID: {
+        Vec y = vec_sigmoid(x);
+        return y * (1.0f - y);
+    }
+    case ACTIVATIONS: break;
+    }
+    return vec_set(1);
+}
+
+static void activation_forward(Stream *s, void *y_, const void *x_, Activation function, size_t n)
+{
+    (void)s;
+    const Number *x = x_;
+    Number *y = y_;
+    for (size_t i = 0; i < n; i += WIDTH)
+        store(y + i, activation(function, load(x + i, n - i)), n - i);
+}
+
+static void activation_backward(Stream *s, void *dx_, bool add, const void *dy_, const void *x_, Activation function,
+                                size_t n)
+{
+    (void)s;
+    const Number *dy = dy_, *x = x_;
+    Number *dx = dx_;
+    for (size_t i = 0; i < n; i += WIDTH)
+        give(dx + i, add, load(dy + i, n - i) * activation_slope(function, load(x + i, n - i)), n - i);
+}

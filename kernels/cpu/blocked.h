@@ -1,0 +1,12 @@
+/* Our own matrix product, where oneDNN is not there. */
+#ifndef KERNELS_CPU_BLOCKED_H
+#define KERNELS_CPU_BLOCKED_H
+
+#include "kernels/cpu/matmul.h"
+
+/* Bytes of scratch memory that a product needs. */
+size_t blocked_scratch(const MatmulShape *s);
+
+void blocked_product(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias, void *scratch);
+
+#endif

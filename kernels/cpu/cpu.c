@@ -1,0 +1,130 @@
+/* The fast twin: each operation of kernels/plain in vector code, under the same file name.
+ *
+ * Compiled once per number type, with -DCPU_F32 or -DCPU_BF16; the operations are included, not linked, so that each
+ * is written once, against Number, load and store. Sums, statistics and softmax are computed in float. */
+#include "kernels/cpu/cpu.h"
+
+#include "base/memory.h"
+#include "kernels/attend.h"
+#include "kernels/cpu/random.h"
+#include "kernels/cpu/stream.h"
+#include "kernels/cpu/tile.h"
+#include "kernels/dropout.h"
+#include "kernels/plain/plain.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#if defined CPU_BF16
+typedef Bf16 Number;
+#define TABLE   cpu_bf16
+#define PLAIN   plain_bf16
+#define TYPE    NUMBER_BF16
+#define ELEMENT ELEMENT_BF16
+#define PAIRS   true /* a unit of 32 bits is two numbers */
+INLINE Vec load_whole(const Number *p) { return bf16_load(p); }
+INLINE Vec load_some(const Number *p, size_t n) { return bf16_load_some(p, n); }
+INLINE void store_whole(Number *p, Vec v) { bf16_store(p, v); }
+INLINE void store_some(Number *p, Vec v, size_t n) { bf16_store_some(p, v, n); }
+#else
+typedef float Number;
+#define TABLE   cpu_f32
+#define PLAIN   plain_f32
+#define TYPE    NUMBER_F32
+#define ELEMENT ELEMENT_F32
+#define PAIRS   false
+INLINE Vec load_whole(const Number *p) { return vec_load(p); }
+INLINE Vec load_some(const Number *p, size_t n) { return vec_load_some(p, n); }
+INLINE void store_whole(Number *p, Vec v) { vec_store(p, v); }
+INLINE void store_some(Number *p, Vec v, size_t n) { vec_store_some(p, v, n); }
+#endif
+
+/* The next vector of numbers or reals that begins n before an end; what lies behind the end is 0 and stays untouched.
+ */
+INLINE Vec load(const Number *p, size_t n) { return n >= WIDTH ? load_whole(p) : load_some(p, n); }
+INLINE Vec load_real(const float *p, size_t n) { return n >= WIDTH ? vec_load(p) : vec_load_some(p, n); }
+
+INLINE void store(Number *p, Vec v, size_t n)
+{
+    if (n >= WIDTH)
+        store_whole(p, v);
+    else
+        store_some(p, v, n);
+}
+
+INLINE void store_real(float *p, Vec v, size_t n)
+{
+    if (n >= WIDTH)
+        vec_store(p, v);
+    else
+        vec_store_some(p, v, n);
+}
+
+/* Writes a gradient: over what is there, or added to it. */
+INLINE void give(Number *p, bool add, Vec v, size_t n) { store(p, add ? load(p, n) + v : v, n); }
+
+/* In the order of kernels.h, which is also the order in which they need one another. */
+/* clang-format off */
+#include "device.c"
+#include "embed.c"
+#include "linear.c"
+#include "norm.c"
+#include "add.c"
+#include "activation.c"
+#include "attention.c"
+#include "cross_entropy.c"
+#include "optimizer.c"
+#include "composed.c"
+/* clang-format on */
+
+/* What only moves numbers, or runs on the small scale of a lesson, is taken from plain: see inherit in device.c. */
+const Kernels TABLE = {
+    .twin = "cpu",
+    .type = TYPE,
+    .number = sizeof(Number),
+    .real = sizeof(float),
+    .on_host = true,
+    .open = stream_open,
+    .close = stream_close,
+    .allocate = device_allocate,
+    .release = memory_free,
+    .upload = device_copy,
+    .download = device_copy,
+    .copy = device_copy,
+    .zero = device_zero,
+    .finish = stream_finish,
+    .embed_forward = embed_forward,
+    .embed_backward = embed_backward,
+    .linear_forward = linear_forward,
+    .linear_backward = linear_backward,
+    .norm_forward = norm_forward,
+    .norm_backward = norm_backward,
+    .add_forward = add_forward,
+    .add_backward = add_backward,
+    .add_norm_forward = add_norm_forward,
+    .add_norm_backward = add_norm_backward,
+    .activation_forward = activation_forward,
+    .activation_backward = activation_backward,
+    .attention_forward = attention_forward,
+    .attention_backward = attention_backward,
+    .cache_lengths = cache_lengths,
+    .cache_append = cache_append,
+    .gather_lengths = gather_lengths,
+    .gather_forward = gather_forward,
+    .gather_backward = gather_backward,
+    .pad = pad,
+    .unpad = unpad,
+    .product = product,
+    .mask = mask,
+    .softmax_forward = softmax_forward,
+    .softmax_backward = softmax_backward,
+    .dropout_weights = dropout_weights,
+    .cross_entropy_forward = cross_entropy_forward,
+    .cross_entropy_backward = cross_entropy_backward,
+    .accumulate = accumulate,
+    .convert = convert,
+    .squares = squares,
+    .clip = clip,
+    .adam = adam,
+};

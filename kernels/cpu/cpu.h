@@ -1,0 +1,15 @@
+/* The fast twin on a CPU: the operations of plain in vector code, products through oneDNN where it is there.
+ *
+ * Two tables, f32 and bf16. cpu.c includes the operations and is compiled once for each. */
+#ifndef KERNELS_CPU_CPU_H
+#define KERNELS_CPU_CPU_H
+
+#include "kernels/kernels.h"
+
+extern const Kernels cpu_f32, cpu_bf16;
+
+/* Whether the program was built for a processor that multiplies bfloat16 itself; without that, bf16 is slower than f32
+ * here. */
+bool cpu_has_bf16(void);
+
+#endif

@@ -1,0 +1,21 @@
+/* What this machine can do at most, measured: what products and what passes over memory are compared with. */
+#ifndef KERNELS_CPU_LIMITS_H
+#define KERNELS_CPU_LIMITS_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+typedef struct Limits {
+    double f32;  /* FLOP/s of fused multiply-adds on registers */
+    double bf16; /* FLOP/s of bfloat16 dot products on registers; 0: built for a processor that has none */
+    double read; /* bytes/s, from buffers far larger than caches */
+    double
+        copy; /* bytes/s read and written by memcpy; where it is written is usually read, too, which is not counted */
+    double update; /* bytes/s read and written in place: nothing moves uncounted, so this is the most */
+} Limits;
+
+/* Of so many cores together, each at its own work; the best of several takes. Takes about two seconds. */
+bool limits_measure(Limits *l, size_t cores, Error *e);
+
+#endif

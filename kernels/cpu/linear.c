@@ -1,0 +1,135 @@
+/* The linear map as matrix products. See kernels/plain/linear.c.
+ *
+ * For a few positions the work is reading w once, so it is done as dot products that stream along w's rows, shared out
+ * among the team; otherwise one product, with bias and ReLU done while its result is still in registers. */
+
+enum { FEW = 4 }; /* positions */
+
+typedef struct LinearWork {
+    Stream *s;
+    void *y;
+    bool real_output, relu, add;
+    const Number *x, *w;
+    const float *bias;
+    size_t n, in, out;
+} LinearWork;
+
+static float dot(const Number *a, const Number *b, size_t n)
+{
+    Vec sum[4] = {{0}};
+    size_t j = 0;
+    for (; j + 4 * WIDTH <= n; j += 4 * WIDTH)
+        for (size_t l = 0; l < 4; l++)
+            sum[l] += load_whole(a + j + l * WIDTH) * load_whole(b + j + l * WIDTH);
+    for (; j < n; j += WIDTH)
+        sum[0] += load(a + j, n - j) * load(b + j, n - j);
+    return vec_sum((sum[0] + sum[1]) + (sum[2] + sum[3]));
+}
+
+static void put_number(Number *y, float x)
+{
+    Vec v = vec_set(x);
+    store_some(y, v, 1);
+}
+
+static void linear_few(void *argument, size_t member, size_t first, size_t end)
+{
+    const LinearWork *k = argument;
+    (void)member;
+    for (size_t o = first; o < end; o++)
+        for (size_t i = 0; i < k->n; i++) {
+            float sum = dot(k->x + i * k->in, k->w + o * k->in, k->in) + (k->bias ? k->bias[o] : 0);
+            sum = k->relu && sum < 0 ? 0 : sum;
+            if (k->real_output)
+                ((float *)k->y)[i * k->out + o] = sum;
+            else
+                put_number((Number *)k->y + i * k->out + o, sum);
+        }
+}
+
+static void linear_many(void *argument, size_t member, size_t first, size_t end)
+{
+    const LinearWork *k = argument;
+    size_t size = k->real_output ? sizeof(float) : sizeof(Number);
+    MatmulShape shape = {.m = end - first,
+                         .n = k->out,
+                         .k = k->in,
+                         .a_stride = k->in,
+                         .b_stride = k->in,
+                         .c_stride = k->out,
+                         .b_transposed = true,
+                         .bias = k->bias != NULL,
+                         .relu = k->relu,
+                         .inputs = ELEMENT,
+                         .output = k->real_output ? ELEMENT_F32 : ELEMENT};
+    matmul_run(&k->s->matmul[member], &shape, (char *)k->y + first * k->out * size, k->x + first * k->in, k->w,
+               k->bias);
+}
+
+static void linear_forward(Stream *s, void *y, bool real_output, const void *x, const void *w, const void *bias,
+                           bool relu, size_t n, size_t in, size_t out)
+{
+    LinearWork k = {s, y, real_output, relu, false, x, w, bias, n, in, out};
+    if (n <= FEW)
+        stream_share(s, out, 16, linear_few, &k);
+    else
+        stream_share(s, n, 32, linear_many, &k);
+}
+
+/* dy becomes the gradient before ReLU, and dbias gains its sum, in one pass. */
+static void mask_and_sum(Number *dy, const Number *y, float *dbias, bool relu, size_t n, size_t out)
+{
+    for (size_t j = 0; j < out; j += WIDTH) {
+        size_t left = out - j;
+        Vec sum = {0};
+        for (size_t i = 0; i < n; i++) {
+            Vec gradient = load(dy + i * out + j, left);
+            if (relu) {
+                gradient = vec_select(load(y + i * out + j, left) > 0, gradient, vec_set(0));
+                store(dy + i * out + j, gradient, left);
+            }
+            sum += gradient;
+        }
+        if (dbias)
+            store_real(dbias + j, load_real(dbias + j, left) + sum, left);
+    }
+}
+
+static void linear_input(void *argument, size_t member, size_t first, size_t end)
+{
+    const LinearWork *k = argument; /* here x is dy and y is dx */
+    MatmulShape shape = {.m = end - first,
+                         .n = k->in,
+                         .k = k->out,
+                         .a_stride = k->out,
+                         .b_stride = k->in,
+                         .c_stride = k->in,
+                         .add = k->add,
+                         .inputs = ELEMENT,
+                         .output = ELEMENT};
+    matmul_run(&k->s->matmul[member], &shape, (Number *)k->y + first * k->in, k->x + first * k->out, k->w, NULL);
+}
+
+static void linear_backward(Stream *s, void *dx, bool add, void *dw, void *dbias, void *dy, const void *y,
+                            const void *x, const void *w, bool relu, size_t n, size_t in, size_t out)
+{
+    if (relu || dbias)
+        mask_and_sum(dy, y, dbias, relu, n, out);
+    if (dx) {
+        LinearWork k = {s, dx, false, false, add, dy, w, NULL, n, in, out};
+        stream_share(s, n, 32, linear_input, &k);
+    }
+    if (dw && n) {
+        MatmulShape shape = {.m = out,
+                             .n = in,
+                             .k = n,
+                             .a_stride = out,
+                             .b_stride = in,
+                             .c_stride = in,
+                             .a_transposed = true,
+                             .add = true,
+                             .inputs = ELEMENT,
+                             .output = ELEMENT_F32};
+        matmul_run(&s->matmul[0], &shape, dw, dy, x, NULL);
+    }
+}

@@ -1,0 +1,304 @@
+/* See matmul.h. oneDNN's matmul primitive, in its 2.x and its 3.x interface.
+ *
+ * Making a primitive takes up to a millisecond, so each shape is prepared once and kept. Every caller has its own
+ * engine stream, memory objects and scratch memory; oneDNN itself is held to one thread. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#include "kernels/cpu/matmul.h"
+
+#include "base/memory.h"
+#include "kernels/cpu/blocked.h"
+
+#include <string.h>
+
+/* Scratch memory of at least so many bytes; NULL, and failed, where there is none. */
+static void *scratch_of(Matmul *m, size_t bytes)
+{
+    if (bytes > m->scratch_size) {
+        memory_free(m->scratch);
+        m->scratch = memory_get(bytes, 1);
+        m->scratch_size = m->scratch ? bytes : 0;
+        m->failed = m->failed || !m->scratch;
+    }
+    return m->scratch;
+}
+
+static void run_blocked(Matmul *m, const MatmulShape *shape, void *c, const void *a, const void *b, const float *bias)
+{
+    void *scratch = scratch_of(m, blocked_scratch(shape));
+    if (scratch)
+        blocked_product(shape, c, a, b, bias, scratch);
+}
+
+#if defined HAVE_ONEDNN
+
+#include <dlfcn.h>
+#include <oneapi/dnnl/dnnl.h>
+
+enum { MOST_ENTRIES = 2048 }; /* rows of many different lengths make many shapes */
+
+struct MatmulEntry {
+    MatmulShape shape;
+    dnnl_primitive_t primitive; /* NULL: oneDNN has none; ours does it */
+    dnnl_memory_t a, b, c, bias, scratch;
+    size_t scratch_size;
+};
+
+/* ReLU's slope below 0. With a slope of exactly 0 oneDNN takes max(x, 0), which makes 0 of NaN; with this one NaN
+ * stays, and what is negative becomes 0 or a number that is as good as 0. */
+#define NEARLY_0 1e-45f
+
+/* What the two interfaces call differently. */
+#if DNNL_VERSION_MAJOR >= 3
+typedef dnnl_memory_desc_t Description;
+typedef const_dnnl_memory_desc_t DescriptionOf;
+#define MEMORY(description) (description)
+
+static bool describe(Description *d, const dnnl_dims_t dims, dnnl_data_type_t type, const dnnl_dims_t strides)
+{
+    return dnnl_memory_desc_create_with_strides(d, 2, dims, type, strides) == dnnl_success;
+}
+
+static void forget(Description *d) { dnnl_memory_desc_destroy(*d); }
+static size_t size_of(DescriptionOf d) { return dnnl_memory_desc_get_size(d); }
+
+static bool create(dnnl_primitive_desc_t *p, dnnl_engine_t engine, Description *a, Description *b, Description *bias,
+                   Description *c, dnnl_primitive_attr_t attributes)
+{
+    return dnnl_matmul_primitive_desc_create(p, engine, *a, *b, bias ? *bias : NULL, *c, attributes) == dnnl_success;
+}
+
+static bool append_relu(dnnl_post_ops_t ops)
+{
+    return dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, NEARLY_0, 0) == dnnl_success;
+}
+
+static bool append_sum(dnnl_post_ops_t ops)
+{
+    return dnnl_post_ops_append_sum(ops, 1, 0, dnnl_data_type_undef) == dnnl_success;
+}
+#else
+typedef dnnl_memory_desc_t Description;
+typedef const dnnl_memory_desc_t *DescriptionOf;
+#define MEMORY(description) (&(description))
+
+static bool describe(Description *d, const dnnl_dims_t dims, dnnl_data_type_t type, const dnnl_dims_t strides)
+{
+    return dnnl_memory_desc_init_by_strides(d, 2, dims, type, strides) == dnnl_success;
+}
+
+static void forget(Description *d) { (void)d; }
+static size_t size_of(DescriptionOf d) { return dnnl_memory_desc_get_size(d); }
+
+static bool create(dnnl_primitive_desc_t *p, dnnl_engine_t engine, Description *a, Description *b, Description *bias,
+                   Description *c, dnnl_primitive_attr_t attributes)
+{
+    dnnl_matmul_desc_t d;
+    return dnnl_matmul_desc_init(&d, a, b, bias, c) == dnnl_success &&
+           dnnl_primitive_desc_create(p, &d, attributes, engine, NULL) == dnnl_success;
+}
+
+static bool append_relu(dnnl_post_ops_t ops)
+{
+    return dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, NEARLY_0, 0) == dnnl_success;
+}
+
+static bool append_sum(dnnl_post_ops_t ops) { return dnnl_post_ops_append_sum(ops, 1) == dnnl_success; }
+#endif
+
+/* oneDNN built with OpenMP would start threads of its own beside our workers. The setting is the calling thread's. */
+static void one_thread(void)
+{
+    void (*set_threads)(int);
+    void *found = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
+    memcpy(&set_threads, &found, sizeof found); /* ISO C has no cast from object to function pointers */
+    if (found)
+        set_threads(1);
+}
+
+static dnnl_data_type_t type_of(Element e) { return e == ELEMENT_BF16 ? dnnl_bf16 : dnnl_f32; }
+
+static bool describe_matrix(Description *d, size_t rows, size_t columns, size_t stride, bool transposed, Element e)
+{
+    dnnl_dims_t dims = {(dnnl_dim_t)rows, (dnnl_dim_t)columns}, strides = {(dnnl_dim_t)stride, 1};
+    if (transposed)
+        strides[0] = 1, strides[1] = (dnnl_dim_t)stride;
+    return describe(d, dims, type_of(e), strides);
+}
+
+static bool attributes_of(dnnl_primitive_attr_t *attributes, const MatmulShape *s)
+{
+    dnnl_post_ops_t ops = NULL;
+    bool fine = dnnl_primitive_attr_create(attributes) == dnnl_success &&
+                dnnl_primitive_attr_set_scratchpad_mode(*attributes, dnnl_scratchpad_mode_user) == dnnl_success &&
+                dnnl_post_ops_create(&ops) == dnnl_success && (!s->add || append_sum(ops)) &&
+                (!s->relu || append_relu(ops)) && dnnl_primitive_attr_set_post_ops(*attributes, ops) == dnnl_success;
+    if (ops)
+        dnnl_post_ops_destroy(ops);
+    return fine;
+}
+
+static bool make_memory(dnnl_memory_t *memory, DescriptionOf d, dnnl_engine_t engine)
+{
+    return dnnl_memory_create(memory, d, engine, DNNL_MEMORY_NONE) == dnnl_success;
+}
+
+static bool prepare(struct MatmulEntry *e, dnnl_engine_t engine)
+{
+    const MatmulShape *s = &e->shape;
+    Description a, b, c, bias;
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_primitive_desc_t made = NULL;
+    dnnl_dims_t bias_dims = {1, (dnnl_dim_t)s->n}, bias_strides = {(dnnl_dim_t)s->n, 1};
+    if (!describe_matrix(&a, s->m, s->k, s->a_stride, s->a_transposed, s->inputs))
+        return false;
+    bool fine = describe_matrix(&b, s->k, s->n, s->b_stride, s->b_transposed, s->inputs) &&
+                describe_matrix(&c, s->m, s->n, s->c_stride, false, s->output) &&
+                describe(&bias, bias_dims, dnnl_f32, bias_strides) && attributes_of(&attributes, s) &&
+                create(&made, engine, &a, &b, s->bias ? &bias : NULL, &c, attributes) &&
+                dnnl_primitive_create(&e->primitive, made) == dnnl_success;
+    if (fine) {
+        DescriptionOf scratch = dnnl_primitive_desc_query_md(made, dnnl_query_scratchpad_md, 0);
+        e->scratch_size = scratch ? size_of(scratch) : 0;
+        fine = make_memory(&e->a, MEMORY(a), engine) && make_memory(&e->b, MEMORY(b), engine) &&
+               make_memory(&e->c, MEMORY(c), engine) && (!s->bias || make_memory(&e->bias, MEMORY(bias), engine)) &&
+               (!e->scratch_size || make_memory(&e->scratch, scratch, engine));
+    }
+    if (made)
+        dnnl_primitive_desc_destroy(made);
+    if (attributes)
+        dnnl_primitive_attr_destroy(attributes);
+    forget(&a), forget(&b), forget(&c), forget(&bias);
+    return fine;
+}
+
+static void release(struct MatmulEntry *e)
+{
+    dnnl_memory_t memories[] = {e->a, e->b, e->c, e->bias, e->scratch};
+    for (size_t i = 0; i < sizeof memories / sizeof *memories; i++)
+        if (memories[i])
+            dnnl_memory_destroy(memories[i]);
+    if (e->primitive)
+        dnnl_primitive_destroy(e->primitive);
+    *e = (struct MatmulEntry){.shape = e->shape};
+}
+
+bool matmul_open(Matmul *m, Error *e)
+{
+    dnnl_engine_t engine = NULL;
+    dnnl_stream_t stream = NULL;
+    *m = (Matmul){0};
+    if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success ||
+        dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) != dnnl_success)
+        return fail(e, "oneDNN does not start on this processor; build with ONEDNN=no to do without");
+    m->engine = engine;
+    m->stream = stream;
+    return true;
+}
+
+static void forget_entries(Matmul *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        release(&m->entries[i]);
+    m->count = 0;
+}
+
+void matmul_close(Matmul *m)
+{
+    forget_entries(m);
+    memory_free(m->entries);
+    memory_free(m->scratch);
+    if (m->stream)
+        dnnl_stream_destroy(m->stream);
+    if (m->engine)
+        dnnl_engine_destroy(m->engine);
+    *m = (Matmul){0};
+}
+
+static bool same_shape(const MatmulShape *a, const MatmulShape *b)
+{
+    return a->m == b->m && a->n == b->n && a->k == b->k && a->a_stride == b->a_stride && a->b_stride == b->b_stride &&
+           a->c_stride == b->c_stride && a->a_transposed == b->a_transposed && a->b_transposed == b->b_transposed &&
+           a->add == b->add && a->bias == b->bias && a->relu == b->relu && a->inputs == b->inputs &&
+           a->output == b->output;
+}
+
+/* The prepared product of a shape; NULL when there is no memory for one. */
+static struct MatmulEntry *entry_of(Matmul *m, const MatmulShape *shape)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (same_shape(&m->entries[i].shape, shape))
+            return &m->entries[i];
+    if (m->count == MOST_ENTRIES)
+        forget_entries(m);
+    if (m->count == m->capacity) {
+        size_t capacity = m->capacity ? 2 * m->capacity : 32;
+        struct MatmulEntry *entries = memory_resize(m->entries, capacity, sizeof *entries);
+        if (!entries)
+            return NULL;
+        m->entries = entries;
+        m->capacity = capacity;
+    }
+    one_thread();
+    struct MatmulEntry *e = &m->entries[m->count++];
+    *e = (struct MatmulEntry){.shape = *shape};
+    if (!prepare(e, m->engine))
+        release(e);
+    return e;
+}
+
+static void run(Matmul *m, const MatmulShape *shape, void *c, const void *a, const void *b, const float *bias)
+{
+    struct MatmulEntry *e = entry_of(m, shape);
+    if (!e || !e->primitive) {
+        run_blocked(m, shape, c, a, b, bias);
+        return;
+    }
+    void *scratch = e->scratch_size ? scratch_of(m, e->scratch_size) : NULL;
+    if (e->scratch_size && !scratch)
+        return;
+    /* oneDNN's interface has no const, but only c and the scratch memory are written */
+    dnnl_memory_set_data_handle(e->a, (void *)(uintptr_t)a);
+    dnnl_memory_set_data_handle(e->b, (void *)(uintptr_t)b);
+    dnnl_memory_set_data_handle(e->c, c);
+    dnnl_exec_arg_t args[5] = {{DNNL_ARG_SRC, e->a}, {DNNL_ARG_WEIGHTS, e->b}, {DNNL_ARG_DST, e->c}};
+    int count = 3;
+    if (e->bias) {
+        dnnl_memory_set_data_handle(e->bias, (void *)(uintptr_t)bias);
+        args[count++] = (dnnl_exec_arg_t){DNNL_ARG_BIAS, e->bias};
+    }
+    if (scratch) {
+        dnnl_memory_set_data_handle(e->scratch, scratch);
+        args[count++] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, e->scratch};
+    }
+    m->failed = m->failed || dnnl_primitive_execute(e->primitive, m->stream, count, args) != dnnl_success;
+}
+
+#else
+
+bool matmul_open(Matmul *m, Error *e)
+{
+    (void)e;
+    *m = (Matmul){0};
+    return true;
+}
+
+void matmul_close(Matmul *m)
+{
+    memory_free(m->scratch);
+    *m = (Matmul){0};
+}
+
+static void run(Matmul *m, const MatmulShape *shape, void *c, const void *a, const void *b, const float *bias)
+{
+    run_blocked(m, shape, c, a, b, bias);
+}
+
+#endif
+
+void matmul_run(Matmul *m, const MatmulShape *shape, void *c, const void *a, const void *b, const float *bias)
+{
+    if (shape->m && shape->n && shape->k)
+        run(m, shape, c, a, b, bias);
+    else if (shape->m && shape->n)
+        run_blocked(m, shape, c, a, b, bias);
+}

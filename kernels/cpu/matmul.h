@@ -1,0 +1,37 @@
+/* Matrix products on one thread: c [m,n] = a [m,k] b [k,n], the only room that knows oneDNN.
+ *
+ * Operands may lie transposed. Without oneDNN the same calls run on our own blocked product. */
+#ifndef KERNELS_CPU_MATMUL_H
+#define KERNELS_CPU_MATMUL_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+typedef enum Element { ELEMENT_F32, ELEMENT_BF16 } Element;
+
+/* What tells one prepared product from another. Leading dimensions are distances between rows as they lie. */
+typedef struct MatmulShape {
+    size_t m, n, k;
+    size_t a_stride, b_stride, c_stride;
+    bool a_transposed, b_transposed; /* a lies as [k,m], b as [n,k] */
+    bool add;                        /* to what c holds */
+    bool bias, relu;                 /* bias [n] of floats; then ReLU */
+    Element inputs, output;          /* of a and b, and of c */
+} MatmulShape;
+
+typedef struct Matmul {
+    struct MatmulEntry *entries; /* shapes met so far */
+    size_t count, capacity;
+    void *engine, *stream;
+    void *scratch;
+    size_t scratch_size;
+    bool failed; /* memory ran out, or oneDNN failed */
+} Matmul;
+
+bool matmul_open(Matmul *m, Error *e);
+void matmul_close(Matmul *m);
+
+void matmul_run(Matmul *m, const MatmulShape *shape, void *c, const void *a, const void *b, const float *bias);
+
+#endif

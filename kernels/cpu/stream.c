@@ -1,0 +1,92 @@
+/* See stream.h. */
+#include "kernels/cpu/stream.h"
+
+#include "base/memory.h"
+#include "kernels/cpu/cpu.h"
+
+enum { LINE = 64 };
+
+bool cpu_has_bf16(void)
+{
+#if defined __AVX512BF16__ || defined __ARM_FEATURE_BF16
+    return true;
+#else
+    return false;
+#endif
+}
+
+bool stream_open(Stream **s, size_t team, Error *e)
+{
+    Stream *new = memory_get(1, sizeof *new);
+    if (!new)
+        return memory_error(e, "a stream of operations", 1, sizeof *new);
+    new->members = team ? team : 1;
+    new->matmul = memory_get(new->members, sizeof *new->matmul);
+    bool fine = new->matmul || memory_error(e, "a stream of operations", new->members, sizeof *new->matmul);
+    fine = fine && (new->members == 1 || pool_open(&new->team, new->members, true, e));
+    for (size_t i = 0; fine && i < new->members; i++)
+        fine = matmul_open(&new->matmul[i], e);
+    if (fine)
+        *s = new;
+    else
+        stream_close(new);
+    return fine;
+}
+
+void stream_close(Stream *s)
+{
+    for (size_t i = 0; s->matmul && i < s->members; i++)
+        matmul_close(&s->matmul[i]);
+    memory_free(s->matmul);
+    pool_close(s->team);
+    memory_free(s->scratch);
+    memory_free(s);
+}
+
+bool stream_finish(Stream *s, Error *e)
+{
+    bool failed = s->failed;
+    for (size_t i = 0; i < s->members; i++)
+        failed = failed || s->matmul[i].failed;
+    return !failed || fail(e, "out of memory for scratch space of the cpu's operations");
+}
+
+void *stream_scratch(Stream *s, size_t bytes)
+{
+    bytes = (bytes + LINE - 1) / LINE * LINE;
+    if (bytes > s->scratch_size) {
+        memory_free(s->scratch);
+        s->scratch = memory_get(s->members, bytes);
+        s->scratch_size = s->scratch ? bytes : 0;
+    }
+    if (!s->scratch)
+        s->failed = true;
+    return s->scratch;
+}
+
+typedef struct Shared {
+    size_t n, grain, members;
+    TeamWork work;
+    void *argument;
+} Shared;
+
+static void run_part(void *argument, size_t member)
+{
+    const Shared *s = argument;
+    size_t grains = (s->n + s->grain - 1) / s->grain;
+    size_t first = grains * member / s->members * s->grain, end = grains * (member + 1) / s->members * s->grain;
+    end = end < s->n ? end : s->n;
+    if (first < end)
+        s->work(s->argument, member, first, end);
+}
+
+void stream_share(Stream *s, size_t n, size_t grain, TeamWork work, void *argument)
+{
+    Shared shared = {n, grain, s->members, work, argument};
+    if (!n)
+        return;
+    if (s->members == 1 || n <= grain)
+        work(argument, 0, 0, n);
+    else
+        pool_run(s->team, run_part, &shared);
+}

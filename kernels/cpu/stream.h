@@ -1,0 +1,30 @@
+/* Where the operations of one worker run: its team of threads, scratch memory and prepared products. */
+#ifndef KERNELS_CPU_STREAM_H
+#define KERNELS_CPU_STREAM_H
+
+#include "base/thread.h"
+#include "kernels/cpu/matmul.h"
+#include "kernels/kernels.h"
+
+struct Stream {
+    Pool *team; /* NULL: the calling thread alone */
+    size_t members;
+    void *scratch; /* each member's part, one behind another */
+    size_t scratch_size;
+    bool failed;    /* memory ran out; `finish` says so */
+    Matmul *matmul; /* one a member */
+};
+
+bool stream_open(Stream **s, size_t team, Error *e);
+void stream_close(Stream *s);
+bool stream_finish(Stream *s, Error *e);
+
+/* Scratch for each member of the team, or NULL (and failed). It is kept, and grows to the largest ever asked for. */
+void *stream_scratch(Stream *s, size_t bytes);
+
+/* Runs work(argument, member, first, end) on parts of 0 .. n-1, one a member, each a multiple of `grain` long but the
+ * last. Every number is computed by one member, so results do not depend on the team. */
+typedef void (*TeamWork)(void *argument, size_t member, size_t first, size_t end);
+void stream_share(Stream *s, size_t n, size_t grain, TeamWork work, void *argument);
+
+#endif

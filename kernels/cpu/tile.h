@@ -1,0 +1,72 @@
+/* The one small product that attention and our own matrix product are made of: a tile of ROWS x 2 vectors that stays in
+ * registers while k runs.
+ *
+ * Operands are `units` of 32 bits: a float, or two neighbouring bfloat16 along k, multiplied in one instruction. */
+#ifndef KERNELS_CPU_TILE_H
+#define KERNELS_CPU_TILE_H
+
+#include "kernels/cpu/vector.h"
+
+#include <stdbool.h>
+
+#if defined __AVX512F__ || defined __aarch64__
+#define TILE_ROWS 8 /* 16 sums of 32 registers */
+#else
+#define TILE_ROWS 4 /* 8 sums of 16 registers */
+#endif
+
+#define TILE_COLUMNS (2 * WIDTH)
+
+typedef int32_t Unit __attribute__((may_alias)); /* reads what was written as numbers */
+
+INLINE size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+
+INLINE IVec units_load(const Unit *p)
+{
+    IVec v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+INLINE Vec unit_multiply(Vec sum, int32_t a, IVec b, bool pairs)
+{
+    IVec all = (IVec){0} + a;
+    return pairs ? vec_pairs(sum, all, b) : sum + (Vec)all * (Vec)b;
+}
+
+/* c [ROWS, vectors * WIDTH] (+)= a b; a(i,l) at a[i*a_row + l*a_column], b(l,j) at b[l*b_row + j]. */
+INLINE void tile(float *c, size_t c_row, bool add, const Unit *a, size_t a_row, size_t a_column, const Unit *b,
+                 size_t b_row, size_t k, int vectors, bool pairs)
+{
+    Vec sum[TILE_ROWS][2];
+    for (int i = 0; i < TILE_ROWS; i++)
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = add ? vec_load(c + (size_t)i * c_row + v * WIDTH) : vec_set(0);
+    for (size_t l = 0; l < k; l++) {
+        IVec b0 = units_load(b + l * b_row), b1 = vectors > 1 ? units_load(b + l * b_row + WIDTH) : b0;
+        for (int i = 0; i < TILE_ROWS; i++) {
+            int32_t factor = a[(size_t)i * a_row + l * a_column];
+            sum[i][0] = unit_multiply(sum[i][0], factor, b0, pairs);
+            if (vectors > 1)
+                sum[i][1] = unit_multiply(sum[i][1], factor, b1, pairs);
+        }
+    }
+    for (int i = 0; i < TILE_ROWS; i++)
+        for (int v = 0; v < vectors; v++)
+            vec_store(c + (size_t)i * c_row + v * WIDTH, sum[i][v]);
+}
+
+/* The same for any m that is a multiple of ROWS and any n that is one of WIDTH: memory behind odd sizes is padded. */
+INLINE void tiles(float *c, size_t c_row, bool add, const Unit *a, size_t a_row, size_t a_column, const Unit *b,
+                  size_t b_row, size_t m, size_t n, size_t k, bool pairs)
+{
+    for (size_t i = 0; i < m; i += TILE_ROWS) {
+        size_t j = 0;
+        for (; j + TILE_COLUMNS <= n; j += TILE_COLUMNS)
+            tile(c + i * c_row + j, c_row, add, a + i * a_row, a_row, a_column, b + j, b_row, k, 2, pairs);
+        for (; j < n; j += WIDTH)
+            tile(c + i * c_row + j, c_row, add, a + i * a_row, a_row, a_column, b + j, b_row, k, 1, pairs);
+    }
+}
+
+#endif

@@ -1,0 +1,226 @@
+/* Vectors of floats from one source: as wide as the processor that the program is built for.
+ *
+ * Compiler vector types do the arithmetic (AVX-512, AVX2, SSE, NEON); what they cannot say is here by name. A Vec holds
+ * WIDTH floats. Loads and stores need no alignment; the _some versions touch the first n numbers alone, so that no
+ * operation has to care whether a size is a multiple of WIDTH. */
+#ifndef KERNELS_CPU_VECTOR_H
+#define KERNELS_CPU_VECTOR_H
+
+#include "base/bf16.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined __AVX512F__ || defined __AVX512BF16__
+#include <immintrin.h>
+#endif
+
+#if defined __AVX512F__
+#define WIDTH 16
+#elif defined __AVX__
+#define WIDTH 8
+#else
+#define WIDTH 4
+#endif
+
+typedef float Vec __attribute__((vector_size(4 * WIDTH)));
+typedef int32_t IVec __attribute__((vector_size(4 * WIDTH)));
+typedef uint32_t UVec __attribute__((vector_size(4 * WIDTH)));
+typedef uint16_t HVec __attribute__((vector_size(2 * WIDTH)));
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE Vec vec_set(float x) { return (Vec){0} + x; }
+
+INLINE Vec vec_load(const float *p)
+{
+    Vec v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+INLINE void vec_store(float *p, Vec v) { memcpy(p, &v, sizeof v); }
+
+INLINE Vec vec_load_some(const float *p, size_t n)
+{
+#if defined __AVX512F__
+    return (Vec)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
+#else
+    Vec v = {0};
+    memcpy(&v, p, n * sizeof *p);
+    return v;
+#endif
+}
+
+INLINE void vec_store_some(float *p, Vec v, size_t n)
+{
+#if defined __AVX512F__
+    _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
+#else
+    memcpy(p, &v, n * sizeof *p);
+#endif
+}
+
+/* yes where mask is all ones, no where it is 0 */
+INLINE Vec vec_select(IVec mask, Vec yes, Vec no) { return (Vec)((mask & (IVec)yes) | (~mask & (IVec)no)); }
+
+/* a > b ? a : b, and a < b ? a : b; where a number is NaN, b. */
+INLINE Vec vec_max(Vec a, Vec b)
+{
+#if defined __AVX512F__
+    return (Vec)_mm512_max_ps((__m512)a, (__m512)b);
+#else
+    return vec_select(a > b, a, b);
+#endif
+}
+
+INLINE Vec vec_min(Vec a, Vec b)
+{
+#if defined __AVX512F__
+    return (Vec)_mm512_min_ps((__m512)a, (__m512)b);
+#else
+    return vec_select(a < b, a, b);
+#endif
+}
+
+/* Lanes 0 .. n-1 are all ones. */
+INLINE IVec vec_first(size_t n)
+{
+    IVec lane;
+    for (int i = 0; i < WIDTH; i++)
+        lane[i] = i;
+    return lane < ((IVec){0} + (int32_t)n);
+}
+
+INLINE float vec_sum(Vec v)
+{
+#if defined __AVX512F__
+    return _mm512_reduce_add_ps((__m512)v);
+#else
+    float sum = 0;
+    for (int i = 0; i < WIDTH; i++)
+        sum += v[i];
+    return sum;
+#endif
+}
+
+INLINE float vec_largest(Vec v)
+{
+#if defined __AVX512F__
+    return _mm512_reduce_max_ps((__m512)v);
+#else
+    float largest = v[0];
+    for (int i = 1; i < WIDTH; i++)
+        largest = v[i] > largest ? v[i] : largest;
+    return largest;
+#endif
+}
+
+INLINE Vec vec_sqrt(Vec v)
+{
+#if defined __AVX512F__
+    return (Vec)_mm512_sqrt_ps((__m512)v);
+#else
+    for (int i = 0; i < WIDTH; i++)
+        v[i] = __builtin_sqrtf(v[i]);
+    return v;
+#endif
+}
+
+/* 1.5 * 2^23: in x + SHIFT, |x| < 2^22, the lowest bits are x rounded to a whole number. */
+#define SHIFT 12582912.0f
+
+/* y * 2^n, n the whole number in shifted = n + SHIFT, -127 <= n <= 128; n goes into the exponent: -127 makes 0. */
+INLINE Vec vec_scale2(Vec y, Vec shifted) { return y * (Vec)(((UVec)shifted + 127u) << 23); }
+
+/* 2^x: x = n + f with n whole and |f| <= 1/2; a polynomial for 2^f (error 2e-8), n goes into the exponent. Below -126.5
+ * the result is 0, above 127.5 infinity; NaN stays NaN. */
+INLINE Vec vec_exp2(Vec x)
+{
+    x = vec_min(vec_set(128.0f), vec_max(vec_set(-127.0f), x));
+    Vec shifted = x + SHIFT, f = x - (shifted - SHIFT);
+    Vec p = vec_set(1.535336188319500e-4f);
+    p = p * f + 1.339887440266574e-3f;
+    p = p * f + 9.618437357674640e-3f;
+    p = p * f + 5.550332471162809e-2f;
+    p = p * f + 2.402264791363012e-1f;
+    p = p * f + 6.931472028550421e-1f;
+    p = p * f + 1.0f;
+    return vec_scale2(p, shifted);
+}
+
+#define LOG2_E 1.44269504088896340736f
+#define LN_2   0.69314718055994530942f
+
+/* e^x = 2^n e^r, r = x - n ln 2 with ln 2 in two pieces, so that large x keep their digits. 0 below -87.7, infinity
+ * above 88.3; NaN stays NaN. */
+INLINE Vec vec_exp(Vec x)
+{
+    x = vec_min(vec_set(88.8f), vec_max(vec_set(-88.0f), x));
+    Vec shifted = x * LOG2_E + SHIFT, n = shifted - SHIFT;
+    Vec r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+    Vec p = vec_set(1.3981999507e-3f);
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    return vec_scale2(p, shifted);
+}
+
+/* --- bfloat16 in memory, floats in registers --- */
+
+INLINE Vec vec_from_bf16(HVec h) { return (Vec)(__builtin_convertvector(h, UVec) << 16); }
+
+INLINE HVec vec_to_bf16(Vec v)
+{
+#if defined __AVX512BF16__
+    return (HVec)_mm512_cvtneps_pbh((__m512)v); /* which takes denormal numbers as 0 */
+#else
+    UVec bits = (UVec)v;
+    UVec rounded = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+    UVec nan = bits >> 16 | 0x40u;
+    IVec is_nan = v != v;
+    return __builtin_convertvector((UVec)(((IVec)nan & is_nan) | ((IVec)rounded & ~is_nan)), HVec);
+#endif
+}
+
+INLINE Vec bf16_load(const Bf16 *p)
+{
+    HVec h;
+    memcpy(&h, p, sizeof h);
+    return vec_from_bf16(h);
+}
+
+INLINE void bf16_store(Bf16 *p, Vec v)
+{
+    HVec h = vec_to_bf16(v);
+    memcpy(p, &h, sizeof h);
+}
+
+INLINE Vec bf16_load_some(const Bf16 *p, size_t n)
+{
+    HVec h = {0};
+    memcpy(&h, p, n * sizeof *p);
+    return vec_from_bf16(h);
+}
+
+INLINE void bf16_store_some(Bf16 *p, Vec v, size_t n)
+{
+    HVec h = vec_to_bf16(v);
+    memcpy(p, &h, n * sizeof *p);
+}
+
+/* Two bfloat16 of each lane, multiplied with two others and added: sum + a.low b.low + a.high b.high. */
+INLINE Vec vec_pairs(Vec sum, IVec a, IVec b)
+{
+#if defined __AVX512BF16__
+    return (Vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b);
+#else
+    const IVec high = (IVec){0} + (int32_t)0xffff0000u;
+    return sum + (Vec)(a << 16) * (Vec)(b << 16) + (Vec)(a & high) * (Vec)(b & high);
+#endif
+}
+
+#endif

@@ -1,0 +1,258 @@
+/* The contract between layers and devices: one table of operations, filled by each twin for each number type.
+ *
+ * Twins: plain (loops to read and to check against), cpu, cuda, and measure (walks shapes, touches no number).
+ * They differ by rounding only. Signatures follow one grammar, after the stream that an operation runs on:
+ *
+ *     forward:  outputs, what is saved for the backward pass, inputs, sizes
+ *     backward: input gradients, parameter gradients, output gradient, saved, inputs, sizes
+ *
+ * Each input gradient is a pointer (NULL: not wanted) with a flag `add` (to what is there, instead of over it);
+ * parameter gradients are always added to.
+ *
+ * Letters: B rows, N packed positions, T and S longest query and key row, D width, H heads, dk and dv head sizes,
+ * V vocabulary. Rows lie one after another: row b is positions start[b] .. start[b+1]-1, start [B+1]; positions from
+ * start[B] to N belong to no row.
+ *
+ * Two types of numbers. `number`: activations, their gradients, and the weights that products read: the table's type.
+ * `real`: master weights, biases, norm parameters, looked-up tables, parameter gradients, moments, saved statistics,
+ * logits and losses: float, or double in the f64 table. Pointers are void * since one layer serves all types. */
+#ifndef KERNELS_KERNELS_H
+#define KERNELS_KERNELS_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum NumberType { NUMBER_F32, NUMBER_BF16, NUMBER_F64, NUMBER_TYPES } NumberType;
+
+/* Where operations run: a processor's team of cores with their scratch memory, or a GPU's stream. Each twin has its
+ * own; operations on one stream happen in order. */
+typedef struct Stream Stream;
+
+enum {
+    SIDES = 4, /* of a batch: source, target, labels, ... */
+    LOSSES = 2 /* of a step */
+};
+
+/* All that changes between two runs of the same operations. It lies in the device's memory, one for each worker, so
+ * that a step is the same sequence of calls every time: an operation reads these values when it runs. */
+typedef struct StepState {
+    uint32_t seed, step;            /* the key of all random numbers of this step */
+    uint32_t first_position[SIDES]; /* of each side (source, target): the number of this micro-batch's position 0 among
+                                     * all positions of the step */
+    uint32_t finite;                /* 0: the norm of the gradient is not a finite number, and adam wrote nothing */
+    struct {
+        double scale;                               /* 1 / targets in the whole step, 0 when there are none: where the
+                                                     * backward pass starts */
+        double sum;                                 /* of losses, over all micro-batches so far */
+        double count;                               /* of targets that were scored */
+    } loss[LOSSES];                                 /* each with a total of its own */
+    double learning_rate, correction1, correction2; /* 1 - beta1^step and 1 - beta2^step */
+    double norm, clip;                              /* of the whole gradient, and the factor that limits it */
+} StepState;
+
+/* y = mask * x / (1 - rate); the mask is a function of (seed, step, position, column, head, site). Rate 0: y = x. */
+typedef struct Dropout {
+    double rate;
+    uint32_t site;
+    uint32_t side; /* whose positions are counted */
+} Dropout;
+
+/* [rows, columns] of numbers whose rows lie `stride` numbers apart: a part of the columns of a wider matrix. */
+typedef struct Strided {
+    void *data;
+    size_t stride;
+} Strided;
+
+/* An operand of `product`: element (i, j) of the matrix of outer o and inner p lies at
+ * data[o * outer + p * inner + i * row + j * column]. Swapping row and column transposes it. */
+typedef struct Operand {
+    void *data;
+    size_t outer, inner, row, column;
+} Operand;
+
+typedef enum Activation {
+    ACTIVATION_RELU,
+    ACTIVATION_GELU,      /* exact: x * Phi(x) */
+    ACTIVATION_GELU_TANH, /* GPT-2's approximation */
+    ACTIVATION_TANH,
+    ACTIVATION_SIGMOID,
+    ACTIVATIONS
+} Activation;
+
+/* Which keys each query sees, and how. Queries are B packed rows; keys are rows of their own (the same ones in
+ * self-attention). Query i of row b stands at position i + query_offset[b] among the keys of its row; see attend.h. */
+typedef struct Attend {
+    size_t rows;                        /* B */
+    size_t queries, longest_query;      /* N, T */
+    size_t keys, longest_key;           /* all positions of keys, S */
+    size_t heads, key_size, value_size; /* H, dk, dv */
+    const int32_t *query_start;         /* [B+1] */
+    const int32_t *key_start;           /* [rows of keys + 1] */
+    const int32_t *key_row;             /* [B] the row of keys that a query row reads; NULL: its own number */
+    const int32_t *key_length;          /* [rows of keys] how many keys of a row are valid; NULL: all */
+    const int32_t *query_offset;        /* [B] NULL: 0 */
+    bool causal;                        /* a query sees keys up to its own position */
+    size_t window;                      /* and of those the last `window`; 0: all */
+    double scale;                       /* of the dot products, usually 1 / sqrt(dk) */
+    Dropout dropout;                    /* on the weights; its column is the key's index, its head the head */
+    void *weights; /* real [B,H,T,S], before dropout, zeros where there is nothing; NULL: not wanted */
+} Attend;
+
+/* Where the gradients of attention go; data NULL: not wanted. In a backward pass no two rows of queries share a row of
+ * keys (key_row is NULL), so that each gradient is summed in one place. */
+typedef struct AttendGradients {
+    Strided q, k, v;
+    bool add_q, add_k, add_v;
+} AttendGradients;
+
+typedef struct Adam {
+    double beta1, beta2, epsilon;
+} Adam;
+
+/* Weights begin .. end-1 of the block of parameters shrink by learning rate * decay in each step (AdamW). */
+typedef struct Span {
+    size_t begin, end;
+    double decay;
+} Span;
+
+enum { SQUARES_CHUNK = 1 << 16 }; /* gradients that one partial sum of `squares` covers */
+
+typedef struct Kernels {
+    const char *twin;
+    NumberType type;
+    size_t number, real; /* bytes */
+    bool on_host;        /* the device's memory is this process's own */
+
+    /* The device. Memory comes zeroed. upload: what it reads on the host must stay as it is until `finish`, for which
+     * it waits on no twin that is `on_host`. download: the numbers are there on return, and those asked for before have
+     * been computed. Neither is called between the first and the last operation of a captured step. `finish` waits for
+     * all that was asked for; only it reports what failed. */
+    bool (*open)(Stream **s, size_t team, Error *e);
+    void (*close)(Stream *s);
+    void *(*allocate)(size_t bytes);
+    void (*release)(void *memory);
+    void (*upload)(Stream *s, void *device, const void *host, size_t bytes);
+    void (*download)(Stream *s, void *host, const void *device, size_t bytes);
+    void (*copy)(Stream *s, void *to, const void *from, size_t bytes);
+    void (*zero)(Stream *s, void *to, size_t bytes);
+    bool (*finish)(Stream *s, Error *e);
+
+    /* y [N,D] = dropout(scale * table[ids] + positions[place]). table [V,D] and positions [C,D] are real; positions may
+     * be NULL. place [N] is the index within the row; where it is negative y is 0.
+     * Backward: slots [N] says which row of dtable a position adds to (its id; or, where the gradient holds used rows
+     * alone, that row's rank among them). dpositions may be NULL. */
+    void (*embed_forward)(Stream *s, void *y, const int32_t *ids, const int32_t *place, const void *table,
+                          const void *positions, double scale, Dropout drop, const StepState *state, size_t n,
+                          size_t d);
+    void (*embed_backward)(Stream *s, void *dtable, void *dpositions, const void *dy, const int32_t *slots,
+                           const int32_t *place, double scale, Dropout drop, const StepState *state, size_t n,
+                           size_t d);
+
+    /* y [N,O] = x [N,I] w [O,I]^T + bias [O] (real; NULL: none), then ReLU if asked. real_output: y is real (logits).
+     * Backward: dy [N,O] is overwritten when relu. dw [O,I] and dbias [O] may be NULL. y is read only for relu. */
+    void (*linear_forward)(Stream *s, void *y, bool real_output, const void *x, const void *w, const void *bias,
+                           bool relu, size_t n, size_t in, size_t out);
+    void (*linear_backward)(Stream *s, void *dx, bool add, void *dw, void *dbias, void *dy, const void *y,
+                            const void *x, const void *w, bool relu, size_t n, size_t in, size_t out);
+
+    /* y [N,D] = (x - mean) * rstd * gain + bias for each vector of x [N,D]. Saves mean [N], rstd [N] (real). */
+    void (*norm_forward)(Stream *s, void *y, void *mean, void *rstd, const void *x, const void *gain, const void *bias,
+                         double epsilon, size_t n, size_t d);
+    void (*norm_backward)(Stream *s, void *dx, bool add, void *dgain, void *dbias, const void *dy, const void *mean,
+                          const void *rstd, const void *x, const void *gain, size_t n, size_t d);
+
+    /* y [N,D] = x + dropout(f). x NULL: dropout alone. */
+    void (*add_forward)(Stream *s, void *y, const void *x, const void *f, Dropout drop, const StepState *state,
+                        size_t n, size_t d);
+    void (*add_backward)(Stream *s, void *dx, bool add_x, void *df, bool add_f, const void *dy, Dropout drop,
+                         const StepState *state, size_t n, size_t d);
+
+    /* The two above in one pass: sum [N,D] = x + dropout(f), y = norm(sum). Saves sum, mean, rstd. */
+    void (*add_norm_forward)(Stream *s, void *y, void *sum, void *mean, void *rstd, const void *x, const void *f,
+                             Dropout drop, const StepState *state, const void *gain, const void *bias, double epsilon,
+                             size_t n, size_t d);
+    void (*add_norm_backward)(Stream *s, void *dx, bool add_x, void *df, bool add_f, void *dgain, void *dbias,
+                              const void *dy, const void *sum, const void *mean, const void *rstd, Dropout drop,
+                              const StepState *state, const void *gain, size_t n, size_t d);
+
+    /* y = function(x), element by element. */
+    void (*activation_forward)(Stream *s, void *y, const void *x, Activation function, size_t n);
+    void (*activation_backward)(Stream *s, void *dx, bool add, const void *dy, const void *x, Activation function,
+                                size_t n);
+
+    /* y [N, H*dv] = weights v, weights = dropout(softmax(scale * q k^T over the keys a query sees)), for each head.
+     * q [N, H*dk], k [keys, H*dk], v [keys, H*dv]. A query that sees no key gives 0, and so do positions of no row.
+     * Saves lse [N,H] (real), the logarithm of each softmax's denominator.
+     * Backward: dk and dv cover all positions of keys; those that nobody sees get 0. */
+    void (*attention_forward)(Stream *s, void *y, void *lse, Strided q, Strided k, Strided v, const Attend *how,
+                              const StepState *state);
+    void (*attention_backward)(Stream *s, const AttendGradients *d, const void *dy, const void *y, const void *lse,
+                               Strided q, Strided k, Strided v, const Attend *how, const StepState *state);
+
+    /* Keys and values of earlier positions. cache [rows, capacity, D], length [B] valid so far; x's row b goes to
+     * row b, and must fit.
+     * cache_lengths: valid [B] = length + positions of each row. cache_append: writes x's rows behind `length`.
+     * gather_lengths: y [B] = length[order[b]], 0 where order is negative. */
+    void (*cache_lengths)(Stream *s, int32_t *valid, const int32_t *length, const int32_t *start, size_t b);
+    void (*cache_append)(Stream *s, void *cache, const int32_t *length, size_t capacity, Strided x,
+                         const int32_t *start, size_t b, size_t d);
+    void (*gather_lengths)(Stream *s, int32_t *y, const int32_t *length, const int32_t *order, size_t b);
+
+    /* y [N,D] = x[index[n]], 0 where index is negative. Backward adds; an index occurs at most once. */
+    void (*gather_forward)(Stream *s, void *y, const void *x, const int32_t *index, size_t n, size_t d);
+    void (*gather_backward)(Stream *s, void *dx, const void *dy, const int32_t *index, size_t n, size_t d);
+
+    /* What attention is made of, one at a time (--attention composed).
+     * pad: y [B,T,D] = row row[b] (NULL: b) of x, zeros behind its end. unpad: the way back; rows that share a row of x
+     * are summed. product: c (+)= alpha a b, c [m,n], a [m,k], b [k,n], for each outer and inner.
+     * mask: scores [B,H,T,S] become -infinity where a query does not see a key.
+     * softmax: over the last dimension of [N,S]; a row of -infinities gives zeros.
+     * dropout_weights: as attention drops its weights [B,H,T,S]; its own backward (add: to what is there). */
+    void (*pad)(Stream *s, void *y, Strided x, const int32_t *start, const int32_t *row, size_t b, size_t t, size_t d);
+    void (*unpad)(Stream *s, Strided y, bool add, const void *x, const int32_t *start, const int32_t *row, size_t b,
+                  size_t n, size_t t, size_t d);
+    void (*product)(Stream *s, Operand c, bool add, Operand a, Operand b, double alpha, size_t outer, size_t inner,
+                    size_t m, size_t n, size_t k);
+    void (*mask)(Stream *s, void *scores, const Attend *how);
+    void (*softmax_forward)(Stream *s, void *y, const void *x, size_t n, size_t columns);
+    void (*softmax_backward)(Stream *s, void *dx, bool add, const void *dy, const void *y, size_t n, size_t columns);
+    void (*dropout_weights)(Stream *s, void *y, bool add, const void *x, const Attend *how, const StepState *state);
+
+    /* losses [N] (real) = -log softmax(logits [N,V])[target], in nats, 0 where target is negative; with smoothing e the
+     * target's share is 1 - e, and e is spread over all V. state->loss[which] gains sum and count. Saves lse [N].
+     * Backward starts from state->loss[which].scale; logits are real, dlogits are numbers. */
+    void (*cross_entropy_forward)(Stream *s, void *losses, void *lse, StepState *state, size_t which,
+                                  const void *logits, const int32_t *targets, double smoothing, size_t n, size_t v);
+    void (*cross_entropy_backward)(Stream *s, void *dlogits, bool add, const StepState *state, size_t which,
+                                   const void *lse, const void *logits, const int32_t *targets, double smoothing,
+                                   size_t n, size_t v);
+
+    /* The optimizer, over any part of the block of parameters.
+     * accumulate: to += from (real). convert: numbers from reals. squares: parts[i] = sum of squares of chunk i.
+     * clip: norm, clip and finite in state from all parts; max_norm 0: no limit.
+     * adam: w, m, v from g times state->clip, for weights first .. first+n-1 of the block (pointers are to the block's
+     * beginning); copy: numbers of w, or NULL. Spans are sorted and do not overlap. */
+    void (*accumulate)(Stream *s, void *to, const void *from, size_t n);
+    void (*convert)(Stream *s, void *numbers, const void *reals, size_t n);
+    void (*squares)(Stream *s, double *parts, const void *g, size_t n);
+    void (*clip)(Stream *s, StepState *state, const double *parts, size_t count, double max_norm);
+    void (*adam)(Stream *s, void *w, void *copy, void *m, void *v, const void *g, const StepState *state, Adam adam,
+                 const Span *spans, size_t span_count, size_t first, size_t n);
+} Kernels;
+
+/* The table of a device ("plain", ...) for a type; an Error where the build or the machine has none. */
+const Kernels *kernels_find(const char *device, NumberType type, Error *e);
+
+const char *number_type_name(NumberType type); /* "f32" ... */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,50 @@
+/* Softmax and cross-entropy in one operation, in nats.
+ *
+ *     loss = lse - (1 - e) z[target] - e mean(z)       lse = log sum exp z, e the label smoothing
+ *     dz   = (softmax(z) - (1 - e) [target] - e / V) * scale
+ *
+ * A negative target is ignored: no loss, no gradient, not counted. */
+
+static void cross_entropy_forward(Stream *s, void *losses_, void *lse_, StepState *state, size_t which,
+                                  const void *logits, const int32_t *targets, double smoothing, size_t n, size_t v)
+{
+    (void)s;
+    const Real *z = logits;
+    Real *losses = losses_, *lse = lse_;
+
+    for (size_t i = 0; i < n; i++, z += v) {
+        losses[i] = lse[i] = 0;
+        if (targets[i] < 0)
+            continue;
+        Real largest = z[0], sum = 0, mean = 0;
+        for (size_t j = 1; j < v; j++)
+            largest = z[j] > largest ? z[j] : largest;
+        for (size_t j = 0; j < v; j++) {
+            sum += real_exp(z[j] - largest);
+            mean += (z[j] - largest) / (Real)v;
+        }
+        /* everything is relative to the largest logit, so that small losses of large logits keep their digits */
+        losses[i] = real_log(sum) - (1 - (Real)smoothing) * (z[targets[i]] - largest);
+        if (smoothing > 0) /* else a class ruled out by -infinity would count 0 times infinity */
+            losses[i] -= (Real)smoothing * mean;
+        lse[i] = real_log(sum) + largest;
+        state->loss[which].sum += (double)losses[i];
+        state->loss[which].count += 1;
+    }
+}
+
+static void cross_entropy_backward(Stream *s, void *dlogits, bool add, const StepState *state, size_t which,
+                                   const void *lse_, const void *logits, const int32_t *targets, double smoothing,
+                                   size_t n, size_t v)
+{
+    (void)s;
+    const Real *z = logits, *lse = lse_;
+    Number *dz = dlogits;
+    Real scale = (Real)state->loss[which].scale, spread = (Real)smoothing / (Real)v;
+
+    for (size_t i = 0; i < n; i++, z += v, dz += v)
+        for (size_t j = 0; j < v; j++) {
+            Real wanted = spread + (j == (size_t)targets[i] ? 1 - (Real)smoothing : 0);
+            give(&dz[j], add, targets[i] < 0 ? 0 : (real_exp(z[j] - lse[i]) - wanted) * scale);
+        }
+}

@@ -1,0 +1,72 @@
+/* Layer normalisation (Ba, Kiros, Hinton 2016), one vector at a time.
+ *
+ *     xhat = (x - mean) * rstd          rstd = 1 / sqrt(variance + epsilon), variance divided by D
+ *     y    = gain * xhat + bias
+ *
+ * Backward, with g = gain * dy: every x moves the mean and the variance of its own vector, so
+ *
+ *     dx   = rstd * (g - mean(g) - xhat * mean(g * xhat)) */
+
+static void norm_forward(Stream *s, void *y_, void *mean_, void *rstd_, const void *x_, const void *gain_,
+                         const void *bias_, double epsilon, size_t n, size_t d)
+{
+    (void)s;
+    const Number *x = x_;
+    const Real *gain = gain_, *bias = bias_;
+    Number *y = y_;
+    Real *mean = mean_, *rstd = rstd_;
+
+    for (size_t i = 0; i < n; i++, x += d, y += d) {
+        Real sum = 0, squared = 0;
+        for (size_t j = 0; j < d; j++)
+            sum += real(x[j]);
+        mean[i] = sum / (Real)d;
+        for (size_t j = 0; j < d; j++) /* a second pass: nothing cancels */
+            squared += (real(x[j]) - mean[i]) * (real(x[j]) - mean[i]);
+        rstd[i] = 1 / real_sqrt(squared / (Real)d + (Real)epsilon);
+
+        for (size_t j = 0; j < d; j++)
+            y[j] = number((real(x[j]) - mean[i]) * rstd[i] * gain[j] + bias[j]);
+    }
+}
+
+/* The gradient that reaches one vector x, before it is given on: value[j] for j = 0 .. d-1, one call each. */
+typedef struct NormGradient {
+    Real mean, rstd, mean_g, mean_gx;
+} NormGradient;
+
+/* Also adds to dgain and dbias what this vector gives them. */
+static NormGradient norm_gradient(Real *dgain, Real *dbias, const Number *dy, const Number *x, const Real *gain,
+                                  Real mean, Real rstd, size_t d)
+{
+    NormGradient all = {.mean = mean, .rstd = rstd};
+    for (size_t j = 0; j < d; j++) {
+        Real xhat = (real(x[j]) - mean) * rstd;
+        all.mean_g += gain[j] * real(dy[j]) / (Real)d;
+        all.mean_gx += gain[j] * real(dy[j]) * xhat / (Real)d;
+        dgain[j] += real(dy[j]) * xhat;
+        dbias[j] += real(dy[j]);
+    }
+    return all;
+}
+
+static Real norm_gradient_at(NormGradient all, Real dy, Real x, Real gain)
+{
+    Real xhat = (x - all.mean) * all.rstd;
+    return all.rstd * (gain * dy - all.mean_g - xhat * all.mean_gx);
+}
+
+static void norm_backward(Stream *s, void *dx_, bool add, void *dgain, void *dbias, const void *dy_, const void *mean_,
+                          const void *rstd_, const void *x_, const void *gain_, size_t n, size_t d)
+{
+    (void)s;
+    const Number *dy = dy_, *x = x_;
+    const Real *mean = mean_, *rstd = rstd_, *gain = gain_;
+    Number *dx = dx_;
+
+    for (size_t i = 0; i < n; i++, x += d, dy += d) {
+        NormGradient all = norm_gradient(dgain, dbias, dy, x, gain, mean[i], rstd[i], d);
+        for (size_t j = 0; dx && j < d; j++)
+            give(&dx[i * d + j], add, norm_gradient_at(all, real(dy[j]), real(x[j]), gain[j]));
+    }
+}

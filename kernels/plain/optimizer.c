@@ -1,0 +1,76 @@
+/* What happens to the block of parameters after the backward pass.
+ *
+ * Gradients are summed over workers, their norm is taken and limited, and Adam (Kingma, Ba 2015) moves the weights:
+ *
+ *     m = beta1 m + (1 - beta1) g         v = beta2 v + (1 - beta2) g^2
+ *     w = w - lr (m / correction1) / (sqrt(v / correction2) + epsilon) - lr decay w
+ *
+ * with corrections 1 - beta^step, and weight decay apart from the moments (Loshchilov, Hutter 2019). */
+
+static void accumulate(Stream *s, void *to_, const void *from_, size_t n)
+{
+    (void)s;
+    const Real *from = from_;
+    Real *to = to_;
+    for (size_t i = 0; i < n; i++)
+        to[i] += from[i];
+}
+
+static void convert(Stream *s, void *numbers_, const void *reals_, size_t n)
+{
+    (void)s;
+    const Real *reals = reals_;
+    Number *numbers = numbers_;
+    for (size_t i = 0; i < n; i++)
+        numbers[i] = number(reals[i]);
+}
+
+static void squares(Stream *s, double *parts, const void *g_, size_t n)
+{
+    (void)s;
+    const Real *g = g_;
+    for (size_t from = 0; from < n; from += SQUARES_CHUNK, parts++) {
+        size_t to = n - from < SQUARES_CHUNK ? n : from + SQUARES_CHUNK;
+        *parts = 0;
+        for (size_t i = from; i < to; i++)
+            *parts += (double)g[i] * (double)g[i];
+    }
+}
+
+static void clip(Stream *s, StepState *state, const double *parts, size_t count, double max_norm)
+{
+    (void)s;
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += parts[i];
+    state->norm = sqrt(sum);
+    state->finite = isfinite(state->norm);
+    state->clip = max_norm > 0 && state->norm > max_norm ? max_norm / (state->norm + 1e-6) : 1;
+}
+
+static void adam(Stream *s, void *w_, void *copy_, void *m_, void *v_, const void *g_, const StepState *state,
+                 Adam adam, const Span *spans, size_t span_count, size_t first, size_t n)
+{
+    (void)s;
+    const Real *g = g_;
+    Real *w = w_, *m = m_, *v = v_;
+    Number *copy = copy_;
+    Real beta1 = (Real)adam.beta1, beta2 = (Real)adam.beta2, epsilon = (Real)adam.epsilon;
+    Real rate = (Real)(state->learning_rate / state->correction1);
+    size_t span = 0;
+
+    if (!state->finite)
+        return;
+    for (size_t i = first; i < first + n; i++) {
+        while (span < span_count && spans[span].end <= i)
+            span++;
+        bool inside = span < span_count && spans[span].begin <= i;
+        Real shrink = inside ? (Real)(state->learning_rate * spans[span].decay) : 0;
+        Real gradient = g[i] * (Real)state->clip;
+        m[i] += (1 - beta1) * (gradient - m[i]);
+        v[i] += (1 - beta2) * (gradient * gradient - v[i]);
+        w[i] -= shrink * w[i] + rate * m[i] / (real_sqrt(v[i] / (Real)state->correction2) + epsilon);
+        if (copy)
+            copy[i] = number(w[i]);
+    }
+}
