@@ -1,0 +1,47 @@
+/* The progress of a run on standard error: one aligned line a report,
+ *
+ *     step  1,200/10,000  loss  1.3431 bits/byte  left  1h02m     12,345 tokens/s  norm  0.812  lr 3.00e-04  new best
+ *
+ * and, on a terminal only, a line rewritten in place between reports. */
+#ifndef CORE_CLI_PROGRESS_H
+#define CORE_CLI_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct Progress {
+    FILE *out;
+    bool quiet;
+    bool terminal;    /* it can rewrite its line */
+    bool unfinished;  /* a rewritten line stands there */
+    double rewritten; /* when, in clock_seconds */
+} Progress;
+
+typedef struct Report {   /* a number below zero is left out */
+    uint64_t step, total; /* total 0: not known */
+    double loss;
+    const char *unit; /* of the loss, "bits/byte"; NULL: no loss to show */
+    double norm;      /* of the gradient */
+    double rate;      /* learning rate */
+    double tokens_per_second;
+    double seconds_left;
+    const char *mark; /* "new best", or NULL */
+} Report;
+
+/* out: stderr, as a rule; whether it is a terminal is found out. */
+Progress progress_open(FILE *out, bool quiet);
+
+/* A line that stays. */
+void progress_report(Progress *p, const Report *report);
+
+/* The line that is rewritten, ten times a second at most: to be called after every step. */
+void progress_between(Progress *p, const Report *report);
+
+/* Any other message, on a line of its own. */
+void progress_note(Progress *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Takes a rewritten line away, so that what others print begins on a clean one. */
+void progress_close(Progress *p);
+
+#endif

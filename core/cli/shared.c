@@ -1,0 +1,110 @@
+/* See shared.h. */
+#include "core/cli/shared.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BUILD = COMMAND_TRAIN | COMMAND_INFO | COMMAND_BENCH,
+    READ = COMMAND_EVAL | COMMAND_WRITE | COMMAND_INFO,
+    ALL = BUILD | READ,
+    RUN = COMMAND_TRAIN | READ | COMMAND_BENCH
+};
+
+#define AT(field) offsetof(SharedValues, field)
+
+/* clang-format off */
+const Option shared_options[] = {
+    /* the model: fixed in a run */
+    {"dim", 'E', OPTION_SIZE, OPTION_MODEL, BUILD, AT(dim), "256", "[1,65536]", "width of a position's vector"},
+    {"heads", 'H', OPTION_SIZE, OPTION_MODEL, BUILD, AT(heads), "8", "[1,4096]", "attention heads in a block"},
+    {"head-size", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(head_size), "0", "[0,65536]", "width of a query and a key (0: dim / heads)"},
+    {"value-size", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(value_size), "0", "[0,65536]", "width of a value (0: as head-size)"},
+    {"depth", 'd', OPTION_SIZE, OPTION_MODEL, BUILD, AT(depth), "12", "[0,4096]", "blocks"},
+    {"ff", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(ff), "0", "[0,1048576]", "width inside the feed-forward network (0: 4 dim)"},
+    {"context", 'C', OPTION_SIZE, OPTION_MODEL, BUILD, AT(context), "256", "[1,1048576]", "positions that the model reads at once"},
+    {"window", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(window), "0", NULL, "a query sees so many keys (0: all)"},
+    {"activation", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(activation), "relu", "relu|gelu|gelu-tanh", "in the feed-forward network"},
+    {"norm", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm), "post", "post|pre", "layer norm behind each branch, or before it"},
+    {"positions", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(positions), "learned", "none|learned|sinusoid", "how a position is known"},
+    {"attention", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(attention), "fused", "fused|composed", "one operation, or made of small ones"},
+    {"score", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(score), "scaled-dot", "scaled-dot|dot", "how well a query fits a key"},
+    {"bias", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(bias), "yes", NULL, "biases of query, key and value"},
+    {"tie", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(tie), "no", NULL, "logits read the embedding's table"},
+    {"dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(dropout), "0", "[0,1)", "share dropped from embeddings and branches"},
+    {"attention-dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(attention_dropout), "0", "[0,1)", "share of attention weights dropped"},
+    {"init", 0, OPTION_CHOICE, OPTION_TRAINING, BUILD, AT(init), "pytorch", "pytorch|gpt2|xavier", "how weights begin"},
+
+    /* training: kept on resume unless given again */
+    {"data", 'D', OPTION_PATH, OPTION_TRAINING, RUN & ~COMMAND_BENCH, AT(data), NULL, "FILE", "what to learn from (none: built-in data)"},
+    {"batch", 'b', OPTION_SIZE, OPTION_TRAINING, BUILD, AT(batch), "32", "[1,1048576]", "rows of a step"},
+    {"micro-batch", 0, OPTION_SIZE, OPTION_TRAINING, BUILD, AT(micro_batch), "2", NULL, "rows a worker computes at once (0: all)"},
+    {"steps", 'N', OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | COMMAND_BENCH, AT(steps), "100000", NULL, "counted from the run's first"},
+    {"epochs", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN, AT(epochs), "0", NULL, "passes over the training data, instead of steps (0: steps)"},
+    {"minutes", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(minutes), "0", "[0,]", "of training in all (0: no limit)"},
+    {"lr", 'l', OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(lr), "1e-4", "(0,]", "learning rate (noam: its factor)"},
+    {"schedule", 0, OPTION_CHOICE, OPTION_TRAINING, COMMAND_TRAIN, AT(schedule), "constant", "constant|linear|cosine|noam", "of the learning rate"},
+    {"warmup", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN, AT(warmup), "0", NULL, "steps until the learning rate is reached"},
+    {"decay-steps", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN, AT(decay_steps), "0", NULL, "where linear and cosine end (0: the first --steps)"},
+    {"betas", 0, OPTION_TEXT, OPTION_TRAINING, COMMAND_TRAIN, AT(betas), "0.9,0.999", "A,B", "Adam's averages"},
+    {"epsilon", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(epsilon), "1e-8", "(0,]", "Adam's"},
+    {"decay", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(decay), "0", "[0,]", "weight decay of matrices, apart from the gradient"},
+    {"clip", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(clip), "1", "[0,]", "largest norm of the gradient (0: any)"},
+    {"smoothing", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(smoothing), "0", "[0,1)", "label smoothing"},
+    {"eval-every", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN, AT(eval_every), "1500", NULL, "steps (0: at the end only)"},
+    {"save-every", 0, OPTION_TEXT, OPTION_TRAINING, COMMAND_TRAIN, AT(save_every), "10m", "N|TIME", "steps, or a time as 90s, 10m, 2h (0: at new bests and the end)"},
+    {"keep", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN, AT(keep), "2", NULL, "last checkpoints, besides the best (0: all)"},
+    {"patience", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN, AT(patience), "0", NULL, "evaluations without a new best before the end (0: any)"},
+    {"seed", 'r', OPTION_SIZE, OPTION_TRAINING, ALL & ~COMMAND_INFO, AT(seed), "1", "[0,4294967295]", "of all random numbers"},
+    {"workers", 0, OPTION_SIZE, OPTION_TRAINING, RUN | BUILD, AT(workers), "0", "[0,1024]", "rows are shared out among (0: one a processor)"},
+    {"team", 0, OPTION_SIZE, OPTION_TRAINING, RUN, AT(team), "0", "[0,1024]", "cores of a worker (0: 1; when it works alone, all)"},
+    {"device", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD, AT(device), "cpu", "cpu|plain", "what computes"},
+    {"precision", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD, AT(precision), "f32", "f32|bf16|f64", "of activations"},
+    {"recompute", 0, OPTION_YES_NO, OPTION_TRAINING, BUILD, AT(recompute), "no", NULL, "forget what is inside a block and compute it again: less memory"},
+
+    /* of this call */
+    {"run", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN | READ, AT(run), NULL, "DIR", "the run (train: a new one; none: runs/PROGRAM-N)"},
+    {"resume", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN, AT(resume), NULL, "DIR", "go on with this run"},
+    {"weights", 0, OPTION_TEXT, OPTION_HERE, RUN & ~COMMAND_BENCH, AT(weights), NULL, "WHICH", "best, last, a step or a file (none: best; train: fresh)"},
+    {"preset", 'p', OPTION_PRESET, OPTION_HERE, BUILD, AT(preset), NULL, NULL, "a whole recipe; see below"},
+    {"config", 0, OPTION_CONFIG, OPTION_HERE, BUILD, AT(config), NULL, "FILE", "options as lines `name = value`"},
+    {"dry-run", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(dry_run), NULL, NULL, "print what it would take, and stop"},
+    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL, AT(quiet), NULL, NULL, "no progress"},
+    {"json", 0, OPTION_FLAG, OPTION_HERE, ALL, AT(json), NULL, NULL, "the result as one line of JSON"},
+};
+/* clang-format on */
+
+const size_t shared_option_count = sizeof shared_options / sizeof *shared_options;
+
+const char *device_name(int device)
+{
+    static const char *const names[] = {"cpu", "plain"};
+    return names[device];
+}
+
+bool parse_every(const char *text, size_t *steps, double *seconds, Error *e)
+{
+    char *end;
+    double value = strtod(text, &end);
+    double unit = *end == 's' ? 1 : *end == 'm' ? 60 : *end == 'h' ? 3600 : 0;
+    *steps = 0;
+    *seconds = 0;
+    if (end == text || value < 0 || value > 1e15 || (unit > 0 ? end[1] : *end))
+        return fail(e, "--save-every '%s': expected a number of steps, or a time as 90s, 10m, 2h", text);
+    if (unit > 0)
+        *seconds = value * unit;
+    else
+        *steps = (size_t)value;
+    return true;
+}
+
+bool parse_betas(const char *text, double *beta1, double *beta2, Error *e)
+{
+    char *end;
+    *beta1 = strtod(text, &end);
+    bool fine = end != text && *end == ',';
+    const char *second = end + 1;
+    *beta2 = fine ? strtod(second, &end) : 0;
+    fine = fine && end != second && !*end && *beta1 >= 0 && *beta1 < 1 && *beta2 >= 0 && *beta2 < 1;
+    return fine || fail(e, "--betas '%s': expected two numbers from 0 to below 1, as 0.9,0.999", text);
+}

@@ -1,0 +1,47 @@
+/* The options that all programs share. A program adds rows of its own behind them, and names each shared row's default
+ * where its own differs. */
+#ifndef CORE_CLI_SHARED_H
+#define CORE_CLI_SHARED_H
+
+#include "core/cli/options.h"
+
+/* The commands that programs have; a program's own ones begin at COMMAND_OWN. */
+enum {
+    COMMAND_TRAIN = 1 << 0,
+    COMMAND_EVAL = 1 << 1,
+    COMMAND_INFO = 1 << 2,
+    COMMAND_BENCH = 1 << 3,
+    COMMAND_WRITE = 1 << 4, /* sample, predict, translate: what uses the model */
+    COMMAND_OWN = 1 << 8
+};
+
+typedef struct SharedValues {
+    /* model */
+    size_t dim, heads, head_size, value_size, depth, ff, context, window;
+    int activation, norm, positions, attention, score; /* the places in their lists; see shared.c */
+    bool bias, tie;
+    /* training */
+    const char *data, *betas, *save_every;
+    size_t batch, micro_batch, steps, epochs, warmup, decay_steps, eval_every, keep, patience, seed, workers, team;
+    double minutes, lr, epsilon, decay, clip, dropout, attention_dropout, smoothing;
+    int init, schedule, device, precision;
+    bool recompute;
+    /* here */
+    const char *run, *resume, *weights, *preset, *config;
+    bool dry_run, quiet, json;
+} SharedValues;
+
+/* The rows, with offsets into a SharedValues. */
+extern const Option shared_options[];
+extern const size_t shared_option_count;
+
+/* The name of a device as kernels_find knows it. */
+const char *device_name(int device);
+
+/* "N" steps or "10m", "90s", "2h" of time; NULL: neither. */
+bool parse_every(const char *text, size_t *steps, double *seconds, Error *e);
+
+/* "0.9,0.999" */
+bool parse_betas(const char *text, double *beta1, double *beta2, Error *e);
+
+#endif

@@ -1,0 +1,216 @@
+/* One option's value: read from text, checked against what its row allows, printed so that it reads back.
+ *
+ * Strict on purpose: no spaces, signs, hexadecimal or trailing letters are forgiven, because "12x" is a mistake that
+ * should be named before a night of training, not after it. */
+#include "inner.h"
+#include "words.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Range {
+    double low, high;
+    bool low_open, high_open;
+} Range;
+
+/* Reads "[0,1)"; a side without a number has no limit. */
+static bool range_read(Range *range, const char *text)
+{
+    *range = (Range){.low = -HUGE_VAL, .high = HUGE_VAL};
+    if (!text)
+        return true;
+    if (*text != '[' && *text != '(')
+        return false;
+    range->low_open = *text++ == '(';
+    char *end;
+    if (*text != ',') {
+        range->low = strtod(text, &end);
+        text = end;
+    }
+    if (*text++ != ',')
+        return false;
+    if (*text != ']' && *text != ')') {
+        range->high = strtod(text, &end);
+        text = end;
+    }
+    range->high_open = *text == ')';
+    return (*text == ']' || *text == ')') && text[1] == 0 && range->low <= range->high;
+}
+
+static bool range_holds(const Range *range, double x)
+{
+    return (range->low_open ? x > range->low : x >= range->low) &&
+           (range->high_open ? x < range->high : x <= range->high);
+}
+
+static bool is_number(const Option *row) { return row->kind == OPTION_SIZE || row->kind == OPTION_REAL; }
+
+bool value_range_is_sound(const Option *row)
+{
+    Range range;
+    if (is_number(row))
+        return range_read(&range, row->allowed);
+    return row->kind != OPTION_CHOICE || (row->allowed && *row->allowed);
+}
+
+/* Says what is allowed: "a whole number, at least 1". */
+static Quoted allowed(const Option *row)
+{
+    Quoted q = {"yes or no"};
+    if (!is_number(row))
+        return q;
+    const char *what = row->kind == OPTION_SIZE ? "a whole number" : "a number such as 0.25 or 3e-4";
+    Range range;
+    range_read(&range, row->allowed);
+    if (!row->allowed)
+        snprintf(q.text, sizeof q.text, "%s", what);
+    else if (range.high < HUGE_VAL)
+        snprintf(q.text, sizeof q.text, "%s in %s", what, row->allowed);
+    else
+        snprintf(q.text, sizeof q.text, "%s, %s %.12g", what, range.low_open ? "above" : "at least", range.low);
+    return q;
+}
+
+static bool size_read(size_t *size, const char *text)
+{
+    if (!*text || text[strspn(text, "0123456789")])
+        return false;
+    errno = 0;
+    unsigned long long value = strtoull(text, NULL, 10);
+    *size = (size_t)value;
+    return errno == 0 && value <= SIZE_MAX;
+}
+
+static bool real_read(double *real, const char *text)
+{
+    if (!*text || text[strspn(text, "0123456789+-.eE")]) /* neither spaces, hexadecimal, inf nor nan */
+        return false;
+    char *end;
+    *real = strtod(text, &end);
+    return end != text && *end == 0 && isfinite(*real);
+}
+
+static bool yes_read(bool *yes, const char *text)
+{
+    *yes = strcmp(text, "yes") == 0 || strcmp(text, "true") == 0;
+    return *yes || strcmp(text, "no") == 0 || strcmp(text, "false") == 0;
+}
+
+/* The place of `text` in "a|b|c". */
+static bool choice_read(int *choice, const char *text, const char *list)
+{
+    size_t length = strlen(text);
+    for (*choice = 0; *list; ++*choice) {
+        size_t n = strcspn(list, "|");
+        if (n == length && memcmp(list, text, n) == 0)
+            return true;
+        list += n + (list[n] == '|');
+    }
+    return false;
+}
+
+bool value_is_text(const Option *row)
+{
+    return row->kind == OPTION_TEXT || row->kind == OPTION_PATH || row->kind == OPTION_PRESET ||
+           row->kind == OPTION_CONFIG;
+}
+
+bool value_read(Value *value, const Option *row, const char *text, const char *dashes, Error *e)
+{
+    Quoted found = quoted(text, strlen(text));
+    if (!*text && row->kind != OPTION_TEXT)
+        return value_is_text(row) ? fail(e, "%s%s: its value is empty", dashes, row->name)
+                                  : fail(e, "%s%s: its value is empty; it must be %s", dashes, row->name,
+                                         row->kind == OPTION_CHOICE ? row->allowed : allowed(row).text);
+    bool good = true;
+    Range range;
+    switch (row->kind) {
+    case OPTION_FLAG:
+    case OPTION_YES_NO: good = yes_read(&value->yes, text); break;
+    case OPTION_SIZE:
+        range_read(&range, row->allowed);
+        good = size_read(&value->size, text) && range_holds(&range, (double)value->size);
+        break;
+    case OPTION_REAL:
+        range_read(&range, row->allowed);
+        good = real_read(&value->real, text) && range_holds(&range, value->real);
+        break;
+    case OPTION_CHOICE:
+        if (choice_read(&value->choice, text, row->allowed))
+            break;
+        return fail(e, "%s%s '%s': must be one of %s", dashes, row->name, found.text, row->allowed);
+    case OPTION_TEXT:
+    case OPTION_PATH:
+    case OPTION_PRESET:
+    case OPTION_CONFIG: value->text = text; break;
+    }
+    return good || fail(e, "%s%s '%s': must be %s", dashes, row->name, found.text, allowed(row).text);
+}
+
+static size_t value_size(const Option *row)
+{
+    switch (row->kind) {
+    case OPTION_FLAG:
+    case OPTION_YES_NO: return sizeof(bool);
+    case OPTION_SIZE: return sizeof(size_t);
+    case OPTION_REAL: return sizeof(double);
+    case OPTION_CHOICE: return sizeof(int);
+    default: return sizeof(const char *);
+    }
+}
+
+Value value_get(const Option *row, const void *at)
+{
+    Value value = {.text = NULL};
+    memcpy(&value, at, value_size(row)); /* copied, so that an enum may hold a choice */
+    return value;
+}
+
+void value_put(const Option *row, void *at, Value value) { memcpy(at, &value, value_size(row)); }
+
+bool value_equal(const Option *row, Value a, Value b)
+{
+    if (value_is_text(row))
+        return a.text && b.text ? strcmp(a.text, b.text) == 0 : a.text == b.text;
+    if (row->kind == OPTION_REAL)
+        return !(a.real < b.real) && !(a.real > b.real);
+    return memcmp(&a, &b, value_size(row)) == 0;
+}
+
+/* The shortest decimal that reads back to the same double. */
+static void real_text(double real, Buffer *out)
+{
+    char text[40];
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, real);
+        if (!(strtod(text, NULL) < real) && !(strtod(text, NULL) > real))
+            break;
+    }
+    buffer_print(out, "%s", text);
+}
+
+bool value_text(const Option *row, Value value, Buffer *out)
+{
+    if (value_is_text(row)) {
+        if (value.text)
+            buffer_add(out, value.text, strlen(value.text));
+        return value.text != NULL;
+    }
+    if (row->kind == OPTION_REAL) {
+        real_text(value.real, out);
+    } else if (row->kind == OPTION_SIZE) {
+        buffer_print(out, "%zu", value.size);
+    } else if (row->kind == OPTION_CHOICE) {
+        const char *list = row->allowed;
+        for (int i = 0; i < value.choice && *list; i++)
+            list += strcspn(list, "|") + 1;
+        buffer_add(out, list, strcspn(list, "|"));
+    } else {
+        buffer_print(out, "%s", value.yes ? "yes" : "no");
+    }
+    return true;
+}

@@ -1,0 +1,160 @@
+/* See attention.h. */
+#include "core/nn/attention.h"
+
+#include "core/tensor/blame.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+Attention attention_new(Parameters *p, const AttentionOptions *o, const char *prefix)
+{
+    static const char *const names[] = {"query", "key", "value"};
+    size_t keys = o->heads * o->key_size, values = o->heads * o->value_size;
+    size_t out[] = {keys, keys, values};
+    Attention a = {.o = *o};
+    char name[sizeof(((Parameter *)0)->name)];
+
+    a.query = linear_joined(p, o->dim, out, o->cross ? 1 : 3, o->bias, prefix, names);
+    if (o->cross)
+        a.key_value = linear_joined(p, o->dim, out + 1, 2, o->bias, prefix, names + 1);
+    snprintf(name, sizeof name, "%s.out", prefix);
+    a.out = linear_new(p, values, o->dim, true, name);
+    if (a.out.weight)
+        a.out.weight->residual = true;
+    a.drop = parameters_dropout(p, o->dropout);
+    return a;
+}
+
+typedef struct AttendNode {
+    Node node;
+    Tensor *q, *k, *v;
+    void *lse;
+    Attend how;
+} AttendNode;
+
+static void attend_back(Tape *t, Node *node)
+{
+    AttendNode *n = (AttendNode *)node;
+    AttendGradients d = {.q.stride = n->q->stride, .k.stride = n->k->stride, .v.stride = n->v->stride};
+    d.q.data = tensor_gradient(t, n->q, &d.add_q);
+    d.k.data = tensor_gradient(t, n->k, &d.add_k);
+    d.v.data = tensor_gradient(t, n->v, &d.add_v);
+    t->k->attention_backward(t->stream, &d, node->y->gradient, node->y->data, n->lse, tensor_strided(n->q),
+                             tensor_strided(n->k), tensor_strided(n->v), &n->how, t->state);
+}
+
+static Tensor *attend(Tape *t, Tensor *q, Tensor *k, Tensor *v, const Attend *how)
+{
+    Tensor *y = tape_tensor(t, how->queries, how->heads * how->value_size, false, true);
+    void *lse = tape_reals(t, how->queries * how->heads);
+    t->k->attention_forward(t->stream, y->data, lse, tensor_strided(q), tensor_strided(k), tensor_strided(v), how,
+                            t->state);
+    AttendNode *n = tape_node(t, sizeof *n, attend_back, y);
+    if (n) {
+        n->q = q, n->k = k, n->v = v, n->lse = lse, n->how = *how;
+        n->how.weights = NULL;
+    }
+    return y;
+}
+
+/* Keys or values of the cache as a tensor. */
+static Tensor *remembered(Tape *t, const Cache *c, void *memory, size_t columns)
+{
+    return tape_outside(t, memory, c->rows * c->capacity, columns);
+}
+
+static void append(Tape *t, const CacheLayer *layer, Tensor *const kv[2], const int32_t *start, size_t rows)
+{
+    const Cache *c = layer->cache;
+    t->k->cache_append(t->stream, layer->keys, c->length, c->capacity, tensor_strided(kv[0]), start, rows,
+                       kv[0]->columns);
+    t->k->cache_append(t->stream, layer->values, c->length, c->capacity, tensor_strided(kv[1]), start, rows,
+                       kv[1]->columns);
+}
+
+void attention_remember(Tape *t, const Attention *a, Tensor *memory, const Rows *rows, const CacheLayer *cache)
+{
+    size_t columns[] = {a->o.heads * a->o.key_size, a->o.heads * a->o.value_size};
+    Tensor *kv[2];
+    assert(a->o.cross);
+    tape_split(t, linear(t, &a->key_value, memory), kv, columns, 2);
+    append(t, cache, kv, rows->start, rows->rows);
+}
+
+/* Queries, keys and values: of x, of memory, or of what the cache holds. */
+static void project(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *how, const CacheLayer *cache,
+                    Tensor *qkv[3])
+{
+    size_t columns[] = {a->o.heads * a->o.key_size, a->o.heads * a->o.key_size, a->o.heads * a->o.value_size};
+    if (!a->o.cross) {
+        tape_split(t, linear(t, &a->query, x), qkv, columns, 3);
+        if (cache)
+            append(t, cache, qkv + 1, how->query_start, how->rows);
+    } else {
+        qkv[0] = linear(t, &a->query, x);
+        assert(!cache != !memory);
+        if (memory)
+            tape_split(t, linear(t, &a->key_value, memory), qkv + 1, columns + 1, 2);
+    }
+    if (cache) {
+        qkv[1] = remembered(t, cache->cache, cache->keys, columns[1]);
+        qkv[2] = remembered(t, cache->cache, cache->values, columns[2]);
+    }
+}
+
+Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows, const CacheLayer *cache)
+{
+    const AttentionOptions *o = &a->o;
+    Tensor *qkv[3];
+    Attend how = *rows;
+    how.heads = o->heads, how.key_size = o->key_size, how.value_size = o->value_size;
+    how.scale = score_scale(o->score, o->key_size);
+    how.dropout = tape_dropout(t, a->drop);
+
+    project(t, a, x, memory, &how, cache, qkv);
+    Tensor *y = (o->composed ? attend_composed : attend)(t, qkv[0], qkv[1], qkv[2], &how);
+    tape_check(t, y, "the attention before the product", a->out.weight);
+    return linear(t, &a->out, y);
+}
+
+Attend attend_rows(const Rows *rows, bool causal)
+{
+    Attend how = attend_across(rows, rows);
+    how.causal = causal;
+    return how;
+}
+
+Attend attend_across(const Rows *queries, const Rows *keys)
+{
+    return (Attend){.rows = queries->rows,
+                    .queries = queries->positions,
+                    .longest_query = queries->longest,
+                    .keys = keys->positions,
+                    .longest_key = keys->longest,
+                    .query_start = queries->start,
+                    .key_start = keys->start};
+}
+
+Attend attend_cached(const Rows *rows, const Cache *cache)
+{
+    return (Attend){.rows = rows->rows,
+                    .queries = rows->positions,
+                    .longest_query = rows->longest,
+                    .keys = cache->rows * cache->capacity,
+                    .longest_key = cache->capacity,
+                    .query_start = rows->start,
+                    .key_start = cache->start,
+                    .key_length = cache->valid,
+                    .query_offset = cache->length,
+                    .causal = true};
+}
+
+Attend attend_remembered(const Rows *queries, const Cache *memory, const int32_t *key_row)
+{
+    Attend how = attend_cached(queries, memory);
+    how.key_length = memory->length;
+    how.key_row = key_row;
+    how.query_offset = NULL;
+    how.causal = false;
+    return how;
+}

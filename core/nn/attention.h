@@ -1,0 +1,55 @@
+/* Multi-head attention: queries of x over keys and values of memory (x itself in self-attention).
+ *
+ *     y = out(concat over heads h of softmax(scale q_h k_h^T) v_h)        q = query(x), k = key(memory), v =
+ * value(memory)
+ *
+ * The heads lie side by side in the columns of q, k and v; nothing is copied to transpose them. */
+#ifndef CORE_NN_ATTENTION_H
+#define CORE_NN_ATTENTION_H
+
+#include "core/nn/cache.h"
+#include "core/nn/linear.h"
+#include "core/nn/scores.h"
+#include "core/tensor/rows.h"
+
+typedef struct AttentionOptions {
+    size_t dim, heads, key_size, value_size;
+    bool bias;     /* of query, key and value; out always has one */
+    bool cross;    /* keys and values come from another tensor than queries */
+    bool composed; /* from small operations, with `score`, instead of fused */
+    Score score;
+    double dropout; /* of the weights */
+} AttentionOptions;
+
+typedef struct Attention {
+    AttentionOptions o;
+    Linear query;     /* of x; in self-attention query, key and value together */
+    Linear key_value; /* of memory, in cross-attention */
+    Linear out;
+    Dropout drop;
+} Attention;
+
+/* prefix: "blocks.0.attention" */
+Attention attention_new(Parameters *p, const AttentionOptions *o, const char *prefix);
+
+/* rows: who sees whom; its sizes of heads, scale and dropout are filled in here.
+ * Self-attention: memory is NULL; with a cache, x's keys and values are appended to it and all it holds is seen.
+ * Cross-attention: keys and values of memory, or (memory NULL) those that the cache remembers. */
+Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows, const CacheLayer *cache);
+
+/* Cross-attention: keys and values of memory, once, for all later calls; between cache_begin and cache_end. */
+void attention_remember(Tape *t, const Attention *a, Tensor *memory, const Rows *rows, const CacheLayer *cache);
+
+/* Each row sees itself. */
+Attend attend_rows(const Rows *rows, bool causal);
+
+/* Each row of queries sees the row of keys with its number. */
+Attend attend_across(const Rows *queries, const Rows *keys);
+
+/* The same over what a cache holds and will hold once this call has appended to it. */
+Attend attend_cached(const Rows *rows, const Cache *cache);
+
+/* Each row of queries sees the row key_row[b] (on the device; NULL: its own number) of what a cache remembers. */
+Attend attend_remembered(const Rows *queries, const Cache *memory, const int32_t *key_row);
+
+#endif

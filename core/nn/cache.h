@@ -1,0 +1,46 @@
+/* Keys and values of what was read before, so that a new token costs one token's work.
+ *
+ *     cache_begin(&cache, stream, rows->start, rows);     how long each row is with the new positions
+ *     ... every layer appends its keys and values and attends over all of them ...
+ *     cache_end(&cache, stream);                            they count from now on
+ *
+ * Row r of the cache belongs to row r of each call. The memory is the caller's to open and close; its addresses and all
+ * call arguments stay the same from token to token, so that such a step can be captured. */
+#ifndef CORE_NN_CACHE_H
+#define CORE_NN_CACHE_H
+
+#include "kernels/kernels.h"
+
+typedef struct Cache Cache;
+
+typedef struct CacheLayer {
+    const Cache *cache;
+    void *keys, *values; /* [rows, capacity, columns] of numbers */
+} CacheLayer;
+
+struct Cache {
+    const Kernels *k;
+    size_t layers, rows, capacity, key_columns, value_columns;
+    CacheLayer *layer;
+    void *spare;     /* for reordering: one layer's keys or values */
+    int32_t *start;  /* [rows+1] on the device: r * capacity */
+    int32_t *length; /* [rows] positions that count */
+    int32_t *valid;  /* [rows] the same with those of the running call */
+};
+
+bool cache_open(Cache *c, const Kernels *k, Stream *s, size_t layers, size_t rows, size_t capacity, size_t key_columns,
+                size_t value_columns, Error *e);
+void cache_close(Cache *c);
+
+void cache_begin(Cache *c, Stream *s, const int32_t *start, size_t rows);
+void cache_end(Cache *c, Stream *s, size_t rows);
+
+/* Every row empty again. */
+void cache_reset(Cache *c, Stream *s);
+
+/* Row r becomes a copy of row order[r] (on the device); rows behind `rows` are dropped. For beams. */
+void cache_reorder(Cache *c, Stream *s, const int32_t *order, size_t rows);
+
+static inline const CacheLayer *cache_layer(const Cache *c, size_t layer) { return c ? &c->layer[layer] : NULL; }
+
+#endif

@@ -1,0 +1,43 @@
+/* See embedding.h. */
+#include "core/nn/embedding.h"
+
+#include "core/tensor/blame.h"
+
+Embedding embedding_new(Parameters *p, const EmbeddingOptions *o, const char *table, const char *positions)
+{
+    Embedding e = {.scale = o->scale, .dim = o->dim};
+    e.table = parameters_add(p, o->tied ? ROLE_TABLE : ROLE_LOOKUP, o->vocabulary, o->dim, "%s", table);
+    e.positions = positions_new(p, o->positions, o->context, o->dim, positions);
+    e.drop = parameters_dropout(p, o->dropout);
+    return e;
+}
+
+typedef struct EmbedNode {
+    Node node;
+    const Embedding *e;
+    const Rows *rows;
+    Dropout drop;
+} EmbedNode;
+
+static void embed_back(Tape *t, Node *node)
+{
+    EmbedNode *n = (EmbedNode *)node;
+    const Parameter *positions = n->e->positions;
+    bool learned = positions && positions->role != ROLE_CONSTANT;
+    t->k->embed_backward(t->stream, tape_gradient_of(t, n->e->table), learned ? tape_gradient_of(t, positions) : NULL,
+                         node->y->gradient, n->rows->ids, n->rows->place, n->e->scale, n->drop, t->state,
+                         n->rows->positions, n->e->dim);
+}
+
+Tensor *embed(Tape *t, const Embedding *e, const Rows *rows)
+{
+    Tensor *y = tape_tensor(t, rows->positions, e->dim, false, true);
+    Dropout drop = tape_dropout(t, e->drop);
+    t->k->embed_forward(t->stream, y->data, rows->ids, rows->place, tape_reals_of(t, e->table),
+                        tape_reals_of(t, e->positions), e->scale, drop, t->state, rows->positions, e->dim);
+    tape_check(t, y, "the embedding", e->table);
+    EmbedNode *n = tape_node(t, sizeof *n, embed_back, y);
+    if (n)
+        n->e = e, n->rows = rows, n->drop = drop;
+    return y;
+}

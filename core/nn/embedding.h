@@ -1,0 +1,29 @@
+/* From token ids to vectors: dropout(scale * table[id] + position[place in the row]). */
+#ifndef CORE_NN_EMBEDDING_H
+#define CORE_NN_EMBEDDING_H
+
+#include "core/nn/positions.h"
+#include "core/tensor/rows.h"
+#include "core/tensor/tape.h"
+
+typedef struct Embedding {
+    Parameter *table;     /* [V,D] */
+    Parameter *positions; /* [C,D] learned or computed; NULL: none */
+    double scale;
+    Dropout drop;
+    size_t dim;
+} Embedding;
+
+typedef struct EmbeddingOptions {
+    size_t vocabulary, context, dim;
+    Positions positions;
+    bool tied; /* the table makes logits, too */
+    double scale, dropout;
+} EmbeddingOptions;
+
+/* names: of the table and of learned positions */
+Embedding embedding_new(Parameters *p, const EmbeddingOptions *o, const char *table, const char *positions);
+
+Tensor *embed(Tape *t, const Embedding *e, const Rows *rows);
+
+#endif

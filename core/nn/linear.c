@@ -1,0 +1,86 @@
+/* See linear.h. */
+#include "core/nn/linear.h"
+
+#include "core/tensor/blame.h"
+
+#include <stdio.h>
+
+static Parameter *add_weight(Parameters *p, size_t in, size_t out, bool joined, const char *name)
+{
+    Parameter *weight = parameters_add(p, ROLE_WEIGHT, out, in, "%s.weight", name);
+    if (weight)
+        weight->joined = joined;
+    return weight;
+}
+
+static Parameter *add_bias(Parameters *p, size_t in, size_t out, bool joined, const char *name)
+{
+    Parameter *bias = parameters_add(p, ROLE_BIAS, out, 0, "%s.bias", name);
+    if (bias) {
+        bias->joined = joined;
+        bias->fan_in = in;
+    }
+    return bias;
+}
+
+Linear linear_new(Parameters *p, size_t in, size_t out, bool bias, const char *name)
+{
+    Parameter *weight = add_weight(p, in, out, false, name);
+    return (Linear){weight, bias ? add_bias(p, in, out, false, name) : NULL, in, out};
+}
+
+Linear linear_joined(Parameters *p, size_t in, const size_t *out, size_t count, bool bias, const char *prefix,
+                     const char *const *names)
+{
+    Linear l = {.in = in};
+    char name[sizeof(((Parameter *)0)->name)];
+    for (size_t i = 0; i < count; i++, l.out += out[i - 1]) {
+        snprintf(name, sizeof name, "%s.%s", prefix, names[i]);
+        Parameter *weight = add_weight(p, in, out[i], i > 0, name);
+        l.weight = i ? l.weight : weight;
+    }
+    for (size_t i = 0; bias && i < count; i++) {
+        snprintf(name, sizeof name, "%s.%s", prefix, names[i]);
+        Parameter *one = add_bias(p, in, out[i], i > 0, name);
+        l.bias = i ? l.bias : one;
+    }
+    return l;
+}
+
+Linear linear_tied(Parameter *table)
+{
+    return table ? (Linear){table, NULL, table->shape[1], table->shape[0]} : (Linear){0};
+}
+
+typedef struct LinearNode {
+    Node node;
+    const Linear *l;
+    Tensor *x;
+    bool relu;
+} LinearNode;
+
+static void linear_back(Tape *t, Node *node)
+{
+    LinearNode *n = (LinearNode *)node;
+    bool add;
+    void *dx = tensor_gradient(t, n->x, &add);
+    t->k->linear_backward(t->stream, dx, add, tape_gradient_of(t, n->l->weight), tape_gradient_of(t, n->l->bias),
+                          node->y->gradient, node->y->data, n->x->data, tape_numbers_of(t, n->l->weight), n->relu,
+                          n->x->rows, n->l->in, n->l->out);
+}
+
+static Tensor *run(Tape *t, const Linear *l, Tensor *x, bool relu, bool real)
+{
+    Tensor *y = tape_tensor(t, x->rows, l->out, real, true);
+    t->k->linear_forward(t->stream, y->data, real, x->data, tape_numbers_of(t, l->weight), tape_reals_of(t, l->bias),
+                         relu, x->rows, l->in, l->out);
+    tape_check(t, y, "the product", l->weight);
+    LinearNode *n = tape_node(t, sizeof *n, linear_back, y);
+    if (n)
+        n->l = l, n->x = x, n->relu = relu;
+    return y;
+}
+
+Tensor *linear(Tape *t, const Linear *l, Tensor *x) { return run(t, l, x, false, false); }
+Tensor *linear_relu(Tape *t, const Linear *l, Tensor *x) { return run(t, l, x, true, false); }
+Tensor *linear_logits(Tape *t, const Linear *l, Tensor *x) { return run(t, l, x, false, true); }

@@ -1,0 +1,26 @@
+/* A linear map: y = x w^T + bias, w [out, in] as PyTorch stores it. */
+#ifndef CORE_NN_LINEAR_H
+#define CORE_NN_LINEAR_H
+
+#include "core/tensor/tape.h"
+
+typedef struct Linear {
+    Parameter *weight, *bias; /* of the first of several joined maps; bias NULL: none */
+    size_t in, out;           /* out: of all joined maps together */
+} Linear;
+
+Linear linear_new(Parameters *p, size_t in, size_t out, bool bias, const char *name);
+
+/* Several maps of the same input that lie behind one another, so that one product makes all of them: y holds their
+ * outputs side by side. `names` are of the form "blocks.0.attention.query". */
+Linear linear_joined(Parameters *p, size_t in, const size_t *out, size_t count, bool bias, const char *prefix,
+                     const char *const *names);
+
+/* The map that reads a table the other way round: logits of a tied embedding. */
+Linear linear_tied(Parameter *table);
+
+Tensor *linear(Tape *t, const Linear *l, Tensor *x);
+Tensor *linear_relu(Tape *t, const Linear *l, Tensor *x);
+Tensor *linear_logits(Tape *t, const Linear *l, Tensor *x); /* as reals */
+
+#endif

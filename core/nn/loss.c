@@ -1,0 +1,35 @@
+/* See loss.h. */
+#include "core/nn/loss.h"
+
+#include "core/tensor/blame.h"
+
+typedef struct LossNode {
+    Node node;
+    Tensor *logits;
+    const int32_t *targets;
+    void *lse;
+    double smoothing;
+    size_t which;
+} LossNode;
+
+static void loss_back(Tape *t, Node *node)
+{
+    LossNode *n = (LossNode *)node;
+    bool add;
+    void *dlogits = tensor_gradient(t, n->logits, &add);
+    t->k->cross_entropy_backward(t->stream, dlogits, add, t->state, n->which, n->lse, n->logits->data, n->targets,
+                                 n->smoothing, n->logits->rows, n->logits->columns);
+}
+
+Tensor *cross_entropy(Tape *t, Tensor *logits, const int32_t *targets, double smoothing, size_t which)
+{
+    Tensor *losses = tape_tensor(t, logits->rows, 1, true, false);
+    void *lse = tape_reals(t, logits->rows);
+    t->k->cross_entropy_forward(t->stream, losses->data, lse, t->state, which, logits->data, targets, smoothing,
+                                logits->rows, logits->columns);
+    tape_check(t, losses, "the loss", NULL);
+    LossNode *n = tape_node(t, sizeof *n, loss_back, NULL);
+    if (n)
+        n->logits = logits, n->targets = targets, n->lse = lse, n->smoothing = smoothing, n->which = which;
+    return losses;
+}

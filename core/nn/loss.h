@@ -1,0 +1,11 @@
+/* Where a backward pass starts. */
+#ifndef CORE_NN_LOSS_H
+#define CORE_NN_LOSS_H
+
+#include "core/tensor/tape.h"
+
+/* losses [N,1] in nats, one for each position; 0 where the target is negative. Sum and count go to loss `which` of
+ * StepState, whose scale the backward pass starts from. */
+Tensor *cross_entropy(Tape *t, Tensor *logits, const int32_t *targets, double smoothing, size_t which);
+
+#endif

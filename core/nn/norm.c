@@ -1,0 +1,66 @@
+/* See norm.h. */
+#include "core/nn/norm.h"
+
+#include "core/tensor/blame.h"
+
+Norm norm_new(Parameters *p, size_t dim, const char *name)
+{
+    Parameter *gain = parameters_add(p, ROLE_GAIN, dim, 0, "%s.weight", name);
+    return (Norm){gain, parameters_add(p, ROLE_BIAS, dim, 0, "%s.bias", name), 1e-5};
+}
+
+typedef struct NormNode {
+    Node node;
+    const Norm *norm;
+    Tensor *x, *f; /* f NULL: the norm alone */
+    void *sum, *mean, *rstd;
+    Dropout drop;
+} NormNode;
+
+static void norm_back(Tape *t, Node *node)
+{
+    NormNode *n = (NormNode *)node;
+    bool add;
+    void *dx = tensor_gradient(t, n->x, &add);
+    t->k->norm_backward(t->stream, dx, add, tape_gradient_of(t, n->norm->gain), tape_gradient_of(t, n->norm->bias),
+                        node->y->gradient, n->mean, n->rstd, n->x->data, tape_reals_of(t, n->norm->gain), n->x->rows,
+                        n->x->columns);
+}
+
+Tensor *norm(Tape *t, const Norm *l, Tensor *x)
+{
+    Tensor *y = tape_tensor(t, x->rows, x->columns, false, true);
+    void *mean = tape_reals(t, x->rows), *rstd = tape_reals(t, x->rows);
+    t->k->norm_forward(t->stream, y->data, mean, rstd, x->data, tape_reals_of(t, l->gain), tape_reals_of(t, l->bias),
+                       l->epsilon, x->rows, x->columns);
+    tape_check(t, y, "the norm", l->gain);
+    NormNode *n = tape_node(t, sizeof *n, norm_back, y);
+    if (n)
+        n->norm = l, n->x = x, n->mean = mean, n->rstd = rstd;
+    return y;
+}
+
+static void add_norm_back(Tape *t, Node *node)
+{
+    NormNode *n = (NormNode *)node;
+    bool add_x, add_f;
+    void *dx = tensor_gradient(t, n->x, &add_x), *df = tensor_gradient(t, n->f, &add_f);
+    t->k->add_norm_backward(t->stream, dx, add_x, df, add_f, tape_gradient_of(t, n->norm->gain),
+                            tape_gradient_of(t, n->norm->bias), node->y->gradient, n->sum, n->mean, n->rstd, n->drop,
+                            t->state, tape_reals_of(t, n->norm->gain), n->x->rows, n->x->columns);
+}
+
+Tensor *add_norm(Tape *t, const Norm *l, Tensor *x, Tensor *f, Dropout drop)
+{
+    Tensor *y = tape_tensor(t, x->rows, x->columns, false, true);
+    Tensor *sum = tape_tensor(t, x->rows, x->columns, false, false);
+    void *mean = tape_reals(t, x->rows), *rstd = tape_reals(t, x->rows);
+    drop = tape_dropout(t, drop);
+    t->k->add_norm_forward(t->stream, y->data, sum->data, mean, rstd, x->data, f->data, drop, t->state,
+                           tape_reals_of(t, l->gain), tape_reals_of(t, l->bias), l->epsilon, x->rows, x->columns);
+    tape_check(t, y, "the norm", l->gain);
+    NormNode *n = tape_node(t, sizeof *n, add_norm_back, y);
+    if (n)
+        n->norm = l, n->x = x, n->f = f, n->sum = sum->data, n->mean = mean, n->rstd = rstd, n->drop = drop;
+    return y;
+}

@@ -1,0 +1,19 @@
+/* Layer normalisation, alone and together with the residual connection before it. */
+#ifndef CORE_NN_NORM_H
+#define CORE_NN_NORM_H
+
+#include "core/tensor/tape.h"
+
+typedef struct Norm {
+    Parameter *gain, *bias; /* named .weight and .bias, as in PyTorch */
+    double epsilon;
+} Norm;
+
+Norm norm_new(Parameters *p, size_t dim, const char *name);
+
+Tensor *norm(Tape *t, const Norm *n, Tensor *x);
+
+/* norm(x + dropout(f)) */
+Tensor *add_norm(Tape *t, const Norm *n, Tensor *x, Tensor *f, Dropout drop);
+
+#endif

@@ -1,0 +1,219 @@
+/* Checkpoints: written aside, synced, renamed as a folder; listed when whole; marked as best or last; removed. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "core/run/run.h"
+#include "core/run/safetensors.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool starve(const Run *run, Error *e) { return memory_error(e, run->path, strlen(run->path) + 64, 1); }
+
+char *run_checkpoint_path(const Run *run, uint64_t step)
+{
+    char name[48];
+    snprintf(name, sizeof name, "checkpoints/%08llu", (unsigned long long)step);
+    return run_file(run, name);
+}
+
+static char *temporary_path(const Run *run, uint64_t step)
+{
+    char *path = run_checkpoint_path(run, step);
+    char *temporary = path ? path_beside(path, ".tmp") : NULL;
+    memory_free(path);
+    return temporary;
+}
+
+bool run_checkpoint_begin(Run *run, uint64_t step, char **temporary, Error *e)
+{
+    *temporary = temporary_path(run, step);
+    if (!*temporary)
+        return starve(run, e);
+    if (folder_remove(*temporary, e) && folder_make(*temporary, e))
+        return true;
+    memory_free(*temporary);
+    *temporary = NULL;
+    return false;
+}
+
+static bool sync_all(const char *folder, Error *e)
+{
+    char **names;
+    size_t count;
+    if (!folder_list(folder, &names, &count, e))
+        return false;
+    bool done = true;
+    for (size_t i = 0; done && i < count; i++) {
+        char *path = path_join(folder, names[i]);
+        done = path ? file_sync(path, e) : memory_error(e, folder, strlen(folder), 1);
+        memory_free(path);
+    }
+    folder_list_free(names, count);
+    return done && file_sync(folder, e);
+}
+
+bool run_checkpoint_commit(Run *run, uint64_t step, Error *e)
+{
+    char *path = run_checkpoint_path(run, step), *temporary = temporary_path(run, step);
+    bool done = path && temporary ? sync_all(temporary, e) && folder_replace(temporary, path, e) : starve(run, e);
+    memory_free(path);
+    memory_free(temporary);
+    return done;
+}
+
+/* Reads a step written with at least eight digits and nothing else. */
+static bool parse_step(const char *name, uint64_t *step)
+{
+    size_t size = strlen(name);
+    if (size < 8 || size > 19 || strspn(name, "0123456789") != size || (size > 8 && name[0] == '0'))
+        return false;
+    *step = strtoull(name, NULL, 10);
+    return true;
+}
+
+/* whole: the file is there, and as long as its header says. False only when there is no memory to find out. */
+static bool check_file(const char *folder, const char *name, bool *whole, Error *e)
+{
+    char *path = path_join(folder, name);
+    if (!path)
+        return memory_error(e, folder, strlen(folder) + 32, 1);
+    Safetensors *file = NULL;
+    Error why = {{0}};
+    *whole = safetensors_open(&file, path, &why);
+    safetensors_close(file);
+    memory_free(path);
+    /* no memory is not the file's fault: the checkpoint must not look as if it were not there */
+    if (!strncmp(why.text, "out of memory", 13))
+        return fail(e, "%s", why.text);
+    return true;
+}
+
+static bool check_checkpoint(const Run *run, uint64_t step, bool *whole, Error *e)
+{
+    char *folder = run_checkpoint_path(run, step);
+    if (!folder)
+        return starve(run, e);
+    bool done = check_file(folder, "model.safetensors", whole, e) &&
+                (!*whole || check_file(folder, "state.safetensors", whole, e));
+    memory_free(folder);
+    return done;
+}
+
+static int by_step(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+bool run_checkpoint_list(const Run *run, uint64_t **steps, size_t *count, Error *e)
+{
+    *steps = NULL;
+    *count = 0;
+    char **names = NULL, *folder = run_file(run, "checkpoints");
+    size_t n = 0;
+    if (!folder)
+        return starve(run, e);
+    bool done = !folder_exists(folder) || folder_list(folder, &names, &n, e);
+    memory_free(folder);
+    uint64_t *list = done ? memory_get(n, sizeof *list) : NULL;
+    if (done && !list)
+        done = starve(run, e);
+    for (size_t i = 0; done && i < n; i++) {
+        bool whole = false;
+        if (!parse_step(names[i], &list[*count]))
+            continue;
+        done = check_checkpoint(run, list[*count], &whole, e);
+        *count += whole;
+    }
+    folder_list_free(names, n);
+    if (!done) {
+        memory_free(list);
+        *count = 0;
+        return false;
+    }
+    qsort(list, *count, sizeof *list, by_step);
+    *steps = list;
+    return true;
+}
+
+bool run_checkpoint_latest(const Run *run, uint64_t *step, bool *found, Error *e)
+{
+    uint64_t *steps;
+    size_t count;
+    *found = false;
+    if (!run_checkpoint_list(run, &steps, &count, e))
+        return false;
+    if (count) {
+        *found = true;
+        *step = steps[count - 1];
+    }
+    memory_free(steps);
+    return true;
+}
+
+bool run_mark(Run *run, const char *name, uint64_t step, Error *e)
+{
+    char text[32], *path = run_file(run, name);
+    if (!path)
+        return starve(run, e);
+    int size = snprintf(text, sizeof text, "%08llu\n", (unsigned long long)step);
+    bool done = file_write(path, text, (size_t)size, e);
+    memory_free(path);
+    return done;
+}
+
+bool run_marked(const Run *run, const char *name, uint64_t *step, Error *e)
+{
+    char *text = NULL, *path = run_file(run, name);
+    size_t size;
+    if (!path)
+        return starve(run, e);
+    bool done = false;
+    if (!file_exists(path))
+        fail(e, "the run %s has no checkpoint that is marked as %s", run->path, name);
+    else if (file_read(path, &text, &size, e)) {
+        text[strcspn(text, "\n")] = 0;
+        done = parse_step(text, step) || fail(e, "%s holds no step of eight digits", path);
+    }
+    memory_free(text);
+    memory_free(path);
+    return done;
+}
+
+/* Renamed first, so that a kill while it is being removed leaves something that is cleaned, not half a checkpoint. */
+static bool remove_checkpoint(const Run *run, uint64_t step, Error *e)
+{
+    char *path = run_checkpoint_path(run, step), *temporary = temporary_path(run, step);
+    bool done = false;
+    if (!path || !temporary)
+        starve(run, e);
+    else if (folder_remove(temporary, e))
+        done = rename(path, temporary) ? fail(e, "cannot remove %s: %s", path, strerror(errno))
+                                       : folder_remove(temporary, e);
+    memory_free(path);
+    memory_free(temporary);
+    return done;
+}
+
+bool run_prune(Run *run, size_t keep, Error *e)
+{
+    uint64_t *steps, best = UINT64_MAX;
+    size_t count;
+    if (!keep)
+        return true;
+    char *mark = run_file(run, "best");
+    bool marked = mark && file_exists(mark); /* none yet is fine; one that cannot be read is not */
+    memory_free(mark);
+    if (!mark)
+        return starve(run, e);
+    if ((marked && !run_marked(run, "best", &best, e)) || !run_checkpoint_list(run, &steps, &count, e))
+        return false;
+    bool done = true;
+    for (size_t i = 0; done && i + keep < count; i++)
+        if (steps[i] != best)
+            done = remove_checkpoint(run, steps[i], e);
+    memory_free(steps);
+    return done;
+}

@@ -1,0 +1,77 @@
+/* RUN/log.tsv: one line a step or an evaluation. Resuming cuts it back to the checkpoint it goes on from. */
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "core/run/run.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether a line's first column is a step, and none behind the last one wanted. */
+static bool stays(const char *line, uint64_t step)
+{
+    char *end;
+    if (*line < '0' || *line > '9')
+        return false;
+    errno = 0;
+    unsigned long long at = strtoull(line, &end, 10);
+    return !errno && (*end == '\t' || *end == '\n') && at <= step;
+}
+
+/* Copies the finished lines that stay. */
+static void cut(Buffer *out, const char *text, uint64_t step)
+{
+    for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
+        if (stays(line, step))
+            buffer_add(out, line, (size_t)(end - line) + 1);
+}
+
+/* What the log is to begin with: the header, and the lines of an older log that stay. */
+static bool prepare(const char *path, const char *columns, uint64_t step, Error *e)
+{
+    char *old = NULL;
+    size_t size = 0, header = strlen(columns);
+    if (file_exists(path) && !file_read(path, &old, &size, e))
+        return false;
+    bool other = size && strchr(old, '\n') && (strncmp(old, columns, header) || old[header] != '\n');
+    if (other) {
+        memory_free(old);
+        return fail(e, "%s has other columns than this version writes; rename it and resume again", path);
+    }
+    Buffer fresh = {0};
+    buffer_print(&fresh, "%s\n", columns);
+    if (size > header)
+        cut(&fresh, old + header + 1, step);
+    bool done = !fresh.failed || memory_error(e, path, size, 1);
+    if (done && (fresh.size != size || memcmp(fresh.text, old, size)))
+        done = file_write(path, fresh.text, fresh.size, e);
+    buffer_free(&fresh);
+    memory_free(old);
+    return done;
+}
+
+bool run_log_open(Run *run, const char *columns, uint64_t step, Error *e)
+{
+    char *path = run_file(run, "log.tsv");
+    if (!path)
+        return memory_error(e, run->path, strlen(run->path) + 16, 1);
+    bool done = prepare(path, columns, step, e);
+    if (done) {
+        run->log = fopen(path, "ab");
+        done = run->log || fail(e, "cannot write %s: %s", path, strerror(errno));
+    }
+    memory_free(path);
+    return done;
+}
+
+bool run_log_line(Run *run, Error *e, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    bool done = vfprintf(run->log, format, arguments) >= 0;
+    va_end(arguments);
+    done = done && putc('\n', run->log) != EOF && !fflush(run->log);
+    return done || fail(e, "cannot write %s/log.tsv: %s", run->path, strerror(errno));
+}

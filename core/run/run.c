@@ -1,0 +1,228 @@
+/* The run directory: made, locked, opened, cleaned. */
+#define _DEFAULT_SOURCE  /* flock, with glibc and musl */
+#define _DARWIN_C_SOURCE /* and elsewhere */
+#include "core/run/run.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+char *run_file(const Run *run, const char *name) { return path_join(run->path, name); }
+
+bool run_default_path(char **path, const char *program, Error *e)
+{
+    if (!folder_make("runs", e))
+        return false;
+    size_t size = strlen(program) + 32;
+    *path = memory_get(size, 1);
+    if (!*path)
+        return memory_error(e, "the path of the run", size, 1);
+    for (unsigned long n = 1;; n++) {
+        snprintf(*path, size, "runs/%s-%lu", program, n);
+        if (!mkdir(*path, 0777)) /* made, not looked for: two programs that start together get two runs */
+            return true;
+        if (errno != EEXIST)
+            break;
+    }
+    fail(e, "cannot make the folder %s: %s", *path, strerror(errno));
+    memory_free(*path);
+    *path = NULL;
+    return false;
+}
+
+/* The lock goes with its process, however that ends; the file stays. */
+static bool take_lock(Run *run, Error *e)
+{
+    char *path = run_file(run, "lock");
+    if (!path)
+        return memory_error(e, run->path, strlen(run->path), 1);
+    run->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int why = errno;
+    memory_free(path);
+    if (run->lock < 0)
+        return fail(e, "cannot write to the run %s: %s", run->path, strerror(why));
+    if (!flock(run->lock, LOCK_EX | LOCK_NB))
+        return true;
+    if (errno == EWOULDBLOCK)
+        return fail(e, "another process is writing the run %s; wait until it ends, or use another --run", run->path);
+    return fail(e, "cannot lock the run %s: %s", run->path, strerror(errno));
+}
+
+/* What is left of a run that was killed before its configuration was written: a lock, an empty folder, half a file. */
+static bool is_beginning(const char *path, const char *name)
+{
+    if (strcmp(name, "checkpoints"))
+        return !strcmp(name, "lock") || !strcmp(name, ".config.json.tmp");
+    char *folder = path_join(path, name), **inside = NULL;
+    size_t count = 0;
+    bool empty = folder && folder_list(folder, &inside, &count, NULL) && count == 0;
+    folder_list_free(inside, count);
+    memory_free(folder);
+    return empty;
+}
+
+static bool is_empty(const char *path, Error *e)
+{
+    char **names;
+    size_t count;
+    if (!folder_list(path, &names, &count, e))
+        return false;
+    bool empty = true;
+    for (size_t i = 0; empty && i < count; i++)
+        empty = is_beginning(path, names[i]);
+    folder_list_free(names, count);
+    return empty || fail(e, "the folder %s is not empty; go on with it by --resume, or choose another --run", path);
+}
+
+static bool new_run(Run **out, const char *path, Error *e)
+{
+    *out = NULL;
+    Run *run = memory_get(1, sizeof *run);
+    char *copy = memory_string(path);
+    if (!run || !copy) {
+        memory_free(run);
+        memory_free(copy);
+        return memory_error(e, path, strlen(path) + sizeof *run, 1);
+    }
+    run->path = copy;
+    run->lock = -1;
+    *out = run;
+    return true;
+}
+
+static bool give_up(Run **run)
+{
+    run_close(*run);
+    *run = NULL;
+    return false;
+}
+
+/* Syncs the run's folder and the one it lies in, so that its name lasts. */
+static bool sync_run(const Run *run, Error *e)
+{
+    char *parent = run_file(run, "..");
+    if (!parent)
+        return memory_error(e, run->path, strlen(run->path) + 4, 1);
+    bool done = file_sync(run->path, e) && file_sync(parent, e);
+    memory_free(parent);
+    return done;
+}
+
+static bool make_checkpoints(const Run *run, Error *e)
+{
+    char *folder = run_file(run, "checkpoints");
+    if (!folder)
+        return memory_error(e, run->path, strlen(run->path) + 16, 1);
+    bool done = folder_make(folder, e);
+    memory_free(folder);
+    return done;
+}
+
+bool run_create(Run **run, const char *path, Error *e)
+{
+    *run = NULL;
+    if (folder_exists(path) && !is_empty(path, e)) /* before a lock is put into somebody's folder */
+        return false;
+    if (!folder_make(path, e) || !new_run(run, path, e))
+        return false;
+    if (!take_lock(*run, e) || !is_empty(path, e) || !make_checkpoints(*run, e) || !sync_run(*run, e))
+        return give_up(run);
+    return true;
+}
+
+static bool ends_in(const char *name, const char *ending)
+{
+    size_t size = strlen(name), n = strlen(ending);
+    return size > n && !strcmp(name + size - n, ending);
+}
+
+/* .NAME.tmp was never finished. .NAME.old is the checkpoint that another was just taking the place of: it gets its name
+ * back if that is still free. */
+static bool clean_one(const char *folder, const char *name, Error *e)
+{
+    if (name[0] != '.' || !(ends_in(name, ".tmp") || ends_in(name, ".old")))
+        return true;
+    char *stale = path_join(folder, name);
+    char *final = path_join(folder, name + 1);
+    bool done = false;
+    if (!stale || !final)
+        memory_error(e, folder, strlen(folder) + strlen(name), 1);
+    else {
+        final[strlen(final) - 4] = 0;
+        if (ends_in(name, ".old") && !folder_exists(final))
+            done = !rename(stale, final) || fail(e, "cannot rename %s: %s", stale, strerror(errno));
+        else
+            done = folder_remove(stale, e);
+    }
+    memory_free(stale);
+    memory_free(final);
+    return done;
+}
+
+static bool clean(const char *folder, Error *e)
+{
+    char **names;
+    size_t count;
+    bool done = true;
+    if (!folder_list(folder, &names, &count, e))
+        return false;
+    for (size_t i = 0; done && i < count; i++)
+        done = clean_one(folder, names[i], e);
+    folder_list_free(names, count);
+    return done;
+}
+
+/* A run has a lock, or at least a configuration: no folder named by mistake is cleaned. */
+static bool is_run(const Run *run, Error *e)
+{
+    char *lock = run_file(run, "lock"), *config = run_file(run, "config.json");
+    bool is = false;
+    if (!lock || !config)
+        memory_error(e, run->path, strlen(run->path) + 16, 1);
+    else if (!folder_exists(run->path))
+        fail(e, "there is no run %s", run->path);
+    else if (!(is = file_exists(lock) || file_exists(config)))
+        fail(e, "the folder %s is no run: it holds no config.json", run->path);
+    memory_free(lock);
+    memory_free(config);
+    return is;
+}
+
+static bool clean_run(const Run *run, Error *e)
+{
+    char *checkpoints = run_file(run, "checkpoints");
+    if (!checkpoints)
+        return memory_error(e, run->path, strlen(run->path) + 16, 1);
+    bool done = clean(run->path, e) && clean(checkpoints, e);
+    memory_free(checkpoints);
+    return done;
+}
+
+bool run_open(Run **run, const char *path, bool to_write, Error *e)
+{
+    if (!new_run(run, path, e))
+        return false;
+    if (!is_run(*run, e))
+        return give_up(run);
+    if (to_write && (!take_lock(*run, e) || !make_checkpoints(*run, e) || !clean_run(*run, e)))
+        return give_up(run);
+    return true;
+}
+
+void run_close(Run *run)
+{
+    if (!run)
+        return;
+    if (run->log)
+        fclose(run->log);
+    if (run->lock >= 0)
+        close(run->lock);
+    memory_free(run->path);
+    memory_free(run);
+}

@@ -1,0 +1,66 @@
+/* A run directory: all that a run is, whatever program runs.
+ *
+ *     RUN/config.json, log.tsv, ...     RUN/lock                held by the process that writes
+ *     RUN/checkpoints/STEP/{model,state}.safetensors            STEP: eight digits
+ *     RUN/best, RUN/last                                        one line: a step
+ *
+ * Whatever moment a process dies at, each file and each checkpoint is the old one or the new one. */
+#ifndef CORE_RUN_RUN_H
+#define CORE_RUN_RUN_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct Run {
+    char *path;
+    int lock;  /* descriptor; -1: opened to read */
+    FILE *log; /* NULL: not open */
+} Run;
+
+/* Makes the first folder runs/PROGRAM-N, N = 1, 2, .., that is not there yet; its path to be freed with memory_free. */
+bool run_default_path(char **path, const char *program, Error *e);
+
+/* Makes a run and takes its lock. A folder that holds anything is refused. */
+bool run_create(Run **run, const char *path, Error *e);
+
+/* Opens a run that is there; to write: takes the lock and removes what a killed process left half done. */
+bool run_open(Run **run, const char *path, bool to_write, Error *e);
+void run_close(Run *run); /* NULL is fine */
+
+/* The path of a file in the run, to be freed with memory_free; NULL when there is no memory. */
+char *run_file(const Run *run, const char *name);
+
+/* Begins a checkpoint: an empty folder, to write files into; its path to be freed with memory_free. Committing syncs
+ * all in it and gives it its name, in the place of one already there. */
+bool run_checkpoint_begin(Run *run, uint64_t step, char **temporary, Error *e);
+bool run_checkpoint_commit(Run *run, uint64_t step, Error *e);
+
+/* The steps of all whole checkpoints (both files there, of the length their headers say), in order; to be freed with
+ * memory_free. */
+bool run_checkpoint_list(const Run *run, uint64_t **steps, size_t *count, Error *e);
+
+/* The last of them; found says whether there is one. */
+bool run_checkpoint_latest(const Run *run, uint64_t *step, bool *found, Error *e);
+
+/* The folder of a checkpoint, to be freed with memory_free; NULL when there is no memory. */
+char *run_checkpoint_path(const Run *run, uint64_t step);
+
+/* Writes and reads RUN/NAME ("best" or "last"). */
+bool run_mark(Run *run, const char *name, uint64_t step, Error *e);
+bool run_marked(const Run *run, const char *name, uint64_t *step, Error *e);
+
+/* Removes checkpoints but the last `keep` and the best; 0 keeps all. */
+bool run_prune(Run *run, size_t keep, Error *e);
+
+/* Opens RUN/log.tsv to add lines. `columns` is its first line: names with units between tabs; the first is the step.
+ * Lines of later steps than this one are dropped, and so is a last line that a killed process left unfinished. */
+bool run_log_open(Run *run, const char *columns, uint64_t step, Error *e);
+
+/* Adds a line (the newline comes by itself), readable by others at once. */
+bool run_log_line(Run *run, Error *e, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#endif

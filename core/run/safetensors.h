@@ -1,0 +1,74 @@
+/* safetensors files: named tensors behind a JSON header. Our weights and states; other tools open them, too.
+ *
+ *     u64 N | header, N bytes: {"name": {"dtype": "F32", "shape": [..], "data_offsets": [from, to]}, ...,
+ *     "__metadata__": {"key": "text"}} | data, little endian
+ *
+ * Reading trusts nothing in the file. Equal tensors and metadata give equal bytes. */
+#ifndef CORE_RUN_SAFETENSORS_H
+#define CORE_RUN_SAFETENSORS_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SAFE_RANK = 8 };
+
+typedef enum SafeType {
+    SAFE_F64,
+    SAFE_I64,
+    SAFE_F32,
+    SAFE_I32,
+    SAFE_BF16,
+    SAFE_F16, /* this and those below can be read as they are, but are not converted */
+    SAFE_I16,
+    SAFE_I8,
+    SAFE_U8,
+    SAFE_BOOL,
+    SAFE_TYPES
+} SafeType;
+
+typedef struct SafeTensor {
+    const char *name;
+    SafeType type;
+    size_t rank;
+    size_t shape[SAFE_RANK];
+    const void *data;  /* to write; NULL in a file that was opened */
+    uint64_t from, to; /* bytes behind the header; set by opening and writing */
+} SafeTensor;
+
+typedef struct SafeText {
+    const char *key, *text;
+} SafeText;
+
+const char *safe_type_name(SafeType type); /* "F32" */
+size_t safe_type_size(SafeType type);      /* bytes of one element */
+
+/* Elements of a tensor: the product of its shape, 1 at rank 0. */
+size_t safe_elements(const SafeTensor *t);
+
+/* Writes the tensors (larger types first, else in the order given) and the metadata (NULL, 0: none). */
+bool safetensors_write(const char *path, const SafeTensor *tensors, size_t count, const SafeText *metadata,
+                       size_t texts, Error *e);
+
+typedef struct Safetensors Safetensors;
+
+bool safetensors_open(Safetensors **file, const char *path, Error *e);
+void safetensors_close(Safetensors *file); /* NULL is fine */
+
+/* The tensors of a file in the order of their data. */
+size_t safetensors_count(const Safetensors *file);
+const SafeTensor *safetensors_at(const Safetensors *file, size_t i);
+
+/* NULL when there is none of that name. */
+const SafeTensor *safetensors_find(const Safetensors *file, const char *name);
+
+/* The metadata under a key; NULL when there is none. */
+const char *safetensors_text(const Safetensors *file, const char *key);
+
+/* Reads a tensor of this file into out, which has room for `elements` of type `as`: exactly those the tensor has.
+ * F64, F32 and BF16 are converted into each other; any other type must be what it is. */
+bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, SafeType as, void *out, size_t elements,
+                      Error *e);
+
+#endif

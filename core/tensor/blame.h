@@ -1,0 +1,19 @@
+/* When a step is not finite: which tensor was the first that was not.
+ *
+ * A step is a pure function, so it is simply run again with tape.blamed set; then every operation looks at what it
+ * made. */
+#ifndef CORE_TENSOR_BLAME_H
+#define CORE_TENSOR_BLAME_H
+
+#include "core/tensor/tape.h"
+
+enum { BLAME_NAME = 192 };
+
+/* Does nothing unless the tape looks for the culprit and has none so far. p: whose operation made y. */
+void tape_check(Tape *t, const Tensor *y, const char *what, const Parameter *p);
+
+/* The same for the weights before a step and for their gradients after it (in the order of the backward pass). */
+void blame_weights(char *name, const Weights *w, Stream *s);
+void blame_gradients(char *name, const Weights *w, Stream *s, const void *gradient);
+
+#endif

@@ -1,0 +1,214 @@
+/* See operations.h. */
+#include "core/tensor/operations.h"
+
+#include <assert.h>
+
+typedef struct AddNode {
+    Node node;
+    Tensor *x, *f;
+    Dropout drop;
+} AddNode;
+
+static void add_back(Tape *t, Node *node)
+{
+    AddNode *n = (AddNode *)node;
+    bool add_x = false, add_f;
+    void *dx = n->x ? tensor_gradient(t, n->x, &add_x) : NULL, *df = tensor_gradient(t, n->f, &add_f);
+    t->k->add_backward(t->stream, dx, add_x, df, add_f, node->y->gradient, n->drop, t->state, n->f->rows,
+                       n->f->columns);
+}
+
+Tensor *add(Tape *t, Tensor *x, Tensor *f, Dropout drop)
+{
+    drop = tape_dropout(t, drop);
+    if (!x && drop.rate == 0)
+        return f;
+    Tensor *y = tape_tensor(t, f->rows, f->columns, false, f->wanted || (x && x->wanted));
+    t->k->add_forward(t->stream, y->data, x ? x->data : NULL, f->data, drop, t->state, f->rows, f->columns);
+    AddNode *n = tape_node(t, sizeof *n, add_back, y);
+    if (n)
+        n->x = x, n->f = f, n->drop = drop;
+    return y;
+}
+
+typedef struct ActivateNode {
+    Node node;
+    Tensor *x;
+    Activation function;
+} ActivateNode;
+
+static void activate_back(Tape *t, Node *node)
+{
+    ActivateNode *n = (ActivateNode *)node;
+    bool add_x;
+    void *dx = tensor_gradient(t, n->x, &add_x);
+    t->k->activation_backward(t->stream, dx, add_x, node->y->gradient, n->x->data, n->function,
+                              n->x->rows * n->x->columns);
+}
+
+Tensor *activate(Tape *t, Tensor *x, Activation function)
+{
+    Tensor *y = tape_tensor(t, x->rows, x->columns, false, x->wanted);
+    t->k->activation_forward(t->stream, y->data, x->data, function, x->rows * x->columns);
+    ActivateNode *n = tape_node(t, sizeof *n, activate_back, y);
+    if (n)
+        n->x = x, n->function = function;
+    return y;
+}
+
+typedef struct GatherNode {
+    Node node;
+    Tensor *x;
+    const int32_t *index;
+} GatherNode;
+
+static void gather_back(Tape *t, Node *node)
+{
+    GatherNode *n = (GatherNode *)node;
+    bool add_x;
+    void *dx = tensor_gradient(t, n->x, &add_x);
+    if (!add_x)
+        t->k->zero(t->stream, dx, n->x->rows * n->x->columns * t->k->number);
+    t->k->gather_backward(t->stream, dx, node->y->gradient, n->index, node->y->rows, n->x->columns);
+}
+
+Tensor *gather(Tape *t, Tensor *x, const int32_t *index, size_t n)
+{
+    Tensor *y = tape_tensor(t, n, x->columns, false, x->wanted);
+    t->k->gather_forward(t->stream, y->data, x->data, index, n, x->columns);
+    GatherNode *g = tape_node(t, sizeof *g, gather_back, y);
+    if (g)
+        g->x = x, g->index = index;
+    return y;
+}
+
+typedef struct ProductNode {
+    Node node;
+    Tensor *a, *b;
+    ProductShape shape;
+} ProductNode;
+
+static Operand operand(void *data, Layout l, bool transposed)
+{
+    return (Operand){data, l.outer, l.inner, transposed ? l.column : l.row, transposed ? l.row : l.column};
+}
+
+/* da = alpha dc b^T, db = alpha a^T dc. The layouts cover a and b without overlap, but may leave gaps: zeroed first. */
+static void product_back(Tape *t, Node *node)
+{
+    ProductNode *n = (ProductNode *)node;
+    const ProductShape *s = &n->shape;
+    bool add_a, add_b;
+    void *da = tensor_gradient(t, n->a, &add_a), *db = tensor_gradient(t, n->b, &add_b);
+    Operand dc = operand(node->y->gradient, s->c, false), dct = operand(node->y->gradient, s->c, true);
+    if (da)
+        t->k->product(t->stream, operand(da, s->a, false), add_a, dc, operand(n->b->data, s->b, true), s->alpha,
+                      s->outer, s->inner, s->m, s->k, s->n);
+    if (db)
+        t->k->product(t->stream, operand(db, s->b, true), add_b, dct, operand(n->a->data, s->a, false), s->alpha,
+                      s->outer, s->inner, s->n, s->k, s->m);
+}
+
+Tensor *product(Tape *t, Tensor *a, Tensor *b, const ProductShape *s, size_t rows, size_t columns)
+{
+    Tensor *c = tape_tensor(t, rows, columns, false, a->wanted || b->wanted);
+    t->k->product(t->stream, operand(c->data, s->c, false), false, operand(a->data, s->a, false),
+                  operand(b->data, s->b, false), s->alpha, s->outer, s->inner, s->m, s->n, s->k);
+    ProductNode *n = tape_node(t, sizeof *n, product_back, c);
+    if (n)
+        n->a = a, n->b = b, n->shape = *s;
+    return c;
+}
+
+typedef struct PadNode {
+    Node node;
+    Tensor *x;
+    const int32_t *start, *row;
+    size_t b, longest;
+} PadNode;
+
+static void pad_back(Tape *t, Node *node)
+{
+    PadNode *n = (PadNode *)node;
+    bool add_x;
+    void *dx = tensor_gradient(t, n->x, &add_x);
+    t->k->unpad(t->stream, (Strided){dx, n->x->stride}, add_x, node->y->gradient, n->start, n->row, n->b, n->x->rows,
+                n->longest, n->x->columns);
+}
+
+Tensor *pad_rows(Tape *t, Tensor *x, const int32_t *start, const int32_t *row, size_t b, size_t longest)
+{
+    Tensor *y = tape_tensor(t, b * longest, x->columns, false, x->wanted);
+    t->k->pad(t->stream, y->data, tensor_strided(x), start, row, b, longest, x->columns);
+    PadNode *n = tape_node(t, sizeof *n, pad_back, y);
+    if (n)
+        n->x = x, n->start = start, n->row = row, n->b = b, n->longest = longest;
+    return y;
+}
+
+/* Padding has no gradient of its own, so the way back is to pad the gradient. */
+static void unpad_back(Tape *t, Node *node)
+{
+    PadNode *n = (PadNode *)node;
+    bool add_x;
+    void *dx = tensor_gradient(t, n->x, &add_x);
+    assert(!add_x); /* what is unpadded is read by nothing else */
+    t->k->pad(t->stream, dx, (Strided){node->y->gradient, node->y->columns}, n->start, NULL, n->b, n->longest,
+              n->x->columns);
+}
+
+Tensor *unpad_rows(Tape *t, Tensor *x, const int32_t *start, size_t b, size_t positions, size_t longest)
+{
+    Tensor *y = tape_tensor(t, positions, x->columns, false, x->wanted);
+    t->k->unpad(t->stream, tensor_strided(y), false, x->data, start, NULL, b, positions, longest, x->columns);
+    PadNode *n = tape_node(t, sizeof *n, unpad_back, y);
+    if (n)
+        n->x = x, n->start = start, n->b = b, n->longest = longest;
+    return y;
+}
+
+typedef struct WeightsNode {
+    Node node;
+    Tensor *x;
+    Attend how;
+} WeightsNode;
+
+/* What is masked has weight 0, so the softmax gives it no gradient: the mask needs no backward pass of its own. */
+static void softmax_back(Tape *t, Node *node)
+{
+    WeightsNode *n = (WeightsNode *)node;
+    bool add_x;
+    void *dx = tensor_gradient(t, n->x, &add_x);
+    t->k->softmax_backward(t->stream, dx, add_x, node->y->gradient, node->y->data, node->y->rows, node->y->columns);
+}
+
+Tensor *masked_softmax(Tape *t, Tensor *scores, const Attend *how)
+{
+    Tensor *y = tape_tensor(t, scores->rows, scores->columns, false, scores->wanted);
+    t->k->mask(t->stream, scores->data, how);
+    t->k->softmax_forward(t->stream, y->data, scores->data, scores->rows, scores->columns);
+    WeightsNode *n = tape_node(t, sizeof *n, softmax_back, y);
+    if (n)
+        n->x = scores;
+    return y;
+}
+
+static void drop_weights_back(Tape *t, Node *node)
+{
+    WeightsNode *n = (WeightsNode *)node;
+    bool add_x;
+    void *dx = tensor_gradient(t, n->x, &add_x);
+    t->k->dropout_weights(t->stream, dx, add_x, node->y->gradient, &n->how, t->state);
+}
+
+Tensor *drop_weights(Tape *t, Tensor *weights, const Attend *how)
+{
+    if (how->dropout.rate == 0)
+        return weights;
+    Tensor *y = tape_tensor(t, weights->rows, weights->columns, false, weights->wanted);
+    t->k->dropout_weights(t->stream, y->data, false, weights->data, how, t->state);
+    WeightsNode *n = tape_node(t, sizeof *n, drop_weights_back, y);
+    if (n)
+        n->x = weights, n->how = *how;
+    return y;
+}

@@ -1,0 +1,38 @@
+/* Operations on the tape that belong to no layer. Each runs its kernel and records its backward pass. */
+#ifndef CORE_TENSOR_OPERATIONS_H
+#define CORE_TENSOR_OPERATIONS_H
+
+#include "core/tensor/tape.h"
+
+/* x + dropout(f); x NULL: dropout alone (f itself, when there is none). */
+Tensor *add(Tape *t, Tensor *x, Tensor *f, Dropout drop);
+
+Tensor *activate(Tape *t, Tensor *x, Activation function);
+
+/* y [N,D] = x[index[n]] for numbers on the device. */
+Tensor *gather(Tape *t, Tensor *x, const int32_t *index, size_t n);
+
+/* alpha a b of matrices that lie in tensors, for each outer and inner; see Operand. c has c_rows x c_columns numbers.
+ */
+typedef struct Layout {
+    size_t outer, inner, row, column;
+} Layout;
+
+typedef struct ProductShape {
+    Layout c, a, b;
+    size_t outer, inner, m, n, k;
+    double alpha;
+} ProductShape;
+
+Tensor *product(Tape *t, Tensor *a, Tensor *b, const ProductShape *shape, size_t rows, size_t columns);
+
+/* [N,D] rows to [B,T,D] and back. row (on the device, NULL: own number) says which row of x each row reads. */
+Tensor *pad_rows(Tape *t, Tensor *x, const int32_t *start, const int32_t *row, size_t b, size_t longest);
+Tensor *unpad_rows(Tape *t, Tensor *x, const int32_t *start, size_t b, size_t positions, size_t longest);
+
+/* Attention weights [B*H*T, S] from scores of that shape, which are overwritten: mask and softmax; and their dropout.
+ */
+Tensor *masked_softmax(Tape *t, Tensor *scores, const Attend *how);
+Tensor *drop_weights(Tape *t, Tensor *weights, const Attend *how);
+
+#endif

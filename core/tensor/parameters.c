@@ -1,0 +1,212 @@
+/* See parameters.h. */
+#include "core/tensor/parameters.h"
+
+#include "base/memory.h"
+#include "base/philox.h"
+#include "core/tensor/arena.h"
+#include "core/tensor/sites.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool parameters_grow(Parameters *p)
+{
+    if (p->count < p->capacity)
+        return true;
+    size_t capacity = p->capacity ? 2 * p->capacity : 32;
+    Parameter **list = memory_resize(p->list, capacity, sizeof *list);
+    if (!list)
+        return false;
+    p->list = list;
+    p->capacity = capacity;
+    return true;
+}
+
+Parameter *parameters_add(Parameters *p, Role role, size_t rows, size_t columns, const char *format, ...)
+{
+    Parameter *new = parameters_grow(p) ? memory_get(1, sizeof *new) : NULL;
+    if (!new) {
+        p->failed = true;
+        return NULL;
+    }
+    *new = (Parameter){.role = role,
+                       .rank = columns ? 2 : 1,
+                       .shape = {rows, columns ? columns : 1},
+                       .count = rows * (columns ? columns : 1),
+                       .fan_in = columns};
+    va_list list;
+    va_start(list, format);
+    vsnprintf(new->name, sizeof new->name, format, list);
+    va_end(list);
+    p->list[p->count++] = new;
+    return new;
+}
+
+Dropout parameters_dropout(Parameters *p, double rate)
+{
+    return (Dropout){.rate = rate, .site = SITE_LAYERS + p->sites++, .side = p->side};
+}
+
+size_t parameters_largest(const Parameters *p)
+{
+    size_t largest = 0;
+    for (size_t i = 0; i < p->count; i++)
+        largest = p->list[i]->count > largest ? p->list[i]->count : largest;
+    return largest;
+}
+
+/* Which part of the block a role lies in. */
+static int part_of(Role role) { return role == ROLE_CONSTANT ? 2 : role == ROLE_LOOKUP ? 1 : 0; }
+
+bool parameters_finish(Parameters *p, Error *e)
+{
+    if (p->failed)
+        return fail(e, "out of memory while the model was built: %zu parameters so far", p->count);
+    size_t gap = ALIGNMENT / sizeof(float), end = 0;
+    size_t *const ends[] = {&p->dense, &p->size, &p->whole};
+    p->numbers = 0;
+    for (int part = 0; part < 3; part++) {
+        for (size_t i = 0; i < p->count; i++) {
+            Parameter *one = p->list[i];
+            if (part_of(one->role) != part)
+                continue;
+            if (!one->joined)
+                end = (end + gap - 1) / gap * gap;
+            one->offset = end;
+            end += one->count;
+            p->numbers += one->role == ROLE_CONSTANT ? 0 : one->count;
+        }
+        end = (end + gap - 1) / gap * gap;
+        *ends[part] = end;
+    }
+    return true;
+}
+
+void parameters_close(Parameters *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        memory_free(p->list[i]);
+    memory_free(p->list);
+    *p = (Parameters){0};
+}
+
+Parameter *parameters_find(const Parameters *p, const char *name)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (strcmp(p->list[i]->name, name) == 0)
+            return p->list[i];
+    return NULL;
+}
+
+static void real_put(const Kernels *k, void *reals, size_t i, double value)
+{
+    if (k->real == sizeof(double))
+        ((double *)reals)[i] = value;
+    else
+        ((float *)reals)[i] = (float)value;
+}
+
+static bool weights_constants(Weights *w, Stream *s, Error *e)
+{
+    const Parameters *p = w->parameters;
+    for (size_t i = 0; i < p->count; i++) {
+        const Parameter *one = p->list[i];
+        if (one->role != ROLE_CONSTANT)
+            continue;
+        void *values = memory_get(one->count, w->k->real);
+        if (!values)
+            return memory_error(e, one->name, one->count, w->k->real);
+        for (size_t j = 0; j < one->count; j++)
+            real_put(w->k, values, j, one->constant(j / one->shape[1], j % one->shape[1], one->shape[1]));
+        weights_set(w, s, one, values);
+        memory_free(values);
+    }
+    return true;
+}
+
+bool weights_open(Weights *w, const Kernels *k, Stream *s, const Parameters *p, Error *e)
+{
+    *w = (Weights){.k = k, .parameters = p};
+    w->reals = k->allocate(p->whole * k->real);
+    w->numbers = k->type == NUMBER_BF16 ? k->allocate(p->whole * k->number) : w->reals;
+    if (w->reals && w->numbers && weights_constants(w, s, e))
+        return true;
+    if (!w->reals || !w->numbers)
+        memory_error(e, "the weights", p->whole, k->real);
+    weights_close(w);
+    return false;
+}
+
+void weights_close(Weights *w)
+{
+    if (w->k && w->numbers != w->reals)
+        w->k->release(w->numbers);
+    if (w->k)
+        w->k->release(w->reals);
+    *w = (Weights){0};
+}
+
+/* Value i of a parameter that is drawn: uniform in (-spread, spread), or normal with that deviation. */
+typedef struct Draw {
+    bool normal;
+    double spread, constant;
+} Draw;
+
+static Draw parameter_draw(const Parameter *p, Init init, size_t depth)
+{
+    bool table = p->role == ROLE_TABLE || p->role == ROLE_LOOKUP;
+    double in = (double)p->fan_in, out = (double)p->shape[0];
+    if (p->role == ROLE_GAIN)
+        return (Draw){.constant = 1};
+    if (p->role == ROLE_BIAS)
+        return (Draw){.spread = init == INIT_PYTORCH && p->fan_in ? 1 / sqrt(in) : 0};
+    switch (init) {
+    case INIT_GPT2: return (Draw){.normal = true, .spread = 0.02 / (p->residual ? sqrt(2 * (double)depth) : 1)};
+    case INIT_XAVIER:
+        return table ? (Draw){.normal = true, .spread = 1 / sqrt(in)} : (Draw){.spread = sqrt(6 / (in + out))};
+    case INIT_PYTORCH: break;
+    }
+    return table ? (Draw){.normal = true, .spread = 1} : (Draw){.spread = 1 / sqrt(in)};
+}
+
+bool weights_init(Weights *w, Stream *s, Init init, size_t depth, uint32_t seed, Error *e)
+{
+    const Parameters *p = w->parameters;
+    size_t largest = parameters_largest(p);
+    char *values = memory_get(largest, w->k->real);
+    if (!values)
+        return memory_error(e, "initial weights", largest, w->k->real);
+    for (size_t i = 0; i < p->count; i++) {
+        const Parameter *one = p->list[i];
+        if (one->role == ROLE_CONSTANT)
+            continue;
+        Draw draw = parameter_draw(one, init, depth);
+        uint32_t site = SITE_INIT + (uint32_t)i;
+        for (size_t j = 0; j < one->count; j++) {
+            double value = draw.constant;
+            if (draw.normal)
+                value += draw.spread * philox_normal(seed, 0, j, site);
+            else if (draw.spread > 0)
+                value += draw.spread * (2 * philox_uniform(seed, 0, j, site) - 1);
+            real_put(w->k, values, j, value);
+        }
+        weights_set(w, s, one, values);
+    }
+    memory_free(values);
+    return true;
+}
+
+void weights_set(Weights *w, Stream *s, const Parameter *p, const void *reals)
+{
+    void *to = parameter_in(p, w->reals, w->k->real);
+    w->k->upload(s, to, reals, p->count * w->k->real);
+    if (w->numbers != w->reals)
+        w->k->convert(s, parameter_in(p, w->numbers, w->k->number), to, p->count);
+}
+
+void weights_get(const Weights *w, Stream *s, const Parameter *p, void *reals)
+{
+    w->k->download(s, reals, parameter_in(p, w->reals, w->k->real), p->count * w->k->real);
+}

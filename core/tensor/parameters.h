@@ -1,0 +1,90 @@
+/* The parameters of a model: names, shapes and places in one block of memory.
+ *
+ * A Parameter holds no numbers; it is an offset. Weights, gradients and moments are blocks of the same layout, so that
+ * zeroing, summing, norm, Adam and saving are one pass each. Layers add their parameters while a model is built; then
+ * parameters_finish lays them out: dense ones in the order in which they were added, tables that are only looked up
+ * behind them. */
+#ifndef CORE_TENSOR_PARAMETERS_H
+#define CORE_TENSOR_PARAMETERS_H
+
+#include "base/error.h"
+#include "kernels/kernels.h"
+
+typedef enum Role {
+    ROLE_WEIGHT,  /* [out, in], read by products: has a copy in the tape's number type; decays */
+    ROLE_BIAS,    /* [out] of a linear map, or a norm's */
+    ROLE_GAIN,    /* [D] of a norm: begins as 1 */
+    ROLE_TABLE,   /* [V, D] looked up; may also make logits; its gradient is dense */
+    ROLE_LOOKUP,  /* [V, D] only looked up: lies behind the dense parameters */
+    ROLE_CONSTANT /* computed, not learned and not stored; lies behind everything, in the weights alone */
+} Role;
+
+typedef struct Parameter {
+    char name[96];
+    Role role;
+    int rank;        /* 1 or 2 */
+    size_t shape[2]; /* [rows] or [rows, columns] */
+    size_t count;    /* of its numbers */
+    size_t offset;   /* in every block, in numbers */
+    size_t fan_in;   /* inputs of the linear map it belongs to; for the initialisation */
+    bool residual;   /* the last map of a branch that is added to the residual stream */
+    bool joined;     /* lies right behind the one before, without a gap: one product makes both */
+    double (*constant)(size_t row, size_t column, size_t columns); /* ROLE_CONSTANT: its values */
+} Parameter;
+
+typedef enum Init { INIT_PYTORCH, INIT_GPT2, INIT_XAVIER } Init;
+
+typedef struct Parameters {
+    Parameter **list;
+    size_t count, capacity;
+    size_t dense;   /* numbers before the first ROLE_LOOKUP */
+    size_t size;    /* numbers in a block, gaps included */
+    size_t whole;   /* the same with the constants */
+    size_t numbers; /* numbers that are parameters */
+    uint32_t sites; /* sites of random numbers given out so far */
+    uint32_t side;  /* of what is built from now on: 0, or 1 for a decoder beside an encoder */
+    bool failed;    /* memory ran out while the model was built */
+} Parameters;
+
+/* columns 0: a vector. Returns NULL when memory ran out; layers go on, parameters_finish reports. */
+Parameter *parameters_add(Parameters *p, Role role, size_t rows, size_t columns, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* One more dropout, with a site of its own; see sites.h. */
+Dropout parameters_dropout(Parameters *p, double rate);
+
+bool parameters_finish(Parameters *p, Error *e);
+void parameters_close(Parameters *p);
+Parameter *parameters_find(const Parameters *p, const char *name);
+size_t parameters_largest(const Parameters *p); /* numbers of the largest one */
+
+/* What lies at a parameter's offset in a block of `size`-byte numbers. */
+static inline void *parameter_in(const Parameter *p, const void *block, size_t size)
+{
+    return (char *)block + p->offset * size;
+}
+
+/* The numbers themselves, on a device: masters as reals, and a copy as numbers where that is another type. */
+typedef struct Weights {
+    const Kernels *k;
+    const Parameters *parameters;
+    void *reals;   /* [whole] */
+    void *numbers; /* [whole]; the same block as reals in f32 and f64 */
+} Weights;
+
+/* All zeros, but for the constants. */
+bool weights_open(Weights *w, const Kernels *k, Stream *s, const Parameters *p, Error *e);
+void weights_close(Weights *w);
+
+/* Fills all weights from the seed: every parameter from its own stream of random numbers, whatever else there is.
+ *   pytorch  linear maps and their biases U(-1/sqrt(in), 1/sqrt(in)), tables N(0,1)
+ *   gpt2     all weights and tables N(0, 0.02), those with `residual` / sqrt(2 depth), biases 0
+ *   xavier   weights U(-a, a), a = sqrt(6 / (in + out)), tables N(0, 1/sqrt(D)), biases 0
+ * Gains are 1, biases of norms 0. */
+bool weights_init(Weights *w, Stream *s, Init init, size_t depth, uint32_t seed, Error *e);
+
+/* One parameter from and to memory of the host, as double or float according to the table's Real. */
+void weights_set(Weights *w, Stream *s, const Parameter *p, const void *reals);
+void weights_get(const Weights *w, Stream *s, const Parameter *p, void *reals);
+
+#endif

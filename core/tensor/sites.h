@@ -1,0 +1,12 @@
+/* Who draws random numbers: the last word of the Philox counter, so that no two purposes ever share a number. */
+#ifndef CORE_TENSOR_SITES_H
+#define CORE_TENSOR_SITES_H
+
+enum {
+    SITE_LAYERS = 0,           /* + number of the dropout, in the order in which the model is built */
+    SITE_INIT = 0x10000000,    /* + number of the parameter */
+    SITE_DATA = 0x20000000,    /* + what is drawn: rows, shuffles */
+    SITE_SAMPLER = 0x30000000, /* + number of the sample */
+};
+
+#endif

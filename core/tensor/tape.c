@@ -1,0 +1,229 @@
+/* See tape.h. */
+#include "core/tensor/tape.h"
+
+#include "base/memory.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { HOST_SMALL = 1 << 20, HOST_PER_PARAMETER = 1 << 12 };
+
+/* The host arena of a tape that is only measuring: room for any model's nodes, which are a few for each parameter. */
+static size_t host_bound(const Weights *w)
+{
+    return HOST_SMALL + (w && w->parameters ? w->parameters->count : 0) * (size_t)HOST_PER_PARAMETER;
+}
+
+bool tape_open(Tape *t, const Kernels *k, Stream *stream, const Weights *weights, const TapePlan *plan, Error *e)
+{
+    TapePlan use = plan ? *plan : (TapePlan){.host = host_bound(weights)};
+    *t = (Tape){.k = k, .stream = stream, .weights = weights};
+    t->owned[0] = plan ? k->allocate(use.memory) : NULL;
+    t->owned[1] = plan && use.gradients ? k->allocate(use.gradients) : NULL;
+    t->owned[2] = memory_get(use.host, 1);
+    if ((plan && (!t->owned[0] || (use.gradients && !t->owned[1]))) || !t->owned[2]) {
+        tape_close(t);
+        return memory_error(e, "activations", use.memory + use.gradients + use.host, 1);
+    }
+    t->memory = arena_over(t->owned[0], use.memory);
+    t->gradients = space_over(t->owned[1], use.gradients);
+    t->host = arena_over(t->owned[2], use.host);
+    return true;
+}
+
+void tape_close(Tape *t)
+{
+    if (t->k) {
+        t->k->release(t->owned[0]);
+        t->k->release(t->owned[1]);
+    }
+    memory_free(t->owned[2]);
+    *t = (Tape){0};
+}
+
+TapePlan tape_plan(const Tape *t)
+{
+    return (TapePlan){.memory = t->memory.peak, .gradients = t->gradients.peak, .host = t->host.peak};
+}
+
+void tape_reset(Tape *t)
+{
+    t->last = NULL;
+    arena_rewind(&t->memory, 0);
+    arena_rewind(&t->host, 0);
+    assert(t->gradients.count == 1); /* every gradient of an activation went back */
+}
+
+static void *host_take(Tape *t, size_t size) { return memset(arena_take(&t->host, size), 0, size); }
+
+static size_t bytes_of(const Tape *t, size_t numbers, bool real)
+{
+    return numbers * (real ? t->k->real : t->k->number);
+}
+
+Tensor *tape_tensor(Tape *t, size_t rows, size_t columns, bool real, bool wanted)
+{
+    Tensor *x = host_take(t, sizeof *x);
+    *x = (Tensor){.data = arena_take(&t->memory, bytes_of(t, rows * columns, real)),
+                  .rows = rows,
+                  .columns = columns,
+                  .stride = columns,
+                  .real = real,
+                  .wanted = wanted && t->training};
+    return x;
+}
+
+Tensor *tape_outside(Tape *t, void *data, size_t rows, size_t columns)
+{
+    Tensor *x = host_take(t, sizeof *x);
+    *x = (Tensor){.data = data, .rows = rows, .columns = columns, .stride = columns};
+    return x;
+}
+
+void *tape_reals(Tape *t, size_t count) { return arena_take(&t->memory, count * t->k->real); }
+
+void tape_split(Tape *t, Tensor *x, Tensor **views, const size_t *columns, size_t count)
+{
+    size_t first = 0;
+    x->split = true;
+    for (size_t i = 0; i < count; i++) {
+        views[i] = host_take(t, sizeof **views);
+        *views[i] = (Tensor){.data = (char *)x->data + bytes_of(t, first, x->real),
+                             .rows = x->rows,
+                             .columns = columns[i],
+                             .stride = x->stride,
+                             .wanted = x->wanted,
+                             .base = x,
+                             .first = first};
+        first += columns[i];
+    }
+    assert(first == x->columns);
+}
+
+void *tape_node(Tape *t, size_t size, void (*backward)(Tape *, Node *), Tensor *y)
+{
+    if (!t->recording || (y && !y->wanted))
+        return NULL;
+    Node *node = host_take(t, size);
+    *node = (Node){.backward = backward, .y = y, .before = t->last};
+    t->last = node;
+    return node;
+}
+
+void *tensor_gradient(Tape *t, Tensor *x, bool *add)
+{
+    Tensor *base = x->base ? x->base : x;
+    assert(x->base || !x->split);
+    *add = false;
+    if (!x->wanted)
+        return NULL;
+    *add = x->base ? x->written : x->gradient != NULL;
+    base->covered += x->base && !x->written ? x->columns : 0;
+    x->written = true;
+    if (!base->gradient)
+        base->gradient = space_take(&t->gradients, bytes_of(t, base->rows * base->columns, false));
+    return (char *)base->gradient + bytes_of(t, x->first, false);
+}
+
+static void give_gradient_back(Tape *t, Tensor *x)
+{
+    space_give(&t->gradients, x->gradient, bytes_of(t, x->rows * x->columns, false));
+    x->gradient = NULL;
+}
+
+void tape_backward(Tape *t)
+{
+    while (t->last) {
+        Node *node = t->last;
+        t->last = node->before;
+        if (node->y && !node->y->gradient)
+            continue;
+        assert(!node->y || !node->y->split || node->y->covered == node->y->columns);
+        node->backward(t, node);
+        if (node->y && node->y->gradient)
+            give_gradient_back(t, node->y);
+    }
+}
+
+const void *tape_reals_of(const Tape *t, const Parameter *p)
+{
+    return p ? parameter_in(p, t->weights->reals, t->k->real) : NULL;
+}
+
+const void *tape_numbers_of(const Tape *t, const Parameter *p)
+{
+    return p ? parameter_in(p, t->weights->numbers, t->k->number) : NULL;
+}
+
+void *tape_gradient_of(const Tape *t, const Parameter *p)
+{
+    return p ? parameter_in(p, t->gradient, t->k->real) : NULL;
+}
+
+/* --- segments --- */
+
+typedef struct SegmentNode {
+    Node node;
+    Segment fn;
+    const void *args;
+    Tensor **inputs;
+} SegmentNode;
+
+/* Runs the inside again, this time recording it, and goes backward through it; then the memory is as before. */
+static void segment_backward(Tape *t, Node *node)
+{
+    SegmentNode *n = (SegmentNode *)node;
+    size_t memory = t->memory.used, host = t->host.used;
+    Node *outside = t->last;
+    t->last = NULL;
+    Tensor *y = n->fn(t, n->args, n->inputs);
+    y->gradient = n->node.y->gradient;
+    n->node.y->gradient = NULL; /* the inside gives it back */
+    tape_backward(t);
+    t->last = outside;
+    arena_rewind(&t->memory, memory);
+    arena_rewind(&t->host, host);
+}
+
+/* Forgets all that was taken since the marks but y, which moves down there. */
+static Tensor *keep_only(Tape *t, const Tensor *y, size_t memory, size_t host)
+{
+    Tensor kept = *y;
+    char *from = y->data, *to = t->memory.base + memory;
+    size_t bytes = bytes_of(t, y->rows * y->columns, y->real);
+
+    assert(!y->base && from >= to);
+    if (from < to + aligned(bytes)) /* too close for a copy: it stays, and the gap with it */
+        memory += (size_t)(from - to);
+    arena_rewind(&t->memory, memory);
+    arena_rewind(&t->host, host);
+    kept.data = arena_take(&t->memory, bytes);
+    if (kept.data != from)
+        t->k->copy(t->stream, kept.data, from, bytes);
+    Tensor *result = host_take(t, sizeof *result);
+    *result = kept;
+    return result;
+}
+
+Tensor *tape_segment(Tape *t, Segment fn, const void *args, size_t size, Tensor *const *inputs, size_t count)
+{
+    if (t->recording && t->keep == KEEP_ALL)
+        return fn(t, args, inputs);
+
+    bool recording = t->recording;
+    SegmentNode *n = recording ? host_take(t, sizeof *n) : NULL;
+    if (n) {
+        n->fn = fn;
+        n->args = memcpy(arena_take(&t->host, size), args, size);
+        n->inputs = memcpy(arena_take(&t->host, count * sizeof *inputs), inputs, count * sizeof *inputs);
+    }
+    size_t memory = t->memory.used, host = t->host.used;
+    t->recording = false;
+    Tensor *y = keep_only(t, fn(t, args, inputs), memory, host);
+    t->recording = recording;
+    if (n && y->wanted) {
+        n->node = (Node){.backward = segment_backward, .y = y, .before = t->last};
+        t->last = &n->node;
+    }
+    return y;
+}

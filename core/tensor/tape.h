@@ -1,0 +1,112 @@
+/* The tape: every operation runs at once and appends one node; tape_backward walks the nodes from last to first.
+ *
+ *     Tensor *logits = model(&tape, ...);              runs, and records while tape.recording
+ *     Tensor *losses = cross_entropy(&tape, logits, ...);
+ *     tape_backward(&tape);                             starts from the losses' scale in StepState
+ *     tape_reset(&tape);                                forgets all nodes and tensors
+ *
+ * A tensor dies at the reset; what must live longer is copied to memory that its caller owns. Tensors and nodes lie in
+ * an arena of the host, activations in an arena of the device, gradients of activations in a space of their own, to
+ * which each returns as soon as the node that made its tensor has run backward. */
+#ifndef CORE_TENSOR_TAPE_H
+#define CORE_TENSOR_TAPE_H
+
+#include "core/tensor/arena.h"
+#include "core/tensor/parameters.h"
+
+typedef struct Tensor Tensor;
+typedef struct Tape Tape;
+typedef struct Node Node;
+
+struct Tensor {
+    void *data;
+    size_t rows, columns; /* [rows, columns]; what has more dimensions counts them among its rows */
+    size_t stride;        /* numbers from one row to the next: columns, or more in a view */
+    bool real;            /* reals (logits, losses) instead of numbers; its gradient is in numbers all the same */
+    bool wanted;          /* somebody before it wants its gradient */
+    void *gradient;       /* NULL: none has arrived */
+
+    Tensor *base; /* a view: columns first .. first+columns-1 of base, whose gradient holds this one's */
+    size_t first;
+    bool written;   /* a view: its part of the gradient holds something */
+    bool split;     /* a base: its views cover it, and nothing else reads it */
+    size_t covered; /* a base: columns of its gradient that views have written */
+};
+
+/* What an operation records: a struct that begins with a Node and goes on with what `backward` needs. */
+struct Node {
+    void (*backward)(Tape *t, Node *node);
+    Tensor *y; /* backward runs when y has a gradient; NULL: always (losses) */
+    Node *before;
+};
+
+/* How a segment treats its inside while training; without recording it always drops it. */
+typedef enum Keep { KEEP_ALL, KEEP_INPUTS /* drop the inside, run it again in the backward pass */ } Keep;
+
+struct Tape {
+    const Kernels *k;
+    Stream *stream;
+    bool training; /* dropout is active, and operations are recorded, but for the inside of a dropped segment */
+    bool recording;
+    Keep keep;
+    const Weights *weights;
+    void *gradient;   /* block of parameter gradients, in reals; NULL unless training */
+    StepState *state; /* of this worker, on the device */
+    Arena memory;     /* activations, on the device */
+    Space gradients;  /* of activations, on the device */
+    Arena host;       /* tensors and nodes */
+    Node *last;
+    char *blamed;   /* NULL, or where the name of the first tensor that is not finite goes; see blame.h */
+    void *owned[3]; /* what the three stand on */
+};
+
+/* What a tape needs, found by a walk over shapes. */
+typedef struct TapePlan {
+    size_t memory, gradients, host; /* bytes */
+} TapePlan;
+
+/* plan NULL: the tape invents its device memory, for kernels/measure; then tape_plan tells what was used. */
+bool tape_open(Tape *t, const Kernels *k, Stream *stream, const Weights *weights, const TapePlan *plan, Error *e);
+void tape_close(Tape *t);
+TapePlan tape_plan(const Tape *t);
+
+void tape_backward(Tape *t);
+void tape_reset(Tape *t);
+
+/* Runs a part of the network, y = fn(t, args, inputs), and by the tape's policy keeps its inside, drops it and runs it
+ * again in the backward pass, or just drops it. args (of `size` bytes) are copied. Every tensor that the inside reads
+ * from outside is among inputs, and none of them is what it returns; the inside writes nothing outside, but for
+ * caches, and holds no loss. What args and nodes point to must outlive the backward pass. */
+typedef Tensor *(*Segment)(Tape *t, const void *args, Tensor *const *inputs);
+Tensor *tape_segment(Tape *t, Segment fn, const void *args, size_t size, Tensor *const *inputs, size_t count);
+
+/* For operations. */
+Tensor *tape_tensor(Tape *t, size_t rows, size_t columns, bool real, bool wanted);
+void *tape_reals(Tape *t, size_t count); /* saved statistics */
+
+/* Memory of the caller as a tensor [rows, columns] that wants no gradient. */
+Tensor *tape_outside(Tape *t, void *data, size_t rows, size_t columns);
+
+/* Views of consecutive columns that together cover x. */
+void tape_split(Tape *t, Tensor *x, Tensor **views, const size_t *columns, size_t count);
+
+/* Memory for a node, or NULL when nothing is to be recorded for y. */
+void *tape_node(Tape *t, size_t size, void (*backward)(Tape *, Node *), Tensor *y);
+
+/* Where the gradient of x is to be written; NULL: it is not wanted. *add: to what is there. */
+void *tensor_gradient(Tape *t, Tensor *x, bool *add);
+static inline Strided tensor_strided(const Tensor *x) { return (Strided){x->data, x->stride}; }
+
+/* A parameter's numbers: as reals, as numbers for products, and where its gradient is summed up. NULL gives NULL. */
+const void *tape_reals_of(const Tape *t, const Parameter *p);
+const void *tape_numbers_of(const Tape *t, const Parameter *p);
+void *tape_gradient_of(const Tape *t, const Parameter *p);
+
+/* Dropout of a layer: none unless training. */
+static inline Dropout tape_dropout(const Tape *t, Dropout drop)
+{
+    drop.rate = t->training ? drop.rate : 0;
+    return drop;
+}
+
+#endif

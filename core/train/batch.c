@@ -1,0 +1,134 @@
+/* See batch.h. */
+#include "core/train/batch.h"
+
+#include "base/memory.h"
+
+#include <assert.h>
+#include <string.h>
+
+bool batch_open(Batch *b, const BatchSize *size, Error *e)
+{
+    *b = (Batch){.size = *size};
+    for (size_t i = 0; i < size->sides; i++) {
+        Side *side = &b->side[i];
+        size_t positions = size->positions[i];
+        side->ids = memory_get(positions, sizeof *side->ids);
+        side->targets = memory_get(positions, sizeof *side->targets);
+        side->place = memory_get(positions, sizeof *side->place);
+        side->start = memory_get(size->rows + 1, sizeof *side->start);
+        if (!side->ids || !side->targets || !side->place || !side->start) {
+            batch_close(b);
+            return memory_error(e, "a batch", positions, 3 * sizeof(int32_t));
+        }
+    }
+    return true;
+}
+
+void batch_close(Batch *b)
+{
+    for (size_t i = 0; i < b->size.sides; i++) {
+        memory_free(b->side[i].ids);
+        memory_free(b->side[i].targets);
+        memory_free(b->side[i].place);
+        memory_free(b->side[i].start);
+    }
+    *b = (Batch){0};
+}
+
+void batch_clear(Batch *b)
+{
+    for (size_t i = 0; i < b->size.sides; i++)
+        b->side[i].rows = b->side[i].positions = 0;
+}
+
+size_t batch_row(Batch *b, size_t side, size_t length)
+{
+    Side *s = &b->side[side];
+    size_t first = s->positions;
+    assert(s->rows < b->size.rows && length <= b->size.positions[side] - first);
+    for (size_t i = 0; i < length; i++)
+        s->place[first + i] = (int32_t)i;
+    s->positions += length;
+    s->start[s->rows++] = (int32_t)first;
+    s->start[s->rows] = (int32_t)s->positions;
+    return first;
+}
+
+size_t batch_targets(const Batch *b, size_t side)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < b->side[side].positions; i++)
+        count += b->side[side].targets[i] >= 0;
+    return count;
+}
+
+/* One piece after another: the first positions, then ids, targets, place and start of each side. */
+size_t device_rows_bytes(const BatchSize *size)
+{
+    size_t numbers = SIDES;
+    for (size_t i = 0; i < size->sides; i++)
+        numbers += 3 * size->positions[i] + size->rows + 1;
+    return numbers * sizeof(int32_t);
+}
+
+bool device_rows_open(DeviceRows *d, const Kernels *k, const BatchSize *size, Error *e)
+{
+    size_t bytes = device_rows_bytes(size);
+    *d = (DeviceRows){.k = k, .size = *size, .memory = k->allocate(bytes), .staged = memory_get(bytes, 1)};
+    if (d->memory && d->staged) {
+        d->first_position = (const uint32_t *)(const void *)d->memory;
+        return true;
+    }
+    device_rows_close(d);
+    return memory_error(e, "a micro-batch", bytes, 1);
+}
+
+void device_rows_close(DeviceRows *d)
+{
+    if (d->k)
+        d->k->release(d->memory);
+    memory_free(d->staged);
+    *d = (DeviceRows){0};
+}
+
+/* Stages some numbers and returns where they will be on the device. */
+static const int32_t *stage(const DeviceRows *d, size_t *at, const int32_t *from, size_t count)
+{
+    const int32_t *there = (const int32_t *)(const void *)(d->memory + *at);
+    if (count)
+        memcpy(d->staged + *at, from, count * sizeof *from);
+    *at += count * sizeof *from;
+    return there;
+}
+
+static Rows stage_side(const DeviceRows *d, size_t *at, const Side *side, size_t first, size_t count)
+{
+    size_t from = (size_t)side->start[first], positions = (size_t)side->start[first + count] - from;
+    Rows rows = {.positions = positions, .rows = count};
+    rows.ids = stage(d, at, side->ids + from, positions);
+    rows.targets = stage(d, at, side->targets + from, positions);
+    rows.place = stage(d, at, side->place + from, positions);
+    int32_t *start = (int32_t *)(void *)(d->staged + *at);
+    rows.start = stage(d, at, side->start + first, count + 1);
+    for (size_t r = 0; r <= count; r++) {
+        start[r] -= (int32_t)from; /* counted from the micro-batch's first position */
+        size_t length = r ? (size_t)(start[r] - start[r - 1]) : 0;
+        rows.longest = length > rows.longest ? length : rows.longest;
+    }
+    return rows;
+}
+
+void device_rows_upload(DeviceRows *d, Stream *s, const Batch *b, size_t first, size_t count)
+{
+    int32_t first_position[SIDES] = {0};
+    size_t at = 0;
+    for (size_t i = 0; i < d->size.sides; i++) {
+        first_position[i] = b->side[i].start[first];
+        assert(count <= d->size.rows &&
+               (size_t)(b->side[i].start[first + count] - first_position[i]) <= d->size.positions[i]);
+    }
+    stage(d, &at, first_position, SIDES);
+    for (size_t i = 0; i < d->size.sides; i++)
+        d->rows[i] = stage_side(d, &at, &b->side[i], first, count);
+    d->k->upload(s, d->memory, d->staged, at);
+}

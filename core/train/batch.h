@@ -1,0 +1,60 @@
+/* The rows of one step, on the host; and how a worker gets its part of them to its device.
+ *
+ * A batch is rows packed one after another, on one side (a language model) or on several with as many rows each (source
+ * and target). A label for each row is a side whose rows have one position. A micro-batch is a run of consecutive rows
+ * of all sides. */
+#ifndef CORE_TRAIN_BATCH_H
+#define CORE_TRAIN_BATCH_H
+
+#include "base/error.h"
+#include "core/tensor/rows.h"
+#include "kernels/kernels.h"
+
+typedef struct Side {
+    size_t rows, positions;
+    int32_t *ids, *targets, *place; /* [positions] */
+    int32_t *start;                 /* [rows+1] */
+} Side;
+
+/* How large a batch or a part of it can get. */
+typedef struct BatchSize {
+    size_t sides, rows;
+    size_t positions[SIDES];
+} BatchSize;
+
+typedef struct Batch {
+    BatchSize size;
+    Side side[SIDES];
+} Batch;
+
+bool batch_open(Batch *b, const BatchSize *size, Error *e);
+void batch_close(Batch *b);
+void batch_clear(Batch *b);
+
+/* Room for one more row of `length` positions on a side, its places filled in; ids and targets are the caller's to
+ * fill. Returns the row's first position. */
+size_t batch_row(Batch *b, size_t side, size_t length);
+
+/* Targets that are scored (not negative) on a side. */
+size_t batch_targets(const Batch *b, size_t side);
+
+/* Rows in a device's memory, for up to so many rows and positions. All of a micro-batch is staged on the host and goes
+ * there in one upload, so a captured step needs but one copy, and reads what was staged last. */
+typedef struct DeviceRows {
+    const Kernels *k;
+    BatchSize size;
+    Rows rows[SIDES];
+    const uint32_t *first_position; /* [SIDES] on the device: what StepState wants to know */
+    char *memory, *staged;
+} DeviceRows;
+
+bool device_rows_open(DeviceRows *d, const Kernels *k, const BatchSize *size, Error *e);
+void device_rows_close(DeviceRows *d);
+
+/* Brings rows first .. first+count-1 of all sides there. */
+void device_rows_upload(DeviceRows *d, Stream *s, const Batch *b, size_t first, size_t count);
+
+/* Bytes that such rows take, on each of host and device. */
+size_t device_rows_bytes(const BatchSize *size);
+
+#endif

@@ -1,0 +1,241 @@
+/* See checkpoint.h. */
+#include "core/train/checkpoint.h"
+
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static SafeType real_type(const Kernels *k) { return k->real == sizeof(double) ? SAFE_F64 : SAFE_F32; }
+
+/* --- blocks of parameters as lists of tensors --- */
+
+typedef struct TensorList {
+    SafeTensor *tensors;
+    char (*names)[sizeof(((Parameter *)0)->name) + 16];
+    size_t count;
+    void *data; /* a copy of the blocks; NULL: the tensors point into the blocks themselves */
+} TensorList;
+
+static void list_free(TensorList *l)
+{
+    memory_free(l->tensors);
+    memory_free(l->names);
+    memory_free(l->data);
+    *l = (TensorList){0};
+}
+
+/* The given blocks, each under its prefix; brought to the host where they are not there already. */
+static bool list_blocks(TensorList *l, const Weights *w, Stream *s, void *const *blocks, const char *const *prefixes,
+                        size_t count, Error *e)
+{
+    const Parameters *p = w->parameters;
+    const Kernels *k = w->k;
+    *l = (TensorList){.tensors = memory_get(count * p->count, sizeof *l->tensors),
+                      .names = memory_get(count * p->count, sizeof *l->names),
+                      .data = k->on_host ? NULL : memory_get(count * p->size, k->real)};
+    if (!l->tensors || !l->names || (!k->on_host && !l->data)) {
+        list_free(l);
+        return memory_error(e, "a checkpoint", count * p->size, k->real);
+    }
+    for (size_t b = 0; b < count; b++) {
+        const void *data = blocks[b];
+        if (!k->on_host) {
+            data = (char *)l->data + b * p->size * k->real;
+            k->download(s, (char *)l->data + b * p->size * k->real, blocks[b], p->size * k->real);
+        }
+        for (size_t i = 0; i < p->count; i++) {
+            const Parameter *one = p->list[i];
+            if (one->role == ROLE_CONSTANT)
+                continue;
+            snprintf(l->names[l->count], sizeof *l->names, "%s%s", prefixes[b], one->name);
+            l->tensors[l->count] = (SafeTensor){.name = l->names[l->count],
+                                                .type = real_type(k),
+                                                .rank = (size_t)one->rank,
+                                                .shape = {one->shape[0], one->shape[1]},
+                                                .data = parameter_in(one, data, k->real)};
+            l->count++;
+        }
+    }
+    return true;
+}
+
+bool weights_write(const Weights *w, Stream *s, const char *path, const ModelNote *note, Error *e)
+{
+    TensorList list;
+    const SafeText texts[] = {{"program", note->program}, {"model", note->options}};
+    bool fine = list_blocks(&list, w, s, &w->reals, (const char *const[]){""}, 1, e) &&
+                safetensors_write(path, list.tensors, list.count, texts, sizeof texts / sizeof *texts, e);
+    list_free(&list);
+    return fine;
+}
+
+static bool state_write(const Crew *c, const char *path, const Progression *at, bool with_time, Error *e)
+{
+    TensorList list;
+    char numbers[6][40];
+    snprintf(numbers[0], sizeof *numbers, "%" PRIu64, at->step);
+    snprintf(numbers[1], sizeof *numbers, "%.17g", at->best);
+    snprintf(numbers[2], sizeof *numbers, "%" PRIu64, at->best_step);
+    snprintf(numbers[3], sizeof *numbers, "%d", at->scored);
+    snprintf(numbers[4], sizeof *numbers, "%" PRIu64, at->stalled);
+    snprintf(numbers[5], sizeof *numbers, "%.17g", with_time ? at->seconds : 0);
+    const SafeText texts[] = {{"step", numbers[0]},   {"best", numbers[1]},    {"best_step", numbers[2]},
+                              {"scored", numbers[3]}, {"stalled", numbers[4]}, {"seconds", numbers[5]}};
+    bool fine = list_blocks(&list, &c->weights, c->worker[0].stream, (void *const[]){c->m, c->v},
+                            (const char *const[]){"adam.m.", "adam.v."}, 2, e) &&
+                safetensors_write(path, list.tensors, list.count, texts, sizeof texts / sizeof *texts, e);
+    list_free(&list);
+    return fine;
+}
+
+/* FOLDER/NAME; NULL when there is no memory */
+static char *path_in(const char *folder, const char *name)
+{
+    size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = memory_get(size, 1);
+    if (path)
+        snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+bool checkpoint_save(Run *run, const Crew *c, const ModelNote *note, const Progression *at, bool with_time, Error *e)
+{
+    char *folder = NULL;
+    if (!run_checkpoint_begin(run, at->step, &folder, e))
+        return false;
+    char *model = path_in(folder, "model.safetensors"), *state = path_in(folder, "state.safetensors");
+    bool fine = (model && state) || fail(e, "out of memory while a checkpoint was saved");
+    fine = fine && weights_write(&c->weights, c->worker[0].stream, model, note, e) &&
+           state_write(c, state, at, with_time, e) && run_checkpoint_commit(run, at->step, e);
+    memory_free(model);
+    memory_free(state);
+    memory_free(folder);
+    return fine;
+}
+
+/* --- reading --- */
+
+static const SafeTensor *find_parameter(const Safetensors *file, const char *name, const char *const (*aliases)[2])
+{
+    const SafeTensor *found = safetensors_find(file, name);
+    for (size_t i = 0; !found && aliases && aliases[i][0]; i++)
+        if (strcmp(aliases[i][0], name) == 0)
+            found = safetensors_find(file, aliases[i][1]);
+    return found;
+}
+
+static bool same_shape(const SafeTensor *t, const Parameter *p)
+{
+    return t->rank == (size_t)p->rank && t->shape[0] == p->shape[0] && (p->rank == 1 || t->shape[1] == p->shape[1]);
+}
+
+static void shape_text(char *text, size_t size, const size_t *shape, size_t rank)
+{
+    size_t used = 0;
+    text[0] = 0;
+    for (size_t i = 0; i < rank && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%zu", i ? "," : "", shape[i]);
+}
+
+/* Reads one parameter of a block from the file's tensor prefix + name. */
+static bool read_parameter(const Safetensors *file, const char *path, const char *prefix, const Parameter *p,
+                           const char *const (*aliases)[2], SafeType type, void *values, Error *e)
+{
+    char name[sizeof p->name + 16], expected[64], found[64];
+    snprintf(name, sizeof name, "%s%s", prefix, p->name);
+    const SafeTensor *t = find_parameter(file, name, aliases);
+    if (!t)
+        return fail(e, "%s: has no tensor %s, which the model needs", path, name);
+    if (!same_shape(t, p)) {
+        shape_text(expected, sizeof expected, p->shape, (size_t)p->rank);
+        shape_text(found, sizeof found, t->shape, t->rank);
+        return fail(e, "%s: %s has shape [%s], the model's is [%s]", path, name, found, expected);
+    }
+    return safetensors_read(file, t, type, values, p->count, e);
+}
+
+static bool no_strangers(const Safetensors *file, const char *path, const Parameters *p,
+                         const char *const (*aliases)[2], Error *e)
+{
+    for (size_t i = 0; i < safetensors_count(file); i++) {
+        const char *name = safetensors_at(file, i)->name;
+        bool ours = parameters_find(p, name) != NULL;
+        for (size_t a = 0; !ours && aliases && aliases[a][0]; a++)
+            ours = strcmp(aliases[a][1], name) == 0 && parameters_find(p, aliases[a][0]);
+        if (!ours)
+            return fail(e, "%s: has a tensor %s, which the model does not have", path, name);
+    }
+    return true;
+}
+
+/* Reads one block, each tensor under prefix + name, into the device's memory. */
+static bool read_block(const Safetensors *file, const char *path, const char *prefix, const char *const (*aliases)[2],
+                       const Weights *w, Stream *s, void *block, Error *e)
+{
+    const Parameters *p = w->parameters;
+    size_t largest = parameters_largest(p);
+    void *values = memory_get(largest, w->k->real);
+    bool fine = values || memory_error(e, "weights from a file", largest, w->k->real);
+    for (size_t i = 0; fine && i < p->count; i++) {
+        const Parameter *one = p->list[i];
+        if (one->role == ROLE_CONSTANT)
+            continue;
+        fine = read_parameter(file, path, prefix, one, aliases, real_type(w->k), values, e);
+        if (fine)
+            w->k->upload(s, parameter_in(one, block, w->k->real), values, one->count * w->k->real);
+    }
+    memory_free(values);
+    return fine;
+}
+
+bool weights_read(Weights *w, Stream *s, const char *path, const char *const (*aliases)[2], Error *e)
+{
+    Safetensors *file = NULL;
+    bool fine = safetensors_open(&file, path, e) && no_strangers(file, path, w->parameters, aliases, e) &&
+                read_block(file, path, "", aliases, w, s, w->reals, e);
+    if (fine && w->numbers != w->reals)
+        w->k->convert(s, w->numbers, w->reals, w->parameters->whole);
+    safetensors_close(file);
+    return fine;
+}
+
+static bool text_number(const Safetensors *file, const char *path, const char *key, double *value, Error *e)
+{
+    const char *text = safetensors_text(file, key);
+    char *end = NULL;
+    *value = text ? strtod(text, &end) : 0;
+    return (text && *text && !*end) || fail(e, "%s: says nothing about '%s'", path, key);
+}
+
+static bool state_read(Crew *c, const char *path, Progression *at, Error *e)
+{
+    Safetensors *file = NULL;
+    double step, best, best_step, scored, stalled, seconds;
+    Stream *s = c->worker[0].stream;
+    bool fine = safetensors_open(&file, path, e) && text_number(file, path, "step", &step, e) &&
+                text_number(file, path, "best", &best, e) && text_number(file, path, "best_step", &best_step, e) &&
+                text_number(file, path, "scored", &scored, e) && text_number(file, path, "stalled", &stalled, e) &&
+                text_number(file, path, "seconds", &seconds, e) &&
+                read_block(file, path, "adam.m.", NULL, &c->weights, s, c->m, e) &&
+                read_block(file, path, "adam.v.", NULL, &c->weights, s, c->v, e);
+    if (fine)
+        *at = (Progression){(uint64_t)step, best, (uint64_t)best_step, scored > 0, (uint64_t)stalled, seconds};
+    safetensors_close(file);
+    return fine;
+}
+
+bool checkpoint_load(const Run *run, Crew *c, uint64_t step, Progression *at, Error *e)
+{
+    char *folder = run_checkpoint_path(run, step);
+    char *model = folder ? path_in(folder, "model.safetensors") : NULL;
+    char *state = folder ? path_in(folder, "state.safetensors") : NULL;
+    bool fine = (model && state) || fail(e, "out of memory while a checkpoint was read");
+    fine = fine && weights_read(&c->weights, c->worker[0].stream, model, NULL, e) && state_read(c, state, at, e);
+    memory_free(model);
+    memory_free(state);
+    memory_free(folder);
+    return fine;
+}

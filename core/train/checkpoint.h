@@ -1,0 +1,39 @@
+/* Weights and the state of training, to and from a checkpoint's two files.
+ *
+ * model.safetensors: every parameter under its name, and the model's options. state.safetensors: Adam's moments and
+ * where the run stands. Neither holds a time, a path or a host, so equal runs give equal files. */
+#ifndef CORE_TRAIN_CHECKPOINT_H
+#define CORE_TRAIN_CHECKPOINT_H
+
+#include "core/run/run.h"
+#include "core/run/safetensors.h"
+#include "core/train/crew.h"
+
+/* Where a run stands after a step. */
+typedef struct Progression {
+    uint64_t step;
+    double best; /* lowest validation loss so far, in nats */
+    uint64_t best_step;
+    bool scored;      /* whether there is a best one */
+    uint64_t stalled; /* evaluations since then */
+    double seconds;   /* of training; saved only in a run that is limited by time */
+} Progression;
+
+typedef struct ModelNote {
+    const char *program;
+    const char *options; /* the model's options as JSON */
+} ModelNote;
+
+/* A whole checkpoint RUN/checkpoints/STEP. with_time: save the seconds, too. */
+bool checkpoint_save(Run *run, const Crew *c, const ModelNote *note, const Progression *at, bool with_time, Error *e);
+
+/* Continues from there: weights, moments, progression. */
+bool checkpoint_load(const Run *run, Crew *c, uint64_t step, Progression *at, Error *e);
+
+/* Weights from any file that has all of them, in the right shapes, under their names, and nothing else.
+ * aliases: other names that a file may have for them {ours, theirs}; ends with a NULL. May be NULL. */
+bool weights_read(Weights *w, Stream *s, const char *path, const char *const (*aliases)[2], Error *e);
+
+bool weights_write(const Weights *w, Stream *s, const char *path, const ModelNote *note, Error *e);
+
+#endif

@@ -1,0 +1,454 @@
+/* See crew.h. */
+#include "core/train/crew.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "core/tensor/blame.h"
+#include "kernels/measure/measure.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* --- what it takes --- */
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+static size_t micro_rows(const CrewOptions *o, const Task *task)
+{
+    return o->micro_rows && o->micro_rows < task->most_rows ? o->micro_rows : task->most_rows;
+}
+
+/* Rows of a batch that a worker must have room for. */
+static size_t rows_at_once(const CrewOptions *o, const Task *task)
+{
+    return larger(o->training ? micro_rows(o, task) : 0, task->score_rows);
+}
+
+static BatchSize size_of(const Task *task, size_t rows, bool micro)
+{
+    BatchSize size = {.sides = task->sides, .rows = rows};
+    for (size_t i = 0; i < task->sides; i++) {
+        size_t most = micro ? task->most_positions[i] : 0;
+        size.positions[i] = rows * task->longest[i];
+        size.positions[i] = most && most < size.positions[i] ? most : size.positions[i];
+    }
+    return size;
+}
+
+/* A batch of so many rows, as long as they come, all targets scored. */
+static void fill_longest(Batch *b, const Task *task, size_t rows)
+{
+    batch_clear(b);
+    for (size_t side = 0; side < b->size.sides; side++)
+        for (size_t r = 0; r < rows; r++) {
+            size_t left = b->size.positions[side] - b->side[side].positions;
+            batch_row(b, side, task->longest[side] < left ? task->longest[side] : left);
+        }
+}
+
+static void add_costs(CrewPlan *plan, const Stream *s, double times)
+{
+    size_t count;
+    const Cost *cost = measure_costs(s, &count);
+    for (size_t i = 0; i < count; i++) {
+        plan->flop += times * cost[i].flop;
+        plan->bytes += times * cost[i].bytes;
+    }
+}
+
+/* One micro-batch forward (and backward) over shapes: what its tape needs, and what it costs. */
+static bool walk(CrewPlan *plan, const CrewOptions *o, const Weights *weights, const Task *task, size_t rows,
+                 double times, Error *e)
+{
+    const Kernels *k = measure_kernels(o->k->type);
+    Stream *s = NULL;
+    Tape t = {0};
+    Batch batch = {0};
+    DeviceRows device = {0};
+    StepState state = {0};
+    BatchSize size = size_of(task, rows, true);
+    bool fine = k->open(&s, 1, e) && tape_open(&t, k, s, weights, NULL, e) && batch_open(&batch, &size, e) &&
+                device_rows_open(&device, k, &size, e);
+    if (fine) {
+        t.keep = o->keep;
+        t.training = t.recording = o->training;
+        t.state = &state;
+        t.gradient = weights->reals;
+        fill_longest(&batch, task, rows);
+        device_rows_upload(&device, s, &batch, 0, rows);
+        task->loss(task->self, &t, device.rows);
+        tape_backward(&t);
+        TapePlan now = tape_plan(&t);
+        plan->tape.memory = now.memory > plan->tape.memory ? now.memory : plan->tape.memory;
+        plan->tape.gradients = now.gradients > plan->tape.gradients ? now.gradients : plan->tape.gradients;
+        plan->tape.host = now.host > plan->tape.host ? now.host : plan->tape.host;
+        add_costs(plan, s, times);
+    }
+    device_rows_close(&device);
+    batch_close(&batch);
+    tape_close(&t);
+    if (s)
+        k->close(s);
+    return fine;
+}
+
+static void plan_optimizer(CrewPlan *plan, const CrewOptions *o, const Parameters *p)
+{
+    double size = (double)p->size * (double)o->k->real;
+    /* sums over workers, norm, Adam, and the zeros for the next step */
+    plan->bytes += size * (3.0 * (double)(o->workers - 1) + 1 + 7 + (double)o->workers);
+}
+
+/* Rows of the batch that the crew itself holds. */
+static size_t step_rows(const CrewOptions *o, const Task *task)
+{
+    return larger(o->training ? task->most_rows : 0, task->score_rows);
+}
+
+bool crew_plan(CrewPlan *plan, const CrewOptions *o, const Parameters *p, const Task *task, Error *e)
+{
+    const Kernels *k = o->k;
+    size_t rows = rows_at_once(o, task), micro = micro_rows(o, task);
+    /* a walk reads no weights: any address will do that is not NULL */
+    Weights weights = {.k = k, .parameters = p, .reals = &weights, .numbers = &weights};
+
+    *plan = (CrewPlan){0};
+    if (!walk(plan, o, &weights, task, rows, 0, e)) /* for the memory */
+        return false;
+    if (o->training) { /* and for what a step costs */
+        size_t rest = task->most_rows % micro;
+        if (!walk(plan, o, &weights, task, micro, (double)(task->most_rows / micro), e) ||
+            (rest && !walk(plan, o, &weights, task, rest, 1, e)))
+            return false;
+        plan_optimizer(plan, o, p);
+    }
+    BatchSize at_once = size_of(task, rows, true), whole = size_of(task, step_rows(o, task), false);
+    plan->weights = p->whole * (k->real + (k->type == NUMBER_BF16 ? k->number : 0));
+    plan->gradients = o->training ? o->workers * p->size * k->real : 0;
+    plan->moments = o->training ? 2 * p->size * k->real : 0;
+    plan->activations = o->workers * (plan->tape.memory + plan->tape.gradients + plan->tape.host);
+    plan->batches = device_rows_bytes(&whole) + 2 * o->workers * device_rows_bytes(&at_once);
+    plan->total = plan->weights + plan->gradients + plan->moments + plan->activations + plan->batches;
+    return true;
+}
+
+/* --- opening and closing --- */
+
+static bool open_worker(Crew *c, Worker *w, Error *e)
+{
+    const Kernels *k = c->o.k;
+    BatchSize size = size_of(c->task, rows_at_once(&c->o, c->task), true);
+    if (!k->open(&w->stream, c->o.team, e) || !tape_open(&w->tape, k, w->stream, &c->weights, &c->plan.tape, e) ||
+        !device_rows_open(&w->rows, k, &size, e))
+        return false;
+    w->state = k->allocate(sizeof *w->state);
+    w->gradient = c->o.training ? k->allocate(c->parameters->size * k->real) : NULL;
+    if (!w->state || (c->o.training && !w->gradient))
+        return memory_error(e, "a worker's gradients", c->parameters->size, k->real);
+    w->tape.keep = c->o.keep;
+    w->tape.state = w->state;
+    w->tape.gradient = w->gradient;
+    return true;
+}
+
+static void close_worker(const Kernels *k, Worker *w)
+{
+    device_rows_close(&w->rows);
+    tape_close(&w->tape);
+    k->release(w->state);
+    k->release(w->gradient);
+    if (w->stream)
+        k->close(w->stream);
+}
+
+static size_t chunks_of(const Crew *c) { return (c->parameters->size + SQUARES_CHUNK - 1) / SQUARES_CHUNK; }
+
+/* Matrices decay; biases, gains and positions' neighbours in rank 1 do not. */
+static bool decays(const Parameter *p) { return p->role != ROLE_CONSTANT && p->rank == 2; }
+
+static int by_begin(const void *a, const void *b)
+{
+    const Span *left = a, *right = b;
+    return left->begin < right->begin ? -1 : left->begin > right->begin;
+}
+
+static bool open_optimizer(Crew *c, Error *e)
+{
+    const Kernels *k = c->o.k;
+    const Parameters *p = c->parameters;
+    Span *spans = memory_get(p->count, sizeof *spans);
+    c->m = k->allocate(p->size * k->real);
+    c->v = k->allocate(p->size * k->real);
+    c->parts = k->allocate(chunks_of(c) * sizeof *c->parts);
+    c->spans = k->allocate(p->count * sizeof *c->spans);
+    bool fine = spans && c->m && c->v && c->parts && c->spans;
+    for (size_t i = 0; fine && c->o.decay > 0 && i < p->count; i++)
+        if (decays(p->list[i]))
+            spans[c->span_count++] = (Span){p->list[i]->offset, p->list[i]->offset + p->list[i]->count, c->o.decay};
+    if (fine) {
+        qsort(spans, c->span_count, sizeof *spans, by_begin);
+        k->upload(c->worker[0].stream, c->spans, spans, c->span_count * sizeof *spans);
+    }
+    memory_free(spans);
+    return fine || memory_error(e, "Adam's moments", p->size, 2 * k->real);
+}
+
+bool crew_open(Crew *c, const CrewOptions *o, const Parameters *p, const Task *task, Error *e)
+{
+    *c = (Crew){.o = *o, .parameters = p, .task = task};
+    BatchSize size = size_of(task, step_rows(o, task), false);
+    bool fine = crew_plan(&c->plan, o, p, task, e) && pool_open(&c->pool, o->workers, o->workers > 1, e) &&
+                batch_open(&c->batch, &size, e);
+    c->worker = fine ? memory_get(o->workers, sizeof *c->worker) : NULL;
+    if (fine && !c->worker)
+        fine = memory_error(e, "workers", o->workers, sizeof *c->worker);
+    fine = fine && o->k->open(&c->worker[0].stream, 1, e);
+    if (fine) { /* the weights need a stream to be filled from: borrow one for a moment */
+        fine = weights_open(&c->weights, o->k, c->worker[0].stream, p, e);
+        o->k->close(c->worker[0].stream);
+        c->worker[0].stream = NULL;
+    }
+    for (size_t i = 0; fine && i < o->workers; i++)
+        fine = open_worker(c, &c->worker[i], e);
+    fine = fine && (!o->training || open_optimizer(c, e));
+    if (!fine)
+        crew_close(c);
+    return fine;
+}
+
+void crew_close(Crew *c)
+{
+    const Kernels *k = c->o.k;
+    if (!k)
+        return;
+    for (size_t i = 0; c->worker && i < c->o.workers; i++)
+        close_worker(k, &c->worker[i]);
+    memory_free(c->worker);
+    k->release(c->m);
+    k->release(c->v);
+    k->release(c->parts);
+    k->release(c->spans);
+    weights_close(&c->weights);
+    batch_close(&c->batch);
+    pool_close(c->pool);
+    *c = (Crew){0};
+}
+
+/* --- a step --- */
+
+typedef struct StepWork {
+    Crew *c;
+    StepState state; /* what all workers begin with */
+    size_t micro;    /* rows of a micro-batch */
+    bool update;     /* false: leave weights as they are (to look for what is not finite) */
+    char *blamed;    /* NULL, or where to put the name of the first tensor that is not finite */
+} StepWork;
+
+/* Forward and backward on every micro-batch that is this worker's. */
+static void run_micro_batches(StepWork *s, Worker *w, size_t number)
+{
+    Crew *c = s->c;
+    const Kernels *k = c->o.k;
+    size_t rows = c->batch.side[0].rows;
+
+    w->begins = s->state;
+    k->upload(w->stream, w->state, &w->begins, sizeof w->begins);
+    w->tape.training = w->tape.recording = true;
+    w->tape.blamed = s->blamed;
+    for (size_t m = number; m * s->micro < rows; m += c->o.workers) {
+        size_t first = m * s->micro, count = rows - first < s->micro ? rows - first : s->micro;
+        device_rows_upload(&w->rows, w->stream, &c->batch, first, count);
+        k->copy(w->stream, w->state->first_position, w->rows.first_position, sizeof w->state->first_position);
+        c->task->loss(c->task->self, &w->tape, w->rows.rows);
+        tape_backward(&w->tape);
+        tape_reset(&w->tape);
+    }
+    w->tape.training = w->tape.recording = false;
+    w->tape.blamed = NULL;
+}
+
+/* This worker's range of the parameters: whole chunks, so that partial sums do not depend on how many workers there
+ * are. */
+static void range_of(const Crew *c, size_t number, size_t *first, size_t *count)
+{
+    size_t chunks = chunks_of(c), from = chunks * number / c->o.workers, to = chunks * (number + 1) / c->o.workers;
+    size_t end = to * SQUARES_CHUNK < c->parameters->size ? to * SQUARES_CHUNK : c->parameters->size;
+    *first = from * SQUARES_CHUNK;
+    *count = end > *first ? end - *first : 0;
+}
+
+static void *at(const Crew *c, void *block, size_t offset) { return (char *)block + offset * c->o.k->real; }
+
+/* Sums the gradients of all workers over this worker's range, as a tree: (0+1)+(2+3). */
+static void sum_gradients(Crew *c, Worker *w, size_t number)
+{
+    size_t first, count;
+    range_of(c, number, &first, &count);
+    for (size_t gap = 1; gap < c->o.workers; gap *= 2)
+        for (size_t i = 0; i + gap < c->o.workers; i += 2 * gap)
+            c->o.k->accumulate(w->stream, at(c, c->worker[i].gradient, first),
+                               at(c, c->worker[i + gap].gradient, first), count);
+    c->o.k->squares(w->stream, c->parts + first / SQUARES_CHUNK, at(c, c->worker[0].gradient, first), count);
+}
+
+static void update_weights(Crew *c, Worker *w, size_t number)
+{
+    size_t first, count;
+    range_of(c, number, &first, &count);
+    void *copy = c->weights.numbers == c->weights.reals ? NULL : c->weights.numbers;
+    c->o.k->adam(w->stream, c->weights.reals, copy, c->m, c->v, c->worker[0].gradient, c->worker[0].state, c->o.adam,
+                 c->spans, c->span_count, first, count);
+}
+
+/* Waits for all workers, and remembers for how long. */
+static void meet(Crew *c, Worker *w)
+{
+    double start = clock_seconds();
+    pool_barrier(c->pool);
+    w->waited += clock_seconds() - start;
+}
+
+static void step_work(void *argument, size_t number)
+{
+    StepWork *s = argument;
+    Crew *c = s->c;
+    const Kernels *k = c->o.k;
+    Worker *w = &c->worker[number];
+
+    run_micro_batches(s, w, number);
+    if (!s->update)
+        return;
+    meet(c, w);
+    sum_gradients(c, w, number);
+    meet(c, w);
+    if (number == 0)
+        k->clip(w->stream, w->state, c->parts, chunks_of(c), c->o.clip);
+    meet(c, w);
+    update_weights(c, w, number);
+    meet(c, w);
+    k->zero(w->stream, w->gradient, c->parameters->size * k->real);
+    w->ended = clock_seconds();
+}
+
+static StepWork prepare(Crew *c, uint64_t step, double rate)
+{
+    c->task->batch(c->task->self, step, &c->batch);
+    StepWork s = {.c = c, .update = true, .micro = c->o.micro_rows ? c->o.micro_rows : c->batch.side[0].rows};
+    s.state.seed = c->o.seed;
+    s.state.step = (uint32_t)step;
+    s.state.learning_rate = rate;
+    s.state.correction1 = 1 - pow(c->o.adam.beta1, (double)step);
+    s.state.correction2 = 1 - pow(c->o.adam.beta2, (double)step);
+    for (size_t i = 0; i < LOSSES; i++) {
+        double targets = (double)batch_targets(&c->batch, c->task->loss_side[i]);
+        s.state.loss[i].scale = targets > 0 ? 1 / targets : 0;
+    }
+    s.micro = s.micro ? s.micro : 1;
+    return s;
+}
+
+/* The mean of each loss, and their sum. */
+static double means(double part[LOSSES], const double sum[LOSSES], const double count[LOSSES])
+{
+    double all = 0;
+    for (size_t i = 0; i < LOSSES; i++)
+        all += part[i] = count[i] > 0 ? sum[i] / count[i] : 0;
+    return all;
+}
+
+bool crew_step(Crew *c, uint64_t step, double rate, StepResult *result, Error *e)
+{
+    StepWork s = prepare(c, step, rate);
+    pool_run(c->pool, step_work, &s);
+    double over = clock_seconds();
+    double sum[LOSSES] = {0}, count[LOSSES] = {0};
+    *result = (StepResult){0};
+    for (size_t i = 0; i < c->o.workers; i++) {
+        StepState state;
+        c->worker[i].waited += over - c->worker[i].ended;
+        if (!c->o.k->finish(c->worker[i].stream, e))
+            return false;
+        c->o.k->download(c->worker[i].stream, &state, c->worker[i].state, sizeof state);
+        for (size_t l = 0; l < LOSSES; l++) {
+            sum[l] += state.loss[l].sum;
+            count[l] += state.loss[l].count;
+        }
+        if (i == 0)
+            result->norm = state.norm, result->finite = state.finite;
+    }
+    result->targets = count[0];
+    result->loss = means(result->part, sum, count);
+    return true;
+}
+
+void crew_blame(Crew *c, uint64_t step, Error *e)
+{
+    char name[BLAME_NAME] = "";
+    blame_weights(name, &c->weights, c->worker[0].stream);
+    StepWork s = prepare(c, step, 0);
+    s.update = false;
+    s.blamed = name;
+    for (size_t i = 0; i < c->o.workers && !name[0]; i++) {
+        run_micro_batches(&s, &c->worker[i], i);
+        blame_gradients(name, &c->weights, c->worker[i].stream, c->worker[i].gradient);
+    }
+    for (size_t i = 0; i < c->o.workers; i++)
+        c->o.k->zero(c->worker[i].stream, c->worker[i].gradient, c->parameters->size * c->o.k->real);
+    fail(e,
+         "step %llu: not finite: %s; nothing was changed in this step. A lower --lr, a longer --warmup or --clip 1 may "
+         "help",
+         (unsigned long long)step, name[0] ? name : "the norm of the gradient");
+}
+
+/* --- scoring --- */
+
+typedef struct ScoreWork {
+    Crew *c;
+    Batch *batches;    /* one a worker */
+    StepState *states; /* one a batch, summed in order at the end: the result does not depend on the workers */
+} ScoreWork;
+
+static void score_work(void *argument, size_t number)
+{
+    ScoreWork *s = argument;
+    Crew *c = s->c;
+    Worker *w = &c->worker[number];
+    w->begins = (StepState){0};
+    for (size_t i = number; i < c->task->score_batches; i += c->o.workers) {
+        c->o.k->upload(w->stream, w->state, &w->begins, sizeof w->begins);
+        c->task->score_batch(c->task->self, i, &s->batches[number]);
+        device_rows_upload(&w->rows, w->stream, &s->batches[number], 0, s->batches[number].side[0].rows);
+        c->task->loss(c->task->self, &w->tape, w->rows.rows);
+        c->o.k->download(w->stream, &s->states[i], w->state, sizeof *s->states);
+        tape_reset(&w->tape);
+    }
+}
+
+bool crew_score(Crew *c, MeanLoss *score, Error *e)
+{
+    const Task *task = c->task;
+    BatchSize size = size_of(task, task->score_rows, false);
+    double sum[LOSSES] = {0}, count[LOSSES] = {0};
+    ScoreWork s = {.c = c,
+                   .batches = memory_get(c->o.workers, sizeof *s.batches),
+                   .states = memory_get(task->score_batches, sizeof *s.states)};
+    bool fine = (s.batches && s.states) || memory_error(e, "scores", task->score_batches, sizeof *s.states);
+    for (size_t i = 0; fine && i < c->o.workers; i++)
+        fine = batch_open(&s.batches[i], &size, e);
+    if (fine)
+        pool_run(c->pool, score_work, &s);
+    for (size_t i = 0; fine && i < c->o.workers; i++)
+        fine = c->o.k->finish(c->worker[i].stream, e);
+    for (size_t i = 0; fine && i < task->score_batches; i++)
+        for (size_t l = 0; l < LOSSES; l++) {
+            sum[l] += s.states[i].loss[l].sum;
+            count[l] += s.states[i].loss[l].count;
+        }
+    score->targets = count[0];
+    score->loss = means(score->part, sum, count);
+    for (size_t i = 0; s.batches && i < c->o.workers; i++)
+        batch_close(&s.batches[i]);
+    memory_free(s.batches);
+    memory_free(s.states);
+    return fine;
+}

@@ -1,0 +1,86 @@
+/* A crew of workers, one to a core: each runs whole micro-batches forward and backward on a tape of its own.
+ *
+ * Which worker gets which micro-batch is fixed (number m goes to worker m modulo workers), and gradients are summed as
+ * a fixed tree, so the same run with the same workers gives the same bits. One set of weights and moments serves all.
+ */
+#ifndef CORE_TRAIN_CREW_H
+#define CORE_TRAIN_CREW_H
+
+#include "base/thread.h"
+#include "core/train/task.h"
+
+typedef struct CrewOptions {
+    const Kernels *k;
+    size_t workers;
+    size_t team;       /* cores of a worker; 0: 1 */
+    size_t micro_rows; /* rows of a micro-batch */
+    bool training;     /* false: weights and activations alone */
+    Keep keep;
+    Adam adam;
+    double clip, decay;
+    uint32_t seed;
+} CrewOptions;
+
+/* What memory a run needs, in bytes, and what one step costs; from a walk over shapes. */
+typedef struct CrewPlan {
+    TapePlan tape;                                            /* of one worker */
+    size_t weights, gradients, moments, activations, batches; /* of all workers together */
+    size_t total;
+    double flop;  /* of one whole step with the optimizer */
+    double bytes; /* that its operations move */
+} CrewPlan;
+
+typedef struct Worker {
+    Stream *stream;
+    Tape tape;
+    DeviceRows rows;
+    void *gradient;   /* block of reals */
+    StepState *state; /* on the device */
+    StepState begins; /* what it holds when a step begins; uploaded from here */
+    double waited;    /* seconds in which it had nothing to do until the others were there, in all steps so far */
+    double ended;     /* when its part of the last step was over */
+} Worker;
+
+typedef struct Crew {
+    CrewOptions o;
+    CrewPlan plan;
+    Pool *pool;
+    const Parameters *parameters;
+    Weights weights;
+    void *m, *v;   /* Adam's moments */
+    double *parts; /* partial sums of the gradient's squares */
+    Span *spans;   /* what decays */
+    size_t span_count;
+    Worker *worker;
+    const Task *task;
+    Batch batch;
+} Crew;
+
+/* Walks the task's largest micro-batch over shapes. */
+bool crew_plan(CrewPlan *plan, const CrewOptions *o, const Parameters *p, const Task *task, Error *e);
+
+bool crew_open(Crew *c, const CrewOptions *o, const Parameters *p, const Task *task, Error *e);
+void crew_close(Crew *c);
+
+typedef struct StepResult {
+    double loss;         /* the sum of its losses' means, in nats */
+    double part[LOSSES]; /* each loss's mean over its targets; 0 when there are none */
+    double targets;      /* of the first */
+    double norm;         /* of the gradient before clipping */
+    bool finite;         /* false: nothing was changed */
+} StepResult;
+
+/* One step: batch, forward, backward, sum, clip, Adam. False: the device failed. */
+bool crew_step(Crew *c, uint64_t step, double learning_rate, StepResult *result, Error *e);
+
+/* Runs the step again, which changes nothing, and names the first tensor that is not finite. */
+void crew_blame(Crew *c, uint64_t step, Error *e);
+
+/* The same over all of the task's scored batches. */
+typedef struct MeanLoss {
+    double loss, part[LOSSES], targets;
+} MeanLoss;
+
+bool crew_score(Crew *c, MeanLoss *score, Error *e);
+
+#endif

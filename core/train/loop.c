@@ -1,0 +1,147 @@
+/* See loop.h. */
+#include "core/train/loop.h"
+
+#include "base/clock.h"
+#include "core/cli/stop.h"
+#include "core/cli/units.h"
+
+#include <math.h>
+#include <stdio.h>
+
+bool loop_over(const Loop *l)
+{
+    if (l->at.step >= l->o.steps || (l->o.minutes > 0 && l->at.seconds >= 60 * l->o.minutes))
+        return true;
+    return l->o.patience && l->at.stalled >= l->o.patience;
+}
+
+static double part_done(const Loop *l) { return l->o.minutes > 0 ? l->at.seconds / (60 * l->o.minutes) : -1; }
+
+static double seconds_left(const Loop *l)
+{
+    double left = (double)(l->o.steps - l->at.step) * l->seconds / fmax(1, (double)l->steps_done);
+    return l->o.minutes > 0 ? fmin(left, 60 * l->o.minutes - l->at.seconds) : left;
+}
+
+/* Marks follow from where the run stands, so that they can be set again when a process was killed before them. */
+static bool mark(Loop *l, Error *e)
+{
+    return run_mark(l->run, "last", l->at.step, e) &&
+           run_mark(l->run, "best", l->at.scored ? l->at.best_step : l->at.step, e) && run_prune(l->run, l->o.keep, e);
+}
+
+static bool save(Loop *l, Error *e)
+{
+    l->last_saved = clock_seconds();
+    return checkpoint_save(l->run, l->crew, &l->note, &l->at, l->o.minutes > 0, e) && mark(l, e);
+}
+
+bool loop_resume(Loop *l, bool *found, Error *e)
+{
+    uint64_t step;
+    if (!run_checkpoint_latest(l->run, &step, found, e))
+        return false;
+    return !*found || (checkpoint_load(l->run, l->crew, step, &l->at, e) && mark(l, e));
+}
+
+static Report report_of(const Loop *l, const StepResult *now, double rate)
+{
+    double loss = l->window_targets > 0 ? l->window_loss / l->window_targets : now->loss;
+    return (Report){.step = l->at.step,
+                    .total = l->o.minutes > 0 ? 0 : l->o.steps,
+                    .loss = loss * l->task->per_nat,
+                    .unit = l->task->unit,
+                    .norm = now->norm,
+                    .rate = rate,
+                    .tokens_per_second = l->seconds > 0 ? l->tokens / l->seconds : -1,
+                    .seconds_left = seconds_left(l)};
+}
+
+/* Scores the validation data, and remembers whether it is the best so far. */
+static bool evaluate(Loop *l, Report *report, double *valid, Error *e)
+{
+    MeanLoss score;
+    if (!crew_score(l->crew, &score, e))
+        return false;
+    *valid = score.loss;
+    bool best = isfinite(score.loss) && (!l->at.scored || score.loss < l->at.best);
+    l->at.stalled = best ? 0 : l->at.stalled + 1;
+    if (best) {
+        l->at.best = score.loss;
+        l->at.best_step = l->at.step;
+        l->at.scored = true;
+    }
+    report->mark = best ? "new best" : NULL;
+    progress_note(&l->progress, "step %llu: validation %.4f %s%s", (unsigned long long)l->at.step,
+                  score.loss * l->task->per_nat, l->task->unit, best ? ", new best" : "");
+    return !l->sample || l->sample(l->self, l->at.step, e);
+}
+
+static bool log_step(Loop *l, const StepResult *now, double rate, double seconds, const double *valid, Error *e)
+{
+    char scored[40] = "";
+    if (valid)
+        snprintf(scored, sizeof scored, "%.6f", *valid * l->task->per_nat);
+    return run_log_line(l->run, e, "%llu\t%.0f\t%.6f\t%.5g\t%.6g\t%s\t%.0f\t%.3f", (unsigned long long)l->at.step,
+                        now->targets, now->loss * l->task->per_nat, now->norm, rate, scored,
+                        seconds > 0 ? now->targets / seconds : 0, seconds);
+}
+
+static bool due(const Loop *l)
+{
+    bool steps = l->o.save_every && l->at.step % l->o.save_every == 0;
+    return steps || (l->o.save_seconds > 0 && clock_seconds() - l->last_saved >= l->o.save_seconds);
+}
+
+static bool step(Loop *l, bool *saved, Error *e)
+{
+    StepResult now;
+    uint64_t number = l->at.step + 1;
+    double rate = schedule_rate(&l->o.schedule, number, part_done(l)), start = clock_seconds();
+    if (!crew_step(l->crew, number, rate, &now, e))
+        return false;
+    if (!now.finite) {
+        crew_blame(l->crew, number, e);
+        return false;
+    }
+    double seconds = clock_seconds() - start, valid = 0;
+    l->at.step = number;
+    l->at.seconds += seconds;
+    l->seconds += seconds;
+    l->tokens += now.targets;
+    l->steps_done++;
+    l->window_loss += now.loss * now.targets;
+    l->window_targets += now.targets;
+
+    Report report = report_of(l, &now, rate);
+    bool last = loop_over(l), score = last || (l->o.eval_every && number % l->o.eval_every == 0);
+    score = score && l->task->score_batches;
+    progress_between(&l->progress, &report);
+    /* What belongs to a step is written before its checkpoint: a run that is killed in between does the step again. */
+    if ((score && !evaluate(l, &report, &valid, e)) || !log_step(l, &now, rate, seconds, score ? &valid : NULL, e))
+        return false;
+    if (score || number % 100 == 0 || last) {
+        progress_report(&l->progress, &report);
+        l->window_loss = l->window_targets = 0;
+    }
+    *saved = report.mark || due(l);
+    return !*saved || save(l, e);
+}
+
+bool loop_run(Loop *l, Error *e)
+{
+    char columns[256];
+    snprintf(columns, sizeof columns,
+             "step\ttargets\tloss (%s)\tgradient norm\tlearning rate\tvalidation (%s)\ttokens/s\tseconds",
+             l->task->unit, l->task->unit);
+    bool saved = l->at.step > 0;
+    l->progress = progress_open(stderr, l->o.quiet);
+    l->last_saved = clock_seconds();
+    bool fine = run_log_open(l->run, columns, l->at.step, e);
+    while (fine && !loop_over(l) && !(l->stopped = stop_requested()))
+        fine = step(l, &saved, e);
+    if (fine && !saved)
+        fine = save(l, e);
+    progress_close(&l->progress);
+    return fine;
+}

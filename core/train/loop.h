@@ -1,0 +1,49 @@
+/* The training loop that all programs share: step, log, evaluate, keep the best, save, stop, go on. */
+#ifndef CORE_TRAIN_LOOP_H
+#define CORE_TRAIN_LOOP_H
+
+#include "core/cli/progress.h"
+#include "core/train/checkpoint.h"
+#include "core/train/schedule.h"
+
+typedef struct LoopOptions {
+    Schedule schedule;
+    uint64_t steps;      /* counted from the run's first; 0: make the run and stop */
+    double minutes;      /* of training in all; 0: as many as the steps take */
+    uint64_t eval_every; /* steps; 0: at the end only */
+    uint64_t save_every; /* steps; 0: no */
+    double save_seconds; /* seconds; 0: no */
+    uint64_t keep;       /* checkpoints besides the best; 0: all */
+    uint64_t patience;   /* evaluations without a new best before the run ends; 0: no limit */
+    bool quiet;
+} LoopOptions;
+
+typedef struct Loop {
+    Crew *crew;
+    const Task *task;
+    Run *run;
+    ModelNote note;
+    LoopOptions o;
+    Progression at;
+    bool (*sample)(void *self, uint64_t step, Error *e); /* at each evaluation: something to read; may be NULL */
+    void *self;                                          /* its argument */
+
+    /* by this process */
+    double tokens, seconds; /* targets trained on, and how long that took */
+    uint64_t steps_done;
+    double last_saved;
+    bool stopped; /* by a signal: the run is not over */
+    Progress progress;
+    double window_loss, window_targets; /* since the last line of progress */
+} Loop;
+
+/* Takes up l->run where its newest whole checkpoint stands, if there is one, with marks as they belong to it. */
+bool loop_resume(Loop *l, bool *found, Error *e);
+
+/* Whether nothing is left to be done. */
+bool loop_over(const Loop *l);
+
+/* Trains from l->at to the end. */
+bool loop_run(Loop *l, Error *e);
+
+#endif

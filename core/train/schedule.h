@@ -1,0 +1,26 @@
+/* The learning rate as a function of the step, counted from 1.
+ *
+ *     constant   rate * min(1, step / warmup)
+ *     linear     the same, then falling in a line to 0 at `decay_steps`
+ *     cosine     the same, then falling along half a cosine to rate / 10 at `decay_steps`
+ *     noam       rate * dim^-0.5 * min(step^-0.5, step * warmup^-1.5)            (Vaswani et al. 2017) */
+#ifndef CORE_TRAIN_SCHEDULE_H
+#define CORE_TRAIN_SCHEDULE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum ScheduleKind { SCHEDULE_CONSTANT, SCHEDULE_LINEAR, SCHEDULE_COSINE, SCHEDULE_NOAM } ScheduleKind;
+
+typedef struct Schedule {
+    ScheduleKind kind;
+    double rate;
+    size_t warmup;      /* steps */
+    size_t decay_steps; /* where linear and cosine end; 0: they are constant */
+    size_t dim;         /* noam */
+} Schedule;
+
+/* done: the part of the run that is over, 0 to 1, for runs that are limited by time; negative: counted in steps. */
+double schedule_rate(const Schedule *s, uint64_t step, double done);
+
+#endif

@@ -1,0 +1,124 @@
+/* See settings.h. */
+#include "core/train/settings.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "core/cli/version.h"
+#include "core/run/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void add_text(Buffer *b, const char *key, const char *text)
+{
+    json_add_key(b, key);
+    json_add_string(b, text);
+}
+
+static void add_value(Buffer *out, const OptionState *state, const char *text)
+{
+    OptionKind kind = state->row->kind;
+    if (kind == OPTION_FLAG || kind == OPTION_YES_NO)
+        buffer_print(out, "%s", strcmp(text, "yes") == 0 ? "true" : "false");
+    else if (kind == OPTION_SIZE || kind == OPTION_REAL)
+        buffer_print(out, "%s", text);
+    else
+        json_add_string(out, text);
+}
+
+bool settings_json(const Options *o, OptionClass class, Buffer *out, Error *e)
+{
+    buffer_print(out, "{");
+    for (size_t i = 0; i < o->count; i++) {
+        Buffer text = {0};
+        if (o->states[i].row->class != class || !options_text(&o->states[i], &text))
+            continue;
+        json_add_key(out, o->states[i].row->name);
+        add_value(out, &o->states[i], text.text ? text.text : "");
+        out->failed = out->failed || text.failed;
+        buffer_free(&text);
+    }
+    buffer_print(out, "}");
+    return !out->failed || fail(e, "out of memory while options were written down");
+}
+
+static const char *processor(char *name, size_t size)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[256];
+    snprintf(name, size, "unknown");
+    while (file && fgets(line, sizeof line, file)) {
+        char *value = strncmp(line, "model name", 10) == 0 ? strchr(line, ':') : NULL;
+        if (!value)
+            continue;
+        value[strcspn(value, "\n")] = 0;
+        snprintf(name, size, "%s", value + 2);
+        break;
+    }
+    if (file)
+        fclose(file);
+    return name;
+}
+
+bool settings_save(const Run *run, const Options *o, const DataNote *data, Error *e)
+{
+    Buffer b = {0};
+    char name[256], bytes[32], *path = run_file(run, "config.json");
+    buffer_print(&b, "{");
+    add_text(&b, "program", o->program->name);
+    json_add_key(&b, "model");
+    bool fine = settings_json(o, OPTION_MODEL, &b, e);
+    json_add_key(&b, "training");
+    fine = fine && settings_json(o, OPTION_TRAINING, &b, e);
+    json_add_key(&b, "data");
+    buffer_print(&b, "{");
+    add_text(&b, "path", data->path ? data->path : "built-in");
+    snprintf(bytes, sizeof bytes, "%zu", data->bytes);
+    json_add_key(&b, "bytes");
+    buffer_print(&b, "%s", bytes);
+    add_text(&b, "sha256", data->sha256);
+    buffer_print(&b, "}");
+    add_text(&b, "version", attend_version());
+    add_text(&b, "compiler", attend_compiler());
+    add_text(&b, "libraries", attend_libraries());
+    add_text(&b, "processor", processor(name, sizeof name));
+    buffer_print(&b, "}\n");
+    fine = fine && ((path && !b.failed) || fail(e, "out of memory while config.json was written"));
+    fine = fine && file_write(path, b.text, b.size, e);
+    buffer_free(&b);
+    memory_free(path);
+    return fine;
+}
+
+static bool take_over(Options *o, const Json *group, const char *path, Error *e)
+{
+    for (size_t i = 0; group && i < group->count; i++) {
+        const Json *item = &group->items[i];
+        const char *text = item->kind == JSON_BOOL ? (item->truth ? "yes" : "no") : item->text;
+        if (!text)
+            return fail(e, "%s: '%s' is neither a number nor a text", path, item->key);
+        if (!options_set(o, item->key, text, FROM_RUN, e))
+            return false;
+    }
+    return group || fail(e, "%s: is not the configuration of a run", path);
+}
+
+bool settings_load(const Run *run, Options *o, char *hash, Error *e)
+{
+    char *path = run_file(run, "config.json"), *text = NULL;
+    size_t size;
+    Json *json = NULL;
+    bool fine = path || fail(e, "out of memory while config.json was read");
+    fine = fine && file_read(path, &text, &size, e) && json_read(&json, text, size, path, e);
+    const char *program = fine ? json_get_text(json, "program") : NULL;
+    if (fine && (!program || strcmp(program, o->program->name) != 0))
+        fine = fail(e, "%s: a run of %s, not of %s", path, program ? program : "something else", o->program->name);
+    fine = fine && take_over(o, json_get(json, "model"), path, e) && take_over(o, json_get(json, "training"), path, e);
+    const char *stored = fine ? json_get_text(json_get(json, "data"), "sha256") : NULL;
+    if (hash)
+        snprintf(hash, 65, "%s", stored ? stored : "");
+    json_free(json);
+    memory_free(text);
+    memory_free(path);
+    return fine;
+}

@@ -1,0 +1,24 @@
+/* What a run was made with: config.json, and the model's options inside every file of weights. */
+#ifndef CORE_TRAIN_SETTINGS_H
+#define CORE_TRAIN_SETTINGS_H
+
+#include "core/cli/options.h"
+#include "core/run/run.h"
+
+/* The data a run learns from, by content. */
+typedef struct DataNote {
+    const char *path; /* NULL: built-in */
+    size_t bytes;
+    const char *sha256;
+} DataNote;
+
+/* The options of a class as one JSON object. */
+bool settings_json(const Options *o, OptionClass class, Buffer *out, Error *e);
+
+bool settings_save(const Run *run, const Options *o, const DataNote *data, Error *e);
+
+/* Takes over what the run was made with, where the command line says nothing else. sha256 (of 65 bytes, may be NULL):
+ * of its data. */
+bool settings_load(const Run *run, Options *o, char *sha256, Error *e);
+
+#endif

@@ -1,0 +1,31 @@
+/* What a program fills in so that the one training loop can run it. */
+#ifndef CORE_TRAIN_TASK_H
+#define CORE_TRAIN_TASK_H
+
+#include "core/tensor/tape.h"
+#include "core/train/batch.h"
+
+typedef struct Task {
+    void *self;                   /* handed to each function */
+    size_t sides;                 /* of a batch */
+    size_t most_rows;             /* of a step's batch */
+    size_t longest[SIDES];        /* longest row there can be */
+    size_t most_positions[SIDES]; /* of a micro-batch; 0: as many as its rows can have */
+    size_t loss_side[LOSSES];     /* loss i is scored on the targets of this side */
+
+    /* The batch of a step: a pure function of data, options, seed and step. */
+    void (*batch)(void *self, uint64_t step, Batch *batch);
+
+    /* The network and its losses [N] on a micro-batch. Called by several workers at once, and with tapes that only
+     * measure: it changes nothing but the tape. */
+    Tensor *(*loss)(void *self, Tape *t, const Rows *rows);
+
+    /* Evaluation: how many batches, of how many rows at the most, and number i of them. */
+    size_t score_batches, score_rows;
+    void (*score_batch)(void *self, size_t i, Batch *batch);
+
+    const char *unit; /* of what is printed: "bits/byte" */
+    double per_nat;   /* that unit in one nat */
+} Task;
+
+#endif
