@@ -1,0 +1,67 @@
+/* What the commands of charlm share: options, text, model, and the Task that the training loop runs. */
+#ifndef CHARLM_CHARLM_H
+#define CHARLM_CHARLM_H
+
+#include "charlm/data.h"
+#include "charlm/model.h"
+#include "core/train/settings.h"
+#include "core/train/setup.h"
+
+typedef struct Charlm {
+    Values *v;
+    Options *options;
+    Run *run;
+    Text text;
+    Model model;
+    Part training;
+    Windows windows; /* what is scored */
+    Task task;
+    bool misused; /* what failed was asked for wrongly: exit status 2 */
+} Charlm;
+
+/* Marks a failure as the command line's. */
+static inline bool charlm_misused(Charlm *c)
+{
+    c->misused = true;
+    return false;
+}
+
+/* Names under which a file may have a tied table, instead of ours. */
+extern const char *const charlm_aliases[][2];
+
+/* Fills the Task: batches of the training part, and windows of `scored` bytes to score. */
+void charlm_task(Charlm *c, Part scored, size_t stride);
+
+/* Makes the model that the options describe. */
+bool charlm_build(Charlm *c, Error *e);
+
+/* Opens the run that --run names, and takes over its options; then its model. */
+bool charlm_open_run(Charlm *c, Error *e);
+void charlm_close(Charlm *c);
+
+/* A crew that holds the run's weights and does not train. */
+bool charlm_open_crew(Charlm *c, Crew *crew, Error *e);
+
+/* The commands: false with an Error when the work failed. */
+bool charlm_train(Charlm *c, Error *e);
+bool charlm_eval(Charlm *c, Error *e);
+bool charlm_sample(Charlm *c, Error *e);
+bool charlm_info(Charlm *c, Error *e);
+bool charlm_bench(Charlm *c, Error *e);
+
+/* From a prompt on, `length` bytes, each handed to `write` as it is chosen. The crew's worker 0 computes. */
+typedef struct Sampling {
+    const unsigned char *prompt;
+    size_t prompt_size, length;
+    double temperature, top_p;
+    size_t top_k;
+    uint32_t seed, number; /* of the text: each has random numbers of its own */
+    bool exact;            /* no cache: the whole window again for each byte */
+    void (*write)(void *to, unsigned char byte);
+    void *to;
+    double seconds; /* result: from the first byte written to the last */
+} Sampling;
+
+bool sample_text(const Model *m, Crew *crew, Sampling *s, Error *e);
+
+#endif

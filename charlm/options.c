@@ -1,0 +1,90 @@
+/* See options.h. */
+#include "charlm/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRAIN = COMMAND_TRAIN, EVAL = COMMAND_EVAL, SAMPLE = COMMAND_WRITE, BENCH = COMMAND_BENCH };
+
+#define AT(field) offsetof(Values, field)
+
+/* clang-format off */
+const Option charlm_options[] = {
+    {"eval-bytes", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(eval_bytes), "100000", NULL, "of the validation part, scored while training (0: all)"},
+    {"stride", 0, OPTION_TEXT, OPTION_HERE, EVAL, AT(stride), "context", "N|context", "bytes from one window to the next; 1: each byte with a full context"},
+    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL, AT(split), "valid", "train|valid|test|all", "the part of the data to score"},
+    {"bytes", 0, OPTION_SIZE, OPTION_HERE, EVAL, AT(bytes), "0", NULL, "score the first N bytes of the split (0: all)"},
+    {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored bytes, and FILE.ids.npy"},
+    {"prompt", 0, OPTION_TEXT, OPTION_HERE, SAMPLE, AT(prompt), NULL, "TEXT", "what to go on from (none: some validation text)"},
+    {"prompt-file", 0, OPTION_PATH, OPTION_HERE, SAMPLE, AT(prompt_file), NULL, "FILE", "the same, from a file"},
+    {"temperature", 'T', OPTION_REAL, OPTION_HERE, SAMPLE, AT(temperature), "0.5", "[0,]", "logits are divided by it (0: the likeliest byte)"},
+    {"length", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(length), "1000", NULL, "bytes to write"},
+    {"top-k", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(top_k), "0", NULL, "only the k likeliest bytes (0: all)"},
+    {"top-p", 0, OPTION_REAL, OPTION_HERE, SAMPLE, AT(top_p), "1", "(0,1]", "only the likeliest bytes that make up this share"},
+    {"count", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(count), "1", "[1,]", "texts to write"},
+    {"exact", 0, OPTION_FLAG, OPTION_HERE, SAMPLE, AT(exact), NULL, NULL, "compute the whole window for each byte, without a cache"},
+    {"profile", 0, OPTION_FLAG, OPTION_HERE, BENCH, AT(profile), NULL, NULL, "say where a step's time goes"},
+};
+/* clang-format on */
+
+const size_t charlm_option_count = sizeof charlm_options / sizeof *charlm_options;
+
+static const Command commands[] = {
+    {"train", TRAIN, NULL, "train a model, or go on with a run"},
+    {"eval", EVAL, NULL, "bits per byte of a part of the data"},
+    {"sample", SAMPLE, NULL, "write text"},
+    {"info", COMMAND_INFO, NULL, "what a model or a run consists of, and what it costs"},
+    {"bench", BENCH, NULL, "the speed of a training step on random bytes"},
+};
+
+/* The character model of "Transformers from scratch": 9,664,768 parameters. */
+static const Setting former[] = {
+    {"dim", "256"},           {"heads", "8"},     {"head-size", "32"}, {"depth", "12"},
+    {"ff", "1024"},           {"context", "256"}, {"norm", "post"},    {"activation", "relu"},
+    {"positions", "learned"}, {"bias", "no"},     {"tie", "no"},       {"dropout", "0"},
+    {"init", "pytorch"},      {"batch", "32"},    {"lr", "1e-4"},      {"schedule", "constant"},
+    {"warmup", "156"},        {"clip", "1"},      {"steps", "170000"}, {NULL, NULL}};
+
+/* The same with heads as wide as the model, as its code had it when the figure of 1.343 was published. */
+static const Setting former_wide[] = {
+    {"dim", "256"},           {"heads", "8"},     {"head-size", "256"}, {"depth", "12"},
+    {"ff", "1024"},           {"context", "256"}, {"norm", "post"},     {"activation", "relu"},
+    {"positions", "learned"}, {"bias", "no"},     {"tie", "no"},        {"dropout", "0"},
+    {"init", "pytorch"},      {"batch", "32"},    {"lr", "1e-4"},       {"schedule", "constant"},
+    {"warmup", "156"},        {"clip", "1"},      {"steps", "170000"},  {NULL, NULL}};
+
+static const Setting minute[] = {
+    {"dim", "64"},       {"heads", "2"},        {"depth", "3"},    {"context", "64"},      {"batch", "8"},
+    {"init", "gpt2"},    {"lr", "4e-3"},        {"warmup", "100"}, {"schedule", "linear"}, {"minutes", "1"},
+    {"steps", "100000"}, {"eval-every", "500"}, {"decay", "0.01"}, {"micro-batch", "2"},   {NULL, NULL}};
+
+static const Preset presets[] = {
+    {"former", "12 blocks, 256 wide: the model of \"Transformers from scratch\"", former},
+    {"former-wide", "the same with 8 heads of 256 each", former_wide},
+    {"minute", "a small model, trained for one minute", minute},
+};
+
+static const Setting defaults[] = {{"bias", "no"}, {"warmup", "156"}, {NULL, NULL}};
+
+const Program charlm_program = {
+    .name = "charlm",
+    .about = "A causal Transformer that reads and writes bytes.",
+    .commands = commands,
+    .command_count = sizeof commands / sizeof *commands,
+    .presets = presets,
+    .preset_count = sizeof presets / sizeof *presets,
+    .defaults = defaults,
+};
+
+bool parse_stride(const char *text, size_t context, size_t *stride, Error *e)
+{
+    char *end;
+    if (strcmp(text, "context") == 0) {
+        *stride = context;
+        return true;
+    }
+    unsigned long long value = strtoull(text, &end, 10);
+    *stride = (size_t)value;
+    return (*text >= '0' && *text <= '9' && !*end && value >= 1 && value <= context) ||
+           fail(e, "--stride '%s': expected a number from 1 to the context of %zu, or 'context'", text, context);
+}

@@ -1,0 +1,32 @@
+/* charlm's options, commands and presets. */
+#ifndef CHARLM_OPTIONS_H
+#define CHARLM_OPTIONS_H
+
+#include "core/cli/shared.h"
+
+typedef struct Values {
+    SharedValues shared;
+    /* scoring */
+    const char *stride;
+    int split;
+    size_t bytes, eval_bytes;
+    const char *dump_logits;
+    /* sampling */
+    const char *prompt, *prompt_file;
+    double temperature, top_p;
+    size_t length, top_k, count;
+    bool exact;
+    /* bench */
+    bool profile;
+} Values;
+
+typedef enum Split { SPLIT_TRAIN, SPLIT_VALID, SPLIT_TEST, SPLIT_ALL } Split;
+
+extern const Program charlm_program;
+extern const Option charlm_options[];
+extern const size_t charlm_option_count;
+
+/* "context" or a number from 1 to the context. */
+bool parse_stride(const char *text, size_t context, size_t *stride, Error *e);
+
+#endif
