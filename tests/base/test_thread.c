@@ -1,0 +1,191 @@
+/* The pool: everybody runs, barriers hold, signals go elsewhere, and quotas are read as the kernel writes them. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "tests/suite.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST = 9 };
+
+static const size_t teams[] = {1, 2, 3, 4, MOST};
+
+typedef struct Shared {
+    Pool *pool;
+    size_t workers;
+    int seen[MOST]; /* plain on purpose: only the pool orders these, and a thread sanitizer would see if it did not */
+    int rounds;
+} Shared;
+
+static void add_one(void *argument, size_t worker) { ((Shared *)argument)->seen[worker]++; }
+
+START_TEST(each_worker_runs_once_each_time)
+{
+    Shared s = {0};
+    Error e;
+    ck_done(pool_open(&s.pool, teams[_i], _i % 2, &e), e);
+    ck_assert_uint_eq(pool_size(s.pool), teams[_i]);
+    int wrong = 0;
+    for (int k = 1; k <= 2000; k++) {
+        pool_run(s.pool, add_one, &s);
+        for (size_t i = 0; i < teams[_i]; i++)
+            wrong += s.seen[i] != k;
+    }
+    ck_assert_int_eq(wrong, 0);
+    pool_close(s.pool);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+/* Each writes its own number, and behind the barrier must read that of all the others. */
+static void meet(void *argument, size_t worker)
+{
+    Shared *s = argument;
+    int wrong = 0;
+    for (int k = 1; k <= s->rounds; k++) {
+        s->seen[worker] = k;
+        pool_barrier(s->pool);
+        for (size_t i = 0; i < s->workers; i++)
+            wrong += s->seen[i] != k;
+        pool_barrier(s->pool);
+    }
+    s->seen[worker] = wrong;
+}
+
+START_TEST(what_was_written_before_a_barrier_is_read_after_it)
+{
+    Shared s = {.workers = teams[_i], .rounds = teams[_i] > 2 ? 500 : 10000};
+    Error e;
+    ck_done(pool_open(&s.pool, s.workers, false, &e), e);
+    for (int again = 0; again < 3; again++) {
+        pool_run(s.pool, meet, &s);
+        for (size_t i = 0; i < s.workers; i++)
+            ck_assert_int_eq(s.seen[i], 0);
+    }
+    pool_close(s.pool);
+}
+END_TEST
+
+START_TEST(pools_open_and_close_many_times)
+{
+    Error e;
+    for (int k = 0; k < 300; k++) {
+        Pool *pool;
+        ck_done(pool_open(&pool, 1 + (size_t)k % MOST, k % 3 == 0, &e), e);
+        pool_close(pool);
+    }
+    pool_close(NULL);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+static bool open_and_close(void *argument, Error *e)
+{
+    Pool *pool;
+    (void)argument;
+    if (!pool_open(&pool, 3, false, e))
+        return false;
+    pool_close(pool);
+    return true;
+}
+
+START_TEST(a_failed_allocation_opens_no_pool) { fail_each_allocation(open_and_close, NULL); }
+END_TEST
+
+START_TEST(pinning_ends_with_the_pool)
+{
+    Pool *pool;
+    Error e;
+    size_t before = processors_allowed();
+    ck_assert_uint_ge(before, 1);
+    ck_done(pool_open(&pool, before, true, &e), e);
+    pool_close(pool);
+    ck_assert_uint_eq(processors_allowed(), before);
+}
+END_TEST
+
+static void look_at_signals(void *argument, size_t worker)
+{
+    sigset_t blocked;
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    ((Shared *)argument)->seen[worker] = sigismember(&blocked, SIGINT);
+}
+
+START_TEST(only_the_caller_takes_signals)
+{
+    Shared s = {0};
+    Error e;
+    ck_done(pool_open(&s.pool, 3, false, &e), e);
+    pool_run(s.pool, look_at_signals, &s);
+    ck_assert_int_eq(s.seen[0], 0);
+    ck_assert_int_eq(s.seen[1], 1);
+    ck_assert_int_eq(s.seen[2], 1);
+    pool_close(s.pool);
+}
+END_TEST
+
+static void put(const char *folder, const char *name, const char *text)
+{
+    char *path = path_join(folder, name), *parent = memory_string(path);
+    Error e;
+    *strrchr(parent, '/') = 0;
+    ck_done(folder_make(parent, &e), e);
+    ck_done(file_write(path, text, strlen(text), &e), e);
+    memory_free(path);
+    memory_free(parent);
+}
+
+static double quota(const char *folder)
+{
+    char *groups = path_join(folder, "groups");
+    double q = processors_quota(groups, folder);
+    memory_free(groups);
+    return q;
+}
+
+START_TEST(quotas_of_version_2_count_with_all_groups_above)
+{
+    const char *folder = test_folder();
+    ck_assert_double_eq(quota(folder), 0);
+    put(folder, "groups", "0::/a/b\n");
+    ck_assert_double_eq(quota(folder), 0);
+    put(folder, "a/b/cpu.max", "max 100000\n");
+    ck_assert_double_eq(quota(folder), 0);
+    put(folder, "a/cpu.max", "350000 100000\n");
+    ck_assert_double_eq(quota(folder), 3.5);
+    put(folder, "a/b/cpu.max", "50000 100000\n");
+    ck_assert_double_eq(quota(folder), 0.5);
+    put(folder, "groups", "0::/\n");
+    put(folder, "cpu.max", "200000 100000\n");
+    ck_assert_double_eq(quota(folder), 2);
+}
+END_TEST
+
+START_TEST(quotas_of_version_1_count)
+{
+    const char *folder = test_folder();
+    put(folder, "groups", "5:memory:/m\n4:cpu,cpuacct:/in/there\n0::/x\n");
+    put(folder, "cpu/in/there/cpu.cfs_quota_us", "-1\n");
+    put(folder, "cpu/in/there/cpu.cfs_period_us", "100000\n");
+    ck_assert_double_eq(quota(folder), 0);
+    put(folder, "cpu/cpu.cfs_quota_us", "150000\n"); /* inside a container, its own group is the root of the mount */
+    put(folder, "cpu/cpu.cfs_period_us", "50000\n");
+    ck_assert_double_eq(quota(folder), 3);
+}
+END_TEST
+
+static const Test tests[] = {
+    TEST_LOOP(each_worker_runs_once_each_time, 5),
+    TEST_LOOP(what_was_written_before_a_barrier_is_read_after_it, 5),
+    TEST(pools_open_and_close_many_times),
+    TEST(a_failed_allocation_opens_no_pool),
+    TEST(pinning_ends_with_the_pool),
+    TEST(only_the_caller_takes_signals),
+    TEST(quotas_of_version_2_count_with_all_groups_above),
+    TEST(quotas_of_version_1_count),
+};
+
+int main(int argc, char **argv) { return suite_run("base/thread", tests, sizeof tests / sizeof *tests, argc, argv); }

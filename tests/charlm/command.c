@@ -1,0 +1,172 @@
+/* See command.h. */
+#define _DEFAULT_SOURCE /* wait4 */
+#include "tests/charlm/command.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { WORDS = 96, LINE = 4096 };
+
+const char *fresh_path(const char *name)
+{
+    static char paths[8][700];
+    static int next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", test_folder(), name);
+    return path;
+}
+
+void command_folders_in_memory(void)
+{
+    if (access("/dev/shm", W_OK) == 0)
+        setenv("TMPDIR", "/dev/shm", 0);
+}
+
+static void redirect(const char *path, int to)
+{
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (file < 0 || dup2(file, to) < 0)
+        _exit(127);
+    close(file);
+}
+
+static Started start(const char *format, va_list list)
+{
+    static char line[LINE], program[700];
+    char *words[WORDS + 1] = {program};
+    int count = 1;
+    Started s;
+    const char *bin = getenv("ATTEND_BIN"), *folder = test_folder();
+    snprintf(program, sizeof program, "%s/charlm", bin ? bin : "bin");
+    snprintf(s.out, sizeof s.out, "%s/out", folder);
+    snprintf(s.err, sizeof s.err, "%s/err", folder);
+    ck_assert_int_lt(vsnprintf(line, sizeof line, format, list), LINE);
+    for (char *word = strtok(line, " "); word && count < WORDS; word = strtok(NULL, " "))
+        words[count++] = word;
+    fflush(stdout);
+    s.process = fork();
+    if (!s.process) {
+        redirect("/dev/null", 0);
+        redirect(s.out, 1);
+        redirect(s.err, 2);
+        execv(program, words);
+        _exit(127);
+    }
+    ck_assert_int_gt(s.process, 0);
+    return s;
+}
+
+Said command_end(const Started *s)
+{
+    Said said = {0};
+    Error e;
+    int status = 0;
+    size_t size;
+    struct rusage use;
+    while (wait4(s->process, &status, 0, &use) < 0)
+        ck_assert_int_eq(errno, EINTR);
+    said.status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    said.peak = use.ru_maxrss * 1024;
+    ck_done(file_read(s->out, &said.out, &said.out_size, &e), e);
+    ck_done(file_read(s->err, &said.err, &size, &e), e);
+    ck_assert_msg(said.status != 127, "bin/charlm cannot be run: make it, or say in ATTEND_BIN where it is");
+    return said;
+}
+
+Started command_start(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    Started s = start(format, list);
+    va_end(list);
+    return s;
+}
+
+void said_free(Said *s)
+{
+    memory_free(s->out);
+    memory_free(s->err);
+    *s = (Said){0};
+}
+
+Said command(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    Started s = start(format, list);
+    va_end(list);
+    return command_end(&s);
+}
+
+Said must(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    Started s = start(format, list);
+    va_end(list);
+    Said said = command_end(&s);
+    ck_assert_msg(said.status == 0, "`charlm %s` exits with %d: %s", format, said.status, said.err);
+    return said;
+}
+
+void refused(int status, const char *words, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    Started s = start(format, list);
+    va_end(list);
+    Said said = command_end(&s);
+    const char *end = strchr(said.err, '\n');
+    ck_assert_msg(said.status == status, "`charlm %s` exits with %d: %s", format, said.status, said.err);
+    ck_assert_msg(said.out_size == 0, "`charlm %s` says %s", format, said.out);
+    ck_assert_msg(strncmp(said.err, "charlm: ", 8) == 0 && end && !end[1], "`charlm %s` says %s", format, said.err);
+    ck_assert_msg(strstr(said.err, words) != NULL, "`charlm %s` says %s", format, said.err);
+    said_free(&said);
+}
+
+Json *said_json(const Said *s)
+{
+    Json *j;
+    Error e;
+    const char *end = strchr(s->out, '\n');
+    ck_assert_msg(end && !end[1], "not one line: %s", s->out);
+    ck_done(json_read(&j, s->out, s->out_size, "standard output", &e), e);
+    ck_assert_int_eq(j->kind, JSON_OBJECT);
+    return j;
+}
+
+double json_real(const Json *j, const char *key)
+{
+    const Json *item = json_get(j, key);
+    ck_assert_msg(item && item->kind == JSON_NUMBER, "there is no number '%s'", key);
+    return item->number;
+}
+
+char *read_in(const char *folder, const char *name, size_t *size)
+{
+    char *path = path_join(folder, name), *bytes = NULL;
+    Error e;
+    if (file_exists(path))
+        ck_done(file_read(path, &bytes, size, &e), e);
+    memory_free(path);
+    return bytes;
+}
+
+void write_in(const char *folder, const char *name, const void *bytes, size_t size)
+{
+    char *path = path_join(folder, name);
+    Error e;
+    ck_done(folder_make(folder, &e) && file_write(path, bytes, size, &e), e);
+    memory_free(path);
+}

@@ -1,0 +1,57 @@
+/* For the tests of charlm as a user sees it: calls of bin/charlm, and what came of them. */
+#ifndef TESTS_CHARLM_COMMAND_H
+#define TESTS_CHARLM_COMMAND_H
+
+#include "base/error.h"
+#include "core/run/json.h"
+#include "tests/suite.h"
+
+#include <sys/types.h>
+
+/* A model of 16 and steps of 64 bytes on the built-in text: some hundred steps a second. */
+#define TINY                                                                                                           \
+    "--dim 16 --heads 2 --depth 1 --context 16 --batch 4 --micro-batch 1 --workers 2 --init gpt2 --lr 1e-2 "           \
+    "--schedule constant --warmup 2 --minutes 0 --eval-bytes 300"
+
+typedef struct Said {
+    int status;      /* of exit; a signal's number, negative */
+    char *out, *err; /* closed by a zero byte */
+    size_t out_size;
+    long peak; /* bytes of memory */
+} Said;
+
+/* A fresh place for a run; a few live at a time. */
+const char *fresh_path(const char *name);
+
+/* Test folders lie in memory, where there is such a place; first in main. */
+void command_folders_in_memory(void);
+
+/* Runs `charlm WORDS`, the words split at blanks and filled in as printf does. */
+Said command(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void said_free(Said *s);
+
+/* The same where it must work: asserts that it exits with 0. */
+Said must(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Asserts that such a call exits with this status, says nothing on standard output and one line on standard error, with
+ * these words in it. */
+void refused(int status, const char *words, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The same in two parts. */
+typedef struct Started {
+    pid_t process;
+    char out[700], err[700]; /* files */
+} Started;
+
+Started command_start(const char *format, ...) __attribute__((format(printf, 1, 2)));
+Said command_end(const Started *s);
+
+/* The one object on the one line of standard output; to be freed with json_free. */
+Json *said_json(const Said *s);
+double json_real(const Json *j, const char *key);
+
+/* A file's bytes, to be freed with memory_free; NULL when there is none. Its name is FOLDER/NAME. */
+char *read_in(const char *folder, const char *name, size_t *size);
+void write_in(const char *folder, const char *name, const void *bytes, size_t size);
+
+#endif

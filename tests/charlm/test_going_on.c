@@ -1,0 +1,286 @@
+/* Runs that were stopped, killed and taken up again are the run that was not disturbed, bit for bit. */
+#define _DEFAULT_SOURCE /* usleep */
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/philox.h"
+#include "charlm/prose.h"
+#include "tests/charlm/command.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { STEPS = 60, LATE = 6 /* columns of the log before those that tell the time */ };
+
+#define SHORT TINY " --dropout 0.1 --eval-every 7 --save-every 5 --keep 2 -q"
+
+static void train(const char *run, int steps)
+{
+    Said s = must("train --run %s " SHORT " --steps %d", run, steps);
+    said_free(&s);
+}
+
+static void resume(const char *run, int steps)
+{
+    Said s = must("train --resume %s --steps %d -q", run, steps);
+    said_free(&s);
+}
+
+/* The log without its last columns, in place. */
+static size_t without_time(char *text, size_t size)
+{
+    size_t used = 0, column = 0;
+    for (size_t i = 0; i < size; i++) {
+        column = text[i] == '\n' ? 0 : column + (text[i] == '\t');
+        if (column < LATE)
+            text[used++] = text[i];
+    }
+    return used;
+}
+
+static void expect_same(const char *run, const char *other, const char *name)
+{
+    size_t first, second;
+    char *a = read_in(run, name, &first), *b = read_in(other, name, &second);
+    ck_assert_msg(a && b, "%s is missing", name);
+    if (!strcmp(name, "log.tsv")) {
+        first = without_time(a, first);
+        second = without_time(b, second);
+    }
+    ck_assert_msg(first == second && !memcmp(a, b, first), "%s differs", name);
+    memory_free(a);
+    memory_free(b);
+}
+
+static void expect_same_folder(const char *run, const char *other, const char *name)
+{
+    char **names, **others, *a = path_join(run, name), *b = path_join(other, name);
+    size_t count, found;
+    Error e;
+    ck_done(folder_list(a, &names, &count, &e), e);
+    ck_done(folder_list(b, &others, &found, &e), e);
+    ck_assert_uint_eq(count, found);
+    for (size_t i = 0; i < count; i++)
+        ck_assert_str_eq(names[i], others[i]);
+    folder_list_free(names, count);
+    folder_list_free(others, found);
+    memory_free(a);
+    memory_free(b);
+}
+
+static void expect_same_runs(const char *run, const char *other, int steps)
+{
+    char name[100];
+    snprintf(name, sizeof name, "checkpoints/%08d/model.safetensors", steps);
+    expect_same(run, other, name);
+    snprintf(name, sizeof name, "checkpoints/%08d/state.safetensors", steps);
+    expect_same(run, other, name);
+    expect_same(run, other, "log.tsv");
+    expect_same(run, other, "samples.txt");
+    expect_same(run, other, "best");
+    expect_same(run, other, "last");
+    expect_same_folder(run, other, "checkpoints");
+    expect_same_folder(run, other, "");
+}
+
+START_TEST(twice_n_steps_are_n_steps_and_n_more)
+{
+    const char *whole = fresh_path("whole"), *halves = fresh_path("halves");
+    train(whole, 28);
+    train(halves, 14);
+    resume(halves, 28);
+    expect_same_runs(whole, halves, 28);
+}
+END_TEST
+
+static void append(const char *run, const char *name, const char *line)
+{
+    char *path = path_join(run, name);
+    FILE *file = fopen(path, "ab");
+    ck_assert(file && fputs(line, file) >= 0 && fclose(file) == 0);
+    memory_free(path);
+}
+
+/* A process that is killed has logged and written more than its last checkpoint knows of. */
+START_TEST(what_lies_behind_the_checkpoint_is_dropped)
+{
+    const char *whole = fresh_path("whole"), *killed = fresh_path("killed");
+    train(whole, 28);
+    train(killed, 14);
+    append(killed, "samples.txt", "--- step 21: The |\nsame\n--- step 28: The |again");
+    append(killed, "log.tsv", "15\t64\t3\t1\t0.01\t\t1\t1\n16\t6");
+    resume(killed, 28);
+    expect_same_runs(whole, killed, 28);
+}
+END_TEST
+
+/* Killed at moments that nobody chose, some before the run has a configuration, until it is through. */
+START_TEST(a_run_killed_again_and_again_is_the_run_that_was_not)
+{
+    const char *whole = fresh_path("whole");
+    unsigned kills = 0;
+    train(whole, STEPS);
+    for (uint32_t round = 0; round < 4; round++) {
+        const char *killed = fresh_path("killed");
+        for (uint32_t i = 0;; i++) {
+            char *config = path_join(killed, "config.json");
+            Started s = file_exists(config) ? command_start("train --resume %s -q", killed)
+                                            : command_start("train --run %s " SHORT " --steps %d", killed, STEPS);
+            memory_free(config);
+            usleep((useconds_t)philox_below(i < 12 ? 120000 : 4000000, 1, round, i, 1));
+            kill(s.process, SIGKILL);
+            Said said = command_end(&s);
+            bool through = said.status == 0;
+            ck_assert_msg(through || said.status == -SIGKILL, "it exits with %d: %s", said.status, said.err);
+            kills += !through;
+            said_free(&said);
+            if (through)
+                break;
+        }
+        resume(killed, STEPS);
+        expect_same_runs(whole, killed, STEPS);
+    }
+    ck_assert_uint_gt(kills, 4);
+}
+END_TEST
+
+/* Waits until a run has logged some steps. */
+static void wait_for_step(const char *run, int step)
+{
+    char line[32];
+    snprintf(line, sizeof line, "\n%d\t", step);
+    for (int i = 0; i < 6000; i++) {
+        size_t size;
+        char *log = read_in(run, "log.tsv", &size);
+        bool there = log && strstr(log, line);
+        memory_free(log);
+        if (there)
+            return;
+        usleep(5000);
+    }
+    ck_abort_msg("step %d does not come", step);
+}
+
+static void interrupt(int signal_number)
+{
+    const char *whole = fresh_path("whole"), *run = fresh_path("run");
+    Started s = command_start("train --run %s " SHORT " --steps 100000", run);
+    wait_for_step(run, 9);
+    kill(s.process, signal_number);
+    Said said = command_end(&s);
+    int64_t steps = strtoll(strstr(said.out, ": ") + 2, NULL, 10);
+    char how[800];
+    snprintf(how, sizeof how, "charlm train --resume %s\n", run);
+    ck_assert_msg(said.status == 0 && strstr(said.err, how), "%d: %s", said.status, said.err);
+    ck_assert_msg(steps >= 9 && steps < 90000, "%s", said.out);
+    said_free(&said);
+    resume(run, (int)steps + 10);
+    train(whole, (int)steps + 10);
+    expect_same(whole, run, "log.tsv");
+    char name[100];
+    snprintf(name, sizeof name, "checkpoints/%08d/state.safetensors", (int)steps + 10);
+    expect_same(whole, run, name);
+}
+
+START_TEST(ctrl_c_saves_and_says_how_to_go_on) { interrupt(SIGINT); }
+END_TEST
+
+START_TEST(termination_does_too) { interrupt(SIGTERM); }
+END_TEST
+
+START_TEST(a_finished_run_says_so)
+{
+    const char *run = fresh_path("run");
+    train(run, 6);
+    Said s = must("train --resume %s", run);
+    ck_assert_msg(strstr(s.err, "finished") && strstr(s.err, "6 steps"), "%s", s.err);
+    said_free(&s);
+    s = must("train --resume %s --json", run);
+    Json *j = said_json(&s);
+    ck_assert(json_real(j, "steps") == 6 && json_real(j, "tokens") == 0);
+    json_free(j);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(other_data_and_another_model_are_refused)
+{
+    const char *run = fresh_path("run"), *folder = fresh_path("folder");
+    train(run, 3);
+    write_in(folder, "other.txt", prose_text, 5000);
+    write_in(folder, "same.txt", prose_text, prose_size);
+    refused(1, "other data", "train --resume %s --data %s/other.txt --steps 5", run, folder);
+    refused(1, "dim", "train --resume %s --dim 32 --steps 5", run);
+    refused(1, "norm", "train --resume %s --norm pre --steps 5", run);
+    Said s = must("train --resume %s --data %s/same.txt --steps 5", run, folder);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(changed_training_options_are_told_and_kept)
+{
+    const char *run = fresh_path("run");
+    size_t size;
+    train(run, 3);
+    Said s = must("train --resume %s --steps 4 --lr 0.005", run);
+    ck_assert_msg(strstr(s.err, "lr 0.01 -> 0.005") && strstr(s.err, "steps 3 -> 4"), "%s", s.err);
+    said_free(&s);
+    s = must("train --resume %s --steps 5", run);
+    ck_assert_msg(!strstr(s.err, "lr 0.01"), "%s", s.err);
+    said_free(&s);
+    char *log = read_in(run, "log.tsv", &size);
+    ck_assert_msg(strstr(strstr(log, "\n5\t"), "\t0.005\t") != NULL, "%s", log);
+    memory_free(log);
+}
+END_TEST
+
+/* A learning rate that falls over the first --steps falls as it would have. */
+START_TEST(more_steps_do_not_change_how_the_rate_falls)
+{
+    const char *run = fresh_path("run");
+    size_t size;
+    Said s = must("train --run %s " SHORT " --schedule linear --steps 10", run);
+    said_free(&s);
+    resume(run, 14);
+    char *log = read_in(run, "log.tsv", &size), *line = strstr(log, "\n12\t");
+    double rate = 1;
+    ck_assert(line && sscanf(line, "%*s %*s %*s %*s %lf", &rate) == 1);
+    ck_assert_double_eq(rate, 0);
+    memory_free(log);
+}
+END_TEST
+
+START_TEST(two_processes_do_not_write_one_run)
+{
+    const char *run = fresh_path("run");
+    Started s = command_start("train --run %s " TINY " --eval-every 50 --keep 0 -q", run);
+    wait_for_step(run, 60);
+    refused(1, "another process", "train --resume %s -q", run);
+    refused(1, "not empty", "train --run %s " SHORT, run);
+    Said info = must("info --run %s", run), eval = must("eval --run %s", run); /* but others read */
+    kill(s.process, SIGKILL);
+    Said killed = command_end(&s);
+    said_free(&info);
+    said_free(&eval);
+    said_free(&killed);
+}
+END_TEST
+
+static const Test tests[] = {TEST(twice_n_steps_are_n_steps_and_n_more),
+                             TEST(what_lies_behind_the_checkpoint_is_dropped),
+                             TEST_SLOW(a_run_killed_again_and_again_is_the_run_that_was_not, 180),
+                             TEST(ctrl_c_saves_and_says_how_to_go_on),
+                             TEST(termination_does_too),
+                             TEST(a_finished_run_says_so),
+                             TEST(other_data_and_another_model_are_refused),
+                             TEST(changed_training_options_are_told_and_kept),
+                             TEST(more_steps_do_not_change_how_the_rate_falls),
+                             TEST(two_processes_do_not_write_one_run)};
+
+int main(int argc, char **argv)
+{
+    command_folders_in_memory();
+    return suite_run("charlm/going_on", tests, sizeof tests / sizeof *tests, argc, argv);
+}

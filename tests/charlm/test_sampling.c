@@ -1,0 +1,237 @@
+/* Text that charlm writes: what decides it, that a cache changes nothing, and what a terminal gets to see. */
+#define _XOPEN_SOURCE 700 /* posix_openpt */
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "charlm/prose.h"
+#include "tests/charlm/command.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PROMPT = 20, CONTEXT = 64 };
+
+static const char *trained(const char *data)
+{
+    const char *run = fresh_path("run");
+    Said s = must("train --run %s " TINY " --context %d --steps 150 -q %s", run, CONTEXT, data);
+    said_free(&s);
+    return run;
+}
+
+/* The text that these options give, to be freed with said_free. */
+static Said sampled(const char *run, const char *words) { return must("sample --run %s -q %s", run, words); }
+
+static void expect(const char *run, const char *one, const char *other, bool same)
+{
+    Said a = sampled(run, one), b = sampled(run, other);
+    bool is = a.out_size == b.out_size && !memcmp(a.out, b.out, a.out_size);
+    ck_assert_msg(is == same, "`%s`: %s\n`%s`: %s", one, a.out, other, b.out);
+    said_free(&a);
+    said_free(&b);
+}
+
+START_TEST(the_seed_decides)
+{
+    const char *run = trained("");
+    expect(run, "--length 60 --temperature 1 --seed 7", "--length 60 --temperature 1 --seed 7", true);
+    expect(run, "--length 60 --temperature 1 --seed 7", "--length 60 --temperature 1 --seed 8", false);
+    expect(run, "--length 60 --temperature 1 --seed 7", "--length 60 --temperature 0.3 --seed 7", false);
+}
+END_TEST
+
+START_TEST(temperature_zero_takes_the_likeliest)
+{
+    const char *run = trained("");
+    expect(run, "--length 100 --temperature 0 --seed 1", "--length 100 --temperature 0 --seed 2", true);
+    expect(run, "--length 100 --temperature 0", "--length 100 --temperature 1 --top-k 1 --seed 3", true);
+    expect(run, "--length 100 --temperature 0", "--length 100 --temperature 1 --top-p 1e-9 --seed 3", true);
+    expect(run, "--length 100 --temperature 0", "--length 100 --temperature 1 --top-k 2 --seed 3", false);
+}
+END_TEST
+
+/* Prompt and text fit into the context: both ways see the same. */
+START_TEST(a_cache_changes_nothing_inside_the_context)
+{
+    const char *run = trained(""), *prompt = "--prompt The_step_of_a_model_ --length 43 --temperature";
+    for (int t = 0; t < 2; t++) {
+        char cached[200], exact[220];
+        snprintf(cached, sizeof cached, "%s %d", prompt, t);
+        snprintf(exact, sizeof exact, "%s --exact", cached);
+        expect(run, cached, exact, true);
+    }
+}
+END_TEST
+
+START_TEST(text_goes_on_behind_the_context)
+{
+    const char *run = trained("");
+    Said s = sampled(run, "--prompt a --length 500"), exact = sampled(run, "--prompt a --length 500 --exact");
+    ck_assert(s.out_size == 502 && exact.out_size == 502); /* prompt, text, newline */
+    said_free(&s);
+    said_free(&exact);
+}
+END_TEST
+
+START_TEST(a_prompt_is_shown_and_may_come_from_a_file)
+{
+    const char *run = trained(""), *folder = fresh_path("folder");
+    char words[800];
+    write_in(folder, "prompt", "Once upon", 9);
+    snprintf(words, sizeof words, "--prompt-file %s/prompt --length 10", folder);
+    Said s = sampled(run, words);
+    ck_assert(s.out_size == 20 && !strncmp(s.out, "Once upon", 9) && s.out[19] == '\n');
+    said_free(&s);
+    s = sampled(run, "--length 0"); /* none: the beginning of the validation text */
+    ck_assert(s.out_size > 1);
+    s.out[s.out_size - 1] = 0;
+    ck_assert_ptr_nonnull(strstr((const char *)prose_text + prose_size * 9 / 10 - 10, s.out));
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(several_texts_differ)
+{
+    const char *run = trained("");
+    Said s = must("sample --run %s --prompt a --length 40 --count 3 --temperature 1 --json -q", run);
+    char *line[3] = {strtok(s.out, "\n"), strtok(NULL, "\n"), strtok(NULL, "\n")};
+    ck_assert(line[2] && !strtok(NULL, "\n"));
+    char *text[3];
+    for (int i = 0; i < 3; i++) {
+        Json *j;
+        Error e;
+        ck_done(json_read(&j, line[i], strlen(line[i]), "a line", &e), e);
+        text[i] = memory_string(json_get_text(j, "text"));
+        json_free(j);
+    }
+    ck_assert(strcmp(text[0], text[1]) && strcmp(text[1], text[2]) && strcmp(text[0], text[2]));
+    for (int i = 0; i < 3; i++)
+        memory_free(text[i]);
+    said_free(&s);
+}
+END_TEST
+
+/* --- characters of several bytes --- */
+
+/* A run that has learnt to write such, though not always whole ones. */
+static const char *trained_on_accents(void)
+{
+    static const char word[] = "\xc3\xa9t\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 na\xc3\xafve ";
+    const char *folder = fresh_path("folder");
+    char text[6000], data[800];
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = word[i % (sizeof word - 1)];
+    write_in(folder, "text", text, sizeof text);
+    snprintf(data, sizeof data, "--data %s/text", folder);
+    return trained(data);
+}
+
+/* Bytes at the end that begin a character and do not finish it; what is no UTF-8 fails. */
+static size_t half_a_character(const char *text, size_t size)
+{
+    while (size) {
+        size_t length = utf8_length(text, size);
+        if (!length) {
+            ck_assert_msg(size < 4, "no UTF-8: %.20s", text);
+            return size;
+        }
+        text += length;
+        size -= length;
+    }
+    return 0;
+}
+
+static pid_t on_terminal(int *master, const char *run, const char *temperature)
+{
+    char program[700];
+    const char *bin = getenv("ATTEND_BIN");
+    snprintf(program, sizeof program, "%s/charlm", bin ? bin : "bin");
+    *master = posix_openpt(O_RDWR | O_NOCTTY);
+    ck_assert(*master >= 0 && grantpt(*master) == 0 && unlockpt(*master) == 0);
+    const char *name = ptsname(*master);
+    fflush(stdout);
+    pid_t child = fork();
+    if (!child) {
+        int slave = open(name, O_RDWR | O_NOCTTY);
+        if (slave < 0 || dup2(slave, 1) < 0)
+            _exit(127);
+        close(*master);
+        execl(program, "charlm", "sample", "--run", run, "-q", "--length", "600", "--temperature", temperature,
+              "--exact", NULL); /* slowly */
+        _exit(127);
+    }
+    return child;
+}
+
+/* Whenever we look, what came so far is whole characters. */
+START_TEST(a_terminal_never_gets_half_a_character)
+{
+    static const char *const temperatures[] = {"0.5", "1.5", "20"};
+    const char *run = trained_on_accents();
+    for (size_t i = 0; i < 3; i++) {
+        char text[8000];
+        size_t size = 0;
+        int master, status, halves = 0, reads = 0;
+        pid_t child = on_terminal(&master, run, temperatures[i]);
+        int keep = open(ptsname(master), O_RDWR | O_NOCTTY); /* so that the end is not an error before it is read */
+        fcntl(master, F_SETFL, O_NONBLOCK);
+        for (bool over = false, drained = false; !drained && size < sizeof text;) {
+            over = over || waitpid(child, &status, WNOHANG) == child;
+            ssize_t count = read(master, text + size, sizeof text - size);
+            drained = over && count <= 0;
+            if (count <= 0)
+                continue;
+            size += (size_t)count;
+            reads++;
+            halves += half_a_character(text, size) > 0;
+        }
+        close(keep);
+        close(master);
+        ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        ck_assert_msg(reads > 3 && size > 600, "%d reads of %d bytes", reads, (int)size);
+        ck_assert_msg(halves == 0, "%d of %d times", halves, reads);
+        ck_assert_int_eq(text[size - 1], '\n');
+    }
+}
+END_TEST
+
+START_TEST(json_is_valid_whatever_the_bytes_are)
+{
+    const char *run = trained_on_accents();
+    Said s = must("sample --run %s --length 300 --temperature 20 --json -q", run);
+    Json *j = said_json(&s);
+    const char *text = json_get_text(j, "text");
+    ck_assert_uint_eq(half_a_character(text, strlen(text)), 0);
+    ck_assert(strstr(text, "\xef\xbf\xbd") && json_real(j, "characters") > 200);
+    json_free(j);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(a_file_gets_the_bytes_as_they_are)
+{
+    const char *run = trained_on_accents();
+    Said s = must("sample --run %s --prompt a --length 300 --temperature 20 -q", run);
+    ck_assert(s.out_size == 302 && memchr(s.out, 0xff, s.out_size));
+    said_free(&s);
+}
+END_TEST
+
+static const Test tests[] = {TEST(the_seed_decides),
+                             TEST(temperature_zero_takes_the_likeliest),
+                             TEST(a_cache_changes_nothing_inside_the_context),
+                             TEST(text_goes_on_behind_the_context),
+                             TEST(a_prompt_is_shown_and_may_come_from_a_file),
+                             TEST(several_texts_differ),
+                             TEST(a_terminal_never_gets_half_a_character),
+                             TEST(json_is_valid_whatever_the_bytes_are),
+                             TEST(a_file_gets_the_bytes_as_they_are)};
+
+int main(int argc, char **argv)
+{
+    command_folders_in_memory();
+    return suite_run("charlm/sampling", tests, sizeof tests / sizeof *tests, argc, argv);
+}

@@ -1,0 +1,64 @@
+/* Attention as a Case, for the tests of attention, of its parts and of caches: a description of rows from which the
+ * tensors and the Attend are made. */
+#ifndef TESTS_KERNELS_ATTENDING_H
+#define TESTS_KERNELS_ATTENDING_H
+
+#include "tests/kernels/twins.h"
+
+enum { ROWS = 6 };
+
+/* Tensors of an attention case. */
+enum {
+    Y,
+    LSE,
+    WEIGHTS,
+    Q,
+    K,
+    V,
+    DQ,
+    DK,
+    DV,
+    DY,
+    QUERY_START,
+    KEY_START,
+    KEY_ROW,
+    KEY_LENGTH,
+    QUERY_OFFSET,
+    OWN /* the first that a test may use for itself */
+};
+
+typedef struct Attending {
+    size_t rows, key_rows;                             /* of queries, of keys */
+    int32_t queries[ROWS], keys[ROWS];                 /* length of each row */
+    size_t spare_queries, spare_keys;                  /* positions of no row */
+    size_t heads, key_size, value_size;                /* H, dk, dv */
+    bool shared, lengths, offsets;                     /* give key_row, key_length, query_offset: */
+    int32_t key_row[ROWS], length[ROWS], offset[ROWS]; /* of rows, of key rows, of rows */
+    bool causal, weights;
+    size_t window, gap;          /* gap: more columns that q, k and v are views into */
+    bool turn_q, turn_k, turn_v; /* that gradient's `add` is not what the case says */
+    double scale;
+    Dropout drop;
+} Attending;
+
+/* Queries, keys, longest rows. */
+size_t sum_of(const int32_t *lengths, size_t rows);
+size_t most_of(const int32_t *lengths, size_t rows);
+
+/* A random one; and the case of one. The call may be attention itself (attending_call) or another on such tensors.
+ * Gradients are absent where rows share keys. */
+Attending attending_random(uint32_t seed);
+Case attending_case(const Attending *a, Call *call, uint32_t seed);
+Call attending_call;
+
+/* The descriptor, of device pointers. */
+Attend attend_of(const Attending *a, void *const *at);
+
+Strided strided_of(const Case *c, void *const *at, size_t index);
+
+/* May query i of row b see key j? Said once more, in words of its own. */
+bool sees(const Attending *a, size_t b, size_t i, size_t j);
+
+size_t keys_of(const Attending *a, size_t b); /* the row of keys that row b reads */
+
+#endif

@@ -1,0 +1,168 @@
+/* Functions of one number. */
+#include "tests/kernels/twins.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { Y, X, DX, DY };
+
+typedef struct Act {
+    size_t n;
+    Activation function;
+} Act;
+
+static const char *const names[] = {"relu", "gelu", "gelu_tanh", "tanh", "sigmoid"};
+
+static void act(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
+{
+    (void)state;
+    const Act *a = c->shape;
+    k->activation_forward(s, at[Y], at[X], a->function, a->n);
+    k->activation_backward(s, at[DX], c->add, at[DY], at[X], a->function, a->n);
+}
+
+static Case act_sized(Act *a, uint32_t seed, double reach)
+{
+    Case c = case_new(act, a, seed);
+    c.add = seed / ACTIVATIONS % 2;
+    snprintf(c.words, sizeof c.words, "%s n %d", names[a->function], (int)a->n);
+    tensor(&c, Y, "y", NUMBERS, WRITTEN, a->n, 1)->floor = 1; /* of gelu(-5) few digits are right, in f32 */
+    Tensor *x = tensor(&c, X, "x", NUMBERS, READ, a->n, 1);
+    for (size_t i = 0; i < a->n; i++)
+        *element(x, i, 0) *= reach;
+    gradient(&c, DX, "dx", NUMBERS, GRADIENT, X)->floor = 1;
+    output(&c, Y, DY);
+    return c;
+}
+
+static Case act_case(Act *a, uint32_t seed)
+{
+    static const size_t sizes[] = {0, 1, 2, 3, 15, 16, 17, 1000};
+    a->function = (Activation)(seed % ACTIVATIONS);
+    a->n = sizes[seed / ACTIVATIONS % (sizeof sizes / sizeof *sizes)];
+    return act_sized(a, seed, 6);
+}
+
+START_TEST(every_twin_agrees_with_f64)
+{
+    SKIP_IF_FAST(_i);
+    Act a;
+    Case c = act_case(&a, (uint32_t)_i);
+    case_agrees(&c);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(gradients_are_slopes)
+{
+    Act a = {.n = 60, .function = (Activation)_i};
+    Case c = act_sized(&a, (uint32_t)_i, 5);
+    case_differentiates(&c);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(gradients_are_added_where_asked)
+{
+    Act a = {.n = 20, .function = (Activation)_i};
+    Case c = act_sized(&a, (uint32_t)_i, 3);
+    case_adds(&c);
+    case_free(&c);
+}
+END_TEST
+
+/* What a function gives at one place, forward or backward (dy = 1). */
+static double value_at(const Kernels *k, Activation function, double x, bool backward)
+{
+    Act a = {.n = 1, .function = function};
+    Case c = act_sized(&a, 0, 1);
+    *element(&c.tensor[X], 0, 0) = x;
+    *element(&c.tensor[DY], 0, 0) = 1;
+    Result r = case_run(&c, k, NUMBER_F64);
+    double y = result_at(&c, &r, backward ? DX : Y, 0, 0);
+    result_free(&r);
+    case_free(&c);
+    return y;
+}
+
+/* From tables: Phi(1) = 0.8413447460685429, tanh 1, 1 / (1 + 1/e); gelu_tanh as PyTorch's gelu(approximate='tanh'). */
+START_TEST(known_values_come_out)
+{
+    static const double at_one[] = {1, 0.8413447460685429, 0.8411919906082768, 0.7615941559557649, 0.7310585786300049};
+    static const double at_minus_one[] = {0, -0.1586552539314571, -0.15880800939172324, -0.7615941559557649,
+                                          0.2689414213699951};
+    static const double at_zero[] = {0, 0, 0, 0, 0.5};
+    ck_assert_double_eq_tol(value_at(&plain_f64, (Activation)_i, 1, false), at_one[_i], 1e-15);
+    ck_assert_double_eq_tol(value_at(&plain_f64, (Activation)_i, -1, false), at_minus_one[_i], 1e-15);
+    ck_assert_double_eq_tol(value_at(&plain_f64, (Activation)_i, 0, false), at_zero[_i], 1e-15);
+}
+END_TEST
+
+START_TEST(far_out_each_function_is_its_limit)
+{
+    static const double right[] = {0, 0, 0, 1, 1}, left[] = {0, 0, 0, -1, 0};
+    static const double far[] = {100, 1e4, 1e15};
+    for (size_t k = 0; twin(k); k++)
+        for (size_t i = 0; i < sizeof far / sizeof *far; i++) {
+            Activation function = (Activation)_i;
+            bool grows = function <= ACTIVATION_GELU_TANH;
+            double x = far[i], unit = grows ? x * 0x1p-8 : 0x1p-8;
+            ck_assert_double_le(fabs(value_at(twin(k), function, x, false) - (grows ? x : right[_i])), unit);
+            ck_assert_double_le(fabs(value_at(twin(k), function, -x, false) - left[_i]), 0);
+            ck_assert(value_at(twin(k), function, x, true) == grows);
+            ck_assert(value_at(twin(k), function, -x, true) == 0);
+        }
+}
+END_TEST
+
+START_TEST(nan_stays_nan_and_infinity_is_not_swallowed)
+{
+    for (size_t k = 0; twin(k); k++) {
+        bool grows = _i <= ACTIVATION_GELU_TANH;
+        double y = value_at(twin(k), (Activation)_i, INFINITY, false);
+        ck_assert(isnan(value_at(twin(k), (Activation)_i, NAN, false)));
+        ck_assert(grows ? y == INFINITY : y == 1);
+    }
+}
+END_TEST
+
+START_TEST(a_gradient_that_is_nan_stays_nan)
+{
+    Act a = {.n = 17, .function = (Activation)_i};
+    Case c = act_sized(&a, 3, 1);
+    *element(&c.tensor[X], 5, 0) = 0.5;
+    *element(&c.tensor[DY], 5, 0) = NAN;
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        for (size_t i = 0; i < a.n; i++)
+            ck_assert_int_eq(isnan(result_at(&c, &r, DX, i, 0)), i == 5);
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(denormals_and_negative_zero_pass)
+{
+    static const double slope[] = {1, 0.5, 0.5, 1, 0};
+    for (size_t k = 0; twin(k) && _i != ACTIVATION_SIGMOID; k++) {
+        double y = value_at(twin(k), (Activation)_i, 0x1p-130, false);
+        if (!flushed(twin(k), 0x1p-130, y))
+            ck_assert_double_eq_tol(y * 0x1p130, slope[_i], 1e-6);
+        ck_assert(value_at(twin(k), (Activation)_i, -0.0, false) == 0);
+    }
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 80),
+                                 TEST_LOOP(gradients_are_slopes, ACTIVATIONS),
+                                 TEST_LOOP(gradients_are_added_where_asked, ACTIVATIONS),
+                                 TEST_LOOP(known_values_come_out, ACTIVATIONS),
+                                 TEST_LOOP(far_out_each_function_is_its_limit, ACTIVATIONS),
+                                 TEST_LOOP(nan_stays_nan_and_infinity_is_not_swallowed, ACTIVATIONS),
+                                 TEST_LOOP(a_gradient_that_is_nan_stays_nan, ACTIVATIONS),
+                                 TEST_LOOP(denormals_and_negative_zero_pass, ACTIVATIONS)};
+    return suite_run("kernels/activation", tests, sizeof tests / sizeof *tests, argc, argv);
+}

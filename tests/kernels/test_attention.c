@@ -1,0 +1,430 @@
+/* Attention over packed rows. The composition it must equal is in test_composed.c. */
+#include "tests/kernels/attending.h"
+
+#include <math.h>
+#include <string.h>
+
+START_TEST(every_twin_agrees_with_f64)
+{
+    SKIP_IF_FAST(_i);
+    Attending a = attending_random((uint32_t)_i);
+    Case c = attending_case(&a, attending_call, (uint32_t)_i);
+    case_agrees(&c);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(gradients_are_slopes)
+{
+    SKIP_IF_FAST(_i);
+    Attending a = attending_random((uint32_t)_i);
+    Case c = attending_case(&a, attending_call, (uint32_t)_i);
+    case_differentiates(&c);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(gradients_are_added_where_asked)
+{
+    SKIP_IF_FAST(_i);
+    Attending a = attending_random((uint32_t)_i);
+    Case c = attending_case(&a, attending_call, (uint32_t)_i);
+    case_adds(&c);
+    case_free(&c);
+}
+END_TEST
+
+/* One row of 12 by 12. */
+static Attending square(void)
+{
+    return (Attending){.rows = 1,
+                       .key_rows = 1,
+                       .queries = {12},
+                       .keys = {12},
+                       .heads = 2,
+                       .key_size = 5,
+                       .value_size = 7,
+                       .causal = true,
+                       .scale = 0.4};
+}
+
+START_TEST(gradients_need_not_be_wanted)
+{
+    Attending a = square();
+    Case c = attending_case(&a, attending_call, (uint32_t)_i);
+    case_spares(&c);
+    if (_i)
+        c.tensor[DK].use = c.tensor[DV].use = ABSENT; /* memory of an earlier segment */
+    else
+        c.tensor[DQ].use = ABSENT;
+    case_agrees(&c);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(each_gradient_has_its_own_flag)
+{
+    Attending a = square();
+    a.turn_q = _i == 0, a.turn_k = _i == 1, a.turn_v = _i == 2;
+    Case c = attending_case(&a, attending_call, 4);
+    c.add = false;
+    c.tensor[DQ + _i].use = ADDED;
+    case_agrees(&c);
+    case_differentiates(&c);
+    case_free(&c);
+}
+END_TEST
+
+static double dot_of(const Case *c, size_t query, size_t key, size_t head, size_t size)
+{
+    double sum = 0;
+    for (size_t j = 0; j < size; j++)
+        sum += *element(&c->tensor[Q], query, head * size + j) * *element(&c->tensor[K], key, head * size + j);
+    return sum;
+}
+
+/* One head of one query from the definition: weights [S], and whether any key is live. */
+static bool weights_of(const Case *c, size_t b, size_t i, size_t head, double *weights, size_t longest_key)
+{
+    const Attending *a = c->shape;
+    size_t query = sum_of(a->queries, b) + i, first = sum_of(a->keys, keys_of(a, b));
+    double sum = 0;
+    for (size_t j = 0; j < longest_key; j++) {
+        weights[j] = sees(a, b, i, j) ? exp(a->scale * dot_of(c, query, first + j, head, a->key_size)) : 0;
+        sum += weights[j];
+    }
+    for (size_t j = 0; j < longest_key && sum > 0; j++)
+        weights[j] /= sum;
+    return sum > 0;
+}
+
+enum { LONGEST = 80 };
+
+static void equals_definition(const Case *c, const Result *r, size_t b, size_t i, size_t head)
+{
+    const Attending *a = c->shape;
+    size_t query = sum_of(a->queries, b) + i, first = sum_of(a->keys, keys_of(a, b));
+    size_t longest_query = most_of(a->queries, a->rows), longest_key = most_of(a->keys, a->key_rows);
+    double weights[LONGEST];
+    ck_assert(longest_key <= LONGEST);
+    bool live = weights_of(c, b, i, head, weights, longest_key);
+    for (size_t d = 0; d < a->value_size; d++) {
+        double y = 0;
+        for (size_t j = 0; j < longest_key; j++)
+            y += weights[j] > 0 ? weights[j] * *element(&c->tensor[V], first + j, head * a->value_size + d) : 0;
+        ck_assert_double_eq_tol(result_at(c, r, Y, query, head * a->value_size + d), y, 1e-13);
+    }
+    ck_assert_int_eq(isfinite(result_at(c, r, LSE, query, head)), live);
+    for (size_t j = 0; a->weights && j < longest_key; j++) {
+        double w = result_at(c, r, WEIGHTS, (b * a->heads + head) * longest_query + i, j);
+        ck_assert_double_eq_tol(w, weights[j], 1e-13);
+        ck_assert(sees(a, b, i, j) || w == 0);
+    }
+}
+
+/* Every kind of descriptor: lengths, offsets, windows, shared rows, views, weights. */
+START_TEST(y_and_weights_are_what_the_definition_says)
+{
+    SKIP_IF_FAST(_i);
+    Attending a = attending_random((uint32_t)_i);
+    a.drop.rate = 0;
+    Case c = attending_case(&a, attending_call, (uint32_t)_i);
+    Result r = case_run(&c, &plain_f64, NUMBER_F64);
+    for (size_t b = 0; b < a.rows; b++)
+        for (size_t i = 0; i < (size_t)a.queries[b]; i++)
+            for (size_t head = 0; head < a.heads; head++)
+                equals_definition(&c, &r, b, i, head);
+    for (size_t i = sum_of(a.queries, a.rows); i < c.tensor[Y].rows; i++)
+        for (size_t d = 0; d < c.tensor[Y].columns; d++)
+            ck_assert(result_at(&c, &r, Y, i, d) == 0);
+    result_free(&r);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(weights_sum_to_1_and_are_0_where_nothing_is_seen)
+{
+    SKIP_IF_FAST(_i);
+    Attending a = attending_random((uint32_t)_i);
+    a.weights = true;
+    a.drop.rate = _i % 2 ? 0.5 : 0; /* weights are those before dropout */
+    Case c = attending_case(&a, attending_call, (uint32_t)_i);
+    size_t longest_query = most_of(a.queries, a.rows), longest_key = most_of(a.keys, a.key_rows);
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        for (size_t line = 0; line < a.rows * a.heads * longest_query; line++) {
+            size_t b = line / longest_query / a.heads, i = line % longest_query, live = 0;
+            double sum = 0;
+            for (size_t j = 0; j < longest_key; j++) {
+                bool seen = sees(&a, b, i, j);
+                sum += result_at(&c, &r, WEIGHTS, line, j);
+                live += seen;
+                ck_assert(seen || result_at(&c, &r, WEIGHTS, line, j) == 0);
+            }
+            ck_assert_double_eq_tol(sum, live > 0, 1e-5);
+        }
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+/* Rows 1 and 3 have no valid key; row 2 has keys, but its window has left them behind; row 0 reads an empty row. */
+static Attending deaf(void)
+{
+    return (Attending){.rows = 4,
+                       .key_rows = 4,
+                       .queries = {3, 1, 2, 5},
+                       .keys = {0, 3, 2, 4},
+                       .heads = 2,
+                       .key_size = 4,
+                       .value_size = 3,
+                       .lengths = true,
+                       .length = {0, 0, 2, 0},
+                       .offsets = true,
+                       .offset = {0, 0, 9, 0},
+                       .window = 2,
+                       .scale = 0.5,
+                       .weights = true,
+                       .drop = {.rate = 0.1, .site = 1}};
+}
+
+START_TEST(a_query_that_sees_no_key_gives_zeros_and_zero_gradients)
+{
+    static const int zero[] = {Y, DQ, DK, DV, WEIGHTS};
+    Attending a = deaf();
+    Case c = attending_case(&a, attending_call, 4);
+    c.add = false;
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        for (size_t t = 0; t < sizeof zero / sizeof *zero; t++)
+            for (size_t i = 0; i < c.tensor[zero[t]].rows; i++)
+                for (size_t j = 0; j < c.tensor[zero[t]].columns; j++)
+                    ck_assert(result_at(&c, &r, (size_t)zero[t], i, j) == 0);
+        result_free(&r);
+    }
+    case_agrees(&c);
+    case_free(&c);
+}
+END_TEST
+
+/* What lies behind the valid keys of a cache, or in the row next door, is never looked at. */
+START_TEST(keys_that_no_query_sees_may_hold_anything)
+{
+    SKIP_IF_FAST(_i);
+    Attending a = attending_random((uint32_t)_i);
+    Case c = attending_case(&a, attending_call, (uint32_t)_i);
+    c.add = false;
+    Case wild = attending_case(&a, attending_call, (uint32_t)_i);
+    wild.add = false;
+    for (size_t j = 0; j < c.tensor[K].rows; j++) {
+        bool seen = false;
+        for (size_t b = 0; b < a.rows; b++) {
+            size_t first = sum_of(a.keys, keys_of(&a, b));
+            for (size_t i = 0; i < (size_t)a.queries[b] && j >= first; i++)
+                seen |= sees(&a, b, i, j - first);
+        }
+        for (size_t d = 0; !seen && d < wild.tensor[K].columns; d++)
+            *element(&wild.tensor[K], j, d) = NAN;
+        for (size_t d = 0; !seen && d < wild.tensor[V].columns; d++)
+            *element(&wild.tensor[V], j, d) = d % 2 ? NAN : INFINITY;
+    }
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type), s = case_run(&wild, twin(k), twin(k)->type);
+        same_bits(&c, Y, &r, &s);
+        same_bits(&c, DQ, &r, &s);
+        same_bits(&c, DK, &r, &s);
+        same_bits(&c, DV, &r, &s);
+        result_free(&r);
+        result_free(&s);
+    }
+    case_free(&c);
+    case_free(&wild);
+}
+END_TEST
+
+/* A twin that works in tiles multiplies weights of 0, too: there others of the same row may see it, but those who must,
+ * must. */
+START_TEST(a_nan_is_seen_by_those_who_see_its_key)
+{
+    Attending a = square();
+    a.window = 3;
+    Case c = attending_case(&a, attending_call, 4);
+    *element(&c.tensor[_i ? V : K], 4, 1) = NAN; /* head 0 */
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        bool exact = strcmp(twin(k)->twin, "plain") == 0;
+        for (size_t i = 0; i < 12; i++)
+            for (size_t d = 0; d < 14; d++) {
+                bool wanted = sees(&a, 0, i, 4) && (_i ? d == 1 : d < 7);
+                if (exact || wanted)
+                    ck_assert_int_eq(isnan(result_at(&c, &r, Y, i, d)), wanted);
+            }
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+/* The first key alone is seen by the first query: the softmax of one NaN is NaN, not 1 and not 0. */
+START_TEST(a_nan_score_without_company_is_nan)
+{
+    Attending a = square();
+    Case c = attending_case(&a, attending_call, 4);
+    *element(&c.tensor[Q], 0, 0) = NAN;
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        ck_assert(isnan(result_at(&c, &r, Y, 0, 0)));
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+/* Scores of 1e4 and their differences are far outside of what exp can do; the largest one takes it all. */
+START_TEST(huge_scores_choose_one_key)
+{
+    Attending a = square();
+    a.causal = false;
+    a.weights = true;
+    a.scale = 1;
+    Case c = attending_case(&a, attending_call, 6);
+    c.add = false;
+    for (size_t i = 0; i < 12; i++)
+        for (size_t d = 0; d < 10; d++) {
+            *element(&c.tensor[Q], i, d) = d % 5 ? 0 : (_i ? -128 : 128);
+            *element(&c.tensor[K], i, d) = d % 5 ? 0 : (double)(10 * i); /* scores 0, 1280, .. 14080 or minus that */
+        }
+    size_t chosen = _i ? 0 : 11;
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type), f64 = case_run(&c, &plain_f64, twin(k)->type);
+        for (size_t i = 0; i < 12; i++)
+            for (size_t d = 0; d < 14; d++) {
+                ck_assert(result_at(&c, &r, Y, i, d) == result_at(&c, &f64, V, chosen, d));
+                ck_assert(result_at(&c, &r, WEIGHTS, i, chosen) == 1);
+                ck_assert(isfinite(result_at(&c, &r, DV, i, d)));
+            }
+        result_free(&r);
+        result_free(&f64);
+    }
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(equal_scores_give_the_mean_of_the_values)
+{
+    Attending a = square();
+    Case c = attending_case(&a, attending_call, 6);
+    tensor_fill(&c.tensor[Q], -0.0);
+    Result r = case_run(&c, &plain_f64, NUMBER_F64);
+    double sum = 0;
+    for (size_t i = 0; i < 12; i++) {
+        sum += *element(&c.tensor[V], i, 3);
+        ck_assert_double_eq_tol(result_at(&c, &r, Y, i, 3), sum / (double)(i + 1), 1e-14);
+        ck_assert_double_eq_tol(result_at(&c, &r, LSE, i, 1), log((double)(i + 1)), 1e-14);
+    }
+    result_free(&r);
+    case_agrees(&c);
+    case_free(&c);
+}
+END_TEST
+
+/* Copies the rows and columns of one tensor that begin at (row, column) over another. */
+static void copy_rows(Tensor *to, const Tensor *from, size_t row)
+{
+    for (size_t i = 0; i < to->rows; i++)
+        for (size_t j = 0; j < to->columns; j++)
+            *element(to, i, j) = *element(from, row + i, j);
+}
+
+/* Rows from .. from + n - 1 of an attention, as one of its own. */
+static Attending part_of(const Attending *a, size_t from, size_t n)
+{
+    Attending part = *a;
+    part.rows = part.key_rows = n;
+    part.spare_queries = part.spare_keys = 0;
+    memcpy(part.queries, a->queries + from, n * sizeof *part.queries);
+    memcpy(part.keys, a->keys + from, n * sizeof *part.keys);
+    memcpy(part.length, a->length + from, n * sizeof *part.length);
+    memcpy(part.offset, a->offset + from, n * sizeof *part.offset);
+    return part;
+}
+
+START_TEST(a_split_batch_gives_the_same_bits)
+{
+    Attending a = attending_random(100 + (uint32_t)_i), part[2];
+    a.shared = a.weights = false;
+    a.rows = a.key_rows = 4;
+    a.lengths = false;
+    a.drop.rate = 0.3;
+    Case c = attending_case(&a, attending_call, 8), split[2];
+    for (size_t p = 0; p < 2; p++) {
+        size_t row = 2 * p, queries = sum_of(a.queries, row), keys = sum_of(a.keys, row);
+        part[p] = part_of(&a, row, 2);
+        split[p] = attending_case(&part[p], attending_call, 8);
+        copy_rows(&split[p].tensor[Q], &c.tensor[Q], queries);
+        copy_rows(&split[p].tensor[DY], &c.tensor[DY], queries);
+        copy_rows(&split[p].tensor[K], &c.tensor[K], keys);
+        copy_rows(&split[p].tensor[V], &c.tensor[V], keys);
+        split[p].state.first_position[a.drop.side] += (uint32_t)queries;
+    }
+    for (size_t k = 0; twin(k); k++) {
+        Result whole = case_run(&c, twin(k), twin(k)->type);
+        for (size_t p = 0; p < 2; p++) {
+            static const int compared[] = {Y, DQ, DK, DV};
+            Result r = case_run(&split[p], twin(k), twin(k)->type);
+            for (size_t t = 0; t < 4; t++) {
+                size_t index = (size_t)compared[t], first = sum_of(t < 2 ? a.queries : a.keys, 2 * p);
+                for (size_t i = 0; i < split[p].tensor[index].rows; i++)
+                    for (size_t j = 0; j < split[p].tensor[index].columns; j++)
+                        ck_assert(result_at(&split[p], &r, index, i, j) == result_at(&c, &whole, index, first + i, j));
+            }
+            result_free(&r);
+        }
+        result_free(&whole);
+    }
+    case_free(&c);
+    case_free(&split[0]);
+    case_free(&split[1]);
+}
+END_TEST
+
+START_TEST(dropout_keeps_the_mean_of_y)
+{
+    enum { KEYS = 64, QUERIES = 256 };
+    Attending a = {.rows = 1, .key_rows = 1, .queries = {QUERIES}, .keys = {KEYS}, .heads = 2, .key_size = 1};
+    a.value_size = 1;
+    a.drop = (Dropout){.rate = 0.4, .site = 3};
+    Case c = attending_case(&a, attending_call, 6);
+    tensor_fill(&c.tensor[V], 1); /* y is the sum of what is left of the weights, which are all 1/64: scale is 0 */
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        double sum = 0;
+        for (size_t i = 0; i < QUERIES; i++)
+            sum += result_at(&c, &r, Y, i, 0) + result_at(&c, &r, Y, i, 1);
+        ck_assert_double_eq_tol(sum / (2 * QUERIES), 1, 5 * sqrt(0.4 / 0.6 / (2.0 * QUERIES * KEYS)) + 0x1p-8);
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 100),
+                                 TEST_LOOP(gradients_are_slopes, 40),
+                                 TEST_LOOP(gradients_are_added_where_asked, 16),
+                                 TEST_LOOP(gradients_need_not_be_wanted, 2),
+                                 TEST_LOOP(each_gradient_has_its_own_flag, 3),
+                                 TEST_LOOP(y_and_weights_are_what_the_definition_says, 60),
+                                 TEST_LOOP(weights_sum_to_1_and_are_0_where_nothing_is_seen, 24),
+                                 TEST(a_query_that_sees_no_key_gives_zeros_and_zero_gradients),
+                                 TEST_LOOP(keys_that_no_query_sees_may_hold_anything, 40),
+                                 TEST_LOOP(a_nan_is_seen_by_those_who_see_its_key, 2),
+                                 TEST(a_nan_score_without_company_is_nan),
+                                 TEST_LOOP(huge_scores_choose_one_key, 2),
+                                 TEST(equal_scores_give_the_mean_of_the_values),
+                                 TEST_LOOP(a_split_batch_gives_the_same_bits, 8),
+                                 TEST(dropout_keeps_the_mean_of_y)};
+    return suite_run("kernels/attention", tests, sizeof tests / sizeof *tests, argc, argv);
+}

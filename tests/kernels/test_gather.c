@@ -1,0 +1,97 @@
+/* Vectors by number. */
+#include "tests/kernels/twins.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { Y, X, INDEX, DX, DY };
+
+typedef struct Gather {
+    size_t from, n, d;
+} Gather;
+
+static void gather(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
+{
+    (void)state;
+    const Gather *g = c->shape;
+    k->gather_forward(s, at[Y], at[X], at[INDEX], g->n, g->d);
+    k->gather_backward(s, at[DX], at[DY], at[INDEX], g->n, g->d);
+}
+
+static Case gather_case(Gather *g, uint32_t seed)
+{
+    static const size_t sizes[][3] = {{4, 0, 3}, {1, 1, 1}, {1, 9, 2}, {11, 30, 65}, {30, 5, 7}, {2, 3, 1000}};
+    Case c = case_new(gather, g, seed);
+    if (seed < sizeof sizes / sizeof *sizes)
+        *g = (Gather){sizes[seed][0], sizes[seed][1], sizes[seed][2]};
+    else
+        *g = (Gather){1 + below(&c.random, 6), below(&c.random, 20), 1 + below(&c.random, 40)};
+    snprintf(c.words, sizeof c.words, "%d of %d, d %d", (int)g->n, (int)g->from, (int)g->d);
+    tensor(&c, Y, "y", NUMBERS, WRITTEN, g->n, g->d);
+    tensor(&c, X, "x", NUMBERS, READ, g->from, g->d);
+    Tensor *index = tensor(&c, INDEX, "index", INTEGERS, READ, g->n, 1);
+    for (size_t i = 0; i < g->n; i++) /* some order of x, beginning anywhere; each vector at most once */
+        *element(index, i, 0) = i >= g->from || chance(&c.random, 0.2) ? -1 : (double)((i * 7 + seed) % g->from);
+    Tensor *dx = gradient(&c, DX, "dx", NUMBERS, ADDED, X);
+    output(&c, Y, DY);
+    dx->floor = 1;
+    return c;
+}
+
+START_TEST(every_twin_agrees_with_f64)
+{
+    Gather g;
+    Case c = gather_case(&g, (uint32_t)_i);
+    case_agrees(&c);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(gradients_are_slopes)
+{
+    SKIP_IF_FAST(_i);
+    Gather g;
+    Case c = gather_case(&g, (uint32_t)_i);
+    case_differentiates(&c);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(gradients_are_added)
+{
+    Gather g;
+    Case c = gather_case(&g, 3 + (uint32_t)_i);
+    case_adds(&c);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(y_is_a_copy_to_the_bit_and_0_for_a_negative_index)
+{
+    Gather g;
+    Case c = gather_case(&g, 3);
+    *element(&c.tensor[X], 0, 0) = NAN;
+    *element(&c.tensor[X], 1, 0) = -0.0;
+    *element(&c.tensor[X], 2, 0) = -INFINITY;
+    *element(&c.tensor[INDEX], 4, 0) = -2147483648.0;
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        for (size_t i = 0; i < g.n; i++)
+            for (size_t j = 0; j < g.d; j++) {
+                double index = *element(&c.tensor[INDEX], i, 0), y = result_at(&c, &r, Y, i, j);
+                double x = index < 0 ? 0 : result_at(&c, &r, X, (size_t)index, j);
+                ck_assert(isnan(x) ? isnan(y) : x == y && signbit(x) == signbit(y));
+            }
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 20), TEST_LOOP(gradients_are_slopes, 12),
+                                 TEST_LOOP(gradients_are_added, 6),
+                                 TEST(y_is_a_copy_to_the_bit_and_0_for_a_negative_index)};
+    return suite_run("kernels/gather", tests, sizeof tests / sizeof *tests, argc, argv);
+}

@@ -1,0 +1,216 @@
+/* Linear maps, with bias and ReLU. */
+#include "tests/kernels/twins.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { Y, X, W, BIAS, DX, DW, DBIAS, DY };
+
+typedef struct Linear {
+    size_t n, in, out;
+    bool relu, real_output;
+} Linear;
+
+static void linear(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
+{
+    (void)state;
+    const Linear *shape = c->shape;
+    k->linear_forward(s, at[Y], shape->real_output, at[X], at[W], at[BIAS], shape->relu, shape->n, shape->in,
+                      shape->out);
+    if (at[DY])
+        k->linear_backward(s, at[DX], c->add, at[DW], at[DBIAS], at[DY], shape->relu ? at[Y] : NULL, at[X], at[W],
+                           shape->relu, shape->n, shape->in, shape->out);
+}
+
+static Case linear_sized(Linear *shape, uint32_t seed, bool bias)
+{
+    Case c = case_new(linear, shape, seed);
+    snprintf(c.words, sizeof c.words, "n %d in %d out %d%s%s%s", (int)shape->n, (int)shape->in, (int)shape->out,
+             bias ? " bias" : "", shape->relu ? " relu" : "", shape->real_output ? " real" : "");
+    Tensor *y = tensor(&c, Y, "y", shape->real_output ? REALS : NUMBERS, WRITTEN, shape->n, shape->out);
+    tensor(&c, X, "x", NUMBERS, READ, shape->n, shape->in);
+    tensor(&c, W, "w", NUMBERS, READ, shape->out, shape->in);
+    tensor(&c, BIAS, "bias", REALS, bias ? READ : ABSENT, 1, shape->out);
+    Tensor *dx = gradient(&c, DX, "dx", NUMBERS, GRADIENT, X);
+    Tensor *dw = gradient(&c, DW, "dw", REALS, ADDED, W);
+    Tensor *dbias = gradient(&c, DBIAS, "dbias", REALS, bias ? ADDED : ABSENT, BIAS);
+    output(&c, Y, DY);
+    if (shape->relu)
+        c.tensor[DY].use = SPOILED;
+    dx->optional = dw->optional = dbias->optional = true;
+    y->terms = shape->in;
+    dx->terms = shape->out;
+    dw->terms = dbias->terms = shape->n;
+    y->floor = dx->floor = dw->floor = dbias->floor = 1;
+    return c;
+}
+
+static Case linear_case(Linear *shape, uint32_t seed)
+{
+    static const size_t sizes[][3] = {{0, 3, 5},    {1, 1, 1},     {1, 64, 64},  {5, 1, 7},
+                                      {5, 7, 1},    {13, 31, 33},  {64, 32, 96}, {3, 500, 17},
+                                      {17, 3, 300}, {130, 17, 19}, {2, 129, 65}};
+    Random random = {.seed = seed + 1000};
+    if (seed < sizeof sizes / sizeof *sizes)
+        *shape = (Linear){.n = sizes[seed][0], .in = sizes[seed][1], .out = sizes[seed][2]};
+    else
+        *shape = (Linear){.n = below(&random, 20), .in = 1 + below(&random, 40), .out = 1 + below(&random, 40)};
+    shape->relu = chance(&random, 0.4);
+    shape->real_output = !shape->relu && chance(&random, 0.3);
+    Case c = linear_sized(shape, seed, chance(&random, 0.7));
+    for (size_t i = DX; i <= DBIAS; i++)
+        if (chance(&random, 0.15))
+            c.tensor[i].use = ABSENT;
+    return c;
+}
+
+START_TEST(every_twin_agrees_with_f64)
+{
+    SKIP_IF_FAST(_i);
+    Linear shape;
+    Case c = linear_case(&shape, (uint32_t)_i);
+    case_agrees(&c);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(gradients_are_slopes)
+{
+    SKIP_IF_FAST(_i);
+    Linear shape;
+    Case c = linear_case(&shape, (uint32_t)_i);
+    case_differentiates(&c);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(gradients_are_added_where_asked)
+{
+    Linear shape;
+    Case c = linear_case(&shape, 11 + (uint32_t)_i);
+    case_adds(&c);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(gradients_need_not_be_wanted)
+{
+    Linear shape = {.n = 6, .in = 5, .out = 9, .relu = _i};
+    Case c = linear_sized(&shape, (uint32_t)_i, true);
+    case_spares(&c);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(y_is_the_sum_of_products_and_the_bias)
+{
+    Linear shape = {.n = 4, .in = 37, .out = 5, .relu = _i % 2, .real_output = _i / 2};
+    Case c = linear_sized(&shape, 3, true);
+    c.tensor[DY].use = ABSENT;
+    c.tensor[DX].use = c.tensor[DW].use = c.tensor[DBIAS].use = ABSENT;
+    Result r = case_run(&c, &plain_f64, NUMBER_F64);
+    for (size_t i = 0; i < shape.n; i++)
+        for (size_t o = 0; o < shape.out; o++) {
+            double sum = *element(&c.tensor[BIAS], 0, o);
+            for (size_t j = 0; j < shape.in; j++)
+                sum += *element(&c.tensor[X], i, j) * *element(&c.tensor[W], o, j);
+            ck_assert_double_eq_tol(result_at(&c, &r, Y, i, o), shape.relu && sum < 0 ? 0 : sum, 1e-14);
+        }
+    result_free(&r);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(logits_are_not_rounded_to_bf16)
+{
+    Linear shape = {.n = 3, .in = 20, .out = 11, .real_output = true};
+    Case c = linear_sized(&shape, 3, true);
+    c.tensor[DY].use = ABSENT;
+    c.tensor[DX].use = c.tensor[DW].use = c.tensor[DBIAS].use = ABSENT;
+    case_agrees(&c); /* REALS: to the precision of a float */
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(relu_may_end_in_logits)
+{
+    Linear shape = {.n = 3, .in = 20, .out = 11, .real_output = true, .relu = true};
+    Case c = linear_sized(&shape, 4, true);
+    c.tensor[DY].use = ABSENT;
+    c.tensor[DX].use = c.tensor[DW].use = c.tensor[DBIAS].use = ABSENT;
+    case_agrees(&c);
+    case_free(&c);
+}
+END_TEST
+
+/* Also through ReLU, where `y > 0 ? y : 0` would make NaN a clean 0. */
+START_TEST(what_is_not_finite_shows_in_its_row_only)
+{
+    static const double bad[] = {NAN, INFINITY, -INFINITY};
+    Linear shape = {.n = 5, .in = 33, .out = 18, .relu = _i == 0};
+    Case c = linear_sized(&shape, 5, true);
+    *element(&c.tensor[X], 2, 32) = bad[_i];
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        for (size_t i = 0; i < shape.n; i++)
+            for (size_t o = 0; o < shape.out; o++)
+                ck_assert_int_eq(!isfinite(result_at(&c, &r, Y, i, o)), i == 2);
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(a_weight_that_is_not_a_number_shows_in_its_column_only)
+{
+    Linear shape = {.n = 5, .in = 33, .out = 18, .relu = true};
+    Case c = linear_sized(&shape, 6, false);
+    *element(&c.tensor[W], 7, 3) = NAN;
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        for (size_t i = 0; i < shape.n; i++)
+            for (size_t o = 0; o < shape.out; o++)
+                ck_assert_int_eq(isnan(result_at(&c, &r, Y, i, o)), o == 7);
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+/* With one term there is nothing to round but the product. */
+START_TEST(zeros_denormals_and_large_values_pass)
+{
+    static const double x[] = {0.0, -0.0, FLT_MIN / 8, -FLT_MIN / 8, 1e30, -1e30};
+    Linear shape = {.n = 6, .in = 1, .out = 1};
+    Case c = linear_sized(&shape, 6, false);
+    *element(&c.tensor[W], 0, 0) = 1;
+    for (size_t i = 0; i < shape.n; i++)
+        *element(&c.tensor[X], i, 0) = x[i];
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        for (size_t i = 0; i < shape.n; i++) {
+            double y = result_at(&c, &r, Y, i, 0), unit = twin(k)->type == NUMBER_BF16 ? 0x1p-8 : 0x1p-23;
+            ck_assert_msg(flushed(twin(k), x[i], y) || fabs(y - x[i]) <= fabs(x[i]) * unit, "%g became %g", x[i], y);
+        }
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 60),
+                                 TEST_LOOP(gradients_are_slopes, 24),
+                                 TEST_LOOP(gradients_are_added_where_asked, 6),
+                                 TEST_LOOP(gradients_need_not_be_wanted, 2),
+                                 TEST_LOOP(y_is_the_sum_of_products_and_the_bias, 4),
+                                 TEST(logits_are_not_rounded_to_bf16),
+                                 TEST(relu_may_end_in_logits),
+                                 TEST_LOOP(what_is_not_finite_shows_in_its_row_only, 3),
+                                 TEST(a_weight_that_is_not_a_number_shows_in_its_column_only),
+                                 TEST(zeros_denormals_and_large_values_pass)};
+    return suite_run("kernels/linear", tests, sizeof tests / sizeof *tests, argc, argv);
+}

@@ -1,0 +1,182 @@
+/* Layer normalisation. */
+#include "tests/kernels/twins.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { Y, MEAN, RSTD, X, GAIN, BIAS, DX, DGAIN, DBIAS, DY };
+
+typedef struct Norm {
+    size_t n, d;
+} Norm;
+
+static void norm(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
+{
+    (void)state;
+    const Norm *shape = c->shape;
+    k->norm_forward(s, at[Y], at[MEAN], at[RSTD], at[X], at[GAIN], at[BIAS], 1e-5, shape->n, shape->d);
+    k->norm_backward(s, at[DX], c->add, at[DGAIN], at[DBIAS], at[DY], at[MEAN], at[RSTD], at[X], at[GAIN], shape->n,
+                     shape->d);
+}
+
+/* Neighbours in a vector differ by about 2, so that no vector is nearly constant and blown up by its rstd. */
+static Case norm_case(Norm *shape, uint32_t seed)
+{
+    static const size_t sizes[][2] = {{0, 5}, {1, 1}, {1, 2}, {3, 1}, {7, 3}, {2, 257}, {33, 64}, {4, 1000}};
+    Case c = case_new(norm, shape, seed);
+    if (seed < 8)
+        *shape = (Norm){sizes[seed][0], sizes[seed][1]};
+    else
+        *shape = (Norm){below(&c.random, 9), 1 + below(&c.random, 70)};
+    size_t n = shape->n, d = shape->d;
+    snprintf(c.words, sizeof c.words, "n %d d %d", (int)n, (int)d);
+    Tensor *y = tensor(&c, Y, "y", NUMBERS, WRITTEN, n, d);
+    Tensor *mean = tensor(&c, MEAN, "mean", REALS, WRITTEN, n, 1);
+    Tensor *rstd = tensor(&c, RSTD, "rstd", REALS, WRITTEN, n, 1);
+    Tensor *x = tensor(&c, X, "x", NUMBERS, READ, n, d);
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < d; j++)
+            *element(x, i, j) += j % 2 ? 1 : -1;
+    tensor(&c, GAIN, "gain", REALS, READ, 1, d);
+    tensor(&c, BIAS, "bias", REALS, READ, 1, d);
+    Tensor *dx = gradient(&c, DX, "dx", NUMBERS, GRADIENT, X);
+    Tensor *dgain = gradient(&c, DGAIN, "dgain", REALS, ADDED, GAIN);
+    Tensor *dbias = gradient(&c, DBIAS, "dbias", REALS, ADDED, BIAS);
+    output(&c, Y, DY);
+    dx->optional = true;
+    y->terms = mean->terms = rstd->terms = dx->terms = d;
+    dgain->terms = dbias->terms = n;
+    y->floor = mean->floor = rstd->floor = dx->floor = dgain->floor = dbias->floor = 1;
+    dx->floor = d == 1 ? 316 : 1; /* a single value has variance 0 and rstd 1 / sqrt(1e-5) times what cancels */
+    return c;
+}
+
+START_TEST(every_twin_agrees_with_f64)
+{
+    SKIP_IF_FAST(_i);
+    Norm shape;
+    Case c = norm_case(&shape, (uint32_t)_i);
+    case_agrees(&c);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(gradients_are_slopes)
+{
+    SKIP_IF_FAST(_i);
+    Norm shape;
+    Case c = norm_case(&shape, (uint32_t)_i);
+    case_differentiates(&c);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(gradients_are_added_where_asked)
+{
+    Norm shape;
+    Case c = norm_case(&shape, (uint32_t)_i);
+    case_adds(&c);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(an_input_gradient_need_not_be_wanted)
+{
+    Norm shape;
+    Case c = norm_case(&shape, 9);
+    case_spares(&c);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(vectors_come_out_with_mean_0_and_variance_1)
+{
+    Norm shape;
+    Case c = norm_case(&shape, 6);
+    tensor_fill(&c.tensor[GAIN], 1);
+    tensor_fill(&c.tensor[BIAS], 0);
+    Result r = case_run(&c, &plain_f64, NUMBER_F64);
+    for (size_t i = 0; i < shape.n; i++) {
+        double mean = 0, squares = 0, variance = 0;
+        for (size_t j = 0; j < shape.d; j++) {
+            double y = result_at(&c, &r, Y, i, j);
+            mean += y / (double)shape.d;
+            squares += y * y / (double)shape.d;
+            variance += pow(*element(&c.tensor[X], i, j) - result_at(&c, &r, MEAN, i, 0), 2) / (double)shape.d;
+        }
+        ck_assert_double_eq_tol(mean, 0, 1e-14);
+        ck_assert_double_eq_tol(squares, variance / (variance + 1e-5), 1e-12); /* epsilon stands inside the root */
+    }
+    result_free(&r);
+    case_free(&c);
+}
+END_TEST
+
+/* A constant vector has no direction: its xhat is 0, not a division by zero. */
+START_TEST(a_constant_vector_gives_the_bias)
+{
+    Norm shape;
+    Case c = norm_case(&shape, 4);
+    tensor_fill(&c.tensor[X], 0.75);
+    Result r = case_run(&c, &plain_f32, NUMBER_F32);
+    for (size_t j = 0; j < shape.d; j++)
+        ck_assert_double_eq_tol(result_at(&c, &r, Y, 2, j), *element(&c.tensor[BIAS], 0, j), 1e-6);
+    result_free(&r);
+    case_agrees(&c);
+    case_free(&c);
+}
+END_TEST
+
+/* Far from zero the variance must not be the difference of two large sums. */
+START_TEST(vectors_far_from_zero_keep_their_variance)
+{
+    Norm shape;
+    Case c = norm_case(&shape, 5);
+    for (size_t j = 0; j < shape.d; j++)
+        *element(&c.tensor[X], 0, j) += 4096;
+    c.tensor[MEAN].floor = 4096;
+    for (size_t i = 0; twin(i); i++) {
+        if (twin(i)->type != NUMBER_F32)
+            continue;
+        Result f64 = case_run(&c, &plain_f64, NUMBER_F32), r = case_run(&c, twin(i), NUMBER_F32);
+        for (size_t j = 0; j < shape.d; j++)
+            ck_assert_double_eq_tol(result_at(&c, &r, Y, 0, j), result_at(&c, &f64, Y, 0, j), 4096 * 0x1p-20);
+        result_free(&f64);
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(what_is_not_finite_shows_in_its_own_vector_only)
+{
+    static const double bad[] = {NAN, INFINITY, -INFINITY};
+    Norm shape;
+    Case c = norm_case(&shape, 4);
+    *element(&c.tensor[X], 3, 1) = bad[_i];
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        for (size_t i = 0; i < shape.n; i++)
+            for (size_t j = 0; j < shape.d; j++) {
+                ck_assert_int_eq(!isfinite(result_at(&c, &r, Y, i, j)), i == 3);
+                ck_assert_int_eq(!isfinite(result_at(&c, &r, DX, i, j)), i == 3);
+            }
+        ck_assert(isnan(result_at(&c, &r, DGAIN, 0, 0)));
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 40),
+                                 TEST_LOOP(gradients_are_slopes, 16),
+                                 TEST_LOOP(gradients_are_added_where_asked, 4),
+                                 TEST(an_input_gradient_need_not_be_wanted),
+                                 TEST(vectors_come_out_with_mean_0_and_variance_1),
+                                 TEST(a_constant_vector_gives_the_bias),
+                                 TEST(vectors_far_from_zero_keep_their_variance),
+                                 TEST_LOOP(what_is_not_finite_shows_in_its_own_vector_only, 3)};
+    return suite_run("kernels/norm", tests, sizeof tests / sizeof *tests, argc, argv);
+}

@@ -1,0 +1,400 @@
+/* Summing gradients, their norm, and Adam. */
+#include "tests/kernels/twins.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STEPS = 10 };
+
+/* ---- accumulate and convert */
+
+enum { TO, FROM, NUMBERS_OF };
+
+static void pass(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
+{
+    (void)state;
+    size_t n = c->tensor[TO].rows;
+    k->accumulate(s, at[TO], at[FROM], n);
+    k->convert(s, at[NUMBERS_OF], at[FROM], n);
+}
+
+static Case pass_case(size_t n)
+{
+    Case c = case_new(pass, NULL, 3);
+    snprintf(c.words, sizeof c.words, "n %d", (int)n);
+    tensor(&c, TO, "to", REALS, ADDED, n, 1);
+    tensor(&c, FROM, "from", REALS, READ, n, 1);
+    tensor(&c, NUMBERS_OF, "numbers", NUMBERS, WRITTEN, n, 1);
+    return c;
+}
+
+START_TEST(accumulate_adds_and_convert_rounds)
+{
+    static const size_t sizes[] = {0, 1, 2, 15, 17, 1000};
+    Case c = pass_case(sizes[_i]);
+    case_agrees(&c);
+    case_adds(&c);
+    Result r = case_run(&c, &plain_f64, NUMBER_F64);
+    for (size_t i = 0; i < sizes[_i]; i++) {
+        ck_assert(result_at(&c, &r, TO, i, 0) == *element(&c.tensor[TO], i, 0) + *element(&c.tensor[FROM], i, 0));
+        ck_assert(result_at(&c, &r, NUMBERS_OF, i, 0) == *element(&c.tensor[FROM], i, 0));
+    }
+    result_free(&r);
+    case_free(&c);
+}
+END_TEST
+
+/* Ties go to the even neighbour; the largest floats round up to infinity in bf16; NaN stays NaN. */
+START_TEST(convert_keeps_what_is_special)
+{
+    static const double from[] = {-0.0, 1 + 0x1p-8, 1 + 3 * 0x1p-8, FLT_MAX, INFINITY, NAN, 0x1p-133, 0x1p-149};
+    static const double half[] = {-0.0, 1, 1 + 0x1p-6, INFINITY, INFINITY, NAN, 0x1p-133, 0};
+    enum { ALL = sizeof from / sizeof *from };
+    Case c = pass_case(ALL);
+    for (size_t i = 0; i < ALL; i++)
+        *element(&c.tensor[FROM], i, 0) = from[i];
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        for (size_t i = 0; i < ALL; i++) {
+            double want = twin(k)->type == NUMBER_BF16 ? half[i] : from[i], y = result_at(&c, &r, NUMBERS_OF, i, 0);
+            bool same = isnan(want) ? isnan(y) : y == want && signbit(y) == signbit(want);
+            ck_assert_msg(same || flushed(twin(k), from[i], y), "%g became %g", from[i], y);
+            ck_assert(!isnan(from[i]) || isnan(result_at(&c, &r, TO, i, 0)));
+        }
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+/* ---- squares and clip */
+
+enum { PARTS, G };
+
+typedef struct Norm {
+    double most;
+    size_t chunks;
+} Norm;
+
+static void norm(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
+{
+    const Norm *norm = c->shape;
+    k->squares(s, at[PARTS], at[G], c->tensor[G].rows);
+    k->clip(s, state, at[PARTS], norm->chunks, norm->most);
+}
+
+static Case norm_case(Norm *shape, size_t n, double most)
+{
+    *shape = (Norm){most, (n + SQUARES_CHUNK - 1) / SQUARES_CHUNK};
+    Case c = case_new(norm, shape, 3);
+    snprintf(c.words, sizeof c.words, "n %d at most %g", (int)n, most);
+    tensor(&c, PARTS, "parts", DOUBLES, WRITTEN, shape->chunks, 1)->terms = SQUARES_CHUNK;
+    tensor(&c, G, "g", REALS, READ, n, 1);
+    c.state.clip = c.state.norm = -7;
+    return c;
+}
+
+START_TEST(each_part_is_the_sum_of_squares_of_its_chunk)
+{
+    static const size_t sizes[] = {0, 1, 65535, 65536, 65537, 131072, 131073};
+    size_t n = sizes[_i];
+    Norm shape;
+    Case c = norm_case(&shape, n, 0);
+    case_agrees(&c);
+    Result r = case_run(&c, &plain_f64, NUMBER_F64);
+    double all = 0;
+    for (size_t part = 0; part < shape.chunks; part++) {
+        double sum = 0;
+        for (size_t i = part * 65536; i < n && i < (part + 1) * 65536; i++)
+            sum += pow(*element(&c.tensor[G], i, 0), 2);
+        ck_assert_double_eq_tol(result_at(&c, &r, PARTS, part, 0), sum, 1e-12 * sum);
+        all += sum;
+    }
+    ck_assert_double_eq_tol(r.state.norm, sqrt(all), 1e-10);
+    ck_assert(r.state.finite == 1 && r.state.clip == 1);
+    result_free(&r);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(a_norm_beyond_the_limit_is_scaled_down_to_it)
+{
+    static const double most[] = {0, 0.5, 4.999, 5, 5.001, 1e9}, gradient_of[] = {3, -4};
+    Norm shape;
+    Case c = norm_case(&shape, 2, most[_i]);
+    *element(&c.tensor[G], 0, 0) = gradient_of[0];
+    *element(&c.tensor[G], 1, 0) = gradient_of[1];
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        ck_assert(r.state.norm == 5 && r.state.finite == 1);
+        ck_assert_double_eq_tol(r.state.clip, most[_i] > 0 && most[_i] < 5 ? most[_i] / 5 : 1, 1e-6);
+        ck_assert(r.state.seed == c.state.seed && r.state.loss[0].sum == 0 && r.state.learning_rate == 0);
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(a_gradient_that_is_not_finite_sets_the_flag)
+{
+    static const double bad[] = {NAN, INFINITY, -INFINITY};
+    Norm shape;
+    Case c = norm_case(&shape, 70000, 1);
+    *element(&c.tensor[G], _i ? 69999 : 17, 0) = bad[_i];
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        ck_assert(r.state.finite == 0 && !isfinite(r.state.norm));
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(the_largest_floats_and_the_smallest_have_a_norm)
+{
+    Norm shape;
+    Case c = norm_case(&shape, 3, 0);
+    tensor_fill(&c.tensor[G], _i ? FLT_MAX : 0x1p-149);
+    double expected = sqrt(3) * (_i ? FLT_MAX : 0x1p-149);
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        ck_assert(r.state.finite == 1);
+        ck_assert_double_eq_tol(r.state.norm / expected, 1, 1e-12);
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(a_gradient_of_zeros_has_norm_0_and_is_left_alone)
+{
+    Norm shape;
+    Case c = norm_case(&shape, 3, 1);
+    tensor_fill(&c.tensor[G], -0.0);
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        ck_assert(r.state.finite == 1 && r.state.norm == 0 && r.state.clip == 1);
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+/* ---- adam */
+
+enum { W, COPY, M, V, GRADIENTS, RATES };
+
+typedef struct Steps {
+    size_t first, n, spans; /* weights first .. first + n - 1 of the block */
+    Span span[3];
+    size_t cut; /* the first `cut` of them in a call of their own */
+} Steps;
+
+static const Adam recipe = {0.9, 0.98, 1e-9};
+
+/* One step: what changes between steps lies in the state, so a case is one step. */
+static void step(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
+{
+    const Steps *a = c->shape;
+    k->adam(s, at[W], at[COPY], at[M], at[V], at[GRADIENTS], state, recipe, a->span, a->spans, a->first, a->cut);
+    k->adam(s, at[W], at[COPY], at[M], at[V], at[GRADIENTS], state, recipe, a->span, a->spans, a->first + a->cut,
+            a->n - a->cut);
+}
+
+enum { BLOCK = 40 };
+
+static Case steps_case(const Steps *a, uint32_t seed)
+{
+    Case c = case_new(step, a, seed);
+    snprintf(c.words, sizeof c.words, "first %d n %d", (int)a->first, (int)a->n);
+    tensor(&c, W, "w", REALS, ADDED, BLOCK, 1);
+    tensor(&c, COPY, "copy", NUMBERS, ADDED, BLOCK, 1);
+    tensor(&c, M, "m", REALS, ADDED, BLOCK, 1);
+    tensor(&c, V, "v", REALS, ADDED, BLOCK, 1);
+    tensor(&c, GRADIENTS, "g", REALS, READ, BLOCK, 1);
+    for (size_t i = W; i <= V; i++)
+        c.tensor[i].floor = 1;
+    for (size_t i = 0; i < BLOCK; i++)
+        *element(&c.tensor[V], i, 0) = fabs(*element(&c.tensor[V], i, 0));
+    c.state.learning_rate = 0.01;
+    c.state.clip = 0.5;
+    c.state.correction1 = 1 - pow(0.9, 3);
+    c.state.correction2 = 1 - pow(0.98, 3);
+    return c;
+}
+
+/* As the paper writes it, for one weight. */
+static void adam_of_paper(double *w, double *m, double *v, double g, const StepState *state, double decay)
+{
+    g *= state->clip;
+    *m = recipe.beta1 * *m + (1 - recipe.beta1) * g;
+    *v = recipe.beta2 * *v + (1 - recipe.beta2) * g * g;
+    double m_hat = *m / state->correction1, v_hat = *v / state->correction2;
+    *w -= state->learning_rate * m_hat / (sqrt(v_hat) + recipe.epsilon) + state->learning_rate * decay * *w;
+}
+
+static double decay_of(const Steps *a, size_t i)
+{
+    for (size_t s = 0; s < a->spans; s++)
+        if (i >= a->span[s].begin && i < a->span[s].end)
+            return a->span[s].decay;
+    return 0;
+}
+
+static const Steps recipes[] = {{.first = 0, .n = BLOCK},
+                                {.first = 5, .n = 30, .spans = 1, .span = {{0, BLOCK, 0.1}}},
+                                {.first = 7, .n = 20, .spans = 3, .span = {{3, 9, 0.1}, {9, 10, 0.5}, {26, 40, 0.2}}},
+                                {.first = 20, .n = 20, .spans = 2, .span = {{0, 20, 0.3}, {39, 40, 0.4}}},
+                                {.first = 12, .n = 0}};
+
+/* Takes the values of a result as what the next step begins with. */
+static void go_on(Case *c, const Result *r)
+{
+    for (size_t t = W; t <= V; t++)
+        memcpy(c->tensor[t].value, r->value[t], c->tensor[t].all * sizeof(double));
+}
+
+START_TEST(ten_steps_equal_the_formula_of_the_paper)
+{
+    const Steps *a = &recipes[_i];
+    Case c = steps_case(a, (uint32_t)_i);
+    double w[BLOCK], m[BLOCK] = {0}, v[BLOCK] = {0};
+    tensor_fill(&c.tensor[M], 0);
+    tensor_fill(&c.tensor[V], 0);
+    for (size_t i = 0; i < BLOCK; i++)
+        w[i] = *element(&c.tensor[W], i, 0);
+    for (int t = 1; t <= STEPS; t++) {
+        c.state.learning_rate = 0.01 / t;
+        c.state.clip = t % 3 ? 1 : 0.25;
+        c.state.correction1 = 1 - pow(recipe.beta1, t);
+        c.state.correction2 = 1 - pow(recipe.beta2, t);
+        for (size_t i = 0; i < BLOCK; i++) {
+            double g = *element(&c.tensor[GRADIENTS], i, 0) = uniform(&c.random);
+            if (i >= a->first && i < a->first + a->n)
+                adam_of_paper(&w[i], &m[i], &v[i], g, &c.state, decay_of(a, i));
+        }
+        case_agrees(&c);
+        Result r = case_run(&c, &plain_f64, NUMBER_F64);
+        go_on(&c, &r);
+        for (size_t i = 0; i < BLOCK; i++) {
+            ck_assert_double_eq_tol(result_at(&c, &r, W, i, 0), w[i], 1e-14);
+            ck_assert_double_eq_tol(result_at(&c, &r, M, i, 0), m[i], 1e-14);
+            ck_assert_double_eq_tol(result_at(&c, &r, V, i, 0), v[i], 1e-14);
+            if (i >= a->first && i < a->first + a->n)
+                ck_assert(result_at(&c, &r, COPY, i, 0) == result_at(&c, &r, W, i, 0));
+        }
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(weights_outside_of_the_part_stay_as_they_are)
+{
+    Steps a = recipes[2];
+    Case c = steps_case(&a, 3), none = c;
+    Steps nothing = {0};
+    none.shape = &nothing;
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type), was = case_run(&none, twin(k), twin(k)->type);
+        for (size_t t = W; t <= V; t++)
+            for (size_t i = 0; i < BLOCK; i++)
+                ck_assert_int_eq(result_at(&c, &r, t, i, 0) == result_at(&c, &was, t, i, 0),
+                                 i < a.first || i >= a.first + a.n);
+        result_free(&r);
+        result_free(&was);
+    }
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(a_part_done_in_two_gives_the_same_bits)
+{
+    Steps whole = recipes[2], halves = whole;
+    halves.cut = 1 + 6 * (size_t)_i;
+    Case c = steps_case(&whole, 3), d = steps_case(&halves, 3);
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type), s = case_run(&d, twin(k), twin(k)->type);
+        for (size_t t = W; t <= V; t++)
+            same_bits(&c, t, &r, &s);
+        result_free(&r);
+        result_free(&s);
+    }
+    case_free(&c);
+    case_free(&d);
+}
+END_TEST
+
+START_TEST(the_copy_is_the_weight_rounded_and_need_not_be_wanted)
+{
+    Case c = steps_case(&recipes[1], 3), without = c;
+    without.tensor[COPY].use = ABSENT;
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type), s = case_run(&without, twin(k), twin(k)->type);
+        for (size_t i = 5; i < 35; i++) {
+            double w = result_at(&c, &r, W, i, 0), copy = result_at(&c, &r, COPY, i, 0);
+            ck_assert(twin(k)->type == NUMBER_BF16 ? fabs(w - copy) <= fabs(w) * 0x1p-8 : w == copy);
+        }
+        for (size_t t = W; t <= V; t++)
+            if (t != COPY)
+                same_bits(&c, t, &r, &s);
+        result_free(&r);
+        result_free(&s);
+    }
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(nothing_moves_when_the_gradient_is_not_finite)
+{
+    Case c = steps_case(&recipes[1], 3);
+    c.state.finite = 0;
+    c.state.clip = NAN;
+    tensor_fill(&c.tensor[GRADIENTS], _i ? NAN : 1);
+    for (size_t t = W; t <= V; t++)
+        c.tensor[t].use = READ; /* to the bit */
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(a_weight_that_never_got_a_gradient_only_decays)
+{
+    Case c = steps_case(&recipes[3], 3);
+    tensor_fill(&c.tensor[M], 0);
+    tensor_fill(&c.tensor[V], 0);
+    tensor_fill(&c.tensor[GRADIENTS], 0);
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        for (size_t i = 0; i < BLOCK; i++) {
+            double w = (double)(float)*element(&c.tensor[W], i, 0), after = result_at(&c, &r, W, i, 0);
+            ck_assert(i == 39 ? fabs(after - w * (1 - 0.01 * 0.4)) <= 1e-7 : after == w);
+        }
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {TEST_LOOP(accumulate_adds_and_convert_rounds, 6),
+                                 TEST(convert_keeps_what_is_special),
+                                 TEST_LOOP(each_part_is_the_sum_of_squares_of_its_chunk, 7),
+                                 TEST_LOOP(a_norm_beyond_the_limit_is_scaled_down_to_it, 6),
+                                 TEST_LOOP(a_gradient_that_is_not_finite_sets_the_flag, 3),
+                                 TEST_LOOP(the_largest_floats_and_the_smallest_have_a_norm, 2),
+                                 TEST(a_gradient_of_zeros_has_norm_0_and_is_left_alone),
+                                 TEST_LOOP(ten_steps_equal_the_formula_of_the_paper, 5),
+                                 TEST(weights_outside_of_the_part_stay_as_they_are),
+                                 TEST_LOOP(a_part_done_in_two_gives_the_same_bits, 3),
+                                 TEST(the_copy_is_the_weight_rounded_and_need_not_be_wanted),
+                                 TEST_LOOP(nothing_moves_when_the_gradient_is_not_finite, 2),
+                                 TEST(a_weight_that_never_got_a_gradient_only_decays)};
+    return suite_run("kernels/optimizer", tests, sizeof tests / sizeof *tests, argc, argv);
+}

@@ -1,0 +1,174 @@
+/* See fixture.h. */
+#include "tests/nn/fixture.h"
+
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const SafeTensor *find(const Fixture *f, const char *name)
+{
+    const SafeTensor *t = safetensors_find(f->file, name);
+    ck_assert_msg(t, "the fixture has no tensor '%s'", name);
+    return t;
+}
+
+static int32_t *integers(const Fixture *f, const char *name, size_t *count)
+{
+    Error e;
+    const SafeTensor *t = find(f, name);
+    *count = safe_elements(t);
+    int32_t *values = memory_get(*count, sizeof *values);
+    ck_assert_ptr_nonnull(values);
+    ck_done(safetensors_read(f->file, t, SAFE_I32, values, *count, &e), e);
+    return values;
+}
+
+double *fixture_reals(const Fixture *f, const char *name, size_t *count)
+{
+    Error e;
+    const SafeTensor *t = find(f, name);
+    *count = safe_elements(t);
+    double *values = memory_get(*count, sizeof *values);
+    ck_assert_ptr_nonnull(values);
+    ck_done(safetensors_read(f->file, t, SAFE_F64, values, *count, &e), e);
+    return values;
+}
+
+const char *fixture_text(const Fixture *f, const char *key)
+{
+    const char *text = safetensors_text(f->file, key);
+    ck_assert_msg(text, "the fixture's metadata has no '%s'", key);
+    return text;
+}
+
+double fixture_number(const Fixture *f, const char *key)
+{
+    char *end;
+    const char *text = fixture_text(f, key);
+    double value = strtod(text, &end);
+    ck_assert_msg(*text && !*end, "the fixture's '%s' is no number: %s", key, text);
+    return value;
+}
+
+static void read_side(const Fixture *f, size_t number, size_t side, Batch *b)
+{
+    char name[64];
+    size_t starts, positions, targets;
+    snprintf(name, sizeof name, "batch%zu.side%zu.start", number, side);
+    int32_t *start = integers(f, name, &starts);
+    snprintf(name, sizeof name, "batch%zu.side%zu.ids", number, side);
+    int32_t *ids = integers(f, name, &positions);
+    snprintf(name, sizeof name, "batch%zu.side%zu.targets", number, side);
+    int32_t *wanted = integers(f, name, &targets);
+    ck_assert(positions == targets && positions == (size_t)start[starts - 1]);
+    for (size_t r = 0; r + 1 < starts; r++)
+        batch_row(b, side, (size_t)(start[r + 1] - start[r]));
+    memcpy(b->side[side].ids, ids, positions * sizeof *ids);
+    memcpy(b->side[side].targets, wanted, positions * sizeof *wanted);
+    memory_free(start);
+    memory_free(ids);
+    memory_free(wanted);
+}
+
+Fixture fixture_open(const char *name, size_t sides)
+{
+    Fixture f = {0};
+    Error e;
+    char path[128];
+    snprintf(path, sizeof path, "tests/fixtures/%s.safetensors", name);
+    ck_done(safetensors_open(&f.file, path, &e), e);
+    f.batch_count = (size_t)fixture_number(&f, "batches");
+    ck_assert(f.batch_count <= FIXTURE_BATCHES);
+    for (size_t i = 0; i < f.batch_count; i++) {
+        ck_done(batch_open(&f.batch[i], &(BatchSize){sides, 8, {64, 64}}, &e), e);
+        for (size_t side = 0; side < sides; side++)
+            read_side(&f, i, side, &f.batch[i]);
+    }
+    return f;
+}
+
+void fixture_close(Fixture *f)
+{
+    for (size_t i = 0; i < f->batch_count; i++)
+        batch_close(&f->batch[i]);
+    safetensors_close(f->file);
+}
+
+static int choice(const Fixture *f, const char *key, const char *const *names)
+{
+    int i = 0;
+    while (names[i] && strcmp(names[i], fixture_text(f, key)) != 0)
+        i++;
+    ck_assert_msg(names[i], "the fixture's '%s' is unknown", key);
+    return i;
+}
+
+static size_t whole(const Fixture *f, const char *key) { return (size_t)fixture_number(f, key); }
+
+SharedValues fixture_options(const Fixture *f)
+{
+    static const char *const activations[] = {"relu", "gelu", "gelu-tanh", NULL};
+    static const char *const norms[] = {"post", "pre", NULL};
+    static const char *const positions[] = {"none", "learned", "sinusoid", NULL};
+    return (SharedValues){.dim = whole(f, "dim"),
+                          .heads = whole(f, "heads"),
+                          .head_size = whole(f, "head-size"),
+                          .value_size = whole(f, "value-size"),
+                          .depth = whole(f, "depth"),
+                          .ff = whole(f, "ff"),
+                          .context = whole(f, "context"),
+                          .window = whole(f, "window"),
+                          .activation = choice(f, "activation", activations),
+                          .norm = choice(f, "norm", norms),
+                          .positions = choice(f, "positions", positions),
+                          .bias = whole(f, "bias"),
+                          .tie = whole(f, "tie"),
+                          .smoothing = fixture_number(f, "smoothing")};
+}
+
+void fixture_weights(const Fixture *f, Trial *trial)
+{
+    const Weights *w = &trial->crew.weights;
+    SafeType as = w->k->real == sizeof(double) ? SAFE_F64 : SAFE_F32;
+    for (size_t i = 0; i < w->parameters->count; i++) {
+        Error e;
+        const Parameter *p = w->parameters->list[i];
+        if (p->role == ROLE_CONSTANT)
+            continue;
+        const SafeTensor *t = find(f, p->name);
+        ck_assert_msg((int)t->rank == p->rank && t->shape[0] == p->shape[0] &&
+                          (t->rank < 2 || t->shape[1] == p->shape[1]),
+                      "%s has another shape in the fixture", p->name);
+        void *values = memory_get(p->count, w->k->real);
+        ck_assert_ptr_nonnull(values);
+        ck_done(safetensors_read(f->file, t, as, values, p->count, &e), e);
+        weights_set(&trial->crew.weights, trial->crew.worker[0].stream, p, values);
+        memory_free(values);
+    }
+}
+
+/* Integers times a scale; a table that is only looked up has its first rows there, and the others are 0. */
+double *fixture_gradient(const Fixture *f, const Parameters *p)
+{
+    double *gradient = memory_get(p->size, sizeof *gradient);
+    ck_assert_ptr_nonnull(gradient);
+    for (size_t i = 0; i < p->count; i++) {
+        const Parameter *one = p->list[i];
+        char name[128];
+        size_t count, scales;
+        if (one->role == ROLE_CONSTANT)
+            continue;
+        snprintf(name, sizeof name, "gradient/%s", one->name);
+        int32_t *values = integers(f, name, &count);
+        snprintf(name, sizeof name, "scale/%s", one->name);
+        double *scale = fixture_reals(f, name, &scales);
+        ck_assert(scales == 1 && (count == one->count || (one->role == ROLE_LOOKUP && count < one->count)));
+        for (size_t j = 0; j < count; j++)
+            gradient[one->offset + j] = values[j] * *scale;
+        memory_free(values);
+        memory_free(scale);
+    }
+    return gradient;
+}

@@ -1,0 +1,300 @@
+/* A cache of keys and values: what is read piece by piece gives the logits of the whole row. */
+#include "base/memory.h"
+#include "base/philox.h"
+#include "tests/nn/trial.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LAYOUTS = 4, CONTEXT = 13, MOST = 3 * CONTEXT };
+
+/* A network, and what it takes to run it forward on rows that the test chooses. */
+typedef struct Reader {
+    Model model;
+    Trial t; /* its crew's worker 0 computes */
+    Batch none;
+    Cache cache;
+    DeviceRows rows;
+    Batch batch;
+} Reader;
+
+static SharedValues layout(int i)
+{
+    SharedValues o = small_options();
+    o.activation = ACTIVATION_GELU;
+    o.attention = i % 2;
+    o.norm = i < 2 ? NORM_POST : NORM_PRE;
+    if (i >= 2)
+        o.positions = POSITIONS_SINUSOID, o.head_size = 5, o.value_size = 7, o.window = 4, o.bias = false;
+    return o;
+}
+
+static void reader_open(Reader *r, const SharedValues *o, const Kernels *k, size_t rows)
+{
+    Error e;
+    const size_t longest[] = {CONTEXT, CONTEXT, CONTEXT};
+    const BatchSize size = {1, rows, {MOST}};
+    ck_done(model_open(&r->model, o, &e), e);
+    r->none = random_batch(longest, 3, 1);
+    Network n = charlm_network(&r->model, 0);
+    trial_open(&r->t, k, &n, &r->none, 1, &(Training){0});
+    trial_draw(&r->t, 9);
+    Stream *s = r->t.crew.worker[0].stream;
+    ck_done(cache_open(&r->cache, k, s, o->depth, rows, CONTEXT, model_key_columns(&r->model),
+                       model_value_columns(&r->model), &e) &&
+                device_rows_open(&r->rows, k, &size, &e) && batch_open(&r->batch, &size, &e),
+            e);
+}
+
+static void reader_close(Reader *r)
+{
+    cache_close(&r->cache);
+    device_rows_close(&r->rows);
+    batch_close(&r->batch);
+    batch_close(&r->none);
+    trial_close(&r->t);
+    model_close(&r->model);
+}
+
+/* A row of ids, from..to-1 of which are read now. */
+typedef struct Piece {
+    const int32_t *ids;
+    size_t from, to;
+} Piece;
+
+/* logits [positions, 256] of pieces, one a row of the cache; without a cache rows are read from their beginning. */
+static double *read_pieces(Reader *r, const Piece *pieces, size_t rows, bool cached)
+{
+    Worker *w = &r->t.crew.worker[0];
+    const Kernels *k = r->t.crew.o.k;
+    Error e;
+    Tape tape;
+    /* composed attention over a whole cache needs more than a training pass over rows: so a tape of its own */
+    TapePlan plan = {.memory = 1 << 22, .host = 1 << 20};
+    ck_done(tape_open(&tape, k, w->stream, &r->t.crew.weights, &plan, &e), e);
+    tape.state = w->state;
+    batch_clear(&r->batch);
+    for (size_t b = 0; b < rows; b++) {
+        size_t first = batch_row(&r->batch, 0, pieces[b].to - pieces[b].from);
+        for (size_t i = pieces[b].from; i < pieces[b].to; i++) {
+            r->batch.side[0].ids[first + i - pieces[b].from] = pieces[b].ids[i];
+            r->batch.side[0].place[first + i - pieces[b].from] = (int32_t)i;
+        }
+    }
+    device_rows_upload(&r->rows, w->stream, &r->batch, 0, rows);
+    const Rows *now = &r->rows.rows[0];
+    if (cached)
+        cache_begin(&r->cache, w->stream, now->start, rows);
+    Tensor *logits = model_logits(&tape, &r->model, now, cached ? &r->cache : NULL, NULL, 0);
+    if (cached)
+        cache_end(&r->cache, w->stream, rows);
+    size_t count = logits->rows * logits->columns;
+    double *values = memory_get(count, sizeof *values);
+    float *floats = memory_get(count, sizeof *floats);
+    ck_assert(values && floats);
+    k->download(w->stream, k->real == sizeof(double) ? (void *)values : floats, logits->data, count * k->real);
+    for (size_t i = 0; i < count && k->real != sizeof(double); i++)
+        values[i] = (double)floats[i];
+    memory_free(floats);
+    tape_close(&tape);
+    return values;
+}
+
+static void random_ids(int32_t *ids, uint32_t seed)
+{
+    for (size_t i = 0; i < CONTEXT; i++)
+        ids[i] = (int32_t)philox_below(BYTES, seed, 0, i, 1);
+}
+
+/* The logits of position `at` of a whole row, against those found. */
+static void check_position(Reader *r, const int32_t *ids, size_t length, size_t at, const double *found,
+                           double rounding, const char *what)
+{
+    double *wanted = read_pieces(r, &(Piece){ids, 0, length}, 1, false);
+    double far = largest_difference(wanted + at * BYTES, found, BYTES);
+    ck_assert_msg(far <= rounding, "%s: the logits of position %zu of %zu are off by %g", what, at, length, far);
+    memory_free(wanted);
+}
+
+static double rounding_of(const Kernels *k) { return k->type == NUMBER_F64 ? 1e-12 : 1e-4; }
+
+static void check_chunks(int i, const Kernels *k, const size_t *chunks)
+{
+    SharedValues o = layout(i);
+    Reader r;
+    int32_t ids[CONTEXT];
+    reader_open(&r, &o, k, 1);
+    random_ids(ids, 3);
+    double *wanted = read_pieces(&r, &(Piece){ids, 0, CONTEXT}, 1, false);
+    for (size_t from = 0, c = 0; from < CONTEXT; c++) {
+        size_t to = from + chunks[c];
+        double *found = read_pieces(&r, &(Piece){ids, from, to}, 1, true);
+        double far = largest_difference(wanted + from * BYTES, found, (to - from) * BYTES);
+        ck_assert_msg(far <= rounding_of(k), "%s: logits of positions %zu to %zu are off by %g", k->twin, from, to - 1,
+                      far);
+        memory_free(found);
+        from = to;
+    }
+    memory_free(wanted);
+    reader_close(&r);
+}
+
+static const Kernels *twin(size_t i) { return i ? twin_of(NUMBER_F32, i - 1) : plain_of(NUMBER_F64); }
+
+START_TEST(tokens_one_by_one_give_the_logits_of_the_whole_row)
+{
+    static const size_t ones[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    for (size_t i = 0; twin(i); i++)
+        check_chunks(_i, twin(i), ones);
+}
+END_TEST
+
+START_TEST(chunks_give_the_logits_of_the_whole_row)
+{
+    static const size_t chunks[][7] = {{13}, {5, 1, 7}, {1, 12}, {2, 3, 1, 1, 6}, {0, 12, 0, 1}};
+    for (size_t i = 0; twin(i); i++)
+        for (size_t c = 0; c < sizeof chunks / sizeof *chunks; c++)
+            check_chunks(_i, twin(i), chunks[c]);
+}
+END_TEST
+
+START_TEST(rows_of_different_lengths_do_not_see_each_other)
+{
+    enum { B = 4, TURNS = 4 };
+    static const size_t turn[TURNS][B] = {{3, 1, 0, 5}, {1, 1, 2, 1}, {0, 4, 1, 2}, {6, 1, 0, 1}};
+    SharedValues o = layout(_i);
+    for (size_t t = 0; twin(t); t++) {
+        Reader r;
+        int32_t ids[B][CONTEXT];
+        size_t length[B] = {0};
+        reader_open(&r, &o, twin(t), B);
+        for (uint32_t b = 0; b < B; b++)
+            random_ids(ids[b], 20 + b);
+        for (size_t n = 0; n < TURNS; n++) {
+            Piece pieces[B];
+            for (size_t b = 0; b < B; b++)
+                pieces[b] = (Piece){ids[b], length[b], length[b] + turn[n][b]};
+            double *found = read_pieces(&r, pieces, B, true), *at = found;
+            for (size_t b = 0; b < B; b++)
+                for (; length[b] < pieces[b].to; length[b]++, at += BYTES)
+                    check_position(&r, ids[b], pieces[b].to, length[b], at, rounding_of(twin(t)), twin(t)->twin);
+            memory_free(found);
+        }
+        reader_close(&r);
+    }
+}
+END_TEST
+
+/* Beams: after each token rows become copies of others, some disappear, and each goes on in its own way. */
+START_TEST(rows_can_be_reordered_copied_and_dropped)
+{
+    enum { B = 4, TURNS = 5 };
+    static const int32_t order[TURNS][B] = {{0, 0, 2, 1}, {3, 1, 1, 0}, {2, 0, 1}, {2, 2, 2}, {1, 0}};
+    static const size_t left[TURNS] = {4, 4, 3, 3, 2};
+    SharedValues o = layout(_i);
+    for (size_t t = 0; twin(t); t++) {
+        Reader r;
+        int32_t ids[B][CONTEXT], was[B][CONTEXT];
+        size_t length[B] = {2, 1, 4, 3}, before[B], rows = B;
+        Piece pieces[B];
+        reader_open(&r, &o, twin(t), B);
+        Stream *s = r.t.crew.worker[0].stream;
+        int32_t *device = twin(t)->allocate(sizeof order[0]);
+        for (uint32_t b = 0; b < B; b++) {
+            random_ids(ids[b], 30 + b);
+            pieces[b] = (Piece){ids[b], 0, length[b]};
+        }
+        memory_free(read_pieces(&r, pieces, B, true));
+        for (size_t n = 0; n < TURNS; n++) {
+            twin(t)->upload(s, device, order[n], sizeof order[n]);
+            cache_reorder(&r.cache, s, device, left[n]);
+            memcpy(was, ids, sizeof was);
+            memcpy(before, length, sizeof before);
+            rows = left[n];
+            for (size_t b = 0; b < rows; b++) {
+                memcpy(ids[b], was[order[n][b]], sizeof ids[b]);
+                length[b] = before[order[n][b]] + 1;
+                ids[b][length[b] - 1] = (int32_t)philox_below(BYTES, (uint32_t)n, 0, b, 7);
+                pieces[b] = (Piece){ids[b], length[b] - 1, length[b]};
+            }
+            double *found = read_pieces(&r, pieces, rows, true);
+            for (size_t b = 0; b < rows; b++)
+                check_position(&r, ids[b], length[b], length[b] - 1, found + b * BYTES, rounding_of(twin(t)),
+                               twin(t)->twin);
+            memory_free(found);
+        }
+        twin(t)->release(device);
+        reader_close(&r);
+    }
+}
+END_TEST
+
+START_TEST(a_cache_that_was_reset_remembers_nothing)
+{
+    SharedValues o = layout(_i);
+    Reader r;
+    int32_t ids[2][CONTEXT];
+    reader_open(&r, &o, plain_of(NUMBER_F64), 1);
+    random_ids(ids[0], 1);
+    random_ids(ids[1], 2);
+    memory_free(read_pieces(&r, &(Piece){ids[0], 0, 9}, 1, true));
+    cache_reset(&r.cache, r.t.crew.worker[0].stream);
+    double *found = read_pieces(&r, &(Piece){ids[1], 0, 4}, 1, true);
+    check_position(&r, ids[1], 4, 3, found + 3 * BYTES, 1e-12, "after a reset");
+    memory_free(found);
+    reader_close(&r);
+}
+END_TEST
+
+START_TEST(fused_and_composed_attention_remember_the_same)
+{
+    SharedValues o = layout(_i & ~1);
+    double *found[2];
+    int32_t ids[CONTEXT];
+    random_ids(ids, 8);
+    for (int composed = 0; composed < 2; composed++) {
+        Reader r;
+        o.attention = composed;
+        reader_open(&r, &o, plain_of(NUMBER_F64), 1);
+        memory_free(read_pieces(&r, &(Piece){ids, 0, 6}, 1, true));
+        found[composed] = read_pieces(&r, &(Piece){ids, 6, 9}, 1, true);
+        reader_close(&r);
+    }
+    ck_assert_double_le(largest_difference(found[0], found[1], 3 * BYTES), 1e-12);
+    memory_free(found[0]);
+    memory_free(found[1]);
+}
+END_TEST
+
+static bool open_cache(void *argument, Error *e)
+{
+    const Kernels *k = argument;
+    Stream *s = NULL;
+    Cache c;
+    bool fine = k->open(&s, 1, e) && cache_open(&c, k, s, 2, 3, 5, 6, 7, e);
+    if (fine) /* what could not be opened needs no closing */
+        cache_close(&c);
+    if (s)
+        k->close(s);
+    return fine;
+}
+
+START_TEST(a_cache_without_memory_is_an_error_and_leaves_nothing)
+{
+    fail_each_allocation(open_cache, (void *)plain_of(NUMBER_F32));
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {
+        TEST_LOOP(tokens_one_by_one_give_the_logits_of_the_whole_row, LAYOUTS),
+        TEST_LOOP(chunks_give_the_logits_of_the_whole_row, LAYOUTS),
+        TEST_LOOP(rows_of_different_lengths_do_not_see_each_other, LAYOUTS),
+        TEST_LOOP(rows_can_be_reordered_copied_and_dropped, LAYOUTS),
+        TEST_LOOP(a_cache_that_was_reset_remembers_nothing, LAYOUTS),
+        TEST_LOOP(fused_and_composed_attention_remember_the_same, LAYOUTS),
+        TEST(a_cache_without_memory_is_an_error_and_leaves_nothing),
+    };
+    return suite_run("nn/cache", tests, sizeof tests / sizeof *tests, argc, argv);
+}

@@ -1,0 +1,433 @@
+/* Whole networks as a crew trains them: gradients against central differences, batches split in any way, empty rows,
+ * nothing to score, dropout, the same bits twice. */
+#include "base/memory.h"
+#include "base/philox.h"
+#include "tests/nn/trial.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Kinds of networks; all together they have each part of core/nn at least once. */
+static SharedValues kind(int i)
+{
+    SharedValues o = small_options();
+    switch (i) {
+    case 0: break;
+    case 1: o.norm = NORM_PRE, o.positions = POSITIONS_SINUSOID, o.activation = ACTIVATION_GELU, o.bias = false; break;
+    case 2:
+        o.norm = NORM_PRE, o.tie = true, o.head_size = 5, o.value_size = 7, o.activation = ACTIVATION_GELU_TANH;
+        break;
+    case 3: o.attention = 1, o.window = 4, o.activation = ACTIVATION_GELU, o.positions = POSITIONS_NONE; break;
+    }
+    o.dropout = 0.2, o.attention_dropout = 0.1, o.smoothing = 0.1;
+    return o;
+}
+
+enum { KINDS = 4 };
+
+static const size_t lengths[] = {5, 1, 9, 0, 13, 3, 2};
+
+enum { ROWS = sizeof lengths / sizeof *lengths };
+
+/* A trial of a network of its own on a batch of its own. */
+typedef struct Whole {
+    SharedValues o;
+    Model model;
+    Batch batch;
+    Trial t;
+} Whole;
+
+static void whole_open(Whole *w, const SharedValues *o, const Kernels *k, const Training *training)
+{
+    Error e;
+    w->o = *o;
+    ck_done(model_open(&w->model, o, &e), e);
+    w->batch = random_batch(lengths, ROWS, 11);
+    Network n = charlm_network(&w->model, o->smoothing);
+    trial_open(&w->t, k, &n, &w->batch, 1, training);
+    trial_draw(&w->t, 5);
+}
+
+static void whole_close(Whole *w)
+{
+    trial_close(&w->t);
+    batch_close(&w->batch);
+    model_close(&w->model);
+}
+
+START_TEST(the_gradient_is_that_of_central_differences)
+{
+    const double h = 1e-5;
+    SharedValues o = kind(_i);
+    Whole w;
+    o.activation = o.activation == ACTIVATION_RELU ? ACTIVATION_GELU : o.activation; /* a kink has no derivative */
+    whole_open(&w, &o, plain_of(NUMBER_F64), &(Training){.workers = 2, .micro_rows = 3});
+    trial_step(&w.t, 1, 0);
+    double *gradient = trial_gradient(&w.t);
+    const Parameters *p = &w.model.parameters;
+    for (size_t i = 0; i < p->count; i++) {
+        const Parameter *one = p->list[i];
+        if (one->role == ROLE_CONSTANT)
+            continue;
+        double largest = largest_difference(gradient + one->offset, NULL, one->count);
+        for (uint64_t draw = 0; draw < 3; draw++) {
+            size_t j = (size_t)philox_below(one->count, 7, (uint32_t)_i, draw, (uint32_t)i);
+            if (one->role == ROLE_LOOKUP) /* the row of some id of the batch */
+                j = (size_t)w.batch.side[0].ids[draw] * one->shape[1] + j % one->shape[1];
+            trial_nudge(&w.t, one, j, h);
+            double more = trial_step(&w.t, 1, 0).loss;
+            trial_nudge(&w.t, one, j, -2 * h);
+            double less = trial_step(&w.t, 1, 0).loss;
+            trial_nudge(&w.t, one, j, h);
+            double slope = (more - less) / (2 * h), found = gradient[one->offset + j];
+            ck_assert_msg(fabs(slope - found) <= 1e-6 * largest + 2e-9, "%s[%zu]: the gradient is %.9g, the slope %.9g",
+                          one->name, j, found, slope);
+        }
+    }
+    memory_free(gradient);
+    whole_close(&w);
+}
+END_TEST
+
+/* What a way to split the batch led to. */
+typedef struct Outcome {
+    double loss, *losses, *gradient, *weights;
+} Outcome;
+
+static Outcome outcome_of(const SharedValues *o, const Kernels *k, Training split)
+{
+    Whole w;
+    Outcome r;
+    size_t positions = 0;
+    for (size_t i = 0; i < ROWS; i++)
+        positions += lengths[i];
+
+    whole_open(&w, o, k, &split);
+    r.loss = trial_step(&w.t, 1, 0).loss;
+    r.losses = memory_get(positions, sizeof *r.losses);
+    ck_assert_ptr_nonnull(r.losses);
+    memcpy(r.losses, w.t.losses, positions * sizeof *r.losses);
+    r.gradient = trial_gradient(&w.t);
+    whole_close(&w);
+
+    split.moving = true, split.clip = 1;
+    whole_open(&w, o, k, &split);
+    for (uint64_t step = 1; step <= 3; step++)
+        trial_step(&w.t, step, 1e-3);
+    r.weights = trial_weights(&w.t);
+    whole_close(&w);
+    return r;
+}
+
+static void outcome_free(Outcome *r)
+{
+    memory_free(r->losses);
+    memory_free(r->gradient);
+    memory_free(r->weights);
+}
+
+/* steps: how far weights may be apart after three steps; Adam turns rounding in a gradient near 0 (the key's bias) into
+ * whole steps in f32, so there it is infinite. */
+static void check_splits(const SharedValues *o, const Kernels *k, double rounding, double steps)
+{
+    static const size_t micro[] = {1, 2, 3, ROWS};
+    Model m;
+    Error e;
+    ck_done(model_open(&m, o, &e), e);
+    size_t size = m.parameters.size, positions = 0;
+    for (size_t i = 0; i < ROWS; i++)
+        positions += lengths[i];
+    Outcome whole = outcome_of(o, k, (Training){0});
+    double norm = distance(whole.gradient, NULL, size);
+    for (size_t i = 0; i < 4; i++)
+        for (size_t workers = 1; workers <= 4; workers++) {
+            Outcome r = outcome_of(o, k, (Training){.workers = workers, .micro_rows = micro[i]});
+            double far = distance(r.gradient, whole.gradient, size);
+            double position = largest_difference(r.losses, whole.losses, positions);
+            double step = largest_difference(r.weights, whole.weights, size);
+            ck_assert_msg(fabs(r.loss - whole.loss) <= rounding * whole.loss && position <= 10 * rounding,
+                          "%zu workers, %zu rows: loss %.12g, not %.12g; of a position %g off", workers, micro[i],
+                          r.loss, whole.loss, position);
+            ck_assert_msg(far <= rounding * norm, "%zu workers, %zu rows: the gradient is off by %g of %g", workers,
+                          micro[i], far, norm);
+            ck_assert_msg(step <= steps, "%zu workers, %zu rows: a weight is off by %g", workers, micro[i], step);
+            outcome_free(&r);
+        }
+    outcome_free(&whole);
+    model_close(&m);
+}
+
+START_TEST(any_split_over_micro_batches_and_workers_gives_the_same_gradient_and_step)
+{
+    SharedValues o = kind(_i);
+    check_splits(&o, plain_of(NUMBER_F64), 1e-13, 1e-3 * 1e-6);
+    for (size_t i = 0; twin_of(NUMBER_F32, i); i++)
+        check_splits(&o, twin_of(NUMBER_F32, i), 1e-5, INFINITY);
+}
+END_TEST
+
+static void check_same_bits(const SharedValues *o, const Kernels *k, Training one, Training other)
+{
+    Model m;
+    Error e;
+    ck_done(model_open(&m, o, &e), e);
+    Outcome a = outcome_of(o, k, one), b = outcome_of(o, k, other);
+    size_t bytes = m.parameters.size * sizeof(double);
+    ck_assert(memcmp(&a.loss, &b.loss, sizeof a.loss) == 0);
+    ck_assert_msg(memcmp(a.gradient, b.gradient, bytes) == 0, "%s %s: gradients differ", k->twin,
+                  number_type_name(k->type));
+    ck_assert_msg(memcmp(a.weights, b.weights, bytes) == 0, "%s %s: weights differ", k->twin,
+                  number_type_name(k->type));
+    outcome_free(&a);
+    outcome_free(&b);
+    model_close(&m);
+}
+
+START_TEST(the_same_run_twice_gives_the_same_bits)
+{
+    SharedValues o = kind(_i);
+    for (int type = 0; type < NUMBER_TYPES; type++)
+        for (size_t i = 0; twin_of((NumberType)type, i); i++)
+            for (size_t workers = 1; workers <= 3; workers++) {
+                Training t = {.workers = workers, .micro_rows = 2};
+                check_same_bits(&o, twin_of((NumberType)type, i), t, t);
+            }
+}
+END_TEST
+
+START_TEST(blocks_kept_and_computed_again_give_the_same_bits)
+{
+    SharedValues o = kind(_i);
+    for (int type = 0; type < NUMBER_TYPES; type++)
+        for (size_t i = 0; twin_of((NumberType)type, i); i++)
+            check_same_bits(&o, twin_of((NumberType)type, i), (Training){.keep = KEEP_ALL, .micro_rows = 3},
+                            (Training){.keep = KEEP_INPUTS, .micro_rows = 3});
+}
+END_TEST
+
+/* A batch that is not the usual one. */
+static void open_on(Whole *w, const SharedValues *o, const Kernels *k, const Training *training, const size_t *rows,
+                    size_t count)
+{
+    Error e;
+    w->o = *o;
+    ck_done(model_open(&w->model, o, &e), e);
+    w->batch = random_batch(rows, count, 11);
+    Network n = charlm_network(&w->model, o->smoothing);
+    trial_open(&w->t, k, &n, &w->batch, 1, training);
+    trial_draw(&w->t, 5);
+}
+
+START_TEST(rows_of_length_0_change_nothing)
+{
+    static const size_t without[] = {4, 1, 7}, with[] = {0, 4, 0, 0, 1, 7, 0};
+    SharedValues o = kind(_i);
+    for (size_t micro = 1; micro <= 7; micro += 3) {
+        Whole a, b;
+        open_on(&a, &o, plain_of(NUMBER_F64), &(Training){0}, without, 3);
+        open_on(&b, &o, plain_of(NUMBER_F64), &(Training){.micro_rows = micro}, with, 7);
+        double loss[] = {trial_step(&a.t, 1, 0).loss, trial_step(&b.t, 1, 0).loss};
+        double *gradient[] = {trial_gradient(&a.t), trial_gradient(&b.t)};
+        size_t size = a.model.parameters.size;
+        ck_assert_double_eq_tol(loss[0], loss[1], 1e-13);
+        ck_assert_double_eq_tol(trial_score(&a.t), trial_score(&b.t), 1e-13);
+        ck_assert_double_le(largest_difference(gradient[0], gradient[1], size), 1e-14);
+        memory_free(gradient[0]);
+        memory_free(gradient[1]);
+        whole_close(&a);
+        whole_close(&b);
+    }
+}
+END_TEST
+
+/* Loss 0 and gradient 0, and Adam leaves weights as they are while its moments are 0, and finite ones at all times. */
+static void check_nothing_scored(Whole *w, const char *what)
+{
+    const Parameters *p = &w->model.parameters;
+    double *before = trial_weights(&w->t);
+    StepResult r = trial_step(&w->t, 1, 1e-2);
+    double *gradient = trial_gradient(&w->t), *after = trial_weights(&w->t);
+    ck_assert_msg(r.loss == 0 && r.targets == 0 && r.norm == 0 && r.finite, "%s: loss %g, norm %g", what, r.loss,
+                  r.norm);
+    ck_assert_msg(distance(gradient, NULL, p->size) == 0, "%s: the gradient is not 0", what);
+    ck_assert_msg(memcmp(before, after, p->size * sizeof *before) == 0, "%s: the weights moved", what);
+    ck_assert_double_eq(trial_score(&w->t), 0);
+    memory_free(before);
+    memory_free(gradient);
+    memory_free(after);
+}
+
+START_TEST(a_batch_with_nothing_to_score_has_loss_0_and_gradient_0)
+{
+    static const size_t empty[] = {0, 0};
+    SharedValues o = kind(_i);
+    for (int type = 0; type < NUMBER_TYPES; type++)
+        for (size_t i = 0; twin_of((NumberType)type, i); i++) {
+            const Kernels *k = twin_of((NumberType)type, i);
+            Whole w;
+            whole_open(&w, &o, k, &(Training){.workers = 2, .micro_rows = 3, .clip = 1});
+            for (size_t n = 0; n < w.batch.side[0].positions; n++)
+                w.batch.side[0].targets[n] = -1;
+            check_nothing_scored(&w, "all targets ignored");
+            whole_close(&w);
+            open_on(&w, &o, k, &(Training){.clip = 1}, empty, 2);
+            check_nothing_scored(&w, "empty rows alone");
+            whole_close(&w);
+        }
+}
+END_TEST
+
+START_TEST(adam_with_moments_stays_finite_where_nothing_is_scored)
+{
+    SharedValues o = kind(_i);
+    Whole w;
+    whole_open(&w, &o, plain_of(NUMBER_F32), &(Training){.moving = true, .clip = 1});
+    trial_step(&w.t, 1, 1e-2);
+    for (size_t n = 0; n < w.batch.side[0].positions; n++)
+        w.batch.side[0].targets[n] = -1;
+    for (uint64_t step = 2; step < 50; step++)
+        ck_assert(trial_step(&w.t, step, 1e-2).finite);
+    double *weights = trial_weights(&w.t);
+    ck_assert(isfinite(distance(weights, NULL, w.model.parameters.size)));
+    memory_free(weights);
+    whole_close(&w);
+}
+END_TEST
+
+START_TEST(dropout_acts_in_training_and_not_in_evaluation)
+{
+    SharedValues wet = kind(_i), dry = wet;
+    dry.dropout = dry.attention_dropout = dry.smoothing = wet.smoothing = 0;
+    Whole a, b;
+    whole_open(&a, &wet, plain_of(NUMBER_F64), &(Training){0});
+    whole_open(&b, &dry, plain_of(NUMBER_F64), &(Training){0});
+    double trained = trial_step(&a.t, 1, 0).loss, same = trial_step(&a.t, 1, 0).loss,
+           next = trial_step(&a.t, 2, 0).loss;
+    double plain = trial_step(&b.t, 1, 0).loss, later = trial_step(&b.t, 2, 0).loss;
+    ck_assert(trained == same && plain == later); /* a step is a pure function */
+    ck_assert(trained != next && trained != plain);
+    ck_assert(trial_score(&a.t) == trial_score(&b.t)); /* to the bit */
+    ck_assert_double_eq_tol(trial_score(&b.t), plain, 1e-13);
+    whole_close(&a);
+    whole_close(&b);
+}
+END_TEST
+
+START_TEST(each_dropout_of_a_network_acts)
+{
+    SharedValues o = kind(_i);
+    Whole w;
+    whole_open(&w, &o, plain_of(NUMBER_F64), &(Training){0});
+    Dropout *drops[1 + 3 * 2] = {&w.model.embedding.drop};
+    for (size_t i = 0; i < 2; i++) {
+        drops[1 + 3 * i] = &w.model.blocks[i].attention.drop;
+        drops[2 + 3 * i] = &w.model.blocks[i].branch1.drop;
+        drops[3 + 3 * i] = &w.model.blocks[i].branch2.drop;
+    }
+    for (size_t i = 0; i < 7; i++)
+        drops[i]->rate = 0;
+    double none = trial_step(&w.t, 1, 0).loss, seen[7];
+    for (size_t i = 0; i < 7; i++) {
+        drops[i]->rate = 0.5;
+        seen[i] = trial_step(&w.t, 1, 0).loss;
+        drops[i]->rate = 0;
+        ck_assert_msg(seen[i] != none, "dropout %zu does nothing", i);
+        for (size_t j = 0; j < i; j++)
+            ck_assert_msg(drops[i]->site != drops[j]->site, "dropouts %zu and %zu draw the same numbers", i, j);
+    }
+    whole_close(&w);
+}
+END_TEST
+
+/* A weight or what a weight leads to is not finite: the step says so, changes nothing, and finds the culprit. */
+static void check_blame(const Kernels *k, const char *weight, double by, const char *culprit)
+{
+    SharedValues o = kind(0);
+    Whole w;
+    Error e;
+    whole_open(&w, &o, k, &(Training){.moving = true, .clip = 1, .workers = 2, .micro_rows = 2});
+    trial_step(&w.t, 1, 1e-3);
+    const Parameter *p = parameters_find(&w.model.parameters, weight);
+    ck_assert_ptr_nonnull(p);
+    for (size_t i = 0; i < p->count; i++)
+        trial_nudge(&w.t, p, i, by);
+    size_t bytes = w.model.parameters.size * sizeof(double);
+    const void *blocks[] = {w.t.crew.weights.reals, w.t.crew.m, w.t.crew.v};
+    double *before[3];
+    for (size_t i = 0; i < 3; i++)
+        before[i] = trial_reals(&w.t, blocks[i]);
+    StepResult r = trial_step(&w.t, 2, 1e-3);
+    ck_assert(!r.finite);
+    crew_blame(&w.t.crew, 2, &e);
+    ck_assert_msg(strstr(e.text, "step 2: not finite") && strstr(e.text, culprit), "%s %s: %s", k->twin,
+                  number_type_name(k->type), e.text);
+    for (size_t i = 0; i < 3; i++) {
+        double *after = trial_reals(&w.t, blocks[i]);
+        ck_assert_msg(memcmp(before[i], after, bytes) == 0, "a step that was not finite changed block %zu", i);
+        memory_free(before[i]);
+        memory_free(after);
+    }
+    whole_close(&w);
+}
+
+START_TEST(a_step_that_is_not_finite_changes_nothing_and_names_the_culprit)
+{
+    for (int type = 0; type < NUMBER_TYPES; type++)
+        for (size_t i = 0; twin_of((NumberType)type, i); i++)
+            check_blame(twin_of((NumberType)type, i), "blocks.1.ff.in.weight", NAN,
+                        "the weights blocks.1.ff.in.weight");
+    for (int type = 0; type < NUMBER_F64; type++)
+        for (size_t i = 0; twin_of((NumberType)type, i); i++)
+            check_blame(twin_of((NumberType)type, i), "blocks.0.ff.in.weight", 3e38,
+                        "the product with blocks.0.ff.in.weight");
+}
+END_TEST
+
+/* What a walk over the longest rows planned must do for rows of any lengths. (Outgrowing it stops the process.) */
+START_TEST(ragged_rows_never_need_more_than_the_longest_ones)
+{
+    enum { BATCHES = 40, MOST = 7 };
+    SharedValues o = kind(_i);
+    for (int keep = 0; keep < 2; keep++) {
+        Batch batches[BATCHES];
+        Model m;
+        Error e;
+        Trial t;
+        for (size_t i = 0; i < BATCHES; i++) {
+            size_t of[MOST], rows = i ? 1 + (size_t)philox_below(MOST, 3, 0, i, 1) : MOST;
+            for (size_t r = 0; r < MOST; r++)
+                of[r] = i ? (size_t)philox_below(14, 3, 0, i * MOST + r, 2) : 13;
+            of[0] = i % 2 ? 13 : of[0];
+            batches[i] = random_batch(of, rows, (uint32_t)i);
+        }
+        ck_done(model_open(&m, &o, &e), e);
+        Network n = charlm_network(&m, 0);
+        trial_open(&t, plain_of(NUMBER_F32), &n, batches, BATCHES, &(Training){.keep = (Keep)keep});
+        for (uint64_t step = 1; step <= BATCHES; step++)
+            ck_assert(trial_step(&t, step, 0).finite);
+        trial_close(&t);
+        model_close(&m);
+        for (size_t i = 0; i < BATCHES; i++)
+            batch_close(&batches[i]);
+    }
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {
+        TEST_LOOP(the_gradient_is_that_of_central_differences, KINDS),
+        TEST_LOOP(any_split_over_micro_batches_and_workers_gives_the_same_gradient_and_step, KINDS),
+        TEST_LOOP(the_same_run_twice_gives_the_same_bits, KINDS),
+        TEST_LOOP(blocks_kept_and_computed_again_give_the_same_bits, KINDS),
+        TEST_LOOP(rows_of_length_0_change_nothing, KINDS),
+        TEST_LOOP(a_batch_with_nothing_to_score_has_loss_0_and_gradient_0, KINDS),
+        TEST_LOOP(adam_with_moments_stays_finite_where_nothing_is_scored, KINDS),
+        TEST_LOOP(dropout_acts_in_training_and_not_in_evaluation, KINDS),
+        TEST_LOOP(each_dropout_of_a_network_acts, KINDS),
+        TEST(a_step_that_is_not_finite_changes_nothing_and_names_the_culprit),
+        TEST_LOOP(ragged_rows_never_need_more_than_the_longest_ones, KINDS),
+    };
+    return suite_run("nn/network", tests, sizeof tests / sizeof *tests, argc, argv);
+}

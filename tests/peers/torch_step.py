@@ -1,0 +1,335 @@
+#!/usr/bin/env python3
+"""charlm in PyTorch: to compare speed, and to compare what is learnt, step by step.
+
+  torch_step.py charlm [--dim 256 --heads 8 --depth 12 --context 256 --batch 32 ...]
+      times training steps on random bytes (forward, loss, backward, clipping, Adam) and prints one line of JSON
+      with the fields of `charlm bench --json`.
+
+  torch_step.py charlm --run DIR [--steps 50]
+      begins with the weights of DIR's step 0, trains on the run's own batches with its options, and prints step and
+      loss in bits/byte; where DIR/log.tsv has the same step, also its loss and the difference.
+
+  torch_step.py charlm --weights model.safetensors --data FILE [--batch 32 --lr 1e-4 --warmup 156 ...]
+      the same from a file of weights, with the options given here.
+
+More options: --precision f32|tf32|bf16|f64 --threads N --compile [--mode MODE] --composed (attention spelt out)
+--device cpu|cuda. Needs torch and numpy.
+"""
+import argparse
+import json
+import math
+import os
+import statistics
+import sys
+import time
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+BYTES = 256
+SITE_DATA = 0x20000000  # core/tensor/sites.h
+
+
+# ---- the network, under the names that charlm's files use
+
+def activation_of(name):
+    return {"relu": functional.relu, "gelu": functional.gelu,
+            "gelu-tanh": lambda x: functional.gelu(x, approximate="tanh")}[name]
+
+
+class Attention(nn.Module):
+    def __init__(self, o):
+        super().__init__()
+        self.heads, self.composed = o["heads"], o["composed"]
+        self.key_size = o["head-size"] or o["dim"] // o["heads"]
+        self.value_size = o["value-size"] or self.key_size
+        self.scale = self.key_size ** -0.5 if o["score"] == "scaled-dot" else 1.0
+        keys, values = self.heads * self.key_size, self.heads * self.value_size
+        self.query = nn.Linear(o["dim"], keys, bias=o["bias"])
+        self.key = nn.Linear(o["dim"], keys, bias=o["bias"])
+        self.value = nn.Linear(o["dim"], values, bias=o["bias"])
+        self.out = nn.Linear(values, o["dim"])
+
+    def forward(self, x):
+        rows, length, _ = x.shape
+
+        def by_head(y, size):
+            return y.view(rows, length, self.heads, size).transpose(1, 2)
+
+        q = by_head(self.query(x), self.key_size)
+        k = by_head(self.key(x), self.key_size)
+        v = by_head(self.value(x), self.value_size)
+        if self.composed:
+            scores = q @ k.transpose(-2, -1) * self.scale
+            hidden = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
+            y = scores.masked_fill(hidden, -math.inf).softmax(-1) @ v
+        else:
+            y = functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=self.scale)
+        return self.out(y.transpose(1, 2).reshape(rows, length, self.heads * self.value_size))
+
+
+class Block(nn.Module):
+    def __init__(self, o):
+        super().__init__()
+        self.pre, self.activation = o["norm"] == "pre", activation_of(o["activation"])
+        self.attention = Attention(o)
+        self.norm1, self.norm2 = nn.LayerNorm(o["dim"]), nn.LayerNorm(o["dim"])
+        self.ff = nn.ModuleDict({"in": nn.Linear(o["dim"], o["ff"]), "out": nn.Linear(o["ff"], o["dim"])})
+
+    def feed_forward(self, x):
+        return self.ff["out"](self.activation(self.ff["in"](x)))
+
+    def forward(self, x):
+        if self.pre:
+            x = x + self.attention(self.norm1(x))
+            return x + self.feed_forward(self.norm2(x))
+        x = self.norm1(x + self.attention(x))
+        return self.norm2(x + self.feed_forward(x))
+
+
+class CharacterModel(nn.Module):
+    def __init__(self, o):
+        super().__init__()
+        self.token_embedding = nn.Embedding(BYTES, o["dim"])
+        if o["positions"] == "learned":
+            self.position_embedding = nn.Embedding(o["context"], o["dim"])
+        elif o["positions"] == "sinusoid":
+            self.register_buffer("waves", sinusoids(o["context"], o["dim"]), persistent=False)
+        self.positions = o["positions"]
+        self.blocks = nn.ModuleList(Block(o) for _ in range(o["depth"]))
+        if o["norm"] == "pre":
+            self.norm = nn.LayerNorm(o["dim"])
+        self.pre, self.tied = o["norm"] == "pre", o["tie"]
+        if not self.tied:
+            self.logits = nn.Linear(o["dim"], BYTES)
+
+    def forward(self, ids, targets):
+        x = self.token_embedding(ids)
+        if self.positions == "learned":
+            x = x + self.position_embedding.weight[: ids.shape[1]]
+        elif self.positions == "sinusoid":
+            x = x + self.waves[: ids.shape[1]].to(x.dtype)
+        for block in self.blocks:
+            x = block(x)
+        if self.pre:
+            x = self.norm(x)
+        y = functional.linear(x, self.token_embedding.weight) if self.tied else self.logits(x)
+        y = y if y.dtype == torch.float64 else y.float()
+        return functional.cross_entropy(y.reshape(-1, BYTES), targets.reshape(-1))
+
+
+def sinusoids(context, dim):
+    angle = torch.arange(context).double()[:, None] / 10000 ** (torch.arange(0, dim, 2).double() / dim)
+    return torch.stack([angle.sin(), angle.cos()], -1).reshape(context, -1)[:, :dim]
+
+
+# ---- files
+
+def read_safetensors(path):
+    """Weights by name, and the options of the model that they belong to."""
+    with open(path, "rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header, data = json.loads(file.read(size)), file.read()
+    metadata, weights = header.pop("__metadata__", {}), {}
+    for name, tensor in header.items():
+        begin, end = tensor["data_offsets"]
+        kind = {"F32": np.float32, "F64": np.float64}[tensor["dtype"]]
+        values = np.frombuffer(data[begin:end], kind).reshape(tensor["shape"])
+        weights[name] = torch.from_numpy(values.copy())
+    return weights, json.loads(metadata.get("model", "{}"))
+
+
+def training_part(path):
+    """What charlm trains on: all but a twentieth for validation and one for tests; of enwik8, 90 million bytes."""
+    with open(path, "rb") as file:
+        text = np.frombuffer(file.read(), np.uint8)
+    part = 5_000_000 if len(text) == 100_000_000 else len(text) // 20
+    return text[: len(text) - 2 * part]
+
+
+def read_log(path):
+    """Loss by step, where a run has learnt."""
+    if not os.path.exists(path):
+        return {}
+    with open(path) as file:
+        lines = [line.rstrip("\n").split("\t") for line in file]
+    return {int(line[0]): float(line[2]) for line in lines[1:]}
+
+
+# ---- charlm's batches: base/philox.c and charlm/data.c once more
+
+def philox(seed, step, counter, site):
+    """Philox4x32-10 with key (seed, step): four words."""
+    mask = 0xFFFFFFFF
+    c = [counter & mask, counter >> 32 & mask, 0, site]
+    for _ in range(10):
+        even, odd = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [(odd >> 32) ^ c[1] ^ seed, odd & mask, (even >> 32) ^ c[3] ^ step, even & mask]
+        seed, step = (seed + 0x9E3779B9) & mask, (step + 0xBB67AE85) & mask
+    return c
+
+
+def philox_below(n, seed, step, index, site):
+    """A whole number in [0,n): 64 random bits scaled."""
+    words = philox(seed, step, index // 2, site)[2 * (index % 2):][:2]
+    return ((words[0] << 32 | words[1]) * n) >> 64
+
+
+def training_batch(text, context, rows, seed, step):
+    begins = [philox_below(len(text) - context, seed, step, r, SITE_DATA) for r in range(rows)]
+    windows = np.stack([text[b: b + context + 1] for b in begins]).astype(np.int64)
+    return torch.from_numpy(windows[:, :-1].copy()), torch.from_numpy(windows[:, 1:].copy())
+
+
+# ---- a step
+
+class Trainer:
+    def __init__(self, model, a, o):
+        self.model, self.a, self.clip = model, a, o["clip"]
+        self.run = torch.compile(model, mode=a.mode) if a.compile else model
+        decayed = [p for p in model.parameters() if p.dim() == 2]
+        others = [p for p in model.parameters() if p.dim() != 2]
+        groups = [{"params": decayed, "weight_decay": o["decay"]}, {"params": others, "weight_decay": 0.0}]
+        how = dict(lr=o["lr"], betas=o["betas"], eps=o["epsilon"])
+        try:
+            self.adam = torch.optim.AdamW(groups, fused=True, **how)
+        except (RuntimeError, TypeError):
+            self.adam = torch.optim.AdamW(groups, **how)
+
+    def step(self, ids, targets, rate):
+        for group in self.adam.param_groups:
+            group["lr"] = rate
+        self.adam.zero_grad(set_to_none=True)
+        if self.a.precision == "bf16":
+            with torch.autocast(self.a.device, dtype=torch.bfloat16):
+                loss = self.run(ids, targets)
+        else:
+            loss = self.run(ids, targets)
+        loss.backward()
+        if self.clip:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
+        self.adam.step()
+        return loss.detach()
+
+
+def bench(trainer, a, o, parameters):
+    ids, targets = (torch.randint(0, BYTES, (o["batch"], o["context"]), device=a.device) for _ in range(2))
+    wait = torch.cuda.synchronize if a.device == "cuda" else lambda: None
+    first = float(trainer.step(ids, targets, 1e-4))
+    for _ in range(2 if a.device == "cpu" else 10):
+        trainer.step(ids, targets, 1e-4)
+    times = []
+    for _ in range(a.steps or 10):
+        wait()
+        begin = time.perf_counter()
+        trainer.step(ids, targets, 1e-4)
+        wait()
+        times.append(time.perf_counter() - begin)
+    step = statistics.median(times)
+    print(json.dumps({
+        "peer": "torch " + torch.__version__, "program": "charlm", "device": a.device, "precision": a.precision,
+        "compile": (a.mode or True) if a.compile else False, "fused_attention": not o["composed"],
+        "threads": torch.get_num_threads(), "parameters": parameters, "step_s": round(step, 5),
+        "fastest_s": round(min(times), 5), "tokens_per_s": round(o["batch"] * o["context"] / step, 1),
+        "first_loss": round(first, 4)}))
+
+
+def follow(trainer, a, o, text, log):
+    """Trains on charlm's batches; says loss by loss how far charlm was from it."""
+    largest = 0.0
+    print("step\tloss (bits/byte)" + ("\tcharlm's\tdifference" if log else ""), flush=True)
+    for step in range(1, (a.steps or max(log, default=50)) + 1):
+        ids, targets = training_batch(text, o["context"], o["batch"], o["seed"], step)
+        rate = o["lr"] * min(1.0, step / o["warmup"] if o["warmup"] else 1.0)
+        loss = float(trainer.step(ids.to(a.device), targets.to(a.device), rate)) / math.log(2)
+        line = f"{step}\t{loss:.6f}"
+        if step in log:
+            largest = max(largest, abs(loss - log[step]))
+            line += f"\t{log[step]:.6f}\t{loss - log[step]:+.6f}"
+        print(line, flush=True)
+    if log:
+        print(f"largest difference: {largest:.6f} bits/byte", file=sys.stderr)
+
+
+# ---- options
+
+MODEL = {"dim": 256, "heads": 8, "head-size": 0, "value-size": 0, "depth": 12, "ff": 0, "context": 256, "window": 0,
+         "activation": "relu", "norm": "post", "positions": "learned", "score": "scaled-dot", "bias": False,
+         "tie": False}
+TRAINING = {"batch": 32, "lr": 1e-4, "warmup": 156, "decay": 0.0, "clip": 1.0, "epsilon": 1e-8, "seed": 1,
+            "betas": "0.9,0.999"}
+MUST_BE = {"window": 0, "dropout": 0, "attention-dropout": 0, "smoothing": 0, "schedule": "constant"}
+
+
+def parse():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("program", choices=["charlm"])
+    for name, standard in {**MODEL, **TRAINING}.items():
+        if isinstance(standard, bool):
+            p.add_argument("--" + name, action="store_true", default=None)
+        else:
+            p.add_argument("--" + name, type=type(standard), default=None, help=f"({standard})")
+    p.add_argument("--run", help="a run of charlm that has a checkpoint of step 0")
+    p.add_argument("--weights", help="a safetensors file")
+    p.add_argument("--data", help="the text to train on; enwik8 unpacked, or any file")
+    p.add_argument("--steps", type=int, default=0, help="(10; with --run, as many as its log has)")
+    p.add_argument("--threads", type=int, default=0)
+    p.add_argument("--device", default="cpu")
+    p.add_argument("--precision", choices=["f32", "tf32", "bf16", "f64"], default="f32")
+    p.add_argument("--compile", action="store_true")
+    p.add_argument("--mode", help="torch.compile's mode")
+    p.add_argument("--composed", action="store_true", help="attention as products and a softmax, not one call")
+    return p, p.parse_args()
+
+
+def options_of(p, a):
+    """Defaults, then what run and file say, then the command line."""
+    o, stored, weights, log = {**MODEL, **TRAINING}, {}, None, {}
+    if a.run:
+        with open(os.path.join(a.run, "config.json")) as file:
+            config = json.load(file)
+        stored = {**config["model"], **config["training"]}
+        a.data = a.data or stored.get("data")
+        a.weights = a.weights or os.path.join(a.run, "checkpoints", "00000000", "model.safetensors")
+        log = read_log(os.path.join(a.run, "log.tsv"))
+        if not a.data:
+            p.error("the run learnt from charlm's built-in text: give --data data/prose.txt")
+    if a.weights:
+        weights, model = read_safetensors(a.weights)
+        stored = {**model, **stored}
+    o.update({k: v for k, v in stored.items() if k in o or k in MUST_BE})
+    o.update({k: v for k in o if (v := getattr(a, k.replace("-", "_"), None)) is not None})
+    for key, value in MUST_BE.items():
+        if o.get(key, value) != value:
+            p.error(f"--{key} {o[key]} is not built here, only {value}")
+    if bool(a.weights) != bool(a.data):
+        p.error("--weights and --data go together")
+    o["ff"] = o["ff"] or 4 * o["dim"]
+    o["composed"] = a.composed
+    o["betas"] = tuple(float(b) for b in o["betas"].split(","))
+    return o, weights, log
+
+
+def main():
+    p, a = parse()
+    o, weights, log = options_of(p, a)
+    if a.threads:
+        torch.set_num_threads(a.threads)
+    torch.manual_seed(1)
+    torch.backends.cuda.matmul.allow_tf32 = a.precision == "tf32"
+    model = CharacterModel(o).to(a.device)
+    if weights is not None:
+        model.load_state_dict(weights)  # refuses what is missing or too much
+    if a.precision == "f64":
+        model.double()
+    trainer = Trainer(model, a, o)
+    if weights is not None:
+        follow(trainer, a, o, training_part(a.data), log)
+    else:
+        bench(trainer, a, o, sum(q.numel() for q in model.parameters()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+/* What every test program shares. Check runs each test in a process of its own, so folders for tests lie in one folder
+ * of the parent, which removes it when all is over, however the tests ended. */
+#define _GNU_SOURCE
+#include "tests/suite.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char root[512]; /* the parent's folder */
+static pid_t parent;
+
+static void remove_root(void)
+{
+    Error e;
+    if (root[0] && getpid() == parent && !folder_remove(root, &e))
+        fprintf(stderr, "%s\n", e.text);
+}
+
+static bool make_root(void)
+{
+    const char *place = getenv("TMPDIR");
+    snprintf(root, sizeof root, "%s/attend-test-XXXXXX", place && *place ? place : "/tmp");
+    if (!mkdtemp(root)) {
+        perror(root);
+        root[0] = 0;
+        return false;
+    }
+    parent = getpid();
+    return !atexit(remove_root);
+}
+
+static bool is_chosen(const char *name, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(name, argv[i]))
+            return true;
+    return argc < 2;
+}
+
+static bool names_exist(const char *suite, const Test *tests, size_t count, int argc, char **argv)
+{
+    bool all = true;
+    for (int i = 1; i < argc; i++) {
+        bool found = false;
+        for (size_t k = 0; k < count; k++)
+            found |= !strcmp(tests[k].name, argv[i]);
+        if (!found)
+            fprintf(stderr, "%s: there is no test '%s'\n", suite, argv[i]);
+        all &= found;
+    }
+    return all;
+}
+
+int suite_run(const char *suite, const Test *tests, size_t count, int argc, char **argv)
+{
+    if (!names_exist(suite, tests, count, argc, argv) || !make_root())
+        return 2;
+    Suite *all = suite_create(suite);
+    for (size_t i = 0; i < count; i++) {
+        if (!is_chosen(tests[i].name, argc, argv))
+            continue;
+        TCase *one = tcase_create(tests[i].name); /* its own case, because a case has one time limit */
+        tcase_set_timeout(one, tests[i].seconds ? tests[i].seconds : 60);
+        if (tests[i].loops)
+            tcase_add_loop_test(one, *tests[i].test, 0, tests[i].loops);
+        else
+            tcase_add_test(one, *tests[i].test);
+        suite_add_tcase(all, one);
+    }
+    SRunner *runner = srunner_create(all);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
+
+void test_skip(const char *test, const char *why)
+{
+    printf("skipped: %s: %s\n", test, why);
+    fflush(stdout);
+}
+
+void fail_each_allocation(bool (*action)(void *argument, Error *e), void *argument)
+{
+    for (uint64_t n = 1;; n++) {
+        size_t before = memory_in_use();
+        uint64_t asked = memory_requests();
+        Error e = {{0}};
+        memory_fail_at(n);
+        bool done = action(argument, &e);
+        bool met = memory_requests() - asked >= n;
+        memory_fail_at(0);
+        ck_assert_msg(done != met, "allocation %d: %s", (int)n, met ? "its failure went unnoticed" : e.text);
+        ck_assert_msg(memory_in_use() == before, "allocation %d: %d bytes were kept", (int)n,
+                      (int)(memory_in_use() - before));
+        if (!met)
+            return;
+        ck_assert_msg(e.text[0] != 0, "allocation %d: no line says what failed", (int)n);
+    }
+}
+
+const char *test_folder(void)
+{
+    static char folder[600];
+    snprintf(folder, sizeof folder, "%s/XXXXXX", root);
+    if (!mkdtemp(folder)) {
+        perror(folder);
+        exit(2);
+    }
+    return folder;
+}

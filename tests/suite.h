@@ -1,0 +1,49 @@
+/* What every test program shares: a list of Check tests that can be selected by name, and a spoken skip.
+ *
+ *     static const Test tests[] = {TEST(sum_is_zero), TEST(sum_is_one)};
+ *     int main(int argc, char **argv)
+ *     {
+ *         return suite_run("room/file", tests, sizeof tests / sizeof *tests, argc, argv);
+ *     }
+ *
+ * `bin/tests/room/file NAME...` runs those tests only; a name that does not exist is an error. */
+#ifndef TESTS_SUITE_H
+#define TESTS_SUITE_H
+
+#include "base/error.h" /* before check.h, which has an old macro called fail */
+
+#include <check.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#undef fail
+
+typedef struct Test {
+    const char *name;
+    const TTest **test; /* START_TEST makes a pointer of that name */
+    int loops;          /* 0: once; n: called with _i = 0 .. n-1 */
+    int seconds;        /* 0: the default of 60 */
+} Test;
+
+/* clang-format off */
+#define TEST(f)               {#f, &f, 0, 0}
+#define TEST_LOOP(f, n)       {#f, &f, n, 0}
+#define TEST_SLOW(f, seconds) {#f, &f, 0, seconds}
+/* clang-format on */
+
+int suite_run(const char *suite, const Test *tests, size_t count, int argc, char **argv);
+
+/* Says on standard output that this test did not run, and why; the caller returns. */
+void test_skip(const char *test, const char *why);
+
+/* Runs an action again and again, with its 1st, 2nd, 3rd, .. allocation failing, until one run meets no failure. Each
+ * failed run must return false with a line in the Error and keep no memory; the last one must succeed. */
+void fail_each_allocation(bool (*action)(void *argument, Error *e), void *argument);
+
+/* Asserts that a call returned true, and shows its Error if not. */
+#define ck_done(call, error) ck_assert_msg(call, "%s", (error).text)
+
+/* A fresh empty folder for one test, removed when the process ends. */
+const char *test_folder(void);
+
+#endif

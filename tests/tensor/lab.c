@@ -1,0 +1,186 @@
+/* See lab.h. */
+#include "tests/tensor/lab.h"
+
+#include "base/memory.h"
+#include "base/philox.h"
+#include "core/nn/loss.h"
+#include "kernels/measure/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const devices[] = {"plain", "cpu"};
+
+const Kernels *lab_twin(NumberType type, size_t i)
+{
+    for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
+        const Kernels *k = kernels_find(devices[d], type, NULL);
+        if (k && !i--)
+            return k;
+    }
+    return NULL;
+}
+
+static void lab_rows(Lab *l)
+{
+    static const int32_t lengths[LAB_ROWS] = {4, 1, 0, 6, 3};
+    int32_t n = 0;
+    for (size_t r = 0; r < LAB_ROWS; r++) {
+        l->start[r] = n;
+        for (int32_t i = 0; i < lengths[r]; i++, n++) {
+            l->ids[n] = (int32_t)philox_below(LAB_WORDS, 1, 0, (uint64_t)n, 1);
+            l->targets[n] = n % 4 == 3 ? -1 : (int32_t)philox_below(LAB_WORDS, 1, 0, (uint64_t)n, 2);
+            l->place[n] = i;
+        }
+    }
+    l->start[LAB_ROWS] = n;
+    l->rows = (Rows){LAB_POSITIONS, LAB_ROWS, 6, l->ids, l->targets, l->place, l->start};
+}
+
+void lab_open(Lab *l, const Kernels *k, const LabOptions *o)
+{
+    Error e;
+    *l = (Lab){.k = k};
+    Parameters *p = &l->parameters;
+    BlockOptions block = {.attention = {LAB_DIM, 3, 4, 4, .bias = true, .composed = o->composed, .dropout = o->dropout},
+                          .ff = 20,
+                          .activation = o->activation,
+                          .norm = o->norm,
+                          .dropout = o->dropout};
+    EmbeddingOptions embedding = {.vocabulary = LAB_WORDS,
+                                  .context = 6,
+                                  .dim = LAB_DIM,
+                                  .positions = POSITIONS_SINUSOID,
+                                  .scale = 1,
+                                  .dropout = o->dropout};
+    l->embedding = embedding_new(p, &embedding, "embedding.weight", "positions.weight");
+    l->narrow = linear_new(p, LAB_DIM, LAB_DIM, true, "narrow");
+    l->wide = linear_new(p, LAB_DIM, LAB_WIDE, true, "wide");
+    l->norm = norm_new(p, LAB_DIM, "norm");
+    for (size_t i = 0; i < LAB_BLOCKS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "blocks.%zu", i);
+        l->block[i] = block_new(p, &block, name);
+    }
+    l->logits = linear_new(p, LAB_DIM, LAB_WORDS, true, "logits");
+    ck_done(parameters_finish(p, &e) && k->open(&l->stream, 1, &e) && weights_open(&l->weights, k, l->stream, p, &e) &&
+                weights_init(&l->weights, l->stream, INIT_PYTORCH, LAB_BLOCKS, 5, &e),
+            e);
+    ck_assert(k->on_host);
+    lab_rows(l);
+}
+
+void lab_close(Lab *l)
+{
+    weights_close(&l->weights);
+    l->k->close(l->stream);
+    parameters_close(&l->parameters);
+}
+
+static size_t count_nodes(const Tape *t)
+{
+    size_t n = 0;
+    for (const Node *node = t->last; node; node = node->before)
+        n++;
+    return n;
+}
+
+/* Forward and backward on an open tape. */
+static void run(Tape *t, const Lab *l, Program *program, const PassOptions *o, StepState *state, Pass *pass)
+{
+    t->keep = o->keep;
+    t->training = t->recording = !o->evaluation;
+    t->gradient = pass->gradient;
+    t->state = state;
+    t->blamed = o->blamed;
+    cross_entropy(t, program(t, l), l->rows.targets, 0, 0);
+    pass->nodes = count_nodes(t);
+    tape_backward(t);
+    tape_reset(t);
+}
+
+static StepState first_state(void)
+{
+    StepState state = {.seed = 4, .step = 2, .first_position = {5, 9}};
+    state.loss[0].scale = 1;
+    return state;
+}
+
+static TapePlan walk(Lab *l, Program *program, const PassOptions *o)
+{
+    const Kernels *k = measure_kernels(l->k->type);
+    PassOptions quiet = *o;
+    Stream *s;
+    Tape t;
+    Error e;
+    StepState state = first_state();
+    Pass unused = {.gradient = &unused}; /* any address that is not NULL: nothing is written */
+    quiet.blamed = NULL;
+    ck_done(k->open(&s, 1, &e) && tape_open(&t, k, s, &l->weights, NULL, &e), e);
+    run(&t, l, program, &quiet, &state, &unused);
+    TapePlan plan = tape_plan(&t);
+    tape_close(&t);
+    k->close(s);
+    return plan;
+}
+
+Pass lab_pass(Lab *l, Program *program, const PassOptions *o)
+{
+    Pass pass = {.planned = walk(l, program, o)};
+    Tape t;
+    Error e;
+    StepState state = first_state();
+    pass.gradient = o->evaluation ? NULL : memory_get(l->parameters.size, l->k->real);
+    ck_done(tape_open(&t, l->k, l->stream, &l->weights, &pass.planned, &e), e);
+    run(&t, l, program, o, &state, &pass);
+    ck_done(l->k->finish(l->stream, &e), e);
+    pass.used = tape_plan(&t);
+    pass.loss = state.loss[0].sum;
+    tape_close(&t);
+    return pass;
+}
+
+void pass_free(Pass *p) { memory_free(p->gradient); }
+
+double lab_real(const Lab *l, const void *reals, size_t i)
+{
+    return l->k->real == sizeof(double) ? ((const double *)reals)[i] : (double)((const float *)reals)[i];
+}
+
+void lab_set(Lab *l, const Parameter *p, size_t i, double value)
+{
+    double values[LAB_WIDE * LAB_DIM];
+    ck_assert(p && p->count <= sizeof values / sizeof *values && i < p->count);
+    weights_get(&l->weights, l->stream, p, values);
+    if (l->k->real == sizeof(double))
+        values[i] = value;
+    else
+        ((float *)values)[i] = (float)value;
+    weights_set(&l->weights, l->stream, p, values);
+}
+
+void lab_differentiate(Lab *l, Program *program)
+{
+    const double h = 1e-5;
+    const PassOptions training = {.keep = KEEP_ALL};
+    Pass whole = lab_pass(l, program, &training);
+    for (size_t i = 0; i < l->parameters.count; i++) {
+        const Parameter *p = l->parameters.list[i];
+        for (uint64_t draw = 0; draw < 4 && p->role != ROLE_CONSTANT; draw++) {
+            size_t j = (size_t)philox_below(p->count, 2, 0, draw, (uint32_t)i);
+            double at = lab_real(l, l->weights.reals, p->offset + j), loss[2];
+            for (int side = 0; side < 2; side++) {
+                lab_set(l, p, j, side ? at - h : at + h);
+                Pass moved = lab_pass(l, program, &training);
+                loss[side] = moved.loss;
+                pass_free(&moved);
+            }
+            lab_set(l, p, j, at);
+            double slope = (loss[0] - loss[1]) / (2 * h), found = lab_real(l, whole.gradient, p->offset + j);
+            ck_assert_msg(fabs(slope - found) < 1e-7 + 1e-6 * fabs(slope), "%s[%zu]: the gradient is %.9g, not %.9g",
+                          p->name, j, found, slope);
+        }
+    }
+    pass_free(&whole);
+}

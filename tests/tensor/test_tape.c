@@ -1,0 +1,481 @@
+/* The tape: gradients that meet, views, outputs nobody reads, segments, and memory as it was planned. */
+#include "base/memory.h"
+#include "core/tensor/operations.h"
+#include "tests/tensor/lab.h"
+
+#include <math.h>
+#include <string.h>
+
+static const LabOptions smooth = {.activation = ACTIVATION_GELU};
+static const LabOptions dropping = {.activation = ACTIVATION_RELU, .dropout = 0.3};
+
+static Tensor *input(Tape *t, const Lab *l) { return embed(t, &l->embedding, &l->rows); }
+
+/* ---- gradients that meet */
+
+static Tensor *added_to_itself(Tape *t, const Lab *l)
+{
+    Tensor *x = linear(t, &l->narrow, input(t, l));
+    return linear_logits(t, &l->logits, add(t, x, x, (Dropout){0}));
+}
+
+static Tensor *added_to_itself_dropped(Tape *t, const Lab *l)
+{
+    Tensor *x = linear(t, &l->narrow, input(t, l));
+    return linear_logits(t, &l->logits, add(t, x, x, (Dropout){.rate = 0.5, .site = 77}));
+}
+
+static Tensor *normed_with_itself(Tape *t, const Lab *l)
+{
+    Tensor *x = linear(t, &l->narrow, input(t, l));
+    return linear_logits(t, &l->logits, add_norm(t, &l->norm, x, x, (Dropout){.rate = 0.5, .site = 77}));
+}
+
+/* x meets itself over ways of different lengths: through a map, its activation, and as it is. */
+static Tensor *used_four_times(Tape *t, const Lab *l)
+{
+    Tensor *x = linear(t, &l->narrow, input(t, l));
+    Tensor *long_way = activate(t, linear(t, &l->narrow, activate(t, x, ACTIVATION_GELU)), ACTIVATION_TANH);
+    Tensor *y = add(t, x, long_way, (Dropout){0});
+    y = add(t, activate(t, x, ACTIVATION_SIGMOID), y, (Dropout){0});
+    return linear_logits(t, &l->logits, add(t, norm(t, &l->norm, x), y, (Dropout){0}));
+}
+
+/* x x^T x, as if all positions were one row; x is both operands of one product */
+static Tensor *multiplied_by_itself(Tape *t, const Lab *l)
+{
+    enum { N = LAB_POSITIONS, D = LAB_DIM };
+    Tensor *x = linear(t, &l->narrow, input(t, l));
+    ProductShape squares = {{0, 0, N, 1}, {0, 0, D, 1}, {0, 0, 1, D}, 1, 1, N, N, D, 0.1};
+    ProductShape average = {{0, 0, D, 1}, {0, 0, N, 1}, {0, 0, D, 1}, 1, 1, N, D, N, 0.3};
+    return linear_logits(t, &l->logits, product(t, product(t, x, x, &squares, N, N), x, &average, N, D));
+}
+
+static Tensor *gathered(Tape *t, const Lab *l)
+{
+    static const int32_t index[LAB_POSITIONS] = {13, 0, -1, 5, 2, 1, 7, 6, 12, 11, -1, 10, 9, 3};
+    Tensor *x = linear(t, &l->narrow, input(t, l));
+    Tensor *y = add(t, gather(t, x, index, LAB_POSITIONS), x, (Dropout){0});
+    return linear_logits(t, &l->logits, y);
+}
+
+/* Positions that nobody gathers have gradient 0, whatever their memory held. */
+static Tensor *gathered_alone(Tape *t, const Lab *l)
+{
+    static const int32_t index[LAB_POSITIONS] = {13, 0, -1, 5, 2, 1, 7, 6, 12, 11, -1, 10, 9, 3};
+    Tensor *x = gather(t, linear(t, &l->narrow, input(t, l)), index, LAB_POSITIONS);
+    return linear_logits(t, &l->logits, activate(t, activate(t, x, ACTIVATION_TANH), ACTIVATION_GELU));
+}
+
+static Program *const meeting[] = {
+    gathered_alone,       added_to_itself, added_to_itself_dropped, normed_with_itself, used_four_times,
+    multiplied_by_itself, gathered};
+
+enum { MEETING = sizeof meeting / sizeof *meeting };
+
+START_TEST(a_tensor_that_is_used_twice_sums_its_gradients)
+{
+    Lab l;
+    lab_open(&l, lab_twin(NUMBER_F64, 0), &smooth);
+    lab_differentiate(&l, meeting[_i]);
+    lab_close(&l);
+}
+END_TEST
+
+/* The same in f32, on each twin, against f64: one tensor as both inputs of a backward pass must not confuse any. */
+static void check_against_f64(Program *program, const LabOptions *o)
+{
+    Lab exact;
+    lab_open(&exact, lab_twin(NUMBER_F64, 0), o);
+    Pass wanted = lab_pass(&exact, program, &(PassOptions){0});
+    for (size_t i = 0; lab_twin(NUMBER_F32, i); i++) {
+        Lab l;
+        lab_open(&l, lab_twin(NUMBER_F32, i), o);
+        Pass found = lab_pass(&l, program, &(PassOptions){0});
+        double off = 0, all = 0;
+        for (size_t n = 0; n < l.parameters.size; n++) {
+            double a = lab_real(&l, found.gradient, n), b = lab_real(&exact, wanted.gradient, n);
+            off += (a - b) * (a - b), all += b * b;
+        }
+        ck_assert_msg(sqrt(off) <= 1e-5 * sqrt(all), "%s: the gradient is off by %g of %g", l.k->twin, sqrt(off),
+                      sqrt(all));
+        pass_free(&found);
+        lab_close(&l);
+    }
+    pass_free(&wanted);
+    lab_close(&exact);
+}
+
+START_TEST(gradients_meet_in_the_same_way_on_each_twin) { check_against_f64(meeting[_i], &dropping); }
+END_TEST
+
+/* ---- views */
+
+/* Of three views that cover a tensor one is read twice, and each by another operation. */
+static Tensor *viewed(Tape *t, const Lab *l)
+{
+    enum { PADDED = LAB_ROWS * 6 };
+    Tensor *part[3], *padded[4];
+    const int32_t *start = l->start;
+    tape_split(t, linear(t, &l->wide, input(t, l)), part, (size_t[]){LAB_DIM, LAB_DIM, LAB_DIM}, 3);
+    for (size_t i = 0; i < 4; i++)
+        padded[i] = pad_rows(t, part[i % 3], start, NULL, LAB_ROWS, 6);
+    padded[1] = activate(t, padded[1], ACTIVATION_SIGMOID);
+    padded[3] = activate(t, padded[3], ACTIVATION_TANH);
+    Tensor *y = add(t, add(t, padded[0], padded[1], (Dropout){0}), add(t, padded[2], padded[3], (Dropout){0}),
+                    (Dropout){0});
+    ck_assert_uint_eq(y->rows, PADDED);
+    return linear_logits(t, &l->logits, unpad_rows(t, y, start, LAB_ROWS, LAB_POSITIONS, 6));
+}
+
+START_TEST(views_write_their_columns_of_one_gradient)
+{
+    Lab l;
+    lab_open(&l, lab_twin(NUMBER_F64, 0), &smooth);
+    lab_differentiate(&l, viewed);
+    lab_close(&l);
+    check_against_f64(viewed, &dropping);
+}
+END_TEST
+
+START_TEST(views_of_different_widths_see_their_columns)
+{
+    Lab l;
+    Tape t;
+    Error e;
+    const TapePlan plan = {1 << 16, 0, 1 << 16};
+    const size_t columns[] = {1, 7, 4};
+    Tensor *view[3];
+    lab_open(&l, lab_twin(NUMBER_F64, 0), &smooth);
+    ck_done(tape_open(&t, l.k, l.stream, &l.weights, &plan, &e), e);
+    Tensor *x = tape_tensor(&t, 5, 12, false, true);
+    for (size_t i = 0; i < 60; i++)
+        ((double *)x->data)[i] = (double)i;
+    tape_split(&t, x, view, columns, 3);
+    for (size_t v = 0, first = 0; v < 3; first += columns[v++]) {
+        ck_assert(view[v]->rows == 5 && view[v]->columns == columns[v] && view[v]->stride == 12);
+        for (size_t i = 0; i < 5; i++)
+            ck_assert_double_eq(((double *)view[v]->data)[i * view[v]->stride], (double)(i * 12 + first));
+    }
+    tape_close(&t);
+    lab_close(&l);
+}
+END_TEST
+
+/* ---- what is not wanted */
+
+typedef struct CountNode {
+    Node node;
+    Tensor *x;
+    size_t *calls;
+} CountNode;
+
+static size_t read_calls, unread_calls;
+
+static void count_back(Tape *t, Node *node)
+{
+    CountNode *n = (CountNode *)node;
+    bool add_x;
+    void *dx = tensor_gradient(t, n->x, &add_x);
+    ++*n->calls;
+    t->k->add_backward(t->stream, NULL, false, dx, add_x, node->y->gradient, (Dropout){0}, t->state, n->x->rows,
+                       n->x->columns);
+}
+
+/* y = x, and how often it runs backward */
+static Tensor *counted(Tape *t, Tensor *x, size_t *calls)
+{
+    Tensor *y = tape_tensor(t, x->rows, x->columns, false, x->wanted);
+    t->k->copy(t->stream, y->data, x->data, x->rows * x->columns * t->k->number);
+    CountNode *n = tape_node(t, sizeof *n, count_back, y);
+    if (n)
+        n->x = x, n->calls = calls;
+    return y;
+}
+
+static Tensor *with_something_unread(Tape *t, const Lab *l)
+{
+    Tensor *x = input(t, l);
+    counted(t, counted(t, x, &unread_calls), &unread_calls);
+    Tensor *y = counted(t, x, &read_calls);
+    linear(t, &l->wide, y);
+    return linear_logits(t, &l->logits, y);
+}
+
+START_TEST(an_output_that_nobody_reads_does_not_run_backward)
+{
+    Lab l;
+    lab_open(&l, lab_twin(NUMBER_F64, 0), &smooth);
+    Pass p = lab_pass(&l, with_something_unread, &(PassOptions){0}); /* over shapes, and with numbers */
+    ck_assert_uint_eq(unread_calls, 0);
+    ck_assert_uint_eq(read_calls, 2);
+    const Parameter *wide = l.wide.weight;
+    for (size_t i = 0; i < wide->count; i++)
+        ck_assert_double_eq(lab_real(&l, p.gradient, wide->offset + i), 0);
+    pass_free(&p);
+    lab_differentiate(&l, with_something_unread);
+    lab_close(&l);
+}
+END_TEST
+
+START_TEST(evaluation_records_nothing)
+{
+    Lab l;
+    lab_open(&l, lab_twin(NUMBER_F64, 0), &dropping);
+    Pass p = lab_pass(&l, used_four_times, &(PassOptions){.evaluation = true});
+    Pass q = lab_pass(&l, used_four_times, &(PassOptions){0});
+    ck_assert_uint_eq(p.nodes, 0);
+    ck_assert_uint_gt(q.nodes, 10);
+    ck_assert_uint_eq(p.used.gradients, 0);
+    pass_free(&q);
+    lab_close(&l);
+}
+END_TEST
+
+START_TEST(what_wants_no_gradient_gets_none)
+{
+    Lab l;
+    Tape t;
+    Error e;
+    double memory[12] = {0};
+    bool add_x = true;
+    const TapePlan plan = {1 << 16, 1 << 16, 1 << 16};
+    lab_open(&l, lab_twin(NUMBER_F64, 0), &smooth);
+    ck_done(tape_open(&t, l.k, l.stream, &l.weights, &plan, &e), e);
+    t.training = t.recording = true;
+    Tensor *x = tape_outside(&t, memory, 1, 12);
+    Tensor *y = activate(&t, x, ACTIVATION_TANH); /* from nothing that is learned */
+    ck_assert(!x->wanted && !y->wanted && !t.last);
+    ck_assert_ptr_null(tensor_gradient(&t, x, &add_x));
+    ck_assert(!add_x);
+    tape_close(&t);
+    lab_close(&l);
+}
+END_TEST
+
+/* ---- segments */
+
+static Tensor *blocks(Tape *t, const Lab *l)
+{
+    Attend how = attend_rows(&l->rows, true);
+    Tensor *x = input(t, l);
+    for (size_t i = 0; i < LAB_BLOCKS; i++)
+        x = block(t, &l->block[i], x, &how, NULL);
+    return linear_logits(t, &l->logits, x);
+}
+
+static Tensor *two_blocks(Tape *t, const void *args, Tensor *const *inputs)
+{
+    const Lab *l = *(const Lab *const *)args;
+    Attend how = attend_rows(&l->rows, true);
+    return block(t, &l->block[1], block(t, &l->block[0], inputs[0], &how, NULL), &how, NULL);
+}
+
+/* Segments in a segment, and the same weights twice. */
+static Tensor *nested(Tape *t, const Lab *l)
+{
+    Tensor *x = input(t, l);
+    x = tape_segment(t, two_blocks, &l, sizeof l, &x, 1);
+    x = tape_segment(t, two_blocks, &l, sizeof l, &x, 1);
+    return linear_logits(t, &l->logits, norm(t, &l->norm, x));
+}
+
+static Tensor *joined(Tape *t, const void *args, Tensor *const *inputs)
+{
+    const Lab *l = *(const Lab *const *)args;
+    Tensor *x = linear_relu(t, &l->narrow, inputs[1]);
+    return add_norm(t, &l->norm, inputs[0], x, (Dropout){.rate = 0.4, .site = 70});
+}
+
+/* Several inputs, one of them read by two segments and by what lies between. */
+static Tensor *shared(Tape *t, const Lab *l)
+{
+    Tensor *x = input(t, l), *memory = linear(t, &l->narrow, x);
+    x = tape_segment(t, joined, &l, sizeof l, (Tensor *[]){x, memory}, 2);
+    x = add(t, x, memory, (Dropout){0});
+    x = tape_segment(t, joined, &l, sizeof l, (Tensor *[]){memory, x}, 2);
+    return linear_logits(t, &l->logits, tape_segment(t, joined, &l, sizeof l, (Tensor *[]){x, x}, 2));
+}
+
+static Tensor *unread_segment(Tape *t, const Lab *l)
+{
+    Tensor *x = input(t, l);
+    tape_segment(t, two_blocks, &l, sizeof l, &x, 1);
+    return linear_logits(t, &l->logits, x);
+}
+
+/* Its output begins so near the mark that it overlaps with where it would be copied to. */
+static Tensor *near_the_mark(Tape *t, const void *args, Tensor *const *inputs)
+{
+    (void)args;
+    tape_reals(t, 20);
+    return activate(t, inputs[0], ACTIVATION_TANH);
+}
+
+static Tensor *near(Tape *t, const Lab *l)
+{
+    Tensor *x = input(t, l);
+    for (size_t i = 0; i < 3; i++)
+        x = tape_segment(t, near_the_mark, &l, sizeof l, &x, 1);
+    return linear_logits(t, &l->logits, x);
+}
+
+static Program *const segmented[] = {blocks, nested, shared, unread_segment, near};
+
+enum { SEGMENTED = sizeof segmented / sizeof *segmented, LABS = 4 };
+
+static LabOptions lab_kind(int i)
+{
+    return (LabOptions){.dropout = 0.3,
+                        .composed = i % 2,
+                        .norm = i < 2 ? NORM_POST : NORM_PRE,
+                        .activation = i < 2 ? ACTIVATION_RELU : ACTIVATION_GELU};
+}
+
+START_TEST(segments_kept_and_computed_again_give_the_same_bits)
+{
+    LabOptions o = lab_kind(_i % LABS);
+    Program *program = segmented[_i / LABS];
+    for (int type = 0; type < NUMBER_TYPES; type++)
+        for (size_t i = 0; lab_twin((NumberType)type, i); i++) {
+            Lab l;
+            lab_open(&l, lab_twin((NumberType)type, i), &o);
+            Pass kept = lab_pass(&l, program, &(PassOptions){.keep = KEEP_ALL});
+            Pass again = lab_pass(&l, program, &(PassOptions){.keep = KEEP_INPUTS});
+            ck_assert(memcmp(&kept.loss, &again.loss, sizeof kept.loss) == 0);
+            ck_assert_msg(memcmp(kept.gradient, again.gradient, l.parameters.size * l.k->real) == 0,
+                          "%s %s: gradients differ", l.k->twin, number_type_name(l.k->type));
+            pass_free(&kept);
+            pass_free(&again);
+            lab_close(&l);
+        }
+}
+END_TEST
+
+START_TEST(segments_differentiate)
+{
+    LabOptions o = {.dropout = 0.3, .activation = ACTIVATION_GELU};
+    Lab l;
+    if (segmented[_i] == shared) /* reads a ReLU, but far from its kink */
+        o.dropout = 0;
+    lab_open(&l, lab_twin(NUMBER_F64, 0), &o);
+    lab_differentiate(&l, segmented[_i]);
+    lab_close(&l);
+}
+END_TEST
+
+START_TEST(segments_computed_again_need_less_memory_and_evaluation_least)
+{
+    LabOptions o = lab_kind(_i);
+    Lab l;
+    lab_open(&l, lab_twin(NUMBER_F32, 0), &o);
+    for (size_t i = 0; i < 2; i++) { /* blocks, nested */
+        Pass kept = lab_pass(&l, segmented[i], &(PassOptions){.keep = KEEP_ALL});
+        Pass again = lab_pass(&l, segmented[i], &(PassOptions){.keep = KEEP_INPUTS});
+        Pass read = lab_pass(&l, segmented[i], &(PassOptions){.evaluation = true});
+        ck_assert_uint_lt(again.used.memory, kept.used.memory / 2);
+        ck_assert_uint_lt(read.used.memory, again.used.memory);
+        ck_assert_uint_le(again.used.gradients, kept.used.gradients);
+        ck_assert_uint_lt(read.used.host, again.used.host);
+        pass_free(&kept);
+        pass_free(&again);
+    }
+    lab_close(&l);
+}
+END_TEST
+
+/* Four blocks or forty: an evaluation has the same memory. */
+static Tensor *deep(Tape *t, const Lab *l)
+{
+    Attend how = attend_rows(&l->rows, true);
+    Tensor *x = input(t, l);
+    for (size_t i = 0; i < 10 * LAB_BLOCKS; i++)
+        x = block(t, &l->block[i % LAB_BLOCKS], x, &how, NULL);
+    return linear_logits(t, &l->logits, x);
+}
+
+START_TEST(evaluation_of_a_deep_network_keeps_one_tensor_a_block)
+{
+    LabOptions o = lab_kind(_i);
+    Lab l;
+    lab_open(&l, lab_twin(NUMBER_F32, 0), &o);
+    Pass shallow = lab_pass(&l, blocks, &(PassOptions){.evaluation = true});
+    Pass much = lab_pass(&l, deep, &(PassOptions){.evaluation = true});
+    size_t blocks_more = 9 * LAB_BLOCKS, tensor = aligned(LAB_POSITIONS * LAB_DIM * sizeof(float));
+    ck_assert_uint_le(much.used.memory, shallow.used.memory + blocks_more * tensor);
+    lab_close(&l);
+}
+END_TEST
+
+/* ---- memory */
+
+static void check_plan(const Pass *p, const Lab *l, const char *how)
+{
+    ck_assert_msg(p->planned.memory == p->used.memory, "%s %s %s: %zu bytes of activations planned, %zu used",
+                  l->k->twin, number_type_name(l->k->type), how, p->planned.memory, p->used.memory);
+    ck_assert_msg(p->planned.gradients == p->used.gradients, "%s %s %s: %zu bytes of gradients planned, %zu used",
+                  l->k->twin, number_type_name(l->k->type), how, p->planned.gradients, p->used.gradients);
+    ck_assert_msg(p->planned.host == p->used.host, "%s %s %s: %zu bytes of nodes planned, %zu used", l->k->twin,
+                  number_type_name(l->k->type), how, p->planned.host, p->used.host);
+}
+
+START_TEST(a_walk_over_shapes_finds_exactly_the_memory_that_is_used)
+{
+    LabOptions o = lab_kind(_i % LABS);
+    Program *program = segmented[_i / LABS];
+    for (int type = 0; type < NUMBER_TYPES; type++)
+        for (size_t i = 0; lab_twin((NumberType)type, i); i++) {
+            Lab l;
+            lab_open(&l, lab_twin((NumberType)type, i), &o);
+            Pass kept = lab_pass(&l, program, &(PassOptions){.keep = KEEP_ALL});
+            Pass again = lab_pass(&l, program, &(PassOptions){.keep = KEEP_INPUTS});
+            Pass read = lab_pass(&l, program, &(PassOptions){.evaluation = true});
+            check_plan(&kept, &l, "kept");
+            check_plan(&again, &l, "computed again");
+            check_plan(&read, &l, "in evaluation");
+            pass_free(&kept);
+            pass_free(&again);
+            lab_close(&l);
+        }
+}
+END_TEST
+
+static bool open_tape(void *argument, Error *e)
+{
+    const TapePlan plan = {1000, 1000, 1000};
+    const Lab *l = argument;
+    Tape t;
+    if (!tape_open(&t, l->k, l->stream, &l->weights, &plan, e))
+        return false;
+    tape_close(&t);
+    return true;
+}
+
+START_TEST(a_tape_without_memory_is_an_error_and_leaves_nothing)
+{
+    Lab l;
+    lab_open(&l, lab_twin(NUMBER_F32, 0), &smooth);
+    fail_each_allocation(open_tape, &l);
+    lab_close(&l);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {
+        TEST_LOOP(a_tensor_that_is_used_twice_sums_its_gradients, MEETING),
+        TEST_LOOP(gradients_meet_in_the_same_way_on_each_twin, MEETING),
+        TEST(views_write_their_columns_of_one_gradient),
+        TEST(views_of_different_widths_see_their_columns),
+        TEST(an_output_that_nobody_reads_does_not_run_backward),
+        TEST(evaluation_records_nothing),
+        TEST(what_wants_no_gradient_gets_none),
+        TEST_LOOP(segments_kept_and_computed_again_give_the_same_bits, SEGMENTED * LABS),
+        TEST_LOOP(segments_differentiate, SEGMENTED),
+        TEST_LOOP(segments_computed_again_need_less_memory_and_evaluation_least, LABS),
+        TEST_LOOP(evaluation_of_a_deep_network_keeps_one_tensor_a_block, LABS),
+        TEST_LOOP(a_walk_over_shapes_finds_exactly_the_memory_that_is_used, SEGMENTED * LABS),
+        TEST(a_tape_without_memory_is_an_error_and_leaves_nothing),
+    };
+    return suite_run("tensor/tape", tests, sizeof tests / sizeof *tests, argc, argv);
+}

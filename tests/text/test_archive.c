@@ -1,0 +1,217 @@
+/* Published texts: packed by the usual tools, cut off, or holding more than one file. */
+#define _XOPEN_SOURCE 700
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/philox.h"
+#include "core/text/archive.h"
+#include "tests/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SIZE = 300000 };
+
+static char folder[600], *text;
+
+/* A text that packs somewhat, so that a packed file has a middle to be cut in. */
+static void setup(void)
+{
+    Error e;
+    snprintf(folder, sizeof folder, "%s", test_folder());
+    ck_assert_int_eq(chdir(folder), 0);
+    text = memory_get(SIZE + 1, 1);
+    for (size_t i = 0; i < SIZE; i++)
+        text[i] = i % 61 == 60 ? '\n' : (char)('a' + philox_below(20, 1, 2, i, 3));
+    ck_done(file_write("text", text, SIZE, &e), e);
+    ck_done(file_write("other", "second", 6, &e), e);
+}
+
+/* Runs a tool of the system; 0 when there is none. */
+static bool tool(const char *test, const char *name, const char *command)
+{
+    char line[300];
+    snprintf(line, sizeof line, "command -v %s > /dev/null", name);
+    if (system(line)) {
+        char why[100];
+        snprintf(why, sizeof why, "there is no %s here", name);
+        test_skip(test, why);
+        return false;
+    }
+    ck_assert_msg(system(command) == 0, "%s", command);
+    return true;
+}
+
+static void expect_text(const char *path)
+{
+    char *bytes;
+    size_t size;
+    Error e;
+    ck_done(text_read(path, &bytes, &size, &e), e);
+    ck_assert_uint_eq(size, SIZE);
+    ck_assert_mem_eq(bytes, text, SIZE + 1);
+    memory_free(bytes);
+}
+
+static void expect_refusal(const char *path, const char *words)
+{
+    char *bytes = NULL;
+    size_t size;
+    Error e;
+    ck_assert_msg(!text_read(path, &bytes, &size, &e), "%s was taken", path);
+    ck_assert_ptr_null(bytes);
+    ck_assert_msg(strstr(e.text, words) != NULL, "'%s' does not say '%s'", e.text, words);
+    ck_assert_msg(strstr(e.text, path) != NULL, "'%s' does not name the file", e.text);
+}
+
+static const struct {
+    const char *tool, *command, *path, *name;
+} packers[] = {
+    {"gzip", "gzip -k text", "text.gz", "gzip"},
+    {"bzip2", "bzip2 -k text", "text.bz2", "bzip2"},
+    {"xz", "xz -k text", "text.xz", "xz"},
+    {"zstd", "zstd -q text", "text.zst", "zstd"},
+    {"zip", "zip -q text.zip text", "text.zip", "zip"},
+    {"tar", "tar cf text.tar text", "text.tar", "tar"},
+    {"tar", "tar czf text.tar.gz text", "text.tar.gz", "gzip"},
+    {"tar", "mkdir d && cp text d/ && tar cJf d.tar.xz d", "d.tar.xz", "xz"},
+};
+enum { PACKERS = sizeof packers / sizeof *packers };
+
+START_TEST(a_plain_file_is_itself)
+{
+    setup();
+    expect_text("text");
+    expect_refusal("missing", "No such file");
+    char *bytes;
+    size_t size;
+    Error e;
+    ck_done(text_read("other", &bytes, &size, &e), e);
+    ck_assert_str_eq(bytes, "second");
+    memory_free(bytes);
+    ck_done(text_read("/dev/null", &bytes, &size, &e), e);
+    ck_assert_uint_eq(size, 0);
+    memory_free(bytes);
+    memory_free(text);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(packed_texts_are_unpacked)
+{
+    setup();
+    if (!tool("packed_texts_are_unpacked", packers[_i].tool, packers[_i].command))
+        return;
+    if (text_reads_archives())
+        expect_text(packers[_i].path);
+    else {
+        expect_refusal(packers[_i].path, packers[_i].name);
+        expect_refusal(packers[_i].path, "make deps");
+    }
+    memory_free(text);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+/* Whatever the place, either an error or, where only an end mark is missing, the whole text. */
+START_TEST(a_packed_text_cut_off_is_never_half_a_text)
+{
+    setup();
+    if (!text_reads_archives()) {
+        test_skip("a_packed_text_cut_off_is_never_half_a_text", "this build has no libarchive");
+        return;
+    }
+    if (!tool("a_packed_text_cut_off_is_never_half_a_text", packers[_i].tool, packers[_i].command))
+        return;
+    struct stat s;
+    ck_assert_int_eq(stat(packers[_i].path, &s), 0);
+    int refused = 0, cuts = 60;
+    for (int i = 0; i < cuts; i++) {
+        char *bytes;
+        size_t size;
+        Error e;
+        off_t cut = 20 + (off_t)((double)(s.st_size - 20) * (cuts - i) / cuts) - 1;
+        ck_assert_int_eq(truncate(packers[_i].path, cut), 0);
+        if (text_read(packers[_i].path, &bytes, &size, &e)) {
+            ck_assert_msg(size == SIZE && !memcmp(bytes, text, SIZE), "%s cut at %d of %d gave %d bytes",
+                          packers[_i].path, (int)cut, (int)s.st_size, (int)size);
+            memory_free(bytes);
+        } else
+            refused++;
+    }
+    ck_assert_int_ge(refused, cuts - 5);
+    memory_free(text);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(an_archive_of_several_files_is_refused_with_their_number)
+{
+    setup();
+    if (!text_reads_archives()) {
+        test_skip("an_archive_of_several_files_is_refused_with_their_number", "this build has no libarchive");
+        return;
+    }
+    ck_assert_int_eq(system("cp other third && tar cf many.tar text other third && mkdir e && tar cf none.tar e"), 0);
+    expect_refusal("many.tar", "3 files");
+    expect_refusal("none.tar", "no file");
+    ck_assert_int_eq(truncate("many.tar", 512 + (SIZE + 511) / 512 * 512 + 100), 0); /* in the header of the second */
+    expect_refusal("many.tar", "runcated");
+    memory_free(text);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(rubbish_behind_the_first_bytes_of_an_archive_is_an_error)
+{
+    setup();
+    if (!text_reads_archives()) {
+        test_skip("rubbish_behind_the_first_bytes_of_an_archive_is_an_error", "this build has no libarchive");
+        return;
+    }
+    const char *const starts[] = {"PK\003\004rubbish rubbish rubbish rubbish", "\x1f\x8b\x08rubbish rubbish rubbish",
+                                  "BZhrubbish rubbish rubbish", "\x28\xb5\x2f\xfdrubbish rubbish rubbish"};
+    for (size_t i = 0; i < 4; i++) {
+        Error e;
+        ck_done(file_write("rubbish", starts[i], strlen(starts[i]), &e), e);
+        expect_refusal("rubbish", "rubbish");
+    }
+    memory_free(text);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+static bool read_it(void *argument, Error *e)
+{
+    char *bytes;
+    size_t size;
+    if (!text_read(argument, &bytes, &size, e))
+        return false;
+    memory_free(bytes);
+    return true;
+}
+
+START_TEST(each_failed_allocation_is_an_error)
+{
+    setup();
+    char plain[] = "text", packed[] = "text.tar";
+    fail_each_allocation(read_it, plain);
+    ck_assert_int_eq(system("tar cf text.tar text"), 0);
+    if (text_reads_archives())
+        fail_each_allocation(read_it, packed);
+    memory_free(text);
+}
+END_TEST
+
+static const Test tests[] = {
+    TEST(a_plain_file_is_itself),
+    TEST_LOOP(packed_texts_are_unpacked, PACKERS),
+    TEST_LOOP(a_packed_text_cut_off_is_never_half_a_text, PACKERS),
+    TEST(an_archive_of_several_files_is_refused_with_their_number),
+    TEST(rubbish_behind_the_first_bytes_of_an_archive_is_an_error),
+    TEST(each_failed_allocation_is_an_error),
+};
+
+int main(int argc, char **argv) { return suite_run("text/archive", tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -1,0 +1,137 @@
+/* Rows of a step, packed one after another, and the part of them that reaches a device. */
+#include "base/memory.h"
+#include "core/train/batch.h"
+#include "tests/suite.h"
+
+#include <string.h>
+
+/* Rows of these lengths; ids count up from 100 * side, every third target is not scored. */
+static void fill(Batch *b, size_t side, const size_t *lengths, size_t rows)
+{
+    for (size_t r = 0; r < rows; r++) {
+        size_t at = batch_row(b, side, lengths[r]);
+        for (size_t i = at; i < at + lengths[r]; i++) {
+            b->side[side].ids[i] = (int32_t)(100 * side + i);
+            b->side[side].targets[i] = i % 3 ? (int32_t)i : -1;
+        }
+    }
+}
+
+static void expect_ints(const int32_t *found, const int32_t *wanted, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        ck_assert_msg(found[i] == wanted[i], "number %zu is %d, not %d", i, (int)found[i], (int)wanted[i]);
+}
+
+START_TEST(rows_lie_one_after_another)
+{
+    Batch b;
+    Error e;
+    const size_t lengths[] = {2, 0, 3, 1};
+    ck_done(batch_open(&b, &(BatchSize){1, 4, {6}}, &e), e);
+    fill(&b, 0, lengths, 4);
+    ck_assert_uint_eq(b.side[0].rows, 4);
+    ck_assert_uint_eq(b.side[0].positions, 6);
+    expect_ints(b.side[0].start, (const int32_t[]){0, 2, 2, 5, 6}, 5);
+    expect_ints(b.side[0].place, (const int32_t[]){0, 1, 0, 1, 2, 0}, 6);
+    ck_assert_uint_eq(batch_targets(&b, 0), 4); /* 0 and 3 are not scored */
+
+    batch_clear(&b);
+    ck_assert_uint_eq(batch_targets(&b, 0), 0);
+    ck_assert_uint_eq(batch_row(&b, 0, 6), 0);
+    ck_assert_uint_eq(b.side[0].rows, 1);
+    batch_close(&b);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+static const Kernels *open_device(DeviceRows *d, Stream **s, size_t sides, size_t rows, size_t positions)
+{
+    Error e;
+    const Kernels *k = kernels_find("plain", NUMBER_F32, &e);
+    ck_done(k != NULL, e);
+    ck_done(k->open(s, 1, &e), e);
+    ck_done(device_rows_open(d, k, &(BatchSize){sides, rows, {positions, positions}}, &e), e);
+    return k;
+}
+
+START_TEST(a_micro_batch_counts_from_its_own_first_position)
+{
+    Batch b;
+    DeviceRows d;
+    Stream *s;
+    Error e;
+    const size_t lengths[] = {2, 4, 0, 3, 1};
+    const Kernels *k = open_device(&d, &s, 1, 3, 7);
+    ck_done(batch_open(&b, &(BatchSize){1, 5, {10}}, &e), e);
+    fill(&b, 0, lengths, 5);
+    device_rows_upload(&d, s, &b, 1, 3);
+    const Rows *rows = &d.rows[0];
+    ck_assert_uint_eq(rows->rows, 3);
+    ck_assert_uint_eq(rows->positions, 7);
+    ck_assert_uint_eq(rows->longest, 4);
+    expect_ints(rows->start, (const int32_t[]){0, 4, 4, 7}, 4);
+    expect_ints(rows->ids, (const int32_t[]){2, 3, 4, 5, 6, 7, 8}, 7);
+    expect_ints(rows->targets, (const int32_t[]){2, -1, 4, 5, -1, 7, 8}, 7);
+    expect_ints(rows->place, (const int32_t[]){0, 1, 2, 3, 0, 1, 2}, 7);
+
+    device_rows_upload(&d, s, &b, 4, 1); /* a smaller one into the same memory */
+    ck_assert(rows->rows == 1 && rows->positions == 1 && rows->longest == 1);
+    expect_ints(rows->start, (const int32_t[]){0, 1}, 2);
+    expect_ints(rows->ids, (const int32_t[]){9}, 1);
+    batch_close(&b);
+    device_rows_close(&d);
+    k->close(s);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(two_sides_are_cut_at_the_same_rows)
+{
+    Batch b;
+    DeviceRows d;
+    Stream *s;
+    Error e;
+    const size_t source[] = {2, 1, 3}, target[] = {1, 4, 0};
+    const Kernels *k = open_device(&d, &s, 2, 2, 5);
+    ck_done(batch_open(&b, &(BatchSize){2, 3, {6, 6}}, &e), e);
+    fill(&b, 0, source, 3);
+    fill(&b, 1, target, 3);
+    device_rows_upload(&d, s, &b, 1, 2);
+    ck_assert(d.rows[0].positions == 4 && d.rows[1].positions == 4);
+    ck_assert(d.rows[0].longest == 3 && d.rows[1].longest == 4);
+    expect_ints(d.rows[0].start, (const int32_t[]){0, 1, 4}, 3);
+    expect_ints(d.rows[1].start, (const int32_t[]){0, 4, 4}, 3);
+    expect_ints(d.rows[0].ids, (const int32_t[]){2, 3, 4, 5}, 4);
+    expect_ints(d.rows[1].ids, (const int32_t[]){101, 102, 103, 104}, 4);
+    batch_close(&b);
+    device_rows_close(&d);
+    k->close(s);
+}
+END_TEST
+
+static bool open_both(void *argument, Error *e)
+{
+    const Kernels *k = argument;
+    Batch b;
+    DeviceRows d;
+    if (!batch_open(&b, &(BatchSize){2, 3, {10, 10}}, e))
+        return false;
+    bool fine = device_rows_open(&d, k, &(BatchSize){2, 3, {10, 10}}, e);
+    if (fine)
+        device_rows_close(&d);
+    batch_close(&b);
+    return fine;
+}
+
+START_TEST(no_memory_for_a_batch_is_an_error)
+{
+    Kernels k = *kernels_find("plain", NUMBER_F32, NULL);
+    fail_each_allocation(open_both, &k);
+}
+END_TEST
+
+static const Test tests[] = {TEST(rows_lie_one_after_another), TEST(a_micro_batch_counts_from_its_own_first_position),
+                             TEST(two_sides_are_cut_at_the_same_rows), TEST(no_memory_for_a_batch_is_an_error)};
+
+int main(int argc, char **argv) { return suite_run("train/batch", tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -1,0 +1,295 @@
+/* Checkpoints: what was saved comes back to the bit, and what does not fit the model is refused by name. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "tests/train/tiny.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TENSORS = 64 };
+
+static const LoopOptions no_loop = {.steps = 0};
+
+static char *run_path(void)
+{
+    static char path[600];
+    snprintf(path, sizeof path, "%s/run", test_folder());
+    return path;
+}
+
+/* A run whose weights and moments have moved away from where they began. */
+static void open_moved(TinyRun *r, const TinyOptions *o)
+{
+    Error e;
+    StepResult result;
+    tiny_run_open(r, run_path(), o, &no_loop);
+    for (uint64_t step = 1; step <= 3; step++)
+        ck_done(crew_step(&r->crew, step, 1e-2, &result, &e), e);
+}
+
+/* Everything that a checkpoint holds, one block after another. */
+static float *everything(const Crew *c)
+{
+    size_t size = c->parameters->size;
+    float *all = memory_get(3 * size, sizeof *all);
+    memcpy(all, c->weights.reals, size * sizeof *all);
+    memcpy(all + size, c->m, size * sizeof *all);
+    memcpy(all + 2 * size, c->v, size * sizeof *all);
+    return all;
+}
+
+START_TEST(what_was_saved_comes_back_to_the_bit)
+{
+    Error e;
+    TinyRun r;
+    StepResult result;
+    const Progression at = {.step = 3, .best = 1.0 / 3, .best_step = 2, .scored = true, .stalled = 5, .seconds = 0.1};
+    Progression back;
+    open_moved(&r, &tiny_standard);
+    float *before = everything(&r.crew);
+    ck_done(checkpoint_save(r.run, &r.crew, &r.loop.note, &at, true, &e), e);
+    ck_done(crew_step(&r.crew, 4, 1e-2, &result, &e), e);
+    float *moved = everything(&r.crew);
+    ck_done(checkpoint_load(r.run, &r.crew, 3, &back, &e), e);
+    float *after = everything(&r.crew);
+    size_t bytes = 3 * r.crew.parameters->size * sizeof *before;
+    ck_assert(memcmp(before, moved, bytes) != 0);
+    ck_assert(memcmp(before, after, bytes) == 0);
+    ck_assert(back.step == 3 && back.best == at.best && back.best_step == 2 && back.scored && back.stalled == 5);
+    ck_assert(back.seconds == 0.1);
+
+    ck_done(checkpoint_save(r.run, &r.crew, &r.loop.note, &at, false, &e), e); /* time makes equal runs unequal */
+    ck_done(checkpoint_load(r.run, &r.crew, 3, &back, &e), e);
+    ck_assert(back.seconds == 0);
+    memory_free(before);
+    memory_free(moved);
+    memory_free(after);
+    tiny_run_close(&r);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+/* --- files that others made --- */
+
+/* The model's tensors as a list to write: those of a real file, to be changed. */
+typedef struct Made {
+    SafeTensor tensors[TENSORS];
+    float *zeros;
+    size_t count;
+    char path[700];
+} Made;
+
+static void make(Made *m, const TinyRun *r)
+{
+    const Parameters *p = &r->tiny.parameters;
+    m->zeros = memory_get(p->size, sizeof(float));
+    m->count = 0;
+    snprintf(m->path, sizeof m->path, "%s/made.safetensors", r->run->path);
+    for (size_t i = 0; i < p->count; i++)
+        m->tensors[m->count++] = (SafeTensor){.name = p->list[i]->name,
+                                              .type = SAFE_F32,
+                                              .rank = (size_t)p->list[i]->rank,
+                                              .shape = {p->list[i]->shape[0], p->list[i]->shape[1]},
+                                              .data = m->zeros};
+}
+
+static SafeTensor *made(Made *m, const char *name)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (!strcmp(m->tensors[i].name, name))
+            return &m->tensors[i];
+    ck_abort_msg("%s is not there", name);
+}
+
+static bool read_made(Made *m, TinyRun *r, const char *const (*aliases)[2], Error *e)
+{
+    ck_done(safetensors_write(m->path, m->tensors, m->count, NULL, 0, e), *e);
+    return weights_read(&r->crew.weights, r->crew.worker[0].stream, m->path, aliases, e);
+}
+
+static void refused(Made *m, TinyRun *r, const char *const (*aliases)[2], const char *name, const char *why)
+{
+    Error e;
+    ck_assert_msg(!read_made(m, r, aliases, &e), "it was accepted");
+    ck_assert_msg(strstr(e.text, name) && strstr(e.text, why) && strstr(e.text, "made.safetensors"), "%s", e.text);
+}
+
+START_TEST(a_missing_tensor_is_named)
+{
+    TinyRun r;
+    Made m;
+    tiny_run_open(&r, run_path(), &tiny_standard, &no_loop);
+    make(&m, &r);
+    *made(&m, "blocks.0.ff.in.bias") = m.tensors[m.count - 1];
+    m.count--;
+    refused(&m, &r, NULL, "blocks.0.ff.in.bias", "has no tensor");
+    memory_free(m.zeros);
+    tiny_run_close(&r);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(a_tensor_too_many_is_named)
+{
+    TinyRun r;
+    Made m;
+    tiny_run_open(&r, run_path(), &tiny_standard, &no_loop);
+    make(&m, &r);
+    m.tensors[m.count] = m.tensors[0];
+    m.tensors[m.count++].name = "blocks.1.ff.in.bias";
+    refused(&m, &r, NULL, "blocks.1.ff.in.bias", "does not have");
+    memory_free(m.zeros);
+    tiny_run_close(&r);
+}
+END_TEST
+
+START_TEST(a_wrong_shape_is_shown_beside_the_right_one)
+{
+    TinyRun r;
+    Made m;
+    tiny_run_open(&r, run_path(), &tiny_standard, &no_loop);
+    make(&m, &r);
+    SafeTensor *t = made(&m, "blocks.0.ff.in.weight"); /* [16, 8] */
+    t->shape[0] = 8, t->shape[1] = 16;                 /* as many numbers, but another map */
+    refused(&m, &r, NULL, "blocks.0.ff.in.weight has shape [8,16]", "[16,8]");
+    t->rank = 1, t->shape[0] = 128;
+    refused(&m, &r, NULL, "blocks.0.ff.in.weight has shape [128]", "[16,8]");
+    memory_free(m.zeros);
+    tiny_run_close(&r);
+}
+END_TEST
+
+START_TEST(a_tied_table_is_found_under_either_name)
+{
+    static const char *const aliases[][2] = {{"token_embedding.weight", "logits.weight"}, {NULL, NULL}};
+    Error e;
+    TinyRun r;
+    Made m;
+    TinyOptions o = tiny_standard;
+    o.tied = true;
+    tiny_run_open(&r, run_path(), &o, &no_loop);
+    ck_assert_ptr_null(parameters_find(&r.tiny.parameters, "logits.weight"));
+    make(&m, &r);
+    ck_done(read_made(&m, &r, aliases, &e), e);
+    made(&m, "token_embedding.weight")->name = "logits.weight";
+    for (size_t i = 0; i < m.count; i++)
+        m.zeros[i] = (float)i + 1;
+    ck_done(read_made(&m, &r, aliases, &e), e);
+    const Parameter *table = parameters_find(&r.tiny.parameters, "token_embedding.weight");
+    ck_assert(((const float *)parameter_in(table, r.crew.weights.reals, sizeof(float)))[2] == 3);
+    refused(&m, &r, NULL, "logits.weight", "does not have");
+
+    m.tensors[m.count] = *made(&m, "logits.weight"); /* both, as some tools write them */
+    m.tensors[m.count++].name = "token_embedding.weight";
+    ck_done(read_made(&m, &r, aliases, &e), e);
+    memory_free(m.zeros);
+    tiny_run_close(&r);
+}
+END_TEST
+
+START_TEST(a_state_that_lacks_something_is_refused)
+{
+    Error e;
+    TinyRun r;
+    Progression at = {.step = 3};
+    open_moved(&r, &tiny_standard);
+    ck_done(checkpoint_save(r.run, &r.crew, &r.loop.note, &at, true, &e), e);
+    char *folder = run_checkpoint_path(r.run, 3), *state = path_join(folder, "state.safetensors");
+    char *model = path_join(folder, "model.safetensors"), *bytes;
+    size_t size;
+    ck_done(file_read(model, &bytes, &size, &e), e);
+    ck_done(file_write(state, bytes, size, &e), e); /* a model where the state should be */
+    ck_assert(!checkpoint_load(r.run, &r.crew, 3, &at, &e));
+    ck_assert_msg(strstr(e.text, "state.safetensors") && strstr(e.text, "step"), "%s", e.text);
+    ck_assert(!checkpoint_load(r.run, &r.crew, 4, &at, &e));
+    memory_free(bytes);
+    memory_free(model);
+    memory_free(state);
+    memory_free(folder);
+    tiny_run_close(&r);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+/* --- no memory --- */
+
+static bool build_save_and_load(void *argument, Error *e)
+{
+    static int call;
+    char path[700];
+    Tiny tiny;
+    Crew crew = {.task = NULL};
+    Run *run = NULL;
+    Progression at = {.step = 1};
+    const ModelNote note = {"tiny", "{}"};
+    const CrewOptions options = tiny_crew(2, 2);
+    snprintf(path, sizeof path, "%s/%d", (const char *)argument, call++);
+    if (!tiny_open(&tiny, &tiny_standard, e))
+        return false;
+    bool fine = crew_open(&crew, &options, &tiny.parameters, &tiny.task, e) &&
+                weights_init(&crew.weights, crew.worker[0].stream, INIT_GPT2, 1, 1, e) && run_create(&run, path, e) &&
+                checkpoint_save(run, &crew, &note, &at, false, e) && run_mark(run, "last", 1, e) &&
+                run_prune(run, 1, e);
+    run_close(run);
+    run = NULL;
+    fine = fine && run_open(&run, path, true, e) && checkpoint_load(run, &crew, 1, &at, e);
+    run_close(run);
+    crew_close(&crew);
+    tiny_close(&tiny);
+    return fine;
+}
+
+START_TEST(each_allocation_may_fail_and_nothing_is_kept)
+{
+    static char folder[600];
+    snprintf(folder, sizeof folder, "%s", test_folder());
+    fail_each_allocation(build_save_and_load, folder);
+}
+END_TEST
+
+static bool train_a_little(void *argument, Error *e)
+{
+    TinyRun *r = argument;
+    r->loop.at = (Progression){.step = 0};
+    return loop_run(&r->loop, e);
+}
+
+START_TEST(each_allocation_of_a_training_may_fail)
+{
+    TinyRun r;
+    LoopOptions o = {.schedule = {.kind = SCHEDULE_CONSTANT, .rate = 1e-3}, .steps = 2, .eval_every = 1, .quiet = true};
+    tiny_run_open(&r, run_path(), &tiny_standard, &o);
+    for (uint64_t n = 1;; n++) { /* the log is opened anew each time, hence not fail_each_allocation */
+        Error e = {{0}};
+        size_t before = memory_in_use();
+        uint64_t asked = memory_requests();
+        memory_fail_at(n);
+        bool done = train_a_little(&r, &e), met = memory_requests() - asked >= n;
+        memory_fail_at(0);
+        if (r.run->log)
+            fclose(r.run->log);
+        r.run->log = NULL;
+        ck_assert_msg(done != met, "allocation %d: %s", (int)n, e.text);
+        ck_assert_uint_eq(memory_in_use(), before);
+        if (!met)
+            break;
+        ck_assert(e.text[0] != 0);
+    }
+    tiny_run_close(&r);
+}
+END_TEST
+
+static const Test tests[] = {TEST(what_was_saved_comes_back_to_the_bit),
+                             TEST(a_missing_tensor_is_named),
+                             TEST(a_tensor_too_many_is_named),
+                             TEST(a_wrong_shape_is_shown_beside_the_right_one),
+                             TEST(a_tied_table_is_found_under_either_name),
+                             TEST(a_state_that_lacks_something_is_refused),
+                             TEST_SLOW(each_allocation_may_fail_and_nothing_is_kept, 180),
+                             TEST_SLOW(each_allocation_of_a_training_may_fail, 180)};
+
+int main(int argc, char **argv)
+{
+    tiny_folders_in_memory();
+    return suite_run("train/checkpoint", tests, sizeof tests / sizeof *tests, argc, argv);
+}
