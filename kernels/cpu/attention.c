@@ -491,8 +491,8 @@ static void tile_gradients(const AttentionWork *a, const HeadView *h, const Head
             Vec ds_low, ds_high, p_low = gradient_at(&low, j, &ds_low), p_high = gradient_at(&high, j, &ds_high);
             store_whole(ds + at + j, ds_low);
             store_whole(ds + next + j, ds_high);
-            if (PAIRS)
-                store_rows(NULL, NULL, w->ds_pairs + pair, j, ds_low, ds_high);
+            if (PAIRS) /* in f32 the rows of dS just stored serve, and s becomes the weights next */
+                store_rows(w->s + at, w->s + next, w->ds_pairs + pair, j, ds_low, ds_high);
             store_rows(w->s + at, w->s + next, w->p + pair, j, p_low, p_high);
         }
     }

@@ -44,7 +44,7 @@ static void clip(Stream *s, StepState *state, const double *parts, size_t count,
     for (size_t i = 0; i < count; i++)
         sum += parts[i];
     state->norm = sqrt(sum);
-    state->finite = isfinite(state->norm);
+    state->finite = isfinite(state->norm) ? 1 : 0;
     state->clip = max_norm > 0 && state->norm > max_norm ? max_norm / (state->norm + 1e-6) : 1;
 }
 
