@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum { ALIGNMENT = 64, LARGE = 1 << 20 };
 
@@ -110,3 +111,14 @@ size_t memory_peak(void) { return atomic_load(&peak); }
 void memory_peak_reset(void) { atomic_store(&peak, atomic_load(&in_use)); }
 uint64_t memory_requests(void) { return atomic_load(&requests); }
 void memory_fail_at(uint64_t n) { atomic_store(&failing, n ? atomic_load(&requests) + n : 0); }
+
+size_t memory_of_process(void)
+{
+    struct rusage use = {0};
+    getrusage(RUSAGE_SELF, &use);
+#ifdef __APPLE__
+    return (size_t)use.ru_maxrss;
+#else
+    return (size_t)use.ru_maxrss * 1024;
+#endif
+}

@@ -29,6 +29,9 @@ size_t memory_peak(void);
 void memory_peak_reset(void);
 uint64_t memory_requests(void);
 
+/* The most that the process has held so far, with its code and libraries. */
+size_t memory_of_process(void);
+
 /* The n-th request from now on fails, once (1: the next; 0: none). For tests. */
 void memory_fail_at(uint64_t n);
 

@@ -195,7 +195,6 @@ static bool train(Training *t, Error *e)
         CrewPlan plan;
         if (!crew_plan(&plan, &options, &c->model.parameters, &c->task, e))
             return false;
-        plan.total += c->text.owned ? c->text.size : 0;
         setup_print_plan(&plan, &options, &c->model.parameters);
         return true;
     }

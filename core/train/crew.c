@@ -105,6 +105,9 @@ static size_t step_rows(const CrewOptions *o, const Task *task)
     return larger(o->training ? task->most_rows : 0, task->score_rows);
 }
 
+/* What oneDNN adds to the program's memory for its prepared products: nearly the same for all models. */
+enum { PREPARED = 4 << 20 };
+
 bool crew_plan(CrewPlan *plan, const CrewOptions *o, const Parameters *p, const Task *task, Error *e)
 {
     const Kernels *k = o->k;
@@ -128,7 +131,8 @@ bool crew_plan(CrewPlan *plan, const CrewOptions *o, const Parameters *p, const 
     plan->moments = o->training ? 2 * p->size * k->real : 0;
     plan->activations = o->workers * (plan->tape.memory + plan->tape.gradients + plan->tape.host);
     plan->batches = device_rows_bytes(&whole) + 2 * o->workers * device_rows_bytes(&at_once);
-    plan->total = plan->weights + plan->gradients + plan->moments + plan->activations + plan->batches;
+    plan->program = memory_of_process() + PREPARED;
+    plan->total = plan->program + plan->weights + plan->gradients + plan->moments + plan->activations + plan->batches;
     return true;
 }
 

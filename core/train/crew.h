@@ -25,6 +25,7 @@ typedef struct CrewOptions {
 typedef struct CrewPlan {
     TapePlan tape;                                            /* of one worker */
     size_t weights, gradients, moments, activations, batches; /* of all workers together */
+    size_t program; /* what the process holds already: code, libraries, data; and code that products will add */
     size_t total;
     double flop;  /* of one whole step with the optimizer */
     double bytes; /* that its operations move */

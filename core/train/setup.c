@@ -60,7 +60,8 @@ void setup_print_plan(const CrewPlan *plan, const CrewOptions *o, const Paramete
         const char *name;
         size_t bytes;
     } lines[] = {{"weights", plan->weights}, {"gradients", plan->gradients},     {"Adam's moments", plan->moments},
-                 {"batches", plan->batches}, {"activations", plan->activations}, {"in all", plan->total}};
+                 {"batches", plan->batches}, {"activations", plan->activations}, {"program and data", plan->program},
+                 {"in all", plan->total}};
     printf("%s parameters, %s, %s, %zu worker%s\n", count_text(p->numbers).text, o->k->twin,
            number_type_name(o->k->type), o->workers, o->workers == 1 ? "" : "s");
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
