@@ -77,7 +77,7 @@ bool tiny_open(Tiny *t, const TinyOptions *o, Error *e)
         .dropout = o->dropout};
     t->embedding = embedding_new(p, &embedding, "token_embedding.weight", "position_embedding.weight");
     for (size_t i = 0; i < o->depth; i++) {
-        char name[16];
+        char name[32];
         snprintf(name, sizeof name, "blocks.%zu", i);
         t->blocks[i] = block_new(p, &options, name);
     }
