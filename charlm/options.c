@@ -11,6 +11,7 @@ enum { TRAIN = COMMAND_TRAIN, EVAL = COMMAND_EVAL, SAMPLE = COMMAND_WRITE, BENCH
 /* clang-format off */
 const Option charlm_options[] = {
     {"eval-bytes", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(eval_bytes), "100000", NULL, "of the validation part, scored while training (0: all)"},
+    {"sample-every", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(sample_every), "0", NULL, "steps from one sample in samples/STEP.txt to the next (0: at each evaluation)"},
     {"stride", 0, OPTION_TEXT, OPTION_HERE, EVAL, AT(stride), "context", "N|context", "bytes from one window to the next; 1: each byte with a full context"},
     {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL, AT(split), "valid", "train|valid|test|all", "the part of the data to score"},
     {"bytes", 0, OPTION_SIZE, OPTION_HERE, EVAL, AT(bytes), "0", NULL, "score the first N bytes of the split (0: all)"},

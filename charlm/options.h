@@ -9,7 +9,7 @@ typedef struct Values {
     /* scoring */
     const char *stride;
     int split;
-    size_t bytes, eval_bytes;
+    size_t bytes, eval_bytes, sample_every;
     const char *dump_logits;
     /* sampling */
     const char *prompt, *prompt_file;

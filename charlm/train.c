@@ -21,32 +21,13 @@ typedef struct Training {
 
 static void keep_byte(void *to, unsigned char byte) { buffer_add(to, &byte, 1); }
 
-#define SAMPLE_LINE "--- step "
-
-/* Drops the samples of later steps than the one that the run goes on from: they will come again. */
-static bool cut_samples(const Run *run, uint64_t step, Error *e)
-{
-    char *path = run_file(run, "samples.txt"), *text = NULL;
-    size_t size = 0, end = 0;
-    bool fine = path || fail(e, "out of memory while samples were read");
-    if (fine && file_exists(path))
-        fine = file_read(path, &text, &size, e);
-    for (; end < size; end++)
-        if ((end == 0 || text[end - 1] == '\n') && strncmp(text + end, SAMPLE_LINE, strlen(SAMPLE_LINE)) == 0 &&
-            strtoull(text + end + strlen(SAMPLE_LINE), NULL, 10) > step)
-            break;
-    fine = fine && (end == size || file_write(path, text, end, e));
-    memory_free(text);
-    memory_free(path);
-    return fine;
-}
-
-/* A sample at each evaluation, so that one can read how the model learns. */
-static bool add_sample(void *self, uint64_t step, Error *e)
+/* A sample now and then, so that one can read how the model learns: the end of its prompt, a bar, how it goes on. */
+static bool sample(void *self, uint64_t step, Error *e)
 {
     Training *t = self;
     Part valid = text_part(&t->c->text, SPLIT_VALID);
     size_t prompt = valid.size < t->c->model.context / 2 ? valid.size : t->c->model.context / 2;
+    size_t shown = prompt < 40 ? prompt : 40;
     Buffer text = {0};
     Sampling s = {.prompt = valid.bytes,
                   .prompt_size = prompt,
@@ -57,21 +38,13 @@ static bool add_sample(void *self, uint64_t step, Error *e)
                   .number = (uint32_t)step,
                   .write = keep_byte,
                   .to = &text};
-    char *path = run_file(t->c->run, "samples.txt");
-    FILE *file = path ? fopen(path, "a") : NULL;
-    bool fine = file || fail(e, "%s: cannot be written to", path ? path : "samples.txt");
-    fine = fine && sample_text(&t->c->model, &t->crew, &s, e);
-    if (fine) {
-        size_t shown = prompt < 40 ? prompt : 40;
-        fprintf(file, SAMPLE_LINE "%llu: ", (unsigned long long)step);
-        fwrite(valid.bytes + prompt - shown, 1, shown, file);
-        putc('|', file);
-        fwrite(text.text, 1, text.size, file);
-        putc('\n', file);
-    }
-    fine = !file || (fclose(file) == 0 && fine) || (fine && fail(e, "%s: could not be written", path));
+    buffer_add(&text, valid.bytes + prompt - shown, shown);
+    buffer_add(&text, "|", 1);
+    bool fine = sample_text(&t->c->model, &t->crew, &s, e);
+    buffer_add(&text, "\n", 1);
+    fine = fine && (!text.failed || fail(e, "out of memory for a sample")) &&
+           run_sample_write(t->c->run, step, text.text, text.size, e);
     buffer_free(&text);
-    memory_free(path);
     return fine;
 }
 
@@ -152,7 +125,7 @@ static bool begin(Training *t, Error *e)
 {
     Charlm *c = t->c;
     bool found = false;
-    if (c->v->shared.resume && (!loop_resume(&t->loop, &found, e) || !cut_samples(c->run, t->loop.at.step, e)))
+    if (c->v->shared.resume && (!loop_resume(&t->loop, &found, e) || !run_samples_cut(c->run, t->loop.at.step, e)))
         return false;
     return found || setup_weights(&t->crew, &c->v->shared, c->v->shared.tie ? charlm_aliases : NULL, e);
 }
@@ -206,7 +179,8 @@ static bool train(Training *t, Error *e)
     t->loop.task = &c->task;
     t->loop.run = c->run;
     t->loop.note = (ModelNote){"charlm", t->model_options.text};
-    t->loop.sample = add_sample;
+    t->loop.o.sample_every = c->v->sample_every;
+    t->loop.sample = sample;
     t->loop.self = t;
     if (!begin(t, e))
         return false;

@@ -40,7 +40,7 @@ say "4. The run lies in $run:"
 cat <<END
     config.json     every option it was made with
     log.tsv         loss, learning rate, speed of each step
-    samples.txt     what it wrote on the way: at first noise, then words
+    samples/        what it wrote on the way: at first noise, then words
     checkpoints/    weights and the state of training
 END
 if [ -n "$picture" ]; then

@@ -1,6 +1,7 @@
 /* A run directory: all that a run is, whatever program runs.
  *
  *     RUN/config.json, log.tsv, ...     RUN/lock                held by the process that writes
+ *     RUN/samples/STEP.txt                                      what the model gave then
  *     RUN/checkpoints/STEP/{model,state}.safetensors            STEP: eight digits
  *     RUN/best, RUN/last                                        one line: a step
  *
@@ -62,5 +63,9 @@ bool run_log_open(Run *run, const char *columns, uint64_t step, Error *e);
 
 /* Adds a line (the newline comes by itself), readable by others at once. */
 bool run_log_line(Run *run, Error *e, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Writes RUN/samples/STEP.txt; and removes those of later steps than this one, which will come again. */
+bool run_sample_write(const Run *run, uint64_t step, const char *text, size_t size, Error *e);
+bool run_samples_cut(const Run *run, uint64_t step, Error *e);
 
 #endif

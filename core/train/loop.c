@@ -74,7 +74,13 @@ static bool evaluate(Loop *l, Report *report, double *valid, Error *e)
     report->mark = best ? "new best" : NULL;
     progress_note(&l->progress, "step %llu: validation %.4f %s%s", (unsigned long long)l->at.step,
                   score.loss * l->task->per_nat, l->task->unit, best ? ", new best" : "");
-    return !l->sample || l->sample(l->self, l->at.step, e);
+    return true;
+}
+
+static bool sample(Loop *l, bool scored, Error *e)
+{
+    bool wanted = l->o.sample_every ? l->at.step % l->o.sample_every == 0 : scored;
+    return !wanted || !l->sample || l->sample(l->self, l->at.step, e);
 }
 
 static bool log_step(Loop *l, const StepResult *now, double rate, double seconds, const double *valid, Error *e)
@@ -118,7 +124,8 @@ static bool step(Loop *l, bool *saved, Error *e)
     score = score && l->task->score_batches;
     progress_between(&l->progress, &report);
     /* What belongs to a step is written before its checkpoint: a run that is killed in between does the step again. */
-    if ((score && !evaluate(l, &report, &valid, e)) || !log_step(l, &now, rate, seconds, score ? &valid : NULL, e))
+    if ((score && !evaluate(l, &report, &valid, e)) || !sample(l, score, e) ||
+        !log_step(l, &now, rate, seconds, score ? &valid : NULL, e))
         return false;
     if (score || number % 100 == 0 || last) {
         progress_report(&l->progress, &report);

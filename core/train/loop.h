@@ -8,13 +8,14 @@
 
 typedef struct LoopOptions {
     Schedule schedule;
-    uint64_t steps;      /* counted from the run's first; 0: make the run and stop */
-    double minutes;      /* of training in all; 0: as many as the steps take */
-    uint64_t eval_every; /* steps; 0: at the end only */
-    uint64_t save_every; /* steps; 0: no */
-    double save_seconds; /* seconds; 0: no */
-    uint64_t keep;       /* checkpoints besides the best; 0: all */
-    uint64_t patience;   /* evaluations without a new best before the run ends; 0: no limit */
+    uint64_t steps;        /* counted from the run's first; 0: make the run and stop */
+    double minutes;        /* of training in all; 0: as many as the steps take */
+    uint64_t eval_every;   /* steps; 0: at the end only */
+    uint64_t sample_every; /* steps; 0: at each evaluation */
+    uint64_t save_every;   /* steps; 0: no */
+    double save_seconds;   /* seconds; 0: no */
+    uint64_t keep;         /* checkpoints besides the best; 0: all */
+    uint64_t patience;     /* evaluations without a new best before the run ends; 0: no limit */
     bool quiet;
 } LoopOptions;
 
@@ -25,7 +26,7 @@ typedef struct Loop {
     ModelNote note;
     LoopOptions o;
     Progression at;
-    bool (*sample)(void *self, uint64_t step, Error *e); /* at each evaluation: something to read; may be NULL */
+    bool (*sample)(void *self, uint64_t step, Error *e); /* something to read; may be NULL */
     void *self;                                          /* its argument */
 
     /* by this process */

@@ -54,7 +54,8 @@ static void expect_same(const char *run, const char *other, const char *name)
     memory_free(b);
 }
 
-static void expect_same_folder(const char *run, const char *other, const char *name)
+/* The same names; and the same contents, where they are asked for. */
+static void expect_same_folder(const char *run, const char *other, const char *name, bool contents)
 {
     char **names, **others, *a = path_join(run, name), *b = path_join(other, name);
     size_t count, found;
@@ -62,8 +63,11 @@ static void expect_same_folder(const char *run, const char *other, const char *n
     ck_done(folder_list(a, &names, &count, &e), e);
     ck_done(folder_list(b, &others, &found, &e), e);
     ck_assert_uint_eq(count, found);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         ck_assert_str_eq(names[i], others[i]);
+        if (contents)
+            expect_same(a, b, names[i]);
+    }
     folder_list_free(names, count);
     folder_list_free(others, found);
     memory_free(a);
@@ -78,11 +82,11 @@ static void expect_same_runs(const char *run, const char *other, int steps)
     snprintf(name, sizeof name, "checkpoints/%08d/state.safetensors", steps);
     expect_same(run, other, name);
     expect_same(run, other, "log.tsv");
-    expect_same(run, other, "samples.txt");
     expect_same(run, other, "best");
     expect_same(run, other, "last");
-    expect_same_folder(run, other, "checkpoints");
-    expect_same_folder(run, other, "");
+    expect_same_folder(run, other, "samples", true);
+    expect_same_folder(run, other, "checkpoints", false);
+    expect_same_folder(run, other, "", false);
 }
 
 START_TEST(twice_n_steps_are_n_steps_and_n_more)
@@ -109,7 +113,9 @@ START_TEST(what_lies_behind_the_checkpoint_is_dropped)
     const char *whole = fresh_path("whole"), *killed = fresh_path("killed");
     train(whole, 28);
     train(killed, 14);
-    append(killed, "samples.txt", "--- step 21: The |\nsame\n--- step 28: The |again");
+    append(killed, "samples/00000021.txt", "The |same");
+    append(killed, "samples/.00000021.txt.tmp", "The |sa");
+    append(killed, "samples/00000100.txt", "The |again");
     append(killed, "log.tsv", "15\t64\t3\t1\t0.01\t\t1\t1\n16\t6");
     resume(killed, 28);
     expect_same_runs(whole, killed, 28);
@@ -268,6 +274,72 @@ START_TEST(two_processes_do_not_write_one_run)
 }
 END_TEST
 
+/* The names in a run's folder of samples, one behind the other. */
+static void samples_in(const char *run, char *all, size_t size)
+{
+    char *folder = path_join(run, "samples"), **names = NULL;
+    size_t count = 0, used = 0;
+    Error e;
+    all[0] = 0;
+    if (folder_exists(folder))
+        ck_done(folder_list(folder, &names, &count, &e), e);
+    for (size_t i = 0; i < count && used < size; i++)
+        used += (size_t)snprintf(all + used, size - used, "%s ", names[i]);
+    folder_list_free(names, count);
+    memory_free(folder);
+}
+
+START_TEST(samples_come_as_often_as_asked)
+{
+    const char *asked = fresh_path("asked"), *scored = fresh_path("scored");
+    char names[400];
+    Said s = must("train --run %s " SHORT " --steps 10 --sample-every 4", asked);
+    said_free(&s);
+    samples_in(asked, names, sizeof names);
+    ck_assert_str_eq(names, "00000004.txt 00000008.txt ");
+    resume(asked, 13); /* how often is stored */
+    samples_in(asked, names, sizeof names);
+    ck_assert_str_eq(names, "00000004.txt 00000008.txt 00000012.txt ");
+    train(scored, 10);
+    samples_in(scored, names, sizeof names);
+    ck_assert_str_eq(names, "00000007.txt 00000010.txt ");
+}
+END_TEST
+
+/* Every line of the log and every sample that is there is whole, whenever one looks. */
+START_TEST(a_run_that_trains_can_be_read)
+{
+    const char *run = fresh_path("run");
+    char names[1 << 16], *name, *rest;
+    Started s = command_start("train --run %s " TINY " --eval-every 0 --sample-every 5 -q", run);
+    wait_for_step(run, 20);
+    for (int look = 0; look < 40; look++) {
+        size_t size;
+        char *log = read_in(run, "log.tsv", &size);
+        ck_assert_msg(log[size - 1] == '\n', "the log ends in '%s'", strrchr(log, '\n'));
+        memory_free(log);
+        samples_in(run, names, sizeof names);
+        for (name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+            char path[100];
+            snprintf(path, sizeof path, "samples/%s", name);
+            char *text = *name == '.' ? NULL : read_in(run, path, &size);
+            ck_assert_msg(*name == '.' || (size > 200 && text[size - 1] == '\n' && memchr(text, '|', size)), "%s",
+                          name);
+            memory_free(text);
+        }
+        if (look % 10 == 0) {
+            Said info = must("info --run %s", run);
+            said_free(&info);
+        }
+        usleep(10000);
+    }
+    kill(s.process, SIGKILL);
+    Said killed = command_end(&s);
+    ck_assert_int_eq(killed.status, -SIGKILL);
+    said_free(&killed);
+}
+END_TEST
+
 static const Test tests[] = {TEST(twice_n_steps_are_n_steps_and_n_more),
                              TEST(what_lies_behind_the_checkpoint_is_dropped),
                              TEST_SLOW(a_run_killed_again_and_again_is_the_run_that_was_not, 180),
@@ -277,7 +349,9 @@ static const Test tests[] = {TEST(twice_n_steps_are_n_steps_and_n_more),
                              TEST(other_data_and_another_model_are_refused),
                              TEST(changed_training_options_are_told_and_kept),
                              TEST(more_steps_do_not_change_how_the_rate_falls),
-                             TEST(two_processes_do_not_write_one_run)};
+                             TEST(two_processes_do_not_write_one_run),
+                             TEST(samples_come_as_often_as_asked),
+                             TEST(a_run_that_trains_can_be_read)};
 
 int main(int argc, char **argv)
 {
