@@ -45,6 +45,7 @@ bool charlm_open_crew(Charlm *c, Crew *crew, Error *e);
 /* The commands: false with an Error when the work failed. */
 bool charlm_train(Charlm *c, Error *e);
 bool charlm_eval(Charlm *c, Error *e);
+bool charlm_baseline(Charlm *c, Error *e);
 bool charlm_sample(Charlm *c, Error *e);
 bool charlm_info(Charlm *c, Error *e);
 bool charlm_bench(Charlm *c, Error *e);

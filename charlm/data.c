@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-enum { ENWIK8 = 100000000, ENWIK8_PART = 5000000 };
-
 bool text_open(Text *t, const char *path, Error *e)
 {
     *t = (Text){.bytes = prose_text, .size = prose_size, .path = path};
@@ -20,7 +18,7 @@ bool text_open(Text *t, const char *path, Error *e)
             return false;
         t->bytes = (const unsigned char *)t->owned;
     }
-    size_t part = t->size == ENWIK8 ? ENWIK8_PART : t->size / 20;
+    size_t part = t->size / 20;
     t->test = t->size - part;
     t->valid = t->test - part;
     memcpy(t->sha256, sha256(t->bytes, t->size).text, sizeof t->sha256);
@@ -57,6 +55,17 @@ bool part_suits(Part part, const char *name, size_t context, Error *e)
                 "the data's %s part has %zu bytes; a context of %zu needs at least %zu. Give more data or a smaller "
                 "--context",
                 name, part.size, context, context + 1);
+}
+
+bool part_to_score(Part *part, const Text *t, const Values *v, Error *e)
+{
+    Split split = (Split)v->split;
+    *part = text_part(t, split);
+    if (v->bytes && v->bytes < part->size)
+        part->size = v->bytes + 1; /* the first is not scored */
+    return part->size > 1 ||
+           fail(e, "the data's %s part has %zu bytes; to score needs at least 2, as the first is not scored",
+                split_name(split), part->size);
 }
 
 void training_batch(Part part, size_t context, size_t rows, uint32_t seed, uint64_t step, Batch *b)

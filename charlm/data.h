@@ -21,7 +21,7 @@ typedef struct Part {
     size_t size;
 } Part;
 
-/* path NULL: the built-in prose. enwik8 (100,000,000 bytes) is split 90/5/5 million, all else 90/5/5 %. */
+/* path NULL: the built-in prose. Split 90/5/5 %: of enwik8, the usual 90/5/5 million bytes. */
 bool text_open(Text *t, const char *path, Error *e);
 void text_close(Text *t);
 Part text_part(const Text *t, Split split);
@@ -29,6 +29,9 @@ Part text_part(const Text *t, Split split);
 /* False, with the numbers, when a part cannot fill one window of `context` bytes and the byte after it. */
 bool part_suits(Part part, const char *name, size_t context, Error *e);
 const char *split_name(Split split);
+
+/* The first --bytes of --split; false where there is nothing to score. */
+bool part_to_score(Part *part, const Text *t, const Values *v, Error *e);
 
 /* Training: a row of random place for each row of the batch. */
 void training_batch(Part part, size_t context, size_t rows, uint32_t seed, uint64_t step, Batch *b);

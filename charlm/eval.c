@@ -98,13 +98,12 @@ bool charlm_eval(Charlm *c, Error *e)
     Crew crew = {0};
     MeanLoss score;
     size_t stride;
+    Part part;
     if (!charlm_open_run(c, e) || !text_open(&c->text, c->v->shared.data, e))
         return false;
     if (!parse_stride(c->v->stride, c->model.context, &stride, e))
         return charlm_misused(c);
-    Part part = text_part(&c->text, (Split)c->v->split);
-    part.size = c->v->bytes && c->v->bytes + 1 < part.size ? c->v->bytes + 1 : part.size; /* the first is not scored */
-    if (!part_suits(part, split_name((Split)c->v->split), 1, e))
+    if (!part_to_score(&part, &c->text, c->v, e))
         return false;
     charlm_task(c, part, stride);
     bool fine = charlm_open_crew(c, &crew, e) && crew_score(&crew, &score, e);

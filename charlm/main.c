@@ -12,6 +12,7 @@ static bool run(Charlm *c, Error *e)
     case COMMAND_TRAIN: return charlm_train(c, e);
     case COMMAND_EVAL: return charlm_eval(c, e);
     case COMMAND_WRITE: return charlm_sample(c, e);
+    case COMMAND_BASELINE: return charlm_baseline(c, e);
     case COMMAND_INFO: return charlm_info(c, e);
     default: return charlm_bench(c, e);
     }

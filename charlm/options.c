@@ -4,7 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRAIN = COMMAND_TRAIN, EVAL = COMMAND_EVAL, SAMPLE = COMMAND_WRITE, BENCH = COMMAND_BENCH };
+enum {
+    TRAIN = COMMAND_TRAIN,
+    EVAL = COMMAND_EVAL,
+    SAMPLE = COMMAND_WRITE,
+    BENCH = COMMAND_BENCH,
+    BASELINE = COMMAND_BASELINE
+};
 
 #define AT(field) offsetof(Values, field)
 
@@ -13,9 +19,10 @@ const Option charlm_options[] = {
     {"eval-bytes", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(eval_bytes), "100000", NULL, "of the validation part, scored while training (0: all)"},
     {"sample-every", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(sample_every), "0", NULL, "steps from one sample in samples/STEP.txt to the next (0: at each evaluation)"},
     {"stride", 0, OPTION_TEXT, OPTION_HERE, EVAL, AT(stride), "context", "N|context", "bytes from one window to the next; 1: each byte with a full context"},
-    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL, AT(split), "valid", "train|valid|test|all", "the part of the data to score"},
-    {"bytes", 0, OPTION_SIZE, OPTION_HERE, EVAL, AT(bytes), "0", NULL, "score the first N bytes of the split (0: all)"},
+    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL | BASELINE, AT(split), "valid", "train|valid|test|all", "the part of the data to score"},
+    {"bytes", 0, OPTION_SIZE, OPTION_HERE, EVAL | BASELINE, AT(bytes), "0", NULL, "score the first N bytes of the split (0: all)"},
     {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored bytes, and FILE.ids.npy"},
+    {"adapt", 0, OPTION_FLAG, OPTION_HERE, BASELINE, AT(adapt), NULL, NULL, "go on learning from each byte once it is scored"},
     {"prompt", 0, OPTION_TEXT, OPTION_HERE, SAMPLE, AT(prompt), NULL, "TEXT", "what to go on from (none: some validation text)"},
     {"prompt-file", 0, OPTION_PATH, OPTION_HERE, SAMPLE, AT(prompt_file), NULL, "FILE", "the same, from a file"},
     {"temperature", 'T', OPTION_REAL, OPTION_HERE, SAMPLE, AT(temperature), "0.5", "[0,]", "logits are divided by it (0: the likeliest byte)"},
@@ -33,6 +40,7 @@ const size_t charlm_option_count = sizeof charlm_options / sizeof *charlm_option
 static const Command commands[] = {
     {"train", TRAIN, NULL, "train a model, or go on with a run"},
     {"eval", EVAL, NULL, "bits per byte of a part of the data"},
+    {"baseline", BASELINE, NULL, "bits per byte of a part of the data by counting n-grams: the line to beat"},
     {"sample", SAMPLE, NULL, "write text"},
     {"info", COMMAND_INFO, NULL, "what a model or a run consists of, and what it costs"},
     {"bench", BENCH, NULL, "the speed of a training step on random bytes"},

@@ -4,12 +4,15 @@
 
 #include "core/cli/shared.h"
 
+enum { COMMAND_BASELINE = COMMAND_OWN };
+
 typedef struct Values {
     SharedValues shared;
     /* scoring */
     const char *stride;
     int split;
     size_t bytes, eval_bytes, sample_every;
+    bool adapt;
     const char *dump_logits;
     /* sampling */
     const char *prompt, *prompt_file;

@@ -8,7 +8,8 @@ enum {
     BUILD = COMMAND_TRAIN | COMMAND_INFO | COMMAND_BENCH,
     READ = COMMAND_EVAL | COMMAND_WRITE | COMMAND_INFO,
     ALL = BUILD | READ,
-    RUN = COMMAND_TRAIN | READ | COMMAND_BENCH
+    RUN = COMMAND_TRAIN | READ | COMMAND_BENCH,
+    OWN = 0xff * COMMAND_OWN /* commands of a program: they read its data and print a result */
 };
 
 #define AT(field) offsetof(SharedValues, field)
@@ -36,7 +37,7 @@ const Option shared_options[] = {
     {"init", 0, OPTION_CHOICE, OPTION_TRAINING, BUILD, AT(init), "pytorch", "pytorch|gpt2|xavier", "how weights begin"},
 
     /* training: kept on resume unless given again */
-    {"data", 'D', OPTION_PATH, OPTION_TRAINING, RUN & ~COMMAND_BENCH, AT(data), NULL, "FILE", "what to learn from (none: built-in data)"},
+    {"data", 'D', OPTION_PATH, OPTION_TRAINING, (RUN & ~COMMAND_BENCH) | OWN, AT(data), NULL, "FILE", "what to learn from (none: built-in data)"},
     {"batch", 'b', OPTION_SIZE, OPTION_TRAINING, BUILD, AT(batch), "32", "[1,1048576]", "rows of a step"},
     {"micro-batch", 0, OPTION_SIZE, OPTION_TRAINING, BUILD, AT(micro_batch), "2", NULL, "rows a worker computes at once (0: all)"},
     {"steps", 'N', OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | COMMAND_BENCH, AT(steps), "100000", NULL, "counted from the run's first"},
@@ -69,8 +70,8 @@ const Option shared_options[] = {
     {"preset", 'p', OPTION_PRESET, OPTION_HERE, BUILD, AT(preset), NULL, NULL, "a whole recipe; see below"},
     {"config", 0, OPTION_CONFIG, OPTION_HERE, BUILD, AT(config), NULL, "FILE", "options as lines `name = value`"},
     {"dry-run", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(dry_run), NULL, NULL, "print what it would take, and stop"},
-    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL, AT(quiet), NULL, NULL, "no progress"},
-    {"json", 0, OPTION_FLAG, OPTION_HERE, ALL, AT(json), NULL, NULL, "the result as one line of JSON"},
+    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | OWN, AT(quiet), NULL, NULL, "no progress"},
+    {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | OWN, AT(json), NULL, NULL, "the result as one line of JSON"},
 };
 /* clang-format on */
 
