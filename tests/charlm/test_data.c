@@ -1,0 +1,90 @@
+/* What charlm reads: a text's parts. */
+#define _XOPEN_SOURCE 700 /* truncate, pwrite */
+#include "base/memory.h"
+#include "charlm/charlm.h"
+#include "core/text/archive.h"
+#include "tests/charlm/command.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A file of zeros but for the first bytes of the three parts that it should have. */
+static void make_text(const char *path, size_t size, size_t valid, size_t test)
+{
+    int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0666);
+    ck_assert_int_ge(file, 0);
+    ck_assert_int_eq(ftruncate(file, (off_t)size), 0);
+    ck_assert(pwrite(file, "A", 1, 0) == 1 && pwrite(file, "V", 1, (off_t)valid) == 1);
+    ck_assert_int_eq(pwrite(file, "T", 1, (off_t)test), 1);
+    close(file);
+}
+
+static void expect_parts(const char *path, size_t train, size_t valid, size_t test)
+{
+    static const Split splits[] = {SPLIT_TRAIN, SPLIT_VALID, SPLIT_TEST};
+    const size_t sizes[] = {train, valid, test};
+    Text t;
+    Error e;
+    ck_done(text_open(&t, path, &e), e);
+    for (size_t i = 0; i < 3; i++) {
+        Part part = text_part(&t, splits[i]);
+        ck_assert_uint_eq(part.size, sizes[i]);
+        ck_assert_int_eq(part.bytes[0], "AVT"[i]);
+    }
+    text_close(&t);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
+START_TEST(enwik8_is_split_90_5_5_million)
+{
+    char path[700];
+    snprintf(path, sizeof path, "%s", fresh_path("enwik8"));
+    make_text(path, 100000000, 90000000, 95000000);
+    expect_parts(path, 90000000, 5000000, 5000000);
+}
+END_TEST
+
+START_TEST(it_is_read_from_the_zip_it_is_published_as)
+{
+    char path[700], line[2200];
+    if (!text_reads_archives()) {
+        test_skip("it_is_read_from_the_zip_it_is_published_as", "this build has no libarchive");
+        return;
+    }
+    if (system("command -v zip >/dev/null")) {
+        test_skip("it_is_read_from_the_zip_it_is_published_as", "there is no zip here");
+        return;
+    }
+    snprintf(path, sizeof path, "%s", fresh_path("enwik8"));
+    make_text(path, 100000000, 90000000, 95000000);
+    snprintf(line, sizeof line, "zip -q -1 -j %s.zip %s && rm %s", path, path, path);
+    ck_assert_int_eq(system(line), 0);
+    strcat(path, ".zip");
+    expect_parts(path, 90000000, 5000000, 5000000);
+}
+END_TEST
+
+START_TEST(any_other_length_is_split_90_5_5_in_a_hundred)
+{
+    static const size_t sizes[] = {99999999, 1000, 1019, 20};
+    char path[700];
+    snprintf(path, sizeof path, "%s", fresh_path("text"));
+    for (size_t i = 0; i < 4; i++) {
+        size_t part = sizes[i] / 20;
+        make_text(path, sizes[i], sizes[i] - 2 * part, sizes[i] - part);
+        expect_parts(path, sizes[i] - 2 * part, part, part);
+    }
+}
+END_TEST
+
+static const Test tests[] = {TEST(enwik8_is_split_90_5_5_million), TEST(it_is_read_from_the_zip_it_is_published_as),
+                             TEST(any_other_length_is_split_90_5_5_in_a_hundred)};
+
+int main(int argc, char **argv)
+{
+    command_folders_in_memory();
+    return suite_run("charlm/data", tests, sizeof tests / sizeof *tests, argc, argv);
+}
