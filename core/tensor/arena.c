@@ -1,6 +1,8 @@
 /* See arena.h. Capacities come from a walk over shapes, so running out is a programming error: an assert. */
 #include "core/tensor/arena.h"
 
+#include "base/memory.h"
+
 #include <assert.h>
 #include <stdint.h>
 #include <string.h>
@@ -23,53 +25,74 @@ void *arena_take(Arena *a, size_t bytes)
     return piece;
 }
 
+void takes_close(Takes *t)
+{
+    memory_free(t->bytes);
+    *t = (Takes){0};
+}
+
+static void takes_add(Takes *t, size_t bytes)
+{
+    if (t->count == t->capacity) {
+        size_t capacity = t->capacity ? 2 * t->capacity : 64;
+        size_t *more = t->failed ? NULL : memory_resize(t->bytes, capacity, sizeof *more);
+        if (!more) {
+            t->failed = true;
+            return;
+        }
+        t->bytes = more;
+        t->capacity = capacity;
+    }
+    t->bytes[t->count++] = bytes;
+}
+
 Space space_over(void *base, size_t capacity)
 {
-    size_t size = base ? capacity : INVENTED_SIZE;
-    return (Space){.base = base ? base : INVENTED, .capacity = size, .count = 1, .holes = {{0, size}}};
+    return (Space){.base = base ? base : INVENTED, .capacity = base ? capacity : INVENTED_SIZE};
+}
+
+/* How large the next piece becomes. */
+static size_t next_size(Space *s, size_t bytes)
+{
+    bytes = aligned(bytes ? bytes : 1);
+    if (s->plan) {
+        assert(s->taken < s->plan->count && bytes <= s->plan->bytes[s->taken]);
+        bytes = s->plan->bytes[s->taken];
+    }
+    if (s->record)
+        takes_add(s->record, bytes);
+    s->taken++;
+    return bytes;
 }
 
 void *space_take(Space *s, size_t bytes)
 {
-    bytes = aligned(bytes ? bytes : 1);
-    for (size_t i = 0; i < s->count; i++) {
-        Hole *hole = &s->holes[i];
-        if (hole->size < bytes)
-            continue;
-        void *piece = s->base + hole->at;
-        hole->at += bytes;
-        hole->size -= bytes;
-        s->peak = hole->at > s->peak ? hole->at : s->peak;
-        if (!hole->size) {
-            s->count--;
-            memmove(hole, hole + 1, (s->count - i) * sizeof *hole);
-        }
-        return piece;
+    size_t at = 0, i = 0;
+    bytes = next_size(s, bytes);
+    while (i < s->count && s->pieces[i].at - at < bytes) {
+        at = s->pieces[i].at + s->pieces[i].size;
+        i++;
     }
-    assert(false && "the space for gradients is too small");
-    return NULL;
+    assert(bytes <= s->capacity - at && s->count < SPACE_PIECES);
+    memmove(&s->pieces[i + 1], &s->pieces[i], (s->count - i) * sizeof *s->pieces);
+    s->pieces[i] = (Piece){at, bytes};
+    s->count++;
+    s->peak = at + bytes > s->peak ? at + bytes : s->peak;
+    return s->base + at;
 }
 
-void space_give(Space *s, void *piece, size_t bytes)
+void space_give(Space *s, const void *piece)
 {
-    Hole back = {(size_t)((char *)piece - s->base), aligned(bytes ? bytes : 1)};
-    size_t i = 0;
-    while (i < s->count && s->holes[i].at < back.at)
+    size_t at = (size_t)((const char *)piece - s->base), i = 0;
+    while (i < s->count && s->pieces[i].at != at)
         i++;
-    bool joins_left = i > 0 && s->holes[i - 1].at + s->holes[i - 1].size == back.at;
-    bool joins_right = i < s->count && back.at + back.size == s->holes[i].at;
-    if (joins_left && joins_right) {
-        s->holes[i - 1].size += back.size + s->holes[i].size;
-        s->count--;
-        memmove(&s->holes[i], &s->holes[i + 1], (s->count - i) * sizeof *s->holes);
-    } else if (joins_left) {
-        s->holes[i - 1].size += back.size;
-    } else if (joins_right) {
-        s->holes[i] = (Hole){back.at, back.size + s->holes[i].size};
-    } else {
-        assert(s->count < SPACE_HOLES);
-        memmove(&s->holes[i + 1], &s->holes[i], (s->count - i) * sizeof *s->holes);
-        s->holes[i] = back;
-        s->count++;
-    }
+    assert(i < s->count);
+    s->count--;
+    memmove(&s->pieces[i], &s->pieces[i + 1], (s->count - i) * sizeof *s->pieces);
+}
+
+void space_restart(Space *s)
+{
+    assert(s->count == 0);
+    s->taken = 0;
 }

@@ -51,7 +51,7 @@ void tape_reset(Tape *t)
     t->last = NULL;
     arena_rewind(&t->memory, 0);
     arena_rewind(&t->host, 0);
-    assert(t->gradients.count == 1); /* every gradient of an activation went back */
+    space_restart(&t->gradients); /* every gradient of an activation went back */
 }
 
 static void *host_take(Tape *t, size_t size) { return memset(arena_take(&t->host, size), 0, size); }
@@ -127,7 +127,7 @@ void *tensor_gradient(Tape *t, Tensor *x, bool *add)
 
 static void give_gradient_back(Tape *t, Tensor *x)
 {
-    space_give(&t->gradients, x->gradient, bytes_of(t, x->rows * x->columns, false));
+    space_give(&t->gradients, x->gradient);
     x->gradient = NULL;
 }
 
@@ -193,13 +193,12 @@ static Tensor *keep_only(Tape *t, const Tensor *y, size_t memory, size_t host)
     size_t bytes = bytes_of(t, y->rows * y->columns, y->real);
 
     assert(!y->base && from >= to);
-    if (from < to + aligned(bytes)) /* too close for a copy: it stays, and the gap with it */
-        memory += (size_t)(from - to);
     arena_rewind(&t->memory, memory);
     arena_rewind(&t->host, host);
     kept.data = arena_take(&t->memory, bytes);
-    if (kept.data != from)
-        t->k->copy(t->stream, kept.data, from, bytes);
+    size_t way = (size_t)(from - to); /* in parts no longer than that, none of which overlaps with where it goes */
+    for (size_t at = 0; way && at < bytes; at += way)
+        t->k->copy(t->stream, to + at, from + at, bytes - at < way ? bytes - at : way);
     Tensor *result = host_take(t, sizeof *result);
     *result = kept;
     return result;

@@ -56,9 +56,10 @@ static void add_costs(CrewPlan *plan, const Stream *s, double times)
     }
 }
 
-/* One micro-batch forward (and backward) over shapes: what its tape needs, and what it costs. */
-static bool walk(CrewPlan *plan, const CrewOptions *o, const Weights *weights, const Task *task, size_t rows,
-                 double times, Error *e)
+/* One micro-batch forward (and backward) over shapes. takes not NULL: what its tape needs; in any case what so many of
+ * it cost. */
+static bool walk(CrewPlan *plan, Takes *takes, const CrewOptions *o, const Weights *weights, const Task *task,
+                 size_t rows, double times, Error *e)
 {
     const Kernels *k = measure_kernels(o->k->type);
     Stream *s = NULL;
@@ -74,15 +75,14 @@ static bool walk(CrewPlan *plan, const CrewOptions *o, const Weights *weights, c
         t.training = t.recording = o->training;
         t.state = &state;
         t.gradient = weights->reals;
+        t.gradients.record = takes;
         fill_longest(&batch, task, rows);
         device_rows_upload(&device, s, &batch, 0, rows);
         task->loss(task->self, &t, device.rows);
         tape_backward(&t);
-        TapePlan now = tape_plan(&t);
-        plan->tape.memory = now.memory > plan->tape.memory ? now.memory : plan->tape.memory;
-        plan->tape.gradients = now.gradients > plan->tape.gradients ? now.gradients : plan->tape.gradients;
-        plan->tape.host = now.host > plan->tape.host ? now.host : plan->tape.host;
         add_costs(plan, s, times);
+        plan->tape = takes ? tape_plan(&t) : plan->tape;
+        fine = !takes || !takes->failed || memory_error(e, "the plan of gradients", takes->count, sizeof *takes->bytes);
     }
     device_rows_close(&device);
     batch_close(&batch);
@@ -108,7 +108,8 @@ static size_t step_rows(const CrewOptions *o, const Task *task)
 /* What oneDNN adds to the program's memory for its prepared products: nearly the same for all models. */
 enum { PREPARED = 4 << 20 };
 
-bool crew_plan(CrewPlan *plan, const CrewOptions *o, const Parameters *p, const Task *task, Error *e)
+static bool plan_crew(CrewPlan *plan, Takes *takes, const CrewOptions *o, const Parameters *p, const Task *task,
+                      Error *e)
 {
     const Kernels *k = o->k;
     size_t rows = rows_at_once(o, task), micro = micro_rows(o, task);
@@ -116,12 +117,12 @@ bool crew_plan(CrewPlan *plan, const CrewOptions *o, const Parameters *p, const 
     Weights weights = {.k = k, .parameters = p, .reals = &weights, .numbers = &weights};
 
     *plan = (CrewPlan){0};
-    if (!walk(plan, o, &weights, task, rows, 0, e)) /* for the memory */
+    if (!walk(plan, takes, o, &weights, task, rows, 0, e)) /* for the memory: that of all smaller ones, see arena.h */
         return false;
     if (o->training) { /* and for what a step costs */
         size_t rest = task->most_rows % micro;
-        if (!walk(plan, o, &weights, task, micro, (double)(task->most_rows / micro), e) ||
-            (rest && !walk(plan, o, &weights, task, rest, 1, e)))
+        if (!walk(plan, NULL, o, &weights, task, micro, (double)(task->most_rows / micro), e) ||
+            (rest && !walk(plan, NULL, o, &weights, task, rest, 1, e)))
             return false;
         plan_optimizer(plan, o, p);
     }
@@ -134,6 +135,14 @@ bool crew_plan(CrewPlan *plan, const CrewOptions *o, const Parameters *p, const 
     plan->program = memory_of_process() + PREPARED;
     plan->total = plan->program + plan->weights + plan->gradients + plan->moments + plan->activations + plan->batches;
     return true;
+}
+
+bool crew_plan(CrewPlan *plan, const CrewOptions *o, const Parameters *p, const Task *task, Error *e)
+{
+    Takes takes = {0};
+    bool fine = plan_crew(plan, &takes, o, p, task, e);
+    takes_close(&takes);
+    return fine;
 }
 
 /* --- opening and closing --- */
@@ -152,6 +161,7 @@ static bool open_worker(Crew *c, Worker *w, Error *e)
     w->tape.keep = c->o.keep;
     w->tape.state = w->state;
     w->tape.gradient = w->gradient;
+    w->tape.gradients.plan = &c->takes;
     return true;
 }
 
@@ -201,7 +211,7 @@ bool crew_open(Crew *c, const CrewOptions *o, const Parameters *p, const Task *t
 {
     *c = (Crew){.o = *o, .parameters = p, .task = task};
     BatchSize size = size_of(task, step_rows(o, task), false);
-    bool fine = crew_plan(&c->plan, o, p, task, e) && pool_open(&c->pool, o->workers, o->workers > 1, e) &&
+    bool fine = plan_crew(&c->plan, &c->takes, o, p, task, e) && pool_open(&c->pool, o->workers, o->workers > 1, e) &&
                 batch_open(&c->batch, &size, e);
     c->worker = fine ? memory_get(o->workers, sizeof *c->worker) : NULL;
     if (fine && !c->worker)
@@ -235,6 +245,7 @@ void crew_close(Crew *c)
     weights_close(&c->weights);
     batch_close(&c->batch);
     pool_close(c->pool);
+    takes_close(&c->takes);
     *c = (Crew){0};
 }
 

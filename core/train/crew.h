@@ -45,6 +45,7 @@ typedef struct Worker {
 typedef struct Crew {
     CrewOptions o;
     CrewPlan plan;
+    Takes takes; /* of gradients of activations, in the walk that the plan comes from */
     Pool *pool;
     const Parameters *parameters;
     Weights weights;

@@ -317,6 +317,7 @@ END_TEST
 START_TEST(each_dropout_of_a_network_acts)
 {
     SharedValues o = kind(_i);
+    const double never = 1e-300; /* 0 would be another network than the one that was planned */
     Whole w;
     whole_open(&w, &o, plain_of(NUMBER_F64), &(Training){0});
     Dropout *drops[1 + 3 * 2] = {&w.model.embedding.drop};
@@ -326,12 +327,12 @@ START_TEST(each_dropout_of_a_network_acts)
         drops[3 + 3 * i] = &w.model.blocks[i].branch2.drop;
     }
     for (size_t i = 0; i < 7; i++)
-        drops[i]->rate = 0;
+        drops[i]->rate = never;
     double none = trial_step(&w.t, 1, 0).loss, seen[7];
     for (size_t i = 0; i < 7; i++) {
         drops[i]->rate = 0.5;
         seen[i] = trial_step(&w.t, 1, 0).loss;
-        drops[i]->rate = 0;
+        drops[i]->rate = never;
         ck_assert_msg(seen[i] != none, "dropout %zu does nothing", i);
         for (size_t j = 0; j < i; j++)
             ck_assert_msg(drops[i]->site != drops[j]->site, "dropouts %zu and %zu draw the same numbers", i, j);

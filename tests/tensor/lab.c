@@ -22,20 +22,21 @@ const Kernels *lab_twin(NumberType type, size_t i)
     return NULL;
 }
 
-static void lab_rows(Lab *l)
+void lab_rows(Lab *l, const size_t *lengths)
 {
-    static const int32_t lengths[LAB_ROWS] = {4, 1, 0, 6, 3};
-    int32_t n = 0;
+    size_t n = 0, longest = 0;
     for (size_t r = 0; r < LAB_ROWS; r++) {
-        l->start[r] = n;
-        for (int32_t i = 0; i < lengths[r]; i++, n++) {
-            l->ids[n] = (int32_t)philox_below(LAB_WORDS, 1, 0, (uint64_t)n, 1);
-            l->targets[n] = n % 4 == 3 ? -1 : (int32_t)philox_below(LAB_WORDS, 1, 0, (uint64_t)n, 2);
-            l->place[n] = i;
+        l->start[r] = (int32_t)n;
+        longest = lengths[r] > longest ? lengths[r] : longest;
+        for (size_t i = 0; i < lengths[r]; i++, n++) {
+            ck_assert_uint_lt(n, LAB_POSITIONS);
+            l->ids[n] = (int32_t)philox_below(LAB_WORDS, 1, 0, n, 1);
+            l->targets[n] = n % 4 == 3 ? -1 : (int32_t)philox_below(LAB_WORDS, 1, 0, n, 2);
+            l->place[n] = (int32_t)i;
         }
     }
-    l->start[LAB_ROWS] = n;
-    l->rows = (Rows){LAB_POSITIONS, LAB_ROWS, 6, l->ids, l->targets, l->place, l->start};
+    l->start[LAB_ROWS] = (int32_t)n;
+    l->rows = (Rows){n, LAB_ROWS, longest, l->ids, l->targets, l->place, l->start};
 }
 
 void lab_open(Lab *l, const Kernels *k, const LabOptions *o)
@@ -68,7 +69,7 @@ void lab_open(Lab *l, const Kernels *k, const LabOptions *o)
                 weights_init(&l->weights, l->stream, INIT_PYTORCH, LAB_BLOCKS, 5, &e),
             e);
     ck_assert(k->on_host);
-    lab_rows(l);
+    lab_rows(l, (const size_t[]){4, 1, 0, 6, 3});
 }
 
 void lab_close(Lab *l)
@@ -107,7 +108,7 @@ static StepState first_state(void)
     return state;
 }
 
-static TapePlan walk(Lab *l, Program *program, const PassOptions *o)
+static TapePlan walk(Lab *l, Program *program, const PassOptions *o, Takes *takes)
 {
     const Kernels *k = measure_kernels(l->k->type);
     PassOptions quiet = *o;
@@ -118,21 +119,26 @@ static TapePlan walk(Lab *l, Program *program, const PassOptions *o)
     Pass unused = {.gradient = &unused}; /* any address that is not NULL: nothing is written */
     quiet.blamed = NULL;
     ck_done(k->open(&s, 1, &e) && tape_open(&t, k, s, &l->weights, NULL, &e), e);
+    t.gradients.record = takes;
     run(&t, l, program, &quiet, &state, &unused);
     TapePlan plan = tape_plan(&t);
     tape_close(&t);
     k->close(s);
+    ck_assert(!takes->failed);
     return plan;
 }
 
 Pass lab_pass(Lab *l, Program *program, const PassOptions *o)
 {
-    Pass pass = {.planned = walk(l, program, o)};
+    Pass pass = {0};
+    const Pass *plan = o->plan ? o->plan : &pass;
     Tape t;
     Error e;
     StepState state = first_state();
+    pass.planned = walk(l, program, o, &pass.takes);
     pass.gradient = o->evaluation ? NULL : memory_get(l->parameters.size, l->k->real);
-    ck_done(tape_open(&t, l->k, l->stream, &l->weights, &pass.planned, &e), e);
+    ck_done(tape_open(&t, l->k, l->stream, &l->weights, &plan->planned, &e), e);
+    t.gradients.plan = &plan->takes;
     run(&t, l, program, o, &state, &pass);
     ck_done(l->k->finish(l->stream, &e), e);
     pass.used = tape_plan(&t);
@@ -141,7 +147,11 @@ Pass lab_pass(Lab *l, Program *program, const PassOptions *o)
     return pass;
 }
 
-void pass_free(Pass *p) { memory_free(p->gradient); }
+void pass_free(Pass *p)
+{
+    memory_free(p->gradient);
+    takes_close(&p->takes);
+}
 
 double lab_real(const Lab *l, const void *reals, size_t i)
 {

@@ -2,7 +2,7 @@
  *
  * A Lab has parameters for an embedding, two linear maps, four blocks and logits; a Program puts some of them together
  * as it likes. lab_pass runs it on a tape of its own, which has exactly the memory that a walk over kernels/measure
- * found, and says what came out. */
+ * found (for these rows, or those of another pass), and says what came out. */
 #ifndef TESTS_TENSOR_LAB_H
 #define TESTS_TENSOR_LAB_H
 
@@ -36,6 +36,9 @@ typedef struct LabOptions {
 void lab_open(Lab *l, const Kernels *k, const LabOptions *o);
 void lab_close(Lab *l);
 
+/* Other rows: LAB_ROWS of these lengths, of LAB_POSITIONS at the most. */
+void lab_rows(Lab *l, const size_t *lengths);
+
 /* To logits [N, LAB_WORDS]. */
 typedef Tensor *Program(Tape *t, const Lab *l);
 
@@ -43,6 +46,7 @@ typedef struct Pass {
     double loss;      /* sum */
     void *gradient;   /* block of reals; NULL in evaluation; to be freed with memory_free */
     TapePlan planned; /* by the walk */
+    Takes takes;      /* of the walk */
     TapePlan used;
     size_t nodes; /* recorded */
 } Pass;
@@ -51,6 +55,7 @@ typedef struct PassOptions {
     Keep keep;
     bool evaluation;
     char *blamed;
+    const Pass *plan; /* NULL, or another pass, whose memory this one has */
 } PassOptions;
 
 Pass lab_pass(Lab *l, Program *program, const PassOptions *o);

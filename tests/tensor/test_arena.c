@@ -63,10 +63,10 @@ END_TEST
 
 /* ---- Space */
 
-typedef struct Piece {
+typedef struct Held {
     char *at;
     size_t bytes;
-} Piece;
+} Held;
 
 /* Which units of 64 bytes are taken. */
 typedef struct Map {
@@ -98,35 +98,33 @@ static void mark(Map *m, size_t from, size_t units, bool taken)
     m->peak = taken && from + units > m->peak ? from + units : m->peak;
 }
 
-/* The holes of a space are the runs of free units, in order. */
-static void check_holes(const Space *s, const Map *m)
+/* The pieces of a space are what is taken, in order. */
+static void check_pieces(const Space *s, const Map *m)
 {
-    size_t hole = 0;
-    for (size_t i = 0; i < UNITS; i++) {
-        size_t from = i;
-        while (i < UNITS && !m->taken[i])
-            i++;
-        if (i == from)
-            continue;
-        ck_assert_uint_lt(hole, s->count);
-        ck_assert_uint_eq(s->holes[hole].at, from * ALIGNMENT);
-        ck_assert_uint_eq(s->holes[hole].size, (i - from) * ALIGNMENT);
-        hole++;
+    size_t units = 0, end = 0;
+    bool fine = true;
+    for (size_t i = 0; i < s->count; i++) {
+        fine = fine && s->pieces[i].at >= end;
+        end = s->pieces[i].at + s->pieces[i].size;
+        for (size_t at = s->pieces[i].at; at < end; at += ALIGNMENT, units++)
+            fine = fine && m->taken[at / ALIGNMENT];
     }
-    ck_assert_uint_eq(hole, s->count);
+    for (size_t i = 0; i < UNITS; i++)
+        units -= m->taken[i];
+    ck_assert(fine && units == 0);
 }
 
-START_TEST(a_space_gives_the_lowest_piece_that_fits_and_merges_what_comes_back)
+START_TEST(a_space_gives_the_lowest_place_that_fits)
 {
     char *memory = memory_get(UNITS, ALIGNMENT);
     Space s = space_over(memory, UNITS * ALIGNMENT);
     Map map = {0};
-    Piece pieces[PIECES] = {0};
+    Held pieces[PIECES] = {0};
     size_t refused = 0;
     for (uint64_t turn = 0; turn < TURNS; turn++) {
-        Piece *p = &pieces[draw(PIECES, turn, (uint32_t)_i)];
+        Held *p = &pieces[draw(PIECES, turn, (uint32_t)_i)];
         if (p->at) {
-            space_give(&s, p->at, p->bytes);
+            space_give(&s, p->at);
             mark(&map, (size_t)(p->at - memory) / ALIGNMENT, units_of(p->bytes), false);
             p->at = NULL;
         } else {
@@ -136,52 +134,143 @@ START_TEST(a_space_gives_the_lowest_piece_that_fits_and_merges_what_comes_back)
                 refused++;
                 continue;
             }
-            *p = (Piece){space_take(&s, bytes), bytes};
+            *p = (Held){space_take(&s, bytes), bytes};
             ck_assert_ptr_eq(p->at, memory + at * ALIGNMENT);
             memset(p->at, 1, bytes);
             mark(&map, at, units_of(bytes), true);
         }
-        check_holes(&s, &map);
+        check_pieces(&s, &map);
         ck_assert_uint_eq(s.peak, map.peak * ALIGNMENT);
     }
     ck_assert_uint_gt(refused, 0); /* it was full at times */
     for (size_t i = 0; i < PIECES; i++)
         if (pieces[i].at)
-            space_give(&s, pieces[i].at, pieces[i].bytes);
-    ck_assert(s.count == 1 && s.holes[0].at == 0 && s.holes[0].size == UNITS * ALIGNMENT);
+            space_give(&s, pieces[i].at);
+    space_restart(&s);
+    ck_assert_ptr_eq(space_take(&s, UNITS * ALIGNMENT), memory); /* all of it */
     memory_free(memory);
 }
 END_TEST
 
-START_TEST(a_space_that_is_full_has_no_hole)
+START_TEST(a_space_can_be_full)
 {
     char *memory = memory_get(4, ALIGNMENT);
     Space s = space_over(memory, 4 * ALIGNMENT);
     char *a = space_take(&s, ALIGNMENT), *b = space_take(&s, 3 * ALIGNMENT);
-    ck_assert_uint_eq(s.count, 0);
-    space_give(&s, b, 3 * ALIGNMENT);
-    ck_assert(s.count == 1 && s.holes[0].at == ALIGNMENT);
+    ck_assert(a == memory && b == memory + ALIGNMENT && s.peak == s.capacity);
+    space_give(&s, b);
     ck_assert_ptr_eq(space_take(&s, 100), b);
-    space_give(&s, a, ALIGNMENT);
-    ck_assert(s.count == 2 && s.holes[0].size == ALIGNMENT && s.holes[1].size == ALIGNMENT);
+    space_give(&s, a);
+    ck_assert_ptr_eq(space_take(&s, 1), a);
+    ck_assert_ptr_eq(space_take(&s, 0), b + 2 * ALIGNMENT); /* nothing has a place of its own, too */
     memory_free(memory);
 }
 END_TEST
 
-START_TEST(a_space_holds_as_many_holes_as_it_has_room_for)
+START_TEST(a_space_holds_as_many_pieces_as_it_has_room_for)
 {
-    static char *piece[2 * SPACE_HOLES];
+    static char *piece[SPACE_PIECES];
     Space s = space_over(NULL, 0);
-    for (size_t i = 0; i < 2 * SPACE_HOLES; i++)
+    for (size_t i = 0; i < SPACE_PIECES; i++)
         piece[i] = space_take(&s, 64);
-    for (size_t i = 0; i + 2 < 2 * SPACE_HOLES; i += 2) /* each by itself, and the rest behind them */
-        space_give(&s, piece[i], 64);
-    ck_assert_uint_eq(s.count, SPACE_HOLES);
-    for (size_t i = 1; i < 2 * SPACE_HOLES; i += 2)
-        space_give(&s, piece[i], 64);
-    space_give(&s, piece[2 * SPACE_HOLES - 2], 64);
-    ck_assert(s.count == 1 && s.holes[0].at == 0);
+    for (size_t i = 0; i < SPACE_PIECES; i += 2)
+        space_give(&s, piece[i]);
+    for (size_t i = 0; i < SPACE_PIECES; i += 2)
+        ck_assert_ptr_eq(space_take(&s, 64), piece[i]);
+    for (size_t i = SPACE_PIECES; i-- > 0;)
+        space_give(&s, piece[i]);
+    space_restart(&s);
 }
+END_TEST
+
+/* ---- a plan */
+
+/* The same turns each time, on pieces of the same sizes, or smaller ones. at: where each piece lay. Returns the peak.
+ */
+static size_t random_pass(Space *s, uint32_t which, bool smaller, size_t at[TURNS])
+{
+    char *piece[PIECES] = {0};
+    size_t taken = 0;
+    for (uint64_t turn = 0; turn < TURNS; turn++) {
+        char **p = &piece[draw(PIECES, turn, which)];
+        size_t bytes = draw(draw(2, turn, 100) ? 300 : 2500, turn, 101 + which);
+        if (*p) {
+            space_give(s, *p);
+            *p = NULL;
+        } else {
+            *p = space_take(s, smaller ? draw(bytes + 1, turn, 200) : bytes);
+            at[taken++] = (size_t)(*p - s->base);
+        }
+    }
+    for (size_t i = 0; i < PIECES; i++)
+        if (piece[i])
+            space_give(s, piece[i]);
+    space_restart(s);
+    return s->peak;
+}
+
+START_TEST(smaller_pieces_lie_where_the_plan_put_the_larger_ones)
+{
+    static size_t planned[TURNS], alone[TURNS], found[TURNS];
+    Takes takes = {0};
+    Space walk = space_over(NULL, 0), free = space_over(NULL, 0), narrow = space_over(NULL, 0);
+    walk.record = &takes;
+    size_t peak = random_pass(&walk, (uint32_t)_i, false, planned);
+    random_pass(&free, (uint32_t)_i, true, alone);
+    ck_assert(memcmp(planned, alone, takes.count * sizeof *alone) != 0); /* without a plan they would not */
+
+    narrow.capacity = peak; /* and there is no more room than that */
+    narrow.plan = &takes;
+    for (int pass = 0; pass < 3; pass++) {
+        ck_assert_uint_eq(random_pass(&narrow, (uint32_t)_i, pass < 2, found), peak);
+        ck_assert(memcmp(planned, found, takes.count * sizeof *found) == 0);
+    }
+    takes_close(&takes);
+}
+END_TEST
+
+/* A piece leaves a hole for another one, unless it has become smaller. */
+static size_t peak_of(size_t first, Takes *record, const Takes *plan)
+{
+    Space s = space_over(NULL, 0);
+    s.record = record;
+    s.plan = plan;
+    void *a = space_take(&s, first), *b = space_take(&s, 64);
+    space_give(&s, a);
+    a = space_take(&s, 128);
+    space_give(&s, b);
+    space_give(&s, a);
+    return s.peak;
+}
+
+START_TEST(less_may_need_more_but_not_with_a_plan)
+{
+    Takes takes = {0};
+    ck_assert_uint_eq(peak_of(128, &takes, NULL), 192);
+    ck_assert_uint_eq(peak_of(64, NULL, NULL), 256);
+    ck_assert_uint_eq(peak_of(64, NULL, &takes), 192);
+    takes_close(&takes);
+}
+END_TEST
+
+static bool record_many(void *argument, Error *e)
+{
+    Takes takes = {0};
+    Space s = space_over(NULL, 0);
+    (void)argument;
+    s.record = &takes;
+    for (size_t i = 0; i < 1000; i++) {
+        void *piece = space_take(&s, i);
+        ck_assert_ptr_eq(piece, s.base); /* a walk goes on */
+        space_give(&s, piece);
+    }
+    bool fine = !takes.failed || memory_error(e, "a plan", takes.count, sizeof *takes.bytes);
+    ck_assert(!fine || (takes.count == 1000 && takes.bytes[999] == aligned(999)));
+    takes_close(&takes);
+    return fine;
+}
+
+START_TEST(a_plan_that_finds_no_memory_says_so) { fail_each_allocation(record_many, NULL); }
 END_TEST
 
 int main(int argc, char **argv)
@@ -190,9 +279,12 @@ int main(int argc, char **argv)
         TEST(pieces_of_an_arena_lie_one_behind_the_other),
         TEST(an_arena_rewinds_to_a_mark_and_remembers_its_peak),
         TEST(invented_memory_is_as_large_as_it_takes_and_lies_as_real_memory_would),
-        TEST_LOOP(a_space_gives_the_lowest_piece_that_fits_and_merges_what_comes_back, 6),
-        TEST(a_space_that_is_full_has_no_hole),
-        TEST(a_space_holds_as_many_holes_as_it_has_room_for),
+        TEST_LOOP(a_space_gives_the_lowest_place_that_fits, 6),
+        TEST(a_space_can_be_full),
+        TEST(a_space_holds_as_many_pieces_as_it_has_room_for),
+        TEST_LOOP(smaller_pieces_lie_where_the_plan_put_the_larger_ones, 6),
+        TEST(less_may_need_more_but_not_with_a_plan),
+        TEST(a_plan_that_finds_no_memory_says_so),
     };
     return suite_run("tensor/arena", tests, sizeof tests / sizeof *tests, argc, argv);
 }
