@@ -11,6 +11,7 @@
 #define SQRT_2_PI  0.79788456080286535588f /* sqrt(2 / pi) */
 #define GELU_CUBE  0.044715f
 #define SQRT_1_2PI 0.39894228040143267794f /* 1 / sqrt(2 pi) */
+#define FAR        40.0f                   /* beyond it both GELUs are the ReLU to the last bit */
 
 /* Phi(x), the share of a normal distribution below x, with exp(-x^2 / 2) as a by-product. */
 INLINE Vec vec_normal(Vec x, Vec *bell)
@@ -38,13 +39,18 @@ INLINE Vec vec_tanh(Vec x)
     return vec_select((square < 0.01f), small, large);
 }
 
+/* What a GELU is computed from: so far out nothing changes, but x^3 would overflow and infinity meet a 0. NaN stays. */
+INLINE Vec vec_above_far(Vec x) { return vec_max(vec_set(-FAR), x); }
+INLINE Vec vec_within_far(Vec x) { return vec_min(vec_set(FAR), vec_above_far(x)); }
+
 INLINE Vec activation(Activation function, Vec x)
 {
-    Vec bell;
+    Vec near = vec_within_far(x), bell;
     switch (function) {
     case ACTIVATION_RELU: return vec_select(x < 0, vec_set(0), x);
-    case ACTIVATION_GELU: return x * vec_normal(x, &bell);
-    case ACTIVATION_GELU_TANH: return x * vec_sigmoid(2 * SQRT_2_PI * (x + GELU_CUBE * x * x * x));
+    case ACTIVATION_GELU: return vec_above_far(x) * vec_normal(near, &bell);
+    case ACTIVATION_GELU_TANH:
+        return vec_above_far(x) * vec_sigmoid(2 * SQRT_2_PI * (near + GELU_CUBE * near * near * near));
     case ACTIVATION_TANH: return vec_tanh(x);
     case ACTIVATION_SIGMOID: return vec_sigmoid(x);
     case ACTIVATIONS: break;
@@ -54,15 +60,16 @@ INLINE Vec activation(Activation function, Vec x)
 
 INLINE Vec activation_slope(Activation function, Vec x)
 {
+    Vec near = vec_within_far(x), square = near * near;
     switch (function) {
     case ACTIVATION_RELU: return vec_select(x > 0, vec_set(1), vec_set(0));
     case ACTIVATION_GELU: {
-        Vec bell, below = vec_normal(x, &bell);
-        return below + x * bell * SQRT_1_2PI;
+        Vec bell, below = vec_normal(near, &bell);
+        return below + near * bell * SQRT_1_2PI;
     }
     case ACTIVATION_GELU_TANH: {
-        Vec u = 2 * SQRT_2_PI * (x + GELU_CUBE * x * x * x), below = vec_sigmoid(-u), above = vec_sigmoid(u);
-        return above + x * above * below * (2 * SQRT_2_PI) * (1.0f + 3 * GELU_CUBE * x * x);
+        Vec u = 2 * SQRT_2_PI * (near + GELU_CUBE * near * square), below = vec_sigmoid(-u), above = vec_sigmoid(u);
+        return above + near * above * below * (2 * SQRT_2_PI) * (1.0f + 3 * GELU_CUBE * square);
     }
     case ACTIVATION_TANH: {
         Vec t = vec_tanh(x);

@@ -9,12 +9,20 @@
 #define SQRT_2_PI  ((Real)0.79788456080286535588) /* sqrt(2 / pi) */
 #define GELU_CUBE  ((Real)0.044715)
 #define SQRT_1_2PI ((Real)0.39894228040143267794) /* 1 / sqrt(2 pi) */
+#define FAR        40
 
 static Real sigmoid(Real x) { return 1 / (1 + real_exp(-x)); }
 
+/* Beyond FAR both GELUs are the ReLU to the last bit, while x^3 may overflow and infinity meet a 0. */
+static Activation far_out(Activation function, Real x)
+{
+    bool gelu = function == ACTIVATION_GELU || function == ACTIVATION_GELU_TANH;
+    return gelu && (x > FAR || x < -FAR) ? ACTIVATION_RELU : function;
+}
+
 static Real activation(Activation function, Real x)
 {
-    switch (function) {
+    switch (far_out(function, x)) {
     case ACTIVATION_RELU: return x < 0 ? 0 : x;
     case ACTIVATION_GELU: return x * (1 + real_erf(x * SQRT_HALF)) / 2;
     case ACTIVATION_GELU_TANH: return x * (1 + real_tanh(SQRT_2_PI * (x + GELU_CUBE * x * x * x))) / 2;
@@ -27,7 +35,7 @@ static Real activation(Activation function, Real x)
 
 static Real activation_slope(Activation function, Real x)
 {
-    switch (function) {
+    switch (far_out(function, x)) {
     case ACTIVATION_RELU: return x > 0 ? 1 : 0;
     case ACTIVATION_GELU: return (1 + real_erf(x * SQRT_HALF)) / 2 + x * SQRT_1_2PI * real_exp(-x * x / 2);
     case ACTIVATION_GELU_TANH: {
