@@ -44,8 +44,12 @@ void tape_check(Tape *t, const Tensor *y, const char *what, const Parameter *p)
 {
     if (!t->blamed || t->blamed[0])
         return;
-    if (!all_finite(t->k, t->stream, y->data, y->rows * y->columns, store_of(t->k, y->real)))
-        snprintf(t->blamed, BLAME_NAME, "%s%s%s", what, p ? " with " : "", p ? p->name : "");
+    if (all_finite(t->k, t->stream, y->data, y->rows * y->columns, store_of(t->k, y->real)))
+        t->fine = p ? p : t->fine;
+    else if (p || t->fine)
+        snprintf(t->blamed, BLAME_NAME, "%s %s %s", what, p ? "with" : "after", p ? p->name : t->fine->name);
+    else
+        snprintf(t->blamed, BLAME_NAME, "%s", what);
 }
 
 void blame_weights(char *name, const Weights *w, Stream *s)

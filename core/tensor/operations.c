@@ -1,6 +1,8 @@
 /* See operations.h. */
 #include "core/tensor/operations.h"
 
+#include "core/tensor/blame.h"
+
 #include <assert.h>
 
 typedef struct AddNode {
@@ -25,6 +27,7 @@ Tensor *add(Tape *t, Tensor *x, Tensor *f, Dropout drop)
         return f;
     Tensor *y = tape_tensor(t, f->rows, f->columns, false, f->wanted || (x && x->wanted));
     t->k->add_forward(t->stream, y->data, x ? x->data : NULL, f->data, drop, t->state, f->rows, f->columns);
+    tape_check(t, y, x ? "the sum" : "the dropout", NULL);
     AddNode *n = tape_node(t, sizeof *n, add_back, y);
     if (n)
         n->x = x, n->f = f, n->drop = drop;
@@ -50,6 +53,7 @@ Tensor *activate(Tape *t, Tensor *x, Activation function)
 {
     Tensor *y = tape_tensor(t, x->rows, x->columns, false, x->wanted);
     t->k->activation_forward(t->stream, y->data, x->data, function, x->rows * x->columns);
+    tape_check(t, y, "the activation", NULL);
     ActivateNode *n = tape_node(t, sizeof *n, activate_back, y);
     if (n)
         n->x = x, n->function = function;
@@ -114,6 +118,7 @@ Tensor *product(Tape *t, Tensor *a, Tensor *b, const ProductShape *s, size_t row
     Tensor *c = tape_tensor(t, rows, columns, false, a->wanted || b->wanted);
     t->k->product(t->stream, operand(c->data, s->c, false), false, operand(a->data, s->a, false),
                   operand(b->data, s->b, false), s->alpha, s->outer, s->inner, s->m, s->n, s->k);
+    tape_check(t, c, "the product of two tensors", NULL);
     ProductNode *n = tape_node(t, sizeof *n, product_back, c);
     if (n)
         n->a = a, n->b = b, n->shape = *s;
@@ -187,6 +192,7 @@ Tensor *masked_softmax(Tape *t, Tensor *scores, const Attend *how)
     Tensor *y = tape_tensor(t, scores->rows, scores->columns, false, scores->wanted);
     t->k->mask(t->stream, scores->data, how);
     t->k->softmax_forward(t->stream, y->data, scores->data, scores->rows, scores->columns);
+    tape_check(t, y, "the softmax", NULL);
     WeightsNode *n = tape_node(t, sizeof *n, softmax_back, y);
     if (n)
         n->x = scores;
@@ -207,6 +213,7 @@ Tensor *drop_weights(Tape *t, Tensor *weights, const Attend *how)
         return weights;
     Tensor *y = tape_tensor(t, weights->rows, weights->columns, false, weights->wanted);
     t->k->dropout_weights(t->stream, y->data, false, weights->data, how, t->state);
+    tape_check(t, y, "the dropout", NULL);
     WeightsNode *n = tape_node(t, sizeof *n, drop_weights_back, y);
     if (n)
         n->x = weights, n->how = *how;

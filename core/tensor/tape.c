@@ -49,6 +49,7 @@ TapePlan tape_plan(const Tape *t)
 void tape_reset(Tape *t)
 {
     t->last = NULL;
+    t->fine = NULL;
     arena_rewind(&t->memory, 0);
     arena_rewind(&t->host, 0);
     space_restart(&t->gradients); /* every gradient of an activation went back */

@@ -56,8 +56,9 @@ struct Tape {
     Space gradients;  /* of activations, on the device */
     Arena host;       /* tensors and nodes */
     Node *last;
-    char *blamed;   /* NULL, or where the name of the first tensor that is not finite goes; see blame.h */
-    void *owned[3]; /* what the three stand on */
+    char *blamed;          /* NULL, or where the name of the first tensor that is not finite goes; see blame.h */
+    const Parameter *fine; /* the last one whose operation was checked, meanwhile */
+    void *owned[3];        /* what the three stand on */
 };
 
 /* What a tape needs, found by a walk over shapes. */

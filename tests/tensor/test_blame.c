@@ -2,6 +2,7 @@
 #include "core/tensor/blame.h"
 
 #include "base/memory.h"
+#include "core/tensor/operations.h"
 #include "tests/tensor/lab.h"
 
 #include <math.h>
@@ -20,15 +21,17 @@ static Tensor *blocks(Tape *t, const Lab *l)
     return linear_logits(t, &l->logits, x);
 }
 
-/* What the tape blames when the network runs. */
-static const char *blamed(Lab *l, Keep keep)
+/* What the tape blames when a program runs. */
+static const char *blamed_in(Lab *l, Program *program, Keep keep)
 {
     static char name[BLAME_NAME];
     name[0] = 0;
-    Pass p = lab_pass(l, blocks, &(PassOptions){.keep = keep, .blamed = name});
+    Pass p = lab_pass(l, program, &(PassOptions){.keep = keep, .blamed = name});
     pass_free(&p);
     return name;
 }
+
+static const char *blamed(Lab *l, Keep keep) { return blamed_in(l, blocks, keep); }
 
 /* A weight that is not a number, and the operation that reads it first. The last row and column of a table or a matrix
  * is read by no smaller part than the whole. */
@@ -110,7 +113,112 @@ START_TEST(attention_that_overflows_is_blamed)
         for (size_t j = 0; j < bias->count; j++)
             lab_set(&l, bias, j, 1e30);
     }
-    ck_assert_str_eq(blamed(&l, KEEP_ALL), "the attention before the product with blocks.1.attention.out.weight");
+    ck_assert_str_eq(blamed(&l, KEEP_ALL), _i ? "the product of two tensors after blocks.1.attention.query.weight"
+                                              : "the attention before the product with blocks.1.attention.out.weight");
+    lab_close(&l);
+}
+END_TEST
+
+/* ---- operations without a parameter: each reads the output of a map, which is finite, and something from outside */
+
+enum { OUTSIDE = LAB_ROWS * 6 * LAB_DIM };
+
+static Tensor *mapped(Tape *t, const Lab *l) { return linear(t, &l->narrow, embed(t, &l->embedding, &l->rows)); }
+
+/* All of one value, in f32. */
+static Tensor *outside(Tape *t, float value)
+{
+    static float memory[OUTSIDE];
+    for (size_t i = 0; i < OUTSIDE; i++)
+        memory[i] = value;
+    return tape_outside(t, memory, LAB_POSITIONS, LAB_DIM);
+}
+
+static Tensor *finished(Tape *t, const Lab *l, Tensor *x) { return linear_logits(t, &l->logits, x); }
+
+static Tensor *large_sum(Tape *t, const Lab *l)
+{
+    Tensor *x = mapped(t, l), *large = outside(t, 2e38f);
+    return finished(t, l, add(t, add(t, large, x, (Dropout){0}), large, (Dropout){0}));
+}
+
+static Tensor *large_product(Tape *t, const Lab *l)
+{
+    enum { N = LAB_POSITIONS, D = LAB_DIM };
+    ProductShape squares = {{0, 0, N, 1}, {0, 0, D, 1}, {0, 0, 1, D}, 1, 1, N, N, D, 1};
+    Tensor *x = mapped(t, l), *large = outside(t, 1e20f);
+    product(t, large, large, &squares, N, N);
+    return finished(t, l, x);
+}
+
+static Tensor *activated_nan(Tape *t, const Lab *l)
+{
+    Tensor *x = mapped(t, l);
+    activate(t, outside(t, NAN), ACTIVATION_GELU);
+    return finished(t, l, x);
+}
+
+static Tensor *infinite_scores(Tape *t, const Lab *l)
+{
+    Attend how = attend_rows(&l->rows, true);
+    Tensor *x = mapped(t, l);
+    how.heads = 1;
+    Tensor *scores = outside(t, INFINITY);
+    scores->rows = LAB_ROWS * 6, scores->columns = scores->stride = 6;
+    masked_softmax(t, scores, &how);
+    return finished(t, l, x);
+}
+
+static Tensor *dropped_nan(Tape *t, const Lab *l)
+{
+    Tensor *x = mapped(t, l);
+    add(t, NULL, outside(t, NAN), (Dropout){.rate = 0.5, .site = 77});
+    return finished(t, l, x);
+}
+
+static const struct {
+    Program *program;
+    const char *operation;
+} nameless[] = {
+    {large_sum, "the sum"},
+    {large_product, "the product of two tensors"},
+    {activated_nan, "the activation"},
+    {infinite_scores, "the softmax"},
+    {dropped_nan, "the dropout"},
+};
+
+enum { NAMELESS = sizeof nameless / sizeof *nameless };
+
+START_TEST(an_operation_without_a_parameter_is_blamed_by_the_last_one_that_was_fine)
+{
+    for (size_t i = 0; lab_twin(NUMBER_F32, i); i++) {
+        Lab l;
+        char words[BLAME_NAME];
+        lab_open(&l, lab_twin(NUMBER_F32, i), &post);
+        snprintf(words, sizeof words, "%s after narrow.weight", nameless[_i].operation);
+        ck_assert_str_eq(blamed_in(&l, nameless[_i].program, KEEP_ALL), words);
+        lab_close(&l);
+    }
+}
+END_TEST
+
+/* A pass says nothing about the one before it. */
+START_TEST(a_new_pass_knows_of_no_parameter_yet)
+{
+    Lab l;
+    Tape t;
+    Error e;
+    char name[BLAME_NAME] = "";
+    const TapePlan plan = {1 << 18, 1 << 18, 1 << 14};
+    lab_open(&l, lab_twin(NUMBER_F32, 0), &post);
+    ck_done(tape_open(&t, l.k, l.stream, &l.weights, &plan, &e), e);
+    t.blamed = name;
+    mapped(&t, &l);
+    ck_assert_ptr_eq(t.fine, l.narrow.weight);
+    tape_reset(&t);
+    activate(&t, outside(&t, NAN), ACTIVATION_GELU);
+    ck_assert_str_eq(name, "the activation");
+    tape_close(&t);
     lab_close(&l);
 }
 END_TEST
@@ -134,7 +242,7 @@ START_TEST(a_loss_that_is_not_finite_is_blamed)
     lab_open(&l, lab_twin(NUMBER_F32, 0), &post);
     for (size_t i = 0; i < LAB_WORDS; i++)
         lab_set(&l, l.logits.bias, i, i % 2 ? 3e38 : -3e38);
-    ck_assert_str_eq(blamed(&l, KEEP_ALL), "the loss");
+    ck_assert_str_eq(blamed(&l, KEEP_ALL), "the loss after logits.weight");
     lab_close(&l);
 }
 END_TEST
@@ -199,6 +307,8 @@ int main(int argc, char **argv)
         TEST_LOOP(the_operation_that_first_reads_a_bad_weight_is_blamed, PLANTS),
         TEST(a_product_that_overflows_is_blamed),
         TEST_LOOP(attention_that_overflows_is_blamed, 2),
+        TEST_LOOP(an_operation_without_a_parameter_is_blamed_by_the_last_one_that_was_fine, NAMELESS),
+        TEST(a_new_pass_knows_of_no_parameter_yet),
         TEST(the_first_bad_tensor_is_named_not_the_last),
         TEST(a_loss_that_is_not_finite_is_blamed),
         TEST_LOOP(gradients_are_blamed_in_the_order_of_the_backward_pass, NUMBER_TYPES),
