@@ -171,6 +171,15 @@ static Draw parameter_draw(const Parameter *p, Init init, size_t depth)
     return table ? (Draw){.normal = true, .spread = 1} : (Draw){.spread = 1 / sqrt(in)};
 }
 
+/* A number for a name (FNV-1a). */
+static uint32_t stream_of(const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash;
+}
+
 bool weights_init(Weights *w, Stream *s, Init init, size_t depth, uint32_t seed, Error *e)
 {
     const Parameters *p = w->parameters;
@@ -183,13 +192,13 @@ bool weights_init(Weights *w, Stream *s, Init init, size_t depth, uint32_t seed,
         if (one->role == ROLE_CONSTANT)
             continue;
         Draw draw = parameter_draw(one, init, depth);
-        uint32_t site = SITE_INIT + (uint32_t)i;
+        uint32_t stream = stream_of(one->name); /* where other draws have the step */
         for (size_t j = 0; j < one->count; j++) {
             double value = draw.constant;
             if (draw.normal)
-                value += draw.spread * philox_normal(seed, 0, j, site);
+                value += draw.spread * philox_normal(seed, stream, j, SITE_INIT);
             else if (draw.spread > 0)
-                value += draw.spread * (2 * philox_uniform(seed, 0, j, site) - 1);
+                value += draw.spread * (2 * philox_uniform(seed, stream, j, SITE_INIT) - 1);
             real_put(w->k, values, j, value);
         }
         weights_set(w, s, one, values);

@@ -76,7 +76,8 @@ typedef struct Weights {
 bool weights_open(Weights *w, const Kernels *k, Stream *s, const Parameters *p, Error *e);
 void weights_close(Weights *w);
 
-/* Fills all weights from the seed: every parameter from its own stream of random numbers, whatever else there is.
+/* Fills all weights from the seed: every parameter from a stream of random numbers that belongs to its name, so what
+ * it begins with does not depend on what else there is.
  *   pytorch  linear maps and their biases U(-1/sqrt(in), 1/sqrt(in)), tables N(0,1)
  *   gpt2     all weights and tables N(0, 0.02), those with `residual` / sqrt(2 depth), biases 0
  *   xavier   weights U(-a, a), a = sqrt(6 / (in + out)), tables N(0, 1/sqrt(D)), biases 0

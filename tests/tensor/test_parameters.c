@@ -215,6 +215,38 @@ START_TEST(drawing_weights_fills_no_gap_and_no_constant)
 }
 END_TEST
 
+/* The first number of a parameter that is drawn alone, or with others before it. */
+static double drawn(const char *name, size_t others, uint32_t seed)
+{
+    const Kernels *k = table_of(NUMBER_F64);
+    Parameters p = {0};
+    Stream *s;
+    Weights w;
+    Error e;
+    for (size_t i = 0; i < others; i++)
+        parameters_add(&p, ROLE_WEIGHT, 3, 5, "other.%zu", i);
+    const Parameter *one = parameters_add(&p, ROLE_WEIGHT, 3, 5, "%s", name);
+    ck_done(parameters_finish(&p, &e) && k->open(&s, 1, &e) && weights_open(&w, k, s, &p, &e) &&
+                weights_init(&w, s, INIT_PYTORCH, 3, seed, &e),
+            e);
+    double first = real_at(k, w.reals, one->offset);
+    weights_close(&w);
+    k->close(s);
+    parameters_close(&p);
+    return first;
+}
+
+START_TEST(what_is_drawn_depends_on_name_and_seed_alone)
+{
+    double x = drawn("blocks.1.ff.in.weight", 0, 1);
+    for (size_t others = 1; others < 4; others++)
+        ck_assert_double_eq(drawn("blocks.1.ff.in.weight", others, 1), x);
+    ck_assert(drawn("blocks.1.ff.in.weight", 0, 2) != x);
+    ck_assert(drawn("blocks.2.ff.in.weight", 0, 1) != x && drawn("blocks.1.ff.in.weigh", 0, 1) != x);
+    ck_assert(drawn("blocks.1.ff.in.weight2", 0, 1) != x && drawn("blocks.1.ff.ni.weight", 0, 1) != x);
+}
+END_TEST
+
 static bool build(void *argument, Error *e)
 {
     const Kernels *k = argument;
@@ -249,6 +281,7 @@ int main(int argc, char **argv)
         TEST_LOOP(new_weights_are_zero_but_for_the_constants, NUMBER_TYPES),
         TEST_LOOP(weights_that_are_set_come_back_and_move_no_others, NUMBER_TYPES),
         TEST_LOOP(drawing_weights_fills_no_gap_and_no_constant, NUMBER_TYPES),
+        TEST(what_is_drawn_depends_on_name_and_seed_alone),
         TEST_LOOP(parameters_without_memory_are_an_error_and_leave_nothing, NUMBER_TYPES),
     };
     return suite_run("tensor/parameters", tests, sizeof tests / sizeof *tests, argc, argv);
