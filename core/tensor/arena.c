@@ -75,7 +75,7 @@ void *space_take(Space *s, size_t bytes)
     }
     assert(bytes <= s->capacity - at && s->count < SPACE_PIECES);
     memmove(&s->pieces[i + 1], &s->pieces[i], (s->count - i) * sizeof *s->pieces);
-    s->pieces[i] = (Piece){at, bytes};
+    s->pieces[i] = (Taken){at, bytes};
     s->count++;
     s->peak = at + bytes > s->peak ? at + bytes : s->peak;
     return s->base + at;

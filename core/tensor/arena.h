@@ -43,9 +43,9 @@ typedef struct Takes {
 
 void takes_close(Takes *t);
 
-typedef struct Piece {
+typedef struct Taken {
     size_t at, size;
-} Piece;
+} Taken;
 
 enum { SPACE_PIECES = 512 };
 
@@ -53,7 +53,7 @@ typedef struct Space {
     char *base;
     size_t capacity, peak;
     size_t count;
-    Piece pieces[SPACE_PIECES]; /* that are out, from the lowest to the highest */
+    Taken pieces[SPACE_PIECES]; /* that are out, from the lowest to the highest */
     size_t taken;               /* since the pass began */
     Takes *record;              /* NULL, or where sizes are written down */
     const Takes *plan;          /* NULL, or what a walk wrote down */
