@@ -50,6 +50,7 @@ typedef struct StepState {
         double scale;                               /* 1 / targets in the whole step, 0 when there are none: where the
                                                      * backward pass starts */
         double sum;                                 /* of losses, over all micro-batches so far */
+        double nll;                                 /* the same without label smoothing */
         double count;                               /* of targets that were scored */
     } loss[LOSSES];                                 /* each with a total of its own */
     double learning_rate, correction1, correction2; /* 1 - beta1^step and 1 - beta2^step */
@@ -84,6 +85,9 @@ typedef enum Activation {
     ACTIVATION_SIGMOID,
     ACTIVATIONS
 } Activation;
+
+/* One vector of a row of vectors. */
+typedef enum Pooling { POOLING_FIRST, POOLING_MEAN, POOLING_MAX, POOLINGS } Pooling;
 
 /* Which keys each query sees, and how. Queries are B packed rows; keys are rows of their own (the same ones in
  * self-attention). Query i of row b stands at position i + query_offset[b] among the keys of its row; see attend.h. */
@@ -208,6 +212,14 @@ typedef struct Kernels {
     void (*gather_forward)(Stream *s, void *y, const void *x, const int32_t *index, size_t n, size_t d);
     void (*gather_backward)(Stream *s, void *dx, const void *dy, const int32_t *index, size_t n, size_t d);
 
+    /* y [B,D] = the first, the mean or, number by number, the largest of each row of x [N,D]; a row of no positions
+     * gives 0. Largest: of equal ones the first, NaN above all. It saves which [B,D], the position that each number
+     * came from, -1 for none; first and mean do not touch it. Backward: positions of no row have no gradient. */
+    void (*pool_forward)(Stream *s, void *y, int32_t *which, const void *x, Pooling how, const int32_t *start, size_t b,
+                         size_t d);
+    void (*pool_backward)(Stream *s, void *dx, bool add, const void *dy, const int32_t *which, Pooling how,
+                          const int32_t *start, size_t b, size_t n, size_t d);
+
     /* What attention is made of, one at a time (--attention composed).
      * pad: y [B,T,D] = row row[b] (NULL: b) of x, zeros behind its end. unpad: the way back; rows that share a row of x
      * are summed. product: c (+)= alpha a b, c [m,n], a [m,k], b [k,n], for each outer and inner.
@@ -225,13 +237,17 @@ typedef struct Kernels {
     void (*dropout_weights)(Stream *s, void *y, bool add, const void *x, const Attend *how, const StepState *state);
 
     /* losses [N] (real) = -log softmax(logits [N,V])[target], in nats, 0 where target is negative; with smoothing e the
-     * target's share is 1 - e, and e is spread over all V. state->loss[which] gains sum and count. Saves lse [N].
+     * target's share is 1 - e, and e is spread over all V (the target included). state->loss[which] gains their sum,
+     * nll, which is the same without smoothing, and count. Saves lse [N].
      * Backward starts from state->loss[which].scale; logits are real, dlogits are numbers. */
     void (*cross_entropy_forward)(Stream *s, void *losses, void *lse, StepState *state, size_t which,
                                   const void *logits, const int32_t *targets, double smoothing, size_t n, size_t v);
     void (*cross_entropy_backward)(Stream *s, void *dlogits, bool add, const StepState *state, size_t which,
                                    const void *lse, const void *logits, const int32_t *targets, double smoothing,
                                    size_t n, size_t v);
+
+    /* y [N] = the class of the largest of logits [N,V], V > 0: of equal ones the first, NaN above all. */
+    void (*argmax)(Stream *s, int32_t *y, const void *logits, size_t n, size_t v);
 
     /* The optimizer, over any part of the block of parameters.
      * accumulate: to += from (real). convert: numbers from reals. squares: parts[i] = sum of squares of chunk i.

@@ -33,3 +33,10 @@ Tensor *cross_entropy(Tape *t, Tensor *logits, const int32_t *targets, double sm
         n->logits = logits, n->targets = targets, n->lse = lse, n->smoothing = smoothing, n->which = which;
     return losses;
 }
+
+const int32_t *likeliest(Tape *t, const Tensor *logits)
+{
+    int32_t *classes = tape_integers(t, logits->rows);
+    t->k->argmax(t->stream, classes, logits->data, logits->rows, logits->columns);
+    return classes;
+}

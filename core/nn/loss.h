@@ -4,8 +4,11 @@
 
 #include "core/tensor/tape.h"
 
-/* losses [N,1] in nats, one for each position; 0 where the target is negative. Sum and count go to loss `which` of
- * StepState, whose scale the backward pass starts from. */
+/* losses [N,1] in nats, one for each position; 0 where the target is negative. Their sum, what it would be without
+ * smoothing, and their count go to loss `which` of StepState, whose scale the backward pass starts from. */
 Tensor *cross_entropy(Tape *t, Tensor *logits, const int32_t *targets, double smoothing, size_t which);
+
+/* [N] on the device: the likeliest class of each position. It has no gradient. */
+const int32_t *likeliest(Tape *t, const Tensor *logits);
 
 #endif

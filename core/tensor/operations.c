@@ -86,6 +86,34 @@ Tensor *gather(Tape *t, Tensor *x, const int32_t *index, size_t n)
     return y;
 }
 
+typedef struct PoolNode {
+    Node node;
+    Tensor *x;
+    const Rows *rows;
+    const int32_t *which;
+    Pooling how;
+} PoolNode;
+
+static void pool_back(Tape *t, Node *node)
+{
+    PoolNode *n = (PoolNode *)node;
+    bool add_x;
+    void *dx = tensor_gradient(t, n->x, &add_x);
+    t->k->pool_backward(t->stream, dx, add_x, node->y->gradient, n->which, n->how, n->rows->start, n->rows->rows,
+                        n->x->rows, n->x->columns);
+}
+
+Tensor *pool_rows(Tape *t, Tensor *x, Pooling how, const Rows *rows)
+{
+    Tensor *y = tape_tensor(t, rows->rows, x->columns, false, x->wanted);
+    int32_t *which = how == POOLING_MAX ? tape_integers(t, rows->rows * x->columns) : NULL;
+    t->k->pool_forward(t->stream, y->data, which, x->data, how, rows->start, rows->rows, x->columns);
+    PoolNode *n = tape_node(t, sizeof *n, pool_back, y);
+    if (n)
+        n->x = x, n->rows = rows, n->which = which, n->how = how;
+    return y;
+}
+
 typedef struct ProductNode {
     Node node;
     Tensor *a, *b;

@@ -2,6 +2,7 @@
 #ifndef CORE_TENSOR_OPERATIONS_H
 #define CORE_TENSOR_OPERATIONS_H
 
+#include "core/tensor/rows.h"
 #include "core/tensor/tape.h"
 
 /* x + dropout(f); x NULL: dropout alone (f itself, when there is none). */
@@ -11,6 +12,10 @@ Tensor *activate(Tape *t, Tensor *x, Activation function);
 
 /* y [N,D] = x[index[n]] for numbers on the device. */
 Tensor *gather(Tape *t, Tensor *x, const int32_t *index, size_t n);
+
+/* [N,D] to [B,D]: of each row its first vector, the mean, or the largest number of each column; an empty row gives 0.
+ */
+Tensor *pool_rows(Tape *t, Tensor *x, Pooling how, const Rows *rows);
 
 /* alpha a b of matrices that lie in tensors, for each outer and inner; see Operand. c has c_rows x c_columns numbers.
  */

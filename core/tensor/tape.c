@@ -82,6 +82,7 @@ Tensor *tape_outside(Tape *t, void *data, size_t rows, size_t columns)
 }
 
 void *tape_reals(Tape *t, size_t count) { return arena_take(&t->memory, count * t->k->real); }
+int32_t *tape_integers(Tape *t, size_t count) { return arena_take(&t->memory, count * sizeof(int32_t)); }
 
 void tape_split(Tape *t, Tensor *x, Tensor **views, const size_t *columns, size_t count)
 {

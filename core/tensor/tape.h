@@ -84,6 +84,7 @@ Tensor *tape_segment(Tape *t, Segment fn, const void *args, size_t size, Tensor 
 /* For operations. */
 Tensor *tape_tensor(Tape *t, size_t rows, size_t columns, bool real, bool wanted);
 void *tape_reals(Tape *t, size_t count); /* saved statistics */
+int32_t *tape_integers(Tape *t, size_t count);
 
 /* Memory of the caller as a tensor [rows, columns] that wants no gradient. */
 Tensor *tape_outside(Tape *t, void *data, size_t rows, size_t columns);

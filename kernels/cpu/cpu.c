@@ -73,7 +73,9 @@ INLINE void give(Number *p, bool add, Vec v, size_t n) { store(p, add ? load(p, 
 #include "add.c"
 #include "activation.c"
 #include "attention.c"
+#include "pool.c"
 #include "cross_entropy.c"
+#include "argmax.c"
 #include "optimizer.c"
 #include "composed.c"
 /* clang-format on */
@@ -113,6 +115,8 @@ const Kernels TABLE = {
     .gather_lengths = gather_lengths,
     .gather_forward = gather_forward,
     .gather_backward = gather_backward,
+    .pool_forward = pool_forward,
+    .pool_backward = pool_backward,
     .pad = pad,
     .unpad = unpad,
     .product = product,
@@ -122,6 +126,7 @@ const Kernels TABLE = {
     .dropout_weights = dropout_weights,
     .cross_entropy_forward = cross_entropy_forward,
     .cross_entropy_backward = cross_entropy_backward,
+    .argmax = argmax,
     .accumulate = accumulate,
     .convert = convert,
     .squares = squares,

@@ -33,12 +33,13 @@ static void cross_entropy_forward(Stream *s, void *losses_, void *lse_, StepStat
             sum += power;
             mean += over;
         }
-        float log_sum = logf(vec_sum(sum)), e = (float)smoothing;
-        losses[i] = log_sum - (1 - e) * (z[targets[i]] - largest);
+        float log_sum = logf(vec_sum(sum)), e = (float)smoothing, wanted = z[targets[i]] - largest;
+        losses[i] = log_sum - (1 - e) * wanted;
         if (e > 0)
             losses[i] -= e * vec_sum(mean) / (float)v;
         lse[i] = log_sum + largest;
         state->loss[which].sum += (double)losses[i];
+        state->loss[which].nll += (double)(log_sum - wanted);
         state->loss[which].count += 1;
     }
 }

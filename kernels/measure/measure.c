@@ -26,6 +26,8 @@ typedef enum Operation {
     GATHER_LENGTHS,
     GATHER_FORWARD,
     GATHER_BACKWARD,
+    POOL_FORWARD,
+    POOL_BACKWARD,
     PAD,
     UNPAD,
     PRODUCT,
@@ -35,6 +37,7 @@ typedef enum Operation {
     DROPOUT_WEIGHTS,
     CROSS_ENTROPY_FORWARD,
     CROSS_ENTROPY_BACKWARD,
+    ARGMAX,
     ACCUMULATE,
     CONVERT,
     SQUARES,
@@ -64,6 +67,8 @@ static const char *const names[OPERATIONS] = {"embed_forward",
                                               "gather_lengths",
                                               "gather_forward",
                                               "gather_backward",
+                                              "pool_forward",
+                                              "pool_backward",
                                               "pad",
                                               "unpad",
                                               "product",
@@ -73,6 +78,7 @@ static const char *const names[OPERATIONS] = {"embed_forward",
                                               "dropout_weights",
                                               "cross_entropy_forward",
                                               "cross_entropy_backward",
+                                              "argmax",
                                               "accumulate",
                                               "convert",
                                               "squares",
@@ -309,6 +315,21 @@ static void gather_backward(Stream *s, void *dx, const void *dy, const int32_t *
     count(s, GATHER_BACKWARD, 0, 3 * n * d, 0);
 }
 
+static void pool_forward(Stream *s, void *y, int32_t *which, const void *x, Pooling how, const int32_t *start, size_t b,
+                         size_t d)
+{
+    (void)y, (void)which, (void)x;
+    size_t positions = how == POOLING_FIRST ? b : (size_t)(start[b] - start[0]);
+    count(s, POOL_FORWARD, 0, (positions + b) * d, 0);
+}
+
+static void pool_backward(Stream *s, void *dx, bool add, const void *dy, const int32_t *which, Pooling how,
+                          const int32_t *start, size_t b, size_t n, size_t d)
+{
+    (void)dy, (void)which, (void)how, (void)start;
+    count(s, POOL_BACKWARD, 0, (b + n * written(dx, add)) * d, 0);
+}
+
 static void pad(Stream *s, void *y, Strided x, const int32_t *start, const int32_t *row, size_t b, size_t t, size_t d)
 {
     (void)y, (void)x, (void)start, (void)row;
@@ -372,6 +393,12 @@ static void cross_entropy_backward(Stream *s, void *dlogits, bool add, const Ste
     count(s, CROSS_ENTROPY_BACKWARD, 0, n * v * written(dlogits, add), n * v + n);
 }
 
+static void argmax(Stream *s, int32_t *y, const void *logits, size_t n, size_t v)
+{
+    (void)y, (void)logits;
+    count(s, ARGMAX, 0, 0, n * v);
+}
+
 static void accumulate(Stream *s, void *to, const void *from, size_t n)
 {
     (void)to, (void)from;
@@ -414,11 +441,11 @@ static void adam(Stream *s, void *w, void *copied, void *m, void *v, const void 
         .activation_forward = activation_forward, .activation_backward = activation_backward,                          \
         .attention_forward = attention_forward, .attention_backward = attention_backward,                              \
         .cache_lengths = cache_lengths, .cache_append = cache_append, .gather_lengths = gather_lengths,                \
-        .gather_forward = gather_forward, .gather_backward = gather_backward, .pad = pad, .unpad = unpad,              \
-        .product = product, .mask = mask, .softmax_forward = softmax_forward, .softmax_backward = softmax_backward,    \
-        .dropout_weights = dropout_weights, .cross_entropy_forward = cross_entropy_forward,                            \
-        .cross_entropy_backward = cross_entropy_backward, .accumulate = accumulate, .convert = convert,                \
-        .squares = squares, .clip = clip, .adam = adam                                                                 \
+        .gather_forward = gather_forward, .gather_backward = gather_backward, .pool_forward = pool_forward,            \
+        .pool_backward = pool_backward, .pad = pad, .unpad = unpad, .product = product, .mask = mask,                  \
+        .softmax_forward = softmax_forward, .softmax_backward = softmax_backward, .dropout_weights = dropout_weights,  \
+        .cross_entropy_forward = cross_entropy_forward, .cross_entropy_backward = cross_entropy_backward,              \
+        .argmax = argmax, .accumulate = accumulate, .convert = convert, .squares = squares, .clip = clip, .adam = adam \
     }
 
 const Kernels measure_f32 = MEASURE(NUMBER_F32, 4, 4, open_f32);

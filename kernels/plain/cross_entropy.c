@@ -1,6 +1,7 @@
 /* Softmax and cross-entropy in one operation, in nats.
  *
  *     loss = lse - (1 - e) z[target] - e mean(z)       lse = log sum exp z, e the label smoothing
+ *     nll  = lse - z[target]                           what it would be without
  *     dz   = (softmax(z) - (1 - e) [target] - e / V) * scale
  *
  * A negative target is ignored: no loss, no gradient, not counted. */
@@ -24,11 +25,13 @@ static void cross_entropy_forward(Stream *s, void *losses_, void *lse_, StepStat
             mean += (z[j] - largest) / (Real)v;
         }
         /* everything is relative to the largest logit, so that small losses of large logits keep their digits */
-        losses[i] = real_log(sum) - (1 - (Real)smoothing) * (z[targets[i]] - largest);
+        Real wanted = z[targets[i]] - largest;
+        losses[i] = real_log(sum) - (1 - (Real)smoothing) * wanted;
         if (smoothing > 0) /* else a class ruled out by -infinity would count 0 times infinity */
             losses[i] -= (Real)smoothing * mean;
         lse[i] = real_log(sum) + largest;
         state->loss[which].sum += (double)losses[i];
+        state->loss[which].nll += (double)(real_log(sum) - wanted);
         state->loss[which].count += 1;
     }
 }

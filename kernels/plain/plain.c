@@ -67,8 +67,10 @@ static void give(Number *gradient, bool add, Real value) { *gradient = number(ad
 #include "attention.c"
 #include "cache.c"
 #include "gather.c"
+#include "pool.c"
 #include "composed.c"
 #include "cross_entropy.c"
+#include "argmax.c"
 #include "optimizer.c"
 /* clang-format on */
 
@@ -106,6 +108,8 @@ const Kernels TABLE = {
     .gather_lengths = gather_lengths,
     .gather_forward = gather_forward,
     .gather_backward = gather_backward,
+    .pool_forward = pool_forward,
+    .pool_backward = pool_backward,
     .pad = pad,
     .unpad = unpad,
     .product = product,
@@ -115,6 +119,7 @@ const Kernels TABLE = {
     .dropout_weights = dropout_weights,
     .cross_entropy_forward = cross_entropy_forward,
     .cross_entropy_backward = cross_entropy_backward,
+    .argmax = argmax,
     .accumulate = accumulate,
     .convert = convert,
     .squares = squares,

@@ -203,6 +203,18 @@ static void gather_backward(Stream *s, void *dx, const void *dy, const int32_t *
     TIMED(gather_backward, dx, dy, index, n, d);
 }
 
+static void pool_forward(Stream *s, void *y, int32_t *which, const void *x, Pooling how, const int32_t *start, size_t b,
+                         size_t d)
+{
+    TIMED(pool_forward, y, which, x, how, start, b, d);
+}
+
+static void pool_backward(Stream *s, void *dx, bool add, const void *dy, const int32_t *which, Pooling how,
+                          const int32_t *start, size_t b, size_t n, size_t d)
+{
+    TIMED(pool_backward, dx, add, dy, which, how, start, b, n, d);
+}
+
 static void pad(Stream *s, void *y, Strided x, const int32_t *start, const int32_t *row, size_t b, size_t t, size_t d)
 {
     TIMED(pad, y, x, start, row, b, t, d);
@@ -250,6 +262,8 @@ static void cross_entropy_backward(Stream *s, void *dlogits, bool add, const Ste
     TIMED(cross_entropy_backward, dlogits, add, state, which, lse, logits, targets, smoothing, n, v);
 }
 
+static void argmax(Stream *s, int32_t *y, const void *logits, size_t n, size_t v) { TIMED(argmax, y, logits, n, v); }
+
 static void accumulate(Stream *s, void *to, const void *from, size_t n) { TIMED(accumulate, to, from, n); }
 
 static void convert(Stream *s, void *numbers, const void *reals, size_t n) { TIMED(convert, numbers, reals, n); }
@@ -294,6 +308,8 @@ static const Kernels wrapping = {
     .gather_lengths = gather_lengths,
     .gather_forward = gather_forward,
     .gather_backward = gather_backward,
+    .pool_forward = pool_forward,
+    .pool_backward = pool_backward,
     .pad = pad,
     .unpad = unpad,
     .product = product,
@@ -303,6 +319,7 @@ static const Kernels wrapping = {
     .dropout_weights = dropout_weights,
     .cross_entropy_forward = cross_entropy_forward,
     .cross_entropy_backward = cross_entropy_backward,
+    .argmax = argmax,
     .accumulate = accumulate,
     .convert = convert,
     .squares = squares,

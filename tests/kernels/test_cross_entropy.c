@@ -27,6 +27,7 @@ static Case entropy_sized(Entropy *e, uint32_t seed, double reach, double ignore
     snprintf(c.words, sizeof c.words, "n %d V %d smoothing %g", (int)e->n, (int)e->v, e->smoothing);
     c.state.loss[e->which].scale = e->n ? 1 / (double)e->n : 0;
     c.state.loss[e->which].sum = 2.5;
+    c.state.loss[e->which].nll = 1.5;
     c.state.loss[e->which].count = 7;
     Tensor *losses = tensor(&c, LOSS, "losses", REALS, WRITTEN, e->n, 1);
     tensor(&c, LSE, "lse", REALS, SPOILED, e->n, 1); /* where nothing was scored, anything */
@@ -65,8 +66,10 @@ static void sums_agree(const Case *c, const Result *f64, const Result *r)
     const Entropy *e = c->shape;
     ck_assert(r->state.loss[e->which].count == f64->state.loss[e->which].count);
     ck_assert_double_eq_tol(r->state.loss[e->which].sum, f64->state.loss[e->which].sum, 1e-6 * (1 + 3 * (double)e->n));
+    ck_assert_double_eq_tol(r->state.loss[e->which].nll, f64->state.loss[e->which].nll, 1e-6 * (1 + 3 * (double)e->n));
     ck_assert(r->state.loss[e->which].scale == c->state.loss[e->which].scale);
-    ck_assert(r->state.loss[!e->which].count == 0 && r->state.loss[!e->which].sum == 0);
+    ck_assert(r->state.loss[!e->which].count == 0 && r->state.loss[!e->which].sum == 0 &&
+              r->state.loss[!e->which].nll == 0);
     ck_assert(r->state.seed == c->state.seed && r->state.norm == 0 && r->state.finite == 1);
 }
 
@@ -111,7 +114,7 @@ START_TEST(losses_are_what_the_definition_says)
     Entropy e = {.n = 12, .v = 9, .smoothing = _i ? 0.1 : 0};
     Case c = entropy_sized(&e, 5, 4, 0.3);
     Result r = case_run(&c, &plain_f64, NUMBER_F64);
-    double total = 0, count = 0;
+    double total = 0, nll = 0, count = 0;
     for (size_t i = 0; i < e.n; i++) {
         double sum = 0, loss = 0, target = *element(&c.tensor[TARGETS], i, 0);
         for (size_t j = 0; j < e.v; j++)
@@ -124,8 +127,10 @@ START_TEST(losses_are_what_the_definition_says)
         if (target >= 0)
             ck_assert_double_eq_tol(result_at(&c, &r, LSE, i, 0), log(sum), 1e-13);
         total += loss;
+        nll += target >= 0 ? log(sum) - *element(&c.tensor[LOGITS], i, (size_t)target) : 0;
         count += target >= 0;
     }
+    ck_assert_double_eq_tol(r.state.loss[0].nll, 1.5 + nll, 1e-12);
     ck_assert_double_eq_tol(r.state.loss[0].sum, 2.5 + total, 1e-12);
     ck_assert(r.state.loss[0].count == 7 + count);
     result_free(&r);
@@ -137,10 +142,10 @@ START_TEST(an_all_ignored_batch_has_loss_0_count_0_and_no_gradient)
 {
     Entropy e = {.n = 8, .v = 11, .smoothing = _i ? 0.1 : 0};
     Case c = entropy_sized(&e, 5, 4, 1);
-    c.state.loss[0].scale = c.state.loss[0].sum = c.state.loss[0].count = 0;
+    c.state.loss[0].scale = c.state.loss[0].sum = c.state.loss[0].nll = c.state.loss[0].count = 0;
     for (size_t k = 0; twin(k); k++) {
         Result r = case_run(&c, twin(k), twin(k)->type);
-        ck_assert(r.state.loss[0].sum == 0 && r.state.loss[0].count == 0);
+        ck_assert(r.state.loss[0].sum == 0 && r.state.loss[0].nll == 0 && r.state.loss[0].count == 0);
         for (size_t i = 0; i < e.n; i++) {
             ck_assert(result_at(&c, &r, LOSS, i, 0) == 0);
             for (size_t j = 0; j < e.v; j++)
@@ -237,9 +242,41 @@ START_TEST(nan_and_infinity_reach_the_sum)
     *element(&c.tensor[LOGITS], 1, _i < 2 ? 0 : 39) = bad[_i];
     for (size_t k = 0; twin(k); k++) {
         Result r = case_run(&c, twin(k), twin(k)->type);
-        ck_assert(!isfinite(r.state.loss[0].sum));
+        ck_assert(!isfinite(r.state.loss[0].sum) && !isfinite(r.state.loss[0].nll));
         for (size_t i = 0; i < e.n; i++)
             ck_assert_int_eq(!isfinite(result_at(&c, &r, LOSS, i, 0)), i == 1);
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(without_smoothing_both_sums_are_the_same_to_the_bit)
+{
+    Entropy e = {.n = 9, .v = 37};
+    Case c = entropy_sized(&e, 5, 4, 0.2);
+    c.state.loss[0].nll = c.state.loss[0].sum;
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        ck_assert(r.state.loss[0].nll == r.state.loss[0].sum && r.state.loss[0].sum > 3);
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+/* A sure and right answer has no loss, but for what smoothing asks of the other classes. */
+START_TEST(smoothing_does_not_reach_the_true_loss)
+{
+    Entropy e = {.n = 1, .v = 4, .smoothing = 0.1};
+    Case c = entropy_sized(&e, 5, 0, 0);
+    c.state.loss[0].nll = c.state.loss[0].sum = 0;
+    *element(&c.tensor[LOGITS], 0, 2) = 100;
+    *element(&c.tensor[TARGETS], 0, 0) = 2;
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        ck_assert(r.state.loss[0].nll == 0);
+        ck_assert_double_eq_tol(r.state.loss[0].sum, 0.1 * 3 / 4 * 100, 1e-5);
         result_free(&r);
     }
     case_free(&c);
@@ -274,6 +311,8 @@ int main(int argc, char **argv)
                                  TEST(small_losses_of_large_logits_keep_their_digits),
                                  TEST(a_class_ruled_out_by_minus_infinity_costs_nothing),
                                  TEST_LOOP(nan_and_infinity_reach_the_sum, 4),
+                                 TEST(without_smoothing_both_sums_are_the_same_to_the_bit),
+                                 TEST(smoothing_does_not_reach_the_true_loss),
                                  TEST_LOOP(a_gradient_sums_to_0_over_the_classes, 2)};
     return suite_run("kernels/cross_entropy", tests, sizeof tests / sizeof *tests, argc, argv);
 }

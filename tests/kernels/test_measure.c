@@ -134,6 +134,7 @@ static void call_activations(const Kernels *k, Stream *s)
     k->activation_backward(s, p, false, p, p, ACTIVATION_GELU, 12);
     k->gather_forward(s, p, p, i, 3, 4);
     k->gather_backward(s, p, p, i, 3, 4);
+    k->argmax(s, i, p, 3, 4);
     k->softmax_forward(s, p, p, 3, 4);
     k->softmax_backward(s, p, true, p, p, 3, 4);
     k->cross_entropy_forward(s, p, p, p, 0, p, i, 0.1, 3, 4);
@@ -156,6 +157,8 @@ static void call_rest(const Kernels *k, Stream *s)
     k->cache_append(s, p, length, 8, x, start, 2, 4);
     k->gather_lengths(s, out, length, order, 2);
     ck_assert(out[0] == 0 && out[1] == 0);
+    k->pool_forward(s, p, out, p, POOLING_MAX, start, 2, 4);
+    k->pool_backward(s, p, true, p, out, POOLING_MAX, start, 2, 3, 4);
     k->pad(s, p, x, start, NULL, 2, 2, 4);
     k->unpad(s, x, true, p, start, NULL, 2, 3, 2, 4);
     k->product(s, a, true, a, a, 1, 1, 2, 2, 2, 4);

@@ -36,7 +36,13 @@ void lab_rows(Lab *l, const size_t *lengths)
         }
     }
     l->start[LAB_ROWS] = (int32_t)n;
-    l->rows = (Rows){n, LAB_ROWS, longest, l->ids, l->targets, l->place, l->start};
+    l->rows = (Rows){.positions = n,
+                     .rows = LAB_ROWS,
+                     .longest = longest,
+                     .ids = l->ids,
+                     .targets = l->targets,
+                     .place = l->place,
+                     .start = l->start};
 }
 
 void lab_open(Lab *l, const Kernels *k, const LabOptions *o)

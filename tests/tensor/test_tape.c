@@ -1,5 +1,6 @@
 /* The tape: gradients that meet, views, outputs nobody reads, segments, and memory as it was planned. */
 #include "base/memory.h"
+#include "core/nn/loss.h"
 #include "core/tensor/operations.h"
 #include "tests/tensor/lab.h"
 
@@ -67,9 +68,20 @@ static Tensor *gathered_alone(Tape *t, const Lab *l)
     return linear_logits(t, &l->logits, activate(t, activate(t, x, ACTIVATION_TANH), ACTIVATION_GELU));
 }
 
+/* Rows of 4, 1, 0, 6 and 3 positions as one vector each; what is pooled is read again. */
+static Tensor *pooled(Tape *t, const Lab *l)
+{
+    Tensor *x = linear(t, &l->narrow, input(t, l)), *y = NULL;
+    for (int how = 0; how < POOLINGS; how++) {
+        Tensor *one = linear(t, &l->narrow, pool_rows(t, x, (Pooling)how, &l->rows));
+        y = y ? add(t, y, one, (Dropout){0}) : one;
+    }
+    return linear_logits(t, &l->logits, y);
+}
+
 static Program *const meeting[] = {
-    gathered_alone,       added_to_itself, added_to_itself_dropped, normed_with_itself, used_four_times,
-    multiplied_by_itself, gathered};
+    pooled,          gathered_alone,       added_to_itself, added_to_itself_dropped, normed_with_itself,
+    used_four_times, multiplied_by_itself, gathered};
 
 enum { MEETING = sizeof meeting / sizeof *meeting };
 
@@ -159,6 +171,35 @@ START_TEST(views_of_different_widths_see_their_columns)
     }
     tape_close(&t);
     lab_close(&l);
+}
+END_TEST
+
+/* ---- classes */
+
+static Tensor *classified(Tape *t, const Lab *l)
+{
+    Tensor *logits = linear_logits(t, &l->logits, linear(t, &l->narrow, input(t, l)));
+    const int32_t *classes = likeliest(t, logits);
+    for (size_t i = 0; t->k == l->k && i < logits->rows; i++)
+        for (size_t j = 0; j < LAB_WORDS; j++)
+            ck_assert(lab_real(l, logits->data, i * LAB_WORDS + j) <=
+                      lab_real(l, logits->data, i * LAB_WORDS + (size_t)classes[i]));
+    return logits;
+}
+
+START_TEST(likeliest_classes_have_the_largest_logits_and_no_gradient)
+{
+    Lab l;
+    lab_open(&l, lab_twin(NUMBER_F64, 0), &smooth);
+    lab_differentiate(&l, classified);
+    lab_close(&l);
+    for (size_t i = 0; lab_twin(NUMBER_BF16, i); i++) {
+        lab_open(&l, lab_twin(NUMBER_BF16, i), &smooth);
+        Pass pass = lab_pass(&l, classified, &(PassOptions){0});
+        ck_assert(pass.used.memory == pass.planned.memory);
+        pass_free(&pass);
+        lab_close(&l);
+    }
 }
 END_TEST
 
@@ -467,6 +508,7 @@ int main(int argc, char **argv)
         TEST_LOOP(gradients_meet_in_the_same_way_on_each_twin, MEETING),
         TEST(views_write_their_columns_of_one_gradient),
         TEST(views_of_different_widths_see_their_columns),
+        TEST(likeliest_classes_have_the_largest_logits_and_no_gradient),
         TEST(an_output_that_nobody_reads_does_not_run_backward),
         TEST(evaluation_records_nothing),
         TEST(what_wants_no_gradient_gets_none),
