@@ -2,6 +2,7 @@
 #ifndef CHARLM_CHARLM_H
 #define CHARLM_CHARLM_H
 
+#include "base/buffer.h"
 #include "charlm/data.h"
 #include "charlm/model.h"
 #include "core/train/settings.h"
@@ -14,7 +15,9 @@ typedef struct Charlm {
     Text text;
     Model model;
     Part training;
-    Windows windows; /* what is scored */
+    Windows windows;   /* what is scored */
+    Split split;       /* whose bytes those are */
+    char protocol[96]; /* that in words, as every figure is given with it */
     Task task;
     bool misused; /* what failed was asked for wrongly: exit status 2 */
 } Charlm;
@@ -29,8 +32,11 @@ static inline bool charlm_misused(Charlm *c)
 /* Names under which a file may have a tied table, instead of ours. */
 extern const char *const charlm_aliases[][2];
 
-/* Fills the Task: batches of the training part, and windows of `scored` bytes to score. */
+/* Fills the Task: batches of the training part, and windows of `scored` bytes, of c->split, to score. */
 void charlm_task(Charlm *c, Part scored, size_t stride);
+
+/* Adds members to an object that is being written: split, bytes, context, stride. */
+void charlm_json_protocol(const Charlm *c, Buffer *b);
 
 /* Makes the model that the options describe. */
 bool charlm_build(Charlm *c, Error *e);

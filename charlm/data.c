@@ -83,13 +83,15 @@ void training_batch(Part part, size_t context, size_t rows, uint32_t seed, uint6
 
 Windows windows_over(Part part, size_t context, size_t stride)
 {
-    size_t scored = part.size ? part.size - 1 : 0, rest = scored > context ? scored - context : 0;
-    return (Windows){part, context, stride, (scored > 0) + (rest + stride - 1) / stride};
+    Windows w = {part, context, stride, 0};
+    size_t scored = windows_scored(&w), rest = scored > context ? scored - context : 0;
+    w.count = (scored > 0) + (rest + stride - 1) / stride;
+    return w;
 }
 
 void windows_row(const Windows *w, size_t i, Batch *b)
 {
-    size_t from = i * w->stride, scored = w->part.size - 1;
+    size_t from = i * w->stride, scored = windows_scored(w);
     size_t length = from + w->context < scored ? w->context : scored - from;
     size_t old = i ? w->context - w->stride : 0; /* scored by the windows before */
     size_t at = batch_row(b, 0, length);

@@ -45,6 +45,9 @@ typedef struct Windows {
 
 Windows windows_over(Part part, size_t context, size_t stride);
 
+/* Bytes that they score: the first one has nothing before it that could announce it. */
+static inline size_t windows_scored(const Windows *w) { return w->part.size ? w->part.size - 1 : 0; }
+
 /* Adds window i as a row: bytes that are not scored have target -1. */
 void windows_row(const Windows *w, size_t i, Batch *b);
 

@@ -1,30 +1,40 @@
-/* charlm eval: bits per byte, with the protocol that the figure belongs to. */
+/* charlm eval: bits per byte, with the protocol that the figure belongs to: split, bytes scored, context, stride.
+ *
+ * Every byte of the split but its first is scored once. Windows of `context` bytes begin `stride` behind one another;
+ * a byte is scored in the first that holds it, so it has seen between context - stride + 1 and context bytes, or all
+ * there are at the beginning. A stride of the context is the cheap protocol and the hard one; with 1 each byte has a
+ * full context, for `context` times the work.
+ *
+ * Overlapping windows share what they can, which is work inside of one: only bytes that are scored need queries,
+ * feed-forward, norms and logits in the last block; keys and values, and the blocks below, need the whole window.
+ * Nothing can be handed on to the next window. There a byte stands at another place, so learned and computed positions
+ * make another vector of it before the first block; and without positions it has lost the bytes that fell out in front,
+ * which change its keys from the second block on. What keeps old keys (a cache that slides, Transformer-XL) is another
+ * protocol, with other figures. */
 #include "charlm/charlm.h"
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "core/run/json.h"
 #include "core/run/npy.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 static void print_result(const Charlm *c, const MeanLoss *score)
 {
-    const Windows *w = &c->windows;
     double bits = score->loss * c->task.per_nat;
     if (c->v->shared.json) {
         Buffer b = {0};
         buffer_print(&b, "{");
-        json_add_key(&b, "split");
-        json_add_string(&b, split_name((Split)c->v->split));
-        buffer_print(&b, ", \"bytes\": %.0f, \"context\": %zu, \"stride\": %zu, \"bits_per_byte\": ", score->targets,
-                     w->context, w->stride);
+        charlm_json_protocol(c, &b);
+        buffer_print(&b, ", \"bits_per_byte\": ");
         json_add_number(&b, bits);
         printf("%s}\n", b.failed ? "" : b.text);
         buffer_free(&b);
     } else {
-        printf("%.4f bits/byte (%s, %.0f bytes scored, context %zu, stride %zu)\n", bits,
-               split_name((Split)c->v->split), score->targets, w->context, w->stride);
+        printf("%.4f bits/byte (%s)\n", bits, c->protocol);
     }
 }
 
@@ -38,18 +48,20 @@ static bool dump_batch(Dump *d, Worker *w, const Tensor *logits, const Batch *b,
 {
     const Kernels *k = w->tape.k;
     double wide[BYTES];
+    const char *from = logits->data;
     for (size_t i = 0; i < b->side[0].positions; i++) {
         int32_t target = b->side[0].targets[i];
-        if (target < 0)
+        if (target < 0) /* it has no logits */
             continue;
-        const char *from = (const char *)logits->data + i * BYTES * k->real;
         bool doubles = k->real == sizeof(double);
         k->download(w->stream, doubles ? (void *)wide : (void *)d->row, from, BYTES * k->real);
         for (size_t j = 0; doubles && j < BYTES; j++)
             d->row[j] = (float)wide[j];
         if (!npy_rows(&d->logits, d->row, 1, e) || !npy_rows(&d->ids, &target, 1, e))
             return false;
+        from += BYTES * k->real;
     }
+    assert(from == (const char *)logits->data + logits->rows * BYTES * k->real);
     return true;
 }
 
@@ -61,9 +73,28 @@ static void ids_path(char *path, size_t size, const char *file)
     snprintf(path, size, "%.*s.ids.npy", (int)stem, file);
 }
 
-static bool dump_logits(Charlm *c, Crew *crew, const char *file, Error *e)
+static bool dump_batches(Charlm *c, Crew *crew, Dump *d, Batch *b, Error *e)
 {
     Worker *w = &crew->worker[0];
+    const size_t all = c->task.score_batches;
+    double began = clock_seconds();
+    for (size_t i = 0; i < all; i++) {
+        c->task.score_batch(c, i, b);
+        device_rows_upload(&w->rows, w->stream, b, 0, b->side[0].rows);
+        const Rows *rows = w->rows.rows;
+        if (!dump_batch(d, w, model_logits(&w->tape, &c->model, rows, NULL, rows_scored(rows)), b, e))
+            return false;
+        tape_reset(&w->tape);
+        double left = (clock_seconds() - began) / (double)(i + 1) * (double)(all - i - 1);
+        Report report = {.counted = "written", .step = i + 1, .total = all, .seconds_left = left};
+        report.norm = report.rate = report.tokens_per_second = -1;
+        progress_between(crew->progress, &report);
+    }
+    return true;
+}
+
+static bool dump_logits(Charlm *c, Crew *crew, const char *file, Error *e)
+{
     float row[BYTES];
     Dump d = {.row = row};
     Batch b = {0};
@@ -76,13 +107,7 @@ static bool dump_logits(Charlm *c, Crew *crew, const char *file, Error *e)
         return false;
     }
     BatchSize size = {1, c->task.score_rows, {c->task.score_rows * c->model.context}};
-    bool fine = batch_open(&b, &size, e);
-    for (size_t i = 0; fine && i < c->task.score_batches; i++) {
-        c->task.score_batch(c, i, &b);
-        device_rows_upload(&w->rows, w->stream, &b, 0, b.side[0].rows);
-        fine = dump_batch(&d, w, model_logits(&w->tape, &c->model, w->rows.rows, NULL, NULL, 0), &b, e);
-        tape_reset(&w->tape);
-    }
+    bool fine = batch_open(&b, &size, e) && dump_batches(c, crew, &d, &b, e);
     batch_close(&b);
     if (!fine) {
         npy_abandon(&d.logits);
@@ -103,14 +128,20 @@ bool charlm_eval(Charlm *c, Error *e)
         return false;
     if (!parse_stride(c->v->stride, c->model.context, &stride, e))
         return charlm_misused(c);
+    c->split = (Split)c->v->split;
     if (!part_to_score(&part, &c->text, c->v, e))
         return false;
     charlm_task(c, part, stride);
-    bool fine = charlm_open_crew(c, &crew, e) && crew_score(&crew, &score, e);
+    Progress progress = progress_open(stderr, c->v->shared.quiet);
+    bool fine = charlm_open_crew(c, &crew, e);
+    crew.progress = &progress;
+    fine = fine && crew_score(&crew, &score, e);
+    progress_close(&progress);
     if (fine)
         print_result(c, &score);
     if (fine && c->v->dump_logits)
         fine = dump_logits(c, &crew, c->v->dump_logits, e);
+    progress_close(&progress);
     crew_close(&crew);
     return fine;
 }

@@ -74,16 +74,19 @@ void model_close(Model *m)
     *m = (Model){0};
 }
 
-Tensor *model_logits(Tape *t, const Model *m, const Rows *rows, const Cache *cache, const int32_t *only, size_t n)
+Tensor *model_logits(Tape *t, const Model *m, const Rows *rows, const Cache *cache, const Queries *only)
 {
     Attend how = cache ? attend_cached(rows, cache) : attend_rows(rows, true);
     how.window = m->window;
 
     Tensor *x = embed(t, &m->embedding, rows);
-    for (size_t i = 0; i < m->depth; i++)
+    size_t whole = m->depth - (only && !cache && m->depth); /* blocks whose output becomes keys of the next one */
+    for (size_t i = 0; i < whole; i++)
         x = block(t, &m->blocks[i], x, &how, cache_layer(cache, i));
-    if (only)
-        x = gather(t, x, only, n);
+    if (whole < m->depth)
+        x = block_only(t, &m->blocks[whole], x, &how, only);
+    else if (only)
+        x = gather(t, x, only->index, only->positions);
     if (m->place == NORM_PRE)
         x = norm(t, &m->norm, x);
     return linear_logits(t, &m->logits, x);

@@ -24,9 +24,9 @@ bool model_suits(const SharedValues *o, Error *e);
 bool model_open(Model *m, const SharedValues *o, Error *e);
 void model_close(Model *m);
 
-/* logits [N, 256] as reals; with a cache, of the positions behind those it holds. only [n] (on the device, NULL: all):
- * the positions whose logits are wanted. */
-Tensor *model_logits(Tape *t, const Model *m, const Rows *rows, const Cache *cache, const int32_t *only, size_t n);
+/* logits [N, 256] as reals; with a cache, of the positions behind those it holds. only: the positions whose logits are
+ * wanted (NULL: all; never while training). Without a cache the last block and what is behind it compute just these. */
+Tensor *model_logits(Tape *t, const Model *m, const Rows *rows, const Cache *cache, const Queries *only);
 
 /* The columns of keys and of values in one layer, for opening a cache. */
 size_t model_key_columns(const Model *m);

@@ -30,7 +30,7 @@ typedef struct Writer {
     size_t held; /* positions in the cache */
     Buffer text; /* prompt and what was written */
     Batch batch;
-    int32_t *last; /* on the device: the position whose logits are wanted */
+    int32_t *last; /* on the device: the position whose logits are wanted, and where rows of one position begin */
     double logits[BYTES];
 } Writer;
 
@@ -40,7 +40,8 @@ static void feed(Writer *r, size_t count)
     const Kernels *k = r->w->tape.k;
     Stream *stream = r->w->stream;
     const unsigned char *from = (const unsigned char *)r->text.text + r->text.size - count;
-    int32_t last = (int32_t)count - 1;
+    const int32_t last[] = {(int32_t)count - 1, 0, 1};
+    const Queries only = {1, 1, .index = r->last, .start = r->last + 1, .offset = r->last};
 
     batch_clear(&r->batch);
     batch_row(&r->batch, 0, count);
@@ -49,11 +50,11 @@ static void feed(Writer *r, size_t count)
         r->batch.side[0].place[i] = (int32_t)(r->held + i);
     }
     device_rows_upload(&r->w->rows, stream, &r->batch, 0, 1);
-    k->upload(stream, r->last, &last, sizeof last);
+    k->upload(stream, r->last, last, sizeof last);
     const Rows *rows = r->w->rows.rows;
     if (r->cached)
         cache_begin(&r->cache, stream, rows->start, 1);
-    Tensor *logits = model_logits(&r->w->tape, r->m, rows, r->cached ? &r->cache : NULL, r->last, 1);
+    Tensor *logits = model_logits(&r->w->tape, r->m, rows, r->cached ? &r->cache : NULL, &only);
     if (r->cached) {
         cache_end(&r->cache, stream, 1);
         r->held += count;
@@ -120,7 +121,7 @@ static bool writer_open(Writer *r, const Model *m, Crew *crew, Sampling *s, Erro
 {
     const Kernels *k = crew->o.k;
     *r = (Writer){.m = m, .w = &crew->worker[0], .s = s, .cached = !s->exact};
-    r->last = k->allocate(sizeof *r->last);
+    r->last = k->allocate(3 * sizeof *r->last);
     buffer_add(&r->text, s->prompt, s->prompt_size);
     if (!r->last || r->text.failed)
         return fail(e, "out of memory for a sample");
@@ -263,9 +264,10 @@ typedef struct Walk {
 static Tensor *walk(void *self, Tape *t, const Rows *rows)
 {
     const Walk *w = self;
-    Tensor *with = model_logits(t, w->m, rows, &w->cache, rows->ids, rows->positions);
+    const Queries all = {rows->positions, rows->longest, rows->place, NULL, rows->start, rows->ids /* zeros */};
+    Tensor *with = model_logits(t, w->m, rows, &w->cache, &all);
     tape_reset(t);
-    Tensor *without = model_logits(t, w->m, rows, NULL, rows->ids, rows->positions);
+    Tensor *without = model_logits(t, w->m, rows, NULL, &all);
     return without ? without : with;
 }
 

@@ -3,8 +3,10 @@
 
 #include "base/memory.h"
 #include "core/nn/loss.h"
+#include "core/run/json.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *const charlm_aliases[][2] = {{"token_embedding.weight", "logits.weight"}, {NULL, NULL}};
@@ -19,8 +21,9 @@ static void batch(void *self, uint64_t step, Batch *b)
 static Tensor *loss(void *self, Tape *t, const Rows *rows)
 {
     const Charlm *c = self;
-    Tensor *logits = model_logits(t, &c->model, rows, NULL, NULL, 0);
-    return cross_entropy(t, logits, rows->targets, t->training ? c->v->shared.smoothing : 0, 0);
+    const Queries *only = t->training ? NULL : rows_scored(rows);
+    Tensor *logits = model_logits(t, &c->model, rows, NULL, only);
+    return cross_entropy(t, logits, only ? only->targets : rows->targets, t->training ? c->v->shared.smoothing : 0, 0);
 }
 
 static void score_batch(void *self, size_t i, Batch *b)
@@ -37,6 +40,8 @@ void charlm_task(Charlm *c, Part scored, size_t stride)
     size_t rows = o->micro_batch && o->micro_batch < o->batch ? o->micro_batch : o->batch;
     c->training = text_part(&c->text, SPLIT_TRAIN);
     c->windows = windows_over(scored, c->model.context, stride);
+    snprintf(c->protocol, sizeof c->protocol, "%s, %zu bytes scored, context %zu, stride %zu", split_name(c->split),
+             windows_scored(&c->windows), c->windows.context, c->windows.stride);
     c->task = (Task){.self = c,
                      .sides = 1,
                      .longest = {c->model.context},
@@ -47,7 +52,16 @@ void charlm_task(Charlm *c, Part scored, size_t stride)
                      .score_rows = rows,
                      .score_batch = score_batch,
                      .unit = "bits/byte",
-                     .per_nat = 1 / log(2)};
+                     .per_nat = 1 / log(2),
+                     .protocol = c->protocol};
+}
+
+void charlm_json_protocol(const Charlm *c, Buffer *b)
+{
+    json_add_key(b, "split");
+    json_add_string(b, split_name(c->split));
+    buffer_print(b, ", \"bytes\": %zu, \"context\": %zu, \"stride\": %zu", windows_scored(&c->windows),
+                 c->windows.context, c->windows.stride);
 }
 
 bool charlm_build(Charlm *c, Error *e)

@@ -57,6 +57,7 @@ static bool open_data(Charlm *c, Error *e)
     if (!part_suits(text_part(&c->text, SPLIT_TRAIN), "training", o->context, e) ||
         !part_suits(valid, "validation", 1, e))
         return false;
+    c->split = SPLIT_VALID;
     valid.size = c->v->eval_bytes && c->v->eval_bytes + 1 < valid.size ? c->v->eval_bytes + 1 : valid.size;
     charlm_task(c, valid, o->context);
     return true;
@@ -145,14 +146,13 @@ static void print_result(const Training *t, bool json)
             json_add_number(&b, best);
         else
             buffer_print(&b, "null");
+        charlm_json_protocol(t->c, &b);
         printf("%s}\n", b.failed ? "" : b.text);
         buffer_free(&b);
     } else {
         printf("%s: %llu steps", t->c->run->path, (unsigned long long)l->at.step);
         if (l->at.scored)
-            printf(", best %.4f bits/byte (step %llu; %zu bytes of validation text, context %zu, stride %zu)", best,
-                   (unsigned long long)l->at.best_step, t->c->windows.part.size - 1, t->c->windows.context,
-                   t->c->windows.stride);
+            printf(", best %.4f bits/byte (step %llu; %s)", best, (unsigned long long)l->at.best_step, t->c->protocol);
         printf("\n");
     }
 }

@@ -32,10 +32,11 @@ static void line_add(Line *line, const char *format, ...)
 static void line_fill(Line *line, const Report *r)
 {
     Quantity step = count_text(r->step), total = count_text(r->total);
+    const char *counted = r->counted ? r->counted : "step";
     if (r->total)
-        line_add(line, "step %*s/%s", (int)strlen(total.text), step.text, total.text);
+        line_add(line, "%s %*s/%s", counted, (int)strlen(total.text), step.text, total.text);
     else
-        line_add(line, "step %9s", step.text);
+        line_add(line, "%s %9s", counted, step.text);
     if (r->unit)
         line_add(line, "  loss %7.4f %s", r->loss, r->unit);
     if (r->seconds_left >= 0)

@@ -2,7 +2,8 @@
  *
  *     step  1,200/10,000  loss  1.3431 bits/byte  left  1h02m     12,345 tokens/s  norm  0.812  lr 3.00e-04  new best
  *
- * and, on a terminal only, a line rewritten in place between reports. */
+ * and, on a terminal only, a line rewritten in place between reports. What takes long between steps counts by another
+ * word: "scored  3/40". */
 #ifndef CORE_CLI_PROGRESS_H
 #define CORE_CLI_PROGRESS_H
 
@@ -20,6 +21,7 @@ typedef struct Progress {
 
 typedef struct Report {   /* a number below zero is left out */
     uint64_t step, total; /* total 0: not known */
+    const char *counted;  /* what these are; NULL: "step" */
     double loss;
     const char *unit; /* of the loss, "bits/byte"; NULL: no loss to show */
     double norm;      /* of the gradient */

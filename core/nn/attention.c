@@ -14,9 +14,16 @@ Attention attention_new(Parameters *p, const AttentionOptions *o, const char *pr
     Attention a = {.o = *o};
     char name[sizeof(((Parameter *)0)->name)];
 
-    a.query = linear_joined(p, o->dim, out, o->cross ? 1 : 3, o->bias, prefix, names);
-    if (o->cross)
-        a.key_value = linear_joined(p, o->dim, out + 1, 2, o->bias, prefix, names + 1);
+    if (o->cross) {
+        a.query = linear_joined(p, o->dim, out, 1, o->bias, prefix, names, NULL);
+        a.key_value = linear_joined(p, o->dim, out + 1, 2, o->bias, prefix, names + 1, NULL);
+    } else {
+        Linear parts[3];
+        a.all = linear_joined(p, o->dim, out, 3, o->bias, prefix, names, parts);
+        a.query = parts[0];
+        a.key_value = parts[1];
+        a.key_value.out += values;
+    }
     snprintf(name, sizeof name, "%s.out", prefix);
     a.out = linear_new(p, values, o->dim, true, name);
     if (a.out.weight)
@@ -86,8 +93,8 @@ static void project(Tape *t, const Attention *a, Tensor *x, Tensor *memory, cons
                     Tensor *qkv[3])
 {
     size_t columns[] = {a->o.heads * a->o.key_size, a->o.heads * a->o.key_size, a->o.heads * a->o.value_size};
-    if (!a->o.cross) {
-        tape_split(t, linear(t, &a->query, x), qkv, columns, 3);
+    if (!a->o.cross && !memory) {
+        tape_split(t, linear(t, &a->all, x), qkv, columns, 3);
         if (cache)
             append(t, cache, qkv + 1, how->query_start, how->rows);
     } else {
@@ -122,6 +129,17 @@ Attend attend_rows(const Rows *rows, bool causal)
     Attend how = attend_across(rows, rows);
     how.causal = causal;
     return how;
+}
+
+Attend attend_only(const Attend *how, const Queries *only)
+{
+    Attend some = *how;
+    assert(!how->query_offset);
+    some.queries = only->positions;
+    some.longest_query = only->longest;
+    some.query_start = only->start;
+    some.query_offset = only->offset;
+    return some;
 }
 
 Attend attend_across(const Rows *queries, const Rows *keys)

@@ -23,8 +23,9 @@ typedef struct AttentionOptions {
 
 typedef struct Attention {
     AttentionOptions o;
-    Linear query;     /* of x; in self-attention query, key and value together */
-    Linear key_value; /* of memory, in cross-attention */
+    Linear query;     /* of x */
+    Linear key_value; /* of memory */
+    Linear all;       /* both in one product, in self-attention */
     Linear out;
     Dropout drop;
 } Attention;
@@ -33,7 +34,8 @@ typedef struct Attention {
 Attention attention_new(Parameters *p, const AttentionOptions *o, const char *prefix);
 
 /* rows: who sees whom; its sizes of heads, scale and dropout are filled in here.
- * Self-attention: memory is NULL; with a cache, x's keys and values are appended to it and all it holds is seen.
+ * Self-attention: memory is NULL; with a cache, x's keys and values are appended to it and all it holds is seen. Where
+ * not all positions are wanted, x is those that are, and memory all of them.
  * Cross-attention: keys and values of memory, or (memory NULL) those that the cache remembers. */
 Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows, const CacheLayer *cache);
 
@@ -42,6 +44,9 @@ void attention_remember(Tape *t, const Attention *a, Tensor *memory, const Rows 
 
 /* Each row sees itself. */
 Attend attend_rows(const Rows *rows, bool causal);
+
+/* The same for some queries alone. */
+Attend attend_only(const Attend *how, const Queries *only);
 
 /* Each row of queries sees the row of keys with its number. */
 Attend attend_across(const Rows *queries, const Rows *keys);

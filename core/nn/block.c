@@ -3,6 +3,7 @@
 
 #include "core/tensor/operations.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 typedef char Name[sizeof(((Parameter *)0)->name)];
@@ -48,14 +49,19 @@ typedef struct BlockArgs {
     const Block *b;
     Attend rows;
     const CacheLayer *cache;
+    const Queries *only; /* NULL: all positions */
 } BlockArgs;
 
 static Tensor *run(Tape *t, const void *args, Tensor *const *inputs)
 {
     const BlockArgs *a = args;
     const Block *b = a->b;
-    Tensor *x = inputs[0];
-    Tensor *attended = multihead(t, &b->attention, enter(t, &b->branch1, x), NULL, &a->rows, a->cache);
+    Tensor *x = inputs[0], *memory = NULL;
+    if (a->only) {
+        memory = enter(t, &b->branch1, x);
+        x = gather(t, x, a->only->index, a->only->positions);
+    }
+    Tensor *attended = multihead(t, &b->attention, enter(t, &b->branch1, x), memory, &a->rows, a->cache);
     x = leave(t, &b->branch1, x, attended);
     Tensor *f = feedforward(t, &b->ff, enter(t, &b->branch2, x));
     return leave(t, &b->branch2, x, f);
@@ -63,5 +69,12 @@ static Tensor *run(Tape *t, const void *args, Tensor *const *inputs)
 
 Tensor *block(Tape *t, const Block *b, Tensor *x, const Attend *rows, const CacheLayer *cache)
 {
-    return tape_segment(t, run, &(BlockArgs){b, *rows, cache}, sizeof(BlockArgs), &x, 1);
+    return tape_segment(t, run, &(BlockArgs){b, *rows, cache, NULL}, sizeof(BlockArgs), &x, 1);
+}
+
+Tensor *block_only(Tape *t, const Block *b, Tensor *x, const Attend *rows, const Queries *only)
+{
+    assert(!t->training);
+    BlockArgs args = {b, attend_only(rows, only), NULL, only};
+    return tape_segment(t, run, &args, sizeof args, &x, 1);
 }

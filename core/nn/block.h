@@ -42,6 +42,9 @@ Block block_new(Parameters *p, const BlockOptions *o, const char *prefix);
 /* x [N,D] to [N,D]; a segment of the tape. */
 Tensor *block(Tape *t, const Block *b, Tensor *x, const Attend *rows, const CacheLayer *cache);
 
+/* Some positions of the same alone, [only->positions, D]. Not while training: dropout would count other positions. */
+Tensor *block_only(Tape *t, const Block *b, Tensor *x, const Attend *rows, const Queries *only);
+
 Tensor *feedforward(Tape *t, const FeedForward *f, Tensor *x);
 
 /* A branch begins with its norm (pre-norm) and ends with the sum, and its norm (post-norm). */

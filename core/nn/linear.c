@@ -30,7 +30,7 @@ Linear linear_new(Parameters *p, size_t in, size_t out, bool bias, const char *n
 }
 
 Linear linear_joined(Parameters *p, size_t in, const size_t *out, size_t count, bool bias, const char *prefix,
-                     const char *const *names)
+                     const char *const *names, Linear *parts)
 {
     Linear l = {.in = in};
     char name[sizeof(((Parameter *)0)->name)];
@@ -38,11 +38,15 @@ Linear linear_joined(Parameters *p, size_t in, const size_t *out, size_t count, 
         snprintf(name, sizeof name, "%s.%s", prefix, names[i]);
         Parameter *weight = add_weight(p, in, out[i], i > 0, name);
         l.weight = i ? l.weight : weight;
+        if (parts)
+            parts[i] = (Linear){weight, NULL, in, out[i]};
     }
     for (size_t i = 0; bias && i < count; i++) {
         snprintf(name, sizeof name, "%s.%s", prefix, names[i]);
         Parameter *one = add_bias(p, in, out[i], i > 0, name);
         l.bias = i ? l.bias : one;
+        if (parts)
+            parts[i].bias = one;
     }
     return l;
 }

@@ -8,12 +8,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Consecutive positions of each row that alone are wanted of a network: the queries of its last block. Keys and values
+ * are still those of all positions. */
+typedef struct Queries {
+    size_t positions, longest; /* of a row */
+    const int32_t *index;      /* [positions] where they stand among all positions */
+    const int32_t *targets;    /* [positions] */
+    const int32_t *start;      /* [B+1] where each row of them begins */
+    const int32_t *offset;     /* [B] and how many positions of that row stand before it */
+} Queries;
+
 typedef struct Rows {
     size_t positions, rows, longest; /* N, B, T */
     const int32_t *ids;              /* [N] */
     const int32_t *targets;          /* [N] negative: not scored; NULL where nothing is scored */
     const int32_t *place;            /* [N] index within the row */
     const int32_t *start;            /* [B+1] */
+    Queries scored; /* of each row what begins with its first target; index NULL: that is all of every row */
 } Rows;
+
+/* What has to be computed in order to score: NULL where that is everything. */
+static inline const Queries *rows_scored(const Rows *rows) { return rows->scored.index ? &rows->scored : NULL; }
 
 #endif

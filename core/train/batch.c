@@ -62,12 +62,13 @@ size_t batch_targets(const Batch *b, size_t side)
     return count;
 }
 
-/* One piece after another: the first positions, then ids, targets, place and start of each side. */
+/* One piece after another: the first positions, then ids, targets, place and start of each side, and of what is scored
+ * start, offset, index and targets. */
 size_t device_rows_bytes(const BatchSize *size)
 {
     size_t numbers = SIDES;
     for (size_t i = 0; i < size->sides; i++)
-        numbers += 3 * size->positions[i] + size->rows + 1;
+        numbers += 5 * size->positions[i] + 3 * size->rows + 2;
     return numbers * sizeof(int32_t);
 }
 
@@ -91,14 +92,50 @@ void device_rows_close(DeviceRows *d)
     *d = (DeviceRows){0};
 }
 
-/* Stages some numbers and returns where they will be on the device. */
-static const int32_t *stage(const DeviceRows *d, size_t *at, const int32_t *from, size_t count)
+static int32_t *staged(const DeviceRows *d, size_t at) { return (int32_t *)(void *)(d->staged + at); }
+
+/* So many numbers are staged; returns where they will be on the device. */
+static const int32_t *pass(const DeviceRows *d, size_t *at, size_t count)
 {
     const int32_t *there = (const int32_t *)(const void *)(d->memory + *at);
-    if (count)
-        memcpy(d->staged + *at, from, count * sizeof *from);
-    *at += count * sizeof *from;
+    *at += count * sizeof *there;
     return there;
+}
+
+static const int32_t *stage(const DeviceRows *d, size_t *at, const int32_t *from, size_t count)
+{
+    if (count)
+        memcpy(staged(d, *at), from, count * sizeof *from);
+    return pass(d, at, count);
+}
+
+/* Nothing is staged where all is scored, as in most training. */
+static Queries stage_scored(const DeviceRows *d, size_t *at, const Side *side, size_t first, size_t count)
+{
+    Queries q = {0};
+    int32_t *start = staged(d, *at), *offset = start + count + 1, *index = offset + count;
+    const int32_t from = side->start[first];
+    *start = 0;
+    for (size_t r = 0; r < count; r++) {
+        int32_t row = side->start[first + r], end = side->start[first + r + 1], i = row;
+        while (i < end && side->targets[i] < 0)
+            i++;
+        offset[r] = i - row;
+        q.longest = (size_t)(end - i) > q.longest ? (size_t)(end - i) : q.longest;
+        for (; i < end; i++)
+            index[q.positions++] = i - from;
+        start[r + 1] = (int32_t)q.positions;
+    }
+    if (q.positions == (size_t)(side->start[first + count] - from))
+        return q;
+    int32_t *targets = index + q.positions;
+    for (size_t i = 0; i < q.positions; i++)
+        targets[i] = side->targets[from + index[i]];
+    q.start = pass(d, at, count + 1);
+    q.offset = pass(d, at, count);
+    q.index = pass(d, at, q.positions);
+    q.targets = pass(d, at, q.positions);
+    return q;
 }
 
 static Rows stage_side(const DeviceRows *d, size_t *at, const Side *side, size_t first, size_t count)
@@ -108,13 +145,14 @@ static Rows stage_side(const DeviceRows *d, size_t *at, const Side *side, size_t
     rows.ids = stage(d, at, side->ids + from, positions);
     rows.targets = stage(d, at, side->targets + from, positions);
     rows.place = stage(d, at, side->place + from, positions);
-    int32_t *start = (int32_t *)(void *)(d->staged + *at);
+    int32_t *start = staged(d, *at);
     rows.start = stage(d, at, side->start + first, count + 1);
     for (size_t r = 0; r <= count; r++) {
         start[r] -= (int32_t)from; /* counted from the micro-batch's first position */
         size_t length = r ? (size_t)(start[r] - start[r - 1]) : 0;
         rows.longest = length > rows.longest ? length : rows.longest;
     }
+    rows.scored = stage_scored(d, at, side, first, count);
     return rows;
 }
 

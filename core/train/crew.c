@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* --- what it takes --- */
 
@@ -35,14 +36,17 @@ static BatchSize size_of(const Task *task, size_t rows, bool micro)
     return size;
 }
 
-/* A batch of so many rows, as long as they come, all targets scored. */
-static void fill_longest(Batch *b, const Task *task, size_t rows)
+/* A batch of so many rows, as long as they come; all targets are scored, or all but the very first: that is the most
+ * which can be wanted where not everything is. */
+static void fill_longest(Batch *b, const Task *task, size_t rows, bool all)
 {
     batch_clear(b);
     for (size_t side = 0; side < b->size.sides; side++)
         for (size_t r = 0; r < rows; r++) {
             size_t left = b->size.positions[side] - b->side[side].positions;
-            batch_row(b, side, task->longest[side] < left ? task->longest[side] : left);
+            size_t first = batch_row(b, side, task->longest[side] < left ? task->longest[side] : left);
+            if (r == 0 && b->side[side].positions)
+                b->side[side].targets[first] = all ? 0 : -1;
         }
 }
 
@@ -56,32 +60,42 @@ static void add_costs(CrewPlan *plan, const Stream *s, double times)
     }
 }
 
-/* One micro-batch forward (and backward) over shapes. takes not NULL: what its tape needs; in any case what so many of
- * it cost. */
-static bool walk(CrewPlan *plan, Takes *takes, const CrewOptions *o, const Weights *weights, const Task *task,
-                 size_t rows, double times, Error *e)
+/* What is walked over shapes. */
+typedef struct Walk {
+    const CrewOptions *o;
+    const Weights *weights;
+    const Task *task;
+    bool training;
+} Walk;
+
+/* One micro-batch forward (and backward): what its tape needs, and what so many of it cost.
+ * takes: NULL, or where the pieces are written down that gradients take. */
+static bool walk(CrewPlan *plan, const Walk *w, Takes *takes, size_t rows, bool all, double times, Error *e)
 {
-    const Kernels *k = measure_kernels(o->k->type);
+    const Kernels *k = measure_kernels(w->o->k->type);
     Stream *s = NULL;
     Tape t = {0};
     Batch batch = {0};
     DeviceRows device = {0};
     StepState state = {0};
-    BatchSize size = size_of(task, rows, true);
-    bool fine = k->open(&s, 1, e) && tape_open(&t, k, s, weights, NULL, e) && batch_open(&batch, &size, e) &&
+    BatchSize size = size_of(w->task, rows, true);
+    bool fine = k->open(&s, 1, e) && tape_open(&t, k, s, w->weights, NULL, e) && batch_open(&batch, &size, e) &&
                 device_rows_open(&device, k, &size, e);
     if (fine) {
-        t.keep = o->keep;
-        t.training = t.recording = o->training;
+        t.keep = w->o->keep;
+        t.training = t.recording = w->training;
         t.state = &state;
-        t.gradient = weights->reals;
+        t.gradient = w->weights->reals;
         t.gradients.record = takes;
-        fill_longest(&batch, task, rows);
+        fill_longest(&batch, w->task, rows, all);
         device_rows_upload(&device, s, &batch, 0, rows);
-        task->loss(task->self, &t, device.rows);
+        w->task->loss(w->task->self, &t, device.rows);
         tape_backward(&t);
         add_costs(plan, s, times);
-        plan->tape = takes ? tape_plan(&t) : plan->tape;
+        TapePlan now = tape_plan(&t);
+        plan->tape.memory = larger(plan->tape.memory, now.memory);
+        plan->tape.gradients = larger(plan->tape.gradients, now.gradients);
+        plan->tape.host = larger(plan->tape.host, now.host);
         fine = !takes || !takes->failed || memory_error(e, "the plan of gradients", takes->count, sizeof *takes->bytes);
     }
     device_rows_close(&device);
@@ -116,13 +130,16 @@ static bool plan_crew(CrewPlan *plan, Takes *takes, const CrewOptions *o, const 
     /* a walk reads no weights: any address will do that is not NULL */
     Weights weights = {.k = k, .parameters = p, .reals = &weights, .numbers = &weights};
 
-    *plan = (CrewPlan){0};
-    if (!walk(plan, takes, o, &weights, task, rows, 0, e)) /* for the memory: that of all smaller ones, see arena.h */
+    Walk training = {o, &weights, task, true}, scoring = {o, &weights, task, false};
+
+    *plan = (CrewPlan){0}; /* scoring: for the memory */
+    if (!walk(plan, &scoring, NULL, rows, true, 0, e) || !walk(plan, &scoring, NULL, rows, false, 0, e))
         return false;
-    if (o->training) { /* and for what a step costs */
+    if (o->training) { /* for the memory, too, and for what a step costs */
         size_t rest = task->most_rows % micro;
-        if (!walk(plan, NULL, o, &weights, task, micro, (double)(task->most_rows / micro), e) ||
-            (rest && !walk(plan, NULL, o, &weights, task, rest, 1, e)))
+        if (!walk(plan, &training, takes, rows, true, 0, e) ||
+            !walk(plan, &training, NULL, micro, true, (double)(task->most_rows / micro), e) ||
+            (rest && !walk(plan, &training, NULL, rest, true, 1, e)))
             return false;
         plan_optimizer(plan, o, p);
     }
@@ -362,13 +379,29 @@ static StepWork prepare(Crew *c, uint64_t step, double rate)
     return s;
 }
 
-/* The mean of each loss, and their sum. */
-static double means(double part[LOSSES], const double sum[LOSSES], const double count[LOSSES])
+/* What losses have summed up. */
+typedef struct Sums {
+    double sum[LOSSES], nll[LOSSES], count[LOSSES];
+} Sums;
+
+static void add_sums(Sums *to, const StepState *from)
 {
-    double all = 0;
-    for (size_t i = 0; i < LOSSES; i++)
-        all += part[i] = count[i] > 0 ? sum[i] / count[i] : 0;
-    return all;
+    for (size_t i = 0; i < LOSSES; i++) {
+        to->sum[i] += from->loss[i].sum;
+        to->nll[i] += from->loss[i].nll;
+        to->count[i] += from->loss[i].count;
+    }
+}
+
+static MeanLoss mean_of(const Sums *s)
+{
+    MeanLoss mean = {.targets = s->count[0]};
+    for (size_t i = 0; i < LOSSES; i++) {
+        mean.part[i] = s->count[i] > 0 ? s->sum[i] / s->count[i] : 0;
+        mean.loss += mean.part[i];
+        mean.nll += s->count[i] > 0 ? s->nll[i] / s->count[i] : 0;
+    }
+    return mean;
 }
 
 bool crew_step(Crew *c, uint64_t step, double rate, StepResult *result, Error *e)
@@ -376,7 +409,7 @@ bool crew_step(Crew *c, uint64_t step, double rate, StepResult *result, Error *e
     StepWork s = prepare(c, step, rate);
     pool_run(c->pool, step_work, &s);
     double over = clock_seconds();
-    double sum[LOSSES] = {0}, count[LOSSES] = {0};
+    Sums sums = {0};
     *result = (StepResult){0};
     for (size_t i = 0; i < c->o.workers; i++) {
         StepState state;
@@ -384,15 +417,15 @@ bool crew_step(Crew *c, uint64_t step, double rate, StepResult *result, Error *e
         if (!c->o.k->finish(c->worker[i].stream, e))
             return false;
         c->o.k->download(c->worker[i].stream, &state, c->worker[i].state, sizeof state);
-        for (size_t l = 0; l < LOSSES; l++) {
-            sum[l] += state.loss[l].sum;
-            count[l] += state.loss[l].count;
-        }
+        add_sums(&sums, &state);
         if (i == 0)
             result->norm = state.norm, result->finite = state.finite;
     }
-    result->targets = count[0];
-    result->loss = means(result->part, sum, count);
+    MeanLoss mean = mean_of(&sums);
+    result->targets = mean.targets;
+    result->loss = mean.loss;
+    result->nll = mean.nll;
+    memcpy(result->part, mean.part, sizeof mean.part);
     return true;
 }
 
@@ -417,11 +450,38 @@ void crew_blame(Crew *c, uint64_t step, Error *e)
 
 /* --- scoring --- */
 
+enum { ROUND = 1024 }; /* batches whose states are kept until all are there */
+
 typedef struct ScoreWork {
     Crew *c;
     Batch *batches;    /* one a worker */
-    StepState *states; /* one a batch, summed in order at the end: the result does not depend on the workers */
+    StepState *states; /* one a batch of the round, summed in order: the result does not depend on the workers */
+    size_t first, end; /* the round's batches */
+    Sums seen;         /* by worker 0 */
+    double began;
 } ScoreWork;
+
+/* What worker 0 has seen, as far as it is with batch i, stands for all. */
+static void show_score(ScoreWork *s, size_t i)
+{
+    const Crew *c = s->c;
+    const size_t all = c->task->score_batches, next = i + c->o.workers, done = next < all ? next : all;
+    if (!c->progress)
+        return;
+    add_sums(&s->seen, &s->states[i - s->first]);
+    MeanLoss mean = mean_of(&s->seen);
+    double seconds = clock_seconds() - s->began;
+    Report report = {.counted = "scored",
+                     .step = done,
+                     .total = all,
+                     .loss = mean.loss * c->task->per_nat,
+                     .unit = c->task->unit,
+                     .norm = -1,
+                     .rate = -1,
+                     .tokens_per_second = seconds > 0 ? mean.targets * (double)c->o.workers / seconds : -1,
+                     .seconds_left = seconds / (double)done * (double)(all - done)};
+    progress_between(c->progress, &report);
+}
 
 static void score_work(void *argument, size_t number)
 {
@@ -429,38 +489,47 @@ static void score_work(void *argument, size_t number)
     Crew *c = s->c;
     Worker *w = &c->worker[number];
     w->begins = (StepState){0};
-    for (size_t i = number; i < c->task->score_batches; i += c->o.workers) {
+    for (size_t i = s->first + number; i < s->end; i += c->o.workers) {
         c->o.k->upload(w->stream, w->state, &w->begins, sizeof w->begins);
         c->task->score_batch(c->task->self, i, &s->batches[number]);
         device_rows_upload(&w->rows, w->stream, &s->batches[number], 0, s->batches[number].side[0].rows);
         c->task->loss(c->task->self, &w->tape, w->rows.rows);
-        c->o.k->download(w->stream, &s->states[i], w->state, sizeof *s->states);
+        c->o.k->download(w->stream, &s->states[i - s->first], w->state, sizeof *s->states);
         tape_reset(&w->tape);
+        if (number == 0)
+            show_score(s, i);
     }
+}
+
+static bool score_round(ScoreWork *s, Sums *sums, Error *e)
+{
+    Crew *c = s->c;
+    pool_run(c->pool, score_work, s);
+    for (size_t i = 0; i < c->o.workers; i++)
+        if (!c->o.k->finish(c->worker[i].stream, e))
+            return false;
+    for (size_t i = s->first; i < s->end; i++)
+        add_sums(sums, &s->states[i - s->first]);
+    return true;
 }
 
 bool crew_score(Crew *c, MeanLoss *score, Error *e)
 {
     const Task *task = c->task;
     BatchSize size = size_of(task, task->score_rows, false);
-    double sum[LOSSES] = {0}, count[LOSSES] = {0};
+    Sums sums = {0};
     ScoreWork s = {.c = c,
                    .batches = memory_get(c->o.workers, sizeof *s.batches),
-                   .states = memory_get(task->score_batches, sizeof *s.states)};
-    bool fine = (s.batches && s.states) || memory_error(e, "scores", task->score_batches, sizeof *s.states);
+                   .states = memory_get(ROUND, sizeof *s.states),
+                   .began = clock_seconds()};
+    bool fine = (s.batches && s.states) || memory_error(e, "scores", ROUND, sizeof *s.states);
     for (size_t i = 0; fine && i < c->o.workers; i++)
         fine = batch_open(&s.batches[i], &size, e);
-    if (fine)
-        pool_run(c->pool, score_work, &s);
-    for (size_t i = 0; fine && i < c->o.workers; i++)
-        fine = c->o.k->finish(c->worker[i].stream, e);
-    for (size_t i = 0; fine && i < task->score_batches; i++)
-        for (size_t l = 0; l < LOSSES; l++) {
-            sum[l] += s.states[i].loss[l].sum;
-            count[l] += s.states[i].loss[l].count;
-        }
-    score->targets = count[0];
-    score->loss = means(score->part, sum, count);
+    for (; fine && s.first < task->score_batches; s.first = s.end) {
+        s.end = s.first + ROUND < task->score_batches ? s.first + ROUND : task->score_batches;
+        fine = score_round(&s, &sums, e);
+    }
+    *score = mean_of(&sums);
     for (size_t i = 0; s.batches && i < c->o.workers; i++)
         batch_close(&s.batches[i]);
     memory_free(s.batches);

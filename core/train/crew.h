@@ -7,6 +7,7 @@
 #define CORE_TRAIN_CREW_H
 
 #include "base/thread.h"
+#include "core/cli/progress.h"
 #include "core/train/task.h"
 
 typedef struct CrewOptions {
@@ -56,9 +57,10 @@ typedef struct Crew {
     Worker *worker;
     const Task *task;
     Batch batch;
+    Progress *progress; /* where scoring shows how far it is; NULL: nowhere */
 } Crew;
 
-/* Walks the task's largest micro-batch over shapes. */
+/* Walks the task's largest micro-batch over shapes, and what scoring needs, also where not all positions are scored. */
 bool crew_plan(CrewPlan *plan, const CrewOptions *o, const Parameters *p, const Task *task, Error *e);
 
 bool crew_open(Crew *c, const CrewOptions *o, const Parameters *p, const Task *task, Error *e);
@@ -66,6 +68,7 @@ void crew_close(Crew *c);
 
 typedef struct StepResult {
     double loss;         /* the sum of its losses' means, in nats */
+    double nll;          /* the same without label smoothing */
     double part[LOSSES]; /* each loss's mean over its targets; 0 when there are none */
     double targets;      /* of the first */
     double norm;         /* of the gradient before clipping */
@@ -80,7 +83,7 @@ void crew_blame(Crew *c, uint64_t step, Error *e);
 
 /* The same over all of the task's scored batches. */
 typedef struct MeanLoss {
-    double loss, part[LOSSES], targets;
+    double loss, nll, part[LOSSES], targets;
 } MeanLoss;
 
 bool crew_score(Crew *c, MeanLoss *score, Error *e);

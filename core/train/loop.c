@@ -72,8 +72,10 @@ static bool evaluate(Loop *l, Report *report, double *valid, Error *e)
         l->at.scored = true;
     }
     report->mark = best ? "new best" : NULL;
-    progress_note(&l->progress, "step %llu: validation %.4f %s%s", (unsigned long long)l->at.step,
-                  score.loss * l->task->per_nat, l->task->unit, best ? ", new best" : "");
+    const char *protocol = l->task->protocol;
+    progress_note(&l->progress, "step %llu: validation %.4f %s%s%s%s%s", (unsigned long long)l->at.step,
+                  score.loss * l->task->per_nat, l->task->unit, protocol ? " (" : "", protocol ? protocol : "",
+                  protocol ? ")" : "", best ? ", new best" : "");
     return true;
 }
 
@@ -88,9 +90,9 @@ static bool log_step(Loop *l, const StepResult *now, double rate, double seconds
     char scored[40] = "";
     if (valid)
         snprintf(scored, sizeof scored, "%.6f", *valid * l->task->per_nat);
-    return run_log_line(l->run, e, "%llu\t%.0f\t%.6f\t%.5g\t%.6g\t%s\t%.0f\t%.3f", (unsigned long long)l->at.step,
+    return run_log_line(l->run, e, "%llu\t%.0f\t%.6f\t%.5g\t%.6g\t%s\t%.0f\t%.3f\t%.6f", (unsigned long long)l->at.step,
                         now->targets, now->loss * l->task->per_nat, now->norm, rate, scored,
-                        seconds > 0 ? now->targets / seconds : 0, seconds);
+                        seconds > 0 ? now->targets / seconds : 0, seconds, now->nll * l->task->per_nat);
 }
 
 static bool due(const Loop *l)
@@ -139,10 +141,12 @@ bool loop_run(Loop *l, Error *e)
 {
     char columns[256];
     snprintf(columns, sizeof columns,
-             "step\ttargets\tloss (%s)\tgradient norm\tlearning rate\tvalidation (%s)\ttokens/s\tseconds",
-             l->task->unit, l->task->unit);
+             "step\ttargets\tloss (%s)\tgradient norm\tlearning rate\tvalidation (%s)\ttokens/s\tseconds"
+             "\tloss without smoothing (%s)",
+             l->task->unit, l->task->unit, l->task->unit);
     bool saved = l->at.step > 0;
     l->progress = progress_open(stderr, l->o.quiet);
+    l->crew->progress = &l->progress;
     l->last_saved = clock_seconds();
     bool fine = run_log_open(l->run, columns, l->at.step, e);
     while (fine && !loop_over(l) && !(l->stopped = stop_requested()))
@@ -150,5 +154,6 @@ bool loop_run(Loop *l, Error *e)
     if (fine && !saved)
         fine = save(l, e);
     progress_close(&l->progress);
+    l->crew->progress = NULL;
     return fine;
 }

@@ -26,6 +26,8 @@ typedef struct Task {
 
     const char *unit; /* of what is printed: "bits/byte" */
     double per_nat;   /* that unit in one nat */
+
+    const char *protocol; /* what a score belongs to: which data, how much of it, scored how; may be NULL */
 } Task;
 
 #endif

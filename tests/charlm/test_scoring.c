@@ -11,14 +11,16 @@
 
 enum { CONTEXT = 16, SCORED = 150 };
 
-/* A run that has learnt something, in few steps. */
-static const char *trained(void)
+/* A run that has learnt something, in few steps; and of another kind of network. */
+static const char *trained_as(const char *words)
 {
     const char *run = fresh_path("run");
-    Said s = must("train --run %s " TINY " --steps 100 -q", run);
+    Said s = must("train --run %s " TINY " --steps 100 -q %s", run, words);
     said_free(&s);
     return run;
 }
+
+static const char *trained(void) { return trained_as(""); }
 
 /* What the program does in main, up to a crew with the run's weights. */
 typedef struct Opened {
@@ -67,7 +69,7 @@ static double bits_behind(Opened *o, const unsigned char *bytes, size_t count)
         b.side[0].targets[i] = -1;
     }
     device_rows_upload(&w->rows, w->stream, &b, 0, 1);
-    Tensor *y = model_logits(&w->tape, &o->c.model, w->rows.rows, NULL, NULL, 0);
+    Tensor *y = model_logits(&w->tape, &o->c.model, w->rows.rows, NULL, NULL);
     w->tape.k->download(w->stream, logits, (double *)y->data + (count - 1) * BYTES, sizeof logits);
     tape_reset(&w->tape);
     batch_close(&b);
@@ -76,16 +78,16 @@ static double bits_behind(Opened *o, const unsigned char *bytes, size_t count)
     return (log(sum) - logits[bytes[count]]) / log(2);
 }
 
-/* The mean over bytes 1 .. SCORED of a part. Byte t is predicted in the first window that holds it, and windows begin
+/* The mean over bytes 1 .. count of a part. Byte t is predicted in the first window that holds it, and windows begin
  * at multiples of the stride. */
-static double bits_by_hand(Opened *o, Part part, size_t stride)
+static double bits_by_hand(Opened *o, Part part, size_t count, size_t stride)
 {
     double sum = 0;
-    for (size_t t = 1; t <= SCORED; t++) {
+    for (size_t t = 1; t <= count; t++) {
         size_t window = t > CONTEXT ? (t - CONTEXT + stride - 1) / stride : 0, from = window * stride;
         sum += bits_behind(o, part.bytes + from, t - from);
     }
-    return sum / SCORED;
+    return sum / (double)count;
 }
 
 static double scored(const char *words, const char *run)
@@ -98,41 +100,148 @@ static double scored(const char *words, const char *run)
     return bits;
 }
 
+static const char *const networks[] = {"", "--depth 2 --norm pre --positions sinusoid",
+                                       "--depth 2 --attention composed --window 5 --head-size 5 --value-size 3"};
+
 START_TEST(each_stride_gives_what_its_windows_give_by_hand)
 {
-    static const struct {
-        const char *name;
-        size_t stride;
-    } strides[] = {{"context", CONTEXT}, {"1", 1}, {"5", 5}, {"15", 15}, {"16", 16}};
-    const char *run = trained();
+    const char *run = trained_as(networks[_i]);
     Opened o;
-    double found[5];
+    double found[CONTEXT + 1];
+    char words[100];
     open_run(&o, run);
-    for (size_t i = 0; i < 5; i++) {
-        char words[100];
-        snprintf(words, sizeof words, "--bytes %d --stride %s", SCORED, strides[i].name);
-        found[i] = scored(words, run);
-        ck_assert_double_eq_tol(found[i], bits_by_hand(&o, text_part(&o.c.text, SPLIT_VALID), strides[i].stride), 2e-5);
+    Part part = text_part(&o.c.text, SPLIT_VALID);
+    for (size_t stride = 1; stride <= CONTEXT; stride++) {
+        snprintf(words, sizeof words, "--bytes %d --stride %zu", SCORED, stride);
+        found[stride] = scored(words, run);
+        ck_assert_double_eq_tol(found[stride], bits_by_hand(&o, part, SCORED, stride), 2e-5);
+        ck_assert(found[stride] < 6 && (stride == 1 || found[stride] != found[stride - 1]));
     }
-    ck_assert(found[0] == found[4] && found[0] != found[1] && found[1] < 6);
+    ck_assert(scored("--bytes 150 --stride context", run) == found[CONTEXT]);
     ck_assert_double_eq_tol(scored("--bytes 150 --split test", run),
-                            bits_by_hand(&o, text_part(&o.c.text, SPLIT_TEST), CONTEXT), 2e-5);
+                            bits_by_hand(&o, text_part(&o.c.text, SPLIT_TEST), SCORED, CONTEXT), 2e-5);
     close_run(&o);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 END_TEST
 
-START_TEST(workers_and_batches_do_not_change_the_figure)
+/* One byte, less than a window, a window, one more, and ends of all kinds; in double, so that it is exact. */
+START_TEST(texts_of_any_size_give_what_their_windows_give_by_hand)
 {
-    const char *run = trained(), *other = fresh_path("other");
-    double bits = scored("--workers 1", run);
-    ck_assert_double_eq_tol(scored("--workers 2", run), bits, 1e-12);
-    ck_assert_double_eq_tol(scored("--workers 5", run), bits, 1e-12);
-    Said s = must("train --run %s " TINY
-                  " --batch 7 --micro-batch 0 --steps 0 --weights %s/checkpoints/00000100/model.safetensors -q",
-                  other, run);
+    static const size_t sizes[] = {1, 2, 5, 15, 16, 17, 18, 31, 32, 33, 47};
+    static const size_t strides[] = {1, 3, 15, 16};
+    const char *run = trained_as(networks[1]);
+    Opened o;
+    open_run(&o, run);
+    Part part = text_part(&o.c.text, SPLIT_VALID);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t s = 0; s < 4; s++) {
+            char words[160];
+            snprintf(words, sizeof words, "--bytes %zu --stride %zu --device plain --precision f64", sizes[i],
+                     strides[s]);
+            ck_assert_double_eq_tol(scored(words, run), bits_by_hand(&o, part, sizes[i], strides[s]), 1e-11);
+        }
+    close_run(&o);
+}
+END_TEST
+
+/* Each byte but the first once, in order, behind as much as the protocol says. */
+START_TEST(windows_score_each_byte_once_behind_a_context_that_is_full_enough)
+{
+    unsigned char bytes[41];
+    Batch b;
+    Error e;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(7 * i);
+    ck_done(batch_open(&b, &(BatchSize){1, 1, {10}}, &e), e);
+    for (size_t size = 0; size <= sizeof bytes; size++)
+        for (size_t context = 1; context <= 10; context++)
+            for (size_t stride = 1; stride <= context; stride++) {
+                Windows w = windows_over((Part){bytes, size}, context, stride);
+                size_t next = 1;
+                for (size_t i = 0; i < w.count; i++) {
+                    batch_clear(&b);
+                    windows_row(&w, i, &b);
+                    ck_assert(b.side[0].rows == 1 && b.side[0].positions <= context);
+                    for (size_t j = 0; j < b.side[0].positions; j++) {
+                        size_t at = i * stride + j; /* what is read; the byte behind it is announced */
+                        ck_assert_int_eq(b.side[0].ids[j], bytes[at]);
+                        if (b.side[0].targets[j] < 0)
+                            continue;
+                        ck_assert(at + 1 == next && b.side[0].targets[j] == bytes[next]);
+                        ck_assert(j + 1 >= (next < context - stride + 1 ? next : context - stride + 1));
+                        next++;
+                    }
+                    ck_assert(b.side[0].targets[b.side[0].positions - 1] >= 0); /* no window is in vain */
+                }
+                ck_assert_uint_eq(next, size ? size : 1);
+                ck_assert_uint_eq(windows_scored(&w), next - 1);
+            }
+    batch_close(&b);
+}
+END_TEST
+
+START_TEST(workers_and_teams_do_not_change_a_bit_of_the_figure)
+{
+    static const char *const others[] = {"--workers 1 --team 1", "--workers 1 --team 2", "--workers 2", "--workers 5"};
+    static const char *const strides[] = {"", "--stride 1 --bytes 1500", "--stride 7"};
+    const char *run = trained_as("--depth 2");
+    for (size_t i = 0; i < 3; i++) {
+        double bits = scored(strides[i], run);
+        for (size_t o = 0; o < 4; o++) {
+            char words[100];
+            snprintf(words, sizeof words, "%s %s", strides[i], others[o]);
+            ck_assert_msg(scored(words, run) == bits, "%s", words);
+        }
+    }
+}
+END_TEST
+
+START_TEST(batches_do_not_change_the_figure_but_for_rounding)
+{
+    static const char *const strides[] = {"", "--stride 1", "--stride 7"};
+    static const char *const micro[] = {"0", "2", "3"};
+    const char *run = trained_as("--depth 2"), *other = fresh_path("other");
+    for (size_t b = 0; b < 3; b++) {
+        Said s = must("train --run %s-%zu " TINY " --depth 2 --batch 7 --micro-batch %s --steps 0 --weights "
+                      "%s/checkpoints/00000100/model.safetensors -q",
+                      other, b, micro[b], run);
+        said_free(&s);
+        char path[800];
+        snprintf(path, sizeof path, "%s-%zu", other, b);
+        for (size_t i = 0; i < 3; i++)
+            ck_assert_double_eq_tol(scored(strides[i], path), scored(strides[i], run), 1e-6);
+    }
+}
+END_TEST
+
+/* The same words wherever a figure is given. */
+START_TEST(every_figure_carries_its_protocol)
+{
+    const char *run = fresh_path("run");
+    const char *valid = "(valid, 300 bytes scored, context 16, stride 16)";
+    Said s = must("train --run %s " TINY " --steps 20 --eval-every 10", run);
+    ck_assert_msg(strstr(s.err, "step 10: validation ") && strstr(s.err, valid), "%s", s.err);
+    ck_assert_msg(strstr(s.out, "best ") && strstr(s.out, "; valid, 300 bytes scored, context 16, stride 16)"), "%s",
+                  s.out);
     said_free(&s);
-    ck_assert_double_eq_tol(scored("", other), bits, 1e-6);
+    s = must("train --resume %s --steps 21 --json -q", run);
+    Json *j = said_json(&s);
+    ck_assert_str_eq(json_get_text(j, "split"), "valid");
+    ck_assert(json_real(j, "bytes") == 300 && json_real(j, "context") == 16 && json_real(j, "stride") == 16);
+    json_free(j);
+    said_free(&s);
+
+    s = must("eval --run %s --bytes 99 --stride 3 --split test", run);
+    ck_assert_msg(strstr(s.out, " bits/byte (test, 99 bytes scored, context 16, stride 3)\n"), "%s", s.out);
+    ck_assert_str_eq(s.err, ""); /* no terminal */
+    said_free(&s);
+    s = must("eval --run %s --bytes 99 --stride 3 --split test --json", run);
+    j = said_json(&s);
+    ck_assert_str_eq(json_get_text(j, "split"), "test");
+    ck_assert(json_real(j, "bytes") == 99 && json_real(j, "context") == 16 && json_real(j, "stride") == 3);
+    json_free(j);
+    said_free(&s);
 }
 END_TEST
 
@@ -166,6 +275,31 @@ START_TEST(the_last_evaluation_of_training_is_eval)
     ck_assert_double_eq_tol(json_real(j, "best"), scored("--bytes 300", run), 1e-6);
     json_free(j);
     said_free(&s);
+}
+END_TEST
+
+/* The first step's loss as the log has it, as it was trained on and without smoothing. */
+static void logged(double loss[2], const char *smoothing)
+{
+    const char *run = fresh_path("logged");
+    Said s = must("train --run %s-%s " TINY " --steps 1 -q --smoothing %s", run, smoothing, smoothing);
+    said_free(&s);
+    char path[800];
+    size_t size;
+    snprintf(path, sizeof path, "%s-%s", run, smoothing);
+    char *log = read_in(path, "log.tsv", &size), *line = strstr(log, "\n1\t");
+    ck_assert(strstr(log, "\tloss without smoothing (bits/byte)\n") && line);
+    ck_assert_int_eq(sscanf(line, "%*s %*s %lf %*s %*s %*s %*s %*s %lf", &loss[0], &loss[1]), 2);
+    memory_free(log);
+}
+
+START_TEST(with_smoothing_the_log_has_the_true_loss_too)
+{
+    double without[2], with[2];
+    logged(without, "0");
+    logged(with, "0.3");
+    ck_assert(without[0] == without[1] && with[1] == without[0]); /* the same weights and bytes */
+    ck_assert(fabs(with[0] - with[1]) > 1e-4);
 }
 END_TEST
 
@@ -206,7 +340,7 @@ START_TEST(dumped_logits_reproduce_the_figure)
     write_in(folder, "here", "", 0);
     ck_done(text_open(&text, NULL, &e), e);
     Part part = text_part(&text, SPLIT_VALID);
-    for (int stride = 3; stride <= CONTEXT; stride += 13) {
+    for (int stride = 1; stride <= CONTEXT; stride += 5) {
         Said s = must("eval --run %s --bytes %d --stride %d --dump-logits %s/l.npy --json", run, SCORED, stride,
                       folder);
         Json *j = said_json(&s);
@@ -226,13 +360,22 @@ START_TEST(another_text_than_the_runs_can_be_scored)
     write_in(folder, "zeros", zeros, sizeof zeros);
     snprintf(words, sizeof words, "--data %s/zeros --split all", folder);
     ck_assert(scored(words, run) > 5); /* prose holds none */
+    write_in(folder, "zeros", zeros, 2);
+    ck_assert(scored(words, run) > 5);
+    write_in(folder, "zeros", zeros, 1);
+    refused(1, "has 1 bytes", "eval --run %s %s", run, words);
 }
 END_TEST
 
-static const Test tests[] = {TEST(each_stride_gives_what_its_windows_give_by_hand),
-                             TEST(workers_and_batches_do_not_change_the_figure),
+static const Test tests[] = {TEST_LOOP(each_stride_gives_what_its_windows_give_by_hand, 3),
+                             TEST(texts_of_any_size_give_what_their_windows_give_by_hand),
+                             TEST(windows_score_each_byte_once_behind_a_context_that_is_full_enough),
+                             TEST(workers_and_teams_do_not_change_a_bit_of_the_figure),
+                             TEST(batches_do_not_change_the_figure_but_for_rounding),
+                             TEST(every_figure_carries_its_protocol),
                              TEST(the_first_byte_of_a_part_is_not_scored),
                              TEST(the_last_evaluation_of_training_is_eval),
+                             TEST(with_smoothing_the_log_has_the_true_loss_too),
                              TEST(dumped_logits_reproduce_the_figure),
                              TEST(another_text_than_the_runs_can_be_scored)};
 

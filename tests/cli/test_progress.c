@@ -97,6 +97,19 @@ START_TEST(a_report_is_one_aligned_line)
 }
 END_TEST
 
+START_TEST(something_else_than_steps_can_be_counted)
+{
+    Page page;
+    Report report = bare;
+    report.counted = "scored";
+    page_open(&page, false, false);
+    progress_report(&page.progress, &report);
+    report.total = 1200;
+    progress_report(&page.progress, &report);
+    page_holds(&page, "scored         7\nscored     7/1,200\n");
+}
+END_TEST
+
 START_TEST(a_pipe_never_sees_a_rewritten_line)
 {
     Page page;
@@ -227,6 +240,7 @@ static const Test tests[] = {
     TEST(bytes_have_three_digits_and_a_unit),
     TEST(durations_have_two_units),
     TEST(a_report_is_one_aligned_line),
+    TEST(something_else_than_steps_can_be_counted),
     TEST(a_pipe_never_sees_a_rewritten_line),
     TEST(a_terminal_rewrites_its_line_until_the_report),
     TEST(a_rewritten_line_is_shorter_than_the_terminal),

@@ -85,7 +85,7 @@ static double *read_pieces(Reader *r, const Piece *pieces, size_t rows, bool cac
     const Rows *now = &r->rows.rows[0];
     if (cached)
         cache_begin(&r->cache, w->stream, now->start, rows);
-    Tensor *logits = model_logits(&tape, &r->model, now, cached ? &r->cache : NULL, NULL, 0);
+    Tensor *logits = model_logits(&tape, &r->model, now, cached ? &r->cache : NULL, NULL);
     if (cached)
         cache_end(&r->cache, w->stream, rows);
     size_t count = logits->rows * logits->columns;

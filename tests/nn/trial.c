@@ -31,7 +31,7 @@ const Kernels *plain_of(NumberType type)
 
 static Tensor *charlm_logits(const void *model, Tape *t, const Rows *rows)
 {
-    return model_logits(t, model, rows, NULL, NULL, 0);
+    return model_logits(t, model, rows, NULL, NULL);
 }
 
 Network charlm_network(const Model *m, double smoothing)

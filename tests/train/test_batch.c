@@ -86,6 +86,71 @@ START_TEST(a_micro_batch_counts_from_its_own_first_position)
 }
 END_TEST
 
+/* From each row's first target on; a target that is missing behind it stays missing. */
+START_TEST(what_is_scored_begins_with_the_first_target_of_each_row)
+{
+    Batch b;
+    DeviceRows d;
+    Stream *s;
+    Error e;
+    const size_t lengths[] = {2, 4, 0, 3, 2, 1};
+    const int32_t targets[] = {8, 9, -1, -1, 5, -1, -1, -1, -1, 6, 7, 4};
+    const Kernels *k = open_device(&d, &s, 1, 6, 12);
+    ck_done(batch_open(&b, &(BatchSize){1, 6, {12}}, &e), e);
+    fill(&b, 0, lengths, 6);
+    memcpy(b.side[0].targets, targets, sizeof targets);
+    for (size_t again = 0; again < 2; again++) { /* into the same memory */
+        device_rows_upload(&d, s, &b, 1, 5);
+        const Queries *q = rows_scored(&d.rows[0]);
+        ck_assert_ptr_nonnull(q);
+        ck_assert_uint_eq(q->positions, 5);
+        ck_assert_uint_eq(q->longest, 2);
+        expect_ints(q->start, (const int32_t[]){0, 2, 2, 2, 4, 5}, 6);
+        expect_ints(q->offset, (const int32_t[]){2, 0, 3, 0, 0}, 5);
+        expect_ints(q->index, (const int32_t[]){2, 3, 7, 8, 9}, 5);
+        expect_ints(q->targets, (const int32_t[]){5, -1, 6, 7, 4}, 5);
+        device_rows_upload(&d, s, &b, 0, 1);
+        ck_assert_ptr_null(rows_scored(&d.rows[0])); /* all of it */
+    }
+    device_rows_upload(&d, s, &b, 2, 2); /* nothing, of rows of 0 and 3 */
+    const Queries *q = rows_scored(&d.rows[0]);
+    ck_assert(q && q->positions == 0 && q->longest == 0);
+    expect_ints(q->start, (const int32_t[]){0, 0, 0}, 3);
+    expect_ints(q->offset, (const int32_t[]){0, 3}, 2);
+    batch_close(&b);
+    device_rows_close(&d);
+    k->close(s);
+}
+END_TEST
+
+START_TEST(what_is_scored_is_found_on_each_side)
+{
+    Batch b;
+    DeviceRows d;
+    Stream *s;
+    Error e;
+    const size_t lengths[] = {3, 2};
+    const Kernels *k = open_device(&d, &s, 2, 2, 5); /* as small as it can be */
+    ck_done(batch_open(&b, &(BatchSize){2, 2, {5, 5}}, &e), e);
+    for (size_t side = 0; side < 2; side++) {
+        fill(&b, side, lengths, 2);
+        for (size_t i = 0; i < 5; i++)
+            b.side[side].targets[i] = i == side ? -1 : 7;
+    }
+    device_rows_upload(&d, s, &b, 0, 2);
+    ck_assert_ptr_null(rows_scored(&d.rows[1])); /* what is missing lies behind a row's first */
+    const Queries *q = rows_scored(&d.rows[0]);
+    expect_ints(q->index, (const int32_t[]){1, 2, 3, 4}, 4);
+    expect_ints(q->start, (const int32_t[]){0, 2, 4}, 3);
+    expect_ints(d.rows[1].ids, (const int32_t[]){100, 101, 102, 103, 104}, 5);
+    expect_ints(d.rows[1].start, (const int32_t[]){0, 3, 5}, 3);
+    batch_close(&b);
+    device_rows_close(&d);
+    k->close(s);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
 START_TEST(two_sides_are_cut_at_the_same_rows)
 {
     Batch b;
@@ -131,7 +196,11 @@ START_TEST(no_memory_for_a_batch_is_an_error)
 }
 END_TEST
 
-static const Test tests[] = {TEST(rows_lie_one_after_another), TEST(a_micro_batch_counts_from_its_own_first_position),
-                             TEST(two_sides_are_cut_at_the_same_rows), TEST(no_memory_for_a_batch_is_an_error)};
+static const Test tests[] = {TEST(rows_lie_one_after_another),
+                             TEST(a_micro_batch_counts_from_its_own_first_position),
+                             TEST(what_is_scored_begins_with_the_first_target_of_each_row),
+                             TEST(what_is_scored_is_found_on_each_side),
+                             TEST(two_sides_are_cut_at_the_same_rows),
+                             TEST(no_memory_for_a_batch_is_an_error)};
 
 int main(int argc, char **argv) { return suite_run("train/batch", tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -392,6 +392,74 @@ START_TEST(a_failing_step_leaves_weights_as_they_were)
 }
 END_TEST
 
+/* --- scoring --- */
+
+/* What scoring three batches says to a terminal or a pipe, and what came out. */
+static char *said_of_scoring(bool terminal, size_t workers, MeanLoss *score)
+{
+    Error e;
+    Tiny tiny;
+    Crew crew;
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    Progress progress = progress_open(out, false);
+    const CrewOptions options = tiny_crew(workers, 1);
+    progress.terminal = terminal;
+    ck_done(tiny_open(&tiny, &tiny_standard, &e), e);
+    ck_done(crew_open(&crew, &options, &tiny.parameters, &tiny.task, &e), e);
+    ck_done(weights_init(&crew.weights, crew.worker[0].stream, INIT_GPT2, 1, 1, &e), e);
+    crew.progress = &progress;
+    ck_done(crew_score(&crew, score, &e), e);
+    crew_close(&crew);
+    tiny_close(&tiny);
+    fclose(out);
+    return text;
+}
+
+START_TEST(a_terminal_sees_how_far_scoring_is_and_a_pipe_nothing)
+{
+    MeanLoss score;
+    for (size_t workers = 1; workers <= 4; workers++) {
+        char wanted[40], *text = said_of_scoring(true, workers, &score);
+        snprintf(wanted, sizeof wanted, "\rscored %zu/3  loss ", workers < 3 ? workers : 3);
+        ck_assert_msg(strncmp(text, wanted, strlen(wanted)) == 0 && strstr(text, "nats  left "), "%s", text);
+        free(text);
+        text = said_of_scoring(false, workers, &score);
+        ck_assert_str_eq(text, "");
+        free(text);
+    }
+}
+END_TEST
+
+/* More batches than one round has, and none. */
+START_TEST(scores_do_not_depend_on_workers_to_the_bit)
+{
+    static const size_t counts[] = {0, 1, 1024, 2050};
+    Error e;
+    double expected = 0;
+    for (size_t i = 0; i < 4; i++)
+        for (size_t workers = 1; workers <= 3; workers += 2) {
+            Tiny tiny;
+            Crew crew;
+            MeanLoss score;
+            TinyOptions o = tiny_standard;
+            const CrewOptions options = tiny_crew(workers, 1);
+            o.score_batches = counts[i];
+            o.score_rows = 1;
+            ck_done(tiny_open(&tiny, &o, &e), e);
+            ck_done(crew_open(&crew, &options, &tiny.parameters, &tiny.task, &e), e);
+            ck_done(weights_init(&crew.weights, crew.worker[0].stream, INIT_GPT2, 1, 1, &e), e);
+            ck_done(crew_score(&crew, &score, &e), e);
+            expected = workers == 1 ? score.loss : expected;
+            ck_assert(score.targets == 3.0 * (double)counts[i] && score.loss == expected && score.nll == score.loss);
+            ck_assert((score.loss == 0) == (counts[i] == 0));
+            crew_close(&crew);
+            tiny_close(&tiny);
+        }
+}
+END_TEST
+
 /* --- and what it is all for --- */
 
 START_TEST(a_tiny_model_learns_to_copy)
@@ -437,6 +505,8 @@ static const Test tests[] = {TEST(no_steps_make_a_run_with_its_initial_weights),
                              TEST(marks_that_a_killed_process_did_not_set_are_set),
                              TEST(a_step_that_is_not_finite_stops_the_run_and_names_the_tensor),
                              TEST(a_failing_step_leaves_weights_as_they_were),
+                             TEST(a_terminal_sees_how_far_scoring_is_and_a_pipe_nothing),
+                             TEST(scores_do_not_depend_on_workers_to_the_bit),
                              TEST_SLOW(a_tiny_model_learns_to_copy, 180)};
 
 int main(int argc, char **argv)
