@@ -1,0 +1,190 @@
+/* data/check as somebody with a broken download calls it. */
+#include "base/philox.h"
+#include "tests/data/desk.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SIZE = 60000 };
+
+/* Lines of text that pack somewhat. */
+static const char *text(void)
+{
+    static char bytes[SIZE + 1];
+    for (int i = 0; i < SIZE; i++)
+        bytes[i] = i % 41 == 40 ? '\n' : (char)('a' + philox_below(20, 1, 2, (uint64_t)i, 3));
+    return bytes;
+}
+
+/* A set of one file, which is text() or what it should be, and one whose file is kept packed. */
+static void open_desk(void)
+{
+    desk_open();
+    desk_write("letters", text(), SIZE);
+    ck_assert_int_eq(
+        desk_run(". data/common.sh\n"
+                 "gzip -c letters >l.gz\n"
+                 "{ echo '# a comment'\n"
+                 "echo\n"
+                 "echo \"letters | letters | %d | md5:$(digest md5 <letters) | http://nowhere/l.zip\"\n"
+                 "echo \"packed | p.tar.gz | $(wc -c <l.gz) | md5:$(digest md5 <l.gz) | http://nowhere/\"\n"
+                 "} >data/sets",
+                 SIZE),
+        0);
+}
+
+START_TEST(a_whole_file_is_fine_whatever_packs_it)
+{
+    open_desk();
+    expect_run(0, "letters: letters as published (60,000 bytes, md5)", "data/check letters");
+    expect_run(0, "as published", "gzip -c letters >letters.gz && data/check letters.gz");
+    expect_run(0, "packed as published", "cp l.gz p.tar.gz && data/check p.tar.gz");
+    expect_run(0, "none of the known sets", "cp letters other && data/check other");
+    expect_run(0, "60,000 bytes, packed as gz", "data/check l.gz");
+    expect_run(0, "as published", "mkdir letter\\ box && cp letters letter\\ box && data/check 'letter box/letters'");
+}
+END_TEST
+
+/* Packers that are not gzip, where they are there. */
+START_TEST(other_packers_are_known)
+{
+    static const struct {
+        const char *tool, *line, *name;
+    } packers[] = {{"xz", "xz -k letters", "letters.xz"},
+                   {"bzip2", "bzip2 -k letters", "letters.bz2"},
+                   {"zip", "zip -q letters.zip letters", "letters.zip"}};
+    open_desk();
+    if (desk_run("command -v %s", packers[_i].tool)) {
+        test_skip("other_packers_are_known", packers[_i].tool);
+        return;
+    }
+    ck_assert_int_eq(desk_run("%s", packers[_i].line), 0);
+    expect_run(0, "as published", "data/check %s", packers[_i].name);
+    expect_run(1, "cut off", "dd if=%s of=cut.%s bs=1000 count=10 2>/dev/null; data/check cut.%s", packers[_i].name,
+               strchr(packers[_i].name, '.') + 1, strchr(packers[_i].name, '.') + 1);
+}
+END_TEST
+
+START_TEST(what_is_wrong_with_a_file_is_said)
+{
+    open_desk();
+    static const struct {
+        const char *make, *name, *words;
+    } faults[] = {
+        {"true", "nowhere", "no such file"},
+        {"mkdir box", "box", "is a folder"},
+        {": >nothing", "nothing", "is empty"},
+        {"echo '<!DOCTYPE html><html>moved' >letters.zip", "letters.zip", "is a web page"},
+        {"printf '\\n  <HTML lang=\"en\">' >page.gz", "page.gz", "is a web page"},
+        {"echo 'version https://git-lfs.github.com/spec/v1' >letters", "letters", "Git LFS"},
+        {"printf '\\377\\376a\\000b\\000' >wide", "wide", "UTF-16"},
+        {"cp letters some.gz", "some.gz", "named as gz and is none"},
+        {"cp l.gz some.xz", "some.xz", "named as xz and is none: its first bytes say gz"},
+        {"dd if=l.gz of=cut.gz bs=1 count=400 2>/dev/null", "cut.gz", "is cut off"},
+        {"{ dd if=l.gz bs=300 count=1; echo rubbish; dd if=l.gz bs=308 skip=1; } 2>/dev/null >bad.gz", "bad.gz",
+         "is damaged"},
+        {"sed 's/$/\\r/' letters >crlf", "crlf", "CR LF"},
+        {"sed 's/$/\\r/' letters >crlf && mv crlf letters", "letters", "copied as text"},
+        {"dd if=letters of=l bs=1000 count=59 2>/dev/null; mv l letters", "letters", "59,000 of the 60,000 bytes"},
+        {"echo more >>letters", "letters", "60,005 bytes, where letters has 60,000"},
+        {"tr a b <letters >l; mv l letters", "letters", "has another checksum than letters: md5"},
+        {"tr a b <letters | gzip >letters.gz", "letters.gz", "has another checksum than letters: md5"},
+        {"cp l.gz p.tar.gz && echo >>p.tar.gz", "p.tar.gz", "where packed has"},
+        {"gzip -1 -c letters >p.tar.gz", "p.tar.gz", "packed"},
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        desk_write("letters", text(), SIZE);
+        ck_assert_msg(desk_run("%s", faults[i].make) == 0, "%s: %s", faults[i].make, desk_said());
+        int status = desk_run("data/check %s", faults[i].name);
+        char start[100];
+        snprintf(start, sizeof start, "%s: ", faults[i].name);
+        ck_assert_msg(status == 1 && strstr(desk_said(), faults[i].words), "%s: status %d, '%s'", faults[i].make,
+                      status, desk_said());
+        const char *end = strchr(desk_said(), '\n');
+        ck_assert_msg(strstr(desk_said(), start) == desk_said() && end && !end[1], "%s", desk_said());
+    }
+}
+END_TEST
+
+START_TEST(each_file_gets_a_line_and_one_that_is_wrong_fails_them_all)
+{
+    open_desk();
+    expect_run(1, "letters as published", ": >nothing; data/check letters nothing letters");
+    expect_run(1, "nothing: is empty", "data/check nothing letters");
+    expect_run(2, "usage", "data/check");
+    expect_run(0, "a\\b: nothing is wrong", "cp letters 'a\\b' && data/check 'a\\b'");
+}
+END_TEST
+
+/* FIPS 180 and RFC 1321 say what "abc" gives. */
+START_TEST(each_kind_of_checksum_is_checked)
+{
+    static const char *const sums[] = {"md5:900150983cd24fb0d6963f7d28e17f72",
+                                       "sha1:a9993e364706816aba3e25717850c26c9cd0d89d",
+                                       "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"};
+    desk_open();
+    desk_write("abc", "abc", 3);
+    for (size_t i = 0; i < 3; i++) {
+        desk_print("data/sets", "abc | abc | 3 | %s | -\n", sums[i]);
+        expect_run(0, "as published (3 bytes, ", "data/check abc");
+        desk_print("data/sets", "abc | abc | 3 | %s0 | -\n", sums[i]);
+        expect_run(1, "another checksum", "data/check abc");
+        desk_print("data/sets", "abc | abc | 3 | %s %s0 | -\n", sums[0], sums[i]); /* the last of several counts, too */
+        expect_run(1, "another checksum", "data/check abc");
+    }
+}
+END_TEST
+
+/* Whichever tools this system has, and none. */
+START_TEST(checksums_are_made_with_the_tools_that_are_there)
+{
+    open_desk();
+    desk_tools_without("md5sum");
+    expect_run(0, "as published", "PATH=tools data/check letters");
+    expect_run(1, "another checksum", "tr a b <letters >l && mv l letters && PATH=tools data/check letters");
+    desk_write("letters", text(), SIZE);
+    desk_tools_without("md5sum openssl md5");
+    expect_run(0, "no tool here makes its checksums", "PATH=tools data/check letters");
+    desk_tools_without("gzip unzip");
+    expect_run(1, "is packed (gz), and gzip is not installed", "PATH=tools data/check l.gz");
+}
+END_TEST
+
+/* Two sets may have files of one name: the folder says which is meant. */
+START_TEST(the_folder_tells_sets_apart)
+{
+    desk_open();
+    desk_print("data/sets", "one | train | 3 | | -\ntwo | train | 4 | | -\n");
+    expect_run(0, "one/train: one as published", "mkdir one two && echo 12 >one/train && data/check one/train");
+    expect_run(0, "two/train: two as published", "echo 123 >two/train && data/check two/train");
+}
+END_TEST
+
+START_TEST(each_line_of_the_table_is_whole_and_enwik8_is_there)
+{
+    desk_open();
+    expect_run(0, "",
+               "here=data; . data/common.sh\n"
+               "sets '' | awk -F '|' 'NF != 5 || $3 !~ /^[1-9][0-9]*$/ || $5 !~ /^https?:/ { print; bad = 1 }\n"
+               "{ n = split($4, sums, \" \"); bad += n == 0; for (i in sums) {\n"
+               "    split(sums[i], s, \":\"); length_of[\"md5\"] = 32; length_of[\"sha1\"] = 40\n"
+               "    length_of[\"sha256\"] = 64\n"
+               "    if (length(s[2]) != length_of[s[1]] || s[2] !~ /^[0-9a-f]*$/) { print; bad = 1 } } }\n"
+               "END { exit bad || !NR }'");
+    expect_run(0, "100000000|md5:a1fa5ffddb56f4953e226637dabbb36a sha1:57b8363b814821dc9d47aa4d41f58733519076b2|http",
+               "here=data; . data/common.sh; sets enwik8");
+    expect_run(1, "8 of the 100,000,000 bytes of enwik8: it was cut off", "echo 1234567 >enwik8; data/check enwik8");
+}
+END_TEST
+
+static const Test tests[] = {TEST(a_whole_file_is_fine_whatever_packs_it),
+                             TEST_LOOP(other_packers_are_known, 3),
+                             TEST(what_is_wrong_with_a_file_is_said),
+                             TEST(each_file_gets_a_line_and_one_that_is_wrong_fails_them_all),
+                             TEST(each_kind_of_checksum_is_checked),
+                             TEST(checksums_are_made_with_the_tools_that_are_there),
+                             TEST(the_folder_tells_sets_apart),
+                             TEST(each_line_of_the_table_is_whole_and_enwik8_is_there)};
+
+int main(int argc, char **argv) { return suite_run("data/check", tests, sizeof tests / sizeof *tests, argc, argv); }
