@@ -54,6 +54,8 @@ static Started start(const char *format, va_list list)
     ck_assert_int_lt(vsnprintf(line, sizeof line, format, list), LINE);
     for (char *word = strtok(line, " "); word && count < WORDS; word = strtok(NULL, " "))
         words[count++] = word;
+    write_in(folder, "out", "", 0); /* they are there even if it is killed before it opens them */
+    write_in(folder, "err", "", 0);
     fflush(stdout);
     s.process = fork();
     if (!s.process) {
