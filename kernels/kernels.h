@@ -208,9 +208,21 @@ typedef struct Kernels {
                          const int32_t *start, size_t b, size_t d);
     void (*gather_lengths)(Stream *s, int32_t *y, const int32_t *length, const int32_t *order, size_t b);
 
-    /* y [N,D] = x[index[n]], 0 where index is negative. Backward adds; an index occurs at most once. */
+    /* y = a b, element by element. */
+    void (*mul_forward)(Stream *s, void *y, const void *a, const void *b, size_t n);
+    void (*mul_backward)(Stream *s, void *da, bool add_a, void *db, bool add_b, const void *dy, const void *a,
+                         const void *b, size_t n);
+
+    /* y [N,D] = x[index[n]], 0 where index is negative. Backward: dx [M,D]; what several n read is summed in their
+     * order, and rounded once. */
     void (*gather_forward)(Stream *s, void *y, const void *x, const int32_t *index, size_t n, size_t d);
-    void (*gather_backward)(Stream *s, void *dx, const void *dy, const int32_t *index, size_t n, size_t d);
+    void (*gather_backward)(Stream *s, void *dx, bool add, const void *dy, const int32_t *index, size_t n, size_t m,
+                            size_t d);
+
+    /* Numbers go to another place, or are added to what is there: y [N,D] (+)= x [N,D], and y [D,N] (+)= x [N,D]^T.
+     * Backward is the same with the places exchanged. */
+    void (*move)(Stream *s, Strided y, bool add, Strided x, size_t n, size_t d);
+    void (*transpose)(Stream *s, Strided y, bool add, Strided x, size_t n, size_t d);
 
     /* y [B,D] = the first, the mean or, number by number, the largest of each row of x [N,D]; a row of no positions
      * gives 0. Largest: of equal ones the first, NaN above all. It saves which [B,D], the position that each number

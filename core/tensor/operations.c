@@ -4,6 +4,14 @@
 #include "core/tensor/blame.h"
 
 #include <assert.h>
+#include <string.h>
+
+/* The numbers of a tensor that is no view, one row behind the other. */
+static void *whole(const Tensor *x)
+{
+    assert(x->stride == x->columns);
+    return x->data;
+}
 
 typedef struct AddNode {
     Node node;
@@ -26,7 +34,7 @@ Tensor *add(Tape *t, Tensor *x, Tensor *f, Dropout drop)
     if (!x && drop.rate == 0)
         return f;
     Tensor *y = tape_tensor(t, f->rows, f->columns, false, f->wanted || (x && x->wanted));
-    t->k->add_forward(t->stream, y->data, x ? x->data : NULL, f->data, drop, t->state, f->rows, f->columns);
+    t->k->add_forward(t->stream, y->data, x ? whole(x) : NULL, whole(f), drop, t->state, f->rows, f->columns);
     tape_check(t, y, x ? "the sum" : "the dropout", NULL);
     AddNode *n = tape_node(t, sizeof *n, add_back, y);
     if (n)
@@ -52,11 +60,37 @@ static void activate_back(Tape *t, Node *node)
 Tensor *activate(Tape *t, Tensor *x, Activation function)
 {
     Tensor *y = tape_tensor(t, x->rows, x->columns, false, x->wanted);
-    t->k->activation_forward(t->stream, y->data, x->data, function, x->rows * x->columns);
+    t->k->activation_forward(t->stream, y->data, whole(x), function, x->rows * x->columns);
     tape_check(t, y, "the activation", NULL);
     ActivateNode *n = tape_node(t, sizeof *n, activate_back, y);
     if (n)
         n->x = x, n->function = function;
+    return y;
+}
+
+typedef struct MulNode {
+    Node node;
+    Tensor *a, *b;
+} MulNode;
+
+static void mul_back(Tape *t, Node *node)
+{
+    MulNode *n = (MulNode *)node;
+    bool add_a, add_b;
+    void *da = tensor_gradient(t, n->a, &add_a), *db = tensor_gradient(t, n->b, &add_b);
+    t->k->mul_backward(t->stream, da, add_a, db, add_b, node->y->gradient, n->a->data, n->b->data,
+                       node->y->rows * node->y->columns);
+}
+
+Tensor *mul(Tape *t, Tensor *a, Tensor *b)
+{
+    assert(a->rows == b->rows && a->columns == b->columns);
+    Tensor *y = tape_tensor(t, a->rows, a->columns, false, a->wanted || b->wanted);
+    t->k->mul_forward(t->stream, y->data, whole(a), whole(b), a->rows * a->columns);
+    tape_check(t, y, "the product by element", NULL);
+    MulNode *n = tape_node(t, sizeof *n, mul_back, y);
+    if (n)
+        n->a = a, n->b = b;
     return y;
 }
 
@@ -71,15 +105,13 @@ static void gather_back(Tape *t, Node *node)
     GatherNode *n = (GatherNode *)node;
     bool add_x;
     void *dx = tensor_gradient(t, n->x, &add_x);
-    if (!add_x)
-        t->k->zero(t->stream, dx, n->x->rows * n->x->columns * t->k->number);
-    t->k->gather_backward(t->stream, dx, node->y->gradient, n->index, node->y->rows, n->x->columns);
+    t->k->gather_backward(t->stream, dx, add_x, node->y->gradient, n->index, node->y->rows, n->x->rows, n->x->columns);
 }
 
 Tensor *gather(Tape *t, Tensor *x, const int32_t *index, size_t n)
 {
     Tensor *y = tape_tensor(t, n, x->columns, false, x->wanted);
-    t->k->gather_forward(t->stream, y->data, x->data, index, n, x->columns);
+    t->k->gather_forward(t->stream, y->data, whole(x), index, n, x->columns);
     GatherNode *g = tape_node(t, sizeof *g, gather_back, y);
     if (g)
         g->x = x, g->index = index;
@@ -111,6 +143,105 @@ Tensor *pool_rows(Tape *t, Tensor *x, Pooling how, const Rows *rows)
     PoolNode *n = tape_node(t, sizeof *n, pool_back, y);
     if (n)
         n->x = x, n->rows = rows, n->which = which, n->how = how;
+    return y;
+}
+
+typedef struct ConcatNode {
+    Node node;
+    Tensor **parts;
+    size_t count;
+} ConcatNode;
+
+/* Columns first .. of a matrix, where it lies. */
+static Strided columns_of(const Tape *t, void *data, size_t stride, size_t first)
+{
+    return (Strided){(char *)data + first * t->k->number, stride};
+}
+
+static void concat_back(Tape *t, Node *node)
+{
+    ConcatNode *n = (ConcatNode *)node;
+    for (size_t i = 0, first = 0; i < n->count; first += n->parts[i++]->columns) {
+        Tensor *x = n->parts[i];
+        bool add_x;
+        void *dx = tensor_gradient(t, x, &add_x);
+        if (dx)
+            t->k->move(t->stream, (Strided){dx, x->stride}, add_x,
+                       columns_of(t, node->y->gradient, node->y->columns, first), x->rows, x->columns);
+    }
+}
+
+Tensor *concat(Tape *t, Tensor *const *parts, size_t count)
+{
+    size_t columns = 0;
+    bool wanted = false;
+    for (size_t i = 0; i < count; i++) {
+        assert(parts[i]->rows == parts[0]->rows);
+        columns += parts[i]->columns;
+        wanted = wanted || parts[i]->wanted;
+    }
+    Tensor *y = tape_tensor(t, parts[0]->rows, columns, false, wanted);
+    for (size_t i = 0, first = 0; i < count; first += parts[i++]->columns)
+        t->k->move(t->stream, columns_of(t, y->data, columns, first), false, tensor_strided(parts[i]), y->rows,
+                   parts[i]->columns);
+    ConcatNode *n = tape_node(t, sizeof *n, concat_back, y);
+    if (n) {
+        n->parts = memcpy(arena_take(&t->host, count * sizeof *parts), parts, count * sizeof *parts);
+        n->count = count;
+    }
+    return y;
+}
+
+typedef struct SliceNode {
+    Node node;
+    Tensor *x;
+    size_t first;
+} SliceNode;
+
+static void slice_back(Tape *t, Node *node)
+{
+    SliceNode *n = (SliceNode *)node;
+    Tensor *x = n->x, *y = node->y;
+    bool add_x;
+    void *dx = tensor_gradient(t, x, &add_x);
+    if (!add_x) /* the other columns, too */
+        t->k->zero(t->stream, dx, x->rows * x->columns * t->k->number);
+    t->k->move(t->stream, columns_of(t, dx, x->columns, n->first), add_x, (Strided){y->gradient, y->columns}, y->rows,
+               y->columns);
+}
+
+Tensor *slice(Tape *t, Tensor *x, size_t first, size_t columns)
+{
+    assert(first + columns <= x->columns);
+    Tensor *y = tape_tensor(t, x->rows, columns, false, x->wanted);
+    t->k->move(t->stream, tensor_strided(y), false, columns_of(t, whole(x), x->columns, first), x->rows, columns);
+    SliceNode *n = tape_node(t, sizeof *n, slice_back, y);
+    if (n)
+        n->x = x, n->first = first;
+    return y;
+}
+
+typedef struct TransposeNode {
+    Node node;
+    Tensor *x;
+} TransposeNode;
+
+static void transpose_back(Tape *t, Node *node)
+{
+    TransposeNode *n = (TransposeNode *)node;
+    bool add_x;
+    void *dx = tensor_gradient(t, n->x, &add_x);
+    t->k->transpose(t->stream, (Strided){dx, n->x->stride}, add_x, (Strided){node->y->gradient, node->y->columns},
+                    node->y->rows, node->y->columns);
+}
+
+Tensor *transpose(Tape *t, Tensor *x)
+{
+    Tensor *y = tape_tensor(t, x->columns, x->rows, false, x->wanted);
+    t->k->transpose(t->stream, tensor_strided(y), false, tensor_strided(x), x->rows, x->columns);
+    TransposeNode *n = tape_node(t, sizeof *n, transpose_back, y);
+    if (n)
+        n->x = x;
     return y;
 }
 

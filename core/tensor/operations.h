@@ -10,12 +10,22 @@ Tensor *add(Tape *t, Tensor *x, Tensor *f, Dropout drop);
 
 Tensor *activate(Tape *t, Tensor *x, Activation function);
 
-/* y [N,D] = x[index[n]] for numbers on the device. */
+/* a b, element by element. */
+Tensor *mul(Tape *t, Tensor *a, Tensor *b);
+
+/* y [N,D] = x[index[n]] for numbers on the device, 0 where they are negative; the same one may come several times. */
 Tensor *gather(Tape *t, Tensor *x, const int32_t *index, size_t n);
 
 /* [N,D] to [B,D]: of each row its first vector, the mean, or the largest number of each column; an empty row gives 0.
  */
 Tensor *pool_rows(Tape *t, Tensor *x, Pooling how, const Rows *rows);
+/* Tensors of as many rows side by side; and columns first .. first+columns-1 of one. Both copy: for readers that take a
+ * view there is tape_split. */
+Tensor *concat(Tape *t, Tensor *const *parts, size_t count);
+Tensor *slice(Tape *t, Tensor *x, size_t first, size_t columns);
+
+/* [N,D] to [D,N] */
+Tensor *transpose(Tape *t, Tensor *x);
 
 /* alpha a b of matrices that lie in tensors, for each outer and inner; see Operand. c has c_rows x c_columns numbers.
  */

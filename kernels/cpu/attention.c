@@ -87,7 +87,7 @@ static void pack_rows(Number *to, const Number *from, size_t stride, Span2 rows,
 }
 
 /* WIDTH x WIDTH units: rows[i][j] becomes to[j * padded + i], for the first `columns` j */
-static void transpose(Unit *to, size_t padded, IVec rows[WIDTH], size_t columns)
+static void turn_square(Unit *to, size_t padded, IVec rows[WIDTH], size_t columns)
 {
 #if defined __AVX512F__
     __m512i r[16], t[16];
@@ -143,7 +143,7 @@ static void pack_transposed(Unit *to, const Number *from, size_t stride, Span2 r
                     if (i + r >= rows.from)
                         memcpy(&block[r], corner + r * stride, (left < AT_ONCE ? left : AT_ONCE) * sizeof *from);
             }
-            transpose(to + u * padded + i, padded, block, units - u < WIDTH ? units - u : WIDTH);
+            turn_square(to + u * padded + i, padded, block, units - u < WIDTH ? units - u : WIDTH);
         }
 }
 

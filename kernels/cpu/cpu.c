@@ -74,6 +74,9 @@ INLINE void give(Number *p, bool add, Vec v, size_t n) { store(p, add ? load(p, 
 #include "activation.c"
 #include "attention.c"
 #include "pool.c"
+#include "mul.c"
+#include "gather.c"
+#include "move.c"
 #include "cross_entropy.c"
 #include "argmax.c"
 #include "optimizer.c"
@@ -113,10 +116,14 @@ const Kernels TABLE = {
     .cache_lengths = cache_lengths,
     .cache_append = cache_append,
     .gather_lengths = gather_lengths,
+    .mul_forward = mul_forward,
+    .mul_backward = mul_backward,
     .gather_forward = gather_forward,
     .gather_backward = gather_backward,
     .pool_forward = pool_forward,
     .pool_backward = pool_backward,
+    .move = move,
+    .transpose = transpose,
     .pad = pad,
     .unpad = unpad,
     .product = product,

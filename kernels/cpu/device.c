@@ -33,16 +33,6 @@ static void gather_lengths(Stream *s, int32_t *y, const int32_t *length, const i
     PLAIN.gather_lengths(s, y, length, order, b);
 }
 
-static void gather_forward(Stream *s, void *y, const void *x, const int32_t *index, size_t n, size_t d)
-{
-    PLAIN.gather_forward(s, y, x, index, n, d);
-}
-
-static void gather_backward(Stream *s, void *dx, const void *dy, const int32_t *index, size_t n, size_t d)
-{
-    PLAIN.gather_backward(s, dx, dy, index, n, d);
-}
-
 static void clip(Stream *s, StepState *state, const double *parts, size_t count, double max_norm)
 {
     PLAIN.clip(s, state, parts, count, max_norm);

@@ -24,10 +24,14 @@ typedef enum Operation {
     CACHE_LENGTHS,
     CACHE_APPEND,
     GATHER_LENGTHS,
+    MUL_FORWARD,
+    MUL_BACKWARD,
     GATHER_FORWARD,
     GATHER_BACKWARD,
     POOL_FORWARD,
     POOL_BACKWARD,
+    MOVE,
+    TRANSPOSE,
     PAD,
     UNPAD,
     PRODUCT,
@@ -65,10 +69,14 @@ static const char *const names[OPERATIONS] = {"embed_forward",
                                               "cache_lengths",
                                               "cache_append",
                                               "gather_lengths",
+                                              "mul_forward",
+                                              "mul_backward",
                                               "gather_forward",
                                               "gather_backward",
                                               "pool_forward",
                                               "pool_backward",
+                                              "move",
+                                              "transpose",
                                               "pad",
                                               "unpad",
                                               "product",
@@ -303,16 +311,43 @@ static void gather_lengths(Stream *s, int32_t *y, const int32_t *length, const i
     count(s, GATHER_LENGTHS, 0, 0, 0);
 }
 
+static void mul_forward(Stream *s, void *y, const void *a, const void *b, size_t n)
+{
+    (void)y, (void)a, (void)b;
+    count(s, MUL_FORWARD, 0, 3 * n, 0);
+}
+
+static void mul_backward(Stream *s, void *da, bool add_a, void *db, bool add_b, const void *dy, const void *a,
+                         const void *b, size_t n)
+{
+    (void)dy, (void)a, (void)b;
+    size_t read = 1u + (da ? 1 : 0) + (db ? 1 : 0);
+    count(s, MUL_BACKWARD, 0, n * (read + written(da, add_a) + written(db, add_b)), 0);
+}
+
 static void gather_forward(Stream *s, void *y, const void *x, const int32_t *index, size_t n, size_t d)
 {
     (void)y, (void)x, (void)index;
     count(s, GATHER_FORWARD, 0, 2 * n * d, 0);
 }
 
-static void gather_backward(Stream *s, void *dx, const void *dy, const int32_t *index, size_t n, size_t d)
+static void gather_backward(Stream *s, void *dx, bool add, const void *dy, const int32_t *index, size_t n, size_t m,
+                            size_t d)
 {
-    (void)dx, (void)dy, (void)index;
-    count(s, GATHER_BACKWARD, 0, 3 * n * d, 0);
+    (void)dy, (void)index;
+    count(s, GATHER_BACKWARD, 0, n * d + m * d * written(dx, add), 0);
+}
+
+static void move(Stream *s, Strided y, bool add, Strided x, size_t n, size_t d)
+{
+    (void)x;
+    count(s, MOVE, 0, n * d * (1 + written(y.data, add)), 0);
+}
+
+static void transpose(Stream *s, Strided y, bool add, Strided x, size_t n, size_t d)
+{
+    (void)x;
+    count(s, TRANSPOSE, 0, n * d * (1 + written(y.data, add)), 0);
 }
 
 static void pool_forward(Stream *s, void *y, int32_t *which, const void *x, Pooling how, const int32_t *start, size_t b,
@@ -441,8 +476,9 @@ static void adam(Stream *s, void *w, void *copied, void *m, void *v, const void 
         .activation_forward = activation_forward, .activation_backward = activation_backward,                          \
         .attention_forward = attention_forward, .attention_backward = attention_backward,                              \
         .cache_lengths = cache_lengths, .cache_append = cache_append, .gather_lengths = gather_lengths,                \
-        .gather_forward = gather_forward, .gather_backward = gather_backward, .pool_forward = pool_forward,            \
-        .pool_backward = pool_backward, .pad = pad, .unpad = unpad, .product = product, .mask = mask,                  \
+        .mul_forward = mul_forward, .mul_backward = mul_backward, .gather_forward = gather_forward,                    \
+        .gather_backward = gather_backward, .pool_forward = pool_forward, .pool_backward = pool_backward,              \
+        .move = move, .transpose = transpose, .pad = pad, .unpad = unpad, .product = product, .mask = mask,            \
         .softmax_forward = softmax_forward, .softmax_backward = softmax_backward, .dropout_weights = dropout_weights,  \
         .cross_entropy_forward = cross_entropy_forward, .cross_entropy_backward = cross_entropy_backward,              \
         .argmax = argmax, .accumulate = accumulate, .convert = convert, .squares = squares, .clip = clip, .adam = adam \

@@ -66,8 +66,10 @@ static void give(Number *gradient, bool add, Real value) { *gradient = number(ad
 #include "activation.c"
 #include "attention.c"
 #include "cache.c"
+#include "mul.c"
 #include "gather.c"
 #include "pool.c"
+#include "move.c"
 #include "composed.c"
 #include "cross_entropy.c"
 #include "argmax.c"
@@ -106,10 +108,14 @@ const Kernels TABLE = {
     .cache_lengths = cache_lengths,
     .cache_append = cache_append,
     .gather_lengths = gather_lengths,
+    .mul_forward = mul_forward,
+    .mul_backward = mul_backward,
     .gather_forward = gather_forward,
     .gather_backward = gather_backward,
     .pool_forward = pool_forward,
     .pool_backward = pool_backward,
+    .move = move,
+    .transpose = transpose,
     .pad = pad,
     .unpad = unpad,
     .product = product,

@@ -193,14 +193,30 @@ static void gather_lengths(Stream *s, int32_t *y, const int32_t *length, const i
     TIMED(gather_lengths, y, length, order, b);
 }
 
+static void mul_forward(Stream *s, void *y, const void *a, const void *b, size_t n) { TIMED(mul_forward, y, a, b, n); }
+
+static void mul_backward(Stream *s, void *da, bool add_a, void *db, bool add_b, const void *dy, const void *a,
+                         const void *b, size_t n)
+{
+    TIMED(mul_backward, da, add_a, db, add_b, dy, a, b, n);
+}
+
 static void gather_forward(Stream *s, void *y, const void *x, const int32_t *index, size_t n, size_t d)
 {
     TIMED(gather_forward, y, x, index, n, d);
 }
 
-static void gather_backward(Stream *s, void *dx, const void *dy, const int32_t *index, size_t n, size_t d)
+static void gather_backward(Stream *s, void *dx, bool add, const void *dy, const int32_t *index, size_t n, size_t m,
+                            size_t d)
 {
-    TIMED(gather_backward, dx, dy, index, n, d);
+    TIMED(gather_backward, dx, add, dy, index, n, m, d);
+}
+
+static void move(Stream *s, Strided y, bool add, Strided x, size_t n, size_t d) { TIMED(move, y, add, x, n, d); }
+
+static void transpose(Stream *s, Strided y, bool add, Strided x, size_t n, size_t d)
+{
+    TIMED(transpose, y, add, x, n, d);
 }
 
 static void pool_forward(Stream *s, void *y, int32_t *which, const void *x, Pooling how, const int32_t *start, size_t b,
@@ -306,10 +322,14 @@ static const Kernels wrapping = {
     .cache_lengths = cache_lengths,
     .cache_append = cache_append,
     .gather_lengths = gather_lengths,
+    .mul_forward = mul_forward,
+    .mul_backward = mul_backward,
     .gather_forward = gather_forward,
     .gather_backward = gather_backward,
     .pool_forward = pool_forward,
     .pool_backward = pool_backward,
+    .move = move,
+    .transpose = transpose,
     .pad = pad,
     .unpad = unpad,
     .product = product,

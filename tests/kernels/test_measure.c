@@ -114,6 +114,34 @@ START_TEST(a_product_costs_two_flop_a_term)
 }
 END_TEST
 
+START_TEST(operations_that_only_move_numbers_cost_their_bytes)
+{
+    const Kernels *k = measure_kernels(types[_i]);
+    Stream *s = open_stream(k);
+    double number = (double)k->number;
+    Strided y = {nowhere(1), 9}, x = {nowhere(2), 8};
+    k->move(s, y, false, x, 3, 4);
+    ck_assert(cost_of(s, "move").bytes == 2 * 12 * number);
+    k->move(s, y, true, x, 3, 4);
+    ck_assert(cost_of(s, "move").bytes == 5 * 12 * number);
+    k->transpose(s, y, true, x, 3, 4);
+    ck_assert(cost_of(s, "transpose").bytes == 3 * 12 * number);
+    k->mul_forward(s, nowhere(1), nowhere(2), nowhere(3), 7);
+    ck_assert(cost_of(s, "mul_forward").bytes == 3 * 7 * number);
+    k->mul_backward(s, nowhere(1), true, nowhere(2), false, nowhere(3), nowhere(4), nowhere(5), 7);
+    ck_assert(cost_of(s, "mul_backward").bytes == 6 * 7 * number);
+    k->mul_backward(s, NULL, false, nowhere(2), false, nowhere(3), nowhere(4), nowhere(5), 7);
+    ck_assert(cost_of(s, "mul_backward").bytes == (6 + 3) * 7 * number);
+    k->gather_forward(s, nowhere(1), nowhere(2), nowhere(3), 3, 4);
+    ck_assert(cost_of(s, "gather_forward").bytes == 2 * 12 * number);
+    k->gather_backward(s, nowhere(1), false, nowhere(2), nowhere(3), 3, 5, 4);
+    ck_assert(cost_of(s, "gather_backward").bytes == (12 + 20) * number);
+    k->gather_backward(s, nowhere(1), true, nowhere(2), nowhere(3), 3, 5, 4);
+    ck_assert(cost_of(s, "gather_backward").bytes == (12 + 20 + 12 + 40) * number);
+    k->close(s);
+}
+END_TEST
+
 /* Every operation of the table, once each, on pointers to nowhere. */
 static void call_activations(const Kernels *k, Stream *s)
 {
@@ -133,8 +161,12 @@ static void call_activations(const Kernels *k, Stream *s)
     k->activation_forward(s, p, p, ACTIVATION_GELU, 12);
     k->activation_backward(s, p, false, p, p, ACTIVATION_GELU, 12);
     k->gather_forward(s, p, p, i, 3, 4);
-    k->gather_backward(s, p, p, i, 3, 4);
     k->argmax(s, i, p, 3, 4);
+    k->gather_backward(s, p, true, p, i, 3, 5, 4);
+    k->mul_forward(s, p, p, p, 12);
+    k->mul_backward(s, p, true, NULL, false, p, p, p, 12);
+    k->move(s, (Strided){p, 4}, true, (Strided){p, 5}, 3, 4);
+    k->transpose(s, (Strided){p, 3}, false, (Strided){p, 5}, 3, 4);
     k->softmax_forward(s, p, p, 3, 4);
     k->softmax_backward(s, p, true, p, p, 3, 4);
     k->cross_entropy_forward(s, p, p, p, 0, p, i, 0.1, 3, 4);
@@ -234,6 +266,7 @@ int main(int argc, char **argv)
         TEST_LOOP(attention_costs_what_is_live_counted_one_by_one, 30),
         TEST(a_causal_row_costs_its_triangle),
         TEST_LOOP(a_product_costs_two_flop_a_term, 3),
+        TEST_LOOP(operations_that_only_move_numbers_cost_their_bytes, 3),
         TEST_LOOP(every_operation_counts_its_calls_without_touching_a_number, 3),
         TEST(a_reset_stream_has_cost_nothing),
         TEST_LOOP(a_stream_that_finds_no_memory_says_so, 3)};

@@ -176,6 +176,13 @@ static Tensor *dropped_nan(Tape *t, const Lab *l)
     return finished(t, l, x);
 }
 
+static Tensor *large_square(Tape *t, const Lab *l)
+{
+    Tensor *x = mapped(t, l), *large = outside(t, 1e20f);
+    mul(t, large, large);
+    return finished(t, l, x);
+}
+
 static const struct {
     Program *program;
     const char *operation;
@@ -183,6 +190,7 @@ static const struct {
     {large_sum, "the sum"},
     {large_product, "the product of two tensors"},
     {activated_nan, "the activation"},
+    {large_square, "the product by element"},
     {infinite_scores, "the softmax"},
     {dropped_nan, "the dropout"},
 };

@@ -30,7 +30,7 @@ typedef struct Network {
     Norm norm;
     Linear logits;
     size_t depth, scratch; /* scratch: of a segment of no other use */
-    bool decodes;
+    bool decodes, gated;
     Keep keep;
 } Network;
 
@@ -54,7 +54,8 @@ static void network_open(Network *n, Random *r)
     AttentionOptions cross = o.attention;
     EmbeddingOptions words = {.vocabulary = between(r, 1, 60), .dim = dim, .scale = 1};
     cross.cross = true;
-    *n = (Network){.depth = between(r, 1, DEPTH), .decodes = below(r, 3) == 0, .keep = (Keep)below(r, 2)};
+    *n = (Network){
+        .depth = between(r, 1, DEPTH), .decodes = below(r, 3) == 0, .gated = below(r, 2), .keep = (Keep)below(r, 2)};
     n->scratch = below(r, 4) ? 0 : dim;
     Parameters *p = &n->parameters;
     n->source = embedding_new(p, &words, "source", "");
@@ -104,6 +105,8 @@ static Tensor *network_loss(const Network *n, Tape *t, const Rows rows[2])
     Tensor *x = embed(t, &n->source, &rows[0]);
     for (size_t i = 0; i < n->depth; i++) {
         x = block(t, &n->encoder[i], x, &how, NULL);
+        if (n->gated)
+            x = mul(t, concat(t, (Tensor *[]){transpose(t, transpose(t, x))}, 1), activate(t, x, ACTIVATION_SIGMOID));
         if (n->scratch)
             x = tape_segment(t, behind_scratch, &(CrossArgs){n, i, rows}, sizeof(CrossArgs), &x, 1);
     }

@@ -79,9 +79,58 @@ static Tensor *pooled(Tape *t, const Lab *l)
     return linear_logits(t, &l->logits, y);
 }
 
-static Program *const meeting[] = {
-    pooled,          gathered_alone,       added_to_itself, added_to_itself_dropped, normed_with_itself,
-    used_four_times, multiplied_by_itself, gathered};
+/* The same position several times: its gradients are summed. */
+static Tensor *gathered_again(Tape *t, const Lab *l)
+{
+    static const int32_t index[LAB_POSITIONS] = {3, 3, 0, 3, -1, 0, 13, 7, 7, 3, 1, 2, 13, 3};
+    static const int32_t other[LAB_POSITIONS] = {0, 1, 2, 3, 3, 3, 3, -1, -1, -1, 12, 12, 13, 7};
+    Tensor *x = linear(t, &l->narrow, input(t, l));
+    Tensor *y = activate(t, gather(t, x, index, LAB_POSITIONS), ACTIVATION_TANH);
+    return linear_logits(t, &l->logits, add(t, y, gather(t, x, other, LAB_POSITIONS), (Dropout){0}));
+}
+
+/* x x and x tanh(x), where x is both operands, and one of them */
+static Tensor *squared(Tape *t, const Lab *l)
+{
+    Tensor *x = linear(t, &l->narrow, input(t, l));
+    Tensor *y = mul(t, mul(t, x, x), activate(t, x, ACTIVATION_TANH));
+    return linear_logits(t, &l->logits, mul(t, y, x));
+}
+
+/* Columns that nobody reads, that one reads and that several do; and pieces in another order, one of them twice. */
+static Tensor *pieces(Tape *t, const Lab *l)
+{
+    Tensor *x = linear(t, &l->wide, input(t, l)), *low = slice(t, x, 30, 5), *high = slice(t, x, 2, 1);
+    Tensor *parts[] = {low, high, activate(t, slice(t, x, 28, 4), ACTIVATION_SIGMOID), high, slice(t, x, 33, 1)};
+    Tensor *y = concat(t, parts, 5);
+    ck_assert(y->rows == LAB_POSITIONS && y->columns == LAB_DIM);
+    return linear_logits(t, &l->logits, mul(t, y, y));
+}
+
+/* Views, side by side in another order, turned round and back. */
+static Tensor *turned(Tape *t, const Lab *l)
+{
+    Tensor *view[3], *x = linear(t, &l->narrow, input(t, l));
+    tape_split(t, linear(t, &l->narrow, x), view, (size_t[]){3, 8, 1}, 3);
+    Tensor *parts[] = {view[1], view[2], transpose(t, transpose(t, view[0]))};
+    Tensor *columns = transpose(t, concat(t, parts, 3));
+    ck_assert(columns->rows == LAB_DIM && columns->columns == LAB_POSITIONS);
+    Tensor *back = transpose(t, activate(t, columns, ACTIVATION_TANH));
+    return linear_logits(t, &l->logits, add(t, back, mul(t, x, transpose(t, columns)), (Dropout){0}));
+}
+
+static Program *const meeting[] = {pooled,
+                                   gathered_alone,
+                                   added_to_itself,
+                                   added_to_itself_dropped,
+                                   normed_with_itself,
+                                   used_four_times,
+                                   multiplied_by_itself,
+                                   gathered,
+                                   gathered_again,
+                                   squared,
+                                   pieces,
+                                   turned};
 
 enum { MEETING = sizeof meeting / sizeof *meeting };
 
