@@ -243,7 +243,7 @@ VALGRIND_ARCH = $(if $(filter x86_64,$(shell uname -m)),x86-64-v3,native)
 VALGRIND_SKIP = cli/progress # its signals need a process for each test, and here all share one
 
 valgrind: ## run the tests under valgrind
-	@CK_FORK=no CK_TIMEOUT_MULTIPLIER=$(or $(CK_TIMEOUT_MULTIPLIER),50) WRAP='$(VALGRIND)' SKIP='$(VALGRIND_SKIP)' \
+	@CK_FORK=no FAST=1 CK_TIMEOUT_MULTIPLIER=$(or $(CK_TIMEOUT_MULTIPLIER),50) WRAP='$(VALGRIND)' SKIP='$(VALGRIND_SKIP)' \
 	 $(MAKE) --no-print-directory test MODE=valgrind ARCH=$(VALGRIND_ARCH)
 
 coverage: ## run the tests and say which share of each file's lines they reach

@@ -26,8 +26,9 @@ bool folder_make(const char *path, Error *e)
             continue;
         char was = *c;
         *c = 0;
-        if (mkdir(part, 0777) && !folder_exists(part)) {
-            fail(e, "cannot make the folder %s: %s", part, errno == EEXIST ? "a file has that name" : strerror(errno));
+        int why = mkdir(part, 0777) ? errno : 0;
+        if (why && !folder_exists(part)) {
+            fail(e, "cannot make the folder %s: %s", part, why == EEXIST ? "a file has that name" : strerror(why));
             memory_free(part);
             return false;
         }

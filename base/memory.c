@@ -103,7 +103,7 @@ bool memory_error(Error *e, const char *what, size_t n, size_t size)
     size_t unit = 0;
     for (; bytes >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
         bytes /= 1024;
-    return fail(e, "out of memory: %s needs %.*f %s", what, unit ? 1 : 0, bytes, units[unit]);
+    return fail(e, "out of memory: %.*f %s for %s", unit ? 1 : 0, bytes, units[unit], what);
 }
 
 size_t memory_in_use(void) { return atomic_load(&in_use); }

@@ -1,6 +1,9 @@
 /* UTF-8: how long a character is, and how a code point is written. */
 #include "base/utf8.h"
 
+#include <stdbool.h>
+#include <string.h>
+
 size_t utf8_length(const char *text, size_t size)
 {
     const unsigned char *c = (const unsigned char *)text;
@@ -19,6 +22,30 @@ size_t utf8_length(const char *text, size_t size)
         (c[0] == 0xF0 && second < 0x90) || (c[0] == 0xF4 && second > 0x8F))   /* overlong; above U+10FFFF */
         return 0;
     return length;
+}
+
+size_t utf8_head(const char *text, size_t size)
+{
+    size_t n = 0;
+    while (n < size && n < 3 && ((unsigned char)text[n] & 0xC0) == 0x80)
+        n++;
+    return n;
+}
+
+/* Whether n bytes and such as `with` behind them are one character. */
+static bool completed(const char *text, size_t n, char with)
+{
+    char all[] = {with, with, with, with};
+    memcpy(all, text, n);
+    return utf8_length(all, sizeof all) > n;
+}
+
+size_t utf8_tail(const char *text, size_t size)
+{
+    for (size_t n = 1; n <= 3 && n <= size; n++) /* a second byte may be limited from below or from above */
+        if (completed(text + size - n, n, '\x80') || completed(text + size - n, n, '\xBF'))
+            return n;
+    return 0;
 }
 
 size_t utf8_encode(char *out, uint32_t code)

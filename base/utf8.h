@@ -9,6 +9,11 @@
  * surrogates and half characters are not). */
 size_t utf8_length(const char *text, size_t size);
 
+/* Bytes at the beginning of a text that end a character which began before it; and bytes at its end that begin one
+ * which ends behind it: 0 to 3 of each. */
+size_t utf8_head(const char *text, size_t size);
+size_t utf8_tail(const char *text, size_t size);
+
 /* Writes a code point, 1 to 4 bytes, and returns how many. */
 size_t utf8_encode(char *out, uint32_t code);
 

@@ -48,8 +48,8 @@ static void print_json(const Charlm *c, const Bench *bench, double step, double 
     char peer[128];
     Buffer b = {0};
     snprintf(peer, sizeof peer, "attend %s", attend_version());
-    buffer_print(&b, "{\"peer\": ");
-    json_add_string(&b, peer);
+    buffer_print(&b, "{");
+    json_add_text(&b, "peer", peer);
     buffer_print(&b,
                  ", \"program\": \"charlm\", \"device\": \"%s\", \"precision\": \"%s\", \"compile\": false, "
                  "\"fused_attention\": %s, \"threads\": %zu, \"parameters\": %zu, \"step_s\": %.5f, "
@@ -58,9 +58,7 @@ static void print_json(const Charlm *c, const Bench *bench, double step, double 
                  c->model.parameters.numbers, step, bench->times[0], tokens / step, bench->first_loss);
     if (c->v->profile)
         parts_json(&bench->parts, &b);
-    buffer_print(&b, "}");
-    printf("%s\n", b.failed ? "{}" : b.text);
-    buffer_free(&b);
+    json_print(&b);
 }
 
 static void print_result(const Charlm *c, const Bench *b)
@@ -82,7 +80,7 @@ static bool open_bench(Charlm *c, Bench *b, Error *e)
 {
     const SharedValues *o = &c->v->shared;
     CrewOptions options;
-    if (!charlm_build(c, e) || !setup_crew(&options, o, true, e))
+    if (!charlm_build(c, e) || !charlm_crew_options(c, &options, true, e))
         return false;
     charlm_task(c, (Part){NULL, 0}, c->model.context);
     c->task.batch = random_batch;

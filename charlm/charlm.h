@@ -19,7 +19,8 @@ typedef struct Charlm {
     Split split;       /* whose bytes those are */
     char protocol[96]; /* that in words, as every figure is given with it */
     Task task;
-    bool misused; /* what failed was asked for wrongly: exit status 2 */
+    char learnt[65]; /* sha256 of the text that the run learns from */
+    bool misused;    /* what failed was asked for wrongly: exit status 2 */
 } Charlm;
 
 /* Marks a failure as the command line's. */
@@ -41,9 +42,16 @@ void charlm_json_protocol(const Charlm *c, Buffer *b);
 /* Makes the model that the options describe. */
 bool charlm_build(Charlm *c, Error *e);
 
-/* Opens the run that --run names, and takes over its options; then its model. */
-bool charlm_open_run(Charlm *c, Error *e);
+/* Opens a run, --run's or --resume's, and takes over its options; then its model. */
+bool charlm_open_run(Charlm *c, const char *path, bool to_write, Error *e);
 void charlm_close(Charlm *c);
+
+/* Opens the text: what the command line names, else the run's, else the built-in one. The run's may have changed since
+ * it was made: then it cannot be trained on, and one line on standard error says so where it is only read. */
+bool charlm_open_text(Charlm *c, bool to_train, Error *e);
+
+/* What the options mean for a crew; one line on standard error says what the machine does badly of it. */
+bool charlm_crew_options(const Charlm *c, CrewOptions *options, bool training, Error *e);
 
 /* A crew that holds the run's weights and does not train. */
 bool charlm_open_crew(Charlm *c, Crew *crew, Error *e);

@@ -29,10 +29,8 @@ static void print_result(const Charlm *c, const MeanLoss *score)
         Buffer b = {0};
         buffer_print(&b, "{");
         charlm_json_protocol(c, &b);
-        buffer_print(&b, ", \"bits_per_byte\": ");
-        json_add_number(&b, bits);
-        printf("%s}\n", b.failed ? "" : b.text);
-        buffer_free(&b);
+        json_add_member(&b, "bits_per_byte", bits);
+        json_print(&b);
     } else {
         printf("%.4f bits/byte (%s)\n", bits, c->protocol);
     }
@@ -124,8 +122,10 @@ bool charlm_eval(Charlm *c, Error *e)
     MeanLoss score;
     size_t stride;
     Part part;
-    if (!charlm_open_run(c, e) || !text_open(&c->text, c->v->shared.data, e))
+    if (!charlm_open_run(c, c->v->shared.run, false, e) || !charlm_open_text(c, false, e))
         return false;
+    if (options_source(c->options, "workers") == FROM_RUN)
+        c->v->shared.workers = 0; /* how many trained it is not how many are here */
     if (!parse_stride(c->v->stride, c->model.context, &stride, e))
         return charlm_misused(c);
     c->split = (Split)c->v->split;

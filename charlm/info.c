@@ -44,19 +44,23 @@ bool charlm_info(Charlm *c, Error *e)
     const SharedValues *o = &c->v->shared;
     CrewOptions options;
     CrewPlan plan;
-    if (!(o->run ? charlm_open_run(c, e) : charlm_build(c, e)))
+    const Demand demand = {&plan, &options, &c->model.parameters};
+    if (!(o->run ? charlm_open_run(c, o->run, false, e) : charlm_build(c, e)))
         return false;
     charlm_task(c, (Part){NULL, 0}, c->model.context);
-    if (!setup_crew(&options, o, true, e) || !crew_plan(&plan, &options, &c->model.parameters, &c->task, e))
+    if (!charlm_crew_options(c, &options, true, e) || !crew_plan(&plan, &options, &c->model.parameters, &c->task, e))
         return false;
     if (o->json) {
-        printf("{\"parameters\": %zu, \"memory_bytes\": %zu, \"flop_a_step\": %.6g, \"tokens_a_step\": %zu}\n",
-               c->model.parameters.numbers, plan.total, plan.flop, o->batch * o->context);
+        Buffer b = {0};
+        buffer_print(&b, "{");
+        setup_demand_json(&demand, &b);
+        json_add_member(&b, "tokens_a_step", (double)(o->batch * o->context));
+        json_print(&b);
         return true;
     }
     if (c->run && !print_run(c, e))
         return false;
     print_parameters(&c->model.parameters);
-    setup_print_plan(&plan, &options, &c->model.parameters);
+    setup_print_demand(&demand);
     return true;
 }

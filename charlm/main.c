@@ -53,7 +53,7 @@ int main(int argc, char **argv)
     }
     charlm_close(&c);
     options_close(&options);
-    if (fflush(stdout) != 0 && !status) {
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !status) {
         fprintf(stderr, "charlm: standard output could not be written\n");
         status = 1;
     }

@@ -159,20 +159,28 @@ bool sample_text(const Model *m, Crew *crew, Sampling *s, Error *e)
 /* --- the command --- */
 
 typedef struct Output {
-    Buffer all;   /* the text so far */
+    Buffer all;   /* the prompt and the text so far */
     size_t shown; /* of it, on standard output */
     bool stream, terminal;
 } Output;
 
-/* A terminal gets whole characters only, and U+FFFD for what is none. */
+/* A character that moves the cursor, or worse. */
+static bool is_control(const char *at, size_t length)
+{
+    unsigned char c = (unsigned char)*at;
+    return length == 1 ? (c < 0x20 && !strchr("\t\n\r", c)) || c == 0x7f
+                       : length == 2 && c == 0xc2 && (unsigned char)at[1] < 0xa0;
+}
+
+/* A terminal gets whole characters only, and U+FFFD for what is none or would steer it. */
 static void show(Output *o, bool end)
 {
     while (o->shown < o->all.size) {
         const char *at = o->all.text + o->shown;
         size_t rest = o->all.size - o->shown, length = o->terminal ? utf8_length(at, rest) : rest;
-        if (!length && rest < 4 && (unsigned char)*at >= 0xc2 && !end)
-            return; /* may become one */
-        if (length)
+        if (!length && !end && utf8_tail(at, rest) == rest)
+            break; /* the next bytes will say */
+        if (length && !(o->terminal && is_control(at, length)))
             fwrite(at, 1, length, stdout);
         else
             fputs("\xef\xbf\xbd", stdout);
@@ -202,25 +210,25 @@ static bool find_prompt(Charlm *c, Buffer *prompt, Error *e)
     } else if (c->v->prompt) {
         buffer_add(prompt, c->v->prompt, strlen(c->v->prompt));
     } else {
-        if (!text_open(&c->text, c->v->shared.data, e))
+        if (!charlm_open_text(c, false, e))
             return false;
         Part valid = text_part(&c->text, SPLIT_VALID);
-        buffer_add(prompt, valid.bytes, valid.size < 100 ? valid.size : 100);
+        const char *text = (const char *)valid.bytes;
+        size_t size = valid.size < 100 ? valid.size : 100, head = utf8_head(text, size);
+        buffer_add(prompt, text + head, size - head - utf8_tail(text, size));
     }
     return !prompt->failed || fail(e, "out of memory for the prompt");
 }
 
-static void print_json(const Buffer *prompt, const Output *o, double seconds)
+static void print_text_json(const char *text, size_t size, double seconds)
 {
     Buffer b = {0};
-    (void)prompt;
     buffer_print(&b, "{");
     json_add_key(&b, "text");
-    json_add_bytes(&b, o->all.text ? o->all.text : "", o->all.size);
-    buffer_print(&b, ", \"characters\": %zu, \"characters_per_s\": %.1f}", o->all.size,
-                 seconds > 0 ? (double)o->all.size / seconds : 0);
-    printf("%s\n", b.failed ? "{}" : b.text);
-    buffer_free(&b);
+    json_add_bytes(&b, text, size);
+    json_add_member(&b, "characters", (double)size);
+    json_add_member(&b, "characters_per_s", seconds > 0 ? (double)size / seconds : 0);
+    json_print(&b);
 }
 
 static bool sample_one(Charlm *c, Crew *crew, const Buffer *prompt, size_t number, Error *e)
@@ -238,16 +246,19 @@ static bool sample_one(Charlm *c, Crew *crew, const Buffer *prompt, size_t numbe
                   .exact = v->exact,
                   .write = take_byte,
                   .to = &o};
-    if (o.stream && prompt->size) {
-        fwrite(prompt->text, 1, prompt->size, stdout);
-        fflush(stdout);
-    }
+    buffer_add(&o.all, prompt->text, prompt->size);
+    if (o.terminal)
+        o.shown = utf8_head(o.all.text, o.all.size); /* of a character that nobody has */
+    if (o.stream && !o.all.failed)
+        show(&o, false);
     bool fine = sample_text(&c->model, crew, &s, e);
+    if (fine && o.all.failed)
+        fine = fail(e, "out of memory for a sample");
     if (fine && o.stream) {
         show(&o, true);
         printf("\n");
     } else if (fine) {
-        print_json(prompt, &o, s.seconds);
+        print_text_json(o.all.text + prompt->size, o.all.size - prompt->size, s.seconds);
     }
     if (fine && !v->shared.quiet)
         fprintf(stderr, "%.0f characters/s\n", s.seconds > 0 ? (double)v->length / s.seconds : 0.0);
@@ -294,7 +305,7 @@ bool charlm_sample(Charlm *c, Error *e)
     Crew crew = {0};
     Buffer prompt = {0};
     SharedValues *o = &c->v->shared;
-    bool fine = charlm_open_run(c, e) && find_prompt(c, &prompt, e);
+    bool fine = charlm_open_run(c, o->run, false, e) && find_prompt(c, &prompt, e);
     if (fine) {
         o->batch = o->micro_batch = 1;
         o->workers = 1;

@@ -1,7 +1,6 @@
 /* charlm as a Task, and how its commands open a run. */
 #include "charlm/charlm.h"
 
-#include "base/memory.h"
 #include "core/nn/loss.h"
 #include "core/run/json.h"
 
@@ -58,10 +57,10 @@ void charlm_task(Charlm *c, Part scored, size_t stride)
 
 void charlm_json_protocol(const Charlm *c, Buffer *b)
 {
-    json_add_key(b, "split");
-    json_add_string(b, split_name(c->split));
-    buffer_print(b, ", \"bytes\": %zu, \"context\": %zu, \"stride\": %zu", windows_scored(&c->windows),
-                 c->windows.context, c->windows.stride);
+    json_add_text(b, "split", split_name(c->split));
+    json_add_member(b, "bytes", (double)windows_scored(&c->windows));
+    json_add_member(b, "context", (double)c->windows.context);
+    json_add_member(b, "stride", (double)c->windows.stride);
 }
 
 bool charlm_build(Charlm *c, Error *e)
@@ -70,13 +69,38 @@ bool charlm_build(Charlm *c, Error *e)
     return model_suits(o, e) ? model_open(&c->model, o, e) : charlm_misused(c);
 }
 
-bool charlm_open_run(Charlm *c, Error *e)
+bool charlm_open_run(Charlm *c, const char *path, bool to_write, Error *e)
 {
-    const SharedValues *o = &c->v->shared;
-    if (!o->run)
+    if (!path)
         return fail(e, "--run DIR is missing: which run?") || charlm_misused(c);
-    return run_open(&c->run, o->run, false, e) && settings_load(c->run, c->options, NULL, e) &&
-           model_open(&c->model, o, e);
+    return run_open(&c->run, path, to_write, e) && settings_load(c->run, c->options, c->learnt, e) &&
+           model_open(&c->model, &c->v->shared, e);
+}
+
+/* The run's own text has another content than when it was made. */
+static bool changed(const Charlm *c, const char *name, bool to_train, Error *e)
+{
+    if (to_train)
+        return fail(e,
+                    "the run %s learnt from other data than %s (sha256 %.12s..., not %.12s...): say with --data where "
+                    "its text is, or start a new run",
+                    c->run->path, name, c->learnt, c->text.sha256);
+    fprintf(stderr, "charlm: %s has changed since the run %s learnt from it (sha256 %.12s..., not %.12s...)\n", name,
+            c->run->path, c->text.sha256, c->learnt);
+    return true;
+}
+
+bool charlm_open_text(Charlm *c, bool to_train, Error *e)
+{
+    const char *path = c->v->shared.data;
+    bool given = options_source(c->options, "data") == FROM_COMMAND_LINE;
+    if (!text_open(&c->text, path, e))
+        return given || !c->run
+                   ? false
+                   : fail(e, "%s; the run %s learnt from it: say with --data where it is now", e->text, c->run->path);
+    if (!c->run || strcmp(c->learnt, c->text.sha256) == 0 || (given && !to_train))
+        return true;
+    return changed(c, path ? path : "the built-in text", to_train, e);
 }
 
 void charlm_close(Charlm *c)
@@ -87,16 +111,23 @@ void charlm_close(Charlm *c)
     c->run = NULL;
 }
 
+bool charlm_crew_options(const Charlm *c, CrewOptions *options, bool training, Error *e)
+{
+    if (!setup_crew(options, &c->v->shared, training, e))
+        return false;
+    const char *note = options->k->note ? options->k->note() : NULL;
+    if (note && !c->v->shared.quiet)
+        fprintf(stderr, "charlm: %s\n", note);
+    return true;
+}
+
 bool charlm_open_crew(Charlm *c, Crew *crew, Error *e)
 {
     const SharedValues *o = &c->v->shared;
     CrewOptions options;
-    char *path = NULL;
-    bool fine = setup_weights_path(&path, c->run, o->weights, e) && setup_crew(&options, o, false, e) &&
-                crew_open(crew, &options, &c->model.parameters, &c->task, e) &&
-                weights_read(&crew->weights, crew->worker[0].stream, path, o->tie ? charlm_aliases : NULL, e);
-    if (!fine)
-        crew_close(crew);
-    memory_free(path);
-    return fine;
+    if (charlm_crew_options(c, &options, false, e) && crew_open(crew, &options, &c->model.parameters, &c->task, e) &&
+        setup_stored_weights(crew, c->run, o->weights, o->tie ? charlm_aliases : NULL, e))
+        return true;
+    crew_close(crew);
+    return false;
 }

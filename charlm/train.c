@@ -3,10 +3,12 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "core/cli/stop.h"
 #include "core/cli/units.h"
 #include "core/run/json.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +29,9 @@ static bool sample(void *self, uint64_t step, Error *e)
     Training *t = self;
     Part valid = text_part(&t->c->text, SPLIT_VALID);
     size_t prompt = valid.size < t->c->model.context / 2 ? valid.size : t->c->model.context / 2;
+    prompt -= utf8_tail((const char *)valid.bytes, prompt); /* whole characters: files are looked at, too */
     size_t shown = prompt < 40 ? prompt : 40;
+    shown -= utf8_head((const char *)valid.bytes + prompt - shown, shown);
     Buffer text = {0};
     Sampling s = {.prompt = valid.bytes,
                   .prompt_size = prompt,
@@ -41,6 +45,7 @@ static bool sample(void *self, uint64_t step, Error *e)
     buffer_add(&text, valid.bytes + prompt - shown, shown);
     buffer_add(&text, "|", 1);
     bool fine = sample_text(&t->c->model, &t->crew, &s, e);
+    text.size -= utf8_tail(text.text, text.size);
     buffer_add(&text, "\n", 1);
     fine = fine && (!text.failed || fail(e, "out of memory for a sample")) &&
            run_sample_write(t->c->run, step, text.text, text.size, e);
@@ -51,7 +56,7 @@ static bool sample(void *self, uint64_t step, Error *e)
 static bool open_data(Charlm *c, Error *e)
 {
     const SharedValues *o = &c->v->shared;
-    if (!text_open(&c->text, o->data, e))
+    if (!charlm_open_text(c, true, e))
         return false;
     Part valid = text_part(&c->text, SPLIT_VALID);
     if (!part_suits(text_part(&c->text, SPLIT_TRAIN), "training", o->context, e) ||
@@ -63,72 +68,74 @@ static bool open_data(Charlm *c, Error *e)
     return true;
 }
 
-/* A run that is there: its options, and its data by content. */
-static bool open_old(Charlm *c, Error *e)
-{
-    char hash[65];
-    Buffer changes = {0};
-    const SharedValues *o = &c->v->shared;
-    bool fine = run_open(&c->run, o->resume, true, e) && settings_load(c->run, c->options, hash, e) &&
-                model_open(&c->model, o, e) && open_data(c, e);
-    if (fine && strcmp(hash, c->text.sha256) != 0)
-        fine = fail(e, "%s: the run learnt from other data than %s (sha256 %.12s..., not %.12s...)", o->resume,
-                    o->data ? o->data : "the built-in text", hash, c->text.sha256);
-    options_changes(c->options, &changes);
-    if (fine && changes.size) { /* kept from now on */
-        DataNote data = {o->data, c->text.size, c->text.sha256};
-        fprintf(stderr, "changed on resume:\n%s", changes.text);
-        fine = o->dry_run || settings_save(c->run, c->options, &data, e);
-    }
-    buffer_free(&changes);
-    return fine;
-}
-
 static size_t steps_an_epoch(const Charlm *c)
 {
     size_t tokens = c->v->shared.batch * c->v->shared.context;
     return (c->training.size + tokens - 1) / tokens;
 }
 
-/* A learning rate that falls goes on to fall as it would have, however many steps a resumed run is given. */
-static bool fix_decay(Charlm *c, Error *e)
+static bool save_settings(const Charlm *c, Error *e)
 {
+    const DataNote data = {c->v->shared.data, c->text.size, c->text.sha256};
+    return settings_save(c->run, c->options, &data, e);
+}
+
+/* A run that is there: its options, and its data by content. */
+static bool open_old(Charlm *c, Error *e)
+{
+    Buffer changes = {0};
     const SharedValues *o = &c->v->shared;
-    char text[32];
-    snprintf(text, sizeof text, "%zu", o->epochs ? o->epochs * steps_an_epoch(c) : o->steps);
-    return o->decay_steps || options_set(c->options, "decay-steps", text, FROM_PRESET, e);
+    if (!charlm_open_run(c, o->resume, !o->dry_run, e) || !open_data(c, e) ||
+        !setup_fix(c->options, o, steps_an_epoch(c), e))
+        return false;
+    options_changes(c->options, &changes);
+    bool fine = true;
+    if (changes.size) { /* kept from now on */
+        fprintf(stderr, "changed on resume:\n%s", changes.text);
+        fine = o->dry_run || save_settings(c, e);
+    }
+    buffer_free(&changes);
+    return fine;
 }
 
 static bool open_new(Charlm *c, Error *e)
 {
     SharedValues *o = &c->v->shared;
-    char *path = NULL;
     if (!o->data && !o->preset && !options_preset(c->options, "minute", e))
         return false;
-    if (!charlm_build(c, e) || !open_data(c, e))
+    return charlm_build(c, e) && open_data(c, e) && setup_fix(c->options, o, steps_an_epoch(c), e);
+}
+
+/* From the newest whole checkpoint. */
+static bool go_on(Training *t, Error *e)
+{
+    const Loop *l = &t->loop;
+    if (!loop_resume(&t->loop, e) || !run_samples_cut(t->c->run, l->at.step, e))
         return false;
-    if (o->dry_run)
-        return true;
-    bool fine = fix_decay(c, e) && (o->run || run_default_path(&path, "charlm", e));
-    fine = fine && run_create(&c->run, o->run ? o->run : path, e);
+    if (l->damaged.text[0])
+        fprintf(stderr, "charlm: going on from step %llu, because %s\n", (unsigned long long)l->at.step,
+                l->damaged.text);
+    return true;
+}
+
+/* A run is made when all that can be wrong without it has been found right; its configuration comes last. */
+static bool begin(Training *t, Error *e)
+{
+    Charlm *c = t->c;
+    const SharedValues *o = &c->v->shared;
+    char *path = NULL;
+    bool fine = setup_weights(&t->crew, o, o->tie ? charlm_aliases : NULL, e) &&
+                (o->run || run_default_path(&path, "charlm", e)) && run_create(&c->run, o->run ? o->run : path, e);
     memory_free(path);
     if (!fine)
+        return false;
+    t->loop.run = c->run;
+    if (!loop_begin(&t->loop, e) || !save_settings(c, e))
         return false;
     if (!o->quiet)
         fprintf(stderr, "run %s: %s bytes of %s, %s parameters\n", c->run->path, count_text(c->text.size).text,
                 o->data ? o->data : "built-in text", count_text(c->model.parameters.numbers).text);
-    DataNote data = {o->data, c->text.size, c->text.sha256};
-    return settings_save(c->run, c->options, &data, e);
-}
-
-/* Weights and progression: from the newest whole checkpoint, or fresh. */
-static bool begin(Training *t, Error *e)
-{
-    Charlm *c = t->c;
-    bool found = false;
-    if (c->v->shared.resume && (!loop_resume(&t->loop, &found, e) || !run_samples_cut(c->run, t->loop.at.step, e)))
-        return false;
-    return found || setup_weights(&t->crew, &c->v->shared, c->v->shared.tie ? charlm_aliases : NULL, e);
+    return true;
 }
 
 static void print_result(const Training *t, bool json)
@@ -138,17 +145,13 @@ static void print_result(const Training *t, bool json)
     if (json) {
         Buffer b = {0};
         buffer_print(&b, "{");
-        json_add_key(&b, "run");
-        json_add_string(&b, t->c->run->path);
-        buffer_print(&b, ", \"steps\": %llu, \"tokens\": %.0f, \"seconds\": %.3f, \"best\": ",
-                     (unsigned long long)l->at.step, l->tokens, l->seconds);
-        if (l->at.scored)
-            json_add_number(&b, best);
-        else
-            buffer_print(&b, "null");
+        json_add_text(&b, "run", t->c->run->path);
+        json_add_member(&b, "steps", (double)l->at.step);
+        json_add_member(&b, "tokens", l->tokens);
+        json_add_member(&b, "seconds", l->seconds);
+        json_add_member(&b, "best", l->at.scored ? best : NAN); /* null */
         charlm_json_protocol(t->c, &b);
-        printf("%s}\n", b.failed ? "" : b.text);
-        buffer_free(&b);
+        json_print(&b);
     } else {
         printf("%s: %llu steps", t->c->run->path, (unsigned long long)l->at.step);
         if (l->at.scored)
@@ -157,20 +160,38 @@ static void print_result(const Training *t, bool json)
     }
 }
 
+/* --dry-run */
+static bool print_plan(const Charlm *c, const CrewOptions *options, Error *e)
+{
+    const SharedValues *o = &c->v->shared;
+    CrewPlan plan;
+    LoopOptions loop;
+    const Demand demand = {&plan, options, &c->model.parameters};
+    if (!crew_plan(&plan, options, &c->model.parameters, &c->task, e) || !setup_loop(&loop, o, steps_an_epoch(c), e))
+        return false;
+    if (o->json) {
+        Buffer b = {0};
+        buffer_print(&b, "{");
+        setup_demand_json(&demand, &b);
+        json_add_member(&b, "tokens_a_step", (double)(o->batch * o->context));
+        json_add_member(&b, "steps", (double)loop.steps);
+        json_add_member(&b, "minutes", loop.minutes);
+        json_print(&b);
+    } else {
+        setup_print_demand(&demand);
+    }
+    return true;
+}
+
 static bool train(Training *t, Error *e)
 {
     Charlm *c = t->c;
     const SharedValues *o = &c->v->shared;
     CrewOptions options;
-    if (!setup_crew(&options, o, true, e))
+    if (!charlm_crew_options(c, &options, true, e))
         return false;
-    if (o->dry_run) {
-        CrewPlan plan;
-        if (!crew_plan(&plan, &options, &c->model.parameters, &c->task, e))
-            return false;
-        setup_print_plan(&plan, &options, &c->model.parameters);
-        return true;
-    }
+    if (o->dry_run)
+        return print_plan(c, &options, e);
     if (!crew_open(&t->crew, &options, &c->model.parameters, &c->task, e) ||
         !settings_json(c->options, OPTION_MODEL, &t->model_options, e) ||
         !setup_loop(&t->loop.o, o, steps_an_epoch(c), e))
@@ -182,7 +203,7 @@ static bool train(Training *t, Error *e)
     t->loop.o.sample_every = c->v->sample_every;
     t->loop.sample = sample;
     t->loop.self = t;
-    if (!begin(t, e))
+    if (!(o->resume ? go_on : begin)(t, e))
         return false;
     if (o->resume && loop_over(&t->loop)) {
         fprintf(stderr, "%s is finished: %llu steps. Give more --steps or --minutes to go on\n", c->run->path,
@@ -206,6 +227,9 @@ bool charlm_train(Charlm *c, Error *e)
     size_t steps;
     if (o->run && o->resume)
         return fail(e, "--run makes a new run and --resume goes on with one: give one of the two") || charlm_misused(c);
+    if (o->weights && o->resume)
+        return fail(e, "--weights begins a new run; --resume goes on from the run's own: give one of the two") ||
+               charlm_misused(c);
     if (!parse_betas(o->betas, &beta1, &beta2, e) || !parse_every(o->save_every, &steps, &seconds, e))
         return charlm_misused(c);
     bool fine = (o->resume ? open_old : open_new)(c, e) && train(&t, e);

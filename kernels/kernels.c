@@ -1,12 +1,16 @@
 /* Which twins this build has. */
 #include "kernels/kernels.h"
 
+#include "base/buffer.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/plain/plain.h"
 
 #include <string.h>
 
+/* The types of a twin lie side by side. */
 static const Kernels *const tables[] = {&plain_f32, &plain_bf16, &plain_f64, &cpu_f32, &cpu_bf16};
+
+enum { TABLES = sizeof tables / sizeof *tables };
 
 const char *number_type_name(NumberType type)
 {
@@ -14,19 +18,34 @@ const char *number_type_name(NumberType type)
     return type < NUMBER_TYPES ? names[type] : "?";
 }
 
+/* Says what there is instead: the types of the device, or where it is none of ours, the devices. */
+static void not_found(const char *device, NumberType type, bool known, Error *e)
+{
+    Buffer there = {0};
+    for (size_t i = 0; i < TABLES; i++) {
+        bool first = i == 0 || strcmp(tables[i]->twin, tables[i - 1]->twin) != 0;
+        if (known ? strcmp(tables[i]->twin, device) == 0 : first)
+            buffer_print(&there, "%s%s", there.size ? ", " : "",
+                         known ? number_type_name(tables[i]->type) : tables[i]->twin);
+    }
+    const char *list = there.size && !there.failed ? there.text : "less";
+    if (known)
+        fail(e, "device %s does not compute in %s; it does in %s", device, number_type_name(type), list);
+    else
+        fail(e, "there is no device '%s' in this build; it has %s", device, list);
+    buffer_free(&there);
+}
+
 const Kernels *kernels_find(const char *device, NumberType type, Error *e)
 {
     bool known = false;
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+    for (size_t i = 0; i < TABLES; i++) {
         if (strcmp(tables[i]->twin, device) != 0)
             continue;
         if (tables[i]->type == type)
             return tables[i];
         known = true;
     }
-    if (known)
-        fail(e, "device %s does not compute in %s", device, number_type_name(type));
-    else
-        fail(e, "there is no device '%s' in this build; it has plain and cpu", device);
+    not_found(device, type, known, e);
     return NULL;
 }

@@ -133,6 +133,10 @@ typedef struct Kernels {
     size_t number, real; /* bytes */
     bool on_host;        /* the device's memory is this process's own */
 
+    /* One line about what this machine does badly in this type, to be shown to who chose it, or NULL. May itself be
+     * NULL: nothing ever. */
+    const char *(*note)(void);
+
     /* The device. Memory comes zeroed. upload: what it reads on the host must stay as it is until `finish`, for which
      * it waits on no twin that is `on_host`. download: the numbers are there on return, and those asked for before have
      * been computed. Neither is called between the first and the last operation of a captured step. `finish` waits for

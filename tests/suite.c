@@ -86,6 +86,12 @@ void test_skip(const char *test, const char *why)
     fflush(stdout);
 }
 
+bool test_is_fast(void)
+{
+    const char *fast = getenv("FAST");
+    return fast && *fast && strcmp(fast, "0") != 0;
+}
+
 void fail_each_allocation(bool (*action)(void *argument, Error *e), void *argument)
 {
     for (uint64_t n = 1;; n++) {
@@ -103,6 +109,12 @@ void fail_each_allocation(bool (*action)(void *argument, Error *e), void *argume
             return;
         ck_assert_msg(e.text[0] != 0, "allocation %d: no line says what failed", (int)n);
     }
+}
+
+void test_folders_in_memory(void)
+{
+    if (access("/dev/shm", W_OK) == 0)
+        setenv("TMPDIR", "/dev/shm", 0);
 }
 
 const char *test_folder(void)

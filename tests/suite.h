@@ -36,12 +36,19 @@ int suite_run(const char *suite, const Test *tests, size_t count, int argc, char
 /* Says on standard output that this test did not run, and why; the caller returns. */
 void test_skip(const char *test, const char *why);
 
+/* FAST=1 in the environment, as valgrind sets it: a test that repeats itself may do so less often. */
+bool test_is_fast(void);
+
 /* Runs an action again and again, with its 1st, 2nd, 3rd, .. allocation failing, until one run meets no failure. Each
  * failed run must return false with a line in the Error and keep no memory; the last one must succeed. */
 void fail_each_allocation(bool (*action)(void *argument, Error *e), void *argument);
 
 /* Asserts that a call returned true, and shows its Error if not. */
 #define ck_done(call, error) ck_assert_msg(call, "%s", (error).text)
+
+/* From now on test folders lie in memory, where there is such a place: syncing a file costs nothing there. To be called
+ * first in main. */
+void test_folders_in_memory(void);
 
 /* A fresh empty folder for one test, removed when the process ends. */
 const char *test_folder(void);

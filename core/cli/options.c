@@ -157,9 +157,13 @@ void options_changes(const Options *o, Buffer *out)
         const OptionState *state = &o->states[i];
         if (!state->stored)
             continue;
-        buffer_print(out, "%s %s -> ", state->row->name, state->stored);
-        options_text(state, out);
-        buffer_print(out, "\n");
+        Buffer now = {0};
+        options_text(state, &now);
+        const char *text = now.text ? now.text : "";
+        out->failed = out->failed || now.failed;
+        if (strcmp(text, state->stored) != 0) /* what was given may have come to mean the same */
+            buffer_print(out, "%s %s -> %s\n", state->row->name, state->stored, text);
+        buffer_free(&now);
     }
 }
 

@@ -73,30 +73,33 @@ static bool parse_step(const char *name, uint64_t *step)
     return true;
 }
 
-/* whole: the file is there, and as long as its header says. False only when there is no memory to find out. */
-static bool check_file(const char *folder, const char *name, bool *whole, Error *e)
+/* whole: the file is there, and as long as its header says; else why not. False only when there is no memory to find
+ * out. */
+static bool check_file(const char *folder, const char *name, bool *whole, Error *why, Error *e)
 {
     char *path = path_join(folder, name);
     if (!path)
         return memory_error(e, folder, strlen(folder) + 32, 1);
     Safetensors *file = NULL;
-    Error why = {{0}};
-    *whole = safetensors_open(&file, path, &why);
+    why->text[0] = 0;
+    *whole = safetensors_open(&file, path, why);
     safetensors_close(file);
     memory_free(path);
     /* no memory is not the file's fault: the checkpoint must not look as if it were not there */
-    if (!strncmp(why.text, "out of memory", 13))
-        return fail(e, "%s", why.text);
+    if (!strncmp(why->text, "out of memory", 13))
+        return fail(e, "%s", why->text);
     return true;
 }
 
-static bool check_checkpoint(const Run *run, uint64_t step, bool *whole, Error *e)
+/* gone: it was removed since it was listed. */
+static bool check_checkpoint(const Run *run, uint64_t step, bool *whole, bool *gone, Error *why, Error *e)
 {
     char *folder = run_checkpoint_path(run, step);
     if (!folder)
         return starve(run, e);
-    bool done = check_file(folder, "model.safetensors", whole, e) &&
-                (!*whole || check_file(folder, "state.safetensors", whole, e));
+    bool done = check_file(folder, "model.safetensors", whole, why, e) &&
+                (!*whole || check_file(folder, "state.safetensors", whole, why, e));
+    *gone = done && !*whole && !folder_exists(folder);
     memory_free(folder);
     return done;
 }
@@ -107,49 +110,92 @@ static int by_step(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-bool run_checkpoint_list(const Run *run, uint64_t **steps, size_t *count, Error *e)
+/* What a look at all checkpoints finds. */
+typedef struct Found {
+    uint64_t *steps, damaged; /* damaged: the last that is not whole */
+    size_t count;
+    bool gone; /* something was removed meanwhile */
+    Error why; /* it is damaged; empty: none is */
+} Found;
+
+static bool check_names(const Run *run, char **names, size_t count, Found *found, Error *e)
 {
-    *steps = NULL;
-    *count = 0;
-    char **names = NULL, *folder = run_file(run, "checkpoints");
-    size_t n = 0;
-    if (!folder)
+    found->steps = memory_get(count, sizeof *found->steps);
+    if (!found->steps)
         return starve(run, e);
-    bool done = !folder_exists(folder) || folder_list(folder, &names, &n, e);
-    memory_free(folder);
-    uint64_t *list = done ? memory_get(n, sizeof *list) : NULL;
-    if (done && !list)
-        done = starve(run, e);
-    for (size_t i = 0; done && i < n; i++) {
-        bool whole = false;
-        if (!parse_step(names[i], &list[*count]))
+    for (size_t i = 0; i < count; i++) {
+        uint64_t step;
+        bool whole = false, gone = false;
+        Error why;
+        if (!parse_step(names[i], &step))
             continue;
-        done = check_checkpoint(run, list[*count], &whole, e);
-        *count += whole;
+        if (!check_checkpoint(run, step, &whole, &gone, &why, e))
+            return false;
+        found->gone |= gone;
+        if (whole) {
+            found->steps[found->count++] = step;
+        } else if (!gone && (!found->why.text[0] || step > found->damaged)) {
+            found->damaged = step;
+            found->why = why;
+        }
     }
-    folder_list_free(names, n);
-    if (!done) {
-        memory_free(list);
-        *count = 0;
-        return false;
-    }
-    qsort(list, *count, sizeof *list, by_step);
-    *steps = list;
     return true;
 }
 
-bool run_checkpoint_latest(const Run *run, uint64_t *step, bool *found, Error *e)
+static bool look(const Run *run, Found *found, Error *e)
 {
-    uint64_t *steps;
-    size_t count;
-    *found = false;
-    if (!run_checkpoint_list(run, &steps, &count, e))
-        return false;
-    if (count) {
-        *found = true;
-        *step = steps[count - 1];
+    char **names = NULL, *folder = run_file(run, "checkpoints");
+    size_t count = 0;
+    *found = (Found){0};
+    if (!folder)
+        return starve(run, e);
+    bool done = (!folder_exists(folder) || folder_list(folder, &names, &count, e)) &&
+                check_names(run, names, count, found, e);
+    memory_free(folder);
+    folder_list_free(names, count);
+    if (done)
+        qsort(found->steps, found->count, sizeof *found->steps, by_step);
+    else
+        memory_free(found->steps);
+    return done;
+}
+
+/* Again where the process that writes has removed something meanwhile: what took its place may be missing, too. */
+static bool look_again(const Run *run, Found *found, Error *e)
+{
+    enum { TRIES = 20 };
+    for (int tries = 1;; tries++) {
+        if (!look(run, found, e))
+            return false;
+        if (!found->gone || tries == TRIES)
+            return true;
+        memory_free(found->steps);
     }
-    memory_free(steps);
+}
+
+bool run_checkpoint_list(const Run *run, uint64_t **steps, size_t *count, Error *e)
+{
+    Found found;
+    bool done = look_again(run, &found, e);
+    *steps = done ? found.steps : NULL;
+    *count = done ? found.count : 0;
+    return done;
+}
+
+bool run_checkpoint_latest(const Run *run, uint64_t *step, bool *is_there, Error *damaged, Error *e)
+{
+    Found found;
+    if (damaged)
+        damaged->text[0] = 0;
+    *is_there = false;
+    if (!look_again(run, &found, e))
+        return false;
+    *is_there = found.count > 0;
+    if (*is_there)
+        *step = found.steps[found.count - 1];
+    if (damaged && found.why.text[0] && (!*is_there || found.damaged > *step))
+        *damaged = found.why;
+    memory_free(found.steps);
     return true;
 }
 

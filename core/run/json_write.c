@@ -63,3 +63,22 @@ void json_add_number(Buffer *b, double x)
     }
     buffer_add(b, text, strlen(text));
 }
+
+void json_add_member(Buffer *b, const char *key, double x)
+{
+    json_add_key(b, key);
+    json_add_number(b, x);
+}
+
+void json_add_text(Buffer *b, const char *key, const char *text)
+{
+    json_add_key(b, key);
+    json_add_string(b, text);
+}
+
+void json_print(Buffer *object)
+{
+    buffer_print(object, "}");
+    printf("%s\n", object->failed ? "{}" : object->text);
+    buffer_free(object);
+}

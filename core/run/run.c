@@ -54,30 +54,59 @@ static bool take_lock(Run *run, Error *e)
     return fail(e, "cannot lock the run %s: %s", run->path, strerror(errno));
 }
 
-/* What is left of a run that was killed before its configuration was written: a lock, an empty folder, half a file. */
-static bool is_beginning(const char *path, const char *name)
+static bool is_one_of(const char *name, const char *const *names)
 {
-    if (strcmp(name, "checkpoints"))
-        return !strcmp(name, "lock") || !strcmp(name, ".config.json.tmp");
-    char *folder = path_join(path, name), **inside = NULL;
-    size_t count = 0;
-    bool empty = folder && folder_list(folder, &inside, &count, NULL) && count == 0;
-    folder_list_free(inside, count);
-    memory_free(folder);
-    return empty;
+    while (*names && strcmp(name, *names))
+        names++;
+    return *names != NULL;
 }
 
-static bool is_empty(const char *path, Error *e)
+/* only: the folder, if it is there, holds nothing but these names. */
+static bool holds_only(const char *folder, const char *const *names, bool *only, Error *e)
 {
-    char **names;
-    size_t count;
-    if (!folder_list(path, &names, &count, e))
+    char **inside = NULL;
+    size_t count = 0;
+    if (folder_exists(folder) && !folder_list(folder, &inside, &count, e))
         return false;
-    bool empty = true;
-    for (size_t i = 0; empty && i < count; i++)
-        empty = is_beginning(path, names[i]);
-    folder_list_free(names, count);
-    return empty || fail(e, "the folder %s is not empty; go on with it by --resume, or choose another --run", path);
+    for (size_t i = 0; *only && i < count; i++)
+        *only = is_one_of(inside[i], names);
+    folder_list_free(inside, count);
+    return true;
+}
+
+/* What is left of a run that ended before its configuration was written, which comes last. */
+static bool is_beginning(const Run *run, bool *is, Error *e)
+{
+    static const char *const nothing[] = {NULL};
+    static const char *const names[] = {"lock",      "checkpoints",      "best", "last", ".best.tmp",
+                                        ".last.tmp", ".config.json.tmp", NULL};
+    static const char *const checkpoints[] = {"00000000", ".00000000.tmp", ".00000000.old", NULL};
+    char *lock = run_file(run, "lock"), *inner = run_file(run, "checkpoints");
+    bool done = false;
+    *is = true;
+    if (!lock || !inner)
+        memory_error(e, run->path, strlen(run->path) + 16, 1);
+    else
+        done = holds_only(run->path, file_exists(lock) ? names : nothing, is, e) &&
+               holds_only(inner, checkpoints, is, e);
+    memory_free(lock);
+    memory_free(inner);
+    return done;
+}
+
+/* A run is made where there is nothing, or the beginning of one. */
+static bool is_free(const Run *run, Error *e)
+{
+    bool is;
+    if (!is_beginning(run, &is, e))
+        return false;
+    if (is)
+        return true;
+    char *config = run_file(run, "config.json");
+    bool is_run = config && file_exists(config);
+    memory_free(config);
+    return fail(e, "the folder %s is not empty: %s choose another --run", run->path,
+                is_run ? "it holds a run. Go on with it by --resume, or" : "what it holds is no run;");
 }
 
 static bool new_run(Run **out, const char *path, Error *e)
@@ -122,18 +151,6 @@ static bool make_checkpoints(const Run *run, Error *e)
     bool done = folder_make(folder, e);
     memory_free(folder);
     return done;
-}
-
-bool run_create(Run **run, const char *path, Error *e)
-{
-    *run = NULL;
-    if (folder_exists(path) && !is_empty(path, e)) /* before a lock is put into somebody's folder */
-        return false;
-    if (!folder_make(path, e) || !new_run(run, path, e))
-        return false;
-    if (!take_lock(*run, e) || !is_empty(path, e) || !make_checkpoints(*run, e) || !sync_run(*run, e))
-        return give_up(run);
-    return true;
 }
 
 static bool ends_in(const char *name, const char *ending)
@@ -186,9 +203,10 @@ static bool is_run(const Run *run, Error *e)
     if (!lock || !config)
         memory_error(e, run->path, strlen(run->path) + 16, 1);
     else if (!folder_exists(run->path))
-        fail(e, "there is no run %s", run->path);
+        fail(e, "there is no run %s: no folder has that name", run->path);
     else if (!(is = file_exists(lock) || file_exists(config)))
-        fail(e, "the folder %s is no run: it holds no config.json", run->path);
+        fail(e, "the folder %s is no run: it holds no config.json. Name the folder of a run, as runs/charlm-1",
+             run->path);
     memory_free(lock);
     memory_free(config);
     return is;
@@ -202,6 +220,18 @@ static bool clean_run(const Run *run, Error *e)
     bool done = clean(run->path, e) && clean(checkpoints, e);
     memory_free(checkpoints);
     return done;
+}
+
+bool run_create(Run **run, const char *path, Error *e)
+{
+    if (!new_run(run, path, e))
+        return false;
+    if (!is_free(*run, e) || !folder_make(path, e)) /* before a lock is put into somebody's folder */
+        return give_up(run);
+    if (!take_lock(*run, e) || !is_free(*run, e) || !make_checkpoints(*run, e) || !clean_run(*run, e) ||
+        !sync_run(*run, e))
+        return give_up(run);
+    return true;
 }
 
 bool run_open(Run **run, const char *path, bool to_write, Error *e)

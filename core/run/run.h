@@ -25,7 +25,9 @@ typedef struct Run {
 /* Makes the first folder runs/PROGRAM-N, N = 1, 2, .., that is not there yet; its path to be freed with memory_free. */
 bool run_default_path(char **path, const char *program, Error *e);
 
-/* Makes a run and takes its lock. A folder that holds anything is refused. */
+/* Makes a run and takes its lock. A folder that holds anything is refused, but for what is left of a run that ended
+ * before its config.json was there: a program writes that last, when a checkpoint of step 0 is whole, so what has a
+ * configuration can be read and resumed. */
 bool run_create(Run **run, const char *path, Error *e);
 
 /* Opens a run that is there; to write: takes the lock and removes what a killed process left half done. */
@@ -41,11 +43,12 @@ bool run_checkpoint_begin(Run *run, uint64_t step, char **temporary, Error *e);
 bool run_checkpoint_commit(Run *run, uint64_t step, Error *e);
 
 /* The steps of all whole checkpoints (both files there, of the length their headers say), in order; to be freed with
- * memory_free. */
+ * memory_free. Another process may write and prune meanwhile. */
 bool run_checkpoint_list(const Run *run, uint64_t **steps, size_t *count, Error *e);
 
-/* The last of them; found says whether there is one. */
-bool run_checkpoint_latest(const Run *run, uint64_t *step, bool *found, Error *e);
+/* The last of them; found says whether there is one. damaged (may be NULL): why a later one is not whole; empty where
+ * there is none. */
+bool run_checkpoint_latest(const Run *run, uint64_t *step, bool *found, Error *damaged, Error *e);
 
 /* The folder of a checkpoint, to be freed with memory_free; NULL when there is no memory. */
 char *run_checkpoint_path(const Run *run, uint64_t step);

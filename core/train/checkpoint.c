@@ -1,9 +1,11 @@
 /* See checkpoint.h. */
 #include "core/train/checkpoint.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,25 +93,17 @@ static bool state_write(const Crew *c, const char *path, const Progression *at, 
     return fine;
 }
 
-/* FOLDER/NAME; NULL when there is no memory */
-static char *path_in(const char *folder, const char *name)
-{
-    size_t size = strlen(folder) + strlen(name) + 2;
-    char *path = memory_get(size, 1);
-    if (path)
-        snprintf(path, size, "%s/%s", folder, name);
-    return path;
-}
-
 bool checkpoint_save(Run *run, const Crew *c, const ModelNote *note, const Progression *at, bool with_time, Error *e)
 {
     char *folder = NULL;
     if (!run_checkpoint_begin(run, at->step, &folder, e))
         return false;
-    char *model = path_in(folder, "model.safetensors"), *state = path_in(folder, "state.safetensors");
+    char *model = path_join(folder, "model.safetensors"), *state = path_join(folder, "state.safetensors");
     bool fine = (model && state) || fail(e, "out of memory while a checkpoint was saved");
     fine = fine && weights_write(&c->weights, c->worker[0].stream, model, note, e) &&
            state_write(c, state, at, with_time, e) && run_checkpoint_commit(run, at->step, e);
+    if (!fine)
+        folder_remove(folder, NULL); /* where the disk is full, half a checkpoint only takes room */
     memory_free(model);
     memory_free(state);
     memory_free(folder);
@@ -207,10 +201,13 @@ static bool text_number(const Safetensors *file, const char *path, const char *k
     const char *text = safetensors_text(file, key);
     char *end = NULL;
     *value = text ? strtod(text, &end) : 0;
-    return (text && *text && !*end) || fail(e, "%s: says nothing about '%s'", path, key);
+    if (!text)
+        return fail(e, "%s: says nothing about '%s'", path, key);
+    return (*text && !*end && isfinite(*value) && *value >= 0) ||
+           fail(e, "%s: '%s' is %s, which no run has", path, key, text);
 }
 
-static bool state_read(Crew *c, const char *path, Progression *at, Error *e)
+static bool state_read(Crew *c, const char *path, uint64_t wanted, Progression *at, Error *e)
 {
     Safetensors *file = NULL;
     double step, best, best_step, scored, stalled, seconds;
@@ -219,6 +216,7 @@ static bool state_read(Crew *c, const char *path, Progression *at, Error *e)
                 text_number(file, path, "best", &best, e) && text_number(file, path, "best_step", &best_step, e) &&
                 text_number(file, path, "scored", &scored, e) && text_number(file, path, "stalled", &stalled, e) &&
                 text_number(file, path, "seconds", &seconds, e) &&
+                (step == (double)wanted || fail(e, "%s: is of step %.0f, unlike its folder", path, step)) &&
                 read_block(file, path, "adam.m.", NULL, &c->weights, s, c->m, e) &&
                 read_block(file, path, "adam.v.", NULL, &c->weights, s, c->v, e);
     if (fine)
@@ -230,10 +228,10 @@ static bool state_read(Crew *c, const char *path, Progression *at, Error *e)
 bool checkpoint_load(const Run *run, Crew *c, uint64_t step, Progression *at, Error *e)
 {
     char *folder = run_checkpoint_path(run, step);
-    char *model = folder ? path_in(folder, "model.safetensors") : NULL;
-    char *state = folder ? path_in(folder, "state.safetensors") : NULL;
+    char *model = folder ? path_join(folder, "model.safetensors") : NULL;
+    char *state = folder ? path_join(folder, "state.safetensors") : NULL;
     bool fine = (model && state) || fail(e, "out of memory while a checkpoint was read");
-    fine = fine && weights_read(&c->weights, c->worker[0].stream, model, NULL, e) && state_read(c, state, at, e);
+    fine = fine && weights_read(&c->weights, c->worker[0].stream, model, NULL, e) && state_read(c, state, step, at, e);
     memory_free(model);
     memory_free(state);
     memory_free(folder);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "core/cli/units.h"
 #include "core/tensor/blame.h"
 #include "kernels/measure/measure.h"
 
@@ -242,6 +243,9 @@ bool crew_open(Crew *c, const CrewOptions *o, const Parameters *p, const Task *t
     for (size_t i = 0; fine && i < o->workers; i++)
         fine = open_worker(c, &c->worker[i], e);
     fine = fine && (!o->training || open_optimizer(c, e));
+    if (!fine && c->plan.total)
+        fail(e, "%s; the whole takes %s%s", e->text, bytes_text(c->plan.total).text,
+             o->training ? ", and less with a smaller --micro-batch, fewer --workers or --recompute" : "");
     if (!fine)
         crew_close(c);
     return fine;

@@ -8,11 +8,16 @@
 #include <math.h>
 #include <stdio.h>
 
+/* Time is up when another step would not fit, if it took as long as one did so far. */
+static bool time_is_up(const Loop *l)
+{
+    double mean = l->at.step ? l->at.seconds / (double)l->at.step : 0;
+    return l->o.minutes > 0 && l->at.seconds + mean >= 60 * l->o.minutes;
+}
+
 bool loop_over(const Loop *l)
 {
-    if (l->at.step >= l->o.steps || (l->o.minutes > 0 && l->at.seconds >= 60 * l->o.minutes))
-        return true;
-    return l->o.patience && l->at.stalled >= l->o.patience;
+    return l->at.step >= l->o.steps || time_is_up(l) || (l->o.patience && l->at.stalled >= l->o.patience);
 }
 
 static double part_done(const Loop *l) { return l->o.minutes > 0 ? l->at.seconds / (60 * l->o.minutes) : -1; }
@@ -23,6 +28,12 @@ static double seconds_left(const Loop *l)
     return l->o.minutes > 0 ? fmin(left, 60 * l->o.minutes - l->at.seconds) : left;
 }
 
+/* What could not be written: what there is, and what to do. */
+static bool not_written(const Loop *l, Error *e)
+{
+    return fail(e, "%s; when that is mended, --resume %s goes on from its last checkpoint", e->text, l->run->path);
+}
+
 /* Marks follow from where the run stands, so that they can be set again when a process was killed before them. */
 static bool mark(Loop *l, Error *e)
 {
@@ -30,18 +41,29 @@ static bool mark(Loop *l, Error *e)
            run_mark(l->run, "best", l->at.scored ? l->at.best_step : l->at.step, e) && run_prune(l->run, l->o.keep, e);
 }
 
-static bool save(Loop *l, Error *e)
+static bool checkpoint(Loop *l, Error *e)
 {
     l->last_saved = clock_seconds();
-    return checkpoint_save(l->run, l->crew, &l->note, &l->at, l->o.minutes > 0, e) && mark(l, e);
+    l->saved = checkpoint_save(l->run, l->crew, &l->note, &l->at, l->o.minutes > 0, e) && mark(l, e);
+    return l->saved;
 }
 
-bool loop_resume(Loop *l, bool *found, Error *e)
+bool loop_begin(Loop *l, Error *e) { return checkpoint(l, e); }
+static bool save(Loop *l, Error *e) { return checkpoint(l, e) || not_written(l, e); }
+
+bool loop_resume(Loop *l, Error *e)
 {
     uint64_t step;
-    if (!run_checkpoint_latest(l->run, &step, found, e))
+    bool found;
+    if (!run_checkpoint_latest(l->run, &step, &found, &l->damaged, e))
         return false;
-    return !*found || (checkpoint_load(l->run, l->crew, step, &l->at, e) && mark(l, e));
+    if (!found)
+        return fail(e, "the run %s has no whole checkpoint to go on from%s%s", l->run->path,
+                    l->damaged.text[0] ? ": " : "", l->damaged.text);
+    if (!checkpoint_load(l->run, l->crew, step, &l->at, e))
+        return fail(e, "%s; without that checkpoint, --resume goes on from an earlier one", e->text);
+    l->saved = mark(l, e);
+    return l->saved;
 }
 
 static Report report_of(const Loop *l, const StepResult *now, double rate)
@@ -82,7 +104,7 @@ static bool evaluate(Loop *l, Report *report, double *valid, Error *e)
 static bool sample(Loop *l, bool scored, Error *e)
 {
     bool wanted = l->o.sample_every ? l->at.step % l->o.sample_every == 0 : scored;
-    return !wanted || !l->sample || l->sample(l->self, l->at.step, e);
+    return !wanted || !l->sample || l->sample(l->self, l->at.step, e) || not_written(l, e);
 }
 
 static bool log_step(Loop *l, const StepResult *now, double rate, double seconds, const double *valid, Error *e)
@@ -90,9 +112,11 @@ static bool log_step(Loop *l, const StepResult *now, double rate, double seconds
     char scored[40] = "";
     if (valid)
         snprintf(scored, sizeof scored, "%.6f", *valid * l->task->per_nat);
-    return run_log_line(l->run, e, "%llu\t%.0f\t%.6f\t%.5g\t%.6g\t%s\t%.0f\t%.3f\t%.6f", (unsigned long long)l->at.step,
-                        now->targets, now->loss * l->task->per_nat, now->norm, rate, scored,
-                        seconds > 0 ? now->targets / seconds : 0, seconds, now->nll * l->task->per_nat);
+    bool done = run_log_line(l->run, e, "%llu\t%.0f\t%.6f\t%.5g\t%.6g\t%s\t%.0f\t%.3f\t%.6f",
+                             (unsigned long long)l->at.step, now->targets, now->loss * l->task->per_nat, now->norm,
+                             rate, scored, seconds > 0 ? now->targets / seconds : 0, seconds,
+                             now->nll * l->task->per_nat);
+    return done || not_written(l, e);
 }
 
 static bool due(const Loop *l)
@@ -101,7 +125,7 @@ static bool due(const Loop *l)
     return steps || (l->o.save_seconds > 0 && clock_seconds() - l->last_saved >= l->o.save_seconds);
 }
 
-static bool step(Loop *l, bool *saved, Error *e)
+static bool step(Loop *l, Error *e)
 {
     StepResult now;
     uint64_t number = l->at.step + 1;
@@ -114,6 +138,7 @@ static bool step(Loop *l, bool *saved, Error *e)
     }
     double seconds = clock_seconds() - start, valid = 0;
     l->at.step = number;
+    l->saved = false;
     l->at.seconds += seconds;
     l->seconds += seconds;
     l->tokens += now.targets;
@@ -133,8 +158,7 @@ static bool step(Loop *l, bool *saved, Error *e)
         progress_report(&l->progress, &report);
         l->window_loss = l->window_targets = 0;
     }
-    *saved = report.mark || due(l);
-    return !*saved || save(l, e);
+    return !(report.mark || due(l)) || save(l, e);
 }
 
 bool loop_run(Loop *l, Error *e)
@@ -144,14 +168,13 @@ bool loop_run(Loop *l, Error *e)
              "step\ttargets\tloss (%s)\tgradient norm\tlearning rate\tvalidation (%s)\ttokens/s\tseconds"
              "\tloss without smoothing (%s)",
              l->task->unit, l->task->unit, l->task->unit);
-    bool saved = l->at.step > 0;
     l->progress = progress_open(stderr, l->o.quiet);
     l->crew->progress = &l->progress;
     l->last_saved = clock_seconds();
     bool fine = run_log_open(l->run, columns, l->at.step, e);
     while (fine && !loop_over(l) && !(l->stopped = stop_requested()))
-        fine = step(l, &saved, e);
-    if (fine && !saved)
+        fine = step(l, e);
+    if (fine && !l->saved)
         fine = save(l, e);
     progress_close(&l->progress);
     l->crew->progress = NULL;

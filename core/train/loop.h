@@ -33,13 +33,19 @@ typedef struct Loop {
     double tokens, seconds; /* targets trained on, and how long that took */
     uint64_t steps_done;
     double last_saved;
-    bool stopped; /* by a signal: the run is not over */
+    bool stopped;  /* by a signal: the run is not over */
+    bool saved;    /* the newest checkpoint is of the step where it stands */
+    Error damaged; /* why resuming took no later checkpoint; empty: there was none */
     Progress progress;
     double window_loss, window_targets; /* since the last line of progress */
 } Loop;
 
-/* Takes up l->run where its newest whole checkpoint stands, if there is one, with marks as they belong to it. */
-bool loop_resume(Loop *l, bool *found, Error *e);
+/* Saves what a new run begins with as its checkpoint of step 0: whatever moment it is killed at later, it goes on from
+ * there, and others can read it. To be called before the run's configuration is written. */
+bool loop_begin(Loop *l, Error *e);
+
+/* Takes up l->run where its newest whole checkpoint stands, with marks as they belong to it. */
+bool loop_resume(Loop *l, Error *e);
 
 /* Whether nothing is left to be done. */
 bool loop_over(const Loop *l);

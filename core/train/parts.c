@@ -115,12 +115,6 @@ void parts_print(const Parts *p, FILE *file)
 
 /* --- as JSON --- */
 
-static void add_member(Buffer *b, const char *key, double x)
-{
-    json_add_key(b, key);
-    json_add_number(b, x);
-}
-
 void parts_json(const Parts *p, Buffer *b)
 {
     json_add_key(b, "profile");
@@ -131,22 +125,21 @@ void parts_json(const Parts *p, Buffer *b)
         const Timing *t = &p->timing[i];
         json_add_key(b, NULL);
         buffer_print(b, "{");
-        json_add_key(b, "operation");
-        json_add_string(b, t->operation);
+        json_add_text(b, "operation", t->operation);
         if (t->in) {
-            add_member(b, "in", (double)t->in);
-            add_member(b, "out", (double)t->out);
+            json_add_member(b, "in", (double)t->in);
+            json_add_member(b, "out", (double)t->out);
         }
-        add_member(b, "calls", (double)t->calls / (double)p->steps);
-        add_member(b, "ms", milliseconds(p, t->seconds));
-        add_member(b, "flop", t->flop / (double)p->steps);
-        add_member(b, "bytes", t->bytes / (double)p->steps);
+        json_add_member(b, "calls", (double)t->calls / (double)p->steps);
+        json_add_member(b, "ms", milliseconds(p, t->seconds));
+        json_add_member(b, "flop", t->flop / (double)p->steps);
+        json_add_member(b, "bytes", t->bytes / (double)p->steps);
         buffer_print(b, "}");
     }
     buffer_print(b, "]");
-    add_member(b, "waiting_ms", milliseconds(p, p->waiting));
-    add_member(b, "profiling_ms", milliseconds(p, p->profiling));
-    add_member(b, "rest_ms", milliseconds(p, p->rest));
-    add_member(b, "whole_ms", milliseconds(p, p->whole));
+    json_add_member(b, "waiting_ms", milliseconds(p, p->waiting));
+    json_add_member(b, "profiling_ms", milliseconds(p, p->profiling));
+    json_add_member(b, "rest_ms", milliseconds(p, p->rest));
+    json_add_member(b, "whole_ms", milliseconds(p, p->whole));
     buffer_print(b, "}");
 }

@@ -9,12 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void add_text(Buffer *b, const char *key, const char *text)
-{
-    json_add_key(b, key);
-    json_add_string(b, text);
-}
-
 static void add_value(Buffer *out, const OptionState *state, const char *text)
 {
     OptionKind kind = state->row->kind;
@@ -65,23 +59,23 @@ bool settings_save(const Run *run, const Options *o, const DataNote *data, Error
     Buffer b = {0};
     char name[256], bytes[32], *path = run_file(run, "config.json");
     buffer_print(&b, "{");
-    add_text(&b, "program", o->program->name);
+    json_add_text(&b, "program", o->program->name);
     json_add_key(&b, "model");
     bool fine = settings_json(o, OPTION_MODEL, &b, e);
     json_add_key(&b, "training");
     fine = fine && settings_json(o, OPTION_TRAINING, &b, e);
     json_add_key(&b, "data");
     buffer_print(&b, "{");
-    add_text(&b, "path", data->path ? data->path : "built-in");
+    json_add_text(&b, "path", data->path ? data->path : "built-in");
     snprintf(bytes, sizeof bytes, "%zu", data->bytes);
     json_add_key(&b, "bytes");
     buffer_print(&b, "%s", bytes);
-    add_text(&b, "sha256", data->sha256);
+    json_add_text(&b, "sha256", data->sha256);
     buffer_print(&b, "}");
-    add_text(&b, "version", attend_version());
-    add_text(&b, "compiler", attend_compiler());
-    add_text(&b, "libraries", attend_libraries());
-    add_text(&b, "processor", processor(name, sizeof name));
+    json_add_text(&b, "version", attend_version());
+    json_add_text(&b, "compiler", attend_compiler());
+    json_add_text(&b, "libraries", attend_libraries());
+    json_add_text(&b, "processor", processor(name, sizeof name));
     buffer_print(&b, "}\n");
     fine = fine && ((path && !b.failed) || fail(e, "out of memory while config.json was written"));
     fine = fine && file_write(path, b.text, b.size, e);
@@ -109,6 +103,9 @@ bool settings_load(const Run *run, Options *o, char *hash, Error *e)
     size_t size;
     Json *json = NULL;
     bool fine = path || fail(e, "out of memory while config.json was read");
+    if (fine && !file_exists(path))
+        fine = fail(e, "the run %s has no config.json: it ended before its first step. Begin it again with --run",
+                    run->path);
     fine = fine && file_read(path, &text, &size, e) && json_read(&json, text, size, path, e);
     const char *program = fine ? json_get_text(json, "program") : NULL;
     if (fine && (!program || strcmp(program, o->program->name) != 0))

@@ -4,27 +4,34 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/cli/units.h"
+#include "core/run/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+static size_t micro_rows(const SharedValues *o)
+{
+    return o->micro_batch && o->micro_batch < o->batch ? o->micro_batch : o->batch;
+}
+
+static size_t workers(const SharedValues *o, bool training)
+{
+    size_t parts = (o->batch + micro_rows(o) - 1) / micro_rows(o), all = processors_allowed();
+    return o->workers ? o->workers : training && all > parts ? parts : all;
+}
 
 bool setup_crew(CrewOptions *c, const SharedValues *o, bool training, Error *e)
 {
-    size_t micro = o->micro_batch && o->micro_batch < o->batch ? o->micro_batch : o->batch;
-    size_t parts = (o->batch + micro - 1) / micro, workers = o->workers;
-    if (!workers) {
-        workers = processors_allowed();
-        workers = training && workers > parts ? parts : workers;
-    }
-    bool alone = workers == 1 && !training;
+    bool alone = workers(o, training) == 1 && !training;
     *c = (CrewOptions){.k = kernels_find(device_name(o->device), (NumberType)o->precision, e),
-                       .workers = workers,
+                       .workers = workers(o, training),
                        .team = o->team ? o->team
                                : alone ? processors_allowed()
                                        : 1,
-                       .micro_rows = micro,
+                       .micro_rows = micro_rows(o),
                        .training = training,
                        .keep = o->recompute ? KEEP_INPUTS : KEEP_ALL,
                        .adam = {.epsilon = o->epsilon},
@@ -32,6 +39,19 @@ bool setup_crew(CrewOptions *c, const SharedValues *o, bool training, Error *e)
                        .decay = o->decay,
                        .seed = (uint32_t)o->seed};
     return c->k && (!training || parse_betas(o->betas, &c->adam.beta1, &c->adam.beta2, e));
+}
+
+static bool fix(Options *options, const char *name, size_t value, Error *e)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%zu", value);
+    return options_set(options, name, text, FROM_COMMAND_LINE, e);
+}
+
+bool setup_fix(Options *options, const SharedValues *o, size_t steps_an_epoch, Error *e)
+{
+    return (o->workers || fix(options, "workers", workers(o, true), e)) &&
+           (o->decay_steps || fix(options, "decay-steps", o->epochs ? o->epochs * steps_an_epoch : o->steps, e));
 }
 
 bool setup_loop(LoopOptions *l, const SharedValues *o, size_t steps_an_epoch, Error *e)
@@ -54,54 +74,130 @@ bool setup_loop(LoopOptions *l, const SharedValues *o, size_t steps_an_epoch, Er
     return true;
 }
 
-void setup_print_plan(const CrewPlan *plan, const CrewOptions *o, const Parameters *p)
+/* --- what it takes --- */
+
+typedef struct Bytes {
+    const char *name, *key;
+    size_t bytes;
+} Bytes;
+
+enum { CLASSES = 6 };
+
+static void classes(Bytes *bytes, const Demand *d)
 {
-    const struct {
-        const char *name;
-        size_t bytes;
-    } lines[] = {{"weights", plan->weights}, {"gradients", plan->gradients},     {"Adam's moments", plan->moments},
-                 {"batches", plan->batches}, {"activations", plan->activations}, {"program and data", plan->program},
-                 {"in all", plan->total}};
-    printf("%s parameters, %s, %s, %zu worker%s\n", count_text(p->numbers).text, o->k->twin,
-           number_type_name(o->k->type), o->workers, o->workers == 1 ? "" : "s");
-    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        printf("  %-16s %12s\n", lines[i].name, bytes_text(lines[i].bytes).text);
-    printf("  %-16s %12.3g FLOP, %.3g bytes moved\n", o->training ? "a step" : "a batch", plan->flop, plan->bytes);
+    const CrewPlan *plan = d->plan;
+    const Bytes all[CLASSES] = {{"weights", "weights", plan->weights},
+                                {"gradients", "gradients", plan->gradients},
+                                {"Adam's moments", "moments", plan->moments},
+                                {"batches", "batches", plan->batches},
+                                {"activations", "activations", plan->activations},
+                                {"program and data", "program", plan->program}};
+    memcpy(bytes, all, sizeof all);
 }
 
-bool setup_weights_path(char **path, const Run *run, const char *which, Error *e)
+void setup_print_demand(const Demand *d)
 {
-    char name[64];
-    uint64_t step;
-    *path = NULL;
-    which = which ? which : "best";
-    if (strcmp(which, "best") == 0 || strcmp(which, "last") == 0) {
-        if (!run_marked(run, which, &step, e))
-            return false;
-    } else {
-        char *end;
-        step = strtoull(which, &end, 10);
-        if (*which < '0' || *which > '9' || *end) {
-            *path = memory_string(which);
-            return *path || fail(e, "out of memory for a path");
-        }
-    }
-    snprintf(name, sizeof name, "checkpoints/%08" PRIu64 "/model.safetensors", step);
-    *path = run_file(run, name);
-    if (!*path)
-        return fail(e, "out of memory for a path");
-    if (file_exists(*path))
-        return true;
-    fail(e, "%s: the run has no checkpoint of step %" PRIu64 " (--weights %s)", run->path, step, which);
-    memory_free(*path);
-    *path = NULL;
-    return false;
+    const CrewOptions *o = d->crew;
+    Bytes bytes[CLASSES];
+    classes(bytes, d);
+    printf("%s parameters, %s, %s, %zu worker%s\n", count_text(d->parameters->numbers).text, o->k->twin,
+           number_type_name(o->k->type), o->workers, o->workers == 1 ? "" : "s");
+    for (size_t i = 0; i < CLASSES; i++)
+        printf("  %-16s %12s\n", bytes[i].name, bytes_text(bytes[i].bytes).text);
+    printf("  %-16s %12s\n", "in all", bytes_text(d->plan->total).text);
+    printf("  %-16s %12.3g FLOP, %.3g bytes moved\n", "a step", d->plan->flop, d->plan->bytes);
 }
+
+void setup_demand_json(const Demand *d, Buffer *out)
+{
+    Bytes bytes[CLASSES];
+    classes(bytes, d);
+    json_add_member(out, "parameters", (double)d->parameters->numbers);
+    json_add_text(out, "device", d->crew->k->twin);
+    json_add_text(out, "precision", number_type_name(d->crew->k->type));
+    json_add_member(out, "workers", (double)d->crew->workers);
+    json_add_member(out, "memory_bytes", (double)(d->plan->total));
+    json_add_key(out, "memory");
+    buffer_print(out, "{");
+    for (size_t i = 0; i < CLASSES; i++)
+        json_add_member(out, bytes[i].key, (double)bytes[i].bytes);
+    buffer_print(out, "}");
+    json_add_member(out, "flop_a_step", d->plan->flop);
+    json_add_member(out, "bytes_a_step", d->plan->bytes);
+}
+
+/* --- weights --- */
 
 bool setup_weights(Crew *c, const SharedValues *o, const char *const (*aliases)[2], Error *e)
 {
     Stream *s = c->worker[0].stream;
-    if (o->weights)
-        return weights_read(&c->weights, s, o->weights, aliases, e);
-    return weights_init(&c->weights, s, (Init)o->init, o->depth, (uint32_t)o->seed, e);
+    if (!o->weights)
+        return weights_init(&c->weights, s, (Init)o->init, o->depth, (uint32_t)o->seed, e);
+    if (!file_exists(o->weights))
+        return fail(e, "--weights %s: there is no such file; name one as runs/charlm-1/checkpoints/00000500/%s",
+                    o->weights, "model.safetensors");
+    return weights_read(&c->weights, s, o->weights, aliases, e);
+}
+
+/* Adds which checkpoints a run does have to an error about one that cannot be read. */
+static bool with_others(const Run *run, Error *e)
+{
+    uint64_t *steps;
+    size_t count;
+    Buffer list = {0};
+    if (!run_checkpoint_list(run, &steps, &count, NULL))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        buffer_print(&list, "%s%" PRIu64, i ? ", " : "", steps[i]);
+    fail(e, "%s; whole checkpoints of the run: %s", e->text, list.size && !list.failed ? list.text : "none");
+    buffer_free(&list);
+    memory_free(steps);
+    return false;
+}
+
+/* gone: there is no such checkpoint (any more). */
+static bool read_step(Crew *c, const Run *run, uint64_t step, const char *const (*aliases)[2], bool *gone, Error *e)
+{
+    char *folder = run_checkpoint_path(run, step), *path = folder ? path_join(folder, "model.safetensors") : NULL;
+    bool fine = path ? weights_read(&c->weights, c->worker[0].stream, path, aliases, e)
+                     : fail(e, "out of memory for a path");
+    *gone = !fine && path && !file_exists(path);
+    memory_free(folder);
+    memory_free(path);
+    return fine;
+}
+
+/* A process that trains the run removes checkpoints: what was marked may be gone when it is opened, but then another
+ * one is marked. */
+static bool read_of_run(Crew *c, const Run *run, const char *which, uint64_t step, const char *const (*aliases)[2],
+                        Error *e)
+{
+    enum { TRIES = 20 };
+    const struct timespec pause = {0, 5000000};
+    bool marked = !strcmp(which, "best") || !strcmp(which, "last"), gone = false;
+    for (int tries = 1;; tries++) {
+        if (marked && !run_marked(run, which, &step, e))
+            return with_others(run, e);
+        if (read_step(c, run, step, aliases, &gone, e))
+            return true;
+        if (!gone || tries == TRIES)
+            break;
+        nanosleep(&pause, NULL);
+    }
+    if (gone)
+        fail(e, "the run %s has no checkpoint of step %" PRIu64 " (--weights %s)", run->path, step, which);
+    return with_others(run, e);
+}
+
+bool setup_stored_weights(Crew *c, const Run *run, const char *which, const char *const (*aliases)[2], Error *e)
+{
+    which = which ? which : "best";
+    char *end;
+    uint64_t step = strtoull(which, &end, 10);
+    bool number = *which >= '0' && *which <= '9' && !*end;
+    if (number || !strcmp(which, "best") || !strcmp(which, "last"))
+        return read_of_run(c, run, which, step, aliases, e);
+    if (!file_exists(which))
+        return fail(e, "--weights '%s': neither best, last, a step, nor a file that is there", which);
+    return weights_read(&c->weights, c->worker[0].stream, which, aliases, e);
 }

@@ -9,15 +9,28 @@
 /* Workers 0 become one a processor that this process may use, but no more than there are micro-batches. */
 bool setup_crew(CrewOptions *c, const SharedValues *o, bool training, Error *e);
 
+/* Makes what an option of 0 means here and now its value, before a run stores it: another machine, or more steps, would
+ * give it another meaning. */
+bool setup_fix(Options *options, const SharedValues *o, size_t steps_an_epoch, Error *e);
+
 bool setup_loop(LoopOptions *l, const SharedValues *o, size_t steps_an_epoch, Error *e);
 
-/* Prints the plan: memory by class, FLOP of a step. */
-void setup_print_plan(const CrewPlan *plan, const CrewOptions *o, const Parameters *p);
+/* What a run takes: memory by class, and the cost of a step. As lines on standard
+ * output, or as members of a JSON object that is being written. */
+typedef struct Demand {
+    const CrewPlan *plan;
+    const CrewOptions *crew;
+    const Parameters *parameters;
+} Demand;
 
-/* Fills the crew's weights: from `--weights FILE`, or fresh from the seed. */
+void setup_print_demand(const Demand *d);
+void setup_demand_json(const Demand *d, Buffer *out);
+
+/* Fills a new run's weights: from the file `--weights FILE`, or fresh from the seed. */
 bool setup_weights(Crew *c, const SharedValues *o, const char *const (*aliases)[2], Error *e);
 
-/* Where `--weights best|last|STEP|FILE` of a run are; to be freed with memory_free. */
-bool setup_weights_path(char **path, const Run *run, const char *which, Error *e);
+/* Reads the weights that `--weights best|last|STEP|FILE` names (NULL: best), of a run that another process may be
+ * training. */
+bool setup_stored_weights(Crew *c, const Run *run, const char *which, const char *const (*aliases)[2], Error *e);
 
 #endif

@@ -22,6 +22,7 @@ typedef Bf16 Number;
 #define PLAIN   plain_bf16
 #define TYPE    NUMBER_BF16
 #define ELEMENT ELEMENT_BF16
+#define NOTE    cpu_bf16_note
 #define PAIRS   true /* a unit of 32 bits is two numbers */
 INLINE Vec load_whole(const Number *p) { return bf16_load(p); }
 INLINE Vec load_some(const Number *p, size_t n) { return bf16_load_some(p, n); }
@@ -33,6 +34,7 @@ typedef float Number;
 #define PLAIN   plain_f32
 #define TYPE    NUMBER_F32
 #define ELEMENT ELEMENT_F32
+#define NOTE    NULL
 #define PAIRS   false
 INLINE Vec load_whole(const Number *p) { return vec_load(p); }
 INLINE Vec load_some(const Number *p, size_t n) { return vec_load_some(p, n); }
@@ -90,6 +92,7 @@ const Kernels TABLE = {
     .number = sizeof(Number),
     .real = sizeof(float),
     .on_host = true,
+    .note = NOTE,
     .open = stream_open,
     .close = stream_close,
     .allocate = device_allocate,

@@ -8,8 +8,7 @@
 
 extern const Kernels cpu_f32, cpu_bf16;
 
-/* Whether the program was built for a processor that multiplies bfloat16 itself; without that, bf16 is slower than f32
- * here. */
-bool cpu_has_bf16(void);
+/* The note of bf16: where no instruction multiplies bfloat16, bf16 is slower than f32. */
+const char *cpu_bf16_note(void);
 
 #endif

@@ -29,6 +29,13 @@ static void run_blocked(Matmul *m, const MatmulShape *shape, void *c, const void
         blocked_product(shape, c, a, b, bias, scratch);
 }
 
+/* What our own code was built for: all there is without oneDNN. */
+#if defined __AVX512BF16__ || defined __ARM_FEATURE_BF16
+#define BUILT_FOR_BF16 true
+#else
+#define BUILT_FOR_BF16 false
+#endif
+
 #if defined HAVE_ONEDNN
 
 #include <dlfcn.h>
@@ -195,6 +202,17 @@ bool matmul_open(Matmul *m, Error *e)
     return true;
 }
 
+/* oneDNN chooses by the processor it runs on (and ONEDNN_MAX_CPU_ISA), not by what the program was built for. Its
+ * instruction sets are bits, a larger set having all of a smaller one's; on other families it names none. */
+bool matmul_has_bf16(void)
+{
+#if defined __x86_64__ || defined __i386__
+    return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
+#else
+    return BUILT_FOR_BF16;
+#endif
+}
+
 static void forget_entries(Matmul *m)
 {
     for (size_t i = 0; i < m->count; i++)
@@ -274,6 +292,8 @@ static void run(Matmul *m, const MatmulShape *shape, void *c, const void *a, con
 }
 
 #else
+
+bool matmul_has_bf16(void) { return BUILT_FOR_BF16; }
 
 bool matmul_open(Matmul *m, Error *e)
 {

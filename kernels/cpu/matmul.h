@@ -32,6 +32,9 @@ typedef struct Matmul {
 bool matmul_open(Matmul *m, Error *e);
 void matmul_close(Matmul *m);
 
+/* Whether products of bfloat16 run in instructions made for them, as far as library, build and processor go. */
+bool matmul_has_bf16(void);
+
 void matmul_run(Matmul *m, const MatmulShape *shape, void *c, const void *a, const void *b, const float *bias);
 
 #endif

@@ -6,13 +6,25 @@
 
 enum { LINE = 64 };
 
-bool cpu_has_bf16(void)
+/* Whether the processor has instructions for bfloat16, whatever the program was built for. */
+static bool processor_has_bf16(void)
 {
-#if defined __AVX512BF16__ || defined __ARM_FEATURE_BF16
-    return true;
+#if defined __x86_64__ || defined __i386__
+    return __builtin_cpu_supports("avx512bf16");
 #else
     return false;
 #endif
+}
+
+const char *cpu_bf16_note(void)
+{
+    if (matmul_has_bf16())
+        return NULL;
+    if (processor_has_bf16())
+        return "no bf16 instructions are used here, though this processor has them: bf16 is computed as f32 and takes "
+               "longer; is oneDNN there, and not limited by ONEDNN_MAX_CPU_ISA?";
+    return "this processor has no bf16 instructions: bf16 is computed as f32 and takes longer; it only needs less "
+           "memory";
 }
 
 bool stream_open(Stream **s, size_t team, Error *e)

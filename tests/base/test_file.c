@@ -161,6 +161,17 @@ START_TEST(errors_name_the_path)
 }
 END_TEST
 
+/* mkdir says why; looking whether the folder is there after all must not hide that. */
+START_TEST(a_folder_that_cannot_be_made_says_why)
+{
+    const char *folder = test_folder();
+    Error e;
+    ck_assert_int_eq(symlink("nowhere", in(folder, "link")), 0);
+    ck_assert(!folder_make(in(folder, "link"), &e));
+    ck_assert_msg(strstr(e.text, "link: a file has that name") != NULL, "%s", e.text);
+}
+END_TEST
+
 START_TEST(lists_are_sorted)
 {
     const char *folder = test_folder();
@@ -259,6 +270,7 @@ static const Test tests[] = {
     TEST(a_device_is_written_straight_and_stays_one),
     TEST(a_link_stays_a_link),
     TEST(errors_name_the_path),
+    TEST(a_folder_that_cannot_be_made_says_why),
     TEST(lists_are_sorted),
     TEST(removing_a_folder_follows_no_link),
     TEST(replacing_a_folder_leaves_only_the_new_one),

@@ -91,9 +91,9 @@ START_TEST(memory_errors_say_how_much)
 {
     Error e;
     ck_assert(!memory_error(&e, "the parameters", 3, (size_t)1 << 29));
-    ck_assert_str_eq(e.text, "out of memory: the parameters needs 1.5 GiB");
+    ck_assert_str_eq(e.text, "out of memory: 1.5 GiB for the parameters");
     memory_error(&e, "x", 100, 1);
-    ck_assert_str_eq(e.text, "out of memory: x needs 100 bytes");
+    ck_assert_str_eq(e.text, "out of memory: 100 bytes for x");
     memory_error(&e, "x", SIZE_MAX, SIZE_MAX);
     ck_assert_ptr_nonnull(strstr(e.text, "YiB"));
 }

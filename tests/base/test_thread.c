@@ -29,7 +29,7 @@ START_TEST(each_worker_runs_once_each_time)
     ck_done(pool_open(&s.pool, teams[_i], _i % 2, &e), e);
     ck_assert_uint_eq(pool_size(s.pool), teams[_i]);
     int wrong = 0;
-    for (int k = 1; k <= 2000; k++) {
+    for (int k = 1; k <= (test_is_fast() ? 50 : 2000); k++) {
         pool_run(s.pool, add_one, &s);
         for (size_t i = 0; i < teams[_i]; i++)
             wrong += s.seen[i] != k;
@@ -59,6 +59,8 @@ START_TEST(what_was_written_before_a_barrier_is_read_after_it)
 {
     Shared s = {.workers = teams[_i], .rounds = teams[_i] > 2 ? 500 : 10000};
     Error e;
+    if (test_is_fast())
+        s.rounds = 20;
     ck_done(pool_open(&s.pool, s.workers, false, &e), e);
     for (int again = 0; again < 3; again++) {
         pool_run(s.pool, meet, &s);
@@ -72,7 +74,7 @@ END_TEST
 START_TEST(pools_open_and_close_many_times)
 {
     Error e;
-    for (int k = 0; k < 300; k++) {
+    for (int k = 0; k < (test_is_fast() ? 30 : 300); k++) {
         Pool *pool;
         ck_done(pool_open(&pool, 1 + (size_t)k % MOST, k % 3 == 0, &e), e);
         pool_close(pool);

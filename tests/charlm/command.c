@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,18 +28,19 @@ const char *fresh_path(const char *name)
     return path;
 }
 
-void command_folders_in_memory(void)
-{
-    if (access("/dev/shm", W_OK) == 0)
-        setenv("TMPDIR", "/dev/shm", 0);
-}
+static long longest_file; /* bytes that a command may write to one file; 0: any */
 
-static void redirect(const char *path, int to)
+void command_limit_files(long bytes) { longest_file = bytes; }
+
+/* In the child; files are opened before the fork, so that they are there however early it is killed. */
+static void redirect(const int files[3])
 {
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    if (file < 0 || dup2(file, to) < 0)
+    for (int i = 0; i < 3; i++)
+        if (dup2(files[i], i) < 0)
+            _exit(127);
+    const struct rlimit limit = {(rlim_t)longest_file, (rlim_t)longest_file};
+    if (longest_file && (signal(SIGXFSZ, SIG_IGN) == SIG_ERR || setrlimit(RLIMIT_FSIZE, &limit)))
         _exit(127);
-    close(file);
 }
 
 static Started start(const char *format, va_list list)
@@ -54,17 +56,18 @@ static Started start(const char *format, va_list list)
     ck_assert_int_lt(vsnprintf(line, sizeof line, format, list), LINE);
     for (char *word = strtok(line, " "); word && count < WORDS; word = strtok(NULL, " "))
         words[count++] = word;
-    write_in(folder, "out", "", 0); /* they are there even if it is killed before it opens them */
-    write_in(folder, "err", "", 0);
+    const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+    const int files[3] = {open("/dev/null", O_RDONLY | O_CLOEXEC), open(s.out, flags, 0666), open(s.err, flags, 0666)};
+    ck_assert(files[0] >= 0 && files[1] >= 0 && files[2] >= 0);
     fflush(stdout);
     s.process = fork();
     if (!s.process) {
-        redirect("/dev/null", 0);
-        redirect(s.out, 1);
-        redirect(s.err, 2);
+        redirect(files);
         execv(program, words);
         _exit(127);
     }
+    for (int i = 0; i < 3; i++)
+        close(files[i]);
     ck_assert_int_gt(s.process, 0);
     return s;
 }

@@ -23,8 +23,8 @@ typedef struct Said {
 /* A fresh place for a run; a few live at a time. */
 const char *fresh_path(const char *name);
 
-/* Test folders lie in memory, where there is such a place; first in main. */
-void command_folders_in_memory(void);
+/* Calls from now on can write no more bytes than these to one file, as if the disk were full then; 0: any. */
+void command_limit_files(long bytes);
 
 /* Runs `charlm WORDS`, the words split at blanks and filled in as printf does. */
 Said command(const char *format, ...) __attribute__((format(printf, 1, 2)));

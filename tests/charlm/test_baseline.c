@@ -409,6 +409,6 @@ static const Test tests[] = {TEST(in_every_context_the_probabilities_of_all_byte
 
 int main(int argc, char **argv)
 {
-    command_folders_in_memory();
+    test_folders_in_memory();
     return suite_run("charlm/baseline", tests, sizeof tests / sizeof *tests, argc, argv);
 }

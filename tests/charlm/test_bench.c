@@ -67,6 +67,6 @@ int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST(the_parts_of_a_step_make_up_the_whole),
                                  TEST(the_table_names_operations_and_the_rest), TEST(without_profile_there_is_none)};
-    command_folders_in_memory();
+    test_folders_in_memory();
     return suite_run("charlm/bench", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -96,6 +96,49 @@ START_TEST(json_has_the_fields_that_scripts_rely_on)
 }
 END_TEST
 
+static double sum_of(const Json *object)
+{
+    double sum = 0;
+    for (size_t i = 0; i < object->count; i++)
+        sum += object->items[i].number;
+    return sum;
+}
+
+START_TEST(a_dry_run_gives_its_plan_as_json)
+{
+    const char *folder = fresh_path("folder");
+    char data[800];
+    write_in(folder, "text", prose_text, 20000);
+    snprintf(data, sizeof data, "--data %s/text", folder);
+    Said s = must("train --run %s/run " TINY " --steps 12 %s --dry-run --json", folder, data);
+    ck_assert(!has(folder, "run/lock"));
+    ck_assert_str_eq(s.err, "");
+    Json *j = said_json(&s);
+    const Json *memory = json_get(j, "memory");
+    ck_assert(json_real(j, "steps") == 12 && json_real(j, "minutes") == 0 && json_real(j, "tokens_a_step") == 64);
+    ck_assert(json_real(j, "workers") == 2 && json_real(memory, "program") > 20000);
+    ck_assert(json_real(memory, "weights") > 0 && json_real(memory, "gradients") > 0 &&
+              json_real(memory, "moments") > 0);
+    ck_assert(sum_of(memory) == json_real(j, "memory_bytes"));
+
+    Said info = must("info --dim 16 --heads 2 --depth 1 --context 16 --batch 4 --micro-batch 1 --workers 2 --json");
+    Json *same = said_json(&info); /* of the same model, without data */
+    ck_assert(json_real(same, "parameters") == json_real(j, "parameters"));
+    ck_assert(json_real(same, "flop_a_step") == json_real(j, "flop_a_step"));
+    ck_assert(json_real(same, "memory_bytes") == json_real(j, "memory_bytes") - 20000);
+    json_free(same);
+    json_free(j);
+    said_free(&info);
+    said_free(&s);
+
+    s = must("train %s --batch 4 --context 16 --epochs 3 --dry-run --json", data); /* 18,000 bytes to train on */
+    j = said_json(&s);
+    ck_assert(json_real(j, "steps") == 3 * 282);
+    json_free(j);
+    said_free(&s);
+}
+END_TEST
+
 START_TEST(json_has_no_best_where_nothing_was_scored)
 {
     Said s = must("train --run %s " TINY " --steps 0 --json", fresh_path("run"));
@@ -141,6 +184,7 @@ START_TEST(wrong_usage_exits_with_2_and_one_line)
     refused(2, "--run", "eval");
     refused(2, "--run", "sample --length 3");
     refused(2, "--resume", "train --run %s --resume %s", run, run);
+    refused(2, "--weights", "train --resume %s --weights best", run);
     refused(2, "--betas", "train --run %s/new --betas 0.9", run);
     refused(2, "--save-every", "train --run %s/new --save-every 3x", run);
     refused(2, "--heads", "train --run %s/new --dim 15 --heads 2", run);
@@ -166,7 +210,9 @@ START_TEST(failed_work_exits_with_1_and_one_line)
     refused(1, "step 7", "eval --run %s --weights 7", run);
     refused(1, "nowhere", "sample --run %s --prompt-file %s/nowhere", run, run);
     refused(1, "safetensors", "sample --run %s --weights %s/config.json", run, run);
-    refused(1, "not empty", "train --run %s", run);
+    refused(1, "not empty: it holds a run", "train --run %s", run);
+    refused(1, "--weights nowhere: there is no such file", "train --run %s/new --weights nowhere", run);
+    ck_assert(!has(run, "new/lock")); /* and nothing was made */
     ck_done(file_read(path, &bytes, &size, &e), e);
     ck_done(file_write(path, bytes, size - 10, &e), e);
     refused(1, "model.safetensors", "eval --run %s", run);
@@ -284,6 +330,7 @@ END_TEST
 static const Test tests[] = {TEST(no_steps_make_a_run_that_can_be_used),
                              TEST(weights_of_another_file_begin_a_run),
                              TEST(json_has_the_fields_that_scripts_rely_on),
+                             TEST(a_dry_run_gives_its_plan_as_json),
                              TEST(json_has_no_best_where_nothing_was_scored),
                              TEST(results_and_messages_go_different_ways),
                              TEST(wrong_usage_exits_with_2_and_one_line),
@@ -295,6 +342,6 @@ static const Test tests[] = {TEST(no_steps_make_a_run_that_can_be_used),
 
 int main(int argc, char **argv)
 {
-    command_folders_in_memory();
+    test_folders_in_memory();
     return suite_run("charlm/command_line", tests, sizeof tests / sizeof *tests, argc, argv);
 }

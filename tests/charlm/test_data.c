@@ -85,6 +85,6 @@ static const Test tests[] = {TEST(enwik8_is_split_90_5_5_million), TEST(it_is_re
 
 int main(int argc, char **argv)
 {
-    command_folders_in_memory();
+    test_folders_in_memory();
     return suite_run("charlm/data", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/philox.h"
+#include "base/thread.h"
 #include "charlm/prose.h"
 #include "tests/charlm/command.h"
 
@@ -122,31 +123,41 @@ START_TEST(what_lies_behind_the_checkpoint_is_dropped)
 }
 END_TEST
 
-/* Killed at moments that nobody chose, some before the run has a configuration, until it is through. */
+/* Kills a run at moments that nobody chose, some before it has a configuration, until it is through. */
+static unsigned train_and_kill(const char *run, const char *more, uint32_t round)
+{
+    char *config = path_join(run, "config.json");
+    for (uint32_t kills = 0;; kills++) {
+        Started s = file_exists(config) ? command_start("train --resume %s -q", run)
+                                        : command_start("train --run %s " SHORT " --steps %d %s", run, STEPS, more);
+        usleep((useconds_t)philox_below(kills < 12 ? 120000 : 4000000, 1, round, kills, 1));
+        kill(s.process, SIGKILL);
+        Said said = command_end(&s);
+        bool through = said.status == 0;
+        ck_assert_msg(through || said.status == -SIGKILL, "it exits with %d: %s", said.status, said.err);
+        said_free(&said);
+        if (through) {
+            memory_free(config);
+            return kills;
+        }
+    }
+}
+
+/* From a seed, and from a file's weights, which no seed gives again. */
 START_TEST(a_run_killed_again_and_again_is_the_run_that_was_not)
 {
-    const char *whole = fresh_path("whole");
+    const char *seed = fresh_path("seed"), *file = fresh_path("file");
     unsigned kills = 0;
-    train(whole, STEPS);
+    char weights[800];
+    train(seed, STEPS);
+    snprintf(weights, sizeof weights, "--weights %s/checkpoints/%08d/model.safetensors", seed, STEPS);
+    Said s = must("train --run %s " SHORT " --steps %d %s", file, STEPS, weights);
+    said_free(&s);
     for (uint32_t round = 0; round < 4; round++) {
         const char *killed = fresh_path("killed");
-        for (uint32_t i = 0;; i++) {
-            char *config = path_join(killed, "config.json");
-            Started s = file_exists(config) ? command_start("train --resume %s -q", killed)
-                                            : command_start("train --run %s " SHORT " --steps %d", killed, STEPS);
-            memory_free(config);
-            usleep((useconds_t)philox_below(i < 12 ? 120000 : 4000000, 1, round, i, 1));
-            kill(s.process, SIGKILL);
-            Said said = command_end(&s);
-            bool through = said.status == 0;
-            ck_assert_msg(through || said.status == -SIGKILL, "it exits with %d: %s", said.status, said.err);
-            kills += !through;
-            said_free(&said);
-            if (through)
-                break;
-        }
+        kills += train_and_kill(killed, round % 2 ? weights : "", round);
         resume(killed, STEPS);
-        expect_same_runs(whole, killed, STEPS);
+        expect_same_runs(round % 2 ? file : seed, killed, STEPS);
     }
     ck_assert_uint_gt(kills, 4);
 }
@@ -239,6 +250,41 @@ START_TEST(changed_training_options_are_told_and_kept)
     char *log = read_in(run, "log.tsv", &size);
     ck_assert_msg(strstr(strstr(log, "\n5\t"), "\t0.005\t") != NULL, "%s", log);
     memory_free(log);
+}
+END_TEST
+
+/* "workers" in a run's config.json */
+static double stored_workers(const char *run)
+{
+    size_t size;
+    Json *j;
+    Error e;
+    char *text = read_in(run, "config.json", &size);
+    ck_done(json_read(&j, text, size, "config.json", &e), e);
+    double workers = json_real(json_get(j, "training"), "workers");
+    json_free(j);
+    memory_free(text);
+    return workers;
+}
+
+/* On another machine all processors would be another number, and other bits. */
+START_TEST(all_processors_are_stored_as_how_many_they_are)
+{
+    const char *run = fresh_path("run");
+    double all = (double)processors_allowed();
+    Said s = must("train --run %s " SHORT " --batch 4096 --workers 0 --steps 0", run);
+    said_free(&s);
+    ck_assert(stored_workers(run) == all);
+    s = must("train --resume %s --workers 0 --steps 0", run); /* the same again */
+    ck_assert_msg(!strstr(s.err, "changed"), "%s", s.err);
+    said_free(&s);
+    s = must("train --resume %s --workers %d --steps 0", run, (int)all + 1);
+    ck_assert_msg(strstr(s.err, "changed on resume:\nworkers ") != NULL, "%s", s.err);
+    said_free(&s);
+    ck_assert(stored_workers(run) == all + 1);
+    s = must("train --resume %s --workers 0 --steps 0", run);
+    said_free(&s);
+    ck_assert(stored_workers(run) == all);
 }
 END_TEST
 
@@ -348,6 +394,7 @@ static const Test tests[] = {TEST(twice_n_steps_are_n_steps_and_n_more),
                              TEST(a_finished_run_says_so),
                              TEST(other_data_and_another_model_are_refused),
                              TEST(changed_training_options_are_told_and_kept),
+                             TEST(all_processors_are_stored_as_how_many_they_are),
                              TEST(more_steps_do_not_change_how_the_rate_falls),
                              TEST(two_processes_do_not_write_one_run),
                              TEST(samples_come_as_often_as_asked),
@@ -355,6 +402,6 @@ static const Test tests[] = {TEST(twice_n_steps_are_n_steps_and_n_more),
 
 int main(int argc, char **argv)
 {
-    command_folders_in_memory();
+    test_folders_in_memory();
     return suite_run("charlm/going_on", tests, sizeof tests / sizeof *tests, argc, argv);
 }

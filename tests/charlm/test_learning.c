@@ -122,6 +122,6 @@ static const Test tests[] = {TEST(counting_is_counted_right), TEST_SLOW(a_minute
 
 int main(int argc, char **argv)
 {
-    command_folders_in_memory();
+    test_folders_in_memory();
     return suite_run("charlm/learning", tests, sizeof tests / sizeof *tests, argc, argv);
 }

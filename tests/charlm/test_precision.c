@@ -41,9 +41,53 @@ START_TEST(bf16_follows_f32_for_300_steps)
 }
 END_TEST
 
+/* Whether products of bfloat16 have instructions here: what a build with oneDNN finds when it runs, and one without
+ * when it is compiled. `limited`: oneDNN may only use older ones. */
+static bool has_bf16(bool limited)
+{
+#if defined HAVE_ONEDNN && (defined __x86_64__ || defined __i386__)
+    size_t size;
+    char *flags = read_in("/proc", "cpuinfo", &size);
+    bool has = !limited && strstr(flags, "avx512_bf16");
+    memory_free(flags);
+    return has;
+#elif defined __AVX512BF16__ || defined __ARM_FEATURE_BF16
+    (void)limited;
+    return true;
+#else
+    (void)limited;
+    return false;
+#endif
+}
+
+static void expect_note(const char *words, bool note)
+{
+    Said s = must("bench --dim 16 --heads 2 --depth 1 --context 16 --batch 2 --steps 1 %s", words);
+    const char *end = strchr(s.err, '\n');
+    if (note)
+        ck_assert_msg(strstr(s.err, "no bf16 instructions") && end && !end[1], "%s: %s", words, s.err);
+    else
+        ck_assert_msg(!*s.err, "%s: %s", words, s.err);
+    said_free(&s);
+}
+
+START_TEST(bf16_without_instructions_for_it_is_told)
+{
+    for (int limited = 0; limited < 2; limited++) {
+        if (limited)
+            setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
+        expect_note("--precision bf16", !has_bf16(limited));
+        expect_note("--precision bf16 --quiet", false);
+        expect_note("--precision f32", false);
+        expect_note("--precision bf16 --device plain", false); /* slow in every type */
+    }
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_SLOW(bf16_follows_f32_for_300_steps, 120)};
-    command_folders_in_memory();
+    static const Test tests[] = {TEST_SLOW(bf16_follows_f32_for_300_steps, 120),
+                                 TEST(bf16_without_instructions_for_it_is_told)};
+    test_folders_in_memory();
     return suite_run("charlm/precision", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -144,11 +144,17 @@ static size_t half_a_character(const char *text, size_t size)
     return 0;
 }
 
-static pid_t on_terminal(int *master, const char *run, const char *temperature)
+/* `charlm sample --run RUN -q WORDS` with a terminal for its standard output. */
+static pid_t on_terminal(int *master, const char *run, const char *words)
 {
-    char program[700];
+    static char program[700], all[1000];
+    char *word[32] = {"charlm"};
+    int count = 1;
     const char *bin = getenv("ATTEND_BIN");
     snprintf(program, sizeof program, "%s/charlm", bin ? bin : "bin");
+    snprintf(all, sizeof all, "sample --run %s -q %s", run, words);
+    for (char *w = strtok(all, " "); w && count < 31; w = strtok(NULL, " "))
+        word[count++] = w;
     *master = posix_openpt(O_RDWR | O_NOCTTY);
     ck_assert(*master >= 0 && grantpt(*master) == 0 && unlockpt(*master) == 0);
     const char *name = ptsname(*master);
@@ -159,41 +165,123 @@ static pid_t on_terminal(int *master, const char *run, const char *temperature)
         if (slave < 0 || dup2(slave, 1) < 0)
             _exit(127);
         close(*master);
-        execl(program, "charlm", "sample", "--run", run, "-q", "--length", "600", "--temperature", temperature,
-              "--exact", NULL); /* slowly */
+        execv(program, word);
         _exit(127);
     }
     return child;
 }
 
-/* Whenever we look, what came so far is whole characters. */
+/* What a terminal gets; whenever we look, what came so far is whole characters. */
+typedef struct Seen {
+    char text[8000];
+    size_t size;
+    int reads;
+} Seen;
+
+static void look(Seen *seen, const char *run, const char *words)
+{
+    int master, status = 0, halves = 0;
+    pid_t child = on_terminal(&master, run, words);
+    int keep = open(ptsname(master), O_RDWR | O_NOCTTY); /* so that the end is not an error before it is read */
+    fcntl(master, F_SETFL, O_NONBLOCK);
+    *seen = (Seen){.size = 0};
+    for (bool over = false, drained = false; !drained && seen->size < sizeof seen->text - 1;) {
+        over = over || waitpid(child, &status, WNOHANG) == child;
+        ssize_t count = read(master, seen->text + seen->size, sizeof seen->text - 1 - seen->size);
+        drained = over && count <= 0;
+        if (count <= 0)
+            continue;
+        seen->size += (size_t)count;
+        seen->reads++;
+        halves += half_a_character(seen->text, seen->size) > 0;
+    }
+    close(keep);
+    close(master);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ck_assert_msg(halves == 0, "%d of %d times", halves, seen->reads);
+    ck_assert(seen->size && seen->text[seen->size - 1] == '\n');
+}
+
+/* A terminal shows what a file gets, but for bytes that are no character. */
+static void expect_same_text(const Seen *seen, const Said *file)
+{
+    const char *shown = seen->text, *at = file->out, *end = at + file->out_size;
+    while (at < end) {
+        size_t length = utf8_length(at, (size_t)(end - at));
+        const char *expected = length ? at : "\xef\xbf\xbd";
+        shown += *shown == '\r'; /* which a terminal puts before a line's end */
+        ck_assert_msg(memcmp(shown, expected, length ? length : 3) == 0, "%.20s: %.20s", shown, at);
+        shown += length ? length : 3;
+        at += length ? length : 1;
+    }
+    ck_assert(shown == seen->text + seen->size);
+}
+
 START_TEST(a_terminal_never_gets_half_a_character)
 {
     static const char *const temperatures[] = {"0.5", "1.5", "20"};
     const char *run = trained_on_accents();
+    Seen seen;
     for (size_t i = 0; i < 3; i++) {
-        char text[8000];
-        size_t size = 0;
-        int master, status, halves = 0, reads = 0;
-        pid_t child = on_terminal(&master, run, temperatures[i]);
-        int keep = open(ptsname(master), O_RDWR | O_NOCTTY); /* so that the end is not an error before it is read */
-        fcntl(master, F_SETFL, O_NONBLOCK);
-        for (bool over = false, drained = false; !drained && size < sizeof text;) {
-            over = over || waitpid(child, &status, WNOHANG) == child;
-            ssize_t count = read(master, text + size, sizeof text - size);
-            drained = over && count <= 0;
-            if (count <= 0)
-                continue;
-            size += (size_t)count;
-            reads++;
-            halves += half_a_character(text, size) > 0;
-        }
-        close(keep);
-        close(master);
-        ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-        ck_assert_msg(reads > 3 && size > 600, "%d reads of %d bytes", reads, (int)size);
-        ck_assert_msg(halves == 0, "%d of %d times", halves, reads);
-        ck_assert_int_eq(text[size - 1], '\n');
+        char words[100];
+        snprintf(words, sizeof words, "--length 600 --exact --temperature %s", temperatures[i]); /* exact: slowly */
+        look(&seen, run, words);
+        ck_assert_msg(seen.reads > 3 && seen.size > 600, "%d reads of %d bytes", seen.reads, (int)seen.size);
+        if (i > 0)
+            continue; /* control bytes come, too */
+        Said s = sampled(run, words);
+        expect_same_text(&seen, &s);
+        said_free(&s);
+    }
+}
+END_TEST
+
+/* What a terminal shows of a prompt alone, without the line's end. */
+static void expect_shown(const char *run, const char *prompt, size_t size, const char *shown)
+{
+    const char *folder = fresh_path("folder");
+    char words[800];
+    Seen seen;
+    write_in(folder, "prompt", prompt, size);
+    snprintf(words, sizeof words, "--length 0 --prompt-file %s/prompt", folder);
+    look(&seen, run, words);
+    seen.text[seen.size - 2] = 0; /* which a terminal makes "\r\n" */
+    ck_assert_str_eq(seen.text, shown);
+}
+
+START_TEST(a_terminal_gets_whole_characters_of_a_prompt)
+{
+    const char *run = trained("");
+#define NONE "\xef\xbf\xbd"
+    expect_shown(run, "\xa9t\xc3\xa9", 4, "t\xc3\xa9");         /* its beginning is cut off */
+    expect_shown(run, "\x98\x80 a", 4, " a");                   /* more of it */
+    expect_shown(run, "a\xe2\x82\xac", 4, "a\xe2\x82\xac");     /* whole */
+    expect_shown(run, "a\xe2\x82", 3, "a" NONE NONE);           /* an end that nothing completes */
+    expect_shown(run, "a\xffz\xc3z", 5, "a" NONE "z" NONE "z"); /* what never was a character */
+    expect_shown(run, "a\x1b[2J\x07z\xc2\x9bz", 10, "a" NONE "[2J" NONE "z" NONE "z"); /* what steers terminals */
+    expect_shown(run, "a\tb", 3, "a\tb");
+#undef NONE
+}
+END_TEST
+
+/* The validation part begins and ends the default prompt anywhere in a character. */
+START_TEST(the_default_prompt_is_whole_characters)
+{
+    static const char euro[] = "\xf0\x9f\x98\x80";
+    char text[4003];
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = euro[i % 4];
+    for (size_t shift = 0; shift < 4; shift++) {
+        const char *folder = fresh_path("folder");
+        char run[800];
+        snprintf(run, sizeof run, "%s/run", folder);
+        write_in(folder, "text", text + shift, sizeof text - 3);
+        Said s = must("train --run %s " TINY " --steps 0 -q --data %s/text", run, folder);
+        said_free(&s);
+        s = must("sample --run %s --length 0 -q", run); /* to a file as well */
+        ck_assert_uint_eq(half_a_character(s.out, s.out_size), 0);
+        ck_assert_uint_ge(s.out_size, 1 + 100 - 6);
+        said_free(&s);
     }
 }
 END_TEST
@@ -227,11 +315,13 @@ static const Test tests[] = {TEST(the_seed_decides),
                              TEST(a_prompt_is_shown_and_may_come_from_a_file),
                              TEST(several_texts_differ),
                              TEST(a_terminal_never_gets_half_a_character),
+                             TEST(a_terminal_gets_whole_characters_of_a_prompt),
+                             TEST(the_default_prompt_is_whole_characters),
                              TEST(json_is_valid_whatever_the_bytes_are),
                              TEST(a_file_gets_the_bytes_as_they_are)};
 
 int main(int argc, char **argv)
 {
-    command_folders_in_memory();
+    test_folders_in_memory();
     return suite_run("charlm/sampling", tests, sizeof tests / sizeof *tests, argc, argv);
 }

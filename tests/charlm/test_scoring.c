@@ -42,7 +42,7 @@ static void open_run(Opened *o, const char *run)
     ck_done(options_parse(&o->options, sizeof argv / sizeof *argv, argv, &e), e);
     o->c = (Charlm){.v = &o->v, .options = &o->options};
     o->crew = (Crew){.task = NULL};
-    ck_done(charlm_open_run(&o->c, &e), e);
+    ck_done(charlm_open_run(&o->c, path, false, &e), e);
     ck_done(text_open(&o->c.text, NULL, &e), e);
     charlm_task(&o->c, text_part(&o->c.text, SPLIT_VALID), CONTEXT);
     ck_done(charlm_open_crew(&o->c, &o->crew, &e), e);
@@ -381,6 +381,6 @@ static const Test tests[] = {TEST_LOOP(each_stride_gives_what_its_windows_give_b
 
 int main(int argc, char **argv)
 {
-    command_folders_in_memory();
+    test_folders_in_memory();
     return suite_run("charlm/scoring", tests, sizeof tests / sizeof *tests, argc, argv);
 }

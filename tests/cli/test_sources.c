@@ -172,6 +172,24 @@ START_TEST(a_run_beats_the_config_file_and_gives_way_to_training_options)
 }
 END_TEST
 
+/* As `--workers 0` does, once it has become a number. */
+START_TEST(what_comes_to_mean_the_same_is_no_change)
+{
+    Call c;
+    call(&c, "train --batch 3");
+    ck_assert(options_set(&c.options, "batch", "8", FROM_RUN, &c.error));
+    ck_assert(options_set(&c.options, "batch", "8", FROM_COMMAND_LINE, &c.error));
+    Buffer text = {0};
+    options_changes(&c.options, &text);
+    ck_assert_uint_eq(text.size, 0);
+    ck_assert(options_set(&c.options, "batch", "9", FROM_COMMAND_LINE, &c.error));
+    options_changes(&c.options, &text);
+    ck_assert_str_eq(text.text, "batch 8 -> 9\n");
+    buffer_free(&text);
+    done(&c);
+}
+END_TEST
+
 START_TEST(a_model_option_cannot_change_in_a_run)
 {
     Call c;
@@ -326,6 +344,7 @@ static const Test tests[] = {
     TEST(a_config_file_must_be_there_and_be_text),
     TEST(json_is_handed_to_the_program),
     TEST(a_run_beats_the_config_file_and_gives_way_to_training_options),
+    TEST(what_comes_to_mean_the_same_is_no_change),
     TEST(a_model_option_cannot_change_in_a_run),
     TEST(a_run_with_bad_values_is_refused),
     TEST(a_lower_source_never_overwrites_a_higher_one),

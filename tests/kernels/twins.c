@@ -29,12 +29,6 @@ const Kernels *twin(size_t i)
     return NULL;
 }
 
-bool is_fast(void)
-{
-    const char *fast = getenv("FAST");
-    return fast && *fast && strcmp(fast, "0") != 0;
-}
-
 /* ---- chance */
 
 double uniform(Random *r) { return 2 * philox_uniform(r->seed, 0, r->drawn++, 1) - 1; }

@@ -13,7 +13,7 @@
  * view of a wider matrix: none of these, nor anything that is only read, may change. What is to be written holds
  * something else in each run before, so that a place that was left out shows.
  *
- * Which twins are tested: the list at the top of twins.c. FAST=1 in the environment (for valgrind) runs fewer loops. */
+ * Which twins are tested: the list at the top of twins.c. Where test_is_fast, fewer loops are run. */
 #ifndef TESTS_KERNELS_TWINS_H
 #define TESTS_KERNELS_TWINS_H
 
@@ -106,12 +106,10 @@ void case_spares(const Case *c);
 /* One tensor of two results: identical to the bit, or absent. */
 void same_bits(const Case *c, size_t index, const Result *a, const Result *b);
 
-bool is_fast(void);
-
 /* Ends a loop test that FAST leaves out. */
 #define SKIP_IF_FAST(loop)                                                                                             \
     do {                                                                                                               \
-        if (is_fast() && (loop) % 8)                                                                                   \
+        if (test_is_fast() && (loop) % 8)                                                                              \
             return;                                                                                                    \
     } while (0)
 

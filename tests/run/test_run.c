@@ -134,6 +134,57 @@ START_TEST(somebodys_folder_is_left_alone)
 }
 END_TEST
 
+/* A run whose process ended before config.json, which comes last. */
+static void leave_beginning(void)
+{
+    setup();
+    Run *run;
+    Error e;
+    ck_done(run_create(&run, folder, &e), e);
+    ck_done(save(run, 0, 1, &e) && run_mark(run, "best", 0, &e) && run_mark(run, "last", 0, &e), e);
+    ck_done(folder_make(in("checkpoints/.00000000.tmp"), &e), e);
+    put(".config.json.tmp", "{");
+    put(".last.tmp", "0");
+    run_close(run);
+}
+
+START_TEST(what_has_no_configuration_yet_is_made_anew)
+{
+    Run *run;
+    Error e;
+    leave_beginning();
+    ck_done(run_create(&run, folder, &e), e);
+    ck_assert(!folder_exists(in("checkpoints/.00000000.tmp")) && !file_exists(in(".config.json.tmp")));
+    ck_done(save(run, 0, 2, &e), e);
+    ck_assert(load(run, 0) == 2);
+    put("config.json", "{}");
+    run_close(run);
+    ck_assert(!run_create(&run, folder, &e));
+    ck_assert_msg(strstr(e.text, "holds a run") && strstr(e.text, "--resume"), "%s", e.text);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+/* Whatever else is there was trained, or is not ours. */
+START_TEST(only_a_beginning_is_made_anew)
+{
+    static const char *const more[] = {"log.tsv", "notes", "checkpoints/00000001", "checkpoints/.00000001.tmp"};
+    Run *run;
+    Error e;
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        leave_beginning();
+        put(more[i], "");
+        ck_assert(!run_create(&run, folder, &e));
+        ck_assert_msg(strstr(e.text, folder) && strstr(e.text, "no run"), "%s", e.text);
+        ck_assert(load(&(Run){.path = folder}, 0) == 1);
+    }
+    leave_beginning();
+    ck_assert_int_eq(unlink(in("lock")), 0); /* somebody's files, named as ours are */
+    ck_assert(!run_create(&run, folder, &e));
+    ck_assert(!file_exists(in("lock")));
+}
+END_TEST
+
 START_TEST(only_one_process_writes)
 {
     setup();
@@ -178,7 +229,7 @@ START_TEST(checkpoints_are_listed_in_order_and_the_last_is_found)
     uint64_t step;
     bool found;
     ck_done(run_create(&run, folder, &e), e);
-    ck_done(run_checkpoint_latest(run, &step, &found, &e), e);
+    ck_done(run_checkpoint_latest(run, &step, &found, NULL, &e), e);
     ck_assert(!found);
     const uint64_t saved[] = {200, 0, 123456789, 99999999};
     for (size_t i = 0; i < 4; i++)
@@ -186,7 +237,7 @@ START_TEST(checkpoints_are_listed_in_order_and_the_last_is_found)
     ck_assert(folder_exists(in("checkpoints/00000200")));
     ck_assert(folder_exists(in("checkpoints/123456789")));
     expect_steps(run, 4, (const uint64_t[]){0, 200, 99999999, 123456789});
-    ck_done(run_checkpoint_latest(run, &step, &found, &e), e);
+    ck_done(run_checkpoint_latest(run, &step, &found, NULL, &e), e);
     ck_assert(found && step == 123456789);
     ck_assert(load(run, 200) == 200);
     ck_done(save(run, 200, 7, &e), e);
@@ -247,6 +298,70 @@ START_TEST(opening_to_write_removes_what_was_left_half_done)
     ck_assert(load(run, 1) == 1);
     run_close(run);
     ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(the_newest_damaged_checkpoint_is_named)
+{
+    setup();
+    Run *run;
+    Error e, damaged;
+    uint64_t step;
+    bool found;
+    ck_done(run_create(&run, folder, &e), e);
+    for (uint64_t i = 1; i <= 4; i++)
+        ck_done(save(run, i, 1, &e), e);
+    ck_assert_int_eq(truncate(in("checkpoints/00000001/model.safetensors"), 30), 0);
+    ck_done(run_checkpoint_latest(run, &step, &found, &damaged, &e), e);
+    ck_assert(found && step == 4 && !damaged.text[0]); /* an older one is nobody's concern */
+    ck_assert_int_eq(truncate(in("checkpoints/00000003/model.safetensors"), 30), 0);
+    ck_assert_int_eq(truncate(in("checkpoints/00000004/state.safetensors"), 30), 0);
+    ck_done(run_checkpoint_latest(run, &step, &found, &damaged, &e), e);
+    ck_assert(found && step == 2);
+    ck_assert_msg(strstr(damaged.text, "00000004/state.safetensors") != NULL, "%s", damaged.text);
+    ck_assert_int_eq(truncate(in("checkpoints/00000002/state.safetensors"), 30), 0);
+    ck_done(run_checkpoint_latest(run, &step, &found, &damaged, &e), e);
+    ck_assert(!found);
+    ck_assert_msg(strstr(damaged.text, "00000004/state.safetensors") != NULL, "%s", damaged.text);
+    run_close(run);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+/* In a process of its own: one checkpoint after another, of which only the last stays, as fast as it can. */
+static pid_t prune_for_ever(void)
+{
+    pid_t child = fork();
+    if (child)
+        return child;
+    Run *run;
+    Error e;
+    if (!run_open(&run, folder, true, &e))
+        _exit(1);
+    for (uint64_t n = 1;; n++)
+        if (!save(run, n, 1, &e) || !run_mark(run, "best", n, &e) || !run_prune(run, 1, &e))
+            _exit(1);
+}
+
+START_TEST(a_reader_finds_a_checkpoint_whatever_is_pruned_meanwhile)
+{
+    setup();
+    Run *run;
+    Error e;
+    ck_done(run_create(&run, folder, &e), e);
+    ck_done(save(run, 0, 1, &e), e);
+    run_close(run);
+    pid_t child = prune_for_ever();
+    ck_done(run_open(&run, folder, false, &e), e);
+    uint64_t step = 0;
+    for (int i = 0; i < 300 || step < (test_is_fast() ? 50 : 1000); i++) { /* while many are pruned */
+        bool found;
+        ck_done(run_checkpoint_latest(run, &step, &found, NULL, &e), e);
+        ck_assert_msg(found, "look %d found none", i);
+    }
+    run_close(run);
+    int status;
+    ck_assert(kill(child, SIGKILL) == 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status));
 }
 END_TEST
 
@@ -431,7 +546,8 @@ static bool live(void *argument, Error *e)
         return false;
     done = run_log_open(run, "step\tloss", 0, e) && run_log_line(run, e, "1\t2") && save(run, 1, 1, e) &&
            save(run, 2, 1, e) && save(run, 2, 1, e) && run_mark(run, "best", 1, e) &&
-           run_marked(run, "best", &step, e) && run_checkpoint_latest(run, &step, &found, e) && run_prune(run, 1, e);
+           run_marked(run, "best", &step, e) && run_checkpoint_latest(run, &step, &found, NULL, e) &&
+           run_prune(run, 1, e);
     run_close(run);
     if (!done || !run_open(&run, folder, true, e))
         return false;
@@ -490,11 +606,15 @@ END_TEST
 static const Test tests[] = {
     TEST(a_run_is_made_once_and_opened_again),
     TEST(somebodys_folder_is_left_alone),
+    TEST(what_has_no_configuration_yet_is_made_anew),
+    TEST(only_a_beginning_is_made_anew),
     TEST(only_one_process_writes),
     TEST(default_paths_count_up),
     TEST(checkpoints_are_listed_in_order_and_the_last_is_found),
     TEST(half_a_checkpoint_is_none),
     TEST(opening_to_write_removes_what_was_left_half_done),
+    TEST(the_newest_damaged_checkpoint_is_named),
+    TEST(a_reader_finds_a_checkpoint_whatever_is_pruned_meanwhile),
     TEST(killed_at_any_moment_a_run_keeps_what_was_committed),
     TEST(marks_are_read_back_and_checked),
     TEST(pruning_keeps_the_last_and_the_best),
@@ -505,4 +625,8 @@ static const Test tests[] = {
     TEST_SLOW(each_failed_allocation_is_an_error, 300),
 };
 
-int main(int argc, char **argv) { return suite_run("run/run", tests, sizeof tests / sizeof *tests, argc, argv); }
+int main(int argc, char **argv)
+{
+    test_folders_in_memory();
+    return suite_run("run/run", tests, sizeof tests / sizeof *tests, argc, argv);
+}

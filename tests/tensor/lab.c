@@ -180,10 +180,11 @@ void lab_differentiate(Lab *l, Program *program)
 {
     const double h = 1e-5;
     const PassOptions training = {.keep = KEEP_ALL};
+    const uint64_t draws = test_is_fast() ? 1 : 4; /* numbers of each parameter */
     Pass whole = lab_pass(l, program, &training);
     for (size_t i = 0; i < l->parameters.count; i++) {
         const Parameter *p = l->parameters.list[i];
-        for (uint64_t draw = 0; draw < 4 && p->role != ROLE_CONSTANT; draw++) {
+        for (uint64_t draw = 0; draw < draws && p->role != ROLE_CONSTANT; draw++) {
             size_t j = (size_t)philox_below(p->count, 2, 0, draw, (uint32_t)i);
             double at = lab_real(l, l->weights.reals, p->offset + j), loss[2];
             for (int side = 0; side < 2; side++) {

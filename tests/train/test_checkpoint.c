@@ -290,6 +290,6 @@ static const Test tests[] = {TEST(what_was_saved_comes_back_to_the_bit),
 
 int main(int argc, char **argv)
 {
-    tiny_folders_in_memory();
+    test_folders_in_memory();
     return suite_run("train/checkpoint", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -118,15 +118,14 @@ void tiny_run_open(TinyRun *r, const char *path, const TinyOptions *o, const Loo
     Error e;
     *r = (TinyRun){.run = NULL};
     CrewOptions crew = tiny_crew(2, 1);
-    bool there = folder_exists(path), found = false;
+    bool there = folder_exists(path);
     ck_done(tiny_open(&r->tiny, o, &e), e);
     ck_done(crew_open(&r->crew, &crew, &r->tiny.parameters, &r->tiny.task, &e), e);
     ck_done(weights_init(&r->crew.weights, r->crew.worker[0].stream, INIT_GPT2, o->depth, 1, &e), e);
     ck_done(there ? run_open(&r->run, path, true, &e) : run_create(&r->run, path, &e), e);
     r->loop = (Loop){.crew = &r->crew, .task = &r->tiny.task, .run = r->run, .note = {"tiny", "{}"}, .o = *loop};
     r->loop.o.quiet = true;
-    if (there)
-        ck_done(loop_resume(&r->loop, &found, &e), e);
+    ck_done(there ? loop_resume(&r->loop, &e) : loop_begin(&r->loop, &e), e);
 }
 
 void tiny_run_close(TinyRun *r)
@@ -135,12 +134,6 @@ void tiny_run_close(TinyRun *r)
     tiny_close(&r->tiny);
     run_close(r->run);
     *r = (TinyRun){.run = NULL};
-}
-
-void tiny_folders_in_memory(void)
-{
-    if (access("/dev/shm", W_OK) == 0)
-        setenv("TMPDIR", "/dev/shm", 0);
 }
 
 char *tiny_run_text(const TinyRun *r, const char *name, size_t *size)

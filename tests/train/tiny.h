@@ -52,10 +52,6 @@ typedef struct TinyRun {
 void tiny_run_open(TinyRun *r, const char *path, const TinyOptions *o, const LoopOptions *loop);
 void tiny_run_close(TinyRun *r);
 
-/* From now on test folders lie in memory, where there is such a place: syncing a file costs nothing there, and some
- * hundred checkpoints are written. To be called first in main. */
-void tiny_folders_in_memory(void);
-
 /* The text of a file in the run, to be freed with memory_free. */
 char *tiny_run_text(const TinyRun *r, const char *name, size_t *size);
 
