@@ -1,13 +1,20 @@
-/* What an Attend means, in one place for all twins on a CPU: which keys a query sees.
+/* What an Attend means, in one place for all twins on a CPU: which keys a query sees, and how far away they are.
  *
- * Query i of row b sees keys first <= j < end of its row, with p = i + query_offset[b] its own position:
+ * Query i of row b stands at position p = i + query_offset[b]. It sees keys first <= j < end of its row
  *
  *     end   = length, or min(length, p + 1) when causal
- *     first = 0,      or max(0, p + 1 - window) with a window */
+ *     first = 0,      or max(0, p + 1 - window) with a window
+ *
+ * and where there are blocks, of those the keys in blocks that are listed for block p / block. Entry e of a table of
+ * distances is p - j + ahead, kept within 0 .. distances-1. */
 #ifndef KERNELS_ATTEND_H
 #define KERNELS_ATTEND_H
 
 #include "kernels/kernels.h"
+
+typedef struct Range {
+    size_t from, to; /* from .. to-1 */
+} Range;
 
 typedef struct Keys {
     size_t start;  /* position of the row's key 0 */
@@ -35,6 +42,42 @@ static inline size_t keys_first(const Attend *how, Keys keys, size_t i)
 {
     size_t position = i + keys.offset;
     return how->window && position + 1 > how->window ? position + 1 - how->window : 0;
+}
+
+/* The next keys that query i sees, at j or behind it, as far as they follow one another without a gap (of blocks: one
+ * block's). Where there are none: from = to = length. */
+static inline Range keys_run(const Attend *how, Keys keys, size_t i, size_t j)
+{
+    Range run = {keys_first(how, keys, i), keys_end(how, keys, i)};
+    run.from = run.from > j ? run.from : j;
+    if (how->block) {
+        const int32_t *list = how->block_start + (i + keys.offset) / how->block;
+        int32_t low = list[0], high = list[1]; /* in search of the first block that ends behind run.from */
+        while (low < high) {
+            int32_t middle = low + (high - low) / 2;
+            if (((size_t)how->block_index[middle] + 1) * how->block <= run.from)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        size_t first = low < list[1] ? (size_t)how->block_index[low] * how->block : run.to;
+        run.from = run.from > first ? run.from : first;
+        run.to = run.to < first + how->block ? run.to : first + how->block;
+    }
+    return run.from < run.to ? run : (Range){keys.length, keys.length};
+}
+
+/* The first key at j or behind it that query i sees; length: there is none. */
+static inline size_t keys_next(const Attend *how, Keys keys, size_t i, size_t j)
+{
+    return keys_run(how, keys, i, j).from;
+}
+
+static inline size_t distance_entry(const Attend *how, Keys keys, size_t i, size_t j)
+{
+    size_t position = i + keys.offset + how->ahead;
+    size_t entry = position > j ? position - j : 0;
+    return entry < how->distances ? entry : how->distances - 1;
 }
 
 #endif

@@ -103,16 +103,33 @@ typedef struct Attend {
     const int32_t *query_offset;        /* [B] NULL: 0 */
     bool causal;                        /* a query sees keys up to its own position */
     size_t window;                      /* and of those the last `window`; 0: all */
-    double scale;                       /* of the dot products, usually 1 / sqrt(dk) */
-    Dropout dropout;                    /* on the weights; its column is the key's index, its head the head */
+
+    /* And of those the ones that lie in a block of `block` keys that is listed for the query's own block of positions:
+     * block p has the list block_index[block_start[p]] .. block_index[block_start[p+1]-1], ascending; it may name
+     * blocks behind a row's end. Every position of a query has a list. 0: all. */
+    size_t block;
+    const int32_t *block_start, *block_index;
+
+    double scale;    /* of the dot products, usually 1 / sqrt(dk) */
+    Dropout dropout; /* on the weights; its column is the key's index, its head the head */
+
+    /* More terms of a score, NULL where there is none. Tables have an entry for each distance from the query back to
+     * the key, from -ahead to distances-1-ahead; where the key lies farther off, the nearest entry counts. */
+    size_t distances, ahead;
+    const void *distance_bias; /* real [distances, H] */
+    Strided relative;          /* keys for distances [distances, H*dk] */
+    const void *content_bias;  /* real [H*dk], added to q where it meets k */
+    const void *position_bias; /* real [H*dk], added to q where it meets `relative` */
+
     void *weights; /* real [B,H,T,S], before dropout, zeros where there is nothing; NULL: not wanted */
 } Attend;
 
-/* Where the gradients of attention go; data NULL: not wanted. In a backward pass no two rows of queries share a row of
- * keys (key_row is NULL), so that each gradient is summed in one place. */
+/* Where the gradients of attention go; NULL: not wanted. In a backward pass no two rows of queries share a row of keys
+ * (key_row is NULL), so that each gradient is summed in one place. */
 typedef struct AttendGradients {
-    Strided q, k, v;
-    bool add_q, add_k, add_v;
+    Strided q, k, v, relative;
+    bool add_q, add_k, add_v, add_relative;
+    void *distance_bias, *content_bias, *position_bias; /* of parameters: real, added to */
 } AttendGradients;
 
 typedef struct Adam {
@@ -194,10 +211,11 @@ typedef struct Kernels {
     void (*activation_backward)(Stream *s, void *dx, bool add, const void *dy, const void *x, Activation function,
                                 size_t n);
 
-    /* y [N, H*dv] = weights v, weights = dropout(softmax(scale * q k^T over the keys a query sees)), for each head.
-     * q [N, H*dk], k [keys, H*dk], v [keys, H*dv]. A query that sees no key gives 0, and so do positions of no row.
-     * Saves lse [N,H] (real), the logarithm of each softmax's denominator.
-     * Backward: dk and dv cover all positions of keys; those that nobody sees get 0. */
+    /* y [N, H*dv] = weights v, weights = dropout(softmax(scores over the keys a query sees)), for each head, and
+     *     score = scale ((q + content_bias) . k + (q + position_bias) . relative[e]) + distance_bias[e]
+     * with e the entry of the distance. q [N, H*dk], k [keys, H*dk], v [keys, H*dv]. A query that sees no key gives 0,
+     * and so do positions of no row. Saves lse [N,H] (real), the logarithm of each softmax's denominator.
+     * Backward: dk, dv and the gradient of `relative` cover all of it; what nobody sees gets 0. */
     void (*attention_forward)(Stream *s, void *y, void *lse, Strided q, Strided k, Strided v, const Attend *how,
                               const StepState *state);
     void (*attention_backward)(Stream *s, const AttendGradients *d, const void *dy, const void *y, const void *lse,

@@ -28,6 +28,7 @@ const Option shared_options[] = {
     {"activation", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(activation), "relu", "relu|gelu|gelu-tanh", "in the feed-forward network"},
     {"norm", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm), "post", "post|pre", "layer norm behind each branch, or before it"},
     {"positions", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(positions), "learned", "none|learned|sinusoid", "how a position is known"},
+    {"distances", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(distances), "none", "none|bias|alibi|keys|xl", "what the distance from a query to a key does to their score"},
     {"attention", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(attention), "fused", "fused|composed", "one operation, or made of small ones"},
     {"score", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(score), "scaled-dot", "scaled-dot|dot", "how well a query fits a key"},
     {"bias", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(bias), "yes", NULL, "biases of query, key and value"},

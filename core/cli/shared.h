@@ -18,7 +18,7 @@ enum {
 typedef struct SharedValues {
     /* model */
     size_t dim, heads, head_size, value_size, depth, ff, context, window;
-    int activation, norm, positions, attention, score; /* the places in their lists; see shared.c */
+    int activation, norm, positions, distances, attention, score; /* the places in their lists; see shared.c */
     bool bias, tie;
     /* training */
     const char *data, *betas, *save_every;

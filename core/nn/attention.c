@@ -29,12 +29,14 @@ Attention attention_new(Parameters *p, const AttentionOptions *o, const char *pr
     if (a.out.weight)
         a.out.weight->residual = true;
     a.drop = parameters_dropout(p, o->dropout);
+    a.distances = distances_new(p, &o->distances, o->dim, o->heads, o->key_size, prefix);
     return a;
 }
 
 typedef struct AttendNode {
     Node node;
-    Tensor *q, *k, *v;
+    Tensor *q, *k, *v, *relative;
+    const Distances *distances;
     void *lse;
     Attend how;
 } AttendNode;
@@ -46,11 +48,13 @@ static void attend_back(Tape *t, Node *node)
     d.q.data = tensor_gradient(t, n->q, &d.add_q);
     d.k.data = tensor_gradient(t, n->k, &d.add_k);
     d.v.data = tensor_gradient(t, n->v, &d.add_v);
+    distances_gradients(t, n->distances, n->relative, &d);
     t->k->attention_backward(t->stream, &d, node->y->gradient, node->y->data, n->lse, tensor_strided(n->q),
                              tensor_strided(n->k), tensor_strided(n->v), &n->how, t->state);
 }
 
-static Tensor *attend(Tape *t, Tensor *q, Tensor *k, Tensor *v, const Attend *how)
+static Tensor *attend(Tape *t, Tensor *q, Tensor *k, Tensor *v, Tensor *relative, const Distances *distances,
+                      const Attend *how)
 {
     Tensor *y = tape_tensor(t, how->queries, how->heads * how->value_size, false, true);
     void *lse = tape_reals(t, how->queries * how->heads);
@@ -58,7 +62,8 @@ static Tensor *attend(Tape *t, Tensor *q, Tensor *k, Tensor *v, const Attend *ho
                             t->state);
     AttendNode *n = tape_node(t, sizeof *n, attend_back, y);
     if (n) {
-        n->q = q, n->k = k, n->v = v, n->lse = lse, n->how = *how;
+        n->q = q, n->k = k, n->v = v, n->relative = relative, n->lse = lse, n->how = *how;
+        n->distances = distances;
         n->how.weights = NULL;
     }
     return y;
@@ -119,7 +124,9 @@ Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const 
     how.dropout = tape_dropout(t, a->drop);
 
     project(t, a, x, memory, &how, cache, qkv);
-    Tensor *y = (o->composed ? attend_composed : attend)(t, qkv[0], qkv[1], qkv[2], &how);
+    Tensor *relative = distances_describe(t, &a->distances, &how);
+    Tensor *y = o->composed ? attend_composed(t, qkv[0], qkv[1], qkv[2], &how)
+                            : attend(t, qkv[0], qkv[1], qkv[2], relative, &a->distances, &how);
     tape_check(t, y, "the attention before the product", a->out.weight);
     return linear(t, &a->out, y);
 }

@@ -8,6 +8,7 @@
 #define CORE_NN_ATTENTION_H
 
 #include "core/nn/cache.h"
+#include "core/nn/distances.h"
 #include "core/nn/linear.h"
 #include "core/nn/scores.h"
 #include "core/tensor/rows.h"
@@ -19,6 +20,7 @@ typedef struct AttentionOptions {
     bool composed; /* from small operations, with `score`, instead of fused */
     Score score;
     double dropout; /* of the weights */
+    DistanceOptions distances;
 } AttentionOptions;
 
 typedef struct Attention {
@@ -28,12 +30,13 @@ typedef struct Attention {
     Linear all;       /* both in one product, in self-attention */
     Linear out;
     Dropout drop;
+    Distances distances;
 } Attention;
 
 /* prefix: "blocks.0.attention" */
 Attention attention_new(Parameters *p, const AttentionOptions *o, const char *prefix);
 
-/* rows: who sees whom; its sizes of heads, scale and dropout are filled in here.
+/* rows: who sees whom; its sizes of heads, scale, dropout and distances are filled in here.
  * Self-attention: memory is NULL; with a cache, x's keys and values are appended to it and all it holds is seen. Where
  * not all positions are wanted, x is those that are, and memory all of them.
  * Cross-attention: keys and values of memory, or (memory NULL) those that the cache remembers. */

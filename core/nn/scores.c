@@ -3,6 +3,7 @@
 
 #include "core/tensor/operations.h"
 
+#include <assert.h>
 #include <math.h>
 
 double score_scale(Score score, size_t key_size) { return score == SCORE_SCALED_DOT ? 1 / sqrt((double)key_size) : 1; }
@@ -43,6 +44,7 @@ static Tensor *average_values(Tape *t, Tensor *weights, Tensor *v, const Attend 
 
 Tensor *attend_composed(Tape *t, Tensor *q, Tensor *k, Tensor *v, const Attend *how)
 {
+    assert(!how->distances && !how->content_bias && "composed attention knows no distances and no biases of queries");
     q = pad_rows(t, q, how->query_start, NULL, how->rows, how->longest_query);
     k = pad_rows(t, k, how->key_start, how->key_row, how->rows, how->longest_key);
     v = pad_rows(t, v, how->key_start, how->key_row, how->rows, how->longest_key);

@@ -12,7 +12,8 @@ typedef enum Score { SCORE_SCALED_DOT, SCORE_DOT } Score;
 /* The factor of q . k */
 double score_scale(Score score, size_t key_size);
 
-/* The same as fused attention: q [N,H*dk], k [keys,H*dk], v [keys,H*dv] to [N,H*dv]. */
+/* The same as fused attention: q [N,H*dk], k [keys,H*dk], v [keys,H*dv] to [N,H*dv]; lengths, offsets, windows, blocks
+ * and dropout, but no distances and no biases of queries (asserted). */
 Tensor *attend_composed(Tape *t, Tensor *q, Tensor *k, Tensor *v, const Attend *how);
 
 #endif

@@ -108,6 +108,11 @@ static void real_put(const Kernels *k, void *reals, size_t i, double value)
         ((float *)reals)[i] = (float)value;
 }
 
+static double computed(const Parameter *p, size_t i)
+{
+    return p->constant(i / p->shape[1], i % p->shape[1], p->shape[1]);
+}
+
 static bool weights_constants(Weights *w, Stream *s, Error *e)
 {
     const Parameters *p = w->parameters;
@@ -119,7 +124,7 @@ static bool weights_constants(Weights *w, Stream *s, Error *e)
         if (!values)
             return memory_error(e, one->name, one->count, w->k->real);
         for (size_t j = 0; j < one->count; j++)
-            real_put(w->k, values, j, one->constant(j / one->shape[1], j % one->shape[1], one->shape[1]));
+            real_put(w->k, values, j, computed(one, j));
         weights_set(w, s, one, values);
         memory_free(values);
     }
@@ -194,7 +199,7 @@ bool weights_init(Weights *w, Stream *s, Init init, size_t depth, uint32_t seed,
         Draw draw = parameter_draw(one, init, depth);
         uint32_t stream = stream_of(one->name); /* where other draws have the step */
         for (size_t j = 0; j < one->count; j++) {
-            double value = draw.constant;
+            double value = one->constant ? computed(one, j) : draw.constant;
             if (draw.normal)
                 value += draw.spread * philox_normal(seed, stream, j, SITE_INIT);
             else if (draw.spread > 0)

@@ -29,7 +29,8 @@ typedef struct Parameter {
     size_t fan_in;   /* inputs of the linear map it belongs to; for the initialisation */
     bool residual;   /* the last map of a branch that is added to the residual stream */
     bool joined;     /* lies right behind the one before, without a gap: one product makes both */
-    double (*constant)(size_t row, size_t column, size_t columns); /* ROLE_CONSTANT: its values */
+    double (*constant)(size_t row, size_t column, size_t columns); /* its values, where they are
+ computed: for good (ROLE_CONSTANT), or to begin with */
 } Parameter;
 
 typedef enum Init { INIT_PYTORCH, INIT_GPT2, INIT_XAVIER } Init;

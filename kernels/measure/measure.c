@@ -256,18 +256,36 @@ static void activation_backward(Stream *s, void *dx, bool add, const void *dy, c
     count(s, ACTIVATION_BACKWARD, 0, n * (2 + written(dx, add)), 0);
 }
 
-/* Pairs of query and key that are live. */
+/* Pairs of query and key that are live: what lies outside of windows and listed blocks costs nothing. */
 static double live_pairs(const Attend *how)
 {
     double pairs = 0;
     for (size_t b = 0; b < how->rows; b++) {
         Keys keys = keys_of_row(how, b);
-        for (size_t i = 0; i < (size_t)(how->query_start[b + 1] - how->query_start[b]); i++) {
-            size_t first = keys_first(how, keys, i), end = keys_end(how, keys, i);
-            pairs += end > first ? (double)(end - first) : 0;
-        }
+        for (size_t i = 0; i < (size_t)(how->query_start[b + 1] - how->query_start[b]); i++)
+            for (Range run = keys_run(how, keys, i, 0); run.from < run.to; run = keys_run(how, keys, i, run.to))
+                pairs += (double)(run.to - run.from);
     }
     return pairs;
+}
+
+/* FLOP of the forward pass: a product with keys, one with values, and one with relative keys where there are any. */
+static double attention_flop(const Attend *how)
+{
+    size_t sizes = how->key_size * (how->relative.data ? 2 : 1) + how->value_size;
+    return 2 * live_pairs(how) * (double)(how->heads * sizes);
+}
+
+static size_t relative_numbers(const Attend *how)
+{
+    return how->relative.data ? how->distances * how->heads * how->key_size : 0;
+}
+
+/* Reals of a bias of distances, or of queries. */
+static size_t bias_reals(const Attend *how, const void *distance, const void *content, const void *position)
+{
+    size_t columns = how->heads * how->key_size;
+    return (distance ? how->distances * how->heads : 0) + (content ? columns : 0) + (position ? columns : 0);
 }
 
 static void attention_forward(Stream *s, void *y, void *lse, Strided q, Strided k, Strided v, const Attend *how,
@@ -275,8 +293,9 @@ static void attention_forward(Stream *s, void *y, void *lse, Strided q, Strided 
 {
     (void)y, (void)lse, (void)q, (void)k, (void)v, (void)state;
     size_t both = how->key_size + how->value_size;
-    count(s, ATTENTION_FORWARD, 2 * live_pairs(how) * (double)(how->heads * both),
-          how->heads * both * (how->queries + how->keys), how->queries * how->heads);
+    count(s, ATTENTION_FORWARD, attention_flop(how),
+          how->heads * both * (how->queries + how->keys) + relative_numbers(how),
+          how->queries * how->heads + bias_reals(how, how->distance_bias, how->content_bias, how->position_bias));
 }
 
 static void attention_backward(Stream *s, const AttendGradients *d, const void *dy, const void *y, const void *lse,
@@ -287,7 +306,10 @@ static void attention_backward(Stream *s, const AttendGradients *d, const void *
     size_t numbers = (dk + 2 * dv) * how->queries + (dk + dv) * how->keys;
     numbers += dk * how->queries * written(d->q.data, d->add_q) + dk * how->keys * written(d->k.data, d->add_k) +
                dv * how->keys * written(d->v.data, d->add_v);
-    count(s, ATTENTION_BACKWARD, 4 * live_pairs(how) * (double)(dk + dv), numbers, how->queries * how->heads);
+    numbers += relative_numbers(how) * (1 + written(d->relative.data, d->add_relative));
+    count(s, ATTENTION_BACKWARD, 2 * attention_flop(how), numbers,
+          how->queries * how->heads + bias_reals(how, how->distance_bias, how->content_bias, how->position_bias) +
+              2 * bias_reals(how, d->distance_bias, d->content_bias, d->position_bias));
 }
 
 static void cache_lengths(Stream *s, int32_t *valid, const int32_t *length, const int32_t *start, size_t b)

@@ -2,8 +2,8 @@
  *
  * FLOP are those of products and attention (a multiplication and an addition are two; attention counts the pairs of
  * query and key that are live, backward twice forward, nothing for what is computed again). Element-wise work shows in
- * bytes: each operand once read or written. Pointers to activations may be invented; only ids, row starts and lengths,
- * which come through `upload`, are real memory. */
+ * bytes: each operand once read or written. Pointers to activations may be invented; only ids, row starts, lengths and
+ * lists of blocks, which come through `upload`, are real memory. */
 #ifndef KERNELS_MEASURE_MEASURE_H
 #define KERNELS_MEASURE_MEASURE_H
 

@@ -64,9 +64,8 @@ static void mask(Stream *s, void *scores_, const Attend *how)
         size_t queries = (size_t)(how->query_start[b + 1] - how->query_start[b]);
         for (size_t h = 0; h < how->heads; h++)
             for (size_t i = 0; i < longest_query; i++, scores += longest_key) {
-                size_t first = keys_first(how, keys, i), end = i < queries ? keys_end(how, keys, i) : 0;
                 for (size_t j = 0; j < longest_key; j++)
-                    if (j < first || j >= end)
+                    if (i >= queries || j >= keys.length || keys_next(how, keys, i, j) != j)
                         scores[j] = number(-(Real)INFINITY);
             }
     }

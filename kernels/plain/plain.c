@@ -64,6 +64,7 @@ static void give(Number *gradient, bool add, Real value) { *gradient = number(ad
 #include "norm.c"
 #include "add.c"
 #include "activation.c"
+#include "score.c"
 #include "attention.c"
 #include "cache.c"
 #include "mul.c"

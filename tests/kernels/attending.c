@@ -31,7 +31,22 @@ bool sees(const Attending *a, size_t b, size_t i, size_t j)
         return false;
     if (a->causal && key > position)
         return false;
+    if (a->block && !a->listed(a, (size_t)position / a->block, j / a->block))
+        return false;
     return !a->window || key > position - (long)a->window;
+}
+
+size_t entry_of(const Attending *a, size_t b, size_t i, size_t j)
+{
+    long back = (long)i + (a->offsets ? a->offset[b] : 0) - (long)j;
+    long lowest = -(long)a->ahead, highest = lowest + (long)a->distances - 1;
+    return (size_t)((back < lowest ? lowest : back > highest ? highest : back) - lowest);
+}
+
+bool listed_by_chance(const Attending *a, size_t position, size_t key)
+{
+    Random r = {.seed = a->pattern + (uint32_t)(1009 * position + key)};
+    return chance(&r, 0.4);
 }
 
 /* Lengths 0 and 1 are frequent, since they are where loops go wrong. */
@@ -73,6 +88,23 @@ Attending attending_random(uint32_t seed)
     a.gap = chance(&r, 0.5) ? 1 + below(&r, 9) : 0;
     a.scale = 1 / sqrt((double)a.key_size);
     a.drop = (Dropout){.rate = chance(&r, 0.4) ? 0.3 : 0, .site = 21, .side = seed % SIDES};
+    static const size_t blocks[] = {1, 2, 3, 4, 7, 32};
+    a.block = chance(&r, 0.3) ? blocks[below(&r, 6)] : 0;
+    a.listed = listed_by_chance;
+    a.pattern = 100000 * seed;
+    return a;
+}
+
+Attending attending_distant(uint32_t seed)
+{
+    Random r = {.seed = seed + 6000};
+    Attending a = attending_random(seed);
+    a.distances = 1 + below(&r, chance(&r, 0.3) ? 80 : 9);
+    a.ahead = chance(&r, 0.3) ? 0 : below(&r, a.distances + 2);
+    a.distance_bias = chance(&r, 0.6);
+    a.relative = chance(&r, 0.6);
+    a.content_bias = chance(&r, 0.4);
+    a.position_bias = a.relative && chance(&r, 0.5);
     return a;
 }
 
@@ -95,8 +127,51 @@ static void words(const Attending *a, char *text, size_t size)
     int n = snprintf(text, size, "H %d dk %d dv %d%s%s%s%s%s", (int)a->heads, (int)a->key_size, (int)a->value_size,
                      a->causal ? " causal" : "", a->window ? " window" : "", a->lengths ? " lengths" : "",
                      a->offsets ? " offsets" : "", a->drop.rate > 0 ? " dropout" : "");
+    if (a->block)
+        n += snprintf(text + n, size - (size_t)n, " block %d", (int)a->block);
+    if (a->distances)
+        n += snprintf(text + n, size - (size_t)n, " distances %d-%d%s%s%s%s", (int)a->distances, (int)a->ahead,
+                      a->distance_bias ? " bias" : "", a->relative ? " relative" : "",
+                      a->content_bias ? " content" : "", a->position_bias ? " position" : "");
     for (size_t b = 0; b < a->rows && n > 0 && (size_t)n < size; b++)
         n += snprintf(text + n, size - (size_t)n, " %dx%d", a->queries[b], a->keys[keys_of(a, b)]);
+}
+
+/* The lists of blocks, for all positions that there are, and a block of keys behind the last. */
+static void lay_out_blocks(Case *c, const Attending *a)
+{
+    size_t positions = most_of(a->queries, a->rows) + (a->offsets ? most_of(a->offset, a->rows) : 0);
+    size_t block = a->block ? a->block : 1, keys = most_of(a->keys, a->key_rows) / block + 2, n = 0;
+    Use use = a->block ? READ : ABSENT;
+    positions = positions / block + 1;
+    Tensor *start = tensor(c, BLOCK_START, "block_start", INTEGERS, use, positions + 1, 1);
+    Tensor *index = tensor(c, BLOCK_INDEX, "block_index", INTEGERS, use, positions * keys, 1);
+    for (size_t p = 0; a->block && p < positions; p++) {
+        for (size_t k = 0; k < keys; k++)
+            if (a->listed(a, p, k))
+                *element(index, n++, 0) = (double)k;
+        *element(start, p + 1, 0) = (double)n;
+    }
+}
+
+/* Terms of a score beyond q . k, and their gradients. */
+static void lay_out_terms(Case *c, const Attending *a)
+{
+    size_t width = a->heads * a->key_size, pairs = sum_of(a->queries, a->rows) * most_of(a->keys, a->key_rows);
+    tensor(c, DISTANCE_BIAS, "distance_bias", REALS, a->distance_bias ? READ : ABSENT, a->distances, a->heads);
+    tensor_strided(c, RELATIVE, "relative", NUMBERS, a->relative ? READ : ABSENT, a->distances, width, width + a->gap);
+    tensor(c, CONTENT_BIAS, "content_bias", REALS, a->content_bias ? READ : ABSENT, 1, width);
+    tensor(c, POSITION_BIAS, "position_bias", REALS, a->position_bias ? READ : ABSENT, 1, width);
+    for (size_t i = 0; i < 4; i++) {
+        static const char *const names[] = {"ddistance_bias", "drelative", "dcontent_bias", "dposition_bias"};
+        const Tensor *of = &c->tensor[DISTANCE_BIAS + i];
+        Use use = of->use == ABSENT || a->shared ? ABSENT : of->kind == NUMBERS ? GRADIENT : ADDED;
+        Tensor *t = gradient(c, DDISTANCE_BIAS + i, names[i], of->kind, use, DISTANCE_BIAS + i);
+        t->terms = pairs;
+        t->stores = 3;
+        t->floor = sqrt((double)(1 + a->value_size * sum_of(a->queries, a->rows))); /* each query's terms cancel */
+        t->optional = true;
+    }
 }
 
 Case attending_case(const Attending *a, Call *call, uint32_t seed)
@@ -129,7 +204,11 @@ Case attending_case(const Attending *a, Call *call, uint32_t seed)
     dk->terms = dv->terms = longest_query + a->value_size;
     dq->optional = dk->optional = dv->optional = true;
     y->floor = dq->floor = dk->floor = dv->floor = 1;
+    if (a->block) /* where a query sees one key alone, dy . v is all of dy . y */
+        dq->floor = dk->floor = sqrt((double)a->value_size);
     dq->stores = dk->stores = 3; /* y's rounding comes back in dy . y */
+    lay_out_blocks(&c, a);
+    lay_out_terms(&c, a);
     return c;
 }
 
@@ -150,7 +229,16 @@ Attend attend_of(const Attending *a, void *const *at)
                     .query_offset = at[QUERY_OFFSET],
                     .causal = a->causal,
                     .window = a->window,
+                    .block = a->block,
+                    .block_start = at[BLOCK_START],
+                    .block_index = at[BLOCK_INDEX],
                     .scale = a->scale,
+                    .distances = a->distances,
+                    .ahead = a->ahead,
+                    .distance_bias = at[DISTANCE_BIAS],
+                    .relative = {at[RELATIVE], a->heads * a->key_size + a->gap},
+                    .content_bias = at[CONTENT_BIAS],
+                    .position_bias = at[POSITION_BIAS],
                     .dropout = a->drop,
                     .weights = at[WEIGHTS]};
 }
@@ -166,8 +254,17 @@ void attending_call(const Kernels *k, Stream *s, void *const *at, StepState *sta
     Attend how = attend_of(a, at);
     Strided q = strided_of(c, at, Q), keys = strided_of(c, at, K), v = strided_of(c, at, V);
     k->attention_forward(s, at[Y], at[LSE], q, keys, v, &how, state);
-    AttendGradients d = {strided_of(c, at, DQ), strided_of(c, at, DK), strided_of(c, at, DV),
-                         c->add != a->turn_q,   c->add != a->turn_k,   c->add != a->turn_v};
-    if (at[DQ] || at[DK] || at[DV])
+    AttendGradients d = {.q = strided_of(c, at, DQ),
+                         .k = strided_of(c, at, DK),
+                         .v = strided_of(c, at, DV),
+                         .relative = strided_of(c, at, DRELATIVE),
+                         .add_q = c->add != a->turn_q,
+                         .add_k = c->add != a->turn_k,
+                         .add_v = c->add != a->turn_v,
+                         .add_relative = c->add != a->turn_relative,
+                         .distance_bias = at[DDISTANCE_BIAS],
+                         .content_bias = at[DCONTENT_BIAS],
+                         .position_bias = at[DPOSITION_BIAS]};
+    if (!a->shared)
         k->attention_backward(s, &d, at[DY], at[Y], at[LSE], q, keys, v, &how, state);
 }

@@ -24,10 +24,22 @@ enum {
     KEY_ROW,
     KEY_LENGTH,
     QUERY_OFFSET,
+    BLOCK_START,
+    BLOCK_INDEX,
+    DISTANCE_BIAS, /* these four and their gradients are in the same order */
+    RELATIVE,
+    CONTENT_BIAS,
+    POSITION_BIAS,
+    DDISTANCE_BIAS,
+    DRELATIVE,
+    DCONTENT_BIAS,
+    DPOSITION_BIAS,
     OWN /* the first that a test may use for itself */
 };
 
-typedef struct Attending {
+typedef struct Attending Attending;
+
+struct Attending {
     size_t rows, key_rows;                             /* of queries, of keys */
     int32_t queries[ROWS], keys[ROWS];                 /* length of each row */
     size_t spare_queries, spare_keys;                  /* positions of no row */
@@ -35,19 +47,29 @@ typedef struct Attending {
     bool shared, lengths, offsets;                     /* give key_row, key_length, query_offset: */
     int32_t key_row[ROWS], length[ROWS], offset[ROWS]; /* of rows, of key rows, of rows */
     bool causal, weights;
-    size_t window, gap;          /* gap: more columns that q, k and v are views into */
-    bool turn_q, turn_k, turn_v; /* that gradient's `add` is not what the case says */
+    size_t window, gap;                         /* gap: more columns that q, k and v are views into */
+    bool turn_q, turn_k, turn_v, turn_relative; /* that gradient's `add` is not what the case says */
     double scale;
     Dropout drop;
-} Attending;
+
+    size_t block; /* 0: no blocks; else each block of positions sees the blocks of keys that are listed for it */
+    bool (*listed)(const Attending *a, size_t position, size_t key);
+    uint32_t pattern; /* for listed_by_chance */
+
+    size_t distances, ahead;
+    bool distance_bias, relative, content_bias, position_bias;
+};
 
 /* Queries, keys, longest rows. */
 size_t sum_of(const int32_t *lengths, size_t rows);
 size_t most_of(const int32_t *lengths, size_t rows);
 
-/* A random one; and the case of one. The call may be attention itself (attending_call) or another on such tensors.
- * Gradients are absent where rows share keys. */
+bool listed_by_chance(const Attending *a, size_t position, size_t key);
+
+/* A random one, and one whose scores have more terms than q . k; and the case of one. The call may be attention itself
+ * (attending_call) or another on such tensors. Gradients are absent where rows share keys. */
 Attending attending_random(uint32_t seed);
+Attending attending_distant(uint32_t seed);
 Case attending_case(const Attending *a, Call *call, uint32_t seed);
 Call attending_call;
 
@@ -56,8 +78,9 @@ Attend attend_of(const Attending *a, void *const *at);
 
 Strided strided_of(const Case *c, void *const *at, size_t index);
 
-/* May query i of row b see key j? Said once more, in words of its own. */
+/* May query i of row b see key j, and which entry of tables has its distance? Said once more, in words of their own. */
 bool sees(const Attending *a, size_t b, size_t i, size_t j);
+size_t entry_of(const Attending *a, size_t b, size_t i, size_t j);
 
 size_t keys_of(const Attending *a, size_t b); /* the row of keys that row b reads */
 

@@ -4,10 +4,16 @@
 #include <math.h>
 #include <string.h>
 
+/* Every kind of descriptor; every second one has scores that are dot products alone. */
+static Attending attending_any(int i)
+{
+    return i % 2 ? attending_distant((uint32_t)i / 2) : attending_random((uint32_t)i / 2);
+}
+
 START_TEST(every_twin_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
-    Attending a = attending_random((uint32_t)_i);
+    Attending a = attending_any(_i);
     Case c = attending_case(&a, attending_call, (uint32_t)_i);
     case_agrees(&c);
     case_free(&c);
@@ -17,7 +23,7 @@ END_TEST
 START_TEST(gradients_are_slopes)
 {
     SKIP_IF_FAST(_i);
-    Attending a = attending_random((uint32_t)_i);
+    Attending a = attending_any(_i);
     Case c = attending_case(&a, attending_call, (uint32_t)_i);
     case_differentiates(&c);
     case_free(&c);
@@ -27,7 +33,7 @@ END_TEST
 START_TEST(gradients_are_added_where_asked)
 {
     SKIP_IF_FAST(_i);
-    Attending a = attending_random((uint32_t)_i);
+    Attending a = attending_any(_i);
     Case c = attending_case(&a, attending_call, (uint32_t)_i);
     case_adds(&c);
     case_free(&c);
@@ -48,12 +54,21 @@ static Attending square(void)
                        .scale = 0.4};
 }
 
-START_TEST(gradients_need_not_be_wanted)
+/* The same with all that a score may hold. */
+static Attending full_square(void)
 {
     Attending a = square();
+    a.distances = 7, a.ahead = 2;
+    a.distance_bias = a.relative = a.content_bias = a.position_bias = true;
+    return a;
+}
+
+START_TEST(gradients_need_not_be_wanted)
+{
+    Attending a = _i < 2 ? square() : full_square();
     Case c = attending_case(&a, attending_call, (uint32_t)_i);
     case_spares(&c);
-    if (_i)
+    if (_i % 2)
         c.tensor[DK].use = c.tensor[DV].use = ABSENT; /* memory of an earlier segment */
     else
         c.tensor[DQ].use = ABSENT;
@@ -64,33 +79,45 @@ END_TEST
 
 START_TEST(each_gradient_has_its_own_flag)
 {
-    Attending a = square();
-    a.turn_q = _i == 0, a.turn_k = _i == 1, a.turn_v = _i == 2;
+    static const int flagged[] = {DQ, DK, DV, DRELATIVE};
+    Attending a = full_square();
+    a.turn_q = _i == 0, a.turn_k = _i == 1, a.turn_v = _i == 2, a.turn_relative = _i == 3;
     Case c = attending_case(&a, attending_call, 4);
     c.add = false;
-    c.tensor[DQ + _i].use = ADDED;
+    c.tensor[flagged[_i]].use = ADDED;
     case_agrees(&c);
     case_differentiates(&c);
     case_free(&c);
 }
 END_TEST
 
-static double dot_of(const Case *c, size_t query, size_t key, size_t head, size_t size)
+/* One number of a bias of queries, 0 where there is none. */
+static double bias_of(const Case *c, size_t index, size_t column)
 {
+    return c->tensor[index].use == ABSENT ? 0 : *element(&c->tensor[index], 0, column);
+}
+
+static double score_of(const Case *c, size_t b, size_t i, size_t j, size_t head)
+{
+    const Attending *a = c->shape;
+    size_t query = sum_of(a->queries, b) + i, key = sum_of(a->keys, keys_of(a, b)) + j, entry = entry_of(a, b, i, j);
     double sum = 0;
-    for (size_t j = 0; j < size; j++)
-        sum += *element(&c->tensor[Q], query, head * size + j) * *element(&c->tensor[K], key, head * size + j);
-    return sum;
+    for (size_t d = head * a->key_size; d < (head + 1) * a->key_size; d++) {
+        double q = *element(&c->tensor[Q], query, d);
+        sum += (q + bias_of(c, CONTENT_BIAS, d)) * *element(&c->tensor[K], key, d);
+        if (a->relative)
+            sum += (q + bias_of(c, POSITION_BIAS, d)) * *element(&c->tensor[RELATIVE], entry, d);
+    }
+    return a->scale * sum + (a->distance_bias ? *element(&c->tensor[DISTANCE_BIAS], entry, head) : 0);
 }
 
 /* One head of one query from the definition: weights [S], and whether any key is live. */
 static bool weights_of(const Case *c, size_t b, size_t i, size_t head, double *weights, size_t longest_key)
 {
     const Attending *a = c->shape;
-    size_t query = sum_of(a->queries, b) + i, first = sum_of(a->keys, keys_of(a, b));
     double sum = 0;
     for (size_t j = 0; j < longest_key; j++) {
-        weights[j] = sees(a, b, i, j) ? exp(a->scale * dot_of(c, query, first + j, head, a->key_size)) : 0;
+        weights[j] = sees(a, b, i, j) ? exp(score_of(c, b, i, j, head)) : 0;
         sum += weights[j];
     }
     for (size_t j = 0; j < longest_key && sum > 0; j++)
@@ -122,11 +149,10 @@ static void equals_definition(const Case *c, const Result *r, size_t b, size_t i
     }
 }
 
-/* Every kind of descriptor: lengths, offsets, windows, shared rows, views, weights. */
 START_TEST(y_and_weights_are_what_the_definition_says)
 {
     SKIP_IF_FAST(_i);
-    Attending a = attending_random((uint32_t)_i);
+    Attending a = attending_any(_i);
     a.drop.rate = 0;
     Case c = attending_case(&a, attending_call, (uint32_t)_i);
     Result r = case_run(&c, &plain_f64, NUMBER_F64);
@@ -145,7 +171,7 @@ END_TEST
 START_TEST(weights_sum_to_1_and_are_0_where_nothing_is_seen)
 {
     SKIP_IF_FAST(_i);
-    Attending a = attending_random((uint32_t)_i);
+    Attending a = attending_any(_i);
     a.weights = true;
     a.drop.rate = _i % 2 ? 0.5 : 0; /* weights are those before dropout */
     Case c = attending_case(&a, attending_call, (uint32_t)_i);
@@ -212,7 +238,7 @@ END_TEST
 START_TEST(keys_that_no_query_sees_may_hold_anything)
 {
     SKIP_IF_FAST(_i);
-    Attending a = attending_random((uint32_t)_i);
+    Attending a = attending_any(_i);
     Case c = attending_case(&a, attending_call, (uint32_t)_i);
     c.add = false;
     Case wild = attending_case(&a, attending_call, (uint32_t)_i);
@@ -235,6 +261,8 @@ START_TEST(keys_that_no_query_sees_may_hold_anything)
         same_bits(&c, DQ, &r, &s);
         same_bits(&c, DK, &r, &s);
         same_bits(&c, DV, &r, &s);
+        for (size_t t = DDISTANCE_BIAS; t <= DPOSITION_BIAS; t++)
+            same_bits(&c, t, &r, &s);
         result_free(&r);
         result_free(&s);
     }
@@ -352,7 +380,7 @@ static Attending part_of(const Attending *a, size_t from, size_t n)
 
 START_TEST(a_split_batch_gives_the_same_bits)
 {
-    Attending a = attending_random(100 + (uint32_t)_i), part[2];
+    Attending a = attending_any(200 + _i), part[2];
     a.shared = a.weights = false;
     a.rows = a.key_rows = 4;
     a.lengths = false;
@@ -366,6 +394,8 @@ START_TEST(a_split_batch_gives_the_same_bits)
         copy_rows(&split[p].tensor[DY], &c.tensor[DY], queries);
         copy_rows(&split[p].tensor[K], &c.tensor[K], keys);
         copy_rows(&split[p].tensor[V], &c.tensor[V], keys);
+        for (size_t t = DISTANCE_BIAS; t <= POSITION_BIAS; t++)
+            copy_rows(&split[p].tensor[t], &c.tensor[t], 0);
         split[p].state.first_position[a.drop.side] += (uint32_t)queries;
     }
     for (size_t k = 0; twin(k); k++) {
@@ -411,20 +441,20 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 100),
-                                 TEST_LOOP(gradients_are_slopes, 40),
-                                 TEST_LOOP(gradients_are_added_where_asked, 16),
-                                 TEST_LOOP(gradients_need_not_be_wanted, 2),
-                                 TEST_LOOP(each_gradient_has_its_own_flag, 3),
-                                 TEST_LOOP(y_and_weights_are_what_the_definition_says, 60),
-                                 TEST_LOOP(weights_sum_to_1_and_are_0_where_nothing_is_seen, 24),
+    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 200),
+                                 TEST_LOOP(gradients_are_slopes, 80),
+                                 TEST_LOOP(gradients_are_added_where_asked, 32),
+                                 TEST_LOOP(gradients_need_not_be_wanted, 4),
+                                 TEST_LOOP(each_gradient_has_its_own_flag, 4),
+                                 TEST_LOOP(y_and_weights_are_what_the_definition_says, 120),
+                                 TEST_LOOP(weights_sum_to_1_and_are_0_where_nothing_is_seen, 48),
                                  TEST(a_query_that_sees_no_key_gives_zeros_and_zero_gradients),
-                                 TEST_LOOP(keys_that_no_query_sees_may_hold_anything, 40),
+                                 TEST_LOOP(keys_that_no_query_sees_may_hold_anything, 80),
                                  TEST_LOOP(a_nan_is_seen_by_those_who_see_its_key, 2),
                                  TEST(a_nan_score_without_company_is_nan),
                                  TEST_LOOP(huge_scores_choose_one_key, 2),
                                  TEST(equal_scores_give_the_mean_of_the_values),
-                                 TEST_LOOP(a_split_batch_gives_the_same_bits, 8),
+                                 TEST_LOOP(a_split_batch_gives_the_same_bits, 16),
                                  TEST(dropout_keeps_the_mean_of_y)};
     return suite_run("kernels/attention", tests, sizeof tests / sizeof *tests, argc, argv);
 }

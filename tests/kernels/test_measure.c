@@ -51,27 +51,35 @@ START_TEST(a_linear_map_costs_two_flop_a_product_and_three_times_that_with_its_g
 }
 END_TEST
 
-/* Ids, starts and lengths are real memory; the rest is not. */
+/* A case's integers in memory of their own: only ids, starts, lengths and lists of blocks are real memory. */
+static void integers_of(const Case *c, void *at[TENSORS])
+{
+    for (size_t i = 0; i < TENSORS; i++) {
+        const Tensor *t = &c->tensor[i];
+        if (!t->name || t->use == ABSENT)
+            continue;
+        at[i] = nowhere(i);
+        if (t->kind != INTEGERS)
+            continue;
+        int32_t *values = at[i] = memory_get(t->rows + 1, sizeof *values);
+        for (size_t j = 0; j < t->rows; j++)
+            values[j] = (int32_t)*element(t, j, 0);
+    }
+}
+
 START_TEST(attention_costs_what_is_live_counted_one_by_one)
 {
-    Attending a = attending_random((uint32_t)_i);
-    int32_t query_start[ROWS + 1] = {0}, key_start[ROWS + 1] = {0};
-    for (size_t b = 0; b < a.rows; b++)
-        query_start[b + 1] = query_start[b] + a.queries[b];
-    for (size_t b = 0; b < a.key_rows; b++)
-        key_start[b + 1] = key_start[b] + a.keys[b];
+    Attending a = attending_distant((uint32_t)_i);
+    Case c = attending_case(&a, attending_call, (uint32_t)_i);
     void *at[TENSORS] = {0};
-    at[QUERY_START] = query_start, at[KEY_START] = key_start;
-    at[KEY_ROW] = a.shared ? a.key_row : NULL;
-    at[KEY_LENGTH] = a.lengths ? a.length : NULL;
-    at[QUERY_OFFSET] = a.offsets ? a.offset : NULL;
+    integers_of(&c, at);
     Attend how = attend_of(&a, at);
     double pairs = 0;
     for (size_t b = 0; b < a.rows; b++)
         for (size_t i = 0; i < (size_t)a.queries[b]; i++)
             for (size_t j = 0; j < (size_t)a.keys[keys_of(&a, b)]; j++)
                 pairs += sees(&a, b, i, j);
-    double once = 2 * pairs * (double)(a.heads * (a.key_size + a.value_size));
+    double once = 2 * pairs * (double)(a.heads * (a.key_size * (a.relative ? 2 : 1) + a.value_size));
 
     const Kernels *k = measure_kernels(types[_i % 3]);
     Stream *s = open_stream(k);
@@ -81,6 +89,41 @@ START_TEST(attention_costs_what_is_live_counted_one_by_one)
     k->attention_backward(s, &d, nowhere(5), nowhere(2), nowhere(3), x, x, x, &how, nowhere(4));
     ck_assert(cost_of(s, "attention_forward").flop == once);
     ck_assert(cost_of(s, "attention_backward").flop == 2 * once);
+    k->close(s);
+    for (size_t i = 0; i < TENSORS; i++)
+        if (c.tensor[i].kind == INTEGERS)
+            memory_free(at[i]);
+    case_free(&c);
+}
+END_TEST
+
+/* What tables of distances and biases add, to the digit: 2 heads, dk 4, 5 distances; 3 queries, 3 keys. */
+START_TEST(distances_and_biases_cost_their_tables)
+{
+    const Kernels *k = measure_kernels(types[_i]);
+    Stream *s = open_stream(k);
+    int32_t start[] = {0, 3};
+    Strided x = {nowhere(1), 8};
+    Attend how = {.rows = 1, .queries = 3, .keys = 3, .longest_query = 3, .longest_key = 3, .heads = 2};
+    how.key_size = how.value_size = 4;
+    how.query_start = how.key_start = start;
+    AttendGradients d = {.q = x, .k = x, .v = x};
+    k->attention_forward(s, nowhere(2), nowhere(3), x, x, x, &how, nowhere(4));
+    k->attention_backward(s, &d, nowhere(5), nowhere(2), nowhere(3), x, x, x, &how, nowhere(4));
+    Cost forward = cost_of(s, "attention_forward"), backward = cost_of(s, "attention_backward");
+
+    how.distances = 5, how.relative = x;
+    how.distance_bias = how.content_bias = how.position_bias = nowhere(6);
+    d.relative = x, d.add_relative = true;
+    d.distance_bias = d.content_bias = d.position_bias = nowhere(7);
+    measure_reset(s);
+    k->attention_forward(s, nowhere(2), nowhere(3), x, x, x, &how, nowhere(4));
+    k->attention_backward(s, &d, nowhere(5), nowhere(2), nowhere(3), x, x, x, &how, nowhere(4));
+    double number = (double)k->number, real = (double)k->real, reals = 5 * 2 + 8 + 8;
+    ck_assert(cost_of(s, "attention_forward").flop - forward.flop == 2 * 9 * 8);
+    ck_assert(cost_of(s, "attention_forward").bytes - forward.bytes == 5 * 8 * number + reals * real);
+    ck_assert(cost_of(s, "attention_backward").flop - backward.flop == 4 * 9 * 8);
+    ck_assert(cost_of(s, "attention_backward").bytes - backward.bytes == 3 * 5 * 8 * number + 3 * reals * real);
     k->close(s);
 }
 END_TEST
@@ -264,6 +307,7 @@ int main(int argc, char **argv)
     static const Test tests[] = {
         TEST_LOOP(a_linear_map_costs_two_flop_a_product_and_three_times_that_with_its_gradients, 3),
         TEST_LOOP(attention_costs_what_is_live_counted_one_by_one, 30),
+        TEST_LOOP(distances_and_biases_cost_their_tables, 3),
         TEST(a_causal_row_costs_its_triangle),
         TEST_LOOP(a_product_costs_two_flop_a_term, 3),
         TEST_LOOP(operations_that_only_move_numbers_cost_their_bytes, 3),

@@ -296,7 +296,7 @@ static double error_of(const Case *c, size_t index, const Result *f64, const Res
 
 /* How far a result may be from f64. `plain` itself: a few roundings, and as many more as sums of that length gather,
  * which grow with the root of their number; each store as bf16 adds one of its own. Another twin: twice what plain is
- * off, plus two units in the last place of the largest value. */
+ * off, plus two units in the last place of the largest value: of reals, if it was never rounded to a number. */
 static double allowed(const Tensor *t, NumberType type, bool is_plain, double plain_error, double unit)
 {
     bool half = type == NUMBER_BF16;
@@ -304,7 +304,7 @@ static double allowed(const Tensor *t, NumberType type, bool is_plain, double pl
         return unit * (0x1p-24 * (8 + 4 * sqrt((double)t->terms)) + (half ? 0x1p-8 * (double)t->stores : 0));
     int exponent;
     frexp(unit, &exponent);
-    return 2 * plain_error + 2 * ldexp(1, exponent - (half && t->kind == NUMBERS ? 8 : 24));
+    return 2 * plain_error + 2 * ldexp(1, exponent - (half && t->stores ? 8 : 24));
 }
 
 /* VERBOSE=1: how much of what is allowed was needed, to see that bounds are neither loose nor at their limit. */

@@ -21,7 +21,7 @@
 #include "kernels/plain/plain.h"
 #include "tests/suite.h"
 
-enum { TENSORS = 32 };
+enum { TENSORS = 48 };
 
 typedef struct Random {
     uint32_t seed;

@@ -5,6 +5,7 @@
 #include "base/philox.h"
 #include "core/run/run.h"
 #include "core/run/safetensors.h"
+#include "tests/run/place.h"
 #include "tests/suite.h"
 
 #include <signal.h>
@@ -13,35 +14,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-static char folder[600]; /* the run's */
-
-static void setup(void) { snprintf(folder, sizeof folder, "%s/run", test_folder()); }
-
-static char *in(const char *name)
-{
-    static char paths[4][700];
-    static int next;
-    char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
-    return path;
-}
-
-static void put(const char *name, const char *text)
-{
-    Error e;
-    ck_done(file_write(in(name), text, strlen(text), &e), e);
-}
-
-static void expect_text(const char *name, const char *text)
-{
-    Error e;
-    char *bytes;
-    size_t size;
-    ck_done(file_read(in(name), &bytes, &size, &e), e);
-    ck_assert_str_eq(bytes, text);
-    memory_free(bytes);
-}
 
 enum { N = 5000 };
 
@@ -100,7 +72,7 @@ static void expect_steps(const Run *run, size_t wanted, const uint64_t *steps)
 
 START_TEST(a_run_is_made_once_and_opened_again)
 {
-    setup();
+    place_run();
     Run *run, *other;
     Error e;
     ck_assert(!run_open(&run, folder, true, &e));
@@ -120,7 +92,7 @@ END_TEST
 
 START_TEST(somebodys_folder_is_left_alone)
 {
-    setup();
+    place_run();
     Run *run;
     Error e;
     ck_done(folder_make(in("sub"), &e), e);
@@ -137,7 +109,7 @@ END_TEST
 /* A run whose process ended before config.json, which comes last. */
 static void leave_beginning(void)
 {
-    setup();
+    place_run();
     Run *run;
     Error e;
     ck_done(run_create(&run, folder, &e), e);
@@ -187,7 +159,7 @@ END_TEST
 
 START_TEST(only_one_process_writes)
 {
-    setup();
+    place_run();
     Run *writer, *second, *reader;
     Error e;
     ck_done(run_create(&writer, folder, &e), e);
@@ -223,7 +195,7 @@ END_TEST
 
 START_TEST(checkpoints_are_listed_in_order_and_the_last_is_found)
 {
-    setup();
+    place_run();
     Run *run;
     Error e;
     uint64_t step;
@@ -249,7 +221,7 @@ END_TEST
 
 START_TEST(half_a_checkpoint_is_none)
 {
-    setup();
+    place_run();
     Run *run;
     Error e;
     ck_done(run_create(&run, folder, &e), e);
@@ -269,7 +241,7 @@ END_TEST
 
 START_TEST(opening_to_write_removes_what_was_left_half_done)
 {
-    setup();
+    place_run();
     Run *run;
     Error e;
     char *temporary;
@@ -303,7 +275,7 @@ END_TEST
 
 START_TEST(the_newest_damaged_checkpoint_is_named)
 {
-    setup();
+    place_run();
     Run *run;
     Error e, damaged;
     uint64_t step;
@@ -345,7 +317,7 @@ static pid_t prune_for_ever(void)
 
 START_TEST(a_reader_finds_a_checkpoint_whatever_is_pruned_meanwhile)
 {
-    setup();
+    place_run();
     Run *run;
     Error e;
     ck_done(run_create(&run, folder, &e), e);
@@ -404,7 +376,7 @@ static void kill_after(uint64_t microseconds, uint64_t first, float least[3])
 
 START_TEST(killed_at_any_moment_a_run_keeps_what_was_committed)
 {
-    setup();
+    place_run();
     Run *run;
     Error e;
     ck_done(run_create(&run, folder, &e), e);
@@ -435,7 +407,7 @@ END_TEST
 
 START_TEST(marks_are_read_back_and_checked)
 {
-    setup();
+    place_run();
     Run *run;
     Error e;
     uint64_t step = 0;
@@ -457,7 +429,7 @@ END_TEST
 
 START_TEST(pruning_keeps_the_last_and_the_best)
 {
-    setup();
+    place_run();
     Run *run;
     Error e;
     ck_done(run_create(&run, folder, &e), e);
@@ -491,7 +463,7 @@ static void reopen_log(uint64_t step)
 
 START_TEST(the_log_is_cut_back_when_resuming)
 {
-    setup();
+    place_run();
     Run *run;
     Error e;
     ck_done(run_create(&run, folder, &e), e);
@@ -523,7 +495,7 @@ END_TEST
 
 START_TEST(a_log_with_other_columns_is_not_touched)
 {
-    setup();
+    place_run();
     Run *run;
     Error e;
     ck_done(run_create(&run, folder, &e), e);
@@ -558,48 +530,8 @@ static bool live(void *argument, Error *e)
 
 START_TEST(each_failed_allocation_is_an_error)
 {
-    setup();
+    place_run();
     fail_each_allocation(live, NULL);
-}
-END_TEST
-
-START_TEST(samples_of_later_steps_are_removed_and_nothing_else)
-{
-    setup();
-    Run *run;
-    Error e;
-    ck_done(run_create(&run, folder, &e), e);
-    ck_done(run_samples_cut(run, 0, &e), e); /* of a run that has none */
-    ck_done(run_sample_write(run, 5, "five", 4, &e), e);
-    ck_done(run_sample_write(run, 6, "six", 3, &e), e);
-    ck_done(run_sample_write(run, 123456789, "late", 4, &e), e);
-    put("samples/.00000006.txt.tmp", "half");
-    put("samples/notes.txt", "mine");
-    ck_done(run_samples_cut(run, 5, &e), e);
-    expect_text("samples/00000005.txt", "five");
-    expect_text("samples/notes.txt", "mine");
-    ck_assert(!file_exists(in("samples/00000006.txt")) && !file_exists(in("samples/123456789.txt")));
-    ck_assert(!file_exists(in("samples/.00000006.txt.tmp")));
-    ck_done(run_sample_write(run, 5, "new", 3, &e), e);
-    expect_text("samples/00000005.txt", "new");
-    run_close(run);
-    ck_assert_uint_eq(memory_in_use(), 0);
-}
-END_TEST
-
-static bool write_and_cut(void *run, Error *e)
-{
-    return run_sample_write(run, 1, "a", 1, e) && run_sample_write(run, 2, "b", 1, e) && run_samples_cut(run, 1, e);
-}
-
-START_TEST(samples_without_memory_are_an_error)
-{
-    setup();
-    Run *run;
-    Error e;
-    ck_done(run_create(&run, folder, &e), e);
-    fail_each_allocation(write_and_cut, run);
-    run_close(run);
 }
 END_TEST
 
@@ -620,8 +552,6 @@ static const Test tests[] = {
     TEST(pruning_keeps_the_last_and_the_best),
     TEST(the_log_is_cut_back_when_resuming),
     TEST(a_log_with_other_columns_is_not_touched),
-    TEST(samples_of_later_steps_are_removed_and_nothing_else),
-    TEST(samples_without_memory_are_an_error),
     TEST_SLOW(each_failed_allocation_is_an_error, 300),
 };
 

@@ -1,0 +1,91 @@
+/* See distances.h. */
+#include "core/nn/distances.h"
+
+#include "core/nn/positions.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+
+static double alibi(size_t distance, size_t head, size_t heads)
+{
+    return -(double)distance * exp2(-8 * (double)(head + 1) / (double)heads);
+}
+
+/* A table of vectors to be learned is a linear map of these. */
+static double one_hot(size_t row, size_t column, size_t columns) { return (void)columns, row == column; }
+
+/* 0 to begin with, whatever else is drawn: no distance counts yet. */
+static Parameter *add_bias(Parameters *p, size_t rows, size_t columns, const char *prefix, const char *name)
+{
+    Parameter *bias = parameters_add(p, ROLE_BIAS, rows, columns, "%s.%s", prefix, name);
+    if (bias)
+        bias->fan_in = 0;
+    return bias;
+}
+
+static Parameter *add_constant(Parameters *p, size_t rows, size_t columns, double (*value)(size_t, size_t, size_t),
+                               const char *prefix, const char *name)
+{
+    Parameter *constant = parameters_add(p, ROLE_CONSTANT, rows, columns, "%s.%s", prefix, name);
+    if (constant)
+        constant->constant = value;
+    return constant;
+}
+
+Distances distances_new(Parameters *p, const DistanceOptions *o, size_t dim, size_t heads, size_t key_size,
+                        const char *prefix)
+{
+    size_t count = o->reach + 1 + o->ahead, width = heads * key_size;
+    Distances d = {.count = count, .ahead = o->ahead};
+    char name[sizeof(((Parameter *)0)->name)];
+    snprintf(name, sizeof name, "%s.relative", prefix);
+    switch (o->kind) {
+    case DISTANCE_NONE: return (Distances){0};
+    case DISTANCE_BIAS:
+        d.bias = add_bias(p, count, heads, prefix, "distance_bias");
+        if (d.bias && !o->ahead)
+            d.bias->constant = alibi;
+        break;
+    case DISTANCE_ALIBI:
+        assert(o->ahead == 0);
+        d.bias = add_constant(p, count, heads, alibi, prefix, "distance_bias");
+        break;
+    case DISTANCE_KEYS:
+        d.features = add_constant(p, count, count, one_hot, prefix, "distances");
+        d.keys = linear_new(p, count, width, false, name);
+        break;
+    case DISTANCE_XL:
+        d.features = add_constant(p, count, dim, sinusoid, prefix, "distances");
+        d.keys = linear_new(p, dim, width, false, name);
+        d.content_bias = add_bias(p, width, 0, prefix, "content_bias");
+        d.position_bias = add_bias(p, width, 0, prefix, "position_bias");
+        break;
+    }
+    return d;
+}
+
+Tensor *distances_describe(Tape *t, const Distances *d, Attend *how)
+{
+    how->distances = d->count;
+    how->ahead = d->ahead;
+    how->distance_bias = tape_reals_of(t, d->bias);
+    how->content_bias = tape_reals_of(t, d->content_bias);
+    how->position_bias = tape_reals_of(t, d->position_bias);
+    if (!d->features)
+        return NULL;
+    void *features = (void *)(uintptr_t)tape_numbers_of(t, d->features); /* only read */
+    Tensor *relative = linear(t, &d->keys, tape_outside(t, features, d->count, d->features->shape[1]));
+    how->relative = tensor_strided(relative);
+    return relative;
+}
+
+void distances_gradients(Tape *t, const Distances *d, Tensor *relative, AttendGradients *gradients)
+{
+    bool learned = d->bias && d->bias->role != ROLE_CONSTANT;
+    gradients->distance_bias = learned ? tape_gradient_of(t, d->bias) : NULL;
+    gradients->content_bias = tape_gradient_of(t, d->content_bias);
+    gradients->position_bias = tape_gradient_of(t, d->position_bias);
+    if (relative)
+        gradients->relative = (Strided){tensor_gradient(t, relative, &gradients->add_relative), relative->stride};
+}

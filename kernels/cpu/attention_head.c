@@ -1,0 +1,216 @@
+/* One head of one row of queries: its sizes, its scratch memory, and which keys a tile of its queries looks at. */
+
+enum { QUERIES = 32 /* of a tile */ };
+
+/* One head of one row: sizes, padded sizes, and where its numbers lie. */
+typedef struct HeadView {
+    const Attend *how;
+    const StepState *state;
+    Keys keys;
+    size_t first_query, queries, head, b;
+    size_t dk, dv, dk_wide, dv_wide; /* wide: rounded up to whole vectors */
+    size_t key_wide;
+    Range seen;  /* keys that any query sees: no other is looked at */
+    bool terms;  /* there is more to a score than q . k, or blocks hide keys: see score.c, which then finishes scores */
+    float scale; /* what scores in scratch memory are still to be multiplied with */
+    Strided q, k, v;
+} HeadView;
+
+/* Whether there is more to a score than q . k; or blocks hide it. */
+static bool has_terms(const Attend *how)
+{
+    return how->block || how->distance_bias || how->relative.data || how->content_bias;
+}
+
+/* The keys that any query of first .. first+count-1 sees. */
+static Range keys_seen(const Attend *how, Keys keys, size_t first, size_t count)
+{
+    Range seen = {keys.length, 0};
+    for (size_t i = first; i < first + count; i++) {
+        size_t low = keys_first(how, keys, i), high = keys_end(how, keys, i);
+        if (low >= high)
+            continue;
+        seen.from = low < seen.from ? low : seen.from;
+        seen.to = high > seen.to ? high : seen.to;
+    }
+    return seen.from < seen.to ? seen : (Range){0, 0};
+}
+
+static HeadView head_view(const Attend *how, const StepState *state, Strided q, Strided k, Strided v, size_t b,
+                          size_t head)
+{
+    size_t first = (size_t)how->query_start[b];
+    HeadView h = {.how = how,
+                  .state = state,
+                  .keys = keys_of_row(how, b),
+                  .first_query = first,
+                  .queries = (size_t)how->query_start[b + 1] - first,
+                  .head = head,
+                  .b = b,
+                  .dk = how->key_size,
+                  .dv = how->value_size,
+                  .terms = has_terms(how),
+                  .q = q,
+                  .k = k,
+                  .v = v};
+    h.scale = h.terms ? 1 : (float)how->scale;
+    h.dk_wide = round_up(h.dk, WIDTH);
+    h.dv_wide = round_up(h.dv, WIDTH);
+    h.key_wide = round_up(h.keys.length, FACTORS);
+    h.seen = keys_seen(how, h.keys, 0, h.queries);
+    return h;
+}
+
+static const Number *numbers_of(Strided x, size_t position, size_t head, size_t size)
+{
+    return (const Number *)x.data + position * x.stride + head * size;
+}
+
+/* Scratch memory of one head, forward and backward: sizes in units of 32 bits. In f32, p lies in s and ds in dp. */
+typedef struct HeadScratch {
+    Range *spans;                  /* keys of a tile of queries */
+    Unit *k_transposed, *v_pairs;  /* [dk units, keys], [key pairs, dv] */
+    Unit *q;                       /* [QUERIES, dk units] */
+    float *s, *y;                  /* [QUERIES, keys], [QUERIES, dv] */
+    Unit *p;                       /* weights [QUERIES, keys] as numbers, or backward [query pairs, keys] */
+    Unit *v_transposed, *k_pairs;  /* backward */
+    Unit *dy, *q_pairs, *dy_pairs; /* of a tile */
+    float *dp, *dq, *dk, *dv;
+    Unit *ds, *ds_pairs; /* [QUERIES, keys] as numbers, and [query pairs, keys] */
+
+    /* For blocks: which chunks of FACTORS keys a tile looks at, which keys anybody sees, and keys or values of those */
+    unsigned char *chunks, *seen;
+    Number *cleared; /* [keys, dk or dv] */
+
+    /* For more terms of a score: what each key adds, and each of `reach` distances, spread out as score.c says */
+    float *key_term, *dkey; /* [keys] */
+    size_t reach;
+    float *place_term, *dplace;                 /* [reach] */
+    Number *relative;                           /* [reach, dk] */
+    Unit *relative_transposed, *relative_pairs; /* [dk units, reach], [reach pairs, dk] */
+    float *far, *dr;                            /* [QUERIES, places of a tile], [reach, dk] */
+    Unit *dfar, *dfar_pairs;                    /* as far, as numbers and as query pairs */
+    float *drelative;                           /* [H, distances, dk], of all rows */
+} HeadScratch;
+
+static void *piece(Unit **at, size_t units)
+{
+    Unit *from = *at;
+    *at += round_up(units, FACTORS);
+    return from;
+}
+
+static void lay_out_blocks(HeadScratch *w, Unit **at, size_t keys, size_t size)
+{
+    w->chunks = piece(at, keys / FACTORS);
+    w->seen = piece(at, keys);
+    w->cleared = piece(at, keys * size);
+}
+
+static void lay_out_terms(HeadScratch *w, Unit **at, const Attend *how, size_t keys, bool backward)
+{
+    size_t dk = round_up(how->key_size, WIDTH), tile = QUERIES * round_up(keys + QUERIES + 2 * WIDTH, WIDTH);
+    size_t reach = w->reach = round_up(how->longest_query + keys + WIDTH, FACTORS);
+    w->key_term = piece(at, keys);
+    w->dkey = piece(at, keys);
+    w->place_term = piece(at, reach);
+    w->dplace = piece(at, reach);
+    if (!how->relative.data)
+        return;
+    w->relative = piece(at, reach * dk);
+    w->relative_transposed = piece(at, reach * dk);
+    w->far = piece(at, tile);
+    if (!backward)
+        return;
+    w->relative_pairs = piece(at, reach * dk);
+    w->dr = piece(at, reach * dk);
+    w->dfar = piece(at, tile);
+    w->dfar_pairs = PAIRS ? piece(at, tile) : w->dfar;
+    w->drelative = piece(at, how->heads * how->distances * dk);
+}
+
+/* Lays the pieces out from `at` on; returns how many units that takes. */
+static size_t lay_out(HeadScratch *w, Unit *at, const Attend *how, bool backward)
+{
+    Unit *begin = at;
+    size_t keys = round_up(how->longest_key, FACTORS), dk = round_up(how->key_size, WIDTH);
+    size_t dv = round_up(how->value_size, WIDTH);
+    *w = (HeadScratch){.spans = piece(&at, (keys / FACTORS + 1) * (sizeof *w->spans / sizeof *at))};
+    w->k_transposed = piece(&at, keys * dk);
+    w->v_pairs = piece(&at, keys * dv);
+    w->q = piece(&at, QUERIES * dk);
+    w->s = piece(&at, QUERIES * keys);
+    w->y = piece(&at, QUERIES * dv);
+    w->p = PAIRS ? piece(&at, QUERIES * keys) : (void *)w->s;
+    if (backward) {
+        w->v_transposed = piece(&at, keys * dv);
+        w->k_pairs = piece(&at, keys * dk);
+        w->dy = piece(&at, QUERIES * dv);
+        w->q_pairs = piece(&at, QUERIES * dk);
+        w->dy_pairs = piece(&at, QUERIES * dv);
+        w->dp = piece(&at, QUERIES * keys);
+        w->dq = piece(&at, QUERIES * dk);
+        w->dk = piece(&at, keys * dk);
+        w->dv = piece(&at, keys * dv);
+        w->ds = PAIRS ? piece(&at, QUERIES * keys) : (void *)w->dp;
+        w->ds_pairs = PAIRS ? piece(&at, QUERIES * keys) : (void *)w->dp;
+    }
+    if (how->block)
+        lay_out_blocks(w, &at, keys, dk > dv ? dk : dv);
+    if (has_terms(how))
+        lay_out_terms(w, &at, how, keys, backward);
+    return (size_t)(at - begin);
+}
+
+/* --- the keys of a tile of queries --- */
+
+/* Marks the chunks of FACTORS keys in which queries first .. first+count-1 may see one. Queries of one block of
+ * positions have one list: it is read once for them. */
+static void mark_chunks(const HeadView *h, unsigned char *chunks, size_t first, size_t count)
+{
+    const Attend *how = h->how;
+    memset(chunks, 0, h->key_wide / FACTORS);
+    for (size_t i = first, last; i < first + count; i = last + 1) {
+        size_t own = (i + h->keys.offset) / how->block, behind = (own + 1) * how->block - h->keys.offset;
+        last = (behind < first + count ? behind : first + count) - 1;
+        size_t low = keys_first(how, h->keys, i), high = keys_end(how, h->keys, last);
+        for (int32_t at = how->block_start[own]; at < how->block_start[own + 1]; at++) {
+            size_t from = (size_t)how->block_index[at] * how->block, to = from + how->block;
+            from = from > low ? from : low;
+            to = to < high ? to : high;
+            for (size_t chunk = from / FACTORS; chunk * FACTORS < to; chunk++)
+                chunks[chunk] = 1;
+        }
+    }
+}
+
+/* The keys that a tile of queries looks at, as spans that begin where dropout's factors do and end where tiles do: one,
+ * or where there are blocks as many as lie apart, at least one. Returns how many. */
+static size_t keys_of_tile(const HeadView *h, const HeadScratch *w, size_t first, size_t count)
+{
+    if (!h->how->block) {
+        Range seen = keys_seen(h->how, h->keys, first, count);
+        w->spans[0] = (Range){seen.from / FACTORS * FACTORS, round_up(seen.to, TILE_COLUMNS)};
+        return 1;
+    }
+    size_t n = 0;
+    mark_chunks(h, w->chunks, first, count);
+    w->spans[0] = (Range){0, 0};
+    for (size_t chunk = 0; chunk < h->key_wide / FACTORS; chunk++) {
+        size_t from = chunk * FACTORS, to = from + FACTORS;
+        if (w->chunks[chunk] && n && w->spans[n - 1].to == from)
+            w->spans[n - 1].to = to;
+        else if (w->chunks[chunk])
+            w->spans[n++] = (Range){from, to};
+    }
+    return n ? n : 1;
+}
+
+/* all ones in the lanes of keys j .. j+WIDTH-1 that lie in first .. end-1 */
+INLINE IVec live_lanes(size_t j, size_t first, size_t end)
+{
+    IVec mask = vec_first(j >= end ? 0 : end - j < WIDTH ? end - j : WIDTH);
+    return first <= j ? mask : mask & ~vec_first(first - j < WIDTH ? first - j : WIDTH);
+}
+
+INLINE bool whole(size_t j, size_t first, size_t end) { return j >= first && j + WIDTH <= end; }

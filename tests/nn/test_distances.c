@@ -1,0 +1,172 @@
+/* Attention that knows distances, in a small network: kernels/test_score.c asks the same of the operation. */
+#include "base/memory.h"
+#include "base/philox.h"
+#include "core/nn/block.h"
+#include "core/nn/embedding.h"
+#include "tests/nn/trial.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DEPTH = 2, HEADS = 2, DIM = 10, KINDS = 4 };
+
+typedef struct Net {
+    Parameters parameters;
+    Embedding embedding;
+    Block block[DEPTH];
+    Linear logits;
+    bool causal;
+    Batch batch;
+    Trial t;
+} Net;
+
+static Tensor *logits(const void *model, Tape *t, const Rows *rows)
+{
+    const Net *n = model;
+    Attend how = attend_rows(rows, n->causal);
+    Tensor *x = embed(t, &n->embedding, rows);
+    for (size_t i = 0; i < DEPTH; i++)
+        x = block(t, &n->block[i], x, &how, NULL);
+    return linear_logits(t, &n->logits, x);
+}
+
+static void net_open(Net *n, DistanceKind kind, bool composed, const Kernels *k, const Training *training)
+{
+    static const size_t lengths[] = {7, 0, 1, 12, 3};
+    Error e;
+    *n = (Net){.causal = kind != DISTANCE_KEYS};
+    BlockOptions o = {.attention = {.dim = DIM,
+                                    .heads = HEADS,
+                                    .key_size = 4,
+                                    .value_size = 5,
+                                    .bias = true,
+                                    .composed = composed,
+                                    .dropout = 0.1,
+                                    .distances = {kind, .reach = 4, .ahead = n->causal ? 0 : 3}},
+                      .ff = 9,
+                      .activation = ACTIVATION_GELU};
+    Parameters *p = &n->parameters;
+    char name[32];
+    n->embedding = embedding_new(p, &(EmbeddingOptions){.vocabulary = BYTES, .dim = DIM, .scale = 1},
+                                 "token_embedding.weight", "");
+    for (size_t i = 0; i < DEPTH; i++) {
+        snprintf(name, sizeof name, "blocks.%zu", i);
+        n->block[i] = block_new(p, &o, name);
+    }
+    n->logits = linear_new(p, DIM, BYTES, true, "logits");
+    ck_done(parameters_finish(p, &e), e);
+    n->batch = random_batch(lengths, 5, 11);
+    trial_open(&n->t, k, &(Network){n, p, logits, 1, 0, 0}, &n->batch, 1, training);
+}
+
+static void net_close(Net *n)
+{
+    trial_close(&n->t);
+    batch_close(&n->batch);
+    parameters_close(&n->parameters);
+}
+
+/* One step's gradient: of the drawn weights. */
+static double *gradient_of(DistanceKind kind, const Kernels *k, const Training *training, size_t *size)
+{
+    Net n;
+    net_open(&n, kind, false, k, training);
+    trial_draw(&n.t, 5);
+    trial_step(&n.t, 1, 0);
+    double *gradient = trial_gradient(&n.t);
+    *size = n.parameters.size;
+    net_close(&n);
+    return gradient;
+}
+
+START_TEST(the_gradient_is_that_of_central_differences)
+{
+    const double h = 1e-5;
+    Net n;
+    net_open(&n, (DistanceKind)(_i + 1), false, plain_of(NUMBER_F64), &(Training){.workers = 2, .micro_rows = 2});
+    trial_draw(&n.t, 5);
+    trial_step(&n.t, 1, 0);
+    double *gradient = trial_gradient(&n.t);
+    for (size_t i = 0; i < n.parameters.count; i++) {
+        const Parameter *one = n.parameters.list[i];
+        if (one->role == ROLE_CONSTANT || one->role == ROLE_LOOKUP)
+            continue;
+        double largest = largest_difference(gradient + one->offset, NULL, one->count);
+        ck_assert_msg(largest > 0 || strstr(one->name, "key.bias"), "%s has no gradient", one->name);
+        for (uint64_t draw = 0; draw < 4; draw++) {
+            size_t j = (size_t)philox_below(one->count, 7, (uint32_t)_i, draw, (uint32_t)i);
+            trial_nudge(&n.t, one, j, h);
+            double more = trial_step(&n.t, 1, 0).loss;
+            trial_nudge(&n.t, one, j, -2 * h);
+            double less = trial_step(&n.t, 1, 0).loss;
+            trial_nudge(&n.t, one, j, h);
+            double slope = (more - less) / (2 * h), found = gradient[one->offset + j];
+            ck_assert_msg(fabs(slope - found) <= 1e-6 * largest + 2e-9, "%s[%zu]: the gradient is %.9g, the slope %.9g",
+                          one->name, j, found, slope);
+        }
+    }
+    memory_free(gradient);
+    net_close(&n);
+}
+END_TEST
+
+START_TEST(kept_computed_again_and_split_give_the_same_gradient)
+{
+    static const Training ways[] = {{.workers = 1}, {.keep = KEEP_INPUTS}, {.workers = 3, .micro_rows = 1}};
+    for (size_t i = 0; twin_of(NUMBER_F32, i); i++) {
+        size_t size;
+        double *one = gradient_of((DistanceKind)(_i + 1), twin_of(NUMBER_F32, i), &ways[0], &size);
+        for (size_t w = 1; w < 3; w++) {
+            double *other = gradient_of((DistanceKind)(_i + 1), twin_of(NUMBER_F32, i), &ways[w], &size);
+            ck_assert_double_le(distance(one, other, size), w == 1 ? 0 : 1e-5 * distance(one, NULL, size));
+            memory_free(other);
+        }
+        memory_free(one);
+    }
+}
+END_TEST
+
+START_TEST(twins_and_types_agree)
+{
+    size_t size;
+    double *f64 = gradient_of((DistanceKind)(_i + 1), plain_of(NUMBER_F64), &(Training){0}, &size);
+    for (int type = NUMBER_F32; type <= NUMBER_BF16; type++)
+        for (size_t i = 0; twin_of((NumberType)type, i); i++) {
+            double *one = gradient_of((DistanceKind)(_i + 1), twin_of((NumberType)type, i), &(Training){0}, &size);
+            ck_assert_double_le(distance(one, f64, size),
+                                (type == NUMBER_BF16 ? 0.05 : 1e-5) * distance(f64, NULL, size));
+            memory_free(one);
+        }
+    memory_free(f64);
+}
+END_TEST
+
+START_TEST(learned_or_fixed_a_bias_begins_as_alibi)
+{
+    Net n;
+    Error e;
+    for (int init = INIT_PYTORCH; init <= INIT_XAVIER; init++) {
+        net_open(&n, _i ? DISTANCE_ALIBI : DISTANCE_BIAS, false, plain_of(NUMBER_F64), &(Training){0});
+        ck_done(weights_init(&n.t.crew.weights, n.t.crew.worker[0].stream, (Init)init, DEPTH, 4, &e), e);
+        const Parameter *bias = parameters_find(&n.parameters, "blocks.1.attention.distance_bias");
+        ck_assert(bias && bias->shape[0] == 5 && bias->shape[1] == HEADS);
+        double values[5 * HEADS];
+        weights_get(&n.t.crew.weights, n.t.crew.worker[0].stream, bias, values);
+        for (size_t d = 0; d < 5; d++) {
+            ck_assert(values[d * HEADS] == -(double)d / 16);
+            ck_assert(values[d * HEADS + 1] == -(double)d / 256);
+        }
+        net_close(&n);
+    }
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {TEST_LOOP(the_gradient_is_that_of_central_differences, KINDS),
+                                 TEST_LOOP(kept_computed_again_and_split_give_the_same_gradient, KINDS),
+                                 TEST_LOOP(twins_and_types_agree, KINDS),
+                                 TEST_LOOP(learned_or_fixed_a_bias_begins_as_alibi, 2)};
+    return suite_run("nn/distances", tests, sizeof tests / sizeof *tests, argc, argv);
+}
