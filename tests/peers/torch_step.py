@@ -260,7 +260,7 @@ MODEL = {"dim": 256, "heads": 8, "head-size": 0, "value-size": 0, "depth": 12, "
          "tie": False}
 TRAINING = {"batch": 32, "lr": 1e-4, "warmup": 156, "decay": 0.0, "clip": 1.0, "epsilon": 1e-8, "seed": 1,
             "betas": "0.9,0.999"}
-MUST_BE = {"window": 0, "dropout": 0, "attention-dropout": 0, "smoothing": 0, "schedule": "constant"}
+MUST_BE = {"window": 0, "distances": "none", "dropout": 0, "attention-dropout": 0, "smoothing": 0, "schedule": "constant"}
 
 
 def parse():
