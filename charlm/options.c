@@ -62,10 +62,13 @@ static const Setting former_wide[] = {
     {"init", "pytorch"},      {"batch", "32"},    {"lr", "1e-4"},       {"schedule", "constant"},
     {"warmup", "156"},        {"clip", "1"},      {"steps", "170000"},  {NULL, NULL}};
 
-static const Setting minute[] = {
-    {"dim", "64"},       {"heads", "2"},        {"depth", "3"},    {"context", "64"},      {"batch", "8"},
-    {"init", "gpt2"},    {"lr", "4e-3"},        {"warmup", "100"}, {"schedule", "linear"}, {"minutes", "1"},
-    {"steps", "100000"}, {"eval-every", "500"}, {"decay", "0.01"}, {"micro-batch", "2"},   {NULL, NULL}};
+/* Distances instead of places, and Adam with a short memory, let attention begin to learn after seconds. */
+static const Setting minute[] = {{"dim", "64"},          {"heads", "4"},        {"depth", "4"},
+                                 {"context", "128"},     {"norm", "post"},      {"positions", "none"},
+                                 {"distances", "bias"},  {"init", "pytorch"},   {"batch", "8"},
+                                 {"micro-batch", "4"},   {"lr", "8e-3"},        {"betas", "0.9,0.98"},
+                                 {"schedule", "linear"}, {"warmup", "100"},     {"steps", "4500"},
+                                 {"minutes", "1"},       {"eval-every", "500"}, {NULL, NULL}};
 
 static const Preset presets[] = {
     {"former", "12 blocks, 256 wide: the model of \"Transformers from scratch\"", former},
