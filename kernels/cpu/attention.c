@@ -5,7 +5,7 @@
  *
  *     S = Q K^T      P = 2^(S scale log2 e - lse log2 e), 0 where a query does not see a key      Y = P V
  *
- * and backward   dP = dY V^T     dS = P (dP - dY . Y) scale     dQ = dS K     dK += dS^T Q     dV += P^T dY.
+ * and backward   dP = dY V^T     dS = P (dP - dY . Y)     dQ = dS K scale     dK += dS^T Q scale     dV += P^T dY.
  *
  * All seven products are `tiles`. In bf16 their operands are pairs along the dimension that is summed over, so some
  * matrices are packed twice. What is masked for all queries of a tile is not computed. S is made in score.c, which also
