@@ -1,14 +1,16 @@
 /* All memory of the suite. Each block is preceded by a header of 64 bytes that knows its size, so that the block itself
  * stays aligned to a cache line and freeing it can be counted. */
+#define _DEFAULT_SOURCE /* madvise */
 #include "base/memory.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
-enum { ALIGNMENT = 64, LARGE = 1 << 20 };
+enum { ALIGNMENT = 64, LARGE = 1 << 20, HUGE = 16 << 20, PAGE = 4096 };
 
 typedef struct Header {
     size_t size;
@@ -37,7 +39,8 @@ static void count(size_t size)
 }
 
 /* Small blocks end where they end, so that a sanitizer sees the first byte behind them. Large ones come from calloc,
- * whose fresh pages the system zeroes when they are first touched, by the thread that touches them. */
+ * whose fresh pages the system zeroes when they are first touched, by the thread that touches them. Of the
+ * largest they are huge pages, so that reading through weights does not wait for the addresses of small ones. */
 static void *system_get(size_t size, void **raw)
 {
     if (size < LARGE) {
@@ -49,6 +52,10 @@ static void *system_get(size_t size, void **raw)
     *raw = calloc(1, size + (size_t)2 * ALIGNMENT);
     if (!*raw)
         return NULL;
+#if defined MADV_HUGEPAGE
+    if (size >= HUGE)
+        madvise((void *)(((uintptr_t)*raw + PAGE - 1) / PAGE * PAGE), (size - PAGE) / PAGE * PAGE, MADV_HUGEPAGE);
+#endif
     size_t past = (uintptr_t)*raw % ALIGNMENT;
     return (char *)*raw + ALIGNMENT + (ALIGNMENT - past) % ALIGNMENT;
 }

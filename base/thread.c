@@ -16,12 +16,16 @@
 
 enum { SPINS = 4000, STACK = 8 << 20 };
 
-/* A number to wait on. The setter writes it and then looks for sleepers; a sleeper says it is one and then looks at the
- * number: in the one order of sequentially consistent operations one of the two sees the other. */
+/* A number that grows, to wait on. Who raises it looks for sleepers afterwards; a sleeper says it is one and then looks
+ * at the number: in the one order of sequentially consistent operations one of the two sees the other.
+ *
+ * The call that a number announces lies in its cache line, so that one transfer between cores brings both. */
 typedef struct Gate {
     _Alignas(64) atomic_uint value;
     atomic_uint sleepers;
-    pthread_mutex_t mutex;
+    void (*work)(void *, size_t); /* NULL: the thread ends */
+    void *argument;
+    _Alignas(64) pthread_mutex_t mutex;
     pthread_cond_t changed;
 } Gate;
 
@@ -33,13 +37,12 @@ typedef struct Thread {
 
 struct Pool {
     Gate start;   /* how many times pool_run was called */
-    Gate done;    /* how many times all the others had finished */
+    Gate done;    /* how many times one of the others had finished */
     Gate barrier; /* how many barriers were passed */
-    _Alignas(64) atomic_size_t running, arrived;
-    void (*work)(void *, size_t); /* NULL: the thread ends */
-    void *argument;
+    _Alignas(64) atomic_size_t arrived;
     Thread *threads; /* [workers], the first unused: it is the caller */
     size_t workers, started;
+    unsigned finished; /* what `done` shows when all calls so far are over */
     unsigned spins;
 #ifdef __linux__
     cpu_set_t allowed;
@@ -56,16 +59,22 @@ static void breathe(void)
 #endif
 }
 
-static void gate_wait(Gate *g, unsigned old, unsigned spins)
+/* The numbers go round: what is at most 2^31 ahead is larger. */
+static bool gate_reached(Gate *g, unsigned wanted, memory_order order)
+{
+    return (int)(atomic_load_explicit(&g->value, order) - wanted) >= 0;
+}
+
+static void gate_wait(Gate *g, unsigned wanted, unsigned spins)
 {
     for (unsigned i = 0; i < spins; i++) {
-        if (atomic_load_explicit(&g->value, memory_order_acquire) != old)
+        if (gate_reached(g, wanted, memory_order_acquire))
             return;
         breathe();
     }
     atomic_fetch_add(&g->sleepers, 1);
     pthread_mutex_lock(&g->mutex);
-    while (atomic_load(&g->value) == old)
+    while (!gate_reached(g, wanted, memory_order_seq_cst))
         pthread_cond_wait(&g->changed, &g->mutex);
     pthread_mutex_unlock(&g->mutex);
     atomic_fetch_sub(&g->sleepers, 1);
@@ -97,37 +106,34 @@ static void *thread_main(void *argument)
 {
     const Thread *self = argument;
     Pool *pool = self->pool;
-    for (unsigned seen = 0;; seen++) {
-        gate_wait(&pool->start, seen, pool->spins);
-        if (!pool->work)
+    for (unsigned calls = 1;; calls++) {
+        gate_wait(&pool->start, calls, pool->spins);
+        if (!pool->start.work)
             return NULL;
-        pool->work(pool->argument, self->worker);
-        if (atomic_fetch_sub(&pool->running, 1) == 1)
-            gate_advance(&pool->done);
+        pool->start.work(pool->start.argument, self->worker);
+        gate_advance(&pool->done);
     }
 }
 
 void pool_run(Pool *pool, void (*work)(void *argument, size_t worker), void *argument)
 {
-    unsigned done = atomic_load_explicit(&pool->done.value, memory_order_relaxed);
     if (pool->workers > 1) {
-        pool->work = work;
-        pool->argument = argument;
-        atomic_store(&pool->running, pool->workers - 1);
+        pool->start.work = work;
+        pool->start.argument = argument;
         gate_advance(&pool->start);
     }
     work(argument, 0);
     if (pool->workers > 1)
-        gate_wait(&pool->done, done, pool->spins);
+        gate_wait(&pool->done, pool->finished += (unsigned)pool->workers - 1, pool->spins);
 }
 
 void pool_barrier(Pool *pool)
 {
     if (pool->workers == 1)
         return;
-    unsigned passed = atomic_load_explicit(&pool->barrier.value, memory_order_relaxed);
+    unsigned next = atomic_load_explicit(&pool->barrier.value, memory_order_relaxed) + 1;
     if (atomic_fetch_add(&pool->arrived, 1) + 1 < pool->workers) {
-        gate_wait(&pool->barrier, passed, pool->spins);
+        gate_wait(&pool->barrier, next, pool->spins);
         return;
     }
     atomic_store(&pool->arrived, 0); /* before the gate opens: nobody arrives at the next one earlier */
@@ -211,7 +217,7 @@ void pool_close(Pool *pool)
 {
     if (!pool)
         return;
-    pool->work = NULL;
+    pool->start.work = NULL;
     gate_advance(&pool->start);
     for (size_t i = 1; i < pool->started; i++)
         pthread_join(pool->threads[i].thread, NULL);

@@ -1,4 +1,5 @@
-/* charlm bench: how long a training step takes, with clipping and Adam, on random bytes; and where its time goes. */
+/* charlm bench: how long a training step takes, with clipping and Adam, on random bytes; and where its time goes.
+ * bench --sample: bench_sample.c. */
 #include "charlm/charlm.h"
 
 #include "base/clock.h"
@@ -114,6 +115,8 @@ static bool run_steps(const Charlm *c, Bench *b, Error *e)
 bool charlm_bench(Charlm *c, Error *e)
 {
     const SharedValues *o = &c->v->shared;
+    if (c->v->sample)
+        return charlm_bench_sample(c, e);
     Bench b = {.steps = options_source(c->options, "steps") == FROM_COMMAND_LINE && o->steps ? o->steps : 10};
     b.times = memory_get(b.steps, sizeof *b.times);
     bool fine = b.times || memory_error(e, "the times of steps", b.steps, sizeof *b.times);

@@ -63,20 +63,6 @@ bool charlm_baseline(Charlm *c, Error *e);
 bool charlm_sample(Charlm *c, Error *e);
 bool charlm_info(Charlm *c, Error *e);
 bool charlm_bench(Charlm *c, Error *e);
-
-/* From a prompt on, `length` bytes, each handed to `write` as it is chosen. The crew's worker 0 computes. */
-typedef struct Sampling {
-    const unsigned char *prompt;
-    size_t prompt_size, length;
-    double temperature, top_p;
-    size_t top_k;
-    uint32_t seed, number; /* of the text: each has random numbers of its own */
-    bool exact;            /* no cache: the whole window again for each byte */
-    void (*write)(void *to, unsigned char byte);
-    void *to;
-    double seconds; /* result: from the first byte written to the last */
-} Sampling;
-
-bool sample_text(const Model *m, Crew *crew, Sampling *s, Error *e);
+bool charlm_bench_sample(Charlm *c, Error *e); /* bench --sample */
 
 #endif

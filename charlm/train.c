@@ -1,5 +1,5 @@
 /* charlm train: a new run, or one that goes on. */
-#include "charlm/charlm.h"
+#include "charlm/writer.h"
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -33,9 +33,8 @@ static bool sample(void *self, uint64_t step, Error *e)
     size_t shown = prompt < 40 ? prompt : 40;
     shown -= utf8_head((const char *)valid.bytes + prompt - shown, shown);
     Buffer text = {0};
-    Sampling s = {.prompt = valid.bytes,
-                  .prompt_size = prompt,
-                  .length = 200,
+    Writer *w = NULL;
+    Sampling s = {.length = 200,
                   .temperature = 0.5,
                   .top_p = 1,
                   .seed = (uint32_t)t->c->v->shared.seed,
@@ -44,7 +43,8 @@ static bool sample(void *self, uint64_t step, Error *e)
                   .to = &text};
     buffer_add(&text, valid.bytes + prompt - shown, shown);
     buffer_add(&text, "|", 1);
-    bool fine = sample_text(&t->c->model, &t->crew, &s, e);
+    bool fine = writer_open(&w, &t->c->model, &t->crew, valid.bytes, prompt, false, e) && writer_write(w, &s, e);
+    writer_close(w);
     text.size -= utf8_tail(text.text, text.size);
     buffer_add(&text, "\n", 1);
     fine = fine && (!text.failed || fail(e, "out of memory for a sample")) &&

@@ -69,6 +69,11 @@ void cache_end(Cache *c, Stream *s, size_t rows) { c->k->copy(s, c->length, c->v
 
 void cache_reset(Cache *c, Stream *s) { c->k->zero(s, c->length, c->rows * sizeof *c->length); }
 
+void cache_rewind(Cache *c, Stream *s, const int32_t *length)
+{
+    c->k->copy(s, c->length, length, c->rows * sizeof *c->length);
+}
+
 static void reorder(Cache *c, Stream *s, void *memory, size_t columns, const int32_t *order, size_t rows)
 {
     c->k->gather_forward(s, c->spare, memory, order, rows, c->capacity * columns);

@@ -35,8 +35,10 @@ void cache_close(Cache *c);
 void cache_begin(Cache *c, Stream *s, const int32_t *start, size_t rows);
 void cache_end(Cache *c, Stream *s, size_t rows);
 
-/* Every row empty again. */
+/* Every row empty again; or each as long as it once was (length [rows], on the device), since what is appended leaves
+ * what is there alone. */
 void cache_reset(Cache *c, Stream *s);
+void cache_rewind(Cache *c, Stream *s, const int32_t *length);
 
 /* Row r becomes a copy of row order[r] (on the device); rows behind `rows` are dropped. For beams. */
 void cache_reorder(Cache *c, Stream *s, const int32_t *order, size_t rows);

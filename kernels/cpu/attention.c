@@ -147,23 +147,18 @@ static void head_forward(const AttentionWork *a, const HeadView *h, const HeadSc
 static void query_forward(const AttentionWork *a, const HeadView *h, const HeadScratch *w, size_t i)
 {
     size_t at = (h->first_query + i) * a->how->heads + h->head;
+    size_t first = keys_first(h->how, h->keys, i), end = keys_end(h->how, h->keys, i);
     keys_of_tile(h, w, i, 1);
-    Range span = w->spans[0];
     const Number *q = numbers_of(h->q, h->first_query + i, h->head, h->dk);
-    for (size_t j = keys_first(h->how, h->keys, i); j < keys_end(h->how, h->keys, i); j++)
-        w->s[j] = dot(q, numbers_of(h->k, h->keys.start + j, h->head, h->dk), h->dk);
+    const Number *k = numbers_of(h->k, h->keys.start + first, h->head, h->dk);
+    size_t seen = first < end ? end - first : 0;
+    dot_rows(w->s + first, q, k, h->k.stride, seen, h->dk);
     if (a->how->weights)
         keep_weights(h, w->s, i);
     Number *p = (Number *)(void *)w->p;
-    float sum = softmax_row(h, p, w->s, &span, 1, i, &a->lse[at]);
-    for (size_t j = span.from; PAIRS && j < span.to; j += WIDTH)
-        vec_store(w->s + j, load_whole(p + j));
-    for (size_t c = 0; c < h->dv; c += WIDTH) {
-        Vec y = {0};
-        for (size_t j = keys_first(h->how, h->keys, i); j < keys_end(h->how, h->keys, i); j++)
-            y += load(numbers_of(h->v, h->keys.start + j, h->head, h->dv) + c, h->dv - c) * w->s[j];
-        store(a->y + at * h->dv + c, y / sum, h->dv - c);
-    }
+    float sum = softmax_row(h, p, w->s, w->spans, 1, i, &a->lse[at]);
+    weighted_sum(a->y + at * h->dv, 1 / sum, numbers_of(h->v, h->keys.start + first, h->head, h->dv), h->v.stride,
+                 p + first, seen, h->dv);
 }
 
 enum { FEW_QUERIES = 4 };

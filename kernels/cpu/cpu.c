@@ -66,10 +66,11 @@ INLINE void store_real(float *p, Vec v, size_t n)
 /* Writes a gradient: over what is there, or added to it. */
 INLINE void give(Number *p, bool add, Vec v, size_t n) { store(p, add ? load(p, n) + v : v, n); }
 
-/* In the order of kernels.h, which is also the order in which they need one another. */
+/* In the order of kernels.h, which is also the order in which they need one another and what they share. */
 /* clang-format off */
 #include "device.c"
 #include "embed.c"
+#include "rows.c"
 #include "linear.c"
 #include "norm.c"
 #include "add.c"

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/thread.h"
+#include "kernels/cpu/stream.h"
 #include "kernels/cpu/vector.h"
 
 enum {
@@ -54,16 +54,23 @@ static void multiply_pairs(void *argument, size_t core)
 }
 #endif
 
+enum { PIECE = CHAINS * sizeof(Vec) }; /* bytes that are read at once */
+
+static float read_pieces(const char *memory, size_t first, size_t end)
+{
+    const float *from = (const float *)(const void *)(memory + first * PIECE);
+    Vec sum[CHAINS] = {{0}};
+    for (size_t at = 0; at < (end - first) * CHAINS; at += CHAINS)
+        for (size_t i = 0; i < CHAINS; i++)
+            sum[i] += vec_load(from + (at + i) * WIDTH);
+    return sum_of(sum) * 0;
+}
+
 static void read_stream(void *argument, size_t core)
 {
     const Take *t = argument;
-    const size_t part = BUFFER / t->cores / sizeof(float) / (CHAINS * WIDTH) * (CHAINS * WIDTH);
-    const float *from = (const float *)(const void *)t->from + core * part;
-    Vec sum[CHAINS] = {{0}};
-    for (size_t at = 0; at < part; at += CHAINS * WIDTH)
-        for (size_t i = 0; i < CHAINS; i++)
-            sum[i] += vec_load(from + at + i * WIDTH);
-    t->sink[core] = sum_of(sum) * 0;
+    const size_t part = BUFFER / t->cores / PIECE;
+    t->sink[core] = read_pieces(t->from, core * part, (core + 1) * part);
 }
 
 static void copy_stream(void *argument, size_t core)
@@ -120,4 +127,24 @@ bool limits_measure(Limits *l, size_t cores, Error *e)
     memory_free(t.to);
     memory_free((void *)t.sink);
     return fine;
+}
+
+static void read_shared(void *argument, size_t member, size_t first, size_t end)
+{
+    const char *const *memory = argument;
+    volatile float sink = read_pieces(*memory, first, end);
+    (void)sink, (void)member;
+}
+
+double limits_read(Stream *s, const void *memory, size_t bytes)
+{
+    double best = 0;
+    for (int i = 0; i < TAKES; i++) {
+        double start = clock_seconds();
+        stream_share(s, bytes / PIECE, 1, read_shared, &memory);
+        double seconds = clock_seconds() - start;
+        if (i && (best <= 0 || seconds < best))
+            best = seconds;
+    }
+    return best > 0 ? (double)(bytes / PIECE * PIECE) / best : 0;
 }

@@ -3,8 +3,7 @@
 #define KERNELS_CPU_LIMITS_H
 
 #include "base/error.h"
-
-#include <stddef.h>
+#include "kernels/kernels.h"
 
 typedef struct Limits {
     double f32;  /* FLOP/s of fused multiply-adds on registers */
@@ -17,5 +16,9 @@ typedef struct Limits {
 
 /* Of so many cores together, each at its own work; the best of several takes. Takes about two seconds. */
 bool limits_measure(Limits *l, size_t cores, Error *e);
+
+/* Bytes/s at which the team of a stream (of this twin) reads so many bytes, each of which one member reads; the best of
+ * several takes, so from caches if they fit. */
+double limits_read(Stream *s, const void *memory, size_t bytes);
 
 #endif

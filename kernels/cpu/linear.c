@@ -3,7 +3,7 @@
  * For a few positions the work is reading w once, so it is done as dot products that stream along w's rows, shared out
  * among the team; otherwise one product, with bias and ReLU done while its result is still in registers. */
 
-enum { FEW = 4 }; /* positions */
+enum { FEW = 8 }; /* positions */
 
 typedef struct LinearWork {
     Stream *s;
@@ -14,36 +14,24 @@ typedef struct LinearWork {
     size_t n, in, out;
 } LinearWork;
 
-static float dot(const Number *a, const Number *b, size_t n)
-{
-    Vec sum[4] = {{0}};
-    size_t j = 0;
-    for (; j + 4 * WIDTH <= n; j += 4 * WIDTH)
-        for (size_t l = 0; l < 4; l++)
-            sum[l] += load_whole(a + j + l * WIDTH) * load_whole(b + j + l * WIDTH);
-    for (; j < n; j += WIDTH)
-        sum[0] += load(a + j, n - j) * load(b + j, n - j);
-    return vec_sum((sum[0] + sum[1]) + (sum[2] + sum[3]));
-}
-
-static void put_number(Number *y, float x)
-{
-    Vec v = vec_set(x);
-    store_some(y, v, 1);
-}
-
 static void linear_few(void *argument, size_t member, size_t first, size_t end)
 {
+    enum { ROWS = 4 * WIDTH }; /* of w, which stay in the first or second cache for all positions */
     const LinearWork *k = argument;
+    float sums[ROWS];
     (void)member;
-    for (size_t o = first; o < end; o++)
-        for (size_t i = 0; i < k->n; i++) {
-            float sum = dot(k->x + i * k->in, k->w + o * k->in, k->in) + (k->bias ? k->bias[o] : 0);
-            sum = k->relu && sum < 0 ? 0 : sum;
-            if (k->real_output)
-                ((float *)k->y)[i * k->out + o] = sum;
-            else
-                put_number((Number *)k->y + i * k->out + o, sum);
+    for (size_t from = first; from < end; from += ROWS)
+        for (size_t i = 0, count = end - from < ROWS ? end - from : ROWS; i < k->n; i++) {
+            dot_rows(sums, k->x + i * k->in, k->w + from * k->in, k->in, count, k->in);
+            for (size_t o = 0; o < count; o += WIDTH) {
+                size_t at = i * k->out + from + o, left = count - o;
+                Vec y = vec_load(sums + o) + (k->bias ? load_real(k->bias + from + o, left) : vec_set(0));
+                y = k->relu ? vec_select(y < 0, vec_set(0), y) : y;
+                if (k->real_output)
+                    store_real((float *)k->y + at, y, left);
+                else
+                    store((Number *)k->y + at, y, left);
+            }
         }
 }
 
@@ -71,7 +59,7 @@ static void linear_forward(Stream *s, void *y, bool real_output, const void *x, 
 {
     LinearWork k = {s, y, real_output, relu, false, x, w, bias, n, in, out};
     if (n <= FEW)
-        stream_share(s, out, 16, linear_few, &k);
+        stream_share_on(s, w, out * in * sizeof(Number), out, 16, linear_few, &k);
     else
         stream_share(s, n, 32, linear_many, &k);
 }
@@ -79,19 +67,23 @@ static void linear_forward(Stream *s, void *y, bool real_output, const void *x, 
 /* dy becomes the gradient before ReLU, and dbias gains its sum, in one pass. */
 static void mask_and_sum(Number *dy, const Number *y, float *dbias, bool relu, size_t n, size_t out)
 {
-    for (size_t j = 0; j < out; j += WIDTH) {
-        size_t left = out - j;
-        Vec sum = {0};
-        for (size_t i = 0; i < n; i++) {
-            Vec gradient = load(dy + i * out + j, left);
-            if (relu) {
-                gradient = vec_select(load(y + i * out + j, left) > 0, gradient, vec_set(0));
-                store(dy + i * out + j, gradient, left);
+    enum { ROWS = 4 }; /* at once, so that dbias is updated less often */
+    for (size_t first = 0; first < n; first += ROWS) {
+        size_t end = first + ROWS < n ? first + ROWS : n;
+        for (size_t j = 0; j < out; j += WIDTH) {
+            size_t left = out - j;
+            Vec sum = {0};
+            for (size_t i = first; i < end; i++) {
+                Vec gradient = load(dy + i * out + j, left);
+                if (relu) {
+                    gradient = vec_select(load(y + i * out + j, left) > 0, gradient, vec_set(0));
+                    store(dy + i * out + j, gradient, left);
+                }
+                sum += gradient;
             }
-            sum += gradient;
+            if (dbias)
+                store_real(dbias + j, load_real(dbias + j, left) + sum, left);
         }
-        if (dbias)
-            store_real(dbias + j, load_real(dbias + j, left) + sum, left);
     }
 }
 

@@ -4,7 +4,10 @@
 #include "base/memory.h"
 #include "kernels/cpu/cpu.h"
 
-enum { LINE = 64 };
+enum {
+    LINE = 64,
+    NEAR = 1 << 14 /* bytes: biases and norms lie between weights */
+};
 
 /* Whether the processor has instructions for bfloat16, whatever the program was built for. */
 static bool processor_has_bf16(void)
@@ -78,6 +81,7 @@ void *stream_scratch(Stream *s, size_t bytes)
 
 typedef struct Shared {
     size_t n, grain, members;
+    bool backwards;
     TeamWork work;
     void *argument;
 } Shared;
@@ -85,20 +89,32 @@ typedef struct Shared {
 static void run_part(void *argument, size_t member)
 {
     const Shared *s = argument;
-    size_t grains = (s->n + s->grain - 1) / s->grain;
-    size_t first = grains * member / s->members * s->grain, end = grains * (member + 1) / s->members * s->grain;
+    size_t grains = (s->n + s->grain - 1) / s->grain, place = s->backwards ? s->members - 1 - member : member;
+    size_t first = grains * place / s->members * s->grain, end = grains * (place + 1) / s->members * s->grain;
     end = end < s->n ? end : s->n;
     if (first < end)
         s->work(s->argument, member, first, end);
 }
 
-void stream_share(Stream *s, size_t n, size_t grain, TeamWork work, void *argument)
+static void share(Stream *s, Shared shared)
 {
-    Shared shared = {n, grain, s->members, work, argument};
-    if (!n)
+    if (!shared.n)
         return;
-    if (s->members == 1 || n <= grain)
-        work(argument, 0, 0, n);
+    if (s->members == 1 || shared.n <= shared.grain)
+        shared.work(shared.argument, 0, 0, shared.n);
     else
         pool_run(s->team, run_part, &shared);
+}
+
+void stream_share(Stream *s, size_t n, size_t grain, TeamWork work, void *argument)
+{
+    share(s, (Shared){n, grain, s->members, false, work, argument});
+}
+
+void stream_share_on(Stream *s, const void *begin, size_t bytes, size_t n, size_t grain, TeamWork work, void *argument)
+{
+    uintptr_t from = (uintptr_t)begin;
+    s->backwards = from - s->read < NEAR && !s->backwards; /* what lies before is, unsigned, far */
+    s->read = from + bytes;
+    share(s, (Shared){n, grain, s->members, s->backwards, work, argument});
 }

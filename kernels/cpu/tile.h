@@ -21,17 +21,28 @@ typedef int32_t Unit __attribute__((may_alias)); /* reads what was written as nu
 
 INLINE size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-INLINE IVec units_load(const Unit *p)
+INLINE IVec units_load(const void *p)
 {
     IVec v;
     memcpy(&v, p, sizeof v);
     return v;
 }
 
-INLINE Vec unit_multiply(Vec sum, int32_t a, IVec b, bool pairs)
+/* The next units of a row that ends after so many bytes, 0 behind its end. */
+INLINE IVec units_some(const void *p, size_t bytes)
 {
-    IVec all = (IVec){0} + a;
-    return pairs ? vec_pairs(sum, all, b) : sum + (Vec)all * (Vec)b;
+#if defined __AVX512BW__
+    return (IVec)_mm512_maskz_loadu_epi8(bytes < 64 ? ((__mmask64)1 << bytes) - 1 : ~(__mmask64)0, p);
+#else
+    IVec v = {0};
+    memcpy(&v, p, bytes < sizeof v ? bytes : sizeof v);
+    return v;
+#endif
+}
+
+INLINE Vec units_multiply(Vec sum, IVec a, IVec b, bool pairs)
+{
+    return pairs ? vec_pairs(sum, a, b) : sum + (Vec)a * (Vec)b;
 }
 
 /* c [ROWS, vectors * WIDTH] (+)= a b; a(i,l) at a[i*a_row + l*a_column], b(l,j) at b[l*b_row + j]. */
@@ -45,10 +56,10 @@ INLINE void tile(float *c, size_t c_row, bool add, const Unit *a, size_t a_row, 
     for (size_t l = 0; l < k; l++) {
         IVec b0 = units_load(b + l * b_row), b1 = vectors > 1 ? units_load(b + l * b_row + WIDTH) : b0;
         for (int i = 0; i < TILE_ROWS; i++) {
-            int32_t factor = a[(size_t)i * a_row + l * a_column];
-            sum[i][0] = unit_multiply(sum[i][0], factor, b0, pairs);
+            IVec factor = (IVec){0} + a[(size_t)i * a_row + l * a_column];
+            sum[i][0] = units_multiply(sum[i][0], factor, b0, pairs);
             if (vectors > 1)
-                sum[i][1] = unit_multiply(sum[i][1], factor, b1, pairs);
+                sum[i][1] = units_multiply(sum[i][1], factor, b1, pairs);
         }
     }
     for (int i = 0; i < TILE_ROWS; i++)

@@ -105,6 +105,32 @@ INLINE float vec_sum(Vec v)
 #endif
 }
 
+/* Lane i is the sum of v[i]: for less than half the work of WIDTH sums one by one. */
+INLINE Vec vec_sums(const Vec v[WIDTH])
+{
+#if defined __AVX512F__
+    __m512 sum[8];
+    for (int i = 0; i < 8; i++) { /* of two vectors, two partial sums each in every quarter */
+        __m512 a = (__m512)v[2 * i], b = (__m512)v[2 * i + 1];
+        sum[i] = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    }
+    for (int i = 0; i < 4; i++) { /* of four vectors, one each in every quarter */
+        __m512d a = (__m512d)sum[2 * i], b = (__m512d)sum[2 * i + 1];
+        sum[i] = _mm512_add_ps((__m512)_mm512_unpacklo_pd(a, b), (__m512)_mm512_unpackhi_pd(a, b));
+    }
+    for (int n = 2; n; n /= 2) /* then the quarters */
+        for (int i = 0; i < n; i++)
+            sum[i] = _mm512_add_ps(_mm512_shuffle_f32x4(sum[2 * i], sum[2 * i + 1], 0x88),
+                                   _mm512_shuffle_f32x4(sum[2 * i], sum[2 * i + 1], 0xdd));
+    return (Vec)sum[0];
+#else
+    Vec sums;
+    for (int i = 0; i < WIDTH; i++)
+        sums[i] = vec_sum(v[i]);
+    return sums;
+#endif
+}
+
 INLINE float vec_largest(Vec v)
 {
 #if defined __AVX512F__
@@ -171,7 +197,14 @@ INLINE Vec vec_exp(Vec x)
 
 /* --- bfloat16 in memory, floats in registers --- */
 
-INLINE Vec vec_from_bf16(HVec h) { return (Vec)(__builtin_convertvector(h, UVec) << 16); }
+INLINE Vec vec_from_bf16(HVec h)
+{
+#if defined __AVX512F__
+    return (Vec)((UVec)_mm512_cvtepu16_epi32((__m256i)h) << 16); /* which gcc would do in halves */
+#else
+    return (Vec)(__builtin_convertvector(h, UVec) << 16);
+#endif
+}
 
 INLINE HVec vec_to_bf16(Vec v)
 {
@@ -210,6 +243,26 @@ INLINE void bf16_store_some(Bf16 *p, Vec v, size_t n)
 {
     HVec h = vec_to_bf16(v);
     memcpy(p, &h, n * sizeof *p);
+}
+
+/* The next 2 WIDTH numbers of two rows as pairs: those of a are the lower ones. */
+INLINE void bf16_zip(IVec pairs[2], const Bf16 *a, const Bf16 *b)
+{
+#if defined __AVX512BW__
+    const __m512i step = _mm512_set1_epi32(0x00010001),
+                  low = (__m512i)(IVec){0x200000, 0x210001, 0x220002, 0x230003, 0x240004, 0x250005, 0x260006, 0x270007,
+                                        0x280008, 0x290009, 0x2a000a, 0x2b000b, 0x2c000c, 0x2d000d, 0x2e000e, 0x2f000f};
+    __m512i from_a = _mm512_loadu_si512(a), from_b = _mm512_loadu_si512(b);
+    pairs[0] = (IVec)_mm512_permutex2var_epi16(from_a, low, from_b);
+    pairs[1] = (IVec)_mm512_permutex2var_epi16(from_a, _mm512_add_epi16(low, _mm512_slli_epi16(step, 4)), from_b);
+#else
+    for (int i = 0; i < 2; i++) {
+        HVec lower, upper;
+        memcpy(&lower, a + i * WIDTH, sizeof lower);
+        memcpy(&upper, b + i * WIDTH, sizeof upper);
+        pairs[i] = (IVec)(__builtin_convertvector(lower, UVec) | __builtin_convertvector(upper, UVec) << 16);
+    }
+#endif
 }
 
 /* Two bfloat16 of each lane, multiplied with two others and added: sum + a.low b.low + a.high b.high. */

@@ -1,4 +1,4 @@
-/* charlm bench --profile: do the parts of a step make up the whole? */
+/* charlm bench: with --profile, do the parts of a step make up the whole? With --sample, is what it compares there? */
 #include "tests/charlm/command.h"
 
 #include <string.h>
@@ -63,10 +63,46 @@ START_TEST(without_profile_there_is_none)
 }
 END_TEST
 
+/* Weights of a block: query, key, value and out, and two of the feed-forward network; then the logits. */
+START_TEST(sampling_is_compared_with_reading_the_weights)
+{
+    static const char *const ways[] = {"", "--precision bf16", "--tie", "--device plain", "--context 1"};
+    const double numbers = 2 * (4 * 32 * 32 + 2 * 32 * 128) + 256 * 32;
+    Said said = must("bench --sample " SMALL " --json %s", ways[_i]);
+    Json *j = said_json(&said);
+    double bytes = json_real(j, "weight_bytes"), read = json_real(j, "read_bytes_per_s");
+    double share = json_real(j, "share"), rate = json_real(j, "characters_per_s");
+    ck_assert(bytes == numbers * (_i == 1 ? 2 : 4));
+    ck_assert(rate > 0 && json_real(j, "exact_characters_per_s") > 0);
+    if (_i == 3) /* its streams have no team that could read */
+        ck_assert(read == 0 && share == 0);
+    else
+        ck_assert_msg(read > 0 && share > 0.99 * rate * bytes / read - 1e-4 &&
+                          share < 1.01 * rate * bytes / read + 1e-4,
+                      "%g of %g", share, rate * bytes / read);
+    json_free(j);
+    said_free(&said);
+}
+END_TEST
+
+START_TEST(the_profile_of_sampling_names_its_operations)
+{
+    static const char *const words[] = {"characters/s", "linear_forward 32 -> 128", "attention_forward", "cache_append",
+                                        "the whole"};
+    Said said = must("bench --sample --profile " SMALL);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        ck_assert_msg(strstr(said.out, words[i]), "no '%s' in\n%s", words[i], said.out);
+    ck_assert_ptr_null(strstr(said.out, "backward"));
+    said_free(&said);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST(the_parts_of_a_step_make_up_the_whole),
-                                 TEST(the_table_names_operations_and_the_rest), TEST(without_profile_there_is_none)};
+                                 TEST(the_table_names_operations_and_the_rest), TEST(without_profile_there_is_none),
+                                 TEST_LOOP(sampling_is_compared_with_reading_the_weights, 5),
+                                 TEST(the_profile_of_sampling_names_its_operations)};
     test_folders_in_memory();
     return suite_run("charlm/bench", tests, sizeof tests / sizeof *tests, argc, argv);
 }

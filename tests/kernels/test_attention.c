@@ -20,6 +20,55 @@ START_TEST(every_twin_agrees_with_f64)
 }
 END_TEST
 
+/* Few queries, which a fast twin computes in another way than many, over 1 to 100 keys of odd sizes: forward alone. */
+static Attending few_queries(uint32_t seed)
+{
+    static const size_t sizes[] = {1, 7, 16, 31, 32, 33, 48, 64, 65, 100, 131, 150};
+    Random r = {.seed = seed + 9000};
+    Attending a = {.rows = 2, .key_rows = 2, .heads = 1 + seed % 5, .scale = 0.1, .lengths = true, .offsets = true};
+    for (size_t b = 0; b < 2; b++) {
+        a.queries[b] = 1 + (int32_t)below(&r, 4);
+        a.keys[b] = 1 + (int32_t)below(&r, 100);
+        a.length[b] = a.keys[b] - (int32_t)below(&r, 2);
+        a.offset[b] = a.length[b] > a.queries[b] ? a.length[b] - a.queries[b] : 0;
+    }
+    a.key_size = sizes[below(&r, 12)];
+    a.value_size = sizes[below(&r, 12)];
+    a.causal = chance(&r, 0.7);
+    a.window = chance(&r, 0.4) ? 1 + below(&r, 40) : 0;
+    a.weights = chance(&r, 0.3);
+    a.gap = below(&r, 3);
+    a.drop = (Dropout){.rate = chance(&r, 0.2) ? 0.3 : 0, .site = 4};
+    return a;
+}
+
+static Case forward_case(const Attending *a, uint32_t seed)
+{
+    Case c = attending_case(a, attending_call, seed);
+    c.tensor[DQ].use = c.tensor[DK].use = c.tensor[DV].use = ABSENT;
+    return c;
+}
+
+START_TEST(few_queries_over_many_keys_agree_with_f64)
+{
+    SKIP_IF_FAST(_i);
+    Attending a = few_queries((uint32_t)_i);
+    Case c = forward_case(&a, (uint32_t)_i);
+    case_agrees(&c);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(the_team_changes_no_bit)
+{
+    Attending a = few_queries((uint32_t)_i);
+    a.queries[1] += _i % 2 ? 40 : 0;
+    Case c = forward_case(&a, (uint32_t)_i);
+    case_teams(&c);
+    case_free(&c);
+}
+END_TEST
+
 START_TEST(gradients_are_slopes)
 {
     SKIP_IF_FAST(_i);
@@ -442,6 +491,8 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 200),
+                                 TEST_LOOP(few_queries_over_many_keys_agree_with_f64, 80),
+                                 TEST_LOOP(the_team_changes_no_bit, 12),
                                  TEST_LOOP(gradients_are_slopes, 80),
                                  TEST_LOOP(gradients_are_added_where_asked, 32),
                                  TEST_LOOP(gradients_need_not_be_wanted, 4),

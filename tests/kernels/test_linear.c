@@ -76,6 +76,59 @@ START_TEST(every_twin_agrees_with_f64)
 }
 END_TEST
 
+/* --- few positions, which a fast twin computes in another way than many --- */
+
+static Case forward_case(Linear *shape, uint32_t seed, bool bias)
+{
+    Case c = linear_sized(shape, seed, bias);
+    c.tensor[DY].use = c.tensor[DX].use = c.tensor[DW].use = c.tensor[DBIAS].use = ABSENT;
+    return c;
+}
+
+START_TEST(few_positions_agree_with_f64_at_odd_sizes)
+{
+    static const size_t sizes[][2] = {{1, 1},    {15, 17},  {31, 16},  {33, 47},  {64, 15},  {65, 5},
+                                      {127, 31}, {129, 33}, {257, 96}, {300, 65}, {512, 18}, {4, 200}};
+    for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        Linear shape = {(size_t)_i + 1, sizes[i][0], sizes[i][1], .relu = i % 3 == 1, .real_output = i % 3 == 2};
+        Case c = forward_case(&shape, 7 * (uint32_t)_i + i, i % 2);
+        case_agrees(&c);
+        case_free(&c);
+    }
+}
+END_TEST
+
+/* 200 outputs are more than each member takes at once. */
+START_TEST(the_team_changes_no_bit)
+{
+    static const size_t positions[] = {1, 2, 8, 9, 40, 130};
+    Linear shape = {positions[_i], 77, 200, .relu = _i % 2};
+    Case c = forward_case(&shape, 3, true);
+    case_teams(&c);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(a_position_gets_the_same_bits_in_any_company)
+{
+    Linear shape = {8, 131, 50, .relu = true};
+    Case c = forward_case(&shape, 4, true);
+    for (size_t k = 0; twin(k); k++) {
+        shape.n = 8;
+        Result eight = case_run(&c, twin(k), twin(k)->type);
+        for (shape.n = 1; shape.n < 8; shape.n++) {
+            Result r = case_run(&c, twin(k), twin(k)->type);
+            for (size_t i = 0; i < shape.n; i++)
+                for (size_t o = 0; o < shape.out; o++)
+                    ck_assert(result_at(&c, &r, Y, i, o) == result_at(&c, &eight, Y, i, o));
+            result_free(&r);
+        }
+        result_free(&eight);
+    }
+    case_free(&c);
+}
+END_TEST
+
 START_TEST(gradients_are_slopes)
 {
     SKIP_IF_FAST(_i);
@@ -203,6 +256,9 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 60),
+                                 TEST_LOOP(few_positions_agree_with_f64_at_odd_sizes, 8),
+                                 TEST_LOOP(the_team_changes_no_bit, 6),
+                                 TEST(a_position_gets_the_same_bits_in_any_company),
                                  TEST_LOOP(gradients_are_slopes, 24),
                                  TEST_LOOP(gradients_are_added_where_asked, 6),
                                  TEST_LOOP(gradients_need_not_be_wanted, 2),

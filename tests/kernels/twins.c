@@ -15,7 +15,7 @@
 static const char *const devices[] = {"plain", "cpu"};
 static const NumberType types[] = {NUMBER_F32, NUMBER_BF16};
 
-enum { DEVICES = sizeof devices / sizeof *devices, TYPES = sizeof types / sizeof *types, GUARD = 8 };
+enum { DEVICES = sizeof devices / sizeof *devices, TYPES = sizeof types / sizeof *types, GUARD = 8, TEAMS = 3 };
 
 const Kernels *twin(size_t i)
 {
@@ -199,7 +199,7 @@ static Stream *stream_open(const Case *c, const Kernels *k)
 {
     Stream *s;
     Error e;
-    ck_done(k->open(&s, 1 + c->random.seed % 3, &e), e);
+    ck_done(k->open(&s, 1 + c->random.seed % TEAMS, &e), e);
     return s;
 }
 
@@ -454,6 +454,23 @@ void case_adds(const Case *c)
     }
     result_free(&plainly);
     result_free(&r);
+}
+
+void case_teams(const Case *c)
+{
+    for (size_t k = 0; twin(k); k++) {
+        Case other = *c;
+        other.random.seed = 0;
+        Result alone = case_run(&other, twin(k), twin(k)->type);
+        while (++other.random.seed < TEAMS) {
+            Result r = case_run(&other, twin(k), twin(k)->type);
+            for (size_t i = 0; i < TENSORS; i++)
+                if (c->tensor[i].use != SPOILED)
+                    same_bits(c, i, &alone, &r);
+            result_free(&r);
+        }
+        result_free(&alone);
+    }
 }
 
 void case_spares(const Case *c)

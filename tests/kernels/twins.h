@@ -7,6 +7,7 @@
  *     case_differentiates  are the gradients those of central differences?
  *     case_adds            are gradients added where they should be, and written over what is there where not?
  *     case_spares          do results stay the same when a gradient is not wanted?
+ *     case_teams           are they the same bits, whatever the team of cores?
  *
  * Inputs are rounded to the type under test before both runs, so that arithmetic is compared, not the inputs. Each
  * tensor begins at any address its numbers allow and has guards on both sides, and gaps between its rows where it is a
@@ -102,6 +103,7 @@ void case_agrees(const Case *c);
 void case_differentiates(const Case *c);
 void case_adds(const Case *c);
 void case_spares(const Case *c);
+void case_teams(const Case *c);
 
 /* One tensor of two results: identical to the bit, or absent. */
 void same_bits(const Case *c, size_t index, const Result *a, const Result *b);

@@ -246,6 +246,34 @@ START_TEST(a_cache_that_was_reset_remembers_nothing)
 }
 END_TEST
 
+/* Two ways to go on from where the cache once was. */
+START_TEST(a_cache_that_was_rewound_goes_on_from_there)
+{
+    SharedValues o = layout(_i);
+    for (size_t t = 0; twin(t); t++) {
+        Reader r;
+        int32_t ids[2][CONTEXT];
+        reader_open(&r, &o, twin(t), 2);
+        Stream *s = r.t.crew.worker[0].stream;
+        int32_t *length = twin(t)->allocate(2 * sizeof *length);
+        random_ids(ids[0], 1);
+        random_ids(ids[1], 2);
+        memory_free(read_pieces(&r, (Piece[]){{ids[0], 0, 6}, {ids[1], 0, 3}}, 2, true));
+        twin(t)->copy(s, length, r.cache.length, 2 * sizeof *length);
+        memory_free(read_pieces(&r, (Piece[]){{ids[0], 6, 13}, {ids[1], 3, 4}}, 2, true));
+        cache_rewind(&r.cache, s, length);
+        for (size_t i = 6; i < CONTEXT; i++)
+            ids[0][i] = ids[1][i];
+        double *found = read_pieces(&r, (Piece[]){{ids[0], 6, 9}, {ids[1], 3, 5}}, 2, true);
+        check_position(&r, ids[0], 9, 8, found + 2 * BYTES, rounding_of(twin(t)), "the first row");
+        check_position(&r, ids[1], 5, 4, found + 4 * BYTES, rounding_of(twin(t)), "the second row");
+        memory_free(found);
+        twin(t)->release(length);
+        reader_close(&r);
+    }
+}
+END_TEST
+
 START_TEST(fused_and_composed_attention_remember_the_same)
 {
     SharedValues o = layout(_i & ~1);
@@ -293,6 +321,7 @@ int main(int argc, char **argv)
         TEST_LOOP(rows_of_different_lengths_do_not_see_each_other, LAYOUTS),
         TEST_LOOP(rows_can_be_reordered_copied_and_dropped, LAYOUTS),
         TEST_LOOP(a_cache_that_was_reset_remembers_nothing, LAYOUTS),
+        TEST_LOOP(a_cache_that_was_rewound_goes_on_from_there, LAYOUTS),
         TEST_LOOP(fused_and_composed_attention_remember_the_same, LAYOUTS),
         TEST(a_cache_without_memory_is_an_error_and_leaves_nothing),
     };

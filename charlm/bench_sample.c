@@ -1,0 +1,156 @@
+/* charlm bench --sample: characters a second, beside how often a second the weights could be read.
+ *
+ * Each character needs every weight of every product once, so reading them is what a character costs at least. How fast
+ * that goes is measured in turn with sampling, on a buffer of the same size, by the same team: both from caches where
+ * they fit. */
+#include "charlm/writer.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/philox.h"
+#include "core/cli/version.h"
+#include "core/run/json.h"
+#include "core/tensor/sites.h"
+#include "core/train/parts.h"
+#include "kernels/cpu/limits.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TAKES = 10, EXACT_TAKES = 2 };
+
+typedef struct Bench {
+    Crew crew;
+    Sampling s;
+    unsigned char *prompt;
+    size_t prompt_size;
+    void *buffer; /* as large as the weights */
+    size_t bytes;
+    double cached, exact; /* characters/s, of the fastest text */
+    double read;          /* bytes/s; 0: not known for this device */
+    Parts parts;
+} Bench;
+
+static void drop_byte(void *to, unsigned char byte) { (void)to, (void)byte; }
+
+static bool open_crew(Charlm *c, Crew *crew, Error *e)
+{
+    const SharedValues *o = &c->v->shared;
+    CrewOptions options;
+    if (!charlm_crew_options(c, &options, false, e))
+        return false;
+    if (c->v->profile)
+        options.k = profile_over(options.k);
+    return crew_open(crew, &options, &c->model.parameters, &c->task, e) && setup_weights(crew, o, NULL, e);
+}
+
+/* Weights that products read, as numbers. */
+static size_t bytes_of_weights(const Model *m, const Kernels *k)
+{
+    size_t numbers = m->logits.weight->role == ROLE_WEIGHT ? 0 : m->logits.weight->count; /* a tied table */
+    for (size_t i = 0; i < m->parameters.count; i++)
+        numbers += m->parameters.list[i]->role == ROLE_WEIGHT ? m->parameters.list[i]->count : 0;
+    return numbers * k->number;
+}
+
+/* Random bytes, and a text behind them that just fits into the context. */
+static bool open_bench(Charlm *c, Bench *b, Error *e)
+{
+    if (!charlm_build(c, e) || !writer_crew(c, &b->crew, open_crew, e))
+        return false;
+    const Kernels *k = b->crew.o.k;
+    size_t context = c->model.context, length = context < 16 ? 2 : context * 7 / 32;
+    b->prompt_size = context > length ? context - length : 1;
+    b->s = (Sampling){.length = length, .temperature = 1, .top_p = 1, .write = drop_byte};
+    b->bytes = bytes_of_weights(&c->model, k);
+    b->prompt = memory_get(b->prompt_size, 1);
+    b->buffer = k->allocate(b->bytes);
+    if (!b->prompt || !b->buffer)
+        return memory_error(e, "a buffer to read", b->bytes, 1);
+    memset(b->buffer, 1, b->bytes); /* so that each page has a place of its own */
+    for (size_t i = 0; i < b->prompt_size; i++)
+        b->prompt[i] = (unsigned char)philox_below(BYTES, 1, 0, i, SITE_DATA);
+    return true;
+}
+
+/* The fastest of some texts. */
+static bool take(const Charlm *c, Bench *b, bool exact, size_t takes, double *best, Error *e)
+{
+    Writer *w = NULL;
+    bool fine = writer_open(&w, &c->model, &b->crew, b->prompt, b->prompt_size, exact, e);
+    bool reads = strcmp(b->crew.o.k->twin, "cpu") == 0 && !c->v->profile && !exact;
+    double all = 0;
+    if (c->v->profile)
+        parts_begin(&b->crew);
+    for (size_t i = 0; fine && i < takes; i++) {
+        fine = writer_write(w, &b->s, e);
+        double rate = b->s.seconds > 0 ? (double)(b->s.length - 1) / b->s.seconds : 0; /* one costs the prompt */
+        double read = reads ? limits_read(b->crew.worker[0].stream, b->buffer, b->bytes) : 0;
+        *best = rate > *best ? rate : *best;
+        b->read = read > b->read ? read : b->read;
+        all += b->s.seconds;
+    }
+    if (fine && c->v->profile)
+        fine = parts_of(&b->parts, &b->crew, all, takes * (b->s.length - 1), e);
+    writer_close(w);
+    return fine;
+}
+
+static void print_json(const Charlm *c, const Bench *b)
+{
+    const CrewOptions *o = &b->crew.o;
+    Buffer out = {0};
+    char peer[128];
+    snprintf(peer, sizeof peer, "attend %s", attend_version());
+    buffer_print(&out, "{");
+    json_add_text(&out, "peer", peer);
+    json_add_text(&out, "program", "charlm");
+    json_add_text(&out, "device", o->k->twin);
+    json_add_text(&out, "precision", number_type_name(o->k->type));
+    json_add_member(&out, "threads", (double)o->team);
+    json_add_member(&out, "prompt", (double)b->prompt_size);
+    json_add_member(&out, "characters", (double)b->s.length);
+    json_add_member(&out, "characters_per_s", b->cached);
+    json_add_member(&out, "weight_bytes", (double)b->bytes);
+    json_add_member(&out, "read_bytes_per_s", b->read);
+    json_add_member(&out, "share", b->read > 0 ? b->cached * (double)b->bytes / b->read : 0);
+    if (c->v->profile)
+        parts_json(&b->parts, &out);
+    else
+        json_add_member(&out, "exact_characters_per_s", b->exact);
+    json_print(&out);
+}
+
+static void print_result(const Charlm *c, const Bench *b)
+{
+    const CrewOptions *o = &b->crew.o;
+    if (c->v->shared.json) {
+        print_json(c, b);
+        return;
+    }
+    printf("%.0f characters/s: %zu behind a prompt of %zu, %s, a team of %zu\n", b->cached, b->s.length, b->prompt_size,
+           number_type_name(o->k->type), o->team);
+    if (b->read > 0)
+        printf("%.2f MB of weights each; a buffer of that size is read %.0f times/s (%.1f GB/s): %.0f %%\n",
+               1e-6 * (double)b->bytes, b->read / (double)b->bytes, 1e-9 * b->read,
+               100 * b->cached * (double)b->bytes / b->read);
+    if (c->v->profile)
+        parts_print(&b->parts, stdout);
+    else
+        printf("%.1f characters/s with --exact: the cache is %.1f times as fast\n", b->exact, b->cached / b->exact);
+}
+
+bool charlm_bench_sample(Charlm *c, Error *e)
+{
+    Bench b = {0};
+    bool fine = open_bench(c, &b, e) && take(c, &b, false, TAKES, &b.cached, e) &&
+                (c->v->profile || take(c, &b, true, EXACT_TAKES, &b.exact, e));
+    if (fine)
+        print_result(c, &b);
+    parts_close(&b.parts);
+    if (b.buffer)
+        b.crew.o.k->release(b.buffer);
+    memory_free(b.prompt);
+    crew_close(&b.crew);
+    return fine;
+}

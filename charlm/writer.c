@@ -1,0 +1,250 @@
+/* See writer.h. */
+#include "charlm/writer.h"
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/philox.h"
+#include "core/tensor/sites.h"
+#include "kernels/measure/measure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct Writer {
+    const Model *m;
+    Worker *w;
+    Cache cache;
+    bool exact;
+    size_t held;   /* positions in the cache */
+    bool refilled; /* since the prompt was read: it is no longer there */
+    Buffer text;   /* prompt and what was written */
+    Batch batch;
+    int32_t *last;          /* on the device: the position whose logits are wanted, and where rows of one begin */
+    int32_t *prompt_length; /* on the device: positions in the cache when the prompt had been read */
+    size_t prompt;          /* bytes */
+    double logits[BYTES], prompt_logits[BYTES];
+};
+
+/* Runs the text's last `count` bytes behind what the cache holds, and fetches the logits of the very last one. */
+static void feed(Writer *r, size_t count)
+{
+    const Kernels *k = r->w->tape.k;
+    Stream *stream = r->w->stream;
+    const unsigned char *from = (const unsigned char *)r->text.text + r->text.size - count;
+    const int32_t last[] = {(int32_t)count - 1, 0, 1};
+    const Queries only = {1, 1, .index = r->last, .start = r->last + 1, .offset = r->last};
+
+    batch_clear(&r->batch);
+    batch_row(&r->batch, 0, count);
+    for (size_t i = 0; i < count; i++) {
+        r->batch.side[0].ids[i] = from[i];
+        r->batch.side[0].place[i] = (int32_t)(r->held + i);
+    }
+    device_rows_upload(&r->w->rows, stream, &r->batch, 0, 1);
+    k->upload(stream, r->last, last, sizeof last);
+    const Rows *rows = r->w->rows.rows;
+    if (!r->exact)
+        cache_begin(&r->cache, stream, rows->start, 1);
+    Tensor *logits = model_logits(&r->w->tape, r->m, rows, r->exact ? NULL : &r->cache, &only);
+    if (!r->exact) {
+        cache_end(&r->cache, stream, 1);
+        r->held += count;
+    }
+    float values[BYTES];
+    bool wide = k->real == sizeof(double);
+    k->download(stream, wide ? (void *)r->logits : (void *)values, logits->data, BYTES * k->real);
+    for (size_t i = 0; !wide && i < BYTES; i++)
+        r->logits[i] = (double)values[i];
+    tape_reset(&r->w->tape);
+}
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+/* Brings the cache up to the text's end, refilling it when it would overflow. */
+static void read_on(Writer *r, size_t new)
+{
+    size_t context = r->m->context;
+    if (r->exact) {
+        feed(r, least(r->text.size, context));
+    } else if (r->held + new <= context) {
+        feed(r, new);
+    } else {
+        cache_reset(&r->cache, r->w->stream);
+        r->held = 0;
+        r->refilled = true;
+        feed(r, (context + 1) / 2);
+    }
+}
+
+static void read_prompt(Writer *r)
+{
+    const Kernels *k = r->w->tape.k;
+    Stream *s = r->w->stream;
+    if (!r->exact)
+        cache_reset(&r->cache, s);
+    r->held = 0;
+    r->refilled = false;
+    read_on(r, least(r->prompt, r->m->context));
+    memcpy(r->prompt_logits, r->logits, sizeof r->logits);
+    if (!r->exact)
+        k->copy(s, r->prompt_length, r->cache.length, sizeof *r->prompt_length);
+}
+
+/* Back to where the prompt had just been read. */
+static void begin_again(Writer *r)
+{
+    r->text.size = r->prompt;
+    if (r->refilled) {
+        read_prompt(r);
+        return;
+    }
+    memcpy(r->logits, r->prompt_logits, sizeof r->logits);
+    if (r->exact)
+        return;
+    cache_rewind(&r->cache, r->w->stream, r->prompt_length);
+    r->held = least(r->prompt, r->m->context);
+}
+
+/* --- the next byte --- */
+
+typedef struct Choice {
+    double share; /* up to a factor that all have in common */
+    int byte;
+} Choice;
+
+static int by_share(const void *a, const void *b)
+{
+    const Choice *x = a, *y = b;
+    return x->share > y->share ? -1 : x->share < y->share ? 1 : x->byte - y->byte;
+}
+
+/* Drops all but the likeliest top_k bytes, and of those all but the likeliest that make up top_p. */
+static void keep_likeliest(double shares[BYTES], size_t top_k, double top_p)
+{
+    Choice choices[BYTES];
+    double sum = 0, kept = 0;
+    size_t count = top_k && top_k < BYTES ? top_k : BYTES, n = 0;
+    for (int i = 0; i < BYTES; i++)
+        choices[i] = (Choice){shares[i], i};
+    qsort(choices, BYTES, sizeof *choices, by_share);
+    for (size_t i = 0; i < count; i++)
+        sum += choices[i].share;
+    while (n < count && (n == 0 || kept < top_p * sum))
+        kept += choices[n++].share;
+    for (; n < BYTES; n++)
+        shares[choices[n].byte] = 0;
+}
+
+/* softmax(logits / temperature) over the likeliest bytes; at temperature 0 the likeliest of all. */
+static unsigned char choose(const double logits[BYTES], const Sampling *s, size_t i)
+{
+    double shares[BYTES], sum = 0;
+    size_t best = 0;
+    for (size_t j = 1; j < BYTES; j++)
+        best = logits[j] > logits[best] ? j : best;
+    if (s->temperature == 0)
+        return (unsigned char)best;
+    for (size_t j = 0; j < BYTES; j++)
+        shares[j] = exp((logits[j] - logits[best]) / s->temperature);
+    if ((s->top_k && s->top_k < BYTES) || s->top_p < 1)
+        keep_likeliest(shares, s->top_k, s->top_p);
+    for (size_t j = 0; j < BYTES; j++)
+        sum += shares[j];
+    double point = sum * philox_uniform(s->seed, 0, i, SITE_SAMPLER + s->number);
+    for (size_t j = 0; j < BYTES; point -= shares[j++])
+        if (point < shares[j])
+            return (unsigned char)j;
+    return (unsigned char)best; /* rounding left the point behind all shares */
+}
+
+bool writer_write(Writer *w, Sampling *s, Error *e)
+{
+    bool fine = true;
+    begin_again(w);
+    double start = clock_seconds();
+    for (size_t i = 0; fine && i < s->length; i++) {
+        unsigned char byte = choose(w->logits, s, i);
+        buffer_add(&w->text, &byte, 1);
+        s->write(s->to, byte);
+        if (w->text.failed)
+            fine = fail(e, "out of memory for a sample");
+        else if (i + 1 < s->length)
+            read_on(w, 1);
+    }
+    s->seconds = clock_seconds() - start;
+    return w->w->tape.k->finish(w->w->stream, e) && fine;
+}
+
+/* --- opening --- */
+
+bool writer_open(Writer **out, const Model *m, Crew *crew, const unsigned char *prompt, size_t size, bool exact,
+                 Error *e)
+{
+    const Kernels *k = crew->o.k;
+    Writer *w = *out = memory_get(1, sizeof *w);
+    if (!w)
+        return memory_error(e, "a writer of text", 1, sizeof *w);
+    *w = (Writer){.m = m, .w = &crew->worker[0], .exact = exact, .prompt = size ? size : 1};
+    w->last = k->allocate(3 * sizeof *w->last);
+    w->prompt_length = k->allocate(sizeof *w->prompt_length);
+    buffer_add(&w->text, size ? prompt : (const unsigned char *)"\n", w->prompt);
+    if (!w->last || !w->prompt_length || w->text.failed)
+        return fail(e, "out of memory for a sample");
+    if (!batch_open(&w->batch, &(BatchSize){1, 1, {m->context}}, e) ||
+        (!exact && !cache_open(&w->cache, k, w->w->stream, m->depth, 1, m->context, model_key_columns(m),
+                               model_value_columns(m), e)))
+        return false;
+    read_prompt(w);
+    return true;
+}
+
+void writer_close(Writer *w)
+{
+    if (!w)
+        return;
+    const Kernels *k = w->w->tape.k;
+    cache_close(&w->cache);
+    batch_close(&w->batch);
+    k->release(w->last);
+    k->release(w->prompt_length);
+    buffer_free(&w->text);
+    memory_free(w);
+}
+
+/* What a tape must have room for: one row of all positions, with a cache. The walk over shapes runs this. */
+typedef struct Walk {
+    const Model *m;
+    Cache cache;
+} Walk;
+
+static Tensor *walk(void *self, Tape *t, const Rows *rows)
+{
+    const Walk *w = self;
+    const Queries all = {rows->positions, rows->longest, rows->place, NULL, rows->start, rows->ids /* zeros */};
+    Tensor *with = model_logits(t, w->m, rows, &w->cache, &all);
+    tape_reset(t);
+    Tensor *without = model_logits(t, w->m, rows, NULL, &all);
+    return without ? without : with;
+}
+
+bool writer_crew(Charlm *c, Crew *crew, bool (*open)(Charlm *, Crew *, Error *), Error *e)
+{
+    const Model *m = &c->model;
+    SharedValues *o = &c->v->shared;
+    const Kernels *k = measure_kernels((NumberType)o->precision);
+    Walk w = {.m = m};
+    Stream *s = NULL;
+    o->batch = o->micro_batch = o->workers = 1;
+    bool fine = k->open(&s, 1, e) &&
+                cache_open(&w.cache, k, s, m->depth, 1, m->context, model_key_columns(m), model_value_columns(m), e);
+    charlm_task(c, (Part){NULL, 0}, m->context);
+    c->task.self = &w;
+    c->task.loss = walk;
+    fine = fine && open(c, crew, e);
+    cache_close(&w.cache);
+    if (s)
+        k->close(s);
+    return fine;
+}

@@ -1,0 +1,36 @@
+/* Text, byte by byte, behind a prompt.
+ *
+ * Keys and values of earlier bytes are cached, so a byte costs one position's work. When the context is full, the cache
+ * is filled again from the newer half of what it held, so a byte sees between half and all of the context. `exact`
+ * computes the whole window for every byte instead; both agree as long as everything fits into the context.
+ *
+ * A writer reads its prompt once, for any number of texts. */
+#ifndef CHARLM_WRITER_H
+#define CHARLM_WRITER_H
+
+#include "charlm/charlm.h"
+
+typedef struct Writer Writer;
+
+/* The crew's worker 0 computes, alone. exact: without a cache. An empty prompt is a line feed. */
+bool writer_open(Writer **w, const Model *m, Crew *crew, const unsigned char *prompt, size_t size, bool exact,
+                 Error *e);
+void writer_close(Writer *w); /* NULL is fine */
+
+/* `length` bytes behind the prompt, each handed to `write` as it is chosen. */
+typedef struct Sampling {
+    size_t length;
+    double temperature, top_p;
+    size_t top_k;
+    uint32_t seed, number; /* of the text: each has random numbers of its own */
+    void (*write)(void *to, unsigned char byte);
+    void *to;
+    double seconds; /* result: from the first byte written to the last */
+} Sampling;
+
+bool writer_write(Writer *w, Sampling *s, Error *e);
+
+/* A crew of one worker, opened by `open`, whose tape has room for a writer. */
+bool writer_crew(Charlm *c, Crew *crew, bool (*open)(Charlm *, Crew *, Error *), Error *e);
+
+#endif

@@ -1,0 +1,148 @@
+/* One vector and many rows as they lie in memory: where each row is needed once, so that packing would not pay.
+ *
+ *     dot_rows       x . row, for each row             (a linear map of one position; scores of one query)
+ *     weighted_sum   the sum of weight * row           (values under the weights of one query)
+ *
+ * The work is done at the speed at which rows arrive; so those of a linear map are read strictly in the order in which
+ * they lie in memory, which is what a processor fetches ahead best. Each row's result depends on that row alone, so it
+ * is the same to the bit however rows are shared out. */
+
+enum {
+    STEP = sizeof(Vec) / sizeof(Number), /* numbers in a vector of units */
+    SHORT = 4 * STEP                     /* rows of no more come four at a time, one vector of each */
+};
+
+/* a b in one running sum for each lane, */
+INLINE Vec short_product(const Number *a, const Number *b, size_t n)
+{
+    Vec sum = {0};
+    size_t j = 0;
+    for (; j + STEP <= n; j += STEP)
+        sum = units_multiply(sum, units_load(a + j), units_load(b + j), PAIRS);
+    if (j < n)
+        sum = units_multiply(sum, units_some(a + j, (n - j) * sizeof *a), units_some(b + j, (n - j) * sizeof *a),
+                             PAIRS);
+    return sum;
+}
+
+/* and in four, so that no sum has to wait for itself. */
+INLINE Vec long_product(const Number *a, const Number *b, size_t n)
+{
+    Vec sum[4] = {{0}};
+    size_t j = 0;
+    for (; j + 4 * STEP <= n; j += 4 * STEP)
+        for (size_t l = 0; l < 4; l++)
+            sum[l] = units_multiply(sum[l], units_load(a + j + l * STEP), units_load(b + j + l * STEP), PAIRS);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]) + short_product(a + j, b + j, n - j);
+}
+
+static float dot(const Number *a, const Number *b, size_t n) { return vec_sum(long_product(a, b, n)); }
+
+/* The same for four rows: those of short rows need not wait for one another. */
+INLINE void short_products(Vec sum[4], const Number *x, const Number *rows, size_t stride, size_t n)
+{
+    size_t j = 0, left;
+    for (size_t r = 0; r < 4; r++)
+        sum[r] = vec_set(0);
+    for (; j + STEP <= n; j += STEP) {
+        IVec factor = units_load(x + j);
+        for (size_t r = 0; r < 4; r++)
+            sum[r] = units_multiply(sum[r], factor, units_load(rows + r * stride + j), PAIRS);
+    }
+    if (j == n)
+        return;
+    left = (n - j) * sizeof *x;
+    for (size_t r = 0; r < 4; r++)
+        sum[r] = units_multiply(sum[r], units_some(x + j, left), units_some(rows + r * stride + j, left), PAIRS);
+}
+
+/* x times each of WIDTH rows: a lane each. */
+INLINE Vec dots(const Number *x, const Number *rows, size_t stride, size_t n)
+{
+    Vec lanes[WIDTH];
+    if (n <= SHORT) {
+#pragma GCC unroll 4
+        for (size_t r = 0; r < WIDTH; r += 4)
+            short_products(lanes + r, x, rows + r * stride, stride, n);
+    } else {
+        for (size_t r = 0; r < WIDTH; r++)
+            lanes[r] = long_product(x, rows + r * stride, n);
+    }
+    return vec_sums(lanes);
+}
+
+/* The same for fewer rows, to the bit. (Kept out of the loop over whole vectors, which is faster alone.) */
+static __attribute__((noinline)) Vec dots_some(const Number *x, const Number *rows, size_t stride, size_t count,
+                                               size_t n)
+{
+    Vec lanes[WIDTH] = {{0}};
+    for (size_t r = 0; r < count; r++)
+        lanes[r] = n <= SHORT ? short_product(x, rows + r * stride, n) : long_product(x, rows + r * stride, n);
+    return vec_sums(lanes);
+}
+
+/* y [count] = x times each of the rows */
+static void dot_rows(float *y, const Number *x, const Number *rows, size_t stride, size_t count, size_t n)
+{
+    size_t r = 0;
+    for (; r + WIDTH <= count; r += WIDTH)
+        vec_store(y + r, dots(x, rows + r * stride, stride, n));
+    if (r < count)
+        vec_store_some(y + r, dots_some(x, rows + r * stride, stride, count - r, n), count - r);
+}
+
+/* --- weighted sums --- */
+
+/* Two vectors of columns of the next ROWS_AT_ONCE rows, each times its weight. In bf16 the numbers of two rows make
+ * pairs. */
+#if defined CPU_BF16
+enum { ROWS_AT_ONCE = 2 };
+
+INLINE float weight_of(const Number *weight) { return bf16_to_float(*weight); }
+
+INLINE void add_rows(Vec sum[2], const Number *rows, size_t stride, const Number *weights)
+{
+    IVec zipped[2];
+    Unit both;
+    memcpy(&both, weights, sizeof both);
+    bf16_zip(zipped, rows, rows + stride);
+    for (size_t c = 0; c < 2; c++)
+        sum[c] = vec_pairs(sum[c], (IVec){0} + both, zipped[c]);
+}
+#else
+enum { ROWS_AT_ONCE = 1 };
+
+INLINE float weight_of(const Number *weight) { return *weight; }
+
+INLINE void add_rows(Vec sum[2], const Number *rows, size_t stride, const Number *weights)
+{
+    (void)stride;
+    for (size_t c = 0; c < 2; c++)
+        sum[c] += vec_load(rows + c * WIDTH) * weights[0];
+}
+#endif
+
+/* y = scale * the sum of the rows, each times its weight */
+static void weighted_sum(Number *y, float scale, const Number *rows, size_t stride, const Number *weights, size_t count,
+                         size_t columns)
+{
+    size_t c = 0;
+    for (; c + 2 * WIDTH <= columns; c += 2 * WIDTH) {
+        Vec sum[4][2] = {{{0}}};
+        size_t j = 0;
+        for (; j + 4 * ROWS_AT_ONCE <= count; j += 4 * ROWS_AT_ONCE)
+            for (size_t l = 0; l < 4; l++)
+                add_rows(sum[l], rows + (j + l * ROWS_AT_ONCE) * stride + c, stride, weights + j + l * ROWS_AT_ONCE);
+        for (; j < count; j++)
+            for (size_t i = 0; i < 2; i++)
+                sum[0][i] += load_whole(rows + j * stride + c + i * WIDTH) * weight_of(weights + j);
+        for (size_t i = 0; i < 2; i++)
+            store_whole(y + c + i * WIDTH, ((sum[0][i] + sum[1][i]) + (sum[2][i] + sum[3][i])) * scale);
+    }
+    for (; c < columns; c += WIDTH) {
+        Vec sum = {0};
+        for (size_t j = 0; j < count; j++)
+            sum += load(rows + j * stride + c, columns - c) * weight_of(weights + j);
+        store(y + c, sum * scale, columns - c);
+    }
+}
