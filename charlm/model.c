@@ -30,9 +30,11 @@ static BlockOptions block_options(const SharedValues *o)
 
 bool model_suits(const SharedValues *o, Error *e)
 {
-    return o->head_size || o->dim % o->heads == 0 ||
-           fail(e, "--dim %zu cannot be shared out among --heads %zu; give --head-size, or a multiple", o->dim,
-                o->heads);
+    if (!o->head_size && o->dim % o->heads)
+        return fail(e, "--dim %zu cannot be shared out among --heads %zu; give --head-size, or a multiple", o->dim,
+                    o->heads);
+    return o->attention == 0 || o->distances == 0 ||
+           fail(e, "--attention composed knows no distances: give --distances none, or --attention fused");
 }
 
 bool model_open(Model *m, const SharedValues *o, Error *e)

@@ -189,6 +189,7 @@ START_TEST(wrong_usage_exits_with_2_and_one_line)
     refused(2, "--save-every", "train --run %s/new --save-every 3x", run);
     refused(2, "--heads", "train --run %s/new --dim 15 --heads 2", run);
     refused(2, "--heads", "info --dim 15 --heads 2");
+    refused(2, "--distances none", "info --attention composed --distances alibi");
     refused(2, "--stride", "eval --run %s --stride 0", run);
     refused(2, "--stride", "eval --run %s --stride 17", run);
     refused(2, "--stride", "eval --run %s --stride all", run);

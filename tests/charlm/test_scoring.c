@@ -101,7 +101,8 @@ static double scored(const char *words, const char *run)
 }
 
 static const char *const networks[] = {"", "--depth 2 --norm pre --positions sinusoid",
-                                       "--depth 2 --attention composed --window 5 --head-size 5 --value-size 3"};
+                                       "--depth 2 --attention composed --distances none --positions learned --window 5 "
+                                       "--head-size 5 --value-size 3"};
 
 START_TEST(each_stride_gives_what_its_windows_give_by_hand)
 {
