@@ -100,9 +100,10 @@ static double scored(const char *words, const char *run)
     return bits;
 }
 
+#define COMPOSED "--attention composed --distances none --positions learned"
+
 static const char *const networks[] = {"", "--depth 2 --norm pre --positions sinusoid",
-                                       "--depth 2 --attention composed --distances none --positions learned --window 5 "
-                                       "--head-size 5 --value-size 3"};
+                                       "--depth 2 " COMPOSED " --window 5 --head-size 5 --value-size 3"};
 
 START_TEST(each_stride_gives_what_its_windows_give_by_hand)
 {
