@@ -194,7 +194,7 @@ END_TEST
 START_TEST(bytes_come_as_they_are_chosen)
 {
     const char *run = trained("");
-    Started s = command_start("sample --run %s --prompt a --exact --length 1500 -q", run);
+    Started s = command_start("sample --run %s --prompt a --exact --length 4000 -q", run);
     siginfo_t info = {0};
     size_t sizes = 0;
     long last = 0;
@@ -208,7 +208,7 @@ START_TEST(bytes_come_as_they_are_chosen)
     }
     Said said = command_end(&s);
     ck_assert_int_eq(said.status, 0);
-    ck_assert_msg(sizes > 10, "%zu sizes were seen", sizes);
+    ck_assert_msg(sizes > 3, "%zu sizes were seen", sizes); /* a buffer would show it as one */
     said_free(&said);
 }
 END_TEST
