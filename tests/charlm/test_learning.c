@@ -25,7 +25,7 @@ START_TEST(a_minute_of_learning_beats_counting)
         return;
     }
     double counted = bits_of_counting();
-    Said train = must("train --run %s --preset minute --minutes 0 --steps 2000 -q", run);
+    Said train = must("train --run %s --preset minute --minutes 0 --steps 500 -q", run);
     Said eval = must("eval --run %s --split test --json", run);
     Json *j = said_json(&eval);
     double learnt = json_real(j, "bits_per_byte");

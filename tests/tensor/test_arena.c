@@ -116,12 +116,14 @@ static void check_pieces(const Space *s, const Map *m)
 
 START_TEST(a_space_gives_the_lowest_place_that_fits)
 {
+    if (test_is_fast() && _i > 0)
+        return;
     char *memory = memory_get(UNITS, ALIGNMENT);
     Space s = space_over(memory, UNITS * ALIGNMENT);
     Map map = {0};
     Held pieces[PIECES] = {0};
     size_t refused = 0;
-    for (uint64_t turn = 0; turn < (test_is_fast() ? TURNS / 4 : TURNS); turn++) {
+    for (uint64_t turn = 0; turn < TURNS; turn++) {
         Held *p = &pieces[draw(PIECES, turn, (uint32_t)_i)];
         if (p->at) {
             space_give(&s, p->at);
