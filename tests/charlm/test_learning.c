@@ -20,10 +20,6 @@ static double bits_of_counting(void)
 START_TEST(a_minute_of_learning_beats_counting)
 {
     const char *run = fresh_path("run");
-    if (getenv("FAST")) {
-        test_skip("a_minute_of_learning_beats_counting", "FAST is set, and this trains 2000 steps");
-        return;
-    }
     double counted = bits_of_counting();
     Said train = must("train --run %s --preset minute --minutes 0 --steps 500 -q", run);
     Said eval = must("eval --run %s --split test --json", run);
