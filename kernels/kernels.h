@@ -294,6 +294,11 @@ typedef struct Kernels {
     void (*clip)(Stream *s, StepState *state, const double *parts, size_t count, double max_norm);
     void (*adam)(Stream *s, void *w, void *copy, void *m, void *v, const void *g, const StepState *state, Adam adam,
                  const Span *spans, size_t span_count, size_t first, size_t n);
+
+    /* The same for rows first .. first+n-1 of a table [V,D] of which a step reads few: g [used,D] holds gradients of
+     * the rows that it read alone. Row r's is row slots[r] of g, and 0 where slots [V] is negative. */
+    void (*adam_rows)(Stream *s, void *w, void *m, void *v, const void *g, const int32_t *slots, const StepState *state,
+                      Adam adam, double decay, size_t first, size_t n, size_t d);
 } Kernels;
 
 /* The table of a device ("plain", ...) for a type; an Error where the build or the machine has none. */

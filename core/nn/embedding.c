@@ -24,9 +24,11 @@ static void embed_back(Tape *t, Node *node)
     EmbedNode *n = (EmbedNode *)node;
     const Parameter *positions = n->e->positions;
     bool learned = positions && positions->role != ROLE_CONSTANT;
+    bool used_rows = t->used_rows && n->e->table->role == ROLE_LOOKUP;
+    const int32_t *slots = used_rows ? n->rows->slots : n->rows->ids;
     t->k->embed_backward(t->stream, tape_gradient_of(t, n->e->table), learned ? tape_gradient_of(t, positions) : NULL,
-                         node->y->gradient, n->rows->ids, n->rows->place, n->e->scale, n->drop, t->state,
-                         n->rows->positions, n->e->dim);
+                         node->y->gradient, slots, n->rows->place, n->e->scale, n->drop, t->state, n->rows->positions,
+                         n->e->dim);
 }
 
 Tensor *embed(Tape *t, const Embedding *e, const Rows *rows)

@@ -61,12 +61,13 @@ void blame_weights(char *name, const Weights *w, Stream *s)
     }
 }
 
-void blame_gradients(char *name, const Weights *w, Stream *s, const void *gradient)
+void blame_gradients(char *name, const Tape *t)
 {
-    for (size_t i = w->parameters->count; i-- > 0 && !name[0];) {
-        const Parameter *p = w->parameters->list[i];
+    for (size_t i = t->weights->parameters->count; i-- > 0 && !name[0];) {
+        const Parameter *p = t->weights->parameters->list[i];
+        size_t count = t->used_rows && p->role == ROLE_LOOKUP ? t->slots * p->shape[1] : p->count;
         if (p->role != ROLE_CONSTANT &&
-            !all_finite(w->k, s, parameter_in(p, gradient, w->k->real), p->count, store_of(w->k, true)))
+            !all_finite(t->k, t->stream, tape_gradient_of(t, p), count, store_of(t->k, true)))
             snprintf(name, BLAME_NAME, "the gradient of %s", p->name);
     }
 }

@@ -15,6 +15,6 @@ void tape_check(Tape *t, const Tensor *y, const char *what, const Parameter *p);
 
 /* The same for the weights before a step and for their gradients after it (in the order of the backward pass). */
 void blame_weights(char *name, const Weights *w, Stream *s);
-void blame_gradients(char *name, const Weights *w, Stream *s, const void *gradient);
+void blame_gradients(char *name, const Tape *t);
 
 #endif

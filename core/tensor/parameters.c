@@ -60,13 +60,20 @@ size_t parameters_largest(const Parameters *p)
 /* Which part of the block a role lies in. */
 static int part_of(Role role) { return role == ROLE_CONSTANT ? 2 : role == ROLE_LOOKUP ? 1 : 0; }
 
+static void add_lookup(Parameters *p, Parameter *table)
+{
+    table->before = p->lookup;
+    p->lookup += table->shape[1];
+    p->longest = table->shape[0] > p->longest ? table->shape[0] : p->longest;
+}
+
 bool parameters_finish(Parameters *p, Error *e)
 {
     if (p->failed)
         return fail(e, "out of memory while the model was built: %zu parameters so far", p->count);
     size_t gap = ALIGNMENT / sizeof(float), end = 0;
     size_t *const ends[] = {&p->dense, &p->size, &p->whole};
-    p->numbers = 0;
+    p->numbers = p->lookup = p->longest = 0;
     for (int part = 0; part < 3; part++) {
         for (size_t i = 0; i < p->count; i++) {
             Parameter *one = p->list[i];
@@ -77,6 +84,8 @@ bool parameters_finish(Parameters *p, Error *e)
             one->offset = end;
             end += one->count;
             p->numbers += one->role == ROLE_CONSTANT ? 0 : one->count;
+            if (one->role == ROLE_LOOKUP)
+                add_lookup(p, one);
         }
         end = (end + gap - 1) / gap * gap;
         *ends[part] = end;

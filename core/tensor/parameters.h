@@ -26,6 +26,7 @@ typedef struct Parameter {
     size_t shape[2]; /* [rows] or [rows, columns] */
     size_t count;    /* of its numbers */
     size_t offset;   /* in every block, in numbers */
+    size_t before;   /* ROLE_LOOKUP: numbers in a row of all such tables before it; see tape.h */
     size_t fan_in;   /* inputs of the linear map it belongs to; for the initialisation */
     bool residual;   /* the last map of a branch that is added to the residual stream */
     bool joined;     /* lies right behind the one before, without a gap: one product makes both */
@@ -39,6 +40,8 @@ typedef struct Parameters {
     Parameter **list;
     size_t count, capacity;
     size_t dense;   /* numbers before the first ROLE_LOOKUP */
+    size_t lookup;  /* numbers in a row of all ROLE_LOOKUP together */
+    size_t longest; /* rows of the longest of them */
     size_t size;    /* numbers in a block, gaps included */
     size_t whole;   /* the same with the constants */
     size_t numbers; /* numbers that are parameters */

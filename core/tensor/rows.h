@@ -21,6 +21,7 @@ typedef struct Queries {
 typedef struct Rows {
     size_t positions, rows, longest; /* N, B, T */
     const int32_t *ids;              /* [N] */
+    const int32_t *slots;            /* [N] where the gradient of an id's vector goes, when a tape has used_rows */
     const int32_t *targets;          /* [N] negative: not scored; NULL where nothing is scored */
     const int32_t *place;            /* [N] index within the row */
     const int32_t *start;            /* [B+1] */

@@ -157,9 +157,16 @@ const void *tape_numbers_of(const Tape *t, const Parameter *p)
     return p ? parameter_in(p, t->weights->numbers, t->k->number) : NULL;
 }
 
+size_t gradient_offset(const Parameters *all, const Parameter *p, size_t slots)
+{
+    return p->role == ROLE_LOOKUP ? all->dense + slots * p->before : p->offset;
+}
+
 void *tape_gradient_of(const Tape *t, const Parameter *p)
 {
-    return p ? parameter_in(p, t->gradient, t->k->real) : NULL;
+    if (!p || !t->used_rows)
+        return p ? parameter_in(p, t->gradient, t->k->real) : NULL;
+    return (char *)t->gradient + gradient_offset(t->weights->parameters, p, t->slots) * t->k->real;
 }
 
 /* --- segments --- */

@@ -50,7 +50,9 @@ struct Tape {
     bool recording;
     Keep keep;
     const Weights *weights;
-    void *gradient;   /* block of parameter gradients, in reals; NULL unless training */
+    void *gradient; /* block of parameter gradients, in reals; NULL unless training */
+    bool used_rows; /* of tables that are only looked up, `gradient` holds no more than `slots` rows each, those that */
+    size_t slots;   /* the step's batch reads: Rows say which; the tables lie one after another behind the dense ones */
     StepState *state; /* of this worker, on the device */
     Arena memory;     /* activations, on the device */
     Space gradients;  /* of activations, on the device */
@@ -103,6 +105,9 @@ static inline Strided tensor_strided(const Tensor *x) { return (Strided){x->data
 const void *tape_reals_of(const Tape *t, const Parameter *p);
 const void *tape_numbers_of(const Tape *t, const Parameter *p);
 void *tape_gradient_of(const Tape *t, const Parameter *p);
+
+/* Where in a block of gradients a parameter's begins, when it holds so many rows of tables that are only looked up. */
+size_t gradient_offset(const Parameters *all, const Parameter *p, size_t slots);
 
 /* Dropout of a layer: none unless training. */
 static inline Dropout tape_dropout(const Tape *t, Dropout drop)

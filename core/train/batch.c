@@ -13,12 +13,13 @@ bool batch_open(Batch *b, const BatchSize *size, Error *e)
         Side *side = &b->side[i];
         size_t positions = size->positions[i];
         side->ids = memory_get(positions, sizeof *side->ids);
+        side->slots = memory_get(positions, sizeof *side->slots);
         side->targets = memory_get(positions, sizeof *side->targets);
         side->place = memory_get(positions, sizeof *side->place);
         side->start = memory_get(size->rows + 1, sizeof *side->start);
-        if (!side->ids || !side->targets || !side->place || !side->start) {
+        if (!side->ids || !side->slots || !side->targets || !side->place || !side->start) {
             batch_close(b);
-            return memory_error(e, "a batch", positions, 3 * sizeof(int32_t));
+            return memory_error(e, "a batch", positions, 4 * sizeof(int32_t));
         }
     }
     return true;
@@ -28,6 +29,7 @@ void batch_close(Batch *b)
 {
     for (size_t i = 0; i < b->size.sides; i++) {
         memory_free(b->side[i].ids);
+        memory_free(b->side[i].slots);
         memory_free(b->side[i].targets);
         memory_free(b->side[i].place);
         memory_free(b->side[i].start);
@@ -62,13 +64,13 @@ size_t batch_targets(const Batch *b, size_t side)
     return count;
 }
 
-/* One piece after another: the first positions, then ids, targets, place and start of each side, and of what is scored
- * start, offset, index and targets. */
+/* One piece after another: the first positions, then ids, slots, targets, place and start of each side, and of what is
+ * scored start, offset, index and targets. */
 size_t device_rows_bytes(const BatchSize *size)
 {
     size_t numbers = SIDES;
     for (size_t i = 0; i < size->sides; i++)
-        numbers += 5 * size->positions[i] + 3 * size->rows + 2;
+        numbers += 6 * size->positions[i] + 3 * size->rows + 2;
     return numbers * sizeof(int32_t);
 }
 
@@ -143,6 +145,7 @@ static Rows stage_side(const DeviceRows *d, size_t *at, const Side *side, size_t
     size_t from = (size_t)side->start[first], positions = (size_t)side->start[first + count] - from;
     Rows rows = {.positions = positions, .rows = count};
     rows.ids = stage(d, at, side->ids + from, positions);
+    rows.slots = stage(d, at, side->slots + from, positions);
     rows.targets = stage(d, at, side->targets + from, positions);
     rows.place = stage(d, at, side->place + from, positions);
     int32_t *start = staged(d, *at);

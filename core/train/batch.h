@@ -12,8 +12,8 @@
 
 typedef struct Side {
     size_t rows, positions;
-    int32_t *ids, *targets, *place; /* [positions] */
-    int32_t *start;                 /* [rows+1] */
+    int32_t *ids, *slots, *targets, *place; /* [positions]; slots: see used.h */
+    int32_t *start;                         /* [rows+1] */
 } Side;
 
 /* How large a batch or a part of it can get. */

@@ -107,11 +107,19 @@ static bool walk(CrewPlan *plan, const Walk *w, Takes *takes, size_t rows, bool 
     return fine;
 }
 
-static void plan_optimizer(CrewPlan *plan, const CrewOptions *o, const Parameters *p)
+/* Numbers in a worker's gradients at most. */
+static size_t gradient_room(const Parameters *p, const Task *task)
 {
-    double size = (double)p->size * (double)o->k->real;
-    /* sums over workers, norm, Adam, and the zeros for the next step */
-    plan->bytes += size * (3.0 * (double)(o->workers - 1) + 1 + 7 + (double)o->workers);
+    BatchSize step = size_of(task, task->most_rows, false);
+    return used_rows_room(p, &step);
+}
+
+static void plan_optimizer(CrewPlan *plan, const CrewOptions *o, const Parameters *p, const Task *task)
+{
+    double size = (double)p->size, gradient = (double)gradient_room(p, task), workers = (double)o->workers;
+    /* Adam without what it reads of the gradient; the gradient's sums over workers, norm, Adam, and next step's zeros
+     */
+    plan->bytes += (double)o->k->real * (6 * size + gradient * (3 * (workers - 1) + 1 + 1 + workers));
 }
 
 /* Rows of the batch that the crew itself holds. */
@@ -142,11 +150,11 @@ static bool plan_crew(CrewPlan *plan, Takes *takes, const CrewOptions *o, const 
             !walk(plan, &training, NULL, micro, true, (double)(task->most_rows / micro), e) ||
             (rest && !walk(plan, &training, NULL, rest, true, 1, e)))
             return false;
-        plan_optimizer(plan, o, p);
+        plan_optimizer(plan, o, p, task);
     }
     BatchSize at_once = size_of(task, rows, true), whole = size_of(task, step_rows(o, task), false);
     plan->weights = p->whole * (k->real + (k->type == NUMBER_BF16 ? k->number : 0));
-    plan->gradients = o->training ? o->workers * p->size * k->real : 0;
+    plan->gradients = o->training ? o->workers * gradient_room(p, task) * k->real : 0;
     plan->moments = o->training ? 2 * p->size * k->real : 0;
     plan->activations = o->workers * (plan->tape.memory + plan->tape.gradients + plan->tape.host);
     plan->batches = device_rows_bytes(&whole) + 2 * o->workers * device_rows_bytes(&at_once);
@@ -173,12 +181,14 @@ static bool open_worker(Crew *c, Worker *w, Error *e)
         !device_rows_open(&w->rows, k, &size, e))
         return false;
     w->state = k->allocate(sizeof *w->state);
-    w->gradient = c->o.training ? k->allocate(c->parameters->size * k->real) : NULL;
+    size_t room = gradient_room(c->parameters, c->task);
+    w->gradient = c->o.training ? k->allocate(room * k->real) : NULL;
     if (!w->state || (c->o.training && !w->gradient))
-        return memory_error(e, "a worker's gradients", c->parameters->size, k->real);
+        return memory_error(e, "a worker's gradients", room, k->real);
     w->tape.keep = c->o.keep;
     w->tape.state = w->state;
     w->tape.gradient = w->gradient;
+    w->tape.used_rows = true;
     w->tape.gradients.plan = &c->takes;
     return true;
 }
@@ -193,7 +203,7 @@ static void close_worker(const Kernels *k, Worker *w)
         k->close(w->stream);
 }
 
-static size_t chunks_of(const Crew *c) { return (c->parameters->size + SQUARES_CHUNK - 1) / SQUARES_CHUNK; }
+static size_t chunks_of(size_t numbers) { return (numbers + SQUARES_CHUNK - 1) / SQUARES_CHUNK; }
 
 /* Matrices decay; biases, gains and positions' neighbours in rank 1 do not. */
 static bool decays(const Parameter *p) { return p->role != ROLE_CONSTANT && p->rank == 2; }
@@ -208,14 +218,16 @@ static bool open_optimizer(Crew *c, Error *e)
 {
     const Kernels *k = c->o.k;
     const Parameters *p = c->parameters;
+    BatchSize step = size_of(c->task, c->task->most_rows, false);
     Span *spans = memory_get(p->count, sizeof *spans);
     c->m = k->allocate(p->size * k->real);
     c->v = k->allocate(p->size * k->real);
-    c->parts = k->allocate(chunks_of(c) * sizeof *c->parts);
+    c->parts = k->allocate(chunks_of(gradient_room(p, c->task)) * sizeof *c->parts);
     c->spans = k->allocate(p->count * sizeof *c->spans);
-    bool fine = spans && c->m && c->v && c->parts && c->spans;
+    c->slots = k->allocate(p->longest * sizeof *c->slots);
+    bool fine = spans && c->m && c->v && c->parts && c->spans && c->slots && used_rows_open(&c->used, p, &step, e);
     for (size_t i = 0; fine && c->o.decay > 0 && i < p->count; i++)
-        if (decays(p->list[i]))
+        if (decays(p->list[i]) && p->list[i]->role != ROLE_LOOKUP)
             spans[c->span_count++] = (Span){p->list[i]->offset, p->list[i]->offset + p->list[i]->count, c->o.decay};
     if (fine) {
         qsort(spans, c->span_count, sizeof *spans, by_begin);
@@ -263,6 +275,8 @@ void crew_close(Crew *c)
     k->release(c->v);
     k->release(c->parts);
     k->release(c->spans);
+    k->release(c->slots);
+    used_rows_close(&c->used);
     weights_close(&c->weights);
     batch_close(&c->batch);
     pool_close(c->pool);
@@ -291,6 +305,7 @@ static void run_micro_batches(StepWork *s, Worker *w, size_t number)
     k->upload(w->stream, w->state, &w->begins, sizeof w->begins);
     w->tape.training = w->tape.recording = true;
     w->tape.blamed = s->blamed;
+    w->tape.slots = c->used.count;
     for (size_t m = number; m * s->micro < rows; m += c->o.workers) {
         size_t first = m * s->micro, count = rows - first < s->micro ? rows - first : s->micro;
         device_rows_upload(&w->rows, w->stream, &c->batch, first, count);
@@ -303,12 +318,13 @@ static void run_micro_batches(StepWork *s, Worker *w, size_t number)
     w->tape.blamed = NULL;
 }
 
-/* This worker's range of the parameters: whole chunks, so that partial sums do not depend on how many workers there
- * are. */
-static void range_of(const Crew *c, size_t number, size_t *first, size_t *count)
+/* This worker's range of the first `numbers` of a block: whole chunks, so that partial sums do not depend on how many
+ * workers there are. */
+static void range_of(const Crew *c, size_t number, size_t numbers, size_t *first, size_t *count)
 {
-    size_t chunks = chunks_of(c), from = chunks * number / c->o.workers, to = chunks * (number + 1) / c->o.workers;
-    size_t end = to * SQUARES_CHUNK < c->parameters->size ? to * SQUARES_CHUNK : c->parameters->size;
+    size_t chunks = chunks_of(numbers), from = chunks * number / c->o.workers,
+           to = chunks * (number + 1) / c->o.workers;
+    size_t end = to * SQUARES_CHUNK < numbers ? to * SQUARES_CHUNK : numbers;
     *first = from * SQUARES_CHUNK;
     *count = end > *first ? end - *first : 0;
 }
@@ -319,7 +335,7 @@ static void *at(const Crew *c, void *block, size_t offset) { return (char *)bloc
 static void sum_gradients(Crew *c, Worker *w, size_t number)
 {
     size_t first, count;
-    range_of(c, number, &first, &count);
+    range_of(c, number, used_rows_gradient(&c->used), &first, &count);
     for (size_t gap = 1; gap < c->o.workers; gap *= 2)
         for (size_t i = 0; i + gap < c->o.workers; i += 2 * gap)
             c->o.k->accumulate(w->stream, at(c, c->worker[i].gradient, first),
@@ -327,13 +343,32 @@ static void sum_gradients(Crew *c, Worker *w, size_t number)
     c->o.k->squares(w->stream, c->parts + first / SQUARES_CHUNK, at(c, c->worker[0].gradient, first), count);
 }
 
+/* This worker's rows of a table that is only looked up: all of them move, since moments do. */
+static void update_table(Crew *c, Worker *w, size_t number, const Parameter *p)
+{
+    size_t first = p->shape[0] * number / c->o.workers, end = p->shape[0] * (number + 1) / c->o.workers;
+    const void *g = at(c, c->worker[0].gradient, gradient_offset(c->parameters, p, c->used.count));
+    if (first < end)
+        c->o.k->adam_rows(w->stream, at(c, c->weights.reals, p->offset), at(c, c->m, p->offset), at(c, c->v, p->offset),
+                          g, c->slots, c->worker[0].state, c->o.adam, decays(p) ? c->o.decay : 0, first, end - first,
+                          p->shape[1]);
+}
+
 static void update_weights(Crew *c, Worker *w, size_t number)
 {
     size_t first, count;
-    range_of(c, number, &first, &count);
+    range_of(c, number, c->parameters->dense, &first, &count);
     void *copy = c->weights.numbers == c->weights.reals ? NULL : c->weights.numbers;
     c->o.k->adam(w->stream, c->weights.reals, copy, c->m, c->v, c->worker[0].gradient, c->worker[0].state, c->o.adam,
                  c->spans, c->span_count, first, count);
+    for (size_t i = 0; i < c->parameters->count; i++)
+        if (c->parameters->list[i]->role == ROLE_LOOKUP)
+            update_table(c, w, number, c->parameters->list[i]);
+}
+
+static void zero_gradient(Crew *c, Worker *w)
+{
+    c->o.k->zero(w->stream, w->gradient, used_rows_gradient(&c->used) * c->o.k->real);
 }
 
 /* Waits for all workers, and remembers for how long. */
@@ -358,17 +393,19 @@ static void step_work(void *argument, size_t number)
     sum_gradients(c, w, number);
     meet(c, w);
     if (number == 0)
-        k->clip(w->stream, w->state, c->parts, chunks_of(c), c->o.clip);
+        k->clip(w->stream, w->state, c->parts, chunks_of(used_rows_gradient(&c->used)), c->o.clip);
     meet(c, w);
     update_weights(c, w, number);
     meet(c, w);
-    k->zero(w->stream, w->gradient, c->parameters->size * k->real);
+    zero_gradient(c, w);
     w->ended = clock_seconds();
 }
 
 static StepWork prepare(Crew *c, uint64_t step, double rate)
 {
     c->task->batch(c->task->self, step, &c->batch);
+    used_rows_find(&c->used, &c->batch);
+    c->o.k->upload(c->worker[0].stream, c->slots, c->used.slots, c->used.rows * sizeof *c->slots);
     StepWork s = {.c = c, .update = true, .micro = c->o.micro_rows ? c->o.micro_rows : c->batch.side[0].rows};
     s.state.seed = c->o.seed;
     s.state.step = (uint32_t)step;
@@ -442,10 +479,10 @@ void crew_blame(Crew *c, uint64_t step, Error *e)
     s.blamed = name;
     for (size_t i = 0; i < c->o.workers && !name[0]; i++) {
         run_micro_batches(&s, &c->worker[i], i);
-        blame_gradients(name, &c->weights, c->worker[i].stream, c->worker[i].gradient);
+        blame_gradients(name, &c->worker[i].tape);
     }
     for (size_t i = 0; i < c->o.workers; i++)
-        c->o.k->zero(c->worker[i].stream, c->worker[i].gradient, c->parameters->size * c->o.k->real);
+        zero_gradient(c, &c->worker[i]);
     fail(e,
          "step %llu: not finite: %s; nothing was changed in this step. A lower --lr, a longer --warmup or --clip 1 may "
          "help",

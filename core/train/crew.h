@@ -9,6 +9,7 @@
 #include "base/thread.h"
 #include "core/cli/progress.h"
 #include "core/train/task.h"
+#include "core/train/used.h"
 
 typedef struct CrewOptions {
     const Kernels *k;
@@ -36,7 +37,7 @@ typedef struct Worker {
     Stream *stream;
     Tape tape;
     DeviceRows rows;
-    void *gradient;   /* block of reals */
+    void *gradient;   /* block of reals, as used.h says; zeros between steps */
     StepState *state; /* on the device */
     StepState begins; /* what it holds when a step begins; uploaded from here */
     double waited;    /* seconds in which it had nothing to do until the others were there, in all steps so far */
@@ -57,6 +58,8 @@ typedef struct Crew {
     Worker *worker;
     const Task *task;
     Batch batch;
+    UsedRows used;      /* by it */
+    int32_t *slots;     /* [rows of the longest table] on the device: what `used` holds */
     Progress *progress; /* where scoring shows how far it is; NULL: nowhere */
 } Crew;
 

@@ -47,6 +47,7 @@ typedef enum Operation {
     SQUARES,
     CLIP,
     ADAM,
+    ADAM_ROWS,
     COPY,
     ZERO,
     OPERATIONS
@@ -92,6 +93,7 @@ static const char *const names[OPERATIONS] = {"embed_forward",
                                               "squares",
                                               "clip",
                                               "adam",
+                                              "adam_rows",
                                               "copy",
                                               "zero"};
 
@@ -487,6 +489,14 @@ static void adam(Stream *s, void *w, void *copied, void *m, void *v, const void 
     count(s, ADAM, 0, copied ? n : 0, 7 * n);
 }
 
+/* Of the gradient no more than all rows; how many were read, the shapes do not say. */
+static void adam_rows(Stream *s, void *w, void *m, void *v, const void *g, const int32_t *slots, const StepState *state,
+                      Adam how, double decay, size_t first, size_t n, size_t d)
+{
+    (void)w, (void)m, (void)v, (void)g, (void)slots, (void)state, (void)how, (void)decay, (void)first;
+    count(s, ADAM_ROWS, 0, 0, 6 * n * d);
+}
+
 #define MEASURE(TYPE, NUMBER, REAL, OPEN)                                                                              \
     {                                                                                                                  \
         .twin = "measure", .type = TYPE, .number = NUMBER, .real = REAL, .open = OPEN, .close = close_stream,          \
@@ -503,7 +513,8 @@ static void adam(Stream *s, void *w, void *copied, void *m, void *v, const void 
         .move = move, .transpose = transpose, .pad = pad, .unpad = unpad, .product = product, .mask = mask,            \
         .softmax_forward = softmax_forward, .softmax_backward = softmax_backward, .dropout_weights = dropout_weights,  \
         .cross_entropy_forward = cross_entropy_forward, .cross_entropy_backward = cross_entropy_backward,              \
-        .argmax = argmax, .accumulate = accumulate, .convert = convert, .squares = squares, .clip = clip, .adam = adam \
+        .argmax = argmax, .accumulate = accumulate, .convert = convert, .squares = squares, .clip = clip,              \
+        .adam = adam, .adam_rows = adam_rows                                                                           \
     }
 
 const Kernels measure_f32 = MEASURE(NUMBER_F32, 4, 4, open_f32);

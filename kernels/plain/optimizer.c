@@ -48,6 +48,26 @@ static void clip(Stream *s, StepState *state, const double *parts, size_t count,
     state->clip = max_norm > 0 && state->norm > max_norm ? max_norm / (state->norm + 1e-6) : 1;
 }
 
+/* What all weights of a step have in common. */
+typedef struct AdamStep {
+    Real beta1, beta2, epsilon, rate, clip, correction2;
+} AdamStep;
+
+static AdamStep adam_step(Adam adam, const StepState *state)
+{
+    return (AdamStep){(Real)adam.beta1,   (Real)adam.beta2,
+                      (Real)adam.epsilon, (Real)(state->learning_rate / state->correction1),
+                      (Real)state->clip,  (Real)state->correction2};
+}
+
+static void adam_one(Real *w, Real *m, Real *v, Real g, const AdamStep *a, Real shrink)
+{
+    Real gradient = g * a->clip;
+    *m += (1 - a->beta1) * (gradient - *m);
+    *v += (1 - a->beta2) * (gradient * gradient - *v);
+    *w -= shrink * *w + a->rate * *m / (real_sqrt(*v / a->correction2) + a->epsilon);
+}
+
 static void adam(Stream *s, void *w_, void *copy_, void *m_, void *v_, const void *g_, const StepState *state,
                  Adam adam, const Span *spans, size_t span_count, size_t first, size_t n)
 {
@@ -55,8 +75,7 @@ static void adam(Stream *s, void *w_, void *copy_, void *m_, void *v_, const voi
     const Real *g = g_;
     Real *w = w_, *m = m_, *v = v_;
     Number *copy = copy_;
-    Real beta1 = (Real)adam.beta1, beta2 = (Real)adam.beta2, epsilon = (Real)adam.epsilon;
-    Real rate = (Real)(state->learning_rate / state->correction1);
+    AdamStep a = adam_step(adam, state);
     size_t span = 0;
 
     if (!state->finite)
@@ -65,12 +84,22 @@ static void adam(Stream *s, void *w_, void *copy_, void *m_, void *v_, const voi
         while (span < span_count && spans[span].end <= i)
             span++;
         bool inside = span < span_count && spans[span].begin <= i;
-        Real shrink = inside ? (Real)(state->learning_rate * spans[span].decay) : 0;
-        Real gradient = g[i] * (Real)state->clip;
-        m[i] += (1 - beta1) * (gradient - m[i]);
-        v[i] += (1 - beta2) * (gradient * gradient - v[i]);
-        w[i] -= shrink * w[i] + rate * m[i] / (real_sqrt(v[i] / (Real)state->correction2) + epsilon);
+        adam_one(&w[i], &m[i], &v[i], g[i], &a, inside ? (Real)(state->learning_rate * spans[span].decay) : 0);
         if (copy)
             copy[i] = number(w[i]);
     }
+}
+
+static void adam_rows(Stream *s, void *w_, void *m_, void *v_, const void *g_, const int32_t *slots,
+                      const StepState *state, Adam adam, double decay, size_t first, size_t n, size_t d)
+{
+    (void)s;
+    const Real *g = g_;
+    Real *w = w_, *m = m_, *v = v_, shrink = (Real)(state->learning_rate * decay);
+    AdamStep a = adam_step(adam, state);
+
+    for (size_t r = first; state->finite && r < first + n; r++)
+        for (size_t j = 0; j < d; j++)
+            adam_one(&w[r * d + j], &m[r * d + j], &v[r * d + j], slots[r] < 0 ? 0 : g[(size_t)slots[r] * d + j], &a,
+                     shrink);
 }

@@ -132,4 +132,5 @@ const Kernels TABLE = {
     .squares = squares,
     .clip = clip,
     .adam = adam,
+    .adam_rows = adam_rows,
 };

@@ -297,6 +297,12 @@ static void adam(Stream *s, void *w, void *copy, void *m, void *v, const void *g
     TIMED(adam, w, copy, m, v, g, state, how, spans, span_count, first, n);
 }
 
+static void adam_rows(Stream *s, void *w, void *m, void *v, const void *g, const int32_t *slots, const StepState *state,
+                      Adam how, double decay, size_t first, size_t n, size_t d)
+{
+    TIMED(adam_rows, w, m, v, g, slots, state, how, decay, first, n, d);
+}
+
 /* All but what the inner table says for itself. */
 static const Kernels wrapping = {
     .close = close_stream,
@@ -345,6 +351,7 @@ static const Kernels wrapping = {
     .squares = squares,
     .clip = clip,
     .adam = adam,
+    .adam_rows = adam_rows,
 };
 
 const Kernels *profile_over(const Kernels *inner)

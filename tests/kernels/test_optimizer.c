@@ -381,6 +381,86 @@ START_TEST(a_weight_that_never_got_a_gradient_only_decays)
 }
 END_TEST
 
+/* ---- adam for a table of which few rows were read */
+
+enum { ROWS = 7, USED = 3 };
+
+typedef struct TableSteps {
+    size_t first, n, d;
+    double decay;
+    int32_t slots[ROWS];
+} TableSteps;
+
+static void step_rows(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
+{
+    const TableSteps *a = c->shape;
+    k->adam_rows(s, at[W], at[M], at[V], at[GRADIENTS], a->slots, state, recipe, a->decay, a->first, a->n, a->d);
+}
+
+static Case table_case(const TableSteps *a)
+{
+    Case c = case_new(step_rows, a, 7);
+    snprintf(c.words, sizeof c.words, "rows %d n %d d %d", (int)a->first, (int)a->n, (int)a->d);
+    tensor(&c, W, "w", REALS, ADDED, ROWS, a->d);
+    tensor(&c, COPY, "none", REALS, ABSENT, 0, 1);
+    tensor(&c, M, "m", REALS, ADDED, ROWS, a->d);
+    tensor(&c, V, "v", REALS, ADDED, ROWS, a->d);
+    tensor(&c, GRADIENTS, "g", REALS, READ, USED, a->d);
+    for (size_t i = W; i <= V; i++)
+        c.tensor[i].floor = 1;
+    for (size_t i = 0; i < ROWS * a->d; i++)
+        *element(&c.tensor[V], i / a->d, i % a->d) = fabs(*element(&c.tensor[V], i / a->d, i % a->d));
+    c.state.learning_rate = 0.01;
+    c.state.clip = 0.5;
+    c.state.correction1 = 1 - pow(0.9, 3);
+    c.state.correction2 = 1 - pow(0.98, 3);
+    return c;
+}
+
+static const TableSteps tables[] = {{0, ROWS, 5, 0, {-1, 2, -1, 0, 1, -1, -1}},
+                                    {2, 4, 16, 0.1, {0, -1, 2, -1, -1, 1, -1}},
+                                    {1, 5, 33, 0.3, {-1, -1, -1, -1, -1, -1, -1}},
+                                    {6, 1, 1, 0, {0, 1, -1, -1, -1, -1, 2}},
+                                    {3, 0, 8, 0, {0, 1, 2, -1, -1, -1, -1}}};
+
+/* Rows that were not read move, too: their moments go on. */
+START_TEST(rows_of_a_table_move_as_the_formula_says)
+{
+    const TableSteps *a = &tables[_i];
+    Case c = table_case(a);
+    case_agrees(&c);
+    Result r = case_run(&c, &plain_f64, NUMBER_F64);
+    for (size_t row = 0; row < ROWS; row++)
+        for (size_t j = 0; j < a->d; j++) {
+            double w = *element(&c.tensor[W], row, j), m = *element(&c.tensor[M], row, j);
+            double v = *element(&c.tensor[V], row, j);
+            double g = a->slots[row] < 0 ? 0 : *element(&c.tensor[GRADIENTS], (size_t)a->slots[row], j);
+            if (row >= a->first && row < a->first + a->n)
+                adam_of_paper(&w, &m, &v, g, &c.state, a->decay);
+            ck_assert_double_eq_tol(result_at(&c, &r, W, row, j), w, 1e-14);
+            ck_assert_double_eq_tol(result_at(&c, &r, M, row, j), m, 1e-14);
+            ck_assert_double_eq_tol(result_at(&c, &r, V, row, j), v, 1e-14);
+        }
+    result_free(&r);
+    case_free(&c);
+}
+END_TEST
+
+START_TEST(no_row_moves_when_the_gradient_is_not_finite)
+{
+    Case c = table_case(&tables[0]);
+    c.state.finite = 0;
+    for (size_t t = W; t <= V; t++)
+        if (t != COPY)
+            c.tensor[t].use = READ; /* to the bit */
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(accumulate_adds_and_convert_rounds, 6),
@@ -395,6 +475,8 @@ int main(int argc, char **argv)
                                  TEST_LOOP(a_part_done_in_two_gives_the_same_bits, 3),
                                  TEST(the_copy_is_the_weight_rounded_and_need_not_be_wanted),
                                  TEST_LOOP(nothing_moves_when_the_gradient_is_not_finite, 2),
-                                 TEST(a_weight_that_never_got_a_gradient_only_decays)};
+                                 TEST(a_weight_that_never_got_a_gradient_only_decays),
+                                 TEST_LOOP(rows_of_a_table_move_as_the_formula_says, 5),
+                                 TEST(no_row_moves_when_the_gradient_is_not_finite)};
     return suite_run("kernels/optimizer", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -261,7 +261,8 @@ START_TEST(gradients_are_blamed_in_the_order_of_the_backward_pass)
     char name[BLAME_NAME] = "", words[BLAME_NAME];
     lab_open(&l, lab_twin((NumberType)_i, 0), &post);
     void *gradient = memory_get(l.parameters.size, l.k->real);
-    blame_gradients(name, &l.weights, l.stream, gradient);
+    Tape t = {.k = l.k, .stream = l.stream, .weights = &l.weights, .gradient = gradient};
+    blame_gradients(name, &t);
     ck_assert_str_eq(name, "");
     for (size_t i = 0; i < l.parameters.count; i++) { /* more and more of them, from first to last */
         const Parameter *p = l.parameters.list[i];
@@ -273,7 +274,7 @@ START_TEST(gradients_are_blamed_in_the_order_of_the_backward_pass)
         else
             ((float *)gradient)[at] = NAN;
         name[0] = 0;
-        blame_gradients(name, &l.weights, l.stream, gradient);
+        blame_gradients(name, &t);
         snprintf(words, sizeof words, "the gradient of %s", p->name);
         ck_assert_str_eq(name, words);
     }
