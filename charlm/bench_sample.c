@@ -1,8 +1,8 @@
 /* charlm bench --sample: characters a second, beside how often a second the weights could be read.
  *
  * Each character needs every weight of every product once, so reading them is what a character costs at least. How fast
- * that goes is measured in turn with sampling, on a buffer of the same size, by the same team: both from caches where
- * they fit. */
+ * that goes is measured in turn with sampling, on a buffer of the same size, by the same team, as many times in a row
+ * as a text has characters: both from caches as far as they fit. Figures are medians. */
 #include "charlm/writer.h"
 
 #include "base/clock.h"
@@ -15,9 +15,10 @@
 #include "kernels/cpu/limits.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { TAKES = 10, EXACT_TAKES = 2 };
+enum { TAKES = 11, EXACT_TAKES = 3 };
 
 typedef struct Bench {
     Crew crew;
@@ -26,7 +27,7 @@ typedef struct Bench {
     size_t prompt_size;
     void *buffer; /* as large as the weights */
     size_t bytes;
-    double cached, exact; /* characters/s, of the fastest text */
+    double cached, exact; /* characters/s */
     double read;          /* bytes/s; 0: not known for this device */
     Parts parts;
 } Bench;
@@ -73,25 +74,39 @@ static bool open_bench(Charlm *c, Bench *b, Error *e)
     return true;
 }
 
-/* The fastest of some texts. */
-static bool take(const Charlm *c, Bench *b, bool exact, size_t takes, double *best, Error *e)
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x > y ? 1 : x < y ? -1 : 0;
+}
+
+static double median(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, by_size);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+/* The middle one of some texts; with a cache, each beside as many passes over memory. */
+static bool take(const Charlm *c, Bench *b, bool exact, size_t takes, double *rate, Error *e)
 {
     Writer *w = NULL;
     bool fine = writer_open(&w, &c->model, &b->crew, b->prompt, b->prompt_size, exact, e);
     bool reads = strcmp(b->crew.o.k->twin, "cpu") == 0 && !c->v->profile && !exact;
-    double all = 0;
+    double all = 0, rates[TAKES], read[TAKES];
+    size_t count = b->s.length - 1; /* one character costs the prompt */
     if (c->v->profile)
         parts_begin(&b->crew);
     for (size_t i = 0; fine && i < takes; i++) {
         fine = writer_write(w, &b->s, e);
-        double rate = b->s.seconds > 0 ? (double)(b->s.length - 1) / b->s.seconds : 0; /* one costs the prompt */
-        double read = reads ? limits_read(b->crew.worker[0].stream, b->buffer, b->bytes) : 0;
-        *best = rate > *best ? rate : *best;
-        b->read = read > b->read ? read : b->read;
+        rates[i] = b->s.seconds > 0 ? (double)count / b->s.seconds : 0;
+        read[i] = reads ? limits_read(b->crew.worker[0].stream, b->buffer, b->bytes, count) : 0;
         all += b->s.seconds;
     }
+    *rate = median(rates, takes);
+    if (reads)
+        b->read = median(read, takes);
     if (fine && c->v->profile)
-        fine = parts_of(&b->parts, &b->crew, all, takes * (b->s.length - 1), e);
+        fine = parts_of(&b->parts, &b->crew, all, takes * count, e);
     writer_close(w);
     return fine;
 }

@@ -136,15 +136,11 @@ static void read_shared(void *argument, size_t member, size_t first, size_t end)
     (void)sink, (void)member;
 }
 
-double limits_read(Stream *s, const void *memory, size_t bytes)
+double limits_read(Stream *s, const void *memory, size_t bytes, size_t passes)
 {
-    double best = 0;
-    for (int i = 0; i < TAKES; i++) {
-        double start = clock_seconds();
+    double start = clock_seconds();
+    for (size_t i = 0; i < passes; i++)
         stream_share(s, bytes / PIECE, 1, read_shared, &memory);
-        double seconds = clock_seconds() - start;
-        if (i && (best <= 0 || seconds < best))
-            best = seconds;
-    }
-    return best > 0 ? (double)(bytes / PIECE * PIECE) / best : 0;
+    double seconds = clock_seconds() - start;
+    return seconds > 0 ? (double)(bytes / PIECE * PIECE) * (double)passes / seconds : 0;
 }
