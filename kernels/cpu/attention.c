@@ -107,7 +107,7 @@ static void pack_queries(const HeadView *h, const HeadScratch *w, size_t first, 
 static void pack_for_forward(const HeadView *h, const HeadScratch *w)
 {
     if (h->terms)
-        prepare_terms(h, w, false);
+        prepare_tiles(h, w, false);
     Strided k = cleared(h, w, h->k, h->dk);
     pack_transposed(w->k_transposed, k.data, k.stride, h->seen, h->key_wide, h->dk, h->dk_wide);
     Strided v = cleared(h, w, h->v, h->dv);
@@ -142,8 +142,7 @@ static void head_forward(const AttentionWork *a, const HeadView *h, const HeadSc
     }
 }
 
-/* A query against keys as they lie: for so few queries that packing all keys would cost more than it saves, and for
- * scores that are dot products alone. */
+/* A query against keys as they lie: for so few queries that packing all keys would cost more than it saves. */
 static void query_forward(const AttentionWork *a, const HeadView *h, const HeadScratch *w, size_t i)
 {
     size_t at = (h->first_query + i) * a->how->heads + h->head;
@@ -153,6 +152,8 @@ static void query_forward(const AttentionWork *a, const HeadView *h, const HeadS
     const Number *k = numbers_of(h->k, h->keys.start + first, h->head, h->dk);
     size_t seen = first < end ? end - first : 0;
     dot_rows(w->s + first, q, k, h->k.stride, seen, h->dk);
+    if (h->terms)
+        query_terms(h, w, q, i, first, seen);
     if (a->how->weights)
         keep_weights(h, w->s, i);
     Number *p = (Number *)(void *)w->p;
@@ -171,7 +172,9 @@ static void forward_heads(void *argument, size_t member, size_t first, size_t en
     for (size_t b = 0; b < a->how->rows; b++)
         for (size_t head = first; head < end; head++) {
             HeadView h = head_view(a->how, a->state, a->q, a->k, a->v, b, head);
-            bool few = h.queries <= FEW_QUERIES && !h.terms;
+            bool few = h.queries <= FEW_QUERIES && !a->how->block;
+            if (few && h.terms)
+                prepare_terms(&h, &w);
             for (size_t i = 0; few && i < h.queries; i++)
                 query_forward(a, &h, &w, i);
             if (!few)
@@ -206,7 +209,7 @@ static void attention_forward(Stream *s, void *y, void *lse, Strided q, Strided 
 static void pack_for_backward(const HeadView *h, const HeadScratch *w)
 {
     if (h->terms)
-        prepare_terms(h, w, true);
+        prepare_tiles(h, w, true);
     Strided k = cleared(h, w, h->k, h->dk);
     pack_transposed(w->k_transposed, k.data, k.stride, h->seen, h->key_wide, h->dk, h->dk_wide);
     pack_pairs(w->k_pairs, k.data, k.stride, h->seen, h->key_wide, h->dk, h->dk_wide);

@@ -51,12 +51,18 @@ static const float *bias_of(const HeadView *h, const void *bias)
     return bias ? (const float *)bias + h->head * h->dk : NULL;
 }
 
-static void spread_relative(const HeadView *h, const HeadScratch *w, bool backward)
+static void spread_relative(const HeadView *h, const HeadScratch *w)
 {
     Range seen = places_seen(h);
     for (size_t e = seen.from; e < seen.to; e++)
         memcpy(w->relative + e * h->dk, numbers_of(h->how->relative, entry_at(h, e), h->head, h->dk),
                h->dk * sizeof *w->relative);
+}
+
+/* What has been spread out, as the products of tiles want it. */
+static void pack_relative(const HeadView *h, const HeadScratch *w, bool backward)
+{
+    Range seen = places_seen(h);
     pack_transposed(w->relative_transposed, w->relative, h->dk, seen, w->reach, h->dk, h->dk_wide);
     if (!backward)
         return;
@@ -74,7 +80,7 @@ static void mark_seen(const HeadView *h, unsigned char *seen)
 }
 
 /* What keys and places add to the scores of a row. */
-static void prepare_terms(const HeadView *h, const HeadScratch *w, bool backward)
+static void prepare_terms(const HeadView *h, const HeadScratch *w)
 {
     const Attend *how = h->how;
     const float *table = how->distance_bias, *u = bias_of(h, how->content_bias), *v = bias_of(h, how->position_bias);
@@ -84,7 +90,7 @@ static void prepare_terms(const HeadView *h, const HeadScratch *w, bool backward
     if (how->block)
         mark_seen(h, w->seen);
     if (how->relative.data)
-        spread_relative(h, w, backward);
+        spread_relative(h, w);
     memset(w->key_term, 0, h->key_wide * sizeof *w->key_term);
     for (size_t j = h->seen.from; u && j < h->seen.to; j++)
         w->key_term[j] = scale * real_dot(u, numbers_of(h->k, h->keys.start + j, h->head, h->dk), h->dk);
@@ -93,6 +99,16 @@ static void prepare_terms(const HeadView *h, const HeadScratch *w, bool backward
         float bias = table ? table[entry_at(h, e) * how->heads + h->head] : 0;
         w->place_term[e] = bias + (v && how->relative.data ? scale * real_dot(v, w->relative + e * h->dk, h->dk) : 0);
     }
+}
+
+/* The same for tiles, and zeros where their gradients will be added up. */
+static void prepare_tiles(const HeadView *h, const HeadScratch *w, bool backward)
+{
+    prepare_terms(h, w);
+    if (h->how->relative.data)
+        pack_relative(h, w, backward);
+    if (!backward)
+        return;
     memset(w->dkey, 0, h->key_wide * sizeof *w->dkey);
     memset(w->dplace, 0, w->reach * sizeof *w->dplace);
 }
@@ -120,6 +136,24 @@ static Range places_of(const HeadView *h, Range span, size_t first, size_t count
     size_t from = span.from + h->queries - (first + count), to = span.to + h->queries - (first + 1);
     from = from / PER_UNIT * PER_UNIT;
     return (Range){from, from + round_up(to - from, WIDTH)};
+}
+
+/* The scores of query i, whose products with keys first .. first+count-1 are in s; w->far is as long. */
+static void query_terms(const HeadView *h, const HeadScratch *w, const Number *q, size_t i, size_t first, size_t count)
+{
+    size_t place = first + h->queries - 1 - i;
+    float scale = (float)h->how->scale;
+    bool relative = h->how->relative.data;
+    if (relative)
+        dot_rows(w->far, q, w->relative + place * h->dk, h->dk, count, h->dk);
+    for (size_t j = 0; j < count; j += WIDTH) {
+        size_t left = count - j;
+        Vec score = load_real(w->s + first + j, left);
+        if (relative)
+            score += load_real(w->far + j, left);
+        score = score * scale + load_real(w->key_term + first + j, left) + load_real(w->place_term + place + j, left);
+        store_real(w->s + first + j, score, left);
+    }
 }
 
 /* Keys of a span that query i does not see in any block. */
