@@ -3,6 +3,7 @@
 
 #include "core/nn/loss.h"
 #include "core/run/json.h"
+#include "core/train/network.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -66,7 +67,7 @@ void charlm_json_protocol(const Charlm *c, Buffer *b)
 bool charlm_build(Charlm *c, Error *e)
 {
     const SharedValues *o = &c->v->shared;
-    return model_suits(o, e) ? model_open(&c->model, o, e) : charlm_misused(c);
+    return network_suits(o, e) ? model_open(&c->model, o, e) : charlm_misused(c);
 }
 
 bool charlm_open_run(Charlm *c, const char *path, bool to_write, Error *e)

@@ -193,8 +193,7 @@ bool writer_open(Writer **out, const Model *m, Crew *crew, const unsigned char *
     if (!w->last || !w->prompt_length || w->text.failed)
         return fail(e, "out of memory for a sample");
     if (!batch_open(&w->batch, &(BatchSize){1, 1, {m->context}}, e) ||
-        (!exact && !cache_open(&w->cache, k, w->w->stream, m->depth, 1, m->context, model_key_columns(m),
-                               model_value_columns(m), e)))
+        (!exact && !stack_cache(&w->cache, &m->stack, k, w->w->stream, 1, m->context, e)))
         return false;
     read_prompt(w);
     return true;
@@ -237,8 +236,7 @@ bool writer_crew(Charlm *c, Crew *crew, bool (*open)(Charlm *, Crew *, Error *),
     Walk w = {.m = m};
     Stream *s = NULL;
     o->batch = o->micro_batch = o->workers = 1;
-    bool fine = k->open(&s, 1, e) &&
-                cache_open(&w.cache, k, s, m->depth, 1, m->context, model_key_columns(m), model_value_columns(m), e);
+    bool fine = k->open(&s, 1, e) && stack_cache(&w.cache, &m->stack, k, s, 1, m->context, e);
     charlm_task(c, (Part){NULL, 0}, m->context);
     c->task.self = &w;
     c->task.loss = walk;

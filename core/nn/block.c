@@ -14,18 +14,30 @@ static const char *join(Name name, const char *prefix, const char *part)
     return name;
 }
 
+static Branch branch_new(Parameters *p, const BlockOptions *o, const char *name)
+{
+    return (Branch){norm_new(p, o->attention.dim, name), parameters_dropout(p, o->dropout), o->norm};
+}
+
 Block block_new(Parameters *p, const BlockOptions *o, const char *prefix)
 {
     size_t dim = o->attention.dim;
-    Block b = {0};
+    Block b = {.crosses = o->cross};
     Name name;
 
     b.attention = attention_new(p, &o->attention, join(name, prefix, "attention"));
-    b.branch1 = (Branch){norm_new(p, dim, join(name, prefix, "norm1")), parameters_dropout(p, o->dropout), o->norm};
+    b.branch1 = branch_new(p, o, join(name, prefix, "norm1"));
+    if (o->cross) {
+        AttentionOptions cross = o->attention;
+        cross.cross = true;
+        cross.distances = (DistanceOptions){0};
+        b.cross = attention_new(p, &cross, join(name, prefix, "cross"));
+        b.branch_cross = branch_new(p, o, join(name, prefix, "norm_cross"));
+    }
     b.ff.in = linear_new(p, dim, o->ff, true, join(name, prefix, "ff.in"));
     b.ff.out = linear_new(p, o->ff, dim, true, join(name, prefix, "ff.out"));
     b.ff.activation = o->activation;
-    b.branch2 = (Branch){norm_new(p, dim, join(name, prefix, "norm2")), parameters_dropout(p, o->dropout), o->norm};
+    b.branch2 = branch_new(p, o, join(name, prefix, "norm2"));
     if (b.ff.out.weight)
         b.ff.out.weight->residual = true;
     return b;
@@ -47,34 +59,64 @@ Tensor *feedforward(Tape *t, const FeedForward *f, Tensor *x)
 
 typedef struct BlockArgs {
     const Block *b;
-    Attend rows;
-    const CacheLayer *cache;
-    const Queries *only; /* NULL: all positions */
+    Sight sight;
 } BlockArgs;
 
+/* x attends to its own rows; where only some positions are wanted, these alone do. */
+static Tensor *attend_self(Tape *t, const Block *b, Tensor *x, const Sight *sight)
+{
+    Tensor *whole = NULL;
+    if (sight->only) {
+        whole = enter(t, &b->branch1, x);
+        x = gather(t, x, sight->only->index, sight->only->positions);
+    }
+    Tensor *y = multihead(t, &b->attention, enter(t, &b->branch1, x), whole, &sight->self, sight->past);
+    return leave(t, &b->branch1, x, y);
+}
+
+/* inputs: x, and a memory where there is one */
 static Tensor *run(Tape *t, const void *args, Tensor *const *inputs)
 {
     const BlockArgs *a = args;
     const Block *b = a->b;
-    Tensor *x = inputs[0], *memory = NULL;
-    if (a->only) {
-        memory = enter(t, &b->branch1, x);
-        x = gather(t, x, a->only->index, a->only->positions);
+    const Sight *sight = &a->sight;
+    Tensor *x = attend_self(t, b, inputs[0], sight);
+    if (b->crosses) {
+        Tensor *memory = sight->remembered ? NULL : inputs[1];
+        Tensor *y = multihead(t, &b->cross, enter(t, &b->branch_cross, x), memory, &sight->across, sight->remembered);
+        x = leave(t, &b->branch_cross, x, y);
     }
-    Tensor *attended = multihead(t, &b->attention, enter(t, &b->branch1, x), memory, &a->rows, a->cache);
-    x = leave(t, &b->branch1, x, attended);
-    Tensor *f = feedforward(t, &b->ff, enter(t, &b->branch2, x));
-    return leave(t, &b->branch2, x, f);
+    return leave(t, &b->branch2, x, feedforward(t, &b->ff, enter(t, &b->branch2, x)));
 }
 
-Tensor *block(Tape *t, const Block *b, Tensor *x, const Attend *rows, const CacheLayer *cache)
+Tensor *block(Tape *t, const Block *b, Tensor *x, Tensor *memory, const Sight *sight)
 {
-    return tape_segment(t, run, &(BlockArgs){b, *rows, cache, NULL}, sizeof(BlockArgs), &x, 1);
+    BlockArgs args = {b, *sight};
+    assert(b->crosses ? !memory != !sight->remembered : !memory);
+    if (sight->only) {
+        assert(!t->training && !sight->past);
+        args.sight.self = attend_only(&sight->self, sight->only);
+        args.sight.across = attend_only(&sight->across, sight->only);
+    }
+    return tape_segment(t, run, &args, sizeof args, (Tensor *[]){x, memory}, memory ? 2 : 1);
 }
 
-Tensor *block_only(Tape *t, const Block *b, Tensor *x, const Attend *rows, const Queries *only)
+Sight sight_rows(const Rows *rows, bool causal) { return (Sight){.self = attend_rows(rows, causal)}; }
+
+Sight sight_across(const Rows *rows, const Rows *memory)
 {
-    assert(!t->training);
-    BlockArgs args = {b, attend_only(rows, only), NULL, only};
-    return tape_segment(t, run, &args, sizeof args, &x, 1);
+    return (Sight){.self = attend_rows(rows, true), .across = attend_across(rows, memory)};
+}
+
+Sight sight_cached(const Rows *rows, const Cache *past)
+{
+    return (Sight){.self = attend_cached(rows, past), .past = past->layer};
+}
+
+Sight sight_remembered(const Rows *rows, const Cache *past, const Cache *memory, const int32_t *key_row)
+{
+    return (Sight){.self = attend_cached(rows, past),
+                   .past = past->layer,
+                   .across = attend_remembered(rows, memory, key_row),
+                   .remembered = memory->layer};
 }

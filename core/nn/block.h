@@ -2,7 +2,8 @@
  *
  *     post-norm (Vaswani et al. 2017)         x = norm1(x + dropout(attention(x)))       x = norm2(x + dropout(ff(x)))
  *     pre-norm                                x = x + dropout(attention(norm1(x)))       x = x + dropout(ff(norm2(x)))
- */
+ *
+ * A decoder's block has a third branch between them, norm_cross: attention of x across a memory. */
 #ifndef CORE_NN_BLOCK_H
 #define CORE_NN_BLOCK_H
 
@@ -17,6 +18,7 @@ typedef struct BlockOptions {
     Activation activation;
     NormPlace norm;
     double dropout; /* on what each branch adds */
+    bool cross;     /* a decoder's: it attends across a memory, too */
 } BlockOptions;
 
 typedef struct Branch {
@@ -31,19 +33,39 @@ typedef struct FeedForward {
 } FeedForward;
 
 typedef struct Block {
-    Attention attention;
+    Attention attention, cross;
     FeedForward ff;
-    Branch branch1, branch2;
+    Branch branch1, branch_cross, branch2;
+    bool crosses; /* there is a branch_cross */
 } Block;
+
+/* Who sees whom, and what earlier calls left to be seen. */
+typedef struct Sight {
+    Attend self;                  /* positions of x each other */
+    const CacheLayer *past;       /* keys and values of earlier positions; NULL: there are none */
+    Attend across;                /* a decoder's: positions of x those of a memory */
+    const CacheLayer *remembered; /* keys and values of the memory; NULL: they are made of the memory itself */
+    const Queries *only; /* the positions of x that are wanted; NULL: all. Never with a past, nor while training:
+                          * dropout would count other positions */
+} Sight;
 
 /* prefix: "blocks.0" */
 Block block_new(Parameters *p, const BlockOptions *o, const char *prefix);
 
-/* x [N,D] to [N,D]; a segment of the tape. */
-Tensor *block(Tape *t, const Block *b, Tensor *x, const Attend *rows, const CacheLayer *cache);
+/* x [N,D] to [N,D], or to the wanted ones of these; memory [M,D] for a decoder's block that remembers none, or NULL. A
+ * segment of the tape. */
+Tensor *block(Tape *t, const Block *b, Tensor *x, Tensor *memory, const Sight *sight);
 
-/* Some positions of the same alone, [only->positions, D]. Not while training: dropout would count other positions. */
-Tensor *block_only(Tape *t, const Block *b, Tensor *x, const Attend *rows, const Queries *only);
+/* Each row sees itself, all of it or (causal) what is not behind the position that looks. */
+Sight sight_rows(const Rows *rows, bool causal);
+
+/* A decoder's: causal, and each row sees the row of the memory with its number. */
+Sight sight_across(const Rows *rows, const Rows *memory);
+
+/* The same two over what was read before: `past` grows by these rows, each of which goes on where its row of the cache
+ * ends; row b sees row key_row[b] (on the device; NULL: b) of the memory that is remembered. */
+Sight sight_cached(const Rows *rows, const Cache *past);
+Sight sight_remembered(const Rows *rows, const Cache *past, const Cache *memory, const int32_t *key_row);
 
 Tensor *feedforward(Tape *t, const FeedForward *f, Tensor *x);
 

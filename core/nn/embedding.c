@@ -6,8 +6,11 @@
 Embedding embedding_new(Parameters *p, const EmbeddingOptions *o, const char *table, const char *positions)
 {
     Embedding e = {.scale = o->scale, .dim = o->dim};
-    e.table = parameters_add(p, o->tied ? ROLE_TABLE : ROLE_LOOKUP, o->vocabulary, o->dim, "%s", table);
-    e.positions = positions_new(p, o->positions, o->context, o->dim, positions);
+    const Embedding *shared = o->shared;
+    e.table = shared ? shared->table
+                     : parameters_add(p, o->tied ? ROLE_TABLE : ROLE_LOOKUP, o->vocabulary, o->dim, "%s", table);
+    bool same = shared && o->positions == POSITIONS_SINUSOID && shared->positions;
+    e.positions = same ? shared->positions : positions_new(p, o->positions, o->context, o->dim, positions);
     e.drop = parameters_dropout(p, o->dropout);
     return e;
 }

@@ -19,9 +19,10 @@ typedef struct EmbeddingOptions {
     Positions positions;
     bool tied; /* the table makes logits, too */
     double scale, dropout;
+    const struct Embedding *shared; /* whose table (and sinusoids) this one reads, too; NULL: it has its own */
 } EmbeddingOptions;
 
-/* names: of the table and of learned positions */
+/* names: of the table (unless it is shared) and of positions */
 Embedding embedding_new(Parameters *p, const EmbeddingOptions *o, const char *table, const char *positions);
 
 Tensor *embed(Tape *t, const Embedding *e, const Rows *rows);

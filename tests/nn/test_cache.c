@@ -40,8 +40,7 @@ static void reader_open(Reader *r, const SharedValues *o, const Kernels *k, size
     trial_open(&r->t, k, &n, &r->none, 1, &(Training){0});
     trial_draw(&r->t, 9);
     Stream *s = r->t.crew.worker[0].stream;
-    ck_done(cache_open(&r->cache, k, s, o->depth, rows, CONTEXT, model_key_columns(&r->model),
-                       model_value_columns(&r->model), &e) &&
+    ck_done(stack_cache(&r->cache, &r->model.stack, k, s, rows, CONTEXT, &e) &&
                 device_rows_open(&r->rows, k, &size, &e) && batch_open(&r->batch, &size, &e),
             e);
 }

@@ -24,10 +24,10 @@ typedef struct Net {
 static Tensor *logits(const void *model, Tape *t, const Rows *rows)
 {
     const Net *n = model;
-    Attend how = attend_rows(rows, n->causal);
+    Sight how = sight_rows(rows, n->causal);
     Tensor *x = embed(t, &n->embedding, rows);
     for (size_t i = 0; i < DEPTH; i++)
-        x = block(t, &n->block[i], x, &how, NULL);
+        x = block(t, &n->block[i], x, NULL, &how);
     return linear_logits(t, &n->logits, x);
 }
 

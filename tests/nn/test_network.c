@@ -322,9 +322,9 @@ START_TEST(each_dropout_of_a_network_acts)
     whole_open(&w, &o, plain_of(NUMBER_F64), &(Training){0});
     Dropout *drops[1 + 3 * 2] = {&w.model.embedding.drop};
     for (size_t i = 0; i < 2; i++) {
-        drops[1 + 3 * i] = &w.model.blocks[i].attention.drop;
-        drops[2 + 3 * i] = &w.model.blocks[i].branch1.drop;
-        drops[3 + 3 * i] = &w.model.blocks[i].branch2.drop;
+        drops[1 + 3 * i] = &w.model.stack.block[i].attention.drop;
+        drops[2 + 3 * i] = &w.model.stack.block[i].branch1.drop;
+        drops[3 + 3 * i] = &w.model.stack.block[i].branch2.drop;
     }
     for (size_t i = 0; i < 7; i++)
         drops[i]->rate = never;

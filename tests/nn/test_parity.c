@@ -1,14 +1,17 @@
 /* Whole networks against PyTorch in double: losses, every gradient, twenty steps of Adam; see tests/fixtures. */
 #include "base/memory.h"
-#include "tests/nn/decoder.h"
-#include "tests/nn/fixture.h"
+#include "tests/nn/encdec.h"
 
 #include <math.h>
 #include <stdio.h>
 
 static const char *const names[] = {"post-learned", "post-sinusoid", "pre-learned", "pre-sinusoid", "tied"};
 
-enum { NETWORKS = sizeof names / sizeof *names, ADAM_STEPS = 20 };
+/* A decoder over words that are looked up, and encoder-decoders: post-norm, one table for all; pre-norm, a table each.
+ */
+static const char *const encdecs[] = {"cross", "encdec-post", "encdec-pre"};
+
+enum { NETWORKS = sizeof names / sizeof *names, ENCDECS = sizeof encdecs / sizeof *encdecs, ADAM_STEPS = 20 };
 
 /* How far a twin may be from PyTorch. */
 typedef struct Tolerance {
@@ -28,7 +31,7 @@ typedef struct Subject {
     Fixture f;
     SharedValues o;
     Model model;
-    Decoder decoder;
+    EncDec encdec;
     Trial t;
     char words[96];
 } Subject;
@@ -36,19 +39,23 @@ typedef struct Subject {
 static void subject_open(Subject *s, const char *name, const Kernels *k, bool composed, const Training *training)
 {
     Error e;
-    bool cross = strcmp(name, "cross") == 0;
-    *s = (Subject){.f = fixture_open(name, cross ? 2 : 1)};
+    bool charlm = false;
+    for (size_t i = 0; i < NETWORKS; i++)
+        charlm = charlm || strcmp(name, names[i]) == 0;
+    *s = (Subject){.f = fixture_open(name, charlm ? 1 : 2)};
     snprintf(s->words, sizeof s->words, "%s, %s %s, %s", name, k->twin, number_type_name(k->type),
              composed ? "composed" : "fused");
     Network n;
-    if (cross) {
-        s->decoder = decoder_new(&s->f, composed);
-        n = decoder_network(&s->decoder);
-    } else {
+    if (charlm) {
         s->o = fixture_options(&s->f);
         s->o.attention = composed;
         ck_done(model_open(&s->model, &s->o, &e), e);
         n = charlm_network(&s->model, s->o.smoothing);
+    } else {
+        EncDecOptions o = encdec_options(&s->f);
+        o.block.attention.composed = composed;
+        ck_done(encdec_open(&s->encdec, &o, &e), e);
+        n = encdec_network(&s->encdec);
     }
     trial_open(&s->t, k, &n, s->f.batch, s->f.batch_count, training);
     fixture_weights(&s->f, &s->t);
@@ -58,7 +65,7 @@ static void subject_close(Subject *s)
 {
     trial_close(&s->t);
     model_close(&s->model);
-    decoder_close(&s->decoder);
+    encdec_close(&s->encdec);
     fixture_close(&s->f);
 }
 
@@ -151,11 +158,11 @@ END_TEST
 START_TEST(twenty_steps_of_adam_in_bf16_come_near_pytorch) { check_adam(names[_i], &bf16); }
 END_TEST
 
-START_TEST(cross_attention_over_rows_of_other_lengths_equals_pytorch)
+START_TEST(encoder_decoders_over_rows_of_other_lengths_equal_pytorch)
 {
-    check_network("cross", &f64);
-    check_network("cross", &f32);
-    check_network("cross", &bf16);
+    check_network(encdecs[_i], &f64);
+    check_network(encdecs[_i], &f32);
+    check_network(encdecs[_i], &bf16);
 }
 END_TEST
 
@@ -187,7 +194,7 @@ int main(int argc, char **argv)
         TEST_LOOP(twenty_steps_of_adam_in_f64_equal_pytorch, NETWORKS),
         TEST_LOOP(twenty_steps_of_adam_in_f32_equal_pytorch_to_rounding, NETWORKS),
         TEST_LOOP(twenty_steps_of_adam_in_bf16_come_near_pytorch, NETWORKS),
-        TEST(cross_attention_over_rows_of_other_lengths_equals_pytorch),
+        TEST_LOOP(encoder_decoders_over_rows_of_other_lengths_equal_pytorch, ENCDECS),
         TEST_LOOP(fused_and_composed_attention_agree_in_loss_and_gradient, NETWORKS),
     };
     return suite_run("nn/parity", tests, sizeof tests / sizeof *tests, argc, argv);

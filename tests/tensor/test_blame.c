@@ -14,10 +14,10 @@ static const LabOptions pre = {.activation = ACTIVATION_GELU, .norm = NORM_PRE, 
 
 static Tensor *blocks(Tape *t, const Lab *l)
 {
-    Attend how = attend_rows(&l->rows, true);
+    Sight how = sight_rows(&l->rows, true);
     Tensor *x = embed(t, &l->embedding, &l->rows);
     for (size_t i = 0; i < LAB_BLOCKS; i++)
-        x = block(t, &l->block[i], x, &how, NULL);
+        x = block(t, &l->block[i], x, NULL, &how);
     return linear_logits(t, &l->logits, x);
 }
 

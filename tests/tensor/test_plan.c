@@ -101,10 +101,10 @@ static Tensor *behind_scratch(Tape *t, const void *args, Tensor *const *inputs)
 /* rows: of the source, and of the target */
 static Tensor *network_loss(const Network *n, Tape *t, const Rows rows[2])
 {
-    Attend how = attend_rows(&rows[0], false), causal = attend_rows(&rows[1], true);
+    Sight how = sight_rows(&rows[0], false), causal = sight_rows(&rows[1], true);
     Tensor *x = embed(t, &n->source, &rows[0]);
     for (size_t i = 0; i < n->depth; i++) {
-        x = block(t, &n->encoder[i], x, &how, NULL);
+        x = block(t, &n->encoder[i], x, NULL, &how);
         if (n->gated)
             x = mul(t, concat(t, (Tensor *[]){transpose(t, transpose(t, x))}, 1), activate(t, x, ACTIVATION_SIGMOID));
         if (n->scratch)
@@ -114,7 +114,7 @@ static Tensor *network_loss(const Network *n, Tape *t, const Rows rows[2])
         Tensor *memory = x;
         x = embed(t, &n->target, &rows[1]);
         for (size_t i = 0; i < n->depth; i++) {
-            x = block(t, &n->decoder[i], x, &causal, NULL);
+            x = block(t, &n->decoder[i], x, NULL, &causal);
             x = tape_segment(t, cross, &(CrossArgs){n, i, rows}, sizeof(CrossArgs), (Tensor *[]){x, memory}, 2);
         }
     }
@@ -223,10 +223,10 @@ END_TEST
 
 static Tensor *blocks(Tape *t, const Lab *l)
 {
-    Attend how = attend_rows(&l->rows, true);
+    Sight how = sight_rows(&l->rows, true);
     Tensor *x = embed(t, &l->embedding, &l->rows);
     for (size_t i = 0; i < LAB_BLOCKS; i++)
-        x = block(t, &l->block[i], x, &how, NULL);
+        x = block(t, &l->block[i], x, NULL, &how);
     return linear_logits(t, &l->logits, x);
 }
 

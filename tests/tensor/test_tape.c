@@ -347,18 +347,18 @@ END_TEST
 
 static Tensor *blocks(Tape *t, const Lab *l)
 {
-    Attend how = attend_rows(&l->rows, true);
+    Sight how = sight_rows(&l->rows, true);
     Tensor *x = input(t, l);
     for (size_t i = 0; i < LAB_BLOCKS; i++)
-        x = block(t, &l->block[i], x, &how, NULL);
+        x = block(t, &l->block[i], x, NULL, &how);
     return linear_logits(t, &l->logits, x);
 }
 
 static Tensor *two_blocks(Tape *t, const void *args, Tensor *const *inputs)
 {
     const Lab *l = *(const Lab *const *)args;
-    Attend how = attend_rows(&l->rows, true);
-    return block(t, &l->block[1], block(t, &l->block[0], inputs[0], &how, NULL), &how, NULL);
+    Sight how = sight_rows(&l->rows, true);
+    return block(t, &l->block[1], block(t, &l->block[0], inputs[0], NULL, &how), NULL, &how);
 }
 
 /* Segments in a segment, and the same weights twice. */
@@ -477,10 +477,10 @@ END_TEST
 /* Four blocks or forty: an evaluation has the same memory. */
 static Tensor *deep(Tape *t, const Lab *l)
 {
-    Attend how = attend_rows(&l->rows, true);
+    Sight how = sight_rows(&l->rows, true);
     Tensor *x = input(t, l);
     for (size_t i = 0; i < 10 * LAB_BLOCKS; i++)
-        x = block(t, &l->block[i % LAB_BLOCKS], x, &how, NULL);
+        x = block(t, &l->block[i % LAB_BLOCKS], x, NULL, &how);
     return linear_logits(t, &l->logits, x);
 }
 

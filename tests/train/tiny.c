@@ -52,10 +52,10 @@ static void score_batch(void *self, size_t i, Batch *b)
 static Tensor *loss(void *self, Tape *t, const Rows *rows)
 {
     const Tiny *tiny = self;
-    Attend how = attend_rows(rows, true);
+    Sight how = sight_rows(rows, true);
     Tensor *x = embed(t, &tiny->embedding, rows);
     for (size_t i = 0; i < tiny->o.depth; i++)
-        x = block(t, &tiny->blocks[i], x, &how, NULL);
+        x = block(t, &tiny->blocks[i], x, NULL, &how);
     return cross_entropy(t, linear_logits(t, &tiny->logits, x), rows->targets, 0, 0);
 }
 

@@ -1,0 +1,66 @@
+/* See stack.h. */
+#include "core/nn/stack.h"
+
+#include "base/memory.h"
+#include "core/tensor/operations.h"
+
+#include <stdio.h>
+
+Stack stack_new(Parameters *p, const StackOptions *o)
+{
+    const AttentionOptions *a = &o->block.attention;
+    Stack s = {.depth = o->depth,
+               .block = memory_get(o->depth, sizeof *s.block),
+               .normed = o->block.norm == NORM_PRE,
+               .key_columns = a->heads * a->key_size,
+               .value_columns = a->heads * a->value_size};
+    char name[sizeof(((Parameter *)0)->name)];
+    if (!s.block) {
+        p->failed = true;
+        return (Stack){0};
+    }
+    for (size_t i = 0; i < s.depth; i++) {
+        snprintf(name, sizeof name, "%s.%zu", o->blocks, i);
+        s.block[i] = block_new(p, &o->block, name);
+    }
+    if (s.normed)
+        s.norm = norm_new(p, a->dim, o->norm);
+    return s;
+}
+
+void stack_close(Stack *s)
+{
+    memory_free(s->block);
+    *s = (Stack){0};
+}
+
+static const CacheLayer *layer_of(const CacheLayer *first, size_t i) { return first ? first + i : NULL; }
+
+Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Sight *sight)
+{
+    const Queries *only = sight->only;
+    bool late = sight->past || !s->depth; /* keys and values of all positions are wanted of every block */
+    for (size_t i = 0; i < s->depth; i++) {
+        Sight now = *sight;
+        now.past = layer_of(sight->past, i);
+        now.remembered = layer_of(sight->remembered, i);
+        now.only = i + 1 == s->depth && !late ? only : NULL;
+        x = block(t, &s->block[i], x, memory, &now);
+    }
+    if (only && late)
+        x = gather(t, x, only->index, only->positions);
+    return s->normed ? norm(t, &s->norm, x) : x;
+}
+
+bool stack_cache(Cache *c, const Stack *s, const Kernels *k, Stream *stream, size_t rows, size_t capacity, Error *e)
+{
+    return cache_open(c, k, stream, s->depth, rows, capacity, s->key_columns, s->value_columns, e);
+}
+
+void stack_remember(Tape *t, const Stack *s, Tensor *memory, const Rows *rows, Cache *cache)
+{
+    cache_begin(cache, t->stream, rows->start, rows->rows);
+    for (size_t i = 0; i < s->depth; i++)
+        attention_remember(t, &s->block[i].cross, memory, rows, cache_layer(cache, i));
+    cache_end(cache, t->stream, rows->rows);
+}

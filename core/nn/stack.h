@@ -1,0 +1,41 @@
+/* A chain of blocks, and behind the last of a pre-norm chain a norm: an encoder, a decoder, or a language model.
+ *
+ *     x = block(x), depth times        x = norm(x), pre-norm only
+ *
+ * Encoder and decoder (Vaswani et al. 2017) are two of them: memory = stack(encoder, source), and each block of the
+ * decoder attends across it. While a text is written the memory stays as it is: stack_remember computes its keys and
+ * values once, and a second cache holds those of what was written. */
+#ifndef CORE_NN_STACK_H
+#define CORE_NN_STACK_H
+
+#include "core/nn/block.h"
+
+typedef struct StackOptions {
+    BlockOptions block;
+    size_t depth;
+    const char *blocks, *norm; /* names: "blocks" makes blocks.0, blocks.1 .. ; "norm" */
+} StackOptions;
+
+typedef struct Stack {
+    size_t depth;
+    Block *block; /* [depth] */
+    bool normed;
+    Norm norm;
+    size_t key_columns, value_columns; /* of a layer's keys and values */
+} Stack;
+
+/* Where memory runs out, parameters_finish says so. */
+Stack stack_new(Parameters *p, const StackOptions *o);
+void stack_close(Stack *s);
+
+/* x [N,D] to [N,D]. The caches of `sight` are those of the first block; each further one has the next layer. Where only
+ * some positions are wanted, the last block computes just these, unless there is a past. */
+Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Sight *sight);
+
+/* A cache of what the stack reads, or (a decoder's) of its memory: `rows` rows of up to `capacity` positions. */
+bool stack_cache(Cache *c, const Stack *s, const Kernels *k, Stream *stream, size_t rows, size_t capacity, Error *e);
+
+/* Keys and values of memory's rows behind what the cache holds, for all calls with sight_remembered. */
+void stack_remember(Tape *t, const Stack *s, Tensor *memory, const Rows *rows, Cache *cache);
+
+#endif

@@ -1,0 +1,32 @@
+/* See network.h. */
+#include "core/train/network.h"
+
+/* --attention, as it stands in its list */
+enum { FUSED, COMPOSED };
+
+bool network_suits(const SharedValues *o, Error *e)
+{
+    if (!o->head_size && o->dim % o->heads)
+        return fail(e, "--dim %zu cannot be shared out among --heads %zu; give --head-size, or a multiple", o->dim,
+                    o->heads);
+    return o->attention == FUSED || o->distances == 0 ||
+           fail(e, "--attention composed knows no distances: give --distances none, or --attention fused");
+}
+
+BlockOptions network_block(const SharedValues *o)
+{
+    size_t key_size = o->head_size ? o->head_size : o->dim / o->heads;
+    return (BlockOptions){.attention = {.dim = o->dim,
+                                        .heads = o->heads,
+                                        .key_size = key_size,
+                                        .value_size = o->value_size ? o->value_size : key_size,
+                                        .bias = o->bias,
+                                        .composed = o->attention == COMPOSED,
+                                        .score = (Score)o->score,
+                                        .dropout = o->attention_dropout,
+                                        .distances = {(DistanceKind)o->distances, .reach = o->context - 1}},
+                          .ff = o->ff ? o->ff : 4 * o->dim,
+                          .activation = (Activation)o->activation,
+                          .norm = (NormPlace)o->norm,
+                          .dropout = o->dropout};
+}

@@ -1,0 +1,14 @@
+/* A network's options as people write them, as core/nn takes them: the same for all programs. */
+#ifndef CORE_TRAIN_NETWORK_H
+#define CORE_TRAIN_NETWORK_H
+
+#include "core/cli/shared.h"
+#include "core/nn/block.h"
+
+/* Whether they go together. */
+bool network_suits(const SharedValues *o, Error *e);
+
+/* Of a block that sees what lies before; distances reach over the whole context. */
+BlockOptions network_block(const SharedValues *o);
+
+#endif

@@ -1,0 +1,81 @@
+/* See encdec.h. */
+#include "tests/nn/encdec.h"
+
+static size_t whole(const Fixture *f, const char *key) { return (size_t)fixture_number(f, key); }
+
+EncDecOptions encdec_options(const Fixture *f)
+{
+    SharedValues o = fixture_options(f);
+    return (EncDecOptions){.block = {.attention = {.dim = o.dim,
+                                                   .heads = o.heads,
+                                                   .key_size = o.head_size,
+                                                   .value_size = o.value_size,
+                                                   .bias = o.bias},
+                                     .ff = o.ff,
+                                     .activation = (Activation)o.activation,
+                                     .norm = (NormPlace)o.norm},
+                           .encoder = whole(f, "encoder"),
+                           .decoder = o.depth,
+                           .source = whole(f, "source"),
+                           .target = whole(f, "target"),
+                           .context = o.context,
+                           .positions = (Positions)o.positions,
+                           .tie = o.tie,
+                           .scale = fixture_number(f, "scale"),
+                           .smoothing = o.smoothing};
+}
+
+bool encdec_open(EncDec *m, const EncDecOptions *o, Error *e)
+{
+    *m = (EncDec){.o = *o};
+    Parameters *p = &m->parameters;
+    EmbeddingOptions words = {.vocabulary = o->source,
+                              .context = o->context,
+                              .dim = o->block.attention.dim,
+                              .positions = o->positions,
+                              .tied = o->tie,
+                              .scale = o->scale,
+                              .dropout = o->block.dropout};
+    StackOptions blocks = {o->block, o->encoder, "encoder", "encoder.norm"};
+    m->source = embedding_new(p, &words, o->tie ? "embedding.weight" : "source_embedding.weight", "source_positions");
+    if (o->encoder)
+        m->encoder = stack_new(p, &blocks);
+    p->side = 1;
+    words.vocabulary = o->target;
+    words.shared = o->tie ? &m->source : NULL;
+    blocks = (StackOptions){o->block, o->decoder, "decoder", "decoder.norm"};
+    blocks.block.cross = true;
+    m->target = embedding_new(p, &words, "target_embedding.weight", "target_positions");
+    m->decoder = stack_new(p, &blocks);
+    m->logits = o->tie ? linear_tied(m->target.table) : linear_new(p, words.dim, o->target, true, "logits");
+    if (parameters_finish(p, e))
+        return true;
+    encdec_close(m);
+    return false;
+}
+
+void encdec_close(EncDec *m)
+{
+    parameters_close(&m->parameters);
+    stack_close(&m->encoder);
+    stack_close(&m->decoder);
+}
+
+Tensor *encdec_memory(Tape *t, const EncDec *m, const Rows *source)
+{
+    Sight sight = sight_rows(source, false);
+    return stack(t, &m->encoder, embed(t, &m->source, source), NULL, &sight);
+}
+
+Tensor *encdec_logits(Tape *t, const EncDec *m, const Rows *target, Tensor *memory, const Sight *sight)
+{
+    return linear_logits(t, &m->logits, stack(t, &m->decoder, embed(t, &m->target, target), memory, sight));
+}
+
+static Tensor *logits(const void *model, Tape *t, const Rows *rows)
+{
+    Sight sight = sight_across(&rows[1], &rows[0]);
+    return encdec_logits(t, model, &rows[1], encdec_memory(t, model, &rows[0]), &sight);
+}
+
+Network encdec_network(const EncDec *m) { return (Network){m, &m->parameters, logits, 2, 1, m->o.smoothing}; }
