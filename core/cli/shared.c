@@ -30,7 +30,7 @@ const Option shared_options[] = {
     {"positions", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(positions), "learned", "none|learned|sinusoid", "how a position is known"},
     {"distances", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(distances), "none", "none|bias|alibi|keys|xl", "what the distance from a query to a key does to their score"},
     {"attention", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(attention), "fused", "fused|composed", "one operation, or made of small ones"},
-    {"score", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(score), "scaled-dot", "scaled-dot|dot", "how well a query fits a key"},
+    {"score", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(score), "scaled-dot", "scaled-dot|dot|bilinear|additive", "how well a query fits a key; the last two composed"},
     {"bias", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(bias), "yes", NULL, "biases of query, key and value"},
     {"tie", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(tie), "no", NULL, "logits read the embedding's table"},
     {"dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(dropout), "0", "[0,1)", "share dropped from embeddings and branches"},

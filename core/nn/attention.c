@@ -29,6 +29,8 @@ Attention attention_new(Parameters *p, const AttentionOptions *o, const char *pr
     if (a.out.weight)
         a.out.weight->residual = true;
     a.drop = parameters_dropout(p, o->dropout);
+    assert(o->composed || score_is_dot(o->score));
+    a.scoring = scoring_new(p, o->score, o->heads, o->key_size, prefix);
     a.distances = distances_new(p, &o->distances, o->dim, o->heads, o->key_size, prefix);
     return a;
 }
@@ -125,7 +127,7 @@ Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const 
 
     project(t, a, x, memory, &how, cache, qkv);
     Tensor *relative = distances_describe(t, &a->distances, &how);
-    Tensor *y = o->composed ? attend_composed(t, qkv[0], qkv[1], qkv[2], &how)
+    Tensor *y = o->composed ? attend_composed(t, &a->scoring, qkv[0], qkv[1], qkv[2], &how)
                             : attend(t, qkv[0], qkv[1], qkv[2], relative, &a->distances, &how);
     tape_check(t, y, "the attention before the product", a->out.weight);
     return linear(t, &a->out, y);

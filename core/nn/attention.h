@@ -1,7 +1,7 @@
 /* Multi-head attention: queries of x over keys and values of memory (x itself in self-attention).
  *
- *     y = out(concat over heads h of softmax(scale q_h k_h^T) v_h)        q = query(x), k = key(memory), v =
- * value(memory)
+ *     y = out(concat over heads h of softmax(scale q_h k_h^T) v_h)
+ *     q = query(x), k = key(memory), v = value(memory)
  *
  * The heads lie side by side in the columns of q, k and v; nothing is copied to transpose them. */
 #ifndef CORE_NN_ATTENTION_H
@@ -17,7 +17,7 @@ typedef struct AttentionOptions {
     size_t dim, heads, key_size, value_size;
     bool bias;     /* of query, key and value; out always has one */
     bool cross;    /* keys and values come from another tensor than queries */
-    bool composed; /* from small operations, with `score`, instead of fused */
+    bool composed; /* from small operations instead of fused, which knows scores that are dot products */
     Score score;
     double dropout; /* of the weights */
     DistanceOptions distances;
@@ -31,6 +31,7 @@ typedef struct Attention {
     Linear out;
     Dropout drop;
     Distances distances;
+    Scoring scoring;
 } Attention;
 
 /* prefix: "blocks.0.attention" */

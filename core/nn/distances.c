@@ -12,9 +12,6 @@ static double alibi(size_t distance, size_t head, size_t heads)
     return -(double)distance * exp2(-8 * (double)(head + 1) / (double)heads);
 }
 
-/* A table of vectors to be learned is a linear map of these. */
-static double one_hot(size_t row, size_t column, size_t columns) { return (void)columns, row == column; }
-
 /* 0 to begin with, whatever else is drawn: no distance counts yet. */
 static Parameter *add_bias(Parameters *p, size_t rows, size_t columns, const char *prefix, const char *name)
 {
@@ -22,15 +19,6 @@ static Parameter *add_bias(Parameters *p, size_t rows, size_t columns, const cha
     if (bias)
         bias->fan_in = 0;
     return bias;
-}
-
-static Parameter *add_constant(Parameters *p, size_t rows, size_t columns, double (*value)(size_t, size_t, size_t),
-                               const char *prefix, const char *name)
-{
-    Parameter *constant = parameters_add(p, ROLE_CONSTANT, rows, columns, "%s.%s", prefix, name);
-    if (constant)
-        constant->constant = value;
-    return constant;
 }
 
 Distances distances_new(Parameters *p, const DistanceOptions *o, size_t dim, size_t heads, size_t key_size,
@@ -49,14 +37,14 @@ Distances distances_new(Parameters *p, const DistanceOptions *o, size_t dim, siz
         break;
     case DISTANCE_ALIBI:
         assert(o->ahead == 0);
-        d.bias = add_constant(p, count, heads, alibi, prefix, "distance_bias");
+        d.bias = parameters_constant(p, count, heads, alibi, prefix, "distance_bias");
         break;
     case DISTANCE_KEYS:
-        d.features = add_constant(p, count, count, one_hot, prefix, "distances");
+        d.features = parameters_constant(p, count, count, identity, prefix, "distances");
         d.keys = linear_new(p, count, width, false, name);
         break;
     case DISTANCE_XL:
-        d.features = add_constant(p, count, dim, sinusoid, prefix, "distances");
+        d.features = parameters_constant(p, count, dim, sinusoid, prefix, "distances");
         d.keys = linear_new(p, dim, width, false, name);
         d.content_bias = add_bias(p, width, 0, prefix, "content_bias");
         d.position_bias = add_bias(p, width, 0, prefix, "position_bias");
@@ -74,8 +62,7 @@ Tensor *distances_describe(Tape *t, const Distances *d, Attend *how)
     how->position_bias = tape_reals_of(t, d->position_bias);
     if (!d->features)
         return NULL;
-    void *features = (void *)(uintptr_t)tape_numbers_of(t, d->features); /* only read */
-    Tensor *relative = linear(t, &d->keys, tape_outside(t, features, d->count, d->features->shape[1]));
+    Tensor *relative = linear(t, &d->keys, tape_constant(t, d->features));
     how->relative = tensor_strided(relative);
     return relative;
 }

@@ -5,8 +5,51 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
+
+const char *score_name(Score score)
+{
+    static const char *const names[] = {"scaled-dot", "dot", "bilinear", "additive"};
+    return names[score];
+}
+
+bool score_is_dot(Score score) { return score == SCORE_SCALED_DOT || score == SCORE_DOT; }
 
 double score_scale(Score score, size_t key_size) { return score == SCORE_SCALED_DOT ? 1 / sqrt((double)key_size) : 1; }
+
+Scoring scoring_new(Parameters *p, Score score, size_t heads, size_t key_size, const char *prefix)
+{
+    Scoring s = {.score = score};
+    char name[sizeof(((Parameter *)0)->name)];
+    if (score_is_dot(score))
+        return s;
+    s.identity = parameters_constant(p, key_size, key_size, identity, prefix, "score.identity");
+    snprintf(name, sizeof name, "%s.score.query", prefix);
+    s.query = linear_new(p, key_size, heads * key_size, false, name);
+    if (score == SCORE_ADDITIVE) {
+        snprintf(name, sizeof name, "%s.score.key", prefix);
+        s.key = linear_new(p, key_size, heads * key_size, false, name);
+        snprintf(name, sizeof name, "%s.score.out", prefix);
+        s.out = linear_new(p, key_size, heads, false, name);
+    }
+    return s;
+}
+
+/* x [B*T, H*dk] to w_h x_h, each head with its own matrix of w [H*dk, dk] */
+static Tensor *map_heads(Tape *t, const Scoring *s, const Linear *w, Tensor *x, const Attend *how)
+{
+    size_t heads = how->heads, dk = how->key_size, width = heads * dk;
+    ProductShape shape = {.a = {0, dk, width, 1},
+                          .b = {0, dk, width, 1},
+                          .c = {0, dk, width, 1},
+                          .outer = 1,
+                          .inner = heads,
+                          .m = x->rows,
+                          .n = dk,
+                          .k = dk,
+                          .alpha = 1};
+    return product(t, x, linear(t, w, tape_constant(t, s->identity)), &shape, x->rows, width);
+}
 
 /* q [B*T, H*dk], k [B*S, H*dk] to scale q . k, [B*H*T, S] */
 static Tensor *dot_scores(Tape *t, Tensor *q, Tensor *k, const Attend *how)
@@ -23,6 +66,36 @@ static Tensor *dot_scores(Tape *t, Tensor *q, Tensor *k, const Attend *how)
                           .k = dk,
                           .alpha = how->scale};
     return product(t, q, k, &shape, rows * heads * queries, keys);
+}
+
+/* q [B*T, H*dk], k [B*S, H*dk] to v . tanh(Wq q + Wk k), [B*H*T, S] */
+static Tensor *additive_scores(Tape *t, const Scoring *s, Tensor *q, Tensor *k, const Attend *how)
+{
+    size_t rows = how->rows, heads = how->heads, dk = how->key_size, width = heads * dk;
+    size_t queries = how->longest_query, keys = how->longest_key, pairs = queries * keys;
+    ProductShape shape = {.a = {pairs * width, dk, width, 1},
+                          .b = {0, dk, 1, 1},
+                          .c = {heads * pairs, pairs, 1, 1},
+                          .outer = rows,
+                          .inner = heads,
+                          .m = pairs,
+                          .n = 1,
+                          .k = dk,
+                          .alpha = 1};
+    Tensor *sums = add_pairs(t, map_heads(t, s, &s->query, q, how), map_heads(t, s, &s->key, k, how), rows);
+    Tensor *out = transpose(t, linear(t, &s->out, tape_constant(t, s->identity))); /* [H, dk] */
+    return product(t, activate(t, sums, ACTIVATION_TANH), out, &shape, rows * heads * queries, keys);
+}
+
+static Tensor *scores(Tape *t, const Scoring *s, Tensor *q, Tensor *k, const Attend *how)
+{
+    switch (s->score) {
+    case SCORE_ADDITIVE: return additive_scores(t, s, q, k, how);
+    case SCORE_BILINEAR: return dot_scores(t, map_heads(t, s, &s->query, q, how), k, how);
+    case SCORE_SCALED_DOT:
+    case SCORE_DOT: break;
+    }
+    return dot_scores(t, q, k, how);
 }
 
 /* weights [B*H*T, S], v [B*S, H*dv] to their averages [B*T, H*dv] */
@@ -42,13 +115,13 @@ static Tensor *average_values(Tape *t, Tensor *weights, Tensor *v, const Attend 
     return product(t, weights, v, &shape, rows * queries, width);
 }
 
-Tensor *attend_composed(Tape *t, Tensor *q, Tensor *k, Tensor *v, const Attend *how)
+Tensor *attend_composed(Tape *t, const Scoring *s, Tensor *q, Tensor *k, Tensor *v, const Attend *how)
 {
     assert(!how->distances && !how->content_bias && "composed attention knows no distances and no biases of queries");
     q = pad_rows(t, q, how->query_start, NULL, how->rows, how->longest_query);
     k = pad_rows(t, k, how->key_start, how->key_row, how->rows, how->longest_key);
     v = pad_rows(t, v, how->key_start, how->key_row, how->rows, how->longest_key);
-    Tensor *weights = masked_softmax(t, dot_scores(t, q, k, how), how);
+    Tensor *weights = masked_softmax(t, scores(t, s, q, k, how), how);
     Tensor *y = average_values(t, drop_weights(t, weights, how), v, how);
     return unpad_rows(t, y, how->query_start, how->rows, how->queries, how->longest_query);
 }

@@ -245,6 +245,56 @@ Tensor *transpose(Tape *t, Tensor *x)
     return y;
 }
 
+typedef struct PairsNode {
+    Node node;
+    Tensor *q, *k, *ones;
+    size_t b;
+} PairsNode;
+
+/* [n, 1]: each the softmax of one number. */
+static Tensor *ones(Tape *t, size_t n)
+{
+    Tensor *x = tape_tensor(t, n, 1, false, false), *y = tape_tensor(t, n, 1, false, false);
+    t->k->zero(t->stream, x->data, n * t->k->number);
+    t->k->softmax_forward(t->stream, y->data, x->data, n, 1);
+    return y;
+}
+
+/* dq sums over keys and dk over queries, which are products with ones: rounded once. */
+static void pairs_back(Tape *t, Node *node)
+{
+    PairsNode *n = (PairsNode *)node;
+    Tensor *y = node->y;
+    bool add_q, add_k;
+    void *dq = tensor_gradient(t, n->q, &add_q), *dk = tensor_gradient(t, n->k, &add_k);
+    size_t d = y->columns, queries = n->q->rows / n->b, keys = n->k->rows / n->b;
+    Operand one = {n->ones->data, 0, 0, 1, 1};
+    if (dq)
+        t->k->product(t->stream, (Operand){dq, d, 0, d, 1}, add_q, one, (Operand){y->gradient, keys * d, 0, d, 1}, 1,
+                      n->q->rows, 1, 1, d, keys);
+    if (dk)
+        t->k->product(t->stream, (Operand){dk, keys * d, 0, keys * d, 1}, add_k, one,
+                      (Operand){y->gradient, queries * keys * d, 0, keys * d, 1}, 1, n->b, 1, 1, keys * d, queries);
+}
+
+Tensor *add_pairs(Tape *t, Tensor *q, Tensor *k, size_t b)
+{
+    size_t d = q->columns, queries = b ? q->rows / b : 0, keys = b ? k->rows / b : 0;
+    assert(k->columns == d && q->rows == b * queries && k->rows == b * keys);
+    Tensor *y = tape_tensor(t, b * queries * keys, d, false, q->wanted || k->wanted);
+    Tensor *sums = b && t->recording ? ones(t, queries > keys ? queries : keys) : NULL;
+    for (size_t i = 0; i < keys; i++) /* each query beside key i of its row */
+        t->k->move(t->stream, columns_of(t, y->data, keys * d, i * d), false, tensor_strided(q), q->rows, d);
+    for (size_t i = 0; i < queries; i++) /* and all keys of a row beside its query i */
+        t->k->move(t->stream, columns_of(t, y->data, queries * keys * d, i * keys * d), true,
+                   (Strided){whole(k), keys * d}, b, keys * d);
+    tape_check(t, y, "the sums of pairs", NULL);
+    PairsNode *n = b ? tape_node(t, sizeof *n, pairs_back, y) : NULL;
+    if (n)
+        n->q = q, n->k = k, n->ones = sums, n->b = b;
+    return y;
+}
+
 typedef struct ProductNode {
     Node node;
     Tensor *a, *b;
@@ -256,7 +306,24 @@ static Operand operand(void *data, Layout l, bool transposed)
     return (Operand){data, l.outer, l.inner, transposed ? l.column : l.row, transposed ? l.row : l.column};
 }
 
-/* da = alpha dc b^T, db = alpha a^T dc. The layouts cover a and b without overlap, but may leave gaps: zeroed first. */
+static Operand operand_of(const Tape *t, Operand x, size_t outer)
+{
+    x.data = (char *)x.data + outer * x.outer * t->k->number;
+    return x;
+}
+
+/* c (+)= alpha a b [m,k] [k,n], where c is a gradient: one that all outer matrices share is their sum. */
+static void product_into(Tape *t, Operand c, bool add, Operand a, Operand b, const ProductShape *s, size_t m, size_t n,
+                         size_t k)
+{
+    bool shared = c.outer == 0 && s->outer != 1;
+    size_t times = shared && s->outer ? s->outer : 1;
+    for (size_t o = 0; o < times; o++)
+        t->k->product(t->stream, c, add || o, operand_of(t, a, o), operand_of(t, b, o), s->alpha, shared ? 1 : s->outer,
+                      s->inner, m, n, shared && !s->outer ? 0 : k);
+}
+
+/* da = alpha dc b^T, db = alpha a^T dc. The layouts cover a and b without overlap but for outer 0. */
 static void product_back(Tape *t, Node *node)
 {
     ProductNode *n = (ProductNode *)node;
@@ -265,11 +332,9 @@ static void product_back(Tape *t, Node *node)
     void *da = tensor_gradient(t, n->a, &add_a), *db = tensor_gradient(t, n->b, &add_b);
     Operand dc = operand(node->y->gradient, s->c, false), dct = operand(node->y->gradient, s->c, true);
     if (da)
-        t->k->product(t->stream, operand(da, s->a, false), add_a, dc, operand(n->b->data, s->b, true), s->alpha,
-                      s->outer, s->inner, s->m, s->k, s->n);
+        product_into(t, operand(da, s->a, false), add_a, dc, operand(n->b->data, s->b, true), s, s->m, s->k, s->n);
     if (db)
-        t->k->product(t->stream, operand(db, s->b, true), add_b, dct, operand(n->a->data, s->a, false), s->alpha,
-                      s->outer, s->inner, s->n, s->k, s->m);
+        product_into(t, operand(db, s->b, true), add_b, dct, operand(n->a->data, s->a, false), s, s->n, s->k, s->m);
 }
 
 Tensor *product(Tape *t, Tensor *a, Tensor *b, const ProductShape *s, size_t rows, size_t columns)

@@ -44,6 +44,15 @@ Parameter *parameters_add(Parameters *p, Role role, size_t rows, size_t columns,
     return new;
 }
 
+Parameter *parameters_constant(Parameters *p, size_t rows, size_t columns, double (*value)(size_t, size_t, size_t),
+                               const char *prefix, const char *name)
+{
+    Parameter *constant = parameters_add(p, ROLE_CONSTANT, rows, columns, "%s.%s", prefix, name);
+    if (constant)
+        constant->constant = value;
+    return constant;
+}
+
 Dropout parameters_dropout(Parameters *p, double rate)
 {
     return (Dropout){.rate = rate, .site = SITE_LAYERS + p->sites++, .side = p->side};

@@ -54,6 +54,10 @@ typedef struct Parameters {
 Parameter *parameters_add(Parameters *p, Role role, size_t rows, size_t columns, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
+/* One that is computed: value(row, column, columns). */
+Parameter *parameters_constant(Parameters *p, size_t rows, size_t columns, double (*value)(size_t, size_t, size_t),
+                               const char *prefix, const char *name);
+
 /* One more dropout, with a site of its own; see sites.h. */
 Dropout parameters_dropout(Parameters *p, double rate);
 

@@ -81,6 +81,12 @@ Tensor *tape_outside(Tape *t, void *data, size_t rows, size_t columns)
     return x;
 }
 
+Tensor *tape_constant(Tape *t, const Parameter *p)
+{
+    assert(p->role == ROLE_CONSTANT);
+    return tape_outside(t, parameter_in(p, t->weights->numbers, t->k->number), p->shape[0], p->shape[1]);
+}
+
 void *tape_reals(Tape *t, size_t count) { return arena_take(&t->memory, count * t->k->real); }
 int32_t *tape_integers(Tape *t, size_t count) { return arena_take(&t->memory, count * sizeof(int32_t)); }
 

@@ -91,6 +91,9 @@ int32_t *tape_integers(Tape *t, size_t count);
 /* Memory of the caller as a tensor [rows, columns] that wants no gradient. */
 Tensor *tape_outside(Tape *t, void *data, size_t rows, size_t columns);
 
+/* A parameter of ROLE_CONSTANT as such a tensor. */
+Tensor *tape_constant(Tape *t, const Parameter *p);
+
 /* Views of consecutive columns that together cover x. */
 void tape_split(Tape *t, Tensor *x, Tensor **views, const size_t *columns, size_t count);
 

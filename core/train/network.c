@@ -1,7 +1,7 @@
 /* See network.h. */
 #include "core/train/network.h"
 
-/* --attention, as it stands in its list */
+/* --attention and --score, as they stand in their lists */
 enum { FUSED, COMPOSED };
 
 bool network_suits(const SharedValues *o, Error *e)
@@ -9,6 +9,10 @@ bool network_suits(const SharedValues *o, Error *e)
     if (!o->head_size && o->dim % o->heads)
         return fail(e, "--dim %zu cannot be shared out among --heads %zu; give --head-size, or a multiple", o->dim,
                     o->heads);
+    if (o->attention == FUSED && !score_is_dot((Score)o->score))
+        return fail(e,
+                    "--score %s is no dot product, which is all that fused attention knows: give --attention composed",
+                    score_name((Score)o->score));
     return o->attention == FUSED || o->distances == 0 ||
            fail(e, "--attention composed knows no distances: give --distances none, or --attention fused");
 }

@@ -178,6 +178,8 @@ START_TEST(wrong_usage_exits_with_2_and_one_line)
     refused(2, "dim", "train --dim many");
     refused(2, "dim", "train --dim");
     refused(2, "batch", "train --batch 0");
+    refused(2, "--attention composed", "train --score additive --steps 1");
+    refused(2, "--distances none", "train --attention composed --score bilinear --distances bias");
     refused(2, "preset", "train --preset hour");
     refused(2, "context", "eval --run %s --context 8", run);
     refused(2, "text.txt", "train text.txt");

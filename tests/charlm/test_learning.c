@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static double bits_of_counting(void)
 {
@@ -35,7 +36,30 @@ START_TEST(a_minute_of_learning_beats_counting)
 }
 END_TEST
 
-static const Test tests[] = {TEST_SLOW(a_minute_of_learning_beats_counting, 300)};
+/* Another score than a dot product learns, and a run knows which one it has. */
+START_TEST(a_score_with_parameters_learns)
+{
+    static const char *const scores[] = {"bilinear", "additive"};
+    const char *run = fresh_path("run");
+    Said train = must("train --run %s " TINY " --distances none --attention composed --score %s --steps 60 --json", run,
+                      scores[_i]);
+    Said eval = must("eval --run %s --bytes 300 --json", run), info = must("info --run %s", run);
+    Json *trained = said_json(&train), *scored = said_json(&eval);
+    ck_assert_msg(json_real(trained, "best") < 5, "%.4f bits/byte after 60 steps, 8 before",
+                  json_real(trained, "best"));
+    ck_assert_double_eq_tol(json_real(scored, "bits_per_byte"), json_real(trained, "best"), 1e-4);
+    ck_assert_ptr_nonnull(strstr(info.out, "blocks.0.attention.score.query.weight"));
+    ck_assert((strstr(info.out, "blocks.0.attention.score.out.weight") != NULL) == _i);
+    json_free(trained);
+    json_free(scored);
+    said_free(&train);
+    said_free(&eval);
+    said_free(&info);
+}
+END_TEST
+
+static const Test tests[] = {TEST_SLOW(a_minute_of_learning_beats_counting, 300),
+                             TEST_LOOP(a_score_with_parameters_learns, 2)};
 
 int main(int argc, char **argv)
 {

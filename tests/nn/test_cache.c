@@ -23,6 +23,7 @@ static SharedValues layout(int i)
     SharedValues o = small_options();
     o.activation = ACTIVATION_GELU;
     o.attention = i % 2;
+    o.score = i == 1 ? SCORE_BILINEAR : i == 3 ? SCORE_ADDITIVE : SCORE_SCALED_DOT;
     o.norm = i < 2 ? NORM_POST : NORM_PRE;
     if (i >= 2)
         o.positions = POSITIONS_SINUSOID, o.head_size = 5, o.value_size = 7, o.window = 4, o.bias = false;

@@ -18,7 +18,10 @@ static SharedValues kind(int i)
     case 2:
         o.norm = NORM_PRE, o.tie = true, o.head_size = 5, o.value_size = 7, o.activation = ACTIVATION_GELU_TANH;
         break;
-    case 3: o.attention = 1, o.window = 4, o.activation = ACTIVATION_GELU, o.positions = POSITIONS_NONE; break;
+    case 3:
+        o.attention = 1, o.score = SCORE_ADDITIVE, o.window = 4, o.activation = ACTIVATION_GELU;
+        o.positions = POSITIONS_NONE;
+        break;
     }
     o.dropout = 0.2, o.attention_dropout = 0.1, o.smoothing = 0.1;
     return o;

@@ -29,6 +29,7 @@ static EncDecOptions kind(int i)
         o.positions = POSITIONS_LEARNED, o.tie = false, o.scale = 1, o.encoder = 1, o.target = WORDS - 4;
     }
     o.block.attention.composed = i >= 2;
+    o.block.attention.score = i == 3 ? SCORE_ADDITIVE : SCORE_SCALED_DOT;
     return o;
 }
 

@@ -301,6 +301,8 @@ def options_of(p, a):
         stored = {**model, **stored}
     o.update({k: v for k, v in stored.items() if k in o or k in MUST_BE})
     o.update({k: v for k in o if (v := getattr(a, k.replace("-", "_"), None)) is not None})
+    if o["score"] not in ("scaled-dot", "dot"):
+        p.error(f"the peer's attention has no score {o['score']}: only scaled-dot and dot")
     for key, value in MUST_BE.items():
         if o.get(key, value) != value:
             p.error(f"--{key} {o[key]} is not built here, only {value}")
