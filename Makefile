@@ -21,6 +21,9 @@ YES    =# 1: `make deps` does not ask
 V      =# 1: show every command whole
 only   =# make test only=ROOM or only=ROOM/FILE (several: only="base kernels/attention")
 name   =# make test name=TEST
+first  =# make hunt first=SEED: where it begins (0)
+seeds  =# make hunt seeds=N: how many networks (1000, where no time is given)
+seconds =# make hunt seconds=N: how long
 # ONEDNN=no LIBARCHIVE=no CHECK=no build as if it were not there.
 
 ifeq ($(origin CC),default)
@@ -253,6 +256,15 @@ coverage-report:
 	@cd $(OUT) && find . -name '*.gcda' ! -path './tests/*' -exec gcov -n {} + 2>/dev/null | \
 	 awk -F"'" '/^File/ { f = $$2 } /^Lines/ && f !~ /^\// { sub(/.*:/, ""); print f ": " $$0; f = "/" }' | sort -u
 
+# Longer than a test may take: networks by chance, on every twin.
+HUNT := $(patsubst %.c,$(OUT)/%.o,tools/hunt.c tests/chance.c $(filter-out $(TESTS),$(wildcard tests/hunt/*.c)))
+
+hunt: $(BIN)/hunt ## judge random networks on every twin: first=SEED, seeds=N or seconds=N
+	@$(BIN)/hunt $(or $(first),0) $(or $(seeds),$(if $(seconds),0,1000)) $(or $(seconds),0)
+$(BIN)/hunt: $(HUNT) $(LIBRARY) $(BIN)/.link
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(HUNT) $(LIBRARY) $(LDLIBS)
+
 # ---------------------------------------------------------------------------------------------------------------
 # What was found, and getting the rest
 # ---------------------------------------------------------------------------------------------------------------
@@ -322,7 +334,7 @@ help: ## this list
 	@awk -F ': .*## |: ## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 	@echo; awk '/^[A-Za-z]+ *=.*# / { i = index($$0, "#"); printf "  %-14s %s\n", $$1, substr($$0, i + 2) }' Makefile
 
-.PHONY: all programs table test these tests sanitize tsan valgrind coverage coverage-report probe deps demo lint format \
+.PHONY: all programs table test these tests hunt sanitize tsan valgrind coverage coverage-report probe deps demo lint format \
         install bench-kernels instructions count-instructions clean help
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 
 #include "base/bf16.h"
 #include "base/memory.h"
-#include "base/philox.h"
 
 #include <float.h>
 #include <math.h>
@@ -28,12 +27,6 @@ const Kernels *twin(size_t i)
         }
     return NULL;
 }
-
-/* ---- chance */
-
-double uniform(Random *r) { return 2 * philox_uniform(r->seed, 0, r->drawn++, 1) - 1; }
-size_t below(Random *r, size_t n) { return (size_t)philox_below(n, r->seed, 0, r->drawn++, 2); }
-bool chance(Random *r, double p) { return philox_uniform(r->seed, 0, r->drawn++, 3) < p; }
 
 /* ---- cases */
 

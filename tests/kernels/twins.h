@@ -20,18 +20,10 @@
 
 #include "kernels/kernels.h"
 #include "kernels/plain/plain.h"
+#include "tests/chance.h"
 #include "tests/suite.h"
 
 enum { TENSORS = 48 };
-
-typedef struct Random {
-    uint32_t seed;
-    uint64_t drawn;
-} Random;
-
-double uniform(Random *r); /* in (-1,1) */
-size_t below(Random *r, size_t n);
-bool chance(Random *r, double p);
 
 typedef enum Kind { NUMBERS, REALS, DOUBLES, INTEGERS } Kind;
 

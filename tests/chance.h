@@ -1,0 +1,18 @@
+/* Random choices of a test, each a pure function of a seed and how many were made before. */
+#ifndef TESTS_CHANCE_H
+#define TESTS_CHANCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct Random {
+    uint32_t seed;
+    uint64_t drawn;
+} Random;
+
+double uniform(Random *r); /* in (-1,1) */
+size_t below(Random *r, size_t n);
+bool chance(Random *r, double p);
+
+#endif

@@ -1,0 +1,34 @@
+/* What the operations of a scene read beside tensors: rows, and lists of integers. Twins that compute on the host read
+ * them where they lie. */
+#ifndef TESTS_HUNT_GROUND_H
+#define TESTS_HUNT_GROUND_H
+
+#include "tests/hunt/scene.h"
+
+enum { GROUND_POSITIONS = POSITIONS_MOST + SKETCH_ROWS * LONGER, GROUND_BLOCKS = LENGTH + LONGER + OFFSET + 3 };
+
+/* Where a position of a part stands in the whole sketch; of no row: row is SKETCH_ROWS. */
+typedef struct Origin {
+    size_t row, place;
+} Origin;
+
+typedef struct Lists {
+    int32_t index[GROUND_POSITIONS], targets[2][GROUND_POSITIONS];
+    int32_t length[SKETCH_ROWS], offset[SKETCH_ROWS];
+    int32_t block_start[GROUND_BLOCKS + 1], block_index[GROUND_BLOCKS * GROUND_BLOCKS];
+} Lists;
+
+typedef struct Ground {
+    const Sketch *s;
+    Rows rows[DOMAINS];
+    Origin origin[DOMAINS][GROUND_POSITIONS];
+    int32_t ids[DOMAINS][GROUND_POSITIONS], place[DOMAINS][GROUND_POSITIONS], start[DOMAINS][SKETCH_ROWS + 1];
+    Lists lists[OPS];
+} Ground;
+
+Ground *ground_new(const Sketch *s, const Part *part); /* to be freed with memory_free */
+
+/* Who sees whom in attention k. */
+Attend ground_attend(const Ground *g, size_t k);
+
+#endif

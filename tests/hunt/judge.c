@@ -1,0 +1,234 @@
+/* See judge.h. */
+#include "tests/hunt/judge.h"
+
+#include "base/memory.h"
+#include "kernels/plain/plain.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const Kernels *const *judged_twins(void)
+{
+    static const char *const devices[] = {"plain", "cpu"};
+    static const Kernels *twins[5];
+    size_t n = 0;
+    for (size_t d = 0; d < 2; d++)
+        for (int type = NUMBER_F32; type <= NUMBER_BF16; type++) {
+            const Kernels *k = kernels_find(devices[d], (NumberType)type, NULL);
+            if (k)
+                twins[n++] = k;
+        }
+    twins[n] = NULL;
+    return twins;
+}
+
+/* NaN counts as infinitely far. */
+static double apart(const double *a, const double *b, size_t n)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++) {
+        double d = fabs(a[i] - (b ? b[i] : 0));
+        most = d > most ? d : isnan(d) ? INFINITY : most;
+    }
+    return most;
+}
+
+double gradient_apart(const Parameter *p, const Outcome *a, const Outcome *b)
+{
+    return apart(a->gradient + p->offset, b ? b->gradient + p->offset : NULL, p->count);
+}
+
+double losses_apart(const Outcome *a, const Outcome *b) { return apart(a->losses, b ? b->losses : NULL, LOSSES_ALL); }
+
+/* ---- one network on trial */
+
+enum { PARAMETERS = 256 };
+
+/* How far f64 moves when weights are off a little. */
+typedef struct Sensitivity {
+    bool known;
+    double losses, gradient[PARAMETERS];
+} Sensitivity;
+
+typedef struct Trial {
+    Scene c;
+    Outcome f64;
+    double largest; /* of all gradients */
+    Sensitivity sensitivity[NUMBER_TYPES];
+    char *why;
+} Trial;
+
+/* Of a tensor's own largest value, and of the largest of all gradients, since terms may cancel that are as large. A
+ * norm of few columns magnifies what they leave, by up to 300. */
+static const double slack[NUMBER_TYPES] = {[NUMBER_F32] = 1e-5, [NUMBER_BF16] = 0.04};
+enum { NARROW = 50 };
+static const double noise[NUMBER_TYPES] = {[NUMBER_F32] = 0x1p-22, [NUMBER_BF16] = 0x1p-7};
+
+static const Parameter *parameter(const Trial *t, size_t i) { return t->c.parameters.list[i]; }
+
+static bool is_learned(const Trial *t, size_t i) { return parameter(t, i)->role != ROLE_CONSTANT; }
+
+static double greater(double a, double b) { return a > b ? a : b; }
+
+static const Sensitivity *sensitivity_of(Trial *t, NumberType type)
+{
+    enum { DRAWS = 6, FACTOR = 8 };
+    Sensitivity *s = &t->sensitivity[type];
+    for (uint32_t draw = 0; !s->known && draw < DRAWS; draw++) {
+        Outcome o = scene_run(&t->c, &(Way){.k = &plain_f64, .noise = noise[type], .noise_seed = draw});
+        s->losses = greater(s->losses, FACTOR * losses_apart(&o, &t->f64));
+        for (size_t i = 0; i < t->c.parameters.count; i++)
+            if (is_learned(t, i))
+                s->gradient[i] = greater(s->gradient[i], FACTOR * gradient_apart(parameter(t, i), &o, &t->f64));
+        outcome_free(&o);
+    }
+    s->known = true;
+    return s;
+}
+
+static bool say(Trial *t, const Kernels *k, const char *what, double off, double of)
+{
+    snprintf(t->why, WHY, "%s %s: %s is off by %.3g of %.3g", k->twin, number_type_name(k->type), what, off, of);
+    return false;
+}
+
+/* ---- rounding */
+
+static bool losses_agree(Trial *t, const Kernels *k, const Outcome *o)
+{
+    double off = losses_apart(o, &t->f64), unit = greater(1, losses_apart(&t->f64, NULL));
+    if (off <= slack[k->type] * unit || off <= sensitivity_of(t, k->type)->losses + slack[k->type] * unit)
+        return true;
+    return say(t, k, "a loss", off, unit);
+}
+
+static bool gradients_agree(Trial *t, const Kernels *k, const Outcome *o)
+{
+    for (size_t i = 0; i < t->c.parameters.count; i++) {
+        const Parameter *p = parameter(t, i);
+        if (!is_learned(t, i))
+            continue;
+        double off = gradient_apart(p, o, &t->f64);
+        double unit = gradient_apart(p, &t->f64, NULL);
+        double most = slack[k->type] * (unit + (sketch_narrow(t->c.s) ? NARROW : 1) * t->largest);
+        if (off > most && off > most + sensitivity_of(t, k->type)->gradient[i])
+            return say(t, k, p->name, off, unit);
+    }
+    return true;
+}
+
+/* ---- bits */
+
+static bool same_bits(Trial *t, const Outcome *one, const Way *way, const char *how)
+{
+    Outcome o = scene_run(&t->c, way);
+    bool same = !memcmp(o.gradient, one->gradient, t->c.parameters.size * sizeof *o.gradient) &&
+                !memcmp(o.losses, one->losses, LOSSES_ALL * sizeof *o.losses) &&
+                !memcmp(&o.loss, &one->loss, sizeof o.loss);
+    if (!same)
+        snprintf(t->why, WHY, "%s %s: other bits %s", way->k->twin, number_type_name(way->k->type), how);
+    else if (!o.planned)
+        snprintf(t->why, WHY, "%s %s: %s it does not use the memory that was planned", way->k->twin,
+                 number_type_name(way->k->type), how);
+    outcome_free(&o);
+    return same && !t->why[0];
+}
+
+static bool repeats(Trial *t, const Kernels *k, const Outcome *one)
+{
+    if (!one->planned) {
+        snprintf(t->why, WHY, "%s %s does not use the memory that was planned", k->twin, number_type_name(k->type));
+        return false;
+    }
+    return same_bits(t, one, &(Way){.k = k, .keep = KEEP_INPUTS}, "when segments are computed again") &&
+           (t->c.s->seed % 4 || same_bits(t, one, &(Way){.k = k, .team = 2}, "with a team of two"));
+}
+
+static bool twin_agrees(Trial *t, const Kernels *k)
+{
+    Outcome o = scene_run(&t->c, &(Way){.k = k});
+    bool fine = losses_agree(t, k, &o) && gradients_agree(t, k, &o) && repeats(t, k, &o);
+    outcome_free(&o);
+    return fine;
+}
+
+/* ---- slopes */
+
+static double loss_at(const Trial *t, const char *nudged, double by)
+{
+    Outcome o = scene_run(&t->c, &(Way){.k = &plain_f64, .nudged = nudged, .by = by});
+    outcome_free(&o);
+    return o.loss;
+}
+
+/* Of the loss along a parameter's direction, to fourth order. */
+static double slope(const Trial *t, const char *name, double h)
+{
+    return (8 * (loss_at(t, name, h) - loss_at(t, name, -h)) - (loss_at(t, name, 2 * h) - loss_at(t, name, -2 * h))) /
+           (12 * h);
+}
+
+/* Steps of several sizes: a steep network needs a small one, a large loss one that is not. */
+static bool is_slope(Trial *t, const Parameter *p)
+{
+    static const double steps[] = {1e-4, 1e-3, 1e-5, 1e-6};
+    double found = 0, size = 0, measured = 0;
+    for (size_t j = 0; j < p->count; j++) {
+        double g = t->f64.gradient[p->offset + j];
+        found += g * scene_direction(&t->c, p, j);
+        size += fabs(g);
+    }
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        measured = slope(t, p->name, steps[i]);
+        if (fabs(measured - found) <= 1e-6 * size + 1e-15 * (1 + fabs(t->f64.loss)) / steps[i] + 1e-10)
+            return true;
+    }
+    snprintf(t->why, WHY, "f64: the gradient of %s is %.9g along its direction, the slope %.9g", p->name, found,
+             measured);
+    return false;
+}
+
+static bool slopes_agree(Trial *t)
+{
+    for (size_t i = 0; i < t->c.parameters.count; i++)
+        if (is_learned(t, i) && !is_slope(t, parameter(t, i)))
+            return false;
+    return true;
+}
+
+/* ---- */
+
+static void trial_open(Trial *t, const Sketch *s, char *why)
+{
+    memset(t, 0, sizeof *t);
+    scene_open(&t->c, s);
+    if (t->c.parameters.count > PARAMETERS)
+        scene_stop("more parameters than the judge has room for");
+    t->f64 = scene_run(&t->c, &(Way){.k = &plain_f64});
+    for (size_t i = 0; i < t->c.parameters.count; i++)
+        if (is_learned(t, i))
+            t->largest = greater(t->largest, gradient_apart(parameter(t, i), &t->f64, NULL));
+    t->why = why;
+    why[0] = 0;
+}
+
+bool judge(const Sketch *s, const Kernels *const *twins, char why[WHY])
+{
+    Trial t;
+    size_t before = memory_in_use();
+    bool smooth = sketch_smooth(s), rough = !smooth || sketch_narrow(s);
+    trial_open(&t, s, why);
+    bool fine = t.largest < INFINITY || say(&t, &plain_f64, "a gradient", INFINITY, 1);
+    fine = fine && repeats(&t, &plain_f64, &t.f64) && (!smooth || slopes_agree(&t));
+    for (; fine && *twins; twins++)
+        fine = (rough && (*twins)->type == NUMBER_BF16) || twin_agrees(&t, *twins);
+    outcome_free(&t.f64);
+    scene_close(&t.c);
+    if (fine && memory_in_use() != before) {
+        snprintf(why, WHY, "%zu bytes of memory were kept", memory_in_use() - before);
+        fine = false;
+    }
+    return fine;
+}

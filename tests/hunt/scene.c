@@ -1,0 +1,422 @@
+/* See scene.h. */
+#include "tests/hunt/scene.h"
+
+#include "base/bf16.h"
+#include "base/memory.h"
+#include "base/philox.h"
+#include "core/nn/loss.h"
+#include "core/tensor/operations.h"
+#include "kernels/measure/measure.h"
+#include "tests/hunt/ground.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Noreturn void scene_stop(const char *what)
+{
+    fprintf(stderr, "%s\n", what);
+    abort();
+}
+
+/* ---- parameters */
+
+typedef char Name[64];
+
+static const char *named(Name name, const Op *op, const char *what)
+{
+    snprintf(name, sizeof(Name), "%zu.%s", op->name, what);
+    return name;
+}
+
+/* Any numbers that bf16 holds. */
+static double constant(size_t row, size_t column, size_t columns)
+{
+    return ((double)((row * 7 + column * 3 + columns) % 11) - 5) / 8;
+}
+
+static bool is_tied(const Sketch *s, size_t k)
+{
+    for (size_t i = k + 1; i < s->count; i++)
+        if (s->op[i].what == LOSS && s->op[i].shares == (int)k)
+            return true;
+    return false;
+}
+
+static void add_embedding(Scene *c, size_t k)
+{
+    const Op *op = &c->s->op[k];
+    EmbeddingOptions o = {.vocabulary = VOCABULARY,
+                          .context = LENGTH + LONGER,
+                          .dim = op->columns,
+                          .positions = op->positions,
+                          .tied = is_tied(c->s, k),
+                          .scale = 1.5,
+                          .dropout = op->rate};
+    Name table, positions;
+    c->module[k].embedding = embedding_new(&c->parameters, &o, named(table, op, "table"),
+                                           named(positions, op, "positions"));
+}
+
+static AttentionOptions attention_options(const Op *op, size_t dim)
+{
+    return (AttentionOptions){.dim = dim,
+                              .heads = op->heads,
+                              .key_size = op->key_size,
+                              .value_size = op->value_size,
+                              .bias = op->bias,
+                              .cross = op->cross,
+                              .composed = op->composed,
+                              .dropout = op->rate,
+                              .distances = op->distances};
+}
+
+static void add_module(Scene *c, size_t k)
+{
+    const Op *op = &c->s->op[k];
+    Parameters *p = &c->parameters;
+    Module *m = &c->module[k];
+    size_t in = op->inputs ? c->s->op[op->input[0]].columns : 0;
+    AttentionOptions attention = attention_options(op, in);
+    BlockOptions block = {attention, 5, op->function, op->norm, op->rate};
+    Name name;
+    p->side = (uint32_t)op->domain;
+    p->sites = 8 * (uint32_t)op->name; /* masks stay when other operations are dropped */
+    switch (op->what) {
+    case EMBED: add_embedding(c, k); break;
+    case CONSTANT:
+        m->constant = parameters_add(p, ROLE_CONSTANT, VOCABULARY, op->columns, "%zu.constant", op->name);
+        if (m->constant)
+            m->constant->constant = constant;
+        break;
+    case LINEAR:
+    case SPLIT: m->linear = linear_new(p, in, op->columns, op->bias, named(name, op, "linear")); break;
+    case LOSS: m->linear = linear_new(p, in, op->columns, true, named(name, op, "logits")); break;
+    case NORM:
+    case ADD_NORM: m->norm = norm_new(p, in, named(name, op, "norm")); break;
+    case ATTENTION: m->attention = attention_new(p, &attention, named(name, op, "attention")); break;
+    case BLOCK: m->block = block_new(p, &block, named(name, op, "block")); break;
+    default: break;
+    }
+}
+
+void scene_open(Scene *c, const Sketch *s)
+{
+    Error e;
+    *c = (Scene){.s = s};
+    for (size_t k = 0; k < s->count; k++) {
+        int from = s->op[k].shares;
+        if (from < 0)
+            add_module(c, k);
+        else if (s->op[k].what == LOSS && s->op[from].what == EMBED)
+            c->module[k].linear = linear_tied(c->module[from].embedding.table);
+        else
+            c->module[k] = c->module[from];
+    }
+    if (!parameters_finish(&c->parameters, &e))
+        scene_stop(e.text);
+}
+
+void scene_close(Scene *c) { parameters_close(&c->parameters); }
+
+/* ---- weights */
+
+static uint32_t number_of(const char *name)
+{
+    uint32_t n = 5381;
+    for (; *name; name++)
+        n = n * 33 + (unsigned char)*name;
+    return n;
+}
+
+double scene_direction(const Scene *c, const Parameter *p, size_t j)
+{
+    return philox_below(2, c->s->seed, number_of(p->name), j, 3) ? 1 : -1;
+}
+
+/* Such that values stay near 1, and attention is far from even. */
+static double weight(const Scene *c, const Parameter *p, size_t j, const Way *way)
+{
+    uint32_t stream = number_of(p->name);
+    double spread = p->role == ROLE_WEIGHT ? 1.6 / sqrt((double)p->shape[1]) : p->rank == 2 ? 1 : 0.3;
+    double x = (p->role == ROLE_GAIN ? 1 : 0) + spread * (2 * philox_uniform(c->s->seed, stream, j, 1) - 1);
+    x = (double)bf16_to_float(bf16_from_float((float)x));
+    if (way->noise > 0)
+        x *= 1 + way->noise * (2 * philox_uniform(way->noise_seed, stream, j, 2) - 1);
+    if (way->nudged && !strcmp(way->nudged, p->name))
+        x += way->by * scene_direction(c, p, j);
+    return x;
+}
+
+static void set_weights(const Scene *c, const Way *way, Weights *w, Stream *s)
+{
+    for (size_t i = 0; i < c->parameters.count; i++) {
+        const Parameter *p = c->parameters.list[i];
+        if (p->role == ROLE_CONSTANT)
+            continue;
+        double *doubles = memory_get(p->count, sizeof *doubles);
+        float *floats = memory_get(p->count, sizeof *floats);
+        if (!doubles || !floats)
+            scene_stop("out of memory");
+        for (size_t j = 0; j < p->count; j++) {
+            doubles[j] = weight(c, p, j, way);
+            floats[j] = (float)doubles[j];
+        }
+        weights_set(w, s, p, w->k->real == sizeof *doubles ? (const void *)doubles : floats);
+        memory_free(doubles);
+        memory_free(floats);
+    }
+}
+
+/* ---- operations */
+
+typedef struct Play {
+    const Scene *c;
+    const Ground *g;
+    Outcome *outcome; /* NULL on a walk over shapes */
+} Play;
+
+static double real_at(const Kernels *k, const void *reals, size_t i)
+{
+    return k->real == sizeof(double) ? ((const double *)reals)[i] : (double)((const float *)reals)[i];
+}
+
+static void keep_losses(Tape *t, const Play *p, size_t k, size_t which, const Tensor *losses)
+{
+    double values[GROUND_POSITIONS];
+    if (!p->outcome)
+        return;
+    t->k->download(t->stream, values, losses->data, losses->rows * t->k->real);
+    for (size_t n = 0; n < losses->rows; n++) {
+        Origin at = p->g->origin[p->c->s->op[k].domain][n];
+        if (at.row < SKETCH_ROWS && at.place < LENGTH)
+            p->outcome->losses[((k * 2 + which) * SKETCH_ROWS + at.row) * LENGTH + at.place] = real_at(t->k, values, n);
+    }
+}
+
+static void lose(Tape *t, const Play *p, size_t k, Tensor *x)
+{
+    const Op *op = &p->c->s->op[k];
+    Tensor *logits = linear_logits(t, &p->c->module[k].linear, x);
+    keep_losses(t, p, k, 0, cross_entropy(t, logits, p->g->lists[k].targets[0], op->smoothing, op->which));
+    if (op->again)
+        keep_losses(t, p, k, 1, cross_entropy(t, logits, p->g->lists[k].targets[1], 0, 1 - op->which));
+}
+
+static Tensor *split(Tape *t, const Play *p, size_t k, Tensor *x)
+{
+    const Op *op = &p->c->s->op[k];
+    const Rows *rows = &p->g->rows[op->domain];
+    size_t columns[] = {1, (op->columns - 1) / 2, op->columns - 1 - (op->columns - 1) / 2};
+    Tensor *view[3];
+    tape_split(t, linear(t, &p->c->module[k].linear, x), view, columns, 3);
+    Tensor *padded = pad_rows(t, view[2], rows->start, NULL, rows->rows, rows->longest);
+    Tensor *parts[] = {unpad_rows(t, padded, rows->start, rows->rows, rows->positions, rows->longest),
+                       transpose(t, transpose(t, view[0])), view[1]};
+    if (op->again)
+        parts[2] = mul(t, concat(t, &view[1], 1), transpose(t, transpose(t, view[1])));
+    return concat(t, parts, 3);
+}
+
+static Tensor *products(Tape *t, const Op *op, Tensor *a, Tensor *b, Tensor *c)
+{
+    size_t n = a->rows, m = b->rows, h = op->heads, dk = a->columns / h, dv = c->columns / h;
+    ProductShape fit = {{0, n * m, m, 1}, {0, dk, a->columns, 1}, {0, dk, 1, b->columns}, 1, h, n, m, dk, 0.5};
+    ProductShape mean = {{0, dv, c->columns, 1}, {0, n * m, m, 1}, {0, dv, c->columns, 1}, 1, h, n, dv, m,
+                         1.0 / (1 + (double)m)};
+    Tensor *u = activate(t, a, ACTIVATION_TANH), *v = b == a ? u : activate(t, b, ACTIVATION_TANH);
+    Tensor *w = c == a ? u : c == b ? v : activate(t, c, ACTIVATION_TANH);
+    return product(t, product(t, u, v, &fit, h * n, m), w, &mean, n, c->columns);
+}
+
+static Tensor *constants(Tape *t, const Play *p, size_t k)
+{
+    const Parameter *table = p->c->module[k].constant;
+    const Rows *rows = &p->g->rows[p->c->s->op[k].domain];
+    void *numbers = (void *)(uintptr_t)tape_numbers_of(t, table); /* only read */
+    return gather(t, tape_outside(t, numbers, VOCABULARY, table->shape[1]), rows->ids, rows->positions);
+}
+
+static Tensor *run_op(Tape *t, const Play *p, size_t k, Tensor *const *value)
+{
+    const Op *op = &p->c->s->op[k];
+    const Module *m = &p->c->module[k];
+    const Rows *rows = &p->g->rows[op->domain];
+    Tensor *x[INPUTS] = {0};
+    Attend how = op->what == ATTENTION || op->what == BLOCK ? ground_attend(p->g, k) : (Attend){0};
+    Dropout drop = {op->rate, 8 * (uint32_t)op->name, (uint32_t)op->domain};
+    for (size_t i = 0; i < op->inputs; i++)
+        x[i] = value[op->input[i]];
+    switch (op->what) {
+    case EMBED: return embed(t, &m->embedding, rows);
+    case CONSTANT: return constants(t, p, k);
+    case LINEAR: return op->relu ? linear_relu(t, &m->linear, x[0]) : linear(t, &m->linear, x[0]);
+    case NORM: return norm(t, &m->norm, x[0]);
+    case ADD: return add(t, x[0], x[1], drop);
+    case DROP: return add(t, NULL, x[0], drop);
+    case ADD_NORM: return add_norm(t, &m->norm, x[0], x[1], drop);
+    case ACTIVATE: return activate(t, x[0], op->function);
+    case MUL: return mul(t, x[0], x[1]);
+    case GATHER: return gather(t, x[0], p->g->lists[k].index, rows->positions);
+    case POOL: return pool_rows(t, x[0], op->pooling, &p->g->rows[p->c->s->op[op->input[0]].domain]);
+    case CONCAT: return concat(t, x, op->inputs);
+    case SLICE: return slice(t, x[0], op->first, op->columns);
+    case SPLIT: return split(t, p, k, x[0]);
+    case TURN: return transpose(t, activate(t, transpose(t, x[0]), ACTIVATION_TANH));
+    case PRODUCT: return products(t, op, x[0], x[1], x[2]);
+    case ATTENTION: return multihead(t, &m->attention, x[0], x[1], &how, NULL);
+    case BLOCK: return block(t, &m->block, x[0], &how, NULL);
+    case LOSS: lose(t, p, k, x[0]); break;
+    case WHATS: break;
+    }
+    return NULL;
+}
+
+/* ---- the network */
+
+typedef struct SegmentArgs {
+    const Play *p;
+    size_t from, to;
+} SegmentArgs;
+
+/* Which values of before are read by operations from .. to-1. */
+static size_t inputs_of(const Sketch *s, size_t from, size_t to, size_t *which)
+{
+    size_t n = 0;
+    for (size_t v = 0; v < from; v++) {
+        bool is_read = false;
+        for (size_t k = from; k < to; k++)
+            for (size_t i = 0; i < s->op[k].inputs; i++)
+                is_read |= s->op[k].input[i] == v;
+        if (is_read)
+            which[n++] = v;
+    }
+    return n;
+}
+
+static Tensor *run_segment(Tape *t, const void *args, Tensor *const *inputs)
+{
+    const SegmentArgs *a = args;
+    Tensor *value[OPS] = {0};
+    size_t which[OPS], n = inputs_of(a->p->c->s, a->from, a->to, which);
+    for (size_t i = 0; i < n; i++)
+        value[which[i]] = inputs[i];
+    for (size_t k = a->from; k < a->to; k++)
+        value[k] = run_op(t, a->p, k, value);
+    return value[a->to - 1];
+}
+
+static void run_all(Tape *t, const Play *p)
+{
+    const Sketch *s = p->c->s;
+    Tensor *value[OPS] = {0}, *inputs[OPS];
+    for (size_t from = 0, to; from < s->count; from = to) {
+        to = from + 1;
+        while (s->op[from].segment && to < s->count && s->op[to].segment == s->op[from].segment)
+            to++;
+        if (!s->op[from].segment) {
+            value[from] = run_op(t, p, from, value);
+            continue;
+        }
+        size_t which[OPS], n = inputs_of(s, from, to, which);
+        for (size_t i = 0; i < n; i++)
+            inputs[i] = value[which[i]];
+        value[to - 1] = tape_segment(t, run_segment, &(SegmentArgs){p, from, to}, sizeof(SegmentArgs), inputs, n);
+    }
+}
+
+/* ---- a pass */
+
+static const double scales[LOSSES] = {0.7, 0.3};
+
+static StepState first_state(const Part *part)
+{
+    StepState state = {.seed = 4, .step = 2};
+    memcpy(state.first_position, part->first, sizeof part->first);
+    for (size_t i = 0; i < LOSSES; i++)
+        state.loss[i].scale = scales[i];
+    return state;
+}
+
+static void run_tape(Tape *t, const Play *p, Keep keep, StepState *state, void *gradient)
+{
+    t->keep = keep;
+    t->training = t->recording = true;
+    t->gradient = gradient;
+    t->state = state;
+    run_all(t, p);
+    tape_backward(t);
+    tape_reset(t);
+}
+
+static void done(bool fine, const Error *e)
+{
+    if (!fine)
+        scene_stop(e->text);
+}
+
+static TapePlan walk(const Scene *c, const Ground *g, const Way *way, const Weights *w, StepState *state)
+{
+    const Kernels *k = measure_kernels(way->k->type);
+    Play p = {c, g, NULL};
+    Stream *s;
+    Tape t;
+    Error e;
+    done(k->open(&s, 1, &e) && tape_open(&t, k, s, w, NULL, &e), &e);
+    run_tape(&t, &p, way->keep, state, state); /* any gradient that is not NULL: nothing is written */
+    TapePlan plan = tape_plan(&t);
+    tape_close(&t);
+    k->close(s);
+    return plan;
+}
+
+Part part_whole(const Sketch *s)
+{
+    Part part = {.rows = s->rows, .first = {5, 9, 2}};
+    for (size_t b = 0; b < s->rows; b++)
+        part.row[b] = b;
+    return part;
+}
+
+Outcome scene_run(const Scene *c, const Way *way)
+{
+    const Kernels *k = way->k;
+    Part whole = part_whole(c->s);
+    const Part *part = way->part ? way->part : &whole;
+    size_t size = c->parameters.size;
+    Outcome o = {.losses = memory_get(LOSSES_ALL, sizeof *o.losses), .gradient = memory_get(size, sizeof *o.gradient)};
+    Ground *g = ground_new(c->s, part);
+    StepState state = first_state(part);
+    void *gradient = memory_get(size, k->real);
+    Stream *s;
+    Weights w;
+    Tape t;
+    Error e;
+    if (!k->on_host || !o.losses || !o.gradient || !gradient)
+        scene_stop("out of memory, or not on the host");
+    done(k->open(&s, way->team ? way->team : 1, &e) && weights_open(&w, k, s, &c->parameters, &e), &e);
+    set_weights(c, way, &w, s);
+    TapePlan plan = walk(c, g, way, &w, &state), used;
+    done(tape_open(&t, k, s, &w, &plan, &e), &e);
+    run_tape(&t, &(Play){c, g, &o}, way->keep, &state, gradient);
+    used = tape_plan(&t);
+    o.planned = plan.memory == used.memory && plan.gradients == used.gradients && plan.host == used.host;
+    done(k->finish(s, &e), &e);
+    for (size_t i = 0; i < LOSSES; i++)
+        o.loss += scales[i] * state.loss[i].sum;
+    for (size_t i = 0; i < size; i++)
+        o.gradient[i] = real_at(k, gradient, i);
+    tape_close(&t);
+    weights_close(&w);
+    k->close(s);
+    memory_free(gradient);
+    memory_free(g);
+    return o;
+}
+
+void outcome_free(Outcome *o)
+{
+    memory_free(o->gradient);
+    memory_free(o->losses);
+}

@@ -1,0 +1,180 @@
+/* Networks judged in processes of their own, and made smaller; see judge.h. */
+#define _GNU_SOURCE
+#include "tests/hunt/judge.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Time of the processor, so that a busy machine is no finding. */
+static void limit_time(void)
+{
+    enum { SECONDS = 60 };
+    setrlimit(RLIMIT_CPU, &(struct rlimit){SECONDS, SECONDS});
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+}
+
+static _Noreturn void judge_and_leave(const Sketch *s, const Kernels *const *twins, int to)
+{
+    char why[WHY] = "";
+    limit_time();
+    bool fine = judge(s, twins, why);
+    ssize_t written = fine ? 0 : write(to, why, strlen(why));
+    _exit(fine && written == 0 ? 0 : 1);
+}
+
+static size_t read_all(int from, char *to, size_t size)
+{
+    size_t n = 0;
+    ssize_t got;
+    while (n < size && (got = read(from, to + n, size - n)) > 0)
+        n += (size_t)got;
+    return n;
+}
+
+bool judge_apart(const Sketch *s, const Kernels *const *twins, char why[WHY])
+{
+    int ends[2], status = 0;
+    if (pipe(ends))
+        scene_stop("no pipe");
+    fflush(NULL);
+    pid_t child = fork();
+    if (child < 0)
+        scene_stop("no process");
+    if (!child) {
+        close(ends[0]);
+        judge_and_leave(s, twins, ends[1]);
+    }
+    close(ends[1]);
+    why[read_all(ends[0], why, WHY - 1)] = 0;
+    close(ends[0]);
+    waitpid(child, &status, 0);
+    if (WIFSIGNALED(status))
+        snprintf(why, WHY, "it ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else if (status && !why[0])
+        snprintf(why, WHY, "it ended with status %d", WEXITSTATUS(status));
+    return !status;
+}
+
+/* ---- smaller ones */
+
+static bool chooses_domain(const Op *op) { return op->what == EMBED || op->what == CONSTANT || op->what == GATHER; }
+
+static bool chooses_columns(const Op *op)
+{
+    return op->what == EMBED || op->what == CONSTANT || op->what == LINEAR || op->what == SPLIT || op->what == SLICE ||
+           (op->what == LOSS && op->shares < 0);
+}
+
+static bool gives_up_an_input(Op *op)
+{
+    if (op->inputs < 2 || (op->what != CONCAT && op->what != ATTENTION))
+        return false;
+    op->inputs--;
+    op->cross = false;
+    return true;
+}
+
+/* One thing less in operation k, number `which`; false: it had none. */
+static bool simplify(Op *op, size_t which)
+{
+    switch (which) {
+    case 0: return op->what != DROP && op->rate > 0 ? op->rate = 0, true : false;
+    case 1: return op->shares >= 0 && op->what != LOSS ? op->shares = -1, true : false;
+    case 2: return op->segment ? op->segment = 0, true : false;
+    case 3: return op->distances.kind ? op->distances = (DistanceOptions){0}, true : false;
+    case 4: return op->block ? op->block = 0, true : false;
+    case 5: return op->window ? op->window = 0, true : false;
+    case 6: return op->causal ? op->causal = false, true : false;
+    case 7: return op->offsets ? op->offsets = false, true : false;
+    case 8: return op->lengths ? op->lengths = false, true : false;
+    case 9: return op->composed ? op->composed = false, true : false;
+    case 10: return op->heads > 1 ? op->heads = 1, true : false;
+    case 11: return op->key_size > 1 ? op->key_size = 1, true : false;
+    case 12: return op->value_size > 1 ? op->value_size = 1, true : false;
+    case 13: return op->bias ? op->bias = false, true : false;
+    case 14: return op->relu ? op->relu = false, true : false;
+    case 15: return op->smoothing > 0 ? op->smoothing = 0, true : false;
+    case 16: return op->again ? op->again = false, true : false;
+    case 17: return op->positions ? op->positions = POSITIONS_NONE, true : false;
+    case 18: return op->across ? op->across = false, true : false;
+    case 19: return chooses_domain(op) && op->domain != SIDE_0 ? op->domain = SIDE_0, true : false;
+    case 20: return chooses_columns(op) && op->columns > 1 ? op->columns = 1, true : false;
+    case 21: return chooses_columns(op) && op->columns > 4 ? op->columns = 4, true : false;
+    case 22: return op->first ? op->first = 0, true : false;
+    case 23: return gives_up_an_input(op);
+    default: return false;
+    }
+}
+
+enum { THINGS = 24 };
+
+/* One position less, or one row. */
+static bool shorten(Sketch *s, size_t which)
+{
+    if (which == 0)
+        return s->rows > 1 ? s->rows--, true : false;
+    if (which < 3)
+        return s->spare[which - 1] ? s->spare[which - 1] = 0, true : false;
+    size_t *length = &s->length[(which - 3) % 2][(which - 3) / 2];
+    bool fewer = (which - 3) / 2 < s->rows && *length > 0;
+    *length = fewer ? *length > 8 ? *length / 2 : *length - 1 : *length;
+    return fewer;
+}
+
+enum { SHORTER = 3 + 2 * SKETCH_ROWS };
+
+/* Is there something wrong with it, too? Then it takes the place of what was. */
+static bool still_wrong(Sketch *s, const Sketch *smaller, const Kernels *const *twins, char *why)
+{
+    char now[WHY] = "";
+    if (!sketch_valid(smaller) || judge_apart(smaller, twins, now))
+        return false;
+    *s = *smaller;
+    memcpy(why, now, WHY);
+    return true;
+}
+
+/* Without operation k, whose readers read nothing, one of its inputs or any value before it. */
+static bool drop(Sketch *s, size_t k, const Kernels *const *twins, char *why)
+{
+    const Op op = s->op[k];
+    for (size_t i = 0; i < 1 + op.inputs + k; i++) {
+        Sketch less = *s;
+        size_t other = !i ? OPS : i <= op.inputs ? op.input[i - 1] : k - (i - op.inputs);
+        if (sketch_drop(&less, k, other) && still_wrong(s, &less, twins, why))
+            return true;
+    }
+    return false;
+}
+
+/* One step: false: nothing more can be left out. */
+static bool shrink_once(Sketch *s, const Kernels *const *twins, char *why)
+{
+    bool smaller = false;
+    for (size_t k = s->count; k-- > 0;) {
+        smaller |= drop(s, k, twins, why);
+    }
+    for (size_t which = 0; which < SHORTER; which++) {
+        Sketch less = *s;
+        smaller |= shorten(&less, which) && still_wrong(s, &less, twins, why);
+    }
+    for (size_t k = 0; k < s->count; k++)
+        for (size_t thing = 0; thing < THINGS; thing++) {
+            Sketch less = *s;
+            smaller |= simplify(&less.op[k], thing) && sketch_fit(&less) && still_wrong(s, &less, twins, why);
+        }
+    return smaller;
+}
+
+Sketch shrink(const Sketch *s, const Kernels *const *twins, char why[WHY])
+{
+    Sketch least = *s;
+    while (shrink_once(&least, twins, why))
+        continue;
+    return least;
+}

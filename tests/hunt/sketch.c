@@ -1,0 +1,241 @@
+/* See sketch.h. */
+#include "tests/hunt/sketch.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+/* The last operation of a segment hands its value on. */
+static bool ends_segment(const Sketch *s, size_t k)
+{
+    return k + 1 == s->count || s->op[k + 1].segment != s->op[k].segment;
+}
+
+bool sketch_visible(const Sketch *s, size_t k, int segment)
+{
+    int own = s->op[k].segment;
+    return own == 0 || own == segment || ends_segment(s, k);
+}
+
+bool sketch_smooth(const Sketch *s)
+{
+    for (size_t k = 0; k < s->count; k++) {
+        const Op *op = &s->op[k];
+        bool relu = (op->what == ACTIVATE || op->what == BLOCK) && op->function == ACTIVATION_RELU;
+        if (op->relu || relu || (op->what == POOL && op->pooling == POOLING_MAX))
+            return false;
+    }
+    return true;
+}
+
+bool sketch_narrow(const Sketch *s)
+{
+    enum { FEW = 4 };
+    for (size_t k = 0; k < s->count; k++) {
+        What what = s->op[k].what;
+        if ((what == NORM || what == ADD_NORM || what == BLOCK) && s->op[k].columns < FEW)
+            return true;
+    }
+    return false;
+}
+
+bool sketch_valid(const Sketch *s)
+{
+    bool loss = false;
+    for (size_t k = 0; k < s->count; k++) {
+        const Op *op = &s->op[k];
+        loss |= op->what == LOSS;
+        for (size_t i = 0; i < op->inputs; i++)
+            if (!sketch_visible(s, op->input[i], op->segment))
+                return false;
+        if (op->segment && ends_segment(s, k) && op->what == LOSS)
+            return false;
+    }
+    return loss;
+}
+
+/* ---- shapes */
+
+bool sketch_may_share(const Sketch *s, const Op *op, const Op *with)
+{
+    if (op->what == EMBED)
+        return with->what == EMBED && op->columns == with->columns && op->positions == with->positions &&
+               op->rate == with->rate;
+    size_t in = s->op[op->input[0]].columns;
+    if (op->what == LOSS && with->what == EMBED)
+        return in == with->columns && op->columns == VOCABULARY;
+    bool same = op->what == with->what && with->inputs && in == s->op[with->input[0]].columns;
+    switch (op->what) {
+    case LINEAR:
+    case SPLIT: return same && op->columns == with->columns && op->bias == with->bias;
+    case NORM:
+    case ADD_NORM: return same;
+    case LOSS: return same && op->columns == with->columns;
+    default: return false;
+    }
+}
+
+/* What operation k makes of its inputs as they are now. */
+static bool fit(const Sketch *s, Op *op)
+{
+    const Op *x[INPUTS] = {&s->op[op->input[0]], &s->op[op->input[1]], &s->op[op->input[2]]};
+    for (size_t i = 0; i < op->inputs; i++)
+        if (x[i]->what == LOSS)
+            return false;
+    if (op->inputs && op->what != GATHER && op->what != POOL)
+        op->domain = x[0]->domain;
+    switch (op->what) {
+    case EMBED:
+    case CONSTANT:
+    case LINEAR:
+    case LOSS: return true;
+    case SPLIT: return op->columns >= 3;
+    case ADD:
+    case ADD_NORM:
+    case MUL: op->columns = x[0]->columns; return x[1]->domain == op->domain && x[1]->columns == op->columns;
+    case CONCAT:
+        op->columns = 0;
+        for (size_t i = 0; i < op->inputs; i++) {
+            op->columns += x[i]->columns;
+            if (x[i]->domain != op->domain)
+                return false;
+        }
+        return true;
+    case SLICE: return op->first + op->columns <= x[0]->columns;
+    case PRODUCT:
+        op->columns = x[2]->columns;
+        return x[1]->columns == x[0]->columns && x[1]->domain == x[2]->domain && x[0]->columns % op->heads == 0 &&
+               op->columns % op->heads == 0;
+    case POOL: op->columns = x[0]->columns; return x[0]->domain != POOLED;
+    case ATTENTION: op->columns = x[0]->columns; return op->inputs < 2 || x[1]->columns == op->columns;
+    default: op->columns = x[0]->columns; return true;
+    }
+}
+
+bool sketch_fit(Sketch *s)
+{
+    for (size_t k = 0; k < s->count; k++) {
+        Op *op = &s->op[k];
+        if (!fit(s, op))
+            return false;
+        if (op->shares >= 0 && !sketch_may_share(s, op, &s->op[op->shares]))
+            op->shares = -1;
+    }
+    return true;
+}
+
+/* ---- dropping */
+
+/* Who shares parameters with i shares with the first of them from now on. */
+static void inherit(Sketch *s, size_t i)
+{
+    int heir = -1;
+    for (size_t k = i + 1; k < s->count; k++) {
+        if (s->op[k].shares != (int)i)
+            continue;
+        s->op[k].shares = s->op[k].what == s->op[i].what ? heir : -1;
+        if (heir < 0 && s->op[k].what == s->op[i].what)
+            heir = (int)k;
+    }
+}
+
+bool sketch_drop(Sketch *s, size_t i, size_t other)
+{
+    inherit(s, i);
+    for (size_t k = i + 1; k < s->count; k++) {
+        Op *op = &s->op[k];
+        for (size_t n = 0; n < op->inputs; n++) {
+            if (op->input[n] == i && other == OPS)
+                return false;
+            op->input[n] = op->input[n] == i ? other : op->input[n];
+            op->input[n] -= op->input[n] > i;
+        }
+        op->shares -= op->shares > (int)i;
+        s->op[k - 1] = *op;
+    }
+    s->count--;
+    return sketch_fit(s) && sketch_valid(s);
+}
+
+/* ---- words */
+
+static const char *const names[WHATS] = {"embed",    "constant", "linear",    "norm",  "add",    "drop",  "add_norm",
+                                         "activate", "mul",      "gather",    "pool",  "concat", "slice", "split",
+                                         "turn",     "product",  "attention", "block", "loss"};
+
+typedef struct Text {
+    char *at;
+    size_t left;
+} Text;
+
+__attribute__((format(printf, 2, 3))) static void say(Text *t, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vsnprintf(t->at, t->left, format, arguments);
+    va_end(arguments);
+    size_t used = n < 0 ? 0 : (size_t)n < t->left ? (size_t)n : t->left - 1;
+    t->at += used, t->left -= used;
+}
+
+static void say_attention(Text *t, const Op *op)
+{
+    static const char *const distances[] = {"", "bias", "alibi", "keys", "xl"};
+    say(t, " H %zu dk %zu dv %zu%s%s%s%s%s%s", op->heads, op->key_size, op->value_size, op->composed ? " composed" : "",
+        op->cross ? " cross" : "", op->bias ? " bias" : "", op->causal ? " causal" : "", op->lengths ? " lengths" : "",
+        op->offsets ? " offsets" : "");
+    if (op->window)
+        say(t, " window %zu", op->window);
+    if (op->block)
+        say(t, " block %zu", op->block);
+    if (op->distances.kind)
+        say(t, " distances %s %zu+%zu", distances[op->distances.kind], op->distances.reach, op->distances.ahead);
+}
+
+static void say_fields(Text *t, const Op *op)
+{
+    static const char *const functions[] = {"relu", "gelu", "gelu-tanh", "tanh", "sigmoid"};
+    static const char *const poolings[] = {"first", "mean", "max"};
+    static const char *const positions[] = {"", " learned positions", " sinusoids"};
+    switch (op->what) {
+    case EMBED: say(t, "%s", positions[op->positions]); break;
+    case LINEAR: say(t, "%s%s", op->bias ? " bias" : "", op->relu ? " relu" : ""); break;
+    case ACTIVATE: say(t, " %s", functions[op->function]); break;
+    case GATHER: say(t, "%s", op->across ? " across rows" : ""); break;
+    case POOL: say(t, " %s", poolings[op->pooling]); break;
+    case SLICE: say(t, " from %zu", op->first); break;
+    case SPLIT: say(t, "%s", op->again ? " again" : ""); break;
+    case PRODUCT: say(t, " H %zu", op->heads); break;
+    case ATTENTION: say_attention(t, op); break;
+    case BLOCK:
+        say(t, " %s-norm %s", op->norm == NORM_PRE ? "pre" : "post", functions[op->function]);
+        say_attention(t, op);
+        break;
+    case LOSS: say(t, " %zu smoothing %g%s", op->which, op->smoothing, op->again ? " twice" : ""); break;
+    default: break;
+    }
+    if (op->rate > 0)
+        say(t, " dropout %g", op->rate);
+}
+
+void sketch_print(const Sketch *s, char text[SKETCH_TEXT])
+{
+    static const char *const domains[] = {"side 0", "side 1", "pooled"};
+    Text t = {text, SKETCH_TEXT};
+    for (size_t side = 0; side < 2; side++) {
+        say(&t, "  side %zu: rows of", side);
+        for (size_t b = 0; b < s->rows; b++)
+            say(&t, " %zu", s->length[side][b]);
+        say(&t, s->spare[side] ? ", and %zu of no row\n" : "\n", s->spare[side]);
+    }
+    for (size_t k = 0; k < s->count; k++) {
+        const Op *op = &s->op[k];
+        say(&t, "  %2zu %s%-9s", k, op->segment ? "| " : "", names[op->what]);
+        for (size_t i = 0; i < op->inputs; i++)
+            say(&t, " %zu", op->input[i]);
+        say(&t, " -> %s x %zu", domains[op->domain], op->columns);
+        say_fields(&t, op);
+        if (op->shares >= 0)
+            say(&t, ", weights of %d", op->shares);
+        say(&t, "\n");
+    }
+}

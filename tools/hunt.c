@@ -1,0 +1,46 @@
+/* hunt FIRST SEEDS SECONDS: judges random networks (tests/hunt) from a seed on, until so many were judged or so much
+ * time has gone by (0: no limit), and prints the smallest network of each seed that comes out wrong. */
+#include "base/clock.h"
+#include "tests/hunt/judge.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool whole_number(const char *text, unsigned long most, unsigned long *n)
+{
+    char *end;
+    errno = 0;
+    *n = strtoul(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !*end && !errno && *n <= most;
+}
+
+static bool hunt(uint32_t seed)
+{
+    Taste taste = sketch_taste(seed);
+    Sketch s = sketch_draw(seed, &taste);
+    char why[WHY], text[SKETCH_TEXT];
+    if (judge_apart(&s, judged_twins(), why))
+        return true;
+    printf("seed %u: %s\n", seed, why);
+    fflush(stdout);
+    s = shrink(&s, judged_twins(), why);
+    sketch_print(&s, text);
+    printf("  at its smallest: %s\n%s\n", why, text);
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned long first, seeds, seconds, n = 0, wrong = 0;
+    if (argc != 4 || !whole_number(argv[1], UINT32_MAX, &first) || !whole_number(argv[2], UINT32_MAX, &seeds) ||
+        !whole_number(argv[3], UINT32_MAX, &seconds)) {
+        fprintf(stderr, "usage: hunt FIRST SEEDS SECONDS (0: no limit)\n");
+        return 2;
+    }
+    double began = clock_seconds();
+    for (; (!seeds || n < seeds) && (!seconds || clock_seconds() - began < (double)seconds); n++)
+        wrong += !hunt((uint32_t)(first + n));
+    printf("%lu networks from seed %lu on, %lu wrong\n", n, first, wrong);
+    return wrong != 0;
+}
