@@ -258,6 +258,16 @@ static bool draw_op(Draw *d, What what)
     return true;
 }
 
+/* The loss of a value. */
+static void draw_loss(Draw *d, size_t k)
+{
+    Op op = {.what = LOSS, .name = d->s.count, .inputs = 1, .input = {k}, .shares = -1, .domain = d->s.op[k].domain};
+    draw_fields(d, &op);
+    share(d, &op);
+    d->is_read[k] = true;
+    d->s.op[d->s.count++] = op;
+}
+
 static void draw_rows(Draw *d)
 {
     static const size_t few[] = {0, 1, 2, 3, 5, 6};
@@ -277,7 +287,8 @@ Taste sketch_taste(uint32_t seed) { return (Taste){.smooth = seed % 2 == 0}; }
 Sketch sketch_draw(uint32_t seed, const Taste *taste)
 {
     Draw d = {.s = {.seed = seed}, .r = {.seed = seed}, .taste = *taste};
-    size_t most = 3 + below(&d.r, OPS - 8), last = OPS;
+    enum { LAST_LOSSES = 3 };
+    size_t most = 3 + below(&d.r, OPS - 8);
     int segments = 0;
     draw_rows(&d);
     d.width[0] = 1 + below(&d.r, 8);
@@ -292,14 +303,12 @@ Sketch sketch_draw(uint32_t seed, const Taste *taste)
             d.segment = ++segments, d.left = 1 + below(&d.r, 4);
         draw_op(&d, some_kind(&d));
     }
-    for (size_t k = d.s.count; k-- > 0 && last == OPS;)
-        if (!d.is_read[k] && fits(&d, k, -1, 0))
-            last = k;
-    while (!draw_op(&d, LOSS)) /* of any value; then of the last one */
-        continue;
-    if (last < OPS) {
-        Op *op = &d.s.op[d.s.count - 1];
-        op->input[0] = last, op->domain = d.s.op[last].domain, op->shares = -1;
-    }
+    for (size_t k = d.s.count, losses = 0; k-- > 0 && losses < LAST_LOSSES;)
+        if (!d.is_read[k] && fits(&d, k, -1, 0)) {
+            draw_loss(&d, k);
+            losses++;
+        }
+    if (!sketch_valid(&d.s)) /* all were read: by one another */
+        draw_loss(&d, 0);
     return d.s;
 }
