@@ -180,6 +180,28 @@ START_TEST(a_longer_memory_of_which_no_more_is_valid_gives_the_same_losses_and_g
 }
 END_TEST
 
+/* ---- ways to compute the same */
+
+/* Fused attention composed, and the other way round. */
+static Outcome otherwise_composed(const Scene *c, const Kernels *k)
+{
+    Sketch s = *c->s;
+    Scene other;
+    for (size_t i = 0; i < s.count; i++)
+        s.op[i].composed = !s.op[i].composed && !s.op[i].distances.kind;
+    scene_open(&other, &s);
+    Outcome o = scene_run(&other, &(Way){.k = k});
+    scene_close(&other);
+    return o;
+}
+
+/* With dropout, which both draw alike. */
+START_TEST(fused_and_composed_attention_give_the_same_losses_and_gradient)
+{
+    check_networks(_i, (Taste){0}, ATTENTION, false, otherwise_composed, "composed or fused");
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const Test tests[] = {
@@ -188,6 +210,7 @@ int main(int argc, char **argv)
         TEST_LOOP(where_no_place_counts_positions_in_another_order_keep_their_losses, GROUPS),
         TEST(where_places_count_their_order_matters),
         TEST_LOOP(a_longer_memory_of_which_no_more_is_valid_gives_the_same_losses_and_gradient, GROUPS),
+        TEST_LOOP(fused_and_composed_attention_give_the_same_losses_and_gradient, GROUPS),
     };
     return suite_run("hunt/invariance", tests, sizeof tests / sizeof *tests, argc, argv);
 }
