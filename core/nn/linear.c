@@ -3,6 +3,7 @@
 
 #include "core/tensor/blame.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 static Parameter *add_weight(Parameters *p, size_t in, size_t out, bool joined, const char *name)
@@ -77,9 +78,10 @@ static void linear_back(Tape *t, Node *node)
 
 static Tensor *run(Tape *t, const Linear *l, Tensor *x, bool relu, bool real)
 {
+    assert(x->columns == l->in);
     Tensor *y = tape_tensor(t, x->rows, l->out, real, true);
-    t->k->linear_forward(t->stream, y->data, real, x->data, tape_numbers_of(t, l->weight), tape_reals_of(t, l->bias),
-                         relu, x->rows, l->in, l->out);
+    t->k->linear_forward(t->stream, y->data, real, tensor_whole(x), tape_numbers_of(t, l->weight),
+                         tape_reals_of(t, l->bias), relu, x->rows, l->in, l->out);
     tape_check(t, y, "the product", l->weight);
     LinearNode *n = tape_node(t, sizeof *n, linear_back, y);
     if (n)

@@ -25,7 +25,7 @@ Tensor *cross_entropy(Tape *t, Tensor *logits, const int32_t *targets, double sm
 {
     Tensor *losses = tape_tensor(t, logits->rows, 1, true, false);
     void *lse = tape_reals(t, logits->rows);
-    t->k->cross_entropy_forward(t->stream, losses->data, lse, t->state, which, logits->data, targets, smoothing,
+    t->k->cross_entropy_forward(t->stream, losses->data, lse, t->state, which, tensor_whole(logits), targets, smoothing,
                                 logits->rows, logits->columns);
     tape_check(t, losses, "the loss", NULL);
     LossNode *n = tape_node(t, sizeof *n, loss_back, NULL);
@@ -37,6 +37,6 @@ Tensor *cross_entropy(Tape *t, Tensor *logits, const int32_t *targets, double sm
 const int32_t *likeliest(Tape *t, const Tensor *logits)
 {
     int32_t *classes = tape_integers(t, logits->rows);
-    t->k->argmax(t->stream, classes, logits->data, logits->rows, logits->columns);
+    t->k->argmax(t->stream, classes, tensor_whole(logits), logits->rows, logits->columns);
     return classes;
 }

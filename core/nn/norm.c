@@ -3,6 +3,8 @@
 
 #include "core/tensor/blame.h"
 
+#include <assert.h>
+
 Norm norm_new(Parameters *p, size_t dim, const char *name)
 {
     Parameter *gain = parameters_add(p, ROLE_GAIN, dim, 0, "%s.weight", name);
@@ -31,8 +33,8 @@ Tensor *norm(Tape *t, const Norm *l, Tensor *x)
 {
     Tensor *y = tape_tensor(t, x->rows, x->columns, false, true);
     void *mean = tape_reals(t, x->rows), *rstd = tape_reals(t, x->rows);
-    t->k->norm_forward(t->stream, y->data, mean, rstd, x->data, tape_reals_of(t, l->gain), tape_reals_of(t, l->bias),
-                       l->epsilon, x->rows, x->columns);
+    t->k->norm_forward(t->stream, y->data, mean, rstd, tensor_whole(x), tape_reals_of(t, l->gain),
+                       tape_reals_of(t, l->bias), l->epsilon, x->rows, x->columns);
     tape_check(t, y, "the norm", l->gain);
     NormNode *n = tape_node(t, sizeof *n, norm_back, y);
     if (n)
@@ -52,11 +54,12 @@ static void add_norm_back(Tape *t, Node *node)
 
 Tensor *add_norm(Tape *t, const Norm *l, Tensor *x, Tensor *f, Dropout drop)
 {
+    assert(x->rows == f->rows && x->columns == f->columns);
     Tensor *y = tape_tensor(t, x->rows, x->columns, false, true);
     Tensor *sum = tape_tensor(t, x->rows, x->columns, false, false);
     void *mean = tape_reals(t, x->rows), *rstd = tape_reals(t, x->rows);
     drop = tape_dropout(t, drop);
-    t->k->add_norm_forward(t->stream, y->data, sum->data, mean, rstd, x->data, f->data, drop, t->state,
+    t->k->add_norm_forward(t->stream, y->data, sum->data, mean, rstd, tensor_whole(x), tensor_whole(f), drop, t->state,
                            tape_reals_of(t, l->gain), tape_reals_of(t, l->bias), l->epsilon, x->rows, x->columns);
     tape_check(t, y, "the norm", l->gain);
     NormNode *n = tape_node(t, sizeof *n, add_norm_back, y);

@@ -6,13 +6,6 @@
 #include <assert.h>
 #include <string.h>
 
-/* The numbers of a tensor that is no view, one row behind the other. */
-static void *whole(const Tensor *x)
-{
-    assert(x->stride == x->columns);
-    return x->data;
-}
-
 typedef struct AddNode {
     Node node;
     Tensor *x, *f;
@@ -30,11 +23,13 @@ static void add_back(Tape *t, Node *node)
 
 Tensor *add(Tape *t, Tensor *x, Tensor *f, Dropout drop)
 {
+    assert(!x || (x->rows == f->rows && x->columns == f->columns));
     drop = tape_dropout(t, drop);
     if (!x && drop.rate == 0)
         return f;
     Tensor *y = tape_tensor(t, f->rows, f->columns, false, f->wanted || (x && x->wanted));
-    t->k->add_forward(t->stream, y->data, x ? whole(x) : NULL, whole(f), drop, t->state, f->rows, f->columns);
+    t->k->add_forward(t->stream, y->data, x ? tensor_whole(x) : NULL, tensor_whole(f), drop, t->state, f->rows,
+                      f->columns);
     tape_check(t, y, x ? "the sum" : "the dropout", NULL);
     AddNode *n = tape_node(t, sizeof *n, add_back, y);
     if (n)
@@ -60,7 +55,7 @@ static void activate_back(Tape *t, Node *node)
 Tensor *activate(Tape *t, Tensor *x, Activation function)
 {
     Tensor *y = tape_tensor(t, x->rows, x->columns, false, x->wanted);
-    t->k->activation_forward(t->stream, y->data, whole(x), function, x->rows * x->columns);
+    t->k->activation_forward(t->stream, y->data, tensor_whole(x), function, x->rows * x->columns);
     tape_check(t, y, "the activation", NULL);
     ActivateNode *n = tape_node(t, sizeof *n, activate_back, y);
     if (n)
@@ -86,7 +81,7 @@ Tensor *mul(Tape *t, Tensor *a, Tensor *b)
 {
     assert(a->rows == b->rows && a->columns == b->columns);
     Tensor *y = tape_tensor(t, a->rows, a->columns, false, a->wanted || b->wanted);
-    t->k->mul_forward(t->stream, y->data, whole(a), whole(b), a->rows * a->columns);
+    t->k->mul_forward(t->stream, y->data, tensor_whole(a), tensor_whole(b), a->rows * a->columns);
     tape_check(t, y, "the product by element", NULL);
     MulNode *n = tape_node(t, sizeof *n, mul_back, y);
     if (n)
@@ -111,7 +106,7 @@ static void gather_back(Tape *t, Node *node)
 Tensor *gather(Tape *t, Tensor *x, const int32_t *index, size_t n)
 {
     Tensor *y = tape_tensor(t, n, x->columns, false, x->wanted);
-    t->k->gather_forward(t->stream, y->data, whole(x), index, n, x->columns);
+    t->k->gather_forward(t->stream, y->data, tensor_whole(x), index, n, x->columns);
     GatherNode *g = tape_node(t, sizeof *g, gather_back, y);
     if (g)
         g->x = x, g->index = index;
@@ -139,7 +134,7 @@ Tensor *pool_rows(Tape *t, Tensor *x, Pooling how, const Rows *rows)
 {
     Tensor *y = tape_tensor(t, rows->rows, x->columns, false, x->wanted);
     int32_t *which = how == POOLING_MAX ? tape_integers(t, rows->rows * x->columns) : NULL;
-    t->k->pool_forward(t->stream, y->data, which, x->data, how, rows->start, rows->rows, x->columns);
+    t->k->pool_forward(t->stream, y->data, which, tensor_whole(x), how, rows->start, rows->rows, x->columns);
     PoolNode *n = tape_node(t, sizeof *n, pool_back, y);
     if (n)
         n->x = x, n->rows = rows, n->which = which, n->how = how;
@@ -214,7 +209,8 @@ Tensor *slice(Tape *t, Tensor *x, size_t first, size_t columns)
 {
     assert(first + columns <= x->columns);
     Tensor *y = tape_tensor(t, x->rows, columns, false, x->wanted);
-    t->k->move(t->stream, tensor_strided(y), false, columns_of(t, whole(x), x->columns, first), x->rows, columns);
+    t->k->move(t->stream, tensor_strided(y), false, columns_of(t, tensor_whole(x), x->columns, first), x->rows,
+               columns);
     SliceNode *n = tape_node(t, sizeof *n, slice_back, y);
     if (n)
         n->x = x, n->first = first;
@@ -389,7 +385,7 @@ static void unpad_back(Tape *t, Node *node)
 Tensor *unpad_rows(Tape *t, Tensor *x, const int32_t *start, size_t b, size_t positions, size_t longest)
 {
     Tensor *y = tape_tensor(t, positions, x->columns, false, x->wanted);
-    t->k->unpad(t->stream, tensor_strided(y), false, x->data, start, NULL, b, positions, longest, x->columns);
+    t->k->unpad(t->stream, tensor_strided(y), false, tensor_whole(x), start, NULL, b, positions, longest, x->columns);
     PadNode *n = tape_node(t, sizeof *n, unpad_back, y);
     if (n)
         n->x = x, n->start = start, n->b = b, n->longest = longest;

@@ -14,6 +14,8 @@
 #include "core/tensor/arena.h"
 #include "core/tensor/parameters.h"
 
+#include <assert.h>
+
 typedef struct Tensor Tensor;
 typedef struct Tape Tape;
 typedef struct Node Node;
@@ -103,6 +105,13 @@ void *tape_node(Tape *t, size_t size, void (*backward)(Tape *, Node *), Tensor *
 /* Where the gradient of x is to be written; NULL: it is not wanted. *add: to what is there. */
 void *tensor_gradient(Tape *t, Tensor *x, bool *add);
 static inline Strided tensor_strided(const Tensor *x) { return (Strided){x->data, x->stride}; }
+
+/* The numbers of a tensor that is no view, one row behind the other: for operations that know no stride. */
+static inline void *tensor_whole(const Tensor *x)
+{
+    assert(x->stride == x->columns);
+    return x->data;
+}
 
 /* A parameter's numbers: as reals, as numbers for products, and where its gradient is summed up. NULL gives NULL. */
 const void *tape_reals_of(const Tape *t, const Parameter *p);
