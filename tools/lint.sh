@@ -95,6 +95,9 @@ FNR == 1 { lines = 0; start = 0 }
 FNR == 601 { print FILENAME ": more than 600 lines"; bad = 1 }
 END { exit bad }' || found=1
 
+# The page of operations says what the header does.
+tools/operations.sh || found=1
+
 # No place on one person's machine, and nothing left for later. (Brackets keep these patterns from finding themselves.)
 texts=$(echo "$list" | grep -v '^data/prose' | xargs grep -Il '' /dev/null)
 if grep -nE '(^|[^A-Za-z0-9._}-])/(wor[k]|roo[t]|hom[e])/' $texts; then
