@@ -12,7 +12,7 @@
 # ---------------------------------------------------------------------------------------------------------------
 
 ARCH   = native# processor to build for; x86-64-v3: any x86 since 2013, and what valgrind understands
-MODE   = release# release, sanitize, tsan, valgrind or coverage; the targets of those names set it
+MODE   = release# release, sanitize, tsan, valgrind, coverage or fuzz; the targets of those names set it
 BUILD  = build# everything made goes here, but programs go to
 BIN    = $(if $(filter release-build,$(MODE)-$(BUILD)),bin,$(OUT)/bin)
 PREFIX = /usr/local# where `make install` puts programs, as attend-charlm ...
@@ -23,7 +23,7 @@ only   =# make test only=ROOM or only=ROOM/FILE (several: only="base kernels/att
 name   =# make test name=TEST
 first  =# make hunt first=SEED: where it begins (0)
 seeds  =# make hunt seeds=N: how many networks (1000, where no time is given)
-seconds =# make hunt seconds=N: how long
+seconds =# make hunt seconds=N, make fuzz seconds=N: how long (fuzz: with each harness; 60)
 # ONEDNN=no LIBARCHIVE=no CHECK=no build as if it were not there.
 
 ifeq ($(origin CC),default)
@@ -93,7 +93,9 @@ OPTIMISE_sanitize = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined 
 OPTIMISE_tsan     = -O1 -g -fno-omit-frame-pointer -fsanitize=thread
 OPTIMISE_valgrind = -O1 -g
 OPTIMISE_coverage = -O0 -g --coverage
-OPTIMISE = $(or $(OPTIMISE_$(MODE)),$(error MODE=$(MODE): it is release, sanitize, tsan, valgrind or coverage))
+OPTIMISE_fuzz     = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined,fuzzer-no-link \
+                    -fno-sanitize-recover=all
+OPTIMISE = $(or $(OPTIMISE_$(MODE)),$(error MODE=$(MODE): it is release, sanitize, tsan, valgrind, coverage or fuzz))
 
 CPPFLAGS = -I. -D_POSIX_C_SOURCE=200809L -DATTEND_ARCH='"$(ARCH)"' \
            $(if $(USE_ONEDNN),-DHAVE_ONEDNN) $(if $(USE_LIBARCHIVE),-DHAVE_LIBARCHIVE) $(DEPS_CPPFLAGS)
@@ -198,6 +200,7 @@ $(foreach p,$(PROGRAMS),$(eval $(call program_rule,$p)))
 # programs are.
 TESTS := $(wildcard tests/*/test_*.c)
 PROGRAM_OF_nn = charlm# whose network is tried there
+PROGRAM_OF_fuzz = charlm# whose options are read there
 test_program = $(patsubst tests/%,$(BIN)/tests/%,$(subst /test_,/,$(1:.c=)))
 test_objects = $(patsubst %.c,$(OUT)/%.o,$1 $(wildcard tests/*.c) \
                  $(filter-out $(wildcard $(dir $1)test_*.c),$(wildcard $(dir $1)*.c))) \
@@ -227,6 +230,28 @@ else
 endif
 these: $(THESE)
 	@:
+
+# tests/fuzz/KIND.c is a harness. A fuzzer wants each as a program of its own, all with the same entry (tools/fuzz.sh);
+# the test that replays inputs is linked with all of them, hence their names there.
+FUZZERS := $(filter-out fuzz test_%,$(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c)))
+FUZZ_CC  = $(if $(findstring clang,$(CC)),$(CC),clang)
+ifneq ($(MODE),fuzz)
+$(OUT)/tests/fuzz/%.o: EXTRA = -DLLVMFuzzerTestOneInput=fuzz_$(notdir $*)
+endif
+
+define fuzzer_rule
+$(BIN)/fuzz/$1: $(patsubst %,$(OUT)/%.o,tests/fuzz/$1 tests/fuzz/fuzz charlm/options) $(LIBRARY) $(BIN)/.link
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(LDFLAGS) -fsanitize=fuzzer -o $$@ $$(filter %.o,$$^) $(LIBRARY) $$(LDLIBS)
+endef
+
+$(foreach f,$(FUZZERS),$(eval $(call fuzzer_rule,$f)))
+
+fuzz: ## look for inputs that break a reader; only=json: that one; seconds=N: so long for each
+	@chosen=$$(tools/fuzz.sh choose '$(FUZZ_CC)' '$(only)' $(FUZZERS)) && \
+	 $(MAKE) --no-print-directory fuzz-these MODE=fuzz CC='$(FUZZ_CC)' seconds='$(or $(seconds),60)' "THESE=$$chosen"
+fuzz-these: $(addprefix $(BIN)/fuzz/,$(THESE))
+	@tools/fuzz.sh run '$(seconds)' '$(BUILD)/corpus' $^
 
 tests: programs $(foreach t,$(TESTS),$(call test_program,$t)) ## build all tests without running them
 
@@ -334,8 +359,8 @@ help: ## this list
 	@awk -F ': .*## |: ## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 	@echo; awk '/^[A-Za-z]+ *=.*# / { i = index($$0, "#"); printf "  %-14s %s\n", $$1, substr($$0, i + 2) }' Makefile
 
-.PHONY: all programs table test these tests hunt sanitize tsan valgrind coverage coverage-report probe deps demo lint format \
-        install bench-kernels instructions count-instructions clean help
+.PHONY: all programs table test these tests hunt fuzz fuzz-these sanitize tsan valgrind coverage coverage-report probe \
+        deps demo lint format install bench-kernels instructions count-instructions clean help
 
 # ---------------------------------------------------------------------------------------------------------------
 # What each object was made from: flags, the list of files, and the headers that the compiler saw

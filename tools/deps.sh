@@ -20,7 +20,7 @@ check           | header check.h              | the test framework
 libsubunit-dev  | header subunit/child.h      | Check is linked with it
 gnuplot-nox     | command gnuplot             | draws pictures
 clang           | command clang               | the second compiler: make CC=clang
-@clang-rt       | sanitizer clang             | sanitizers for clang
+@clang-rt       | sanitizer clang             | sanitizers for clang, and libFuzzer for make fuzz
 clang-format    | command clang-format        | make lint, make format
 cppcheck        | command cppcheck            | make lint
 valgrind        | command valgrind            | make valgrind

@@ -1,6 +1,7 @@
 /* See shared.h. */
 #include "core/cli/shared.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,9 +90,10 @@ bool parse_every(const char *text, size_t *steps, double *seconds, Error *e)
     char *end;
     double value = strtod(text, &end);
     double unit = *end == 's' ? 1 : *end == 'm' ? 60 : *end == 'h' ? 3600 : 0;
+    bool decimal = end != text && strspn(text, "0123456789.eE+") >= (size_t)(end - text); /* no nan either */
     *steps = 0;
     *seconds = 0;
-    if (end == text || value < 0 || value > 1e15 || (unit > 0 ? end[1] : *end))
+    if (!decimal || value > 1e15 || (unit > 0 ? end[1] != 0 : *end || floor(value) < value))
         return fail(e, "--save-every '%s': expected a number of steps, or a time as 90s, 10m, 2h", text);
     if (unit > 0)
         *seconds = value * unit;

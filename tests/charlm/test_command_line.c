@@ -189,6 +189,9 @@ START_TEST(wrong_usage_exits_with_2_and_one_line)
     refused(2, "--weights", "train --resume %s --weights best", run);
     refused(2, "--betas", "train --run %s/new --betas 0.9", run);
     refused(2, "--save-every", "train --run %s/new --save-every 3x", run);
+    refused(2, "--save-every", "train --run %s/new --save-every nan", run);
+    refused(2, "--save-every", "train --run %s/new --save-every 0x10", run);
+    refused(2, "--save-every", "train --run %s/new --save-every 2.5", run);
     refused(2, "--heads", "train --run %s/new --dim 15 --heads 2", run);
     refused(2, "--heads", "info --dim 15 --heads 2");
     refused(2, "--distances none", "info --attention composed --distances alibi");

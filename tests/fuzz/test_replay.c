@@ -1,0 +1,69 @@
+/* Every stored input of every harness, with any compiler: seeds are inputs that reach far into a reader, crashes are
+ * inputs that once broke one. A failure names the input as its place. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/suite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef int Harness(const uint8_t *data, size_t size);
+
+/* In a block that ends where the input does, so that a read beyond it shows. */
+static void replay_file(const char *path, Harness *harness)
+{
+    char *bytes;
+    size_t size;
+    Error e;
+    ck_done(file_read(path, &bytes, &size, &e), e);
+    uint8_t *exact = malloc(size + !size);
+    ck_assert_ptr_nonnull(exact);
+    memcpy(exact, bytes, size);
+    memory_free(bytes);
+    _mark_point(path, 1);
+    ck_assert_int_eq(harness(exact, size), 0);
+    mark_point();
+    free(exact);
+}
+
+static size_t replay_folder(const char *parent, const char *kind, Harness *harness)
+{
+    char **names = NULL, *folder = path_join(parent, kind);
+    size_t count = 0;
+    Error e;
+    if (folder_exists(folder))
+        ck_done(folder_list(folder, &names, &count, &e), e);
+    for (size_t i = 0; i < count; i++) {
+        char *path = path_join(folder, names[i]);
+        replay_file(path, harness);
+        memory_free(path);
+    }
+    folder_list_free(names, count);
+    memory_free(folder);
+    return count;
+}
+
+static void replay(const char *kind, Harness *harness)
+{
+    ck_assert_uint_gt(replay_folder("tests/fuzz/seeds", kind, harness), 0);
+    replay_folder("tests/fuzz/crashes", kind, harness);
+}
+
+START_TEST(json) { replay("json", fuzz_json); }
+END_TEST
+
+START_TEST(npy) { replay("npy", fuzz_npy); }
+END_TEST
+
+START_TEST(options) { replay("options", fuzz_options); }
+END_TEST
+
+START_TEST(safetensors) { replay("safetensors", fuzz_safetensors); }
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {TEST(json), TEST(npy), TEST(options), TEST(safetensors)};
+    return suite_run("fuzz/replay", tests, sizeof tests / sizeof *tests, argc, argv);
+}
