@@ -283,7 +283,7 @@ Tensor *add_pairs(Tape *t, Tensor *q, Tensor *k, size_t b)
         t->k->move(t->stream, columns_of(t, y->data, keys * d, i * d), false, tensor_strided(q), q->rows, d);
     for (size_t i = 0; i < queries; i++) /* and all keys of a row beside its query i */
         t->k->move(t->stream, columns_of(t, y->data, queries * keys * d, i * keys * d), true,
-                   (Strided){whole(k), keys * d}, b, keys * d);
+                   (Strided){tensor_whole(k), keys * d}, b, keys * d);
     tape_check(t, y, "the sums of pairs", NULL);
     PairsNode *n = b ? tape_node(t, sizeof *n, pairs_back, y) : NULL;
     if (n)

@@ -23,10 +23,7 @@ void fuzz_fail(const char *file, int line, const char *words)
     abort();
 }
 
-void fuzz_refused(const Error *e)
-{
-    DEMAND(e->text[0] && !strchr(e->text, '\n'), "a refusal says why in one line");
-}
+void fuzz_refused(const Error *e) { DEMAND(e->text[0] && !strchr(e->text, '\n'), "a refusal says why in one line"); }
 
 static void remove_places(void)
 {

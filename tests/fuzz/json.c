@@ -1,6 +1,6 @@
 /* JSON: a text that is read, written by our own writer and read again is the same tree. */
-#include "base/memory.h"
 #include "core/run/json.h"
+#include "base/memory.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <math.h>

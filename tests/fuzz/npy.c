@@ -1,6 +1,6 @@
 /* .npy: an array that is read, written and read again is equal, whether it was written whole or row by row. */
-#include "base/memory.h"
 #include "core/run/npy.h"
+#include "base/memory.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
  * behind an empty line follows the file, whatever name --config gives it.
  *
  * What was understood, written as texts or as the JSON of a run and read again, means the same. */
-#include "base/memory.h"
 #include "charlm/options.h"
+#include "base/memory.h"
 #include "core/run/json.h"
 #include "core/train/settings.h"
 #include "tests/fuzz/fuzz.h"
@@ -63,7 +63,8 @@ static bool open_table(Options *o, Values *v, Error *e)
 static void expect_same_text(const OptionState *a, const OptionState *b)
 {
     Buffer x = {0}, y = {0};
-    DEMAND(options_text(a, &x) == options_text(b, &y) && x.size == y.size && (!x.size || !memcmp(x.text, y.text, x.size)),
+    DEMAND(options_text(a, &x) == options_text(b, &y) && x.size == y.size &&
+               (!x.size || !memcmp(x.text, y.text, x.size)),
            "a value that is read again is the same");
     buffer_free(&x);
     buffer_free(&y);

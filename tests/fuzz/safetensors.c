@@ -1,6 +1,6 @@
 /* safetensors: tensors and texts that are read, written and read again are equal. */
-#include "base/memory.h"
 #include "core/run/safetensors.h"
+#include "base/memory.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

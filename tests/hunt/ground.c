@@ -115,8 +115,10 @@ static void lay_attention(Ground *g, size_t k, const Part *part)
 Ground *ground_new(const Sketch *s, const Part *part)
 {
     Ground *g = memory_get(1, sizeof *g);
-    if (!g)
+    if (!g) {
         scene_stop("out of memory");
+        return NULL; /* which is not reached, as not every reader of the code knows */
+    }
     g->s = s;
     for (int domain = 0; domain < DOMAINS; domain++)
         lay_rows(g, (Domain)domain, part);

@@ -79,7 +79,8 @@ static void add_module(Scene *c, size_t k)
     Module *m = &c->module[k];
     size_t in = op->inputs ? c->s->op[op->input[0]].columns : 0;
     AttentionOptions attention = attention_options(op, in);
-    BlockOptions block = {attention, 5, op->function, op->norm, op->rate};
+    BlockOptions block = {
+        .attention = attention, .ff = 5, .activation = op->function, .norm = op->norm, .dropout = op->rate};
     Name name;
     p->side = (uint32_t)op->domain;
     p->sites = 8 * (uint32_t)op->name; /* masks stay when other operations are dropped */
@@ -266,7 +267,7 @@ static Tensor *run_op(Tape *t, const Play *p, size_t k, Tensor *const *value)
     case TURN: return transpose(t, activate(t, transpose(t, x[0]), ACTIVATION_TANH));
     case PRODUCT: return products(t, op, x[0], x[1], x[2]);
     case ATTENTION: return multihead(t, &m->attention, x[0], x[1], &how, NULL);
-    case BLOCK: return block(t, &m->block, x[0], &how, NULL);
+    case BLOCK: return block(t, &m->block, x[0], NULL, &(Sight){.self = how});
     case LOSS: lose(t, p, k, x[0]); break;
     case WHATS: break;
     }
