@@ -34,15 +34,14 @@ typedef struct Bench {
 
 static void drop_byte(void *to, unsigned char byte) { (void)to, (void)byte; }
 
-static bool open_crew(Charlm *c, Crew *crew, Error *e)
+static bool open_crew(App *a, Crew *crew, Error *e)
 {
-    const SharedValues *o = &c->v->shared;
     CrewOptions options;
-    if (!charlm_crew_options(c, &options, false, e))
+    if (!app_crew_options(a, &options, false, e))
         return false;
-    if (c->v->profile)
+    if (a->profile)
         options.k = profile_over(options.k);
-    return crew_open(crew, &options, &c->model.parameters, &c->task, e) && setup_weights(crew, o, NULL, e);
+    return crew_open(crew, &options, a->parameters, &a->task, e) && setup_weights(crew, a->o, NULL, e);
 }
 
 /* Weights that products read, as numbers. */

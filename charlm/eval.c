@@ -24,15 +24,15 @@
 
 static void print_result(const Charlm *c, const MeanLoss *score)
 {
-    double bits = score->loss * c->task.per_nat;
+    double bits = score->loss * c->app.task.per_nat;
     if (c->v->shared.json) {
         Buffer b = {0};
         buffer_print(&b, "{");
-        charlm_json_protocol(c, &b);
+        charlm_json_protocol(&c->app, &b);
         json_add_member(&b, "bits_per_byte", bits);
         json_print(&b);
     } else {
-        printf("%.4f bits/byte (%s)\n", bits, c->protocol);
+        printf("%.4f bits/byte (%s)\n", bits, c->app.protocol);
     }
 }
 
@@ -74,10 +74,10 @@ static void ids_path(char *path, size_t size, const char *file)
 static bool dump_batches(Charlm *c, Crew *crew, Dump *d, Batch *b, Error *e)
 {
     Worker *w = &crew->worker[0];
-    const size_t all = c->task.score_batches;
+    const size_t all = c->app.task.score_batches;
     double began = clock_seconds();
     for (size_t i = 0; i < all; i++) {
-        c->task.score_batch(c, i, b);
+        c->app.task.score_batch(c, i, b);
         device_rows_upload(&w->rows, w->stream, b, 0, b->side[0].rows);
         const Rows *rows = w->rows.rows;
         if (!dump_batch(d, w, model_logits(&w->tape, &c->model, rows, NULL, rows_scored(rows)), b, e))
@@ -104,7 +104,7 @@ static bool dump_logits(Charlm *c, Crew *crew, const char *file, Error *e)
         npy_abandon(&d.logits);
         return false;
     }
-    BatchSize size = {1, c->task.score_rows, {c->task.score_rows * c->model.context}};
+    BatchSize size = {1, c->app.task.score_rows, {c->app.task.score_rows * c->model.context}};
     bool fine = batch_open(&b, &size, e) && dump_batches(c, crew, &d, &b, e);
     batch_close(&b);
     if (!fine) {
@@ -122,18 +122,17 @@ bool charlm_eval(Charlm *c, Error *e)
     MeanLoss score;
     size_t stride;
     Part part;
-    if (!charlm_open_run(c, c->v->shared.run, false, e) || !charlm_open_text(c, false, e))
+    if (!charlm_open_run(c, e) || !charlm_open_text(c, false, e))
         return false;
-    if (options_source(c->options, "workers") == FROM_RUN)
-        c->v->shared.workers = 0; /* how many trained it is not how many are here */
+    app_own_workers(&c->app);
     if (!parse_stride(c->v->stride, c->model.context, &stride, e))
-        return charlm_misused(c);
+        return app_misused(&c->app);
     c->split = (Split)c->v->split;
     if (!part_to_score(&part, &c->text, c->v, e))
         return false;
     charlm_task(c, part, stride);
     Progress progress = progress_open(stderr, c->v->shared.quiet);
-    bool fine = charlm_open_crew(c, &crew, e);
+    bool fine = app_open_crew(&c->app, &crew, e);
     crew.progress = &progress;
     fine = fine && crew_score(&crew, &score, e);
     progress_close(&progress);

@@ -120,8 +120,7 @@ bool charlm_sample(Charlm *c, Error *e)
     Crew crew = {0};
     Buffer prompt = {0};
     Writer *w = NULL;
-    bool fine = charlm_open_run(c, c->v->shared.run, false, e) && find_prompt(c, &prompt, e) &&
-                writer_crew(c, &crew, charlm_open_crew, e) &&
+    bool fine = charlm_open_run(c, e) && find_prompt(c, &prompt, e) && writer_crew(c, &crew, app_open_crew, e) &&
                 writer_open(&w, &c->model, &crew, (const unsigned char *)prompt.text, prompt.size, c->v->exact, e);
     for (size_t i = 0; fine && i < c->v->count; i++)
         fine = sample_one(c->v, w, &prompt, i, e);

@@ -1,15 +1,16 @@
-/* charlm as a Task, and how its commands open a run. */
+/* charlm as a Task, and as a program. */
 #include "charlm/charlm.h"
 
+#include "base/philox.h"
 #include "core/nn/loss.h"
 #include "core/run/json.h"
+#include "core/tensor/sites.h"
 #include "core/train/network.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
-const char *const charlm_aliases[][2] = {{"token_embedding.weight", "logits.weight"}, {NULL, NULL}};
+static const char *const aliases[][2] = {{"token_embedding.weight", "logits.weight"}, {NULL, NULL}};
 
 static void batch(void *self, uint64_t step, Batch *b)
 {
@@ -30,7 +31,7 @@ static void score_batch(void *self, size_t i, Batch *b)
 {
     const Charlm *c = self;
     batch_clear(b);
-    for (size_t w = i * c->task.score_rows; w < (i + 1) * c->task.score_rows && w < c->windows.count; w++)
+    for (size_t w = i * c->app.task.score_rows; w < (i + 1) * c->app.task.score_rows && w < c->windows.count; w++)
         windows_row(&c->windows, w, b);
 }
 
@@ -40,24 +41,25 @@ void charlm_task(Charlm *c, Part scored, size_t stride)
     size_t rows = o->micro_batch && o->micro_batch < o->batch ? o->micro_batch : o->batch;
     c->training = text_part(&c->text, SPLIT_TRAIN);
     c->windows = windows_over(scored, c->model.context, stride);
-    snprintf(c->protocol, sizeof c->protocol, "%s, %zu bytes scored, context %zu, stride %zu", split_name(c->split),
-             windows_scored(&c->windows), c->windows.context, c->windows.stride);
-    c->task = (Task){.self = c,
-                     .sides = 1,
-                     .longest = {c->model.context},
-                     .most_rows = o->batch,
-                     .batch = batch,
-                     .loss = loss,
-                     .score_batches = (c->windows.count + rows - 1) / rows,
-                     .score_rows = rows,
-                     .score_batch = score_batch,
-                     .unit = "bits/byte",
-                     .per_nat = 1 / log(2),
-                     .protocol = c->protocol};
+    snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu bytes scored, context %zu, stride %zu",
+             split_name(c->split), windows_scored(&c->windows), c->windows.context, c->windows.stride);
+    c->app.task = (Task){.self = c,
+                         .sides = 1,
+                         .longest = {c->model.context},
+                         .most_rows = o->batch,
+                         .batch = batch,
+                         .loss = loss,
+                         .score_batches = (c->windows.count + rows - 1) / rows,
+                         .score_rows = rows,
+                         .score_batch = score_batch,
+                         .unit = "bits/byte",
+                         .per_nat = 1 / log(2),
+                         .protocol = c->app.protocol};
 }
 
-void charlm_json_protocol(const Charlm *c, Buffer *b)
+void charlm_json_protocol(const App *a, Buffer *b)
 {
+    const Charlm *c = (const Charlm *)a;
     json_add_text(b, "split", split_name(c->split));
     json_add_member(b, "bytes", (double)windows_scored(&c->windows));
     json_add_member(b, "context", (double)c->windows.context);
@@ -67,68 +69,117 @@ void charlm_json_protocol(const Charlm *c, Buffer *b)
 bool charlm_build(Charlm *c, Error *e)
 {
     const SharedValues *o = &c->v->shared;
-    return network_suits(o, e) ? model_open(&c->model, o, e) : charlm_misused(c);
+    c->app.parameters = &c->model.parameters;
+    c->app.sample_every = c->v->sample_every;
+    c->app.profile = c->v->profile;
+    return network_suits(o, e) ? model_open(&c->model, o, e) : app_misused(&c->app);
 }
 
-bool charlm_open_run(Charlm *c, const char *path, bool to_write, Error *e)
+bool charlm_open_run(Charlm *c, Error *e)
 {
-    if (!path)
-        return fail(e, "--run DIR is missing: which run?") || charlm_misused(c);
-    return run_open(&c->run, path, to_write, e) && settings_load(c->run, c->options, c->learnt, e) &&
-           model_open(&c->model, &c->v->shared, e);
-}
-
-/* The run's own text has another content than when it was made. */
-static bool changed(const Charlm *c, const char *name, bool to_train, Error *e)
-{
-    if (to_train)
-        return fail(e,
-                    "the run %s learnt from other data than %s (sha256 %.12s..., not %.12s...): say with --data where "
-                    "its text is, or start a new run",
-                    c->run->path, name, c->learnt, c->text.sha256);
-    fprintf(stderr, "charlm: %s has changed since the run %s learnt from it (sha256 %.12s..., not %.12s...)\n", name,
-            c->run->path, c->text.sha256, c->learnt);
-    return true;
+    return app_open_run(&c->app, c->v->shared.run, false, e) && charlm_build(c, e);
 }
 
 bool charlm_open_text(Charlm *c, bool to_train, Error *e)
 {
-    const char *path = c->v->shared.data;
-    bool given = options_source(c->options, "data") == FROM_COMMAND_LINE;
-    if (!text_open(&c->text, path, e))
-        return given || !c->run
+    const Run *run = c->app.run;
+    bool given = options_source(c->app.options, "data") == FROM_COMMAND_LINE;
+    if (!text_open(&c->text, c->v->shared.data, e))
+        return given || !run
                    ? false
-                   : fail(e, "%s; the run %s learnt from it: say with --data where it is now", e->text, c->run->path);
-    if (!c->run || strcmp(c->learnt, c->text.sha256) == 0 || (given && !to_train))
-        return true;
-    return changed(c, path ? path : "the built-in text", to_train, e);
+                   : fail(e, "%s; the run %s learnt from it: say with --data where it is now", e->text, run->path);
+    return app_same_data(&c->app, c->text.sha256, to_train, e);
 }
 
-void charlm_close(Charlm *c)
-{
-    model_close(&c->model);
-    text_close(&c->text);
-    run_close(c->run);
-    c->run = NULL;
-}
+/* --- the program --- */
 
-bool charlm_crew_options(const Charlm *c, CrewOptions *options, bool training, Error *e)
+static bool open_model(App *a, Error *e)
 {
-    if (!setup_crew(options, &c->v->shared, training, e))
+    Charlm *c = (Charlm *)a;
+    if (!charlm_build(c, e))
         return false;
-    const char *note = options->k->note ? options->k->note() : NULL;
-    if (note && !c->v->shared.quiet)
-        fprintf(stderr, "charlm: %s\n", note);
+    charlm_task(c, (Part){NULL, 0}, c->model.context);
     return true;
 }
 
-bool charlm_open_crew(Charlm *c, Crew *crew, Error *e)
+static bool open_all(App *a, Error *e)
 {
+    Charlm *c = (Charlm *)a;
     const SharedValues *o = &c->v->shared;
-    CrewOptions options;
-    if (charlm_crew_options(c, &options, false, e) && crew_open(crew, &options, &c->model.parameters, &c->task, e) &&
-        setup_stored_weights(crew, c->run, o->weights, o->tie ? charlm_aliases : NULL, e))
-        return true;
-    crew_close(crew);
-    return false;
+    if (!charlm_build(c, e) || !charlm_open_text(c, true, e))
+        return false;
+    Part valid = text_part(&c->text, SPLIT_VALID);
+    if (!part_suits(text_part(&c->text, SPLIT_TRAIN), "training", o->context, e) ||
+        !part_suits(valid, "validation", 1, e))
+        return false;
+    c->split = SPLIT_VALID;
+    valid.size = c->v->eval_bytes && c->v->eval_bytes + 1 < valid.size ? c->v->eval_bytes + 1 : valid.size;
+    charlm_task(c, valid, o->context);
+    return true;
 }
+
+static void close_all(App *a)
+{
+    Charlm *c = (Charlm *)a;
+    model_close(&c->model);
+    text_close(&c->text);
+}
+
+static DataNote data(const App *a)
+{
+    const Charlm *c = (const Charlm *)a;
+    return (DataNote){a->o->data, c->text.size, c->text.sha256};
+}
+
+static double step_tokens(const App *a) { return (double)(a->o->batch * a->o->context); }
+
+static size_t epoch(const App *a)
+{
+    size_t tokens = a->o->batch * a->o->context;
+    return (((const Charlm *)a)->training.size + tokens - 1) / tokens;
+}
+
+static void bench_batch(void *app, uint64_t step, Batch *b)
+{
+    const Charlm *c = app;
+    batch_clear(b);
+    for (size_t r = 0; r < c->v->shared.batch; r++)
+        batch_row(b, 0, c->model.context);
+    for (size_t at = 0; at < b->side[0].positions; at++) {
+        b->side[0].ids[at] = (int32_t)philox_below(BYTES, 1, (uint32_t)step, 2 * at, SITE_DATA);
+        b->side[0].targets[at] = (int32_t)philox_below(BYTES, 1, (uint32_t)step, 2 * at + 1, SITE_DATA);
+    }
+}
+
+static bool bench(App *a, bool *mine, Error *e)
+{
+    Charlm *c = (Charlm *)a;
+    *mine = c->v->sample;
+    return *mine && charlm_bench_sample(c, e);
+}
+
+static bool command(App *a, Error *e)
+{
+    Charlm *c = (Charlm *)a;
+    switch (a->options->command->bit) {
+    case COMMAND_EVAL: return charlm_eval(c, e);
+    case COMMAND_BASELINE: return charlm_baseline(c, e);
+    default: return charlm_sample(c, e);
+    }
+}
+
+const AppKind charlm_kind = {.name = "charlm",
+                             .program = &charlm_program,
+                             .aliases = aliases,
+                             .built_in = "built-in text",
+                             .open = open_all,
+                             .open_model = open_model,
+                             .close = close_all,
+                             .data = data,
+                             .epoch = epoch,
+                             .step_tokens = step_tokens,
+                             .protocol = charlm_json_protocol,
+                             .sample = charlm_show_sample,
+                             .bench_batch = bench_batch,
+                             .command = command,
+                             .bench = bench};

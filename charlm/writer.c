@@ -228,7 +228,7 @@ static Tensor *walk(void *self, Tape *t, const Rows *rows)
     return without ? without : with;
 }
 
-bool writer_crew(Charlm *c, Crew *crew, bool (*open)(Charlm *, Crew *, Error *), Error *e)
+bool writer_crew(Charlm *c, Crew *crew, bool (*open)(App *, Crew *, Error *), Error *e)
 {
     const Model *m = &c->model;
     SharedValues *o = &c->v->shared;
@@ -238,9 +238,9 @@ bool writer_crew(Charlm *c, Crew *crew, bool (*open)(Charlm *, Crew *, Error *),
     o->batch = o->micro_batch = o->workers = 1;
     bool fine = k->open(&s, 1, e) && stack_cache(&w.cache, &m->stack, k, s, 1, m->context, e);
     charlm_task(c, (Part){NULL, 0}, m->context);
-    c->task.self = &w;
-    c->task.loss = walk;
-    fine = fine && open(c, crew, e);
+    c->app.task.self = &w;
+    c->app.task.loss = walk;
+    fine = fine && open(&c->app, crew, e);
     cache_close(&w.cache);
     if (s)
         k->close(s);

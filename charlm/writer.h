@@ -31,6 +31,6 @@ typedef struct Sampling {
 bool writer_write(Writer *w, Sampling *s, Error *e);
 
 /* A crew of one worker, opened by `open`, whose tape has room for a writer. */
-bool writer_crew(Charlm *c, Crew *crew, bool (*open)(Charlm *, Crew *, Error *), Error *e);
+bool writer_crew(Charlm *c, Crew *crew, bool (*open)(App *, Crew *, Error *), Error *e);
 
 #endif

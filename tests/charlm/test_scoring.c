@@ -40,18 +40,18 @@ static void open_run(Opened *o, const char *run)
     char *const argv[] = {"charlm", "eval", "--run", path, "--device", "plain", "--precision", "f64", "--workers", "1"};
     ck_done(options_open(&o->options, &charlm_program, tables, 2, &e), e);
     ck_done(options_parse(&o->options, sizeof argv / sizeof *argv, argv, &e), e);
-    o->c = (Charlm){.v = &o->v, .options = &o->options};
+    o->c = (Charlm){.app = {.kind = &charlm_kind, .o = &o->v.shared, .options = &o->options}, .v = &o->v};
     o->crew = (Crew){.task = NULL};
-    ck_done(charlm_open_run(&o->c, path, false, &e), e);
+    ck_done(charlm_open_run(&o->c, &e), e);
     ck_done(text_open(&o->c.text, NULL, &e), e);
     charlm_task(&o->c, text_part(&o->c.text, SPLIT_VALID), CONTEXT);
-    ck_done(charlm_open_crew(&o->c, &o->crew, &e), e);
+    ck_done(app_open_crew(&o->c.app, &o->crew, &e), e);
 }
 
 static void close_run(Opened *o)
 {
     crew_close(&o->crew);
-    charlm_close(&o->c);
+    app_close(&o->c.app);
     options_close(&o->options);
 }
 

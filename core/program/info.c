@@ -1,5 +1,5 @@
-/* charlm info: what a model or a run consists of, and what a step of it costs. */
-#include "charlm/charlm.h"
+/* PROGRAM info: what a model or a run consists of, and what a step of it costs. */
+#include "core/program/app.h"
 
 #include "base/memory.h"
 #include "core/cli/units.h"
@@ -23,44 +23,42 @@ static void print_parameters(const Parameters *p)
     printf("\n");
 }
 
-static bool print_run(const Charlm *c, Error *e)
+static bool print_run(const Run *run, Error *e)
 {
     uint64_t step, *steps = NULL;
     size_t count = 0;
-    if (!run_checkpoint_list(c->run, &steps, &count, e))
+    if (!run_checkpoint_list(run, &steps, &count, e))
         return false;
-    printf("run %s: %zu checkpoint%s", c->run->path, count, count == 1 ? "" : "s");
+    printf("run %s: %zu checkpoint%s", run->path, count, count == 1 ? "" : "s");
     for (size_t i = 0; i < count; i++)
         printf("%s %llu", i ? "," : ":", (unsigned long long)steps[i]);
     memory_free(steps);
-    if (run_marked(c->run, "best", &step, NULL))
+    if (run_marked(run, "best", &step, NULL))
         printf("; best %llu", (unsigned long long)step);
     printf("\n");
     return true;
 }
 
-bool charlm_info(Charlm *c, Error *e)
+bool app_info(App *a, Error *e)
 {
-    const SharedValues *o = &c->v->shared;
     CrewOptions options;
     CrewPlan plan;
-    const Demand demand = {&plan, &options, &c->model.parameters};
-    if (!(o->run ? charlm_open_run(c, o->run, false, e) : charlm_build(c, e)))
+    if ((a->o->run && !app_open_run(a, a->o->run, false, e)) || !a->kind->open_model(a, e))
         return false;
-    charlm_task(c, (Part){NULL, 0}, c->model.context);
-    if (!charlm_crew_options(c, &options, true, e) || !crew_plan(&plan, &options, &c->model.parameters, &c->task, e))
+    const Demand demand = {&plan, &options, a->parameters};
+    if (!app_crew_options(a, &options, true, e) || !crew_plan(&plan, &options, a->parameters, &a->task, e))
         return false;
-    if (o->json) {
+    if (a->o->json) {
         Buffer b = {0};
         buffer_print(&b, "{");
         setup_demand_json(&demand, &b);
-        json_add_member(&b, "tokens_a_step", (double)(o->batch * o->context));
+        json_add_member(&b, "tokens_a_step", a->kind->step_tokens(a));
         json_print(&b);
         return true;
     }
-    if (c->run && !print_run(c, e))
+    if (a->run && !print_run(a->run, e))
         return false;
-    print_parameters(&c->model.parameters);
+    print_parameters(a->parameters);
     setup_print_demand(&demand);
     return true;
 }

@@ -1,0 +1,113 @@
+/* See app.h. */
+#include "core/program/app.h"
+
+#include "core/cli/version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool run(App *a, Error *e)
+{
+    switch (a->options->command->bit) {
+    case COMMAND_TRAIN: return app_train(a, e);
+    case COMMAND_INFO: return app_info(a, e);
+    case COMMAND_BENCH: return app_bench(a, e);
+    default: return a->kind->command(a, e);
+    }
+}
+
+static void print_help(const Options *options)
+{
+    Buffer text = {0};
+    options_help(options, &text);
+    fputs(text.failed || !text.text ? "" : text.text, stdout);
+    buffer_free(&text);
+}
+
+void app_close(App *a)
+{
+    a->kind->close(a);
+    run_close(a->run);
+    a->run = NULL;
+}
+
+int app_main(App *a, const OptionTable *tables, size_t count, int argc, char **argv)
+{
+    Options options = {0};
+    Error e;
+    const char *name = a->kind->name;
+    int status = 0;
+
+    a->options = &options;
+    if (!attend_runs_here(&e)) {
+        fprintf(stderr, "%s: %s\n", name, e.text);
+        return 1;
+    }
+    if (!options_open(&options, a->kind->program, tables, count, &e) || !options_parse(&options, argc, argv, &e)) {
+        fprintf(stderr, "%s: %s\n", name, e.text);
+        status = 2;
+    } else if (options.asked == ASKED_HELP) {
+        print_help(&options);
+    } else if (options.asked == ASKED_VERSION) {
+        printf("%s (attend) %s\n", name, attend_version());
+    } else if (!run(a, &e)) {
+        fprintf(stderr, "%s: %s\n", name, e.text);
+        status = a->misused ? 2 : 1;
+    }
+    app_close(a);
+    options_close(&options);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !status) {
+        fprintf(stderr, "%s: standard output could not be written\n", name);
+        status = 1;
+    }
+    return status;
+}
+
+bool app_open_run(App *a, const char *path, bool to_write, Error *e)
+{
+    if (!path)
+        return fail(e, "--run DIR is missing: which run?") || app_misused(a);
+    return run_open(&a->run, path, to_write, e) && settings_load(a->run, a->options, a->learnt, e);
+}
+
+bool app_same_data(const App *a, const char *sha256, bool to_train, Error *e)
+{
+    const char *name = a->o->data ? a->o->data : a->kind->built_in;
+    bool given = options_source(a->options, "data") == FROM_COMMAND_LINE;
+    if (!a->run || strcmp(a->learnt, sha256) == 0 || (given && !to_train))
+        return true;
+    if (to_train)
+        return fail(e,
+                    "the run %s learnt from other data than %s (sha256 %.12s..., not %.12s...): say with --data where "
+                    "its data is, or start a new run",
+                    a->run->path, name, a->learnt, sha256);
+    fprintf(stderr, "%s: %s has changed since the run %s learnt from it (sha256 %.12s..., not %.12s...)\n",
+            a->kind->name, name, a->run->path, sha256, a->learnt);
+    return true;
+}
+
+bool app_crew_options(const App *a, CrewOptions *options, bool training, Error *e)
+{
+    if (!setup_crew(options, a->o, training, e))
+        return false;
+    const char *note = options->k->note ? options->k->note() : NULL;
+    if (note && !a->o->quiet)
+        fprintf(stderr, "%s: %s\n", a->kind->name, note);
+    return true;
+}
+
+bool app_open_crew(App *a, Crew *crew, Error *e)
+{
+    CrewOptions options;
+    if (app_crew_options(a, &options, false, e) && crew_open(crew, &options, a->parameters, &a->task, e) &&
+        setup_stored_weights(crew, a->run, a->o->weights, a->o->tie ? a->kind->aliases : NULL, e))
+        return true;
+    crew_close(crew);
+    return false;
+}
+
+void app_own_workers(App *a)
+{
+    if (options_source(a->options, "workers") == FROM_RUN)
+        a->o->workers = 0;
+}

@@ -1,0 +1,92 @@
+/* What all programs do alike: read a command line, make a run or open one, plan, train, measure, say what is there.
+ *
+ * A program fills in an AppKind, puts an App first into its own struct (which every function gets back as the App), and
+ * has commands of its own for what only it does: scoring, sampling, translating. */
+#ifndef CORE_PROGRAM_APP_H
+#define CORE_PROGRAM_APP_H
+
+#include "base/buffer.h"
+#include "core/train/settings.h"
+#include "core/train/setup.h"
+
+typedef struct App App;
+
+typedef struct AppKind {
+    const char *name; /* "charlm" */
+    const Program *program;
+    const char *const (*aliases)[2]; /* names under which a file may have a tied table, instead of ours; or NULL */
+    const char *built_in;            /* how the data is called that the program brings along: "built-in text" */
+
+    /* A new run's data and model, or an old run's: whatever `train` needs, app->parameters, and the task, which scores
+     * the validation part. */
+    bool (*open)(App *a, Error *e);
+    /* The model alone, for `info` and `bench`: as the options or the opened run say. The task scores nothing. */
+    bool (*open_model)(App *a, Error *e);
+    void (*close)(App *a);
+
+    DataNote (*data)(const App *a);
+    size_t (*epoch)(const App *a);             /* steps */
+    double (*step_tokens)(const App *a);       /* of a step, on average */
+    void (*protocol)(const App *a, Buffer *b); /* members of a JSON object: what a score belongs to */
+
+    /* A new run's folder is there: files of the program's own go in. May be NULL. */
+    bool (*begin)(App *a, Error *e);
+    /* Something to read while it learns, into the run's samples. May be NULL. */
+    bool (*sample)(App *a, Crew *crew, uint64_t step, Error *e);
+    /* A batch for `bench` that needs no data. */
+    void (*bench_batch)(void *app, uint64_t step, Batch *b);
+    /* A command that is not train, bench or info. */
+    bool (*command)(App *a, Error *e);
+    /* bench with options of the program's own; false in *mine: the common one. May be NULL. */
+    bool (*bench)(App *a, bool *mine, Error *e);
+} AppKind;
+
+struct App {
+    const AppKind *kind;
+    SharedValues *o;
+    Options *options;
+    Run *run;
+    const Parameters *parameters;
+    Task task;
+    char protocol[160];  /* what a score of the task belongs to, in words */
+    char learnt[65];     /* sha256 of the data that the run learns from */
+    size_t sample_every; /* steps; 0: at each evaluation */
+    bool profile;        /* bench says where time goes, too */
+    bool misused;        /* what failed was asked for wrongly: exit status 2 */
+};
+
+/* The whole of main. The tables' first one is shared_options with app->o. */
+int app_main(App *a, const OptionTable *tables, size_t count, int argc, char **argv);
+
+/* Data, model and run. */
+void app_close(App *a);
+
+/* Marks a failure as the command line's. */
+static inline bool app_misused(App *a)
+{
+    a->misused = true;
+    return false;
+}
+
+/* Opens a run, --run's or --resume's, and takes over its options. */
+bool app_open_run(App *a, const char *path, bool to_write, Error *e);
+
+/* Data was opened whose content is `sha256`: is it the run's own? What has changed cannot be trained on; where it is
+ * only read, one line on standard error says so. given: the command line named it. */
+bool app_same_data(const App *a, const char *sha256, bool to_train, Error *e);
+
+/* What the options mean for a crew; one line on standard error says what the machine does badly of it. */
+bool app_crew_options(const App *a, CrewOptions *options, bool training, Error *e);
+
+/* A crew that holds the run's weights and does not train. */
+bool app_open_crew(App *a, Crew *crew, Error *e);
+
+/* How many workers trained a run is not how many are here: all, unless the command line says otherwise. */
+void app_own_workers(App *a);
+
+/* The commands. */
+bool app_train(App *a, Error *e);
+bool app_bench(App *a, Error *e);
+bool app_info(App *a, Error *e);
+
+#endif

@@ -1,0 +1,111 @@
+/* PROGRAM bench: how long a training step takes, with clipping and Adam, on random data; and where its time goes. */
+#include "core/program/app.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "core/cli/version.h"
+#include "core/run/json.h"
+#include "core/train/parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { WARM = 2 }; /* steps that are not counted: memory is touched, products are prepared */
+
+static int by_time(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+typedef struct Bench {
+    Crew crew;
+    double first_loss;
+    double *times; /* [steps] */
+    size_t steps;
+    Parts parts;
+} Bench;
+
+static void print_json(const App *a, const Bench *bench, double step, double tokens)
+{
+    const CrewOptions *o = &bench->crew.o;
+    char peer[128];
+    Buffer b = {0};
+    snprintf(peer, sizeof peer, "attend %s", attend_version());
+    buffer_print(&b, "{");
+    json_add_text(&b, "peer", peer);
+    json_add_text(&b, "program", a->kind->name);
+    buffer_print(&b,
+                 ", \"device\": \"%s\", \"precision\": \"%s\", \"compile\": false, \"fused_attention\": %s, "
+                 "\"threads\": %zu, \"parameters\": %zu, \"step_s\": %.5f, \"fastest_s\": %.5f, "
+                 "\"tokens_per_s\": %.1f, \"first_loss\": %.4f",
+                 o->k->twin, number_type_name(o->k->type), a->o->attention == 0 ? "true" : "false", o->workers,
+                 a->parameters->numbers, step, bench->times[0], tokens / step, bench->first_loss);
+    if (a->profile)
+        parts_json(&bench->parts, &b);
+    json_print(&b);
+}
+
+static void print_result(const App *a, const Bench *b)
+{
+    qsort(b->times, b->steps, sizeof *b->times, by_time);
+    double step = b->times[b->steps / 2], tokens = a->kind->step_tokens(a);
+    if (a->o->json) {
+        print_json(a, b, step, tokens);
+        return;
+    }
+    printf("%.0f tokens/s: %.1f ms a step (fastest %.1f) of %zu x %zu tokens; %.2f GFLOP/s\n", tokens / step,
+           1e3 * step, 1e3 * b->times[0], a->o->batch, a->task.longest[0], b->crew.plan.flop / step * 1e-9);
+    if (a->profile)
+        parts_print(&b->parts, stdout);
+}
+
+static bool open_bench(App *a, Bench *b, Error *e)
+{
+    CrewOptions options;
+    if (!a->kind->open_model(a, e) || !app_crew_options(a, &options, true, e))
+        return false;
+    a->task.batch = a->kind->bench_batch;
+    if (a->profile)
+        options.k = profile_over(options.k);
+    return crew_open(&b->crew, &options, a->parameters, &a->task, e) && setup_weights(&b->crew, a->o, NULL, e);
+}
+
+/* The steps that count come behind one for the loss and some to warm up. */
+static bool run_steps(const App *a, Bench *b, Error *e)
+{
+    StepResult result;
+    double all = 0;
+    for (size_t i = 0; i < 1 + WARM + b->steps; i++) {
+        if (i == 1 + WARM && a->profile)
+            parts_begin(&b->crew);
+        double start = clock_seconds();
+        if (!crew_step(&b->crew, i + 1, 1e-4, &result, e))
+            return false;
+        double took = clock_seconds() - start;
+        if (i == 0)
+            b->first_loss = result.loss;
+        if (i < 1 + WARM)
+            continue;
+        b->times[i - 1 - WARM] = took;
+        all += took;
+    }
+    return !a->profile || parts_of(&b->parts, &b->crew, all, b->steps, e);
+}
+
+bool app_bench(App *a, Error *e)
+{
+    bool mine = false, done = a->kind->bench && a->kind->bench(a, &mine, e);
+    if (mine)
+        return done;
+    Bench b = {.steps = options_source(a->options, "steps") == FROM_COMMAND_LINE && a->o->steps ? a->o->steps : 10};
+    b.times = memory_get(b.steps, sizeof *b.times);
+    bool fine = b.times || memory_error(e, "the times of steps", b.steps, sizeof *b.times);
+    fine = fine && open_bench(a, &b, e) && run_steps(a, &b, e);
+    if (fine)
+        print_result(a, &b);
+    parts_close(&b.parts);
+    crew_close(&b.crew);
+    memory_free(b.times);
+    return fine;
+}

@@ -1,0 +1,186 @@
+/* PROGRAM train: a new run, or one that goes on. */
+#include "core/program/app.h"
+
+#include "base/memory.h"
+#include "core/cli/stop.h"
+#include "core/cli/units.h"
+#include "core/run/json.h"
+
+#include <math.h>
+#include <stdio.h>
+
+typedef struct Training {
+    App *a;
+    Crew crew;
+    Loop loop;
+    Buffer model_options;
+} Training;
+
+static bool sample(void *self, uint64_t step, Error *e)
+{
+    Training *t = self;
+    return t->a->kind->sample(t->a, &t->crew, step, e);
+}
+
+static bool save_settings(const App *a, Error *e)
+{
+    const DataNote data = a->kind->data(a);
+    return settings_save(a->run, a->options, &data, e);
+}
+
+/* A run that is there: its options, and its data by content. */
+static bool open_old(App *a, Error *e)
+{
+    Buffer changes = {0};
+    if (!app_open_run(a, a->o->resume, !a->o->dry_run, e) || !a->kind->open(a, e) ||
+        !setup_fix(a->options, a->o, a->kind->epoch(a), e))
+        return false;
+    options_changes(a->options, &changes);
+    bool fine = true;
+    if (changes.size) { /* kept from now on */
+        fprintf(stderr, "changed on resume:\n%s", changes.text);
+        fine = a->o->dry_run || save_settings(a, e);
+    }
+    buffer_free(&changes);
+    return fine;
+}
+
+static bool open_new(App *a, Error *e)
+{
+    if (!a->o->data && !a->o->preset && !options_preset(a->options, "minute", e))
+        return false;
+    return a->kind->open(a, e) && setup_fix(a->options, a->o, a->kind->epoch(a), e);
+}
+
+/* From the newest whole checkpoint. */
+static bool go_on(Training *t, Error *e)
+{
+    const Loop *l = &t->loop;
+    if (!loop_resume(&t->loop, e) || !run_samples_cut(t->a->run, l->at.step, e))
+        return false;
+    if (l->damaged.text[0])
+        fprintf(stderr, "%s: going on from step %llu, because %s\n", t->a->kind->name, (unsigned long long)l->at.step,
+                l->damaged.text);
+    return true;
+}
+
+/* A run is made when all that can be wrong without it has been found right; its configuration comes last. */
+static bool begin(Training *t, Error *e)
+{
+    App *a = t->a;
+    char *path = NULL;
+    bool fine = setup_weights(&t->crew, a->o, a->o->tie ? a->kind->aliases : NULL, e) &&
+                (a->o->run || run_default_path(&path, a->kind->name, e)) &&
+                run_create(&a->run, a->o->run ? a->o->run : path, e);
+    memory_free(path);
+    if (!fine)
+        return false;
+    t->loop.run = a->run;
+    if ((a->kind->begin && !a->kind->begin(a, e)) || !loop_begin(&t->loop, e) || !save_settings(a, e))
+        return false;
+    if (!a->o->quiet)
+        fprintf(stderr, "run %s: %s bytes of %s, %s parameters\n", a->run->path,
+                count_text(a->kind->data(a).bytes).text, a->o->data ? a->o->data : a->kind->built_in,
+                count_text(a->parameters->numbers).text);
+    return true;
+}
+
+static void print_result(const Training *t, bool json)
+{
+    const App *a = t->a;
+    const Loop *l = &t->loop;
+    double best = l->at.best * a->task.per_nat;
+    if (json) {
+        Buffer b = {0};
+        buffer_print(&b, "{");
+        json_add_text(&b, "run", a->run->path);
+        json_add_member(&b, "steps", (double)l->at.step);
+        json_add_member(&b, "tokens", l->tokens);
+        json_add_member(&b, "seconds", l->seconds);
+        json_add_member(&b, "best", l->at.scored ? best : NAN); /* null */
+        a->kind->protocol(a, &b);
+        json_print(&b);
+    } else {
+        printf("%s: %llu steps", a->run->path, (unsigned long long)l->at.step);
+        if (l->at.scored)
+            printf(", best %.4f %s (step %llu; %s)", best, a->task.unit, (unsigned long long)l->at.best_step,
+                   a->protocol);
+        printf("\n");
+    }
+}
+
+/* --dry-run */
+static bool print_plan(const App *a, const CrewOptions *options, Error *e)
+{
+    CrewPlan plan;
+    LoopOptions loop;
+    const Demand demand = {&plan, options, a->parameters};
+    if (!crew_plan(&plan, options, a->parameters, &a->task, e) || !setup_loop(&loop, a->o, a->kind->epoch(a), e))
+        return false;
+    if (a->o->json) {
+        Buffer b = {0};
+        buffer_print(&b, "{");
+        setup_demand_json(&demand, &b);
+        json_add_member(&b, "tokens_a_step", a->kind->step_tokens(a));
+        json_add_member(&b, "steps", (double)loop.steps);
+        json_add_member(&b, "minutes", loop.minutes);
+        json_print(&b);
+    } else {
+        setup_print_demand(&demand);
+    }
+    return true;
+}
+
+static bool train(Training *t, Error *e)
+{
+    App *a = t->a;
+    CrewOptions options;
+    if (!app_crew_options(a, &options, true, e))
+        return false;
+    if (a->o->dry_run)
+        return print_plan(a, &options, e);
+    if (!crew_open(&t->crew, &options, a->parameters, &a->task, e) ||
+        !settings_json(a->options, OPTION_MODEL, &t->model_options, e) ||
+        !setup_loop(&t->loop.o, a->o, a->kind->epoch(a), e))
+        return false;
+    t->loop.crew = &t->crew;
+    t->loop.task = &a->task;
+    t->loop.run = a->run;
+    t->loop.note = (ModelNote){a->kind->name, t->model_options.text};
+    t->loop.o.sample_every = a->sample_every;
+    t->loop.sample = a->kind->sample ? sample : NULL;
+    t->loop.self = t;
+    if (!(a->o->resume ? go_on : begin)(t, e))
+        return false;
+    if (a->o->resume && loop_over(&t->loop)) {
+        fprintf(stderr, "%s is finished: %llu steps. Give more --steps or --minutes to go on\n", a->run->path,
+                (unsigned long long)t->loop.at.step);
+    } else {
+        stop_catch();
+        if (!loop_run(&t->loop, e))
+            return false;
+    }
+    print_result(t, a->o->json);
+    if (t->loop.stopped)
+        fprintf(stderr, "stopped and saved; go on with: %s train --resume %s\n", a->kind->name, a->run->path);
+    return true;
+}
+
+bool app_train(App *a, Error *e)
+{
+    const SharedValues *o = a->o;
+    Training t = {.a = a};
+    double beta1, beta2, seconds;
+    size_t steps;
+    if (o->run && o->resume)
+        return fail(e, "--run makes a new run and --resume goes on with one: give one of the two") || app_misused(a);
+    if (o->weights && o->resume)
+        return fail(e, "--weights begins a new run; --resume goes on from the run's own: give one of the two") ||
+               app_misused(a);
+    if (!parse_betas(o->betas, &beta1, &beta2, e) || !parse_every(o->save_every, &steps, &seconds, e))
+        return app_misused(a);
+    bool fine = (o->resume ? open_old : open_new)(a, e) && train(&t, e);
+    crew_close(&t.crew);
+    buffer_free(&t.model_options);
+    return fine;
+}
