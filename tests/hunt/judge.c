@@ -143,6 +143,8 @@ static bool repeats(Trial *t, const Kernels *k, const Outcome *one)
         return false;
     }
     return same_bits(t, one, &(Way){.k = k, .keep = KEEP_INPUTS}, "when segments are computed again") &&
+           same_bits(t, one, &(Way){.k = k, .keep = (Keep)(t->c.s->seed % 2), .longer = 2},
+                     "in the room of longer rows") &&
            (t->c.s->seed % 4 || same_bits(t, one, &(Way){.k = k, .team = 2}, "with a team of two"));
 }
 

@@ -4,6 +4,7 @@
  *     rounding    each twin is as near to f64 as rounding in its type leaves it: losses, and each parameter's gradient
  *     bits        computed again (KEEP_INPUTS), or by a larger team, it gives the same bits
  *     memory      a walk over shapes has found exactly the memory that it used
+ *                 and one for longer rows suffices
  *
  * How far a twin may be off: a share of the tensor's largest value (and no less than a hundredth of the largest of all
  * gradients, since terms may cancel). Where it is farther off, the network may magnify rounding; then f64 tells how

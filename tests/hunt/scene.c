@@ -357,18 +357,32 @@ static void done(bool fine, const Error *e)
         scene_stop(e->text);
 }
 
-static TapePlan walk(const Scene *c, const Ground *g, const Way *way, const Weights *w, StepState *state)
+/* Every row longer, as far as rows may be. */
+static Sketch larger(const Sketch *sketch, size_t longer)
 {
+    Sketch s = *sketch;
+    for (size_t side = 0; side < 2; side++)
+        for (size_t b = 0; b < s.rows; b++)
+            s.length[side][b] += s.length[side][b] + longer <= LENGTH ? longer : 0;
+    return s;
+}
+
+static TapePlan walk(const Scene *c, const Part *part, const Way *way, const Weights *w, StepState *state, Takes *takes)
+{
+    Sketch large = larger(c->s, way->longer);
+    Ground *g = ground_new(&large, part);
     const Kernels *k = measure_kernels(way->k->type);
     Play p = {c, g, NULL};
     Stream *s;
     Tape t;
     Error e;
     done(k->open(&s, 1, &e) && tape_open(&t, k, s, w, NULL, &e), &e);
+    t.gradients.record = takes;
     run_tape(&t, &p, way->keep, state, state); /* any gradient that is not NULL: nothing is written */
     TapePlan plan = tape_plan(&t);
     tape_close(&t);
     k->close(s);
+    memory_free(g);
     return plan;
 }
 
@@ -392,22 +406,26 @@ Outcome scene_run(const Scene *c, const Way *way)
     void *gradient = memory_get(size, k->real);
     Stream *s;
     Weights w;
+    Takes takes = {0};
     Tape t;
     Error e;
     if (!k->on_host || !o.losses || !o.gradient || !gradient)
         scene_stop("out of memory, or not on the host");
     done(k->open(&s, way->team ? way->team : 1, &e) && weights_open(&w, k, s, &c->parameters, &e), &e);
     set_weights(c, way, &w, s);
-    TapePlan plan = walk(c, g, way, &w, &state), used;
+    TapePlan plan = walk(c, part, way, &w, &state, &takes), used;
     done(tape_open(&t, k, s, &w, &plan, &e), &e);
+    t.gradients.plan = &takes;
     run_tape(&t, &(Play){c, g, &o}, way->keep, &state, gradient);
     used = tape_plan(&t);
-    o.planned = plan.memory == used.memory && plan.gradients == used.gradients && plan.host == used.host;
+    o.planned = way->longer ||
+                (plan.memory == used.memory && plan.gradients == used.gradients && plan.host == used.host);
     done(k->finish(s, &e), &e);
     for (size_t i = 0; i < LOSSES; i++)
         o.loss += scales[i] * state.loss[i].sum;
     for (size_t i = 0; i < size; i++)
         o.gradient[i] = real_at(k, gradient, i);
+    takes_close(&takes);
     tape_close(&t);
     weights_close(&w);
     k->close(s);

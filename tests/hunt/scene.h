@@ -43,6 +43,7 @@ typedef struct Way {
     size_t team; /* 0: one */
     Keep keep;
     const Part *part;   /* NULL: all rows */
+    size_t longer;      /* its memory was planned for rows that are so much longer */
     const char *nudged; /* NULL, or a parameter that is moved */
     double by;          /* times a direction of its own */
     double noise;       /* each weight is off by that share of itself, up or down */
@@ -53,7 +54,7 @@ typedef struct Outcome {
     double loss;      /* what the gradient is of */
     double *gradient; /* [parameters.size] */
     double *losses;   /* [LOSSES_ALL] of each operation, of two of its logits, row and place of the whole sketch */
-    bool planned;     /* it used exactly the memory that a walk over shapes found */
+    bool planned;     /* it used exactly the memory that a walk over shapes found, or no more than was planned */
 } Outcome;
 
 /* Which way number j of a parameter is moved: 1 or -1. */
