@@ -1,7 +1,6 @@
 /* See ground.h. */
 #include "tests/hunt/ground.h"
 
-#include "base/memory.h"
 #include "base/philox.h"
 
 /* A choice of operation `name` that belongs to a place in a row. */
@@ -114,11 +113,7 @@ static void lay_attention(Ground *g, size_t k, const Part *part)
 
 Ground *ground_new(const Sketch *s, const Part *part)
 {
-    Ground *g = memory_get(1, sizeof *g);
-    if (!g) {
-        scene_stop("out of memory");
-        return NULL; /* which is not reached, as not every reader of the code knows */
-    }
+    Ground *g = scene_memory(1, sizeof *g);
     g->s = s;
     for (int domain = 0; domain < DOMAINS; domain++)
         lay_rows(g, (Domain)domain, part);

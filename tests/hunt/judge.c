@@ -172,7 +172,8 @@ static double slope(const Trial *t, const char *name, double h)
            (12 * h);
 }
 
-/* Steps of several sizes: a steep network needs a small one, a large loss one that is not. */
+/* Steps of several sizes: a steep network, or one with a kink nearby, needs a small one, a large loss one that is not.
+ */
 static bool is_slope(Trial *t, const Parameter *p)
 {
     static const double steps[] = {1e-4, 1e-3, 1e-5, 1e-6};
@@ -220,10 +221,10 @@ bool judge(const Sketch *s, const Kernels *const *twins, char why[WHY])
 {
     Trial t;
     size_t before = memory_in_use();
-    bool smooth = sketch_smooth(s), rough = !smooth || sketch_narrow(s);
+    bool rough = !sketch_smooth(s) || sketch_narrow(s);
     trial_open(&t, s, why);
     bool fine = t.largest < INFINITY || say(&t, &plain_f64, "a gradient", INFINITY, 1);
-    fine = fine && repeats(&t, &plain_f64, &t.f64) && (!smooth || slopes_agree(&t));
+    fine = fine && repeats(&t, &plain_f64, &t.f64) && slopes_agree(&t);
     for (; fine && *twins; twins++)
         fine = (rough && (*twins)->type == NUMBER_BF16) || twin_agrees(&t, *twins);
     outcome_free(&t.f64);

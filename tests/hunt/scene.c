@@ -20,6 +20,14 @@ _Noreturn void scene_stop(const char *what)
     abort();
 }
 
+void *scene_memory(size_t count, size_t size)
+{
+    void *block = memory_get(count, size);
+    if (!block)
+        scene_stop("out of memory");
+    return block;
+}
+
 /* ---- parameters */
 
 typedef char Name[64];
@@ -156,10 +164,8 @@ static void set_weights(const Scene *c, const Way *way, Weights *w, Stream *s)
         const Parameter *p = c->parameters.list[i];
         if (p->role == ROLE_CONSTANT)
             continue;
-        double *doubles = memory_get(p->count, sizeof *doubles);
-        float *floats = memory_get(p->count, sizeof *floats);
-        if (!doubles || !floats)
-            scene_stop("out of memory");
+        double *doubles = scene_memory(p->count, sizeof *doubles);
+        float *floats = scene_memory(p->count, sizeof *floats);
         for (size_t j = 0; j < p->count; j++) {
             doubles[j] = weight(c, p, j, way);
             floats[j] = (float)doubles[j];
@@ -400,17 +406,18 @@ Outcome scene_run(const Scene *c, const Way *way)
     Part whole = part_whole(c->s);
     const Part *part = way->part ? way->part : &whole;
     size_t size = c->parameters.size;
-    Outcome o = {.losses = memory_get(LOSSES_ALL, sizeof *o.losses), .gradient = memory_get(size, sizeof *o.gradient)};
+    Outcome o = {.losses = scene_memory(LOSSES_ALL, sizeof *o.losses),
+                 .gradient = scene_memory(size, sizeof *o.gradient)};
     Ground *g = ground_new(c->s, part);
     StepState state = first_state(part);
-    void *gradient = memory_get(size, k->real);
+    void *gradient = scene_memory(size, k->real);
     Stream *s;
     Weights w;
     Takes takes = {0};
     Tape t;
     Error e;
-    if (!k->on_host || !o.losses || !o.gradient || !gradient)
-        scene_stop("out of memory, or not on the host");
+    if (!k->on_host)
+        scene_stop("lists of integers lie in the memory of the host, which this device does not read");
     done(k->open(&s, way->team ? way->team : 1, &e) && weights_open(&w, k, s, &c->parameters, &e), &e);
     set_weights(c, way, &w, s);
     TapePlan plan = walk(c, part, way, &w, &state, &takes), used;

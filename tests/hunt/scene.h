@@ -66,7 +66,8 @@ void outcome_free(Outcome *o);
 /* All rows, each on its own place. */
 Part part_whole(const Sketch *s);
 
-/* Ends the process: what cannot be in a test (memory ran out). */
+/* Ends the process: what cannot be in a test. And memory, or that end. */
 _Noreturn void scene_stop(const char *what);
+void *scene_memory(size_t count, size_t size);
 
 #endif
