@@ -33,29 +33,28 @@ void app_close(App *a)
 
 int app_main(App *a, const OptionTable *tables, size_t count, int argc, char **argv)
 {
-    Options options = {0};
+    Options *options = a->options;
     Error e;
     const char *name = a->kind->name;
     int status = 0;
 
-    a->options = &options;
     if (!attend_runs_here(&e)) {
         fprintf(stderr, "%s: %s\n", name, e.text);
         return 1;
     }
-    if (!options_open(&options, a->kind->program, tables, count, &e) || !options_parse(&options, argc, argv, &e)) {
+    if (!options_open(options, a->kind->program, tables, count, &e) || !options_parse(options, argc, argv, &e)) {
         fprintf(stderr, "%s: %s\n", name, e.text);
         status = 2;
-    } else if (options.asked == ASKED_HELP) {
-        print_help(&options);
-    } else if (options.asked == ASKED_VERSION) {
+    } else if (options->asked == ASKED_HELP) {
+        print_help(options);
+    } else if (options->asked == ASKED_VERSION) {
         printf("%s (attend) %s\n", name, attend_version());
     } else if (!run(a, &e)) {
         fprintf(stderr, "%s: %s\n", name, e.text);
         status = a->misused ? 2 : 1;
     }
     app_close(a);
-    options_close(&options);
+    options_close(options);
     if ((fflush(stdout) != 0 || ferror(stdout)) && !status) {
         fprintf(stderr, "%s: standard output could not be written\n", name);
         status = 1;

@@ -55,7 +55,7 @@ struct App {
     bool misused;        /* what failed was asked for wrongly: exit status 2 */
 };
 
-/* The whole of main. The tables' first one is shared_options with app->o. */
+/* The whole of main. The first table is shared_options with app->o; app->options is empty yet. */
 int app_main(App *a, const OptionTable *tables, size_t count, int argc, char **argv);
 
 /* Data, model and run. */
