@@ -15,12 +15,11 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "core/program/dump.h"
 #include "core/run/json.h"
-#include "core/run/npy.h"
 
 #include <assert.h>
 #include <stdio.h>
-#include <string.h>
 
 static void print_result(const Charlm *c, const MeanLoss *score)
 {
@@ -36,39 +35,27 @@ static void print_result(const Charlm *c, const MeanLoss *score)
     }
 }
 
-typedef struct Dump {
-    NpyWriter logits, ids;
-    float *row;
-} Dump;
-
 /* Writes the scored positions of one batch: their logits, and the bytes that came. */
 static bool dump_batch(Dump *d, Worker *w, const Tensor *logits, const Batch *b, Error *e)
 {
     const Kernels *k = w->tape.k;
     double wide[BYTES];
+    float row[BYTES];
     const char *from = logits->data;
     for (size_t i = 0; i < b->side[0].positions; i++) {
         int32_t target = b->side[0].targets[i];
         if (target < 0) /* it has no logits */
             continue;
         bool doubles = k->real == sizeof(double);
-        k->download(w->stream, doubles ? (void *)wide : (void *)d->row, from, BYTES * k->real);
+        k->download(w->stream, doubles ? (void *)wide : (void *)row, from, BYTES * k->real);
         for (size_t j = 0; doubles && j < BYTES; j++)
-            d->row[j] = (float)wide[j];
-        if (!npy_rows(&d->logits, d->row, 1, e) || !npy_rows(&d->ids, &target, 1, e))
+            row[j] = (float)wide[j];
+        if (!dump_rows(d, row, &target, 1, e))
             return false;
         from += BYTES * k->real;
     }
     assert(from == (const char *)logits->data + logits->rows * BYTES * k->real);
     return true;
-}
-
-/* FILE.npy gives FILE.ids.npy */
-static void ids_path(char *path, size_t size, const char *file)
-{
-    size_t stem = strlen(file);
-    stem -= stem > 4 && strcmp(file + stem - 4, ".npy") == 0 ? 4 : 0;
-    snprintf(path, size, "%.*s.ids.npy", (int)stem, file);
 }
 
 static bool dump_batches(Charlm *c, Crew *crew, Dump *d, Batch *b, Error *e)
@@ -93,27 +80,14 @@ static bool dump_batches(Charlm *c, Crew *crew, Dump *d, Batch *b, Error *e)
 
 static bool dump_logits(Charlm *c, Crew *crew, const char *file, Error *e)
 {
-    float row[BYTES];
-    Dump d = {.row = row};
+    Dump d;
     Batch b = {0};
-    char path[4096];
-    ids_path(path, sizeof path, file);
-    if (!npy_open(&d.logits, file, NPY_F32, 2, (size_t[]){0, BYTES}, e))
-        return false;
-    if (!npy_open(&d.ids, path, NPY_I32, 1, (size_t[]){0}, e)) {
-        npy_abandon(&d.logits);
-        return false;
-    }
     BatchSize size = {1, c->app.task.score_rows, {c->app.task.score_rows * c->model.context}};
+    if (!dump_open(&d, file, BYTES, e))
+        return false;
     bool fine = batch_open(&b, &size, e) && dump_batches(c, crew, &d, &b, e);
     batch_close(&b);
-    if (!fine) {
-        npy_abandon(&d.logits);
-        npy_abandon(&d.ids);
-        return false;
-    }
-    bool closed = npy_close(&d.logits, e);
-    return npy_close(&d.ids, closed ? e : NULL) && closed;
+    return dump_close(&d, fine, e);
 }
 
 bool charlm_eval(Charlm *c, Error *e)

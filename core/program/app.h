@@ -16,6 +16,7 @@ typedef struct AppKind {
     const Program *program;
     const char *const (*aliases)[2]; /* names under which a file may have a tied table, instead of ours; or NULL */
     const char *built_in;            /* how the data is called that the program brings along: "built-in text" */
+    const char *measure;             /* in what it is counted: "bytes" */
 
     /* A new run's data and model, or an old run's: whatever `train` needs, app->parameters, and the task, which scores
      * the validation part. */

@@ -79,9 +79,8 @@ static bool begin(Training *t, Error *e)
     if ((a->kind->begin && !a->kind->begin(a, e)) || !loop_begin(&t->loop, e) || !save_settings(a, e))
         return false;
     if (!a->o->quiet)
-        fprintf(stderr, "run %s: %s bytes of %s, %s parameters\n", a->run->path,
-                count_text(a->kind->data(a).bytes).text, a->o->data ? a->o->data : a->kind->built_in,
-                count_text(a->parameters->numbers).text);
+        fprintf(stderr, "run %s: %s %s of %s, %s parameters\n", a->run->path, count_text(a->kind->data(a).bytes).text,
+                a->kind->measure, a->o->data ? a->o->data : a->kind->built_in, count_text(a->parameters->numbers).text);
     return true;
 }
 

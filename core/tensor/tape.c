@@ -53,6 +53,7 @@ void tape_reset(Tape *t)
     arena_rewind(&t->memory, 0);
     arena_rewind(&t->host, 0);
     space_restart(&t->gradients); /* every gradient of an activation went back */
+    t->guesses = NULL;
 }
 
 static void *host_take(Tape *t, size_t size) { return memset(arena_take(&t->host, size), 0, size); }

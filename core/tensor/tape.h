@@ -55,10 +55,12 @@ struct Tape {
     void *gradient; /* block of parameter gradients, in reals; NULL unless training */
     bool used_rows; /* of tables that are only looked up, `gradient` holds no more than `slots` rows each, those that */
     size_t slots;   /* the step's batch reads: Rows say which; the tables lie one after another behind the dense ones */
-    StepState *state; /* of this worker, on the device */
-    Arena memory;     /* activations, on the device */
-    Space gradients;  /* of activations, on the device */
-    Arena host;       /* tensors and nodes */
+    StepState *state;       /* of this worker, on the device */
+    const int32_t *guesses; /* on the device: the likeliest class for each target, where a task's loss says so when it
+                             * scores; until the reset */
+    Arena memory;           /* activations, on the device */
+    Space gradients;        /* of activations, on the device */
+    Arena host;             /* tensors and nodes */
     Node *last;
     char *blamed;          /* NULL, or where the name of the first tensor that is not finite goes; see blame.h */
     const Parameter *fine; /* the last one whose operation was checked, meanwhile */

@@ -422,7 +422,7 @@ static StepWork prepare(Crew *c, uint64_t step, double rate)
 
 /* What losses have summed up. */
 typedef struct Sums {
-    double sum[LOSSES], nll[LOSSES], count[LOSSES];
+    double sum[LOSSES], nll[LOSSES], count[LOSSES], hits;
 } Sums;
 
 static void add_sums(Sums *to, const StepState *from)
@@ -436,7 +436,7 @@ static void add_sums(Sums *to, const StepState *from)
 
 static MeanLoss mean_of(const Sums *s)
 {
-    MeanLoss mean = {.targets = s->count[0]};
+    MeanLoss mean = {.targets = s->count[0], .hits = s->hits};
     for (size_t i = 0; i < LOSSES; i++) {
         mean.part[i] = s->count[i] > 0 ? s->sum[i] / s->count[i] : 0;
         mean.loss += mean.part[i];
@@ -464,6 +464,7 @@ bool crew_step(Crew *c, uint64_t step, double rate, StepResult *result, Error *e
     }
     MeanLoss mean = mean_of(&sums);
     result->targets = mean.targets;
+    result->tokens = (double)c->batch.side[c->task->token_side].positions;
     result->loss = mean.loss;
     result->nll = mean.nll;
     memcpy(result->part, mean.part, sizeof mean.part);
@@ -497,6 +498,8 @@ typedef struct ScoreWork {
     Crew *c;
     Batch *batches;    /* one a worker */
     StepState *states; /* one a batch of the round, summed in order: the result does not depend on the workers */
+    double *hits;      /* as many */
+    int32_t **guesses; /* one list a worker */
     size_t first, end; /* the round's batches */
     Sums seen;         /* by worker 0 */
     double began;
@@ -524,6 +527,20 @@ static void show_score(ScoreWork *s, size_t i)
     progress_between(c->progress, &report);
 }
 
+/* Guesses that are the target. */
+static double hits_of(const ScoreWork *s, const Worker *w, size_t number)
+{
+    const Task *task = s->c->task;
+    const Side *side = &s->batches[number].side[task->loss_side[0]];
+    size_t hits = 0;
+    if (!task->guesses)
+        return 0;
+    s->c->o.k->download(w->stream, s->guesses[number], w->tape.guesses, side->positions * sizeof **s->guesses);
+    for (size_t i = 0; i < side->positions; i++)
+        hits += side->targets[i] >= 0 && side->targets[i] == s->guesses[number][i];
+    return (double)hits;
+}
+
 static void score_work(void *argument, size_t number)
 {
     ScoreWork *s = argument;
@@ -536,6 +553,7 @@ static void score_work(void *argument, size_t number)
         device_rows_upload(&w->rows, w->stream, &s->batches[number], 0, s->batches[number].side[0].rows);
         c->task->loss(c->task->self, &w->tape, w->rows.rows);
         c->o.k->download(w->stream, &s->states[i - s->first], w->state, sizeof *s->states);
+        s->hits[i - s->first] = hits_of(s, w, number);
         tape_reset(&w->tape);
         if (number == 0)
             show_score(s, i);
@@ -549,8 +567,10 @@ static bool score_round(ScoreWork *s, Sums *sums, Error *e)
     for (size_t i = 0; i < c->o.workers; i++)
         if (!c->o.k->finish(c->worker[i].stream, e))
             return false;
-    for (size_t i = s->first; i < s->end; i++)
+    for (size_t i = s->first; i < s->end; i++) {
         add_sums(sums, &s->states[i - s->first]);
+        sums->hits += s->hits[i - s->first];
+    }
     return true;
 }
 
@@ -562,18 +582,29 @@ bool crew_score(Crew *c, MeanLoss *score, Error *e)
     ScoreWork s = {.c = c,
                    .batches = memory_get(c->o.workers, sizeof *s.batches),
                    .states = memory_get(ROUND, sizeof *s.states),
+                   .hits = memory_get(ROUND, sizeof *s.hits),
+                   .guesses = memory_get(c->o.workers, sizeof *s.guesses),
                    .began = clock_seconds()};
-    bool fine = (s.batches && s.states) || memory_error(e, "scores", ROUND, sizeof *s.states);
-    for (size_t i = 0; fine && i < c->o.workers; i++)
-        fine = batch_open(&s.batches[i], &size, e);
+    bool fine = s.batches && s.states && s.hits && s.guesses;
+    for (size_t i = 0; fine && i < c->o.workers; i++) {
+        s.guesses[i] = memory_get(size.positions[task->loss_side[0]], sizeof **s.guesses);
+        fine = s.guesses[i] && batch_open(&s.batches[i], &size, e);
+    }
+    fine = fine || memory_error(e, "scores", ROUND, sizeof *s.states);
     for (; fine && s.first < task->score_batches; s.first = s.end) {
         s.end = s.first + ROUND < task->score_batches ? s.first + ROUND : task->score_batches;
         fine = score_round(&s, &sums, e);
     }
     *score = mean_of(&sums);
-    for (size_t i = 0; s.batches && i < c->o.workers; i++)
-        batch_close(&s.batches[i]);
+    for (size_t i = 0; i < c->o.workers; i++) {
+        if (s.batches)
+            batch_close(&s.batches[i]);
+        if (s.guesses)
+            memory_free(s.guesses[i]);
+    }
     memory_free(s.batches);
     memory_free(s.states);
+    memory_free(s.hits);
+    memory_free(s.guesses);
     return fine;
 }

@@ -74,6 +74,7 @@ typedef struct StepResult {
     double nll;          /* the same without label smoothing */
     double part[LOSSES]; /* each loss's mean over its targets; 0 when there are none */
     double targets;      /* of the first */
+    double tokens;       /* positions of the task's token side */
     double norm;         /* of the gradient before clipping */
     bool finite;         /* false: nothing was changed */
 } StepResult;
@@ -87,6 +88,7 @@ void crew_blame(Crew *c, uint64_t step, Error *e);
 /* The same over all of the task's scored batches. */
 typedef struct MeanLoss {
     double loss, nll, part[LOSSES], targets;
+    double hits; /* targets that were guessed, by a task that guesses */
 } MeanLoss;
 
 bool crew_score(Crew *c, MeanLoss *score, Error *e);

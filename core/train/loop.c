@@ -79,13 +79,23 @@ static Report report_of(const Loop *l, const StepResult *now, double rate)
                     .seconds_left = seconds_left(l)};
 }
 
+/* What an evaluation writes into the log; empty where there was none, or a task does not guess. */
+typedef struct Validation {
+    char loss[40], accuracy[40];
+} Validation;
+
 /* Scores the validation data, and remembers whether it is the best so far. */
-static bool evaluate(Loop *l, Report *report, double *valid, Error *e)
+static bool evaluate(Loop *l, Report *report, Validation *valid, Error *e)
 {
     MeanLoss score;
+    char accuracy[32] = "";
     if (!crew_score(l->crew, &score, e))
         return false;
-    *valid = score.loss;
+    snprintf(valid->loss, sizeof valid->loss, "%.6f", score.loss * l->task->per_nat);
+    if (l->task->guesses) {
+        snprintf(valid->accuracy, sizeof valid->accuracy, "%.5f", score.hits / score.targets);
+        snprintf(accuracy, sizeof accuracy, ", accuracy %.2f %%", 100 * score.hits / score.targets);
+    }
     bool best = isfinite(score.loss) && (!l->at.scored || score.loss < l->at.best);
     l->at.stalled = best ? 0 : l->at.stalled + 1;
     if (best) {
@@ -95,9 +105,9 @@ static bool evaluate(Loop *l, Report *report, double *valid, Error *e)
     }
     report->mark = best ? "new best" : NULL;
     const char *protocol = l->task->protocol;
-    progress_note(&l->progress, "step %llu: validation %.4f %s%s%s%s%s", (unsigned long long)l->at.step,
-                  score.loss * l->task->per_nat, l->task->unit, protocol ? " (" : "", protocol ? protocol : "",
-                  protocol ? ")" : "", best ? ", new best" : "");
+    progress_note(&l->progress, "step %llu: validation %.4f %s%s%s%s%s%s", (unsigned long long)l->at.step,
+                  score.loss * l->task->per_nat, l->task->unit, accuracy, protocol ? " (" : "",
+                  protocol ? protocol : "", protocol ? ")" : "", best ? ", new best" : "");
     return true;
 }
 
@@ -107,15 +117,12 @@ static bool sample(Loop *l, bool scored, Error *e)
     return !wanted || !l->sample || l->sample(l->self, l->at.step, e) || not_written(l, e);
 }
 
-static bool log_step(Loop *l, const StepResult *now, double rate, double seconds, const double *valid, Error *e)
+static bool log_step(Loop *l, const StepResult *now, double rate, double seconds, const Validation *valid, Error *e)
 {
-    char scored[40] = "";
-    if (valid)
-        snprintf(scored, sizeof scored, "%.6f", *valid * l->task->per_nat);
-    bool done = run_log_line(l->run, e, "%llu\t%.0f\t%.6f\t%.5g\t%.6g\t%s\t%.0f\t%.3f\t%.6f",
+    bool done = run_log_line(l->run, e, "%llu\t%.0f\t%.6f\t%.5g\t%.6g\t%s\t%.0f\t%.3f\t%.6f\t%s",
                              (unsigned long long)l->at.step, now->targets, now->loss * l->task->per_nat, now->norm,
-                             rate, scored, seconds > 0 ? now->targets / seconds : 0, seconds,
-                             now->nll * l->task->per_nat);
+                             rate, valid->loss, seconds > 0 ? now->tokens / seconds : 0, seconds,
+                             now->nll * l->task->per_nat, valid->accuracy);
     return done || not_written(l, e);
 }
 
@@ -136,12 +143,13 @@ static bool step(Loop *l, Error *e)
         crew_blame(l->crew, number, e);
         return false;
     }
-    double seconds = clock_seconds() - start, valid = 0;
+    double seconds = clock_seconds() - start;
+    Validation valid = {"", ""};
     l->at.step = number;
     l->saved = false;
     l->at.seconds += seconds;
     l->seconds += seconds;
-    l->tokens += now.targets;
+    l->tokens += now.tokens;
     l->steps_done++;
     l->window_loss += now.loss * now.targets;
     l->window_targets += now.targets;
@@ -152,7 +160,7 @@ static bool step(Loop *l, Error *e)
     progress_between(&l->progress, &report);
     /* What belongs to a step is written before its checkpoint: a run that is killed in between does the step again. */
     if ((score && !evaluate(l, &report, &valid, e)) || !sample(l, score, e) ||
-        !log_step(l, &now, rate, seconds, score ? &valid : NULL, e))
+        !log_step(l, &now, rate, seconds, &valid, e))
         return false;
     if (score || number % 100 == 0 || last) {
         progress_report(&l->progress, &report);
@@ -166,7 +174,7 @@ bool loop_run(Loop *l, Error *e)
     char columns[256];
     snprintf(columns, sizeof columns,
              "step\ttargets\tloss (%s)\tgradient norm\tlearning rate\tvalidation (%s)\ttokens/s\tseconds"
-             "\tloss without smoothing (%s)",
+             "\tloss without smoothing (%s)\tvalidation accuracy",
              l->task->unit, l->task->unit, l->task->unit);
     l->progress = progress_open(stderr, l->o.quiet);
     l->crew->progress = &l->progress;

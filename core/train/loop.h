@@ -30,7 +30,7 @@ typedef struct Loop {
     void *self;                                          /* its argument */
 
     /* by this process */
-    double tokens, seconds; /* targets trained on, and how long that took */
+    double tokens, seconds; /* read, and how long that took */
     uint64_t steps_done;
     double last_saved;
     bool stopped;  /* by a signal: the run is not over */

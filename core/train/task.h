@@ -12,6 +12,8 @@ typedef struct Task {
     size_t longest[SIDES];        /* longest row there can be */
     size_t most_positions[SIDES]; /* of a micro-batch; 0: as many as its rows can have */
     size_t loss_side[LOSSES];     /* loss i is scored on the targets of this side */
+    size_t token_side;            /* whose positions are counted as tokens */
+    bool guesses;                 /* when it scores, its loss leaves guesses at the targets of loss 0 on the tape */
 
     /* The batch of a step: a pure function of data, options, seed and step. */
     void (*batch)(void *self, uint64_t step, Batch *batch);

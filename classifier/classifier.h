@@ -1,0 +1,43 @@
+/* What the commands of classifier share: options, texts, model, and the Task that the training loop runs. */
+#ifndef CLASSIFIER_CLASSIFIER_H
+#define CLASSIFIER_CLASSIFIER_H
+
+#include "classifier/data.h"
+#include "classifier/model.h"
+#include "classifier/order.h"
+#include "core/program/app.h"
+
+typedef struct Classifier {
+    App app; /* first: what core/program hands back as an App is one of these */
+    Values *v;
+    Reviews reviews;
+    Vocabulary vocabulary; /* an opened run's */
+    char **classes;        /* [class_count] an opened run's */
+    size_t class_count;
+    Model model;
+    Order order; /* in which texts are trained on */
+    Part scored;
+} Classifier;
+
+extern const AppKind classifier_kind;
+
+/* Opens --run to be read: its vocabulary, classes and model. */
+bool classifier_open_run(Classifier *c, Error *e);
+
+/* Opens the texts: what the command line names, else the run's, else the built-in ones. */
+bool classifier_open_texts(Classifier *c, bool to_train, Error *e);
+
+/* Fills the Task: batches of the training part, and the texts of c->scored to score. */
+void classifier_task(Classifier *c);
+
+/* The logits [count, classes] of texts, by all workers of a crew. */
+bool classifier_logits(Classifier *c, Crew *crew, const Texts *texts, float *logits, Error *e);
+
+/* Shares [classes] of logits; returns the likeliest class. */
+size_t classifier_shares(double *shares, const float *logits, size_t classes);
+
+/* The commands that only classifier has: false with an Error when the work failed. */
+bool classifier_eval(Classifier *c, Error *e);
+bool classifier_predict(Classifier *c, Error *e);
+
+#endif

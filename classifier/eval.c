@@ -1,0 +1,231 @@
+/* classifier eval: how often it is right, where it is wrong, and how well it knows. */
+#include "classifier/classifier.h"
+
+#include "base/memory.h"
+#include "core/program/dump.h"
+#include "core/run/json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BINS = 10 };
+
+/* What the texts of a part came out as. */
+typedef struct Verdicts {
+    const Texts *texts;
+    size_t classes;
+    float *logits;     /* [count, classes] */
+    size_t *confusion; /* [classes, classes] true, said */
+    double loss;       /* mean, in nats */
+    size_t right;
+    size_t binned[BINS], bin_right[BINS]; /* by the share of the class that was said */
+    double bin_share[BINS];               /* sums */
+} Verdicts;
+
+static void judge(Verdicts *r)
+{
+    double *shares = memory_get(r->classes, sizeof *shares);
+    for (size_t i = 0; shares && i < r->texts->count; i++) {
+        size_t truth = (size_t)r->texts->labels[i];
+        size_t said = classifier_shares(shares, r->logits + i * r->classes, r->classes);
+        size_t bin = (size_t)(shares[said] * BINS);
+        bin = bin < BINS ? bin : BINS - 1;
+        r->confusion[truth * r->classes + said]++;
+        r->right += said == truth;
+        r->loss -= log(fmax(shares[truth], 1e-300)) / (double)r->texts->count;
+        r->binned[bin]++;
+        r->bin_right[bin] += said == truth;
+        r->bin_share[bin] += shares[said];
+    }
+    memory_free(shares);
+}
+
+/* How far what it says of its own certainty is from how often it is right (Guo et al. 2017). */
+static double calibration_error(const Verdicts *r)
+{
+    double sum = 0;
+    for (size_t i = 0; i < BINS; i++)
+        sum += fabs(r->bin_share[i] - (double)r->bin_right[i]);
+    return sum / (double)r->texts->count;
+}
+
+typedef struct Scores {
+    double precision, recall, f1;
+} Scores;
+
+static Scores scores_of(const Verdicts *r, size_t class)
+{
+    size_t said = 0, there = 0, hit = r->confusion[class * r->classes + class];
+    for (size_t i = 0; i < r->classes; i++) {
+        said += r->confusion[i * r->classes + class];
+        there += r->confusion[class * r->classes + i];
+    }
+    return (Scores){said ? (double)hit / (double)said : 0, there ? (double)hit / (double)there : 0,
+                    said + there ? 2.0 * (double)hit / (double)(said + there) : 0};
+}
+
+static double mean_f1(const Verdicts *r)
+{
+    double sum = 0;
+    for (size_t i = 0; i < r->classes; i++)
+        sum += scores_of(r, i).f1;
+    return sum / (double)r->classes;
+}
+
+static double accuracy(const Verdicts *r) { return (double)r->right / (double)r->texts->count; }
+
+static void print_table(const Classifier *c, const Verdicts *r)
+{
+    printf("accuracy %.2f %%, F1 %.4f (mean over classes), loss %.4f nats, calibration error %.4f (%s)\n",
+           100 * accuracy(r), mean_f1(r), r->loss, calibration_error(r), c->app.protocol);
+    printf("\n%-20s %9s %9s %9s   said:", "class", "precision", "recall", "F1");
+    for (size_t i = 0; i < r->classes; i++)
+        printf(" %9.9s", c->classes[i]);
+    for (size_t i = 0; i < r->classes; i++) {
+        Scores s = scores_of(r, i);
+        printf("\n%-20.20s %9.4f %9.4f %9.4f        ", c->classes[i], s.precision, s.recall, s.f1);
+        for (size_t j = 0; j < r->classes; j++)
+            printf(" %9zu", r->confusion[i * r->classes + j]);
+    }
+    printf("\n\nhow sure it was      texts     right\n");
+    for (size_t i = 0; i < BINS; i++)
+        if (r->binned[i])
+            printf("%3zu to %3zu %%   %10zu  %6.2f %%\n", i * 100 / BINS, (i + 1) * 100 / BINS, r->binned[i],
+                   100 * (double)r->bin_right[i] / (double)r->binned[i]);
+}
+
+static void print_json(const Classifier *c, const Verdicts *r)
+{
+    Buffer b = {0};
+    buffer_print(&b, "{");
+    c->app.kind->protocol(&c->app, &b);
+    json_add_member(&b, "accuracy", accuracy(r));
+    json_add_member(&b, "f1", mean_f1(r));
+    json_add_member(&b, "loss", r->loss);
+    json_add_member(&b, "calibration_error", calibration_error(r));
+    json_add_key(&b, "confusion");
+    buffer_print(&b, "{");
+    for (size_t i = 0; i < r->classes; i++) {
+        json_add_key(&b, c->classes[i]);
+        buffer_print(&b, "[");
+        for (size_t j = 0; j < r->classes; j++)
+            buffer_print(&b, "%s%zu", j ? ", " : "", r->confusion[i * r->classes + j]);
+        buffer_print(&b, "]");
+    }
+    buffer_print(&b, "}");
+    json_print(&b);
+}
+
+/* --- mistakes --- */
+
+typedef struct Mistake {
+    double share; /* of what it said */
+    size_t text, said;
+} Mistake;
+
+static int by_share(const void *a, const void *b)
+{
+    const Mistake *x = a, *y = b;
+    return x->share > y->share ? -1 : x->share < y->share ? 1 : x->text < y->text ? -1 : x->text > y->text;
+}
+
+/* The words as they were read: lower case, without markup. */
+static void print_words(const Corpus *c, size_t text)
+{
+    enum { SHOWN = 60 };
+    size_t from = c->start[text], to = c->start[text + 1];
+    for (size_t i = from; i < to && i < from + SHOWN; i++)
+        printf("%s%s", i > from ? " " : "    ", vocabulary_word(&c->words, c->ids[i]));
+    printf("%s\n", to - from > SHOWN ? " ..." : "");
+}
+
+static bool print_mistakes(const Classifier *c, const Verdicts *r, size_t most, Error *e)
+{
+    Mistake *list = memory_get(r->texts->count, sizeof *list);
+    double *shares = memory_get(r->classes, sizeof *shares);
+    size_t count = 0;
+    for (size_t i = 0; list && shares && i < r->texts->count; i++) {
+        size_t said = classifier_shares(shares, r->logits + i * r->classes, r->classes);
+        if (said != (size_t)r->texts->labels[i])
+            list[count++] = (Mistake){shares[said], i, said};
+    }
+    bool fine = (list && shares) || memory_error(e, "a list of mistakes", r->texts->count, sizeof *list);
+    if (fine)
+        qsort(list, count, sizeof *list, by_share);
+    for (size_t i = 0; fine && i < count && i < most; i++) {
+        size_t text = list[i].text;
+        printf("\ntext %zu: %s, but it said %s (%.1f %%)\n", text, c->classes[r->texts->labels[text]],
+               c->classes[list[i].said], 100 * list[i].share);
+        print_words(&c->reviews.corpus, r->texts->source[text]);
+    }
+    memory_free(list);
+    memory_free(shares);
+    return fine;
+}
+
+static bool dump_logits(const Verdicts *r, const char *file, Error *e)
+{
+    Dump d;
+    return dump_open(&d, file, r->classes, e) &&
+           dump_close(&d, dump_rows(&d, r->logits, r->texts->labels, r->texts->count, e), e);
+}
+
+/* --- the test part --- */
+
+/* A look at the test part is written down in the run, and how many there have been is said: who chooses by it, has none
+ * left. */
+static bool note_look(const Classifier *c, const Verdicts *r, Error *e)
+{
+    char *path = run_file(c->app.run, "test-looks.tsv");
+    FILE *file = path ? fopen(path, "a+b") : NULL;
+    size_t looks = 1;
+    bool fine = file || fail(e, "cannot write %s: %s", path ? path : "test-looks.tsv", strerror(errno));
+    for (int byte; fine && (byte = getc(file)) != EOF;)
+        looks += byte == '\n';
+    fine = fine && fprintf(file, "%.6f\t%zu texts\t%s\n", accuracy(r), r->texts->count,
+                           c->v->shared.weights ? c->v->shared.weights : "best") > 0;
+    fine = !file || (!fclose(file) && fine) || fail(e, "cannot write %s: %s", path, strerror(errno));
+    if (fine)
+        fprintf(stderr, "classifier: the test part has been looked at %zu time%s with this run\n", looks,
+                looks == 1 ? "" : "s");
+    memory_free(path);
+    return fine && file;
+}
+
+static bool score(Classifier *c, Verdicts *r, Error *e)
+{
+    const Values *v = c->v;
+    Crew crew = {0};
+    size_t classes = r->classes;
+    r->logits = memory_get(r->texts->count * classes, sizeof *r->logits);
+    r->confusion = memory_get(classes * classes, sizeof *r->confusion);
+    bool fine = (r->logits && r->confusion) || memory_error(e, "logits", r->texts->count, classes * sizeof *r->logits);
+    fine = fine && app_open_crew(&c->app, &crew, e) && classifier_logits(c, &crew, r->texts, r->logits, e);
+    crew_close(&crew);
+    if (!fine)
+        return false;
+    judge(r);
+    (v->shared.json ? print_json : print_table)(c, r);
+    return (!v->mistakes || print_mistakes(c, r, v->mistakes, e)) &&
+           (!v->dump_logits || dump_logits(r, v->dump_logits, e)) && (c->scored != PART_TEST || note_look(c, r, e));
+}
+
+bool classifier_eval(Classifier *c, Error *e)
+{
+    bool asked = options_source(c->app.options, "final") == FROM_COMMAND_LINE && c->v->final;
+    if (!classifier_open_run(c, e) || !classifier_open_texts(c, false, e))
+        return false;
+    app_own_workers(&c->app);
+    c->scored = asked ? PART_TEST : (Part)c->v->split;
+    if (!reviews_suits(&c->reviews, c->scored, e))
+        return false;
+    classifier_task(c);
+    Verdicts r = {.texts = reviews_part(&c->reviews, c->scored), .classes = c->class_count};
+    bool fine = score(c, &r, e);
+    memory_free(r.logits);
+    memory_free(r.confusion);
+    return fine;
+}

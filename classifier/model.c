@@ -1,0 +1,49 @@
+/* See model.h.
+ *
+ *     x = token_embedding[word] + position_embedding[place]
+ *     x = block(x), depth times, each position seeing all of its text
+ *     logits = pool(x) w^T + bias          pool: the mean over the text, its largest numbers, or its first vector */
+#include "classifier/model.h"
+
+#include "core/tensor/operations.h"
+#include "core/train/network.h"
+
+bool model_open(Model *m, const Values *v, size_t words, size_t classes, Error *e)
+{
+    const SharedValues *o = &v->shared;
+    *m = (Model){.context = o->context, .window = o->window, .classes = classes, .pool = (Pooling)v->pool};
+    if (!network_suits(o, e))
+        return false;
+    Parameters *p = &m->parameters;
+    EmbeddingOptions embedding = {.vocabulary = words,
+                                  .context = o->context,
+                                  .dim = o->dim,
+                                  .positions = (Positions)o->positions,
+                                  .scale = 1,
+                                  .dropout = o->dropout};
+    StackOptions blocks = {network_block(o), o->depth, "blocks", "norm"};
+    if (blocks.block.attention.distances.kind != DISTANCE_ALIBI) /* which says nothing of what lies ahead */
+        blocks.block.attention.distances.ahead = o->context - 1;
+    m->embedding = embedding_new(p, &embedding, "token_embedding.weight", "position_embedding.weight");
+    m->stack = stack_new(p, &blocks);
+    m->logits = linear_new(p, o->dim, classes, true, "logits");
+    if (parameters_finish(p, e))
+        return true;
+    model_close(m);
+    return false;
+}
+
+void model_close(Model *m)
+{
+    parameters_close(&m->parameters);
+    stack_close(&m->stack);
+    *m = (Model){0};
+}
+
+Tensor *model_logits(Tape *t, const Model *m, const Rows *texts)
+{
+    Sight sight = sight_rows(texts, false);
+    sight.self.window = m->window;
+    Tensor *x = stack(t, &m->stack, embed(t, &m->embedding, texts), NULL, &sight);
+    return linear_logits(t, &m->logits, pool_rows(t, x, m->pool, texts));
+}

@@ -1,0 +1,107 @@
+/* See options.h. */
+#include "classifier/options.h"
+
+enum {
+    TRAIN = COMMAND_TRAIN,
+    EVAL = COMMAND_EVAL,
+    PREDICT = COMMAND_WRITE,
+    BENCH = COMMAND_BENCH,
+    INFO = COMMAND_INFO,
+    BASELINE = COMMAND_BASELINE
+};
+
+#define AT(field) offsetof(Values, field)
+
+/* clang-format off */
+const Option classifier_options[] = {
+    {"pool", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(pool), "average", "first|average|max", "what of a text's vectors is classified"},
+    {"words", 0, OPTION_SIZE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(words), "50000", "[2,]", "in the vocabulary, <unk> among them: the most frequent of the training part"},
+    {"text-column", 0, OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(text_column), "text", "NAME", "of a table: where its texts are"},
+    {"label-column", 0, OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(label_column), "label", "NAME", "of a table: where its labels are"},
+    {"final", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(final), "no", NULL, "train on all there is, nothing held out; eval, baseline: score the test part"},
+    {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(batch_tokens), "0", NULL, "texts of about so many words a step, instead of --batch (0: --batch)"},
+    {"cache", 0, OPTION_YES_NO, OPTION_HERE, TRAIN | EVAL | BASELINE, AT(cache), "yes", NULL, "keep prepared data for the next time"},
+    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL, AT(split), "valid", "train|valid|test", "the part of the data to score"},
+    {"mistakes", 0, OPTION_SIZE, OPTION_HERE, EVAL, AT(mistakes), "0", NULL, "show the N mistakes that the model is surest of"},
+    {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored texts, and FILE.ids.npy with their labels"},
+    {"file", 0, OPTION_PATH, OPTION_HERE, PREDICT, AT(file), NULL, "FILE", "texts to classify, one a line"},
+    {"profile", 0, OPTION_FLAG, OPTION_HERE, BENCH, AT(profile), NULL, NULL, "say where a step's time goes"},
+};
+/* clang-format on */
+
+const size_t classifier_option_count = sizeof classifier_options / sizeof *classifier_options;
+
+static const Command commands[] = {
+    {"train", TRAIN, NULL, "train a model, or go on with a run"},
+    {"eval", EVAL, NULL, "accuracy, F1, confusion and calibration on a part of the data"},
+    {"predict", PREDICT, "[TEXT...]", "the class of texts: given, in a file, or one a line of standard input"},
+    {"baseline", BASELINE, NULL, "naive Bayes and logistic regression on words and pairs of words: the line to beat"},
+    {"info", INFO, NULL, "what a model or a run consists of, and what it costs"},
+    {"bench", BENCH, NULL, "the speed of a training step on random words"},
+};
+
+/* The sequence classifier of "Transformers from scratch": 7,653,122 parameters. */
+static const Setting former[] = {{"dim", "128"},           {"heads", "8"},
+                                 {"depth", "6"},           {"ff", "512"},
+                                 {"context", "512"},       {"norm", "post"},
+                                 {"activation", "relu"},   {"bias", "no"},
+                                 {"dropout", "0"},         {"positions", "learned"},
+                                 {"pool", "average"},      {"init", "pytorch"},
+                                 {"batch", "4"},           {"lr", "1e-4"},
+                                 {"words", "50000"},       {"warmup", "2500"},
+                                 {"schedule", "constant"}, {"clip", "1"},
+                                 {"epochs", "4"},          {"minutes", "30"},
+                                 {"eval-every", "1250"},   {NULL, NULL}};
+
+/* A shallow model that drops much: 25,000 texts are few. */
+static const Setting best[] = {{"dim", "128"},
+                               {"heads", "4"},
+                               {"depth", "2"},
+                               {"ff", "256"},
+                               {"context", "512"},
+                               {"norm", "post"},
+                               {"activation", "relu"},
+                               {"bias", "no"},
+                               {"dropout", "0.3"},
+                               {"positions", "learned"},
+                               {"pool", "average"},
+                               {"init", "pytorch"},
+                               {"batch", "16"},
+                               {"lr", "5e-4"},
+                               {"words", "50000"},
+                               {"warmup", "200"},
+                               {"schedule", "linear"},
+                               {"betas", "0.9,0.98"},
+                               {"clip", "1"},
+                               {"epochs", "4"},
+                               {"micro-batch", "4"},
+                               {"minutes", "30"},
+                               {"decay", "0.05"},
+                               {"eval-every", "500"},
+                               {NULL, NULL}};
+
+static const Setting minute[] = {
+    {"dim", "64"},        {"heads", "4"},         {"depth", "1"},        {"ff", "128"},      {"context", "256"},
+    {"norm", "post"},     {"activation", "relu"}, {"bias", "no"},        {"dropout", "0.2"}, {"positions", "learned"},
+    {"pool", "average"},  {"init", "pytorch"},    {"batch", "16"},       {"lr", "2e-3"},     {"words", "20000"},
+    {"warmup", "100"},    {"schedule", "linear"}, {"betas", "0.9,0.98"}, {"clip", "1"},      {"epochs", "20"},
+    {"micro-batch", "4"}, {"minutes", "1"},       {"eval-every", "200"}, {NULL, NULL}};
+
+static const Preset presets[] = {
+    {"former", "6 blocks, 128 wide, 512 words: the model of \"Transformers from scratch\"", former},
+    {"best", "two blocks and much dropout", best},
+    {"minute", "a small model, trained for one minute", minute},
+};
+
+static const Setting defaults[] = {{"dim", "128"}, {"depth", "6"},     {"context", "512"}, {"bias", "no"},
+                                   {"batch", "4"}, {"warmup", "2500"}, {NULL, NULL}};
+
+const Program classifier_program = {
+    .name = "classifier",
+    .about = "A Transformer that tells what kind of text it reads.",
+    .commands = commands,
+    .command_count = sizeof commands / sizeof *commands,
+    .presets = presets,
+    .preset_count = sizeof presets / sizeof *presets,
+    .defaults = defaults,
+};

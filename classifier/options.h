@@ -1,0 +1,31 @@
+/* classifier's options, commands and presets. */
+#ifndef CLASSIFIER_OPTIONS_H
+#define CLASSIFIER_OPTIONS_H
+
+#include "core/cli/shared.h"
+
+enum { COMMAND_BASELINE = COMMAND_OWN };
+
+typedef struct Values {
+    SharedValues shared;
+    /* data */
+    const char *text_column, *label_column;
+    size_t words, batch_tokens;
+    bool final, cache;
+    /* model */
+    int pool;
+    /* scoring */
+    int split;
+    size_t mistakes;
+    const char *dump_logits;
+    /* predicting */
+    const char *file;
+    /* bench */
+    bool profile;
+} Values;
+
+extern const Program classifier_program;
+extern const Option classifier_options[];
+extern const size_t classifier_option_count;
+
+#endif

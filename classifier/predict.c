@@ -1,0 +1,167 @@
+/* classifier predict: the class of texts: of those on the command line, or one a line of a file or standard input. */
+#include "classifier/classifier.h"
+
+#include "base/memory.h"
+#include "core/run/json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { AT_ONCE = 256 }; /* texts that are classified together */
+
+size_t classifier_shares(double *shares, const float *logits, size_t classes)
+{
+    size_t best = 0;
+    double sum = 0;
+    for (size_t i = 1; i < classes; i++)
+        best = logits[i] > logits[best] ? i : best;
+    for (size_t i = 0; i < classes; i++)
+        sum += shares[i] = exp((double)logits[i] - (double)logits[best]);
+    for (size_t i = 0; i < classes; i++)
+        shares[i] /= sum;
+    return best;
+}
+
+typedef struct Predict {
+    Classifier *c;
+    Crew crew;
+    size_t number; /* of the next text, from 1 */
+    size_t count;  /* of those that wait */
+    char *text[AT_ONCE];
+    int32_t *ids; /* of all that wait, one behind the other */
+    size_t room, start[AT_ONCE + 1];
+    float *logits;
+    double *shares;
+} Predict;
+
+static void print_one(const Predict *p, size_t i)
+{
+    const Classifier *c = p->c;
+    size_t said = classifier_shares(p->shares, p->logits + i * c->class_count, c->class_count);
+    if (!c->v->shared.json) {
+        printf("%s\t%.4f\t%s\n", c->classes[said], p->shares[said], p->text[i]);
+        return;
+    }
+    Buffer b = {0};
+    buffer_print(&b, "{");
+    json_add_text(&b, "class", c->classes[said]);
+    json_add_key(&b, "probabilities");
+    buffer_print(&b, "{");
+    for (size_t j = 0; j < c->class_count; j++)
+        json_add_member(&b, c->classes[j], p->shares[j]);
+    buffer_print(&b, "}");
+    json_add_key(&b, "text");
+    json_add_bytes(&b, p->text[i], strlen(p->text[i]));
+    json_print(&b);
+}
+
+/* Classifies and prints what waits. */
+static bool flush(Predict *p, Error *e)
+{
+    const Texts texts = {.count = p->count, .ids = p->ids, .start = p->start};
+    bool fine = !p->count || classifier_logits(p->c, &p->crew, &texts, p->logits, e);
+    for (size_t i = 0; i < p->count; i++) {
+        if (fine)
+            print_one(p, i);
+        memory_free(p->text[i]);
+    }
+    fflush(stdout);
+    p->count = 0;
+    return fine;
+}
+
+static bool add(Predict *p, const char *text, size_t size, Error *e)
+{
+    const Classifier *c = p->c;
+    int32_t *ids = NULL;
+    size_t count, cut, used = p->start[p->count];
+    if (!text_to_ids(&c->vocabulary, text, size, c->model.context, &ids, &count, &cut, e))
+        return false;
+    if (cut)
+        fprintf(stderr, "classifier: text %zu: its last %zu words are not read: the model reads %zu\n", p->number, cut,
+                c->model.context);
+    if (used + count > p->room) {
+        size_t room = 2 * (used + count);
+        int32_t *more = memory_resize(p->ids, room, sizeof *more);
+        if (!more) {
+            memory_free(ids);
+            return memory_error(e, "texts", room, sizeof *more);
+        }
+        p->ids = more;
+        p->room = room;
+    }
+    memcpy(p->ids + used, ids, count * sizeof *ids);
+    memory_free(ids);
+    char *copy = memory_get(size + 1, 1);
+    if (!copy)
+        return memory_error(e, "a text", size, 1);
+    memcpy(copy, text, size);
+    p->text[p->count++] = copy;
+    p->start[p->count] = used + count;
+    p->number++;
+    return p->count < AT_ONCE || flush(p, e);
+}
+
+/* One text a line; the last line may do without an end. */
+static bool add_lines(Predict *p, FILE *file, const char *name, Error *e)
+{
+    Buffer line = {0};
+    bool fine = true;
+    int byte;
+    do {
+        byte = getc(file);
+        if (byte != EOF && byte != '\n') {
+            char letter = (char)byte;
+            buffer_add(&line, &letter, 1);
+        } else if (byte == '\n' || line.size) {
+            if (line.size && line.text[line.size - 1] == '\r')
+                line.size--;
+            fine = (!line.failed || memory_error(e, "a line", line.size, 1)) &&
+                   add(p, line.text ? line.text : "", line.size, e);
+            line.size = 0;
+        }
+    } while (fine && byte != EOF);
+    fine = fine && (!ferror(file) || fail(e, "cannot read %s: %s", name, strerror(errno)));
+    buffer_free(&line);
+    return fine;
+}
+
+static bool add_all(Predict *p, Error *e)
+{
+    const Options *o = p->c->app.options;
+    const char *name = p->c->v->file;
+    for (size_t i = 0; i < o->argument_count; i++)
+        if (!add(p, o->arguments[i], strlen(o->arguments[i]), e))
+            return false;
+    if (o->argument_count && !name)
+        return flush(p, e);
+    FILE *file = name ? fopen(name, "rb") : stdin;
+    if (!file)
+        return fail(e, "cannot read %s: %s", name, strerror(errno));
+    bool fine = add_lines(p, file, name ? name : "standard input", e);
+    if (name)
+        fclose(file);
+    return fine && flush(p, e);
+}
+
+bool classifier_predict(Classifier *c, Error *e)
+{
+    Predict p = {.c = c, .number = 1};
+    if (!classifier_open_run(c, e))
+        return false;
+    app_own_workers(&c->app);
+    classifier_task(c);
+    p.logits = memory_get(AT_ONCE * c->class_count, sizeof *p.logits);
+    p.shares = memory_get(c->class_count, sizeof *p.shares);
+    bool fine = (p.logits && p.shares) || memory_error(e, "logits", AT_ONCE * c->class_count, sizeof *p.logits);
+    fine = fine && app_open_crew(&c->app, &p.crew, e) && add_all(&p, e);
+    for (size_t i = 0; i < p.count; i++)
+        memory_free(p.text[i]);
+    crew_close(&p.crew);
+    memory_free(p.ids);
+    memory_free(p.logits);
+    memory_free(p.shares);
+    return fine;
+}

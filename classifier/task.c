@@ -1,0 +1,359 @@
+/* classifier as a Task, and as a program. */
+#include "classifier/classifier.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/philox.h"
+#include "classifier/baseline.h"
+#include "core/nn/loss.h"
+#include "core/run/json.h"
+#include "core/tensor/sites.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT, LABEL, SIDES_USED }; /* of a batch */
+
+static void add_text(Batch *b, const Texts *texts, size_t i)
+{
+    size_t length = texts->start[i + 1] - texts->start[i], at = batch_row(b, TEXT, length);
+    memcpy(b->side[TEXT].ids + at, texts->ids + texts->start[i], length * sizeof *texts->ids);
+    for (size_t j = at; j < at + length; j++)
+        b->side[TEXT].targets[j] = -1;
+    at = batch_row(b, LABEL, 1);
+    b->side[LABEL].ids[at] = 0;
+    b->side[LABEL].targets[at] = texts->labels ? texts->labels[i] : -1;
+}
+
+static void batch(void *self, uint64_t step, Batch *b)
+{
+    Classifier *c = self;
+    size_t count;
+    const size_t *text = order_batch(&c->order, step, &count);
+    batch_clear(b);
+    for (size_t i = 0; i < count; i++)
+        add_text(b, reviews_part(&c->reviews, PART_TRAIN), text[i]);
+}
+
+static void score_batch(void *self, size_t i, Batch *b)
+{
+    const Classifier *c = self;
+    const Texts *texts = reviews_part(&c->reviews, c->scored);
+    batch_clear(b);
+    for (size_t n = i * c->app.task.score_rows; n < (i + 1) * c->app.task.score_rows && n < texts->count; n++)
+        add_text(b, texts, n);
+}
+
+static Tensor *loss(void *self, Tape *t, const Rows *rows)
+{
+    const Classifier *c = self;
+    Tensor *logits = model_logits(t, &c->model, &rows[TEXT]);
+    if (!t->training)
+        t->guesses = likeliest(t, logits);
+    return cross_entropy(t, logits, rows[LABEL].targets, t->training ? c->v->shared.smoothing : 0, 0);
+}
+
+void classifier_task(Classifier *c)
+{
+    const SharedValues *o = &c->v->shared;
+    const Texts *texts = reviews_part(&c->reviews, c->scored);
+    size_t most = c->order.most_rows ? c->order.most_rows : o->batch;
+    size_t rows = o->micro_batch && o->micro_batch < most ? o->micro_batch : most;
+    snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu texts, up to %zu words", part_name(c->scored),
+             texts->count, c->model.context);
+    c->app.task = (Task){.self = c,
+                         .sides = SIDES_USED,
+                         .longest = {c->model.context, 1},
+                         .most_rows = most,
+                         .loss_side = {LABEL},
+                         .token_side = TEXT,
+                         .guesses = true,
+                         .batch = batch,
+                         .loss = loss,
+                         .score_batches = (texts->count + rows - 1) / rows,
+                         .score_rows = rows,
+                         .score_batch = score_batch,
+                         .unit = "nats",
+                         .per_nat = 1,
+                         .protocol = c->app.protocol};
+}
+
+/* --- logits of any texts --- */
+
+typedef struct LogitsWork {
+    Classifier *c;
+    Crew *crew;
+    const Texts *texts;
+    Batch *batches; /* one a worker */
+    float *logits;
+} LogitsWork;
+
+static void logits_work(void *argument, size_t number)
+{
+    LogitsWork *l = argument;
+    const Kernels *k = l->crew->o.k;
+    Worker *w = &l->crew->worker[number];
+    size_t rows = l->c->app.task.score_rows, classes = l->c->model.classes;
+    for (size_t first = number * rows; first < l->texts->count; first += rows * l->crew->o.workers) {
+        size_t end = first + rows < l->texts->count ? first + rows : l->texts->count;
+        Batch *b = &l->batches[number];
+        batch_clear(b);
+        for (size_t i = first; i < end; i++)
+            add_text(b, l->texts, i);
+        device_rows_upload(&w->rows, w->stream, b, 0, end - first);
+        Tensor *y = model_logits(&w->tape, &l->c->model, &w->rows.rows[TEXT]);
+        for (size_t i = 0; i < (end - first) * classes; i++) {
+            double wide;
+            float *to = l->logits + first * classes + i;
+            bool doubles = k->real == sizeof wide;
+            k->download(w->stream, doubles ? (void *)&wide : (void *)to, (char *)y->data + i * k->real, k->real);
+            *to = doubles ? (float)wide : *to;
+        }
+        tape_reset(&w->tape);
+    }
+}
+
+bool classifier_logits(Classifier *c, Crew *crew, const Texts *texts, float *logits, Error *e)
+{
+    size_t rows = c->app.task.score_rows, workers = crew->o.workers;
+    BatchSize size = {SIDES_USED, rows, {rows * c->model.context, rows}};
+    LogitsWork l = {c, crew, texts, memory_get(workers, sizeof(Batch)), logits};
+    bool fine = l.batches || memory_error(e, "batches", workers, sizeof(Batch));
+    for (size_t i = 0; fine && i < workers; i++)
+        fine = batch_open(&l.batches[i], &size, e);
+    if (fine)
+        pool_run(crew->pool, logits_work, &l);
+    for (size_t i = 0; i < workers; i++) {
+        fine = fine && crew->o.k->finish(crew->worker[i].stream, e);
+        if (l.batches)
+            batch_close(&l.batches[i]);
+    }
+    memory_free(l.batches);
+    return fine;
+}
+
+/* --- runs --- */
+
+/* The run's classes, a line each, in their order. */
+static bool write_classes(const Classifier *c, Error *e)
+{
+    Buffer b = {0};
+    char *path = run_file(c->app.run, "classes.txt");
+    for (size_t i = 0; i < c->reviews.class_count; i++)
+        buffer_print(&b, "%s\n", c->reviews.classes[i]);
+    bool fine = (path && !b.failed) || memory_error(e, "the names of classes", c->reviews.class_count, 1);
+    fine = fine && file_write(path, b.text, b.size, e);
+    buffer_free(&b);
+    memory_free(path);
+    return fine;
+}
+
+static bool begin(App *a, Error *e)
+{
+    Classifier *c = (Classifier *)a;
+    char *path = run_file(a->run, "vocabulary.tsv");
+    bool fine = path || memory_error(e, "a path", 1, 1);
+    fine = fine && vocabulary_write(&c->reviews.vocabulary, path, e) && write_classes(c, e);
+    memory_free(path);
+    return fine;
+}
+
+static bool read_classes(Classifier *c, Error *e)
+{
+    char *text = NULL, *path = run_file(c->app.run, "classes.txt");
+    size_t size = 0, count = 0;
+    bool fine = (path || memory_error(e, "a path", 1, 1)) && file_read(path, &text, &size, e);
+    for (size_t i = 0; fine && i < size; i++)
+        count += text[i] == '\n';
+    c->classes = fine ? memory_get(count, sizeof *c->classes) : NULL;
+    for (char *line = text, *end; c->classes && (end = strchr(line, '\n')) && c->class_count < count; line = end + 1) {
+        *end = 0;
+        c->classes[c->class_count] = memory_string(line);
+        fine = fine && c->classes[c->class_count++];
+    }
+    if (fine && !count)
+        fine = fail(e, "%s has no classes", path);
+    else if (!fine && !c->classes && text)
+        memory_error(e, "the names of classes", count, sizeof *c->classes);
+    memory_free(text);
+    memory_free(path);
+    return fine;
+}
+
+static bool read_run(Classifier *c, Error *e)
+{
+    char *path = run_file(c->app.run, "vocabulary.tsv");
+    bool fine = (path || memory_error(e, "a path", 1, 1)) && vocabulary_read(&c->vocabulary, path, e) &&
+                read_classes(c, e);
+    memory_free(path);
+    return fine;
+}
+
+static bool build(Classifier *c, size_t words, size_t classes, Error *e)
+{
+    if (c->v->shared.tie)
+        return fail(e, "--tie: logits here are of classes, which have no vectors in the table of words") ||
+               app_misused(&c->app);
+    c->app.parameters = &c->model.parameters;
+    c->app.profile = c->v->profile;
+    return model_open(&c->model, c->v, words, classes, e);
+}
+
+bool classifier_open_run(Classifier *c, Error *e)
+{
+    return app_open_run(&c->app, c->v->shared.run, false, e) && read_run(c, e) &&
+           build(c, c->vocabulary.count, c->class_count, e);
+}
+
+bool classifier_open_texts(Classifier *c, bool to_train, Error *e)
+{
+    const Values *v = c->v;
+    const Run *run = c->app.run;
+    bool given = options_source(c->app.options, "data") == FROM_COMMAND_LINE;
+    const ReviewsOptions o = {.path = v->shared.data,
+                              .text_column = v->text_column,
+                              .label_column = v->label_column,
+                              .vocabulary_size = v->words,
+                              .length = v->shared.context,
+                              .seed = (uint32_t)v->shared.seed,
+                              .final = v->final,
+                              .no_cache = !v->cache,
+                              .vocabulary = run ? &c->vocabulary : NULL,
+                              .classes = run ? (const char *const *)c->classes : NULL,
+                              .class_count = c->class_count};
+    if (!reviews_open(&c->reviews, &o, e))
+        return given || !run
+                   ? false
+                   : fail(e, "%s; the run %s learnt from it: say with --data where it is now", e->text, run->path);
+    return app_same_data(&c->app, c->reviews.sha256, to_train, e);
+}
+
+/* How many texts of each class there are. */
+static bool print_balance(const Classifier *c, Error *e)
+{
+    size_t *counts = memory_get(c->reviews.class_count, sizeof *counts);
+    if (!counts)
+        return memory_error(e, "counts of classes", c->reviews.class_count, sizeof *counts);
+    for (int part = 0; part < PARTS; part++) {
+        const Texts *texts = reviews_part(&c->reviews, (Part)part);
+        reviews_balance(&c->reviews, (Part)part, counts);
+        fprintf(stderr, "%-5s %6zu texts, %zu cut at %zu words:", part_name((Part)part), texts->count, texts->cut,
+                c->v->shared.context);
+        for (size_t i = 0; i < c->reviews.class_count; i++)
+            fprintf(stderr, "%s %s %zu", i ? "," : "", c->reviews.classes[i], counts[i]);
+        fputc('\n', stderr);
+    }
+    memory_free(counts);
+    return true;
+}
+
+/* --- the program --- */
+
+static bool open_all(App *a, Error *e)
+{
+    Classifier *c = (Classifier *)a;
+    const SharedValues *o = a->o;
+    if ((a->run && !read_run(c, e)) || !classifier_open_texts(c, true, e) || !reviews_suits(&c->reviews, PART_TRAIN, e))
+        return false;
+    const Texts *texts = reviews_part(&c->reviews, PART_TRAIN);
+    c->scored = PART_VALID;
+    if (!build(c, c->reviews.vocabulary.count, c->reviews.class_count, e) ||
+        !order_open(&c->order, texts->start, texts->count, o->batch, c->v->batch_tokens, (uint32_t)o->seed, e))
+        return false;
+    classifier_task(c);
+    return o->quiet || print_balance(c, e);
+}
+
+static bool open_model(App *a, Error *e)
+{
+    Classifier *c = (Classifier *)a;
+    if (a->run ? !read_run(c, e) || !build(c, c->vocabulary.count, c->class_count, e) : !build(c, c->v->words, 2, e))
+        return false;
+    classifier_task(c);
+    return true;
+}
+
+static void close_all(App *a)
+{
+    Classifier *c = (Classifier *)a;
+    order_close(&c->order);
+    model_close(&c->model);
+    reviews_close(&c->reviews);
+    vocabulary_close(&c->vocabulary);
+    for (size_t i = 0; i < c->class_count; i++)
+        memory_free(c->classes[i]);
+    memory_free(c->classes);
+}
+
+static DataNote data(const App *a)
+{
+    const Classifier *c = (const Classifier *)a;
+    const Texts *texts = reviews_part(&c->reviews, PART_TRAIN);
+    return (DataNote){a->o->data, texts->count ? texts->start[texts->count] : 0, c->reviews.sha256};
+}
+
+static double step_tokens(const App *a)
+{
+    const Classifier *c = (const Classifier *)a;
+    if (!c->order.count)
+        return (double)(a->o->batch * a->o->context);
+    return c->v->batch_tokens ? (double)c->v->batch_tokens : (double)(a->o->batch * c->order.mean);
+}
+
+static size_t epoch(const App *a) { return ((const Classifier *)a)->order.batches; }
+
+static void protocol(const App *a, Buffer *b)
+{
+    const Classifier *c = (const Classifier *)a;
+    json_add_text(b, "split", part_name(c->scored));
+    json_add_member(b, "texts", (double)reviews_part(&c->reviews, c->scored)->count);
+}
+
+/* Texts of the full length. */
+static void bench_batch(void *app, uint64_t step, Batch *b)
+{
+    const Classifier *c = app;
+    size_t words = c->model.embedding.table->shape[0];
+    batch_clear(b);
+    for (size_t r = 0; r < c->v->shared.batch; r++) {
+        batch_row(b, TEXT, c->model.context);
+        batch_row(b, LABEL, 1);
+        b->side[LABEL].ids[r] = 0;
+        b->side[LABEL].targets[r] = (int32_t)philox_below(c->model.classes, 1, (uint32_t)step, 2 * r, SITE_DATA);
+    }
+    for (size_t i = 0; i < b->side[TEXT].positions; i++) {
+        b->side[TEXT].ids[i] = (int32_t)philox_below(words, 1, (uint32_t)step, 2 * i + 1, SITE_DATA);
+        b->side[TEXT].targets[i] = -1;
+    }
+}
+
+static bool baseline(Classifier *c, Error *e)
+{
+    return classifier_open_texts(c, false, e) &&
+           baseline_run(&c->reviews, c->v->final ? PART_TEST : PART_VALID, c->v->shared.json, e);
+}
+
+static bool command(App *a, Error *e)
+{
+    Classifier *c = (Classifier *)a;
+    switch (a->options->command->bit) {
+    case COMMAND_EVAL: return classifier_eval(c, e);
+    case COMMAND_BASELINE: return baseline(c, e);
+    default: return classifier_predict(c, e);
+    }
+}
+
+const AppKind classifier_kind = {.name = "classifier",
+                                 .program = &classifier_program,
+                                 .built_in = "built-in reviews",
+                                 .measure = "words",
+                                 .open = open_all,
+                                 .open_model = open_model,
+                                 .close = close_all,
+                                 .data = data,
+                                 .epoch = epoch,
+                                 .step_tokens = step_tokens,
+                                 .protocol = protocol,
+                                 .begin = begin,
+                                 .bench_batch = bench_batch,
+                                 .command = command};
