@@ -54,7 +54,7 @@ static NgramBits score(Ngram *g, Part part, bool adapt)
     return bits;
 }
 
-static void print_json(const Charlm *c, const NgramBits *bits, size_t learnt, size_t scored)
+static bool print_json(const Charlm *c, const NgramBits *bits, size_t learnt, size_t scored, Error *e)
 {
     Buffer b = {0};
     buffer_print(&b, "{");
@@ -71,8 +71,8 @@ static void print_json(const Charlm *c, const NgramBits *bits, size_t learnt, si
         json_add_number(&b, bits->mixed[n]);
         buffer_print(&b, "}");
     }
-    printf("%s]}\n", b.failed ? "" : b.text);
-    buffer_free(&b);
+    buffer_print(&b, "]");
+    return json_print(&b, e);
 }
 
 static void print_table(const Charlm *c, const NgramBits *bits, size_t learnt, size_t scored)
@@ -98,7 +98,11 @@ bool charlm_baseline(Charlm *c, Error *e)
         return false;
     learn(&g, training, c->v->shared.quiet);
     NgramBits bits = score(&g, part, c->v->adapt);
-    (c->v->shared.json ? print_json : print_table)(c, &bits, training.size, part.size - 1);
+    bool fine = true;
+    if (c->v->shared.json)
+        fine = print_json(c, &bits, training.size, part.size - 1, e);
+    else
+        print_table(c, &bits, training.size, part.size - 1);
     ngram_close(&g);
-    return true;
+    return fine;
 }

@@ -110,7 +110,7 @@ static bool take(const Charlm *c, Bench *b, bool exact, size_t takes, double *ra
     return fine;
 }
 
-static void print_json(const Charlm *c, const Bench *b)
+static bool print_json(const Charlm *c, const Bench *b, Error *e)
 {
     const CrewOptions *o = &b->crew.o;
     Buffer out = {0};
@@ -132,16 +132,14 @@ static void print_json(const Charlm *c, const Bench *b)
         parts_json(&b->parts, &out);
     else
         json_add_member(&out, "exact_characters_per_s", b->exact);
-    json_print(&out);
+    return json_print(&out, e);
 }
 
-static void print_result(const Charlm *c, const Bench *b)
+static bool print_result(const Charlm *c, const Bench *b, Error *e)
 {
     const CrewOptions *o = &b->crew.o;
-    if (c->v->shared.json) {
-        print_json(c, b);
-        return;
-    }
+    if (c->v->shared.json)
+        return print_json(c, b, e);
     printf("%.0f characters/s: %zu behind a prompt of %zu, %s, a team of %zu\n", b->cached, b->s.length, b->prompt_size,
            number_type_name(o->k->type), o->team);
     if (b->read > 0)
@@ -152,6 +150,7 @@ static void print_result(const Charlm *c, const Bench *b)
         parts_print(&b->parts, stdout);
     else
         printf("%.1f characters/s with --exact: the cache is %.1f times as fast\n", b->exact, b->cached / b->exact);
+    return true;
 }
 
 bool charlm_bench_sample(Charlm *c, Error *e)
@@ -159,8 +158,7 @@ bool charlm_bench_sample(Charlm *c, Error *e)
     Bench b = {0};
     bool fine = open_bench(c, &b, e) && take(c, &b, false, TAKES, &b.cached, e) &&
                 (c->v->profile || take(c, &b, true, EXACT_TAKES, &b.exact, e));
-    if (fine)
-        print_result(c, &b);
+    fine = fine && print_result(c, &b, e);
     parts_close(&b.parts);
     if (b.buffer)
         b.crew.o.k->release(b.buffer);

@@ -21,7 +21,7 @@
 #include <assert.h>
 #include <stdio.h>
 
-static void print_result(const Charlm *c, const MeanLoss *score)
+static bool print_result(const Charlm *c, const MeanLoss *score, Error *e)
 {
     double bits = score->loss * c->app.task.per_nat;
     if (c->v->shared.json) {
@@ -29,10 +29,10 @@ static void print_result(const Charlm *c, const MeanLoss *score)
         buffer_print(&b, "{");
         charlm_json_protocol(&c->app, &b);
         json_add_member(&b, "bits_per_byte", bits);
-        json_print(&b);
-    } else {
-        printf("%.4f bits/byte (%s)\n", bits, c->app.protocol);
+        return json_print(&b, e);
     }
+    printf("%.4f bits/byte (%s)\n", bits, c->app.protocol);
+    return true;
 }
 
 /* Writes the scored positions of one batch: their logits, and the bytes that came. */
@@ -110,8 +110,7 @@ bool charlm_eval(Charlm *c, Error *e)
     crew.progress = &progress;
     fine = fine && crew_score(&crew, &score, e);
     progress_close(&progress);
-    if (fine)
-        print_result(c, &score);
+    fine = fine && print_result(c, &score, e);
     if (fine && c->v->dump_logits)
         fine = dump_logits(c, &crew, c->v->dump_logits, e);
     progress_close(&progress);

@@ -73,7 +73,7 @@ static bool find_prompt(Charlm *c, Buffer *prompt, Error *e)
     return !prompt->failed || fail(e, "out of memory for the prompt");
 }
 
-static void print_text_json(const char *text, size_t size, double seconds)
+static bool print_text_json(const char *text, size_t size, double seconds, Error *e)
 {
     Buffer b = {0};
     buffer_print(&b, "{");
@@ -81,7 +81,7 @@ static void print_text_json(const char *text, size_t size, double seconds)
     json_add_bytes(&b, text, size);
     json_add_member(&b, "characters", (double)size);
     json_add_member(&b, "characters_per_s", seconds > 0 ? (double)size / seconds : 0);
-    json_print(&b);
+    return json_print(&b, e);
 }
 
 static bool sample_one(const Values *v, Writer *w, const Buffer *prompt, size_t number, Error *e)
@@ -107,7 +107,7 @@ static bool sample_one(const Values *v, Writer *w, const Buffer *prompt, size_t 
         show(&o, true);
         printf("\n");
     } else if (fine) {
-        print_text_json(o.all.text + prompt->size, o.all.size - prompt->size, s.seconds);
+        fine = print_text_json(o.all.text + prompt->size, o.all.size - prompt->size, s.seconds, e);
     }
     if (fine && !v->shared.quiet)
         fprintf(stderr, "%.0f characters/s\n", s.seconds > 0 ? (double)v->length / s.seconds : 0.0);

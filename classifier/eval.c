@@ -77,7 +77,7 @@ static double mean_f1(const Verdicts *r)
 
 static double accuracy(const Verdicts *r) { return (double)r->right / (double)r->texts->count; }
 
-static void print_table(const Classifier *c, const Verdicts *r)
+static bool print_table(const Classifier *c, const Verdicts *r, Error *e)
 {
     printf("accuracy %.2f %%, F1 %.4f (mean over classes), loss %.4f nats, calibration error %.4f (%s)\n",
            100 * accuracy(r), mean_f1(r), r->loss, calibration_error(r), c->app.protocol);
@@ -95,9 +95,11 @@ static void print_table(const Classifier *c, const Verdicts *r)
         if (r->binned[i])
             printf("%3zu to %3zu %%   %10zu  %6.2f %%\n", i * 100 / BINS, (i + 1) * 100 / BINS, r->binned[i],
                    100 * (double)r->bin_right[i] / (double)r->binned[i]);
+    (void)e;
+    return true;
 }
 
-static void print_json(const Classifier *c, const Verdicts *r)
+static bool print_json(const Classifier *c, const Verdicts *r, Error *e)
 {
     Buffer b = {0};
     buffer_print(&b, "{");
@@ -116,7 +118,7 @@ static void print_json(const Classifier *c, const Verdicts *r)
         buffer_print(&b, "]");
     }
     buffer_print(&b, "}");
-    json_print(&b);
+    return json_print(&b, e);
 }
 
 /* --- mistakes --- */
@@ -208,8 +210,8 @@ static bool score(Classifier *c, Verdicts *r, Error *e)
     if (!fine)
         return false;
     judge(r);
-    (v->shared.json ? print_json : print_table)(c, r);
-    return (!v->mistakes || print_mistakes(c, r, v->mistakes, e)) &&
+    return (v->shared.json ? print_json : print_table)(c, r, e) &&
+           (!v->mistakes || print_mistakes(c, r, v->mistakes, e)) &&
            (!v->dump_logits || dump_logits(r, v->dump_logits, e)) && (c->scored != PART_TEST || note_look(c, r, e));
 }
 

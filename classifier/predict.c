@@ -36,13 +36,13 @@ typedef struct Predict {
     double *shares;
 } Predict;
 
-static void print_one(const Predict *p, size_t i)
+static bool print_one(const Predict *p, size_t i, Error *e)
 {
     const Classifier *c = p->c;
     size_t said = classifier_shares(p->shares, p->logits + i * c->class_count, c->class_count);
     if (!c->v->shared.json) {
         printf("%s\t%.4f\t%s\n", c->classes[said], p->shares[said], p->text[i]);
-        return;
+        return true;
     }
     Buffer b = {0};
     buffer_print(&b, "{");
@@ -54,7 +54,7 @@ static void print_one(const Predict *p, size_t i)
     buffer_print(&b, "}");
     json_add_key(&b, "text");
     json_add_bytes(&b, p->text[i], strlen(p->text[i]));
-    json_print(&b);
+    return json_print(&b, e);
 }
 
 /* Classifies and prints what waits. */
@@ -63,8 +63,7 @@ static bool flush(Predict *p, Error *e)
     const Texts texts = {.count = p->count, .ids = p->ids, .start = p->start};
     bool fine = !p->count || classifier_logits(p->c, &p->crew, &texts, p->logits, e);
     for (size_t i = 0; i < p->count; i++) {
-        if (fine)
-            print_one(p, i);
+        fine = fine && print_one(p, i, e);
         memory_free(p->text[i]);
     }
     fflush(stdout);

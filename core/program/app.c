@@ -16,12 +16,15 @@ static bool run(App *a, Error *e)
     }
 }
 
-static void print_help(const Options *options)
+static bool print_help(const Options *options, Error *e)
 {
     Buffer text = {0};
     options_help(options, &text);
-    fputs(text.failed || !text.text ? "" : text.text, stdout);
+    bool fine = !text.failed || fail(e, "out of memory for the help");
+    if (fine)
+        fputs(text.text, stdout);
     buffer_free(&text);
+    return fine;
 }
 
 void app_close(App *a)
@@ -45,11 +48,9 @@ int app_main(App *a, const OptionTable *tables, size_t count, int argc, char **a
     if (!options_open(options, a->kind->program, tables, count, &e) || !options_parse(options, argc, argv, &e)) {
         fprintf(stderr, "%s: %s\n", name, e.text);
         status = 2;
-    } else if (options->asked == ASKED_HELP) {
-        print_help(options);
     } else if (options->asked == ASKED_VERSION) {
         printf("%s (attend) %s\n", name, attend_version());
-    } else if (!run(a, &e)) {
+    } else if (!(options->asked == ASKED_HELP ? print_help(options, &e) : run(a, &e))) {
         fprintf(stderr, "%s: %s\n", name, e.text);
         status = a->misused ? 2 : 1;
     }

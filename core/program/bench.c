@@ -26,7 +26,7 @@ typedef struct Bench {
     Parts parts;
 } Bench;
 
-static void print_json(const App *a, const Bench *bench, double step, double tokens)
+static bool print_json(const App *a, const Bench *bench, double step, double tokens, Error *e)
 {
     const CrewOptions *o = &bench->crew.o;
     char peer[128];
@@ -43,21 +43,20 @@ static void print_json(const App *a, const Bench *bench, double step, double tok
                  a->parameters->numbers, step, bench->times[0], tokens / step, bench->first_loss);
     if (a->profile)
         parts_json(&bench->parts, &b);
-    json_print(&b);
+    return json_print(&b, e);
 }
 
-static void print_result(const App *a, const Bench *b)
+static bool print_result(const App *a, const Bench *b, Error *e)
 {
     qsort(b->times, b->steps, sizeof *b->times, by_time);
     double step = b->times[b->steps / 2], tokens = a->kind->step_tokens(a);
-    if (a->o->json) {
-        print_json(a, b, step, tokens);
-        return;
-    }
+    if (a->o->json)
+        return print_json(a, b, step, tokens, e);
     printf("%.0f tokens/s: %.1f ms a step (fastest %.1f) of %zu x %zu tokens; %.2f GFLOP/s\n", tokens / step,
            1e3 * step, 1e3 * b->times[0], a->o->batch, a->task.longest[0], b->crew.plan.flop / step * 1e-9);
     if (a->profile)
         parts_print(&b->parts, stdout);
+    return true;
 }
 
 static bool open_bench(App *a, Bench *b, Error *e)
@@ -102,8 +101,7 @@ bool app_bench(App *a, Error *e)
     b.times = memory_get(b.steps, sizeof *b.times);
     bool fine = b.times || memory_error(e, "the times of steps", b.steps, sizeof *b.times);
     fine = fine && open_bench(a, &b, e) && run_steps(a, &b, e);
-    if (fine)
-        print_result(a, &b);
+    fine = fine && print_result(a, &b, e);
     parts_close(&b.parts);
     crew_close(&b.crew);
     memory_free(b.times);

@@ -25,16 +25,17 @@ static void print_parameters(const Parameters *p)
 
 static bool print_run(const Run *run, Error *e)
 {
-    uint64_t step, *steps = NULL;
+    uint64_t best = 0, *steps = NULL;
     size_t count = 0;
-    if (!run_checkpoint_list(run, &steps, &count, e))
+    bool marked;
+    if (!run_find_mark(run, "best", &marked, &best, e) || !run_checkpoint_list(run, &steps, &count, e))
         return false;
     printf("run %s: %zu checkpoint%s", run->path, count, count == 1 ? "" : "s");
     for (size_t i = 0; i < count; i++)
         printf("%s %llu", i ? "," : ":", (unsigned long long)steps[i]);
     memory_free(steps);
-    if (run_marked(run, "best", &step, NULL))
-        printf("; best %llu", (unsigned long long)step);
+    if (marked)
+        printf("; best %llu", (unsigned long long)best);
     printf("\n");
     return true;
 }
@@ -53,8 +54,7 @@ bool app_info(App *a, Error *e)
         buffer_print(&b, "{");
         setup_demand_json(&demand, &b);
         json_add_member(&b, "tokens_a_step", a->kind->step_tokens(a));
-        json_print(&b);
-        return true;
+        return json_print(&b, e);
     }
     if (a->run && !print_run(a->run, e))
         return false;

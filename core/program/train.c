@@ -36,8 +36,8 @@ static bool open_old(App *a, Error *e)
         !setup_fix(a->options, a->o, a->kind->epoch(a), e))
         return false;
     options_changes(a->options, &changes);
-    bool fine = true;
-    if (changes.size) { /* kept from now on */
+    bool fine = !changes.failed || fail(e, "out of memory for what changes on resume");
+    if (fine && changes.size) { /* kept from now on */
         fprintf(stderr, "changed on resume:\n%s", changes.text);
         fine = a->o->dry_run || save_settings(a, e);
     }
@@ -84,7 +84,7 @@ static bool begin(Training *t, Error *e)
     return true;
 }
 
-static void print_result(const Training *t, bool json)
+static bool print_result(const Training *t, bool json, Error *e)
 {
     const App *a = t->a;
     const Loop *l = &t->loop;
@@ -98,14 +98,13 @@ static void print_result(const Training *t, bool json)
         json_add_member(&b, "seconds", l->seconds);
         json_add_member(&b, "best", l->at.scored ? best : NAN); /* null */
         a->kind->protocol(a, &b);
-        json_print(&b);
-    } else {
-        printf("%s: %llu steps", a->run->path, (unsigned long long)l->at.step);
-        if (l->at.scored)
-            printf(", best %.4f %s (step %llu; %s)", best, a->task.unit, (unsigned long long)l->at.best_step,
-                   a->protocol);
-        printf("\n");
+        return json_print(&b, e);
     }
+    printf("%s: %llu steps", a->run->path, (unsigned long long)l->at.step);
+    if (l->at.scored)
+        printf(", best %.4f %s (step %llu; %s)", best, a->task.unit, (unsigned long long)l->at.best_step, a->protocol);
+    printf("\n");
+    return true;
 }
 
 /* --dry-run */
@@ -123,10 +122,9 @@ static bool print_plan(const App *a, const CrewOptions *options, Error *e)
         json_add_member(&b, "tokens_a_step", a->kind->step_tokens(a));
         json_add_member(&b, "steps", (double)loop.steps);
         json_add_member(&b, "minutes", loop.minutes);
-        json_print(&b);
-    } else {
-        setup_print_demand(&demand);
+        return json_print(&b, e);
     }
+    setup_print_demand(&demand);
     return true;
 }
 
@@ -159,10 +157,9 @@ static bool train(Training *t, Error *e)
         if (!loop_run(&t->loop, e))
             return false;
     }
-    print_result(t, a->o->json);
     if (t->loop.stopped)
         fprintf(stderr, "stopped and saved; go on with: %s train --resume %s\n", a->kind->name, a->run->path);
-    return true;
+    return print_result(t, a->o->json, e);
 }
 
 bool app_train(App *a, Error *e)

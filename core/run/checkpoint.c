@@ -228,6 +228,14 @@ bool run_marked(const Run *run, const char *name, uint64_t *step, Error *e)
     return done;
 }
 
+bool run_find_mark(const Run *run, const char *name, bool *found, uint64_t *step, Error *e)
+{
+    char *path = run_file(run, name);
+    *found = path && file_exists(path);
+    memory_free(path);
+    return path ? !*found || run_marked(run, name, step, e) : starve(run, e);
+}
+
 /* Renamed first, so that a kill while it is being removed leaves something that is cleaned, not half a checkpoint. */
 static bool remove_checkpoint(const Run *run, uint64_t step, Error *e)
 {
@@ -247,14 +255,10 @@ bool run_prune(Run *run, size_t keep, Error *e)
 {
     uint64_t *steps, best = UINT64_MAX;
     size_t count;
+    bool marked; /* none yet is fine; one that cannot be read is not */
     if (!keep)
         return true;
-    char *mark = run_file(run, "best");
-    bool marked = mark && file_exists(mark); /* none yet is fine; one that cannot be read is not */
-    memory_free(mark);
-    if (!mark)
-        return starve(run, e);
-    if ((marked && !run_marked(run, "best", &best, e)) || !run_checkpoint_list(run, &steps, &count, e))
+    if (!run_find_mark(run, "best", &marked, &best, e) || !run_checkpoint_list(run, &steps, &count, e))
         return false;
     bool done = true;
     for (size_t i = 0; done && i + keep < count; i++)

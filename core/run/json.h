@@ -48,8 +48,8 @@ void json_add_bytes(Buffer *b, const char *bytes, size_t size);
 void json_add_member(Buffer *b, const char *key, double x);
 void json_add_text(Buffer *b, const char *key, const char *text);
 
-/* Closes the one object of a text, prints it as a line on standard output and frees it; where memory ran out, {}. */
-void json_print(Buffer *object);
+/* Closes the one object of a text, prints it as a line on standard output and frees it; false where memory ran out. */
+bool json_print(Buffer *object, Error *e);
 
 /* The shortest form that reads back as the same number; null when it is not finite. */
 void json_add_number(Buffer *b, double x);

@@ -76,9 +76,12 @@ void json_add_text(Buffer *b, const char *key, const char *text)
     json_add_string(b, text);
 }
 
-void json_print(Buffer *object)
+bool json_print(Buffer *object, Error *e)
 {
     buffer_print(object, "}");
-    printf("%s\n", object->failed ? "{}" : object->text);
+    bool done = !object->failed || fail(e, "out of memory for the result as JSON");
+    if (done)
+        printf("%s\n", object->text);
     buffer_free(object);
+    return done;
 }

@@ -57,6 +57,9 @@ char *run_checkpoint_path(const Run *run, uint64_t step);
 bool run_mark(Run *run, const char *name, uint64_t step, Error *e);
 bool run_marked(const Run *run, const char *name, uint64_t *step, Error *e);
 
+/* The same where there need not be one: found says whether there is. */
+bool run_find_mark(const Run *run, const char *name, bool *found, uint64_t *step, Error *e);
+
 /* Removes checkpoints but the last `keep` and the best; 0 keeps all. */
 bool run_prune(Run *run, size_t keep, Error *e);
 

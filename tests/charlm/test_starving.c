@@ -1,0 +1,414 @@
+/* Every allocation of a command fails once, in turn: the command ends with a line that says so and a status that is
+ * not 0, keeps neither memory nor open files, and what lay in the run's folder before is still whole. charlm's main is
+ * called in this process, where base/memory can be told which allocation is to fail. (Of a training, which has
+ * thousands, most of them inside the headers of its checkpoints, every fifth.) */
+#include "base/file.h"
+#include "base/memory.h"
+#include "core/run/npy.h"
+#include "core/run/safetensors.h"
+#include "tests/charlm/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int charlm_main(int argc, char **argv);
+#define main charlm_main
+#include "charlm/main.c"
+#undef main
+
+enum { LINE = 1000, WORDS = 64, OUTPUT = 1 << 14, SIZE = 700 /* of the text; its first 90 % are learnt from */ };
+
+/* As small as a model gets. oneDNN takes longer to prepare its products than plain to compute all; the cpu's own
+ * allocations are tried where a command is short. */
+#define MODEL    "--dim 2 --heads 1 --depth 1 --ff 2 --context 4 --batch 2 --micro-batch 1 --workers 1 --device plain -q "
+#define SMALLEST MODEL "--eval-bytes 6 --eval-every 1 --sample-every 3 --save-every 1 --keep 1 --minutes 0 --init gpt2 "
+
+static char place[600];
+static rlim_t most_files; /* that a call may have open; 0: any */
+
+/* A path in the test's folder; good for seven more calls. */
+static const char *in(const char *name)
+{
+    static char paths[8][700];
+    static int next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", place, name);
+    return path;
+}
+
+/* --- one call --- */
+
+typedef struct Outcome {
+    int status;
+    bool met; /* the allocation that was to fail was asked for */
+    long kept;
+    int open; /* files that were left open */
+    char out[OUTPUT], err[OUTPUT];
+} Outcome;
+
+/* The lowest number that a file would get. */
+static int next_file(void)
+{
+    int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ck_assert_int_ge(file, 0);
+    close(file);
+    return file;
+}
+
+/* Standard output or error goes to a file from now on; what it was comes back. */
+static int divert(int stream, const char *path)
+{
+    int was = dup(stream), to = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    ck_assert(was >= 0 && to >= 0 && dup2(to, stream) >= 0);
+    close(to);
+    return was;
+}
+
+static void restore(int stream, int was, char *text)
+{
+    ssize_t size = pread(stream, text, OUTPUT - 1, 0);
+    text[size > 0 ? size : 0] = 0;
+    ck_assert(dup2(was, stream) >= 0);
+    close(was);
+}
+
+static int main_with_few_files(int count, char **word)
+{
+    struct rlimit was, few;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &was), 0);
+    few = (struct rlimit){most_files ? most_files : was.rlim_cur, was.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+    int status = charlm_main(count, word);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &was), 0);
+    return status;
+}
+
+/* charlm's main on these words while allocation `failing` fails (0: none). */
+static void call(Outcome *o, uint64_t failing, const char *words)
+{
+    char line[LINE], *word[WORDS] = {line};
+    int count = 0;
+    snprintf(line, sizeof line, "charlm %s", words);
+    for (char *at = strtok(line, " "); at && count < WORDS - 1; at = strtok(NULL, " "))
+        word[count++] = at;
+    fflush(stdout);
+    int out = divert(STDOUT_FILENO, in("out")), err = divert(STDERR_FILENO, in("err")), files = next_file();
+    size_t before = memory_in_use();
+    uint64_t asked = memory_requests();
+    memory_fail_at(failing);
+    o->status = main_with_few_files(count, word);
+    o->met = failing && memory_requests() - asked >= failing;
+    memory_fail_at(0);
+    o->kept = (long)memory_in_use() - (long)before;
+    o->open = next_file() - files;
+    restore(STDERR_FILENO, err, o->err);
+    restore(STDOUT_FILENO, out, o->out);
+}
+
+static void must_work(const char *words)
+{
+    Outcome o;
+    call(&o, 0, words);
+    ck_assert_msg(o.status == 0, "`charlm %s` exits with %d: %s", words, o.status, o.err);
+}
+
+/* The last line of what it says is an error with these words. */
+static bool says(const char *err, const char *what)
+{
+    const char *line = strstr(err, "charlm: "), *end = line ? strchr(line, '\n') : NULL;
+    return end && !end[1] && strstr(line, what);
+}
+
+typedef struct Ways {
+    void (*before)(void); /* each call; or NULL */
+    void (*after)(uint64_t n);
+    uint64_t every; /* so many allocations one fails; 0: each */
+} Ways;
+
+static void starve(Ways ways, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void starve(Ways ways, const char *format, ...)
+{
+    char words[LINE];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(words, sizeof words, format, list);
+    va_end(list);
+    for (uint64_t n = 1;; n += test_is_fast() ? 41 : ways.every ? ways.every : 1) {
+        Outcome o;
+        if (ways.before)
+            ways.before();
+        call(&o, n, words);
+        ck_assert_msg(o.kept == 0, "allocation %d of `%s`: %ld bytes are kept", (int)n, words, o.kept);
+        ck_assert_msg(o.open == 0, "allocation %d of `%s`: files stay open", (int)n, words);
+        ck_assert_msg(o.status == 0 ? !o.met : o.met && o.status <= 2, "allocation %d of `%s`: status %d, %s", (int)n,
+                      words, o.status, o.err);
+        if (!o.met)
+            return;
+        ck_assert_msg(says(o.err, "out of memory"), "allocation %d of `%s`: it says %s", (int)n, words, o.err);
+        if (ways.after)
+            ways.after(n);
+    }
+}
+
+/* --- what lies in a folder --- */
+
+static void copy_folder(const char *from, const char *to)
+{
+    char **names;
+    size_t count, size;
+    Error e;
+    ck_done(folder_make(to, &e) && folder_list(from, &names, &count, &e), e);
+    for (size_t i = 0; i < count; i++) {
+        char *old = path_join(from, names[i]), *new = path_join(to, names[i]), *bytes;
+        if (folder_exists(old)) {
+            copy_folder(old, new);
+        } else {
+            ck_done(file_read(old, &bytes, &size, &e), e);
+            FILE *f = fopen(new, "wb"); /* nothing is to outlast this process, so nothing is synced */
+            ck_assert(f && fwrite(bytes, 1, size, f) == size);
+            ck_assert(!fclose(f));
+            memory_free(bytes);
+        }
+        memory_free(old);
+        memory_free(new);
+    }
+    folder_list_free(names, count);
+}
+
+static void expect_same(const char *path, const char *other)
+{
+    size_t first, second;
+    char *a = read_in(place, path, &first), *b = read_in(place, other, &second);
+    ck_assert_msg(a && b && first == second && !memcmp(a, b, first), "%s is not as %s", path, other);
+    memory_free(a);
+    memory_free(b);
+}
+
+/* What has a checkpoint's name is a whole one; how many there are. */
+static size_t expect_whole(void)
+{
+    static const char *const files[] = {"model", "state"};
+    char **names = NULL, path[800];
+    size_t count = 0, whole = 0;
+    Error e;
+    if (folder_exists(in("run/checkpoints")))
+        ck_done(folder_list(in("run/checkpoints"), &names, &count, &e), e);
+    for (size_t i = 0; i < count; i++) {
+        if (names[i][0] == '.') /* the next who opens the run removes it */
+            continue;
+        for (int k = 0; k < 2; k++) {
+            Safetensors *file;
+            snprintf(path, sizeof path, "%s/%s/%s.safetensors", in("run/checkpoints"), names[i], files[k]);
+            ck_done(safetensors_open(&file, path, &e), e);
+            safetensors_close(file);
+        }
+        whole++;
+    }
+    folder_list_free(names, count);
+    return whole;
+}
+
+/* --- what is tried --- */
+
+enum { LAST = 3, LOOK = 16 /* every so many failures what is left is also gone on with */ };
+
+static void must_train(const char *run, int steps)
+{
+    char words[LINE];
+    const char *how = file_exists(in("run/config.json")) && !strcmp(run, "run") ? "resume" : "run";
+    snprintf(words, sizeof words, "train --%s %s %s --steps %d -q", how, in(run), !strcmp(how, "run") ? SMALLEST : "",
+             steps);
+    if (!strcmp(how, "run"))
+        snprintf(words + strlen(words), sizeof words - strlen(words), " --data %s", in("text"));
+    must_work(words);
+}
+
+static void setup(void)
+{
+    char text[SIZE];
+    Error e;
+    snprintf(place, sizeof place, "%s", test_folder());
+    for (size_t i = 0; i < SIZE; i++)
+        text[i] = (char)('a' + i * i % 7);
+    ck_done(file_write(in("text"), text, sizeof text, &e), e);
+    must_train("whole", LAST);
+    must_train("half", LAST - 1);
+}
+
+static void remove_run(void)
+{
+    Error e;
+    ck_done(folder_remove(in("run"), &e), e);
+}
+
+/* What tells whether a run was written to: files are replaced, and folders of checkpoints are counted as links. */
+typedef struct Mark {
+    ino_t config, last;
+    nlink_t checkpoints;
+} Mark;
+
+static Mark mark;
+
+static Mark mark_of_run(void)
+{
+    struct stat config = {0}, last = {0}, checkpoints = {0};
+    stat(in("run/config.json"), &config);
+    stat(in("run/last"), &last);
+    stat(in("run/checkpoints"), &checkpoints);
+    return (Mark){config.st_ino, last.st_ino, checkpoints.st_nlink};
+}
+
+static bool is_untouched(void)
+{
+    const Mark now = mark_of_run();
+    return now.config && now.config == mark.config && now.last == mark.last && now.checkpoints == mark.checkpoints;
+}
+
+static void half_a_run(void)
+{
+    if (is_untouched())
+        return;
+    remove_run();
+    copy_folder(in("half"), in("run"));
+    mark = mark_of_run();
+}
+
+/* Whatever was left can be begun anew or gone on with, to the same end. */
+static void go_on(uint64_t n)
+{
+    if (expect_whole() == 0)
+        ck_assert(!file_exists(in("run/config.json")));
+    if (n % LOOK)
+        return;
+    must_train("run", LAST);
+    expect_same("run/checkpoints/00000003/model.safetensors", "whole/checkpoints/00000003/model.safetensors");
+    expect_same("run/checkpoints/00000003/state.safetensors", "whole/checkpoints/00000003/state.safetensors");
+}
+
+static void old_checkpoint_or_new(uint64_t n)
+{
+    static const char old[] = "run/checkpoints/00000002/state.safetensors";
+    if (is_untouched())
+        return;
+    ck_assert_uint_gt(expect_whole(), 0);
+    if (file_exists(in(old)))
+        expect_same(old, "half/checkpoints/00000002/state.safetensors");
+    else
+        ck_assert(file_exists(in("run/checkpoints/00000003/state.safetensors")));
+    go_on(n);
+}
+
+START_TEST(a_training_that_begins)
+{
+    setup();
+    starve((Ways){remove_run, go_on, 5}, "train --run %s --data %s " SMALLEST "--steps 1 --json", in("run"),
+           in("text"));
+}
+END_TEST
+
+START_TEST(a_training_that_goes_on)
+{
+    setup();
+    starve((Ways){half_a_run, old_checkpoint_or_new, 5}, "train --resume %s --steps %d --keep 2 -q", in("run"), LAST);
+}
+END_TEST
+
+static void whole_dump(uint64_t n)
+{
+    char **names = NULL;
+    size_t count;
+    Error e;
+    (void)n;
+    ck_done(folder_list(in("dump"), &names, &count, &e), e);
+    for (size_t i = 0; i < count; i++) {
+        Npy array;
+        char *path = path_join(in("dump"), names[i]);
+        ck_assert_msg(names[i][0] != '.', "%s is left", names[i]);
+        ck_done(npy_read(&array, path, &e), e);
+        npy_free(&array);
+        memory_free(path);
+    }
+    folder_list_free(names, count);
+}
+
+static void no_dump(void)
+{
+    Error e;
+    ck_done(folder_remove(in("dump"), &e) && folder_make(in("dump"), &e), e);
+}
+
+START_TEST(scoring)
+{
+    setup();
+    starve((Ways){0}, "eval --run %s --device cpu --bytes 6 --json -q", in("whole"));
+    starve((Ways){no_dump, whole_dump, 0}, "eval --run %s --bytes 6 -q --dump-logits %s", in("whole"),
+           in("dump/x.npy"));
+}
+END_TEST
+
+START_TEST(writing)
+{
+    setup();
+    starve((Ways){0}, "sample --run %s --length 3 --count 2 -q", in("whole"));
+    starve((Ways){0}, "sample --run %s --length 3 --exact --json --prompt ab -q", in("whole"));
+}
+END_TEST
+
+START_TEST(what_only_looks)
+{
+    setup();
+    starve((Ways){0}, "info --run %s", in("whole"));
+    starve((Ways){0}, "info --json " MODEL);
+    starve((Ways){0}, "train --dry-run --json --data %s " SMALLEST, in("text"));
+    starve((Ways){0}, "baseline --data %s --bytes 20 --json -q", in("text"));
+    starve((Ways){0}, "bench --steps 1 --json --profile " MODEL "--device cpu");
+    starve((Ways){0}, "train --help");
+}
+END_TEST
+
+/* With one more each time, until they suffice. */
+static void few_files(void (*before)(void), void (*after)(uint64_t n), const char *words)
+{
+    Outcome o = {.status = 1};
+    rlim_t first = (rlim_t)next_file();
+    for (rlim_t files = 0; o.status; files++) {
+        before();
+        most_files = first + 2 + files; /* two hold what standard output and error were */
+        call(&o, 0, words);
+        most_files = 0;
+        ck_assert_msg(o.kept == 0 && o.open == 0, "%d files: something is kept", (int)files);
+        ck_assert_msg(o.status == 0 ? files > 0 : says(o.err, strerror(EMFILE)), "%d files: %s", (int)files, o.err);
+        ck_assert_uint_lt(files, 20);
+        after(0);
+    }
+}
+
+START_TEST(a_training_with_few_files)
+{
+    char words[LINE];
+    setup();
+    snprintf(words, sizeof words, "train --run %s --data %s " SMALLEST "--steps 3", in("run"), in("text"));
+    few_files(remove_run, go_on, words);
+    snprintf(words, sizeof words, "train --resume %s --steps 3 -q", in("run"));
+    few_files(half_a_run, old_checkpoint_or_new, words);
+}
+END_TEST
+
+static const Test tests[] = {TEST_SLOW(a_training_that_begins, 300),
+                             TEST_SLOW(a_training_that_goes_on, 300),
+                             TEST_SLOW(scoring, 300),
+                             TEST_SLOW(writing, 300),
+                             TEST_SLOW(what_only_looks, 300),
+                             TEST_SLOW(a_training_with_few_files, 300)};
+
+int main(int argc, char **argv)
+{
+    test_folders_in_memory();
+    return suite_run("charlm/starving", tests, sizeof tests / sizeof *tests, argc, argv);
+}
