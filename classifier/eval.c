@@ -1,15 +1,14 @@
 /* classifier eval: how often it is right, where it is wrong, and how well it knows. */
 #include "classifier/classifier.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "core/program/dump.h"
 #include "core/run/json.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { BINS = 10 };
 
@@ -181,20 +180,27 @@ static bool dump_logits(const Verdicts *r, const char *file, Error *e)
  * left. */
 static bool note_look(const Classifier *c, const Verdicts *r, Error *e)
 {
-    char *path = run_file(c->app.run, "test-looks.tsv");
-    FILE *file = path ? fopen(path, "a+b") : NULL;
-    size_t looks = 1;
-    bool fine = file || fail(e, "cannot write %s: %s", path ? path : "test-looks.tsv", strerror(errno));
-    for (int byte; fine && (byte = getc(file)) != EOF;)
-        looks += byte == '\n';
-    fine = fine && fprintf(file, "%.6f\t%zu texts\t%s\n", accuracy(r), r->texts->count,
-                           c->v->shared.weights ? c->v->shared.weights : "best") > 0;
-    fine = !file || (!fclose(file) && fine) || fail(e, "cannot write %s: %s", path, strerror(errno));
+    char *path = run_file(c->app.run, "test-looks.tsv"), *text = NULL;
+    size_t size = 0, looks = 1;
+    if (!path || (file_exists(path) && !file_read(path, &text, &size, e))) {
+        bool there = path;
+        memory_free(path);
+        return there ? false : fail(e, "out of memory for a path");
+    }
+    for (size_t i = 0; i < size; i++)
+        looks += text[i] == '\n';
+    Buffer b = {0};
+    buffer_add(&b, text, size);
+    buffer_print(&b, "%.6f\t%zu texts\t%s\n", accuracy(r), r->texts->count,
+                 c->v->shared.weights ? c->v->shared.weights : "best");
+    bool fine = (!b.failed || fail(e, "out of memory for a line")) && file_write(path, b.text, b.size, e);
     if (fine)
         fprintf(stderr, "classifier: the test part has been looked at %zu time%s with this run\n", looks,
                 looks == 1 ? "" : "s");
+    buffer_free(&b);
+    memory_free(text);
     memory_free(path);
-    return fine && file;
+    return fine;
 }
 
 static bool score(Classifier *c, Verdicts *r, Error *e)

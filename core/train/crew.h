@@ -8,30 +8,8 @@
 
 #include "base/thread.h"
 #include "core/cli/progress.h"
-#include "core/train/task.h"
+#include "core/train/plan.h"
 #include "core/train/used.h"
-
-typedef struct CrewOptions {
-    const Kernels *k;
-    size_t workers;
-    size_t team;       /* cores of a worker; 0: 1 */
-    size_t micro_rows; /* rows of a micro-batch */
-    bool training;     /* false: weights and activations alone */
-    Keep keep;
-    Adam adam;
-    double clip, decay;
-    uint32_t seed;
-} CrewOptions;
-
-/* What memory a run needs, in bytes, and what one step costs; from a walk over shapes. */
-typedef struct CrewPlan {
-    TapePlan tape;                                            /* of one worker */
-    size_t weights, gradients, moments, activations, batches; /* of all workers together */
-    size_t program; /* what the process holds already: code, libraries, data; and code that products will add */
-    size_t total;
-    double flop;  /* of one whole step with the optimizer */
-    double bytes; /* that its operations move */
-} CrewPlan;
 
 typedef struct Worker {
     Stream *stream;
@@ -62,9 +40,6 @@ typedef struct Crew {
     int32_t *slots;     /* [rows of the longest table] on the device: what `used` holds */
     Progress *progress; /* where scoring shows how far it is; NULL: nowhere */
 } Crew;
-
-/* Walks the task's largest micro-batch over shapes, and what scoring needs, also where not all positions are scored. */
-bool crew_plan(CrewPlan *plan, const CrewOptions *o, const Parameters *p, const Task *task, Error *e);
 
 bool crew_open(Crew *c, const CrewOptions *o, const Parameters *p, const Task *task, Error *e);
 void crew_close(Crew *c);

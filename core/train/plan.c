@@ -1,0 +1,163 @@
+/* See plan.h. */
+#include "core/train/plan.h"
+
+#include "base/memory.h"
+#include "core/train/used.h"
+#include "kernels/measure/measure.h"
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+static size_t plan_micro_rows(const CrewOptions *o, const Task *task)
+{
+    return o->micro_rows && o->micro_rows < task->most_rows ? o->micro_rows : task->most_rows;
+}
+
+/* Rows of a batch that a worker must have room for. */
+size_t plan_rows(const CrewOptions *o, const Task *task)
+{
+    return larger(o->training ? plan_micro_rows(o, task) : 0, task->score_rows);
+}
+
+BatchSize plan_size(const Task *task, size_t rows, bool micro)
+{
+    BatchSize size = {.sides = task->sides, .rows = rows};
+    for (size_t i = 0; i < task->sides; i++) {
+        size_t most = micro ? task->most_positions[i] : 0;
+        size.positions[i] = rows * task->longest[i];
+        size.positions[i] = most && most < size.positions[i] ? most : size.positions[i];
+    }
+    return size;
+}
+
+/* A batch of so many rows, as long as they come; all targets are scored, or all but the very first: that is the most
+ * which can be wanted where not everything is. */
+static void fill_longest(Batch *b, const Task *task, size_t rows, bool all)
+{
+    batch_clear(b);
+    for (size_t side = 0; side < b->size.sides; side++)
+        for (size_t r = 0; r < rows; r++) {
+            size_t left = b->size.positions[side] - b->side[side].positions;
+            size_t first = batch_row(b, side, task->longest[side] < left ? task->longest[side] : left);
+            if (r == 0 && b->side[side].positions)
+                b->side[side].targets[first] = all ? 0 : -1;
+        }
+}
+
+static void add_costs(CrewPlan *plan, const Stream *s, double times)
+{
+    size_t count;
+    const Cost *cost = measure_costs(s, &count);
+    for (size_t i = 0; i < count; i++) {
+        plan->flop += times * cost[i].flop;
+        plan->bytes += times * cost[i].bytes;
+    }
+}
+
+/* What is walked over shapes. */
+typedef struct Walk {
+    const CrewOptions *o;
+    const Weights *weights;
+    const Task *task;
+    bool training;
+} Walk;
+
+/* One micro-batch forward (and backward): what its tape needs, and what so many of it cost.
+ * takes: NULL, or where the pieces are written down that gradients take. */
+static bool walk(CrewPlan *plan, const Walk *w, Takes *takes, size_t rows, bool all, double times, Error *e)
+{
+    const Kernels *k = measure_kernels(w->o->k->type);
+    Stream *s = NULL;
+    Tape t = {0};
+    Batch batch = {0};
+    DeviceRows device = {0};
+    StepState state = {0};
+    BatchSize size = plan_size(w->task, rows, true);
+    bool fine = k->open(&s, 1, e) && tape_open(&t, k, s, w->weights, NULL, e) && batch_open(&batch, &size, e) &&
+                device_rows_open(&device, k, &size, e);
+    if (fine) {
+        t.keep = w->o->keep;
+        t.training = t.recording = w->training;
+        t.state = &state;
+        t.gradient = w->weights->reals;
+        t.gradients.record = takes;
+        fill_longest(&batch, w->task, rows, all);
+        device_rows_upload(&device, s, &batch, 0, rows);
+        w->task->loss(w->task->self, &t, device.rows);
+        tape_backward(&t);
+        add_costs(plan, s, times);
+        TapePlan now = tape_plan(&t);
+        plan->tape.memory = larger(plan->tape.memory, now.memory);
+        plan->tape.gradients = larger(plan->tape.gradients, now.gradients);
+        plan->tape.host = larger(plan->tape.host, now.host);
+        fine = !takes || !takes->failed || memory_error(e, "the plan of gradients", takes->count, sizeof *takes->bytes);
+    }
+    device_rows_close(&device);
+    batch_close(&batch);
+    tape_close(&t);
+    if (s)
+        k->close(s);
+    return fine;
+}
+
+/* Numbers in a worker's gradients at most. */
+size_t plan_gradient(const Parameters *p, const Task *task)
+{
+    BatchSize step = plan_size(task, task->most_rows, false);
+    return used_rows_room(p, &step);
+}
+
+static void plan_optimizer(CrewPlan *plan, const CrewOptions *o, const Parameters *p, const Task *task)
+{
+    double size = (double)p->size, gradient = (double)plan_gradient(p, task), workers = (double)o->workers;
+    /* Adam without what it reads of the gradient; the gradient's sums over workers, norm, Adam, and next step's zeros
+     */
+    plan->bytes += (double)o->k->real * (6 * size + gradient * (3 * (workers - 1) + 1 + 1 + workers));
+}
+
+/* Rows of the batch that the crew itself holds. */
+size_t plan_step_rows(const CrewOptions *o, const Task *task)
+{
+    return larger(o->training ? task->most_rows : 0, task->score_rows);
+}
+
+/* What oneDNN adds to the program's memory for its prepared products: nearly the same for all models. */
+enum { PREPARED = 4 << 20 };
+
+bool plan_make(CrewPlan *plan, Takes *takes, const CrewOptions *o, const Parameters *p, const Task *task, Error *e)
+{
+    const Kernels *k = o->k;
+    size_t rows = plan_rows(o, task), micro = plan_micro_rows(o, task);
+    /* a walk reads no weights: any address will do that is not NULL */
+    Weights weights = {.k = k, .parameters = p, .reals = &weights, .numbers = &weights};
+
+    Walk training = {o, &weights, task, true}, scoring = {o, &weights, task, false};
+
+    *plan = (CrewPlan){0}; /* scoring: for the memory */
+    if (!walk(plan, &scoring, NULL, rows, true, 0, e) || !walk(plan, &scoring, NULL, rows, false, 0, e))
+        return false;
+    if (o->training) { /* for the memory, too, and for what a step costs */
+        size_t rest = task->most_rows % micro;
+        if (!walk(plan, &training, takes, rows, true, 0, e) ||
+            !walk(plan, &training, NULL, micro, true, (double)(task->most_rows / micro), e) ||
+            (rest && !walk(plan, &training, NULL, rest, true, 1, e)))
+            return false;
+        plan_optimizer(plan, o, p, task);
+    }
+    BatchSize at_once = plan_size(task, rows, true), whole = plan_size(task, plan_step_rows(o, task), false);
+    plan->weights = p->whole * (k->real + (k->type == NUMBER_BF16 ? k->number : 0));
+    plan->gradients = o->training ? o->workers * plan_gradient(p, task) * k->real : 0;
+    plan->moments = o->training ? 2 * p->size * k->real : 0;
+    plan->activations = o->workers * (plan->tape.memory + plan->tape.gradients + plan->tape.host);
+    plan->batches = device_rows_bytes(&whole) + 2 * o->workers * device_rows_bytes(&at_once);
+    plan->program = memory_of_process() + PREPARED;
+    plan->total = plan->program + plan->weights + plan->gradients + plan->moments + plan->activations + plan->batches;
+    return true;
+}
+
+bool crew_plan(CrewPlan *plan, const CrewOptions *o, const Parameters *p, const Task *task, Error *e)
+{
+    Takes takes = {0};
+    bool fine = plan_make(plan, &takes, o, p, task, e);
+    takes_close(&takes);
+    return fine;
+}

@@ -1,0 +1,45 @@
+/* What a crew takes: its memory to the byte, and what a step costs, from a walk over shapes. */
+#ifndef CORE_TRAIN_PLAN_H
+#define CORE_TRAIN_PLAN_H
+
+#include "core/train/task.h"
+
+typedef struct CrewOptions {
+    const Kernels *k;
+    size_t workers;
+    size_t team;       /* cores of a worker; 0: 1 */
+    size_t micro_rows; /* rows of a micro-batch */
+    bool training;     /* false: weights and activations alone */
+    Keep keep;
+    Adam adam;
+    double clip, decay;
+    uint32_t seed;
+} CrewOptions;
+
+/* What memory a run needs, in bytes, and what one step costs; from a walk over shapes. */
+typedef struct CrewPlan {
+    TapePlan tape;                                            /* of one worker */
+    size_t weights, gradients, moments, activations, batches; /* of all workers together */
+    size_t program; /* what the process holds already: code, libraries, data; and code that products will add */
+    size_t total;
+    double flop;  /* of one whole step with the optimizer */
+    double bytes; /* that its operations move */
+} CrewPlan;
+
+/* Walks the task's largest micro-batch over shapes, and what scoring needs, also where not all positions are scored. */
+bool crew_plan(CrewPlan *plan, const CrewOptions *o, const Parameters *p, const Task *task, Error *e);
+
+/* The same; takes: of gradients of activations, in the walk that the plan comes from. To be closed by the caller. */
+bool plan_make(CrewPlan *plan, Takes *takes, const CrewOptions *o, const Parameters *p, const Task *task, Error *e);
+
+/* Rows that a worker has room for, and that the crew itself holds. */
+size_t plan_rows(const CrewOptions *o, const Task *task);
+size_t plan_step_rows(const CrewOptions *o, const Task *task);
+
+/* A batch of so many rows; micro: a part of one. */
+BatchSize plan_size(const Task *task, size_t rows, bool micro);
+
+/* Numbers in a worker's gradients at most. */
+size_t plan_gradient(const Parameters *p, const Task *task);
+
+#endif
