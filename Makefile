@@ -204,7 +204,7 @@ PROGRAM_OF_fuzz = charlm# whose options are read there
 test_program = $(patsubst tests/%,$(BIN)/tests/%,$(subst /test_,/,$(1:.c=)))
 test_objects = $(patsubst %.c,$(OUT)/%.o,$1 $(wildcard tests/*.c) \
                  $(filter-out $(wildcard $(dir $1)test_*.c),$(wildcard $(dir $1)*.c))) \
-               $(filter-out %/main.o,$(foreach p,$(filter $(PROGRAMS),$(call room_of,$1) $(PROGRAM_OF_$(call room_of,$1))), \
+               $(filter-out %/main.o,$(foreach p,$(filter charlm classifier encdec,$(call room_of,$1) $(PROGRAM_OF_$(call room_of,$1))), \
                  $(call objects_of,$p)))
 room_of      = $(notdir $(patsubst %/,%,$(dir $1)))
 

@@ -1,4 +1,4 @@
-/* Text as it is published. What a file is, its first bytes say, not its name. */
+/* See archive.h. */
 #include "core/text/archive.h"
 
 #include "base/file.h"
@@ -27,6 +27,31 @@ static const char *packing(const unsigned char *start, size_t size)
     return NULL;
 }
 
+/* The same of a file. From what is no plain file (a pipe) nothing can be read twice: it is taken for a plain text. */
+static bool find_packing(const char *path, const char **kind, Error *e)
+{
+    struct stat s;
+    *kind = NULL;
+    if (stat(path, &s) || !S_ISREG(s.st_mode))
+        return true; /* who reads it says what is wrong */
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return fail(e, "cannot open %s: %s", path, strerror(errno));
+    unsigned char start[512];
+    size_t got = fread(start, 1, sizeof start, f);
+    fclose(f);
+    *kind = packing(start, got);
+    return true;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* --- archives --- */
+
 #ifdef HAVE_LIBARCHIVE
 
 #include <archive.h>
@@ -35,6 +60,12 @@ static const char *packing(const unsigned char *start, size_t size)
 
 bool text_reads_archives(void) { return true; }
 
+/* A file being unpacked, and room that the next one may use again. */
+typedef struct Room {
+    char *text;
+    size_t size, capacity;
+} Room;
+
 /* libarchive's own words, with the path. */
 static bool wrong(struct archive *a, const char *path, Error *e)
 {
@@ -42,68 +73,84 @@ static bool wrong(struct archive *a, const char *path, Error *e)
     return fail(e, "cannot unpack %s: %s", path, why ? why : "it is damaged or cut off");
 }
 
-/* Unpacks the entry that was just found. */
-static bool read_entry(struct archive *a, const char *path, size_t hint, char **bytes, size_t *size, Error *e)
+static bool more_room(Room *r, const char *path, size_t capacity, Error *e)
 {
-    size_t capacity = hint + 1, used = 0; /* the hint is only that: an archive may lie about it */
-    char *text = memory_get(capacity, 1);
+    if (capacity <= r->capacity)
+        return true;
+    char *text = memory_resize(r->text, capacity, 1);
     if (!text)
         return memory_error(e, path, capacity, 1);
-    for (;;) {
-        la_ssize_t n = archive_read_data(a, text + used, capacity - used);
-        if (n < 0) {
-            memory_free(text);
-            return wrong(a, path, e);
-        }
-        used += (size_t)n;
-        if (n == 0 && used < capacity)
-            break;
-        if (used < capacity)
-            continue;
-        char *more = memory_resize(text, capacity, 2);
-        if (!more) {
-            memory_free(text);
-            return memory_error(e, path, capacity, 2);
-        }
-        text = more;
-        capacity *= 2;
-    }
-    text[used] = 0;
-    *bytes = text;
-    *size = used;
+    r->text = text;
+    r->capacity = capacity;
     return true;
+}
+
+/* Unpacks the entry that was just found, and closes it with a zero byte. */
+static bool read_entry(struct archive *a, struct archive_entry *entry, const char *path, Room *r, Error *e)
+{
+    int64_t hint = archive_entry_size_is_set(entry) ? archive_entry_size(entry) : 0;
+    if (hint < 0 || hint > 1 << 24)
+        hint = 1 << 24; /* it is only that: an archive may lie about it */
+    r->size = 0;
+    if (!more_room(r, path, (size_t)hint + 1, e))
+        return false;
+    for (;;) {
+        la_ssize_t n = archive_read_data(a, r->text + r->size, r->capacity - r->size);
+        if (n < 0)
+            return wrong(a, path, e);
+        r->size += (size_t)n;
+        if (n == 0 && r->size < r->capacity)
+            break;
+        if (r->size == r->capacity && !more_room(r, path, 2 * r->capacity, e))
+            return false;
+    }
+    r->text[r->size] = 0;
+    return true;
+}
+
+static bool is_raw(struct archive *a) { return archive_format(a) == ARCHIVE_FORMAT_RAW; }
+
+/* Goes to the next plain file; *entry NULL: there is none. `folders` counts what else is met. */
+static bool next_file(struct archive *a, const char *path, struct archive_entry **entry, size_t *folders, Error *e)
+{
+    int status;
+    while ((status = archive_read_next_header(a, entry)) == ARCHIVE_OK || status == ARCHIVE_WARN) {
+        bool raw = is_raw(a);
+        if (raw && archive_filter_code(a, 0) == ARCHIVE_FILTER_NONE) /* it begins like a packed file, and is none */
+            return fail(e, "cannot unpack %s: it is damaged or cut off", path);
+        if (archive_entry_filetype(*entry) == AE_IFREG || raw)
+            return true;
+        ++*folders;
+    }
+    *entry = NULL;
+    return status == ARCHIVE_EOF || wrong(a, path, e);
 }
 
 /* Walks all entries: reads the first plain file and counts the others, so that what is refused is refused with its
  * number, and so that damage behind the first one is seen. */
-static bool read_entries(struct archive *a, const char *path, char **bytes, size_t *size, Error *e)
+static bool read_only_file(struct archive *a, const char *path, void *context, Error *e)
 {
+    Room *room = context;
     struct archive_entry *entry;
     size_t files = 0, folders = 0;
-    int status;
-    while ((status = archive_read_next_header(a, &entry)) == ARCHIVE_OK || status == ARCHIVE_WARN) {
-        bool raw = archive_format(a) == ARCHIVE_FORMAT_RAW;
-        if (raw && archive_filter_code(a, 0) == ARCHIVE_FILTER_NONE) /* it begins like a packed file, and is none */
-            return fail(e, "cannot unpack %s: it is damaged or cut off", path);
-        if (archive_entry_filetype(entry) != AE_IFREG && !raw) {
-            folders++;
-            continue;
-        }
-        int64_t hint = archive_entry_size_is_set(entry) ? archive_entry_size(entry) : 0;
-        if (hint < 0 || hint > 1 << 24)
-            hint = 1 << 24;
-        if (++files == 1 && !read_entry(a, path, (size_t)hint, bytes, size, e))
+    for (;;) {
+        if (!next_file(a, path, &entry, &folders, e))
+            return false;
+        if (!entry)
+            break;
+        if (++files == 1 && !read_entry(a, entry, path, room, e))
             return false;
     }
-    if (status != ARCHIVE_EOF)
-        return wrong(a, path, e);
     if (files == 0)
         return fail(e, "%s holds no file (%zu folders or links)", path, folders);
     return files == 1 ||
            fail(e, "%s holds %zu files where one text is needed; unpack it and name the one", path, files);
 }
 
-static bool unpack(const char *path, const char *kind, char **bytes, size_t *size, Error *e)
+/* Opens an archive and does something with its entries. */
+static bool with_archive(const char *path, const char *kind,
+                         bool (*act)(struct archive *a, const char *path, void *context, Error *e), void *context,
+                         Error *e)
 {
     struct archive *a = archive_read_new();
     if (!a)
@@ -113,41 +160,161 @@ static bool unpack(const char *path, const char *kind, char **bytes, size_t *siz
     archive_read_support_format_tar(a);
     if (strcmp(kind, "zip") && strcmp(kind, "tar")) /* a packed text that is no archive */
         archive_read_support_format_raw(a);
-    *bytes = NULL;
-    bool done = archive_read_open_filename(a, path, 1 << 16) == ARCHIVE_OK ? read_entries(a, path, bytes, size, e)
+    bool done = archive_read_open_filename(a, path, 1 << 16) == ARCHIVE_OK ? act(a, path, context, e)
                                                                            : wrong(a, path, e);
     archive_read_free(a);
-    if (!done) {
-        memory_free(*bytes);
-        *bytes = NULL;
-    }
     return done;
+}
+
+static bool unpack(const char *path, const char *kind, char **bytes, size_t *size, Error *e)
+{
+    Room room = {0};
+    bool done = with_archive(path, kind, read_only_file, &room, e);
+    if (!done) {
+        memory_free(room.text);
+        room.text = NULL;
+    }
+    *bytes = room.text;
+    *size = room.size;
+    return done;
+}
+
+/* Whether some part of a path begins with a dot. */
+static bool is_hidden(const char *name)
+{
+    for (const char *part = name; part; part = strchr(part, '/'), part = part ? part + 1 : NULL)
+        if (*part == '.')
+            return true;
+    return false;
+}
+
+static bool show_files(struct archive *a, const char *path, void *context, Error *e)
+{
+    const Entries *entries = context;
+    struct archive_entry *entry;
+    size_t folders = 0;
+    Room room = {0};
+    bool done;
+    while ((done = next_file(a, path, &entry, &folders, e)) && entry) {
+        const char *name = is_raw(a) ? base_name(path) : archive_entry_pathname(entry);
+        while (name && name[0] == '.' && name[1] == '/')
+            name += 2;
+        if (!name || is_hidden(name) || (entries->wanted && !entries->wanted(entries->context, name)))
+            continue;
+        done = read_entry(a, entry, path, &room, e) && entries->take(entries->context, name, room.text, room.size, e);
+        if (!done)
+            break;
+    }
+    memory_free(room.text);
+    return done;
+}
+
+/* A packed archive that was cut off is noticed by its packing, a .zip by its parts. A .tar that ends where a file ends
+ * is noticed by nothing but its missing end, which is zeros. */
+static bool tar_has_end(const char *path, Error *e)
+{
+    unsigned char last[512] = {1};
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return fail(e, "cannot open %s: %s", path, strerror(errno));
+    bool zeros = !fseek(f, -(long)sizeof last, SEEK_END) && fread(last, 1, sizeof last, f) == sizeof last;
+    fclose(f);
+    for (size_t i = 0; i < sizeof last; i++)
+        zeros &= last[i] == 0;
+    return zeros || fail(e, "cannot unpack %s: its end is missing; it was cut off", path);
+}
+
+static bool show_archive(const char *path, const char *kind, const Entries *entries, Error *e)
+{
+    Entries copy = *entries;
+    return (strcmp(kind, "tar") || tar_has_end(path, e)) && with_archive(path, kind, show_files, &copy, e);
 }
 
 #else
 
 bool text_reads_archives(void) { return false; }
 
-static bool unpack(const char *path, const char *kind, char **bytes, size_t *size, Error *e)
+static bool no_libarchive(const char *path, const char *kind, Error *e)
 {
-    (void)bytes, (void)size;
     return fail(e, "%s is packed (%s), and this build has no libarchive; unpack it, or run 'make deps' and build again",
                 path, kind);
 }
 
+static bool unpack(const char *path, const char *kind, char **bytes, size_t *size, Error *e)
+{
+    (void)bytes, (void)size;
+    return no_libarchive(path, kind, e);
+}
+
+static bool show_archive(const char *path, const char *kind, const Entries *entries, Error *e)
+{
+    (void)entries;
+    return no_libarchive(path, kind, e);
+}
+
 #endif
+
+/* --- folders and plain files --- */
+
+static bool show_file(const char *path, const char *name, const Entries *entries, Error *e)
+{
+    char *bytes;
+    size_t size;
+    if (entries->wanted && !entries->wanted(entries->context, name))
+        return true;
+    if (!file_read(path, &bytes, &size, e))
+        return false;
+    bool done = entries->take(entries->context, name, bytes, size, e);
+    memory_free(bytes);
+    return done;
+}
+
+/* All of a folder, whose name in the source is `name` ("": it is the source itself). */
+static bool show_folder(const char *path, const char *name, int depth, const Entries *entries, Error *e);
+
+static bool show_member(const char *path, const char *name, int depth, const Entries *entries, Error *e)
+{
+    return folder_exists(path) ? show_folder(path, name, depth, entries, e) : show_file(path, name, entries, e);
+}
+
+static bool show_folder(const char *path, const char *name, int depth, const Entries *entries, Error *e)
+{
+    enum { DEEPEST = 20 };
+    char **names;
+    size_t count;
+    if (depth > DEEPEST)
+        return fail(e, "%s lies in more than %d folders; does a link lead back?", path, DEEPEST);
+    if (!folder_list(path, &names, &count, e))
+        return false;
+    bool done = true;
+    for (size_t i = 0; done && i < count; i++) {
+        if (names[i][0] == '.')
+            continue;
+        char *inner = path_join(path, names[i]), *inner_name = *name ? path_join(name, names[i]) : NULL;
+        done = inner && (inner_name || !*name)
+                   ? show_member(inner, inner_name ? inner_name : names[i], depth + 1, entries, e)
+                   : memory_error(e, path, strlen(path) + strlen(names[i]) + 2, 1);
+        memory_free(inner);
+        memory_free(inner_name);
+    }
+    folder_list_free(names, count);
+    return done;
+}
 
 bool text_read(const char *path, char **bytes, size_t *size, Error *e)
 {
-    struct stat s;
-    if (stat(path, &s) || !S_ISREG(s.st_mode)) /* from a pipe nothing can be read twice */
-        return file_read(path, bytes, size, e);
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return fail(e, "cannot open %s: %s", path, strerror(errno));
-    unsigned char start[512];
-    size_t got = fread(start, 1, sizeof start, f);
-    fclose(f);
-    const char *kind = packing(start, got);
+    const char *kind;
+    if (!find_packing(path, &kind, e))
+        return false;
     return kind ? unpack(path, kind, bytes, size, e) : file_read(path, bytes, size, e);
+}
+
+bool entries_read(const char *path, const Entries *entries, Error *e)
+{
+    const char *kind;
+    if (folder_exists(path))
+        return show_folder(path, "", 0, entries, e);
+    if (!find_packing(path, &kind, e))
+        return false;
+    return kind ? show_archive(path, kind, entries, e) : show_file(path, base_name(path), entries, e);
 }

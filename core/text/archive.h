@@ -1,4 +1,5 @@
-/* Text as it is published: a plain file, or one packed as .zip, .tar, .gz, .bz2, .xz or .zst. */
+/* Text as it is published: plain files, or packed as .zip, .tar, .gz, .bz2, .xz or .zst. What a file is, its first
+ * bytes say, not its name. Packed files need libarchive. */
 #ifndef CORE_TEXT_ARCHIVE_H
 #define CORE_TEXT_ARCHIVE_H
 
@@ -8,8 +9,22 @@
 #include <stddef.h>
 
 /* The whole text, with a zero byte behind it that is not counted; to be freed with memory_free. An archive must hold
- * exactly one file. Half a text is an error, never a text. Packed files need libarchive. */
+ * exactly one file. Half a text is an error, never a text. */
 bool text_read(const char *path, char **bytes, size_t *size, Error *e);
+
+/* What is to be done with the files of a source. `name` is the path of a file in it: "aclImdb/train/pos/0_9.txt". */
+typedef struct Entries {
+    /* Whether a file is to be read at all; NULL: all are. */
+    bool (*wanted)(void *context, const char *name);
+    /* Takes one that was read; the bytes, with a zero byte behind them, are gone afterwards. */
+    bool (*take)(void *context, const char *name, const char *bytes, size_t size, Error *e);
+    void *context;
+} Entries;
+
+/* Shows all files of an archive, in its order, or of a folder and those in it, by name; a single text, packed or not,
+ * is one file of its own name. What has a name or lies in a folder that begins with a dot is left out. Half an archive
+ * is an error, though files before the damage have been taken. */
+bool entries_read(const char *path, const Entries *entries, Error *e);
 
 /* Whether this build opens packed files. */
 bool text_reads_archives(void);

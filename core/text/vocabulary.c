@@ -1,0 +1,244 @@
+/* See vocabulary.h. Words lie one behind the other in one block; a hash table of open addressing, never more than half
+ * full, finds them. */
+#include "core/text/vocabulary.h"
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/sha256.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_SLOTS = 1024 };
+static const char unknown[] = "<unk>";
+
+/* FNV-1a, and its high bits folded into the low ones that choose a slot. */
+static size_t hash(const char *word, size_t length)
+{
+    uint64_t h = 0xcbf29ce484222325;
+    for (size_t i = 0; i < length; i++)
+        h = (h ^ (unsigned char)word[i]) * 0x100000001b3;
+    return (size_t)(h ^ h >> 32);
+}
+
+/* The slot of a word, or the free one where it would go. */
+static uint32_t *slot_of(const Vocabulary *v, const char *word, size_t length)
+{
+    size_t mask = v->slot_count - 1, at = hash(word, length) & mask;
+    for (;; at = (at + 1) & mask) {
+        uint32_t id = v->slots[at];
+        if (!id)
+            return &v->slots[at];
+        const char *there = v->letters + v->start[id - 1];
+        if (!strncmp(there, word, length) && !there[length])
+            return &v->slots[at];
+    }
+}
+
+static bool more_slots(Vocabulary *v, Error *e)
+{
+    size_t count = v->slot_count ? 2 * v->slot_count : FIRST_SLOTS;
+    uint32_t *slots = memory_get(count, sizeof *slots);
+    if (!slots)
+        return memory_error(e, "a vocabulary", count, sizeof *slots);
+    memory_free(v->slots);
+    v->slots = slots;
+    v->slot_count = count;
+    for (size_t i = 0; i < v->count; i++) {
+        const char *word = v->letters + v->start[i];
+        *slot_of(v, word, strlen(word)) = (uint32_t)i + 1;
+    }
+    return true;
+}
+
+static bool more_words(Vocabulary *v, Error *e)
+{
+    size_t room = v->room ? 2 * v->room : FIRST_SLOTS / 2;
+    size_t *start = memory_resize(v->start, room, sizeof *start);
+    if (start)
+        v->start = start;
+    uint64_t *counts = start ? memory_resize(v->counts, room, sizeof *counts) : NULL;
+    if (!counts)
+        return memory_error(e, "a vocabulary", room, sizeof *start);
+    v->counts = counts;
+    v->room = room;
+    return true;
+}
+
+static bool more_letters(Vocabulary *v, size_t length, Error *e)
+{
+    size_t room = 2 * v->letters_room + length + FIRST_SLOTS;
+    char *letters = memory_resize(v->letters, room, 1);
+    if (!letters)
+        return memory_error(e, "a vocabulary", room, 1);
+    v->letters = letters;
+    v->letters_room = room;
+    return true;
+}
+
+bool vocabulary_add(Vocabulary *v, const char *word, size_t length, uint64_t times, int32_t *id, Error *e)
+{
+    if (2 * (v->count + 1) > v->slot_count && !more_slots(v, e))
+        return false;
+    if (v->count == v->room && !more_words(v, e))
+        return false;
+    if (v->letters_room - v->size < length + 1 && !more_letters(v, length, e))
+        return false;
+    uint32_t *slot = slot_of(v, word, length);
+    if (!*slot) {
+        if (v->count == INT32_MAX)
+            return fail(e, "the texts have more than %d different words", INT32_MAX);
+        v->start[v->count] = v->size;
+        v->counts[v->count] = 0;
+        memcpy(v->letters + v->size, word, length);
+        v->letters[v->size + length] = 0;
+        v->size += length + 1;
+        *slot = (uint32_t)++v->count;
+    }
+    v->counts[*slot - 1] += times;
+    if (id)
+        *id = (int32_t)*slot - 1;
+    return true;
+}
+
+int32_t vocabulary_find(const Vocabulary *v, const char *word, size_t length)
+{
+    uint32_t id = *slot_of(v, word, length);
+    return id ? (int32_t)id - 1 : UNKNOWN;
+}
+
+bool vocabulary_open(Vocabulary *v, Error *e)
+{
+    *v = (Vocabulary){0};
+    if (vocabulary_add(v, unknown, strlen(unknown), 0, NULL, e))
+        return true;
+    vocabulary_close(v);
+    return false;
+}
+
+void vocabulary_close(Vocabulary *v)
+{
+    memory_free(v->counts);
+    memory_free(v->start);
+    memory_free(v->letters);
+    memory_free(v->slots);
+    *v = (Vocabulary){0};
+}
+
+/* --- the most frequent --- */
+
+typedef struct Ranked {
+    const char *word;
+    uint64_t count;
+    int32_t id;
+} Ranked;
+
+static int by_rank(const void *a, const void *b)
+{
+    const Ranked *x = a, *y = b;
+    return x->count != y->count ? (x->count < y->count) - (x->count > y->count) : strcmp(x->word, y->word);
+}
+
+static bool add_ranked(Vocabulary *v, const Ranked *ranked, size_t count, size_t most, int32_t *ids, Error *e)
+{
+    for (size_t i = 0; i < count; i++) {
+        const Ranked *word = &ranked[i];
+        int32_t id = UNKNOWN;
+        if (v->count < most && !vocabulary_add(v, word->word, strlen(word->word), word->count, &id, e))
+            return false;
+        if (id == UNKNOWN)
+            v->counts[UNKNOWN] += word->count;
+        if (ids)
+            ids[word->id] = id;
+    }
+    return true;
+}
+
+bool vocabulary_cut(Vocabulary *v, const Vocabulary *from, size_t most, int32_t *ids, Error *e)
+{
+    size_t count = 0;
+    Ranked *ranked = memory_get(from->count, sizeof *ranked);
+    if (!ranked)
+        return memory_error(e, "a vocabulary", from->count, sizeof *ranked);
+    for (size_t i = 0; i < from->count; i++) {
+        if (ids)
+            ids[i] = UNKNOWN;
+        if (i != UNKNOWN && from->counts[i])
+            ranked[count++] = (Ranked){vocabulary_word(from, (int32_t)i), from->counts[i], (int32_t)i};
+    }
+    qsort(ranked, count, sizeof *ranked, by_rank);
+    bool opened = vocabulary_open(v, e), done = opened;
+    if (opened) {
+        v->counts[UNKNOWN] = from->counts[UNKNOWN];
+        done = add_ranked(v, ranked, count, most, ids, e);
+        if (!done)
+            vocabulary_close(v);
+    }
+    memory_free(ranked);
+    return done;
+}
+
+/* --- as a text --- */
+
+bool vocabulary_write(const Vocabulary *v, const char *path, Error *e)
+{
+    Buffer b = {0};
+    for (size_t i = 0; i < v->count; i++)
+        buffer_print(&b, "%s\t%" PRIu64 "\n", vocabulary_word(v, (int32_t)i), v->counts[i]);
+    bool done = b.failed ? memory_error(e, path, b.size, 1) : file_write(path, b.text, b.size, e);
+    buffer_free(&b);
+    return done;
+}
+
+/* Reads one line, up to its end; `number` is only to be named. */
+static bool read_line(Vocabulary *v, const char *path, const char *line, const char *end, size_t number, Error *e)
+{
+    const char *tab = memchr(line, '\t', (size_t)(end - line));
+    char *behind = NULL;
+    errno = 0;
+    uint64_t times = tab && tab > line && tab[1] >= '0' && tab[1] <= '9' ? strtoull(tab + 1, &behind, 10) : 0;
+    if (!behind || behind != end || errno || memchr(line, 0, (size_t)(tab - line)))
+        return fail(e, "%s, line %zu: a vocabulary has a word, a tab and its count on each line", path, number);
+    size_t length = (size_t)(tab - line), before = v->count;
+    int32_t id;
+    if (number == 1)
+        return (length == strlen(unknown) && !memcmp(line, unknown, length) &&
+                vocabulary_add(v, line, length, times, &id, e)) ||
+               fail(e, "%s: the first word of a vocabulary is %s, not '%.*s'", path, unknown, (int)length, line);
+    if (!vocabulary_add(v, line, length, times, &id, e))
+        return false;
+    return v->count > before || fail(e, "%s, line %zu: '%.*s' is there twice", path, number, (int)length, line);
+}
+
+bool vocabulary_read(Vocabulary *v, const char *path, Error *e)
+{
+    char *text;
+    size_t size, number = 0;
+    *v = (Vocabulary){0};
+    if (!file_read(path, &text, &size, e))
+        return false;
+    bool done = vocabulary_open(v, e);
+    const char *end = NULL;
+    for (const char *line = text; done && line < text + size; line = end + 1) {
+        end = memchr(line, '\n', (size_t)(text + size - line));
+        number++;
+        done = end ? read_line(v, path, line, end, number, e)
+                   : fail(e, "%s, line %zu: it has no end: the file was cut off", path, number);
+    }
+    if (done && !number)
+        done = fail(e, "%s is empty: a vocabulary has at least the line of %s", path, unknown);
+    memory_free(text);
+    if (!done)
+        vocabulary_close(v);
+    return done;
+}
+
+VocabularySum vocabulary_sha256(const Vocabulary *v)
+{
+    VocabularySum sum;
+    memcpy(sum.text, sha256(v->letters, v->size).text, sizeof sum.text);
+    return sum;
+}
