@@ -1,21 +1,27 @@
-/* What counting words reaches: naive Bayes, and logistic regression on features weighted by it. A network that read the
- * same texts is to be better than the first, and will find the second hard to beat. */
+/* What counting words reaches: naive Bayes, and logistic regression on features weighted by it (S. Wang, C. Manning:
+ * Baselines and Bigrams, 2012). A network that read the same texts is to be better than the first, and will find the
+ * second hard to beat.
+ *
+ * A text is the set of its words and pairs of neighbouring words, whole, whatever a network's vocabulary and length. */
 #ifndef CLASSIFIER_BASELINE_H
 #define CLASSIFIER_BASELINE_H
 
 #include "classifier/data.h"
 
 typedef struct BaselineResult {
-    size_t texts, learnt, features; /* scored; learnt from; words and pairs of words met there */
-    double bayes, regression;       /* accuracies, 0 to 1 */
-    double smoothing, regression_c; /* what was chosen: of Bayes; of the regression */
-    size_t chosen_on;               /* on how many texts it was chosen that were not learnt from meanwhile */
+    size_t scored, learnt;    /* texts */
+    size_t features;          /* words and pairs in those that were learnt */
+    double bayes, regression; /* accuracies, 0 to 1 */
+    double smoothing, c;      /* what was chosen: of Bayes; of the regression */
+    size_t chosen_on;         /* by the accuracy on so many texts, held out from what was learnt then */
+    bool chosen_on_scored;    /* they are the ones that are scored here */
 } BaselineResult;
 
-/* Learns from the training part and scores another one; test texts are never used to choose anything. */
+/* Learns from the training part and scores another one. What there is to choose is chosen on the valid part, or, where
+ * there is none, on a fifth of the training part, which is learnt whole afterwards; never on the test part. */
 bool baseline_score(const Reviews *r, Part part, BaselineResult *result, Error *e);
 
-/* The same, printed on standard output as two lines or one object of JSON. */
+/* The same, and says it on standard output: as a table, or as one object of JSON. */
 bool baseline_run(const Reviews *r, Part part, bool json, Error *e);
 
 #endif

@@ -14,20 +14,31 @@ typedef struct Corpus {
     int32_t *labels;  /* [count] */
     size_t *start;    /* [count+1] */
     int32_t *ids;     /* [start[count]] */
+    size_t room;      /* of ids */
     char sha256[65];  /* of texts, labels and parts */
 } Corpus;
 
-/* Where a corpus came from: its source, or a cache of it, and why not. */
-typedef enum CacheUse { CACHE_NOT_USED, CACHE_READ, CACHE_WRITTEN, CACHE_REPLACED, CACHE_NOT_WRITTEN } CacheUse;
-
-/* What a source needs to be told. classes NULL: those of the training part. */
+/* What a source needs to be told. */
 typedef struct CorpusOptions {
-    const char *path, *text_column, *label_column;
-    const char *const *classes;
+    const char *path;                       /* see data.h; NULL: the built-in reviews */
+    const char *text_column, *label_column; /* of a table; NULL: "text" and "label" */
+    const char *const *classes;             /* NULL: those of the training part */
     size_t class_count;
 } CorpusOptions;
 
+/* Reads a source whole. */
 bool corpus_read(Corpus *c, const CorpusOptions *o, Error *e);
 void corpus_close(Corpus *c);
+
+/* A text with its label, as it is found. */
+typedef struct Labelled {
+    const char *name, *text, *label; /* name: the file it lies in */
+    size_t line, size, label_size;   /* line: of a table; 0: the text is a file of its own */
+    bool test;
+} Labelled;
+
+/* Makes a corpus of such texts: first those that are not test texts, then those that are, each in their order. `source`
+ * is to be named in messages. */
+bool corpus_make(Corpus *c, const char *source, const Labelled *texts, size_t count, const CorpusOptions *o, Error *e);
 
 #endif

@@ -14,7 +14,7 @@
 #ifndef CLASSIFIER_DATA_H
 #define CLASSIFIER_DATA_H
 
-#include "classifier/corpus.h"
+#include "classifier/cache.h"
 #include "core/text/vocabulary.h"
 
 typedef enum Part { PART_TRAIN, PART_VALID, PART_TEST, PARTS } Part;
@@ -44,7 +44,7 @@ typedef struct Texts {
 
 typedef struct Reviews {
     size_t class_count;
-    char **classes; /* [class_count] names */
+    char *const *classes; /* [class_count] names */
     Vocabulary vocabulary;
     char sha256[65]; /* of the texts and their labels; the same however they are packed */
     CacheUse cached; /* whether a cache was of use */
