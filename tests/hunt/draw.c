@@ -219,7 +219,8 @@ static void share(Draw *d, Op *op)
     }
 }
 
-/* Values grow with their degree, and rounding with them: it is kept small. */
+/* Values grow with their degree, and rounding with them: it is kept small. Attention gets no powers at all, since where
+ * one weight is nearly 1 its gradient of keys is a difference of numbers as large as the values. */
 static size_t degree_of(const Draw *d, const Op *op)
 {
     size_t sum = 0, most = 1;
@@ -230,9 +231,13 @@ static size_t degree_of(const Draw *d, const Op *op)
     }
     bool bounded = op->what == NORM || op->what == ADD_NORM || op->what == TURN || op->what == PRODUCT ||
                    (op->what == ACTIVATE && (op->function == ACTIVATION_TANH || op->function == ACTIVATION_SIGMOID));
-    return bounded                                               ? 1
-           : op->what == MUL || (op->what == SPLIT && op->again) ? sum + (op->what == SPLIT ? most : 0)
-                                                                 : most;
+    if ((op->what == ATTENTION || op->what == BLOCK) && most > 1)
+        return OPS;
+    if (bounded)
+        return 1;
+    if (op->what == MUL)
+        return sum;
+    return op->what == SPLIT && op->again ? sum + most : most;
 }
 
 static bool draw_op(Draw *d, What what)
