@@ -219,8 +219,9 @@ static void share(Draw *d, Op *op)
     }
 }
 
-/* Values grow with their degree, and rounding with them: it is kept small. Attention gets no powers at all, since where
- * one weight is nearly 1 its gradient of keys is a difference of numbers as large as the values. */
+/* Values grow with their degree, and rounding with them: it is kept small (a sum counts as a product does). Attention
+ * gets none of either, since where one weight is nearly 1 its gradient of keys is a difference of numbers as large as
+ * the values. */
 static size_t degree_of(const Draw *d, const Op *op)
 {
     size_t sum = 0, most = 1;
@@ -235,7 +236,7 @@ static size_t degree_of(const Draw *d, const Op *op)
         return OPS;
     if (bounded)
         return 1;
-    if (op->what == MUL)
+    if (op->what == MUL || op->what == ADD)
         return sum;
     return op->what == SPLIT && op->again ? sum + most : most;
 }
