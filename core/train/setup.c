@@ -48,9 +48,16 @@ static bool fix(Options *options, const char *name, size_t value, Error *e)
     return options_set(options, name, text, FROM_COMMAND_LINE, e);
 }
 
+/* Steps that somebody asks for are not meant to lose to a preset's epochs. */
+static bool steps_rule(const Options *options, const SharedValues *o)
+{
+    return o->epochs && options_source(options, "steps") > options_source(options, "epochs");
+}
+
 bool setup_fix(Options *options, const SharedValues *o, size_t steps_an_epoch, Error *e)
 {
-    return (o->workers || fix(options, "workers", workers(o, true), e)) &&
+    return (!steps_rule(options, o) || fix(options, "epochs", 0, e)) &&
+           (o->workers || fix(options, "workers", workers(o, true), e)) &&
            (o->decay_steps || fix(options, "decay-steps", o->epochs ? o->epochs * steps_an_epoch : o->steps, e));
 }
 

@@ -5,7 +5,7 @@
 #include "charlm/data.h"
 #include "charlm/ngram.h"
 #include "charlm/prose.h"
-#include "tests/charlm/command.h"
+#include "tests/command.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* charlm bench: with --profile, do the parts of a step make up the whole? With --sample, is what it compares there? */
-#include "tests/charlm/command.h"
+#include "tests/command.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "charlm/prose.h"
 #include "core/text/archive.h"
-#include "tests/charlm/command.h"
+#include "tests/charlm/tiny.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "charlm/charlm.h"
 #include "core/text/archive.h"
-#include "tests/charlm/command.h"
+#include "tests/command.h"
 
 #include <fcntl.h>
 #include <stdio.h>

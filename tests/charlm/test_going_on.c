@@ -5,7 +5,7 @@
 #include "base/philox.h"
 #include "base/thread.h"
 #include "charlm/prose.h"
-#include "tests/charlm/command.h"
+#include "tests/charlm/tiny.h"
 
 #include <signal.h>
 #include <stdio.h>

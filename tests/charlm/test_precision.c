@@ -1,7 +1,7 @@
 /* bf16 learns as f32 does: the same model on the same batches has the same loss curve, within one percent of the loss.
  */
 #include "base/memory.h"
-#include "tests/charlm/command.h"
+#include "tests/command.h"
 
 #include <math.h>
 #include <stdlib.h>

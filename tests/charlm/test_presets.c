@@ -1,5 +1,5 @@
 /* Presets are the models that they are named after. */
-#include "tests/charlm/command.h"
+#include "tests/command.h"
 
 START_TEST(each_preset_has_the_parameters_of_its_model)
 {

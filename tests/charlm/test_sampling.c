@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "charlm/prose.h"
-#include "tests/charlm/command.h"
+#include "tests/charlm/tiny.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
 #include "charlm/charlm.h"
 #include "charlm/prose.h"
 #include "core/run/npy.h"
-#include "tests/charlm/command.h"
+#include "tests/charlm/tiny.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "core/run/npy.h"
 #include "core/run/safetensors.h"
-#include "tests/charlm/command.h"
+#include "tests/command.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "charlm/prose.h"
-#include "tests/charlm/command.h"
+#include "tests/charlm/tiny.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* See command.h. */
 #define _DEFAULT_SOURCE /* wait4 */
-#include "tests/charlm/command.h"
+#include "tests/command.h"
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -43,6 +43,31 @@ static void redirect(const int files[3])
         _exit(127);
 }
 
+static const char *called = "charlm";
+
+void command_program(const char *name) { called = name; }
+
+static const char *input; /* for the next call */
+static size_t input_size;
+
+void command_input(const char *text, size_t size)
+{
+    input = text;
+    input_size = size;
+}
+
+/* A file that holds what the call reads, opened. */
+static int open_input(const char *folder)
+{
+    char path[700];
+    if (!input)
+        return open("/dev/null", O_RDONLY | O_CLOEXEC);
+    snprintf(path, sizeof path, "%s/in", folder);
+    write_in(folder, "in", input, input_size);
+    input = NULL;
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
 static Started start(const char *format, va_list list)
 {
     static char line[LINE], program[700];
@@ -50,14 +75,14 @@ static Started start(const char *format, va_list list)
     int count = 1;
     Started s;
     const char *bin = getenv("ATTEND_BIN"), *folder = test_folder();
-    snprintf(program, sizeof program, "%s/charlm", bin ? bin : "bin");
+    snprintf(program, sizeof program, "%s/%s", bin ? bin : "bin", called);
     snprintf(s.out, sizeof s.out, "%s/out", folder);
     snprintf(s.err, sizeof s.err, "%s/err", folder);
     ck_assert_int_lt(vsnprintf(line, sizeof line, format, list), LINE);
     for (char *word = strtok(line, " "); word && count < WORDS; word = strtok(NULL, " "))
         words[count++] = word;
     const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
-    const int files[3] = {open("/dev/null", O_RDONLY | O_CLOEXEC), open(s.out, flags, 0666), open(s.err, flags, 0666)};
+    const int files[3] = {open_input(folder), open(s.out, flags, 0666), open(s.err, flags, 0666)};
     ck_assert(files[0] >= 0 && files[1] >= 0 && files[2] >= 0);
     fflush(stdout);
     s.process = fork();
@@ -121,7 +146,7 @@ Said must(const char *format, ...)
     Started s = start(format, list);
     va_end(list);
     Said said = command_end(&s);
-    ck_assert_msg(said.status == 0, "`charlm %s` exits with %d: %s", format, said.status, said.err);
+    ck_assert_msg(said.status == 0, "`%s %s` exits with %d: %s", called, format, said.status, said.err);
     return said;
 }
 
@@ -133,10 +158,11 @@ void refused(int status, const char *words, const char *format, ...)
     va_end(list);
     Said said = command_end(&s);
     const char *end = strchr(said.err, '\n');
-    ck_assert_msg(said.status == status, "`charlm %s` exits with %d: %s", format, said.status, said.err);
-    ck_assert_msg(said.out_size == 0, "`charlm %s` says %s", format, said.out);
-    ck_assert_msg(strncmp(said.err, "charlm: ", 8) == 0 && end && !end[1], "`charlm %s` says %s", format, said.err);
-    ck_assert_msg(strstr(said.err, words) != NULL, "`charlm %s` says %s", format, said.err);
+    ck_assert_msg(said.status == status, "`%s %s` exits with %d: %s", called, format, said.status, said.err);
+    ck_assert_msg(said.out_size == 0, "`%s %s` says %s", called, format, said.out);
+    ck_assert_msg(strncmp(said.err, called, strlen(called)) == 0 && said.err[strlen(called)] == ':' && end && !end[1],
+                  "`%s %s` says %s", called, format, said.err);
+    ck_assert_msg(strstr(said.err, words) != NULL, "`%s %s` says %s", called, format, said.err);
     said_free(&said);
 }
 

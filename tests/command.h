@@ -1,17 +1,12 @@
-/* For the tests of charlm as a user sees it: calls of bin/charlm, and what came of them. */
-#ifndef TESTS_CHARLM_COMMAND_H
-#define TESTS_CHARLM_COMMAND_H
+/* For the tests of programs as a user sees them: calls of bin/PROGRAM, and what came of them. */
+#ifndef TESTS_COMMAND_H
+#define TESTS_COMMAND_H
 
 #include "base/error.h"
 #include "core/run/json.h"
 #include "tests/suite.h"
 
 #include <sys/types.h>
-
-/* A model of 16 and steps of 64 bytes on the built-in text: some hundred steps a second. */
-#define TINY                                                                                                           \
-    "--dim 16 --heads 2 --depth 1 --context 16 --batch 4 --micro-batch 1 --workers 2 --init gpt2 --lr 1e-2 "           \
-    "--schedule constant --warmup 2 --minutes 0 --eval-bytes 300"
 
 typedef struct Said {
     int status;      /* of exit; a signal's number, negative */
@@ -26,7 +21,13 @@ const char *fresh_path(const char *name);
 /* Calls from now on can write no more bytes than these to one file, as if the disk were full then; 0: any. */
 void command_limit_files(long bytes);
 
-/* Runs `charlm WORDS`, the words split at blanks and filled in as printf does. */
+/* Which program calls are of; charlm until this says otherwise. */
+void command_program(const char *name);
+
+/* What the next call reads on standard input; without this, nothing. */
+void command_input(const char *text, size_t size);
+
+/* Runs `PROGRAM WORDS`, the words split at blanks and filled in as printf does. */
 Said command(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void said_free(Said *s);
 

@@ -1,0 +1,219 @@
+/* classifier as a user sees it: it learns the built-in reviews, says what it knows, and goes on to the same bits. */
+#include "base/memory.h"
+#include "tests/command.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Some hundred steps a second. */
+#define TINY                                                                                                           \
+    "--preset minute --minutes 0 --dim 32 --heads 2 --ff 64 --context 64 --batch 16 --micro-batch 4 --workers 2 "      \
+    "--positions none --distances bias --dropout 0 --lr 1e-2 --eval-every 0 --no-cache -q "
+
+static const char *trained(const char *words)
+{
+    const char *run = fresh_path("run");
+    Said s = must("train --run %s " TINY " %s", run, words);
+    said_free(&s);
+    return run;
+}
+
+static Json *evaluated(const char *run, const char *words)
+{
+    Said s = must("eval --run %s --no-cache -q --json %s", run, words);
+    Json *j = said_json(&s);
+    said_free(&s);
+    return j;
+}
+
+START_TEST(it_learns_and_eval_says_how_well)
+{
+    static const char *const ways[] = {"--pool max", "--pool average", "--pool max --norm pre --dropout 0.1",
+                                       "--pool max --batch-tokens 600"};
+    char words[100];
+    snprintf(words, sizeof words, "--steps 500 %s", ways[_i]);
+    const char *run = trained(words);
+    Json *j = evaluated(run, "--weights last");
+    const Json *confusion = json_get(j, "confusion");
+    double sum = 0, right = 0;
+    const char *const classes[] = {"neg", "pos"};
+    for (size_t i = 0; i < 2; i++) {
+        const Json *row = json_get(confusion, classes[i]);
+        for (size_t k = 0; k < 2; k++) {
+            double count = row->items[k].number;
+            sum += count;
+            right += i == k ? count : 0;
+        }
+    }
+    ck_assert(sum == 500 && json_real(j, "texts") == 500);
+    ck_assert_double_eq_tol(json_real(j, "accuracy"), right / sum, 1e-6);
+    ck_assert_msg(json_real(j, "accuracy") > 0.6, "accuracy %g", json_real(j, "accuracy"));
+    ck_assert(json_real(j, "f1") > 0.55 && json_real(j, "loss") > 0);
+    ck_assert(json_real(j, "calibration_error") < 0.3);
+    json_free(j);
+}
+END_TEST
+
+/* What the log says of the last step is what eval says of its checkpoint. */
+START_TEST(the_log_has_the_accuracy_that_eval_finds)
+{
+    const char *run = trained("--steps 60");
+    char *log, *line, *last;
+    size_t size;
+    log = read_in(run, "log.tsv", &size);
+    log[size - 1] = 0;
+    line = strrchr(log, '\n');
+    last = strrchr(line, '\t');
+    Json *j = evaluated(run, "--weights last");
+    ck_assert_double_eq_tol(strtod(last + 1, NULL), json_real(j, "accuracy"), 1e-5);
+    json_free(j);
+    memory_free(log);
+}
+END_TEST
+
+START_TEST(a_run_that_goes_on_has_the_same_bits)
+{
+    char whole[700], parts[720];
+    size_t size, other;
+    snprintf(whole, sizeof whole, "%s", trained("--steps 40 --dropout 0.1 --seed 3"));
+    snprintf(parts, sizeof parts, "%s-parts", whole);
+    Said s = must("train --run %s " TINY " --steps 17 --dropout 0.1 --seed 3", parts);
+    said_free(&s);
+    s = must("train --resume %s --steps 40 --no-cache -q", parts);
+    said_free(&s);
+    char *a = read_in(whole, "checkpoints/00000040/state.safetensors", &size);
+    char *b = read_in(parts, "checkpoints/00000040/state.safetensors", &other);
+    ck_assert(a && b && size == other && size > 1000);
+    memory_free(a);
+    memory_free(b);
+    a = read_in(whole, "vocabulary.tsv", &size);
+    b = read_in(parts, "vocabulary.tsv", &other);
+    ck_assert(a && b && size == other && memcmp(a, b, size) == 0);
+    memory_free(a);
+    memory_free(b);
+    Json *x = evaluated(whole, "--weights last"), *y = evaluated(parts, "--weights last");
+    ck_assert(json_real(x, "loss") == json_real(y, "loss"));
+    json_free(x);
+    json_free(y);
+}
+END_TEST
+
+/* Texts from arguments, a file or standard input get the same answer, however many there are beside them. */
+START_TEST(predict_says_the_same_wherever_a_text_comes_from)
+{
+    static const char texts[] = "good\n\nnot a good film at all\r\nbad";
+    const char *run = trained("--steps 60");
+    char path[800], first[200];
+    Said s = must("predict --run %s good", run);
+    ck_assert(strchr(s.out, '\t') && strstr(s.out, "\tgood\n"));
+    snprintf(first, sizeof first, "%s", s.out);
+    said_free(&s);
+
+    command_input(texts, sizeof texts - 1);
+    s = must("predict --run %s", run);
+    size_t lines = 0;
+    for (const char *at = s.out; *at; at++)
+        lines += *at == '\n';
+    ck_assert_uint_eq(lines, 4);
+    ck_assert(strncmp(s.out, first, strlen(first)) == 0);
+    write_in(run, "texts", texts, sizeof texts - 1);
+    snprintf(path, sizeof path, "%s/texts", run);
+    Said file = must("predict --run %s --file %s", run, path);
+    ck_assert_str_eq(file.out, s.out);
+    said_free(&file);
+    said_free(&s);
+
+    s = must("predict --run %s --json good", run);
+    Json *j = said_json(&s);
+    const Json *shares = json_get(j, "probabilities");
+    ck_assert_double_eq_tol(json_real(shares, "neg") + json_real(shares, "pos"), 1, 1e-9);
+    ck_assert_double_eq_tol(strtod(strchr(first, '\t'), NULL), fmax(json_real(shares, "neg"), json_real(shares, "pos")),
+                            6e-5);
+    json_free(j);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(what_is_too_long_is_cut_aloud)
+{
+    const char *run = trained("--steps 2");
+    char line[600] = "";
+    for (int i = 0; i < 70; i++)
+        strcat(line, "good ");
+    command_input(line, strlen(line));
+    Said s = must("predict --run %s", run);
+    ck_assert_msg(strstr(s.err, "text 1: its last 6 words are not read: the model reads 64"), "%s", s.err);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(a_run_remembers_who_looked_at_its_test_part)
+{
+    const char *run = trained("--steps 2 --final");
+    Said s = must("eval --run %s --no-cache --final --json", run);
+    ck_assert_msg(strstr(s.err, "looked at 1 time with"), "%s", s.err);
+    Json *j = said_json(&s);
+    ck_assert(json_real(j, "texts") == 500);
+    json_free(j);
+    said_free(&s);
+    s = must("eval --run %s --no-cache --split test", run);
+    ck_assert_msg(strstr(s.err, "looked at 2 times"), "%s", s.err);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(mistakes_are_shown_the_surest_first)
+{
+    const char *run = trained("--steps 60");
+    Said s = must("eval --run %s --no-cache -q --mistakes 3", run);
+    double shares[3];
+    int count = 0;
+    for (const char *at = s.out; count < 3 && (at = strstr(at, "but it said ")); at++)
+        count += sscanf(strchr(at, '('), "(%lf", &shares[count]);
+    ck_assert(count == 3 && shares[0] >= shares[1] && shares[1] >= shares[2] && shares[2] >= 50);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(steps_that_are_asked_for_count_more_than_a_presets_epochs)
+{
+    const char *run = fresh_path("run");
+    Said s = must("train --run %s --preset minute --dim 16 --heads 2 --ff 32 --no-cache -q --steps 3 --json", run);
+    Json *j = said_json(&s);
+    ck_assert(json_real(j, "steps") == 3);
+    json_free(j);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(what_cannot_be_is_refused)
+{
+    char table[800];
+    const char *run = trained("--steps 2");
+    write_in(run, "t.csv", "text,stars\ngood,1\n", 18);
+    snprintf(table, sizeof table, "%s/t.csv", run);
+    refused(1, "label", "train --run %s-2 --data %s --no-cache", run, table);
+    refused(2, "--tie", "train --run %s-2 " TINY " --tie", run);
+    refused(1, "/no/such/data", "train --run %s-2 --data /no/such/data --no-cache", run);
+    refused(1, "cannot read", "predict --run %s --file /no/such/file", run);
+    refused(2, "--run", "eval");
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {TEST_LOOP(it_learns_and_eval_says_how_well, 4),
+                                 TEST(the_log_has_the_accuracy_that_eval_finds),
+                                 TEST(a_run_that_goes_on_has_the_same_bits),
+                                 TEST(predict_says_the_same_wherever_a_text_comes_from),
+                                 TEST(what_is_too_long_is_cut_aloud),
+                                 TEST(a_run_remembers_who_looked_at_its_test_part),
+                                 TEST(mistakes_are_shown_the_surest_first),
+                                 TEST(steps_that_are_asked_for_count_more_than_a_presets_epochs),
+                                 TEST(what_cannot_be_is_refused)};
+    command_program("classifier");
+    test_folders_in_memory();
+    return suite_run("classifier/program", tests, sizeof tests / sizeof *tests, argc, argv);
+}
