@@ -17,27 +17,41 @@ static const uint32_t rounds[64] = {
 
 static uint32_t turn(uint32_t x, int bits) { return x >> bits | x << (32 - bits); }
 
+/* One of the 64 rounds. Instead of each of the eight words moving on by a place, the next round takes them one place
+ * on; so only two change, and all stay in registers. */
+static inline void add_round(uint32_t a, uint32_t b, uint32_t c, uint32_t *d, uint32_t e, uint32_t f, uint32_t g,
+                             uint32_t *h, uint32_t word)
+{
+    uint32_t big1 = turn(e, 6) ^ turn(e, 11) ^ turn(e, 25), choice = (e & f) ^ (~e & g);
+    uint32_t big0 = turn(a, 2) ^ turn(a, 13) ^ turn(a, 22), majority = (a & b) ^ (a & c) ^ (b & c);
+    uint32_t first = *h + big1 + choice + word;
+    *d += first;
+    *h = first + big0 + majority;
+}
+
 static void add_block(uint32_t hash[8], const unsigned char block[64])
 {
-    uint32_t w[64], s[8];
+    uint32_t w[64];
     for (size_t i = 0; i < 16; i++)
         w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 |
                block[4 * i + 3];
     for (size_t i = 16; i < 64; i++)
         w[i] = w[i - 16] + (turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3) + w[i - 7] +
                (turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10);
-    memcpy(s, hash, sizeof s);
-    for (size_t i = 0; i < 64; i++) {
-        uint32_t big1 = turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25), choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
-        uint32_t first = s[7] + big1 + choice + rounds[i] + w[i];
-        uint32_t big0 = turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22);
-        uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += first;
-        s[0] = first + big0 + majority;
+    uint32_t a = hash[0], b = hash[1], c = hash[2], d = hash[3], e = hash[4], f = hash[5], g = hash[6], h = hash[7];
+    for (size_t i = 0; i < 64; i += 8) {
+        add_round(a, b, c, &d, e, f, g, &h, rounds[i] + w[i]);
+        add_round(h, a, b, &c, d, e, f, &g, rounds[i + 1] + w[i + 1]);
+        add_round(g, h, a, &b, c, d, e, &f, rounds[i + 2] + w[i + 2]);
+        add_round(f, g, h, &a, b, c, d, &e, rounds[i + 3] + w[i + 3]);
+        add_round(e, f, g, &h, a, b, c, &d, rounds[i + 4] + w[i + 4]);
+        add_round(d, e, f, &g, h, a, b, &c, rounds[i + 5] + w[i + 5]);
+        add_round(c, d, e, &f, g, h, a, &b, rounds[i + 6] + w[i + 6]);
+        add_round(b, c, d, &e, f, g, h, &a, rounds[i + 7] + w[i + 7]);
     }
+    const uint32_t now[8] = {a, b, c, d, e, f, g, h};
     for (size_t i = 0; i < 8; i++)
-        hash[i] += s[i];
+        hash[i] += now[i];
 }
 
 Sha256 sha256(const void *bytes, size_t size)
