@@ -2,6 +2,7 @@
 #include "core/text/csv.h"
 
 #include "base/buffer.h"
+#include "base/memory.h"
 
 #include <string.h>
 
@@ -63,13 +64,6 @@ static bool find_row(Csv *c)
     return c->at < c->end;
 }
 
-static bool missing(const Csv *c, const char *name, const Buffer *there, Error *e)
-{
-    if (there->failed)
-        return fail(e, "%s has no column '%s'", c->path, name);
-    return fail(e, "%s has no column '%s'; its columns are: %.300s", c->path, name, there->text);
-}
-
 /* Finds the wanted columns among those of the header. */
 static bool read_header(Csv *c, const char *const *names, Buffer *there, Error *e)
 {
@@ -85,9 +79,14 @@ static bool read_header(Csv *c, const char *const *names, Buffer *there, Error *
                 found[i] = true;
             }
     }
+    if (there->failed)
+        return memory_error(e, c->path, there->size, 1);
+    for (size_t i = 0; i < there->size; i++) /* a message has one line */
+        if ((unsigned char)there->text[i] < ' ')
+            there->text[i] = '?';
     for (size_t i = 0; i < c->wanted; i++)
         if (!found[i])
-            return missing(c, names[i], there, e);
+            return fail(e, "%s has no column '%s'; its columns are: %.300s", c->path, names[i], there->text);
     return true;
 }
 

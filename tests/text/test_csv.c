@@ -55,6 +55,7 @@ static const struct {
     {"review,sentiment,id\ngood,pos,1\n", "some.csv has no column 'text'; its columns are: review, sentiment, id"},
     {"text,Label\ngood,pos\n", "some.csv has no column 'label'; its columns are: text, Label"},
     {"text,label\ngood,pos\nbad\n", "2[good|pos]some.csv, line 3: it has 1 field where the header has 2"},
+    {"\"te\nxt\",label\n", "some.csv has no column 'text'; its columns are: te?xt, label"},
     {"text,label\na,b,pos\n", "some.csv, line 2: it has 3 fields where the header has 2"},
     {"text,label\ngood,pos\n\"bad,neg\nmore,pos\n", "2[good|pos]some.csv, line 3: a quote is opened and never closed"},
     {"text,label\n\"a\nb\" c,neg\n",
