@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double smoothings[] = {0.03, 0.1, 0.3, 1, 3}, cs[] = {0.001, 0.003, 0.01, 0.03, 0.1, 1};
+static const double smoothings[] = {0.03, 0.1, 0.3, 1, 3}, cs[] = {0.01, 0.1, 1, 10};
 
 /* What is learnt from, what is scored, and how many texts of each class have each feature. */
 typedef struct Trial {

@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "core/cli/words.h"
 #include "core/text/words.h"
 
 #include <stdlib.h>
@@ -52,8 +53,8 @@ static bool refuse(const Labelled *text, Error *e, const char *why, const char *
 {
     Buffer b = {0};
     place(text, &b);
-    fail(e, "%s: the label '%.*s' %s%.150s", b.text ? b.text : text->name,
-         (int)(text->label_size < 60 ? text->label_size : 60), text->label, why, more);
+    fail(e, "%s: the label '%s' %s%.150s", b.text ? b.text : text->name, quoted(text->label, text->label_size).text,
+         why, more);
     buffer_free(&b);
     return false;
 }

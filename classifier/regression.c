@@ -12,8 +12,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { PASSES = 30, NEWTON_STEPS = 50, SITE_REGRESSION = SITE_DATA + 0x300 };
-static const double ENOUGH = 1e-3; /* as part of C: when no a_i moves further in a pass, it is done */
+enum { PASSES = 100, NEWTON_STEPS = 50, SITE_REGRESSION = SITE_DATA + 0x300 };
+static const double ENOUGH = 1e-4; /* as part of C: when no a_i moves further in a pass, it is done */
 
 /* One text while its a_i is improved. */
 typedef struct Dual {
