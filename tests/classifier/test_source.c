@@ -1,0 +1,291 @@
+/* Where labelled texts may come from, and what is refused. */
+#define _XOPEN_SOURCE 700
+#include "base/memory.h"
+#include "core/text/archive.h"
+#include "tests/classifier/sources.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { EACH = 10 }; /* reviews of a class in a part */
+
+/* A small one as the Large Movie Review Dataset is published. */
+static void make_imdb(void)
+{
+    static const char *const parts[] = {"train", "test"}, *const classes[] = {"pos", "neg"};
+    for (int i = 0; i < 4 * EACH; i++) {
+        char path[100];
+        snprintf(path, sizeof path, "aclImdb/%s/%s/%d_%d.txt", parts[i % 2], classes[i / 2 % 2], i, i % 10);
+        source_print(path, "%s number%d of %s!", i / 2 % 2 ? "Bad" : "Good", i, parts[i % 2]);
+    }
+    source_print("aclImdb/train/unsup/0_0.txt", "nobody knows");
+    source_print("aclImdb/train/urls_pos.txt", "http://nowhere\n");
+    source_print("aclImdb/train/labeledBow.feat", "9 0:9\n");
+    source_print("aclImdb/README", "read me");
+    source_print("aclImdb/imdb.vocab", "the\nand\n");
+}
+
+static void expect_imdb(const Reviews *r)
+{
+    ck_assert_uint_eq(r->class_count, 2);
+    ck_assert_str_eq(r->classes[0], "neg");
+    ck_assert_str_eq(r->classes[1], "pos");
+    const Texts *train = reviews_part(r, PART_TRAIN), *test = reviews_part(r, PART_TEST);
+    ck_assert(train->count == 2 * EACH && test->count == 2 * EACH);
+    ck_assert_uint_eq(reviews_part(r, PART_VALID)->count, 0);
+    for (size_t i = 0; i < test->count; i++) {
+        ck_assert_int_eq(test->labels[i], i >= EACH);
+        ck_assert_int_eq(train->labels[i], i >= EACH);
+    }
+    ck_assert_str_eq(text_of(r, PART_TRAIN, 0), "bad number10 of train ! "); /* 10_0 comes before 2_2 */
+    ck_assert_str_eq(text_of(r, PART_TRAIN, EACH), "good number0 of train ! ");
+    ck_assert_int_eq(vocabulary_find(&r->vocabulary, "nobody", 6), UNKNOWN);
+    ck_assert_int_eq(vocabulary_find(&r->vocabulary, "me", 2), UNKNOWN);
+}
+
+static const char *const packers[] = {"tar czf packed aclImdb",
+                                      "tar cJf packed aclImdb",
+                                      "tar cf packed ./aclImdb",
+                                      "zip -qr p.zip aclImdb && mv p.zip packed",
+                                      "cp -r aclImdb packed",
+                                      "cd aclImdb && tar czf ../packed train test",
+                                      "tar czf packed aclImdb/test aclImdb/train/pos aclImdb/train/neg"};
+
+START_TEST(the_review_dataset_is_the_same_whatever_packs_it)
+{
+    sources_open();
+    make_imdb();
+    ReviewsOptions o = {.path = "aclImdb", .final = true};
+    Reviews first = source_open(&o);
+    expect_imdb(&first);
+    o.path = "packed";
+    for (size_t i = 0; i < sizeof packers / sizeof *packers; i++) {
+        if (!text_reads_archives() && strncmp(packers[i], "cp", 2)) {
+            test_skip("the_review_dataset_is_the_same_whatever_packs_it", "this build has no libarchive");
+            continue;
+        }
+        if (!source_shell("rm -rf packed; %s", packers[i])) {
+            test_skip("the_review_dataset_is_the_same_whatever_packs_it", packers[i]);
+            continue;
+        }
+        Reviews r = source_open(&o);
+        expect_imdb(&r);
+        ck_assert_str_eq(r.sha256, first.sha256);
+        ck_assert_mem_eq(r.ids, first.ids, first.corpus.start[first.corpus.count] * sizeof *r.ids);
+        ck_assert_str_eq(vocabulary_sha256(&r.vocabulary).text, vocabulary_sha256(&first.vocabulary).text);
+        reviews_close(&r);
+    }
+    source_print("aclImdb/test/pos/0_9.txt", "another");
+    o.path = "aclImdb";
+    Reviews r = source_open(&o);
+    ck_assert_str_ne(r.sha256, first.sha256);
+    reviews_close(&r);
+    reviews_close(&first);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(half_an_archive_is_refused)
+{
+    sources_open();
+    if (!text_reads_archives()) {
+        test_skip("half_an_archive_is_refused", "this build has no libarchive");
+        return;
+    }
+    make_imdb();
+    static const char *const lines[] = {"tar czf packed aclImdb", "tar cJf packed aclImdb", "tar cf packed aclImdb"};
+    for (size_t i = 0; i < 3; i++) {
+        struct stat s;
+        ck_assert(source_shell("rm -f packed; %s", lines[i]));
+        ck_assert_int_eq(stat("packed", &s), 0);
+        ck_assert_int_eq(truncate("packed", s.st_size * 2 / 3 / 512 * 512), 0);
+        source_refused(&(ReviewsOptions){.path = "packed"}, "cannot unpack packed: ");
+    }
+}
+END_TEST
+
+START_TEST(a_folder_for_each_class_may_have_any_number_of_them)
+{
+    sources_open();
+    for (int i = 0; i < 50; i++) {
+        char path[100];
+        snprintf(path, sizeof path, "news/class%d/a%03d", i % 5, i);
+        source_print(path, "text of class%d", i % 5);
+    }
+    source_print("news/notes.txt", "no text");
+    source_print("news/class1/.hidden", "no text");
+    Reviews r = source_open(&(ReviewsOptions){.path = "news/", .final = true});
+    ck_assert_uint_eq(r.class_count, 5);
+    const Texts *t = reviews_part(&r, PART_TRAIN);
+    ck_assert_uint_eq(t->count, 50);
+    for (size_t i = 0; i < 50; i++) {
+        char text[100];
+        snprintf(text, sizeof text, "text of %s ", r.classes[i / 10]);
+        ck_assert_int_eq(t->labels[i], (int)i / 10);
+        ck_assert_str_eq(text_of(&r, PART_TRAIN, i), text);
+    }
+    Error e;
+    ck_assert(!reviews_suits(&r, PART_TEST, &e) && strstr(e.text, "test.csv") && reviews_suits(&r, PART_TRAIN, &e));
+    reviews_close(&r);
+}
+END_TEST
+
+START_TEST(tables_are_read_by_the_names_of_their_columns)
+{
+    sources_open();
+    source_print("one.csv", "id,text,label\n1,\"Good, <br />really\",positive\n2,,negative\n3,bad,negative\n");
+    source_print("two.tsv", "stars\treview\n5\tGood, <br />really\n1\t\n1\tbad\n");
+    Reviews one = source_open(&(ReviewsOptions){.path = "one.csv", .final = true});
+    ck_assert_str_eq(one.classes[0], "negative");
+    ck_assert_str_eq(text_of(&one, PART_TRAIN, 0), "good , really ");
+    ck_assert_str_eq(text_of(&one, PART_TRAIN, 1), "<unk> ");
+    ck_assert_str_eq(text_of(&one, PART_TRAIN, 2), "bad ");
+    const int32_t labels[] = {1, 0, 0};
+    ck_assert_mem_eq(reviews_part(&one, PART_TRAIN)->labels, labels, sizeof labels);
+    ReviewsOptions o = {.path = "two.tsv", .text_column = "review", .label_column = "stars", .final = true};
+    Reviews two = source_open(&o);
+    ck_assert_str_eq(two.classes[1], "5");
+    ck_assert_mem_eq(reviews_part(&two, PART_TRAIN)->labels, labels, sizeof labels);
+    reviews_close(&two);
+    if (text_reads_archives() && source_shell("gzip -k two.tsv && command -v zip >/dev/null && zip -q t.zip two.tsv")) {
+        o.path = "two.tsv.gz";
+        reviews_close((two = source_open(&o), &two));
+        o.path = "t.zip";
+        reviews_close((two = source_open(&o), &two));
+    }
+    reviews_close(&one);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(a_folder_may_hold_a_table_to_train_and_one_to_test)
+{
+    sources_open();
+    source_print("set/train.csv", "text,label\ngood,1\nbad,0\n");
+    source_print("set/test.csv", "text,label\nworse,0\nbetter,1\nbest,1\n");
+    source_print("set/readme", "no table");
+    Reviews r = source_open(&(ReviewsOptions){.path = "set", .final = true});
+    ck_assert_uint_eq(reviews_part(&r, PART_TRAIN)->count, 2);
+    ck_assert_uint_eq(reviews_part(&r, PART_TEST)->count, 3);
+    ck_assert_str_eq(text_of(&r, PART_TEST, 0), "<unk> "); /* met in no training text */
+    ck_assert_int_eq(reviews_part(&r, PART_TEST)->labels[2], 1);
+    reviews_close(&r);
+    r = source_open(&(ReviewsOptions){.path = "set/test.csv", .final = true}); /* alone it is what is trained on */
+    ck_assert_uint_eq(reviews_part(&r, PART_TRAIN)->count, 3);
+    reviews_close(&r);
+}
+END_TEST
+
+START_TEST(what_cannot_be_learnt_from_is_refused_in_one_line)
+{
+    static const struct {
+        const char *path, *text, *words;
+    } faults[] = {
+        {"a.csv", "review,sentiment\ngood,pos\n", "a.csv has no column 'text'; its columns are: review, sentiment"},
+        {"a.csv", "text,sentiment\ngood,pos\n", "a.csv has no column 'label'; its columns are: text, sentiment"},
+        {"a.csv", "text,label\ngood,pos\n\"bad,neg\n", "a.csv, line 3: a quote is opened"},
+        {"a.csv", "text,label\ngood,pos\nfine,pos\n", "all texts to train on are of one class, 'pos'"},
+        {"a.csv", "text,label\ngood,pos\nbad,\n", "a.csv, line 3: the label '' is empty"},
+        {"a.csv", "text,label\n", "a.csv holds no labelled texts"},
+        {"a.csv", "", "a.csv is empty"},
+        {"set/notes/a.txt", "alone", "all texts to train on are of one class, 'notes'"},
+        {"set/test/pos/a.txt", "alone", "set has texts to test with, but none to train on"},
+        {"set/readme", "alone", "set holds no labelled texts"},
+    };
+    sources_open();
+    source_refused(&(ReviewsOptions){.path = "nowhere"}, "nowhere: No such file");
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        ck_assert(source_shell("rm -rf set a.csv"));
+        source_print(faults[i].path, "%s", faults[i].text);
+        source_refused(&(ReviewsOptions){.path = faults[i].path[0] == 'a' ? "a.csv" : "set"}, faults[i].words);
+    }
+}
+END_TEST
+
+START_TEST(a_label_that_training_does_not_know_is_refused_with_its_place)
+{
+    sources_open();
+    source_print("set/train.csv", "text,label\ngood,pos\nbad,neg\n");
+    source_print("set/test.csv", "text,label\n\"so\nso\",neg\nso,neutral\n");
+    source_refused(&(ReviewsOptions){.path = "set"},
+                   "test.csv, line 4: the label 'neutral' is none of the classes that are known: neg, pos");
+    ck_assert(source_shell("rm -r set"));
+    source_print("set/train/neg/a", "bad");
+    source_print("set/train/pos/b", "good");
+    source_print("set/test/neutral/c", "so");
+    source_refused(&(ReviewsOptions){.path = "set"}, "test/neutral/c: the label 'neutral' is none of");
+    static const char *const classes[] = {"neg", "neutral", "pos"};
+    Reviews r = source_open(&(ReviewsOptions){.path = "set", .final = true, .classes = classes, .class_count = 3});
+    ck_assert_int_eq(reviews_part(&r, PART_TEST)->labels[0], 1);
+    ck_assert_int_eq(reviews_part(&r, PART_TRAIN)->labels[1], 2);
+    reviews_close(&r);
+    ck_assert(source_shell("rm -r set/train"));
+    r = source_open(&(ReviewsOptions){.path = "set", .classes = classes, .class_count = 3}); /* only to be scored */
+    ck_assert_uint_eq(reviews_part(&r, PART_TEST)->count, 1);
+    reviews_close(&r);
+}
+END_TEST
+
+START_TEST(labels_that_are_texts_are_noticed)
+{
+    sources_open();
+    ck_assert(source_shell("{ echo text,label; i=0; while [ $i -lt 1100 ]; do echo a,b$i; i=$((i+1)); done; } >a.csv"));
+    source_refused(&(ReviewsOptions){.path = "a.csv"}, "line 1002: the label 'b1000' is one of more than 1000");
+}
+END_TEST
+
+START_TEST(bytes_that_are_no_text_are_replaced)
+{
+    sources_open();
+    source_write("set/a/1", "good\xFF\xC3(\0film", 12);
+    source_write("set/b/2", "\x80\x81", 2);
+    source_write("set/b/3", "", 0);
+    Reviews r = source_open(&(ReviewsOptions){.path = "set", .final = true});
+    ck_assert_str_eq(text_of(&r, PART_TRAIN, 0), "good \xEF\xBF\xBD\xEF\xBF\xBD ( film ");
+    ck_assert_str_eq(text_of(&r, PART_TRAIN, 2), "<unk> ");
+    reviews_close(&r);
+}
+END_TEST
+
+static bool open_it(void *argument, Error *e)
+{
+    Reviews r;
+    if (!reviews_open(&r, &(ReviewsOptions){.path = argument, .length = 3, .no_cache = true}, e))
+        return false;
+    reviews_close(&r);
+    return true;
+}
+
+START_TEST(each_failed_allocation_is_an_error)
+{
+    char folder[] = "set", table[] = "a.csv";
+    sources_open();
+    source_print("a.csv", "text,label\ngood,pos\nbad,neg\n");
+    for (int i = 0; i < 6; i++) {
+        char path[60];
+        snprintf(path, sizeof path, "set/train/%s/%d", i % 2 ? "a" : "b", i);
+        source_print(path, "some words of text %d", i);
+    }
+    fail_each_allocation(open_it, folder);
+    fail_each_allocation(open_it, table);
+}
+END_TEST
+
+static const Test tests[] = {TEST(the_review_dataset_is_the_same_whatever_packs_it),
+                             TEST(half_an_archive_is_refused),
+                             TEST(a_folder_for_each_class_may_have_any_number_of_them),
+                             TEST(tables_are_read_by_the_names_of_their_columns),
+                             TEST(a_folder_may_hold_a_table_to_train_and_one_to_test),
+                             TEST(what_cannot_be_learnt_from_is_refused_in_one_line),
+                             TEST(a_label_that_training_does_not_know_is_refused_with_its_place),
+                             TEST(labels_that_are_texts_are_noticed),
+                             TEST(bytes_that_are_no_text_are_replaced),
+                             TEST(each_failed_allocation_is_an_error)};
+
+int main(int argc, char **argv)
+{
+    test_folders_in_memory();
+    return suite_run("classifier/source", tests, sizeof tests / sizeof *tests, argc, argv);
+}
