@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char *in(const char *folder, const char *name)
@@ -261,8 +262,37 @@ START_TEST(each_failed_allocation_is_an_error)
 }
 END_TEST
 
+/* A pipe does not say how much will come. */
+START_TEST(a_pipe_is_read_to_its_end)
+{
+    enum { BYTES = 20000 };
+    const char *path = in(test_folder(), "pipe");
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    pid_t writer = fork();
+    if (writer == 0) {
+        FILE *f = fopen(path, "w");
+        for (int i = 0; f && i < BYTES; i++)
+            putc('a' + i % 26, f);
+        _exit(!f || fclose(f));
+    }
+    Error e;
+    char *bytes;
+    size_t size;
+    ck_done(file_read(path, &bytes, &size, &e), e);
+    int status;
+    ck_assert(waitpid(writer, &status, 0) == writer && status == 0);
+    ck_assert_uint_eq(size, BYTES);
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i] != (char)('a' + i % 26))
+            ck_abort_msg("byte %d", (int)i);
+    ck_assert_int_eq(bytes[size], 0);
+    memory_free(bytes);
+}
+END_TEST
+
 static const Test tests[] = {
     TEST(what_is_written_is_read),
+    TEST(a_pipe_is_read_to_its_end),
     TEST(a_path_without_a_folder_is_in_this_one),
     TEST(an_abandoned_file_leaves_the_old_one),
     TEST(a_hole_can_be_filled_in_later),
