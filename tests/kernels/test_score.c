@@ -259,6 +259,19 @@ START_TEST(tables_of_any_reach_agree_with_f64)
 }
 END_TEST
 
+/* Loops go over a head's columns in parts: heads of more than one part, and of a last part that is not full. */
+START_TEST(wide_heads_agree_with_f64)
+{
+    Attending a = several();
+    a.queries[0] = 3, a.keys[0] = 5, a.queries[1] = a.keys[1] = 2;
+    a.key_size = _i ? 70 : 40, a.value_size = _i ? 33 : 64;
+    a.distance_bias = a.relative = a.content_bias = a.position_bias = true;
+    Case c = attending_case(&a, attending_call, (uint32_t)_i);
+    case_agrees(&c);
+    case_free(&c);
+}
+END_TEST
+
 /* What lies ahead of a causal query, behind its window, or farther off than a row is long. */
 START_TEST(entries_of_distances_that_nobody_has_may_hold_anything)
 {
@@ -300,6 +313,7 @@ int main(int argc, char **argv)
         TEST(relative_keys_equal_the_shifted_product_of_transformer_xl),
         TEST_LOOP(a_huge_bias_chooses_its_distance, 2),
         TEST_LOOP(tables_of_any_reach_agree_with_f64, 8),
+        TEST_LOOP(wide_heads_agree_with_f64, 2),
         TEST_LOOP(entries_of_distances_that_nobody_has_may_hold_anything, 2)};
     return suite_run("kernels/score", tests, sizeof tests / sizeof *tests, argc, argv);
 }
