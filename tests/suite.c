@@ -57,26 +57,46 @@ static bool names_exist(const char *suite, const Test *tests, size_t count, int 
     return all;
 }
 
-int suite_run(const char *suite, const Test *tests, size_t count, int argc, char **argv)
+/* How many of some turns of a test failed, or of all chosen tests where `only` is NULL. */
+static int run(const char *suite, const Test *tests, size_t count, const Test *only, int turn, int argc, char **argv)
 {
-    if (!names_exist(suite, tests, count, argc, argv) || !make_root())
-        return 2;
     Suite *all = suite_create(suite);
     for (size_t i = 0; i < count; i++) {
-        if (!is_chosen(tests[i].name, argc, argv))
+        const Test *t = &tests[i];
+        if (only ? t != only : !is_chosen(t->name, argc, argv))
             continue;
-        TCase *one = tcase_create(tests[i].name); /* its own case, because a case has one time limit */
-        tcase_set_timeout(one, tests[i].seconds ? tests[i].seconds : 60);
-        if (tests[i].loops)
-            tcase_add_loop_test(one, *tests[i].test, 0, tests[i].loops);
+        TCase *one = tcase_create(t->name); /* its own case, because a case has one time limit */
+        tcase_set_timeout(one, t->seconds ? t->seconds : 60);
+        if (t->loops)
+            tcase_add_loop_test(one, *t->test, only ? turn : 0, only ? turn + 1 : t->loops);
         else
-            tcase_add_test(one, *tests[i].test);
+            tcase_add_test(one, *t->test);
         suite_add_tcase(all, one);
     }
     SRunner *runner = srunner_create(all);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
+    return failed;
+}
+
+/* The same, one turn after the other until one fails. */
+static int run_until_failure(const char *suite, const Test *tests, size_t count, int argc, char **argv)
+{
+    for (size_t i = 0; i < count; i++)
+        for (int turn = 0; is_chosen(tests[i].name, argc, argv) && turn < (tests[i].loops ? tests[i].loops : 1); turn++)
+            if (run(suite, tests, count, &tests[i], turn, argc, argv))
+                return 1;
+    return 0;
+}
+
+int suite_run(const char *suite, const Test *tests, size_t count, int argc, char **argv)
+{
+    if (!names_exist(suite, tests, count, argc, argv) || !make_root())
+        return 2;
+    const char *stop = getenv("STOP");
+    int failed = stop && !strcmp(stop, "1") ? run_until_failure(suite, tests, count, argc, argv)
+                                            : run(suite, tests, count, NULL, 0, argc, argv);
     return failed != 0;
 }
 
