@@ -45,7 +45,7 @@ static Case append_case(Append *a, uint32_t seed)
 START_TEST(appended_rows_stand_behind_what_was_there)
 {
     SKIP_IF_FAST(_i);
-    Append a;
+    Append a = {0};
     Case c = append_case(&a, (uint32_t)_i);
     for (size_t k = 0; twin(k); k++) {
         Result r = case_run(&c, twin(k), twin(k)->type);
