@@ -11,12 +11,12 @@
 # (tools/flips_together.awk), in every number type of its twin: a fault is in all types, too. One that no compiler takes
 # is drawn in vain. A test runs as FAST=1 lets it; that it takes a processor for too long is noticed.
 # What the tests of its own room let pass is compiled alone: where the machine code is that of before, it was no flip.
-# The rest is tried on what else there is in tensor and nn.
+# The rest is tried on the same tests at full length, but the longest, and on what else there is in tensor and nn.
 #
 # From the Makefile: CC, FLAGS, EXTRA (for kernels/cpu), LINK, LIBS, OUT (objects of the tests, and libattend.a).
 set -u
 count=$1 only=$2
-seed=${SEED:-1} workers=${WORKERS:-2}
+seed=${SEED:-1} workers=${WORKERS:-2} fast=1
 list=tests/flips.tsv
 tab=$(printf '\t')
 root=$PWD
@@ -74,6 +74,11 @@ tests_for() { # the quickest first
     core/tensor/*) echo "$(room tensor)" "$(room nn)" ;;
     esac
 }
+whole_tests() { # those that can be run without FAST, too, in seconds
+    for name in $(tests_for "$1"); do
+        case $name in kernels/attention | kernels/score | kernels/linear | nn/*) ;; kernels/*) printf '%s ' "$name" ;; esac
+    done
+}
 wider_tests() { case $1 in kernels/*) echo "$(room tensor)" "$(room nn)" ;; esac; }
 room() { # but two of nn, which take longer than all others together
     for file in tests/"$1"/test_*.c; do
@@ -115,9 +120,9 @@ notices() { # notices FOLDER NUMBER TEST...
     for name in "$@"; do
         link_test "$folder" "$name" 2>>"$folder/errors" || { echo "make flips: $name cannot be linked" >&2; return; }
         rm -rf "$folder/tmp" && mkdir "$folder/tmp"
-        case $name in kernels/attention | kernels/score | nn/distances) most=40 ;; *) most=15 ;; esac
+        case $name,$fast in *,0) most=120 ;; kernels/attention,* | kernels/score,* | nn/distances,*) most=40 ;; *) most=15 ;; esac
         {
-            ( ulimit -c 0; ulimit -t $most; FLIP=$number TMPDIR=$folder/tmp FAST=1 STOP=1 CK_FORK=no timeout --foreground 600 \
+            ( ulimit -c 0; ulimit -t $most; FLIP=$number TMPDIR=$folder/tmp FAST=$fast STOP=1 CK_FORK=no timeout --foreground 600 \
                 "$folder/$(echo "$name" | tr / -)" </dev/null >"$folder/said" 2>&1 )
             status=$?
         } 2>/dev/null
@@ -168,7 +173,10 @@ flip_file() { # flip_file FOLDER FILE
         # shellcheck disable=SC2046
         if [ -z "$said" ]; then
             if is_nothing "$1" "$file" "$first" "$last" "$after"; then said="survives: the same machine code"
-            else said=$(notices "$1" "$number" $(wider_tests "$file")); fi
+            else
+                said=$(fast=0; notices "$1" "$number" $(whole_tests "$file"))
+                [ -n "$said" ] || said=$(notices "$1" "$number" $(wider_tests "$file"))
+            fi
         fi
         : "${said:=survives: ?}"
         printf '%s\t%s\t%s\t%s\t%s\n' "$file" "$first" "$before" "$after" "$said" >>"$1.tsv"

@@ -16,12 +16,18 @@ More options: --precision f32|tf32|bf16|f64 --threads N --compile [--mode MODE] 
 --device cpu|cuda. Needs torch and numpy.
 """
 import argparse
+import bz2
+import gzip
+import hashlib
+import io
 import json
+import lzma
 import math
 import os
 import statistics
 import sys
 import time
+import zipfile
 
 import numpy as np
 import torch
@@ -141,10 +147,25 @@ def read_safetensors(path):
     return weights, json.loads(metadata.get("model", "{}"))
 
 
-def training_part(path):
-    """What charlm trains on: all but a twentieth for validation and one for tests; of enwik8, 90 million bytes."""
+def unpacked(path):
+    """A text as charlm reads it: .gz, .bz2, .xz and .zip by their first bytes."""
     with open(path, "rb") as file:
-        text = np.frombuffer(file.read(), np.uint8)
+        data = file.read()
+    for magic, unpack in ((b"\x1f\x8b", gzip.decompress), (b"BZh", bz2.decompress), (b"\xfd7zXZ", lzma.decompress)):
+        if data.startswith(magic):
+            return unpack(data)
+    if data.startswith(b"PK\3\4"):
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return archive.read(archive.namelist()[0])
+    return data
+
+
+def training_part(path, sha256):
+    """What charlm trains on: all but a twentieth for validation and one for tests; of enwik8, 90 million bytes."""
+    data = unpacked(path)
+    if sha256 and hashlib.sha256(data).hexdigest() != sha256:
+        sys.exit(f"{path} is not what the run learnt from: its sha256 is another")
+    text = np.frombuffer(data, np.uint8)
     part = 5_000_000 if len(text) == 100_000_000 else len(text) // 20
     return text[: len(text) - 2 * part]
 
@@ -273,7 +294,7 @@ def parse():
             p.add_argument("--" + name, type=type(standard), default=None, help=f"({standard})")
     p.add_argument("--run", help="a run of charlm that has a checkpoint of step 0")
     p.add_argument("--weights", help="a safetensors file")
-    p.add_argument("--data", help="the text to train on; enwik8 unpacked, or any file")
+    p.add_argument("--data", help="the text to train on; any file that charlm reads")
     p.add_argument("--steps", type=int, default=0, help="(10; with --run, as many as its log has)")
     p.add_argument("--threads", type=int, default=0)
     p.add_argument("--device", default="cpu")
@@ -287,11 +308,13 @@ def parse():
 def options_of(p, a):
     """Defaults, then what run and file say, then the command line."""
     o, stored, weights, log = {**MODEL, **TRAINING}, {}, None, {}
+    a.sha256 = None
     if a.run:
         with open(os.path.join(a.run, "config.json")) as file:
             config = json.load(file)
         stored = {**config["model"], **config["training"]}
         a.data = a.data or stored.get("data")
+        a.sha256 = config["data"]["sha256"]
         a.weights = a.weights or os.path.join(a.run, "checkpoints", "00000000", "model.safetensors")
         log = read_log(os.path.join(a.run, "log.tsv"))
         if not a.data:
@@ -328,7 +351,7 @@ def main():
         model.double()
     trainer = Trainer(model, a, o)
     if weights is not None:
-        follow(trainer, a, o, training_part(a.data), log)
+        follow(trainer, a, o, training_part(a.data, a.sha256), log)
     else:
         bench(trainer, a, o, sum(q.numel() for q in model.parameters()))
 
