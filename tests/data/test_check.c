@@ -161,7 +161,7 @@ START_TEST(the_folder_tells_sets_apart)
 }
 END_TEST
 
-START_TEST(each_line_of_the_table_is_whole_and_enwik8_is_there)
+START_TEST(each_line_of_the_table_is_whole_and_what_programs_read_is_there)
 {
     desk_open();
     expect_run(0, "",
@@ -175,6 +175,10 @@ START_TEST(each_line_of_the_table_is_whole_and_enwik8_is_there)
     expect_run(0, "100000000|md5:a1fa5ffddb56f4953e226637dabbb36a sha1:57b8363b814821dc9d47aa4d41f58733519076b2|http",
                "here=data; . data/common.sh; sets enwik8");
     expect_run(1, "8 of the 100,000,000 bytes of enwik8: it was cut off", "echo 1234567 >enwik8; data/check enwik8");
+    expect_run(0, "imdb|aclImdb_v1.tar.gz|84125825|md5:7c2ac02c03563afcf9b574c7e56c153a|https://ai.stanford.edu/",
+               "here=data; . data/common.sh; sets imdb");
+    expect_run(1, "1,000 of the 84,125,825 bytes of imdb: it was cut off",
+               "head -c 5000 data/fetch | gzip | head -c 1000 >aclImdb_v1.tar.gz; data/check aclImdb_v1.tar.gz");
 }
 END_TEST
 
@@ -185,6 +189,6 @@ static const Test tests[] = {TEST(a_whole_file_is_fine_whatever_packs_it),
                              TEST(each_kind_of_checksum_is_checked),
                              TEST(checksums_are_made_with_the_tools_that_are_there),
                              TEST(the_folder_tells_sets_apart),
-                             TEST(each_line_of_the_table_is_whole_and_enwik8_is_there)};
+                             TEST(each_line_of_the_table_is_whole_and_what_programs_read_is_there)};
 
 int main(int argc, char **argv) { return suite_run("data/check", tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -139,6 +139,25 @@ START_TEST(a_set_of_several_files_is_fetched_whole_or_says_what_failed)
 }
 END_TEST
 
+/* As IMDb: the one file of a set is an archive, under whatever name somebody has it. */
+START_TEST(an_archive_stays_packed)
+{
+    desk_open();
+    ck_assert_int_eq(
+        desk_run("mkdir m && tar czf m/a.tar.gz data/common.sh && cp m/a.tar.gz mine\n"
+                 ". data/common.sh\n"
+                 "echo \"i | a.tar.gz | $(wc -c <mine) | md5:$(digest md5 <mine) | http://h/a.tar.gz\" >data/sets"),
+        0);
+    static const char *const ways[] = {"data/fetch i mine", "data/fetch i m", "ATTEND_MIRROR=m data/fetch i"};
+    for (size_t i = 0; i < 3; i++) {
+        expect_run(0, "data/i/a.tar.gz: i as published", "%s", ways[i]);
+        expect_run(0, "", "cmp mine data/i/a.tar.gz && rm -r data/i");
+    }
+    expect_run(1, "is cut off", "head -c 300 mine >half; data/fetch i half");
+    ck_assert(!folder_exists("data/i"));
+}
+END_TEST
+
 START_TEST(wrong_usage_lists_the_sets)
 {
     open_desk("http://nowhere/l.gz");
@@ -332,6 +351,7 @@ static const Test tests[] = {TEST_LOOP(a_copy_is_taken_whatever_packs_it_and_is_
                              TEST(a_wrong_copy_makes_nothing),
                              TEST(a_wrong_file_that_is_there_stays_until_there_is_a_right_one),
                              TEST(a_set_of_several_files_is_fetched_whole_or_says_what_failed),
+                             TEST(an_archive_stays_packed),
                              TEST(wrong_usage_lists_the_sets),
                              TEST(a_full_disk_is_told),
                              TEST_LOOP(homes_are_tried_until_one_has_it, 2),
