@@ -50,6 +50,9 @@ static void replay(const char *kind, Harness *harness)
     replay_folder("tests/fuzz/crashes", kind, harness);
 }
 
+START_TEST(csv) { replay("csv", fuzz_csv); }
+END_TEST
+
 START_TEST(json) { replay("json", fuzz_json); }
 END_TEST
 
@@ -62,8 +65,15 @@ END_TEST
 START_TEST(safetensors) { replay("safetensors", fuzz_safetensors); }
 END_TEST
 
+START_TEST(vocabulary) { replay("vocabulary", fuzz_vocabulary); }
+END_TEST
+
+START_TEST(words) { replay("words", fuzz_words); }
+END_TEST
+
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(json), TEST(npy), TEST(options), TEST(safetensors)};
+    static const Test tests[] = {TEST(csv),         TEST(json),       TEST(npy),  TEST(options),
+                                 TEST(safetensors), TEST(vocabulary), TEST(words)};
     return suite_run("fuzz/replay", tests, sizeof tests / sizeof *tests, argc, argv);
 }
