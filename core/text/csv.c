@@ -46,7 +46,6 @@ static bool read_field(Csv *c, CsvField *field, bool *last, Error *e)
     if (c->at < c->end && *c->at == '"') {
         if (!quoted_field(c, field, e))
             return false;
-        c->at += c->at < c->end && *c->at == '\r';
     } else
         plain_field(c, field);
     *last = c->at == c->end || *c->at != c->separator;

@@ -186,6 +186,27 @@ START_TEST(both_reach_what_can_be_reached_with_two_classes_and_with_five)
 }
 END_TEST
 
+/* Where all texts are the same, the more frequent class is the better guess. */
+START_TEST(where_words_say_nothing_the_more_frequent_class_wins)
+{
+    Buffer b = {0};
+    BaselineResult result;
+    Error e;
+    sources_open();
+    buffer_print(&b, "text,label\n");
+    for (int i = 0; i < 200; i++)
+        buffer_print(&b, "the same words,%d\n", i % 4 == 0);
+    source_write("set/train.csv", b.text, b.size);
+    source_write("set/test.csv", b.text, b.size);
+    buffer_free(&b);
+    Reviews r = source_open(&(ReviewsOptions){.path = "set", .final = true});
+    ck_done(baseline_score(&r, PART_TEST, &result, &e), e);
+    ck_assert_double_eq(result.bayes, 0.75);
+    ck_assert_double_eq(result.regression, 0.75);
+    reviews_close(&r);
+}
+END_TEST
+
 START_TEST(a_part_without_texts_is_refused)
 {
     BaselineResult b;
@@ -222,6 +243,7 @@ static const Test tests[] = {TEST(builtin_reviews_are_always_the_same_and_balanc
                              TEST(features_are_the_words_and_pairs_of_a_text_once_each),
                              TEST(regression_finds_the_optimum),
                              TEST(both_reach_what_can_be_reached_with_two_classes_and_with_five),
+                             TEST(where_words_say_nothing_the_more_frequent_class_wins),
                              TEST(a_part_without_texts_is_refused),
                              TEST(each_failed_allocation_is_an_error)};
 

@@ -77,6 +77,12 @@ START_TEST(the_review_dataset_is_the_same_whatever_packs_it)
         ck_assert_str_eq(vocabulary_sha256(&r.vocabulary).text, vocabulary_sha256(&first.vocabulary).text);
         reviews_close(&r);
     }
+    source_print("aclImdb/test/neg/3_3.txt", "Bad number4 of test!"); /* it was number3 */
+    o.path = "aclImdb";
+    Reviews changed = source_open(&o);
+    ck_assert_str_ne(changed.sha256, first.sha256);
+    ck_assert_uint_eq(changed.corpus.count, first.corpus.count);
+    reviews_close(&changed);
     source_print("aclImdb/test/pos/0_9.txt", "another");
     o.path = "aclImdb";
     Reviews r = source_open(&o);

@@ -39,6 +39,7 @@ static const struct {
     {"_The_ (film)*", "_|the|_|(|film|)|*|"},
     {"\xC3\x89mile \xC3\x96L na\xC3\xAFve \xC5\xB8 \xC5\x81 \xC5\xBD \xCE\xA3 \xD0\x96 \xD0\x81",
      "\xC3\xA9mile|\xC3\xB6l|na\xC3\xAFve|\xC3\xBF|\xC5\x82|\xC5\xBE|\xCF\x83|\xD0\xB6|\xD1\x91|"},
+    {"\xC4\x80 \xC4\xB9 \xC4\xB0", "\xC4\x81|\xC4\xBA|\xC4\xB0|"},
     {"\xE2\x80\x9CI don\xE2\x80\x99t\xE2\x80\x9D\xE2\x80\x94no\xE2\x80\xA6", "\"|i|don't|\"|-|no|.|"},
     {"a\xC2\xA0"
      "b\xC2\x85"
@@ -86,6 +87,18 @@ START_TEST(long_words_go_on_as_others_and_lose_nothing)
 }
 END_TEST
 
+START_TEST(a_long_word_does_not_end_in_an_apostrophe)
+{
+    for (int letters = 1; letters < 80; letters++) {
+        char text[100];
+        memset(text, 'x', sizeof text);
+        memcpy(text + letters, "'yz", 4);
+        for (Words w = words_of(text, strlen(text)); words_next(&w);)
+            ck_assert_msg(w.length == 1 || w.word[w.length - 1] != '\'', "%d: %s", letters, w.word);
+    }
+}
+END_TEST
+
 /* Words of any bytes are valid UTF-8, have no blank and no markup's letter lost, and are words of themselves. */
 START_TEST(any_bytes_give_valid_words_that_stay_what_they_are)
 {
@@ -112,6 +125,7 @@ END_TEST
 
 static const Test tests[] = {TEST_LOOP(words_are_as_documented, sizeof examples / sizeof *examples),
                              TEST(a_zero_byte_parts_words), TEST(long_words_go_on_as_others_and_lose_nothing),
+                             TEST(a_long_word_does_not_end_in_an_apostrophe),
                              TEST(any_bytes_give_valid_words_that_stay_what_they_are)};
 
 int main(int argc, char **argv) { return suite_run("text/words", tests, sizeof tests / sizeof *tests, argc, argv); }
