@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { BINS = 10 };
 
@@ -218,21 +219,34 @@ static bool score(Classifier *c, Verdicts *r, Error *e)
     judge(r);
     return (v->shared.json ? print_json : print_table)(c, r, e) &&
            (!v->mistakes || print_mistakes(c, r, v->mistakes, e)) &&
-           (!v->dump_logits || dump_logits(r, v->dump_logits, e)) && (c->scored != PART_TEST || note_look(c, r, e));
+           (!v->dump_logits || dump_logits(r, v->dump_logits, e));
+}
+
+/* Texts that the run has nothing to do with are scored whole: their test part, where they have one. */
+static bool open_others(Classifier *c, Error *e)
+{
+    reviews_close(&c->reviews);
+    c->v->final = true; /* nothing is held out */
+    if (!classifier_open_texts(c, false, e))
+        return false;
+    c->scored = reviews_part(&c->reviews, PART_TEST)->count ? PART_TEST : PART_TRAIN;
+    return true;
 }
 
 bool classifier_eval(Classifier *c, Error *e)
 {
-    bool asked = options_source(c->app.options, "final") == FROM_COMMAND_LINE && c->v->final;
+    const Options *o = c->app.options;
+    bool final = options_source(o, "final") == FROM_COMMAND_LINE && c->v->final;
     if (!classifier_open_run(c, e) || !classifier_open_texts(c, false, e))
         return false;
     app_own_workers(&c->app);
-    c->scored = asked ? PART_TEST : (Part)c->v->split;
-    if (!reviews_suits(&c->reviews, c->scored, e))
+    bool own = strcmp(c->app.learnt, c->reviews.sha256) == 0, chosen = options_source(o, "split") == FROM_COMMAND_LINE;
+    c->scored = final ? PART_TEST : (Part)c->v->split;
+    if ((!own && !final && !chosen && !open_others(c, e)) || !reviews_suits(&c->reviews, c->scored, e))
         return false;
     classifier_task(c);
     Verdicts r = {.texts = reviews_part(&c->reviews, c->scored), .classes = c->class_count};
-    bool fine = score(c, &r, e);
+    bool fine = score(c, &r, e) && (c->scored != PART_TEST || !own || note_look(c, &r, e));
     memory_free(r.logits);
     memory_free(r.confusion);
     return fine;

@@ -202,6 +202,24 @@ START_TEST(what_cannot_be_is_refused)
 }
 END_TEST
 
+/* All of them, under the run's classes; and nobody looked at the run's own test part. */
+START_TEST(other_texts_are_scored_whole)
+{
+    static const char table[] = "label,text\npos,good film\nneg,bad film\nneg,\n";
+    char path[800];
+    const char *run = trained("--steps 5");
+    write_in(run, "other.csv", table, sizeof table - 1);
+    snprintf(path, sizeof path, "--data %s/other.csv", run);
+    Json *j = evaluated(run, path);
+    ck_assert(json_real(j, "texts") == 3);
+    json_free(j);
+    write_in(run, "other.csv", "label,text\nfunny,good film\n", 27);
+    refused(1, "funny", "eval --run %s -q %s", run, path);
+    size_t size;
+    ck_assert_ptr_null(read_in(run, "test-looks.tsv", &size));
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(it_learns_and_eval_says_how_well, 4),
@@ -212,6 +230,7 @@ int main(int argc, char **argv)
                                  TEST(a_run_remembers_who_looked_at_its_test_part),
                                  TEST(mistakes_are_shown_the_surest_first),
                                  TEST(steps_that_are_asked_for_count_more_than_a_presets_epochs),
+                                 TEST(other_texts_are_scored_whole),
                                  TEST(what_cannot_be_is_refused)};
     command_program("classifier");
     test_folders_in_memory();
