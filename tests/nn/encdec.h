@@ -5,7 +5,7 @@
 
 #include "core/nn/embedding.h"
 #include "core/nn/stack.h"
-#include "tests/nn/fixture.h"
+#include "tests/fixture.h"
 
 typedef struct EncDecOptions {
     BlockOptions block;

@@ -83,36 +83,6 @@ static double rounding_of(const Kernels *k) { return k->type == NUMBER_F64 ? 1e-
 
 /* ---- forward passes that a test asks for itself */
 
-typedef struct Pass {
-    Tape tape;
-    const Kernels *k;
-    Stream *stream;
-} Pass;
-
-static void pass_open(Pass *p, Trial *t)
-{
-    Error e;
-    Worker *w = &t->crew.worker[0];
-    *p = (Pass){.k = t->crew.o.k, .stream = w->stream};
-    ck_done(tape_open(&p->tape, p->k, p->stream, &t->crew.weights, &(TapePlan){.memory = 1 << 22, .host = 1 << 20}, &e),
-            e);
-    p->tape.state = w->state;
-}
-
-/* A tensor's reals as doubles; to be freed with memory_free. */
-static double *reals_of(const Pass *p, const Tensor *x)
-{
-    size_t count = x->rows * x->columns;
-    double *values = memory_get(count, sizeof *values);
-    float *floats = memory_get(count, sizeof *floats);
-    ck_assert(values && floats);
-    p->k->download(p->stream, p->k->real == sizeof(double) ? (void *)values : floats, x->data, count * p->k->real);
-    for (size_t i = 0; i < count && p->k->real != sizeof(double); i++)
-        values[i] = (double)floats[i];
-    memory_free(floats);
-    return values;
-}
-
 /* The logits of a batch, or of some positions of its target. */
 static double *logits_of(Trial *t, const EncDec *m, const Batch *b, const Queries *only)
 {
@@ -125,7 +95,7 @@ static double *logits_of(Trial *t, const EncDec *m, const Batch *b, const Querie
     const Rows *source = &rows.rows[0], *target = &rows.rows[1];
     Sight sight = sight_across(target, source);
     sight.only = only;
-    double *values = reals_of(&p, encdec_logits(&p.tape, m, target, encdec_memory(&p.tape, m, source), &sight));
+    double *values = pass_reals(&p, encdec_logits(&p.tape, m, target, encdec_memory(&p.tape, m, source), &sight));
     device_rows_close(&rows);
     tape_close(&p.tape);
     return values;
@@ -461,7 +431,7 @@ static double *write_on(Writing *w, const Subject *s, const Side *target, size_t
     cache_begin(&w->past, w->p.stream, now->start, ROWS);
     Tensor *logits = encdec_logits(&w->p.tape, &s->m, now, NULL, &sight);
     cache_end(&w->past, w->p.stream, ROWS);
-    double *values = reals_of(&w->p, logits);
+    double *values = pass_reals(&w->p, logits);
     tape_reset(&w->p.tape);
     return values;
 }

@@ -1,78 +1,17 @@
-/* A network on trial: what the tests of whole networks share.
- *
- * A Trial is a network, a few batches and a crew to run them, so that loss and gradient come about as in training:
- * micro-batches, workers, sum, clip, Adam. Gradients are read where Adam leaves them: with beta1 = 0 and no clipping
- * the first moment is the gradient.
- *
- * Which twins are tested: the list at the top of trial.c; one that kernels_find does not know is left out. */
+/* charlm's network on trial, see tests/trial.h; and small ones of it, and batches, to try. */
 #ifndef TESTS_NN_TRIAL_H
 #define TESTS_NN_TRIAL_H
 
 #include "charlm/model.h"
-#include "core/train/crew.h"
-#include "tests/suite.h"
-
-/* The twins of a type, device by device; NULL behind the last. Plain comes first. */
-const Kernels *twin_of(NumberType type, size_t i);
-const Kernels *plain_of(NumberType type);
-
-typedef struct Network {
-    const void *model;
-    const Parameters *parameters;
-    Tensor *(*logits)(const void *model, Tape *t, const Rows *rows);
-    size_t sides, side; /* of a batch; whose targets are scored */
-    double smoothing;
-} Network;
+#include "tests/trial.h"
 
 /* charlm's, as the options describe it */
 Network charlm_network(const Model *m, double smoothing);
-
-/* What a test chooses. */
-typedef struct Training {
-    size_t workers, micro_rows; /* 0: one, all */
-    Keep keep;
-    double clip, decay;
-    bool moving; /* false: Adam with beta1 = 0, so that the first moment is the gradient */
-} Training;
-
-typedef struct Trial {
-    Network network;
-    Task task;
-    Crew crew;
-    const Batch *batches; /* step s is on number (s - 1) modulo count, and so is scoring */
-    size_t batch_count;
-    double *losses; /* of each position in the last pass forward */
-} Trial;
-
-void trial_open(Trial *t, const Kernels *k, const Network *n, const Batch *batches, size_t count,
-                const Training *training);
-void trial_close(Trial *t);
-
-/* A step; the rate may be 0, and the weights stay. */
-StepResult trial_step(Trial *t, uint64_t step, double rate);
-double trial_score(Trial *t);
-
-/* Blocks of reals of the crew as doubles: parameters->size of them; to be freed with memory_free. */
-double *trial_reals(Trial *t, const void *block);
-double *trial_weights(Trial *t);
-double *trial_gradient(Trial *t); /* of the last step */
-
-/* Moves one weight. */
-void trial_nudge(Trial *t, const Parameter *p, size_t i, double by);
-
-/* sqrt of the sum of (a-b)^2, and the largest |a-b|; b NULL: 0 */
-double distance(const double *a, const double *b, size_t n);
-double largest_difference(const double *a, const double *b, size_t n);
-
-/* ---- models and batches to try */
 
 /* charlm's options for a small odd network: 3 heads, width 24, context 13, post-norm, learned positions, ReLU. */
 SharedValues small_options(void);
 
 /* Rows of these lengths with random ids, and random targets of which some are not scored. */
 Batch random_batch(const size_t *lengths, size_t rows, uint32_t seed);
-
-/* Weights such that attention is far from even, the same ones for each type. */
-void trial_draw(Trial *t, uint32_t seed);
 
 #endif

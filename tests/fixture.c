@@ -1,5 +1,5 @@
 /* See fixture.h. */
-#include "tests/nn/fixture.h"
+#include "tests/fixture.h"
 
 #include "base/memory.h"
 
@@ -96,7 +96,7 @@ void fixture_close(Fixture *f)
     safetensors_close(f->file);
 }
 
-static int choice(const Fixture *f, const char *key, const char *const *names)
+int fixture_choice(const Fixture *f, const char *key, const char *const *names)
 {
     int i = 0;
     while (names[i] && strcmp(names[i], fixture_text(f, key)) != 0)
@@ -120,9 +120,9 @@ SharedValues fixture_options(const Fixture *f)
                           .ff = whole(f, "ff"),
                           .context = whole(f, "context"),
                           .window = whole(f, "window"),
-                          .activation = choice(f, "activation", activations),
-                          .norm = choice(f, "norm", norms),
-                          .positions = choice(f, "positions", positions),
+                          .activation = fixture_choice(f, "activation", activations),
+                          .norm = fixture_choice(f, "norm", norms),
+                          .positions = fixture_choice(f, "positions", positions),
                           .bias = whole(f, "bias"),
                           .tie = whole(f, "tie"),
                           .smoothing = fixture_number(f, "smoothing")};

@@ -1,0 +1,234 @@
+/* See trial.h. */
+#include "tests/trial.h"
+
+#include "base/memory.h"
+#include "base/philox.h"
+#include "core/nn/loss.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The list: devices that a build may have. */
+static const char *const devices[] = {"plain", "cpu"};
+
+const Kernels *twin_of(NumberType type, size_t i)
+{
+    for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
+        const Kernels *k = kernels_find(devices[d], type, NULL);
+        if (k && !i--)
+            return k;
+    }
+    return NULL;
+}
+
+const Kernels *plain_of(NumberType type)
+{
+    Error e;
+    const Kernels *k = kernels_find("plain", type, &e);
+    ck_done(k, e);
+    return k;
+}
+
+/* ---- the Task */
+
+static void copy_batch(const Trial *t, size_t i, Batch *b)
+{
+    const Batch *from = &t->batches[i % t->batch_count];
+    batch_clear(b);
+    for (size_t s = 0; s < from->size.sides; s++) {
+        const Side *side = &from->side[s];
+        for (size_t r = 0; r < side->rows; r++)
+            batch_row(b, s, (size_t)(side->start[r + 1] - side->start[r]));
+        memcpy(b->side[s].ids, side->ids, side->positions * sizeof *side->ids);
+        memcpy(b->side[s].targets, side->targets, side->positions * sizeof *side->targets);
+    }
+}
+
+static void step_batch(void *self, uint64_t step, Batch *b) { copy_batch(self, (size_t)(step - 1), b); }
+static void score_batch(void *self, size_t i, Batch *b) { copy_batch(self, i, b); }
+
+static double real_at(const Kernels *k, const void *reals, size_t i)
+{
+    return k->real == sizeof(double) ? ((const double *)reals)[i] : (double)((const float *)reals)[i];
+}
+
+static Tensor *loss(void *self, Tape *tape, const Rows *rows)
+{
+    Trial *t = self;
+    const Network *n = &t->network;
+    Tensor *logits = n->logits(n->model, tape, rows);
+    Tensor *losses = cross_entropy(tape, logits, rows[n->side].targets, n->smoothing, 0);
+    if (tape->k != t->crew.o.k) /* a walk over shapes has no numbers */
+        return losses;
+    double values[128];
+    ck_assert(losses->rows <= 128);
+    tape->k->download(tape->stream, values, losses->data, losses->rows * tape->k->real);
+    for (size_t i = 0; i < losses->rows; i++)
+        t->losses[tape->state->first_position[n->side] + i] = real_at(tape->k, values, i);
+    return losses;
+}
+
+void trial_open(Trial *t, const Kernels *k, const Network *n, const Batch *batches, size_t count,
+                const Training *training)
+{
+    Error e;
+    size_t longest = 1, most_rows = 1, most = 1;
+    for (size_t i = 0; i < count; i++)
+        for (size_t s = 0; s < batches[i].size.sides; s++) {
+            const Side *side = &batches[i].side[s];
+            most_rows = side->rows > most_rows ? side->rows : most_rows;
+            most = side->positions > most ? side->positions : most;
+            for (size_t r = 0; r < side->rows; r++)
+                if ((size_t)(side->start[r + 1] - side->start[r]) > longest)
+                    longest = (size_t)(side->start[r + 1] - side->start[r]);
+        }
+    *t = (Trial){.network = *n, .batches = batches, .batch_count = count};
+    t->losses = memory_get(most, sizeof *t->losses);
+    ck_assert_ptr_nonnull(t->losses);
+    t->task = (Task){.self = t,
+                     .sides = n->sides,
+                     .loss_side = {n->side},
+                     .longest = {longest, longest},
+                     .most_rows = most_rows,
+                     .batch = step_batch,
+                     .loss = loss,
+                     .score_batches = count,
+                     .score_rows = most_rows,
+                     .score_batch = score_batch,
+                     .per_nat = 1};
+    CrewOptions o = {.k = k,
+                     .workers = training->workers ? training->workers : 1,
+                     .micro_rows = training->micro_rows,
+                     .training = true,
+                     .keep = training->keep,
+                     .adam = {training->moving ? 0.9 : 0, 0.999, 1e-8},
+                     .clip = training->clip,
+                     .decay = training->decay,
+                     .seed = 3};
+    ck_done(crew_open(&t->crew, &o, n->parameters, &t->task, &e), e);
+}
+
+void trial_close(Trial *t)
+{
+    crew_close(&t->crew);
+    memory_free(t->losses);
+}
+
+StepResult trial_step(Trial *t, uint64_t step, double rate)
+{
+    StepResult result;
+    Error e;
+    ck_done(crew_step(&t->crew, step, rate, &result, &e), e);
+    return result;
+}
+
+double trial_score(Trial *t)
+{
+    MeanLoss score;
+    Error e;
+    ck_done(crew_score(&t->crew, &score, &e), e);
+    return score.loss;
+}
+
+/* n numbers of a device, as doubles */
+static double *doubles(const Kernels *k, Stream *stream, const void *from, size_t n)
+{
+    double *values = memory_get(n, sizeof *values);
+    void *reals = memory_get(n, k->real);
+    ck_assert(values && reals);
+    k->download(stream, reals, from, n * k->real);
+    for (size_t i = 0; i < n; i++)
+        values[i] = real_at(k, reals, i);
+    memory_free(reals);
+    return values;
+}
+
+double *trial_reals(Trial *t, const void *block)
+{
+    return doubles(t->crew.o.k, t->crew.worker[0].stream, block, t->network.parameters->size);
+}
+
+double *trial_weights(Trial *t) { return trial_reals(t, t->crew.weights.reals); }
+double *trial_gradient(Trial *t) { return trial_reals(t, t->crew.m); }
+
+static void set_one(Trial *t, const Parameter *p, const double *values)
+{
+    const Kernels *k = t->crew.o.k;
+    float *floats = memory_get(p->count, sizeof *floats);
+    ck_assert_ptr_nonnull(floats);
+    for (size_t i = 0; i < p->count; i++)
+        floats[i] = (float)values[i];
+    weights_set(&t->crew.weights, t->crew.worker[0].stream, p,
+                k->real == sizeof(double) ? (const void *)values : floats);
+    memory_free(floats);
+}
+
+void trial_nudge(Trial *t, const Parameter *p, size_t i, double by)
+{
+    double *weights = trial_weights(t);
+    weights[p->offset + i] += by;
+    set_one(t, p, weights + p->offset);
+    memory_free(weights);
+}
+
+void trial_draw(Trial *t, uint32_t seed)
+{
+    const Parameters *p = t->network.parameters;
+    for (size_t i = 0; i < p->count; i++) {
+        const Parameter *one = p->list[i];
+        if (one->role == ROLE_CONSTANT)
+            continue;
+        double *values = memory_get(one->count, sizeof *values);
+        ck_assert_ptr_nonnull(values);
+        double centre = one->role == ROLE_GAIN ? 1 : 0, spread = one->rank == 2 ? 0.5 : 0.25;
+        for (size_t j = 0; j < one->count; j++)
+            values[j] = centre + spread * (2 * philox_uniform(seed, 0, j, (uint32_t)i) - 1);
+        set_one(t, one, values);
+        memory_free(values);
+    }
+}
+
+void pass_open(Pass *p, Trial *t)
+{
+    Error e;
+    Worker *w = &t->crew.worker[0];
+    *p = (Pass){.k = t->crew.o.k, .stream = w->stream};
+    ck_done(tape_open(&p->tape, p->k, p->stream, &t->crew.weights, &(TapePlan){.memory = 1 << 22, .host = 1 << 20}, &e),
+            e);
+    p->tape.state = w->state;
+}
+
+double *pass_reals(const Pass *p, const Tensor *x) { return doubles(p->k, p->stream, x->data, x->rows * x->columns); }
+
+double *trial_logits(Trial *t, const Batch *b)
+{
+    Pass p;
+    Error e;
+    DeviceRows rows;
+    pass_open(&p, t);
+    ck_done(device_rows_open(&rows, p.k, &b->size, &e), e);
+    device_rows_upload(&rows, p.stream, b, 0, b->side[0].rows);
+    double *values = pass_reals(&p, t->network.logits(t->network.model, &p.tape, rows.rows));
+    device_rows_close(&rows);
+    tape_close(&p.tape);
+    return values;
+}
+
+double distance(const double *a, const double *b, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (a[i] - (b ? b[i] : 0)) * (a[i] - (b ? b[i] : 0));
+    return sqrt(sum);
+}
+
+double largest_difference(const double *a, const double *b, size_t n)
+{
+    double most = 0;
+    for (size_t i = 0; i < n; i++) {
+        double d = fabs(a[i] - (b ? b[i] : 0));
+        if (!(d <= most)) /* not a number counts */
+            most = d;
+    }
+    return most;
+}
