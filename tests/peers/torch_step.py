@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""charlm in PyTorch: to compare speed, and to compare what is learnt, step by step.
+"""charlm and classifier in PyTorch: to compare speed, and, of charlm, what is learnt, step by step.
 
   torch_step.py charlm [--dim 256 --heads 8 --depth 12 --context 256 --batch 32 ...]
       times training steps on random bytes (forward, loss, backward, clipping, Adam) and prints one line of JSON
       with the fields of `charlm bench --json`.
+
+  torch_step.py classifier [--dim 128 --heads 8 --depth 6 --context 512 --batch 4 --words 50000 --pool average ...]
+      the same of classifier, on random words.
 
   torch_step.py charlm --run DIR [--steps 50]
       begins with the weights of DIR's step 0, trains on the run's own batches with its options, and prints step and
@@ -34,7 +37,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-BYTES = 256
+BYTES, CLASSES = 256, 2
 SITE_DATA = 0x20000000  # core/tensor/sites.h
 
 
@@ -48,7 +51,7 @@ def activation_of(name):
 class Attention(nn.Module):
     def __init__(self, o):
         super().__init__()
-        self.heads, self.composed = o["heads"], o["composed"]
+        self.heads, self.composed, self.causal = o["heads"], o["composed"], o["causal"]
         self.key_size = o["head-size"] or o["dim"] // o["heads"]
         self.value_size = o["value-size"] or self.key_size
         self.scale = self.key_size ** -0.5 if o["score"] == "scaled-dot" else 1.0
@@ -69,10 +72,12 @@ class Attention(nn.Module):
         v = by_head(self.value(x), self.value_size)
         if self.composed:
             scores = q @ k.transpose(-2, -1) * self.scale
-            hidden = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
-            y = scores.masked_fill(hidden, -math.inf).softmax(-1) @ v
+            if self.causal:
+                hidden = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
+                scores = scores.masked_fill(hidden, -math.inf)
+            y = scores.softmax(-1) @ v
         else:
-            y = functional.scaled_dot_product_attention(q, k, v, is_causal=True, scale=self.scale)
+            y = functional.scaled_dot_product_attention(q, k, v, is_causal=self.causal, scale=self.scale)
         return self.out(y.transpose(1, 2).reshape(rows, length, self.heads * self.value_size))
 
 
@@ -95,10 +100,12 @@ class Block(nn.Module):
         return self.norm2(x + self.feed_forward(x))
 
 
-class CharacterModel(nn.Module):
+class Body(nn.Module):
+    """What both programs have: words and places looked up, blocks, and with pre-norm a norm behind them."""
+
     def __init__(self, o):
         super().__init__()
-        self.token_embedding = nn.Embedding(BYTES, o["dim"])
+        self.token_embedding = nn.Embedding(o["words"], o["dim"])
         if o["positions"] == "learned":
             self.position_embedding = nn.Embedding(o["context"], o["dim"])
         elif o["positions"] == "sinusoid":
@@ -107,11 +114,9 @@ class CharacterModel(nn.Module):
         self.blocks = nn.ModuleList(Block(o) for _ in range(o["depth"]))
         if o["norm"] == "pre":
             self.norm = nn.LayerNorm(o["dim"])
-        self.pre, self.tied = o["norm"] == "pre", o["tie"]
-        if not self.tied:
-            self.logits = nn.Linear(o["dim"], BYTES)
+        self.pre = o["norm"] == "pre"
 
-    def forward(self, ids, targets):
+    def body(self, ids):
         x = self.token_embedding(ids)
         if self.positions == "learned":
             x = x + self.position_embedding.weight[: ids.shape[1]]
@@ -119,11 +124,34 @@ class CharacterModel(nn.Module):
             x = x + self.waves[: ids.shape[1]].to(x.dtype)
         for block in self.blocks:
             x = block(x)
-        if self.pre:
-            x = self.norm(x)
-        y = functional.linear(x, self.token_embedding.weight) if self.tied else self.logits(x)
-        y = y if y.dtype == torch.float64 else y.float()
-        return functional.cross_entropy(y.reshape(-1, BYTES), targets.reshape(-1))
+        return self.norm(x) if self.pre else x
+
+
+def mean_loss(y, targets):
+    y = y if y.dtype == torch.float64 else y.float()
+    return functional.cross_entropy(y.reshape(-1, y.shape[-1]), targets.reshape(-1))
+
+
+class CharacterModel(Body):
+    def __init__(self, o):
+        super().__init__(o)
+        self.tied = o["tie"]
+        if not self.tied:
+            self.logits = nn.Linear(o["dim"], BYTES)
+
+    def forward(self, ids, targets):
+        x = self.body(ids)
+        return mean_loss(functional.linear(x, self.token_embedding.weight) if self.tied else self.logits(x), targets)
+
+
+class ClassifierModel(Body):
+    def __init__(self, o):
+        super().__init__(o)
+        self.pool = {"first": lambda x: x[:, 0], "average": lambda x: x.mean(1), "max": lambda x: x.amax(1)}[o["pool"]]
+        self.logits = nn.Linear(o["dim"], CLASSES)
+
+    def forward(self, ids, labels):
+        return mean_loss(self.logits(self.pool(self.body(ids))), labels)
 
 
 def sinusoids(context, dim):
@@ -236,7 +264,9 @@ class Trainer:
 
 
 def bench(trainer, a, o, parameters):
-    ids, targets = (torch.randint(0, BYTES, (o["batch"], o["context"]), device=a.device) for _ in range(2))
+    ids = torch.randint(0, o["words"], (o["batch"], o["context"]), device=a.device)
+    classes, shape = (BYTES, ids.shape) if a.program == "charlm" else (CLASSES, ids.shape[:1])
+    targets = torch.randint(0, classes, shape, device=a.device)
     wait = torch.cuda.synchronize if a.device == "cuda" else lambda: None
     first = float(trainer.step(ids, targets, 1e-4))
     for _ in range(2 if a.device == "cpu" else 10):
@@ -250,7 +280,8 @@ def bench(trainer, a, o, parameters):
         times.append(time.perf_counter() - begin)
     step = statistics.median(times)
     print(json.dumps({
-        "peer": "torch " + torch.__version__, "program": "charlm", "device": a.device, "precision": a.precision,
+        "peer": "torch " + torch.__version__, "program": a.program, "device": a.device,
+        "precision": a.precision,
         "compile": (a.mode or True) if a.compile else False, "fused_attention": not o["composed"],
         "threads": torch.get_num_threads(), "parameters": parameters, "step_s": round(step, 5),
         "fastest_s": round(min(times), 5), "tokens_per_s": round(o["batch"] * o["context"] / step, 1),
@@ -278,15 +309,16 @@ def follow(trainer, a, o, text, log):
 
 MODEL = {"dim": 256, "heads": 8, "head-size": 0, "value-size": 0, "depth": 12, "ff": 0, "context": 256, "window": 0,
          "activation": "relu", "norm": "post", "positions": "learned", "score": "scaled-dot", "bias": False,
-         "tie": False}
+         "tie": False, "words": BYTES, "pool": "average"}
 TRAINING = {"batch": 32, "lr": 1e-4, "warmup": 156, "decay": 0.0, "clip": 1.0, "epsilon": 1e-8, "seed": 1,
             "betas": "0.9,0.999"}
+OF_PROGRAM = {"charlm": {}, "classifier": {"dim": 128, "depth": 6, "context": 512, "words": 50000, "batch": 4}}
 MUST_BE = {"window": 0, "distances": "none", "dropout": 0, "attention-dropout": 0, "smoothing": 0, "schedule": "constant"}
 
 
 def parse():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("program", choices=["charlm"])
+    p.add_argument("program", choices=list(OF_PROGRAM))
     for name, standard in {**MODEL, **TRAINING}.items():
         if isinstance(standard, bool):
             p.add_argument("--" + name, action="store_true", default=None)
@@ -307,7 +339,9 @@ def parse():
 
 def options_of(p, a):
     """Defaults, then what run and file say, then the command line."""
-    o, stored, weights, log = {**MODEL, **TRAINING}, {}, None, {}
+    o, stored, weights, log = {**MODEL, **TRAINING, **OF_PROGRAM[a.program]}, {}, None, {}
+    if a.program != "charlm" and (a.run or a.weights or a.data):
+        p.error("--run, --weights and --data are charlm's")
     a.sha256 = None
     if a.run:
         with open(os.path.join(a.run, "config.json")) as file:
@@ -329,10 +363,16 @@ def options_of(p, a):
     for key, value in MUST_BE.items():
         if o.get(key, value) != value:
             p.error(f"--{key} {o[key]} is not built here, only {value}")
+    if a.program == "charlm" and o["words"] != BYTES:
+        p.error("--words is classifier's: charlm reads bytes")
+    if a.program == "classifier" and o["tie"]:
+        p.error("--tie is charlm's: classes have no vectors in the table of words")
+    if o["pool"] not in ("first", "average", "max"):
+        p.error(f"--pool {o['pool']} is not one of first, average, max")
     if bool(a.weights) != bool(a.data):
         p.error("--weights and --data go together")
     o["ff"] = o["ff"] or 4 * o["dim"]
-    o["composed"] = a.composed
+    o["composed"], o["causal"] = a.composed, a.program == "charlm"
     o["betas"] = tuple(float(b) for b in o["betas"].split(","))
     return o, weights, log
 
@@ -344,7 +384,7 @@ def main():
         torch.set_num_threads(a.threads)
     torch.manual_seed(1)
     torch.backends.cuda.matmul.allow_tf32 = a.precision == "tf32"
-    model = CharacterModel(o).to(a.device)
+    model = (CharacterModel if a.program == "charlm" else ClassifierModel)(o).to(a.device)
     if weights is not None:
         model.load_state_dict(weights)  # refuses what is missing or too much
     if a.precision == "f64":
