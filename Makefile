@@ -277,13 +277,13 @@ valgrind: ## run the tests under valgrind
 
 coverage: ## run the tests, quickly, and say which lines and branches they do not reach; WRITE=1: tests/coverage.txt
 	@find $(BUILD)/coverage-* -name '*.gcda' -delete 2>/dev/null || true
-	@FAST=1 CK_TIMEOUT_MULTIPLIER=$(or $(CK_TIMEOUT_MULTIPLIER),20) $(MAKE) --no-print-directory test MODE=coverage
-	@$(MAKE) --no-print-directory coverage-report MODE=coverage
+	@FAST=1 CK_TIMEOUT_MULTIPLIER=$(or $(CK_TIMEOUT_MULTIPLIER),20) $(MAKE) --no-print-directory test MODE=coverage; \
+	 passed=$$?; $(MAKE) --no-print-directory coverage-report MODE=coverage && exit $$passed
 coverage-report:
 	@WRITE='$(WRITE)' tools/coverage.sh $(OUT)
 
 # ATTEND_ARCH is left out, quotes and all: nothing that is flipped reads it.
-flips: ## make small mistakes in the operations and list those that no test notices: count=N only=FILE seed=N WRITE=1
+flips: ## make small mistakes in the operations and list those that no test notices: count=N only=FILE... seed=N WRITE=1
 	@$(MAKE) --no-print-directory run-flips MODE=release OPTIMISE=-O1 BUILD='$(BUILD)/flips'
 run-flips: $(foreach t,$(wildcard $(addprefix tests/,$(addsuffix /test_*.c,kernels nn tensor))),$(call test_program,$t))
 	@CC='$(CC)' FLAGS='$(filter-out -DATTEND_ARCH=%,$(CPPFLAGS)) $(CFLAGS)' EXTRA='-ffp-contract=fast' \

@@ -1,10 +1,11 @@
 #!/bin/sh
-# tools/flips.sh COUNT ONLY: how good are the tests? Flips one operator, constant, condition or statement of an
+# tools/flips.sh COUNT ONLY...: how good are the tests? Flips one operator, constant, condition or statement of an
 # operation, and runs the tests that should notice, until one does. `make flips` calls it.
 #
 # tests/flips.tsv lists flips: file, the statement, the statement with the flip, and which test noticed it, or after
 # "survives:" why none can. What survives without such a reason is printed, and the status is 1. WRITE=1 writes the list
-# anew and keeps its reasons; what survives without one then stands there as "survives: ?".
+# anew, of the files that ONLY names (words, a part of a name each), and keeps its reasons; what survives without one then
+# stands there as "survives: ?".
 #
 # Drawn by SEED alone (tools/flips.awk), from each file in proportion to the root of how many it has, so that long files
 # do not push out short ones. All flips of a file are compiled into one program, each behind a condition
@@ -15,7 +16,9 @@
 #
 # From the Makefile: CC, FLAGS, EXTRA (for kernels/cpu), LINK, LIBS, OUT (objects of the tests, and libattend.a).
 set -u
-count=$1 only=$2
+count=$1
+shift
+only=$*
 seed=${SEED:-1} workers=${WORKERS:-2} fast=1
 list=tests/flips.tsv
 tab=$(printf '\t')
@@ -196,7 +199,10 @@ worker() { # worker NUMBER <files
 
 # ---- all of them
 
-chosen=$(files | awk -v only="$only" 'only == "" || index($0, only)')
+chosen=$(files | awk -v only="$only" '
+    BEGIN { n = split(only, word, " ") }
+    { for (i = 1; i <= n && !index($0, word[i]);) i++ }
+    !n || i <= n')
 [ -n "$chosen" ] || { echo "make flips: no file that could be flipped is called like '$only'" >&2; exit 2; }
 printf '%s\n' '#include <stdlib.h>' 'int flip_chosen;' '__attribute__((constructor)) static void choose(void)' \
     '{' '    const char *number = getenv("FLIP");' '    flip_chosen = number ? atoi(number) : 0;' '}' >"$work/choose.c"
@@ -225,7 +231,7 @@ noticed=$(grep -vc "${tab}survives: " "$work/result")
 unknown=$(grep -c "${tab}survives: ?\$" "$work/result")
 if [ "${WRITE:-}" = 1 ]; then
     {
-        [ -z "$only" ] || awk -F "$tab" -v only="$only" '!/^#/ && !index($1, only)' $list 2>/dev/null
+        [ -z "$only" ] || awk -F "$tab" 'FILENAME != ARGV[2] { drawn[$1] = 1; next } !/^#/ && !($1 in drawn)' "$work/result" $list
         cat "$work/result"
     } | sort -t "$tab" -k 1,1 -s >"$work/new"
     {
