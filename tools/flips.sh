@@ -191,9 +191,9 @@ flip_file() { # flip_file FOLDER FILE
 worker() { # worker NUMBER <files
     mkdir -p "$work/$1/copy" && cp -R base core kernels "$work/$1/" && cp -R base core kernels "$work/$1/copy" || exit 2
     [ ! -d .deps ] || { ln -s "$root/.deps" "$work/$1/.deps"; ln -s "$root/.deps" "$work/$1/copy/.deps"; }
-    while read -r file; do
-        flip_file "$work/$1" "$file"
-        echo "  $file" >&2
+    while read -r each; do
+        flip_file "$work/$1" "$each"
+        echo "  $each" >&2
     done
 }
 

@@ -382,6 +382,25 @@ START_TEST(a_weight_that_never_got_a_gradient_only_decays)
 }
 END_TEST
 
+/* Where a gradient is as small as epsilon, the first step is half of what it is elsewhere. */
+START_TEST(epsilon_is_added_to_the_root)
+{
+    Case c = steps_case(&recipes[0], 3);
+    tensor_fill(&c.tensor[M], 0);
+    tensor_fill(&c.tensor[V], 0);
+    tensor_fill(&c.tensor[GRADIENTS], recipe.epsilon / c.state.clip);
+    c.state.correction1 = 1 - recipe.beta1;
+    c.state.correction2 = 1 - recipe.beta2;
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        for (size_t i = 0; i < BLOCK; i++)
+            ck_assert_double_eq_tol(result_at(&c, &r, W, i, 0), *element(&c.tensor[W], i, 0) - 0.01 / 2, 1e-6);
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
 /* ---- adam for a table of which few rows were read */
 
 enum { ROWS = 7, USED = 3 };
@@ -477,6 +496,7 @@ int main(int argc, char **argv)
                                  TEST(the_copy_is_the_weight_rounded_and_need_not_be_wanted),
                                  TEST_LOOP(nothing_moves_when_the_gradient_is_not_finite, 2),
                                  TEST(a_weight_that_never_got_a_gradient_only_decays),
+                                 TEST(epsilon_is_added_to_the_root),
                                  TEST_LOOP(rows_of_a_table_move_as_the_formula_says, 5),
                                  TEST(no_row_moves_when_the_gradient_is_not_finite)};
     return suite_run("kernels/optimizer", tests, sizeof tests / sizeof *tests, argc, argv);
