@@ -3,14 +3,22 @@
 
 #include "core/tensor/blame.h"
 
+/* Those that another embedding computed, if they are the sinusoids wanted here and go as far. */
+static Parameter *sinusoids_of(const Embedding *shared, const EmbeddingOptions *o)
+{
+    Parameter *p = shared && o->positions == POSITIONS_SINUSOID ? shared->positions : NULL;
+    return p && p->role == ROLE_CONSTANT && p->shape[0] >= o->context ? p : NULL;
+}
+
 Embedding embedding_new(Parameters *p, const EmbeddingOptions *o, const char *table, const char *positions)
 {
     Embedding e = {.scale = o->scale, .dim = o->dim};
     const Embedding *shared = o->shared;
     e.table = shared ? shared->table
                      : parameters_add(p, o->tied ? ROLE_TABLE : ROLE_LOOKUP, o->vocabulary, o->dim, "%s", table);
-    bool same = shared && o->positions == POSITIONS_SINUSOID && shared->positions;
-    e.positions = same ? shared->positions : positions_new(p, o->positions, o->context, o->dim, positions);
+    e.positions = sinusoids_of(shared, o);
+    if (!e.positions)
+        e.positions = positions_new(p, o->positions, o->context, o->dim, positions);
     e.drop = parameters_dropout(p, o->dropout);
     return e;
 }

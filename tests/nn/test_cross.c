@@ -99,6 +99,7 @@ static void check_remembered(const Kernels *k, bool composed, const size_t *leng
     tape_reset(&s.tape);
 
     Tensor *x = embed(&s.tape, &s.words, &queries.rows), *written = embed(&s.tape, &s.words, &copies.rows);
+    ck_assert(!x->real && !written->real);
     Attend across = attend_across(&queries.rows, &copies.rows);
     Attend remembered = attend_remembered(&queries.rows, &s.cache, key_row);
     Tensor *wanted = multihead(&s.tape, &s.cross, x, written, &across, NULL);

@@ -1,6 +1,7 @@
 /* What a network begins with: how many parameters, how they are laid out, and how their first values are drawn. */
 #include "base/memory.h"
 #include "charlm/options.h"
+#include "core/nn/embedding.h"
 #include "tests/nn/trial.h"
 
 #include <math.h>
@@ -55,6 +56,34 @@ START_TEST(a_model_without_memory_is_an_error_and_leaves_nothing)
 {
     SharedValues o = small_options();
     fail_each_allocation(build, &o);
+}
+END_TEST
+
+/* ---- what two embeddings share */
+
+/* Positions of its own, unless both want sinusoids and the first one's go as far. */
+START_TEST(an_embedding_shares_a_table_and_only_equal_sinusoids)
+{
+    static const struct {
+        Positions first, second;
+        size_t context; /* of the second; the first has 8 */
+        bool shared;
+    } cases[] = {{POSITIONS_SINUSOID, POSITIONS_SINUSOID, 8, true},  {POSITIONS_SINUSOID, POSITIONS_SINUSOID, 5, true},
+                 {POSITIONS_SINUSOID, POSITIONS_SINUSOID, 9, false}, {POSITIONS_LEARNED, POSITIONS_SINUSOID, 8, false},
+                 {POSITIONS_SINUSOID, POSITIONS_LEARNED, 8, false},  {POSITIONS_LEARNED, POSITIONS_LEARNED, 8, false},
+                 {POSITIONS_SINUSOID, POSITIONS_NONE, 8, false},     {POSITIONS_NONE, POSITIONS_SINUSOID, 8, false}};
+    Parameters p = {0};
+    EmbeddingOptions o = {.vocabulary = 3, .context = 8, .dim = 4, .positions = cases[_i].first, .scale = 1};
+    Embedding first = embedding_new(&p, &o, "first", "first_positions");
+    o.positions = cases[_i].second, o.context = cases[_i].context, o.shared = &first;
+    Embedding second = embedding_new(&p, &o, "second", "second_positions");
+    ck_assert_ptr_eq(second.table, first.table);
+    ck_assert(!second.positions == (cases[_i].second == POSITIONS_NONE));
+    if (second.positions) {
+        ck_assert(second.positions->role == (cases[_i].second == POSITIONS_LEARNED ? ROLE_TABLE : ROLE_CONSTANT));
+        ck_assert((second.positions == first.positions) == cases[_i].shared);
+    }
+    parameters_close(&p);
 }
 END_TEST
 
@@ -296,6 +325,7 @@ int main(int argc, char **argv)
         TEST(preset_former_wide_has_31684864_parameters),
         TEST(a_width_that_heads_cannot_share_is_refused),
         TEST(a_model_without_memory_is_an_error_and_leaves_nothing),
+        TEST_LOOP(an_embedding_shares_a_table_and_only_equal_sinusoids, 8),
         TEST(init_pytorch_draws_as_pytorch_does),
         TEST(init_gpt2_scales_what_ends_a_branch),
         TEST(init_xavier_balances_inputs_and_outputs),
