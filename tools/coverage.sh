@@ -81,7 +81,7 @@ BEGIN { OFS = FS; while ((getline line < list) > 0) { split(line, part, FS); rea
 if [ "${WRITE:-}" = 1 ]; then
     {
         echo "# What the tests do not reach: file, a line of it that is not run or a condition that goes one way only, and why"
-        echo "# (make coverage WRITE=1). What is not listed has not been looked at yet."
+        echo "# (make coverage WRITE=1); \"?\": nobody has looked yet."
         cat "$work/left"
     } >$list
     echo "wrote $list"

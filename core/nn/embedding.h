@@ -19,7 +19,7 @@ typedef struct EmbeddingOptions {
     Positions positions;
     bool tied; /* the table makes logits, too */
     double scale, dropout;
-    const struct Embedding *shared; /* whose table (and sinusoids) this one reads, too; NULL: it has its own */
+    const struct Embedding *shared; /* whose table (and sinusoids, if as long) this one reads; NULL: its own */
 } EmbeddingOptions;
 
 /* names: of the table (unless it is shared) and of positions */
