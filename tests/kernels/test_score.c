@@ -263,7 +263,7 @@ END_TEST
 START_TEST(wide_heads_agree_with_f64)
 {
     Attending a = several();
-    a.queries[0] = 3, a.keys[0] = 5, a.queries[1] = a.keys[1] = 2;
+    a.queries[0] = 13, a.keys[0] = 17, a.queries[1] = a.keys[1] = 2;
     a.key_size = _i ? 70 : 40, a.value_size = _i ? 33 : 64;
     a.distance_bias = a.relative = a.content_bias = a.position_bias = true;
     Case c = attending_case(&a, attending_call, (uint32_t)_i);
