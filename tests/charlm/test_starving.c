@@ -1,7 +1,9 @@
 /* Every allocation of a command fails once, in turn: the command ends with a line that says so and a status that is
  * not 0, keeps neither memory nor open files, and what lay in the run's folder before is still whole. charlm's main is
- * called in this process, where base/memory can be told which allocation is to fail. (Of a training, which has
- * thousands, most of them inside the headers of its checkpoints, every fifth.) */
+ * called in this process, where base/memory can be told which allocation is to fail. (Under sanitizers, which make
+ * calls ten times as slow, of a training every fifth: it has thousands, most of them inside the headers of its
+ * checkpoints.)
+ */
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/run/npy.h"
@@ -124,6 +126,12 @@ static bool says(const char *err, const char *what)
     const char *line = strstr(err, "charlm: "), *end = line ? strchr(line, '\n') : NULL;
     return end && !end[1] && strstr(line, what);
 }
+
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { OF_TRAINING = 5 };
+#else
+enum { OF_TRAINING = 1 };
+#endif
 
 typedef struct Ways {
     void (*before)(void); /* each call; or NULL */
@@ -307,7 +315,7 @@ static void old_checkpoint_or_new(uint64_t n)
 START_TEST(a_training_that_begins)
 {
     setup();
-    starve((Ways){remove_run, go_on, 5}, "train --run %s --data %s " SMALLEST "--steps 1 --json", in("run"),
+    starve((Ways){remove_run, go_on, OF_TRAINING}, "train --run %s --data %s " SMALLEST "--steps 1 --json", in("run"),
            in("text"));
 }
 END_TEST
@@ -315,7 +323,8 @@ END_TEST
 START_TEST(a_training_that_goes_on)
 {
     setup();
-    starve((Ways){half_a_run, old_checkpoint_or_new, 5}, "train --resume %s --steps %d --keep 2 -q", in("run"), LAST);
+    starve((Ways){half_a_run, old_checkpoint_or_new, OF_TRAINING}, "train --resume %s --steps %d --keep 2 -q",
+           in("run"), LAST);
 }
 END_TEST
 
