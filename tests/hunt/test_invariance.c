@@ -68,7 +68,7 @@ static void check_networks(int group, Taste taste, What needed, bool exact, Othe
         }
         scene_close(&c);
     }
-    ck_assert_msg(found >= networks / 4, "there is hardly a network to try it on");
+    ck_assert_msg(found >= networks / 4 || test_is_fast(), "there is hardly a network to try it on");
 }
 
 /* ---- batches */
