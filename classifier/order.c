@@ -5,6 +5,16 @@
 #include "base/philox.h"
 #include "core/tensor/sites.h"
 
+#include <stdlib.h>
+
+/* Batches' worth of texts that are sorted together: with 32, texts of a batch of 4 differ by three hundredths, and an
+ * epoch still has thousands of ways to be cut. */
+enum { NEAR = 32 };
+
+struct OrderText {
+    size_t length, text;
+};
+
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 /* A batch of words begins with the text that holds its share's first word; so it is longer than the share by less than
@@ -24,24 +34,51 @@ bool order_open(Order *o, const size_t *start, size_t count, size_t rows, size_t
     o->batches = ((words ? all : count) + share - 1) / share;
     o->mean = count ? (all + count / 2) / count : 0;
     o->most_rows = most_rows(o);
+    o->near = o->batches ? least(count, NEAR * ((count + o->batches - 1) / o->batches)) : 0;
     o->text = memory_get(count, sizeof *o->text);
     o->cut = memory_get(o->batches + 1, sizeof *o->cut);
-    return (o->text && o->cut) || memory_error(e, "the order of texts", count, sizeof *o->text);
+    o->batch = memory_get(o->batches, sizeof *o->batch);
+    o->window = memory_get(o->near, sizeof *o->window);
+    return (o->text && o->cut && o->batch && o->window) || memory_error(e, "the order of texts", count, sizeof *o->text);
 }
 
 void order_close(Order *o)
 {
     memory_free(o->text);
     memory_free(o->cut);
+    memory_free(o->batch);
+    memory_free(o->window);
     *o = (Order){0};
 }
 
-static void shuffle(Order *o, uint64_t epoch)
+/* list [count] becomes 0 .. count-1 in an order drawn by seed, epoch and the numbers from `first` on. */
+static void shuffle(const Order *o, size_t *list, size_t count, uint64_t epoch, uint64_t first)
 {
-    for (size_t i = 0; i < o->count; i++) {
-        size_t j = philox_below(i + 1, o->seed, (uint32_t)epoch, i, SITE_DATA);
-        o->text[i] = o->text[j];
-        o->text[j] = i;
+    for (size_t i = 0; i < count; i++) {
+        size_t j = philox_below(i + 1, o->seed, (uint32_t)epoch, first + i, SITE_DATA);
+        list[i] = list[j];
+        list[j] = i;
+    }
+}
+
+static int shorter(const void *a, const void *b)
+{
+    const struct OrderText *x = a, *y = b;
+    if (x->length != y->length)
+        return x->length < y->length ? -1 : 1;
+    return x->text < y->text ? -1 : x->text > y->text;
+}
+
+/* Sorts texts by length, `near` neighbours at a time. */
+static void gather(Order *o)
+{
+    for (size_t first = 0; first < o->count; first += o->near) {
+        size_t count = least(o->near, o->count - first), *text = o->text + first;
+        for (size_t i = 0; i < count; i++)
+            o->window[i] = (struct OrderText){o->start[text[i] + 1] - o->start[text[i]], text[i]};
+        qsort(o->window, count, sizeof *o->window, shorter);
+        for (size_t i = 0; i < count; i++)
+            text[i] = o->window[i].text;
     }
 }
 
@@ -62,10 +99,13 @@ const size_t *order_batch(Order *o, uint64_t step, size_t *count)
 {
     uint64_t epoch = (step - 1) / o->batches + 1, batch = (step - 1) % o->batches;
     if (epoch != o->epoch) {
-        shuffle(o, epoch);
+        shuffle(o, o->text, o->count, epoch, 0);
+        gather(o);
         cut(o);
+        shuffle(o, o->batch, o->batches, epoch, o->count);
         o->epoch = epoch;
     }
-    *count = o->cut[batch + 1] - o->cut[batch];
-    return o->text + o->cut[batch];
+    const size_t *from = o->cut + o->batch[batch];
+    *count = from[1] - from[0];
+    return o->text + from[0];
 }

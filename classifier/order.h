@@ -1,5 +1,8 @@
 /* In which order texts are trained on: each epoch has all of them once, in an order drawn by the seed, cut into batches
- * of as many texts, or of about as many words. */
+ * of as many texts, or of about as many words.
+ *
+ * A batch's texts are of like length, so that workers that share it have as much to do each: the drawn order is sorted
+ * by length a few batches' worth at a time, cut, and the batches are drawn once more. */
 #ifndef CLASSIFIER_ORDER_H
 #define CLASSIFIER_ORDER_H
 
@@ -17,7 +20,10 @@ typedef struct Order {
     size_t mean;      /* words of a text */
     uint64_t epoch;   /* that `text` and `cut` hold, counted from 1; 0: none yet */
     size_t *text;     /* [count] */
-    size_t *cut;      /* [batches+1] batch i is text[cut[i]] .. text[cut[i+1]-1] */
+    size_t *cut;      /* [batches+1] share i is text[cut[i]] .. text[cut[i+1]-1] */
+    size_t *batch;    /* [batches] which share a batch has */
+    struct OrderText *window; /* [near] texts that are being sorted */
+    size_t near;              /* texts that are sorted together */
     size_t rows, words;
 } Order;
 

@@ -319,10 +319,45 @@ static void run(Matmul *m, const MatmulShape *shape, void *c, const void *a, con
 
 #endif
 
+/* Rows of many lengths would make a new shape with nearly each product, and preparing one may take as long as running
+ * it. So positions, which are rows of `a` or what is summed over, are cut behind the last whole BLOCK: then there are
+ * few shapes. */
+enum { BLOCK = 64 };
+
+/* Where a product is cut; 0: nowhere. A sum is cut only where its first part is not rounded. */
+static size_t cut_of(const MatmulShape *s)
+{
+    bool rounded = s->output != ELEMENT_F32 || s->bias || s->relu;
+    size_t positions = s->a_transposed ? s->k : s->m;
+    return positions % BLOCK && !(s->a_transposed && rounded) ? positions / BLOCK * BLOCK : 0;
+}
+
+static void run_cut(Matmul *m, const MatmulShape *shape, void *c, const void *a, const void *b, const float *bias)
+{
+    const size_t in = shape->inputs == ELEMENT_BF16 ? 2 : 4, out = shape->output == ELEMENT_BF16 ? 2 : 4;
+    MatmulShape most = *shape, rest = *shape;
+    size_t cut = cut_of(shape);
+    const char *rest_a = (const char *)a + cut * shape->a_stride * in, *rest_b = b;
+    char *rest_c = c;
+    if (!cut) {
+        run(m, shape, c, a, b, bias);
+        return;
+    }
+    if (shape->a_transposed) { /* as for gradients of weights: the second part is added to the first */
+        most.k = cut, rest.k = shape->k - cut, rest.add = true;
+        rest_b += cut * shape->b_stride * in;
+    } else {
+        most.m = cut, rest.m = shape->m - cut;
+        rest_c += cut * shape->c_stride * out;
+    }
+    run(m, &most, c, a, b, bias);
+    run(m, &rest, rest_c, rest_a, rest_b, bias);
+}
+
 void matmul_run(Matmul *m, const MatmulShape *shape, void *c, const void *a, const void *b, const float *bias)
 {
     if (shape->m && shape->n && shape->k)
-        run(m, shape, c, a, b, bias);
+        run_cut(m, shape, c, a, b, bias);
     else if (shape->m && shape->n)
         run_blocked(m, shape, c, a, b, bias);
 }
