@@ -39,7 +39,8 @@ bool order_open(Order *o, const size_t *start, size_t count, size_t rows, size_t
     o->cut = memory_get(o->batches + 1, sizeof *o->cut);
     o->batch = memory_get(o->batches, sizeof *o->batch);
     o->window = memory_get(o->near, sizeof *o->window);
-    return (o->text && o->cut && o->batch && o->window) || memory_error(e, "the order of texts", count, sizeof *o->text);
+    return (o->text && o->cut && o->batch && o->window) ||
+           memory_error(e, "the order of texts", count, sizeof *o->text);
 }
 
 void order_close(Order *o)

@@ -15,13 +15,13 @@ typedef struct Order {
     const size_t *start; /* [count+1] where texts begin among all words */
     size_t count;
     uint32_t seed;
-    size_t batches;   /* of an epoch */
-    size_t most_rows; /* of a batch */
-    size_t mean;      /* words of a text */
-    uint64_t epoch;   /* that `text` and `cut` hold, counted from 1; 0: none yet */
-    size_t *text;     /* [count] */
-    size_t *cut;      /* [batches+1] share i is text[cut[i]] .. text[cut[i+1]-1] */
-    size_t *batch;    /* [batches] which share a batch has */
+    size_t batches;           /* of an epoch */
+    size_t most_rows;         /* of a batch */
+    size_t mean;              /* words of a text */
+    uint64_t epoch;           /* that `text` and `cut` hold, counted from 1; 0: none yet */
+    size_t *text;             /* [count] */
+    size_t *cut;              /* [batches+1] share i is text[cut[i]] .. text[cut[i+1]-1] */
+    size_t *batch;            /* [batches] which share a batch has */
     struct OrderText *window; /* [near] texts that are being sorted */
     size_t near;              /* texts that are sorted together */
     size_t rows, words;

@@ -11,6 +11,15 @@
  * matrices are packed twice. What is masked for all queries of a tile is not computed. S is made in score.c, which also
  * knows what else a score may hold. */
 
+/* Of a span, which begins at a whole vector, the vectors of keys that are all in first .. end-1, if nothing is dropped;
+ * otherwise none, at its end. */
+static Range simple_keys(Range span, size_t first, size_t end, Dropout drop)
+{
+    size_t from = round_up(first > span.from ? first : span.from, WIDTH),
+           to = (end < span.to ? end : span.to) / WIDTH * WIDTH;
+    return drop.rate > 0 || from >= to ? (Range){span.to, span.to} : (Range){from, to};
+}
+
 /* One query's way through the softmax: the keys it may see, and the factor of its scores, logarithms being of 2. */
 typedef struct RowWeights {
     size_t first, end;
@@ -29,17 +38,28 @@ static Vec largest_scores(const RowWeights *r, const float *s, Range span, Vec b
     return best;
 }
 
+/* Keys j on: the powers of their scores, which are added to sum, with dropout to p; or without asking for either, where
+ * the query sees all of them and nothing is dropped. */
+INLINE Vec power_at(RowWeights *r, Number *p, const float *s, size_t j, bool simple, Vec sum)
+{
+    Vec power = vec_exp2(vec_load(s + j) * r->factor - r->largest);
+    if (!simple && !whole(j, r->first, r->end))
+        power = vec_select(live_lanes(j, r->first, r->end), power, vec_set(0));
+    store_whole(p + j, !simple && r->factors.drop.rate > 0 ? power * factors_at(&r->factors, j) : power);
+    return sum + power;
+}
+
 /* Scores s of a span become powers p, with dropout; returns their sum without it. p may be s. */
 static Vec powers(RowWeights *r, Number *p, const float *s, Range span)
 {
     Vec sum = {0};
-    for (size_t j = span.from; j < span.to; j += WIDTH) {
-        Vec power = vec_exp2(vec_load(s + j) * r->factor - r->largest);
-        if (!whole(j, r->first, r->end))
-            power = vec_select(live_lanes(j, r->first, r->end), power, vec_set(0));
-        sum += power;
-        store_whole(p + j, r->factors.drop.rate > 0 ? power * factors_at(&r->factors, j) : power);
-    }
+    Range simple = simple_keys(span, r->first, r->end, r->factors.drop);
+    for (size_t j = span.from; j < simple.from; j += WIDTH)
+        sum = power_at(r, p, s, j, false, sum);
+    for (size_t j = simple.from; j < simple.to; j += WIDTH)
+        sum = power_at(r, p, s, j, true, sum);
+    for (size_t j = simple.to; j < span.to; j += WIDTH)
+        sum = power_at(r, p, s, j, false, sum);
     return sum;
 }
 
@@ -98,10 +118,10 @@ static void tile_values(const HeadView *h, const HeadScratch *w, Range span, boo
           (span.to - span.from) / PER_UNIT, PAIRS);
 }
 
-static void pack_queries(const HeadView *h, const HeadScratch *w, size_t first, size_t count)
+static void pack_queries(const HeadView *h, const HeadScratch *w, size_t first, size_t count, size_t padded)
 {
     pack_rows((Number *)(void *)w->q, numbers_of(h->q, h->first_query + first, h->head, h->dk), h->q.stride,
-              (Range){0, count}, QUERIES, h->dk, h->dk_wide);
+              (Range){0, count}, padded, h->dk, h->dk_wide);
 }
 
 static void pack_for_forward(const HeadView *h, const HeadScratch *w)
@@ -116,13 +136,14 @@ static void pack_for_forward(const HeadView *h, const HeadScratch *w)
 
 static void head_forward(const AttentionWork *a, const HeadView *h, const HeadScratch *w)
 {
+    enum { AT_ONCE = TILE_ROWS }; /* their scores stay in the first cache until they are weights */
     size_t heads = a->how->heads;
-    float sums[QUERIES];
+    float sums[AT_ONCE];
     pack_for_forward(h, w);
-    for (size_t first = 0; first < h->queries; first += QUERIES) {
-        size_t count = h->queries - first < QUERIES ? h->queries - first : QUERIES;
+    for (size_t first = 0; first < h->queries; first += AT_ONCE) {
+        size_t count = h->queries - first < AT_ONCE ? h->queries - first : AT_ONCE;
         size_t spans = keys_of_tile(h, w, first, count);
-        pack_queries(h, w, first, count);
+        pack_queries(h, w, first, count, AT_ONCE);
         for (size_t n = 0; n < spans; n++)
             tile_scores(h, w, w->spans[n], first, count);
         for (size_t i = 0; i < count; i++) {
@@ -244,17 +265,18 @@ static RowGradient row_gradient(const AttentionWork *a, const HeadView *h, const
     return g;
 }
 
-/* Keys j on: the weights as dV wants them, with dropout, and dS / scale. */
-INLINE Vec gradient_at(RowGradient *g, size_t j, Vec *ds)
+/* Keys j on: the weights as dV wants them, with dropout, and dS / scale. simple: the query sees all of them, and
+ * nothing is dropped. */
+INLINE Vec gradient_at(RowGradient *g, size_t j, bool simple, Vec *ds)
 {
     Vec weight = vec_exp2(vec_load(g->s + j) * g->factor - g->lse2), gradient = vec_load(g->dp + j), dropped = weight;
-    if (g->factors.drop.rate > 0) {
+    if (!simple && g->factors.drop.rate > 0) {
         Vec kept = factors_at(&g->factors, j);
         gradient *= kept;
         dropped *= kept;
     }
     *ds = weight * (gradient - g->shared);
-    if (!whole(j, g->first, g->end)) {
+    if (!simple && !whole(j, g->first, g->end)) {
         IVec live = live_lanes(j, g->first, g->end);
         *ds = vec_select(live, *ds, vec_set(0));
         dropped = vec_select(live, dropped, vec_set(0));
@@ -262,21 +284,36 @@ INLINE Vec gradient_at(RowGradient *g, size_t j, Vec *ds)
     return dropped;
 }
 
-/* s and dp of a tile become weights and dS, in the forms in which the products want them. */
+/* s and dp of two queries, [2, key_wide] from number `at` of a tile on, become weights and dS, in the forms in which
+ * the products want them: in f32 each in its own place. */
+INLINE void gradients_of_two(const HeadView *h, const HeadScratch *w, RowGradient *low, RowGradient *high, size_t at,
+                             Range keys, bool simple)
+{
+    for (size_t j = keys.from; j < keys.to; j += WIDTH) {
+        Vec ds_low, ds_high, p_low = gradient_at(low, j, simple, &ds_low),
+                             p_high = gradient_at(high, j, simple, &ds_high);
+#if defined CPU_BF16
+        Number *ds = (Number *)(void *)w->ds + at + j;
+        bf16_store_both(ds, ds + h->key_wide, w->ds_pairs + at / 2 + j, ds_low, ds_high);
+        bf16_store_both(NULL, NULL, w->p + at / 2 + j, p_low, p_high);
+#else
+        vec_store(w->dp + at + j, ds_low);
+        vec_store(w->dp + at + h->key_wide + j, ds_high);
+        vec_store(w->s + at + j, p_low);
+        vec_store(w->s + at + h->key_wide + j, p_high);
+#endif
+    }
+}
+
 static void tile_gradients(const AttentionWork *a, const HeadView *h, const HeadScratch *w, Range span, size_t first)
 {
     for (size_t i = 0; i < QUERIES; i += 2) {
         RowGradient low = row_gradient(a, h, w, first + i, i), high = row_gradient(a, h, w, first + i + 1, i + 1);
-        size_t at = i * h->key_wide, next = at + h->key_wide, pair = i / 2 * h->key_wide;
-        Number *ds = (Number *)(void *)w->ds;
-        for (size_t j = span.from; j < span.to; j += WIDTH) {
-            Vec ds_low, ds_high, p_low = gradient_at(&low, j, &ds_low), p_high = gradient_at(&high, j, &ds_high);
-            store_whole(ds + at + j, ds_low);
-            store_whole(ds + next + j, ds_high);
-            if (PAIRS) /* in f32 the rows of dS just stored serve, and s becomes the weights next */
-                store_rows(w->s + at, w->s + next, w->ds_pairs + pair, j, ds_low, ds_high);
-            store_rows(w->s + at, w->s + next, w->p + pair, j, p_low, p_high);
-        }
+        size_t at = i * h->key_wide, from = low.first > high.first ? low.first : high.first;
+        Range simple = simple_keys(span, from, low.end < high.end ? low.end : high.end, h->how->dropout);
+        gradients_of_two(h, w, &low, &high, at, (Range){span.from, simple.from}, false);
+        gradients_of_two(h, w, &low, &high, at, simple, true);
+        gradients_of_two(h, w, &low, &high, at, (Range){simple.to, span.to}, false);
     }
 }
 
@@ -305,7 +342,7 @@ static void tile_backward(const AttentionWork *a, const HeadView *h, const HeadS
     const Number *dy = a->dy + ((h->first_query + first) * heads + h->head) * h->dv;
     Range rows = {0, count};
 
-    pack_queries(h, w, first, count);
+    pack_queries(h, w, first, count, QUERIES);
     pack_pairs(w->q_pairs, (Number *)(void *)w->q, h->dk_wide, rows, QUERIES, h->dk_wide, h->dk_wide);
     pack_rows((Number *)(void *)w->dy, dy, heads * h->dv, rows, QUERIES, h->dv, h->dv_wide);
     pack_pairs(w->dy_pairs, dy, heads * h->dv, rows, QUERIES, h->dv, h->dv_wide);

@@ -61,15 +61,15 @@ static void pack_transposed(Unit *to, const Number *from, size_t stride, Range r
     for (size_t i = 0; i < padded; i += WIDTH)
         for (size_t u = 0; u < units; u += WIDTH) {
             const Number *corner = from + i * stride + u * PER_UNIT;
-            size_t left = u * PER_UNIT < size ? size - u * PER_UNIT : 0;
-            if (i >= rows.from && i + WIDTH <= rows.to && left >= AT_ONCE) {
+            size_t left = u * PER_UNIT < size ? size - u * PER_UNIT : 0, bytes = (left < AT_ONCE ? left : AT_ONCE);
+            bytes *= sizeof *from;
+            if (i >= rows.from && i + WIDTH <= rows.to && bytes == sizeof *block) {
                 for (size_t r = 0; r < WIDTH; r++)
-                    memcpy(&block[r], corner + r * stride, sizeof block[r]);
+                    block[r] = units_load(corner + r * stride);
             } else {
-                memset(block, 0, sizeof block);
-                for (size_t r = 0; r < WIDTH && i + r < rows.to && left; r++)
-                    if (i + r >= rows.from)
-                        memcpy(&block[r], corner + r * stride, (left < AT_ONCE ? left : AT_ONCE) * sizeof *from);
+                for (size_t r = 0; r < WIDTH; r++)
+                    block[r] = i + r >= rows.from && i + r < rows.to ? units_some(corner + r * stride, bytes)
+                                                                     : (IVec){0};
             }
             turn_square(to + u * padded + i, padded, block, units - u < WIDTH ? units - u : WIDTH);
         }
@@ -89,7 +89,12 @@ INLINE HVec halves(const Number *p, size_t n)
 
 INLINE void store_pairs(Unit *to, HVec low, HVec high)
 {
+#if defined __AVX512F__
+    __m512i lower = _mm512_cvtepu16_epi32((__m256i)low), upper = _mm512_cvtepu16_epi32((__m256i)high);
+    UVec both = (UVec)lower | (UVec)upper << 16;
+#else
     UVec both = __builtin_convertvector(low, UVec) | __builtin_convertvector(high, UVec) << 16;
+#endif
     memcpy(to, &both, sizeof both);
 }
 #endif
@@ -107,18 +112,5 @@ static void pack_pairs(Unit *to, const Number *from, size_t stride, Range rows, 
         }
 #else
     pack_rows((float *)(void *)to, from, stride, rows, padded, size, wide);
-#endif
-}
-
-/* Two rows of floats as an operand that is summed over rows: in bf16 one row of pairs, to [columns]. */
-INLINE void store_rows(float *first, float *second, Unit *to, size_t j, Vec low, Vec high)
-{
-#if defined CPU_BF16
-    (void)first, (void)second;
-    store_pairs(to + j, vec_to_bf16(low), vec_to_bf16(high));
-#else
-    (void)to;
-    vec_store(first + j, low);
-    vec_store(second + j, high);
 #endif
 }

@@ -160,20 +160,30 @@ INLINE Vec vec_sqrt(Vec v)
 /* y * 2^n, n the whole number in shifted = n + SHIFT, -127 <= n <= 128; n goes into the exponent: -127 makes 0. */
 INLINE Vec vec_scale2(Vec y, Vec shifted) { return y * (Vec)(((UVec)shifted + 127u) << 23); }
 
-/* 2^x: x = n + f with n whole and |f| <= 1/2; a polynomial for 2^f (error 2e-8), n goes into the exponent. Below -126.5
- * the result is 0, above 127.5 infinity; NaN stays NaN. */
-INLINE Vec vec_exp2(Vec x)
+/* 2^f for |f| <= 1/2: a polynomial (error 2e-8). */
+INLINE Vec vec_exp2_near_0(Vec f)
 {
-    x = vec_min(vec_set(128.0f), vec_max(vec_set(-127.0f), x));
-    Vec shifted = x + SHIFT, f = x - (shifted - SHIFT);
     Vec p = vec_set(1.535336188319500e-4f);
     p = p * f + 1.339887440266574e-3f;
     p = p * f + 9.618437357674640e-3f;
     p = p * f + 5.550332471162809e-2f;
     p = p * f + 2.402264791363012e-1f;
     p = p * f + 6.931472028550421e-1f;
-    p = p * f + 1.0f;
-    return vec_scale2(p, shifted);
+    return p * f + 1.0f;
+}
+
+/* 2^x: x = n + f with n whole and |f| <= 1/2; n goes into the exponent. Below -126.5 the result is 0 or nearly so,
+ * above 128 infinity; NaN stays NaN. */
+INLINE Vec vec_exp2(Vec x)
+{
+#if defined __AVX512DQ__
+    Vec f = (Vec)_mm512_reduce_ps((__m512)x, 0);
+    return (Vec)_mm512_scalef_ps((__m512)vec_exp2_near_0(f), (__m512)(x - f));
+#else
+    x = vec_min(vec_set(128.0f), vec_max(vec_set(-127.0f), x));
+    Vec shifted = x + SHIFT;
+    return vec_scale2(vec_exp2_near_0(x - (shifted - SHIFT)), shifted);
+#endif
 }
 
 #define LOG2_E 1.44269504088896340736f
@@ -263,6 +273,32 @@ INLINE void bf16_zip(IVec pairs[2], const Bf16 *a, const Bf16 *b)
         pairs[i] = (IVec)(__builtin_convertvector(lower, UVec) | __builtin_convertvector(upper, UVec) << 16);
     }
 #endif
+}
+
+/* Floats of two rows as one row of pairs, `low` being the lower one of each; and if `first` is not NULL as two rows. */
+INLINE void bf16_store_both(Bf16 *first, Bf16 *second, void *pairs, Vec low, Vec high)
+{
+    IVec together;
+#if defined __AVX512BF16__ && defined __AVX512BW__
+    /* one rounding for all, and a place for each: 0, 16, 1, 17 .. */
+    const __m512i places = (__m512i)(IVec){0x100000, 0x110001, 0x120002, 0x130003, 0x140004, 0x150005,
+                                           0x160006, 0x170007, 0x180008, 0x190009, 0x1a000a, 0x1b000b,
+                                           0x1c000c, 0x1d000d, 0x1e000e, 0x1f000f};
+    __m512i both = (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low);
+    if (first) {
+        _mm256_storeu_si256((void *)first, _mm512_castsi512_si256(both));
+        _mm256_storeu_si256((void *)second, _mm512_extracti64x4_epi64(both, 1));
+    }
+    together = (IVec)_mm512_permutexvar_epi16(places, both);
+#else
+    if (first) {
+        bf16_store(first, low);
+        bf16_store(second, high);
+    }
+    together = (IVec)(__builtin_convertvector(vec_to_bf16(low), UVec) | __builtin_convertvector(vec_to_bf16(high), UVec)
+                                                                            << 16);
+#endif
+    memcpy(pairs, &together, sizeof together);
 }
 
 /* Two bfloat16 of each lane, multiplied with two others and added: sum + a.low b.low + a.high b.high. */
