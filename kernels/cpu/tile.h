@@ -40,6 +40,43 @@ INLINE IVec units_some(const void *p, size_t bytes)
 #endif
 }
 
+/* WIDTH x WIDTH units: rows[i][j] becomes to[j * padded + i], for the first `columns` j */
+static inline void units_turn(Unit *to, size_t padded, IVec rows[WIDTH], size_t columns)
+{
+#if defined __AVX512F__
+    __m512i r[16], t[16];
+    memcpy(r, rows, sizeof r);
+    for (int i = 0; i < 8; i++) {
+        t[2 * i] = _mm512_unpacklo_epi32(r[2 * i], r[2 * i + 1]);
+        t[2 * i + 1] = _mm512_unpackhi_epi32(r[2 * i], r[2 * i + 1]);
+    }
+    for (int i = 0; i < 4; i++) { /* r[4i + c]: column c of each quarter, rows 4i .. 4i+3 */
+        r[4 * i] = _mm512_unpacklo_epi64(t[4 * i], t[4 * i + 2]);
+        r[4 * i + 1] = _mm512_unpackhi_epi64(t[4 * i], t[4 * i + 2]);
+        r[4 * i + 2] = _mm512_unpacklo_epi64(t[4 * i + 1], t[4 * i + 3]);
+        r[4 * i + 3] = _mm512_unpackhi_epi64(t[4 * i + 1], t[4 * i + 3]);
+    }
+    for (int c = 0; c < 4; c++) { /* then the quarters themselves */
+        __m512i even0 = _mm512_shuffle_i32x4(r[c], r[4 + c], 0x88), odd0 = _mm512_shuffle_i32x4(r[c], r[4 + c], 0xdd);
+        __m512i even1 = _mm512_shuffle_i32x4(r[8 + c], r[12 + c], 0x88);
+        __m512i odd1 = _mm512_shuffle_i32x4(r[8 + c], r[12 + c], 0xdd);
+        rows[c] = (IVec)_mm512_shuffle_i32x4(even0, even1, 0x88);
+        rows[4 + c] = (IVec)_mm512_shuffle_i32x4(odd0, odd1, 0x88);
+        rows[8 + c] = (IVec)_mm512_shuffle_i32x4(even0, even1, 0xdd);
+        rows[12 + c] = (IVec)_mm512_shuffle_i32x4(odd0, odd1, 0xdd);
+    }
+#else
+    for (int i = 0; i < WIDTH; i++)
+        for (int j = 0; j < i; j++) {
+            int32_t kept = rows[i][j];
+            rows[i][j] = rows[j][i];
+            rows[j][i] = kept;
+        }
+#endif
+    for (size_t c = 0; c < columns; c++)
+        memcpy(to + c * padded, &rows[c], sizeof rows[c]);
+}
+
 INLINE Vec units_multiply(Vec sum, IVec a, IVec b, bool pairs)
 {
     return pairs ? vec_pairs(sum, a, b) : sum + (Vec)a * (Vec)b;

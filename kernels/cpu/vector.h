@@ -275,10 +275,31 @@ INLINE void bf16_zip(IVec pairs[2], const Bf16 *a, const Bf16 *b)
 #endif
 }
 
+/* The next numbers of a row that ends after n of them, as they lie; 0 behind its end. */
+INLINE HVec bf16_some(const Bf16 *p, size_t n)
+{
+    HVec h = {0};
+    if (n >= WIDTH)
+        memcpy(&h, p, sizeof h);
+    else
+        memcpy(&h, p, n * sizeof *p);
+    return h;
+}
+
+/* Numbers of two rows as one row of pairs, `low` being the lower one of each. */
+INLINE void bf16_store_pairs(void *to, HVec low, HVec high)
+{
+#if defined __AVX512F__
+    UVec both = (UVec)_mm512_cvtepu16_epi32((__m256i)low) | (UVec)_mm512_cvtepu16_epi32((__m256i)high) << 16;
+#else
+    UVec both = __builtin_convertvector(low, UVec) | __builtin_convertvector(high, UVec) << 16;
+#endif
+    memcpy(to, &both, sizeof both);
+}
+
 /* Floats of two rows as one row of pairs, `low` being the lower one of each; and if `first` is not NULL as two rows. */
 INLINE void bf16_store_both(Bf16 *first, Bf16 *second, void *pairs, Vec low, Vec high)
 {
-    IVec together;
 #if defined __AVX512BF16__ && defined __AVX512BW__
     /* one rounding for all, and a place for each: 0, 16, 1, 17 .. */
     const __m512i places = (__m512i)(IVec){0x100000, 0x110001, 0x120002, 0x130003, 0x140004, 0x150005,
@@ -289,7 +310,7 @@ INLINE void bf16_store_both(Bf16 *first, Bf16 *second, void *pairs, Vec low, Vec
         _mm256_storeu_si256((void *)first, _mm512_castsi512_si256(both));
         _mm256_storeu_si256((void *)second, _mm512_extracti64x4_epi64(both, 1));
     }
-    together = (IVec)_mm512_permutexvar_epi16(places, both);
+    _mm512_storeu_si512(pairs, _mm512_permutexvar_epi16(places, both));
 #else
     if (first) {
         bf16_store(first, low);
@@ -298,7 +319,6 @@ INLINE void bf16_store_both(Bf16 *first, Bf16 *second, void *pairs, Vec low, Vec
     together = (IVec)(__builtin_convertvector(vec_to_bf16(low), UVec) | __builtin_convertvector(vec_to_bf16(high), UVec)
                                                                             << 16);
 #endif
-    memcpy(pairs, &together, sizeof together);
 }
 
 /* Two bfloat16 of each lane, multiplied with two others and added: sum + a.low b.low + a.high b.high. */
