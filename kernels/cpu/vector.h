@@ -316,8 +316,7 @@ INLINE void bf16_store_both(Bf16 *first, Bf16 *second, void *pairs, Vec low, Vec
         bf16_store(first, low);
         bf16_store(second, high);
     }
-    together = (IVec)(__builtin_convertvector(vec_to_bf16(low), UVec) | __builtin_convertvector(vec_to_bf16(high), UVec)
-                                                                            << 16);
+    bf16_store_pairs(pairs, vec_to_bf16(low), vec_to_bf16(high));
 #endif
 }
 
