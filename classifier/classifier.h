@@ -4,8 +4,8 @@
 
 #include "classifier/data.h"
 #include "classifier/model.h"
-#include "classifier/order.h"
 #include "core/program/app.h"
+#include "core/train/order.h"
 
 typedef struct Classifier {
     App app; /* first: what core/program hands back as an App is one of these */

@@ -1,0 +1,173 @@
+/* The order in which texts are trained on: every epoch has each of them once, in batches that are never empty, and a
+ * step's batch depends on nothing but the step. */
+#include "core/train/order.h"
+
+#include "base/memory.h"
+#include "base/philox.h"
+#include "tests/suite.h"
+
+#include <string.h>
+
+enum { TEXTS = 137, LONGEST = 23 };
+
+/* Lengths 1 .. LONGEST, drawn. */
+static void draw_lengths(size_t *start)
+{
+    for (size_t i = 0; i < TEXTS; i++)
+        start[i + 1] = start[i] + 1 + (size_t)philox_below(LONGEST, 5, 1, i, 7);
+}
+
+static const OrderOptions ways[] = {{.rows = 4},
+                                    {.rows = TEXTS + 9},
+                                    {.tokens = 100},
+                                    {.tokens = LONGEST},
+                                    {.tokens = 1},
+                                    {.tokens = 100000},
+                                    {.tokens = 64, .by_length = true},
+                                    {.tokens = LONGEST, .by_length = true},
+                                    {.rows = 3, .by_length = true}};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+START_TEST(an_epoch_has_each_text_once)
+{
+    size_t start[TEXTS + 1] = {0};
+    Order o;
+    Error e;
+    draw_lengths(start);
+    ck_done(order_open(&o, start, TEXTS, &ways[_i], &e), e);
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        int seen[TEXTS] = {0};
+        for (size_t b = 0; b < o.batches; b++) {
+            size_t count, tokens = 0;
+            const size_t *text = order_batch(&o, epoch * o.batches + b + 1, &count);
+            ck_assert(count > 0 && count <= o.most_rows);
+            for (size_t i = 0; i < count; i++) {
+                seen[text[i]]++;
+                tokens += start[text[i] + 1] - start[text[i]];
+            }
+            ck_assert(!o.o.tokens || tokens < o.o.tokens + o.longest);
+            ck_assert(o.o.tokens || count <= o.o.rows);
+        }
+        for (size_t i = 0; i < TEXTS; i++)
+            ck_assert_int_eq(seen[i], 1);
+    }
+    order_close(&o);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+/* What begins at a share's last token belongs to that share: no batch is left with nothing. */
+START_TEST(the_last_batch_has_a_text)
+{
+    const size_t start[] = {0, 3, 6};
+    Order o;
+    Error e;
+    ck_done(order_open(&o, start, 2, &(OrderOptions){.tokens = 4}, &e), e);
+    ck_assert_uint_eq(o.batches, 2);
+    for (uint64_t step = 1; step <= 4; step++) {
+        size_t count;
+        order_batch(&o, step, &count);
+        ck_assert_uint_eq(count, 1);
+    }
+    order_close(&o);
+}
+END_TEST
+
+START_TEST(a_steps_batch_depends_on_the_step_alone)
+{
+    size_t start[TEXTS + 1] = {0}, kept[TEXTS], count, again;
+    Order o, other;
+    Error e;
+    draw_lengths(start);
+    ck_done(order_open(&o, start, TEXTS, &ways[_i], &e), e);
+    ck_done(order_open(&other, start, TEXTS, &ways[_i], &e), e);
+    for (uint64_t step = 3 * o.batches; step > 0; step -= step > 2 ? 2 : 1) { /* backwards, and not all */
+        const size_t *text = order_batch(&o, step, &count);
+        memcpy(kept, text, count * sizeof *text);
+        order_batch(&other, 1, &again);
+        text = order_batch(&other, step, &again);
+        ck_assert_uint_eq(count, again);
+        ck_assert_mem_eq(kept, text, count * sizeof *text);
+    }
+    order_close(&o);
+    order_close(&other);
+}
+END_TEST
+
+/* Another seed and another epoch have other batches, in another order. */
+START_TEST(epochs_and_seeds_differ)
+{
+    size_t start[TEXTS + 1] = {0}, first[TEXTS], count, again;
+    OrderOptions how = {.tokens = 64, .by_length = _i};
+    Order o, other;
+    Error e;
+    draw_lengths(start);
+    ck_done(order_open(&o, start, TEXTS, &how, &e), e);
+    how.seed = 1;
+    ck_done(order_open(&other, start, TEXTS, &how, &e), e);
+    const size_t *text = order_batch(&o, 1, &count);
+    memcpy(first, text, count * sizeof *text);
+    text = order_batch(&other, 1, &again);
+    ck_assert(again != count || memcmp(first, text, count * sizeof *text) != 0);
+    text = order_batch(&o, o.batches + 1, &again);
+    ck_assert(again != count || memcmp(first, text, count * sizeof *text) != 0);
+    order_close(&o);
+    order_close(&other);
+}
+END_TEST
+
+/* A batch's texts lie next to one another among all lengths: between its shortest and its longest lies no text of
+ * another batch, but of those very lengths. Batches come in no order of length. */
+START_TEST(texts_of_like_length_are_together)
+{
+    size_t start[TEXTS + 1] = {0}, shortest[TEXTS], longest[TEXTS], rising = 0;
+    Order o;
+    Error e;
+    draw_lengths(start);
+    ck_done(order_open(&o, start, TEXTS, &(OrderOptions){.tokens = 64, .by_length = true}, &e), e);
+    for (size_t b = 0; b < o.batches; b++) {
+        size_t count;
+        const size_t *text = order_batch(&o, b + 1, &count);
+        shortest[b] = LONGEST, longest[b] = 0;
+        for (size_t i = 0; i < count; i++) {
+            size_t length = start[text[i] + 1] - start[text[i]];
+            shortest[b] = length < shortest[b] ? length : shortest[b];
+            longest[b] = length > longest[b] ? length : longest[b];
+        }
+        rising += b && shortest[b] >= shortest[b - 1];
+    }
+    for (size_t a = 0; a < o.batches; a++)
+        for (size_t b = 0; b < o.batches; b++)
+            ck_assert(a == b || longest[a] <= shortest[b] || longest[b] <= shortest[a]);
+    ck_assert_msg(rising > o.batches / 4 && rising < 3 * o.batches / 4, "%zu of %zu batches are longer than the last",
+                  rising, o.batches);
+    order_close(&o);
+}
+END_TEST
+
+static bool open_once(void *argument, Error *e)
+{
+    Order o;
+    bool done = order_open(&o, argument, TEXTS, &(OrderOptions){.tokens = 64, .by_length = true}, e);
+    order_close(&o);
+    return done;
+}
+
+START_TEST(without_memory_there_is_no_order)
+{
+    size_t start[TEXTS + 1] = {0};
+    draw_lengths(start);
+    fail_each_allocation(open_once, start);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {TEST_LOOP(an_epoch_has_each_text_once, WAYS),
+                                 TEST(the_last_batch_has_a_text),
+                                 TEST_LOOP(a_steps_batch_depends_on_the_step_alone, WAYS),
+                                 TEST_LOOP(epochs_and_seeds_differ, 2),
+                                 TEST(texts_of_like_length_are_together),
+                                 TEST(without_memory_there_is_no_order)};
+    return suite_run("train/order", tests, sizeof tests / sizeof *tests, argc, argv);
+}
