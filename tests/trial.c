@@ -90,6 +90,7 @@ void trial_open(Trial *t, const Kernels *k, const Network *n, const Batch *batch
                      .loss_side = {n->side},
                      .longest = {longest, longest},
                      .most_rows = most_rows,
+                     .micro_positions = training->micro_positions,
                      .batch = step_batch,
                      .loss = loss,
                      .score_batches = count,

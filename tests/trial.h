@@ -26,6 +26,7 @@ typedef struct Network {
 /* What a test chooses. */
 typedef struct Training {
     size_t workers, micro_rows; /* 0: one, all */
+    size_t micro_positions;     /* of a micro-batch, instead of rows */
     Keep keep;
     double clip, decay;
     bool moving; /* false: Adam with beta1 = 0, so that the first moment is the gradient */

@@ -88,7 +88,7 @@ bool app_same_data(const App *a, const char *sha256, bool to_train, Error *e)
 
 bool app_crew_options(const App *a, CrewOptions *options, bool training, Error *e)
 {
-    if (!setup_crew(options, a->o, training, e))
+    if (!setup_crew(options, a->o, &a->task, training, e))
         return false;
     const char *note = options->k->note ? options->k->note() : NULL;
     if (note && !a->o->quiet)

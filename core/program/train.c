@@ -33,7 +33,7 @@ static bool open_old(App *a, Error *e)
 {
     Buffer changes = {0};
     if (!app_open_run(a, a->o->resume, !a->o->dry_run, e) || !a->kind->open(a, e) ||
-        !setup_fix(a->options, a->o, a->kind->epoch(a), e))
+        !setup_fix(a->options, a->o, &a->task, a->kind->epoch(a), e))
         return false;
     options_changes(a->options, &changes);
     bool fine = !changes.failed || fail(e, "out of memory for what changes on resume");
@@ -49,7 +49,7 @@ static bool open_new(App *a, Error *e)
 {
     if (!a->o->data && !a->o->preset && !options_preset(a->options, "minute", e))
         return false;
-    return a->kind->open(a, e) && setup_fix(a->options, a->o, a->kind->epoch(a), e);
+    return a->kind->open(a, e) && setup_fix(a->options, a->o, &a->task, a->kind->epoch(a), e);
 }
 
 /* From the newest whole checkpoint. */

@@ -56,6 +56,37 @@ size_t batch_row(Batch *b, size_t side, size_t length)
     return first;
 }
 
+size_t batch_length(const Batch *b, size_t row)
+{
+    size_t longest = 1;
+    for (size_t i = 0; i < b->size.sides; i++) {
+        size_t length = (size_t)(b->side[i].start[row + 1] - b->side[i].start[row]);
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
+size_t batch_lengths(const Batch *b)
+{
+    size_t sum = 0;
+    for (size_t r = 0; r < b->side[0].rows; r++)
+        sum += batch_length(b, r);
+    return sum;
+}
+
+/* A row belongs to the part in whose share it begins. */
+void batch_cut(const Batch *b, size_t parts, size_t *cut)
+{
+    size_t all = batch_lengths(b), before = 0, next = 0;
+    for (size_t r = 0; r < b->side[0].rows; r++) {
+        while (next < parts && next * all <= before * parts)
+            cut[next++] = r;
+        before += batch_length(b, r);
+    }
+    while (next <= parts)
+        cut[next++] = b->side[0].rows;
+}
+
 size_t batch_targets(const Batch *b, size_t side)
 {
     size_t count = 0;

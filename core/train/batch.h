@@ -35,6 +35,14 @@ void batch_clear(Batch *b);
  * fill. Returns the row's first position. */
 size_t batch_row(Batch *b, size_t side, size_t length);
 
+/* Positions of a row on the side where it is longest, but no fewer than 1; and of all rows together. */
+size_t batch_length(const Batch *b, size_t row);
+size_t batch_lengths(const Batch *b);
+
+/* Cuts a batch into parts of about as many positions: part m is rows cut[m] .. cut[m+1]-1, m < parts, which may be
+ * none. */
+void batch_cut(const Batch *b, size_t parts, size_t *cut);
+
 /* Targets that are scored (not negative) on a side. */
 size_t batch_targets(const Batch *b, size_t side);
 

@@ -82,6 +82,9 @@ bool crew_open(Crew *c, const CrewOptions *o, const Parameters *p, const Task *t
     BatchSize size = plan_size(task, plan_step_rows(o, task), false);
     bool fine = plan_make(&c->plan, &c->takes, o, p, task, e) && pool_open(&c->pool, o->workers, o->workers > 1, e) &&
                 batch_open(&c->batch, &size, e);
+    c->cut = fine && o->training ? memory_get(plan_most_parts(o, task) + 1, sizeof *c->cut) : NULL;
+    if (fine && o->training && !c->cut)
+        fine = memory_error(e, "micro-batches", plan_most_parts(o, task) + 1, sizeof *c->cut);
     c->worker = fine ? memory_get(o->workers, sizeof *c->worker) : NULL;
     if (fine && !c->worker)
         fine = memory_error(e, "workers", o->workers, sizeof *c->worker);
@@ -115,6 +118,7 @@ void crew_close(Crew *c)
     k->release(c->parts);
     k->release(c->spans);
     k->release(c->slots);
+    memory_free(c->cut);
     used_rows_close(&c->used);
     weights_close(&c->weights);
     batch_close(&c->batch);
@@ -128,7 +132,6 @@ void crew_close(Crew *c)
 typedef struct StepWork {
     Crew *c;
     StepState state; /* what all workers begin with */
-    size_t micro;    /* rows of a micro-batch */
     bool update;     /* false: leave weights as they are (to look for what is not finite) */
     char *blamed;    /* NULL, or where to put the name of the first tensor that is not finite */
 } StepWork;
@@ -138,15 +141,16 @@ static void run_micro_batches(StepWork *s, Worker *w, size_t number)
 {
     Crew *c = s->c;
     const Kernels *k = c->o.k;
-    size_t rows = c->batch.side[0].rows;
 
     w->begins = s->state;
     k->upload(w->stream, w->state, &w->begins, sizeof w->begins);
     w->tape.training = w->tape.recording = true;
     w->tape.blamed = s->blamed;
     w->tape.slots = c->used.count;
-    for (size_t m = number; m * s->micro < rows; m += c->o.workers) {
-        size_t first = m * s->micro, count = rows - first < s->micro ? rows - first : s->micro;
+    for (size_t m = number; m < c->micros; m += c->o.workers) {
+        size_t first = c->cut[m], count = c->cut[m + 1] - first;
+        if (!count)
+            continue;
         device_rows_upload(&w->rows, w->stream, &c->batch, first, count);
         k->copy(w->stream, w->state->first_position, w->rows.first_position, sizeof w->state->first_position);
         c->task->loss(c->task->self, &w->tape, w->rows.rows);
@@ -240,12 +244,26 @@ static void step_work(void *argument, size_t number)
     w->ended = clock_seconds();
 }
 
+/* Into micro-batches: by positions, or each of as many rows. */
+static void cut_batch(Crew *c)
+{
+    size_t rows = c->batch.side[0].rows, micro = c->o.micro_rows ? c->o.micro_rows : rows;
+    c->micros = plan_parts(&c->o, c->task, rows, batch_lengths(&c->batch));
+    if (c->task->micro_positions) {
+        batch_cut(&c->batch, c->micros, c->cut);
+        return;
+    }
+    for (size_t m = 0; m <= c->micros; m++)
+        c->cut[m] = m * micro < rows ? m * micro : rows;
+}
+
 static StepWork prepare(Crew *c, uint64_t step, double rate)
 {
     c->task->batch(c->task->self, step, &c->batch);
     used_rows_find(&c->used, &c->batch);
     c->o.k->upload(c->worker[0].stream, c->slots, c->used.slots, c->used.rows * sizeof *c->slots);
-    StepWork s = {.c = c, .update = true, .micro = c->o.micro_rows ? c->o.micro_rows : c->batch.side[0].rows};
+    cut_batch(c);
+    StepWork s = {.c = c, .update = true};
     s.state.seed = c->o.seed;
     s.state.step = (uint32_t)step;
     s.state.learning_rate = rate;
@@ -255,7 +273,6 @@ static StepWork prepare(Crew *c, uint64_t step, double rate)
         double targets = (double)batch_targets(&c->batch, c->task->loss_side[i]);
         s.state.loss[i].scale = targets > 0 ? 1 / targets : 0;
     }
-    s.micro = s.micro ? s.micro : 1;
     return s;
 }
 
@@ -416,7 +433,7 @@ static bool score_round(ScoreWork *s, Sums *sums, Error *e)
 bool crew_score(Crew *c, MeanLoss *score, Error *e)
 {
     const Task *task = c->task;
-    BatchSize size = plan_size(task, task->score_rows, false);
+    BatchSize size = plan_size(task, task->score_rows, true);
     Sums sums = {0};
     ScoreWork s = {.c = c,
                    .batches = memory_get(c->o.workers, sizeof *s.batches),

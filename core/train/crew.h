@@ -36,6 +36,7 @@ typedef struct Crew {
     Worker *worker;
     const Task *task;
     Batch batch;
+    size_t micros, *cut; /* its micro-batches: number m is rows cut[m] .. cut[m+1]-1 */
     UsedRows used;      /* by it */
     int32_t *slots;     /* [rows of the longest table] on the device: what `used` holds */
     Progress *progress; /* where scoring shows how far it is; NULL: nowhere */

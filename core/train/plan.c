@@ -7,9 +7,43 @@
 
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+/* A row has a position at least. */
 static size_t plan_micro_rows(const CrewOptions *o, const Task *task)
 {
-    return o->micro_rows && o->micro_rows < task->most_rows ? o->micro_rows : task->most_rows;
+    size_t most = task->micro_positions ? task->micro_positions : o->micro_rows;
+    return most ? smaller(most, task->most_rows) : task->most_rows;
+}
+
+/* Positions of the longest row, and of the largest batch of a step. */
+static size_t plan_longest(const Task *task)
+{
+    size_t longest = 1;
+    for (size_t i = 0; i < task->sides; i++)
+        longest = larger(longest, task->longest[i]);
+    return longest;
+}
+
+static size_t plan_step_positions(const Task *task)
+{
+    return task->step_positions ? task->step_positions : task->most_rows * plan_longest(task);
+}
+
+/* Cut evenly at ends of rows, a part is longer than its share by less than a row. */
+size_t plan_parts(const CrewOptions *o, const Task *task, size_t rows, size_t positions)
+{
+    if (!task->micro_positions) {
+        size_t micro = plan_micro_rows(o, task);
+        return micro ? (rows + micro - 1) / micro : 0;
+    }
+    size_t room = task->micro_positions - plan_longest(task) + 1, parts = (positions + room - 1) / room;
+    return (parts + o->workers - 1) / o->workers * o->workers;
+}
+
+size_t plan_most_parts(const CrewOptions *o, const Task *task)
+{
+    return plan_parts(o, task, task->most_rows, plan_step_positions(task));
 }
 
 /* Rows of a batch that a worker must have room for. */
@@ -22,7 +56,7 @@ BatchSize plan_size(const Task *task, size_t rows, bool micro)
 {
     BatchSize size = {.sides = task->sides, .rows = rows};
     for (size_t i = 0; i < task->sides; i++) {
-        size_t most = micro ? task->most_positions[i] : 0;
+        size_t most = micro ? task->micro_positions : task->step_positions;
         size.positions[i] = rows * task->longest[i];
         size.positions[i] = most && most < size.positions[i] ? most : size.positions[i];
     }
@@ -136,9 +170,11 @@ bool plan_make(CrewPlan *plan, Takes *takes, const CrewOptions *o, const Paramet
     if (!walk(plan, &scoring, NULL, rows, true, 0, e) || !walk(plan, &scoring, NULL, rows, false, 0, e))
         return false;
     if (o->training) { /* for the memory, too, and for what a step costs */
-        size_t rest = task->most_rows % micro;
-        if (!walk(plan, &training, takes, rows, true, 0, e) ||
-            !walk(plan, &training, NULL, micro, true, (double)(task->most_rows / micro), e) ||
+        bool by_positions = task->micro_positions;
+        size_t rest = by_positions ? 0 : task->most_rows % micro;
+        double times = by_positions ? (double)plan_step_positions(task) / (double)task->micro_positions
+                                    : (double)(task->most_rows / micro);
+        if (!walk(plan, &training, takes, rows, true, 0, e) || !walk(plan, &training, NULL, micro, true, times, e) ||
             (rest && !walk(plan, &training, NULL, rest, true, 1, e)))
             return false;
         plan_optimizer(plan, o, p, task);

@@ -12,26 +12,28 @@
 #include <string.h>
 #include <time.h>
 
-static size_t micro_rows(const SharedValues *o)
+static size_t micro_rows(const SharedValues *o, const Task *task)
 {
-    return o->micro_batch && o->micro_batch < o->batch ? o->micro_batch : o->batch;
+    return o->micro_batch && o->micro_batch < task->most_rows ? o->micro_batch : task->most_rows;
 }
 
-static size_t workers(const SharedValues *o, bool training)
+/* As many as there are processors, but in training no more than the largest step has micro-batches. */
+static size_t workers(const SharedValues *o, const Task *task, bool training)
 {
-    size_t parts = (o->batch + micro_rows(o) - 1) / micro_rows(o), all = processors_allowed();
+    const CrewOptions one = {.workers = 1, .micro_rows = micro_rows(o, task)};
+    size_t parts = plan_most_parts(&one, task), all = processors_allowed();
     return o->workers ? o->workers : training && all > parts ? parts : all;
 }
 
-bool setup_crew(CrewOptions *c, const SharedValues *o, bool training, Error *e)
+bool setup_crew(CrewOptions *c, const SharedValues *o, const Task *task, bool training, Error *e)
 {
-    bool alone = workers(o, training) == 1 && !training;
+    bool alone = workers(o, task, training) == 1 && !training;
     *c = (CrewOptions){.k = kernels_find(device_name(o->device), (NumberType)o->precision, e),
-                       .workers = workers(o, training),
+                       .workers = workers(o, task, training),
                        .team = o->team ? o->team
                                : alone ? processors_allowed()
                                        : 1,
-                       .micro_rows = micro_rows(o),
+                       .micro_rows = micro_rows(o, task),
                        .training = training,
                        .keep = o->recompute ? KEEP_INPUTS : KEEP_ALL,
                        .adam = {.epsilon = o->epsilon},
@@ -54,10 +56,10 @@ static bool steps_rule(const Options *options, const SharedValues *o)
     return o->epochs && options_source(options, "steps") > options_source(options, "epochs");
 }
 
-bool setup_fix(Options *options, const SharedValues *o, size_t steps_an_epoch, Error *e)
+bool setup_fix(Options *options, const SharedValues *o, const Task *task, size_t steps_an_epoch, Error *e)
 {
     return (!steps_rule(options, o) || fix(options, "epochs", 0, e)) &&
-           (o->workers || fix(options, "workers", workers(o, true), e)) &&
+           (o->workers || fix(options, "workers", workers(o, task, true), e)) &&
            (o->decay_steps || fix(options, "decay-steps", o->epochs ? o->epochs * steps_an_epoch : o->steps, e));
 }
 

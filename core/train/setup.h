@@ -7,11 +7,11 @@
 #include "core/train/loop.h"
 
 /* Workers 0 become one a processor that this process may use, but no more than there are micro-batches. */
-bool setup_crew(CrewOptions *c, const SharedValues *o, bool training, Error *e);
+bool setup_crew(CrewOptions *c, const SharedValues *o, const Task *task, bool training, Error *e);
 
 /* Makes what an option of 0 means here and now its value, before a run stores it: another machine, or more steps, would
  * give it another meaning. */
-bool setup_fix(Options *options, const SharedValues *o, size_t steps_an_epoch, Error *e);
+bool setup_fix(Options *options, const SharedValues *o, const Task *task, size_t steps_an_epoch, Error *e);
 
 bool setup_loop(LoopOptions *l, const SharedValues *o, size_t steps_an_epoch, Error *e);
 

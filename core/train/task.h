@@ -6,14 +6,16 @@
 #include "core/train/batch.h"
 
 typedef struct Task {
-    void *self;                   /* handed to each function */
-    size_t sides;                 /* of a batch */
-    size_t most_rows;             /* of a step's batch */
-    size_t longest[SIDES];        /* longest row there can be */
-    size_t most_positions[SIDES]; /* of a micro-batch; 0: as many as its rows can have */
-    size_t loss_side[LOSSES];     /* loss i is scored on the targets of this side */
-    size_t token_side;            /* whose positions are counted as tokens */
-    bool guesses;                 /* when it scores, its loss leaves guesses at the targets of loss 0 on the tape */
+    void *self;               /* handed to each function */
+    size_t sides;             /* of a batch */
+    size_t most_rows;         /* of a step's batch */
+    size_t longest[SIDES];    /* longest row there can be */
+    size_t step_positions;    /* of a step's batch on each side; 0: as many as its rows can have */
+    size_t micro_positions;   /* the same of a micro-batch, and of a batch that is scored. A step is cut into
+                               * micro-batches   by positions then, not by rows. No less than the longest row */
+    size_t loss_side[LOSSES]; /* loss i is scored on the targets of this side */
+    size_t token_side;        /* whose positions are counted as tokens */
+    bool guesses;             /* when it scores, its loss leaves guesses at the targets of loss 0 on the tape */
 
     /* The batch of a step: a pure function of data, options, seed and step. */
     void (*batch)(void *self, uint64_t step, Batch *batch);

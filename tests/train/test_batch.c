@@ -23,7 +23,7 @@ static void expect_ints(const int32_t *found, const int32_t *wanted, size_t coun
         ck_assert_msg(found[i] == wanted[i], "number %zu is %d, not %d", i, (int)found[i], (int)wanted[i]);
 }
 
-START_TEST(rows_lie_one_after_another)
+START_TEST(rows_lie_one_after_another), TEST(parts_are_of_about_as_many_positions)
 {
     Batch b;
     Error e;
@@ -42,6 +42,40 @@ START_TEST(rows_lie_one_after_another)
     ck_assert_uint_eq(b.side[0].rows, 1);
     batch_close(&b);
     ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+/* Every row is in one part, in order; a part is longer than its share by less than a row. */
+START_TEST(parts_are_of_about_as_many_positions)
+{
+    enum { ROWS = 40 };
+    Batch b;
+    Error e;
+    size_t lengths[2][ROWS], cut[ROWS + 1], longest = 1;
+    ck_done(batch_open(&b, &(BatchSize){2, ROWS, {ROWS * 13, ROWS * 13}}, &e), e);
+    for (size_t r = 0; r < ROWS; r++) {
+        lengths[0][r] = r * 7 % 13;
+        lengths[1][r] = r * 5 % 11;
+    }
+    fill(&b, 0, lengths[0], ROWS);
+    fill(&b, 1, lengths[1], ROWS);
+    ck_assert_uint_eq(batch_length(&b, 0), 1); /* empty on both sides */
+    for (size_t r = 0; r < ROWS; r++)
+        longest = batch_length(&b, r) > longest ? batch_length(&b, r) : longest;
+    for (size_t parts = 1; parts <= ROWS; parts++) {
+        size_t share = (batch_lengths(&b) + parts - 1) / parts;
+        batch_cut(&b, parts, cut);
+        ck_assert(cut[0] == 0 && cut[parts] == ROWS);
+        for (size_t m = 0; m < parts; m++) {
+            size_t positions = 0;
+            ck_assert(cut[m] <= cut[m + 1]);
+            for (size_t r = cut[m]; r < cut[m + 1]; r++)
+                positions += batch_length(&b, r);
+            ck_assert_msg(positions < share + longest, "part %zu of %zu has %zu positions, a share %zu", m, parts,
+                          positions, share);
+        }
+    }
+    batch_close(&b);
 }
 END_TEST
 
