@@ -23,7 +23,7 @@ static void expect_ints(const int32_t *found, const int32_t *wanted, size_t coun
         ck_assert_msg(found[i] == wanted[i], "number %zu is %d, not %d", i, (int)found[i], (int)wanted[i]);
 }
 
-START_TEST(rows_lie_one_after_another), TEST(parts_are_of_about_as_many_positions)
+START_TEST(rows_lie_one_after_another)
 {
     Batch b;
     Error e;
@@ -231,6 +231,7 @@ START_TEST(no_memory_for_a_batch_is_an_error)
 END_TEST
 
 static const Test tests[] = {TEST(rows_lie_one_after_another),
+                             TEST(parts_are_of_about_as_many_positions),
                              TEST(a_micro_batch_counts_from_its_own_first_position),
                              TEST(what_is_scored_begins_with_the_first_target_of_each_row),
                              TEST(what_is_scored_is_found_on_each_side),
