@@ -13,12 +13,9 @@
  * protocol, with other figures. */
 #include "charlm/charlm.h"
 
-#include "base/clock.h"
-#include "base/memory.h"
 #include "core/program/dump.h"
 #include "core/run/json.h"
 
-#include <assert.h>
 #include <stdio.h>
 
 static bool print_result(const Charlm *c, const MeanLoss *score, Error *e)
@@ -35,59 +32,10 @@ static bool print_result(const Charlm *c, const MeanLoss *score, Error *e)
     return true;
 }
 
-/* Writes the scored positions of one batch: their logits, and the bytes that came. */
-static bool dump_batch(Dump *d, Worker *w, const Tensor *logits, const Batch *b, Error *e)
+static Tensor *logits(void *self, Tape *t, const Rows *rows)
 {
-    const Kernels *k = w->tape.k;
-    double wide[BYTES];
-    float row[BYTES];
-    const char *from = logits->data;
-    for (size_t i = 0; i < b->side[0].positions; i++) {
-        int32_t target = b->side[0].targets[i];
-        if (target < 0) /* it has no logits */
-            continue;
-        bool doubles = k->real == sizeof(double);
-        k->download(w->stream, doubles ? (void *)wide : (void *)row, from, BYTES * k->real);
-        for (size_t j = 0; doubles && j < BYTES; j++)
-            row[j] = (float)wide[j];
-        if (!dump_rows(d, row, &target, 1, e))
-            return false;
-        from += BYTES * k->real;
-    }
-    assert(from == (const char *)logits->data + logits->rows * BYTES * k->real);
-    return true;
-}
-
-static bool dump_batches(Charlm *c, Crew *crew, Dump *d, Batch *b, Error *e)
-{
-    Worker *w = &crew->worker[0];
-    const size_t all = c->app.task.score_batches;
-    double began = clock_seconds();
-    for (size_t i = 0; i < all; i++) {
-        c->app.task.score_batch(c, i, b);
-        device_rows_upload(&w->rows, w->stream, b, 0, b->side[0].rows);
-        const Rows *rows = w->rows.rows;
-        if (!dump_batch(d, w, model_logits(&w->tape, &c->model, rows, NULL, rows_scored(rows)), b, e))
-            return false;
-        tape_reset(&w->tape);
-        double left = (clock_seconds() - began) / (double)(i + 1) * (double)(all - i - 1);
-        Report report = {.counted = "written", .step = i + 1, .total = all, .seconds_left = left};
-        report.norm = report.rate = report.tokens_per_second = -1;
-        progress_between(crew->progress, &report);
-    }
-    return true;
-}
-
-static bool dump_logits(Charlm *c, Crew *crew, const char *file, Error *e)
-{
-    Dump d;
-    Batch b = {0};
-    BatchSize size = {1, c->app.task.score_rows, {c->app.task.score_rows * c->model.context}};
-    if (!dump_open(&d, file, BYTES, e))
-        return false;
-    bool fine = batch_open(&b, &size, e) && dump_batches(c, crew, &d, &b, e);
-    batch_close(&b);
-    return dump_close(&d, fine, e);
+    const Charlm *c = self;
+    return model_logits(t, &c->model, rows, NULL, rows_scored(rows));
 }
 
 bool charlm_eval(Charlm *c, Error *e)
@@ -112,7 +60,7 @@ bool charlm_eval(Charlm *c, Error *e)
     progress_close(&progress);
     fine = fine && print_result(c, &score, e);
     if (fine && c->v->dump_logits)
-        fine = dump_logits(c, &crew, c->v->dump_logits, e);
+        fine = dump_task(c->v->dump_logits, &crew, &(DumpTask){logits, 0, BYTES}, e);
     progress_close(&progress);
     crew_close(&crew);
     return fine;

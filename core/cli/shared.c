@@ -10,6 +10,7 @@ enum {
     READ = COMMAND_EVAL | COMMAND_WRITE | COMMAND_INFO,
     ALL = BUILD | READ,
     RUN = COMMAND_TRAIN | READ | COMMAND_BENCH,
+    TEND = COMMAND_TEND,
     OWN = 0xff * COMMAND_OWN /* commands of a program: they read its data and print a result */
 };
 
@@ -66,14 +67,14 @@ const Option shared_options[] = {
     {"recompute", 0, OPTION_YES_NO, OPTION_TRAINING, BUILD, AT(recompute), "no", NULL, "forget what is inside a block and compute it again: less memory"},
 
     /* of this call */
-    {"run", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN | READ, AT(run), NULL, "DIR", "the run (train: a new one; none: runs/PROGRAM-N)"},
+    {"run", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN | READ | TEND, AT(run), NULL, "DIR", "the run (train: a new one; none: runs/PROGRAM-N)"},
     {"resume", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN, AT(resume), NULL, "DIR", "go on with this run"},
-    {"weights", 0, OPTION_TEXT, OPTION_HERE, RUN & ~COMMAND_BENCH, AT(weights), NULL, "WHICH", "best, last, a step or a file (none: best; train: fresh)"},
+    {"weights", 0, OPTION_TEXT, OPTION_HERE, RUN & ~COMMAND_BENCH, AT(weights), NULL, "WHICH", "best, last, average, a step or a file (none: best; train: fresh)"},
     {"preset", 'p', OPTION_PRESET, OPTION_HERE, BUILD, AT(preset), NULL, NULL, "a whole recipe; see below"},
     {"config", 0, OPTION_CONFIG, OPTION_HERE, BUILD, AT(config), NULL, "FILE", "options as lines `name = value`"},
     {"dry-run", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(dry_run), NULL, NULL, "print what it would take, and stop"},
-    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | OWN, AT(quiet), NULL, NULL, "no progress"},
-    {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | OWN, AT(json), NULL, NULL, "the result as one line of JSON"},
+    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN, AT(quiet), NULL, NULL, "no progress"},
+    {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN, AT(json), NULL, NULL, "the result as one line of JSON"},
 };
 /* clang-format on */
 

@@ -70,10 +70,34 @@ bool app_open_run(App *a, const char *path, bool to_write, Error *e)
     return run_open(&a->run, path, to_write, e) && settings_load(a->run, a->options, a->learnt, e);
 }
 
+static const char *path_of(const Options *o, const char *name)
+{
+    for (size_t i = 0; i < o->count; i++)
+        if (!strcmp(o->states[i].row->name, name))
+            return *(const char *const *)o->states[i].value;
+    return NULL;
+}
+
+const char *app_data(const App *a)
+{
+    const char *path = a->o->data;
+    for (const char *const *name = a->kind->data_options; !path && name && *name; name++)
+        path = path_of(a->options, *name);
+    return path;
+}
+
+bool app_data_given(const App *a)
+{
+    bool given = options_source(a->options, "data") == FROM_COMMAND_LINE;
+    for (const char *const *name = a->kind->data_options; name && *name; name++)
+        given = given || options_source(a->options, *name) == FROM_COMMAND_LINE;
+    return given;
+}
+
 bool app_same_data(const App *a, const char *sha256, bool to_train, Error *e)
 {
-    const char *name = a->o->data ? a->o->data : a->kind->built_in;
-    bool given = options_source(a->options, "data") == FROM_COMMAND_LINE;
+    const char *name = app_data(a) ? app_data(a) : a->kind->built_in;
+    bool given = app_data_given(a);
     if (!a->run || strcmp(a->learnt, sha256) == 0 || (given && !to_train))
         return true;
     if (to_train)

@@ -15,6 +15,7 @@ typedef struct AppKind {
     const char *name; /* "charlm" */
     const Program *program;
     const char *const (*aliases)[2]; /* names under which a file may have a tied table, instead of ours; or NULL */
+    const char *const *data_options; /* that name data beside --data; ends with a NULL; NULL: there are none */
     const char *built_in;            /* how the data is called that the program brings along: "built-in text" */
     const char *measure;             /* in what it is counted: "bytes" */
 
@@ -68,6 +69,10 @@ static inline bool app_misused(App *a)
     a->misused = true;
     return false;
 }
+
+/* Where the data is, by --data or an option like it; NULL: it is built in. And whether the command line says so. */
+const char *app_data(const App *a);
+bool app_data_given(const App *a);
 
 /* Opens a run, --run's or --resume's, and takes over its options. */
 bool app_open_run(App *a, const char *path, bool to_write, Error *e);

@@ -53,7 +53,7 @@ static bool print_result(const App *a, const Bench *b, Error *e)
     if (a->o->json)
         return print_json(a, b, step, tokens, e);
     printf("%.0f tokens/s: %.1f ms a step (fastest %.1f) of %zu x %zu tokens; %.2f GFLOP/s\n", tokens / step,
-           1e3 * step, 1e3 * b->times[0], a->o->batch, a->task.longest[0], b->crew.plan.flop / step * 1e-9);
+           1e3 * step, 1e3 * b->times[0], a->task.most_rows, a->task.longest[0], b->crew.plan.flop / step * 1e-9);
     if (a->profile)
         parts_print(&b->parts, stdout);
     return true;

@@ -1,6 +1,10 @@
 /* See dump.h. */
 #include "core/program/dump.h"
 
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,4 +42,77 @@ bool dump_close(Dump *d, bool fine, Error *e)
     }
     bool closed = npy_close(&d->logits, e);
     return npy_close(&d->ids, closed ? e : NULL) && closed;
+}
+
+/* --- what a task scores --- */
+
+typedef struct Dumping {
+    const DumpTask *d;
+    Crew *crew;
+    Dump dump;
+    Batch batch;
+    double *wide; /* [columns] a row as the device has it */
+    float *row;   /* [columns] */
+} Dumping;
+
+/* Writes the scored positions of one batch: their logits, and what came. */
+static bool dump_batch(Dumping *p, const Tensor *logits, Error *e)
+{
+    const Worker *w = &p->crew->worker[0];
+    const Kernels *k = w->tape.k;
+    const Side *side = &p->batch.side[p->d->side];
+    const bool all = logits->rows == side->positions, doubles = k->real == sizeof(double);
+    const size_t bytes = p->d->columns * k->real;
+    const char *from = logits->data;
+    for (size_t i = 0; i < side->positions; i++) {
+        int32_t target = side->targets[i];
+        if (target >= 0) {
+            k->download(w->stream, doubles ? (void *)p->wide : (void *)p->row, from, bytes);
+            for (size_t j = 0; doubles && j < p->d->columns; j++)
+                p->row[j] = (float)p->wide[j];
+            if (!dump_rows(&p->dump, p->row, &target, 1, e))
+                return false;
+        }
+        from += target >= 0 || all ? bytes : 0; /* others have no logits */
+    }
+    assert(from == (const char *)logits->data + logits->rows * bytes);
+    return true;
+}
+
+static bool dump_batches(Dumping *p, Error *e)
+{
+    Crew *crew = p->crew;
+    Worker *w = &crew->worker[0];
+    const Task *task = crew->task;
+    const size_t all = task->score_batches;
+    double began = clock_seconds();
+    for (size_t i = 0; i < all; i++) {
+        task->score_batch(task->self, i, &p->batch);
+        device_rows_upload(&w->rows, w->stream, &p->batch, 0, p->batch.side[0].rows);
+        if (!dump_batch(p, p->d->logits(task->self, &w->tape, w->rows.rows), e))
+            return false;
+        tape_reset(&w->tape);
+        double left = (clock_seconds() - began) / (double)(i + 1) * (double)(all - i - 1);
+        Report report = {.counted = "written", .step = i + 1, .total = all, .seconds_left = left};
+        report.norm = report.rate = report.tokens_per_second = -1;
+        if (crew->progress)
+            progress_between(crew->progress, &report);
+    }
+    return true;
+}
+
+bool dump_task(const char *file, Crew *crew, const DumpTask *d, Error *e)
+{
+    Dumping p = {.d = d, .crew = crew};
+    BatchSize size = plan_size(crew->task, crew->task->score_rows, true);
+    if (!dump_open(&p.dump, file, d->columns, e))
+        return false;
+    p.wide = memory_get(d->columns, sizeof *p.wide);
+    p.row = memory_get(d->columns, sizeof *p.row);
+    bool fine = (p.wide && p.row) || memory_error(e, "a row of logits", d->columns, sizeof *p.wide);
+    fine = fine && batch_open(&p.batch, &size, e) && dump_batches(&p, e);
+    batch_close(&p.batch);
+    memory_free(p.wide);
+    memory_free(p.row);
+    return dump_close(&p.dump, fine, e);
 }

@@ -3,6 +3,7 @@
 #define CORE_PROGRAM_DUMP_H
 
 #include "core/run/npy.h"
+#include "core/train/crew.h"
 
 typedef struct Dump {
     NpyWriter logits, ids;
@@ -13,5 +14,14 @@ bool dump_rows(Dump *d, const float *logits, const int32_t *ids, size_t rows, Er
 
 /* Both files get their names, or where something was not `fine` neither does. */
 bool dump_close(Dump *d, bool fine, Error *e);
+
+/* What a task scores, in its order: the logits [N, columns] of the scored positions of a side, which `logits` computes
+ * on a worker's tape (of these positions alone where rows_scored says so), and the targets there. */
+typedef struct DumpTask {
+    Tensor *(*logits)(void *self, Tape *t, const Rows *rows);
+    size_t side, columns;
+} DumpTask;
+
+bool dump_task(const char *file, Crew *crew, const DumpTask *d, Error *e);
 
 #endif

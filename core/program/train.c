@@ -47,7 +47,7 @@ static bool open_old(App *a, Error *e)
 
 static bool open_new(App *a, Error *e)
 {
-    if (!a->o->data && !a->o->preset && !options_preset(a->options, "minute", e))
+    if (!app_data(a) && !a->o->preset && !options_preset(a->options, "minute", e))
         return false;
     return a->kind->open(a, e) && setup_fix(a->options, a->o, &a->task, a->kind->epoch(a), e);
 }
@@ -80,7 +80,8 @@ static bool begin(Training *t, Error *e)
         return false;
     if (!a->o->quiet)
         fprintf(stderr, "run %s: %s %s of %s, %s parameters\n", a->run->path, count_text(a->kind->data(a).bytes).text,
-                a->kind->measure, a->o->data ? a->o->data : a->kind->built_in, count_text(a->parameters->numbers).text);
+                a->kind->measure, app_data(a) ? app_data(a) : a->kind->built_in,
+                count_text(a->parameters->numbers).text);
     return true;
 }
 

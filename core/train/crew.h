@@ -37,9 +37,9 @@ typedef struct Crew {
     const Task *task;
     Batch batch;
     size_t micros, *cut; /* its micro-batches: number m is rows cut[m] .. cut[m+1]-1 */
-    UsedRows used;      /* by it */
-    int32_t *slots;     /* [rows of the longest table] on the device: what `used` holds */
-    Progress *progress; /* where scoring shows how far it is; NULL: nowhere */
+    UsedRows used;       /* by it */
+    int32_t *slots;      /* [rows of the longest table] on the device: what `used` holds */
+    Progress *progress;  /* where scoring shows how far it is; NULL: nowhere */
 } Crew;
 
 bool crew_open(Crew *c, const CrewOptions *o, const Parameters *p, const Task *task, Error *e);

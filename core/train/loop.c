@@ -81,14 +81,22 @@ static Report report_of(const Loop *l, const StepResult *now, double rate)
 
 /* What an evaluation writes into the log; empty where there was none, or a task does not guess. */
 typedef struct Validation {
-    char loss[40], accuracy[40];
+    char loss[40], accuracy[40], perplexity[80];
 } Validation;
+
+/* Of one piece, and of all pieces of a word together; with what stands between and behind the two. */
+static void print_perplexities(char *text, size_t size, const char *format, const MeanLoss *score, double words)
+{
+    text[0] = 0;
+    if (words > 0)
+        snprintf(text, size, format, exp(score->nll), exp(score->nll * score->targets / words));
+}
 
 /* Scores the validation data, and remembers whether it is the best so far. */
 static bool evaluate(Loop *l, Report *report, Validation *valid, Error *e)
 {
     MeanLoss score;
-    char accuracy[32] = "";
+    char accuracy[32] = "", perplexity[80];
     if (!crew_score(l->crew, &score, e))
         return false;
     snprintf(valid->loss, sizeof valid->loss, "%.6f", score.loss * l->task->per_nat);
@@ -96,6 +104,8 @@ static bool evaluate(Loop *l, Report *report, Validation *valid, Error *e)
         snprintf(valid->accuracy, sizeof valid->accuracy, "%.5f", score.hits / score.targets);
         snprintf(accuracy, sizeof accuracy, ", accuracy %.2f %%", 100 * score.hits / score.targets);
     }
+    print_perplexities(valid->perplexity, sizeof valid->perplexity, "\t%.4f\t%.4f", &score, l->task->words);
+    print_perplexities(perplexity, sizeof perplexity, ", perplexity %.2f a piece, %.2f a word", &score, l->task->words);
     bool best = isfinite(score.loss) && (!l->at.scored || score.loss < l->at.best);
     l->at.stalled = best ? 0 : l->at.stalled + 1;
     if (best) {
@@ -105,8 +115,8 @@ static bool evaluate(Loop *l, Report *report, Validation *valid, Error *e)
     }
     report->mark = best ? "new best" : NULL;
     const char *protocol = l->task->protocol;
-    progress_note(&l->progress, "step %llu: validation %.4f %s%s%s%s%s%s", (unsigned long long)l->at.step,
-                  score.loss * l->task->per_nat, l->task->unit, accuracy, protocol ? " (" : "",
+    progress_note(&l->progress, "step %llu: validation %.4f %s%s%s%s%s%s%s", (unsigned long long)l->at.step,
+                  score.loss * l->task->per_nat, l->task->unit, accuracy, perplexity, protocol ? " (" : "",
                   protocol ? protocol : "", protocol ? ")" : "", best ? ", new best" : "");
     return true;
 }
@@ -119,10 +129,11 @@ static bool sample(Loop *l, bool scored, Error *e)
 
 static bool log_step(Loop *l, const StepResult *now, double rate, double seconds, const Validation *valid, Error *e)
 {
-    bool done = run_log_line(l->run, e, "%llu\t%.0f\t%.6f\t%.5g\t%.6g\t%s\t%.0f\t%.3f\t%.6f\t%s",
+    bool done = run_log_line(l->run, e, "%llu\t%.0f\t%.6f\t%.5g\t%.6g\t%s\t%.0f\t%.3f\t%.6f\t%s%s",
                              (unsigned long long)l->at.step, now->targets, now->loss * l->task->per_nat, now->norm,
                              rate, valid->loss, seconds > 0 ? now->tokens / seconds : 0, seconds,
-                             now->nll * l->task->per_nat, valid->accuracy);
+                             now->nll * l->task->per_nat, valid->accuracy,
+                             l->task->words > 0 && !valid->perplexity[0] ? "\t\t" : valid->perplexity);
     return done || not_written(l, e);
 }
 
@@ -144,7 +155,7 @@ static bool step(Loop *l, Error *e)
         return false;
     }
     double seconds = clock_seconds() - start;
-    Validation valid = {"", ""};
+    Validation valid = {"", "", ""};
     l->at.step = number;
     l->saved = false;
     l->at.seconds += seconds;
@@ -171,11 +182,12 @@ static bool step(Loop *l, Error *e)
 
 bool loop_run(Loop *l, Error *e)
 {
-    char columns[256];
+    char columns[384];
     snprintf(columns, sizeof columns,
              "step\ttargets\tloss (%s)\tgradient norm\tlearning rate\tvalidation (%s)\ttokens/s\tseconds"
-             "\tloss without smoothing (%s)\tvalidation accuracy",
-             l->task->unit, l->task->unit, l->task->unit);
+             "\tloss without smoothing (%s)\tvalidation accuracy%s",
+             l->task->unit, l->task->unit, l->task->unit,
+             l->task->words > 0 ? "\tvalidation perplexity of a piece\tvalidation perplexity of a word" : "");
     l->progress = progress_open(stderr, l->o.quiet);
     l->crew->progress = &l->progress;
     l->last_saved = clock_seconds();

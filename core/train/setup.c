@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "core/cli/units.h"
 #include "core/run/json.h"
+#include "core/train/average.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -198,6 +199,17 @@ static bool read_of_run(Crew *c, const Run *run, const char *which, uint64_t ste
     return with_others(run, e);
 }
 
+static bool read_average(Crew *c, const Run *run, const char *const (*aliases)[2], Error *e)
+{
+    char *path = average_path(run);
+    bool fine = path || fail(e, "out of memory for a path");
+    if (fine && !file_exists(path))
+        fine = fail(e, "the run %s has no average.safetensors: nobody has averaged its checkpoints", run->path);
+    fine = fine && weights_read(&c->weights, c->worker[0].stream, path, aliases, e);
+    memory_free(path);
+    return fine;
+}
+
 bool setup_stored_weights(Crew *c, const Run *run, const char *which, const char *const (*aliases)[2], Error *e)
 {
     which = which ? which : "best";
@@ -206,7 +218,9 @@ bool setup_stored_weights(Crew *c, const Run *run, const char *which, const char
     bool number = *which >= '0' && *which <= '9' && !*end;
     if (number || !strcmp(which, "best") || !strcmp(which, "last"))
         return read_of_run(c, run, which, step, aliases, e);
+    if (!strcmp(which, "average"))
+        return read_average(c, run, aliases, e);
     if (!file_exists(which))
-        return fail(e, "--weights '%s': neither best, last, a step, nor a file that is there", which);
+        return fail(e, "--weights '%s': neither best, last, average, a step, nor a file that is there", which);
     return weights_read(&c->weights, c->worker[0].stream, which, aliases, e);
 }

@@ -28,6 +28,10 @@ typedef struct Task {
     size_t score_batches, score_rows;
     void (*score_batch)(void *self, size_t i, Batch *batch);
 
+    /* In the targets that are scored, where these are pieces of words: perplexities are said then, too, of a piece and
+     * of a word. 0: they are not. */
+    double words;
+
     const char *unit; /* of what is printed: "bits/byte" */
     double per_nat;   /* that unit in one nat */
 

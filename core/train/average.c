@@ -1,0 +1,93 @@
+/* See average.h. */
+#include "core/train/average.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+
+char *average_path(const Run *run) { return run_file(run, "average.safetensors"); }
+
+/* A parameter's numbers through memory of the host, real by real: added to sums, or (which: back) set to sums / count.
+ */
+static void move(Weights *w, Stream *s, const Parameter *p, void *reals, double *sums, size_t count, bool back)
+{
+    bool doubles = w->k->real == sizeof(double);
+    double *wide = reals;
+    float *narrow = reals;
+    if (!back)
+        weights_get(w, s, p, reals);
+    for (size_t i = 0; i < p->count; i++) {
+        if (!back)
+            sums[p->offset + i] += doubles ? wide[i] : (double)narrow[i];
+        else if (doubles)
+            wide[i] = sums[p->offset + i] / (double)count;
+        else
+            narrow[i] = (float)(sums[p->offset + i] / (double)count);
+    }
+    if (back)
+        weights_set(w, s, p, reals);
+}
+
+static void move_all(Weights *w, Stream *s, void *reals, double *sums, size_t count, bool back)
+{
+    for (size_t i = 0; i < w->parameters->count; i++)
+        if (w->parameters->list[i]->role != ROLE_CONSTANT)
+            move(w, s, w->parameters->list[i], reals, sums, count, back);
+}
+
+static bool read_step(Weights *w, Stream *s, const Run *run, uint64_t step, Error *e)
+{
+    char *folder = run_checkpoint_path(run, step), *path = folder ? path_join(folder, "model.safetensors") : NULL;
+    bool fine = path ? weights_read(w, s, path, NULL, e) : fail(e, "out of memory for a path");
+    memory_free(folder);
+    memory_free(path);
+    return fine;
+}
+
+static bool average(Weights *w, Stream *s, const Run *run, const uint64_t *steps, size_t count, Error *e)
+{
+    const Parameters *p = w->parameters;
+    double *sums = memory_get(p->size, sizeof *sums);
+    void *reals = memory_get(parameters_largest(p), w->k->real);
+    bool fine = (sums && reals) || memory_error(e, "the mean of weights", p->size, sizeof *sums);
+    for (size_t i = 0; fine && i < count; i++) {
+        fine = read_step(w, s, run, steps[i], e);
+        if (fine)
+            move_all(w, s, reals, sums, count, false);
+    }
+    if (fine)
+        move_all(w, s, reals, sums, count, true);
+    memory_free(sums);
+    memory_free(reals);
+    return fine;
+}
+
+static bool write_average(const Weights *w, Stream *s, const Run *run, const ModelNote *note, Error *e)
+{
+    char *path = average_path(run);
+    bool fine = (path || fail(e, "out of memory for a path")) && weights_write(w, s, path, note, e);
+    memory_free(path);
+    return fine;
+}
+
+bool average_checkpoints(Weights *w, Stream *s, const Run *run, size_t last, const ModelNote *note, uint64_t *first,
+                         uint64_t *newest, Error *e)
+{
+    uint64_t *steps = NULL;
+    size_t count = 0, none = 0;
+    if (!run_checkpoint_list(run, &steps, &count, e))
+        return false;
+    while (none < count && steps[none] == 0)
+        none++;
+    bool fine = count - none >= last ||
+                fail(e,
+                     "the run %s has %zu checkpoints of later steps than 0, not %zu: give --last %zu, or train with a "
+                     "larger --keep and a smaller --save-every",
+                     run->path, count - none, last, count - none);
+    if (fine) {
+        *first = steps[count - last];
+        *newest = steps[count - 1];
+        fine = average(w, s, run, steps + count - last, last, e) && write_average(w, s, run, note, e);
+    }
+    memory_free(steps);
+    return fine;
+}

@@ -1,0 +1,139 @@
+/* See data.h. */
+#include "encdec/data.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+static void pairs_close(Pairs *p)
+{
+    for (size_t side = 0; side < SIDES_USED; side++) {
+        memory_free(p->ids[side]);
+        memory_free(p->start[side]);
+    }
+    memory_free(p->line);
+    memory_free(p->length);
+    *p = (Pairs){0};
+}
+
+size_t pairs_ids(const Pairs *p, size_t side) { return p->count ? p->start[side][p->count] : 0; }
+
+static bool make_room(Pairs *p, size_t most, Error *e)
+{
+    for (size_t side = 0; side < SIDES_USED; side++)
+        p->start[side] = memory_get(most + 1, sizeof *p->start[side]);
+    p->line = memory_get(most, sizeof *p->line);
+    p->length = memory_get(most + 1, sizeof *p->length);
+    return (p->start[SOURCE] && p->start[TARGET] && p->line && p->length) ||
+           memory_error(e, "pairs of sentences", most, 4 * sizeof *p->line);
+}
+
+/* What bounds a part: pieces of a side without </s>, and whether a side may be empty. */
+typedef struct Bounds {
+    size_t most;
+    bool empty_too;
+} Bounds;
+
+/* Adds the pair that line i is, or counts why not; ids: what both sides have so far. */
+static bool add_pair(Pairs *p, const Lines side[SIDES_USED], size_t i, const Bounds *bounds, const Pieces *pieces,
+                     Ids ids[SIDES_USED], Error *e)
+{
+    size_t from[SIDES_USED] = {ids[SOURCE].count, ids[TARGET].count}, longest = 0;
+    bool empty = line_is_empty(lines_at(&side[SOURCE], i)) || line_is_empty(lines_at(&side[TARGET], i)),
+         too_long = false;
+    p->empty += empty;
+    for (size_t s = 0; s < SIDES_USED; s++) {
+        if (!pieces_ids(pieces, lines_at(&side[s], i), &ids[s], e) || !ids_add(&ids[s], END, e))
+            return false;
+        size_t length = ids[s].count - from[s];
+        too_long = too_long || length > bounds->most + 1;
+        longest = length > longest ? length : longest;
+    }
+    bool left_out = too_long || (empty && !bounds->empty_too);
+    p->too_long += too_long && (bounds->empty_too || !empty);
+    if (left_out) {
+        ids[SOURCE].count = from[SOURCE];
+        ids[TARGET].count = from[TARGET];
+        return true;
+    }
+    p->words += line_words(lines_at(&side[TARGET], i)) + 1;
+    p->line[p->count++] = i;
+    p->length[p->count] = p->length[p->count - 1] + longest;
+    for (size_t s = 0; s < SIDES_USED; s++) {
+        for (size_t k = from[s]; k < ids[s].count; k++)
+            p->unknown += ids[s].id[k] == UNKNOWN;
+        p->start[s][p->count] = ids[s].count;
+    }
+    return true;
+}
+
+static bool make_pairs(Pairs *p, const Lines side[SIDES_USED], const Bounds *bounds, const Pieces *pieces, Error *e)
+{
+    Ids ids[SIDES_USED] = {{0}, {0}};
+    bool done = make_room(p, side[SOURCE].count, e);
+    for (size_t i = 0; done && i < side[SOURCE].count; i++)
+        done = add_pair(p, side, i, bounds, pieces, ids, e);
+    for (size_t s = 0; s < SIDES_USED; s++)
+        p->ids[s] = ids[s].id; /* its list from now on */
+    return done;
+}
+
+static void note_longest(Bitext *b, const Pairs *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        size_t length = p->length[i + 1] - p->length[i];
+        b->longest = length > b->longest ? length : b->longest;
+    }
+}
+
+static bool make_parts(Bitext *b, const BitextOptions *o, Error *e)
+{
+    Lines *train = b->sentences.side[PART_TRAIN];
+    const Lines *texts[] = {&train[SOURCE], &train[TARGET]};
+    if (!o->known && !pieces_learn(&b->own, &o->pieces, texts, SIDES_USED, e))
+        return false;
+    b->pieces = o->known ? o->known : &b->own;
+    for (size_t part = 0; part < PARTS; part++) {
+        const Bounds bounds = {part == PART_TRAIN ? o->longest : o->context - 1, part != PART_TRAIN};
+        if (!make_pairs(&b->parts[part], b->sentences.side[part], &bounds, b->pieces, e))
+            return false;
+        note_longest(b, &b->parts[part]);
+    }
+    for (size_t side = 0; side < SIDES_USED; side++)
+        lines_close(&train[side]);
+    return true;
+}
+
+bool bitext_open(Bitext *b, const BitextOptions *o, Error *e)
+{
+    *b = (Bitext){0};
+    bool done = sentences_read(&b->sentences, &o->source, e) && make_parts(b, o, e);
+    if (!done)
+        bitext_close(b);
+    return done;
+}
+
+void bitext_close(Bitext *b)
+{
+    for (size_t part = 0; part < PARTS; part++)
+        pairs_close(&b->parts[part]);
+    pieces_close(&b->own);
+    sentences_close(&b->sentences);
+    *b = (Bitext){0};
+}
+
+bool bitext_suits(const Bitext *b, Part part, Error *e)
+{
+    const Pairs *p = &b->parts[part];
+    if (p->count)
+        return true;
+    if (part == PART_TRAIN)
+        return fail(e, "there are no pairs to train on: %zu have an empty side, %zu are longer than --longest pieces",
+                    p->empty, p->too_long);
+    if (part == PART_VALID)
+        return fail(e,
+                    "there are no pairs to validate with: of 20 pairs and more one is held out from the training part, "
+                    "or give --valid-source and --valid-target");
+    return fail(e, "there are no pairs to test with: a folder or archive has them as test*.LANG, or give --test-source "
+                   "and --test-target");
+}

@@ -1,0 +1,48 @@
+/* Pairs of sentences as ids: what is trained on and what is scored.
+ *
+ * Of the training part, pairs with an empty side and pairs with a side of more than `longest` pieces are left out; of
+ * the others, only what does not fit the model is: there an empty line is a sentence of no pieces. */
+#ifndef ENCDEC_DATA_H
+#define ENCDEC_DATA_H
+
+#include "encdec/pieces.h"
+#include "encdec/source.h"
+
+typedef struct BitextOptions {
+    SourceOptions source;
+    PiecesOptions pieces;
+    const Pieces *known; /* a run's, instead of those that are learnt here; they must outlive the bitext */
+    size_t longest;      /* pieces of a side that is trained on, without </s> */
+    size_t context;      /* pieces of a side that the model reads, with </s> */
+} BitextOptions;
+
+/* Side s of pair i is ids[s][start[s][i]] .. ids[s][start[s][i+1]-1], and ends in </s>. */
+typedef struct Pairs {
+    size_t count;
+    int32_t *ids[SIDES_USED];
+    size_t *start[SIDES_USED]; /* [count+1] */
+    size_t *line;              /* [count] which line of its part a pair is, from 0 */
+    size_t *length;            /* [count+1] sums of the longer sides: what an Order goes by */
+    size_t empty, too_long;    /* lines left out; where none is for being empty: how many have an empty side */
+    size_t words;              /* of the targets, and one </s> each */
+    size_t unknown;            /* ids of both sides that are <unk> */
+} Pairs;
+
+typedef struct Bitext {
+    Sentences sentences; /* of the training part they are gone */
+    Pieces own;
+    const Pieces *pieces;
+    Pairs parts[PARTS];
+    size_t longest; /* ids of a side, </s> with them, in any part */
+} Bitext;
+
+bool bitext_open(Bitext *b, const BitextOptions *o, Error *e);
+void bitext_close(Bitext *b);
+
+/* False, and what to do, when a part has no pairs. */
+bool bitext_suits(const Bitext *b, Part part, Error *e);
+
+/* Ids of a side in all pairs of a part, </s> with them. */
+size_t pairs_ids(const Pairs *p, size_t side);
+
+#endif

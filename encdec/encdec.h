@@ -1,0 +1,36 @@
+/* What the commands of encdec share: options, sentences, model, and the Task that the training loop runs. */
+#ifndef ENCDEC_ENCDEC_H
+#define ENCDEC_ENCDEC_H
+
+#include "core/program/app.h"
+#include "core/train/order.h"
+#include "encdec/data.h"
+#include "encdec/model.h"
+
+typedef struct EncDec {
+    App app; /* first: what core/program hands back as an App is one of these */
+    Values *v;
+    Bitext bitext;
+    Pieces pieces; /* an opened run's */
+    Model model;
+    Order order; /* in which pairs are trained on */
+    Part scored;
+    size_t *score_cut; /* [score_batches+1] pairs of c->scored that are scored together */
+} EncDec;
+
+extern const AppKind encdec_kind;
+
+/* Opens --run to be read: its pieces and model. */
+bool encdec_open_run(EncDec *c, Error *e);
+
+/* Opens the sentences: what the command line names, else the run's, else the built-in ones. */
+bool encdec_open_bitext(EncDec *c, bool to_train, Error *e);
+
+/* Fills the Task: batches of the training part, and the pairs of c->scored to score. */
+bool encdec_task(EncDec *c, Error *e);
+
+/* The commands that only encdec has: false with an Error when the work failed. */
+bool encdec_eval(EncDec *c, Error *e);
+bool encdec_average(EncDec *c, Error *e);
+
+#endif

@@ -1,0 +1,102 @@
+/* See lines.h. */
+#include "encdec/lines.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+bool lines_of_text(Lines *l, char *text, size_t size, Error *e)
+{
+    size_t count = size && text[size - 1] != '\n', next = 0;
+    for (size_t i = 0; i < size; i++)
+        count += text[i] == '\n';
+    *l = (Lines){.count = count, .text = text, .text_room = size, .start_room = count + 1};
+    l->start = memory_get(count + 1, sizeof *l->start);
+    if (!l->start) {
+        lines_close(l);
+        return memory_error(e, "lines of a text", count + 1, sizeof *l->start);
+    }
+    for (size_t i = 0; i < size; i++)
+        if (text[i] == '\n')
+            l->start[++next] = i + 1;
+    if (next < count)
+        l->start[count] = size + 1; /* as if there were an end */
+    return true;
+}
+
+static bool more_room(Lines *l, size_t size, Error *e)
+{
+    size_t used = l->count ? l->start[l->count] : 0;
+    if (used + size + 1 > l->text_room) {
+        size_t room = 2 * (used + size + 1);
+        char *text = memory_resize(l->text, room, 1);
+        if (!text)
+            return memory_error(e, "lines of a text", room, 1);
+        l->text = text;
+        l->text_room = room;
+    }
+    if (l->count + 2 > l->start_room) {
+        size_t room = 2 * (l->count + 2), *start = memory_resize(l->start, room, sizeof *start);
+        if (!start)
+            return memory_error(e, "lines of a text", room, sizeof *start);
+        l->start = start;
+        l->start_room = room;
+    }
+    return true;
+}
+
+bool lines_add(Lines *l, const char *text, size_t size, Error *e)
+{
+    if (!more_room(l, size, e))
+        return false;
+    size_t at = l->start[l->count];
+    if (size)
+        memcpy(l->text + at, text, size);
+    l->text[at + size] = '\n';
+    l->start[++l->count] = at + size + 1;
+    return true;
+}
+
+void lines_close(Lines *l)
+{
+    memory_free(l->text);
+    memory_free(l->start);
+    *l = (Lines){0};
+}
+
+Line lines_at(const Lines *l, size_t i)
+{
+    size_t from = l->start[i], size = l->start[i + 1] - 1 - from;
+    return (Line){l->text + from, size - (size && l->text[from + size - 1] == '\r')};
+}
+
+/* isspace of the C locale, whatever the locale is. */
+static bool parts_words(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == 0; }
+
+bool line_word(Line line, size_t *at, Line *word)
+{
+    size_t from = *at;
+    while (from < line.size && parts_words(line.text[from]))
+        from++;
+    size_t to = from;
+    while (to < line.size && !parts_words(line.text[to]))
+        to++;
+    *at = to;
+    *word = (Line){line.text + from, to - from};
+    return to > from;
+}
+
+size_t line_words(Line line)
+{
+    size_t at = 0, count = 0;
+    for (Line word; line_word(line, &at, &word);)
+        count++;
+    return count;
+}
+
+bool line_is_empty(Line line)
+{
+    size_t at = 0;
+    Line word;
+    return !line_word(line, &at, &word);
+}

@@ -1,0 +1,38 @@
+/* A text as lines. They end in LF or CR LF; the last one may do without an end. */
+#ifndef ENCDEC_LINES_H
+#define ENCDEC_LINES_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+typedef struct Line {
+    const char *text; /* [size], no zero byte behind it */
+    size_t size;
+} Line;
+
+typedef struct Lines {
+    size_t count;
+    char *text;
+    size_t *start; /* [count+1] line i is text[start[i]] .. text[start[i+1]-2]: behind it is its end */
+    size_t text_room, start_room;
+} Lines;
+
+/* Takes over a text that memory_free frees, also when it fails. */
+bool lines_of_text(Lines *l, char *text, size_t size, Error *e);
+
+/* One more behind those that are there. */
+bool lines_add(Lines *l, const char *text, size_t size, Error *e);
+void lines_close(Lines *l);
+
+Line lines_at(const Lines *l, size_t i);
+
+/* Whether a line has nothing but spaces. */
+bool line_is_empty(Line line);
+
+/* Words of a line: what stands between spaces, tabs and other white space of ASCII; a zero byte parts words, too. *word
+ * is the first one behind *at, which goes behind it; false: there is none. */
+bool line_word(Line line, size_t *at, Line *word);
+size_t line_words(Line line);
+
+#endif

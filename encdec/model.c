@@ -1,0 +1,78 @@
+/* See model.h.
+ *
+ *     memory = encoder(e(source))          e(piece) = sqrt(D) embedding[piece] + sinusoid[place]
+ *     x = decoder(e(target), memory)       each position seeing those before it, and all of memory
+ *     logits = x embedding^T               one table for all three (--tie), or x w^T + bias and three tables */
+#include "encdec/model.h"
+
+#include "core/train/network.h"
+
+#include <math.h>
+
+static void build(Model *m, const Values *v, size_t pieces)
+{
+    const SharedValues *o = &v->shared;
+    Parameters *p = &m->parameters;
+    EmbeddingOptions embedding = {.vocabulary = pieces,
+                                  .context = o->context,
+                                  .dim = o->dim,
+                                  .positions = (Positions)o->positions,
+                                  .tied = o->tie,
+                                  .scale = sqrt((double)o->dim),
+                                  .dropout = o->dropout};
+    StackOptions encoder = {network_block(o), o->depth, "encoder", "encoder.norm"}, decoder = encoder;
+    if (encoder.block.attention.distances.kind != DISTANCE_ALIBI) /* which says nothing of what lies ahead */
+        encoder.block.attention.distances.ahead = o->context - 1;
+    m->source = embedding_new(p, &embedding, o->tie ? "embedding.weight" : "source_embedding.weight",
+                              "source_position_embedding.weight");
+    m->encoder = stack_new(p, &encoder);
+
+    p->side = 1;
+    embedding.shared = o->tie ? &m->source : NULL;
+    decoder.blocks = "decoder", decoder.norm = "decoder.norm";
+    decoder.depth = v->decoder_depth ? v->decoder_depth : o->depth;
+    decoder.block.cross = true;
+    m->target = embedding_new(p, &embedding, "target_embedding.weight", "target_position_embedding.weight");
+    m->decoder = stack_new(p, &decoder);
+    m->logits = o->tie ? linear_tied(m->target.table) : linear_new(p, o->dim, pieces, true, "logits");
+}
+
+bool model_open(Model *m, const Values *v, size_t pieces, Error *e)
+{
+    *m = (Model){.context = v->shared.context, .window = v->shared.window};
+    if (!network_suits(&v->shared, e))
+        return false;
+    build(m, v, pieces);
+    if (parameters_finish(&m->parameters, e))
+        return true;
+    model_close(m);
+    return false;
+}
+
+void model_close(Model *m)
+{
+    parameters_close(&m->parameters);
+    stack_close(&m->encoder);
+    stack_close(&m->decoder);
+    *m = (Model){0};
+}
+
+Tensor *model_memory(Tape *t, const Model *m, const Rows *source)
+{
+    Sight sight = sight_rows(source, false);
+    sight.self.window = m->window;
+    return stack(t, &m->encoder, embed(t, &m->source, source), NULL, &sight);
+}
+
+Tensor *model_logits(Tape *t, const Model *m, const Rows *target, Tensor *memory, const Sight *sight)
+{
+    Sight windowed = *sight;
+    windowed.self.window = m->window;
+    return linear_logits(t, &m->logits, stack(t, &m->decoder, embed(t, &m->target, target), memory, &windowed));
+}
+
+Tensor *model_pairs(Tape *t, const Model *m, const Rows *source, const Rows *target)
+{
+    Sight sight = sight_across(target, source);
+    return model_logits(t, m, target, model_memory(t, m, source), &sight);
+}

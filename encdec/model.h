@@ -1,0 +1,31 @@
+/* The network: a source in, and at each position of a target the logits of its next piece out. */
+#ifndef ENCDEC_MODEL_H
+#define ENCDEC_MODEL_H
+
+#include "core/nn/embedding.h"
+#include "core/nn/stack.h"
+#include "encdec/options.h"
+
+typedef struct Model {
+    size_t context, window;
+    Parameters parameters;
+    Embedding source, target;
+    Stack encoder, decoder;
+    Linear logits;
+} Model;
+
+/* pieces: in the vocabulary. */
+bool model_open(Model *m, const Values *v, size_t pieces, Error *e);
+void model_close(Model *m);
+
+/* What the encoder makes of sources [M,D]. */
+Tensor *model_memory(Tape *t, const Model *m, const Rows *source);
+
+/* logits [N,V] as reals of targets that begin with </s>. `sight` says which memory a target's row sees: sight_across
+ * that of its own source, where memory is given; sight_remembered what a cache holds, and then memory is NULL. */
+Tensor *model_logits(Tape *t, const Model *m, const Rows *target, Tensor *memory, const Sight *sight);
+
+/* Both, each target with the source of its number. */
+Tensor *model_pairs(Tape *t, const Model *m, const Rows *source, const Rows *target);
+
+#endif

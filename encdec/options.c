@@ -1,0 +1,118 @@
+/* See options.h. */
+#include "encdec/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TRAIN = COMMAND_TRAIN,
+    EVAL = COMMAND_EVAL,
+    BENCH = COMMAND_BENCH,
+    INFO = COMMAND_INFO,
+    AVERAGE = COMMAND_TEND,
+    BUILD = TRAIN | INFO | BENCH
+};
+
+#define AT(field) offsetof(Values, field)
+
+/* clang-format off */
+const Option encdec_options[] = {
+    {"source", 's', OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL, AT(source), "en", "LANG", "to translate from: how its files end, or its column of a table is called"},
+    {"target", 't', OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL, AT(target), "de", "LANG", "to translate into"},
+    {"train-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL, AT(file[0][0]), NULL, "FILE", "to train on, a sentence a line, instead of what --data has; and so on:"},
+    {"train-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL, AT(file[0][1]), NULL, "FILE", "its translation, line by line"},
+    {"valid-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL, AT(file[1][0]), NULL, "FILE", "to validate with"},
+    {"valid-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL, AT(file[1][1]), NULL, "FILE", "its translation"},
+    {"test-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL, AT(file[2][0]), NULL, "FILE", "to test with"},
+    {"test-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL, AT(file[2][1]), NULL, "FILE", "its translation"},
+    {"type", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(type), "words", "words|bytes", "what sentences are made of"},
+    {"size", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(size), "10000", "[3,]", "of the vocabulary, <unk> and </s> among it: the most frequent words"},
+    {"decoder-depth", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(decoder_depth), "0", "[0,4096]", "blocks of the decoder (0: depth, as many as of the encoder)"},
+    {"longest", 0, OPTION_SIZE, OPTION_TRAINING, BUILD | EVAL, AT(longest), "256", "[1,]", "pairs with more pieces on a side are not trained on"},
+    {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, BUILD, AT(batch_tokens), "4096", NULL, "pieces of a step, about so many of the source and of the target (0: --batch pairs)"},
+    {"micro-tokens", 0, OPTION_SIZE, OPTION_TRAINING, BUILD | EVAL, AT(micro_tokens), "1024", "[1,]", "pieces that a worker computes at once, of each side"},
+    {"by-length", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(by_length), "yes", NULL, "pairs of like length in a batch"},
+    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL, AT(split), "valid", "train|valid|test", "the part of the data to score"},
+    {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored pieces, and FILE.ids.npy"},
+    {"last", 0, OPTION_SIZE, OPTION_HERE, AVERAGE, AT(last), "5", "[1,]", "checkpoints to average: the newest"},
+    {"length", 0, OPTION_SIZE, OPTION_HERE, BENCH, AT(length), "32", "[1,]", "pieces of each sentence"},
+    {"profile", 0, OPTION_FLAG, OPTION_HERE, BENCH, AT(profile), NULL, NULL, "say where a step's time goes"},
+};
+/* clang-format on */
+
+const size_t encdec_option_count = sizeof encdec_options / sizeof *encdec_options;
+
+static const Command commands[] = {
+    {"train", TRAIN, NULL, "train a model, or go on with a run"},
+    {"eval", EVAL, NULL, "loss and perplexity on a part of the data"},
+    {"average", AVERAGE, NULL, "the mean of a run's newest checkpoints, for --weights average"},
+    {"info", INFO, NULL, "what a model or a run consists of, and what it costs"},
+    {"bench", BENCH, NULL, "the speed of a training step on random pieces"},
+};
+
+/* "Attention Is All You Need", table 3: 65 million parameters with a vocabulary of 37,000. */
+static const Setting base[] = {{"dim", "512"},      {"heads", "8"},     {"depth", "6"},
+                               {"ff", "2048"},      {"dropout", "0.1"}, {"batch-tokens", "25000"},
+                               {"steps", "100000"}, {"size", "37000"},  {"keep", "5"},
+                               {NULL, NULL}};
+
+static const Setting big[] = {
+    {"dim", "1024"},   {"heads", "16"},           {"depth", "6"},      {"ff", "4096"}, {"dropout", "0.3"},
+    {"size", "37000"}, {"batch-tokens", "25000"}, {"steps", "300000"}, {"keep", "20"}, {NULL, NULL}};
+
+/* For some ten thousand pairs of short sentences, as Multi30k has them (Wu et al. 2021: Good for Misconceived Reasons):
+ * the rate's factor makes it 0.005 at its highest. */
+static const Setting tiny[] = {{"dim", "128"},     {"heads", "4"},        {"depth", "4"},     {"ff", "256"},
+                               {"dropout", "0.3"}, {"lr", "2.5"},         {"warmup", "2000"}, {"steps", "20000"},
+                               {"size", "10000"},  {"eval-every", "500"}, {"keep", "5"},      {NULL, NULL}};
+
+static const Setting minute[] = {
+    {"dim", "64"},         {"heads", "4"},     {"depth", "2"},           {"ff", "128"},
+    {"dropout", "0.1"},    {"lr", "2"},        {"warmup", "300"},        {"steps", "10000"},
+    {"size", "5000"},      {"minutes", "1"},   {"batch-tokens", "1024"}, {"micro-tokens", "512"},
+    {"eval-every", "200"}, {"longest", "100"}, {"context", "128"},       {NULL, NULL}};
+
+static const Preset presets[] = {
+    {"base", "6 + 6 blocks, 512 wide: the model of \"Attention Is All You Need\"", base},
+    {"big", "the same, 1024 wide and with 16 heads", big},
+    {"tiny", "4 + 4 blocks, 128 wide, much dropout: for some ten thousand pairs", tiny},
+    {"minute", "a small model, trained for one minute", minute},
+};
+
+/* The paper's, whatever the size: tied tables, sinusoids, its optimizer and its schedule. */
+static const Setting defaults[] = {
+    {"dim", "512"},      {"depth", "6"},       {"context", "512"},   {"positions", "sinusoid"},
+    {"tie", "yes"},      {"init", "xavier"},   {"dropout", "0.1"},   {"smoothing", "0.1"},
+    {"lr", "1"},         {"schedule", "noam"}, {"warmup", "4000"},   {"betas", "0.9,0.98"},
+    {"epsilon", "1e-9"}, {"clip", "0"},        {"micro-batch", "0"}, {"keep", "5"},
+    {NULL, NULL}};
+
+const Program encdec_program = {
+    .name = "encdec",
+    .about = "A Transformer that translates: the encoder-decoder of \"Attention Is All You Need\".",
+    .commands = commands,
+    .command_count = sizeof commands / sizeof *commands,
+    .presets = presets,
+    .preset_count = sizeof presets / sizeof *presets,
+    .defaults = defaults,
+};
+
+static const char *setting(const Setting *list, const char *name)
+{
+    for (; list->name; list++)
+        if (!strcmp(list->name, name))
+            return list->value;
+    return NULL;
+}
+
+size_t preset_batch_tokens(const char *preset)
+{
+    const char *value = NULL;
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++)
+        if (!strcmp(presets[i].name, preset ? preset : "base"))
+            value = setting(presets[i].settings, "batch-tokens");
+    for (size_t i = 0; !value && i < encdec_option_count; i++)
+        if (!strcmp(encdec_options[i].name, "batch-tokens"))
+            value = encdec_options[i].standard;
+    return (size_t)strtoull(value, NULL, 10);
+}

@@ -1,0 +1,35 @@
+/* encdec's options, commands and presets. */
+#ifndef ENCDEC_OPTIONS_H
+#define ENCDEC_OPTIONS_H
+
+#include "core/cli/shared.h"
+
+typedef struct Values {
+    SharedValues shared;
+    /* data */
+    const char *source, *target;
+    const char *file[3][2]; /* parts and sides as in source.h */
+    int type;
+    size_t size, longest, batch_tokens, micro_tokens;
+    bool by_length;
+    /* model */
+    size_t decoder_depth;
+    /* scoring */
+    int split;
+    const char *dump_logits;
+    /* averaging */
+    size_t last;
+    /* bench */
+    size_t length;
+    bool profile;
+} Values;
+
+extern const Program encdec_program;
+extern const Option encdec_options[];
+extern const size_t encdec_option_count;
+
+/* What a preset takes for a batch, for which the schedule of its learning rate was chosen; NULL: none was asked for,
+ * and defaults are those of base. */
+size_t preset_batch_tokens(const char *preset);
+
+#endif

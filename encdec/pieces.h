@@ -1,0 +1,60 @@
+/* What a line is to the network: a list of ids, and back again. Two ids are the same for all kinds of pieces:
+ *
+ *     0  <unk>   what is not in the vocabulary
+ *     1  </s>    the end of a sentence; it ends each source and each target, and the decoder begins with it
+ *
+ * Rows are packed, so there is no id for padding. Behind these two come
+ *
+ *     words   the most frequent words (see lines.h) of both sides of the training part, as they stand
+ *     bytes   the 256 bytes, by their values
+ *
+ * One vocabulary serves both sides. It lies in the run as vocabulary.tsv; bytes need none. */
+#ifndef ENCDEC_PIECES_H
+#define ENCDEC_PIECES_H
+
+#include "base/buffer.h"
+#include "core/text/vocabulary.h"
+#include "encdec/lines.h"
+
+enum { END = 1, FIRST_PIECE = 2 };
+
+typedef enum PieceType { PIECES_WORDS, PIECES_BYTES } PieceType;
+
+typedef struct PiecesOptions {
+    PieceType type;
+    size_t size; /* ids of words at most; 0: as many as there are */
+} PiecesOptions;
+
+typedef struct Pieces {
+    PieceType type;
+    size_t count;          /* ids */
+    Vocabulary vocabulary; /* of words */
+} Pieces;
+
+/* A list of ids that grows. */
+typedef struct Ids {
+    int32_t *id;
+    size_t count, room;
+} Ids;
+
+bool ids_add(Ids *ids, int32_t id, Error *e);
+void ids_close(Ids *ids);
+
+/* Makes pieces of what is trained on: `count` texts. */
+bool pieces_learn(Pieces *p, const PiecesOptions *o, const Lines *const *texts, size_t count, Error *e);
+void pieces_close(Pieces *p);
+
+/* The files of a run that belong to them. */
+bool pieces_write(const Pieces *p, const char *folder, Error *e);
+bool pieces_read(Pieces *p, PieceType type, const char *folder, Error *e);
+
+/* Adds the ids of a line, without </s>. Several threads may do so at once. */
+bool pieces_ids(const Pieces *p, Line line, Ids *ids, Error *e);
+
+/* Adds the line that ids are: up to the first </s>, if there is one. */
+void pieces_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line);
+
+/* How a piece is called where it is shown; bytes by their values: "0x41". */
+void pieces_name(const Pieces *p, int32_t id, Buffer *name);
+
+#endif

@@ -1,0 +1,498 @@
+/* See source.h. */
+#include "encdec/source.h"
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/philox.h"
+#include "base/sha256.h"
+#include "core/tensor/sites.h"
+#include "core/text/archive.h"
+#include "core/text/csv.h"
+#include "encdec/builtin.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SITE_HELD_OUT = SITE_DATA + 0x100, HELD_OUT_OF = 20, HELD_OUT_MOST = 1000, NAME = 1000 };
+
+const char *part_name(Part part)
+{
+    static const char *const names[] = {"train", "valid", "test"};
+    return names[part];
+}
+
+const char *side_name(size_t side) { return side == SOURCE ? "source" : "target"; }
+
+static const char *const packings[] = {"", ".gz", ".bz2", ".xz", ".zst", ".zip"};
+enum { PACKINGS = sizeof packings / sizeof *packings };
+
+void sentences_close(Sentences *s)
+{
+    for (size_t part = 0; part < PARTS; part++)
+        for (size_t side = 0; side < SIDES_USED; side++)
+            lines_close(&s->side[part][side]);
+    *s = (Sentences){0};
+}
+
+static bool read_lines(Lines *l, const char *path, Error *e)
+{
+    char *text;
+    size_t size;
+    return text_read(path, &text, &size, e) && lines_of_text(l, text, size, e);
+}
+
+/* --- a folder or an archive: files by their names --- */
+
+/* The files of a source that are wanted, by their names in it. */
+typedef struct Chosen {
+    const SourceOptions *o;
+    Sentences *s;
+    char name[PARTS][SIDES_USED][NAME]; /* empty: none */
+    bool table;                         /* something in it may be one */
+} Chosen;
+
+static const char *base_name(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash ? slash + 1 : name;
+}
+
+/* The length of a name without what says that it is packed. */
+static size_t unpacked_length(const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = 1; i < PACKINGS; i++) {
+        size_t behind = strlen(packings[i]);
+        if (length > behind && !strcmp(name + length - behind, packings[i]))
+            return length - behind;
+    }
+    return length;
+}
+
+/* The length of STEM in STEM.LANG or STEM.LANG.gz; 0: it is no such name. */
+static size_t stem_length(const char *name, const char *language)
+{
+    size_t length = unpacked_length(name), behind = strlen(language);
+    bool fits = length > behind + 1 && !memcmp(name + length - behind, language, behind);
+    return fits && name[length - behind - 1] == '.' ? length - behind - 1 : 0;
+}
+
+static bool is(const char *name, size_t length, const char *word)
+{
+    return strlen(word) == length && !memcmp(name, word, length);
+}
+
+static Part part_of(const char *stem, size_t length)
+{
+    if (is(stem, length, "train"))
+        return PART_TRAIN;
+    if (is(stem, length, "valid") || is(stem, length, "val") || is(stem, length, "dev"))
+        return PART_VALID;
+    return length >= 4 && !memcmp(stem, "test", 4) ? PART_TEST : PARTS;
+}
+
+/* Of several files of a part, the first by name. */
+static void consider(Chosen *c, const char *name, size_t side)
+{
+    const char *base = base_name(name);
+    size_t length = stem_length(base, c->o->language[side]);
+    Part part = length ? part_of(base, length) : PARTS;
+    if (part == PARTS || strlen(name) >= NAME || (part == PART_TEST && !c->o->test))
+        return;
+    char *chosen = c->name[part][side];
+    if (!*chosen || strcmp(name, chosen) < 0)
+        snprintf(chosen, NAME, "%s", name);
+}
+
+static bool choose_by_name(void *context, const char *name)
+{
+    for (size_t side = 0; side < SIDES_USED; side++)
+        consider(context, name, side);
+    return false;
+}
+
+static bool is_chosen(void *context, const char *name)
+{
+    const Chosen *c = context;
+    for (size_t i = 0; i < PARTS * SIDES_USED; i++)
+        if (!strcmp(c->name[i / SIDES_USED][i % SIDES_USED], name))
+            return true;
+    return false;
+}
+
+static bool take_chosen(void *context, const char *name, const char *bytes, size_t size, Error *e)
+{
+    Chosen *c = context;
+    for (size_t i = 0; i < PARTS * SIDES_USED; i++) {
+        Lines *to = &c->s->side[i / SIDES_USED][i % SIDES_USED];
+        if (strcmp(c->name[i / SIDES_USED][i % SIDES_USED], name) || to->start)
+            continue;
+        char *copy = memory_get(size + 1, 1);
+        if (!copy)
+            return memory_error(e, name, size, 1);
+        memcpy(copy, bytes, size);
+        if (!lines_of_text(to, copy, size, e))
+            return false;
+    }
+    return true;
+}
+
+static bool read_chosen(const Chosen *c, Error *e)
+{
+    if (!folder_exists(c->o->path))
+        return entries_read(c->o->path, &(Entries){is_chosen, take_chosen, (void *)c}, e);
+    for (size_t i = 0; i < PARTS * SIDES_USED; i++) {
+        const char *name = c->name[i / SIDES_USED][i % SIDES_USED];
+        char *path = *name ? path_join(c->o->path, name) : NULL;
+        bool done = !*name || ((path || memory_error(e, name, NAME, 1)) &&
+                               read_lines(&c->s->side[i / SIDES_USED][i % SIDES_USED], path, e));
+        memory_free(path);
+        if (!done)
+            return false;
+    }
+    return true;
+}
+
+/* Both sides of a part or none, and of the same name. */
+static bool sides_match(const Chosen *c, Part part, Error *e)
+{
+    const char *source = c->name[part][SOURCE], *target = c->name[part][TARGET];
+    if (!*source && !*target)
+        return true;
+    if (!*source || !*target)
+        return fail(e, "%s holds %s, but not its other side: a file of the same name that ends in .%s", c->o->path,
+                    *source ? source : target, c->o->language[*source ? TARGET : SOURCE]);
+    const char *a = base_name(source), *b = base_name(target);
+    size_t length = stem_length(a, c->o->language[SOURCE]);
+    return (length == stem_length(b, c->o->language[TARGET]) && !memcmp(a, b, length)) ||
+           fail(e,
+                "%s holds %s and %s, which are not of the same name; say with --%s-source and --%s-target which files "
+                "are meant",
+                c->o->path, source, target, part_name(part), part_name(part));
+}
+
+/* --- a table --- */
+
+/* Whether the first line names both languages: then it is a header. */
+static bool has_header(const SourceOptions *o, const char *text, size_t size)
+{
+    bool found[SIDES_USED] = {false, false};
+    const char *end = memchr(text, '\n', size), *at = text;
+    end = end ? end : text + size;
+    while (at < end) {
+        size_t length = strcspn(at, "\t,\r\n\"");
+        length = length < (size_t)(end - at) ? length : (size_t)(end - at);
+        for (size_t side = 0; side < SIDES_USED; side++)
+            found[side] |= is(at, length, o->language[side]);
+        at += length + 1;
+    }
+    return found[SOURCE] && found[TARGET];
+}
+
+static bool read_with_header(Sentences *s, const SourceOptions *o, char *text, size_t size, Error *e)
+{
+    Csv csv;
+    CsvField field[SIDES_USED];
+    bool row;
+    if (!csv_open(&csv, o->path, text, size, o->language, SIDES_USED, e))
+        return false;
+    for (;;) {
+        if (!csv_next(&csv, field, &row, e))
+            return false;
+        if (!row)
+            return true;
+        for (size_t side = 0; side < SIDES_USED; side++)
+            if (!lines_add(&s->side[PART_TRAIN][side], field[side].text, field[side].size, e))
+                return false;
+    }
+}
+
+/* Source, a tab, target; what stands behind another tab is not read. */
+static bool read_plain_columns(Sentences *s, const SourceOptions *o, const char *text, size_t size, Error *e)
+{
+    size_t number = 1;
+    for (const char *line = text, *end; line < text + size; line = end + 1, number++) {
+        end = memchr(line, '\n', (size_t)(text + size - line));
+        end = end ? end : text + size;
+        const char *tab = memchr(line, '\t', (size_t)(end - line));
+        if (!tab)
+            return fail(
+                e,
+                "%s, line %zu has no tab: a table of pairs has two columns, or a header with the columns %s and "
+                "%s",
+                o->path, number, o->language[SOURCE], o->language[TARGET]);
+        const char *next = memchr(tab + 1, '\t', (size_t)(end - tab - 1)), *last = next ? next : end;
+        if (!lines_add(&s->side[PART_TRAIN][SOURCE], line, (size_t)(tab - line), e) ||
+            !lines_add(&s->side[PART_TRAIN][TARGET], tab + 1, (size_t)(last - tab - 1), e))
+            return false;
+    }
+    return true;
+}
+
+typedef struct Table {
+    Sentences *s;
+    const SourceOptions *o;
+    size_t found;
+} Table;
+
+/* What a table is called in an archive; a file of its own is one whatever it is called. */
+static bool may_be_table(void *context, const char *name)
+{
+    const Table *t = context;
+    const char *base = base_name(name);
+    size_t length = unpacked_length(base);
+    bool by_name = length > 4 && (!memcmp(base + length - 4, ".tsv", 4) || !memcmp(base + length - 4, ".csv", 4) ||
+                                  !memcmp(base + length - 4, ".txt", 4));
+    return (by_name && *base != '_') || !strcmp(base, base_name(t->o->path));
+}
+
+static bool take_table(void *context, const char *name, const char *bytes, size_t size, Error *e)
+{
+    Table *t = context;
+    if (t->found++)
+        return fail(e, "%s holds several tables, %s among them: unpack the one that is meant", t->o->path, name);
+    char *copy = memory_get(size + 1,
+                            1); /* fields of a table lie in its text, which is changed where they are quoted */
+    if (!copy)
+        return memory_error(e, name, size, 1);
+    memcpy(copy, bytes, size);
+    bool done = has_header(t->o, copy, size) ? read_with_header(t->s, t->o, copy, size, e)
+                                             : read_plain_columns(t->s, t->o, copy, size, e);
+    memory_free(copy);
+    return done;
+}
+
+static bool read_table(Sentences *s, const SourceOptions *o, Error *e)
+{
+    Table t = {s, o, 0};
+    if (!entries_read(o->path, &(Entries){may_be_table, take_table, &t}, e))
+        return false;
+    return t.found || fail(e, "%s holds neither train.%s and train.%s nor a table (.tsv, .csv, .txt) of pairs", o->path,
+                           o->language[SOURCE], o->language[TARGET]);
+}
+
+/* --- a prefix --- */
+
+/* The file PREFIX.LANG, packed or not; *path NULL: there is none. */
+static bool find_file(const char *prefix, const char *language, char **path, Error *e)
+{
+    *path = NULL;
+    for (size_t i = 0; i < PACKINGS; i++) {
+        Buffer b = {0};
+        buffer_print(&b, "%s.%s%s", prefix, language, packings[i]);
+        bool there = !b.failed && file_exists(b.text);
+        *path = there ? memory_string(b.text) : NULL;
+        bool failed = b.failed || (there && !*path);
+        buffer_free(&b);
+        if (failed)
+            return memory_error(e, "a path", strlen(prefix), 1);
+        if (there)
+            return true;
+    }
+    return true;
+}
+
+static bool read_prefix(Sentences *s, const SourceOptions *o, Error *e)
+{
+    for (size_t side = 0; side < SIDES_USED; side++) {
+        char *path;
+        if (!find_file(o->path, o->language[side], &path, e))
+            return false;
+        bool done = path ? read_lines(&s->side[PART_TRAIN][side], path, e)
+                         : fail(e, "%s is neither a folder nor a file, and there is no %s.%s either", o->path, o->path,
+                                o->language[side]);
+        memory_free(path);
+        if (!done)
+            return false;
+    }
+    return true;
+}
+
+static bool read_path(Sentences *s, const SourceOptions *o, Error *e)
+{
+    bool folder = folder_exists(o->path);
+    Chosen *c = memory_get(1, sizeof *c);
+    if (!c)
+        return memory_error(e, "names of files", 1, sizeof *c);
+    c->o = o;
+    c->s = s;
+    bool done = folder || file_exists(o->path), chosen = false;
+    if (!done) {
+        memory_free(c);
+        return read_prefix(s, o, e);
+    }
+    done = entries_read(o->path, &(Entries){choose_by_name, NULL, c}, e);
+    for (size_t part = 0; done && part < PARTS; part++) {
+        done = sides_match(c, (Part)part, e);
+        chosen |= *c->name[part][SOURCE] != 0;
+    }
+    if (done && chosen)
+        done = read_chosen(c, e);
+    else if (done && folder)
+        done = fail(e,
+                    "the folder %s holds no train.%s and train.%s: say with --source and --target which languages are "
+                    "meant",
+                    o->path, o->language[SOURCE], o->language[TARGET]);
+    else if (done)
+        done = read_table(s, o, e);
+    memory_free(c);
+    return done;
+}
+
+/* --- files by name, and the built-in sentences --- */
+
+static bool read_named(Sentences *s, const SourceOptions *o, Error *e)
+{
+    for (size_t part = 0; part < PARTS; part++) {
+        const char *const *file = o->file[part];
+        if (!file[SOURCE] != !file[TARGET])
+            return fail(e, "--%s-%s is given, but not --%s-%s: a part has both sides", part_name((Part)part),
+                        side_name(file[SOURCE] ? SOURCE : TARGET), part_name((Part)part),
+                        side_name(file[SOURCE] ? TARGET : SOURCE));
+        for (size_t side = 0; side < SIDES_USED && file[SOURCE] && (part != PART_TEST || o->test); side++) {
+            lines_close(&s->side[part][side]);
+            if (!read_lines(&s->side[part][side], file[side], e))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool has_names(const SourceOptions *o)
+{
+    for (size_t i = 0; i < PARTS * SIDES_USED; i++)
+        if (o->file[i / SIDES_USED][i % SIDES_USED])
+            return true;
+    return false;
+}
+
+static bool write_builtin(Sentences *s, const SourceOptions *o, Error *e)
+{
+    static const size_t counts[PARTS] = {BUILTIN_TRAINING, BUILTIN_VALID, BUILTIN_TEST};
+    size_t english = !strcmp(o->language[SOURCE], "en") ? SOURCE : TARGET, number = 0;
+    if (strcmp(o->language[english], "en") || strcmp(o->language[!english], "de"))
+        return fail(e, "the built-in sentences are in en and de, not in %s and %s: say with --data where yours are",
+                    o->language[SOURCE], o->language[TARGET]);
+    for (size_t part = 0; part < PARTS; part++)
+        for (size_t i = 0; i < counts[part]; i++) {
+            Buffer text[SIDES_USED] = {{0}, {0}};
+            builtin_pair(&text[english], &text[!english], number++);
+            bool done = (!text[0].failed && !text[1].failed) || memory_error(e, "a sentence", text[0].size, 1);
+            for (size_t side = 0; done && side < SIDES_USED; side++)
+                done = lines_add(&s->side[part][side], text[side].text, text[side].size, e);
+            buffer_free(&text[0]);
+            buffer_free(&text[1]);
+            if (!done)
+                return false;
+        }
+    return true;
+}
+
+/* --- what is to be true of all --- */
+
+/* How a side of a part is called in messages. */
+static const char *name_of(const SourceOptions *o, Part part, size_t side, char *name)
+{
+    if (o->file[part][side])
+        return o->file[part][side];
+    snprintf(name, NAME, "the %s side (%s) of %s", part_name(part), o->language[side],
+             o->path ? o->path : "the built-in sentences");
+    return name;
+}
+
+static bool sides_are_equal(const Sentences *s, const SourceOptions *o, Part part, Error *e)
+{
+    const Lines *side = s->side[part];
+    char name[SIDES_USED][NAME];
+    if (side[SOURCE].count == side[TARGET].count)
+        return true;
+    size_t shorter = side[SOURCE].count < side[TARGET].count ? SOURCE : TARGET;
+    return fail(e, "%s ends behind line %zu, but %s has %zu lines: line i of one belongs to line i of the other",
+                name_of(o, part, shorter, name[0]), side[shorter].count, name_of(o, part, !shorter, name[1]),
+                side[!shorter].count);
+}
+
+/* Marks what is held out: of all orders of the pairs one is drawn, as far as that takes (Fisher and Yates). */
+static bool draw_held_out(bool *held_out, size_t count, size_t wanted, uint32_t seed, Error *e)
+{
+    size_t *pair = memory_get(count, sizeof *pair);
+    if (!pair)
+        return memory_error(e, "pairs to hold out", count, sizeof *pair);
+    for (size_t i = 0; i < count; i++)
+        pair[i] = i;
+    for (size_t i = 0; i < wanted; i++) {
+        size_t k = i + (size_t)philox_below(count - i, seed, 0, i, SITE_HELD_OUT), drawn = pair[k];
+        pair[k] = pair[i];
+        held_out[drawn] = true;
+    }
+    memory_free(pair);
+    return true;
+}
+
+/* Moves lines that are held out from one list to another. */
+static bool part_lines(Lines *train, Lines *valid, const bool *held_out, Error *e)
+{
+    Lines kept = {0}, all = *train;
+    bool done = true;
+    lines_close(valid);
+    for (size_t i = 0; done && i < all.count; i++) {
+        Line line = lines_at(&all, i);
+        done = lines_add(held_out[i] ? valid : &kept, line.text, line.size, e);
+    }
+    lines_close(&all);
+    *train = kept;
+    return done;
+}
+
+static bool hold_out(Sentences *s, uint32_t seed, Error *e)
+{
+    size_t count = s->side[PART_TRAIN][SOURCE].count, wanted = count / HELD_OUT_OF;
+    bool *held_out = memory_get(count, sizeof *held_out);
+    if (!held_out)
+        return memory_error(e, "pairs to hold out", count, sizeof *held_out);
+    bool done = draw_held_out(held_out, count, wanted < HELD_OUT_MOST ? wanted : HELD_OUT_MOST, seed, e);
+    for (size_t side = 0; done && side < SIDES_USED; side++)
+        done = part_lines(&s->side[PART_TRAIN][side], &s->side[PART_VALID][side], held_out, e);
+    memory_free(held_out);
+    s->held_out = true;
+    return done;
+}
+
+static bool add_checksum(Sentences *s, Error *e)
+{
+    Buffer sums = {0};
+    for (size_t part = 0; part < PART_TEST; part++)
+        for (size_t side = 0; side < SIDES_USED; side++) {
+            const Lines *l = &s->side[part][side];
+            size_t size = l->count ? l->start[l->count] - 1 : 0; /* without the last line's end, which may be missing */
+            buffer_print(&sums, "%s %zu %s\n", part_name((Part)part), l->count, sha256(l->text, size).text);
+            s->bytes += size;
+        }
+    bool done = !sums.failed || memory_error(e, "checksums", sums.size, 1);
+    if (done)
+        memcpy(s->sha256, sha256(sums.text, sums.size).text, sizeof s->sha256);
+    buffer_free(&sums);
+    return done;
+}
+
+static bool read_all(Sentences *s, const SourceOptions *o, Error *e)
+{
+    if (o->path ? !read_path(s, o, e) : !has_names(o) && !write_builtin(s, o, e))
+        return false;
+    if (!read_named(s, o, e))
+        return false;
+    for (size_t part = 0; part < PARTS; part++)
+        if (!sides_are_equal(s, o, (Part)part, e))
+            return false;
+    return add_checksum(s, e) && (s->side[PART_VALID][SOURCE].count || hold_out(s, o->seed, e));
+}
+
+bool sentences_read(Sentences *s, const SourceOptions *o, Error *e)
+{
+    *s = (Sentences){0};
+    bool done = read_all(s, o, e);
+    if (!done)
+        sentences_close(s);
+    return done;
+}

@@ -1,0 +1,44 @@
+/* Where pairs of sentences come from. A source has a training part and may have one to validate and one to test with;
+ * of each part, line i of one side belongs to line i of the other. It is one of
+ *
+ *   - a folder or an archive with {train,valid,val,dev,test*}.LANG in it, packed one by one or not;
+ *   - a prefix P: P.LANG alone, packed or not, to train on;
+ *   - files by name, one a part and side, instead of or beside any other;
+ *   - a table: with a header that names both languages (see core/text/csv.h), or two plain columns between tabs, source
+ *     first; all of it to train on;
+ *   - none: the built-in sentences.
+ *
+ * Where nothing is there to validate with, some of the training part is held out. */
+#ifndef ENCDEC_SOURCE_H
+#define ENCDEC_SOURCE_H
+
+#include "encdec/lines.h"
+
+#include <stdint.h>
+
+typedef enum Part { PART_TRAIN, PART_VALID, PART_TEST, PARTS } Part;
+
+enum { SOURCE, TARGET, SIDES_USED };
+
+const char *part_name(Part part); /* "train", "valid", "test" */
+const char *side_name(size_t side);
+
+typedef struct SourceOptions {
+    const char *path;                    /* NULL: no folder, prefix or table */
+    const char *file[PARTS][SIDES_USED]; /* NULL: not by name */
+    const char *language[SIDES_USED];
+    uint32_t seed; /* which pairs are held out, where that is so */
+    bool test;     /* whether the test part is wanted; otherwise it is not read */
+} SourceOptions;
+
+typedef struct Sentences {
+    Lines side[PARTS][SIDES_USED];
+    bool held_out;   /* the valid part is from the training part: one pair in 20, but no more than 1000 */
+    char sha256[65]; /* of the training part and the valid part; the same however they are packed */
+    size_t bytes;    /* of these */
+} Sentences;
+
+bool sentences_read(Sentences *s, const SourceOptions *o, Error *e);
+void sentences_close(Sentences *s);
+
+#endif

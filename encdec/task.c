@@ -1,0 +1,319 @@
+/* encdec as a Task, and as a program. */
+#include "encdec/encdec.h"
+
+#include "base/memory.h"
+#include "base/philox.h"
+#include "core/nn/loss.h"
+#include "core/run/json.h"
+#include "core/tensor/sites.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const aliases[][2] = {{"embedding.weight", "source_embedding.weight"},
+                                         {"embedding.weight", "target_embedding.weight"},
+                                         {"embedding.weight", "logits.weight"},
+                                         {NULL, NULL}};
+
+static const char *const data_options[] = {
+    "train-source", "train-target", "valid-source", "valid-target", "test-source", "test-target", NULL};
+
+/* --- batches --- */
+
+/* The source as it is; the decoder reads </s> and all of the target but its own </s>, which it is to say last. */
+static void add_pair(Batch *b, const Pairs *p, size_t i)
+{
+    const int32_t *source = p->ids[SOURCE] + p->start[SOURCE][i], *target = p->ids[TARGET] + p->start[TARGET][i];
+    size_t read = p->start[SOURCE][i + 1] - p->start[SOURCE][i], said = p->start[TARGET][i + 1] - p->start[TARGET][i];
+    size_t at = batch_row(b, SOURCE, read);
+    for (size_t k = 0; k < read; k++) {
+        b->side[SOURCE].ids[at + k] = source[k];
+        b->side[SOURCE].targets[at + k] = -1;
+    }
+    at = batch_row(b, TARGET, said);
+    for (size_t k = 0; k < said; k++) {
+        b->side[TARGET].ids[at + k] = k ? target[k - 1] : END;
+        b->side[TARGET].targets[at + k] = target[k];
+    }
+}
+
+static void batch(void *self, uint64_t step, Batch *b)
+{
+    EncDec *c = self;
+    size_t count;
+    const size_t *pair = order_batch(&c->order, step, &count);
+    batch_clear(b);
+    for (size_t i = 0; i < count; i++)
+        add_pair(b, &c->bitext.parts[PART_TRAIN], pair[i]);
+}
+
+static void score_batch(void *self, size_t i, Batch *b)
+{
+    const EncDec *c = self;
+    batch_clear(b);
+    for (size_t pair = c->score_cut[i]; pair < c->score_cut[i + 1]; pair++)
+        add_pair(b, &c->bitext.parts[c->scored], pair);
+}
+
+static Tensor *loss(void *self, Tape *t, const Rows *rows)
+{
+    const EncDec *c = self;
+    Tensor *logits = model_pairs(t, &c->model, &rows[SOURCE], &rows[TARGET]);
+    return cross_entropy(t, logits, rows[TARGET].targets, t->training ? c->v->shared.smoothing : 0, 0);
+}
+
+/* --- the task --- */
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+/* Pairs of a part in their order, as many in each batch as have no more positions than a micro-batch. */
+static bool cut_scored(EncDec *c, const Pairs *p, Error *e)
+{
+    size_t most = c->app.task.micro_positions, first = 0;
+    c->score_cut = memory_get(p->count + 1, sizeof *c->score_cut);
+    if (!c->score_cut)
+        return memory_error(e, "batches to score", p->count + 1, sizeof *c->score_cut);
+    for (size_t i = 0; i < p->count; i++) {
+        if (p->length[i + 1] - p->length[first] > most) {
+            c->score_cut[++c->app.task.score_batches] = i;
+            first = i;
+        }
+        c->app.task.score_rows = larger(c->app.task.score_rows, i + 1 - first);
+    }
+    if (p->count)
+        c->score_cut[++c->app.task.score_batches] = p->count;
+    return true;
+}
+
+bool encdec_task(EncDec *c, Error *e)
+{
+    const Pairs *scored = &c->bitext.parts[c->scored];
+    const size_t longest = c->bitext.longest ? c->bitext.longest : smaller(c->v->longest + 1, c->model.context);
+    const size_t tokens = c->order.count ? c->order.o.tokens : c->v->batch_tokens, pairs = c->v->shared.batch;
+    snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu pairs, %zu target pieces, %zu words",
+             part_name(c->scored), scored->count, pairs_ids(scored, TARGET), scored->words);
+    c->app.task = (Task){.self = c,
+                         .sides = SIDES_USED,
+                         .longest = {longest, longest},
+                         .step_positions = tokens ? larger(tokens, longest) + longest - 1 : pairs * longest,
+                         .micro_positions = larger(c->v->micro_tokens, longest),
+                         .loss_side = {TARGET},
+                         .token_side = TARGET,
+                         .batch = batch,
+                         .loss = loss,
+                         .score_batch = score_batch,
+                         .words = (double)scored->words,
+                         .unit = "nats/piece",
+                         .per_nat = 1,
+                         .protocol = c->app.protocol};
+    c->app.task.most_rows = c->order.count ? c->order.most_rows : tokens ? c->app.task.step_positions : pairs;
+    return cut_scored(c, scored, e);
+}
+
+/* --- runs --- */
+
+static bool begin(App *a, Error *e) { return pieces_write(((EncDec *)a)->bitext.pieces, a->run->path, e); }
+
+static bool read_run(EncDec *c, Error *e)
+{
+    return pieces_read(&c->pieces, (PieceType)c->v->type, c->app.run->path, e);
+}
+
+static bool refuse(EncDec *c, Error *e, const char *why) { return fail(e, "%s", why) || app_misused(&c->app); }
+
+static bool build(EncDec *c, size_t pieces, Error *e)
+{
+    const Options *o = c->app.options;
+    if (options_source(o, "micro-batch") == FROM_COMMAND_LINE && c->v->shared.micro_batch)
+        return refuse(c, e, "--micro-batch counts rows; what a worker computes at once here is --micro-tokens");
+    if (c->v->shared.context < 2)
+        return refuse(c, e, "--context is 1: a sentence of one piece and its </s> needs 2");
+    c->app.parameters = &c->model.parameters;
+    c->app.profile = c->v->profile;
+    return model_open(&c->model, c->v, pieces, e);
+}
+
+bool encdec_open_run(EncDec *c, Error *e)
+{
+    return app_open_run(&c->app, c->v->shared.run, false, e) && read_run(c, e) && build(c, c->pieces.count, e);
+}
+
+bool encdec_open_bitext(EncDec *c, bool to_train, Error *e)
+{
+    const Values *v = c->v;
+    const Run *run = c->app.run;
+    size_t longest = smaller(v->longest, v->shared.context - 1);
+    BitextOptions o = {.source = {.path = v->shared.data,
+                                  .language = {v->source, v->target},
+                                  .seed = (uint32_t)v->shared.seed,
+                                  .test = !to_train && v->split == PART_TEST},
+                       .pieces = {(PieceType)v->type, v->size},
+                       .known = run ? &c->pieces : NULL,
+                       .longest = longest,
+                       .context = v->shared.context};
+    memcpy(o.source.file, v->file, sizeof o.source.file);
+    if (!bitext_open(&c->bitext, &o, e))
+        return app_data_given(&c->app) || !run
+                   ? false
+                   : fail(e, "%s; the run %s learnt from it: say with --data where it is now", e->text, run->path);
+    return app_same_data(&c->app, c->bitext.sentences.sha256, to_train, e);
+}
+
+/* --- the program --- */
+
+static void print_pairs(const EncDec *c)
+{
+    for (size_t part = 0; part < PART_TEST; part++) {
+        const Pairs *p = &c->bitext.parts[part];
+        double ids = (double)(pairs_ids(p, SOURCE) + pairs_ids(p, TARGET)), count = (double)(p->count ? p->count : 1);
+        fprintf(
+            stderr,
+            "%-5s %8zu pairs, %.1f + %.1f pieces each, %.2f %% of them <unk>; left out: %zu empty, %zu too long%s\n",
+            part_name((Part)part), p->count, (double)pairs_ids(p, SOURCE) / count, (double)pairs_ids(p, TARGET) / count,
+            100 * (double)p->unknown / (ids > 0 ? ids : 1), part == PART_TRAIN ? p->empty : 0, p->too_long,
+            part == PART_VALID && c->bitext.sentences.held_out ? "; held out from train" : "");
+    }
+}
+
+/* How large a batch is that the learning rate was chosen for, and how large it is. */
+static void print_batch(const EncDec *c)
+{
+    enum { FAR_BELOW = 3 };
+    double targets = (double)pairs_ids(&c->bitext.parts[PART_TRAIN], TARGET) / (double)c->order.batches;
+    const char *preset = c->v->shared.preset ? c->v->shared.preset : app_data(&c->app) ? NULL : "minute";
+    size_t meant = preset_batch_tokens(preset);
+    fprintf(stderr, "batch %.0f target pieces a step on average, %zu steps an epoch\n", targets, c->order.batches);
+    if (c->v->shared.schedule == SCHEDULE_NOAM && targets * FAR_BELOW < (double)meant)
+        fprintf(
+            stderr,
+            "encdec: warning: the learning rate was chosen for batches of %zu pieces, and these have %.0f: with the "
+            "same rate it may not learn, or not as well\n",
+            meant, targets);
+}
+
+static bool open_all(App *a, Error *e)
+{
+    EncDec *c = (EncDec *)a;
+    const SharedValues *o = a->o;
+    if ((a->run && !read_run(c, e)) || !encdec_open_bitext(c, true, e) || !bitext_suits(&c->bitext, PART_TRAIN, e) ||
+        !bitext_suits(&c->bitext, PART_VALID, e))
+        return false;
+    const Pairs *train = &c->bitext.parts[PART_TRAIN];
+    const OrderOptions how = {
+        .rows = o->batch, .tokens = c->v->batch_tokens, .by_length = c->v->by_length, .seed = (uint32_t)o->seed};
+    c->scored = PART_VALID;
+    if (!build(c, c->bitext.pieces->count, e) || !order_open(&c->order, train->length, train->count, &how, e) ||
+        !encdec_task(c, e))
+        return false;
+    if (!o->quiet) {
+        print_pairs(c);
+        print_batch(c);
+    }
+    return true;
+}
+
+/* Pairs of --length pieces, as many as make up a step. */
+static void bench_task(EncDec *c)
+{
+    Task *t = &c->app.task;
+    size_t length = c->v->length, tokens = c->v->batch_tokens;
+    t->most_rows = tokens ? larger(tokens / length, 1) : c->v->shared.batch;
+    t->longest[SOURCE] = t->longest[TARGET] = length;
+    t->step_positions = t->most_rows * length;
+    t->micro_positions = smaller(larger(c->v->micro_tokens, length), t->step_positions);
+}
+
+static bool open_model(App *a, Error *e)
+{
+    EncDec *c = (EncDec *)a;
+    size_t size = c->v->type == PIECES_BYTES ? FIRST_PIECE + 256 : c->v->size;
+    bool bench = a->options->command->bit == COMMAND_BENCH;
+    if (a->run && !read_run(c, e))
+        return false;
+    if (!build(c, a->run ? c->pieces.count : size, e) || !encdec_task(c, e))
+        return false;
+    if (bench && c->v->length > c->model.context)
+        return refuse(c, e, "--length is more than --context, which is what the model reads");
+    if (bench)
+        bench_task(c);
+    return true;
+}
+
+static void close_all(App *a)
+{
+    EncDec *c = (EncDec *)a;
+    memory_free(c->score_cut);
+    order_close(&c->order);
+    model_close(&c->model);
+    bitext_close(&c->bitext);
+    pieces_close(&c->pieces);
+}
+
+static DataNote data(const App *a)
+{
+    const Sentences *s = &((const EncDec *)a)->bitext.sentences;
+    return (DataNote){app_data(a), s->bytes, s->sha256};
+}
+
+/* Of the target, since these are what it learns to say. */
+static double step_tokens(const App *a)
+{
+    const EncDec *c = (const EncDec *)a;
+    if (c->order.count)
+        return (double)pairs_ids(&c->bitext.parts[PART_TRAIN], TARGET) / (double)c->order.batches;
+    return (double)(a->options->command->bit == COMMAND_BENCH ? a->task.step_positions : c->v->batch_tokens);
+}
+
+static size_t epoch(const App *a) { return ((const EncDec *)a)->order.batches; }
+
+static void protocol(const App *a, Buffer *b)
+{
+    const EncDec *c = (const EncDec *)a;
+    const Pairs *p = &c->bitext.parts[c->scored];
+    json_add_text(b, "split", part_name(c->scored));
+    json_add_member(b, "sentences", (double)p->count);
+    json_add_member(b, "pieces", (double)pairs_ids(p, TARGET));
+    json_add_member(b, "words", (double)p->words);
+}
+
+static void bench_batch(void *app, uint64_t step, Batch *b)
+{
+    const EncDec *c = app;
+    const size_t pieces = c->model.logits.out;
+    uint64_t drawn = 0;
+    batch_clear(b);
+    for (size_t r = 0; r < c->app.task.most_rows; r++)
+        for (size_t side = 0; side < SIDES_USED; side++)
+            batch_row(b, side, c->v->length);
+    for (size_t side = 0; side < SIDES_USED; side++)
+        for (size_t i = 0; i < b->side[side].positions; i++) {
+            b->side[side].ids[i] = (int32_t)philox_below(pieces, 1, (uint32_t)step, drawn++, SITE_DATA);
+            b->side[side].targets[i] = side == TARGET
+                                           ? (int32_t)philox_below(pieces, 1, (uint32_t)step, drawn++, SITE_DATA)
+                                           : -1;
+        }
+}
+
+static bool command(App *a, Error *e)
+{
+    EncDec *c = (EncDec *)a;
+    return a->options->command->bit == COMMAND_EVAL ? encdec_eval(c, e) : encdec_average(c, e);
+}
+
+const AppKind encdec_kind = {.name = "encdec",
+                             .program = &encdec_program,
+                             .aliases = aliases,
+                             .data_options = data_options,
+                             .built_in = "built-in sentences",
+                             .measure = "bytes",
+                             .open = open_all,
+                             .open_model = open_model,
+                             .close = close_all,
+                             .data = data,
+                             .epoch = epoch,
+                             .step_tokens = step_tokens,
+                             .protocol = protocol,
+                             .begin = begin,
+                             .bench_batch = bench_batch,
+                             .command = command};
