@@ -20,6 +20,7 @@ const Option classifier_options[] = {
     {"label-column", 0, OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(label_column), "label", "NAME", "of a table: where its labels are"},
     {"final", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(final), "no", NULL, "train on all there is, nothing held out; eval, baseline: score the test part"},
     {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(batch_tokens), "0", NULL, "texts of about so many words a step, instead of --batch (0: --batch)"},
+    {"by-length", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(by_length), "yes", NULL, "texts of like length in a batch"},
     {"cache", 0, OPTION_YES_NO, OPTION_HERE, TRAIN | EVAL | BASELINE, AT(cache), "yes", NULL, "keep prepared data for the next time"},
     {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL, AT(split), "valid", "train|valid|test", "the part of the data to score"},
     {"mistakes", 0, OPTION_SIZE, OPTION_HERE, EVAL, AT(mistakes), "0", NULL, "show the N mistakes that the model is surest of"},
@@ -54,31 +55,13 @@ static const Setting former[] = {{"dim", "128"},           {"heads", "8"},
                                  {"eval-every", "1250"},   {NULL, NULL}};
 
 /* A shallow model that drops much: 25,000 texts are few. */
-static const Setting best[] = {{"dim", "128"},
-                               {"heads", "4"},
-                               {"depth", "2"},
-                               {"ff", "256"},
-                               {"context", "512"},
-                               {"norm", "post"},
-                               {"activation", "relu"},
-                               {"bias", "no"},
-                               {"dropout", "0.3"},
-                               {"positions", "learned"},
-                               {"pool", "average"},
-                               {"init", "pytorch"},
-                               {"batch", "16"},
-                               {"lr", "5e-4"},
-                               {"words", "50000"},
-                               {"warmup", "200"},
-                               {"schedule", "linear"},
-                               {"betas", "0.9,0.98"},
-                               {"clip", "1"},
-                               {"epochs", "4"},
-                               {"micro-batch", "4"},
-                               {"minutes", "30"},
-                               {"decay", "0.05"},
-                               {"eval-every", "500"},
-                               {NULL, NULL}};
+static const Setting best[] = {
+    {"dim", "128"},        {"heads", "8"},         {"depth", "1"},   {"ff", "256"},          {"context", "512"},
+    {"norm", "post"},      {"activation", "relu"}, {"bias", "no"},   {"dropout", "0.4"},     {"positions", "none"},
+    {"distances", "bias"}, {"pool", "average"},    {"init", "gpt2"}, {"batch", "32"},        {"micro-batch", "4"},
+    {"lr", "5e-4"},        {"words", "50000"},     {"warmup", "50"}, {"schedule", "linear"}, {"betas", "0.9,0.98"},
+    {"smoothing", "0.1"},  {"clip", "1"},          {"epochs", "2"},  {"minutes", "30"},      {"eval-every", "313"},
+    {NULL, NULL}};
 
 static const Setting minute[] = {
     {"dim", "64"},        {"heads", "4"},         {"depth", "1"},        {"ff", "128"},      {"context", "256"},
@@ -89,7 +72,7 @@ static const Setting minute[] = {
 
 static const Preset presets[] = {
     {"former", "6 blocks, 128 wide, 512 words: the model of \"Transformers from scratch\"", former},
-    {"best", "two blocks and much dropout", best},
+    {"best", "one block of 128, small embeddings at first, much dropout", best},
     {"minute", "a small model, trained for one minute", minute},
 };
 

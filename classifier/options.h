@@ -11,7 +11,7 @@ typedef struct Values {
     /* data */
     const char *text_column, *label_column;
     size_t words, batch_tokens;
-    bool final, cache;
+    bool final, by_length, cache;
     /* model */
     int pool;
     /* scoring */

@@ -256,7 +256,8 @@ static bool open_all(App *a, Error *e)
     if ((a->run && !read_run(c, e)) || !classifier_open_texts(c, true, e) || !reviews_suits(&c->reviews, PART_TRAIN, e))
         return false;
     const Texts *texts = reviews_part(&c->reviews, PART_TRAIN);
-    const OrderOptions how = {.rows = o->batch, .tokens = c->v->batch_tokens, .seed = (uint32_t)o->seed};
+    const OrderOptions how = {
+        .rows = o->batch, .tokens = c->v->batch_tokens, .by_length = c->v->by_length, .seed = (uint32_t)o->seed};
     c->scored = PART_VALID;
     if (!build(c, c->reviews.vocabulary.count, c->reviews.class_count, e) ||
         !order_open(&c->order, texts->start, texts->count, &how, e))

@@ -46,7 +46,8 @@ static void pack_pairs(Unit *to, const Number *from, size_t stride, Range rows, 
         for (size_t j = 0; j < wide; j += WIDTH) {
             size_t left = j < size ? size - j : 0;
             HVec low = i >= rows.from && i < rows.to ? bf16_some(from + i * stride + j, left) : (HVec){0};
-            HVec high = i + 1 >= rows.from && i + 1 < rows.to ? bf16_some(from + (i + 1) * stride + j, left) : (HVec){0};
+            HVec high = i + 1 >= rows.from && i + 1 < rows.to ? bf16_some(from + (i + 1) * stride + j, left)
+                                                              : (HVec){0};
             bf16_store_pairs(to + j, low, high);
         }
 #else

@@ -1,9 +1,9 @@
 /* See blocked.h.
  *
- * Both operands are read as `units` along k (tile.h). b is packed, a panel of TILE_COLUMNS columns at a time, padded with
- * zeros: [k units, TILE_COLUMNS]. a is read where it lies if its units lie there: floats always do, pairs of bfloat16
- * in rows of even length; what else there is, and the last rows if they do not fill a tile, is copied. While a panel
- * stays in the first or second cache, a and c go by. */
+ * Both operands are read as `units` along k (tile.h). b is packed, a panel of TILE_COLUMNS columns at a time, padded
+ * with zeros: [k units, TILE_COLUMNS]. a is read where it lies if its units lie there: floats always do, pairs of
+ * bfloat16 in rows of even length; what else there is, and the last rows if they do not fill a tile, is copied. While a
+ * panel stays in the first or second cache, a and c go by. */
 #include "kernels/cpu/blocked.h"
 
 #include "kernels/cpu/tile.h"
@@ -152,8 +152,8 @@ static void put_tile(const MatmulShape *s, void *c, const float *sums, const flo
 static void meet(const MatmulShape *s, void *c, const Strips *a, const Unit *panel, const float *bias, float *sums,
                  size_t i, size_t j)
 {
-    bool whole = i + TILE_ROWS <= s->m, as_it_is = whole && j + TILE_COLUMNS <= s->n && s->output == ELEMENT_F32 &&
-                                                   !s->bias && !s->relu;
+    bool whole = i + TILE_ROWS <= s->m,
+         as_it_is = whole && j + TILE_COLUMNS <= s->n && s->output == ELEMENT_F32 && !s->bias && !s->relu;
     const Unit *strip = whole ? a->whole + i * a->row : a->rest;
     size_t row = whole ? a->row : a->units, column = whole ? a->column : 1;
     float *to = as_it_is ? (float *)c + i * s->c_stride + j : sums;
