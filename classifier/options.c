@@ -60,8 +60,7 @@ static const Setting best[] = {
     {"norm", "post"},      {"activation", "relu"}, {"bias", "no"},   {"dropout", "0.4"},     {"positions", "none"},
     {"distances", "bias"}, {"pool", "average"},    {"init", "gpt2"}, {"batch", "32"},        {"micro-batch", "4"},
     {"lr", "5e-4"},        {"words", "50000"},     {"warmup", "50"}, {"schedule", "linear"}, {"betas", "0.9,0.98"},
-    {"smoothing", "0.1"},  {"clip", "1"},          {"epochs", "2"},  {"minutes", "30"},      {"eval-every", "313"},
-    {NULL, NULL}};
+    {"smoothing", "0.1"},  {"clip", "1"},          {"epochs", "2"},  {"eval-every", "313"},  {NULL, NULL}};
 
 static const Setting minute[] = {
     {"dim", "64"},        {"heads", "4"},         {"depth", "1"},        {"ff", "128"},      {"context", "256"},

@@ -30,7 +30,8 @@ static Json *evaluated(const char *run, const char *words)
 
 START_TEST(it_learns_and_eval_says_how_well)
 {
-    static const char *const ways[] = {"--pool max", "--pool average", "--pool max --norm pre --dropout 0.1",
+    static const char *const ways[] = {"--pool max", "--pool average",
+                                       "--pool max --norm pre --dropout 0.1 --no-by-length",
                                        "--pool max --batch-tokens 600"};
     char words[100];
     snprintf(words, sizeof words, "--steps 500 %s", ways[_i]);
