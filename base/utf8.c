@@ -24,6 +24,17 @@ size_t utf8_length(const char *text, size_t size)
     return length;
 }
 
+size_t utf8_decode(uint32_t *code, const char *text, size_t size)
+{
+    size_t length = utf8_length(text, size);
+    if (length) {
+        *code = (unsigned char)text[0] & (length == 1 ? 0x7Fu : 0xFFu >> (length + 1));
+        for (size_t i = 1; i < length; i++)
+            *code = *code << 6 | ((unsigned char)text[i] & 0x3Fu);
+    }
+    return length;
+}
+
 size_t utf8_head(const char *text, size_t size)
 {
     size_t n = 0;

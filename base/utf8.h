@@ -9,6 +9,9 @@
  * surrogates and half characters are not). */
 size_t utf8_length(const char *text, size_t size);
 
+/* The same, and which code point it is (left alone where it is none). */
+size_t utf8_decode(uint32_t *code, const char *text, size_t size);
+
 /* Bytes at the beginning of a text that end a character which began before it; and bytes at its end that begin one
  * which ends behind it: 0 to 3 of each. */
 size_t utf8_head(const char *text, size_t size);

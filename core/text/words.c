@@ -115,13 +115,8 @@ static Kind kind_of(uint32_t c)
 
 static Character beyond_ascii(const char *text, size_t size)
 {
-    size_t length = utf8_length(text, size);
     uint32_t code = 0xFFFD;
-    if (length) {
-        code = (unsigned char)text[0] & (0xFFu >> (length + 1));
-        for (size_t i = 1; i < length; i++)
-            code = code << 6 | ((unsigned char)text[i] & 0x3Fu);
-    }
+    size_t length = utf8_decode(&code, text, size);
     char plain = plainer(code);
     if (plain)
         return ascii((unsigned char)plain, length);

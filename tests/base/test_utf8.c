@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+enum { END = 0x110000 };
+
 START_TEST(each_code_point_is_read_as_long_as_it_was_written)
 {
     char text[8] = {0};
@@ -11,7 +13,9 @@ START_TEST(each_code_point_is_read_as_long_as_it_was_written)
     for (uint32_t code = 0; code <= 0x10FFFF; code++) {
         size_t size = utf8_encode(text, code);
         bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+        uint32_t read = END;
         wrong += utf8_length(text, size) != (surrogate ? 0 : size);
+        wrong += utf8_decode(&read, text, size) != (surrogate ? 0 : size) || read != (surrogate ? END : code);
     }
     ck_assert_uint_eq(wrong, 0);
 }
