@@ -3,7 +3,7 @@
 
 #include "core/text/unicode_tables.h"
 
-enum { EVEN_CAPITAL = UNICODE_FORMAT + 1, ODD_CAPITAL }; /* capitals and small letters take turns */
+enum { EVEN_CAPITAL = UNICODE_PRIVATE + 1, ODD_CAPITAL }; /* capitals and small letters take turns */
 
 #define ROW_OF(table, width, code) row_of(table, sizeof(table) / sizeof *(table) / (width), width, code)
 
@@ -24,7 +24,7 @@ static const uint32_t *row_of(const uint32_t *rows, size_t count, size_t width, 
 UnicodeKind unicode_kind(uint32_t code)
 {
     if (code > 0x10FFFF)
-        return UNICODE_NEITHER;
+        return UNICODE_UNASSIGNED;
     unsigned kind = *ROW_OF(categories, 1, code << 5 | 31) & 31;
     if (kind == EVEN_CAPITAL || kind == ODD_CAPITAL)
         return (code & 1) == (kind == ODD_CAPITAL) ? UNICODE_CAPITAL : UNICODE_SMALL;

@@ -9,21 +9,22 @@
 
 /* Unicode's general categories, as far as they are told apart here. */
 typedef enum UnicodeKind {
-    UNICODE_NEITHER, /* unassigned, private, half of a surrogate pair: Cn, Co, Cs */
-    UNICODE_CAPITAL, /* Lu */
-    UNICODE_SMALL,   /* Ll */
-    UNICODE_LETTER,  /* other letters: Lt, Lm, Lo */
-    UNICODE_ACCENT,  /* marks without a width: Mn */
-    UNICODE_MARK,    /* other marks: Mc, Me */
-    UNICODE_DIGIT,   /* Nd */
-    UNICODE_NUMERAL, /* numbers that are letters, as Roman ones: Nl */
-    UNICODE_NUMBER,  /* other numbers, as fractions: No */
+    UNICODE_UNASSIGNED, /* Cn */
+    UNICODE_CAPITAL,    /* Lu */
+    UNICODE_SMALL,      /* Ll */
+    UNICODE_LETTER,     /* other letters: Lt, Lm, Lo */
+    UNICODE_ACCENT,     /* marks without a width: Mn */
+    UNICODE_MARK,       /* other marks: Mc, Me */
+    UNICODE_DIGIT,      /* Nd */
+    UNICODE_NUMERAL,    /* numbers that are letters, as Roman ones: Nl */
+    UNICODE_NUMBER,     /* other numbers, as fractions: No */
     UNICODE_PUNCTUATION,
     UNICODE_CURRENCY, /* Sc */
     UNICODE_SYMBOL,   /* Sm, Sk, So */
     UNICODE_SPACE,    /* Zs, Zl, Zp; tabs and ends of lines are control characters */
     UNICODE_CONTROL,  /* Cc */
-    UNICODE_FORMAT    /* Cf */
+    UNICODE_FORMAT,   /* Cf */
+    UNICODE_PRIVATE   /* Co, and half of a surrogate pair, Cs */
 } UnicodeKind;
 
 UnicodeKind unicode_kind(uint32_t code);

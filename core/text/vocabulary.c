@@ -104,10 +104,15 @@ bool vocabulary_add(Vocabulary *v, const char *word, size_t length, uint64_t tim
     return true;
 }
 
+int32_t vocabulary_search(const Vocabulary *v, const char *word, size_t length)
+{
+    return v->count ? (int32_t)*slot_of(v, word, length) - 1 : -1;
+}
+
 int32_t vocabulary_find(const Vocabulary *v, const char *word, size_t length)
 {
-    uint32_t id = *slot_of(v, word, length);
-    return id ? (int32_t)id - 1 : UNKNOWN;
+    int32_t id = vocabulary_search(v, word, length);
+    return id < 0 ? UNKNOWN : id;
 }
 
 bool vocabulary_open(Vocabulary *v, Error *e)

@@ -50,6 +50,20 @@ START_TEST(words_are_numbered_as_they_come_and_counted)
 }
 END_TEST
 
+START_TEST(a_list_of_words_needs_no_unknown_one)
+{
+    Vocabulary v = {0};
+    ck_assert_int_eq(vocabulary_search(&v, "good", 4), -1);
+    ck_assert_int_eq(add(&v, "good", 1), 0);
+    ck_assert_int_eq(add(&v, "bad", 1), 1);
+    ck_assert_int_eq(vocabulary_search(&v, "good", 4), 0);
+    ck_assert_int_eq(vocabulary_search(&v, "bad", 3), 1);
+    ck_assert_int_eq(vocabulary_search(&v, "<unk>", 5), -1);
+    vocabulary_close(&v);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
 START_TEST(many_words_are_all_found)
 {
     enum { MANY = 100000 };
@@ -188,6 +202,7 @@ START_TEST(each_failed_allocation_is_an_error)
 END_TEST
 
 static const Test tests[] = {TEST(words_are_numbered_as_they_come_and_counted),
+                             TEST(a_list_of_words_needs_no_unknown_one),
                              TEST(many_words_are_all_found),
                              TEST(the_most_frequent_stay_and_ties_go_by_spelling),
                              TEST(it_is_written_as_a_text_and_read_back),

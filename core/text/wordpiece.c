@@ -1,0 +1,148 @@
+/* See wordpiece.h: the file, and how it is applied. wordpiece_learn.c makes one. */
+#include "core/text/wordpiece.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "core/text/bert_words.h"
+#include "core/text/wordpiece_inner.h"
+
+#include <string.h>
+
+/* --- the file --- */
+
+bool wordpiece_add(WordPiece *w, const char *piece, size_t length, int32_t *id, Error *e)
+{
+    if (!vocabulary_add(&w->pieces, piece, length, 0, id, e))
+        return false;
+    if (length > w->longest)
+        w->longest = length;
+    return true;
+}
+
+static bool read_line(WordPiece *w, const char *path, const char *line, size_t length, size_t number, Error *e)
+{
+    int32_t id;
+    if (length && line[length - 1] == '\r')
+        length--;
+    if (!length || memchr(line, 0, length))
+        return fail(e, "%s, line %zu: a piece is missing; a vocabulary has one on each line", path, number);
+    if (!wordpiece_add(w, line, length, &id, e))
+        return false;
+    return (size_t)id + 1 == number || fail(e, "%s, line %zu: '%.*s' is there twice, first in line %d", path, number,
+                                            (int)(length < 100 ? length : 100), line, (int)id + 1);
+}
+
+static bool read_lines(WordPiece *w, const char *path, const char *text, size_t size, Error *e)
+{
+    size_t number = 0;
+    for (const char *line = text, *end = text + size; line < end;) {
+        const char *close = memchr(line, '\n', (size_t)(end - line));
+        size_t length = (size_t)((close ? close : end) - line);
+        if (!read_line(w, path, line, length, ++number, e))
+            return false;
+        line += length + 1;
+    }
+    w->unknown = vocabulary_search(&w->pieces, WORDPIECE_UNKNOWN, strlen(WORDPIECE_UNKNOWN));
+    return w->unknown >= 0 || fail(e, "%s has no line %s: is it a vocabulary of WordPiece?", path, WORDPIECE_UNKNOWN);
+}
+
+bool wordpiece_read(WordPiece *w, const char *path, bool lower, Error *e)
+{
+    char *text;
+    size_t size;
+    *w = (WordPiece){.lower = lower};
+    if (!file_read(path, &text, &size, e))
+        return false;
+    bool done = read_lines(w, path, text, size, e);
+    memory_free(text);
+    if (!done)
+        wordpiece_close(w);
+    return done;
+}
+
+bool wordpiece_write(const WordPiece *w, const char *path, Error *e)
+{
+    Buffer b = {0};
+    for (size_t i = 0; i < w->pieces.count; i++)
+        buffer_print(&b, "%s\n", vocabulary_word(&w->pieces, (int32_t)i));
+    bool done = b.failed ? memory_error(e, path, b.size, 1) : file_write(path, b.text, b.size, e);
+    buffer_free(&b);
+    return done;
+}
+
+void wordpiece_close(WordPiece *w)
+{
+    vocabulary_close(&w->pieces);
+    *w = (WordPiece){0};
+}
+
+/* --- applied --- */
+
+static const char more[] = "##";
+enum { MORE = sizeof more - 1 };
+
+/* The longest piece that a word goes on with from `at`, and its end; -1: there is none. `word` has room for ## in front
+ * of it. */
+static int32_t longest_piece(const WordPiece *w, char *word, size_t at, size_t size, size_t *end)
+{
+    char *from = word + at, under[MORE];
+    size_t before = at ? MORE : 0, length = size - at;
+    int32_t id = -1;
+    if (length + before > w->longest)
+        length = w->longest > before ? w->longest - before : 0;
+    from -= before;
+    memcpy(under, from, before);
+    memcpy(from, more, before);
+    for (; length && id < 0; length--) /* an end inside a character is in no vocabulary */
+        id = vocabulary_search(&w->pieces, from, before + length);
+    memcpy(from, under, before);
+    *end = at + length + 1;
+    return id;
+}
+
+static void encode_word(const WordPiece *w, const BertWords *found, Buffer *ids)
+{
+    char room[MORE + sizeof found->word], *word = room + MORE;
+    size_t before = ids->size;
+    memcpy(word, found->word, found->length);
+    bool known = found->characters <= BERT_WORD_MOST;
+    for (size_t at = 0, end; known && at < found->length; at = end) {
+        int32_t id = longest_piece(w, word, at, found->length, &end);
+        known = id >= 0;
+        buffer_add(ids, &id, sizeof id);
+    }
+    if (!known && !ids->failed) {
+        ids->size = before;
+        buffer_add(ids, &w->unknown, sizeof w->unknown);
+    }
+}
+
+bool wordpiece_encode(const WordPiece *w, const char *text, size_t size, Buffer *ids, Error *e)
+{
+    for (BertWords words = bert_words_of(text, size, w->lower); bert_words_next(&words);)
+        encode_word(w, &words, ids);
+    return !ids->failed || memory_error(e, "ids of a text", ids->size, 1);
+}
+
+bool wordpiece_decode(const WordPiece *w, const int32_t *ids, size_t count, Buffer *text, Error *e)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (ids[i] < 0 || (size_t)ids[i] >= w->pieces.count)
+            return fail(e, "id %d is no piece: the vocabulary has 0 to %zu", (int)ids[i], w->pieces.count - 1);
+        const char *piece = vocabulary_word(&w->pieces, ids[i]);
+        if (i && !strncmp(piece, more, MORE))
+            piece += MORE;
+        else if (i)
+            buffer_add(text, " ", 1);
+        buffer_add(text, piece, strlen(piece));
+    }
+    return !text->failed || memory_error(e, "a text", text->size, 1);
+}
+
+bool wordpiece_count(Vocabulary *words, const char *text, size_t size, bool lower, Error *e)
+{
+    for (BertWords w = bert_words_of(text, size, lower); bert_words_next(&w);)
+        if (w.characters <= BERT_WORD_MOST && !vocabulary_add(words, w.word, w.length, 1, NULL, e))
+            return false;
+    return true;
+}

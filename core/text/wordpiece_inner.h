@@ -1,0 +1,12 @@
+/* What reading and learning pieces share. */
+#ifndef CORE_TEXT_WORDPIECE_INNER_H
+#define CORE_TEXT_WORDPIECE_INNER_H
+
+#include "core/text/wordpiece.h"
+
+#define WORDPIECE_UNKNOWN "[UNK]"
+
+/* Adds a piece where it is not there yet, and says its id. */
+bool wordpiece_add(WordPiece *w, const char *piece, size_t length, int32_t *id, Error *e);
+
+#endif

@@ -1,0 +1,331 @@
+/* Learning pieces: see wordpiece_learn in wordpiece.h.
+ *
+ * All different words lie as ids of pieces one behind the other. Of each pair of neighbours it is known how often it
+ * stands in the texts and in which words it once stood. Joining a pair visits those words alone: what the word's pairs
+ * counted is taken off, the word is joined, and its pairs are counted again. The pair met most often comes from a heap
+ * whose entries may be out of date: one whose count is no longer that of its pair goes back with the true count, or for
+ * good when that is 0. */
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "core/text/bert_words.h"
+#include "core/text/pairs.h"
+#include "core/text/wordpiece.h"
+#include "core/text/wordpiece_inner.h"
+
+#include <string.h>
+
+typedef struct Place {
+    uint32_t word, next; /* next: another place of the same pair, + 1; 0: none */
+} Place;
+
+typedef struct Count {
+    uint64_t times;
+    uint32_t places; /* the last of its places, + 1 */
+    bool is_raised;  /* since the last joining */
+} Count;
+
+typedef struct Candidate {
+    uint64_t times;
+    Pair pair;
+    size_t number;
+} Candidate;
+
+enum { ALL = -1 }; /* in place of the new piece: all pairs are new */
+
+typedef struct Learner {
+    WordPiece *pieces;
+    const Vocabulary *words;
+    size_t *start;         /* [words] */
+    unsigned char *length; /* [words] how many pieces a word has now; 0: it is left out */
+    int32_t *ids;          /* at start[word]: its pieces */
+    Pairs pairs;
+    Count *counts;   /* [pairs.count] */
+    Place *places;   /* [place_count] */
+    Candidate *heap; /* [heap_count] */
+    size_t *raised;  /* [raised_count] pairs whose count was raised: those with the new piece */
+    size_t count_room, place_count, place_room, heap_count, heap_room, raised_count, raised_room;
+    int32_t piece; /* the new one, that a pair is joined to */
+    Error *e;
+} Learner;
+
+/* Room for one more; `list` is the address of a pointer. */
+static bool grow(void *list, size_t *room, size_t count, size_t size, Error *e)
+{
+    if (count < *room)
+        return true;
+    void *old, *longer;
+    size_t more = *room ? 2 * *room : 1024;
+    memcpy(&old, list, sizeof old);
+    longer = memory_resize(old, more, size);
+    if (!longer)
+        return memory_error(e, "pairs of pieces", more, size);
+    memcpy(list, &longer, sizeof longer);
+    *room = more;
+    return true;
+}
+
+/* --- the heap --- */
+
+/* Whether a is to be joined before b. */
+static bool is_before(const Candidate *a, const Candidate *b)
+{
+    if (a->times != b->times)
+        return a->times > b->times;
+    return a->pair.left != b->pair.left ? a->pair.left < b->pair.left : a->pair.right < b->pair.right;
+}
+
+static bool push(Learner *l, size_t number)
+{
+    Candidate new = {.times = l->counts[number].times, .pair = l->pairs.pair[number], .number = number};
+    if (!grow(&l->heap, &l->heap_room, l->heap_count, sizeof *l->heap, l->e))
+        return false;
+    size_t at = l->heap_count++;
+    for (; at && is_before(&new, &l->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        l->heap[at] = l->heap[(at - 1) / 2];
+    l->heap[at] = new;
+    return true;
+}
+
+static Candidate pop(Learner *l)
+{
+    Candidate top = l->heap[0], last = l->heap[--l->heap_count];
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < l->heap_count; at = child) {
+        child += child + 1 < l->heap_count && is_before(&l->heap[child + 1], &l->heap[child]);
+        if (!is_before(&l->heap[child], &last))
+            break;
+        l->heap[at] = l->heap[child];
+    }
+    l->heap[at] = last;
+    return top;
+}
+
+/* The pair to be joined next; *there false: there is none. */
+static bool best(Learner *l, Candidate *found, bool *there)
+{
+    *there = false;
+    while (l->heap_count && !*there) {
+        *found = pop(l);
+        uint64_t times = l->counts[found->number].times;
+        *there = times && times == found->times;
+        if (times && times < found->times && !push(l, found->number))
+            return false;
+    }
+    return true;
+}
+
+/* --- counting --- */
+
+/* A pair of a word's neighbours. Where the word was counted before, its pairs without the new piece have it among their
+ * places already, and are met as often as they were. */
+static bool count_pair(Learner *l, Pair pair, uint32_t word)
+{
+    size_t number, before = l->pairs.count;
+    if (!pairs_add(&l->pairs, pair, &number, l->e) ||
+        !grow(&l->counts, &l->count_room, number, sizeof *l->counts, l->e) ||
+        !grow(&l->places, &l->place_room, l->place_count, sizeof *l->places, l->e) ||
+        !grow(&l->raised, &l->raised_room, l->raised_count, sizeof *l->raised, l->e))
+        return false;
+    Count *count = &l->counts[number];
+    if (number == before)
+        *count = (Count){0};
+    count->times += l->words->counts[word];
+    if (l->piece != ALL && l->piece != pair.left && l->piece != pair.right)
+        return true;
+    if (l->place_count == UINT32_MAX)
+        return fail(l->e, "the words are too many to learn pieces from: count fewer texts");
+    l->places[l->place_count++] = (Place){.word = word, .next = count->places};
+    count->places = (uint32_t)l->place_count;
+    if (!count->is_raised)
+        l->raised[l->raised_count++] = number;
+    count->is_raised = true;
+    return true;
+}
+
+static bool count_word(Learner *l, uint32_t word)
+{
+    const int32_t *ids = l->ids + l->start[word];
+    for (size_t i = 0; i + 1 < l->length[word]; i++)
+        if (!count_pair(l, (Pair){ids[i], ids[i + 1]}, word))
+            return false;
+    return true;
+}
+
+static void uncount_word(Learner *l, uint32_t word)
+{
+    const int32_t *ids = l->ids + l->start[word];
+    for (size_t i = 0; i + 1 < l->length[word]; i++)
+        l->counts[pairs_find(&l->pairs, (Pair){ids[i], ids[i + 1]})].times -= l->words->counts[word];
+}
+
+/* What was raised is a candidate, with the count it has now. */
+static bool push_raised(Learner *l)
+{
+    while (l->raised_count) {
+        size_t number = l->raised[--l->raised_count];
+        l->counts[number].is_raised = false;
+        if (!push(l, number))
+            return false;
+    }
+    return true;
+}
+
+/* --- joining --- */
+
+/* The piece that two pieces make; -1: no memory. */
+static int32_t joined(Learner *l, Pair pair)
+{
+    char piece[2 * (4 * BERT_WORD_MOST + 2)];
+    int32_t id = -1;
+    const char *left = vocabulary_word(&l->pieces->pieces, pair.left);
+    const char *right = vocabulary_word(&l->pieces->pieces, pair.right) + 2; /* it goes on with a word */
+    size_t size = strlen(left), more = strlen(right);
+    memcpy(piece, left, size);
+    memcpy(piece + size, right, more);
+    return wordpiece_add(l->pieces, piece, size + more, &id, l->e) ? id : -1;
+}
+
+static bool join_word(Learner *l, uint32_t word, Pair pair)
+{
+    int32_t *ids = l->ids + l->start[word];
+    size_t to = 0;
+    uncount_word(l, word);
+    for (size_t i = 0; i < l->length[word]; i++, to++) {
+        bool here = i + 1 < l->length[word] && ids[i] == pair.left && ids[i + 1] == pair.right;
+        ids[to] = here ? l->piece : ids[i];
+        i += here;
+    }
+    l->length[word] = (unsigned char)to;
+    return count_word(l, word);
+}
+
+static bool join(Learner *l, const Candidate *c)
+{
+    l->piece = joined(l, c->pair);
+    if (l->piece < 0)
+        return false;
+    for (uint32_t at = l->counts[c->number].places; at; at = l->places[at - 1].next)
+        if (!join_word(l, l->places[at - 1].word, c->pair))
+            return false;
+    return push_raised(l);
+}
+
+/* --- characters --- */
+
+/* Words as their characters; a word that a text cannot have, as of bytes that are no UTF-8, has none. */
+static size_t characters(uint32_t *codes, const char *word)
+{
+    size_t count = 0;
+    for (size_t at = 0, size = strlen(word), length; at < size; at += length) {
+        length = count < BERT_WORD_MOST ? utf8_decode(&codes[count++], word + at, size - at) : 0;
+        if (!length)
+            return 0;
+    }
+    return count;
+}
+
+static bool add_character(WordPiece *w, const char *before, uint32_t code, int32_t *id, Error *e)
+{
+    char piece[8];
+    size_t size = strlen(before);
+    memcpy(piece, before, size);
+    return wordpiece_add(w, piece, size + utf8_encode(piece + size, code), id, e);
+}
+
+enum { STANDS = 1, GOES_ON = 2, END = 0x110000 };
+
+static bool add_characters(WordPiece *w, const Vocabulary *words, Error *e)
+{
+    uint32_t codes[BERT_WORD_MOST];
+    int32_t id;
+    unsigned char *where = memory_get(END, 1);
+    if (!where)
+        return memory_error(e, "characters of words", END, 1);
+    for (size_t i = 0; i < words->count; i++) {
+        size_t count = words->counts[i] ? characters(codes, vocabulary_word(words, (int32_t)i)) : 0;
+        for (size_t k = 0; k < count; k++)
+            where[codes[k]] |= k ? STANDS | GOES_ON : STANDS;
+    }
+    bool done = true;
+    for (uint32_t code = 0; done && code < END; code++)
+        done = !(where[code] & STANDS) || add_character(w, "", code, &id, e);
+    for (uint32_t code = 0; done && code < END; code++)
+        done = !(where[code] & GOES_ON) || add_character(w, "##", code, &id, e);
+    memory_free(where);
+    return done;
+}
+
+/* --- all of it --- */
+
+static bool part_words(Learner *l)
+{
+    uint32_t codes[BERT_WORD_MOST];
+    size_t words = l->words->count, total = 0;
+    for (size_t i = 0; i < words; i++)
+        total += l->words->counts[i] ? characters(codes, vocabulary_word(l->words, (int32_t)i)) : 0;
+    l->start = memory_get(words, sizeof *l->start);
+    l->length = memory_get(words, sizeof *l->length);
+    l->ids = memory_get(total, sizeof *l->ids);
+    if (!l->start || !l->length || !l->ids)
+        return memory_error(l->e, "words to learn pieces from", words + total, sizeof *l->start);
+    total = 0;
+    for (size_t i = 0; i < words; i++) {
+        size_t count = l->words->counts[i] ? characters(codes, vocabulary_word(l->words, (int32_t)i)) : 0;
+        l->start[i] = total;
+        l->length[i] = (unsigned char)count;
+        for (size_t k = 0; k < count; k++)
+            if (!add_character(l->pieces, k ? "##" : "", codes[k], &l->ids[total++], l->e))
+                return false;
+    }
+    return true;
+}
+
+static bool learn(Learner *l, size_t size)
+{
+    Candidate next;
+    if (!part_words(l))
+        return false;
+    l->piece = ALL;
+    for (size_t word = 0; word < l->words->count; word++)
+        if (!count_word(l, (uint32_t)word))
+            return false;
+    if (!push_raised(l))
+        return false;
+    for (bool there = true; there && l->pieces->pieces.count < size;)
+        if (!best(l, &next, &there) || (there && !join(l, &next)))
+            return false;
+    return true;
+}
+
+static bool add_first(WordPiece *w, const Vocabulary *words, size_t size, Error *e)
+{
+    static const char *const special[] = {"[PAD]", WORDPIECE_UNKNOWN, "[CLS]", "[SEP]", "[MASK]"};
+    int32_t id;
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        if (!wordpiece_add(w, special[i], strlen(special[i]), &id, e))
+            return false;
+    w->unknown = 1;
+    if (!add_characters(w, words, e))
+        return false;
+    size_t count = w->pieces.count;
+    return count <= size ||
+           fail(e, "a vocabulary of %zu pieces is too small: %zu are special ones and characters", size, count);
+}
+
+bool wordpiece_learn(WordPiece *w, const Vocabulary *words, size_t size, bool lower, Error *e)
+{
+    *w = (WordPiece){.lower = lower};
+    Learner l = {.pieces = w, .words = words, .e = e};
+    bool done = add_first(w, words, size, e) && learn(&l, size);
+    memory_free(l.start);
+    memory_free(l.length);
+    memory_free(l.ids);
+    memory_free(l.counts);
+    memory_free(l.places);
+    memory_free(l.raised);
+    memory_free(l.heap);
+    pairs_close(&l.pairs);
+    if (!done)
+        wordpiece_close(w);
+    return done;
+}
