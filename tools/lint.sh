@@ -76,7 +76,8 @@ BEGIN {
     core["train"] = "kernels tensor nn run cli"
     core["program"] = "kernels tensor nn run cli train"
     core["look"] = "kernels tensor run"
-    core["cli"] = core["text"] = ""
+    core["text"] = "run"
+    core["cli"] = ""
 }
 /^# *include *"/ {
     split($0, quoted, "\""); to = quoted[2]

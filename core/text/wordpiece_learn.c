@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "core/text/bert_words.h"
+#include "core/text/heap.h"
 #include "core/text/pairs.h"
 #include "core/text/wordpiece.h"
 #include "core/text/wordpiece_inner.h"
@@ -24,12 +25,6 @@ typedef struct Count {
     bool is_raised;  /* since the last joining */
 } Count;
 
-typedef struct Candidate {
-    uint64_t times;
-    Pair pair;
-    size_t number;
-} Candidate;
-
 enum { ALL = -1 }; /* in place of the new piece: all pairs are new */
 
 typedef struct Learner {
@@ -39,11 +34,11 @@ typedef struct Learner {
     unsigned char *length; /* [words] how many pieces a word has now; 0: it is left out */
     int32_t *ids;          /* at start[word]: its pieces */
     Pairs pairs;
-    Count *counts;   /* [pairs.count] */
-    Place *places;   /* [place_count] */
-    Candidate *heap; /* [heap_count] */
-    size_t *raised;  /* [raised_count] pairs whose count was raised: those with the new piece */
-    size_t count_room, place_count, place_room, heap_count, heap_room, raised_count, raised_room;
+    Count *counts;  /* [pairs.count] */
+    Place *places;  /* [place_count] */
+    Heap heap;      /* UINT64_MAX - times, and the pair's ids in one number */
+    size_t *raised; /* [raised_count] pairs whose count was raised: those with the new piece */
+    size_t count_room, place_count, place_room, raised_count, raised_room;
     int32_t piece; /* the new one, that a pair is joined to */
     Error *e;
 } Learner;
@@ -64,53 +59,28 @@ static bool grow(void *list, size_t *room, size_t count, size_t size, Error *e)
     return true;
 }
 
-/* --- the heap --- */
-
-/* Whether a is to be joined before b. */
-static bool is_before(const Candidate *a, const Candidate *b)
-{
-    if (a->times != b->times)
-        return a->times > b->times;
-    return a->pair.left != b->pair.left ? a->pair.left < b->pair.left : a->pair.right < b->pair.right;
-}
+/* --- the pair met most often --- */
 
 static bool push(Learner *l, size_t number)
 {
-    Candidate new = {.times = l->counts[number].times, .pair = l->pairs.pair[number], .number = number};
-    if (!grow(&l->heap, &l->heap_room, l->heap_count, sizeof *l->heap, l->e))
-        return false;
-    size_t at = l->heap_count++;
-    for (; at && is_before(&new, &l->heap[(at - 1) / 2]); at = (at - 1) / 2)
-        l->heap[at] = l->heap[(at - 1) / 2];
-    l->heap[at] = new;
-    return true;
+    Pair pair = l->pairs.pair[number];
+    uint64_t places = (uint64_t)pair.left << 32 | (uint32_t)pair.right;
+    return heap_push(&l->heap, (Rank){UINT64_MAX - l->counts[number].times, places}, l->e);
 }
 
-static Candidate pop(Learner *l)
+/* The number of the pair to be joined next; PAIR_NONE: there is none. */
+static bool best(Learner *l, size_t *number)
 {
-    Candidate top = l->heap[0], last = l->heap[--l->heap_count];
-    size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < l->heap_count; at = child) {
-        child += child + 1 < l->heap_count && is_before(&l->heap[child + 1], &l->heap[child]);
-        if (!is_before(&l->heap[child], &last))
-            break;
-        l->heap[at] = l->heap[child];
-    }
-    l->heap[at] = last;
-    return top;
-}
-
-/* The pair to be joined next; *there false: there is none. */
-static bool best(Learner *l, Candidate *found, bool *there)
-{
-    *there = false;
-    while (l->heap_count && !*there) {
-        *found = pop(l);
-        uint64_t times = l->counts[found->number].times;
-        *there = times && times == found->times;
-        if (times && times < found->times && !push(l, found->number))
+    while (l->heap.count) {
+        Rank top = heap_pop(&l->heap);
+        *number = pairs_find(&l->pairs, (Pair){(int32_t)(top.second >> 32), (int32_t)(uint32_t)top.second});
+        uint64_t times = l->counts[*number].times, were = UINT64_MAX - top.first;
+        if (times && times == were)
+            return true;
+        if (times && times < were && !push(l, *number))
             return false;
     }
+    *number = PAIR_NONE;
     return true;
 }
 
@@ -199,13 +169,14 @@ static bool join_word(Learner *l, uint32_t word, Pair pair)
     return count_word(l, word);
 }
 
-static bool join(Learner *l, const Candidate *c)
+static bool join(Learner *l, size_t number)
 {
-    l->piece = joined(l, c->pair);
+    Pair pair = l->pairs.pair[number];
+    l->piece = joined(l, pair);
     if (l->piece < 0)
         return false;
-    for (uint32_t at = l->counts[c->number].places; at; at = l->places[at - 1].next)
-        if (!join_word(l, l->places[at - 1].word, c->pair))
+    for (uint32_t at = l->counts[number].places; at; at = l->places[at - 1].next)
+        if (!join_word(l, l->places[at - 1].word, pair))
             return false;
     return push_raised(l);
 }
@@ -282,7 +253,7 @@ static bool part_words(Learner *l)
 
 static bool learn(Learner *l, size_t size)
 {
-    Candidate next;
+    size_t number = 0;
     if (!part_words(l))
         return false;
     l->piece = ALL;
@@ -291,8 +262,8 @@ static bool learn(Learner *l, size_t size)
             return false;
     if (!push_raised(l))
         return false;
-    for (bool there = true; there && l->pieces->pieces.count < size;)
-        if (!best(l, &next, &there) || (there && !join(l, &next)))
+    while (l->pieces->pieces.count < size && number != PAIR_NONE)
+        if (!best(l, &number) || (number != PAIR_NONE && !join(l, number)))
             return false;
     return true;
 }
@@ -323,7 +294,7 @@ bool wordpiece_learn(WordPiece *w, const Vocabulary *words, size_t size, bool lo
     memory_free(l.counts);
     memory_free(l.places);
     memory_free(l.raised);
-    memory_free(l.heap);
+    heap_close(&l.heap);
     pairs_close(&l.pairs);
     if (!done)
         wordpiece_close(w);

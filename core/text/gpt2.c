@@ -1,0 +1,301 @@
+/* See gpt2.h: the files, and how they are applied. */
+#include "core/text/gpt2.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "core/run/json.h"
+#include "core/text/heap.h"
+
+#include <string.h>
+
+/* --- bytes as characters that can be seen --- */
+
+static bool is_seen(unsigned byte) { return (byte >= 33 && byte <= 126) || (byte >= 161 && byte != 173); }
+
+/* The 68 bytes that cannot be seen are 0-32, 127-160 and 173. */
+static uint32_t seen_of_byte(unsigned byte)
+{
+    if (is_seen(byte))
+        return byte;
+    return 0x100 + (byte <= 32 ? byte : byte == 173 ? 67 : byte - 127 + 33);
+}
+
+/* The byte that a character stands for; -1: none. */
+static int byte_of_seen(uint32_t code)
+{
+    if (code < 0x100)
+        return is_seen(code) ? (int)code : -1;
+    uint32_t rank = code - 0x100;
+    return rank <= 32 ? (int)rank : rank < 67 ? (int)rank - 33 + 127 : rank == 67 ? 173 : -1;
+}
+
+/* --- encoder.json --- */
+
+/* Each piece at the place of its id: all places are taken once. */
+static bool order_pieces(const Json *encoder, const char *path, const char **pieces, Error *e)
+{
+    for (size_t i = 0; i < encoder->count; i++) {
+        const Json *item = &encoder->items[i];
+        int64_t id;
+        if (!json_integer(item, &id) || id < 0 || (size_t)id >= encoder->count)
+            return fail(e, "%s: the id of '%.100s' is no number from 0 to %zu", path, item->key, encoder->count - 1);
+        if (pieces[id])
+            return fail(e, "%s: '%.100s' and '%.100s' have the same id %d", path, pieces[id], item->key, (int)id);
+        if (!*item->key)
+            return fail(e, "%s: the piece with the id %d is empty", path, (int)id);
+        pieces[id] = item->key;
+    }
+    return true;
+}
+
+static bool add_pieces(Gpt2 *g, const Json *encoder, const char *path, Error *e)
+{
+    if (encoder->kind != JSON_OBJECT || !encoder->count || encoder->count > INT32_MAX)
+        return fail(e, "%s is no object of pieces and their ids", path);
+    const char **pieces = memory_get(encoder->count, sizeof *pieces);
+    if (!pieces)
+        return memory_error(e, path, encoder->count, sizeof *pieces);
+    bool done = order_pieces(encoder, path, pieces, e);
+    for (size_t i = 0; done && i < encoder->count; i++)
+        done = vocabulary_add(&g->pieces, pieces[i], strlen(pieces[i]), 0, NULL, e);
+    memory_free(pieces);
+    return done;
+}
+
+static bool find_bytes(Gpt2 *g, const char *path, Error *e)
+{
+    for (unsigned byte = 0; byte < 256; byte++) {
+        char seen[4];
+        g->byte[byte] = vocabulary_search(&g->pieces, seen, utf8_encode(seen, seen_of_byte(byte)));
+        if (g->byte[byte] < 0)
+            return fail(e, "%s has no piece for byte %u, which is written as U+%04X", path, byte,
+                        (unsigned)seen_of_byte(byte));
+    }
+    return true;
+}
+
+static bool read_encoder(Gpt2 *g, const char *path, Error *e)
+{
+    char *text;
+    size_t size;
+    Json *encoder;
+    if (!file_read(path, &text, &size, e))
+        return false;
+    bool parsed = json_read(&encoder, text, size, path, e);
+    memory_free(text);
+    if (!parsed)
+        return false;
+    bool done = add_pieces(g, encoder, path, e) && find_bytes(g, path, e);
+    json_free(encoder);
+    return done;
+}
+
+/* --- vocab.bpe --- */
+
+typedef struct Line {
+    const char *path, *text;
+    size_t size, number;
+} Line;
+
+static bool find_piece(const Gpt2 *g, const Line *line, const char *piece, size_t size, int32_t *id, Error *e)
+{
+    *id = memchr(piece, 0, size) ? -1 : vocabulary_search(&g->pieces, piece, size);
+    return *id >= 0 || fail(e, "%s, line %zu: the encoder has no piece '%.*s'; do the two files belong together?",
+                            line->path, line->number, (int)(size < 100 ? size : 100), piece);
+}
+
+static bool read_merge(Gpt2 *g, const Line *line, Buffer *both, Error *e)
+{
+    const char *space = memchr(line->text, ' ', line->size), *end = line->text + line->size;
+    if (!space || space == line->text || space + 1 == end || memchr(space + 1, ' ', (size_t)(end - space - 1)))
+        return fail(e, "%s, line %zu: a merge is two pieces with a space between", line->path, line->number);
+    Pair pair;
+    int32_t merged;
+    size_t left = (size_t)(space - line->text), right = line->size - left - 1, rank, before = g->merges.count;
+    both->size = 0;
+    buffer_add(both, line->text, left);
+    buffer_add(both, space + 1, right);
+    if (both->failed)
+        return memory_error(e, line->path, both->size, 1);
+    if (!find_piece(g, line, line->text, left, &pair.left, e) ||
+        !find_piece(g, line, space + 1, right, &pair.right, e) ||
+        !find_piece(g, line, both->text, both->size, &merged, e) || !pairs_add(&g->merges, pair, &rank, e))
+        return false;
+    if (rank != before)
+        return fail(e, "%s, line %zu: this merge is there twice", line->path, line->number);
+    g->merged[rank] = merged;
+    return true;
+}
+
+static size_t count_lines(const char *text, size_t size)
+{
+    size_t lines = 1;
+    for (size_t i = 0; i < size; i++)
+        lines += text[i] == '\n';
+    return lines;
+}
+
+static bool read_lines(Gpt2 *g, const char *path, const char *text, size_t size, Error *e)
+{
+    static const char version[] = "#version";
+    size_t most = count_lines(text, size);
+    Line line = {.path = path, .text = text};
+    Buffer both = {0};
+    bool done = true;
+    g->merged = memory_get(most, sizeof *g->merged);
+    if (!g->merged)
+        return memory_error(e, path, most, sizeof *g->merged);
+    for (const char *end = text + size; done && line.text < end; line.text += line.size + 1) {
+        const char *close = memchr(line.text, '\n', (size_t)(end - line.text));
+        line.size = (size_t)((close ? close : end) - line.text);
+        if (line.number++ || strncmp(line.text, version, sizeof version - 1) != 0)
+            done = read_merge(g, &line, &both, e);
+    }
+    buffer_free(&both);
+    return done;
+}
+
+static bool read_merges(Gpt2 *g, const char *path, Error *e)
+{
+    char *text;
+    size_t size;
+    if (!file_read(path, &text, &size, e))
+        return false;
+    bool done = read_lines(g, path, text, size, e);
+    memory_free(text);
+    return done;
+}
+
+bool gpt2_read(Gpt2 *g, const char *encoder, const char *merges, Error *e)
+{
+    *g = (Gpt2){0};
+    if (read_encoder(g, encoder, e) && read_merges(g, merges, e))
+        return true;
+    gpt2_close(g);
+    return false;
+}
+
+void gpt2_close(Gpt2 *g)
+{
+    vocabulary_close(&g->pieces);
+    pairs_close(&g->merges);
+    memory_free(g->merged);
+    *g = (Gpt2){0};
+}
+
+/* --- applied --- */
+
+/* A piece of a part, between its neighbours: indices of them, NOWHERE at the ends. One that was joined to its left
+ * neighbour has an id of GONE. */
+#define NOWHERE SIZE_MAX
+enum { GONE = -1 };
+
+typedef struct Piece {
+    int32_t id;
+    size_t left, right;
+} Piece;
+
+typedef struct Joiner {
+    const Gpt2 *g;
+    Piece *pieces; /* [room] */
+    size_t room;
+    Heap heap; /* a merge's rank, and the index of its left piece */
+} Joiner;
+
+/* The rank of the merge of a piece and its right neighbour. */
+static size_t rank_at(const Joiner *j, size_t at)
+{
+    const Piece *piece = &j->pieces[at];
+    if (piece->id == GONE || piece->right == NOWHERE)
+        return PAIR_NONE;
+    return pairs_find(&j->g->merges, (Pair){piece->id, j->pieces[piece->right].id});
+}
+
+static bool propose(Joiner *j, size_t at, Error *e)
+{
+    size_t rank = at == NOWHERE ? PAIR_NONE : rank_at(j, at);
+    return rank == PAIR_NONE || heap_push(&j->heap, (Rank){rank, at}, e);
+}
+
+/* Each byte of a part as a piece. */
+static bool lay_out(Joiner *j, const char *part, size_t size, Error *e)
+{
+    if (size > j->room) {
+        Piece *pieces = memory_resize(j->pieces, 2 * size, sizeof *pieces);
+        if (!pieces)
+            return memory_error(e, "bytes of a word", 2 * size, sizeof *pieces);
+        j->pieces = pieces;
+        j->room = 2 * size;
+    }
+    for (size_t i = 0; i < size; i++)
+        j->pieces[i] = (Piece){.id = j->g->byte[(unsigned char)part[i]],
+                               .left = i ? i - 1 : NOWHERE,
+                               .right = i + 1 < size ? i + 1 : NOWHERE};
+    for (size_t i = 0; i + 1 < size; i++)
+        if (!propose(j, i, e))
+            return false;
+    return true;
+}
+
+/* The right neighbour goes into this piece. */
+static bool join(Joiner *j, size_t at, int32_t merged, Error *e)
+{
+    Piece *piece = &j->pieces[at], *gone = &j->pieces[piece->right];
+    piece->id = merged;
+    piece->right = gone->right;
+    gone->id = GONE;
+    if (gone->right != NOWHERE)
+        j->pieces[gone->right].left = at;
+    return propose(j, piece->left, e) && propose(j, at, e);
+}
+
+static bool encode_part(Joiner *j, const char *part, size_t size, Buffer *ids, Error *e)
+{
+    if (!lay_out(j, part, size, e))
+        return false;
+    while (j->heap.count) {
+        Rank next = heap_pop(&j->heap);
+        size_t at = (size_t)next.second;
+        if (rank_at(j, at) == next.first && !join(j, at, j->g->merged[next.first], e))
+            return false;
+    }
+    for (size_t at = 0; at != NOWHERE; at = j->pieces[at].right)
+        buffer_add(ids, &j->pieces[at].id, sizeof j->pieces[at].id);
+    return !ids->failed || memory_error(e, "ids of a text", ids->size, 1);
+}
+
+bool gpt2_encode(const Gpt2 *g, const char *text, size_t size, Buffer *ids, Error *e)
+{
+    Joiner j = {.g = g};
+    bool done = true;
+    for (size_t at = 0, length; done && at < size; at += length) {
+        length = gpt2_part(text + at, size - at);
+        done = encode_part(&j, text + at, length, ids, e);
+    }
+    memory_free(j.pieces);
+    heap_close(&j.heap);
+    return done;
+}
+
+static void decode_piece(const char *piece, Buffer *text)
+{
+    uint32_t code = 0;
+    for (size_t size = strlen(piece), length; size; piece += length, size -= length) {
+        length = utf8_decode(&code, piece, size);
+        int byte = length ? byte_of_seen(code) : -1;
+        char one = (char)byte;
+        length = length ? length : 1;
+        buffer_add(text, byte < 0 ? piece : &one, byte < 0 ? length : 1);
+    }
+}
+
+bool gpt2_decode(const Gpt2 *g, const int32_t *ids, size_t count, Buffer *text, Error *e)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (ids[i] < 0 || (size_t)ids[i] >= g->pieces.count)
+            return fail(e, "id %d is no piece: the encoder has 0 to %zu", (int)ids[i], g->pieces.count - 1);
+        decode_piece(vocabulary_word(&g->pieces, ids[i]), text);
+    }
+    return !text->failed || memory_error(e, "a text", text->size, 1);
+}

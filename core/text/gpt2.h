@@ -1,0 +1,41 @@
+/* GPT-2's byte pairs. A text is parted by the rule below; the bytes of each part are joined, pair by pair, as a list of
+ * merges says, those that stand first in it first. Nothing is lost: ids become the same bytes again, whatever they are.
+ *
+ *     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+ *
+ *     "Hello  world's"   ->   Hello  ' '  ' world'  's
+ *
+ * \p{L} are letters, \p{N} numbers, \s the white space of Unicode (unicode_is_space); a byte that is no UTF-8 is a
+ * character that is none of these. Names of special pieces (<|endoftext|>) in a text are text.
+ *
+ * Two files: encoder.json, an object of pieces and their ids, and vocab.bpe, a merge on each line behind a line
+ * "#version". In both a byte is written as a character that can be seen: those of ASCII and Latin-1 that can (33-126,
+ * 161-172, 174-255) stand for themselves, the other 68 for U+0100 and following; so a space is U+0120. */
+#ifndef CORE_TEXT_GPT2_H
+#define CORE_TEXT_GPT2_H
+
+#include "base/buffer.h"
+#include "core/text/pairs.h"
+#include "core/text/vocabulary.h"
+
+typedef struct Gpt2 {
+    Vocabulary pieces; /* as the files write them; counts are 0 */
+    Pairs merges;      /* in the order of the file */
+    int32_t *merged;   /* [merges.count] the piece that a merge makes */
+    int32_t byte[256]; /* the piece that is one byte */
+} Gpt2;
+
+/* What failed needs no closing. */
+bool gpt2_read(Gpt2 *g, const char *encoder, const char *merges, Error *e);
+void gpt2_close(Gpt2 *g);
+
+/* Adds the ids of a text's pieces, int32_t one behind the other, to `ids`. */
+bool gpt2_encode(const Gpt2 *g, const char *text, size_t size, Buffer *ids, Error *e);
+
+/* Adds the bytes that ids stand for. A special piece is its name. */
+bool gpt2_decode(const Gpt2 *g, const int32_t *ids, size_t count, Buffer *text, Error *e);
+
+/* The length of the part that a text begins with, by the rule above; 0 for an empty text. */
+size_t gpt2_part(const char *text, size_t size);
+
+#endif

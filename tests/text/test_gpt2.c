@@ -1,0 +1,339 @@
+/* GPT-2's byte pairs: equal to Hugging Face's tokenizers on awkward lines (tests/fixtures/gpt2.py), lossless on any
+ * bytes, and what its files may hold. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/philox.h"
+#include "core/text/gpt2.h"
+#include "tests/cases.h"
+#include "tests/suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ENCODER "tests/fixtures/gpt2-encoder.json"
+#define MERGES  "tests/fixtures/gpt2-vocab.bpe"
+
+static Gpt2 opened(void)
+{
+    Gpt2 g;
+    Error e;
+    ck_done(gpt2_read(&g, ENCODER, MERGES, &e), e);
+    return g;
+}
+
+static void expect_back(const Gpt2 *g, const char *bytes, size_t size, const Buffer *ids)
+{
+    Buffer back = {0};
+    Error e;
+    int32_t *list = memory_get(ids->size, 1);
+    ck_assert_ptr_nonnull(list);
+    if (ids->size)
+        memcpy(list, ids->text, ids->size);
+    ck_done(gpt2_decode(g, list, ids->size / sizeof *list, &back, &e), e);
+    ck_assert_uint_eq(back.size, size);
+    if (size)
+        ck_assert_mem_eq(back.text, bytes, size);
+    memory_free(list);
+    buffer_free(&back);
+}
+
+START_TEST(ids_are_those_of_tokenizers)
+{
+    Cases cases = cases_open("gpt2");
+    Gpt2 g = opened();
+    for (size_t i = 0; i < cases.list->count; i++) {
+        const Json *one = &cases.list->items[i], *text = case_value(one, 0);
+        Buffer ids = {0};
+        Error e;
+        ck_done(gpt2_encode(&g, text->text, text->size, &ids, &e), e);
+        case_expect_ids(one, 1, &ids);
+        expect_back(&g, text->text, text->size, &ids);
+        buffer_free(&ids);
+    }
+    gpt2_close(&g);
+    cases_close(&cases);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(a_text_is_parted_by_the_rule)
+{
+    static const struct {
+        const char *text, *parts;
+    } some[] = {
+        {"", ""},
+        {"Hello  world's end", "Hello| | world|'s| end|"},
+        {"   ", "   |"},
+        {" ", " |"},
+        {" a", " a|"},
+        {"  a", " | a|"},
+        {"\t\na", "\t|\n|a|"},
+        {" \ta", " |\t|a|"},
+        {"a \n", "a| \n|"},
+        {"a\xC2\xA0 b", "a|\xC2\xA0| b|"},
+        {"a\xC2\xA0"
+         "b",
+         "a|\xC2\xA0|b|"},
+        {"we'll 'll 'LL 'sx ''s", "we|'ll| '|ll| '|LL| '|sx| ''|s|"},
+        {"'s't'm'd're've'll'x", "'s|'t|'m|'d|'re|'ve|'ll|'|x|"},
+        {"a'", "a|'|"},
+        {"x1\xC2\xBD\xE2\x85\xA0!?y", "x|1\xC2\xBD\xE2\x85\xA0|!?|y|"},
+        {"e\xCC\x81", "e|\xCC\x81|"}, /* a mark is no letter */
+        {"\xC3\xA9\xE4\xB8\xAD 12 ...", "\xC3\xA9\xE4\xB8\xAD| 12| ...|"},
+        {"a\xFF\x80!b \xFFz", "a|\xFF\x80!|b| \xFF|z|"},
+        {"\xC3", "\xC3|"},
+    };
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+        char parts[200] = "";
+        size_t size = strlen(some[i].text);
+        for (size_t at = 0, length; at < size; at += length) {
+            length = gpt2_part(some[i].text + at, size - at);
+            ck_assert(length > 0 && length <= size - at);
+            strncat(parts, some[i].text + at, length);
+            strcat(parts, "|");
+        }
+        ck_assert_str_eq(parts, some[i].parts);
+    }
+    ck_assert_uint_eq(gpt2_part("", 0), 0);
+}
+END_TEST
+
+START_TEST(any_bytes_come_back)
+{
+    enum { ROUNDS = 300, SIZE = 200 };
+    Gpt2 g = opened();
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        char bytes[SIZE];
+        size_t size = (size_t)philox_below(SIZE, 5, 0, i, 1);
+        uint32_t values = i % 3 ? 256 : 40; /* or control characters and a few marks */
+        for (size_t k = 0; k < size; k++)
+            bytes[k] = (char)philox_below(values, 5, 1, i * SIZE + k, 1);
+        Buffer ids = {0};
+        Error e;
+        ck_done(gpt2_encode(&g, bytes, size, &ids, &e), e);
+        ck_assert_uint_le(ids.size, size * sizeof(int32_t));
+        expect_back(&g, bytes, size, &ids);
+        buffer_free(&ids);
+    }
+    gpt2_close(&g);
+}
+END_TEST
+
+START_TEST(each_byte_has_a_piece_of_its_own)
+{
+    Gpt2 g = opened();
+    for (int a = 0; a < 256; a++) {
+        char byte = (char)a;
+        Buffer back = {0};
+        Error e;
+        for (int b = 0; b < a; b++)
+            ck_assert_int_ne(g.byte[a], g.byte[b]);
+        ck_done(gpt2_decode(&g, &g.byte[a], 1, &back, &e), e);
+        ck_assert(back.size == 1 && back.text[0] == byte);
+        buffer_free(&back);
+    }
+    ck_assert_str_eq(vocabulary_word(&g.pieces, g.byte[' ']), "\xC4\xA0");  /* U+0120 */
+    ck_assert_str_eq(vocabulary_word(&g.pieces, g.byte['\n']), "\xC4\x8A"); /* U+010A */
+    ck_assert_str_eq(vocabulary_word(&g.pieces, g.byte[173]), "\xC5\x83");  /* U+0143 */
+    ck_assert_str_eq(vocabulary_word(&g.pieces, g.byte[0x7F]), "\xC4\xA1"); /* U+0121 */
+    ck_assert_str_eq(vocabulary_word(&g.pieces, g.byte[0xFF]), "\xC3\xBF");
+    gpt2_close(&g);
+}
+END_TEST
+
+START_TEST(special_pieces_are_names)
+{
+    Gpt2 g = opened();
+    Buffer said = {0}, ids = {0};
+    int32_t end = vocabulary_search(&g.pieces, "<|endoftext|>", 13);
+    Error e;
+    ck_assert_int_eq(end, (int32_t)g.pieces.count - 1);
+    ck_done(gpt2_decode(&g, &end, 1, &said, &e), e);
+    ck_assert_str_eq(said.text, "<|endoftext|>");
+    ck_done(gpt2_encode(&g, said.text, said.size, &ids, &e), e);
+    ck_assert_uint_gt(ids.size, sizeof end); /* in a text it is text */
+    for (int32_t wrong = -1; wrong <= end + 1; wrong += end + 2) {
+        ck_assert(!gpt2_decode(&g, &wrong, 1, &said, &e));
+        ck_assert_ptr_nonnull(strstr(e.text, "is no piece"));
+    }
+    buffer_free(&ids);
+    buffer_free(&said);
+    gpt2_close(&g);
+}
+END_TEST
+
+/* Joining takes time n log n even where a whole text is one part. */
+START_TEST(a_huge_part_is_joined)
+{
+    enum { SIZE = 1 << 18 };
+    char *text = memory_get(SIZE, 1);
+    Gpt2 g = opened();
+    Buffer ids = {0};
+    Error e;
+    ck_assert_ptr_nonnull(text);
+    memset(text, 'x', SIZE);
+    ck_done(gpt2_encode(&g, text, SIZE, &ids, &e), e);
+    ck_assert_uint_lt(ids.size / sizeof(int32_t), SIZE / 4);
+    expect_back(&g, text, SIZE, &ids);
+    buffer_free(&ids);
+    memory_free(text);
+    gpt2_close(&g);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+/* --- files --- */
+
+/* In one folder, as long as a test runs. */
+static const char *path_of(const char *name)
+{
+    static char paths[2][700];
+    static const char *folder;
+    char *path = paths[name[0] == 'e'];
+    if (!folder)
+        folder = test_folder();
+    snprintf(path, sizeof *paths, "%s/%s", folder, name);
+    return path;
+}
+
+/* The 256 pieces of the bytes, then those of `rest`, which begins with a comma where it is not empty. */
+static void write_encoder(const char *rest)
+{
+    Gpt2 g = opened();
+    Buffer b = {0};
+    Error e;
+    for (int i = 0; i < 256; i++) {
+        const char *piece = vocabulary_word(&g.pieces, g.byte[i]);
+        bool escaped = strchr("\"\\", *piece);
+        buffer_print(&b, "%s\"%s%s\": %d", i ? ", " : "{", escaped ? "\\" : "", piece, i);
+    }
+    buffer_print(&b, "%s}", rest);
+    ck_done(file_write(path_of("encoder.json"), b.text, b.size, &e), e);
+    buffer_free(&b);
+    gpt2_close(&g);
+}
+
+static void write_merges(const char *text, size_t size)
+{
+    Error e;
+    ck_done(file_write(path_of("vocab.bpe"), text, size, &e), e);
+}
+
+static void expect_refused(const char *words)
+{
+    Gpt2 g;
+    Error e;
+    ck_assert_msg(!gpt2_read(&g, path_of("encoder.json"), path_of("vocab.bpe"), &e), "taken: %s", words);
+    ck_assert_msg(strstr(e.text, words), "'%s' has no '%s'", e.text, words);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
+START_TEST(what_is_no_encoder_is_refused)
+{
+    static const struct {
+        const char *rest, *words;
+    } faults[] = {{", \"ab\": 255", "have the same id 255"},
+                  {", \"ab\": 257", "the id of 'ab' is no number from 0 to 256"},
+                  {", \"ab\": -1", "the id of 'ab'"},
+                  {", \"ab\": 1.5", "the id of 'ab'"},
+                  {", \"ab\": \"256\"", "the id of 'ab'"},
+                  {", \"ab\": 256, \"ab\": 257", "there twice"},
+                  {", \"\": 256", "is empty"},
+                  {", \"a\\u0000b\": 256", "zero byte"},
+                  {", \"ab\": 256", "vocab.bpe"}};
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        write_encoder(faults[i].rest);
+        expect_refused(faults[i].words);
+    }
+    static const char *const texts[] = {"", "[]", "{}", "{\"a\": 0}", "3"};
+    static const char *const words[] = {"ends too early", "no object of pieces", "no object of pieces",
+                                        "no piece for byte 0, which is written as U+0100", "no object of pieces"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        Error e;
+        ck_done(file_write(path_of("encoder.json"), texts[i], strlen(texts[i]), &e), e);
+        expect_refused(words[i]);
+    }
+}
+END_TEST
+
+START_TEST(what_are_no_merges_is_refused)
+{
+    static const struct {
+        const char *text;
+        size_t size;
+        const char *words;
+    } faults[] = {{"#version: 0.2\na b\nb\n", 20, "line 3: a merge is two pieces"},
+                  {"#version: 0.2\n\na b\n", 19, "line 2: a merge is two pieces"},
+                  {"a b c\n", 6, "line 1: a merge is two"},
+                  {"a \n", 3, "line 1: a merge is two"},
+                  {" a\n", 3, "line 1: a merge is two"},
+                  {"a b\na b\n", 8, "line 2: this merge is there twice"},
+                  {"a b\nab c\n", 9, "line 2: the encoder has no piece 'abc'"},
+                  {"xy a\n", 5, "line 1: the encoder has no piece 'xy'"},
+                  {"a xy\n", 5, "line 1: the encoder has no piece 'xy'"},
+                  {"a\0 b\n", 5, "line 1: the encoder has no piece"}};
+    write_encoder(", \"ab\": 256");
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        write_merges(faults[i].text, faults[i].size);
+        expect_refused(faults[i].words);
+    }
+}
+END_TEST
+
+START_TEST(merges_that_stand_first_go_first)
+{
+    static const char *const files[] = {"b c\na b\n", "#version: 0.2\na b\nb c\n", "", "a b\nb c\nab c"};
+    static const int32_t wanted[][3] = {{'a', 257}, {256, 'c'}, {'a', 'b', 'c'}, {258}};
+    static const size_t counts[] = {2, 2, 3, 1};
+    write_encoder(", \"ab\": 256, \"bc\": 257, \"abc\": 258");
+    for (size_t i = 0; i < 4; i++) {
+        Gpt2 g;
+        Buffer ids = {0};
+        Error e;
+        write_merges(files[i], strlen(files[i]));
+        ck_done(gpt2_read(&g, path_of("encoder.json"), path_of("vocab.bpe"), &e), e);
+        ck_done(gpt2_encode(&g, "abc", 3, &ids, &e), e);
+        ck_assert_uint_eq(ids.size, counts[i] * sizeof(int32_t));
+        ck_assert_mem_eq(ids.text, wanted[i], ids.size);
+        buffer_free(&ids);
+        gpt2_close(&g);
+    }
+}
+END_TEST
+
+static bool read_and_use(void *argument, Error *e)
+{
+    static const char text[] =
+        "The house isn't ours. xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+    Gpt2 g;
+    Buffer ids = {0}, said = {0};
+    (void)argument;
+    if (!gpt2_read(&g, ENCODER, MERGES, e))
+        return false;
+    bool done = gpt2_encode(&g, text, strlen(text), &ids, e) &&
+                gpt2_decode(&g, (const int32_t *)(const void *)ids.text, ids.size / sizeof(int32_t), &said, e);
+    buffer_free(&ids);
+    buffer_free(&said);
+    gpt2_close(&g);
+    return done;
+}
+
+START_TEST(each_failed_allocation_is_an_error) { fail_each_allocation(read_and_use, NULL); }
+END_TEST
+
+static const Test tests[] = {TEST(ids_are_those_of_tokenizers),
+                             TEST(a_text_is_parted_by_the_rule),
+                             TEST(any_bytes_come_back),
+                             TEST(each_byte_has_a_piece_of_its_own),
+                             TEST(special_pieces_are_names),
+                             TEST(a_huge_part_is_joined),
+                             TEST(what_is_no_encoder_is_refused),
+                             TEST(what_are_no_merges_is_refused),
+                             TEST(merges_that_stand_first_go_first),
+                             TEST(each_failed_allocation_is_an_error)};
+
+int main(int argc, char **argv)
+{
+    test_folders_in_memory();
+    return suite_run("text/gpt2", tests, sizeof tests / sizeof *tests, argc, argv);
+}
