@@ -1,7 +1,6 @@
 /* UTF-8: how long a character is, and how a code point is written. */
 #include "base/utf8.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 size_t utf8_length(const char *text, size_t size)
@@ -33,6 +32,14 @@ size_t utf8_decode(uint32_t *code, const char *text, size_t size)
             *code = *code << 6 | ((unsigned char)text[i] & 0x3Fu);
     }
     return length;
+}
+
+bool utf8_valid(const char *text, size_t size)
+{
+    for (size_t at = 0, length; at < size; at += length)
+        if (!(length = utf8_length(text + at, size - at)))
+            return false;
+    return true;
 }
 
 size_t utf8_head(const char *text, size_t size)

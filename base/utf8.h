@@ -2,6 +2,7 @@
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,6 +12,16 @@ size_t utf8_length(const char *text, size_t size);
 
 /* The same, and which code point it is (left alone where it is none). */
 size_t utf8_decode(uint32_t *code, const char *text, size_t size);
+
+/* The same, where a byte that is none is taken for a character of its own. Not of an empty text. */
+static inline size_t utf8_step(const char *text, size_t size)
+{
+    size_t length = utf8_length(text, size);
+    return length ? length : 1;
+}
+
+/* Whether all of a text is valid UTF-8. */
+bool utf8_valid(const char *text, size_t size);
 
 /* Bytes at the beginning of a text that end a character which began before it; and bytes at its end that begin one
  * which ends behind it: 0 to 3 of each. */

@@ -201,10 +201,12 @@ bool vocabulary_write(const Vocabulary *v, const char *path, Error *e)
 /* Reads one line, up to its end; `number` is only to be named. */
 static bool read_line(Vocabulary *v, const char *path, const char *line, const char *end, size_t number, Error *e)
 {
-    const char *tab = memchr(line, '\t', (size_t)(end - line));
+    const char *tab = end; /* the last one: a piece may have others */
+    while (tab > line && *tab != '\t')
+        tab--;
     char *behind = NULL;
     errno = 0;
-    uint64_t times = tab && tab > line && tab[1] >= '0' && tab[1] <= '9' ? strtoull(tab + 1, &behind, 10) : 0;
+    uint64_t times = tab > line && tab[1] >= '0' && tab[1] <= '9' ? strtoull(tab + 1, &behind, 10) : 0;
     if (!behind || behind != end || errno || memchr(line, 0, (size_t)(tab - line)))
         return fail(e, "%s, line %zu: a vocabulary has a word, a tab and its count on each line", path, number);
     size_t length = (size_t)(tab - line), before = v->count;

@@ -25,7 +25,7 @@ typedef struct Vocabulary {
 bool vocabulary_open(Vocabulary *v, Error *e);
 void vocabulary_close(Vocabulary *v);
 
-/* Counts a word `times` more and says its id. A word is not empty and has no tab, line end or zero byte. */
+/* Counts a word `times` more and says its id. A word is not empty and has no line end or zero byte. */
 bool vocabulary_add(Vocabulary *v, const char *word, size_t length, uint64_t times, int32_t *id, Error *e);
 
 /* A list of words without <unk> begins as (Vocabulary){0}: its words are added and found as those of others, and -1 is

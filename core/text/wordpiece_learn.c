@@ -68,8 +68,8 @@ static bool push(Learner *l, size_t number)
     return heap_push(&l->heap, (Rank){UINT64_MAX - l->counts[number].times, places}, l->e);
 }
 
-/* The number of the pair to be joined next; PAIR_NONE: there is none. */
-static bool best(Learner *l, size_t *number)
+/* The number of the pair to be joined next; NO_PAIR: there is none. */
+static bool best(Learner *l, uint32_t *number)
 {
     while (l->heap.count) {
         Rank top = heap_pop(&l->heap);
@@ -80,7 +80,7 @@ static bool best(Learner *l, size_t *number)
         if (times && times < were && !push(l, *number))
             return false;
     }
-    *number = PAIR_NONE;
+    *number = NO_PAIR;
     return true;
 }
 
@@ -90,7 +90,8 @@ static bool best(Learner *l, size_t *number)
  * places already, and are met as often as they were. */
 static bool count_pair(Learner *l, Pair pair, uint32_t word)
 {
-    size_t number, before = l->pairs.count;
+    size_t before = l->pairs.count;
+    uint32_t number;
     if (!pairs_add(&l->pairs, pair, &number, l->e) ||
         !grow(&l->counts, &l->count_room, number, sizeof *l->counts, l->e) ||
         !grow(&l->places, &l->place_room, l->place_count, sizeof *l->places, l->e) ||
@@ -253,7 +254,7 @@ static bool part_words(Learner *l)
 
 static bool learn(Learner *l, size_t size)
 {
-    size_t number = 0;
+    uint32_t number = 0;
     if (!part_words(l))
         return false;
     l->piece = ALL;
@@ -262,8 +263,8 @@ static bool learn(Learner *l, size_t size)
             return false;
     if (!push_raised(l))
         return false;
-    while (l->pieces->pieces.count < size && number != PAIR_NONE)
-        if (!best(l, &number) || (number != PAIR_NONE && !join(l, number)))
+    while (l->pieces->pieces.count < size && number != NO_PAIR)
+        if (!best(l, &number) || (number != NO_PAIR && !join(l, number)))
             return false;
     return true;
 }

@@ -1,0 +1,288 @@
+/* See bpe.h: the list of merges, its file, and what a word is. */
+#include "core/text/bpe.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "core/text/spaces.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_MERGES = 256 };
+
+/* --- words --- */
+
+/* Ends of lines that no space is: the word they end has them. */
+static size_t odd_line_end(const char *text, size_t size)
+{
+    return text[0] == '\r' || text[0] == '\n' ? 0 : line_end_length(text, size);
+}
+
+bool bpe_next_word(const char *text, size_t size, size_t *at, BpeWord *word)
+{
+    size_t i = *at;
+    while (i < size && strchr(" \r\n", text[i])) /* strchr finds the zero byte, too */
+        i++;
+    size_t start = i, end = 0;
+    while (i < size && !end && !strchr(" \r\n", text[i])) {
+        end = odd_line_end(text + i, size - i);
+        i += end ? end : 1;
+    }
+    *at = i;
+    *word = (BpeWord){text + start, i - start};
+    return i > start;
+}
+
+/* --- the list --- */
+
+bool bpe_open(Bpe *b, Error *e)
+{
+    *b = (Bpe){0};
+    return vocabulary_open(&b->symbols, e);
+}
+
+void bpe_close(Bpe *b)
+{
+    vocabulary_close(&b->symbols);
+    pairs_close(&b->pairs);
+    memory_free(b->order);
+    memory_free(b->merges);
+    memory_free(b->made_of);
+    *b = (Bpe){0};
+}
+
+static bool more_merges(Bpe *b, Error *e)
+{
+    size_t room = b->order_room ? 2 * b->order_room : FIRST_MERGES;
+    uint32_t *order = memory_resize(b->order, room, sizeof *order);
+    if (order)
+        b->order = order;
+    BpeMerge *merges = order ? memory_resize(b->merges, room, sizeof *merges) : NULL;
+    if (!merges)
+        return memory_error(e, "merges of byte pairs", room, sizeof *merges);
+    b->merges = merges;
+    b->order_room = room;
+    return true;
+}
+
+/* The symbol of two together. */
+static bool add_whole(Bpe *b, int32_t left, int32_t right, int32_t *whole, Error *e)
+{
+    Buffer joined = {0};
+    buffer_print(&joined, "%s%s", vocabulary_word(&b->symbols, left), vocabulary_word(&b->symbols, right));
+    bool done = joined.failed ? memory_error(e, "merges of byte pairs", joined.size, 1)
+                              : vocabulary_add(&b->symbols, joined.text, joined.size, 1, whole, e);
+    buffer_free(&joined);
+    return done;
+}
+
+bool bpe_add(Bpe *b, const char *left, size_t left_size, const char *right, size_t right_size, Error *e)
+{
+    int32_t from[2], whole;
+    uint32_t pair;
+    size_t pairs = b->pairs.count;
+    if (b->count == b->order_room && !more_merges(b, e))
+        return false;
+    if (!vocabulary_add(&b->symbols, left, left_size, 1, &from[0], e) ||
+        !vocabulary_add(&b->symbols, right, right_size, 1, &from[1], e) || !add_whole(b, from[0], from[1], &whole, e) ||
+        !pairs_add(&b->pairs, (Pair){from[0], from[1]}, &pair, e))
+        return false;
+    if (pair == pairs)
+        b->merges[pair] = (BpeMerge){(uint32_t)b->count, whole};
+    b->order[b->count++] = pair;
+    return true;
+}
+
+/* Of two pairs that give the same symbol it is split into the one whose last line comes first. */
+bool bpe_finish(Bpe *b, Error *e)
+{
+    size_t symbols = b->symbols.count;
+    b->made_of = memory_get(symbols, sizeof *b->made_of);
+    unsigned char *met = memory_get(b->pairs.count, 1);
+    if (!b->made_of || !met) {
+        memory_free(met);
+        return memory_error(e, "merges of byte pairs", symbols, sizeof *b->made_of);
+    }
+    for (size_t i = 0; i < symbols; i++)
+        b->made_of[i] = NO_PAIR;
+    for (size_t i = b->count; i-- > 0;) {
+        uint32_t pair = b->order[i];
+        if (!met[pair])
+            b->made_of[b->merges[pair].whole] = pair;
+        met[pair] = 1;
+    }
+    memory_free(met);
+    return true;
+}
+
+/* --- as a text --- */
+
+/* Lines of a file whose last one may have no end, without the spaces and returns around them. */
+typedef struct Lines {
+    const char *path, *at, *end;
+    const char *line;
+    size_t size, number;
+} Lines;
+
+static bool is_blank(char c) { return c == ' ' || c == '\r'; }
+
+static bool next_line(Lines *l)
+{
+    if (l->at == l->end)
+        return false;
+    const char *newline = memchr(l->at, '\n', (size_t)(l->end - l->at));
+    const char *start = l->at, *end = newline ? newline : l->end;
+    l->at = newline ? newline + 1 : l->end;
+    while (start < end && is_blank(*start))
+        start++;
+    while (end > start && is_blank(end[-1]))
+        end--;
+    l->line = start;
+    l->size = (size_t)(end - start);
+    l->number++;
+    return true;
+}
+
+/* The space between the two words of a line; NULL: they are not two, or no text. */
+static const char *between(const Lines *l)
+{
+    const char *space = memchr(l->line, ' ', l->size);
+    if (!space || memchr(space + 1, ' ', (size_t)(l->line + l->size - space - 1)))
+        return NULL;
+    return utf8_valid(l->line, l->size) && !memchr(l->line, 0, l->size) ? space : NULL;
+}
+
+/* Reads a file line by line. */
+static bool read_lines(const char *path, bool (*take)(void *context, const Lines *l, Error *e), void *context, Error *e)
+{
+    char *text;
+    size_t size;
+    if (!file_read(path, &text, &size, e))
+        return false;
+    const char *end = text + size;
+    while (end > text && end[-1] == '\n' && (end - 1 == text || end[-2] == '\n'))
+        end--; /* empty lines at the end */
+    bool done = true;
+    for (Lines l = {.path = path, .at = text, .end = end}; done && next_line(&l);)
+        done = take(context, &l, e);
+    memory_free(text);
+    return done;
+}
+
+/* "#version: 0.2"; 0.2.0 is the same. */
+static bool read_version(Bpe *b, const Lines *l, Error *e)
+{
+    static const char *const versions[] = {"#version: 0.2", "#version: 0.1"};
+    size_t size = l->size;
+    while (size > 2 && !memcmp(l->line + size - 2, ".0", 2))
+        size -= 2;
+    for (size_t i = 0; i < 2; i++)
+        if (size == strlen(versions[i]) && !memcmp(l->line, versions[i], size)) {
+            b->separate_end = i == 1;
+            return true;
+        }
+    return fail(e, "%s, line 1: these codes have '%.*s', and only versions 0.1 and 0.2 are known", l->path,
+                (int)(l->size < 40 ? l->size : 40), l->line);
+}
+
+static bool read_merge(void *context, const Lines *l, Error *e)
+{
+    Bpe *b = context;
+    static const char version[] = "#version:";
+    if (l->number == 1 && l->size >= strlen(version) && !memcmp(l->line, version, strlen(version)))
+        return read_version(b, l, e);
+    const char *space = between(l);
+    if (!space)
+        return fail(e, "%s, line %zu: a merge is two pieces of UTF-8 with one space between them", l->path, l->number);
+    size_t left = (size_t)(space - l->line);
+    return bpe_add(b, l->line, left, space + 1, l->size - left - 1, e);
+}
+
+bool bpe_read(Bpe *b, const char *path, Error *e)
+{
+    bool done = bpe_open(b, e);
+    b->separate_end = true; /* unless the first line says otherwise */
+    done = done && read_lines(path, read_merge, b, e);
+    if (done && !b->count && b->separate_end)
+        done = fail(e, "%s is empty: codes begin with the line '#version: 0.2'", path);
+    if (done && bpe_finish(b, e))
+        return true;
+    bpe_close(b);
+    return false;
+}
+
+bool bpe_write(const Bpe *b, const char *path, Error *e)
+{
+    Buffer text = {0};
+    buffer_print(&text, "#version: %s\n", b->separate_end ? "0.1" : "0.2");
+    for (size_t i = 0; i < b->count; i++) {
+        const Pair *p = &b->pairs.pair[b->order[i]];
+        buffer_print(&text, "%s %s\n", vocabulary_word(&b->symbols, p->left), vocabulary_word(&b->symbols, p->right));
+    }
+    bool done = text.failed ? memory_error(e, path, text.size, 1) : file_write(path, text.text, text.size, e);
+    buffer_free(&text);
+    return done;
+}
+
+/* --- pieces and counts as a text --- */
+
+static bool read_piece(void *context, const Lines *l, Error *e)
+{
+    Vocabulary *v = context;
+    const char *space = between(l);
+    char *behind = NULL;
+    errno = 0;
+    uint64_t times = space && space[1] >= '0' && space[1] <= '9' ? strtoull(space + 1, &behind, 10) : 0;
+    if (!behind || behind != l->line + l->size || errno)
+        return fail(e, "%s, line %zu: a list of pieces has a piece, a space and its count on each line", l->path,
+                    l->number);
+    size_t length = (size_t)(space - l->line), before = v->count;
+    int32_t id;
+    if (!vocabulary_add(v, l->line, length, times, &id, e))
+        return false;
+    return id == UNKNOWN || v->count > before ||
+           fail(e, "%s, line %zu: '%.*s' is there twice", l->path, l->number, (int)(length < 60 ? length : 60),
+                l->line);
+}
+
+bool bpe_pieces_read(Vocabulary *pieces, const char *path, Error *e)
+{
+    if (!vocabulary_open(pieces, e))
+        return false;
+    if (read_lines(path, read_piece, pieces, e))
+        return true;
+    vocabulary_close(pieces);
+    return false;
+}
+
+typedef struct Counted {
+    uint64_t count;
+    int32_t id;
+} Counted;
+
+static int by_count(const void *a, const void *b)
+{
+    const Counted *x = a, *y = b;
+    return x->count != y->count ? (x->count < y->count) - (x->count > y->count) : (x->id > y->id) - (x->id < y->id);
+}
+
+bool bpe_pieces_write(const Vocabulary *pieces, const char *path, Error *e)
+{
+    Counted *counted = memory_get(pieces->count, sizeof *counted);
+    if (!counted)
+        return memory_error(e, path, pieces->count, sizeof *counted);
+    for (size_t i = 0; i < pieces->count; i++)
+        counted[i] = (Counted){pieces->counts[i], (int32_t)i};
+    qsort(counted, pieces->count, sizeof *counted, by_count);
+    Buffer text = {0};
+    buffer_add(&text, "", 0);
+    for (size_t i = 0; i < pieces->count && counted[i].count; i++)
+        buffer_print(&text, "%s %" PRIu64 "\n", vocabulary_word(pieces, counted[i].id), counted[i].count);
+    bool done = text.failed ? memory_error(e, path, text.size, 1) : file_write(path, text.text, text.size, e);
+    buffer_free(&text);
+    memory_free(counted);
+    return done;
+}

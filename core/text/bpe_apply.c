@@ -1,0 +1,388 @@
+/* Applying byte pairs: see bpe.h. A word's pairs wait in a heap for their turn: the lowest rank first, and of one rank
+ * the leftmost. All of a rank are merged before the pairs that come about by it are looked at. */
+#include "core/text/bpe.h"
+
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "core/text/spaces.h"
+
+#include <string.h>
+
+enum {
+    REMEMBERED = 64,          /* bytes of the longest word that is */
+    REMEMBERED_ALL = 8 << 20, /* bytes of words, after which all are forgotten */
+    FIRST_NODES = 64
+};
+#define NOWHERE SIZE_MAX
+
+static const char word_end[] = "</w>", marker[] = "@@", coding[] = "a word's byte pairs";
+
+/* A symbol in the word that is being merged: its bytes go to the next one's. */
+typedef struct BpeNode {
+    int32_t symbol; /* -1: no merge knows it */
+    size_t start, previous, next;
+    size_t fresh; /* the one that was merged before it, of the same rank */
+    bool gone;
+} BpeNode;
+
+typedef struct BpeTurn {
+    uint32_t rank;
+    size_t at; /* the left node */
+} BpeTurn;
+
+/* --- the coder --- */
+
+bool bpe_coder_open(BpeCoder *c, const Bpe *b, const Vocabulary *kept, uint64_t threshold, Error *e)
+{
+    *c = (BpeCoder){.bpe = b, .threshold = threshold};
+    for (size_t i = 0; kept && i < kept->count; i++)
+        if (kept->counts[i] && kept->counts[i] >= threshold)
+            c->kept = kept;
+    if (vocabulary_open(&c->pieces, e) && vocabulary_open(&c->words, e))
+        return true;
+    bpe_coder_close(c);
+    return false;
+}
+
+void bpe_coder_close(BpeCoder *c)
+{
+    vocabulary_close(&c->pieces);
+    vocabulary_close(&c->words);
+    memory_free(c->line);
+    memory_free(c->start);
+    memory_free(c->known);
+    memory_free(c->nodes);
+    memory_free(c->turns);
+    buffer_free(&c->spelling);
+    *c = (BpeCoder){0};
+}
+
+/* Room for `count` entries of a block that grows by doubling. */
+static void *grow(void *block, size_t *room, size_t count, size_t size, Error *e)
+{
+    if (count <= *room)
+        return block;
+    size_t wanted = count < FIRST_NODES ? FIRST_NODES : 2 * count;
+    void *more = memory_resize(block, wanted, size);
+    if (more)
+        *room = wanted;
+    else
+        memory_error(e, coding, wanted, size);
+    return more;
+}
+
+/* The number of a string that was really added: `<unk>` is always there. */
+static int32_t number_of(const Vocabulary *v, const char *text, size_t size)
+{
+    int32_t id = vocabulary_find(v, text, size);
+    bool is_unknown = size == 5 && !memcmp(text, vocabulary_word(v, UNKNOWN), 5);
+    return id != UNKNOWN || (is_unknown && v->counts[UNKNOWN]) ? id : -1;
+}
+
+/* --- merging a word --- */
+
+/* The symbol of a word's character; the last one's has the end, too, unless that is a symbol of its own. */
+static int32_t character_symbol(const Bpe *b, const char *text, size_t length, bool last)
+{
+    char symbol[4 + sizeof word_end];
+    memcpy(symbol, text, length);
+    if (last && !b->separate_end) {
+        memcpy(symbol + length, word_end, strlen(word_end));
+        length += strlen(word_end);
+    }
+    return number_of(&b->symbols, symbol, length);
+}
+
+static bool spell(BpeCoder *c, BpeWord word, size_t *count, Error *e)
+{
+    BpeNode *nodes = grow(c->nodes, &c->node_room, word.size + 1, sizeof *nodes, e);
+    if (!nodes)
+        return false;
+    c->nodes = nodes;
+    size_t n = 0;
+    for (size_t at = 0, length; at < word.size; at += length, n++) {
+        length = utf8_step(word.text + at, word.size - at);
+        int32_t symbol = character_symbol(c->bpe, word.text + at, length, at + length == word.size);
+        nodes[n] = (BpeNode){.symbol = symbol, .start = at, .previous = n - 1, .next = n + 1};
+    }
+    if (c->bpe->separate_end) {
+        int32_t end = number_of(&c->bpe->symbols, word_end, strlen(word_end));
+        nodes[n] = (BpeNode){.symbol = end, .start = word.size, .previous = n - 1};
+        n++;
+    }
+    nodes[n - 1].next = NOWHERE;
+    *count = n;
+    return true;
+}
+
+static bool is_before(BpeTurn a, BpeTurn b) { return a.rank != b.rank ? a.rank < b.rank : a.at < b.at; }
+
+static bool push_turn(BpeCoder *c, size_t *count, BpeTurn turn, Error *e)
+{
+    BpeTurn *turns = grow(c->turns, &c->turn_room, *count + 1, sizeof *turns, e);
+    if (!turns)
+        return false;
+    c->turns = turns;
+    size_t at = (*count)++;
+    for (; at && is_before(turn, turns[(at - 1) / 2]); at = (at - 1) / 2)
+        turns[at] = turns[(at - 1) / 2];
+    turns[at] = turn;
+    return true;
+}
+
+static BpeTurn pop_turn(BpeTurn *turns, size_t *count)
+{
+    BpeTurn first = turns[0], last = turns[--*count];
+    size_t at = 0;
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child + 1 < *count && is_before(turns[child + 1], turns[child]))
+            child++;
+        if (child >= *count || !is_before(turns[child], last))
+            break;
+        turns[at] = turns[child];
+        at = child;
+    }
+    turns[at] = last;
+    return first;
+}
+
+/* A node and its next one wait for their turn, if there is a merge for them. */
+static bool await_turn(BpeCoder *c, size_t *turns, size_t at, Error *e)
+{
+    if (at == NOWHERE || c->nodes[at].next == NOWHERE)
+        return true;
+    int32_t left = c->nodes[at].symbol, right = c->nodes[c->nodes[at].next].symbol;
+    uint32_t pair = left < 0 || right < 0 ? NO_PAIR : pairs_find(&c->bpe->pairs, (Pair){left, right});
+    return pair == NO_PAIR || push_turn(c, turns, (BpeTurn){c->bpe->merges[pair].rank, at}, e);
+}
+
+/* Merges a node with its next one, if they still are what they were when they began to wait. */
+static bool merge_node(BpeCoder *c, BpeTurn turn)
+{
+    BpeNode *left = &c->nodes[turn.at];
+    if (left->gone || left->next == NOWHERE)
+        return false;
+    uint32_t pair = c->bpe->order[turn.rank];
+    BpeNode *right = &c->nodes[left->next];
+    if (left->symbol != c->bpe->pairs.pair[pair].left || right->symbol != c->bpe->pairs.pair[pair].right)
+        return false;
+    left->symbol = c->bpe->merges[pair].whole;
+    left->next = right->next;
+    right->gone = true;
+    if (left->next != NOWHERE)
+        c->nodes[left->next].previous = turn.at;
+    return true;
+}
+
+static bool merge_word(BpeCoder *c, BpeWord word, Error *e)
+{
+    size_t count, turns = 0;
+    if (!spell(c, word, &count, e))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (!await_turn(c, &turns, i, e))
+            return false;
+    while (turns) {
+        size_t fresh = NOWHERE;
+        for (uint32_t rank = c->turns[0].rank; turns && c->turns[0].rank == rank;) {
+            BpeTurn turn = pop_turn(c->turns, &turns);
+            if (merge_node(c, turn)) {
+                c->nodes[turn.at].fresh = fresh;
+                fresh = turn.at;
+            }
+        }
+        for (; fresh != NOWHERE; fresh = c->nodes[fresh].fresh)
+            if (!await_turn(c, &turns, c->nodes[fresh].previous, e) || !await_turn(c, &turns, fresh, e))
+                return false;
+    }
+    return true;
+}
+
+/* --- giving pieces --- */
+
+static bool add_to_line(BpeCoder *c, int32_t piece, Error *e)
+{
+    int32_t *line = grow(c->line, &c->line_room, c->count + 1, sizeof *line, e);
+    if (!line)
+        return false;
+    c->line = line;
+    line[c->count++] = piece;
+    return true;
+}
+
+/* A text and what stands behind it; NULL when there is no memory. */
+static const char *spelled(BpeCoder *c, const char *text, size_t size, const char *behind, Error *e)
+{
+    c->spelling.size = 0;
+    buffer_add(&c->spelling, text, size);
+    buffer_add(&c->spelling, behind, strlen(behind));
+    if (c->spelling.failed)
+        memory_error(e, coding, size, 1);
+    return c->spelling.failed ? NULL : c->spelling.text;
+}
+
+static bool give(BpeCoder *c, const char *text, size_t size, bool final, Error *e)
+{
+    int32_t piece;
+    const char *as = spelled(c, text, size, final ? "" : marker, e);
+    return as && vocabulary_add(&c->pieces, as, c->spelling.size, 0, &piece, e) && add_to_line(c, piece, e);
+}
+
+/* Gives a piece that is kept; another is split as it was merged, and its parts are given likewise. One that no merge
+ * made is given all the same. */
+static bool give_kept(BpeCoder *c, const char *text, size_t size, bool final, Error *e)
+{
+    const char *as = spelled(c, text, size, final ? "" : marker, e);
+    if (!as)
+        return false;
+    int32_t id = number_of(c->kept, as, c->spelling.size);
+    if (id >= 0 && c->kept->counts[id] >= c->threshold)
+        return give(c, text, size, final, e);
+    if (!(as = spelled(c, text, size, final ? word_end : "", e)))
+        return false;
+    const Bpe *b = c->bpe;
+    id = number_of(&b->symbols, as, c->spelling.size);
+    if (id < 0 || b->made_of[id] == NO_PAIR)
+        return give(c, text, size, final, e);
+    const Pair *made = &b->pairs.pair[b->made_of[id]];
+    const char *left = vocabulary_word(&b->symbols, made->left), *right = vocabulary_word(&b->symbols, made->right);
+    size_t rest = strlen(right) - (final ? strlen(word_end) : 0);
+    if (!rest) /* version 0.1: it was only told that a word ends here */
+        return give(c, text, size, final, e);
+    return give_kept(c, left, strlen(left), false, e) && give_kept(c, right, rest, final, e);
+}
+
+static bool give_word(BpeCoder *c, BpeWord word, Error *e)
+{
+    bool done = true;
+    for (size_t at = 0, next; done && at != NOWHERE; at = next) {
+        next = c->nodes[at].next;
+        size_t start = c->nodes[at].start, end = next == NOWHERE ? word.size : c->nodes[next].start;
+        bool final = end == word.size;
+        if (end > start)
+            done = (c->kept ? give_kept : give)(c, word.text + start, end - start, final, e);
+    }
+    return done;
+}
+
+/* --- words that were seen --- */
+
+static bool recall(BpeCoder *c, BpeWord word, bool *seen, Error *e)
+{
+    int32_t id = vocabulary_find(&c->words, word.text, word.size);
+    *seen = id != UNKNOWN;
+    if (*seen)
+        for (size_t i = c->start[id]; i < c->start[id + 1]; i++)
+            if (!add_to_line(c, c->known[i], e))
+                return false;
+    return true;
+}
+
+static bool forget_all(BpeCoder *c, Error *e)
+{
+    vocabulary_close(&c->words);
+    return vocabulary_open(&c->words, e);
+}
+
+/* Remembers the pieces of the line from `first` on as those of a word. */
+static bool remember(BpeCoder *c, BpeWord word, size_t first, Error *e)
+{
+    if (word.size > REMEMBERED || (c->words.size > REMEMBERED_ALL && !forget_all(c, e)))
+        return word.size > REMEMBERED;
+    size_t id = c->words.count, count = c->count - first;
+    size_t *start = grow(c->start, &c->start_room, id + 2, sizeof *start, e);
+    if (!start)
+        return false;
+    c->start = start;
+    if (id == 1)
+        start[id] = 0;
+    int32_t *known = grow(c->known, &c->known_room, start[id] + count, sizeof *known, e), given;
+    if (!known)
+        return false;
+    c->known = known;
+    memcpy(known + start[id], c->line + first, count * sizeof *known);
+    start[id + 1] = start[id] + count;
+    return vocabulary_add(&c->words, word.text, word.size, 1, &given, e);
+}
+
+static bool encode_word(BpeCoder *c, BpeWord word, Error *e)
+{
+    bool seen;
+    size_t first = c->count;
+    if (!recall(c, word, &seen, e))
+        return false;
+    if (seen)
+        return true;
+    if (utf8_step(word.text, word.size) == word.size)
+        return give(c, word.text, word.size, true, e);
+    return merge_word(c, word, e) && give_word(c, word, e) && remember(c, word, first, e);
+}
+
+/* --- lines and texts --- */
+
+bool bpe_encode(BpeCoder *c, const char *line, size_t size, Error *e)
+{
+    BpeWord word;
+    c->count = 0;
+    for (size_t at = 0; bpe_next_word(line, size, &at, &word);)
+        if (!encode_word(c, word, e))
+            return false;
+    for (size_t i = 0; i < c->count; i++)
+        c->pieces.counts[c->line[i]]++;
+    return true;
+}
+
+static size_t spaces(const char *text, size_t size)
+{
+    size_t n = 0;
+    while (n < size && text[n] == ' ')
+        n++;
+    return n;
+}
+
+static bool apply_line(BpeCoder *c, const char *line, size_t size, Buffer *out, Error *e)
+{
+    size_t before = spaces(line, size), end = size;
+    while (end > before && line[end - 1] == ' ')
+        end--;
+    if (!bpe_encode(c, line + before, end - before, e))
+        return false;
+    buffer_add(out, line, before);
+    for (size_t i = 0; i < c->count; i++)
+        buffer_print(out, "%s%s", i ? " " : "", bpe_piece(c, i));
+    buffer_add(out, line + end, size - end);
+    return true;
+}
+
+bool bpe_apply(BpeCoder *c, const char *text, size_t size, Buffer *out, Error *e)
+{
+    for (size_t at = 0, next; at < size; at = next) {
+        size_t end = at, length = 0;
+        while (end < size && !(length = line_end_length(text + end, size - end)))
+            end++;
+        next = end + length;
+        if (end < size && text[end] != '\r' && text[end] != '\n') { /* it belongs to the word before it */
+            end = next;
+            length = 0;
+        }
+        if (!apply_line(c, text + at, end - at, out, e))
+            return false;
+        buffer_add(out, text + end, length);
+    }
+    return !out->failed || memory_error(e, "a text of pieces", out->size, 1);
+}
+
+void bpe_join(const char *line, size_t size, Buffer *out)
+{
+    size_t from = 0;
+    for (size_t i = 0; i + 1 < size; i++) {
+        bool last = i + 2 == size;
+        if (line[i] != '@' || line[i + 1] != '@' || (!last && line[i + 2] != ' '))
+            continue;
+        buffer_add(out, line + from, i - from);
+        from = last ? size : i + 3;
+        i = from - 1;
+    }
+    buffer_add(out, line + from, size - from);
+}

@@ -1,0 +1,321 @@
+/* Byte pairs: learning them, and their files, as subword-nmt does and has them. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "tests/text/bpe_files.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- as subword-nmt --- */
+
+START_TEST(merges_are_learned_as_subword_nmt_learns_them)
+{
+    const char *text = FIXTURE("text");
+    Bpe b;
+    Error e;
+    ck_done(bpe_learn_files(&b, &text, 1, 700, BPE_LEAST, &e), e);
+    ck_assert_uint_eq(b.count, 696); /* no other pair was there twice */
+    ck_done(bpe_write(&b, place("codes"), &e), e);
+    expect_same(place("codes"), FIXTURE("codes"));
+    bpe_close(&b);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(pieces_are_counted_and_listed_as_subword_nmt_does)
+{
+    size_t size;
+    char *text = contents(FIXTURE("text"), &size);
+    Bpe b = codes(FIXTURE("codes"));
+    BpeCoder c = coder(&b);
+    Vocabulary again;
+    Buffer out = {0};
+    Error e;
+    ck_done(bpe_apply(&c, text, size, &out, &e), e);
+    ck_done(bpe_pieces_write(&c.pieces, place("pieces"), &e), e);
+    expect_same(place("pieces"), FIXTURE("pieces"));
+    ck_done(bpe_pieces_read(&again, FIXTURE("pieces"), &e), e);
+    ck_done(bpe_pieces_write(&again, place("again"), &e), e);
+    expect_same(place("again"), FIXTURE("pieces"));
+    vocabulary_close(&again);
+    buffer_free(&out);
+    bpe_coder_close(&c);
+    bpe_close(&b);
+    memory_free(text);
+}
+END_TEST
+
+START_TEST(codes_are_written_as_they_were_read)
+{
+    static const char *const paths[] = {FIXTURE("codes"), FIXTURE("shuffled")};
+    size_t size;
+    Bpe b = codes(paths[_i]);
+    Error e;
+    ck_done(bpe_write(&b, place("codes"), &e), e);
+    char *text = contents(paths[_i], &size); /* whose last line may have no end */
+    char *written = contents(place("codes"), &(size_t){0});
+    ck_assert(!strncmp(written, text, size) && (!written[size] || !strcmp(written + size, "\n")));
+    memory_free(text);
+    memory_free(written);
+    bpe_close(&b);
+}
+END_TEST
+
+START_TEST(version_0_1_stays_what_it_is)
+{
+    Error e;
+    Bpe b = codes(file_of("l o\nlo w\nlow </w>\ne r</w>\n"));
+    ck_assert(b.separate_end);
+    ck_done(bpe_write(&b, place("old"), &e), e);
+    bpe_close(&b);
+    static const char expected[] = "#version: 0.1\nl o\nlo w\nlow </w>\ne r</w>\n";
+    expect_file(place("old"), expected, strlen(expected));
+}
+END_TEST
+
+/* --- learning --- */
+
+static Vocabulary words_of(const char *text)
+{
+    Vocabulary v;
+    Error e;
+    ck_done(vocabulary_open(&v, &e), e);
+    ck_done(bpe_count_words(&v, text, strlen(text), NULL, &e), e);
+    return v;
+}
+
+/* The codes that are learned from a text, '|' behind each. */
+static const char *learned(const char *text, size_t merges, uint64_t least)
+{
+    static char all[2000];
+    Vocabulary words = words_of(text);
+    Bpe b;
+    Error e;
+    ck_done(bpe_learn(&b, &words, merges, least, &e), e);
+    all[0] = 0;
+    for (size_t i = 0; i < b.count; i++) {
+        const Pair *p = &b.pairs.pair[b.order[i]];
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s %s|", vocabulary_word(&b.symbols, p->left),
+                 vocabulary_word(&b.symbols, p->right));
+    }
+    bpe_close(&b);
+    vocabulary_close(&words);
+    ck_assert_uint_eq(memory_in_use(), 0);
+    return all;
+}
+
+static const struct {
+    const char *text;
+    size_t merges, least;
+    const char *codes;
+} lessons[] = {
+    {"low low low lower lower newest newest newest", 4, 2, "w e|l o|we s|wes t</w>|"},
+    {"ab ab cd cd", 9, 2, "c d</w>|a b</w>|"}, /* of two as frequent ones, what is behind in the order of letters */
+    {"ab ac", 9, 1, "a c</w>|a b</w>|"},
+    {"ab ac", 9, 0, "a c</w>|a b</w>|"}, /* once is the least */
+    {"ab ac ab", 9, 3, ""},
+    {"ab ab", 0, 2, ""},
+    {"a b c a b c", 9, 2, ""},
+    {"", 9, 2, ""},
+    {" \r\n \n", 9, 2, ""},
+    {"aaaa aaaa", 9, 2, "a a|aa a|aaa a</w>|"},
+    {"\xC3\xA9\xC3\xA9 \xC3\xA9\xC3\xA9", 9, 2, "\xC3\xA9 \xC3\xA9</w>|"},
+    {"<unk> <unk>", 3, 2, "u n|un k|unk ></w>|"},
+};
+
+START_TEST(small_lessons)
+{
+    ck_assert_str_eq(learned(lessons[_i].text, lessons[_i].merges, lessons[_i].least), lessons[_i].codes);
+}
+END_TEST
+
+START_TEST(several_files_are_learned_from_together)
+{
+    Bpe b;
+    Error e;
+    static char one[700], two[700];
+    snprintf(one, sizeof one, "%s", place("one"));
+    snprintf(two, sizeof two, "%s", place("two"));
+    ck_done(file_write(one, "ab xy\nab", 8, &e) && file_write(two, "ab xy\nxy xy", 11, &e), e);
+    const char *paths[] = {one, two};
+    ck_done(bpe_learn_files(&b, paths, 2, 2, 2, &e), e);
+    ck_assert_uint_eq(b.count, 2);
+    ck_assert_str_eq(vocabulary_word(&b.symbols, b.pairs.pair[b.order[0]].left), "x");
+    ck_assert_str_eq(vocabulary_word(&b.symbols, b.pairs.pair[b.order[1]].left), "a");
+    bpe_close(&b);
+    paths[1] = "no/such/file";
+    ck_assert(!bpe_learn_files(&b, paths, 2, 2, 2, &e));
+    ck_assert_ptr_nonnull(strstr(e.text, "no/such/file"));
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(words_that_are_no_utf8_are_not_learned_from)
+{
+    Vocabulary v;
+    Error e;
+    size_t left_out = 0;
+    static const char text[] = "good b\xFF"
+                               "d \xC3 good\0x\n\x80";
+    ck_done(vocabulary_open(&v, &e), e);
+    ck_done(bpe_count_words(&v, text, sizeof text - 1, &left_out, &e), e);
+    ck_assert_uint_eq(left_out, 3);
+    ck_assert_uint_eq(v.count, 3);
+    ck_assert_str_eq(vocabulary_word(&v, 1), "good");
+    ck_assert_uint_eq(v.counts[1], 2);
+    ck_assert_str_eq(vocabulary_word(&v, 2), "x");
+    vocabulary_close(&v);
+}
+END_TEST
+
+/* --- files that are none --- */
+
+static const struct {
+    const char *text, *error;
+} bad_codes[] = {
+    {"#version: 0.2\na b\na b c\n", "line 3: a merge is two pieces of UTF-8 with one space between them"},
+    {"#version: 0.2\na b\nab\nx y\n", "line 3: a merge is"},
+    {"a b\n\nc d\n", "line 2: a merge is"},
+    {"a  b\n", "line 1: a merge is"},
+    {"a\tb\n", "line 1: a merge is"},
+    {"a \xFF\n", "line 1: a merge is"},
+    {"#version: 0.2\na b\r\n\r\n", "line 3: a merge is"},
+    {"#version: 0.3\na b\n", "line 1: these codes have '#version: 0.3', and only versions 0.1 and 0.2 are known"},
+    {"#version: 0.2 byte\na b\n", "line 1: these codes have '#version: 0.2 byte'"},
+    {"#version: 0.20\na b\n", "line 1: these codes have"},
+    {"#version:\na b\n", "line 1: these codes have"},
+    {"", "is empty: codes begin with the line '#version: 0.2'"},
+    {"\n\n", "is empty"},
+};
+
+START_TEST(a_bad_line_of_codes_is_named)
+{
+    Bpe b;
+    Error e;
+    ck_assert(!bpe_read(&b, file_of(bad_codes[_i].text), &e));
+    ck_assert_msg(strstr(e.text, bad_codes[_i].error), "%s", e.text);
+    ck_assert_ptr_eq(strchr(e.text, '\n'), NULL);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    size_t merges;
+} good_codes[] = {
+    {"#version: 0.2\n", 0}, {"#version: 0.2", 0}, {"#version: 0.2.0\r\na b\r\n", 1}, {"a b", 1},
+    {"a b\n\n\n", 1},       {" a b \n", 1},       {"#version: 0.2\na b\na b", 2},    {"\xC2\xA0 b\nb \t\n", 2},
+};
+
+START_TEST(odd_codes_are_read)
+{
+    Bpe b = codes(file_of(good_codes[_i].text));
+    ck_assert_uint_eq(b.count, good_codes[_i].merges);
+    bpe_close(&b);
+}
+END_TEST
+
+START_TEST(a_zero_byte_is_no_code)
+{
+    Bpe b;
+    Error e;
+    ck_done(file_write(place("codes"), "a b\na\0 b\n", 9, &e), e);
+    ck_assert(!bpe_read(&b, place("codes"), &e));
+    ck_assert_ptr_nonnull(strstr(e.text, "line 2"));
+}
+END_TEST
+
+static const struct {
+    const char *text, *error;
+} bad_pieces[] = {
+    {"low 5\nlow@@\n", "line 2: a list of pieces has a piece, a space and its count on each line"},
+    {"low five\n", "line 1: a list"},
+    {"low -5\n", "line 1: a list"},
+    {"low 5x\n", "line 1: a list"},
+    {"low 5 6\n", "line 1: a list"},
+    {"low 99999999999999999999\n", "line 1: a list"},
+    {"low 1\nx 2\nlow 3\n", "line 3: 'low' is there twice"},
+    {"low\t5\n", "line 1: a list"},
+    {"\xFF 5\n", "line 1: a list"},
+};
+
+START_TEST(a_bad_line_of_pieces_is_named)
+{
+    Vocabulary v;
+    Error e;
+    ck_assert(!bpe_pieces_read(&v, file_of(bad_pieces[_i].text), &e));
+    ck_assert_msg(strstr(e.text, bad_pieces[_i].error), "%s", e.text);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+/* --- no memory --- */
+
+static bool learn_and_write(void *argument, Error *e)
+{
+    (void)argument;
+    const char *path = place("short");
+    Bpe b;
+    if (!bpe_learn_files(&b, &path, 1, 60, 2, e))
+        return false;
+    bool done = bpe_write(&b, place("codes"), e);
+    bpe_close(&b);
+    return done;
+}
+
+static bool read_and_apply(void *argument, Error *e)
+{
+    (void)argument;
+    static const char text[] = "low lower <unk> slowest low\xC2\xA0low aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\nlow lower\n";
+    Bpe b;
+    Vocabulary kept;
+    BpeCoder c;
+    Buffer out = {0};
+    if (!bpe_read(&b, FIXTURE("codes"), e))
+        return false;
+    bool done = bpe_pieces_read(&kept, FIXTURE("pieces"), e);
+    if (done) {
+        done = bpe_coder_open(&c, &b, &kept, 5, e);
+        if (done) {
+            done = bpe_apply(&c, text, strlen(text), &out, e) && bpe_pieces_write(&c.pieces, place("pieces"), e);
+            bpe_coder_close(&c);
+        }
+        vocabulary_close(&kept);
+    }
+    buffer_free(&out);
+    bpe_close(&b);
+    return done;
+}
+
+START_TEST(no_memory_is_said)
+{
+    size_t size;
+    Error e;
+    char *text = contents(FIXTURE("text"), &size);
+    ck_done(file_write(place("short"), text, 3000, &e), e);
+    memory_free(text);
+    fail_each_allocation(learn_and_write, NULL);
+    fail_each_allocation(read_and_apply, NULL);
+}
+END_TEST
+
+#define EACH(test, table) TEST_LOOP(test, sizeof(table) / sizeof *(table))
+
+static const Test tests[] = {TEST(merges_are_learned_as_subword_nmt_learns_them),
+                             TEST(pieces_are_counted_and_listed_as_subword_nmt_does),
+                             TEST_LOOP(codes_are_written_as_they_were_read, 2),
+                             TEST(version_0_1_stays_what_it_is),
+                             EACH(small_lessons, lessons),
+                             TEST(several_files_are_learned_from_together),
+                             TEST(words_that_are_no_utf8_are_not_learned_from),
+                             EACH(a_bad_line_of_codes_is_named, bad_codes),
+                             EACH(odd_codes_are_read, good_codes),
+                             TEST(a_zero_byte_is_no_code),
+                             EACH(a_bad_line_of_pieces_is_named, bad_pieces),
+                             TEST(no_memory_is_said)};
+
+int main(int argc, char **argv)
+{
+    test_folders_in_memory();
+    return suite_run("text/bpe", tests, sizeof tests / sizeof *tests, argc, argv);
+}
