@@ -40,3 +40,12 @@ const int32_t *likeliest(Tape *t, const Tensor *logits)
     t->k->argmax(t->stream, classes, tensor_whole(logits), logits->rows, logits->columns);
     return classes;
 }
+
+Choices choices(Tape *t, const Tensor *logits, size_t count, int32_t one)
+{
+    size_t positions = logits->rows;
+    int32_t *which = tape_integers(t, positions * count);
+    void *values = tape_reals(t, positions * count), *share = tape_reals(t, positions);
+    t->k->choices(t->stream, which, values, share, tensor_whole(logits), one, positions, logits->columns, count);
+    return (Choices){positions, count, which, values, share};
+}

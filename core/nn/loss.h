@@ -11,4 +11,15 @@ Tensor *cross_entropy(Tape *t, Tensor *logits, const int32_t *targets, double sm
 /* [N] on the device: the likeliest class of each position. It has no gradient. */
 const int32_t *likeliest(Tape *t, const Tensor *logits);
 
+/* On the device, until the reset: of each position the `count` likeliest classes, the likeliest first, and log softmax
+ * of them and of one class more. */
+typedef struct Choices {
+    size_t positions, count;
+    const int32_t *which; /* [N, count], -1 where there are no more classes */
+    const void *values;   /* real [N, count] */
+    const void *one;      /* real [N] */
+} Choices;
+
+Choices choices(Tape *t, const Tensor *logits, size_t count, int32_t one);
+
 #endif

@@ -13,6 +13,7 @@
 #include "kernels/plain/plain.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -85,6 +86,7 @@ INLINE void give(Number *p, bool add, Vec v, size_t n) { store(p, add ? load(p, 
 #include "move.c"
 #include "cross_entropy.c"
 #include "argmax.c"
+#include "choices.c"
 #include "optimizer.c"
 #include "composed.c"
 /* clang-format on */
@@ -141,6 +143,7 @@ const Kernels TABLE = {
     .cross_entropy_forward = cross_entropy_forward,
     .cross_entropy_backward = cross_entropy_backward,
     .argmax = argmax,
+    .choices = choices,
     .accumulate = accumulate,
     .convert = convert,
     .squares = squares,

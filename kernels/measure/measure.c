@@ -42,6 +42,7 @@ typedef enum Operation {
     CROSS_ENTROPY_FORWARD,
     CROSS_ENTROPY_BACKWARD,
     ARGMAX,
+    CHOICES,
     ACCUMULATE,
     CONVERT,
     SQUARES,
@@ -88,6 +89,7 @@ static const char *const names[OPERATIONS] = {"embed_forward",
                                               "cross_entropy_forward",
                                               "cross_entropy_backward",
                                               "argmax",
+                                              "choices",
                                               "accumulate",
                                               "convert",
                                               "squares",
@@ -458,6 +460,13 @@ static void argmax(Stream *s, int32_t *y, const void *logits, size_t n, size_t v
     count(s, ARGMAX, 0, 0, n * v);
 }
 
+static void choices(Stream *s, int32_t *which, void *values, void *one, const void *logits, int32_t class, size_t n,
+                    size_t v, size_t k)
+{
+    (void)which, (void)values, (void)one, (void)logits, (void)class;
+    count(s, CHOICES, 0, 0, n * v + n * k + n);
+}
+
 static void accumulate(Stream *s, void *to, const void *from, size_t n)
 {
     (void)to, (void)from;
@@ -513,8 +522,8 @@ static void adam_rows(Stream *s, void *w, void *m, void *v, const void *g, const
         .move = move, .transpose = transpose, .pad = pad, .unpad = unpad, .product = product, .mask = mask,            \
         .softmax_forward = softmax_forward, .softmax_backward = softmax_backward, .dropout_weights = dropout_weights,  \
         .cross_entropy_forward = cross_entropy_forward, .cross_entropy_backward = cross_entropy_backward,              \
-        .argmax = argmax, .accumulate = accumulate, .convert = convert, .squares = squares, .clip = clip,              \
-        .adam = adam, .adam_rows = adam_rows                                                                           \
+        .argmax = argmax, .choices = choices, .accumulate = accumulate, .convert = convert, .squares = squares,        \
+        .clip = clip, .adam = adam, .adam_rows = adam_rows                                                             \
     }
 
 const Kernels measure_f32 = MEASURE(NUMBER_F32, 4, 4, open_f32);

@@ -14,6 +14,7 @@
 #include "kernels/attend.h"
 #include "kernels/dropout.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -74,6 +75,7 @@ static void give(Number *gradient, bool add, Real value) { *gradient = number(ad
 #include "composed.c"
 #include "cross_entropy.c"
 #include "argmax.c"
+#include "choices.c"
 #include "optimizer.c"
 /* clang-format on */
 
@@ -127,6 +129,7 @@ const Kernels TABLE = {
     .cross_entropy_forward = cross_entropy_forward,
     .cross_entropy_backward = cross_entropy_backward,
     .argmax = argmax,
+    .choices = choices,
     .accumulate = accumulate,
     .convert = convert,
     .squares = squares,

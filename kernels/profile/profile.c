@@ -280,6 +280,12 @@ static void cross_entropy_backward(Stream *s, void *dlogits, bool add, const Ste
 
 static void argmax(Stream *s, int32_t *y, const void *logits, size_t n, size_t v) { TIMED(argmax, y, logits, n, v); }
 
+static void choices(Stream *s, int32_t *which, void *values, void *one, const void *logits, int32_t class, size_t n,
+                    size_t v, size_t k)
+{
+    TIMED(choices, which, values, one, logits, class, n, v, k);
+}
+
 static void accumulate(Stream *s, void *to, const void *from, size_t n) { TIMED(accumulate, to, from, n); }
 
 static void convert(Stream *s, void *numbers, const void *reals, size_t n) { TIMED(convert, numbers, reals, n); }
@@ -346,6 +352,7 @@ static const Kernels wrapping = {
     .cross_entropy_forward = cross_entropy_forward,
     .cross_entropy_backward = cross_entropy_backward,
     .argmax = argmax,
+    .choices = choices,
     .accumulate = accumulate,
     .convert = convert,
     .squares = squares,

@@ -205,6 +205,7 @@ static void call_activations(const Kernels *k, Stream *s)
     k->activation_backward(s, p, false, p, p, ACTIVATION_GELU, 12);
     k->gather_forward(s, p, p, i, 3, 4);
     k->argmax(s, i, p, 3, 4);
+    k->choices(s, i, p, p, p, 1, 3, 4, 2);
     k->gather_backward(s, p, true, p, i, 3, 5, 4);
     k->mul_forward(s, p, p, p, 12);
     k->mul_backward(s, p, true, NULL, false, p, p, p, 12);
