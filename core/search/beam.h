@@ -1,0 +1,98 @@
+/* Beam search, for many sentences at once. It knows no network: each step it is told, of every live hypothesis, the
+ * likeliest next tokens, and says which hypotheses live on.
+ *
+ *     log p(y) = the sum over pieces of log p(piece | those before it), and log p(</s> | all pieces)
+ *     score(y) = log p(y) / lp(n)      lp(n) = ((5 + n) / 6)^alpha      n = pieces + 1: </s> counts
+ *
+ * (Wu et al. 2016: the length penalty of GNMT; alpha 0 leaves log p.) A step takes of all continuations of a sentence's
+ * live hypotheses, </s> included, the likeliest beam - e, where e hypotheses of it have ended before; of equal ones
+ * that with the smaller token, then that whose parent was likelier. Those with </s> have ended, and their places in the
+ * beam stay theirs; the others live on. A hypothesis of as many pieces as are allowed can only end. So beam 1 is greedy
+ * search, and a beam that holds all sequences finds the best of all.
+ *
+ * A sentence is over when nothing is live, or when the search could go on but nothing would change (the exact rule):
+ * `best` hypotheses have ended, and the last of these has no smaller a score than log p(h) / lp(m), h being the
+ * likeliest live hypothesis and m the longest length allowed, </s> included. For alpha >= 0, no continuation y of a
+ * live h' can then come before them:
+ *
+ *     log p(y) <= log p(h') <= log p(h) <= 0      a longer sequence adds logarithms of probabilities, at most 0
+ *     lp(n) <= lp(m), so 1 / lp(n) >= 1 / lp(m)   n <= m, and lp grows with n (alpha 0: is 1 throughout)
+ *     score(y) = log p(y) / lp(n) <= log p(y) / lp(m) <= log p(h) / lp(m)
+ *
+ * and of equal scores what ended earlier comes first. Each line also holds of rounded numbers, since rounding never
+ * turns an order round: values come in at most 0, a sum with such a value is no larger, and the table of lp is made
+ * not to fall. With a negative alpha lp would shrink, and the second line be wrong: it is not allowed.
+ *
+ * Hypotheses live in slots, `beam` for each sentence, numbered over all of them. A slot is where a decoder keeps what
+ * it remembers of a hypothesis: one child takes its parent's slot, where all it needs already lies; each further child
+ * gets a slot that is free, and a move says from which slot to fill it. No slot that is moved from is moved to. */
+#ifndef CORE_SEARCH_BEAM_H
+#define CORE_SEARCH_BEAM_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct BeamOptions {
+    size_t beam;  /* hypotheses of a sentence */
+    size_t best;  /* of which so many are wanted, 1 .. beam */
+    double alpha; /* of the length penalty, at least 0 */
+    int32_t end;  /* </s> */
+} BeamOptions;
+
+/* A live hypothesis: the row that the decoder computes next. */
+typedef struct BeamRow {
+    size_t slot;
+    int32_t token; /* its last piece; in the first step, when there is none, -1 */
+} BeamRow;
+
+typedef struct BeamMove {
+    size_t from, to; /* slots */
+} BeamMove;
+
+/* What has ended. */
+typedef struct Hypothesis {
+    size_t length;          /* pieces, </s> not among them */
+    const int32_t *pieces;  /* [length] */
+    const double *log_each; /* [length + 1] log p of each piece and of </s> */
+    double log_p, score;
+} Hypothesis;
+
+typedef struct Beams {
+    BeamOptions o;
+    size_t sentences, longest; /* room: at once, and pieces of one */
+    size_t count, steps;       /* sentences that are searched, and pieces of each live hypothesis */
+    size_t row_count, move_count;
+    BeamRow *row;   /* [row_count] live hypotheses of all sentences, by slot */
+    BeamMove *move; /* [move_count] to be made before the next step */
+    struct BeamSentence *sentence;
+    struct BeamLive *live;           /* [sentences, beam] by log p */
+    struct BeamEnded *ended;         /* [sentences, beam] by score */
+    struct BeamNode *node;           /* [sentences, longest, beam] how each piece came into its slot */
+    struct BeamLive *next;           /* [beam] the live ones of a sentence after a step */
+    struct BeamCandidate *candidate; /* [beam] */
+    bool *taken;                     /* [beam] slots of a sentence */
+    double *penalty;                 /* [longest + 2] lp by length */
+} Beams;
+
+/* Room for so many sentences of so many pieces. */
+bool beams_open(Beams *b, const BeamOptions *o, size_t sentences, size_t longest, Error *e);
+void beams_close(Beams *b);
+
+/* A search begins: `count` sentences with one live hypothesis each, of no piece, in the sentence's first slot.
+ * most [count]: pieces that a translation may have. */
+void beams_begin(Beams *b, const size_t *most, size_t count);
+
+/* One step: of each row its `beam` likeliest tokens, the likeliest first, which [row_count, beam] with their log p,
+ * values; a negative token is none. ends [row_count]: log p of </s>. What is above 0 counts as 0, and NaN as none. */
+void beams_step(Beams *b, const int32_t *which, const double *values, const double *ends);
+
+/* How many hypotheses of a sentence have ended, `best` at most; none only where numbers of the network were not
+ * finite. */
+size_t beams_found(const Beams *b, size_t sentence);
+
+/* Number i of them, the best first: its pieces into `pieces` [longest], log p of each into log_each [longest + 1]. */
+Hypothesis beams_hypothesis(const Beams *b, size_t sentence, size_t i, int32_t *pieces, double *log_each);
+
+#endif

@@ -1,0 +1,406 @@
+/* Beam search over toy languages, whose next token depends on all before it: against a list of all sequences, against a
+ * search that copies whole hypotheses, sorts all continuations and never stops early, and against greedy search. */
+#include "base/memory.h"
+#include "base/philox.h"
+#include "core/search/beam.h"
+#include "tests/suite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST = 12, WORDS = 12, SENTENCES = 5, MOST_SEQUENCES = 2048, BEAM = 1024 };
+
+typedef struct Toy {
+    uint32_t seed;
+    size_t words; /* </s> among them */
+    int32_t end;
+    double lean;   /* added to the logit of </s> */
+    double spread; /* of logits */
+    bool coarse;   /* of two values, so that much is equal */
+} Toy;
+
+typedef struct Sequence {
+    int32_t piece[LONGEST];
+    size_t length;
+    double log_p, score;
+} Sequence;
+
+/* log p of each next token behind a prefix of sentence s */
+static void toy_next(const Toy *t, size_t s, const int32_t *prefix, size_t n, double *log_p)
+{
+    uint32_t key = (uint32_t)s + 1;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        key = key * 2654435761u + (uint32_t)prefix[i] + 7;
+    for (size_t j = 0; j < t->words; j++) {
+        double u = philox_uniform(t->seed, key, j, 9);
+        log_p[j] = t->coarse ? (u < 0.5) : t->spread * u;
+        log_p[j] += (int32_t)j == t->end ? t->lean : 0;
+        sum += exp(log_p[j]);
+    }
+    for (size_t j = 0; j < t->words; j++)
+        log_p[j] -= log(sum);
+}
+
+static double penalised(double log_p, size_t pieces, double alpha)
+{
+    return log_p / pow((5 + (double)(pieces + 1)) / 6, alpha);
+}
+
+/* ---- the search under test */
+
+/* The `beam` likeliest tokens, as the operation `choices` gives them. */
+static void choose(const double *log_p, size_t words, size_t beam, int32_t *which, double *values)
+{
+    bool used[WORDS] = {false};
+    for (size_t m = 0; m < beam; m++) {
+        int32_t best = -1;
+        for (size_t j = 0; j < words; j++)
+            if (!used[j] && (best < 0 || log_p[j] > log_p[best]))
+                best = (int32_t)j;
+        which[m] = best;
+        values[m] = best >= 0 ? log_p[best] : -INFINITY;
+        if (best >= 0)
+            used[best] = true;
+    }
+}
+
+/* What a decoder keeps of each slot: here the pieces themselves. */
+typedef struct Decoder {
+    Beams b;
+    int32_t (*prefix)[LONGEST]; /* [slots] */
+    int32_t *which;
+    double *values, *ends;
+    size_t rows; /* that were computed, in all steps */
+} Decoder;
+
+static void decoder_open(Decoder *d, const BeamOptions *o, size_t sentences)
+{
+    Error e;
+    size_t slots = sentences * o->beam;
+    ck_done(beams_open(&d->b, o, sentences, LONGEST, &e), e);
+    d->prefix = memory_get(slots, sizeof *d->prefix);
+    d->which = memory_get(slots * o->beam, sizeof *d->which);
+    d->values = memory_get(slots * o->beam, sizeof *d->values);
+    d->ends = memory_get(slots, sizeof *d->ends);
+    d->rows = 0;
+    ck_assert(d->prefix && d->which && d->values && d->ends);
+}
+
+static void decoder_close(Decoder *d)
+{
+    beams_close(&d->b);
+    memory_free(d->prefix);
+    memory_free(d->which);
+    memory_free(d->values);
+    memory_free(d->ends);
+}
+
+static void make_moves(Decoder *d)
+{
+    const Beams *b = &d->b;
+    for (size_t i = 0; i < b->move_count; i++) {
+        for (size_t j = 0; j < b->move_count; j++)
+            ck_assert(b->move[i].from != b->move[j].to && (i == j || b->move[i].to != b->move[j].to));
+        ck_assert(b->move[i].from / b->o.beam == b->move[i].to / b->o.beam);
+        memcpy(d->prefix[b->move[i].to], d->prefix[b->move[i].from], sizeof *d->prefix);
+    }
+}
+
+static void decode(Decoder *d, const Toy *t, const size_t *most, size_t count)
+{
+    Beams *b = &d->b;
+    double log_p[WORDS];
+    beams_begin(b, most, count);
+    while (b->row_count) {
+        make_moves(d);
+        for (size_t r = 0; r < b->row_count; r++) {
+            const BeamRow *row = &b->row[r];
+            ck_assert(r == 0 || row->slot > row[-1].slot);
+            if (b->steps)
+                d->prefix[row->slot][b->steps - 1] = row->token;
+            toy_next(t, row->slot / b->o.beam, d->prefix[row->slot], b->steps, log_p);
+            choose(log_p, t->words, b->o.beam, d->which + r * b->o.beam, d->values + r * b->o.beam);
+            d->ends[r] = log_p[t->end];
+        }
+        d->rows += b->row_count;
+        beams_step(b, d->which, d->values, d->ends);
+    }
+}
+
+/* Every hypothesis is what the model says of its pieces; and those found are `wanted`, in that order. */
+static void check(const Decoder *d, const Toy *t, size_t s, const Sequence *wanted, size_t count, const char *what)
+{
+    int32_t pieces[LONGEST];
+    double each[LONGEST + 1], log_p[WORDS];
+    ck_assert_msg(beams_found(&d->b, s) == count, "%s: seed %u: found %zu, not %zu", what, t->seed,
+                  beams_found(&d->b, s), count);
+    for (size_t i = 0; i < count; i++) {
+        Hypothesis h = beams_hypothesis(&d->b, s, i, pieces, each);
+        double sum = 0;
+        for (size_t n = 0; n <= h.length; n++) {
+            toy_next(t, s, pieces, n, log_p);
+            ck_assert_double_eq(each[n], log_p[n < h.length ? pieces[n] : t->end]);
+            sum += each[n];
+        }
+        ck_assert_double_eq(h.log_p, sum);
+        ck_assert_double_eq_tol(h.score, penalised(sum, h.length, d->b.o.alpha), 1e-12);
+        ck_assert_msg(h.length == wanted[i].length && memcmp(pieces, wanted[i].piece, h.length * sizeof *pieces) == 0 &&
+                          fabs(h.score - wanted[i].score) < 1e-12,
+                      "%s: seed %u, sentence %zu, best %zu: score %.17g, not %.17g", what, t->seed, s, i, h.score,
+                      wanted[i].score);
+    }
+}
+
+/* ---- all sequences */
+
+static int by_score(const void *a, const void *b)
+{
+    const Sequence *x = a, *y = b;
+    return x->score > y->score ? -1 : x->score < y->score;
+}
+
+/* Adds all that begin with h; returns how many there are now. */
+static size_t add_all(const Toy *t, size_t s, double alpha, size_t most, Sequence h, Sequence *all, size_t count)
+{
+    double log_p[WORDS];
+    toy_next(t, s, h.piece, h.length, log_p);
+    ck_assert(count < MOST_SEQUENCES);
+    all[count] = h;
+    all[count].log_p += log_p[t->end];
+    all[count].score = penalised(all[count].log_p, h.length, alpha);
+    count++;
+    for (size_t j = 0; j < t->words && h.length < most; j++)
+        if ((int32_t)j != t->end) {
+            Sequence child = h;
+            child.piece[child.length++] = (int32_t)j;
+            child.log_p += log_p[j];
+            count = add_all(t, s, alpha, most, child, all, count);
+        }
+    return count;
+}
+
+static const double alphas[] = {0, 0.6, 1, 3}, leans[] = {-6, 0, 1, 6};
+
+/* 200 models at each strength of the penalty; </s> from very unlikely to very likely; sentences of 0 to 4 pieces. */
+START_TEST(a_beam_that_holds_everything_finds_what_is_best_of_all)
+{
+    static const size_t most[SENTENCES] = {4, 0, 2, 1, 3};
+    static Sequence all[MOST_SEQUENCES];
+    const BeamOptions o = {.beam = BEAM, .best = (size_t[]){1, 2, 5, BEAM}[_i / 4], .alpha = alphas[_i % 4], .end = 2};
+    Decoder d;
+    decoder_open(&d, &o, SENTENCES);
+    for (uint32_t seed = 0; seed < (test_is_fast() ? 4 : 50); seed++) {
+        Toy t = {seed, 2 + seed % 4, 1 + (int32_t)(seed % 2), leans[seed % 16 / 4], 3, false};
+        if (t.words == 2)
+            t.end = 1;
+        d.b.o.end = t.end;
+        decode(&d, &t, most, SENTENCES);
+        for (size_t s = 0; s < SENTENCES; s++) {
+            size_t count = add_all(&t, s, o.alpha, most[s], (Sequence){.length = 0}, all, 0);
+            qsort(all, count, sizeof *all, by_score);
+            check(&d, &t, s, all, count < o.best ? count : o.best, "all sequences");
+        }
+    }
+    decoder_close(&d);
+}
+END_TEST
+
+/* ---- a search that is slow, and plain to see */
+
+typedef struct Continuation {
+    Sequence h;
+    int32_t token;
+    size_t parent;
+} Continuation;
+
+static int by_rule(const void *a, const void *b)
+{
+    const Continuation *x = a, *y = b;
+    if (x->h.log_p != y->h.log_p)
+        return x->h.log_p > y->h.log_p ? -1 : 1;
+    if (x->token != y->token)
+        return x->token < y->token ? -1 : 1;
+    return x->parent < y->parent ? -1 : x->parent > y->parent;
+}
+
+static size_t slow_search(const Toy *t, size_t s, const BeamOptions *o, size_t most, Sequence *ended)
+{
+    static Continuation all[BEAM * WORDS];
+    Sequence live[64] = {{.length = 0}};
+    size_t lives = 1, count = 0;
+    double log_p[WORDS];
+    for (size_t step = 0; step <= most; step++) {
+        size_t n = 0, width = o->beam - count;
+        for (size_t i = 0; i < lives; i++) {
+            toy_next(t, s, live[i].piece, step, log_p);
+            for (size_t j = 0; j < t->words; j++)
+                if (step < most || (int32_t)j == t->end) {
+                    all[n] = (Continuation){live[i], (int32_t)j, i};
+                    all[n++].h.log_p += log_p[j];
+                }
+        }
+        qsort(all, n, sizeof *all, by_rule);
+        lives = 0;
+        for (size_t i = 0; i < n && i < width; i++) {
+            Sequence h = all[i].h;
+            if (all[i].token != t->end) {
+                h.piece[h.length++] = all[i].token;
+                live[lives++] = h;
+                continue;
+            }
+            h.score = penalised(h.log_p, h.length, o->alpha);
+            size_t at = count++;
+            for (; at > 0 && ended[at - 1].score < h.score; at--)
+                ended[at] = ended[at - 1];
+            ended[at] = h;
+        }
+    }
+    return count < o->best ? count : o->best;
+}
+
+/* Narrow beams: what is pruned, what is equal (coarse), and that stopping early changes nothing. */
+START_TEST(a_narrow_beam_finds_what_a_slow_search_finds)
+{
+    static const size_t most[SENTENCES] = {12, 0, 7, 1, 3}, beams[] = {1, 2, 3, 4, 5, 8, 12, 16};
+    Sequence wanted[64];
+    size_t rows = 0;
+    for (uint32_t seed = 0; seed < (test_is_fast() ? 30 : 300); seed++) {
+        Toy t = {seed, 3 + seed % 10, (int32_t)(seed % 3), leans[seed % 4], 1 + seed % 5, seed % 2};
+        BeamOptions o = {.beam = beams[_i], .best = 1 + seed % beams[_i], .alpha = alphas[seed / 4 % 4], .end = t.end};
+        Decoder d;
+        decoder_open(&d, &o, SENTENCES);
+        decode(&d, &t, most, SENTENCES);
+        for (size_t s = 0; s < SENTENCES; s++) {
+            size_t count = slow_search(&t, s, &o, most[s], wanted);
+            check(&d, &t, s, wanted, count, "a slow search");
+        }
+        rows += d.rows;
+        decoder_close(&d);
+    }
+    ck_assert(rows > 0);
+}
+END_TEST
+
+START_TEST(a_beam_of_one_is_greedy_search)
+{
+    for (uint32_t seed = 0; seed < 200; seed++) {
+        Toy t = {seed, 9, 4, leans[seed % 4], 2, false};
+        Sequence h = {.length = 0};
+        double log_p[WORDS];
+        size_t most = LONGEST;
+        for (;;) {
+            int32_t best = h.length == most ? t.end : 0;
+            toy_next(&t, 0, h.piece, h.length, log_p);
+            for (size_t j = 0; j < t.words && h.length < most; j++)
+                best = log_p[j] > log_p[best] ? (int32_t)j : best;
+            h.log_p += log_p[best];
+            if (best == t.end)
+                break;
+            h.piece[h.length++] = best;
+        }
+        h.score = penalised(h.log_p, h.length, 0.6);
+        Decoder d;
+        decoder_open(&d, &(BeamOptions){1, 1, 0.6, t.end}, 1);
+        decode(&d, &t, &most, 1);
+        check(&d, &t, 0, &h, 1, "greedy search");
+        decoder_close(&d);
+    }
+}
+END_TEST
+
+/* Rows that are computed in searches for the best, and for as many as there are. */
+START_TEST(a_search_stops_when_nothing_can_change)
+{
+    size_t rows[2], most = LONGEST;
+    for (size_t i = 0; i < 2; i++) {
+        Toy t = {3, 10, 0, 9, 1, false}; /* </s> nearly always */
+        Decoder d;
+        decoder_open(&d, &(BeamOptions){4, i ? 4 : 1, 0, t.end}, 1);
+        decode(&d, &t, &most, 1);
+        rows[i] = d.rows;
+        ck_assert_uint_eq(beams_found(&d.b, 0), i ? 4 : 1);
+        decoder_close(&d);
+    }
+    ck_assert_uint_eq(rows[0], 1); /* the empty one has won in the first step */
+    ck_assert_uint_ge(rows[1], 4);
+}
+END_TEST
+
+/* The bound is met, not passed: of equal scores the one that ended earlier stays. */
+START_TEST(a_score_that_can_only_be_reached_ends_a_search)
+{
+    const BeamOptions o = {2, 1, 0, 0};
+    const size_t most = 5;
+    Error e;
+    Beams b;
+    ck_done(beams_open(&b, &o, 1, 5, &e), e);
+    beams_begin(&b, &most, 1);
+    beams_step(&b, (int32_t[]){0, 1}, (double[]){-0.5, -0.5}, (double[]){-0.5});
+    ck_assert_uint_eq(b.row_count, 0);
+    beams_begin(&b, &most, 1);
+    beams_step(&b, (int32_t[]){1, 0}, (double[]){-0.25, -0.5}, (double[]){-0.5});
+    ck_assert_uint_eq(b.row_count, 1);
+    beams_close(&b);
+}
+END_TEST
+
+START_TEST(what_is_no_number_is_never_chosen)
+{
+    const BeamOptions o = {3, 3, 0.6, 0};
+    const size_t most[] = {2, 2, 2};
+    int32_t pieces[2];
+    double each[3];
+    Error e;
+    Beams b;
+    ck_done(beams_open(&b, &o, 3, 2, &e), e);
+    beams_begin(&b, most, 3);
+    /* nothing at all; one token, and it is worth more than certain; NaN and nothing beside a token */
+    beams_step(&b, (int32_t[]){1, 2, 0, 4, -1, -1, 5, 6, -1},
+               (double[]){NAN, -INFINITY, NAN, 1e-9, 0, 0, NAN, -1, INFINITY}, (double[]){NAN, NAN, NAN});
+    ck_assert_uint_eq(b.row_count, 2);
+    ck_assert(b.row[0].token == 4 && b.row[1].token == 6);
+    ck_assert_uint_eq(beams_found(&b, 0), 0);
+    beams_step(&b, (int32_t[]){0, 4, 5, 0, 6, 1}, (double[]){-1, -INFINITY, NAN, -1, -2, -1e308}, (double[]){-1, -1});
+    ck_assert_uint_eq(b.row_count, 2); /* both of the third sentence */
+    beams_step(&b, (int32_t[]){0, 0, 0, 0, 0, 0}, (double[]){0, 0, 0, 0, 0, 0}, (double[]){NAN, -1e308});
+    ck_assert_uint_eq(b.row_count, 0);
+    ck_assert_uint_eq(beams_found(&b, 0), 0);
+    ck_assert_uint_eq(beams_found(&b, 1), 1);
+    ck_assert_uint_eq(beams_found(&b, 2), 1);
+    Hypothesis h = beams_hypothesis(&b, 1, 0, pieces, each);
+    ck_assert(h.length == 1 && pieces[0] == 4 && each[0] == 0 && h.log_p == -1);
+    beams_close(&b);
+}
+END_TEST
+
+static bool open_beams(void *argument, Error *e)
+{
+    Beams b;
+    bool fine = beams_open(&b, argument, 3, 4, e);
+    if (fine)
+        beams_close(&b);
+    return fine;
+}
+
+START_TEST(a_search_without_memory_is_an_error_and_leaves_nothing)
+{
+    fail_each_allocation(open_beams, &(BeamOptions){2, 1, 0.6, 0});
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {
+        TEST_LOOP(a_beam_that_holds_everything_finds_what_is_best_of_all, 16),
+        TEST_LOOP(a_narrow_beam_finds_what_a_slow_search_finds, 8),
+        TEST(a_beam_of_one_is_greedy_search),
+        TEST(a_search_stops_when_nothing_can_change),
+        TEST(a_score_that_can_only_be_reached_ends_a_search),
+        TEST(what_is_no_number_is_never_chosen),
+        TEST(a_search_without_memory_is_an_error_and_leaves_nothing),
+    };
+    return suite_run("search/beam", tests, sizeof tests / sizeof *tests, argc, argv);
+}
