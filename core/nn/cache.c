@@ -3,28 +3,34 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
+
+static void lay(Cache *c, Stream *s)
+{
+    for (size_t r = 0; r <= c->rows; r++)
+        c->starts[r] = (int32_t)(r * c->capacity);
+    c->k->upload(s, c->start, c->starts, (c->rows + 1) * sizeof *c->starts);
+}
+
 static bool cache_allocate(Cache *c, Stream *s)
 {
     const Kernels *k = c->k;
     size_t positions = c->rows * c->capacity;
     size_t widest = c->key_columns > c->value_columns ? c->key_columns : c->value_columns;
-    int32_t *starts = memory_get(c->rows + 1, sizeof *starts);
     c->layer = memory_get(c->layers, sizeof *c->layer);
     c->spare = k->allocate(positions * widest * k->number);
+    c->starts = memory_get(c->rows + 1, sizeof *c->starts);
     c->start = k->allocate((c->rows + 1) * sizeof *c->start);
     c->length = k->allocate(c->rows * sizeof *c->length);
     c->valid = k->allocate(c->rows * sizeof *c->valid);
-    bool fine = starts && c->layer && c->spare && c->start && c->length && c->valid;
+    bool fine = c->starts && c->layer && c->spare && c->start && c->length && c->valid;
     for (size_t i = 0; fine && i < c->layers; i++) {
         c->layer[i] = (CacheLayer){c, k->allocate(positions * c->key_columns * k->number),
                                    k->allocate(positions * c->value_columns * k->number)};
         fine = c->layer[i].keys && c->layer[i].values;
     }
-    for (size_t r = 0; fine && r <= c->rows; r++)
-        starts[r] = (int32_t)(r * c->capacity);
     if (fine)
-        k->upload(s, c->start, starts, (c->rows + 1) * sizeof *starts);
-    memory_free(starts);
+        lay(c, s);
     return fine;
 }
 
@@ -35,6 +41,8 @@ bool cache_open(Cache *c, const Kernels *k, Stream *s, size_t layers, size_t row
                  .layers = layers,
                  .rows = rows,
                  .capacity = capacity,
+                 .most_rows = rows,
+                 .positions = rows * capacity,
                  .key_columns = key_columns,
                  .value_columns = value_columns};
     if (cache_allocate(c, s))
@@ -56,6 +64,7 @@ void cache_close(Cache *c)
     c->k->release(c->start);
     c->k->release(c->length);
     c->k->release(c->valid);
+    memory_free(c->starts);
     memory_free(c->layer);
     *c = (Cache){0};
 }
@@ -72,6 +81,31 @@ void cache_reset(Cache *c, Stream *s) { c->k->zero(s, c->length, c->rows * sizeo
 void cache_rewind(Cache *c, Stream *s, const int32_t *length)
 {
     c->k->copy(s, c->length, length, c->rows * sizeof *c->length);
+}
+
+void cache_lay(Cache *c, Stream *s, size_t rows, size_t capacity)
+{
+    assert(rows <= c->most_rows && rows * capacity <= c->positions);
+    c->rows = rows;
+    c->capacity = capacity;
+    lay(c, s);
+    cache_reset(c, s);
+}
+
+/* Positions of a row lie behind one another. */
+static void copy_row(const Cache *c, Stream *s, void *memory, size_t columns, size_t to, size_t from, size_t count)
+{
+    const size_t position = columns * c->k->number, row = c->capacity * position;
+    c->k->copy(s, (char *)memory + to * row, (char *)memory + from * row, count * position);
+}
+
+void cache_copy_row(Cache *c, Stream *s, size_t to, size_t from, size_t count)
+{
+    assert(to < c->rows && from < c->rows && count <= c->capacity);
+    for (size_t i = 0; i < c->layers; i++) {
+        copy_row(c, s, c->layer[i].keys, c->key_columns, to, from, count);
+        copy_row(c, s, c->layer[i].values, c->value_columns, to, from, count);
+    }
 }
 
 static void reorder(Cache *c, Stream *s, void *memory, size_t columns, const int32_t *order, size_t rows)

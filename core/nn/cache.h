@@ -21,9 +21,11 @@ typedef struct CacheLayer {
 struct Cache {
     const Kernels *k;
     size_t layers, rows, capacity, key_columns, value_columns;
+    size_t most_rows, positions; /* there is memory for */
     CacheLayer *layer;
     void *spare;     /* for reordering: one layer's keys or values */
-    int32_t *start;  /* [rows+1] on the device: r * capacity */
+    int32_t *starts; /* [rows+1] r * capacity */
+    int32_t *start;  /* the same on the device */
     int32_t *length; /* [rows] positions that count */
     int32_t *valid;  /* [rows] the same with those of the running call */
 };
@@ -39,6 +41,13 @@ void cache_end(Cache *c, Stream *s, size_t rows);
  * what is there alone. */
 void cache_reset(Cache *c, Stream *s);
 void cache_rewind(Cache *c, Stream *s, const int32_t *length);
+
+/* The same memory as other rows, all empty: no more than it was opened with, and no more positions in all. */
+void cache_lay(Cache *c, Stream *s, size_t rows, size_t capacity);
+
+/* The first `count` positions of row `from` go to row `to`, too; lengths stay as they are. For beams, where most rows
+ * can stay where they are. */
+void cache_copy_row(Cache *c, Stream *s, size_t to, size_t from, size_t count);
 
 /* Row r becomes a copy of row order[r] (on the device); rows behind `rows` are dropped. For beams. */
 void cache_reorder(Cache *c, Stream *s, const int32_t *order, size_t rows);

@@ -51,9 +51,10 @@ bool beams_open(Beams *b, const BeamOptions *o, size_t sentences, size_t longest
     b->next = memory_get(o->beam, sizeof *b->next);
     b->candidate = memory_get(o->beam, sizeof *b->candidate);
     b->taken = memory_get(o->beam, sizeof *b->taken);
+    b->rank = memory_get(o->beam, sizeof *b->rank);
     b->penalty = memory_get(longest + 2, sizeof *b->penalty);
     if (!b->row || !b->move || !b->sentence || !b->live || !b->ended || !b->node || !b->next || !b->candidate ||
-        !b->taken || !b->penalty) {
+        !b->taken || !b->rank || !b->penalty) {
         beams_close(b);
         return memory_error(e, "hypotheses of a beam search", slots * longest, sizeof *b->node);
     }
@@ -74,6 +75,7 @@ void beams_close(Beams *b)
     memory_free(b->next);
     memory_free(b->candidate);
     memory_free(b->taken);
+    memory_free(b->rank);
     memory_free(b->penalty);
     *b = (Beams){0};
 }
@@ -90,16 +92,20 @@ static BeamNode *node_of(const Beams *b, size_t s, size_t step, size_t slot)
 /* Rows of all that is live, by slot. */
 static void list_rows(Beams *b)
 {
+    const size_t beam = b->o.beam;
     b->row_count = 0;
-    for (size_t s = 0; s < b->count; s++)
-        for (size_t slot = 0; slot < b->o.beam; slot++)
-            for (size_t i = 0; i < b->sentence[s].live; i++) {
-                BeamLive *h = live_of(b, s) + i;
-                if (h->slot != slot)
-                    continue;
+    for (size_t s = 0; s < b->count; s++) {
+        BeamLive *live = live_of(b, s);
+        for (size_t i = 0; i < b->sentence[s].live; i++)
+            b->rank[live[i].slot] = i + 1;
+        for (size_t slot = 0; b->sentence[s].live && slot < beam; slot++)
+            if (b->rank[slot]) {
+                BeamLive *h = &live[b->rank[slot] - 1];
                 h->row = b->row_count;
-                b->row[b->row_count++] = (BeamRow){s * b->o.beam + slot, h->token};
+                b->row[b->row_count++] = (BeamRow){s * beam + slot, h->token};
+                b->rank[slot] = 0;
             }
+    }
 }
 
 void beams_begin(Beams *b, const size_t *most, size_t count)

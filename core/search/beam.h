@@ -73,6 +73,7 @@ typedef struct Beams {
     struct BeamLive *next;           /* [beam] the live ones of a sentence after a step */
     struct BeamCandidate *candidate; /* [beam] */
     bool *taken;                     /* [beam] slots of a sentence */
+    size_t *rank;                    /* [beam] of the live one in each slot, from 1; 0 between calls */
     double *penalty;                 /* [longest + 2] lp by length */
 } Beams;
 

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "core/search/beam.h"
+#include "tests/slow.h"
 #include "tests/suite.h"
 
 #include <math.h>
@@ -21,15 +22,10 @@ typedef struct Toy {
     bool coarse;   /* of two values, so that much is equal */
 } Toy;
 
-typedef struct Sequence {
-    int32_t piece[LONGEST];
-    size_t length;
-    double log_p, score;
-} Sequence;
-
 /* log p of each next token behind a prefix of sentence s */
-static void toy_next(const Toy *t, size_t s, const int32_t *prefix, size_t n, double *log_p)
+static void toy_next(void *self, size_t s, const int32_t *prefix, size_t n, double *log_p)
 {
+    const Toy *t = self;
     uint32_t key = (uint32_t)s + 1;
     double sum = 0;
     for (size_t i = 0; i < n; i++)
@@ -44,10 +40,7 @@ static void toy_next(const Toy *t, size_t s, const int32_t *prefix, size_t n, do
         log_p[j] -= log(sum);
 }
 
-static double penalised(double log_p, size_t pieces, double alpha)
-{
-    return log_p / pow((5 + (double)(pieces + 1)) / 6, alpha);
-}
+static Language language_of(Toy *t) { return (Language){t, t->words, toy_next}; }
 
 /* ---- the search under test */
 
@@ -109,7 +102,7 @@ static void make_moves(Decoder *d)
     }
 }
 
-static void decode(Decoder *d, const Toy *t, const size_t *most, size_t count)
+static void decode(Decoder *d, Toy *t, const size_t *most, size_t count)
 {
     Beams *b = &d->b;
     double log_p[WORDS];
@@ -131,7 +124,7 @@ static void decode(Decoder *d, const Toy *t, const size_t *most, size_t count)
 }
 
 /* Every hypothesis is what the model says of its pieces; and those found are `wanted`, in that order. */
-static void check(const Decoder *d, const Toy *t, size_t s, const Sequence *wanted, size_t count, const char *what)
+static void check(const Decoder *d, Toy *t, size_t s, const Sequence *wanted, size_t count, const char *what)
 {
     int32_t pieces[LONGEST];
     double each[LONGEST + 1], log_p[WORDS];
@@ -146,7 +139,7 @@ static void check(const Decoder *d, const Toy *t, size_t s, const Sequence *want
             sum += each[n];
         }
         ck_assert_double_eq(h.log_p, sum);
-        ck_assert_double_eq_tol(h.score, penalised(sum, h.length, d->b.o.alpha), 1e-12);
+        ck_assert_double_eq_tol(h.score, slow_score(sum, h.length, d->b.o.alpha), 1e-12);
         ck_assert_msg(h.length == wanted[i].length && memcmp(pieces, wanted[i].piece, h.length * sizeof *pieces) == 0 &&
                           fabs(h.score - wanted[i].score) < 1e-12,
                       "%s: seed %u, sentence %zu, best %zu: score %.17g, not %.17g", what, t->seed, s, i, h.score,
@@ -163,14 +156,14 @@ static int by_score(const void *a, const void *b)
 }
 
 /* Adds all that begin with h; returns how many there are now. */
-static size_t add_all(const Toy *t, size_t s, double alpha, size_t most, Sequence h, Sequence *all, size_t count)
+static size_t add_all(Toy *t, size_t s, double alpha, size_t most, Sequence h, Sequence *all, size_t count)
 {
     double log_p[WORDS];
     toy_next(t, s, h.piece, h.length, log_p);
     ck_assert(count < MOST_SEQUENCES);
     all[count] = h;
     all[count].log_p += log_p[t->end];
-    all[count].score = penalised(all[count].log_p, h.length, alpha);
+    all[count].score = slow_score(all[count].log_p, h.length, alpha);
     count++;
     for (size_t j = 0; j < t->words && h.length < most; j++)
         if ((int32_t)j != t->end) {
@@ -208,73 +201,21 @@ START_TEST(a_beam_that_holds_everything_finds_what_is_best_of_all)
 }
 END_TEST
 
-/* ---- a search that is slow, and plain to see */
-
-typedef struct Continuation {
-    Sequence h;
-    int32_t token;
-    size_t parent;
-} Continuation;
-
-static int by_rule(const void *a, const void *b)
-{
-    const Continuation *x = a, *y = b;
-    if (x->h.log_p != y->h.log_p)
-        return x->h.log_p > y->h.log_p ? -1 : 1;
-    if (x->token != y->token)
-        return x->token < y->token ? -1 : 1;
-    return x->parent < y->parent ? -1 : x->parent > y->parent;
-}
-
-static size_t slow_search(const Toy *t, size_t s, const BeamOptions *o, size_t most, Sequence *ended)
-{
-    static Continuation all[BEAM * WORDS];
-    Sequence live[64] = {{.length = 0}};
-    size_t lives = 1, count = 0;
-    double log_p[WORDS];
-    for (size_t step = 0; step <= most; step++) {
-        size_t n = 0, width = o->beam - count;
-        for (size_t i = 0; i < lives; i++) {
-            toy_next(t, s, live[i].piece, step, log_p);
-            for (size_t j = 0; j < t->words; j++)
-                if (step < most || (int32_t)j == t->end) {
-                    all[n] = (Continuation){live[i], (int32_t)j, i};
-                    all[n++].h.log_p += log_p[j];
-                }
-        }
-        qsort(all, n, sizeof *all, by_rule);
-        lives = 0;
-        for (size_t i = 0; i < n && i < width; i++) {
-            Sequence h = all[i].h;
-            if (all[i].token != t->end) {
-                h.piece[h.length++] = all[i].token;
-                live[lives++] = h;
-                continue;
-            }
-            h.score = penalised(h.log_p, h.length, o->alpha);
-            size_t at = count++;
-            for (; at > 0 && ended[at - 1].score < h.score; at--)
-                ended[at] = ended[at - 1];
-            ended[at] = h;
-        }
-    }
-    return count < o->best ? count : o->best;
-}
-
 /* Narrow beams: what is pruned, what is equal (coarse), and that stopping early changes nothing. */
 START_TEST(a_narrow_beam_finds_what_a_slow_search_finds)
 {
     static const size_t most[SENTENCES] = {12, 0, 7, 1, 3}, beams[] = {1, 2, 3, 4, 5, 8, 12, 16};
-    Sequence wanted[64];
+    Sequence wanted[SLOW_BEAM];
     size_t rows = 0;
     for (uint32_t seed = 0; seed < (test_is_fast() ? 30 : 300); seed++) {
         Toy t = {seed, 3 + seed % 10, (int32_t)(seed % 3), leans[seed % 4], 1 + seed % 5, seed % 2};
         BeamOptions o = {.beam = beams[_i], .best = 1 + seed % beams[_i], .alpha = alphas[seed / 4 % 4], .end = t.end};
+        Language l = language_of(&t);
         Decoder d;
         decoder_open(&d, &o, SENTENCES);
         decode(&d, &t, most, SENTENCES);
         for (size_t s = 0; s < SENTENCES; s++) {
-            size_t count = slow_search(&t, s, &o, most[s], wanted);
+            size_t count = slow_search(&l, s, &o, most[s], wanted);
             check(&d, &t, s, wanted, count, "a slow search");
         }
         rows += d.rows;
@@ -288,22 +229,12 @@ START_TEST(a_beam_of_one_is_greedy_search)
 {
     for (uint32_t seed = 0; seed < 200; seed++) {
         Toy t = {seed, 9, 4, leans[seed % 4], 2, false};
-        Sequence h = {.length = 0};
-        double log_p[WORDS];
+        const BeamOptions o = {1, 1, 0.6, t.end};
+        Language l = language_of(&t);
         size_t most = LONGEST;
-        for (;;) {
-            int32_t best = h.length == most ? t.end : 0;
-            toy_next(&t, 0, h.piece, h.length, log_p);
-            for (size_t j = 0; j < t.words && h.length < most; j++)
-                best = log_p[j] > log_p[best] ? (int32_t)j : best;
-            h.log_p += log_p[best];
-            if (best == t.end)
-                break;
-            h.piece[h.length++] = best;
-        }
-        h.score = penalised(h.log_p, h.length, 0.6);
+        Sequence h = slow_greedy(&l, 0, &o, most);
         Decoder d;
-        decoder_open(&d, &(BeamOptions){1, 1, 0.6, t.end}, 1);
+        decoder_open(&d, &o, 1);
         decode(&d, &t, &most, 1);
         check(&d, &t, 0, &h, 1, "greedy search");
         decoder_close(&d);

@@ -1,0 +1,65 @@
+/* Translating by beam search: many sentences through an encoder-decoder, in batches, by several workers.
+ *
+ *     memory = encoder(source), keys and values of it once for each layer
+ *     each step: of every live hypothesis its last piece, at its place, through the decoder; the likeliest tokens of
+ *     each go to the search (beam.h), which says who lives on
+ *
+ * Sentences are sorted by length, and batches cut from them; what a batch is depends on sentences and options alone,
+ * and workers take whole batches in turn, so the same call gives the same bits with any number of workers. Answers are
+ * in the order of the questions.
+ *
+ * What a hypothesis has read lies in its slot of a cache, from step to step: only where a parent has several children
+ * are a row's positions copied. Beams of a sentence share its row of the memory's cache. Hypotheses that have ended and
+ * sentences that are over take part in no product any more: they are rows without a position. */
+#ifndef CORE_SEARCH_TRANSLATE_H
+#define CORE_SEARCH_TRANSLATE_H
+
+#include "core/nn/stack.h"
+#include "core/search/beam.h"
+
+/* A program's network. Both functions are called by several workers at once, and with tapes that only measure: they
+ * change nothing but the tape. */
+typedef struct TranslateNetwork {
+    const void *model;
+    const Stack *decoder; /* its blocks cross */
+    int32_t begin;        /* what a decoder starts from */
+
+    /* What the encoder makes of packed sources: [M,D]. */
+    Tensor *(*memory)(const void *model, Tape *t, const Rows *source);
+
+    /* logits [N,V] of packed positions, over what the caches of `sight` hold: one in each row, or none. */
+    Tensor *(*logits)(const void *model, Tape *t, const Rows *target, const Sight *sight);
+} TranslateNetwork;
+
+typedef struct TranslateOptions {
+    BeamOptions beam;
+    size_t longest;       /* positions of a source there can be */
+    size_t most;          /* pieces that a translation can be allowed; the decoder has places 0 .. most */
+    size_t sentences;     /* of a batch at most, */
+    size_t positions;     /* and its sentences times the longest row of either side (a target's: most + 1); a longer row
+                           * than     that is a batch of its own */
+    size_t workers, team; /* cores: workers times team (0: 1) */
+} TranslateOptions;
+
+typedef struct Sentence {
+    const int32_t *ids; /* [length] the source as the encoder reads it, </s> and all */
+    size_t length;
+    size_t most; /* pieces that its translation may have */
+} Sentence;
+
+/* The best hypotheses, the best first: none only where the network's numbers were not finite. */
+typedef struct Translation {
+    Hypothesis *hypothesis; /* [count] and behind them what they point to */
+    size_t count;
+} Translation;
+
+typedef struct Translator Translator;
+
+bool translator_open(Translator **t, const TranslateNetwork *n, const Weights *w, const TranslateOptions *o, Error *e);
+void translator_close(Translator *t); /* NULL is fine */
+
+/* translations [count] are the caller's to close; after an error there are none. */
+bool translator_run(Translator *t, const Sentence *sentences, size_t count, Translation *translations, Error *e);
+void translations_close(Translation *translations, size_t count);
+
+#endif
