@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KINDS = 4, WORDS = 23, CONTEXT = 24, LONGEST = 13, SENTENCES = 12, EXTRA = 6 };
+enum { KINDS = 4, WORDS = 23, CONTEXT = 24, LONGEST = 13, SENTENCES = 12, EXTRA = 6, CASES = 7 };
 
 /* Kinds of networks: post-norm and pre-norm, tied and not, fused and composed attention. */
 static EncDecOptions kind(int i)
@@ -186,6 +186,112 @@ START_TEST(translations_are_those_of_a_search_without_caches)
 }
 END_TEST
 
+/* ---- Python's lists */
+
+typedef struct Case {
+    Fixture f, network;
+    char key[16];
+    double *list[6]; /* as fields names them */
+} Case;
+
+enum { COUNT, LENGTH, PIECES, EACH, LOG_P, SCORE };
+static const char *const fields[] = {"count", "length", "pieces", "each", "log_p", "score"};
+
+static double number_of(const Case *c, const char *name)
+{
+    char key[32];
+    snprintf(key, sizeof key, "%s.%s", c->key, name);
+    return fixture_number(&c->f, key);
+}
+
+static void case_open(Case *c, size_t number)
+{
+    char key[32];
+    size_t count;
+    *c = (Case){.f = fixture_open("beam", 1)};
+    snprintf(c->key, sizeof c->key, "case%zu", number);
+    for (size_t i = 0; i < 6; i++) {
+        snprintf(key, sizeof key, "%s.%s", c->key, fields[i]);
+        c->list[i] = fixture_reals(&c->f, key, &count);
+    }
+    snprintf(key, sizeof key, "%s.network", c->key);
+    c->network = fixture_open(fixture_text(&c->f, key), 2);
+}
+
+static void case_close(Case *c)
+{
+    for (size_t i = 0; i < 6; i++)
+        memory_free(c->list[i]);
+    fixture_close(&c->f);
+    fixture_close(&c->network);
+}
+
+/* The hypotheses of one sentence, behind `at` numbers of each list. */
+static void check_listed(const Case *c, size_t s, const Translation *found, size_t at[6], const Kernels *k)
+{
+    const double rounding = k->type == NUMBER_F64 ? 1e-9 : 1e-4;
+    ck_assert_uint_eq(found->count, (size_t)c->list[COUNT][s]);
+    for (size_t i = 0; i < found->count; i++) {
+        const Hypothesis *h = &found->hypothesis[i];
+        ck_assert_msg(fabs(h->score - c->list[SCORE][at[SCORE]++]) <= rounding, "%s, %s: sentence %zu, best %zu: %.12g",
+                      c->key, k->twin, s, i, h->score);
+        ck_assert_double_eq_tol(h->log_p, c->list[LOG_P][at[LOG_P]++], 10 * rounding);
+        ck_assert_uint_eq(h->length, (size_t)c->list[LENGTH][at[LENGTH]++]);
+        for (size_t n = 0; n < h->length; n++)
+            ck_assert_int_eq(h->pieces[n], (int)c->list[PIECES][at[PIECES]++]);
+        for (size_t n = 0; n <= h->length; n++)
+            ck_assert_double_eq_tol(h->log_each[n], c->list[EACH][at[EACH]++], rounding);
+    }
+}
+
+static void translate_case(const Case *c, const Kernels *k)
+{
+    EncDecOptions o = encdec_options(&c->network);
+    const bool post = o.block.norm == NORM_POST;
+    const Side *side = &c->f.batch[post ? 0 : 1].side[0];
+    o.context = post ? 64 : o.context; /* sinusoids go as far as one likes */
+    Subject s = {0};
+    Error e;
+    size_t at[6] = {0};
+    Translation found[SENTENCES];
+    Translator *t;
+    TranslateOptions how = {.beam = {(size_t)number_of(c, "beam"), (size_t)number_of(c, "best"), number_of(c, "alpha"),
+                                     (int32_t)number_of(c, "end")},
+                            .longest = 12,
+                            .most = 12 + (size_t)number_of(c, "extra"),
+                            .sentences = 3,
+                            .positions = 50,
+                            .workers = 2};
+    ck_done(encdec_open(&s.m, &o, &e), e);
+    Network n = encdec_network(&s.m);
+    trial_open(&s.t, k, &n, c->network.batch, 1, &(Training){0});
+    fixture_weights(&c->network, &s.t);
+    s.n = (TranslateNetwork){&s.m, &s.m.decoder, (int32_t)number_of(c, "begin"), memory_of, logits_of};
+    for (size_t i = 0; i < side->rows; i++) {
+        size_t length = (size_t)(side->start[i + 1] - side->start[i]);
+        s.sentence[i] = (Sentence){side->ids + side->start[i], length, length + (size_t)number_of(c, "extra")};
+    }
+    ck_done(translator_open(&t, &s.n, &s.t.crew.weights, &how, &e), e);
+    ck_done(translator_run(t, s.sentence, side->rows, found, &e), e);
+    for (size_t i = 0; i < side->rows; i++)
+        check_listed(c, i, &found[i], at, k);
+    translations_close(found, side->rows);
+    translator_close(t);
+    trial_close(&s.t);
+    encdec_close(&s.m);
+}
+
+START_TEST(lists_of_the_best_are_those_of_python)
+{
+    Case c;
+    case_open(&c, (size_t)_i);
+    ck_assert_uint_eq((size_t)fixture_number(&c.f, "cases"), CASES);
+    for (size_t t = 0; twin(t); t++)
+        translate_case(&c, twin(t));
+    case_close(&c);
+}
+END_TEST
+
 /* ---- batches */
 
 /* Two of the same question: scores to 1e-4; another translation only where another of them is as good. Returns how
@@ -317,6 +423,7 @@ int main(int argc, char **argv)
 {
     static const Test tests[] = {
         TEST_LOOP(translations_are_those_of_a_search_without_caches, KINDS),
+        TEST_LOOP(lists_of_the_best_are_those_of_python, CASES),
         TEST_LOOP(a_translation_does_not_depend_on_its_batch, KINDS),
         TEST_LOOP(workers_and_runs_give_the_same_bits, KINDS),
         TEST(weights_that_are_no_numbers_give_no_translation),
