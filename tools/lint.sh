@@ -76,9 +76,9 @@ BEGIN {
     core["train"] = "kernels tensor nn run cli"
     core["program"] = "kernels tensor nn run cli train"
     core["look"] = "kernels tensor run"
-     core["search"] = "kernels tensor nn"
-     core["text"] = "run"
-     core["cli"] = ""
+    core["search"] = "kernels tensor nn"
+    core["text"] = "run"
+    core["cli"] = ""
 }
 /^# *include *"/ {
     split($0, quoted, "\""); to = quoted[2]
