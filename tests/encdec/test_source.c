@@ -1,0 +1,483 @@
+/* Where pairs of sentences come from: folders, archives, prefixes, tables, files by name; and what is refused. */
+#define _XOPEN_SOURCE 700
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "core/text/archive.h"
+#include "encdec/source.h"
+#include "tests/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const english = "a dog\nthe cat sleeps\n\nhello", *const german =
+                                                                         "ein Hund\ndie Katze schläft\nnichts\nhallo\n";
+
+/* Where the running test's files lie. */
+static const char *folder_now;
+
+static void put(const char *name, const char *text)
+{
+    char folder[600], *slash;
+    Error e;
+    snprintf(folder, sizeof folder, "%s/%s", folder_now, name);
+    slash = strrchr(folder, '/');
+    *slash = 0;
+    ck_done(folder_make(folder, &e), e);
+    write_in(folder_now, name, text, strlen(text));
+}
+
+static bool shell(const char *words)
+{
+    char line[2000];
+    snprintf(line, sizeof line, "cd '%s' && %s", folder_now, words);
+    return system(line) == 0;
+}
+
+/* A path in the test's folder. */
+static const char *at(const char *name)
+{
+    static char path[8][700];
+    static int turn;
+    turn = (turn + 1) % 8;
+    snprintf(path[turn], sizeof *path, "%s/%s", folder_now, name);
+    return path[turn];
+}
+
+static SourceOptions source_at(const char *name)
+{
+    return (SourceOptions){.path = name ? at(name) : NULL, .language = {"en", "de"}, .seed = 1, .test = true};
+}
+
+static Sentences opened(const SourceOptions *o)
+{
+    Sentences s;
+    Error e;
+    ck_done(sentences_read(&s, o, &e), e);
+    return s;
+}
+
+static void refuse(const SourceOptions *o, const char *words)
+{
+    Sentences s;
+    Error e;
+    size_t before = memory_in_use();
+    ck_assert_msg(!sentences_read(&s, o, &e), "it was taken, where '%s' was to be said", words);
+    ck_assert_msg(strstr(e.text, words) && !strchr(e.text, '\n'), "'%s' does not say '%s'", e.text, words);
+    ck_assert_uint_eq(memory_in_use(), before);
+}
+
+static void expect_line(const Sentences *s, Part part, size_t side, size_t i, const char *words)
+{
+    Line line = lines_at(&s->side[part][side], i);
+    ck_assert_msg(line.size == strlen(words) && !memcmp(line.text, words, line.size), "line %zu is '%.*s', not '%s'", i,
+                  (int)line.size, line.text, words);
+}
+
+static void expect_four(const Sentences *s, Part part)
+{
+    ck_assert_uint_eq(s->side[part][SOURCE].count, 4);
+    ck_assert_uint_eq(s->side[part][TARGET].count, 4);
+    expect_line(s, part, SOURCE, 0, "a dog");
+    expect_line(s, part, SOURCE, 2, "");
+    expect_line(s, part, SOURCE, 3, "hello");
+    expect_line(s, part, TARGET, 1, "die Katze schläft");
+    expect_line(s, part, TARGET, 3, "hallo");
+}
+
+/* --- lines --- */
+
+START_TEST(lines_end_in_lf_or_crlf_and_the_last_may_not)
+{
+    static const struct {
+        const char *text;
+        size_t size, count;
+        const char *lines[3];
+    } cases[] = {{"", 0, 0, {NULL}},         {"\n", 1, 1, {""}},
+                 {"a", 1, 1, {"a"}},         {"a\r\nb\r\n", 6, 2, {"a", "b"}},
+                 {"\r\n\r", 3, 2, {"", ""}}, {"a\n\nb", 4, 3, {"a", "", "b"}},
+                 {"a\rb\n", 4, 1, {"a\rb"}}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Lines l;
+        Error e;
+        char *text = memory_get(cases[i].size + 1, 1);
+        memcpy(text, cases[i].text, cases[i].size);
+        ck_done(lines_of_text(&l, text, cases[i].size, &e), e);
+        ck_assert_uint_eq(l.count, cases[i].count);
+        for (size_t k = 0; k < l.count; k++) {
+            Line line = lines_at(&l, k);
+            ck_assert_msg(line.size == strlen(cases[i].lines[k]) && !memcmp(line.text, cases[i].lines[k], line.size),
+                          "case %zu, line %zu", i, k);
+        }
+        lines_close(&l);
+    }
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(words_stand_between_white_space)
+{
+    static const char text[] = " a\t b\0c\v\f\rd\xc2\xa0"
+                               "e  "; /* a no-break space parts no words */
+    const Line line = {text, sizeof text - 1};
+    static const char *const words[] = {"a", "b", "c",
+                                        "d\xc2\xa0"
+                                        "e"};
+    size_t at_byte = 0, i = 0;
+    for (Line word; line_word(line, &at_byte, &word); i++)
+        ck_assert(i < 4 && word.size == strlen(words[i]) && !memcmp(word.text, words[i], word.size));
+    ck_assert_uint_eq(i, 4);
+    ck_assert_uint_eq(line_words(line), 4);
+    ck_assert(line_is_empty((Line){" \t\r", 3}) && line_is_empty((Line){"", 0}) && !line_is_empty(line));
+}
+END_TEST
+
+/* --- places --- */
+
+START_TEST(a_folder_has_parts_by_name)
+{
+    folder_now = test_folder();
+    put("set/train.en", english);
+    put("set/train.de", german);
+    put("set/val.en", "one\ntwo");
+    put("set/val.de", "eins\nzwei");
+    put("set/test_2017.en", "other");
+    put("set/test_2017.de", "andere");
+    put("set/test_2016.en", "x");
+    put("set/test_2016.de", "y");
+    put("set/train.fr", "trop court");
+    put("set/notes.en", "no part");
+    SourceOptions o = source_at("set");
+    Sentences s = opened(&o);
+    expect_four(&s, PART_TRAIN);
+    expect_line(&s, PART_VALID, TARGET, 1, "zwei");
+    expect_line(&s, PART_TEST, SOURCE, 0, "x"); /* the first by name */
+    ck_assert(!s.held_out);
+    sentences_close(&s);
+    o.language[0] = "de", o.language[1] = "en"; /* the other way round */
+    s = opened(&o);
+    expect_line(&s, PART_TRAIN, SOURCE, 0, "ein Hund");
+    sentences_close(&s);
+    o.test = false;
+    s = opened(&o);
+    ck_assert_uint_eq(s.side[PART_TEST][SOURCE].count, 0);
+    sentences_close(&s);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(however_they_are_packed_they_are_the_same)
+{
+    folder_now = test_folder();
+    static const char *const ways[] = {"gzip -k set/train.en set/val.de && rm set/train.en set/val.de && mv set it",
+                                       "tar czf it set", "tar cf it -C set .",
+                                       "sed -i 's/$/\\r/' set/train.en && mv set it"};
+    char sum[65];
+    if (!text_reads_archives())
+        return test_skip("however_they_are_packed_they_are_the_same", "no libarchive");
+    put("set/train.en", english);
+    put("set/train.de", german);
+    put("set/val.en", "one\ntwo");
+    put("set/val.de", "eins\nzwei");
+    SourceOptions o = source_at("set");
+    Sentences s = opened(&o);
+    memcpy(sum, s.sha256, sizeof sum);
+    sentences_close(&s);
+    ck_assert(shell(ways[_i]));
+    o = source_at("it");
+    s = opened(&o);
+    expect_four(&s, PART_TRAIN);
+    expect_line(&s, PART_VALID, TARGET, 0, "eins");
+    ck_assert(_i == 3 || !strcmp(sum, s.sha256)); /* other ends of lines are other bytes */
+    sentences_close(&s);
+}
+END_TEST
+
+START_TEST(a_prefix_is_a_training_part)
+{
+    folder_now = test_folder();
+    put("corpus.de-en.en", english);
+    put("corpus.de-en.de", german);
+    SourceOptions o = source_at("corpus.de-en");
+    Sentences s = opened(&o);
+    expect_four(&s, PART_TRAIN);
+    ck_assert(s.held_out && s.side[PART_VALID][SOURCE].count == 0); /* four are too few */
+    sentences_close(&s);
+}
+END_TEST
+
+START_TEST(files_by_name_come_before_others)
+{
+    folder_now = test_folder();
+    put("set/train.en", "x\ny");
+    put("set/train.de", "u\nv");
+    put("e", english);
+    put("g", german);
+    SourceOptions o = source_at("set");
+    o.file[PART_VALID][SOURCE] = at("e");
+    o.file[PART_VALID][TARGET] = at("g");
+    Sentences s = opened(&o);
+    expect_line(&s, PART_TRAIN, SOURCE, 1, "y");
+    expect_four(&s, PART_VALID);
+    sentences_close(&s);
+    o = (SourceOptions){.language = {"en", "de"}, .file = {{at("e"), at("g")}, {at("e"), at("g")}, {at("e"), at("g")}}};
+    o.test = true;
+    s = opened(&o);
+    for (size_t part = 0; part < PARTS; part++)
+        expect_four(&s, (Part)part);
+    sentences_close(&s);
+}
+END_TEST
+
+START_TEST(a_table_has_a_header_or_two_columns)
+{
+    folder_now = test_folder();
+    static const char *const tables[] = {
+        "a dog\tein Hund\nthe cat sleeps\tdie Katze schläft\tCC-BY\n\tnichts\nhello\thallo",
+        "de\tid\ten\nein Hund\t1\ta dog\ndie Katze schläft\t2\tthe cat sleeps\n"
+        "nichts\t3\t\nhallo\t4\thello\n",
+        "en,de\r\na dog,ein Hund\r\nthe cat sleeps,\"die Katze schläft\"\r\n"
+        ",nichts\r\n\"hello\",hallo\r\n"};
+    put("pairs.tsv", tables[_i]);
+    SourceOptions o = source_at("pairs.tsv");
+    Sentences s = opened(&o);
+    expect_four(&s, PART_TRAIN);
+    sentences_close(&s);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+/* Quotes mean nothing where there is no header: sentences have them. */
+START_TEST(plain_columns_may_have_quotes)
+{
+    folder_now = test_folder();
+    put("pairs.txt", "\"hello\t\"hallo\n\tx\r\n");
+    SourceOptions o = source_at("pairs.txt");
+    Sentences s = opened(&o);
+    expect_line(&s, PART_TRAIN, SOURCE, 0, "\"hello");
+    expect_line(&s, PART_TRAIN, TARGET, 1, "x");
+    sentences_close(&s);
+}
+END_TEST
+
+/* --- what is held out --- */
+
+static void write_many(size_t count)
+{
+    Buffer e = {0}, g = {0};
+    for (size_t i = 0; i < count; i++) {
+        buffer_print(&e, "word %zu\n", i);
+        buffer_print(&g, "Wort %zu\n", i);
+    }
+    put("many.en", e.text);
+    put("many.de", g.text);
+    buffer_free(&e);
+    buffer_free(&g);
+}
+
+START_TEST(one_pair_in_twenty_is_held_out)
+{
+    folder_now = test_folder();
+    static const size_t counts[][2] = {{19, 0}, {20, 1}, {100, 5}, {30000, 1000}};
+    write_many(counts[_i][0]);
+    SourceOptions o = source_at("many");
+    Sentences s = opened(&o), again = opened(&o);
+    size_t train = s.side[PART_TRAIN][SOURCE].count, valid = s.side[PART_VALID][SOURCE].count, moved = 0;
+    ck_assert(valid == counts[_i][1] && train + valid == counts[_i][0]);
+    bool *seen = memory_get(counts[_i][0], sizeof *seen);
+    for (size_t part = 0; part < PART_TEST; part++)
+        for (size_t i = 0; i < s.side[part][SOURCE].count; i++) {
+            Line source = lines_at(&s.side[part][SOURCE], i), target = lines_at(&s.side[part][TARGET], i);
+            size_t number = strtoul(source.text + 5, NULL, 10);
+            ck_assert_uint_eq(number, strtoul(target.text + 5, NULL, 10)); /* pairs stay together */
+            ck_assert(!seen[number]);
+            seen[number] = true;
+            moved += part == PART_VALID && number >= valid;
+        }
+    ck_assert(valid < 5 || moved); /* not just the first ones */
+    const Lines *first = &s.side[PART_VALID][SOURCE], *second = &again.side[PART_VALID][SOURCE];
+    ck_assert(!valid || !memcmp(first->text, second->text, first->start[valid])); /* the seed says which */
+    memory_free(seen);
+    sentences_close(&s);
+    sentences_close(&again);
+}
+END_TEST
+
+START_TEST(another_seed_holds_out_others)
+{
+    folder_now = test_folder();
+    write_many(400);
+    SourceOptions o = source_at("many");
+    Sentences s = opened(&o);
+    o.seed = 2;
+    Sentences other = opened(&o);
+    const Lines *a = &s.side[PART_VALID][SOURCE], *b = &other.side[PART_VALID][SOURCE];
+    ck_assert(a->start[20] != b->start[20] || memcmp(a->text, b->text, a->start[20]));
+    ck_assert_str_eq(s.sha256, other.sha256); /* the data are the same */
+    sentences_close(&s);
+    sentences_close(&other);
+}
+END_TEST
+
+/* --- what is refused --- */
+
+START_TEST(unequal_counts_are_refused_with_the_line_where_one_ends)
+{
+    folder_now = test_folder();
+    put("set/train.en", english);
+    put("set/train.de", "eins\nzwei\ndrei");
+    SourceOptions o = source_at("set");
+    refuse(&o, "the train side (de) of");
+    refuse(&o, "ends behind line 3, but the train side (en) of");
+    refuse(&o, "has 4 lines");
+    put("set/train.de", german);
+    put("v.en", "one\ntwo\n");
+    put("v.de", "");
+    o.file[PART_VALID][SOURCE] = at("v.en");
+    o.file[PART_VALID][TARGET] = at("v.de");
+    refuse(&o, "v.de ends behind line 0, but");
+}
+END_TEST
+
+START_TEST(what_is_no_source_is_refused)
+{
+    folder_now = test_folder();
+    SourceOptions o = source_at("nowhere");
+    refuse(&o, "is neither a folder nor a file, and there is no");
+    put("nowhere.en", "x");
+    refuse(&o, "nowhere.de either");
+    put("empty/notes", "x");
+    o = source_at("empty");
+    refuse(&o, "holds no train.en and train.de");
+    put("half/train.en", "x");
+    o = source_at("half");
+    refuse(&o, "holds train.en, but not its other side: a file of the same name that ends in .de");
+    put("half/train.de", "y");
+    put("half/val.en", "x");
+    put("half/dev.de", "x");
+    refuse(&o, "holds val.en and dev.de, which are not of the same name; say with --valid-source");
+    put("pairs.tsv", "one\teins\ntwo\n");
+    o = source_at("pairs.tsv");
+    refuse(&o, "pairs.tsv, line 2 has no tab");
+    put("pairs.csv", "en\tde\none\teins\ntwo\n");
+    o = source_at("pairs.csv");
+    refuse(&o, "pairs.csv, line 3");
+    o = source_at(NULL);
+    o.language[1] = "fr";
+    refuse(&o, "the built-in sentences are in en and de, not in en and fr");
+    o.file[PART_TRAIN][SOURCE] = at("nowhere.en");
+    refuse(&o, "--train-source is given, but not --train-target");
+    o.file[PART_TRAIN][TARGET] = at("never");
+    refuse(&o, "never");
+}
+END_TEST
+
+START_TEST(half_a_file_is_refused)
+{
+    folder_now = test_folder();
+    if (!text_reads_archives())
+        return test_skip("half_a_file_is_refused", "no libarchive");
+    write_many(2000);
+    ck_assert(shell("gzip many.en && head -c 2000 many.en.gz > x && mv x many.en.gz"));
+    SourceOptions o = source_at("many");
+    refuse(&o, "many.en.gz");
+}
+END_TEST
+
+/* --- the built-in sentences --- */
+
+START_TEST(built_in_sentences_are_english_and_german_in_either_order)
+{
+    SourceOptions o = source_at(NULL);
+    Sentences s = opened(&o);
+    o.language[0] = "de", o.language[1] = "en";
+    Sentences back = opened(&o);
+    for (size_t part = 0; part < PARTS; part++) {
+        const Lines *there = s.side[part], *here = back.side[part];
+        ck_assert(there[SOURCE].count > 100 && there[SOURCE].count == there[TARGET].count);
+        ck_assert(!memcmp(there[SOURCE].text, here[TARGET].text, here[TARGET].start[here[TARGET].count]));
+        ck_assert(!memcmp(there[TARGET].text, here[SOURCE].text, here[SOURCE].start[here[SOURCE].count]));
+    }
+    expect_line(&s, PART_TRAIN, SOURCE, 0, "the dogs see the girl .");
+    expect_line(&s, PART_TRAIN, TARGET, 0, "die Hunde sehen das Mädchen .");
+    sentences_close(&s);
+    sentences_close(&back);
+}
+END_TEST
+
+/* What agrees with a noun's gender, number and case, and where verbs stand. */
+START_TEST(built_in_german_agrees_and_ends_clauses_in_verbs)
+{
+    static const char *const wrong[] = {"der Frau",  "die Hund ",  "das Baum ",   " einen Kind",
+                                        "den Katze", "ein große ", "der kleiner", "einige kleinen"};
+    static const char *const right[] = {"einen kleinen Hund", "ein kleines Kind", "den alten Mann",   "das alte Haus",
+                                        "einige neue Bilder", "die neuen Bilder", "ein junger Lehrer"};
+    static const char *const endings[] = {" will ", " wollen "};
+    SourceOptions o = source_at(NULL);
+    Sentences s = opened(&o);
+    const Lines *german_lines = &s.side[PART_TRAIN][TARGET];
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ck_assert_msg(!strstr(german_lines->text, wrong[i]), "'%s' is there", wrong[i]);
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++)
+        ck_assert_msg(strstr(german_lines->text, right[i]), "'%s' is not there", right[i]);
+    size_t modals = 0;
+    for (size_t i = 0; i < german_lines->count; i++) {
+        Line line = lines_at(german_lines, i);
+        char text[400];
+        snprintf(text, sizeof text, "%.*s", (int)line.size, line.text);
+        const char *clause = strstr(text, ", dass ");
+        for (size_t k = 0; clause && k < 2; k++)
+            if (strstr(clause, endings[k])) {
+                const char *last = text + strlen(text) - strlen(endings[k]) - 1;
+                ck_assert_msg(!strncmp(last, endings[k], strlen(endings[k])), "'%s'", text);
+                modals++;
+            }
+    }
+    ck_assert_uint_gt(modals, 50);
+    sentences_close(&s);
+}
+END_TEST
+
+static bool open_once(void *argument, Error *e)
+{
+    Sentences s;
+    bool done = sentences_read(&s, argument, e);
+    if (done)
+        sentences_close(&s);
+    return done;
+}
+
+START_TEST(without_memory_nothing_is_read)
+{
+    folder_now = test_folder();
+    put("set/train.en", english);
+    put("set/train.de", german);
+    put("pairs.tsv", "one\teins\ntwo\tzwei\n");
+    SourceOptions o = source_at(_i == 0 ? "set" : "pairs.tsv");
+    fail_each_allocation(open_once, &o);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {TEST(lines_end_in_lf_or_crlf_and_the_last_may_not),
+                                 TEST(words_stand_between_white_space),
+                                 TEST(a_folder_has_parts_by_name),
+                                 TEST_LOOP(however_they_are_packed_they_are_the_same, 4),
+                                 TEST(a_prefix_is_a_training_part),
+                                 TEST(files_by_name_come_before_others),
+                                 TEST_LOOP(a_table_has_a_header_or_two_columns, 3),
+                                 TEST(plain_columns_may_have_quotes),
+                                 TEST_LOOP(one_pair_in_twenty_is_held_out, 4),
+                                 TEST(another_seed_holds_out_others),
+                                 TEST(unequal_counts_are_refused_with_the_line_where_one_ends),
+                                 TEST(what_is_no_source_is_refused),
+                                 TEST(half_a_file_is_refused),
+                                 TEST(built_in_sentences_are_english_and_german_in_either_order),
+                                 TEST(built_in_german_agrees_and_ends_clauses_in_verbs),
+                                 TEST_LOOP(without_memory_nothing_is_read, 2)};
+    test_folders_in_memory();
+    return suite_run("encdec/source", tests, sizeof tests / sizeof *tests, argc, argv);
+}
