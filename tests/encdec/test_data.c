@@ -1,0 +1,286 @@
+/* Pieces and pairs: what a network gets to see of sentences. */
+#define _XOPEN_SOURCE 700
+#include "base/file.h"
+#include "base/memory.h"
+#include "encdec/data.h"
+#include "tests/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static Lines lines_of(const char *text)
+{
+    Lines l;
+    Error e;
+    ck_done(lines_of_text(&l, memory_string(text), strlen(text), &e), e);
+    return l;
+}
+
+static Pieces learnt(PieceType type, size_t size, const char *one, const char *two)
+{
+    Lines source = lines_of(one), target = lines_of(two);
+    const Lines *texts[] = {&source, &target};
+    Pieces p;
+    Error e;
+    ck_done(pieces_learn(&p, &(PiecesOptions){type, size}, texts, 2, &e), e);
+    lines_close(&source);
+    lines_close(&target);
+    return p;
+}
+
+static void expect_ids(const Pieces *p, const char *text, size_t size, const int32_t *wanted, size_t count)
+{
+    Ids ids = {0};
+    Error e;
+    ck_done(pieces_ids(p, (Line){text, size}, &ids, &e), e);
+    ck_assert_msg(ids.count == count && !memcmp(ids.id, wanted, count * sizeof *wanted), "ids of '%s'", text);
+    ids_close(&ids);
+}
+
+static void expect_text(const Pieces *p, const int32_t *ids, size_t count, const char *wanted)
+{
+    Buffer b = {0};
+    pieces_line(p, ids, count, &b);
+    ck_assert_str_eq(b.text ? b.text : "", wanted);
+    buffer_free(&b);
+}
+
+/* --- pieces --- */
+
+START_TEST(words_are_numbered_by_how_frequent_they_are)
+{
+    Pieces p = learnt(PIECES_WORDS, 0, "b a c\nb", "b </s> a <unk>");
+    ck_assert_uint_eq(p.count, 5); /* and neither </s> nor <unk> of the text is a word */
+    expect_ids(&p, "b a c", 5, (int32_t[]){2, 3, 4}, 3);
+    expect_ids(&p, " never  b ", 10, (int32_t[]){UNKNOWN, 2}, 2);
+    expect_ids(&p, "a </s> <unk>", 12, (int32_t[]){3, UNKNOWN, UNKNOWN}, 3);
+    expect_ids(&p, "a\0b", 3, (int32_t[]){3, 2}, 2);
+    expect_ids(&p, "", 0, (int32_t[]){0}, 0);
+    expect_text(&p, (int32_t[]){2, 4, UNKNOWN, END, 3}, 5, "b c <unk>");
+    expect_text(&p, (int32_t[]){END}, 1, "");
+    pieces_close(&p);
+    p = learnt(PIECES_WORDS, 4, "b a c\nb", "b a");
+    ck_assert_uint_eq(p.count, 4); /* the most frequent ones */
+    expect_ids(&p, "b a c", 5, (int32_t[]){2, 3, UNKNOWN}, 3);
+    pieces_close(&p);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(bytes_are_all_there_and_come_back)
+{
+    char all[256];
+    int32_t wanted[256];
+    Pieces p = learnt(PIECES_BYTES, 0, "x", "y");
+    ck_assert_uint_eq(p.count, 258);
+    for (int i = 0; i < 256; i++) {
+        all[i] = (char)i;
+        wanted[i] = i + 2;
+    }
+    expect_ids(&p, all, 256, wanted, 256);
+    Buffer b = {0};
+    pieces_line(&p, wanted, 256, &b);
+    ck_assert(b.size == 256 && !memcmp(b.text, all, 256));
+    buffer_free(&b);
+    expect_text(&p, (int32_t[]){'a' + 2, UNKNOWN, END, 'b' + 2}, 4, "a?");
+    pieces_close(&p);
+}
+END_TEST
+
+START_TEST(pieces_have_names)
+{
+    static const char *const words[] = {"<unk>", "</s>", "b", "a"}, *const bytes[] = {"<unk>", "</s>", "0x00", "0x01"};
+    Pieces p[] = {learnt(PIECES_WORDS, 0, "b a", "b"), learnt(PIECES_BYTES, 0, "", "")};
+    for (int32_t i = 0; i < 4; i++)
+        for (size_t k = 0; k < 2; k++) {
+            Buffer b = {0};
+            pieces_name(&p[k], i, &b);
+            ck_assert_str_eq(b.text, k ? bytes[i] : words[i]);
+            buffer_free(&b);
+        }
+    pieces_close(&p[0]);
+    pieces_close(&p[1]);
+}
+END_TEST
+
+START_TEST(pieces_lie_in_the_run)
+{
+    const char *folder = test_folder();
+    Error e;
+    for (int type = PIECES_WORDS; type <= PIECES_BYTES; type++) {
+        Pieces p = learnt((PieceType)type, 0, "b a c\nb", "ä b \xff"), again;
+        ck_done(pieces_write(&p, folder, &e), e);
+        ck_done(pieces_read(&again, (PieceType)type, folder, &e), e);
+        ck_assert_uint_eq(p.count, again.count);
+        for (size_t i = 0; i < p.count; i++) {
+            Buffer one = {0}, other = {0};
+            pieces_name(&p, (int32_t)i, &one);
+            pieces_name(&again, (int32_t)i, &other);
+            ck_assert_str_eq(one.text, other.text);
+            buffer_free(&one);
+            buffer_free(&other);
+        }
+        pieces_close(&p);
+        pieces_close(&again);
+    }
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(a_vocabulary_without_an_end_of_sentence_is_refused)
+{
+    const char *folder = test_folder();
+    static const char *const files[] = {"<unk>\t0\n", "<unk>\t0\na\t3\n", "a\t3\n", ""};
+    Pieces p;
+    Error e;
+    for (size_t i = 0; i < 4; i++) {
+        write_in(folder, "vocabulary.tsv", files[i], strlen(files[i]));
+        ck_assert(!pieces_read(&p, PIECES_WORDS, folder, &e));
+        ck_assert_msg(strstr(e.text, "vocabulary"), "%s", e.text);
+    }
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+/* --- pairs --- */
+
+static const char *folder;
+
+static BitextOptions data_of(const char *source, const char *target)
+{
+    static char path[700];
+    folder = test_folder();
+    snprintf(path, sizeof path, "%s", folder);
+    write_in(folder, "train.en", source, strlen(source));
+    write_in(folder, "train.de", target, strlen(target));
+    write_in(folder, "val.en", "a b\n\na\n", 7);
+    write_in(folder, "val.de", "x\ny y\n\n", 7);
+    return (BitextOptions){.source = {.path = path, .language = {"en", "de"}}, .longest = 3, .context = 5};
+}
+
+static Bitext opened(const BitextOptions *o)
+{
+    Bitext b;
+    Error e;
+    ck_done(bitext_open(&b, o, &e), e);
+    return b;
+}
+
+START_TEST(each_side_ends_in_the_end_of_a_sentence)
+{
+    BitextOptions o = data_of("a b\na\n", "x\nx y z\n");
+    Bitext b = opened(&o);
+    const Pairs *p = &b.parts[PART_TRAIN];
+    const Vocabulary *v = &b.pieces->vocabulary;
+    int32_t id[5];
+    for (size_t i = 0; i < 5; i++)
+        id[i] = vocabulary_find(v, (const char[]){"abxyz"[i], 0}, 1);
+    ck_assert_uint_eq(p->count, 2);
+    const int32_t source[] = {id[0], id[1], END, id[0], END}, target[] = {id[2], END, id[2], id[3], id[4], END};
+    ck_assert_mem_eq(p->ids[SOURCE], source, sizeof source);
+    ck_assert_mem_eq(p->ids[TARGET], target, sizeof target);
+    ck_assert(p->start[SOURCE][1] == 3 && p->start[SOURCE][2] == 5 && p->start[TARGET][1] == 2);
+    ck_assert(p->length[1] == 3 && p->length[2] == 3 + 4); /* of each pair its longer side */
+    ck_assert(pairs_ids(p, SOURCE) == 5 && pairs_ids(p, TARGET) == 6 && p->words == 6 && p->unknown == 0);
+    ck_assert_uint_eq(b.longest, 4);
+    bitext_close(&b);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(empty_and_long_pairs_are_counted_and_not_trained_on)
+{
+    BitextOptions o = data_of("a b c\na b c d\n \na\n\na\n", "x\nx\nx\n\t\n\nx x x x\n");
+    Bitext b = opened(&o);
+    const Pairs *p = &b.parts[PART_TRAIN];
+    ck_assert(p->count == 1 && p->line[0] == 0);
+    ck_assert_uint_eq(p->empty, 3);
+    ck_assert_uint_eq(p->too_long, 2);
+    bitext_close(&b);
+}
+END_TEST
+
+/* What is scored has every line, but for those that do not fit. */
+START_TEST(empty_lines_are_scored)
+{
+    BitextOptions o = data_of("a b\na\n", "x\ny\n");
+    Bitext b = opened(&o);
+    const Pairs *p = &b.parts[PART_VALID];
+    ck_assert(p->count == 3 && p->empty == 2 && p->too_long == 0);
+    ck_assert(p->start[SOURCE][2] - p->start[SOURCE][1] == 1 && p->ids[SOURCE][3] == END);
+    ck_assert_uint_eq(p->words, 1 + 2 + 3);
+    bitext_close(&b);
+    write_in(folder, "val.en", "a b c d e\na b c d\n", 18);
+    write_in(folder, "val.de", "x\ny\n", 4);
+    b = opened(&o);
+    ck_assert(b.parts[PART_VALID].count == 1 && b.parts[PART_VALID].line[0] == 1 && b.parts[PART_VALID].too_long == 1);
+    ck_assert_uint_eq(b.longest, 5);
+    bitext_close(&b);
+}
+END_TEST
+
+START_TEST(a_vocabulary_is_that_of_the_training_part)
+{
+    BitextOptions o = data_of("a\n", "x\n");
+    Bitext b = opened(&o);
+    ck_assert_uint_eq(b.pieces->count, 4);
+    ck_assert_uint_eq(b.parts[PART_VALID].unknown, 3); /* b, y and y */
+    Pieces other = learnt(PIECES_WORDS, 0, "y b", "x a");
+    o.known = &other;
+    Bitext again = opened(&o);
+    ck_assert(again.pieces == &other && again.parts[PART_VALID].unknown == 0);
+    bitext_close(&again);
+    bitext_close(&b);
+    pieces_close(&other);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(parts_without_pairs_are_no_use)
+{
+    BitextOptions o = data_of("a b c d\n\n", "x\ny\n");
+    Bitext b = opened(&o);
+    Error e;
+    ck_assert(!bitext_suits(&b, PART_TRAIN, &e));
+    ck_assert_msg(strstr(e.text, "1 have an empty side, 1 are longer"), "%s", e.text);
+    ck_assert(!bitext_suits(&b, PART_TEST, &e) && strstr(e.text, "--test-source"));
+    ck_assert(bitext_suits(&b, PART_VALID, &e));
+    bitext_close(&b);
+}
+END_TEST
+
+static bool open_once(void *argument, Error *e)
+{
+    Bitext b;
+    bool done = bitext_open(&b, argument, e);
+    if (done)
+        bitext_close(&b);
+    return done;
+}
+
+START_TEST(without_memory_there_are_no_pairs)
+{
+    BitextOptions o = data_of("a b\na\n\nb b\n", "x\ny\nz\nx\n");
+    o.pieces.type = (PieceType)_i;
+    o.longest = 9;
+    o.context = 99;
+    fail_each_allocation(open_once, &o);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {TEST(words_are_numbered_by_how_frequent_they_are),
+                                 TEST(bytes_are_all_there_and_come_back),
+                                 TEST(pieces_have_names),
+                                 TEST(pieces_lie_in_the_run),
+                                 TEST(a_vocabulary_without_an_end_of_sentence_is_refused),
+                                 TEST(each_side_ends_in_the_end_of_a_sentence),
+                                 TEST(empty_and_long_pairs_are_counted_and_not_trained_on),
+                                 TEST(empty_lines_are_scored),
+                                 TEST(a_vocabulary_is_that_of_the_training_part),
+                                 TEST(parts_without_pairs_are_no_use),
+                                 TEST_LOOP(without_memory_there_are_no_pairs, 2)};
+    test_folders_in_memory();
+    return suite_run("encdec/data", tests, sizeof tests / sizeof *tests, argc, argv);
+}
