@@ -192,7 +192,7 @@ bool writer_open(Writer **out, const Model *m, Crew *crew, const unsigned char *
     buffer_add(&w->text, size ? prompt : (const unsigned char *)"\n", w->prompt);
     if (!w->last || !w->prompt_length || w->text.failed)
         return fail(e, "out of memory for a sample");
-    if (!batch_open(&w->batch, &(BatchSize){1, 1, {m->context}}, e) ||
+    if (!batch_open(&w->batch, &(BatchSize){1, 1, {m->context}, 0}, e) ||
         (!exact && !stack_cache(&w->cache, &m->stack, k, w->w->stream, 1, m->context, e)))
         return false;
     read_prompt(w);

@@ -116,7 +116,7 @@ static void logits_work(void *argument, size_t number)
 bool classifier_logits(Classifier *c, Crew *crew, const Texts *texts, float *logits, Error *e)
 {
     size_t rows = c->app.task.score_rows, workers = crew->o.workers;
-    BatchSize size = {SIDES_USED, rows, {rows * c->model.context, rows}};
+    BatchSize size = {SIDES_USED, rows, {rows * c->model.context, rows}, 0};
     LogitsWork l = {c, crew, texts, memory_get(workers, sizeof(Batch)), logits};
     bool fine = l.batches || memory_error(e, "batches", workers, sizeof(Batch));
     for (size_t i = 0; fine && i < workers; i++)

@@ -122,13 +122,20 @@ static bool read_run(EncDec *c, Error *e)
 
 static bool refuse(EncDec *c, Error *e, const char *why) { return fail(e, "%s", why) || app_misused(&c->app); }
 
-static bool build(EncDec *c, size_t pieces, Error *e)
+static bool suits(EncDec *c, Error *e)
 {
     const Options *o = c->app.options;
     if (options_source(o, "micro-batch") == FROM_COMMAND_LINE && c->v->shared.micro_batch)
         return refuse(c, e, "--micro-batch counts rows; what a worker computes at once here is --micro-tokens");
     if (c->v->shared.context < 2)
         return refuse(c, e, "--context is 1: a sentence of one piece and its </s> needs 2");
+    return true;
+}
+
+static bool build(EncDec *c, size_t pieces, Error *e)
+{
+    if (!suits(c, e))
+        return false;
     c->app.parameters = &c->model.parameters;
     c->app.profile = c->v->profile;
     return model_open(&c->model, c->v, pieces, e);
@@ -196,8 +203,8 @@ static bool open_all(App *a, Error *e)
 {
     EncDec *c = (EncDec *)a;
     const SharedValues *o = a->o;
-    if ((a->run && !read_run(c, e)) || !encdec_open_bitext(c, true, e) || !bitext_suits(&c->bitext, PART_TRAIN, e) ||
-        !bitext_suits(&c->bitext, PART_VALID, e))
+    if (!suits(c, e) || (a->run && !read_run(c, e)) || !encdec_open_bitext(c, true, e) ||
+        !bitext_suits(&c->bitext, PART_TRAIN, e) || !bitext_suits(&c->bitext, PART_VALID, e))
         return false;
     const Pairs *train = &c->bitext.parts[PART_TRAIN];
     const OrderOptions how = {

@@ -61,7 +61,7 @@ static bool dump_batch(Dumping *p, const Tensor *logits, Error *e)
     const Worker *w = &p->crew->worker[0];
     const Kernels *k = w->tape.k;
     const Side *side = &p->batch.side[p->d->side];
-    const bool all = logits->rows == side->positions, doubles = k->real == sizeof(double);
+    const bool all = logits->rows >= side->positions, doubles = k->real == sizeof(double);
     const size_t bytes = p->d->columns * k->real;
     const char *from = logits->data;
     for (size_t i = 0; i < side->positions; i++) {
@@ -75,7 +75,7 @@ static bool dump_batch(Dumping *p, const Tensor *logits, Error *e)
         }
         from += target >= 0 || all ? bytes : 0; /* others have no logits */
     }
-    assert(from == (const char *)logits->data + logits->rows * bytes);
+    assert(from <= (const char *)logits->data + logits->rows * bytes);
     return true;
 }
 

@@ -95,13 +95,18 @@ size_t batch_targets(const Batch *b, size_t side)
     return count;
 }
 
+static size_t round_up(size_t positions, size_t round)
+{
+    return round ? (positions + round - 1) / round * round : positions;
+}
+
 /* One piece after another: the first positions, then ids, slots, targets, place and start of each side, and of what is
  * scored start, offset, index and targets. */
 size_t device_rows_bytes(const BatchSize *size)
 {
     size_t numbers = SIDES;
     for (size_t i = 0; i < size->sides; i++)
-        numbers += 6 * size->positions[i] + 3 * size->rows + 2;
+        numbers += 4 * round_up(size->positions[i], size->round) + 2 * size->positions[i] + 3 * size->rows + 2;
     return numbers * sizeof(int32_t);
 }
 
@@ -171,14 +176,27 @@ static Queries stage_scored(const DeviceRows *d, size_t *at, const Side *side, s
     return q;
 }
 
+/* Numbers of positions, and `none` for those that belong to no row. */
+static const int32_t *stage_rounded(const DeviceRows *d, size_t *at, const int32_t *from, size_t count, size_t rounded,
+                                    int32_t none)
+{
+    const int32_t *there = stage(d, at, from, count);
+    for (size_t i = count; i < rounded; i++) {
+        *staged(d, *at) = none;
+        pass(d, at, 1);
+    }
+    return there;
+}
+
 static Rows stage_side(const DeviceRows *d, size_t *at, const Side *side, size_t first, size_t count)
 {
     size_t from = (size_t)side->start[first], positions = (size_t)side->start[first + count] - from;
-    Rows rows = {.positions = positions, .rows = count};
-    rows.ids = stage(d, at, side->ids + from, positions);
-    rows.slots = stage(d, at, side->slots + from, positions);
-    rows.targets = stage(d, at, side->targets + from, positions);
-    rows.place = stage(d, at, side->place + from, positions);
+    size_t rounded = round_up(positions, d->size.round);
+    Rows rows = {.positions = rounded, .rows = count};
+    rows.ids = stage_rounded(d, at, side->ids + from, positions, rounded, 0);
+    rows.slots = stage_rounded(d, at, side->slots + from, positions, rounded, 0);
+    rows.targets = stage_rounded(d, at, side->targets + from, positions, rounded, -1);
+    rows.place = stage_rounded(d, at, side->place + from, positions, rounded, -1);
     int32_t *start = staged(d, *at);
     rows.start = stage(d, at, side->start + first, count + 1);
     for (size_t r = 0; r <= count; r++) {

@@ -20,6 +20,7 @@ typedef struct Side {
 typedef struct BatchSize {
     size_t sides, rows;
     size_t positions[SIDES];
+    size_t round; /* on the device, positions that belong to no row make a multiple of this; 0: there are none */
 } BatchSize;
 
 typedef struct Batch {

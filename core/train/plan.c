@@ -52,9 +52,13 @@ size_t plan_rows(const CrewOptions *o, const Task *task)
     return larger(o->training ? plan_micro_rows(o, task) : 0, task->score_rows);
 }
 
+/* Micro-batches that are cut by positions would have nearly as many shapes as there are micro-batches, and each is a
+ * product to be prepared. With their positions rounded up there are few. */
+enum { ROUND = 32 };
+
 BatchSize plan_size(const Task *task, size_t rows, bool micro)
 {
-    BatchSize size = {.sides = task->sides, .rows = rows};
+    BatchSize size = {.sides = task->sides, .rows = rows, .round = task->micro_positions ? ROUND : 0};
     for (size_t i = 0; i < task->sides; i++) {
         size_t most = micro ? task->micro_positions : task->step_positions;
         size.positions[i] = rows * task->longest[i];

@@ -152,7 +152,7 @@ static Batch alone(const Batch *all, size_t r)
     Error e;
     const Side *from = &all->side[TEXT];
     size_t first = (size_t)from->start[r], length = (size_t)from->start[r + 1] - first;
-    ck_done(batch_open(&b, &(BatchSize){SIDES_USED, 1, {length, 1}}, &e), e);
+    ck_done(batch_open(&b, &(BatchSize){SIDES_USED, 1, {length, 1}, 0}, &e), e);
     batch_row(&b, TEXT, length);
     batch_row(&b, LABEL, 1);
     memcpy(b.side[TEXT].ids, from->ids + first, length * sizeof *from->ids);

@@ -34,7 +34,7 @@ static void reader_open(Reader *r, const SharedValues *o, const Kernels *k, size
 {
     Error e;
     const size_t longest[] = {CONTEXT, CONTEXT, CONTEXT};
-    const BatchSize size = {1, rows, {MOST}};
+    const BatchSize size = {1, rows, {MOST}, 0};
     ck_done(model_open(&r->model, o, &e), e);
     r->none = random_batch(longest, 3, 1);
     Network n = charlm_network(&r->model, 0);

@@ -1,0 +1,316 @@
+/* encdec as a user sees it: it learns the built-in sentences, says how well, and goes on to the same bits. */
+#include "base/memory.h"
+#include "core/run/npy.h"
+#include "core/run/safetensors.h"
+#include "tests/command.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Some ten steps a second and more. */
+#define TINY                                                                                                           \
+    "--preset minute --minutes 0 --dim 32 --heads 2 --ff 64 --depth 1 --batch-tokens 512 --micro-tokens 256 "          \
+    "--workers 2 --dropout 0 --eval-every 0 -q "
+
+static const char *trained(const char *words)
+{
+    const char *run = fresh_path("run");
+    Said s = must("train --run %s " TINY " %s", run, words);
+    said_free(&s);
+    return run;
+}
+
+static Json *evaluated(const char *run, const char *words)
+{
+    Said s = must("eval --run %s -q --json %s", run, words);
+    Json *j = said_json(&s);
+    said_free(&s);
+    return j;
+}
+
+/* The last line of a run's log: column i, from 0. */
+static double last_logged(const char *run, size_t column)
+{
+    size_t size;
+    char *log = read_in(run, "log.tsv", &size);
+    ck_assert_ptr_nonnull(log);
+    log[size - 1] = 0;
+    char *at = strrchr(log, '\n') + 1;
+    for (size_t i = 0; i < column; i++)
+        at = strchr(at, '\t') + 1;
+    double value = strtod(at, NULL);
+    memory_free(log);
+    return value;
+}
+
+START_TEST(it_learns_and_eval_says_how_well)
+{
+    static const char *const ways[] = {"", "--norm pre --no-tie", "--no-by-length --dropout 0.1 --distances bias",
+                                       "--positions learned --decoder-depth 2 --attention composed"};
+    char words[120];
+    snprintf(words, sizeof words, "--steps 250 --warmup 100 %s", ways[_i]);
+    const char *run = trained(words);
+    Json *j = evaluated(run, "--weights last");
+    double loss = json_real(j, "loss"), pieces = json_real(j, "pieces"), of_words = json_real(j, "words");
+    ck_assert_msg(loss < 2.8, "loss %g", loss); /* of one that knows how frequent words are alone: 3.6 */
+    ck_assert(json_real(j, "sentences") == 500 && pieces > 5000);
+    ck_assert_double_eq_tol(json_real(j, "perplexity"), exp(loss), 1e-6 * exp(loss));
+    ck_assert_double_eq_tol(json_real(j, "word_perplexity"), exp(loss * pieces / of_words), 1e-6);
+    json_free(j);
+}
+END_TEST
+
+/* What the log says of the last step is what eval says of its checkpoint: loss, and both perplexities. */
+START_TEST(the_log_has_what_eval_finds)
+{
+    const char *run = trained("--steps 20 --type bytes --longest 60 --context 200 --smoothing 0.1");
+    Json *j = evaluated(run, "--weights last");
+    ck_assert_double_eq_tol(last_logged(run, 5), json_real(j, "loss"), 1e-5);
+    ck_assert_double_eq_tol(last_logged(run, 10), json_real(j, "perplexity"), 1e-3);
+    ck_assert_double_eq_tol(last_logged(run, 11) / json_real(j, "word_perplexity"), 1, 1e-4);
+    ck_assert_double_gt(last_logged(run, 2), last_logged(run, 8)); /* with smoothing, and without */
+    json_free(j);
+}
+END_TEST
+
+/* Before it has learnt anything it knows no more than how many pieces there are; with tied tables of deviation
+ * 1 / sqrt(D), logits have about the variance 1 then, which costs half a nat. */
+START_TEST(the_first_loss_is_that_of_a_guess)
+{
+    const char *run = trained("--steps 1 --type bytes --longest 60 --context 200");
+    double loss = last_logged(run, 8), guess = log(258);
+    ck_assert_msg(loss > guess && loss < guess + 1, "loss %g, a guess %g", loss, guess);
+}
+END_TEST
+
+START_TEST(a_run_that_goes_on_has_the_same_bits)
+{
+    char whole[700], parts[720];
+    size_t size, other;
+    snprintf(whole, sizeof whole, "%s", trained("--steps 40 --dropout 0.1 --attention-dropout 0.1 --seed 3"));
+    snprintf(parts, sizeof parts, "%s-parts", whole);
+    Said s = must("train --run %s " TINY " --steps 17 --dropout 0.1 --attention-dropout 0.1 --seed 3", parts);
+    said_free(&s);
+    s = must("train --resume %s --steps 40 -q", parts);
+    said_free(&s);
+    static const char *const files[] = {"checkpoints/00000040/model.safetensors",
+                                        "checkpoints/00000040/state.safetensors", "vocabulary.tsv"};
+    for (size_t i = 0; i < 3; i++) {
+        char *a = read_in(whole, files[i], &size), *b = read_in(parts, files[i], &other);
+        ck_assert_msg(a && b && size == other && size > 100, "%s", files[i]);
+        ck_assert_msg(i == 1 || memcmp(a, b, size) == 0, "%s", files[i]); /* the state knows when it was scored */
+        memory_free(a);
+        memory_free(b);
+    }
+}
+END_TEST
+
+/* However a step is cut into micro-batches, and whoever computes them, it is the same step but for rounding. */
+START_TEST(micro_batches_and_workers_change_rounding_alone)
+{
+    static const char *const ways[] = {"--micro-tokens 4096 --workers 1", "--micro-tokens 130 --workers 1",
+                                       "--micro-tokens 130 --workers 3", "--recompute --workers 2"};
+    double first = 0;
+    for (size_t i = 0; i < 4; i++) {
+        char words[200];
+        snprintf(words, sizeof words, "--steps 6 --device plain --precision f64 --dropout 0.2 %s", ways[i]);
+        double loss = last_logged(trained(words), 2);
+        first = i ? first : loss;
+        ck_assert_double_eq_tol(loss, first, 2e-6); /* of a log with six digits */
+    }
+}
+END_TEST
+
+START_TEST(logits_are_dumped_in_reading_order)
+{
+    const char *run = trained("--steps 3");
+    char path[800];
+    Npy logits, ids;
+    Error e;
+    snprintf(path, sizeof path, "--dump-logits %s/x.npy --micro-tokens 50", run);
+    Json *j = evaluated(run, path);
+    snprintf(path, sizeof path, "%s/x.npy", run);
+    ck_done(npy_read(&logits, path, &e), e);
+    snprintf(path, sizeof path, "%s/x.ids.npy", run);
+    ck_done(npy_read(&ids, path, &e), e);
+    ck_assert(logits.rank == 2 && logits.type == NPY_F32 && ids.type == NPY_I32);
+    ck_assert(logits.shape[0] == ids.shape[0] && ids.shape[0] == (size_t)json_real(j, "pieces"));
+    double sum = 0;
+    size_t sentences = 0;
+    for (size_t i = 0; i < ids.shape[0]; i++) {
+        const float *row = (const float *)logits.data + i * logits.shape[1];
+        int32_t id = ((const int32_t *)ids.data)[i];
+        double all = 0;
+        for (size_t k = 0; k < logits.shape[1]; k++)
+            all += exp((double)row[k]);
+        sum += log(all) - (double)row[id];
+        sentences += id == 1;
+    }
+    ck_assert_uint_eq(sentences, 500);
+    ck_assert_double_eq_tol(sum / (double)ids.shape[0], json_real(j, "loss"), 1e-5);
+    npy_free(&logits);
+    npy_free(&ids);
+    json_free(j);
+}
+END_TEST
+
+START_TEST(the_average_is_the_mean_of_checkpoints)
+{
+    const char *run = trained("--steps 6 --save-every 2 --keep 3");
+    Said s = must("average --run %s --last 2 --json", run);
+    Json *j = said_json(&s);
+    ck_assert(json_real(j, "first") == 4 && json_real(j, "newest") == 6 && json_real(j, "checkpoints") == 2);
+    json_free(j);
+    said_free(&s);
+    Safetensors *file[3];
+    const char *const names[] = {"checkpoints/00000004/model.safetensors", "checkpoints/00000006/model.safetensors",
+                                 "average.safetensors"};
+    Error e;
+    for (size_t i = 0; i < 3; i++) {
+        char path[800];
+        snprintf(path, sizeof path, "%s/%s", run, names[i]);
+        ck_done(safetensors_open(&file[i], path, &e), e);
+    }
+    ck_assert_uint_eq(safetensors_count(file[0]), safetensors_count(file[2]));
+    ck_assert_str_eq(safetensors_text(file[0], "model"), safetensors_text(file[2], "model"));
+    for (size_t i = 0; i < safetensors_count(file[2]); i++) {
+        const SafeTensor *mean = safetensors_at(file[2], i);
+        size_t count = safe_elements(mean);
+        double *x[3];
+        for (size_t k = 0; k < 3; k++) {
+            x[k] = memory_get(count, sizeof **x);
+            const SafeTensor *t = safetensors_find(file[k], mean->name);
+            ck_done(safetensors_read(file[k], t, SAFE_F64, x[k], count, &e), e);
+        }
+        for (size_t n = 0; n < count; n++)
+            ck_assert_double_eq_tol(x[2][n], (x[0][n] + x[1][n]) / 2, 1e-7 * fmax(1, fabs(x[2][n])));
+        for (size_t k = 0; k < 3; k++)
+            memory_free(x[k]);
+    }
+    for (size_t i = 0; i < 3; i++)
+        safetensors_close(file[i]);
+    Json *last = evaluated(run, "--weights last"), *average = evaluated(run, "--weights average");
+    ck_assert(json_real(last, "loss") != json_real(average, "loss"));
+    json_free(last);
+    json_free(average);
+    refused(1, "has 3 checkpoints of later steps than 0, not 4", "average --run %s --last 4", run);
+}
+END_TEST
+
+START_TEST(presets_are_the_models_that_they_are_named_after)
+{
+    static const struct {
+        const char *words;
+        double parameters;
+    } models[] = {{"tiny", 2605056},
+                  {"tiny --no-tie", 2605056 + 2 * 1280000 + 10000},
+                  {"base", 63082496},
+                  {"base --type bytes", 63082496 - (37000 - 258) * 512}};
+    for (size_t i = 0; i < 4; i++) {
+        Said s = must("info --preset %s --json", models[i].words);
+        Json *j = said_json(&s);
+        ck_assert_double_eq(json_real(j, "parameters"), models[i].parameters);
+        ck_assert_double_eq(json_real(j, "tokens_a_step"), i < 2 ? 4096 : 25000);
+        json_free(j);
+        said_free(&s);
+    }
+}
+END_TEST
+
+START_TEST(the_batch_and_what_is_left_out_are_said)
+{
+    const char *run = fresh_path("run");
+    Said s = must("train --run %s --preset minute --minutes 0 --dim 16 --heads 2 --ff 16 --depth 1 --steps 1 "
+                  "--longest 8 --batch-tokens 200",
+                  run);
+    ck_assert_msg(strstr(s.err, "target pieces a step on average") && strstr(s.err, "steps an epoch"), "%s", s.err);
+    ck_assert_msg(strstr(s.err, "the learning rate was chosen for batches of 1024 pieces"), "%s", s.err);
+    ck_assert_msg(strstr(s.err, "left out: 0 empty, ") && !strstr(s.err, "train     8000 pairs"), "%s", s.err);
+    said_free(&s);
+    s = must("train --run %s-2 --preset minute --minutes 0 --dim 16 --heads 2 --ff 16 --depth 1 --steps 1", run);
+    ck_assert_msg(!strstr(s.err, "warning"), "%s", s.err);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(a_dry_run_says_what_it_would_take)
+{
+    const char *run = fresh_path("run");
+    Said s = must("train --run %s " TINY " --steps 9 --dry-run --json", run);
+    Json *j = said_json(&s);
+    double planned = json_real(j, "memory_bytes");
+    ck_assert(json_real(j, "steps") == 9 && planned > 1e6);
+    json_free(j);
+    said_free(&s);
+    s = must("train --run %s " TINY " --steps 9", run); /* and it was not made */
+    ck_assert_msg((double)s.peak < 1.1 * planned + 4e6, "%ld bytes at the most, planned %.0f", s.peak, planned);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(bench_needs_no_data)
+{
+    Said s = must("bench --preset minute --dim 32 --heads 2 --ff 64 --depth 1 --batch-tokens 512 --micro-tokens 256 "
+                  "--steps 2 --length 9 --json");
+    Json *j = said_json(&s);
+    ck_assert_double_eq_tol(json_real(j, "tokens_per_s") * json_real(j, "step_s"), 512 / 9 * 9, 1);
+    ck_assert(json_real(j, "first_loss") > 8 && json_real(j, "first_loss") < 10); /* ln 5000 is 8.5 */
+    json_free(j);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(what_cannot_be_is_refused)
+{
+    const char *run = trained("--steps 1");
+    refused(1, "/no/such/data", "train --run %s-2 --data /no/such/data", run);
+    refused(2, "--micro-tokens", "train --run %s-2 " TINY " --micro-batch 3", run);
+    refused(2, "--context", "train --run %s-2 " TINY " --context 1", run);
+    refused(2, "--length", "bench --preset minute --length 300");
+    refused(1, "built-in sentences are in en and de", "train --run %s-2 --target fr", run);
+    refused(1, "nobody has averaged", "eval --run %s --weights average", run);
+    refused(1, "from other data", "train --resume %s --steps 2 --source de --target en", run);
+    refused(2, "--run", "eval");
+}
+END_TEST
+
+/* Another set of files is scored as it is; and one that a run cannot find again is asked for. */
+START_TEST(other_data_are_scored_too)
+{
+    const char *run = trained("--steps 2");
+    write_in(run, "v.en", "the dog sleeps .\n\nthe cat\n", 26);
+    write_in(run, "v.de", "der Hund schläft .\nx\n\n", 23);
+    char words[1600];
+    snprintf(words, sizeof words, "--valid-source %s/v.en --valid-target %s/v.de", run, run);
+    Json *j = evaluated(run, words);
+    ck_assert(json_real(j, "sentences") == 3 && json_real(j, "words") == 5 + 2 + 1);
+    json_free(j);
+    Said s = must("eval --run %s %s --split test", run, "--json");
+    j = said_json(&s);
+    ck_assert(json_real(j, "sentences") == 500);
+    json_free(j);
+    said_free(&s);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {TEST_LOOP(it_learns_and_eval_says_how_well, 4),
+                                 TEST(the_log_has_what_eval_finds),
+                                 TEST(the_first_loss_is_that_of_a_guess),
+                                 TEST(a_run_that_goes_on_has_the_same_bits),
+                                 TEST(micro_batches_and_workers_change_rounding_alone),
+                                 TEST(logits_are_dumped_in_reading_order),
+                                 TEST(the_average_is_the_mean_of_checkpoints),
+                                 TEST(presets_are_the_models_that_they_are_named_after),
+                                 TEST(the_batch_and_what_is_left_out_are_said),
+                                 TEST(a_dry_run_says_what_it_would_take),
+                                 TEST(bench_needs_no_data),
+                                 TEST(what_cannot_be_is_refused),
+                                 TEST(other_data_are_scored_too)};
+    command_program("encdec");
+    test_folders_in_memory();
+    return suite_run("encdec/program", tests, sizeof tests / sizeof *tests, argc, argv);
+}
