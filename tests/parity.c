@@ -4,6 +4,7 @@
 #include "base/memory.h"
 
 #include <math.h>
+#include <stdio.h>
 
 enum { ADAM_STEPS = 20 };
 
@@ -51,30 +52,79 @@ static void check_gradients(const Fixture *f, Trial *t, const char *words, const
     memory_free(found);
 }
 
-void parity_step(const Fixture *f, Trial *t, const char *words, const Tolerance *by)
-{
-    StepResult r = trial_step(t, 1, 0);
-    check_losses(f, t, &r, words, by);
-    check_gradients(f, t, words, by);
-}
-
-Training parity_training(const char *name)
-{
-    Fixture f = fixture_open(name, 1);
-    Training training = {.moving = true, .clip = fixture_number(&f, "clip")};
-    fixture_close(&f);
-    return training;
-}
-
-void parity_adam(const Fixture *f, Trial *t, const char *words, const Tolerance *by)
+/* Of the first batch; numbers are around 1. */
+static void check_logits(Subject *s, const Tolerance *by)
 {
     size_t count;
-    double *losses = fixture_reals(f, "adam", &count), rate = fixture_number(f, "rate");
+    if (!safetensors_find(s->f.file, "logits"))
+        return;
+    double *wanted = fixture_reals(&s->f, "logits", &count), *found = trial_logits(&s->t, s->f.batch);
+    double far = largest_difference(found, wanted, count);
+    ck_assert_msg(far <= by->position, "%s: a logit is off by %g", s->words, far);
+    memory_free(wanted);
+    memory_free(found);
+}
+
+void parity_step(Subject *s, const Tolerance *by)
+{
+    check_logits(s, by);
+    StepResult r = trial_step(&s->t, 1, 0);
+    check_losses(&s->f, &s->t, &r, s->words, by);
+    check_gradients(&s->f, &s->t, s->words, by);
+}
+
+void subject_open(Subject *s, const SubjectKind *kind, const char *name, const Kernels *k, bool composed,
+                  const Training *training)
+{
+    *s = (Subject){.f = fixture_open(name, kind->sides)};
+    snprintf(s->words, sizeof s->words, "%s, %s %s, %s", name, k->twin, number_type_name(k->type),
+             composed ? "composed" : "fused");
+    Network n = kind->open(s, composed);
+    trial_open(&s->t, k, &n, s->f.batch, s->f.batch_count, training);
+    fixture_weights(&s->f, &s->t);
+}
+
+void subject_close(Subject *s, const SubjectKind *kind)
+{
+    trial_close(&s->t);
+    kind->close(s->model);
+    memory_free(s->model);
+    fixture_close(&s->f);
+}
+
+void parity_network(const SubjectKind *kind, const char *name, const Tolerance *by)
+{
+    for (size_t i = 0; twin_of(by->type, i); i++)
+        for (int composed = 0; composed < 2; composed++) {
+            Subject s;
+            subject_open(&s, kind, name, twin_of(by->type, i), composed, &(Training){0});
+            parity_step(&s, by);
+            subject_close(&s, kind);
+        }
+}
+
+static void check_adam(Subject *s, const Tolerance *by)
+{
+    size_t count;
+    double *losses = fixture_reals(&s->f, "adam", &count), rate = fixture_number(&s->f, "rate");
     ck_assert_uint_eq(count, ADAM_STEPS + 1);
     for (size_t step = 1; step <= count; step++) { /* the loss of step 21 is the one after 20 steps */
-        double loss = trial_step(t, step, rate).loss, wanted = losses[step - 1];
-        ck_assert_msg(fabs(loss - wanted) <= by->adam * wanted, "%s: in step %zu the loss is %.12g, not %.12g", words,
-                      step, loss, wanted);
+        double loss = trial_step(&s->t, step, rate).loss, wanted = losses[step - 1];
+        ck_assert_msg(fabs(loss - wanted) <= by->adam * wanted, "%s: in step %zu the loss is %.12g, not %.12g",
+                      s->words, step, loss, wanted);
     }
     memory_free(losses);
+}
+
+void parity_adam(const SubjectKind *kind, const char *name, const Tolerance *by)
+{
+    Fixture f = fixture_open(name, kind->sides);
+    Training training = {.moving = true, .clip = fixture_number(&f, "clip")};
+    fixture_close(&f);
+    for (size_t i = 0; twin_of(by->type, i); i++) {
+        Subject s;
+        subject_open(&s, kind, name, twin_of(by->type, i), false, &training);
+        check_adam(&s, by);
+        subject_close(&s, kind);
+    }
 }

@@ -15,11 +15,30 @@ typedef struct Tolerance {
 
 extern const Tolerance parity_f64, parity_f32, parity_bf16;
 
-/* Step 1: losses, and every gradient. `words` say in messages what is on trial. */
-void parity_step(const Fixture *f, Trial *t, const char *words, const Tolerance *by);
+/* One network of a fixture, on one twin, with one kind of attention. */
+typedef struct Subject {
+    Fixture f;
+    Trial t;
+    void *model; /* what its kind made */
+    char words[96];
+} Subject;
 
-/* Twenty steps of Adam, of a trial opened with the training of tests/fixtures/NAME.safetensors. */
-Training parity_training(const char *name);
-void parity_adam(const Fixture *f, Trial *t, const char *words, const Tolerance *by);
+/* Whose networks they are: how one is made as a fixture describes it. */
+typedef struct SubjectKind {
+    size_t sides;
+    Network (*open)(Subject *s, bool composed); /* makes s->model */
+    void (*close)(void *model);
+} SubjectKind;
+
+void subject_open(Subject *s, const SubjectKind *kind, const char *name, const Kernels *k, bool composed,
+                  const Training *training);
+void subject_close(Subject *s, const SubjectKind *kind);
+
+/* Step 1 of what was opened: losses, and every gradient; before it the logits, if the fixture has them. */
+void parity_step(Subject *s, const Tolerance *by);
+
+/* The same of tests/fixtures/NAME.safetensors on each twin of a type, fused and composed; and twenty steps of Adam. */
+void parity_network(const SubjectKind *kind, const char *name, const Tolerance *by);
+void parity_adam(const SubjectKind *kind, const char *name, const Tolerance *by);
 
 #endif

@@ -12,97 +12,48 @@ static const char *const names[] = {"classifier-average", "classifier-max", "cla
 
 enum { NETWORKS = sizeof names / sizeof *names, TEXT = 0, LABEL, SIDES_USED };
 
-/* One network on one twin. */
-typedef struct Subject {
-    Fixture f;
-    Model model;
-    Trial t;
-    char words[96];
-} Subject;
-
 static Tensor *logits(const void *model, Tape *t, const Rows *rows) { return model_logits(t, model, &rows[TEXT]); }
 
-static void subject_open(Subject *s, const char *name, const Kernels *k, bool composed, const Training *training)
+static Network open_classifier(Subject *s, bool composed)
 {
     static const char *const pools[] = {"first", "average", "max", NULL};
     Error e;
-    *s = (Subject){.f = fixture_open(name, SIDES_USED)};
-    snprintf(s->words, sizeof s->words, "%s, %s %s, %s", name, k->twin, number_type_name(k->type),
-             composed ? "composed" : "fused");
+    Model *m = memory_get(1, sizeof *m);
     Values v = {.shared = fixture_options(&s->f), .pool = fixture_choice(&s->f, "pool", pools)};
+    ck_assert_ptr_nonnull(m);
     v.shared.attention = composed;
-    ck_done(
-        model_open(&s->model, &v, (size_t)fixture_number(&s->f, "words"), (size_t)fixture_number(&s->f, "classes"), &e),
-        e);
-    Network n = {&s->model, &s->model.parameters, logits, SIDES_USED, LABEL, v.shared.smoothing};
-    trial_open(&s->t, k, &n, s->f.batch, s->f.batch_count, training);
-    fixture_weights(&s->f, &s->t);
+    ck_done(model_open(m, &v, (size_t)fixture_number(&s->f, "words"), (size_t)fixture_number(&s->f, "classes"), &e), e);
+    s->model = m;
+    return (Network){m, &m->parameters, logits, SIDES_USED, LABEL, v.shared.smoothing};
 }
 
-static void subject_close(Subject *s)
-{
-    trial_close(&s->t);
-    model_close(&s->model);
-    fixture_close(&s->f);
-}
+static void close_classifier(void *model) { model_close(model); }
 
-/* Of the first batch; rounding is that of numbers around 1. */
-static void check_logits(Subject *s, double rounding)
-{
-    size_t count;
-    double *wanted = fixture_reals(&s->f, "logits", &count), *found = trial_logits(&s->t, s->f.batch);
-    ck_assert_uint_eq(count, s->f.batch[0].side[TEXT].rows * s->model.classes);
-    double far = largest_difference(found, wanted, count);
-    ck_assert_msg(far <= rounding, "%s: a logit is off by %g", s->words, far);
-    memory_free(wanted);
-    memory_free(found);
-}
+static const SubjectKind kind = {SIDES_USED, open_classifier, close_classifier};
 
-/* Logits, losses and gradients of the first batch on each twin of a type, fused and composed. */
-static void check_network(const char *name, const Tolerance *by)
-{
-    for (size_t i = 0; twin_of(by->type, i); i++)
-        for (int composed = 0; composed < 2; composed++) {
-            Subject s;
-            subject_open(&s, name, twin_of(by->type, i), composed, &(Training){0});
-            check_logits(&s, by->position);
-            parity_step(&s.f, &s.t, s.words, by);
-            subject_close(&s);
-        }
-}
+static const Model *model_of(const Subject *s) { return s->model; }
 
-static void check_adam(const char *name, const Tolerance *by)
-{
-    for (size_t i = 0; twin_of(by->type, i); i++) {
-        Subject s;
-        Training training = parity_training(name);
-        subject_open(&s, name, twin_of(by->type, i), false, &training);
-        parity_adam(&s.f, &s.t, s.words, by);
-        subject_close(&s);
-    }
-}
-
-START_TEST(f64_equals_pytorch_in_logits_loss_and_every_gradient) { check_network(names[_i], &parity_f64); }
+START_TEST(f64_equals_pytorch_in_logits_loss_and_every_gradient) { parity_network(&kind, names[_i], &parity_f64); }
 END_TEST
-START_TEST(f32_equals_pytorch_to_rounding) { check_network(names[_i], &parity_f32); }
+START_TEST(f32_equals_pytorch_to_rounding) { parity_network(&kind, names[_i], &parity_f32); }
 END_TEST
-START_TEST(bf16_comes_near_pytorch) { check_network(names[_i], &parity_bf16); }
+START_TEST(bf16_comes_near_pytorch) { parity_network(&kind, names[_i], &parity_bf16); }
 END_TEST
 
-START_TEST(twenty_steps_of_adam_in_f64_equal_pytorch) { check_adam(names[_i], &parity_f64); }
+START_TEST(twenty_steps_of_adam_in_f64_equal_pytorch) { parity_adam(&kind, names[_i], &parity_f64); }
 END_TEST
-START_TEST(twenty_steps_of_adam_in_f32_equal_pytorch_to_rounding) { check_adam(names[_i], &parity_f32); }
+START_TEST(twenty_steps_of_adam_in_f32_equal_pytorch_to_rounding) { parity_adam(&kind, names[_i], &parity_f32); }
 END_TEST
-START_TEST(twenty_steps_of_adam_in_bf16_come_near_pytorch) { check_adam(names[_i], &parity_bf16); }
+START_TEST(twenty_steps_of_adam_in_bf16_come_near_pytorch) { parity_adam(&kind, names[_i], &parity_bf16); }
 END_TEST
 
 START_TEST(words_that_no_text_has_get_no_gradient)
 {
     Subject s;
-    subject_open(&s, names[_i], plain_of(NUMBER_F64), false, &(Training){0});
+    subject_open(&s, &kind, names[_i], plain_of(NUMBER_F64), false, &(Training){0});
     trial_step(&s.t, 1, 0);
     double *gradient = trial_gradient(&s.t);
-    const Parameter *table = s.model.embedding.table;
+    const Parameter *table = model_of(&s)->embedding.table;
     const Side *texts = &s.f.batch[0].side[TEXT];
     for (size_t word = 0; word < table->shape[0]; word++) {
         bool read = false;
@@ -112,7 +63,7 @@ START_TEST(words_that_no_text_has_get_no_gradient)
         ck_assert_msg(read == (largest > 0), "word %zu: gradient %g", word, largest);
     }
     memory_free(gradient);
-    subject_close(&s);
+    subject_close(&s, &kind);
 }
 END_TEST
 
@@ -120,12 +71,12 @@ END_TEST
 static double *trained(const char *name, const Kernels *k, Keep keep, double *loss, size_t *size)
 {
     Subject s;
-    subject_open(&s, name, k, false, &(Training){.keep = keep, .moving = true, .clip = 1});
+    subject_open(&s, &kind, name, k, false, &(Training){.keep = keep, .moving = true, .clip = 1});
     for (uint64_t step = 1; step <= 3; step++)
         loss[step - 1] = trial_step(&s.t, step, 1e-2).loss;
     double *weights = trial_weights(&s.t);
-    *size = s.model.parameters.size;
-    subject_close(&s);
+    *size = model_of(&s)->parameters.size;
+    subject_close(&s, &kind);
     return weights;
 }
 
@@ -167,20 +118,20 @@ START_TEST(a_text_has_the_same_logits_alone_and_in_company)
     for (size_t i = 0; !i || twin_of(NUMBER_F32, i - 1); i++) {
         const Kernels *k = i ? twin_of(NUMBER_F32, i - 1) : plain_of(NUMBER_F64);
         Subject s;
-        subject_open(&s, names[_i], k, false, &(Training){0});
+        subject_open(&s, &kind, names[_i], k, false, &(Training){0});
         const Batch *all = &s.f.batch[0];
         double *packed = trial_logits(&s.t, all);
         for (size_t r = 0; r < all->side[TEXT].rows; r++) {
             Batch one = alone(all, r);
             double *own = trial_logits(&s.t, &one);
-            double far = largest_difference(own, packed + r * s.model.classes, s.model.classes);
+            double far = largest_difference(own, packed + r * model_of(&s)->classes, model_of(&s)->classes);
             ck_assert_msg(far <= (i ? 1e-5 : 1e-14), "%s: alone, text %zu has a logit that is off by %g", s.words, r,
                           far);
             memory_free(own);
             batch_close(&one);
         }
         memory_free(packed);
-        subject_close(&s);
+        subject_close(&s, &kind);
     }
 }
 END_TEST
@@ -191,9 +142,9 @@ START_TEST(any_texts_in_a_micro_batch_give_the_gradient_of_pytorch)
         for (size_t workers = 1; workers <= 2; workers++) {
             Subject s;
             Training training = {.micro_rows = micro, .workers = workers};
-            subject_open(&s, names[_i], plain_of(NUMBER_F64), false, &training);
-            parity_step(&s.f, &s.t, s.words, &parity_f64);
-            subject_close(&s);
+            subject_open(&s, &kind, names[_i], plain_of(NUMBER_F64), false, &training);
+            parity_step(&s, &parity_f64);
+            subject_close(&s, &kind);
         }
 }
 END_TEST
