@@ -53,7 +53,7 @@ static void subject_open(Subject *s, const EncDecOptions *o, const Kernels *k, u
     static const size_t lengths[SENTENCES] = {5, 1, 13, 0, 3, 3, 7, 13, 2, 9, 3, 4};
     Error e;
     ck_done(encdec_open(&s->m, o, &e), e);
-    ck_done(batch_open(&s->batch, &(BatchSize){2, 1, {1, 1}}, &e), e);
+    ck_done(batch_open(&s->batch, &(BatchSize){.sides = 2, .rows = 1, .positions = {1, 1}}, &e), e);
     batch_row(&s->batch, 0, 1);
     batch_row(&s->batch, 1, 1);
     Network n = encdec_network(&s->m);
@@ -109,7 +109,7 @@ static void next(void *self, size_t i, const int32_t *prefix, size_t n, double *
     Batch b;
     DeviceRows rows;
     double sum = 0;
-    ck_done(batch_open(&b, &(BatchSize){2, 1, {LONGEST, SLOW_LONGEST}}, &e), e);
+    ck_done(batch_open(&b, &(BatchSize){.sides = 2, .rows = 1, .positions = {LONGEST, SLOW_LONGEST}}, &e), e);
     batch_row(&b, 0, sentence->length);
     batch_row(&b, 1, n + 1);
     if (sentence->length)
