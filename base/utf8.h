@@ -13,7 +13,7 @@ size_t utf8_length(const char *text, size_t size);
 /* The same, and which code point it is (left alone where it is none). */
 size_t utf8_decode(uint32_t *code, const char *text, size_t size);
 
-/* The same, where a byte that is none is taken for a character of its own. Not of an empty text. */
+/* The length, where a byte that is none is taken for a character of its own. Not of an empty text. */
 static inline size_t utf8_step(const char *text, size_t size)
 {
     size_t length = utf8_length(text, size);

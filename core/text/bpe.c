@@ -38,12 +38,6 @@ bool bpe_next_word(const char *text, size_t size, size_t *at, BpeWord *word)
 
 /* --- the list --- */
 
-bool bpe_open(Bpe *b, Error *e)
-{
-    *b = (Bpe){0};
-    return vocabulary_open(&b->symbols, e);
-}
-
 void bpe_close(Bpe *b)
 {
     vocabulary_close(&b->symbols);
@@ -82,8 +76,7 @@ static bool add_whole(Bpe *b, int32_t left, int32_t right, int32_t *whole, Error
 bool bpe_add(Bpe *b, const char *left, size_t left_size, const char *right, size_t right_size, Error *e)
 {
     int32_t from[2], whole;
-    uint32_t pair;
-    size_t pairs = b->pairs.count;
+    size_t pair, pairs = b->pairs.count;
     if (b->count == b->order_room && !more_merges(b, e))
         return false;
     if (!vocabulary_add(&b->symbols, left, left_size, 1, &from[0], e) ||
@@ -92,7 +85,7 @@ bool bpe_add(Bpe *b, const char *left, size_t left_size, const char *right, size
         return false;
     if (pair == pairs)
         b->merges[pair] = (BpeMerge){(uint32_t)b->count, whole};
-    b->order[b->count++] = pair;
+    b->order[b->count++] = (uint32_t)pair;
     return true;
 }
 
@@ -107,7 +100,7 @@ bool bpe_finish(Bpe *b, Error *e)
         return memory_error(e, "merges of byte pairs", symbols, sizeof *b->made_of);
     }
     for (size_t i = 0; i < symbols; i++)
-        b->made_of[i] = NO_PAIR;
+        b->made_of[i] = PAIR_NONE;
     for (size_t i = b->count; i-- > 0;) {
         uint32_t pair = b->order[i];
         if (!met[pair])
@@ -203,9 +196,8 @@ static bool read_merge(void *context, const Lines *l, Error *e)
 
 bool bpe_read(Bpe *b, const char *path, Error *e)
 {
-    bool done = bpe_open(b, e);
-    b->separate_end = true; /* unless the first line says otherwise */
-    done = done && read_lines(path, read_merge, b, e);
+    *b = (Bpe){.separate_end = true}; /* unless the first line says otherwise */
+    bool done = read_lines(path, read_merge, b, e);
     if (done && !b->count && b->separate_end)
         done = fail(e, "%s is empty: codes begin with the line '#version: 0.2'", path);
     if (done && bpe_finish(b, e))

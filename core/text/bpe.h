@@ -24,6 +24,7 @@
 #define CORE_TEXT_BPE_H
 
 #include "base/buffer.h"
+#include "core/text/heap.h"
 #include "core/text/pairs.h"
 #include "core/text/vocabulary.h"
 
@@ -39,16 +40,15 @@ typedef struct BpeMerge {
 typedef struct Bpe {
     size_t count;       /* merges */
     uint32_t *order;    /* [count] the pair of each; one that comes twice counts where it comes first */
-    Vocabulary symbols; /* of all merges, as codes spell them: "lo", "w</w>" */
+    Vocabulary symbols; /* of all merges, as codes spell them: "lo", "w</w>"; without <unk> */
     Pairs pairs;        /* of symbols */
     BpeMerge *merges;   /* [pairs.count] */
-    uint32_t *made_of;  /* [symbols.count] the pair that a symbol is split into again, or NO_PAIR */
+    size_t *made_of;    /* [symbols.count] the pair that a symbol is split into again, or PAIR_NONE */
     bool separate_end;  /* version 0.1 */
     size_t order_room, merges_room;
 } Bpe;
 
-/* An empty list, merges for it in the order of their lines, and its end, after which it can be used. */
-bool bpe_open(Bpe *b, Error *e);
+/* A list begins as (Bpe){0}: merges for it in the order of their lines, and its end, after which it can be used. */
 bool bpe_add(Bpe *b, const char *left, size_t left_size, const char *right, size_t right_size, Error *e);
 bool bpe_finish(Bpe *b, Error *e);
 void bpe_close(Bpe *b);
@@ -88,13 +88,14 @@ typedef struct BpeCoder {
     const Bpe *bpe;
     const Vocabulary *kept;
     uint64_t threshold;
-    Vocabulary words; /* that were seen and are remembered: word i has the pieces known[start[i]] to [start[i + 1]] */
+    Vocabulary words; /* that were seen and are remembered, without <unk>: word i has the pieces known[start[i]] to
+                         [start[i + 1]] */
     size_t *start;
     int32_t *known;
     struct BpeNode *nodes; /* the word that is being merged */
-    struct BpeTurn *turns;
+    Heap turns;            /* its pairs: by rank, then from left to right */
     Buffer spelling;
-    size_t line_room, start_room, known_room, node_room, turn_room;
+    size_t line_room, start_room, known_room, node_room;
 } BpeCoder;
 
 /* kept, which may be NULL: only pieces that are there at least `threshold` times are given; others are split again, as

@@ -25,11 +25,6 @@ typedef struct BpeNode {
     bool gone;
 } BpeNode;
 
-typedef struct BpeTurn {
-    uint32_t rank;
-    size_t at; /* the left node */
-} BpeTurn;
-
 /* --- the coder --- */
 
 bool bpe_coder_open(BpeCoder *c, const Bpe *b, const Vocabulary *kept, uint64_t threshold, Error *e)
@@ -38,10 +33,7 @@ bool bpe_coder_open(BpeCoder *c, const Bpe *b, const Vocabulary *kept, uint64_t 
     for (size_t i = 0; kept && i < kept->count; i++)
         if (kept->counts[i] && kept->counts[i] >= threshold)
             c->kept = kept;
-    if (vocabulary_open(&c->pieces, e) && vocabulary_open(&c->words, e))
-        return true;
-    bpe_coder_close(c);
-    return false;
+    return vocabulary_open(&c->pieces, e);
 }
 
 void bpe_coder_close(BpeCoder *c)
@@ -52,7 +44,7 @@ void bpe_coder_close(BpeCoder *c)
     memory_free(c->start);
     memory_free(c->known);
     memory_free(c->nodes);
-    memory_free(c->turns);
+    heap_close(&c->turns);
     buffer_free(&c->spelling);
     *c = (BpeCoder){0};
 }
@@ -71,14 +63,6 @@ static void *grow(void *block, size_t *room, size_t count, size_t size, Error *e
     return more;
 }
 
-/* The number of a string that was really added: `<unk>` is always there. */
-static int32_t number_of(const Vocabulary *v, const char *text, size_t size)
-{
-    int32_t id = vocabulary_find(v, text, size);
-    bool is_unknown = size == 5 && !memcmp(text, vocabulary_word(v, UNKNOWN), 5);
-    return id != UNKNOWN || (is_unknown && v->counts[UNKNOWN]) ? id : -1;
-}
-
 /* --- merging a word --- */
 
 /* The symbol of a word's character; the last one's has the end, too, unless that is a symbol of its own. */
@@ -90,7 +74,7 @@ static int32_t character_symbol(const Bpe *b, const char *text, size_t length, b
         memcpy(symbol + length, word_end, strlen(word_end));
         length += strlen(word_end);
     }
-    return number_of(&b->symbols, symbol, length);
+    return vocabulary_search(&b->symbols, symbol, length);
 }
 
 static bool spell(BpeCoder *c, BpeWord word, size_t *count, Error *e)
@@ -106,7 +90,7 @@ static bool spell(BpeCoder *c, BpeWord word, size_t *count, Error *e)
         nodes[n] = (BpeNode){.symbol = symbol, .start = at, .previous = n - 1, .next = n + 1};
     }
     if (c->bpe->separate_end) {
-        int32_t end = number_of(&c->bpe->symbols, word_end, strlen(word_end));
+        int32_t end = vocabulary_search(&c->bpe->symbols, word_end, strlen(word_end));
         nodes[n] = (BpeNode){.symbol = end, .start = word.size, .previous = n - 1};
         n++;
     }
@@ -115,55 +99,23 @@ static bool spell(BpeCoder *c, BpeWord word, size_t *count, Error *e)
     return true;
 }
 
-static bool is_before(BpeTurn a, BpeTurn b) { return a.rank != b.rank ? a.rank < b.rank : a.at < b.at; }
-
-static bool push_turn(BpeCoder *c, size_t *count, BpeTurn turn, Error *e)
-{
-    BpeTurn *turns = grow(c->turns, &c->turn_room, *count + 1, sizeof *turns, e);
-    if (!turns)
-        return false;
-    c->turns = turns;
-    size_t at = (*count)++;
-    for (; at && is_before(turn, turns[(at - 1) / 2]); at = (at - 1) / 2)
-        turns[at] = turns[(at - 1) / 2];
-    turns[at] = turn;
-    return true;
-}
-
-static BpeTurn pop_turn(BpeTurn *turns, size_t *count)
-{
-    BpeTurn first = turns[0], last = turns[--*count];
-    size_t at = 0;
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child + 1 < *count && is_before(turns[child + 1], turns[child]))
-            child++;
-        if (child >= *count || !is_before(turns[child], last))
-            break;
-        turns[at] = turns[child];
-        at = child;
-    }
-    turns[at] = last;
-    return first;
-}
-
 /* A node and its next one wait for their turn, if there is a merge for them. */
-static bool await_turn(BpeCoder *c, size_t *turns, size_t at, Error *e)
+static bool await_turn(BpeCoder *c, size_t at, Error *e)
 {
     if (at == NOWHERE || c->nodes[at].next == NOWHERE)
         return true;
-    int32_t left = c->nodes[at].symbol, right = c->nodes[c->nodes[at].next].symbol;
-    uint32_t pair = left < 0 || right < 0 ? NO_PAIR : pairs_find(&c->bpe->pairs, (Pair){left, right});
-    return pair == NO_PAIR || push_turn(c, turns, (BpeTurn){c->bpe->merges[pair].rank, at}, e);
+    Pair pair = {c->nodes[at].symbol, c->nodes[c->nodes[at].next].symbol};
+    size_t number = pair.left < 0 || pair.right < 0 ? PAIR_NONE : pairs_find(&c->bpe->pairs, pair);
+    return number == PAIR_NONE || heap_push(&c->turns, (Rank){c->bpe->merges[number].rank, at}, e);
 }
 
 /* Merges a node with its next one, if they still are what they were when they began to wait. */
-static bool merge_node(BpeCoder *c, BpeTurn turn)
+static bool merge_node(BpeCoder *c, Rank turn)
 {
-    BpeNode *left = &c->nodes[turn.at];
+    BpeNode *left = &c->nodes[turn.second];
     if (left->gone || left->next == NOWHERE)
         return false;
-    uint32_t pair = c->bpe->order[turn.rank];
+    uint32_t pair = c->bpe->order[turn.first];
     BpeNode *right = &c->nodes[left->next];
     if (left->symbol != c->bpe->pairs.pair[pair].left || right->symbol != c->bpe->pairs.pair[pair].right)
         return false;
@@ -171,29 +123,30 @@ static bool merge_node(BpeCoder *c, BpeTurn turn)
     left->next = right->next;
     right->gone = true;
     if (left->next != NOWHERE)
-        c->nodes[left->next].previous = turn.at;
+        c->nodes[left->next].previous = turn.second;
     return true;
 }
 
 static bool merge_word(BpeCoder *c, BpeWord word, Error *e)
 {
-    size_t count, turns = 0;
+    size_t count;
+    c->turns.count = 0;
     if (!spell(c, word, &count, e))
         return false;
     for (size_t i = 0; i < count; i++)
-        if (!await_turn(c, &turns, i, e))
+        if (!await_turn(c, i, e))
             return false;
-    while (turns) {
+    while (c->turns.count) {
         size_t fresh = NOWHERE;
-        for (uint32_t rank = c->turns[0].rank; turns && c->turns[0].rank == rank;) {
-            BpeTurn turn = pop_turn(c->turns, &turns);
+        for (uint64_t rank = c->turns.ranks[0].first; c->turns.count && c->turns.ranks[0].first == rank;) {
+            Rank turn = heap_pop(&c->turns);
             if (merge_node(c, turn)) {
-                c->nodes[turn.at].fresh = fresh;
-                fresh = turn.at;
+                c->nodes[turn.second].fresh = fresh;
+                fresh = turn.second;
             }
         }
         for (; fresh != NOWHERE; fresh = c->nodes[fresh].fresh)
-            if (!await_turn(c, &turns, c->nodes[fresh].previous, e) || !await_turn(c, &turns, fresh, e))
+            if (!await_turn(c, c->nodes[fresh].previous, e) || !await_turn(c, fresh, e))
                 return false;
     }
     return true;
@@ -236,14 +189,14 @@ static bool give_kept(BpeCoder *c, const char *text, size_t size, bool final, Er
     const char *as = spelled(c, text, size, final ? "" : marker, e);
     if (!as)
         return false;
-    int32_t id = number_of(c->kept, as, c->spelling.size);
-    if (id >= 0 && c->kept->counts[id] >= c->threshold)
+    int32_t id = vocabulary_search(c->kept, as, c->spelling.size);
+    if (id >= 0 && c->kept->counts[id] && c->kept->counts[id] >= c->threshold) /* <unk> may be there 0 times */
         return give(c, text, size, final, e);
     if (!(as = spelled(c, text, size, final ? word_end : "", e)))
         return false;
     const Bpe *b = c->bpe;
-    id = number_of(&b->symbols, as, c->spelling.size);
-    if (id < 0 || b->made_of[id] == NO_PAIR)
+    id = vocabulary_search(&b->symbols, as, c->spelling.size);
+    if (id < 0 || b->made_of[id] == PAIR_NONE)
         return give(c, text, size, final, e);
     const Pair *made = &b->pairs.pair[b->made_of[id]];
     const char *left = vocabulary_word(&b->symbols, made->left), *right = vocabulary_word(&b->symbols, made->right);
@@ -268,52 +221,43 @@ static bool give_word(BpeCoder *c, BpeWord word, Error *e)
 
 /* --- words that were seen --- */
 
-static bool recall(BpeCoder *c, BpeWord word, bool *seen, Error *e)
+static bool recall(BpeCoder *c, int32_t seen, Error *e)
 {
-    int32_t id = vocabulary_find(&c->words, word.text, word.size);
-    *seen = id != UNKNOWN;
-    if (*seen)
-        for (size_t i = c->start[id]; i < c->start[id + 1]; i++)
-            if (!add_to_line(c, c->known[i], e))
-                return false;
+    for (size_t i = c->start[seen]; i < c->start[seen + 1]; i++)
+        if (!add_to_line(c, c->known[i], e))
+            return false;
     return true;
-}
-
-static bool forget_all(BpeCoder *c, Error *e)
-{
-    vocabulary_close(&c->words);
-    return vocabulary_open(&c->words, e);
 }
 
 /* Remembers the pieces of the line from `first` on as those of a word. */
 static bool remember(BpeCoder *c, BpeWord word, size_t first, Error *e)
 {
-    if (word.size > REMEMBERED || (c->words.size > REMEMBERED_ALL && !forget_all(c, e)))
-        return word.size > REMEMBERED;
+    if (word.size > REMEMBERED)
+        return true;
+    if (c->words.size > REMEMBERED_ALL)
+        vocabulary_close(&c->words);
     size_t id = c->words.count, count = c->count - first;
     size_t *start = grow(c->start, &c->start_room, id + 2, sizeof *start, e);
     if (!start)
         return false;
     c->start = start;
-    if (id == 1)
+    if (!id)
         start[id] = 0;
-    int32_t *known = grow(c->known, &c->known_room, start[id] + count, sizeof *known, e), given;
+    int32_t *known = grow(c->known, &c->known_room, start[id] + count, sizeof *known, e);
     if (!known)
         return false;
     c->known = known;
     memcpy(known + start[id], c->line + first, count * sizeof *known);
     start[id + 1] = start[id] + count;
-    return vocabulary_add(&c->words, word.text, word.size, 1, &given, e);
+    return vocabulary_add(&c->words, word.text, word.size, 1, NULL, e);
 }
 
 static bool encode_word(BpeCoder *c, BpeWord word, Error *e)
 {
-    bool seen;
     size_t first = c->count;
-    if (!recall(c, word, &seen, e))
-        return false;
-    if (seen)
-        return true;
+    int32_t seen = vocabulary_search(&c->words, word.text, word.size);
+    if (seen >= 0)
+        return recall(c, seen, e);
     if (utf8_step(word.text, word.size) == word.size)
         return give(c, word.text, word.size, true, e);
     return merge_word(c, word, e) && give_word(c, word, e) && remember(c, word, first, e);

@@ -139,7 +139,7 @@ static bool count_new(Learner *l, int32_t whole, uint32_t word, Error *e)
 }
 
 /* Merges a pair in all words that have it. */
-static bool merge(Learner *l, uint32_t number, Error *e)
+static bool merge(Learner *l, size_t number, Error *e)
 {
     Pair p = l->counts.pairs.pair[number];
     int32_t whole;
@@ -246,7 +246,7 @@ static void learner_close(Learner *l)
 
 /* --- learning --- */
 
-static bool add_merge(Bpe *b, const Learner *l, uint32_t pair, Error *e)
+static bool add_merge(Bpe *b, const Learner *l, size_t pair, Error *e)
 {
     const char *left = vocabulary_word(&l->symbols, l->counts.pairs.pair[pair].left);
     const char *right = vocabulary_word(&l->symbols, l->counts.pairs.pair[pair].right);
@@ -257,16 +257,16 @@ static bool add_merge(Bpe *b, const Learner *l, uint32_t pair, Error *e)
  * left out of it; when nothing in it reaches the threshold, all pairs are looked at again. */
 static bool learn_merges(Bpe *b, Learner *l, size_t merges, uint64_t least, Error *e)
 {
-    uint32_t best = pair_counts_most(&l->counts);
-    double threshold = best == NO_PAIR ? 0 : (double)l->counts.of[best].count / 10;
+    size_t best = pair_counts_most(&l->counts);
+    double threshold = best == PAIR_NONE ? 0 : (double)l->counts.of[best].count / 10;
     for (size_t i = 0; i < merges && l->counts.pairs.count; i++) {
         best = pair_counts_most(&l->counts);
-        if (best == NO_PAIR || (i && (double)l->counts.of[best].count < threshold)) {
+        if (best == PAIR_NONE || (i && (double)l->counts.of[best].count < threshold)) {
             if (!pair_counts_refill(&l->counts, i, &threshold, e))
                 return false;
             best = pair_counts_most(&l->counts);
         }
-        if (best == NO_PAIR || l->counts.of[best].count < (int64_t)least)
+        if (best == PAIR_NONE || l->counts.of[best].count < (int64_t)least)
             break;
         if (!add_merge(b, l, best, e) || !merge(l, best, e) ||
             (i % 100 == 0 && !pair_counts_prune(&l->counts, threshold, e)))
@@ -278,10 +278,8 @@ static bool learn_merges(Bpe *b, Learner *l, size_t merges, uint64_t least, Erro
 bool bpe_learn(Bpe *b, const Vocabulary *words, size_t merges, uint64_t least, Error *e)
 {
     Learner l = {0};
-    if (!bpe_open(b, e))
-        return false;
-    bool done = vocabulary_open(&l.symbols, e) && open_words(&l, words, e) && count_pairs(&l, e) &&
-                learn_merges(b, &l, merges, least ? least : 1, e);
+    *b = (Bpe){0};
+    bool done = open_words(&l, words, e) && count_pairs(&l, e) && learn_merges(b, &l, merges, least ? least : 1, e);
     learner_close(&l);
     if (done && bpe_finish(b, e))
         return true;

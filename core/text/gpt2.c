@@ -112,8 +112,7 @@ static bool read_merge(Gpt2 *g, const Line *line, Buffer *both, Error *e)
         return fail(e, "%s, line %zu: a merge is two pieces with a space between", line->path, line->number);
     Pair pair;
     int32_t merged;
-    size_t left = (size_t)(space - line->text), right = line->size - left - 1, before = g->merges.count;
-    uint32_t rank;
+    size_t left = (size_t)(space - line->text), right = line->size - left - 1, rank, before = g->merges.count;
     both->size = 0;
     buffer_add(both, line->text, left);
     buffer_add(both, space + 1, right);
@@ -205,18 +204,18 @@ typedef struct Joiner {
 } Joiner;
 
 /* The rank of the merge of a piece and its right neighbour. */
-static uint32_t rank_at(const Joiner *j, size_t at)
+static size_t rank_at(const Joiner *j, size_t at)
 {
     const Piece *piece = &j->pieces[at];
     if (piece->id == GONE || piece->right == NOWHERE)
-        return NO_PAIR;
+        return PAIR_NONE;
     return pairs_find(&j->g->merges, (Pair){piece->id, j->pieces[piece->right].id});
 }
 
 static bool propose(Joiner *j, size_t at, Error *e)
 {
-    uint32_t rank = at == NOWHERE ? NO_PAIR : rank_at(j, at);
-    return rank == NO_PAIR || heap_push(&j->heap, (Rank){rank, at}, e);
+    size_t rank = at == NOWHERE ? PAIR_NONE : rank_at(j, at);
+    return rank == PAIR_NONE || heap_push(&j->heap, (Rank){rank, at}, e);
 }
 
 /* Each byte of a part as a piece. */

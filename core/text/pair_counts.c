@@ -119,13 +119,15 @@ static bool add_place(PairCounts *c, PairCount *s, uint32_t word, int32_t times,
 
 /* --- how often --- */
 
-static bool count_of(PairCounts *c, int32_t left, int32_t right, uint32_t *pair, Error *e)
+static bool count_of(PairCounts *c, int32_t left, int32_t right, size_t *pair, Error *e)
 {
     size_t before = c->pairs.count;
     if (!pairs_add(&c->pairs, (Pair){left, right}, pair, e))
         return false;
     if (*pair < before)
         return true;
+    if (before == UINT32_MAX)
+        return fail(e, "the texts have more than %u different pairs of symbols", UINT32_MAX);
     if (before == c->of_room) {
         size_t room = before ? 2 * before : 1024;
         PairCount *of = memory_resize(c->of, room, sizeof *of);
@@ -140,18 +142,18 @@ static bool count_of(PairCounts *c, int32_t left, int32_t right, uint32_t *pair,
 
 bool pair_counts_change(PairCounts *c, int32_t left, int32_t right, uint32_t word, int by, Error *e)
 {
-    uint32_t pair;
+    size_t pair;
     if (!count_of(c, left, right, &pair, e))
         return false;
     PairCount *s = &c->of[pair];
     if (!s->working) { /* as there: it comes back with the change alone */
-        if (!add_number(&c->working, pair, e))
+        if (!add_number(&c->working, (uint32_t)pair, e))
             return false;
         s->working = true;
         s->count = 0;
         s->offered = INT64_MIN;
     }
-    if (!s->changed && !add_number(&c->changed, pair, e))
+    if (!s->changed && !add_number(&c->changed, (uint32_t)pair, e))
         return false;
     s->changed = true;
     s->count += by * c->times[word];
@@ -198,7 +200,7 @@ static bool heap_room(PairCounts *c, size_t count, Error *e)
     return true;
 }
 
-static bool offer(PairCounts *c, uint32_t pair, Error *e)
+static bool offer(PairCounts *c, size_t pair, Error *e)
 {
     PairCount *s = &c->of[pair];
     s->changed = false;
@@ -206,7 +208,7 @@ static bool offer(PairCounts *c, uint32_t pair, Error *e)
         return true;
     if (!heap_room(c, c->heap_count + 1, e))
         return false;
-    Offer new = {s->count, pair};
+    Offer new = {s->count, (uint32_t)pair};
     size_t at = c->heap_count++;
     for (; at && is_before(c, new, c->heap[(at - 1) / 2]); at = (at - 1) / 2)
         c->heap[at] = c->heap[(at - 1) / 2];
@@ -240,7 +242,7 @@ static bool offer_working(PairCounts *c, Error *e)
     return true;
 }
 
-uint32_t pair_counts_most(PairCounts *c)
+size_t pair_counts_most(PairCounts *c)
 {
     while (c->heap_count) {
         Offer *top = c->heap;
@@ -255,7 +257,7 @@ uint32_t pair_counts_most(PairCounts *c)
         if (c->heap_count)
             sink(c, 0);
     }
-    return NO_PAIR;
+    return PAIR_NONE;
 }
 
 /* --- the working set --- */
@@ -342,13 +344,13 @@ bool pair_counts_begin(PairCounts *c, Error *e)
     return offer_working(c, e);
 }
 
-bool pair_counts_merged(PairCounts *c, uint32_t pair, Error *e)
+bool pair_counts_merged(PairCounts *c, size_t pair, Error *e)
 {
     c->of[pair].count = 0;
     return offer_changed(c, e);
 }
 
-bool pair_counts_take(PairCounts *c, uint32_t pair, Numbers *words, Error *e)
+bool pair_counts_take(PairCounts *c, size_t pair, Numbers *words, Error *e)
 {
     *words = (Numbers){0};
     bool done = take_places(c, &c->of[pair], e);

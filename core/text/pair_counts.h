@@ -46,13 +46,13 @@ bool pair_counts_change(PairCounts *c, int32_t left, int32_t right, uint32_t wor
 
 /* Ends the changes that count the words for the first time; and those of one merge, of the pair that was merged. */
 bool pair_counts_begin(PairCounts *c, Error *e);
-bool pair_counts_merged(PairCounts *c, uint32_t pair, Error *e);
+bool pair_counts_merged(PairCounts *c, size_t pair, Error *e);
 
 /* The words that have a pair; that it was in them is forgotten. To be freed with memory_free. */
-bool pair_counts_take(PairCounts *c, uint32_t pair, Numbers *words, Error *e);
+bool pair_counts_take(PairCounts *c, size_t pair, Numbers *words, Error *e);
 
-/* The most frequent pair of the working set, of equal ones the last in the order of letters; NO_PAIR: it is empty. */
-uint32_t pair_counts_most(PairCounts *c);
+/* The most frequent pair of the working set, of equal ones the last in the order of letters; PAIR_NONE: it is empty. */
+size_t pair_counts_most(PairCounts *c);
 
 /* What is rarer than the threshold leaves the working set. */
 bool pair_counts_prune(PairCounts *c, double threshold, Error *e);

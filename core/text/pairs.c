@@ -48,7 +48,7 @@ static bool more_pairs(Pairs *p, Error *e)
     return true;
 }
 
-bool pairs_add(Pairs *p, Pair pair, uint32_t *number, Error *e)
+bool pairs_add(Pairs *p, Pair pair, size_t *number, Error *e)
 {
     if (2 * (p->count + 1) > p->slot_count && !more_slots(p, e))
         return false;
@@ -56,8 +56,8 @@ bool pairs_add(Pairs *p, Pair pair, uint32_t *number, Error *e)
         return false;
     uint32_t *slot = slot_of(p, pair);
     if (!*slot) {
-        if (p->count == NO_PAIR - 1)
-            return fail(e, "there are more than %u different pairs of pieces", NO_PAIR - 1);
+        if (p->count == UINT32_MAX - 1)
+            return fail(e, "there are more than %u different pairs of pieces", UINT32_MAX - 1);
         p->pair[p->count++] = pair;
         *slot = (uint32_t)p->count;
     }
@@ -65,10 +65,10 @@ bool pairs_add(Pairs *p, Pair pair, uint32_t *number, Error *e)
     return true;
 }
 
-uint32_t pairs_find(const Pairs *p, Pair pair)
+size_t pairs_find(const Pairs *p, Pair pair)
 {
     uint32_t number = p->count ? *slot_of(p, pair) : 0;
-    return number ? number - 1 : NO_PAIR;
+    return number ? number - 1 : PAIR_NONE;
 }
 
 void pairs_close(Pairs *p)

@@ -20,11 +20,11 @@ typedef struct Pairs {
 } Pairs;
 
 /* The number of a pair: a new one is count - 1 afterwards. */
-bool pairs_add(Pairs *p, Pair pair, uint32_t *number, Error *e);
+bool pairs_add(Pairs *p, Pair pair, size_t *number, Error *e);
 
-/* Its number; NO_PAIR when it is not there. */
-#define NO_PAIR UINT32_MAX
-uint32_t pairs_find(const Pairs *p, Pair pair);
+/* Its number; PAIR_NONE when it is not there. */
+#define PAIR_NONE SIZE_MAX
+size_t pairs_find(const Pairs *p, Pair pair);
 
 void pairs_close(Pairs *p);
 

@@ -68,8 +68,8 @@ static bool push(Learner *l, size_t number)
     return heap_push(&l->heap, (Rank){UINT64_MAX - l->counts[number].times, places}, l->e);
 }
 
-/* The number of the pair to be joined next; NO_PAIR: there is none. */
-static bool best(Learner *l, uint32_t *number)
+/* The number of the pair to be joined next; PAIR_NONE: there is none. */
+static bool best(Learner *l, size_t *number)
 {
     while (l->heap.count) {
         Rank top = heap_pop(&l->heap);
@@ -80,7 +80,7 @@ static bool best(Learner *l, uint32_t *number)
         if (times && times < were && !push(l, *number))
             return false;
     }
-    *number = NO_PAIR;
+    *number = PAIR_NONE;
     return true;
 }
 
@@ -90,8 +90,7 @@ static bool best(Learner *l, uint32_t *number)
  * places already, and are met as often as they were. */
 static bool count_pair(Learner *l, Pair pair, uint32_t word)
 {
-    size_t before = l->pairs.count;
-    uint32_t number;
+    size_t number, before = l->pairs.count;
     if (!pairs_add(&l->pairs, pair, &number, l->e) ||
         !grow(&l->counts, &l->count_room, number, sizeof *l->counts, l->e) ||
         !grow(&l->places, &l->place_room, l->place_count, sizeof *l->places, l->e) ||
@@ -254,7 +253,7 @@ static bool part_words(Learner *l)
 
 static bool learn(Learner *l, size_t size)
 {
-    uint32_t number = 0;
+    size_t number = 0;
     if (!part_words(l))
         return false;
     l->piece = ALL;
@@ -263,8 +262,8 @@ static bool learn(Learner *l, size_t size)
             return false;
     if (!push_raised(l))
         return false;
-    while (l->pieces->pieces.count < size && number != NO_PAIR)
-        if (!best(l, &number) || (number != NO_PAIR && !join(l, number)))
+    while (l->pieces->pieces.count < size && number != PAIR_NONE)
+        if (!best(l, &number) || (number != PAIR_NONE && !join(l, number)))
             return false;
     return true;
 }

@@ -156,17 +156,18 @@ END_TEST
 static void simply(const Bpe *b, char symbols[][200], size_t n, char *out)
 {
     for (;;) {
-        uint32_t best = NO_PAIR, rank = UINT32_MAX;
+        size_t best = PAIR_NONE;
+        uint32_t rank = UINT32_MAX;
         for (size_t i = 0; i + 1 < n; i++) {
-            int32_t left = vocabulary_find(&b->symbols, symbols[i], strlen(symbols[i]));
-            int32_t right = vocabulary_find(&b->symbols, symbols[i + 1], strlen(symbols[i + 1]));
-            uint32_t pair = pairs_find(&b->pairs, (Pair){left, right});
-            if (pair != NO_PAIR && b->merges[pair].rank < rank) {
+            Pair p = {vocabulary_search(&b->symbols, symbols[i], strlen(symbols[i])),
+                      vocabulary_search(&b->symbols, symbols[i + 1], strlen(symbols[i + 1]))};
+            size_t pair = pairs_find(&b->pairs, p);
+            if (pair != PAIR_NONE && b->merges[pair].rank < rank) {
                 best = pair;
                 rank = b->merges[pair].rank;
             }
         }
-        if (best == NO_PAIR)
+        if (best == PAIR_NONE)
             break;
         const char *left = vocabulary_word(&b->symbols, b->pairs.pair[best].left);
         const char *right = vocabulary_word(&b->symbols, b->pairs.pair[best].right);

@@ -7,9 +7,9 @@ START_TEST(pairs_are_numbered_as_they_come_and_found)
 {
     enum { SIDE = 300 };
     Pairs p = {0};
-    uint32_t number;
+    size_t number;
     Error e;
-    ck_assert(pairs_find(&p, (Pair){0, 0}) == NO_PAIR);
+    ck_assert(pairs_find(&p, (Pair){0, 0}) == PAIR_NONE);
     for (int32_t i = 0; i < SIDE; i++)
         for (int32_t k = 0; k < SIDE; k++) {
             ck_done(pairs_add(&p, (Pair){i, k}, &number, &e), e);
@@ -18,7 +18,7 @@ START_TEST(pairs_are_numbered_as_they_come_and_found)
     for (int32_t i = 0; i < SIDE; i++)
         for (int32_t k = 0; k < SIDE; k++) {
             ck_assert_uint_eq(pairs_find(&p, (Pair){i, k}), (size_t)(i * SIDE + k));
-            ck_assert(pairs_find(&p, (Pair){i, -k - 1}) == NO_PAIR);
+            ck_assert(pairs_find(&p, (Pair){i, -k - 1}) == PAIR_NONE);
         }
     ck_done(pairs_add(&p, (Pair){7, 5}, &number, &e), e);
     ck_assert(number == 7 * SIDE + 5 && p.count == SIDE * SIDE);
@@ -30,7 +30,7 @@ END_TEST
 static bool add_many(void *argument, Error *e)
 {
     Pairs p = {0};
-    uint32_t number = 0;
+    size_t number = 0;
     bool done = true;
     (void)argument;
     for (int32_t i = 0; done && i < 1100; i++) /* both blocks grow */
