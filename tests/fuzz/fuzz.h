@@ -33,11 +33,14 @@ _Noreturn void fuzz_fail(const char *file, int line, const char *words);
 void fuzz_refused(const Error *e);
 
 int fuzz_csv(const uint8_t *data, size_t size);
+int fuzz_gpt2(const uint8_t *data, size_t size);
 int fuzz_json(const uint8_t *data, size_t size);
+int fuzz_moses(const uint8_t *data, size_t size);
 int fuzz_npy(const uint8_t *data, size_t size);
 int fuzz_options(const uint8_t *data, size_t size);
 int fuzz_safetensors(const uint8_t *data, size_t size);
 int fuzz_vocabulary(const uint8_t *data, size_t size);
+int fuzz_wordpiece(const uint8_t *data, size_t size);
 int fuzz_words(const uint8_t *data, size_t size);
 
 #endif

@@ -53,7 +53,13 @@ static void replay(const char *kind, Harness *harness)
 START_TEST(csv) { replay("csv", fuzz_csv); }
 END_TEST
 
+START_TEST(gpt2) { replay("gpt2", fuzz_gpt2); }
+END_TEST
+
 START_TEST(json) { replay("json", fuzz_json); }
+END_TEST
+
+START_TEST(moses) { replay("moses", fuzz_moses); }
 END_TEST
 
 START_TEST(npy) { replay("npy", fuzz_npy); }
@@ -68,12 +74,15 @@ END_TEST
 START_TEST(vocabulary) { replay("vocabulary", fuzz_vocabulary); }
 END_TEST
 
+START_TEST(wordpiece) { replay("wordpiece", fuzz_wordpiece); }
+END_TEST
+
 START_TEST(words) { replay("words", fuzz_words); }
 END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(csv),         TEST(json),       TEST(npy),  TEST(options),
-                                 TEST(safetensors), TEST(vocabulary), TEST(words)};
+    static const Test tests[] = {TEST(csv),     TEST(gpt2),        TEST(json),       TEST(moses),     TEST(npy),
+                                 TEST(options), TEST(safetensors), TEST(vocabulary), TEST(wordpiece), TEST(words)};
     return suite_run("fuzz/replay", tests, sizeof tests / sizeof *tests, argc, argv);
 }
