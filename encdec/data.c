@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static void pairs_close(Pairs *p)
+static void close_pairs(SentencePairs *p)
 {
     for (size_t side = 0; side < SIDES_USED; side++) {
         memory_free(p->ids[side]);
@@ -13,12 +13,12 @@ static void pairs_close(Pairs *p)
     }
     memory_free(p->line);
     memory_free(p->length);
-    *p = (Pairs){0};
+    *p = (SentencePairs){0};
 }
 
-size_t pairs_ids(const Pairs *p, size_t side) { return p->count ? p->start[side][p->count] : 0; }
+size_t pairs_ids(const SentencePairs *p, size_t side) { return p->count ? p->start[side][p->count] : 0; }
 
-static bool make_room(Pairs *p, size_t most, Error *e)
+static bool make_room(SentencePairs *p, size_t most, Error *e)
 {
     for (size_t side = 0; side < SIDES_USED; side++)
         p->start[side] = memory_get(most + 1, sizeof *p->start[side]);
@@ -35,7 +35,7 @@ typedef struct Bounds {
 } Bounds;
 
 /* Adds the pair that line i is, or counts why not; ids: what both sides have so far. */
-static bool add_pair(Pairs *p, const Lines side[SIDES_USED], size_t i, const Bounds *bounds, const Pieces *pieces,
+static bool add_pair(SentencePairs *p, const Lines side[SIDES_USED], size_t i, const Bounds *bounds, Cutter *cutter,
                      Ids ids[SIDES_USED], Error *e)
 {
     size_t from[SIDES_USED] = {ids[SOURCE].count, ids[TARGET].count}, longest = 0;
@@ -43,7 +43,7 @@ static bool add_pair(Pairs *p, const Lines side[SIDES_USED], size_t i, const Bou
          too_long = false;
     p->empty += empty;
     for (size_t s = 0; s < SIDES_USED; s++) {
-        if (!pieces_ids(pieces, lines_at(&side[s], i), &ids[s], e) || !ids_add(&ids[s], END, e))
+        if (!cutter_ids(cutter, lines_at(&side[s], i), &ids[s], e) || !ids_add(&ids[s], END, e))
             return false;
         size_t length = ids[s].count - from[s];
         too_long = too_long || length > bounds->most + 1;
@@ -67,18 +67,18 @@ static bool add_pair(Pairs *p, const Lines side[SIDES_USED], size_t i, const Bou
     return true;
 }
 
-static bool make_pairs(Pairs *p, const Lines side[SIDES_USED], const Bounds *bounds, const Pieces *pieces, Error *e)
+static bool make_pairs(SentencePairs *p, const Lines side[SIDES_USED], const Bounds *bounds, Cutter *cutter, Error *e)
 {
     Ids ids[SIDES_USED] = {{0}, {0}};
     bool done = make_room(p, side[SOURCE].count, e);
     for (size_t i = 0; done && i < side[SOURCE].count; i++)
-        done = add_pair(p, side, i, bounds, pieces, ids, e);
+        done = add_pair(p, side, i, bounds, cutter, ids, e);
     for (size_t s = 0; s < SIDES_USED; s++)
         p->ids[s] = ids[s].id; /* its list from now on */
     return done;
 }
 
-static void note_longest(Bitext *b, const Pairs *p)
+static void note_longest(Bitext *b, const SentencePairs *p)
 {
     for (size_t i = 0; i < p->count; i++) {
         size_t length = p->length[i + 1] - p->length[i];
@@ -86,28 +86,36 @@ static void note_longest(Bitext *b, const Pairs *p)
     }
 }
 
-static bool make_parts(Bitext *b, const BitextOptions *o, Error *e)
+static bool make_parts(Bitext *b, const BitextOptions *o, Cutter *cutter, Error *e)
 {
-    Lines *train = b->sentences.side[PART_TRAIN];
-    const Lines *texts[] = {&train[SOURCE], &train[TARGET]};
-    if (!o->known && !pieces_learn(&b->own, &o->pieces, texts, SIDES_USED, e))
-        return false;
-    b->pieces = o->known ? o->known : &b->own;
     for (size_t part = 0; part < PARTS; part++) {
         const Bounds bounds = {part == PART_TRAIN ? o->longest : o->context - 1, part != PART_TRAIN};
-        if (!make_pairs(&b->parts[part], b->sentences.side[part], &bounds, b->pieces, e))
+        if (!make_pairs(&b->parts[part], b->sentences.side[part], &bounds, cutter, e))
             return false;
         note_longest(b, &b->parts[part]);
     }
+    return true;
+}
+
+static bool make(Bitext *b, const BitextOptions *o, Error *e)
+{
+    Lines *train = b->sentences.side[PART_TRAIN];
+    const Lines *texts[] = {&train[SOURCE], &train[TARGET]};
+    Cutter cutter;
+    if (!o->known && !pieces_learn(&b->own, &o->pieces, texts, SIDES_USED, e))
+        return false;
+    b->pieces = o->known ? o->known : &b->own;
+    bool done = cutter_open(&cutter, b->pieces, e) && make_parts(b, o, &cutter, e);
+    cutter_close(&cutter);
     for (size_t side = 0; side < SIDES_USED; side++)
         lines_close(&train[side]);
-    return true;
+    return done;
 }
 
 bool bitext_open(Bitext *b, const BitextOptions *o, Error *e)
 {
     *b = (Bitext){0};
-    bool done = sentences_read(&b->sentences, &o->source, e) && make_parts(b, o, e);
+    bool done = sentences_read(&b->sentences, &o->source, e) && make(b, o, e);
     if (!done)
         bitext_close(b);
     return done;
@@ -116,7 +124,7 @@ bool bitext_open(Bitext *b, const BitextOptions *o, Error *e)
 void bitext_close(Bitext *b)
 {
     for (size_t part = 0; part < PARTS; part++)
-        pairs_close(&b->parts[part]);
+        close_pairs(&b->parts[part]);
     pieces_close(&b->own);
     sentences_close(&b->sentences);
     *b = (Bitext){0};
@@ -124,7 +132,7 @@ void bitext_close(Bitext *b)
 
 bool bitext_suits(const Bitext *b, Part part, Error *e)
 {
-    const Pairs *p = &b->parts[part];
+    const SentencePairs *p = &b->parts[part];
     if (p->count)
         return true;
     if (part == PART_TRAIN)

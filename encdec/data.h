@@ -1,4 +1,4 @@
-/* Pairs of sentences as ids: what is trained on and what is scored.
+/* SentencePairs of sentences as ids: what is trained on and what is scored.
  *
  * Of the training part, pairs with an empty side and pairs with a side of more than `longest` pieces are left out; of
  * the others, only what does not fit the model is: there an empty line is a sentence of no pieces. */
@@ -17,7 +17,7 @@ typedef struct BitextOptions {
 } BitextOptions;
 
 /* Side s of pair i is ids[s][start[s][i]] .. ids[s][start[s][i+1]-1], and ends in </s>. */
-typedef struct Pairs {
+typedef struct SentencePairs {
     size_t count;
     int32_t *ids[SIDES_USED];
     size_t *start[SIDES_USED]; /* [count+1] */
@@ -26,13 +26,13 @@ typedef struct Pairs {
     size_t empty, too_long;    /* lines left out; where none is for being empty: how many have an empty side */
     size_t words;              /* of the targets, and one </s> each */
     size_t unknown;            /* ids of both sides that are <unk> */
-} Pairs;
+} SentencePairs;
 
 typedef struct Bitext {
     Sentences sentences; /* of the training part they are gone */
     Pieces own;
     const Pieces *pieces;
-    Pairs parts[PARTS];
+    SentencePairs parts[PARTS];
     size_t longest; /* ids of a side, </s> with them, in any part */
 } Bitext;
 
@@ -43,6 +43,6 @@ void bitext_close(Bitext *b);
 bool bitext_suits(const Bitext *b, Part part, Error *e);
 
 /* Ids of a side in all pairs of a part, </s> with them. */
-size_t pairs_ids(const Pairs *p, size_t side);
+size_t pairs_ids(const SentencePairs *p, size_t side);
 
 #endif

@@ -11,7 +11,7 @@
 
 static bool print_result(const EncDec *c, const MeanLoss *score, Error *e)
 {
-    const Pairs *p = &c->bitext.parts[c->scored];
+    const SentencePairs *p = &c->bitext.parts[c->scored];
     double nats = score->loss, of_word = nats * score->targets / (double)p->words;
     if (c->v->shared.json) {
         Buffer b = {0};
@@ -36,7 +36,7 @@ static Tensor *logits(void *self, Tape *t, const Rows *rows)
 /* What is left out of the figure is said. */
 static void note_missing(const EncDec *c)
 {
-    const Pairs *p = &c->bitext.parts[c->scored];
+    const SentencePairs *p = &c->bitext.parts[c->scored];
     if (p->too_long)
         fprintf(stderr, "encdec: %zu pairs of %s are longer than %zu pieces, and are not scored\n", p->too_long,
                 part_name(c->scored), c->scored == PART_TRAIN ? c->v->longest : c->model.context - 1);

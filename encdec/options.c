@@ -25,8 +25,9 @@ const Option encdec_options[] = {
     {"valid-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL, AT(file[1][1]), NULL, "FILE", "its translation"},
     {"test-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL, AT(file[2][0]), NULL, "FILE", "to test with"},
     {"test-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL, AT(file[2][1]), NULL, "FILE", "its translation"},
-    {"type", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(type), "words", "words|bytes", "what sentences are made of"},
-    {"size", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(size), "10000", "[3,]", "of the vocabulary, <unk> and </s> among it: the most frequent words"},
+    {"type", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(type), "bpe", "words|bytes|bpe", "what sentences are made of: bpe is pieces of words, by byte pairs"},
+    {"size", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(size), "10000", "[3,]", "of the vocabulary of words, <unk> and </s> among it: the most frequent ones"},
+    {"merges", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(merges), "10000", "[1,]", "of byte pairs: about so many pieces there will be"},
     {"decoder-depth", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(decoder_depth), "0", "[0,4096]", "blocks of the decoder (0: depth, as many as of the encoder)"},
     {"longest", 0, OPTION_SIZE, OPTION_TRAINING, BUILD | EVAL, AT(longest), "256", "[1,]", "pairs with more pieces on a side are not trained on"},
     {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, BUILD, AT(batch_tokens), "4096", NULL, "pieces of a step, about so many of the source and of the target (0: --batch pairs)"},
@@ -51,26 +52,38 @@ static const Command commands[] = {
 };
 
 /* "Attention Is All You Need", table 3: 65 million parameters with a vocabulary of 37,000. */
-static const Setting base[] = {{"dim", "512"},      {"heads", "8"},     {"depth", "6"},
-                               {"ff", "2048"},      {"dropout", "0.1"}, {"batch-tokens", "25000"},
-                               {"steps", "100000"}, {"size", "37000"},  {"keep", "5"},
+static const Setting base[] = {{"dim", "512"},      {"heads", "8"},      {"depth", "6"},
+                               {"ff", "2048"},      {"dropout", "0.1"},  {"batch-tokens", "25000"},
+                               {"steps", "100000"}, {"merges", "37000"}, {"keep", "5"},
                                {NULL, NULL}};
 
 static const Setting big[] = {
-    {"dim", "1024"},   {"heads", "16"},           {"depth", "6"},      {"ff", "4096"}, {"dropout", "0.3"},
-    {"size", "37000"}, {"batch-tokens", "25000"}, {"steps", "300000"}, {"keep", "20"}, {NULL, NULL}};
+    {"dim", "1024"},     {"heads", "16"},           {"depth", "6"},      {"ff", "4096"}, {"dropout", "0.3"},
+    {"merges", "37000"}, {"batch-tokens", "25000"}, {"steps", "300000"}, {"keep", "20"}, {NULL, NULL}};
 
 /* For some ten thousand pairs of short sentences, as Multi30k has them (Wu et al. 2021: Good for Misconceived Reasons):
  * the rate's factor makes it 0.005 at its highest. */
-static const Setting tiny[] = {{"dim", "128"},     {"heads", "4"},        {"depth", "4"},     {"ff", "256"},
-                               {"dropout", "0.3"}, {"lr", "2.5"},         {"warmup", "2000"}, {"steps", "20000"},
-                               {"size", "10000"},  {"eval-every", "500"}, {"keep", "5"},      {NULL, NULL}};
+static const Setting tiny[] = {{"dim", "128"},      {"heads", "4"},        {"depth", "4"},     {"ff", "256"},
+                               {"dropout", "0.3"},  {"lr", "2.5"},         {"warmup", "2000"}, {"steps", "20000"},
+                               {"merges", "10000"}, {"eval-every", "500"}, {"keep", "5"},      {NULL, NULL}};
 
-static const Setting minute[] = {
-    {"dim", "64"},         {"heads", "4"},     {"depth", "2"},           {"ff", "128"},
-    {"dropout", "0.1"},    {"lr", "2"},        {"warmup", "300"},        {"steps", "10000"},
-    {"size", "5000"},      {"minutes", "1"},   {"batch-tokens", "1024"}, {"micro-tokens", "512"},
-    {"eval-every", "200"}, {"longest", "100"}, {"context", "128"},       {NULL, NULL}};
+static const Setting minute[] = {{"type", "words"},
+                                 {"dim", "64"},
+                                 {"heads", "4"},
+                                 {"depth", "2"},
+                                 {"ff", "128"},
+                                 {"dropout", "0.1"},
+                                 {"lr", "2"},
+                                 {"warmup", "300"},
+                                 {"steps", "10000"},
+                                 {"size", "5000"},
+                                 {"minutes", "1"},
+                                 {"batch-tokens", "1024"},
+                                 {"micro-tokens", "512"},
+                                 {"eval-every", "200"},
+                                 {"longest", "100"},
+                                 {"context", "128"},
+                                 {NULL, NULL}};
 
 static const Preset presets[] = {
     {"base", "6 + 6 blocks, 512 wide: the model of \"Attention Is All You Need\"", base},

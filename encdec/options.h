@@ -10,7 +10,7 @@ typedef struct Values {
     const char *source, *target;
     const char *file[3][2]; /* parts and sides as in source.h */
     int type;
-    size_t size, longest, batch_tokens, micro_tokens;
+    size_t size, merges, longest, batch_tokens, micro_tokens;
     bool by_length;
     /* model */
     size_t decoder_depth;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char end[] = "</s>", vocabulary_file[] = "vocabulary.tsv";
+static const char end[] = "</s>", vocabulary_file[] = "vocabulary.tsv", codes_file[] = "codes.bpe";
 
 bool ids_add(Ids *ids, int32_t id, Error *e)
 {
@@ -42,9 +42,9 @@ static bool count_words(Vocabulary *v, const Lines *text, Error *e)
     return true;
 }
 
-/* <unk>, </s>, and then the most frequent of all that were counted. A word of the text that is written as one of those
- * two is not in it. */
-static bool choose_words(Pieces *p, const Vocabulary *counted, size_t size, uint64_t lines, Error *e)
+/* <unk>, </s>, and then the most frequent of all that were counted. What is written in the text as one of those two is
+ * not among them. */
+static bool choose(Pieces *p, const Vocabulary *counted, size_t size, uint64_t lines, Error *e)
 {
     Vocabulary ranked;
     if (!vocabulary_cut(&ranked, counted, size ? size - 1 : SIZE_MAX, NULL, e))
@@ -70,18 +70,23 @@ static bool learn_words(Pieces *p, size_t size, const Lines *const *texts, size_
         done = count_words(&counted, texts[i], e);
         lines += texts[i]->count;
     }
-    done = done && choose_words(p, &counted, size, lines, e);
-    p->count = p->vocabulary.count;
+    done = done && choose(p, &counted, size, lines, e);
     vocabulary_close(&counted);
     return done;
+}
+
+/* The id of a word or a piece of the text, which is never that of </s>. */
+static int32_t find(const Pieces *p, const char *word, size_t size)
+{
+    int32_t id = vocabulary_find(&p->vocabulary, word, size);
+    return id == END ? UNKNOWN : id;
 }
 
 static bool word_ids(const Pieces *p, Line line, Ids *ids, Error *e)
 {
     size_t at = 0;
     for (Line word; line_word(line, &at, &word);) {
-        int32_t id = vocabulary_find(&p->vocabulary, word.text, word.size);
-        if (!ids_add(ids, id == END ? UNKNOWN : id, e))
+        if (!ids_add(ids, find(p, word.text, word.size), e))
             return false;
     }
     return true;
@@ -111,12 +116,112 @@ static void bytes_line(const int32_t *ids, size_t count, Buffer *line)
     }
 }
 
+/* --- byte pairs --- */
+
+static bool count_for_merges(Vocabulary *v, const Lines *text, Error *e)
+{
+    for (size_t i = 0; i < text->count; i++) {
+        size_t at = 0;
+        for (Line word; line_word(lines_at(text, i), &at, &word);)
+            if (!bpe_count_words(v, word.text, word.size, NULL, e))
+                return false;
+    }
+    return true;
+}
+
+static bool learn_merges(Bpe *bpe, size_t merges, const Lines *const *texts, size_t count, Error *e)
+{
+    Vocabulary counted;
+    if (!vocabulary_open(&counted, e))
+        return false;
+    bool done = true;
+    for (size_t i = 0; done && i < count; i++)
+        done = count_for_merges(&counted, texts[i], e);
+    done = done && bpe_learn(bpe, &counted, merges, BPE_LEAST, e);
+    vocabulary_close(&counted);
+    return done;
+}
+
+/* Lets a coder count the pieces of all lines. */
+static bool count_pieces(BpeCoder *coder, const Lines *text, Error *e)
+{
+    for (size_t i = 0; i < text->count; i++) {
+        size_t at = 0;
+        for (Line word; line_word(lines_at(text, i), &at, &word);)
+            if (!bpe_encode(coder, word.text, word.size, e))
+                return false;
+    }
+    return true;
+}
+
+static bool learn_bpe(Pieces *p, size_t merges, const Lines *const *texts, size_t count, Error *e)
+{
+    BpeCoder coder;
+    uint64_t lines = 0;
+    if (!learn_merges(&p->bpe, merges, texts, count, e) || !vocabulary_open(&p->vocabulary, e) ||
+        !bpe_coder_open(&coder, &p->bpe, NULL, 0, e))
+        return false;
+    bool done = true;
+    for (size_t i = 0; done && i < count; i++) {
+        done = count_pieces(&coder, texts[i], e);
+        lines += texts[i]->count;
+    }
+    done = done && choose(p, &coder.pieces, 0, lines, e);
+    bpe_coder_close(&coder);
+    return done;
+}
+
+static bool bpe_ids(Cutter *c, Line line, Ids *ids, Error *e)
+{
+    const Pieces *p = c->pieces;
+    size_t at = 0;
+    for (Line word; line_word(line, &at, &word);) {
+        if (!bpe_encode(&c->coder, word.text, word.size, e))
+            return false;
+        while (c->known.count < c->coder.pieces.count) {
+            const char *piece = vocabulary_word(&c->coder.pieces, (int32_t)c->known.count);
+            if (!ids_add(&c->known, find(p, piece, strlen(piece)), e))
+                return false;
+        }
+        for (size_t i = 0; i < c->coder.count; i++)
+            if (!ids_add(ids, c->known.id[c->coder.line[i]], e))
+                return false;
+    }
+    return true;
+}
+
+static void bpe_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line)
+{
+    Buffer pieces = {0};
+    words_line(p, ids, count, &pieces);
+    bpe_join(pieces.text ? pieces.text : "", pieces.size, line);
+    line->failed = line->failed || pieces.failed;
+    buffer_free(&pieces);
+}
+
 /* --- all kinds --- */
+
+static bool learn(Pieces *p, const PiecesOptions *o, const Lines *const *texts, size_t count, Error *e)
+{
+    switch (o->type) {
+    case PIECES_WORDS: return learn_words(p, o->size, texts, count, e);
+    case PIECES_BPE: return learn_bpe(p, o->merges, texts, count, e);
+    case PIECES_BYTES: break;
+    }
+    return true;
+}
+
+size_t pieces_planned(const PiecesOptions *o)
+{
+    return o->type == PIECES_BYTES ? FIRST_PIECE + 256 : o->type == PIECES_BPE ? o->merges : o->size;
+}
 
 bool pieces_learn(Pieces *p, const PiecesOptions *o, const Lines *const *texts, size_t count, Error *e)
 {
     *p = (Pieces){.type = o->type, .count = FIRST_PIECE + 256};
-    bool done = o->type == PIECES_BYTES || learn_words(p, o->size, texts, count, e);
+    bool done = learn(p, o, texts, count, e);
+    if (p->vocabulary.count)
+        p->count = p->vocabulary.count;
     if (!done)
         pieces_close(p);
     return done;
@@ -125,38 +230,80 @@ bool pieces_learn(Pieces *p, const PiecesOptions *o, const Lines *const *texts, 
 void pieces_close(Pieces *p)
 {
     vocabulary_close(&p->vocabulary);
+    bpe_close(&p->bpe);
     *p = (Pieces){0};
+}
+
+typedef struct RunFiles {
+    char *vocabulary, *codes;
+} RunFiles;
+
+static bool files_of(RunFiles *f, const char *folder, Error *e)
+{
+    *f = (RunFiles){path_join(folder, vocabulary_file), path_join(folder, codes_file)};
+    return (f->vocabulary && f->codes) || memory_error(e, "a path", strlen(folder), 1);
+}
+
+static void files_free(RunFiles *f)
+{
+    memory_free(f->vocabulary);
+    memory_free(f->codes);
 }
 
 bool pieces_write(const Pieces *p, const char *folder, Error *e)
 {
-    if (p->type == PIECES_BYTES)
-        return true;
-    char *path = path_join(folder, vocabulary_file);
-    bool done = (path || memory_error(e, "a path", strlen(folder), 1)) && vocabulary_write(&p->vocabulary, path, e);
-    memory_free(path);
+    RunFiles f;
+    bool done = files_of(&f, folder, e);
+    if (done && p->type != PIECES_BYTES)
+        done = vocabulary_write(&p->vocabulary, f.vocabulary, e) &&
+               (p->type != PIECES_BPE || bpe_write(&p->bpe, f.codes, e));
+    files_free(&f);
     return done;
+}
+
+static bool read_files(Pieces *p, const RunFiles *f, Error *e)
+{
+    if (!vocabulary_read(&p->vocabulary, f->vocabulary, e) ||
+        (p->type == PIECES_BPE && !bpe_read(&p->bpe, f->codes, e)))
+        return false;
+    p->count = p->vocabulary.count;
+    return (p->count > END && !strcmp(vocabulary_word(&p->vocabulary, END), end)) ||
+           fail(e, "%s, line 2: the second word of a vocabulary for translation is %s", f->vocabulary, end);
 }
 
 bool pieces_read(Pieces *p, PieceType type, const char *folder, Error *e)
 {
+    RunFiles f;
     *p = (Pieces){.type = type, .count = FIRST_PIECE + 256};
-    if (type == PIECES_BYTES)
-        return true;
-    char *path = path_join(folder, vocabulary_file);
-    bool done = (path || memory_error(e, "a path", strlen(folder), 1)) && vocabulary_read(&p->vocabulary, path, e);
-    p->count = p->vocabulary.count;
-    if (done && (p->count <= END || strcmp(vocabulary_word(&p->vocabulary, END), end) != 0))
-        done = fail(e, "%s, line 2: the second word of a vocabulary for translation is %s", path, end);
-    memory_free(path);
+    bool done = files_of(&f, folder, e) && (type == PIECES_BYTES || read_files(p, &f, e));
+    files_free(&f);
     if (!done)
         pieces_close(p);
     return done;
 }
 
-bool pieces_ids(const Pieces *p, Line line, Ids *ids, Error *e)
+bool cutter_open(Cutter *c, const Pieces *p, Error *e)
 {
-    return p->type == PIECES_BYTES ? byte_ids(line, ids, e) : word_ids(p, line, ids, e);
+    *c = (Cutter){.pieces = p};
+    return p->type != PIECES_BPE || bpe_coder_open(&c->coder, &p->bpe, NULL, 0, e);
+}
+
+void cutter_close(Cutter *c)
+{
+    if (c->pieces && c->pieces->type == PIECES_BPE)
+        bpe_coder_close(&c->coder);
+    ids_close(&c->known);
+    *c = (Cutter){0};
+}
+
+bool cutter_ids(Cutter *c, Line line, Ids *ids, Error *e)
+{
+    switch (c->pieces->type) {
+    case PIECES_WORDS: return word_ids(c->pieces, line, ids, e);
+    case PIECES_BPE: return bpe_ids(c, line, ids, e);
+    case PIECES_BYTES: break;
+    }
+    return byte_ids(line, ids, e);
 }
 
 void pieces_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line)
@@ -164,10 +311,11 @@ void pieces_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line
     size_t before_end = 0;
     while (before_end < count && ids[before_end] != END)
         before_end++;
-    if (p->type == PIECES_BYTES)
-        bytes_line(ids, before_end, line);
-    else
-        words_line(p, ids, before_end, line);
+    switch (p->type) {
+    case PIECES_WORDS: words_line(p, ids, before_end, line); break;
+    case PIECES_BPE: bpe_line(p, ids, before_end, line); break;
+    case PIECES_BYTES: bytes_line(ids, before_end, line); break;
+    }
 }
 
 void pieces_name(const Pieces *p, int32_t id, Buffer *name)

@@ -7,28 +7,31 @@
  *
  *     words   the most frequent words (see lines.h) of both sides of the training part, as they stand
  *     bytes   the 256 bytes, by their values
+ *     bpe     byte pairs (core/text/bpe.h), learnt from the words of both sides: all pieces that these are cut into
  *
- * One vocabulary serves both sides. It lies in the run as vocabulary.tsv; bytes need none. */
+ * One vocabulary serves both sides. It lies in the run as vocabulary.tsv, and byte pairs as codes.bpe. */
 #ifndef ENCDEC_PIECES_H
 #define ENCDEC_PIECES_H
 
 #include "base/buffer.h"
-#include "core/text/vocabulary.h"
+#include "core/text/bpe.h"
 #include "encdec/lines.h"
 
 enum { END = 1, FIRST_PIECE = 2 };
 
-typedef enum PieceType { PIECES_WORDS, PIECES_BYTES } PieceType;
+typedef enum PieceType { PIECES_WORDS, PIECES_BYTES, PIECES_BPE } PieceType;
 
 typedef struct PiecesOptions {
     PieceType type;
-    size_t size; /* ids of words at most; 0: as many as there are */
+    size_t size;   /* ids of words at most; 0: as many as there are */
+    size_t merges; /* of byte pairs at most */
 } PiecesOptions;
 
 typedef struct Pieces {
     PieceType type;
     size_t count;          /* ids */
-    Vocabulary vocabulary; /* of words */
+    Vocabulary vocabulary; /* of words, or of the pieces of words */
+    Bpe bpe;
 } Pieces;
 
 /* A list of ids that grows. */
@@ -48,8 +51,21 @@ void pieces_close(Pieces *p);
 bool pieces_write(const Pieces *p, const char *folder, Error *e);
 bool pieces_read(Pieces *p, PieceType type, const char *folder, Error *e);
 
-/* Adds the ids of a line, without </s>. Several threads may do so at once. */
-bool pieces_ids(const Pieces *p, Line line, Ids *ids, Error *e);
+/* How many ids there will be, as far as the options say: to plan with. */
+size_t pieces_planned(const PiecesOptions *o);
+
+/* Cuts lines into pieces. It belongs to one thread; several may share the pieces. */
+typedef struct Cutter {
+    const Pieces *pieces;
+    BpeCoder coder;
+    Ids known; /* of the pieces that the coder has given so far */
+} Cutter;
+
+bool cutter_open(Cutter *c, const Pieces *p, Error *e);
+void cutter_close(Cutter *c);
+
+/* Adds the ids of a line, without </s>. */
+bool cutter_ids(Cutter *c, Line line, Ids *ids, Error *e);
 
 /* Adds the line that ids are: up to the first </s>, if there is one. */
 void pieces_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line);

@@ -21,7 +21,7 @@ static const char *const data_options[] = {
 /* --- batches --- */
 
 /* The source as it is; the decoder reads </s> and all of the target but its own </s>, which it is to say last. */
-static void add_pair(Batch *b, const Pairs *p, size_t i)
+static void add_pair(Batch *b, const SentencePairs *p, size_t i)
 {
     const int32_t *source = p->ids[SOURCE] + p->start[SOURCE][i], *target = p->ids[TARGET] + p->start[TARGET][i];
     size_t read = p->start[SOURCE][i + 1] - p->start[SOURCE][i], said = p->start[TARGET][i + 1] - p->start[TARGET][i];
@@ -67,8 +67,8 @@ static Tensor *loss(void *self, Tape *t, const Rows *rows)
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Pairs of a part in their order, as many in each batch as have no more positions than a micro-batch. */
-static bool cut_scored(EncDec *c, const Pairs *p, Error *e)
+/* SentencePairs of a part in their order, as many in each batch as have no more positions than a micro-batch. */
+static bool cut_scored(EncDec *c, const SentencePairs *p, Error *e)
 {
     size_t most = c->app.task.micro_positions, first = 0;
     c->score_cut = memory_get(p->count + 1, sizeof *c->score_cut);
@@ -88,7 +88,7 @@ static bool cut_scored(EncDec *c, const Pairs *p, Error *e)
 
 bool encdec_task(EncDec *c, Error *e)
 {
-    const Pairs *scored = &c->bitext.parts[c->scored];
+    const SentencePairs *scored = &c->bitext.parts[c->scored];
     const size_t longest = c->bitext.longest ? c->bitext.longest : smaller(c->v->longest + 1, c->model.context);
     const size_t tokens = c->order.count ? c->order.o.tokens : c->v->batch_tokens, pairs = c->v->shared.batch;
     snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu pairs, %zu target pieces, %zu words",
@@ -146,6 +146,8 @@ bool encdec_open_run(EncDec *c, Error *e)
     return app_open_run(&c->app, c->v->shared.run, false, e) && read_run(c, e) && build(c, c->pieces.count, e);
 }
 
+static PiecesOptions pieces_options(const Values *v) { return (PiecesOptions){(PieceType)v->type, v->size, v->merges}; }
+
 bool encdec_open_bitext(EncDec *c, bool to_train, Error *e)
 {
     const Values *v = c->v;
@@ -155,7 +157,7 @@ bool encdec_open_bitext(EncDec *c, bool to_train, Error *e)
                                   .language = {v->source, v->target},
                                   .seed = (uint32_t)v->shared.seed,
                                   .test = !to_train && v->split == PART_TEST},
-                       .pieces = {(PieceType)v->type, v->size},
+                       .pieces = pieces_options(v),
                        .known = run ? &c->pieces : NULL,
                        .longest = longest,
                        .context = v->shared.context};
@@ -172,7 +174,7 @@ bool encdec_open_bitext(EncDec *c, bool to_train, Error *e)
 static void print_pairs(const EncDec *c)
 {
     for (size_t part = 0; part < PART_TEST; part++) {
-        const Pairs *p = &c->bitext.parts[part];
+        const SentencePairs *p = &c->bitext.parts[part];
         double ids = (double)(pairs_ids(p, SOURCE) + pairs_ids(p, TARGET)), count = (double)(p->count ? p->count : 1);
         fprintf(
             stderr,
@@ -206,7 +208,7 @@ static bool open_all(App *a, Error *e)
     if (!suits(c, e) || (a->run && !read_run(c, e)) || !encdec_open_bitext(c, true, e) ||
         !bitext_suits(&c->bitext, PART_TRAIN, e) || !bitext_suits(&c->bitext, PART_VALID, e))
         return false;
-    const Pairs *train = &c->bitext.parts[PART_TRAIN];
+    const SentencePairs *train = &c->bitext.parts[PART_TRAIN];
     const OrderOptions how = {
         .rows = o->batch, .tokens = c->v->batch_tokens, .by_length = c->v->by_length, .seed = (uint32_t)o->seed};
     c->scored = PART_VALID;
@@ -220,7 +222,7 @@ static bool open_all(App *a, Error *e)
     return true;
 }
 
-/* Pairs of --length pieces, as many as make up a step. */
+/* SentencePairs of --length pieces, as many as make up a step. */
 static void bench_task(EncDec *c)
 {
     Task *t = &c->app.task;
@@ -234,11 +236,11 @@ static void bench_task(EncDec *c)
 static bool open_model(App *a, Error *e)
 {
     EncDec *c = (EncDec *)a;
-    size_t size = c->v->type == PIECES_BYTES ? FIRST_PIECE + 256 : c->v->size;
+    const PiecesOptions pieces = pieces_options(c->v);
     bool bench = a->options->command->bit == COMMAND_BENCH;
     if (a->run && !read_run(c, e))
         return false;
-    if (!build(c, a->run ? c->pieces.count : size, e) || !encdec_task(c, e))
+    if (!build(c, a->run ? c->pieces.count : pieces_planned(&pieces), e) || !encdec_task(c, e))
         return false;
     if (bench && c->v->length > c->model.context)
         return refuse(c, e, "--length is more than --context, which is what the model reads");
@@ -277,7 +279,7 @@ static size_t epoch(const App *a) { return ((const EncDec *)a)->order.batches; }
 static void protocol(const App *a, Buffer *b)
 {
     const EncDec *c = (const EncDec *)a;
-    const Pairs *p = &c->bitext.parts[c->scored];
+    const SentencePairs *p = &c->bitext.parts[c->scored];
     json_add_text(b, "split", part_name(c->scored));
     json_add_member(b, "sentences", (double)p->count);
     json_add_member(b, "pieces", (double)pairs_ids(p, TARGET));

@@ -16,13 +16,14 @@ static Lines lines_of(const char *text)
     return l;
 }
 
+/* size: of words, or merges. */
 static Pieces learnt(PieceType type, size_t size, const char *one, const char *two)
 {
     Lines source = lines_of(one), target = lines_of(two);
     const Lines *texts[] = {&source, &target};
     Pieces p;
     Error e;
-    ck_done(pieces_learn(&p, &(PiecesOptions){type, size}, texts, 2, &e), e);
+    ck_done(pieces_learn(&p, &(PiecesOptions){type, size, size}, texts, 2, &e), e);
     lines_close(&source);
     lines_close(&target);
     return p;
@@ -31,8 +32,10 @@ static Pieces learnt(PieceType type, size_t size, const char *one, const char *t
 static void expect_ids(const Pieces *p, const char *text, size_t size, const int32_t *wanted, size_t count)
 {
     Ids ids = {0};
+    Cutter c;
     Error e;
-    ck_done(pieces_ids(p, (Line){text, size}, &ids, &e), e);
+    ck_done(cutter_open(&c, p, &e) && cutter_ids(&c, (Line){text, size}, &ids, &e), e);
+    cutter_close(&c);
     ck_assert_msg(ids.count == count && !memcmp(ids.id, wanted, count * sizeof *wanted), "ids of '%s'", text);
     ids_close(&ids);
 }
@@ -87,6 +90,30 @@ START_TEST(bytes_are_all_there_and_come_back)
 }
 END_TEST
 
+START_TEST(byte_pairs_cut_words_and_join_them_again)
+{
+    Pieces p = learnt(PIECES_BPE, 3, "low low lowest\nlow", "newest\twidest newest\n");
+    static const char *const lines[] = {"low newest", "lowlow  west </s>", "", "new x low", "west\tlow"};
+    static const char *const joined[] = {"low newest", "lowlow west", "", "new <unk> low", "west low"};
+    for (size_t i = 0; i < 5; i++) {
+        Ids ids = {0};
+        Cutter c;
+        Error e;
+        Buffer b = {0};
+        ck_done(cutter_open(&c, &p, &e) && cutter_ids(&c, (Line){lines[i], strlen(lines[i])}, &ids, &e), e);
+        pieces_line(&p, ids.id, ids.count, &b);
+        ck_assert_msg(!strncmp(b.text ? b.text : "", joined[i], strlen(joined[i])), "'%s' for '%s'", b.text, lines[i]);
+        for (size_t k = 0; k < ids.count; k++)
+            ck_assert(ids.id[k] != END && (size_t)ids.id[k] < p.count);
+        buffer_free(&b);
+        cutter_close(&c);
+        ids_close(&ids);
+    }
+    pieces_close(&p);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
 START_TEST(pieces_have_names)
 {
     static const char *const words[] = {"<unk>", "</s>", "b", "a"}, *const bytes[] = {"<unk>", "</s>", "0x00", "0x01"};
@@ -107,7 +134,7 @@ START_TEST(pieces_lie_in_the_run)
 {
     const char *folder = test_folder();
     Error e;
-    for (int type = PIECES_WORDS; type <= PIECES_BYTES; type++) {
+    for (int type = PIECES_WORDS; type <= PIECES_BPE; type++) {
         Pieces p = learnt((PieceType)type, 0, "b a c\nb", "ä b \xff"), again;
         ck_done(pieces_write(&p, folder, &e), e);
         ck_done(pieces_read(&again, (PieceType)type, folder, &e), e);
@@ -170,7 +197,7 @@ START_TEST(each_side_ends_in_the_end_of_a_sentence)
 {
     BitextOptions o = data_of("a b\na\n", "x\nx y z\n");
     Bitext b = opened(&o);
-    const Pairs *p = &b.parts[PART_TRAIN];
+    const SentencePairs *p = &b.parts[PART_TRAIN];
     const Vocabulary *v = &b.pieces->vocabulary;
     int32_t id[5];
     for (size_t i = 0; i < 5; i++)
@@ -192,7 +219,7 @@ START_TEST(empty_and_long_pairs_are_counted_and_not_trained_on)
 {
     BitextOptions o = data_of("a b c\na b c d\n \na\n\na\n", "x\nx\nx\n\t\n\nx x x x\n");
     Bitext b = opened(&o);
-    const Pairs *p = &b.parts[PART_TRAIN];
+    const SentencePairs *p = &b.parts[PART_TRAIN];
     ck_assert(p->count == 1 && p->line[0] == 0);
     ck_assert_uint_eq(p->empty, 3);
     ck_assert_uint_eq(p->too_long, 2);
@@ -205,7 +232,7 @@ START_TEST(empty_lines_are_scored)
 {
     BitextOptions o = data_of("a b\na\n", "x\ny\n");
     Bitext b = opened(&o);
-    const Pairs *p = &b.parts[PART_VALID];
+    const SentencePairs *p = &b.parts[PART_VALID];
     ck_assert(p->count == 3 && p->empty == 2 && p->too_long == 0);
     ck_assert(p->start[SOURCE][2] - p->start[SOURCE][1] == 1 && p->ids[SOURCE][3] == END);
     ck_assert_uint_eq(p->words, 1 + 2 + 3);
@@ -261,7 +288,7 @@ static bool open_once(void *argument, Error *e)
 START_TEST(without_memory_there_are_no_pairs)
 {
     BitextOptions o = data_of("a b\na\n\nb b\n", "x\ny\nz\nx\n");
-    o.pieces.type = (PieceType)_i;
+    o.pieces = (PiecesOptions){.type = (PieceType)_i, .merges = 5};
     o.longest = 9;
     o.context = 99;
     fail_each_allocation(open_once, &o);
@@ -272,6 +299,7 @@ int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST(words_are_numbered_by_how_frequent_they_are),
                                  TEST(bytes_are_all_there_and_come_back),
+                                 TEST(byte_pairs_cut_words_and_join_them_again),
                                  TEST(pieces_have_names),
                                  TEST(pieces_lie_in_the_run),
                                  TEST(a_vocabulary_without_an_end_of_sentence_is_refused),
@@ -280,7 +308,7 @@ int main(int argc, char **argv)
                                  TEST(empty_lines_are_scored),
                                  TEST(a_vocabulary_is_that_of_the_training_part),
                                  TEST(parts_without_pairs_are_no_use),
-                                 TEST_LOOP(without_memory_there_are_no_pairs, 2)};
+                                 TEST_LOOP(without_memory_there_are_no_pairs, 3)};
     test_folders_in_memory();
     return suite_run("encdec/data", tests, sizeof tests / sizeof *tests, argc, argv);
 }
