@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Shapes of products are multiples of these, so that few are prepared; positions behind the last belong to no row. */
+/* Shapes of products are multiples of these, so that few are prepared; positions behind the last belong to no row. A
+ * few targets stay as few as they are: all shapes up to a grain are not many. */
 enum { SOURCE_GRAIN = 32, TARGET_GRAIN = 8 };
 
 static size_t round_up(size_t n, size_t grain) { return (n + grain - 1) / grain * grain; }
@@ -207,7 +208,8 @@ typedef struct Step {
 static Step stage_targets(Worker *w, const TranslateNetwork *n)
 {
     const Beams *b = &w->beams;
-    const size_t slots = b->count * b->o.beam, count = round_up(b->row_count, TARGET_GRAIN);
+    const size_t slots = b->count * b->o.beam;
+    const size_t count = b->row_count < TARGET_GRAIN ? b->row_count : round_up(b->row_count, TARGET_GRAIN);
     Step step = {.rows = {.positions = count, .rows = slots, .longest = 1}};
     int32_t *ids = stage(&w->target, count, &step.rows.ids), *place = stage(&w->target, count, &step.rows.place);
     int32_t *start = stage(&w->target, slots + 1, &step.rows.start);

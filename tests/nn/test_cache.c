@@ -229,6 +229,71 @@ START_TEST(rows_can_be_reordered_copied_and_dropped)
 }
 END_TEST
 
+/* Beams that stay where they are: row 0 goes on in row 2, too, and row 3 is as it was. */
+START_TEST(a_row_can_be_copied_to_another)
+{
+    enum { B = 4 };
+    static const int32_t length[B] = {5, 2, 5, 3};
+    SharedValues o = layout(_i);
+    for (size_t t = 0; twin(t); t++) {
+        Reader r;
+        int32_t ids[B][CONTEXT];
+        Piece pieces[B];
+        reader_open(&r, &o, twin(t), B);
+        Stream *s = r.t.crew.worker[0].stream;
+        int32_t *device = twin(t)->allocate(sizeof length);
+        for (uint32_t b = 0; b < B; b++) {
+            random_ids(ids[b], 40 + b);
+            pieces[b] = (Piece){ids[b], 0, b == 2 ? 1 : (size_t)length[b]};
+        }
+        memory_free(read_pieces(&r, pieces, B, true));
+        twin(t)->upload(s, device, length, sizeof length);
+        cache_copy_row(&r.cache, s, 2, 0, 5);
+        cache_rewind(&r.cache, s, device);
+        memcpy(ids[2], ids[0], 5 * sizeof *ids[0]); /* behind that each goes its own way */
+        for (uint32_t b = 0; b < B; b++)
+            pieces[b] = (Piece){ids[b], (size_t)length[b], (size_t)length[b] + 1};
+        double *found = read_pieces(&r, pieces, B, true);
+        for (size_t b = 0; b < B; b++)
+            check_position(&r, ids[b], pieces[b].to, pieces[b].from, found + b * BYTES, rounding_of(twin(t)),
+                           twin(t)->twin);
+        memory_free(found);
+        twin(t)->release(device);
+        reader_close(&r);
+    }
+}
+END_TEST
+
+/* Two long rows, then four short ones, then two again: each time nothing is there of before. */
+START_TEST(the_same_memory_can_be_other_rows)
+{
+    static const size_t rows[] = {2, 4, 2, 1}, capacities[] = {CONTEXT, CONTEXT / 2, CONTEXT, 3};
+    SharedValues o = layout(_i);
+    for (size_t t = 0; twin(t); t++) {
+        Reader r;
+        reader_open(&r, &o, twin(t), 4);
+        for (size_t n = 0; n < 4; n++) {
+            int32_t ids[4][CONTEXT];
+            Piece pieces[4];
+            cache_lay(&r.cache, r.t.crew.worker[0].stream, rows[n], capacities[n]);
+            for (uint32_t b = 0; b < rows[n]; b++) {
+                random_ids(ids[b], 50 + 4 * (uint32_t)n + b);
+                pieces[b] = (Piece){ids[b], 0, capacities[n] - 1};
+            }
+            memory_free(read_pieces(&r, pieces, rows[n], true));
+            for (size_t b = 0; b < rows[n]; b++)
+                pieces[b] = (Piece){ids[b], capacities[n] - 1, capacities[n]};
+            double *found = read_pieces(&r, pieces, rows[n], true);
+            for (size_t b = 0; b < rows[n]; b++)
+                check_position(&r, ids[b], capacities[n], capacities[n] - 1, found + b * BYTES, rounding_of(twin(t)),
+                               twin(t)->twin);
+            memory_free(found);
+        }
+        reader_close(&r);
+    }
+}
+END_TEST
+
 START_TEST(a_cache_that_was_reset_remembers_nothing)
 {
     SharedValues o = layout(_i);
@@ -320,6 +385,8 @@ int main(int argc, char **argv)
         TEST_LOOP(chunks_give_the_logits_of_the_whole_row, LAYOUTS),
         TEST_LOOP(rows_of_different_lengths_do_not_see_each_other, LAYOUTS),
         TEST_LOOP(rows_can_be_reordered_copied_and_dropped, LAYOUTS),
+        TEST_LOOP(a_row_can_be_copied_to_another, LAYOUTS),
+        TEST_LOOP(the_same_memory_can_be_other_rows, LAYOUTS),
         TEST_LOOP(a_cache_that_was_reset_remembers_nothing, LAYOUTS),
         TEST_LOOP(a_cache_that_was_rewound_goes_on_from_there, LAYOUTS),
         TEST_LOOP(fused_and_composed_attention_remember_the_same, LAYOUTS),
