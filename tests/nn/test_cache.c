@@ -274,7 +274,7 @@ START_TEST(the_same_memory_can_be_other_rows)
         reader_open(&r, &o, twin(t), 4);
         for (size_t n = 0; n < 4; n++) {
             int32_t ids[4][CONTEXT];
-            Piece pieces[4];
+            Piece pieces[4] = {{ids[0], 0, 0}};
             cache_lay(&r.cache, r.t.crew.worker[0].stream, rows[n], capacities[n]);
             for (uint32_t b = 0; b < rows[n]; b++) {
                 random_ids(ids[b], 50 + 4 * (uint32_t)n + b);
