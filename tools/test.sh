@@ -3,7 +3,8 @@
 # tools/test.sh run NAME PROGRAM...: runs them, and adds up.
 #
 # A choice that matches nothing is an error that names the nearest ones. BIN: where programs lie; WRAP: a command to
-# run each one under (valgrind); SKIP: test programs not to run, as ROOM/FILE.
+# run each one under (valgrind); SKIP: test programs not to run, as ROOM/FILE; AT_ONCE: how many run side by side (one a
+# processor).
 set -u
 bin=${BIN:-bin}
 
@@ -64,42 +65,53 @@ choose() {
     printf '%s\n' $chosen | awk -v bin="$bin" '!seen[$0]++ { printf "%s/tests/%s ", bin, $0 }'
 }
 
+# one DIRECTORY WANTED PROGRAM: runs it, shows what it said once it is over, and leaves "passed failed skipped" there.
+one() {
+    directory=$1 wanted=$2 program=$3
+    file=${program#"$bin"/tests/}
+    as=$directory/$(echo "$file" | tr / .)
+    case " ${SKIP:-} " in *" $file "*) echo "skipped: $file (see the Makefile)"; echo 0 0 1 >"$as.counts"; return ;; esac
+    names=
+    for word in $wanted; do
+        names_in "$(source_of "$file")" | grep -qx -- "$word" && names="$names $word"
+    done
+    began=$(date +%s)
+    ${WRAP:-} "$program" $names </dev/null >"$as.log" 2>&1
+    status=$?
+    took=$(($(date +%s) - began))
+    [ $took -lt 10 ] || echo "  ($took s)" >>"$as.log"
+
+    # Check's line: "100%: Checks: 3, Failures: 0, Errors: 0"
+    set_counts=$(sed -n 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\).*/\1 \2 \3/p' "$as.log" |
+        awk '{ c += $1; b += $2 + $3 } END { if (NR) print c, b }')
+    checks=${set_counts% *} bad=${set_counts#* } skips=$(grep -c '^skipped: ' "$as.log")
+    if [ -z "$set_counts" ] || { [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; }; then
+        echo "$file: ended with status $status$([ -n "$set_counts" ] || echo " before Check could count")" >>"$as.log"
+        checks=$((${checks:-0} + 1)) bad=$((${bad:-0} + 1))
+    fi
+    [ "$bad" -eq 0 ] || echo "$file" >"$as.broken"
+    echo $((checks - bad - skips)) $bad $skips >"$as.counts"
+    cat "$as.log" # at once: programs that run side by side do not mix their lines
+}
+
 run() {
     wanted=$1
     shift
-    log=$(mktemp) || exit 2
-    trap 'rm -f "$log" "$log.status"' EXIT
+    directory=$(mktemp -d) || exit 2
+    trap 'rm -rf "$directory"' EXIT
     trap 'exit 130' INT TERM
-    passed=0 failed=0 skipped=0 broken=
-    for program in "$@"; do
-        file=${program#"$bin"/tests/}
-        case " ${SKIP:-} " in *" $file "*) echo "skipped: $file (see the Makefile)"; skipped=$((skipped + 1)); continue ;; esac
-        names=
-        for word in $wanted; do
-            names_in "$(source_of "$file")" | grep -qx -- "$word" && names="$names $word"
-        done
-        began=$(date +%s)
-        { ${WRAP:-} "$program" $names </dev/null; echo $? >"$log.status"; } 2>&1 | tee "$log"
-        status=$(cat "$log.status")
-        took=$(($(date +%s) - began))
-        [ $took -lt 10 ] || echo "  ($took s)"
-
-        # Check's line: "100%: Checks: 3, Failures: 0, Errors: 0"
-        set_counts=$(sed -n 's/^[0-9]*%: Checks: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\).*/\1 \2 \3/p' "$log" |
-            awk '{ c += $1; b += $2 + $3 } END { if (NR) print c, b }')
-        checks=${set_counts% *} bad=${set_counts#* } skips=$(grep -c '^skipped: ' "$log")
-        if [ -z "$set_counts" ] || { [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; }; then
-            echo "$file: ended with status $status$([ -n "$set_counts" ] || echo " before Check could count")"
-            checks=$((${checks:-0} + 1)) bad=$((${bad:-0} + 1))
-        fi
-        [ "$bad" -eq 0 ] || broken="$broken $file"
-        passed=$((passed + checks - bad - skips)) failed=$((failed + bad)) skipped=$((skipped + skips))
-    done
-    [ -z "$broken" ] || printf '\nfailed in:%s\n' "$broken"
+    printf '%s\n' "$@" | xargs -P "${AT_ONCE:-$(getconf _NPROCESSORS_ONLN)}" -I PROGRAM "$0" one "$directory" "$wanted" PROGRAM
+    counts=$(cat "$directory"/*.counts | awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }')
+    set -- $counts $# $(ls "$directory"/*.counts | wc -l)
+    passed=$1 failed=$2 skipped=$3
+    [ "$4" -eq "$5" ] || { echo "only $5 of $4 test programs came to their end"; failed=$((failed + 1)); }
+    if ls "$directory"/*.broken >/dev/null 2>&1; then
+        printf '\nfailed in:%s\n' "$(cat "$directory"/*.broken | awk '{ printf " %s", $0 }')"
+    fi
     printf '\n%d passed, %d failed%s\n' $passed $failed "$([ $skipped -eq 0 ] || echo ", $skipped skipped")"
     [ $failed -eq 0 ]
 }
 
 verb=$1
 shift
-case $verb in choose | run) "$verb" "$@" ;; *) echo "usage: tools/test.sh choose|run ..." >&2; exit 2 ;; esac
+case $verb in choose | run | one) "$verb" "$@" ;; *) echo "usage: tools/test.sh choose|run ..." >&2; exit 2 ;; esac
