@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { ADAM_STEPS = 20 };
 
@@ -125,6 +126,79 @@ void parity_adam(const SubjectKind *kind, const char *name, const Tolerance *by)
         Subject s;
         subject_open(&s, kind, name, twin_of(by->type, i), false, &training);
         check_adam(&s, by);
+        subject_close(&s, kind);
+    }
+}
+
+/* Three steps on one batch after the other; to be freed with memory_free. */
+static double *trained(const SubjectKind *kind, const char *name, const Kernels *k, Keep keep, double *loss,
+                       size_t *size)
+{
+    Subject s;
+    subject_open(&s, kind, name, k, false, &(Training){.keep = keep, .moving = true, .clip = 1});
+    for (uint64_t step = 1; step <= 3; step++)
+        loss[step - 1] = trial_step(&s.t, step, 1e-2).loss;
+    double *weights = trial_weights(&s.t);
+    *size = s.t.network.parameters->size;
+    subject_close(&s, kind);
+    return weights;
+}
+
+void parity_dropped(const SubjectKind *kind, const char *name)
+{
+    for (int type = 0; type < NUMBER_TYPES; type++)
+        for (size_t i = 0; twin_of((NumberType)type, i); i++) {
+            double kept[3], dropped[3];
+            size_t size;
+            double *a = trained(kind, name, twin_of((NumberType)type, i), KEEP_ALL, kept, &size);
+            double *b = trained(kind, name, twin_of((NumberType)type, i), KEEP_INPUTS, dropped, &size);
+            ck_assert_mem_eq(kept, dropped, sizeof kept);
+            ck_assert_mem_eq(a, b, size * sizeof *a);
+            memory_free(a);
+            memory_free(b);
+        }
+}
+
+/* Row r of all sides of a batch as a batch of its own. */
+static Batch alone(const Batch *all, size_t r)
+{
+    Batch b;
+    Error e;
+    BatchSize size = {.sides = all->size.sides, .rows = 1};
+    for (size_t side = 0; side < size.sides; side++)
+        size.positions[side] = (size_t)(all->side[side].start[r + 1] - all->side[side].start[r]);
+    ck_done(batch_open(&b, &size, &e), e);
+    for (size_t side = 0; side < size.sides; side++) {
+        size_t first = (size_t)all->side[side].start[r], length = size.positions[side];
+        batch_row(&b, side, length);
+        memcpy(b.side[side].ids, all->side[side].ids + first, length * sizeof(int32_t));
+        memcpy(b.side[side].targets, all->side[side].targets + first, length * sizeof(int32_t));
+    }
+    return b;
+}
+
+static void check_alone(Subject *s, size_t side, size_t classes, double within)
+{
+    const Batch *all = &s->f.batch[0];
+    double *packed = trial_logits(&s->t, all), *at = packed;
+    for (size_t r = 0; r < all->side[side].rows; r++) {
+        Batch one = alone(all, r);
+        size_t numbers = one.side[side].positions * classes;
+        double *own = trial_logits(&s->t, &one), far = largest_difference(own, at, numbers);
+        ck_assert_msg(far <= within, "%s: alone, row %zu has a logit that is off by %g", s->words, r, far);
+        at += numbers;
+        memory_free(own);
+        batch_close(&one);
+    }
+    memory_free(packed);
+}
+
+void parity_alone(const SubjectKind *kind, const char *name, size_t side, const char *classes)
+{
+    for (size_t i = 0; !i || twin_of(NUMBER_F32, i - 1); i++) {
+        Subject s;
+        subject_open(&s, kind, name, i ? twin_of(NUMBER_F32, i - 1) : plain_of(NUMBER_F64), false, &(Training){0});
+        check_alone(&s, side, (size_t)fixture_number(&s.f, classes), i ? 1e-5 : 1e-14);
         subject_close(&s, kind);
     }
 }

@@ -41,4 +41,11 @@ void parity_step(Subject *s, const Tolerance *by);
 void parity_network(const SubjectKind *kind, const char *name, const Tolerance *by);
 void parity_adam(const SubjectKind *kind, const char *name, const Tolerance *by);
 
+/* Insides that are dropped and computed again give the same bits, on each twin. */
+void parity_dropped(const SubjectKind *kind, const char *name);
+
+/* Each row of the first batch has the same logits in a batch of its own. side: whose positions have logits; classes:
+ * how the fixture calls their number. */
+void parity_alone(const SubjectKind *kind, const char *name, size_t side, const char *classes);
+
 #endif

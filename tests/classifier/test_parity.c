@@ -67,73 +67,10 @@ START_TEST(words_that_no_text_has_get_no_gradient)
 }
 END_TEST
 
-/* Three steps on one batch after the other; to be freed with memory_free. */
-static double *trained(const char *name, const Kernels *k, Keep keep, double *loss, size_t *size)
-{
-    Subject s;
-    subject_open(&s, &kind, name, k, false, &(Training){.keep = keep, .moving = true, .clip = 1});
-    for (uint64_t step = 1; step <= 3; step++)
-        loss[step - 1] = trial_step(&s.t, step, 1e-2).loss;
-    double *weights = trial_weights(&s.t);
-    *size = model_of(&s)->parameters.size;
-    subject_close(&s, &kind);
-    return weights;
-}
-
-START_TEST(insides_that_are_dropped_give_the_same_bits)
-{
-    for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; twin_of((NumberType)type, i); i++) {
-            double kept[3], dropped[3];
-            size_t size;
-            double *a = trained(names[_i], twin_of((NumberType)type, i), KEEP_ALL, kept, &size);
-            double *b = trained(names[_i], twin_of((NumberType)type, i), KEEP_INPUTS, dropped, &size);
-            ck_assert_mem_eq(kept, dropped, sizeof kept);
-            ck_assert_mem_eq(a, b, size * sizeof *a);
-            memory_free(a);
-            memory_free(b);
-        }
-}
+START_TEST(insides_that_are_dropped_give_the_same_bits) { parity_dropped(&kind, names[_i]); }
 END_TEST
 
-/* Text r of a batch, with its label, as a batch of its own. */
-static Batch alone(const Batch *all, size_t r)
-{
-    Batch b;
-    Error e;
-    const Side *from = &all->side[TEXT];
-    size_t first = (size_t)from->start[r], length = (size_t)from->start[r + 1] - first;
-    ck_done(batch_open(&b, &(BatchSize){SIDES_USED, 1, {length, 1}, 0}, &e), e);
-    batch_row(&b, TEXT, length);
-    batch_row(&b, LABEL, 1);
-    memcpy(b.side[TEXT].ids, from->ids + first, length * sizeof *from->ids);
-    memcpy(b.side[TEXT].targets, from->targets + first, length * sizeof *from->targets);
-    b.side[LABEL].ids[0] = 0;
-    b.side[LABEL].targets[0] = all->side[LABEL].targets[r];
-    return b;
-}
-
-START_TEST(a_text_has_the_same_logits_alone_and_in_company)
-{
-    for (size_t i = 0; !i || twin_of(NUMBER_F32, i - 1); i++) {
-        const Kernels *k = i ? twin_of(NUMBER_F32, i - 1) : plain_of(NUMBER_F64);
-        Subject s;
-        subject_open(&s, &kind, names[_i], k, false, &(Training){0});
-        const Batch *all = &s.f.batch[0];
-        double *packed = trial_logits(&s.t, all);
-        for (size_t r = 0; r < all->side[TEXT].rows; r++) {
-            Batch one = alone(all, r);
-            double *own = trial_logits(&s.t, &one);
-            double far = largest_difference(own, packed + r * model_of(&s)->classes, model_of(&s)->classes);
-            ck_assert_msg(far <= (i ? 1e-5 : 1e-14), "%s: alone, text %zu has a logit that is off by %g", s.words, r,
-                          far);
-            memory_free(own);
-            batch_close(&one);
-        }
-        memory_free(packed);
-        subject_close(&s, &kind);
-    }
-}
+START_TEST(a_text_has_the_same_logits_alone_and_in_company) { parity_alone(&kind, names[_i], LABEL, "classes"); }
 END_TEST
 
 START_TEST(any_texts_in_a_micro_batch_give_the_gradient_of_pytorch)

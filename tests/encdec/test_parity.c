@@ -59,33 +59,7 @@ START_TEST(a_tied_table_has_no_second_name)
 }
 END_TEST
 
-/* Three steps on one batch after the other; to be freed with memory_free. */
-static double *trained(const char *name, const Kernels *k, Keep keep, double *loss, size_t *size)
-{
-    Subject s;
-    subject_open(&s, &kind, name, k, false, &(Training){.keep = keep, .moving = true, .clip = 1});
-    for (uint64_t step = 1; step <= 3; step++)
-        loss[step - 1] = trial_step(&s.t, step, 1e-2).loss;
-    double *weights = trial_weights(&s.t);
-    *size = s.t.network.parameters->size;
-    subject_close(&s, &kind);
-    return weights;
-}
-
-START_TEST(insides_that_are_dropped_give_the_same_bits)
-{
-    for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; twin_of((NumberType)type, i); i++) {
-            double kept[3], dropped[3];
-            size_t size;
-            double *a = trained(names[_i], twin_of((NumberType)type, i), KEEP_ALL, kept, &size);
-            double *b = trained(names[_i], twin_of((NumberType)type, i), KEEP_INPUTS, dropped, &size);
-            ck_assert_mem_eq(kept, dropped, sizeof kept);
-            ck_assert_mem_eq(a, b, size * sizeof *a);
-            memory_free(a);
-            memory_free(b);
-        }
-}
+START_TEST(insides_that_are_dropped_give_the_same_bits) { parity_dropped(&kind, names[_i]); }
 END_TEST
 
 /* By rows, and by positions, where what is filled up belongs to no row. */
@@ -109,48 +83,7 @@ START_TEST(however_a_step_is_cut_it_has_the_gradient_of_pytorch)
 }
 END_TEST
 
-/* Pair r of a batch as a batch of its own. */
-static Batch alone(const Batch *all, size_t r)
-{
-    Batch b;
-    Error e;
-    size_t first[SIDES_USED], length[SIDES_USED];
-    for (size_t side = 0; side < SIDES_USED; side++) {
-        first[side] = (size_t)all->side[side].start[r];
-        length[side] = (size_t)all->side[side].start[r + 1] - first[side];
-    }
-    ck_done(batch_open(&b, &(BatchSize){SIDES_USED, 1, {length[0], length[1]}, 0}, &e), e);
-    for (size_t side = 0; side < SIDES_USED; side++) {
-        batch_row(&b, side, length[side]);
-        memcpy(b.side[side].ids, all->side[side].ids + first[side], length[side] * sizeof(int32_t));
-        memcpy(b.side[side].targets, all->side[side].targets + first[side], length[side] * sizeof(int32_t));
-    }
-    return b;
-}
-
-START_TEST(a_pair_has_the_same_logits_alone_and_in_company)
-{
-    for (size_t i = 0; !i || twin_of(NUMBER_F32, i - 1); i++) {
-        const Kernels *k = i ? twin_of(NUMBER_F32, i - 1) : plain_of(NUMBER_F64);
-        Subject s;
-        subject_open(&s, &kind, names[_i], k, false, &(Training){0});
-        const Batch *all = &s.f.batch[0];
-        const size_t pieces = ((const Model *)s.model)->logits.out;
-        double *packed = trial_logits(&s.t, all);
-        for (size_t r = 0; r < all->side[TARGET].rows; r++) {
-            Batch one = alone(all, r);
-            double *own = trial_logits(&s.t, &one);
-            double far = largest_difference(own, packed + (size_t)all->side[TARGET].start[r] * pieces,
-                                            one.side[TARGET].positions * pieces);
-            ck_assert_msg(far <= (i ? 1e-5 : 1e-14), "%s: alone, pair %zu has a logit that is off by %g", s.words, r,
-                          far);
-            memory_free(own);
-            batch_close(&one);
-        }
-        memory_free(packed);
-        subject_close(&s, &kind);
-    }
-}
+START_TEST(a_pair_has_the_same_logits_alone_and_in_company) { parity_alone(&kind, names[_i], TARGET, "pieces"); }
 END_TEST
 
 int main(int argc, char **argv)
