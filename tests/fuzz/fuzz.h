@@ -32,6 +32,8 @@ _Noreturn void fuzz_fail(const char *file, int line, const char *words);
 /* DEMANDs that a refusal comes with one line. */
 void fuzz_refused(const Error *e);
 
+int fuzz_bleu(const uint8_t *data, size_t size);
+int fuzz_bpe(const uint8_t *data, size_t size);
 int fuzz_csv(const uint8_t *data, size_t size);
 int fuzz_gpt2(const uint8_t *data, size_t size);
 int fuzz_json(const uint8_t *data, size_t size);

@@ -50,6 +50,12 @@ static void replay(const char *kind, Harness *harness)
     replay_folder("tests/fuzz/crashes", kind, harness);
 }
 
+START_TEST(bleu) { replay("bleu", fuzz_bleu); }
+END_TEST
+
+START_TEST(bpe) { replay("bpe", fuzz_bpe); }
+END_TEST
+
 START_TEST(csv) { replay("csv", fuzz_csv); }
 END_TEST
 
@@ -82,7 +88,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(csv),     TEST(gpt2),        TEST(json),       TEST(moses),     TEST(npy),
-                                 TEST(options), TEST(safetensors), TEST(vocabulary), TEST(wordpiece), TEST(words)};
+    static const Test tests[] = {TEST(bleu),        TEST(bpe),        TEST(csv),       TEST(gpt2),
+                                 TEST(json),        TEST(moses),      TEST(npy),       TEST(options),
+                                 TEST(safetensors), TEST(vocabulary), TEST(wordpiece), TEST(words)};
     return suite_run("fuzz/replay", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -10,26 +10,28 @@
 #include <string.h>
 
 static const struct {
-    const char *codes, *kept, *applied;
+    const char *text, *codes, *kept;
+    uint64_t threshold;
+    const char *applied;
 } applications[] = {
-    {FIXTURE("codes"), NULL, FIXTURE("applied")},
-    {FIXTURE("codes"), FIXTURE("pieces"), FIXTURE("kept")},
-    {FIXTURE("codes-0.1"), NULL, FIXTURE("applied-0.1")},
-    {FIXTURE("shuffled"), NULL, FIXTURE("applied-shuffled")},
-    {FIXTURE("shuffled"), FIXTURE("pieces"), FIXTURE("kept-shuffled")},
+    {FIXTURE("text"), FIXTURE("codes"), NULL, 0, FIXTURE("applied")},
+    {FIXTURE("text"), FIXTURE("codes"), FIXTURE("pieces"), 8, FIXTURE("kept")},
+    {FIXTURE("text"), FIXTURE("codes-0.1"), NULL, 0, FIXTURE("applied-0.1")},
+    {FIXTURE("hard"), FIXTURE("hard-shuffled"), NULL, 0, FIXTURE("hard-applied")},
+    {FIXTURE("hard"), FIXTURE("hard-shuffled"), FIXTURE("hard-pieces"), 40, FIXTURE("hard-kept")},
 };
 
 START_TEST(merges_are_applied_as_subword_nmt_applies_them)
 {
     size_t size;
-    char *text = contents(FIXTURE("text"), &size);
+    char *text = contents(applications[_i].text, &size);
     Bpe b = codes(applications[_i].codes);
     Vocabulary kept = {0};
     BpeCoder c;
     Error e;
     if (applications[_i].kept)
         ck_done(bpe_pieces_read(&kept, applications[_i].kept, &e), e);
-    ck_done(bpe_coder_open(&c, &b, applications[_i].kept ? &kept : NULL, 8, &e), e);
+    ck_done(bpe_coder_open(&c, &b, applications[_i].kept ? &kept : NULL, applications[_i].threshold, &e), e);
     for (int turn = 0; turn < 2; turn++) { /* the second time all words were seen */
         Buffer out = {0};
         ck_done(bpe_apply(&c, text, size, &out, &e), e);
@@ -189,7 +191,7 @@ static void simply(const Bpe *b, char symbols[][200], size_t n, char *out)
 START_TEST(a_word_is_merged_as_the_definition_says)
 {
     static char symbols[60][200], expected[1000];
-    Bpe b = codes(FIXTURE("shuffled")); /* where later merges make symbols that earlier ones wait for */
+    Bpe b = codes(FIXTURE("hard-shuffled")); /* where later merges make symbols that earlier ones wait for */
     BpeCoder c = coder(&b);
     for (uint64_t i = 0; i < 2000; i++) {
         char word[61];
@@ -274,6 +276,22 @@ START_TEST(a_list_that_keeps_nothing_is_none)
         ck_assert_str_eq(pieces(&c, "low", 3), turns[i].pieces);
         bpe_coder_close(&c);
     }
+    vocabulary_close(&kept);
+    bpe_close(&b);
+}
+END_TEST
+
+/* Of two ways to a symbol the one whose last line comes first: as subword-nmt, which reads the list backwards. */
+START_TEST(a_symbol_with_two_origins_is_split_into_one_of_them)
+{
+    Bpe b = merges("a b\nab c\nb c\na bc\nab c\n");
+    Vocabulary kept;
+    BpeCoder c;
+    Error e;
+    ck_done(bpe_pieces_read(&kept, file_of("ab@@ 5\nc@@ 5\na@@ 5\nbc@@ 5\nx 5\n"), &e), e);
+    ck_done(bpe_coder_open(&c, &b, &kept, 1, &e), e);
+    ck_assert_str_eq(pieces(&c, "abcx", 4), "a@@ bc@@ x");
+    bpe_coder_close(&c);
     vocabulary_close(&kept);
     bpe_close(&b);
 }
@@ -380,6 +398,8 @@ static const Test tests[] = {EACH(merges_are_applied_as_subword_nmt_applies_them
                              TEST(a_very_long_word_takes_no_time),
                              TEST(what_is_forgotten_is_made_anew),
                              TEST(a_list_that_keeps_nothing_is_none),
+                             TEST(a_symbol_with_two_origins_is_split_into_one_of_them),
+                             TEST(a_symbol_with_two_origins_is_split_into_one_of_them),
                              TEST(an_old_end_of_word_is_split_off_without_a_piece),
                              TEST(pieces_are_counted_to_a_vocabulary),
                              TEST(several_threads_share_the_merges)};
