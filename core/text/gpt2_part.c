@@ -52,7 +52,7 @@ size_t gpt2_part(const char *text, size_t size)
     size_t length = contraction(text, size), at;
     if (length)
         return length;
-    at = size > 1 && text[0] == ' ';
+    at = size && text[0] == ' ';
     Class class = class_of(text + at, size - at, &length);
     if (class == SPACE || class == END)
         return spaces(text, size);

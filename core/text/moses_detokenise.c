@@ -190,25 +190,28 @@ static void join_hyphens(const Buffer *from, Buffer *to)
     buffer_free(&spaced);
 }
 
-/* Each entity that Moses, or an older Moses, writes becomes what it stands for. */
-static void unescape(const Buffer *from, Buffer *to)
+/* The mark that an entity at the beginning of a text stands for, in what Moses and older ones write; NULL: none. */
+static const char *mark_of(const char *text, size_t size, size_t *length)
 {
     static const struct {
         const char *name, *mark;
     } entities[] = {{"&amp;", "&"}, {"&#124;", "|"}, {"&lt;", "<"},  {"&gt;", ">"},  {"&apos;", "'"}, {"&quot;", "\""},
                     {"&#91;", "["}, {"&#93;", "]"},  {"&bar;", "|"}, {"&bra;", "["}, {"&ket;", "]"}};
-    for (size_t i = 0; i < from->size;) {
-        const char *out = from->text + i;
-        size_t length = 1;
-        for (size_t k = 0; *out == '&' && k < sizeof entities / sizeof *entities; k++) {
-            size_t size = strlen(entities[k].name);
-            if (from->size - i >= size && !memcmp(out, entities[k].name, size)) {
-                out = entities[k].mark;
-                length = size;
-            }
-        }
-        buffer_add(to, out, 1);
-        i += length;
+    for (size_t i = 0; *text == '&' && i < sizeof entities / sizeof *entities; i++) {
+        *length = strlen(entities[i].name);
+        if (size >= *length && !memcmp(text, entities[i].name, *length))
+            return entities[i].mark;
+    }
+    return NULL;
+}
+
+static void unescape(const Buffer *from, Buffer *to)
+{
+    for (size_t i = 0, length; i < from->size; i += length) {
+        const char *mark = mark_of(from->text + i, from->size - i, &length);
+        if (!mark)
+            length = 1;
+        buffer_add(to, mark ? mark : from->text + i, 1);
     }
 }
 

@@ -22,7 +22,7 @@ bool wordpiece_add(WordPiece *w, const char *piece, size_t length, int32_t *id, 
 static bool read_line(WordPiece *w, const char *path, const char *line, size_t length, size_t number, Error *e)
 {
     int32_t id;
-    if (length && line[length - 1] == '\r')
+    while (length && line[length - 1] == '\r')
         length--;
     if (!length || memchr(line, 0, length))
         return fail(e, "%s, line %zu: a piece is missing; a vocabulary has one on each line", path, number);
@@ -81,21 +81,18 @@ void wordpiece_close(WordPiece *w)
 static const char more[] = "##";
 enum { MORE = sizeof more - 1 };
 
-/* The longest piece that a word goes on with from `at`, and its end; -1: there is none. `word` has room for ## in front
- * of it. */
+/* The longest piece that a word goes on with from `at`, and its end; -1: there is none. Its ## is written over what is
+ * in front of it, which is done with, or over the room for it in front of `word`. */
 static int32_t longest_piece(const WordPiece *w, char *word, size_t at, size_t size, size_t *end)
 {
-    char *from = word + at, under[MORE];
     size_t before = at ? MORE : 0, length = size - at;
+    char *from = word + at - before;
     int32_t id = -1;
     if (length + before > w->longest)
         length = w->longest > before ? w->longest - before : 0;
-    from -= before;
-    memcpy(under, from, before);
     memcpy(from, more, before);
     for (; length && id < 0; length--) /* an end inside a character is in no vocabulary */
         id = vocabulary_search(&w->pieces, from, before + length);
-    memcpy(from, under, before);
     *end = at + length + 1;
     return id;
 }

@@ -176,7 +176,7 @@ START_TEST(lines_may_end_as_in_windows_and_the_last_not_at_all)
 {
     WordPiece w;
     Error e;
-    ck_done(wordpiece_read(&w, written("a\r\n[UNK]\r\n##b", 13), true, &e), e);
+    ck_done(wordpiece_read(&w, written("a\r\r\n[UNK]\r\n##b", 14), true, &e), e);
     ck_assert(w.pieces.count == 3 && w.unknown == 1 && w.longest == 5);
     ck_assert_str_eq(pieces(&w, "ab", 2), "a ##b");
     wordpiece_close(&w);
