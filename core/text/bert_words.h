@@ -7,6 +7,9 @@
  *   - With `lower`, accents come off (unicode_bare), then letters become lower case. Without, words stay as they are.
  *   - A mark of punctuation is a word, and so are the symbols of ASCII ($ + < = > ^ ` | ~). So is each ideograph.
  *
+ * That is what Hugging Face's tokenizers do, but for U+2B820 to U+2B91F, which are ideographs to BERT and not to them,
+ * and for characters that are newer than its Unicode or ours.
+ *
  * A word longer than BERT_WORD_MOST characters is counted whole and kept up to there: no vocabulary has it. */
 #ifndef CORE_TEXT_BERT_WORDS_H
 #define CORE_TEXT_BERT_WORDS_H

@@ -5,8 +5,9 @@
  *
  *     "Hello  world's"   ->   Hello  ' '  ' world'  's
  *
- * \p{L} are letters, \p{N} numbers, \s the white space of Unicode (unicode_is_space); a byte that is no UTF-8 is a
- * character that is none of these. Names of special pieces (<|endoftext|>) in a text are text.
+ * \p{L} are letters, \p{N} numbers, \s the white space of Unicode (unicode_is_space), of the version that our tables
+ * have; a byte that is no UTF-8 is a character that is none of these. Names of special pieces (<|endoftext|>) in a text
+ * are text.
  *
  * Two files: encoder.json, an object of pieces and their ids, and vocab.bpe, a merge on each line behind a line
  * "#version". In both a byte is written as a character that can be seen: those of ASCII and Latin-1 that can (33-126,

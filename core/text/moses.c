@@ -21,7 +21,8 @@
 static bool stands_alone(uint32_t code)
 {
     return code > 0xFFFF || (code >= 0x3400 && code <= 0x9FFF) || (code >= 0xF900 && code <= 0xFAFF) ||
-           (code >= 0xAC00 && code <= 0xD7A3) || code == 0x3005 || code == 0x3007 || (code >= 0x3021 && code <= 0x303C);
+           (code >= 0xAC00 && code <= 0xD7A3) || code == 0x3005 || code == 0x3007 ||
+           (code >= 0x3021 && code <= 0x3029) || (code >= 0x3038 && code <= 0x303B);
 }
 
 /* From Hebrew on, vowels may be marks. Not those marks that go with any script. */
