@@ -134,7 +134,7 @@ static bool before(const BeamCandidate *c, const BeamCandidate *d)
 /* c takes its place among the best `count` of at most `width` so far; returns how many there are now. */
 static size_t insert(BeamCandidate *list, size_t count, size_t width, const BeamCandidate *c)
 {
-    if (!(c->log_p > -INFINITY) || (count == width && !before(c, &list[width - 1])))
+    if (!(c->log_p > (double)-INFINITY) || (count == width && !before(c, &list[width - 1])))
         return count;
     size_t at = count < width ? count++ : width - 1;
     for (; at > 0 && before(c, &list[at - 1]); at--)
