@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""charlm and classifier in PyTorch: to compare speed, and, of charlm, what is learnt, step by step.
+"""charlm, classifier and encdec in PyTorch: to compare speed, and, of charlm, what is learnt, step by step.
 
   torch_step.py charlm [--dim 256 --heads 8 --depth 12 --context 256 --batch 32 ...]
       times training steps on random bytes (forward, loss, backward, clipping, Adam) and prints one line of JSON
@@ -7,6 +7,9 @@
 
   torch_step.py classifier [--dim 128 --heads 8 --depth 6 --context 512 --batch 4 --words 50000 --pool average ...]
       the same of classifier, on random words.
+
+  torch_step.py encdec [--dim 512 --heads 8 --depth 6 --batch-tokens 25000 --length 32 --words 37000 ...]
+      the same of encdec, on pairs of random pieces; torch_encdec.py compares what is learnt.
 
   torch_step.py charlm --run DIR [--steps 50]
       begins with the weights of DIR's step 0, trains on the run's own batches with its options, and prints step and
@@ -51,7 +54,7 @@ def activation_of(name):
 class Attention(nn.Module):
     def __init__(self, o):
         super().__init__()
-        self.heads, self.composed, self.causal = o["heads"], o["composed"], o["causal"]
+        self.heads, self.composed = o["heads"], o["composed"]
         self.key_size = o["head-size"] or o["dim"] // o["heads"]
         self.value_size = o["value-size"] or self.key_size
         self.scale = self.key_size ** -0.5 if o["score"] == "scaled-dot" else 1.0
@@ -61,57 +64,68 @@ class Attention(nn.Module):
         self.value = nn.Linear(o["dim"], values, bias=o["bias"])
         self.out = nn.Linear(values, o["dim"])
 
-    def forward(self, x):
+    def forward(self, x, memory, causal, seen=None):
+        """x [rows, T, D] over memory [rows, S, D]; seen [rows, S]: which of these there are, where not all are"""
         rows, length, _ = x.shape
 
         def by_head(y, size):
-            return y.view(rows, length, self.heads, size).transpose(1, 2)
+            return y.view(rows, y.shape[1], self.heads, size).transpose(1, 2)
 
         q = by_head(self.query(x), self.key_size)
-        k = by_head(self.key(x), self.key_size)
-        v = by_head(self.value(x), self.value_size)
+        k = by_head(self.key(memory), self.key_size)
+        v = by_head(self.value(memory), self.value_size)
+        mask = None if seen is None else seen[:, None, None, :]
         if self.composed:
             scores = q @ k.transpose(-2, -1) * self.scale
-            if self.causal:
+            if causal:
                 hidden = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
                 scores = scores.masked_fill(hidden, -math.inf)
+            if mask is not None:
+                scores = scores.masked_fill(~mask, -math.inf)
             y = scores.softmax(-1) @ v
         else:
-            y = functional.scaled_dot_product_attention(q, k, v, is_causal=self.causal, scale=self.scale)
+            y = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, scale=self.scale)
         return self.out(y.transpose(1, 2).reshape(rows, length, self.heads * self.value_size))
 
 
 class Block(nn.Module):
-    def __init__(self, o):
+    def __init__(self, o, causal, crosses=False):
         super().__init__()
-        self.pre, self.activation = o["norm"] == "pre", activation_of(o["activation"])
+        self.pre, self.activation, self.causal = o["norm"] == "pre", activation_of(o["activation"]), causal
         self.attention = Attention(o)
+        if crosses:
+            self.cross, self.norm_cross = Attention(o), nn.LayerNorm(o["dim"])
         self.norm1, self.norm2 = nn.LayerNorm(o["dim"]), nn.LayerNorm(o["dim"])
         self.ff = nn.ModuleDict({"in": nn.Linear(o["dim"], o["ff"]), "out": nn.Linear(o["ff"], o["dim"])})
 
     def feed_forward(self, x):
         return self.ff["out"](self.activation(self.ff["in"](x)))
 
-    def forward(self, x):
-        if self.pre:
-            x = x + self.attention(self.norm1(x))
-            return x + self.feed_forward(self.norm2(x))
-        x = self.norm1(x + self.attention(x))
-        return self.norm2(x + self.feed_forward(x))
+    def branch(self, norm, x, inside):
+        return x + inside(norm(x)) if self.pre else norm(x + inside(x))
+
+    def forward(self, x, memory=None, seen=None):
+        """seen: of the memory, or of x where there is none"""
+        own = seen if memory is None else None
+        x = self.branch(self.norm1, x, lambda z: self.attention(z, z, self.causal, own))
+        if memory is not None:
+            x = self.branch(self.norm_cross, x, lambda z: self.cross(z, memory, False, seen))
+        return self.branch(self.norm2, x, self.feed_forward)
 
 
 class Body(nn.Module):
-    """What both programs have: words and places looked up, blocks, and with pre-norm a norm behind them."""
+    """What charlm and classifier have: words and places looked up, blocks, and with pre-norm a norm behind them."""
 
-    def __init__(self, o):
+    def __init__(self, o, causal):
         super().__init__()
+        self.smoothing = o["smoothing"]
         self.token_embedding = nn.Embedding(o["words"], o["dim"])
         if o["positions"] == "learned":
             self.position_embedding = nn.Embedding(o["context"], o["dim"])
         elif o["positions"] == "sinusoid":
             self.register_buffer("waves", sinusoids(o["context"], o["dim"]), persistent=False)
         self.positions = o["positions"]
-        self.blocks = nn.ModuleList(Block(o) for _ in range(o["depth"]))
+        self.blocks = nn.ModuleList(Block(o, causal) for _ in range(o["depth"]))
         if o["norm"] == "pre":
             self.norm = nn.LayerNorm(o["dim"])
         self.pre = o["norm"] == "pre"
@@ -127,31 +141,76 @@ class Body(nn.Module):
         return self.norm(x) if self.pre else x
 
 
-def mean_loss(y, targets):
+def mean_loss(y, targets, smoothing):
+    """Over all targets that are not negative."""
     y = y if y.dtype == torch.float64 else y.float()
-    return functional.cross_entropy(y.reshape(-1, y.shape[-1]), targets.reshape(-1))
+    return functional.cross_entropy(y.reshape(-1, y.shape[-1]), targets.reshape(-1), ignore_index=-1,
+                                    label_smoothing=smoothing)
 
 
 class CharacterModel(Body):
     def __init__(self, o):
-        super().__init__(o)
+        super().__init__(o, True)
         self.tied = o["tie"]
         if not self.tied:
             self.logits = nn.Linear(o["dim"], BYTES)
 
     def forward(self, ids, targets):
         x = self.body(ids)
-        return mean_loss(functional.linear(x, self.token_embedding.weight) if self.tied else self.logits(x), targets)
+        y = functional.linear(x, self.token_embedding.weight) if self.tied else self.logits(x)
+        return mean_loss(y, targets, self.smoothing)
 
 
 class ClassifierModel(Body):
     def __init__(self, o):
-        super().__init__(o)
+        super().__init__(o, False)
         self.pool = {"first": lambda x: x[:, 0], "average": lambda x: x.mean(1), "max": lambda x: x.amax(1)}[o["pool"]]
         self.logits = nn.Linear(o["dim"], CLASSES)
 
     def forward(self, ids, labels):
-        return mean_loss(self.logits(self.pool(self.body(ids))), labels)
+        return mean_loss(self.logits(self.pool(self.body(ids))), labels, self.smoothing)
+
+
+class Translator(nn.Module):
+    """encdec: one table for source, target and logits, or three."""
+
+    def __init__(self, o):
+        super().__init__()
+        self.o, self.scale = o, math.sqrt(o["dim"])
+        for name in ["embedding"] if o["tie"] else ["source_embedding", "target_embedding"]:
+            setattr(self, name, nn.Embedding(o["words"], o["dim"]))
+        if not o["tie"]:
+            self.logits = nn.Linear(o["dim"], o["words"])
+        if o["positions"] == "learned":
+            self.source_position_embedding = nn.Embedding(o["context"], o["dim"])
+            self.target_position_embedding = nn.Embedding(o["context"], o["dim"])
+        elif o["positions"] == "sinusoid":
+            self.register_buffer("waves", sinusoids(o["context"], o["dim"]), persistent=False)
+        for table in (part for part in self.children() if isinstance(part, nn.Embedding)):
+            nn.init.normal_(table.weight, std=1 / self.scale)  # as encdec begins
+        self.encoder = self.stack(o["depth"], False, False)
+        self.decoder = self.stack(o["decoder-depth"] or o["depth"], True, True)
+
+    def stack(self, depth, causal, crosses):
+        parts = {str(i): Block(self.o, causal, crosses) for i in range(depth)}
+        return nn.ModuleDict(parts | ({"norm": nn.LayerNorm(self.o["dim"])} if self.o["norm"] == "pre" else {}))
+
+    def embed(self, side, ids):
+        x = self.scale * (self.embedding if self.o["tie"] else getattr(self, side + "_embedding"))(ids)
+        if self.o["positions"] == "learned":
+            return x + getattr(self, side + "_position_embedding").weight[: ids.shape[1]]
+        return x + self.waves[: ids.shape[1]].to(x.dtype) if self.o["positions"] == "sinusoid" else x
+
+    def forward(self, ids, targets):
+        """ids: sources [rows, S]; targets that begin with </s> [rows, T]; which of the sources' ids there are, or None"""
+        source, target, seen = ids
+        memory, x = self.embed("source", source), self.embed("target", target)
+        for part in self.encoder.values():
+            memory = part(memory, None, seen) if isinstance(part, Block) else part(memory)
+        for part in self.decoder.values():
+            x = part(x, memory, seen) if isinstance(part, Block) else part(x)
+        y = functional.linear(x, self.embedding.weight) if self.o["tie"] else self.logits(x)
+        return mean_loss(y, targets, self.o["smoothing"])
 
 
 def sinusoids(context, dim):
@@ -264,9 +323,19 @@ class Trainer:
 
 
 def bench(trainer, a, o, parameters):
-    ids = torch.randint(0, o["words"], (o["batch"], o["context"]), device=a.device)
-    classes, shape = (BYTES, ids.shape) if a.program == "charlm" else (CLASSES, ids.shape[:1])
-    targets = torch.randint(0, classes, shape, device=a.device)
+    rows, length = o["batch"], o["context"]
+    if a.program == "encdec":
+        length = o["length"]
+        rows = max(o["batch-tokens"] // length, 1) if o["batch-tokens"] else rows
+
+    def random(most, *shape):
+        return torch.randint(0, most, shape, device=a.device)
+
+    ids = random(o["words"], rows, length)
+    if a.program == "encdec":
+        ids, targets = (ids, random(o["words"], rows, length), None), random(o["words"], rows, length)
+    else:
+        targets = random(BYTES, rows, length) if a.program == "charlm" else random(CLASSES, rows)
     wait = torch.cuda.synchronize if a.device == "cuda" else lambda: None
     first = float(trainer.step(ids, targets, 1e-4))
     for _ in range(2 if a.device == "cpu" else 10):
@@ -284,7 +353,7 @@ def bench(trainer, a, o, parameters):
         "precision": a.precision,
         "compile": (a.mode or True) if a.compile else False, "fused_attention": not o["composed"],
         "threads": torch.get_num_threads(), "parameters": parameters, "step_s": round(step, 5),
-        "fastest_s": round(min(times), 5), "tokens_per_s": round(o["batch"] * o["context"] / step, 1),
+        "fastest_s": round(min(times), 5), "tokens_per_s": round(rows * length / step, 1),
         "first_loss": round(first, 4)}))
 
 
@@ -309,11 +378,14 @@ def follow(trainer, a, o, text, log):
 
 MODEL = {"dim": 256, "heads": 8, "head-size": 0, "value-size": 0, "depth": 12, "ff": 0, "context": 256, "window": 0,
          "activation": "relu", "norm": "post", "positions": "learned", "score": "scaled-dot", "bias": False,
-         "tie": False, "words": BYTES, "pool": "average"}
+         "tie": False, "words": BYTES, "pool": "average", "decoder-depth": 0}
 TRAINING = {"batch": 32, "lr": 1e-4, "warmup": 156, "decay": 0.0, "clip": 1.0, "epsilon": 1e-8, "seed": 1,
-            "betas": "0.9,0.999"}
-OF_PROGRAM = {"charlm": {}, "classifier": {"dim": 128, "depth": 6, "context": 512, "words": 50000, "batch": 4}}
-MUST_BE = {"window": 0, "distances": "none", "dropout": 0, "attention-dropout": 0, "smoothing": 0, "schedule": "constant"}
+            "betas": "0.9,0.999", "smoothing": 0.0, "batch-tokens": 0, "length": 32}
+OF_PROGRAM = {"charlm": {}, "classifier": {"dim": 128, "depth": 6, "context": 512, "words": 50000, "batch": 4},
+              "encdec": {"dim": 512, "depth": 6, "ff": 2048, "context": 512, "words": 37000, "positions": "sinusoid",
+                         "bias": True, "tie": True, "batch-tokens": 25000, "smoothing": 0.1, "clip": 0.0,
+                         "betas": "0.9,0.98", "epsilon": 1e-9}}
+MUST_BE = {"window": 0, "distances": "none", "dropout": 0, "attention-dropout": 0, "schedule": "constant"}
 
 
 def parse():
@@ -372,7 +444,7 @@ def options_of(p, a):
     if bool(a.weights) != bool(a.data):
         p.error("--weights and --data go together")
     o["ff"] = o["ff"] or 4 * o["dim"]
-    o["composed"], o["causal"] = a.composed, a.program == "charlm"
+    o["composed"] = a.composed
     o["betas"] = tuple(float(b) for b in o["betas"].split(","))
     return o, weights, log
 
@@ -384,7 +456,7 @@ def main():
         torch.set_num_threads(a.threads)
     torch.manual_seed(1)
     torch.backends.cuda.matmul.allow_tf32 = a.precision == "tf32"
-    model = (CharacterModel if a.program == "charlm" else ClassifierModel)(o).to(a.device)
+    model = {"charlm": CharacterModel, "classifier": ClassifierModel, "encdec": Translator}[a.program](o).to(a.device)
     if weights is not None:
         model.load_state_dict(weights)  # refuses what is missing or too much
     if a.precision == "f64":
