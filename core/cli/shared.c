@@ -37,6 +37,7 @@ const Option shared_options[] = {
     {"tie", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(tie), "no", NULL, "logits read the embedding's table"},
     {"dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(dropout), "0", "[0,1)", "share dropped from embeddings and branches"},
     {"attention-dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(attention_dropout), "0", "[0,1)", "share of attention weights dropped"},
+    {"ff-dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(ff_dropout), "0", "[0,1)", "share dropped inside the feed-forward network"},
     {"init", 0, OPTION_CHOICE, OPTION_TRAINING, BUILD, AT(init), "pytorch", "pytorch|gpt2|xavier", "how weights begin"},
 
     /* training: kept on resume unless given again */

@@ -37,6 +37,8 @@ Block block_new(Parameters *p, const BlockOptions *o, const char *prefix)
     b.ff.in = linear_new(p, dim, o->ff, true, join(name, prefix, "ff.in"));
     b.ff.out = linear_new(p, o->ff, dim, true, join(name, prefix, "ff.out"));
     b.ff.activation = o->activation;
+    if (o->ff_dropout > 0) /* few networks have it: others draw what they drew before there was one */
+        b.ff.drop = parameters_dropout(p, o->ff_dropout);
     b.branch2 = branch_new(p, o, join(name, prefix, "norm2"));
     if (b.ff.out.weight)
         b.ff.out.weight->residual = true;
@@ -52,9 +54,9 @@ Tensor *leave(Tape *t, const Branch *b, Tensor *x, Tensor *f)
 
 Tensor *feedforward(Tape *t, const FeedForward *f, Tensor *x)
 {
-    if (f->activation == ACTIVATION_RELU)
-        return linear(t, &f->out, linear_relu(t, &f->in, x));
-    return linear(t, &f->out, activate(t, linear(t, &f->in, x), f->activation));
+    bool relu = f->activation == ACTIVATION_RELU;
+    Tensor *h = relu ? linear_relu(t, &f->in, x) : activate(t, linear(t, &f->in, x), f->activation);
+    return linear(t, &f->out, add(t, NULL, h, f->drop));
 }
 
 typedef struct BlockArgs {

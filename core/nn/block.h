@@ -17,8 +17,9 @@ typedef struct BlockOptions {
     size_t ff;
     Activation activation;
     NormPlace norm;
-    double dropout; /* on what each branch adds */
-    bool cross;     /* a decoder's: it attends across a memory, too */
+    double dropout;    /* on what each branch adds */
+    double ff_dropout; /* inside the feed-forward network, behind its activation */
+    bool cross;        /* a decoder's: it attends across a memory, too */
 } BlockOptions;
 
 typedef struct Branch {
@@ -30,6 +31,7 @@ typedef struct Branch {
 typedef struct FeedForward {
     Linear in, out;
     Activation activation;
+    Dropout drop; /* behind it */
 } FeedForward;
 
 typedef struct Block {

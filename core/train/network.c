@@ -32,5 +32,6 @@ BlockOptions network_block(const SharedValues *o)
                           .ff = o->ff ? o->ff : 4 * o->dim,
                           .activation = (Activation)o->activation,
                           .norm = (NormPlace)o->norm,
-                          .dropout = o->dropout};
+                          .dropout = o->dropout,
+                          .ff_dropout = o->ff_dropout};
 }

@@ -89,9 +89,11 @@ START_TEST(a_run_that_goes_on_has_the_same_bits)
 {
     char whole[700], parts[720];
     size_t size, other;
-    snprintf(whole, sizeof whole, "%s", trained("--steps 40 --dropout 0.1 --attention-dropout 0.1 --seed 3"));
+    snprintf(whole, sizeof whole, "%s",
+             trained("--steps 40 --dropout 0.1 --attention-dropout 0.1 --ff-dropout 0.1 --seed 3"));
     snprintf(parts, sizeof parts, "%s-parts", whole);
-    Said s = must("train --run %s " TINY " --steps 17 --dropout 0.1 --attention-dropout 0.1 --seed 3", parts);
+    Said s = must("train --run %s " TINY " --steps 17 --dropout 0.1 --attention-dropout 0.1 --ff-dropout 0.1 --seed 3",
+                  parts);
     said_free(&s);
     s = must("train --resume %s --steps 40 -q", parts);
     said_free(&s);

@@ -23,7 +23,7 @@ static SharedValues kind(int i)
         o.positions = POSITIONS_NONE;
         break;
     }
-    o.dropout = 0.2, o.attention_dropout = 0.1, o.smoothing = 0.1;
+    o.dropout = 0.2, o.attention_dropout = 0.1, o.ff_dropout = 0.15, o.smoothing = 0.1;
     return o;
 }
 
@@ -301,7 +301,7 @@ END_TEST
 START_TEST(dropout_acts_in_training_and_not_in_evaluation)
 {
     SharedValues wet = kind(_i), dry = wet;
-    dry.dropout = dry.attention_dropout = dry.smoothing = wet.smoothing = 0;
+    dry.dropout = dry.attention_dropout = dry.ff_dropout = dry.smoothing = wet.smoothing = 0;
     Whole a, b;
     whole_open(&a, &wet, plain_of(NUMBER_F64), &(Training){0});
     whole_open(&b, &dry, plain_of(NUMBER_F64), &(Training){0});
@@ -323,16 +323,17 @@ START_TEST(each_dropout_of_a_network_acts)
     const double never = 1e-300; /* 0 would be another network than the one that was planned */
     Whole w;
     whole_open(&w, &o, plain_of(NUMBER_F64), &(Training){0});
-    Dropout *drops[1 + 3 * 2] = {&w.model.embedding.drop};
+    Dropout *drops[1 + 4 * 2] = {&w.model.embedding.drop};
     for (size_t i = 0; i < 2; i++) {
-        drops[1 + 3 * i] = &w.model.stack.block[i].attention.drop;
-        drops[2 + 3 * i] = &w.model.stack.block[i].branch1.drop;
-        drops[3 + 3 * i] = &w.model.stack.block[i].branch2.drop;
+        drops[1 + 4 * i] = &w.model.stack.block[i].attention.drop;
+        drops[2 + 4 * i] = &w.model.stack.block[i].branch1.drop;
+        drops[3 + 4 * i] = &w.model.stack.block[i].ff.drop;
+        drops[4 + 4 * i] = &w.model.stack.block[i].branch2.drop;
     }
-    for (size_t i = 0; i < 7; i++)
+    for (size_t i = 0; i < 9; i++)
         drops[i]->rate = never;
-    double none = trial_step(&w.t, 1, 0).loss, seen[7];
-    for (size_t i = 0; i < 7; i++) {
+    double none = trial_step(&w.t, 1, 0).loss, seen[9];
+    for (size_t i = 0; i < 9; i++) {
         drops[i]->rate = 0.5;
         seen[i] = trial_step(&w.t, 1, 0).loss;
         drops[i]->rate = never;

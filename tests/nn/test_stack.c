@@ -13,7 +13,10 @@ enum { KINDS = 4, WORDS = 23, CONTEXT = 9, ROWS = 6, MEMORIES = 3 };
 /* Kinds of networks; together they have each part of a block at least once. */
 static EncDecOptions kind(int i)
 {
-    EncDecOptions o = {.block = {.attention = {12, 3, 4, 4, .bias = true, .dropout = 0.1}, .ff = 17, .dropout = 0.2},
+    EncDecOptions o = {.block = {.attention = {12, 3, 4, 4, .bias = true, .dropout = 0.1},
+                                 .ff = 17,
+                                 .dropout = 0.2,
+                                 .ff_dropout = 0.15},
                        .encoder = 2,
                        .decoder = 2,
                        .source = WORDS,
@@ -224,16 +227,16 @@ START_TEST(each_dropout_acts_on_its_own_and_counts_positions_of_its_side)
     EncDecOptions o = kind(_i);
     const double never = 1e-300; /* 0 would be another network than the one that was planned */
     Subject s;
-    Dropout *drops[2 + 3 * 2 + 5 * 2] = {&s.m.source.drop, &s.m.target.drop};
-    size_t sides[2 + 3 * 2 + 5 * 2] = {0, 1}, count = 2;
+    Dropout *drops[2 + 4 * 2 + 6 * 2] = {&s.m.source.drop, &s.m.target.drop};
+    size_t sides[2 + 4 * 2 + 6 * 2] = {0, 1}, count = 2;
     subject_open(&s, &o, plain_of(NUMBER_F64), &(Training){0});
     for (size_t side = 0; side < 2; side++) {
         Stack *stack = side ? &s.m.decoder : &s.m.encoder;
         for (size_t i = 0; i < stack->depth; i++) {
             Block *b = &stack->block[i];
-            Dropout *of[] = {&b->attention.drop, &b->branch1.drop, &b->branch2.drop, &b->cross.drop,
-                             &b->branch_cross.drop};
-            for (size_t d = 0; d < (side ? 5 : 3); d++, count++)
+            Dropout *of[] = {&b->attention.drop, &b->branch1.drop, &b->ff.drop,
+                             &b->branch2.drop,   &b->cross.drop,   &b->branch_cross.drop};
+            for (size_t d = 0; d < (side ? 6 : 4); d++, count++)
                 drops[count] = of[d], sides[count] = side;
         }
     }

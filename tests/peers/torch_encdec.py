@@ -134,8 +134,8 @@ def options_of(run, a):
     with open(os.path.join(run, "config.json")) as file:
         config = json.load(file)
     o = {**config["model"], **config["training"]}
-    for key in ("dropout", "attention-dropout"):
-        if o[key]:
+    for key in ("dropout", "attention-dropout", "ff-dropout"):
+        if o.get(key):
             sys.exit(f"the run drops out: --{key} {o[key]}; masks are not built here")
     if o["window"] or o["distances"] != "none" or o["score"] not in ("scaled-dot", "dot"):
         sys.exit("windows, distances and scores with parameters are not built here")

@@ -385,7 +385,7 @@ OF_PROGRAM = {"charlm": {}, "classifier": {"dim": 128, "depth": 6, "context": 51
               "encdec": {"dim": 512, "depth": 6, "ff": 2048, "context": 512, "words": 37000, "positions": "sinusoid",
                          "bias": True, "tie": True, "batch-tokens": 25000, "smoothing": 0.1, "clip": 0.0,
                          "betas": "0.9,0.98", "epsilon": 1e-9}}
-MUST_BE = {"window": 0, "distances": "none", "dropout": 0, "attention-dropout": 0, "schedule": "constant"}
+MUST_BE = {"window": 0, "distances": "none", "dropout": 0, "attention-dropout": 0, "ff-dropout": 0, "schedule": "constant"}
 
 
 def parse():
