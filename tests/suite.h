@@ -40,6 +40,17 @@ void test_skip(const char *test, const char *why);
 /* FAST=1 in the environment, as valgrind sets it: a test that repeats itself may do so less often. */
 bool test_is_fast(void);
 
+/* A sanitizer keeps memory of its own beside that of the program: what a program holds is not compared with a plan
+ * then.
+ */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { SANITIZED = 1 };
+#elif defined __has_feature
+enum { SANITIZED = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) };
+#else
+enum { SANITIZED = 0 };
+#endif
+
 /* Runs an action again and again, with its 1st, 2nd, 3rd, .. allocation failing, until one run meets no failure. Each
  * failed run must return false with a line in the Error and keep no memory; the last one must succeed. */
 void fail_each_allocation(bool (*action)(void *argument, Error *e), void *argument);

@@ -82,9 +82,10 @@ bool crew_open(Crew *c, const CrewOptions *o, const Parameters *p, const Task *t
     BatchSize size = plan_size(task, plan_step_rows(o, task), false);
     bool fine = plan_make(&c->plan, &c->takes, o, p, task, e) && pool_open(&c->pool, o->workers, o->workers > 1, e) &&
                 batch_open(&c->batch, &size, e);
-    c->cut = fine && o->training ? memory_get(plan_most_parts(o, task) + 1, sizeof *c->cut) : NULL;
-    if (fine && o->training && !c->cut)
-        fine = memory_error(e, "micro-batches", plan_most_parts(o, task) + 1, sizeof *c->cut);
+    size_t most = fine && o->training ? plan_parts(o, task, task->most_rows) : 0;
+    c->cut = fine ? memory_get(most + 1, sizeof *c->cut) : NULL;
+    if (fine && !c->cut)
+        fine = memory_error(e, "micro-batches", most + 1, sizeof *c->cut);
     c->worker = fine ? memory_get(o->workers, sizeof *c->worker) : NULL;
     if (fine && !c->worker)
         fine = memory_error(e, "workers", o->workers, sizeof *c->worker);
@@ -248,7 +249,7 @@ static void step_work(void *argument, size_t number)
 static void cut_batch(Crew *c)
 {
     size_t rows = c->batch.side[0].rows, micro = c->o.micro_rows ? c->o.micro_rows : rows;
-    c->micros = plan_parts(&c->o, c->task, rows, batch_lengths(&c->batch));
+    c->micros = plan_parts(&c->o, c->task, rows);
     if (c->task->micro_positions) {
         batch_cut(&c->batch, c->micros, c->cut);
         return;

@@ -31,19 +31,23 @@ static size_t plan_step_positions(const Task *task)
 }
 
 /* Cut evenly at ends of rows, a part is longer than its share by less than a row. */
-size_t plan_parts(const CrewOptions *o, const Task *task, size_t rows, size_t positions)
+size_t plan_parts(const CrewOptions *o, const Task *task, size_t rows)
 {
     if (!task->micro_positions) {
         size_t micro = plan_micro_rows(o, task);
         return micro ? (rows + micro - 1) / micro : 0;
     }
-    size_t room = task->micro_positions - plan_longest(task) + 1, parts = (positions + room - 1) / room;
+    size_t room = task->micro_positions - plan_longest(task) + 1;
+    size_t parts = (plan_step_positions(task) + room - 1) / room;
     return (parts + o->workers - 1) / o->workers * o->workers;
 }
 
-size_t plan_most_parts(const CrewOptions *o, const Task *task)
+/* Positions of a micro-batch in training, where they are counted: of the largest step, whose parts may be shorter than
+ * they are allowed to be. */
+static size_t plan_micro_positions(const CrewOptions *o, const Task *task)
 {
-    return plan_parts(o, task, task->most_rows, plan_step_positions(task));
+    size_t parts = plan_parts(o, task, 0);
+    return (plan_step_positions(task) + parts - 1) / parts + plan_longest(task) - 1;
 }
 
 /* Rows of a batch that a worker must have room for. */
@@ -110,6 +114,8 @@ static bool walk(CrewPlan *plan, const Walk *w, Takes *takes, size_t rows, bool 
     DeviceRows device = {0};
     StepState state = {0};
     BatchSize size = plan_size(w->task, rows, true);
+    for (size_t i = 0; w->training && w->task->micro_positions && i < size.sides; i++)
+        size.positions[i] = smaller(size.positions[i], plan_micro_positions(w->o, w->task));
     bool fine = k->open(&s, 1, e) && tape_open(&t, k, s, w->weights, NULL, e) && batch_open(&batch, &size, e) &&
                 device_rows_open(&device, k, &size, e);
     if (fine) {
@@ -176,7 +182,7 @@ bool plan_make(CrewPlan *plan, Takes *takes, const CrewOptions *o, const Paramet
     if (o->training) { /* for the memory, too, and for what a step costs */
         bool by_positions = task->micro_positions;
         size_t rest = by_positions ? 0 : task->most_rows % micro;
-        double times = by_positions ? (double)plan_step_positions(task) / (double)task->micro_positions
+        double times = by_positions ? (double)plan_step_positions(task) / (double)plan_micro_positions(o, task)
                                     : (double)(task->most_rows / micro);
         if (!walk(plan, &training, takes, rows, true, 0, e) || !walk(plan, &training, NULL, micro, true, times, e) ||
             (rest && !walk(plan, &training, NULL, rest, true, 1, e)))

@@ -32,12 +32,9 @@ bool crew_plan(CrewPlan *plan, const CrewOptions *o, const Parameters *p, const 
 /* The same; takes: of gradients of activations, in the walk that the plan comes from. To be closed by the caller. */
 bool plan_make(CrewPlan *plan, Takes *takes, const CrewOptions *o, const Parameters *p, const Task *task, Error *e);
 
-/* Micro-batches of a step of so many rows, or positions where the task says how many of these a micro-batch has: then
- * all workers have as many of them. */
-size_t plan_parts(const CrewOptions *o, const Task *task, size_t rows, size_t positions);
-
-/* The most that any step has. */
-size_t plan_most_parts(const CrewOptions *o, const Task *task);
+/* Micro-batches of a step of so many rows. Where the task says how many positions a micro-batch has, each step has as
+ * many micro-batches as the largest needs, and each worker as many of them. */
+size_t plan_parts(const CrewOptions *o, const Task *task, size_t rows);
 
 /* Rows that a worker has room for, and that the crew itself holds. */
 size_t plan_rows(const CrewOptions *o, const Task *task);

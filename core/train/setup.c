@@ -22,7 +22,7 @@ static size_t micro_rows(const SharedValues *o, const Task *task)
 static size_t workers(const SharedValues *o, const Task *task, bool training)
 {
     const CrewOptions one = {.workers = 1, .micro_rows = micro_rows(o, task)};
-    size_t parts = plan_most_parts(&one, task), all = processors_allowed();
+    size_t parts = plan_parts(&one, task, task->most_rows), all = processors_allowed();
     return o->workers ? o->workers : training && all > parts ? parts : all;
 }
 

@@ -302,15 +302,6 @@ static double planned_bytes(const char *text)
     "--dim 64 --heads 2 --depth 6 --context 256 --batch 32 --micro-batch 16 --minutes 0 --eval-bytes 300 --steps 2 "   \
     "--init gpt2"
 
-/* A sanitizer keeps memory of its own beside that of the program: there the plan is made, and nothing is compared. */
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-enum { SANITIZED = 1 };
-#elif defined __has_feature
-enum { SANITIZED = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) };
-#else
-enum { SANITIZED = 0 };
-#endif
-
 static void compare_peak(const char *more, const char *run)
 {
     Said plan = must("train --dry-run " LARGE " %s --run %s", more, run);
