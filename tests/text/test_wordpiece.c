@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/philox.h"
+#include "core/text/bert_words.h"
 #include "core/text/wordpiece.h"
 #include "tests/cases.h"
 #include "tests/suite.h"
@@ -335,6 +336,26 @@ START_TEST(what_is_learned_is_what_counting_anew_would_learn)
 }
 END_TEST
 
+START_TEST(words_that_no_text_has_are_left_out)
+{
+    static const char *const pieces[] = {"a", "b", "##b", "ab"};
+    char longer[BERT_WORD_MOST + 2] = "";
+    Vocabulary words = counted("ab");
+    WordPiece w;
+    Error e;
+    memset(longer, 'c', sizeof longer - 1);
+    ck_done(vocabulary_add(&words, longer, strlen(longer), 9, NULL, &e), e);
+    ck_done(vocabulary_add(&words, "dd\xFF", 3, 9, NULL, &e), e);
+    ck_done(vocabulary_add(&words, "ee", 2, 0, NULL, &e), e); /* never met */
+    ck_done(wordpiece_learn(&w, &words, 100, true, &e), e);
+    ck_assert_uint_eq(w.pieces.count, 5 + 4);
+    for (int32_t i = 0; i < 4; i++)
+        ck_assert_str_eq(vocabulary_word(&w.pieces, i + 5), pieces[i]);
+    wordpiece_close(&w);
+    vocabulary_close(&words);
+}
+END_TEST
+
 START_TEST(what_was_learned_parts_its_own_words_wholly)
 {
     static const char text[] = "Ein H\xC3\xA4uschen, ein Haus; zwei H\xC3\xA4user: \xE4\xB8\xAD\xE6\x96\x87 100%";
@@ -378,7 +399,7 @@ static bool learn_and_read(void *argument, Error *e)
     if (!vocabulary_open(&words, e))
         return false;
     bool learned = wordpiece_count(&words, a->text, strlen(a->text), true, e) &&
-                   wordpiece_learn(&w, &words, 60, true, e);
+                   wordpiece_learn(&w, &words, 300, true, e);
     bool read = learned && wordpiece_write(&w, a->path, e) && wordpiece_read(&again, a->path, true, e);
     bool passed = read && pass_through(&again, a->text, e);
     if (learned)
@@ -391,9 +412,13 @@ static bool learn_and_read(void *argument, Error *e)
 
 START_TEST(each_failed_allocation_is_an_error)
 {
-    char path[700];
+    enum { WORDS = 700, LETTERS = 7 }; /* enough that all that grows does */
+    char path[700], text[WORDS * (LETTERS + 1) + 1];
+    for (uint64_t i = 0; i < sizeof text - 1; i++)
+        text[i] = i % (LETTERS + 1) == LETTERS ? ' ' : (char)('a' + philox_below(26, 3, 0, i, 1));
+    text[sizeof text - 1] = 0;
     snprintf(path, sizeof path, "%s/learned.txt", test_folder());
-    All all = {"a house, two houses; a mouse, two mice. and so on: housing, mousing", path};
+    All all = {text, path};
     fail_each_allocation(learn_and_read, &all);
 }
 END_TEST
@@ -411,6 +436,7 @@ static const Test tests[] = {TEST_LOOP(ids_are_those_of_tokenizers, 2),
                              TEST(runs_of_one_letter_are_joined_from_the_left),
                              TEST(a_vocabulary_smaller_than_its_characters_is_refused),
                              TEST_LOOP(what_is_learned_is_what_counting_anew_would_learn, 20),
+                             TEST(words_that_no_text_has_are_left_out),
                              TEST(what_was_learned_parts_its_own_words_wholly),
                              TEST(each_failed_allocation_is_an_error)};
 
