@@ -55,7 +55,8 @@ bool encdec_eval(EncDec *c, Error *e)
     c->scored = (Part)c->v->split;
     if (!bitext_suits(&c->bitext, c->scored, e) || !encdec_task(c, e))
         return false;
-    note_missing(c);
+    if (!c->v->shared.quiet)
+        note_missing(c);
     Progress progress = progress_open(stderr, c->v->shared.quiet);
     bool fine = app_open_crew(&c->app, &crew, e);
     crew.progress = &progress;

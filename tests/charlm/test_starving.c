@@ -1,30 +1,24 @@
 /* Every allocation of a command fails once, in turn: the command ends with a line that says so and a status that is
- * not 0, keeps neither memory nor open files, and what lay in the run's folder before is still whole. charlm's main is
- * called in this process, where base/memory can be told which allocation is to fail. (Under sanitizers, which make
- * calls ten times as slow, of a training every fifth: it has thousands, most of them inside the headers of its
- * checkpoints.)
+ * not 0, keeps neither memory nor open files, and what lay in the run's folder before is still whole. See starving.h.
  */
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/run/npy.h"
 #include "core/run/safetensors.h"
 #include "tests/command.h"
+#include "tests/starving.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 int charlm_main(int argc, char **argv);
 #define main charlm_main
 #include "charlm/main.c"
 #undef main
 
-enum { LINE = 1000, WORDS = 64, OUTPUT = 1 << 14, SIZE = 700 /* of the text; its first 90 % are learnt from */ };
+enum { LINE = STARVING_LINE, SIZE = 700 /* of the text; its first 90 % are learnt from */ };
 
 /* As small as a model gets. oneDNN takes longer to prepare its products than plain to compute all; the cpu's own
  * allocations are tried where a command is short. */
@@ -32,7 +26,6 @@ enum { LINE = 1000, WORDS = 64, OUTPUT = 1 << 14, SIZE = 700 /* of the text; its
 #define SMALLEST MODEL "--eval-bytes 6 --eval-every 1 --sample-every 3 --save-every 1 --keep 1 --minutes 0 --init gpt2 "
 
 static char place[600];
-static rlim_t most_files; /* that a call may have open; 0: any */
 
 /* A path in the test's folder; good for seven more calls. */
 static const char *in(const char *name)
@@ -42,126 +35,6 @@ static const char *in(const char *name)
     char *path = paths[next++ % 8];
     snprintf(path, sizeof paths[0], "%s/%s", place, name);
     return path;
-}
-
-/* --- one call --- */
-
-typedef struct Outcome {
-    int status;
-    bool met; /* the allocation that was to fail was asked for */
-    long kept;
-    int open; /* files that were left open */
-    char out[OUTPUT], err[OUTPUT];
-} Outcome;
-
-/* The lowest number that a file would get. */
-static int next_file(void)
-{
-    int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    ck_assert_int_ge(file, 0);
-    close(file);
-    return file;
-}
-
-/* Standard output or error goes to a file from now on; what it was comes back. */
-static int divert(int stream, const char *path)
-{
-    int was = dup(stream), to = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    ck_assert(was >= 0 && to >= 0 && dup2(to, stream) >= 0);
-    close(to);
-    return was;
-}
-
-static void restore(int stream, int was, char *text)
-{
-    ssize_t size = pread(stream, text, OUTPUT - 1, 0);
-    text[size > 0 ? size : 0] = 0;
-    ck_assert(dup2(was, stream) >= 0);
-    close(was);
-}
-
-static int main_with_few_files(int count, char **word)
-{
-    struct rlimit was, few;
-    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &was), 0);
-    few = (struct rlimit){most_files ? most_files : was.rlim_cur, was.rlim_max};
-    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
-    int status = charlm_main(count, word);
-    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &was), 0);
-    return status;
-}
-
-/* charlm's main on these words while allocation `failing` fails (0: none). */
-static void call(Outcome *o, uint64_t failing, const char *words)
-{
-    char line[LINE], *word[WORDS] = {line};
-    int count = 0;
-    snprintf(line, sizeof line, "charlm %s", words);
-    for (char *at = strtok(line, " "); at && count < WORDS - 1; at = strtok(NULL, " "))
-        word[count++] = at;
-    fflush(stdout);
-    int out = divert(STDOUT_FILENO, in("out")), err = divert(STDERR_FILENO, in("err")), files = next_file();
-    size_t before = memory_in_use();
-    uint64_t asked = memory_requests();
-    memory_fail_at(failing);
-    o->status = main_with_few_files(count, word);
-    o->met = failing && memory_requests() - asked >= failing;
-    memory_fail_at(0);
-    o->kept = (long)memory_in_use() - (long)before;
-    o->open = next_file() - files;
-    restore(STDERR_FILENO, err, o->err);
-    restore(STDOUT_FILENO, out, o->out);
-}
-
-static void must_work(const char *words)
-{
-    Outcome o;
-    call(&o, 0, words);
-    ck_assert_msg(o.status == 0, "`charlm %s` exits with %d: %s", words, o.status, o.err);
-}
-
-/* The last line of what it says is an error with these words. */
-static bool says(const char *err, const char *what)
-{
-    const char *line = strstr(err, "charlm: "), *end = line ? strchr(line, '\n') : NULL;
-    return end && !end[1] && strstr(line, what);
-}
-
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-enum { OF_TRAINING = 5 };
-#else
-enum { OF_TRAINING = 1 };
-#endif
-
-typedef struct Ways {
-    void (*before)(void); /* each call; or NULL */
-    void (*after)(uint64_t n);
-    uint64_t every; /* so many allocations one fails; 0: each */
-} Ways;
-
-static void starve(Ways ways, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void starve(Ways ways, const char *format, ...)
-{
-    char words[LINE];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(words, sizeof words, format, list);
-    va_end(list);
-    for (uint64_t n = 1;; n += test_is_fast() ? 41 : ways.every ? ways.every : 1) {
-        Outcome o;
-        if (ways.before)
-            ways.before();
-        call(&o, n, words);
-        ck_assert_msg(o.kept == 0, "allocation %d of `%s`: %ld bytes are kept", (int)n, words, o.kept);
-        ck_assert_msg(o.open == 0, "allocation %d of `%s`: files stay open", (int)n, words);
-        ck_assert_msg(o.status == 0 ? !o.met : o.met && o.status <= 2, "allocation %d of `%s`: status %d, %s", (int)n,
-                      words, o.status, o.err);
-        if (!o.met)
-            return;
-        ck_assert_msg(says(o.err, "out of memory"), "allocation %d of `%s`: it says %s", (int)n, words, o.err);
-        if (ways.after)
-            ways.after(n);
-    }
 }
 
 /* --- what lies in a folder --- */
@@ -242,6 +115,7 @@ static void setup(void)
     char text[SIZE];
     Error e;
     snprintf(place, sizeof place, "%s", test_folder());
+    starving_program("charlm", charlm_main, place);
     for (size_t i = 0; i < SIZE; i++)
         text[i] = (char)('a' + i * i % 7);
     ck_done(file_write(in("text"), text, sizeof text, &e), e);
@@ -388,11 +262,10 @@ static void few_files(void (*before)(void), void (*after)(uint64_t n), const cha
     rlim_t first = (rlim_t)next_file();
     for (rlim_t files = 0; o.status; files++) {
         before();
-        most_files = first + 2 + files; /* two hold what standard output and error were */
-        call(&o, 0, words);
-        most_files = 0;
+        starving_call(&o, 0, first + 2 + files, words); /* two hold what standard output and error were */
         ck_assert_msg(o.kept == 0 && o.open == 0, "%d files: something is kept", (int)files);
-        ck_assert_msg(o.status == 0 ? files > 0 : says(o.err, strerror(EMFILE)), "%d files: %s", (int)files, o.err);
+        ck_assert_msg(o.status == 0 ? files > 0 : starving_says(o.err, strerror(EMFILE)), "%d files: %s", (int)files,
+                      o.err);
         ck_assert_uint_lt(files, 20);
         after(0);
     }

@@ -1,0 +1,94 @@
+/* Every allocation of a command fails once, in turn: the command ends with a line that says so and a status that is
+ * not 0, and keeps neither memory nor open files. See starving.h; what is left of a run then is charlm's to show. */
+#include "base/file.h"
+#include "tests/command.h"
+#include "tests/starving.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int encdec_main(int argc, char **argv);
+#define main encdec_main
+#include "encdec/main.c"
+#undef main
+
+/* As small as a model gets. */
+#define MODEL                                                                                                          \
+    "--dim 2 --heads 1 --depth 1 --ff 2 --context 9 --longest 8 --batch-tokens 16 --micro-tokens 9 --workers 1 "       \
+    "--device plain --merges 3 -q "
+#define SMALLEST MODEL "--eval-every 1 --save-every 1 --keep 2 --minutes 0 "
+
+static char place[300];
+
+static void setup(void)
+{
+    static const char *const files[][2] = {{"train.en", "a b\na\nb a a\n\nc\n"},
+                                           {"train.de", "x y\nx\ny x y\nz\nx\n"},
+                                           {"val.en", "a\nb b"},
+                                           {"val.de", "x\ny y\n"}};
+    char words[STARVING_LINE];
+    snprintf(place, sizeof place, "%s", test_folder());
+    for (size_t i = 0; i < 4; i++)
+        write_in(place, files[i][0], files[i][1], strlen(files[i][1]));
+    starving_program("encdec", encdec_main, place);
+    snprintf(words, sizeof words, "train --run %s/whole --data %s " SMALLEST "--steps 3", place, place);
+    must_work(words);
+}
+
+static void remove_run(void)
+{
+    char path[700];
+    Error e;
+    snprintf(path, sizeof path, "%s/run", place);
+    ck_done(folder_remove(path, &e), e);
+}
+
+START_TEST(a_training)
+{
+    static const char *const types[] = {"bpe", "words", "bytes"};
+    setup();
+    starve((Ways){remove_run, NULL, OF_TRAINING * (_i ? 7 : 1)},
+           "train --run %s/run --data %s " SMALLEST "--steps 1 --type %s --json", place, place, types[_i]);
+}
+END_TEST
+
+START_TEST(scoring)
+{
+    setup();
+    starve((Ways){0}, "eval --run %s/whole --json -q --dump-logits %s/x.npy", place, place);
+    starve((Ways){0}, "eval --run %s/whole -q --split train --weights last", place);
+}
+END_TEST
+
+START_TEST(averaging)
+{
+    char words[STARVING_LINE];
+    setup();
+    starve((Ways){0}, "average --run %s/whole --last 2 --json", place);
+    snprintf(words, sizeof words, "eval --run %s/whole -q --weights average", place);
+    must_work(words);
+    starve((Ways){0}, "%s", words);
+}
+END_TEST
+
+START_TEST(what_only_looks)
+{
+    setup();
+    starve((Ways){0}, "info --run %s/whole", place);
+    starve((Ways){0}, "info --json --type words " MODEL);
+    starve((Ways){0}, "train --dry-run --json --data %s " SMALLEST, place);
+    starve((Ways){0}, "bench --steps 1 --json --length 3 " MODEL);
+    starve((Ways){0}, "average --help");
+}
+END_TEST
+
+static const Test tests[] = {{"a_training", &a_training, 3, 300},
+                             TEST_SLOW(scoring, 300),
+                             TEST_SLOW(averaging, 300),
+                             TEST_SLOW(what_only_looks, 300)};
+
+int main(int argc, char **argv)
+{
+    test_folders_in_memory();
+    return suite_run("encdec/starving", tests, sizeof tests / sizeof *tests, argc, argv);
+}
