@@ -93,7 +93,10 @@ static size_t longest_row(const TranslateOptions *o) { return larger(o->longest,
 static size_t slots_of(const TranslateOptions *o) { return o->sentences * o->beam.beam; }
 
 /* Positions of a batch: room for the budget, for one row that is longer, and for what a walk rounds up. */
-static size_t room_of(const TranslateOptions *o) { return larger(o->positions, longest_row(o)) + longest_row(o); }
+static size_t room_of(const TranslateOptions *o)
+{
+    return larger(o->positions, longest_row(o)) + larger(longest_row(o), o->sentences);
+}
 
 static bool open_caches(Worker *w, const Translator *t, Error *e)
 {

@@ -312,7 +312,8 @@ static size_t compare(const Translation *a, const Translation *b, double roundin
 
 START_TEST(a_translation_does_not_depend_on_its_batch)
 {
-    static const size_t sentences[] = {1, 2, 3, SENTENCES, 64}, positions[] = {1, 40, 100, 1000, 100000};
+    static const size_t sentences[] = {1, 2, 3, SENTENCES, 64, 70},
+                        positions[] = {1, 40, 100, 1000, 100000, 75}; /* the last: fewer than two for each */
     size_t others = 0;
     for (size_t t = 0; twin(t); t++) {
         EncDecOptions o = kind(_i);
@@ -321,7 +322,7 @@ START_TEST(a_translation_does_not_depend_on_its_batch)
         subject_open(&s, &o, twin(t), 50 + (uint32_t)_i);
         TranslateOptions how = options(4, 4);
         translate(&s, &how, first);
-        for (size_t i = 0; i < 5; i++) {
+        for (size_t i = 0; i < 6; i++) {
             how.sentences = sentences[i], how.positions = positions[i], how.workers = 1 + i % 2;
             translate(&s, &how, found);
             others += compare(found, first, rounding_of(twin(t)));
