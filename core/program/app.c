@@ -120,14 +120,30 @@ bool app_crew_options(const App *a, CrewOptions *options, bool training, Error *
     return true;
 }
 
+static bool stored_weights(const App *a, Weights *w, Stream *s, Error *e)
+{
+    return setup_stored_weights(w, s, a->run, a->o->weights, a->o->tie ? a->kind->aliases : NULL, e);
+}
+
 bool app_open_crew(App *a, Crew *crew, Error *e)
 {
     CrewOptions options;
     if (app_crew_options(a, &options, false, e) && crew_open(crew, &options, a->parameters, &a->task, e) &&
-        setup_stored_weights(crew, a->run, a->o->weights, a->o->tie ? a->kind->aliases : NULL, e))
+        stored_weights(a, &crew->weights, crew->worker[0].stream, e))
         return true;
     crew_close(crew);
     return false;
+}
+
+bool app_open_weights(const App *a, const Kernels *k, Weights *w, Error *e)
+{
+    Stream *s = NULL;
+    bool fine = k->open(&s, 1, e) && weights_open(w, k, s, a->parameters, e) && stored_weights(a, w, s, e);
+    if (s)
+        k->close(s);
+    if (!fine)
+        weights_close(w);
+    return fine;
 }
 
 void app_own_workers(App *a)

@@ -87,6 +87,9 @@ bool app_crew_options(const App *a, CrewOptions *options, bool training, Error *
 /* A crew that holds the run's weights and does not train. */
 bool app_open_crew(App *a, Crew *crew, Error *e);
 
+/* These weights alone. */
+bool app_open_weights(const App *a, const Kernels *k, Weights *w, Error *e);
+
 /* How many workers trained a run is not how many are here: all, unless the command line says otherwise. */
 void app_own_workers(App *a);
 

@@ -166,11 +166,11 @@ static bool with_others(const Run *run, Error *e)
 }
 
 /* gone: there is no such checkpoint (any more). */
-static bool read_step(Crew *c, const Run *run, uint64_t step, const char *const (*aliases)[2], bool *gone, Error *e)
+static bool read_step(Weights *w, Stream *s, const Run *run, uint64_t step, const char *const (*aliases)[2], bool *gone,
+                      Error *e)
 {
     char *folder = run_checkpoint_path(run, step), *path = folder ? path_join(folder, "model.safetensors") : NULL;
-    bool fine = path ? weights_read(&c->weights, c->worker[0].stream, path, aliases, e)
-                     : fail(e, "out of memory for a path");
+    bool fine = path ? weights_read(w, s, path, aliases, e) : fail(e, "out of memory for a path");
     *gone = !fine && path && !file_exists(path);
     memory_free(folder);
     memory_free(path);
@@ -179,8 +179,8 @@ static bool read_step(Crew *c, const Run *run, uint64_t step, const char *const 
 
 /* A process that trains the run removes checkpoints: what was marked may be gone when it is opened, but then another
  * one is marked. */
-static bool read_of_run(Crew *c, const Run *run, const char *which, uint64_t step, const char *const (*aliases)[2],
-                        Error *e)
+static bool read_of_run(Weights *w, Stream *s, const Run *run, const char *which, uint64_t step,
+                        const char *const (*aliases)[2], Error *e)
 {
     enum { TRIES = 20 };
     const struct timespec pause = {0, 5000000};
@@ -188,7 +188,7 @@ static bool read_of_run(Crew *c, const Run *run, const char *which, uint64_t ste
     for (int tries = 1;; tries++) {
         if (marked && !run_marked(run, which, &step, e))
             return with_others(run, e);
-        if (read_step(c, run, step, aliases, &gone, e))
+        if (read_step(w, s, run, step, aliases, &gone, e))
             return true;
         if (!gone || tries == TRIES)
             break;
@@ -199,28 +199,29 @@ static bool read_of_run(Crew *c, const Run *run, const char *which, uint64_t ste
     return with_others(run, e);
 }
 
-static bool read_average(Crew *c, const Run *run, const char *const (*aliases)[2], Error *e)
+static bool read_average(Weights *w, Stream *s, const Run *run, const char *const (*aliases)[2], Error *e)
 {
     char *path = average_path(run);
     bool fine = path || fail(e, "out of memory for a path");
     if (fine && !file_exists(path))
         fine = fail(e, "the run %s has no average.safetensors: nobody has averaged its checkpoints", run->path);
-    fine = fine && weights_read(&c->weights, c->worker[0].stream, path, aliases, e);
+    fine = fine && weights_read(w, s, path, aliases, e);
     memory_free(path);
     return fine;
 }
 
-bool setup_stored_weights(Crew *c, const Run *run, const char *which, const char *const (*aliases)[2], Error *e)
+bool setup_stored_weights(Weights *w, Stream *s, const Run *run, const char *which, const char *const (*aliases)[2],
+                          Error *e)
 {
     which = which ? which : "best";
     char *end;
     uint64_t step = strtoull(which, &end, 10);
     bool number = *which >= '0' && *which <= '9' && !*end;
     if (number || !strcmp(which, "best") || !strcmp(which, "last"))
-        return read_of_run(c, run, which, step, aliases, e);
+        return read_of_run(w, s, run, which, step, aliases, e);
     if (!strcmp(which, "average"))
-        return read_average(c, run, aliases, e);
+        return read_average(w, s, run, aliases, e);
     if (!file_exists(which))
         return fail(e, "--weights '%s': neither best, last, average, a step, nor a file that is there", which);
-    return weights_read(&c->weights, c->worker[0].stream, which, aliases, e);
+    return weights_read(w, s, which, aliases, e);
 }

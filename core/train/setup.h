@@ -31,6 +31,7 @@ bool setup_weights(Crew *c, const SharedValues *o, const char *const (*aliases)[
 
 /* Reads the weights that `--weights best|last|average|STEP|FILE` names (NULL: best), of a run that another process may
  * be training. */
-bool setup_stored_weights(Crew *c, const Run *run, const char *which, const char *const (*aliases)[2], Error *e);
+bool setup_stored_weights(Weights *w, Stream *s, const Run *run, const char *which, const char *const (*aliases)[2],
+                          Error *e);
 
 #endif
