@@ -31,6 +31,7 @@ bool encdec_task(EncDec *c, Error *e);
 
 /* The commands that only encdec has: false with an Error when the work failed. */
 bool encdec_eval(EncDec *c, Error *e);
+bool encdec_translate(EncDec *c, Error *e);
 bool encdec_average(EncDec *c, Error *e);
 
 #endif

@@ -1,6 +1,7 @@
 /* See lines.h. */
 #include "encdec/lines.h"
 
+#include "base/buffer.h"
 #include "base/memory.h"
 
 #include <string.h>
@@ -56,6 +57,30 @@ bool lines_add(Lines *l, const char *text, size_t size, Error *e)
     l->start[++l->count] = at + size + 1;
     return true;
 }
+
+/* The bytes up to the next end of a line, which is read, too; false where there are none and no end. */
+static bool read_line(Buffer *line, FILE *file)
+{
+    int byte;
+    line->size = 0;
+    while ((byte = getc(file)) != EOF && byte != '\n') {
+        const char letter = (char)byte;
+        buffer_add(line, &letter, 1);
+    }
+    return byte != EOF || (line->size && !ferror(file));
+}
+
+bool lines_read(Lines *l, FILE *file, size_t count, size_t bytes, Error *e)
+{
+    Buffer line = {0};
+    bool fine = true;
+    for (size_t i = 0; fine && i < count && (!l->count || l->start[l->count] < bytes) && read_line(&line, file); i++)
+        fine = (!line.failed || memory_error(e, "a line", line.size, 1)) && lines_add(l, line.text, line.size, e);
+    buffer_free(&line);
+    return fine;
+}
+
+void lines_clear(Lines *l) { l->count = 0; }
 
 void lines_close(Lines *l)
 {

@@ -5,6 +5,7 @@
 #include "base/error.h"
 
 #include <stddef.h>
+#include <stdio.h>
 
 typedef struct Line {
     const char *text; /* [size], no zero byte behind it */
@@ -23,6 +24,12 @@ bool lines_of_text(Lines *l, char *text, size_t size, Error *e);
 
 /* One more behind those that are there. */
 bool lines_add(Lines *l, const char *text, size_t size, Error *e);
+
+/* Adds lines of a file: up to its end, `count` of them, or the one with which all have so many bytes. An error of the
+ * file itself shows in the file. */
+bool lines_read(Lines *l, FILE *file, size_t count, size_t bytes, Error *e);
+
+void lines_clear(Lines *l); /* none; their room stays */
 void lines_close(Lines *l);
 
 Line lines_at(const Lines *l, size_t i);

@@ -10,6 +10,7 @@ enum {
     BENCH = COMMAND_BENCH,
     INFO = COMMAND_INFO,
     AVERAGE = COMMAND_TEND,
+    TRANSLATE = COMMAND_WRITE,
     BUILD = TRAIN | INFO | BENCH
 };
 
@@ -35,6 +36,15 @@ const Option encdec_options[] = {
     {"by-length", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(by_length), "yes", NULL, "pairs of like length in a batch"},
     {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL, AT(split), "valid", "train|valid|test", "the part of the data to score"},
     {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored pieces, and FILE.ids.npy"},
+    {"beam", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE, AT(beam), "4", "[1,1024]", "hypotheses of a sentence that are followed (1: greedily)"},
+    {"alpha", 0, OPTION_REAL, OPTION_HERE, TRANSLATE, AT(alpha), "0.6", "[0,]", "of the length penalty: a score is ln p / ((5 + n) / 6)^alpha, n pieces with </s>"},
+    {"max-extra", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE, AT(max_extra), "50", "[0,1048576]", "pieces that a translation may have more than its source"},
+    {"nbest", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE, AT(nbest), "1", "[1,1024]", "translations of each line, the best first"},
+    {"format", 0, OPTION_CHOICE, OPTION_HERE, TRANSLATE, AT(format), "plain", "plain|fairseq|nbest", "lines of text; S-, H-, D-, P- with scores / ln 2 (base 2); or NUMBER ||| TEXT ||| F0= LN_P ||| SCORE"},
+    {"scores", 0, OPTION_FLAG, OPTION_HERE, TRANSLATE, AT(scores), NULL, NULL, "with plain: SCORE and a tab before the text"},
+    {"file", 0, OPTION_PATH, OPTION_HERE, TRANSLATE, AT(input), NULL, "FILE", "what to translate, a sentence a line (none: standard input)"},
+    {"max-tokens", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE, AT(max_tokens), "8192", "[1,]", "of what a worker translates at once: sentences times the most pieces that one has or may become"},
+    {"chunk", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE, AT(chunk), "2048", "[1,]", "lines that are read, sorted by length and answered together (1: each at once)"},
     {"last", 0, OPTION_SIZE, OPTION_HERE, AVERAGE, AT(last), "5", "[1,]", "checkpoints to average: the newest"},
     {"length", 0, OPTION_SIZE, OPTION_HERE, BENCH, AT(length), "32", "[1,]", "pieces of each sentence"},
     {"profile", 0, OPTION_FLAG, OPTION_HERE, BENCH, AT(profile), NULL, NULL, "say where a step's time goes"},
@@ -46,6 +56,7 @@ const size_t encdec_option_count = sizeof encdec_options / sizeof *encdec_option
 static const Command commands[] = {
     {"train", TRAIN, NULL, "train a model, or go on with a run"},
     {"eval", EVAL, NULL, "loss and perplexity on a part of the data"},
+    {"translate", TRANSLATE, NULL, "translations of lines, in their order"},
     {"average", AVERAGE, NULL, "the mean of a run's newest checkpoints, for --weights average"},
     {"info", INFO, NULL, "what a model or a run consists of, and what it costs"},
     {"bench", BENCH, NULL, "the speed of a training step on random pieces"},

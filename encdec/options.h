@@ -17,6 +17,12 @@ typedef struct Values {
     /* scoring */
     int split;
     const char *dump_logits;
+    /* translating */
+    size_t beam, nbest, max_extra, max_tokens, chunk;
+    double alpha;
+    int format;
+    bool scores;
+    const char *input;
     /* averaging */
     size_t last;
     /* bench */

@@ -307,7 +307,11 @@ static void bench_batch(void *app, uint64_t step, Batch *b)
 static bool command(App *a, Error *e)
 {
     EncDec *c = (EncDec *)a;
-    return a->options->command->bit == COMMAND_EVAL ? encdec_eval(c, e) : encdec_average(c, e);
+    switch (a->options->command->bit) {
+    case COMMAND_EVAL: return encdec_eval(c, e);
+    case COMMAND_WRITE: return encdec_translate(c, e);
+    default: return encdec_average(c, e);
+    }
 }
 
 const AppKind encdec_kind = {.name = "encdec",

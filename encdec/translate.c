@@ -1,0 +1,213 @@
+/* encdec translate: the translations of lines, in their order: of standard input or of a file. How they look:
+ * core/search/answer.h. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "core/cli/units.h"
+#include "core/run/json.h"
+#include "core/search/answer.h"
+#include "encdec/encdec.h"
+#include "encdec/translating.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CHUNK_BYTES = 1 << 24 }; /* of text at once, about */
+
+typedef struct Translate {
+    EncDec *c;
+    Translating t;
+    Lines lines;    /* those that are translated together */
+    size_t number;  /* of the first of them, from 0 */
+    Answer *answer; /* [nbest] of one line */
+    Buffer *text;   /* [nbest][2] its pieces and its text */
+    Buffer out;
+    double seconds; /* without waiting for what is to be read */
+} Translate;
+
+/* --- answers --- */
+
+/* A translation stays on its line, whatever bytes a network has made up. */
+static void keep_on_one_line(Buffer *b)
+{
+    for (size_t i = 0; i < b->size; i++)
+        if (b->text[i] == '\n' || b->text[i] == '\r')
+            b->text[i] = ' ';
+}
+
+static AnswerText text_of(const Buffer *b) { return (AnswerText){b->text, b->size}; }
+
+static bool fill_answer(Translate *t, size_t i, const Hypothesis *h, Error *e)
+{
+    const Pieces *p = &t->c->pieces;
+    Buffer *pieces = &t->text[2 * i], *text = &t->text[2 * i + 1];
+    pieces->size = text->size = 0;
+    if (t->c->v->format == ANSWER_FAIRSEQ)
+        for (size_t k = 0; k < h->length; k++) {
+            buffer_add(pieces, " ", k > 0);
+            pieces_name(p, h->pieces[k], pieces);
+        }
+    pieces_line(p, h->pieces, h->length, text);
+    keep_on_one_line(text);
+    t->answer[i] = (Answer){text_of(pieces), text_of(text), h};
+    return !(pieces->failed || text->failed) || fail(e, "out of memory for a translation");
+}
+
+/* "[{"text": .., "score": .., "log_p": ..}, ..]" */
+static bool print_json(const Translate *t, size_t number, Line source, size_t count, Error *e)
+{
+    Buffer b = {0};
+    buffer_print(&b, "{");
+    json_add_member(&b, "number", (double)number);
+    json_add_key(&b, "source");
+    json_add_bytes(&b, source.text, source.size);
+    json_add_key(&b, "translations");
+    buffer_print(&b, "[");
+    for (size_t i = 0; i < count; i++) {
+        const Answer *a = &t->answer[i];
+        json_add_key(&b, NULL);
+        buffer_print(&b, "{");
+        json_add_key(&b, "text");
+        json_add_bytes(&b, a->text.text ? a->text.text : "", a->text.size);
+        json_add_member(&b, "score", a->hypothesis->score);
+        json_add_member(&b, "log_p", a->hypothesis->log_p);
+        buffer_print(&b, "}");
+    }
+    buffer_print(&b, "]");
+    return json_print(&b, e);
+}
+
+static bool answer_line(Translate *t, size_t i, Error *e)
+{
+    const Values *v = t->c->v;
+    const Translation *answer = translating_of(&t->t, i);
+    const Line source = lines_at(&t->lines, i);
+    const size_t count = answer ? answer->count : 0;
+    for (size_t n = 0; n < count; n++)
+        if (!fill_answer(t, n, &answer->hypothesis[n], e))
+            return false;
+    if (v->shared.json)
+        return print_json(t, t->number + i, source, count, e);
+    answer_add(&t->out, (AnswerFormat)v->format, v->scores, t->number + i, (AnswerText){source.text, source.size},
+               t->answer, count);
+    return true;
+}
+
+static bool print_answers(Translate *t, Error *e)
+{
+    t->out.size = 0;
+    for (size_t i = 0; i < t->lines.count; i++)
+        if (!answer_line(t, i, e))
+            return false;
+    if (t->out.failed)
+        return fail(e, "out of memory for %zu translations; a smaller --chunk needs less", t->lines.count);
+    if (t->out.size)
+        fwrite(t->out.text, 1, t->out.size, stdout);
+    return (fflush(stdout) == 0 && !ferror(stdout)) || fail(e, "standard output could not be written");
+}
+
+/* --- lines --- */
+
+static bool translate_chunk(Translate *t, Error *e)
+{
+    double start = clock_seconds();
+    bool fine = translating_run(&t->t, &t->lines, e) && print_answers(t, e);
+    t->seconds += clock_seconds() - start;
+    t->number += t->lines.count;
+    return fine;
+}
+
+/* On a terminal each line is answered when it is there. */
+static bool translate_file(Translate *t, FILE *file, const char *name, Error *e)
+{
+    const size_t most = isatty(fileno(file)) ? 1 : t->c->v->chunk;
+    bool fine = true;
+    while (fine && !feof(file)) {
+        lines_clear(&t->lines);
+        fine = lines_read(&t->lines, file, most, CHUNK_BYTES, e) &&
+               (!ferror(file) || fail(e, "cannot read %s: %s", name, strerror(errno))) &&
+               (!t->lines.count || translate_chunk(t, e));
+    }
+    return fine;
+}
+
+static bool translate_all(Translate *t, Error *e)
+{
+    const char *name = t->c->v->input;
+    FILE *file = name ? fopen(name, "rb") : stdin;
+    if (!file)
+        return fail(e, "cannot read %s: %s", name, strerror(errno));
+    bool fine = translate_file(t, file, name ? name : "standard input", e);
+    if (name)
+        fclose(file);
+    return fine;
+}
+
+static void print_notes(const Translate *t)
+{
+    const Translating *all = &t->t;
+    const double seconds = t->seconds > 0 ? t->seconds : 1;
+    if (all->cut)
+        fprintf(stderr,
+                "encdec: %zu line%s longer than the %zu pieces that the model reads, and cut there; the first is line "
+                "%zu\n",
+                all->cut, all->cut == 1 ? " is" : "s are", all->o.longest, all->first_cut);
+    if (!t->c->v->shared.quiet)
+        fprintf(stderr, "%s sentences in %s: %.1f sentences/s, %.0f + %.0f pieces/s\n", count_text(all->seen).text,
+                duration_text(t->seconds).text, (double)all->seen / seconds, all->read / seconds,
+                all->written / seconds);
+}
+
+/* --- opening --- */
+
+static bool suits(EncDec *c, Error *e)
+{
+    const Values *v = c->v;
+    return v->nbest <= v->beam ||
+           (fail(e, "--nbest %zu is more than --beam %zu, which is how many there are", v->nbest, v->beam),
+            app_misused(&c->app));
+}
+
+static bool open_all(Translate *t, Weights *w, Error *e)
+{
+    EncDec *c = t->c;
+    const Values *v = c->v;
+    CrewOptions crew;
+    if (!suits(c, e) || !encdec_open_run(c, e))
+        return false;
+    app_own_workers(&c->app);
+    if (!encdec_task(c, e) || !app_crew_options(&c->app, &crew, false, e) || !app_open_weights(&c->app, crew.k, w, e))
+        return false;
+    t->answer = memory_get(v->nbest, sizeof *t->answer);
+    t->text = memory_get(2 * v->nbest, sizeof *t->text);
+    if (!t->answer || !t->text)
+        return memory_error(e, "answers", v->nbest, sizeof *t->answer);
+    const TranslatingOptions o = {.beam = v->beam,
+                                  .best = v->nbest,
+                                  .alpha = v->alpha,
+                                  .max_extra = v->max_extra,
+                                  .max_tokens = v->max_tokens,
+                                  .longest = c->model.context - 1,
+                                  .workers = crew.workers,
+                                  .team = crew.team};
+    return translating_open(&t->t, &c->model, &c->pieces, w, &o, e);
+}
+
+bool encdec_translate(EncDec *c, Error *e)
+{
+    Translate t = {.c = c};
+    Weights w = {0};
+    bool fine = open_all(&t, &w, e) && translate_all(&t, e);
+    if (fine)
+        print_notes(&t);
+    translating_close(&t.t);
+    weights_close(&w);
+    lines_close(&t.lines);
+    for (size_t i = 0; t.text && i < 2 * c->v->nbest; i++)
+        buffer_free(&t.text[i]);
+    memory_free(t.text);
+    memory_free(t.answer);
+    buffer_free(&t.out);
+    return fine;
+}

@@ -1,0 +1,147 @@
+/* See translating.h. */
+#include "encdec/translating.h"
+
+#include "base/memory.h"
+
+/* Sentences at once at most: beyond, a step is no cheaper a sentence, and its logits leave every cache. */
+enum { MOST_SENTENCES = 256 };
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+static Tensor *memory(const void *model, Tape *t, const Rows *source) { return model_memory(t, model, source); }
+
+static Tensor *logits(const void *model, Tape *t, const Rows *target, const Sight *sight)
+{
+    return model_logits(t, model, target, NULL, sight);
+}
+
+bool translating_open(Translating *t, const Model *m, const Pieces *p, const Weights *w, const TranslatingOptions *o,
+                      Error *e)
+{
+    const TranslateNetwork network = {m, &m->decoder, END, memory, logits};
+    *t = (Translating){.pieces = p, .o = *o};
+    t->o.longest = smaller(o->longest, m->context - 1);
+    t->most = smaller(t->o.longest + o->max_extra, m->context - 1);
+    const size_t least = larger(smaller(1 + o->max_extra, t->most) + 1, 2); /* places of a sentence of one piece */
+    const TranslateOptions how = {.beam = {o->beam, o->best, o->alpha, END},
+                                  .longest = t->o.longest + 1,
+                                  .most = t->most,
+                                  .sentences = smaller(larger(o->max_tokens / least, 1), MOST_SENTENCES),
+                                  .positions = o->max_tokens,
+                                  .workers = o->workers,
+                                  .team = o->team};
+    bool done = cutter_open(&t->cutter, p, e) && translator_open(&t->translator, &network, w, &how, e);
+    if (!done)
+        translating_close(t);
+    return done;
+}
+
+static void forget_answers(Translating *t)
+{
+    if (t->translation)
+        translations_close(t->translation, t->sentences);
+    t->sentences = 0;
+}
+
+void translating_close(Translating *t)
+{
+    forget_answers(t);
+    translator_close(t->translator);
+    cutter_close(&t->cutter);
+    ids_close(&t->ids);
+    memory_free(t->number);
+    memory_free(t->sentence);
+    memory_free(t->translation);
+    memory_free(t->start);
+    *t = (Translating){0};
+}
+
+static bool grow(void *list, size_t room, size_t size, Error *e)
+{
+    void **at = list, *more = memory_resize(*at, room, size);
+    if (!more)
+        return memory_error(e, "sentences to translate", room, size);
+    *at = more;
+    return true;
+}
+
+static bool make_room(Translating *t, size_t lines, Error *e)
+{
+    if (lines <= t->room)
+        return true;
+    if (!grow(&t->number, lines, sizeof *t->number, e) || !grow(&t->sentence, lines, sizeof *t->sentence, e) ||
+        !grow(&t->translation, lines, sizeof *t->translation, e) || !grow(&t->start, lines + 1, sizeof *t->start, e))
+        return false;
+    t->room = lines;
+    return true;
+}
+
+/* The ids of a line, and </s>. */
+static bool add_sentence(Translating *t, Line line, Error *e)
+{
+    Ids *ids = &t->ids;
+    const size_t from = ids->count;
+    if (!cutter_ids(&t->cutter, line, ids, e))
+        return false;
+    if (ids->count - from > t->o.longest) {
+        ids->count = from + t->o.longest;
+        t->first_cut = t->cut++ ? t->first_cut : t->seen;
+    }
+    t->start[t->sentences++] = from;
+    return ids_add(ids, END, e);
+}
+
+static bool cut_lines(Translating *t, const Lines *lines, Error *e)
+{
+    t->ids.count = 0;
+    t->lines = lines->count;
+    for (size_t i = 0; i < lines->count; i++) {
+        const Line line = lines_at(lines, i);
+        t->seen++;
+        t->number[i] = line_is_empty(line) ? SIZE_MAX : t->sentences;
+        if (!line_is_empty(line) && !add_sentence(t, line, e))
+            return false;
+    }
+    t->start[t->sentences] = t->ids.count;
+    for (size_t s = 0; s < t->sentences; s++) {
+        const size_t length = t->start[s + 1] - t->start[s];
+        t->sentence[s] = (Sentence){t->ids.id + t->start[s], length, smaller(length - 1 + t->o.max_extra, t->most)};
+    }
+    return true;
+}
+
+static bool check_answers(Translating *t, Error *e)
+{
+    for (size_t i = 0; i < t->lines; i++) {
+        const Translation *answer = translating_of(t, i);
+        if (answer && !answer->count)
+            return fail(e,
+                        "line %zu has no translation: the network's numbers are not finite; have a look at its "
+                        "weights, or name others with --weights",
+                        t->seen - t->lines + i + 1);
+        t->written += answer ? (double)(answer->hypothesis[0].length + 1) : 0;
+    }
+    t->read += (double)t->ids.count;
+    return true;
+}
+
+bool translating_run(Translating *t, const Lines *lines, Error *e)
+{
+    forget_answers(t);
+    if (!make_room(t, lines->count, e) || !cut_lines(t, lines, e)) {
+        t->sentences = 0; /* none has an answer */
+        return false;
+    }
+    const size_t count = t->sentences;
+    t->sentences = 0;
+    if (!translator_run(t->translator, t->sentence, count, t->translation, e))
+        return false;
+    t->sentences = count;
+    return check_answers(t, e);
+}
+
+const Translation *translating_of(const Translating *t, size_t i)
+{
+    return t->number[i] == SIZE_MAX ? NULL : &t->translation[t->number[i]];
+}

@@ -1,0 +1,49 @@
+/* Lines in, their translations out: cut into pieces, searched (core/search/translate.h), and put together again. */
+#ifndef ENCDEC_TRANSLATING_H
+#define ENCDEC_TRANSLATING_H
+
+#include "core/search/translate.h"
+#include "encdec/model.h"
+#include "encdec/pieces.h"
+
+typedef struct TranslatingOptions {
+    size_t beam, best;
+    double alpha;
+    size_t max_extra;     /* pieces that a translation may have more than its source */
+    size_t max_tokens;    /* of a batch: its sentences times the longest that one of them has or may become */
+    size_t longest;       /* pieces of a source that are read, without </s>; what is behind them is cut off */
+    size_t workers, team; /* cores: workers times team */
+} TranslatingOptions;
+
+typedef struct Translating {
+    const Pieces *pieces;
+    TranslatingOptions o;
+    size_t most; /* pieces that the decoder has places for */
+    Translator *translator;
+    Cutter cutter;
+    Ids ids; /* of all sources of the last call */
+
+    /* of the last call: lines with nothing in them are no sentences */
+    size_t lines, sentences, room;
+    size_t *number;           /* [lines] of its sentence; SIZE_MAX: it is none */
+    Sentence *sentence;       /* [sentences] */
+    Translation *translation; /* [sentences] */
+    size_t *start;            /* [sentences + 1] in ids */
+
+    /* of all calls */
+    size_t seen, cut, first_cut; /* lines; those that were too long, and the first of them, from 1 */
+    double read, written;        /* pieces of sources; and of each one's best translation, </s> among them */
+} Translating;
+
+/* Model, pieces and weights must outlive it. */
+bool translating_open(Translating *t, const Model *m, const Pieces *p, const Weights *w, const TranslatingOptions *o,
+                      Error *e);
+void translating_close(Translating *t);
+
+/* Translates them all. Fails, too, where the network's numbers are not finite. */
+bool translating_run(Translating *t, const Lines *lines, Error *e);
+
+/* What came of line i: the best first; NULL where there is nothing in it. */
+const Translation *translating_of(const Translating *t, size_t i);
+
+#endif
