@@ -1,0 +1,656 @@
+/* encdec translate as a user sees it: what it says is what eval finds likeliest, in the order of the lines, whatever is
+ * translated together and however it is printed. */
+#include "base/memory.h"
+#include "core/run/npy.h"
+#include "encdec/builtin.h"
+#include "tests/command.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int encdec_main(int argc, char **argv);
+#define main encdec_main
+#include "encdec/main.c"
+#undef main
+
+enum { SENTENCES = 40, EMPTY = 6, CONTEXT = 48 };
+
+#define TINY                                                                                                           \
+    "--preset minute --minutes 0 --dim 32 --heads 2 --ff 64 --depth 1 --batch-tokens 512 --micro-tokens 256 "          \
+    "--workers 2 --dropout 0 --eval-every 0 --context 48 --longest 40 -q "
+
+static const char *trained(const char *words)
+{
+    const char *run = fresh_path("run");
+    Said s = must("train --run %s " TINY " %s", run, words);
+    said_free(&s);
+    return run;
+}
+
+/* It has learnt how sentences go, and where they end. */
+static const char *learnt(void) { return trained("--steps 250 --warmup 100"); }
+
+/* Built-in sentences, some of them empty. */
+static void add_sources(Buffer *text, size_t count)
+{
+    Buffer german = {0};
+    for (size_t i = 0; i < count; i++) {
+        if (i % 7 != 3)
+            builtin_pair(text, &german, BUILTIN_TRAINING + i);
+        buffer_add(text, "\n", 1);
+    }
+    buffer_free(&german);
+}
+
+static Said translated(const char *run, const Buffer *text, const char *words)
+{
+    command_input(text->text ? text->text : "", text->size);
+    return must("translate --run %s -q %s", run, words);
+}
+
+static Said translated_text(const char *run, const char *text, const char *words)
+{
+    command_input(text, strlen(text));
+    return must("translate --run %s -q %s", run, words);
+}
+
+static size_t lines_of(const Said *s)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->out_size; i++)
+        count += s->out[i] == '\n';
+    return count;
+}
+
+/* Line i, closed by a zero byte in the place of its end, and where the next one begins. */
+static char *take_line(char **at)
+{
+    char *line = *at, *end = strchr(line, '\n');
+    ck_assert_ptr_nonnull(end);
+    *end = 0;
+    *at = end + 1;
+    return line;
+}
+
+/* --- what it finds --- */
+
+/* Logits of targets beside sources, as eval computes them: all positions of a target at once, and without a cache. */
+typedef struct Judge {
+    Npy logits, ids;
+    size_t row; /* of what is judged next */
+} Judge;
+
+static void judge_open(Judge *j, const char *run, const char *words)
+{
+    char path[800];
+    Error e;
+    Said s = must(
+        "eval --run %s -q --weights last --dump-logits %s/x.npy --valid-source %s/v.en --valid-target %s/v.de "
+        "%s",
+        run, run, run, run, words);
+    said_free(&s);
+    *j = (Judge){.row = 0};
+    snprintf(path, sizeof path, "%s/x.npy", run);
+    ck_done(npy_read(&j->logits, path, &e), e);
+    snprintf(path, sizeof path, "%s/x.ids.npy", run);
+    ck_done(npy_read(&j->ids, path, &e), e);
+}
+
+static void judge_close(Judge *j)
+{
+    ck_assert_uint_eq(j->row, j->ids.shape[0]); /* it has judged all */
+    npy_free(&j->logits);
+    npy_free(&j->ids);
+}
+
+/* ln p of the next target, </s> and all; pieces: of it with </s>. short_of: how much the likeliest piece at some place
+ * is likelier than the one that stands there. */
+static double judge(Judge *j, size_t *pieces, double *short_of)
+{
+    const size_t all = j->logits.shape[1];
+    double log_p = 0;
+    *pieces = 0;
+    *short_of = 0;
+    for (int32_t id = 0; id != END;) {
+        ck_assert_uint_lt(j->row, j->ids.shape[0]);
+        const float *row = (const float *)j->logits.data + j->row * all;
+        double sum = 0, most = -INFINITY;
+        id = ((const int32_t *)j->ids.data)[j->row++];
+        for (size_t i = 0; i < all; i++) {
+            sum += exp((double)row[i]);
+            most = fmax(most, (double)row[i]);
+        }
+        log_p += (double)row[id] - log(sum);
+        *short_of = fmax(*short_of, most - (double)row[id]);
+        ++*pieces;
+    }
+    return log_p;
+}
+
+/* Kinds of models, of which each has another way through a cache. What has hardly learnt goes on up to the end. */
+static const char *const kinds[] = {"--steps 250 --warmup 100",
+                                    "--steps 60 --warmup 30 --norm pre --no-tie --decoder-depth 2",
+                                    "--steps 60 --warmup 30 --positions learned --attention composed",
+                                    "--steps 60 --warmup 30 --distances bias --window 9",
+                                    "--steps 60 --warmup 30 --type bpe --merges 100",
+                                    "--steps 60 --warmup 30 --depth 0"};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* At beam 1, each piece is the likeliest of all behind those before it. */
+START_TEST(beam_1_takes_the_likeliest_piece_each_time)
+{
+    const char *run = trained(kinds[_i]);
+    Buffer text = {0};
+    Judge j;
+    size_t pieces, ended = 0;
+    double short_of;
+    add_sources(&text, SENTENCES);
+    Said s = translated(run, &text, "--weights last --beam 1 --max-extra 20");
+    ck_assert_uint_eq(lines_of(&s), SENTENCES);
+    write_in(run, "v.en", text.text, text.size);
+    write_in(run, "v.de", s.out, s.out_size);
+    judge_open(&j, run, "");
+    for (size_t i = 0; i < SENTENCES; i++) {
+        judge(&j, &pieces, &short_of);
+        if (i % 7 == 3) {
+            ck_assert_uint_eq(pieces, 1); /* nothing was said */
+        } else if (pieces < 20) {
+            ck_assert_msg(short_of < 1e-4, "line %zu: something is likelier by %g", i + 1, short_of);
+            ended++;
+        }
+    }
+    ck_assert(_i || ended > SENTENCES / 2);
+    judge_close(&j);
+    said_free(&s);
+    buffer_free(&text);
+}
+END_TEST
+
+/* Marian's lines: scores fall, and each is what eval makes of the translation. */
+START_TEST(scores_of_the_best_are_what_eval_finds)
+{
+    const char *run = learnt();
+    Buffer text = {0}, source = {0}, target = {0};
+    double score[4 * SENTENCES], log_p[4 * SENTENCES], short_of;
+    size_t number[4 * SENTENCES], count = 0, pieces;
+    Judge j;
+    add_sources(&text, SENTENCES);
+    Said s = translated(run, &text, "--weights last --nbest 4 --format nbest --alpha 0.9");
+    for (char *at = s.out; *at; count++) {
+        char *line = take_line(&at), *bar = strstr(line, " ||| "), *end = strstr(bar + 5, " ||| F0= ");
+        ck_assert_uint_lt(count, 4 * SENTENCES);
+        ck_assert(bar && end && sscanf(line, "%zu |||", &number[count]) == 1 &&
+                  sscanf(end, " ||| F0= %lf ||| %lf", &log_p[count], &score[count]) == 2);
+        bool first = !count || number[count - 1] != number[count];
+        ck_assert(first ? !count || number[count] > number[count - 1] : score[count] <= score[count - 1]);
+        buffer_add(&target, bar + 5, (size_t)(end - bar) - 5);
+        buffer_add(&target, "\n", 1);
+        char *from = text.text;
+        for (size_t i = 0; i < number[count]; i++)
+            from = strchr(from, '\n') + 1;
+        buffer_add(&source, from, (size_t)(strchr(from, '\n') + 1 - from));
+    }
+    ck_assert_uint_eq(count, 4 * (SENTENCES - EMPTY));
+    write_in(run, "v.en", source.text, source.size);
+    write_in(run, "v.de", target.text, target.size);
+    judge_open(&j, run, "");
+    for (size_t i = 0; i < count; i++) {
+        double found = judge(&j, &pieces, &short_of);
+        ck_assert_msg(fabs(found - log_p[i]) < 2e-4, "line %zu: %g, eval finds %g", i + 1, log_p[i], found);
+        ck_assert_double_eq_tol(score[i], log_p[i] / pow((5 + (double)pieces) / 6, 0.9), 2e-6);
+    }
+    judge_close(&j);
+    said_free(&s);
+    buffer_free(&text);
+    buffer_free(&source);
+    buffer_free(&target);
+}
+END_TEST
+
+/* --- what it does not depend on --- */
+
+START_TEST(the_same_whatever_is_translated_together)
+{
+    static const char *const ways[] = {"--workers 1",   "--workers 3 --max-tokens 100", "--chunk 1",
+                                       "--chunk 7",     "--chunk 13 --workers 2",       "--max-tokens 1",
+                                       "--device plain"};
+    const char *run = learnt();
+    Buffer text = {0};
+    add_sources(&text, SENTENCES);
+    for (int beam = 1; beam <= 4; beam += 3) {
+        char words[100];
+        snprintf(words, sizeof words, "--beam %d", beam);
+        Said first = translated(run, &text, words);
+        ck_assert_uint_eq(lines_of(&first), SENTENCES);
+        for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+            snprintf(words, sizeof words, "--beam %d %s", beam, ways[i]);
+            Said s = translated(run, &text, words);
+            ck_assert_msg(!strcmp(s.out, first.out), "%s: another translation", words);
+            said_free(&s);
+        }
+        said_free(&first);
+    }
+    buffer_free(&text);
+}
+END_TEST
+
+/* Each line alone, and all behind one another: several chunks of the usual size. */
+START_TEST(answers_are_in_the_order_of_lines)
+{
+    const char *run = learnt();
+    Buffer text = {0}, many = {0}, wanted = {0};
+    add_sources(&text, SENTENCES);
+    Said s = translated(run, &text, "--beam 1");
+    char *from = text.text, *at = s.out;
+    for (size_t i = 0; i < SENTENCES; i++) {
+        char *line = take_line(&from), *said = take_line(&at);
+        if (i % 5 == 0 && *line) {
+            Said one = translated_text(run, line, "--beam 1");
+            ck_assert_msg(strlen(one.out) == strlen(said) + 1 && !memcmp(one.out, said, strlen(said)), "line %zu", i);
+            said_free(&one);
+        }
+        line[strlen(line)] = said[strlen(said)] = '\n';
+    }
+    for (size_t i = 0; i < 4200 / SENTENCES; i++) {
+        buffer_add(&many, text.text, text.size);
+        buffer_add(&wanted, s.out, s.out_size);
+    }
+    said_free(&s);
+    s = translated(run, &many, "--beam 1");
+    ck_assert(s.out_size == wanted.size && !memcmp(s.out, wanted.text, wanted.size));
+    said_free(&s);
+    buffer_free(&text);
+    buffer_free(&many);
+    buffer_free(&wanted);
+}
+END_TEST
+
+/* --- lines --- */
+
+START_TEST(any_line_gets_its_line)
+{
+    static const struct {
+        const char *text;
+        size_t size, lines;
+    } cases[] = {{"", 0, 0},
+                 {"\n", 1, 1},
+                 {"\n\n \t\n\r\n", 7, 4},
+                 {"the dog", 7, 1},
+                 {"\n\nthe dog", 9, 3},
+                 {"\xff\xfe\xc3 the \xed\xa0\x80\n\0 dog\0\n", 19, 2},
+                 {"%s %n\n||| |||\n", 14, 2}};
+    const char *run = trained("--steps 5");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const Buffer text = {.text = (char *)cases[i].text, .size = cases[i].size};
+        Said s = translated(run, &text, "");
+        ck_assert_msg(lines_of(&s) == cases[i].lines, "%zu: %zu lines", i, lines_of(&s));
+        ck_assert(!s.out_size || s.out[s.out_size - 1] == '\n');
+        ck_assert_str_eq(s.err, "");
+        said_free(&s);
+    }
+    Said s = translated_text(run, "\n\n \t\n\r\n", "--scores");
+    ck_assert_str_eq(s.out, "\n\n\n\n");
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(ends_of_lines_change_nothing)
+{
+    const char *run = learnt();
+    Said s = translated_text(run, "the dog sleeps .\nthe cats sleep .\n", "");
+    ck_assert_ptr_nonnull(strstr(s.out, "schl")); /* it sleeps in German, too */
+    static const char *const texts[] = {"the dog sleeps .\r\nthe cats sleep .\r\n",
+                                        "the dog sleeps .\nthe cats sleep .",
+                                        " the\tdog  sleeps . \nthe cats sleep .\r"};
+    for (size_t i = 0; i < 3; i++) {
+        Said other = translated_text(run, texts[i], "");
+        ck_assert_str_eq(other.out, s.out);
+        said_free(&other);
+    }
+    write_in(run, "in", texts[0], strlen(texts[0]));
+    Said file = must("translate --run %s -q --file %s/in", run, run);
+    ck_assert_str_eq(file.out, s.out);
+    said_free(&file);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(what_is_not_in_the_vocabulary_is_all_the_same)
+{
+    const char *run = trained("--steps 30");
+    Said a = translated_text(run, "the xyzzy sleeps .", "--scores"),
+         b = translated_text(run, "the \xc3\xa4\xff sleeps .", "--scores"),
+         c = translated_text(run, "the dog sleeps .", "--scores");
+    ck_assert_str_eq(a.out, b.out);
+    ck_assert_str_ne(a.out, c.out);
+    said_free(&a);
+    said_free(&b);
+    said_free(&c);
+}
+END_TEST
+
+/* What the model does not read is cut off, and said once. */
+START_TEST(a_line_that_is_too_long_is_cut)
+{
+    const char *run = trained("--steps 30");
+    Buffer text = {0}, cut = {0};
+    for (size_t line = 0; line < 6; line++) {
+        for (size_t i = 0; line == 2 || line == 4 ? i < (line == 2 ? CONTEXT : 100000) : i < CONTEXT - 1; i++) {
+            buffer_print(&text, "%s ", i % 3 ? "dog" : "the");
+            if (i < CONTEXT - 1)
+                buffer_print(&cut, "%s ", i % 3 ? "dog" : "the");
+        }
+        buffer_add(&text, "\n", 1);
+        buffer_add(&cut, "\n", 1);
+    }
+    Said s = translated(run, &text, "--scores --chunk 2"), all = translated(run, &cut, "--scores");
+    ck_assert_str_eq(s.err, "encdec: 2 lines are longer than the 47 pieces that the model reads, and cut there; the "
+                            "first is line 3\n");
+    ck_assert_str_eq(all.err, "");
+    ck_assert_str_eq(s.out, all.out);
+    said_free(&s);
+    said_free(&all);
+    buffer_free(&text);
+    buffer_free(&cut);
+}
+END_TEST
+
+/* The most that a translation may have: its source's pieces and --max-extra, and what the decoder has places for. */
+START_TEST(translations_have_an_end)
+{
+    const char *run = trained("--steps 1 --type bytes");
+    static const size_t extra[] = {0, 3, 100};
+    for (size_t i = 0; i < 3; i++) {
+        char words[60];
+        snprintf(words, sizeof words, "--max-extra %zu --format fairseq", extra[i]);
+        Said s = translated_text(run, "abc", words);
+        size_t pieces = 0, most = 3 + extra[i] < CONTEXT - 1 ? 3 + extra[i] : CONTEXT - 1;
+        char *at = strstr(s.out, "\nP-0\t");
+        ck_assert_ptr_nonnull(at);
+        for (at += 5; *at; at++)
+            pieces += *at == ' ';
+        ck_assert_msg(pieces <= most && (pieces == most || pieces < 3), "%zu pieces of %zu", pieces, most);
+        said_free(&s);
+    }
+}
+END_TEST
+
+/* A network of bytes can say what ends a line. */
+START_TEST(no_translation_ends_its_line)
+{
+    char folder[600];
+    Buffer source = {0}, target = {0};
+    snprintf(folder, sizeof folder, "%s", test_folder());
+    const char *run = fresh_path("run");
+    for (size_t i = 0; i < 60; i++) {
+        buffer_print(&source, "x\n");
+        buffer_print(&target, "1\r2\n");
+    }
+    write_in(folder, "a.en", source.text, source.size);
+    write_in(folder, "a.de", target.text, target.size);
+    Said s = must("train --run %s " TINY " --type bytes --steps 100 --warmup 50 --train-source %s/a.en --train-target "
+                  "%s/a.de",
+                  run, folder, folder);
+    said_free(&s);
+    s = translated_text(run, "x\nx\n", "--weights last");
+    ck_assert_str_eq(s.out, "1 2\n1 2\n");
+    said_free(&s);
+    buffer_free(&source);
+    buffer_free(&target);
+}
+END_TEST
+
+/* --- how it is printed --- */
+
+#define LN2 0.69314718055994530942
+
+/* The same translations in all formats: numbers as nbest prints them. */
+START_TEST(formats_say_the_same)
+{
+    const char *run = learnt(), *const text = "the dog sleeps .\n\n the  old woman sees a tree .\r\n";
+    const char *const sources[] = {"the dog sleeps .", "", " the  old woman sees a tree ."};
+    Buffer plain = {0}, scored = {0}, fairseq = {0};
+    Said s = translated_text(run, text, "--nbest 3 --format nbest");
+    Said f = translated_text(run, text, "--nbest 3 --format fairseq");
+    char *at = f.out, *list = s.out;
+    for (size_t i = 0; i < 3; i++) {
+        char wanted[200];
+        snprintf(wanted, sizeof wanted, "S-%zu\t%s", i, sources[i]);
+        ck_assert_str_eq(take_line(&at), wanted);
+        if (i == 1) {
+            buffer_print(&plain, "\n");
+            buffer_print(&scored, "\n");
+        }
+        for (size_t n = 0; i != 1 && n < 3; n++) {
+            char *line = take_line(&list), *said = strstr(line, " ||| ") + 5, *end = strstr(said, " ||| F0= ");
+            double log_p = strtod(end + 9, NULL), score = strtod(strrchr(line, ' ') + 1, NULL), found, sum = 0;
+            int used = 0;
+            *end = 0;
+            ck_assert_uint_eq(strtoul(line, NULL, 10), i);
+            buffer_print(&plain, "%s\n", said);
+            buffer_print(&scored, "%.6f\t%s\n", score, said);
+            for (size_t letter = 0; letter < 2; letter++) {
+                char *row = take_line(&at);
+                ck_assert(row[0] == "HD"[letter] && sscanf(row + 1, "-%*u\t%lf\t%n", &found, &used) == 1);
+                ck_assert_str_eq(row + 1 + used, said); /* words are pieces */
+                ck_assert_double_eq_tol(found, score / LN2, 2e-6);
+            }
+            char *each = strchr(take_line(&at), '\t');
+            size_t pieces = 0;
+            for (char *next;; each = next, pieces++) {
+                double value = strtod(each, &next);
+                if (next == each)
+                    break;
+                sum += value;
+            }
+            ck_assert_double_eq_tol(sum, log_p / LN2, 5e-5 * (double)pieces + 1e-5);
+        }
+    }
+    ck_assert(!*at && !*list);
+    said_free(&f);
+    f = translated_text(run, text, "--nbest 3");
+    ck_assert_str_eq(f.out, plain.text);
+    said_free(&f);
+    f = translated_text(run, text, "--nbest 3 --scores");
+    ck_assert_str_eq(f.out, scored.text);
+    said_free(&f);
+    said_free(&s);
+    buffer_free(&plain);
+    buffer_free(&scored);
+    buffer_free(&fairseq);
+}
+END_TEST
+
+START_TEST(json_has_an_object_a_line)
+{
+    const char *run = learnt();
+    Said s = translated_text(run, "the dog sleeps .\n\n\xff\"\n", "--nbest 2 --json"),
+         list = translated_text(run, "the dog sleeps .\n", "--nbest 2 --scores");
+    char *at = s.out, *row = list.out;
+    for (size_t i = 0; i < 3; i++) {
+        Json *j;
+        Error e;
+        char *line = take_line(&at);
+        ck_done(json_read(&j, line, strlen(line), "a line", &e), e);
+        const Json *all = json_get(j, "translations");
+        ck_assert(json_real(j, "number") == (double)i && all && all->count == (i == 1 ? 0 : 2));
+        ck_assert_str_eq(json_get_text(j, "source"), i == 0 ? "the dog sleeps ." : i == 1 ? "" : "\xef\xbf\xbd\"");
+        for (size_t n = 0; i == 0 && n < 2; n++) {
+            char wanted[200];
+            snprintf(wanted, sizeof wanted, "%.6f\t%s", json_real(&all->items[n], "score"),
+                     json_get_text(&all->items[n], "text"));
+            ck_assert_str_eq(take_line(&row), wanted);
+        }
+        json_free(j);
+    }
+    said_free(&s);
+    said_free(&list);
+}
+END_TEST
+
+START_TEST(fairseq_has_pieces_beside_words)
+{
+    const char *run = trained("--steps 60 --warmup 30 --type bpe --merges 100");
+    Said s = translated_text(run, "the dog sleeps .", "--format fairseq --beam 1");
+    char *at = s.out;
+    take_line(&at);
+    char *pieces = strrchr(take_line(&at), '\t') + 1, *words = strrchr(take_line(&at), '\t') + 1;
+    ck_assert_msg(strstr(pieces, "@@ ") && !strstr(words, "@@ "), "%s: %s", pieces, words);
+    for (; *pieces; pieces++, words++) { /* the same, but for the marks */
+        if (!strncmp(pieces, "@@ ", 3))
+            pieces += 3;
+        ck_assert_int_eq(*pieces, *words);
+    }
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(the_speed_is_said)
+{
+    const char *run = trained("--steps 1");
+    double rate, read, written;
+    command_input("the dog\n\nthe cat\n", 17);
+    Said s = must("translate --run %s", run);
+    char *at = strstr(s.err, "3 sentences in ");
+    ck_assert_msg(at && sscanf(strchr(at, ':'), ": %lf sentences/s, %lf + %lf pieces/s", &rate, &read, &written) == 3,
+                  "%s", s.err);
+    ck_assert_msg(rate > 0 && fabs(read / rate - 2) < 0.1 && written > 0, "%s", s.err); /* 2 x 3 pieces */
+    said_free(&s);
+}
+END_TEST
+
+/* --- what cannot be --- */
+
+START_TEST(what_cannot_be_is_refused)
+{
+    const char *run = trained("--steps 1");
+    refused(2, "--run", "translate");
+    refused(2, "--nbest 5 is more than --beam 4", "translate --run %s --nbest 5", run);
+    refused(2, "--format", "translate --run %s --format marian", run);
+    refused(1, "/no/such/file", "translate --run %s --file /no/such/file", run);
+    refused(1, "cannot read", "translate --run %s --file %s", run, run); /* a folder */
+    refused(1, "nobody has averaged", "translate --run %s --weights average", run);
+}
+END_TEST
+
+START_TEST(numbers_that_are_none_are_no_translation)
+{
+    const char *run = trained("--steps 1");
+    char path[800];
+    size_t size;
+    snprintf(path, sizeof path, "checkpoints/%08d/model.safetensors", 1);
+    char *bytes = read_in(run, path, &size);
+    ck_assert_ptr_nonnull(bytes);
+    memset(bytes + size - 64, 0xff, 64); /* of a norm, or of a table's last row */
+    memset(bytes + size / 2, 0xff, size / 4);
+    write_in(run, path, bytes, size);
+    memory_free(bytes);
+    command_input("\nthe dog\n", 9);
+    refused(1, "line 2 has no translation: the network's numbers are not finite", "translate --run %s --weights last",
+            run);
+}
+END_TEST
+
+START_TEST(an_output_that_is_full_is_said)
+{
+    const char *run = trained("--steps 1");
+    Buffer text = {0};
+    add_sources(&text, SENTENCES);
+    command_input(text.text, text.size);
+    command_limit_files(100); /* the input is written before, by the test itself */
+    Said s = command("translate --run %s -q --chunk 8", run);
+    command_limit_files(0);
+    ck_assert_int_eq(s.status, 1);
+    ck_assert_str_eq(s.err, "encdec: standard output could not be written\n");
+    said_free(&s);
+    buffer_free(&text);
+}
+END_TEST
+
+/* --- without memory --- */
+
+/* encdec's main in this process, without standard input and with its output in files. */
+static int call(const char *folder, char *line, uint64_t failing, size_t *kept)
+{
+    char *word[40] = {"encdec"}, path[700];
+    int count = 1, was[2];
+    for (char *at = strtok(line, " "); at && count < 40; at = strtok(NULL, " "))
+        word[count++] = at;
+    fflush(stdout);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/said-%d", folder, i);
+        int file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        was[i] = dup(i + 1);
+        ck_assert(file >= 0 && was[i] >= 0 && dup2(file, i + 1) >= 0);
+        close(file);
+    }
+    size_t before = memory_in_use();
+    memory_fail_at(failing);
+    int status = encdec_main(count, word);
+    memory_fail_at(0);
+    *kept = memory_in_use() - before;
+    fflush(stdout);
+    for (int i = 0; i < 2; i++) {
+        ck_assert(dup2(was[i], i + 1) >= 0);
+        close(was[i]);
+    }
+    return status;
+}
+
+START_TEST(without_memory_it_says_so_and_keeps_none)
+{
+    const char *run = trained("--steps 1 --dim 4 --ff 4 --type bpe --merges 10");
+    write_in(run, "in", "the dog sleeps .\n\nthe cat\n", 26);
+    size_t kept, size;
+    for (uint64_t failing = 1;; failing++) {
+        char line[900];
+        snprintf(
+            line, sizeof line,
+            "translate --run %s --file %s/in --workers 1 --device plain --beam 2 --nbest 2 --max-extra 2 -q --format "
+            "fairseq",
+            run, run);
+        uint64_t asked = memory_requests();
+        int status = call(run, line, failing, &kept);
+        bool met = memory_requests() - asked >= failing;
+        char *err = read_in(run, "said-1", &size);
+        ck_assert_uint_eq(kept, 0);
+        if (!met) {
+            ck_assert_msg(status == 0 && failing > 100, "%d after %d: %s", status, (int)failing, err);
+            memory_free(err);
+            break;
+        }
+        ck_assert_msg(status && strstr(err, "memory") && strchr(err, '\n') == err + size - 1, "%d: %d, %s",
+                      (int)failing, status, err);
+        memory_free(err);
+    }
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {TEST_LOOP(beam_1_takes_the_likeliest_piece_each_time, KINDS),
+                                 TEST(scores_of_the_best_are_what_eval_finds),
+                                 TEST(the_same_whatever_is_translated_together),
+                                 TEST(answers_are_in_the_order_of_lines),
+                                 TEST(any_line_gets_its_line),
+                                 TEST(ends_of_lines_change_nothing),
+                                 TEST(what_is_not_in_the_vocabulary_is_all_the_same),
+                                 TEST(a_line_that_is_too_long_is_cut),
+                                 TEST(translations_have_an_end),
+                                 TEST(no_translation_ends_its_line),
+                                 TEST(formats_say_the_same),
+                                 TEST(json_has_an_object_a_line),
+                                 TEST(fairseq_has_pieces_beside_words),
+                                 TEST(the_speed_is_said),
+                                 TEST(what_cannot_be_is_refused),
+                                 TEST(numbers_that_are_none_are_no_translation),
+                                 TEST(an_output_that_is_full_is_said),
+                                 TEST(without_memory_it_says_so_and_keeps_none)};
+    command_program("encdec");
+    test_folders_in_memory();
+    return suite_run("encdec/translate", tests, sizeof tests / sizeof *tests, argc, argv);
+}
