@@ -71,6 +71,15 @@ START_TEST(averaging)
 }
 END_TEST
 
+START_TEST(translating)
+{
+    setup();
+    write_in(place, "in", "a b\n\nb c\n", 9);
+    starve((Ways){0}, "translate --run %s/whole --file %s/in --beam 2 --nbest 2 --max-extra 2 -q --format fairseq",
+           place, place);
+}
+END_TEST
+
 START_TEST(what_only_looks)
 {
     setup();
@@ -85,6 +94,7 @@ END_TEST
 static const Test tests[] = {{"a_training", &a_training, 3, 300},
                              TEST_SLOW(scoring, 300),
                              TEST_SLOW(averaging, 300),
+                             TEST_SLOW(translating, 300),
                              TEST_SLOW(what_only_looks, 300)};
 
 int main(int argc, char **argv)

@@ -3,19 +3,13 @@
 #include "base/memory.h"
 #include "core/run/npy.h"
 #include "encdec/builtin.h"
+#include "encdec/pieces.h"
 #include "tests/command.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-int encdec_main(int argc, char **argv);
-#define main encdec_main
-#include "encdec/main.c"
-#undef main
 
 enum { SENTENCES = 40, EMPTY = 6, CONTEXT = 48 };
 
@@ -181,7 +175,7 @@ START_TEST(scores_of_the_best_are_what_eval_finds)
     add_sources(&text, SENTENCES);
     Said s = translated(run, &text, "--weights last --nbest 4 --format nbest --alpha 0.9");
     for (char *at = s.out; *at; count++) {
-        char *line = take_line(&at), *bar = strstr(line, " ||| "), *end = strstr(bar + 5, " ||| F0= ");
+        char *line = take_line(&at), *bar = strstr(line, " ||| "), *end = bar ? strstr(bar + 5, " ||| F0= ") : NULL;
         ck_assert_uint_lt(count, 4 * SENTENCES);
         ck_assert(bar && end && sscanf(line, "%zu |||", &number[count]) == 1 &&
                   sscanf(end, " ||| F0= %lf ||| %lf", &log_p[count], &score[count]) == 2);
@@ -426,7 +420,10 @@ START_TEST(formats_say_the_same)
             buffer_print(&scored, "\n");
         }
         for (size_t n = 0; i != 1 && n < 3; n++) {
-            char *line = take_line(&list), *said = strstr(line, " ||| ") + 5, *end = strstr(said, " ||| F0= ");
+            char *line = take_line(&list), *said = strstr(line, " ||| ");
+            ck_assert_ptr_nonnull(said);
+            char *end = strstr(said += 5, " ||| F0= ");
+            ck_assert_ptr_nonnull(end);
             double log_p = strtod(end + 9, NULL), score = strtod(strrchr(line, ' ') + 1, NULL), found, sum = 0;
             int used = 0;
             *end = 0;
@@ -571,65 +568,6 @@ START_TEST(an_output_that_is_full_is_said)
 }
 END_TEST
 
-/* --- without memory --- */
-
-/* encdec's main in this process, without standard input and with its output in files. */
-static int call(const char *folder, char *line, uint64_t failing, size_t *kept)
-{
-    char *word[40] = {"encdec"}, path[700];
-    int count = 1, was[2];
-    for (char *at = strtok(line, " "); at && count < 40; at = strtok(NULL, " "))
-        word[count++] = at;
-    fflush(stdout);
-    for (int i = 0; i < 2; i++) {
-        snprintf(path, sizeof path, "%s/said-%d", folder, i);
-        int file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-        was[i] = dup(i + 1);
-        ck_assert(file >= 0 && was[i] >= 0 && dup2(file, i + 1) >= 0);
-        close(file);
-    }
-    size_t before = memory_in_use();
-    memory_fail_at(failing);
-    int status = encdec_main(count, word);
-    memory_fail_at(0);
-    *kept = memory_in_use() - before;
-    fflush(stdout);
-    for (int i = 0; i < 2; i++) {
-        ck_assert(dup2(was[i], i + 1) >= 0);
-        close(was[i]);
-    }
-    return status;
-}
-
-START_TEST(without_memory_it_says_so_and_keeps_none)
-{
-    const char *run = trained("--steps 1 --dim 4 --ff 4 --type bpe --merges 10");
-    write_in(run, "in", "the dog sleeps .\n\nthe cat\n", 26);
-    size_t kept, size;
-    for (uint64_t failing = 1;; failing++) {
-        char line[900];
-        snprintf(
-            line, sizeof line,
-            "translate --run %s --file %s/in --workers 1 --device plain --beam 2 --nbest 2 --max-extra 2 -q --format "
-            "fairseq",
-            run, run);
-        uint64_t asked = memory_requests();
-        int status = call(run, line, failing, &kept);
-        bool met = memory_requests() - asked >= failing;
-        char *err = read_in(run, "said-1", &size);
-        ck_assert_uint_eq(kept, 0);
-        if (!met) {
-            ck_assert_msg(status == 0 && failing > 100, "%d after %d: %s", status, (int)failing, err);
-            memory_free(err);
-            break;
-        }
-        ck_assert_msg(status && strstr(err, "memory") && strchr(err, '\n') == err + size - 1, "%d: %d, %s",
-                      (int)failing, status, err);
-        memory_free(err);
-    }
-}
-END_TEST
-
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(beam_1_takes_the_likeliest_piece_each_time, KINDS),
@@ -648,8 +586,7 @@ int main(int argc, char **argv)
                                  TEST(the_speed_is_said),
                                  TEST(what_cannot_be_is_refused),
                                  TEST(numbers_that_are_none_are_no_translation),
-                                 TEST(an_output_that_is_full_is_said),
-                                 TEST(without_memory_it_says_so_and_keeps_none)};
+                                 TEST(an_output_that_is_full_is_said)};
     command_program("encdec");
     test_folders_in_memory();
     return suite_run("encdec/translate", tests, sizeof tests / sizeof *tests, argc, argv);
