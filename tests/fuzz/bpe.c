@@ -6,12 +6,14 @@
 
 #include <string.h>
 
+static bool is_same(const void *a, const void *b, size_t size) { return !size || !memcmp(a, b, size); }
+
 static bool is_equal(const Bpe *a, const Bpe *b)
 {
     return a->count == b->count && a->pairs.count == b->pairs.count && a->separate_end == b->separate_end &&
-           !memcmp(a->order, b->order, a->count * sizeof *a->order) && a->symbols.size == b->symbols.size &&
-           !memcmp(a->symbols.letters, b->symbols.letters, a->symbols.size) &&
-           !memcmp(a->made_of, b->made_of, a->symbols.count * sizeof *a->made_of);
+           is_same(a->order, b->order, a->count * sizeof *a->order) && a->symbols.size == b->symbols.size &&
+           is_same(a->symbols.letters, b->symbols.letters, a->symbols.size) &&
+           is_same(a->made_of, b->made_of, a->symbols.count * sizeof *a->made_of);
 }
 
 static void apply(const Bpe *b, const char *text, size_t size)
@@ -21,7 +23,7 @@ static void apply(const Bpe *b, const char *text, size_t size)
     Error e;
     DEMAND(bpe_coder_open(&c, b, NULL, 0, &e), "there is memory for a coder");
     DEMAND(bpe_apply(&c, text, size, &first, &e) && bpe_apply(&c, text, size, &second, &e), "any text has pieces");
-    DEMAND(first.size == second.size && (!size || !memcmp(first.text, second.text, first.size)),
+    DEMAND(first.size == second.size && is_same(first.text, second.text, first.size),
            "words that were seen have the same pieces");
     bpe_coder_close(&c);
     buffer_free(&first);
