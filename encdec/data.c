@@ -18,6 +18,22 @@ static void close_pairs(SentencePairs *p)
 
 size_t pairs_ids(const SentencePairs *p, size_t side) { return p->count ? p->start[side][p->count] : 0; }
 
+void pairs_row(const SentencePairs *p, size_t i, Batch *b)
+{
+    const int32_t *source = p->ids[SOURCE] + p->start[SOURCE][i], *target = p->ids[TARGET] + p->start[TARGET][i];
+    size_t read = p->start[SOURCE][i + 1] - p->start[SOURCE][i], said = p->start[TARGET][i + 1] - p->start[TARGET][i];
+    size_t at = batch_row(b, SOURCE, read);
+    for (size_t k = 0; k < read; k++) {
+        b->side[SOURCE].ids[at + k] = source[k];
+        b->side[SOURCE].targets[at + k] = -1;
+    }
+    at = batch_row(b, TARGET, said);
+    for (size_t k = 0; k < said; k++) {
+        b->side[TARGET].ids[at + k] = k ? target[k - 1] : END;
+        b->side[TARGET].targets[at + k] = target[k];
+    }
+}
+
 static bool make_room(SentencePairs *p, size_t most, Error *e)
 {
     for (size_t side = 0; side < SIDES_USED; side++)

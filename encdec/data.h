@@ -5,6 +5,7 @@
 #ifndef ENCDEC_DATA_H
 #define ENCDEC_DATA_H
 
+#include "core/train/batch.h"
 #include "encdec/pieces.h"
 #include "encdec/source.h"
 
@@ -44,5 +45,9 @@ bool bitext_suits(const Bitext *b, Part part, Error *e);
 
 /* Ids of a side in all pairs of a part, </s> with them. */
 size_t pairs_ids(const SentencePairs *p, size_t side);
+
+/* Adds pair i as a row on both sides: the source as it is; of the target the decoder reads </s> and all but its own
+ * </s>, and is to say at each place what comes next, </s> last. */
+void pairs_row(const SentencePairs *p, size_t i, Batch *b);
 
 #endif

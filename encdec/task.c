@@ -20,23 +20,6 @@ static const char *const data_options[] = {
 
 /* --- batches --- */
 
-/* The source as it is; the decoder reads </s> and all of the target but its own </s>, which it is to say last. */
-static void add_pair(Batch *b, const SentencePairs *p, size_t i)
-{
-    const int32_t *source = p->ids[SOURCE] + p->start[SOURCE][i], *target = p->ids[TARGET] + p->start[TARGET][i];
-    size_t read = p->start[SOURCE][i + 1] - p->start[SOURCE][i], said = p->start[TARGET][i + 1] - p->start[TARGET][i];
-    size_t at = batch_row(b, SOURCE, read);
-    for (size_t k = 0; k < read; k++) {
-        b->side[SOURCE].ids[at + k] = source[k];
-        b->side[SOURCE].targets[at + k] = -1;
-    }
-    at = batch_row(b, TARGET, said);
-    for (size_t k = 0; k < said; k++) {
-        b->side[TARGET].ids[at + k] = k ? target[k - 1] : END;
-        b->side[TARGET].targets[at + k] = target[k];
-    }
-}
-
 static void batch(void *self, uint64_t step, Batch *b)
 {
     EncDec *c = self;
@@ -44,7 +27,7 @@ static void batch(void *self, uint64_t step, Batch *b)
     const size_t *pair = order_batch(&c->order, step, &count);
     batch_clear(b);
     for (size_t i = 0; i < count; i++)
-        add_pair(b, &c->bitext.parts[PART_TRAIN], pair[i]);
+        pairs_row(&c->bitext.parts[PART_TRAIN], pair[i], b);
 }
 
 static void score_batch(void *self, size_t i, Batch *b)
@@ -52,7 +35,7 @@ static void score_batch(void *self, size_t i, Batch *b)
     const EncDec *c = self;
     batch_clear(b);
     for (size_t pair = c->score_cut[i]; pair < c->score_cut[i + 1]; pair++)
-        add_pair(b, &c->bitext.parts[c->scored], pair);
+        pairs_row(&c->bitext.parts[c->scored], pair, b);
 }
 
 static Tensor *loss(void *self, Tape *t, const Rows *rows)

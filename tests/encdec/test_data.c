@@ -216,6 +216,71 @@ START_TEST(each_side_ends_in_the_end_of_a_sentence)
 }
 END_TEST
 
+START_TEST(a_decoder_reads_the_target_one_piece_late)
+{
+    BitextOptions o = data_of("a b\na\n", "x\nx y z\n");
+    Bitext b = opened(&o);
+    const SentencePairs *p = &b.parts[PART_TRAIN];
+    Batch batch;
+    Error e;
+    ck_done(batch_open(&batch, &(BatchSize){SIDES_USED, 2, {9, 9}, 0}, &e), e);
+    pairs_row(p, 1, &batch);
+    pairs_row(p, 0, &batch);
+    const int32_t a = p->ids[SOURCE][0], x = p->ids[TARGET][0], y = p->ids[TARGET][3], z = p->ids[TARGET][4];
+    const int32_t source[] = {a, END, a, p->ids[SOURCE][1], END}, read[] = {END, x, y, z, END, x};
+    const int32_t said[] = {x, y, z, END, x, END}, none[] = {-1, -1, -1, -1, -1};
+    ck_assert(batch.side[SOURCE].positions == 5 && batch.side[TARGET].positions == 6);
+    ck_assert_mem_eq(batch.side[SOURCE].ids, source, sizeof source);
+    ck_assert_mem_eq(batch.side[SOURCE].targets, none, sizeof none);
+    ck_assert_mem_eq(batch.side[TARGET].ids, read, sizeof read);
+    ck_assert_mem_eq(batch.side[TARGET].targets, said, sizeof said);
+    batch_close(&batch);
+    bitext_close(&b);
+}
+END_TEST
+
+/* Zero bytes, what is no UTF-8, and a line of a million bytes: all are read, and nothing else is made of them. */
+START_TEST(any_bytes_are_a_sentence)
+{
+    enum { LONG = 1 << 20 };
+    char all[300], *line = memory_get(LONG + 1, 1);
+    size_t size = 0;
+    for (int i = 0; i < 256; i++)
+        if (i != '\n')
+            all[size++] = (char)i;
+    all[size++] = '\n';
+    memset(line, 'a', LONG);
+    line[LONG] = '\n';
+    BitextOptions o = data_of("", "");
+    for (size_t side = 0; side < SIDES_USED; side++) {
+        char *both = memory_get(size + LONG + 1, 1);
+        memcpy(both, all, size);
+        memcpy(both + size, line, LONG + 1);
+        write_in(folder, side ? "train.de" : "train.en", both, size + LONG + 1);
+        memory_free(both);
+    }
+    o.pieces = (PiecesOptions){(PieceType)_i, 0, 50};
+    o.longest = LONG, o.context = LONG + 2;
+    Bitext b = opened(&o);
+    const SentencePairs *p = &b.parts[PART_TRAIN];
+    ck_assert_uint_eq(p->count, 2);
+    for (size_t i = 0; i < pairs_ids(p, SOURCE); i++)
+        ck_assert(p->ids[SOURCE][i] > UNKNOWN && (size_t)p->ids[SOURCE][i] < b.pieces->count);
+    Buffer said = {0};
+    pieces_line(b.pieces, p->ids[SOURCE] + p->start[SOURCE][1], p->start[SOURCE][2] - p->start[SOURCE][1], &said);
+    ck_assert(said.size == LONG && !memcmp(said.text, line, LONG));
+    buffer_free(&said);
+    if (_i == PIECES_BYTES) {
+        pieces_line(b.pieces, p->ids[SOURCE], p->start[SOURCE][1], &said);
+        ck_assert(said.size == size - 1 && !memcmp(said.text, all, size - 1));
+        buffer_free(&said);
+    }
+    bitext_close(&b);
+    memory_free(line);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
 START_TEST(empty_and_long_pairs_are_counted_and_not_trained_on)
 {
     BitextOptions o = data_of("a b c\na b c d\n \na\n\na\n", "x\nx\nx\n\t\n\nx x x x\n");
@@ -305,6 +370,8 @@ int main(int argc, char **argv)
                                  TEST(pieces_lie_in_the_run),
                                  TEST(a_vocabulary_without_an_end_of_sentence_is_refused),
                                  TEST(each_side_ends_in_the_end_of_a_sentence),
+                                 TEST(a_decoder_reads_the_target_one_piece_late),
+                                 TEST_LOOP(any_bytes_are_a_sentence, 3),
                                  TEST(empty_and_long_pairs_are_counted_and_not_trained_on),
                                  TEST(empty_lines_are_scored),
                                  TEST(a_vocabulary_is_that_of_the_training_part),
