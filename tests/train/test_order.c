@@ -73,6 +73,22 @@ START_TEST(the_last_batch_has_a_text)
 }
 END_TEST
 
+START_TEST(texts_that_fill_their_shares_are_cut_there)
+{
+    const size_t start[] = {0, 2, 4, 6, 8};
+    Order o;
+    Error e;
+    ck_done(order_open(&o, start, 4, &(OrderOptions){.tokens = 4}, &e), e);
+    ck_assert_uint_eq(o.batches, 2);
+    for (uint64_t step = 1; step <= 2; step++) {
+        size_t count;
+        order_batch(&o, step, &count);
+        ck_assert_uint_eq(count, 2);
+    }
+    order_close(&o);
+}
+END_TEST
+
 START_TEST(a_steps_batch_depends_on_the_step_alone)
 {
     size_t start[TEXTS + 1] = {0}, kept[TEXTS], count, again;
@@ -165,6 +181,7 @@ int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(an_epoch_has_each_text_once, WAYS),
                                  TEST(the_last_batch_has_a_text),
+                                 TEST(texts_that_fill_their_shares_are_cut_there),
                                  TEST_LOOP(a_steps_batch_depends_on_the_step_alone, WAYS),
                                  TEST_LOOP(epochs_and_seeds_differ, 2),
                                  TEST(texts_of_like_length_are_together),
