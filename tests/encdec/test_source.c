@@ -119,12 +119,9 @@ END_TEST
 
 START_TEST(words_stand_between_white_space)
 {
-    static const char text[] = " a\t b\0c\v\f\rd\xc2\xa0"
-                               "e  "; /* a no-break space parts no words */
+    static const char text[] = " a\t b\0c\v\f\rd\302\240e  "; /* a no-break space parts no words */
     const Line line = {text, sizeof text - 1};
-    static const char *const words[] = {"a", "b", "c",
-                                        "d\xc2\xa0"
-                                        "e"};
+    static const char *const words[] = {"a", "b", "c", "d\302\240e"};
     size_t at_byte = 0, i = 0;
     for (Line word; line_word(line, &at_byte, &word); i++)
         ck_assert(i < 4 && word.size == strlen(words[i]) && !memcmp(word.text, words[i], word.size));
