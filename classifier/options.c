@@ -47,11 +47,11 @@ static const Setting former[] = {{"dim", "128"},           {"heads", "8"},
                                  {"context", "512"},       {"norm", "post"},
                                  {"activation", "relu"},   {"bias", "no"},
                                  {"dropout", "0"},         {"positions", "learned"},
-                                 {"pool", "average"},      {"init", "pytorch"},
+                                 {"pool", "average"},      {"init", "xavier"},
                                  {"batch", "4"},           {"lr", "1e-4"},
                                  {"words", "50000"},       {"warmup", "2500"},
                                  {"schedule", "constant"}, {"clip", "1"},
-                                 {"epochs", "4"},          {"minutes", "30"},
+                                 {"epochs", "2"},          {"minutes", "30"},
                                  {"eval-every", "1250"},   {NULL, NULL}};
 
 /* A shallow model that drops much: 25,000 texts are few. */
