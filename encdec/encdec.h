@@ -29,6 +29,9 @@ bool encdec_open_bitext(EncDec *c, bool to_train, Error *e);
 /* Fills the Task: batches of the training part, and the pairs of c->scored to score. */
 bool encdec_task(EncDec *c, Error *e);
 
+/* Translations of some validation sentences, into the run's samples. */
+bool encdec_show_sample(App *a, Crew *crew, uint64_t step, Error *e);
+
 /* The commands that only encdec has: false with an Error when the work failed. */
 bool encdec_eval(EncDec *c, Error *e);
 bool encdec_translate(EncDec *c, Error *e);

@@ -311,5 +311,6 @@ const AppKind encdec_kind = {.name = "encdec",
                              .step_tokens = step_tokens,
                              .protocol = protocol,
                              .begin = begin,
+                             .sample = encdec_show_sample,
                              .bench_batch = bench_batch,
                              .command = command};

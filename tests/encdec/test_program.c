@@ -237,6 +237,36 @@ START_TEST(the_batch_and_what_is_left_out_are_said)
 }
 END_TEST
 
+/* Validation sentences with what `translate` makes of them. */
+START_TEST(samples_are_translations_beside_sources_and_references)
+{
+    const char *run = trained("--steps 20 --eval-every 10");
+    size_t size, other, count = 0;
+    Buffer sources = {0}, translations = {0};
+    char *text = read_in(run, "samples/00000020.txt", &size), *before = read_in(run, "samples/00000010.txt", &other);
+    ck_assert(text && before && size > 300 && other > 300);
+    for (char *at = text; at < text + size; count++) {
+        static const char *const names[] = {"source       ", "reference    ", "translation  ", "\n"};
+        for (size_t i = 0; i < 4; i++) {
+            ck_assert_msg(strncmp(at, names[i], strlen(names[i])) == 0, "sample %zu: no %s", count, names[i]);
+            char *line = at + strlen(names[i]), *end = strchr(at, '\n') + 1;
+            if (i % 2 == 0)
+                buffer_add(i ? &translations : &sources, line, (size_t)(end - line));
+            at = end;
+        }
+    }
+    ck_assert_uint_eq(count, 6);
+    command_input(sources.text, sources.size);
+    Said s = must("translate --run %s -q --weights last --max-extra 20", run);
+    ck_assert_str_eq(s.out, translations.text);
+    said_free(&s);
+    buffer_free(&sources);
+    buffer_free(&translations);
+    memory_free(text);
+    memory_free(before);
+}
+END_TEST
+
 #define LARGE                                                                                                          \
     "--preset minute --minutes 0 --dim 128 --heads 4 --depth 2 --ff 512 --batch-tokens 3000 --micro-tokens 1000 "      \
     "--eval-every 0 --steps 2 -q "
@@ -317,6 +347,7 @@ int main(int argc, char **argv)
                                  TEST(presets_are_the_models_that_they_are_named_after),
                                  TEST(the_batch_and_what_is_left_out_are_said),
                                  TEST_LOOP(the_plan_is_within_a_tenth_of_the_peak, 5),
+                                 TEST(samples_are_translations_beside_sources_and_references),
                                  TEST(bench_needs_no_data),
                                  TEST(what_cannot_be_is_refused),
                                  TEST(other_data_are_scored_too)};
