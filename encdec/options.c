@@ -43,7 +43,7 @@ const Option encdec_options[] = {
     {"format", 0, OPTION_CHOICE, OPTION_HERE, TRANSLATE, AT(format), "plain", "plain|fairseq|nbest", "lines of text; S-, H-, D-, P- with scores / ln 2 (base 2); or NUMBER ||| TEXT ||| F0= LN_P ||| SCORE"},
     {"scores", 0, OPTION_FLAG, OPTION_HERE, TRANSLATE, AT(scores), NULL, NULL, "with plain: SCORE and a tab before the text"},
     {"file", 0, OPTION_PATH, OPTION_HERE, TRANSLATE, AT(input), NULL, "FILE", "what to translate, a sentence a line (none: standard input)"},
-    {"max-tokens", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE, AT(max_tokens), "8192", "[1,]", "of what a worker translates at once: sentences times the most pieces that one has or may become"},
+    {"max-tokens", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE, AT(max_tokens), "4096", "[1,]", "of what a worker translates at once: sentences times the most pieces that one has or may become"},
     {"chunk", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE, AT(chunk), "2048", "[1,]", "lines that are read, sorted by length and answered together (1: each at once)"},
     {"last", 0, OPTION_SIZE, OPTION_HERE, AVERAGE, AT(last), "5", "[1,]", "checkpoints to average: the newest"},
     {"length", 0, OPTION_SIZE, OPTION_HERE, BENCH, AT(length), "32", "[1,]", "pieces of each sentence"},
