@@ -52,7 +52,7 @@ bool encdec_show_sample(App *a, Crew *crew, uint64_t step, Error *e)
                                   .best = 1,
                                   .alpha = 0.6,
                                   .max_extra = 20,
-                                  .max_tokens = SHOWN * 32,
+                                  .max_tokens = 1, /* a sentence at a time: it takes least memory */
                                   .longest = LONGEST_SHOWN,
                                   .workers = 1,
                                   .team = 1};
