@@ -268,12 +268,12 @@ START_TEST(samples_are_translations_beside_sources_and_references)
 END_TEST
 
 #define LARGE                                                                                                          \
-    "--preset minute --minutes 0 --dim 128 --heads 4 --depth 2 --ff 512 --batch-tokens 3000 --micro-tokens 1000 "      \
+    "--preset minute --minutes 0 --dim 128 --heads 4 --depth 2 --ff 512 --batch-tokens 6000 --micro-tokens 2000 "      \
     "--eval-every 0 --steps 2 -q "
 
 START_TEST(the_plan_is_within_a_tenth_of_the_peak)
 {
-    static const char *const ways[] = {"--workers 1", "--workers 2", "--workers 2 --micro-tokens 300",
+    static const char *const ways[] = {"--workers 1", "--workers 2", "--workers 2 --micro-tokens 700",
                                        "--workers 1 --recompute", "--workers 2 --norm pre --no-tie"};
     const char *run = fresh_path("run");
     Said s = must("train --run %s " LARGE " %s --dry-run --json", run, ways[_i]);
