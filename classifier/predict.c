@@ -28,6 +28,7 @@ typedef struct Predict {
     Classifier *c;
     Crew crew;
     size_t number; /* of the next text, from 1 */
+    size_t cut;    /* texts that are longer than the model reads */
     size_t count;  /* of those that wait */
     char *text[AT_ONCE];
     int32_t *ids; /* of all that wait, one behind the other */
@@ -78,7 +79,7 @@ static bool add(Predict *p, const char *text, size_t size, Error *e)
     size_t count, cut, used = p->start[p->count];
     if (!text_to_ids(&c->vocabulary, text, size, c->model.context, &ids, &count, &cut, e))
         return false;
-    if (cut)
+    if (cut && ++p->cut == 1) /* the first says what happens, the end how often it did */
         fprintf(stderr, "classifier: text %zu: its last %zu words are not read: the model reads %zu\n", p->number, cut,
                 c->model.context);
     if (used + count > p->room) {
@@ -156,6 +157,8 @@ bool classifier_predict(Classifier *c, Error *e)
     p.shares = memory_get(c->class_count, sizeof *p.shares);
     bool fine = (p.logits && p.shares) || memory_error(e, "logits", AT_ONCE * c->class_count, sizeof *p.logits);
     fine = fine && app_open_crew(&c->app, &p.crew, e) && add_all(&p, e);
+    if (p.cut > 1)
+        fprintf(stderr, "classifier: so were %zu texts cut, of %zu\n", p.cut, p.number - 1);
     for (size_t i = 0; i < p.count; i++)
         memory_free(p.text[i]);
     crew_close(&p.crew);

@@ -146,6 +146,15 @@ START_TEST(what_is_too_long_is_cut_aloud)
     command_input(line, strlen(line));
     Said s = must("predict --run %s", run);
     ck_assert_msg(strstr(s.err, "text 1: its last 6 words are not read: the model reads 64"), "%s", s.err);
+    ck_assert_ptr_null(strstr(s.err, "so were"));
+    said_free(&s);
+    memset(line + 340, '\n', 3); /* a text of 68, two empty ones, one of 1; then as many once more */
+    char twice[1300];
+    snprintf(twice, sizeof twice, "%s\n%s", line, line);
+    command_input(twice, strlen(twice));
+    s = must("predict --run %s", run);
+    ck_assert_ptr_nonnull(strstr(s.err, "text 1: its last 4 words"));
+    ck_assert_msg(!strstr(s.err, "text 5") && strstr(s.err, "so were 2 texts cut, of 8"), "%s", s.err);
     said_free(&s);
 }
 END_TEST
