@@ -36,5 +36,6 @@ bool encdec_show_sample(App *a, Crew *crew, uint64_t step, Error *e);
 bool encdec_eval(EncDec *c, Error *e);
 bool encdec_translate(EncDec *c, Error *e);
 bool encdec_average(EncDec *c, Error *e);
+bool encdec_bleu(EncDec *c, Error *e);
 
 #endif

@@ -11,6 +11,7 @@ enum {
     INFO = COMMAND_INFO,
     AVERAGE = COMMAND_TEND,
     TRANSLATE = COMMAND_WRITE,
+    BLEU = COMMAND_BLEU,
     BUILD = TRAIN | INFO | BENCH
 };
 
@@ -46,6 +47,8 @@ const Option encdec_options[] = {
     {"max-tokens", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE, AT(max_tokens), "4096", "[1,]", "of what a worker translates at once: sentences times the most pieces that one has or may become"},
     {"chunk", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE, AT(chunk), "2048", "[1,]", "lines that are read, sorted by length and answered together (1: each at once)"},
     {"last", 0, OPTION_SIZE, OPTION_HERE, AVERAGE, AT(last), "5", "[1,]", "checkpoints to average: the newest"},
+    {"lowercase", 0, OPTION_FLAG, OPTION_HERE, BLEU, AT(lowercase), NULL, NULL, "count words alike whose letters differ in case alone"},
+    {"paired", 0, OPTION_FLAG, OPTION_HERE, BLEU, AT(paired), NULL, NULL, "A B REFERENCES: whether two systems differ, by paired bootstrap"},
     {"length", 0, OPTION_SIZE, OPTION_HERE, BENCH, AT(length), "32", "[1,]", "pieces of each sentence"},
     {"profile", 0, OPTION_FLAG, OPTION_HERE, BENCH, AT(profile), NULL, NULL, "say where a step's time goes"},
 };
@@ -57,6 +60,7 @@ static const Command commands[] = {
     {"train", TRAIN, NULL, "train a model, or go on with a run"},
     {"eval", EVAL, NULL, "loss and perplexity on a part of the data"},
     {"translate", TRANSLATE, NULL, "translations of lines, in their order"},
+    {"bleu", BLEU, "HYPOTHESES REFERENCES...", "BLEU of translations, as sacreBLEU counts it"},
     {"average", AVERAGE, NULL, "the mean of a run's newest checkpoints, for --weights average"},
     {"info", INFO, NULL, "what a model or a run consists of, and what it costs"},
     {"bench", BENCH, NULL, "the speed of a training step on random pieces"},

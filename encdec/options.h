@@ -4,6 +4,8 @@
 
 #include "core/cli/shared.h"
 
+enum { COMMAND_BLEU = COMMAND_OWN };
+
 typedef struct Values {
     SharedValues shared;
     /* data */
@@ -25,6 +27,8 @@ typedef struct Values {
     const char *input;
     /* averaging */
     size_t last;
+    /* comparing */
+    bool lowercase, paired;
     /* bench */
     size_t length;
     bool profile;

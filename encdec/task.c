@@ -293,6 +293,7 @@ static bool command(App *a, Error *e)
     switch (a->options->command->bit) {
     case COMMAND_EVAL: return encdec_eval(c, e);
     case COMMAND_WRITE: return encdec_translate(c, e);
+    case COMMAND_BLEU: return encdec_bleu(c, e);
     default: return encdec_average(c, e);
     }
 }
