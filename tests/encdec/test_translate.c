@@ -342,7 +342,7 @@ START_TEST(a_line_that_is_too_long_is_cut)
         buffer_add(&text, "\n", 1);
         buffer_add(&cut, "\n", 1);
     }
-    Said s = translated(run, &text, "--scores --chunk 2"), all = translated(run, &cut, "--scores");
+    Said s = translated(run, &text, "--scores --chunk 2"), all = translated(run, &cut, "--scores --chunk 2");
     ck_assert_str_eq(s.err, "encdec: 2 lines are longer than the 47 pieces that the model reads, and cut there; the "
                             "first is line 3\n");
     ck_assert_str_eq(all.err, "");
