@@ -32,6 +32,8 @@ typedef struct Task {
      * of a word. 0: they are not. */
     double words;
 
+    size_t beside; /* bytes that the program takes while it trains, for what is no step: samples */
+
     const char *unit; /* of what is printed: "bits/byte" */
     double per_nat;   /* that unit in one nat */
 
