@@ -59,7 +59,7 @@ static bool add_pair(SentencePairs *p, const Lines side[SIDES_USED], size_t i, c
          too_long = false;
     p->empty += empty;
     for (size_t s = 0; s < SIDES_USED; s++) {
-        if (!cutter_ids(cutter, lines_at(&side[s], i), &ids[s], e) || !ids_add(&ids[s], END, e))
+        if (!cutter_ids(cutter, s, lines_at(&side[s], i), &ids[s], e) || !ids_add(&ids[s], END, e))
             return false;
         size_t length = ids[s].count - from[s];
         too_long = too_long || length > bounds->most + 1;
@@ -118,7 +118,7 @@ static bool make(Bitext *b, const BitextOptions *o, Error *e)
     Lines *train = b->sentences.side[PART_TRAIN];
     const Lines *texts[] = {&train[SOURCE], &train[TARGET]};
     Cutter cutter;
-    if (!o->known && !pieces_learn(&b->own, &o->pieces, texts, SIDES_USED, e))
+    if (!o->known && !pieces_learn(&b->own, &o->pieces, texts, e))
         return false;
     b->pieces = o->known ? o->known : &b->own;
     bool done = cutter_open(&cutter, b->pieces, e) && make_parts(b, o, &cutter, e);

@@ -11,7 +11,7 @@ typedef struct Values {
     /* data */
     const char *source, *target;
     const char *file[3][2]; /* parts and sides as in source.h */
-    int type;
+    int type, tokens;
     size_t size, merges, longest, batch_tokens, micro_tokens;
     bool by_length;
     /* model */

@@ -59,14 +59,14 @@ static bool choose(Pieces *p, const Vocabulary *counted, size_t size, uint64_t l
     return done;
 }
 
-static bool learn_words(Pieces *p, size_t size, const Lines *const *texts, size_t count, Error *e)
+static bool learn_words(Pieces *p, size_t size, const Lines *const texts[SIDES_USED], Error *e)
 {
     Vocabulary counted;
     uint64_t lines = 0;
     if (!vocabulary_open(&p->vocabulary, e) || !vocabulary_open(&counted, e))
         return false;
     bool done = true;
-    for (size_t i = 0; done && i < count; i++) {
+    for (size_t i = 0; done && i < SIDES_USED; i++) {
         done = count_words(&counted, texts[i], e);
         lines += texts[i]->count;
     }
@@ -129,13 +129,13 @@ static bool count_for_merges(Vocabulary *v, const Lines *text, Error *e)
     return true;
 }
 
-static bool learn_merges(Bpe *bpe, size_t merges, const Lines *const *texts, size_t count, Error *e)
+static bool learn_merges(Bpe *bpe, size_t merges, const Lines *const texts[SIDES_USED], Error *e)
 {
     Vocabulary counted;
     if (!vocabulary_open(&counted, e))
         return false;
     bool done = true;
-    for (size_t i = 0; done && i < count; i++)
+    for (size_t i = 0; done && i < SIDES_USED; i++)
         done = count_for_merges(&counted, texts[i], e);
     done = done && bpe_learn(bpe, &counted, merges, BPE_LEAST, e);
     vocabulary_close(&counted);
@@ -154,15 +154,15 @@ static bool count_pieces(BpeCoder *coder, const Lines *text, Error *e)
     return true;
 }
 
-static bool learn_bpe(Pieces *p, size_t merges, const Lines *const *texts, size_t count, Error *e)
+static bool learn_bpe(Pieces *p, size_t merges, const Lines *const texts[SIDES_USED], Error *e)
 {
     BpeCoder coder;
     uint64_t lines = 0;
-    if (!learn_merges(&p->bpe, merges, texts, count, e) || !vocabulary_open(&p->vocabulary, e) ||
+    if (!learn_merges(&p->bpe, merges, texts, e) || !vocabulary_open(&p->vocabulary, e) ||
         !bpe_coder_open(&coder, &p->bpe, NULL, 0, e))
         return false;
     bool done = true;
-    for (size_t i = 0; done && i < count; i++) {
+    for (size_t i = 0; done && i < SIDES_USED; i++) {
         done = count_pieces(&coder, texts[i], e);
         lines += texts[i]->count;
     }
@@ -201,14 +201,25 @@ static void bpe_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *
 
 /* --- all kinds --- */
 
-static bool learn(Pieces *p, const PiecesOptions *o, const Lines *const *texts, size_t count, Error *e)
+static bool learn_from(Pieces *p, const PiecesOptions *o, const Lines *const texts[SIDES_USED], Error *e)
 {
-    switch (o->type) {
-    case PIECES_WORDS: return learn_words(p, o->size, texts, count, e);
-    case PIECES_BPE: return learn_bpe(p, o->merges, texts, count, e);
-    case PIECES_BYTES: break;
-    }
-    return true;
+    return o->type == PIECES_WORDS ? learn_words(p, o->size, texts, e) : learn_bpe(p, o->merges, texts, e);
+}
+
+static bool learn(Pieces *p, const PiecesOptions *o, const Lines *const texts[SIDES_USED], Error *e)
+{
+    Lines words[SIDES_USED] = {{0}, {0}};
+    bool done = true;
+    if (o->type == PIECES_BYTES)
+        return true;
+    if (o->tokens.rule == TOKENS_SPACES)
+        return learn_from(p, o, texts, e);
+    for (size_t side = 0; done && side < SIDES_USED; side++)
+        done = tokens_of_lines(&o->tokens, side, texts[side], &words[side], e);
+    done = done && learn_from(p, o, (const Lines *[]){&words[SOURCE], &words[TARGET]}, e);
+    for (size_t side = 0; side < SIDES_USED; side++)
+        lines_close(&words[side]);
+    return done;
 }
 
 size_t pieces_planned(const PiecesOptions *o)
@@ -216,10 +227,10 @@ size_t pieces_planned(const PiecesOptions *o)
     return o->type == PIECES_BYTES ? FIRST_PIECE + 256 : o->type == PIECES_BPE ? o->merges : o->size;
 }
 
-bool pieces_learn(Pieces *p, const PiecesOptions *o, const Lines *const *texts, size_t count, Error *e)
+bool pieces_learn(Pieces *p, const PiecesOptions *o, const Lines *const texts[SIDES_USED], Error *e)
 {
-    *p = (Pieces){.type = o->type, .count = FIRST_PIECE + 256};
-    bool done = learn(p, o, texts, count, e);
+    *p = (Pieces){.type = o->type, .tokens = o->tokens, .count = FIRST_PIECE + 256};
+    bool done = learn(p, o, texts, e);
     if (p->vocabulary.count)
         p->count = p->vocabulary.count;
     if (!done)
@@ -271,11 +282,11 @@ static bool read_files(Pieces *p, const RunFiles *f, Error *e)
            fail(e, "%s, line 2: the second word of a vocabulary for translation is %s", f->vocabulary, end);
 }
 
-bool pieces_read(Pieces *p, PieceType type, const char *folder, Error *e)
+bool pieces_read(Pieces *p, const PiecesOptions *o, const char *folder, Error *e)
 {
     RunFiles f;
-    *p = (Pieces){.type = type, .count = FIRST_PIECE + 256};
-    bool done = files_of(&f, folder, e) && (type == PIECES_BYTES || read_files(p, &f, e));
+    *p = (Pieces){.type = o->type, .tokens = o->tokens, .count = FIRST_PIECE + 256};
+    bool done = files_of(&f, folder, e) && (p->type == PIECES_BYTES || read_files(p, &f, e));
     files_free(&f);
     if (!done)
         pieces_close(p);
@@ -293,17 +304,27 @@ void cutter_close(Cutter *c)
     if (c->pieces && c->pieces->type == PIECES_BPE)
         bpe_coder_close(&c->coder);
     ids_close(&c->known);
+    buffer_free(&c->words);
     *c = (Cutter){0};
 }
 
-bool cutter_ids(Cutter *c, Line line, Ids *ids, Error *e)
+bool cutter_ids(Cutter *c, size_t side, Line line, Ids *ids, Error *e)
 {
-    switch (c->pieces->type) {
-    case PIECES_WORDS: return word_ids(c->pieces, line, ids, e);
-    case PIECES_BPE: return bpe_ids(c, line, ids, e);
-    case PIECES_BYTES: break;
-    }
-    return byte_ids(line, ids, e);
+    const Pieces *p = c->pieces;
+    Line words;
+    if (p->type == PIECES_BYTES)
+        return byte_ids(line, ids, e);
+    return tokens_of_line(&p->tokens, side, line, &c->words, &words, e) &&
+           (p->type == PIECES_WORDS ? word_ids(p, words, ids, e) : bpe_ids(c, words, ids, e));
+}
+
+/* The words that ids are, with spaces between them. */
+static void join_pieces(const Pieces *p, const int32_t *ids, size_t count, Buffer *words)
+{
+    if (p->type == PIECES_BPE)
+        bpe_line(p, ids, count, words);
+    else
+        words_line(p, ids, count, words);
 }
 
 void pieces_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line)
@@ -311,11 +332,15 @@ void pieces_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line
     size_t before_end = 0;
     while (before_end < count && ids[before_end] != END)
         before_end++;
-    switch (p->type) {
-    case PIECES_WORDS: words_line(p, ids, before_end, line); break;
-    case PIECES_BPE: bpe_line(p, ids, before_end, line); break;
-    case PIECES_BYTES: bytes_line(ids, before_end, line); break;
+    if (p->type == PIECES_BYTES) {
+        bytes_line(ids, before_end, line);
+        return;
     }
+    Buffer words = {0};
+    join_pieces(p, ids, before_end, &words);
+    tokens_join(&p->tokens, TARGET, (Line){words.text ? words.text : "", words.size}, line);
+    line->failed = line->failed || words.failed;
+    buffer_free(&words);
 }
 
 void pieces_name(const Pieces *p, int32_t id, Buffer *name)

@@ -103,9 +103,17 @@ bool encdec_task(EncDec *c, Error *e)
 
 static bool begin(App *a, Error *e) { return pieces_write(((EncDec *)a)->bitext.pieces, a->run->path, e); }
 
+static bool pieces_options(PiecesOptions *o, const Values *v, Error *e)
+{
+    *o = (PiecesOptions){.type = (PieceType)v->type, .size = v->size, .merges = v->merges};
+    return o->type == PIECES_BYTES ||
+           tokens_open(&o->tokens, (TokensRule)v->tokens, (const char *[]){v->source, v->target}, e);
+}
+
 static bool read_run(EncDec *c, Error *e)
 {
-    return pieces_read(&c->pieces, (PieceType)c->v->type, c->app.run->path, e);
+    PiecesOptions o;
+    return pieces_options(&o, c->v, e) && pieces_read(&c->pieces, &o, c->app.run->path, e);
 }
 
 static bool refuse(EncDec *c, Error *e, const char *why) { return fail(e, "%s", why) || app_misused(&c->app); }
@@ -134,8 +142,6 @@ bool encdec_open_run(EncDec *c, Error *e)
     return app_open_run(&c->app, c->v->shared.run, false, e) && read_run(c, e) && build(c, c->pieces.count, e);
 }
 
-static PiecesOptions pieces_options(const Values *v) { return (PiecesOptions){(PieceType)v->type, v->size, v->merges}; }
-
 bool encdec_open_bitext(EncDec *c, bool to_train, Error *e)
 {
     const Values *v = c->v;
@@ -145,11 +151,12 @@ bool encdec_open_bitext(EncDec *c, bool to_train, Error *e)
                                   .language = {v->source, v->target},
                                   .seed = (uint32_t)v->shared.seed,
                                   .test = !to_train && v->split == PART_TEST},
-                       .pieces = pieces_options(v),
                        .known = run ? &c->pieces : NULL,
                        .longest = longest,
                        .context = v->shared.context};
     memcpy(o.source.file, v->file, sizeof o.source.file);
+    if (!pieces_options(&o.pieces, v, e))
+        return app_misused(&c->app);
     if (!bitext_open(&c->bitext, &o, e))
         return app_data_given(&c->app) || !run
                    ? false
@@ -224,8 +231,10 @@ static void bench_task(EncDec *c)
 static bool open_model(App *a, Error *e)
 {
     EncDec *c = (EncDec *)a;
-    const PiecesOptions pieces = pieces_options(c->v);
+    PiecesOptions pieces;
     bool bench = a->options->command->bit == COMMAND_BENCH;
+    if (!pieces_options(&pieces, c->v, e))
+        return app_misused(a);
     if (a->run && !read_run(c, e))
         return false;
     if (!build(c, a->run ? c->pieces.count : pieces_planned(&pieces), e) || !encdec_task(c, e))

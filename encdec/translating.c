@@ -82,7 +82,7 @@ static bool add_sentence(Translating *t, Line line, Error *e)
 {
     Ids *ids = &t->ids;
     const size_t from = ids->count;
-    if (!cutter_ids(&t->cutter, line, ids, e))
+    if (!cutter_ids(&t->cutter, SOURCE, line, ids, e))
         return false;
     if (ids->count - from > t->o.longest) {
         ids->count = from + t->o.longest;

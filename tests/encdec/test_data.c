@@ -23,7 +23,7 @@ static Pieces learnt(PieceType type, size_t size, const char *one, const char *t
     const Lines *texts[] = {&source, &target};
     Pieces p;
     Error e;
-    ck_done(pieces_learn(&p, &(PiecesOptions){type, size, size}, texts, 2, &e), e);
+    ck_done(pieces_learn(&p, &(PiecesOptions){.type = type, .size = size, .merges = size}, texts, &e), e);
     lines_close(&source);
     lines_close(&target);
     return p;
@@ -34,7 +34,7 @@ static void expect_ids(const Pieces *p, const char *text, size_t size, const int
     Ids ids = {0};
     Cutter c;
     Error e;
-    ck_done(cutter_open(&c, p, &e) && cutter_ids(&c, (Line){text, size}, &ids, &e), e);
+    ck_done(cutter_open(&c, p, &e) && cutter_ids(&c, SOURCE, (Line){text, size}, &ids, &e), e);
     cutter_close(&c);
     ck_assert_msg(ids.count == count && (!count || !memcmp(ids.id, wanted, count * sizeof *wanted)), "ids of '%s'",
                   text);
@@ -101,7 +101,7 @@ START_TEST(byte_pairs_cut_words_and_join_them_again)
         Cutter c;
         Error e;
         Buffer b = {0};
-        ck_done(cutter_open(&c, &p, &e) && cutter_ids(&c, (Line){lines[i], strlen(lines[i])}, &ids, &e), e);
+        ck_done(cutter_open(&c, &p, &e) && cutter_ids(&c, SOURCE, (Line){lines[i], strlen(lines[i])}, &ids, &e), e);
         pieces_line(&p, ids.id, ids.count, &b);
         ck_assert_msg(!strncmp(b.text ? b.text : "", joined[i], strlen(joined[i])), "'%s' for '%s'", b.text, lines[i]);
         for (size_t k = 0; k < ids.count; k++)
@@ -112,6 +112,49 @@ START_TEST(byte_pairs_cut_words_and_join_them_again)
     }
     pieces_close(&p);
     ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+/* Raw text in, raw text out, in each side's own way: 's is a word in English alone. */
+START_TEST(marks_are_words_of_moses_and_join_their_words_again)
+{
+    static const char *const lines[SIDES_USED] = {"Well, \"the man's dog\" isn't mine.",
+                                                  "Gut, \"sein Hund\" (3,5 kg)."};
+    Lines source = lines_of(lines[SOURCE]), target = lines_of(lines[TARGET]);
+    const Lines *texts[] = {&source, &target};
+    const size_t words[] = {12, 11};
+    PiecesOptions o = {.type = (PieceType)_i, .merges = 100};
+    Pieces p;
+    Error e;
+    ck_done(tokens_open(&o.tokens, TOKENS_MOSES, (const char *[]){"en", "de"}, &e) && pieces_learn(&p, &o, texts, &e),
+            e);
+    for (size_t side = 0; side < SIDES_USED; side++) {
+        Cutter c;
+        Ids ids = {0};
+        ck_done(cutter_open(&c, &p, &e) && cutter_ids(&c, side, lines_at(texts[side], 0), &ids, &e), e);
+        if (_i == PIECES_WORDS)
+            ck_assert_uint_eq(ids.count, words[side]);
+        for (size_t i = 0; i < ids.count; i++)
+            ck_assert_int_gt(ids.id[i], END);
+        if (side == TARGET)
+            expect_text(&p, ids.id, ids.count, lines[TARGET]);
+        ids_close(&ids);
+        cutter_close(&c);
+    }
+    pieces_close(&p);
+    lines_close(&source);
+    lines_close(&target);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(a_language_that_moses_does_not_know_is_refused)
+{
+    Tokens t;
+    Error e;
+    ck_assert(!tokens_open(&t, TOKENS_MOSES, (const char *[]){"en", "cs"}, &e));
+    ck_assert(strstr(e.text, "'cs'") && strstr(e.text, "--tokens spaces"));
+    ck_done(tokens_open(&t, TOKENS_SPACES, (const char *[]){"en", "cs"}, &e), e);
 }
 END_TEST
 
@@ -138,7 +181,7 @@ START_TEST(pieces_lie_in_the_run)
     for (int type = PIECES_WORDS; type <= PIECES_BPE; type++) {
         Pieces p = learnt((PieceType)type, 0, "b a c\nb", "ä b \xff"), again;
         ck_done(pieces_write(&p, folder, &e), e);
-        ck_done(pieces_read(&again, (PieceType)type, folder, &e), e);
+        ck_done(pieces_read(&again, &(PiecesOptions){.type = (PieceType)type}, folder, &e), e);
         ck_assert_uint_eq(p.count, again.count);
         for (size_t i = 0; i < p.count; i++) {
             Buffer one = {0}, other = {0};
@@ -163,7 +206,7 @@ START_TEST(a_vocabulary_without_an_end_of_sentence_is_refused)
     Error e;
     for (size_t i = 0; i < 4; i++) {
         write_in(folder, "vocabulary.tsv", files[i], strlen(files[i]));
-        ck_assert(!pieces_read(&p, PIECES_WORDS, folder, &e));
+        ck_assert(!pieces_read(&p, &(PiecesOptions){.type = PIECES_WORDS}, folder, &e));
         ck_assert_msg(strstr(e.text, "vocabulary"), "%s", e.text);
     }
     ck_assert_uint_eq(memory_in_use(), 0);
@@ -259,7 +302,7 @@ START_TEST(any_bytes_are_a_sentence)
         write_in(folder, side ? "train.de" : "train.en", both, size + LONG + 1);
         memory_free(both);
     }
-    o.pieces = (PiecesOptions){(PieceType)_i, 0, 50};
+    o.pieces = (PiecesOptions){.type = (PieceType)_i, .merges = 50};
     o.longest = LONG, o.context = LONG + 2;
     Bitext b = opened(&o);
     const SentencePairs *p = &b.parts[PART_TRAIN];
@@ -354,7 +397,7 @@ static bool open_once(void *argument, Error *e)
 START_TEST(without_memory_there_are_no_pairs)
 {
     BitextOptions o = data_of("a b\na\n\nb b\n", "x\ny\nz\nx\n");
-    o.pieces = (PiecesOptions){.type = (PieceType)_i, .merges = 5};
+    o.pieces = (PiecesOptions){.type = (PieceType)(_i % 3), .merges = 5, .tokens = {.rule = (TokensRule)(_i / 3)}};
     o.longest = 9;
     o.context = 99;
     fail_each_allocation(open_once, &o);
@@ -366,6 +409,8 @@ int main(int argc, char **argv)
     static const Test tests[] = {TEST(words_are_numbered_by_how_frequent_they_are),
                                  TEST(bytes_are_all_there_and_come_back),
                                  TEST(byte_pairs_cut_words_and_join_them_again),
+                                 TEST_LOOP(marks_are_words_of_moses_and_join_their_words_again, 3),
+                                 TEST(a_language_that_moses_does_not_know_is_refused),
                                  TEST(pieces_have_names),
                                  TEST(pieces_lie_in_the_run),
                                  TEST(a_vocabulary_without_an_end_of_sentence_is_refused),
@@ -376,7 +421,7 @@ int main(int argc, char **argv)
                                  TEST(empty_lines_are_scored),
                                  TEST(a_vocabulary_is_that_of_the_training_part),
                                  TEST(parts_without_pairs_are_no_use),
-                                 TEST_LOOP(without_memory_there_are_no_pairs, 3)};
+                                 TEST_LOOP(without_memory_there_are_no_pairs, 6)};
     test_folders_in_memory();
     return suite_run("encdec/data", tests, sizeof tests / sizeof *tests, argc, argv);
 }
