@@ -399,35 +399,6 @@ START_TEST(no_translation_ends_its_line)
 }
 END_TEST
 
-/* Raw text in, raw text out: what is learnt by heart comes back with its marks where they stood. */
-START_TEST(raw_text_comes_back_raw)
-{
-    char folder[600];
-    Buffer source = {0}, target = {0};
-    snprintf(folder, sizeof folder, "%s", test_folder());
-    const char *run = fresh_path("run");
-    for (size_t i = 0; i < 60; i++) {
-        buffer_print(&source, "Yes, \"it's\" so.\n");
-        buffer_print(&target, "Ja, \"es ist\" so (3,5 kg).\n");
-    }
-    write_in(folder, "raw.en", source.text, source.size);
-    write_in(folder, "raw.de", target.text, target.size);
-    Said s = must("train --run %s " TINY " --type bpe --merges 50 --tokens moses --steps 300 --warmup 100 "
-                  "--train-source %s/raw.en --train-target %s/raw.de",
-                  run, folder, folder);
-    said_free(&s);
-    s = translated_text(run, "Yes, \"it's\" so.\n", "--weights last");
-    ck_assert_str_eq(s.out, "Ja, \"es ist\" so (3,5 kg).\n");
-    said_free(&s);
-    s = command("train --run %s-2 --tokens moses --target cs --steps 1", run);
-    ck_assert_int_eq(s.status, 2);
-    ck_assert_msg(strstr(s.err, "'cs'") && strstr(s.err, "--tokens spaces"), "%s", s.err);
-    said_free(&s);
-    buffer_free(&source);
-    buffer_free(&target);
-}
-END_TEST
-
 /* --- how it is printed --- */
 
 #define LN2 0.69314718055994530942
@@ -610,7 +581,6 @@ int main(int argc, char **argv)
                                  TEST(a_line_that_is_too_long_is_cut),
                                  TEST(translations_have_an_end),
                                  TEST(no_translation_ends_its_line),
-                                 TEST(raw_text_comes_back_raw),
                                  TEST(formats_say_the_same),
                                  TEST(json_has_an_object_a_line),
                                  TEST(fairseq_has_pieces_beside_words),
