@@ -7,7 +7,7 @@
 
 The run must have been trained without dropout, on a folder with train.LANG in it, packed by gzip or not. It reads these
 texts, the run's vocabulary.tsv and codes.bpe, and makes pieces, batches and the learning rate on its own: that they are
-the same is part of what is compared. Needs torch and numpy, and for byte pairs subword-nmt.
+the same is part of what is compared. Needs torch and numpy, for byte pairs subword-nmt, and for --tokens moses sacremoses.
 """
 import argparse
 import gzip
@@ -41,10 +41,19 @@ def words_of(line):
     return [word for word in re.split(rb"[ \t\n\v\f\r\0]+", line) if word]
 
 
+def tokeniser(rule, language):
+    """A function that makes words of a line."""
+    if rule == "spaces":
+        return words_of
+    from sacremoses import MosesTokenizer  # not needed for the others
+    moses = MosesTokenizer(language)
+    return lambda line: words_of(moses.tokenize(line.decode(), return_str=True, escape=False).encode())
+
+
 def cutter(run, kind):
-    """A function that makes ids of a line, without </s>."""
+    """A function that makes ids of a line's words, without </s>."""
     if kind == "bytes":
-        return lambda line: [FIRST + byte for byte in line], FIRST + 256
+        return lambda words: [FIRST + byte for word in words for byte in word], FIRST + 256
     with open(os.path.join(run, "vocabulary.tsv"), "rb") as file:
         ids = {line.split(b"\t")[0]: i for i, line in enumerate(file.read().split(b"\n")[:-1])}
 
@@ -53,7 +62,7 @@ def cutter(run, kind):
         return UNKNOWN if found == END else found
 
     if kind == "words":
-        return lambda line: [id_of(word) for word in words_of(line)], len(ids)
+        return lambda words: [id_of(word) for word in words], len(ids)
     from subword_nmt.apply_bpe import BPE  # not needed for the others
     with open(os.path.join(run, "codes.bpe"), encoding="utf-8") as file:
         bpe = BPE(file)
@@ -64,15 +73,17 @@ def cutter(run, kind):
             known[word] = [id_of(piece.encode()) for piece in bpe.segment(word.decode()).split(" ")]
         return known[word]
 
-    return lambda line: [i for word in words_of(line) for i in pieces_of(word)], len(ids)
+    return lambda words: [i for word in words for i in pieces_of(word)], len(ids)
 
 
 def pairs_of(folder, o, cut):
     sides = [lines_of(folder, o["source"]), lines_of(folder, o["target"])]
+    whole = lambda line: [line]
+    words = [whole if o["type"] == "bytes" else tokeniser(o["tokens"], o[side]) for side in ("source", "target")]
     longest, pairs = min(o["longest"], o["context"] - 1), []
     for lines in zip(*sides):
         if all(words_of(line) for line in lines):
-            ids = [cut(line) + [END] for line in lines]
+            ids = [cut(words_in(line)) + [END] for words_in, line in zip(words, lines)]
             if max(map(len, ids)) <= longest + 1:
                 pairs.append(ids)
     return pairs
