@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "core/run/json.h"
 #include "core/text/archive.h"
-#include "core/text/bleu.h"
+#include "encdec/judge.h"
 
 #include <stdio.h>
 
@@ -39,15 +39,10 @@ static bool read_texts(Compared *t, Error *e)
     return true;
 }
 
-/* A text in tokens gives a higher figure that compares with no other. */
 static void note_tokens(const Compared *t)
 {
     for (size_t i = t->c->v->paired ? 2 : 1; !t->c->v->shared.quiet && i < t->count; i++)
-        if (bleu_tokenised_lines(t->text[i]) >= BLEU_TOKENISED)
-            fprintf(stderr,
-                    "encdec: %s looks as if it was made tokens of (lines end in \" .\"): BLEU of raw text wants raw "
-                    "references\n",
-                    t->names[i]);
+        judge_note_tokens(t->names[i], t->text[i]);
 }
 
 /* The counts of hypothesis text `which`, line by line; to be freed with memory_free. */

@@ -123,7 +123,7 @@ static bool make(Bitext *b, const BitextOptions *o, Error *e)
     b->pieces = o->known ? o->known : &b->own;
     bool done = cutter_open(&cutter, b->pieces, e) && make_parts(b, o, &cutter, e);
     cutter_close(&cutter);
-    for (size_t side = 0; side < SIDES_USED; side++)
+    for (size_t side = 0; side < SIDES_USED && !o->keep_training; side++)
         lines_close(&train[side]);
     return done;
 }
@@ -160,4 +160,17 @@ bool bitext_suits(const Bitext *b, Part part, Error *e)
                     "or give --valid-source and --valid-target");
     return fail(e, "there are no pairs to test with: a folder or archive has them as test*.LANG, or give --test-source "
                    "and --test-target");
+}
+
+bool bitext_spread(const Bitext *b, Part part, size_t count, Lines side[SIDES_USED], Error *e)
+{
+    const SentencePairs *p = &b->parts[part];
+    const size_t chosen = p->count < count ? p->count : count;
+    for (size_t i = 0; i < chosen; i++)
+        for (size_t s = 0; s < SIDES_USED; s++) {
+            const Line line = lines_at(&b->sentences.side[part][s], p->line[i * p->count / chosen]);
+            if (!lines_add(&side[s], line.text, line.size, e))
+                return false;
+        }
+    return true;
 }

@@ -15,6 +15,7 @@ typedef struct BitextOptions {
     const Pieces *known; /* a run's, instead of those that are learnt here; they must outlive the bitext */
     size_t longest;      /* pieces of a side that is trained on, without </s> */
     size_t context;      /* pieces of a side that the model reads, with </s> */
+    bool keep_training;  /* the text of the training part is wanted, too, not its ids alone */
 } BitextOptions;
 
 /* Side s of pair i is ids[s][start[s][i]] .. ids[s][start[s][i+1]-1], and ends in </s>. */
@@ -30,7 +31,7 @@ typedef struct SentencePairs {
 } SentencePairs;
 
 typedef struct Bitext {
-    Sentences sentences; /* of the training part they are gone */
+    Sentences sentences; /* of the training part they are gone, unless they are wanted */
     Pieces own;
     const Pieces *pieces;
     SentencePairs parts[PARTS];
@@ -42,6 +43,9 @@ void bitext_close(Bitext *b);
 
 /* False, and what to do, when a part has no pairs. */
 bool bitext_suits(const Bitext *b, Part part, Error *e);
+
+/* Adds the text of pairs that are spread evenly over a part: `count` of them, or all where there are fewer. */
+bool bitext_spread(const Bitext *b, Part part, size_t count, Lines side[SIDES_USED], Error *e);
 
 /* Ids of a side in all pairs of a part, </s> with them. */
 size_t pairs_ids(const SentencePairs *p, size_t side);

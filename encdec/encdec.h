@@ -29,8 +29,12 @@ bool encdec_open_bitext(EncDec *c, bool to_train, Error *e);
 /* Fills the Task: batches of the training part, and the pairs of c->scored to score. */
 bool encdec_task(EncDec *c, Error *e);
 
-/* Translations of some validation sentences, into the run's samples. */
+/* Translations of some validation sentences, into the run's samples; and BLEU of --bleu-sentences of them. */
 bool encdec_show_sample(App *a, Crew *crew, uint64_t step, Error *e);
+bool encdec_judge_sample(App *a, Crew *crew, double *bleu, Error *e);
+
+/* Memory that the latter takes for each worker. */
+bool encdec_sample_bytes(const EncDec *c, size_t *bytes, Error *e);
 
 /* The commands that only encdec has: false with an Error when the work failed. */
 bool encdec_eval(EncDec *c, Error *e);

@@ -1,18 +1,68 @@
 /* encdec eval: how well it foretells the target of a part of the data, each piece with all before it: in nats, as the
  * perplexity of a piece, and as that of a word with its sentence's end counted as one, which does not depend on what
- * words are cut into. All without label smoothing. */
+ * words are cut into. All without label smoothing. And how good its translations of the part are: BLEU. */
 #include "encdec/encdec.h"
 
 #include "core/program/dump.h"
 #include "core/run/json.h"
+#include "encdec/judge.h"
 
 #include <math.h>
 #include <stdio.h>
 
-static bool print_result(const EncDec *c, const MeanLoss *score, Error *e)
+typedef struct Eval {
+    EncDec *c;
+    Progress progress;
+    MeanLoss loss;
+    Translating translating;
+    Judge judge;
+} Eval;
+
+/* --- what it says --- */
+
+static void add_bleu(const Eval *v, Buffer *b)
 {
+    Buffer raw = {0}, tokens = {0};
+    bleu_signature(&raw, &v->judge.bleu[JUDGE_RAW], 1);
+    bleu_signature(&tokens, &v->judge.bleu[JUDGE_TOKENS], 1);
+    json_add_member(b, "lines", (double)v->judge.lines);
+    json_add_member(b, "bleu", judge_score(&v->judge, JUDGE_RAW).score);
+    json_add_text(b, "signature", raw.failed ? "" : raw.text);
+    json_add_member(b, "lower_bleu", judge_score(&v->judge, JUDGE_RAW_LOWER).score);
+    json_add_member(b, "tokenised_bleu", judge_score(&v->judge, JUDGE_TOKENS).score);
+    json_add_text(b, "tokenised_signature", tokens.failed ? "" : tokens.text);
+    json_add_member(b, "lower_tokenised_bleu", judge_score(&v->judge, JUDGE_TOKENS_LOWER).score);
+    b->failed = b->failed || raw.failed || tokens.failed;
+    buffer_free(&raw);
+    buffer_free(&tokens);
+}
+
+static bool print_bleu(const Eval *v, Error *e)
+{
+    const Values *o = v->c->v;
+    const BleuScore raw = judge_score(&v->judge, JUDGE_RAW);
+    const char *made_by = v->judge.bleu[JUDGE_TOKENS].made_by;
+    Buffer b = {0};
+    bleu_print(&b, &raw);
+    buffer_print(&b, "\n  ");
+    bleu_signature(&b, &v->judge.bleu[JUDGE_RAW], 1);
+    buffer_print(&b, ", %zu lines; beam %zu, alpha %g, at most %zu pieces more than the source\n", v->judge.lines,
+                 o->beam, o->alpha, o->max_extra);
+    buffer_print(&b, "counted in other ways: lower-cased %.2f; tokenised %.2f, lower-cased %.2f (%s)\n",
+                 judge_score(&v->judge, JUDGE_RAW_LOWER).score, judge_score(&v->judge, JUDGE_TOKENS).score,
+                 judge_score(&v->judge, JUDGE_TOKENS_LOWER).score, made_by ? made_by : "words between spaces");
+    bool fine = !b.failed || fail(e, "out of memory for a result");
+    if (fine)
+        fputs(b.text, stdout);
+    buffer_free(&b);
+    return fine;
+}
+
+static bool print_result(const Eval *v, Error *e)
+{
+    const EncDec *c = v->c;
     const SentencePairs *p = &c->bitext.parts[c->scored];
-    double nats = score->loss, of_word = nats * score->targets / (double)p->words;
+    double nats = v->loss.loss, of_word = nats * v->loss.targets / (double)p->words;
     if (c->v->shared.json) {
         Buffer b = {0};
         buffer_print(&b, "{");
@@ -20,17 +70,13 @@ static bool print_result(const EncDec *c, const MeanLoss *score, Error *e)
         json_add_member(&b, "loss", nats);
         json_add_member(&b, "perplexity", exp(nats));
         json_add_member(&b, "word_perplexity", exp(of_word));
+        if (c->v->bleu)
+            add_bleu(v, &b);
         return json_print(&b, e);
     }
     printf("%.4f nats/piece, perplexity %.3f a piece, %.3f a word (%s)\n", nats, exp(nats), exp(of_word),
            c->app.protocol);
-    return true;
-}
-
-static Tensor *logits(void *self, Tape *t, const Rows *rows)
-{
-    const EncDec *c = self;
-    return model_pairs(t, &c->model, &rows[SOURCE], &rows[TARGET]);
+    return !c->v->bleu || print_bleu(v, e);
 }
 
 /* What is left out of the figure is said. */
@@ -45,10 +91,108 @@ static void note_missing(const EncDec *c)
                 c->scored == PART_TRAIN ? ", and are not scored" : "");
 }
 
+/* What makes BLEU doubtful. The built-in sentences are made of tokens. */
+static void note_doubts(const Eval *v)
+{
+    const Translating *t = &v->translating;
+    const Lines *references = &v->c->bitext.sentences.side[v->c->scored][TARGET];
+    if (t->cut)
+        fprintf(stderr, "encdec: of %zu sources, the model reads the first %zu pieces alone; the first is line %zu\n",
+                t->cut, t->o.longest, t->first_cut);
+    if (app_data(&v->c->app) && references->count)
+        judge_note_tokens("the target", (BleuText){references->text, references->start[references->count] - 1});
+}
+
+/* --- BLEU --- */
+
+/* Lines first .. first + count - 1 of the part. */
+static bool judge_chunk(Eval *v, size_t first, size_t count, Lines chunk[SIDES_USED], Error *e)
+{
+    const Lines *part = v->c->bitext.sentences.side[v->c->scored];
+    for (size_t s = 0; s < SIDES_USED; s++) {
+        lines_clear(&chunk[s]);
+        for (size_t i = first; i < first + count; i++) {
+            const Line line = lines_at(&part[s], i);
+            if (!lines_add(&chunk[s], line.text, line.size, e))
+                return false;
+        }
+    }
+    return judge_lines(&v->judge, chunk, e);
+}
+
+static bool judge_part(Eval *v, Error *e)
+{
+    const size_t count = v->c->bitext.sentences.side[v->c->scored][SOURCE].count, most = v->c->v->chunk;
+    Lines chunk[SIDES_USED] = {{0}, {0}};
+    bool fine = true;
+    for (size_t first = 0; fine && first < count; first += most) {
+        const size_t lines = count - first < most ? count - first : most;
+        fine = judge_chunk(v, first, lines, chunk, e);
+        progress_between(&v->progress, &(Report){.step = first + lines,
+                                                 .total = count,
+                                                 .counted = "translated",
+                                                 .norm = -1,
+                                                 .rate = -1,
+                                                 .tokens_per_second = -1,
+                                                 .seconds_left = -1});
+    }
+    for (size_t s = 0; s < SIDES_USED; s++)
+        lines_close(&chunk[s]);
+    return fine;
+}
+
+/* As `translate` does it, before the part is scored: not at the same time, so that each has the machine to itself. */
+static bool find_bleu(Eval *v, Error *e)
+{
+    EncDec *c = v->c;
+    const Values *o = c->v;
+    CrewOptions crew;
+    Weights w = {0};
+    if (!app_crew_options(&c->app, &crew, false, e) || !app_open_weights(&c->app, crew.k, &w, e))
+        return false;
+    const TranslatingOptions how = {.beam = o->beam,
+                                    .best = 1,
+                                    .alpha = o->alpha,
+                                    .max_extra = o->max_extra,
+                                    .max_tokens = o->max_tokens,
+                                    .longest = c->model.context - 1,
+                                    .workers = crew.workers,
+                                    .team = crew.team};
+    v->judge = judge_open(&v->translating, c->v->target, JUDGE_CELLS);
+    bool fine = translating_open(&v->translating, &c->model, &c->pieces, &w, &how, e) && judge_part(v, e);
+    progress_close(&v->progress);
+    if (fine && !o->shared.quiet)
+        note_doubts(v);
+    translating_close(&v->translating);
+    weights_close(&w);
+    return fine;
+}
+
+/* --- the command --- */
+
+static Tensor *logits(void *self, Tape *t, const Rows *rows)
+{
+    const EncDec *c = self;
+    return model_pairs(t, &c->model, &rows[SOURCE], &rows[TARGET]);
+}
+
+static bool score(Eval *v, Crew *crew, Error *e)
+{
+    EncDec *c = v->c;
+    crew->progress = &v->progress;
+    bool fine = crew_score(crew, &v->loss, e);
+    progress_close(&v->progress);
+    fine = fine && print_result(v, e);
+    if (fine && c->v->dump_logits)
+        fine = dump_task(c->v->dump_logits, crew, &(DumpTask){logits, TARGET, c->model.logits.out}, e);
+    progress_close(&v->progress);
+    return fine;
+}
+
 bool encdec_eval(EncDec *c, Error *e)
 {
+    Eval v = {.c = c};
     Crew crew = {0};
-    MeanLoss score;
     if (!encdec_open_run(c, e) || !encdec_open_bitext(c, false, e))
         return false;
     app_own_workers(&c->app);
@@ -57,15 +201,10 @@ bool encdec_eval(EncDec *c, Error *e)
         return false;
     if (!c->v->shared.quiet)
         note_missing(c);
-    Progress progress = progress_open(stderr, c->v->shared.quiet);
-    bool fine = app_open_crew(&c->app, &crew, e);
-    crew.progress = &progress;
-    fine = fine && crew_score(&crew, &score, e);
-    progress_close(&progress);
-    fine = fine && print_result(c, &score, e);
-    if (fine && c->v->dump_logits)
-        fine = dump_task(c->v->dump_logits, &crew, &(DumpTask){logits, TARGET, c->model.logits.out}, e);
-    progress_close(&progress);
+    v.progress = progress_open(stderr, c->v->shared.quiet);
+    bool fine = (!c->v->bleu || find_bleu(&v, e)) && app_open_crew(&c->app, &crew, e) && score(&v, &crew, e);
+    progress_close(&v.progress);
+    judge_close(&v.judge);
     crew_close(&crew);
     return fine;
 }

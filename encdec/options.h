@@ -19,6 +19,8 @@ typedef struct Values {
     /* scoring */
     int split;
     const char *dump_logits;
+    bool bleu;
+    size_t bleu_sentences;
     /* translating */
     size_t beam, nbest, max_extra, max_tokens, chunk;
     double alpha;

@@ -1,24 +1,21 @@
-/* What a run shows of its model while it learns: sentences that it does not learn from, how they were translated, and
- * how it translates them. */
+/* What a run shows of its model while it learns, of sentences that it does not learn from: how some were translated and
+ * how it translates them, and BLEU of some hundred. */
 #include "encdec/encdec.h"
-#include "encdec/translating.h"
+#include "encdec/judge.h"
 
-enum { SHOWN = 6, LONGEST_SHOWN = 60 };
+#include "kernels/measure/measure.h"
 
-/* Pairs spread over the validation part, their sources as lines. */
-static bool choose_pairs(const EncDec *c, Lines *sources, size_t line[SHOWN], Error *e)
+#include <math.h>
+
+enum { SHOWN = 6, LONGEST_SHOWN = 60, MAX_EXTRA = 20, JUDGED_TOKENS = 512 };
+
+static void close_lines(Lines side[SIDES_USED])
 {
-    const SentencePairs *p = &c->bitext.parts[PART_VALID];
-    const Lines *text = &c->bitext.sentences.side[PART_VALID][SOURCE];
-    const size_t count = p->count < SHOWN ? p->count : SHOWN;
-    for (size_t i = 0; i < count; i++) {
-        line[i] = p->line[i * p->count / count];
-        const Line source = lines_at(text, line[i]);
-        if (!lines_add(sources, source.text, source.size, e))
-            return false;
-    }
-    return true;
+    for (size_t s = 0; s < SIDES_USED; s++)
+        lines_close(&side[s]);
 }
+
+/* --- what it says --- */
 
 static void add_line(Buffer *b, const char *name, Line line)
 {
@@ -27,14 +24,14 @@ static void add_line(Buffer *b, const char *name, Line line)
     buffer_add(b, "\n", 1);
 }
 
-static void add_pair(Buffer *b, const EncDec *c, size_t line, const Translation *found)
+static void add_pair(Buffer *b, const Translating *t, const Lines side[SIDES_USED], size_t i)
 {
-    const Lines *side = c->bitext.sentences.side[PART_VALID];
+    const Translation *found = translating_of(t, i);
     Buffer said = {0};
     if (found)
-        pieces_line(c->bitext.pieces, found->hypothesis[0].pieces, found->hypothesis[0].length, &said);
-    add_line(b, "source", lines_at(&side[SOURCE], line));
-    add_line(b, "reference", lines_at(&side[TARGET], line));
+        translating_text(t, &found->hypothesis[0], &said);
+    add_line(b, "source", lines_at(&side[SOURCE], i));
+    add_line(b, "reference", lines_at(&side[TARGET], i));
     add_line(b, "translation", (Line){said.text, said.size});
     buffer_add(b, "\n", 1);
     b->failed = b->failed || said.failed;
@@ -43,28 +40,73 @@ static void add_pair(Buffer *b, const EncDec *c, size_t line, const Translation 
 
 bool encdec_show_sample(App *a, Crew *crew, uint64_t step, Error *e)
 {
-    EncDec *c = (EncDec *)a;
-    size_t line[SHOWN];
-    Lines sources = {0};
+    const EncDec *c = (const EncDec *)a;
+    Lines side[SIDES_USED] = {{0}, {0}};
     Translating t = {0};
     Buffer text = {0};
     const TranslatingOptions o = {.beam = 4,
                                   .best = 1,
                                   .alpha = 0.6,
-                                  .max_extra = 20,
+                                  .max_extra = MAX_EXTRA,
                                   .max_tokens = 1, /* a sentence at a time: it takes least memory */
                                   .longest = LONGEST_SHOWN,
                                   .workers = 1,
                                   .team = 1};
-    bool fine = choose_pairs(c, &sources, line, e) &&
+    bool fine = bitext_spread(&c->bitext, PART_VALID, SHOWN, side, e) &&
                 translating_open(&t, &c->model, c->bitext.pieces, &crew->weights, &o, e) &&
-                translating_run(&t, &sources, e);
-    for (size_t i = 0; fine && i < sources.count; i++)
-        add_pair(&text, c, line[i], translating_of(&t, i));
+                translating_run(&t, &side[SOURCE], e);
+    for (size_t i = 0; fine && i < side[SOURCE].count; i++)
+        add_pair(&text, &t, side, i);
     fine = fine && (!text.failed || fail(e, "out of memory for a sample")) &&
            run_sample_write(a->run, step, text.text, text.size, e);
     translating_close(&t);
-    lines_close(&sources);
+    close_lines(side);
     buffer_free(&text);
     return fine;
+}
+
+/* --- how good it is --- */
+
+/* Greedily: it takes a quarter of the time of a beam, and the figure grows as that of a beam does. */
+static TranslatingOptions judged_how(const EncDec *c, size_t workers, Pool *pool)
+{
+    return (TranslatingOptions){.beam = 1,
+                                .best = 1,
+                                .max_extra = MAX_EXTRA,
+                                .max_tokens = JUDGED_TOKENS,
+                                .longest = c->app.task.longest[SOURCE] - 1,
+                                .workers = workers,
+                                .team = 1,
+                                .pool = pool};
+}
+
+bool encdec_judge_sample(App *a, Crew *crew, double *bleu, Error *e)
+{
+    const EncDec *c = (const EncDec *)a;
+    const TranslatingOptions o = judged_how(c, crew->o.workers, crew->pool);
+    Lines side[SIDES_USED] = {{0}, {0}};
+    Translating t = {0};
+    *bleu = NAN;
+    if (!c->v->bleu_sentences)
+        return true;
+    Judge judge = judge_open(&t, c->v->target, 1);
+    bool fine = bitext_spread(&c->bitext, PART_VALID, c->v->bleu_sentences, side, e) &&
+                translating_open(&t, &c->model, c->bitext.pieces, &crew->weights, &o, e) &&
+                judge_lines(&judge, side, e);
+    if (fine)
+        *bleu = judge_score(&judge, JUDGE_RAW).score;
+    judge_close(&judge);
+    translating_close(&t);
+    close_lines(side);
+    return fine;
+}
+
+bool encdec_sample_bytes(const EncDec *c, size_t *bytes, Error *e)
+{
+    const Kernels *k = measure_kernels((NumberType)c->v->shared.precision);
+    Weights weights = {.k = k, .parameters = &c->model.parameters};
+    const TranslatingOptions o = judged_how(c, 1, NULL);
+    weights.reals = weights.numbers = &weights; /* a walk reads none: any address will do that is not NULL */
+    *bytes = 0;
+    return !c->v->bleu_sentences || translating_bytes(bytes, &c->model, &weights, &o, e);
 }

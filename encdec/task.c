@@ -69,9 +69,15 @@ static bool cut_scored(EncDec *c, const SentencePairs *p, Error *e)
     return true;
 }
 
-/* What translating a sentence for a sample takes: caches, a tape, and above all products of shapes that no step has.
+/* What samples take beside the tapes and caches of those who translate: above all products of shapes that no step has.
  * Nearly the same for all models. */
 enum { SAMPLING = 5 << 20 };
+
+static bool trains(const EncDec *c)
+{
+    const unsigned command = c->app.options->command->bit;
+    return command == COMMAND_TRAIN || command == COMMAND_INFO;
+}
 
 bool encdec_task(EncDec *c, Error *e)
 {
@@ -96,7 +102,7 @@ bool encdec_task(EncDec *c, Error *e)
                          .per_nat = 1,
                          .protocol = c->app.protocol};
     c->app.task.most_rows = c->order.count ? c->order.most_rows : tokens ? c->app.task.step_positions : pairs;
-    return cut_scored(c, scored, e);
+    return cut_scored(c, scored, e) && (!trains(c) || encdec_sample_bytes(c, &c->app.task.beside_each, e));
 }
 
 /* --- runs --- */
@@ -151,6 +157,7 @@ bool encdec_open_bitext(EncDec *c, bool to_train, Error *e)
                                   .language = {v->source, v->target},
                                   .seed = (uint32_t)v->shared.seed,
                                   .test = !to_train && v->split == PART_TEST},
+                       .keep_training = !to_train && v->split == PART_TRAIN && v->bleu,
                        .known = run ? &c->pieces : NULL,
                        .longest = longest,
                        .context = v->shared.context};
@@ -327,5 +334,8 @@ const AppKind encdec_kind = {.name = "encdec",
                              .protocol = protocol,
                              .begin = begin,
                              .sample = encdec_show_sample,
+                             .judge = encdec_judge_sample,
+                             .judged = "BLEU",
+                             .judged_in = "0 to 100",
                              .bench_batch = bench_batch,
                              .command = command};

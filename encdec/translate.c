@@ -28,14 +28,6 @@ typedef struct Translate {
 
 /* --- answers --- */
 
-/* A translation stays on its line, whatever bytes a network has made up. */
-static void keep_on_one_line(Buffer *b)
-{
-    for (size_t i = 0; i < b->size; i++)
-        if (b->text[i] == '\n' || b->text[i] == '\r')
-            b->text[i] = ' ';
-}
-
 static AnswerText text_of(const Buffer *b) { return (AnswerText){b->text, b->size}; }
 
 static bool fill_answer(Translate *t, size_t i, const Hypothesis *h, Error *e)
@@ -48,8 +40,7 @@ static bool fill_answer(Translate *t, size_t i, const Hypothesis *h, Error *e)
             buffer_add(pieces, " ", k > 0);
             pieces_name(p, h->pieces[k], pieces);
         }
-    pieces_line(p, h->pieces, h->length, text);
-    keep_on_one_line(text);
+    translating_text(&t->t, h, text);
     t->answer[i] = (Answer){text_of(pieces), text_of(text), h};
     return !(pieces->failed || text->failed) || fail(e, "out of memory for a translation");
 }

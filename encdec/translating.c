@@ -16,21 +16,36 @@ static Tensor *logits(const void *model, Tape *t, const Rows *target, const Sigh
     return model_logits(t, model, target, NULL, sight);
 }
 
+static TranslateNetwork network_of(const Model *m) { return (TranslateNetwork){m, &m->decoder, END, memory, logits}; }
+
+static TranslateOptions search_options(const Model *m, const TranslatingOptions *o)
+{
+    const size_t longest = smaller(o->longest, m->context - 1), most = smaller(longest + o->max_extra, m->context - 1);
+    const size_t least = larger(smaller(1 + o->max_extra, most) + 1, 2); /* places of a sentence of one piece */
+    return (TranslateOptions){.beam = {o->beam, o->best, o->alpha, END},
+                              .longest = longest + 1,
+                              .most = most,
+                              .sentences = smaller(larger(o->max_tokens / least, 1), MOST_SENTENCES),
+                              .positions = o->max_tokens,
+                              .workers = o->workers,
+                              .team = o->team,
+                              .pool = o->pool};
+}
+
+bool translating_bytes(size_t *bytes, const Model *m, const Weights *w, const TranslatingOptions *o, Error *e)
+{
+    const TranslateNetwork network = network_of(m);
+    const TranslateOptions how = search_options(m, o);
+    return translator_bytes(bytes, &network, w, &how, e);
+}
+
 bool translating_open(Translating *t, const Model *m, const Pieces *p, const Weights *w, const TranslatingOptions *o,
                       Error *e)
 {
-    const TranslateNetwork network = {m, &m->decoder, END, memory, logits};
-    *t = (Translating){.pieces = p, .o = *o};
-    t->o.longest = smaller(o->longest, m->context - 1);
-    t->most = smaller(t->o.longest + o->max_extra, m->context - 1);
-    const size_t least = larger(smaller(1 + o->max_extra, t->most) + 1, 2); /* places of a sentence of one piece */
-    const TranslateOptions how = {.beam = {o->beam, o->best, o->alpha, END},
-                                  .longest = t->o.longest + 1,
-                                  .most = t->most,
-                                  .sentences = smaller(larger(o->max_tokens / least, 1), MOST_SENTENCES),
-                                  .positions = o->max_tokens,
-                                  .workers = o->workers,
-                                  .team = o->team};
+    const TranslateNetwork network = network_of(m);
+    const TranslateOptions how = search_options(m, o);
+    *t = (Translating){.pieces = p, .o = *o, .most = how.most};
+    t->o.longest = how.longest - 1;
     bool done = cutter_open(&t->cutter, p, e) && translator_open(&t->translator, &network, w, &how, e);
     if (!done)
         translating_close(t);
@@ -144,4 +159,14 @@ bool translating_run(Translating *t, const Lines *lines, Error *e)
 const Translation *translating_of(const Translating *t, size_t i)
 {
     return t->number[i] == SIZE_MAX ? NULL : &t->translation[t->number[i]];
+}
+
+/* It stays on its line, whatever bytes a network has made up. */
+void translating_text(const Translating *t, const Hypothesis *h, Buffer *text)
+{
+    const size_t from = text->size;
+    pieces_line(t->pieces, h->pieces, h->length, text);
+    for (size_t i = from; i < text->size; i++)
+        if (text->text[i] == '\n' || text->text[i] == '\r')
+            text->text[i] = ' ';
 }

@@ -13,6 +13,7 @@ typedef struct TranslatingOptions {
     size_t max_tokens;    /* of a batch: its sentences times the longest that one of them has or may become */
     size_t longest;       /* pieces of a source that are read, without </s>; what is behind them is cut off */
     size_t workers, team; /* cores: workers times team */
+    Pool *pool;           /* of so many workers; NULL: one of its own */
 } TranslatingOptions;
 
 typedef struct Translating {
@@ -40,10 +41,16 @@ bool translating_open(Translating *t, const Model *m, const Pieces *p, const Wei
                       Error *e);
 void translating_close(Translating *t);
 
+/* Memory that each worker will take; of the weights, only what they are of is looked at. */
+bool translating_bytes(size_t *bytes, const Model *m, const Weights *w, const TranslatingOptions *o, Error *e);
+
 /* Translates them all. Fails, too, where the network's numbers are not finite. */
 bool translating_run(Translating *t, const Lines *lines, Error *e);
 
 /* What came of line i: the best first; NULL where there is nothing in it. */
 const Translation *translating_of(const Translating *t, size_t i);
+
+/* Adds the text of a hypothesis, as one line without its end. */
+void translating_text(const Translating *t, const Hypothesis *h, Buffer *text);
 
 #endif

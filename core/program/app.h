@@ -35,6 +35,10 @@ typedef struct AppKind {
     bool (*begin)(App *a, Error *e);
     /* Something to read while it learns, into the run's samples. May be NULL. */
     bool (*sample)(App *a, Crew *crew, uint64_t step, Error *e);
+    /* A figure of the validation part that takes more than a loss, at each evaluation; NaN: none this time. May be
+     * NULL. How it is called, and its unit. */
+    bool (*judge)(App *a, Crew *crew, double *figure, Error *e);
+    const char *judged, *judged_in;
     /* A batch for `bench` that needs no data. */
     void (*bench_batch)(void *app, uint64_t step, Batch *b);
     /* A command that is not train, bench or info. */

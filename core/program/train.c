@@ -22,6 +22,12 @@ static bool sample(void *self, uint64_t step, Error *e)
     return t->a->kind->sample(t->a, &t->crew, step, e);
 }
 
+static bool judge(void *self, double *figure, Error *e)
+{
+    Training *t = self;
+    return t->a->kind->judge(t->a, &t->crew, figure, e);
+}
+
 static bool save_settings(const App *a, Error *e)
 {
     const DataNote data = a->kind->data(a);
@@ -147,6 +153,9 @@ static bool train(Training *t, Error *e)
     t->loop.note = (ModelNote){a->kind->name, t->model_options.text};
     t->loop.o.sample_every = a->sample_every;
     t->loop.sample = a->kind->sample ? sample : NULL;
+    t->loop.judge = a->kind->judge ? judge : NULL;
+    t->loop.judged = a->kind->judged;
+    t->loop.judged_in = a->kind->judged_in;
     t->loop.self = t;
     if (!(a->o->resume ? go_on : begin)(t, e))
         return false;

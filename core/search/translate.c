@@ -2,7 +2,6 @@
 #include "core/search/translate.h"
 
 #include "base/memory.h"
-#include "base/thread.h"
 #include "core/nn/loss.h"
 #include "kernels/measure/measure.h"
 
@@ -53,7 +52,7 @@ struct Translator {
     TranslateOptions o;
     const Weights *weights;
     TapePlan plan;
-    Pool *pool;
+    Pool *pool, *own_pool; /* its own: NULL where it was given one */
     Worker *worker;
 
     const Sentence *sentences; /* of the running call */
@@ -456,7 +455,8 @@ bool translator_open(Translator **out, const TranslateNetwork *n, const Weights 
     t->weights = w;
     t->worker = memory_get(o->workers, sizeof *t->worker);
     bool fine = (t->worker || memory_error(e, "workers", o->workers, sizeof *t->worker)) && make_plan(t, e) &&
-                pool_open(&t->pool, o->workers, o->workers > 1, e);
+                (o->pool || pool_open(&t->own_pool, o->workers, o->workers > 1, e));
+    t->pool = o->pool ? o->pool : t->own_pool;
     for (size_t i = 0; fine && i < o->workers; i++)
         fine = worker_open(&t->worker[i], t, w->k, &t->plan, e);
     if (!fine) {
@@ -466,13 +466,27 @@ bool translator_open(Translator **out, const TranslateNetwork *n, const Weights 
     return fine;
 }
 
+/* A worker on shapes alone takes as much as one that works. */
+bool translator_bytes(size_t *bytes, const TranslateNetwork *n, const Weights *w, const TranslateOptions *o, Error *e)
+{
+    Translator t = {.n = *n, .o = *o, .weights = w};
+    Worker worker = {0};
+    if (!make_plan(&t, e))
+        return false;
+    const size_t before = memory_in_use();
+    bool fine = worker_open(&worker, &t, measure_kernels(w->k->type), &t.plan, e);
+    *bytes = memory_in_use() - before;
+    worker_close(&worker);
+    return fine;
+}
+
 void translator_close(Translator *t)
 {
     if (!t)
         return;
     for (size_t i = 0; t->worker && i < t->o.workers; i++)
         worker_close(&t->worker[i]);
-    pool_close(t->pool);
+    pool_close(t->own_pool);
     memory_free(t->worker);
     memory_free(t);
 }

@@ -14,6 +14,7 @@
 #ifndef CORE_SEARCH_TRANSLATE_H
 #define CORE_SEARCH_TRANSLATE_H
 
+#include "base/thread.h"
 #include "core/nn/stack.h"
 #include "core/search/beam.h"
 
@@ -39,6 +40,7 @@ typedef struct TranslateOptions {
     size_t positions;     /* and its sentences times the longest row of either side (a target's: most + 1); a longer row
                            * than     that is a batch of its own */
     size_t workers, team; /* cores: workers times team (0: 1) */
+    Pool *pool;           /* of so many workers, which outlives it; NULL: one of its own */
 } TranslateOptions;
 
 typedef struct Sentence {
@@ -57,6 +59,9 @@ typedef struct Translator Translator;
 
 bool translator_open(Translator **t, const TranslateNetwork *n, const Weights *w, const TranslateOptions *o, Error *e);
 void translator_close(Translator *t); /* NULL is fine */
+
+/* Bytes that a worker of such a translator will take. */
+bool translator_bytes(size_t *bytes, const TranslateNetwork *n, const Weights *w, const TranslateOptions *o, Error *e);
 
 /* translations [count] are the caller's to close; after an error there are none. */
 bool translator_run(Translator *t, const Sentence *sentences, size_t count, Translation *translations, Error *e);

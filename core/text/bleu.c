@@ -261,6 +261,7 @@ void bleu_print(Buffer *out, const BleuScore *s)
 
 void bleu_signature(Buffer *out, const Bleu *b, size_t references)
 {
+    const char *tokens = b->tokens == BLEU_13A ? "13a" : b->made_by ? b->made_by : "none";
     buffer_print(out, "nrefs:%zu|case:%s|eff:no|tok:%s|smooth:exp|impl:attend", references, b->lower ? "lc" : "mixed",
-                 b->tokens == BLEU_13A ? "13a" : "none");
+                 tokens);
 }

@@ -44,7 +44,8 @@ typedef struct BleuText {
 typedef struct Bleu {
     BleuTokens tokens;
     bool lower;
-    Vocabulary words; /* all tokens that were met, without <unk> */
+    const char *made_by; /* what the signature says of tokens that are counted as they are; NULL: "none" */
+    Vocabulary words;    /* all tokens that were met, without <unk> */
     Buffer line, work;
     int32_t *line_tokens;
     struct BleuGram *grams, *others; /* all n-grams of a hypothesis, and of a reference, sorted */

@@ -81,7 +81,7 @@ static Report report_of(const Loop *l, const StepResult *now, double rate)
 
 /* What an evaluation writes into the log; empty where there was none, or a task does not guess. */
 typedef struct Validation {
-    char loss[40], accuracy[40], perplexity[80];
+    char loss[40], accuracy[40], perplexity[80], figure[40];
 } Validation;
 
 /* Of one piece, and of all pieces of a word together; with what stands between and behind the two. */
@@ -92,12 +92,26 @@ static void print_perplexities(char *text, size_t size, const char *format, cons
         snprintf(text, size, format, exp(score->nll), exp(score->nll * score->targets / words));
 }
 
+/* The program's own figure for the log, and for the line of the evaluation. */
+static bool judge(Loop *l, char *logged, size_t logged_size, char *said, size_t said_size, Error *e)
+{
+    double figure = NAN;
+    logged[0] = said[0] = 0;
+    if (l->judge && !l->judge(l->self, &figure, e))
+        return false;
+    if (isfinite(figure)) {
+        snprintf(logged, logged_size, "%.3f", figure);
+        snprintf(said, said_size, ", %s %.2f", l->judged, figure);
+    }
+    return true;
+}
+
 /* Scores the validation data, and remembers whether it is the best so far. */
 static bool evaluate(Loop *l, Report *report, Validation *valid, Error *e)
 {
     MeanLoss score;
-    char accuracy[32] = "", perplexity[80];
-    if (!crew_score(l->crew, &score, e))
+    char accuracy[32] = "", perplexity[80], figure[60];
+    if (!crew_score(l->crew, &score, e) || !judge(l, valid->figure, sizeof valid->figure, figure, sizeof figure, e))
         return false;
     snprintf(valid->loss, sizeof valid->loss, "%.6f", score.loss * l->task->per_nat);
     if (l->task->guesses) {
@@ -115,8 +129,8 @@ static bool evaluate(Loop *l, Report *report, Validation *valid, Error *e)
     }
     report->mark = best ? "new best" : NULL;
     const char *protocol = l->task->protocol;
-    progress_note(&l->progress, "step %llu: validation %.4f %s%s%s%s%s%s%s", (unsigned long long)l->at.step,
-                  score.loss * l->task->per_nat, l->task->unit, accuracy, perplexity, protocol ? " (" : "",
+    progress_note(&l->progress, "step %llu: validation %.4f %s%s%s%s%s%s%s%s", (unsigned long long)l->at.step,
+                  score.loss * l->task->per_nat, l->task->unit, accuracy, perplexity, figure, protocol ? " (" : "",
                   protocol ? protocol : "", protocol ? ")" : "", best ? ", new best" : "");
     return true;
 }
@@ -129,11 +143,11 @@ static bool sample(Loop *l, bool scored, Error *e)
 
 static bool log_step(Loop *l, const StepResult *now, double rate, double seconds, const Validation *valid, Error *e)
 {
-    bool done = run_log_line(l->run, e, "%llu\t%.0f\t%.6f\t%.5g\t%.6g\t%s\t%.0f\t%.3f\t%.6f\t%s%s",
-                             (unsigned long long)l->at.step, now->targets, now->loss * l->task->per_nat, now->norm,
-                             rate, valid->loss, seconds > 0 ? now->tokens / seconds : 0, seconds,
-                             now->nll * l->task->per_nat, valid->accuracy,
-                             l->task->words > 0 && !valid->perplexity[0] ? "\t\t" : valid->perplexity);
+    bool done = run_log_line(
+        l->run, e, "%llu\t%.0f\t%.6f\t%.5g\t%.6g\t%s\t%.0f\t%.3f\t%.6f\t%s%s%s%s", (unsigned long long)l->at.step,
+        now->targets, now->loss * l->task->per_nat, now->norm, rate, valid->loss,
+        seconds > 0 ? now->tokens / seconds : 0, seconds, now->nll * l->task->per_nat, valid->accuracy,
+        l->task->words > 0 && !valid->perplexity[0] ? "\t\t" : valid->perplexity, l->judge ? "\t" : "", valid->figure);
     return done || not_written(l, e);
 }
 
@@ -155,7 +169,7 @@ static bool step(Loop *l, Error *e)
         return false;
     }
     double seconds = clock_seconds() - start;
-    Validation valid = {"", "", ""};
+    Validation valid = {"", "", "", ""};
     l->at.step = number;
     l->saved = false;
     l->at.seconds += seconds;
@@ -182,12 +196,14 @@ static bool step(Loop *l, Error *e)
 
 bool loop_run(Loop *l, Error *e)
 {
-    char columns[384];
+    char columns[480], figure[80] = "";
+    if (l->judge)
+        snprintf(figure, sizeof figure, "\tvalidation %s (%s)", l->judged, l->judged_in);
     snprintf(columns, sizeof columns,
              "step\ttargets\tloss (%s)\tgradient norm\tlearning rate\tvalidation (%s)\ttokens/s\tseconds"
-             "\tloss without smoothing (%s)\tvalidation accuracy%s",
+             "\tloss without smoothing (%s)\tvalidation accuracy%s%s",
              l->task->unit, l->task->unit, l->task->unit,
-             l->task->words > 0 ? "\tvalidation perplexity of a piece\tvalidation perplexity of a word" : "");
+             l->task->words > 0 ? "\tvalidation perplexity of a piece\tvalidation perplexity of a word" : "", figure);
     l->progress = progress_open(stderr, l->o.quiet);
     l->crew->progress = &l->progress;
     l->last_saved = clock_seconds();

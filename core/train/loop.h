@@ -27,7 +27,10 @@ typedef struct Loop {
     LoopOptions o;
     Progression at;
     bool (*sample)(void *self, uint64_t step, Error *e); /* something to read; may be NULL */
-    void *self;                                          /* its argument */
+    /* A figure of what was learnt, made at each evaluation; NaN: none this time. May be NULL. */
+    bool (*judge)(void *self, double *figure, Error *e);
+    const char *judged, *judged_in; /* how that figure is called, and its unit: "BLEU", "0 to 100" */
+    void *self;                     /* the argument of both */
 
     /* by this process */
     double tokens, seconds; /* read, and how long that took */

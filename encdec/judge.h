@@ -1,0 +1,38 @@
+/* BLEU of what a model makes of lines whose translations are known. In all ways that papers do it: over raw text by
+ * 13a, the figure to compare, and over tokens; both with case and without. Tokens are Moses', of both sides, where the
+ * language has rules (en, de, fr); otherwise what stands between spaces. */
+#ifndef ENCDEC_JUDGE_H
+#define ENCDEC_JUDGE_H
+
+#include "core/text/bleu.h"
+#include "core/text/moses.h"
+#include "encdec/source.h"
+#include "encdec/translating.h"
+
+typedef enum JudgeCell { JUDGE_RAW, JUDGE_RAW_LOWER, JUDGE_TOKENS, JUDGE_TOKENS_LOWER, JUDGE_CELLS } JudgeCell;
+
+typedef struct Judge {
+    Translating *t;
+    size_t cells; /* the first so many are counted */
+    bool moses;   /* whether there are rules for the language */
+    Moses rules;
+    Bleu bleu[JUDGE_CELLS];
+    BleuCounts counts[JUDGE_CELLS]; /* of all lines so far */
+    size_t lines;
+    Buffer text, tokens[SIDES_USED];
+} Judge;
+
+/* language: translated into. */
+Judge judge_open(Translating *t, const char *language, size_t cells);
+void judge_close(Judge *j);
+
+/* Translates the source of lines, all together, and counts what comes against their target. */
+bool judge_lines(Judge *j, const Lines side[SIDES_USED], Error *e);
+
+BleuScore judge_score(const Judge *j, JudgeCell cell);
+
+/* Tells on standard error of references that look as if somebody had made tokens of them: BLEU of such is higher, and
+ * compares with no other. */
+void judge_note_tokens(const char *name, BleuText references);
+
+#endif
