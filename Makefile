@@ -126,7 +126,7 @@ CPU   := $(if $(wildcard kernels/cpu/cpu.c),$(addprefix kernels/cpu/cpu_,F32 BF1
 SOURCES := $(sort $(wildcard base/*.c kernels/*.c kernels/measure/*.c kernels/profile/*.c core/*/*.c) \
              $(filter-out kernels/cpu/cpu.c kernels/cpu/bench.c $(call included,kernels/cpu/cpu.c), \
                           $(wildcard kernels/cpu/*.c)))
-OBJECTS := $(patsubst %,$(OUT)/%.o,$(SOURCES:.c=) $(PLAIN) $(CPU))
+OBJECTS := $(patsubst %,$(OUT)/%.o,$(SOURCES:.c=) $(PLAIN) $(CPU) plots)
 LIBRARY := $(OUT)/libattend.a
 
 # The archive is made anew each time: a file that was deleted or renamed must leave it.
@@ -181,9 +181,18 @@ endef
 PROSE := $(if $(wildcard data/prose.txt),$(OUT)/prose.o)
 
 $(OUT)/prose.c: data/prose.txt $(OUT)/embed
-	$(Q)$(OUT)/embed prose < data/prose.txt > $@
+	$(Q)$(OUT)/embed charlm/prose.h prose < data/prose.txt > $@
 
 $(OUT)/prose.o: $(OUT)/prose.c $(OUT)/flags
+	$(Q)$(COMPILE)
+
+# Every program carries the scripts that draw, so that it can wherever it lies.
+SCRIPTS := $(sort $(wildcard plots/*.gp))
+
+$(OUT)/plots.c: $(SCRIPTS) $(OUT)/embed $(OUT)/scripts
+	$(Q)$(OUT)/embed core/look/scripts.h look_scripts $(SCRIPTS) > $@
+
+$(OUT)/plots.o: $(OUT)/plots.c $(OUT)/flags
 	$(Q)$(COMPILE)
 
 $(OUT)/embed: tools/embed.c $(OUT)/flags
@@ -377,6 +386,7 @@ help: ## this list
 
 ifneq ($(BUILDING),)
 $(call remember,$(OUT)/flags,$(COMPILER) $(PROCESSOR) $(CPPFLAGS) $(CFLAGS))
+$(call remember,$(OUT)/scripts,$(SCRIPTS))
 $(call remember,$(OUT)/objects,$(OBJECTS) $(foreach p,$(PROGRAMS),$(call objects_of,$p)))
 $(call remember,$(BIN)/.link,$(OUT) $(LDFLAGS) $(LDLIBS) $(CHECK_LIBS) \
   $(foreach p,$(PROGRAMS),$(call objects_of,$p)))

@@ -74,7 +74,7 @@ BEGIN {
     core["tensor"] = "kernels"
     core["nn"] = core["run"] = "kernels tensor"
     core["train"] = "kernels tensor nn run cli"
-    core["program"] = "kernels tensor nn run cli train"
+    core["program"] = "kernels tensor nn run cli train look"
     core["look"] = "kernels tensor run"
     core["search"] = "kernels tensor nn"
     core["text"] = "run"
