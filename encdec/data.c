@@ -2,6 +2,7 @@
 #include "encdec/data.h"
 
 #include "base/memory.h"
+#include "encdec/cutting.h"
 
 #include <string.h>
 
@@ -50,45 +51,60 @@ typedef struct Bounds {
     bool empty_too;
 } Bounds;
 
+/* The pieces of both sides of a pair. */
+typedef struct PairIds {
+    const int32_t *id[SIDES_USED];
+    size_t count[SIDES_USED]; /* without </s> */
+} PairIds;
+
 /* Adds the pair that line i is, or counts why not; ids: what both sides have so far. */
-static bool add_pair(SentencePairs *p, const Lines side[SIDES_USED], size_t i, const Bounds *bounds, Cutter *cutter,
-                     Ids ids[SIDES_USED], Error *e)
+static bool add_pair(SentencePairs *p, const Lines side[SIDES_USED], size_t i, const Bounds *bounds,
+                     const PairIds *pair, Ids ids[SIDES_USED], Error *e)
 {
-    size_t from[SIDES_USED] = {ids[SOURCE].count, ids[TARGET].count}, longest = 0;
-    bool empty = line_is_empty(lines_at(&side[SOURCE], i)) || line_is_empty(lines_at(&side[TARGET], i)),
-         too_long = false;
+    const size_t longest = pair->count[SOURCE] > pair->count[TARGET] ? pair->count[SOURCE] : pair->count[TARGET];
+    const bool empty = line_is_empty(lines_at(&side[SOURCE], i)) || line_is_empty(lines_at(&side[TARGET], i)),
+               too_long = longest > bounds->most;
     p->empty += empty;
-    for (size_t s = 0; s < SIDES_USED; s++) {
-        if (!cutter_ids(cutter, s, lines_at(&side[s], i), &ids[s], e) || !ids_add(&ids[s], END, e))
-            return false;
-        size_t length = ids[s].count - from[s];
-        too_long = too_long || length > bounds->most + 1;
-        longest = length > longest ? length : longest;
-    }
-    bool left_out = too_long || (empty && !bounds->empty_too);
     p->too_long += too_long && (bounds->empty_too || !empty);
-    if (left_out) {
-        ids[SOURCE].count = from[SOURCE];
-        ids[TARGET].count = from[TARGET];
+    if (too_long || (empty && !bounds->empty_too))
         return true;
-    }
     p->words += line_words(lines_at(&side[TARGET], i)) + 1;
     p->line[p->count++] = i;
-    p->length[p->count] = p->length[p->count - 1] + longest;
+    p->length[p->count] = p->length[p->count - 1] + longest + 1;
     for (size_t s = 0; s < SIDES_USED; s++) {
-        for (size_t k = from[s]; k < ids[s].count; k++)
-            p->unknown += ids[s].id[k] == UNKNOWN;
+        for (size_t k = 0; k < pair->count[s]; k++)
+            p->unknown += pair->id[s][k] == UNKNOWN;
+        if (!ids_add_all(&ids[s], pair->id[s], pair->count[s], e) || !ids_add(&ids[s], END, e))
+            return false;
         p->start[s][p->count] = ids[s].count;
     }
     return true;
 }
 
-static bool make_pairs(SentencePairs *p, const Lines side[SIDES_USED], const Bounds *bounds, Cutter *cutter, Error *e)
+/* Adds lines first .. first + count - 1. */
+static bool add_pairs(SentencePairs *p, const Lines side[SIDES_USED], size_t first, size_t count, const Bounds *bounds,
+                      Cutting *cutting, Ids ids[SIDES_USED], Error *e)
 {
+    for (size_t s = 0; s < SIDES_USED; s++)
+        if (!cutting_run(cutting, s, &side[s], first, count, e))
+            return false;
+    for (size_t i = 0; i < count; i++) {
+        PairIds pair;
+        for (size_t s = 0; s < SIDES_USED; s++)
+            pair.id[s] = cutting_ids(cutting, s, i, &pair.count[s]);
+        if (!add_pair(p, side, first + i, bounds, &pair, ids, e))
+            return false;
+    }
+    return true;
+}
+
+static bool make_pairs(SentencePairs *p, const Lines side[SIDES_USED], const Bounds *bounds, Cutting *cutting, Error *e)
+{
+    const size_t lines = side[SOURCE].count, most = cutting_most(cutting);
     Ids ids[SIDES_USED] = {{0}, {0}};
-    bool done = make_room(p, side[SOURCE].count, e);
-    for (size_t i = 0; done && i < side[SOURCE].count; i++)
-        done = add_pair(p, side, i, bounds, cutter, ids, e);
+    bool done = make_room(p, lines, e);
+    for (size_t i = 0; done && i < lines; i += most)
+        done = add_pairs(p, side, i, lines - i < most ? lines - i : most, bounds, cutting, ids, e);
     for (size_t s = 0; s < SIDES_USED; s++)
         p->ids[s] = ids[s].id; /* its list from now on */
     return done;
@@ -102,27 +118,27 @@ static void note_longest(Bitext *b, const SentencePairs *p)
     }
 }
 
-static bool make_parts(Bitext *b, const BitextOptions *o, Cutter *cutter, Error *e)
+static bool make_parts(Bitext *b, const BitextOptions *o, Cutting *cutting, Error *e)
 {
     for (size_t part = 0; part < PARTS; part++) {
         const Bounds bounds = {part == PART_TRAIN ? o->longest : o->context - 1, part != PART_TRAIN};
-        if (!make_pairs(&b->parts[part], b->sentences.side[part], &bounds, cutter, e))
+        if (!make_pairs(&b->parts[part], b->sentences.side[part], &bounds, cutting, e))
             return false;
         note_longest(b, &b->parts[part]);
     }
     return true;
 }
 
-static bool make(Bitext *b, const BitextOptions *o, Error *e)
+static bool make(Bitext *b, const BitextOptions *o, Pool *pool, Error *e)
 {
     Lines *train = b->sentences.side[PART_TRAIN];
-    const Lines *texts[] = {&train[SOURCE], &train[TARGET]};
-    Cutter cutter;
-    if (!o->known && !pieces_learn(&b->own, &o->pieces, texts, e))
+    const PiecesText texts[] = {{&train[SOURCE], SOURCE}, {&train[TARGET], TARGET}};
+    Cutting *cutting = NULL;
+    if (!o->known && !pieces_learn(&b->own, &o->pieces, texts, SIDES_USED, pool, NULL, e))
         return false;
     b->pieces = o->known ? o->known : &b->own;
-    bool done = cutter_open(&cutter, b->pieces, e) && make_parts(b, o, &cutter, e);
-    cutter_close(&cutter);
+    bool done = cutting_open(&cutting, b->pieces, pool, e) && make_parts(b, o, cutting, e);
+    cutting_close(cutting);
     for (size_t side = 0; side < SIDES_USED && !o->keep_training; side++)
         lines_close(&train[side]);
     return done;
@@ -130,8 +146,11 @@ static bool make(Bitext *b, const BitextOptions *o, Error *e)
 
 bool bitext_open(Bitext *b, const BitextOptions *o, Error *e)
 {
+    Pool *pool = NULL;
     *b = (Bitext){0};
-    bool done = sentences_read(&b->sentences, &o->source, e) && make(b, o, e);
+    bool done = sentences_read(&b->sentences, &o->source, e) &&
+                (o->threads < 2 || pool_open(&pool, o->threads, false, e)) && make(b, o, pool, e);
+    pool_close(pool);
     if (!done)
         bitext_close(b);
     return done;

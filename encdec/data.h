@@ -16,6 +16,7 @@ typedef struct BitextOptions {
     size_t longest;      /* pieces of a side that is trained on, without </s> */
     size_t context;      /* pieces of a side that the model reads, with </s> */
     bool keep_training;  /* the text of the training part is wanted, too, not its ids alone */
+    size_t threads;      /* that prepare it; 0: one. What comes of it does not depend on it */
 } BitextOptions;
 
 /* Side s of pair i is ids[s][start[s][i]] .. ids[s][start[s][i+1]-1], and ends in </s>. */

@@ -12,8 +12,9 @@ typedef struct Values {
     const char *source, *target;
     const char *file[3][2]; /* parts and sides as in source.h */
     int type, tokens;
-    size_t size, merges, longest, batch_tokens, micro_tokens;
-    bool by_length;
+    size_t size, merges, threshold, longest, batch_tokens, micro_tokens;
+    bool lower, by_length;
+    const char *codes, *vocabulary;
     /* model */
     size_t decoder_depth;
     /* scoring */

@@ -1,111 +1,227 @@
-/* See pieces.h. */
+/* See pieces.h: files, and ids as a text. pieces_learn.c makes pieces, cutter.c the ids of a text. */
 #include "encdec/pieces.h"
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "encdec/pieces_inner.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const char end[] = "</s>", vocabulary_file[] = "vocabulary.tsv", codes_file[] = "codes.bpe";
+static const char end[] = "</s>";
 
-bool ids_add(Ids *ids, int32_t id, Error *e)
-{
-    if (ids->count == ids->room) {
-        size_t room = ids->room ? 2 * ids->room : 1024;
-        int32_t *more = memory_resize(ids->id, room, sizeof *more);
-        if (!more)
-            return memory_error(e, "ids of a text", room, sizeof *more);
-        ids->id = more;
-        ids->room = room;
-    }
-    ids->id[ids->count++] = id;
-    return true;
-}
+/* --- the vocabulary of words and byte pairs --- */
 
-void ids_close(Ids *ids)
-{
-    memory_free(ids->id);
-    *ids = (Ids){0};
-}
-
-/* --- words --- */
-
-static bool count_words(Vocabulary *v, const Lines *text, Error *e)
-{
-    for (size_t i = 0; i < text->count; i++) {
-        size_t at = 0;
-        for (Line word; line_word(lines_at(text, i), &at, &word);)
-            if (!vocabulary_add(v, word.text, word.size, 1, NULL, e))
-                return false;
-    }
-    return true;
-}
-
-/* <unk>, </s>, and then the most frequent of all that were counted. What is written in the text as one of those two is
- * not among them. */
-static bool choose(Pieces *p, const Vocabulary *counted, size_t size, uint64_t lines, Error *e)
+bool pieces_choose(Pieces *p, const Vocabulary *counted, size_t size, uint64_t lines, Error *e)
 {
     Vocabulary ranked;
     if (!vocabulary_cut(&ranked, counted, size ? size - 1 : SIZE_MAX, NULL, e))
         return false;
-    bool done = vocabulary_add(&p->vocabulary, end, strlen(end), lines, NULL, e);
-    p->vocabulary.counts[UNKNOWN] = ranked.counts[UNKNOWN];
+    bool done = vocabulary_open(&p->vocabulary, e) && vocabulary_add(&p->vocabulary, end, strlen(end), lines, NULL, e);
+    if (done)
+        p->vocabulary.counts[UNKNOWN] = ranked.counts[UNKNOWN];
     for (size_t i = 1; done && i < ranked.count; i++) {
         const char *word = vocabulary_word(&ranked, (int32_t)i);
         done = strcmp(word, end) == 0 || vocabulary_add(&p->vocabulary, word, strlen(word), ranked.counts[i], NULL, e);
     }
+    p->count = p->vocabulary.count;
     vocabulary_close(&ranked);
     return done;
 }
 
-static bool learn_words(Pieces *p, size_t size, const Lines *const texts[SIDES_USED], Error *e)
-{
-    Vocabulary counted;
-    uint64_t lines = 0;
-    if (!vocabulary_open(&p->vocabulary, e) || !vocabulary_open(&counted, e))
-        return false;
-    bool done = true;
-    for (size_t i = 0; done && i < SIDES_USED; i++) {
-        done = count_words(&counted, texts[i], e);
-        lines += texts[i]->count;
-    }
-    done = done && choose(p, &counted, size, lines, e);
-    vocabulary_close(&counted);
-    return done;
-}
-
-/* The id of a word or a piece of the text, which is never that of </s>. */
-static int32_t find(const Pieces *p, const char *word, size_t size)
+int32_t pieces_find(const Pieces *p, const char *word, size_t size)
 {
     int32_t id = vocabulary_find(&p->vocabulary, word, size);
     return id == END ? UNKNOWN : id;
 }
 
-static bool word_ids(const Pieces *p, Line line, Ids *ids, Error *e)
+void pieces_close(Pieces *p)
 {
-    size_t at = 0;
-    for (Line word; line_word(line, &at, &word);) {
-        if (!ids_add(ids, find(p, word.text, word.size), e))
-            return false;
+    vocabulary_close(&p->vocabulary);
+    vocabulary_close(&p->kept);
+    bpe_close(&p->bpe);
+    wordpiece_close(&p->wordpiece);
+    gpt2_close(&p->gpt2);
+    *p = (Pieces){0};
+}
+
+/* --- files that are given --- */
+
+bool pieces_suit(const PiecesOptions *o, Error *e)
+{
+    static const char *const names[] = {"words", "bytes", "bpe", "wordpiece", "gpt2"};
+    const bool codes = o->type == PIECES_BPE || o->type == PIECES_GPT2;
+    if (o->codes && !codes)
+        return fail(e, "--codes are merges of byte pairs, and --type %s has none", names[o->type]);
+    if (o->vocabulary && o->type == PIECES_BYTES)
+        return fail(e, "--vocabulary: the pieces of --type bytes are the 256 bytes");
+    if (o->vocabulary && o->type == PIECES_BPE && !o->codes)
+        return fail(e, "--vocabulary says which pieces may be given, and goes with the --codes that make them");
+    if (o->threshold && (o->type != PIECES_BPE || !o->vocabulary))
+        return fail(e, "--vocabulary-threshold goes with --type bpe and --vocabulary");
+    return o->type != PIECES_GPT2 || (o->codes && o->vocabulary) ||
+           fail(e, "--type gpt2 is not learnt here: say with --vocabulary encoder.json and --codes vocab.bpe where its "
+                   "files are");
+}
+
+/* Pieces that are there often enough. */
+static bool keep(Vocabulary *kept, const char *path, size_t threshold, Error *e)
+{
+    Vocabulary all;
+    if (!bpe_pieces_read(&all, path, e))
+        return false;
+    bool done = vocabulary_open(kept, e);
+    for (size_t i = 0; done && i < all.count; i++) {
+        const char *piece = vocabulary_word(&all, (int32_t)i);
+        if (all.counts[i] && all.counts[i] >= threshold)
+            done = vocabulary_add(kept, piece, strlen(piece), all.counts[i], NULL, e);
     }
+    vocabulary_close(&all);
+    if (done && kept->count == 1 && !kept->counts[UNKNOWN])
+        done = fail(e, "%s has no piece that is there %zu times: no piece would be kept", path, threshold);
+    return done;
+}
+
+static bool read_words(Pieces *p, const char *path, Error *e)
+{
+    Vocabulary words;
+    if (!bpe_pieces_read(&words, path, e))
+        return false;
+    bool done = (words.count > 1 || fail(e, "%s has no words", path)) && pieces_choose(p, &words, 0, 0, e);
+    vocabulary_close(&words);
+    return done;
+}
+
+static bool read_wordpiece(Pieces *p, const char *path, bool lower, Error *e)
+{
+    if (!wordpiece_read(&p->wordpiece, path, lower, e))
+        return false;
+    p->count = FIRST_PIECE + p->wordpiece.pieces.count;
     return true;
 }
 
+static bool read_gpt2(Pieces *p, const char *encoder, const char *merges, Error *e)
+{
+    if (!gpt2_read(&p->gpt2, encoder, merges, e))
+        return false;
+    p->count = FIRST_PIECE + p->gpt2.pieces.count;
+    return true;
+}
+
+bool pieces_read_given(Pieces *p, const PiecesOptions *o, Error *e)
+{
+    switch (o->type) {
+    case PIECES_WORDS: return !o->vocabulary || read_words(p, o->vocabulary, e);
+    case PIECES_BPE:
+        return (!o->codes || bpe_read(&p->bpe, o->codes, e)) &&
+               (!o->vocabulary || keep(&p->kept, o->vocabulary, o->threshold, e));
+    case PIECES_WORDPIECE: return !o->vocabulary || read_wordpiece(p, o->vocabulary, o->lower, e);
+    case PIECES_GPT2: return read_gpt2(p, o->vocabulary, o->codes, e);
+    default: return true;
+    }
+}
+
+bool pieces_planned(const PiecesOptions *o, size_t *count, Error *e)
+{
+    Pieces p = {.type = o->type};
+    bool done = pieces_read_given(&p, o, e);
+    *count = o->type == PIECES_BYTES ? FIRST_PIECE + 256 : o->type == PIECES_BPE ? o->merges : o->size;
+    if (p.bpe.count)
+        *count = p.bpe.count;
+    if (p.count)
+        *count = p.count;
+    pieces_close(&p);
+    return done;
+}
+
+/* --- files of a run --- */
+
+typedef enum File { VOCABULARY, CODES, KEPT, VOCAB, ENCODER, MERGES, FILES } File;
+
+typedef struct RunFiles {
+    char *path[FILES];
+} RunFiles;
+
+static void files_free(RunFiles *f)
+{
+    for (size_t i = 0; i < FILES; i++)
+        memory_free(f->path[i]);
+}
+
+static bool files_of(RunFiles *f, const char *folder, Error *e)
+{
+    static const char *const names[] = {"vocabulary.tsv", "codes.bpe",    "kept.txt",
+                                        "vocab.txt",      "encoder.json", "vocab.bpe"};
+    bool done = true;
+    for (size_t i = 0; i < FILES; i++) {
+        f->path[i] = path_join(folder, names[i]);
+        done = done && f->path[i];
+    }
+    return done || memory_error(e, "a path", strlen(folder), 1);
+}
+
+static bool write_files(const Pieces *p, const RunFiles *f, Error *e)
+{
+    switch (p->type) {
+    case PIECES_WORDPIECE: return wordpiece_write(&p->wordpiece, f->path[VOCAB], e);
+    case PIECES_GPT2: return gpt2_write(&p->gpt2, f->path[ENCODER], f->path[MERGES], e);
+    case PIECES_BYTES: return true;
+    default:
+        return vocabulary_write(&p->vocabulary, f->path[VOCABULARY], e) &&
+               (p->type != PIECES_BPE || bpe_write(&p->bpe, f->path[CODES], e)) &&
+               (!p->kept.count || bpe_pieces_write(&p->kept, f->path[KEPT], e));
+    }
+}
+
+bool pieces_write(const Pieces *p, const char *folder, Error *e)
+{
+    RunFiles f;
+    bool done = files_of(&f, folder, e) && write_files(p, &f, e);
+    files_free(&f);
+    return done;
+}
+
+static bool read_vocabulary(Pieces *p, const char *path, Error *e)
+{
+    if (!vocabulary_read(&p->vocabulary, path, e))
+        return false;
+    p->count = p->vocabulary.count;
+    return (p->count > END && !strcmp(vocabulary_word(&p->vocabulary, END), end)) ||
+           fail(e, "%s, line 2: the second word of a vocabulary for translation is %s", path, end);
+}
+
+/* kept.txt is there where it was given once. */
+static bool read_files(Pieces *p, const PiecesOptions *o, const RunFiles *f, Error *e)
+{
+    switch (o->type) {
+    case PIECES_WORDPIECE: return read_wordpiece(p, f->path[VOCAB], o->lower, e);
+    case PIECES_GPT2: return read_gpt2(p, f->path[ENCODER], f->path[MERGES], e);
+    case PIECES_BYTES: return true;
+    default:
+        return read_vocabulary(p, f->path[VOCABULARY], e) &&
+               (o->type != PIECES_BPE || bpe_read(&p->bpe, f->path[CODES], e)) &&
+               (o->type != PIECES_BPE || !o->vocabulary || keep(&p->kept, f->path[KEPT], 0, e));
+    }
+}
+
+bool pieces_read(Pieces *p, const PiecesOptions *o, const char *folder, Error *e)
+{
+    RunFiles f;
+    *p = (Pieces){.type = o->type, .tokens = o->tokens, .count = FIRST_PIECE + 256};
+    bool done = files_of(&f, folder, e) && read_files(p, o, &f, e);
+    files_free(&f);
+    if (!done)
+        pieces_close(p);
+    return done;
+}
+
+/* --- ids as a text --- */
+
+/* The words that ids are, with spaces between them. */
 static void words_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line)
 {
     for (size_t i = 0; i < count; i++)
         buffer_print(line, "%s%s", i ? " " : "", vocabulary_word(&p->vocabulary, ids[i]));
-}
-
-/* --- bytes --- */
-
-static bool byte_ids(Line line, Ids *ids, Error *e)
-{
-    for (size_t i = 0; i < line.size; i++)
-        if (!ids_add(ids, FIRST_PIECE + (unsigned char)line.text[i], e))
-            return false;
-    return true;
 }
 
 static void bytes_line(const int32_t *ids, size_t count, Buffer *line)
@@ -114,80 +230,6 @@ static void bytes_line(const int32_t *ids, size_t count, Buffer *line)
         char byte = ids[i] < FIRST_PIECE ? '?' : (char)(unsigned char)(ids[i] - FIRST_PIECE);
         buffer_add(line, &byte, 1);
     }
-}
-
-/* --- byte pairs --- */
-
-static bool count_for_merges(Vocabulary *v, const Lines *text, Error *e)
-{
-    for (size_t i = 0; i < text->count; i++) {
-        size_t at = 0;
-        for (Line word; line_word(lines_at(text, i), &at, &word);)
-            if (!bpe_count_words(v, word.text, word.size, NULL, e))
-                return false;
-    }
-    return true;
-}
-
-static bool learn_merges(Bpe *bpe, size_t merges, const Lines *const texts[SIDES_USED], Error *e)
-{
-    Vocabulary counted;
-    if (!vocabulary_open(&counted, e))
-        return false;
-    bool done = true;
-    for (size_t i = 0; done && i < SIDES_USED; i++)
-        done = count_for_merges(&counted, texts[i], e);
-    done = done && bpe_learn(bpe, &counted, merges, BPE_LEAST, e);
-    vocabulary_close(&counted);
-    return done;
-}
-
-/* Lets a coder count the pieces of all lines. */
-static bool count_pieces(BpeCoder *coder, const Lines *text, Error *e)
-{
-    for (size_t i = 0; i < text->count; i++) {
-        size_t at = 0;
-        for (Line word; line_word(lines_at(text, i), &at, &word);)
-            if (!bpe_encode(coder, word.text, word.size, e))
-                return false;
-    }
-    return true;
-}
-
-static bool learn_bpe(Pieces *p, size_t merges, const Lines *const texts[SIDES_USED], Error *e)
-{
-    BpeCoder coder;
-    uint64_t lines = 0;
-    if (!learn_merges(&p->bpe, merges, texts, e) || !vocabulary_open(&p->vocabulary, e) ||
-        !bpe_coder_open(&coder, &p->bpe, NULL, 0, e))
-        return false;
-    bool done = true;
-    for (size_t i = 0; done && i < SIDES_USED; i++) {
-        done = count_pieces(&coder, texts[i], e);
-        lines += texts[i]->count;
-    }
-    done = done && choose(p, &coder.pieces, 0, lines, e);
-    bpe_coder_close(&coder);
-    return done;
-}
-
-static bool bpe_ids(Cutter *c, Line line, Ids *ids, Error *e)
-{
-    const Pieces *p = c->pieces;
-    size_t at = 0;
-    for (Line word; line_word(line, &at, &word);) {
-        if (!bpe_encode(&c->coder, word.text, word.size, e))
-            return false;
-        while (c->known.count < c->coder.pieces.count) {
-            const char *piece = vocabulary_word(&c->coder.pieces, (int32_t)c->known.count);
-            if (!ids_add(&c->known, find(p, piece, strlen(piece)), e))
-                return false;
-        }
-        for (size_t i = 0; i < c->coder.count; i++)
-            if (!ids_add(ids, c->known.id[c->coder.line[i]], e))
-                return false;
-    }
-    return true;
 }
 
 static void bpe_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line)
@@ -199,132 +241,39 @@ static void bpe_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *
     buffer_free(&pieces);
 }
 
-/* --- all kinds --- */
+/* The id that a vocabulary which counts from 0 has for one of ours. */
+static int32_t own_id(int32_t id, int32_t unknown) { return id < FIRST_PIECE ? unknown : id - FIRST_PIECE; }
 
-static bool learn_from(Pieces *p, const PiecesOptions *o, const Lines *const texts[SIDES_USED], Error *e)
+static void wordpiece_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line)
 {
-    return o->type == PIECES_WORDS ? learn_words(p, o->size, texts, e) : learn_bpe(p, o->merges, texts, e);
+    Error e;
+    int32_t *own = memory_get(count, sizeof *own);
+    for (size_t i = 0; own && i < count; i++)
+        own[i] = own_id(ids[i], p->wordpiece.unknown);
+    if (!own || !wordpiece_decode(&p->wordpiece, own, count, line, &e))
+        line->failed = true;
+    memory_free(own);
 }
 
-static bool learn(Pieces *p, const PiecesOptions *o, const Lines *const texts[SIDES_USED], Error *e)
+static void gpt2_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line)
 {
-    Lines words[SIDES_USED] = {{0}, {0}};
-    bool done = true;
-    if (o->type == PIECES_BYTES)
-        return true;
-    if (o->tokens.rule == TOKENS_SPACES)
-        return learn_from(p, o, texts, e);
-    for (size_t side = 0; done && side < SIDES_USED; side++)
-        done = tokens_of_lines(&o->tokens, side, texts[side], &words[side], e);
-    done = done && learn_from(p, o, (const Lines *[]){&words[SOURCE], &words[TARGET]}, e);
-    for (size_t side = 0; side < SIDES_USED; side++)
-        lines_close(&words[side]);
-    return done;
+    Error e;
+    for (size_t i = 0; i < count; i++) {
+        int32_t own = own_id(ids[i], -1);
+        if (own < 0)
+            buffer_add(line, "?", 1);
+        else if (!gpt2_decode(&p->gpt2, &own, 1, line, &e))
+            line->failed = true;
+    }
 }
 
-size_t pieces_planned(const PiecesOptions *o)
-{
-    return o->type == PIECES_BYTES ? FIRST_PIECE + 256 : o->type == PIECES_BPE ? o->merges : o->size;
-}
-
-bool pieces_learn(Pieces *p, const PiecesOptions *o, const Lines *const texts[SIDES_USED], Error *e)
-{
-    *p = (Pieces){.type = o->type, .tokens = o->tokens, .count = FIRST_PIECE + 256};
-    bool done = learn(p, o, texts, e);
-    if (p->vocabulary.count)
-        p->count = p->vocabulary.count;
-    if (!done)
-        pieces_close(p);
-    return done;
-}
-
-void pieces_close(Pieces *p)
-{
-    vocabulary_close(&p->vocabulary);
-    bpe_close(&p->bpe);
-    *p = (Pieces){0};
-}
-
-typedef struct RunFiles {
-    char *vocabulary, *codes;
-} RunFiles;
-
-static bool files_of(RunFiles *f, const char *folder, Error *e)
-{
-    *f = (RunFiles){path_join(folder, vocabulary_file), path_join(folder, codes_file)};
-    return (f->vocabulary && f->codes) || memory_error(e, "a path", strlen(folder), 1);
-}
-
-static void files_free(RunFiles *f)
-{
-    memory_free(f->vocabulary);
-    memory_free(f->codes);
-}
-
-bool pieces_write(const Pieces *p, const char *folder, Error *e)
-{
-    RunFiles f;
-    bool done = files_of(&f, folder, e);
-    if (done && p->type != PIECES_BYTES)
-        done = vocabulary_write(&p->vocabulary, f.vocabulary, e) &&
-               (p->type != PIECES_BPE || bpe_write(&p->bpe, f.codes, e));
-    files_free(&f);
-    return done;
-}
-
-static bool read_files(Pieces *p, const RunFiles *f, Error *e)
-{
-    if (!vocabulary_read(&p->vocabulary, f->vocabulary, e) ||
-        (p->type == PIECES_BPE && !bpe_read(&p->bpe, f->codes, e)))
-        return false;
-    p->count = p->vocabulary.count;
-    return (p->count > END && !strcmp(vocabulary_word(&p->vocabulary, END), end)) ||
-           fail(e, "%s, line 2: the second word of a vocabulary for translation is %s", f->vocabulary, end);
-}
-
-bool pieces_read(Pieces *p, const PiecesOptions *o, const char *folder, Error *e)
-{
-    RunFiles f;
-    *p = (Pieces){.type = o->type, .tokens = o->tokens, .count = FIRST_PIECE + 256};
-    bool done = files_of(&f, folder, e) && (p->type == PIECES_BYTES || read_files(p, &f, e));
-    files_free(&f);
-    if (!done)
-        pieces_close(p);
-    return done;
-}
-
-bool cutter_open(Cutter *c, const Pieces *p, Error *e)
-{
-    *c = (Cutter){.pieces = p};
-    return p->type != PIECES_BPE || bpe_coder_open(&c->coder, &p->bpe, NULL, 0, e);
-}
-
-void cutter_close(Cutter *c)
-{
-    if (c->pieces && c->pieces->type == PIECES_BPE)
-        bpe_coder_close(&c->coder);
-    ids_close(&c->known);
-    buffer_free(&c->words);
-    *c = (Cutter){0};
-}
-
-bool cutter_ids(Cutter *c, size_t side, Line line, Ids *ids, Error *e)
-{
-    const Pieces *p = c->pieces;
-    Line words;
-    if (p->type == PIECES_BYTES)
-        return byte_ids(line, ids, e);
-    return tokens_of_line(&p->tokens, side, line, &c->words, &words, e) &&
-           (p->type == PIECES_WORDS ? word_ids(p, words, ids, e) : bpe_ids(c, words, ids, e));
-}
-
-/* The words that ids are, with spaces between them. */
 static void join_pieces(const Pieces *p, const int32_t *ids, size_t count, Buffer *words)
 {
-    if (p->type == PIECES_BPE)
-        bpe_line(p, ids, count, words);
-    else
-        words_line(p, ids, count, words);
+    switch (p->type) {
+    case PIECES_BPE: bpe_line(p, ids, count, words); break;
+    case PIECES_WORDPIECE: wordpiece_line(p, ids, count, words); break;
+    default: words_line(p, ids, count, words);
+    }
 }
 
 void pieces_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line)
@@ -332,8 +281,11 @@ void pieces_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line
     size_t before_end = 0;
     while (before_end < count && ids[before_end] != END)
         before_end++;
-    if (p->type == PIECES_BYTES) {
-        bytes_line(ids, before_end, line);
+    if (p->type == PIECES_BYTES || p->type == PIECES_GPT2) {
+        if (p->type == PIECES_BYTES)
+            bytes_line(ids, before_end, line);
+        else
+            gpt2_line(p, ids, before_end, line);
         return;
     }
     Buffer words = {0};
@@ -343,10 +295,20 @@ void pieces_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line
     buffer_free(&words);
 }
 
+static const char *name_of(const Pieces *p, int32_t id)
+{
+    if (id < FIRST_PIECE)
+        return id == UNKNOWN ? "<unk>" : end;
+    if (p->type == PIECES_WORDPIECE)
+        return vocabulary_word(&p->wordpiece.pieces, id - FIRST_PIECE);
+    return p->type == PIECES_GPT2 ? vocabulary_word(&p->gpt2.pieces, id - FIRST_PIECE)
+                                  : vocabulary_word(&p->vocabulary, id);
+}
+
 void pieces_name(const Pieces *p, int32_t id, Buffer *name)
 {
     if (p->type == PIECES_BYTES && id >= FIRST_PIECE)
         buffer_print(name, "0x%02x", (unsigned)(id - FIRST_PIECE));
     else
-        buffer_print(name, "%s", id == UNKNOWN ? "<unk>" : id == END ? end : vocabulary_word(&p->vocabulary, id));
+        buffer_print(name, "%s", name_of(p, id));
 }

@@ -111,14 +111,27 @@ static bool begin(App *a, Error *e) { return pieces_write(((EncDec *)a)->bitext.
 
 static bool pieces_options(PiecesOptions *o, const Values *v, Error *e)
 {
-    *o = (PiecesOptions){.type = (PieceType)v->type, .size = v->size, .merges = v->merges};
-    return o->type == PIECES_BYTES ||
-           tokens_open(&o->tokens, (TokensRule)v->tokens, (const char *[]){v->source, v->target}, e);
+    *o = (PiecesOptions){.type = (PieceType)v->type,
+                         .size = v->size,
+                         .merges = v->merges,
+                         .lower = v->lower,
+                         .codes = v->codes,
+                         .vocabulary = v->vocabulary,
+                         .threshold = v->threshold};
+    return pieces_suit(o, e) &&
+           (o->type == PIECES_BYTES || o->type == PIECES_GPT2 ||
+            tokens_open(&o->tokens, (TokensRule)v->tokens, (const char *[]){v->source, v->target}, e));
 }
 
+/* A run's pieces are its own: files that are given again would not be read. */
 static bool read_run(EncDec *c, Error *e)
 {
+    static const char *const given[] = {"codes", "vocabulary", "vocabulary-threshold"};
     PiecesOptions o;
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (options_source(c->app.options, given[i]) == FROM_COMMAND_LINE)
+            return fail(e, "--%s: the run %s has its pieces already, in its folder", given[i], c->app.run->path) ||
+                   app_misused(&c->app);
     return pieces_options(&o, c->v, e) && pieces_read(&c->pieces, &o, c->app.run->path, e);
 }
 
@@ -160,7 +173,8 @@ bool encdec_open_bitext(EncDec *c, bool to_train, Error *e)
                        .keep_training = !to_train && v->split == PART_TRAIN && v->bleu,
                        .known = run ? &c->pieces : NULL,
                        .longest = longest,
-                       .context = v->shared.context};
+                       .context = v->shared.context,
+                       .threads = v->shared.workers ? v->shared.workers : processors_allowed()};
     memcpy(o.source.file, v->file, sizeof o.source.file);
     if (!pieces_options(&o.pieces, v, e))
         return app_misused(&c->app);
@@ -239,12 +253,15 @@ static bool open_model(App *a, Error *e)
 {
     EncDec *c = (EncDec *)a;
     PiecesOptions pieces;
+    size_t planned = 0;
     bool bench = a->options->command->bit == COMMAND_BENCH;
     if (!pieces_options(&pieces, c->v, e))
         return app_misused(a);
     if (a->run && !read_run(c, e))
         return false;
-    if (!build(c, a->run ? c->pieces.count : pieces_planned(&pieces), e) || !encdec_task(c, e))
+    if (!a->run && !pieces_planned(&pieces, &planned, e))
+        return false;
+    if (!build(c, a->run ? c->pieces.count : planned, e) || !encdec_task(c, e))
         return false;
     if (bench && c->v->length > c->model.context)
         return refuse(c, e, "--length is more than --context, which is what the model reads");

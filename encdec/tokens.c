@@ -27,21 +27,6 @@ bool tokens_of_line(const Tokens *t, size_t side, Line line, Buffer *room, Line 
     return true;
 }
 
-bool tokens_of_lines(const Tokens *t, size_t side, const Lines *lines, Lines *words, Error *e)
-{
-    Buffer room = {0};
-    Line line;
-    bool done = true;
-    *words = (Lines){0};
-    for (size_t i = 0; done && i < lines->count; i++)
-        done = tokens_of_line(t, side, lines_at(lines, i), &room, &line, e) &&
-               lines_add(words, line.text, line.size, e);
-    buffer_free(&room);
-    if (!done)
-        lines_close(words);
-    return done;
-}
-
 void tokens_join(const Tokens *t, size_t side, Line words, Buffer *text)
 {
     Error e;

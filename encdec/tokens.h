@@ -21,9 +21,6 @@ bool tokens_open(Tokens *t, TokensRule rule, const char *const language[SIDES_US
 /* A line in which white space is all that parts two words: itself, or what `room` holds afterwards. */
 bool tokens_of_line(const Tokens *t, size_t side, Line line, Buffer *room, Line *words, Error *e);
 
-/* The same of each line of a text. */
-bool tokens_of_lines(const Tokens *t, size_t side, const Lines *lines, Lines *words, Error *e);
-
 /* Adds the text that words with spaces between them are. */
 void tokens_join(const Tokens *t, size_t side, Line words, Buffer *text);
 

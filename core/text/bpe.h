@@ -25,6 +25,7 @@
 
 #include "base/buffer.h"
 #include "core/text/heap.h"
+#include "core/text/known.h"
 #include "core/text/pairs.h"
 #include "core/text/vocabulary.h"
 
@@ -88,14 +89,11 @@ typedef struct BpeCoder {
     const Bpe *bpe;
     const Vocabulary *kept;
     uint64_t threshold;
-    Vocabulary words; /* that were seen and are remembered, without <unk>: word i has the pieces known[start[i]] to
-                         [start[i + 1]] */
-    size_t *start;
-    int32_t *known;
+    Known known;           /* words that were seen, as their pieces */
     struct BpeNode *nodes; /* the word that is being merged */
     Heap turns;            /* its pairs: by rank, then from left to right */
     Buffer spelling;
-    size_t line_room, start_room, known_room, node_room;
+    size_t line_room, node_room;
 } BpeCoder;
 
 /* kept, which may be NULL: only pieces that are there at least `threshold` times are given; others are split again, as

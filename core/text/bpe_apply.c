@@ -8,11 +8,7 @@
 
 #include <string.h>
 
-enum {
-    REMEMBERED = 64,          /* bytes of the longest word that is */
-    REMEMBERED_ALL = 8 << 20, /* bytes of words, after which all are forgotten */
-    FIRST_NODES = 64
-};
+enum { FIRST_NODES = 64 };
 #define NOWHERE SIZE_MAX
 
 static const char word_end[] = "</w>", marker[] = "@@", coding[] = "a word's byte pairs";
@@ -39,10 +35,8 @@ bool bpe_coder_open(BpeCoder *c, const Bpe *b, const Vocabulary *kept, uint64_t 
 void bpe_coder_close(BpeCoder *c)
 {
     vocabulary_close(&c->pieces);
-    vocabulary_close(&c->words);
+    known_close(&c->known);
     memory_free(c->line);
-    memory_free(c->start);
-    memory_free(c->known);
     memory_free(c->nodes);
     heap_close(&c->turns);
     buffer_free(&c->spelling);
@@ -219,48 +213,26 @@ static bool give_word(BpeCoder *c, BpeWord word, Error *e)
     return done;
 }
 
-/* --- words that were seen --- */
+/* --- words --- */
 
-static bool recall(BpeCoder *c, int32_t seen, Error *e)
+static bool recall(BpeCoder *c, const int32_t *pieces, size_t count, Error *e)
 {
-    for (size_t i = c->start[seen]; i < c->start[seen + 1]; i++)
-        if (!add_to_line(c, c->known[i], e))
+    for (size_t i = 0; i < count; i++)
+        if (!add_to_line(c, pieces[i], e))
             return false;
     return true;
 }
 
-/* Remembers the pieces of the line from `first` on as those of a word. */
-static bool remember(BpeCoder *c, BpeWord word, size_t first, Error *e)
-{
-    if (word.size > REMEMBERED)
-        return true;
-    if (c->words.size > REMEMBERED_ALL)
-        vocabulary_close(&c->words);
-    size_t id = c->words.count, count = c->count - first;
-    size_t *start = grow(c->start, &c->start_room, id + 2, sizeof *start, e);
-    if (!start)
-        return false;
-    c->start = start;
-    if (!id)
-        start[id] = 0;
-    int32_t *known = grow(c->known, &c->known_room, start[id] + count, sizeof *known, e);
-    if (!known)
-        return false;
-    c->known = known;
-    memcpy(known + start[id], c->line + first, count * sizeof *known);
-    start[id + 1] = start[id] + count;
-    return vocabulary_add(&c->words, word.text, word.size, 1, NULL, e);
-}
-
 static bool encode_word(BpeCoder *c, BpeWord word, Error *e)
 {
-    size_t first = c->count;
-    int32_t seen = vocabulary_search(&c->words, word.text, word.size);
-    if (seen >= 0)
-        return recall(c, seen, e);
+    size_t first = c->count, count;
+    const int32_t *known = known_find(&c->known, word.text, word.size, &count);
+    if (known)
+        return recall(c, known, count, e);
     if (utf8_step(word.text, word.size) == word.size)
         return give(c, word.text, word.size, true, e);
-    return merge_word(c, word, e) && give_word(c, word, e) && remember(c, word, first, e);
+    return merge_word(c, word, e) && give_word(c, word, e) &&
+           known_add(&c->known, word.text, word.size, c->line + first, c->count - first, e);
 }
 
 /* --- lines and texts --- */

@@ -158,10 +158,13 @@ static bool merge(Learner *l, size_t number, Error *e)
 
 /* --- the words --- */
 
+/* None of what is no UTF-8. */
 static size_t characters_of(const char *word)
 {
-    size_t count = 0;
-    for (size_t size = strlen(word), length; size; word += length, size -= length, count++)
+    size_t count = 0, size = strlen(word);
+    if (!utf8_valid(word, size))
+        return 0;
+    for (size_t length; size; word += length, size -= length, count++)
         length = utf8_step(word, size);
     return count;
 }
@@ -179,7 +182,7 @@ static bool spell(Learner *l, const char *word, int32_t *symbol, Error *e)
     return true;
 }
 
-/* Words of one character have no pairs, and are left out. */
+/* Words of one character have no pairs, and are left out; so are those that are no UTF-8. */
 static bool measure(Learner *l, const Vocabulary *words, size_t *symbols, size_t *longest)
 {
     *symbols = *longest = l->words = 0;

@@ -149,8 +149,9 @@ static bool read_lines(Gpt2 *g, const char *path, const char *text, size_t size,
     for (const char *end = text + size; done && line.text < end; line.text += line.size + 1) {
         const char *close = memchr(line.text, '\n', (size_t)(end - line.text));
         line.size = (size_t)((close ? close : end) - line.text);
-        if (line.number++ || strncmp(line.text, version, sizeof version - 1) != 0)
-            done = read_merge(g, &line, &both, e);
+        Line merge = {path, line.text, line.size - (line.size && line.text[line.size - 1] == '\r'), ++line.number};
+        if (merge.number > 1 || strncmp(line.text, version, sizeof version - 1) != 0)
+            done = read_merge(g, &merge, &both, e);
     }
     buffer_free(&both);
     return done;
@@ -182,6 +183,40 @@ void gpt2_close(Gpt2 *g)
     pairs_close(&g->merges);
     memory_free(g->merged);
     *g = (Gpt2){0};
+}
+
+static bool write_text(Buffer *text, const char *path, Error *e)
+{
+    bool done = text->failed ? memory_error(e, path, text->size, 1) : file_write(path, text->text, text->size, e);
+    buffer_free(text);
+    return done;
+}
+
+static bool write_encoder(const Gpt2 *g, const char *path, Error *e)
+{
+    Buffer text = {0};
+    buffer_print(&text, "{");
+    for (size_t i = 0; i < g->pieces.count; i++)
+        json_add_member(&text, vocabulary_word(&g->pieces, (int32_t)i), (double)i);
+    buffer_print(&text, "}\n");
+    return write_text(&text, path, e);
+}
+
+static bool write_merges(const Gpt2 *g, const char *path, Error *e)
+{
+    Buffer text = {0};
+    buffer_print(&text, "#version: 0.2\n");
+    for (size_t i = 0; i < g->merges.count; i++) {
+        const Pair *pair = &g->merges.pair[i];
+        buffer_print(&text, "%s %s\n", vocabulary_word(&g->pieces, pair->left),
+                     vocabulary_word(&g->pieces, pair->right));
+    }
+    return write_text(&text, path, e);
+}
+
+bool gpt2_write(const Gpt2 *g, const char *encoder, const char *merges, Error *e)
+{
+    return write_encoder(g, encoder, e) && write_merges(g, merges, e);
 }
 
 /* --- applied --- */

@@ -10,8 +10,9 @@
  * are text.
  *
  * Two files: encoder.json, an object of pieces and their ids, and vocab.bpe, a merge on each line behind a line
- * "#version". In both a byte is written as a character that can be seen: those of ASCII and Latin-1 that can (33-126,
- * 161-172, 174-255) stand for themselves, the other 68 for U+0100 and following; so a space is U+0120. */
+ * "#version"; lines may end in CR LF. In both a byte is written as a character that can be seen: those of ASCII and
+ * Latin-1 that can (33-126, 161-172, 174-255) stand for themselves, the other 68 for U+0100 and following; so a space
+ * is U+0120. */
 #ifndef CORE_TEXT_GPT2_H
 #define CORE_TEXT_GPT2_H
 
@@ -29,6 +30,9 @@ typedef struct Gpt2 {
 /* What failed needs no closing. */
 bool gpt2_read(Gpt2 *g, const char *encoder, const char *merges, Error *e);
 void gpt2_close(Gpt2 *g);
+
+/* Two files that are read as the same. */
+bool gpt2_write(const Gpt2 *g, const char *encoder, const char *merges, Error *e);
 
 /* Adds the ids of a text's pieces, int32_t one behind the other, to `ids`. */
 bool gpt2_encode(const Gpt2 *g, const char *text, size_t size, Buffer *ids, Error *e);

@@ -20,10 +20,11 @@ static Lines lines_of(const char *text)
 static Pieces learnt(PieceType type, size_t size, const char *one, const char *two)
 {
     Lines source = lines_of(one), target = lines_of(two);
-    const Lines *texts[] = {&source, &target};
+    const PiecesText texts[] = {{&source, SOURCE}, {&target, TARGET}};
     Pieces p;
     Error e;
-    ck_done(pieces_learn(&p, &(PiecesOptions){.type = type, .size = size, .merges = size}, texts, &e), e);
+    const PiecesOptions o = {.type = type, .size = size, .merges = size};
+    ck_done(pieces_learn(&p, &o, texts, SIDES_USED, NULL, NULL, &e), e);
     lines_close(&source);
     lines_close(&target);
     return p;
@@ -121,17 +122,18 @@ START_TEST(marks_are_words_of_moses_and_join_their_words_again)
     static const char *const lines[SIDES_USED] = {"Well, \"the man's dog\" isn't mine.",
                                                   "Gut, \"sein Hund\" (3,5 kg)."};
     Lines source = lines_of(lines[SOURCE]), target = lines_of(lines[TARGET]);
-    const Lines *texts[] = {&source, &target};
+    const PiecesText texts[] = {{&source, SOURCE}, {&target, TARGET}};
     const size_t words[] = {12, 11};
     PiecesOptions o = {.type = (PieceType)_i, .merges = 100};
     Pieces p;
     Error e;
-    ck_done(tokens_open(&o.tokens, TOKENS_MOSES, (const char *[]){"en", "de"}, &e) && pieces_learn(&p, &o, texts, &e),
+    ck_done(tokens_open(&o.tokens, TOKENS_MOSES, (const char *[]){"en", "de"}, &e) &&
+                pieces_learn(&p, &o, texts, SIDES_USED, NULL, NULL, &e),
             e);
     for (size_t side = 0; side < SIDES_USED; side++) {
         Cutter c;
         Ids ids = {0};
-        ck_done(cutter_open(&c, &p, &e) && cutter_ids(&c, side, lines_at(texts[side], 0), &ids, &e), e);
+        ck_done(cutter_open(&c, &p, &e) && cutter_ids(&c, side, lines_at(texts[side].lines, 0), &ids, &e), e);
         if (_i == PIECES_WORDS)
             ck_assert_uint_eq(ids.count, words[side]);
         for (size_t i = 0; i < ids.count; i++)

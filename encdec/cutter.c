@@ -1,0 +1,135 @@
+/* A text as ids: see pieces.h. */
+#include "encdec/pieces.h"
+
+#include "base/memory.h"
+#include "encdec/pieces_inner.h"
+
+#include <string.h>
+
+enum { FIRST_IDS = 1024 };
+
+/* --- lists of ids --- */
+
+static bool make_room(Ids *ids, size_t count, Error *e)
+{
+    if (ids->count + count <= ids->room)
+        return true;
+    size_t room = 2 * (ids->count + count) + FIRST_IDS;
+    int32_t *more = memory_resize(ids->id, room, sizeof *more);
+    if (!more)
+        return memory_error(e, "ids of a text", room, sizeof *more);
+    ids->id = more;
+    ids->room = room;
+    return true;
+}
+
+bool ids_add(Ids *ids, int32_t id, Error *e)
+{
+    if (!make_room(ids, 1, e))
+        return false;
+    ids->id[ids->count++] = id;
+    return true;
+}
+
+bool ids_add_all(Ids *ids, const int32_t *id, size_t count, Error *e)
+{
+    if (!make_room(ids, count, e))
+        return false;
+    if (count)
+        memcpy(ids->id + ids->count, id, count * sizeof *id);
+    ids->count += count;
+    return true;
+}
+
+void ids_close(Ids *ids)
+{
+    memory_free(ids->id);
+    *ids = (Ids){0};
+}
+
+/* --- a line --- */
+
+static bool word_ids(const Pieces *p, Line line, Ids *ids, Error *e)
+{
+    size_t at = 0;
+    for (Line word; line_word(line, &at, &word);) {
+        if (!ids_add(ids, pieces_find(p, word.text, word.size), e))
+            return false;
+    }
+    return true;
+}
+
+static bool byte_ids(Line line, Ids *ids, Error *e)
+{
+    for (size_t i = 0; i < line.size; i++)
+        if (!ids_add(ids, FIRST_PIECE + (unsigned char)line.text[i], e))
+            return false;
+    return true;
+}
+
+static bool bpe_ids(Cutter *c, Line line, Ids *ids, Error *e)
+{
+    const Pieces *p = c->pieces;
+    size_t at = 0;
+    for (Line word; line_word(line, &at, &word);) {
+        if (!bpe_encode(&c->coder, word.text, word.size, e))
+            return false;
+        while (c->of_coder.count < c->coder.pieces.count) {
+            const char *piece = vocabulary_word(&c->coder.pieces, (int32_t)c->of_coder.count);
+            if (!ids_add(&c->of_coder, pieces_find(p, piece, strlen(piece)), e))
+                return false;
+        }
+        for (size_t i = 0; i < c->coder.count; i++)
+            if (!ids_add(ids, c->of_coder.id[c->coder.line[i]], e))
+                return false;
+    }
+    return true;
+}
+
+/* Of a vocabulary that numbers its pieces from 0. */
+static bool given_ids(Cutter *c, Line line, Ids *ids, Error *e)
+{
+    const Pieces *p = c->pieces;
+    const bool bert = p->type == PIECES_WORDPIECE;
+    c->own.size = 0;
+    if (bert ? !wordpiece_encode(&p->wordpiece, line.text, line.size, &c->own, e)
+             : !gpt2_encode(&p->gpt2, line.text, line.size, &c->own, e))
+        return false;
+    for (size_t at = 0; at < c->own.size; at += sizeof(int32_t)) {
+        int32_t id;
+        memcpy(&id, c->own.text + at, sizeof id);
+        if (!ids_add(ids, bert && id == p->wordpiece.unknown ? UNKNOWN : FIRST_PIECE + id, e))
+            return false;
+    }
+    return true;
+}
+
+bool cutter_open(Cutter *c, const Pieces *p, Error *e)
+{
+    *c = (Cutter){.pieces = p};
+    return p->type != PIECES_BPE || bpe_coder_open(&c->coder, &p->bpe, &p->kept, 0, e);
+}
+
+void cutter_close(Cutter *c)
+{
+    if (c->pieces && c->pieces->type == PIECES_BPE)
+        bpe_coder_close(&c->coder);
+    ids_close(&c->of_coder);
+    buffer_free(&c->words);
+    buffer_free(&c->own);
+    *c = (Cutter){0};
+}
+
+bool cutter_ids(Cutter *c, size_t side, Line line, Ids *ids, Error *e)
+{
+    const Pieces *p = c->pieces;
+    Line words;
+    switch (p->type) {
+    case PIECES_BYTES: return byte_ids(line, ids, e);
+    case PIECES_WORDPIECE:
+    case PIECES_GPT2: return given_ids(c, line, ids, e);
+    default: break;
+    }
+    return tokens_of_line(&p->tokens, side, line, &c->words, &words, e) &&
+           (p->type == PIECES_WORDS ? word_ids(p, words, ids, e) : bpe_ids(c, words, ids, e));
+}

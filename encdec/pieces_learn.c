@@ -1,0 +1,244 @@
+/* Learning pieces: see pieces.h. Words are counted by all threads, each its run of lines, and the counts are added up
+ * from the first run to the last one: so words are known in the order in which they first come, whoever counted them.
+ */
+#include "encdec/pieces.h"
+
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "encdec/pieces_inner.h"
+
+#include <string.h>
+
+/* What one thread counts. */
+typedef struct Counter {
+    Vocabulary words;
+    Buffer room; /* for a line's words */
+    bool failed;
+    Error e;
+} Counter;
+
+typedef struct Counting {
+    const PiecesOptions *o;
+    PiecesText text;
+    Pool *pool;
+    size_t workers;
+    Counter *counter; /* [workers] */
+} Counting;
+
+/* --- words --- */
+
+static bool count_word(Vocabulary *v, Line word, Error *e)
+{
+    return vocabulary_add(v, word.text, word.size, 1, NULL, e);
+}
+
+static bool count_words(Vocabulary *v, Line line, Error *e)
+{
+    size_t at = 0;
+    for (Line word; line_word(line, &at, &word);)
+        if (!count_word(v, word, e))
+            return false;
+    return true;
+}
+
+/* Those of byte pairs, all of a line or of a part of it. */
+static bool count_bpe_words(Vocabulary *v, Line line, Error *e)
+{
+    BpeWord word;
+    for (size_t at = 0; bpe_next_word(line.text, line.size, &at, &word);)
+        if (!count_word(v, (Line){word.text, word.size}, e))
+            return false;
+    return true;
+}
+
+/* As they are cut: between white space first. */
+static bool count_parted(Vocabulary *v, Line line, Error *e)
+{
+    size_t at = 0;
+    for (Line word; line_word(line, &at, &word);)
+        if (!count_bpe_words(v, word, e))
+            return false;
+    return true;
+}
+
+static bool count_line(const Counting *c, Counter *to, Line line)
+{
+    const PiecesOptions *o = c->o;
+    Line words;
+    if (o->type == PIECES_WORDPIECE)
+        return wordpiece_count(&to->words, line.text, line.size, o->lower, &to->e);
+    if (!tokens_of_line(&o->tokens, c->text.side, line, &to->room, &words, &to->e))
+        return false;
+    if (o->type == PIECES_WORDS)
+        return count_words(&to->words, words, &to->e);
+    return (o->only_spaces ? count_bpe_words : count_parted)(&to->words, words, &to->e);
+}
+
+static void count_run(void *argument, size_t worker)
+{
+    const Counting *c = argument;
+    const Lines *lines = c->text.lines;
+    Counter *to = &c->counter[worker];
+    size_t from = lines->count / c->workers * worker, end = from + lines->count / c->workers;
+    if (worker + 1 == c->workers)
+        end = lines->count;
+    for (size_t i = from; !to->failed && i < end; i++)
+        to->failed = !count_line(c, to, lines_at(lines, i));
+}
+
+static bool add_counts(Vocabulary *sum, const Vocabulary *more, Error *e)
+{
+    for (size_t i = 0; i < more->count; i++) {
+        const char *word = vocabulary_word(more, (int32_t)i);
+        if (!vocabulary_add(sum, word, strlen(word), more->counts[i], NULL, e))
+            return false;
+    }
+    return true;
+}
+
+/* Counts one more text. */
+static bool count_text(Counting *c, Vocabulary *sum, Error *e)
+{
+    if (c->pool)
+        pool_run(c->pool, count_run, c);
+    else
+        count_run(c, 0);
+    bool done = true;
+    for (size_t i = 0; i < c->workers; i++) {
+        Counter *counter = &c->counter[i];
+        if (done && counter->failed) {
+            *e = counter->e;
+            done = false;
+        }
+        done = done && add_counts(sum, &counter->words, e);
+        vocabulary_close(&counter->words);
+    }
+    return done;
+}
+
+static bool count_texts(Vocabulary *sum, const PiecesOptions *o, const PiecesText *texts, size_t count, Pool *pool,
+                        Error *e)
+{
+    Counting c = {.o = o, .pool = pool, .workers = pool ? pool_size(pool) : 1};
+    c.counter = memory_get(c.workers, sizeof *c.counter);
+    if (!c.counter)
+        return memory_error(e, "words of a text", c.workers, sizeof *c.counter);
+    bool done = true;
+    for (size_t i = 0; done && i < count; i++) {
+        c.text = texts[i];
+        done = count_text(&c, sum, e);
+    }
+    for (size_t i = 0; i < c.workers; i++) {
+        vocabulary_close(&c.counter[i].words);
+        buffer_free(&c.counter[i].room);
+    }
+    memory_free(c.counter);
+    return done;
+}
+
+static bool note_seen(PiecesSeen *seen, const Vocabulary *words, Error *e)
+{
+    Vocabulary characters = {0};
+    bool done = true;
+    for (size_t i = 0; done && i < words->count; i++) {
+        const char *word = vocabulary_word(words, (int32_t)i);
+        if (!words->counts[i]) /* <unk>, unless it stands in the text */
+            continue;
+        seen->different_words++;
+        seen->words += words->counts[i];
+        for (size_t size = strlen(word), length; done && size; word += length, size -= length) {
+            length = utf8_step(word, size);
+            seen->characters += words->counts[i];
+            done = vocabulary_add(&characters, word, length, 1, NULL, e);
+        }
+    }
+    seen->different_characters = characters.count;
+    vocabulary_close(&characters);
+    return done;
+}
+
+/* --- pieces of words --- */
+
+/* Lets a coder count the pieces of all words. */
+static bool count_pieces(BpeCoder *coder, const Vocabulary *words, Error *e)
+{
+    for (size_t i = 0; i < words->count; i++) {
+        const char *word = vocabulary_word(words, (int32_t)i);
+        if (!words->counts[i])
+            continue;
+        if (!bpe_encode(coder, word, strlen(word), e))
+            return false;
+        for (size_t k = 0; k < coder->count; k++)
+            coder->pieces.counts[coder->line[k]] += words->counts[i] - 1;
+    }
+    return true;
+}
+
+static bool learn_bpe(Pieces *p, const PiecesOptions *o, const Vocabulary *words, uint64_t lines, Error *e)
+{
+    BpeCoder coder;
+    if ((!o->codes && !bpe_learn(&p->bpe, words, o->merges, BPE_LEAST, e)) ||
+        !bpe_coder_open(&coder, &p->bpe, &p->kept, 0, e))
+        return false;
+    bool done = count_pieces(&coder, words, e) && pieces_choose(p, &coder.pieces, 0, lines, e);
+    bpe_coder_close(&coder);
+    return done;
+}
+
+static bool learn_wordpiece(Pieces *p, const PiecesOptions *o, const Vocabulary *words, Error *e)
+{
+    size_t most = o->size > FIRST_PIECE ? o->size - FIRST_PIECE : SIZE_MAX;
+    if (!wordpiece_learn(&p->wordpiece, words, most, o->lower, e))
+        return fail(e, "%s (and <unk> and </s>); say more with --size", e->text);
+    p->count = FIRST_PIECE + p->wordpiece.pieces.count;
+    return true;
+}
+
+static bool learn_from(Pieces *p, const PiecesOptions *o, const Vocabulary *words, uint64_t lines, Error *e)
+{
+    switch (o->type) {
+    case PIECES_WORDS: return pieces_choose(p, words, o->size, lines, e);
+    case PIECES_BPE: return learn_bpe(p, o, words, lines, e);
+    default: return learn_wordpiece(p, o, words, e);
+    }
+}
+
+/* --- all of it --- */
+
+static bool is_given(const PiecesOptions *o)
+{
+    return o->type == PIECES_BYTES || o->type == PIECES_GPT2 || (o->type != PIECES_BPE && o->vocabulary);
+}
+
+static bool learn(Pieces *p, const PiecesOptions *o, const PiecesText *texts, size_t count, Pool *pool,
+                  PiecesSeen *seen, Error *e)
+{
+    Vocabulary words;
+    uint64_t lines = 0;
+    if (!pieces_read_given(p, o, e))
+        return false;
+    if (is_given(o))
+        return true;
+    if (!vocabulary_open(&words, e))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        lines += texts[i].lines->count;
+    bool done = count_texts(&words, o, texts, count, pool, e) && (!seen || note_seen(seen, &words, e)) &&
+                learn_from(p, o, &words, lines, e);
+    if (seen)
+        seen->lines = (size_t)lines;
+    vocabulary_close(&words);
+    return done;
+}
+
+bool pieces_learn(Pieces *p, const PiecesOptions *o, const PiecesText *texts, size_t count, Pool *pool,
+                  PiecesSeen *seen, Error *e)
+{
+    *p = (Pieces){.type = o->type, .tokens = o->tokens, .count = FIRST_PIECE + 256};
+    if (seen)
+        *seen = (PiecesSeen){0};
+    bool done = learn(p, o, texts, count, pool, seen, e);
+    if (!done)
+        pieces_close(p);
+    return done;
+}
