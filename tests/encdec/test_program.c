@@ -1,4 +1,5 @@
 /* encdec as a user sees it: it learns the built-in sentences, says how well, and goes on to the same bits. */
+#include "base/file.h"
 #include "base/memory.h"
 #include "core/run/npy.h"
 #include "core/run/safetensors.h"
@@ -206,11 +207,13 @@ START_TEST(presets_are_the_models_that_they_are_named_after)
     static const struct {
         const char *words;
         double parameters;
-    } models[] = {{"tiny", 2605056},
-                  {"tiny --no-tie", 2605056 + 2 * 1280000 + 10000},
-                  {"base", 63082496},
-                  {"base --type bytes", 63082496 - (37000 - 258) * 512}};
-    for (size_t i = 0; i < 4; i++) {
+    } models[] = {
+        {"tiny", 2605056},
+        {"tiny --no-tie", 2605056 + 2 * 1280000 + 10000},
+        {"base", 63082496},
+        {"base --type bytes", 63082496 - (37000 - 258) * 512},
+        {"base --type wordpiece --vocabulary tests/fixtures/wordpiece-vocab.txt", 63082496 - (37000 - 168) * 512}};
+    for (size_t i = 0; i < 5; i++) {
         Said s = must("info --preset %s --json", models[i].words);
         Json *j = said_json(&s);
         ck_assert_double_eq(json_real(j, "parameters"), models[i].parameters);
@@ -313,6 +316,9 @@ START_TEST(what_cannot_be_is_refused)
     refused(1, "nobody has averaged", "eval --run %s --weights average", run);
     refused(1, "from other data", "train --resume %s --steps 2 --source de --target en", run);
     refused(2, "--run", "eval");
+    refused(2, "--type gpt2 is not learnt here", "train --run %s-2 " TINY " --type gpt2", run);
+    refused(2, "goes with the --codes", "info --preset minute --type bpe --vocabulary x");
+    refused(1, "/no/such/file", "train --run %s-2 " TINY " --type wordpiece --vocabulary /no/such/file", run);
 }
 END_TEST
 
@@ -335,6 +341,62 @@ START_TEST(other_data_are_scored_too)
 }
 END_TEST
 
+/* From raw text to raw text: it trains, goes on, scores itself and translates, and no longer needs the files that it
+ * was given; those it has it keeps. */
+START_TEST(all_types_of_pieces_are_trained_and_translate)
+{
+    static const struct {
+        const char *words;
+        bool given;
+    } types[] = {
+        {"--type words --tokens moses", false},
+        {"--type bytes", false},
+        {"--type bpe --merges 300 --tokens moses", false},
+        {"--type wordpiece --size 400 --tokens moses", false},
+        {"--type wordpiece --lower --vocabulary %s/vocab.txt", true},
+        {"--type gpt2 --vocabulary %s/encoder.json --codes %s/vocab.bpe", true},
+        {"--type bpe --codes %s/codes --vocabulary %s/pieces --vocabulary-threshold 8", true},
+        {"--type words --vocabulary %s/pieces", true},
+    };
+    static const char *const files[][2] = {{"tests/fixtures/wordpiece-vocab.txt", "vocab.txt"},
+                                           {"tests/fixtures/gpt2-encoder.json", "encoder.json"},
+                                           {"tests/fixtures/gpt2-vocab.bpe", "vocab.bpe"},
+                                           {"tests/fixtures/bpe/codes", "codes"},
+                                           {"tests/fixtures/bpe/pieces", "pieces"}};
+    static const char lines[] = "the old dog sleeps .\n\nSay \"no\", it's a \xF0\x9F\x98\x80!\n";
+    char words[1700], given[1500], run[680], folder[700];
+    Error e;
+    snprintf(run, sizeof run, "%s", fresh_path("run"));
+    snprintf(folder, sizeof folder, "%s-files", run);
+    ck_done(folder_make(folder, &e), e);
+    for (size_t i = 0; i < 5; i++) {
+        size_t size;
+        char *text = read_in(".", files[i][0], &size);
+        write_in(folder, files[i][1], text, size);
+        memory_free(text);
+    }
+    snprintf(given, sizeof given, types[_i].words, folder, folder);
+    snprintf(words, sizeof words, "--longest 200 --context 220 %s", given);
+    Said s = must("train --run %s " TINY " --steps 3 %s", run, words);
+    said_free(&s);
+    ck_done(folder_remove(folder, &e), e);
+    s = must("train --resume %s --steps 5 -q", run);
+    said_free(&s);
+    Json *j = evaluated(run, "--weights last");
+    ck_assert(json_real(j, "sentences") == 500 && json_real(j, "loss") > 0);
+    json_free(j);
+    command_input(lines, strlen(lines));
+    s = must("translate --run %s -q --weights last --max-extra 5", run);
+    size_t ends = 0;
+    for (const char *at = s.out; *at; at++)
+        ends += *at == '\n';
+    ck_assert_uint_eq(ends, 3);
+    said_free(&s);
+    if (types[_i].given)
+        refused(2, "has its pieces already", "train --resume %s --steps 9 --vocabulary %s/vocab.txt", run, folder);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(it_learns_and_eval_says_how_well, 4),
@@ -350,7 +412,8 @@ int main(int argc, char **argv)
                                  TEST(samples_are_translations_beside_sources_and_references),
                                  TEST(bench_needs_no_data),
                                  TEST(what_cannot_be_is_refused),
-                                 TEST(other_data_are_scored_too)};
+                                 TEST(other_data_are_scored_too),
+                                 TEST_LOOP(all_types_of_pieces_are_trained_and_translate, 8)};
     command_program("encdec");
     test_folders_in_memory();
     return suite_run("encdec/program", tests, sizeof tests / sizeof *tests, argc, argv);

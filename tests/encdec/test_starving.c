@@ -45,7 +45,13 @@ static void remove_run(void)
 
 START_TEST(a_training)
 {
-    static const char *const types[] = {"bpe", "words", "bytes"};
+    static const char *const types[] = {
+        "bpe",
+        "words",
+        "bytes",
+        "wordpiece --size 40",
+        "wordpiece --vocabulary tests/fixtures/wordpiece-vocab.txt --tokens spaces",
+        "bpe --codes tests/fixtures/bpe/codes --vocabulary tests/fixtures/bpe/pieces --vocabulary-threshold 8"};
     setup();
     starve((Ways){remove_run, NULL, OF_TRAINING * (_i ? 7 : 1)},
            "train --run %s/run --data %s " SMALLEST "--steps 1 --type %s --json", place, place, types[_i]);
@@ -91,7 +97,7 @@ START_TEST(what_only_looks)
 }
 END_TEST
 
-static const Test tests[] = {{"a_training", &a_training, 3, 300},
+static const Test tests[] = {{"a_training", &a_training, 6, 300},
                              TEST_SLOW(scoring, 300),
                              TEST_SLOW(averaging, 300),
                              TEST_SLOW(translating, 300),

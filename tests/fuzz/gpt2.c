@@ -17,6 +17,21 @@ static void expect_back(const Gpt2 *g, const char *text, size_t size)
     buffer_free(&back);
 }
 
+/* Written over the two files that it was read from. */
+static void expect_again(const Gpt2 *g, const char *encoder, const char *merges)
+{
+    Gpt2 again;
+    Error e;
+    DEMAND(gpt2_write(g, encoder, merges, &e), "what was read can be written");
+    DEMAND(gpt2_read(&again, encoder, merges, &e), "what is written is read");
+    DEMAND(g->pieces.size == again.pieces.size && !memcmp(g->pieces.letters, again.pieces.letters, g->pieces.size) &&
+               g->merges.count == again.merges.count && !memcmp(g->byte, again.byte, sizeof g->byte),
+           "what is read again is equal");
+    for (size_t i = 0; i < g->merges.count; i++)
+        DEMAND(g->merged[i] == again.merged[i], "merges that are read again are equal");
+    gpt2_close(&again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const uint8_t *zero = size ? memchr(data, 0, size) : NULL;
@@ -25,8 +40,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     Error e = {{0}};
     fuzz_begin();
     DEMAND(file_write(fuzz_place(), zero ? zero + 1 : data, merges, &e), "the merges can be written to a file");
-    if (gpt2_read(&g, fuzz_file(data, encoder), fuzz_place(), &e)) {
+    const char *pieces = fuzz_file(data, encoder);
+    if (gpt2_read(&g, pieces, fuzz_place(), &e)) {
         expect_back(&g, (const char *)data, size);
+        expect_again(&g, pieces, fuzz_place());
         gpt2_close(&g);
     } else
         fuzz_refused(&e);
