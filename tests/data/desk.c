@@ -21,8 +21,8 @@ void desk_open(void)
     if (!top[0])
         ck_assert_ptr_nonnull(getcwd(top, sizeof top));
     ck_assert_int_eq(chdir(test_folder()), 0);
-    snprintf(line, sizeof line, "mkdir data && to=$PWD/data && cd '%s/data' && cp fetch check common.sh sets \"$to\"",
-             top);
+    snprintf(line, sizeof line,
+             "mkdir data && to=$PWD/data && cd '%s/data' && cp fetch check join common.sh sets \"$to\"", top);
     ck_assert_int_eq(system(line), 0);
 }
 

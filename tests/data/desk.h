@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-/* Goes to a fresh folder where data/ holds the scripts and the table. */
+/* Goes to a fresh folder where data/ holds the scripts and the table, as they are in the repository. */
 void desk_open(void);
 
 /* A file there; the second fills in the words. */

@@ -107,6 +107,48 @@ START_TEST(what_is_wrong_with_a_file_is_said)
 }
 END_TEST
 
+/* train.en is no name of one set alone: it is known in a folder of the set's name. */
+START_TEST(names_that_many_sets_have_count_in_their_folder)
+{
+    open_desk();
+    ck_assert_int_eq(desk_run(". data/common.sh\n"
+                              "for f in train.en.gz val.en.gz test_1.en.gz trains; do\n"
+                              "echo \"m | $f | $(wc -c <l.gz) | md5:$(digest md5 <l.gz) | http://h/$f\" >>data/sets\n"
+                              "done\n"
+                              "mkdir m; for f in train.en.gz val.en.gz test_1.en.gz trains; do\n"
+                              "cp l.gz m/$f; gzip -c data/sets >$f; done"),
+                     0);
+    expect_run(0, "train.en.gz: nothing is wrong", "data/check train.en.gz val.en.gz test_1.en.gz");
+    expect_run(1, "trains: has", "data/check trains");
+    expect_run(0, "test_1.en.gz: m as published", "data/check m/train.en.gz m/val.en.gz m/test_1.en.gz");
+    expect_run(0, "train.en.gz: m as published", "cd m; ../data/check train.en.gz");
+    expect_run(1, "train.en.gz: has another checksum than m",
+               "cd m; tr a b <train.en.gz >t; mv t train.en.gz; ../data/check ./train.en.gz");
+}
+END_TEST
+
+/* The table that people get: each line whole, each file of a set once, the same file the same in all sets. */
+START_TEST(the_table_is_whole)
+{
+    desk_open();
+    expect_run(0, "",
+               ". data/common.sh; here=data; sets '' | awk -F '|' '\n"
+               "NF != 5 || $3 !~ /^[1-9][0-9]*$/ || $5 !~ /^https?:/ || seen[$1, $2]++ { print; bad = 1 }\n"
+               "$2 in is && is[$2] != $3 $4 && $2 !~ /^(train|val|test)/ { print; bad = 1 }\n"
+               "{ is[$2] = $3 $4; n = split($4, sum, / +/) }\n"
+               "!n { print; bad = 1 }\n"
+               "{ for (i = 1; i <= n; i++) {\n"
+               "    split(sum[i], part, /:/)\n"
+               "    wanted = part[1] == \"md5\" ? 32 : part[1] == \"sha1\" ? 40 : part[1] == \"sha256\" ? 64 : 0\n"
+               "    if (length(part[2]) != wanted || part[2] ~ /[^0-9a-f]/) { print; bad = 1 }\n"
+               "} }\n"
+               "END { exit bad }'");
+    expect_run(0, "13 9 4 6",
+               ". data/common.sh; here=data; n() { sets $1 | wc -l | tr -d ' '; }\n"
+               "echo $(($(n wmt14-en-de) + $(n multi30k))) $(n multi30k) $(n wmt14-en-de) $(n wmt14-en-fr)");
+}
+END_TEST
+
 START_TEST(each_file_gets_a_line_and_one_that_is_wrong_fails_them_all)
 {
     open_desk();
@@ -186,6 +228,8 @@ static const Test tests[] = {TEST(a_whole_file_is_fine_whatever_packs_it),
                              TEST_LOOP(other_packers_are_known, 3),
                              TEST(what_is_wrong_with_a_file_is_said),
                              TEST(each_file_gets_a_line_and_one_that_is_wrong_fails_them_all),
+                             TEST(names_that_many_sets_have_count_in_their_folder),
+                             TEST(the_table_is_whole),
                              TEST(each_kind_of_checksum_is_checked),
                              TEST(checksums_are_made_with_the_tools_that_are_there),
                              TEST(the_folder_tells_sets_apart),
