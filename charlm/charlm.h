@@ -36,6 +36,9 @@ bool charlm_open_text(Charlm *c, bool to_train, Error *e);
 /* A sample now and then, so that one can read how the model learns. */
 bool charlm_show_sample(App *a, Crew *crew, uint64_t step, Error *e);
 
+/* What the model looks at while it reads a text. */
+bool charlm_look(App *a, Look *l, Error *e);
+
 /* The commands that only charlm has: false with an Error when the work failed. */
 bool charlm_eval(Charlm *c, Error *e);
 bool charlm_baseline(Charlm *c, Error *e);

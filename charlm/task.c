@@ -182,5 +182,6 @@ const AppKind charlm_kind = {.name = "charlm",
                              .protocol = charlm_json_protocol,
                              .sample = charlm_show_sample,
                              .bench_batch = bench_batch,
+                             .look = charlm_look,
                              .command = command,
                              .bench = bench};

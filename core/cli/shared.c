@@ -11,6 +11,7 @@ enum {
     ALL = BUILD | READ,
     RUN = COMMAND_TRAIN | READ | COMMAND_BENCH,
     TEND = COMMAND_TEND,
+    LOOK = COMMAND_LOOK,
     OWN = 0xff * COMMAND_OWN /* commands of a program: they read its data and print a result */
 };
 
@@ -62,20 +63,20 @@ const Option shared_options[] = {
     {"patience", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN, AT(patience), "0", NULL, "evaluations without a new best before the end (0: any)"},
     {"seed", 'r', OPTION_SIZE, OPTION_TRAINING, ALL & ~COMMAND_INFO, AT(seed), "1", "[0,4294967295]", "of all random numbers"},
     {"workers", 0, OPTION_SIZE, OPTION_TRAINING, RUN | BUILD, AT(workers), "0", "[0,1024]", "rows are shared out among (0: one a processor)"},
-    {"team", 0, OPTION_SIZE, OPTION_TRAINING, RUN, AT(team), "0", "[0,1024]", "cores of a worker (0: 1; when it works alone, all)"},
-    {"device", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD, AT(device), "cpu", "cpu|plain", "what computes"},
-    {"precision", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD, AT(precision), "f32", "f32|bf16|f64", "of activations"},
+    {"team", 0, OPTION_SIZE, OPTION_TRAINING, RUN | LOOK, AT(team), "0", "[0,1024]", "cores of a worker (0: 1; when it works alone, all)"},
+    {"device", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | LOOK, AT(device), "cpu", "cpu|plain", "what computes"},
+    {"precision", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | LOOK, AT(precision), "f32", "f32|bf16|f64", "of activations"},
     {"recompute", 0, OPTION_YES_NO, OPTION_TRAINING, BUILD, AT(recompute), "no", NULL, "forget what is inside a block and compute it again: less memory"},
 
     /* of this call */
-    {"run", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN | READ | TEND, AT(run), NULL, "DIR", "the run (train: a new one; none: runs/PROGRAM-N)"},
+    {"run", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN | READ | TEND | LOOK, AT(run), NULL, "DIR", "the run (train: a new one; none: runs/PROGRAM-N)"},
     {"resume", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN, AT(resume), NULL, "DIR", "go on with this run"},
-    {"weights", 0, OPTION_TEXT, OPTION_HERE, RUN & ~COMMAND_BENCH, AT(weights), NULL, "WHICH", "best, last, average, a step or a file (none: best; train: fresh)"},
+    {"weights", 0, OPTION_TEXT, OPTION_HERE, (RUN & ~COMMAND_BENCH) | LOOK, AT(weights), NULL, "WHICH", "best, last, average, a step or a file (none: best; train: fresh)"},
     {"preset", 'p', OPTION_PRESET, OPTION_HERE, BUILD, AT(preset), NULL, NULL, "a whole recipe; see below"},
     {"config", 0, OPTION_CONFIG, OPTION_HERE, BUILD, AT(config), NULL, "FILE", "options as lines `name = value`"},
     {"dry-run", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(dry_run), NULL, NULL, "print what it would take, and stop"},
-    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN, AT(quiet), NULL, NULL, "no progress"},
-    {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN, AT(json), NULL, NULL, "the result as one line of JSON"},
+    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | LOOK, AT(quiet), NULL, NULL, "no progress"},
+    {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | LOOK, AT(json), NULL, NULL, "the result as one line of JSON"},
 };
 /* clang-format on */
 

@@ -124,6 +124,7 @@ Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const 
     how.heads = o->heads, how.key_size = o->key_size, how.value_size = o->value_size;
     how.scale = score_scale(o->score, o->key_size);
     how.dropout = tape_dropout(t, a->drop);
+    how.weights = t->watch ? t->watch->weights(t->watch, t, a->out.weight, &how) : NULL;
 
     project(t, a, x, memory, &how, cache, qkv);
     Tensor *relative = distances_describe(t, &a->distances, &how);

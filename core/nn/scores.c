@@ -122,6 +122,10 @@ Tensor *attend_composed(Tape *t, const Scoring *s, Tensor *q, Tensor *k, Tensor 
     k = pad_rows(t, k, how->key_start, how->key_row, how->rows, how->longest_key);
     v = pad_rows(t, v, how->key_start, how->key_row, how->rows, how->longest_key);
     Tensor *weights = masked_softmax(t, scores(t, s, q, k, how), how);
+    if (how->weights) {
+        assert(t->k->number == t->k->real && "whoever looks at weights computes them as reals");
+        t->k->copy(t->stream, how->weights, weights->data, weights->rows * weights->columns * t->k->real);
+    }
     Tensor *y = average_values(t, drop_weights(t, weights, how), v, how);
     return unpad_rows(t, y, how->query_start, how->rows, how->queries, how->longest_query);
 }

@@ -12,6 +12,7 @@ static bool run(App *a, Error *e)
     case COMMAND_TRAIN: return app_train(a, e);
     case COMMAND_INFO: return app_info(a, e);
     case COMMAND_BENCH: return app_bench(a, e);
+    case COMMAND_LOOK: return app_heads(a, e);
     default: return a->kind->command(a, e);
     }
 }

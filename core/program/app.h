@@ -10,6 +10,8 @@
 #include "core/train/setup.h"
 
 typedef struct App App;
+typedef struct Look Look; /* see heads.h */
+typedef struct LookValues LookValues;
 
 typedef struct AppKind {
     const char *name; /* "charlm" */
@@ -41,7 +43,9 @@ typedef struct AppKind {
     const char *judged, *judged_in;
     /* A batch for `bench` that needs no data. */
     void (*bench_batch)(void *app, uint64_t step, Batch *b);
-    /* A command that is not train, bench or info. */
+    /* heads: runs the network on the text that the options name, and says what its tokens are. */
+    bool (*look)(App *a, Look *l, Error *e);
+    /* A command that is not train, bench, info or heads. */
     bool (*command)(App *a, Error *e);
     /* bench with options of the program's own; false in *mine: the common one. May be NULL. */
     bool (*bench)(App *a, bool *mine, Error *e);
@@ -54,6 +58,7 @@ struct App {
     Run *run;
     const Parameters *parameters;
     Task task;
+    const LookValues *look;
     char protocol[160];  /* what a score of the task belongs to, in words */
     char learnt[65];     /* sha256 of the data that the run learns from */
     size_t sample_every; /* steps; 0: at each evaluation */
@@ -101,5 +106,6 @@ void app_own_workers(App *a);
 bool app_train(App *a, Error *e);
 bool app_bench(App *a, Error *e);
 bool app_info(App *a, Error *e);
+bool app_heads(App *a, Error *e);
 
 #endif

@@ -42,6 +42,14 @@ struct Node {
     Node *before;
 };
 
+/* Who looks on while a network runs. */
+typedef struct Watch Watch;
+struct Watch {
+    /* Where the weights of an attention go, [B,H,T,S] reals of the device; NULL: they are not wanted. `out` is the last
+     * parameter of that attention: its name says which one it is. */
+    void *(*weights)(Watch *w, Tape *t, const Parameter *out, const Attend *how);
+};
+
 /* How a segment treats its inside while training; without recording it always drops it. */
 typedef enum Keep { KEEP_ALL, KEEP_INPUTS /* drop the inside, run it again in the backward pass */ } Keep;
 
@@ -62,6 +70,7 @@ struct Tape {
     Space gradients;        /* of activations, on the device */
     Arena host;             /* tensors and nodes */
     Node *last;
+    Watch *watch;          /* NULL: nobody looks on */
     char *blamed;          /* NULL, or where the name of the first tensor that is not finite goes; see blame.h */
     const Parameter *fine; /* the last one whose operation was checked, meanwhile */
     void *owned[3];        /* what the three stand on */

@@ -1,0 +1,67 @@
+/* The weights of attention, all layers and heads of them, while a network reads one row.
+ *
+ *     Watcher w;
+ *     watcher_begin(&w, &worker->tape);     from now on each attention that runs leaves its weights
+ *     ... the network, once, on a batch of one row ...
+ *     watcher_end(&w, e);                   they are in w.maps
+ *
+ * A network is only read: what it computes stays the same to the bit. Chains are found by the names of parameters:
+ * "blocks", or "encoder", "decoder" and (a decoder's attention across its memory) "cross". */
+#ifndef CORE_LOOK_MAPS_H
+#define CORE_LOOK_MAPS_H
+
+#include "core/look/tokens.h"
+#include "core/tensor/tape.h"
+
+enum { MAPS = 3, MAPS_NAME = 16 };
+
+/* Of one chain of blocks. Weight (l, h, i, j): how much of key j query i takes, in head h of layer l. */
+typedef struct Maps {
+    char name[MAPS_NAME];
+    size_t layers, heads, queries, keys; /* L, H, T, S */
+    bool causal;                         /* a query sees no key behind it */
+    float *weights;                      /* [L,H,T,S] */
+    const Tokens *query, *key;           /* what stands there; the caller's */
+} Maps;
+
+/* The weights of a head [T,S]. */
+static inline const float *maps_head(const Maps *m, size_t layer, size_t head)
+{
+    return m->weights + (layer * m->heads + head) * m->queries * m->keys;
+}
+
+/* What one attention left on the device. */
+typedef struct Seen {
+    char name[MAPS_NAME];
+    size_t heads, queries, keys;
+    bool causal;
+    void *weights; /* reals [H,T,S] */
+} Seen;
+
+typedef struct Watcher {
+    Watch watch; /* first: what a tape hands back is one of these */
+    Tape *tape;
+    Seen *seen;
+    size_t seen_count, room;
+    Error error;
+    bool failed;
+    Maps maps[MAPS];
+    size_t count;
+} Watcher;
+
+void watcher_begin(Watcher *w, Tape *t);
+bool watcher_end(Watcher *w, Error *e);
+void watcher_close(Watcher *w);
+
+/* By name; NULL: the network has none. */
+Maps *watcher_maps(Watcher *w, const char *name);
+
+/* FILE.npy: the weights, float32 [L,H,T,S]; FILE.labels.json beside it: {"maps": NAME, "causal": .., "axes": ["layer",
+ * "head", "query", "key"], "queries": [..], "keys": [..], "shown_queries": [..], "shown_keys": [..]}, tokens as they
+ * are (bytes that are no UTF-8 as U+FFFD) and as they are shown. */
+bool maps_write(const Maps *m, const char *file, Error *e);
+
+/* FILE with `middle` before its ending: a/b.npy -> a/bMIDDLE.npy; NULL when there is no memory. */
+char *path_between(const char *file, const char *middle, const char *ending);
+
+#endif

@@ -1,0 +1,178 @@
+/* See heads.h. */
+#include "core/program/heads.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "core/look/picture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(field) offsetof(LookValues, field)
+
+/* clang-format off */
+const Option look_options[] = {
+    {"text", 0, OPTION_TEXT, OPTION_HERE, COMMAND_LOOK, AT(text), NULL, "TEXT", "what the network reads (encdec: the source)"},
+    {"text-file", 0, OPTION_PATH, OPTION_HERE, COMMAND_LOOK, AT(text_file), NULL, "FILE", "the same, from a file"},
+    {"layer", 0, OPTION_TEXT, OPTION_HERE, COMMAND_LOOK, AT(layer), NULL, "N", "this layer alone, counted from 0 (none: all)"},
+    {"head", 0, OPTION_TEXT, OPTION_HERE, COMMAND_LOOK, AT(head), NULL, "N", "this head of a layer alone, counted from 0 (none: all)"},
+    {"out", 0, OPTION_PATH, OPTION_HERE, COMMAND_LOOK, AT(out), NULL, "FILE", "a picture, .png, .svg or .pdf; its data lie beside it as .tsv"},
+    {"size", 0, OPTION_TEXT, OPTION_HERE, COMMAND_LOOK, AT(size), NULL, "SIZE", "of the picture: 8.5cm, 16cmx9cm, 900x540 (none: what its tokens ask for)"},
+    {"npy", 0, OPTION_PATH, OPTION_HERE, COMMAND_LOOK, AT(npy), NULL, "FILE.npy", "write all weights, [layers, heads, queries, keys], and FILE.labels.json with the tokens"},
+    {"from", 0, OPTION_SIZE, OPTION_HERE, COMMAND_LOOK, AT(from), "0", NULL, "the first token that pictures show, counted from 0"},
+    {"tokens", 0, OPTION_SIZE, OPTION_HERE, COMMAND_LOOK, AT(tokens), "60", NULL, "so many tokens they show at most (0: all)"},
+};
+/* clang-format on */
+
+const size_t look_option_count = sizeof look_options / sizeof *look_options;
+
+bool look_text(App *a, const LookValues *v, Buffer *text, Error *e)
+{
+    char *bytes = NULL;
+    size_t size = v->text ? strlen(v->text) : 0;
+    if (!v->text == !v->text_file)
+        return fail(e, v->text ? "--text and --text-file exclude one another"
+                               : "--text TEXT is missing: what to look at?") ||
+               app_misused(a);
+    if (v->text_file && !file_read(v->text_file, &bytes, &size, e))
+        return false;
+    if (bytes && size && bytes[size - 1] == '\n')
+        size--;
+    buffer_add(text, bytes ? bytes : v->text, size);
+    memory_free(bytes);
+    if (!size)
+        return fail(e, "%s%s is empty: there is nothing to look at", v->text ? "--text" : "--text-file ",
+                    v->text ? "" : v->text_file) ||
+               app_misused(a);
+    return !text->failed || fail(e, "out of memory for the text");
+}
+
+void look_cut(const App *a, const char *what, size_t has, size_t reads)
+{
+    if (has > reads)
+        fprintf(stderr, "%s: %s has %zu tokens; the model reads %zu: the last %zu are left out\n", a->kind->name, what,
+                has, reads, has - reads);
+}
+
+static void fill(Batch *b, const LookRow *row)
+{
+    batch_clear(b);
+    for (size_t side = 0; side < row->sides; side++) {
+        size_t at = batch_row(b, side, row->count[side]);
+        for (size_t i = 0; i < row->count[side]; i++) {
+            b->side[side].ids[at + i] = row->ids[side][i];
+            b->side[side].targets[at + i] = -1;
+        }
+    }
+}
+
+bool look_read(App *a, Look *l, const LookRow *row, Error *e)
+{
+    SharedValues *o = a->o;
+    o->batch = o->micro_batch = o->workers = 1;
+    o->precision = o->precision == NUMBER_BF16 ? NUMBER_F32 : o->precision; /* weights are looked at as reals */
+    a->task = (Task){.self = a, .sides = row->sides, .most_rows = 1, .score_rows = 1, .loss = row->network};
+    for (size_t side = 0; side < row->sides; side++)
+        a->task.longest[side] = row->count[side];
+    BatchSize size = plan_size(&a->task, 1, true);
+    if (!app_open_crew(a, &l->crew, e) || !batch_open(&l->batch, &size, e))
+        return false;
+    Worker *w = &l->crew.worker[0];
+    fill(&l->batch, row);
+    device_rows_upload(&w->rows, w->stream, &l->batch, 0, 1);
+    watcher_begin(&l->watcher, &w->tape);
+    row->network(a, &w->tape, w->rows.rows);
+    bool fine = watcher_end(&l->watcher, e);
+    tape_reset(&w->tape);
+    return fine;
+}
+
+static void look_close(Look *l)
+{
+    watcher_close(&l->watcher);
+    batch_close(&l->batch);
+    crew_close(&l->crew);
+    for (size_t i = 0; i < SIDES; i++)
+        tokens_close(&l->tokens[i]);
+}
+
+/* "3", or not given at all: EVERY. */
+static bool number_of(App *a, const char *option, const char *text, size_t *number, Error *e)
+{
+    char *end = NULL;
+    *number = EVERY;
+    if (!text)
+        return true;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || value > 100000)
+        return fail(e, "--%s '%s': expected a number, counted from 0", option, text) || app_misused(a);
+    *number = (size_t)value;
+    return true;
+}
+
+/* Every chain's weights: FILE.npy, or where there are several FILE.encoder.npy ... */
+static bool write_weights(Look *l, Error *e)
+{
+    bool fine = true;
+    for (size_t i = 0; fine && i < l->watcher.count; i++) {
+        const Maps *m = &l->watcher.maps[i];
+        char middle[MAPS_NAME + 1];
+        snprintf(middle, sizeof middle, ".%s", m->name);
+        char *path = path_between(l->v->npy, l->watcher.count > 1 ? middle : "", ".npy");
+        fine = path ? maps_write(m, path, e) : memory_error(e, "a path", strlen(l->v->npy), 1);
+        memory_free(path);
+    }
+    return fine;
+}
+
+/* Draws data with a script of plots/. They stay beside the picture. more: what the script takes besides, or 0. */
+static bool draw(const App *a, const Look *l, const char *script, const Buffer *data, size_t more, Error *e)
+{
+    char number[24], *path = path_between(l->v->out, "", ".tsv");
+    Buffer said = {0};
+    snprintf(number, sizeof number, "%zu", more);
+    Picture p = {.script = script, .data = path, .out = l->v->out, .size = l->v->size, .more = {more ? number : NULL}};
+    bool fine = path || memory_error(e, "a path", strlen(l->v->out), 1);
+    fine = fine && file_write(path, data->text, data->size, e) && picture_draw(&p, &said, e);
+    if (fine && said.size)
+        fprintf(stderr, "%s: gnuplot says: %s", a->kind->name, said.text);
+    buffer_free(&said);
+    memory_free(path);
+    return fine;
+}
+
+static bool draw_heads(App *a, Look *l, const HeadsShown *shown, Error *e)
+{
+    Buffer data = {0};
+    size_t across, longer = l->shown->queries > l->shown->keys ? l->shown->queries : l->shown->keys;
+    bool fine = heads_data(&data, l->shown, shown, &across, e) && draw(a, l, "heads", &data, across, e);
+    if (fine && shown->most && longer > shown->most && !a->o->quiet)
+        fprintf(stderr, "%s: the picture shows tokens %zu to %zu of %zu; --from and --tokens choose others\n",
+                a->kind->name, shown->from,
+                (longer - shown->from < shown->most ? longer : shown->from + shown->most) - 1, longer);
+    buffer_free(&data);
+    return fine;
+}
+
+static bool show(App *a, Look *l, const HeadsShown *shown, Error *e)
+{
+    if (!l->watcher.count)
+        return fail(e, "the run %s has no attention to look at: its depth is 0", a->run->path);
+    if (!heads_suit(l->shown, shown, e))
+        return app_misused(a);
+    return (!l->v->npy || write_weights(l, e)) && (!l->v->out || draw_heads(a, l, shown, e));
+}
+
+bool app_heads(App *a, Error *e)
+{
+    const LookValues *v = a->look;
+    Look l = {.v = v};
+    HeadsShown shown = {.from = v->from, .most = v->tokens};
+    const Picture picture = {.out = v->out, .size = v->size};
+    bool fine = picture_sound(&picture, e) || app_misused(a);
+    fine = fine && number_of(a, "layer", v->layer, &shown.layer, e) && number_of(a, "head", v->head, &shown.head, e) &&
+           a->kind->look(a, &l, e) && show(a, &l, &shown, e);
+    look_close(&l);
+    return fine;
+}

@@ -1,0 +1,42 @@
+/* heads, of any program: what the network looks at while it reads a text, as numbers, in words and as pictures. */
+#ifndef CORE_PROGRAM_HEADS_H
+#define CORE_PROGRAM_HEADS_H
+
+#include "core/look/heads.h"
+#include "core/program/app.h"
+
+struct LookValues {
+    const char *text, *text_file, *layer, *head, *npy, *out, *size;
+    size_t from, tokens;
+};
+
+extern const Option look_options[];
+extern const size_t look_option_count;
+
+/* What came of a text. */
+struct Look {
+    const LookValues *v;
+    Crew crew;
+    Batch batch;
+    Watcher watcher;
+    Tokens tokens[SIDES];
+    Maps *shown; /* of those that the watcher has */
+};
+
+/* The text to look at: --text, or --text-file without the line end at its end. There must be one, and not be empty. */
+bool look_text(App *a, const LookValues *v, Buffer *text, Error *e);
+
+/* Runs the network once on one row: side s has the ids ids[s][0] .. ids[s][count[s]-1]. The maps then name their tokens
+ * only where the program says so. */
+typedef struct LookRow {
+    size_t sides;
+    const int32_t *ids[SIDES];
+    size_t count[SIDES];
+    Tensor *(*network)(void *app, Tape *t, const Rows *rows); /* what its last operation gives */
+} LookRow;
+bool look_read(App *a, Look *l, const LookRow *row, Error *e);
+
+/* Says on standard error that a text is longer than what is read of it. */
+void look_cut(const App *a, const char *what, size_t has, size_t reads);
+
+#endif

@@ -1,0 +1,89 @@
+# What heads of attention look at: a map for each, a row a token that looks, a column a token that is looked at.
+#
+#     gnuplot -c plots/heads.gp DATA.tsv OUT.png [SIZE [TERMINAL [COLUMNS]]]        OUT, SIZE, TERMINAL: see attend.gp
+#
+# It wants a block for each map, with two empty lines between blocks. A block's first line is its title; each further
+# line, with tabs between, says a row's number, a column's number, the weight, and the names of row and column:
+#
+#     layer 0, head 0
+#     0   0   1       The     The
+#     0   1   0       The     cat
+#     1   0   0.25    cat     The
+#     1   1   0.75    cat     cat
+#
+# Numbers count from 0, and a block has all pairs. Maps lie in COLUMNS columns (as many as rows, where none are given).
+# One map alone, or few small ones, have their tokens on both axes; in a large grid there is no room for them. All share
+# one scale from 0 to 1, on which small weights have more than their share of colours, so that they are seen. Without a
+# SIZE a picture is as large as its tokens ask for.
+
+if (ARGC < 2) { print "usage: gnuplot -c plots/heads.gp DATA.tsv OUT.png|OUT.svg|OUT.pdf [SIZE [TERMINAL [COLUMNS]]]"; exit status 2 }
+data = ARG1; out = ARG2; size = ARG3; terminal = ARG4
+
+# How many maps, and the most rows, columns and letters of a name that one has.
+info = system("awk -F'\\t' 'NF == 1 { n++ } NF < 5 { next } { r = $1 + 1 > r ? $1 + 1 : r; c = $2 + 1 > c ? $2 + 1 : c; ".\
+              "v = length($4) > v ? length($4) : v; w = length($5) > w ? length($5) : w } ".\
+              "END { print n + 0, r + 0, c + 0, v + 0, w + 0 }' '".data."'")
+maps = int(word(info, 1))
+rows = real(word(info, 2))
+columns = real(word(info, 3))
+least(a, b) = a < b ? a : b
+most(a, b) = a > b ? a : b
+if (maps < 1 || rows < 1) { print "heads.gp: ".data." holds no map"; exit status 1 }
+title_of(k) = system(sprintf("awk -F'\\t' 'NF == 1 && n++ == %d' '%s'", k, data))
+
+across = ARGC > 4 ? int(ARG5) : ceil(sqrt(maps))
+across = most(1, least(across, maps))
+down = int((maps + across - 1) / across)
+named = maps == 1 || (maps <= 8 && rows <= 24 && columns <= 24)
+
+# All in points: a cell, what names need beside a map, a title above it.
+cell = named ? (maps == 1 ? 13.0 : 11.0) : 120.0 / most(rows, columns)
+left = named ? 12 + least(110, 5.6 * word(info, 4)) : 6
+top = named ? 22 + least(110, 5.6 * word(info, 5)) : 16
+map_w = cell * columns
+map_h = cell * rows
+panel_w = most(left + map_w + 8, 90)
+panel_h = top + map_h + 6
+legend = 55
+W = across * panel_w + legend
+H = most(down * panel_h, top + 86) + 6
+
+# Without a size, as many points as that; the pixels of a screen are a little smaller than points.
+ratio = H / W
+if (size eq "" || size eq "-") { size = strstrt(out, ".png") ? sprintf("%d", 1.8 * W) : sprintf("%.2fcm", W / 72 * 2.54) }
+load ARG0[1:strlen(ARG0)-strlen("heads.gp")]."attend.gp"
+if (letters) { print "heads.gp: a map is no picture of letters: choose .png, .svg or .pdf"; exit status 2 }
+letter = sprintf(",%g", 8 * wide / 2.54 * 72 / W)
+
+set palette defined (0 "#ffffff", 0.05 "#dce9f6", 0.15 "#b0cfe8", 0.3 "#6fabd3", 0.5 "#3582be", 0.75 "#125298", \
+                     1 "#062a5e")
+set cbrange [0:1]
+unset key
+unset grid
+unset colorbox
+set border 15 lc rgb "#888888" lw 0.5
+set tics scale 0 textcolor rgb "#000000" font letter
+set cbtics 0.25 font letter
+unset xtics
+set xrange [-0.5:columns - 0.5]
+set x2range [-0.5:columns - 0.5]
+set yrange [rows - 0.5:-0.5]
+if (named) { set x2tics rotate by 90 left font letter } else { unset ytics }
+
+set multiplot
+do for [k = 0:maps - 1] {
+    x = (k % across) * panel_w
+    y = int(k / across) * panel_h
+    set lmargin at screen (x + left) / W
+    set rmargin at screen (x + left + map_w) / W
+    set tmargin at screen 1 - (y + top) / H
+    set bmargin at screen 1 - (y + top + map_h) / H
+    set label 1 title_of(k) at screen (x + left) / W, screen 1 - (y + 8) / H left noenhanced font letter
+    if (k == maps - 1) { set colorbox user origin 1 - (legend - 14) / W, 1 - (top + 80) / H size 8 / W, 80 / H }
+    if (named) {
+        plot data index k using 2:1:3:x2tic(5):ytic(4) axes x2y1 with image pixels
+    } else {
+        plot data index k using 2:1:3 with image pixels
+    }
+}
+unset multiplot

@@ -1,0 +1,193 @@
+/* What `heads` writes: weights, their labels, the data of pictures and the pictures, and what it refuses. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "core/run/npy.h"
+#include "tests/charlm/tiny.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONTEXT = 24, LAYERS = 2, HEADS = 2 };
+
+static const char awkward[] = "a \"b\\n\" #c_^{d}\t'e' @$%\xff 注é\n\n";
+
+static const char *trained(void)
+{
+    const char *run = fresh_path("run");
+    Said s = must("train --run %s " TINY " --depth 2 --context %d --steps 20 -q", run, CONTEXT);
+    said_free(&s);
+    return run;
+}
+
+static Npy weights_in(const char *folder, const char *name)
+{
+    char path[800];
+    Npy a;
+    Error e;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    ck_done(npy_read(&a, path, &e), e);
+    ck_assert(a.type == NPY_F32 && a.rank == 4);
+    return a;
+}
+
+/* Every number of the data is the weight that the .npy has at its place, to the bit; as many as `panels` have. */
+static void equals(const char *folder, const Npy *w, size_t first, size_t panels, size_t from, size_t shown)
+{
+    size_t size;
+    char *data = read_in(folder, "p.tsv", &size), *line, *rest = data;
+    const float *all = w->data;
+    size_t side = w->shape[3], panel = first - 1, seen = 0;
+    ck_assert(data);
+    while ((line = rest) && *line) {
+        rest = strchr(line, '\n');
+        *rest++ = 0;
+        size_t i, j;
+        float weight;
+        int used = 0;
+        if (!strncmp(line, "layer ", 6)) {
+            char title[40];
+            panel++;
+            snprintf(title, sizeof title, "layer %zu, head %zu", panel / HEADS, panel % HEADS);
+            ck_assert_str_eq(line, title);
+        } else if (*line) {
+            ck_assert_int_eq(sscanf(line, "%zu\t%zu\t%f\t%n", &i, &j, &weight, &used), 3);
+            ck_assert(i < shown && j < shown);
+            ck_assert(weight == all[(panel * side + from + i) * side + from + j]);
+            const char *tab = strchr(line + used, '\t');
+            ck_assert_msg(tab && tab > line + used && tab[1] && !strchr(tab + 1, '\t') && !strchr(line, '"'), "%s",
+                          line);
+            seen++;
+        }
+    }
+    ck_assert_uint_eq(panel + 1, first + panels);
+    ck_assert_uint_eq(seen, panels * shown * shown);
+    memory_free(data);
+}
+
+static const char *text_in(const char *folder, const char *text, size_t size)
+{
+    write_in(folder, "text", text, size);
+    return folder;
+}
+
+START_TEST(what_is_drawn_is_what_is_there)
+{
+    static const struct {
+        const char *words;
+        size_t first, panels, from, shown;
+    } cases[] = {{"", 0, LAYERS * HEADS, 0, CONTEXT},
+                 {"--layer 1", 2, HEADS, 0, CONTEXT},
+                 {"--layer 1 --head 0", 2, 1, 0, CONTEXT},
+                 {"--layer 0 --head 1 --from 5 --tokens 7", 1, 1, 5, 7},
+                 {"--layer 0 --head 1 --from 20 --tokens 7", 1, 1, 20, 4},
+                 {"--layer 0 --head 1 --from 23 --tokens 0", 1, 1, 23, 1}};
+    const char *run = trained(), *folder = text_in(fresh_path("folder"), awkward, sizeof awkward - 1);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        Said s = command("heads --run %s --text-file %s/text --npy %s/w.npy --out %s/p.svg -q %s", run, folder, folder,
+                         folder, cases[c].words);
+        bool drawn = s.status == 0;
+        if (!drawn) /* the data stay */
+            ck_assert_msg(strstr(s.err, "make deps"), "%s", s.err);
+        ck_assert_msg(!strstr(s.err, "gnuplot says"), "%s", s.err);
+        Npy w = weights_in(folder, "w.npy");
+        ck_assert(w.shape[0] == LAYERS && w.shape[1] == HEADS && w.shape[2] == CONTEXT && w.shape[3] == CONTEXT);
+        equals(folder, &w, cases[c].first, cases[c].panels, cases[c].from, cases[c].shown);
+        npy_free(&w);
+        said_free(&s);
+    }
+}
+END_TEST
+
+START_TEST(rows_sum_to_one_and_see_nothing_behind_them)
+{
+    const char *run = trained(), *folder = fresh_path("folder");
+    static const char *const ways[] = {"", "--device plain", "--device plain --precision f64", "--precision bf16"};
+    for (size_t way = 0; way < 4; way++) {
+        text_in(folder, awkward, sizeof awkward - 1);
+        Said s = must("heads --run %s --text-file %s/text --npy %s/w.npy -q %s", run, folder, folder, ways[way]);
+        Npy w = weights_in(folder, "w.npy");
+        const float *all = w.data;
+        for (size_t row = 0; row < w.shape[0] * w.shape[1] * w.shape[2]; row++) {
+            double sum = 0;
+            for (size_t j = 0; j < w.shape[3]; j++) {
+                float weight = all[row * w.shape[3] + j];
+                sum += (double)weight;
+                ck_assert(j > row % w.shape[2] ? weight == 0 : weight > 0);
+            }
+            ck_assert_double_lt(fabs(sum - 1), 1e-6);
+        }
+        npy_free(&w);
+        said_free(&s);
+    }
+}
+END_TEST
+
+START_TEST(labels_name_every_token)
+{
+    static const char *const shown[] = {"a", "␣", "\"", "b", "\\", "n", "\"", "␣", "#", "c", "_", "^"};
+    const char *run = trained(), *folder = text_in(fresh_path("folder"), awkward, 12);
+    Said s = must("heads --run %s --text-file %s/text --npy %s/w.npy", run, folder, folder);
+    size_t size;
+    char *text = read_in(folder, "w.labels.json", &size);
+    Json *j;
+    Error e;
+    ck_done(json_read(&j, text, size, "labels", &e), e);
+    const Json *list = json_get(j, "shown_queries"), *raw = json_get(j, "keys");
+    ck_assert(list && raw && list->count == 12 && raw->count == 12);
+    for (size_t i = 0; i < 12; i++) {
+        ck_assert_str_eq(list->items[i].text, shown[i]);
+        ck_assert(raw->items[i].text[0] == awkward[i]);
+    }
+    ck_assert_str_eq(json_get_text(j, "maps"), "blocks");
+    json_free(j);
+    memory_free(text);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(a_long_text_is_cut_aloud)
+{
+    const char *run = trained(), *folder = text_in(fresh_path("folder"), awkward, sizeof awkward - 1);
+    Said s = must("heads --run %s --text-file %s/text --npy %s/w.npy", run, folder, folder);
+    ck_assert_msg(strstr(s.err, "the model reads 24: the last"), "%s", s.err);
+    said_free(&s);
+    s = must("heads --run %s --text x --npy %s/w.npy", run, folder); /* one token looks at itself */
+    Npy w = weights_in(folder, "w.npy");
+    ck_assert(w.shape[2] == 1 && w.shape[3] == 1 && ((float *)w.data)[3] == 1);
+    ck_assert_str_eq(s.err, "");
+    npy_free(&w);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(what_cannot_be_is_one_line)
+{
+    const char *run = trained(), *folder = text_in(fresh_path("folder"), "\n", 1);
+    refused(2, "--text TEXT is missing", "heads --run %s", run);
+    refused(2, "--run DIR is missing", "heads --text a");
+    refused(2, "--text is empty", "heads --run %s --text=", run);
+    refused(2, "text is empty", "heads --run %s --text-file %s/text", run, folder);
+    refused(1, "nowhere", "heads --run %s --text-file %s/nowhere", run, folder);
+    refused(2, "exclude one another", "heads --run %s --text a --text-file %s/text", run, folder);
+    refused(2, "the layers of blocks are 0 to 1", "heads --run %s --text a --layer 2", run);
+    refused(2, "the heads of a layer are 0 to 1", "heads --run %s --text a --head 2", run);
+    refused(2, "--head '-1'", "heads --run %s --text a --head=-1", run);
+    refused(2, "--layer 'one'", "heads --run %s --text a --layer one", run);
+    refused(2, "the text has 3 tokens", "heads --run %s --text abc --from 3", run);
+    refused(2, ".png, .svg, .pdf", "heads --run %s --text abc --out p.jpg", run);
+    refused(1, "nowhere", "heads --run %s --text abc --npy %s/nowhere/w.npy", run, folder);
+    refused(1, "nowhere", "heads --run %s/nowhere --text abc", run);
+}
+END_TEST
+
+static const Test tests[] = {TEST_SLOW(what_is_drawn_is_what_is_there, 120),
+                             TEST(rows_sum_to_one_and_see_nothing_behind_them), TEST(labels_name_every_token),
+                             TEST(a_long_text_is_cut_aloud), TEST(what_cannot_be_is_one_line)};
+
+int main(int argc, char **argv)
+{
+    test_folders_in_memory();
+    return suite_run("charlm/heads", tests, sizeof tests / sizeof *tests, argc, argv);
+}
