@@ -80,10 +80,12 @@ do for [k = 0:maps - 1] {
     set bmargin at screen 1 - (y + top + map_h) / H
     set label 1 title_of(k) at screen (x + left) / W, screen 1 - (y + 8) / H left noenhanced font letter
     if (k == maps - 1) { set colorbox user origin 1 - (legend - 14) / W, 1 - (top + 80) / H size 8 / W, 80 / H }
-    if (named) {
+    if (rows < 2 || columns < 2) { # too few for an image
+        plot data index k using 2:1:(0.5):(0.5):3:x2tic(5):ytic(4) axes x2y1 with boxxyerror fc palette fs solid noborder
+    } else { if (named) {
         plot data index k using 2:1:3:x2tic(5):ytic(4) axes x2y1 with image pixels
     } else {
         plot data index k using 2:1:3 with image pixels
-    }
+    } }
 }
 unset multiplot
