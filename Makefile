@@ -24,6 +24,7 @@ name   =# make test name=TEST
 first  =# make hunt first=SEED: where it begins (0)
 seeds  =# make hunt seeds=N: how many networks (1000, where no time is given)
 seconds =# make hunt seconds=N, make fuzz seconds=N: how long (fuzz: with each harness; 60)
+FILE   =# make grade-NN FILE=...: a file to grade instead of the lesson's exercise.c
 # ONEDNN=no LIBARCHIVE=no CHECK=no build as if it were not there.
 
 ifeq ($(origin CC),default)
@@ -101,7 +102,7 @@ CPPFLAGS = -I. -D_POSIX_C_SOURCE=200809L -DATTEND_ARCH='"$(ARCH)"' \
            $(if $(USE_ONEDNN),-DHAVE_ONEDNN) $(if $(USE_LIBARCHIVE),-DHAVE_LIBARCHIVE) $(DEPS_CPPFLAGS)
 CFLAGS   = -std=c11 $(OPTIMISE) -march=$(ARCH) -fno-math-errno -ffp-contract=off -pthread $(WARNINGS)
 LDFLAGS  = $(OPTIMISE) -pthread $(DEPS_LDFLAGS)
-LDLIBS   = $(if $(USE_ONEDNN),-ldnnl) $(if $(USE_LIBARCHIVE),-larchive) -lm
+LDLIBS   = $(if $(USE_ONEDNN),-ldnnl) $(if $(USE_LIBARCHIVE),-larchive) -lm -ldl
 
 # A library is used when it was found and the room that wants it exists.
 USE_ONEDNN     = $(and $(filter yes,$(ONEDNN)),$(wildcard kernels/cpu))
@@ -123,7 +124,7 @@ included = $(addprefix $(dir $1),$(if $(wildcard $1),$(shell sed -n 's/^$(hash) 
 PLAIN := $(if $(wildcard kernels/plain/plain.c),$(addprefix kernels/plain/plain_,F32 F64 BF16))
 CPU   := $(if $(wildcard kernels/cpu/cpu.c),$(addprefix kernels/cpu/cpu_,F32 BF16))
 
-SOURCES := $(sort $(wildcard base/*.c kernels/*.c kernels/measure/*.c kernels/profile/*.c core/*/*.c) \
+SOURCES := $(sort $(wildcard base/*.c kernels/*.c kernels/measure/*.c kernels/profile/*.c kernels/mine/*.c core/*/*.c) \
              $(filter-out kernels/cpu/cpu.c kernels/cpu/bench.c $(call included,kernels/cpu/cpu.c), \
                           $(wildcard kernels/cpu/*.c)))
 OBJECTS := $(patsubst %,$(OUT)/%.o,$(SOURCES:.c=) $(PLAIN) $(CPU) plots)
@@ -309,6 +310,53 @@ $(BIN)/hunt: $(HUNT) $(LIBRARY) $(BIN)/.link
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(HUNT) $(LIBRARY) $(LDLIBS)
 
 # ---------------------------------------------------------------------------------------------------------------
+# The course
+# ---------------------------------------------------------------------------------------------------------------
+
+# course/NN-NAME/lesson.c is the program of lesson-NN; its check.c with an exercise is that of grade-NN. course/frame is
+# linked to both. tools/course.sh does what concerns all lessons.
+LESSONS := $(sort $(patsubst %/lesson.c,%,$(wildcard course/[0-9][0-9]-*/lesson.c)))
+FRAME   := $(patsubst %.c,$(OUT)/%.o,$(wildcard course/frame/*.c))
+COURSE  := $(BIN)/course
+number_of = $(firstword $(subst -, ,$(notdir $1)))
+graded    = $(or $(FILE),$1/exercise.c)
+graded_as = $(OUT)/course/graded/$(subst /,_,$(call graded,$1))
+
+define lesson_rules
+lesson-$1: $(COURSE)/lesson-$1
+	@$(COURSE)/lesson-$1
+$(COURSE)/lesson-$1: $(OUT)/$2/lesson.o $(FRAME) $(LIBRARY) $(BIN)/.link
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $(OUT)/$2/lesson.o $(FRAME) $(LIBRARY) $$(LDLIBS)
+
+grade-$1: $(call graded_as,$2)
+	@$(call graded_as,$2)
+grader-$1: $(call graded_as,$2)
+	@echo $(call graded_as,$2)
+$(call graded_as,$2).o: $(call graded,$2) $(OUT)/flags
+	@mkdir -p $$(@D)
+	@$$(COMPILE) -Wno-missing-prototypes
+$(call graded_as,$2): $(call graded_as,$2).o $(OUT)/$2/check.o $(FRAME) $(LIBRARY) $(BIN)/.link
+	@$$(CC) $$(LDFLAGS) -o $$@ $$< $(OUT)/$2/check.o $(FRAME) $(LIBRARY) $$(LDLIBS)
+.PHONY: lesson-$1 grade-$1 grader-$1
+endef
+
+$(foreach l,$(LESSONS),$(eval $(call lesson_rules,$(call number_of,$l),$l)))
+
+RUN_COURSE = MAKE='$(MAKE)' ATTEND_BIN='$(CURDIR)/$(BIN)' OUT='$(OUT)' CC='$(CC)' tools/course.sh
+
+lesson-NN: ## a lesson of the course runs: lesson-01 ...; course/README.md says how to use it
+	@echo 'make lesson-NN: a number takes the place of NN; there are $(notdir $(LESSONS))'
+grade-NN: ## its exercise is graded: grade-01 ..., or FILE=...
+	@echo 'make grade-NN: a number takes the place of NN; there are $(notdir $(LESSONS))'
+course: $(COURSE)/lessons ## which operations are yours, tested, and how fast; makes course/mine/libmine.so of them
+	@$(RUN_COURSE) mine '$(CPPFLAGS) $(CFLAGS)' $(LESSONS)
+course-test: programs $(COURSE)/lessons ## try every lesson, grader, solution and wrong answer: only=NN
+	@$(RUN_COURSE) test '$(only)' $(LESSONS)
+$(COURSE)/lessons: $(foreach l,$(LESSONS),$(COURSE)/lesson-$(call number_of,$l))
+	@touch $@
+
+# ---------------------------------------------------------------------------------------------------------------
 # What was found, and getting the rest
 # ---------------------------------------------------------------------------------------------------------------
 
@@ -374,11 +422,12 @@ clean: ## remove everything that make made (not .deps/, not runs/)
 	rm -rf $(BUILD) bin
 
 help: ## this list
-	@awk -F ': .*## |: ## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+	@awk -F ': .*## |: ## ' '/^[a-zN-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 	@echo; awk '/^[A-Za-z]+ *=.*# / { i = index($$0, "#"); printf "  %-14s %s\n", $$1, substr($$0, i + 2) }' Makefile
 
 .PHONY: all programs table test these tests hunt fuzz fuzz-these sanitize tsan valgrind coverage coverage-report flips \
-        run-flips probe deps demo lint format install bench-kernels instructions count-instructions clean help
+        run-flips probe deps demo lint format install bench-kernels instructions count-instructions clean help lesson-NN grade-NN course \
+        course-test
 
 # ---------------------------------------------------------------------------------------------------------------
 # What each object was made from: flags, the list of files, and the headers that the compiler saw

@@ -1,0 +1,142 @@
+#!/bin/sh
+# tools/course.sh mine FLAGS LESSON...: grades each lesson's exercise, makes course/mine/libmine.so of the operations
+# that passed, and prints which are there and how fast. `make course` runs it.
+# tools/course.sh test ONLY LESSON...: tries the lessons themselves: each runs (FAST=1: at most 10 s), its solution gets
+# all points, its exercise as given does not, each wrong answer gets the hint that it is there for, texts quote what the
+# lesson prints, and programs run on the solutions. `make course-test` runs it.
+#
+# A LESSON is a folder: course/01-average. MAKE, OUT, CC and ATTEND_BIN come from the Makefile.
+set -u
+make="${MAKE:-make} -s --no-print-directory"
+mode=$1
+shift
+
+number_of() { n=${1##*/}; echo "${n%%-*}"; }
+
+# The grader of lesson $1 with the file $2, built; its compiler's words go to standard error.
+grader() {
+    $make "grader-$(number_of "$1")" "FILE=$2" | tail -n 1
+}
+
+# libmine FLAGS FILES...: of the operations that standard input names
+libmine() {
+    flags=$1
+    shift
+    mkdir -p course/mine "$OUT/course"
+    {
+        echo '/* Made by tools/course.sh. */'
+        echo '#include "course/frame/mine.h"'
+        echo 'size_t mine_table(Kernels *k);'
+        operations=$(cat)
+        for operation in $operations; do echo "MINE($operation);"; done
+        echo 'size_t mine_table(Kernels *k)'
+        echo '{'
+        for operation in $operations; do echo "    k->$operation = mine_$operation;"; done
+        echo '    return k ? sizeof *k : 0;'
+        echo '}'
+    } >"$OUT/course/mine.c"
+    # shellcheck disable=SC2086
+    eval "$CC $flags -Wno-missing-prototypes -fPIC -shared -o course/mine/libmine.so.new \"\$OUT/course/mine.c\" \"\$@\" -lm" &&
+        mv course/mine/libmine.so.new course/mine/libmine.so
+}
+
+mine() {
+    flags=$1
+    shift
+    table=$OUT/course/table
+    mkdir -p "$OUT/course"
+    : >"$table"
+    files=
+    for lesson in "$@"; do
+        program=$(grader "$lesson" "$lesson/exercise.c") && [ -n "$program" ] || {
+            printf 'lesson\t%s: does not compile\t0\t1\n' "$lesson" >>"$table"
+            continue
+        }
+        "$program" table >>"$table"
+        files="$files $lesson/exercise.c"
+    done
+    # shellcheck disable=SC2086
+    awk -F '\t' '$1 == "operation" && $3 == "yes" { print $2 }' "$table" | libmine "$flags" $files || exit 1
+    awk -F '\t' '
+    function time(us) { return us < 0 ? "-" : us < 1000 ? sprintf("%.1f us", us) : sprintf("%.2f ms", us / 1000) }
+    $1 == "lesson" { lesson[++lessons] = sprintf("  %-42s %3d of %d points", $2, $3, $4); next }
+    { operation[++n] = sprintf("  %-24s %-6s %12s %12s %12s", $2, $3 == "yes" ? "mine" : "plain", time($4), time($5), time($6))
+      mine += $3 == "yes" }
+    END {
+        for (i = 1; i <= lessons; i++) print lesson[i]
+        printf "\n  %-24s %-6s %12s %12s %12s\n", "operation", "whose", "mine", "plain", "cpu"
+        for (i = 1; i <= n; i++) print operation[i]
+        printf "\n%d of %d operations are yours; course/mine/libmine.so holds them, plain does the rest:\n", mine, n
+        print "    bin/charlm train --preset minute --device mine"
+    }' "$table"
+}
+
+# ---- what the course itself must pass
+
+failed=0
+wrong() { echo "course: $*" >&2; failed=1; }
+
+# The lines of a text that stand in blocks behind <!-- output of make lesson-NN --> appear in that output, in order.
+quotes_of_output() { # TEXT OUTPUT
+    awk -v text="$1" '
+    FNR == NR { sub(/[ \t]+$/, ""); line[++n] = $0; next }
+    /^<!-- output of make lesson-/ { marked = 1; next }
+    /^```/ { if (inside) inside = marked = 0; else inside = marked; next }
+    inside {
+        sub(/[ \t]+$/, "")
+        if ($0 == "..." || $0 == "") next
+        for (i = at + 1; i <= n && line[i] != $0; i++) ;
+        if (i <= n) { at = i; next }
+        for (i = 1; i <= n && line[i] != $0; i++) ; # a later block may look back
+        if (i <= n) { at = i; next }
+        print text ":" FNR ": the lesson does not print: " $0
+        bad = 1
+    }
+    END { exit bad }' "$2" "$1"
+}
+
+try_lesson() {
+    lesson=$1
+    name=${lesson##*/}
+    number=$(number_of "$lesson")
+    log=$OUT/course/test-$number
+    began=$(date +%s)
+    FAST=1 timeout 20 "${ATTEND_BIN}/course/lesson-$number" >"$log" || wrong "$lesson: lesson.c ended with status $?"
+    took=$(($(date +%s) - began))
+    [ $took -le 10 ] || [ -n "${SLOW:-}" ] || wrong "$lesson: lesson.c takes $took s with FAST=1, and may take 10"
+    quotes_of_output "$lesson/README.md" "$log" >&2 || failed=1
+    program=$(grader "$lesson" "course/solutions/$name.c")
+    "$program" >"$log" || { wrong "course/solutions/$name.c does not get all points"; cat "$log" >&2; }
+    if program=$(grader "$lesson" "$lesson/exercise.c") && [ -n "$program" ]; then
+        "$program" >"$log" && wrong "$lesson/exercise.c passes as it is given"
+        grep -q '^0 of ' "$log" || wrong "$lesson/exercise.c gets points as it is given: $(tail -n 1 "$log")"
+    else
+        wrong "$lesson/exercise.c does not compile"
+    fi
+    count=0
+    for answer in course/wrong/"$number"-*.c; do
+        [ -e "$answer" ] || continue
+        count=$((count + 1))
+        hint=$(sed -n '1s/^\/\* expect hint: \(.*\) \*\/$/\1/p' "$answer")
+        [ -n "$hint" ] || wrong "$answer: its first line is not /* expect hint: ... */"
+        program=$(grader "$lesson" "$answer")
+        "$program" >"$log" && wrong "$answer passes"
+        grep '^        hint: ' "$log" | grep -qF -- "$hint" || { wrong "$answer does not get the hint \"$hint\""; cat "$log" >&2; }
+    done
+    [ $count -ge 2 ] || wrong "$lesson has $count wrong answers in course/wrong, and should have two"
+    echo "  $name: runs in $took s; solution, exercise and $count wrong answers are graded as they should be"
+}
+
+case $mode in
+mine) mine "$@" ;;
+test)
+    only=$1
+    shift
+    for lesson in "$@"; do
+        [ -z "$only" ] || [ "$only" = "$(number_of "$lesson")" ] || continue
+        try_lesson "$lesson"
+    done
+    [ $failed -eq 0 ] && echo "course: every lesson passes"
+    exit $failed
+    ;;
+esac
