@@ -215,7 +215,8 @@ test_program = $(patsubst tests/%,$(BIN)/tests/%,$(subst /test_,/,$(1:.c=)))
 test_objects = $(patsubst %.c,$(OUT)/%.o,$1 $(wildcard tests/*.c) \
                  $(filter-out $(wildcard $(dir $1)test_*.c),$(wildcard $(dir $1)*.c))) \
                $(filter-out %/main.o,$(foreach p,$(filter charlm classifier encdec,$(call room_of,$1) $(PROGRAM_OF_$(call room_of,$1))), \
-                 $(call objects_of,$p)))
+                 $(call objects_of,$p))) \
+               $(if $(filter course,$(call room_of,$1)),$(patsubst %.c,$(OUT)/%.o,$(wildcard course/frame/*.c)))
 room_of      = $(notdir $(patsubst %/,%,$(dir $1)))
 
 define test_rule
@@ -352,7 +353,7 @@ grade-NN: ## its exercise is graded: grade-01 ..., or FILE=...
 course: $(COURSE)/lessons ## which operations are yours, tested, and how fast; makes course/mine/libmine.so of them
 	@$(RUN_COURSE) mine '$(CPPFLAGS) $(CFLAGS)' $(LESSONS)
 course-test: programs $(COURSE)/lessons ## try every lesson, grader, solution and wrong answer: only=NN
-	@$(RUN_COURSE) test '$(only)' $(LESSONS)
+	@$(RUN_COURSE) test '$(CPPFLAGS) $(CFLAGS)' '$(only)' $(LESSONS)
 $(COURSE)/lessons: $(foreach l,$(LESSONS),$(COURSE)/lesson-$(call number_of,$l))
 	@touch $@
 

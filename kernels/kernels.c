@@ -3,6 +3,7 @@
 
 #include "base/buffer.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/mine/mine.h"
 #include "kernels/plain/plain.h"
 
 #include <string.h>
@@ -39,6 +40,8 @@ static void not_found(const char *device, NumberType type, bool known, Error *e)
 const Kernels *kernels_find(const char *device, NumberType type, Error *e)
 {
     bool known = false;
+    if (strcmp(device, "mine") == 0)
+        return mine_find(type, e);
     for (size_t i = 0; i < TABLES; i++) {
         if (strcmp(tables[i]->twin, device) != 0)
             continue;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # tools/course.sh mine FLAGS LESSON...: grades each lesson's exercise, makes course/mine/libmine.so of the operations
 # that passed, and prints which are there and how fast. `make course` runs it.
-# tools/course.sh test ONLY LESSON...: tries the lessons themselves: each runs (FAST=1: at most 10 s), its solution gets
+# tools/course.sh test FLAGS ONLY LESSON...: tries the lessons themselves: each runs (FAST=1: at most 10 s), its solution gets
 # all points, its exercise as given does not, each wrong answer gets the hint that it is there for, texts quote what the
 # lesson prints, and programs run on the solutions. `make course-test` runs it.
 #
@@ -18,11 +18,12 @@ grader() {
     $make "grader-$(number_of "$1")" "FILE=$2" | tail -n 1
 }
 
-# libmine FLAGS FILES...: of the operations that standard input names
+# libmine PLACE FLAGS FILES...: PLACE/course/mine/libmine.so of the operations that standard input names
 libmine() {
-    flags=$1
-    shift
-    mkdir -p course/mine "$OUT/course"
+    library=$1/course/mine/libmine.so
+    flags=$2
+    shift 2
+    mkdir -p "${library%/*}" "$OUT/course"
     {
         echo '/* Made by tools/course.sh. */'
         echo '#include "course/frame/mine.h"'
@@ -31,13 +32,15 @@ libmine() {
         for operation in $operations; do echo "MINE($operation);"; done
         echo 'size_t mine_table(Kernels *k)'
         echo '{'
+        echo '    if (!k)'
+        echo '        return sizeof *k;'
         for operation in $operations; do echo "    k->$operation = mine_$operation;"; done
-        echo '    return k ? sizeof *k : 0;'
+        echo '    return sizeof *k;'
         echo '}'
     } >"$OUT/course/mine.c"
     # shellcheck disable=SC2086
-    eval "$CC $flags -Wno-missing-prototypes -fPIC -shared -o course/mine/libmine.so.new \"\$OUT/course/mine.c\" \"\$@\" -lm" &&
-        mv course/mine/libmine.so.new course/mine/libmine.so
+    eval "$CC $flags -Wno-missing-prototypes -fPIC -shared -o \"\$library.new\" \"\$OUT/course/mine.c\" \"\$@\" -lm" &&
+        mv "$library.new" "$library"
 }
 
 mine() {
@@ -56,7 +59,7 @@ mine() {
         files="$files $lesson/exercise.c"
     done
     # shellcheck disable=SC2086
-    awk -F '\t' '$1 == "operation" && $3 == "yes" { print $2 }' "$table" | libmine "$flags" $files || exit 1
+    awk -F '\t' '$1 == "operation" && $3 == "yes" { print $2 }' "$table" | libmine . "$flags" $files || exit 1
     awk -F '\t' '
     function time(us) { return us < 0 ? "-" : us < 1000 ? sprintf("%.1f us", us) : sprintf("%.2f ms", us / 1000) }
     $1 == "lesson" { lesson[++lessons] = sprintf("  %-42s %3d of %d points", $2, $3, $4); next }
@@ -127,15 +130,49 @@ try_lesson() {
     echo "  $name: runs in $took s; solution, exercise and $count wrong answers are graded as they should be"
 }
 
+# Programs run on the solutions' operations, and learn what they learn on plain's.
+try_mine() {
+    flags=$1
+    shift
+    place=$OUT/course/place
+    mkdir -p "$place"
+    operations= solutions=
+    for lesson in "$@"; do
+        solution=course/solutions/${lesson##*/}.c
+        operations="$operations $("$(grader "$lesson" "$solution")" operations)"
+        solutions="$solutions $solution"
+    done
+    # shellcheck disable=SC2086
+    echo $operations | libmine "$place" "$flags" $solutions || { wrong "the solutions make no library"; return; }
+    for device in plain mine; do
+        rm -rf "$place/$device"
+        (cd "$place" && "$ATTEND_BIN/charlm" train -q --dim 16 --heads 2 --depth 1 --context 16 --batch 4 --steps 3 \
+            --eval-every 3 --attention composed --distances none --positions learned --device $device --workers 1 --run $device >/dev/null) ||
+            wrong "charlm does not train with --device $device"
+        cut -f 1,3 "$place/$device/log.tsv" >"$place/$device.loss"
+    done
+    awk 'FNR == 1 { next } FNR == NR { loss[FNR] = $2; next }
+        { d = loss[FNR] - $2; lines++; if (d > 1e-4 || d < -1e-4) bad = 1 } END { exit bad || !lines }' \
+        "$place/plain.loss" "$place/mine.loss" || { wrong "--device mine learns something else than plain"; cat "$place"/*.loss >&2; }
+    echo 'unsigned long mine_table(void *k); unsigned long mine_table(void *k) { return k != 0; }' >"$OUT/course/old.c"
+    # shellcheck disable=SC2086
+    eval "$CC $flags -fPIC -shared -o $place/course/mine/libmine.so $OUT/course/old.c" &&
+        (cd "$place" && "$ATTEND_BIN/charlm" bench --device mine --dim 16 --heads 2 --depth 1 2>&1) |
+        grep -q 'made for another version' || wrong "a library of another version is not refused"
+    echo "  --device mine: $(echo "$operations" | wc -w) operations of the solutions, the losses of plain"
+}
+
 case $mode in
 mine) mine "$@" ;;
 test)
-    only=$1
-    shift
+    flags=$1
+    only=$2
+    shift 2
     for lesson in "$@"; do
         [ -z "$only" ] || [ "$only" = "$(number_of "$lesson")" ] || continue
         try_lesson "$lesson"
     done
+    [ -n "$only" ] || try_mine "$flags" "$@"
     [ $failed -eq 0 ] && echo "course: every lesson passes"
     exit $failed
     ;;

@@ -1,0 +1,158 @@
+/* What a grader says of answers that are wrong in every way: tests of course/frame/grade.c with checks made for it. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "course/frame/grade.h"
+#include "tests/suite.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static volatile int always = 1; /* what a compiler cannot see through */
+
+static const double expected[4] = {1, 2, 3, 4}, doubled[4] = {2, 4, 6, 8};
+static const Suspect suspects[] = {{doubled, "it was doubled"}, {NULL, NULL}};
+
+static void right(Grade *g)
+{
+    float *x = grade_input(g, "x", 4, 1), *y = grade_output(g, "y", 4);
+    for (int i = 0; i < 4; i++)
+        y[i] = (float)expected[i] + 0 * x[i];
+    expect_numbers(g, "y", y, expected, 4, 2, 1e-6, suspects, "the hint");
+    expect(g, true, "the hint", "nothing is wrong");
+}
+
+static void empty(Grade *g) { expect_numbers(g, "y", grade_output(g, "y", 4), expected, 4, 2, 1e-6, suspects, "no"); }
+
+static void half(Grade *g)
+{
+    float *y = grade_output(g, "y", 4);
+    y[0] = 1, y[1] = 2, y[3] = 4;
+    expect_numbers(g, "y", y, expected, 4, 2, 1e-6, NULL, "no");
+}
+
+static void added(Grade *g)
+{
+    float *y = grade_output(g, "y", 4);
+    for (int i = 0; i < 4; i++)
+        y[i] += (float)expected[i];
+    expect_numbers(g, "y", y, expected, 4, 0, 1e-6, NULL, "no");
+}
+
+static void twice(Grade *g)
+{
+    float *y = grade_output(g, "y", 4);
+    for (int i = 0; i < 4; i++)
+        y[i] = 2 * (float)expected[i];
+    expect_numbers(g, "y", y, expected, 4, 0, 1e-6, suspects, "no");
+}
+
+static void not_a_number(Grade *g)
+{
+    float *y = grade_output(g, "y", 4);
+    for (int i = 0; i < 4; i++)
+        y[i] = NAN;
+    expect_numbers(g, "y", y, expected, 4, 0, 1e-6, NULL, "no");
+}
+
+static void a_bit_off(Grade *g)
+{
+    float *y = grade_output(g, "y", 4);
+    for (int i = 0; i < 4; i++)
+        y[i] = (float)expected[i] + (i == 3 ? 0.01f : 0);
+    expect_numbers(g, "y", y, expected, 4, 2, 1e-3, suspects, "the last one");
+}
+
+static void beyond(Grade *g) { grade_output(g, "y", 4)[3 + always] = 1; }
+static void before(Grade *g) { grade_output(g, "y", 4)[-always] = 1; }
+static void input(Grade *g) { grade_input(g, "x", 4, 1)[2] = 1; }
+static void crashes(Grade *g) { (void)g, raise(SIGSEGV); }
+static void divides(Grade *g) { (void)g, raise(SIGFPE); }
+static void aborts(Grade *g) { (void)g, abort(); }
+static void leaves(Grade *g) { (void)g, exit(0); }
+
+static void loops(Grade *g)
+{
+    (void)g;
+    while (always)
+        ;
+}
+
+static void sleeps(Grade *g)
+{
+    (void)g;
+    while (always)
+        sleep(1);
+}
+
+/* What the grader of one check prints, and its exit status; to be freed. */
+static char *words_of(void (*run)(Grade *), int *status)
+{
+    const Check checks[] = {{"right", "all is well", 2, right, 0}, {"function", "it holds", 3, run, 1}};
+    const Lesson lesson = {.title = "A lesson", .checks = checks, .count = 2};
+    char *argv[] = {"grade", NULL}, path[700], *text;
+    size_t size;
+    Error e;
+    snprintf(path, sizeof path, "%s/words", test_folder());
+    ck_assert(freopen(path, "w", stdout) != NULL);
+    *status = grade_main(&lesson, 1, argv);
+    fflush(stdout);
+    ck_done(file_read(path, &text, &size, &e), e);
+    return text;
+}
+
+static const struct {
+    void (*run)(Grade *);
+    const char *found, *hint;
+} wrong[] = {
+    {empty, "y[0,0] should be 1, and was not written", "nothing was written"},
+    {half, "y[1,0] should be 3, and was not written", "this number was never written"},
+    {added, "y[0] is 4097 and should be 1", "begin a sum with 0"},
+    {twice, "y[0] is 2 and should be 1", "hint: it was doubled"},
+    {not_a_number, "nan and should be 1", "NaN comes from"},
+    {a_bit_off, "y[1,1] is 4.01 and should be 4", "hint: the last one"},
+    {beyond, "y has 4 numbers, and number 4 was written", "bounds of the loops"},
+    {before, "y was written before its beginning", "below 0"},
+    {input, "x is an input, and it was changed", "const"},
+    {crashes, "it crashed", "an index beyond the end"},
+    {divides, "a whole number was divided by 0", "which size"},
+    {aborts, "it gave up", "assert"},
+    {leaves, "it ended the program (exit status 0)", "a function returns"},
+    {loops, "it was not done after 1 seconds", "does every loop end?"},
+    {sleeps, "it was not done after 1 seconds", "does every loop end?"},
+};
+
+START_TEST(an_answer_that_is_wrong_gets_no_point_and_is_told_why)
+{
+    int status;
+    char *words = words_of(wrong[_i].run, &status);
+    /* a sanitizer catches signals itself, says where they came from, and exits */
+    bool caught = SANITIZED && (wrong[_i].run == crashes || wrong[_i].run == divides);
+    const char *found = caught ? "it ended the program" : wrong[_i].found;
+    const char *hint = caught ? "a function returns" : wrong[_i].hint;
+    ck_assert_int_eq(status, 1);
+    ck_assert_msg(strstr(words, found) && strstr(words, hint), "%s", words);
+    ck_assert_msg(strstr(words, "   2/2  right: all is well\n   0/3  function: it holds\n"), "%s", words);
+    ck_assert_msg(strstr(words, "\n2 of 5 points\n"), "%s", words);
+    memory_free(words);
+}
+END_TEST
+
+START_TEST(an_answer_that_is_right_gets_all_points)
+{
+    int status;
+    char *words = words_of(right, &status);
+    ck_assert_int_eq(status, 0);
+    ck_assert_msg(strstr(words, "   3/3  function: it holds\n\n5 of 5 points: all of it.\n"), "%s", words);
+    memory_free(words);
+}
+END_TEST
+
+static const Test tests[] = {
+    TEST_LOOP(an_answer_that_is_wrong_gets_no_point_and_is_told_why, sizeof wrong / sizeof *wrong),
+    TEST(an_answer_that_is_right_gets_all_points)};
+
+int main(int argc, char **argv) { return suite_run("course/grade", tests, sizeof tests / sizeof *tests, argc, argv); }
