@@ -37,6 +37,7 @@ static const Command commands[] = {
     {"eval", EVAL, NULL, "accuracy, F1, confusion and calibration on a part of the data"},
     {"predict", PREDICT, "[TEXT...]", "the class of texts: given, in a file, or one a line of standard input"},
     {"baseline", BASELINE, NULL, "naive Bayes and logistic regression on words and pairs of words: the line to beat"},
+    {"plot", COMMAND_PLOT, "[RUN...]", "draw the loss, the speed and more of runs"},
     {"info", INFO, NULL, "what a model or a run consists of, and what it costs"},
     {"bench", BENCH, NULL, "the speed of a training step on random words"},
 };

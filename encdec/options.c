@@ -69,6 +69,7 @@ static const Command commands[] = {
     {"translate", TRANSLATE, NULL, "translations of lines, in their order"},
     {"bleu", BLEU, "HYPOTHESES REFERENCES...", "BLEU of translations, as sacreBLEU counts it"},
     {"average", AVERAGE, NULL, "the mean of a run's newest checkpoints, for --weights average"},
+    {"plot", COMMAND_PLOT, "[RUN...]", "draw the loss, the speed and more of runs"},
     {"info", INFO, NULL, "what a model or a run consists of, and what it costs"},
     {"bench", BENCH, NULL, "the speed of a training step on random pieces"},
 };

@@ -9,7 +9,8 @@
 #     terminal   gnuplot's, instead of the one that the ending means: "sixelgd", "dumb ansi", "qt"; nothing or "-": that
 #
 # Afterwards there are: letters (true where the picture consists of letters), wide (its width in cm), and
-# line styles 1 to 8, whose colours differ in lightness, too (Okabe and Ito): print and all eyes keep them apart.
+# line types 1 to 8, whose colour[i] differ in lightness, too (Okabe and Ito): print and all eyes keep them apart; each
+# has a pale[i] for what lies behind it.
 
 set encoding utf8
 if (!exists("ratio")) { ratio = 0.6 }
@@ -74,14 +75,10 @@ if (!strstrt(terminal, " size ")) { set terminal @terminal noenhanced @look @ext
 if (out ne "") { set output out }
 
 # ---- colours
-set linetype 1 lc rgb "#0072b2" pt 7 dt 1
-set linetype 2 lc rgb "#d55e00" pt 5 dt 1
-set linetype 3 lc rgb "#009e73" pt 9 dt 1
-set linetype 4 lc rgb "#000000" pt 13 dt 1
-set linetype 5 lc rgb "#cc79a7" pt 11 dt 1
-set linetype 6 lc rgb "#56b4e9" pt 6 dt 1
-set linetype 7 lc rgb "#e69f00" pt 4 dt 1
-set linetype 8 lc rgb "#666666" pt 8 dt 1
+array colour[8] = ["#0072b2", "#d55e00", "#009e73", "#000000", "#cc79a7", "#56b4e9", "#e69f00", "#666666"]
+array pale[8]   = ["#b3d5e8", "#f2cfb3", "#b3e2d5", "#b3b3b3", "#f0d7e5", "#cce9f8", "#f8e2b3", "#d1d1d1"]
+array dots_of[8] = [7, 5, 9, 13, 11, 6, 4, 8]
+do for [i=1:8] { set linetype i lc rgb colour[i] pt dots_of[i] dt 1 }
 set linetype cycle 8
 
 # From white to a blue that is almost black: the darker, the more, in print as on a screen.
@@ -93,4 +90,4 @@ set datafile commentschars ""
 set border 3 lc rgb "#666666"
 set tics nomirror noenhanced scale 0.5
 set key noenhanced
-set grid ytics lc rgb "#cccccc" dt 1 lw 0.5
+set grid ytics lc rgb "#cccccc" dt 1 lw 0.7

@@ -33,7 +33,7 @@ echo "\$ charlm sample --run $run --prompt 'The ' --length 300 --temperature 0.5
 picture=
 PATH=$PATH:$PWD/.deps/bin
 if command -v gnuplot >/dev/null; then
-    gnuplot -c plots/loss.gp "$run/log.tsv" "$run/loss.png" && picture="$run/loss.png"
+    "$charlm" plot --run "$run" --out "$run/loss.png" >/dev/null && picture="$run/loss.png"
 fi
 
 say "4. The run lies in $run:"
@@ -44,7 +44,7 @@ cat <<END
     checkpoints/    weights and the state of training
 END
 if [ -n "$picture" ]; then
-    echo "    loss.png        how the loss fell: have a look"
+    echo "    loss.png        how the loss fell: have a look (loss.tsv: what it draws)"
 else
     echo "    (with gnuplot there would be a picture of the loss, too: make deps)"
 fi
@@ -54,6 +54,7 @@ cat <<END
     ${charlm#"$PWD/"} train --resume $run --minutes 3                let it learn for longer
     ${charlm#"$PWD/"} train --preset minute --data FILE              a text of your own: any file, packed or not
     ${charlm#"$PWD/"} train --preset minute --dim 128 --depth 4      another model; --dry-run says first what it takes
+    ${charlm#"$PWD/"} plot --run $run --what all           loss, learning rate, speed; --watch while it learns
     ${charlm#"$PWD/"} info --run $run                      what it consists of
     ${charlm#"$PWD/"} train --help                                   everything else
 END

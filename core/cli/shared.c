@@ -12,6 +12,7 @@ enum {
     RUN = COMMAND_TRAIN | READ | COMMAND_BENCH,
     TEND = COMMAND_TEND,
     LOOK = COMMAND_LOOK,
+    PLOT = COMMAND_PLOT,
     OWN = 0xff * COMMAND_OWN /* commands of a program: they read its data and print a result */
 };
 
@@ -69,14 +70,25 @@ const Option shared_options[] = {
     {"recompute", 0, OPTION_YES_NO, OPTION_TRAINING, BUILD, AT(recompute), "no", NULL, "forget what is inside a block and compute it again: less memory"},
 
     /* of this call */
-    {"run", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN | READ | TEND | LOOK, AT(run), NULL, "DIR", "the run (train: a new one; none: runs/PROGRAM-N)"},
+    {"run", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN | READ | TEND | PLOT | LOOK, AT(run), NULL, "DIR", "the run (train: a new one; none: runs/PROGRAM-N)"},
     {"resume", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN, AT(resume), NULL, "DIR", "go on with this run"},
     {"weights", 0, OPTION_TEXT, OPTION_HERE, (RUN & ~COMMAND_BENCH) | LOOK, AT(weights), NULL, "WHICH", "best, last, average, a step or a file (none: best; train: fresh)"},
     {"preset", 'p', OPTION_PRESET, OPTION_HERE, BUILD, AT(preset), NULL, NULL, "a whole recipe; see below"},
     {"config", 0, OPTION_CONFIG, OPTION_HERE, BUILD, AT(config), NULL, "FILE", "options as lines `name = value`"},
     {"dry-run", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(dry_run), NULL, NULL, "print what it would take, and stop"},
-    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | LOOK, AT(quiet), NULL, NULL, "no progress"},
-    {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | LOOK, AT(json), NULL, NULL, "the result as one line of JSON"},
+    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | PLOT | LOOK, AT(quiet), NULL, NULL, "no progress"},
+    {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | PLOT | LOOK, AT(json), NULL, NULL, "the result as one line of JSON"},
+
+    /* pictures */
+    {"compare", 0, OPTION_PATH, OPTION_HERE, PLOT, AT(compare), NULL, "DIR", "draw this run, too; more of them may follow"},
+    {"what", 0, OPTION_TEXT, OPTION_HERE, PLOT, AT(what), "loss", "LIST", "all, or some of loss,accuracy,bleu,perplexity,rate,norm,speed"},
+    {"over", 0, OPTION_CHOICE, OPTION_HERE, PLOT, AT(over), "step", "step|tokens|time", "what runs from left to right"},
+    {"log", 0, OPTION_CHOICE, OPTION_HERE, PLOT, AT(log), "none", "none|x|y|xy", "axes that are logarithmic"},
+    {"apart", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(apart), NULL, NULL, "a curve for each run, also where only seeds differ"},
+    {"watch", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(watch), NULL, NULL, "draw again and again, as long as the run is trained"},
+    {"out", 0, OPTION_PATH, OPTION_HERE, PLOT, AT(out), NULL, "FILE", "the picture, .png, .svg, .pdf or .txt; its data lie beside it as .tsv (-: the terminal)"},
+    {"size", 0, OPTION_TEXT, OPTION_HERE, PLOT, AT(size), NULL, "SIZE", "of the picture: 8.5cm, 16cmx9cm, 900x540"},
+    {"terminal", 0, OPTION_TEXT, OPTION_HERE, PLOT, AT(terminal), NULL, "NAME", "gnuplot's, instead of the one that FILE's ending means: sixelgd, qt"},
 };
 /* clang-format on */
 

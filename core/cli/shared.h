@@ -13,6 +13,7 @@ enum {
     COMMAND_BENCH = 1 << 3,
     COMMAND_WRITE = 1 << 4, /* sample, predict, translate: what uses the model */
     COMMAND_TEND = 1 << 5,  /* average: what works on a run's files */
+    COMMAND_PLOT = 1 << 6,  /* plot: what draws a run's log */
     COMMAND_LOOK = 1 << 7,  /* heads: what shows a model's inside */
     COMMAND_OWN = 1 << 8    /* and the seven bits above it */
 };
@@ -31,6 +32,10 @@ typedef struct SharedValues {
     /* here */
     const char *run, *resume, *weights, *preset, *config;
     bool dry_run, quiet, json;
+    /* pictures */
+    const char *out, *size, *terminal, *compare, *what;
+    int over, log;
+    bool apart, watch;
 } SharedValues;
 
 /* The rows, with offsets into a SharedValues. */

@@ -24,20 +24,23 @@ static bool ends(const char *text, const char *ending)
     return length > size && strcmp(text + length - size, ending) == 0;
 }
 
-/* A length of a size, "8.5cm": where it ends, or NULL where it is none. */
+/* A length of a size, "8.5cm": where it ends, or NULL where it is none, or no picture is so small. */
 static const char *length_end(const char *text)
 {
-    static const char *const units[] = {"cm", "mm", "in"};
+    static const struct {
+        const char *name;
+        double least;
+    } units[] = {{"cm", 2}, {"mm", 20}, {"in", 0.8}, {"", 20}};
     char *end;
     if (strspn(text, "0123456789.") == 0)
         return NULL;
     double value = strtod(text, &end);
-    if (end == text || strspn(text, "0123456789.") != (size_t)(end - text) || value <= 0 || value > 1e5)
+    if (end == text || strspn(text, "0123456789.") != (size_t)(end - text) || value > 1e5)
         return NULL;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (strncmp(end, units[i], 2) == 0)
-            return end + 2;
-    return end;
+    size_t unit = 0;
+    while (strncmp(end, units[unit].name, strlen(units[unit].name)) != 0)
+        unit++;
+    return value >= units[unit].least ? end + strlen(units[unit].name) : NULL;
 }
 
 static bool size_sound(const char *size)

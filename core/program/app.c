@@ -13,6 +13,7 @@ static bool run(App *a, Error *e)
     case COMMAND_INFO: return app_info(a, e);
     case COMMAND_BENCH: return app_bench(a, e);
     case COMMAND_LOOK: return app_heads(a, e);
+    case COMMAND_PLOT: return app_plot(a, e);
     default: return a->kind->command(a, e);
     }
 }

@@ -45,7 +45,7 @@ typedef struct AppKind {
     void (*bench_batch)(void *app, uint64_t step, Batch *b);
     /* heads: runs the network on the text that the options name, and says what its tokens are. */
     bool (*look)(App *a, Look *l, Error *e);
-    /* A command that is not train, bench, info or heads. */
+    /* A command that is not train, bench, info, plot or heads. */
     bool (*command)(App *a, Error *e);
     /* bench with options of the program's own; false in *mine: the common one. May be NULL. */
     bool (*bench)(App *a, bool *mine, Error *e);
@@ -107,5 +107,6 @@ bool app_train(App *a, Error *e);
 bool app_bench(App *a, Error *e);
 bool app_info(App *a, Error *e);
 bool app_heads(App *a, Error *e);
+bool app_plot(App *a, Error *e);
 
 #endif

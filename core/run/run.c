@@ -54,6 +54,17 @@ static bool take_lock(Run *run, Error *e)
     return fail(e, "cannot lock the run %s: %s", run->path, strerror(errno));
 }
 
+bool run_busy(const char *path)
+{
+    char *lock = path_join(path, "lock");
+    int file = lock ? open(lock, O_RDONLY | O_CLOEXEC) : -1;
+    bool busy = file >= 0 && flock(file, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+    if (file >= 0)
+        close(file);
+    memory_free(lock);
+    return busy;
+}
+
 static bool is_one_of(const char *name, const char *const *names)
 {
     while (*names && strcmp(name, *names))

@@ -34,6 +34,9 @@ bool run_create(Run **run, const char *path, Error *e);
 bool run_open(Run **run, const char *path, bool to_write, Error *e);
 void run_close(Run *run); /* NULL is fine */
 
+/* Whether a process writes the run now. */
+bool run_busy(const char *path);
+
 /* The path of a file in the run, to be freed with memory_free; NULL when there is no memory. */
 char *run_file(const Run *run, const char *name);
 

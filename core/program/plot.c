@@ -1,0 +1,294 @@
+/* PROGRAM plot: what training gave, as a picture; once, or again and again while it goes on. */
+#include "core/program/app.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "core/cli/stop.h"
+#include "core/look/curves.h"
+#include "core/look/legend.h"
+#include "core/look/picture.h"
+#include "core/run/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct Plot {
+    App *a;
+    const char *run[LEGEND_RUNS];
+    Log log[LEGEND_RUNS];
+    size_t runs;
+    char *out, *data; /* owned; out NULL: text on standard output */
+    char *panels;     /* owned: "loss rate" */
+    size_t curves;
+} Plot;
+
+/* ---- what is asked for */
+
+static bool add_run(Plot *p, const char *run, Error *e)
+{
+    if (p->runs == LEGEND_RUNS)
+        return fail(e, "more than %d runs do not fit into one picture", LEGEND_RUNS) || app_misused(p->a);
+    p->run[p->runs++] = run;
+    return true;
+}
+
+static bool gather_runs(Plot *p, Error *e)
+{
+    const SharedValues *o = p->a->o;
+    const Options *options = p->a->options;
+    bool fine = (!o->run || add_run(p, o->run, e)) && (!o->compare || add_run(p, o->compare, e));
+    for (size_t i = 0; fine && i < options->argument_count; i++)
+        fine = add_run(p, options->arguments[i], e);
+    if (fine && !p->runs)
+        return fail(e, "--run DIR is missing: which run?") || app_misused(p->a);
+    for (size_t i = 0; fine && i < p->runs; i++) {
+        Run *run = NULL;
+        fine = run_open(&run, p->run[i], false, e);
+        run_close(run);
+    }
+    return fine;
+}
+
+/* Text goes to the terminal where that is asked for, and where one watches without another display. */
+static bool as_text(const SharedValues *o)
+{
+    if (o->out)
+        return strcmp(o->out, "-") == 0;
+    return o->terminal || (o->watch && !getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY"));
+}
+
+static char *with_ending(const char *path, const char *ending)
+{
+    const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/');
+    size_t length = dot && dot != path && (!slash || dot > slash + 1) ? (size_t)(dot - path) : strlen(path);
+    Buffer b = {0};
+    buffer_print(&b, "%.*s%s", (int)length, path, ending);
+    char *made = b.failed ? NULL : memory_string(b.text);
+    buffer_free(&b);
+    return made;
+}
+
+/* Where picture and data go: beside each other; without --out into the (first) run. */
+static bool choose_files(Plot *p, Error *e)
+{
+    const SharedValues *o = p->a->o;
+    const Picture asked = {
+        .out = o->out && strcmp(o->out, "-") == 0 ? NULL : o->out, .size = o->size, .terminal = o->terminal};
+    if (!picture_sound(&asked, e))
+        return app_misused(p->a);
+    char *folder = path_join(p->run[0], "pictures");
+    char *file = !folder ? NULL : asked.out ? memory_string(asked.out) : path_join(folder, "loss.png");
+    bool fine = file || memory_error(e, "a path", 1, strlen(p->run[0]));
+    fine = fine && (asked.out || folder_make(folder, e));
+    p->data = fine ? with_ending(file, ".tsv") : NULL;
+    fine = fine && (p->data || memory_error(e, "a path", 1, strlen(file)));
+    if (fine && strcmp(p->data, file) == 0)
+        fine = fail(e, "--out %s: that name is for the picture's data; choose another ending", file);
+    if (as_text(o))
+        memory_free(file);
+    else
+        p->out = file;
+    memory_free(folder);
+    return fine;
+}
+
+/* --what, its names between blanks, as the script wants them; all: what the first log has. */
+static bool choose_panels(Plot *p, Error *e)
+{
+    static const char *const names[] = {"loss", "accuracy", "bleu", "perplexity", "rate", "norm", "speed"};
+    const char *what = p->a->o->what;
+    Buffer all = {0};
+    curve_panels(&all, &p->log[0]);
+    memory_free(p->panels);
+    p->panels = strcmp(what, "all") == 0 ? memory_string(all.size ? all.text : "loss") : memory_string(what);
+    bool fine = (p->panels && !all.failed) || memory_error(e, "the names of panels", 1, 64);
+    buffer_free(&all);
+    for (char *at = fine ? p->panels : ""; fine && *at;) {
+        size_t length = strcspn(at, ", "), i = 0;
+        while (i < sizeof names / sizeof *names && (strlen(names[i]) != length || strncmp(names[i], at, length)))
+            i++;
+        if (i == sizeof names / sizeof *names)
+            return fail(e, "--what '%s': expected all, or some of loss,accuracy,bleu,perplexity,rate,norm,speed",
+                        what) ||
+                   app_misused(p->a);
+        at += length;
+        if (*at)
+            *at++ = ' ';
+    }
+    return fine;
+}
+
+/* ---- drawing */
+
+static void forget(Plot *p)
+{
+    for (size_t i = 0; i < p->runs; i++)
+        log_free(&p->log[i]);
+}
+
+static bool read_log(Log *log, const char *run, Error *e)
+{
+    char *path = path_join(run, "log.tsv");
+    bool fine = path ? log_read(log, path, e) : memory_error(e, "a path", 1, strlen(run));
+    memory_free(path);
+    return fine;
+}
+
+/* Reads all logs. empty: one of them has no line yet. */
+static bool read_logs(Plot *p, bool *empty, Error *e)
+{
+    *empty = false;
+    for (size_t i = 0; i < p->runs; i++) {
+        log_free(&p->log[i]);
+        if (!read_log(&p->log[i], p->run[i], e))
+            return false;
+        if (strcmp(p->log[i].unit, p->log[0].unit) != 0 && p->log[i].count && p->log[0].count)
+            return fail(e, "losses in %s (%s) and in %s (%s) do not fit into one picture", p->log[0].unit, p->run[0],
+                        p->log[i].unit, p->run[i]);
+        if (!p->log[i].count && !*empty) {
+            *empty = true;
+            fail(e, "the run %s has no step in its log yet", p->run[i]);
+        }
+    }
+    return true;
+}
+
+static bool write_data(Plot *p, const Legend *legend, Error *e)
+{
+    Buffer b = {0};
+    bool fine = true;
+    for (size_t i = 0; fine && i < legend->curves; i++) {
+        const Log *members[LEGEND_RUNS];
+        Curve curve = {legend->label[i], members, 0};
+        for (size_t run = 0; run < p->runs; run++)
+            if (legend->curve[run] == i)
+                members[curve.count++] = &p->log[run];
+        fine = curve_add(&b, &curve, i == 0, e);
+    }
+    fine = fine && file_write(p->data, b.text, b.size, e);
+    buffer_free(&b);
+    return fine;
+}
+
+/* What gnuplot had to say although it drew. */
+static void pass_on(const Plot *p, Buffer *said)
+{
+    if (said->size && !p->a->o->quiet)
+        fprintf(stderr, "%s: gnuplot says: %s", p->a->kind->name, said->text);
+    buffer_free(said);
+}
+
+static bool draw(Plot *p, Error *e)
+{
+    static const char *const axes[] = {"step", "tokens", "time"}, *const logs[] = {"-", "x", "y", "xy"};
+    const SharedValues *o = p->a->o;
+    Legend legend;
+    Buffer said = {0};
+    if (!choose_panels(p, e) || !legend_make(&legend, p->run, p->runs, o->apart, e))
+        return false;
+    p->curves = legend.curves;
+    const Picture picture = {.script = "loss",
+                             .data = p->data,
+                             .out = p->out,
+                             .size = o->size,
+                             .terminal = o->terminal,
+                             .more = {p->panels, axes[o->over], logs[o->log]}};
+    bool fine = write_data(p, &legend, e);
+    if (fine && !p->out && o->watch && isatty(STDOUT_FILENO))
+        fputs("\033[H\033[J", stdout); /* from the top of an empty window */
+    fine = fine && picture_draw(&picture, &said, e);
+    pass_on(p, &said);
+    legend_free(&legend);
+    return fine;
+}
+
+/* ---- watching */
+
+static bool wait_a_little(void)
+{
+    const struct timespec tenth = {0, 100 * 1000 * 1000};
+    nanosleep(&tenth, NULL);
+    return !stop_requested();
+}
+
+/* Until there is a later step, nobody trains the run any more, or the user has seen enough. */
+static bool wait_for_more(Plot *p, bool *going, Error *e)
+{
+    const double start = clock_seconds();
+    const size_t count = p->log[0].count;
+    for (double asked = start; (*going = wait_a_little());) {
+        if (clock_seconds() - asked < 2)
+            continue;
+        asked = clock_seconds();
+        Log now;
+        if (!read_log(&now, p->run[0], e))
+            return false;
+        bool more = now.count != count;
+        log_free(&now);
+        if (more || !(*going = run_busy(p->run[0])))
+            break;
+    }
+    return true;
+}
+
+/* Draws while the first run is trained, and once more when it is not. */
+static bool watch(Plot *p, Error *e)
+{
+    bool going = true, last = !run_busy(p->run[0]), empty;
+    if (last && !p->a->o->quiet)
+        fprintf(stderr, "%s: nobody trains the run %s now, so there is nothing to wait for\n", p->a->kind->name,
+                p->run[0]);
+    stop_catch();
+    for (;;) {
+        if (!read_logs(p, &empty, e) || (empty && last))
+            return false;
+        if (!empty && !draw(p, e))
+            return stop_requested();
+        if (last || stop_requested())
+            return true;
+        if (!wait_for_more(p, &going, e))
+            return false;
+        last = !going;
+    }
+}
+
+static bool once(Plot *p, Error *e)
+{
+    bool empty;
+    return read_logs(p, &empty, e) && !empty && draw(p, e);
+}
+
+/* ---- the command */
+
+static bool say(const Plot *p, Error *e)
+{
+    if (p->a->o->json) {
+        Buffer b = {0};
+        buffer_print(&b, "{");
+        json_add_text(&b, "picture", p->out ? p->out : "");
+        json_add_text(&b, "data", p->data);
+        json_add_member(&b, "curves", (double)p->curves);
+        return json_print(&b, e);
+    }
+    if (p->out)
+        printf("%s (its data: %s)\n", p->out, p->data);
+    return true;
+}
+
+bool app_plot(App *a, Error *e)
+{
+    Plot p = {.a = a};
+    bool fine = gather_runs(&p, e) && choose_files(&p, e);
+    if (fine && a->o->json && !p.out)
+        fine = fail(e, "--json says where the picture is; give it a file with --out") || app_misused(a);
+    fine = fine && (a->o->watch ? watch(&p, e) : once(&p, e)) && say(&p, e);
+    forget(&p);
+    memory_free(p.out);
+    memory_free(p.data);
+    memory_free(p.panels);
+    return fine;
+}
