@@ -86,8 +86,8 @@ const Option shared_options[] = {
     {"log", 0, OPTION_CHOICE, OPTION_HERE, PLOT, AT(log), "none", "none|x|y|xy", "axes that are logarithmic"},
     {"apart", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(apart), NULL, NULL, "a curve for each run, also where only seeds differ"},
     {"watch", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(watch), NULL, NULL, "draw again and again, as long as the run is trained"},
-    {"out", 0, OPTION_PATH, OPTION_HERE, PLOT, AT(out), NULL, "FILE", "the picture, .png, .svg, .pdf or .txt; its data lie beside it as .tsv (-: the terminal)"},
-    {"size", 0, OPTION_TEXT, OPTION_HERE, PLOT, AT(size), NULL, "SIZE", "of the picture: 8.5cm, 16cmx9cm, 900x540"},
+    {"out", 0, OPTION_PATH, OPTION_HERE, PLOT | LOOK, AT(out), NULL, "FILE", "the picture, .png, .svg, .pdf or .txt; its data lie beside it as .tsv (-: the terminal)"},
+    {"size", 0, OPTION_TEXT, OPTION_HERE, PLOT | LOOK, AT(size), NULL, "SIZE", "of the picture: 8.5cm, 16cmx9cm, 900x540"},
     {"terminal", 0, OPTION_TEXT, OPTION_HERE, PLOT, AT(terminal), NULL, "NAME", "gnuplot's, instead of the one that FILE's ending means: sixelgd, qt"},
 };
 /* clang-format on */

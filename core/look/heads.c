@@ -61,13 +61,19 @@ static size_t part(size_t all, const HeadsShown *s, size_t *first)
     return s->most && s->most < all - *first ? s->most : all - *first;
 }
 
+HeadsPanel heads_part(const Maps *m, const HeadsShown *s)
+{
+    HeadsPanel p = {.stride = m->keys, .query = m->query, .key = m->key};
+    p.rows = part(m->queries, s, &p.first_row);
+    p.columns = part(m->keys, s, &p.first_column);
+    return p;
+}
+
 bool heads_data(Buffer *b, const Maps *m, const HeadsShown *s, size_t *across, Error *e)
 {
     if (!heads_suit(m, s, e))
         return false;
-    HeadsPanel p = {.stride = m->keys, .query = m->query, .key = m->key};
-    p.rows = part(m->queries, s, &p.first_row);
-    p.columns = part(m->keys, s, &p.first_column);
+    HeadsPanel p = heads_part(m, s);
     *across = s->head != EVERY ? 0 : s->layer == EVERY ? m->heads : (m->heads + 1) / 2 < 4 ? (m->heads + 1) / 2 : 4;
     for (size_t layer = 0; layer < m->layers; layer++)
         for (size_t head = 0; head < m->heads; head++)

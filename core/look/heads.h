@@ -19,6 +19,9 @@ typedef struct HeadsPanel {
     const Tokens *query, *key;
 } HeadsPanel;
 
+/* The part of maps that is shown; its weights are the caller's to fill. */
+HeadsPanel heads_part(const Maps *m, const HeadsShown *s);
+
 /* Adds a block of such a file. */
 void heads_panel(Buffer *b, const char *title, const HeadsPanel *p);
 

@@ -3,7 +3,9 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "core/look/describe.h"
 #include "core/look/picture.h"
+#include "core/look/rollout.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +19,9 @@ const Option look_options[] = {
     {"text-file", 0, OPTION_PATH, OPTION_HERE, COMMAND_LOOK, AT(text_file), NULL, "FILE", "the same, from a file"},
     {"layer", 0, OPTION_TEXT, OPTION_HERE, COMMAND_LOOK, AT(layer), NULL, "N", "this layer alone, counted from 0 (none: all)"},
     {"head", 0, OPTION_TEXT, OPTION_HERE, COMMAND_LOOK, AT(head), NULL, "N", "this head of a layer alone, counted from 0 (none: all)"},
-    {"out", 0, OPTION_PATH, OPTION_HERE, COMMAND_LOOK, AT(out), NULL, "FILE", "a picture, .png, .svg or .pdf; its data lie beside it as .tsv"},
-    {"size", 0, OPTION_TEXT, OPTION_HERE, COMMAND_LOOK, AT(size), NULL, "SIZE", "of the picture: 8.5cm, 16cmx9cm, 900x540 (none: what its tokens ask for)"},
+    {"describe", 0, OPTION_FLAG, OPTION_HERE, COMMAND_LOOK, AT(describe), NULL, NULL, "say what each head does, in numbers and words; with --out draw that"},
+    {"sort", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_LOOK, AT(sort), "kind", "previous|itself|next|first|separators|distance|entropy|kind|place", "heads of --describe: the most first; kind: by what they do"},
+    {"rollout", 0, OPTION_FLAG, OPTION_HERE, COMMAND_LOOK, AT(rollout), NULL, NULL, "draw where vectors of the last layer come from, all layers together"},
     {"npy", 0, OPTION_PATH, OPTION_HERE, COMMAND_LOOK, AT(npy), NULL, "FILE.npy", "write all weights, [layers, heads, queries, keys], and FILE.labels.json with the tokens"},
     {"from", 0, OPTION_SIZE, OPTION_HERE, COMMAND_LOOK, AT(from), "0", NULL, "the first token that pictures show, counted from 0"},
     {"tokens", 0, OPTION_SIZE, OPTION_HERE, COMMAND_LOOK, AT(tokens), "60", NULL, "so many tokens they show at most (0: all)"},
@@ -127,13 +130,13 @@ static bool write_weights(Look *l, Error *e)
 }
 
 /* Draws data with a script of plots/. They stay beside the picture. more: what the script takes besides, or 0. */
-static bool draw(const App *a, const Look *l, const char *script, const Buffer *data, size_t more, Error *e)
+static bool draw(const App *a, const char *script, const Buffer *data, size_t more, Error *e)
 {
-    char number[24], *path = path_between(l->v->out, "", ".tsv");
+    char number[24], *path = path_between(a->o->out, "", ".tsv");
     Buffer said = {0};
     snprintf(number, sizeof number, "%zu", more);
-    Picture p = {.script = script, .data = path, .out = l->v->out, .size = l->v->size, .more = {more ? number : NULL}};
-    bool fine = path || memory_error(e, "a path", strlen(l->v->out), 1);
+    Picture p = {.script = script, .data = path, .out = a->o->out, .size = a->o->size, .more = {more ? number : NULL}};
+    bool fine = path || memory_error(e, "a path", strlen(a->o->out), 1);
     fine = fine && file_write(path, data->text, data->size, e) && picture_draw(&p, &said, e);
     if (fine && said.size)
         fprintf(stderr, "%s: gnuplot says: %s", a->kind->name, said.text);
@@ -146,12 +149,54 @@ static bool draw_heads(App *a, Look *l, const HeadsShown *shown, Error *e)
 {
     Buffer data = {0};
     size_t across, longer = l->shown->queries > l->shown->keys ? l->shown->queries : l->shown->keys;
-    bool fine = heads_data(&data, l->shown, shown, &across, e) && draw(a, l, "heads", &data, across, e);
+    bool fine = heads_data(&data, l->shown, shown, &across, e) && draw(a, "heads", &data, across, e);
     if (fine && shown->most && longer > shown->most && !a->o->quiet)
         fprintf(stderr, "%s: the picture shows tokens %zu to %zu of %zu; --from and --tokens choose others\n",
                 a->kind->name, shown->from,
                 (longer - shown->from < shown->most ? longer : shown->from + shown->most) - 1, longer);
     buffer_free(&data);
+    return fine;
+}
+
+static bool describe(App *a, Look *l, Error *e)
+{
+    HeadNote *notes = NULL;
+    Buffer table = {0}, data = {0};
+    size_t count = l->shown->layers * l->shown->heads;
+    bool fine = describe_maps(l->shown, &notes, e);
+    if (fine) {
+        describe_data(&data, l->shown, notes);
+        if (l->v->sort <= MEASURES) /* the next is their place */
+            describe_sort(notes, count, (Measure)l->v->sort);
+        describe_table(&table, l->shown, notes, count);
+        fine = !(table.failed || data.failed) || fail(e, "out of memory for what heads do");
+    }
+    if (fine)
+        fputs(table.text, stdout);
+    fine = fine && (!a->o->out || draw(a, "describe", &data, 0, e));
+    memory_free(notes);
+    buffer_free(&table);
+    buffer_free(&data);
+    return fine;
+}
+
+static bool draw_rollout(App *a, Look *l, const HeadsShown *shown, Error *e)
+{
+    const Maps *m = l->shown;
+    float *flow = NULL;
+    Buffer data = {0};
+    if (m->query != m->key)
+        return fail(e, "--rollout needs self-attention, and %s is none: choose --maps encoder or decoder", m->name) ||
+               app_misused(a);
+    if (!rollout(m, &flow, e))
+        return false;
+    HeadsPanel p = heads_part(m, shown);
+    p.weights = flow;
+    heads_panel(&data, "rollout of all layers", &p);
+    bool fine = !data.failed || fail(e, "out of memory for a rollout");
+    fine = fine && draw(a, "heads", &data, 1, e);
+    buffer_free(&data);
+    memory_free(flow);
     return fine;
 }
 
@@ -161,7 +206,13 @@ static bool show(App *a, Look *l, const HeadsShown *shown, Error *e)
         return fail(e, "the run %s has no attention to look at: its depth is 0", a->run->path);
     if (!heads_suit(l->shown, shown, e))
         return app_misused(a);
-    return (!l->v->npy || write_weights(l, e)) && (!l->v->out || draw_heads(a, l, shown, e));
+    if (l->v->npy && !write_weights(l, e))
+        return false;
+    if (l->v->describe)
+        return describe(a, l, e);
+    if (!a->o->out)
+        return true;
+    return l->v->rollout ? draw_rollout(a, l, shown, e) : draw_heads(a, l, shown, e);
 }
 
 bool app_heads(App *a, Error *e)
@@ -169,7 +220,7 @@ bool app_heads(App *a, Error *e)
     const LookValues *v = a->look;
     Look l = {.v = v};
     HeadsShown shown = {.from = v->from, .most = v->tokens};
-    const Picture picture = {.out = v->out, .size = v->size};
+    const Picture picture = {.out = a->o->out, .size = a->o->size};
     bool fine = picture_sound(&picture, e) || app_misused(a);
     fine = fine && number_of(a, "layer", v->layer, &shown.layer, e) && number_of(a, "head", v->head, &shown.head, e) &&
            a->kind->look(a, &l, e) && show(a, &l, &shown, e);

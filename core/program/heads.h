@@ -6,8 +6,10 @@
 #include "core/program/app.h"
 
 struct LookValues {
-    const char *text, *text_file, *layer, *head, *npy, *out, *size;
+    const char *text, *text_file, *layer, *head, *npy;
     size_t from, tokens;
+    bool describe, rollout;
+    int sort;
 };
 
 extern const Option look_options[];

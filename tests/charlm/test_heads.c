@@ -162,6 +162,27 @@ START_TEST(a_long_text_is_cut_aloud)
 }
 END_TEST
 
+START_TEST(heads_are_described_and_rolled_out)
+{
+    const char *run = trained(), *folder = text_in(fresh_path("folder"), awkward, sizeof awkward - 1);
+    static const char *const ways[] = {"--describe", "--describe --sort place", "--rollout"};
+    for (size_t way = 0; way < 3; way++) {
+        Said s = command("heads --run %s --text-file %s/text --out %s/p.png -q %s", run, folder, folder, ways[way]);
+        size_t size, lines = 0;
+        if (s.status)
+            ck_assert_msg(strstr(s.err, "make deps"), "%s", s.err);
+        ck_assert_msg(!strstr(s.err, "gnuplot says"), "%s", s.err);
+        for (const char *at = s.out; (at = strchr(at, '\n')); at++)
+            lines++;
+        ck_assert_uint_eq(lines, way < 2 ? LAYERS * HEADS + 2 : 0);
+        char *data = read_in(folder, "p.tsv", &size);
+        ck_assert(data && !strncmp(data, way < 2 ? "previous, evenly " : "rollout of all layers\n", 17));
+        memory_free(data);
+        said_free(&s);
+    }
+}
+END_TEST
+
 START_TEST(what_cannot_be_is_one_line)
 {
     const char *run = trained(), *folder = text_in(fresh_path("folder"), "\n", 1);
