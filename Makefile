@@ -25,10 +25,16 @@ first  =# make hunt first=SEED: where it begins (0)
 seeds  =# make hunt seeds=N: how many networks (1000, where no time is given)
 seconds =# make hunt seconds=N, make fuzz seconds=N: how long (fuzz: with each harness; 60)
 FILE   =# make grade-NN FILE=...: a file to grade instead of the lesson's exercise.c
-# ONEDNN=no LIBARCHIVE=no CHECK=no build as if it were not there.
+# ONEDNN=no LIBARCHIVE=no CHECK=no CXX17=no build as if it were not there.
 
 ifeq ($(origin CC),default)
 CC := $(firstword $(foreach c,gcc cc clang,$(if $(shell command -v $c),$c)) cc)
+endif
+
+# The C++ compiler that belongs to it, for kernels/cuda.
+ifeq ($(origin CXX),default)
+CXX := $(firstword $(foreach c,$(if $(filter cc,$(CC)),,$(subst clang,clang++,$(subst gcc,g++,$(firstword $(CC))))) c++,\
+         $(if $(shell command -v $c),$c)) c++)
 endif
 
 SHELL := /bin/sh
@@ -72,7 +78,7 @@ PROCESSOR := $(call run,$(CC) -march=$(ARCH) -E -x c /dev/null '-$(hash)$(hash)$
                grep -v native | head -n 1)
 FEATURES  := $(call run,$(CC) -march=$(ARCH) -dM -E -x c /dev/null 2>/dev/null | tr A-Z a-z | \
                sed -n -E 's/^.define __(avx[0-9a-z]*|fma|bmi2)__ 1$$/\1/p' | sort)
-$(call remember,$(OUT)/compiler,$(CC) $(COMPILER))
+$(call remember,$(OUT)/compiler,$(CC) $(COMPILER) $(CXX))
 
 $(OUT)/probe.mk: tools/probe.sh $(OUT)/compiler
 	@CC='$(CC)' CXX='$(CXX)' CPPFLAGS="$(DEPS_CPPFLAGS)" tools/probe.sh $@ $(DEPS_LDFLAGS)
@@ -99,7 +105,8 @@ OPTIMISE_fuzz     = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined,
 OPTIMISE = $(or $(OPTIMISE_$(MODE)),$(error MODE=$(MODE): it is release, sanitize, tsan, valgrind, coverage or fuzz))
 
 CPPFLAGS = -I. -D_POSIX_C_SOURCE=200809L -DATTEND_ARCH='"$(ARCH)"' \
-           $(if $(USE_ONEDNN),-DHAVE_ONEDNN) $(if $(USE_LIBARCHIVE),-DHAVE_LIBARCHIVE) $(DEPS_CPPFLAGS)
+           $(if $(USE_ONEDNN),-DHAVE_ONEDNN) $(if $(USE_LIBARCHIVE),-DHAVE_LIBARCHIVE) \
+           $(if $(USE_EMULATOR),-DHAVE_EMULATOR) $(if $(USE_CHECKED),-DHAVE_CHECKED) $(DEPS_CPPFLAGS)
 CFLAGS   = -std=c11 $(OPTIMISE) -march=$(ARCH) -fno-math-errno -ffp-contract=off -pthread $(WARNINGS)
 LDFLAGS  = $(OPTIMISE) -pthread $(DEPS_LDFLAGS)
 LDLIBS   = $(if $(USE_ONEDNN),-ldnnl) $(if $(USE_LIBARCHIVE),-larchive) -lm -ldl
@@ -107,11 +114,22 @@ LDLIBS   = $(if $(USE_ONEDNN),-ldnnl) $(if $(USE_LIBARCHIVE),-larchive) -lm -ldl
 # A library is used when it was found and the room that wants it exists.
 USE_ONEDNN     = $(and $(filter yes,$(ONEDNN)),$(wildcard kernels/cpu))
 USE_LIBARCHIVE = $(and $(filter yes,$(LIBARCHIVE)),$(wildcard core/text))
+USE_EMULATOR   = $(and $(filter yes,$(CXX17)),$(wildcard kernels/cuda))
+# The checker takes the place of the sanitizers' own libraries.
+USE_CHECKED    = $(and $(USE_EMULATOR),$(filter release valgrind coverage,$(MODE)))
 
 # One line per thing made; V=1 shows commands.
 Q = $(if $(V),,@echo '  $(@:$(OUT)/%=%)';)
 
 COMPILE = $(CC) $(CPPFLAGS) $(CFLAGS) $(EXTRA) -MMD -MP -c -o $@ $<
+
+# CUDA kernels as C++, for the emulator; nothing of C++'s own library is linked. ThreadSanitizer does not know fibers, so
+# it is not told of what they do.
+CXXFLAGS = -std=gnu++17 $(filter-out -fsanitize=thread,$(OPTIMISE)) -march=$(ARCH) -fno-math-errno -ffp-contract=off \
+           -fno-exceptions -fno-rtti -fno-threadsafe-statics -pthread -Wno-unknown-pragmas \
+           $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(WARNINGS))
+COMPILE_CU = $(CXX) -x c++ $(CPPFLAGS) $(CXXFLAGS) $(EXTRA) -MMD -MP -c -o $@ $<
+CHECKS = -DEMULATOR_CHECKED -fsanitize=thread -fsanitize=bounds
 
 # ---------------------------------------------------------------------------------------------------------------
 # The library
@@ -124,10 +142,14 @@ included = $(addprefix $(dir $1),$(if $(wildcard $1),$(shell sed -n 's/^$(hash) 
 PLAIN := $(if $(wildcard kernels/plain/plain.c),$(addprefix kernels/plain/plain_,F32 F64 BF16))
 CPU   := $(if $(wildcard kernels/cpu/cpu.c),$(addprefix kernels/cpu/cpu_,F32 BF16))
 
-SOURCES := $(sort $(wildcard base/*.c kernels/*.c kernels/measure/*.c kernels/profile/*.c kernels/mine/*.c core/*/*.c) \
+CU    := $(if $(USE_EMULATOR),$(addprefix kernels/cuda/emulated_,F32 BF16)) \
+         $(if $(USE_CHECKED),$(addprefix kernels/cuda/checked_,F32 BF16))
+
+SOURCES := $(sort $(wildcard base/*.c kernels/*.c kernels/measure/*.c kernels/profile/*.c kernels/mine/*.c core/*/*.c \
+                             $(if $(USE_EMULATOR),kernels/cuda/emulator/*.c)) \
              $(filter-out kernels/cpu/cpu.c kernels/cpu/bench.c $(call included,kernels/cpu/cpu.c), \
                           $(wildcard kernels/cpu/*.c)))
-OBJECTS := $(patsubst %,$(OUT)/%.o,$(SOURCES:.c=) $(PLAIN) $(CPU) plots)
+OBJECTS := $(patsubst %,$(OUT)/%.o,$(SOURCES:.c=) $(PLAIN) $(CPU) $(CU) plots)
 LIBRARY := $(OUT)/libattend.a
 
 # The archive is made anew each time: a file that was deleted or renamed must leave it.
@@ -148,6 +170,16 @@ $(OUT)/kernels/cpu/cpu_%.o: kernels/cpu/cpu.c $(OUT)/flags
 	$(Q)$(COMPILE) -DCPU_$*
 
 $(OUT)/kernels/cpu/%: EXTRA = -ffp-contract=fast
+
+$(OUT)/kernels/cuda/emulated_%.o: kernels/cuda/cuda.cu $(OUT)/flags
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE_CU) -DCUDA_$*
+
+$(OUT)/kernels/cuda/checked_%.o: kernels/cuda/cuda.cu $(OUT)/flags
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE_CU) -DCUDA_$* $(CHECKS)
+
+$(OUT)/kernels/cuda/emulator/%: EXTRA = $(if $(filter tsan,$(MODE)),-fno-sanitize=thread)
 
 # The version is compiled into one small file, so that a commit does not rebuild the world. That file says on
 # which processor the program can run, so it must itself run on any: it is built without -march.
@@ -214,10 +246,21 @@ PROGRAM_OF_fuzz = charlm# whose options are read there
 test_program = $(patsubst tests/%,$(BIN)/tests/%,$(subst /test_,/,$(1:.c=)))
 test_objects = $(patsubst %.c,$(OUT)/%.o,$1 $(wildcard tests/*.c) \
                  $(filter-out $(wildcard $(dir $1)test_*.c),$(wildcard $(dir $1)*.c))) \
+               $(if $(USE_EMULATOR),$(patsubst %.cu,$(OUT)/%_emulated.o,$(wildcard $(dir $1)*.cu))) \
+               $(if $(USE_CHECKED),$(patsubst %.cu,$(OUT)/%_checked.o,$(wildcard $(dir $1)*.cu))) \
                $(filter-out %/main.o,$(foreach p,$(filter charlm classifier encdec,$(call room_of,$1) $(PROGRAM_OF_$(call room_of,$1))), \
                  $(call objects_of,$p))) \
                $(if $(filter course,$(call room_of,$1)),$(patsubst %.c,$(OUT)/%.o,$(wildcard course/frame/*.c)))
 room_of      = $(notdir $(patsubst %/,%,$(dir $1)))
+
+# Kernels of tests: as kernels/cuda.
+$(OUT)/tests/%_emulated.o: tests/%.cu $(OUT)/flags
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE_CU)
+
+$(OUT)/tests/%_checked.o: tests/%.cu $(OUT)/flags
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE_CU) $(CHECKS)
 
 define test_rule
 $(call test_program,$1): $(call test_objects,$1) $(LIBRARY) $(BIN)/.link
@@ -435,7 +478,7 @@ help: ## this list
 # ---------------------------------------------------------------------------------------------------------------
 
 ifneq ($(BUILDING),)
-$(call remember,$(OUT)/flags,$(COMPILER) $(PROCESSOR) $(CPPFLAGS) $(CFLAGS))
+$(call remember,$(OUT)/flags,$(COMPILER) $(PROCESSOR) $(CPPFLAGS) $(CFLAGS) $(if $(USE_EMULATOR),$(CXX) $(CXXFLAGS)))
 $(call remember,$(OUT)/scripts,$(SCRIPTS))
 $(call remember,$(OUT)/objects,$(OBJECTS) $(foreach p,$(PROGRAMS),$(call objects_of,$p)))
 $(call remember,$(BIN)/.link,$(OUT) $(LDFLAGS) $(LDLIBS) $(CHECK_LIBS) \

@@ -12,6 +12,10 @@
 
 #include "kernels/kernels.h"
 
+#ifndef ATTEND_INLINE /* who compiles it for a GPU as well says so */
+#define ATTEND_INLINE static inline
+#endif
+
 typedef struct Range {
     size_t from, to; /* from .. to-1 */
 } Range;
@@ -22,23 +26,23 @@ typedef struct Keys {
     size_t offset; /* position of the row's query 0 among them */
 } Keys;
 
-static inline Keys keys_of_row(const Attend *how, size_t b)
+ATTEND_INLINE Keys keys_of_row(const Attend *how, size_t b)
 {
     size_t row = how->key_row ? (size_t)how->key_row[b] : b;
     size_t whole = (size_t)(how->key_start[row + 1] - how->key_start[row]);
     size_t valid = how->key_length ? (size_t)how->key_length[row] : whole;
-    return (Keys){.start = (size_t)how->key_start[row],
-                  .length = valid < whole ? valid : whole,
-                  .offset = how->query_offset ? (size_t)how->query_offset[b] : 0};
+    Keys keys = {(size_t)how->key_start[row], valid < whole ? valid : whole,
+                 how->query_offset ? (size_t)how->query_offset[b] : 0};
+    return keys;
 }
 
-static inline size_t keys_end(const Attend *how, Keys keys, size_t i)
+ATTEND_INLINE size_t keys_end(const Attend *how, Keys keys, size_t i)
 {
     size_t position = i + keys.offset;
     return how->causal && position + 1 < keys.length ? position + 1 : keys.length;
 }
 
-static inline size_t keys_first(const Attend *how, Keys keys, size_t i)
+ATTEND_INLINE size_t keys_first(const Attend *how, Keys keys, size_t i)
 {
     size_t position = i + keys.offset;
     return how->window && position + 1 > how->window ? position + 1 - how->window : 0;
@@ -46,7 +50,7 @@ static inline size_t keys_first(const Attend *how, Keys keys, size_t i)
 
 /* The next keys that query i sees, at j or behind it, as far as they follow one another without a gap (of blocks: one
  * block's). Where there are none: from = to = length. */
-static inline Range keys_run(const Attend *how, Keys keys, size_t i, size_t j)
+ATTEND_INLINE Range keys_run(const Attend *how, Keys keys, size_t i, size_t j)
 {
     Range run = {keys_first(how, keys, i), keys_end(how, keys, i)};
     run.from = run.from > j ? run.from : j;
@@ -64,16 +68,18 @@ static inline Range keys_run(const Attend *how, Keys keys, size_t i, size_t j)
         run.from = run.from > first ? run.from : first;
         run.to = run.to < first + how->block ? run.to : first + how->block;
     }
-    return run.from < run.to ? run : (Range){keys.length, keys.length};
+    if (run.from >= run.to)
+        run.from = run.to = keys.length;
+    return run;
 }
 
 /* The first key at j or behind it that query i sees; length: there is none. */
-static inline size_t keys_next(const Attend *how, Keys keys, size_t i, size_t j)
+ATTEND_INLINE size_t keys_next(const Attend *how, Keys keys, size_t i, size_t j)
 {
     return keys_run(how, keys, i, j).from;
 }
 
-static inline size_t distance_entry(const Attend *how, Keys keys, size_t i, size_t j)
+ATTEND_INLINE size_t distance_entry(const Attend *how, Keys keys, size_t i, size_t j)
 {
     size_t position = i + keys.offset + how->ahead;
     size_t entry = position > j ? position - j : 0;

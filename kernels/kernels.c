@@ -3,13 +3,22 @@
 
 #include "base/buffer.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cuda/cuda.h"
 #include "kernels/mine/mine.h"
 #include "kernels/plain/plain.h"
 
 #include <string.h>
 
 /* The types of a twin lie side by side. */
-static const Kernels *const tables[] = {&plain_f32, &plain_bf16, &plain_f64, &cpu_f32, &cpu_bf16};
+static const Kernels *const tables[] = {
+    &plain_f32,    &plain_bf16,    &plain_f64, &cpu_f32, &cpu_bf16,
+#ifdef HAVE_EMULATOR
+    &emulated_f32, &emulated_bf16,
+#endif
+#ifdef HAVE_CHECKED
+    &checked_f32,  &checked_bf16,
+#endif
+};
 
 enum { TABLES = sizeof tables / sizeof *tables };
 

@@ -284,10 +284,10 @@ typedef struct Kernels {
     void (*argmax)(Stream *s, int32_t *y, const void *logits, size_t n, size_t v);
 
     /* Of each of logits [N,V], V > 0, the k likeliest classes, of equal ones the first: which [N,k] and log softmax of
-     * them, values [N,k] (real, at most 0); one [N] (real) is that of the class `class`. NaN and -infinity cannot be
+     * them, values [N,k] (real, at most 0); one [N] (real) is that of the class `wanted`. NaN and -infinity cannot be
      * chosen: where there are no more classes, which is -1 and the value -infinity. Infinity counts as the largest
      * finite number. */
-    void (*choices)(Stream *s, int32_t *which, void *values, void *one, const void *logits, int32_t class, size_t n,
+    void (*choices)(Stream *s, int32_t *which, void *values, void *one, const void *logits, int32_t wanted, size_t n,
                     size_t v, size_t k);
 
     /* The optimizer, over any part of the block of parameters.

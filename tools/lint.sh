@@ -14,7 +14,7 @@ else
     list=$(find . \( -name .deps -o -name build -o -name bin -o -name runs -o -name .git \) -prune -o -type f -print | sed 's|^\./||')
 fi
 list=$(echo "$list" | while read -r file; do [ -f "$file" ] && echo "$file"; done) # deleted, but still in the index
-sources=$(echo "$list" | grep '\.[ch]$')
+sources=$(echo "$list" | grep -E '\.([ch]|cu)$')
 
 need() {
     command -v "$1" >/dev/null && return 0

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const devices[] = {"plain", "cpu"};
+static const char *const devices[] = {"plain", "cpu", "emulated", "checked"};
 
 enum { DEVICES = sizeof devices / sizeof *devices };
 
@@ -31,7 +31,8 @@ START_TEST(a_device_that_is_not_there_is_told_with_those_that_are)
     Error e;
     char list[100] = "";
     for (size_t d = 0; d < DEVICES; d++)
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "", devices[d]);
+        if (kernels_find(devices[d], NUMBER_F32, NULL))
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "", devices[d]);
     ck_assert(!kernels_find("abacus", NUMBER_F32, &e));
     ck_assert_msg(strstr(e.text, "'abacus'") && strcmp(strstr(e.text, "it has ") + 7, list) == 0, "%s", e.text);
 }

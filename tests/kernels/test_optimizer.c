@@ -199,9 +199,15 @@ static const Adam recipe = {0.9, 0.98, 1e-9};
 static void step(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
 {
     const Steps *a = c->shape;
-    k->adam(s, at[W], at[COPY], at[M], at[V], at[GRADIENTS], state, recipe, a->span, a->spans, a->first, a->cut);
-    k->adam(s, at[W], at[COPY], at[M], at[V], at[GRADIENTS], state, recipe, a->span, a->spans, a->first + a->cut,
+    Span *spans = k->allocate(sizeof a->span);
+    ck_assert_ptr_nonnull(spans);
+    k->upload(s, spans, a->span, sizeof a->span);
+    k->adam(s, at[W], at[COPY], at[M], at[V], at[GRADIENTS], state, recipe, spans, a->spans, a->first, a->cut);
+    k->adam(s, at[W], at[COPY], at[M], at[V], at[GRADIENTS], state, recipe, spans, a->spans, a->first + a->cut,
             a->n - a->cut);
+    Error e;
+    ck_done(k->finish(s, &e), e);
+    k->release(spans);
 }
 
 enum { BLOCK = 40 };

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The list: devices that a build may have, and types to test them in. A twin that kernels_find knows is tested. */
-static const char *const devices[] = {"plain", "cpu"};
+static const char *const devices[] = {"plain", "cpu", "emulated", "checked"};
 static const NumberType types[] = {NUMBER_F32, NUMBER_BF16};
 
 enum { DEVICES = sizeof devices / sizeof *devices, TYPES = sizeof types / sizeof *types, GUARD = 8, TEAMS = 3 };
@@ -188,10 +188,21 @@ static void untouched(const Case *c, size_t index, const Kernels *k, const doubl
     }
 }
 
+/* What runs CUDA kernels on a CPU is told by the environment in which order their threads run: another one each time a
+ * case is run, which must not change a bit. And which kernels: one case in four has the first version of each. */
+static void choose_order(const Case *c)
+{
+    static const char *const orders[] = {"greedy", "backward", "random:1", "forward", "greedy:2", "random:2"};
+    static size_t runs;
+    setenv("ATTEND_ORDER", orders[runs++ % (sizeof orders / sizeof *orders)], 1);
+    setenv("ATTEND_KERNELS", c->state.seed % 4 ? "" : "naive", 1);
+}
+
 static Stream *stream_open(const Case *c, const Kernels *k)
 {
     Stream *s;
     Error e;
+    choose_order(c);
     ck_done(k->open(&s, 1 + c->random.seed % TEAMS, &e), e);
     return s;
 }

@@ -1,0 +1,306 @@
+/* Scaled dot-product attention over packed rows, without a matrix of all weights. See kernels/plain/attention.c for the
+ * formulas.
+ *
+ * The ladder:
+ *   1. (here) a thread for each head of each query walks its keys: once for the largest score and the sum, and again
+ * for each CHUNK of columns of y, computing each weight anew. Backward: the same for dq; a thread for each head of each
+ *      key walks the queries that see it, so that dk and dv are summed in one place, in one order. dy . y, which every
+ *      pair needs, is computed first, for each query and head. Nothing is shared, so every key is read as often as
+ * there are queries.
+ *
+ * Launches are as large as shapes say (rows x heads x longest row); how long a row is, the thread reads from `start`.
+ */
+
+constexpr size_t CHUNK = 32; /* columns that a thread sums at once */
+
+/* Which head of which query or key a thread has: of rows [B, H, longest]. */
+static __device__ AttentionRow row_of_thread(const Attention &a, size_t t, size_t longest, size_t *i)
+{
+    *i = t % longest;
+    return attention_row(a, t / longest / a.how.heads, t / longest % a.how.heads);
+}
+
+/* log sum exp of a query's scores, in one pass: the sum is rescaled whenever a larger score turns up. -infinity where
+ * the query sees nothing. */
+static __device__ float attention_lse(const Attention &a, const AttentionRow &r, size_t i)
+{
+    float largest = -INFINITY, sum = 0;
+    for (size_t j = next_key(a, r, i, 0); j < r.keys.length; j = next_key(a, r, i, j + 1)) {
+        float s = score(a, r, i, j);
+        if (s > largest) {
+            sum *= expf(largest - s);
+            largest = s;
+        }
+        sum += expf(s - largest);
+    }
+    return largest + logf(sum);
+}
+
+static __device__ void attention_chunk(Number *y, const Attention &a, const AttentionRow &r, float lse, size_t i,
+                                       size_t from, size_t width)
+{
+    float sum[CHUNK] = {};
+    for (size_t j = next_key(a, r, i, 0); j < r.keys.length; j = next_key(a, r, i, j + 1)) {
+        const Number *value = head_of(a.v, r.keys.start + j, r.head, a.how.value_size) + from;
+        float weight = expf(score(a, r, i, j) - lse) * drop_factor(a, r, i, j);
+        for (size_t c = 0; c < width; c++)
+            sum[c] += weight * real(value[c]);
+    }
+    for (size_t c = 0; c < width; c++)
+        y[from + c] = number(sum[c]);
+}
+
+static __global__ void attention_naive(Number *y, float *lse, Attention a)
+{
+    const Attend &how = a.how;
+    for (size_t t = thread_number(); t < how.rows * how.heads * how.longest_query; t += thread_count()) {
+        size_t i, dv = how.value_size;
+        AttentionRow r = row_of_thread(a, t, how.longest_query, &i);
+        if (i >= r.queries)
+            continue;
+        size_t at = (r.first_query + i) * how.heads + r.head;
+        float sum = lse[at] = attention_lse(a, r, i);
+        for (size_t from = 0; from < dv; from += CHUNK)
+            attention_chunk(y + at * dv, a, r, sum, i, from, dv - from < CHUNK ? dv - from : CHUNK);
+        float *weights = how.weights ? (float *)how.weights + t * how.longest_key : NULL;
+        for (size_t j = next_key(a, r, i, 0); weights && j < r.keys.length; j = next_key(a, r, i, j + 1))
+            weights[j] = expf(score(a, r, i, j) - sum);
+    }
+}
+
+static void attention_forward(Stream *s, void *y, void *lse, Strided q, Strided k, Strided v, const Attend *how,
+                              const StepState *state)
+{
+    size_t heads = how->heads, queries = how->rows * heads * how->longest_query;
+    device_zero(s, y, how->queries * heads * how->value_size * sizeof(Number)); /* positions of no row */
+    device_zero(s, lse, how->queries * heads * sizeof(float));
+    if (how->weights)
+        device_zero(s, how->weights, queries * how->longest_key * sizeof(float));
+    LAUNCH_EACH(s, attention_naive, queries, (Number *)y, (float *)lse, Attention{*how, state, q, k, v});
+}
+
+/* ---- backward */
+
+/* What the backward passes read beyond that. */
+typedef struct AttentionBack {
+    const Number *dy;          /* [N, H*dv] */
+    const float *lse, *dot;    /* [N,H]; dot: dy . y */
+    float *content, *relative; /* [N, H*dk] or NULL: each query's share of the gradients of the two biases */
+} AttentionBack;
+
+static __global__ void attention_dot_kernel(float *dots, const Number *dy, const Number *y, size_t n, size_t dv)
+{
+    for (size_t t = thread_number(); t < n; t += thread_count())
+        dots[t] = biased_dot(dy + t * dv, NULL, y + t * dv, dv);
+}
+
+/* ds[j] for query i and key j; *dropped is m[j] w[j], what dv counts dy with */
+static __device__ float score_gradient(const Attention &a, const AttentionBack &back, const AttentionRow &r, size_t i,
+                                       size_t j, float *dropped)
+{
+    size_t dv = a.how.value_size, at = (r.first_query + i) * a.how.heads + r.head;
+    float weight = expf(score(a, r, i, j) - back.lse[at]), factor = drop_factor(a, r, i, j);
+    float dw = factor * biased_dot(back.dy + at * dv, NULL, head_of(a.v, r.keys.start + j, r.head, dv), dv);
+    *dropped = factor * weight;
+    return weight * (dw - back.dot[at]);
+}
+
+/* keys [width] = sum over j of ds[j] k[j], and relative likewise: columns from `from` on */
+static __device__ void gather_keys(float *keys, float *relative, const Attention &a, const AttentionBack &back,
+                                   const AttentionRow &r, size_t i, size_t from, size_t width)
+{
+    for (size_t j = next_key(a, r, i, 0); j < r.keys.length; j = next_key(a, r, i, j + 1)) {
+        float dropped, ds = score_gradient(a, back, r, i, j, &dropped);
+        const Number *k = head_of(a.k, r.keys.start + j, r.head, a.how.key_size) + from;
+        for (size_t c = 0; c < width; c++)
+            keys[c] += ds * real(k[c]);
+        if (!a.how.relative.data)
+            continue;
+        const Number *e = relative_key(a, r, i, j) + from;
+        for (size_t c = 0; c < width; c++)
+            relative[c] += ds * real(e[c]);
+    }
+}
+
+static __global__ void attention_backward_queries(Strided dq, bool add, Attention a, AttentionBack back)
+{
+    const Attend &how = a.how;
+    float scale = (float)how.scale;
+    for (size_t t = thread_number(); t < how.rows * how.heads * how.longest_query; t += thread_count()) {
+        size_t i, dk = how.key_size;
+        AttentionRow r = row_of_thread(a, t, how.longest_query, &i);
+        for (size_t from = 0; i < r.queries && from < dk; from += CHUNK) {
+            size_t width = dk - from < CHUNK ? dk - from : CHUNK;
+            float keys[CHUNK] = {}, relative[CHUNK] = {};
+            gather_keys(keys, relative, a, back, r, i, from, width);
+            for (size_t c = 0; c < width; c++) {
+                size_t position = r.first_query + i, column = r.head * dk + from + c;
+                if (dq.data)
+                    give((Number *)dq.data + position * dq.stride + column, add, scale * (keys[c] + relative[c]));
+                if (back.content)
+                    back.content[position * how.heads * dk + column] = scale * keys[c];
+                if (back.relative)
+                    back.relative[position * how.heads * dk + column] = scale * relative[c];
+            }
+        }
+    }
+}
+
+/* The queries that may see key j: those before it do not, where attention is causal. */
+static __device__ size_t first_query_for(const Attention &a, const AttentionRow &r, size_t j)
+{
+    return a.how.causal && j > r.keys.offset ? j - r.keys.offset : 0;
+}
+
+/* A key's gradient, or a value's: sum over queries i of factor_i x_i. For keys factor is scale ds and x a query with
+ * its bias; for values the dropped weight and dy. */
+static __device__ void attention_backward_key(const Attention &a, const AttentionBack &back, const AttentionRow &r,
+                                              Strided to, bool values, size_t j)
+{
+    size_t size = values ? a.how.value_size : a.how.key_size;
+    Number *gradient = (Number *)to.data + (r.keys.start + j) * to.stride + r.head * size;
+    Strided x = values ? Strided{(void *)back.dy, a.how.heads * size} : a.q;
+    const float *bias = values ? NULL : head_of_bias(a.how.content_bias, r.head, size);
+    for (size_t from = 0; from < size; from += CHUNK) {
+        size_t width = size - from < CHUNK ? size - from : CHUNK;
+        float sum[CHUNK] = {};
+        for (size_t i = first_query_for(a, r, j); i < r.queries; i++) {
+            if (next_key(a, r, i, j) != j)
+                continue;
+            float dropped, ds = score_gradient(a, back, r, i, j, &dropped);
+            const Number *vector = head_of(x, r.first_query + i, r.head, size) + from;
+            for (size_t c = 0; c < width; c++)
+                sum[c] += (values ? dropped : ds) * (real(vector[c]) + (bias ? bias[from + c] : 0));
+        }
+        for (size_t c = 0; c < width; c++)
+            give(&gradient[from + c], true, (values ? 1 : (float)a.how.scale) * sum[c]);
+    }
+}
+
+static __global__ void attention_backward_keys(Strided to, bool values, Attention a, AttentionBack back)
+{
+    const Attend &how = a.how;
+    for (size_t t = thread_number(); t < how.rows * how.heads * how.longest_key; t += thread_count()) {
+        size_t j;
+        AttentionRow r = row_of_thread(a, t, how.longest_key, &j);
+        if (j < r.keys.length)
+            attention_backward_key(a, back, r, to, values, j);
+    }
+}
+
+/* The sum of ds over the keys that lie at entry e from query i: one, or at the ends of the table those beyond. */
+static __device__ float gradient_at_distance(const Attention &a, const AttentionBack &back, const AttentionRow &r,
+                                             size_t e, size_t i)
+{
+    size_t position = i + r.keys.offset + a.how.ahead, last = a.how.distances - 1;
+    size_t from = e < last && position > e ? position - e : 0, to = e > 0 ? position - e + 1 : r.keys.length;
+    float sum = 0;
+    if (e > position)
+        return 0; /* that far back lies no key */
+    for (size_t j = next_key(a, r, i, from); j < r.keys.length && j < to; j = next_key(a, r, i, j + 1)) {
+        float dropped;
+        sum += score_gradient(a, back, r, i, j, &dropped);
+    }
+    return sum;
+}
+
+/* One thread for each entry and head, whose gradients come from all rows. */
+static __global__ void attention_backward_distances(float *dbias, Attention a, AttentionBack back)
+{
+    const Attend &how = a.how;
+    for (size_t t = thread_number(); t < how.distances * how.heads; t += thread_count()) {
+        float sum = 0;
+        for (size_t b = 0; b < how.rows; b++) {
+            AttentionRow r = attention_row(a, b, t % how.heads);
+            for (size_t i = 0; i < r.queries; i++)
+                sum += gradient_at_distance(a, back, r, t / how.heads, i);
+        }
+        dbias[t] += sum;
+    }
+}
+
+static __global__ void attention_backward_relative(Strided to, bool add, Attention a, AttentionBack back)
+{
+    const Attend &how = a.how;
+    size_t dk = how.key_size, chunks = (dk + CHUNK - 1) / CHUNK;
+    for (size_t t = thread_number(); t < how.distances * how.heads * chunks; t += thread_count()) {
+        size_t e = t / chunks / how.heads, head = t / chunks % how.heads, from = t % chunks * CHUNK;
+        size_t width = dk - from < CHUNK ? dk - from : CHUNK;
+        const float *bias = head_of_bias(how.position_bias, head, dk);
+        float sum[CHUNK] = {};
+        for (size_t b = 0; b < how.rows; b++) {
+            AttentionRow r = attention_row(a, b, head);
+            for (size_t i = 0; i < r.queries; i++) {
+                const Number *q = head_of(a.q, r.first_query + i, head, dk) + from;
+                float ds = gradient_at_distance(a, back, r, e, i);
+                for (size_t c = 0; ds != 0 && c < width; c++)
+                    sum[c] += ds * (real(q[c]) + (bias ? bias[from + c] : 0));
+            }
+        }
+        for (size_t c = 0; c < width; c++)
+            give((Number *)to.data + e * to.stride + head * dk + from + c, add, (float)how.scale * sum[c]);
+    }
+}
+
+static __global__ void zero_columns_kernel(Strided x, size_t rows, size_t columns)
+{
+    for (size_t t = thread_number(); t < rows * columns; t += thread_count())
+        ((Number *)x.data)[t / columns * x.stride + t % columns] = number(0);
+}
+
+static void zero_columns(Stream *s, Strided x, bool add, size_t rows, size_t columns)
+{
+    if (x.data && !add)
+        LAUNCH_EACH(s, zero_columns_kernel, rows * columns, x, rows, columns);
+}
+
+/* to [columns] += the sum of the rows of x [n, columns] */
+typedef struct RowTerm {
+    const float *x;
+    size_t columns;
+    __device__ float operator()(size_t i, size_t j) const { return x[i * columns + j]; }
+} RowTerm;
+
+static void attention_backward_query_pass(Stream *s, const AttendGradients *d, const Attention &a, AttentionBack back)
+{
+    const Attend &how = a.how;
+    size_t width = how.heads * how.key_size;
+    if (!d->q.data && !d->content_bias && !d->position_bias)
+        return;
+    LAUNCH_EACH(s, attention_backward_queries, how.rows * how.heads * how.longest_query, d->q, d->add_q, a, back);
+    if (d->content_bias)
+        add_column_sums(s, (float *)d->content_bias, RowTerm{back.content, width}, how.queries, width);
+    if (d->position_bias)
+        add_column_sums(s, (float *)d->position_bias, RowTerm{back.relative, width}, how.queries, width);
+}
+
+static void attention_backward(Stream *s, const AttendGradients *d, const void *dy, const void *y, const void *lse,
+                               Strided q, Strided k, Strided v, const Attend *how, const StepState *state)
+{
+    size_t heads = how->heads, dots = how->queries * heads, shares = dots * how->key_size;
+    Attention a = {*how, state, q, k, v};
+    float *memory = (float *)scratch(s, (dots + 2 * shares) * sizeof *memory);
+    AttentionBack back = {(const Number *)dy, (const float *)lse, memory, NULL, NULL};
+    back.content = d->content_bias ? memory + dots : NULL;
+    back.relative = d->position_bias ? memory + dots + shares : NULL;
+    if (back.content || back.relative)
+        device_zero(s, memory + dots, 2 * shares * sizeof *memory); /* positions of no row */
+    LAUNCH_EACH(s, attention_dot_kernel, dots, memory, (const Number *)dy, (const Number *)y, dots, how->value_size);
+
+    /* positions of no row, and keys that no query sees, get zeros */
+    zero_columns(s, d->q, d->add_q, how->queries, heads * how->key_size);
+    zero_columns(s, d->k, d->add_k, how->keys, heads * how->key_size);
+    zero_columns(s, d->v, d->add_v, how->keys, heads * how->value_size);
+    zero_columns(s, d->relative, d->add_relative, how->distances, heads * how->key_size);
+    attention_backward_query_pass(s, d, a, back);
+    size_t keys = how->rows * heads * how->longest_key;
+    if (d->k.data)
+        LAUNCH_EACH(s, attention_backward_keys, keys, d->k, false, a, back);
+    if (d->v.data)
+        LAUNCH_EACH(s, attention_backward_keys, keys, d->v, true, a, back);
+    if (d->distance_bias)
+        LAUNCH_EACH(s, attention_backward_distances, how->distances * heads, (float *)d->distance_bias, a, back);
+    if (d->relative.data)
+        LAUNCH_EACH(s, attention_backward_relative, how->distances * heads * divide_up(how->key_size, CHUNK),
+                    d->relative, true, a, back);
+}

@@ -1,0 +1,54 @@
+/* Embedding. See kernels/plain/embed.c.
+ *
+ * The ladder:
+ *   1. forward: a thread for every four columns of a position, as Philox gives four numbers at once.
+ *   2. backward: a thread for each column walks all positions in order and adds to the row of each. Nobody else adds to
+ *      that column, so sums have one order and need no atomics; but there are only as many threads as columns. */
+
+static __global__ void embed_kernel(Number *y, const int32_t *ids, const int32_t *place, const float *table,
+                                    const float *positions, float scale, Dropout drop, const StepState *state, size_t n,
+                                    size_t d)
+{
+    size_t groups = (d + 3) / 4;
+    for (size_t t = thread_number(); t < n * groups; t += thread_count()) {
+        size_t i = t / groups, j = t % groups * 4;
+        Factors f = dropout_factors(drop, state, i, 0, j / 4);
+        for (size_t c = 0; c < 4 && j + c < d; c++) {
+            float sum = 0;
+            if (place[i] >= 0)
+                sum = scale * table[(size_t)ids[i] * d + j + c];
+            if (place[i] >= 0 && positions)
+                sum += positions[(size_t)place[i] * d + j + c];
+            y[i * d + j + c] = number(sum * f.of[c]);
+        }
+    }
+}
+
+static __global__ void embed_backward_kernel(float *dtable, float *dpositions, const Number *dy, const int32_t *slots,
+                                             const int32_t *place, float scale, Dropout drop, const StepState *state,
+                                             size_t n, size_t d)
+{
+    for (size_t j = thread_number(); j < d; j += thread_count())
+        for (size_t i = 0; i < n; i++) {
+            if (place[i] < 0)
+                continue;
+            float value = real(dy[i * d + j]) * dropout_factor(drop, state, i, 0, j);
+            dtable[(size_t)slots[i] * d + j] += scale * value;
+            if (dpositions)
+                dpositions[(size_t)place[i] * d + j] += value;
+        }
+}
+
+static void embed_forward(Stream *s, void *y, const int32_t *ids, const int32_t *place, const void *table,
+                          const void *positions, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
+{
+    LAUNCH_EACH(s, embed_kernel, n * divide_up(d, 4), (Number *)y, ids, place, (const float *)table,
+                (const float *)positions, (float)scale, drop, state, n, d);
+}
+
+static void embed_backward(Stream *s, void *dtable, void *dpositions, const void *dy, const int32_t *slots,
+                           const int32_t *place, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
+{
+    LAUNCH_EACH(s, embed_backward_kernel, d, (float *)dtable, (float *)dpositions, (const Number *)dy, slots, place,
+                (float)scale, drop, state, n, d);
+}

@@ -1,0 +1,103 @@
+/* The machine that runs CUDA kernels on a CPU: what its parts, and the header that kernels see (cuda_runtime.h), know
+ * of one another.
+ *
+ *     fiber.c    one CUDA thread is one fiber
+ *     launch.c   runs the blocks of a launch one after another, and a block's threads in a chosen order
+ *     memory.c   the device's memory, between guard pages; streams; errors
+ *     check.c    looks at each access to memory, in kernels that were compiled for it
+ *
+ * There is one device, and it runs one kernel at a time, as threadIdx is one variable: a lock sees to that when several
+ * threads of the host launch kernels. */
+#ifndef KERNELS_CUDA_EMULATOR_EMULATOR_H
+#define KERNELS_CUDA_EMULATOR_EMULATOR_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { WARP = 32, MOST_THREADS = 1024 };
+
+typedef struct Triple {
+    uint32_t x, y, z;
+} Triple;
+
+/* What a thread knows of itself: threadIdx, blockIdx, blockDim, gridDim. It is set each time a thread goes on. */
+typedef struct Standing {
+    Triple thread, block, block_size, grid_size;
+} Standing;
+
+extern Standing emulator_standing;
+
+/* In which order threads run between two barriers, and blocks. A kernel that is right gives the same bits in each.
+ * GREEDY runs one warp as far as it gets, then the next: what lacks a barrier meets values that are too old or too new.
+ */
+typedef enum Order { FORWARD, BACKWARD, RANDOM, GREEDY, ORDERS } Order;
+
+typedef struct Launch {
+    const char *kernel;
+    Triple grid, block;
+    size_t shared;                      /* bytes of dynamic shared memory */
+    void (*run)(const void *arguments); /* what one thread does */
+    const void *arguments;
+    size_t argument_bytes;
+    bool checked; /* the kernel tells check.c of its accesses */
+} Launch;
+
+typedef struct CUstream_st *Queue; /* CUDA calls it cudaStream_t; it holds an order */
+
+void emulator_launch(Order order, uint64_t *seed, const Launch *launch);
+void emulator_launch_on(Queue queue, const Launch *launch);
+
+/* --- called by threads of a kernel; `place` is the line of the source --- */
+
+typedef enum Vote { VOTE_NONE, VOTE_COUNT, VOTE_AND, VOTE_OR } Vote;
+
+int emulator_barrier(const char *place, Vote vote, int value);
+
+/* Waits for the lanes in `mask`; SHUFFLE: gives what lane `from` has, BALLOT: a bit for each lane whose value is not 0.
+ */
+typedef enum Together { SYNC, SHUFFLE, BALLOT } Together;
+
+uint64_t emulator_warp(const char *place, Together what, uint32_t mask, uint64_t value, uint32_t from);
+uint32_t emulator_lane(void);
+void *emulator_shared(void); /* dynamic shared memory */
+
+/* --- between the parts --- */
+
+/* The first failure of a launch counts: it ends the launch, and waits for who asks. Called by a thread of a kernel it
+ * does not return. */
+void emulator_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+bool emulator_failed(Error *e); /* asks, and forgets */
+
+void emulator_lock(void);
+void emulator_unlock(void);
+
+/* A block of the device's memory. */
+typedef struct Block {
+    uintptr_t low, high; /* the bytes that were asked for */
+    void *shadow;        /* what check.c knows of them, made when it first needs it */
+    size_t shadow_bytes;
+} Block;
+
+Block *memory_block(uintptr_t address); /* the block it lies in, or NULL */
+
+/* Told to the checker by launch.c: what begins, who runs, and what puts accesses in order. */
+void check_launch(const Launch *launch, uintptr_t shared);
+void check_block(uint64_t number);
+void check_thread(uint32_t thread, const char *stack, size_t bytes);
+void check_barrier(void);
+void check_warp(uint32_t warp);
+void check_over(void);
+void check_atomic(void *p, size_t bytes); /* told by the atomic operations */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,141 @@
+/* Layer normalisation. See kernels/plain/norm.c for the formulas.
+ *
+ * The ladder:
+ *   1. norm_naive: a thread for each vector. Neighbours in a warp read D numbers apart, so each read takes a line of
+ *      memory for one number.
+ *   2. (norm_kernel) a warp for each vector: lanes read side by side, and sums go from lane to lane by shuffles,
+ * without shared memory or barriers. Backward: the same for dx; gradients of gain and bias are sums down columns, which
+ * sums.h takes. */
+
+typedef struct Statistics {
+    float mean, rstd;
+} Statistics;
+
+/* Around a first mean, which is rounded, the second pass finds what it is off, too, and mends mean and variance with it
+ * (Chan, Golub, LeVeque 1983). */
+static __device__ Statistics statistics_of(const Number *x, float epsilon, size_t d)
+{
+    float sum = 0, off = 0, squared = 0;
+    for (size_t j = lane(); j < d; j += LANES)
+        sum += real(x[j]);
+    float mean = warp_sum(sum) / (float)d;
+    for (size_t j = lane(); j < d; j += LANES) {
+        float from_mean = real(x[j]) - mean;
+        off += from_mean;
+        squared += from_mean * from_mean;
+    }
+    off = warp_sum(off) / (float)d;
+    squared = warp_sum(squared) / (float)d - off * off;
+    return Statistics{mean + off, 1 / sqrtf(squared + epsilon)};
+}
+
+/* What each lane does with its columns of one vector, and lane 0 with the statistics. */
+static __device__ void normalise(Number *y, float *mean, float *rstd, const Number *x, const float *gain,
+                                 const float *bias, float epsilon, size_t d)
+{
+    Statistics of = statistics_of(x, epsilon, d);
+    if (lane() == 0) {
+        *mean = of.mean;
+        *rstd = of.rstd;
+    }
+    for (size_t j = lane(); j < d; j += LANES)
+        y[j] = number((real(x[j]) - of.mean) * of.rstd * gain[j] + bias[j]);
+}
+
+static __global__ void norm_kernel(Number *y, float *mean, float *rstd, const Number *x, const float *gain,
+                                   const float *bias, float epsilon, size_t n, size_t d)
+{
+    size_t i = warp_row();
+    if (i < n)
+        normalise(y + i * d, &mean[i], &rstd[i], x + i * d, gain, bias, epsilon, d);
+}
+
+static __global__ void norm_naive(Number *y, float *mean, float *rstd, const Number *x, const float *gain,
+                                  const float *bias, float epsilon, size_t n, size_t d)
+{
+    for (size_t i = thread_number(); i < n; i += thread_count()) {
+        float sum = 0, squared = 0;
+        for (size_t j = 0; j < d; j++)
+            sum += real(x[i * d + j]);
+        mean[i] = sum / (float)d;
+        for (size_t j = 0; j < d; j++)
+            squared += (real(x[i * d + j]) - mean[i]) * (real(x[i * d + j]) - mean[i]);
+        rstd[i] = 1 / sqrtf(squared / (float)d + epsilon);
+        for (size_t j = 0; j < d; j++)
+            y[i * d + j] = number((real(x[i * d + j]) - mean[i]) * rstd[i] * gain[j] + bias[j]);
+    }
+}
+
+/* ---- backward */
+
+/* dx of one vector: rstd (g - mean(g) - xhat mean(g xhat)), g = gain dy */
+typedef struct NormGradient {
+    float mean, rstd, mean_g, mean_gx;
+    __device__ float at(float dy, float x, float gain) const
+    {
+        return rstd * (gain * dy - mean_g - ((x - mean) * rstd) * mean_gx);
+    }
+} NormGradient;
+
+static __device__ NormGradient norm_gradient(const Number *dy, const Number *x, const float *gain, float mean,
+                                             float rstd, size_t d)
+{
+    float g = 0, gx = 0;
+    for (size_t j = lane(); j < d; j += LANES) {
+        float each = gain[j] * real(dy[j]);
+        g += each;
+        gx += each * ((real(x[j]) - mean) * rstd);
+    }
+    return NormGradient{mean, rstd, warp_sum(g) / (float)d, warp_sum(gx) / (float)d};
+}
+
+static __global__ void norm_backward_kernel(Number *dx, bool add, const Number *dy, const float *mean,
+                                            const float *rstd, const Number *x, const float *gain, size_t n, size_t d)
+{
+    size_t i = warp_row();
+    if (i >= n)
+        return;
+    x += i * d, dy += i * d;
+    NormGradient all = norm_gradient(dy, x, gain, mean[i], rstd[i], d);
+    for (size_t j = lane(); j < d; j += LANES)
+        give(&dx[i * d + j], add, all.at(real(dy[j]), real(x[j]), gain[j]));
+}
+
+/* dgain = sum of dy xhat, dbias = sum of dy */
+typedef struct GainTerm {
+    const Number *dy, *x;
+    const float *mean, *rstd;
+    size_t d;
+    __device__ float operator()(size_t i, size_t j) const
+    {
+        return real(dy[i * d + j]) * ((real(x[i * d + j]) - mean[i]) * rstd[i]);
+    }
+} GainTerm;
+
+static void norm_parameters(Stream *s, float *dgain, float *dbias, const Number *dy, const float *mean,
+                            const float *rstd, const Number *x, size_t n, size_t d)
+{
+    add_column_sums(s, dgain, GainTerm{dy, x, mean, rstd, d}, n, d);
+    add_column_sums(s, dbias, BiasTerm{dy, d}, n, d);
+}
+
+static void norm_forward(Stream *s, void *y, void *mean, void *rstd, const void *x, const void *gain, const void *bias,
+                         double epsilon, size_t n, size_t d)
+{
+    if (s->naive)
+        LAUNCH_EACH(s, norm_naive, n, (Number *)y, (float *)mean, (float *)rstd, (const Number *)x, (const float *)gain,
+                    (const float *)bias, (float)epsilon, n, d);
+    else
+        LAUNCH_ROWS(s, norm_kernel, n, (Number *)y, (float *)mean, (float *)rstd, (const Number *)x,
+                    (const float *)gain, (const float *)bias, (float)epsilon, n, d);
+}
+
+static void norm_backward(Stream *s, void *dx, bool add, void *dgain, void *dbias, const void *dy, const void *mean,
+                          const void *rstd, const void *x, const void *gain, size_t n, size_t d)
+{
+    if (dx)
+        LAUNCH_ROWS(s, norm_backward_kernel, n, (Number *)dx, add, (const Number *)dy, (const float *)mean,
+                    (const float *)rstd, (const Number *)x, (const float *)gain, n, d);
+    norm_parameters(s, (float *)dgain, (float *)dbias, (const Number *)dy, (const float *)mean, (const float *)rstd,
+                    (const Number *)x, n, d);
+}

@@ -1,0 +1,138 @@
+/* What happens to the block of parameters after the backward pass. See kernels/plain/optimizer.c for the formulas.
+ *
+ * One launch each over the whole block: the host reads nothing between them, as norm, clip and "finite" lie in
+ * StepState.
+ */
+
+static __global__ void accumulate_kernel(float *to, const float *from, size_t n)
+{
+    for (size_t i = thread_number(); i < n; i += thread_count())
+        to[i] += from[i];
+}
+
+static __global__ void convert_kernel(Number *numbers, const float *reals, size_t n)
+{
+    for (size_t i = thread_number(); i < n; i += thread_count())
+        numbers[i] = number(reals[i]);
+}
+
+/* A block for each chunk. */
+static __global__ void squares_kernel(double *parts, const float *g, size_t n)
+{
+    size_t from = (size_t)blockIdx.x * SQUARES_CHUNK, to = n - from < SQUARES_CHUNK ? n : from + SQUARES_CHUNK;
+    double sum = 0;
+    for (size_t i = from + threadIdx.x; i < to; i += BLOCK)
+        sum += (double)g[i] * (double)g[i];
+    sum = block_sum(sum);
+    if (threadIdx.x == 0)
+        parts[blockIdx.x] = sum;
+}
+
+static __global__ void clip_kernel(StepState *state, const double *parts, size_t count, double max_norm)
+{
+    double sum = 0;
+    for (size_t i = threadIdx.x; i < count; i += BLOCK)
+        sum += parts[i];
+    sum = block_sum(sum);
+    if (threadIdx.x > 0)
+        return;
+    state->norm = sqrt(sum);
+    state->finite = isfinite(state->norm) ? 1 : 0;
+    state->clip = max_norm > 0 && state->norm > max_norm ? max_norm / (state->norm + 1e-6) : 1;
+}
+
+/* What all weights of a step have in common. */
+typedef struct AdamStep {
+    float beta1, beta2, epsilon, rate, clip, correction2;
+} AdamStep;
+
+static __device__ AdamStep adam_step(Adam adam, const StepState *state)
+{
+    return AdamStep{(float)adam.beta1,   (float)adam.beta2,
+                    (float)adam.epsilon, (float)(state->learning_rate / state->correction1),
+                    (float)state->clip,  (float)state->correction2};
+}
+
+static __device__ void adam_one(float *w, float *m, float *v, float g, const AdamStep &a, float shrink)
+{
+    float gradient = g * a.clip;
+    *m += (1 - a.beta1) * (gradient - *m);
+    *v += (1 - a.beta2) * (gradient * gradient - *v);
+    *w -= shrink * *w + a.rate * *m / (sqrtf(*v / a.correction2) + a.epsilon);
+}
+
+/* The decay of weight i: of the span it lies in, found by halving. */
+static __device__ double decay_of(const Span *spans, size_t count, size_t i)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (spans[middle].end <= i)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && spans[low].begin <= i ? spans[low].decay : 0;
+}
+
+static __global__ void adam_kernel(float *w, Number *copy, float *m, float *v, const float *g, const StepState *state,
+                                   Adam adam, const Span *spans, size_t span_count, size_t first, size_t n)
+{
+    if (!state->finite)
+        return;
+    AdamStep a = adam_step(adam, state);
+    for (size_t i = first + thread_number(); i < first + n; i += thread_count()) {
+        adam_one(&w[i], &m[i], &v[i], g[i], a, (float)(state->learning_rate * decay_of(spans, span_count, i)));
+        if (copy)
+            copy[i] = number(w[i]);
+    }
+}
+
+static __global__ void adam_rows_kernel(float *w, float *m, float *v, const float *g, const int32_t *slots,
+                                        const StepState *state, Adam adam, double decay, size_t first, size_t n,
+                                        size_t d)
+{
+    if (!state->finite)
+        return;
+    AdamStep a = adam_step(adam, state);
+    float shrink = (float)(state->learning_rate * decay);
+    for (size_t i = first * d + thread_number(); i < (first + n) * d; i += thread_count()) {
+        int32_t slot = slots[i / d];
+        adam_one(&w[i], &m[i], &v[i], slot < 0 ? 0 : g[(size_t)slot * d + i % d], a, shrink);
+    }
+}
+
+static void accumulate(Stream *s, void *to, const void *from, size_t n)
+{
+    LAUNCH_EACH(s, accumulate_kernel, n, (float *)to, (const float *)from, n);
+}
+
+static void convert(Stream *s, void *numbers, const void *reals, size_t n)
+{
+    LAUNCH_EACH(s, convert_kernel, n, (Number *)numbers, (const float *)reals, n);
+}
+
+static void squares(Stream *s, double *parts, const void *g, size_t n)
+{
+    if (n > 0)
+        LAUNCH(s, squares_kernel, (unsigned)divide_up(n, SQUARES_CHUNK), BLOCK, parts, (const float *)g, n);
+}
+
+static void clip(Stream *s, StepState *state, const double *parts, size_t count, double max_norm)
+{
+    LAUNCH(s, clip_kernel, 1, BLOCK, state, parts, count, max_norm);
+}
+
+static void adam(Stream *s, void *w, void *copy, void *m, void *v, const void *g, const StepState *state, Adam adam,
+                 const Span *spans, size_t span_count, size_t first, size_t n)
+{
+    LAUNCH_EACH(s, adam_kernel, n, (float *)w, (Number *)copy, (float *)m, (float *)v, (const float *)g, state, adam,
+                spans, span_count, first, n);
+}
+
+static void adam_rows(Stream *s, void *w, void *m, void *v, const void *g, const int32_t *slots, const StepState *state,
+                      Adam adam, double decay, size_t first, size_t n, size_t d)
+{
+    LAUNCH_EACH(s, adam_rows_kernel, n * d, (float *)w, (float *)m, (float *)v, (const float *)g, slots, state, adam,
+                decay, first, n, d);
+}

@@ -1,0 +1,81 @@
+/* What a query thinks of a key: its score. See kernels/plain/score.c for the formula. */
+
+/* What every kernel of attention is told. */
+typedef struct Attention {
+    Attend how;
+    const StepState *state;
+    Strided q, k, v;
+} Attention;
+
+/* One head of one row of queries and its keys. */
+typedef struct AttentionRow {
+    Keys keys;
+    size_t b, head, first_query, queries;
+} AttentionRow;
+
+static __device__ AttentionRow attention_row(const Attention &a, size_t b, size_t head)
+{
+    AttentionRow r = {};
+    r.keys = keys_of_row(&a.how, b);
+    r.b = b;
+    r.head = head;
+    r.first_query = (size_t)a.how.query_start[b];
+    r.queries = (size_t)a.how.query_start[b + 1] - r.first_query;
+    return r;
+}
+
+/* The first key at j or behind it that query i sees; behind the last: the row's length. */
+static __device__ size_t next_key(const Attention &a, const AttentionRow &r, size_t i, size_t j)
+{
+    return keys_next(&a.how, r.keys, i, j);
+}
+
+/* One head of one query, key or relative key: where its numbers lie. */
+static __device__ const Number *head_of(const Strided &x, size_t position, size_t head, size_t size)
+{
+    return (const Number *)x.data + position * x.stride + head * size;
+}
+
+static __device__ const float *head_of_bias(const void *bias, size_t head, size_t size)
+{
+    return bias ? (const float *)bias + head * size : NULL;
+}
+
+/* (x + bias) . y, in four sums, whose rounding is smaller than one's */
+static __device__ float biased_dot(const Number *x, const float *bias, const Number *y, size_t n)
+{
+    float sum[4] = {};
+    for (size_t c = 0; c < n; c++)
+        sum[c % 4] += (real(x[c]) + (bias ? bias[c] : 0)) * real(y[c]);
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+static __device__ size_t entry_of(const Attention &a, const AttentionRow &r, size_t i, size_t j)
+{
+    return distance_entry(&a.how, r.keys, i, j);
+}
+
+/* r[e]: the relative key for where key j lies, seen from query i */
+static __device__ const Number *relative_key(const Attention &a, const AttentionRow &r, size_t i, size_t j)
+{
+    return head_of(a.how.relative, entry_of(a, r, i, j), r.head, a.how.key_size);
+}
+
+static __device__ float score(const Attention &a, const AttentionRow &r, size_t i, size_t j)
+{
+    size_t dk = a.how.key_size;
+    const Number *q = head_of(a.q, r.first_query + i, r.head, dk);
+    const Number *k = head_of(a.k, r.keys.start + j, r.head, dk);
+    float sum = biased_dot(q, head_of_bias(a.how.content_bias, r.head, dk), k, dk);
+    if (a.how.relative.data)
+        sum += biased_dot(q, head_of_bias(a.how.position_bias, r.head, dk), relative_key(a, r, i, j), dk);
+    sum *= (float)a.how.scale;
+    const float *bias = (const float *)a.how.distance_bias;
+    return bias ? sum + bias[entry_of(a, r, i, j) * a.how.heads + r.head] : sum;
+}
+
+/* The factor of dropout on the weight of query i and key j. */
+static __device__ float drop_factor(const Attention &a, const AttentionRow &r, size_t i, size_t j)
+{
+    return dropout_factor(a.how.dropout, a.state, r.first_query + i, r.head, j);
+}
