@@ -364,14 +364,17 @@ FRAME   := $(patsubst %.c,$(OUT)/%.o,$(wildcard course/frame/*.c))
 COURSE  := $(BIN)/course
 number_of = $(firstword $(subst -, ,$(notdir $1)))
 graded    = $(or $(FILE),$1/exercise.c)
-graded_as = $(OUT)/course/graded/$(subst /,_,$(call graded,$1))
+graded_as = $(OUT)/course/graded/$(call number_of,$1)-$(subst /,_,$(call graded,$1))
+
+# what a lesson's program is made of: all of its folder but the exercise and its grader
+lesson_objects = $(patsubst %.c,$(OUT)/%.o,$(filter-out %/exercise.c %/check.c,$(wildcard $1/*.c))) $(FRAME)
 
 define lesson_rules
 lesson-$1: $(COURSE)/lesson-$1
 	@$(COURSE)/lesson-$1
-$(COURSE)/lesson-$1: $(OUT)/$2/lesson.o $(FRAME) $(LIBRARY) $(BIN)/.link
+$(COURSE)/lesson-$1: $(call lesson_objects,$2) $(LIBRARY) $(BIN)/.link
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $(OUT)/$2/lesson.o $(FRAME) $(LIBRARY) $$(LDLIBS)
+	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $(call lesson_objects,$2) $(LIBRARY) $$(LDLIBS)
 
 grade-$1: $(call graded_as,$2)
 	@$(call graded_as,$2)
