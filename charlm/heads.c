@@ -20,7 +20,7 @@ static bool read_text(Charlm *c, Look *l, const Buffer *text, Error *e)
         ids[i] = (unsigned char)text->text[i];
     look_cut(&c->app, "the text", text->size, count);
     const LookRow row = {.sides = 1, .ids = {ids}, .count = {count}, .network = network};
-    bool fine = tokens_add_bytes(&l->tokens[0], text->text, text->size, e) && look_read(&c->app, l, &row, e);
+    bool fine = labels_add_bytes(&l->tokens[0], text->text, text->size, e) && look_read(&c->app, l, &row, e);
     memory_free(ids);
     return fine;
 }

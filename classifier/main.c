@@ -1,12 +1,17 @@
 /* classifier: a Transformer that tells what kind of text it reads. */
 #include "classifier/classifier.h"
 
+#include "core/program/heads.h"
+
 int main(int argc, char **argv)
 {
     Values values;
+    LookValues look;
     Options options = {0};
-    Classifier c = {.app = {.kind = &classifier_kind, .o = &values.shared, .options = &options}, .v = &values};
+    Classifier c = {.app = {.kind = &classifier_kind, .o = &values.shared, .options = &options, .look = &look},
+                    .v = &values};
     const OptionTable tables[] = {{shared_options, shared_option_count, &values.shared},
-                                  {classifier_options, classifier_option_count, &values}};
-    return app_main(&c.app, tables, 2, argc, argv);
+                                  {classifier_options, classifier_option_count, &values},
+                                  {look_options, look_option_count, &look}};
+    return app_main(&c.app, tables, 3, argc, argv);
 }

@@ -36,6 +36,10 @@ bool encdec_judge_sample(App *a, Crew *crew, double *bleu, Error *e);
 /* Memory that the latter takes for each worker. */
 bool encdec_sample_bytes(const EncDec *c, size_t *bytes, Error *e);
 
+/* What the model looks at while it reads a pair; and alignments. */
+bool encdec_look(App *a, Look *l, Error *e);
+bool encdec_look_further(App *a, Look *l, Error *e);
+
 /* The commands that only encdec has: false with an Error when the work failed. */
 bool encdec_eval(EncDec *c, Error *e);
 bool encdec_translate(EncDec *c, Error *e);

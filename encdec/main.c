@@ -1,12 +1,16 @@
 /* encdec: the Transformer of "Attention Is All You Need", which translates. */
 #include "encdec/encdec.h"
 
+#include "core/program/heads.h"
+
 int main(int argc, char **argv)
 {
     Values values;
+    LookValues look;
     Options options = {0};
-    EncDec c = {.app = {.kind = &encdec_kind, .o = &values.shared, .options = &options}, .v = &values};
+    EncDec c = {.app = {.kind = &encdec_kind, .o = &values.shared, .options = &options, .look = &look}, .v = &values};
     const OptionTable tables[] = {{shared_options, shared_option_count, &values.shared},
-                                  {encdec_options, encdec_option_count, &values}};
-    return app_main(&c.app, tables, 2, argc, argv);
+                                  {encdec_options, encdec_option_count, &values},
+                                  {look_options, look_option_count, &look}};
+    return app_main(&c.app, tables, 3, argc, argv);
 }

@@ -28,6 +28,10 @@ typedef struct Values {
     int format;
     bool scores;
     const char *input;
+    /* looking */
+    const char *target_text;
+    int maps;
+    bool align;
     /* averaging */
     size_t last;
     /* comparing */

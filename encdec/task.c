@@ -355,4 +355,6 @@ const AppKind encdec_kind = {.name = "encdec",
                              .judged = "BLEU",
                              .judged_in = "0 to 100",
                              .bench_batch = bench_batch,
+                             .look = encdec_look,
+                             .look_further = encdec_look_further,
                              .command = command};

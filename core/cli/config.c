@@ -42,7 +42,7 @@ static bool config_line(Options *o, char *line, Error *e)
     name = trim(name);
     if (!*name)
         return fail(e, "no name before '='");
-    const OptionState *state = option_find(o, name, strlen(name));
+    const OptionState *state = option_find_stored(o, name, strlen(name));
     if (state && state->row->kind == OPTION_CONFIG)
         return fail(e, "%s: a configuration file cannot name another", name);
     return options_set(o, name, trim(equals + 1), FROM_CONFIG, e);

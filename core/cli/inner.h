@@ -23,8 +23,10 @@ bool value_text(const Option *row, Value value, Buffer *out);
 /* Whether `allowed` is a range that can be read. */
 bool value_range_is_sound(const Option *row);
 
-/* options.c. `name` need not end at `length`. */
+/* options.c. `name` need not end at `length`. Commands may have options of one name that have nothing else in common;
+ * what the command line means is the command's own, what a run or a configuration means is the one that is stored. */
 OptionState *option_find(const Options *o, const char *name, size_t length);
+OptionState *option_find_stored(const Options *o, const char *name, size_t length);
 bool option_put(Options *o, OptionState *state, const char *text, const char *dashes, OptionSource source, Error *e);
 
 /* "unknown option --dpeth; did you mean --depth?"; looks among the options of `commands` first. */

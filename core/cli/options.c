@@ -12,12 +12,35 @@
 #include <assert.h>
 #include <string.h>
 
+static bool is_called(const Option *row, const char *name, size_t length)
+{
+    return strlen(row->name) == length && memcmp(row->name, name, length) == 0;
+}
+
 OptionState *option_find(const Options *o, const char *name, size_t length)
 {
-    for (size_t i = 0; i < o->count; i++)
-        if (strlen(o->states[i].row->name) == length && memcmp(o->states[i].row->name, name, length) == 0)
+    OptionState *other = NULL; /* of another command: good for the message */
+    for (size_t i = 0; i < o->count; i++) {
+        const Option *row = o->states[i].row;
+        if (!is_called(row, name, length))
+            continue;
+        if (o->command && row->commands & o->command->bit)
             return &o->states[i];
-    return NULL;
+        other = other ? other : &o->states[i];
+    }
+    return other;
+}
+
+OptionState *option_find_stored(const Options *o, const char *name, size_t length)
+{
+    OptionState *other = NULL;
+    for (size_t i = 0; i < o->count; i++) {
+        const Option *row = o->states[i].row;
+        if (is_called(row, name, length) && row->class != OPTION_HERE)
+            return &o->states[i];
+        other = other || !is_called(row, name, length) ? other : &o->states[i];
+    }
+    return other;
 }
 
 bool option_unknown(const Options *o, const char *name, size_t length, unsigned commands, const char *dashes, Error *e)
@@ -122,7 +145,7 @@ bool option_put(Options *o, OptionState *state, const char *text, const char *da
 
 bool options_set(Options *o, const char *name, const char *text, OptionSource source, Error *e)
 {
-    OptionState *state = option_find(o, name, strlen(name));
+    OptionState *state = option_find_stored(o, name, strlen(name));
     if (!state)
         return option_unknown(o, name, strlen(name), ~0u, "", e);
     return option_put(o, state, text, "", source, e);
@@ -167,7 +190,7 @@ void options_changes(const Options *o, Buffer *out)
     }
 }
 
-/* Two rows must not answer to the same name, nor to the same letter in one command. */
+/* Two rows must not answer to the same name or letter in one command; nor may a run store two of one name. */
 static bool check_row(const Options *o, const Option *row, Error *e)
 {
     if (strcmp(row->name, "help") == 0 || strcmp(row->name, "version") == 0 || row->letter == 'h')
@@ -176,7 +199,8 @@ static bool check_row(const Options *o, const Option *row, Error *e)
         return fail(e, "option table: --%s has no sound `allowed`: '%s'", row->name, row->allowed ? row->allowed : "");
     for (size_t i = 0; i < o->count; i++) {
         const Option *other = o->states[i].row;
-        if (strcmp(other->name, row->name) == 0)
+        bool both = other->commands & row->commands || (other->class != OPTION_HERE && row->class != OPTION_HERE);
+        if (strcmp(other->name, row->name) == 0 && both)
             return fail(e, "option table: --%s is there twice", row->name);
         if (row->letter && other->letter == row->letter && other->commands & row->commands)
             return fail(e, "option table: -%c means both --%s and --%s", row->letter, other->name, row->name);
@@ -206,7 +230,7 @@ static bool add_row(Options *o, const Option *row, void *values, Error *e)
 static bool check_program(Options *o, Error *e)
 {
     for (const Setting *s = o->program->defaults; s && s->name; s++) {
-        OptionState *state = option_find(o, s->name, strlen(s->name));
+        OptionState *state = option_find_stored(o, s->name, strlen(s->name));
         if (!state)
             return option_unknown(o, s->name, strlen(s->name), ~0u, "", e);
         if (!set_default(o, state, s->value, e))
@@ -215,7 +239,7 @@ static bool check_program(Options *o, Error *e)
     for (size_t i = 0; i < o->program->preset_count; i++) {
         const Preset *preset = &o->program->presets[i];
         for (const Setting *s = preset->settings; s->name; s++) {
-            OptionState *state = option_find(o, s->name, strlen(s->name));
+            OptionState *state = option_find_stored(o, s->name, strlen(s->name));
             Error why;
             Value unused;
             if (state ? !value_read(&unused, state->row, s->value, "", &why)

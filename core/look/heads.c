@@ -36,9 +36,9 @@ void heads_panel(Buffer *b, const char *title, const HeadsPanel *p)
         for (size_t j = 0; j < p->columns; j++) {
             float weight = p->weights[(p->first_row + i) * p->stride + p->first_column + j];
             buffer_print(b, "%zu\t%zu\t%.9g\t", i, j, (double)weight);
-            add_name(b, token_shown(p->query, p->first_row + i));
+            add_name(b, label_shown(p->query, p->first_row + i));
             buffer_print(b, "\t");
-            add_name(b, token_shown(p->key, p->first_column + j));
+            add_name(b, label_shown(p->key, p->first_column + j));
             buffer_print(b, "\n");
         }
 }

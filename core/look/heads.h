@@ -16,7 +16,7 @@ typedef struct HeadsShown {
 typedef struct HeadsPanel {
     const float *weights;
     size_t stride, first_row, rows, first_column, columns;
-    const Tokens *query, *key;
+    const Labels *query, *key;
 } HeadsPanel;
 
 /* The part of maps that is shown; its weights are the caller's to fill. */

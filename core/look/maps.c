@@ -128,14 +128,14 @@ char *path_between(const char *file, const char *middle, const char *ending)
     return path;
 }
 
-static void add_tokens(Buffer *b, const char *key, const Tokens *t, size_t count, bool shown)
+static void add_tokens(Buffer *b, const char *key, const Labels *t, size_t count, bool shown)
 {
     json_add_key(b, key);
     buffer_print(b, "[");
     for (size_t i = 0; i < count; i++) {
         json_add_key(b, NULL);
         if (shown)
-            json_add_string(b, token_shown(t, i));
+            json_add_string(b, label_shown(t, i));
         else
             json_add_bytes(b, t->raw.text + t->list[i].raw, t->list[i].raw_size);
     }

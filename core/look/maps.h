@@ -10,7 +10,7 @@
 #ifndef CORE_LOOK_MAPS_H
 #define CORE_LOOK_MAPS_H
 
-#include "core/look/tokens.h"
+#include "core/look/labels.h"
 #include "core/tensor/tape.h"
 
 enum { MAPS = 3, MAPS_NAME = 16 };
@@ -21,7 +21,7 @@ typedef struct Maps {
     size_t layers, heads, queries, keys; /* L, H, T, S */
     bool causal;                         /* a query sees no key behind it */
     float *weights;                      /* [L,H,T,S] */
-    const Tokens *query, *key;           /* what stands there; the caller's */
+    const Labels *query, *key;           /* what stands there; the caller's */
 } Maps;
 
 /* The weights of a head [T,S]. */

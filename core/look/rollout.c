@@ -37,7 +37,7 @@ bool rollout(const Maps *m, float **r, Error *e)
 {
     size_t n = m->queries, all = n * n;
     assert(m->queries == m->keys && m->layers);
-    double *a = memory_get(3 * all, sizeof *a), *flow = a + all, *next = a + 2 * all;
+    double *a = memory_get(3 * all, sizeof *a), *flow, *next;
     *r = memory_get(all, sizeof **r);
     if (!a || !*r) {
         memory_free(a);
@@ -45,6 +45,8 @@ bool rollout(const Maps *m, float **r, Error *e)
         *r = NULL;
         return memory_error(e, "a rollout of attention", 3 * all, sizeof *a);
     }
+    flow = a + all;
+    next = flow + all;
     layer_flow(m, 0, flow);
     for (size_t layer = 1; layer < m->layers; layer++) {
         layer_flow(m, layer, a);

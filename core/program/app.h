@@ -45,6 +45,8 @@ typedef struct AppKind {
     void (*bench_batch)(void *app, uint64_t step, Batch *b);
     /* heads: runs the network on the text that the options name, and says what its tokens are. */
     bool (*look)(App *a, Look *l, Error *e);
+    /* And shows what only this program knows to show, where the options ask for it. May be NULL. */
+    bool (*look_further)(App *a, Look *l, Error *e);
     /* A command that is not train, bench, info, plot or heads. */
     bool (*command)(App *a, Error *e);
     /* bench with options of the program's own; false in *mine: the common one. May be NULL. */

@@ -24,7 +24,7 @@ const Option look_options[] = {
     {"rollout", 0, OPTION_FLAG, OPTION_HERE, COMMAND_LOOK, AT(rollout), NULL, NULL, "draw where vectors of the last layer come from, all layers together"},
     {"npy", 0, OPTION_PATH, OPTION_HERE, COMMAND_LOOK, AT(npy), NULL, "FILE.npy", "write all weights, [layers, heads, queries, keys], and FILE.labels.json with the tokens"},
     {"from", 0, OPTION_SIZE, OPTION_HERE, COMMAND_LOOK, AT(from), "0", NULL, "the first token that pictures show, counted from 0"},
-    {"tokens", 0, OPTION_SIZE, OPTION_HERE, COMMAND_LOOK, AT(tokens), "60", NULL, "so many tokens they show at most (0: all)"},
+    {"show", 0, OPTION_SIZE, OPTION_HERE, COMMAND_LOOK, AT(show), "60", NULL, "so many tokens they show at most (0: all)"},
 };
 /* clang-format on */
 
@@ -94,10 +94,11 @@ bool look_read(App *a, Look *l, const LookRow *row, Error *e)
 static void look_close(Look *l)
 {
     watcher_close(&l->watcher);
+    buffer_free(&l->data);
     batch_close(&l->batch);
     crew_close(&l->crew);
     for (size_t i = 0; i < SIDES; i++)
-        tokens_close(&l->tokens[i]);
+        labels_close(&l->tokens[i]);
 }
 
 /* "3", or not given at all: EVERY. */
@@ -145,13 +146,14 @@ static bool draw(const App *a, const char *script, const Buffer *data, size_t mo
     return fine;
 }
 
-static bool draw_heads(App *a, Look *l, const HeadsShown *shown, Error *e)
+static bool draw_heads(App *a, Look *l, Error *e)
 {
+    const HeadsShown *shown = &l->where;
     Buffer data = {0};
     size_t across, longer = l->shown->queries > l->shown->keys ? l->shown->queries : l->shown->keys;
     bool fine = heads_data(&data, l->shown, shown, &across, e) && draw(a, "heads", &data, across, e);
     if (fine && shown->most && longer > shown->most && !a->o->quiet)
-        fprintf(stderr, "%s: the picture shows tokens %zu to %zu of %zu; --from and --tokens choose others\n",
+        fprintf(stderr, "%s: the picture shows tokens %zu to %zu of %zu; --from and --show choose others\n",
                 a->kind->name, shown->from,
                 (longer - shown->from < shown->most ? longer : shown->from + shown->most) - 1, longer);
     buffer_free(&data);
@@ -180,7 +182,7 @@ static bool describe(App *a, Look *l, Error *e)
     return fine;
 }
 
-static bool draw_rollout(App *a, Look *l, const HeadsShown *shown, Error *e)
+static bool draw_rollout(App *a, Look *l, Error *e)
 {
     const Maps *m = l->shown;
     float *flow = NULL;
@@ -190,7 +192,7 @@ static bool draw_rollout(App *a, Look *l, const HeadsShown *shown, Error *e)
                app_misused(a);
     if (!rollout(m, &flow, e))
         return false;
-    HeadsPanel p = heads_part(m, shown);
+    HeadsPanel p = heads_part(m, &l->where);
     p.weights = flow;
     heads_panel(&data, "rollout of all layers", &p);
     bool fine = !data.failed || fail(e, "out of memory for a rollout");
@@ -200,30 +202,33 @@ static bool draw_rollout(App *a, Look *l, const HeadsShown *shown, Error *e)
     return fine;
 }
 
-static bool show(App *a, Look *l, const HeadsShown *shown, Error *e)
+static bool show(App *a, Look *l, Error *e)
 {
-    if (!l->watcher.count)
+    if (!l->shown)
         return fail(e, "the run %s has no attention to look at: its depth is 0", a->run->path);
-    if (!heads_suit(l->shown, shown, e))
+    if (!heads_suit(l->shown, &l->where, e))
         return app_misused(a);
     if (l->v->npy && !write_weights(l, e))
         return false;
+    if (a->kind->look_further && !a->kind->look_further(a, l, e))
+        return false;
+    if (l->script)
+        return !a->o->out || draw(a, l->script, &l->data, 0, e);
     if (l->v->describe)
         return describe(a, l, e);
     if (!a->o->out)
         return true;
-    return l->v->rollout ? draw_rollout(a, l, shown, e) : draw_heads(a, l, shown, e);
+    return l->v->rollout ? draw_rollout(a, l, e) : draw_heads(a, l, e);
 }
 
 bool app_heads(App *a, Error *e)
 {
     const LookValues *v = a->look;
-    Look l = {.v = v};
-    HeadsShown shown = {.from = v->from, .most = v->tokens};
+    Look l = {.v = v, .where = {.from = v->from, .most = v->show}};
     const Picture picture = {.out = a->o->out, .size = a->o->size};
     bool fine = picture_sound(&picture, e) || app_misused(a);
-    fine = fine && number_of(a, "layer", v->layer, &shown.layer, e) && number_of(a, "head", v->head, &shown.head, e) &&
-           a->kind->look(a, &l, e) && show(a, &l, &shown, e);
+    fine = fine && number_of(a, "layer", v->layer, &l.where.layer, e) &&
+           number_of(a, "head", v->head, &l.where.head, e) && a->kind->look(a, &l, e) && show(a, &l, e);
     look_close(&l);
     return fine;
 }

@@ -7,7 +7,7 @@
 
 struct LookValues {
     const char *text, *text_file, *layer, *head, *npy;
-    size_t from, tokens;
+    size_t from, show;
     bool describe, rollout;
     int sort;
 };
@@ -18,11 +18,14 @@ extern const size_t look_option_count;
 /* What came of a text. */
 struct Look {
     const LookValues *v;
+    HeadsShown where; /* pictures show */
     Crew crew;
     Batch batch;
     Watcher watcher;
-    Tokens tokens[SIDES];
-    Maps *shown; /* of those that the watcher has */
+    Labels tokens[SIDES];
+    Maps *shown;        /* of those that the watcher has */
+    const char *script; /* what draws the data that the program has made itself; NULL: it has made none */
+    Buffer data;
 };
 
 /* The text to look at: --text, or --text-file without the line end at its end. There must be one, and not be empty. */

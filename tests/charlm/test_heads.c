@@ -80,9 +80,9 @@ START_TEST(what_is_drawn_is_what_is_there)
     } cases[] = {{"", 0, LAYERS * HEADS, 0, CONTEXT},
                  {"--layer 1", 2, HEADS, 0, CONTEXT},
                  {"--layer 1 --head 0", 2, 1, 0, CONTEXT},
-                 {"--layer 0 --head 1 --from 5 --tokens 7", 1, 1, 5, 7},
-                 {"--layer 0 --head 1 --from 20 --tokens 7", 1, 1, 20, 4},
-                 {"--layer 0 --head 1 --from 23 --tokens 0", 1, 1, 23, 1}};
+                 {"--layer 0 --head 1 --from 5 --show 7", 1, 1, 5, 7},
+                 {"--layer 0 --head 1 --from 20 --show 7", 1, 1, 20, 4},
+                 {"--layer 0 --head 1 --from 23 --show 0", 1, 1, 23, 1}};
     const char *run = trained(), *folder = text_in(fresh_path("folder"), awkward, sizeof awkward - 1);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         Said s = command("heads --run %s --text-file %s/text --npy %s/w.npy --out %s/p.svg -q %s", run, folder, folder,
@@ -204,8 +204,11 @@ START_TEST(what_cannot_be_is_one_line)
 END_TEST
 
 static const Test tests[] = {TEST_SLOW(what_is_drawn_is_what_is_there, 120),
-                             TEST(rows_sum_to_one_and_see_nothing_behind_them), TEST(labels_name_every_token),
-                             TEST(a_long_text_is_cut_aloud), TEST(what_cannot_be_is_one_line)};
+                             TEST(rows_sum_to_one_and_see_nothing_behind_them),
+                             TEST(labels_name_every_token),
+                             TEST(a_long_text_is_cut_aloud),
+                             TEST(heads_are_described_and_rolled_out),
+                             TEST(what_cannot_be_is_one_line)};
 
 int main(int argc, char **argv)
 {

@@ -247,10 +247,37 @@ static void table_refused(Program program, const Option *rows, size_t count, con
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
+/* Commands may mean different things by one name; a run means what it stores. */
+START_TEST(commands_may_have_options_of_one_name)
+{
+    static const Option other = {"dim", 0, OPTION_TEXT, OPTION_HERE, SAMPLE, offsetof(Own, prompt), "", NULL, "light"};
+    const Program program = {.name = "lm", .commands = commands, .command_count = 2};
+    for (size_t first = 0; first < 2; first++)
+        for (size_t which = 0; which < 2; which++) {
+            Values v;
+            Options o;
+            Error e;
+            const OptionTable one = {shared_rows, 1, &v.shared}, two = {&other, 1, &v.own};
+            const OptionTable tables[] = {first ? two : one, first ? one : two};
+            char *words[] = {(char[]){"lm"}, which ? (char[]){"sample"} : (char[]){"train"}, (char[]){"--dim=7"}};
+            ck_done(options_open(&o, &program, tables, 2, &e) && options_parse(&o, 3, words, &e), e);
+            ck_assert_uint_eq(v.shared.dim, which ? 128 : 7);
+            ck_assert_str_eq(v.own.prompt, which ? "7" : "");
+            ck_done(options_set(&o, "dim", which ? "9" : "7", FROM_RUN, &e), e);
+            ck_assert_uint_eq(v.shared.dim, which ? 9 : 7);
+            ck_assert_str_eq(v.own.prompt, which ? "7" : "");
+            options_close(&o);
+        }
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
 START_TEST(a_table_that_contradicts_itself_is_refused)
 {
     Program p = {.name = "lm", .commands = commands, .command_count = 2};
     Option twice[] = {shared_rows[0], shared_rows[0]};
+    table_refused(p, twice, 2, "--dim is there twice");
+    twice[1].commands = SAMPLE; /* a run would have two values of one name */
     table_refused(p, twice, 2, "--dim is there twice");
     Option letter[] = {shared_rows[0], shared_rows[3]};
     letter[0].letter = 'b';
@@ -348,6 +375,7 @@ static const Test tests[] = {
     TEST(a_model_option_cannot_change_in_a_run),
     TEST(a_run_with_bad_values_is_refused),
     TEST(a_lower_source_never_overwrites_a_higher_one),
+    TEST(commands_may_have_options_of_one_name),
     TEST(a_table_that_contradicts_itself_is_refused),
     TEST(a_program_may_have_defaults_of_its_own),
     TEST(any_failed_allocation_is_an_error_and_leaks_nothing),

@@ -8,12 +8,12 @@
 #include <math.h>
 #include <string.h>
 
-static Tokens tokens_of(const char *letters)
+static Labels tokens_of(const char *letters)
 {
-    Tokens t = {0};
+    Labels t = {0};
     Error e;
     for (; *letters; letters++)
-        ck_done(tokens_add(&t, letters, 1, false, &e), e);
+        ck_done(labels_add(&t, letters, 1, false, &e), e);
     return t;
 }
 
@@ -29,7 +29,7 @@ static float causal[] = {1, 0, 0, 0, 1,   0,   0, 0, 0,       1,       0,       
 
                          1, 0, 0, 0, .5f, .5f, 0, 0, .25f,    .25f,    .5f,     0, .25f, .25f, .25f, .25f};
 
-static Maps causal_maps(const Tokens *t)
+static Maps causal_maps(const Labels *t)
 {
     return (Maps){.name = "blocks",
                   .layers = 1,
@@ -44,7 +44,7 @@ static Maps causal_maps(const Tokens *t)
 
 START_TEST(numbers_are_those_computed_by_hand)
 {
-    Tokens t = tokens_of("a,bc");
+    Labels t = tokens_of("a,bc");
     Maps m = causal_maps(&t);
     HeadNote back = describe_head(&m, 0, 0), even = describe_head(&m, 0, 1), between = describe_head(&m, 0, 2);
     const double expected_back[MEASURES] = {1, 0, 0, 1 / 3., 1 / 3., 1, 0};
@@ -58,14 +58,14 @@ START_TEST(numbers_are_those_computed_by_hand)
     }
     ck_assert_str_eq(back.words, "looks mostly at the previous token (100 %)");
     ck_assert_str_eq(even.words, "looks at everything, nearly evenly");
-    tokens_close(&t);
+    labels_close(&t);
 }
 END_TEST
 
 START_TEST(a_map_without_an_order_counts_all)
 {
     static float w[] = {0, .5f, .5f, 0, 1, 0}; /* 2 queries, 3 keys */
-    Tokens q = tokens_of("xy"), k = tokens_of("a.c");
+    Labels q = tokens_of("xy"), k = tokens_of("a.c");
     Maps m = {.name = "cross", .layers = 1, .heads = 1, .queries = 2, .keys = 3, .weights = w, .query = &q, .key = &k};
     HeadNote n = describe_head(&m, 0, 0);
     const double expected[MEASURES] = {0, .5, .25, 0, .75, .75, .5};
@@ -74,15 +74,15 @@ START_TEST(a_map_without_an_order_counts_all)
     near(n.even[MEASURE_ENTROPY], log2(3));
     near(n.even[MEASURE_DISTANCE], (3 + 2) / 6.);
     ck_assert_str_eq(n.words, "looks mostly at separators (75 %)");
-    tokens_close(&q);
-    tokens_close(&k);
+    labels_close(&q);
+    labels_close(&k);
 }
 END_TEST
 
 START_TEST(one_token_alone_is_described)
 {
     static float w[] = {1};
-    Tokens t = tokens_of("a");
+    Labels t = tokens_of("a");
     Maps m = {.name = "blocks",
               .layers = 1,
               .heads = 1,
@@ -94,13 +94,13 @@ START_TEST(one_token_alone_is_described)
               .key = &t};
     HeadNote n = describe_head(&m, 0, 0);
     ck_assert(n.is[MEASURE_ITSELF] == 1 && n.is[MEASURE_FIRST] == 1 && n.is[MEASURE_ENTROPY] == 0);
-    tokens_close(&t);
+    labels_close(&t);
 }
 END_TEST
 
 START_TEST(heads_are_sorted_and_none_is_lost)
 {
-    Tokens t = tokens_of("a,bc");
+    Labels t = tokens_of("a,bc");
     Maps m = causal_maps(&t);
     HeadNote *n;
     Error e;
@@ -114,7 +114,7 @@ START_TEST(heads_are_sorted_and_none_is_lost)
     describe_sort(n, 3, MEASURES);
     ck_assert(n[0].head == 0);
     memory_free(n);
-    tokens_close(&t);
+    labels_close(&t);
 }
 END_TEST
 
@@ -122,7 +122,7 @@ START_TEST(rollout_is_the_product_by_hand)
 {
     static float w[] = {1, 0, 0, 1, 1, 0, 1, 0, /* layer 0: two heads, on average (1 0, 1/2 1/2) */
                         1, 0, 1, 0, 1, 0, 1, 0};
-    Tokens t = tokens_of("ab");
+    Labels t = tokens_of("ab");
     Maps m = {.name = "blocks",
               .layers = 2,
               .heads = 2,
@@ -145,7 +145,7 @@ START_TEST(rollout_is_the_product_by_hand)
     near((double)r[2], .25);
     near((double)r[3], .75);
     memory_free(r);
-    tokens_close(&t);
+    labels_close(&t);
 }
 END_TEST
 
@@ -161,10 +161,10 @@ static bool roll(void *argument, Error *e)
 
 START_TEST(memory_that_runs_out_is_said)
 {
-    Tokens t = tokens_of("a,bc");
+    Labels t = tokens_of("a,bc");
     Maps m = causal_maps(&t);
     fail_each_allocation(roll, &m);
-    tokens_close(&t);
+    labels_close(&t);
 }
 END_TEST
 

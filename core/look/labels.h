@@ -6,39 +6,39 @@
  *     a combining mark on a circle
  *
  * Where tokens are bytes, those of a character of several are this character with numbers: 中₁ 中₂ 中₃. */
-#ifndef CORE_LOOK_TOKENS_H
-#define CORE_LOOK_TOKENS_H
+#ifndef CORE_LOOK_LABELS_H
+#define CORE_LOOK_LABELS_H
 
 #include "base/buffer.h"
 #include "base/error.h"
 
 #include <stdint.h>
 
-typedef struct Token {
-    size_t raw, raw_size; /* in Tokens.raw: as the network's program has it */
-    size_t shown;         /* in Tokens.shown, closed by a zero byte */
+typedef struct Label {
+    size_t raw, raw_size; /* in Labels.raw: as the network's program has it */
+    size_t shown;         /* in Labels.shown, closed by a zero byte */
     bool separator;       /* punctuation or white space alone, or marked as such */
-} Token;
+} Label;
 
-typedef struct Tokens {
-    Token *list; /* [count] */
+typedef struct Labels {
+    Label *list; /* [count] */
     size_t count, room;
     Buffer raw, shown;
-} Tokens;
+} Labels;
 
 /* One token. mark: it separates, whatever it looks like, as the end of a sentence does. */
-bool tokens_add(Tokens *t, const char *text, size_t size, bool mark, Error *e);
+bool labels_add(Labels *t, const char *text, size_t size, bool mark, Error *e);
 
 /* Each byte of a text as a token. */
-bool tokens_add_bytes(Tokens *t, const char *text, size_t size, Error *e);
+bool labels_add_bytes(Labels *t, const char *text, size_t size, Error *e);
 
 /* The first `count` alone. */
-void tokens_cut(Tokens *t, size_t count);
-void tokens_close(Tokens *t);
+void labels_cut(Labels *t, size_t count);
+void labels_close(Labels *t);
 
-static inline const char *token_shown(const Tokens *t, size_t i) { return t->shown.text + t->list[i].shown; }
+static inline const char *label_shown(const Labels *t, size_t i) { return t->shown.text + t->list[i].shown; }
 
 /* How a text is shown, without its blanks being seen wrongly: added to `out`. */
-void token_show(Buffer *out, const char *text, size_t size);
+void label_show(Buffer *out, const char *text, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
-/* See tokens.h. */
-#include "core/look/tokens.h"
+/* See labels.h. */
+#include "core/look/labels.h"
 
 #include "base/memory.h"
 #include "base/utf8.h"
@@ -53,7 +53,7 @@ static void show_code(Buffer *out, uint32_t code, bool first)
     }
 }
 
-void token_show(Buffer *out, const char *text, size_t size)
+void label_show(Buffer *out, const char *text, size_t size)
 {
     if (!size)
         buffer_print(out, "∅");
@@ -90,30 +90,30 @@ static bool all_separate(const char *text, size_t size)
 }
 
 /* A token whose letters are in `shown` from `from` on. */
-static bool add(Tokens *t, const char *text, size_t size, size_t from, bool separator, Error *e)
+static bool add(Labels *t, const char *text, size_t size, size_t from, bool separator, Error *e)
 {
     if (t->count == t->room) {
         size_t room = t->room ? 2 * t->room : 64;
-        Token *more = memory_resize(t->list, room, sizeof *more);
+        Label *more = memory_resize(t->list, room, sizeof *more);
         if (!more)
             return memory_error(e, "tokens", room, sizeof *more);
         t->list = more;
         t->room = room;
     }
-    t->list[t->count++] = (Token){t->raw.size, size, from, separator};
+    t->list[t->count++] = (Label){t->raw.size, size, from, separator};
     buffer_add(&t->raw, text, size);
     buffer_add(&t->shown, "", 1);
     return !(t->raw.failed || t->shown.failed) || fail(e, "out of memory for tokens");
 }
 
-bool tokens_add(Tokens *t, const char *text, size_t size, bool mark, Error *e)
+bool labels_add(Labels *t, const char *text, size_t size, bool mark, Error *e)
 {
     size_t from = t->shown.size;
-    token_show(&t->shown, text, size);
+    label_show(&t->shown, text, size);
     return add(t, text, size, from, mark || all_separate(text, size), e);
 }
 
-bool tokens_add_bytes(Tokens *t, const char *text, size_t size, Error *e)
+bool labels_add_bytes(Labels *t, const char *text, size_t size, Error *e)
 {
     static const char *const numbers[] = {"₁", "₂", "₃", "₄"};
     for (size_t at = 0; at < size;) {
@@ -121,7 +121,7 @@ bool tokens_add_bytes(Tokens *t, const char *text, size_t size, Error *e)
         bool separator = all_separate(text + at, length);
         for (size_t i = 0; i < length; i++) {
             size_t from = t->shown.size;
-            token_show(&t->shown, text + at, length);
+            label_show(&t->shown, text + at, length);
             if (length > 1)
                 buffer_print(&t->shown, "%s", numbers[i]);
             if (!add(t, text + at + i, 1, from, separator, e))
@@ -132,12 +132,12 @@ bool tokens_add_bytes(Tokens *t, const char *text, size_t size, Error *e)
     return true;
 }
 
-void tokens_cut(Tokens *t, size_t count) { t->count = count < t->count ? count : t->count; }
+void labels_cut(Labels *t, size_t count) { t->count = count < t->count ? count : t->count; }
 
-void tokens_close(Tokens *t)
+void labels_close(Labels *t)
 {
     memory_free(t->list);
     buffer_free(&t->raw);
     buffer_free(&t->shown);
-    *t = (Tokens){0};
+    *t = (Labels){0};
 }

@@ -1,5 +1,5 @@
 /* Tokens as an axis shows them: nothing of them is lost, nothing is in the way. */
-#include "core/look/tokens.h"
+#include "core/look/labels.h"
 
 #include "tests/suite.h"
 
@@ -8,14 +8,14 @@
 static void shown(const char *text, size_t size, const char *as, bool separates)
 {
     Error e;
-    Tokens t = {0};
-    ck_done(tokens_add(&t, "before", 6, false, &e) && tokens_add(&t, text, size, false, &e), e);
+    Labels t = {0};
+    ck_done(labels_add(&t, "before", 6, false, &e) && labels_add(&t, text, size, false, &e), e);
     ck_assert_uint_eq(t.count, 2);
-    ck_assert_str_eq(token_shown(&t, 1), as);
-    ck_assert_str_eq(token_shown(&t, 0), "before");
+    ck_assert_str_eq(label_shown(&t, 1), as);
+    ck_assert_str_eq(label_shown(&t, 0), "before");
     ck_assert_msg(t.list[1].separator == separates, "%s", as);
     ck_assert(t.list[1].raw_size == size && !memcmp(t.raw.text + t.list[1].raw, text, size));
-    tokens_close(&t);
+    labels_close(&t);
 }
 
 #define SHOWN(text, as, separates) shown(text, sizeof(text) - 1, as, separates)
@@ -66,37 +66,37 @@ START_TEST(bytes_of_a_character_are_numbered)
     static const char *const as[] = {"a", "中₁", "中₂", "中₃", "xE4", "↵", "。₁", "。₂", "。₃"};
     static const bool separates[] = {false, false, false, false, false, true, true, true, true};
     Error e;
-    Tokens t = {0};
-    ck_done(tokens_add_bytes(&t, text, sizeof text - 1, &e), e);
+    Labels t = {0};
+    ck_done(labels_add_bytes(&t, text, sizeof text - 1, &e), e);
     ck_assert_uint_eq(t.count, sizeof text - 1);
     for (size_t i = 0; i < t.count; i++) {
-        ck_assert_str_eq(token_shown(&t, i), as[i]);
+        ck_assert_str_eq(label_shown(&t, i), as[i]);
         ck_assert_msg(t.list[i].separator == separates[i], "%s", as[i]);
         ck_assert(t.list[i].raw_size == 1 && t.raw.text[t.list[i].raw] == text[i]);
     }
-    tokens_close(&t);
+    labels_close(&t);
 }
 END_TEST
 
 START_TEST(the_end_of_a_sentence_separates_when_marked)
 {
     Error e;
-    Tokens t = {0};
-    ck_done(tokens_add(&t, "</s>", 4, true, &e) && tokens_add(&t, "</s>", 4, false, &e), e);
+    Labels t = {0};
+    ck_done(labels_add(&t, "</s>", 4, true, &e) && labels_add(&t, "</s>", 4, false, &e), e);
     ck_assert(t.list[0].separator && !t.list[1].separator);
-    tokens_close(&t);
+    labels_close(&t);
 }
 END_TEST
 
 static bool many(void *nothing, Error *e)
 {
-    Tokens t = {0};
+    Labels t = {0};
     bool fine = true;
     (void)nothing;
     for (size_t i = 0; fine && i < 200; i++)
-        fine = tokens_add(&t, "word", 4, false, e);
-    fine = fine && tokens_add_bytes(&t, "中", 3, e);
-    tokens_close(&t);
+        fine = labels_add(&t, "word", 4, false, e);
+    fine = fine && labels_add_bytes(&t, "中", 3, e);
+    labels_close(&t);
     return fine;
 }
 
@@ -110,4 +110,4 @@ static const Test tests[] = {TEST(what_nobody_sees_is_seen),
                              TEST(the_end_of_a_sentence_separates_when_marked),
                              TEST(memory_that_runs_out_is_said)};
 
-int main(int argc, char **argv) { return suite_run("look/tokens", tests, sizeof tests / sizeof *tests, argc, argv); }
+int main(int argc, char **argv) { return suite_run("look/labels", tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -1,0 +1,187 @@
+/* encdec heads: what encoder, decoder and the attention between them look at: for a source and a translation that is
+ * given, or the model's own.
+ *
+ * The decoder reads a target that begins with </s>, and at each place writes the piece that comes next. Its own maps
+ * are named by what it reads; those across the source by what it writes there, which is what an alignment is about. */
+#include "core/program/heads.h"
+#include "base/memory.h"
+#include "core/look/align.h"
+#include "encdec/encdec.h"
+#include "encdec/translating.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SOURCE_TOKENS, READ_TOKENS, WRITTEN_TOKENS };
+
+static Tensor *network(void *app, Tape *t, const Rows *rows)
+{
+    const EncDec *c = app;
+    return model_pairs(t, &c->model, &rows[0], &rows[1]);
+}
+
+/* Ids of a line, no more than `most`, and behind them </s>. */
+static bool cut_line(const EncDec *c, Cutter *cutter, size_t side, Line line, Ids *ids, Error *e)
+{
+    const size_t most = c->model.context - 1;
+    if (!cutter_ids(cutter, side, line, ids, e))
+        return false;
+    look_cut(&c->app, side == SOURCE ? "the text" : "--target-text", ids->count, most);
+    ids->count = ids->count < most ? ids->count : most;
+    return ids_add(ids, END, e);
+}
+
+/* The model's own translation of a line, and </s>. */
+static bool translate(EncDec *c, Line source, Ids *target, Error *e)
+{
+    const Values *v = c->v;
+    CrewOptions crew;
+    Weights w = {0};
+    Lines lines = {0};
+    Translating t = {0};
+    bool fine = encdec_task(c, e) && app_crew_options(&c->app, &crew, false, e) &&
+                app_open_weights(&c->app, crew.k, &w, e) && lines_add(&lines, source.text, source.size, e);
+    const TranslatingOptions o = {.beam = v->beam,
+                                  .best = 1,
+                                  .alpha = v->alpha,
+                                  .max_extra = v->max_extra,
+                                  .max_tokens = 1, /* one sentence */
+                                  .longest = c->model.context - 1,
+                                  .workers = 1,
+                                  .team = crew.team};
+    fine = fine && translating_open(&t, &c->model, &c->pieces, &w, &o, e) && translating_run(&t, &lines, e);
+    const Translation *found = fine ? translating_of(&t, 0) : NULL;
+    for (size_t i = 0; fine && found && i < found->hypothesis[0].length; i++)
+        fine = ids_add(target, found->hypothesis[0].pieces[i], e);
+    translating_close(&t);
+    lines_close(&lines);
+    weights_close(&w);
+    return fine && ids_add(target, END, e);
+}
+
+static bool name_words(Labels *t, const Pieces *p, const int32_t *ids, size_t count, Error *e)
+{
+    bool fine = true;
+    for (size_t i = 0; fine && i < count; i++) {
+        Buffer name = {0};
+        pieces_name(p, ids[i], &name);
+        fine = name.failed ? fail(e, "out of memory for tokens")
+                           : labels_add(t, name.text, name.size, ids[i] == END, e);
+        buffer_free(&name);
+    }
+    return fine;
+}
+
+/* The same where pieces are bytes: those of a character belong together. */
+static bool name_bytes(Labels *t, const int32_t *ids, size_t count, Error *e)
+{
+    bool fine = true;
+    Buffer text = {0};
+    for (size_t i = 0; fine && i <= count; i++) {
+        if (i < count && ids[i] >= FIRST_PIECE) {
+            char byte = (char)(ids[i] - FIRST_PIECE);
+            buffer_add(&text, &byte, 1);
+            continue;
+        }
+        fine = text.failed ? fail(e, "out of memory for tokens") : labels_add_bytes(t, text.text, text.size, e);
+        text.size = 0;
+        if (fine && i < count)
+            fine = labels_add(t, ids[i] == END ? "</s>" : "<unk>", ids[i] == END ? 4 : 5, ids[i] == END, e);
+    }
+    buffer_free(&text);
+    return fine;
+}
+
+static bool name_tokens(const EncDec *c, Look *l, size_t which, const int32_t *ids, size_t count, Error *e)
+{
+    return c->pieces.type == PIECES_BYTES ? name_bytes(&l->tokens[which], ids, count, e)
+                                          : name_words(&l->tokens[which], &c->pieces, ids, count, e);
+}
+
+/* What is read, target [n] with its </s>: the decoder begins with the </s> instead. */
+static bool read_pair(EncDec *c, Look *l, const Ids *source, const Ids *target, Error *e)
+{
+    int32_t *reads = memory_get(target->count, sizeof *reads);
+    if (!reads)
+        return memory_error(e, "a translation", target->count, sizeof *reads);
+    reads[0] = END;
+    memcpy(reads + 1, target->id, (target->count - 1) * sizeof *reads);
+    const LookRow row = {
+        .sides = 2, .ids = {source->id, reads}, .count = {source->count, target->count}, .network = network};
+    bool fine = name_tokens(c, l, SOURCE_TOKENS, source->id, source->count, e) &&
+                name_tokens(c, l, READ_TOKENS, reads, target->count, e) &&
+                name_tokens(c, l, WRITTEN_TOKENS, target->id, target->count, e) && look_read(&c->app, l, &row, e);
+    memory_free(reads);
+    return fine;
+}
+
+static void say_pair(const EncDec *c, const Ids *target)
+{
+    Buffer line = {0};
+    pieces_line(&c->pieces, target->id, target->count, &line);
+    if (!c->v->target_text && !c->v->shared.quiet && !line.failed)
+        fprintf(stderr, "encdec: its translation: %.*s\n", (int)line.size, line.text ? line.text : "");
+    buffer_free(&line);
+}
+
+static void name_maps(EncDec *c, Look *l)
+{
+    static const char *const names[] = {"cross", "encoder", "decoder"};
+    for (size_t i = 0; i < l->watcher.count; i++) {
+        Maps *m = &l->watcher.maps[i];
+        bool encoder = !strcmp(m->name, "encoder"), decoder = !strcmp(m->name, "decoder");
+        m->query = &l->tokens[encoder ? SOURCE_TOKENS : decoder ? READ_TOKENS : WRITTEN_TOKENS];
+        m->key = &l->tokens[decoder ? READ_TOKENS : SOURCE_TOKENS];
+    }
+    l->shown = watcher_maps(&l->watcher, names[c->v->maps]);
+}
+
+bool encdec_look(App *a, Look *l, Error *e)
+{
+    EncDec *c = (EncDec *)a;
+    const char *given = c->v->target_text;
+    Buffer text = {0};
+    Ids source = {0}, target = {0};
+    Cutter cutter = {0};
+    bool fine = look_text(a, l->v, &text, e) && encdec_open_run(c, e) && cutter_open(&cutter, &c->pieces, e);
+    const Line line = {text.text, text.size};
+    fine = fine && cut_line(c, &cutter, SOURCE, line, &source, e) &&
+           (given ? cut_line(c, &cutter, TARGET, (Line){given, strlen(given)}, &target, e)
+                  : translate(c, line, &target, e));
+    if (fine)
+        say_pair(c, &target);
+    fine = fine && read_pair(c, l, &source, &target, e);
+    if (fine)
+        name_maps(c, l);
+    cutter_close(&cutter);
+    ids_close(&source);
+    ids_close(&target);
+    buffer_free(&text);
+    return fine;
+}
+
+bool encdec_look_further(App *a, Look *l, Error *e)
+{
+    const HeadsShown *shown = &l->where;
+    const EncDec *c = (const EncDec *)a;
+    const Maps *m = l->shown;
+    float *mean = NULL;
+    Buffer table = {0};
+    if (!c->v->align)
+        return true;
+    if (strcmp(m->name, "cross") != 0)
+        return fail(e, "--align is about attention across the source: leave out --maps %s", m->name) || app_misused(a);
+    if (!align_mean(m, shown->layer, shown->head, &mean, e))
+        return false;
+    align_table(&table, m, mean);
+    HeadsPanel p = heads_part(m, shown);
+    p.weights = mean;
+    heads_panel(&l->data, "alignment", &p);
+    l->script = "heads";
+    bool fine = !(table.failed || l->data.failed) || fail(e, "out of memory for an alignment");
+    if (fine)
+        fputs(table.text, stdout);
+    buffer_free(&table);
+    memory_free(mean);
+    return fine;
+}
