@@ -259,7 +259,8 @@ START_TEST(commands_may_have_options_of_one_name)
             Error e;
             const OptionTable one = {shared_rows, 1, &v.shared}, two = {&other, 1, &v.own};
             const OptionTable tables[] = {first ? two : one, first ? one : two};
-            char *words[] = {(char[]){"lm"}, which ? (char[]){"sample"} : (char[]){"train"}, (char[]){"--dim=7"}};
+            char name[] = "lm", train[] = "train", sample[] = "sample", given[] = "--dim=7";
+            char *words[] = {name, which ? sample : train, given};
             ck_done(options_open(&o, &program, tables, 2, &e) && options_parse(&o, 3, words, &e), e);
             ck_assert_uint_eq(v.shared.dim, which ? 128 : 7);
             ck_assert_str_eq(v.own.prompt, which ? "7" : "");
