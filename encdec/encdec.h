@@ -26,6 +26,10 @@ bool encdec_open_run(EncDec *c, Error *e);
 /* Opens the sentences: what the command line names, else the run's, else the built-in ones. */
 bool encdec_open_bitext(EncDec *c, bool to_train, Error *e);
 
+/* What the options say of sentences, and of pieces. */
+SourceOptions encdec_source_options(const EncDec *c, bool test);
+bool encdec_pieces_options(PiecesOptions *o, const EncDec *c, Error *e);
+
 /* Fills the Task: batches of the training part, and the pairs of c->scored to score. */
 bool encdec_task(EncDec *c, Error *e);
 
@@ -45,5 +49,7 @@ bool encdec_eval(EncDec *c, Error *e);
 bool encdec_translate(EncDec *c, Error *e);
 bool encdec_average(EncDec *c, Error *e);
 bool encdec_bleu(EncDec *c, Error *e);
+bool encdec_vocab(EncDec *c, Error *e);
+bool encdec_apply(EncDec *c, Error *e);
 
 #endif

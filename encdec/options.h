@@ -4,7 +4,7 @@
 
 #include "core/cli/shared.h"
 
-enum { COMMAND_BLEU = COMMAND_OWN };
+enum { COMMAND_BLEU = COMMAND_OWN, COMMAND_VOCAB = COMMAND_OWN << 1, COMMAND_PIECES = COMMAND_OWN << 2 };
 
 typedef struct Values {
     SharedValues shared;
@@ -15,6 +15,10 @@ typedef struct Values {
     size_t size, merges, threshold, longest, batch_tokens, micro_tokens;
     bool lower, by_length;
     const char *codes, *vocabulary;
+    /* pieces of a text */
+    const char *out;
+    size_t threads;
+    bool join;
     /* model */
     size_t decoder_depth;
     /* scoring */

@@ -121,6 +121,15 @@ bool pieces_read_given(Pieces *p, const PiecesOptions *o, Error *e)
     }
 }
 
+bool pieces_given(Pieces *p, const PiecesOptions *o, Error *e)
+{
+    *p = (Pieces){.type = o->type, .tokens = o->tokens, .count = FIRST_PIECE + 256};
+    bool done = pieces_read_given(p, o, e);
+    if (!done)
+        pieces_close(p);
+    return done;
+}
+
 bool pieces_planned(const PiecesOptions *o, size_t *count, Error *e)
 {
     Pieces p = {.type = o->type};

@@ -68,7 +68,13 @@ typedef struct PiecesText {
 typedef struct PiecesSeen {
     size_t lines, different_words, different_characters;
     uint64_t words, characters;
+    Vocabulary met; /* byte pairs: the pieces of the texts and how often, in the order in which they first come */
 } PiecesSeen;
+
+void pieces_seen_close(PiecesSeen *seen);
+
+/* Only what is given, for lines of any text to be cut; the ids of byte pairs are not known without a text. */
+bool pieces_given(Pieces *p, const PiecesOptions *o, Error *e);
 
 /* Whether the files that are given are those that the type wants. */
 bool pieces_suit(const PiecesOptions *o, Error *e);

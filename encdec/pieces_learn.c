@@ -174,13 +174,18 @@ static bool count_pieces(BpeCoder *coder, const Vocabulary *words, Error *e)
     return true;
 }
 
-static bool learn_bpe(Pieces *p, const PiecesOptions *o, const Vocabulary *words, uint64_t lines, Error *e)
+static bool learn_bpe(Pieces *p, const PiecesOptions *o, const Vocabulary *words, uint64_t lines, PiecesSeen *seen,
+                      Error *e)
 {
     BpeCoder coder;
     if ((!o->codes && !bpe_learn(&p->bpe, words, o->merges, BPE_LEAST, e)) ||
         !bpe_coder_open(&coder, &p->bpe, &p->kept, 0, e))
         return false;
     bool done = count_pieces(&coder, words, e) && pieces_choose(p, &coder.pieces, 0, lines, e);
+    if (seen) {
+        seen->met = coder.pieces; /* its list from now on */
+        coder.pieces = (Vocabulary){0};
+    }
     bpe_coder_close(&coder);
     return done;
 }
@@ -194,11 +199,12 @@ static bool learn_wordpiece(Pieces *p, const PiecesOptions *o, const Vocabulary 
     return true;
 }
 
-static bool learn_from(Pieces *p, const PiecesOptions *o, const Vocabulary *words, uint64_t lines, Error *e)
+static bool learn_from(Pieces *p, const PiecesOptions *o, const Vocabulary *words, uint64_t lines, PiecesSeen *seen,
+                       Error *e)
 {
     switch (o->type) {
     case PIECES_WORDS: return pieces_choose(p, words, o->size, lines, e);
-    case PIECES_BPE: return learn_bpe(p, o, words, lines, e);
+    case PIECES_BPE: return learn_bpe(p, o, words, lines, seen, e);
     default: return learn_wordpiece(p, o, words, e);
     }
 }
@@ -224,7 +230,7 @@ static bool learn(Pieces *p, const PiecesOptions *o, const PiecesText *texts, si
     for (size_t i = 0; i < count; i++)
         lines += texts[i].lines->count;
     bool done = count_texts(&words, o, texts, count, pool, e) && (!seen || note_seen(seen, &words, e)) &&
-                learn_from(p, o, &words, lines, e);
+                learn_from(p, o, &words, lines, seen, e);
     if (seen)
         seen->lines = (size_t)lines;
     vocabulary_close(&words);
@@ -240,5 +246,13 @@ bool pieces_learn(Pieces *p, const PiecesOptions *o, const PiecesText *texts, si
     bool done = learn(p, o, texts, count, pool, seen, e);
     if (!done)
         pieces_close(p);
+    if (!done && seen)
+        pieces_seen_close(seen);
     return done;
+}
+
+void pieces_seen_close(PiecesSeen *seen)
+{
+    vocabulary_close(&seen->met);
+    *seen = (PiecesSeen){0};
 }

@@ -109,8 +109,18 @@ bool encdec_task(EncDec *c, Error *e)
 
 static bool begin(App *a, Error *e) { return pieces_write(((EncDec *)a)->bitext.pieces, a->run->path, e); }
 
-static bool pieces_options(PiecesOptions *o, const Values *v, Error *e)
+SourceOptions encdec_source_options(const EncDec *c, bool test)
 {
+    const Values *v = c->v;
+    SourceOptions o = {
+        .path = v->shared.data, .language = {v->source, v->target}, .seed = (uint32_t)v->shared.seed, .test = test};
+    memcpy(o.file, v->file, sizeof o.file);
+    return o;
+}
+
+bool encdec_pieces_options(PiecesOptions *o, const EncDec *c, Error *e)
+{
+    const Values *v = c->v;
     *o = (PiecesOptions){.type = (PieceType)v->type,
                          .size = v->size,
                          .merges = v->merges,
@@ -132,7 +142,7 @@ static bool read_run(EncDec *c, Error *e)
         if (options_source(c->app.options, given[i]) == FROM_COMMAND_LINE)
             return fail(e, "--%s: the run %s has its pieces already, in its folder", given[i], c->app.run->path) ||
                    app_misused(&c->app);
-    return pieces_options(&o, c->v, e) && pieces_read(&c->pieces, &o, c->app.run->path, e);
+    return encdec_pieces_options(&o, c, e) && pieces_read(&c->pieces, &o, c->app.run->path, e);
 }
 
 static bool refuse(EncDec *c, Error *e, const char *why) { return fail(e, "%s", why) || app_misused(&c->app); }
@@ -166,17 +176,13 @@ bool encdec_open_bitext(EncDec *c, bool to_train, Error *e)
     const Values *v = c->v;
     const Run *run = c->app.run;
     size_t longest = smaller(v->longest, v->shared.context - 1);
-    BitextOptions o = {.source = {.path = v->shared.data,
-                                  .language = {v->source, v->target},
-                                  .seed = (uint32_t)v->shared.seed,
-                                  .test = !to_train && v->split == PART_TEST},
+    BitextOptions o = {.source = encdec_source_options(c, !to_train && v->split == PART_TEST),
                        .keep_training = !to_train && v->split == PART_TRAIN && v->bleu,
                        .known = run ? &c->pieces : NULL,
                        .longest = longest,
                        .context = v->shared.context,
                        .threads = v->shared.workers ? v->shared.workers : processors_allowed()};
-    memcpy(o.source.file, v->file, sizeof o.source.file);
-    if (!pieces_options(&o.pieces, v, e))
+    if (!encdec_pieces_options(&o.pieces, c, e))
         return app_misused(&c->app);
     if (!bitext_open(&c->bitext, &o, e))
         return app_data_given(&c->app) || !run
@@ -255,7 +261,7 @@ static bool open_model(App *a, Error *e)
     PiecesOptions pieces;
     size_t planned = 0;
     bool bench = a->options->command->bit == COMMAND_BENCH;
-    if (!pieces_options(&pieces, c->v, e))
+    if (!encdec_pieces_options(&pieces, c, e))
         return app_misused(a);
     if (a->run && !read_run(c, e))
         return false;
@@ -332,6 +338,8 @@ static bool command(App *a, Error *e)
     case COMMAND_EVAL: return encdec_eval(c, e);
     case COMMAND_WRITE: return encdec_translate(c, e);
     case COMMAND_BLEU: return encdec_bleu(c, e);
+    case COMMAND_VOCAB: return encdec_vocab(c, e);
+    case COMMAND_PIECES: return encdec_apply(c, e);
     default: return encdec_average(c, e);
     }
 }

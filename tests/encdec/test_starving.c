@@ -97,11 +97,22 @@ START_TEST(what_only_looks)
 }
 END_TEST
 
-static const Test tests[] = {{"a_training", &a_training, 6, 300},
-                             TEST_SLOW(scoring, 300),
-                             TEST_SLOW(averaging, 300),
-                             TEST_SLOW(translating, 300),
-                             TEST_SLOW(what_only_looks, 300)};
+START_TEST(learning_and_cutting_pieces)
+{
+    setup();
+    write_in(place, "in", "aab, a\n\nb c\n", 12);
+    starve((Ways){0}, "vocab --merges 3 --data %s --tokens spaces --out %s/made --threads 1", place, place);
+    starve((Ways){0}, "vocab --type wordpiece --size 20 --out %s/made --threads 1 --json %s/train.en %s/in", place,
+           place, place);
+    starve((Ways){0}, "vocab --type words --size 4 --out %s/made --threads 1 %s/in", place, place);
+    starve((Ways){0}, "pieces --threads 1 --file %s/in --codes tests/fixtures/bpe/codes --tokens moses", place);
+    starve((Ways){0}, "pieces --threads 1 --file %s/in --type words --vocabulary %s/made/words.txt", place, place);
+}
+END_TEST
+
+static const Test tests[] = {{"a_training", &a_training, 6, 300}, TEST_SLOW(scoring, 300),
+                             TEST_SLOW(averaging, 300),           TEST_SLOW(translating, 300),
+                             TEST_SLOW(what_only_looks, 300),     TEST_SLOW(learning_and_cutting_pieces, 300)};
 
 int main(int argc, char **argv)
 {

@@ -1,0 +1,229 @@
+/* encdec pieces: a text in pieces, a space between two. Byte pairs are written as subword-nmt's apply-bpe writes them,
+ * to the byte, ends of lines and spaces around a line as they stand; --join makes words of them again. Other kinds of
+ * pieces are written by their names.
+ *
+ * The text is read in blocks, and the lines of each are cut by all threads, a run of them each; so it takes as much
+ * memory for a text of any length, as long as its lines are not. What is written does not depend on how many threads
+ * there are. */
+#include "encdec/encdec.h"
+
+#include "base/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BLOCK = 1 << 20 }; /* bytes for each thread, about */
+
+typedef struct Applier {
+    Cutter cutter;
+    Ids ids;
+    Buffer words, out;
+    const char *text; /* [size] whole lines */
+    size_t size;
+    bool failed;
+    Error e;
+} Applier;
+
+typedef struct Apply {
+    EncDec *c;
+    PiecesOptions o;
+    Pieces pieces;
+    Pool *pool;
+    size_t workers;
+    Applier *worker; /* [workers] */
+    char *block;     /* [size] of `room`: what was read and is not cut yet */
+    size_t size, room;
+} Apply;
+
+/* --- a line --- */
+
+static bool add_names(const Apply *a, Applier *w, Line line)
+{
+    w->ids.count = 0;
+    if (!cutter_ids(&w->cutter, SOURCE, line, &w->ids, &w->e))
+        return false;
+    for (size_t i = 0; i < w->ids.count; i++) {
+        buffer_add(&w->out, " ", i > 0);
+        pieces_name(&a->pieces, w->ids.id[i], &w->out);
+    }
+    return true;
+}
+
+static bool add_line(const Apply *a, Applier *w, Line line)
+{
+    Line words;
+    if (a->c->v->join) {
+        bpe_join(line.text, line.size, &w->out);
+        return true;
+    }
+    if (a->o.type != PIECES_BPE)
+        return add_names(a, w, line);
+    return tokens_of_line(&a->o.tokens, SOURCE, line, &w->words, &words, &w->e) &&
+           bpe_apply(&w->cutter.coder, words.text, words.size, &w->out, &w->e);
+}
+
+static bool add_lines(const Apply *a, Applier *w)
+{
+    for (const char *at = w->text, *end = at + w->size; at < end;) {
+        const char *close = memchr(at, '\n', (size_t)(end - at));
+        if (!add_line(a, w, (Line){at, (size_t)((close ? close : end) - at)}))
+            return false;
+        if (close)
+            buffer_add(&w->out, "\n", 1);
+        at = close ? close + 1 : end;
+    }
+    return !w->out.failed || memory_error(&w->e, "a text of pieces", w->out.size, 1);
+}
+
+static void work(void *argument, size_t worker)
+{
+    const Apply *a = argument;
+    Applier *w = &a->worker[worker];
+    w->out.size = 0;
+    w->failed = !add_lines(a, w);
+}
+
+/* --- a block --- */
+
+/* Whole lines for each worker, about as many bytes. */
+static void share_out(Apply *a, size_t size)
+{
+    size_t from = 0;
+    for (size_t i = 0; i < a->workers; i++) {
+        size_t to = size / a->workers * (i + 1);
+        to = i + 1 == a->workers ? size : to < from ? from : to;
+        while (to > from && to < size && a->block[to - 1] != '\n')
+            to++;
+        a->worker[i].text = a->block + from;
+        a->worker[i].size = to - from;
+        from = to;
+    }
+}
+
+static bool cut_block(Apply *a, size_t size, Error *e)
+{
+    share_out(a, size);
+    if (a->pool)
+        pool_run(a->pool, work, a);
+    else
+        work(a, 0);
+    for (size_t i = 0; i < a->workers; i++) {
+        if (a->worker[i].failed) {
+            *e = a->worker[i].e;
+            return false;
+        }
+        if (a->worker[i].out.size && fwrite(a->worker[i].out.text, 1, a->worker[i].out.size, stdout) == 0)
+            return fail(e, "standard output could not be written");
+    }
+    memmove(a->block, a->block + size, a->size - size);
+    a->size -= size;
+    return true;
+}
+
+/* Bytes of the block that are whole lines; at the end of the text all are. */
+static size_t whole_lines(const Apply *a, size_t fresh, bool is_end)
+{
+    size_t size = a->size;
+    while (!is_end && size > fresh && a->block[size - 1] != '\n')
+        size--;
+    return size > fresh || is_end ? size : 0;
+}
+
+static bool make_room(Apply *a, size_t more, Error *e)
+{
+    if (a->room - a->size >= more)
+        return true;
+    size_t room = 2 * a->size + more;
+    char *block = memory_resize(a->block, room, 1);
+    if (!block)
+        return memory_error(e, "lines of a text", room, 1);
+    a->block = block;
+    a->room = room;
+    return true;
+}
+
+static bool apply_file(Apply *a, FILE *file, const char *name, Error *e)
+{
+    const size_t at_once = a->workers * BLOCK;
+    for (bool is_end = false; !is_end;) {
+        const size_t before = a->size;
+        if (!make_room(a, at_once, e))
+            return false;
+        a->size += fread(a->block + a->size, 1, at_once, file);
+        if (ferror(file))
+            return fail(e, "cannot read %s: %s", name, strerror(errno));
+        is_end = feof(file);
+        const size_t whole = whole_lines(a, before, is_end);
+        if (whole && !cut_block(a, whole, e))
+            return false;
+    }
+    return (fflush(stdout) == 0 && !ferror(stdout)) || fail(e, "standard output could not be written");
+}
+
+/* --- all of it --- */
+
+static bool choose_options(Apply *a, Error *e)
+{
+    Values *v = a->c->v;
+    if (options_source(a->c->app.options, "tokens") != FROM_COMMAND_LINE)
+        v->tokens = TOKENS_SPACES;
+    if (v->join && v->type != PIECES_BPE)
+        return fail(e, "--join makes words of the pieces of byte pairs, of --type bpe");
+    if (v->join)
+        return true;
+    if (!encdec_pieces_options(&a->o, a->c, e))
+        return false;
+    if (a->o.type == PIECES_BPE && !a->o.codes)
+        return fail(e, "--codes FILE is missing: which byte pairs?");
+    return a->o.type == PIECES_BPE || a->o.type == PIECES_BYTES || a->o.vocabulary ||
+           fail(e, "--vocabulary FILE is missing: which pieces?");
+}
+
+static bool open_workers(Apply *a, Error *e)
+{
+    a->workers = a->c->v->threads ? a->c->v->threads : processors_allowed();
+    a->worker = memory_get(a->workers, sizeof *a->worker);
+    if (!a->worker)
+        return memory_error(e, "threads", a->workers, sizeof *a->worker);
+    if (a->workers > 1 && !pool_open(&a->pool, a->workers, false, e))
+        return false;
+    for (size_t i = 0; !a->c->v->join && i < a->workers; i++)
+        if (!cutter_open(&a->worker[i].cutter, &a->pieces, e))
+            return false;
+    return true;
+}
+
+static bool apply(Apply *a, Error *e)
+{
+    const char *name = a->c->v->input;
+    if (!choose_options(a, e))
+        return app_misused(&a->c->app);
+    if ((!a->c->v->join && !pieces_given(&a->pieces, &a->o, e)) || !open_workers(a, e))
+        return false;
+    FILE *file = name ? fopen(name, "rb") : stdin;
+    if (!file)
+        return fail(e, "cannot read %s: %s", name, strerror(errno));
+    bool done = apply_file(a, file, name ? name : "standard input", e);
+    if (name)
+        fclose(file);
+    return done;
+}
+
+bool encdec_apply(EncDec *c, Error *e)
+{
+    Apply a = {.c = c};
+    bool done = apply(&a, e);
+    pool_close(a.pool);
+    for (size_t i = 0; a.worker && i < a.workers; i++) {
+        Applier *w = &a.worker[i];
+        cutter_close(&w->cutter);
+        ids_close(&w->ids);
+        buffer_free(&w->words);
+        buffer_free(&w->out);
+    }
+    memory_free(a.worker);
+    memory_free(a.block);
+    pieces_close(&a.pieces);
+    return done;
+}

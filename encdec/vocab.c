@@ -1,0 +1,260 @@
+/* encdec vocab: learns pieces from files, or from what a run would train on, writes them in the formats of those who
+ * had them first, and says what they are like:
+ *
+ *     bpe         codes.bpe, and vocabulary.txt with the pieces that the text has then: subword-nmt's
+ *     wordpiece   vocab.txt: BERT's
+ *     words       words.txt: WORD COUNT, as subword-nmt's get-vocab has them
+ *
+ * The number of merges is not that of pieces: what is merged further may occur in no word any more, and characters are
+ * pieces, too. Both are said. */
+#include "encdec/encdec.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "core/cli/units.h"
+#include "core/run/json.h"
+#include "core/text/archive.h"
+#include "encdec/cutting.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What pieces make of sentences that they were not learnt from. */
+typedef struct Coverage {
+    size_t lines, words, pieces, unknown;
+} Coverage;
+
+typedef struct Vocab {
+    EncDec *c;
+    PiecesOptions o;
+    Sentences sentences; /* where no files are named */
+    Lines *files;        /* [count] */
+    PiecesText *texts;   /* [count] */
+    size_t count;
+    Pool *pool;
+    Pieces pieces;
+    PiecesSeen seen;
+    Coverage valid;
+} Vocab;
+
+/* --- what is learnt from --- */
+
+/* Which side's language a file is in, by its name: .LANG, packed or not. */
+static bool side_of(const Vocab *v, const char *name, size_t *side, Error *e)
+{
+    const char *const language[] = {v->c->v->source, v->c->v->target};
+    const char *slash = strrchr(name, '/');
+    for (const char *dot = strchr(slash ? slash : name, '.'); dot; dot = strchr(dot + 1, '.'))
+        for (*side = 0; *side < SIDES_USED; ++*side) {
+            size_t length = strlen(language[*side]);
+            if (!strncmp(dot + 1, language[*side], length) && (!dot[length + 1] || dot[length + 1] == '.'))
+                return true;
+        }
+    return fail(e, "%s: in which language is it? Names of files for --tokens moses end in .%s or .%s", name,
+                language[0], language[1]);
+}
+
+static bool read_file(Vocab *v, size_t i, const char *name, Error *e)
+{
+    char *text;
+    size_t size, side = SOURCE;
+    if (v->o.tokens.rule == TOKENS_MOSES && !side_of(v, name, &side, e))
+        return app_misused(&v->c->app);
+    v->texts[i] = (PiecesText){&v->files[i], side};
+    return text_read(name, &text, &size, e) && lines_of_text(&v->files[i], text, size, e);
+}
+
+static bool read_texts(Vocab *v, Error *e)
+{
+    const Options *options = v->c->app.options;
+    const SourceOptions source = encdec_source_options(v->c, false);
+    const bool named = options->argument_count > 0;
+    v->count = named ? options->argument_count : SIDES_USED;
+    v->files = memory_get(v->count, sizeof *v->files);
+    v->texts = memory_get(v->count, sizeof *v->texts);
+    if (!v->files || !v->texts)
+        return memory_error(e, "texts to learn from", v->count, sizeof *v->files);
+    if (!named && !sentences_read(&v->sentences, &source, e))
+        return false;
+    for (size_t i = 0; i < v->count; i++)
+        if (!named)
+            v->texts[i] = (PiecesText){&v->sentences.side[PART_TRAIN][i], i};
+        else if (!read_file(v, i, options->arguments[i], e))
+            return false;
+    return true;
+}
+
+/* Files are taken as subword-nmt takes them, unless the command line says otherwise: their words stand apart. */
+static bool choose_options(Vocab *v, Error *e)
+{
+    const Options *options = v->c->app.options;
+    Values *values = v->c->v;
+    if (options->argument_count && options_source(options, "tokens") != FROM_COMMAND_LINE)
+        values->tokens = TOKENS_SPACES;
+    if (!encdec_pieces_options(&v->o, v->c, e))
+        return false;
+    v->o.size += FIRST_PIECE; /* here it is that of the file */
+    v->o.only_spaces = options->argument_count && v->o.tokens.rule == TOKENS_SPACES;
+    if (v->o.type == PIECES_BYTES || v->o.type == PIECES_GPT2)
+        return fail(e, "vocab learns --type words, bpe or wordpiece");
+    return v->o.type == PIECES_BPE || !v->o.vocabulary ||
+           fail(e, "--vocabulary %s is a vocabulary already: there is nothing to learn", v->o.vocabulary);
+}
+
+/* --- what comes of it --- */
+
+static bool cover(Coverage *to, const Pieces *p, Pool *pool, const Lines valid[SIDES_USED], Error *e)
+{
+    Cutting *c = NULL;
+    bool done = cutting_open(&c, p, pool, e);
+    const size_t most = done ? cutting_most(c) : 1;
+    for (size_t side = 0; done && side < SIDES_USED; side++)
+        for (size_t first = 0; done && first < valid[side].count; first += most) {
+            const size_t left = valid[side].count - first, lines = left < most ? left : most;
+            done = cutting_run(c, side, &valid[side], first, lines, e);
+            for (size_t i = 0; done && i < lines; i++) {
+                size_t count;
+                const int32_t *ids = cutting_ids(c, side, i, &count);
+                to->pieces += count;
+                to->words += line_words(lines_at(&valid[side], first + i));
+                for (size_t k = 0; k < count; k++)
+                    to->unknown += ids[k] == UNKNOWN;
+            }
+            to->lines += lines;
+        }
+    cutting_close(c);
+    return done;
+}
+
+static bool write_in(const char *folder, const char *name, bool (*write)(const Vocab *v, const char *path, Error *e),
+                     const Vocab *v, Error *e)
+{
+    char *path = path_join(folder, name);
+    bool done = path ? write(v, path, e) : memory_error(e, "a path", strlen(folder), 1);
+    memory_free(path);
+    return done;
+}
+
+static bool write_codes(const Vocab *v, const char *path, Error *e) { return bpe_write(&v->pieces.bpe, path, e); }
+static bool write_met(const Vocab *v, const char *path, Error *e) { return bpe_pieces_write(&v->seen.met, path, e); }
+
+static bool write_bert(const Vocab *v, const char *path, Error *e)
+{
+    return wordpiece_write(&v->pieces.wordpiece, path, e);
+}
+
+/* Without <unk> and </s>, which a model has of itself. */
+static bool write_words(const Vocab *v, const char *path, Error *e)
+{
+    uint64_t *counts = v->pieces.vocabulary.counts;
+    counts[UNKNOWN] = counts[END] = 0;
+    return bpe_pieces_write(&v->pieces.vocabulary, path, e);
+}
+
+static bool write_files(const Vocab *v, Error *e)
+{
+    const char *folder = v->c->v->out;
+    if (!folder)
+        return true;
+    if (!folder_make(folder, e))
+        return false;
+    switch (v->o.type) {
+    case PIECES_WORDS: return write_in(folder, "words.txt", write_words, v, e);
+    case PIECES_WORDPIECE: return write_in(folder, "vocab.txt", write_bert, v, e);
+    default:
+        return write_in(folder, "codes.bpe", write_codes, v, e) && write_in(folder, "vocabulary.txt", write_met, v, e);
+    }
+}
+
+/* --- what is said of it --- */
+
+/* Words or pieces in the file. The pieces of byte pairs that a text has may be called as <unk> or </s> are. */
+static size_t listed(const Vocab *v)
+{
+    const Vocabulary *met = &v->seen.met;
+    size_t count = 0;
+    for (size_t i = 0; i < met->count; i++)
+        count += met->counts[i] > 0;
+    return v->o.type == PIECES_BPE ? count : v->pieces.count - FIRST_PIECE;
+}
+
+static double share(size_t part, size_t all) { return all ? (double)part / (double)all : 0; }
+
+static void print_seen(const PiecesSeen *seen)
+{
+    printf("text        %s words (%s different) of %s characters (%s different), in %s lines\n",
+           count_text(seen->words).text, count_text(seen->different_words).text, count_text(seen->characters).text,
+           count_text(seen->different_characters).text, count_text(seen->lines).text);
+}
+
+static void print_text(const Vocab *v)
+{
+    const Pieces *p = &v->pieces;
+    print_seen(&v->seen);
+    if (v->o.type == PIECES_BPE && !v->o.codes)
+        printf("merges      %s learnt, of --merges %s\n", count_text(p->bpe.count).text, count_text(v->o.merges).text);
+    else if (v->o.type == PIECES_BPE)
+        printf("merges      %s in %s\n", count_text(p->bpe.count).text, v->o.codes);
+    printf("vocabulary  %s %s; a model has %s with <unk> and </s>\n", count_text(listed(v)).text,
+           v->o.type == PIECES_WORDS ? "words"
+           : v->o.type == PIECES_BPE ? "pieces in the text's words"
+                                     : "pieces",
+           count_text(p->count).text);
+    if (v->valid.lines)
+        printf("valid       %.3f pieces a word, %.4f %% of them <unk>, in %s words and %s lines of both sides\n",
+               share(v->valid.pieces, v->valid.words), 100 * share(v->valid.unknown, v->valid.pieces),
+               count_text(v->valid.words).text, count_text(v->valid.lines).text);
+    if (v->c->v->out)
+        printf("written to  %s\n", v->c->v->out);
+}
+
+static bool print_json(const Vocab *v, Error *e)
+{
+    const PiecesSeen *seen = &v->seen;
+    Buffer b = {0};
+    buffer_print(&b, "{");
+    json_add_member(&b, "lines", (double)seen->lines);
+    json_add_member(&b, "words", (double)seen->words);
+    json_add_member(&b, "different_words", (double)seen->different_words);
+    json_add_member(&b, "characters", (double)seen->characters);
+    json_add_member(&b, "different_characters", (double)seen->different_characters);
+    if (v->o.type == PIECES_BPE)
+        json_add_member(&b, "merges", (double)v->pieces.bpe.count);
+    json_add_member(&b, "vocabulary", (double)listed(v));
+    json_add_member(&b, "ids", (double)v->pieces.count);
+    if (v->valid.lines) {
+        json_add_member(&b, "valid_pieces_a_word", share(v->valid.pieces, v->valid.words));
+        json_add_member(&b, "valid_unknown", share(v->valid.unknown, v->valid.pieces));
+    }
+    return json_print(&b, e);
+}
+
+static bool learn(Vocab *v, Error *e)
+{
+    const size_t threads = v->c->v->threads ? v->c->v->threads : processors_allowed();
+    if (!choose_options(v, e))
+        return app_misused(&v->c->app);
+    if (!read_texts(v, e) || (threads > 1 && !pool_open(&v->pool, threads, false, e)) ||
+        !pieces_learn(&v->pieces, &v->o, v->texts, v->count, v->pool, &v->seen, e) ||
+        !cover(&v->valid, &v->pieces, v->pool, v->sentences.side[PART_VALID], e) || !write_files(v, e))
+        return false;
+    if (v->c->v->shared.json)
+        return print_json(v, e);
+    print_text(v);
+    return true;
+}
+
+bool encdec_vocab(EncDec *c, Error *e)
+{
+    Vocab v = {.c = c};
+    bool done = learn(&v, e);
+    pieces_seen_close(&v.seen);
+    pieces_close(&v.pieces);
+    pool_close(v.pool);
+    for (size_t i = 0; v.files && i < v.count; i++)
+        lines_close(&v.files[i]);
+    memory_free(v.files);
+    memory_free(v.texts);
+    sentences_close(&v.sentences);
+    return done;
+}
