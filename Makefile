@@ -242,14 +242,14 @@ $(foreach p,$(PROGRAMS),$(eval $(call program_rule,$p)))
 # programs are.
 TESTS := $(wildcard tests/*/test_*.c)
 PROGRAM_OF_nn = charlm# whose network is tried there
-PROGRAM_OF_fuzz = charlm# whose options are read there
+READERS = charlm/options encdec/source encdec/lines encdec/builtin# of programs, that are tried in tests/fuzz
 test_program = $(patsubst tests/%,$(BIN)/tests/%,$(subst /test_,/,$(1:.c=)))
 test_objects = $(patsubst %.c,$(OUT)/%.o,$1 $(wildcard tests/*.c) \
                  $(filter-out $(wildcard $(dir $1)test_*.c),$(wildcard $(dir $1)*.c))) \
                $(if $(USE_EMULATOR),$(patsubst %.cu,$(OUT)/%_emulated.o,$(wildcard $(dir $1)*.cu))) \
                $(if $(USE_CHECKED),$(patsubst %.cu,$(OUT)/%_checked.o,$(wildcard $(dir $1)*.cu))) \
                $(filter-out %/main.o,$(foreach p,$(filter charlm classifier encdec,$(call room_of,$1) $(PROGRAM_OF_$(call room_of,$1))), \
-                 $(call objects_of,$p))) \
+                 $(call objects_of,$p))) $(if $(findstring /fuzz/,$1),$(READERS:%=$(OUT)/%.o)) \
                $(if $(filter course,$(call room_of,$1)),$(patsubst %.c,$(OUT)/%.o,$(wildcard course/frame/*.c)))
 room_of      = $(notdir $(patsubst %/,%,$(dir $1)))
 
@@ -294,7 +294,7 @@ $(OUT)/tests/fuzz/%.o: EXTRA = -DLLVMFuzzerTestOneInput=fuzz_$(notdir $*)
 endif
 
 define fuzzer_rule
-$(BIN)/fuzz/$1: $(patsubst %,$(OUT)/%.o,tests/fuzz/$1 tests/fuzz/fuzz charlm/options) $(LIBRARY) $(BIN)/.link
+$(BIN)/fuzz/$1: $(patsubst %,$(OUT)/%.o,tests/fuzz/$1 tests/fuzz/fuzz $(READERS)) $(LIBRARY) $(BIN)/.link
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(LDFLAGS) -fsanitize=fuzzer -o $$@ $$(filter %.o,$$^) $(LIBRARY) $$(LDLIBS)
 endef

@@ -77,6 +77,9 @@ END_TEST
 START_TEST(safetensors) { replay("safetensors", fuzz_safetensors); }
 END_TEST
 
+START_TEST(source) { replay("source", fuzz_source); }
+END_TEST
+
 START_TEST(vocabulary) { replay("vocabulary", fuzz_vocabulary); }
 END_TEST
 
@@ -88,8 +91,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(bleu),        TEST(bpe),        TEST(csv),       TEST(gpt2),
-                                 TEST(json),        TEST(moses),      TEST(npy),       TEST(options),
-                                 TEST(safetensors), TEST(vocabulary), TEST(wordpiece), TEST(words)};
+    static const Test tests[] = {TEST(bleu),       TEST(bpe),       TEST(csv),     TEST(gpt2),        TEST(json),
+                                 TEST(moses),      TEST(npy),       TEST(options), TEST(safetensors), TEST(source),
+                                 TEST(vocabulary), TEST(wordpiece), TEST(words)};
     return suite_run("fuzz/replay", tests, sizeof tests / sizeof *tests, argc, argv);
 }
