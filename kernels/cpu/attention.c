@@ -183,24 +183,54 @@ static void query_forward(const AttentionWork *a, const HeadView *h, const HeadS
                  p + first, seen, h->dv);
 }
 
-enum { FEW_QUERIES = 4 };
+enum { FEW_QUERIES = 4, LINE = 64 /* bytes of a cache's line */ };
+
+/* Asks for a head's part of rows that will be read. */
+static void fetch(Strided x, size_t from, size_t count, size_t head, size_t size)
+{
+    for (size_t j = from; j < from + count; j++)
+        for (size_t i = 0; i < size; i += LINE / sizeof(Number))
+            __builtin_prefetch(numbers_of(x, j, head, size) + i);
+}
+
+/* The keys and values of a row with few queries are asked for while the row before it is computed: as they come from
+ * far, and each of them is read once, waiting for them would take longer than the work. */
+static void fetch_next(const HeadView *next, const HeadView *h)
+{
+    const size_t from = next->keys.start + next->seen.from, count = next->seen.to - next->seen.from;
+    if (next->queries > FEW_QUERIES || next->keys.start == h->keys.start)
+        return;
+    fetch(next->k, from, count, h->head, h->dk);
+    fetch(next->v, from, count, h->head, h->dv);
+}
+
+static void row_forward(const AttentionWork *a, const HeadView *h, const HeadScratch *w)
+{
+    bool few = h->queries <= FEW_QUERIES && !a->how->block;
+    if (few && h->terms)
+        prepare_terms(h, w);
+    for (size_t i = 0; few && i < h->queries; i++)
+        query_forward(a, h, w, i);
+    if (!few)
+        head_forward(a, h, w);
+}
 
 static void forward_heads(void *argument, size_t member, size_t first, size_t end)
 {
     const AttentionWork *a = argument;
     HeadScratch w;
     lay_out(&w, (Unit *)(void *)((char *)a->s->scratch + member * a->s->scratch_size), a->how, false);
-    for (size_t b = 0; b < a->how->rows; b++)
-        for (size_t head = first; head < end; head++) {
-            HeadView h = head_view(a->how, a->state, a->q, a->k, a->v, b, head);
-            bool few = h.queries <= FEW_QUERIES && !a->how->block;
-            if (few && h.terms)
-                prepare_terms(&h, &w);
-            for (size_t i = 0; few && i < h.queries; i++)
-                query_forward(a, &h, &w, i);
-            if (!few)
-                head_forward(a, &h, &w);
+    HeadView next = {0};
+    for (size_t b = 0; b < a->how->rows; b++) {
+        HeadView h = b ? next : head_view(a->how, a->state, a->q, a->k, a->v, 0, first);
+        if (b + 1 < a->how->rows)
+            next = head_view(a->how, a->state, a->q, a->k, a->v, b + 1, first);
+        for (h.head = first; h.head < end; h.head++) {
+            if (b + 1 < a->how->rows)
+                fetch_next(&next, &h);
+            row_forward(a, &h, &w);
         }
+    }
 }
 
 /* Positions behind the last row belong to none: zeros. */
