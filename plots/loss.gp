@@ -96,7 +96,8 @@ shrink = longest > room && !letters ? (room / longest > 0.7 ? room / longest : 0
 fits = int(room / shrink)
 short(s) = strlen(s) > fits ? s[1:fits-1]."…" : s
 set key samplen 2 spacing 1.1
-if (shrink < 1) { set key font sprintf(",%g", points * shrink * (medium eq "svg" ? 96.0 / 72 : 1)) }
+key_font = sprintf(",%g", points * shrink * (medium eq "svg" ? 96.0 / 72 : 1))
+if (shrink < 1) { set key font key_font }
 if (many) { set multiplot }
 
 do for [p=1:words(panels)] {
