@@ -1,0 +1,149 @@
+/* charlm plot: what a user gets, and is told. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "core/run/run.h"
+#include "tests/charlm/tiny.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static bool can_draw(const char *test)
+{
+    bool can = system("gnuplot --version >/dev/null 2>&1") == 0; /* NOLINT: the shell finds it as the program does */
+    if (!can)
+        test_skip(test, "there is no gnuplot");
+    return can;
+}
+
+static const char *trained(const char *name, const char *more)
+{
+    const char *run = fresh_path(name);
+    Said s = must("train --run %s " TINY " --steps 12 --eval-every 5 -q %s", run, more);
+    said_free(&s);
+    return run;
+}
+
+static size_t lines_of(const char *text)
+{
+    size_t lines = 0;
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+START_TEST(a_picture_and_its_data_lie_in_the_run)
+{
+    size_t size;
+    if (!can_draw("a_picture_and_its_data_lie_in_the_run"))
+        return;
+    const char *run = trained("run", "");
+    Said s = must("plot --run %s --what all", run);
+    ck_assert(strstr(s.out, "pictures/loss.png (its data: ") && !s.err[0]);
+    said_free(&s);
+    char *png = read_in(run, "pictures/loss.png", &size), *data = read_in(run, "pictures/loss.tsv", &size);
+    ck_assert(png && data && strncmp(png, "\x89PNG", 4) == 0);
+    ck_assert_uint_eq(lines_of(data), 1 + 12 + 2 + 1 + 3); /* steps; evaluations after 5, 10 and 12 */
+    memory_free(png);
+    memory_free(data);
+    s = must("plot %s --out - --size 60x20", run);
+    ck_assert(strstr(s.out, "training") && strstr(s.out, "step") && !s.err[0]);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(a_run_that_went_on_is_one_curve)
+{
+    size_t size;
+    if (!can_draw("a_run_that_went_on_is_one_curve"))
+        return;
+    const char *run = trained("run", "");
+    Said s = must("train --resume %s --steps 20 -q", run);
+    said_free(&s);
+    s = must("plot --run %s --json", run);
+    Json *j = said_json(&s);
+    ck_assert(json_real(j, "curves") == 1 && json_get_text(j, "picture") && json_get_text(j, "data"));
+    json_free(j);
+    said_free(&s);
+    char *data = read_in(run, "pictures/loss.tsv", &size);
+    ck_assert_uint_eq(lines_of(data), 1 + 20 + 2 + 1 + 5); /* evaluations after 5, 10, 12, 15 and 20 */
+    memory_free(data);
+}
+END_TEST
+
+START_TEST(runs_are_compared_and_seeds_gathered)
+{
+    if (!can_draw("runs_are_compared_and_seeds_gathered"))
+        return;
+    const char *a = trained("a", "--seed 1"), *b = trained("b", "--seed 2"), *c = trained("c", "--lr 0.02");
+    const char *out = fresh_path("x.svg");
+    Said s = must("plot --run %s --compare %s %s --out %s --json", a, b, c, out);
+    Json *j = said_json(&s);
+    ck_assert(json_real(j, "curves") == 2);
+    json_free(j);
+    said_free(&s);
+    s = must("plot %s %s %s --apart --out %s --json --over time --size 8.5cm", a, b, c, out);
+    j = said_json(&s);
+    ck_assert(json_real(j, "curves") == 3);
+    json_free(j);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(who_watches_a_run_that_is_over_sees_it_once)
+{
+    if (!can_draw("who_watches_a_run_that_is_over_sees_it_once"))
+        return;
+    const char *run = trained("run", "");
+    Said s = must("plot --run %s --watch --out -", run);
+    ck_assert(strstr(s.out, "validation") && strstr(s.err, "nobody trains"));
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(who_watches_a_run_sees_it_to_its_end)
+{
+    if (!can_draw("who_watches_a_run_sees_it_to_its_end"))
+        return;
+    const char *run = trained("run", "");
+    Started training = command_start("train --resume %s --steps 100000 --minutes 0.1 -q", run);
+    const struct timespec tenth = {0, 100 * 1000 * 1000};
+    for (int i = 0; i < 300 && !run_busy(run); i++)
+        nanosleep(&tenth, NULL);
+    Said watching = must("plot --run %s --watch --out - --size 60x20", run);
+    ck_assert(!strstr(watching.err, "nobody trains"));
+    size_t drawn = 0;
+    for (const char *at = watching.out; (at = strstr(at, "validation")); at++)
+        drawn++;
+    ck_assert_uint_ge(drawn, 2);
+    said_free(&watching);
+    Said s = command_end(&training);
+    ck_assert_int_eq(s.status, 0);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(what_cannot_be_drawn_is_said_in_a_line)
+{
+    const char *run = fresh_path("run");
+    Said s = must("train --run %s " TINY " --steps 0 -q", run);
+    said_free(&s);
+    refused(2, "which run?", "plot");
+    refused(1, "no folder", "plot --run nowhere");
+    refused(1, "no step in its log yet", "plot --run %s", run);
+    refused(2, "--what 'lost'", "plot --run %s --what lost", trained("r", ""));
+    refused(2, ".png, .svg, .pdf or .txt", "plot --run %s --out x.gif", run);
+    refused(2, "--size", "plot --run %s --size 3yards", run);
+    refused(1, "another ending", "plot --run %s --out x.tsv --terminal svg", run);
+    refused(2, "--json", "plot --run %s --json --out -", run);
+    refused(1, "no.such", "plot --run %s --out no.such/x.svg", trained("q", ""));
+}
+END_TEST
+
+static const Test tests[] = {
+    TEST(a_picture_and_its_data_lie_in_the_run), TEST(a_run_that_went_on_is_one_curve),
+    TEST(runs_are_compared_and_seeds_gathered),  TEST(who_watches_a_run_that_is_over_sees_it_once),
+    TEST(who_watches_a_run_sees_it_to_its_end),  TEST(what_cannot_be_drawn_is_said_in_a_line),
+};
+
+int main(int argc, char **argv) { return suite_run("charlm/plot", tests, sizeof tests / sizeof *tests, argc, argv); }
