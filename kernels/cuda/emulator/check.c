@@ -37,8 +37,11 @@ typedef struct Cell {
 /* The program itself, from the linker. Its variables are shared memory. */
 extern char __executable_start, __data_start, _end;
 
+/* While a kernel runs on this thread of the host: the code that launches kernels is compiled to report, too, and another
+ * thread may be in it. */
+static _Thread_local bool looking;
+
 static struct {
-    bool looking;
     uint32_t block, launch; /* this block's number, and that of the launch's first */
     uint32_t phase;         /* barriers of the block so far */
     uint32_t warp_phase[WARPS];
@@ -70,7 +73,7 @@ void check_block(uint64_t number)
 
 void check_thread(uint32_t thread, const char *stack, size_t bytes)
 {
-    now.looking = true;
+    looking = true;
     now.thread = thread;
     now.stack = (uintptr_t)stack;
     now.stack_end = now.stack + bytes;
@@ -78,7 +81,7 @@ void check_thread(uint32_t thread, const char *stack, size_t bytes)
 
 void check_barrier(void) { now.phase++; }
 void check_warp(uint32_t warp) { now.warp_phase[warp]++; }
-void check_over(void) { now.looking = false; }
+void check_over(void) { looking = false; }
 
 /* ---- the cells of a block of memory */
 
@@ -170,7 +173,7 @@ static bool is_exempt(uintptr_t address, size_t bytes)
 
 static void see(uintptr_t address, size_t bytes, bool write, bool atomic, const void *code)
 {
-    if (!now.looking || is_exempt(address, bytes))
+    if (!looking || is_exempt(address, bytes))
         return;
     uint32_t place = place_of(code);
     Block *b = block_of(address);
@@ -250,7 +253,7 @@ typedef struct OutOfBounds {
 
 void __ubsan_handle_out_of_bounds(const OutOfBounds *where, uintptr_t index)
 {
-    if (now.looking)
+    if (looking)
         emulator_fail("index: %lld is outside %s, at %s:%u", (long long)(intptr_t)index, where->array->name,
                       where->file, where->line);
 }
