@@ -36,6 +36,10 @@ bool classifier_logits(Classifier *c, Crew *crew, const Texts *texts, float *log
 /* Shares [classes] of logits; returns the likeliest class. */
 size_t classifier_shares(double *shares, const float *logits, size_t classes);
 
+/* What attention looks at, and which words moved the answer. */
+bool classifier_look(App *a, Look *l, Error *e);
+bool classifier_look_further(App *a, Look *l, Error *e);
+
 /* The commands that only classifier has: false with an Error when the work failed. */
 bool classifier_eval(Classifier *c, Error *e);
 bool classifier_predict(Classifier *c, Error *e);

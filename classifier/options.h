@@ -21,7 +21,7 @@ typedef struct Values {
     /* predicting */
     const char *file;
     /* bench */
-    bool profile;
+    bool profile, moved;
 } Values;
 
 extern const Program classifier_program;

@@ -358,4 +358,6 @@ const AppKind classifier_kind = {.name = "classifier",
                                  .protocol = protocol,
                                  .begin = begin,
                                  .bench_batch = bench_batch,
+                                 .look = classifier_look,
+                                 .look_further = classifier_look_further,
                                  .command = command};

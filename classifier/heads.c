@@ -1,0 +1,101 @@
+/* classifier heads: what attention looks at while a text is read, and which of its words moved the answer. */
+#include "core/program/heads.h"
+#include "base/memory.h"
+#include "classifier/moved.h"
+#include "core/look/picture.h"
+#include "core/text/words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static Tensor *network(void *app, Tape *t, const Rows *rows)
+{
+    const Classifier *c = app;
+    return model_logits(t, &c->model, rows);
+}
+
+/* Words as they stand; those that the model does not know in brackets: to it they are all the same. */
+static bool name_words(Labels *t, const Buffer *text, const int32_t *ids, size_t count, Error *e)
+{
+    Words words = words_of(text->text, text->size);
+    bool fine = true;
+    for (size_t i = 0; fine && i < count; i++) {
+        char name[WORD_MOST + 8] = "<unk>";
+        if (words_next(&words))
+            snprintf(name, sizeof name, ids[i] == UNKNOWN ? "[%s]" : "%s", words.word);
+        fine = labels_add(t, name, strlen(name), false, e);
+    }
+    return fine;
+}
+
+static bool read_text(Classifier *c, Look *l, const Buffer *text, Error *e)
+{
+    int32_t *ids = NULL;
+    size_t count, cut;
+    if (!text_to_ids(&c->vocabulary, text->text, text->size, c->model.context, &ids, &count, &cut, e))
+        return false;
+    look_cut(&c->app, "the text", count + cut, count);
+    const LookRow row = {.sides = 1, .ids = {ids}, .count = {count}, .network = network};
+    bool fine = name_words(&l->tokens[0], text, ids, count, e) && look_read(&c->app, l, &row, e);
+    memory_free(ids);
+    return fine;
+}
+
+bool classifier_look(App *a, Look *l, Error *e)
+{
+    static const char *const drops[] = {"dropout", "attention-dropout", "ff-dropout"};
+    Classifier *c = (Classifier *)a;
+    Buffer text = {0};
+    bool fine = look_text(a, l->v, &text, e);
+    for (size_t i = 0; fine && i < 3; i++) /* gradients are asked for with all of the network */
+        fine = options_set(a->options, drops[i], "0", FROM_COMMAND_LINE, e);
+    fine = fine && classifier_open_run(c, e) && read_text(c, l, &text, e);
+    buffer_free(&text);
+    if (fine && l->watcher.count) {
+        l->shown = &l->watcher.maps[0];
+        l->shown->query = l->shown->key = &l->tokens[0];
+    }
+    return fine;
+}
+
+/* A line for each word: for people, and the same as data. */
+static void add_lines(Look *l, Buffer *table, const Moved *m, const Classifier *c)
+{
+    const size_t from = l->where.from, most = l->where.most;
+    buffer_print(table, "%s, %.4f\n%9s  %9s  %9s\n", c->classes[m->answer], m->share, "left out", "gradient",
+                 "attention");
+    buffer_print(&l->data, "word\tleft out\tgradient x input\tattention\n");
+    for (size_t i = 0; i < m->count; i++) {
+        buffer_print(table, "%+9.3f  %+9.3f  %9.2f  %s\n", m->left_out[i], m->gradient[i], m->attention[i],
+                     label_shown(&l->tokens[0], i));
+        if (i < from || (most && i - from >= most))
+            continue;
+        const char *name = label_shown(&l->tokens[0], i);
+        picture_text(&l->data, name, strlen(name), true);
+        buffer_print(&l->data, "\t%.9g\t%.9g\t%.9g\n", m->left_out[i], m->gradient[i], m->attention[i]);
+    }
+    buffer_print(table,
+                 "Above 0 a word speaks for %s, in log odds. Attention says where the network looks, not why it "
+                 "decides.\n",
+                 c->classes[m->answer]);
+}
+
+bool classifier_look_further(App *a, Look *l, Error *e)
+{
+    Classifier *c = (Classifier *)a;
+    Moved m = {0};
+    Buffer table = {0};
+    if (!c->v->moved)
+        return true;
+    bool fine = moved_open(&m, c, l->batch.side[0].ids, l->batch.side[0].positions, l->shown, e);
+    if (fine) {
+        add_lines(l, &table, &m, c);
+        l->script = "words";
+        fine = !(table.failed || l->data.failed) || fail(e, "out of memory for what words do");
+    }
+    if (fine)
+        fputs(table.text, stdout);
+    buffer_free(&table);
+    moved_close(&m);
+    return fine;
+}

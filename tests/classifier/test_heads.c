@@ -1,0 +1,180 @@
+/* Which words moved an answer: each way of asking against what it means, and what `heads` says and draws. */
+#include "base/memory.h"
+#include "classifier/moved.h"
+#include "core/program/heads.h"
+#include "core/run/npy.h"
+#include "tests/command.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CONTEXT = 12 };
+
+static const char *trained(void)
+{
+    const char *run = fresh_path("run");
+    Said s = must(
+        "train --run %s --dim 16 --heads 2 --depth 2 --ff 32 --context %d --steps 60 --eval-every 0 --batch 16 "
+        "--lr 1e-2 --minutes 0 --dropout 0.3 --attention-dropout 0.2 --smoothing 0.1 --workers 1 -q",
+        run, CONTEXT);
+    said_free(&s);
+    return run;
+}
+
+/* The program, opened on a run as its main does. */
+typedef struct Opened {
+    Values values;
+    LookValues look;
+    Options options;
+    Classifier c;
+} Opened;
+
+static void open_run(Opened *o, const char *run)
+{
+    Error e;
+    char *words[] = {"classifier", "heads", "--run",       (char *)run, "--text", "x",
+                     "--device",   "plain", "--precision", "f64",       "-q"};
+    *o = (Opened){.c = {.app = {.kind = &classifier_kind}}};
+    o->c.v = &o->values;
+    o->c.app.o = &o->values.shared;
+    o->c.app.options = &o->options;
+    o->c.app.look = &o->look;
+    const OptionTable tables[] = {{shared_options, shared_option_count, &o->values.shared},
+                                  {classifier_options, classifier_option_count, &o->values},
+                                  {look_options, look_option_count, &o->look}};
+    ck_done(options_open(&o->options, &classifier_program, tables, 3, &e) && options_parse(&o->options, 11, words, &e),
+            e);
+    ck_done(options_set(&o->options, "dropout", "0", FROM_COMMAND_LINE, &e) &&
+                options_set(&o->options, "attention-dropout", "0", FROM_COMMAND_LINE, &e) &&
+                classifier_open_run(&o->c, &e),
+            e);
+    classifier_task(&o->c);
+}
+
+static void close_run(Opened *o)
+{
+    app_close(&o->c.app);
+    options_close(&o->options);
+}
+
+/* Log odds of a class for one text, by weights of which one word's vector is scaled. */
+static double odds(Opened *o, Crew *crew, const int32_t *ids, size_t count, size_t answer, int32_t scaled, double by)
+{
+    const Parameter *table = o->c.model.embedding.table;
+    const size_t start[] = {0, count};
+    double *old = memory_get(table->count, sizeof *old), *new = memory_get(table->count, sizeof *new);
+    float logits[2];
+    Error e;
+    ck_assert(old && new && o->c.class_count == 2);
+    weights_get(&crew->weights, crew->worker[0].stream, table, old);
+    for (size_t i = 0; i < table->count; i++)
+        new[i] = old[i] * (i / table->shape[1] == (size_t)scaled ? by : 1);
+    weights_set(&crew->weights, crew->worker[0].stream, table, new);
+    ck_done(classifier_logits(&o->c, crew, &(Texts){.count = 1, .ids = ids, .start = start}, logits, &e), e);
+    weights_set(&crew->weights, crew->worker[0].stream, table, old);
+    memory_free(old);
+    memory_free(new);
+    return (double)logits[answer] - (double)logits[1 - answer];
+}
+
+START_TEST(gradient_and_leaving_out_are_what_they_say)
+{
+    static const int32_t ids[] = {7, 3, 12, 5, 9}; /* each once: scaling a word's vector scales one place */
+    enum { COUNT = sizeof ids / sizeof *ids };
+    const double step = 1e-2; /* logits come as floats */
+    Opened o;
+    Moved m;
+    Crew crew;
+    Error e;
+    open_run(&o, trained());
+    ck_done(moved_open(&m, &o.c, ids, COUNT, NULL, &e), e);
+    ck_done(app_open_crew(&o.c.app, &crew, &e), e);
+    double whole = odds(&o, &crew, ids, COUNT, m.answer, -1, 1), largest = 0;
+    ck_assert_double_lt(fabs(log(m.share / (1 - m.share)) - whole), 1e-5);
+    ck_assert(whole >= 0);
+    for (size_t i = 0; i < COUNT; i++) {
+        double up = odds(&o, &crew, ids, COUNT, m.answer, ids[i], 1 + step);
+        double down = odds(&o, &crew, ids, COUNT, m.answer, ids[i], 1 - step), slope = (up - down) / (2 * step);
+        largest = fmax(largest, fabs(slope));
+        ck_assert_msg(fabs(m.gradient[i] - slope) < 1e-3 * fmax(1, fabs(slope)), "%zu: %g, not %g", i, m.gradient[i],
+                      slope);
+        int32_t rest[COUNT - 1];
+        for (size_t j = 0, at = 0; j < COUNT; j++)
+            if (j != i)
+                rest[at++] = ids[j];
+        double without = odds(&o, &crew, rest, COUNT - 1, m.answer, -1, 1);
+        ck_assert_double_lt(fabs(m.left_out[i] - (whole - without)), 1e-5);
+    }
+    ck_assert_double_gt(largest, 0.01); /* there was something to compare */
+    moved_close(&m);
+    crew_close(&crew);
+    close_run(&o);
+}
+END_TEST
+
+START_TEST(attention_is_the_mean_of_columns)
+{
+    const char *run = trained(), *folder = fresh_path("folder");
+    write_in(folder, "none", "", 0);
+    Said s = command("heads --run %s --text good-bad,awful --moved --npy %s/w.npy --out %s/p.svg -q", run, folder,
+                     folder);
+    char path[800], *data, *line;
+    Npy a;
+    Error e;
+    size_t size;
+    if (s.status)
+        ck_assert_msg(strstr(s.err, "make deps"), "%s", s.err);
+    ck_assert_msg(!strstr(s.err, "gnuplot says"), "%s", s.err);
+    ck_assert_msg(strstr(s.out, "not why it decides"), "%s", s.out);
+    snprintf(path, sizeof path, "%s/w.npy", folder);
+    ck_done(npy_read(&a, path, &e), e);
+    size_t n = a.shape[3], rows = a.shape[0] * a.shape[1] * n;
+    ck_assert_uint_eq(n, 5); /* good - bad , awful */
+    data = read_in(folder, "p.tsv", &size);
+    line = strchr(data, '\n') + 1;
+    for (size_t j = 0; j < n; j++, line = strchr(line, '\n') + 1) {
+        double expected = 0, is;
+        for (size_t row = 0; row < rows; row++)
+            expected += (double)((float *)a.data)[row * n + j] * (double)n / (double)rows;
+        ck_assert_int_eq(sscanf(line, "%*s %*f %*f %lf", &is), 1);
+        ck_assert_double_lt(fabs(is - expected), 1e-6);
+    }
+    ck_assert(!*line);
+    memory_free(data);
+    npy_free(&a);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(any_text_can_be_looked_at)
+{
+    static const char *const texts[] = {"good", "!", "zzzzzz", "a-b-c-d-e-f-g-h-i-j-k", "\xff\"'"};
+    const char *run = trained(), *folder = fresh_path("folder");
+    write_in(folder, "none", "", 0);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        Said s = command("heads --run %s --text %s --moved --out %s/p.svg", run, texts[i], folder);
+        if (s.status)
+            ck_assert_msg(strstr(s.err, "make deps"), "%s: %s", texts[i], s.err);
+        ck_assert_msg(!strstr(s.err, "gnuplot says"), "%s", s.err);
+        ck_assert_msg(i != 3 || strstr(s.err, "the text has 21 tokens; the model reads 12: the last 9 are left out"),
+                      "%s", s.err);
+        said_free(&s);
+        s = command("heads --run %s --text %s --out %s/p.png -q", run, texts[i], folder);
+        ck_assert_msg(!strstr(s.err, "gnuplot says"), "%s", s.err);
+        said_free(&s);
+    }
+    refused(2, "is empty", "heads --run %s --text= --moved", run);
+    refused(2, "the heads of a layer are 0 to 1", "heads --run %s --text a --moved --head 2", run);
+}
+END_TEST
+
+static const Test tests[] = {TEST(gradient_and_leaving_out_are_what_they_say), TEST(attention_is_the_mean_of_columns),
+                             TEST_SLOW(any_text_can_be_looked_at, 120)};
+
+int main(int argc, char **argv)
+{
+    test_folders_in_memory();
+    command_program("classifier");
+    return suite_run("classifier/heads", tests, sizeof tests / sizeof *tests, argc, argv);
+}
