@@ -37,8 +37,8 @@ typedef struct Cell {
 /* The program itself, from the linker. Its variables are shared memory. */
 extern char __executable_start, __data_start, _end;
 
-/* While a kernel runs on this thread of the host: the code that launches kernels is compiled to report, too, and another
- * thread may be in it. */
+/* While a kernel runs on this thread of the host: the code that launches kernels is compiled to report, too, and
+ * another thread may be in it. */
 static _Thread_local bool looking;
 
 static struct {
