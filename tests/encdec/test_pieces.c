@@ -326,6 +326,8 @@ START_TEST(any_number_of_threads_makes_the_same)
         Pieces p = made(&o, &lines, pool, &also);
         ck_assert_uint_eq(p.count, alone.count);
         ck_assert(seen.words == also.words && seen.characters == also.characters && seen.lines == also.lines);
+        ck_assert_uint_eq(seen.met.count, also.met.count);
+        pieces_seen_close(&also);
         ck_assert_uint_eq(p.bpe.count, alone.bpe.count);
         Ids others = cut_all(&p, &lines, pool);
         ck_assert_uint_eq(ids.count, others.count);
@@ -342,6 +344,7 @@ START_TEST(any_number_of_threads_makes_the_same)
     ids_close(&first);
     ids_close(&ids);
     pieces_close(&alone);
+    pieces_seen_close(&seen);
     lines_close(&lines);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
@@ -458,7 +461,7 @@ static bool make_and_cut(void *argument, Error *e)
     Lines text = {0};
     Pieces p = {0}, again = {0};
     Cutting *c = NULL;
-    PiecesSeen seen;
+    PiecesSeen seen = {0};
     size_t count;
     bool done = lines_add(&text, "low lower", 9, e) && lines_add(&text, "a b ab, aab!", 12, e) &&
                 pieces_learn(&p, o, (const PiecesText[]){{&text, SOURCE}}, 1, NULL, &seen, e) &&
@@ -473,6 +476,7 @@ static bool make_and_cut(void *argument, Error *e)
     }
     cutting_close(c);
     pieces_close(&p);
+    pieces_seen_close(&seen);
     pieces_close(&again);
     lines_close(&text);
     return done;
