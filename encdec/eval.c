@@ -157,7 +157,8 @@ static bool find_bleu(Eval *v, Error *e)
                                     .max_tokens = o->max_tokens,
                                     .longest = c->model.context - 1,
                                     .workers = crew.workers,
-                                    .team = crew.team};
+                                    .team = crew.team,
+                                    .hold = true};
     v->judge = judge_open(&v->translating, c->v->target, JUDGE_CELLS);
     bool fine = translating_open(&v->translating, &c->model, &c->pieces, &w, &how, e) && judge_part(v, e);
     progress_close(&v->progress);

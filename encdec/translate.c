@@ -181,7 +181,8 @@ static bool open_all(Translate *t, Weights *w, Error *e)
                                   .max_tokens = v->max_tokens,
                                   .longest = c->model.context - 1,
                                   .workers = crew.workers,
-                                  .team = crew.team};
+                                  .team = crew.team,
+                                  .hold = true};
     return translating_open(&t->t, &c->model, &c->pieces, w, &o, e);
 }
 

@@ -29,7 +29,8 @@ static TranslateOptions search_options(const Model *m, const TranslatingOptions 
                               .positions = o->max_tokens,
                               .workers = o->workers,
                               .team = o->team,
-                              .pool = o->pool};
+                              .pool = o->pool,
+                              .hold = o->hold};
 }
 
 bool translating_bytes(size_t *bytes, const Model *m, const Weights *w, const TranslatingOptions *o, Error *e)

@@ -14,6 +14,7 @@ typedef struct TranslatingOptions {
     size_t longest;       /* pieces of a source that are read, without </s>; what is behind them is cut off */
     size_t workers, team; /* cores: workers times team */
     Pool *pool;           /* of so many workers; NULL: one of its own */
+    bool hold;            /* weights do not change: see core/search/translate.h */
 } TranslatingOptions;
 
 typedef struct Translating {

@@ -168,6 +168,10 @@ typedef struct Kernels {
     void (*zero)(Stream *s, void *to, size_t bytes);
     bool (*finish)(Stream *s, Error *e);
 
+    /* Weights in these bytes do not change until the stream is closed: it may keep what products make of them, which
+     * takes as much memory again. May itself be NULL: nothing is kept. */
+    void (*hold)(Stream *s, const void *weights, size_t bytes);
+
     /* y [N,D] = dropout(scale * table[ids] + positions[place]). table [V,D] and positions [C,D] are real; positions may
      * be NULL. place [N] is the index within the row; where it is negative y is 0.
      * Backward: slots [N] says which row of dtable a position adds to (its id; or, where the gradient holds used rows

@@ -444,6 +444,13 @@ static bool make_plan(Translator *t, Error *e)
     return fine;
 }
 
+static void hold_weights(const Translator *t)
+{
+    const Weights *w = t->weights;
+    for (size_t i = 0; i < t->o.workers && w->k->hold; i++)
+        w->k->hold(t->worker[i].stream, w->numbers, w->parameters->whole * w->k->number);
+}
+
 bool translator_open(Translator **out, const TranslateNetwork *n, const Weights *w, const TranslateOptions *o, Error *e)
 {
     Translator *t = *out = memory_get(1, sizeof *t);
@@ -459,6 +466,8 @@ bool translator_open(Translator **out, const TranslateNetwork *n, const Weights 
     t->pool = o->pool ? o->pool : t->own_pool;
     for (size_t i = 0; fine && i < o->workers; i++)
         fine = worker_open(&t->worker[i], t, w->k, &t->plan, e);
+    if (fine && o->hold)
+        hold_weights(t);
     if (!fine) {
         translator_close(t);
         *out = NULL;

@@ -41,6 +41,7 @@ typedef struct TranslateOptions {
                            * than     that is a batch of its own */
     size_t workers, team; /* cores: workers times team (0: 1) */
     Pool *pool;           /* of so many workers, which outlives it; NULL: one of its own */
+    bool hold;            /* weights do not change as long as it lives: faster, with a copy of them for each worker */
 } TranslateOptions;
 
 typedef struct Sentence {

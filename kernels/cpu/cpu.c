@@ -108,6 +108,7 @@ const Kernels TABLE = {
     .copy = device_copy,
     .zero = device_zero,
     .finish = stream_finish,
+    .hold = stream_hold,
     .embed_forward = embed_forward,
     .embed_backward = embed_backward,
     .linear_forward = linear_forward,

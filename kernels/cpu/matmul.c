@@ -46,8 +46,17 @@ enum { MOST_ENTRIES = 2048 }; /* rows of many different lengths make many shapes
 struct MatmulEntry {
     MatmulShape shape;
     dnnl_primitive_t primitive; /* NULL: oneDNN has none; ours does it */
+    bool held;                  /* b is */
     dnnl_memory_t a, b, c, bias, scratch;
+    dnnl_memory_t plain; /* NULL, or how a held b lies that is to be laid out otherwise */
     size_t scratch_size;
+};
+
+/* A held operand as some products want it. */
+struct MatmulCopy {
+    const void *of;
+    dnnl_memory_t memory;
+    void *bytes;
 };
 
 /* ReLU's slope below 0. With a slope of exactly 0 oneDNN takes max(x, 0), which makes 0 of NaN; with this one NaN
@@ -63,6 +72,11 @@ typedef const_dnnl_memory_desc_t DescriptionOf;
 static bool describe(Description *d, const dnnl_dims_t dims, dnnl_data_type_t type, const dnnl_dims_t strides)
 {
     return dnnl_memory_desc_create_with_strides(d, 2, dims, type, strides) == dnnl_success;
+}
+
+static bool describe_any(Description *d, const dnnl_dims_t dims, dnnl_data_type_t type)
+{
+    return dnnl_memory_desc_create_with_tag(d, 2, dims, type, dnnl_format_tag_any) == dnnl_success;
 }
 
 static void forget(Description *d) { dnnl_memory_desc_destroy(*d); }
@@ -91,6 +105,11 @@ typedef const dnnl_memory_desc_t *DescriptionOf;
 static bool describe(Description *d, const dnnl_dims_t dims, dnnl_data_type_t type, const dnnl_dims_t strides)
 {
     return dnnl_memory_desc_init_by_strides(d, 2, dims, type, strides) == dnnl_success;
+}
+
+static bool describe_any(Description *d, const dnnl_dims_t dims, dnnl_data_type_t type)
+{
+    return dnnl_memory_desc_init_by_tag(d, 2, dims, type, dnnl_format_tag_any) == dnnl_success;
 }
 
 static void forget(Description *d) { (void)d; }
@@ -149,6 +168,30 @@ static bool make_memory(dnnl_memory_t *memory, DescriptionOf d, dnnl_engine_t en
     return dnnl_memory_create(memory, d, engine, DNNL_MEMORY_NONE) == dnnl_success;
 }
 
+/* A held b lies as oneDNN likes it best. */
+static bool describe_b(Description *d, const struct MatmulEntry *e)
+{
+    const MatmulShape *s = &e->shape;
+    dnnl_dims_t dims = {(dnnl_dim_t)s->k, (dnnl_dim_t)s->n};
+    return e->held ? describe_any(d, dims, type_of(s->inputs))
+                   : describe_matrix(d, s->k, s->n, s->b_stride, s->b_transposed, s->inputs);
+}
+
+/* e->b, and e->plain where that is another layout than b has. */
+static bool make_b(struct MatmulEntry *e, DescriptionOf b, dnnl_engine_t engine)
+{
+    const MatmulShape *s = &e->shape;
+    Description plain;
+    if (!make_memory(&e->b, b, engine) ||
+        (e->held && !describe_matrix(&plain, s->k, s->n, s->b_stride, s->b_transposed, s->inputs)))
+        return false;
+    if (!e->held)
+        return true;
+    bool fine = dnnl_memory_desc_equal(MEMORY(plain), b) || make_memory(&e->plain, MEMORY(plain), engine);
+    forget(&plain);
+    return fine;
+}
+
 static bool prepare(struct MatmulEntry *e, dnnl_engine_t engine)
 {
     const MatmulShape *s = &e->shape;
@@ -158,15 +201,15 @@ static bool prepare(struct MatmulEntry *e, dnnl_engine_t engine)
     dnnl_dims_t bias_dims = {1, (dnnl_dim_t)s->n}, bias_strides = {(dnnl_dim_t)s->n, 1};
     if (!describe_matrix(&a, s->m, s->k, s->a_stride, s->a_transposed, s->inputs))
         return false;
-    bool fine = describe_matrix(&b, s->k, s->n, s->b_stride, s->b_transposed, s->inputs) &&
-                describe_matrix(&c, s->m, s->n, s->c_stride, false, s->output) &&
+    bool fine = describe_b(&b, e) && describe_matrix(&c, s->m, s->n, s->c_stride, false, s->output) &&
                 describe(&bias, bias_dims, dnnl_f32, bias_strides) && attributes_of(&attributes, s) &&
                 create(&made, engine, &a, &b, s->bias ? &bias : NULL, &c, attributes) &&
                 dnnl_primitive_create(&e->primitive, made) == dnnl_success;
     if (fine) {
         DescriptionOf scratch = dnnl_primitive_desc_query_md(made, dnnl_query_scratchpad_md, 0);
         e->scratch_size = scratch ? size_of(scratch) : 0;
-        fine = make_memory(&e->a, MEMORY(a), engine) && make_memory(&e->b, MEMORY(b), engine) &&
+        fine = make_memory(&e->a, MEMORY(a), engine) &&
+               make_b(e, dnnl_primitive_desc_query_md(made, dnnl_query_weights_md, 0), engine) &&
                make_memory(&e->c, MEMORY(c), engine) && (!s->bias || make_memory(&e->bias, MEMORY(bias), engine)) &&
                (!e->scratch_size || make_memory(&e->scratch, scratch, engine));
     }
@@ -180,13 +223,13 @@ static bool prepare(struct MatmulEntry *e, dnnl_engine_t engine)
 
 static void release(struct MatmulEntry *e)
 {
-    dnnl_memory_t memories[] = {e->a, e->b, e->c, e->bias, e->scratch};
+    dnnl_memory_t memories[] = {e->a, e->b, e->c, e->bias, e->scratch, e->plain};
     for (size_t i = 0; i < sizeof memories / sizeof *memories; i++)
         if (memories[i])
             dnnl_memory_destroy(memories[i]);
     if (e->primitive)
         dnnl_primitive_destroy(e->primitive);
-    *e = (struct MatmulEntry){.shape = e->shape};
+    *e = (struct MatmulEntry){.shape = e->shape, .held = e->held};
 }
 
 bool matmul_open(Matmul *m, Error *e)
@@ -223,6 +266,11 @@ static void forget_entries(Matmul *m)
 void matmul_close(Matmul *m)
 {
     forget_entries(m);
+    for (size_t i = 0; i < m->copy_count; i++) {
+        dnnl_memory_destroy(m->copies[i].memory);
+        memory_free(m->copies[i].bytes);
+    }
+    memory_free(m->copies);
     memory_free(m->entries);
     memory_free(m->scratch);
     if (m->stream)
@@ -241,10 +289,10 @@ static bool same_shape(const MatmulShape *a, const MatmulShape *b)
 }
 
 /* The prepared product of a shape; NULL when there is no memory for one. */
-static struct MatmulEntry *entry_of(Matmul *m, const MatmulShape *shape)
+static struct MatmulEntry *entry_of(Matmul *m, const MatmulShape *shape, bool held)
 {
     for (size_t i = 0; i < m->count; i++)
-        if (same_shape(&m->entries[i].shape, shape))
+        if (m->entries[i].held == held && same_shape(&m->entries[i].shape, shape))
             return &m->entries[i];
     if (m->count == MOST_ENTRIES)
         forget_entries(m);
@@ -258,15 +306,88 @@ static struct MatmulEntry *entry_of(Matmul *m, const MatmulShape *shape)
     }
     one_thread();
     struct MatmulEntry *e = &m->entries[m->count++];
-    *e = (struct MatmulEntry){.shape = *shape};
+    *e = (struct MatmulEntry){.shape = *shape, .held = held};
     if (!prepare(e, m->engine))
         release(e);
     return e;
 }
 
+/* --- operands that do not change --- */
+
+static bool same_layout(dnnl_memory_t x, dnnl_memory_t y)
+{
+    DescriptionOf dx, dy;
+    return dnnl_memory_get_memory_desc(x, &dx) == dnnl_success && dnnl_memory_get_memory_desc(y, &dy) == dnnl_success &&
+           dnnl_memory_desc_equal(dx, dy);
+}
+
+static bool lay_out(dnnl_memory_t to, dnnl_memory_t from, const Matmul *m)
+{
+    DescriptionOf dto, dfrom;
+    dnnl_primitive_desc_t made = NULL;
+    dnnl_primitive_t reorder = NULL;
+    bool fine = dnnl_memory_get_memory_desc(to, &dto) == dnnl_success &&
+                dnnl_memory_get_memory_desc(from, &dfrom) == dnnl_success &&
+                dnnl_reorder_primitive_desc_create(&made, dfrom, m->engine, dto, m->engine, NULL) == dnnl_success &&
+                dnnl_primitive_create(&reorder, made) == dnnl_success;
+    const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
+    fine = fine && dnnl_primitive_execute(reorder, m->stream, 2, args) == dnnl_success;
+    if (reorder)
+        dnnl_primitive_destroy(reorder);
+    if (made)
+        dnnl_primitive_desc_destroy(made);
+    return fine;
+}
+
+static bool room_for_copy(Matmul *m)
+{
+    if (m->copy_count < m->copy_room)
+        return true;
+    const size_t room = m->copy_room ? 2 * m->copy_room : 32;
+    struct MatmulCopy *copies = memory_resize(m->copies, room, sizeof *copies);
+    if (copies) {
+        m->copies = copies;
+        m->copy_room = room;
+    }
+    return copies;
+}
+
+static const void *add_copy(Matmul *m, const struct MatmulEntry *e, const void *b)
+{
+    DescriptionOf wanted;
+    struct MatmulCopy copy = {.of = b};
+    if (!room_for_copy(m) || dnnl_memory_get_memory_desc(e->b, &wanted) != dnnl_success ||
+        !(copy.bytes = memory_get(size_of(wanted), 1)))
+        return NULL;
+    bool fine = make_memory(&copy.memory, wanted, m->engine) &&
+                dnnl_memory_set_data_handle(copy.memory, copy.bytes) == dnnl_success &&
+                dnnl_memory_set_data_handle(e->plain, (void *)(uintptr_t)b) == dnnl_success &&
+                lay_out(copy.memory, e->plain, m);
+    if (fine) {
+        m->copies[m->copy_count++] = copy;
+        return copy.bytes;
+    }
+    if (copy.memory)
+        dnnl_memory_destroy(copy.memory);
+    memory_free(copy.bytes);
+    return NULL;
+}
+
+/* What a product reads of b: itself, or its copy; NULL where there is no memory for one. */
+static const void *laid_out(Matmul *m, const struct MatmulEntry *e, const void *b)
+{
+    if (!e->plain)
+        return b;
+    for (size_t i = 0; i < m->copy_count; i++)
+        if (m->copies[i].of == b && same_layout(m->copies[i].memory, e->b))
+            return m->copies[i].bytes;
+    return add_copy(m, e, b);
+}
+
 static void run(Matmul *m, const MatmulShape *shape, void *c, const void *a, const void *b, const float *bias)
 {
-    struct MatmulEntry *e = entry_of(m, shape);
+    const bool held = (const char *)b >= m->held && (const char *)b < m->held_end;
+    struct MatmulEntry *e = entry_of(m, shape, held);
     if (!e) { /* not by our own product: the same run would not give the same bits */
         m->failed = true;
         return;
@@ -276,7 +397,9 @@ static void run(Matmul *m, const MatmulShape *shape, void *c, const void *a, con
         return;
     }
     void *scratch = e->scratch_size ? scratch_of(m, e->scratch_size) : NULL;
-    if (e->scratch_size && !scratch)
+    b = laid_out(m, e, b);
+    m->failed = m->failed || !b;
+    if ((e->scratch_size && !scratch) || !b)
         return;
     /* oneDNN's interface has no const, but only c and the scratch memory are written */
     dnnl_memory_set_data_handle(e->a, (void *)(uintptr_t)a);
@@ -318,6 +441,12 @@ static void run(Matmul *m, const MatmulShape *shape, void *c, const void *a, con
 }
 
 #endif
+
+void matmul_hold(Matmul *m, const void *from, size_t bytes)
+{
+    m->held = from;
+    m->held_end = m->held + bytes;
+}
 
 /* Rows of many lengths would make a new shape with nearly each product, and preparing one may take as long as running
  * it. So positions, which are rows of `a` or what is summed over, are cut behind the last whole BLOCK: then there are

@@ -26,11 +26,17 @@ typedef struct Matmul {
     void *engine, *stream;
     void *scratch;
     size_t scratch_size;
+    const char *held, *held_end; /* operands in here do not change: */
+    struct MatmulCopy *copies;   /* of them, laid out as products want them */
+    size_t copy_count, copy_room;
     bool failed; /* memory ran out, or oneDNN failed */
 } Matmul;
 
 bool matmul_open(Matmul *m, Error *e);
 void matmul_close(Matmul *m);
+
+/* Operands b in these bytes do not change any more: they are laid out for a product once, not each time. */
+void matmul_hold(Matmul *m, const void *from, size_t bytes);
 
 /* Whether products of bfloat16 run in instructions made for them, as far as library, build and processor go. */
 bool matmul_has_bf16(void);

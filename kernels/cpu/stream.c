@@ -66,6 +66,12 @@ bool stream_finish(Stream *s, Error *e)
     return !failed || fail(e, "out of memory for scratch space of the cpu's operations");
 }
 
+void stream_hold(Stream *s, const void *weights, size_t bytes)
+{
+    for (size_t i = 0; i < s->members; i++)
+        matmul_hold(&s->matmul[i], weights, bytes);
+}
+
 void *stream_scratch(Stream *s, size_t bytes)
 {
     bytes = (bytes + LINE - 1) / LINE * LINE;

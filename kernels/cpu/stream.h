@@ -21,6 +21,9 @@ bool stream_open(Stream **s, size_t team, Error *e);
 void stream_close(Stream *s);
 bool stream_finish(Stream *s, Error *e);
 
+/* See kernels.h. */
+void stream_hold(Stream *s, const void *weights, size_t bytes);
+
 /* Scratch for each member of the team, or NULL (and failed). It is kept, and grows to the largest ever asked for. */
 void *stream_scratch(Stream *s, size_t bytes);
 
