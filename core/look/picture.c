@@ -30,7 +30,7 @@ static const char *length_end(const char *text)
     static const struct {
         const char *name;
         double least;
-    } units[] = {{"cm", 2}, {"mm", 20}, {"in", 0.8}, {"", 20}};
+    } units[] = {{"cm", 2}, {"mm", 20}, {"in", 0.8}, {"", 10}};
     char *end;
     if (strspn(text, "0123456789.") == 0)
         return NULL;
