@@ -156,6 +156,7 @@ do for [p=1:words(panels)] {
     thin = letters ? "" : lines
     key_lines = curves > 1 ? curves : 0
     both = lines ne "" && dots ne ""
+    if (!both && curves == 1) { unset key }
     key_colour = curves > 1 ? "#444444" : "#0072b2"
     dash = both ? 2 : 1
     thick = wide > 11 ? 1.8 : 1.2

@@ -4,6 +4,7 @@
 #include "core/run/run.h"
 #include "tests/charlm/tiny.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -123,6 +124,35 @@ START_TEST(who_watches_a_run_sees_it_to_its_end)
 }
 END_TEST
 
+START_TEST(a_schedule_is_drawn_before_anything_is_trained)
+{
+    size_t size;
+    if (!can_draw("a_schedule_is_drawn_before_anything_is_trained"))
+        return;
+    const char *folder = fresh_path("schedules");
+    write_in(folder, "x", "", 0);
+    Said s = must("plot --what schedule --schedule linear --lr 2 --warmup 4 --steps 12 --out %s/s.svg", folder);
+    said_free(&s);
+    char *data = read_in(folder, "s.tsv", &size);
+    static const double rates[] = {0.5, 1, 1.5, 2, 1.75, 1.5, 1.25, 1, 0.75, 0.5, 0.25, 0};
+    const char *line = data;
+    for (int step = 1; step <= 12; step++) {
+        double at = 0, rate = -1;
+        line = strchr(line, '\n') + 1;
+        ck_assert_int_eq(sscanf(line, "%lf\t%*s\t%*s\t%*s\t%*s\t%*s\t%*s\t%*s\t%*s\t%lf", &at, &rate), 2);
+        ck_assert(at == step);
+        ck_assert_double_eq_tol(rate, rates[step - 1], 1e-9);
+    }
+    memory_free(data);
+    s = must("plot --what schedule --run %s --out - --size 60x20", trained("run", ""));
+    ck_assert(strstr(s.out, "0.01") && !s.err[0]);
+    said_free(&s);
+    refused(2, "--steps N", "plot --what schedule --epochs 3 --out -");
+    refused(2, "only --what schedule", "plot --lr 3 --run x");
+    refused(2, "one schedule", "plot --what schedule --watch --out -");
+}
+END_TEST
+
 START_TEST(what_cannot_be_drawn_is_said_in_a_line)
 {
     const char *run = fresh_path("run");
@@ -141,9 +171,10 @@ START_TEST(what_cannot_be_drawn_is_said_in_a_line)
 END_TEST
 
 static const Test tests[] = {
-    TEST(a_picture_and_its_data_lie_in_the_run), TEST(a_run_that_went_on_is_one_curve),
-    TEST(runs_are_compared_and_seeds_gathered),  TEST(who_watches_a_run_that_is_over_sees_it_once),
-    TEST(who_watches_a_run_sees_it_to_its_end),  TEST(what_cannot_be_drawn_is_said_in_a_line),
+    TEST(a_picture_and_its_data_lie_in_the_run),  TEST(a_run_that_went_on_is_one_curve),
+    TEST(runs_are_compared_and_seeds_gathered),   TEST(who_watches_a_run_that_is_over_sees_it_once),
+    TEST(who_watches_a_run_sees_it_to_its_end),   TEST(a_schedule_is_drawn_before_anything_is_trained),
+    TEST(what_cannot_be_drawn_is_said_in_a_line),
 };
 
 int main(int argc, char **argv) { return suite_run("charlm/plot", tests, sizeof tests / sizeof *tests, argc, argv); }
