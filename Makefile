@@ -220,7 +220,7 @@ $(OUT)/prose.o: $(OUT)/prose.c $(OUT)/flags
 	$(Q)$(COMPILE)
 
 # Every program carries the scripts that draw, so that it can wherever it lies.
-SCRIPTS := $(sort $(wildcard plots/*.gp))
+SCRIPTS := $(sort $(wildcard plots/*.gp plots/*.html))
 
 $(OUT)/plots.c: $(SCRIPTS) $(OUT)/embed $(OUT)/scripts
 	$(Q)$(OUT)/embed core/look/scripts.h look_scripts $(SCRIPTS) > $@

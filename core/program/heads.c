@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/look/describe.h"
+#include "core/look/page.h"
 #include "core/look/picture.h"
 #include "core/look/rollout.h"
 
@@ -23,6 +24,7 @@ const Option look_options[] = {
     {"sort", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_LOOK, AT(sort), "kind", "previous|itself|next|first|separators|distance|entropy|kind|place", "heads of --describe: the most first; kind: by what they do"},
     {"rollout", 0, OPTION_FLAG, OPTION_HERE, COMMAND_LOOK, AT(rollout), NULL, NULL, "draw where vectors of the last layer come from, all layers together"},
     {"npy", 0, OPTION_PATH, OPTION_HERE, COMMAND_LOOK, AT(npy), NULL, "FILE.npy", "write all weights, [layers, heads, queries, keys], and FILE.labels.json with the tokens"},
+    {"html", 0, OPTION_PATH, OPTION_HERE, COMMAND_LOOK, AT(html), NULL, "FILE", "write a page to explore in a browser, which loads nothing else"},
     {"from", 0, OPTION_SIZE, OPTION_HERE, COMMAND_LOOK, AT(from), "0", NULL, "the first token that pictures show, counted from 0"},
     {"show", 0, OPTION_SIZE, OPTION_HERE, COMMAND_LOOK, AT(show), "60", NULL, "so many tokens they show at most (0: all)"},
 };
@@ -209,6 +211,8 @@ static bool show(App *a, Look *l, Error *e)
     if (!heads_suit(l->shown, &l->where, e))
         return app_misused(a);
     if (l->v->npy && !write_weights(l, e))
+        return false;
+    if (l->v->html && !page_write(l->v->html, l->watcher.maps, l->watcher.count, l->shown, &l->where, e))
         return false;
     if (a->kind->look_further && !a->kind->look_further(a, l, e))
         return false;

@@ -6,7 +6,7 @@
 #include "core/program/app.h"
 
 struct LookValues {
-    const char *text, *text_file, *layer, *head, *npy;
+    const char *text, *text_file, *layer, *head, *npy, *html;
     size_t from, show;
     bool describe, rollout;
     int sort;
