@@ -2,11 +2,14 @@
  * formulas.
  *
  * The ladder:
- *   1. (here) a thread for each head of each query walks its keys: once for the largest score and the sum, and again
- * for each CHUNK of columns of y, computing each weight anew. Backward: the same for dq; a thread for each head of each
- *      key walks the queries that see it, so that dk and dv are summed in one place, in one order. dy . y, which every
- *      pair needs, is computed first, for each query and head. Nothing is shared, so every key is read as often as
- * there are queries.
+ *   1. attention_naive: a thread for each head of each query walks its keys: once for the largest score and the sum,
+ * and again for each CHUNK of columns of y, computing each weight anew. Nothing is shared, so every key is read as
+ * often as there are queries.
+ *   2. attention_tiled (attention_tile.cu): tiles of queries and of keys in shared memory, and the softmax on the way.
+ *      Where heads are too wide for it, or somebody wants the weights, the first version runs.
+ *   Backward is on the first rung: a thread for each head of each query for dq; a thread for each head of each key
+ * walks the queries that see it, so that dk and dv are summed in one place, in one order. dy . y, which every pair
+ * needs, is computed first, for each query and head.
  *
  * Launches are as large as shapes say (rows x heads x longest row); how long a row is, the thread reads from `start`.
  */
@@ -76,7 +79,13 @@ static void attention_forward(Stream *s, void *y, void *lse, Strided q, Strided 
     device_zero(s, lse, how->queries * heads * sizeof(float));
     if (how->weights)
         device_zero(s, how->weights, queries * how->longest_key * sizeof(float));
-    LAUNCH_EACH(s, attention_naive, queries, (Number *)y, (float *)lse, Attention{*how, state, q, k, v});
+    Attention a = {*how, state, q, k, v};
+    size_t tiles = divide_up(how->longest_query, QUERIES), room = tiles_room(*how) * sizeof(float);
+    if (s->naive || how->weights || how->value_size > MOST_VALUES || room > SHARED_ROOM)
+        LAUNCH_EACH(s, attention_naive, queries, (Number *)y, (float *)lse, a);
+    else if (queries > 0)
+        LAUNCH_SHARED(s, attention_tiled, (unsigned)(how->rows * heads * tiles), QUERIES * QUADS, room, (Number *)y,
+                      (float *)lse, a, tiles);
 }
 
 /* ---- backward */

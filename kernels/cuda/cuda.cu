@@ -31,6 +31,7 @@ namespace { /* see launch.h */
 #include "add.cu"
 #include "activation.cu"
 #include "score.cu"
+#include "attention_tile.cu"
 #include "attention.cu"
 #include "cache.cu"
 #include "mul.cu"
