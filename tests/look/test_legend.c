@@ -81,6 +81,22 @@ START_TEST(what_an_older_version_did_not_know_is_no_difference)
 }
 END_TEST
 
+START_TEST(what_follows_from_another_option_is_not_said_twice)
+{
+    const char *const runs[] = {made_run("a", "", "\"steps\": 9, \"decay-steps\": 9", 3, 0),
+                                made_run("b", "", "\"steps\": 20, \"decay-steps\": 20", 3, 0),
+                                made_run("c", "", "\"steps\": 20, \"decay-steps\": 5", 3, 0)};
+    Legend l = legend_of(runs, 2, false);
+    ck_assert_str_eq(l.label[0], "steps 9");
+    ck_assert_str_eq(l.label[1], "steps 20");
+    legend_free(&l);
+    l = legend_of(runs + 1, 2, false);
+    ck_assert_str_eq(l.label[0], "decay-steps 20");
+    ck_assert_str_eq(l.label[1], "decay-steps 5");
+    legend_free(&l);
+}
+END_TEST
+
 START_TEST(a_folder_without_a_sound_configuration_is_refused)
 {
     const char *runs[] = {made_run("a", "", "", 3, 0), place("nowhere")};
@@ -120,6 +136,7 @@ static const Test tests[] = {
     TEST(seeds_are_one_curve_unless_they_are_wanted_apart),
     TEST(runs_that_differ_in_nothing_are_called_by_their_folders),
     TEST(what_an_older_version_did_not_know_is_no_difference),
+    TEST(what_follows_from_another_option_is_not_said_twice),
     TEST(a_folder_without_a_sound_configuration_is_refused),
     TEST(each_failed_allocation_is_an_error),
 };
