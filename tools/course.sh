@@ -1,7 +1,7 @@
 #!/bin/sh
 # tools/course.sh mine FLAGS LESSON...: grades each lesson's exercise, makes course/mine/libmine.so of the operations
 # that passed, and prints which are there and how fast. `make course` runs it.
-# tools/course.sh test FLAGS ONLY LESSON...: tries the lessons themselves: each runs (FAST=1: at most 10 s), its solution gets
+# tools/course.sh test FLAGS ONLY LESSON...: tries the lessons themselves: each runs (FAST=1: at most 10 s of the processor), its solution gets
 # all points, its exercise as given does not, each wrong answer gets the hint that it is there for, texts quote what the
 # lesson prints, and programs run on the solutions. `make course-test` runs it.
 #
@@ -80,17 +80,21 @@ failed=0
 wrong() { echo "course: $*" >&2; failed=1; }
 
 # The lines of a text that stand in blocks behind <!-- output of make lesson-NN --> appear in that output, in order.
+# Behind <!-- output of make lesson-NN, about --> numbers may be others: what was trained differs with a library's last
+# digit.
 quotes_of_output() { # TEXT OUTPUT
     awk -v text="$1" '
+    function shape(words) { gsub(/-?[0-9][0-9.]*/, "#", words); gsub(/ +/, " ", words); return words }
+    function same(i) { return about ? shape(line[i]) == shape($0) : line[i] == $0 }
     FNR == NR { sub(/[ \t]+$/, ""); line[++n] = $0; next }
-    /^<!-- output of make lesson-/ { marked = 1; next }
+    /^<!-- output of make lesson-/ { marked = 1; about = / about -->/; next }
     /^```/ { if (inside) inside = marked = 0; else inside = marked; next }
     inside {
         sub(/[ \t]+$/, "")
         if ($0 == "..." || $0 == "") next
-        for (i = at + 1; i <= n && line[i] != $0; i++) ;
+        for (i = at + 1; i <= n && !same(i); i++) ;
         if (i <= n) { at = i; next }
-        for (i = 1; i <= n && line[i] != $0; i++) ; # a later block may look back
+        for (i = 1; i <= n && !same(i); i++) ; # a later block may look back
         if (i <= n) { at = i; next }
         print text ":" FNR ": the lesson does not print: " $0
         bad = 1
@@ -104,9 +108,10 @@ try_lesson() {
     number=$(number_of "$lesson")
     log=$OUT/course/test-$number
     began=$(date +%s)
-    FAST=1 timeout 20 "${ATTEND_BIN}/course/lesson-$number" >"$log" || wrong "$lesson: lesson.c ended with status $?"
+    # (seconds of the processor: a machine that is busy with other things slows nobody's lesson down)
+    (ulimit -t ${SECONDS_ALLOWED:-10} && FAST=1 "${ATTEND_BIN}/course/lesson-$number") >"$log" ||
+        wrong "$lesson: lesson.c ended with status $? (with FAST=1 it may take 10 s)"
     took=$(($(date +%s) - began))
-    [ $took -le 10 ] || [ -n "${SLOW:-}" ] || wrong "$lesson: lesson.c takes $took s with FAST=1, and may take 10"
     quotes_of_output "$lesson/README.md" "$log" >&2 || failed=1
     program=$(grader "$lesson" "course/solutions/$name.c")
     "$program" >"$log" || { wrong "course/solutions/$name.c does not get all points"; cat "$log" >&2; }
