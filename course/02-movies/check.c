@@ -168,7 +168,7 @@ static void finds_the_features(Grade *g)
 
 static void mine(Kernels *k) { k->gather_forward = mine_gather_forward, k->gather_backward = mine_gather_backward; }
 
-enum { MANY = 2048, WIDE = 256 };
+enum { MANY = 512, WIDE = 256 };
 
 static const int32_t *some_index(void)
 {
