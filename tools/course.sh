@@ -39,7 +39,7 @@ libmine() {
         echo '}'
     } >"$OUT/course/mine.c"
     # shellcheck disable=SC2086
-    eval "$CC $flags -Wno-missing-prototypes -fPIC -shared -o \"\$library.new\" \"\$OUT/course/mine.c\" \"\$@\" -lm" &&
+    eval "$CC $flags -Wno-missing-prototypes -fPIC -shared -o \"\$library.new\" \"\$OUT/course/mine.c\" base/philox.c \"\$@\" -lm" &&
         mv "$library.new" "$library"
 }
 
