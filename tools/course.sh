@@ -13,33 +13,51 @@ shift
 
 number_of() { n=${1##*/}; echo "${n%%-*}"; }
 
+# The same of its exercise or of a solution: course/01-average/exercise.c, course/solutions/01-average.c
+number_of_file() { case $1 in */exercise.c) number_of "${1%/*}" ;; *) number_of "$1" ;; esac; }
+
 # The grader of lesson $1 with the file $2, built; its compiler's words go to standard error.
 grader() {
     $make "grader-$(number_of "$1")" "FILE=$2" | tail -n 1
 }
 
-# libmine PLACE FLAGS FILES...: PLACE/course/mine/libmine.so of the operations that standard input names
+# libmine PLACE FLAGS FILES...: PLACE/course/mine/libmine.so of the operations that standard input names, each behind the
+# number of its lesson. Where lessons share an operation, the last one's is taken; so each file's have names of their own.
 libmine() {
     library=$1/course/mine/libmine.so
     flags=$2
     shift 2
     mkdir -p "${library%/*}" "$OUT/course"
+    operations=$(cat)
     {
         echo '/* Made by tools/course.sh. */'
         echo '#include "course/frame/mine.h"'
         echo 'size_t mine_table(Kernels *k);'
-        operations=$(cat)
-        for operation in $operations; do echo "MINE($operation);"; done
+        echo "$operations" | while read -r number operation; do
+            [ -z "$operation" ] || echo "__typeof__(*((Kernels *)0)->$operation) mine_${number}_$operation;"
+        done
         echo 'size_t mine_table(Kernels *k)'
         echo '{'
         echo '    if (!k)'
         echo '        return sizeof *k;'
-        for operation in $operations; do echo "    k->$operation = mine_$operation;"; done
+        echo "$operations" | while read -r number operation; do
+            [ -z "$operation" ] || echo "    k->$operation = mine_${number}_$operation;"
+        done
         echo '    return sizeof *k;'
         echo '}'
     } >"$OUT/course/mine.c"
+    objects=
+    for file in "$@"; do
+        number=$(number_of_file "$file")
+        names=$(for operation in $("$(grader "course/$number-" "$file")" operations); do
+            echo "-Dmine_$operation=mine_${number}_$operation"
+        done)
+        # shellcheck disable=SC2086
+        eval "$CC $flags" $names "-fPIC -c -o \"\$OUT/course/mine-\$number.o\" \"\$file\"" || return 1
+        objects="$objects $OUT/course/mine-$number.o"
+    done
     # shellcheck disable=SC2086
-    eval "$CC $flags -Wno-missing-prototypes -fPIC -shared -o \"\$library.new\" \"\$OUT/course/mine.c\" base/philox.c \"\$@\" -lm" &&
+    eval "$CC $flags -Wno-missing-prototypes -fPIC -shared -o \"\$library.new\" \"\$OUT/course/mine.c\" base/philox.c $objects -lm" &&
         mv "$library.new" "$library"
 }
 
@@ -55,16 +73,20 @@ mine() {
             printf 'lesson\t%s: does not compile\t0\t1\n' "$lesson" >>"$table"
             continue
         }
-        "$program" table >>"$table"
+        "$program" table | sed "s/\$/	$(number_of "$lesson")/" >>"$table"
         files="$files $lesson/exercise.c"
     done
     # shellcheck disable=SC2086
-    awk -F '\t' '$1 == "operation" && $3 == "yes" { print $2 }' "$table" | libmine . "$flags" $files || exit 1
+    awk -F '\t' '$1 == "operation" && $3 == "yes" { print $7, $2 }' "$table" | libmine . "$flags" $files || exit 1
     awk -F '\t' '
     function time(us) { return us < 0 ? "-" : us < 1000 ? sprintf("%.1f us", us) : sprintf("%.2f ms", us / 1000) }
     $1 == "lesson" { lesson[++lessons] = sprintf("  %-42s %3d of %d points", $2, $3, $4); next }
-    { operation[++n] = sprintf("  %-24s %-6s %12s %12s %12s", $2, $3 == "yes" ? "mine" : "plain", time($4), time($5), time($6))
-      mine += $3 == "yes" }
+    $2 in place && $3 != "yes" { next } # another lesson has it, too
+    {
+      if (!($2 in place)) place[$2] = ++n
+      if ($3 == "yes" && !whose[$2]++) mine++
+      operation[place[$2]] = sprintf("  %-24s %-6s %12s %12s %12s", $2, $3 == "yes" ? "mine" : "plain", time($4), time($5), time($6))
+    }
     END {
         for (i = 1; i <= lessons; i++) print lesson[i]
         printf "\n  %-24s %-6s %12s %12s %12s\n", "operation", "whose", "mine", "plain", "cpu"
@@ -144,11 +166,14 @@ try_mine() {
     operations= solutions=
     for lesson in "$@"; do
         solution=course/solutions/${lesson##*/}.c
-        operations="$operations $("$(grader "$lesson" "$solution")" operations)"
+        for operation in $("$(grader "$lesson" "$solution")" operations); do
+            operations="$operations$(number_of "$lesson") $operation
+"
+        done
         solutions="$solutions $solution"
     done
     # shellcheck disable=SC2086
-    echo $operations | libmine "$place" "$flags" $solutions || { wrong "the solutions make no library"; return; }
+    printf '%s' "$operations" | libmine "$place" "$flags" $solutions || { wrong "the solutions make no library"; return; }
     for device in plain mine; do
         rm -rf "$place/$device"
         (cd "$place" && "$ATTEND_BIN/charlm" train -q --dim 16 --heads 2 --depth 1 --context 16 --batch 4 --steps 3 \
@@ -164,7 +189,7 @@ try_mine() {
     eval "$CC $flags -fPIC -shared -o $place/course/mine/libmine.so $OUT/course/old.c" &&
         (cd "$place" && "$ATTEND_BIN/charlm" bench --device mine --dim 16 --heads 2 --depth 1 2>&1) |
         grep -q 'made for another version' || wrong "a library of another version is not refused"
-    echo "  --device mine: $(echo "$operations" | wc -w) operations of the solutions, the losses of plain"
+    echo "  --device mine: $(printf '%s' "$operations" | cut -d ' ' -f 2 | sort -u | wc -l) operations of the solutions, the losses of plain"
 }
 
 case $mode in
