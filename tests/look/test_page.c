@@ -185,7 +185,7 @@ START_TEST(a_browser_shows_what_a_token_looks_at)
     example_open(&x);
     char *page = page_of(&x, &everything, path), *dom = shown_by_browser(page, point);
     if (!dom) {
-        test_skip("a_browser_shows_what_a_token_looks_at", "there is no Chromium that runs");
+        test_skip("look/page/a_browser_shows_what_a_token_looks_at", "there is no Chromium that runs");
     } else {
         ck_assert_uint_eq(count_of(dom, "fill=\"rgb("), QUERIES * KEYS);
         ck_assert_msg(strstr(dom, "<b>a\"b\\c'</b> (1) looks at <b>xFF</b> (3) 0.080, <b>&amp;amp;</b> (2) 0.070"),
