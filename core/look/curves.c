@@ -87,7 +87,7 @@ static bool sums_open(Sums *s, const Log *log, LogColumn column, Error *e)
     for (size_t i = 0; i < log->count; i++) {
         double x = log->line[i].value[column];
         s->sum[i + 1] = s->sum[i] + (isfinite(x) ? x : 0);
-        s->count[i + 1] = s->count[i] + isfinite(x);
+        s->count[i + 1] = s->count[i] + (isfinite(x) ? 1 : 0);
     }
     return true;
 }
