@@ -21,7 +21,7 @@ static void three_guesses(void)
     printf("  guesses: %g (a farmer), %g (a butcher), %g (a child)\n", (double)guesses[0], (double)guesses[1],
            (double)guesses[2]);
     for (int i = 0; i < 3; i++) {
-        float y;
+        float y = 0;
         k->product(NULL, matrix(&y, 1), false, matrix(trust[i], 3), matrix(guesses, 1), 1, 1, 1, 1, 1, 3);
         printf("  weights %.2f %.2f %.2f: %.1f\n", (double)trust[i][0], (double)trust[i][1], (double)trust[i][2],
                (double)y);
@@ -126,7 +126,7 @@ static void soft_dictionary(void)
            (double)value[2]);
     for (int beta = 1; beta <= 10; beta *= 10)
         for (int i = 0; i < 3; i++) {
-            float weights[ENTRIES], y;
+            float weights[ENTRIES], y = 0;
             k->product(NULL, matrix(weights, ENTRIES), false, matrix(query[i], FEATURES),
                        turned(matrix(key[0], FEATURES)), beta, 1, 1, 1, ENTRIES, FEATURES);
             k->softmax_forward(NULL, weights, weights, 1, ENTRIES);

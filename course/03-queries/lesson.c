@@ -102,7 +102,7 @@ static Measured measure(size_t dk)
             m.largest[way] += (double)largest / TRIALS;
             m.slope[way] += slope(w, KEYS) / TRIALS;
         }
-        float square;
+        float square = 0;
         k->product(NULL, matrix(&square, 1), false, matrix(q, dk), turned(matrix(q, dk)), 1, 1, 1, 1, 1, dk);
         m.length += sqrt((double)square) / TRIALS;
     }
