@@ -53,10 +53,9 @@ static void averages(Grade *g)
 {
     enum { N = 5, D = 7 };
     float *weights = grade_input(g, "weights", N, 3), *x = grade_input(g, "x", N * D, 4), *y = grade_output(g, "y", D);
-    double expected[D] = {0}, divided[D], sum = 0;
+    double expected[D] = {0}, divided[D];
     for (size_t i = 0; i < N; i++) {
         weights[i] = fabsf(weights[i]);
-        sum += (double)weights[i];
         for (size_t j = 0; j < D; j++)
             expected[j] += (double)weights[i] * (double)x[i * D + j];
     }
