@@ -84,7 +84,7 @@ END
 done
 [ $check = yes ] || say CHECK no
 
-try CXX17 "${CXX:-c++}" cxx17.cpp "$@" <<'END' || say CXX17 no
+try CXX17 "${CXX:-c++} -std=gnu++17" cxx17.cpp "$@" <<'END' || say CXX17 no
 #include <cstdio>
 #include <optional>
 template <class T> constexpr int size_of() { if constexpr (sizeof(T) > 4) return 8; else return 4; }
