@@ -361,7 +361,7 @@ static void nothing_to_see(void)
     for (size_t j = 0; j < KEYS; j++)
         w[j] = -INFINITY;
     softmax_as_written(w);
-    print_weights("-infinity, as in lesson 1", w);
+    print_weights("-infinity, exp / sum only", w);
     for (size_t j = 0; j < KEYS; j++)
         w[j] = -INFINITY;
     k->softmax_forward(NULL, w, w, 1, KEYS);
