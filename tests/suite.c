@@ -57,6 +57,8 @@ static bool names_exist(const char *suite, const Test *tests, size_t count, int 
     return all;
 }
 
+enum { BUSY = 5 }; /* times what a test may take, which is what it takes at most on a machine that does nothing else */
+
 /* How many of some turns of a test failed, or of all chosen tests where `only` is NULL. */
 static int run(const char *suite, const Test *tests, size_t count, const Test *only, int turn, int argc, char **argv)
 {
@@ -66,7 +68,7 @@ static int run(const char *suite, const Test *tests, size_t count, const Test *o
         if (only ? t != only : !is_chosen(t->name, argc, argv))
             continue;
         TCase *one = tcase_create(t->name); /* its own case, because a case has one time limit */
-        tcase_set_timeout(one, t->seconds ? t->seconds : 60);
+        tcase_set_timeout(one, BUSY * (t->seconds ? t->seconds : 60));
         if (t->loops)
             tcase_add_loop_test(one, *t->test, only ? turn : 0, only ? turn + 1 : t->loops);
         else

@@ -23,7 +23,7 @@ typedef struct Test {
     const char *name;
     const TTest **test; /* START_TEST makes a pointer of that name */
     int loops;          /* 0: once; n: called with _i = 0 .. n-1 */
-    int seconds;        /* 0: the default of 60 */
+    int seconds;        /* on a quiet machine, at most; 0: the default of 60 */
 } Test;
 
 /* clang-format off */
