@@ -3,13 +3,14 @@
  *
  * The ladder:
  *   1. attention_naive: a thread for each head of each query walks its keys: once for the largest score and the sum,
- * and again for each CHUNK of columns of y, computing each weight anew. Nothing is shared, so every key is read as
- * often as there are queries.
- *   2. attention_tiled (attention_tile.cu): tiles of queries and of keys in shared memory, and the softmax on the way.
- *      Where heads are too wide for it, or somebody wants the weights, the first version runs.
- *   Backward is on the first rung: a thread for each head of each query for dq; a thread for each head of each key
- * walks the queries that see it, so that dk and dv are summed in one place, in one order. dy . y, which every pair
- * needs, is computed first, for each query and head.
+ *      and again for each CHUNK of columns of y, computing each weight anew. Nothing is shared, so every key is read as
+ *      often as there are queries. Backward likewise: a thread for each head of each query for dq; a thread for each
+ *      head of each key walks the queries that see it, so that dk and dv are summed in one place, in one order. dy . y,
+ *      which every pair needs, is computed first, for each query and head.
+ *   2. attention_tiled (attention_tile.cu, attention_tile_backward.cu): tiles of queries and of keys in shared memory,
+ *      and the softmax on the way. A key is read once for each tile of queries.
+ *      Where heads are too wide for it, or somebody wants the weights, the first version runs; and the gradients of
+ *      what lies at a distance (distance_bias, relative) are on the first rung.
  *
  * Launches are as large as shapes say (rows x heads x longest row); how long a row is, the thread reads from `start`.
  */
@@ -80,22 +81,14 @@ static void attention_forward(Stream *s, void *y, void *lse, Strided q, Strided 
     if (how->weights)
         device_zero(s, how->weights, queries * how->longest_key * sizeof(float));
     Attention a = {*how, state, q, k, v};
-    size_t tiles = divide_up(how->longest_query, QUERIES), room = tiles_room(*how) * sizeof(float);
-    if (s->naive || how->weights || how->value_size > MOST_VALUES || room > SHARED_ROOM)
+    unsigned tile = tile_for(*how, false);
+    if (s->naive || how->weights || !tile)
         LAUNCH_EACH(s, attention_naive, queries, (Number *)y, (float *)lse, a);
-    else if (queries > 0)
-        LAUNCH_SHARED(s, attention_tiled, (unsigned)(how->rows * heads * tiles), QUERIES * QUADS, room, (Number *)y,
-                      (float *)lse, a, tiles);
+    else
+        LAUNCH_TILES(s, attention_tiled, tile, how->longest_query, false, a, (Number *)y, (float *)lse);
 }
 
 /* ---- backward */
-
-/* What the backward passes read beyond that. */
-typedef struct AttentionBack {
-    const Number *dy;          /* [N, H*dv] */
-    const float *lse, *dot;    /* [N,H]; dot: dy . y */
-    float *content, *relative; /* [N, H*dk] or NULL: each query's share of the gradients of the two biases */
-} AttentionBack;
 
 static __global__ void attention_dot_kernel(float *dots, const Number *dy, const Number *y, size_t n, size_t dv)
 {
@@ -153,12 +146,6 @@ static __global__ void attention_backward_queries(Strided dq, bool add, Attentio
             }
         }
     }
-}
-
-/* The queries that may see key j: those before it do not, where attention is causal. */
-static __device__ size_t first_query_for(const Attention &a, const AttentionRow &r, size_t j)
-{
-    return a.how.causal && j > r.keys.offset ? j - r.keys.offset : 0;
 }
 
 /* A key's gradient, or a value's: sum over queries i of factor_i x_i. For keys factor is scale ds and x a query with
@@ -270,17 +257,35 @@ typedef struct RowTerm {
     __device__ float operator()(size_t i, size_t j) const { return x[i * columns + j]; }
 } RowTerm;
 
-static void attention_backward_query_pass(Stream *s, const AttendGradients *d, const Attention &a, AttentionBack back)
+static void attention_backward_query_pass(Stream *s, const AttendGradients *d, const Attention &a, AttentionBack back,
+                                          unsigned tile)
 {
     const Attend &how = a.how;
     size_t width = how.heads * how.key_size;
     if (!d->q.data && !d->content_bias && !d->position_bias)
         return;
-    LAUNCH_EACH(s, attention_backward_queries, how.rows * how.heads * how.longest_query, d->q, d->add_q, a, back);
+    if (tile)
+        LAUNCH_TILES(s, attention_tiled_queries, tile, how.longest_query, true, a, d->q, d->add_q, back);
+    else
+        LAUNCH_EACH(s, attention_backward_queries, how.rows * how.heads * how.longest_query, d->q, d->add_q, a, back);
     if (d->content_bias)
         add_column_sums(s, (float *)d->content_bias, RowTerm{back.content, width}, how.queries, width);
     if (d->position_bias)
         add_column_sums(s, (float *)d->position_bias, RowTerm{back.relative, width}, how.queries, width);
+}
+
+static void attention_backward_key_pass(Stream *s, const AttendGradients *d, const Attention &a, AttentionBack back,
+                                        unsigned tile)
+{
+    size_t keys = a.how.rows * a.how.heads * a.how.longest_key;
+    if (tile && (d->k.data || d->v.data)) {
+        LAUNCH_TILES(s, attention_tiled_keys, tile, a.how.longest_key, true, a, d->k, d->v, back);
+        return;
+    }
+    if (d->k.data)
+        LAUNCH_EACH(s, attention_backward_keys, keys, d->k, false, a, back);
+    if (d->v.data)
+        LAUNCH_EACH(s, attention_backward_keys, keys, d->v, true, a, back);
 }
 
 static void attention_backward(Stream *s, const AttendGradients *d, const void *dy, const void *y, const void *lse,
@@ -301,12 +306,9 @@ static void attention_backward(Stream *s, const AttendGradients *d, const void *
     zero_columns(s, d->k, d->add_k, how->keys, heads * how->key_size);
     zero_columns(s, d->v, d->add_v, how->keys, heads * how->value_size);
     zero_columns(s, d->relative, d->add_relative, how->distances, heads * how->key_size);
-    attention_backward_query_pass(s, d, a, back);
-    size_t keys = how->rows * heads * how->longest_key;
-    if (d->k.data)
-        LAUNCH_EACH(s, attention_backward_keys, keys, d->k, false, a, back);
-    if (d->v.data)
-        LAUNCH_EACH(s, attention_backward_keys, keys, d->v, true, a, back);
+    unsigned tile = s->naive ? 0 : tile_for(*how, true);
+    attention_backward_query_pass(s, d, a, back, tile);
+    attention_backward_key_pass(s, d, a, back, tile);
     if (d->distance_bias)
         LAUNCH_EACH(s, attention_backward_distances, how->distances * heads, (float *)d->distance_bias, a, back);
     if (d->relative.data)

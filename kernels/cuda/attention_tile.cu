@@ -1,93 +1,174 @@
 /* Attention forward, a tile of queries and a tile of keys at a time (Dao et al. 2022): the second rung of
  * attention.cu's ladder.
  *
- * A block has QUERIES queries of one head; QUADS threads share a query. It walks the keys of the row KEYS at a time:
- * queries, keys and values lie in shared memory, where each is read by all who need it. Scores of a tile never leave
- * it: a query keeps its largest score so far, the sum of exp(score - largest), and y for that largest; where a larger
- * one turns up, sum and y are scaled down to it. At the end y is divided by the sum.
+ * A block has TILE queries of one head; its TILE_THREADS threads share them, so that each query has a few. It walks the
+ * keys of the row TILE at a time: queries, keys and values lie in shared memory, where each is read by all who need it.
+ * Scores of a tile never leave it: a query keeps its largest score so far, the sum of exp(score - largest), and y for
+ * that largest; where a larger one turns up, sum and y are scaled down to it. At the end y is divided by the sum.
  *
- * Rows of a tile are one number longer than they need be, so that threads that read down a column meet different banks.
- */
+ * TILE is 32, or 16 or 8 where heads are too wide for that: tiles fit the 48 KiB that every GPU has, and a thread's
+ * part of y its registers. Rows of a tile are one number longer than they need be, so that threads that read down a
+ * column meet different banks. */
 
-constexpr unsigned QUERIES = 32, KEYS = 32, QUADS = 4, KEYS_EACH = KEYS / QUADS, MOST_VALUES = 128;
+constexpr unsigned TILE_THREADS = 128, PART = 32; /* PART: columns of a result that a thread sums at most */
 constexpr size_t SHARED_ROOM = 48 << 10;
 
-/* Where a block's tiles lie in its shared memory; rows of `q` and `k` are dk + 1 long, of `v` dv + 1, of `w` KEYS + 1.
- */
+/* A thread's place: it is number `share` of the `threads` that have row `row` of the tile. They are of one warp. Of the
+ * other side's TILE rows it looks at `each`, from share * each on; of columns it has share, share + threads, .. */
+template <unsigned TILE> struct Place {
+    static constexpr unsigned threads = TILE_THREADS / TILE, each = TILE > threads ? TILE / threads : 1;
+    unsigned row, share;
+    __device__ Place() : row(threadIdx.x / threads), share(threadIdx.x % threads) {}
+    __device__ unsigned other(unsigned u) const { return share * each + u; }
+    __device__ size_t column(unsigned x) const { return x * threads + share; }
+};
+
+/* Rows of a tile, `size` numbers each. */
+typedef struct Tile {
+    float *at;
+    size_t size;
+    __device__ float *row(size_t i) const { return at + i * (size + 1); }
+} Tile;
+
+/* What a block keeps in shared memory: TILE rows each. Backward adds the rows of dy, and a second matrix. */
 typedef struct Tiles {
-    float *q, *k, *v, *w;
+    Tile q, k, v, dy, w, ds;
 } Tiles;
 
-static __host__ __device__ size_t tiles_room(const Attend &how)
+static __host__ __device__ size_t tiles_room(const Attend &how, unsigned tile, bool backward)
 {
-    return (QUERIES + KEYS) * (how.key_size + 1) + KEYS * (how.value_size + 1) + QUERIES * (KEYS + 1);
+    size_t sides = backward ? 2 : 1;
+    return tile * (2 * (how.key_size + 1) + sides * (how.value_size + 1) + sides * (tile + 1)) * sizeof(float);
 }
 
-static __device__ Tiles tiles_in(float *memory, const Attend &how)
+static __device__ Tiles tiles_in(float *memory, const Attend &how, unsigned tile, bool backward)
 {
-    Tiles t;
-    t.q = memory;
-    t.k = t.q + QUERIES * (how.key_size + 1);
-    t.v = t.k + KEYS * (how.key_size + 1);
-    t.w = t.v + KEYS * (how.value_size + 1);
+    Tiles t = {};
+    t.q = Tile{memory, how.key_size};
+    t.k = Tile{t.q.row(tile), how.key_size};
+    t.v = Tile{t.k.row(tile), how.value_size};
+    t.w = Tile{t.v.row(tile), tile};
+    if (backward) {
+        t.ds = Tile{t.w.row(tile), tile};
+        t.dy = Tile{t.ds.row(tile), how.value_size};
+    }
     return t;
 }
 
-/* One head of `count` positions from `first` on, with a bias if there is one; zeros behind them. */
-static __device__ void load_tile(float *tile, const Strided &x, size_t first, size_t count, size_t head, size_t size,
-                                 const float *bias, unsigned rows)
+/* The largest tile that can be had, or 0: heads are too wide for any. */
+static unsigned tile_for(const Attend &how, bool backward)
 {
-    for (size_t t = threadIdx.x; t < rows * size; t += blockDim.x) {
-        size_t i = t / size, c = t % size;
-        tile[i * (size + 1) + c] = i < count ? real(head_of(x, first + i, head, size)[c]) + (bias ? bias[c] : 0) : 0;
+    size_t columns = backward && how.key_size > how.value_size ? how.key_size : how.value_size;
+    for (unsigned tile = 32; tile >= 8; tile /= 2)
+        if (columns <= PART * (TILE_THREADS / tile) && tiles_room(how, tile, backward) <= SHARED_ROOM)
+            return tile;
+    return 0;
+}
+
+/* LAUNCH_TILES(s, kernel, tile, n, backward, arguments...): kernel<tile>, a block for each tile of the n longest rows'
+ * positions, of each row and head; its last argument is how many tiles a row has. */
+#define LAUNCH_TILES(s, kernel, tile, longest, backward, a, ...)                                                       \
+    do {                                                                                                               \
+        size_t tiles_ = divide_up(longest, tile), blocks_ = (a).how.rows * (a).how.heads * tiles_;                     \
+        size_t room_ = tiles_room((a).how, tile, backward);                                                            \
+        if (blocks_ > 0 && (tile) == 32)                                                                               \
+            LAUNCH_SHARED(s, kernel<32>, (unsigned)blocks_, TILE_THREADS, room_, __VA_ARGS__, a, tiles_);              \
+        else if (blocks_ > 0 && (tile) == 16)                                                                          \
+            LAUNCH_SHARED(s, kernel<16>, (unsigned)blocks_, TILE_THREADS, room_, __VA_ARGS__, a, tiles_);              \
+        else if (blocks_ > 0)                                                                                          \
+            LAUNCH_SHARED(s, kernel<8>, (unsigned)blocks_, TILE_THREADS, room_, __VA_ARGS__, a, tiles_);               \
+    } while (0)
+
+/* One head of `count` positions from `first` on, with a bias if there is one; zeros behind them. */
+static __device__ void load_tile(const Tile &tile, unsigned rows, const Strided &x, size_t first, size_t count,
+                                 size_t head, const float *bias)
+{
+    for (size_t t = threadIdx.x; t < rows * tile.size; t += TILE_THREADS) {
+        size_t i = t / tile.size, c = t % tile.size;
+        float number = i < count ? real(head_of(x, first + i, head, tile.size)[c]) + (bias ? bias[c] : 0) : 0;
+        tile.row(i)[c] = number;
     }
 }
 
-/* A query under way, in each of its QUADS threads: which it is, and what it has so far. */
+/* How many of a tile's rows there are. */
+static __device__ size_t rows_of_tile(size_t all, size_t first, unsigned tile)
+{
+    return all - first < tile ? all - first : tile;
+}
+
+static __device__ float tile_dot(const float *x, const float *y, size_t n)
+{
+    float sum[4] = {};
+    size_t c = 0;
+    for (; c + 4 <= n; c += 4)
+#pragma unroll
+        for (unsigned u = 0; u < 4; u++)
+            sum[u] += x[c + u] * y[c + u];
+    for (; c < n; c++)
+        sum[0] += x[c] * y[c];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* The score of query i and key j, from their rows in shared memory. */
+static __device__ float tile_score(const Attention &a, const AttentionRow &r, const float *q, size_t i, const float *k,
+                                   size_t j)
+{
+    const Attend &how = a.how;
+    const float *bias = (const float *)how.distance_bias;
+    float sum = tile_dot(q, k, how.key_size);
+    if (how.relative.data)
+        sum += biased_dot(head_of(a.q, r.first_query + i, r.head, how.key_size),
+                          head_of_bias(how.position_bias, r.head, how.key_size), relative_key(a, r, i, j),
+                          how.key_size);
+    sum *= (float)how.scale;
+    return bias ? sum + bias[entry_of(a, r, i, j) * how.heads + r.head] : sum;
+}
+
+/* sum += factor x, each thread its columns. */
+template <unsigned TILE>
+static __device__ inline void add_row(float sum[PART], const Place<TILE> &at, float factor, const float *x, size_t n)
+{
+#pragma unroll
+    for (unsigned u = 0; u < PART; u++) {
+        if (at.column(u) >= n)
+            break;
+        sum[u] += factor * x[at.column(u)];
+    }
+}
+
+/* A query under way, in each of its threads. */
 typedef struct Query {
-    size_t i;               /* in its row */
-    unsigned in_tile, quad; /* this thread's keys are quad KEYS_EACH .., its columns of y quad, quad + QUADS, .. */
-    bool live;              /* there is such a query */
-    float largest, sum;     /* sum: of this thread's keys */
-    float y[MOST_VALUES / QUADS];
+    size_t i;           /* in its row */
+    bool live;          /* there is such a query */
+    float largest, sum; /* sum: of this thread's keys */
+    float y[PART];
 } Query;
 
 /* The scores of this thread's keys; seen: a bit for each that the query sees. */
-static __device__ unsigned tile_scores(float s[KEYS_EACH], const Attention &a, const AttentionRow &r, const Tiles &t,
-                                       const Query &q, size_t j0)
+template <unsigned TILE>
+static __device__ unsigned tile_scores(float s[], const Place<TILE> &at, const Attention &a, const AttentionRow &r,
+                                       const Tiles &t, const Query &q, size_t j0)
 {
-    const Attend &how = a.how;
-    size_t dk = how.key_size;
-    const float *bias = (const float *)how.distance_bias;
     unsigned seen = 0;
-    for (unsigned u = 0; u < KEYS_EACH; u++) {
-        size_t key = q.quad * KEYS_EACH + u, j = j0 + key;
+    for (unsigned u = 0; u < at.each; u++) {
+        size_t j = j0 + at.other(u);
         s[u] = 0;
-        if (!q.live || j >= r.keys.length || next_key(a, r, q.i, j) != j)
+        if (!q.live || at.other(u) >= TILE || j >= r.keys.length || next_key(a, r, q.i, j) != j)
             continue;
         seen |= 1u << u;
-        float sum[4] = {};
-        for (size_t c = 0; c < dk; c++)
-            sum[c % 4] += t.q[q.in_tile * (dk + 1) + c] * t.k[key * (dk + 1) + c];
-        s[u] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-        if (how.relative.data)
-            s[u] += biased_dot(head_of(a.q, r.first_query + q.i, r.head, dk),
-                               head_of_bias(how.position_bias, r.head, dk), relative_key(a, r, q.i, j), dk);
-        s[u] *= (float)how.scale;
-        if (bias)
-            s[u] += bias[entry_of(a, r, q.i, j) * how.heads + r.head];
+        s[u] = tile_score(a, r, t.q.row(at.row), q.i, t.k.row(at.other(u)), j);
     }
     return seen;
 }
 
 /* Largest score so far, over the threads of a query; sum and y follow it. */
-static __device__ void follow_largest(Query *q, const float s[KEYS_EACH], unsigned seen)
+template <unsigned TILE> static __device__ void follow_largest(Query *q, const float s[], unsigned seen)
 {
     float largest = q->largest;
-    for (unsigned u = 0; u < KEYS_EACH; u++)
+    for (unsigned u = 0; u < Place<TILE>::each; u++)
         if (seen >> u & 1 && s[u] > largest)
             largest = s[u];
-    for (int away = QUADS / 2; away > 0; away /= 2) {
+    for (int away = Place<TILE>::threads / 2; away > 0; away /= 2) {
         float other = __shfl_xor_sync(ALL_LANES, largest, away);
         largest = other > largest ? other : largest;
     }
@@ -96,74 +177,74 @@ static __device__ void follow_largest(Query *q, const float s[KEYS_EACH], unsign
     float shrink = expf(q->largest - largest);
     q->largest = largest;
     q->sum *= shrink;
-    for (unsigned x = 0; x < MOST_VALUES / QUADS; x++)
+#pragma unroll
+    for (unsigned x = 0; x < PART; x++)
         q->y[x] *= shrink;
 }
 
-static __device__ void take_tile(Query *q, const Attention &a, const AttentionRow &r, const Tiles &t, size_t j0)
+template <unsigned TILE>
+static __device__ void take_tile(Query *q, const Place<TILE> &at, const Attention &a, const AttentionRow &r,
+                                 const Tiles &t, size_t j0)
 {
-    float s[KEYS_EACH], *weights = t.w + q->in_tile * (KEYS + 1);
-    unsigned seen = tile_scores(s, a, r, t, *q, j0);
-    follow_largest(q, s, seen);
-    for (unsigned u = 0; u < KEYS_EACH; u++) {
-        unsigned key = q->quad * KEYS_EACH + u;
+    float s[Place<TILE>::each], *weights = t.w.row(at.row);
+    unsigned seen = tile_scores(s, at, a, r, t, *q, j0);
+    follow_largest<TILE>(q, s, seen);
+    for (unsigned u = 0; u < at.each && at.other(u) < TILE; u++) {
         float weight = seen >> u & 1 ? expf(s[u] - q->largest) : 0;
         q->sum += weight;
-        weights[key] = seen >> u & 1 ? weight * drop_factor(a, r, q->i, j0 + key) : 0;
+        weights[at.other(u)] = seen >> u & 1 ? weight * drop_factor(a, r, q->i, j0 + at.other(u)) : 0;
     }
     __syncwarp(); /* a query's threads are of one warp */
-    size_t dv = a.how.value_size;
-    for (unsigned key = 0; key < KEYS; key++) {
-        float weight = weights[key];
-        if (weight == 0) /* what nobody sees may hold anything, NaN too */
-            continue;
-        for (size_t x = 0; x * QUADS + q->quad < dv; x++)
-            q->y[x] += weight * t.v[key * (dv + 1) + x * QUADS + q->quad];
-    }
+    for (unsigned key = 0; key < TILE; key++)
+        if (weights[key] != 0) /* what nobody sees may hold anything, NaN too */
+            add_row(q->y, at, weights[key], t.v.row(key), t.v.size);
     __syncwarp();
 }
 
-static __device__ void put_query(Number *y, float *lse, Query *q, const Attention &a, const AttentionRow &r)
+template <unsigned TILE>
+static __device__ void put_query(Number *y, float *lse, const Query &q, const Place<TILE> &here, const Attention &a,
+                                 const AttentionRow &r)
 {
-    size_t dv = a.how.value_size, at = (r.first_query + q->i) * a.how.heads + r.head;
-    float sum = q->sum;
-    for (int away = QUADS / 2; away > 0; away /= 2)
+    size_t dv = a.how.value_size, at = (r.first_query + q.i) * a.how.heads + r.head;
+    float sum = q.sum;
+    for (int away = Place<TILE>::threads / 2; away > 0; away /= 2)
         sum += __shfl_xor_sync(ALL_LANES, sum, away);
-    if (!q->live)
+    if (!q.live)
         return;
-    if (q->quad == 0)
-        lse[at] = q->largest + logf(sum);
-    for (size_t x = 0; x * QUADS + q->quad < dv; x++)
-        y[at * dv + x * QUADS + q->quad] = number(sum == 0 ? 0 : q->y[x] / sum);
+    if (here.share == 0)
+        lse[at] = q.largest + logf(sum);
+#pragma unroll
+    for (unsigned x = 0; x < PART; x++)
+        if (here.column(x) < dv)
+            y[at * dv + here.column(x)] = number(sum == 0 ? 0 : q.y[x] / sum);
 }
 
-/* Blocks are [B, H, tiles of queries]; QUERIES * QUADS threads. */
-static __global__ void attention_tiled(Number *y, float *lse, Attention a, size_t tiles)
+/* Blocks are [B, H, tiles]; TILE_THREADS threads. */
+template <unsigned TILE> static __global__ void attention_tiled(Number *y, float *lse, Attention a, size_t tiles)
 {
     DYNAMIC_SHARED(float, memory);
     const Attend &how = a.how;
     AttentionRow r = attention_row(a, blockIdx.x / tiles / how.heads, blockIdx.x / tiles % how.heads);
-    size_t first = blockIdx.x % tiles * QUERIES;
+    size_t first = blockIdx.x % tiles * TILE;
     if (first >= r.queries) /* all of the block */
         return;
-    size_t count = r.queries - first < QUERIES ? r.queries - first : QUERIES;
-    Tiles t = tiles_in(memory, how);
+    size_t count = rows_of_tile(r.queries, first, TILE);
+    Tiles t = tiles_in(memory, how, TILE, false);
+    Place<TILE> at;
     Query q = {};
-    q.in_tile = threadIdx.x / QUADS;
-    q.quad = threadIdx.x % QUADS;
-    q.i = first + q.in_tile;
-    q.live = q.in_tile < count;
+    q.i = first + at.row;
+    q.live = at.row < count;
     q.largest = -INFINITY;
-    load_tile(t.q, a.q, r.first_query + first, count, r.head, how.key_size,
-              head_of_bias(how.content_bias, r.head, how.key_size), QUERIES);
-    size_t j0 = keys_first(&how, r.keys, first) / KEYS * KEYS, end = keys_end(&how, r.keys, first + count - 1);
-    for (; j0 < end; j0 += KEYS) {
-        size_t keys = r.keys.length - j0 < KEYS ? r.keys.length - j0 : KEYS;
-        load_tile(t.k, a.k, r.keys.start + j0, keys, r.head, how.key_size, NULL, KEYS);
-        load_tile(t.v, a.v, r.keys.start + j0, keys, r.head, how.value_size, NULL, KEYS);
+    load_tile(t.q, TILE, a.q, r.first_query + first, count, r.head,
+              head_of_bias(how.content_bias, r.head, how.key_size));
+    size_t j0 = keys_first(&how, r.keys, first) / TILE * TILE, end = keys_end(&how, r.keys, first + count - 1);
+    for (; j0 < end; j0 += TILE) {
+        size_t keys = rows_of_tile(r.keys.length, j0, TILE);
+        load_tile(t.k, TILE, a.k, r.keys.start + j0, keys, r.head, NULL);
+        load_tile(t.v, TILE, a.v, r.keys.start + j0, keys, r.head, NULL);
         __syncthreads();
-        take_tile(&q, a, r, t, j0);
+        take_tile(&q, at, a, r, t, j0);
         __syncthreads(); /* before the next tile comes */
     }
-    put_query(y, lse, &q, a, r);
+    put_query(y, lse, q, at, a, r);
 }

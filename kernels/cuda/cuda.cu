@@ -32,6 +32,7 @@ namespace { /* see launch.h */
 #include "activation.cu"
 #include "score.cu"
 #include "attention_tile.cu"
+#include "attention_tile_backward.cu"
 #include "attention.cu"
 #include "cache.cu"
 #include "mul.cu"

@@ -7,6 +7,13 @@ typedef struct Attention {
     Strided q, k, v;
 } Attention;
 
+/* What the backward passes read beyond it. */
+typedef struct AttentionBack {
+    const Number *dy;          /* [N, H*dv] */
+    const float *lse, *dot;    /* [N,H]; dot: dy . y */
+    float *content, *relative; /* [N, H*dk] or NULL: each query's share of the gradients of the two biases */
+} AttentionBack;
+
 /* One head of one row of queries and its keys. */
 typedef struct AttentionRow {
     Keys keys;
@@ -78,4 +85,10 @@ static __device__ float score(const Attention &a, const AttentionRow &r, size_t 
 static __device__ float drop_factor(const Attention &a, const AttentionRow &r, size_t i, size_t j)
 {
     return dropout_factor(a.how.dropout, a.state, r.first_query + i, r.head, j);
+}
+
+/* The queries that may see key j: those before it do not, where attention is causal. */
+static __device__ size_t first_query_for(const Attention &a, const AttentionRow &r, size_t j)
+{
+    return a.how.causal && j > r.keys.offset ? j - r.keys.offset : 0;
 }

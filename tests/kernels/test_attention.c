@@ -59,6 +59,44 @@ START_TEST(few_queries_over_many_keys_agree_with_f64)
 }
 END_TEST
 
+/* Rows that end in the middle of a tile, or one behind it, and heads of all widths that tiles are cut to. */
+static Attending tiled(int i)
+{
+    static const size_t sizes[][2] = {{64, 64},   {16, 40}, {130, 31}, {33, 128},
+                                      {256, 256}, {8, 8},   {20, 200}, {400, 7}};
+    static const int32_t lengths[][3] = {{65, 1, 0}, {17, 33, 64}, {0, 31, 2}, {32, 0, 66}};
+    const int32_t *length = lengths[i % 4];
+    Attending a = {.rows = 3, .key_rows = 3, .heads = 1 + (size_t)i % 3 / 2, .causal = i % 2};
+    a.key_size = sizes[i % 8][0];
+    a.value_size = sizes[i % 8][1];
+    a.scale = 1 / sqrt((double)a.key_size);
+    for (size_t b = 0; b < 3; b++) {
+        a.queries[b] = length[b];
+        a.keys[b] = i < 8 ? length[b] : length[(b + 1) % 3] + 5;
+        a.offset[b] = (int32_t)(7 * b);
+    }
+    a.offsets = i >= 8;
+    a.window = i % 8 == 5 ? 40 : 0;
+    a.drop = (Dropout){.rate = i % 3 ? 0 : 0.25, .site = 9};
+    a.distances = i % 5 == 0 ? 20 : 0;
+    a.ahead = 9;
+    a.distance_bias = i % 5 == 0;
+    a.relative = a.content_bias = i == 5;
+    a.block = i % 8 == 7 ? 24 : 0;
+    a.listed = listed_by_chance;
+    return a;
+}
+
+START_TEST(tiles_of_every_width_agree_with_f64)
+{
+    SKIP_IF_FAST(_i);
+    Attending a = tiled(_i);
+    Case c = attending_case(&a, attending_call, 1 + 4 * (uint32_t)_i); /* never the first version */
+    case_agrees(&c);
+    case_free(&c);
+}
+END_TEST
+
 START_TEST(the_team_changes_no_bit)
 {
     Attending a = few_queries((uint32_t)_i);
@@ -492,6 +530,7 @@ int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 200),
                                  TEST_LOOP(few_queries_over_many_keys_agree_with_f64, 80),
+                                 TEST_LOOP(tiles_of_every_width_agree_with_f64, 16),
                                  TEST_LOOP(the_team_changes_no_bit, 12),
                                  TEST_LOOP(gradients_are_slopes, 80),
                                  TEST_LOOP(gradients_are_added_where_asked, 32),
