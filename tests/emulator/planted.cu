@@ -1,7 +1,7 @@
 /* See planted.h. Every kernel takes x = 0, 1, .. 63 and sums it, twice over, to sum[0]. */
 #include "tests/emulator/planted.h"
 
-#include "kernels/cuda/emulator/cuda_runtime.h"
+#include "kernels/cuda/mma.h"
 
 namespace
 {
@@ -94,6 +94,45 @@ __global__ void shuffles(float *sum, const float *x, Mistake mistake)
     atomicAdd(sum, x[threadIdx.x] + __shfl_xor_sync(0xffffffffu, x[threadIdx.x], 1));
 }
 
+/* Two tiles on their way at a time, each of half of x, twice over: four threads copy a tile, all read it. */
+__global__ void copies(float *sum, const float *x, Mistake mistake)
+{
+    constexpr int HALF = THREADS / 2;
+    float *tile = (float *)emulator_shared(), mine = 0; /* [2, HALF] */
+    int self = (int)threadIdx.x;
+    for (int round = 0; round <= 4; round++) {
+        if (round < 4 && self < HALF / 4)
+            copy_async(tile + round % 2 * HALF + 4 * self + (mistake == COPY_UNALIGNED),
+                       x + round % 2 * HALF + 4 * self, 16);
+        copy_commit();
+        if (round == 0)
+            continue;
+        if (mistake == WAIT_FOR_OTHER)
+            copy_wait<2>();
+        else if (mistake != NO_WAIT)
+            copy_wait<1>();
+        if (mistake != NO_BARRIER_AFTER_WAIT)
+            __syncthreads();
+        if (self < HALF)
+            mine += tile[(round - 1) % 2 * HALF + (self + 8) % HALF];
+        if (mistake != COPY_TOO_EARLY)
+            __syncthreads();
+    }
+    atomicAdd(sum, mine);
+}
+
+/* A warp multiplies [16,16] of ones by [16,8] of ones: 128 sums of 16, and each lane adds 4 of them. */
+__global__ void products(float *sum, const float *x, Mistake mistake)
+{
+    const unsigned ones = 0x3f803f80u, a[4] = {ones, ones, ones, ones}, b[2] = {ones, ones};
+    float c[4] = {};
+    if (mistake == LANES_MISSING && threadIdx.x == 3)
+        return;
+    mma_bf16(c, a, b);
+    if (threadIdx.x < LANES)
+        atomicAdd(sum, (c[0] + c[1] + c[2] + c[3]) / (LANES * LANES * 2) * 2 * x[THREADS - 1] * THREADS / 2);
+}
+
 void launch(cudaStream_t s, Mistake mistake, float *sum, const float *x)
 {
     switch (mistake) {
@@ -106,6 +145,12 @@ void launch(cudaStream_t s, Mistake mistake, float *sum, const float *x)
     case BARRIER_IN_A_BRANCH:
     case BARRIER_AFTER_RETURN: return emulator_start("branches", 1, THREADS, 0, s, branches, sum, x, mistake);
     case MASK_OF_OTHERS: return emulator_start("shuffles", 1, THREADS, 0, s, shuffles, sum, x, mistake);
+    case NO_WAIT:
+    case WAIT_FOR_OTHER:
+    case NO_BARRIER_AFTER_WAIT:
+    case COPY_TOO_EARLY:
+    case COPY_UNALIGNED: return emulator_start("copies", 1, THREADS, 4 * THREADS, s, copies, sum, x, mistake);
+    case LANES_MISSING: return emulator_start("products", 1, THREADS, 0, s, products, sum, x, mistake);
     case TOO_MANY_THREADS: return emulator_start("tiles", 1, 1025, 0, s, tiles, sum, x, mistake);
     case NO_MISTAKE: /* all kernels that have one to make */
         emulator_start("warps", 1, THREADS, 0, s, warps, sum + 2, x, mistake);
@@ -113,6 +158,8 @@ void launch(cudaStream_t s, Mistake mistake, float *sum, const float *x)
         emulator_start("asked", 1, THREADS, 4 * THREADS, s, asked, sum + 4, x, mistake);
         emulator_start("branches", 1, THREADS, 0, s, branches, sum + 5, x, mistake);
         emulator_start("shuffles", 1, THREADS, 0, s, shuffles, sum + 6, x, mistake);
+        emulator_start("copies", 1, THREADS, 4 * THREADS, s, copies, sum + 7, x, mistake);
+        emulator_start("products", 1, THREADS, 0, s, products, sum + 8, x, mistake);
         break;
     default: break;
     }
@@ -127,7 +174,7 @@ bool planted_checked(Mistake mistake, float *sum, Error *e)
 bool planted_emulated(Mistake mistake, float *sum, Error *e)
 #endif
 {
-    enum { SUMS = 7 };
+    enum { SUMS = 9 };
     float x[THREADS], sums[SUMS] = {};
     void *device_x, *device_sum;
     cudaStream_t s;

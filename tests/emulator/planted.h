@@ -23,7 +23,13 @@ typedef enum Mistake {
     RELEASED,            /* memory that was given back */
     BARRIER_IN_A_BRANCH, /* which half of the threads take */
     BARRIER_AFTER_RETURN,
-    MASK_OF_OTHERS, /* a shuffle whose mask names lanes that have returned */
+    MASK_OF_OTHERS,        /* a shuffle whose mask names lanes that have returned */
+    NO_WAIT,               /* for a copy that was asked for */
+    WAIT_FOR_OTHER,        /* for the copy before it */
+    NO_BARRIER_AFTER_WAIT, /* what one thread waited for another reads */
+    COPY_TOO_EARLY,        /* to where others still read */
+    COPY_UNALIGNED,
+    LANES_MISSING, /* a product by a warp of which some have returned */
     TOO_MANY_THREADS,
     MISTAKES
 } Mistake;

@@ -45,6 +45,15 @@ static bool shows(Mistake mistake)
     return wrong;
 }
 
+/* A copy arrives when it is waited for, and not before. */
+START_TEST(a_missing_wait_shows_in_values)
+{
+    ck_assert(shows(NO_WAIT));
+    ck_assert(shows(WAIT_FOR_OTHER));
+    ck_assert(shows(NO_BARRIER_AFTER_WAIT));
+}
+END_TEST
+
 START_TEST(a_missing_barrier_shows_in_values)
 {
     ck_assert(shows(NO_BARRIER));
@@ -61,10 +70,9 @@ typedef struct Told {
 /* Without looking at accesses: what a device would hang on, or refuse. */
 START_TEST(threads_that_cannot_meet_are_told)
 {
-    static const Told told[] = {{BARRIER_IN_A_BRANCH, "at another"},
-                                {BARRIER_AFTER_RETURN, "have returned"},
-                                {MASK_OF_OTHERS, "has returned"},
-                                {TOO_MANY_THREADS, "at most 1024"}};
+    static const Told told[] = {{BARRIER_IN_A_BRANCH, "at another"}, {BARRIER_AFTER_RETURN, "have returned"},
+                                {MASK_OF_OTHERS, "has returned"},    {LANES_MISSING, "has returned"},
+                                {COPY_UNALIGNED, "multiples of 16"}, {TOO_MANY_THREADS, "at most 1024"}};
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)
         for (size_t o = 0; o < ORDERS_TRIED; o++) {
             Error e;
@@ -117,6 +125,10 @@ START_TEST(the_checker_finds_each_in_each_order)
                                 {SHARED_OFF_BY_ONE_ASKED, NULL},
                                 {GLOBAL_OFF_BY_ONE, "behind the end"},
                                 {UNWRITTEN, "unwritten"},
+                                {NO_WAIT, "copy is under way"},
+                                {WAIT_FOR_OTHER, "copy is under way"},
+                                {NO_BARRIER_AFTER_WAIT, NULL},
+                                {COPY_TOO_EARLY, NULL},
                                 {HOST_POINTER, "no memory of the device"},
                                 {RELEASED, "no memory of the device"}};
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
@@ -125,7 +137,8 @@ START_TEST(the_checker_finds_each_in_each_order)
         setenv("ATTEND_ORDER", orders[_i], 1);
         ck_assert_msg(!planted_checked(told[i].mistake, &sum, &e), "mistake %d, %s", (int)told[i].mistake, orders[_i]);
         bool found = told[i].words ? strstr(e.text, told[i].words) != NULL
-                                   : strstr(e.text, "race") || strstr(e.text, "unwritten") || strstr(e.text, "outside");
+                                   : strstr(e.text, "race") || strstr(e.text, "unwritten") ||
+                                         strstr(e.text, "outside") || strstr(e.text, "under way");
         ck_assert_msg(found, "mistake %d, %s: %s", (int)told[i].mistake, orders[_i], e.text);
         ck_assert_msg(strstr(e.text, "thread (") && strstr(e.text, "block ("), "%s", e.text);
     }
@@ -147,6 +160,7 @@ static const Test tests[] = {
 #ifdef HAVE_EMULATOR
     TEST_LOOP(what_is_right_is_right_in_each_order, ORDERS_TRIED),
     TEST(a_missing_barrier_shows_in_values),
+    TEST(a_missing_wait_shows_in_values),
     TEST(threads_that_cannot_meet_are_told),
     TEST(a_page_that_may_not_be_touched_ends_the_program),
 #ifdef HAVE_CHECKED

@@ -5,6 +5,7 @@
  *     unwritten   shared memory that no thread of this block has written
  *     race        two threads, one of them writing, and nothing that puts them in order: no barrier between them in one
  *                 block, no __syncwarp in one warp; blocks of one launch have no order at all
+ *     copy        shared memory to which a copy (cp.async) is under way that its thread has not waited for
  *
  * Kernels are told to report what they do by the compiler: -fsanitize=thread calls __tsan_read4(address) before a load
  * of four bytes, and so on; -fsanitize=bounds calls __ubsan_handle_out_of_bounds. Those libraries are not linked: the
@@ -32,6 +33,7 @@ typedef struct Access {
 
 typedef struct Cell {
     Access written, read[2];
+    uint32_t copying; /* the block in which a copy to here is under way */
 } Cell;
 
 /* The program itself, from the linker. Its variables are shared memory. */
@@ -140,6 +142,10 @@ static void race(const char *what, const Access *before, bool shared, uint32_t p
 
 static void look(Cell *c, bool write, bool atomic, bool shared, uint32_t place)
 {
+    if (shared && c->copying == now.block)
+        emulator_fail("copy: it %s shared memory to which a copy is under way that was not waited for (addr2line -e "
+                      "PROGRAM %#x says where)",
+                      write ? "writes" : "reads", place);
     if (shared && !write && !atomic && c->written.block != now.block)
         emulator_fail("unwritten: it reads shared memory that no thread of its block has written (addr2line -e PROGRAM "
                       "%#x says where)",
@@ -193,6 +199,33 @@ static void see(uintptr_t address, size_t bytes, bool write, bool atomic, const 
 }
 
 void check_atomic(void *p, size_t bytes) { see((uintptr_t)p, bytes, true, true, __builtin_return_address(0)); }
+void check_read(const void *p, size_t bytes, const void *code) { see((uintptr_t)p, bytes, false, false, code); }
+
+/* The bytes may arrive as soon as it begins, so the place must be free by then. They count as written when the thread
+ * has waited. */
+void check_copy(void *to, const void *from, size_t bytes, size_t read, const void *code)
+{
+    if (!looking)
+        return;
+    if (read)
+        see((uintptr_t)from, read, false, false, code);
+    see((uintptr_t)to, bytes, true, false, code);
+    Block *b = block_of((uintptr_t)to);
+    if (!b || !is_shared(b))
+        emulator_fail("copy: it goes to what is not shared memory");
+    for (Cell *c = cells_of(b, (uintptr_t)to); c <= cells_of(b, (uintptr_t)to + bytes - 1); c++)
+        c->copying = now.block;
+}
+
+void check_copied(void *to, size_t bytes, const void *code)
+{
+    if (!looking)
+        return;
+    Block *b = block_of((uintptr_t)to);
+    for (Cell *c = cells_of(b, (uintptr_t)to); c <= cells_of(b, (uintptr_t)to + bytes - 1); c++)
+        c->copying = 0;
+    see((uintptr_t)to, bytes, true, false, code);
+}
 
 /* ---- called by kernels. The compiler knows these names; no header declares them. */
 
@@ -267,5 +300,11 @@ void check_barrier(void) {}
 void check_warp(uint32_t warp) { (void)warp; }
 void check_over(void) {}
 void check_atomic(void *p, size_t bytes) { (void)p, (void)bytes; }
+void check_read(const void *p, size_t bytes, const void *code) { (void)p, (void)bytes, (void)code; }
+void check_copied(void *to, size_t bytes, const void *code) { (void)to, (void)bytes, (void)code; }
+void check_copy(void *to, const void *from, size_t bytes, size_t read, const void *code)
+{
+    (void)to, (void)from, (void)bytes, (void)read, (void)code;
+}
 
 #endif

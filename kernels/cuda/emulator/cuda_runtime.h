@@ -18,6 +18,7 @@
 #define __shared__      static
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
 
 #define threadIdx (emulator_standing.thread)
 #define blockIdx  (emulator_standing.block)

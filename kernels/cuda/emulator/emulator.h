@@ -3,6 +3,7 @@
  *
  *     fiber.c    one CUDA thread is one fiber
  *     launch.c   runs the blocks of a launch one after another, and a block's threads in a chosen order
+ *     copy.c     copies that a thread asks for and waits for later
  *     memory.c   the device's memory, between guard pages; streams; errors
  *     check.c    looks at each access to memory, in kernels that were compiled for it
  *
@@ -60,11 +61,24 @@ typedef enum Vote { VOTE_NONE, VOTE_COUNT, VOTE_AND, VOTE_OR } Vote;
 int emulator_barrier(const char *place, Vote vote, int value);
 
 /* Waits for the lanes in `mask`; SHUFFLE: gives what lane `from` has, BALLOT: a bit for each lane whose value is not 0.
- */
-typedef enum Together { SYNC, SHUFFLE, BALLOT } Together;
+ * MEET: see emulator_meet. */
+typedef enum Together { SYNC, SHUFFLE, BALLOT, MEET } Together;
 
 uint64_t emulator_warp(const char *place, Together what, uint32_t mask, uint64_t value, uint32_t from);
 uint32_t emulator_lane(void);
+uint32_t emulator_thread(void); /* its number in the block */
+
+/* All lanes of a warp bring their operands; the last to arrive computes for all. */
+typedef void Meeting(void *const operands[WARP]);
+void emulator_meet(const char *place, Meeting *compute, void *operands);
+
+/* Reads `bytes` of shared memory at an address that is a multiple of them. */
+void emulator_touch(const char *place, const void *address, uint32_t bytes);
+
+/* Copies of 16 bytes into shared memory, see copy.c. */
+void emulator_copy(const char *place, void *to, const void *from, uint32_t bytes);
+void emulator_copy_commit(void);
+void emulator_copy_wait(uint32_t groups);
 void *emulator_shared(void); /* dynamic shared memory */
 
 /* --- between the parts --- */
@@ -74,6 +88,8 @@ void *emulator_shared(void); /* dynamic shared memory */
 void emulator_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 bool emulator_failed(Error *e); /* asks, and forgets */
+
+void emulator_copies_forget(void); /* a block begins */
 
 void emulator_lock(void);
 void emulator_unlock(void);
@@ -95,6 +111,11 @@ void check_barrier(void);
 void check_warp(uint32_t warp);
 void check_over(void);
 void check_atomic(void *p, size_t bytes); /* told by the atomic operations */
+
+/* A read that the compiler does not see; a copy that begins, and its end. `code`: where in the kernel. */
+void check_read(const void *p, size_t bytes, const void *code);
+void check_copy(void *to, const void *from, size_t bytes, size_t read, const void *code);
+void check_copied(void *to, size_t bytes, const void *code);
 
 #ifdef __cplusplus
 }

@@ -24,6 +24,7 @@ typedef struct Thread {
     const char *place; /* where it waits */
     Together what;
     uint32_t mask, from;
+    Meeting *meeting;
     uint64_t value; /* brought to where it waits; taken away from there */
 } Thread;
 
@@ -130,6 +131,7 @@ int emulator_barrier(const char *place, Vote vote, int value)
     return (int)result;
 }
 
+uint32_t emulator_thread(void) { return device.running->number; }
 uint32_t emulator_lane(void) { return device.running->number % WARP; }
 
 /* The lanes of a mask that are still to come; fails where one never will. */
@@ -145,7 +147,7 @@ static bool all_here(const Thread *self)
                           t->number < device.threads ? "has returned" : "does not exist");
         if (t->state != AT_WARP)
             return false;
-        if (t->mask != self->mask || t->what != self->what)
+        if (t->mask != self->mask || t->what != self->what || (t->what == MEET && t->meeting != self->meeting))
             emulator_fail("%s: lane %u is in another operation or mask, at %s", self->place, lane, t->place);
         if (self->what == SHUFFLE && !(self->mask >> (t->from % WARP) & 1))
             emulator_fail("%s: lane %u asks lane %u, which the mask %08x does not name", self->place, lane,
@@ -170,10 +172,14 @@ uint64_t emulator_warp(const char *place, Together what, uint32_t mask, uint64_t
         return self->value;
     }
     uint64_t brought[WARP], ballot = 0;
+    void *operands[WARP];
     for (uint32_t lane = 0; lane < WARP; lane++) {
         brought[lane] = warp[lane].value;
+        operands[lane] = (void *)(uintptr_t)brought[lane];
         ballot |= (uint64_t)(mask >> lane & 1 && brought[lane]) << lane;
     }
+    if (what == MEET)
+        self->meeting(operands);
     for (uint32_t lane = 0; lane < WARP; lane++)
         if (mask >> lane & 1) {
             warp[lane].value = what == SHUFFLE ? brought[warp[lane].from % WARP] : ballot;
@@ -182,6 +188,19 @@ uint64_t emulator_warp(const char *place, Together what, uint32_t mask, uint64_t
     if (what == SYNC && device.launch->checked)
         check_warp(self->number / WARP); /* shuffles put no memory in order */
     return self->value;
+}
+
+void emulator_meet(const char *place, Meeting *compute, void *operands)
+{
+    device.running->meeting = compute;
+    emulator_warp(place, MEET, 0xffffffffu, (uintptr_t)operands, 0);
+}
+
+void emulator_touch(const char *place, const void *address, uint32_t bytes)
+{
+    if ((uintptr_t)address % bytes)
+        emulator_fail("%s: reads %u bytes at %p, which is no multiple of that", place, bytes, address);
+    check_read(address, bytes, __builtin_return_address(0));
 }
 
 /* ---- running a block */
@@ -280,6 +299,7 @@ static void run_block(Order order, uint64_t *seed)
 {
     memset(device.shared + SHARED_MOST - device.launch->shared, 0xff, device.launch->shared); /* NaN */
     device.over = device.waiting = 0;
+    emulator_copies_forget();
     for (uint32_t i = 0; i < device.threads; i++) {
         device.thread[i].state = READY;
         fiber_begin(&device.thread[i].fiber, thread_entry);
