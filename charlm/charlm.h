@@ -39,6 +39,10 @@ bool charlm_show_sample(App *a, Crew *crew, uint64_t step, Error *e);
 /* What the model looks at while it reads a text. */
 bool charlm_look(App *a, Look *l, Error *e);
 
+/* What plot draws of data and model. */
+bool charlm_texts(App *a, TextSet *t, Error *e);
+bool charlm_name_token(const App *a, int32_t id, Labels *names, Error *e);
+
 /* The commands that only charlm has: false with an Error when the work failed. */
 bool charlm_eval(Charlm *c, Error *e);
 bool charlm_baseline(Charlm *c, Error *e);

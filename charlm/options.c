@@ -44,7 +44,7 @@ static const Command commands[] = {
     {"baseline", BASELINE, NULL, "bits per byte of a part of the data by counting n-grams: the line to beat"},
     {"sample", SAMPLE, NULL, "write text"},
     {"heads", COMMAND_LOOK, NULL, "what attention looks at while the model reads a text"},
-    {"plot", COMMAND_PLOT, "[RUN...]", "draw the loss, the speed and more of runs"},
+    {"plot", COMMAND_PLOT, "[RUN...]", "draw the loss, the speed and more of runs, of models and of data"},
     {"info", COMMAND_INFO, NULL, "what a model or a run consists of, and what it costs"},
     {"bench", BENCH, NULL, "the speed of a training step on random bytes"},
 };

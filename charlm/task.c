@@ -183,5 +183,7 @@ const AppKind charlm_kind = {.name = "charlm",
                              .sample = charlm_show_sample,
                              .bench_batch = bench_batch,
                              .look = charlm_look,
+                             .texts = charlm_texts,
+                             .name_token = charlm_name_token,
                              .command = command,
                              .bench = bench};

@@ -24,6 +24,9 @@ extern const AppKind classifier_kind;
 /* Opens --run to be read: its vocabulary, classes and model. */
 bool classifier_open_run(Classifier *c, Error *e);
 
+/* What the options say of texts. */
+ReviewsOptions classifier_reviews_options(const Classifier *c);
+
 /* Opens the texts: what the command line names, else the run's, else the built-in ones. */
 bool classifier_open_texts(Classifier *c, bool to_train, Error *e);
 
@@ -39,6 +42,10 @@ size_t classifier_shares(double *shares, const float *logits, size_t classes);
 /* What attention looks at, and which words moved the answer. */
 bool classifier_look(App *a, Look *l, Error *e);
 bool classifier_look_further(App *a, Look *l, Error *e);
+
+/* What plot draws of data and model. */
+bool classifier_texts(App *a, TextSet *t, Error *e);
+bool classifier_name_token(const App *a, int32_t id, Labels *names, Error *e);
 
 /* The commands that only classifier has: false with an Error when the work failed. */
 bool classifier_eval(Classifier *c, Error *e);

@@ -205,22 +205,28 @@ bool classifier_open_run(Classifier *c, Error *e)
            build(c, c->vocabulary.count, c->class_count, e);
 }
 
-bool classifier_open_texts(Classifier *c, bool to_train, Error *e)
+ReviewsOptions classifier_reviews_options(const Classifier *c)
 {
     const Values *v = c->v;
     const Run *run = c->app.run;
+    return (ReviewsOptions){.path = v->shared.data,
+                            .text_column = v->text_column,
+                            .label_column = v->label_column,
+                            .vocabulary_size = v->words,
+                            .length = v->shared.context,
+                            .seed = (uint32_t)v->shared.seed,
+                            .final = v->final,
+                            .no_cache = !v->cache,
+                            .vocabulary = run ? &c->vocabulary : NULL,
+                            .classes = run ? (const char *const *)c->classes : NULL,
+                            .class_count = c->class_count};
+}
+
+bool classifier_open_texts(Classifier *c, bool to_train, Error *e)
+{
+    const Run *run = c->app.run;
     bool given = options_source(c->app.options, "data") == FROM_COMMAND_LINE;
-    const ReviewsOptions o = {.path = v->shared.data,
-                              .text_column = v->text_column,
-                              .label_column = v->label_column,
-                              .vocabulary_size = v->words,
-                              .length = v->shared.context,
-                              .seed = (uint32_t)v->shared.seed,
-                              .final = v->final,
-                              .no_cache = !v->cache,
-                              .vocabulary = run ? &c->vocabulary : NULL,
-                              .classes = run ? (const char *const *)c->classes : NULL,
-                              .class_count = c->class_count};
+    const ReviewsOptions o = classifier_reviews_options(c);
     if (!reviews_open(&c->reviews, &o, e))
         return given || !run
                    ? false
@@ -360,4 +366,6 @@ const AppKind classifier_kind = {.name = "classifier",
                                  .bench_batch = bench_batch,
                                  .look = classifier_look,
                                  .look_further = classifier_look_further,
+                                 .texts = classifier_texts,
+                                 .name_token = classifier_name_token,
                                  .command = command};

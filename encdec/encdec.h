@@ -44,6 +44,10 @@ bool encdec_sample_bytes(const EncDec *c, size_t *bytes, Error *e);
 bool encdec_look(App *a, Look *l, Error *e);
 bool encdec_look_further(App *a, Look *l, Error *e);
 
+/* What plot draws of data and model. */
+bool encdec_texts(App *a, TextSet *t, Error *e);
+bool encdec_name_token(const App *a, int32_t id, Labels *names, Error *e);
+
 /* The commands that only encdec has: false with an Error when the work failed. */
 bool encdec_eval(EncDec *c, Error *e);
 bool encdec_translate(EncDec *c, Error *e);

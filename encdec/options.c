@@ -15,25 +15,25 @@ enum {
     VOCAB = COMMAND_VOCAB,
     PIECES = COMMAND_PIECES,
     BUILD = TRAIN | INFO | BENCH,
-    CUT = BUILD | VOCAB | PIECES
+    CUT = BUILD | VOCAB | PIECES | COMMAND_PLOT
 };
 
 #define AT(field) offsetof(Values, field)
 
 /* clang-format off */
 const Option encdec_options[] = {
-    {"source", 's', OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | VOCAB | PIECES, AT(source), "en", "LANG", "to translate from: how its files end, or its column of a table is called"},
-    {"target", 't', OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | VOCAB | PIECES, AT(target), "de", "LANG", "to translate into"},
-    {"train-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | VOCAB, AT(file[0][0]), NULL, "FILE", "to train on, a sentence a line, instead of what --data has; and so on:"},
-    {"train-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | VOCAB, AT(file[0][1]), NULL, "FILE", "its translation, line by line"},
-    {"valid-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | VOCAB, AT(file[1][0]), NULL, "FILE", "to validate with"},
-    {"valid-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | VOCAB, AT(file[1][1]), NULL, "FILE", "its translation"},
+    {"source", 's', OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | VOCAB | PIECES | COMMAND_PLOT, AT(source), "en", "LANG", "to translate from: how its files end, or its column of a table is called"},
+    {"target", 't', OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | VOCAB | PIECES | COMMAND_PLOT, AT(target), "de", "LANG", "to translate into"},
+    {"train-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | VOCAB | COMMAND_PLOT, AT(file[0][0]), NULL, "FILE", "to train on, a sentence a line, instead of what --data has; and so on:"},
+    {"train-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | VOCAB | COMMAND_PLOT, AT(file[0][1]), NULL, "FILE", "its translation, line by line"},
+    {"valid-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | VOCAB | COMMAND_PLOT, AT(file[1][0]), NULL, "FILE", "to validate with"},
+    {"valid-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | VOCAB | COMMAND_PLOT, AT(file[1][1]), NULL, "FILE", "its translation"},
     {"test-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL, AT(file[2][0]), NULL, "FILE", "to test with"},
     {"test-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL, AT(file[2][1]), NULL, "FILE", "its translation"},
     {"type", 0, OPTION_CHOICE, OPTION_MODEL, CUT, AT(type), "bpe", "words|bytes|bpe|wordpiece|gpt2", "what sentences are made of: bpe is pieces of words, by byte pairs; wordpiece those of BERT"},
     {"tokens", 0, OPTION_CHOICE, OPTION_MODEL, CUT, AT(tokens), "spaces", "spaces|moses", "what parts words: white space, or marks as well, as Moses has it for en, de and fr"},
     {"size", 0, OPTION_SIZE, OPTION_MODEL, BUILD | VOCAB, AT(size), "10000", "[3,]", "of a vocabulary of words or wordpiece that is learnt, <unk> and </s> among it"},
-    {"merges", 0, OPTION_SIZE, OPTION_MODEL, BUILD | VOCAB, AT(merges), "10000", "[1,]", "of byte pairs that are learnt: about so many pieces there will be"},
+    {"merges", 0, OPTION_SIZE, OPTION_MODEL, BUILD | VOCAB | COMMAND_PLOT, AT(merges), "10000", "[1,]", "of byte pairs that are learnt: about so many pieces there will be"},
     {"lower", 0, OPTION_YES_NO, OPTION_MODEL, CUT, AT(lower), "no", NULL, "wordpiece: words in lower case and without accents, as BERT's uncased pieces are"},
     {"codes", 0, OPTION_PATH, OPTION_TRAINING, CUT, AT(codes), NULL, "FILE", "bpe: merges as subword-nmt writes them, instead of learning; gpt2: vocab.bpe"},
     {"vocabulary", 0, OPTION_PATH, OPTION_TRAINING, CUT, AT(vocabulary), NULL, "FILE", "words: WORD COUNT; wordpiece: vocab.txt; gpt2: encoder.json; bpe, with --codes: the pieces that may be given, PIECE COUNT"},
@@ -81,7 +81,7 @@ static const Command commands[] = {
     {"pieces", PIECES, NULL, "a text cut into pieces by files that vocab, subword-nmt or others made"},
     {"average", AVERAGE, NULL, "the mean of a run's newest checkpoints, for --weights average"},
     {"heads", COMMAND_LOOK, NULL, "what attention looks at while the model translates"},
-    {"plot", COMMAND_PLOT, "[RUN...]", "draw the loss, the speed and more of runs"},
+    {"plot", COMMAND_PLOT, "[RUN...]", "draw the loss, the speed and more of runs, of models and of data"},
     {"info", INFO, NULL, "what a model or a run consists of, and what it costs"},
     {"bench", BENCH, NULL, "the speed of a training step on random pieces"},
 };

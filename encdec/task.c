@@ -365,4 +365,6 @@ const AppKind encdec_kind = {.name = "encdec",
                              .bench_batch = bench_batch,
                              .look = encdec_look,
                              .look_further = encdec_look_further,
+                             .texts = encdec_texts,
+                             .name_token = encdec_name_token,
                              .command = command};

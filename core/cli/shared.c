@@ -27,7 +27,7 @@ const Option shared_options[] = {
     {"value-size", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(value_size), "0", "[0,65536]", "width of a value (0: as head-size)"},
     {"depth", 'd', OPTION_SIZE, OPTION_MODEL, BUILD, AT(depth), "12", "[0,4096]", "blocks"},
     {"ff", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(ff), "0", "[0,1048576]", "width inside the feed-forward network (0: 4 dim)"},
-    {"context", 'C', OPTION_SIZE, OPTION_MODEL, BUILD, AT(context), "256", "[1,1048576]", "positions that the model reads at once"},
+    {"context", 'C', OPTION_SIZE, OPTION_MODEL, BUILD | PLOT, AT(context), "256", "[1,1048576]", "positions that the model reads at once"},
     {"window", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(window), "0", NULL, "a query sees so many keys (0: all)"},
     {"activation", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(activation), "relu", "relu|gelu|gelu-tanh", "in the feed-forward network"},
     {"norm", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm), "post", "post|pre", "layer norm behind each branch, or before it"},
@@ -43,7 +43,7 @@ const Option shared_options[] = {
     {"init", 0, OPTION_CHOICE, OPTION_TRAINING, BUILD, AT(init), "pytorch", "pytorch|gpt2|xavier", "how weights begin"},
 
     /* training: kept on resume unless given again */
-    {"data", 'D', OPTION_PATH, OPTION_TRAINING, (RUN & ~COMMAND_BENCH) | OWN, AT(data), NULL, "FILE", "what to learn from (none: built-in data)"},
+    {"data", 'D', OPTION_PATH, OPTION_TRAINING, (RUN & ~COMMAND_BENCH) | OWN | PLOT, AT(data), NULL, "FILE", "what to learn from (none: built-in data)"},
     {"batch", 'b', OPTION_SIZE, OPTION_TRAINING, BUILD, AT(batch), "32", "[1,1048576]", "rows of a step"},
     {"micro-batch", 0, OPTION_SIZE, OPTION_TRAINING, BUILD, AT(micro_batch), "2", NULL, "rows a worker computes at once (0: all)"},
     {"steps", 'N', OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | COMMAND_BENCH | PLOT, AT(steps), "100000", NULL, "counted from the run's first"},
@@ -57,12 +57,12 @@ const Option shared_options[] = {
     {"epsilon", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(epsilon), "1e-8", "(0,]", "Adam's"},
     {"decay", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(decay), "0", "[0,]", "weight decay of matrices, apart from the gradient"},
     {"clip", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(clip), "1", "[0,]", "largest norm of the gradient (0: any)"},
-    {"smoothing", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(smoothing), "0", "[0,1)", "label smoothing"},
+    {"smoothing", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(smoothing), "0", "[0,1)", "label smoothing"},
     {"eval-every", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN, AT(eval_every), "1500", NULL, "steps (0: at the end only)"},
     {"save-every", 0, OPTION_TEXT, OPTION_TRAINING, COMMAND_TRAIN, AT(save_every), "10m", "N|TIME", "steps, or a time as 90s, 10m, 2h (0: at new bests and the end)"},
     {"keep", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN, AT(keep), "2", NULL, "last checkpoints, besides the best (0: all)"},
     {"patience", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN, AT(patience), "0", NULL, "evaluations without a new best before the end (0: any)"},
-    {"seed", 'r', OPTION_SIZE, OPTION_TRAINING, ALL & ~COMMAND_INFO, AT(seed), "1", "[0,4294967295]", "of all random numbers"},
+    {"seed", 'r', OPTION_SIZE, OPTION_TRAINING, (ALL & ~COMMAND_INFO) | PLOT, AT(seed), "1", "[0,4294967295]", "of all random numbers"},
     {"workers", 0, OPTION_SIZE, OPTION_TRAINING, RUN | BUILD, AT(workers), "0", "[0,1024]", "rows are shared out among (0: one a processor)"},
     {"team", 0, OPTION_SIZE, OPTION_TRAINING, RUN | LOOK, AT(team), "0", "[0,1024]", "cores of a worker (0: 1; when it works alone, all)"},
     {"device", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | LOOK, AT(device), "cpu", "cpu|plain|mine|emulated|checked", "what computes (mine: yours, see course/README.md; emulated, checked: GPU kernels on this processor, slowly)"},
@@ -72,7 +72,7 @@ const Option shared_options[] = {
     /* of this call */
     {"run", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN | READ | TEND | PLOT | LOOK, AT(run), NULL, "DIR", "the run (train: a new one; none: runs/PROGRAM-N)"},
     {"resume", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN, AT(resume), NULL, "DIR", "go on with this run"},
-    {"weights", 0, OPTION_TEXT, OPTION_HERE, (RUN & ~COMMAND_BENCH) | LOOK, AT(weights), NULL, "WHICH", "best, last, average, a step or a file (none: best; train: fresh)"},
+    {"weights", 0, OPTION_TEXT, OPTION_HERE, (RUN & ~COMMAND_BENCH) | LOOK | PLOT, AT(weights), NULL, "WHICH", "best, last, average, a step or a file (none: best; train: fresh)"},
     {"preset", 'p', OPTION_PRESET, OPTION_HERE, BUILD | PLOT, AT(preset), NULL, NULL, "a whole recipe; see below"},
     {"config", 0, OPTION_CONFIG, OPTION_HERE, BUILD | PLOT, AT(config), NULL, "FILE", "options as lines `name = value`"},
     {"dry-run", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(dry_run), NULL, NULL, "print what it would take, and stop"},
@@ -81,14 +81,14 @@ const Option shared_options[] = {
 
     /* pictures */
     {"compare", 0, OPTION_PATH, OPTION_HERE, PLOT, AT(compare), NULL, "DIR", "draw this run, too; more of them may follow"},
-    {"what", 0, OPTION_TEXT, OPTION_HERE, PLOT, AT(what), "loss", "LIST", "all, or some of loss,accuracy,bleu,perplexity,rate,norm,speed; or schedule: the learning rate to come"},
+    {"what", 0, OPTION_TEXT, OPTION_HERE, PLOT, AT(what), "loss", "LIST", "all, or some of loss,accuracy,bleu,perplexity,rate,norm,speed; or what is in no log: schedule, schedules, smoothing, lengths, coverage, positions, embeddings"},
     {"over", 0, OPTION_CHOICE, OPTION_HERE, PLOT, AT(over), "step", "step|tokens|time", "what runs from left to right"},
     {"log", 0, OPTION_CHOICE, OPTION_HERE, PLOT, AT(log), "none", "none|x|y|xy", "axes that are logarithmic"},
     {"apart", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(apart), NULL, NULL, "a curve for each run, also where only seeds differ"},
     {"watch", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(watch), NULL, NULL, "draw again and again, as long as the run is trained"},
     {"out", 0, OPTION_PATH, OPTION_HERE, PLOT | LOOK, AT(out), NULL, "FILE", "the picture, .png, .svg, .pdf or .txt; its data lie beside it as .tsv (-: the terminal)"},
     {"size", 0, OPTION_TEXT, OPTION_HERE, PLOT | LOOK, AT(size), NULL, "SIZE", "of the picture: 8.5cm, 16cmx9cm, 900x540"},
-    {"terminal", 0, OPTION_TEXT, OPTION_HERE, PLOT, AT(terminal), NULL, "NAME", "gnuplot's, instead of the one that FILE's ending means: sixelgd, qt"},
+    {"terminal", 0, OPTION_TEXT, OPTION_HERE, PLOT | LOOK, AT(terminal), NULL, "NAME", "gnuplot's, instead of the one that FILE's ending means: sixelgd, qt"},
 };
 /* clang-format on */
 

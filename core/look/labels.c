@@ -38,12 +38,11 @@ static void show_code(Buffer *out, uint32_t code, bool first)
     case ' ': buffer_print(out, "␣"); return;
     case '\n': buffer_print(out, "↵"); return;
     case '\t': buffer_print(out, "⇥"); return;
-    case 0x7f: buffer_print(out, "␡"); return;
     case 0xa0: buffer_print(out, "⍽"); return;
     default: break;
     }
-    if (code < ' ')
-        add_code(out, 0x2400 + code);
+    if (code < ' ' || code == 0x7f)
+        buffer_print(out, "x%02X", (unsigned)code);
     else if (is_unseen(code))
         buffer_print(out, "U+%04X", (unsigned)code);
     else {

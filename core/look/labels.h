@@ -1,9 +1,9 @@
 /* The tokens that the axes of a picture show, each so that nothing of it is lost or in the way: blanks, ends of lines
  * and other signs that nobody sees get one that is seen.
  *
- *     space ␣   line feed ↵   tab ⇥   NUL ␀ (other control characters alike)   no-break space ⍽   nothing at all ∅
- *     other invisible characters by their number, U+200B     bytes that are no UTF-8 by their value, xE4
- *     a combining mark on a circle
+ *     space ␣   line feed ↵   tab ⇥   other control characters by their value, x00   no-break space ⍽   nothing at all
+ * ∅ other invisible characters by their number, U+200B     bytes that are no UTF-8 by their value, xE4 a combining mark
+ * on a circle
  *
  * Where tokens are bytes, those of a character of several are this character with numbers: 中₁ 中₂ 中₃. */
 #ifndef CORE_LOOK_LABELS_H

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/utf8.h"
+#include "core/look/glyphs.h"
 #include "core/look/scripts.h"
 
 #include <errno.h>
@@ -191,18 +192,53 @@ static char *plain_path(const char *path)
     return *path == '/' || *path == '.' ? memory_string(path) : path_join(".", path);
 }
 
+/* Whether characters that no font has have to be kept from gnuplot. */
+static bool is_cairo(const Picture *p)
+{
+    return p->terminal ? strstr(p->terminal, "cairo") != NULL
+                       : p->out && (ends(p->out, ".png") || ends(p->out, ".pdf"));
+}
+
+/* The data that gnuplot is to read, to be freed with memory_free: p's own, or where fonts lack some of its characters a
+ * copy in the folder; NULL: an Error. */
+static char *data_to_draw(const Picture *p, const char *folder, Error *e)
+{
+    Buffer b = {0};
+    char *text = NULL, *path = NULL;
+    size_t size;
+    bool replaced = false;
+    if (is_cairo(p) && file_exists(p->data) &&
+        !(file_read(p->data, &text, &size, e) && glyphs_suit(&b, text, size, &replaced, e)))
+        path = NULL;
+    else if (!(path = replaced ? path_join(folder, "data.tsv") : plain_path(p->data)))
+        memory_error(e, "a path", 1, strlen(p->data));
+    if (path && replaced && !file_write(path, b.text, b.size, e)) {
+        memory_free(path);
+        path = NULL;
+    }
+    buffer_free(&b);
+    memory_free(text);
+    return path;
+}
+
 /* Runs the script; what came of it. */
 static bool run_script(const Picture *p, const char *gnuplot, const char *folder, Buffer *noise, Error *e)
 {
     enum { FIXED = 8 };
     char name[128], reason[320];
     snprintf(name, sizeof name, "%s.gp", p->script);
-    char *script = path_join(folder, name), *data = plain_path(p->data), *out = p->out ? plain_path(p->out) : NULL;
+    char *data = data_to_draw(p, folder, e), *script = path_join(folder, name);
+    char *out = p->out ? plain_path(p->out) : NULL;
+    if (!data) {
+        memory_free(script);
+        memory_free(out);
+        return false;
+    }
     const char *words[FIXED + PICTURE_MORE + 1] = {
         "gnuplot", "-d", "-c", script, data, out ? out : "-", p->size ? p->size : "-", p->terminal ? p->terminal : "-"};
     for (size_t i = 0; i < PICTURE_MORE && p->more[i]; i++)
         words[FIXED + i] = p->more[i];
-    bool there = script && data && (out || !p->out);
+    bool there = script && (out || !p->out);
     int status = there ? call(gnuplot, (char *const *)words, noise) : 0;
     memory_free(script);
     memory_free(data);
@@ -245,7 +281,6 @@ static const char *sign(char c, bool token)
     case '\n': return "\u21b5";
     case '"': return "\u201d";
     case ' ': return token ? "\u2423" : NULL;
-    case 0x7f: return "\u2421";
     default: return NULL;
     }
 }
@@ -261,8 +296,8 @@ void picture_text(Buffer *b, const char *text, size_t size, bool token)
             buffer_print(b, "%s", shown);
         else if (!length)
             buffer_print(b, "\ufffd");
-        else if (length == 1 && (unsigned char)text[i] < ' ') /* U+2400: pictures of control bytes */
-            buffer_print(b, "\xe2\x90%c", 0x80 + text[i]);
+        else if (length == 1 && ((unsigned char)text[i] < ' ' || text[i] == 0x7f)) /* few fonts have pictures of them */
+            buffer_print(b, "x%02X", (unsigned)text[i]);
         else
             buffer_add(b, text + i, length);
         i += length ? length : 1;

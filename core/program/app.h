@@ -6,6 +6,8 @@
 #define CORE_PROGRAM_APP_H
 
 #include "base/buffer.h"
+#include "core/look/labels.h"
+#include "core/look/texts.h"
 #include "core/train/settings.h"
 #include "core/train/setup.h"
 
@@ -47,6 +49,10 @@ typedef struct AppKind {
     bool (*look)(App *a, Look *l, Error *e);
     /* And shows what only this program knows to show, where the options ask for it. May be NULL. */
     bool (*look_further)(App *a, Look *l, Error *e);
+    /* plot: what is trained on and validated with, whole texts of it. */
+    bool (*texts)(App *a, TextSet *t, Error *e);
+    /* plot: how a token of the opened model is called. */
+    bool (*name_token)(const App *a, int32_t id, Labels *names, Error *e);
     /* A command that is not train, bench, info, plot or heads. */
     bool (*command)(App *a, Error *e);
     /* bench with options of the program's own; false in *mine: the common one. May be NULL. */

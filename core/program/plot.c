@@ -1,5 +1,6 @@
-/* PROGRAM plot: what training gave, as a picture; once, or again and again while it goes on. */
-#include "core/program/app.h"
+/* PROGRAM plot: what training gave, as a picture; once, or again and again while it goes on. And pictures of what is in
+ * no log: see subjects.h. */
+#include "core/program/subjects.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -7,10 +8,8 @@
 #include "core/cli/stop.h"
 #include "core/look/curves.h"
 #include "core/look/legend.h"
-#include "core/look/picture.h"
 #include "core/run/json.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +24,7 @@ typedef struct Plot {
     char *out, *data; /* owned; out NULL: text on standard output */
     char *panels;     /* owned: "loss rate" */
     size_t curves;
-    bool schedule; /* not what came, but the learning rate that the options mean */
+    const Subject *subject; /* NULL: logs of runs */
 } Plot;
 
 /* ---- what is asked for */
@@ -45,7 +44,7 @@ static bool gather_runs(Plot *p, Error *e)
     bool fine = (!o->run || add_run(p, o->run, e)) && (!o->compare || add_run(p, o->compare, e));
     for (size_t i = 0; fine && i < options->argument_count; i++)
         fine = add_run(p, options->arguments[i], e);
-    if (fine && !p->runs && !p->schedule)
+    if (fine && !p->runs && !p->subject)
         return fail(e, "--run DIR is missing: which run?") || app_misused(p->a);
     for (size_t i = 0; fine && i < p->runs; i++) {
         Run *run = NULL;
@@ -82,7 +81,8 @@ static bool choose_files(Plot *p, Error *e)
         .out = o->out && strcmp(o->out, "-") == 0 ? NULL : o->out, .size = o->size, .terminal = o->terminal};
     if (!picture_sound(&asked, e))
         return app_misused(p->a);
-    const char *name = p->schedule ? "schedule.png" : "loss.png";
+    char name[32];
+    snprintf(name, sizeof name, "%s.png", p->subject ? p->subject->name : "loss");
     char *folder = p->runs ? path_join(p->run[0], "pictures") : memory_string(".");
     char *file = !folder ? NULL : asked.out ? memory_string(asked.out) : path_join(folder, name);
     bool fine = file || memory_error(e, "a path", 1, 64);
@@ -209,70 +209,41 @@ static bool draw(Plot *p, Error *e)
     return fine;
 }
 
-/* ---- the learning rate before it comes */
+/* ---- what is in no log */
 
-/* What says how the learning rate goes, and nothing of a picture of the past. */
+/* What says how a run is trained, and nothing of a picture of the past. */
 static bool check_options(const Plot *p, Error *e)
 {
-    static const char *const names[] = {"dim",      "steps",  "epochs",      "minutes", "lr",
-                                        "schedule", "warmup", "decay-steps", "preset",  "config"};
-    for (size_t i = 0; !p->schedule && i < sizeof names / sizeof *names; i++)
-        if (options_source(p->a->options, names[i]) == FROM_COMMAND_LINE)
-            return fail(e, "--%s says how a run is to be trained: with plot, only --what schedule reads it",
-                        names[i]) ||
+    const Options *o = p->a->options;
+    for (size_t i = 0; !p->subject && i < o->count; i++) {
+        const Option *row = o->states[i].row;
+        const bool recipe = row->kind == OPTION_PRESET || row->kind == OPTION_CONFIG;
+        if (o->states[i].source == FROM_COMMAND_LINE && (row->class != OPTION_HERE || recipe))
+            return fail(e,
+                        "--%s says how a run is trained, or on what: only --what schedule and others that need no "
+                        "log read it",
+                        row->name) ||
                    app_misused(p->a);
-    return true;
-}
-
-/* A log of the steps to come, which knows their learning rate alone. By time: as if all steps took the same. */
-static bool foresee(Plot *p, Error *e)
-{
-    App *a = p->a;
-    const SharedValues *o = a->o;
-    LoopOptions loop;
-    if (p->runs && !app_open_run(a, p->run[0], false, e))
-        return false;
-    bool by_steps = options_source(a->options, "steps") > options_source(a->options, "epochs");
-    if (o->epochs && !by_steps && !o->decay_steps)
-        return fail(e, "how many steps %zu epochs are depends on the data: say --steps N", o->epochs) || app_misused(a);
-    if (!setup_loop(&loop, o, 0, e))
-        return false;
-    const size_t steps = o->epochs && !by_steps ? o->decay_steps : o->steps;
-    loop.schedule.decay_steps = o->decay_steps ? o->decay_steps : steps;
-    if (!steps || steps > 100000000)
-        return fail(e, "--steps %zu: from 1 to 100000000 can be drawn", steps) || app_misused(a);
-    p->log[0] = (Log){.line = memory_get(steps, sizeof(LogLine)), .count = steps};
-    if (!p->log[0].line)
-        return memory_error(e, "a learning rate for each step", steps, sizeof(LogLine));
-    for (size_t i = 0; i < steps; i++) {
-        LogLine *line = &p->log[0].line[i];
-        for (size_t j = 0; j < LOG_COLUMNS; j++)
-            line->value[j] = NAN;
-        line->step = (double)i + 1;
-        line->value[LOG_RATE] = schedule_rate(&loop.schedule, i + 1, o->minutes > 0 ? (double)i / (double)steps : -1);
     }
     return true;
 }
 
-static bool draw_schedule(Plot *p, Error *e)
+static bool draw_subject(Plot *p, Error *e)
 {
-    static const char *const logs[] = {"-", "x", "y", "xy"};
     const SharedValues *o = p->a->o;
-    if (!foresee(p, e))
-        return false;
-    const Log *const log = &p->log[0];
-    Buffer b = {0}, said = {0};
-    const Picture picture = {.script = "loss",
-                             .data = p->data,
-                             .out = p->out,
-                             .size = o->size,
-                             .terminal = o->terminal,
-                             .more = {"rate", "step", logs[o->log]}};
-    p->curves = 1;
-    bool fine = curve_add(&b, &(Curve){"", &log, 1}, true, e) && file_write(p->data, b.text, b.size, e) &&
-                picture_draw(&picture, &said, e);
-    buffer_free(&b);
+    Drawing d = {.parts = 0};
+    Buffer said = {0};
+    p->a->o->run = p->runs ? p->run[0] : NULL;
+    bool fine = p->subject->make(p->a, &d, e) &&
+                (!d.data.failed || fail(e, "out of memory for the data of a picture")) &&
+                file_write(p->data, d.data.text, d.data.size, e);
+    p->curves = d.parts;
+    Picture picture = {
+        .script = p->subject->script, .data = p->data, .out = p->out, .size = o->size, .terminal = o->terminal};
+    memcpy(picture.more, d.more, sizeof picture.more);
+    fine = fine && picture_draw(&picture, &said, e);
     pass_on(p, &said);
+    buffer_free(&d.data);
     return fine;
 }
 
@@ -351,14 +322,14 @@ static bool say(const Plot *p, Error *e)
 
 bool app_plot(App *a, Error *e)
 {
-    Plot p = {.a = a, .schedule = strcmp(a->o->what, "schedule") == 0};
-    bool fine = check_options(&p, e) && gather_runs(&p, e) && choose_files(&p, e);
+    Plot p = {.a = a, .subject = subject_find(a->o->what)};
+    bool fine = check_options(&p, e) && gather_runs(&p, e);
+    if (fine && p.subject && (p.runs > 1 || a->o->watch))
+        fine = fail(e, "--what %s is of one run at most, and drawn once", p.subject->name) || app_misused(a);
+    fine = fine && choose_files(&p, e);
     if (fine && a->o->json && !p.out)
         fine = fail(e, "--json says where the picture is; give it a file with --out") || app_misused(a);
-    if (fine && p.schedule && (p.runs > 1 || a->o->watch))
-        fine = fail(e, "--what schedule draws one schedule, once") || app_misused(a);
-    fine = fine && (p.schedule ? draw_schedule(&p, e) : a->o->watch ? watch(&p, e) : once(&p, e)) && say(&p, e);
-    log_free(&p.log[0]); /* a schedule's belongs to no run */
+    fine = fine && (p.subject ? draw_subject(&p, e) : a->o->watch ? watch(&p, e) : once(&p, e)) && say(&p, e);
     forget(&p);
     memory_free(p.out);
     memory_free(p.data);

@@ -149,7 +149,7 @@ START_TEST(a_schedule_is_drawn_before_anything_is_trained)
     said_free(&s);
     refused(2, "--steps N", "plot --what schedule --epochs 3 --out -");
     refused(2, "only --what schedule", "plot --lr 3 --run x");
-    refused(2, "one schedule", "plot --what schedule --watch --out -");
+    refused(2, "drawn once", "plot --what schedule --watch --out -");
 }
 END_TEST
 

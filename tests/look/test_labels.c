@@ -25,9 +25,9 @@ START_TEST(what_nobody_sees_is_seen)
     SHOWN(" ", "␣", true);
     SHOWN("\n", "↵", true);
     SHOWN("\t", "⇥", true);
-    SHOWN("\r\n", "␍↵", true);
-    SHOWN("\0", "␀", true);
-    SHOWN("\x7f", "␡", true);
+    SHOWN("\r\n", "x0D↵", true);
+    SHOWN("\0", "x00", true);
+    SHOWN("\x7f", "x7F", true);
     SHOWN("", "∅", true);
     SHOWN("\u00a0", "⍽", true);
     SHOWN("\u200b", "U+200B", true);

@@ -1,0 +1,39 @@
+/* What plot draws of classifier's data and model: its texts, whole and with all of their words. */
+#include "classifier/classifier.h"
+
+#include <string.h>
+
+bool classifier_texts(App *a, TextSet *t, Error *e)
+{
+    Classifier *c = (Classifier *)a;
+    if (a->o->run && !app_open_run(a, a->o->run, false, e))
+        return false;
+    ReviewsOptions o = classifier_reviews_options(c);
+    o.vocabulary_size = o.length = 0;
+    o.vocabulary = NULL;
+    o.classes = NULL;
+    if (!reviews_open(&c->reviews, &o, e) || !app_same_data(a, c->reviews.sha256, false, e))
+        return false;
+    t->kinds = c->reviews.vocabulary.count;
+    t->unknown = UNKNOWN;
+    t->reads = a->o->context;
+    t->knows = c->v->words;
+    t->text = "text";
+    t->measured = "words";
+    for (Part part = PART_TRAIN; part <= PART_VALID; part++) {
+        const Texts *texts = reviews_part(&c->reviews, part);
+        t->list[t->count++] = (TextList){.name = part_name(part),
+                                         .ids = texts->ids,
+                                         .start = texts->start,
+                                         .count = texts->count,
+                                         .learnt = part == PART_TRAIN};
+    }
+    return true;
+}
+
+bool classifier_name_token(const App *a, int32_t id, Labels *names, Error *e)
+{
+    const Classifier *c = (const Classifier *)a;
+    const char *word = vocabulary_word(&c->vocabulary, id);
+    return labels_add(names, word, strlen(word), false, e);
+}

@@ -1,0 +1,51 @@
+/* What plot draws of encdec's data and model: pairs of sentences, of any length, in pieces. */
+#include "encdec/encdec.h"
+
+#include <string.h>
+
+static void add_pairs(TextSet *t, const Bitext *b, Part part)
+{
+    static const char *const names[][SIDES_USED] = {{"train, source", "train, target"},
+                                                    {"valid, source", "valid, target"}};
+    const SentencePairs *p = &b->parts[part];
+    for (size_t side = 0; side < SIDES_USED; side++)
+        t->list[t->count++] = (TextList){.name = names[part][side],
+                                         .ids = p->ids[side],
+                                         .start = p->start[side],
+                                         .count = p->count,
+                                         .learnt = part == PART_TRAIN};
+}
+
+bool encdec_texts(App *a, TextSet *t, Error *e)
+{
+    EncDec *c = (EncDec *)a;
+    if (a->o->run && !encdec_open_run(c, e))
+        return false;
+    const bool words = c->v->type == PIECES_WORDS;
+    t->reads = a->o->context;
+    t->knows = !words ? 0 : a->run ? c->pieces.count : c->v->size;
+    c->v->longest = a->o->context = SIZE_MAX / 2;
+    c->v->size = a->run || !words ? c->v->size : 0; /* all words there are */
+    if (!encdec_open_bitext(c, false, e))
+        return false;
+    t->kinds = c->bitext.pieces->count;
+    t->unknown = UNKNOWN;
+    t->text = "sentence";
+    t->measured = words ? "words" : "pieces";
+    add_pairs(t, &c->bitext, PART_TRAIN);
+    add_pairs(t, &c->bitext, PART_VALID);
+    return true;
+}
+
+bool encdec_name_token(const App *a, int32_t id, Labels *names, Error *e)
+{
+    const EncDec *c = (const EncDec *)a;
+    Buffer name = {0};
+    const char byte = (char)(id - FIRST_PIECE);
+    if (c->pieces.type == PIECES_BYTES && id >= FIRST_PIECE)
+        return labels_add(names, &byte, 1, false, e);
+    pieces_name(&c->pieces, id, &name);
+    bool fine = name.failed ? fail(e, "out of memory for tokens") : labels_add(names, name.text, name.size, false, e);
+    buffer_free(&name);
+    return fine;
+}
