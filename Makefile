@@ -366,8 +366,13 @@ number_of = $(firstword $(subst -, ,$(notdir $1)))
 graded    = $(or $(FILE),$1/exercise.c)
 graded_as = $(OUT)/course/graded/$(call number_of,$1)-$(subst /,_,$(call graded,$1))
 
-# what a lesson's program is made of: all of its folder but the exercise and its grader
-lesson_objects = $(patsubst %.c,$(OUT)/%.o,$(filter-out %/exercise.c %/check.c,$(wildcard $1/*.c))) $(FRAME)
+# What a lesson's program is made of: all of its folder but the exercise and its grader; and where it includes a header
+# of a program, that program without its main. course/11-language:charlm says so.
+LESSON_USES := $(shell grep -Eo 'include "(charlm|classifier|encdec)/' course/*/*.c | \
+                       sed 's|/[^/]*:include "|:|; s|/$$||')
+lesson_objects = $(patsubst %.c,$(OUT)/%.o,$(filter-out %/exercise.c %/check.c,$(wildcard $1/*.c))) $(FRAME) \
+                 $(filter-out %/main.o,$(foreach p,$(patsubst $1:%,%,$(filter $1:%,$(sort $(LESSON_USES)))), \
+                   $(call objects_of,$p)))
 
 define lesson_rules
 lesson-$1: $(COURSE)/lesson-$1
