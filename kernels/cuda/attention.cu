@@ -9,8 +9,12 @@
  *      which every pair needs, is computed first, for each query and head.
  *   2. attention_tiled (attention_tile.cu, attention_tile_backward.cu): tiles of queries and of keys in shared memory,
  *      and the softmax on the way. A key is read once for each tile of queries.
- *      Where heads are too wide for it, or somebody wants the weights, the first version runs; and the gradients of
- *      what lies at a distance (distance_bias, relative) are on the first rung.
+ *   3. attention_mma (attention_mma.cu, attention_mma_backward.cu), in bf16: the tiles' products by mma.sync, scores
+ * and weights in registers, the next tile on its way by cp.async while this one is multiplied.
+ *
+ * Where the third does not know a term of the scores the second runs; where heads are too wide for that, or somebody
+ * wants the weights, the first. The gradients of what lies at a distance (distance_bias, relative) are on the first
+ * rung in any case.
  *
  * Launches are as large as shapes say (rows x heads x longest row); how long a row is, the thread reads from `start`.
  */
@@ -81,9 +85,11 @@ static void attention_forward(Stream *s, void *y, void *lse, Strided q, Strided 
     if (how->weights)
         device_zero(s, how->weights, queries * how->longest_key * sizeof(float));
     Attention a = {*how, state, q, k, v};
-    unsigned tile = tile_for(*how, false);
-    if (s->naive || how->weights || !tile)
+    unsigned tile = tile_for(*how, false), columns = mma_columns(*how);
+    if (s->naive || how->weights || (!tile && !columns))
         LAUNCH_EACH(s, attention_naive, queries, (Number *)y, (float *)lse, a);
+    else if (columns)
+        attention_by_mma(s, (Number *)y, (float *)lse, a, columns);
     else
         LAUNCH_TILES(s, attention_tiled, tile, how->longest_query, false, a, (Number *)y, (float *)lse);
 }
@@ -257,15 +263,22 @@ typedef struct RowTerm {
     __device__ float operator()(size_t i, size_t j) const { return x[i * columns + j]; }
 } RowTerm;
 
+/* Which rung backward is on: columns of the third, or a tile of the second, or neither. */
+typedef struct Rung {
+    unsigned columns, tile;
+} Rung;
+
 static void attention_backward_query_pass(Stream *s, const AttendGradients *d, const Attention &a, AttentionBack back,
-                                          unsigned tile)
+                                          Rung rung)
 {
     const Attend &how = a.how;
     size_t width = how.heads * how.key_size;
     if (!d->q.data && !d->content_bias && !d->position_bias)
         return;
-    if (tile)
-        LAUNCH_TILES(s, attention_tiled_queries, tile, how.longest_query, true, a, d->q, d->add_q, back);
+    if (rung.columns)
+        attention_queries_by_mma(s, d, back, a, rung.columns);
+    else if (rung.tile)
+        LAUNCH_TILES(s, attention_tiled_queries, rung.tile, how.longest_query, true, a, d->q, d->add_q, back);
     else
         LAUNCH_EACH(s, attention_backward_queries, how.rows * how.heads * how.longest_query, d->q, d->add_q, a, back);
     if (d->content_bias)
@@ -275,11 +288,17 @@ static void attention_backward_query_pass(Stream *s, const AttendGradients *d, c
 }
 
 static void attention_backward_key_pass(Stream *s, const AttendGradients *d, const Attention &a, AttentionBack back,
-                                        unsigned tile)
+                                        Rung rung)
 {
     size_t keys = a.how.rows * a.how.heads * a.how.longest_key;
-    if (tile && (d->k.data || d->v.data)) {
-        LAUNCH_TILES(s, attention_tiled_keys, tile, a.how.longest_key, true, a, d->k, d->v, back);
+    if (!d->k.data && !d->v.data)
+        return;
+    if (rung.columns) {
+        attention_keys_by_mma(s, d, back, a, rung.columns);
+        return;
+    }
+    if (rung.tile) {
+        LAUNCH_TILES(s, attention_tiled_keys, rung.tile, a.how.longest_key, true, a, d->k, d->v, back);
         return;
     }
     if (d->k.data)
@@ -306,9 +325,9 @@ static void attention_backward(Stream *s, const AttendGradients *d, const void *
     zero_columns(s, d->k, d->add_k, how->keys, heads * how->key_size);
     zero_columns(s, d->v, d->add_v, how->keys, heads * how->value_size);
     zero_columns(s, d->relative, d->add_relative, how->distances, heads * how->key_size);
-    unsigned tile = s->naive ? 0 : tile_for(*how, true);
-    attention_backward_query_pass(s, d, a, back, tile);
-    attention_backward_key_pass(s, d, a, back, tile);
+    Rung rung = s->naive ? Rung{0, 0} : Rung{mma_columns(*how), tile_for(*how, true)};
+    attention_backward_query_pass(s, d, a, back, rung);
+    attention_backward_key_pass(s, d, a, back, rung);
     if (d->distance_bias)
         LAUNCH_EACH(s, attention_backward_distances, how->distances * heads, (float *)d->distance_bias, a, back);
     if (d->relative.data)

@@ -13,6 +13,7 @@ extern "C" { /* these are C alone */
 
 #define ATTEND_INLINE static __host__ __device__ inline
 #include "kernels/attend.h"
+#include "kernels/cuda/mma.h"
 #include "kernels/cuda/random.h"
 #include "kernels/cuda/sums.h"
 
@@ -33,6 +34,8 @@ namespace { /* see launch.h */
 #include "score.cu"
 #include "attention_tile.cu"
 #include "attention_tile_backward.cu"
+#include "attention_mma.cu"
+#include "attention_mma_backward.cu"
 #include "attention.cu"
 #include "cache.cu"
 #include "mul.cu"

@@ -7,6 +7,8 @@
  *     load_transposed(x, row)       the same, each turned over                           ldmatrix.x4.trans
  *     copy_async(to, from, bytes)   16 bytes, of which those behind `bytes` are zeros    cp.async
  *     copy_commit(), copy_wait<N>() closes a group of copies; waits for all groups but the last N
+ *     two_bf16(lower, upper)        a word of two rounded numbers                        cvt.rn.bf16x2.f32
+ *     power_of_2(x)                 2^x, off by two units in the last place at most      ex2.approx
  *
  * A matrix is spread over the lanes; two 16-bit numbers share a word, the first in its lower half. With
  * g = lane / 4 and t = lane % 4 a lane holds
@@ -73,6 +75,20 @@ static __device__ inline void copy_commit() { FROM_SM_80("cp.async.commit_group;
 template <int N> static __device__ inline void copy_wait()
 {
     FROM_SM_80("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
+
+static __device__ inline unsigned two_bf16(float lower, float upper)
+{
+    unsigned word = 0;
+    FROM_SM_80("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(upper), "f"(lower));
+    return word;
+}
+
+static __device__ inline float power_of_2(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
 }
 
 #else
@@ -151,6 +167,17 @@ static inline EMULATOR_UNSEEN void emulator_load(const char *place, unsigned x[4
 #define copy_commit()               emulator_copy_commit()
 
 template <int N> static inline void copy_wait() { emulator_copy_wait(N); }
+
+/* As number() of a table in bf16. */
+static inline unsigned emulator_bf16(float x)
+{
+    unsigned bits = __float_as_uint(x);
+    return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fff : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+}
+
+static inline unsigned two_bf16(float lower, float upper) { return emulator_bf16(lower) | emulator_bf16(upper) << 16; }
+
+static inline float power_of_2(float x) { return exp2f(x); }
 
 #endif
 
