@@ -97,6 +97,25 @@ START_TEST(tiles_of_every_width_agree_with_f64)
 }
 END_TEST
 
+/* Where rows begin at multiples of 16 bytes a twin may copy them in pieces of that size. */
+START_TEST(rows_at_multiples_of_16_bytes_agree_with_f64)
+{
+    static const int aligned[] = {Q, K, V, DY};
+    static const size_t sizes[][2] = {{16, 16}, {64, 32}, {40, 72}, {8, 128}};
+    SKIP_IF_FAST(_i);
+    Attending a = tiled(_i % 4);
+    a.key_size = sizes[_i % 4][0];
+    a.value_size = sizes[_i % 4][1];
+    a.heads = 2;
+    a.gap = (size_t)_i / 4 * 8;
+    Case c = attending_case(&a, attending_call, 1 + 4 * (uint32_t)_i);
+    for (size_t t = 0; t < 4; t++)
+        c.tensor[aligned[t]].offset = 8; /* numbers, of two bytes or four */
+    case_agrees(&c);
+    case_free(&c);
+}
+END_TEST
+
 START_TEST(the_team_changes_no_bit)
 {
     Attending a = few_queries((uint32_t)_i);
@@ -531,6 +550,7 @@ int main(int argc, char **argv)
     static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 200),
                                  TEST_LOOP(few_queries_over_many_keys_agree_with_f64, 80),
                                  TEST_LOOP(tiles_of_every_width_agree_with_f64, 16),
+                                 TEST_LOOP(rows_at_multiples_of_16_bytes_agree_with_f64, 8),
                                  TEST_LOOP(the_team_changes_no_bit, 12),
                                  TEST_LOOP(gradients_are_slopes, 80),
                                  TEST_LOOP(gradients_are_added_where_asked, 32),
