@@ -25,6 +25,7 @@ extern "C" { /* these are C alone */
 /* clang-format off */
 #include "device.cu"
 namespace { /* see launch.h */
+#include "order.cu"
 #include "embed.cu"
 #include "matmul.cu"
 #include "linear.cu"

@@ -2,8 +2,12 @@
  *
  * The ladder:
  *   1. forward: a thread for every four columns of a position, as Philox gives four numbers at once.
- *   2. backward: a thread for each column walks all positions in order and adds to the row of each. Nobody else adds to
- *      that column, so sums have one order and need no atomics; but there are only as many threads as columns. */
+ *   Backward:
+ *   1. embed_backward_naive: a thread for each column walks all positions in order and adds to the row of each. Nobody
+ *      else adds to that column, so sums have one order and need no atomics; but there are only as many threads as
+ *      columns, and each adds in memory.
+ *   2. positions in the order of their rows (order.cu), and of their places: a warp for each used row and 32 columns
+ *      sums what is its own, and adds it once. */
 
 static __global__ void embed_kernel(Number *y, const int32_t *ids, const int32_t *place, const float *table,
                                     const float *positions, float scale, Dropout drop, const StepState *state, size_t n,
@@ -24,9 +28,9 @@ static __global__ void embed_kernel(Number *y, const int32_t *ids, const int32_t
     }
 }
 
-static __global__ void embed_backward_kernel(float *dtable, float *dpositions, const Number *dy, const int32_t *slots,
-                                             const int32_t *place, float scale, Dropout drop, const StepState *state,
-                                             size_t n, size_t d)
+static __global__ void embed_backward_naive(float *dtable, float *dpositions, const Number *dy, const int32_t *slots,
+                                            const int32_t *place, float scale, Dropout drop, const StepState *state,
+                                            size_t n, size_t d)
 {
     for (size_t j = thread_number(); j < d; j += thread_count())
         for (size_t i = 0; i < n; i++) {
@@ -39,6 +43,25 @@ static __global__ void embed_backward_kernel(float *dtable, float *dpositions, c
         }
 }
 
+/* What column j of position i adds to a row, before scale. */
+typedef struct EmbedTerm {
+    const Number *dy;
+    Dropout drop;
+    const StepState *state;
+    size_t d;
+    __device__ float operator()(size_t i, size_t j) const
+    {
+        return real(dy[i * d + j]) * dropout_factor(drop, state, i, 0, j);
+    }
+} EmbedTerm;
+
+typedef struct EmbedSum {
+    float *to;
+    float scale;
+    size_t d;
+    __device__ void operator()(size_t row, size_t j, float sum) const { to[row * d + j] += scale * sum; }
+} EmbedSum;
+
 static void embed_forward(Stream *s, void *y, const int32_t *ids, const int32_t *place, const void *table,
                           const void *positions, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
 {
@@ -49,6 +72,16 @@ static void embed_forward(Stream *s, void *y, const int32_t *ids, const int32_t 
 static void embed_backward(Stream *s, void *dtable, void *dpositions, const void *dy, const int32_t *slots,
                            const int32_t *place, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
 {
-    LAUNCH_EACH(s, embed_backward_kernel, d, (float *)dtable, (float *)dpositions, (const Number *)dy, slots, place,
-                (float)scale, drop, state, n, d);
+    if (s->naive) {
+        LAUNCH_EACH(s, embed_backward_naive, d, (float *)dtable, (float *)dpositions, (const Number *)dy, slots, place,
+                    (float)scale, drop, state, n, d);
+        return;
+    }
+    int32_t *room = (int32_t *)scratch(s, 2 * order_room(n));
+    EmbedTerm term = {(const Number *)dy, drop, state, d};
+    Sorting rows = sorting(Used{slots, place}, room, n), places = sorting(Used{place, place}, room + 2 * n, n);
+    sort_positions(s, rows, places, dpositions ? 2 : 1, n);
+    add_used(s, rows, term, EmbedSum{(float *)dtable, (float)scale, d}, n, d);
+    if (dpositions)
+        add_used(s, places, term, EmbedSum{(float *)dpositions, 1, d}, n, d);
 }
