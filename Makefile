@@ -366,13 +366,16 @@ number_of = $(firstword $(subst -, ,$(notdir $1)))
 graded    = $(or $(FILE),$1/exercise.c)
 graded_as = $(OUT)/course/graded/$(call number_of,$1)-$(subst /,_,$(call graded,$1))
 
-# What a lesson's program is made of: all of its folder but the exercise and its grader; and where it includes a header
-# of a program, that program without its main. course/11-language:charlm says so.
-LESSON_USES := $(shell grep -Eo 'include "(charlm|classifier|encdec)/' course/*/*.c | \
-                       sed 's|/[^/]*:include "|:|; s|/$$||')
+# What a lesson's program is made of: all of its folder but the exercise and its grader; where it includes a header of a
+# program, that program without its main; and of a folder that lessons share, the same. course/11-language:charlm says so.
+LESSON_USES := $(sort $(shell grep -Eo 'include "(charlm|classifier|encdec|course/translator)/' course/*/*.c | \
+                        sed 's|/[^/]*:include "|:|; s|/$$||'))
+uses_of     = $(patsubst $1:%,%,$(filter $1:%,$(LESSON_USES)))
+all_uses_of = $(sort $(call uses_of,$1) $(foreach u,$(filter course/%,$(call uses_of,$1)),$(call uses_of,$u)))
+used_objects   = $(if $(filter course/%,$1),$(patsubst %.c,$(OUT)/%.o,$(wildcard $1/*.c)), \
+                   $(filter-out %/main.o,$(call objects_of,$1)))
 lesson_objects = $(patsubst %.c,$(OUT)/%.o,$(filter-out %/exercise.c %/check.c,$(wildcard $1/*.c))) $(FRAME) \
-                 $(filter-out %/main.o,$(foreach p,$(patsubst $1:%,%,$(filter $1:%,$(sort $(LESSON_USES)))), \
-                   $(call objects_of,$p)))
+                 $(foreach p,$(call all_uses_of,$1),$(call used_objects,$p))
 
 define lesson_rules
 lesson-$1: $(COURSE)/lesson-$1

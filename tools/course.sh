@@ -100,11 +100,15 @@ failed=0
 wrong() { echo "course: $*" >&2; failed=1; }
 
 # The lines of a text that stand in blocks behind <!-- output of make lesson-NN --> appear in that output, in order.
-# Behind <!-- output of make lesson-NN, about --> numbers may be others: what was trained differs with a library's last
-# digit.
+# Behind <!-- output of make lesson-NN, about --> numbers may be others, and so may what is drawn behind a | and what was
+# written behind a >: what was trained differs with a library's last digit.
 quotes_of_output() { # TEXT OUTPUT
     awk -v text="$1" '
-    function shape(words) { gsub(/-?[0-9][0-9.]*/, "#", words); gsub(/ +/, " ", words); return words }
+    function shape(words) {
+        sub(/\|.*/, "|", words); sub(/^ *>.*/, ">", words)
+        gsub(/-?[0-9][0-9.]*/, "#", words); gsub(/ +/, " ", words)
+        return words
+    }
     function same(i) { return about ? shape(line[i]) == shape($0) : line[i] == $0 }
     FNR == NR { sub(/[ \t]+$/, ""); line[++n] = $0; next }
     /^<!-- output of make lesson-/ { marked = 1; about = / about -->/; next }

@@ -1,0 +1,260 @@
+/* See translator.h. */
+#include "course/translator/translator.h"
+
+#include "base/memory.h"
+#include "core/nn/loss.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORKERS = 2, CONTEXT = 192, MICRO = 256, DIM = 64 };
+
+void must(bool fine, const Error *e)
+{
+    if (fine)
+        return;
+    fprintf(stderr, "the lesson stops here: %s\n", e->text);
+    exit(1);
+}
+
+/* ---- what the crew is told */
+
+static void add_row(const SmallTranslator *s, Part part, size_t i, Batch *b)
+{
+    const SentencePairs *p = &s->bitext.parts[part];
+    pairs_row(p, i, b);
+    if (s->o.unshifted) {
+        Side *side = &b->side[TARGET];
+        size_t first = (size_t)side->start[side->rows - 1], count = (size_t)side->start[side->rows] - first;
+        memcpy(side->ids + first, side->targets + first, count * sizeof *side->ids);
+    }
+}
+
+/* The source of the pair before, in place of its own; as far as there is room for it. */
+static void take_other(const SmallTranslator *s, size_t i, Batch *b)
+{
+    const SentencePairs *p = &s->bitext.parts[PART_VALID];
+    size_t other = i ? i - 1 : p->count - 1;
+    const int32_t *ids = p->ids[SOURCE] + p->start[SOURCE][other];
+    size_t count = p->start[SOURCE][other + 1] - p->start[SOURCE][other];
+    Side *side = &b->side[SOURCE];
+    size_t first = (size_t)side->start[side->rows - 1], room = (size_t)side->start[side->rows] - first;
+    for (size_t k = 0; k < room; k++)
+        side->ids[first + k] = k + 1 < room && k < count ? ids[k] : END;
+}
+
+static void batch(void *self, uint64_t step, Batch *b)
+{
+    SmallTranslator *s = self;
+    size_t count;
+    const size_t *pair = order_batch(&s->order, step, &count);
+    batch_clear(b);
+    for (size_t i = 0; i < count; i++)
+        add_row(s, PART_TRAIN, pair[i], b);
+}
+
+static void score_batch(void *self, size_t number, Batch *b)
+{
+    const SmallTranslator *s = self;
+    batch_clear(b);
+    for (size_t i = s->cut[number]; i < s->cut[number + 1]; i++) {
+        add_row(s, PART_VALID, i, b);
+        if (s->o.other)
+            take_other(s, i, b);
+    }
+}
+
+static Tensor *loss(void *self, Tape *t, const Rows *rows)
+{
+    const SmallTranslator *s = self;
+    Tensor *logits = s->o.logits ? s->o.logits(&s->model, t, &rows[SOURCE], &rows[TARGET])
+                                 : model_pairs(t, &s->model, &rows[SOURCE], &rows[TARGET]);
+    return cross_entropy(t, logits, rows[TARGET].targets, t->training ? s->o.smoothing : 0, 0);
+}
+
+/* ---- opening */
+
+static void open_pairs(SmallTranslator *s, Error *e)
+{
+    BitextOptions o = {.source = {.language = {"en", "de"}},
+                       .pieces = {.type = s->o.merges ? PIECES_BPE : PIECES_WORDS, .merges = s->o.merges},
+                       .longest = CONTEXT - 1,
+                       .context = CONTEXT};
+    must(bitext_open(&s->bitext, &o, e), e);
+    const OrderOptions how = {.tokens = s->o.tokens ? s->o.tokens : 512, .by_length = !s->o.any_lengths, .seed = 1};
+    const SentencePairs *train = &s->bitext.parts[PART_TRAIN];
+    must(order_open(&s->order, train->length, s->o.pairs ? s->o.pairs : train->count, &how, e), e);
+}
+
+static void open_model(SmallTranslator *s, Error *e)
+{
+    s->v.shared = (SharedValues){.dim = DIM,
+                                 .heads = 4,
+                                 .depth = 2,
+                                 .ff = 2 * DIM,
+                                 .context = CONTEXT,
+                                 .activation = ACTIVATION_RELU,
+                                 .norm = NORM_POST,
+                                 .positions = POSITIONS_SINUSOID,
+                                 .bias = true,
+                                 .tie = true,
+                                 .dropout = s->o.dropout};
+    must(model_open(&s->model, &s->v, s->bitext.pieces->count, e), e);
+}
+
+/* Pairs of the validation part, in batches of no more than a micro-batch. */
+static void cut_scored(SmallTranslator *s, Error *e)
+{
+    const SentencePairs *p = &s->bitext.parts[PART_VALID];
+    s->cut = memory_get(p->count + 1, sizeof *s->cut);
+    must(s->cut || memory_error(e, "batches to score", p->count + 1, sizeof *s->cut), e);
+    for (size_t i = 0, first = 0; i <= p->count; i++)
+        if (i == p->count || p->length[i + 1] - p->length[first] > s->task.micro_positions) {
+            size_t rows = i - first;
+            s->cut[++s->task.score_batches] = first = i;
+            s->task.score_rows = rows > s->task.score_rows ? rows : s->task.score_rows;
+        }
+}
+
+static void open_crew(SmallTranslator *s, Error *e)
+{
+    const size_t longest = s->bitext.longest;
+    s->task = (Task){.self = s,
+                     .sides = SIDES_USED,
+                     .most_rows = s->order.most_rows,
+                     .longest = {longest, longest},
+                     .step_positions = s->order.o.tokens + longest,
+                     .micro_positions = MICRO > longest ? MICRO : longest,
+                     .loss_side = {TARGET},
+                     .token_side = TARGET,
+                     .batch = batch,
+                     .loss = loss,
+                     .score_batch = score_batch,
+                     .unit = "nats/piece",
+                     .per_nat = 1};
+    cut_scored(s, e);
+    CrewOptions o = {.k = kernels_find("cpu", NUMBER_F32, e),
+                     .workers = WORKERS,
+                     .training = true,
+                     .adam = {0.9, 0.98, s->o.epsilon > 0 ? s->o.epsilon : 1e-9},
+                     .seed = 1};
+    must(o.k, e);
+    must(crew_open(&s->crew, &o, &s->model.parameters, &s->task, e), e);
+    must(weights_init(&s->crew.weights, s->crew.worker[0].stream, INIT_XAVIER, 2, 1, e), e);
+}
+
+void small_open(SmallTranslator *s, const TranslatorOptions *o)
+{
+    Error e;
+    *s = (SmallTranslator){.o = *o};
+    open_pairs(s, &e);
+    open_model(s, &e);
+    open_crew(s, &e);
+}
+
+void small_close(SmallTranslator *s)
+{
+    crew_close(&s->crew);
+    model_close(&s->model);
+    order_close(&s->order);
+    bitext_close(&s->bitext);
+    memory_free(s->cut);
+    *s = (SmallTranslator){0};
+}
+
+/* ---- learning */
+
+StepResult small_step(SmallTranslator *s, double rate)
+{
+    Error e;
+    StepResult result;
+    must(crew_step(&s->crew, ++s->steps, rate, &result, &e), &e);
+    return result;
+}
+
+Schedule small_schedule(void) { return (Schedule){.kind = SCHEDULE_NOAM, .rate = 1.5, .warmup = 200, .dim = DIM}; }
+
+void small_train(SmallTranslator *s, size_t steps, const Schedule *schedule)
+{
+    for (size_t i = 0; i < steps; i++)
+        small_step(s, schedule_rate(schedule, s->steps + 1, -1));
+}
+
+double small_score(SmallTranslator *s)
+{
+    Error e;
+    MeanLoss score;
+    must(crew_score(&s->crew, &score, &e), &e);
+    return score.nll;
+}
+
+/* ---- looking */
+
+typedef struct CrossWatch {
+    Watch watch; /* first */
+    float *weights;
+} CrossWatch;
+
+static void *last_cross(Watch *w, Tape *t, const Parameter *out, const Attend *how)
+{
+    (void)t, (void)how;
+    return strstr(out->name, "decoder.1.cross") ? ((CrossWatch *)w)->weights : NULL;
+}
+
+static Rows one_row(const int32_t *ids, int32_t *place, int32_t *start, size_t n)
+{
+    start[0] = 0, start[1] = (int32_t)n;
+    for (size_t i = 0; i < n; i++)
+        place[i] = (int32_t)i;
+    return (Rows){.positions = n, .rows = 1, .longest = n, .ids = ids, .place = place, .start = start};
+}
+
+void small_read(SmallTranslator *s, const int32_t *source, size_t ns, const int32_t *target, size_t nt, float *logits,
+                float *weights)
+{
+    const size_t heads = s->v.shared.heads;
+    int32_t place[2][CONTEXT], start[2][2];
+    Tape *t = &s->crew.worker[0].tape;
+    CrossWatch watch = {{last_cross}, memory_get(heads * nt * ns, sizeof(float))};
+    Error e;
+    must(watch.weights || memory_error(&e, "weights", heads * nt * ns, sizeof(float)), &e);
+    Rows sources = one_row(source, place[0], start[0], ns), targets = one_row(target, place[1], start[1], nt);
+    t->training = t->recording = false;
+    t->watch = &watch.watch;
+    Tensor *y = model_pairs(t, &s->model, &sources, &targets);
+    memcpy(logits, y->data, nt * y->columns * sizeof *logits);
+    tape_reset(t);
+    t->watch = NULL;
+    for (size_t i = 0; weights && i < nt * ns; i++) {
+        weights[i] = 0;
+        for (size_t h = 0; h < heads; h++)
+            weights[i] += watch.weights[h * nt * ns + i] / (float)heads;
+    }
+    memory_free(watch.weights);
+}
+
+/* ---- translating */
+
+void small_translating(SmallTranslator *s, Translating *t, size_t beam, double alpha)
+{
+    Error e;
+    TranslatingOptions o = {.beam = beam,
+                            .best = 1,
+                            .alpha = alpha,
+                            .max_extra = 20,
+                            .max_tokens = 2048,
+                            .longest = CONTEXT - 1,
+                            .workers = WORKERS};
+    must(translating_open(t, &s->model, s->bitext.pieces, &s->crew.weights, &o, &e), &e);
+}
+
+void small_lines(const SmallTranslator *s, size_t count, Lines side[SIDES_USED])
+{
+    Error e;
+    for (size_t which = 0; which < SIDES_USED; which++)
+        for (size_t i = 0; i < count; i++) {
+            Line line = lines_at(&s->bitext.sentences.side[PART_VALID][which], i);
+            must(lines_add(&side[which], line.text, line.size, &e), &e);
+        }
+}

@@ -1,0 +1,13 @@
+/* expect hint: who reads what is to be said has nothing to learn */
+#define teacher_forcing right_teacher_forcing
+#include "course/solutions/12-translator.c"
+#undef teacher_forcing
+
+/* The decoder reads the piece that it is to say. */
+void teacher_forcing(int32_t *read, int32_t *place, const int32_t *say, const int32_t *start, size_t rows,
+                     int32_t begin)
+{
+    right_teacher_forcing(read, place, say, start, rows, begin);
+    for (int32_t i = 0; i < start[rows]; i++)
+        read[i] = say[i];
+}
