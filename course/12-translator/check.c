@@ -25,7 +25,8 @@ static void expect_ids(Grade *g, const char *name, const int32_t *found, const i
 static void forces(Grade *g, const int32_t *start, size_t rows)
 {
     enum { MOST = 12 };
-    int32_t say[MOST], read[MOST + 2], place[MOST + 2], expected[MOST], own[MOST], through[MOST], count[MOST];
+    int32_t say[MOST], read[MOST + 2], place[MOST + 2], expected[MOST] = {0}, own[MOST] = {0}, through[MOST] = {0},
+                                                        count[MOST] = {0};
     size_t n = (size_t)start[rows];
     for (size_t i = 0; i < MOST; i++)
         say[i] = (int32_t)(100 + 7 * i);
