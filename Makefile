@@ -358,13 +358,18 @@ $(BIN)/hunt: $(HUNT) $(LIBRARY) $(BIN)/.link
 # ---------------------------------------------------------------------------------------------------------------
 
 # course/NN-NAME/lesson.c is the program of lesson-NN; its check.c with an exercise is that of grade-NN. course/frame is
-# linked to both. tools/course.sh does what concerns all lessons.
+# linked to both. tools/course.sh does what concerns all lessons. Kernels for a GPU, where a lesson has them: lesson.cu;
+# and exercise.cu, or X.cu beside the X.c that FILE names, which the lesson's graded.cu includes as GRADED.
 LESSONS := $(sort $(patsubst %/lesson.c,%,$(wildcard course/[0-9][0-9]-*/lesson.c)))
 FRAME   := $(patsubst %.c,$(OUT)/%.o,$(wildcard course/frame/*.c))
 COURSE  := $(BIN)/course
 number_of = $(firstword $(subst -, ,$(notdir $1)))
 graded    = $(or $(FILE),$1/exercise.c)
 graded_as = $(OUT)/course/graded/$(call number_of,$1)-$(subst /,_,$(call graded,$1))
+
+EMULATORS := $(if $(USE_EMULATOR),_emulated) $(if $(USE_CHECKED),_checked)
+graded_cu  = $(if $(wildcard $1/graded.cu),$(or $(wildcard $(patsubst %.c,%.cu,$(call graded,$1))),$1/exercise.cu))
+graded_kernels = $(if $(call graded_cu,$1),$(EMULATORS:%=$(call graded_as,$1)%.o))
 
 # What a lesson's program is made of: all of its folder but the exercise and its grader; where it includes a header of a
 # program, that program without its main; and of a folder that lessons share, the same. course/11-language:charlm says so.
@@ -375,7 +380,17 @@ all_uses_of = $(sort $(call uses_of,$1) $(foreach u,$(filter course/%,$(call use
 used_objects   = $(if $(filter course/%,$1),$(patsubst %.c,$(OUT)/%.o,$(wildcard $1/*.c)), \
                    $(filter-out %/main.o,$(call objects_of,$1)))
 lesson_objects = $(patsubst %.c,$(OUT)/%.o,$(filter-out %/exercise.c %/check.c,$(wildcard $1/*.c))) $(FRAME) \
-                 $(foreach p,$(call all_uses_of,$1),$(call used_objects,$p))
+                 $(foreach p,$(call all_uses_of,$1),$(call used_objects,$p)) \
+                 $(foreach d,$(EMULATORS),$(patsubst %.cu,$(OUT)/%$d.o,$(wildcard $1/lesson.cu)))
+
+# as those of tests
+$(OUT)/course/%_emulated.o: course/%.cu $(OUT)/flags
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE_CU)
+
+$(OUT)/course/%_checked.o: course/%.cu $(OUT)/flags
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE_CU) $(CHECKS)
 
 define lesson_rules
 lesson-$1: $(COURSE)/lesson-$1
@@ -391,14 +406,18 @@ grader-$1: $(call graded_as,$2)
 $(call graded_as,$2).o: $(call graded,$2) $(OUT)/flags
 	@mkdir -p $$(@D)
 	@$$(COMPILE) -Wno-missing-prototypes
-$(call graded_as,$2): $(call graded_as,$2).o $(OUT)/$2/check.o $(FRAME) $(LIBRARY) $(BIN)/.link
-	@$$(CC) $$(LDFLAGS) -o $$@ $$< $(OUT)/$2/check.o $(FRAME) $(LIBRARY) $$(LDLIBS)
+$(call graded_as,$2)_emulated.o $(call graded_as,$2)_checked.o: $2/graded.cu $(call graded_cu,$2) $(OUT)/flags
+	@mkdir -p $$(@D)
+	@$$(COMPILE_CU) -Wno-unused-function -DGRADED='"$(call graded_cu,$2)"' $$(if $$(findstring _checked.o,$$@),$$(CHECKS))
+$(call graded_as,$2): $(call graded_as,$2).o $(call graded_kernels,$2) $(OUT)/$2/check.o $(FRAME) $(LIBRARY) $(BIN)/.link
+	@$$(CC) $$(LDFLAGS) -o $$@ $$< $(call graded_kernels,$2) $(OUT)/$2/check.o $(FRAME) $(LIBRARY) $$(LDLIBS)
 .PHONY: lesson-$1 grade-$1 grader-$1
 endef
 
 $(foreach l,$(LESSONS),$(eval $(call lesson_rules,$(call number_of,$l),$l)))
 
-RUN_COURSE = MAKE='$(MAKE)' ATTEND_BIN='$(CURDIR)/$(BIN)' OUT='$(OUT)' CC='$(CC)' tools/course.sh
+RUN_COURSE = MAKE='$(MAKE)' ATTEND_BIN='$(CURDIR)/$(BIN)' OUT='$(OUT)' CC='$(CC)' CHECKED='$(USE_CHECKED)' \
+             tools/course.sh
 
 lesson-NN: ## a lesson of the course runs: lesson-01 ...; course/README.md says how to use it
 	@echo 'make lesson-NN: a number takes the place of NN; there are $(notdir $(LESSONS))'

@@ -1,0 +1,2 @@
+/* expect hint: threads come in whole blocks */
+#include "course/solutions/18-kernel.c"
