@@ -16,7 +16,7 @@ void mine_softmax_forward(Stream *s, void *y_, const void *x_, size_t n, size_t 
 }
 
 /* 2. Both go to the larger one of the two largest scores; then they can be added. */
-void merge(Part *all, const Part *other, size_t d) { (void)all, (void)other, (void)d; }
+void merge_parts(Part *all, const Part *other, size_t d) { (void)all, (void)other, (void)d; }
 
 /* 3. For each query and each tile: scores, a part of the average, merge. At the end y is divided by the sum. The tile's
  * weights are one vec_exp, or two, or four. */

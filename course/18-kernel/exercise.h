@@ -19,11 +19,11 @@ typedef struct Part {
 } Part;
 
 /* 2. `all` becomes what both have met together. `other` may be empty, and so may `all`. */
-void merge(Part *all, const Part *other, size_t d);
+void merge_parts(Part *all, const Part *other, size_t d);
 
 /* 3. y [n,d] = softmax(scale q k^T) v with queries q [n,d], keys k and values v [m,d], d at most MOST. Keys are walked
- * TILE at a time: a tile's part, then merge. There is no memory for all scores of a query, let alone of all. With no
- * keys y is zeros. */
+ * TILE at a time: a tile's part, then merge_parts. There is no memory for all scores of a query, let alone of all. With
+ * no keys y is zeros. */
 enum { TILE = 16, MOST = 64 };
 void attend_in_tiles(float *y, const float *q, const float *k, const float *v, float scale, size_t n, size_t m,
                      size_t d);

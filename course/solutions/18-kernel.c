@@ -55,7 +55,7 @@ void mine_softmax_forward(Stream *s, void *y, const void *x, size_t n, size_t co
         softmax((float *)y + i * columns, (const float *)x + i * columns, columns);
 }
 
-void merge(Part *all, const Part *other, size_t d)
+void merge_parts(Part *all, const Part *other, size_t d)
 {
     if (other->largest == -INFINITY)
         return;
@@ -110,7 +110,7 @@ void attend_in_tiles(float *y, const float *q, const float *k, const float *v, f
         for (size_t first = 0; first < m; first += TILE) {
             size_t keys = m - first < TILE ? m - first : TILE;
             take_tile(&part, q + i * d, k + first * d, v + first * d, scale, keys, d);
-            merge(&all, &part, d);
+            merge_parts(&all, &part, d);
         }
         for (size_t c = 0; c < d && all.sum > 0; c++)
             all.y[c] /= all.sum;

@@ -1,10 +1,10 @@
 /* expect hint: y follows the largest score as the sum does */
-#define merge right_merge
+#define merge_parts right_merge_parts
 #include "course/solutions/18-kernel.c"
-#undef merge
+#undef merge_parts
 
 /* The sum follows the largest score, and y does not. */
-void merge(Part *all, const Part *other, size_t d)
+void merge_parts(Part *all, const Part *other, size_t d)
 {
     float largest = fmaxf(all->largest, other->largest);
     if (largest == -INFINITY)
