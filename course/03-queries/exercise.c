@@ -20,7 +20,8 @@ void mine_product(Stream *s, Operand c, bool add, Operand a, Operand b, double a
     (void)s, (void)c, (void)add, (void)a, (void)b, (void)alpha, (void)outer, (void)inner, (void)m, (void)n, (void)k;
 }
 
-/* 3. One head, with what you have: the two above, and a softmax. (Yours of lesson 1 is not linked here: copy it.) */
+/* 3. One head, with what you have: the two above, and a softmax. (Yours of lesson 1 is not linked here: copy it.)
+ * Include course/frame/matrix.h for matrix and turned. q, k and v need memory: malloc. */
 void attention_head(float *y, float *weights, const float *x, const float *wq, const float *wk, const float *wv,
                     size_t n, size_t d, size_t dk, size_t dv)
 {

@@ -1,4 +1,4 @@
-/* Lesson 4: what exercise.c holds. T queries q [T,dq], S keys k [S,dk]; scores s [T,S] of each query with each key. */
+/* Lesson 4: what exercise.c holds. t queries q [t,dq], n keys k [n,dk]; scores s [t,n] of each query with each key. */
 #ifndef COURSE_04_EXERCISE_H
 #define COURSE_04_EXERCISE_H
 

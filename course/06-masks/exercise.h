@@ -20,8 +20,9 @@ MINE(unpad);
  *     its length        what key_start says, and no more than key_length[that row], unless key_length is NULL
  *     the position      p = i + query_offset[b], or i where query_offset is NULL
  *     seen              j < length; if causal, j <= p; if window > 0, j > p - window;
- *                       if block > 0, j / block is among block_index[block_start[l]] .. [block_start[l+1]-1], l =
- * p/block and no query sees anything that lies behind the end of its own row of queries. */
+ *     blocks            if block > 0, j / block is among block_index[block_start[l]] .. [block_start[l+1]-1], where
+ *                       l = p / block
+ * A query that lies behind the end of its own row of queries sees nothing. */
 bool sees(const Attend *how, size_t b, size_t i, size_t j);
 
 /* 4. scores [B,H,T,S] become -INFINITY where the query does not see the key, in every head; the others stay. B is
