@@ -147,7 +147,7 @@ static void replace(Reader *r, const Sentence *s, double whole, double moved[WOR
 {
     static int32_t texts[WORDS * MOST_OTHERS * WORDS];
     double odds[WORDS * MOST_OTHERS];
-    size_t count = 0, at[WORDS * MOST_OTHERS];
+    size_t count = 0, at[WORDS * MOST_OTHERS] = {0};
     for (size_t i = 0; i < WORDS; i++)
         for (size_t n = 0; another_word(s->ids[i], n) >= 0; n++) {
             memcpy(texts + count * WORDS, s->ids, sizeof s->ids);
@@ -393,7 +393,7 @@ static void cut_heads(Reader *r, size_t count)
     static Saved saved;
     double alone[ALL_HEADS], right;
     float cuts[ALL_HEADS + 1], step[ALL_HEADS + 1], once[ALL_HEADS + 1];
-    size_t order[ALL_HEADS];
+    size_t order[ALL_HEADS] = {0};
     bool cut[ALL_HEADS] = {false}, measured[ALL_HEADS] = {false};
     section("5. Cutting heads");
     for (size_t layer = 0; layer < DEPTH; layer++)
