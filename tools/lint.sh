@@ -101,8 +101,9 @@ END { exit bad }' || found=1
 # The page of operations says what the header does.
 tools/operations.sh || found=1
 
-# Texts quote what is there, and link to it.
+# Texts quote what is there, and link to it; diagrams are those that their script draws.
 tools/quotes.sh || found=1
+tools/diagrams.sh check || found=1
 
 # No place on one person's machine, and nothing left for later. (Brackets keep these patterns from finding themselves.)
 texts=$(echo "$list" | grep -v '^data/prose' | xargs grep -Il '' /dev/null)
