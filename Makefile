@@ -373,7 +373,7 @@ graded_kernels = $(if $(call graded_cu,$1),$(EMULATORS:%=$(call graded_as,$1)%.o
 
 # What a lesson's program is made of: all of its folder but the exercise and its grader; where it includes a header of a
 # program, that program without its main; and of a folder that lessons share, the same. course/11-language:charlm says so.
-LESSON_USES := $(sort $(shell grep -Eo 'include "(charlm|classifier|encdec|course/translator)/' course/*/*.c | \
+LESSON_USES := $(sort $(shell grep -Eo 'include "(charlm|classifier|encdec|course/translator)/' course/*/*.[ch] | \
                         sed 's|/[^/]*:include "|:|; s|/$$||'))
 uses_of     = $(patsubst $1:%,%,$(filter $1:%,$(LESSON_USES)))
 all_uses_of = $(sort $(call uses_of,$1) $(foreach u,$(filter course/%,$(call uses_of,$1)),$(call uses_of,$u)))
@@ -424,9 +424,9 @@ lesson-NN: ## a lesson of the course runs: lesson-01 ...; course/README.md says 
 grade-NN: ## its exercise is graded: grade-01 ..., or FILE=...
 	@echo 'make grade-NN: a number takes the place of NN; there are $(notdir $(LESSONS))'
 course: $(COURSE)/lessons ## which operations are yours, tested, and how fast; makes course/mine/libmine.so of them
-	@$(RUN_COURSE) mine '$(CPPFLAGS) $(CFLAGS)' $(LESSONS)
-course-test: programs $(COURSE)/lessons ## try every lesson, grader, solution and wrong answer: only=NN
-	@$(RUN_COURSE) test '$(CPPFLAGS) $(CFLAGS)' '$(only)' $(LESSONS)
+	+@$(RUN_COURSE) mine '$(CPPFLAGS) $(CFLAGS)' $(LESSONS)
+course-test: programs $(COURSE)/lessons ## try every lesson, grader, solution and wrong answer: only=NN, or several
+	+@$(RUN_COURSE) test '$(CPPFLAGS) $(CFLAGS)' '$(only)' $(LESSONS)
 $(COURSE)/lessons: $(foreach l,$(LESSONS),$(COURSE)/lesson-$(call number_of,$l))
 	@touch $@
 

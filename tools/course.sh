@@ -1,9 +1,10 @@
 #!/bin/sh
 # tools/course.sh mine FLAGS LESSON...: grades each lesson's exercise, makes course/mine/libmine.so of the operations
 # that passed, and prints which are there and how fast. `make course` runs it.
-# tools/course.sh test FLAGS ONLY LESSON...: tries the lessons themselves: each runs (FAST=1: at most 10 s of the processor), its solution gets
-# all points, its exercise as given does not, each wrong answer gets the hint that it is there for, texts quote what the
-# lesson prints, and programs run on the solutions. `make course-test` runs it.
+# tools/course.sh test FLAGS ONLY LESSON...: tries the lessons themselves, or those whose numbers ONLY has: each runs
+# (FAST=1: at most 10 s of the processor), its solution gets all points, its exercise as given does not, each wrong answer
+# gets the hint that it is there for, texts quote what the lesson prints, and programs run on the solutions.
+# `make course-test` runs it.
 #
 # A LESSON is a folder: course/01-average. MAKE, OUT, CC and ATTEND_BIN come from the Makefile; CHECKED says that kernels
 # for a GPU are looked at while they run.
@@ -203,10 +204,13 @@ test)
     flags=$1
     only=$2
     shift 2
+    tried=0
     for lesson in "$@"; do
-        [ -z "$only" ] || [ "$only" = "$(number_of "$lesson")" ] || continue
+        case " ${only:-$(number_of "$lesson")} " in *" $(number_of "$lesson") "*) ;; *) continue ;; esac
         try_lesson "$lesson"
+        tried=$((tried + 1))
     done
+    [ $tried -gt 0 ] || wrong "there is no lesson $only; only=\"02 11\" tries these two"
     [ -n "$only" ] || try_mine "$flags" "$@"
     [ $failed -eq 0 ] && echo "course: every lesson passes"
     exit $failed
