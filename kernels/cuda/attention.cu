@@ -13,8 +13,8 @@
  * and weights in registers, the next tile on its way by cp.async while this one is multiplied.
  *
  * Where the third does not know a term of the scores the second runs; where heads are too wide for that, or somebody
- * wants the weights, the first. The gradients of what lies at a distance (distance_bias, relative) are on the first
- * rung in any case.
+ * wants the weights, the first. The gradients of what lies at a distance (distance_bias, relative) are on the second
+ * rung at most: attention_distances.cu.
  *
  * Launches are as large as shapes say (rows x heads x longest row); how long a row is, the thread reads from `start`.
  */
@@ -307,12 +307,27 @@ static void attention_backward_key_pass(Stream *s, const AttendGradients *d, con
         LAUNCH_EACH(s, attention_backward_keys, keys, d->v, true, a, back);
 }
 
+static void attention_backward_distance_pass(Stream *s, const AttendGradients *d, const Attention &a,
+                                             AttentionBack back)
+{
+    const Attend &how = a.how;
+    size_t entries = how.distances * how.heads;
+    zero_columns(s, d->relative, d->add_relative, how.distances, how.heads * how.key_size);
+    if (d->distance_bias)
+        LAUNCH_EACH(s, attention_backward_distances, entries, (float *)d->distance_bias, a, back);
+    if (d->relative.data)
+        LAUNCH_EACH(s, attention_backward_relative, entries * divide_up(how.key_size, CHUNK), d->relative, true, a,
+                    back);
+}
+
 static void attention_backward(Stream *s, const AttendGradients *d, const void *dy, const void *y, const void *lse,
                                Strided q, Strided k, Strided v, const Attend *how, const StepState *state)
 {
     size_t heads = how->heads, dots = how->queries * heads, shares = dots * how->key_size;
     Attention a = {*how, state, q, k, v};
-    float *memory = (float *)scratch(s, (dots + 2 * shares) * sizeof *memory);
+    Rung rung = s->naive ? Rung{0, 0} : Rung{mma_columns(*how), tile_for(*how, true)};
+    size_t more = rung.tile ? distances_room(*d, *how) : 0;
+    float *memory = (float *)scratch(s, (dots + 2 * shares + more) * sizeof *memory);
     AttentionBack back = {(const Number *)dy, (const float *)lse, memory, NULL, NULL};
     back.content = d->content_bias ? memory + dots : NULL;
     back.relative = d->position_bias ? memory + dots + shares : NULL;
@@ -324,13 +339,10 @@ static void attention_backward(Stream *s, const AttendGradients *d, const void *
     zero_columns(s, d->q, d->add_q, how->queries, heads * how->key_size);
     zero_columns(s, d->k, d->add_k, how->keys, heads * how->key_size);
     zero_columns(s, d->v, d->add_v, how->keys, heads * how->value_size);
-    zero_columns(s, d->relative, d->add_relative, how->distances, heads * how->key_size);
-    Rung rung = s->naive ? Rung{0, 0} : Rung{mma_columns(*how), tile_for(*how, true)};
     attention_backward_query_pass(s, d, a, back, rung);
     attention_backward_key_pass(s, d, a, back, rung);
-    if (d->distance_bias)
-        LAUNCH_EACH(s, attention_backward_distances, how->distances * heads, (float *)d->distance_bias, a, back);
-    if (d->relative.data)
-        LAUNCH_EACH(s, attention_backward_relative, how->distances * heads * divide_up(how->key_size, CHUNK),
-                    d->relative, true, a, back);
+    if (rung.tile && more)
+        attention_distances_by_tiles(s, *d, back, a, rung.tile, memory + dots + 2 * shares);
+    else
+        attention_backward_distance_pass(s, d, a, back);
 }

@@ -235,7 +235,9 @@ template <unsigned ROWS>
 static __device__ void add_distances(float s[][4], const Attention &a, const AttentionRow &r, size_t i, size_t j0)
 {
     const float *bias = (const float *)a.how.distance_bias;
+#pragma unroll
     for (unsigned n = 0; n < ROWS / 8; n++)
+#pragma unroll
         for (unsigned u = 0; u < 4; u++) {
             size_t query = i + group_of_lane() + u / 2 * 8, key = j0 + 8 * n + pair_of_lane() + u % 2;
             float term = bias[entry_of(a, r, query, key) * a.how.heads + r.head];
@@ -270,19 +272,51 @@ template <unsigned COLUMNS> static __device__ void weigh(Sixteen<COLUMNS> &of, f
     }
 }
 
+/* Dropout's factors for what a lane holds of 8 keys from j on (a multiple of 8), of query i and of the one 8 behind it.
+ * Philox makes four at once, which two lanes share: one makes those of the first query, the other of the second. */
+static __device__ void lane_factors(float f[4], const Attention &a, const AttentionRow &r, size_t i, size_t j)
+{
+    unsigned odd = lane() % 2;
+    Factors all = dropout_factors(a.how.dropout, a.state, r.first_query + i + group_of_lane() + 8 * odd, r.head,
+                                  (j + pair_of_lane()) / 4);
+    float mine[2] = {odd ? all.of[2] : all.of[0], odd ? all.of[3] : all.of[1]};
+    float other[2] = {odd ? all.of[0] : all.of[2], odd ? all.of[1] : all.of[3]};
+    other[0] = __shfl_xor_sync(ALL_LANES, other[0], 1);
+    other[1] = __shfl_xor_sync(ALL_LANES, other[1], 1);
+    f[0] = odd ? other[0] : mine[0];
+    f[1] = odd ? other[1] : mine[1];
+    f[2] = odd ? mine[0] : other[0];
+    f[3] = odd ? mine[1] : other[1];
+}
+
 template <unsigned ROWS>
 static __device__ void drop_weights(float s[][4], const Attention &a, const AttentionRow &r, size_t i, size_t j0)
 {
-    for (unsigned n = 0; n < ROWS / 8; n++)
-        for (unsigned half = 0; half < 2; half++) {
-            size_t query = i + group_of_lane() + 8 * half, key = j0 + 8 * n + pair_of_lane();
-            Factors f = dropout_factors(a.how.dropout, a.state, r.first_query + query, r.head, key / 4);
-            s[n][2 * half] *= f.of[key % 4];
-            s[n][2 * half + 1] *= f.of[key % 4 + 1];
-        }
+#pragma unroll
+    for (unsigned n = 0; n < ROWS / 8; n++) {
+        float f[4];
+        lane_factors(f, a, r, i, j0 + 8 * n);
+#pragma unroll
+        for (unsigned u = 0; u < 4; u++)
+            s[n][u] *= f[u];
+    }
 }
 
-/* seen: of this warp's queries; NULL: they see all. */
+/* What queries do not see gets a score of -infinity. seen: of the warp's 16 queries. */
+template <unsigned ROWS> static __device__ void hide_unseen(float s[][4], const uint64_t *seen)
+{
+#pragma unroll
+    for (unsigned half = 0; half < 2; half++) {
+        uint64_t word = seen[group_of_lane() + 8 * half] >> pair_of_lane();
+#pragma unroll
+        for (unsigned n = 0; n < ROWS / 8; n++) {
+            s[n][2 * half] = word >> 8 * n & 1 ? s[n][2 * half] : -INFINITY;
+            s[n][2 * half + 1] = word >> 8 * n & 2 ? s[n][2 * half + 1] : -INFINITY;
+        }
+    }
+}
+
+/* seen: of these queries; NULL: they see all. */
 template <unsigned COLUMNS>
 static __device__ void take_keys(Sixteen<COLUMNS> &of, const Attention &a, const AttentionRow &r, const Number *k,
                                  const Number *v, const uint64_t *seen, size_t j0)
@@ -291,14 +325,8 @@ static __device__ void take_keys(Sixteen<COLUMNS> &of, const Attention &a, const
     multiply_rows<COLUMNS>(of.s, of.q, k, a.how.key_size);
     if (a.how.distance_bias)
         add_distances<rows>(of.s, a, r, of.first, j0);
-    for (unsigned half = 0; seen && half < 2; half++) {
-        uint64_t word = seen[group_of_lane() + 8 * half] >> pair_of_lane();
-#pragma unroll
-        for (unsigned n = 0; n < rows / 8; n++) {
-            of.s[n][2 * half] = word >> 8 * n & 1 ? of.s[n][2 * half] : -INFINITY;
-            of.s[n][2 * half + 1] = word >> 8 * n & 2 ? of.s[n][2 * half + 1] : -INFINITY;
-        }
-    }
+    if (seen)
+        hide_unseen<rows>(of.s, seen);
     weigh(of, a.how.distance_bias ? 1 : (float)a.how.scale * LOG2_E);
     if (a.how.dropout.rate > 0)
         drop_weights<rows>(of.s, a, r, of.first, j0);

@@ -52,21 +52,18 @@ template <unsigned COLUMNS>
 static __device__ void gradients_of_queries(MmaQueries<COLUMNS> &of, const Attention &a, const AttentionRow &r,
                                             const uint64_t *seen, size_t j0)
 {
+    uint64_t word[2] = {seen ? seen[group_of_lane()] >> pair_of_lane() : ~0ull,
+                        seen ? seen[group_of_lane() + 8] >> pair_of_lane() : ~0ull};
 #pragma unroll
-    for (unsigned half = 0; half < 2; half++) {
-        size_t i = of.first + group_of_lane() + 8 * half;
-        uint64_t word = seen ? seen[group_of_lane() + 8 * half] >> pair_of_lane() : ~0ull;
+    for (unsigned n = 0; n < Mma<COLUMNS>::rows / 8; n++) {
+        float f[4] = {1, 1, 1, 1};
+        if (a.how.dropout.rate > 0)
+            lane_factors(f, a, r, of.first, j0 + 8 * n);
 #pragma unroll
-        for (unsigned n = 0; n < Mma<COLUMNS>::rows / 8; n++) {
-            size_t j = j0 + 8 * n + pair_of_lane();
-            Factors f = dropout_factors(a.how.dropout, a.state, r.first_query + i, r.head, j / 4);
-#pragma unroll
-            for (unsigned u = 0; u < 2; u++) {
-                float *s = &of.s[n][2 * half + u];
-                Pair pair = pair_of_products(a, r, *s, of.dw[n][2 * half + u], of.lse[half], of.dot[half],
-                                             f.of[j % 4 + u], i, j + u);
-                *s = word >> (8 * n + u) & 1 ? pair.ds : 0;
-            }
+        for (unsigned u = 0; u < 4; u++) {
+            size_t i = of.first + group_of_lane() + u / 2 * 8, j = j0 + 8 * n + pair_of_lane() + u % 2;
+            Pair pair = pair_of_products(a, r, of.s[n][u], of.dw[n][u], of.lse[u / 2], of.dot[u / 2], f[u], i, j);
+            of.s[n][u] = word[u / 2] >> (8 * n + u % 2) & 1 ? pair.ds : 0;
         }
     }
 }

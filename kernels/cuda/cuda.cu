@@ -35,6 +35,7 @@ namespace { /* see launch.h */
 #include "score.cu"
 #include "attention_tile.cu"
 #include "attention_tile_backward.cu"
+#include "attention_distances.cu"
 #include "attention_mma.cu"
 #include "attention_mma_backward.cu"
 #include "attention.cu"
