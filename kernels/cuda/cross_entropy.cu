@@ -1,10 +1,57 @@
 /* Softmax and cross-entropy in one operation. See kernels/plain/cross_entropy.c for the formulas.
  *
- * A warp for each position; the logits are read twice forward and once backward, and softmax is never stored. The sums
- * over positions are taken by one block afterwards, in a fixed order and in double, since atomics would add in any. */
+ * The ladder:
+ *   1. cross_entropy_naive: a thread for each position. Neighbours in a warp read V numbers apart, so each read takes a
+ *      line of memory for one number.
+ *   2. (cross_entropy_kernel) a warp for each position: lanes read side by side. Logits are read twice forward, the
+ *      second time from the cache as far as a row fits it, and once backward; softmax is never stored.
+ *
+ * The sums over positions are taken by one block afterwards, in a fixed order and in double, since atomics would add in
+ * any. */
 
-static __global__ void cross_entropy_kernel(float *losses, double *nll, float *lse, const float *logits,
-                                            const int32_t *targets, float smoothing, size_t n, size_t v)
+/* What is saved of each position. */
+typedef struct Losses {
+    float *losses;
+    double *nll;
+    float *lse;
+} Losses;
+
+/* Everything is relative to the largest logit, so that small losses of large logits keep their digits. */
+static __device__ void put_loss(const Losses &to, size_t i, float wanted, float largest, float sum, float mean,
+                                float smoothing)
+{
+    float loss = logf(sum) - (1 - smoothing) * (wanted - largest);
+    if (smoothing > 0) /* else a class ruled out by -infinity would count 0 times infinity */
+        loss -= smoothing * mean;
+    to.losses[i] = loss;
+    to.lse[i] = logf(sum) + largest;
+    to.nll[i] = (double)(logf(sum) - (wanted - largest));
+}
+
+static __device__ void put_no_loss(const Losses &to, size_t i) { to.losses[i] = to.lse[i] = 0, to.nll[i] = 0; }
+
+static __global__ void cross_entropy_naive(Losses to, const float *logits, const int32_t *targets, float smoothing,
+                                           size_t n, size_t v)
+{
+    for (size_t i = thread_number(); i < n; i += thread_count()) {
+        const float *z = logits + i * v;
+        float largest = -INFINITY, sum = 0, mean = 0;
+        if (targets[i] < 0) {
+            put_no_loss(to, i);
+            continue;
+        }
+        for (size_t j = 0; j < v; j++)
+            largest = z[j] > largest ? z[j] : largest;
+        for (size_t j = 0; j < v; j++) {
+            sum += expf(z[j] - largest);
+            mean += (z[j] - largest) / (float)v;
+        }
+        put_loss(to, i, z[targets[i]], largest, sum, mean, smoothing);
+    }
+}
+
+static __global__ void cross_entropy_kernel(Losses to, const float *logits, const int32_t *targets, float smoothing,
+                                            size_t n, size_t v)
 {
     size_t i = warp_row();
     if (i >= n)
@@ -12,7 +59,7 @@ static __global__ void cross_entropy_kernel(float *losses, double *nll, float *l
     const float *z = logits + i * v;
     if (targets[i] < 0) { /* all lanes */
         if (lane() == 0)
-            losses[i] = lse[i] = 0, nll[i] = 0;
+            put_no_loss(to, i);
         return;
     }
     float largest = -INFINITY, sum = 0, mean = 0;
@@ -25,15 +72,8 @@ static __global__ void cross_entropy_kernel(float *losses, double *nll, float *l
     }
     sum = warp_sum(sum);
     mean = warp_sum(mean);
-    if (lane() > 0)
-        return;
-    /* everything is relative to the largest logit, so that small losses of large logits keep their digits */
-    float wanted = z[targets[i]] - largest, loss = logf(sum) - (1 - smoothing) * wanted;
-    if (smoothing > 0) /* else a class ruled out by -infinity would count 0 times infinity */
-        loss -= smoothing * mean;
-    losses[i] = loss;
-    lse[i] = logf(sum) + largest;
-    nll[i] = (double)(logf(sum) - wanted);
+    if (lane() == 0)
+        put_loss(to, i, z[targets[i]], largest, sum, mean, smoothing);
 }
 
 static __global__ void loss_sums_kernel(StepState *state, size_t which, const float *losses, const double *nll,
@@ -72,8 +112,11 @@ static void cross_entropy_forward(Stream *s, void *losses, void *lse, StepState 
                                   const void *logits, const int32_t *targets, double smoothing, size_t n, size_t v)
 {
     double *nll = (double *)scratch(s, n * sizeof *nll);
-    LAUNCH_ROWS(s, cross_entropy_kernel, n, (float *)losses, nll, (float *)lse, (const float *)logits, targets,
-                (float)smoothing, n, v);
+    Losses to = {(float *)losses, nll, (float *)lse};
+    if (s->naive)
+        LAUNCH_EACH(s, cross_entropy_naive, n, to, (const float *)logits, targets, (float)smoothing, n, v);
+    else
+        LAUNCH_ROWS(s, cross_entropy_kernel, n, to, (const float *)logits, targets, (float)smoothing, n, v);
     if (n > 0)
         LAUNCH(s, loss_sums_kernel, 1, BLOCK, state, which, (const float *)losses, nll, targets, n);
 }

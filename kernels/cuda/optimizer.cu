@@ -1,8 +1,11 @@
 /* What happens to the block of parameters after the backward pass. See kernels/plain/optimizer.c for the formulas.
  *
- * One launch each over the whole block: the host reads nothing between them, as norm, clip and "finite" lie in
- * StepState.
- */
+ * The ladder:
+ *   1. a thread for each weight, which is what Adam needs; but squares_naive, where a thread sums a whole chunk.
+ *   2. squares: a block for each chunk, whose threads read side by side.
+ *
+ * One launch each over the whole block of parameters: the host reads nothing between them, as norm, clip and "finite"
+ * lie in StepState. */
 
 static __global__ void accumulate_kernel(float *to, const float *from, size_t n)
 {
@@ -14,6 +17,16 @@ static __global__ void convert_kernel(Number *numbers, const float *reals, size_
 {
     for (size_t i = thread_number(); i < n; i += thread_count())
         numbers[i] = number(reals[i]);
+}
+
+static __global__ void squares_naive(double *parts, const float *g, size_t n, size_t chunks)
+{
+    for (size_t c = thread_number(); c < chunks; c += thread_count()) {
+        double sum = 0;
+        for (size_t i = c * SQUARES_CHUNK; i < n && i < (c + 1) * SQUARES_CHUNK; i++)
+            sum += (double)g[i] * (double)g[i];
+        parts[c] = sum;
+    }
 }
 
 /* A block for each chunk. */
@@ -114,7 +127,10 @@ static void convert(Stream *s, void *numbers, const void *reals, size_t n)
 
 static void squares(Stream *s, double *parts, const void *g, size_t n)
 {
-    if (n > 0)
+    if (s->naive)
+        LAUNCH_EACH(s, squares_naive, divide_up(n, SQUARES_CHUNK), parts, (const float *)g, n,
+                    divide_up(n, SQUARES_CHUNK));
+    else if (n > 0)
         LAUNCH(s, squares_kernel, (unsigned)divide_up(n, SQUARES_CHUNK), BLOCK, parts, (const float *)g, n);
 }
 
