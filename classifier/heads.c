@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "classifier/moved.h"
 #include "core/look/picture.h"
+#include "core/run/json.h"
 #include "core/text/words.h"
 
 #include <stdio.h>
@@ -58,10 +59,29 @@ bool classifier_look(App *a, Look *l, Error *e)
     return fine;
 }
 
+static void add_members(Buffer *b, const Labels *words, const Moved *m, const Classifier *c)
+{
+    json_add_text(b, "answer", c->classes[m->answer]);
+    json_add_member(b, "probability", m->share);
+    json_add_key(b, "words");
+    buffer_print(b, "[");
+    for (size_t i = 0; i < m->count; i++) {
+        json_add_key(b, NULL);
+        buffer_print(b, "{");
+        json_add_text(b, "word", label_shown(words, i));
+        json_add_member(b, "left_out", m->left_out[i]);
+        json_add_member(b, "gradient_x_input", m->gradient[i]);
+        json_add_member(b, "attention", m->attention[i]);
+        buffer_print(b, "}");
+    }
+    buffer_print(b, "]");
+}
+
 /* A line for each word: for people, and the same as data. */
-static void add_lines(Look *l, Buffer *table, const Moved *m, const Classifier *c)
+static void add_lines(Look *l, const Moved *m, const Classifier *c)
 {
     const size_t from = l->where.from, most = l->where.most;
+    Buffer *table = &l->table;
     buffer_print(table, "%s, %.4f\n%9s  %9s  %9s\n", c->classes[m->answer], m->share, "left out", "gradient",
                  "attention");
     buffer_print(&l->data, "word\tleft out\tgradient x input\tattention\n");
@@ -84,18 +104,15 @@ bool classifier_look_further(App *a, Look *l, Error *e)
 {
     Classifier *c = (Classifier *)a;
     Moved m = {0};
-    Buffer table = {0};
     if (!c->v->moved)
         return true;
     bool fine = moved_open(&m, c, l->batch.side[0].ids, l->batch.side[0].positions, l->shown, e);
     if (fine) {
-        add_lines(l, &table, &m, c);
+        add_lines(l, &m, c);
+        add_members(&l->json, &l->tokens[0], &m, c);
         l->script = "words";
-        fine = !(table.failed || l->data.failed) || fail(e, "out of memory for what words do");
+        fine = !l->data.failed || fail(e, "out of memory for what words do");
     }
-    if (fine)
-        fputs(table.text, stdout);
-    buffer_free(&table);
     moved_close(&m);
     return fine;
 }

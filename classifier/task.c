@@ -165,16 +165,18 @@ static bool read_classes(Classifier *c, Error *e)
     bool fine = (path || memory_error(e, "a path", 1, 1)) && file_read(path, &text, &size, e);
     for (size_t i = 0; fine && i < size; i++)
         count += text[i] == '\n';
-    c->classes = fine ? memory_get(count, sizeof *c->classes) : NULL;
-    for (char *line = text, *end; c->classes && (end = strchr(line, '\n')) && c->class_count < count; line = end + 1) {
-        *end = 0;
-        c->classes[c->class_count] = memory_string(line);
-        fine = fine && c->classes[c->class_count++];
-    }
     if (fine && !count)
         fine = fail(e, "%s has no classes", path);
-    else if (!fine && !c->classes && text)
-        memory_error(e, "the names of classes", count, sizeof *c->classes);
+    c->classes = fine ? memory_get(count, sizeof *c->classes) : NULL;
+    for (char *line = text, *end; c->classes && c->class_count < count; line = end + 1) {
+        end = strchr(line, '\n');
+        *end = 0;
+        if (!(c->classes[c->class_count] = memory_string(line)))
+            break;
+        c->class_count++;
+    }
+    if (fine && c->class_count < count)
+        fine = memory_error(e, "the names of classes", count, sizeof *c->classes);
     memory_free(text);
     memory_free(path);
     return fine;

@@ -166,22 +166,20 @@ bool encdec_look_further(App *a, Look *l, Error *e)
     const EncDec *c = (const EncDec *)a;
     const Maps *m = l->shown;
     float *mean = NULL;
-    Buffer table = {0};
     if (!c->v->align)
         return true;
     if (strcmp(m->name, "cross") != 0)
         return fail(e, "--align is about attention across the source: leave out --maps %s", m->name) || app_misused(a);
     if (!align_mean(m, shown->layer, shown->head, &mean, e))
         return false;
-    align_table(&table, m, mean);
+    if (a->o->json)
+        align_json(&l->json, m, mean);
+    else
+        align_table(&l->table, m, mean);
     HeadsPanel p = heads_part(m, shown);
     p.weights = mean;
     heads_panel(&l->data, "alignment", &p);
     l->script = "heads";
-    bool fine = !(table.failed || l->data.failed) || fail(e, "out of memory for an alignment");
-    if (fine)
-        fputs(table.text, stdout);
-    buffer_free(&table);
     memory_free(mean);
-    return fine;
+    return !l->data.failed || fail(e, "out of memory for an alignment");
 }

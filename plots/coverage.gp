@@ -18,7 +18,7 @@ lists = int(system("awk -F'\\t' '".begins."END { print n + 0 }' '".data."'"))
 if (lists < 1) { print "coverage.gp: ".data." holds no coverage"; exit status 1 }
 field(k, f) = system(sprintf("awk -F'\\t' '%s first { first = 0; if (n == %d) print $%d }' '%s'", begins, k + 1, f, data))
 # Of list k: percent at the largest rank up to r
-covered(k, r) = real(system(sprintf("awk -F'\\t' '%s first { first = 0; next } n == %d && $1 <= %.0f { y = $2 } END { print y + 0 }' '%s'", begins, k + 1, r, data)))
+covered(k, r) = real(system(sprintf("awk -F'\\t' '%s first { first = 0; next } n == %d && $1 <= %.0f { y = $2 } END { printf \"%%.9e\", y }' '%s'", begins, k + 1, r, data)))
 ratio = 0.6
 load ARG0[1:strlen(ARG0)-strlen("coverage.gp")]."attend.gp"
 

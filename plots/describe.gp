@@ -19,7 +19,7 @@ maps = int(word(info, 1))
 layers = real(word(info, 2))
 heads = real(word(info, 3))
 if (maps < 1) { print "describe.gp: ".data." holds no measure"; exit status 1 }
-largest(k) = real(system(sprintf("awk -F'\\t' 'NF == 1 { n++ } NF > 1 && n == %d && $3 > m { m = $3 } END { print m + 0 }' '%s'", k + 1, data)))
+largest(k) = real(system(sprintf("awk -F'\\t' 'NF == 1 { n++ } NF > 1 && n == %d && $3 > m { m = $3 } END { printf \"%%.9e\", m }' '%s'", k + 1, data)))
 title_of(k) = system(sprintf("awk -F'\\t' 'NF == 1 && n++ == %d' '%s'", k, data))
 
 # In points: a cell has room for a number.

@@ -26,7 +26,13 @@ set zeroaxis lc rgb "#cccccc" dt 1
 set autoscale fix
 set offsets graph 0.06, graph 0.06, graph 0.04, graph 0.04
 if (maps > 1) { set multiplot layout maps, 1 }
+# A range is never empty: gnuplot would say so.
+reach(k, f) = real(system(sprintf("awk -F'\t' 'NF == 3 { n++ } NF == 4 && n == %d { a = some++ && a < $%d ? a : $%d; b = some > 1 && b > $%d ? b : $%d } END { printf \"%%.9e\", b - a }' '%s'", k + 1, f, f, f, f, data)))
 do for [k = 0:maps - 1] {
+    set xrange [*:*]
+    set yrange [*:*]
+    if (reach(k, 1) == 0) { set xrange [-1:1] }
+    if (reach(k, 2) == 0) { set yrange [-1:1] }
     set title line_of(k, 1) noenhanced offset 0, -0.6
     set xlabel sprintf("first direction: %s %% of the variance", line_of(k, 2)) noenhanced
     set ylabel sprintf("second: %s %%", line_of(k, 3)) noenhanced

@@ -48,11 +48,36 @@ legend = 55
 W = across * panel_w + legend
 H = most(down * panel_h, top + 86) + 6
 
+# Of letters: a cell is two of them, and maps lie below one another.
+ending = strlen(out) > 4 ? out[strlen(out)-3:] : ""
+text = terminal eq "" || terminal eq "-" ? out eq "" || out eq "-" || ending eq ".txt" : strstrt(terminal, "dumb") == 1
+if (text) {
+    row_letters = int(least(16, word(info, 4)))
+    column_letters = int(least(8, word(info, 5)))
+    map_lines = column_letters + rows + 2
+    size = sprintf("%dx%d", row_letters + 2 + 2 * columns > 40 ? row_letters + 2 + 2 * columns : 40, maps * map_lines + 1)
+}
+
 # Without a size, as many points as that; the pixels of a screen are a little smaller than points.
 ratio = H / W
 if (size eq "" || size eq "-") { size = strstrt(out, ".png") ? sprintf("%d", 1.8 * W) : sprintf("%.2fcm", W / 72 * 2.54) }
+map_rows = rows
+map_columns = columns
 load ARG0[1:strlen(ARG0)-strlen("heads.gp")]."attend.gp"
-if (letters) { print "heads.gp: a map is no picture of letters: choose .png, .svg or .pdf"; exit status 2 }
+if (letters) {
+    unset key; unset grid; unset border; unset tics
+    set margins 0, 0, 0, 0
+    set xrange [0:columns - 1]
+    set yrange [rows - 1:0]
+    shade(w) = w < 0.02 ? "" : w < 0.1 ? "··" : w < 0.3 ? "░░" : w < 0.6 ? "▒▒" : w < 0.85 ? "▓▓" : "██"
+    cut(s, n) = strlen(s) > n ? s[1:n-1]."…" : s
+    do for [k = 0:maps - 1] { set label k + 1 title_of(k) at 0, k * map_lines left noenhanced }
+    plot for [k = 0:maps - 1] for [c = 1:column_letters] data index k using \
+             ($1 == 0 ? row_letters + 1 + 2 * $2 : NaN):(k * map_lines + c):($0 < 1 ? "" : cut(strcol(5), column_letters)[c:c]) with labels left noenhanced, \
+         for [k = 0:maps - 1] data index k using ($2 == 0 ? 0 : NaN):(k * map_lines + column_letters + 1 + $1):($0 < 1 ? "" : cut(strcol(4), row_letters)) with labels left noenhanced, \
+         for [k = 0:maps - 1] data index k using (row_letters + 1 + 2 * $2):(k * map_lines + column_letters + 1 + $1):(shade($3)) with labels left noenhanced
+    exit
+}
 letter = sprintf(",%g", 8 * wide / 2.54 * 72 / W)
 
 set palette defined (0 "#ffffff", 0.05 "#dce9f6", 0.15 "#b0cfe8", 0.3 "#6fabd3", 0.5 "#3582be", 0.75 "#125298", \
@@ -65,9 +90,9 @@ set border 15 lc rgb "#888888" lw 0.5
 set tics scale 0 textcolor rgb "#000000" font letter
 set cbtics 0.25 font letter
 unset xtics
-set xrange [-0.5:columns - 0.5]
-set x2range [-0.5:columns - 0.5]
-set yrange [rows - 0.5:-0.5]
+set xrange [-0.5:map_columns - 0.5]
+set x2range [-0.5:map_columns - 0.5]
+set yrange [map_rows - 0.5:-0.5]
 if (named) { set x2tics rotate by 90 left font letter } else { unset ytics }
 
 set multiplot
@@ -80,7 +105,7 @@ do for [k = 0:maps - 1] {
     set bmargin at screen 1 - (y + top + map_h) / H
     set label 1 title_of(k) at screen (x + left) / W, screen 1 - (y + 8) / H left noenhanced font letter
     if (k == maps - 1) { set colorbox user origin 1 - (legend - 14) / W, 1 - (top + 80) / H size 8 / W, 80 / H }
-    if (rows < 2 || columns < 2) { # too few for an image
+    if (map_rows < 2 || map_columns < 2) { # too few for an image
         plot data index k using 2:1:(0.5):(0.5):3:x2tic(5):ytic(4) axes x2y1 with boxxyerror fc palette fs solid noborder
     } else { if (named) {
         plot data index k using 2:1:3:x2tic(5):ytic(4) axes x2y1 with image pixels

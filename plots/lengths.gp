@@ -16,6 +16,7 @@ if (ARGC < 1) { print "usage: gnuplot -c plots/lengths.gp DATA.tsv OUT.png|OUT.s
 data = ARG1; out = ARG2; size = ARG3; terminal = ARG4
 context = ARG5 eq "" || ARG5 eq "-" ? 0.0 : real(ARG5)
 axis = ARG6 eq "" || ARG6 eq "-" ? "tokens of a text" : ARG6
+exact(k, f) = system(sprintf("awk -F'\t' 'NF == 7 && n++ == %d { printf \"%%.9e\", $%d }' '%s'", k, f, data))
 field(k, f) = system(sprintf("awk -F'\\t' 'NF == 7 && n++ == %d { print $%d }' '%s'", k, f, data))
 lists = int(system("awk -F'\\t' 'NF == 7 { n++ } END { print n + 0 }' '".data."'"))
 if (lists < 1) { print "lengths.gp: ".data." holds no lengths"; exit status 1 }
@@ -24,7 +25,7 @@ ratio = 0.55
 load ARG0[1:strlen(ARG0)-strlen("lengths.gp")]."attend.gp"
 
 percent(x) = x == 0 ? "none" : sprintf("%.2g %%", x)
-more(k) = context > 0 ? sprintf("; %s longer than %g", percent(real(field(k, 7))), context) : ""
+more(k) = context > 0 ? sprintf("; %s longer than %g", percent(real(exact(k, 7))), context) : ""
 name(k) = sprintf("%s: %s, median %s, longest %s%s", field(k, 1), field(k, 2), field(k, 4), field(k, 6), more(k))
 set key top right samplen 2 spacing 1.15
 set xlabel axis noenhanced

@@ -24,7 +24,7 @@ numbers(k) = system(sprintf("awk -F'\\t' 'NF < 3 { new = 1; next } NR == 1 || ne
     ."if (!some++) { r0 = r1 = $1; c0 = c1 = $2 } r0 = $1 < r0 ? $1 : r0; r1 = $1 > r1 ? $1 : r1; "\
     ."c0 = $2 < c0 ? $2 : c0; c1 = $2 > c1 ? $2 : c1; a = $3 < 0 ? -$3 : $3; m = a > m ? a : m; l = $3 < l ? $3 : l; "\
     ."if (!($1 in rows)) { rows[$1] = 1; nr++ } if (!($2 in cols)) { cols[$2] = 1; nc++ } } "\
-    ."END { print r0, r1, c0, c1, m + 0, nr, nc, l + 0 }' '%s'", k + 1, data))
+    ."END { printf \"%%.9e %%.9e %%.9e %%.9e %%.9e %%d %%d %%.9e\", r0, r1, c0, c1, m, nr, nc, l }' '%s'", k + 1, data))
 
 across = maps < 2 ? 1 : 2
 down = int((maps + across - 1) / across)

@@ -16,7 +16,8 @@ left = 14 + (word(info, 2) > 22 ? 110 : 5.0 * word(info, 2))
 top = 20.0
 line = 11.0
 bars = 120.0
-W = left + 3 * (bars + 14)
+gap = 24.0
+W = left + 3 * (bars + gap)
 H = top + line * words + 24
 
 ratio = H / W
@@ -33,14 +34,14 @@ set yrange [words - 0.5:-0.5]
 set style fill solid noborder
 array names[3] = ["left out (log odds)", "gradient x input", "attention (1: even)"]
 
-# How far a column reaches from 0 to both sides, and ticks that suit it.
-span(k) = real(system(sprintf("awk -F'\\t' 'NR > 1 { x = $%d + 0; a = x > a ? x : a; b = x < b ? x : b } END { print a - b }' '%s'", k + 1, data)))
+# (gnuplot reads 1e-09 as a 1 with something behind it, but 1.0e-09 right.) How far a column reaches from 0 to both sides, and ticks that suit it.
+span(k) = real(system(sprintf("awk -F'\\t' 'NR > 1 { x = $%d + 0; a = x > a ? x : a; b = x < b ? x : b } END { printf \"%%.9e\", a - b }' '%s'", k + 1, data)))
 ten(x) = x > 0 ? 10**floor(log10(x)) : 1
 step(x) = x / ten(x) < 2 ? 0.5 * ten(x) : x / ten(x) < 4 ? ten(x) : 2 * ten(x)
 
 set multiplot
 do for [k = 1:3] {
-    x = left + (k - 1) * (bars + 14)
+    x = left + (k - 1) * (bars + gap)
     set lmargin at screen x / W
     set rmargin at screen (x + bars) / W
     set tmargin at screen 1 - top / H

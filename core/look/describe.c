@@ -2,6 +2,7 @@
 #include "core/look/describe.h"
 
 #include "base/memory.h"
+#include "core/run/json.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -156,6 +157,28 @@ void describe_table(Buffer *b, const Maps *m, const HeadNote *notes, size_t coun
     if (count)
         table_line(b, notes[0].even);
     buffer_print(b, "  looks at all it can see alike\n");
+}
+
+void describe_json(Buffer *b, const HeadNote *notes, size_t count)
+{
+    json_add_key(b, "heads");
+    buffer_print(b, "[");
+    for (size_t i = 0; i < count; i++) {
+        json_add_key(b, NULL);
+        buffer_print(b, "{");
+        json_add_member(b, "layer", (double)notes[i].layer);
+        json_add_member(b, "head", (double)notes[i].head);
+        for (Measure k = 0; k < MEASURES; k++)
+            json_add_member(b, measure_name(k), notes[i].is[k]);
+        json_add_text(b, "says", notes[i].words);
+        buffer_print(b, "}");
+    }
+    buffer_print(b, "]");
+    json_add_key(b, "even");
+    buffer_print(b, "{");
+    for (Measure k = 0; count && k < MEASURES; k++)
+        json_add_member(b, measure_name(k), notes[0].even[k]);
+    buffer_print(b, "}");
 }
 
 void describe_data(Buffer *b, const Maps *m, const HeadNote *notes)

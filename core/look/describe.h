@@ -46,6 +46,10 @@ void describe_sort(HeadNote *notes, size_t count, Measure by);
 /* Adds the table that people read; the lines behind its first are heads. */
 void describe_table(Buffer *b, const Maps *m, const HeadNote *notes, size_t count);
 
+/* The same as a member of an object that is being written: "heads": [{"layer": 0, "head": 0, "previous": 0.7, ..,
+ * "says": ".."}, ..] in this order, and "even": {"previous": .., ..}. */
+void describe_json(Buffer *b, const HeadNote *notes, size_t count);
+
 /* Adds what plots/describe.gp draws: for each measure a block of layers x heads. notes as they lie. */
 void describe_data(Buffer *b, const Maps *m, const HeadNote *notes);
 

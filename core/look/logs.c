@@ -39,7 +39,8 @@ static int name_of(const char *text, size_t size)
     for (int i = 0; i < FIELDS + LOG_COLUMNS; i++) {
         size_t length = strlen(names[i]);
         bool begins = size >= length && strncmp(text, names[i], length) == 0;
-        if (begins && (size == length || names[i][length - 1] == '('))
+        bool unit = begins && size > length + 1 && strncmp(text + length, " (", 2) == 0;
+        if (begins && (size == length || unit || names[i][length - 1] == '('))
             return i;
     }
     return -1;

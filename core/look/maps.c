@@ -142,6 +142,12 @@ static void add_tokens(Buffer *b, const char *key, const Labels *t, size_t count
     buffer_print(b, "]");
 }
 
+void maps_json(Buffer *b, const Maps *m)
+{
+    add_tokens(b, "shown_queries", m->query, m->queries, true);
+    add_tokens(b, "shown_keys", m->key, m->keys, true);
+}
+
 static bool write_labels(const Maps *m, const char *path, Error *e)
 {
     Buffer b = {0};
@@ -151,8 +157,7 @@ static bool write_labels(const Maps *m, const char *path, Error *e)
                  m->causal ? "true" : "false");
     add_tokens(&b, "queries", m->query, m->queries, false);
     add_tokens(&b, "keys", m->key, m->keys, false);
-    add_tokens(&b, "shown_queries", m->query, m->queries, true);
-    add_tokens(&b, "shown_keys", m->key, m->keys, true);
+    maps_json(&b, m);
     buffer_print(&b, "}\n");
     bool fine = b.failed ? fail(e, "out of memory for labels") : file_write(path, b.text, b.size, e);
     buffer_free(&b);

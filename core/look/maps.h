@@ -61,6 +61,9 @@ Maps *watcher_maps(Watcher *w, const char *name);
  * are (bytes that are no UTF-8 as U+FFFD) and as they are shown. */
 bool maps_write(const Maps *m, const char *file, Error *e);
 
+/* Adds "shown_queries" and "shown_keys" to an object that is being written. */
+void maps_json(Buffer *b, const Maps *m);
+
 /* FILE with `middle` before its ending: a/b.npy -> a/bMIDDLE.npy; NULL when there is no memory. */
 char *path_between(const char *file, const char *middle, const char *ending);
 

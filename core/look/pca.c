@@ -37,30 +37,31 @@ static double product(const double *a, const double *b, size_t n)
     return sum;
 }
 
-/* Makes v as long as 1 and orthogonal to `other` (which may be NULL); false where nothing is left of it. */
-static bool normalise(double *v, const double *other, size_t n)
+/* Makes v as long as 1 and orthogonal to `other` (which may be NULL); zeros and false where it is no longer than
+ * `least` then: rounding alone. */
+static bool normalise(double *v, const double *other, size_t n, double least)
 {
     double along = other ? product(v, other, n) : 0;
     for (size_t i = 0; other && i < n; i++)
         v[i] -= along * other[i];
     double length = sqrt(product(v, v, n));
     for (size_t i = 0; i < n; i++)
-        v[i] = length > 1e-300 ? v[i] / length : 0;
-    return length > 1e-300;
+        v[i] = length > least ? v[i] / length : 0;
+    return length > least;
 }
 
-/* v [n] becomes an eigenvector of c, next that of room for one; its eigenvalue. */
-static double largest(double *v, double *next, const double *c, const double *other, size_t n)
+/* v [n] becomes an eigenvector of c, whose trace is `all`; next: room for one. Its eigenvalue. */
+static double largest(double *v, double *next, const double *c, const double *other, size_t n, double all)
 {
     double value = 0, moved = 1;
     for (size_t i = 0; i < n; i++)
         v[i] = sin((double)i + 1); /* no direction that anything else here would know of */
-    bool left = normalise(v, other, n);
+    bool left = normalise(v, other, n, 1e-12);
     for (size_t round = 0; left && round < ROUNDS && moved > 1e-12; round++) {
         for (size_t i = 0; i < n; i++)
             next[i] = product(c + i * n, v, n);
         value = product(next, v, n);
-        left = normalise(next, other, n);
+        left = normalise(next, other, n, 1e-12 * all);
         moved = 0;
         for (size_t i = 0; i < n; i++) {
             moved = fmax(moved, fabs(next[i] - v[i]));
@@ -91,7 +92,7 @@ bool pca(double *points, size_t rows, size_t columns, double *place, double shar
         for (size_t i = 0; i < columns; i++)
             all += c[i * columns + i];
         for (size_t k = 0; k < 2; k++) {
-            double value = largest(v + k * columns, v + 2 * columns, c, k ? v : NULL, columns);
+            double value = largest(v + k * columns, v + 2 * columns, c, k ? v : NULL, columns, all);
             point_up(v + k * columns, columns);
             share[k] = all > 0 ? value / all : 0;
             for (size_t i = 0; i < rows; i++)

@@ -262,8 +262,8 @@ bool picture_draw(const Picture *picture, Buffer *said, Error *e)
         return fail(e, "there is no gnuplot to draw with: `make deps` gets it; the data are in %s", p.data);
     suit_terminal(&p, size, sizeof size);
     bool done = unpack(&folder, e) && run_script(&p, gnuplot, folder, &noise, e);
-    if (folder)
-        folder_remove(folder, NULL);
+    if (folder && !folder_remove(folder, done ? e : NULL))
+        done = false;
     memory_free(folder);
     if (done && said && noise.size)
         buffer_add(said, noise.text, noise.size);

@@ -7,6 +7,7 @@
 #include "core/look/page.h"
 #include "core/look/picture.h"
 #include "core/look/rollout.h"
+#include "core/run/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,6 +98,8 @@ static void look_close(Look *l)
 {
     watcher_close(&l->watcher);
     buffer_free(&l->data);
+    buffer_free(&l->table);
+    buffer_free(&l->json);
     batch_close(&l->batch);
     crew_close(&l->crew);
     for (size_t i = 0; i < SIDES; i++)
@@ -132,15 +135,43 @@ static bool write_weights(Look *l, Error *e)
     return fine;
 }
 
+/* Whether a picture is asked for: in a file, or in the terminal. */
+static bool is_drawn(const App *a) { return a->o->out || a->o->terminal; }
+
+static const char *file_of(const App *a) { return a->o->out && strcmp(a->o->out, "-") != 0 ? a->o->out : NULL; }
+
+/* Where the data of a picture go, to be freed with memory_free: beside it, or where it is in the terminal into the run.
+ * NULL: an Error. */
+static char *data_path(const App *a, Error *e)
+{
+    const char *out = file_of(a);
+    char *folder = out ? NULL : run_file(a->run, "pictures");
+    bool fine = out || (folder && folder_make(folder, e));
+    char *path = out ? path_between(out, "", ".tsv") : fine ? path_join(folder, "heads.tsv") : NULL;
+    if (!path && (out || !folder || fine))
+        memory_error(e, "a path", 1, 64);
+    memory_free(folder);
+    if (path && out && strcmp(path, out) == 0) {
+        fail(e, "--out %s: that name is for the picture's data; choose another ending", out);
+        memory_free(path);
+        path = NULL;
+    }
+    return path;
+}
+
 /* Draws data with a script of plots/. They stay beside the picture. more: what the script takes besides, or 0. */
 static bool draw(const App *a, const char *script, const Buffer *data, size_t more, Error *e)
 {
-    char number[24], *path = path_between(a->o->out, "", ".tsv");
+    char number[24], *path = data_path(a, e);
     Buffer said = {0};
     snprintf(number, sizeof number, "%zu", more);
-    Picture p = {.script = script, .data = path, .out = a->o->out, .size = a->o->size, .more = {more ? number : NULL}};
-    bool fine = path || memory_error(e, "a path", strlen(a->o->out), 1);
-    fine = fine && file_write(path, data->text, data->size, e) && picture_draw(&p, &said, e);
+    Picture p = {.script = script,
+                 .data = path,
+                 .out = file_of(a),
+                 .size = a->o->size,
+                 .terminal = a->o->terminal,
+                 .more = {more ? number : NULL}};
+    bool fine = path && file_write(path, data->text, data->size, e) && picture_draw(&p, &said, e);
     if (fine && said.size)
         fprintf(stderr, "%s: gnuplot says: %s", a->kind->name, said.text);
     buffer_free(&said);
@@ -165,21 +196,19 @@ static bool draw_heads(App *a, Look *l, Error *e)
 static bool describe(App *a, Look *l, Error *e)
 {
     HeadNote *notes = NULL;
-    Buffer table = {0}, data = {0};
+    Buffer data = {0};
     size_t count = l->shown->layers * l->shown->heads;
     bool fine = describe_maps(l->shown, &notes, e);
     if (fine) {
         describe_data(&data, l->shown, notes);
         if (l->v->sort <= MEASURES) /* the next is their place */
             describe_sort(notes, count, (Measure)l->v->sort);
-        describe_table(&table, l->shown, notes, count);
-        fine = !(table.failed || data.failed) || fail(e, "out of memory for what heads do");
+        describe_table(&l->table, l->shown, notes, count);
+        describe_json(&l->json, notes, count);
+        fine = !data.failed || fail(e, "out of memory for what heads do");
     }
-    if (fine)
-        fputs(table.text, stdout);
-    fine = fine && (!a->o->out || draw(a, "describe", &data, 0, e));
+    fine = fine && (!is_drawn(a) || draw(a, "describe", &data, 0, e));
     memory_free(notes);
-    buffer_free(&table);
     buffer_free(&data);
     return fine;
 }
@@ -217,22 +246,49 @@ static bool show(App *a, Look *l, Error *e)
     if (a->kind->look_further && !a->kind->look_further(a, l, e))
         return false;
     if (l->script)
-        return !a->o->out || draw(a, l->script, &l->data, 0, e);
+        return !is_drawn(a) || draw(a, l->script, &l->data, 0, e);
     if (l->v->describe)
         return describe(a, l, e);
-    if (!a->o->out)
+    if (!is_drawn(a))
         return true;
     return l->v->rollout ? draw_rollout(a, l, e) : draw_heads(a, l, e);
+}
+
+/* What was found, as a table or as an object; then which maps there are and what was written. */
+static bool say(App *a, Look *l, Error *e)
+{
+    Buffer b = {0};
+    if (l->table.failed || l->json.failed)
+        return fail(e, "out of memory for what heads do");
+    if (!a->o->json) {
+        fputs(l->table.size ? l->table.text : "", stdout);
+        return true;
+    }
+    buffer_print(&b, "{");
+    json_add_text(&b, "maps", l->shown->name);
+    json_add_member(&b, "layers", (double)l->shown->layers);
+    json_add_member(&b, "heads_each", (double)l->shown->heads);
+    maps_json(&b, l->shown);
+    if (l->json.size)
+        buffer_print(&b, ", %s", l->json.text);
+    const char *const written[][2] = {{"picture", file_of(a)}, {"npy", l->v->npy}, {"html", l->v->html}};
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++)
+        if (written[i][1])
+            json_add_text(&b, written[i][0], written[i][1]);
+    return json_print(&b, e);
 }
 
 bool app_heads(App *a, Error *e)
 {
     const LookValues *v = a->look;
     Look l = {.v = v, .where = {.from = v->from, .most = v->show}};
-    const Picture picture = {.out = a->o->out, .size = a->o->size};
+    const Picture picture = {.out = file_of(a), .size = a->o->size, .terminal = a->o->terminal};
     bool fine = picture_sound(&picture, e) || app_misused(a);
+    if (fine && a->o->json && is_drawn(a) && !file_of(a))
+        fine = fail(e, "--json says where the picture is; give it a file with --out") || app_misused(a);
     fine = fine && number_of(a, "layer", v->layer, &l.where.layer, e) &&
-           number_of(a, "head", v->head, &l.where.head, e) && a->kind->look(a, &l, e) && show(a, &l, e);
+           number_of(a, "head", v->head, &l.where.head, e) && a->kind->look(a, &l, e) && show(a, &l, e) &&
+           say(a, &l, e);
     look_close(&l);
     return fine;
 }

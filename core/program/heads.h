@@ -26,6 +26,7 @@ struct Look {
     Maps *shown;        /* of those that the watcher has */
     const char *script; /* what draws the data that the program has made itself; NULL: it has made none */
     Buffer data;
+    Buffer table, json; /* what is to be said: for people, or (--json) members of an object */
 };
 
 /* The text to look at: --text, or --text-file without the line end at its end. There must be one, and not be empty. */

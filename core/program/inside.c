@@ -185,6 +185,8 @@ static bool add_tokens(App *a, Drawing *d, const Inside *in, const Parameter *p,
 bool draw_embeddings(App *a, Drawing *d, Error *e)
 {
     Inside in = {0};
+    if (!a->o->run)
+        return fail(e, "--run DIR is missing: which run?") || app_misused(a);
     bool fine = inside_open(&in, a, e);
     for (size_t i = 0; fine && i < a->parameters->count; i++) {
         const Parameter *p = a->parameters->list[i];

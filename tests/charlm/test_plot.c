@@ -102,7 +102,7 @@ START_TEST(who_watches_a_run_that_is_over_sees_it_once)
 }
 END_TEST
 
-START_TEST(who_watches_a_run_sees_it_to_its_end)
+START_TEST_SLOW(who_watches_a_run_sees_it_to_its_end, 120)
 {
     if (!can_draw("who_watches_a_run_sees_it_to_its_end"))
         return;
@@ -153,6 +153,48 @@ START_TEST(a_schedule_is_drawn_before_anything_is_trained)
 }
 END_TEST
 
+START_TEST(a_model_its_data_and_its_options_are_drawn)
+{
+    size_t size;
+    double sum = 0, at, to, share, lr[4];
+    if (!can_draw("a_model_its_data_and_its_options_are_drawn"))
+        return;
+    const char *run = trained("run", "--positions learned"), *folder = fresh_path("folder");
+    static const char *const subjects[] = {"embeddings", "positions", "lengths", "coverage", "schedules", "smoothing"};
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+        Said s = must("plot --run %s --what %s --smoothing 0.1", run, subjects[i]);
+        ck_assert_msg(strstr(s.out, subjects[i]) && !s.err[0], "%s: %s%s", subjects[i], s.out, s.err);
+        said_free(&s);
+    }
+    char *data = read_in(run, "pictures/lengths.tsv", &size), *line = strchr(data, '\n') + 1;
+    for (; sscanf(line, "%lf\t%lf\t%lf", &at, &to, &share) == 3; line = strchr(line, '\n') + 1)
+        sum += share;
+    ck_assert_double_eq_tol(sum, 100, 1e-3);
+    memory_free(data);
+    data = read_in(run, "pictures/positions.tsv", &size); /* as many numbers as its table and its cosines have */
+    ck_assert_uint_eq(lines_of(data), 1 + 16 * 16 + 2 + 1 + 16 * 16);
+    memory_free(data);
+    data = read_in(run, "pictures/embeddings.tsv", &size);
+    ck_assert_uint_eq(lines_of(data), 1 + 256);
+    memory_free(data);
+    data = read_in(run, "pictures/smoothing.tsv", &size); /* 0.9 and an even share of 0.1 */
+    ck_assert_int_eq(sscanf(strchr(data, '\n'), "\n0\t%lf\t1\n1\t%lf\t0", &lr[0], &lr[1]), 2);
+    ck_assert_double_eq_tol(lr[0], 0.9 + 0.1 / 256, 1e-9);
+    ck_assert_double_eq_tol(lr[1], 0.1 / 256, 1e-9);
+    memory_free(data);
+    write_in(folder, "x", "", 0);
+    Said s = must("plot --what positions --dim 6 --context 9 --out %s/p.svg", folder);
+    said_free(&s);
+    data = read_in(folder, "p.tsv", &size);
+    ck_assert(strstr(data, "\n0\t0\t0\n0\t1\t1\n") && strstr(data, "\n1\t0\t0.841471\n1\t1\t0.540302\n"));
+    memory_free(data);
+    refused(2, "--smoothing is 0", "plot --what smoothing --out -");
+    refused(2, "which run?", "plot --what embeddings --out -");
+    refused(2, "of one run at most", "plot --what embeddings %s %s", run, run);
+    refused(2, "only --what schedule", "plot --run %s --data x", run);
+}
+END_TEST
+
 START_TEST(what_cannot_be_drawn_is_said_in_a_line)
 {
     const char *run = fresh_path("run");
@@ -171,10 +213,14 @@ START_TEST(what_cannot_be_drawn_is_said_in_a_line)
 END_TEST
 
 static const Test tests[] = {
-    TEST(a_picture_and_its_data_lie_in_the_run),  TEST(a_run_that_went_on_is_one_curve),
-    TEST(runs_are_compared_and_seeds_gathered),   TEST(who_watches_a_run_that_is_over_sees_it_once),
-    TEST(who_watches_a_run_sees_it_to_its_end),   TEST(a_schedule_is_drawn_before_anything_is_trained),
-    TEST(what_cannot_be_drawn_is_said_in_a_line),
+    TEST(a_picture_and_its_data_lie_in_the_run),
+    TEST(a_run_that_went_on_is_one_curve),
+    TEST(runs_are_compared_and_seeds_gathered),
+    TEST(who_watches_a_run_that_is_over_sees_it_once),
+    TEST_SLOW(who_watches_a_run_sees_it_to_its_end, 120),
+    TEST(a_schedule_is_drawn_before_anything_is_trained),
+    TEST_SLOW(a_model_its_data_and_its_options_are_drawn, 200),
+    TEST_SLOW(what_cannot_be_drawn_is_said_in_a_line, 120),
 };
 
 int main(int argc, char **argv) { return suite_run("charlm/plot", tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -255,6 +255,29 @@ START_TEST(what_only_looks)
 }
 END_TEST
 
+/* Pictures of letters and SVG: those that ask for fonts are tested in look/glyphs. */
+START_TEST(what_draws)
+{
+    setup();
+    starve((Ways){0}, "heads --run %s --text ab --npy %s --html %s --describe --json", in("whole"), in("w.npy"),
+           in("x.html"));
+    starve((Ways){0}, "heads --run %s --text ab --describe --sort entropy", in("whole"));
+    if (system("gnuplot --version >/dev/null 2>&1") != 0) { /* NOLINT: the shell finds it as the program does */
+        test_skip("charlm/starving/what_draws", "there is no gnuplot");
+        return;
+    }
+    starve((Ways){0}, "heads --run %s --text ab --out %s", in("whole"), in("x.txt"));
+    starve((Ways){0}, "heads --run %s --text ab --rollout --out %s", in("whole"), in("x.svg"));
+    starve((Ways){0}, "plot --run %s --out %s", in("whole"), in("x.svg"));
+    starve((Ways){0}, "plot --run %s --what embeddings --out %s", in("whole"), in("x.svg"));
+    starve((Ways){0}, "plot --run %s --what positions --out %s", in("whole"), in("x.svg"));
+    starve((Ways){0}, "plot --data %s --what coverage --out %s", in("text"), in("x.svg"));
+    starve((Ways){0}, "plot --data %s --what lengths --out %s", in("text"), in("x.svg"));
+    starve((Ways){0}, "plot --what smoothing --smoothing 0.1 --run %s --out %s", in("whole"), in("x.svg"));
+    starve((Ways){0}, "plot --what schedules --steps 20 --out %s", in("x.svg"));
+}
+END_TEST
+
 /* With one more each time, until they suffice. */
 static void few_files(void (*before)(void), void (*after)(uint64_t n), const char *words)
 {
@@ -287,6 +310,7 @@ static const Test tests[] = {TEST_SLOW(a_training_that_begins, 300),
                              TEST_SLOW(scoring, 300),
                              TEST_SLOW(writing, 300),
                              TEST_SLOW(what_only_looks, 300),
+                             TEST_SLOW(what_draws, 300),
                              TEST_SLOW(a_training_with_few_files, 300)};
 
 int main(int argc, char **argv)

@@ -5,6 +5,7 @@
 #include "tests/starving.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int encdec_main(int argc, char **argv);
@@ -97,6 +98,21 @@ START_TEST(what_only_looks)
 }
 END_TEST
 
+START_TEST(heads_and_data)
+{
+    setup();
+    starve((Ways){0}, "heads --run %s/whole --text ab --max-extra 2 --align --json --npy %s/w.npy", place, place);
+    starve((Ways){0}, "heads --run %s/whole --text ab --target-text y --maps encoder --describe", place);
+    if (system("gnuplot --version >/dev/null 2>&1") != 0) { /* NOLINT: the shell finds it as the program does */
+        test_skip("encdec/starving/heads_and_data", "there is no gnuplot");
+        return;
+    }
+    starve((Ways){0}, "plot --what lengths --run %s/whole --out %s/x.svg", place, place);
+    starve((Ways){0}, "plot --what coverage --data %s --type words --out %s/x.svg", place, place);
+    starve((Ways){0}, "plot --what embeddings --run %s/whole --out %s/x.svg", place, place);
+}
+END_TEST
+
 START_TEST(learning_and_cutting_pieces)
 {
     setup();
@@ -110,9 +126,13 @@ START_TEST(learning_and_cutting_pieces)
 }
 END_TEST
 
-static const Test tests[] = {{"a_training", &a_training, 6, 300}, TEST_SLOW(scoring, 300),
-                             TEST_SLOW(averaging, 300),           TEST_SLOW(translating, 300),
-                             TEST_SLOW(what_only_looks, 300),     TEST_SLOW(learning_and_cutting_pieces, 300)};
+static const Test tests[] = {{"a_training", &a_training, 6, 300},
+                             TEST_SLOW(scoring, 300),
+                             TEST_SLOW(averaging, 300),
+                             TEST_SLOW(translating, 300),
+                             TEST_SLOW(what_only_looks, 300),
+                             TEST_SLOW(heads_and_data, 300),
+                             TEST_SLOW(learning_and_cutting_pieces, 300)};
 
 int main(int argc, char **argv)
 {

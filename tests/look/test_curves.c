@@ -215,7 +215,7 @@ START_TEST(panels_are_those_that_a_log_has_numbers_for)
     ck_assert_str_eq(b.text, "loss accuracy rate norm speed");
     buffer_free(&b);
     log_free(&log);
-    log = read_text("step\tvalidation BLEU\tvalidation perplexity of a piece\n1\t17.5\t\n");
+    log = read_text("step\tvalidation BLEU (0 to 100)\tvalidation perplexity of a piece\n1\t17.5\t\n");
     curve_panels(&b, &log);
     ck_assert_str_eq(b.text, "bleu");
     buffer_free(&b);

@@ -1,0 +1,99 @@
+/* classifier plot: its accuracy, its data and its words. */
+#include "base/memory.h"
+#include "tests/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool can_draw(const char *test)
+{
+    bool can = system("gnuplot --version >/dev/null 2>&1") == 0; /* NOLINT: the shell finds it as the program does */
+    if (!can)
+        test_skip(test, "there is no gnuplot");
+    return can;
+}
+
+static const char *trained(void)
+{
+    const char *run = fresh_path("run");
+    Said s = must(
+        "train --run %s --dim 16 --heads 2 --depth 1 --ff 32 --context 12 --words 40 --steps 9 --eval-every 3 "
+        "--batch 8 --minutes 0 --workers 1 --distances bias -q",
+        run);
+    said_free(&s);
+    return run;
+}
+
+START_TEST(its_log_has_accuracy)
+{
+    if (!can_draw("classifier/plot/its_log_has_accuracy"))
+        return;
+    const char *run = trained();
+    Said s = must("plot --run %s --what all --out - --size 70x60", run);
+    ck_assert_msg(strstr(s.out, "accuracy (%)") && strstr(s.out, "gradient norm") && !s.err[0], "%s%s", s.out, s.err);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(its_data_are_drawn_whole)
+{
+    static const char table[] = "text\tlabel\none\tx\none two\tx\none two three\tx\none\tx\none\tx\na\ty\na\ty\na\ty\n"
+                                "a\ty\na a a a a a a a a a a a a a a a\ty\n";
+    const char *folder = fresh_path("folder");
+    size_t size, longest = 0;
+    if (!can_draw("classifier/plot/its_data_are_drawn_whole"))
+        return;
+    write_in(folder, "in.tsv", table, sizeof table - 1);
+    Said s = must("plot --what lengths --data %s/in.tsv --context 4 --no-cache --out %s/l.svg", folder, folder);
+    ck_assert_str_eq(s.err, "");
+    said_free(&s);
+    char *data = read_in(folder, "l.tsv", &size), *line;
+    for (line = data; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        size_t most;
+        if (sscanf(line, "%*[^\t]\t%*u\t%*f\t%*u\t%*u\t%zu", &most) == 1)
+            longest = most > longest ? most : longest;
+    }
+    ck_assert_uint_eq(longest, 16); /* though a model would read 4 of it */
+    memory_free(data);
+    s = must("plot --what coverage --data %s/in.tsv --words 2 --no-cache --out %s/c.svg", folder, folder);
+    said_free(&s);
+    data = read_in(folder, "c.tsv", &size);
+    const char *last = strstr(data, "\n\n\n"); /* of what is trained on, all words together are all of it */
+    ck_assert_msg(last && !strncmp(last - 4, "\t100", 4), "%s", data);
+    memory_free(data);
+}
+END_TEST
+
+START_TEST(a_model_and_its_vocabulary_are_drawn)
+{
+    size_t size;
+    if (!can_draw("classifier/plot/a_model_and_its_vocabulary_are_drawn"))
+        return;
+    const char *run = trained();
+    static const char *const subjects[] = {"embeddings", "positions", "lengths", "coverage", "schedule"};
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+        Said s = must("plot --run %s --what %s --json", run, subjects[i]);
+        Json *j = said_json(&s);
+        ck_assert_msg(strstr(json_get_text(j, "picture"), subjects[i]) && !s.err[0], "%s", s.err);
+        json_free(j);
+        said_free(&s);
+    }
+    char *data = read_in(run, "pictures/positions.tsv", &size);
+    ck_assert_msg(strstr(data, "exp(bias of a distance)") && strstr(data, "\n0\t-11\t"), "%s", data);
+    memory_free(data);
+    data = read_in(run, "pictures/embeddings.tsv", &size);
+    ck_assert_ptr_nonnull(strstr(data, "\t<unk>\n"));
+    memory_free(data);
+}
+END_TEST
+
+static const Test tests[] = {TEST_SLOW(its_log_has_accuracy, 120), TEST_SLOW(its_data_are_drawn_whole, 120),
+                             TEST_SLOW(a_model_and_its_vocabulary_are_drawn, 120)};
+
+int main(int argc, char **argv)
+{
+    test_folders_in_memory();
+    command_program("classifier");
+    return suite_run("classifier/plot", tests, sizeof tests / sizeof *tests, argc, argv);
+}

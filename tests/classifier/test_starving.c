@@ -1,0 +1,62 @@
+/* Every allocation of the commands that look at a model or its data fails once, in turn: a line says so, and neither
+ * memory nor open files are kept. See starving.h. */
+#include "tests/command.h"
+#include "tests/starving.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int classifier_main(int argc, char **argv);
+#define main classifier_main
+#include "classifier/main.c"
+#undef main
+
+#define SMALLEST                                                                                                       \
+    "--dim 2 --heads 1 --depth 1 --ff 2 --context 9 --words 9 --batch 2 --micro-batch 1 --workers 1 --device plain "   \
+    "--eval-every 0 --minutes 0 --no-cache -q "
+
+static char place[300];
+
+/* Ten reviews: of each class a fifth is held out. */
+static void setup(void)
+{
+    static const char table[] = "text\tlabel\nnot bad\tgood\nno bad\tgood\na good one\tgood\ngood\tgood\ngood!\tgood\n"
+                                "bad\tpoor\nnot good\tpoor\na bad one\tpoor\nbad, bad\tpoor\nno\tpoor\n";
+    char words[STARVING_LINE];
+    snprintf(place, sizeof place, "%s", test_folder());
+    write_in(place, "in.tsv", table, sizeof table - 1);
+    starving_program("classifier", classifier_main, place);
+    snprintf(words, sizeof words, "train --run %s/whole --data %s/in.tsv " SMALLEST "--steps 1", place, place);
+    must_work(words);
+}
+
+START_TEST(which_words_moved_the_answer)
+{
+    setup();
+    starve((Ways){0}, "heads --run %s/whole --text not-bad --moved -q", place);
+    starve((Ways){0}, "heads --run %s/whole --text not-bad --moved -q --json --npy %s/w.npy", place, place);
+}
+END_TEST
+
+START_TEST(pictures_of_data_and_model)
+{
+    static const char *const subjects[] = {"lengths", "coverage", "embeddings", "positions"};
+    setup();
+    if (system("gnuplot --version >/dev/null 2>&1") != 0) { /* NOLINT: the shell finds it as the program does */
+        test_skip("classifier/starving/pictures_of_data_and_model", "there is no gnuplot");
+        return;
+    }
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
+        starve((Ways){0}, "plot --run %s/whole --what %s --no-cache -q --out %s/x.svg", place, subjects[i], place);
+    starve((Ways){0}, "heads --run %s/whole --text not-bad --moved -q --out %s/x.svg", place, place);
+}
+END_TEST
+
+static const Test tests[] = {TEST_SLOW(which_words_moved_the_answer, 300), TEST_SLOW(pictures_of_data_and_model, 300)};
+
+int main(int argc, char **argv)
+{
+    test_folders_in_memory();
+    return suite_run("classifier/starving", tests, sizeof tests / sizeof *tests, argc, argv);
+}
