@@ -110,7 +110,7 @@ do for [k = 0:maps - 1] {
     } else { if (named) {
         plot data index k using 2:1:3:x2tic(5):ytic(4) axes x2y1 with image pixels
     } else {
-        plot data index k using 2:1:3 with image pixels
+        plot data index k using 2:1:3 with image
     } }
 }
 unset multiplot

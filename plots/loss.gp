@@ -147,6 +147,7 @@ do for [p=1:words(panels)] {
         set label 1 title_y at graph 0, graph 1 left offset (letters ? 1 : 0), 0.7 noenhanced
     } else { set ylabel title_y noenhanced }
     if (opposite(name)) { set key bottom right } else { set key top right }
+    if (name eq "rate" && curves > 1 && !letters) { set key at graph 0.62, graph 0.36 top right } # below what falls
     if (many && curves > 1) { set key at screen 0.97, screen 1 - 0.6 * line top right }
     if (p > 1) { unset key }
 

@@ -102,7 +102,7 @@ START_TEST(who_watches_a_run_that_is_over_sees_it_once)
 }
 END_TEST
 
-START_TEST_SLOW(who_watches_a_run_sees_it_to_its_end, 120)
+START_TEST(who_watches_a_run_sees_it_to_its_end)
 {
     if (!can_draw("who_watches_a_run_sees_it_to_its_end"))
         return;
@@ -159,7 +159,7 @@ START_TEST(a_model_its_data_and_its_options_are_drawn)
     double sum = 0, at, to, share, lr[4];
     if (!can_draw("a_model_its_data_and_its_options_are_drawn"))
         return;
-    const char *run = trained("run", "--positions learned"), *folder = fresh_path("folder");
+    const char *run = trained("run", "--positions learned --distances none"), *folder = fresh_path("folder");
     static const char *const subjects[] = {"embeddings", "positions", "lengths", "coverage", "schedules", "smoothing"};
     for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
         Said s = must("plot --run %s --what %s --smoothing 0.1", run, subjects[i]);
