@@ -183,6 +183,60 @@ START_TEST(heads_are_described_and_rolled_out)
 }
 END_TEST
 
+START_TEST(what_is_found_is_one_object)
+{
+    const char *run = trained(), *folder = text_in(fresh_path("folder"), awkward, sizeof awkward - 1);
+    Said s = must("heads --run %s --text-file %s/text --describe --sort entropy --json -q", run, folder);
+    Json *j = said_json(&s);
+    const Json *heads = json_get(j, "heads"), *names = json_get(j, "shown_keys");
+    ck_assert(heads && heads->count == LAYERS * HEADS && names && names->count == CONTEXT);
+    ck_assert_str_eq(names->items[1].text, "␣");
+    double last = INFINITY;
+    for (size_t i = 0; i < heads->count; i++) {
+        const Json *h = &heads->items[i];
+        double sum = json_real(h, "previous") + json_real(h, "itself");
+        ck_assert(json_real(h, "entropy") <= last && sum >= 0 && sum <= 1 && json_get_text(h, "says"));
+        last = json_real(h, "entropy");
+    }
+    ck_assert_double_gt(json_real(json_get(j, "even"), "entropy"), 0);
+    json_free(j);
+    said_free(&s);
+    s = must("heads --run %s --text abc --npy %s/w.npy --json", run, folder);
+    j = said_json(&s);
+    ck_assert(json_get_text(j, "npy") && json_real(j, "layers") == LAYERS && !json_get(j, "picture"));
+    json_free(j);
+    said_free(&s);
+    refused(2, "--json", "heads --run %s --text abc --json --out -", run);
+}
+END_TEST
+
+/* Below the title and the letters of its columns, a row for each token, two letters for each weight. */
+START_TEST(a_map_of_letters_has_a_row_for_each_token)
+{
+    const char *run = trained(), *folder = text_in(fresh_path("folder"), "a #\"\\", 5);
+    if (system("gnuplot --version >/dev/null 2>&1") != 0) { /* NOLINT: the shell finds it as the program does */
+        test_skip("charlm/heads/a_map_of_letters_has_a_row_for_each_token", "there is no gnuplot");
+        return;
+    }
+    Said s = must("heads --run %s --text-file %s/text --layer 0 --head 1 --out -", run, folder);
+    static const char *const names[] = {"\na ", "\n␣ ", "\n# ", "\n” ", "\n\\ "};
+    ck_assert_str_eq(s.err, "");
+    ck_assert_msg(strstr(s.out, "layer 0, head 1") && strstr(s.out, "██"), "%.900s", s.out); /* the first sees itself */
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        ck_assert_msg(strstr(s.out, names[i]) != NULL, "%zu: %.900s", i, s.out);
+    said_free(&s);
+    s = must("heads --run %s --text-file %s/text --out %s/m.txt", run, folder, folder);
+    size_t size;
+    char *text = read_in(folder, "m.txt", &size);
+    ck_assert(text && strstr(text, "layer 1, head 1"));
+    memory_free(text);
+    said_free(&s);
+    s = must("heads --run %s --text abc --layer 0 --terminal svg", run); /* into the terminal, whichever it is */
+    ck_assert(strstr(s.out, "<svg"));
+    said_free(&s);
+}
+END_TEST
+
 START_TEST(what_cannot_be_is_one_line)
 {
     const char *run = trained(), *folder = text_in(fresh_path("folder"), "\n", 1);
@@ -208,6 +262,8 @@ static const Test tests[] = {TEST_SLOW(what_is_drawn_is_what_is_there, 120),
                              TEST(labels_name_every_token),
                              TEST(a_long_text_is_cut_aloud),
                              TEST(heads_are_described_and_rolled_out),
+                             TEST(what_is_found_is_one_object),
+                             TEST(a_map_of_letters_has_a_row_for_each_token),
                              TEST(what_cannot_be_is_one_line)};
 
 int main(int argc, char **argv)
