@@ -17,8 +17,8 @@ MINE(gather_lengths);
 /* 2. Of each of n rows of logits [n,v] the k likeliest classes, the likeliest first, and of equal ones the first: which
  * [n,k], and their log softmax, values [n,k]. one [n] is the log softmax of the class `wanted`. NaN and -infinity
  * cannot be chosen and have no share in the sum; their log softmax is -infinity. Where there are no more classes to
- * choose, which is -1 and the value -infinity. Infinity counts as FLT_MAX. Take the largest off: values are at most 0,
- * also where logits are in the thousands. */
+ * choose, which is -1 and the value -infinity. Infinity counts as FLT_MAX, so the two are equally likely. Take the
+ * largest off: values are at most 0, also where logits are in the thousands. */
 MINE(choices);
 
 /* 3. log_p / lp(n), with lp(n) = ((5 + n) / 6)^alpha: the score of a hypothesis of n pieces, </s> among them. */
