@@ -137,11 +137,11 @@ static Tensor *read_texts(Reader *r, const int32_t *ids, size_t count, size_t n)
         r->place[i] = (int32_t)(i % n);
     for (size_t i = 0; i <= count; i++)
         r->start[i] = (int32_t)(i * n);
-    const Rows rows = {
+    r->rows = (Rows){
         .positions = count * n, .rows = count, .longest = n, .ids = r->ids, .place = r->place, .start = r->start};
-    const Sight sight = sight_rows(&rows, false);
-    Tensor *x = stack(&r->tape, &r->stack, embed(&r->tape, &r->embedding, &rows), NULL, &sight);
-    return linear_logits(&r->tape, &r->logits, pool_rows(&r->tape, x, POOLING_MEAN, &rows));
+    r->sight = sight_rows(&r->rows, false);
+    Tensor *x = stack(&r->tape, &r->stack, embed(&r->tape, &r->embedding, &r->rows), NULL, &r->sight);
+    return linear_logits(&r->tape, &r->logits, pool_rows(&r->tape, x, POOLING_MEAN, &r->rows));
 }
 
 static double learn_batch(Reader *r, size_t step)
@@ -217,10 +217,8 @@ void reader_values(Reader *r, const Sentence *s, size_t head, float *values)
 {
     const float *weight = numbers_of(r, "blocks.%d.attention.value.weight", 0) + head * DV * D;
     const float *bias = numbers_of(r, "blocks.%d.attention.value.bias", 0) + head * DV;
-    read_texts(r, s->ids, 1, WORDS); /* fills the row */
-    const Rows row = {
-        .positions = WORDS, .rows = 1, .longest = WORDS, .ids = r->ids, .place = r->place, .start = r->start};
-    const Tensor *x = embed(&r->tape, &r->embedding, &row);
+    read_texts(r, s->ids, 1, WORDS); /* fills the rows */
+    const Tensor *x = embed(&r->tape, &r->embedding, &r->rows);
     r->k->linear_forward(r->s, values, false, x->data, weight, bias, false, WORDS, D, DV);
     tape_reset(&r->tape);
 }

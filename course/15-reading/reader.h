@@ -41,6 +41,8 @@ typedef struct Reader {
     StepState state;
     float *gradient, *m, *v; /* [size] of all parameters; Adam's moments */
     int32_t *ids, *place, *start, *targets;
+    Rows rows; /* of what was read last: a tape goes back over them, so they outlive the call */
+    Sight sight;
 } Reader;
 
 bool reader_open(Reader *r, uint32_t seed, Error *e);
