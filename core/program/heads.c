@@ -146,9 +146,9 @@ static char *data_path(const App *a, Error *e)
 {
     const char *out = file_of(a);
     char *folder = out ? NULL : run_file(a->run, "pictures");
-    bool fine = out || (folder && folder_make(folder, e));
-    char *path = out ? path_between(out, "", ".tsv") : fine ? path_join(folder, "heads.tsv") : NULL;
-    if (!path && (out || !folder || fine))
+    bool made = folder && folder_make(folder, e);
+    char *path = out ? path_between(out, "", ".tsv") : folder && made ? path_join(folder, "heads.tsv") : NULL;
+    if (!path && (out || !folder || made))
         memory_error(e, "a path", 1, 64);
     memory_free(folder);
     if (path && out && strcmp(path, out) == 0) {

@@ -62,7 +62,7 @@ static void finds_odd(Grade *g)
 
 /* ---- 3. choices */
 
-static bool comes_before(const float *z, size_t a, size_t b) { return z[a] > z[b] || (z[a] == z[b] && a < b); }
+static bool comes_before(const float *z, size_t a, size_t b) { return z[a] != z[b] ? z[a] > z[b] : a < b; }
 
 static bool can_be_chosen(float z) { return !isnan(z) && !(isinf(z) && z < 0); }
 

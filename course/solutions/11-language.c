@@ -35,9 +35,10 @@ static float counted(float z) { return isnan(z) ? -INFINITY : fminf(z, FLT_MAX);
 static int32_t next_likeliest(const float *z, size_t v, int32_t last)
 {
     int32_t best = -1;
+    float before = last < 0 ? INFINITY : counted(z[last]);
     for (int32_t j = 0; j < (int32_t)v; j++) {
         float here = counted(z[j]);
-        bool behind = last < 0 || here < counted(z[last]) || (here == counted(z[last]) && j > last);
+        bool behind = last < 0 || here < before || (here == before && j > last);
         if (behind && here > (best < 0 ? -INFINITY : counted(z[best])))
             best = j;
     }
