@@ -214,6 +214,12 @@ template <unsigned COLUMNS> static __device__ void forget_unseen(Number *tile, c
             tile[t / COLUMNS * Mma<COLUMNS>::stride + t % COLUMNS] = number(0);
 }
 
+/* Does one of a warp's 16 queries see one of these keys? */
+static __device__ bool any_sees(const uint64_t *seen, uint64_t keys)
+{
+    return __any_sync(ALL_LANES, (seen[lane() % 16] & keys) != 0);
+}
+
 /* The row of blocks [B, H, tiles] that this one belongs to. */
 static __device__ AttentionRow row_of_block(const Attention &a, size_t tiles)
 {
@@ -405,7 +411,7 @@ static __global__ void __launch_bounds__(MMA_THREADS) attention_mma(Number *y, f
         }
 #pragma unroll
         for (unsigned x = 0; x < sixteens; x++)
-            if (of[x].first < r.queries) /* all of the warp */
+            if (of[x].first < r.queries && (whole || any_sees(seen + (of[x].first - first), ~0ull))) /* all lanes */
                 take_keys(of[x], a, r, k[now], v[now], whole ? NULL : seen + (of[x].first - first), j0);
         __syncthreads(); /* before the next but one comes */
     }

@@ -119,7 +119,7 @@ static __global__ void __launch_bounds__(MMA_THREADS)
             forget_unseen<COLUMNS>(k[now], seen, MMA_SIXTEENS);
             __syncthreads();
         }
-        if (of.first < r.queries) { /* all of the warp */
+        if (of.first < r.queries && (whole || any_sees(seen + threadIdx.y * 16, ~0ull))) { /* all lanes */
             multiply_rows<COLUMNS>(of.s, of.q, k[now], how.key_size);
             multiply_rows<COLUMNS>(of.dw, of.dy, v[now], how.value_size);
             gradients_of_queries(of, a, r, whole ? NULL : seen + threadIdx.y * 16, j0);
@@ -221,7 +221,10 @@ static __global__ void __launch_bounds__(MMA_THREADS)
         describe_queries(t, a, back, r, i0, first);
         copy_wait<1>();
         __syncthreads();
-        if (live) { /* all of the warp */
+        bool seen = false;
+        for (unsigned i = 0; i < rows; i += 16)
+            seen |= any_sees(t.seen + i, 0xffffull << threadIdx.y * 16);
+        if (live && seen) { /* all lanes */
             multiply_rows<COLUMNS>(of.s, of.k, q[now], how.key_size);
             multiply_rows<COLUMNS>(of.dw, of.v, dy[now], how.value_size);
             gradients_of_keys(of, a, r, t, i0, first);
