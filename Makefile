@@ -12,6 +12,7 @@
 # ---------------------------------------------------------------------------------------------------------------
 
 ARCH   = native# processor to build for; x86-64-v3: any x86 since 2013, and what valgrind understands
+GPU    = native# GPUs to build for: those here (none: any, but slow to start); all; or a list: "80 90"
 MODE   = release# release, sanitize, tsan, valgrind, coverage or fuzz; the targets of those names set it
 BUILD  = build# everything made goes here, but programs go to
 BIN    = $(if $(filter release-build,$(MODE)-$(BUILD)),bin,$(OUT)/bin)
@@ -25,7 +26,7 @@ first  =# make hunt first=SEED: where it begins (0)
 seeds  =# make hunt seeds=N: how many networks (1000, where no time is given)
 seconds =# make hunt seconds=N, make fuzz seconds=N: how long (fuzz: with each harness; 60)
 FILE   =# make grade-NN FILE=...: a file to grade instead of the lesson's exercise.c
-# ONEDNN=no LIBARCHIVE=no CHECK=no CXX17=no build as if it were not there.
+# ONEDNN=no LIBARCHIVE=no CHECK=no CXX17=no CUDA=no build as if it were not there.
 
 ifeq ($(origin CC),default)
 CC := $(firstword $(foreach c,gcc cc clang,$(if $(shell command -v $c),$c)) cc)
@@ -45,6 +46,7 @@ all: programs table ## build bin/charlm, bin/classifier, bin/encdec, and say wha
 
 space := $() $()
 hash  := \#
+comma := ,
 OUT = $(BUILD)/$(subst $(space),_,$(MODE)-$(notdir $(CC))-$(ARCH))
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -106,15 +108,18 @@ OPTIMISE = $(or $(OPTIMISE_$(MODE)),$(error MODE=$(MODE): it is release, sanitiz
 
 CPPFLAGS = -I. -D_POSIX_C_SOURCE=200809L -DATTEND_ARCH='"$(ARCH)"' \
            $(if $(USE_ONEDNN),-DHAVE_ONEDNN) $(if $(USE_LIBARCHIVE),-DHAVE_LIBARCHIVE) \
-           $(if $(USE_EMULATOR),-DHAVE_EMULATOR) $(if $(USE_CHECKED),-DHAVE_CHECKED) $(DEPS_CPPFLAGS)
+           $(if $(USE_CUDA),-DHAVE_CUDA) $(if $(USE_EMULATOR),-DHAVE_EMULATOR) $(if $(USE_CHECKED),-DHAVE_CHECKED) \
+           $(DEPS_CPPFLAGS)
 CFLAGS   = -std=c11 $(OPTIMISE) -march=$(ARCH) -fno-math-errno -ffp-contract=off -pthread $(WARNINGS)
 LDFLAGS  = $(OPTIMISE) -pthread $(DEPS_LDFLAGS)
-LDLIBS   = $(if $(USE_ONEDNN),-ldnnl) $(if $(USE_LIBARCHIVE),-larchive) -lm -ldl
+LDLIBS   = $(if $(USE_ONEDNN),-ldnnl) $(if $(USE_LIBARCHIVE),-larchive) $(if $(USE_CUDA),$(CUDA_LIBS)) -lm -ldl
 
 # A library is used when it was found and the room that wants it exists.
 USE_ONEDNN     = $(and $(filter yes,$(ONEDNN)),$(wildcard kernels/cpu))
 USE_LIBARCHIVE = $(and $(filter yes,$(LIBARCHIVE)),$(wildcard core/text))
 USE_EMULATOR   = $(and $(filter yes,$(CXX17)),$(wildcard kernels/cuda))
+# What looks at memory in other builds does not know a GPU's.
+USE_CUDA       = $(and $(filter yes,$(CUDA)),$(filter release,$(MODE)),$(wildcard kernels/cuda))
 # The checker takes the place of the sanitizers' own libraries.
 USE_CHECKED    = $(and $(USE_EMULATOR),$(filter release valgrind coverage,$(MODE)))
 
@@ -130,6 +135,22 @@ CXXFLAGS = -std=gnu++17 $(filter-out -fsanitize=thread,$(OPTIMISE)) -march=$(ARC
            $(filter-out -Wstrict-prototypes -Wmissing-prototypes,$(WARNINGS))
 COMPILE_CU = $(CXX) -x c++ $(CPPFLAGS) $(CXXFLAGS) $(EXTRA) -MMD -MP -c -o $@ $<
 CHECKS = -DEMULATOR_CHECKED -fsanitize=thread -fsanitize=bounds
+
+# The same kernels for GPUs: machine code for each number in CODES, and what a driver makes code of (PTX) for the newest of
+# them; where there is no GPU, PTX alone, for the oldest that can compute in the type. Each number costs about as much as
+# the one before it. What is made is the same for every C compiler.
+NVCC_OUT   = $(BUILD)/nvcc
+OLDEST_F32  = 75
+OLDEST_BF16 = 80
+CODES_all   = $(GPU_CODES)
+CODES_native = $(GPU_HERE)
+CODES = $(if $(filter all native,$(GPU)),$(CODES_$(strip $(GPU))),$(GPU))
+codes_for = $(filter-out $(if $(filter BF16,$1),75),$(CODES))
+code_flag = -gencode arch=compute_$1,code=$(if $2,[sm_$1$(comma)compute_$1],sm_$1)
+code_flags = $(or $(foreach c,$(call codes_for,$1),$(call code_flag,$c,$(filter $c,$(lastword $(call codes_for,$1))))), \
+               -gencode arch=compute_$(OLDEST_$1)$(comma)code=compute_$(OLDEST_$1))
+NVCCFLAGS  = $(NVCC_HOST) -x cu -std=c++17 -O3 -lineinfo $(if $(filter 1,$(WERROR)),-Werror all-warnings)
+COMPILE_NVCC = $(NVCC) -I. -D_POSIX_C_SOURCE=200809L $(NVCCFLAGS) $(call code_flags,$*) -DCUDA_$* -MMD -MP -c -o $@ $<
 
 # ---------------------------------------------------------------------------------------------------------------
 # The library
@@ -149,7 +170,8 @@ SOURCES := $(sort $(wildcard base/*.c kernels/*.c kernels/measure/*.c kernels/pr
                              $(if $(USE_EMULATOR),kernels/cuda/emulator/*.c)) \
              $(filter-out kernels/cpu/cpu.c kernels/cpu/bench.c $(call included,kernels/cpu/cpu.c), \
                           $(wildcard kernels/cpu/*.c)))
-OBJECTS := $(patsubst %,$(OUT)/%.o,$(SOURCES:.c=) $(PLAIN) $(CPU) $(CU) plots)
+OBJECTS := $(patsubst %,$(OUT)/%.o,$(SOURCES:.c=) $(PLAIN) $(CPU) $(CU) plots) \
+           $(if $(USE_CUDA),$(addprefix $(NVCC_OUT)/,cuda_F32.o cuda_BF16.o))
 LIBRARY := $(OUT)/libattend.a
 
 # The archive is made anew each time: a file that was deleted or renamed must leave it.
@@ -179,19 +201,26 @@ $(OUT)/kernels/cuda/checked_%.o: kernels/cuda/cuda.cu $(OUT)/flags
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE_CU) -DCUDA_$* $(CHECKS)
 
+$(NVCC_OUT)/cuda_%.o: kernels/cuda/cuda.cu $(NVCC_OUT)/flags
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE_NVCC)
+
 $(OUT)/kernels/cuda/emulator/%: EXTRA = $(if $(filter tsan,$(MODE)),-fno-sanitize=thread)
 
 # The version is compiled into one small file, so that a commit does not rebuild the world. That file says on
 # which processor the program can run, so it must itself run on any: it is built without -march.
 ifneq ($(BUILDING),)
 VERSION := $(or $(if $(wildcard .git),$(shell git describe --always --dirty 2>/dev/null)),0.1)
-$(call remember,$(OUT)/version,$(VERSION) $(PROCESSOR) $(FEATURES) $(ONEDNN_VERSION) $(LIBARCHIVE_VERSION))
+$(call remember,$(OUT)/version,$(VERSION) $(PROCESSOR) $(FEATURES) $(ONEDNN_VERSION) $(LIBARCHIVE_VERSION) \
+  $(if $(USE_CUDA),$(CUDA_VERSION) $(CODES)))
 endif
 $(OUT)/core/cli/version.o: $(OUT)/version
 $(OUT)/core/cli/version.o: CFLAGS := $(filter-out -march=%,$(CFLAGS))
 $(OUT)/core/cli/version.o: EXTRA = -DATTEND_VERSION='"$(VERSION)"' -DATTEND_PROCESSOR='"$(PROCESSOR)"' \
     -DATTEND_FEATURES='" $(FEATURES) "' -DATTEND_LIBRARIES='"$(strip $(LIBRARIES))"'
-LIBRARIES = $(if $(USE_ONEDNN),oneDNN $(ONEDNN_VERSION)) $(if $(USE_LIBARCHIVE),libarchive $(LIBARCHIVE_VERSION))
+LIBRARIES = $(if $(USE_ONEDNN),oneDNN $(ONEDNN_VERSION)) $(if $(USE_LIBARCHIVE),libarchive $(LIBARCHIVE_VERSION)) \
+            $(if $(USE_CUDA),CUDA $(CUDA_VERSION) for $(GPUS))
+GPUS = $(or $(addprefix sm_,$(CODES)),any GPU)
 
 # ---------------------------------------------------------------------------------------------------------------
 # The programs
@@ -338,7 +367,7 @@ coverage-report:
 
 # ATTEND_ARCH is left out, quotes and all: nothing that is flipped reads it.
 flips: ## make small mistakes in the operations and list those that no test notices: count=N only=FILE... seed=N WRITE=1
-	@$(MAKE) --no-print-directory run-flips MODE=release OPTIMISE=-O1 BUILD='$(BUILD)/flips'
+	@$(MAKE) --no-print-directory run-flips MODE=release OPTIMISE=-O1 CUDA=no BUILD='$(BUILD)/flips'
 run-flips: $(foreach t,$(wildcard $(addprefix tests/,$(addsuffix /test_*.c,kernels nn tensor))),$(call test_program,$t))
 	@CC='$(CC)' FLAGS='$(filter-out -DATTEND_ARCH=%,$(CPPFLAGS)) $(CFLAGS)' EXTRA='-ffp-contract=fast' \
 	 LINK='$(LDFLAGS)' LIBS='$(CHECK_LIBS) $(LDLIBS)' OUT='$(CURDIR)/$(OUT)' SEED='$(or $(seed),1)' WRITE='$(WRITE)' \
@@ -352,6 +381,13 @@ hunt: $(BIN)/hunt ## judge random networks on every twin: first=SEED, seeds=N or
 $(BIN)/hunt: $(HUNT) $(LIBRARY) $(BIN)/.link
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(HUNT) $(LIBRARY) $(LDLIBS)
+
+# On a machine with a GPU: tests/gpu.sh asks for it, and where programs lie.
+where:
+	@echo '$(BIN)'
+$(BIN)/gpu: $(OUT)/tools/gpu.o $(LIBRARY) $(BIN)/.link
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(OUT)/tools/gpu.o $(LIBRARY) $(LDLIBS)
 
 # ---------------------------------------------------------------------------------------------------------------
 # The course
@@ -441,7 +477,8 @@ table: programs
 	@printf '  %-11s %s\n' compiler '$(subst ','\'',$(COMPILER))'
 	@$(call row,oneDNN,ONEDNN,would add: fast matrix products on CPU (f32 and bf16))
 	@$(call row,libarchive,LIBARCHIVE,would add: reading .zip .gz .xz .tar.gz)
-	@$(call row,CUDA,CUDA,would add: --device cuda)
+	@$(call row,CUDA,CUDA,would add: --device cuda)$(if $(USE_CUDA), | sed 's/$$/ for $(GPUS)/')
+	@$(if $(USE_CUDA),$(call row,cuBLAS,CUBLAS,would add: fast matrix products on GPU))
 	@$(call row,C++17,CXX17,would add: --device emulated)
 	@$(call row,gnuplot,GNUPLOT,would add: pictures)
 	@$(call row,Check,CHECK,would add: make test)
@@ -484,7 +521,7 @@ endif
 # Counted on a build that is the same everywhere: x86-64-v3, which valgrind understands, and our own products.
 instructions: ## compare instruction counts of kernels/cpu with tests/instructions.tsv; WRITE=1: write them
 	@if WRITE='$(WRITE)' tools/instructions.sh ready '$(COMPILER)'; then \
-	    $(MAKE) --no-print-directory count-instructions MODE=release ARCH=x86-64-v3 ONEDNN=no LIBARCHIVE=no \
+	    $(MAKE) --no-print-directory count-instructions MODE=release ARCH=x86-64-v3 ONEDNN=no LIBARCHIVE=no CUDA=no \
 	        BUILD='$(BUILD)/instructions'; fi
 count-instructions: $(BIN)/instructions
 	@tools/instructions.sh $(if $(WRITE),write,check) '$(COMPILER)' $(BIN)/instructions
@@ -499,7 +536,7 @@ help: ## this list
 	@awk -F ': .*## |: ## ' '/^[a-zN-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 	@echo; awk '/^[A-Za-z]+ *=.*# / { i = index($$0, "#"); printf "  %-14s %s\n", $$1, substr($$0, i + 2) }' Makefile
 
-.PHONY: all programs table test these tests hunt fuzz fuzz-these sanitize tsan valgrind coverage coverage-report flips \
+.PHONY: all programs table where test these tests hunt fuzz fuzz-these sanitize tsan valgrind coverage coverage-report flips \
         run-flips probe deps demo lint format install bench-kernels instructions count-instructions clean help lesson-NN grade-NN course \
         course-test
 
@@ -513,5 +550,6 @@ $(call remember,$(OUT)/scripts,$(SCRIPTS))
 $(call remember,$(OUT)/objects,$(OBJECTS) $(foreach p,$(PROGRAMS),$(call objects_of,$p)))
 $(call remember,$(BIN)/.link,$(OUT) $(LDFLAGS) $(LDLIBS) $(CHECK_LIBS) \
   $(foreach p,$(PROGRAMS),$(call objects_of,$p)))
--include $(shell find $(OUT) -name '*.d' 2>/dev/null)
+$(if $(USE_CUDA),$(call remember,$(NVCC_OUT)/flags,$(NVCC) $(CUDA_VERSION) $(NVCCFLAGS) $(call code_flags,F32) $(call code_flags,BF16)))
+-include $(shell find $(OUT) $(NVCC_OUT) -name '*.d' 2>/dev/null)
 endif

@@ -11,12 +11,15 @@
 
 /* The types of a twin lie side by side. */
 static const Kernels *const tables[] = {
-    &plain_f32,    &plain_bf16,    &plain_f64, &cpu_f32, &cpu_bf16,
+    &plain_f32,    &plain_bf16,    &plain_f64,     &cpu_f32, &cpu_bf16,
+#ifdef HAVE_CUDA
+    &cuda_f32,     &cuda_bf16,     &cuda_tf32,
+#endif
 #ifdef HAVE_EMULATOR
-    &emulated_f32, &emulated_bf16,
+    &emulated_f32, &emulated_bf16, &emulated_tf32,
 #endif
 #ifdef HAVE_CHECKED
-    &checked_f32,  &checked_bf16,
+    &checked_f32,  &checked_bf16,  &checked_tf32,
 #endif
 };
 
@@ -24,9 +27,11 @@ enum { TABLES = sizeof tables / sizeof *tables };
 
 const char *number_type_name(NumberType type)
 {
-    static const char *const names[] = {"f32", "bf16", "f64"};
-    return type < NUMBER_TYPES ? names[type] : "?";
+    static const char *const names[] = {"f32", "bf16", "f64", "tf32"};
+    return type <= NUMBER_TF32 ? names[type] : "?";
 }
+
+static bool is_there(const Kernels *k, Error *e) { return !k->there || k->there(e); }
 
 /* Says what there is instead: the types of the device, or where it is none of ours, the devices. */
 static void not_found(const char *device, NumberType type, bool known, Error *e)
@@ -34,7 +39,7 @@ static void not_found(const char *device, NumberType type, bool known, Error *e)
     Buffer there = {0};
     for (size_t i = 0; i < TABLES; i++) {
         bool first = i == 0 || strcmp(tables[i]->twin, tables[i - 1]->twin) != 0;
-        if (known ? strcmp(tables[i]->twin, device) == 0 : first)
+        if ((known ? strcmp(tables[i]->twin, device) == 0 : first) && is_there(tables[i], NULL))
             buffer_print(&there, "%s%s", there.size ? ", " : "",
                          known ? number_type_name(tables[i]->type) : tables[i]->twin);
     }
@@ -55,7 +60,7 @@ const Kernels *kernels_find(const char *device, NumberType type, Error *e)
         if (strcmp(tables[i]->twin, device) != 0)
             continue;
         if (tables[i]->type == type)
-            return tables[i];
+            return is_there(tables[i], e) ? tables[i] : NULL;
         known = true;
     }
     not_found(device, type, known, e);

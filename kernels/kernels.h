@@ -28,11 +28,16 @@
 extern "C" {
 #endif
 
-typedef enum NumberType { NUMBER_F32, NUMBER_BF16, NUMBER_F64, NUMBER_TYPES } NumberType;
+/* Types of numbers that are stored; behind them f32 whose products may round what they read to 10 bits of fraction, as
+ * a GPU's tensor cores do, and sum in f32. */
+typedef enum NumberType { NUMBER_F32, NUMBER_BF16, NUMBER_F64, NUMBER_TYPES, NUMBER_TF32 = NUMBER_TYPES } NumberType;
 
 /* Where operations run: a processor's team of cores with their scratch memory, or a GPU's stream. Each twin has its
  * own; operations on one stream happen in order. */
 typedef struct Stream Stream;
+
+/* Operations that were captured: see `capture`. */
+typedef struct Captured Captured;
 
 enum {
     SIDES = 4, /* of a batch: source, target, labels, ... */
@@ -154,10 +159,12 @@ typedef struct Kernels {
      * NULL: nothing ever. */
     const char *(*note)(void);
 
-    /* The device. Memory comes zeroed. upload: what it reads on the host must stay as it is until `finish`, for which
-     * it waits on no twin that is `on_host`. download: the numbers are there on return, and those asked for before have
-     * been computed. Neither is called between the first and the last operation of a captured step. `finish` waits for
-     * all that was asked for; only it reports what failed. */
+    /* Whether this machine has what the table needs; kernels_find asks. May itself be NULL: always. */
+    bool (*there)(Error *e);
+
+    /* The device. Memory comes zeroed. upload: what it has read on the host may change on return. download: the numbers
+     * are there on return, and those asked for before have been computed. Neither is called while operations are
+     * captured. `finish` waits for all that was asked for; only it reports what failed. */
     bool (*open)(Stream **s, size_t team, Error *e);
     void (*close)(Stream *s);
     void *(*allocate)(size_t bytes);
@@ -167,6 +174,20 @@ typedef struct Kernels {
     void (*copy)(Stream *s, void *to, const void *from, size_t bytes);
     void (*zero)(Stream *s, void *to, size_t bytes);
     bool (*finish)(Stream *s, Error *e);
+
+    /* Operations that come again and again with the same pointers and sizes, asked for at once. All four may be NULL:
+     * it would gain nothing. Between `capture`, which may refuse, and `captured`, which is NULL where it failed,
+     * operations are noted and not run; `replay` runs them, on what lies in memory then. They must have been run once
+     * before on this stream, whatever they need besides being reserved then. */
+    bool (*capture)(Stream *s);
+    Captured *(*captured)(Stream *s);
+    void (*replay)(Stream *s, Captured *operations);
+    void (*forget)(Captured *operations);
+
+    /* What is needed next, copied while operations run. Both may be NULL. send: as upload, but waits only for the
+     * `fetch` before it. fetch: waits for the `send` before it, and copies from there, in order with operations. */
+    void (*send)(Stream *s, void *there, const void *host, size_t bytes);
+    void (*fetch)(Stream *s, void *to, const void *there, size_t bytes);
 
     /* Weights in these bytes do not change until the stream is closed: it may keep what products make of them, which
      * takes as much memory again. May itself be NULL: nothing is kept. */

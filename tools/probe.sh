@@ -95,17 +95,79 @@ int main()
 }
 END
 
-# The CUDA compiler is asked to compile; a device may be missing on the machine that builds.
-say CUDA no
+# The CUDA compiler is asked to compile, and the program to run, which it must where there is no GPU, too. Its runtime is
+# linked statically; where that lies differs from system to system, and so does which C++ compiler it takes.
+try_cuda() { # try_cuda FOLDER OF LIBRARIES [flag of nvcc's]...
+    libraries="${1:+-L$1} -lcudart_static -lpthread -ldl -lrt"
+    shift
+    echo "== CUDA: $nvcc $* $libraries" >>"$log"
+    "$nvcc" "$@" $plain -c -o "$here/cuda.o" "$here/cuda.cu" >>"$log" 2>&1 &&
+        $CC -o "$here/program" "$here/cuda.c" "$here/cuda.o" $libraries >>"$log" 2>&1 &&
+        "$here/program" >>"$log" 2>&1 || return 1
+    say CUDA yes
+    say NVCC "$nvcc"
+    say NVCC_HOST "$* $plain"
+    say CUDA_LIBS "$libraries"
+    say CUDA_VERSION "$("$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')"
+    known=" $("$nvcc" --list-gpu-code 2>>"$log" | tr '\n' ' ')"
+    codes=
+    for code in 75 80 86 89 90 100 120; do
+        case $known in *" sm_$code "*) codes="$codes $code" ;; esac
+    done
+    say GPU_CODES "${codes# }"
+    say GPU_HERE "$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>>"$log" | tr -d ' .' | grep -x '[0-9]*' |
+                    sort -un | tr '\n' ' ')"
+}
+
+cuda=no
+plain="-Xcompiler -fno-exceptions,-fno-threadsafe-statics" # nothing of C++'s own library is linked
 nvcc=$(command -v nvcc || ls "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" 2>/dev/null)
 if [ -n "$nvcc" ]; then
-    echo '__global__ void f(float *x) { x[threadIdx.x] = 0; }' >"$here/cuda.cu"
-    if "$nvcc" -c -o "$here/cuda.o" "$here/cuda.cu" >>"$log" 2>&1; then
-        say CUDA yes
-        say NVCC "$nvcc"
-        say CUDA_VERSION "$("$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')"
-    fi
+    cat >"$here/cuda.cu" <<'END'
+#include <cuda_runtime.h>
+__global__ void f(float *x) { x[threadIdx.x] = 0; }
+extern "C" int probe(void)
+{
+    int count = 0;
+    if (cudaGetDeviceCount(&count) == cudaSuccess && count > 0)
+        f<<<1, 1>>>(nullptr);
+    return 0;
+}
+END
+    echo 'int probe(void); int main(void) { return probe(); }' >"$here/cuda.c"
+    home=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+    for folder in "$home/lib64" "$home/lib" "$home/targets/$(uname -m)-linux/lib" ''; do
+        [ -z "$folder" ] || [ -f "$folder/libcudart_static.a" ] || continue
+        if try_cuda "$folder" || try_cuda "$folder" -ccbin "${CXX:-c++}"; then
+            cuda=yes
+            break
+        fi
+    done
 fi
+[ $cuda = yes ] || say CUDA no
+
+# cuBLAS is opened by the program that runs: on this machine it may be missing without harm.
+try CUBLAS "$CC" cublas.c "$@" -ldl <<'END' || say CUBLAS no
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+int main(void)
+{
+    static const char *const names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"};
+    static const char *const folders[] = {"", "/usr/local/cuda/lib64/"};
+    for (int i = 0; i < 8; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "%s%s", folders[i % 2], names[i / 2]);
+        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        void *found = library ? dlsym(library, "cublasGetProperty") : NULL;
+        int (*property)(int, int *), major, minor;
+        memcpy(&property, &found, sizeof property);
+        if (found && !property(0, &major) && !property(1, &minor))
+            return printf("%d.%d", major, minor) < 0;
+    }
+    return 1;
+}
+END
 
 say GNUPLOT no
 if version=$(gnuplot --version 2>>"$log"); then

@@ -65,8 +65,8 @@ const Option shared_options[] = {
     {"seed", 'r', OPTION_SIZE, OPTION_TRAINING, (ALL & ~COMMAND_INFO) | PLOT, AT(seed), "1", "[0,4294967295]", "of all random numbers"},
     {"workers", 0, OPTION_SIZE, OPTION_TRAINING, RUN | BUILD, AT(workers), "0", "[0,1024]", "rows are shared out among (0: one a processor)"},
     {"team", 0, OPTION_SIZE, OPTION_TRAINING, RUN | LOOK, AT(team), "0", "[0,1024]", "cores of a worker (0: 1; when it works alone, all)"},
-    {"device", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | LOOK, AT(device), "cpu", "cpu|plain|mine|emulated|checked", "what computes (mine: yours, see course/README.md; emulated, checked: GPU kernels on this processor, slowly)"},
-    {"precision", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | LOOK, AT(precision), "f32", "f32|bf16|f64", "of activations"},
+    {"device", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | LOOK, AT(device), "cpu", "cpu|plain|mine|cuda|emulated|checked", "what computes (mine: yours, see course/README.md; cuda: a GPU; emulated, checked: GPU kernels on this processor, slowly)"},
+    {"precision", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | LOOK, AT(precision), "f32", "f32|bf16|f64|tf32", "of activations (tf32: f32, products on a GPU rounded)"},
     {"recompute", 0, OPTION_YES_NO, OPTION_TRAINING, BUILD, AT(recompute), "no", NULL, "forget what is inside a block and compute it again: less memory"},
 
     /* of this call */
@@ -96,7 +96,7 @@ const size_t shared_option_count = sizeof shared_options / sizeof *shared_option
 
 const char *device_name(int device)
 {
-    static const char *const names[] = {"cpu", "plain", "mine", "emulated", "checked"};
+    static const char *const names[] = {"cpu", "plain", "mine", "cuda", "emulated", "checked"};
     return names[device];
 }
 

@@ -17,12 +17,37 @@ extern "C" { /* these are C alone */
 #include "kernels/cuda/random.h"
 #include "kernels/cuda/sums.h"
 
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#if defined CUDA_BF16
+#define TYPE        NUMBER_BF16
+#define TABLE(twin) twin##_bf16
+#else
+#define TYPE        NUMBER_F32
+#define TABLE(twin) twin##_f32
+#endif
+
+#if defined __CUDACC__
+#define TWIN     "cuda"
+#define OWN      TABLE(cuda)
+#define OWN_TF32 cuda_tf32
+#elif defined EMULATOR_CHECKED
+#define TWIN     "checked"
+#define OWN      TABLE(checked)
+#define OWN_TF32 checked_tf32
+#else
+#define TWIN     "emulated"
+#define OWN      TABLE(emulated)
+#define OWN_TF32 emulated_tf32
+#endif
+
 /* In the order of kernels.h, which is also the order in which they need one another. */
 /* clang-format off */
+#include "blas.cu"
 #include "device.cu"
 namespace { /* see launch.h */
 #include "order.cu"
@@ -52,25 +77,6 @@ namespace { /* see launch.h */
 } // namespace
 /* clang-format on */
 
-#if defined CUDA_BF16
-#define TYPE        NUMBER_BF16
-#define TABLE(twin) twin##_bf16
-#else
-#define TYPE        NUMBER_F32
-#define TABLE(twin) twin##_f32
-#endif
-
-#if defined __CUDACC__
-#define TWIN "cuda"
-#define OWN  TABLE(cuda)
-#elif defined EMULATOR_CHECKED
-#define TWIN "checked"
-#define OWN  TABLE(checked)
-#else
-#define TWIN "emulated"
-#define OWN  TABLE(emulated)
-#endif
-
 static constexpr Kernels table()
 {
     Kernels k = {};
@@ -79,6 +85,8 @@ static constexpr Kernels table()
     k.number = sizeof(Number);
     k.real = sizeof(float);
     k.on_host = false;
+    k.note = device_note;
+    k.there = device_there;
     k.open = device_open;
     k.close = device_close;
     k.allocate = device_allocate;
@@ -88,6 +96,12 @@ static constexpr Kernels table()
     k.copy = device_copy;
     k.zero = device_zero;
     k.finish = device_finish;
+    k.capture = device_capture;
+    k.captured = device_captured;
+    k.replay = device_replay;
+    k.forget = device_forget;
+    k.send = device_send;
+    k.fetch = device_fetch;
     k.embed_forward = embed_forward;
     k.embed_backward = embed_backward;
     k.linear_forward = linear_forward;
@@ -134,3 +148,16 @@ static constexpr Kernels table()
 }
 
 extern "C" constexpr Kernels OWN = table();
+
+#if !defined CUDA_BF16
+static constexpr Kernels table_tf32()
+{
+    Kernels k = table();
+    k.type = NUMBER_TF32;
+    k.there = device_there_tf32;
+    k.open = device_open_tf32;
+    return k;
+}
+
+extern "C" constexpr Kernels OWN_TF32 = table_tf32();
+#endif

@@ -12,7 +12,9 @@
 extern "C" {
 #endif
 
-extern const Kernels cuda_f32, cuda_bf16, emulated_f32, emulated_bf16, checked_f32, checked_bf16;
+extern const Kernels cuda_f32, cuda_bf16, cuda_tf32;
+extern const Kernels emulated_f32, emulated_bf16, emulated_tf32;
+extern const Kernels checked_f32, checked_bf16, checked_tf32;
 
 #ifdef __cplusplus
 }

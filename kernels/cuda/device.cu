@@ -1,11 +1,36 @@
 /* The device: its memory, and streams, which are CUDA's. What was asked for of a stream happens in order and later; the
  * first thing that fails is remembered there, with the call and its place, and told by `finish`. */
 
+/* Memory for what lies between two kernels of one operation. Captured operations go on to use what they were captured
+ * with: so where more is needed, what was there stays. */
+typedef struct Scratch {
+    void *memory;
+    size_t bytes;
+    struct Scratch *before;
+} Scratch;
+
+/* The host's, but pages that stay where they are: so a copy from there to the device is the device's business alone. */
+typedef struct Staging {
+    void *memory;
+    size_t bytes;
+    cudaEvent_t read; /* the last copy from here is over */
+} Staging;
+
+enum { STAGINGS = 4, STAGING_MOST = 8 << 20 };
+
 struct Stream {
     cudaStream_t queue;
-    void *scratch; /* memory for what lies between two kernels of one operation; it grows to the most ever needed */
-    size_t scratch_bytes;
-    bool naive; /* the first version of each kernel runs, where there are several: see open */
+    cudaStream_t ahead;        /* for what is copied meanwhile */
+    cudaEvent_t sent, fetched; /* what was copied there is complete; is no longer needed there */
+    Staging staging[STAGINGS]; /* used by turns */
+    Staging staging_ahead;
+    size_t turn;
+    Scratch *scratch; /* the latest, which is the largest */
+    Blas blas;
+    bool tf32;
+    bool naive;  /* the first version of each kernel runs, where there are several: see open */
+    bool own;    /* products are ours */
+    bool direct; /* nothing is captured */
     bool failed;
     Error error;
 };
@@ -20,46 +45,173 @@ static void stream_note(Stream *s, cudaError_t error, const char *call, const ch
 
 #define TRY(s, call) stream_note(s, call, #call, __FILE__, __LINE__)
 
-/* ATTEND_KERNELS=naive chooses the version that a file's ladder begins with. */
-static bool device_open(Stream **s, size_t team, Error *e)
+/* Whether this build has code for the GPU; the emulator runs what it is given. */
+#ifdef __CUDACC__
+static __global__ void nothing_kernel() {}
+static cudaError_t code_there()
 {
-    (void)team;
-    Stream *made = (Stream *)memory_get(1, sizeof *made);
-    if (!made)
-        return memory_error(e, "a stream of operations", 1, sizeof *made);
-    cudaError_t error = cudaStreamCreate(&made->queue);
-    if (error != cudaSuccess) {
-        memory_free(made);
-        return fail(e, "the device gives no stream: %s", cudaGetErrorString(error));
+    cudaFuncAttributes attributes;
+    return cudaFuncGetAttributes(&attributes, nothing_kernel);
+}
+#else
+static cudaError_t code_there() { return cudaSuccess; }
+#endif
+
+/* The first GPU is ours; CUDA_VISIBLE_DEVICES says which that is. Arithmetic in bf16 and tf32 begins with
+ * capability 8.0. */
+static bool gpu_there(NumberType type, Error *e)
+{
+    int count = 0, major = 0, minor = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess || count == 0) {
+        cudaGetLastError(); /* it need not be told again */
+        return fail(e, "device " TWIN ": there is no GPU here that CUDA can use (%s); nvidia-smi shows driver and GPUs",
+                    error != cudaSuccess ? cudaGetErrorString(error) : "none is visible");
     }
-    const char *which = getenv("ATTEND_KERNELS");
-    made->naive = which && !strcmp(which, "naive");
-    *s = made;
-    return true;
+    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
+    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
+    if (type != NUMBER_F32 && major < 8)
+        return fail(e, "device " TWIN ": %s needs a GPU of capability 8.0 or newer, this one has %d.%d; f32 works",
+                    number_type_name(type), major, minor);
+    error = code_there();
+    if (error == cudaSuccess)
+        return true;
+    cudaGetLastError();
+    return fail(e, "device " TWIN ": this build has no code for a GPU of capability %d.%d (%s); make GPU=native has",
+                major, minor, cudaGetErrorString(error));
+}
+
+static bool device_there(Error *e) { return gpu_there(TYPE, e); }
+#if !defined CUDA_BF16
+static bool device_there_tf32(Error *e) { return gpu_there(NUMBER_TF32, e); }
+#endif
+
+static void staging_close(Staging *t)
+{
+    if (t->read)
+        cudaEventDestroy(t->read);
+    cudaFreeHost(t->memory);
 }
 
 static void device_close(Stream *s)
 {
-    cudaStreamDestroy(s->queue);
-    cudaFree(s->scratch);
+    blas_close(&s->blas);
+    for (size_t i = 0; i < STAGINGS; i++)
+        staging_close(&s->staging[i]);
+    staging_close(&s->staging_ahead);
+    for (Scratch *one = s->scratch, *before; one; one = before) {
+        before = one->before;
+        cudaFree(one->memory);
+        memory_free(one);
+    }
+    if (s->sent)
+        cudaEventDestroy(s->sent);
+    if (s->fetched)
+        cudaEventDestroy(s->fetched);
+    if (s->ahead)
+        cudaStreamDestroy(s->ahead);
+    if (s->queue)
+        cudaStreamDestroy(s->queue);
     memory_free(s);
 }
+
+static void event_open(Stream *s, cudaEvent_t *event)
+{
+    TRY(s, cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+}
+
+/* ATTEND_KERNELS=naive chooses the version that a file's ladder begins with, =own our own products; ATTEND_GRAPHS=no
+ * asks for each operation anew. */
+static bool open_stream(Stream **s, bool tf32, Error *e)
+{
+    Stream *made = (Stream *)memory_get(1, sizeof *made);
+    if (!made)
+        return memory_error(e, "a stream of operations", 1, sizeof *made);
+    TRY(made, cudaStreamCreate(&made->queue));
+    TRY(made, cudaStreamCreateWithFlags(&made->ahead, cudaStreamNonBlocking));
+    event_open(made, &made->sent);
+    event_open(made, &made->fetched);
+    event_open(made, &made->staging_ahead.read);
+    for (size_t i = 0; i < STAGINGS; i++)
+        event_open(made, &made->staging[i].read);
+    if (made->failed) {
+        fail(e, "the device gives no stream: %s", made->error.text);
+        device_close(made);
+        return false;
+    }
+    const char *which = getenv("ATTEND_KERNELS"), *graphs = getenv("ATTEND_GRAPHS");
+    made->naive = which && !strcmp(which, "naive");
+    made->own = which && !strcmp(which, "own");
+    made->direct = graphs && !strcmp(graphs, "no");
+    made->tf32 = tf32;
+    *s = made;
+    return true;
+}
+
+static bool device_open(Stream **s, size_t, Error *e) { return open_stream(s, false, e); }
+#if !defined CUDA_BF16
+static bool device_open_tf32(Stream **s, size_t, Error *e) { return open_stream(s, true, e); }
+#endif
 
 /* A size of 0 gives a pointer, too, as memory_get does. */
 static void *device_allocate(size_t bytes)
 {
     void *memory = NULL;
-    if (cudaMalloc(&memory, bytes ? bytes : 1) != cudaSuccess)
+    if (cudaMalloc(&memory, bytes ? bytes : 1) != cudaSuccess) {
+        cudaGetLastError(); /* who asked is told */
         return NULL;
+    }
     cudaMemset(memory, 0, bytes);
     return memory;
 }
 
 static void device_release(void *memory) { cudaFree(memory); }
 
+static bool staging_room(Stream *s, Staging *t, size_t bytes)
+{
+    if (bytes <= t->bytes)
+        return true;
+    TRY(s, cudaFreeHost(t->memory));
+    t->memory = NULL;
+    t->bytes = 0;
+    TRY(s, cudaMallocHost(&t->memory, 2 * bytes));
+    t->bytes = t->memory ? 2 * bytes : 0;
+    return t->memory != NULL;
+}
+
+/* Large pieces, which no step has, go directly: CUDA reads them before it returns. */
+static void send_on(Stream *s, cudaStream_t queue, Staging *t, void *device, const void *host, size_t bytes)
+{
+    const void *from = host;
+    if (bytes == 0)
+        return;
+    if (bytes <= STAGING_MOST) {
+        TRY(s, cudaEventSynchronize(t->read));
+        if (!staging_room(s, t, bytes))
+            return;
+        from = memcpy(t->memory, host, bytes);
+    }
+    TRY(s, cudaMemcpyAsync(device, from, bytes, cudaMemcpyHostToDevice, queue));
+    TRY(s, cudaEventRecord(t->read, queue));
+}
+
 static void device_upload(Stream *s, void *device, const void *host, size_t bytes)
 {
-    TRY(s, cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, s->queue));
+    send_on(s, s->queue, &s->staging[s->turn++ % STAGINGS], device, host, bytes);
+}
+
+static void device_send(Stream *s, void *there, const void *host, size_t bytes)
+{
+    TRY(s, cudaStreamWaitEvent(s->ahead, s->fetched, 0));
+    send_on(s, s->ahead, &s->staging_ahead, there, host, bytes);
+    TRY(s, cudaEventRecord(s->sent, s->ahead));
+}
+
+static void device_fetch(Stream *s, void *to, const void *there, size_t bytes)
+{
+    TRY(s, cudaStreamWaitEvent(s->queue, s->sent, 0));
+    TRY(s, cudaMemcpyAsync(to, there, bytes, cudaMemcpyDeviceToDevice, s->queue));
+    TRY(s, cudaEventRecord(s->fetched, s->queue));
 }
 
 static void device_download(Stream *s, void *host, const void *device, size_t bytes)
@@ -81,18 +233,55 @@ static bool device_finish(Stream *s, Error *e)
     return !s->failed || fail(e, "%s", s->error.text);
 }
 
+/* ---- operations that come again: CUDA's graphs */
+
+static bool device_capture(Stream *s)
+{
+    if (s->direct || s->failed)
+        return false;
+    TRY(s, cudaStreamBeginCapture(s->queue, cudaStreamCaptureModeThreadLocal));
+    return !s->failed;
+}
+
+static Captured *device_captured(Stream *s)
+{
+    cudaGraph_t noted = NULL;
+    cudaGraphExec_t ready = NULL;
+    TRY(s, cudaStreamEndCapture(s->queue, &noted));
+    if (!noted)
+        return NULL;
+    TRY(s, cudaGraphInstantiateWithFlags(&ready, noted, 0));
+    cudaGraphDestroy(noted);
+    return (Captured *)ready;
+}
+
+static void device_replay(Stream *s, Captured *operations)
+{
+    TRY(s, cudaGraphLaunch((cudaGraphExec_t)operations, s->queue));
+}
+
+static void device_forget(Captured *operations)
+{
+    if (operations)
+        cudaGraphExecDestroy((cudaGraphExec_t)operations);
+}
+
 /* Bytes that are this operation's until its last kernel has run; NULL where there are none, and that is noted. */
 static void *scratch(Stream *s, size_t bytes)
 {
-    if (bytes > s->scratch_bytes) {
-        TRY(s, cudaStreamSynchronize(s->queue));
-        TRY(s, cudaFree(s->scratch));
-        s->scratch = NULL;
-        s->scratch_bytes = 0;
-        TRY(s, cudaMalloc(&s->scratch, bytes));
-        s->scratch_bytes = s->scratch ? bytes : 0;
+    if (s->scratch && bytes <= s->scratch->bytes)
+        return s->scratch->memory;
+    Scratch *more = (Scratch *)memory_get(1, sizeof *more);
+    size_t room = s->scratch && bytes < 2 * s->scratch->bytes ? 2 * s->scratch->bytes : bytes;
+    TRY(s, more ? cudaMalloc(&more->memory, room) : cudaErrorMemoryAllocation);
+    if (!more || !more->memory) {
+        memory_free(more);
+        return NULL;
     }
-    return s->scratch;
+    more->bytes = room;
+    more->before = s->scratch;
+    s->scratch = more;
+    return more->memory;
 }
 
 /* ---- sums.h, launched */

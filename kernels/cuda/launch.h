@@ -17,9 +17,11 @@
 #define DYNAMIC_SHARED(type, name)                                                                                     \
     extern __shared__ __align__(16) unsigned char dynamic_shared[];                                                    \
     type *name = (type *)dynamic_shared
+/* clang-format off */
 #define LAUNCH_SHARED(s, kernel, blocks, threads, bytes, ...)                                                          \
-    ((kernel) < < < (blocks), (threads), (bytes), (s)->queue >>> (__VA_ARGS__),                                        \
+    ((kernel)<<<(blocks), (threads), (bytes), (s)->queue>>>(__VA_ARGS__),                                              \
      stream_note((s), cudaGetLastError(), #kernel, __FILE__, __LINE__))
+/* clang-format on */
 #else
 #include "kernels/cuda/emulator/cuda_runtime.h"
 #define DYNAMIC_SHARED(type, name) type *name = (type *)emulator_shared()

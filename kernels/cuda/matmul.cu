@@ -1,10 +1,11 @@
 /* Products of matrices: c (+)= alpha a b, with bias and ReLU if asked, for each outer and inner.
  *
- * Ours, in f32 for each type. The ladder:
+ * By cuBLAS (blas.cu) where it is there and the operands lie as it can read them, each along rows or down columns; bias
+ * and ReLU come behind then. Else by ours, in f32 for each type. The ladder:
  *   1. product_naive: a thread for each element of c walks a row of a and a column of b. Each number of a and b comes
  *      from memory as often as c is wide or high.
  *   2. (product_tiled) a block makes a tile of TILE x TILE elements. Its threads carry slices of a and b, DEPTH deep,
- * to shared memory together, and read them there TILE times.
+ *      to shared memory together, and read them there TILE times.
  *   3. (also there) each thread makes SIDE x SIDE elements in registers: of 2 SIDE numbers that it reads from shared
  *      memory it makes SIDE^2 products, so that reading no longer is the limit.
  *
@@ -19,7 +20,17 @@ typedef struct Product {
     float alpha;
     const float *bias; /* [n] or NULL */
     size_t inner, m, n, k;
+    bool tf32 = false; /* of the stand-in for cuBLAS: what it reads is rounded so */
 } Product;
+
+/* To nearest, ties to even, with 10 bits of fraction; what is not finite stays. */
+static __device__ float rounded(float x, bool tf32)
+{
+    unsigned bits = __float_as_uint(x);
+    if (!tf32 || (bits & 0x7f800000u) == 0x7f800000u)
+        return x;
+    return __uint_as_float((bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu);
+}
 
 /* Of the batch's matrix number `which`: element (i, j). */
 template <class T> __device__ T *element_at(const Operand &x, size_t which, size_t inner, size_t i, size_t j)
@@ -54,16 +65,16 @@ template <class C> __global__ void product_naive(Product p, size_t count)
 /* A slice to shared memory: slice[l][i] = x(first + i, from + l), zeros behind its ends. Neighbours in a warp read
  * neighbours in memory, along rows or down columns, as x lies. */
 static __device__ void load_slice(float slice[DEPTH][TILE + 1], const Operand &x, size_t which, size_t inner,
-                                  size_t first, size_t rows, size_t from, size_t k)
+                                  size_t first, size_t rows, size_t from, size_t k, bool tf32)
 {
     for (unsigned t = threadIdx.x; t < TILE * DEPTH; t += blockDim.x) {
         unsigned i = x.column == 1 ? t / DEPTH : t % TILE, l = x.column == 1 ? t % DEPTH : t / TILE;
         bool inside = first + i < rows && from + l < k;
-        slice[l][i] = inside ? real(*element_at<const Number>(x, which, inner, first + i, from + l)) : 0;
+        slice[l][i] = inside ? rounded(real(*element_at<const Number>(x, which, inner, first + i, from + l)), tf32) : 0;
     }
 }
 
-static __device__ Operand turned(Operand x)
+static __host__ __device__ Operand turned(Operand x)
 {
     size_t row = x.row;
     x.row = x.column;
@@ -80,8 +91,8 @@ template <class C> __global__ void product_tiled(Product p)
     unsigned i0 = threadIdx.x / ACROSS, j0 = threadIdx.x % ACROSS;
     float sum[SIDE][SIDE] = {};
     for (size_t from = 0; from < p.k; from += DEPTH) {
-        load_slice(a, p.a, which, p.inner, row, p.m, from, p.k);
-        load_slice(b, turned(p.b), which, p.inner, column, p.n, from, p.k);
+        load_slice(a, p.a, which, p.inner, row, p.m, from, p.k, p.tf32);
+        load_slice(b, turned(p.b), which, p.inner, column, p.n, from, p.k, p.tf32);
         __syncthreads();
         float part[SIDE][SIDE] = {};
         for (unsigned l = 0; l < DEPTH; l++)
@@ -99,6 +110,101 @@ template <class C> __global__ void product_tiled(Product p)
                 product_give<C>(p, which, row + i0 + i * ACROSS, column + j0 + j * ACROSS, sum[i][j]);
 }
 
+template <class C> static void product_by_tiles(Stream *s, const Product &p, size_t batch)
+{
+    LAUNCH(s, product_tiled<C>, (unsigned)(batch * divide_up(p.m, TILE) * divide_up(p.n, TILE)), ACROSS * ACROSS, p);
+}
+
+/* ---- by cuBLAS */
+
+/* One operand as a matrix down columns. */
+typedef struct Columns {
+    bool turned, fits;
+    int next;
+} Columns;
+
+/* x [rows, columns] down columns; turned, where it lies along rows. */
+static Columns columns_of(const Operand &x, size_t rows, size_t columns)
+{
+    bool down = x.row == 1 && (columns == 1 || x.column >= rows);
+    size_t next = down ? x.column : x.row, least = down ? rows : columns;
+    next = (down ? columns : rows) == 1 ? least : next; /* there is no next one */
+    return Columns{!down, (down || x.column == 1) && next >= least && next <= INT_MAX, (int)next};
+}
+
+/* The matrices of a batch lie apart by one distance, which is the inner one where outer goes on behind inner. */
+static bool evenly(const Operand &x, size_t outer, size_t inner)
+{
+    return outer == 1 || inner == 1 || x.outer == inner * x.inner;
+}
+
+static long long apart(const Operand &x, size_t inner) { return (long long)(inner == 1 ? x.outer : x.inner); }
+
+#ifdef __CUDACC__
+template <class C> static void gemm(Stream *s, const Gemm &g)
+{
+    int status = blas_gemm(&s->blas, g);
+    if (status != 0 && !s->failed) {
+        s->failed = true;
+        fail(&s->error, "cuBLAS: a product of [%d,%d] and [%d,%d] gives status %d", g.m, g.k, g.k, g.n, status);
+    }
+}
+#else
+template <class C> static void gemm(Stream *s, const Gemm &g)
+{
+    Operand a = {(void *)g.a, 0, (size_t)g.a_apart, g.turn_a ? (size_t)g.a_next : 1, g.turn_a ? 1 : (size_t)g.a_next};
+    Operand b = {(void *)g.b, 0, (size_t)g.b_apart, g.turn_b ? (size_t)g.b_next : 1, g.turn_b ? 1 : (size_t)g.b_next};
+    Operand c = {g.c, 0, (size_t)g.c_apart, 1, (size_t)g.c_next};
+    Product p = {c,           a,           b,           g.beta > 0, false, g.alpha, NULL, (size_t)g.count,
+                 (size_t)g.m, (size_t)g.n, (size_t)g.k, g.tf32};
+    product_by_tiles<C>(s, p, (size_t)g.count);
+}
+#endif
+
+template <class C> __global__ void bias_relu_kernel(Operand c, const float *bias, bool relu, size_t m, size_t n)
+{
+    for (size_t t = thread_number(); t < m * n; t += thread_count()) {
+        C *y = element_at<C>(c, 0, 1, t / n, t % n);
+        float sum = real(*y) + (bias ? bias[t % n] : 0);
+        give(y, false, relu && sum < 0 ? 0 : sum); /* NaN stays */
+    }
+}
+
+/* False: it is nothing for cuBLAS. What lies along rows is, down columns, the transposed matrix: c^T = b^T a^T. */
+template <class C> static bool product_by_blas(Stream *s, const Product &p, size_t outer)
+{
+    size_t batch = outer * p.inner;
+    if (p.c.column != 1 && p.c.row == 1 && !p.bias) {
+        Product turned_round = p;
+        turned_round.c = turned(p.c);
+        turned_round.a = turned(p.b);
+        turned_round.b = turned(p.a);
+        turned_round.m = p.n;
+        turned_round.n = p.m;
+        return turned_round.c.column == 1 && product_by_blas<C>(s, turned_round, outer);
+    }
+    Columns a = columns_of(turned(p.a), p.k, p.m), b = columns_of(turned(p.b), p.n, p.k);
+    Columns c = columns_of(turned(p.c), p.n, p.m);
+    bool behind = p.bias || p.relu;
+    if (s->own || p.k == 0 || (behind && (p.add || batch > 1)) || !a.fits || !b.fits || !c.fits || c.turned ||
+        p.m > INT_MAX || p.n > INT_MAX || p.k > INT_MAX || batch > UINT16_MAX || !evenly(p.a, outer, p.inner) ||
+        !evenly(p.b, outer, p.inner) || !evenly(p.c, outer, p.inner) || !blas_there(&s->blas, s->queue))
+        return false;
+    Gemm g = {};
+    g.a = p.b.data, g.b = p.a.data, g.c = p.c.data;
+    g.turn_a = b.turned, g.turn_b = a.turned;
+    g.a_next = b.next, g.b_next = a.next, g.c_next = c.next;
+    g.a_apart = apart(p.b, p.inner), g.b_apart = apart(p.a, p.inner), g.c_apart = apart(p.c, p.inner);
+    g.m = (int)p.n, g.n = (int)p.m, g.k = (int)p.k, g.count = (int)batch;
+    g.real_c = sizeof(C) == sizeof(float);
+    g.tf32 = s->tf32;
+    g.alpha = p.alpha, g.beta = p.add ? 1 : 0;
+    gemm<C>(s, g);
+    if (behind)
+        LAUNCH_EACH(s, bias_relu_kernel<C>, p.m * p.n, p.c, p.bias, p.relu, p.m, p.n);
+    return true;
+}
+
 /* C: what c is made of, numbers or reals. */
 template <class C> static void multiply(Stream *s, const Product &p, size_t outer)
 {
@@ -107,9 +213,8 @@ template <class C> static void multiply(Stream *s, const Product &p, size_t oute
         return;
     if (s->naive)
         LAUNCH_EACH(s, product_naive<C>, count, p, count);
-    else
-        LAUNCH(s, product_tiled<C>, (unsigned)(batch * divide_up(p.m, TILE) * divide_up(p.n, TILE)), ACROSS * ACROSS,
-               p);
+    else if (!product_by_blas<C>(s, p, outer))
+        product_by_tiles<C>(s, p, batch);
 }
 
 /* A matrix that lies in one piece: [rows, columns], or that one transposed. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The list: devices that a build may have, and types to test them in. A twin that kernels_find knows is tested. */
-static const char *const devices[] = {"plain", "cpu", "emulated", "checked"};
+static const char *const devices[] = {"plain", "cpu", "cuda", "emulated", "checked"};
 static const NumberType types[] = {NUMBER_F32, NUMBER_BF16};
 
 enum { DEVICES = sizeof devices / sizeof *devices, TYPES = sizeof types / sizeof *types, GUARD = 8, TEAMS = 3 };

@@ -1,4 +1,4 @@
-/* The device's memory, streams and errors. Each block of memory ends at a page that may not be touched, and a block
+/* The device, its memory and errors. Each block of memory ends at a page that may not be touched, and a block
  * that was released may not be touched either: so an access that is off the end stops the program, also without the
  * checker.
  */
@@ -13,6 +13,31 @@
 #include <sys/mman.h>
 
 enum { PAGE = 4096, ALIGNED = 16 };
+
+/* ---- the device */
+
+static const char *capability(void)
+{
+    const char *text = getenv("ATTEND_GPU");
+    return text ? text : "9.0";
+}
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = strcmp(capability(), "none") != 0;
+    return *count ? cudaSuccess : cudaErrorNoDevice;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int device)
+{
+    char *end;
+    long major = strtol(capability(), &end, 10);
+    (void)device;
+    *value = (int)(which == cudaDevAttrComputeCapabilityMajor ? major : *end == '.' ? strtol(end + 1, NULL, 10) : 0);
+    return cudaSuccess;
+}
+
+/* ---- memory */
 
 /* All blocks, by address. */
 static struct {
@@ -104,14 +129,6 @@ cudaError_t cudaFree(void *memory)
     return fine ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
-{
-    (void)kind, (void)stream;
-    if (bytes)
-        memmove(to, from, bytes);
-    return cudaSuccess;
-}
-
 cudaError_t cudaMemset(void *to, int value, size_t bytes)
 {
     if (bytes)
@@ -119,52 +136,17 @@ cudaError_t cudaMemset(void *to, int value, size_t bytes)
     return cudaSuccess;
 }
 
-cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
+cudaError_t cudaMallocHost(void **memory, size_t bytes)
 {
-    (void)stream;
-    return cudaMemset(to, value, bytes);
+    *memory = memory_get(bytes, 1);
+    return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
-/* ---- streams: each remembers in which order its kernels' threads run */
-
-struct CUstream_st {
-    Order order;
-    uint64_t seed;
-};
-
-/* ATTEND_ORDER is forward, backward, random or greedy, the latter two with a seed if wanted: random:7. */
-static void read_order(struct CUstream_st *s)
+cudaError_t cudaFreeHost(void *memory)
 {
-    static const char *const names[ORDERS] = {"forward", "backward", "random", "greedy"};
-    const char *text = getenv("ATTEND_ORDER");
-    *s = (struct CUstream_st){.order = FORWARD, .seed = 1};
-    for (Order o = FORWARD; text && o < ORDERS; o++) {
-        size_t length = strlen(names[o]);
-        if (strncmp(text, names[o], length) != 0)
-            continue;
-        s->order = o;
-        if (text[length] == ':')
-            s->seed += strtoull(text + length + 1, NULL, 10);
-    }
-    s->seed *= 0x9E3779B97F4A7C15u;
-}
-
-cudaError_t cudaStreamCreate(cudaStream_t *stream)
-{
-    *stream = memory_get(1, sizeof **stream);
-    if (!*stream)
-        return cudaErrorMemoryAllocation;
-    read_order(*stream);
+    memory_free(memory);
     return cudaSuccess;
 }
-
-cudaError_t cudaStreamDestroy(cudaStream_t stream)
-{
-    memory_free(stream);
-    return cudaSuccess;
-}
-
-void emulator_launch_on(Queue queue, const Launch *launch) { emulator_launch(queue->order, &queue->seed, launch); }
 
 /* ---- errors */
 
@@ -178,17 +160,14 @@ cudaError_t cudaGetLastError(void)
     return failed ? cudaErrorLaunchFailure : cudaSuccess;
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t stream)
-{
-    (void)stream;
-    return cudaGetLastError();
-}
-
 const char *cudaGetErrorString(cudaError_t error)
 {
     switch (error) {
     case cudaSuccess: return "no error";
     case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorNoDevice: return "no CUDA-capable device is detected";
+    case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
+    case cudaErrorStreamCaptureInvalidated: return "operation failed due to a previous error during capture";
     case cudaErrorInvalidConfiguration: return "invalid configuration";
     case cudaErrorLaunchFailure: return last.text;
     case cudaErrorInvalidValue: break;

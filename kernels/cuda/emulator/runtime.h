@@ -1,11 +1,41 @@
-/* The part of CUDA's runtime that kernels/cuda uses, for machines without it: memory, copies, streams, errors.
+/* The part of CUDA's runtime that kernels/cuda uses, for machines without it: memory, copies, streams, events, graphs,
+ * errors.
  *
- * Everything is over when a call returns. A failed launch is told by the next call that waits (cudaStreamSynchronize),
- * as on a GPU, and once; cudaGetErrorString words it in full. */
+ * Everything is over when a call returns, except what a stream captures, which is noted and not done. A failed launch
+ * is told by the next call that waits (cudaStreamSynchronize), as on a GPU, and once; cudaGetErrorString words it in
+ * full. */
 #ifndef KERNELS_CUDA_EMULATOR_RUNTIME_H
 #define KERNELS_CUDA_EMULATOR_RUNTIME_H
 
 #include <stddef.h>
+
+/* Programs that are built for GPUs, too, have CUDA's own functions beside these. */
+#define cudaGetDeviceCount            emulated_cudaGetDeviceCount
+#define cudaDeviceGetAttribute        emulated_cudaDeviceGetAttribute
+#define cudaMalloc                    emulated_cudaMalloc
+#define cudaFree                      emulated_cudaFree
+#define cudaMemcpyAsync               emulated_cudaMemcpyAsync
+#define cudaMemsetAsync               emulated_cudaMemsetAsync
+#define cudaMemset                    emulated_cudaMemset
+#define cudaMallocHost                emulated_cudaMallocHost
+#define cudaFreeHost                  emulated_cudaFreeHost
+#define cudaStreamCreate              emulated_cudaStreamCreate
+#define cudaStreamCreateWithFlags     emulated_cudaStreamCreateWithFlags
+#define cudaStreamDestroy             emulated_cudaStreamDestroy
+#define cudaStreamSynchronize         emulated_cudaStreamSynchronize
+#define cudaEventCreateWithFlags      emulated_cudaEventCreateWithFlags
+#define cudaEventDestroy              emulated_cudaEventDestroy
+#define cudaEventRecord               emulated_cudaEventRecord
+#define cudaEventSynchronize          emulated_cudaEventSynchronize
+#define cudaStreamWaitEvent           emulated_cudaStreamWaitEvent
+#define cudaStreamBeginCapture        emulated_cudaStreamBeginCapture
+#define cudaStreamEndCapture          emulated_cudaStreamEndCapture
+#define cudaGraphInstantiateWithFlags emulated_cudaGraphInstantiateWithFlags
+#define cudaGraphLaunch               emulated_cudaGraphLaunch
+#define cudaGraphExecDestroy          emulated_cudaGraphExecDestroy
+#define cudaGraphDestroy              emulated_cudaGraphDestroy
+#define cudaGetLastError              emulated_cudaGetLastError
+#define cudaGetErrorString            emulated_cudaGetErrorString
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,21 +46,57 @@ typedef enum cudaError_t {
     cudaErrorInvalidValue = 1,
     cudaErrorMemoryAllocation = 2,
     cudaErrorInvalidConfiguration = 9,
-    cudaErrorLaunchFailure = 719
+    cudaErrorNoDevice = 100,
+    cudaErrorLaunchFailure = 719,
+    cudaErrorStreamCaptureUnsupported = 900,
+    cudaErrorStreamCaptureInvalidated = 901
 } cudaError_t;
 
 typedef enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice } cudaMemcpyKind;
 
 typedef struct CUstream_st *cudaStream_t;
 
+typedef enum cudaDeviceAttr {
+    cudaDevAttrComputeCapabilityMajor = 75,
+    cudaDevAttrComputeCapabilityMinor = 76
+} cudaDeviceAttr;
+
+/* ATTEND_GPU is the capability of the one device there is, as 7.5, or `none`. */
+cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int device);
+
 cudaError_t cudaMalloc(void **memory, size_t bytes);
 cudaError_t cudaFree(void *memory);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream);
 cudaError_t cudaMemset(void *to, int value, size_t bytes);
+cudaError_t cudaMallocHost(void **memory, size_t bytes);
+cudaError_t cudaFreeHost(void *memory);
 cudaError_t cudaStreamCreate(cudaStream_t *stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+
+/* Nothing is ever late. */
+typedef struct CUevent_st *cudaEvent_t;
+enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+
+/* Launches, copies within the device and memsets can be captured; whatever waits, or reads or writes the host's memory,
+ * cannot, which is stricter than CUDA. */
+typedef struct EmulatorGraph *cudaGraph_t, *cudaGraphExec_t;
+typedef enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 } cudaStreamCaptureMode;
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *ready, cudaGraph_t graph, unsigned long long flags);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+
 cudaError_t cudaGetLastError(void);
 const char *cudaGetErrorString(cudaError_t error);
 

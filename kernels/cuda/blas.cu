@@ -1,0 +1,138 @@
+/* cuBLAS, as far as products need it (see matmul.cu), opened when the program runs: the program starts where it is
+ * missing, and is built without its headers. These functions and numbers are its interface, the same in version 11, 12
+ * and 13.
+ *
+ * Under the emulator there is a stand-in, in matmul.cu, that multiplies by our own kernel what cuBLAS would be given:
+ * so whatever lies between an operation and cuBLAS is tested. */
+
+/* Matrices as cuBLAS has them, down columns: c [m,n] = alpha a b + beta c, of each of `count` in a batch, a [m,k] or
+ * turned [k,m], b [k,n] or turned [n,k]; a column of `a` lies a_next numbers behind the one before, a matrix a_apart
+ * behind the one before. */
+typedef struct Gemm {
+    const void *a, *b;
+    void *c;
+    bool turn_a, turn_b;
+    bool real_c; /* else it is numbers */
+    bool tf32;
+    int m, n, k, count;
+    int a_next, b_next, c_next;
+    long long a_apart, b_apart, c_apart;
+    float alpha, beta;
+} Gemm;
+
+#ifdef __CUDACC__
+#include <dlfcn.h>
+
+#if __has_include(<cublas_api.h>)
+#include <cublas_api.h>
+#define SAME_AS(ours, theirs) static_assert((int)ours == (int)theirs, "cuBLAS has another number for it")
+#else
+#define SAME_AS(ours, theirs) static_assert(true, "")
+#endif
+
+enum { BLAS_AS_IT_IS, BLAS_TURNED };
+enum { BLAS_F32 = 0, BLAS_BF16 = 14 };
+enum { BLAS_IN_F32 = 68, BLAS_IN_TF32 = 77 };
+enum { BLAS_ANY_WAY = -1, BLAS_SUMS_STAY_F32 = 16, BLAS_WORKSPACE = 32 << 20 };
+
+SAME_AS(BLAS_TURNED, CUBLAS_OP_T);
+SAME_AS(BLAS_BF16, CUDA_R_16BF);
+SAME_AS(BLAS_F32, CUDA_R_32F);
+SAME_AS(BLAS_IN_F32, CUBLAS_COMPUTE_32F);
+SAME_AS(BLAS_IN_TF32, CUBLAS_COMPUTE_32F_FAST_TF32);
+SAME_AS(BLAS_ANY_WAY, CUBLAS_GEMM_DEFAULT);
+SAME_AS(BLAS_SUMS_STAY_F32, CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+
+/* Of one stream. The workspace is ours, so that products can be captured, and give the same bits each time. */
+typedef struct Blas {
+    bool tried;
+    void *library, *handle, *workspace;
+    int (*destroy)(void *handle);
+    int (*gemm)(void *handle, int turn_a, int turn_b, int m, int n, int k, const void *alpha, const void *a, int a_type,
+                int a_next, long long a_apart, const void *b, int b_type, int b_next, long long b_apart,
+                const void *beta, void *c, int c_type, int c_next, long long c_apart, int count, int arithmetic,
+                int way);
+} Blas;
+
+/* The one that belongs to this runtime, where the system finds it or in the toolkit's usual place. */
+static void *blas_library()
+{
+    static const char *const folders[] = {"", "/usr/local/cuda/lib64/"};
+    void *library = NULL;
+    for (size_t i = 0; !library && i < 2; i++) {
+        char path[80];
+        snprintf(path, sizeof path, "%slibcublas.so.%d", folders[i], CUDART_VERSION / 1000);
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    return library;
+}
+
+template <class F> static bool blas_function(const Blas *b, F **function, const char *name)
+{
+    *function = (F *)dlsym(b->library, name);
+    return *function != NULL;
+}
+
+static bool blas_ready(Blas *b, cudaStream_t queue)
+{
+    int (*create)(void **), (*set_stream)(void *, cudaStream_t), (*set_workspace)(void *, void *, size_t);
+    int (*set_math)(void *, int);
+    return blas_function(b, &create, "cublasCreate_v2") && blas_function(b, &b->destroy, "cublasDestroy_v2") &&
+           blas_function(b, &set_stream, "cublasSetStream_v2") && blas_function(b, &set_math, "cublasSetMathMode") &&
+           blas_function(b, &set_workspace, "cublasSetWorkspace_v2") &&
+           blas_function(b, &b->gemm, "cublasGemmStridedBatchedEx") &&
+           cudaMalloc(&b->workspace, BLAS_WORKSPACE) == cudaSuccess && create(&b->handle) == 0 &&
+           set_stream(b->handle, queue) == 0 && set_workspace(b->handle, b->workspace, BLAS_WORKSPACE) == 0 &&
+           set_math(b->handle, BLAS_SUMS_STAY_F32) == 0;
+}
+
+static void blas_close(Blas *b)
+{
+    if (b->handle)
+        b->destroy(b->handle);
+    cudaFree(b->workspace);
+    if (b->library)
+        dlclose(b->library);
+    *b = Blas{true};
+}
+
+/* Opened by the first product of a stream: which many a stream never has. */
+static bool blas_there(Blas *b, cudaStream_t queue)
+{
+    if (!b->tried) {
+        b->tried = true;
+        b->library = blas_library();
+        if (!b->library || !blas_ready(b, queue))
+            blas_close(b);
+    }
+    return b->handle != NULL;
+}
+
+/* What cuBLAS returns: 0 is well. */
+static int blas_gemm(Blas *b, const Gemm &g)
+{
+    const int numbers = sizeof(Number) == sizeof(float) ? BLAS_F32 : BLAS_BF16;
+    return b->gemm(b->handle, g.turn_a ? BLAS_TURNED : BLAS_AS_IT_IS, g.turn_b ? BLAS_TURNED : BLAS_AS_IT_IS, g.m, g.n,
+                   g.k, &g.alpha, g.a, numbers, g.a_next, g.a_apart, g.b, numbers, g.b_next, g.b_apart, &g.beta, g.c,
+                   g.real_c ? (int)BLAS_F32 : numbers, g.c_next, g.c_apart, g.count,
+                   g.tf32 ? BLAS_IN_TF32 : BLAS_IN_F32, BLAS_ANY_WAY);
+}
+
+/* Said to who trains on this device. */
+static const char *device_note()
+{
+    void *library = blas_library();
+    if (!library)
+        return "products are attend's own and slow: cuBLAS was not found; its folder belongs into LD_LIBRARY_PATH";
+    dlclose(library);
+    return NULL;
+}
+#else
+typedef struct Blas {
+    int nothing;
+} Blas;
+
+static bool blas_there(Blas *, cudaStream_t) { return true; }
+static void blas_close(Blas *) {}
+static const char *device_note() { return NULL; }
+#endif

@@ -1,0 +1,311 @@
+/* What only the GPU's twin has: operations that are captured and replayed, copies beside them, and products by cuBLAS
+ * or, under the emulator, by what stands in for it. */
+#include "base/memory.h"
+#include "tests/kernels/twins.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Those that can, in f32. */
+static const Kernels *gpu(size_t i)
+{
+    static const char *const devices[] = {"cuda", "emulated", "checked"};
+    for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
+        const Kernels *k = kernels_find(devices[d], NUMBER_F32, NULL);
+        if (k && !i--)
+            return k;
+    }
+    return NULL;
+}
+
+static bool real_one(const Kernels *k) { return strcmp(k->twin, "cuda") == 0; }
+
+static Stream *opened(const Kernels *k)
+{
+    Stream *s;
+    Error e;
+    ck_done(k->open(&s, 1, &e), e);
+    return s;
+}
+
+static void finished(const Kernels *k, Stream *s)
+{
+    Error e;
+    ck_done(k->finish(s, &e), e);
+    k->close(s);
+}
+
+static float *numbers(const Kernels *k, Stream *s, const float *values, size_t n)
+{
+    float *there = k->allocate(n * sizeof *there);
+    ck_assert_ptr_nonnull(there);
+    if (values)
+        k->upload(s, there, values, n * sizeof *values);
+    return there;
+}
+
+enum { N = 700 };
+
+static void expect(const Kernels *k, Stream *s, const float *there, float first, float step)
+{
+    float values[N];
+    k->download(s, values, there, sizeof values);
+    for (size_t i = 0; i < N; i++)
+        ck_assert_msg(values[i] == first + (float)i * step, "%s: number %d is %g, not %g", k->twin, (int)i, values[i],
+                      first + (float)i * step);
+}
+
+START_TEST(captured_operations_run_when_they_are_replayed_on_what_is_there_then)
+{
+    for (size_t i = 0; gpu(i); i++) {
+        const Kernels *k = gpu(i);
+        Stream *s = opened(k);
+        float values[N];
+        for (size_t j = 0; j < N; j++)
+            values[j] = (float)j;
+        float *from = numbers(k, s, values, N), *sum = numbers(k, s, NULL, N), *copy = numbers(k, s, NULL, N);
+        k->accumulate(s, sum, from, N);
+        ck_assert(k->capture(s));
+        k->accumulate(s, sum, from, N);
+        k->copy(s, copy, sum, N * sizeof *sum);
+        k->zero(s, from, sizeof *from);
+        Captured *operations = k->captured(s);
+        ck_assert_ptr_nonnull(operations);
+        expect(k, s, sum, 0, 1);
+        expect(k, s, copy, 0, 0);
+        k->replay(s, operations);
+        k->replay(s, operations);
+        expect(k, s, sum, 0, 3);
+        expect(k, s, copy, 0, 3);
+        for (size_t j = 0; j < N; j++)
+            values[j] = 10;
+        k->upload(s, from, values, sizeof values);
+        k->replay(s, operations);
+        expect(k, s, copy, 10, 3);
+        k->download(s, values, from, sizeof values);
+        ck_assert(values[0] == 0 && values[1] == 10);
+        k->forget(operations);
+        k->release(from), k->release(sum), k->release(copy);
+        finished(k, s);
+    }
+}
+END_TEST
+
+/* The emulator is stricter than CUDA: what a step must not do cannot be captured. */
+START_TEST(reading_or_writing_the_host_s_memory_is_not_captured)
+{
+    for (size_t i = 0; gpu(i); i++) {
+        const Kernels *k = gpu(i);
+        if (real_one(k))
+            continue;
+        for (int way = 0; way < 2; way++) {
+            Stream *s = opened(k);
+            Error e;
+            float one = 1, *there = numbers(k, s, &one, 1);
+            ck_assert(k->capture(s));
+            if (way == 0)
+                k->upload(s, there, &one, sizeof one);
+            else
+                k->download(s, &one, there, sizeof one);
+            ck_assert_ptr_null(k->captured(s));
+            ck_assert(!k->finish(s, &e));
+            ck_assert_msg(strstr(e.text, "not permitted when stream is capturing"), "%s", e.text);
+            ck_assert(!k->capture(s)); /* nor is what comes behind an error */
+            k->release(there);
+            k->close(s);
+        }
+    }
+}
+END_TEST
+
+/* Cross-entropy keeps something between two kernels. A longer one needs more room for it; the captured one goes on with
+ * what it had. */
+START_TEST(what_was_captured_keeps_its_scratch_memory)
+{
+    enum { SHORT = 3, LONG = 3000, V = 5 };
+    for (size_t i = 0; gpu(i); i++) {
+        const Kernels *k = gpu(i);
+        Stream *s = opened(k);
+        float values[LONG * V], before[SHORT], after[SHORT];
+        int32_t ids[LONG];
+        for (size_t j = 0; j < LONG * V; j++)
+            values[j] = (float)(j % 11);
+        for (size_t j = 0; j < LONG; j++)
+            ids[j] = (int32_t)(j % V);
+        float *logits = numbers(k, s, values, LONG * V), *losses = numbers(k, s, NULL, LONG),
+              *lse = numbers(k, s, NULL, LONG);
+        int32_t *targets = k->allocate(sizeof ids);
+        StepState *state = k->allocate(sizeof *state);
+        ck_assert(targets && state);
+        k->upload(s, targets, ids, sizeof ids);
+        k->cross_entropy_forward(s, losses, lse, state, 0, logits, targets, 0.1, SHORT, V);
+        k->download(s, before, losses, sizeof before);
+        ck_assert(k->capture(s));
+        k->cross_entropy_forward(s, losses, lse, state, 0, logits, targets, 0.1, SHORT, V);
+        Captured *operations = k->captured(s);
+        ck_assert_ptr_nonnull(operations);
+        k->cross_entropy_forward(s, losses, lse, state, 0, logits, targets, 0.1, LONG, V);
+        k->zero(s, losses, LONG * sizeof *losses);
+        k->replay(s, operations);
+        k->download(s, after, losses, sizeof after);
+        ck_assert(memcmp(before, after, sizeof after) == 0 && after[0] > 0);
+        k->forget(operations);
+        k->release(logits), k->release(losses), k->release(lse), k->release(targets), k->release(state);
+        finished(k, s);
+    }
+}
+END_TEST
+
+START_TEST(what_is_sent_arrives_when_it_is_fetched)
+{
+    static const size_t sizes[] = {1, 5, 4000, 3 << 20};
+    for (size_t i = 0; gpu(i); i++) {
+        const Kernels *k = gpu(i);
+        Stream *s = opened(k);
+        size_t most = sizes[3];
+        float *host = memory_get(most, sizeof *host), *there = k->allocate(most * sizeof *host),
+              *to = k->allocate(most * sizeof *host);
+        ck_assert(host && there && to);
+        for (int round = 0; round < 6; round++) {
+            size_t n = sizes[round % 4];
+            float last;
+            for (size_t j = 0; j < n; j++)
+                host[j] = (float)(j % 1000 + (size_t)round);
+            k->send(s, there, host, n * sizeof *host);
+            memset(host, 0, n * sizeof *host); /* it has been read */
+            k->zero(s, to, n * sizeof *to);
+            k->fetch(s, to, there, n * sizeof *to);
+            k->download(s, host, to, n * sizeof *to);
+            for (size_t j = 0; j < n; j++)
+                ck_assert(host[j] == (float)(j % 1000 + (size_t)round));
+            k->upload(s, to, &(float){-1}, sizeof last);
+            k->download(s, &last, to, sizeof last);
+            ck_assert(last == -1);
+        }
+        memory_free(host);
+        k->release(there), k->release(to);
+        finished(k, s);
+    }
+}
+END_TEST
+
+/* ---- products */
+
+/* What a stream of that table, opened as ATTEND_KERNELS says, makes of c [m,n] = 0.5 a b (+ c), each along rows or down
+ * columns with a gap behind each, batch by batch. */
+typedef struct Layout {
+    bool down_a, down_b, down_c, add;
+    size_t outer, inner, m, n, k, gap;
+} Layout;
+
+enum { ROOM = 40000 };
+
+static Operand operand(float *there, bool down, size_t rows, size_t columns, const Layout *l)
+{
+    size_t next = (down ? rows : columns) + l->gap, one = next * (down ? columns : rows);
+    ck_assert(l->outer * l->inner * one <= ROOM);
+    return (Operand){there, one * l->inner, one, down ? 1 : next, down ? next : 1};
+}
+
+static void multiplied(float *values, const Kernels *k, const char *kernels, const Layout *l)
+{
+    Random random = {.seed = 5};
+    if (kernels)
+        setenv("ATTEND_KERNELS", kernels, 1);
+    Stream *s = opened(k);
+    unsetenv("ATTEND_KERNELS");
+    float *there[3];
+    for (size_t i = 0; i < 3; i++) {
+        for (size_t j = 0; j < ROOM; j++)
+            values[j] = (float)uniform(&random);
+        there[i] = numbers(k, s, values, ROOM);
+    }
+    k->product(s, operand(there[0], l->down_c, l->m, l->n, l), l->add, operand(there[1], l->down_a, l->m, l->k, l),
+               operand(there[2], l->down_b, l->k, l->n, l), 0.5, l->outer, l->inner, l->m, l->n, l->k);
+    k->download(s, values, there[0], ROOM * sizeof *values);
+    for (size_t i = 0; i < 3; i++)
+        k->release(there[i]);
+    finished(k, s);
+}
+
+/* Both sum in the same order under the emulator, so bits are the same; on a GPU they are near. */
+START_TEST(products_are_the_same_whoever_multiplies)
+{
+    static const size_t sizes[][5] = {{1, 1, 3, 5, 7},    {2, 3, 4, 6, 5}, {1, 4, 17, 1, 9}, {3, 1, 1, 20, 2},
+                                      {1, 1, 70, 66, 40}, {2, 2, 1, 1, 3}, {1, 1, 9, 8, 1},  {1, 1, 6, 5, 0}};
+    static float mine[ROOM], theirs[ROOM];
+    for (size_t i = 0; gpu(i); i++)
+        for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+            const size_t *z = sizes[n];
+            Layout l = {_i & 1, _i & 2, _i & 4, _i & 8, z[0], z[1], z[2], z[3], z[4], n % 3};
+            multiplied(mine, gpu(i), "own", &l);
+            multiplied(theirs, gpu(i), NULL, &l);
+            for (size_t j = 0; j < ROOM; j++)
+                ck_assert_msg(real_one(gpu(i)) ? fabsf(mine[j] - theirs[j]) <= 1e-5F : mine[j] == theirs[j],
+                              "%s, layout %d, sizes %d: %g and %g", gpu(i)->twin, _i, (int)n, mine[j], theirs[j]);
+        }
+}
+END_TEST
+
+/* One number times one: in f32 it stays, in tf32 what is behind 10 bits of fraction is rounded. On a GPU without cuBLAS
+ * our product does better, which is allowed. */
+START_TEST(tf32_rounds_what_products_read_and_nothing_else)
+{
+    static const float values[][2] = {
+        {1 + 0x1p-11F, 1},   {1 + 0x1.8p-10F, 1 + 0x1p-9F}, {1 + 0x1.2p-11F, 1 + 0x1p-10F},
+        {-3 - 0x1p-12F, -3}, {0x1p-100F, 0x1p-100F},        {INFINITY, INFINITY}};
+    ck_assert_str_eq(number_type_name(NUMBER_TF32), "tf32");
+    for (size_t i = 0; gpu(i); i++) {
+        const Kernels *k = kernels_find(gpu(i)->twin, NUMBER_TF32, NULL);
+        if (!k)
+            continue; /* a GPU that is too old */
+        ck_assert(k->type == NUMBER_TF32 && k->number == 4);
+        Stream *s = opened(k);
+        for (size_t n = 0; n < sizeof values / sizeof *values; n++) {
+            float one = 1, y;
+            float *x = numbers(k, s, &values[n][0], 1), *w = numbers(k, s, &one, 1), *to = numbers(k, s, NULL, 1);
+            k->linear_forward(s, to, false, x, w, NULL, false, 1, 1, 1);
+            k->download(s, &y, to, sizeof y);
+            ck_assert_msg(y == values[n][1] || (real_one(k) && y == values[n][0]), "%s: %a gives %a, not %a", k->twin,
+                          values[n][0], y, values[n][1]);
+            k->accumulate(s, to, x, 1); /* no product */
+            k->zero(s, to, sizeof y);
+            k->accumulate(s, to, x, 1);
+            k->download(s, &y, to, sizeof y);
+            ck_assert(y == values[n][0]);
+            k->release(x), k->release(w), k->release(to);
+        }
+        finished(k, s);
+    }
+}
+END_TEST
+
+START_TEST(tf32_is_a_gpu_s_and_no_old_one_s)
+{
+    static const char *const others[] = {"plain", "cpu", "mine"};
+    Error e;
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert(!kernels_find(others[i], NUMBER_TF32, &e));
+        ck_assert_msg(strstr(e.text, "does not compute in tf32; it does in f32"), "%s", e.text);
+    }
+    setenv("ATTEND_GPU", "7.5", 1);
+    if (kernels_find("emulated", NUMBER_F32, NULL)) {
+        ck_assert(!kernels_find("emulated", NUMBER_TF32, &e));
+        ck_assert_msg(strstr(e.text, "tf32 needs a GPU of capability 8.0 or newer, this one has 7.5"), "%s", e.text);
+    }
+    unsetenv("ATTEND_GPU");
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {TEST(captured_operations_run_when_they_are_replayed_on_what_is_there_then),
+                                 TEST(reading_or_writing_the_host_s_memory_is_not_captured),
+                                 TEST(what_was_captured_keeps_its_scratch_memory),
+                                 TEST(what_is_sent_arrives_when_it_is_fetched),
+                                 TEST_LOOP(products_are_the_same_whoever_multiplies, 16),
+                                 TEST(tf32_rounds_what_products_read_and_nothing_else),
+                                 TEST(tf32_is_a_gpu_s_and_no_old_one_s)};
+    return suite_run("kernels/gpu", tests, sizeof tests / sizeof *tests, argc, argv);
+}

@@ -1,0 +1,357 @@
+/* bin/gpu: how fast a GPU is in products, attention and moving memory, and how near kernels/cuda comes to that.
+ *
+ *     bin/gpu DEVICE [tiny]     cuda; or emulated, with sizes that tell nothing, to try the program itself
+ *
+ * Prints lines of: what, shape, precision, microseconds, rate, its unit, share of a limit in percent. The limits are
+ * measured here, first: the fastest of a few large products for what computes in that precision, a copy of a large
+ * block for what moves memory. Everything else is compared with them. Times are medians of rounds behind a warm-up; a
+ * round asks for many runs, and waits for the last. FLOP and bytes are those of kernels/measure. */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "kernels/measure/measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROUNDS = 7, MATRICES = 8 };
+
+typedef struct Job {
+    const char *what;
+    size_t n, in, out; /* positions and widths; `out` 0: none */
+    size_t t, heads;   /* of attention: the length of each row */
+} Job;
+
+/* Memory for one job on one table. */
+typedef struct Work {
+    const Kernels *k;
+    Stream *s;
+    const Job *job;
+    void *at[MATRICES];
+    int32_t *start;
+    StepState *state;
+} Work;
+
+/* --- what a run asks for --- */
+
+static Strided part(const Work *w, size_t i) { return (Strided){w->at[i], w->job->in}; }
+
+static Attend how(const Work *w)
+{
+    const Job *j = w->job;
+    size_t rows = j->n / j->t, size = j->in / j->heads;
+    return (Attend){.rows = rows,
+                    .queries = j->n,
+                    .longest_query = j->t,
+                    .keys = j->n,
+                    .longest_key = j->t,
+                    .heads = j->heads,
+                    .key_size = size,
+                    .value_size = size,
+                    .query_start = w->start,
+                    .key_start = w->start,
+                    .causal = true,
+                    .scale = 0.125};
+}
+
+static void run_copy(const Work *w) { w->k->copy(w->s, w->at[0], w->at[1], w->job->n * w->job->in * w->k->number); }
+
+static void run_forward(const Work *w)
+{
+    const Job *j = w->job;
+    w->k->linear_forward(w->s, w->at[0], false, w->at[1], w->at[2], w->at[3], false, j->n, j->in, j->out);
+}
+
+static void run_backward(const Work *w)
+{
+    const Job *j = w->job;
+    w->k->linear_backward(w->s, w->at[1], false, w->at[4], w->at[3], w->at[0], w->at[0], w->at[1], w->at[2], false,
+                          j->n, j->in, j->out);
+}
+
+static void run_attention(const Work *w)
+{
+    Attend a = how(w);
+    w->k->attention_forward(w->s, w->at[0], w->at[7], part(w, 1), part(w, 2), part(w, 3), &a, w->state);
+}
+
+static void run_attention_backward(const Work *w)
+{
+    Attend a = how(w);
+    AttendGradients d = {.q = part(w, 5), .k = part(w, 6), .v = part(w, 4)};
+    w->k->attention_backward(w->s, &d, w->at[1], w->at[0], w->at[7], part(w, 1), part(w, 2), part(w, 3), &a, w->state);
+}
+
+static void run_add_norm(const Work *w)
+{
+    const Job *j = w->job;
+    w->k->add_norm_forward(w->s, w->at[0], w->at[1], w->at[4], w->at[5], w->at[2], w->at[3], (Dropout){.rate = 0.1},
+                           w->state, w->at[6], w->at[7], 1e-5, j->n, j->in);
+}
+
+static void run_adam(const Work *w)
+{
+    const Job *j = w->job;
+    w->k->adam(w->s, w->at[0], NULL, w->at[1], w->at[2], w->at[3], w->state, (Adam){0.9, 0.999, 1e-8}, NULL, 0, 0,
+               j->n * j->in);
+}
+
+typedef struct Kind {
+    const char *what;
+    void (*run)(const Work *w);
+} Kind;
+
+static const Kind kinds[] = {{"copy", run_copy},
+                             {"linear_forward", run_forward},
+                             {"linear_backward", run_backward},
+                             {"attention_forward", run_attention},
+                             {"attention_backward", run_attention_backward},
+                             {"add_norm_forward", run_add_norm},
+                             {"adam", run_adam}};
+
+static void (*run_of(const Job *j))(const Work *w)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(kinds[i].what, j->what))
+            return kinds[i].run;
+    return NULL;
+}
+
+/* --- memory --- */
+
+/* As large as any of the job's tensors, as reals. */
+static size_t room_of(const Job *j)
+{
+    size_t activations = j->n * (j->in > j->out ? j->in : j->out), weights = j->in * j->out;
+    return (activations > weights ? activations : weights) * sizeof(float);
+}
+
+static void work_close(Work *w)
+{
+    for (size_t i = 0; i < MATRICES; i++)
+        w->k->release(w->at[i]);
+    w->k->release(w->start);
+    w->k->release(w->state);
+    if (w->s)
+        w->k->close(w->s);
+}
+
+/* Numbers of any size would do, but zeros take less power, and a GPU runs faster on them. */
+static bool fill(Work *w, size_t bytes, Error *e)
+{
+    unsigned char *noise = memory_get(bytes, 1);
+    if (!noise)
+        return memory_error(e, "numbers", bytes, 1);
+    uint32_t seed = 1;
+    bool half = w->k->number == 2;
+    for (size_t i = 0; i < bytes; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        bool top = half ? i % 2 == 1 : i % 4 == 3;
+        noise[i] = (unsigned char)(top ? 0x3d | (seed >> 31 << 7) : seed >> 24); /* between 1/32 and 1/8 */
+    }
+    for (size_t i = 0; i < MATRICES; i++)
+        w->k->upload(w->s, w->at[i], noise, bytes);
+    memory_free(noise);
+    return true;
+}
+
+static bool work_open(Work *w, const Kernels *k, const Job *j, Error *e)
+{
+    size_t bytes = room_of(j), rows = j->t ? j->n / j->t : 0;
+    int32_t *starts = memory_get(rows + 1, sizeof *starts);
+    StepState state = {.learning_rate = 1e-6, .correction1 = 1, .correction2 = 1, .clip = 1, .finite = 1};
+    *w = (Work){.k = k, .job = j};
+    bool fine = starts && k->open(&w->s, 1, e);
+    for (size_t i = 0; fine && i < MATRICES; i++)
+        fine = (w->at[i] = k->allocate(bytes)) != NULL || memory_error(e, j->what, bytes, 1);
+    w->start = fine ? k->allocate((rows + 1) * sizeof *starts) : NULL;
+    w->state = fine ? k->allocate(sizeof state) : NULL;
+    fine = fine && ((w->start && w->state) || memory_error(e, j->what, rows, sizeof *starts)) && fill(w, bytes, e);
+    for (size_t r = 0; fine && r <= rows; r++)
+        starts[r] = (int32_t)(r * j->t);
+    if (fine) {
+        k->upload(w->s, w->start, starts, (rows + 1) * sizeof *starts);
+        k->upload(w->s, w->state, &state, sizeof state);
+        fine = k->finish(w->s, e);
+    }
+    memory_free(starts);
+    if (!fine)
+        work_close(w);
+    return fine;
+}
+
+/* --- timing --- */
+
+static int by_value(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Seconds of one run: as many in a round as take about a twentieth of a second, tiny: one. */
+static bool time_of(double *seconds, const Work *w, bool tiny, Error *e)
+{
+    void (*run)(const Work *w) = run_of(w->job);
+    double times[ROUNDS], begin;
+    run(w); /* code is loaded, memory reserved */
+    if (!w->k->finish(w->s, e))
+        return false;
+    begin = clock_seconds();
+    run(w);
+    if (!w->k->finish(w->s, e))
+        return false;
+    double once = clock_seconds() - begin;
+    size_t runs = tiny ? 1 : (size_t)(0.05 / (once + 1e-6)) + 1;
+    for (size_t i = 0; i < ROUNDS; i++) {
+        begin = clock_seconds();
+        for (size_t r = 0; r < runs; r++)
+            run(w);
+        if (!w->k->finish(w->s, e))
+            return false;
+        times[i] = (clock_seconds() - begin) / (double)runs;
+    }
+    qsort(times, ROUNDS, sizeof *times, by_value);
+    *seconds = times[ROUNDS / 2];
+    return true;
+}
+
+static bool cost_of(Cost *cost, const Work *w, Error *e)
+{
+    Work shapes = *w;
+    shapes.k = measure_kernels(w->k->type);
+    if (!shapes.k->open(&shapes.s, 1, e))
+        return false;
+    run_of(w->job)(&shapes);
+    *cost = *measure_last(shapes.s);
+    shapes.k->close(shapes.s);
+    return true;
+}
+
+typedef struct Measured {
+    double seconds, rate; /* FLOP a second; or bytes, where nothing else is done */
+    bool flop;
+} Measured;
+
+static bool measure_job(Measured *m, const Kernels *k, const Job *j, bool tiny, Error *e)
+{
+    Work w;
+    Cost cost;
+    if (!work_open(&w, k, j, e))
+        return false;
+    bool fine = time_of(&m->seconds, &w, tiny, e) && cost_of(&cost, &w, e);
+    if (fine) {
+        m->flop = cost.flop > 0;
+        m->rate = (m->flop ? cost.flop : cost.bytes) / m->seconds;
+    }
+    work_close(&w);
+    return fine;
+}
+
+/* --- the table --- */
+
+static const Job peaks[] = {{"linear_forward", 8192, 8192, 8192, 0, 0},
+                            {"linear_forward", 16384, 4096, 8192, 0, 0},
+                            {"linear_forward", 8192, 4096, 4096, 0, 0}};
+static const Job memory = {"copy", 1 << 13, 1 << 13, 0, 0, 0};
+
+/* charlm former, encdec base, classifier former; then attention on long rows, and what only moves memory. */
+static const Job jobs[] = {{"linear_forward", 8192, 256, 768, 0, 0},
+                           {"linear_forward", 8192, 256, 1024, 0, 0},
+                           {"linear_forward", 8192, 1024, 256, 0, 0},
+                           {"linear_backward", 8192, 256, 1024, 0, 0},
+                           {"linear_forward", 25000, 512, 1536, 0, 0},
+                           {"linear_forward", 25000, 512, 2048, 0, 0},
+                           {"linear_backward", 25000, 512, 2048, 0, 0},
+                           {"linear_forward", 4096, 512, 37000, 0, 0},
+                           {"linear_forward", 2048, 128, 512, 0, 0},
+                           {"attention_forward", 8192, 256, 0, 256, 8},
+                           {"attention_backward", 8192, 256, 0, 256, 8},
+                           {"attention_forward", 16384, 1024, 0, 4096, 16},
+                           {"attention_backward", 16384, 1024, 0, 4096, 16},
+                           {"attention_forward", 16384, 1024, 0, 4096, 32},
+                           {"attention_backward", 16384, 1024, 0, 4096, 32},
+                           {"add_norm_forward", 25000, 512, 0, 0, 0},
+                           {"adam", 4096, 8192, 0, 0, 0}};
+
+/* As small as it can be and still be of its kind. */
+static Job tiny_job(Job j)
+{
+    size_t heads = j.heads ? 2 : 0, t = j.t ? 12 : 0;
+    return (Job){j.what, t ? 2 * t : 9, heads ? 16 : 10, j.out ? 11 : 0, t, heads};
+}
+
+static void print_row(const Kernels *k, const Job *j, const Measured *m, double limit)
+{
+    char shape[64];
+    if (j->t)
+        snprintf(shape, sizeof shape, "%zu x %zu, %zu heads of %zu", j->n / j->t, j->t, j->heads, j->in / j->heads);
+    else if (j->out)
+        snprintf(shape, sizeof shape, "%zu x %zu -> %zu", j->n, j->in, j->out);
+    else
+        snprintf(shape, sizeof shape, "%zu x %zu", j->n, j->in);
+    printf("%s\t%s\t%s\t%.1f\t%.1f\t%s\t%.0f\n", j->what, shape, number_type_name(k->type), 1e6 * m->seconds,
+           m->rate * (m->flop ? 1e-12 : 1e-9), m->flop ? "TFLOP/s" : "GB/s", 100 * m->rate / limit);
+    fflush(stdout);
+}
+
+static bool peak_of(double *best, const Kernels *k, bool tiny, Error *e)
+{
+    *best = 0;
+    for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++) {
+        Job j = tiny ? tiny_job(peaks[i]) : peaks[i];
+        Measured m;
+        if (!measure_job(&m, k, &j, tiny, e))
+            return false;
+        *best = m.rate > *best ? m.rate : *best;
+        print_row(k, &j, &m, m.rate);
+    }
+    return true;
+}
+
+static bool measure_table(const Kernels *k, double moved, bool tiny, Error *e)
+{
+    double peak;
+    if (!peak_of(&peak, k, tiny, e))
+        return false;
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        Job j = tiny ? tiny_job(jobs[i]) : jobs[i];
+        Measured m;
+        if (!measure_job(&m, k, &j, tiny, e))
+            return false;
+        print_row(k, &j, &m, m.flop ? peak : moved);
+    }
+    return true;
+}
+
+static bool measure_device(const char *device, bool tiny, Error *e)
+{
+    static const NumberType types[] = {NUMBER_F32, NUMBER_TF32, NUMBER_BF16};
+    const Kernels *f32 = kernels_find(device, NUMBER_F32, e);
+    Job copy = tiny ? tiny_job(memory) : memory;
+    Measured moved;
+    if (!f32 || !measure_job(&moved, f32, &copy, tiny, e))
+        return false;
+    print_row(f32, &copy, &moved, moved.rate);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        const Kernels *k = kernels_find(device, types[i], e);
+        if (!k)
+            fprintf(stderr, "%s\n", e->text); /* a GPU may be too old for it */
+        else if (!measure_table(k, moved.rate, tiny, e))
+            return false;
+    }
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    Error e;
+    bool tiny = argc == 3 && !strcmp(argv[2], "tiny");
+    if (argc < 2 || (argc > 2 && !tiny)) {
+        fprintf(stderr, "bin/gpu DEVICE [tiny]\n");
+        return 2;
+    }
+    if (measure_device(argv[1], tiny, &e))
+        return 0;
+    fprintf(stderr, "gpu: %s\n", e.text);
+    return 1;
+}
