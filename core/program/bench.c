@@ -62,8 +62,11 @@ static bool print_result(const App *a, const Bench *b, Error *e)
 static bool open_bench(App *a, Bench *b, Error *e)
 {
     CrewOptions options;
-    if (!a->kind->open_model(a, e) || !app_crew_options(a, &options, true, e))
+    if (!setup_device(a->options, a->o, e) || !a->kind->open_model(a, e) || !app_crew_options(a, &options, true, e))
         return false;
+    if (a->profile && !options.k->on_host)
+        return fail(e, "--profile times one operation after another, and device %s computes while others are asked for",
+                    options.k->twin);
     a->task.batch = a->kind->bench_batch;
     if (a->profile)
         options.k = profile_over(options.k);

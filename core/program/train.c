@@ -55,7 +55,8 @@ static bool open_new(App *a, Error *e)
 {
     if (!app_data(a) && !a->o->preset && !options_preset(a->options, "minute", e))
         return false;
-    return a->kind->open(a, e) && setup_fix(a->options, a->o, &a->task, a->kind->epoch(a), e);
+    return setup_device(a->options, a->o, e) && a->kind->open(a, e) &&
+           setup_fix(a->options, a->o, &a->task, a->kind->epoch(a), e);
 }
 
 /* From the newest whole checkpoint. */

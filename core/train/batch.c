@@ -114,7 +114,8 @@ bool device_rows_open(DeviceRows *d, const Kernels *k, const BatchSize *size, Er
 {
     size_t bytes = device_rows_bytes(size);
     *d = (DeviceRows){.k = k, .size = *size, .memory = k->allocate(bytes), .staged = memory_get(bytes, 1)};
-    if (d->memory && d->staged) {
+    d->there = k->send ? k->allocate(bytes) : NULL;
+    if (d->memory && d->staged && (d->there || !k->send)) {
         d->first_position = (const uint32_t *)(const void *)d->memory;
         return true;
     }
@@ -126,6 +127,8 @@ void device_rows_close(DeviceRows *d)
 {
     if (d->k)
         d->k->release(d->memory);
+    if (d->there)
+        d->k->release(d->there);
     memory_free(d->staged);
     *d = (DeviceRows){0};
 }
@@ -208,7 +211,8 @@ static Rows stage_side(const DeviceRows *d, size_t *at, const Side *side, size_t
     return rows;
 }
 
-void device_rows_upload(DeviceRows *d, Stream *s, const Batch *b, size_t first, size_t count)
+/* Where the rows will be; returns how many bytes they are. */
+static size_t stage_rows(DeviceRows *d, Rows *rows, const Batch *b, size_t first, size_t count)
 {
     int32_t first_position[SIDES] = {0};
     size_t at = 0;
@@ -219,6 +223,28 @@ void device_rows_upload(DeviceRows *d, Stream *s, const Batch *b, size_t first, 
     }
     stage(d, &at, first_position, SIDES);
     for (size_t i = 0; i < d->size.sides; i++)
-        d->rows[i] = stage_side(d, &at, &b->side[i], first, count);
-    d->k->upload(s, d->memory, d->staged, at);
+        rows[i] = stage_side(d, &at, &b->side[i], first, count);
+    return at;
+}
+
+void device_rows_upload(DeviceRows *d, Stream *s, const Batch *b, size_t first, size_t count)
+{
+    size_t bytes = stage_rows(d, d->rows, b, first, count);
+    d->k->upload(s, d->memory, d->staged, bytes);
+}
+
+void device_rows_send(DeviceRows *d, Stream *s, const Batch *b, size_t first, size_t count)
+{
+    d->next_bytes = stage_rows(d, d->next, b, first, count);
+    d->k->send(s, d->there, d->staged, d->next_bytes);
+}
+
+bool device_rows_fetch(DeviceRows *d, Stream *s)
+{
+    if (!d->next_bytes)
+        return false;
+    d->k->fetch(s, d->memory, d->there, d->next_bytes);
+    memcpy(d->rows, d->next, sizeof d->rows);
+    d->next_bytes = 0;
+    return true;
 }

@@ -48,13 +48,16 @@ void batch_cut(const Batch *b, size_t parts, size_t *cut);
 size_t batch_targets(const Batch *b, size_t side);
 
 /* Rows in a device's memory, for up to so many rows and positions. All of a micro-batch is staged on the host and goes
- * there in one upload, so a captured step needs but one copy, and reads what was staged last. */
+ * there in one copy: at once, or, on a device that can, beside what is computed until then, to a place of its own. */
 typedef struct DeviceRows {
     const Kernels *k;
     BatchSize size;
     Rows rows[SIDES];
     const uint32_t *first_position; /* [SIDES] on the device: what StepState wants to know */
     char *memory, *staged;
+    char *there;       /* where rows are that were sent ahead; NULL: none can be */
+    Rows next[SIDES];  /* they, once they are fetched */
+    size_t next_bytes; /* 0: none were sent */
 } DeviceRows;
 
 bool device_rows_open(DeviceRows *d, const Kernels *k, const BatchSize *size, Error *e);
@@ -62,6 +65,11 @@ void device_rows_close(DeviceRows *d);
 
 /* Brings rows first .. first+count-1 of all sides there. */
 void device_rows_upload(DeviceRows *d, Stream *s, const Batch *b, size_t first, size_t count);
+
+/* The same in two parts: sends them, which may be done while the device computes with others; and puts them in place.
+ * False: none were sent. */
+void device_rows_send(DeviceRows *d, Stream *s, const Batch *b, size_t first, size_t count);
+bool device_rows_fetch(DeviceRows *d, Stream *s);
 
 /* Bytes that such rows take, on each of host and device. */
 size_t device_rows_bytes(const BatchSize *size);

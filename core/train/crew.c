@@ -24,6 +24,7 @@ static bool open_worker(Crew *c, Worker *w, Error *e)
     w->gradient = c->o.training ? k->allocate(room * k->real) : NULL;
     if (!w->state || (c->o.training && !w->gradient))
         return memory_error(e, "a worker's gradients", room, k->real);
+    w->replay = (Replay){.k = k};
     w->tape.keep = c->o.keep;
     w->tape.state = w->state;
     w->tape.gradient = w->gradient;
@@ -34,6 +35,9 @@ static bool open_worker(Crew *c, Worker *w, Error *e)
 
 static void close_worker(const Kernels *k, Worker *w)
 {
+    if (w->stream && k->capture)
+        k->finish(w->stream, NULL); /* nothing is to go on reading what is released now */
+    replay_close(&w->replay);
     device_rows_close(&w->rows);
     tape_close(&w->tape);
     k->release(w->state);
@@ -53,6 +57,8 @@ static int by_begin(const void *a, const void *b)
     return left->begin < right->begin ? -1 : left->begin > right->begin;
 }
 
+enum { SLOTS_ROUND = 1024 }; /* where a step of one size is captured */
+
 static bool open_optimizer(Crew *c, Error *e)
 {
     const Kernels *k = c->o.k;
@@ -68,6 +74,7 @@ static bool open_optimizer(Crew *c, Error *e)
     for (size_t i = 0; fine && c->o.decay > 0 && i < p->count; i++)
         if (decays(p->list[i]) && p->list[i]->role != ROLE_LOOKUP)
             spans[c->span_count++] = (Span){p->list[i]->offset, p->list[i]->offset + p->list[i]->count, c->o.decay};
+    c->used.round = k->capture ? SLOTS_ROUND : 0;
     if (fine) {
         qsort(spans, c->span_count, sizeof *spans, by_begin);
         k->upload(c->worker[0].stream, c->spans, spans, c->span_count * sizeof *spans);
@@ -137,6 +144,32 @@ typedef struct StepWork {
     char *blamed;    /* NULL, or where to put the name of the first tensor that is not finite */
 } StepWork;
 
+typedef struct MicroWork {
+    Crew *c;
+    Worker *w;
+} MicroWork;
+
+/* Forward and backward on the rows that the worker has. */
+static void run_micro_batch(void *argument)
+{
+    const MicroWork *m = argument;
+    Crew *c = m->c;
+    Worker *w = m->w;
+    c->o.k->copy(w->stream, w->state->first_position, w->rows.first_position, sizeof w->state->first_position);
+    c->task->loss(c->task->self, &w->tape, w->rows.rows);
+    tape_backward(&w->tape);
+    tape_reset(&w->tape);
+}
+
+/* The rows of one micro-batch lie as the rows of another: the same operations. */
+static Shape shape_of(const Crew *c, const Worker *w)
+{
+    Shape shape = {.slots = used_rows_count(&c->used)};
+    for (size_t i = 0; i < c->task->sides; i++)
+        shape.rows[i] = w->rows.rows[i];
+    return shape;
+}
+
 /* Forward and backward on every micro-batch that is this worker's. */
 static void run_micro_batches(StepWork *s, Worker *w, size_t number)
 {
@@ -147,16 +180,19 @@ static void run_micro_batches(StepWork *s, Worker *w, size_t number)
     k->upload(w->stream, w->state, &w->begins, sizeof w->begins);
     w->tape.training = w->tape.recording = true;
     w->tape.blamed = s->blamed;
-    w->tape.slots = c->used.count;
+    w->tape.slots = used_rows_count(&c->used);
     for (size_t m = number; m < c->micros; m += c->o.workers) {
         size_t first = c->cut[m], count = c->cut[m + 1] - first;
         if (!count)
             continue;
-        device_rows_upload(&w->rows, w->stream, &c->batch, first, count);
-        k->copy(w->stream, w->state->first_position, w->rows.first_position, sizeof w->state->first_position);
-        c->task->loss(c->task->self, &w->tape, w->rows.rows);
-        tape_backward(&w->tape);
-        tape_reset(&w->tape);
+        if (!device_rows_fetch(&w->rows, w->stream))
+            device_rows_upload(&w->rows, w->stream, &c->batch, first, count);
+        MicroWork work = {c, w};
+        Shape shape = shape_of(c, w);
+        if (s->blamed)
+            run_micro_batch(&work);
+        else
+            replay_run(&w->replay, w->stream, &shape, run_micro_batch, &work);
     }
     w->tape.training = w->tape.recording = false;
     w->tape.blamed = NULL;
@@ -191,7 +227,7 @@ static void sum_gradients(Crew *c, Worker *w, size_t number)
 static void update_table(Crew *c, Worker *w, size_t number, const Parameter *p)
 {
     size_t first = p->shape[0] * number / c->o.workers, end = p->shape[0] * (number + 1) / c->o.workers;
-    const void *g = at(c, c->worker[0].gradient, gradient_offset(c->parameters, p, c->used.count));
+    const void *g = at(c, c->worker[0].gradient, gradient_offset(c->parameters, p, used_rows_count(&c->used)));
     if (first < end)
         c->o.k->adam_rows(w->stream, at(c, c->weights.reals, p->offset), at(c, c->m, p->offset), at(c, c->v, p->offset),
                           g, c->slots, c->worker[0].state, c->o.adam, decays(p) ? c->o.decay : 0, first, end - first,
@@ -215,33 +251,57 @@ static void zero_gradient(Crew *c, Worker *w)
     c->o.k->zero(w->stream, w->gradient, used_rows_gradient(&c->used) * c->o.k->real);
 }
 
-/* Waits for all workers, and remembers for how long. */
+/* Waits for all workers, and remembers for how long. What they asked for has been done then: order among operations of
+ * several streams is the host's business. */
 static void meet(Crew *c, Worker *w)
 {
     double start = clock_seconds();
+    if (!c->o.k->on_host)
+        c->o.k->finish(w->stream, NULL); /* an error stays, and is told when the step is over */
     pool_barrier(c->pool);
     w->waited += clock_seconds() - start;
+}
+
+/* Sum, norm, Adam, and zeros for the next step. */
+static void update_together(Crew *c, Worker *w, size_t number)
+{
+    meet(c, w);
+    sum_gradients(c, w, number);
+    meet(c, w);
+    if (number == 0)
+        c->o.k->clip(w->stream, w->state, c->parts, chunks_of(used_rows_gradient(&c->used)), c->o.clip);
+    meet(c, w);
+    update_weights(c, w, number);
+    meet(c, w);
+    zero_gradient(c, w);
+}
+
+/* The same of one who has nobody to wait for. */
+static void update_alone(void *argument)
+{
+    const MicroWork *m = argument;
+    sum_gradients(m->c, m->w, 0);
+    m->c->o.k->clip(m->w->stream, m->w->state, m->c->parts, chunks_of(used_rows_gradient(&m->c->used)), m->c->o.clip);
+    update_weights(m->c, m->w, 0);
+    zero_gradient(m->c, m->w);
 }
 
 static void step_work(void *argument, size_t number)
 {
     StepWork *s = argument;
     Crew *c = s->c;
-    const Kernels *k = c->o.k;
     Worker *w = &c->worker[number];
 
     run_micro_batches(s, w, number);
     if (!s->update)
         return;
-    meet(c, w);
-    sum_gradients(c, w, number);
-    meet(c, w);
-    if (number == 0)
-        k->clip(w->stream, w->state, c->parts, chunks_of(used_rows_gradient(&c->used)), c->o.clip);
-    meet(c, w);
-    update_weights(c, w, number);
-    meet(c, w);
-    zero_gradient(c, w);
+    if (c->o.workers > 1) {
+        update_together(c, w, number);
+    } else {
+        MicroWork work = {c, w};
+        Shape shape = {.slots = used_rows_count(&c->used)};
+        replay_run(&w->replay, w->stream, &shape, update_alone, &work);
+    }
     w->ended = clock_seconds();
 }
 
@@ -258,12 +318,40 @@ static void cut_batch(Crew *c)
         c->cut[m] = m * micro < rows ? m * micro : rows;
 }
 
-static StepWork prepare(Crew *c, uint64_t step, double rate)
+static void make_batch(Crew *c, uint64_t step)
 {
     c->task->batch(c->task->self, step, &c->batch);
     used_rows_find(&c->used, &c->batch);
-    c->o.k->upload(c->worker[0].stream, c->slots, c->used.slots, c->used.rows * sizeof *c->slots);
     cut_batch(c);
+}
+
+/* The next step's batch, and each worker's first part of it: while the device computes this step. */
+static void send_ahead(Crew *c, uint64_t step)
+{
+    if (!c->o.k->send)
+        return;
+    make_batch(c, step);
+    c->ready = step;
+    for (size_t i = 0; i < c->o.workers && i < c->micros; i++)
+        if (c->cut[i + 1] > c->cut[i])
+            device_rows_send(&c->worker[i].rows, c->worker[i].stream, &c->batch, c->cut[i], c->cut[i + 1] - c->cut[i]);
+}
+
+/* Another step than the one that was expected begins anew. */
+static void forget_ahead(Crew *c)
+{
+    for (size_t i = 0; i < c->o.workers; i++)
+        c->worker[i].rows.next_bytes = 0;
+}
+
+static StepWork prepare(Crew *c, uint64_t step, double rate)
+{
+    if (!c->ready || c->ready != step) {
+        forget_ahead(c);
+        make_batch(c, step);
+    }
+    c->ready = 0;
+    c->o.k->upload(c->worker[0].stream, c->slots, c->used.slots, c->used.rows * sizeof *c->slots);
     StepWork s = {.c = c, .update = true};
     s.state.seed = c->o.seed;
     s.state.step = (uint32_t)step;
@@ -308,7 +396,8 @@ bool crew_step(Crew *c, uint64_t step, double rate, StepResult *result, Error *e
     pool_run(c->pool, step_work, &s);
     double over = clock_seconds();
     Sums sums = {0};
-    *result = (StepResult){0};
+    *result = (StepResult){.tokens = (double)c->batch.side[c->task->token_side].positions};
+    send_ahead(c, step + 1);
     for (size_t i = 0; i < c->o.workers; i++) {
         StepState state;
         c->worker[i].waited += over - c->worker[i].ended;
@@ -321,7 +410,6 @@ bool crew_step(Crew *c, uint64_t step, double rate, StepResult *result, Error *e
     }
     MeanLoss mean = mean_of(&sums);
     result->targets = mean.targets;
-    result->tokens = (double)c->batch.side[c->task->token_side].positions;
     result->loss = mean.loss;
     result->nll = mean.nll;
     memcpy(result->part, mean.part, sizeof mean.part);

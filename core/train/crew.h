@@ -9,12 +9,14 @@
 #include "base/thread.h"
 #include "core/cli/progress.h"
 #include "core/train/plan.h"
+#include "core/train/replay.h"
 #include "core/train/used.h"
 
 typedef struct Worker {
     Stream *stream;
     Tape tape;
     DeviceRows rows;
+    Replay replay;    /* its micro-batches; and, where it works alone, the update of weights */
     void *gradient;   /* block of reals, as used.h says; zeros between steps */
     StepState *state; /* on the device */
     StepState begins; /* what it holds when a step begins; uploaded from here */
@@ -36,6 +38,7 @@ typedef struct Crew {
     Worker *worker;
     const Task *task;
     Batch batch;
+    uint64_t ready;      /* the step whose batch that is already, on a device that computes meanwhile; 0: none */
     size_t micros, *cut; /* its micro-batches: number m is rows cut[m] .. cut[m+1]-1 */
     UsedRows used;       /* by it */
     int32_t *slots;      /* [rows of the longest table] on the device: what `used` holds */

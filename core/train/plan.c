@@ -194,7 +194,7 @@ bool plan_make(CrewPlan *plan, Takes *takes, const CrewOptions *o, const Paramet
     plan->gradients = o->training ? o->workers * plan_gradient(p, task) * k->real : 0;
     plan->moments = o->training ? 2 * p->size * k->real : 0;
     plan->activations = o->workers * (plan->tape.memory + plan->tape.gradients + plan->tape.host);
-    plan->batches = device_rows_bytes(&whole) + 2 * o->workers * device_rows_bytes(&at_once);
+    plan->batches = device_rows_bytes(&whole) + (k->send ? 3 : 2) * o->workers * device_rows_bytes(&at_once);
     plan->program = memory_of_process() + PREPARED + (o->training ? task->beside + o->workers * task->beside_each : 0);
     plan->total = plan->program + plan->weights + plan->gradients + plan->moments + plan->activations + plan->batches;
     return true;

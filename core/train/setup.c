@@ -18,12 +18,28 @@ static size_t micro_rows(const SharedValues *o, const Task *task)
     return o->micro_batch && o->micro_batch < task->most_rows ? o->micro_batch : task->most_rows;
 }
 
-/* As many as there are processors, but in training no more than the largest step has micro-batches. */
+/* A GPU's kernels: it keeps all of itself busy with one worker, and the more so the more rows that has at once. */
+static bool on_gpu(const SharedValues *o)
+{
+    static const char *const names[] = {"cuda", "emulated", "checked"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(device_name(o->device), names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* One on a GPU; else as many as there are processors, but in training no more than the largest step has micro-batches.
+ */
 static size_t workers(const SharedValues *o, const Task *task, bool training)
 {
     const CrewOptions one = {.workers = 1, .micro_rows = micro_rows(o, task)};
-    size_t parts = plan_parts(&one, task, task->most_rows), all = processors_allowed();
+    size_t parts = plan_parts(&one, task, task->most_rows), all = on_gpu(o) ? 1 : processors_allowed();
     return o->workers ? o->workers : training && all > parts ? parts : all;
+}
+
+bool setup_device(Options *options, const SharedValues *o, Error *e)
+{
+    return !on_gpu(o) || options_set(options, "micro-batch", "0", FROM_PRESET, e);
 }
 
 bool setup_crew(CrewOptions *c, const SharedValues *o, const Task *task, bool training, Error *e)

@@ -6,7 +6,12 @@
 #include "core/train/crew.h"
 #include "core/train/loop.h"
 
-/* Workers 0 become one a processor that this process may use, but no more than there are micro-batches. */
+/* On a GPU a step's rows are computed all at once, unless somebody asked for less. To be called before a task is made.
+ */
+bool setup_device(Options *options, const SharedValues *o, Error *e);
+
+/* Workers 0 become one a processor that this process may use, but no more than there are micro-batches; on a GPU, one.
+ */
 bool setup_crew(CrewOptions *c, const SharedValues *o, const Task *task, bool training, Error *e);
 
 /* Makes what an option of 0 means here and now its value, before a run stores it: another machine, or more steps, would

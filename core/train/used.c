@@ -56,6 +56,15 @@ void used_rows_find(UsedRows *u, Batch *b)
         }
 }
 
-size_t used_rows_gradient(const UsedRows *u) { return u->parameters->dense + u->count * u->parameters->lookup; }
+size_t used_rows_count(const UsedRows *u)
+{
+    size_t count = u->round ? (u->count + u->round - 1) / u->round * u->round : u->count;
+    return count < u->most ? count : u->most;
+}
+
+size_t used_rows_gradient(const UsedRows *u)
+{
+    return u->parameters->dense + used_rows_count(u) * u->parameters->lookup;
+}
 
 size_t used_rows_room(const Parameters *p, const BatchSize *size) { return p->dense + most_used(p, size) * p->lookup; }

@@ -15,6 +15,7 @@ typedef struct UsedRows {
     const Parameters *parameters;
     size_t most;    /* slots there may be */
     size_t count;   /* slots of this batch */
+    size_t round;   /* 0, or what the number of slots is rounded up to a multiple of, so that few sizes come */
     size_t rows;    /* of the longest table */
     int32_t *slots; /* [rows] of an id, or -1 */
     int32_t *ids;   /* [most] of a slot */
@@ -26,6 +27,9 @@ void used_rows_close(UsedRows *u);
 
 /* Numbers the batch's ids, and writes their slots into it. */
 void used_rows_find(UsedRows *u, Batch *b);
+
+/* Rows of a table that have a gradient: the slots, and what rounding adds, whose gradients are 0. */
+size_t used_rows_count(const UsedRows *u);
 
 /* Numbers in a block of gradients: of this batch; and room for any batch of that size. */
 size_t used_rows_gradient(const UsedRows *u);

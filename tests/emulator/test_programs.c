@@ -126,6 +126,29 @@ START_TEST(no_bit_depends_on_the_order_of_threads)
 }
 END_TEST
 
+/* Captured once and replayed, with the next batch sent ahead: the same bits as asked for one by one. */
+START_TEST(a_replayed_step_is_the_step)
+{
+    static const char *const graphs[] = {"yes", "no"};
+    static const char words[] = "train --run %s --steps 5 --eval-every 0 --save-every 0 --quiet --minutes 0 --dim 8 "
+                                "--heads 1 --ff 8 --depth 1 --context 32 --batch 3 --dropout 0.1 --device emulated";
+    char *model[2];
+    size_t size[2];
+    for (int i = 0; i < 2; i++) {
+        const char *run = fresh_path(graphs[i]);
+        setenv("ATTEND_GRAPHS", graphs[i], 1);
+        command_program("charlm");
+        Said s = must(words, run);
+        said_free(&s);
+        model[i] = read_in(run, "checkpoints/00000005/model.safetensors", &size[i]);
+    }
+    unsetenv("ATTEND_GRAPHS");
+    ck_assert(size[0] == size[1] && memcmp(model[0], model[1], size[0]) == 0);
+    memory_free(model[0]);
+    memory_free(model[1]);
+}
+END_TEST
+
 #ifdef HAVE_CHECKED
 START_TEST(a_step_of_each_program_has_no_race)
 {
@@ -141,6 +164,7 @@ END_TEST
 enum { PROGRAMS = sizeof programs / sizeof *programs };
 
 static const Test tests[] = {{"twenty_steps_are_those_of_the_cpu", &twenty_steps_are_those_of_the_cpu, PROGRAMS, 300},
+                             TEST_SLOW(a_replayed_step_is_the_step, 300),
                              TEST_SLOW(no_bit_depends_on_the_order_of_threads, 300),
 #ifdef HAVE_CHECKED
                              {"a_step_of_each_program_has_no_race", &a_step_of_each_program_has_no_race, PROGRAMS, 300}
