@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ADAM_STEPS = 20 };
@@ -93,12 +94,22 @@ void subject_close(Subject *s, const SubjectKind *kind)
     fixture_close(&s->f);
 }
 
+/* Those of every test; then a GPU, where there is one, or whatever device ATTEND_DEVICE names. */
+static const Kernels *subject_twin(NumberType type, size_t i)
+{
+    const char *named = getenv("ATTEND_DEVICE");
+    size_t count = 0;
+    while (twin_of(type, count))
+        count++;
+    return i < count ? twin_of(type, i) : i == count ? kernels_find(named ? named : "cuda", type, NULL) : NULL;
+}
+
 void parity_network(const SubjectKind *kind, const char *name, const Tolerance *by)
 {
-    for (size_t i = 0; twin_of(by->type, i); i++)
+    for (size_t i = 0; subject_twin(by->type, i); i++)
         for (int composed = 0; composed < 2; composed++) {
             Subject s;
-            subject_open(&s, kind, name, twin_of(by->type, i), composed, &(Training){0});
+            subject_open(&s, kind, name, subject_twin(by->type, i), composed, &(Training){0});
             parity_step(&s, by);
             subject_close(&s, kind);
         }
@@ -122,9 +133,9 @@ void parity_adam(const SubjectKind *kind, const char *name, const Tolerance *by)
     Fixture f = fixture_open(name, kind->sides);
     Training training = {.moving = true, .clip = fixture_number(&f, "clip")};
     fixture_close(&f);
-    for (size_t i = 0; twin_of(by->type, i); i++) {
+    for (size_t i = 0; subject_twin(by->type, i); i++) {
         Subject s;
-        subject_open(&s, kind, name, twin_of(by->type, i), false, &training);
+        subject_open(&s, kind, name, subject_twin(by->type, i), false, &training);
         check_adam(&s, by);
         subject_close(&s, kind);
     }
