@@ -177,8 +177,10 @@ START_TEST(what_is_sent_arrives_when_it_is_fetched)
             k->zero(s, to, n * sizeof *to);
             k->fetch(s, to, there, n * sizeof *to);
             k->download(s, host, to, n * sizeof *to);
+            size_t wrong = 0;
             for (size_t j = 0; j < n; j++)
-                ck_assert(host[j] == (float)(j % 1000 + (size_t)round));
+                wrong += host[j] != (float)(j % 1000 + (size_t)round);
+            ck_assert_uint_eq(wrong, 0);
             k->upload(s, to, &(float){-1}, sizeof last);
             k->download(s, &last, to, sizeof last);
             ck_assert(last == -1);
@@ -199,7 +201,7 @@ typedef struct Layout {
     size_t outer, inner, m, n, k, gap;
 } Layout;
 
-enum { ROOM = 40000 };
+enum { ROOM = 6000 };
 
 static Operand operand(float *there, bool down, size_t rows, size_t columns, const Layout *l)
 {
@@ -233,7 +235,7 @@ static void multiplied(float *values, const Kernels *k, const char *kernels, con
 START_TEST(products_are_the_same_whoever_multiplies)
 {
     static const size_t sizes[][5] = {{1, 1, 3, 5, 7},    {2, 3, 4, 6, 5}, {1, 4, 17, 1, 9}, {3, 1, 1, 20, 2},
-                                      {1, 1, 70, 66, 40}, {2, 2, 1, 1, 3}, {1, 1, 9, 8, 1},  {1, 1, 6, 5, 0}};
+                                      {1, 1, 67, 66, 18}, {2, 2, 1, 1, 3}, {1, 1, 9, 8, 1},  {1, 1, 6, 5, 0}};
     static float mine[ROOM], theirs[ROOM];
     for (size_t i = 0; gpu(i); i++)
         for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
@@ -241,9 +243,10 @@ START_TEST(products_are_the_same_whoever_multiplies)
             Layout l = {_i & 1, _i & 2, _i & 4, _i & 8, z[0], z[1], z[2], z[3], z[4], n % 3};
             multiplied(mine, gpu(i), "own", &l);
             multiplied(theirs, gpu(i), NULL, &l);
+            float far = 0, most = real_one(gpu(i)) ? 1e-5F : 0;
             for (size_t j = 0; j < ROOM; j++)
-                ck_assert_msg(real_one(gpu(i)) ? fabsf(mine[j] - theirs[j]) <= 1e-5F : mine[j] == theirs[j],
-                              "%s, layout %d, sizes %d: %g and %g", gpu(i)->twin, _i, (int)n, mine[j], theirs[j]);
+                far = fabsf(mine[j] - theirs[j]) <= far ? far : fabsf(mine[j] - theirs[j]); /* NaN is far */
+            ck_assert_msg(far <= most, "%s, layout %d, sizes %d: off by %g", gpu(i)->twin, _i, (int)n, far);
         }
 }
 END_TEST
