@@ -115,13 +115,15 @@ static bool read_pair(EncDec *c, Look *l, const Ids *source, const Ids *target, 
     return fine;
 }
 
-static void say_pair(const EncDec *c, const Ids *target)
+static bool say_pair(const EncDec *c, const Ids *target, Error *e)
 {
     Buffer line = {0};
     pieces_line(&c->pieces, target->id, target->count, &line);
-    if (!c->v->target_text && !c->v->shared.quiet && !line.failed)
+    bool fine = !line.failed || fail(e, "out of memory for the translation");
+    if (!c->v->target_text && !c->v->shared.quiet && fine)
         fprintf(stderr, "encdec: its translation: %.*s\n", (int)line.size, line.text ? line.text : "");
     buffer_free(&line);
+    return fine;
 }
 
 static void name_maps(EncDec *c, Look *l)
@@ -148,9 +150,7 @@ bool encdec_look(App *a, Look *l, Error *e)
     fine = fine && cut_line(c, &cutter, SOURCE, line, &source, e) &&
            (given ? cut_line(c, &cutter, TARGET, (Line){given, strlen(given)}, &target, e)
                   : translate(c, line, &target, e));
-    if (fine)
-        say_pair(c, &target);
-    fine = fine && read_pair(c, l, &source, &target, e);
+    fine = fine && say_pair(c, &target, e) && read_pair(c, l, &source, &target, e);
     if (fine)
         name_maps(c, l);
     cutter_close(&cutter);

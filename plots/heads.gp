@@ -70,12 +70,12 @@ if (letters) {
     set xrange [0:columns - 1]
     set yrange [rows - 1:0]
     shade(w) = w < 0.02 ? "" : w < 0.1 ? "··" : w < 0.3 ? "░░" : w < 0.6 ? "▒▒" : w < 0.85 ? "▓▓" : "██"
-    single(s) = strstrt(s, "\\\\") > 0 ? s[1:strstrt(s, "\\\\")].s[strstrt(s, "\\\\")+2:] : s # of two backslashes labels show both
-    cut(s, n) = strlen(single(s)) > n ? single(s)[1:n-1]."…" : single(s)
+    twice(s) = strstrt(s, "\\") > 0 ? s[1:strstrt(s, "\\")]."\\".s[strstrt(s, "\\")+1:] : s # of two backslashes, labels show one
+    cut(s, n) = strlen(s) > n ? s[1:n-1]."…" : s
     do for [k = 0:maps - 1] { set label k + 1 title_of(k) at 0, k * map_lines left noenhanced }
     plot for [k = 0:maps - 1] for [c = 1:column_letters] data index k using \
-             ($1 == 0 ? row_letters + 1 + 2 * $2 : NaN):(k * map_lines + c):($0 < 1 ? "" : cut(strcol(5), column_letters)[c:c]) with labels left noenhanced, \
-         for [k = 0:maps - 1] data index k using ($2 == 0 ? 0 : NaN):(k * map_lines + column_letters + 1 + $1):($0 < 1 ? "" : cut(strcol(4), row_letters)) with labels left noenhanced, \
+             ($1 == 0 ? row_letters + 1 + 2 * $2 : NaN):(k * map_lines + c):($0 < 1 ? "" : twice(cut(strcol(5), column_letters)[c:c])) with labels left noenhanced, \
+         for [k = 0:maps - 1] data index k using ($2 == 0 ? 0 : NaN):(k * map_lines + column_letters + 1 + $1):($0 < 1 ? "" : twice(cut(strcol(4), row_letters))) with labels left noenhanced, \
          for [k = 0:maps - 1] data index k using (row_letters + 1 + 2 * $2):(k * map_lines + column_letters + 1 + $1):(shade($3)) with labels left noenhanced
     exit
 }

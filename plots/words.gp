@@ -2,8 +2,8 @@
 #
 #     gnuplot -c plots/words.gp DATA.tsv OUT.png [SIZE [TERMINAL]]        OUT, SIZE, TERMINAL: see attend.gp
 #
-# It wants a line that names the columns, and a line for each word, with tabs between: the word, what happens to the log
-# odds when it is left out, gradient x input, and how much attention it is given (1: an even share).
+# It wants a line that names the columns, and a line for each word, with tabs between: the word (two backslashes for one),
+# what happens to the log odds when it is left out, gradient x input, and how much attention it is given (1: an even share).
 
 if (ARGC < 2) { print "usage: gnuplot -c plots/words.gp DATA.tsv OUT.png|OUT.svg|OUT.pdf [SIZE [TERMINAL]]"; exit status 2 }
 data = ARG1; out = ARG2; size = ARG3; terminal = ARG4

@@ -75,9 +75,8 @@ static void choose_names(const Point *p, size_t count, const Labels *names, bool
 static void add_points(Buffer *b, const double *place, const bool *shown, const Labels *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const char *name = label_shown(names, i);
         buffer_print(b, "%.9g\t%.9g\t%d\t", place[2 * i], place[2 * i + 1], shown[i]);
-        picture_text(b, name, strlen(name), true);
+        picture_label(b, label_shown(names, i), 4);
         buffer_print(b, "\n");
     }
 }

@@ -267,15 +267,15 @@ START_TEST(what_draws)
         test_skip("charlm/starving/what_draws", "there is no gnuplot");
         return;
     }
-    starve((Ways){0}, "heads --run %s --text ab --out %s", in("whole"), in("x.txt"));
-    starve((Ways){0}, "heads --run %s --text ab --rollout --out %s", in("whole"), in("x.svg"));
-    starve((Ways){0}, "plot --run %s --out %s", in("whole"), in("x.svg"));
-    starve((Ways){0}, "plot --run %s --what embeddings --out %s", in("whole"), in("x.svg"));
-    starve((Ways){0}, "plot --run %s --what positions --out %s", in("whole"), in("x.svg"));
-    starve((Ways){0}, "plot --data %s --what coverage --out %s", in("text"), in("x.svg"));
-    starve((Ways){0}, "plot --data %s --what lengths --out %s", in("text"), in("x.svg"));
-    starve((Ways){0}, "plot --what smoothing --smoothing 0.1 --run %s --out %s", in("whole"), in("x.svg"));
-    starve((Ways){0}, "plot --what schedules --steps 20 --out %s", in("x.svg"));
+    starve((Ways){.every = 23}, "heads --run %s --text ab --out %s", in("whole"), in("x.txt"));
+    starve((Ways){.every = 23}, "heads --run %s --text ab --rollout --out %s", in("whole"), in("x.svg"));
+    starve((Ways){.every = 23}, "plot --run %s --out %s", in("whole"), in("x.svg"));
+    starve((Ways){.every = 23}, "plot --run %s --what embeddings --out %s", in("whole"), in("x.svg"));
+    starve((Ways){.every = 23}, "plot --run %s --what positions --out %s", in("whole"), in("x.svg"));
+    starve((Ways){.every = 23}, "plot --data %s --what coverage --out %s", in("text"), in("x.svg"));
+    starve((Ways){.every = 23}, "plot --data %s --what lengths --out %s", in("text"), in("x.svg"));
+    starve((Ways){.every = 23}, "plot --what smoothing --smoothing 0.1 --run %s --out %s", in("whole"), in("x.svg"));
+    starve((Ways){.every = 23}, "plot --what schedules --steps 20 --out %s", in("x.svg"));
 }
 END_TEST
 

@@ -15,10 +15,10 @@
 
 /* As a token is; and as an SVG has it. */
 static const char *const tokens[][2] = {
-    {"#", ">#<"},           {" ", "␣"},          {"\n", "↵"},      {"\"q\"", "”q”"},
-    {"a_b^{c}", "a_b^{c}"}, {"&<", "&amp;&lt;"}, {"注意", "注意"}, {"'`$(x)", "`$(x)"},
-    {"%d%s", "%d%s"},       {"@", ">@<"},        {"-", ">-<"},     {"NaN", ">NaN<"},
-    {"1e5", ">1e5<"},       {"", "∅"},           {"\xff", "xFF"},  {"\x01", "x01"}};
+    {"#", ">#<"},        {" ", "␣"},       {"\n", "↵"},         {"\"q\"", "”q”"}, {"a_b^{c}", "a_b^{c}"},
+    {"&<", "&amp;&lt;"}, {"注意", "注意"}, {"'`$(x)", "`$(x)"}, {"%d%s", "%d%s"}, {"@", ">@<"},
+    {"-", ">-<"},        {"NaN", ">NaN<"}, {"1e5", ">1e5<"},    {"", "∅"},        {"\xff", "xFF"},
+    {"\x01", "x01"},     {"\\", ">\\<"},   {"c:\\d", "c:\\d"}};
 enum { COUNT = sizeof tokens / sizeof *tokens };
 
 static const char *const kinds[] = {"x.svg", "x.png", "x.pdf", "x.txt"};
@@ -96,7 +96,7 @@ START_TEST(words_that_moved_an_answer)
         Buffer b = {0};
         buffer_print(&b, "word\tleft out\tgradient x input\tattention\n");
         for (size_t i = 0; i < COUNT; i++) {
-            picture_text(&b, label_shown(&t, i), strlen(label_shown(&t, i)), true);
+            picture_label(&b, label_shown(&t, i), 2);
             buffer_print(&b, "\t%g\t%g\t1\n", sizes[k] * (double)i, -sizes[k]);
         }
         draws("words", &b, 3, true, NULL);
