@@ -90,7 +90,7 @@ static void add_lines(Look *l, const Moved *m, const Classifier *c)
                      label_shown(&l->tokens[0], i));
         if (i < from || (most && i - from >= most))
             continue;
-        picture_label(&l->data, label_shown(&l->tokens[0], i), 2);
+        picture_label(&l->data, label_shown(&l->tokens[0], i));
         buffer_print(&l->data, "\t%.9g\t%.9g\t%.9g\n", m->left_out[i], m->gradient[i], m->attention[i]);
     }
     buffer_print(table,

@@ -4,7 +4,7 @@
 #
 # It wants a block for each table of tokens, with two empty lines between blocks. A block's first line says, with tabs
 # between, its title and how much of the variance, in percent, each direction has; each further line where a token is,
-# whether its name is to be written (1 or 0), and its name, with four backslashes for one:
+# whether its name is to be written (1 or 0), and its name, with two backslashes for one:
 #
 #     token_embedding.weight   12.5   8.1
 #     0.3    -1.2   1   the

@@ -304,13 +304,13 @@ void picture_text(Buffer *b, const char *text, size_t size, bool token)
     }
 }
 
-void picture_label(Buffer *b, const char *shown, size_t backslashes)
+void picture_label(Buffer *b, const char *shown)
 {
     for (size_t part; *shown; shown += part) {
         part = strcspn(shown, "\\");
         picture_text(b, shown, part, part > 0);
-        for (size_t i = 0; shown[part] && i < backslashes; i++)
-            buffer_print(b, "\\");
+        if (shown[part])
+            buffer_print(b, "\\\\");
         part += shown[part] != 0;
     }
 }

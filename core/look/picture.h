@@ -33,8 +33,7 @@ bool picture_draw(const Picture *p, Buffer *said, Error *e);
  * U+FFFD. token: blanks are shown, too, and nothing at all as an empty box, so that a label can be seen. */
 void picture_text(Buffer *b, const char *text, size_t size, bool token);
 
-/* The same of a token that is shown, with so many backslashes for one: on an axis gnuplot shows one of 2, and of a
- * label one of 4. */
-void picture_label(Buffer *b, const char *shown, size_t backslashes);
+/* The same of a token that is shown, with two backslashes for one: of two, gnuplot shows one. */
+void picture_label(Buffer *b, const char *shown);
 
 #endif

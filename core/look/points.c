@@ -76,7 +76,7 @@ static void add_points(Buffer *b, const double *place, const bool *shown, const 
 {
     for (size_t i = 0; i < count; i++) {
         buffer_print(b, "%.9g\t%.9g\t%d\t", place[2 * i], place[2 * i + 1], shown[i]);
-        picture_label(b, label_shown(names, i), 4);
+        picture_label(b, label_shown(names, i));
         buffer_print(b, "\n");
     }
 }

@@ -96,7 +96,7 @@ START_TEST(words_that_moved_an_answer)
         Buffer b = {0};
         buffer_print(&b, "word\tleft out\tgradient x input\tattention\n");
         for (size_t i = 0; i < COUNT; i++) {
-            picture_label(&b, label_shown(&t, i), 2);
+            picture_label(&b, label_shown(&t, i));
             buffer_print(&b, "\t%g\t%g\t1\n", sizes[k] * (double)i, -sizes[k]);
         }
         draws("words", &b, 3, true, NULL);
