@@ -42,7 +42,7 @@ static Vec largest_scores(const RowWeights *r, const float *s, Range span, Vec b
  * the query sees all of them and nothing is dropped. */
 INLINE Vec power_at(RowWeights *r, Number *p, const float *s, size_t j, bool simple, Vec sum)
 {
-    Vec power = vec_exp2(vec_load(s + j) * r->factor - r->largest);
+    Vec power = vec_exp2(vec_load(s + j) * r->factor - r->largest, false);
     if (!simple && !whole(j, r->first, r->end))
         power = vec_select(live_lanes(j, r->first, r->end), power, vec_set(0));
     store_whole(p + j, !simple && r->factors.drop.rate > 0 ? power * factors_at(&r->factors, j) : power);
@@ -278,8 +278,22 @@ typedef struct RowGradient {
     Factors factors;
 } RowGradient;
 
+/* shared [QUERIES] = dY . Y of a tile's queries */
+static void shared_of_tile(float *shared, const AttentionWork *a, const HeadView *h, size_t first, size_t count)
+{
+    for (size_t row = 0; row < QUERIES; row += WIDTH) {
+        Vec lanes[WIDTH] = {{0}};
+        for (size_t i = 0; i < WIDTH && row + i < count; i++) {
+            size_t at = ((h->first_query + first + row + i) * a->how->heads + h->head) * h->dv;
+            lanes[i] = long_product(a->dy + at, a->y + at, h->dv);
+        }
+        vec_store(shared + row, vec_sums(lanes));
+    }
+}
+
 /* row: of the tile; one behind its last query sees nothing */
-static RowGradient row_gradient(const AttentionWork *a, const HeadView *h, const HeadScratch *w, size_t i, size_t row)
+static RowGradient row_gradient(const AttentionWork *a, const HeadView *h, const HeadScratch *w, const float *shared,
+                                size_t i, size_t row)
 {
     RowGradient g; /* factors come to be with the first vector that needs them */
     size_t at = (h->first_query + i) * a->how->heads + h->head;
@@ -289,7 +303,7 @@ static RowGradient row_gradient(const AttentionWork *a, const HeadView *h, const
     g.end = sees ? keys_end(h->how, h->keys, i) : 0;
     g.factor = h->scale * LOG2_E;
     g.lse2 = sees ? a->lse[at] * LOG2_E : 0;
-    g.shared = sees ? dot(a->dy + at * h->dv, a->y + at * h->dv, h->dv) : 0;
+    g.shared = sees ? shared[row] : 0;
     g.factors.drop = sees ? h->how->dropout : (Dropout){0};
     g.factors.state = h->state, g.factors.position = h->first_query + i, g.factors.head = h->head;
     return g;
@@ -299,7 +313,8 @@ static RowGradient row_gradient(const AttentionWork *a, const HeadView *h, const
  * nothing is dropped. */
 INLINE Vec gradient_at(RowGradient *g, size_t j, bool simple, Vec *ds)
 {
-    Vec weight = vec_exp2(vec_load(g->s + j) * g->factor - g->lse2), gradient = vec_load(g->dp + j), dropped = weight;
+    Vec weight = vec_exp2(vec_load(g->s + j) * g->factor - g->lse2, ROUGH), gradient = vec_load(g->dp + j);
+    Vec dropped = weight;
     if (!simple && g->factors.drop.rate > 0) {
         Vec kept = factors_at(&g->factors, j);
         gradient *= kept;
@@ -335,10 +350,12 @@ INLINE void gradients_of_two(const HeadView *h, const HeadScratch *w, RowGradien
     }
 }
 
-static void tile_gradients(const AttentionWork *a, const HeadView *h, const HeadScratch *w, Range span, size_t first)
+static void tile_gradients(const AttentionWork *a, const HeadView *h, const HeadScratch *w, const float *shared,
+                           Range span, size_t first)
 {
     for (size_t i = 0; i < QUERIES; i += 2) {
-        RowGradient low = row_gradient(a, h, w, first + i, i), high = row_gradient(a, h, w, first + i + 1, i + 1);
+        RowGradient low = row_gradient(a, h, w, shared, first + i, i),
+                    high = row_gradient(a, h, w, shared, first + i + 1, i + 1);
         size_t at = i * h->key_wide, from = low.first > high.first ? low.first : high.first;
         Range simple = simple_keys(span, from, low.end < high.end ? low.end : high.end, h->how->dropout);
         gradients_of_two(h, w, &low, &high, at, (Range){span.from, simple.from}, false);
@@ -348,14 +365,14 @@ static void tile_gradients(const AttentionWork *a, const HeadView *h, const Head
 }
 
 /* What a span of keys adds to dQ of a tile, and the tile to their dK and dV */
-static void span_backward(const AttentionWork *a, const HeadView *h, const HeadScratch *w, Range span, bool add,
-                          size_t first, size_t count)
+static void span_backward(const AttentionWork *a, const HeadView *h, const HeadScratch *w, const float *shared,
+                          Range span, bool add, size_t first, size_t count)
 {
     size_t wide = h->key_wide, keys = span.to - span.from;
     tile_scores(h, w, span, first, count);
     tiles(w->dp + span.from, wide, false, w->dy, h->dv_wide / PER_UNIT, 1, w->v_transposed + span.from, wide,
           round_up(count, TILE_ROWS), keys, h->dv_wide / PER_UNIT, PAIRS);
-    tile_gradients(a, h, w, span, first);
+    tile_gradients(a, h, w, shared, span, first);
     tiles(w->dq, h->dk_wide, add, w->ds + span.from / PER_UNIT, wide / PER_UNIT, 1,
           w->k_pairs + span.from / PER_UNIT * h->dk_wide, h->dk_wide, QUERIES, h->dk_wide, keys / PER_UNIT, PAIRS);
     tiles(w->dk + span.from * h->dk_wide, h->dk_wide, true, w->ds_pairs + span.from, 1, wide, w->q_pairs, h->dk_wide,
@@ -371,13 +388,15 @@ static void tile_backward(const AttentionWork *a, const HeadView *h, const HeadS
     size_t heads = a->how->heads, spans = keys_of_tile(h, w, first, count);
     const Number *dy = a->dy + ((h->first_query + first) * heads + h->head) * h->dv;
     Range rows = {0, count};
+    float shared[QUERIES];
 
+    shared_of_tile(shared, a, h, first, count);
     pack_queries(h, w, first, count, QUERIES);
     pack_pairs(w->q_pairs, (Number *)(void *)w->q, h->dk_wide, rows, QUERIES, h->dk_wide, h->dk_wide);
     pack_rows((Number *)(void *)w->dy, dy, heads * h->dv, rows, QUERIES, h->dv, h->dv_wide);
     pack_pairs(w->dy_pairs, dy, heads * h->dv, rows, QUERIES, h->dv, h->dv_wide);
     for (size_t n = 0; n < spans; n++)
-        span_backward(a, h, w, w->spans[n], n > 0, first, count);
+        span_backward(a, h, w, shared, w->spans[n], n > 0, first, count);
     for (size_t i = 0; a->d->q.data && i < count; i++) {
         Number *to = (Number *)a->d->q.data + (h->first_query + first + i) * a->d->q.stride + h->head * h->dk;
         for (size_t j = 0; j < h->dk; j += WIDTH)

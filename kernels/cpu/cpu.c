@@ -25,6 +25,7 @@ typedef Bf16 Number;
 #define ELEMENT ELEMENT_BF16
 #define NOTE    cpu_bf16_note
 #define PAIRS   true /* a unit of 32 bits is two numbers */
+#define ROUGH   true /* weights that are stored and not summed up: they are rounded to 8 bits */
 INLINE Vec load_whole(const Number *p) { return bf16_load(p); }
 INLINE Vec load_some(const Number *p, size_t n) { return bf16_load_some(p, n); }
 INLINE void store_whole(Number *p, Vec v) { bf16_store(p, v); }
@@ -37,6 +38,7 @@ typedef float Number;
 #define ELEMENT ELEMENT_F32
 #define NOTE    NULL
 #define PAIRS   false
+#define ROUGH   false
 INLINE Vec load_whole(const Number *p) { return vec_load(p); }
 INLINE Vec load_some(const Number *p, size_t n) { return vec_load_some(p, n); }
 INLINE void store_whole(Number *p, Vec v) { vec_store(p, v); }
