@@ -226,17 +226,20 @@ static void pools_back_others(Grade *g)
 static void embeds_back(Grade *g, bool with_positions, Dropout drop, const StepState *state)
 {
     enum { M = 6, SLOTS = 3, PLACES = 3 };
-    static const int32_t slots[M] = {2, 0, 2, 1, -5, 2}, place[M] = {0, 1, 2, 0, -1, 1};
+    const int32_t slots[M] = {2, 0, 2, 1, with_positions ? -5 : 1, 2}, place[M] = {0, 1, 2, 0, -1, 1};
     float *dy = grade_input(g, "dy", M * D, 7), *dtable = grade_output(g, "dtable", SLOTS * D);
     float *dpositions = grade_output(g, "dpositions", PLACES * D);
-    double table[SLOTS * D], last[SLOTS * D], undropped[SLOTS * D], unscaled[SLOTS * D], positions[PLACES * D];
+    double table[SLOTS * D], last[SLOTS * D], undropped[SLOTS * D], unscaled[SLOTS * D], unplaced[SLOTS * D];
+    double positions[PLACES * D];
     for (size_t e = 0; e < SLOTS * D; e++) {
-        table[e] = last[e] = undropped[e] = unscaled[e] = positions[e] = 4;
+        table[e] = last[e] = undropped[e] = unscaled[e] = unplaced[e] = positions[e] = 4;
         dtable[e] = dpositions[e] = 4;
     }
     for (size_t e = 0; e < M * D; e++) {
         size_t i = e / D, j = e % D, at = (size_t)slots[i] * D + j;
         double gradient = (double)dy[e] * dropout_factor(drop, state, i, 0, j);
+        if (!with_positions || place[i] >= 0)
+            unplaced[at] += 2.5 * gradient;
         if (place[i] < 0)
             continue;
         table[at] += 2.5 * gradient, unscaled[at] += gradient;
@@ -245,6 +248,7 @@ static void embeds_back(Grade *g, bool with_positions, Dropout drop, const StepS
     }
     mine_embed_backward(NULL, dtable, with_positions ? dpositions : NULL, dy, slots, place, 2.5, drop, state, M, D);
     const Suspect suspects[] = {
+        {unplaced, "where place[i] is below 0 embed_forward wrote zeros: nothing comes back, to dtable neither"},
         {last, "two words may be the same: what comes back is added, always"},
         {unscaled, "what was multiplied by scale on the way there is so on the way back"},
         {drop.rate > 0 ? undropped : last, "each number of dy is multiplied by its dropout_factor"},

@@ -30,8 +30,9 @@ MINE(cross_entropy_backward);
 MINE(pool_backward);
 
 /* 5. The way back from embed_forward of lesson 8: dtable[slots[i]] gains scale * dropout_factor(drop, state, i, 0,
- * column) * dy[i], and dpositions[place[i]] gains the same without the scale, where place[i] is not below 0; always
- * added. Several i may have the same slot. dpositions may be NULL. */
+ * column) * dy[i], and dpositions[place[i]] gains the same without the scale; always added. Several i may have the
+ * same slot. Where place[i] is below 0 embed_forward wrote zeros: such an i adds nothing to either, and slots[i] may
+ * be anything. dpositions may be NULL. */
 MINE(embed_backward);
 
 #endif
