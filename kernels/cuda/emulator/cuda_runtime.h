@@ -81,15 +81,17 @@ template <class T> inline T emulator_shuffle_xor(const char *place, unsigned mas
     return emulator_shuffle(place, mask, value, from < (self & ~(width - 1)) + width ? from : self);
 }
 
-template <class T> inline T emulator_shuffle_down(const char *place, unsigned mask, T value, int by, int width = WARP)
+template <class T>
+inline T emulator_shuffle_down(const char *place, unsigned mask, T value, unsigned by, int width = WARP)
 {
-    int self = (int)emulator_lane(), from = self + by;
+    int self = (int)emulator_lane(), from = self + (int)by;
     return emulator_shuffle(place, mask, value, from < (self & ~(width - 1)) + width ? from : self);
 }
 
-template <class T> inline T emulator_shuffle_up(const char *place, unsigned mask, T value, int by, int width = WARP)
+template <class T>
+inline T emulator_shuffle_up(const char *place, unsigned mask, T value, unsigned by, int width = WARP)
 {
-    int self = (int)emulator_lane(), from = self - by;
+    int self = (int)emulator_lane(), from = self - (int)by;
     return emulator_shuffle(place, mask, value, from >= (self & ~(width - 1)) ? from : self);
 }
 
