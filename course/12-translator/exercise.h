@@ -24,7 +24,8 @@ MINE(embed_backward);
  *
  * Weights of position n = query_start[b] + i are multiplied by dropout_factor(how->dropout, state, n, h, j) behind the
  * softmax. lse [queries,H] is log of the sum of exp(score), -infinity for a query that sees nothing. y and lse of
- * positions behind the last row, query_start[B] .. queries-1, are 0. If how->weights is there, it gets them [B,H,T,S] as they are before dropout. */
+ * positions behind the last row, query_start[B] .. queries-1, are 0. If how->weights is there, it gets them [B,H,T,S]
+ * as they are before dropout. */
 MINE(attention_forward);
 
 #endif
