@@ -67,7 +67,7 @@ static FILE *picture(const char *name, const char *title, int width, int height)
     if (to) {
         fprintf(to,
                 "set terminal pngcairo size %d,%d font 'sans,11' noenhanced\nset output 'build/course/%s.png'\n"
-                "set border 3 lc rgb '#666666'\nset tics nomirror\nset key below\n",
+                "set border 3 lc rgb '#666666'\nset tics nomirror\nset key below spacing 1.2\nset xlabel offset 0,0.3\n",
                 width, height, name);
         setting(to, "title", title);
     }

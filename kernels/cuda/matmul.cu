@@ -115,6 +115,10 @@ template <class C> static void product_by_tiles(Stream *s, const Product &p, siz
     LAUNCH(s, product_tiled<C>, (unsigned)(batch * divide_up(p.m, TILE) * divide_up(p.n, TILE)), ACROSS * ACROSS, p);
 }
 
+/* A matrix that lies in one piece: [rows, columns], or that one transposed. */
+static Operand matrix(const void *data, size_t columns) { return Operand{(void *)data, 0, 0, columns, 1}; }
+static Operand transposed(const void *data, size_t columns) { return Operand{(void *)data, 0, 0, 1, columns}; }
+
 /* ---- by cuBLAS */
 
 /* One operand as a matrix down columns. */
@@ -161,20 +165,44 @@ template <class C> static void gemm(Stream *s, const Gemm &g)
 }
 #endif
 
-template <class C> __global__ void bias_relu_kernel(Operand c, const float *bias, bool relu, size_t m, size_t n)
+/* c = sums + bias, ReLU; sums [m,n], and where they are c itself, in its place. */
+template <class C>
+__global__ void bias_relu_kernel(Operand c, const float *sums, size_t row, const float *bias, bool relu, size_t m,
+                                 size_t n)
 {
     for (size_t t = thread_number(); t < m * n; t += thread_count()) {
-        C *y = element_at<C>(c, 0, 1, t / n, t % n);
-        float sum = real(*y) + (bias ? bias[t % n] : 0);
-        give(y, false, relu && sum < 0 ? 0 : sum); /* NaN stays */
+        float sum = sums[t / n * row + t % n] + (bias ? bias[t % n] : 0);
+        give(element_at<C>(c, 0, 1, t / n, t % n), false, relu && sum < 0 ? 0 : sum); /* NaN stays */
     }
+}
+
+template <class C> static bool product_by_blas(Stream *s, const Product &p, size_t outer);
+
+/* The product as reals, and what comes behind it: rounded once, or what lies near 0 might come out on its other side.
+ */
+template <class C> static bool product_and_behind(Stream *s, const Product &p, size_t outer)
+{
+    bool in_place = sizeof(C) == sizeof(float);
+    Product sums = p;
+    sums.bias = NULL;
+    sums.relu = false;
+    if (!in_place)
+        sums.c = matrix(scratch(s, p.m * p.n * sizeof(float)), p.n);
+    if (p.add || outer * p.inner > 1 || p.c.column != 1 || (sums.c.data && !product_by_blas<float>(s, sums, outer)))
+        return false;
+    if (sums.c.data)
+        LAUNCH_EACH(s, bias_relu_kernel<C>, p.m * p.n, p.c, (const float *)sums.c.data, sums.c.row, p.bias, p.relu, p.m,
+                    p.n);
+    return true;
 }
 
 /* False: it is nothing for cuBLAS. What lies along rows is, down columns, the transposed matrix: c^T = b^T a^T. */
 template <class C> static bool product_by_blas(Stream *s, const Product &p, size_t outer)
 {
     size_t batch = outer * p.inner;
-    if (p.c.column != 1 && p.c.row == 1 && !p.bias) {
+    if (p.bias || p.relu)
+        return !s->own && product_and_behind<C>(s, p, outer);
+    if (p.c.column != 1 && p.c.row == 1) {
         Product turned_round = p;
         turned_round.c = turned(p.c);
         turned_round.a = turned(p.b);
@@ -185,10 +213,9 @@ template <class C> static bool product_by_blas(Stream *s, const Product &p, size
     }
     Columns a = columns_of(turned(p.a), p.k, p.m), b = columns_of(turned(p.b), p.n, p.k);
     Columns c = columns_of(turned(p.c), p.n, p.m);
-    bool behind = p.bias || p.relu;
-    if (s->own || p.k == 0 || (behind && (p.add || batch > 1)) || !a.fits || !b.fits || !c.fits || c.turned ||
-        p.m > INT_MAX || p.n > INT_MAX || p.k > INT_MAX || batch > UINT16_MAX || !evenly(p.a, outer, p.inner) ||
-        !evenly(p.b, outer, p.inner) || !evenly(p.c, outer, p.inner) || !blas_there(&s->blas, s->queue))
+    if (s->own || p.k == 0 || !a.fits || !b.fits || !c.fits || c.turned || p.m > INT_MAX || p.n > INT_MAX ||
+        p.k > INT_MAX || batch > UINT16_MAX || !evenly(p.a, outer, p.inner) || !evenly(p.b, outer, p.inner) ||
+        !evenly(p.c, outer, p.inner) || !blas_there(&s->blas, s->queue))
         return false;
     Gemm g = {};
     g.a = p.b.data, g.b = p.a.data, g.c = p.c.data;
@@ -200,8 +227,6 @@ template <class C> static bool product_by_blas(Stream *s, const Product &p, size
     g.tf32 = s->tf32;
     g.alpha = p.alpha, g.beta = p.add ? 1 : 0;
     gemm<C>(s, g);
-    if (behind)
-        LAUNCH_EACH(s, bias_relu_kernel<C>, p.m * p.n, p.c, p.bias, p.relu, p.m, p.n);
     return true;
 }
 
@@ -216,10 +241,6 @@ template <class C> static void multiply(Stream *s, const Product &p, size_t oute
     else if (!product_by_blas<C>(s, p, outer))
         product_by_tiles<C>(s, p, batch);
 }
-
-/* A matrix that lies in one piece: [rows, columns], or that one transposed. */
-static Operand matrix(const void *data, size_t columns) { return Operand{(void *)data, 0, 0, columns, 1}; }
-static Operand transposed(const void *data, size_t columns) { return Operand{(void *)data, 0, 0, 1, columns}; }
 
 static void product(Stream *s, Operand c, bool add, Operand a, Operand b, double alpha, size_t outer, size_t inner,
                     size_t m, size_t n, size_t k)
