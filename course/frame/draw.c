@@ -65,10 +65,11 @@ static FILE *picture(const char *name, const char *title, int width, int height)
         return NULL;
     FILE *to = popen("gnuplot 2>/dev/null", "w");
     if (to) {
-        fprintf(to,
-                "set terminal pngcairo size %d,%d font 'sans,11' noenhanced\nset output 'build/course/%s.png'\n"
-                "set border 3 lc rgb '#666666'\nset tics nomirror\nset key below spacing 1.2\nset xlabel offset 0,0.3\n",
-                width, height, name);
+        fprintf(
+            to,
+            "set terminal pngcairo size %d,%d font 'sans,11' noenhanced\nset output 'build/course/%s.png'\n"
+            "set border 3 lc rgb '#666666'\nset tics nomirror\nset key below spacing 1.2\nset xlabel offset 0,0.3\n",
+            width, height, name);
         setting(to, "title", title);
     }
     return to;
