@@ -70,6 +70,9 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     return cudaSuccess;
 }
 
+/* No stream (NULL) is the default one, which is never captured. */
+static bool captures(cudaStream_t stream) { return stream && stream->capturing; }
+
 static cudaError_t refuse(cudaStream_t stream)
 {
     if (!stream->capturing->error)
@@ -79,7 +82,7 @@ static cudaError_t refuse(cudaStream_t stream)
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-    return stream->capturing ? refuse(stream) : cudaGetLastError();
+    return captures(stream) ? refuse(stream) : cudaGetLastError();
 }
 
 /* ---- graphs */
@@ -116,6 +119,9 @@ static void note_launch(cudaStream_t stream, const Launch *launch)
 
 void emulator_launch_on(Queue queue, const Launch *launch)
 {
+    struct CUstream_st none;
+    if (!queue)
+        read_order(queue = &none);
     if (queue->capturing)
         note_launch(queue, launch);
     else
@@ -186,13 +192,13 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) { return cudaGraphDestro
 
 static cudaError_t move_or_set(void *to, const void *from, int value, size_t bytes, cudaStream_t stream)
 {
-    Noted *one = bytes && stream->capturing ? note(stream) : NULL;
+    Noted *one = bytes && captures(stream) ? note(stream) : NULL;
     if (one) {
         one->to = to;
         one->from = from;
         one->value = value;
         one->bytes = bytes;
-    } else if (bytes && !stream->capturing) {
+    } else if (bytes && !captures(stream)) {
         if (from)
             memmove(to, from, bytes);
         else
@@ -203,7 +209,7 @@ static cudaError_t move_or_set(void *to, const void *from, int value, size_t byt
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
 {
-    if (stream->capturing && kind != cudaMemcpyDeviceToDevice)
+    if (captures(stream) && kind != cudaMemcpyDeviceToDevice)
         return refuse(stream);
     return move_or_set(to, from, 0, bytes, stream);
 }
@@ -235,7 +241,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
     (void)event;
-    return stream->capturing ? refuse(stream) : cudaSuccess;
+    return captures(stream) ? refuse(stream) : cudaSuccess;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
@@ -247,5 +253,5 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
     (void)event, (void)flags;
-    return stream->capturing ? refuse(stream) : cudaSuccess;
+    return captures(stream) ? refuse(stream) : cudaSuccess;
 }
