@@ -93,11 +93,11 @@ static const char *hint_for(const char *error)
     return NULL;
 }
 
-static float *to_device(Grade *g, const float *x, size_t n)
+static float *to_device(Grade *g, cudaStream_t queue, const float *x, size_t n)
 {
     void *device = NULL;
     expect(g, cudaMalloc(&device, (n ? n : 1) * sizeof *x) == cudaSuccess, NULL, "the device has no memory");
-    cudaMemcpyAsync(device, x, n * sizeof *x, cudaMemcpyHostToDevice, NULL);
+    cudaMemcpyAsync(device, x, n * sizeof *x, cudaMemcpyHostToDevice, queue);
     return device;
 }
 
@@ -105,12 +105,13 @@ static float *to_device(Grade *g, const float *x, size_t n)
 static void on_device(Grade *g, const Gpu *gpu, const char *order, const Launching *l)
 {
     cudaStream_t queue;
-    float *in[3] = {NULL}, *y = to_device(g, l->y, l->outputs);
+    float *in[3] = {NULL}, *y;
     char words[1000];
-    for (size_t i = 0; i < 3; i++)
-        in[i] = l->in[i] ? to_device(g, l->in[i], l->inputs[i]) : NULL;
     setenv("ATTEND_ORDER", order, 1);
     expect(g, cudaStreamCreate(&queue) == cudaSuccess, NULL, "the device gives no stream");
+    y = to_device(g, queue, l->y, l->outputs);
+    for (size_t i = 0; i < 3; i++)
+        in[i] = l->in[i] ? to_device(g, queue, l->in[i], l->inputs[i]) : NULL;
     l->launch(gpu, queue, y, in, l->sizes);
     cudaError_t error = cudaStreamSynchronize(queue);
     in_lines(words, sizeof words, cudaGetErrorString(error));
