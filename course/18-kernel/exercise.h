@@ -37,6 +37,7 @@ void attend_in_tiles(float *y, const float *q, const float *k, const float *v, f
  *    whatever its length. A row of nothing but -infinity gives zeros; a row with NaN in it gives NaN.
  *
  * 6. attend_on_gpu: y [n,d] = softmax(scale q k^T) v as above, d at most MOST. A block has QUERIES queries, each thread
- *    one of them. Keys and values come to shared memory KEYS at a time, brought by all threads of the block. */
+ *    one of them. Keys and values come to shared memory KEYS at a time, brought by all threads of the block.
+ *    MOST is that of exercise.cu here, 32. */
 
 #endif
