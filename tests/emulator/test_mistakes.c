@@ -1,6 +1,9 @@
 /* Mistakes of kernels that were made on purpose: the emulator or its checker finds each, and nothing where there is
  * none.
  */
+#ifdef HAVE_EMULATOR
+#include "kernels/cuda/emulator/runtime.h"
+#endif
 #include "tests/emulator/planted.h"
 #include "tests/suite.h"
 
@@ -30,6 +33,21 @@ START_TEST(what_is_right_is_right_in_each_order)
     ck_done(planted_checked(NO_MISTAKE, &sum, &e), e);
     ck_assert_msg(sum == PLANTED_SUM, "%s: %g", orders[_i], (double)sum);
 #endif
+}
+END_TEST
+
+START_TEST(no_stream_is_the_default_one)
+{
+    const float from[3] = {1, 2, 3};
+    float to[3] = {0};
+    void *device = NULL;
+    ck_assert_int_eq(cudaMalloc(&device, sizeof from), cudaSuccess);
+    ck_assert_int_eq(cudaMemcpyAsync(device, from, sizeof from, cudaMemcpyHostToDevice, NULL), cudaSuccess);
+    ck_assert_int_eq(cudaMemsetAsync(device, 0, sizeof *from, NULL), cudaSuccess);
+    ck_assert_int_eq(cudaMemcpyAsync(to, device, sizeof to, cudaMemcpyDeviceToHost, NULL), cudaSuccess);
+    ck_assert_int_eq(cudaStreamSynchronize(NULL), cudaSuccess);
+    ck_assert(to[0] == 0 && to[1] == 2 && to[2] == 3);
+    cudaFree(device);
 }
 END_TEST
 
@@ -159,6 +177,7 @@ END_TEST
 static const Test tests[] = {
 #ifdef HAVE_EMULATOR
     TEST_LOOP(what_is_right_is_right_in_each_order, ORDERS_TRIED),
+    TEST(no_stream_is_the_default_one),
     TEST(a_missing_barrier_shows_in_values),
     TEST(a_missing_wait_shows_in_values),
     TEST(threads_that_cannot_meet_are_told),
