@@ -32,9 +32,9 @@ START_TEST(it_learns_and_eval_says_how_well)
 {
     static const char *const ways[] = {"--pool max", "--pool average",
                                        "--pool max --norm pre --dropout 0.1 --no-by-length",
-                                       "--pool max --batch-tokens 600"};
-    char words[100];
-    snprintf(words, sizeof words, "--steps 500 %s", ways[_i]);
+                                       "--pool max --batch-tokens 1500"};
+    char words[150]; /* of eight seeds, each way, the worst gets .65: other bits do not decide whether this passes */
+    snprintf(words, sizeof words, "--steps 400 --lr 7e-3 --batch 48 --micro-batch 16 %s", ways[_i]);
     const char *run = trained(words);
     Json *j = evaluated(run, "--weights last");
     const Json *confusion = json_get(j, "confusion");
