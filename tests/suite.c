@@ -108,6 +108,14 @@ void test_skip(const char *test, const char *why)
     fflush(stdout);
 }
 
+bool can_draw(const char *test)
+{
+    bool can = system("gnuplot --version >/dev/null 2>&1") == 0; /* NOLINT: the shell finds it as the programs do */
+    if (!can)
+        test_skip(test, "there is no gnuplot");
+    return can;
+}
+
 bool test_is_fast(void)
 {
     const char *fast = getenv("FAST");

@@ -37,6 +37,9 @@ int suite_run(const char *suite, const Test *tests, size_t count, int argc, char
 /* Says on standard output that this test did not run, and why; the caller returns. */
 void test_skip(const char *test, const char *why);
 
+/* Whether there is a gnuplot; where not, that this test did not run has been said. */
+bool can_draw(const char *test);
+
 /* FAST=1 in the environment, as valgrind sets it: a test that repeats itself may do so less often. */
 bool test_is_fast(void);
 

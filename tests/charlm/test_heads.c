@@ -214,10 +214,8 @@ END_TEST
 START_TEST(a_map_of_letters_has_a_row_for_each_token)
 {
     const char *run = trained(), *folder = text_in(fresh_path("folder"), "a #\"\\", 5);
-    if (system("gnuplot --version >/dev/null 2>&1") != 0) { /* NOLINT: the shell finds it as the program does */
-        test_skip("charlm/heads/a_map_of_letters_has_a_row_for_each_token", "there is no gnuplot");
+    if (!can_draw("charlm/heads/a_map_of_letters_has_a_row_for_each_token"))
         return;
-    }
     Said s = must("heads --run %s --text-file %s/text --layer 0 --head 1 --out -", run, folder);
     static const char *const names[] = {"\na ", "\n␣ ", "\n# ", "\n” ", "\n\\ "};
     ck_assert_str_eq(s.err, "");

@@ -9,14 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-static bool can_draw(const char *test)
-{
-    bool can = system("gnuplot --version >/dev/null 2>&1") == 0; /* NOLINT: the shell finds it as the program does */
-    if (!can)
-        test_skip(test, "there is no gnuplot");
-    return can;
-}
-
 static const char *trained(const char *name, const char *more)
 {
     const char *run = fresh_path(name);

@@ -263,10 +263,8 @@ START_TEST(what_draws)
     starve((Ways){0}, "heads --run %s --text ab --npy %s --html %s --describe --json", in("whole"), in("w.npy"),
            in("x.html"));
     starve((Ways){0}, "heads --run %s --text ab --describe --sort entropy", in("whole"));
-    if (system("gnuplot --version >/dev/null 2>&1") != 0) { /* NOLINT: the shell finds it as the program does */
-        test_skip("charlm/starving/what_draws", "there is no gnuplot");
+    if (!can_draw("charlm/starving/what_draws"))
         return;
-    }
     starve((Ways){.every = 23}, "heads --run %s --text ab --out %s", in("whole"), in("x.txt"));
     starve((Ways){.every = 23}, "heads --run %s --text ab --rollout --out %s", in("whole"), in("x.svg"));
     starve((Ways){.every = 23}, "plot --run %s --out %s", in("whole"), in("x.svg"));

@@ -43,10 +43,8 @@ START_TEST(pictures_of_data_and_model)
 {
     static const char *const subjects[] = {"lengths", "coverage", "embeddings", "positions"};
     setup();
-    if (system("gnuplot --version >/dev/null 2>&1") != 0) { /* NOLINT: the shell finds it as the program does */
-        test_skip("classifier/starving/pictures_of_data_and_model", "there is no gnuplot");
+    if (!can_draw("classifier/starving/pictures_of_data_and_model"))
         return;
-    }
     for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
         starve((Ways){0}, "plot --run %s/whole --what %s --no-cache -q --out %s/x.svg", place, subjects[i], place);
     starve((Ways){0}, "heads --run %s/whole --text not-bad --moved -q --out %s/x.svg", place, place);

@@ -6,14 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool can_draw(const char *test)
-{
-    bool can = system("gnuplot --version >/dev/null 2>&1") == 0; /* NOLINT: the shell finds it as the program does */
-    if (!can)
-        test_skip(test, "there is no gnuplot");
-    return can;
-}
-
 static const char *trained(void)
 {
     const char *run = fresh_path("run");

@@ -103,10 +103,8 @@ START_TEST(heads_and_data)
     setup();
     starve((Ways){0}, "heads --run %s/whole --text ab --max-extra 2 --align --json -q --npy %s/w.npy", place, place);
     starve((Ways){0}, "heads --run %s/whole --text ab --target-text y --maps encoder --describe", place);
-    if (system("gnuplot --version >/dev/null 2>&1") != 0) { /* NOLINT: the shell finds it as the program does */
-        test_skip("encdec/starving/heads_and_data", "there is no gnuplot");
+    if (!can_draw("encdec/starving/heads_and_data"))
         return;
-    }
     starve((Ways){.every = 23}, "plot --what lengths --run %s/whole --out %s/x.svg", place, place);
     starve((Ways){.every = 23}, "plot --what coverage --data %s --type words --out %s/x.svg", place, place);
     starve((Ways){.every = 23}, "plot --what embeddings --run %s/whole --out %s/x.svg", place, place);

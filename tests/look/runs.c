@@ -64,11 +64,3 @@ const char *made_run(const char *name, const char *model, const char *training, 
     buffer_free(&b);
     return path;
 }
-
-bool can_draw(const char *test)
-{
-    bool can = system("gnuplot --version >/dev/null 2>&1") == 0; /* NOLINT: the shell finds it as the library does */
-    if (!can)
-        test_skip(test, "there is no gnuplot");
-    return can;
-}

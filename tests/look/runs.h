@@ -20,7 +20,4 @@ const char *falling_log(const char *name, size_t steps, double shift);
 /* A run with such a log and these model and training options: "\"dim\": 64". */
 const char *made_run(const char *name, const char *model, const char *training, size_t steps, double shift);
 
-/* Whether there is a gnuplot; says that the test does not run where not. */
-bool can_draw(const char *test);
-
 #endif
