@@ -382,9 +382,11 @@ $(BIN)/hunt: $(HUNT) $(LIBRARY) $(BIN)/.link
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(HUNT) $(LIBRARY) $(LDLIBS)
 
-# On a machine with a GPU: tests/gpu.sh asks for it, and where programs lie.
+# On a machine with a GPU: tests/gpu.sh asks for it, where programs lie, and whether there is Check.
 where:
 	@echo '$(BIN)'
+has-check:
+	@echo '$(CHECK)'
 $(BIN)/gpu: $(OUT)/tools/gpu.o $(LIBRARY) $(BIN)/.link
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(OUT)/tools/gpu.o $(LIBRARY) $(LDLIBS)
@@ -536,7 +538,7 @@ help: ## this list
 	@awk -F ': .*## |: ## ' '/^[a-zN-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 	@echo; awk '/^[A-Za-z]+ *=.*# / { i = index($$0, "#"); printf "  %-14s %s\n", $$1, substr($$0, i + 2) }' Makefile
 
-.PHONY: all programs table where test these tests hunt fuzz fuzz-these sanitize tsan valgrind coverage coverage-report flips \
+.PHONY: all programs table where has-check test these tests hunt fuzz fuzz-these sanitize tsan valgrind coverage coverage-report flips \
         run-flips probe deps demo lint format install bench-kernels instructions count-instructions clean help lesson-NN grade-NN course \
         course-test
 

@@ -1,11 +1,13 @@
 /* bin/gpu: how fast a GPU is in products, attention and moving memory, and how near kernels/cuda comes to that.
  *
- *     bin/gpu DEVICE [tiny]     cuda; or emulated, with sizes that tell nothing, to try the program itself
+ *     bin/gpu DEVICE [tiny] [PRECISION...]     DEVICE: cuda; or emulated, with sizes that tell nothing (tiny), to try
+ *                                              the program itself; PRECISION: f32, tf32 and bf16, or some of them
  *
- * Prints lines of: what, shape, precision, microseconds, rate, its unit, share of a limit in percent. The limits are
- * measured here, first: the fastest of a few large products for what computes in that precision, a copy of a large
- * block for what moves memory. Everything else is compared with them. Times are medians of rounds behind a warm-up; a
- * round asks for many runs, and waits for the last. FLOP and bytes are those of kernels/measure. */
+ * Prints lines of: what, shape, precision, microseconds, rate, its unit, share of a limit in percent; of what fails, why,
+ * and goes on. The limits are measured here, first, for each precision: the fastest of a few large products for what
+ * computes, a copy of a large block for what moves memory. Everything else is compared with them. Times are medians of
+ * rounds behind a warm-up; a round asks for many runs, and waits for the last. FLOP and bytes are those of
+ * kernels/measure. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "kernels/measure/measure.h"
@@ -280,78 +282,109 @@ static Job tiny_job(Job j)
     return (Job){j.what, t ? 2 * t : 9, heads ? 16 : 10, j.out ? 11 : 0, t, heads};
 }
 
+static void print_what(const Kernels *k, const Job *j)
+{
+    printf("%s\t", j->what);
+    if (j->t)
+        printf("%zu x %zu, %zu heads of %zu", j->n / j->t, j->t, j->heads, j->in / j->heads);
+    else if (j->out)
+        printf("%zu x %zu -> %zu", j->n, j->in, j->out);
+    else
+        printf("%zu x %zu", j->n, j->in);
+    printf("\t%s", number_type_name(k->type));
+}
+
+/* limit: of rates of this kind; 0: none is known, since what measures it has failed */
 static void print_row(const Kernels *k, const Job *j, const Measured *m, double limit)
 {
-    char shape[64];
-    if (j->t)
-        snprintf(shape, sizeof shape, "%zu x %zu, %zu heads of %zu", j->n / j->t, j->t, j->heads, j->in / j->heads);
-    else if (j->out)
-        snprintf(shape, sizeof shape, "%zu x %zu -> %zu", j->n, j->in, j->out);
-    else
-        snprintf(shape, sizeof shape, "%zu x %zu", j->n, j->in);
-    printf("%s\t%s\t%s\t%.1f\t%.1f\t%s\t%.0f\n", j->what, shape, number_type_name(k->type), 1e6 * m->seconds,
-           m->rate * (m->flop ? 1e-12 : 1e-9), m->flop ? "TFLOP/s" : "GB/s", 100 * m->rate / limit);
+    print_what(k, j);
+    printf("\t%.1f\t%.1f\t%s\t", 1e6 * m->seconds, m->rate * (m->flop ? 1e-12 : 1e-9), m->flop ? "TFLOP/s" : "GB/s");
+    if (limit > 0)
+        printf("%.0f", 100 * m->rate / limit);
+    printf("\t\n");
     fflush(stdout);
 }
 
-static bool peak_of(double *best, const Kernels *k, bool tiny, Error *e)
+static void print_failure(const Kernels *k, const Job *j, const char *why)
 {
-    *best = 0;
-    for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++) {
-        Job j = tiny ? tiny_job(peaks[i]) : peaks[i];
-        Measured m;
-        if (!measure_job(&m, k, &j, tiny, e))
-            return false;
-        *best = m.rate > *best ? m.rate : *best;
-        print_row(k, &j, &m, m.rate);
+    print_what(k, j);
+    printf("\t-\t-\t-\t-\tmissing: %s\n", why);
+    fflush(stdout);
+}
+
+/* The limits of one precision: what products reach, and copies. */
+typedef struct Limits {
+    double flop, bytes;
+} Limits;
+
+/* Measures, and prints beside the limits; `limits` NULL: it is one itself. */
+static bool measure_and_print(Measured *m, const Kernels *k, Job j, const Limits *limits, bool tiny)
+{
+    Error e;
+    j = tiny ? tiny_job(j) : j;
+    if (!measure_job(m, k, &j, tiny, &e)) {
+        print_failure(k, &j, e.text);
+        return false;
     }
+    print_row(k, &j, m, !limits ? m->rate : m->flop ? limits->flop : limits->bytes);
     return true;
 }
 
-static bool measure_table(const Kernels *k, double moved, bool tiny, Error *e)
+/* How many could not be measured. */
+static size_t measure_table(const Kernels *k, bool tiny)
 {
-    double peak;
-    if (!peak_of(&peak, k, tiny, e))
-        return false;
-    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
-        Job j = tiny ? tiny_job(jobs[i]) : jobs[i];
-        Measured m;
-        if (!measure_job(&m, k, &j, tiny, e))
-            return false;
-        print_row(k, &j, &m, m.flop ? peak : moved);
-    }
-    return true;
+    Limits limits = {0, 0};
+    Measured m;
+    size_t failures = 0;
+    if (measure_and_print(&m, k, memory, NULL, tiny))
+        limits.bytes = m.rate;
+    else
+        failures++;
+    for (size_t i = 0; i < sizeof peaks / sizeof *peaks; i++)
+        if (!measure_and_print(&m, k, peaks[i], NULL, tiny))
+            failures++;
+        else if (m.rate > limits.flop)
+            limits.flop = m.rate;
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++)
+        failures += !measure_and_print(&m, k, jobs[i], &limits, tiny);
+    return failures;
 }
 
-static bool measure_device(const char *device, bool tiny, Error *e)
+/* A GPU may be too old for a precision. */
+static bool measure_precision(const char *device, NumberType type, bool tiny)
 {
-    static const NumberType types[] = {NUMBER_F32, NUMBER_TF32, NUMBER_BF16};
-    const Kernels *f32 = kernels_find(device, NUMBER_F32, e);
-    Job copy = tiny ? tiny_job(memory) : memory;
-    Measured moved;
-    if (!f32 || !measure_job(&moved, f32, &copy, tiny, e))
-        return false;
-    print_row(f32, &copy, &moved, moved.rate);
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        const Kernels *k = kernels_find(device, types[i], e);
-        if (!k)
-            fprintf(stderr, "%s\n", e->text); /* a GPU may be too old for it */
-        else if (!measure_table(k, moved.rate, tiny, e))
-            return false;
-    }
-    return true;
+    Error e;
+    const Kernels *k = kernels_find(device, type, &e);
+    size_t failures = k ? measure_table(k, tiny) : 0;
+    if (!k)
+        fprintf(stderr, "gpu: %s\n", e.text);
+    else if (failures)
+        fprintf(stderr, "gpu: %zu of them could not be measured in %s\n", failures, number_type_name(type));
+    return k && !failures;
+}
+
+static bool is_wanted(const char *precision, int count, char **names)
+{
+    bool wanted = count == 0;
+    for (int i = 0; i < count; i++)
+        wanted = wanted || !strcmp(names[i], precision);
+    return wanted;
 }
 
 int main(int argc, char **argv)
 {
-    Error e;
-    bool tiny = argc == 3 && !strcmp(argv[2], "tiny");
-    if (argc < 2 || (argc > 2 && !tiny)) {
-        fprintf(stderr, "bin/gpu DEVICE [tiny]\n");
+    static const NumberType types[] = {NUMBER_F32, NUMBER_TF32, NUMBER_BF16};
+    bool tiny = argc > 2 && !strcmp(argv[2], "tiny"), fine = true;
+    int first = tiny ? 3 : 2, known = 0;
+    for (size_t i = 0; argc >= 2 && i < sizeof types / sizeof *types; i++)
+        for (int a = first; a < argc; a++)
+            known += !strcmp(argv[a], number_type_name(types[i]));
+    if (argc < 2 || known != argc - first) {
+        fprintf(stderr, "bin/gpu DEVICE [tiny] [f32] [tf32] [bf16]\n");
         return 2;
     }
-    if (measure_device(argv[1], tiny, &e))
-        return 0;
-    fprintf(stderr, "gpu: %s\n", e.text);
-    return 1;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (is_wanted(number_type_name(types[i]), argc - first, argv + first))
+            fine = measure_precision(argv[1], types[i], tiny) && fine;
+    return !fine;
 }
