@@ -44,6 +44,39 @@ START_TEST(tokens_and_texts_are_those_of_sacremoses)
 }
 END_TEST
 
+/* What a word is to the next one: its dot belongs to it, or is a token. */
+static bool keeps_dot(Moses how, const char *word, size_t size, const char *follows)
+{
+    Buffer text = {0}, out = {0};
+    Error e;
+    buffer_print(&text, "A %.*s. %s", (int)size, word, follows);
+    ck_done(moses_tokenise(how, text.text, text.size, &out, &e), e);
+    bool kept = out.size == text.size;
+    buffer_free(&text);
+    buffer_free(&out);
+    return kept;
+}
+
+START_TEST(words_that_keep_a_dot_are_those_of_sacremoses)
+{
+    enum { ALWAYS = 1, BEFORE_NUMBERS, NEVER };
+    Cases cases = cases_open("moses-dots");
+    for (size_t i = 0; i < cases.list->count; i++)
+        for (size_t kind = ALWAYS; kind <= NEVER; kind++) {
+            const char *language = case_value(&cases.list->items[i], 0)->text;
+            const char *word = case_value(&cases.list->items[i], kind)->text;
+            for (size_t size; *word; word += size + (word[size] == ' ')) {
+                size = strcspn(word, " ");
+                ck_assert_msg(keeps_dot(of(language, false, false), word, size, "Bb") == (kind == ALWAYS) &&
+                                  keeps_dot(of(language, false, false), word, size, "5") == (kind != NEVER),
+                              "%s: %.*s.", language, (int)size, word);
+            }
+        }
+    cases_close(&cases);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
 /* What way a text goes, as a string that the next call overwrites. */
 static const char *gone(Way *way, Moses how, const char *text, size_t size)
 {
@@ -237,6 +270,7 @@ START_TEST(each_failed_allocation_is_an_error)
 END_TEST
 
 static const Test tests[] = {TEST(tokens_and_texts_are_those_of_sacremoses),
+                             TEST(words_that_keep_a_dot_are_those_of_sacremoses),
                              TEST_LOOP(tokens_are_as_documented, sizeof tokens / sizeof *tokens),
                              TEST_LOOP(texts_are_as_documented, sizeof texts / sizeof *texts),
                              TEST(entities_are_written_and_read),
