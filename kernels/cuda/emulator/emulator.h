@@ -4,7 +4,9 @@
  *     fiber.c    one CUDA thread is one fiber
  *     launch.c   runs the blocks of a launch one after another, and a block's threads in a chosen order
  *     copy.c     copies that a thread asks for and waits for later
- *     memory.c   the device's memory, between guard pages; streams; errors
+ *     memory.c   the device's memory, between guard pages; errors
+ *     queue.c    what streams were asked for and have not done; in which order they go on
+ *     stream.c   streams, events and graphs, as CUDA calls them
  *     check.c    looks at each access to memory, in kernels that were compiled for it
  *
  * There is one device, and it runs one kernel at a time, as threadIdx is one variable: a lock sees to that when several
@@ -51,6 +53,7 @@ typedef struct Launch {
 
 typedef struct CUstream_st *Queue; /* CUDA calls it cudaStream_t; it holds an order */
 
+/* At once; and as an operation of a stream. */
 void emulator_launch(Order order, uint64_t *seed, const Launch *launch);
 void emulator_launch_on(Queue queue, const Launch *launch);
 
@@ -89,7 +92,10 @@ void emulator_fail(const char *format, ...) __attribute__((format(printf, 1, 2))
 
 bool emulator_failed(Error *e); /* asks, and forgets */
 
+uint32_t emulator_draw(uint64_t *seed, uint32_t below);
 void emulator_copies_forget(void); /* a block begins */
+bool emulator_capturing(void);     /* this thread of the host captures a stream, so it may not wait */
+const char *emulator_told(void);   /* the failure that was told last */
 
 void emulator_lock(void);
 void emulator_unlock(void);
@@ -102,6 +108,7 @@ typedef struct Block {
 } Block;
 
 Block *memory_block(uintptr_t address); /* the block it lies in, or NULL */
+bool memory_pinned(const void *p);      /* the host's, from cudaMallocHost */
 
 /* Told to the checker by launch.c: what begins, who runs, and what puts accesses in order. */
 void check_launch(const Launch *launch, uintptr_t shared);

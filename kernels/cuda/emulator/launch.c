@@ -230,7 +230,7 @@ static void go_on(Thread *t)
     device.running = NULL;
 }
 
-static uint32_t draw(uint64_t *seed, uint32_t below) /* xorshift */
+uint32_t emulator_draw(uint64_t *seed, uint32_t below) /* xorshift */
 {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;
@@ -255,7 +255,7 @@ static bool pass_in_order(Order order, uint64_t *seed)
     for (uint32_t i = 0; i < device.threads; i++)
         shuffled[i] = order == BACKWARD ? device.threads - 1 - i : i;
     for (uint32_t i = device.threads; order == RANDOM && i > 1; i--) {
-        uint32_t other = draw(seed, i), was = shuffled[i - 1];
+        uint32_t other = emulator_draw(seed, i), was = shuffled[i - 1];
         shuffled[i - 1] = shuffled[other];
         shuffled[other] = was;
     }
@@ -267,10 +267,10 @@ static bool pass_in_order(Order order, uint64_t *seed)
 /* Every warp goes on as far as it can, beginning with any. */
 static bool pass_greedily(uint64_t *seed)
 {
-    uint32_t warps = (device.threads + WARP - 1) / WARP, first = draw(seed, warps);
+    uint32_t warps = (device.threads + WARP - 1) / WARP, first = emulator_draw(seed, warps);
     bool ran = false;
     for (uint32_t w = 0; w < warps; w++) {
-        uint32_t from = (first + w) % warps * WARP, turn = draw(seed, WARP);
+        uint32_t from = (first + w) % warps * WARP, turn = emulator_draw(seed, WARP);
         for (bool again = true; again;) {
             again = false;
             for (uint32_t lane = 0; lane < WARP; lane++) {
@@ -362,7 +362,7 @@ void emulator_launch(Order order, uint64_t *seed, const Launch *launch)
             emulator_fail("%s: no memory for the stacks of %u threads", launch->kernel, device.threads);
         if (launch->checked)
             check_launch(launch, (uintptr_t)device.shared + SHARED_MOST - launch->shared);
-        uint64_t first = order == RANDOM || order == GREEDY ? draw(seed, (uint32_t)blocks) : 0;
+        uint64_t first = order == RANDOM || order == GREEDY ? emulator_draw(seed, (uint32_t)blocks) : 0;
         for (uint64_t i = 0; i < blocks && !device.failed; i++) {
             uint64_t number = order == BACKWARD ? blocks - 1 - i : (first + i) % blocks;
             emulator_standing.block = triple_at(number, launch->grid);

@@ -1,10 +1,9 @@
 /* The device, its memory and errors. Each block of memory ends at a page that may not be touched, and a block
  * that was released may not be touched either: so an access that is off the end stops the program, also without the
- * checker.
+ * checker. What nobody has written is NaN.
  */
 #define _GNU_SOURCE
-#include "kernels/cuda/emulator/emulator.h"
-#include "kernels/cuda/emulator/runtime.h"
+#include "kernels/cuda/emulator/queue.h"
 
 #include "base/memory.h"
 
@@ -94,6 +93,7 @@ static void *get(size_t bytes)
         return NULL;
     }
     uintptr_t low = (uintptr_t)memory + PAGE + pages - aligned;
+    memset((void *)low, 0xff, bytes);
     size_t at = find(low);
     memmove(blocks.list + at + 1, blocks.list + at, (blocks.count++ - at) * sizeof *blocks.list);
     blocks.list[at] = (Block){.low = low, .high = low + bytes};
@@ -115,50 +115,86 @@ static bool release(void *memory)
 
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
+    *memory = NULL;
+    if (emulator_capturing())
+        return cudaErrorStreamCaptureUnsupported;
     emulator_lock();
     *memory = bytes ? get(bytes) : NULL;
     emulator_unlock();
     return *memory || !bytes ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
+/* It waits for all that streams were asked for, as CUDA's does. */
 cudaError_t cudaFree(void *memory)
 {
+    if (emulator_capturing())
+        return cudaErrorStreamCaptureUnsupported;
+    queue_lock();
+    if (memory)
+        queue_finish_all();
     emulator_lock();
     bool fine = !memory || release(memory);
     emulator_unlock();
+    queue_unlock();
     return fine ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-cudaError_t cudaMemset(void *to, int value, size_t bytes)
+/* ---- the host's memory that copies may read and write at any time */
+
+typedef struct Pinned {
+    char *memory;
+    size_t bytes;
+    struct Pinned *next;
+} Pinned;
+
+static Pinned *pinned;
+
+static Pinned **find_pinned(const void *p)
 {
-    if (bytes)
-        memset(to, value, bytes);
-    return cudaSuccess;
+    Pinned **at = &pinned;
+    while (*at && (uintptr_t)p - (uintptr_t)(*at)->memory >= (*at)->bytes)
+        at = &(*at)->next;
+    return at;
 }
+
+bool memory_pinned(const void *p) { return *find_pinned(p) != NULL; }
 
 cudaError_t cudaMallocHost(void **memory, size_t bytes)
 {
-    *memory = memory_get(bytes, 1);
-    return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
+    Pinned *one = malloc(sizeof *one);
+    *memory = one ? memory_get(bytes, 1) : NULL;
+    if (!*memory) {
+        free(one);
+        return cudaErrorMemoryAllocation;
+    }
+    queue_lock();
+    *one = (Pinned){*memory, bytes, pinned};
+    pinned = one;
+    queue_unlock();
+    return cudaSuccess;
 }
 
 cudaError_t cudaFreeHost(void *memory)
 {
+    if (!memory)
+        return cudaSuccess;
+    queue_lock();
+    Pinned **at = find_pinned(memory), *one = *at;
+    bool fine = one && one->memory == memory && !queue_uses(memory, one->bytes);
+    if (fine)
+        *at = one->next;
+    queue_unlock();
+    if (!fine)
+        return cudaErrorInvalidValue;
     memory_free(memory);
+    free(one);
     return cudaSuccess;
 }
 
 /* ---- errors */
 
-static Error last;
-
-cudaError_t cudaGetLastError(void)
-{
-    emulator_lock();
-    bool failed = emulator_failed(&last);
-    emulator_unlock();
-    return failed ? cudaErrorLaunchFailure : cudaSuccess;
-}
+/* What a launch does wrong, who waits is told. */
+cudaError_t cudaGetLastError(void) { return cudaSuccess; }
 
 const char *cudaGetErrorString(cudaError_t error)
 {
@@ -168,8 +204,10 @@ const char *cudaGetErrorString(cudaError_t error)
     case cudaErrorNoDevice: return "no CUDA-capable device is detected";
     case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
     case cudaErrorStreamCaptureInvalidated: return "operation failed due to a previous error during capture";
+    case cudaErrorStreamCaptureImplicit:
+        return "operation would make the legacy stream depend on a capturing blocking stream";
     case cudaErrorInvalidConfiguration: return "invalid configuration";
-    case cudaErrorLaunchFailure: return last.text;
+    case cudaErrorLaunchFailure: return emulator_told();
     case cudaErrorInvalidValue: break;
     }
     return "invalid argument";

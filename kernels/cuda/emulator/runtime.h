@@ -1,9 +1,9 @@
 /* The part of CUDA's runtime that kernels/cuda uses, for machines without it: memory, copies, streams, events, graphs,
  * errors.
  *
- * Everything is over when a call returns, except what a stream captures, which is noted and not done. A failed launch
- * is told by the next call that waits (cudaStreamSynchronize), as on a GPU, and once; cudaGetErrorString words it in
- * full. */
+ * What a stream is asked for is done when somebody waits for it, as late as may be (see queue.h); what it captures is
+ * noted and not done. A failed launch is told by the next call that waits for its stream, and once; cudaGetErrorString
+ * words it in full. */
 #ifndef KERNELS_CUDA_EMULATOR_RUNTIME_H
 #define KERNELS_CUDA_EMULATOR_RUNTIME_H
 
@@ -49,7 +49,8 @@ typedef enum cudaError_t {
     cudaErrorNoDevice = 100,
     cudaErrorLaunchFailure = 719,
     cudaErrorStreamCaptureUnsupported = 900,
-    cudaErrorStreamCaptureInvalidated = 901
+    cudaErrorStreamCaptureInvalidated = 901,
+    cudaErrorStreamCaptureImplicit = 906
 } cudaError_t;
 
 typedef enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice } cudaMemcpyKind;
@@ -65,6 +66,8 @@ typedef enum cudaDeviceAttr {
 cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int device);
 
+/* Copies from the host read pages of cudaMallocHost when they are done, others before the call returns; copies to the
+ * host are over when somebody has waited, to other pages when the call returns. */
 cudaError_t cudaMalloc(void **memory, size_t bytes);
 cudaError_t cudaFree(void *memory);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
@@ -77,7 +80,6 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 
-/* Nothing is ever late. */
 typedef struct CUevent_st *cudaEvent_t;
 enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags);

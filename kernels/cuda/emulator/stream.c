@@ -1,188 +1,188 @@
-/* Streams, which do at once what they are asked for, or note it: then it is a graph, which does it as often as asked.
- * Events, which have always happened. */
+/* CUDA's functions for streams, events and graphs: what they are asked for is noted, and done when somebody waits (see
+ * queue.h). What a stream captures is noted too: then it is a graph, which does it as often as asked. */
 #define _GNU_SOURCE
-#include "kernels/cuda/emulator/emulator.h"
-#include "kernels/cuda/emulator/runtime.h"
+#include "kernels/cuda/emulator/queue.h"
 
 #include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* One thing that was asked for: a launch, with a copy of its arguments; else a copy, or, from nowhere, a memset. */
-typedef struct Noted {
-    Launch launch;
-    void *to;
-    const void *from;
-    size_t bytes;
-    int value;
-} Noted;
+/* What failed last of all that was told, for cudaGetErrorString. */
+static Error told;
 
-typedef struct EmulatorGraph {
-    Noted *list;
-    size_t count, room, owners;
-    cudaError_t error; /* the first thing that cannot be captured */
-} EmulatorGraph;
+const char *emulator_told(void) { return told.text; }
 
-/* Each stream remembers in which order its kernels' threads run. */
-struct CUstream_st {
-    Order order;
-    uint64_t seed;
-    EmulatorGraph *capturing;
-};
+static Queue or_default(cudaStream_t stream) { return stream ? stream : queue_default(); }
 
-/* ATTEND_ORDER is forward, backward, random or greedy, the latter two with a seed if wanted: random:7. */
-static void read_order(struct CUstream_st *s)
+/* What the stream's launches did wrong, or else the host. */
+static cudaError_t tell(Queue s)
 {
-    static const char *const names[ORDERS] = {"forward", "backward", "random", "greedy"};
-    const char *text = getenv("ATTEND_ORDER");
-    *s = (struct CUstream_st){.order = FORWARD, .seed = 1};
-    for (Order o = FORWARD; text && o < ORDERS; o++) {
-        size_t length = strlen(names[o]);
-        if (strncmp(text, names[o], length) != 0)
-            continue;
-        s->order = o;
-        if (text[length] == ':')
-            s->seed += strtoull(text + length + 1, NULL, 10);
-    }
-    s->seed *= 0x9E3779B97F4A7C15u;
-}
-
-cudaError_t cudaStreamCreate(cudaStream_t *stream)
-{
-    *stream = memory_get(1, sizeof **stream);
-    if (!*stream)
-        return cudaErrorMemoryAllocation;
-    read_order(*stream);
-    return cudaSuccess;
+    Queue one = s->failed ? s : queue_default();
+    if (!one->failed)
+        return cudaSuccess;
+    told = one->error;
+    one->failed = false;
+    return cudaErrorLaunchFailure;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
-    (void)flags;
-    return cudaStreamCreate(stream);
+    *stream = memory_get(1, sizeof **stream);
+    if (!*stream)
+        return cudaErrorMemoryAllocation;
+    queue_lock();
+    queue_open(*stream, flags & cudaStreamNonBlocking);
+    queue_unlock();
+    return cudaSuccess;
 }
+
+cudaError_t cudaStreamCreate(cudaStream_t *stream) { return cudaStreamCreateWithFlags(stream, 0); }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
-    cudaGraphDestroy(stream->capturing);
+    queue_lock();
+    graph_release(stream->capturing);
+    queue_close(stream);
+    queue_unlock();
     memory_free(stream);
     return cudaSuccess;
 }
 
-/* No stream (NULL) is the default one, which is never captured. */
-static bool captures(cudaStream_t stream) { return stream && stream->capturing; }
-
-static cudaError_t refuse(cudaStream_t stream)
+static cudaError_t refuse(Queue s)
 {
-    if (!stream->capturing->error)
-        stream->capturing->error = cudaErrorStreamCaptureUnsupported;
+    if (!s->capturing->error)
+        s->capturing->error = cudaErrorStreamCaptureUnsupported;
     return cudaErrorStreamCaptureUnsupported;
+}
+
+static cudaError_t finish(Queue s)
+{
+    if (s->capturing)
+        return refuse(s);
+    queue_finish(s);
+    return tell(s);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
-    return captures(stream) ? refuse(stream) : cudaGetLastError();
+    queue_lock();
+    cudaError_t error = finish(or_default(stream));
+    queue_unlock();
+    return error;
+}
+
+/* ---- noting */
+
+/* Where the next operation of a stream goes; NULL: no memory for it, or, *error, it may not be asked for now. */
+static Noted *note(Queue s, cudaError_t *error)
+{
+    *error = cudaSuccess;
+    if (s->number == 0 && queue_captures_beside_default()) {
+        *error = cudaErrorStreamCaptureImplicit;
+        return NULL;
+    }
+    Noted *one = s->capturing ? notes_add(&s->capturing->notes) : queue_ask(s);
+    if (one)
+        return one;
+    *error = cudaErrorMemoryAllocation;
+    if (s->capturing)
+        s->capturing->error = *error;
+    return NULL;
+}
+
+static void launch_fails(Queue s, cudaError_t error)
+{
+    if (s->failed)
+        return;
+    s->failed = true;
+    fail(&s->error, "a launch: %s", cudaGetErrorString(error));
+}
+
+void emulator_launch_on(Queue stream, const Launch *launch)
+{
+    queue_lock();
+    Queue s = or_default(stream);
+    cudaError_t error = cudaSuccess;
+    void *arguments = malloc(launch->argument_bytes);
+    Noted *one = arguments ? note(s, &error) : NULL;
+    if (one) {
+        one->what = TO_LAUNCH;
+        one->launch = *launch;
+        one->launch.arguments = memcpy(arguments, launch->arguments, launch->argument_bytes);
+    } else {
+        launch_fails(s, error ? error : cudaErrorMemoryAllocation);
+        free(arguments);
+    }
+    queue_unlock();
 }
 
 /* ---- graphs */
 
-static Noted *note(cudaStream_t stream)
-{
-    EmulatorGraph *g = stream->capturing;
-    if (g->count == g->room) {
-        size_t room = g->room ? 2 * g->room : 64;
-        Noted *list = memory_resize(g->list, room, sizeof *list);
-        if (!list) {
-            g->error = cudaErrorMemoryAllocation;
-            return NULL;
-        }
-        g->list = list;
-        g->room = room;
-    }
-    g->list[g->count] = (Noted){.bytes = 0};
-    return &g->list[g->count++];
-}
+static _Thread_local size_t captures; /* that this thread of the host has begun */
 
-static void note_launch(cudaStream_t stream, const Launch *launch)
-{
-    void *arguments = memory_get(1, launch->argument_bytes);
-    Noted *one = arguments ? note(stream) : NULL;
-    if (!one) {
-        stream->capturing->error = cudaErrorMemoryAllocation;
-        memory_free(arguments);
-        return;
-    }
-    one->launch = *launch;
-    one->launch.arguments = memcpy(arguments, launch->arguments, launch->argument_bytes);
-}
-
-void emulator_launch_on(Queue queue, const Launch *launch)
-{
-    struct CUstream_st none;
-    if (!queue)
-        read_order(queue = &none);
-    if (queue->capturing)
-        note_launch(queue, launch);
-    else
-        emulator_launch(queue->order, &queue->seed, launch);
-}
+bool emulator_capturing(void) { return captures > 0; }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode)
 {
     (void)mode;
-    if (stream->capturing)
-        return refuse(stream);
-    stream->capturing = memory_get(1, sizeof *stream->capturing);
-    if (!stream->capturing)
-        return cudaErrorMemoryAllocation;
-    stream->capturing->owners = 1;
-    return cudaSuccess;
+    queue_lock();
+    cudaError_t error = stream->capturing ? refuse(stream) : cudaSuccess;
+    if (!error) {
+        stream->capturing = calloc(1, sizeof *stream->capturing);
+        error = stream->capturing ? cudaSuccess : cudaErrorMemoryAllocation;
+    }
+    if (!error) {
+        stream->capturing->owners = 1;
+        captures++;
+    }
+    queue_unlock();
+    return error;
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
-    EmulatorGraph *g = stream->capturing;
+    queue_lock();
+    struct EmulatorGraph *g = stream->capturing;
     cudaError_t error = g ? g->error : cudaErrorInvalidValue;
     stream->capturing = NULL;
+    captures -= g != NULL;
     *graph = error ? NULL : g;
     if (error)
-        cudaGraphDestroy(g);
+        graph_release(g);
+    queue_unlock();
     return error == cudaErrorStreamCaptureUnsupported ? cudaErrorStreamCaptureInvalidated : error;
 }
 
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *ready, cudaGraph_t graph, unsigned long long flags)
 {
     (void)flags;
+    queue_lock();
     graph->owners++;
+    queue_unlock();
     *ready = graph;
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
 {
-    if (stream->capturing)
-        return refuse(stream);
-    for (size_t i = 0; i < graph->count; i++) {
-        const Noted *one = &graph->list[i];
-        if (one->launch.run)
-            emulator_launch(stream->order, &stream->seed, &one->launch);
-        else if (one->from)
-            memmove(one->to, one->from, one->bytes);
-        else
-            memset(one->to, one->value, one->bytes);
+    queue_lock();
+    cudaError_t error = stream->capturing ? refuse(stream) : cudaSuccess;
+    Noted *one = error ? NULL : note(stream, &error);
+    if (one) {
+        one->what = TO_REPLAY;
+        one->graph = graph;
+        graph->owners++;
     }
-    return cudaSuccess;
+    queue_unlock();
+    return error;
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 {
-    if (!graph || --graph->owners)
-        return cudaSuccess;
-    for (size_t i = 0; i < graph->count; i++)
-        memory_free((void *)graph->list[i].launch.arguments);
-    memory_free(graph->list);
-    memory_free(graph);
+    queue_lock();
+    graph_release(graph);
+    queue_unlock();
     return cudaSuccess;
 }
 
@@ -190,39 +190,84 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) { return cudaGraphDestro
 
 /* ---- copies */
 
-static cudaError_t move_or_set(void *to, const void *from, int value, size_t bytes, cudaStream_t stream)
+static cudaError_t copy(Queue s, void *to, const void *from, size_t bytes, bool from_host)
 {
-    Noted *one = bytes && captures(stream) ? note(stream) : NULL;
-    if (one) {
-        one->to = to;
-        one->from = from;
-        one->value = value;
-        one->bytes = bytes;
-    } else if (bytes && !captures(stream)) {
-        if (from)
-            memmove(to, from, bytes);
-        else
-            memset(to, value, bytes);
+    cudaError_t error;
+    void *sent = from_host ? malloc(bytes) : NULL;
+    Noted *one = from_host && !sent ? NULL : note(s, &error);
+    if (!one) {
+        free(sent);
+        return from_host && !sent ? cudaErrorMemoryAllocation : error;
     }
+    one->what = TO_MOVE;
+    one->to = to;
+    one->from = from;
+    one->bytes = bytes;
+    one->sent = sent ? memcpy(sent, from, bytes) : NULL;
     return cudaSuccess;
+}
+
+/* To the host: pages that stay where they are hold what is certainly wrong until somebody waits; for others CUDA waits
+ * itself. */
+static cudaError_t copy_to_host(Queue s, void *to, const void *from, size_t bytes)
+{
+    bool pinned = memory_pinned(to);
+    cudaError_t error = copy(s, to, from, bytes, false);
+    if (!error && pinned)
+        memset(to, 0xff, bytes);
+    return error || pinned ? error : finish(s);
+}
+
+static bool on_device(const void *p, size_t bytes)
+{
+    emulator_lock();
+    const Block *b = memory_block((uintptr_t)p);
+    bool inside = b && bytes <= b->high - (uintptr_t)p;
+    emulator_unlock();
+    return inside;
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
 {
-    if (captures(stream) && kind != cudaMemcpyDeviceToDevice)
-        return refuse(stream);
-    return move_or_set(to, from, 0, bytes, stream);
+    if (bytes == 0)
+        return cudaSuccess;
+    if ((kind != cudaMemcpyDeviceToHost && !on_device(to, bytes)) ||
+        (kind != cudaMemcpyHostToDevice && !on_device(from, bytes)))
+        return cudaErrorInvalidValue;
+    queue_lock();
+    Queue s = or_default(stream);
+    cudaError_t error = s->capturing && kind != cudaMemcpyDeviceToDevice ? refuse(s)
+                        : kind == cudaMemcpyDeviceToHost                 ? copy_to_host(s, to, from, bytes)
+                                                         : copy(s, to, from, bytes, kind == cudaMemcpyHostToDevice);
+    queue_unlock();
+    return error;
 }
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
-    return move_or_set(to, NULL, value, bytes, stream);
+    if (bytes == 0)
+        return cudaSuccess;
+    if (!on_device(to, bytes))
+        return cudaErrorInvalidValue;
+    cudaError_t error;
+    queue_lock();
+    Noted *one = note(or_default(stream), &error);
+    if (one) {
+        one->what = TO_SET;
+        one->to = to;
+        one->value = value;
+        one->bytes = bytes;
+    }
+    queue_unlock();
+    return error;
 }
 
-/* ---- events */
+cudaError_t cudaMemset(void *to, int value, size_t bytes) { return cudaMemsetAsync(to, value, bytes, NULL); }
+
+/* ---- events: a place in the stream that recorded them last */
 
 struct CUevent_st {
-    int nothing;
+    Mark mark;
 };
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
@@ -240,18 +285,34 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-    (void)event;
-    return captures(stream) ? refuse(stream) : cudaSuccess;
+    queue_lock();
+    Queue s = or_default(stream);
+    cudaError_t error = s->capturing ? refuse(s) : cudaSuccess;
+    if (!error)
+        event->mark = queue_mark(s);
+    queue_unlock();
+    return error;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-    (void)event;
+    queue_lock();
+    queue_reach(event->mark);
+    queue_unlock();
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
-    (void)event, (void)flags;
-    return captures(stream) ? refuse(stream) : cudaSuccess;
+    (void)flags;
+    queue_lock();
+    Queue s = or_default(stream);
+    cudaError_t error = s->capturing ? refuse(s) : cudaSuccess;
+    Noted *one = error ? NULL : note(s, &error);
+    if (one) {
+        one->what = TO_WAIT;
+        one->until = event->mark;
+    }
+    queue_unlock();
+    return error;
 }
