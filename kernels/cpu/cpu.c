@@ -82,6 +82,7 @@ INLINE void give(Number *p, bool add, Vec v, size_t n) { store(p, add ? load(p, 
 #include "activation.c"
 #include "attention_head.c"
 #include "score.c"
+#include "attention_alone.c"
 #include "attention.c"
 #include "pool.c"
 #include "mul.c"

@@ -59,6 +59,98 @@ START_TEST(few_queries_over_many_keys_agree_with_f64)
 }
 END_TEST
 
+/* One query alone, which a fast twin may compute in another way yet. */
+static Attending one_query(uint32_t seed)
+{
+    static const size_t values[] = {32, 64, 96, 128, 16, 33};
+    Random r = {.seed = seed + 700};
+    Attending a = few_queries(seed);
+    a.rows = a.key_rows = 1;
+    a.queries[0] = 1;
+    a.heads = 1 + below(&r, 9);
+    a.value_size = values[seed % 6];
+    a.weights = a.weights && seed % 4 == 0;
+    a.drop.rate = seed % 5 ? 0 : 0.3;
+    a.spare_queries = below(&r, 2);
+    a.offset[0] = a.length[0] - (int32_t)below(&r, 3);
+    a.offset[0] = a.offset[0] < 0 ? 0 : a.offset[0];
+    return a;
+}
+
+START_TEST(one_query_over_many_keys_agrees_with_f64)
+{
+    SKIP_IF_FAST(_i);
+    Attending a = one_query((uint32_t)_i);
+    Case c = forward_case(&a, (uint32_t)_i);
+    case_agrees(&c);
+    case_teams(&c);
+    case_free(&c);
+}
+END_TEST
+
+/* 70 keys, the last 3 of which are not valid, 3 heads of 32. */
+static Attending alone(void)
+{
+    return (Attending){.rows = 1,
+                       .key_rows = 1,
+                       .queries = {1},
+                       .keys = {70},
+                       .lengths = true,
+                       .length = {67},
+                       .offsets = true,
+                       .offset = {66},
+                       .heads = 3,
+                       .key_size = 32,
+                       .value_size = 32,
+                       .causal = true,
+                       .scale = 0.2};
+}
+
+START_TEST(what_one_query_meets_shows_in_its_head)
+{
+    Attending a = alone();
+    size_t where[][3] = {{Q, 0, 40}, {K, 66, 40}, {V, 17, 40}, {V, 69, 40}}; /* head 1 */
+    Case c = forward_case(&a, 5);
+    *element(&c.tensor[where[_i][0]], where[_i][1], where[_i][2]) = NAN;
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        for (size_t d = 0; d < 96; d++) {
+            bool wanted = _i < 2 ? d / 32 == 1 : _i == 2 && d == 40;
+            ck_assert_int_eq(isnan(result_at(&c, &r, Y, 0, d)), wanted);
+        }
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
+/* More keys than the fast twin looks at together may have no weight at all. (Plain, which meets them first, has nothing
+ * finite to rescale by, and makes NaN of it.) */
+START_TEST(scores_of_minus_infinity_leave_the_others_alone)
+{
+    Attending a = alone();
+    Case c = forward_case(&a, 6);
+    double mean[96] = {0};
+    for (size_t d = 0; d < 96; d++) {
+        *element(&c.tensor[Q], 0, d) = 1e30;
+        for (size_t j = 0; j < 67; j++)
+            *element(&c.tensor[K], j, d) = j < 40 ? -1e30 : 0;
+        for (size_t j = 40; j < 67; j++)
+            mean[d] += *element(&c.tensor[V], j, d) / 27;
+    }
+    for (size_t k = 0; twin(k); k++) {
+        if (strcmp(twin(k)->twin, "cpu") != 0)
+            continue;
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        for (size_t d = 0; d < 96; d++)
+            ck_assert_msg(fabs(result_at(&c, &r, Y, 0, d) - mean[d]) < 0.02, "%s: %g, not %g", twin(k)->twin,
+                          result_at(&c, &r, Y, 0, d), mean[d]);
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
 /* Rows that end in the middle of a tile, or one behind it, and heads of all widths that tiles are cut to. */
 static Attending tiled(int i)
 {
@@ -344,7 +436,7 @@ END_TEST
 START_TEST(keys_that_no_query_sees_may_hold_anything)
 {
     SKIP_IF_FAST(_i);
-    Attending a = attending_any(_i);
+    Attending a = _i < 80 ? attending_any(_i) : one_query((uint32_t)_i);
     Case c = attending_case(&a, attending_call, (uint32_t)_i);
     c.add = false;
     Case wild = attending_case(&a, attending_call, (uint32_t)_i);
@@ -549,6 +641,9 @@ int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 200),
                                  TEST_LOOP(few_queries_over_many_keys_agree_with_f64, 80),
+                                 TEST_LOOP(one_query_over_many_keys_agrees_with_f64, 36),
+                                 TEST_LOOP(what_one_query_meets_shows_in_its_head, 4),
+                                 TEST(scores_of_minus_infinity_leave_the_others_alone),
                                  TEST_LOOP(tiles_of_every_width_agree_with_f64, 16),
                                  TEST_LOOP(rows_at_multiples_of_16_bytes_agree_with_f64, 8),
                                  TEST_LOOP(the_team_changes_no_bit, 12),
@@ -559,7 +654,7 @@ int main(int argc, char **argv)
                                  TEST_LOOP(y_and_weights_are_what_the_definition_says, 120),
                                  TEST_LOOP(weights_sum_to_1_and_are_0_where_nothing_is_seen, 48),
                                  TEST(a_query_that_sees_no_key_gives_zeros_and_zero_gradients),
-                                 TEST_LOOP(keys_that_no_query_sees_may_hold_anything, 80),
+                                 TEST_LOOP(keys_that_no_query_sees_may_hold_anything, 104),
                                  TEST_LOOP(a_nan_is_seen_by_those_who_see_its_key, 2),
                                  TEST(a_nan_score_without_company_is_nan),
                                  TEST_LOOP(huge_scores_choose_one_key, 2),
