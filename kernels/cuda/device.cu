@@ -95,6 +95,10 @@ static void staging_close(Staging *t)
 
 static void device_close(Stream *s)
 {
+    if (s->ahead) /* nothing is to go on reading what is released now */
+        cudaStreamSynchronize(s->ahead);
+    if (s->queue)
+        cudaStreamSynchronize(s->queue);
     blas_close(&s->blas);
     for (size_t i = 0; i < STAGINGS; i++)
         staging_close(&s->staging[i]);
@@ -127,7 +131,7 @@ static bool open_stream(Stream **s, bool tf32, Error *e)
     Stream *made = (Stream *)memory_get(1, sizeof *made);
     if (!made)
         return memory_error(e, "a stream of operations", 1, sizeof *made);
-    TRY(made, cudaStreamCreate(&made->queue));
+    TRY(made, cudaStreamCreateWithFlags(&made->queue, cudaStreamNonBlocking));
     TRY(made, cudaStreamCreateWithFlags(&made->ahead, cudaStreamNonBlocking));
     event_open(made, &made->sent);
     event_open(made, &made->fetched);
@@ -153,7 +157,8 @@ static bool device_open(Stream **s, size_t, Error *e) { return open_stream(s, fa
 static bool device_open_tf32(Stream **s, size_t, Error *e) { return open_stream(s, true, e); }
 #endif
 
-/* A size of 0 gives a pointer, too, as memory_get does. */
+/* A size of 0 gives a pointer, too, as memory_get does. Zeros are set on the default stream, for which ours do not wait
+ * (else none could be captured while another worker's memory is made): so the host does. */
 static void *device_allocate(size_t bytes)
 {
     void *memory = NULL;
@@ -162,6 +167,7 @@ static void *device_allocate(size_t bytes)
         return NULL;
     }
     cudaMemset(memory, 0, bytes);
+    cudaStreamSynchronize(NULL);
     return memory;
 }
 

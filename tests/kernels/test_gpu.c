@@ -192,6 +192,108 @@ START_TEST(what_is_sent_arrives_when_it_is_fetched)
 }
 END_TEST
 
+/* Streams of the emulator are late, or others go first, as the order says: zeros are there before what is sent. */
+static const char *const orders[] = {"forward", "backward", "random:1", "random:2", "greedy:3"};
+enum { ORDERS = sizeof orders / sizeof *orders };
+
+START_TEST(fresh_memory_is_zero_before_anything_arrives)
+{
+    setenv("ATTEND_ORDER", orders[_i], 1);
+    for (size_t i = 0; gpu(i); i++) {
+        const Kernels *k = gpu(i);
+        Stream *s = opened(k);
+        float values[N];
+        float *there = k->allocate(sizeof values), *to = k->allocate(sizeof values);
+        ck_assert(there && to);
+        for (size_t j = 0; j < N; j++)
+            values[j] = (float)j + 1;
+        k->send(s, there, values, sizeof values);
+        k->fetch(s, to, there, sizeof values);
+        expect(k, s, to, 1, 1);
+        k->release(there), k->release(to);
+        finished(k, s);
+    }
+}
+END_TEST
+
+/* Steps as core/train has them: each fetches its batch, and the next one is sent while it computes. */
+START_TEST(a_batch_sent_ahead_is_the_next_step_s)
+{
+    enum { STEPS = 7 };
+    setenv("ATTEND_ORDER", orders[_i], 1);
+    for (size_t i = 0; gpu(i); i++) {
+        const Kernels *k = gpu(i);
+        Stream *s = opened(k);
+        float values[N], *there = k->allocate(sizeof values), *batch = k->allocate(sizeof values),
+                         *sum = k->allocate(sizeof values);
+        ck_assert(there && batch && sum);
+        for (size_t t = 0; t <= STEPS; t++) {
+            for (size_t j = 0; j < N; j++)
+                values[j] = (float)(t + 1);
+            size_t bytes = t % 3 == 1 ? sizeof values / 2 : sizeof values; /* other sizes share the same memory */
+            if (t == 0)
+                k->zero(s, sum, sizeof values);
+            else
+                k->accumulate(s, sum, batch, N);
+            k->send(s, there, values, bytes);
+            memset(values, 0, sizeof values);
+            Error e;
+            if (t % 2)
+                ck_done(k->finish(s, &e), e);
+            k->fetch(s, batch, there, bytes);
+        }
+        k->download(s, values, sum, sizeof values);
+        ck_assert_msg(values[0] == STEPS * (STEPS + 1) / 2 && values[N - 1] == 1 + 1 + 3 + 4 + 4 + 6 + 7,
+                      "%s, %s: %g and %g", k->twin, orders[_i], values[0], values[N - 1]);
+        k->release(there), k->release(batch), k->release(sum);
+        finished(k, s);
+    }
+}
+END_TEST
+
+/* More of them than a stream keeps pages for, each from the same memory of the host. */
+START_TEST(what_is_uploaded_may_change_at_once)
+{
+    enum { UPLOADS = 11 };
+    setenv("ATTEND_ORDER", orders[_i], 1);
+    for (size_t i = 0; gpu(i); i++) {
+        const Kernels *k = gpu(i);
+        Stream *s = opened(k);
+        float values[N], *there[UPLOADS];
+        for (size_t n = 0; n < UPLOADS; n++) {
+            size_t count = n == 6 ? N : N / 2 + 8 * n; /* some need more room than was there */
+            for (size_t j = 0; j < N; j++)
+                values[j] = (float)(n + j);
+            there[n] = numbers(k, s, values, count);
+        }
+        for (size_t n = 0; n < UPLOADS; n++) {
+            k->download(s, values, there[n], N / 2 * sizeof *values);
+            for (size_t j = 0; j < N / 2; j++)
+                ck_assert_msg(values[j] == (float)(n + j), "%s, %s: %g", k->twin, orders[_i], values[j]);
+            k->release(there[n]);
+        }
+        finished(k, s);
+    }
+}
+END_TEST
+
+/* A stream that is closed while it has something to do. */
+START_TEST(closing_waits)
+{
+    setenv("ATTEND_ORDER", orders[_i], 1);
+    for (size_t i = 0; gpu(i); i++) {
+        const Kernels *k = gpu(i);
+        size_t before = memory_in_use();
+        Stream *s = opened(k);
+        float values[N] = {0}, *there = numbers(k, s, values, N), *ahead = k->allocate(sizeof values);
+        k->send(s, ahead, values, sizeof values);
+        k->close(s);
+        k->release(there), k->release(ahead);
+        ck_assert_uint_eq(memory_in_use(), before); /* pages that are still read cannot be given back */
+    }
+}
+END_TEST
+
 /* ---- products */
 
 /* What a stream of that table, opened as ATTEND_KERNELS says, makes of c [m,n] = 0.5 a b (+ c), each along rows or down
@@ -307,6 +409,10 @@ int main(int argc, char **argv)
                                  TEST(reading_or_writing_the_host_s_memory_is_not_captured),
                                  TEST(what_was_captured_keeps_its_scratch_memory),
                                  TEST(what_is_sent_arrives_when_it_is_fetched),
+                                 TEST_LOOP(fresh_memory_is_zero_before_anything_arrives, ORDERS),
+                                 TEST_LOOP(a_batch_sent_ahead_is_the_next_step_s, ORDERS),
+                                 TEST_LOOP(what_is_uploaded_may_change_at_once, ORDERS),
+                                 TEST_LOOP(closing_waits, ORDERS),
                                  TEST_LOOP(products_are_the_same_whoever_multiplies, 16),
                                  TEST(tf32_rounds_what_products_read_and_nothing_else),
                                  TEST(tf32_is_a_gpu_s_and_no_old_one_s)};
