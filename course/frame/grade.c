@@ -6,6 +6,10 @@
 #include "base/philox.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,8 +28,10 @@ enum {
     SECONDS = 5
 };
 
-#define UNWRITTEN 4096.0f /* what an output holds before the call */
-#define GUARDING  (-8192.5f)
+#define UNWRITTEN      4096.0f    /* what an output holds before the call */
+#define GUARDING       (-8192.5f) /* what lies before and behind a block, */
+#define GUARDING_AGAIN 16391.25f  /* and when the check is run a second time */
+#define PRINTED        (16 << 20) /* bytes that a check may print into a file */
 
 typedef struct Block {
     const char *name;
@@ -34,7 +40,8 @@ typedef struct Block {
 } Block;
 
 struct Grade {
-    int report; /* where the message goes */
+    int report;     /* where the message goes */
+    float guarding; /* what lies before and behind a block */
     Block block[BLOCKS];
     size_t blocks;
     double began, best; /* of a timed operation */
@@ -42,7 +49,7 @@ struct Grade {
 };
 
 typedef struct Verdict {
-    bool passed;
+    bool passed, said;      /* said: the check itself came to an end */
     char text[MESSAGE + 1]; /* what was wrong, and behind an end of line a hint */
 } Verdict;
 
@@ -82,7 +89,7 @@ static float *new_block(Grade *g, const char *name, size_t n, bool input)
     float *all = malloc((n + 2 * GUARD) * sizeof *all), *copy = input ? malloc(n * sizeof *copy + 1) : NULL;
     expect(g, all && (copy || !input) && g->blocks < BLOCKS, NULL, "the check itself ran out of memory");
     for (size_t i = 0; i < n + 2 * GUARD; i++)
-        all[i] = i < GUARD || i >= n + GUARD ? GUARDING : UNWRITTEN;
+        all[i] = i < GUARD || i >= n + GUARD ? g->guarding : UNWRITTEN;
     g->block[g->blocks++] = (Block){name, all + GUARD, copy, n};
     return all + GUARD;
 }
@@ -118,9 +125,10 @@ static void check_blocks(Grade *g)
 {
     for (const Block *b = g->block; b < g->block + g->blocks; b++) {
         for (size_t i = 0; i < GUARD; i++) {
-            expect(g, b->data[-1 - (long)i] == GUARDING, "an index is below 0", "%s was written before its beginning",
-                   b->name);
-            expect(g, b->data[b->n + i] == GUARDING, "look at the bounds of the loops, and at what an index is made of",
+            expect(g, b->data[-1 - (long)i] == g->guarding, "an index is below 0",
+                   "%s was written before its beginning", b->name);
+            expect(g, b->data[b->n + i] == g->guarding,
+                   "look at the bounds of the loops, and at what an index is made of",
                    "%s has %zu numbers, and number %zu was written", b->name, b->n, b->n + i);
         }
         expect(g, !b->copy || memcmp(b->copy, b->data, b->n * sizeof *b->data) == 0,
@@ -170,6 +178,7 @@ void expect_numbers(Grade *g, const char *name, const float *found, const double
     size_t at = 0;
     if (agree(found, expected, n, allowed))
         return;
+    check_blocks(g); /* who has written where nothing was to be written is told that first */
     while (agree(found + at, expected + at, 1, allowed))
         at++;
     const char *common = common_mistake(found, expected, n, at, allowed);
@@ -198,6 +207,14 @@ bool grade_again(Grade *g)
 
 /* ---- in the parent */
 
+/* So large a file may become: more than what standard output and standard error are already. */
+static rlim_t printable(void)
+{
+    off_t out = lseek(STDOUT_FILENO, 0, SEEK_END), error = lseek(STDERR_FILENO, 0, SEEK_END);
+    off_t size = out > error ? out : error;
+    return (rlim_t)PRINTED + (rlim_t)(size > 0 ? size : 0);
+}
+
 /* Memory without end is refused; under a sanitizer, which reserves much more than it uses, it is not. */
 static void limit(int seconds)
 {
@@ -205,6 +222,7 @@ static void limit(int seconds)
     setrlimit(RLIMIT_AS, &(struct rlimit){(rlim_t)4 << 30, (rlim_t)4 << 30});
 #endif
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){printable(), printable()});
     setrlimit(RLIMIT_CPU, &(struct rlimit){(rlim_t)seconds + 1, (rlim_t)seconds + 1});
 }
 
@@ -224,6 +242,7 @@ static void explain_signal(Verdict *v, int number)
         break;
     case SIGFPE: say(v, "it crashed: a whole number was divided by 0", "which size can be 0?"); break;
     case SIGXCPU: say(v, "it ran out of time", "does every loop end?"); break;
+    case SIGXFSZ: say(v, "it printed without end", "a printf in a loop that does not end?"); break;
     case SIGABRT:
         say(v, "it gave up (abort)", "an assert, or memory that was freed twice or written beyond its end");
         break;
@@ -270,6 +289,7 @@ static Verdict judge(pid_t child, int pipe, int seconds)
     } else if (WIFSIGNALED(status)) {
         explain_signal(&v, WTERMSIG(status));
     } else if (message[0] == '+' || message[0] == '-') {
+        v.said = true;
         v.passed = message[0] == '+';
         memcpy(v.text, message + 1, size);
     } else {
@@ -279,8 +299,21 @@ static Verdict judge(pid_t child, int pipe, int seconds)
     return v;
 }
 
-/* Calls `work` in a process of its own. */
-static Verdict apart(void (*work)(Grade *g, const void *what), const void *what, int seconds)
+/* A second time, what is printed has been seen; and memory from malloc that nobody has written is not the first's. */
+static void change_surroundings(void)
+{
+    int nothing = open("/dev/null", O_WRONLY);
+    if (nothing >= 0) {
+        dup2(nothing, STDOUT_FILENO);
+        dup2(nothing, STDERR_FILENO);
+    }
+#ifdef __GLIBC__
+    mallopt(M_PERTURB, 0x80); /* bytes of 0x7f: 3.4e38 as a float */
+#endif
+}
+
+/* Calls `work` in a process of its own, with this beside its blocks. */
+static Verdict apart(void (*work)(Grade *g, const void *what), const void *what, int seconds, float guarding)
 {
     Verdict v = {0};
     int ends[2];
@@ -293,7 +326,9 @@ static Verdict apart(void (*work)(Grade *g, const void *what), const void *what,
     if (child == 0) {
         close(ends[0]);
         limit(seconds);
-        Grade g = {.report = ends[1]};
+        if (guarding == GUARDING_AGAIN)
+            change_surroundings();
+        Grade g = {.report = ends[1], .guarding = guarding};
         work(&g, what);
         report(&g, '+', "");
     }
@@ -312,7 +347,27 @@ static void run_check(Grade *g, const void *check)
     check_blocks(g);
 }
 
-static Verdict grade(const Check *c) { return apart(run_check, c, c->seconds ? c->seconds : SECONDS); }
+static Verdict run(const Check *c, float guarding)
+{
+    return apart(run_check, c, c->seconds ? c->seconds : SECONDS, guarding);
+}
+
+/* Runs the check twice, with other numbers beside the blocks, and fresh memory that holds something else: no result may
+ * depend on these. Where it does, and comes out alike in the same surroundings, that is what the hint says. */
+static Verdict grade(const Check *c)
+{
+    static const char *const hint = "something was read that lies beside its array, or in memory from malloc that "
+                                    "nobody had written: look at the bounds of the loops (make MODE=sanitize grade-NN "
+                                    "names the line)";
+    Verdict first = run(c, GUARDING), second = first.said ? run(c, GUARDING_AGAIN) : first;
+    if (!strcmp(first.text, second.text) || (!first.passed && strcmp(first.text, run(c, GUARDING).text) != 0))
+        return first;
+    Verdict told = {0};
+    char *found = first.passed ? second.text : first.text;
+    found[strcspn(found, "\n")] = 0;
+    say(&told, found, hint);
+    return told;
+}
 
 /* ---- what is printed */
 
@@ -394,7 +449,7 @@ static void run_race(Grade *g, const void *race)
 static double race(const Timed *timed, const Kernels *k)
 {
     Race r = {timed, k};
-    Verdict v = apart(run_race, &r, SECONDS);
+    Verdict v = apart(run_race, &r, SECONDS, GUARDING);
     return v.passed ? 1e6 * atof(v.text) : -1;
 }
 

@@ -2,7 +2,8 @@
  *
  * A check calls the student's function and says what it expects. The first thing that is not so ends the check, with
  * what was found, in numbers, and a hint. Whatever the function does, the grader survives: it may crash, run for ever,
- * write beyond its memory, end the program or return NaN; each has its own line.
+ * write beyond its memory, end the program or return NaN; each has its own line. A check is run twice, the second time
+ * with other numbers beside its blocks and in fresh memory: who reads there gets no point, even if nothing shows.
  *
  *     static void sums_to_one(Grade *g)
  *     {

@@ -66,6 +66,62 @@ static void a_bit_off(Grade *g)
     expect_numbers(g, "y", y, expected, 4, 2, 1e-3, suspects, "the last one");
 }
 
+/* Right, as long as what lies behind x is smaller than all of it. */
+static void reads_beyond(Grade *g)
+{
+    float *x = grade_input(g, "x", 4, 1), *y = grade_output(g, "y", 4), largest = -INFINITY;
+    for (int i = 0; i < 4 + always; i++)
+        largest = fmaxf(largest, x[i]);
+    for (int i = 0; i < 4; i++)
+        y[i] = largest < 1 ? (float)expected[i] : 5;
+    expect_numbers(g, "y", y, expected, 4, 0, 1e-6, NULL, "no");
+}
+
+/* Wrong in either case, and each time in another way. */
+static void multiplies_beyond(Grade *g)
+{
+    float *x = grade_input(g, "x", 4, 1), *y = grade_output(g, "y", 4);
+    for (int i = 0; i < 4; i++)
+        y[i] = (float)expected[i] * x[i + always];
+    expect_numbers(g, "y", y + 3, expected + 3, 1, 0, 1e-6, NULL, "no");
+}
+
+/* Memory of a process that has done nothing yet is mostly zeros. */
+static void forgets_zeros(Grade *g)
+{
+    float *y = grade_output(g, "y", 4), *volatile sum = malloc((size_t)(always << 20));
+    if (!sum)
+        exit(2);
+    for (int i = 0; i < 4; i++)
+        y[i] = sum[(size_t)i << 10] + (float)expected[i];
+    free(sum);
+    expect_numbers(g, "y", y, expected, 4, 0, 1e-6, NULL, "no");
+}
+
+/* Wrong, and what is said of it is another thing each time, for no fault of what lies beside an array. */
+static void throws_dice(Grade *g)
+{
+    float *y = grade_output(g, "y", 4);
+    for (int i = 0; i < 4; i++)
+        y[i] = (float)getpid();
+    expect_numbers(g, "y", y, expected, 4, 0, 1e-6, NULL, "the dice");
+}
+
+static void damages(Grade *g)
+{
+    float *y = grade_output(g, "y", 4);
+    for (int i = 0; i < 4; i++)
+        y[i - always] = (float)expected[i];
+    expect_numbers(g, "y", y, expected, 4, 0, 1e-6, NULL, "no");
+}
+
+static void prints(Grade *g)
+{
+    (void)g;
+    while (always)
+        puts("here I am");
+}
+
 static void beyond(Grade *g) { grade_output(g, "y", 4)[3 + always] = 1; }
 static void before(Grade *g) { grade_output(g, "y", 4)[-always] = 1; }
 static void input(Grade *g) { grade_input(g, "x", 4, 1)[2] = 1; }
@@ -113,6 +169,12 @@ static const struct {
     {added, "y[0] is 4097 and should be 1", "begin a sum with 0"},
     {twice, "y[0] is 2 and should be 1", "hint: it was doubled"},
     {not_a_number, "nan and should be 1", "NaN comes from"},
+    {reads_beyond, "y[0] is 5 and should be 1", "hint: something was read that lies beside its array"},
+    {multiplies_beyond, "y[0] is -32770 and should be 4", "hint: something was read that lies beside its array"},
+    {forgets_zeros, " and should be 1", "from malloc that nobody had written"},
+    {throws_dice, " and should be 1", "hint: the dice"},
+    {damages, "y was written before its beginning", "below 0"},
+    {prints, "it printed without end", "printf in a loop"},
     {a_bit_off, "y[1,1] is 4.01 and should be 4", "hint: the last one"},
     {beyond, "y has 4 numbers, and number 4 was written", "bounds of the loops"},
     {before, "y was written before its beginning", "below 0"},
@@ -128,6 +190,8 @@ static const struct {
 START_TEST(an_answer_that_is_wrong_gets_no_point_and_is_told_why)
 {
     int status;
+    if (SANITIZED && wrong[_i].run == forgets_zeros)
+        return; /* its malloc has a filling of its own */
     char *words = words_of(wrong[_i].run, &status);
     /* a sanitizer catches signals itself, says where they came from, and exits */
     bool caught = SANITIZED && (wrong[_i].run == crashes || wrong[_i].run == divides);
@@ -135,7 +199,7 @@ START_TEST(an_answer_that_is_wrong_gets_no_point_and_is_told_why)
     const char *hint = caught ? "a function returns" : wrong[_i].hint;
     ck_assert_int_eq(status, 1);
     ck_assert_msg(strstr(words, found) && strstr(words, hint), "%s", words);
-    ck_assert_msg(strstr(words, "   2/2  right: all is well\n   0/3  function: it holds\n"), "%s", words);
+    ck_assert(strstr(words, "   2/2  right: all is well\n") && strstr(words, "   0/3  function: it holds\n"));
     ck_assert_msg(strstr(words, "\n2 of 5 points\n"), "%s", words);
     memory_free(words);
 }
