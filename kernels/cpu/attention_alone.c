@@ -1,11 +1,11 @@
-/* One query, alone, over the keys of a cache: how a text is written. What it costs is reading keys and values, which lie
- * position by position with all heads side by side. So members share out positions, not heads, and each reads its own in
- * one stretch, CHUNK keys and then their values, for all heads. What a chunk gives has a softmax of its own:
+/* One query, alone, over the keys of a cache: how a text is written. What it costs is reading keys and values, which
+ * lie position by position with all heads side by side. So members share out positions, not heads, and each reads its
+ * own in one stretch, CHUNK keys and then their values, for all heads. What a chunk gives has a softmax of its own:
  *
  *     largest  of the chunk's scores        sum  of 2^(score - largest)        part  the sum of 2^(score - largest) v
  *
- * and in the end chunks are put together, each times 2^(largest - largest of all). Where chunks begin does not depend on
- * who computes them, so results do not depend on the team. */
+ * and in the end chunks are put together, each times 2^(largest - largest of all). Where chunks begin does not depend
+ * on who computes them, so results do not depend on the team. */
 
 enum { CHUNK = WIDTH };
 
@@ -20,8 +20,8 @@ typedef struct AloneWork {
     float *s;             /* [chunks, heads, CHUNK] scores, then weights */
 } AloneWork;
 
-/* Whether this is such a query, and its scores are products alone. Rows without a cache are those of a batch, where bits
- * must not depend on how it is split. */
+/* Whether this is such a query, and its scores are products alone. Rows without a cache are those of a batch, where
+ * bits must not depend on how it is split. */
 static bool is_alone(const Attend *how)
 {
     return how->rows == 1 && how->query_start[1] - how->query_start[0] == 1 && how->key_length && !has_terms(how) &&
