@@ -101,17 +101,6 @@ static void keep_weights(const HeadView *h, const float *s, size_t i)
         to[j] /= sum;
 }
 
-typedef struct AttentionWork {
-    Stream *s;
-    const Attend *how;
-    const StepState *state;
-    Strided q, k, v;
-    const AttendGradients *d;
-    Number *y;
-    const Number *dy;
-    float *lse;
-} AttentionWork;
-
 /* Y (+)= P V for the queries of a tile, whose weights are in p */
 static void tile_values(const HeadView *h, const HeadScratch *w, Range span, bool add, size_t count)
 {
@@ -282,19 +271,6 @@ typedef struct RowGradient {
     Factors factors;
 } RowGradient;
 
-/* shared [QUERIES] = dY . Y of a tile's queries */
-static void shared_of_tile(float *shared, const AttentionWork *a, const HeadView *h, size_t first, size_t count)
-{
-    for (size_t row = 0; row < QUERIES; row += WIDTH) {
-        Vec lanes[WIDTH] = {{0}};
-        for (size_t i = 0; i < WIDTH && row + i < count; i++) {
-            size_t at = ((h->first_query + first + row + i) * a->how->heads + h->head) * h->dv;
-            lanes[i] = long_product(a->dy + at, a->y + at, h->dv);
-        }
-        vec_store(shared + row, vec_sums(lanes));
-    }
-}
-
 /* row: of the tile; one behind its last query sees nothing */
 static RowGradient row_gradient(const AttentionWork *a, const HeadView *h, const HeadScratch *w, const float *shared,
                                 size_t i, size_t row)
@@ -408,6 +384,15 @@ static void tile_backward(const AttentionWork *a, const HeadView *h, const HeadS
     }
 }
 
+static void head_backward(const AttentionWork *a, const HeadView *h, const HeadScratch *w)
+{
+    pack_for_backward(h, w);
+    for (size_t i = 0; i < h->queries; i += QUERIES)
+        tile_backward(a, h, w, i, h->queries - i < QUERIES ? h->queries - i : QUERIES);
+    if (h->terms)
+        finish_terms(h, w, a->d);
+}
+
 /* Gives a row's dK or dV on, times `scale`, and zeros to keys that are not valid. */
 static void give_keys(const HeadView *h, Strided to, bool add, const float *from, double scale, size_t size,
                       size_t wide)
@@ -431,11 +416,10 @@ static void backward_heads(void *argument, size_t member, size_t first, size_t e
     for (size_t b = 0; b < a->how->rows; b++)
         for (size_t head = first; head < end; head++) {
             HeadView h = head_view(a->how, a->state, a->q, a->k, a->v, b, head);
-            pack_for_backward(&h, &w);
-            for (size_t i = 0; i < h.queries; i += QUERIES)
-                tile_backward(a, &h, &w, i, h.queries - i < QUERIES ? h.queries - i : QUERIES);
-            if (h.terms)
-                finish_terms(&h, &w, a->d);
+            if (is_narrow(&h))
+                narrow_backward(a, &h, &w);
+            else
+                head_backward(a, &h, &w);
             give_keys(&h, a->d->k, a->d->add_k, w.dk, a->how->scale, h.dk, h.dk_wide);
             give_keys(&h, a->d->v, a->d->add_v, w.dv, 1, h.dv, h.dv_wide);
         }

@@ -1,4 +1,5 @@
-/* One head of one row of queries: its sizes, its scratch memory, and which keys a tile of its queries looks at. */
+/* One head of one row of queries: its sizes, its scratch memory, and which keys a tile of its queries looks at; and
+ * what all rows and heads of a call share. */
 
 enum { QUERIES = 32 /* of a tile */ };
 
@@ -15,6 +16,17 @@ typedef struct HeadView {
     float scale; /* what scores in scratch memory are still to be multiplied with */
     Strided q, k, v;
 } HeadView;
+
+typedef struct AttentionWork {
+    Stream *s;
+    const Attend *how;
+    const StepState *state;
+    Strided q, k, v;
+    const AttendGradients *d;
+    Number *y;
+    const Number *dy;
+    float *lse;
+} AttentionWork;
 
 /* Whether there is more to a score than q . k; or blocks hide it. */
 static bool has_terms(const Attend *how)
@@ -214,3 +226,16 @@ INLINE IVec live_lanes(size_t j, size_t first, size_t end)
 }
 
 INLINE bool whole(size_t j, size_t first, size_t end) { return j >= first && j + WIDTH <= end; }
+
+/* shared [QUERIES] = dY . Y of a tile's queries */
+static void shared_of_tile(float *shared, const AttentionWork *a, const HeadView *h, size_t first, size_t count)
+{
+    for (size_t row = 0; row < QUERIES; row += WIDTH) {
+        Vec lanes[WIDTH] = {{0}};
+        for (size_t i = 0; i < WIDTH && row + i < count; i++) {
+            size_t at = ((h->first_query + first + row + i) * a->how->heads + h->head) * h->dv;
+            lanes[i] = long_product(a->dy + at, a->y + at, h->dv);
+        }
+        vec_store(shared + row, vec_sums(lanes));
+    }
+}
