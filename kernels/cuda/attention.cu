@@ -256,13 +256,6 @@ static void zero_columns(Stream *s, Strided x, bool add, size_t rows, size_t col
         LAUNCH_EACH(s, zero_columns_kernel, rows * columns, x, rows, columns);
 }
 
-/* to [columns] += the sum of the rows of x [n, columns] */
-typedef struct RowTerm {
-    const float *x;
-    size_t columns;
-    __device__ float operator()(size_t i, size_t j) const { return x[i * columns + j]; }
-} RowTerm;
-
 /* Which rung backward is on: columns of the third, or a tile of the second, or neither. */
 typedef struct Rung {
     unsigned columns, tile;

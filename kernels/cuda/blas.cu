@@ -54,16 +54,26 @@ typedef struct Blas {
                 int way);
 } Blas;
 
-/* The one that belongs to this runtime, where the system finds it or in the toolkit's usual place. */
-static void *blas_library()
+/* Where the system finds it, or in the toolkit: $CUDA_HOME, or its usual place. */
+static void *blas_of_version(int version)
 {
-    static const char *const folders[] = {"", "/usr/local/cuda/lib64/"};
-    void *library = NULL;
+    const char *home = getenv("CUDA_HOME"), *toolkits[] = {home && *home ? home : "/usr/local/cuda", "/usr/local/cuda"};
+    char path[1024];
+    snprintf(path, sizeof path, "libcublas.so.%d", version);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     for (size_t i = 0; !library && i < 2; i++) {
-        char path[80];
-        snprintf(path, sizeof path, "%slibcublas.so.%d", folders[i], CUDART_VERSION / 1000);
+        snprintf(path, sizeof path, "%s/lib64/libcublas.so.%d", toolkits[i], version);
         library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     }
+    return library;
+}
+
+/* The one that belongs to this runtime; else another, since they share the driver's streams and memory. */
+static void *blas_library()
+{
+    void *library = blas_of_version(CUDART_VERSION / 1000);
+    for (int version = 13; !library && version >= 11; version--)
+        library = blas_of_version(version);
     return library;
 }
 
@@ -96,14 +106,21 @@ static void blas_close(Blas *b)
     *b = Blas{true};
 }
 
-/* Opened by the first product of a stream: which many a stream never has. */
-static bool blas_there(Blas *b, cudaStream_t queue)
+/* Opened by the first product of a stream: which many a stream never has. Where it is found and does not start, which
+ * as a rule is for want of memory, nobody is to wait for slow products instead. */
+static bool blas_there(Blas *b, cudaStream_t queue, bool *failed, Error *e)
 {
     if (!b->tried) {
         b->tried = true;
         b->library = blas_library();
-        if (!b->library || !blas_ready(b, queue))
+        if (b->library && !blas_ready(b, queue)) {
+            cudaGetLastError(); /* it is told here */
+            if (!*failed)
+                fail(e, "cuBLAS was found and does not start; is all of the GPU's memory taken? ATTEND_KERNELS=own "
+                        "does without it");
+            *failed = true;
             blas_close(b);
+        }
     }
     return b->handle != NULL;
 }
@@ -123,7 +140,7 @@ static const char *device_note()
 {
     void *library = blas_library();
     if (!library)
-        return "products are attend's own and slow: cuBLAS was not found; its folder belongs into LD_LIBRARY_PATH";
+        return "products are attend's own and slow: cuBLAS was not found; its folder belongs in LD_LIBRARY_PATH";
     dlclose(library);
     return NULL;
 }
@@ -132,7 +149,7 @@ typedef struct Blas {
     int nothing;
 } Blas;
 
-static bool blas_there(Blas *, cudaStream_t) { return true; }
+static bool blas_there(Blas *, cudaStream_t, bool *, Error *) { return true; }
 static void blas_close(Blas *) {}
 static const char *device_note() { return NULL; }
 #endif

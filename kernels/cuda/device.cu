@@ -25,7 +25,7 @@ struct Stream {
     Staging staging[STAGINGS]; /* used by turns */
     Staging staging_ahead;
     size_t turn;
-    Scratch *scratch; /* the latest, which is the largest */
+    Scratch *scratch, *sums; /* the latest of each, which is the largest */
     Blas blas;
     bool tf32;
     bool naive;  /* the first version of each kernel runs, where there are several: see open */
@@ -93,6 +93,15 @@ static void staging_close(Staging *t)
     cudaFreeHost(t->memory);
 }
 
+static void scratch_close(Scratch *latest)
+{
+    for (Scratch *one = latest, *before; one; one = before) {
+        before = one->before;
+        cudaFree(one->memory);
+        memory_free(one);
+    }
+}
+
 static void device_close(Stream *s)
 {
     if (s->ahead) /* nothing is to go on reading what is released now */
@@ -103,11 +112,8 @@ static void device_close(Stream *s)
     for (size_t i = 0; i < STAGINGS; i++)
         staging_close(&s->staging[i]);
     staging_close(&s->staging_ahead);
-    for (Scratch *one = s->scratch, *before; one; one = before) {
-        before = one->before;
-        cudaFree(one->memory);
-        memory_free(one);
-    }
+    scratch_close(s->scratch);
+    scratch_close(s->sums);
     if (s->sent)
         cudaEventDestroy(s->sent);
     if (s->fetched)
@@ -185,7 +191,8 @@ static bool staging_room(Stream *s, Staging *t, size_t bytes)
     return t->memory != NULL;
 }
 
-/* Large pieces, which no step has, go directly: CUDA reads them before it returns. */
+/* Large pieces, which no step has, go directly, and are waited for: a GPU that reads the host's pages itself may do so
+ * later. */
 static void send_on(Stream *s, cudaStream_t queue, Staging *t, void *device, const void *host, size_t bytes)
 {
     const void *from = host;
@@ -198,7 +205,10 @@ static void send_on(Stream *s, cudaStream_t queue, Staging *t, void *device, con
         from = memcpy(t->memory, host, bytes);
     }
     TRY(s, cudaMemcpyAsync(device, from, bytes, cudaMemcpyHostToDevice, queue));
-    TRY(s, cudaEventRecord(t->read, queue));
+    if (from == host)
+        TRY(s, cudaStreamSynchronize(queue));
+    else
+        TRY(s, cudaEventRecord(t->read, queue));
 }
 
 static void device_upload(Stream *s, void *device, const void *host, size_t bytes)
@@ -226,12 +236,18 @@ static void device_download(Stream *s, void *host, const void *device, size_t by
     TRY(s, cudaStreamSynchronize(s->queue));
 }
 
+/* Nothing is asked for where there is nothing: not every CUDA takes it, above all in a graph. */
 static void device_copy(Stream *s, void *to, const void *from, size_t bytes)
 {
-    TRY(s, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, s->queue));
+    if (bytes > 0)
+        TRY(s, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, s->queue));
 }
 
-static void device_zero(Stream *s, void *to, size_t bytes) { TRY(s, cudaMemsetAsync(to, 0, bytes, s->queue)); }
+static void device_zero(Stream *s, void *to, size_t bytes)
+{
+    if (bytes > 0)
+        TRY(s, cudaMemsetAsync(to, 0, bytes, s->queue));
+}
 
 static bool device_finish(Stream *s, Error *e)
 {
@@ -272,28 +288,54 @@ static void device_forget(Captured *operations)
         cudaGraphExecDestroy((cudaGraphExec_t)operations);
 }
 
-/* Bytes that are this operation's until its last kernel has run; NULL where there are none, and that is noted. */
-static void *scratch(Stream *s, size_t bytes)
+static void *scratch_of(Stream *s, Scratch **latest, size_t bytes)
 {
-    if (s->scratch && bytes <= s->scratch->bytes)
-        return s->scratch->memory;
+    Scratch *last = *latest;
+    if (last && bytes <= last->bytes)
+        return last->memory;
     Scratch *more = (Scratch *)memory_get(1, sizeof *more);
-    size_t room = s->scratch && bytes < 2 * s->scratch->bytes ? 2 * s->scratch->bytes : bytes;
+    size_t room = last && bytes < 2 * last->bytes ? 2 * last->bytes : bytes;
     TRY(s, more ? cudaMalloc(&more->memory, room) : cudaErrorMemoryAllocation);
     if (!more || !more->memory) {
         memory_free(more);
         return NULL;
     }
     more->bytes = room;
-    more->before = s->scratch;
-    s->scratch = more;
+    more->before = last;
+    *latest = more;
     return more->memory;
+}
+
+/* Bytes that are this operation's until its last kernel has run; NULL where there are none, and that is noted. */
+static void *scratch(Stream *s, size_t bytes) { return scratch_of(s, &s->scratch, bytes); }
+
+/* The same beside it, [parts, d], for sums that are taken in parts. */
+static float *partial_sums(Stream *s, size_t parts, size_t d)
+{
+    return (float *)scratch_of(s, &s->sums, parts * d * sizeof(float));
 }
 
 /* ---- sums.h, launched */
 
-template <class Term> static void add_column_sums(Stream *s, float *to, Term term, size_t n, size_t d)
+template <class Term>
+static void sum_columns(Stream *s, float *to, bool add, Term term, size_t n, size_t d, size_t parts)
 {
     if (d > 0)
-        LAUNCH(s, column_sums<Term>, (unsigned)divide_up(d, SUM_COLUMNS), dim3(SUM_COLUMNS, SUM_ROWS), to, term, n, d);
+        LAUNCH(s, column_sums<Term>, (unsigned)(divide_up(d, SUM_COLUMNS) * parts), dim3(SUM_COLUMNS, SUM_ROWS), to,
+               add, term, n, d, parts);
+}
+
+/* to[j] += the sum over all rows i of term(i, j): of many rows first those of each part, then the parts'. */
+template <class Term> static void add_column_sums(Stream *s, float *to, Term term, size_t n, size_t d)
+{
+    size_t parts = parts_of_rows(n);
+    if (parts == 1)
+        sum_columns(s, to, true, term, n, d, 1);
+    if (parts <= 1)
+        return;
+    float *sums = partial_sums(s, parts, d);
+    if (!sums)
+        return;
+    sum_columns(s, sums, false, term, n, d, parts);
+    sum_columns(s, to, true, RowTerm{sums, d}, parts, d, 1);
 }

@@ -95,16 +95,23 @@ template <class C> __global__ void product_tiled(Product p)
         load_slice(b, turned(p.b), which, p.inner, column, p.n, from, p.k, p.tf32);
         __syncthreads();
         float part[SIDE][SIDE] = {};
+#pragma unroll
         for (unsigned l = 0; l < DEPTH; l++)
+#pragma unroll
             for (unsigned i = 0; i < SIDE; i++)
+#pragma unroll
                 for (unsigned j = 0; j < SIDE; j++)
                     part[i][j] += a[l][i0 + i * ACROSS] * b[l][j0 + j * ACROSS];
+#pragma unroll
         for (unsigned i = 0; i < SIDE; i++)
+#pragma unroll
             for (unsigned j = 0; j < SIDE; j++)
                 sum[i][j] += part[i][j];
         __syncthreads(); /* before the next slice comes */
     }
+#pragma unroll
     for (unsigned i = 0; i < SIDE; i++)
+#pragma unroll
         for (unsigned j = 0; j < SIDE; j++)
             if (row + i0 + i * ACROSS < p.m && column + j0 + j * ACROSS < p.n)
                 product_give<C>(p, which, row + i0 + i * ACROSS, column + j0 + j * ACROSS, sum[i][j]);
@@ -215,7 +222,7 @@ template <class C> static bool product_by_blas(Stream *s, const Product &p, size
     Columns c = columns_of(turned(p.c), p.n, p.m);
     if (s->own || p.k == 0 || !a.fits || !b.fits || !c.fits || c.turned || p.m > INT_MAX || p.n > INT_MAX ||
         p.k > INT_MAX || batch > UINT16_MAX || !evenly(p.a, outer, p.inner) || !evenly(p.b, outer, p.inner) ||
-        !evenly(p.c, outer, p.inner) || !blas_there(&s->blas, s->queue))
+        !evenly(p.c, outer, p.inner) || !blas_there(&s->blas, s->queue, &s->failed, &s->error))
         return false;
     Gemm g = {};
     g.a = p.b.data, g.b = p.a.data, g.c = p.c.data;

@@ -50,7 +50,9 @@ static __device__ inline Factors dropout_factors(Dropout drop, const StepState *
 static __device__ inline float dropout_factor(Dropout drop, const StepState *state, size_t position, size_t head,
                                               size_t column)
 {
-    return dropout_factors(drop, state, position, head, column / 4).of[column % 4];
+    Factors all = dropout_factors(drop, state, position, head, column / 4);
+    float even = column & 2 ? all.of[2] : all.of[0], odd = column & 2 ? all.of[3] : all.of[1];
+    return column & 1 ? odd : even; /* of[column % 4], but registers have no index */
 }
 
 } // namespace

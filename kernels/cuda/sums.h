@@ -38,24 +38,40 @@ template <class T> __device__ inline T block_sum(T x)
     return warp_sum(warp == 0 && in_warp < BLOCK / LANES ? part[in_warp] : T(0));
 }
 
-/* to[j] += the sum over all rows i of term(i, j), for each of d columns: a block has COLUMNS of them, its threads are
- * [ROWS][COLUMNS], and each first sums every ROWS-th row. */
+/* Sums over rows i of term(i, j), for each of d columns: a block has COLUMNS of them and one of `parts` of the rows,
+ * its threads are [ROWS][COLUMNS], and each first sums every ROWS-th row. to [parts, d]; added, where `add`. */
 constexpr unsigned SUM_COLUMNS = 32, SUM_ROWS = 8;
 
-template <class Term> __global__ void column_sums(float *to, Term term, size_t n, size_t d)
+template <class Term> __global__ void column_sums(float *to, bool add, Term term, size_t n, size_t d, size_t parts)
 {
-    __shared__ float part[SUM_ROWS][SUM_COLUMNS];
-    size_t j = (size_t)blockIdx.x * SUM_COLUMNS + threadIdx.x;
+    __shared__ float of_row[SUM_ROWS][SUM_COLUMNS];
+    size_t part = blockIdx.x % parts, j = blockIdx.x / parts * SUM_COLUMNS + threadIdx.x;
+    size_t end = n * (part + 1) / parts;
     float sum = 0;
-    for (size_t i = threadIdx.y; j < d && i < n; i += SUM_ROWS)
+    for (size_t i = n * part / parts + threadIdx.y; j < d && i < end; i += SUM_ROWS)
         sum += term(i, j);
-    part[threadIdx.y][threadIdx.x] = sum;
+    of_row[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.y > 0 || j >= d)
         return;
     for (unsigned r = 1; r < SUM_ROWS; r++)
-        sum += part[r][threadIdx.x];
-    to[j] += sum;
+        sum += of_row[r][threadIdx.x];
+    to[part * d + j] = add ? to[part * d + j] + sum : sum;
+}
+
+/* The rows of x [n, columns]. */
+typedef struct RowTerm {
+    const float *x;
+    size_t columns;
+    __device__ float operator()(size_t i, size_t j) const { return x[i * columns + j]; }
+} RowTerm;
+
+/* How many parts rows are cut into: enough to keep a GPU busy, and the same on each, as the order of a sum is. */
+constexpr size_t PART_ROWS = 64, MOST_PARTS = 64;
+
+static inline size_t parts_of_rows(size_t n)
+{
+    return n < PART_ROWS * MOST_PARTS ? divide_up(n, PART_ROWS) : MOST_PARTS;
 }
 
 } // namespace

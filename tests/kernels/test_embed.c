@@ -50,7 +50,8 @@ static Case embed_sized(Embed *e, uint32_t seed, bool positions)
 static Case embed_case(Embed *e, uint32_t seed)
 {
     static const size_t sizes[][4] = {{0, 3, 5, 4},    {1, 1, 1, 1},     {9, 1, 2, 3},
-                                      {40, 65, 7, 11}, {3, 300, 256, 2}, {700, 3, 5000, 300}};
+                                      {40, 65, 7, 11}, {3, 300, 256, 2}, {700, 3, 5000, 300},
+                                      {450, 37, 2, 3}};
     Random random = {.seed = seed + 1000};
     if (seed < sizeof sizes / sizeof *sizes)
         *e = (Embed){.n = sizes[seed][0], .d = sizes[seed][1], .vocabulary = sizes[seed][2], .places = sizes[seed][3]};

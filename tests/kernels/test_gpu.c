@@ -1,6 +1,7 @@
 /* What only the GPU's twin has: operations that are captured and replayed, copies beside them, and products by cuBLAS
  * or, under the emulator, by what stands in for it. */
 #include "base/memory.h"
+#include "base/thread.h"
 #include "tests/kernels/twins.h"
 
 #include <math.h>
@@ -294,6 +295,89 @@ START_TEST(closing_waits)
 }
 END_TEST
 
+/* One worker captures, while another opens a stream and wants memory. */
+typedef struct Workers {
+    const Kernels *k;
+    Pool *pool;
+    Stream *s;
+    float *sum;
+    Captured *operations;
+    bool other_fine;
+} Workers;
+
+static bool other_works(const Kernels *k)
+{
+    float one = 1, back = 0;
+    Stream *s;
+    if (!k->open(&s, 1, NULL))
+        return false;
+    float *there = k->allocate(sizeof one);
+    if (there) {
+        k->upload(s, there, &one, sizeof one);
+        k->download(s, &back, there, sizeof back);
+    }
+    bool fine = k->finish(s, NULL) && there && back == 1;
+    k->release(there);
+    k->close(s);
+    return fine;
+}
+
+static void capture_or_work(void *argument, size_t worker)
+{
+    Workers *w = argument;
+    bool captures = worker == 0 && w->k->capture(w->s);
+    if (captures)
+        w->k->zero(w->s, w->sum, sizeof *w->sum);
+    pool_barrier(w->pool);
+    if (worker == 1)
+        w->other_fine = other_works(w->k);
+    pool_barrier(w->pool);
+    if (captures)
+        w->operations = w->k->captured(w->s);
+}
+
+START_TEST(others_work_on_while_a_worker_captures)
+{
+    for (size_t i = 0; gpu(i); i++) {
+        const Kernels *k = gpu(i);
+        Workers w = {.k = k, .s = opened(k), .sum = numbers(k, NULL, NULL, N)};
+        Error e;
+        ck_done(pool_open(&w.pool, 2, false, &e), e);
+        pool_run(w.pool, capture_or_work, &w);
+        pool_close(w.pool);
+        ck_assert_ptr_nonnull(w.operations);
+        ck_assert(w.other_fine);
+        k->replay(w.s, w.operations);
+        expect(k, w.s, w.sum, 0, 0);
+        k->forget(w.operations);
+        k->release(w.sum);
+        finished(k, w.s);
+    }
+}
+END_TEST
+
+/* A step may have nothing to add up, and CUDA takes no memset or copy of no bytes into every graph. */
+START_TEST(nothing_can_be_captured_too)
+{
+    for (size_t i = 0; gpu(i); i++) {
+        const Kernels *k = gpu(i);
+        Stream *s = opened(k);
+        float values[N] = {0}, *there = numbers(k, s, values, N);
+        ck_assert(k->capture(s));
+        k->zero(s, there, 0);
+        k->copy(s, there, there, 0);
+        k->accumulate(s, there, there, 0);
+        Captured *operations = k->captured(s);
+        ck_assert_ptr_nonnull(operations);
+        k->replay(s, operations);
+        expect(k, s, there, 0, 0);
+        k->forget(operations);
+        k->release(there);
+        finished(k, s);
+    }
+}
+END_TEST
+
 /* ---- products */
 
 /* What a stream of that table, opened as ATTEND_KERNELS says, makes of c [m,n] = 0.5 a b (+ c), each along rows or down
@@ -413,6 +497,8 @@ int main(int argc, char **argv)
                                  TEST_LOOP(a_batch_sent_ahead_is_the_next_step_s, ORDERS),
                                  TEST_LOOP(what_is_uploaded_may_change_at_once, ORDERS),
                                  TEST_LOOP(closing_waits, ORDERS),
+                                 TEST(others_work_on_while_a_worker_captures),
+                                 TEST(nothing_can_be_captured_too),
                                  TEST_LOOP(products_are_the_same_whoever_multiplies, 16),
                                  TEST(tf32_rounds_what_products_read_and_nothing_else),
                                  TEST(tf32_is_a_gpu_s_and_no_old_one_s)};

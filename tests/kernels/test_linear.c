@@ -62,7 +62,7 @@ static Case linear_case(Linear *shape, uint32_t seed)
 {
     static const size_t sizes[][3] = {{0, 3, 5},    {1, 1, 1},     {1, 64, 64},  {5, 1, 7},
                                       {5, 7, 1},    {13, 31, 33},  {64, 32, 96}, {3, 500, 17},
-                                      {17, 3, 300}, {130, 17, 19}, {2, 129, 65}};
+                                      {17, 3, 300}, {130, 17, 19}, {2, 129, 65}, {4200, 2, 3}};
     Random random = {.seed = seed + 1000};
     if (seed < sizeof sizes / sizeof *sizes)
         *shape = (Linear){.n = sizes[seed][0], .in = sizes[seed][1], .out = sizes[seed][2]};
