@@ -6,6 +6,7 @@
 #
 #     --only PARTS     of tests, same, speed, steps, use, sanitizer: these (with commas between); it builds always
 #     --for SECONDS    begins nothing more after so long; the next call does what is left
+#     --retry          once more what has failed
 #     --again          once more what has been done already
 #     --rehearse       the same on the emulated device, with sizes that tell nothing: tries the script (runs/rehearsal)
 #
@@ -13,13 +14,13 @@
 # steps are measured, too (PYTHON=... names another python3); where compute-sanitizer is, it looks at the kernels.
 # Everything is built here, for this processor and this GPU, in a folder of its own.
 #
-# What has been done is kept, piece by piece, however the run ends: the same call goes on from there, and does again what
-# failed. The table has a line for what is missing, too, with the reason. Exit status: 0 all is well, 1 something failed,
-# 3 something is left for the next call.
+# What has been done is kept, piece by piece, however the run ends: the same call goes on from there. The table has a line
+# for what is missing, too, with the reason. Exit status: 3 something is left for the next call, 1 something failed, 0 all
+# is well.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-usage() { sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 # ---- to carry
 
@@ -45,13 +46,14 @@ pack() {
     echo "$1: unpack it there (tar -xzf), and run attend/tests/gpu.sh"
 }
 
-device=cuda size='' out='' only=all seconds=1000000 again=''
+device=cuda size='' out='' only=all seconds=1000000 again='' retry=''
 while [ $# -gt 0 ]; do
     case $1 in
     --pack) pack "${2-}"; exit $? ;;
     --rehearse) device=emulated size=tiny ;;
     --only) [ $# -gt 1 ] || usage; only=$2; shift ;;
     --for) [ $# -gt 1 ] || usage; seconds=$2; shift ;;
+    --retry) retry=yes ;;
     --again) again=yes ;;
     -*) usage ;;
     *) out=$1 ;;
@@ -72,6 +74,8 @@ out=$(cd "$out" && pwd)
 table=$out/table.tsv
 
 part() { printf '\n==== %s\n' "$1"; }
+wants() { case ",$only," in *,all,* | *",$1,"*) return 0 ;; esac; return 1; }
+begin() { ! wants "$1" || part "$1: $2"; }
 tell() { echo "$*" >&2; exit 1; }
 
 # ---- the machine
@@ -128,7 +132,7 @@ if [ $device = cuda ] && "$bin/charlm" bench --device cuda --steps 1 --dim 16 --
     packages=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' 2>/dev/null)
     found=$(find ${packages:+"$packages/nvidia"} /usr/local /opt -name 'libcublas.so.[0-9]*' 2>/dev/null | head -n 1)
     [ -z "$found" ] || export LD_LIBRARY_PATH="$(dirname "$found")${libraries:+:$libraries}"
-    echo "cuBLAS: ${found:-not found, so products are attend's own}" | tee -a "$out/machine.txt"
+    echo "cuBLAS: ${found:-not found, so products are our own}" | tee -a "$out/machine.txt"
 fi
 
 # ---- pieces, each done once
@@ -136,7 +140,14 @@ fi
 # limited COMMAND...: 124 where it takes longer than `limit` seconds, which a piece sets. (It has a group of processes of
 # its own, which a terminal's Ctrl-C does not reach.)
 if timeout 1 true 2>/dev/null; then
-    limited() { timeout -k 10 "$limit" "$@" & child=$!; wait $child; }
+    limited() {
+        timeout -k 10 "$limit" "$@" &
+        child=$!
+        wait $child
+        status=$?
+        [ $status -ne 137 ] || status=124 # it would not end when it was asked to
+        return $status
+    }
 else
     limited() { "$@" & child=$!; wait $child; }
 fi
@@ -144,9 +155,10 @@ child='' pieces='' left=''
 interrupted() {
     [ -z "$child" ] || kill $child 2>/dev/null
     write_table >"$table"
-    echo "interrupted: what was done is kept, and in $table; the same call goes on from there"
+    echo "interrupted: what was done is kept, and in $table; the same call goes on from there" >&3
     exit 130
 }
+exec 3>&1 # while a piece's output goes to its own file
 trap interrupted INT TERM
 
 # piece PART NAME SECONDS FUNCTION...: does it, unless it was done before. Its output goes to rows/NAME; it fails with a
@@ -155,8 +167,12 @@ piece() {
     of=$1 name=$2 limit=$3
     shift 3
     pieces="$pieces $name"
-    case ",$only," in *,all,* | *",$of,"*) ;; *) return 0 ;; esac
-    [ ! -e "$out/done/$name" ] || [ -n "$again" ] || { echo "$name: done before"; return 0; }
+    wants "$of" || return 0
+    if [ -e "$out/done/$name" ] && [ -z "$again" ]; then
+        [ -e "$out/why/$name" ] || { echo "$name: done before"; return 0; }
+        [ -n "$retry" ] || { echo "$name: failed before (--retry does it once more)"; return 0; }
+    fi
+    ! grep -q '^left out' "$out/why/$name" 2>/dev/null || rm "$out/why/$name" # now it can be done
     now=$(date +%s)
     [ $((end - now)) -ge 5 ] || { left="$left $name"; return 0; }
     [ $((end - now)) -ge $limit ] || limit=$((end - now))
@@ -166,7 +182,6 @@ piece() {
     status=$?
     if [ $status -eq 0 ]; then
         mv "$out/rows/$name.part" "$out/rows/$name"
-        : >"$out/done/$name"
     elif [ $status -eq 124 ] && [ $(($(date +%s) + 5)) -ge "$end" ] && [ $((now - began)) -gt 60 ]; then
         left="$left $name" # --for cut it short
     elif [ $status -eq 124 ]; then
@@ -175,15 +190,16 @@ piece() {
         [ -s "$out/why/$name" ] || grep . "$out/log/$name" | tail -n 1 >"$out/why/$name"
         [ -s "$out/why/$name" ] || echo "ended with status $status" >"$out/why/$name"
     fi
+    case "$left " in *" $name ") ;; *) : >"$out/done/$name" ;; esac
     cat "$out/rows/$name" "$out/rows/$name.part" 2>/dev/null
     [ ! -s "$out/why/$name" ] || echo "FAILED: $name: $(cat "$out/why/$name")"
     write_table >"$table"
 }
 
 # A piece that cannot be done here.
-leave_out() { # leave_out NAME WHY
-    pieces="$pieces $1"
-    [ -e "$out/done/$1" ] || echo "left out: $2" >"$out/why/$1"
+leave_out() { # leave_out PART NAME WHY
+    pieces="$pieces $2"
+    ! wants "$1" || [ -e "$out/done/$2" ] || echo "left out: $3" >"$out/why/$2"
 }
 
 # Every piece that is to give rows has its place here, done or not: NAME|WHAT|PRECISION
@@ -207,7 +223,7 @@ write_table() {
     measurements | while IFS='|' read -r name what precision; do
         cat "$out/rows/$name" 2>/dev/null && continue
         cat "$out/rows/$name.part" 2>/dev/null
-        echo "$what		$precision	-	-	-	-	missing: $(cat "$out/why/$name" 2>/dev/null || echo "not measured yet")"
+        echo "$what		$precision	-	-	-	-	missing: $(sed 's/^left out: //' "$out/why/$name" 2>/dev/null || echo "not measured yet")"
     done
 }
 
@@ -228,18 +244,20 @@ tests_of() { # tests_of ONLY [VARIABLE=VALUE]...
     return 1
 }
 
-part "tests: every kernel's on $device and the other twins; the parity fixtures"
+begin tests "every kernel's on $device and the other twins; the parity fixtures"
 wrap=
 timeout 1 true 2>/dev/null && wrap="timeout 300" # a test that hangs does not hide the others
 if [ "$($make -s $build has-check)" = yes ]; then
     piece tests kernels 570 tests_of kernels
     piece tests parity 570 tests_of "classifier/parity encdec/parity nn/parity" ATTEND_DEVICE=$device
-else
-    echo "there is no Check here: tests are left out (tests/gpu.sh --pack brings it)"
-    for name in kernels parity; do leave_out $name "there is no Check here (tests/gpu.sh --pack brings it)"; done
+elif wants tests; then # not just left out: without them no number is worth much
+    pieces="$pieces kernels parity"
+    for name in kernels parity; do
+        echo "not run: there is no Check here (tests/gpu.sh --pack brings it)" | tee "$out/why/$name"
+    done
 fi
 
-part "same: steps beside the cpu's"
+begin same "steps beside the cpu's"
 steps_of() { # steps_of PROGRAM DEVICE PRECISION OPTIONS...
     program=$1 where=$2 precision=$3
     shift 3
@@ -256,11 +274,12 @@ compare() { # compare PROGRAM OPTIONS...
     shift
     steps_of "$what" cpu f32 "$@" || return $?
     for type in f32 tf32 bf16; do
-        if ! steps_of "$what" $device $type "$@"; then
-            bad=1
-            echo "$what in $type: $(tail -n 1 "$out/log/$name")" >>"$out/why/$name"
-            continue
-        fi
+        steps_of "$what" $device $type "$@"
+        case $? in
+        0) ;;
+        124) return 124 ;;
+        *) bad=1; echo "$what in $type: $(tail -n 1 "$out/log/$name")" >>"$out/why/$name"; continue ;;
+        esac
         paste "$out/same/$what-cpu-f32.losses" "$out/same/$what-$device-$type.losses" | awk -v steps=$same \
             -v what="$what $type" -v most=$([ $type = f32 ] && echo 1e-4 || echo 2e-2) '
             { off = $1 - $2; if (off < 0) off = -off; if (off > far) far = off; n += $1 != "" && $2 != "" }
@@ -270,17 +289,17 @@ compare() { # compare PROGRAM OPTIONS...
     return $bad
 }
 if [ -n "$size" ]; then same=3; else same=10; fi
-piece same same-charlm 120 compare charlm --minutes 0 --dim 32 --heads 2 --depth 2 --context 32 --batch 4
-piece same same-classifier 120 compare classifier --preset minute --minutes 0 --dim 16 --heads 2 --ff 32 --depth 1 --batch 4 --no-cache
-piece same same-encdec 120 compare encdec --preset minute --minutes 0 --dim 32 --heads 2 --ff 64 --depth 1 --batch-tokens 256
+piece same same-charlm 300 compare charlm --minutes 0 --dim 32 --heads 2 --depth 2 --context 32 --batch 4
+piece same same-classifier 300 compare classifier --preset minute --minutes 0 --dim 16 --heads 2 --ff 32 --depth 1 --batch 4 --no-cache
+piece same same-encdec 300 compare encdec --preset minute --minutes 0 --dim 32 --heads 2 --ff 64 --depth 1 --batch-tokens 256
 
 # ---- fast
 
-part "speed: products, attention, memory (bin/gpu)"
+begin speed "products, attention, memory (bin/gpu)"
 speed() { limited "$bin/gpu" $device $size $1; }
 for precision in f32 tf32 bf16; do piece speed speed-$precision 300 speed $precision; done
 
-part "steps"
+begin steps "those of the three programs, and PyTorch's"
 field() { sed -n "s/.*\"$1\": \([0-9.e+-]*\).*/\1/p"; }
 row() { # row WHAT PRECISION COMMAND...: a line of the table, of what the command says
     what=$1 precision=$2
@@ -318,7 +337,7 @@ elif ! said=$("$python" -c 'import sys, numpy, torch
 sys.exit("PyTorch finds no GPU" if sys.argv[1] == "cuda" and not torch.cuda.is_available() else 0)' $peer_device 2>&1); then
     no_torch=$(echo "$said" | tail -n 1)
 fi
-[ -z "$no_torch" ] || echo "PyTorch's steps are left out: $no_torch"
+[ -z "$no_torch" ] || ! wants steps || echo "PyTorch's steps are left out: $no_torch"
 for program in charlm classifier encdec; do
     eval "ours=\$$program theirs=\$peer_$program"
     for precision in f32 tf32 bf16; do
@@ -330,12 +349,12 @@ for program in charlm classifier encdec; do
             tiny,charlm-f32-compile | tiny,classifier-bf16-max* | tiny,encdec-f32-compile | *-eager | ,*) why=$no_torch ;;
             *) why=${no_torch:-the rehearsal compiles but a few} ;;
             esac
-            if [ -n "$why" ]; then leave_out $name "$why"; else piece steps $name 540 torch $mode $program $precision $theirs; fi
+            if [ -n "$why" ]; then leave_out steps $name "$why"; else piece steps $name 540 torch $mode $program $precision $theirs; fi
         done
     done
 done
 
-part "use: the median charlm step, sampling, translating"
+begin use "the median charlm step, sampling, translating"
 written() { # written WHAT PRECISION UNIT RATE
     [ -n "$4" ] || { echo "it does not say how many $3" >&2; return 1; }
     echo "$1		$2		$4	$3		"
@@ -368,13 +387,14 @@ done
 
 # ---- looked at
 
-part "compute-sanitizer"
+begin sanitizer "compute-sanitizer"
 sanitizer=$(command -v compute-sanitizer || ls "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer" 2>/dev/null)
-under() { # under TOOL COMMAND...; the emulated device needs none
+# Our kernels, not cuBLAS. The emulated device needs no such tool.
+under() { # under TOOL COMMAND...
     tool=$1
     shift
     [ $device = emulated ] || set -- "$sanitizer" --tool "$tool" --error-exitcode 9 "$@"
-    limited env ATTEND_GRAPHS=no "$@" >>"$out/log/$name.txt" 2>&1 && return 0
+    limited env ATTEND_GRAPHS=no ATTEND_KERNELS=own "$@" >>"$out/log/$name.txt" 2>&1 && return 0
     status=$?
     [ $status -eq 124 ] || echo "compute-sanitizer --tool $tool: see $out/log/$name.txt" >"$out/why/$name"
     return $status
@@ -394,7 +414,7 @@ for tool in memcheck racecheck synccheck initcheck; do
     if [ -n "$sanitizer" ] || [ $device = emulated ]; then
         piece sanitizer $tool 300 sanitize $tool
     else
-        leave_out $tool "there is no compute-sanitizer here"
+        leave_out sanitizer $tool "there is no compute-sanitizer here"
     fi
 done
 
@@ -407,9 +427,9 @@ of_pieces() { for name in $pieces; do [ ! -e "$out/why/$name" ] || sed "s|^|$nam
 of_pieces | grep -q ': left out' && printf '\nleft out, since\n' &&
     of_pieces | sed -n 's/^[^:]*: left out: //p' | sort | uniq -c | sed 's/^ *\([0-9]*\) \(.*\)/  \2 (\1)/'
 [ -z "$left" ] || printf '\nleft for the next call:%s\n' "$left"
-if of_pieces | grep -qv ': left out' || [ -e "$out/why/kernels" ]; then
+if of_pieces | grep -qv ': left out'; then
     printf '\nFAILED\n'
     of_pieces | grep -v ': left out' | sed 's/^/  /'
-    exit 1
+    [ -n "$left" ] || exit 1
 fi
 [ -z "$left" ] || exit 3

@@ -3,10 +3,10 @@
  *     bin/gpu DEVICE [tiny] [PRECISION...]     DEVICE: cuda; or emulated, with sizes that tell nothing (tiny), to try
  *                                              the program itself; PRECISION: f32, tf32 and bf16, or some of them
  *
- * Prints lines of: what, shape, precision, microseconds, rate, its unit, share of a limit in percent; of what fails, why,
- * and goes on. The limits are measured here, first, for each precision: the fastest of a few large products for what
- * computes, a copy of a large block for what moves memory. Everything else is compared with them. Times are medians of
- * rounds behind a warm-up; a round asks for many runs, and waits for the last. FLOP and bytes are those of
+ * Prints lines of: what, shape, precision, microseconds, rate, its unit, share of a limit in percent; of what fails,
+ * why, and goes on. The limits are measured here, first, for each precision: the fastest of a few large products for
+ * what computes, a copy of a large block for what moves memory. Everything else is compared with them. Times are
+ * medians of rounds behind a warm-up; a round asks for many runs, and waits for the last. FLOP and bytes are those of
  * kernels/measure. */
 #include "base/clock.h"
 #include "base/memory.h"
