@@ -1,6 +1,8 @@
 /* Paired bootstrap resampling: see bleu.h. Defined as sacreBLEU's --paired-bs has it: p is the share of samples whose
  * difference, less the mean of all those differences, is larger than the one that was found, with one added to both
- * counts; differences are without sign. Half of an interval is half the way between the samples at 1/40 from each end.
+ * counts; differences are without sign. Where no sample differs at all, p is 1: there sacreBLEU has 1 / (samples + 1),
+ * which reads as if the difference were sure. Half of an interval is half the way between the samples at 1/40 from each
+ * end.
  */
 #include "base/memory.h"
 #include "base/philox.h"
@@ -55,7 +57,7 @@ static double p_value(const double *a, const double *b, double *differences, siz
     double mean = mean_of(differences, samples);
     for (size_t i = 0; i < samples; i++)
         larger += differences[i] - mean > found;
-    return (double)(larger + 1) / (double)(samples + 1);
+    return mean > 0 ? (double)(larger + 1) / (double)(samples + 1) : 1;
 }
 
 bool bleu_paired(const BleuCounts *first, const BleuCounts *second, size_t lines, size_t samples, uint32_t seed,
