@@ -106,6 +106,7 @@ static bool sample_one(const Values *v, Writer *w, const Buffer *prompt, size_t 
     if (fine && o.stream) {
         show(&o, true);
         printf("\n");
+        fflush(stdout); /* before what is said of it, where both go to one file */
     } else if (fine) {
         fine = print_text_json(o.all.text + prompt->size, o.all.size - prompt->size, s.seconds, e);
     }

@@ -207,7 +207,8 @@ static void print_pairs(const EncDec *c)
     }
 }
 
-/* How large a batch is that the learning rate was chosen for, and how large it is. */
+/* How large a batch is that the learning rate was chosen for, and how large it is. A run that goes on has no preset any
+ * more to say so. */
 static void print_batch(const EncDec *c)
 {
     enum { FAR_BELOW = 3 };
@@ -215,7 +216,7 @@ static void print_batch(const EncDec *c)
     const char *preset = c->v->shared.preset ? c->v->shared.preset : app_data(&c->app) ? NULL : "minute";
     size_t meant = preset_batch_tokens(preset);
     fprintf(stderr, "batch %.0f target pieces a step on average, %zu steps an epoch\n", targets, c->order.batches);
-    if (c->v->shared.schedule == SCHEDULE_NOAM && targets * FAR_BELOW < (double)meant)
+    if (!c->app.run && c->v->shared.schedule == SCHEDULE_NOAM && targets * FAR_BELOW < (double)meant)
         fprintf(
             stderr,
             "encdec: warning: the learning rate was chosen for batches of %zu pieces, and these have %.0f: with the "

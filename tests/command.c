@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +38,7 @@ static void redirect(const int files[3])
         if (dup2(files[i], i) < 0)
             _exit(127);
     const struct rlimit limit = {(rlim_t)longest_file, (rlim_t)longest_file};
-    if (longest_file && (signal(SIGXFSZ, SIG_IGN) == SIG_ERR || setrlimit(RLIMIT_FSIZE, &limit)))
+    if (longest_file && setrlimit(RLIMIT_FSIZE, &limit))
         _exit(127);
 }
 

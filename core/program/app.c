@@ -3,6 +3,7 @@
 
 #include "core/cli/version.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,6 +44,7 @@ int app_main(App *a, const OptionTable *tables, size_t count, int argc, char **a
     const char *name = a->kind->name;
     int status = 0;
 
+    signal(SIGXFSZ, SIG_IGN); /* a file at its limit of size is an error like a full disk, with a line that says so */
     if (!attend_runs_here(&e)) {
         fprintf(stderr, "%s: %s\n", name, e.text);
         return 1;

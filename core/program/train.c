@@ -53,6 +53,8 @@ static bool open_old(App *a, Error *e)
 
 static bool open_new(App *a, Error *e)
 {
+    if (a->o->run && !a->o->dry_run && !run_may_begin(a->o->run, e))
+        return false; /* now, not when all data are read */
     if (!app_data(a) && !a->o->preset && !options_preset(a->options, "minute", e))
         return false;
     return setup_device(a->options, a->o, e) && a->kind->open(a, e) &&

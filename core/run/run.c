@@ -233,6 +233,14 @@ static bool clean_run(const Run *run, Error *e)
     return done;
 }
 
+bool run_may_begin(const char *path, Error *e)
+{
+    Run *run;
+    bool may = new_run(&run, path, e) && is_free(run, e);
+    run_close(run);
+    return may;
+}
+
 bool run_create(Run **run, const char *path, Error *e)
 {
     if (!new_run(run, path, e))

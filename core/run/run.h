@@ -30,6 +30,9 @@ bool run_default_path(char **path, const char *program, Error *e);
  * configuration can be read and resumed. */
 bool run_create(Run **run, const char *path, Error *e);
 
+/* Whether it would be refused, without making anything: before work is put into what a run begins with. */
+bool run_may_begin(const char *path, Error *e);
+
 /* Opens a run that is there; to write: takes the lock and removes what a killed process left half done. */
 bool run_open(Run **run, const char *path, bool to_write, Error *e);
 void run_close(Run *run); /* NULL is fine */

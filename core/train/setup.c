@@ -220,7 +220,8 @@ static bool read_average(Weights *w, Stream *s, const Run *run, const char *cons
     char *path = average_path(run);
     bool fine = path || fail(e, "out of memory for a path");
     if (fine && !file_exists(path))
-        fine = fail(e, "the run %s has no average.safetensors: nobody has averaged its checkpoints", run->path);
+        fine = fail(e, "the run %s has no average.safetensors: nobody has averaged its checkpoints (average --run %s)",
+                    run->path, run->path);
     fine = fine && weights_read(w, s, path, aliases, e);
     memory_free(path);
     return fine;

@@ -237,6 +237,24 @@ START_TEST(the_batch_and_what_is_left_out_are_said)
     s = must("train --run %s-2 --preset minute --minutes 0 --dim 16 --heads 2 --ff 16 --depth 1 --steps 1", run);
     ck_assert_msg(!strstr(s.err, "warning"), "%s", s.err);
     said_free(&s);
+    s = must("train --resume %s --steps 2", run); /* whose preset nobody knows any more */
+    ck_assert_msg(strstr(s.err, "target pieces a step") && !strstr(s.err, "warning"), "%s", s.err);
+    said_free(&s);
+}
+END_TEST
+
+/* Nothing is read or learnt for a run that cannot begin. */
+START_TEST(a_folder_that_is_taken_is_refused_at_once)
+{
+    const char *run = fresh_path("run");
+    Said s = must("train --run %s --preset minute --minutes 0 --dim 16 --heads 2 --ff 16 --depth 1 --steps 0", run);
+    said_free(&s);
+    s = command("train --run %s --preset minute", run);
+    ck_assert_int_eq(s.status, 1);
+    ck_assert_msg(strstr(s.err, "it holds a run. Go on with it by --resume") && !strstr(s.err, "pairs"), "%s", s.err);
+    said_free(&s);
+    s = must("train --run %s --preset minute --dry-run", run); /* makes nothing */
+    said_free(&s);
 }
 END_TEST
 
@@ -408,6 +426,7 @@ int main(int argc, char **argv)
                                  TEST(the_average_is_the_mean_of_checkpoints),
                                  TEST(presets_are_the_models_that_they_are_named_after),
                                  TEST(the_batch_and_what_is_left_out_are_said),
+                                 TEST(a_folder_that_is_taken_is_refused_at_once),
                                  TEST_LOOP(the_plan_is_within_a_tenth_of_the_peak, 5),
                                  TEST(samples_are_translations_beside_sources_and_references),
                                  TEST(bench_needs_no_data),
