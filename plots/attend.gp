@@ -1,6 +1,7 @@
 # What all scripts here begin with: where the picture goes, how large it is, its fonts and colours. A script X.gp says
 #
 #     data = ARG1; out = ARG2; size = ARG3; terminal = ARG4        and may say: ratio = HEIGHT / WIDTH
+#                                                                               natural = its width, letters being 8 points
 #     load ARG0[1:strlen(ARG0)-strlen("X.gp")]."attend.gp"
 #
 #     out        OUT.png, OUT.svg, OUT.pdf (its fonts inside) or OUT.txt; nothing or "-": text on standard output
@@ -63,12 +64,14 @@ if (letters) {
              sprintf("size %d,%d", wide / 2.54 * dots + 0.5, high / 2.54 * dots + 0.5)
 }
 
-# ---- letters as large as those of a caption, lines to match
+# ---- letters as large as those of a caption, lines to match; where a script says how large its parts are, as those
 points = letters || wide > 11 ? 9.0 : wide > 7 ? 7.5 : 6.5
+fine = 1.0
+if (exists("natural") && !letters) { fine = wide / 2.54 * 72 / natural; points = 8 * fine }
 look = ""
 if (medium eq "pngcairo") { look = sprintf("font 'sans,%g' fontscale %g linewidth %g pointscale %g", \
-                                           points, dots / 96, dots / 96, dots / 96) }
-if (medium eq "pdfcairo" || medium eq "epscairo") { look = sprintf("font 'sans,%g' fontscale 1 linewidth 1.25", points) }
+                                           points, dots / (dots == 300 ? 72 : 96), dots / 96 * fine, dots / 96) }
+if (medium eq "pdfcairo" || medium eq "epscairo") { look = sprintf("font 'sans,%g' fontscale 1 linewidth %g", points, 1.25 * fine) }
 if (medium eq "svg") { look = sprintf("dynamic font 'sans-serif,%g' background 'white'", points * 96 / 72) }
 set terminal @terminal noenhanced @look
 if (!strstrt(terminal, " size ")) { set terminal @terminal noenhanced @look @extent }

@@ -27,7 +27,7 @@ across = 4
 down = int((maps + across - 1) / across)
 cell_w = heads > 5 ? 23.0 : 115.0 / heads
 cell_h = 15.0
-left = 22.0
+left = 30.0
 top = 34.0
 panel_w = left + cell_w * heads + 12
 panel_h = top + cell_h * layers + 8
@@ -35,18 +35,19 @@ W = across * panel_w
 H = down * panel_h
 
 ratio = H / W
+natural = W
 if (size eq "" || size eq "-") { size = strstrt(out, ".png") ? sprintf("%d", 1.8 * W) : sprintf("%.2fcm", W / 72 * 2.54) }
 load ARG0[1:strlen(ARG0)-strlen("describe.gp")]."attend.gp"
 if (letters) { print "describe.gp: a map is no picture of letters: choose .png, .svg or .pdf"; exit status 2 }
-letter = sprintf(",%g", 8 * wide / 2.54 * 72 / W)
-small = sprintf(",%g", 6.5 * wide / 2.54 * 72 / W)
+small = sprintf(",%g", 0.8 * points * (medium eq "svg" ? 96.0 / 72 : 1))
+shown(v) = v == 0 ? "0" : v < 0.995 ? sprintf("%.2f", v) : v < 9.95 ? sprintf("%.1f", v) : sprintf("%.0f", v)
 
 set palette defined (0 "#ffffff", 0.3 "#b0cfe8", 0.65 "#3582be", 1 "#062a5e")
 unset key
 unset grid
 unset colorbox
 set border 15 lc rgb "#888888" lw 0.5
-set tics scale 0 font letter
+set tics scale 0
 unset xtics
 set x2tics 1
 set ytics 1
@@ -65,8 +66,10 @@ do for [k = 0:maps - 1] {
     set rmargin at screen (x + left + cell_w * heads) / W
     set tmargin at screen 1 - (y + top) / H
     set bmargin at screen 1 - (y + top + cell_h * layers) / H
-    set label 1 title_of(k) at screen (x + left) / W, screen 1 - (y + 9) / H left noenhanced font letter
+    set label 1 title_of(k) at screen (x + left) / W, screen 1 - (y + 9) / H left noenhanced
+    set label 2 "head" at screen (x + left - 4) / W, screen 1 - (y + top - 9) / H right tc rgb "#666666"
+    set label 3 "layer" at screen (x + 7) / W, screen 1 - (y + top + cell_h * layers / 2) / H center rotate by 90 tc rgb "#666666"
     plot data index k using 2:1:(0.5):(0.5):3 with boxxyerror fc palette fs solid noborder, \
-         data index k using 2:1:(sprintf("%.2g", $3)):($3 > 0.55 * highest ? 0xffffff : 0) with labels font small tc rgb variable
+         data index k using 2:1:(shown($3)):($3 > 0.55 * highest ? 0xffffff : 0) with labels font small tc rgb variable
 }
 unset multiplot

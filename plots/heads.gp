@@ -20,16 +20,20 @@ if (ARGC < 2) { print "usage: gnuplot -c plots/heads.gp DATA.tsv OUT.png|OUT.svg
 data = ARG1; out = ARG2; size = ARG3; terminal = ARG4
 
 # How many maps, and the most rows, columns and letters of a name that one has.
-info = system("awk -F'\\t' 'NF == 1 { n++ } NF < 5 { next } { r = $1 + 1 > r ? $1 + 1 : r; c = $2 + 1 > c ? $2 + 1 : c; ".\
-              "v = length($4) > v ? length($4) : v; w = length($5) > w ? length($5) : w } ".\
-              "END { print n + 0, r + 0, c + 0, v + 0, w + 0 }' '".data."'")
+load ARG0[1:strlen(ARG0)-strlen("heads.gp")]."widths.gp"
+info = system(awk_with_widths."function most(a, b) { return a > b ? a : b } ".\
+              "NF == 1 { n++; t = most(t, width($1)) } NF < 5 { next } { r = most(r, $1 + 1); c = most(c, $2 + 1) } ".\
+              "$2 == 0 { v = most(v, letters($4)); vw = most(vw, width($4)) } ".\
+              "$1 == 0 { w = most(w, letters($5)); ww = most(ww, width($5)) } ".\
+              "END { print n + 0, r + 0, c + 0, v + 0, w + 0, vw + 0, ww + 0, t + 0 }' '".data."'")
 maps = int(word(info, 1))
 rows = real(word(info, 2))
 columns = real(word(info, 3))
 least(a, b) = a < b ? a : b
 most(a, b) = a > b ? a : b
 if (maps < 1 || rows < 1) { print "heads.gp: ".data." holds no map"; exit status 1 }
-title_of(k) = system(sprintf("awk -F'\\t' 'NF == 1 && n++ == %d' '%s'", k, data))
+titles = system("awk -F'\\t' 'NF == 1 { printf \"%s\\t\", $0 }' '".data."'") # each ends in a tab
+first_title = "strstrt(titles, \"\\t\") > 1 ? titles[1:strstrt(titles, \"\\t\")-1] : \"\""
 
 across = ARGC > 4 ? int(ARG5) : ceil(sqrt(maps))
 across = most(1, least(across, maps))
@@ -38,13 +42,13 @@ named = maps == 1 || (maps <= 8 && rows <= 24 && columns <= 24)
 
 # All in points: a cell, what names need beside a map, a title above it.
 cell = named ? (maps == 1 ? 13.0 : 11.0) : 120.0 / most(rows, columns)
-left = named ? 12 + least(110, 5.6 * word(info, 4)) : 6
-top = named ? 22 + least(110, 5.6 * word(info, 5)) : 16
+left = named ? 12 + real(word(info, 6)) : 6.0
+top = named ? 22 + real(word(info, 7)) : 18.0
 map_w = cell * columns
 map_h = cell * rows
-panel_w = most(left + map_w + 8, 90)
+panel_w = left + most(map_w, real(word(info, 8))) + 8
 panel_h = top + map_h + 6
-legend = 55
+legend = 62.0
 W = across * panel_w + legend
 H = most(down * panel_h, top + 86) + 6
 
@@ -60,6 +64,7 @@ if (text) {
 
 # Without a size, as many points as that; the pixels of a screen are a little smaller than points.
 ratio = H / W
+natural = W
 if (size eq "" || size eq "-") { size = strstrt(out, ".png") ? sprintf("%d", 1.8 * W) : sprintf("%.2fcm", W / 72 * 2.54) }
 map_rows = rows
 map_columns = columns
@@ -72,14 +77,16 @@ if (letters) {
     shade(w) = w < 0.02 ? "" : w < 0.1 ? "··" : w < 0.3 ? "░░" : w < 0.6 ? "▒▒" : w < 0.85 ? "▓▓" : "██"
     twice(s) = strstrt(s, "\\") > 0 ? s[1:strstrt(s, "\\")]."\\".s[strstrt(s, "\\")+1:] : s # of two backslashes, labels show one
     cut(s, n) = strlen(s) > n ? s[1:n-1]."…" : s
-    do for [k = 0:maps - 1] { set label k + 1 title_of(k) at 0, k * map_lines left noenhanced }
+    do for [k = 0:maps - 1] {
+        set label k + 1 @first_title at 0, k * map_lines left noenhanced
+        titles = titles[strstrt(titles, "\t")+1:]
+    }
     plot for [k = 0:maps - 1] for [c = 1:column_letters] data index k using \
              ($1 == 0 ? row_letters + 1 + 2 * $2 : NaN):(k * map_lines + c):($0 < 1 ? "" : twice(cut(strcol(5), column_letters)[c:c])) with labels left noenhanced, \
          for [k = 0:maps - 1] data index k using ($2 == 0 ? 0 : NaN):(k * map_lines + column_letters + 1 + $1):($0 < 1 ? "" : twice(cut(strcol(4), row_letters))) with labels left noenhanced, \
          for [k = 0:maps - 1] data index k using (row_letters + 1 + 2 * $2):(k * map_lines + column_letters + 1 + $1):(shade($3)) with labels left noenhanced
     exit
 }
-letter = sprintf(",%g", 8 * wide / 2.54 * 72 / W)
 
 set palette defined (0 "#ffffff", 0.05 "#dce9f6", 0.15 "#b0cfe8", 0.3 "#6fabd3", 0.5 "#3582be", 0.75 "#125298", \
                      1 "#062a5e")
@@ -88,13 +95,13 @@ unset key
 unset grid
 unset colorbox
 set border 15 lc rgb "#888888" lw 0.5
-set tics scale 0 textcolor rgb "#000000" font letter
-set cbtics 0.25 font letter
+set tics scale 0 textcolor rgb "#000000"
+set cbtics 0.25
 unset xtics
 set xrange [-0.5:map_columns - 0.5]
 set x2range [-0.5:map_columns - 0.5]
 set yrange [map_rows - 0.5:-0.5]
-if (named) { set x2tics rotate by 90 left font letter } else { unset ytics }
+if (named) { set x2tics rotate by 90 left } else { unset ytics }
 
 set multiplot
 do for [k = 0:maps - 1] {
@@ -104,8 +111,12 @@ do for [k = 0:maps - 1] {
     set rmargin at screen (x + left + map_w) / W
     set tmargin at screen 1 - (y + top) / H
     set bmargin at screen 1 - (y + top + map_h) / H
-    set label 1 title_of(k) at screen (x + left) / W, screen 1 - (y + 8) / H left noenhanced font letter
-    if (k == maps - 1) { set colorbox user origin 1 - (legend - 14) / W, 1 - (top + 80) / H size 8 / W, 80 / H }
+    set label 1 @first_title at screen (x + left) / W, screen 1 - (y + 8) / H left noenhanced
+    titles = titles[strstrt(titles, "\t")+1:]
+    if (k == maps - 1) {
+        set colorbox user origin 1 - (legend - 16) / W, 1 - (top + 80) / H size 8 / W, 80 / H
+        set label 2 "weight" at screen 1 - (legend - 16) / W, screen 1 - (top - 11) / H left noenhanced
+    }
     if (map_rows < 2 || map_columns < 2) { # too few for an image
         plot data index k using 2:1:(0.5):(0.5):3:x2tic(5):ytic(4) axes x2y1 with boxxyerror fc palette fs solid noborder
     } else { if (named) {

@@ -31,11 +31,12 @@ set datafile commentschars ""
 array label[256]
 blocks = 0
 highest = 0
+earliest = 1e250
 longest = 0
 x_of(s, t, c) = over eq "tokens" ? t : over eq "time" ? c : s
 first(b, row) = (row == 0 && b < 256 ? (label[b+1] = strcol(1), blocks = b + 1, \
                                         longest = strlen(label[b+1]) > longest ? strlen(label[b+1]) : longest) : 0, 0)
-reach(x) = (is(x) && x > highest ? highest = x : 0, 0)
+reach(x) = (is(x) && x > highest ? highest = x : 0, is(x) && x > 0 && x < earliest ? earliest = x : 0, 0)
 set table $pass
 plot data using (first(column(-2), $0) + reach(x_of($1, $2, $3))) with table
 unset table
@@ -44,9 +45,10 @@ if (curves == 0) { printerr "there is nothing to draw in ".data; exit status 2 }
 
 # A picture is higher the more panels it has, and the more names there are to tell.
 line = size eq "" ? 0.03 : 0.045
-many = words(panels) > 1 || curves > 4
+outside = curves > 4 || (curves > 1 && (words(panels) > 1 || longest > 20)) # the names are above it all
+many = words(panels) > 1 || outside
 ratio = !many ? 0.6 : words(panels) * ((words(panels) > 1 ? 0.2 : 0.45) + 2 * line) + 3 * line + \
-                      (curves > 1 ? (curves + 2) * line : 0)
+                      (outside ? (curves + 3) * 1.3 * line : 0)
 load ARG0[1:strlen(ARG0)-strlen("loss.gp")]."attend.gp"
 
 # Where a panel's numbers are: the column, and which block of a curve (0 training, 1 evaluations, 2 both)
@@ -80,14 +82,29 @@ opposite(name) = strstrt("|accuracy|bleu|speed|", "|".name."|") > 0
 power(r) = 10 ** floor(log10(r))
 nice(r) = power(r) * (r / power(r) < 1.5 ? 1 : r / power(r) < 3.5 ? 2 : r / power(r) < 7.5 ? 5 : 10)
 
+# Marks of a logarithmic axis with too few powers of ten to be read by: even steps, or 1, 2 and 5; "" where there are enough.
+mark(v) = (v >= lower * 0.999 && v <= upper * 1.001 ? \
+           (bare = bare.sprintf("%s'' %.10g", bare eq "" ? "" : ", ", v), \
+            marks = marks.sprintf("%s'%.10g' %.10g", marks eq "" ? "" : ", ", v, v)) : 0, 0)
+evenly(step) = sum [i = int(ceil(lower / step)):int(floor(upper / step))] mark(i * step)
+sparsely(d) = sum [i = int(floor(log10(lower))):int(ceil(log10(upper)))] mark(10.0 ** i) + mark(2 * 10.0 ** i) + mark(5 * 10.0 ** i)
+marks_of(a, b, fit) = (lower = a, upper = b, marks = "", bare = "", dense = 4 * log10(b / a) > fit || b / a > 300, \
+                       b / a < 4 || (dense && b / a < 10) ? evenly(nice((b - a) / at_most(fit))) : dense ? 0 : sparsely(0), marks)
+at_most(fit) = fit < 2 ? 1 : fit < 4 ? 2 : fit < 8 ? fit / 2.0 : 4
+
 if (highest <= 0) { highest = 1 }
 right = highest / unit
 if (strstrt(logs, "x") > 0) {
     set logscale x
-    set xrange [(over eq "step" ? 0.9 : right / 1e4) : right]
+    left = earliest / unit < right ? earliest / unit : right / 10
+    left = left < right / 1e6 ? right / 1e6 : left
+    set xrange [left : right]
+    marks_x = marks_of(left, right, letters ? columns / 8.0 : 1.2 * wide)
+    bare_x = bare
 } else {
     set xrange [0 : right]
     set xtics nice(right / (wide > 11 ? 8 : 5))
+    marks_x = ""
 }
 
 # Names that are too long for the picture are written smaller, and cut at last.
@@ -98,7 +115,19 @@ short(s) = strlen(s) > fits ? s[1:fits-1]."…" : s
 set key samplen 2 spacing 1.1
 key_font = sprintf(",%g", points * shrink * (medium eq "svg" ? 96.0 / 72 : 1))
 if (shrink < 1) { set key font key_font }
+
+line = letters ? 1.0 / rows : points * 0.0353 * 1.4 / high # a line of text, as a part of the picture's height
+above = outside ? (curves + 3) * 1.3 * line : 0
 if (many) { set multiplot }
+
+# How many points of lines, of what is behind them too, lie where names would be: in which corner, as parts of the axes.
+part_x(v) = strstrt(logs, "x") > 0 ? (v > 0 ? log(v / left) / log(right / left) : 0) : v / right
+part_y(v) = tall ? (v > 0 ? log(v / bottom) / log(top / bottom) : 0) : (v - bottom) / (top - bottom)
+within(b, u, v) = (belongs(b) && is(u) && is(v) ? \
+    (u > 1 - key_w && v > 1 - key_h ? hits_1 = hits_1 + 1 : 0, u > 1 - key_w && v < key_h ? hits_2 = hits_2 + 1 : 0, \
+     u < key_w && v > 1 - key_h ? hits_3 = hits_3 + 1 : 0, u < key_w && v < key_h ? hits_4 = hits_4 + 1 : 0) : 0, 0)
+hits(i) = i == 1 ? hits_1 : i == 2 ? hits_2 : i == 3 ? hits_3 : hits_4
+array corners[4] = ["top right", "bottom right", "top left Left reverse", "bottom left Left reverse"]
 
 do for [p=1:words(panels)] {
     name = word(panels, p)
@@ -123,56 +152,88 @@ do for [p=1:words(panels)] {
     if (!(high - low > 1e-9 * abs(high))) { high = high + 0.05 * abs(high) + 1e-9; low = low - 0.05 * abs(low) - 1e-9 }
     tall = strstrt(logs, "y") > 0 && positive > 0
     if (name eq "norm" && positive > 0 && high / positive > 50) { tall = 1 }
+    y_unit = name eq "speed" && high >= 2e4 ? 1000.0 : 1.0
+    if (y_unit > 1) { title_y = title_y." (thousands)"; low = low / y_unit; high = high / y_unit; positive = positive / y_unit }
     if (tall) {
-        set logscale y
-        set ytics autofreq
-        set yrange [(low > 0 ? low : positive) / 1.05 : (high > 0 ? high : 1) * 1.05]
+        bottom = (low > 0 ? low : positive) / 1.05
+        top = (high > 0 ? high : 1) * 1.05
     } else {
-        unset logscale y
-        set ytics nice((high - low) / (many ? 4 : 6))
-        set yrange [low - 0.03 * (high - low) : high + 0.03 * (high - low)]
+        bottom = low - 0.03 * (high - low)
+        top = high + 0.03 * (high - low)
     }
-    set format y (tall || abs(high) < 1e-3 || abs(high) >= 1e6 ? "%g" : "%.10g")
-    if (p == words(panels)) { set xlabel title_x; set format x "%.10g" } else { unset xlabel; set format x "" }
-    if (many) { # one above the other: each has its name above it, so that all begin at the same place
-        line = points * 0.035 * 1.4 / (wide * ratio) # a line of text, as a part of the picture's height
-        if (letters) { line = 1.0 / rows }
-        # Several curves have their names above it all.
-        above = curves > 1 ? (curves + 2) * 1.15 * line : 0
-        step = (1 - above - 3 * line) / words(panels)
-        set lmargin at screen (letters ? 0.12 : wide > 11 ? 0.09 : 0.14)
-        set rmargin at screen 0.97
-        set tmargin at screen 1 - above - (p - 1) * step - 1.6 * line
-        set bmargin at screen 1 - above - p * step + 0.4 * line
-        set label 1 title_y at graph 0, graph 1 left offset (letters ? 1 : 0), 0.7 noenhanced
-    } else { set ylabel title_y noenhanced }
-    if (opposite(name)) { set key bottom right } else { set key top right }
-    if (name eq "rate" && curves > 1 && !letters) { set key at graph 0.62, graph 0.36 top right } # below what falls
-    if (many && curves > 1) { set key at screen 0.97, screen 1 - 0.6 * line top right }
-    if (p > 1) { unset key }
 
     lines = ""; dots = ""
     do for [b in shown] { if (int(b) % 2 == 0) { lines = lines." ".b } else { dots = dots." ".b } }
     bands = letters ? "" : shown
     thin = letters ? "" : lines
-    key_lines = curves > 1 ? curves : 0
     both = lines ne "" && dots ne ""
-    if (!both && curves == 1) { unset key }
+    named = p == 1 && !outside && (both || curves > 1)
+    corner = opposite(name) ? 2 : 1
+    if (named) { # in a corner that is free; else the axis goes on as far as names are high
+        key_rows = (curves > 1 ? curves : 0) + (both ? 2 : 0) + 0.5
+        key_letters = curves > 1 && longest > 10 ? longest : 10
+        key_w = letters ? (key_letters + 8.0) / columns / 0.85 : (key_letters * 0.62 * points * 0.0353 + 1.1) / (wide * 0.85)
+        key_h = 1.25 * key_rows * line / (many ? (1 - 3 * line) / words(panels) - 1.6 * line : 0.8)
+        if (key_h > 0.6) { key_h = 0.6 }
+        hits_1 = 0; hits_2 = 0; hits_3 = 0; hits_4 = 0
+        set table $pass
+        plot data using (within(column(-2), part_x(x($1, $2, $3)), part_y(column(c) / y_unit))) with table
+        unset table
+        do for [i in "2 1 3 4"] { if (hits(corner) > 0 && hits(int(i)) == 0) { corner = int(i) } }
+        if (hits(corner) > 0) {
+            if (tall) { top = bottom * (top / bottom) ** (1 / (1 - key_h)) } else { top = bottom + (top - bottom) / (1 - key_h) }
+            corner = 1
+        }
+        eval "set key ".corners[corner]
+    } else { unset key }
+
+    fit = many ? (1 - above - 3 * line) / words(panels) / line - 2 : 12.0 # lines of text beside a panel
+    if (tall) { set logscale y } else { unset logscale y }
+    set yrange [bottom : top]
+    if (tall) {
+        set ytics autofreq
+        if (marks_of(bottom, top, fit) ne "") { eval sprintf("set ytics (%s)", marks) }
+    } else { set ytics nice((top - bottom) / (many ? at_most(fit) : 6)) }
+    set format y (tall || abs(high) < 1e-3 || abs(high) >= 1e6 ? "%g" : "%.10g")
+    if (p == words(panels)) { set xlabel title_x; set format x "%.10g" } else { unset xlabel; set format x "" }
+    if (marks_x ne "") { eval sprintf("set xtics (%s)", p == words(panels) ? marks_x : bare_x) }
+    if (many) { # one above the other: each has its name above it, so that all begin at the same place
+        step = (1 - above - 3 * line) / words(panels)
+        set lmargin at screen (letters ? 0.12 : (6.5 * 0.62 * points * 0.0353 + 0.3) / wide)
+        set rmargin at screen letters ? 0.97 : 1 - (2.2 * 0.62 * points * 0.0353 + 0.05) / wide
+        set tmargin at screen 1 - above - (p - 1) * step - 1.6 * line
+        set bmargin at screen 1 - above - p * step + 0.4 * line
+        set label 1 title_y at graph 0, graph 1 left offset (letters ? 1 : 0), (letters ? 1 : 0.7) noenhanced
+    } else { set ylabel title_y noenhanced }
+    key_lines = curves > 1 && !outside ? curves : 0
+    key_both = outside ? 0 : both
     key_colour = curves > 1 ? "#444444" : "#0072b2"
     dash = both ? 2 : 1
     thick = wide > 11 ? 1.8 : 1.2
     dot = wide > 11 ? 0.6 : 0.4
     set style fill transparent solid 0.18 noborder
-    plot for [i=1:words(bands)] data index at(bands, i) using (x($1, $2, $3)):(column(c+1)):(column(c+2)) \
+    plot for [i=1:words(bands)] data index at(bands, i) using (x($1, $2, $3)):(column(c+1)/y_unit):(column(c+2)/y_unit) \
              with filledcurves lt curve(bands, i) notitle, \
-         for [i=1:words(thin)] for [j=1:2] data index at(thin, i) using (x($1, $2, $3)):(column(c+j)) \
+         for [i=1:words(thin)] for [j=1:2] data index at(thin, i) using (x($1, $2, $3)):(column(c+j)/y_unit) \
              with lines lc rgb pale[(curve(thin, i) - 1) % 8 + 1] lw thick / 4 notitle, \
-         for [i=1:words(lines)] data index at(lines, i) using (x($1, $2, $3)):(column(c)) \
+         for [i=1:words(lines)] data index at(lines, i) using (x($1, $2, $3)):(column(c)/y_unit) \
              with lines lt curve(lines, i) lw thick notitle, \
-         for [i=1:words(dots)] data index at(dots, i) using (x($1, $2, $3)):(column(c)) \
+         for [i=1:words(dots)] data index at(dots, i) using (x($1, $2, $3)):(column(c)/y_unit) \
              with linespoints lt curve(dots, i) lw thick / 2 ps dot dt dash notitle, \
          for [i=1:key_lines] NaN with lines lt i lw thick title short(label[2*i-1]), \
-         for [i=1:both] NaN with lines lw thick lc rgb key_colour title "training", \
-         for [i=1:both] NaN with linespoints lw thick / 2 ps dot pt 7 dt 2 lc rgb key_colour title "validation"
+         for [i=1:key_both] NaN with lines lw thick lc rgb key_colour title "training", \
+         for [i=1:key_both] NaN with linespoints lw thick / 2 ps dot pt 7 dt 2 lc rgb key_colour title "validation"
+    if (p == 1) { first_both = both }
+}
+if (outside) { # names above it all, in axes that nobody sees: gnuplot would put them in columns where a panel is low
+    set tmargin at screen 1 - 0.2 * line
+    set bmargin at screen 1 - above
+    unset border; unset tics; unset grid; unset label 1; unset xlabel; unset logscale
+    set xrange [0:1]
+    set yrange [0:1]
+    set key top right
+    plot for [i=1:curves] NaN with lines lt i lw thick title short(label[2*i-1]), \
+         for [i=1:first_both] NaN with lines lw thick lc rgb key_colour title "training", \
+         for [i=1:first_both] NaN with linespoints lw thick / 2 ps dot pt 7 dt 2 lc rgb key_colour title "validation"
 }
 if (many) { unset multiplot }

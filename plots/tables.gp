@@ -36,10 +36,10 @@ left = 34.0; right = 44.0; top = 18.0; bottom = 32.0
 W = across * panel_w
 H = down * panel_h
 ratio = H / W
+natural = W
 if (size eq "" || size eq "-") { size = strstrt(out, ".png") ? sprintf("%d", 1.8 * W) : sprintf("%.2fcm", W / 72 * 2.54) }
 load ARG0[1:strlen(ARG0)-strlen("tables.gp")]."attend.gp"
 if (letters) { print "tables.gp: a map in two colours is no picture of letters: choose .png, .svg or .pdf"; exit status 2 }
-letter = sprintf(",%g", 8 * wide / 2.54 * 72 / W * (medium eq "svg" ? 96.0 / 72 : 1))
 
 below = '-1 "#a63603", -0.5 "#f16913", -0.15 "#fdd0a2",'
 above = '0 "#ffffff", 0.15 "#c6dbef", 0.5 "#4292c6", 1 "#08306b"'
@@ -47,8 +47,8 @@ unset key
 unset grid
 unset colorbox
 set border 15 lc rgb "#888888" lw 0.5
-set tics out nomirror scale 0.4 font letter
-set cbtics font letter scale 0.4
+set tics out nomirror scale 0.4
+set cbtics scale 0.4
 
 set multiplot
 do for [k = 0:maps - 1] {
@@ -71,9 +71,9 @@ do for [k = 0:maps - 1] {
     if (real(word(n, 8)) < 0) { set palette defined (@below @above); set cbrange [-highest:highest] } \
     else { set palette defined (@above); set cbrange [0:highest] }
     set colorbox user origin (x + panel_w - right + 5) / W, 1 - (y + panel_h - bottom) / H size 6 / W, (panel_h - top - bottom) / H
-    set label 1 line_of(k, 1) at screen (x + left) / W, screen 1 - (y + 9) / H left noenhanced font letter
-    set label 2 line_of(k, 3) at screen (x + (left + panel_w - right) / 2) / W, screen 1 - (y + panel_h - 6) / H center noenhanced font letter
-    set label 3 line_of(k, 2) at screen (x + 6) / W, screen 1 - (y + (top + panel_h - bottom) / 2) / H center rotate by 90 noenhanced font letter
+    set label 1 line_of(k, 1) at screen (x + left) / W, screen 1 - (y + 9) / H left noenhanced
+    set label 2 line_of(k, 3) at screen (x + (left + panel_w - right) / 2) / W, screen 1 - (y + panel_h - 6) / H center noenhanced
+    set label 3 line_of(k, 2) at screen (x + 6) / W, screen 1 - (y + (top + panel_h - bottom) / 2) / H center rotate by 90 noenhanced
     if (rows < 2 || columns < 2) {
         plot data index k skip 1 using 2:1:(dc / 2):(dr / 2):3 with boxxyerror fc palette fs solid noborder
     } else {

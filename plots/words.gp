@@ -7,37 +7,38 @@
 
 if (ARGC < 2) { print "usage: gnuplot -c plots/words.gp DATA.tsv OUT.png|OUT.svg|OUT.pdf [SIZE [TERMINAL]]"; exit status 2 }
 data = ARG1; out = ARG2; size = ARG3; terminal = ARG4
-info = system("awk -F'\\t' 'NR > 1 { n++; w = length($1) > w ? length($1) : w } END { print n + 0, w + 0 }' '".data."'")
+load ARG0[1:strlen(ARG0)-strlen("words.gp")]."widths.gp"
+info = system(awk_with_widths."NR > 1 { n++; w = width($1) > w ? width($1) : w } END { print n + 0, w + 0 }' '".data."'")
 words = real(word(info, 1))
 if (words < 1) { print "words.gp: ".data." holds no word"; exit status 1 }
 
 # In points
-left = 14 + (word(info, 2) > 22 ? 110 : 5.0 * word(info, 2))
+left = 14 + real(word(info, 2))
 top = 20.0
 line = 11.0
 bars = 120.0
-gap = 24.0
+gap = 34.0
 W = left + 3 * (bars + gap)
 H = top + line * words + 24
 
 ratio = H / W
+natural = W
 if (size eq "" || size eq "-") { size = strstrt(out, ".png") ? sprintf("%d", 1.8 * W) : sprintf("%.2fcm", W / 72 * 2.54) }
 load ARG0[1:strlen(ARG0)-strlen("words.gp")]."attend.gp"
 if (letters) { print "words.gp: choose .png, .svg or .pdf"; exit status 2 }
-letter = sprintf(",%g", 8 * wide / 2.54 * 72 / W)
 
 unset key
 set border 0
-set tics scale 0 font letter
+set tics scale 0
 unset grid
 set yrange [words - 0.5:-0.5]
 set style fill solid noborder
-array names[3] = ["left out (log odds)", "gradient x input", "attention (1: even)"]
+array names[3] = ["left out (log odds)", "gradient × input", "attention (1: even)"]
 
 # (gnuplot reads 1e-09 as a 1 with something behind it, but 1.0e-09 right.) How far a column reaches from 0 to both sides, and ticks that suit it.
 span(k) = real(system(sprintf("awk -F'\\t' 'NR > 1 { x = $%d + 0; a = x > a ? x : a; b = x < b ? x : b } END { printf \"%%.9e\", a - b }' '%s'", k + 1, data)))
 ten(x) = x > 0 ? 10**floor(log10(x)) : 1
-step(x) = x / ten(x) < 2 ? 0.5 * ten(x) : x / ten(x) < 4 ? ten(x) : 2 * ten(x)
+step(x) = x / ten(x) < 1.5 ? 0.5 * ten(x) : x / ten(x) < 3 ? ten(x) : x / ten(x) < 6 ? 2 * ten(x) : 5 * ten(x)
 
 set multiplot
 do for [k = 1:3] {
@@ -46,7 +47,7 @@ do for [k = 1:3] {
     set rmargin at screen (x + bars) / W
     set tmargin at screen 1 - top / H
     set bmargin at screen 1 - (top + line * words) / H
-    set label 1 names[k] at screen x / W, screen 1 - 9 / H left noenhanced font letter
+    set label 1 names[k] at screen x / W, screen 1 - 9 / H left noenhanced
     set xtics step(span(k))
     even = k == 3 ? 1 : 0
     unset arrow

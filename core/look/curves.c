@@ -73,20 +73,29 @@ static void add_heading(Buffer *b, const Curve *c, const LogColumn *columns, siz
 
 /* ---- running means */
 
-/* sum[i], count[i]: of the finite values before i. */
+/* sum[i], weight[i], count[i]: of the finite values before i. Tokens a second weigh as much as their step took, so that
+ * a mean of theirs is what all of its steps gave in all of their time. */
 typedef struct Sums {
-    double *sum;
+    double *sum, *weight;
     size_t *count;
 } Sums;
 
+/* Of a step's value: the log's times so far are rounded to milliseconds. */
+static double weight_of(const Log *log, LogColumn column, size_t i)
+{
+    return column == LOG_SPEED ? fmax(log->line[i].seconds - (i ? log->line[i - 1].seconds : 0), 5e-4) : 1;
+}
+
 static bool sums_open(Sums *s, const Log *log, LogColumn column, Error *e)
 {
-    *s = (Sums){memory_get(log->count + 1, sizeof *s->sum), memory_get(log->count + 1, sizeof *s->count)};
-    if (!s->sum || !s->count)
-        return memory_error(e, "the running mean of a log", log->count, 16);
+    *s = (Sums){memory_get(log->count + 1, sizeof *s->sum), memory_get(log->count + 1, sizeof *s->weight),
+                memory_get(log->count + 1, sizeof *s->count)};
+    if (!s->sum || !s->weight || !s->count)
+        return memory_error(e, "the running mean of a log", log->count, 24);
     for (size_t i = 0; i < log->count; i++) {
-        double x = log->line[i].value[column];
-        s->sum[i + 1] = s->sum[i] + (isfinite(x) ? x : 0);
+        double x = log->line[i].value[column], weight = isfinite(x) ? weight_of(log, column, i) : 0;
+        s->sum[i + 1] = s->sum[i] + (isfinite(x) ? x * weight : 0);
+        s->weight[i + 1] = s->weight[i] + weight;
         s->count[i + 1] = s->count[i] + (isfinite(x) ? 1 : 0);
     }
     return true;
@@ -95,6 +104,7 @@ static bool sums_open(Sums *s, const Log *log, LogColumn column, Error *e)
 static void sums_close(Sums *s)
 {
     memory_free(s->sum);
+    memory_free(s->weight);
     memory_free(s->count);
 }
 
@@ -105,7 +115,7 @@ static double running_mean(const Sums *s, size_t i, size_t n)
     half = half < i / 5 ? half : i / 5;
     size_t from = i - half, to = i + half + 1 < n ? i + half + 1 : n;
     size_t count = s->count[to] - s->count[from];
-    return count ? (s->sum[to] - s->sum[from]) / (double)count : NAN;
+    return count ? (s->sum[to] - s->sum[from]) / (s->weight[to] - s->weight[from]) : NAN;
 }
 
 /* ---- training */

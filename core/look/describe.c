@@ -183,8 +183,10 @@ void describe_json(Buffer *b, const HeadNote *notes, size_t count)
 
 void describe_data(Buffer *b, const Maps *m, const HeadNote *notes)
 {
+    static const char *const units[MEASURES] = {
+        "", "", "", "", "", [MEASURE_DISTANCE] = " in tokens", [MEASURE_ENTROPY] = " in bits"};
     for (Measure k = 0; k < MEASURES; k++) {
-        buffer_print(b, "%s%s, evenly %.2f\n", k ? "\n\n" : "", measure_name(k), notes[0].even[k]);
+        buffer_print(b, "%s%s%s, evenly %.2f\n", k ? "\n\n" : "", measure_name(k), units[k], notes[0].even[k]);
         for (size_t i = 0; i < m->layers * m->heads; i++)
             buffer_print(b, "%zu\t%zu\t%.9g\t%zu\t%zu\n", notes[i].layer, notes[i].head, notes[i].is[k], notes[i].layer,
                          notes[i].head);

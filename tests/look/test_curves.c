@@ -180,6 +180,26 @@ START_TEST(a_long_run_is_drawn_in_groups_and_loses_no_extreme)
 }
 END_TEST
 
+START_TEST(mean_speed_is_that_of_all_the_time)
+{
+    Buffer text = {0}, b = {0};
+    double row[18];
+    Error e;
+    buffer_print(&text, "step\ttokens/s\tseconds\n");
+    for (int i = 1; i <= 400; i++) /* a thousand tokens each, in a second or a hundredth of it */
+        buffer_print(&text, "%d\t%d\t%g\n", i, i % 2 ? 1000 : 100000, i % 2 ? 1 : 0.01);
+    Log log = read_text(text.text);
+    const Log *const logs[] = {&log};
+    ck_done(curve_add(&b, &(Curve){"x", logs, 1}, true, &e), e);
+    row_of(b.text, 0, 200, row);
+    ck_assert_double_eq_tol(row[12], 2000 / 1.01, 250); /* of the speeds alone: 50,500 */
+    ck_assert(row[13] == 100000 && row[14] == 100000);
+    buffer_free(&b);
+    log_free(&log);
+    buffer_free(&text);
+}
+END_TEST
+
 START_TEST(seeds_are_a_mean_with_its_lowest_and_its_highest)
 {
     Log log[3];
@@ -251,6 +271,7 @@ static const Test tests[] = {
     TEST(what_is_no_log_is_refused_with_its_line),
     TEST(what_is_drawn_of_a_short_run_is_its_log),
     TEST(a_long_run_is_drawn_in_groups_and_loses_no_extreme),
+    TEST(mean_speed_is_that_of_all_the_time),
     TEST(seeds_are_a_mean_with_its_lowest_and_its_highest),
     TEST(panels_are_those_that_a_log_has_numbers_for),
     TEST(each_failed_allocation_is_an_error),

@@ -4,8 +4,10 @@
 #include "core/look/curves.h"
 #include "core/look/picture.h"
 #include "tests/look/runs.h"
+#include "tests/look/written.h"
 #include "tests/suite.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const char *const all = "loss accuracy rate norm speed";
@@ -92,6 +94,58 @@ START_TEST(every_kind_of_file_is_drawn)
 }
 END_TEST
 
+/* Data of so many curves, each of this log. */
+static const char *curves_of(const char *log_text, size_t count, const char *label)
+{
+    Log log;
+    Buffer b = {0};
+    Error e;
+    ck_done(log_read(&log, text_file("log.tsv", log_text), &e), e);
+    const Log *const logs[] = {&log};
+    for (size_t i = 0; i < count; i++)
+        ck_done(curve_add(&b, &(Curve){label, logs, 1}, i == 0, &e), e);
+    const char *path = text_file("loss.tsv", b.text);
+    buffer_free(&b);
+    log_free(&log);
+    return path;
+}
+
+START_TEST(names_and_numbers_lie_inside_and_apart)
+{
+    static const size_t counts[] = {1, 3, 5};
+    static const char *const sizes[] = {NULL, "6cm", "640x640"}, *const logs[] = {"-", "xy"};
+    Buffer log = {0};
+    char what[80];
+    if (!can_draw("names_and_numbers_lie_inside_and_apart"))
+        return;
+    buffer_print(&log, "%s", HEADER);
+    for (int i = 1; i <= 60; i++)
+        buffer_print(&log, "%d\t64\t%g\t%g\t%g\t%s\t%d\t0.1\t%g\t%s\n", i, 3 + 1.0 / i, 0.5 + 0.01 * i, 8e-5 * i,
+                     i % 20 ? "" : "3.1", 900000 - i, 3 + 1.0 / i, i % 20 ? "" : "0.5");
+    for (size_t i = 0; i < 3; i++) {
+        char data[700];
+        snprintf(data, sizeof data, "%s", curves_of(log.text, counts[i], "dim 64, heads 16, depth 12, steps 30"));
+        for (size_t j = 0; j < 12; j++) {
+            const char *panels = j % 2 ? all : "loss", *over = j & 4 ? "tokens" : "step";
+            snprintf(what, sizeof what, "%zu curves, %s, %s, %s", counts[i], panels, sizes[j / 4] ? sizes[j / 4] : "",
+                     logs[j / 2 % 2]);
+            char *svg = drawn((Picture){.script = "loss",
+                                        .data = data,
+                                        .out = place("x.svg"),
+                                        .size = sizes[j / 4],
+                                        .more = {panels, over, logs[j / 2 % 2]}});
+            size_t texts = ck_written(svg, what), names = 0;
+            for (const char *at = svg; (at = strstr(at, "<text>dim 64")); at++)
+                names++;
+            ck_assert_msg(names == (counts[i] > 1 ? counts[i] : 0), "%s: %zu names", what, names);
+            ck_assert_msg(texts > names + (j % 2 ? 20 : 7), "%s: only %zu texts: an axis has no numbers", what, texts);
+            memory_free(svg);
+        }
+    }
+    buffer_free(&log);
+}
+END_TEST
+
 START_TEST(labels_appear_as_they_are)
 {
     static const char *const labels[] = {
@@ -167,6 +221,7 @@ END_TEST
 static const Test tests[] = {
     TEST(awkward_numbers_are_drawn_in_silence),
     TEST(every_kind_of_file_is_drawn),
+    TEST_SLOW(names_and_numbers_lie_inside_and_apart, 200),
     TEST(labels_appear_as_they_are),
     TEST(many_curves_with_long_names_still_fit),
     TEST(what_is_not_there_cannot_be_drawn),

@@ -8,6 +8,7 @@
 #include "core/look/points.h"
 #include "core/look/table.h"
 #include "tests/look/runs.h"
+#include "tests/look/written.h"
 #include "tests/suite.h"
 
 #include <stdio.h>
@@ -50,6 +51,8 @@ static void draws(const char *script, Buffer *b, size_t count, bool named, const
         for (size_t k = 0; named && i == 0 && k < COUNT; k++)
             ck_assert_msg(strstr(bytes, tokens[k][1]) != NULL, "%s: '%s' is not in the picture", script, tokens[k][1]);
         ck_assert_uint_gt(size, 60);
+        if (i == 0 && strcmp(script, "embeddings") != 0) /* of names in a plane some lie beside one another */
+            ck_assert_uint_gt(ck_written(bytes, script), 3);
         memory_free(bytes);
     }
     buffer_free(b);
@@ -83,6 +86,45 @@ START_TEST(maps_of_heads)
             draws("heads", &b, 4, i == 0 && heads == 1, (const char *[]){"3", NULL});
         }
     labels_close(&t);
+}
+END_TEST
+
+/* Maps of all shapes and numbers, of models with one head or many, with short names and long ones: every text lies
+ * inside and beside all others, and the scale is there. */
+START_TEST(nothing_is_cut_whatever_the_shape)
+{
+    static const char *const names[] = {"a", "Donaudampfschiffahrt", "\u6ce8\u610f\u529b\u6ce8\u610f\u529b"};
+    static const size_t shapes[][4] = {/* rows, columns, maps, maps in a row */
+                                       {1, 1, 1, 1},  {4, 4, 4, 2},    {15, 3, 4, 2},  {40, 2, 8, 4}, {2, 2, 32, 16},
+                                       {2, 18, 1, 1}, {40, 40, 16, 4}, {24, 24, 8, 4}, {3, 1, 12, 12}};
+    static float w[40 * 40];
+    Error e;
+    if (!can_draw("nothing_is_cut_whatever_the_shape"))
+        return;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (size_t k = 0; k < 3; k++) {
+            Buffer b = {0};
+            Labels t = {0};
+            char across[8];
+            for (size_t j = 0; j < 40; j++)
+                ck_done(labels_add(&t, names[k], strlen(names[k]), false, &e), e);
+            for (size_t map = 0; map < shapes[i][2]; map++)
+                heads_panel(&b, "decoder layer 11, head 15",
+                            &(HeadsPanel){.weights = w,
+                                          .stride = 40,
+                                          .rows = shapes[i][0],
+                                          .columns = shapes[i][1],
+                                          .query = &t,
+                                          .key = &t});
+            snprintf(across, sizeof across, "%zu", shapes[i][3]);
+            draws("heads", &b, 1, false, (const char *[]){across, NULL});
+            char *svg;
+            size_t size;
+            ck_done(file_read(place(kinds[0]), &svg, &size, &e), e);
+            ck_assert(strstr(svg, ">weight<") && strstr(svg, "0.75<"));
+            memory_free(svg);
+            labels_close(&t);
+        }
 }
 END_TEST
 
@@ -180,6 +222,40 @@ START_TEST(what_heads_do)
 }
 END_TEST
 
+/* Of one head and of many, whatever the size asked for. */
+START_TEST(what_many_heads_do)
+{
+    static const size_t shapes[][2] = {{1, 1}, {2, 4}, {12, 16}};
+    static const char *const sizes[] = {NULL, "8.5cm", "900"};
+    if (!can_draw("what_many_heads_do"))
+        return;
+    for (size_t i = 0; i < 9; i++) {
+        Buffer b = {0};
+        Error e;
+        char *svg;
+        size_t size;
+        for (size_t k = 0; k < 7; k++) {
+            buffer_print(&b, "%sseparators, evenly 0.12\n", k ? "\n\n" : "");
+            for (size_t h = 0; h < shapes[i / 3][0] * shapes[i / 3][1]; h++) {
+                size_t layer = h / shapes[i / 3][1], head = h % shapes[i / 3][1];
+                buffer_print(&b, "%zu\t%zu\t%g\t%zu\t%zu\n", layer, head,
+                             k < 2   ? 0.00831
+                             : k < 3 ? 123.4
+                                     : 0,
+                             layer, head);
+            }
+        }
+        Picture p = {
+            .script = "describe", .data = text_file("d.tsv", b.text), .out = place("d.svg"), .size = sizes[i % 3]};
+        ck_done(picture_draw(&p, NULL, &e) && file_read(p.out, &svg, &size, &e), e);
+        ck_assert_uint_gt(ck_written(svg, "describe"), 7 * shapes[i / 3][0] * shapes[i / 3][1]);
+        ck_assert(strstr(svg, ">123<") && strstr(svg, ">0.01<"));
+        memory_free(svg);
+        buffer_free(&b);
+    }
+}
+END_TEST
+
 START_TEST(lengths_coverage_and_smoothing)
 {
     static const struct {
@@ -218,10 +294,12 @@ START_TEST(an_empty_file_is_refused_in_a_line)
 END_TEST
 
 static const Test tests[] = {TEST_SLOW(maps_of_heads, 300),
+                             TEST_SLOW(nothing_is_cut_whatever_the_shape, 300),
                              TEST_SLOW(words_that_moved_an_answer, 200),
                              TEST_SLOW(tokens_in_a_plane, 200),
                              TEST_SLOW(tables_of_numbers, 200),
                              TEST_SLOW(what_heads_do, 100),
+                             TEST_SLOW(what_many_heads_do, 200),
                              TEST_SLOW(lengths_coverage_and_smoothing, 200),
                              TEST_SLOW(an_empty_file_is_refused_in_a_line, 100)};
 
