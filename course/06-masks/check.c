@@ -94,6 +94,7 @@ typedef enum Mistake {
     OWN_ROW,
     LENGTH_UNMAPPED,
     WHOLE,
+    BEYOND,
     MISTAKES
 } Mistake;
 
@@ -108,7 +109,8 @@ static const char *const hints[MISTAKES] = {
     [BLOCK_UNMOVED] = "the list is that of the query's position: l = p / block, with p = i + query_offset[b]",
     [OWN_ROW] = "the row of keys is key_row[b], where key_row is not NULL",
     [LENGTH_UNMAPPED] = "key_length has an entry for each row of keys: key_length[key_row[b]]",
-    [WHOLE] = "of a row of keys no more than key_length[row] are valid, where key_length is not NULL"};
+    [WHOLE] = "of a row of keys no more than key_length[row] are valid, where key_length is not NULL",
+    [BEYOND] = "a row of keys ends where key_start says, however large its key_length is"};
 
 /* By the book, but for one mistake */
 static bool seen(const Attend *how, size_t b, size_t i, size_t j, Mistake m)
@@ -117,7 +119,7 @@ static bool seen(const Attend *how, size_t b, size_t i, size_t j, Mistake m)
     size_t length = (size_t)(how->key_start[row + 1] - how->key_start[row]);
     size_t valid = how->key_length ? (size_t)how->key_length[m == LENGTH_UNMAPPED ? b : row] : length;
     size_t moved = how->query_offset ? (size_t)how->query_offset[b] : 0, p = i + (m == UNMOVED ? 0 : moved);
-    length = m != WHOLE && valid < length ? valid : length;
+    length = m == BEYOND || (m != WHOLE && valid < length) ? valid : length;
     bool all = (m == BEHIND || i < (size_t)(how->query_start[b + 1] - how->query_start[b])) &&
                (m == AXIS || j < length) &&
                (!how->causal || (m == FUTURE   ? j >= p
@@ -171,7 +173,7 @@ enum { LENGTHS, CAUSAL, MOVED, WINDOW, BOTH_SIDES, BLOCKS, OTHER_ROWS, VALID, KI
 static Attend attend_of(int kind)
 {
     static const int32_t offset[3] = {0, 3, 1}, begins[6] = {0, 1, 3, 3, 5, 6}, listed[6] = {1, 0, 3, 0, 1, 2};
-    static const int32_t row[3] = {1, 1, 0}, valid[3] = {3, 5, 9};
+    static const int32_t row[3] = {1, 2, 0}, valid[3] = {3, 5, 9};
     Attend how = lengths();
     how.causal = kind == CAUSAL || kind == MOVED || kind == WINDOW;
     if (kind >= MOVED && kind <= BLOCKS)

@@ -19,6 +19,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 #include <unistd.h>
 
 enum {
@@ -90,6 +93,10 @@ static float *new_block(Grade *g, const char *name, size_t n, bool input)
     expect(g, all && (copy || !input) && g->blocks < BLOCKS, NULL, "the check itself ran out of memory");
     for (size_t i = 0; i < n + 2 * GUARD; i++)
         all[i] = i < GUARD || i >= n + GUARD ? g->guarding : UNWRITTEN;
+#ifdef __SANITIZE_ADDRESS__ /* names the line that touches a guard */
+    ASAN_POISON_MEMORY_REGION(all, GUARD * sizeof *all);
+    ASAN_POISON_MEMORY_REGION(all + GUARD + n, GUARD * sizeof *all);
+#endif
     g->block[g->blocks++] = (Block){name, all + GUARD, copy, n};
     return all + GUARD;
 }
@@ -124,6 +131,9 @@ double *grade_doubles(size_t n)
 static void check_blocks(Grade *g)
 {
     for (const Block *b = g->block; b < g->block + g->blocks; b++) {
+#ifdef __SANITIZE_ADDRESS__
+        ASAN_UNPOISON_MEMORY_REGION(b->data - GUARD, (b->n + 2 * GUARD) * sizeof *b->data);
+#endif
         for (size_t i = 0; i < GUARD; i++) {
             expect(g, b->data[-1 - (long)i] == g->guarding, "an index is below 0",
                    "%s was written before its beginning", b->name);
