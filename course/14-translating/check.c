@@ -121,6 +121,14 @@ static void expect_logs(Grade *g, const char *name, float *found, double *expect
     expect_numbers(g, name, found, expected, n, columns, 1e-5, suspects, hint);
 }
 
+static bool has_nan(const float *z, size_t v)
+{
+    bool found = false;
+    for (size_t j = 0; j < v; j++)
+        found = found || isnan(z[j]);
+    return found;
+}
+
 static void chooses(Grade *g, const float *given, size_t n, size_t v, size_t k, int32_t wanted, const char *hint)
 {
     float *z = grade_input(g, "logits", n * v, 1), *values = grade_output(g, "values", n * k);
@@ -142,7 +150,10 @@ static void chooses(Grade *g, const float *given, size_t n, size_t v, size_t k, 
     const Suspect suspects[] = {{raw, "log softmax: from each logit, log of the sum of exp of all is taken off"},
                                 {NULL, NULL}};
     for (size_t i = 0; i < n * k; i++)
-        expect(g, !isnan(values[i]), "take the largest off before exp, or it overflows", "values[%zu] is NaN", i);
+        expect(g, !isnan(values[i]),
+               has_nan(z + i / k * v, v) ? "NaN has no share: leave it out of the largest, and of the sum"
+                                         : "take the largest off before exp, or it overflows",
+               "values[%zu] is NaN", i);
     expect_logs(g, "values", values, c.values, n * k, k, suspects,
                 "logit - largest - log(sum of exp(logit - largest))");
     expect_logs(g, "one", one, c.one, n, 1, NULL, "the log softmax of the class `wanted`, whether it is chosen or not");
@@ -174,6 +185,7 @@ static void chooses_odd(Grade *g)
     chooses(g, large, 3, 3, 2, 2, in_order);
     chooses(g, odd, 4, 4, 4, 3, infinite);
     chooses(g, odd, 4, 4, 2, 2, infinite);
+    chooses(g, NULL, 2, 3, 5, 1, "k may be larger than there are classes: where nothing is left, -1");
 }
 
 /* ---- 3. hypothesis_score */
