@@ -18,7 +18,7 @@ enum {
     NARROW_MOST = 1 << 15, /* keys: weights are at least 2^(-2 * 55 - 15) */
     NARROW = WIDTH,        /* numbers of a head, padded */
     UNITS = NARROW / 2,    /* of a padded row */
-    CHUNK = 64,            /* keys whose weights and gradients stay in the first cache */
+    STRETCH = 64,          /* keys whose weights and gradients stay in the first cache */
 };
 
 /* Of m = 0 .. 127: m - 128 (2^(m/128) - 1) */
@@ -106,7 +106,7 @@ static void narrow_rows(Unit *to, const HeadView *h, Strided x, size_t size)
 }
 
 /* Of a tile of QUERIES queries and a chunk of keys: weights and gradients of scores, each half of the queries by
- * itself, as rows [2, CHUNK, UNITS] and as pairs of keys [2, CHUNK / 2, 16]. */
+ * itself, as rows [2, STRETCH, UNITS] and as pairs of keys [2, STRETCH / 2, 16]. */
 typedef struct NarrowTile {
     Unit *k, *v;          /* rows of all keys */
     Unit *p, *ds, *pairs; /* of the chunk */
@@ -121,7 +121,7 @@ static void narrow_gradients(const Weigher *weigher, const NarrowTile *t, const 
     const Weigher w = *weigher;
     const Unit *k = t->k + first * UNITS, *v = t->v + first * UNITS;
     const Vec lse = t->lse[half], shared = t->shared[half];
-    size_t at = half * CHUNK * UNITS;
+    size_t at = half * STRETCH * UNITS;
     IVec query[UNITS], dy[UNITS];
     for (int u = 0; u < UNITS; u++) {
         query[u] = units_load(scratch->q + u * QUERIES + half * WIDTH);
@@ -144,7 +144,7 @@ static void narrow_gradients(const Weigher *weigher, const NarrowTile *t, const 
 /* dQ += dS K of half a tile and a chunk */
 static void narrow_queries(const NarrowTile *t, const Unit *k, size_t half, size_t keys)
 {
-    const Unit *ds = t->pairs + half * CHUNK * UNITS;
+    const Unit *ds = t->pairs + half * STRETCH * UNITS;
     float *dq = t->dq + half * NARROW * WIDTH;
     Vec sum[NARROW];
     for (int d = 0; d < NARROW; d++)
@@ -172,7 +172,7 @@ static void narrow_keys(float *to, const Unit *rows, const Unit *pairs, size_t k
         for (int half = 0; half < 2; half++)
             for (int u = 0; u < UNITS; u++)
                 for (int r = 0; r < AT_ONCE; r++)
-                    sum[r] = vec_pairs(sum[r], x[half][u], (IVec){0} + rows[(half * CHUNK + r) * UNITS + u]);
+                    sum[r] = vec_pairs(sum[r], x[half][u], (IVec){0} + rows[(half * STRETCH + r) * UNITS + u]);
         for (int r = 0; r < AT_ONCE; r++)
             vec_store(to + r * NARROW, sum[r]);
     }
@@ -202,8 +202,8 @@ static void narrow_tile_backward(const AttentionWork *a, const HeadView *h, cons
                                  const Weigher *weigher, NarrowTile *t, size_t first, size_t count)
 {
     pack_narrow_tile(t, a, h, w, first, count);
-    for (size_t from = 0; from < h->keys.length; from += CHUNK) {
-        size_t left = round_up(h->keys.length - from, 4), keys = left < CHUNK ? left : CHUNK;
+    for (size_t from = 0; from < h->keys.length; from += STRETCH) {
+        size_t left = round_up(h->keys.length - from, 4), keys = left < STRETCH ? left : STRETCH;
         for (size_t half = 0; half < 2; half++) {
             narrow_gradients(weigher, t, w, half, from, keys);
             narrow_queries(t, w->k_pairs + from * UNITS, half, keys);
