@@ -313,11 +313,12 @@ if [ -n "$size" ]; then
     charlm="--dim 16 --heads 2 --depth 1 --context 16 --batch 2 --ff 32 --steps 2"
     classifier=$charlm
     encdec="--dim 16 --heads 2 --depth 1 --batch-tokens 64 --ff 32 --steps 2"
-    peer_charlm=$charlm peer_classifier=$charlm peer_encdec="$encdec --words 500"
+    peer_charlm=$charlm peer_classifier=$charlm peer_encdec="$encdec --words 300"
+    encdec="$encdec --merges 300"
     peer_device=cpu
 else
     charlm="--preset former --steps 200" classifier="--preset former --steps 200"
-    encdec="--preset base --micro-tokens 25000 --steps 50"
+    encdec="--preset base --dropout 0 --micro-tokens 25000 --steps 50" # as the peer, which has no dropout
     peer_charlm="--steps 200" peer_classifier="--steps 200" peer_encdec="--steps 50"
     peer_device=$device
 fi
@@ -357,7 +358,7 @@ done
 begin use "the median charlm step, sampling, translating"
 written() { # written WHAT PRECISION UNIT RATE
     [ -n "$4" ] || { echo "it does not say how many $3" >&2; return 1; }
-    echo "$1		$2		$4	$3		"
+    echo "$1		$2		$(echo "$4" | awk '{ printf "%.1f", $1 }')	$3		"
 }
 sample() { # sample PRECISION
     limited "$bin/charlm" bench --sample $sampled --device $device --precision $1 --json >"$out/said" || return $?
@@ -371,13 +372,13 @@ translate() { # translate PRECISION
         --device $device --precision $1 >&2 || return $?
     awk -v n=$pairs 'BEGIN { for (i = 0; i < n; i++) print "a dog runs in the park ." }' >"$out/sentences"
     limited "$bin/encdec" translate --run "$run" --file "$out/sentences" --device $device --precision $1 --beam 4 \
-        >"$out/translations" || return $?
+        --max-extra $extra >"$out/translations" || return $?
     written translating $1 sentences/s "$(sed -n 's/.* \([0-9.]*\) sentences\/s.*/\1/p' "$out/log/$name")"
 }
 if [ -n "$size" ]; then
-    sampled=$charlm translated="--preset minute --dim 32 --heads 2 --ff 64 --depth 1" pairs=3
+    sampled=$charlm translated="--preset minute --dim 32 --heads 2 --ff 64 --depth 1" pairs=1 extra=2
 else
-    sampled="--preset former" translated="--preset base" pairs=2000
+    sampled="--preset former" translated="--preset base" pairs=2000 extra=50
 fi
 piece use median 300 row "charlm, median of $long" bf16 "$bin/charlm" bench $charlm --steps $long --device $device --precision bf16 --json
 for precision in f32 bf16; do
