@@ -3,6 +3,10 @@
 
 #include <math.h>
 
+static const double certain[] = {0}; /* log p of </s> */
+static const Hypothesis nothing = {.log_each = certain};
+static const Answer empty = {.hypothesis = &nothing};
+
 static void add_line(Buffer *b, AnswerText t)
 {
     buffer_add(b, t.text, t.size);
@@ -44,14 +48,13 @@ void answer_add(Buffer *b, AnswerFormat format, bool scores, size_t number, Answ
         buffer_print(b, "S-%zu\t", number);
         add_line(b, source);
     }
-    if (format == ANSWER_PLAIN && !count)
-        buffer_add(b, "\n", 1);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count || i == 0; i++) {
+        const Answer *a = count ? &answers[i] : &empty;
         if (format == ANSWER_PLAIN)
-            add_plain(b, scores, &answers[i]);
+            add_plain(b, scores, a);
         else if (format == ANSWER_NBEST)
-            add_nbest(b, number, &answers[i]);
+            add_nbest(b, number, a);
         else
-            add_fairseq(b, number, &answers[i]);
+            add_fairseq(b, number, a);
     }
 }

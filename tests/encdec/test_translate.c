@@ -418,7 +418,11 @@ START_TEST(formats_say_the_same)
         ck_assert_str_eq(take_line(&at), wanted);
         if (i == 1) {
             buffer_print(&plain, "\n");
-            buffer_print(&scored, "\n");
+            buffer_print(&scored, "0.000000\t\n");
+            ck_assert_str_eq(take_line(&list), "1 |||  ||| F0= 0.000000 ||| 0.000000");
+            ck_assert_str_eq(take_line(&at), "H-1\t0.000000\t");
+            ck_assert_str_eq(take_line(&at), "D-1\t0.000000\t");
+            ck_assert_str_eq(take_line(&at), "P-1\t0.0000");
         }
         for (size_t n = 0; i != 1 && n < 3; n++) {
             char *line = take_line(&list), *said = strstr(line, " ||| ");

@@ -29,7 +29,8 @@ START_TEST(plain_is_the_text_and_before_it_the_score)
     check(ANSWER_PLAIN, false, 1, "gut.\n");
     check(ANSWER_PLAIN, false, 2, "gut.\n\n");
     check(ANSWER_PLAIN, true, 2, "-1.213008\tgut.\n-0.250000\t\n");
-    check(ANSWER_PLAIN, true, 0, "\n");
+    check(ANSWER_PLAIN, true, 0, "0.000000\t\n");
+    check(ANSWER_PLAIN, false, 0, "\n");
 }
 END_TEST
 
@@ -37,6 +38,7 @@ START_TEST(nbest_is_what_marian_writes)
 {
     check(ANSWER_NBEST, false, 2,
           "12 ||| gut. ||| F0= -2.426015 ||| -1.213008\n12 |||  ||| F0= -0.125000 ||| -0.250000\n");
+    check(ANSWER_NBEST, false, 0, "12 |||  ||| F0= 0.000000 ||| 0.000000\n");
 }
 END_TEST
 
@@ -45,7 +47,7 @@ START_TEST(fairseq_counts_in_bits)
     check(ANSWER_FAIRSEQ, true, 2,
           "S-12\ta  source\t\nH-12\t-1.750000\tgu@@ t .\nD-12\t-1.750000\tgut.\nP-12\t-1.0000 -2.0000 -0.5000\n"
           "H-12\t-0.360674\t\nD-12\t-0.360674\t\nP-12\t-0.1803\n");
-    check(ANSWER_FAIRSEQ, true, 0, "S-12\ta  source\t\n");
+    check(ANSWER_FAIRSEQ, true, 0, "S-12\ta  source\t\nH-12\t0.000000\t\nD-12\t0.000000\t\nP-12\t0.0000\n");
 }
 END_TEST
 
