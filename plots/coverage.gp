@@ -20,6 +20,7 @@ field(k, f) = system(sprintf("awk -F'\\t' '%s first { first = 0; if (n == %d) pr
 # Of list k: percent at the largest rank up to r
 covered(k, r) = real(system(sprintf("awk -F'\\t' '%s first { first = 0; next } n == %d && $1 <= %.0f { y = $2 } END { printf \"%%.9e\", y }' '%s'", begins, k + 1, r, data)))
 ratio = 0.6
+natural = 403.0 # its names are long: at other widths than 16 cm all of it is smaller or larger, letters too
 load ARG0[1:strlen(ARG0)-strlen("coverage.gp")]."attend.gp"
 
 most = 1.0

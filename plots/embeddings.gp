@@ -16,6 +16,7 @@ maps = int(system("awk -F'\\t' 'NF == 3 { n++ } END { print n + 0 }' '".data."'"
 if (maps < 1) { print "embeddings.gp: ".data." holds no table"; exit status 1 }
 line_of(k, field) = system(sprintf("awk -F'\\t' 'NF == 3 && n++ == %d { print $%d }' '%s'", k, field, data))
 ratio = 0.72 * maps
+natural = 403.0 # its names are long: at other widths than 16 cm all of it is smaller or larger, letters too
 load ARG0[1:strlen(ARG0)-strlen("embeddings.gp")]."attend.gp"
 small = letters ? "" : sprintf(",%g", 0.75 * points * (medium eq "svg" ? 96.0 / 72 : 1))
 

@@ -22,10 +22,11 @@ lists = int(system("awk -F'\\t' 'NF == 7 { n++ } END { print n + 0 }' '".data."'
 if (lists < 1) { print "lengths.gp: ".data." holds no lengths"; exit status 1 }
 farthest = real(system("awk -F'\\t' 'NF == 7 { m = $5 > m ? $5 : m } END { print m + 0 }' '".data."'"))
 ratio = 0.55
+natural = 403.0 # its names are long: at other widths than 16 cm all of it is smaller or larger, letters too
 load ARG0[1:strlen(ARG0)-strlen("lengths.gp")]."attend.gp"
 
-percent(x) = x == 0 ? "none" : sprintf("%.2g %%", x)
-more(k) = context > 0 ? sprintf("; %s longer than %g", percent(real(exact(k, 7))), context) : ""
+percent(x) = sprintf(x < 100 ? "%.2g %%" : "%g %%", x)
+more(k) = context > 0 && real(exact(k, 7)) > 0 ? sprintf("; %s longer than %g", percent(real(exact(k, 7))), context) : ""
 name(k) = sprintf("%s: %s, median %s, longest %s%s", field(k, 1), field(k, 2), field(k, 4), field(k, 6), more(k))
 set key top right samplen 2 spacing 1.15
 set xlabel axis noenhanced

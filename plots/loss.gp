@@ -58,16 +58,20 @@ place(name) = name eq "loss" ? 1 : name eq "accuracy" ? 2 : name eq "perplexity"
 array column_of[7] = [4, 7, 13, 10, 7, 13, 16]
 array block_of[7] = [2, 1, 1, 0, 0, 0, 1]
 
-unit = over eq "time" ? (highest < 180 ? 1.0 : highest < 7200 ? 60.0 : 3600.0) : highest < 1e6 ? 1.0 : 1e6
+unit = over eq "time" ? (highest < 180 ? 1.0 : highest < 7200 ? 60.0 : 3600.0) : \
+       highest <= 2e4 ? 1.0 : highest <= 2e6 ? 1e3 : 1e6
 title_x = over eq "time" ? (unit == 1 ? "seconds" : unit == 60 ? "minutes" : "hours") : \
-          (over eq "tokens" ? "tokens" : "step").(unit == 1 ? "" : " (millions)")
+          (over eq "tokens" ? "tokens" : "step").(unit == 1 ? "" : unit == 1e3 ? " (thousands)" : " (millions)")
 x(s, t, c) = x_of(s, t, c) / unit
 
 # The range of a panel: all that lines show; and of what lies around them, a little.
 belongs(b) = wanted == 2 || int(b) % 2 == wanted
 less(a, y) = is(a) && a < y ? a : y
 more(a, y) = is(a) && a > y ? a : y
-visit(b, y) = (belongs(b) && is(y) ? (last != b ? (shown = shown.sprintf(" %d", b), last = b) : 0, \
+# shown: the blocks that have a number; lone: those that have one only, which no line would show.
+ended(b) = words(lone) > 0 && int(word(lone, words(lone))) == b ? strlen(lone) - strlen(sprintf(" %d", b)) : strlen(lone)
+again(b) = (lone = ended(b) > 0 ? lone[1:ended(b)] : "", 0)
+visit(b, y) = (belongs(b) && is(y) ? (last != b ? (shown = shown.sprintf(" %d", b), lone = lone.sprintf(" %d", b), last = b) : again(b), \
                                       low = less(low, y), high = more(high, y), \
                                       positive = y > 0 ? less(positive, y) : positive) : 0, 0)
 around(b, y) = (belongs(b) && is(y) ? (outer_low = less(outer_low, y), outer_high = more(outer_high, y)) : 0, 0)
@@ -103,7 +107,9 @@ if (strstrt(logs, "x") > 0) {
     bare_x = bare
 } else {
     set xrange [0 : right]
-    set xtics nice(right / (wide > 11 ? 8 : 5))
+    gap = nice(right / (wide > 11 ? 8 : 5))
+    if (over eq "step" && unit == 1 && gap < 1) { gap = 1 }
+    set xtics gap
     marks_x = ""
 }
 
@@ -136,7 +142,7 @@ do for [p=1:words(panels)] {
     c = column_of[k]
     wanted = block_of[k]
     do for [try=1:2] { # a perplexity of pieces where that of words is not known
-        shown = ""; last = -1; low = NaN; high = NaN; positive = NaN; outer_low = NaN; outer_high = NaN
+        shown = ""; lone = ""; last = -1; low = NaN; high = NaN; positive = NaN; outer_low = NaN; outer_high = NaN
         set table $pass
         plot data using (visit(column(-2), column(c)) + around(column(-2), column(c+1)) + \
                          around(column(-2), column(c+2)) + head(column(-2), $0, c)) with table
@@ -173,7 +179,7 @@ do for [p=1:words(panels)] {
         key_rows = (curves > 1 ? curves : 0) + (both ? 2 : 0) + 0.5
         key_letters = curves > 1 && longest > 10 ? longest : 10
         key_w = letters ? (key_letters + 8.0) / columns / 0.85 : (key_letters * 0.62 * points * 0.0353 + 1.1) / (wide * 0.85)
-        key_h = 1.25 * key_rows * line / (many ? (1 - 3 * line) / words(panels) - 1.6 * line : 0.8)
+        key_h = 1.25 * key_rows * line / (many ? (1 - 3 * line) / words(panels) - 1.6 * line : 0.62)
         if (key_h > 0.6) { key_h = 0.6 }
         hits_1 = 0; hits_2 = 0; hits_3 = 0; hits_4 = 0
         set table $pass
@@ -218,6 +224,8 @@ do for [p=1:words(panels)] {
              with lines lc rgb pale[(curve(thin, i) - 1) % 8 + 1] lw thick / 4 notitle, \
          for [i=1:words(lines)] data index at(lines, i) using (x($1, $2, $3)):(column(c)/y_unit) \
              with lines lt curve(lines, i) lw thick notitle, \
+         for [i=1:words(lone)] data index at(lone, i) using (x($1, $2, $3)):(column(c)/y_unit) \
+             with points lt curve(lone, i) pt 7 ps 0.8 * dot notitle, \
          for [i=1:words(dots)] data index at(dots, i) using (x($1, $2, $3)):(column(c)/y_unit) \
              with linespoints lt curve(dots, i) lw thick / 2 ps dot dt dash notitle, \
          for [i=1:key_lines] NaN with lines lt i lw thick title short(label[2*i-1]), \
