@@ -4,7 +4,10 @@
  * its panels where it has some (panels.c), shared out among the team; otherwise one product, with bias and ReLU done
  * while its result is still in registers. */
 
-enum { FEW = 8 }; /* positions */
+enum {
+    FEW = 8,                           /* positions */
+    LINE_NUMBERS = 64 / sizeof(Number) /* of a cache's line */
+};
 
 typedef struct LinearWork {
     Stream *s;
@@ -50,6 +53,8 @@ static void linear_panels(void *argument, size_t member, size_t first, size_t en
     const size_t units = k->in / PER_UNIT;
     float sums[PANEL];
     (void)member;
+    for (size_t j = 0; j < k->n * k->in; j += LINE_NUMBERS) /* others wrote it: all at once, not factor by factor */
+        __builtin_prefetch(k->x + j);
     for (size_t from = first, begin, next; from < end; from = next) {
         begin = from / PANEL * PANEL;
         next = begin + PANEL < end ? begin + PANEL : end;
