@@ -71,6 +71,8 @@ START_TEST(what_is_not_finite_is_seen)
                     ck_assert(finite);
                 else if (wanted && (in != Q || i == 33) && (_i < 3 || in == V))
                     ck_assert(!finite);
+                if (_i < 3 && in != V && d < 16) /* each key's value met a weight that is none */
+                    ck_assert(!isfinite(result_at(&c, &r, DV, i, d)));
             }
         result_free(&r);
     }
@@ -96,7 +98,8 @@ START_TEST(huge_scores_choose_one_key)
         for (size_t i = 0; i < 40; i++)
             for (size_t d = 0; d < 32; d++) {
                 ck_assert(result_at(&c, &r, Y, i, d) == result_at(&c, &f64, V, chosen, d));
-                ck_assert(isfinite(result_at(&c, &r, DV, i, d)));
+                double dv = result_at(&c, &r, DV, i, d), wanted = result_at(&c, &f64, DV, i, d);
+                ck_assert_double_eq_tol(dv, wanted, 0x1p-7 * fabs(wanted) + 1e-20);
             }
         result_free(&r);
         result_free(&f64);
