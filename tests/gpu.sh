@@ -246,10 +246,11 @@ tests_of() { # tests_of ONLY [VARIABLE=VALUE]...
 
 begin tests "every kernel's on $device and the other twins; the parity fixtures"
 wrap=
-timeout 1 true 2>/dev/null && wrap="timeout 300" # a test that hangs does not hide the others
+if [ -n "$size" ]; then most=1800; else most=570; fi # the emulator takes its time
+! timeout 1 true 2>/dev/null || wrap="timeout $((most / 2))" # a test that hangs does not hide the others
 if [ "$($make -s $build has-check)" = yes ]; then
-    piece tests kernels 570 tests_of kernels
-    piece tests parity 570 tests_of "classifier/parity encdec/parity nn/parity" ATTEND_DEVICE=$device
+    piece tests kernels $most tests_of kernels
+    piece tests parity $most tests_of "classifier/parity encdec/parity nn/parity" ATTEND_DEVICE=$device
 elif wants tests; then # not just left out: without them no number is worth much
     pieces="$pieces kernels parity"
     for name in kernels parity; do
