@@ -238,6 +238,7 @@ tests_of() { # tests_of ONLY [VARIABLE=VALUE]...
     shift
     limited env CK_FORK=no WRAP="$wrap" FAST="${size:+1}" "$@" $make -j"$jobs" $build test only="$chosen" >"$out/log/$name.txt" 2>&1
     status=$?
+    [ $status -ne 124 ] || return 124
     grep -a ', [0-9]* failed' "$out/log/$name.txt"
     [ $status -eq 0 ] && grep -aq ', 0 failed' "$out/log/$name.txt" && return 0
     echo "$(grep -a '^failed in:' "$out/log/$name.txt" || tail -n 1 "$out/log/$name.txt") (all of it: $out/log/$name.txt)" >"$out/why/$name"
