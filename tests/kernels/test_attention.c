@@ -193,16 +193,41 @@ END_TEST
 START_TEST(rows_at_multiples_of_16_bytes_agree_with_f64)
 {
     static const int aligned[] = {Q, K, V, DY};
-    static const size_t sizes[][2] = {{16, 16}, {64, 32}, {40, 72}, {8, 128}};
+    static const size_t sizes[][2] = {{16, 16}, {64, 32}, {40, 72}, {8, 128}, {20, 12}};
     SKIP_IF_FAST(_i);
     Attending a = tiled(_i % 4);
-    a.key_size = sizes[_i % 4][0];
-    a.value_size = sizes[_i % 4][1];
+    a.key_size = sizes[_i % 5][0]; /* the last: all rows begin at such, and not all heads */
+    a.value_size = sizes[_i % 5][1];
     a.heads = 2;
-    a.gap = (size_t)_i / 4 * 8;
+    a.gap = (size_t)_i / 5 * 8;
     Case c = attending_case(&a, attending_call, 1 + 4 * (uint32_t)_i);
     for (size_t t = 0; t < 4; t++)
         c.tensor[aligned[t]].offset = 8; /* numbers, of two bytes or four */
+    case_agrees(&c);
+    case_free(&c);
+}
+END_TEST
+
+/* More queries than a block has, more tiles of keys than are kept at once, and a window that ends within a tile. */
+START_TEST(rows_of_many_tiles_agree_with_f64)
+{
+    static const int aligned[] = {Q, K, V, DY};
+    static const size_t sizes[][2] = {{16, 8}, {5, 3}, {72, 8}, {8, 67}};
+    Attending a = {.rows = 2, .key_rows = 2, .heads = 1, .causal = _i % 2, .scale = 0.3, .listed = listed_by_chance};
+    a.queries[0] = a.keys[0] = 203;
+    a.queries[1] = 3;
+    a.keys[1] = 141;
+    a.key_size = sizes[_i / 2][0];
+    a.value_size = sizes[_i / 2][1];
+    a.window = _i % 4 == 1 ? 100 : 0;
+    a.distances = 40;
+    a.ahead = 20;
+    a.distance_bias = _i % 4 == 2;
+    a.block = _i == 4 ? 50 : 0;
+    a.drop = (Dropout){.rate = _i % 4 == 3 ? 0.25 : 0, .site = 3};
+    Case c = attending_case(&a, attending_call, 1 + 4 * (uint32_t)_i);
+    for (size_t t = 0; t < 4 && _i / 2 % 2 == 0; t++)
+        c.tensor[aligned[t]].offset = 8;
     case_agrees(&c);
     case_free(&c);
 }
@@ -645,7 +670,8 @@ int main(int argc, char **argv)
                                  TEST_LOOP(what_one_query_meets_shows_in_its_head, 4),
                                  TEST(scores_of_minus_infinity_leave_the_others_alone),
                                  TEST_LOOP(tiles_of_every_width_agree_with_f64, 16),
-                                 TEST_LOOP(rows_at_multiples_of_16_bytes_agree_with_f64, 8),
+                                 TEST_LOOP(rows_at_multiples_of_16_bytes_agree_with_f64, 10),
+                                 TEST_LOOP(rows_of_many_tiles_agree_with_f64, 8),
                                  TEST_LOOP(the_team_changes_no_bit, 12),
                                  TEST_LOOP(gradients_are_slopes, 80),
                                  TEST_LOOP(gradients_are_added_where_asked, 32),

@@ -158,6 +158,36 @@ START_TEST(what_was_captured_keeps_its_scratch_memory)
 }
 END_TEST
 
+/* Cross-entropy on more and more rows, by a little each time: what lies between two of its kernels fits. */
+START_TEST(scratch_memory_grows_by_a_little)
+{
+    enum { MOST = 600, V = 3 };
+    for (size_t i = 0; gpu(i); i++) {
+        const Kernels *k = gpu(i);
+        Stream *s = opened(k);
+        static float values[MOST * V];
+        float loss[MOST];
+        int32_t ids[MOST] = {0};
+        float *logits = numbers(k, s, values, MOST * V), *losses = numbers(k, s, NULL, MOST),
+              *lse = numbers(k, s, NULL, MOST);
+        int32_t *targets = k->allocate(sizeof ids);
+        StepState *state = k->allocate(sizeof *state);
+        ck_assert(targets && state);
+        k->upload(s, targets, ids, sizeof ids);
+        for (size_t n = 8; n < MOST; n += n / 3) {
+            Error e;
+            k->cross_entropy_forward(s, losses, lse, state, 0, logits, targets, 0, n, V);
+            k->download(s, loss, losses, n * sizeof *loss);
+            ck_done(k->finish(s, &e), e);
+            for (size_t j = 0; j < n; j++)
+                ck_assert_float_eq_tol(loss[j], logf(V), 1e-6F);
+        }
+        k->release(logits), k->release(losses), k->release(lse), k->release(targets), k->release(state);
+        finished(k, s);
+    }
+}
+END_TEST
+
 START_TEST(what_is_sent_arrives_when_it_is_fetched)
 {
     static const size_t sizes[] = {1, 5, 4000, 3 << 20};
@@ -203,9 +233,7 @@ START_TEST(fresh_memory_is_zero_before_anything_arrives)
     for (size_t i = 0; gpu(i); i++) {
         const Kernels *k = gpu(i);
         Stream *s = opened(k);
-        float values[N];
-        float *there = k->allocate(sizeof values), *to = k->allocate(sizeof values);
-        ck_assert(there && to);
+        float values[N], *there = numbers(k, s, NULL, N), *to = numbers(k, s, NULL, N);
         for (size_t j = 0; j < N; j++)
             values[j] = (float)j + 1;
         k->send(s, there, values, sizeof values);
@@ -225,9 +253,8 @@ START_TEST(a_batch_sent_ahead_is_the_next_step_s)
     for (size_t i = 0; gpu(i); i++) {
         const Kernels *k = gpu(i);
         Stream *s = opened(k);
-        float values[N], *there = k->allocate(sizeof values), *batch = k->allocate(sizeof values),
-                         *sum = k->allocate(sizeof values);
-        ck_assert(there && batch && sum);
+        float values[N], *there = numbers(k, s, NULL, N), *batch = numbers(k, s, NULL, N),
+                         *sum = numbers(k, s, NULL, N);
         for (size_t t = 0; t <= STEPS; t++) {
             for (size_t j = 0; j < N; j++)
                 values[j] = (float)(t + 1);
@@ -385,6 +412,7 @@ END_TEST
 typedef struct Layout {
     bool down_a, down_b, down_c, add;
     size_t outer, inner, m, n, k, gap;
+    bool apart; /* the first of the inner matrices lie side by side, then the second: no one distance between all */
 } Layout;
 
 enum { ROOM = 6000 };
@@ -393,7 +421,8 @@ static Operand operand(float *there, bool down, size_t rows, size_t columns, con
 {
     size_t next = (down ? rows : columns) + l->gap, one = next * (down ? columns : rows);
     ck_assert(l->outer * l->inner * one <= ROOM);
-    return (Operand){there, one * l->inner, one, down ? 1 : next, down ? next : 1};
+    size_t outer = l->apart ? one : one * l->inner, inner = l->apart ? one * l->outer : one;
+    return (Operand){there, outer, inner, down ? 1 : next, down ? next : 1};
 }
 
 static void multiplied(float *values, const Kernels *k, const char *kernels, const Layout *l)
@@ -426,7 +455,7 @@ START_TEST(products_are_the_same_whoever_multiplies)
     for (size_t i = 0; gpu(i); i++)
         for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
             const size_t *z = sizes[n];
-            Layout l = {_i & 1, _i & 2, _i & 4, _i & 8, z[0], z[1], z[2], z[3], z[4], n % 3};
+            Layout l = {_i & 1, _i & 2, _i & 4, _i & 8, z[0], z[1], z[2], z[3], z[4], n % 3, n % 2};
             multiplied(mine, gpu(i), "own", &l);
             multiplied(theirs, gpu(i), NULL, &l);
             float far = 0, most = real_one(gpu(i)) ? 1e-5F : 0;
@@ -492,6 +521,7 @@ int main(int argc, char **argv)
     static const Test tests[] = {TEST(captured_operations_run_when_they_are_replayed_on_what_is_there_then),
                                  TEST(reading_or_writing_the_host_s_memory_is_not_captured),
                                  TEST(what_was_captured_keeps_its_scratch_memory),
+                                 TEST(scratch_memory_grows_by_a_little),
                                  TEST(what_is_sent_arrives_when_it_is_fetched),
                                  TEST_LOOP(fresh_memory_is_zero_before_anything_arrives, ORDERS),
                                  TEST_LOOP(a_batch_sent_ahead_is_the_next_step_s, ORDERS),

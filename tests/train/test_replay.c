@@ -66,15 +66,22 @@ static Shape shape(int i)
     Shape s = {.slots = 5};
     s.rows[0].positions = 7;
     s.rows[1].ids = numbers;
-    switch (i % 8) {
+    switch (i % 15) {
     case 0: s.slots += (size_t)i; break;
     case 1: s.rows[0].positions += (size_t)i; break;
     case 2: s.rows[1].rows += (size_t)i; break;
     case 3: s.rows[SIDES - 1].longest += (size_t)i; break;
     case 4: s.rows[1].ids = numbers + i; break;
-    case 5: s.rows[1].start = numbers + i; break;
-    case 6: s.rows[0].scored.positions += (size_t)i; break;
-    case 7: s.rows[0].scored.index = numbers + i; break;
+    case 5: s.rows[0].slots = numbers + i; break;
+    case 6: s.rows[1].targets = numbers + i; break;
+    case 7: s.rows[0].place = numbers + i; break;
+    case 8: s.rows[1].start = numbers + i; break;
+    case 9: s.rows[0].scored.positions += (size_t)i; break;
+    case 10: s.rows[1].scored.longest += (size_t)i; break;
+    case 11: s.rows[0].scored.index = numbers + i; break;
+    case 12: s.rows[1].scored.targets = numbers + i; break;
+    case 13: s.rows[0].scored.start = numbers + i; break;
+    case 14: s.rows[1].scored.offset = numbers + i; break;
     }
     return s;
 }
