@@ -403,10 +403,12 @@ FRAME   := $(patsubst %.c,$(OUT)/%.o,$(wildcard course/frame/*.c))
 COURSE  := $(BIN)/course
 number_of = $(firstword $(subst -, ,$(notdir $1)))
 graded    = $(or $(FILE),$1/exercise.c)
-graded_as = $(OUT)/course/graded/$(call number_of,$1)-$(subst /,_,$(call graded,$1))
+own_cu    = $(if $(wildcard $1/graded.cu),$(wildcard $(patsubst %.c,%.cu,$(call graded,$1))))
+# with an X.cu and without it they are different programs, so that one that comes or goes later is noticed
+graded_as = $(OUT)/course/graded/$(call number_of,$1)-$(subst /,_,$(call graded,$1))$(if $(call own_cu,$1),-cu)
 
 EMULATORS := $(if $(USE_EMULATOR),_emulated) $(if $(USE_CHECKED),_checked)
-graded_cu  = $(if $(wildcard $1/graded.cu),$(or $(wildcard $(patsubst %.c,%.cu,$(call graded,$1))),$1/exercise.cu))
+graded_cu  = $(if $(wildcard $1/graded.cu),$(or $(call own_cu,$1),$1/exercise.cu))
 graded_kernels = $(if $(call graded_cu,$1),$(EMULATORS:%=$(call graded_as,$1)%.o))
 
 # What a lesson's program is made of: all of its folder but the exercise and its grader; where it includes a header of a
