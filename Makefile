@@ -463,6 +463,8 @@ lesson-NN: ## a lesson of the course runs: lesson-01 ...; course/README.md says 
 	@echo 'make lesson-NN: a number takes the place of NN; there are $(notdir $(LESSONS))'
 grade-NN: ## its exercise is graded: grade-01 ..., or FILE=...
 	@echo 'make grade-NN: a number takes the place of NN; there are $(notdir $(LESSONS))'
+lesson-% grade-%:
+	@echo "make $@: there is no lesson $*; there are $(notdir $(LESSONS))" >&2; exit 2
 course: $(COURSE)/lessons ## which operations are yours, tested, and how fast; makes course/mine/libmine.so of them
 	+@$(RUN_COURSE) mine '$(CPPFLAGS) $(CFLAGS)' $(LESSONS)
 course-test: programs $(COURSE)/lessons ## try every lesson, grader, solution and wrong answer: only=NN, or several
