@@ -238,7 +238,7 @@ static void limit(int seconds)
 
 static void say(Verdict *v, const char *found, const char *hint)
 {
-    snprintf(v->text, sizeof v->text, "%s%s%s", found, *hint ? "\n" : "", hint);
+    snprintf(v->text, sizeof v->text, "%.*s%s%s", MESSAGE / 2, found, *hint ? "\n" : "", hint);
 }
 
 static void explain_signal(Verdict *v, int number)

@@ -268,3 +268,48 @@ void attending_call(const Kernels *k, Stream *s, void *const *at, StepState *sta
     if (!a->shared)
         k->attention_backward(s, &d, at[DY], at[Y], at[LSE], q, keys, v, &how, state);
 }
+
+Attending attending_few(uint32_t seed)
+{
+    static const size_t sizes[] = {1, 7, 16, 31, 32, 33, 48, 64, 65, 100, 131, 150};
+    Random r = {.seed = seed + 9000};
+    Attending a = {.rows = 2, .key_rows = 2, .heads = 1 + seed % 5, .scale = 0.1, .lengths = true, .offsets = true};
+    for (size_t b = 0; b < 2; b++) {
+        a.queries[b] = 1 + (int32_t)below(&r, 4);
+        a.keys[b] = 1 + (int32_t)below(&r, 100);
+        a.length[b] = a.keys[b] - (int32_t)below(&r, 2);
+        a.offset[b] = a.length[b] > a.queries[b] ? a.length[b] - a.queries[b] : 0;
+    }
+    a.key_size = sizes[below(&r, 12)];
+    a.value_size = sizes[below(&r, 12)];
+    a.causal = chance(&r, 0.7);
+    a.window = chance(&r, 0.4) ? 1 + below(&r, 40) : 0;
+    a.weights = chance(&r, 0.3);
+    a.gap = below(&r, 3);
+    a.drop = (Dropout){.rate = chance(&r, 0.2) ? 0.3 : 0, .site = 4};
+    return a;
+}
+
+Attending attending_one(uint32_t seed)
+{
+    static const size_t values[] = {32, 64, 96, 128, 16, 33};
+    Random r = {.seed = seed + 700};
+    Attending a = attending_few(seed);
+    a.rows = a.key_rows = 1;
+    a.queries[0] = 1;
+    a.heads = 1 + below(&r, 9);
+    a.value_size = values[seed % 6];
+    a.weights = a.weights && seed % 4 == 0;
+    a.drop.rate = seed % 5 ? 0 : 0.3;
+    a.spare_queries = below(&r, 2);
+    a.offset[0] = a.length[0] - (int32_t)below(&r, 3);
+    a.offset[0] = a.offset[0] < 0 ? 0 : a.offset[0];
+    return a;
+}
+
+Case attending_forward(const Attending *a, uint32_t seed)
+{
+    Case c = attending_case(a, attending_call, seed);
+    c.tensor[DQ].use = c.tensor[DK].use = c.tensor[DV].use = ABSENT;
+    return c;
+}

@@ -73,6 +73,12 @@ Attending attending_distant(uint32_t seed);
 Case attending_case(const Attending *a, Call *call, uint32_t seed);
 Call attending_call;
 
+/* Few queries, and one alone, which a fast twin computes in other ways than many, over 1 to 100 keys of odd sizes; and
+ * a case of the forward pass alone. */
+Attending attending_few(uint32_t seed);
+Attending attending_one(uint32_t seed);
+Case attending_forward(const Attending *a, uint32_t seed);
+
 /* The descriptor, of device pointers. */
 Attend attend_of(const Attending *a, void *const *at);
 

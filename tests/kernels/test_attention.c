@@ -20,137 +20,6 @@ START_TEST(every_twin_agrees_with_f64)
 }
 END_TEST
 
-/* Few queries, which a fast twin computes in another way than many, over 1 to 100 keys of odd sizes: forward alone. */
-static Attending few_queries(uint32_t seed)
-{
-    static const size_t sizes[] = {1, 7, 16, 31, 32, 33, 48, 64, 65, 100, 131, 150};
-    Random r = {.seed = seed + 9000};
-    Attending a = {.rows = 2, .key_rows = 2, .heads = 1 + seed % 5, .scale = 0.1, .lengths = true, .offsets = true};
-    for (size_t b = 0; b < 2; b++) {
-        a.queries[b] = 1 + (int32_t)below(&r, 4);
-        a.keys[b] = 1 + (int32_t)below(&r, 100);
-        a.length[b] = a.keys[b] - (int32_t)below(&r, 2);
-        a.offset[b] = a.length[b] > a.queries[b] ? a.length[b] - a.queries[b] : 0;
-    }
-    a.key_size = sizes[below(&r, 12)];
-    a.value_size = sizes[below(&r, 12)];
-    a.causal = chance(&r, 0.7);
-    a.window = chance(&r, 0.4) ? 1 + below(&r, 40) : 0;
-    a.weights = chance(&r, 0.3);
-    a.gap = below(&r, 3);
-    a.drop = (Dropout){.rate = chance(&r, 0.2) ? 0.3 : 0, .site = 4};
-    return a;
-}
-
-static Case forward_case(const Attending *a, uint32_t seed)
-{
-    Case c = attending_case(a, attending_call, seed);
-    c.tensor[DQ].use = c.tensor[DK].use = c.tensor[DV].use = ABSENT;
-    return c;
-}
-
-START_TEST(few_queries_over_many_keys_agree_with_f64)
-{
-    SKIP_IF_FAST(_i);
-    Attending a = few_queries((uint32_t)_i);
-    Case c = forward_case(&a, (uint32_t)_i);
-    case_agrees(&c);
-    case_free(&c);
-}
-END_TEST
-
-/* One query alone, which a fast twin may compute in another way yet. */
-static Attending one_query(uint32_t seed)
-{
-    static const size_t values[] = {32, 64, 96, 128, 16, 33};
-    Random r = {.seed = seed + 700};
-    Attending a = few_queries(seed);
-    a.rows = a.key_rows = 1;
-    a.queries[0] = 1;
-    a.heads = 1 + below(&r, 9);
-    a.value_size = values[seed % 6];
-    a.weights = a.weights && seed % 4 == 0;
-    a.drop.rate = seed % 5 ? 0 : 0.3;
-    a.spare_queries = below(&r, 2);
-    a.offset[0] = a.length[0] - (int32_t)below(&r, 3);
-    a.offset[0] = a.offset[0] < 0 ? 0 : a.offset[0];
-    return a;
-}
-
-START_TEST(one_query_over_many_keys_agrees_with_f64)
-{
-    SKIP_IF_FAST(_i);
-    Attending a = one_query((uint32_t)_i);
-    Case c = forward_case(&a, (uint32_t)_i);
-    case_agrees(&c);
-    case_teams(&c);
-    case_free(&c);
-}
-END_TEST
-
-/* 70 keys, the last 3 of which are not valid, 3 heads of 32. */
-static Attending alone(void)
-{
-    return (Attending){.rows = 1,
-                       .key_rows = 1,
-                       .queries = {1},
-                       .keys = {70},
-                       .lengths = true,
-                       .length = {67},
-                       .offsets = true,
-                       .offset = {66},
-                       .heads = 3,
-                       .key_size = 32,
-                       .value_size = 32,
-                       .causal = true,
-                       .scale = 0.2};
-}
-
-START_TEST(what_one_query_meets_shows_in_its_head)
-{
-    Attending a = alone();
-    size_t where[][3] = {{Q, 0, 40}, {K, 66, 40}, {V, 17, 40}, {V, 69, 40}}; /* head 1 */
-    Case c = forward_case(&a, 5);
-    *element(&c.tensor[where[_i][0]], where[_i][1], where[_i][2]) = NAN;
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
-        for (size_t d = 0; d < 96; d++) {
-            bool wanted = _i < 2 ? d / 32 == 1 : _i == 2 && d == 40;
-            ck_assert_int_eq(isnan(result_at(&c, &r, Y, 0, d)), wanted);
-        }
-        result_free(&r);
-    }
-    case_free(&c);
-}
-END_TEST
-
-/* More keys than the fast twin looks at together may have no weight at all. (Plain, which meets them first, has nothing
- * finite to rescale by, and makes NaN of it.) */
-START_TEST(scores_of_minus_infinity_leave_the_others_alone)
-{
-    Attending a = alone();
-    Case c = forward_case(&a, 6);
-    double mean[96] = {0};
-    for (size_t d = 0; d < 96; d++) {
-        *element(&c.tensor[Q], 0, d) = 1e30;
-        for (size_t j = 0; j < 67; j++)
-            *element(&c.tensor[K], j, d) = j < 40 ? -1e30 : 0;
-        for (size_t j = 40; j < 67; j++)
-            mean[d] += *element(&c.tensor[V], j, d) / 27;
-    }
-    for (size_t k = 0; twin(k); k++) {
-        if (strcmp(twin(k)->twin, "cpu") != 0)
-            continue;
-        Result r = case_run(&c, twin(k), twin(k)->type);
-        for (size_t d = 0; d < 96; d++)
-            ck_assert_msg(fabs(result_at(&c, &r, Y, 0, d) - mean[d]) < 0.02, "%s: %g, not %g", twin(k)->twin,
-                          result_at(&c, &r, Y, 0, d), mean[d]);
-        result_free(&r);
-    }
-    case_free(&c);
-}
-END_TEST
-
 /* Rows that end in the middle of a tile, or one behind it, and heads of all widths that tiles are cut to. */
 static Attending tiled(int i)
 {
@@ -235,9 +104,9 @@ END_TEST
 
 START_TEST(the_team_changes_no_bit)
 {
-    Attending a = few_queries((uint32_t)_i);
+    Attending a = attending_few((uint32_t)_i);
     a.queries[1] += _i % 2 ? 40 : 0;
-    Case c = forward_case(&a, (uint32_t)_i);
+    Case c = attending_forward(&a, (uint32_t)_i);
     case_teams(&c);
     case_free(&c);
 }
@@ -461,7 +330,7 @@ END_TEST
 START_TEST(keys_that_no_query_sees_may_hold_anything)
 {
     SKIP_IF_FAST(_i);
-    Attending a = _i < 80 ? attending_any(_i) : one_query((uint32_t)_i);
+    Attending a = _i < 80 ? attending_any(_i) : attending_one((uint32_t)_i);
     Case c = attending_case(&a, attending_call, (uint32_t)_i);
     c.add = false;
     Case wild = attending_case(&a, attending_call, (uint32_t)_i);
@@ -665,10 +534,6 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 200),
-                                 TEST_LOOP(few_queries_over_many_keys_agree_with_f64, 80),
-                                 TEST_LOOP(one_query_over_many_keys_agrees_with_f64, 36),
-                                 TEST_LOOP(what_one_query_meets_shows_in_its_head, 4),
-                                 TEST(scores_of_minus_infinity_leave_the_others_alone),
                                  TEST_LOOP(tiles_of_every_width_agree_with_f64, 16),
                                  TEST_LOOP(rows_at_multiples_of_16_bytes_agree_with_f64, 10),
                                  TEST_LOOP(rows_of_many_tiles_agree_with_f64, 8),
