@@ -51,6 +51,7 @@ ratio = !many ? 0.6 : words(panels) * ((words(panels) > 1 ? 0.2 : 0.45) + 2 * li
                       (outside ? (curves + 3) * 1.3 * line : 0)
 load ARG0[1:strlen(ARG0)-strlen("loss.gp")]."attend.gp"
 
+dots_an_inch = dots; height = letters ? 0 : high # these names mean something else below
 # Where a panel's numbers are: the column, and which block of a curve (0 training, 1 evaluations, 2 both)
 names = "loss accuracy perplexity rate norm speed bleu"
 place(name) = name eq "loss" ? 1 : name eq "accuracy" ? 2 : name eq "perplexity" ? 3 : name eq "rate" ? 4 : \
@@ -126,14 +127,15 @@ line = letters ? 1.0 / rows : points * 0.0353 * 1.4 / high # a line of text, as 
 above = outside ? (curves + 3) * 1.3 * line : 0
 if (many) { set multiplot }
 
-# How many points of lines, of what is behind them too, lie where names would be: in which corner, as parts of the axes.
+# How many points of lines, of what is behind them too, lie where names would be: in which corner, or below what falls, as parts of the axes.
 part_x(v) = strstrt(logs, "x") > 0 ? (v > 0 ? log(v / left) / log(right / left) : 0) : v / right
 part_y(v) = tall ? (v > 0 ? log(v / bottom) / log(top / bottom) : 0) : (v - bottom) / (top - bottom)
 within(b, u, v) = (belongs(b) && is(u) && is(v) ? \
     (u > 1 - key_w && v > 1 - key_h ? hits_1 = hits_1 + 1 : 0, u > 1 - key_w && v < key_h ? hits_2 = hits_2 + 1 : 0, \
-     u < key_w && v > 1 - key_h ? hits_3 = hits_3 + 1 : 0, u < key_w && v < key_h ? hits_4 = hits_4 + 1 : 0) : 0, 0)
-hits(i) = i == 1 ? hits_1 : i == 2 ? hits_2 : i == 3 ? hits_3 : hits_4
-array corners[4] = ["top right", "bottom right", "top left Left reverse", "bottom left Left reverse"]
+     u < key_w && v > 1 - key_h ? hits_3 = hits_3 + 1 : 0, u < key_w && v < key_h ? hits_4 = hits_4 + 1 : 0, \
+     u < 0.66 && u > 0.66 - key_w && v < key_h ? hits_5 = hits_5 + 1 : 0) : 0, 0)
+hits(i) = i == 1 ? hits_1 : i == 2 ? hits_2 : i == 3 ? hits_3 : i == 4 ? hits_4 : hits_5
+array corners[5] = ["top right", "bottom right", "top left Left reverse", "bottom left Left reverse", "at graph 0.65, 0.02 bottom right"]
 
 do for [p=1:words(panels)] {
     name = word(panels, p)
@@ -178,14 +180,16 @@ do for [p=1:words(panels)] {
     if (named) { # in a corner that is free; else the axis goes on as far as names are high
         key_rows = (curves > 1 ? curves : 0) + (both ? 2 : 0) + 0.5
         key_letters = curves > 1 && longest > 10 ? longest : 10
-        key_w = letters ? (key_letters + 8.0) / columns / 0.85 : (key_letters * 0.62 * points * 0.0353 + 1.1) / (wide * 0.85)
-        key_h = 1.25 * key_rows * line / (many ? (1 - 3 * line) / words(panels) - 1.6 * line : 0.62)
+        letter = points * 0.0353 * (medium eq "pngcairo" && dots_an_inch != 300 ? 0.75 : 1) # a pixel is less than a point there
+        key_w = letters ? (key_letters + 8.0) / columns / 0.85 : (key_letters * 0.62 * letter + 1.1) / (wide * 0.85)
+        key_h = letters ? 1.25 * key_rows * line / 0.62 : 1.75 * key_rows * letter / height / 0.7
+        if (many) { key_h = key_h * (letters ? 0.62 : 0.7) / ((1 - 3 * line) / words(panels) - 1.6 * line) }
         if (key_h > 0.6) { key_h = 0.6 }
-        hits_1 = 0; hits_2 = 0; hits_3 = 0; hits_4 = 0
+        hits_1 = 0; hits_2 = 0; hits_3 = 0; hits_4 = 0; hits_5 = 0
         set table $pass
         plot data using (within(column(-2), part_x(x($1, $2, $3)), part_y(column(c) / y_unit))) with table
         unset table
-        do for [i in "2 1 3 4"] { if (hits(corner) > 0 && hits(int(i)) == 0) { corner = int(i) } }
+        do for [i in "2 1 3 4 5"] { if (hits(corner) > 0 && hits(int(i)) == 0) { corner = int(i) } }
         if (hits(corner) > 0) {
             if (tall) { top = bottom * (top / bottom) ** (1 / (1 - key_h)) } else { top = bottom + (top - bottom) / (1 - key_h) }
             corner = 1
