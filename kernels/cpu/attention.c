@@ -11,7 +11,7 @@
  *
  * All seven products are `tiles`. In bf16 their operands are pairs along the dimension that is summed over, so some
  * matrices are packed twice. What is masked for all queries of a tile is not computed. S is made in score.c, which also
- * knows what else a score may hold. */
+ * knows what else a score may hold. What is narrow in bf16 goes back in a way of its own (attention_narrow.c). */
 
 /* Of a span, which begins at a whole vector, the vectors of keys that are all in first .. end-1, if nothing is dropped;
  * otherwise none, at its end. */
