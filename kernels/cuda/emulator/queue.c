@@ -75,6 +75,7 @@ static void read_order(Queue s)
             s->seed += strtoull(text + length + 1, NULL, 10);
     }
     s->seed *= 0x9E3779B97F4A7C15u;
+    s->turns = s->seed;
 }
 
 void queue_open(Queue s, bool beside)
@@ -234,9 +235,9 @@ static void let_others(Queue s)
 {
     for (Queue o = queues.list; s->order != FORWARD && o; o = o->next)
         if (o != s)
-            let_go_on(o, s->order == BACKWARD ? UINT64_MAX : emulator_draw(&s->seed, 3));
+            let_go_on(o, s->order == BACKWARD ? UINT64_MAX : emulator_draw(&s->turns, 3));
     if (s->order != FORWARD && s->number != 0)
-        let_go_on(&queues.standard, s->order == BACKWARD ? UINT64_MAX : emulator_draw(&s->seed, 3));
+        let_go_on(&queues.standard, s->order == BACKWARD ? UINT64_MAX : emulator_draw(&s->turns, 3));
 }
 
 static void reach_in(Queue s, uint64_t count)

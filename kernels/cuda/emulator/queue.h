@@ -45,9 +45,9 @@ struct EmulatorGraph {
 struct CUstream_st {
     uint64_t number; /* 0: the default one */
     uint64_t asked, done;
-    Order order; /* in which its kernels' threads run, and other streams beside it */
-    uint64_t seed;
-    bool beside; /* neither waits for the default stream nor is waited for by it */
+    Order order;          /* in which its kernels' threads run, and other streams beside it */
+    uint64_t seed, turns; /* of threads; of streams */
+    bool beside;          /* neither waits for the default stream nor is waited for by it */
     Notes notes;
     struct EmulatorGraph *capturing;
     bool failed;
