@@ -174,20 +174,32 @@ static bool sides_match(const Chosen *c, Part part, Error *e)
 
 /* --- a table --- */
 
-/* Whether the first line names both languages: then it is a header. */
-static bool has_header(const SourceOptions *o, const char *text, size_t size)
+/* Which sides' languages are columns of the first line, between these marks. */
+static void find_sides(const SourceOptions *o, const char *text, size_t size, const char *marks, bool found[SIDES_USED])
 {
-    bool found[SIDES_USED] = {false, false};
     const char *end = memchr(text, '\n', size), *at = text;
     end = end ? end : text + size;
     while (at < end) {
-        size_t length = strcspn(at, "\t,\r\n\"");
+        size_t length = strcspn(at, marks);
         length = length < (size_t)(end - at) ? length : (size_t)(end - at);
         for (size_t side = 0; side < SIDES_USED; side++)
             found[side] |= is(at, length, o->language[side]);
         at += length + 1;
     }
-    return found[SOURCE] && found[TARGET];
+}
+
+/* Whether the first line names both languages: then it is a header. One that names the other column something else is
+ * none to learn from: it would be a sentence, and any two columns would be taken. */
+static bool find_header(const SourceOptions *o, const char *text, size_t size, bool *header, Error *e)
+{
+    bool found[SIDES_USED] = {false}, alone[SIDES_USED] = {false};
+    find_sides(o, text, size, "\t,\r\n\"", found);
+    find_sides(o, text, size, "\t\r\n", alone);
+    *header = found[SOURCE] && found[TARGET];
+    if (*header || (!alone[SOURCE] && !alone[TARGET]) || !memchr(text, '\t', strcspn(text, "\n")))
+        return true;
+    return fail(e, "%s, line 1 has a column %s, but none that is called %s: a header names both languages", o->path,
+                o->language[alone[SOURCE] ? SOURCE : TARGET], o->language[alone[SOURCE] ? TARGET : SOURCE]);
 }
 
 static bool read_with_header(Sentences *s, const SourceOptions *o, char *text, size_t size, Error *e)
@@ -209,7 +221,7 @@ static bool read_with_header(Sentences *s, const SourceOptions *o, char *text, s
 }
 
 /* Source, a tab, target; what stands behind another tab is not read. */
-static bool read_plain_columns(Sentences *s, const SourceOptions *o, const char *text, size_t size, Error *e)
+static bool read_plain(Sentences *s, const SourceOptions *o, char *text, size_t size, Error *e)
 {
     size_t number = 1;
     for (const char *line = text, *end; line < text + size; line = end + 1, number++) {
@@ -257,8 +269,8 @@ static bool take_table(void *context, const char *name, const char *bytes, size_
     if (!copy)
         return memory_error(e, name, size, 1);
     memcpy(copy, bytes, size);
-    bool done = has_header(t->o, copy, size) ? read_with_header(t->s, t->o, copy, size, e)
-                                             : read_plain_columns(t->s, t->o, copy, size, e);
+    bool header, done = find_header(t->o, copy, size, &header, e);
+    done = done && (header ? read_with_header : read_plain)(t->s, t->o, copy, size, e);
     memory_free(copy);
     return done;
 }

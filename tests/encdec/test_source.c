@@ -246,6 +246,26 @@ START_TEST(a_table_has_a_header_or_two_columns)
 }
 END_TEST
 
+/* Otherwise any two columns would be learnt from, and the names of columns be a sentence. */
+START_TEST(a_header_that_names_one_language_is_refused)
+{
+    folder_now = test_folder();
+    static const char *const tables[] = {"id\tde\tfr\n1\tein Hund\tun chien\n", "en\tfr\r\na dog\tun chien\r\n"};
+    static const char *const words[] = {"line 1 has a column de, but none that is called en",
+                                        "line 1 has a column en, but none that is called de"};
+    put("pairs.tsv", tables[_i]);
+    SourceOptions o = source_at("pairs.tsv");
+    Sentences s;
+    Error e;
+    ck_assert(!sentences_read(&s, &o, &e));
+    ck_assert_msg(strstr(e.text, words[_i]), "%s", e.text);
+    ck_assert_uint_eq(memory_in_use(), 0);
+    put("pairs.tsv", "a dog\tein Hund, de\n");
+    s = opened(&o);
+    sentences_close(&s);
+}
+END_TEST
+
 /* Quotes mean nothing where there is no header: sentences have them. */
 START_TEST(plain_columns_may_have_quotes)
 {
@@ -466,6 +486,7 @@ int main(int argc, char **argv)
                                  TEST(a_prefix_is_a_training_part),
                                  TEST(files_by_name_come_before_others),
                                  TEST_LOOP(a_table_has_a_header_or_two_columns, 3),
+                                 TEST_LOOP(a_header_that_names_one_language_is_refused, 2),
                                  TEST(plain_columns_may_have_quotes),
                                  TEST_LOOP(one_pair_in_twenty_is_held_out, 4),
                                  TEST(another_seed_holds_out_others),
