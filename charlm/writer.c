@@ -228,12 +228,6 @@ static Tensor *walk(void *self, Tape *t, const Rows *rows)
     return without ? without : with;
 }
 
-static void hold_weights(const Crew *crew)
-{
-    const Weights *w = &crew->weights;
-    w->k->hold(crew->worker[0].stream, w->numbers, w->parameters->whole * w->k->number, true);
-}
-
 bool writer_crew(Charlm *c, Crew *crew, bool (*open)(App *, Crew *, Error *), Error *e)
 {
     const Model *m = &c->model;
@@ -247,8 +241,6 @@ bool writer_crew(Charlm *c, Crew *crew, bool (*open)(App *, Crew *, Error *), Er
     c->app.task.self = &w;
     c->app.task.loss = walk;
     fine = fine && open(&c->app, crew, e);
-    if (fine && crew->o.k->hold)
-        hold_weights(crew);
     cache_close(&w.cache);
     if (s)
         k->close(s);

@@ -30,7 +30,7 @@ typedef struct Sampling {
 
 bool writer_write(Writer *w, Sampling *s, Error *e);
 
-/* A crew of one worker, opened by `open`, whose tape has room for a writer. Its weights do not change any more. */
+/* A crew of one worker, opened by `open`, whose tape has room for a writer. */
 bool writer_crew(Charlm *c, Crew *crew, bool (*open)(App *, Crew *, Error *), Error *e);
 
 #endif

@@ -190,9 +190,8 @@ typedef struct Kernels {
     void (*fetch)(Stream *s, void *to, const void *there, size_t bytes);
 
     /* Weights in these bytes do not change until the stream is closed: it may keep what products make of them, which
-     * takes as much memory again. few: products of a few positions, as when a text is written; otherwise those of many.
-     * May itself be NULL: nothing is kept. */
-    void (*hold)(Stream *s, const void *weights, size_t bytes, bool few);
+     * takes as much memory again. May itself be NULL: nothing is kept. */
+    void (*hold)(Stream *s, const void *weights, size_t bytes);
 
     /* y [N,D] = dropout(scale * table[ids] + positions[place]). table [V,D] and positions [C,D] are real; positions may
      * be NULL. place [N] is the index within the row; where it is negative y is 0.

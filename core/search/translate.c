@@ -448,7 +448,7 @@ static void hold_weights(const Translator *t)
 {
     const Weights *w = t->weights;
     for (size_t i = 0; i < t->o.workers && w->k->hold; i++)
-        w->k->hold(t->worker[i].stream, w->numbers, w->parameters->whole * w->k->number, false);
+        w->k->hold(t->worker[i].stream, w->numbers, w->parameters->whole * w->k->number);
 }
 
 bool translator_open(Translator **out, const TranslateNetwork *n, const Weights *w, const TranslateOptions *o, Error *e)

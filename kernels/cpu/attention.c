@@ -7,8 +7,6 @@
  *
  * and backward   dP = dY V^T     dS = P (dP - dY . Y)     dQ = dS K scale     dK += dS^T Q scale     dV += P^T dY.
  *
- * (One query alone, as when a text is written, goes another way: attention_alone.c.)
- *
  * All seven products are `tiles`. In bf16 their operands are pairs along the dimension that is summed over, so some
  * matrices are packed twice. What is masked for all queries of a tile is not computed. S is made in score.c, which also
  * knows what else a score may hold. What is narrow in bf16 goes back in a way of its own (attention_narrow.c). */
@@ -242,9 +240,7 @@ static void attention_forward(Stream *s, void *y, void *lse, Strided q, Strided 
     memset(a.lse + used * how->heads, 0, (how->queries - used) * how->heads * sizeof *a.lse);
     if (how->weights)
         memset(how->weights, 0, how->rows * how->heads * how->longest_query * how->longest_key * sizeof(float));
-    if (is_alone(how))
-        attend_alone(s, y, lse, q, k, v, how);
-    else if (stream_scratch(s, lay_out(&w, NULL, how, false) * sizeof(int32_t)))
+    if (stream_scratch(s, lay_out(&w, NULL, how, false) * sizeof(int32_t)))
         stream_share(s, how->heads, 1, forward_heads, &a);
 }
 

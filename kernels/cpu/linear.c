@@ -1,13 +1,9 @@
 /* The linear map as matrix products. See kernels/plain/linear.c.
  *
- * For a few positions the work is reading w once, so it is done as dot products that stream along w's rows, or along
- * its panels where it has some (panels.c), shared out among the team; otherwise one product, with bias and ReLU done
- * while its result is still in registers. */
+ * For a few positions the work is reading w once, so it is done as dot products that stream along w's rows, shared out
+ * among the team; otherwise one product, with bias and ReLU done while its result is still in registers. */
 
-enum {
-    FEW = 8,                           /* positions */
-    LINE_NUMBERS = 64 / sizeof(Number) /* of a cache's line */
-};
+enum { FEW = 8 }; /* positions */
 
 typedef struct LinearWork {
     Stream *s;
@@ -16,22 +12,7 @@ typedef struct LinearWork {
     const Number *x, *w;
     const float *bias;
     size_t n, in, out;
-    const Unit *panels; /* of w, or NULL */
 } LinearWork;
-
-/* y of position i and outputs o on, from their sums */
-static void give_outputs(const LinearWork *k, const float *sums, size_t i, size_t o, size_t count)
-{
-    for (size_t j = 0; j < count; j += WIDTH) {
-        size_t at = i * k->out + o + j, left = count - j;
-        Vec y = vec_load(sums + j) + (k->bias ? load_real(k->bias + o + j, left) : vec_set(0));
-        y = k->relu ? vec_select(y < 0, vec_set(0), y) : y;
-        if (k->real_output)
-            store_real((float *)k->y + at, y, left);
-        else
-            store((Number *)k->y + at, y, left);
-    }
-}
 
 static void linear_few(void *argument, size_t member, size_t first, size_t end)
 {
@@ -42,29 +23,16 @@ static void linear_few(void *argument, size_t member, size_t first, size_t end)
     for (size_t from = first; from < end; from += ROWS)
         for (size_t i = 0, count = end - from < ROWS ? end - from : ROWS; i < k->n; i++) {
             dot_rows(sums, k->x + i * k->in, k->w + from * k->in, k->in, count, k->in);
-            give_outputs(k, sums, i, from, count);
+            for (size_t o = 0; o < count; o += WIDTH) {
+                size_t at = i * k->out + from + o, left = count - o;
+                Vec y = vec_load(sums + o) + (k->bias ? load_real(k->bias + from + o, left) : vec_set(0));
+                y = k->relu ? vec_select(y < 0, vec_set(0), y) : y;
+                if (k->real_output)
+                    store_real((float *)k->y + at, y, left);
+                else
+                    store((Number *)k->y + at, y, left);
+            }
         }
-}
-
-/* The same from panels; of the last one and of the first a member may have some vectors alone. */
-static void linear_panels(void *argument, size_t member, size_t first, size_t end)
-{
-    const LinearWork *k = argument;
-    const size_t units = k->in / PER_UNIT;
-    float sums[PANEL];
-    (void)member;
-    for (size_t j = 0; j < k->n * k->in; j += LINE_NUMBERS) /* others wrote it: all at once, not factor by factor */
-        __builtin_prefetch(k->x + j);
-    for (size_t from = first, begin, next; from < end; from = next) {
-        begin = from / PANEL * PANEL;
-        next = begin + PANEL < end ? begin + PANEL : end;
-        const size_t count = next - from;
-        for (size_t i = 0; i < k->n; i++) {
-            panel_product(sums, k->x + i * k->in, k->panels + begin * units + (from - begin), panel_wide(begin, k->out),
-                          units, count);
-            give_outputs(k, sums, i, from, count);
-        }
-    }
 }
 
 static void linear_many(void *argument, size_t member, size_t first, size_t end)
@@ -89,12 +57,9 @@ static void linear_many(void *argument, size_t member, size_t first, size_t end)
 static void linear_forward(Stream *s, void *y, bool real_output, const void *x, const void *w, const void *bias,
                            bool relu, size_t n, size_t in, size_t out)
 {
-    LinearWork k = {s, y, real_output, relu, false, x, w, bias, n, in, out, NULL};
+    LinearWork k = {s, y, real_output, relu, false, x, w, bias, n, in, out};
     if (n <= FEW)
-        k.panels = panels_of(s, w, in, out);
-    if (n <= FEW)
-        stream_share_on(s, k.panels ? (const void *)k.panels : w, out * in * sizeof(Number), out, 16,
-                        k.panels ? linear_panels : linear_few, &k);
+        stream_share_on(s, w, out * in * sizeof(Number), out, 16, linear_few, &k);
     else
         stream_share(s, n, 32, linear_many, &k);
 }
@@ -143,7 +108,7 @@ static void linear_backward(Stream *s, void *dx, bool add, void *dw, void *dbias
     if (relu || dbias)
         mask_and_sum(dy, y, dbias, relu, n, out);
     if (dx) {
-        LinearWork k = {s, dx, false, false, add, dy, w, NULL, n, in, out, NULL};
+        LinearWork k = {s, dx, false, false, add, dy, w, NULL, n, in, out};
         stream_share(s, n, 32, linear_input, &k);
     }
     if (dw && n) {

@@ -54,8 +54,6 @@ void stream_close(Stream *s)
         matmul_close(&s->matmul[i]);
     memory_free(s->matmul);
     pool_close(s->team);
-    memory_free(s->kept.room);
-    memory_free(s->kept.pieces);
     memory_free(s->scratch);
     memory_free(s);
 }
@@ -68,63 +66,10 @@ bool stream_finish(Stream *s, Error *e)
     return !failed || fail(e, "out of memory for scratch space of the cpu's operations");
 }
 
-void stream_hold(Stream *s, const void *weights, size_t bytes, bool few)
+void stream_hold(Stream *s, const void *weights, size_t bytes)
 {
-    for (size_t i = 0; !few && i < s->members; i++)
+    for (size_t i = 0; i < s->members; i++)
         matmul_hold(&s->matmul[i], weights, bytes);
-    if (!few)
-        return;
-    memory_free(s->kept.room);
-    s->kept.room = memory_get(bytes, 1);
-    s->kept.held = weights;
-    s->kept.held_end = s->kept.held + bytes;
-    s->kept.used = s->kept.count = s->kept.next = 0;
-    s->failed = s->failed || !s->kept.room;
-}
-
-struct KeptPiece {
-    const void *of;
-    size_t bytes, in;
-    void *made;
-};
-
-static bool is_piece(const struct KeptPiece *p, const void *weights, size_t bytes, size_t in)
-{
-    return p->of == weights && p->bytes == bytes && p->in == in;
-}
-
-static void *add_piece(Stream *s, const void *weights, size_t bytes, size_t in)
-{
-    Kept *k = &s->kept;
-    if (k->count == k->capacity) {
-        size_t capacity = k->capacity ? 2 * k->capacity : 64;
-        struct KeptPiece *pieces = memory_resize(k->pieces, capacity, sizeof *pieces);
-        s->failed = s->failed || !pieces;
-        if (!pieces)
-            return NULL;
-        k->pieces = pieces;
-        k->capacity = capacity;
-    }
-    k->pieces[k->count++] = (struct KeptPiece){weights, bytes, in, k->room + k->used};
-    k->used += bytes;
-    return k->pieces[k->count - 1].made;
-}
-
-void *stream_kept(Stream *s, const void *weights, size_t bytes, size_t in, bool *made)
-{
-    Kept *k = &s->kept;
-    const char *from = weights;
-    if (!k->room || from < k->held || from >= k->held_end)
-        return NULL;
-    for (size_t i = 0; i < k->count; i++) { /* the next one is most often the one wanted */
-        size_t at = k->next + i < k->count ? k->next + i : k->next + i - k->count;
-        if (is_piece(&k->pieces[at], weights, bytes, in)) {
-            k->next = at + 1 < k->count ? at + 1 : 0;
-            return k->pieces[at].made;
-        }
-    }
-    *made = bytes <= (size_t)(k->held_end - k->held) - k->used;
-    return *made ? add_piece(s, weights, bytes, in) : NULL;
 }
 
 void *stream_scratch(Stream *s, size_t bytes)

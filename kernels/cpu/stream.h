@@ -6,15 +6,6 @@
 #include "kernels/cpu/matmul.h"
 #include "kernels/kernels.h"
 
-/* What was made of weights that do not change, one piece behind another. */
-typedef struct Kept {
-    const char *held, *held_end; /* the weights */
-    char *room;                  /* as many bytes, of which the first `used` are */
-    size_t used;
-    struct KeptPiece *pieces; /* in the order in which they were asked for first */
-    size_t count, capacity, next;
-} Kept;
-
 struct Stream {
     Pool *team; /* NULL: the calling thread alone */
     size_t members;
@@ -24,7 +15,6 @@ struct Stream {
     size_t scratch_size;
     bool failed;    /* memory ran out; `finish` says so */
     Matmul *matmul; /* one a member */
-    Kept kept;      /* for products of few positions */
 };
 
 bool stream_open(Stream **s, size_t team, Error *e);
@@ -32,12 +22,7 @@ void stream_close(Stream *s);
 bool stream_finish(Stream *s, Error *e);
 
 /* See kernels.h. */
-void stream_hold(Stream *s, const void *weights, size_t bytes, bool few);
-
-/* A place for what is made of these weights, rows of `in`, as many bytes; *made says that it is still to be made. NULL
- * where the weights may change, where they were kept in so many shapes that there is no room, or (and failed) there is
- * no memory. */
-void *stream_kept(Stream *s, const void *weights, size_t bytes, size_t in, bool *made);
+void stream_hold(Stream *s, const void *weights, size_t bytes);
 
 /* Scratch for each member of the team, or NULL (and failed). It is kept, and grows to the largest ever asked for. */
 void *stream_scratch(Stream *s, size_t bytes);

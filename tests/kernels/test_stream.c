@@ -58,61 +58,9 @@ START_TEST(each_piece_of_work_is_done_once_whoever_does_it)
 }
 END_TEST
 
-START_TEST(what_is_made_of_weights_is_kept_in_the_order_of_first_asking)
-{
-    static const char weights[64];
-    Stream *s;
-    Error e;
-    bool made = false;
-    ck_done(stream_open(&s, 1, &e), e);
-    ck_assert_ptr_null(stream_kept(s, weights, 16, 4, &made)); /* they may change */
-    stream_hold(s, weights, sizeof weights, false);
-    ck_assert_ptr_null(stream_kept(s, weights, 16, 4, &made)); /* kept for other products */
-    stream_hold(s, weights, sizeof weights, true);
-    char *first = stream_kept(s, weights + 32, 16, 4, &made);
-    ck_assert(first && made);
-    for (size_t i = 0; i < 3; i++) {
-        made = false;
-        ck_assert_ptr_eq(stream_kept(s, weights + 32, 16, 4, &made), first);
-        ck_assert(!made);
-        ck_assert_ptr_eq(stream_kept(s, weights, 16, 4, &made), first + 16);
-        ck_assert_int_eq(made, i == 0);
-    }
-    ck_assert_ptr_eq(stream_kept(s, weights, 16, 2, &made), first + 32); /* as another matrix */
-    ck_assert(made);
-    ck_assert_ptr_eq(stream_kept(s, weights + 16, 8, 4, &made), first + 48);
-    ck_assert_ptr_null(stream_kept(s, weights + 48, 16, 4, &made)); /* there is no room */
-    ck_assert(!made);
-    ck_assert_ptr_eq(stream_kept(s, weights, 16, 4, &made), first + 16);
-    ck_assert_ptr_null(stream_kept(s, weights + 64, 16, 4, &made));
-    ck_done(stream_finish(s, &e), e);
-    stream_close(s);
-}
-END_TEST
-
-START_TEST(memory_for_what_is_kept_that_is_not_there_fails_the_stream)
-{
-    static const char weights[64];
-    for (uint64_t n = 1; n <= 2; n++) {
-        Stream *s;
-        Error e;
-        bool made = false;
-        ck_done(stream_open(&s, 1, &e), e);
-        memory_fail_at(n);
-        stream_hold(s, weights, sizeof weights, true);
-        ck_assert_ptr_null(stream_kept(s, weights, 16, 4, &made));
-        memory_fail_at(0);
-        ck_assert(!stream_finish(s, &e));
-        stream_close(s);
-    }
-}
-END_TEST
-
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST(scratch_memory_that_is_not_there_fails_the_stream),
-                                 TEST_LOOP(each_piece_of_work_is_done_once_whoever_does_it, 4),
-                                 TEST(what_is_made_of_weights_is_kept_in_the_order_of_first_asking),
-                                 TEST(memory_for_what_is_kept_that_is_not_there_fails_the_stream)};
+                                 TEST_LOOP(each_piece_of_work_is_done_once_whoever_does_it, 4)};
     return suite_run("kernels/stream", tests, sizeof tests / sizeof *tests, argc, argv);
 }
