@@ -125,7 +125,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 48), TEST_LOOP(what_is_not_finite_is_seen, 6),
+    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 24), TEST_LOOP(what_is_not_finite_is_seen, 6),
                                  TEST_LOOP(huge_scores_choose_one_key, 2),
                                  TEST_LOOP(gradients_are_added_or_not_wanted, 3)};
     return suite_run("kernels/narrow", tests, sizeof tests / sizeof *tests, argc, argv);
