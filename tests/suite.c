@@ -32,7 +32,7 @@ static bool make_root(void)
         return false;
     }
     parent = getpid();
-    return !atexit(remove_root);
+    return !setenv("TMPDIR", root, 1) && !atexit(remove_root); /* with what a starved program could not remove */
 }
 
 static bool is_chosen(const char *name, int argc, char **argv)

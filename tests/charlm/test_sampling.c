@@ -324,7 +324,10 @@ START_TEST(a_terminal_never_gets_half_a_character)
     for (size_t i = 0; i < 3; i++) {
         char words[100];
         snprintf(words, sizeof words, "--length 2000 --exact --temperature %s", temperatures[i]); /* exact: slowly */
-        look(&seen, run, words);
+        seen.reads = 0;
+        for (int turn = 0; turn < 10 && seen.reads <= 3;
+             turn++) /* on a busy machine it may write all before it is read */
+            look(&seen, run, words);
         ck_assert_msg(seen.reads > 3 && seen.size > 2000, "%d reads of %d bytes", seen.reads, (int)seen.size);
         if (i > 0)
             continue; /* control bytes come, too */
