@@ -141,6 +141,13 @@ typedef struct Adam {
     double beta1, beta2, epsilon;
 } Adam;
 
+/* What is known of a row of a table that no step reads; see adam_rows. */
+typedef struct RowRest {
+    float reach;   /* a step moves none of its weights by more than rate * reach of that weight */
+    uint32_t owed; /* steps that its moments have yet to fade by */
+    bool known;    /* false: reach is out of date, since weights have moved */
+} RowRest;
+
 /* Weights begin .. end-1 of the block of parameters shrink by learning rate * decay in each step (AdamW). */
 typedef struct Span {
     size_t begin, end;
@@ -328,9 +335,12 @@ typedef struct Kernels {
                  const Span *spans, size_t span_count, size_t first, size_t n);
 
     /* The same for rows first .. first+n-1 of a table [V,D] of which a step reads few: g [used,D] holds gradients of
-     * the rows that it read alone. Row r's is row slots[r] of g, and 0 where slots [V] is negative. */
-    void (*adam_rows)(Stream *s, void *w, void *m, void *v, const void *g, const int32_t *slots, const StepState *state,
-                      Adam adam, double decay, size_t first, size_t n, size_t d);
+     * the rows that it read alone. Row r's is row slots[r] of g, and 0 where slots [V] is negative.
+     * A device that has adam_settle takes rest [V], or NULL: rows that were not read and whose weights would stay what
+     * they are to the last bit it leaves alone, and counts what their moments are owed. adam_settle pays that. */
+    void (*adam_rows)(Stream *s, void *w, void *m, void *v, RowRest *rest, const void *g, const int32_t *slots,
+                      const StepState *state, Adam adam, double decay, size_t first, size_t n, size_t d);
+    void (*adam_settle)(Stream *s, void *m, void *v, RowRest *rest, Adam adam, size_t first, size_t n, size_t d);
 } Kernels;
 
 /* The table of a device ("plain", ...) for a type; an Error where the build or the machine has none. */

@@ -74,10 +74,11 @@ bool weights_write(const Weights *w, Stream *s, const char *path, const ModelNot
     return fine;
 }
 
-static bool state_write(const Crew *c, const char *path, const Progression *at, bool with_time, Error *e)
+static bool state_write(Crew *c, const char *path, const Progression *at, bool with_time, Error *e)
 {
     TensorList list;
     char numbers[6][40];
+    crew_settle(c);
     snprintf(numbers[0], sizeof *numbers, "%" PRIu64, at->step);
     snprintf(numbers[1], sizeof *numbers, "%.17g", at->best);
     snprintf(numbers[2], sizeof *numbers, "%" PRIu64, at->best_step);
@@ -93,7 +94,7 @@ static bool state_write(const Crew *c, const char *path, const Progression *at, 
     return fine;
 }
 
-bool checkpoint_save(Run *run, const Crew *c, const ModelNote *note, const Progression *at, bool with_time, Error *e)
+bool checkpoint_save(Run *run, Crew *c, const ModelNote *note, const Progression *at, bool with_time, Error *e)
 {
     char *folder = NULL;
     if (!run_checkpoint_begin(run, at->step, &folder, e))
@@ -219,6 +220,7 @@ static bool state_read(Crew *c, const char *path, uint64_t wanted, Progression *
                 (step == (double)wanted || fail(e, "%s: is of step %.0f, unlike its folder", path, step)) &&
                 read_block(file, path, "adam.m.", NULL, &c->weights, s, c->m, e) &&
                 read_block(file, path, "adam.v.", NULL, &c->weights, s, c->v, e);
+    crew_awake(c);
     if (fine)
         *at = (Progression){(uint64_t)step, best, (uint64_t)best_step, scored > 0, (uint64_t)stalled, seconds};
     safetensors_close(file);

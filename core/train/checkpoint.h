@@ -25,7 +25,7 @@ typedef struct ModelNote {
 } ModelNote;
 
 /* A whole checkpoint RUN/checkpoints/STEP. with_time: save the seconds, too. */
-bool checkpoint_save(Run *run, const Crew *c, const ModelNote *note, const Progression *at, bool with_time, Error *e);
+bool checkpoint_save(Run *run, Crew *c, const ModelNote *note, const Progression *at, bool with_time, Error *e);
 
 /* Continues from there: weights, moments, progression. */
 bool checkpoint_load(const Run *run, Crew *c, uint64_t step, Progression *at, Error *e);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "core/cli/units.h"
 #include "core/tensor/blame.h"
+#include "core/train/update.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -46,43 +47,6 @@ static void close_worker(const Kernels *k, Worker *w)
         k->close(w->stream);
 }
 
-static size_t chunks_of(size_t numbers) { return (numbers + SQUARES_CHUNK - 1) / SQUARES_CHUNK; }
-
-/* Matrices decay; biases, gains and positions' neighbours in rank 1 do not. */
-static bool decays(const Parameter *p) { return p->role != ROLE_CONSTANT && p->rank == 2; }
-
-static int by_begin(const void *a, const void *b)
-{
-    const Span *left = a, *right = b;
-    return left->begin < right->begin ? -1 : left->begin > right->begin;
-}
-
-enum { SLOTS_ROUND = 1024 }; /* where a step of one size is captured */
-
-static bool open_optimizer(Crew *c, Error *e)
-{
-    const Kernels *k = c->o.k;
-    const Parameters *p = c->parameters;
-    BatchSize step = plan_size(c->task, c->task->most_rows, false);
-    Span *spans = memory_get(p->count, sizeof *spans);
-    c->m = k->allocate(p->size * k->real);
-    c->v = k->allocate(p->size * k->real);
-    c->parts = k->allocate(chunks_of(plan_gradient(p, c->task)) * sizeof *c->parts);
-    c->spans = k->allocate(p->count * sizeof *c->spans);
-    c->slots = k->allocate(p->longest * sizeof *c->slots);
-    bool fine = spans && c->m && c->v && c->parts && c->spans && c->slots && used_rows_open(&c->used, p, &step, e);
-    for (size_t i = 0; fine && c->o.decay > 0 && i < p->count; i++)
-        if (decays(p->list[i]) && p->list[i]->role != ROLE_LOOKUP)
-            spans[c->span_count++] = (Span){p->list[i]->offset, p->list[i]->offset + p->list[i]->count, c->o.decay};
-    c->used.round = k->capture ? SLOTS_ROUND : 0;
-    if (fine) {
-        qsort(spans, c->span_count, sizeof *spans, by_begin);
-        k->upload(c->worker[0].stream, c->spans, spans, c->span_count * sizeof *spans);
-    }
-    memory_free(spans);
-    return fine || memory_error(e, "Adam's moments", p->size, 2 * k->real);
-}
-
 bool crew_open(Crew *c, const CrewOptions *o, const Parameters *p, const Task *task, Error *e)
 {
     *c = (Crew){.o = *o, .parameters = p, .task = task};
@@ -104,7 +68,7 @@ bool crew_open(Crew *c, const CrewOptions *o, const Parameters *p, const Task *t
     }
     for (size_t i = 0; fine && i < o->workers; i++)
         fine = open_worker(c, &c->worker[i], e);
-    fine = fine && (!o->training || open_optimizer(c, e));
+    fine = fine && (!o->training || update_open(c, e));
     if (!fine && c->plan.total)
         fail(e, "%s; the whole takes %s%s", e->text, bytes_text(c->plan.total).text,
              o->training ? ", and less with a smaller --micro-batch, fewer --workers or --recompute" : "");
@@ -121,13 +85,8 @@ void crew_close(Crew *c)
     for (size_t i = 0; c->worker && i < c->o.workers; i++)
         close_worker(k, &c->worker[i]);
     memory_free(c->worker);
-    k->release(c->m);
-    k->release(c->v);
-    k->release(c->parts);
-    k->release(c->spans);
-    k->release(c->slots);
+    update_close(c);
     memory_free(c->cut);
-    used_rows_close(&c->used);
     weights_close(&c->weights);
     batch_close(&c->batch);
     pool_close(c->pool);
@@ -198,59 +157,6 @@ static void run_micro_batches(StepWork *s, Worker *w, size_t number)
     w->tape.blamed = NULL;
 }
 
-/* This worker's range of the first `numbers` of a block: whole chunks, so that partial sums do not depend on how many
- * workers there are. */
-static void range_of(const Crew *c, size_t number, size_t numbers, size_t *first, size_t *count)
-{
-    size_t chunks = chunks_of(numbers), from = chunks * number / c->o.workers,
-           to = chunks * (number + 1) / c->o.workers;
-    size_t end = to * SQUARES_CHUNK < numbers ? to * SQUARES_CHUNK : numbers;
-    *first = from * SQUARES_CHUNK;
-    *count = end > *first ? end - *first : 0;
-}
-
-static void *at(const Crew *c, void *block, size_t offset) { return (char *)block + offset * c->o.k->real; }
-
-/* Sums the gradients of all workers over this worker's range, as a tree: (0+1)+(2+3). */
-static void sum_gradients(Crew *c, Worker *w, size_t number)
-{
-    size_t first, count;
-    range_of(c, number, used_rows_gradient(&c->used), &first, &count);
-    for (size_t gap = 1; gap < c->o.workers; gap *= 2)
-        for (size_t i = 0; i + gap < c->o.workers; i += 2 * gap)
-            c->o.k->accumulate(w->stream, at(c, c->worker[i].gradient, first),
-                               at(c, c->worker[i + gap].gradient, first), count);
-    c->o.k->squares(w->stream, c->parts + first / SQUARES_CHUNK, at(c, c->worker[0].gradient, first), count);
-}
-
-/* This worker's rows of a table that is only looked up: all of them move, since moments do. */
-static void update_table(Crew *c, Worker *w, size_t number, const Parameter *p)
-{
-    size_t first = p->shape[0] * number / c->o.workers, end = p->shape[0] * (number + 1) / c->o.workers;
-    const void *g = at(c, c->worker[0].gradient, gradient_offset(c->parameters, p, used_rows_count(&c->used)));
-    if (first < end)
-        c->o.k->adam_rows(w->stream, at(c, c->weights.reals, p->offset), at(c, c->m, p->offset), at(c, c->v, p->offset),
-                          g, c->slots, c->worker[0].state, c->o.adam, decays(p) ? c->o.decay : 0, first, end - first,
-                          p->shape[1]);
-}
-
-static void update_weights(Crew *c, Worker *w, size_t number)
-{
-    size_t first, count;
-    range_of(c, number, c->parameters->dense, &first, &count);
-    void *copy = c->weights.numbers == c->weights.reals ? NULL : c->weights.numbers;
-    c->o.k->adam(w->stream, c->weights.reals, copy, c->m, c->v, c->worker[0].gradient, c->worker[0].state, c->o.adam,
-                 c->spans, c->span_count, first, count);
-    for (size_t i = 0; i < c->parameters->count; i++)
-        if (c->parameters->list[i]->role == ROLE_LOOKUP)
-            update_table(c, w, number, c->parameters->list[i]);
-}
-
-static void zero_gradient(Crew *c, Worker *w)
-{
-    c->o.k->zero(w->stream, w->gradient, used_rows_gradient(&c->used) * c->o.k->real);
-}
-
 /* Waits for all workers, and remembers for how long. What they asked for has been done then: order among operations of
  * several streams is the host's business. */
 static void meet(Crew *c, Worker *w)
@@ -266,24 +172,24 @@ static void meet(Crew *c, Worker *w)
 static void update_together(Crew *c, Worker *w, size_t number)
 {
     meet(c, w);
-    sum_gradients(c, w, number);
+    update_sum(c, w, number);
     meet(c, w);
     if (number == 0)
-        c->o.k->clip(w->stream, w->state, c->parts, chunks_of(used_rows_gradient(&c->used)), c->o.clip);
+        update_clip(c, w);
     meet(c, w);
     update_weights(c, w, number);
     meet(c, w);
-    zero_gradient(c, w);
+    update_zero(c, w);
 }
 
 /* The same of one who has nobody to wait for. */
 static void update_alone(void *argument)
 {
     const MicroWork *m = argument;
-    sum_gradients(m->c, m->w, 0);
-    m->c->o.k->clip(m->w->stream, m->w->state, m->c->parts, chunks_of(used_rows_gradient(&m->c->used)), m->c->o.clip);
+    update_sum(m->c, m->w, 0);
+    update_clip(m->c, m->w);
     update_weights(m->c, m->w, 0);
-    zero_gradient(m->c, m->w);
+    update_zero(m->c, m->w);
 }
 
 static void step_work(void *argument, size_t number)
@@ -428,7 +334,7 @@ void crew_blame(Crew *c, uint64_t step, Error *e)
         blame_gradients(name, &c->worker[i].tape);
     }
     for (size_t i = 0; i < c->o.workers; i++)
-        zero_gradient(c, &c->worker[i]);
+        update_zero(c, &c->worker[i]);
     fail(e,
          "step %llu: not finite: %s; nothing was changed in this step. A lower --lr, a longer --warmup or --clip 1 may "
          "help",

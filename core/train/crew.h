@@ -42,11 +42,16 @@ typedef struct Crew {
     size_t micros, *cut; /* its micro-batches: number m is rows cut[m] .. cut[m+1]-1 */
     UsedRows used;       /* by it */
     int32_t *slots;      /* [rows of the longest table] on the device: what `used` holds */
+    RowRest *rest;       /* [rows of all looked-up tables]; NULL: rows never rest on this device */
     Progress *progress;  /* where scoring shows how far it is; NULL: nowhere */
 } Crew;
 
 bool crew_open(Crew *c, const CrewOptions *o, const Parameters *p, const Task *task, Error *e);
 void crew_close(Crew *c);
+
+/* To call before moments are read: rows that rest owe theirs (see adam_rows); and when they were written. */
+void crew_settle(Crew *c);
+void crew_awake(Crew *c);
 
 typedef struct StepResult {
     double loss;         /* the sum of its losses' means, in nats */

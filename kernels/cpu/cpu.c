@@ -154,4 +154,5 @@ const Kernels TABLE = {
     .clip = clip,
     .adam = adam,
     .adam_rows = adam_rows,
+    .adam_settle = adam_settle,
 };

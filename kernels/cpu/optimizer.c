@@ -49,13 +49,19 @@ static AdamStep adam_step(Adam adam, const StepState *state)
                       (float)state->clip,  (float)state->correction2};
 }
 
-/* The next vector of weights */
-INLINE Vec adam_vector(float *w, float *m, float *v, Vec g, const AdamStep *a, float shrink, size_t left)
+INLINE void adam_moments(Vec *m, Vec *v, Vec gradient, const AdamStep *a)
 {
-    Vec gradient = g * a->clip, weight = load_real(w, left), m_i = load_real(m, left), v_i = load_real(v, left);
-    m_i += (gradient - m_i) * (1 - a->beta1);
-    v_i += (gradient * gradient - v_i) * (1 - a->beta2);
-    weight -= weight * shrink + m_i * a->rate / (vec_sqrt(v_i / a->correction2) + a->epsilon);
+    *m += (gradient - *m) * (1 - a->beta1);
+    *v += (gradient * gradient - *v) * (1 - a->beta2);
+}
+
+/* The next vector of weights. moved: by how much, without decay */
+INLINE Vec adam_vector(float *w, float *m, float *v, Vec g, const AdamStep *a, float shrink, size_t left, Vec *moved)
+{
+    Vec weight = load_real(w, left), m_i = load_real(m, left), v_i = load_real(v, left);
+    adam_moments(&m_i, &v_i, g * a->clip, a);
+    *moved = m_i * a->rate / (vec_sqrt(v_i / a->correction2) + a->epsilon);
+    weight -= weight * shrink + *moved;
     store_real(m, m_i, left);
     store_real(v, v_i, left);
     store_real(w, weight, left);
@@ -67,7 +73,7 @@ static void adam_range(float *w, Number *copy, float *m, float *v, const float *
                        size_t first, size_t end)
 {
     for (size_t i = first; i < end; i += WIDTH) {
-        Vec weight = adam_vector(w + i, m + i, v + i, load_real(g + i, end - i), &a, shrink, end - i);
+        Vec moved, weight = adam_vector(w + i, m + i, v + i, load_real(g + i, end - i), &a, shrink, end - i, &moved);
         if (copy)
             store(copy + i, weight, end - i);
     }
@@ -91,17 +97,112 @@ static void adam(Stream *s, void *w, void *copy, void *m, void *v, const void *g
     }
 }
 
-/* For rows that were not read, nothing of g has to come from memory. */
-static void adam_rows(Stream *s, void *w_, void *m_, void *v_, const void *g_, const int32_t *slots,
+/* Rows that rest. Of 50,000 words a step reads some hundreds, but moments move all of them: most of what a step of
+ * such a model reads and writes. A row that is not read moves by rate m / (sqrt(v / correction2) + epsilon), and there
+ * m gets smaller by beta1 each step, the root by sqrt(beta2) at most (and by sqrt(correction2) until that is 1). So
+ * once all of it is less than a quarter of a weight's last place, that weight stays what it is, and all that happens to
+ * the row is that its moments fade, which can wait until the row is read, and then needs no memory: some hundred steps
+ * behind the last that read it, a row costs nothing any more. */
+static const float still = 0x1p-27f;    /* a quarter of the last place is 2^-26 of a weight or more; half of that */
+static const float smallest = 0x1p-60f; /* of weights that this is about: far above where moments end */
+
+/* The largest part of a weight that it was moved by; infinite where that cannot be said */
+INLINE Vec part_moved(Vec moved, Vec weight)
+{
+    Vec size = vec_max(weight, -weight);
+    Vec part = vec_max(moved, -moved) / vec_select((size > smallest) & (size <= FLT_MAX), size, vec_set(0));
+    return vec_select(moved == 0, vec_set(0), part);
+}
+
+enum { FADING = 4 }; /* vectors of each moment that fade at once: they do not wait for each other */
+
+/* What a row's moments are owed, to the bit: they fade as adam_moments has them. */
+static void fade(float *m, float *v, uint32_t owed, const AdamStep *a, size_t d)
+{
+    for (size_t j = 0; owed && j < d; j += FADING * WIDTH) {
+        Vec m_j[FADING], v_j[FADING];
+        size_t from[FADING];
+        UVec bits = {0}, none = {0};
+        for (size_t l = 0; l < FADING; l++) {
+            from[l] = j + l * WIDTH < d ? j + l * WIDTH : d;
+            m_j[l] = load_real(m + from[l], d - from[l]);
+            v_j[l] = load_real(v + from[l], d - from[l]);
+            bits |= (UVec)m_j[l] | (UVec)v_j[l];
+        }
+        if (memcmp(&bits, &none, sizeof bits) == 0)
+            continue; /* of a row that was never read */
+        for (uint32_t i = 0; i < owed; i++)
+            for (size_t l = 0; l < FADING; l++)
+                adam_moments(&m_j[l], &v_j[l], vec_set(0), a);
+        for (size_t l = 0; l < FADING; l++) {
+            store_real(m + from[l], m_j[l], d - from[l]);
+            store_real(v + from[l], v_j[l], d - from[l]);
+        }
+    }
+}
+
+/* What a step of a table has in common */
+typedef struct TableStep {
+    float *w, *m, *v;
+    RowRest *rest; /* NULL: no row rests */
+    const float *g;
+    const int32_t *slots;
+    AdamStep a;
+    float shrink, slower; /* slower: what reach is multiplied by each step */
+    size_t d;
+} TableStep;
+
+/* Whether a row may stay where it is; if so, it owes one more step. */
+static bool rests(const TableStep *t, size_t r)
+{
+    RowRest *row = &t->rest[r];
+    if (t->slots[r] >= 0 || t->shrink > 0 || !row->known || !(row->reach * t->a.rate <= still))
+        return false;
+    row->reach *= t->slower;
+    row->owed++;
+    return true;
+}
+
+/* reach is looked up where the row was read, and then, as that costs a division for each weight, where it would rest if
+ * its weights were still those. */
+static void move_row(const TableStep *t, size_t r)
+{
+    float *w = t->w + r * t->d, *m = t->m + r * t->d, *v = t->v + r * t->d;
+    const float *g = t->slots[r] < 0 ? NULL : t->g + (size_t)t->slots[r] * t->d; /* NULL: 0, which needs no memory */
+    RowRest none = {0}, *row = t->rest ? &t->rest[r] : &none;
+    float nearly = row->reach * t->a.rate;
+    bool look = t->rest && (g || !(nearly > still && nearly <= FLT_MAX));
+    Vec largest = {0};
+
+    fade(m, v, row->owed, &t->a, t->d);
+    for (size_t j = 0; j < t->d; j += WIDTH) {
+        Vec moved, gradient = g ? load_real(g + j, t->d - j) : vec_set(0);
+        Vec weight = adam_vector(w + j, m + j, v + j, gradient, &t->a, t->shrink, t->d - j, &moved);
+        if (look)
+            largest = vec_max(part_moved(moved, weight), largest);
+    }
+    *row = (RowRest){row->reach * t->slower, 0, look};
+    if (look)
+        row->reach = t->a.rate > 0 ? vec_largest(largest) / (t->a.rate * sqrtf(t->a.correction2)) : INFINITY;
+}
+
+static void adam_rows(Stream *s, void *w, void *m, void *v, RowRest *rest, const void *g, const int32_t *slots,
                       const StepState *state, Adam adam, double decay, size_t first, size_t n, size_t d)
 {
     (void)s;
-    AdamStep a = adam_step(adam, state);
-    float shrink = (float)(state->learning_rate * decay);
-    for (size_t r = first; state->finite && r < first + n; r++) {
-        float *w = (float *)w_ + r * d, *m = (float *)m_ + r * d, *v = (float *)v_ + r * d;
-        const float *g = slots[r] < 0 ? NULL : (const float *)g_ + (size_t)slots[r] * d;
-        for (size_t j = 0; j < d; j += WIDTH)
-            adam_vector(w + j, m + j, v + j, g ? load_real(g + j, d - j) : vec_set(0), &a, shrink, d - j);
+    TableStep t = {w, m, v, rest, g, slots, adam_step(adam, state), (float)(state->learning_rate * decay), 0, d};
+    t.slower = t.a.beta1 / sqrtf(t.a.beta2);
+    for (size_t r = first; state->finite && r < first + n; r++)
+        if (!rest || !rests(&t, r))
+            move_row(&t, r);
+}
+
+static void adam_settle(Stream *s, void *m, void *v, RowRest *rest, Adam adam, size_t first, size_t n, size_t d)
+{
+    (void)s;
+    AdamStep a = {.beta1 = (float)adam.beta1, .beta2 = (float)adam.beta2};
+    for (size_t r = first; r < first + n; r++) {
+        fade((float *)m + r * d, (float *)v + r * d, rest[r].owed, &a, d);
+        rest[r].owed = 0;
     }
 }

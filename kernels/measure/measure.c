@@ -498,11 +498,11 @@ static void adam(Stream *s, void *w, void *copied, void *m, void *v, const void 
     count(s, ADAM, 0, copied ? n : 0, 7 * n);
 }
 
-/* Of the gradient no more than all rows; how many were read, the shapes do not say. */
-static void adam_rows(Stream *s, void *w, void *m, void *v, const void *g, const int32_t *slots, const StepState *state,
-                      Adam how, double decay, size_t first, size_t n, size_t d)
+/* Of the gradient no more than all rows; how many were read, and how many rest, the shapes do not say. */
+static void adam_rows(Stream *s, void *w, void *m, void *v, RowRest *rest, const void *g, const int32_t *slots,
+                      const StepState *state, Adam how, double decay, size_t first, size_t n, size_t d)
 {
-    (void)w, (void)m, (void)v, (void)g, (void)slots, (void)state, (void)how, (void)decay, (void)first;
+    (void)w, (void)m, (void)v, (void)rest, (void)g, (void)slots, (void)state, (void)how, (void)decay, (void)first;
     count(s, ADAM_ROWS, 0, 0, 6 * n * d);
 }
 

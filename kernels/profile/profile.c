@@ -303,10 +303,15 @@ static void adam(Stream *s, void *w, void *copy, void *m, void *v, const void *g
     TIMED(adam, w, copy, m, v, g, state, how, spans, span_count, first, n);
 }
 
-static void adam_rows(Stream *s, void *w, void *m, void *v, const void *g, const int32_t *slots, const StepState *state,
-                      Adam how, double decay, size_t first, size_t n, size_t d)
+static void adam_rows(Stream *s, void *w, void *m, void *v, RowRest *rest, const void *g, const int32_t *slots,
+                      const StepState *state, Adam how, double decay, size_t first, size_t n, size_t d)
 {
-    TIMED(adam_rows, w, m, v, g, slots, state, how, decay, first, n, d);
+    TIMED(adam_rows, w, m, v, rest, g, slots, state, how, decay, first, n, d);
+}
+
+static void adam_settle(Stream *s, void *m, void *v, RowRest *rest, Adam how, size_t first, size_t n, size_t d)
+{
+    TIMED(adam_settle, m, v, rest, how, first, n, d);
 }
 
 /* All but what the inner table says for itself. */
@@ -379,6 +384,7 @@ const Kernels *profile_over(const Kernels *inner)
     k->open = opens[inner->type];
     k->allocate = inner->allocate;
     k->release = inner->release;
+    k->adam_settle = inner->adam_settle ? adam_settle : NULL;
     return k;
 }
 

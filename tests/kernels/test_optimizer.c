@@ -420,7 +420,7 @@ typedef struct TableSteps {
 static void step_rows(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
 {
     const TableSteps *a = c->shape;
-    k->adam_rows(s, at[W], at[M], at[V], at[GRADIENTS], a->slots, state, recipe, a->decay, a->first, a->n, a->d);
+    k->adam_rows(s, at[W], at[M], at[V], NULL, at[GRADIENTS], a->slots, state, recipe, a->decay, a->first, a->n, a->d);
 }
 
 static Case table_case(const TableSteps *a)

@@ -1,0 +1,163 @@
+/* See update.h. */
+#include "core/train/update.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static size_t chunks_of(size_t numbers) { return (numbers + SQUARES_CHUNK - 1) / SQUARES_CHUNK; }
+
+/* Matrices decay; biases, gains and positions' neighbours in rank 1 do not. */
+static bool decays(const Parameter *p) { return p->role != ROLE_CONSTANT && p->rank == 2; }
+
+static int by_begin(const void *a, const void *b)
+{
+    const Span *left = a, *right = b;
+    return left->begin < right->begin ? -1 : left->begin > right->begin;
+}
+
+enum { SLOTS_ROUND = 1024 }; /* where a step of one size is captured */
+
+/* Of all tables that are only looked up */
+static size_t lookup_rows(const Parameters *p)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < p->count; i++)
+        rows += p->list[i]->role == ROLE_LOOKUP ? p->list[i]->shape[0] : 0;
+    return rows;
+}
+
+bool update_open(Crew *c, Error *e)
+{
+    const Kernels *k = c->o.k;
+    const Parameters *p = c->parameters;
+    BatchSize step = plan_size(c->task, c->task->most_rows, false);
+    Span *spans = memory_get(p->count, sizeof *spans);
+    c->m = k->allocate(p->size * k->real);
+    c->v = k->allocate(p->size * k->real);
+    c->parts = k->allocate(chunks_of(plan_gradient(p, c->task)) * sizeof *c->parts);
+    c->spans = k->allocate(p->count * sizeof *c->spans);
+    c->slots = k->allocate(p->longest * sizeof *c->slots);
+    c->rest = k->adam_settle ? k->allocate(lookup_rows(p) * sizeof *c->rest) : NULL;
+    bool fine = spans && c->m && c->v && c->parts && c->spans && c->slots && (c->rest || !k->adam_settle) &&
+                used_rows_open(&c->used, p, &step, e);
+    for (size_t i = 0; fine && c->o.decay > 0 && i < p->count; i++)
+        if (decays(p->list[i]) && p->list[i]->role != ROLE_LOOKUP)
+            spans[c->span_count++] = (Span){p->list[i]->offset, p->list[i]->offset + p->list[i]->count, c->o.decay};
+    c->used.round = k->capture ? SLOTS_ROUND : 0;
+    if (fine) {
+        crew_awake(c);
+        qsort(spans, c->span_count, sizeof *spans, by_begin);
+        k->upload(c->worker[0].stream, c->spans, spans, c->span_count * sizeof *spans);
+    }
+    memory_free(spans);
+    return fine || memory_error(e, "Adam's moments", p->size, 2 * k->real);
+}
+
+void update_close(Crew *c)
+{
+    const Kernels *k = c->o.k;
+    k->release(c->m);
+    k->release(c->v);
+    k->release(c->parts);
+    k->release(c->spans);
+    k->release(c->slots);
+    k->release(c->rest);
+    used_rows_close(&c->used);
+}
+
+/* This worker's range of the first `numbers` of a block: whole chunks, so that partial sums do not depend on how many
+ * workers there are. */
+static void range_of(const Crew *c, size_t number, size_t numbers, size_t *first, size_t *count)
+{
+    size_t chunks = chunks_of(numbers), from = chunks * number / c->o.workers,
+           to = chunks * (number + 1) / c->o.workers;
+    size_t end = to * SQUARES_CHUNK < numbers ? to * SQUARES_CHUNK : numbers;
+    *first = from * SQUARES_CHUNK;
+    *count = end > *first ? end - *first : 0;
+}
+
+static void *at(const Crew *c, void *block, size_t offset) { return (char *)block + offset * c->o.k->real; }
+
+/* Sums the gradients of all workers over this worker's range, as a tree: (0+1)+(2+3). */
+void update_sum(Crew *c, Worker *w, size_t number)
+{
+    size_t first, count;
+    range_of(c, number, used_rows_gradient(&c->used), &first, &count);
+    for (size_t gap = 1; gap < c->o.workers; gap *= 2)
+        for (size_t i = 0; i + gap < c->o.workers; i += 2 * gap)
+            c->o.k->accumulate(w->stream, at(c, c->worker[i].gradient, first),
+                               at(c, c->worker[i + gap].gradient, first), count);
+    c->o.k->squares(w->stream, c->parts + first / SQUARES_CHUNK, at(c, c->worker[0].gradient, first), count);
+}
+
+void update_clip(Crew *c, Worker *w)
+{
+    c->o.k->clip(w->stream, w->state, c->parts, chunks_of(used_rows_gradient(&c->used)), c->o.clip);
+}
+
+/* Rows of a looked-up table that a worker takes before the next worker's turn: an even share, or, where rows rest, few,
+ * since those of frequent words, which rest least, lie together. */
+static size_t rows_a_turn(const Crew *c, const Parameter *p)
+{
+    return c->rest ? 256 : (p->shape[0] + c->o.workers - 1) / c->o.workers;
+}
+
+/* All rows of a table that is only looked up move, since moments do, or rest. */
+static void update_table(Crew *c, Worker *w, size_t number, const Parameter *p, RowRest *rest)
+{
+    const void *g = at(c, c->worker[0].gradient, gradient_offset(c->parameters, p, used_rows_count(&c->used)));
+    size_t rows = p->shape[0], turn = rows_a_turn(c, p);
+    for (size_t first = number * turn; first < rows; first += c->o.workers * turn)
+        c->o.k->adam_rows(w->stream, at(c, c->weights.reals, p->offset), at(c, c->m, p->offset), at(c, c->v, p->offset),
+                          rest, g, c->slots, c->worker[0].state, c->o.adam, decays(p) ? c->o.decay : 0, first,
+                          rows - first < turn ? rows - first : turn, p->shape[1]);
+}
+
+void update_weights(Crew *c, Worker *w, size_t number)
+{
+    size_t first, count;
+    range_of(c, number, c->parameters->dense, &first, &count);
+    void *copy = c->weights.numbers == c->weights.reals ? NULL : c->weights.numbers;
+    c->o.k->adam(w->stream, c->weights.reals, copy, c->m, c->v, c->worker[0].gradient, c->worker[0].state, c->o.adam,
+                 c->spans, c->span_count, first, count);
+    RowRest *rest = c->rest;
+    for (size_t i = 0; i < c->parameters->count; i++)
+        if (c->parameters->list[i]->role == ROLE_LOOKUP) {
+            update_table(c, w, number, c->parameters->list[i], rest);
+            rest = rest ? rest + c->parameters->list[i]->shape[0] : NULL;
+        }
+}
+
+static void settle_work(void *argument, size_t number)
+{
+    Crew *c = argument;
+    RowRest *rest = c->rest;
+    for (size_t i = 0; i < c->parameters->count; i++) {
+        const Parameter *p = c->parameters->list[i];
+        size_t first = p->shape[0] * number / c->o.workers, end = p->shape[0] * (number + 1) / c->o.workers;
+        if (p->role != ROLE_LOOKUP)
+            continue;
+        c->o.k->adam_settle(c->worker[number].stream, at(c, c->m, p->offset), at(c, c->v, p->offset), rest, c->o.adam,
+                            first, end - first, p->shape[1]);
+        rest += p->shape[0];
+    }
+}
+
+void crew_settle(Crew *c)
+{
+    if (c->rest)
+        pool_run(c->pool, settle_work, c);
+}
+
+void crew_awake(Crew *c)
+{
+    for (size_t i = 0; c->rest && i < lookup_rows(c->parameters); i++)
+        c->rest[i] = (RowRest){0};
+}
+
+void update_zero(Crew *c, Worker *w)
+{
+    c->o.k->zero(w->stream, w->gradient, used_rows_gradient(&c->used) * c->o.k->real);
+}

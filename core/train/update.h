@@ -1,0 +1,18 @@
+/* What a crew does with gradients: they are summed over its workers, limited, and move the weights. Each worker has a
+ * part of the block, and between two of these all have to meet. */
+#ifndef CORE_TRAIN_UPDATE_H
+#define CORE_TRAIN_UPDATE_H
+
+#include "core/train/crew.h"
+
+/* Moments, and what else the optimizer has of its own. Closing what was not opened does nothing. */
+bool update_open(Crew *c, Error *e);
+void update_close(Crew *c);
+
+/* In this order; update_clip is one worker's alone. */
+void update_sum(Crew *c, Worker *w, size_t number);
+void update_clip(Crew *c, Worker *w);
+void update_weights(Crew *c, Worker *w, size_t number);
+void update_zero(Crew *c, Worker *w);
+
+#endif
