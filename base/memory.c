@@ -22,6 +22,8 @@ _Static_assert(sizeof(Header) <= ALIGNMENT, "the header fits before the block");
 static atomic_size_t in_use, peak;
 static atomic_uint_fast64_t requests, failing; /* failing: the number of the request that is to fail */
 
+static _Thread_local Error refused; /* why the latest request failed, where it was a device's */
+
 static Header *header_of(void *block) { return (Header *)((char *)block - ALIGNMENT); }
 
 static bool is_to_fail(void)
@@ -62,14 +64,13 @@ static void *system_get(size_t size, void **raw)
 
 void *memory_get(size_t n, size_t size)
 {
-    if (is_to_fail())
-        return NULL;
-    if (size && n > (PTRDIFF_MAX - (size_t)2 * ALIGNMENT) / size)
-        return NULL;
     void *raw = NULL;
-    void *block = system_get(n * size, &raw);
-    if (!block)
+    bool too_large = size && n > (PTRDIFF_MAX - (size_t)2 * ALIGNMENT) / size;
+    void *block = is_to_fail() || too_large ? NULL : system_get(n * size, &raw);
+    if (!block) {
+        refused.text[0] = 0; /* this one is the latest */
         return NULL;
+    }
     *header_of(block) = (Header){n * size, raw};
     count(n * size);
     return block;
@@ -103,14 +104,19 @@ char *memory_string(const char *text)
     return copy;
 }
 
+void memory_refused(const Error *why) { refused = *why; }
+
 bool memory_error(Error *e, const char *what, size_t n, size_t size)
 {
+    Error why = refused;
+    refused.text[0] = 0;
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"};
     double bytes = (double)n * (double)size; /* in floating point, because the product may be what overflowed */
     size_t unit = 0;
     for (; bytes >= 1024 && unit + 1 < sizeof units / sizeof *units; unit++)
         bytes /= 1024;
-    return fail(e, "out of memory: %.*f %s for %s", unit ? 1 : 0, bytes, units[unit], what);
+    return fail(e, "%s: %.*f %s for %s%s%s", *why.text ? "no memory" : "out of memory", unit ? 1 : 0, bytes,
+                units[unit], what, *why.text ? ": " : "", why.text);
 }
 
 size_t memory_in_use(void) { return atomic_load(&in_use); }

@@ -20,8 +20,12 @@ void memory_free(void *block);
 /* A copy of a string. */
 char *memory_string(const char *text);
 
-/* Words a failed memory_get: false, "out of memory: WHAT needs 1.2 GiB ...". */
+/* Words a failed memory_get: false, "out of memory: 1.2 GiB for WHAT". */
 bool memory_error(Error *e, const char *what, size_t count, size_t size);
+
+/* Whoever else gives memory, a device, and could not give some to this thread says why: the next memory_error tells it,
+ * "no memory: 1.2 GiB for WHAT: WHY", unless a memory_get fails before. */
+void memory_refused(const Error *why);
 
 /* Bytes now in use, the most there ever were (reset: from now on), and how many allocations were asked for. */
 size_t memory_in_use(void);

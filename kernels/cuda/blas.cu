@@ -77,23 +77,37 @@ static void *blas_library()
     return library;
 }
 
-template <class F> static bool blas_function(const Blas *b, F **function, const char *name)
+template <class F> static bool blas_function(const Blas *b, F **function, const char *name, Error *e)
 {
     *function = (F *)dlsym(b->library, name);
-    return *function != NULL;
+    return *function || fail(e,
+                             "cuBLAS was found and has no %s (%s:%d); version 11 or newer is needed, or "
+                             "ATTEND_KERNELS=own, which does without it",
+                             name, __FILE__, __LINE__);
 }
 
-static bool blas_ready(Blas *b, cudaStream_t queue)
+static bool blas_did(int status, const char *call, const char *file, int line, Error *e)
+{
+    return status == 0 || fail(e,
+                               "cuBLAS was found and does not start: %s gives %d (%s:%d); is all of the GPU's memory "
+                               "taken? ATTEND_KERNELS=own does without it",
+                               call, status, file, line);
+}
+
+#define BLAS_DID(call) blas_did((int)call, #call, __FILE__, __LINE__, e)
+
+static bool blas_ready(Blas *b, cudaStream_t queue, Error *e)
 {
     int (*create)(void **), (*set_stream)(void *, cudaStream_t), (*set_workspace)(void *, void *, size_t);
     int (*set_math)(void *, int);
-    return blas_function(b, &create, "cublasCreate_v2") && blas_function(b, &b->destroy, "cublasDestroy_v2") &&
-           blas_function(b, &set_stream, "cublasSetStream_v2") && blas_function(b, &set_math, "cublasSetMathMode") &&
-           blas_function(b, &set_workspace, "cublasSetWorkspace_v2") &&
-           blas_function(b, &b->gemm, "cublasGemmStridedBatchedEx") &&
-           cudaMalloc(&b->workspace, BLAS_WORKSPACE) == cudaSuccess && create(&b->handle) == 0 &&
-           set_stream(b->handle, queue) == 0 && set_workspace(b->handle, b->workspace, BLAS_WORKSPACE) == 0 &&
-           set_math(b->handle, BLAS_SUMS_STAY_F32) == 0;
+    return blas_function(b, &create, "cublasCreate_v2", e) && blas_function(b, &b->destroy, "cublasDestroy_v2", e) &&
+           blas_function(b, &set_stream, "cublasSetStream_v2", e) &&
+           blas_function(b, &set_math, "cublasSetMathMode", e) &&
+           blas_function(b, &set_workspace, "cublasSetWorkspace_v2", e) &&
+           blas_function(b, &b->gemm, "cublasGemmStridedBatchedEx", e) &&
+           BLAS_DID(cudaMalloc(&b->workspace, BLAS_WORKSPACE)) && BLAS_DID(create(&b->handle)) &&
+           BLAS_DID(set_stream(b->handle, queue)) && BLAS_DID(set_workspace(b->handle, b->workspace, BLAS_WORKSPACE)) &&
+           BLAS_DID(set_math(b->handle, BLAS_SUMS_STAY_F32));
 }
 
 static void blas_close(Blas *b)
@@ -113,11 +127,11 @@ static bool blas_there(Blas *b, cudaStream_t queue, bool *failed, Error *e)
     if (!b->tried) {
         b->tried = true;
         b->library = blas_library();
-        if (b->library && !blas_ready(b, queue)) {
+        Error why;
+        if (b->library && !blas_ready(b, queue, &why)) {
             cudaGetLastError(); /* it is told here */
             if (!*failed)
-                fail(e, "cuBLAS was found and does not start; is all of the GPU's memory taken? ATTEND_KERNELS=own "
-                        "does without it");
+                *e = why;
             *failed = true;
             blas_close(b);
         }

@@ -47,6 +47,7 @@ extern "C" { /* these are C alone */
 
 /* In the order of kernels.h, which is also the order in which they need one another. */
 /* clang-format off */
+#include "failure.cu"
 #include "blas.cu"
 #include "device.cu"
 namespace { /* see launch.h */

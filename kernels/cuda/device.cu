@@ -40,45 +40,68 @@ static void stream_note(Stream *s, cudaError_t error, const char *call, const ch
     if (error == cudaSuccess || s->failed)
         return;
     s->failed = true;
-    fail(&s->error, "%s: %s (%s:%d)", call, cudaGetErrorString(error), file, line);
+    call_fails(&s->error, error, hint_of(error), call, file, line);
 }
 
 #define TRY(s, call) stream_note(s, call, #call, __FILE__, __LINE__)
 
-/* Whether this build has code for the GPU; the emulator runs what it is given. */
-#ifdef __CUDACC__
+/* CUDA's word for a driver that is not there is that it is too old. */
+static void driver_hint(Error *hint)
+{
+    int version = 0;
+    if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0)
+        fail(hint, "no driver is installed here; --device cpu needs none");
+    else
+        fail(hint,
+             "the driver is for CUDA %d.%d, this build for %d.%d: a newer driver, or make with an older CUDA "
+             "(CUDA_HOME=...)",
+             version / 1000, version / 10 % 100, CUDART_VERSION / 1000, CUDART_VERSION / 10 % 100);
+}
+
+static bool count_gpus(Error *e)
+{
+    int count = 0;
+    Error hint;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error == cudaSuccess && count > 0)
+        return true;
+    cudaGetLastError(); /* it need not be told again */
+    error = error == cudaSuccess ? cudaErrorNoDevice : error;
+    fail(&hint, "%s", hint_of(error));
+    if (error == cudaErrorInsufficientDriver)
+        driver_hint(&hint);
+    return call_fails(e, error, hint.text, "cudaGetDeviceCount", __FILE__, __LINE__);
+}
+
+static bool capability_of_gpu(int *major, int *minor, Error *e)
+{
+    return DONE(e, cudaDeviceGetAttribute(major, cudaDevAttrComputeCapabilityMajor, 0)) &&
+           DONE(e, cudaDeviceGetAttribute(minor, cudaDevAttrComputeCapabilityMinor, 0));
+}
+
+/* The first call that needs the GPU itself, and this build's code for it. */
 static __global__ void nothing_kernel() {}
-static cudaError_t code_there()
+static bool code_there(Error *e)
 {
     cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, nothing_kernel);
+    return DONE(e, cudaFuncGetAttributes(&attributes, nothing_kernel));
 }
-#else
-static cudaError_t code_there() { return cudaSuccess; }
-#endif
 
 /* The first GPU is ours; CUDA_VISIBLE_DEVICES says which that is. Arithmetic in bf16 and tf32 begins with
  * capability 8.0. */
 static bool gpu_there(NumberType type, Error *e)
 {
-    int count = 0, major = 0, minor = 0;
-    cudaError_t error = cudaGetDeviceCount(&count);
-    if (error != cudaSuccess || count == 0) {
-        cudaGetLastError(); /* it need not be told again */
-        return fail(e, "device " TWIN ": there is no GPU here that CUDA can use (%s); nvidia-smi shows driver and GPUs",
-                    error != cudaSuccess ? cudaGetErrorString(error) : "none is visible");
-    }
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0);
-    cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0);
+    int major = 0, minor = 0;
+    Error why;
+    if (!count_gpus(&why))
+        return fail(e, "device " TWIN ": there is no GPU here that CUDA can use: %s", why.text);
+    if (!capability_of_gpu(&major, &minor, &why))
+        return fail(e, "device " TWIN ": %s", why.text);
     if (type != NUMBER_F32 && major < 8)
         return fail(e, "device " TWIN ": %s needs a GPU of capability 8.0 or newer, this one has %d.%d; f32 works",
                     number_type_name(type), major, minor);
-    error = code_there();
-    if (error == cudaSuccess)
-        return true;
-    cudaGetLastError();
-    return fail(e, "device " TWIN ": this build has no code for a GPU of capability %d.%d (%s); make GPU=native has",
-                major, minor, cudaGetErrorString(error));
+    return code_there(&why) ||
+           fail(e, "device " TWIN ": the GPU, of capability %d.%d, cannot be used: %s", major, minor, why.text);
 }
 
 static bool device_there(Error *e) { return gpu_there(TYPE, e); }
@@ -168,13 +191,13 @@ static bool device_open_tf32(Stream **s, size_t, Error *e) { return open_stream(
 static void *device_allocate(size_t bytes)
 {
     void *memory = NULL;
-    if (cudaMalloc(&memory, bytes ? bytes : 1) != cudaSuccess) {
-        cudaGetLastError(); /* who asked is told */
-        return NULL;
-    }
-    cudaMemset(memory, 0, bytes);
-    cudaStreamSynchronize(NULL);
-    return memory;
+    Error why;
+    if (DONE(&why, cudaMalloc(&memory, bytes ? bytes : 1)) && DONE(&why, cudaMemset(memory, 0, bytes)) &&
+        DONE(&why, cudaStreamSynchronize(NULL)))
+        return memory;
+    cudaFree(memory);
+    memory_refused(&why);
+    return NULL;
 }
 
 static void device_release(void *memory) { cudaFree(memory); }
@@ -295,7 +318,10 @@ static void *scratch_of(Stream *s, Scratch **latest, size_t bytes)
         return last->memory;
     Scratch *more = (Scratch *)memory_get(1, sizeof *more);
     size_t room = last && bytes < 2 * last->bytes ? 2 * last->bytes : bytes;
-    TRY(s, more ? cudaMalloc(&more->memory, room) : cudaErrorMemoryAllocation);
+    if (more)
+        TRY(s, cudaMalloc(&more->memory, room));
+    else
+        stream_note(s, cudaErrorMemoryAllocation, "memory_get", __FILE__, __LINE__);
     if (!more || !more->memory) {
         memory_free(more);
         return NULL;

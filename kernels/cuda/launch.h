@@ -18,16 +18,19 @@
     extern __shared__ __align__(16) unsigned char dynamic_shared[];                                                    \
     type *name = (type *)dynamic_shared
 /* clang-format off */
-#define LAUNCH_SHARED(s, kernel, blocks, threads, bytes, ...)                                                          \
-    ((kernel)<<<(blocks), (threads), (bytes), (s)->queue>>>(__VA_ARGS__),                                              \
-     stream_note((s), cudaGetLastError(), #kernel, __FILE__, __LINE__))
+#define START(s, kernel, blocks, threads, bytes, ...)                                                                  \
+    (kernel)<<<(blocks), (threads), (bytes), (s)->queue>>>(__VA_ARGS__)
 /* clang-format on */
 #else
 #include "kernels/cuda/emulator/cuda_runtime.h"
 #define DYNAMIC_SHARED(type, name) type *name = (type *)emulator_shared()
-#define LAUNCH_SHARED(s, kernel, blocks, threads, bytes, ...)                                                          \
+#define START(s, kernel, blocks, threads, bytes, ...)                                                                  \
     emulator_start(#kernel, (blocks), (threads), (bytes), (s)->queue, kernel, __VA_ARGS__)
 #endif
+
+#define LAUNCH_SHARED(s, kernel, blocks, threads, bytes, ...)                                                          \
+    (START(s, kernel, blocks, threads, bytes, __VA_ARGS__),                                                            \
+     stream_note((s), cudaGetLastError(), #kernel, __FILE__, __LINE__))
 
 /* The source is compiled several times, to different code under the same names, so each keeps its own to itself. */
 namespace

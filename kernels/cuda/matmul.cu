@@ -157,7 +157,10 @@ template <class C> static void gemm(Stream *s, const Gemm &g)
     int status = blas_gemm(&s->blas, g);
     if (status != 0 && !s->failed) {
         s->failed = true;
-        fail(&s->error, "cuBLAS: a product of [%d,%d] and [%d,%d] gives status %d", g.m, g.k, g.k, g.n, status);
+        fail(&s->error,
+             "cublasGemmStridedBatchedEx: a product of [%d,%d] and [%d,%d] gives status %d (%s:%d); "
+             "ATTEND_KERNELS=own does without cuBLAS",
+             g.m, g.k, g.k, g.n, status, __FILE__, __LINE__);
     }
 }
 #else

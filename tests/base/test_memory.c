@@ -99,6 +99,23 @@ START_TEST(memory_errors_say_how_much)
 }
 END_TEST
 
+/* A device says why it has none; it is told once, and not of what fails later. */
+START_TEST(memory_errors_say_what_a_device_said)
+{
+    Error e, why;
+    fail(&why, "the card is full; a larger card");
+    memory_refused(&why);
+    ck_assert(!memory_error(&e, "a batch", 3, (size_t)1 << 10));
+    ck_assert_str_eq(e.text, "no memory: 3.0 KiB for a batch: the card is full; a larger card");
+    ck_assert(!memory_error(&e, "x", 100, 1));
+    ck_assert_str_eq(e.text, "out of memory: 100 bytes for x");
+    memory_refused(&why);
+    ck_assert_ptr_null(memory_get(SIZE_MAX, 2));
+    ck_assert(!memory_error(&e, "x", 100, 1));
+    ck_assert_str_eq(e.text, "out of memory: 100 bytes for x");
+}
+END_TEST
+
 START_TEST(an_error_is_one_line_and_may_quote_itself)
 {
     Error e;
@@ -189,12 +206,12 @@ START_TEST(bf16_nan_stays_nan_and_all_values_survive)
 END_TEST
 
 static const Test tests[] = {
-    TEST(blocks_are_zeroed_aligned_and_counted),     TEST(sizes_that_overflow_are_refused),
-    TEST(resizing_keeps_old_bytes_and_adds_zeros),   TEST(peak_is_the_most_since_its_reset),
-    TEST(the_chosen_request_fails_and_only_it),      TEST(memory_errors_say_how_much),
-    TEST(an_error_is_one_line_and_may_quote_itself), TEST(a_buffer_grows_and_stays_closed),
-    TEST(a_buffer_remembers_a_failed_allocation),    TEST(bf16_rounds_to_nearest_ties_to_even),
-    TEST(bf16_nan_stays_nan_and_all_values_survive),
+    TEST(blocks_are_zeroed_aligned_and_counted),   TEST(sizes_that_overflow_are_refused),
+    TEST(resizing_keeps_old_bytes_and_adds_zeros), TEST(peak_is_the_most_since_its_reset),
+    TEST(the_chosen_request_fails_and_only_it),    TEST(memory_errors_say_how_much),
+    TEST(memory_errors_say_what_a_device_said),    TEST(an_error_is_one_line_and_may_quote_itself),
+    TEST(a_buffer_grows_and_stays_closed),         TEST(a_buffer_remembers_a_failed_allocation),
+    TEST(bf16_rounds_to_nearest_ties_to_even),     TEST(bf16_nan_stays_nan_and_all_values_survive),
 };
 
 int main(int argc, char **argv) { return suite_run("base/memory", tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -158,6 +158,12 @@ enum { EMULATOR_IS_CHECKED = true };
 enum { EMULATOR_IS_CHECKED = false };
 #endif
 
+/* CUDA takes any kernel there, too. */
+template <class... P> inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, void (*kernel)(P...))
+{
+    return cudaFuncGetAttributes(attributes, (const void *)kernel);
+}
+
 template <class... P, class... A>
 inline void emulator_start(const char *name, dim3 grid, dim3 block, size_t shared, cudaStream_t stream,
                            void (*kernel)(P...), A... arguments)

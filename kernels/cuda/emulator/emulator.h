@@ -5,6 +5,7 @@
  *     launch.c   runs the blocks of a launch one after another, and a block's threads in a chosen order
  *     copy.c     copies that a thread asks for and waits for later
  *     memory.c   the device's memory, between guard pages; errors
+ *     plant.c    calls that are to fail
  *     queue.c    what streams were asked for and have not done; in which order they go on
  *     stream.c   streams, events and graphs, as CUDA calls them
  *     check.c    looks at each access to memory, in kernels that were compiled for it
@@ -96,6 +97,11 @@ uint32_t emulator_draw(uint64_t *seed, uint32_t below);
 void emulator_copies_forget(void); /* a block begins */
 bool emulator_capturing(void);     /* this thread of the host captures a stream, so it may not wait */
 const char *emulator_told(void);   /* the failure that was told last */
+
+/* The error that a call of this name is to fail with now, or 0; and whether the one that ATTEND_FAIL names has failed.
+ */
+int emulator_planted(const char *call);
+bool emulator_planted_met(void);
 
 void emulator_lock(void);
 void emulator_unlock(void);

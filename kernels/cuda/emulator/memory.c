@@ -23,16 +23,33 @@ static const char *capability(void)
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
+    FAIL_IF_PLANTED();
     *count = strcmp(capability(), "none") != 0;
     return *count ? cudaSuccess : cudaErrorNoDevice;
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int device)
 {
+    FAIL_IF_PLANTED();
     char *end;
     long major = strtol(capability(), &end, 10);
     (void)device;
     *value = (int)(which == cudaDevAttrComputeCapabilityMajor ? major : *end == '.' ? strtol(end + 1, NULL, 10) : 0);
+    return cudaSuccess;
+}
+
+/* There is no driver where there is no device; and one that is too old says so in the call before. */
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = strcmp(capability(), "none") != 0 ? 12040 : 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *kernel)
+{
+    FAIL_IF_PLANTED();
+    (void)kernel;
+    *attributes = (cudaFuncAttributes){0};
     return cudaSuccess;
 }
 
@@ -115,6 +132,7 @@ static bool release(void *memory)
 
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
+    FAIL_IF_PLANTED();
     *memory = NULL;
     if (emulator_capturing())
         return cudaErrorStreamCaptureUnsupported;
@@ -161,6 +179,7 @@ bool memory_pinned(const void *p) { return *find_pinned(p) != NULL; }
 
 cudaError_t cudaMallocHost(void **memory, size_t bytes)
 {
+    FAIL_IF_PLANTED();
     Pinned *one = malloc(sizeof *one);
     *memory = one ? memory_get(bytes, 1) : NULL;
     if (!*memory) {
@@ -176,6 +195,7 @@ cudaError_t cudaMallocHost(void **memory, size_t bytes)
 
 cudaError_t cudaFreeHost(void *memory)
 {
+    FAIL_IF_PLANTED();
     if (!memory)
         return cudaSuccess;
     queue_lock();
@@ -193,22 +213,38 @@ cudaError_t cudaFreeHost(void *memory)
 
 /* ---- errors */
 
-/* What a launch does wrong, who waits is told. */
-cudaError_t cudaGetLastError(void) { return cudaSuccess; }
+/* Those that happen here or can be planted. */
+static const struct {
+    cudaError_t error;
+    const char *text;
+} words[] = {
+    {cudaSuccess, "no error"},
+    {cudaErrorInvalidValue, "invalid argument"},
+    {cudaErrorMemoryAllocation, "out of memory"},
+    {cudaErrorInvalidConfiguration, "invalid configuration argument"},
+    {cudaErrorInsufficientDriver, "CUDA driver version is insufficient for CUDA runtime version"},
+    {cudaErrorDevicesUnavailable, "CUDA-capable device(s) is/are busy or unavailable"},
+    {cudaErrorNoDevice, "no CUDA-capable device is detected"},
+    {cudaErrorNoKernelImageForDevice, "no kernel image is available for execution on the device"},
+    {cudaErrorECCUncorrectable, "uncorrectable ECC error encountered"},
+    {cudaErrorUnsupportedPtxVersion, "the provided PTX was compiled with an unsupported toolchain."},
+    {cudaErrorIllegalAddress, "an illegal memory access was encountered"},
+    {cudaErrorLaunchOutOfResources, "too many resources requested for launch"},
+    {cudaErrorLaunchTimeout, "the launch timed out and was terminated"},
+    {cudaErrorMisalignedAddress, "misaligned address"},
+    {cudaErrorSystemNotReady, "system not yet initialized"},
+    {cudaErrorSystemDriverMismatch, "system has unsupported display driver / cuda driver combination"},
+    {cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing"},
+    {cudaErrorStreamCaptureInvalidated, "operation failed due to a previous error during capture"},
+    {cudaErrorStreamCaptureImplicit, "operation would make the legacy stream depend on a capturing blocking stream"},
+    {cudaErrorUnknown, "unknown error"}};
 
 const char *cudaGetErrorString(cudaError_t error)
 {
-    switch (error) {
-    case cudaSuccess: return "no error";
-    case cudaErrorMemoryAllocation: return "out of memory";
-    case cudaErrorNoDevice: return "no CUDA-capable device is detected";
-    case cudaErrorStreamCaptureUnsupported: return "operation not permitted when stream is capturing";
-    case cudaErrorStreamCaptureInvalidated: return "operation failed due to a previous error during capture";
-    case cudaErrorStreamCaptureImplicit:
-        return "operation would make the legacy stream depend on a capturing blocking stream";
-    case cudaErrorInvalidConfiguration: return "invalid configuration";
-    case cudaErrorLaunchFailure: return emulator_told();
-    case cudaErrorInvalidValue: break;
-    }
-    return "invalid argument";
+    if (error == cudaErrorLaunchFailure)
+        return *emulator_told() ? emulator_told() : "unspecified launch failure";
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].error == error)
+            return words[i].text;
+    return "unrecognized error code";
 }

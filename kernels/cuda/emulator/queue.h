@@ -11,6 +11,14 @@
 #include "kernels/cuda/emulator/emulator.h"
 #include "kernels/cuda/emulator/runtime.h"
 
+/* What a call of CUDA's begins with. */
+#define FAIL_IF_PLANTED()                                                                                              \
+    do {                                                                                                               \
+        cudaError_t planted_error = (cudaError_t)emulator_planted(__func__);                                           \
+        if (planted_error != cudaSuccess)                                                                              \
+            return planted_error;                                                                                      \
+    } while (0)
+
 typedef enum What { TO_LAUNCH, TO_MOVE, TO_SET, TO_WAIT, TO_REPLAY } What;
 
 /* A place in a stream: behind the first `count` operations that it was ever asked for. */

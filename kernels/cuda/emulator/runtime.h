@@ -3,7 +3,7 @@
  *
  * What a stream is asked for is done when somebody waits for it, as late as may be (see queue.h); what it captures is
  * noted and not done. A failed launch is told by the next call that waits for its stream, and once; cudaGetErrorString
- * words it in full. */
+ * words it in full. Calls that kernels/cuda may fail at do so where ATTEND_FAIL says it (see plant.c). */
 #ifndef KERNELS_CUDA_EMULATOR_RUNTIME_H
 #define KERNELS_CUDA_EMULATOR_RUNTIME_H
 
@@ -12,6 +12,8 @@
 /* Programs that are built for GPUs, too, have CUDA's own functions beside these. */
 #define cudaGetDeviceCount            emulated_cudaGetDeviceCount
 #define cudaDeviceGetAttribute        emulated_cudaDeviceGetAttribute
+#define cudaDriverGetVersion          emulated_cudaDriverGetVersion
+#define cudaFuncGetAttributes         emulated_cudaFuncGetAttributes
 #define cudaMalloc                    emulated_cudaMalloc
 #define cudaFree                      emulated_cudaFree
 #define cudaMemcpyAsync               emulated_cudaMemcpyAsync
@@ -46,11 +48,23 @@ typedef enum cudaError_t {
     cudaErrorInvalidValue = 1,
     cudaErrorMemoryAllocation = 2,
     cudaErrorInvalidConfiguration = 9,
+    cudaErrorInsufficientDriver = 35,
+    cudaErrorDevicesUnavailable = 46,
     cudaErrorNoDevice = 100,
+    cudaErrorNoKernelImageForDevice = 209,
+    cudaErrorECCUncorrectable = 214,
+    cudaErrorUnsupportedPtxVersion = 222,
+    cudaErrorIllegalAddress = 700,
+    cudaErrorLaunchOutOfResources = 701,
+    cudaErrorLaunchTimeout = 702,
+    cudaErrorMisalignedAddress = 716,
     cudaErrorLaunchFailure = 719,
+    cudaErrorSystemNotReady = 802,
+    cudaErrorSystemDriverMismatch = 803,
     cudaErrorStreamCaptureUnsupported = 900,
     cudaErrorStreamCaptureInvalidated = 901,
-    cudaErrorStreamCaptureImplicit = 906
+    cudaErrorStreamCaptureImplicit = 906,
+    cudaErrorUnknown = 999
 } cudaError_t;
 
 typedef enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice } cudaMemcpyKind;
@@ -62,9 +76,17 @@ typedef enum cudaDeviceAttr {
     cudaDevAttrComputeCapabilityMinor = 76
 } cudaDeviceAttr;
 
-/* ATTEND_GPU is the capability of the one device there is, as 7.5, or `none`. */
+enum { CUDART_VERSION = 13000 };
+
+typedef struct cudaFuncAttributes {
+    size_t sharedSizeBytes; /* 0: nobody here asks for it */
+} cudaFuncAttributes;
+
+/* ATTEND_GPU is the capability of the one device there is, as 7.5, or `none`, which has no driver either. */
 cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int device);
+cudaError_t cudaDriverGetVersion(int *version);
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *kernel);
 
 /* Copies from the host read pages of cudaMallocHost when they are done, others before the call returns; copies to the
  * host are over when somebody has waited, to other pages when the call returns. */

@@ -28,6 +28,7 @@ static cudaError_t tell(Queue s)
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
+    FAIL_IF_PLANTED();
     *stream = memory_get(1, sizeof **stream);
     if (!*stream)
         return cudaErrorMemoryAllocation;
@@ -66,6 +67,7 @@ static cudaError_t finish(Queue s)
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
+    FAIL_IF_PLANTED();
     queue_lock();
     cudaError_t error = finish(or_default(stream));
     queue_unlock();
@@ -99,8 +101,20 @@ static void launch_fails(Queue s, cudaError_t error)
     fail(&s->error, "a launch: %s", cudaGetErrorString(error));
 }
 
+static _Thread_local cudaError_t refused; /* the latest launch: told by cudaGetLastError, as CUDA does */
+
+cudaError_t cudaGetLastError(void)
+{
+    cudaError_t error = refused;
+    refused = cudaSuccess;
+    return error;
+}
+
 void emulator_launch_on(Queue stream, const Launch *launch)
 {
+    refused = (cudaError_t)emulator_planted("cudaLaunchKernel");
+    if (refused)
+        return;
     queue_lock();
     Queue s = or_default(stream);
     cudaError_t error = cudaSuccess;
@@ -125,6 +139,7 @@ bool emulator_capturing(void) { return captures > 0; }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode)
 {
+    FAIL_IF_PLANTED();
     (void)mode;
     queue_lock();
     cudaError_t error = stream->capturing ? refuse(stream) : cudaSuccess;
@@ -144,7 +159,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
     queue_lock();
     struct EmulatorGraph *g = stream->capturing;
-    cudaError_t error = g ? g->error : cudaErrorInvalidValue;
+    cudaError_t error = (cudaError_t)emulator_planted(__func__); /* the capture is over all the same */
+    if (!error)
+        error = g ? g->error : cudaErrorInvalidValue;
     stream->capturing = NULL;
     captures -= g != NULL;
     *graph = error ? NULL : g;
@@ -156,6 +173,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *ready, cudaGraph_t graph, unsigned long long flags)
 {
+    FAIL_IF_PLANTED();
     (void)flags;
     queue_lock();
     graph->owners++;
@@ -166,6 +184,7 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *ready, cudaGraph_t gr
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
 {
+    FAIL_IF_PLANTED();
     queue_lock();
     cudaError_t error = stream->capturing ? refuse(stream) : cudaSuccess;
     Noted *one = error ? NULL : note(stream, &error);
@@ -229,6 +248,7 @@ static bool on_device(const void *p, size_t bytes)
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
 {
+    FAIL_IF_PLANTED();
     if (bytes == 0)
         return cudaSuccess;
     if ((kind != cudaMemcpyDeviceToHost && !on_device(to, bytes)) ||
@@ -243,7 +263,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
     return error;
 }
 
-cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
+static cudaError_t set(void *to, int value, size_t bytes, cudaStream_t stream)
 {
     if (bytes == 0)
         return cudaSuccess;
@@ -262,7 +282,17 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stre
     return error;
 }
 
-cudaError_t cudaMemset(void *to, int value, size_t bytes) { return cudaMemsetAsync(to, value, bytes, NULL); }
+cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
+{
+    FAIL_IF_PLANTED();
+    return set(to, value, bytes, stream);
+}
+
+cudaError_t cudaMemset(void *to, int value, size_t bytes)
+{
+    FAIL_IF_PLANTED();
+    return set(to, value, bytes, NULL);
+}
 
 /* ---- events: a place in the stream that recorded them last */
 
@@ -272,6 +302,7 @@ struct CUevent_st {
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
+    FAIL_IF_PLANTED();
     (void)flags;
     *event = memory_get(1, sizeof **event);
     return *event ? cudaSuccess : cudaErrorMemoryAllocation;
@@ -285,6 +316,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
+    FAIL_IF_PLANTED();
     queue_lock();
     Queue s = or_default(stream);
     cudaError_t error = s->capturing ? refuse(s) : cudaSuccess;
@@ -296,6 +328,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
+    FAIL_IF_PLANTED();
     queue_lock();
     queue_reach(event->mark);
     queue_unlock();
@@ -304,6 +337,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
+    FAIL_IF_PLANTED();
     (void)flags;
     queue_lock();
     Queue s = or_default(stream);
