@@ -175,6 +175,7 @@ piece() {
     ! grep -q '^left out' "$out/why/$name" 2>/dev/null || rm "$out/why/$name" # now it can be done
     now=$(date +%s)
     [ $((end - now)) -ge 5 ] || { left="$left $name"; return 0; }
+    [ -z "$size" ] || limit=$((4 * limit)) # the emulator takes its time, and may not be alone here
     [ $((end - now)) -ge $limit ] || limit=$((end - now))
     rm -f "$out/done/$name" "$out/why/$name" "$out/rows/$name"
     printf '%s ...\n' "$name"
@@ -247,8 +248,8 @@ tests_of() { # tests_of ONLY [VARIABLE=VALUE]...
 
 begin tests "every kernel's on $device and the other twins; the parity fixtures"
 wrap=
-if [ -n "$size" ]; then most=1800; else most=570; fi # the emulator takes its time
-! timeout 1 true 2>/dev/null || wrap="timeout $((most / 2))" # a test that hangs does not hide the others
+most=570
+! timeout 1 true 2>/dev/null || wrap="timeout $([ -n "$size" ] && echo 1200 || echo 280)" # a test that hangs does not hide the others
 if [ "$($make -s $build has-check)" = yes ]; then
     piece tests kernels $most tests_of kernels
     piece tests parity $most tests_of "classifier/parity encdec/parity nn/parity" ATTEND_DEVICE=$device
@@ -290,7 +291,7 @@ compare() { # compare PROGRAM OPTIONS...
     done
     return $bad
 }
-if [ -n "$size" ]; then same=3; else same=10; fi
+same=20
 piece same same-charlm 300 compare charlm --minutes 0 --dim 32 --heads 2 --depth 2 --context 32 --batch 4
 piece same same-classifier 300 compare classifier --preset minute --minutes 0 --dim 16 --heads 2 --ff 32 --depth 1 --batch 4 --no-cache
 piece same same-encdec 300 compare encdec --preset minute --minutes 0 --dim 32 --heads 2 --ff 64 --depth 1 --batch-tokens 256
@@ -336,7 +337,11 @@ torch() { # torch MODE PROGRAM PRECISION OPTIONS...
 no_torch=
 if ! command -v "$python" >/dev/null; then
     no_torch="there is no $python here"
-elif ! said=$("$python" -c 'import sys, numpy, torch
+elif ! said=$("$python" -c 'import sys
+try:
+    import numpy, torch
+except ImportError as e:
+    sys.exit(f"{sys.executable} cannot import PyTorch and NumPy ({e}); PYTHON=... names another")
 sys.exit("PyTorch finds no GPU" if sys.argv[1] == "cuda" and not torch.cuda.is_available() else 0)' $peer_device 2>&1); then
     no_torch=$(echo "$said" | tail -n 1)
 fi
@@ -390,25 +395,32 @@ done
 
 # ---- looked at
 
-begin sanitizer "compute-sanitizer"
+# The rehearsal has the device `checked` in its place, for each tool with threads in another order.
+begin sanitizer "$([ $device = emulated ] && echo "the device checked instead of ")compute-sanitizer"
 sanitizer=$(command -v compute-sanitizer || ls "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer" 2>/dev/null)
-# Our kernels, not cuBLAS. The emulated device needs no such tool.
+# Our kernels, not cuBLAS.
 under() { # under TOOL COMMAND...
     tool=$1
     shift
-    [ $device = emulated ] || set -- "$sanitizer" --tool "$tool" --error-exitcode 9 "$@"
+    if [ $device = emulated ]; then
+        case $tool in memcheck) order=forward ;; racecheck) order=greedy ;; synccheck) order=backward ;; *) order=random ;; esac
+        set -- env ATTEND_ORDER=$order "$@"
+    else
+        set -- "$sanitizer" --tool "$tool" --error-exitcode 9 "$@"
+    fi
     limited env ATTEND_GRAPHS=no ATTEND_KERNELS=own "$@" >>"$out/log/$name.txt" 2>&1 && return 0
     status=$?
-    [ $status -eq 124 ] || echo "compute-sanitizer --tool $tool: see $out/log/$name.txt" >"$out/why/$name"
+    [ $status -eq 124 ] || echo "$tool: $(grep -a . "$out/log/$name.txt" | tail -n 1) (all of it: $out/log/$name.txt)" >"$out/why/$name"
     return $status
 }
 sanitize() { # sanitize TOOL
     : >"$out/log/$name.txt"
+    if [ $device = emulated ]; then where=checked; else where=$device; fi
     for type in f32 bf16; do
-        under $1 "$bin/gpu" $device tiny $type || return $?
-        under $1 "$bin/charlm" bench --device $device --precision $type --steps 1 --dim 64 --heads 4 --depth 2 --context 64 --batch 4 \
+        under $1 "$bin/gpu" $where tiny $type || return $?
+        under $1 "$bin/charlm" bench --device $where --precision $type --steps 1 --dim 64 --heads 4 --depth 2 --context 64 --batch 4 \
             --dropout 0.1 || return $?
-        under $1 "$bin/encdec" bench --device $device --precision $type --steps 1 --dim 64 --heads 4 --depth 1 --ff 64 --batch-tokens 128 \
+        under $1 "$bin/encdec" bench --device $where --precision $type --steps 1 --dim 64 --heads 4 --depth 1 --ff 64 --batch-tokens 128 \
             --dropout 0.1 || return $?
     done
     echo "$1: nothing"
