@@ -106,6 +106,7 @@ typedef struct Attend {
     const int32_t *key_row;             /* [B] the row of keys that a query row reads; NULL: its own number */
     const int32_t *key_length;          /* [rows of keys] how many keys of a row are valid; NULL: all */
     const int32_t *query_offset;        /* [B] NULL: 0 */
+    bool by_head;                       /* k and v lie [H, keys, dk] and [H, keys, dv]; in a forward pass alone */
     bool causal;                        /* a query sees keys up to its own position */
     size_t window;                      /* and of those the last `window`; 0: all */
 
@@ -161,6 +162,8 @@ typedef struct Kernels {
     NumberType type;
     size_t number, real; /* bytes */
     bool on_host;        /* the device's memory is this process's own */
+    bool by_head;        /* caches are to hold keys and values by head (see Attend), as few queries read them fastest;
+                            a twin that does not ask for it need not know how */
 
     /* One line about what this machine does badly in this type, to be shown to who chose it, or NULL. May itself be
      * NULL: nothing ever. */

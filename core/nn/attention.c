@@ -71,19 +71,17 @@ static Tensor *attend(Tape *t, Tensor *q, Tensor *k, Tensor *v, Tensor *relative
     return y;
 }
 
-/* Keys or values of the cache as a tensor. */
+/* Keys or values of the cache as a tensor: where they lie by head, a row is a position of one head. */
 static Tensor *remembered(Tape *t, const Cache *c, void *memory, size_t columns)
 {
-    return tape_outside(t, memory, c->rows * c->capacity, columns);
+    return tape_outside(t, memory, c->heads * c->rows * c->capacity, columns / c->heads);
 }
 
 static void append(Tape *t, const CacheLayer *layer, Tensor *const kv[2], const int32_t *start, size_t rows)
 {
     const Cache *c = layer->cache;
-    t->k->cache_append(t->stream, layer->keys, c->length, c->capacity, tensor_strided(kv[0]), start, rows,
-                       kv[0]->columns);
-    t->k->cache_append(t->stream, layer->values, c->length, c->capacity, tensor_strided(kv[1]), start, rows,
-                       kv[1]->columns);
+    cache_append(c, t->stream, layer->keys, tensor_strided(kv[0]), kv[0]->columns, start, rows);
+    cache_append(c, t->stream, layer->values, tensor_strided(kv[1]), kv[1]->columns, start, rows);
 }
 
 void attention_remember(Tape *t, const Attention *a, Tensor *memory, const Rows *rows, const CacheLayer *cache)
@@ -122,6 +120,7 @@ Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const 
     Tensor *qkv[3];
     Attend how = *rows;
     how.heads = o->heads, how.key_size = o->key_size, how.value_size = o->value_size;
+    how.by_head = cache && cache->cache->heads > 1;
     how.scale = score_scale(o->score, o->key_size);
     how.dropout = tape_dropout(t, a->drop);
     how.weights = t->watch ? t->watch->weights(t->watch, t, a->out.weight, &how) : NULL;

@@ -34,11 +34,13 @@ static bool cache_allocate(Cache *c, Stream *s)
     return fine;
 }
 
-bool cache_open(Cache *c, const Kernels *k, Stream *s, size_t layers, size_t rows, size_t capacity, size_t key_columns,
-                size_t value_columns, Error *e)
+bool cache_open(Cache *c, const Kernels *k, Stream *s, size_t layers, size_t heads, size_t rows, size_t capacity,
+                size_t key_columns, size_t value_columns, Error *e)
 {
+    assert(key_columns % heads == 0 && value_columns % heads == 0);
     *c = (Cache){.k = k,
                  .layers = layers,
+                 .heads = heads,
                  .rows = rows,
                  .capacity = capacity,
                  .most_rows = rows,
@@ -69,6 +71,20 @@ void cache_close(Cache *c)
     *c = (Cache){0};
 }
 
+/* Where a head's positions begin. */
+static void *head_of(const Cache *c, void *memory, size_t head, size_t columns)
+{
+    return (char *)memory + head * c->rows * c->capacity * (columns / c->heads) * c->k->number;
+}
+
+void cache_append(const Cache *c, Stream *s, void *memory, Strided x, size_t columns, const int32_t *start, size_t rows)
+{
+    size_t part = columns / c->heads;
+    for (size_t h = 0; h < c->heads; h++)
+        c->k->cache_append(s, head_of(c, memory, h, columns), c->length, c->capacity,
+                           (Strided){(char *)x.data + h * part * c->k->number, x.stride}, start, rows, part);
+}
+
 void cache_begin(Cache *c, Stream *s, const int32_t *start, size_t rows)
 {
     c->k->cache_lengths(s, c->valid, c->length, start, rows);
@@ -95,8 +111,11 @@ void cache_lay(Cache *c, Stream *s, size_t rows, size_t capacity)
 /* Positions of a row lie behind one another. */
 static void copy_row(const Cache *c, Stream *s, void *memory, size_t columns, size_t to, size_t from, size_t count)
 {
-    const size_t position = columns * c->k->number, row = c->capacity * position;
-    c->k->copy(s, (char *)memory + to * row, (char *)memory + from * row, count * position);
+    const size_t position = columns / c->heads * c->k->number, row = c->capacity * position;
+    for (size_t h = 0; h < c->heads; h++) {
+        char *head = head_of(c, memory, h, columns);
+        c->k->copy(s, head + to * row, head + from * row, count * position);
+    }
 }
 
 void cache_copy_row(Cache *c, Stream *s, size_t to, size_t from, size_t count)
@@ -110,8 +129,12 @@ void cache_copy_row(Cache *c, Stream *s, size_t to, size_t from, size_t count)
 
 static void reorder(Cache *c, Stream *s, void *memory, size_t columns, const int32_t *order, size_t rows)
 {
-    c->k->gather_forward(s, c->spare, memory, order, rows, c->capacity * columns);
-    c->k->copy(s, memory, c->spare, rows * c->capacity * columns * c->k->number);
+    const size_t row = c->capacity * (columns / c->heads);
+    for (size_t h = 0; h < c->heads; h++) {
+        void *head = head_of(c, memory, h, columns);
+        c->k->gather_forward(s, c->spare, head, order, rows, row);
+        c->k->copy(s, head, c->spare, rows * row * c->k->number);
+    }
 }
 
 void cache_reorder(Cache *c, Stream *s, const int32_t *order, size_t rows)

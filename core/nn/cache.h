@@ -15,12 +15,12 @@ typedef struct Cache Cache;
 
 typedef struct CacheLayer {
     const Cache *cache;
-    void *keys, *values; /* [rows, capacity, columns] of numbers */
+    void *keys, *values; /* [heads, rows, capacity, columns / heads] of numbers */
 } CacheLayer;
 
 struct Cache {
     const Kernels *k;
-    size_t layers, rows, capacity, key_columns, value_columns;
+    size_t layers, heads, rows, capacity, key_columns, value_columns;
     size_t most_rows, positions; /* there is memory for */
     CacheLayer *layer;
     void *spare;     /* for reordering: one layer's keys or values */
@@ -30,9 +30,14 @@ struct Cache {
     int32_t *valid;  /* [rows] the same with those of the running call */
 };
 
-bool cache_open(Cache *c, const Kernels *k, Stream *s, size_t layers, size_t rows, size_t capacity, size_t key_columns,
-                size_t value_columns, Error *e);
+/* heads: parts of columns that lie one behind another, each with all its positions; 1: positions lie whole. */
+bool cache_open(Cache *c, const Kernels *k, Stream *s, size_t layers, size_t heads, size_t rows, size_t capacity,
+                size_t key_columns, size_t value_columns, Error *e);
 void cache_close(Cache *c);
+
+/* Writes x's rows behind what a layer's keys, or its values, hold. */
+void cache_append(const Cache *c, Stream *s, void *memory, Strided x, size_t columns, const int32_t *start,
+                  size_t rows);
 
 void cache_begin(Cache *c, Stream *s, const int32_t *start, size_t rows);
 void cache_end(Cache *c, Stream *s, size_t rows);

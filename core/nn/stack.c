@@ -12,6 +12,7 @@ Stack stack_new(Parameters *p, const StackOptions *o)
     Stack s = {.depth = o->depth,
                .block = memory_get(o->depth, sizeof *s.block),
                .normed = o->block.norm == NORM_PRE,
+               .heads = a->composed ? 1 : a->heads,
                .key_columns = a->heads * a->key_size,
                .value_columns = a->heads * a->value_size};
     char name[sizeof(((Parameter *)0)->name)];
@@ -54,7 +55,8 @@ Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Sight *s
 
 bool stack_cache(Cache *c, const Stack *s, const Kernels *k, Stream *stream, size_t rows, size_t capacity, Error *e)
 {
-    return cache_open(c, k, stream, s->depth, rows, capacity, s->key_columns, s->value_columns, e);
+    size_t heads = k->by_head ? s->heads : 1;
+    return cache_open(c, k, stream, s->depth, heads, rows, capacity, s->key_columns, s->value_columns, e);
 }
 
 void stack_remember(Tape *t, const Stack *s, Tensor *memory, const Rows *rows, Cache *cache)

@@ -159,7 +159,7 @@ static void query_forward(const AttentionWork *a, const HeadView *h, const HeadS
     size_t first = keys_first(h->how, h->keys, i), end = keys_end(h->how, h->keys, i);
     keys_of_tile(h, w, i, 1);
     const Number *q = numbers_of(h->q, h->first_query + i, h->head, h->dk);
-    const Number *k = numbers_of(h->k, h->keys.start + first, h->head, h->dk);
+    const Number *k = keys_from(h, h->k, first, h->dk);
     size_t seen = first < end ? end - first : 0;
     dot_rows(w->s + first, q, k, h->k.stride, seen, h->dk);
     if (h->terms)
@@ -168,29 +168,27 @@ static void query_forward(const AttentionWork *a, const HeadView *h, const HeadS
         keep_weights(h, w->s, i);
     Number *p = (Number *)(void *)w->p;
     float sum = softmax_row(h, p, w->s, w->spans, 1, i, &a->lse[at]);
-    weighted_sum(a->y + at * h->dv, 1 / sum, numbers_of(h->v, h->keys.start + first, h->head, h->dv), h->v.stride,
-                 p + first, seen, h->dv);
+    weighted_sum(a->y + at * h->dv, 1 / sum, keys_from(h, h->v, first, h->dv), h->v.stride, p + first, seen, h->dv);
 }
 
 enum { FEW_QUERIES = 4, LINE = 64 /* bytes of a cache's line */ };
 
-/* Asks for a head's part of rows that will be read. */
-static void fetch(Strided x, size_t from, size_t count, size_t head, size_t size)
+/* Asks for keys or values that will be read. */
+static void fetch(const HeadView *h, Strided x, size_t size)
 {
-    for (size_t j = from; j < from + count; j++)
+    for (size_t j = h->seen.from; j < h->seen.to; j++)
         for (size_t i = 0; i < size; i += LINE / sizeof(Number))
-            __builtin_prefetch(numbers_of(x, j, head, size) + i);
+            __builtin_prefetch(keys_from(h, x, j, size) + i);
 }
 
 /* The keys and values of a row with few queries are asked for while the row before it is computed: as they come from
  * far, and each of them is read once, waiting for them would take longer than the work. */
 static void fetch_next(const HeadView *next, const HeadView *h)
 {
-    const size_t from = next->keys.start + next->seen.from, count = next->seen.to - next->seen.from;
     if (next->queries > FEW_QUERIES || next->keys.start == h->keys.start)
         return;
-    fetch(next->k, from, count, h->head, h->dk);
-    fetch(next->v, from, count, h->head, h->dv);
+    fetch(next, next->k, next->dk);
+    fetch(next, next->v, next->dv);
 }
 
 static void row_forward(const AttentionWork *a, const HeadView *h, const HeadScratch *w)
@@ -215,6 +213,7 @@ static void forward_heads(void *argument, size_t member, size_t first, size_t en
         if (b + 1 < a->how->rows)
             next = head_view(a->how, a->state, a->q, a->k, a->v, b + 1, first);
         for (h.head = first; h.head < end; h.head++) {
+            next.head = h.head;
             if (b + 1 < a->how->rows)
                 fetch_next(&next, &h);
             row_forward(a, &h, &w);

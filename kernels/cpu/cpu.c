@@ -101,6 +101,7 @@ const Kernels TABLE = {
     .number = sizeof(Number),
     .real = sizeof(float),
     .on_host = true,
+    .by_head = true,
     .note = NOTE,
     .open = stream_open,
     .close = stream_close,

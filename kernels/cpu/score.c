@@ -93,7 +93,7 @@ static void prepare_terms(const HeadView *h, const HeadScratch *w)
         spread_relative(h, w);
     memset(w->key_term, 0, h->key_wide * sizeof *w->key_term);
     for (size_t j = h->seen.from; u && j < h->seen.to; j++)
-        w->key_term[j] = scale * real_dot(u, numbers_of(h->k, h->keys.start + j, h->head, h->dk), h->dk);
+        w->key_term[j] = scale * real_dot(u, keys_from(h, h->k, j, h->dk), h->dk);
     memset(w->place_term, 0, w->reach * sizeof *w->place_term);
     for (size_t e = seen.from; e < seen.to; e++) {
         float bias = table ? table[entry_at(h, e) * how->heads + h->head] : 0;
@@ -117,7 +117,7 @@ static void prepare_tiles(const HeadView *h, const HeadScratch *w, bool backward
  * hold anything, and share tiles with others. */
 static Strided cleared(const HeadView *h, const HeadScratch *w, Strided x, size_t size)
 {
-    const Number *from = numbers_of(x, h->keys.start, h->head, size);
+    const Number *from = keys_from(h, x, 0, size);
     if (!h->how->block)
         return (Strided){(void *)(uintptr_t)from, x.stride};
     for (size_t j = 0; j < h->keys.length; j++)
@@ -271,7 +271,7 @@ static void finish_terms(const HeadView *h, const HeadScratch *w, const AttendGr
     const Attend *how = h->how;
     Range seen = places_seen(h);
     float *bias = d->distance_bias;
-    Strided k = {(void *)(uintptr_t)numbers_of(h->k, h->keys.start, h->head, h->dk), h->k.stride};
+    Strided k = {(void *)(uintptr_t)keys_from(h, h->k, 0, h->dk), h->k.stride};
 
     bias_backward(h, gradient_of(h, d->content_bias), w->dk, w->dkey, bias_of(h, how->content_bias), k, h->seen);
     if (how->relative.data)

@@ -51,7 +51,7 @@ static void attention_query(const AttentionRow *r, Number *y, Real lse, size_t i
         size_t width = dv - from < BLOCK ? dv - from : BLOCK;
         Real sum[BLOCK] = {0};
         for (size_t j = next_key(r, i, 0); j < r->keys.length; j = next_key(r, i, j + 1)) {
-            const Number *value = head_of(r->v, r->keys.start + j, r->head, dv) + from;
+            const Number *value = key_of(r, r->v, j, dv) + from;
             Real weight = real_exp(score(r, i, j) - lse) * drop_factor(r, i, j);
             for (size_t c = 0; c < width; c++)
                 sum[c] += weight * real(value[c]);

@@ -22,6 +22,14 @@ static const Number *head_of(Strided x, size_t position, size_t head, size_t siz
     return (const Number *)x.data + position * x.stride + head * size;
 }
 
+/* A head's key or value number j of the row */
+static const Number *key_of(const AttentionRow *r, Strided x, size_t j, size_t size)
+{
+    size_t position = r->keys.start + j;
+    return r->how->by_head ? head_of(x, r->head * r->how->keys + position, 0, size)
+                           : head_of(x, position, r->head, size);
+}
+
 /* One head of u or v, or NULL */
 static const Real *head_of_bias(const void *bias, size_t head, size_t size)
 {
@@ -48,7 +56,7 @@ static Real score(const AttentionRow *r, size_t i, size_t j)
     const Attend *how = r->how;
     size_t dk = how->key_size;
     const Number *q = head_of(r->q, r->first_query + i, r->head, dk);
-    const Number *k = head_of(r->k, r->keys.start + j, r->head, dk);
+    const Number *k = key_of(r, r->k, j, dk);
     const Real *bias = how->distance_bias;
 
     Real sum = biased_dot(q, head_of_bias(how->content_bias, r->head, dk), k, dk);

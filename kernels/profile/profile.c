@@ -380,6 +380,7 @@ const Kernels *profile_over(const Kernels *inner)
     k->number = inner->number;
     k->real = inner->real;
     k->on_host = inner->on_host;
+    k->by_head = inner->by_head;
     k->note = inner->note;
     k->open = opens[inner->type];
     k->allocate = inner->allocate;

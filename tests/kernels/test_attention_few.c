@@ -25,6 +25,54 @@ START_TEST(one_query_over_many_keys_agrees_with_f64)
 }
 END_TEST
 
+/* x's rows by head: [H, rows, size] */
+static Strided laid_by_head(const Kernels *k, Strided x, size_t rows, size_t heads, size_t size)
+{
+    char *to = k->allocate(rows * heads * size * k->number + 1);
+    for (size_t h = 0; h < heads; h++)
+        for (size_t i = 0; i < rows; i++)
+            memcpy(to + (h * rows + i) * size * k->number, (char *)x.data + (i * x.stride + h * size) * k->number,
+                   size * k->number);
+    return (Strided){to, size};
+}
+
+static void by_head(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
+{
+    const Attending *a = c->shape;
+    Attend how = attend_of(a, at);
+    how.by_head = true;
+    Strided keys = laid_by_head(k, strided_of(c, at, K), how.keys, how.heads, how.key_size);
+    Strided values = laid_by_head(k, strided_of(c, at, V), how.keys, how.heads, how.value_size);
+    k->attention_forward(s, at[Y], at[LSE], strided_of(c, at, Q), keys, values, &how, state);
+    k->release(keys.data);
+    k->release(values.data);
+}
+
+START_TEST(keys_and_values_by_head_give_the_same_bits)
+{
+    const uint32_t seed = (uint32_t)_i;
+    Attending a = _i % 3 == 0 ? attending_few(seed) : _i % 3 == 1 ? attending_one(seed) : attending_distant(seed);
+    Case c = attending_forward(&a, seed);
+    size_t asking = 0;
+    for (size_t n = 0; twin(n); n++) {
+        const Kernels *k = twin(n);
+        if (!k->by_head && strcmp(k->twin, "plain") != 0)
+            continue;
+        c.call = attending_call;
+        Result whole = case_run(&c, k, k->type);
+        c.call = by_head;
+        Result parted = case_run(&c, k, k->type);
+        same_bits(&c, Y, &whole, &parted);
+        same_bits(&c, WEIGHTS, &whole, &parted);
+        result_free(&whole);
+        result_free(&parted);
+        asking += k->by_head;
+    }
+    ck_assert_uint_gt(asking, 0);
+    case_free(&c);
+}
+END_TEST
+
 /* 70 keys, the last 3 of which are not valid, 3 heads of 32. */
 static Attending alone(void)
 {
@@ -92,6 +140,7 @@ int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(few_queries_over_many_keys_agree_with_f64, 80),
                                  TEST_LOOP(one_query_over_many_keys_agrees_with_f64, 36),
+                                 TEST_LOOP(keys_and_values_by_head_give_the_same_bits, 60),
                                  TEST_LOOP(what_one_query_meets_shows_in_its_head, 4),
                                  TEST(scores_of_minus_infinity_leave_the_others_alone)};
     return suite_run("kernels/attention_few", tests, sizeof tests / sizeof *tests, argc, argv);

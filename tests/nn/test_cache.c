@@ -364,7 +364,7 @@ static bool open_cache(void *argument, Error *e)
     const Kernels *k = argument;
     Stream *s = NULL;
     Cache c;
-    bool fine = k->open(&s, 1, e) && cache_open(&c, k, s, 2, 3, 5, 6, 7, e);
+    bool fine = k->open(&s, 1, e) && cache_open(&c, k, s, 2, 1, 3, 5, 6, 7, e);
     if (fine) /* what could not be opened needs no closing */
         cache_close(&c);
     if (s)

@@ -55,7 +55,8 @@ static void stage_open(Stage *s, const Kernels *k, bool composed)
                 weights_open(&s->weights, k, s->stream, &s->parameters, &e) &&
                 weights_init(&s->weights, s->stream, INIT_PYTORCH, 1, 3, &e) &&
                 tape_open(&s->tape, k, s->stream, &s->weights, &plan, &e) &&
-                cache_open(&s->cache, k, s->stream, 1, MEMORIES, CAPACITY, 3 * 5, 3 * 2, &e),
+                cache_open(&s->cache, k, s->stream, 1, k->by_head && !composed ? 3 : 1, MEMORIES, CAPACITY, 3 * 5,
+                           3 * 2, &e),
             e);
     ck_assert(k->on_host);
 }
