@@ -1,21 +1,31 @@
 /* See blocked.h.
  *
- * Both operands are read as `units` along k (tile.h). b is packed, a panel of TILE_COLUMNS columns at a time, padded
- * with zeros: [k units, TILE_COLUMNS]. a is read where it lies if its units lie there: floats always do, pairs of
- * bfloat16 in rows of even length; what else there is, and the last rows if they do not fill a tile, is copied. While a
- * panel stays in the first or second cache, a and c go by. */
+ * Both operands are read as `units` along k (tile.h). b is packed, padded with zeros, in panels of PANEL columns:
+ * [k units, PANEL]. A strip of up to ROWS rows of a meets one panel after the other: panels come from the second cache,
+ * the strip stays in the first, and what they make, a tile of c, in registers while k runs. So a, b and c are each
+ * brought from memory once, and while a tile is made, what the next ones need is on its way.
+ *
+ * a is read where it lies if its units lie there: floats always do, pairs of bfloat16 in rows of even length; the rest
+ * is copied. */
 #include "kernels/cpu/blocked.h"
 
 #include "kernels/cpu/tile.h"
 
+#if defined __AVX512F__ || defined __aarch64__
+#define ROWS 12 /* 24 sums of 32 registers */
+#else
+#define ROWS 6 /* 12 sums of 16 registers */
+#endif
+
+#define PANEL (2 * WIDTH)
+
+enum {
+    GROUP = 384 << 10, /* bytes of panels that are met together: they stay in the second cache */
+    PIECE = 512        /* units of k at once, where a sum may be made in pieces */
+};
+
 static size_t per_unit(const MatmulShape *s) { return s->inputs == ELEMENT_BF16 ? 2 : 1; }
 static size_t units_of(const MatmulShape *s) { return (s->k + per_unit(s) - 1) / per_unit(s); }
-
-size_t blocked_scratch(const MatmulShape *s)
-{
-    size_t copied = (round_up(s->m, WIDTH) + TILE_ROWS) * units_of(s), panel = units_of(s) * TILE_COLUMNS;
-    return (copied + panel + TILE_ROWS * TILE_COLUMNS) * sizeof(Unit);
-}
 
 /* --- b --- */
 
@@ -23,8 +33,8 @@ size_t blocked_scratch(const MatmulShape *s)
 static void pack_rows(Unit *to, const MatmulShape *s, const void *b, size_t first)
 {
     size_t left = s->n - first;
-    for (size_t l = 0; l < s->k; l += per_unit(s), to += TILE_COLUMNS)
-        for (size_t v = 0; v < TILE_COLUMNS; v += WIDTH) {
+    for (size_t l = 0; l < s->k; l += per_unit(s), to += PANEL)
+        for (size_t v = 0; v < PANEL; v += WIDTH) {
             size_t some = v < left ? left - v : 0, at = l * s->b_stride + first + v;
             if (s->inputs == ELEMENT_F32) {
                 IVec row = some ? units_some((const float *)b + at, some * sizeof(float)) : (IVec){0};
@@ -42,41 +52,62 @@ static void pack_turned(Unit *to, const MatmulShape *s, const void *b, size_t fi
 {
     size_t bytes = per_unit(s) == 2 ? sizeof(Bf16) : sizeof(float), units = units_of(s), row = s->k * bytes;
     IVec block[WIDTH];
-    for (size_t v = 0; v < TILE_COLUMNS; v += WIDTH)
+    for (size_t v = 0; v < PANEL; v += WIDTH)
         for (size_t u = 0; u < units; u += WIDTH) {
             for (size_t r = 0; r < WIDTH; r++) {
                 size_t column = first + v + r, at = u * sizeof(Unit);
                 block[r] = column < s->n ? units_some((const char *)b + column * s->b_stride * bytes + at, row - at)
                                          : (IVec){0};
             }
-            units_turn(to + u * TILE_COLUMNS + v, TILE_COLUMNS, block, units - u < WIDTH ? units - u : WIDTH);
+            units_turn(to + u * PANEL + v, PANEL, block, units - u < WIDTH ? units - u : WIDTH);
         }
+}
+
+/* Memory that is needed soon: so many rows of so many bytes */
+typedef struct Ahead {
+    const char *at;
+    size_t stride, rows, bytes;
+} Ahead;
+
+/* Asks for the next rows of it. */
+INLINE void bring(Ahead *a, size_t rows)
+{
+    for (; rows && a->rows; rows--, a->rows--, a->at += a->stride)
+        for (size_t i = 0; i < a->bytes; i += 64)
+            __builtin_prefetch(a->at + i);
+}
+
+/* The panel of columns first .. */
+static Ahead panel_ahead(const MatmulShape *s, const void *b, size_t first)
+{
+    size_t bytes = 4 / per_unit(s), stride = s->b_stride * bytes, columns = s->n - first < PANEL ? s->n - first : PANEL;
+    if (s->b_transposed)
+        return (Ahead){(const char *)b + first * stride, stride, columns, s->k * bytes};
+    return (Ahead){(const char *)b + first * bytes, stride, s->k, columns * bytes};
 }
 
 /* --- a --- */
 
-/* Strips of TILE_ROWS rows: unit l of row i at whole[i * row + l * column]; the last one, if it is not whole, at
- * rest[(i - i0) * units + l]. */
-typedef struct Strips {
-    const Unit *whole, *rest;
-    size_t row, column, units;
-} Strips;
+/* Unit l of row i lies at at[i * row + l * column]. */
+typedef struct Strip {
+    const Unit *at;
+    size_t row, column;
+} Strip;
 
 static uint32_t bits_at(const MatmulShape *s, const void *a, size_t i, size_t l)
 {
     size_t at = s->a_transposed ? l * s->a_stride + i : i * s->a_stride + l;
     uint32_t bits = 0;
-    if (i >= s->m || l >= s->k)
+    if (l >= s->k)
         return 0;
     memcpy(&bits, (const char *)a + at * (4 / per_unit(s)), 4 / per_unit(s));
     return bits;
 }
 
-/* Rows first .. first+count-1, padded with zeros */
-static void copy_strips(Unit *to, const MatmulShape *s, const void *a, size_t first, size_t count)
+static void copy_strip(Unit *to, const MatmulShape *s, const void *a, size_t first, size_t rows)
 {
     size_t units = units_of(s), each = per_unit(s);
-    for (size_t i = first; i < first + count; i++)
+    for (size_t i = first; i < first + rows; i++)
         for (size_t u = 0; u < units; u++)
             *to++ = (Unit)(bits_at(s, a, i, u * each) | (each == 2 ? bits_at(s, a, i, 2 * u + 1) << 16 : 0));
 }
@@ -91,25 +122,31 @@ static void pair_rows(Unit *to, const MatmulShape *s, const Bf16 *a, size_t wide
         }
 }
 
-static Strips strips_of(const MatmulShape *s, const void *a, Unit *scratch)
+static Strip strip_of(const MatmulShape *s, const void *a, size_t first, size_t rows, Unit *copied)
 {
-    size_t units = units_of(s), whole = s->m / TILE_ROWS * TILE_ROWS, each = per_unit(s);
-    Strips strips = {.whole = a, .rest = scratch, .row = s->a_stride / each, .column = 1, .units = units};
-    if (s->a_transposed && each == 1) {
-        strips.row = 1, strips.column = s->a_stride;
-    } else if (s->a_transposed) {
-        size_t wide = round_up(s->m, WIDTH);
-        pair_rows(scratch, s, a, wide);
-        strips.whole = scratch, strips.row = 1, strips.column = wide;
-        strips.rest = scratch + units * wide;
-    } else if (each == 2 && (s->k % 2 || s->a_stride % 2 || (uintptr_t)a % sizeof(Unit))) {
-        copy_strips(scratch, s, a, 0, whole);
-        strips.whole = scratch, strips.row = units;
-        strips.rest = scratch + units * whole;
-    }
-    if (whole < s->m)
-        copy_strips((Unit *)(uintptr_t)strips.rest, s, a, whole, TILE_ROWS);
-    return strips;
+    const size_t each = per_unit(s);
+    if (s->a_transposed && each == 1)
+        return (Strip){(const Unit *)a + first, 1, s->a_stride};
+    if (s->a_transposed)
+        return (Strip){copied + first, 1, round_up(s->m, WIDTH)};
+    if (each == 1 || !(s->k % 2 || s->a_stride % 2 || (uintptr_t)a % sizeof(Unit)))
+        return (Strip){(const Unit *)a + first * (s->a_stride / each), s->a_stride / each, 1};
+    copy_strip(copied, s, a, first, rows);
+    return (Strip){copied, units_of(s), 1};
+}
+
+/* Of the next strip's rows, piece p of so many */
+static Ahead strip_ahead(const MatmulShape *s, const void *a, size_t first, size_t p, size_t pieces)
+{
+    size_t bytes = 4 / per_unit(s), rows = s->m - first < ROWS ? s->m - first : ROWS;
+    size_t from = p * s->k / pieces, count = (p + 1) * s->k / pieces - from;
+    if (!s->a_transposed)
+        return (Ahead){(const char *)a + (first * s->a_stride + from) * bytes, s->a_stride * bytes, rows,
+                       count * bytes};
+    if (bytes == 4)
+        return (Ahead){(const char *)a + (from * s->a_stride + first) * bytes, s->a_stride * bytes, count,
+                       rows * bytes};
+    return (Ahead){0};
 }
 
 /* --- c --- */
@@ -131,52 +168,201 @@ INLINE void c_store(const MatmulShape *s, void *c, size_t at, Vec x, size_t left
         vec_store_some((float *)c + at, x, left);
 }
 
-/* Adds sums to c, or writes them over it; bias, ReLU, and rounding. */
-static void put_tile(const MatmulShape *s, void *c, const float *sums, const float *bias, size_t i, size_t j)
+/* What a sum begins with */
+INLINE Vec begin(const MatmulShape *s, const void *c, const float *bias, size_t at, size_t left)
 {
-    for (size_t r = i; r < i + TILE_ROWS && r < s->m; r++, sums += TILE_COLUMNS)
-        for (size_t v = 0; v < TILE_COLUMNS && j + v < s->n; v += WIDTH) {
-            size_t at = r * s->c_stride + j + v, left = s->n - j - v;
-            Vec x = vec_load(sums + v);
-            if (s->bias)
-                x += left >= WIDTH ? vec_load(bias + j + v) : vec_load_some(bias + j + v, left);
-            if (s->add)
-                x += c_load(s, c, at, left);
-            if (s->relu)
-                x = vec_select(x < 0, vec_set(0), x);
-            c_store(s, c, at, x, left);
-        }
+    Vec x = vec_set(0);
+    if (s->bias)
+        x = left >= WIDTH ? vec_load(bias) : vec_load_some(bias, left);
+    return s->add ? x + c_load(s, c, at, left) : x;
 }
 
-/* A strip meets a panel. */
-static void meet(const MatmulShape *s, void *c, const Strips *a, const Unit *panel, const float *bias, float *sums,
-                 size_t i, size_t j)
+/* What it ends as: ReLU, and rounding */
+INLINE void end(const MatmulShape *s, void *c, size_t at, Vec sum, size_t left)
 {
-    bool whole = i + TILE_ROWS <= s->m,
-         as_it_is = whole && j + TILE_COLUMNS <= s->n && s->output == ELEMENT_F32 && !s->bias && !s->relu;
-    const Unit *strip = whole ? a->whole + i * a->row : a->rest;
-    size_t row = whole ? a->row : a->units, column = whole ? a->column : 1;
-    float *to = as_it_is ? (float *)c + i * s->c_stride + j : sums;
-    size_t to_row = as_it_is ? s->c_stride : TILE_COLUMNS;
-    if (s->inputs == ELEMENT_BF16)
-        tile(to, to_row, as_it_is && s->add, strip, row, column, panel, TILE_COLUMNS, a->units, 2, true);
+    c_store(s, c, at, s->relu ? vec_select(sum < 0, vec_set(0), sum) : sum, left);
+}
+
+/* A strip meets a panel: what they make lies from c[at] on, where `left` columns are left. */
+typedef struct Meeting {
+    const MatmulShape *shape;
+    void *c;
+    size_t at, left, units;
+    Strip a;
+    const Unit *panel;
+    const float *bias;
+    Ahead ahead[3];
+} Meeting;
+
+INLINE void multiply(Vec sum[ROWS][2], Meeting *t, int rows, bool pairs)
+{
+    const Unit *a[3] = {t->a.at, t->a.at + (rows > 4 ? 4 : 0) * t->a.row, t->a.at + (rows > 8 ? 8 : 0) * t->a.row};
+    const Unit *panel = t->panel;
+    const size_t row = t->a.row, third = 3 * row, column = t->a.column; /* few registers for many rows */
+    const size_t units = t->units, part = (units + (size_t)rows - 1) / (size_t)rows;
+    size_t share[3];
+    for (int i = 0; i < 3; i++)
+        share[i] = (t->ahead[i].rows + (size_t)rows - 1) / (size_t)rows;
+    for (size_t l = 0; l < units;) {
+        for (int i = 0; i < 3; i++)
+            bring(&t->ahead[i], share[i]);
+        for (size_t until = l + part < units ? l + part : units; l < until; l++, panel += PANEL) {
+            IVec b0 = units_load(panel), b1 = units_load(panel + WIDTH);
+            for (int i = 0; i < rows; i++) {
+                IVec factor = (IVec){0} + a[i / 4][i % 4 == 3 ? third : (size_t)(i % 4) * row];
+                sum[i][0] = units_multiply(sum[i][0], factor, b0, pairs);
+                sum[i][1] = units_multiply(sum[i][1], factor, b1, pairs);
+            }
+            for (int i = 0; i < 3; i++)
+                a[i] += column;
+        }
+    }
+}
+
+INLINE void tile_some(Meeting *t, int rows, bool pairs, size_t left, size_t more)
+{
+    Vec sum[ROWS][2];
+    const MatmulShape *s = t->shape;
+    for (int i = 0; i < rows; i++) {
+        size_t at = t->at + (size_t)i * s->c_stride;
+        sum[i][0] = begin(s, t->c, t->bias, at, left);
+        sum[i][1] = more ? begin(s, t->c, t->bias + WIDTH, at + WIDTH, more) : vec_set(0);
+    }
+    multiply(sum, t, rows, pairs);
+    for (int i = 0; i < rows; i++) {
+        size_t at = t->at + (size_t)i * s->c_stride;
+        end(s, t->c, at, sum[i][0], left);
+        if (more)
+            end(s, t->c, at + WIDTH, sum[i][1], more);
+    }
+}
+
+INLINE void tile_rows(Meeting *t, int rows, bool pairs)
+{
+    if (t->left >= PANEL)
+        tile_some(t, rows, pairs, WIDTH, WIDTH);
     else
-        tile(to, to_row, as_it_is && s->add, strip, row, column, panel, TILE_COLUMNS, a->units, 2, false);
-    if (!as_it_is)
-        put_tile(s, c, sums, bias, i, j);
+        tile_some(t, rows, pairs, t->left, t->left > WIDTH ? t->left - WIDTH : 0);
+}
+
+/* Each number of rows has its own code. */
+INLINE void tile_of(Meeting *t, size_t rows, bool pairs)
+{
+    switch (rows) {
+#if ROWS > 6
+    case 12: tile_rows(t, 12, pairs); break;
+    case 11: tile_rows(t, 11, pairs); break;
+    case 10: tile_rows(t, 10, pairs); break;
+    case 9: tile_rows(t, 9, pairs); break;
+    case 8: tile_rows(t, 8, pairs); break;
+    case 7: tile_rows(t, 7, pairs); break;
+#endif
+    case 6: tile_rows(t, 6, pairs); break;
+    case 5: tile_rows(t, 5, pairs); break;
+    case 4: tile_rows(t, 4, pairs); break;
+    case 3: tile_rows(t, 3, pairs); break;
+    case 2: tile_rows(t, 2, pairs); break;
+    default: tile_rows(t, 1, pairs);
+    }
+}
+
+static void meet(Meeting *t, size_t rows)
+{
+    if (t->shape->inputs == ELEMENT_BF16)
+        tile_of(t, rows, true);
+    else
+        tile_of(t, rows, false);
+}
+
+/* --- the whole --- */
+
+/* Panels of columns from `first` on, and what is made of them; behind their room lies what is copied of a. */
+typedef struct Group {
+    size_t first, panels;
+    Unit *room, *copied;
+} Group;
+
+/* What is needed after a strip's rows i .. next-1 have met panel p */
+static void look_ahead(Meeting *t, const Group *g, const void *a, const void *b, size_t i, size_t next, size_t p)
+{
+    const MatmulShape *s = t->shape;
+    const size_t bytes = s->output == ELEMENT_BF16 ? sizeof(Bf16) : sizeof(float);
+    bool last = p + 1 == g->panels;
+    if (!i && !last)
+        t->ahead[0] = panel_ahead(s, b, g->first + (p + 1) * PANEL);
+    if (next < s->m)
+        t->ahead[1] = strip_ahead(s, a, next, p, g->panels);
+    if (!last || next < s->m) {
+        size_t at = last ? next * s->c_stride + g->first : t->at + PANEL;
+        t->ahead[2] = (Ahead){(const char *)t->c + at * bytes, s->c_stride * bytes, next - i, PANEL * bytes};
+    }
+}
+
+static void group_product(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias,
+                          const Group *g)
+{
+    const size_t units = units_of(s), strips = (s->m + ROWS - 1) / ROWS;
+    for (size_t t = 0; t < strips; t++) {
+        size_t i = t * s->m / strips, next = (t + 1) * s->m / strips;
+        Strip strip = strip_of(s, a, i, next - i, g->copied);
+        for (size_t p = 0; p < g->panels; p++) {
+            size_t j = g->first + p * PANEL;
+            Unit *panel = g->room + p * units * PANEL;
+            Meeting m = {s, c, i * s->c_stride + j, s->n - j, units, strip, panel, s->bias ? bias + j : NULL, {{0}}};
+            if (!i)
+                (s->b_transposed ? pack_turned : pack_rows)(panel, s, b, j);
+            look_ahead(&m, g, a, b, i, next, p);
+            meet(&m, next - i);
+        }
+    }
+}
+
+static void product(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias, Unit *room)
+{
+    const size_t panel = units_of(s) * PANEL * sizeof(Unit), panels = (s->n + PANEL - 1) / PANEL;
+    const size_t most = panel && panel < GROUP ? GROUP / panel : 1;
+    Group g = {.room = room, .copied = room + (panels < most ? panels : most) * PANEL * units_of(s)};
+    if (s->a_transposed && s->inputs == ELEMENT_BF16)
+        pair_rows(g.copied, s, a, round_up(s->m, WIDTH));
+    for (size_t p = 0; p < panels; p += g.panels) {
+        g.first = p * PANEL;
+        g.panels = panels - p < most ? panels - p : most;
+        group_product(s, c, a, b, bias, &g);
+    }
+}
+
+/* Gradients of weights are sums over positions, of which there may be more than a cache holds: they are made in pieces
+ * of about so many, of which the last has `rest` more. */
+typedef struct Pieces {
+    size_t count, k, rest;
+} Pieces;
+
+static Pieces pieces_of(const MatmulShape *s)
+{
+    const size_t most = PIECE * per_unit(s);
+    bool one = s->k <= most || !s->a_transposed || s->b_transposed || s->output != ELEMENT_F32 || s->bias || s->relu;
+    size_t count = one ? 1 : (s->k + most - 1) / most, k = one ? s->k : s->k / count / 2 * 2;
+    return (Pieces){count, k, s->k - count * k};
+}
+
+size_t blocked_scratch(const MatmulShape *s)
+{
+    const Pieces pieces = pieces_of(s);
+    const size_t units = (pieces.k + pieces.rest + 1) / per_unit(s), panel = units * PANEL * sizeof(Unit);
+    const size_t all = round_up(s->n, PANEL) * units * sizeof(Unit), most = GROUP > panel ? GROUP : panel;
+    const size_t copied = (s->a_transposed ? round_up(s->m, WIDTH) : ROWS) * units * sizeof(Unit);
+    return (all < most ? all : most) + copied + sizeof(Unit); /* never nothing */
 }
 
 void blocked_product(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias, void *scratch)
 {
-    Unit *panel = scratch;
-    float *sums = (float *)(void *)(panel + units_of(s) * TILE_COLUMNS);
-    Strips strips = strips_of(s, a, (Unit *)(void *)(sums + TILE_ROWS * TILE_COLUMNS));
-    for (size_t j = 0; j < s->n; j += TILE_COLUMNS) {
-        if (s->b_transposed)
-            pack_turned(panel, s, b, j);
-        else
-            pack_rows(panel, s, b, j);
-        for (size_t i = 0; i < s->m; i += TILE_ROWS)
-            meet(s, c, &strips, panel, bias, sums, i, j);
+    const Pieces pieces = pieces_of(s);
+    const size_t bytes = pieces.k * (4 / per_unit(s));
+    MatmulShape piece = *s;
+    for (size_t p = 0; p < pieces.count; p++) {
+        piece.k = p + 1 < pieces.count ? pieces.k : pieces.k + pieces.rest;
+        product(&piece, c, (const char *)a + p * s->a_stride * bytes, (const char *)b + p * s->b_stride * bytes, bias,
+                scratch);
+        piece.add = true;
     }
 }

@@ -1,4 +1,4 @@
-/* Our own matrix product, where oneDNN is not there. */
+/* Our own matrix product. */
 #ifndef KERNELS_CPU_BLOCKED_H
 #define KERNELS_CPU_BLOCKED_H
 

@@ -36,6 +36,13 @@ static void run_blocked(Matmul *m, const MatmulShape *shape, void *c, const void
 #define BUILT_FOR_BF16 false
 #endif
 
+/* Instructions for whole matrices, which only oneDNN knows */
+#if defined __AMX_BF16__
+#define BUILT_FOR_TILES true
+#else
+#define BUILT_FOR_TILES false
+#endif
+
 #if defined HAVE_ONEDNN
 
 #include <dlfcn.h>
@@ -483,10 +490,27 @@ static void run_cut(Matmul *m, const MatmulShape *shape, void *c, const void *a,
     run(m, &rest, rest_c, rest_a, rest_b, bias);
 }
 
+/* Whether our own product is the faster one: where its vectors are as wide as the processor's, it is, and it needs no
+ * preparation. oneDNN has operands that do not change laid out once, and splits long sums. */
+static bool ours(const Matmul *m, const MatmulShape *s, const void *b)
+{
+#if defined __AVX512F__
+    enum { LONG = 512 }; /* units of 32 bits */
+    bool held = (const char *)b >= m->held && (const char *)b < m->held_end;
+    bool as_fast = s->inputs == ELEMENT_F32 || (BUILT_FOR_BF16 && !BUILT_FOR_TILES);
+    return as_fast && !held && (s->a_transposed || s->k * (s->inputs == ELEMENT_BF16 ? 2 : 4) <= LONG * 4);
+#else
+    (void)m, (void)s, (void)b;
+    return false;
+#endif
+}
+
 void matmul_run(Matmul *m, const MatmulShape *shape, void *c, const void *a, const void *b, const float *bias)
 {
-    if (shape->m && shape->n && shape->k)
-        run_cut(m, shape, c, a, b, bias);
-    else if (shape->m && shape->n)
+    if (!shape->m || !shape->n)
+        return;
+    if (!shape->k || ours(m, shape, b))
         run_blocked(m, shape, c, a, b, bias);
+    else
+        run_cut(m, shape, c, a, b, bias);
 }

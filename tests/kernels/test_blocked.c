@@ -1,4 +1,4 @@
-/* Our own matrix product, which no operation reaches where oneDNN has a primitive for its shape. */
+/* Our own matrix product, in every shape: of many, matmul.c goes to oneDNN where it is there. */
 #include "base/bf16.h"
 #include "kernels/cpu/blocked.h"
 #include "tests/chance.h"
@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { MOST = 128 * 128 };
+enum { MOST = 128 * 1024, LONG = 500 };
 
 typedef struct Matrix {
     Element type;
@@ -18,10 +18,10 @@ static Matrix a, b, c, was;
 static float bias[128];
 
 /* Whole numbers within `reach`: neither their products nor the sums here have to be rounded. */
-static void fill(Matrix *x, Random *r, Element type, size_t reach)
+static void fill(Matrix *x, Random *r, Element type, size_t reach, size_t count)
 {
     x->type = type;
-    for (size_t i = 0; i < MOST; i++) {
+    for (size_t i = 0; i < count; i++) {
         x->f32[i] = (float)below(r, 2 * reach + 1) - (float)reach;
         x->bf16[i] = bf16_from_float(x->f32[i]);
     }
@@ -35,7 +35,9 @@ static float number(const Matrix *x, size_t at)
 
 static MatmulShape shape_of(Random *r, size_t turn)
 {
-    static const size_t sizes[][3] = {{1, 1, 1}, {3, 2, 0}, {16, 64, 32}, {17, 65, 33}, {70, 100, 9}, {1, 90, 50}};
+    static const size_t sizes[][3] = {{1, 1, 1},     {3, 2, 0},      {16, 64, 32},   {17, 65, 33},
+                                      {70, 100, 9},  {1, 90, 50},    {14, 200, 600}, {14, 200, 600},
+                                      {7, 33, 1300}, {25, 97, 1301}, {13, 64, 1027}};
     enum { SIZES = sizeof sizes / sizeof *sizes };
     MatmulShape s = {.m = 1 + below(r, 60), .n = 1 + below(r, 90), .k = 1 + below(r, 60)};
     if (turn < SIZES)
@@ -46,7 +48,9 @@ static MatmulShape shape_of(Random *r, size_t turn)
     s.c_stride = s.n + below(r, 5);
     s.add = chance(r, 0.5), s.bias = chance(r, 0.5), s.relu = chance(r, 0.5);
     s.inputs = chance(r, 0.5) ? ELEMENT_BF16 : ELEMENT_F32;
-    s.output = chance(r, 0.5) ? ELEMENT_BF16 : ELEMENT_F32;
+    s.output = chance(r, 0.5) && s.k < LONG ? ELEMENT_BF16 : ELEMENT_F32; /* which has to hold the sums exactly */
+    if (s.k >= LONG && turn % 2)                                          /* the gradient of a weight */
+        s.a_transposed = true, s.b_transposed = s.bias = s.relu = false, s.a_stride = s.m, s.b_stride = s.n;
     return s;
 }
 
@@ -64,9 +68,10 @@ START_TEST(a_product_is_the_sum_of_products)
 {
     Random r = {.seed = (uint32_t)_i};
     MatmulShape s = shape_of(&r, (size_t)_i);
-    fill(&a, &r, s.inputs, 1);
-    fill(&b, &r, s.inputs, 2);
-    fill(&was, &r, s.output, 50);
+    const size_t end = s.m * s.c_stride + 64; /* a little behind it */
+    fill(&a, &r, s.inputs, 1, s.a_stride * (s.a_transposed ? s.k : s.m));
+    fill(&b, &r, s.inputs, 2, s.b_stride * (s.b_transposed ? s.n : s.k));
+    fill(&was, &r, s.output, 50, end);
     for (size_t j = 0; j < s.n; j++)
         bias[j] = (float)below(&r, 21) - 10;
     c = was;
@@ -74,7 +79,7 @@ START_TEST(a_product_is_the_sum_of_products)
     ck_assert_ptr_nonnull(scratch);
     blocked_product(&s, data(&c), data(&a), data(&b), s.bias ? bias : NULL, scratch);
     free(scratch);
-    for (size_t at = 0; at < MOST; at++) {
+    for (size_t at = 0; at < end; at++) {
         size_t i = at / s.c_stride, j = at % s.c_stride;
         float want = i < s.m && j < s.n ? wanted(&s, i, j) : number(&was, at), found = number(&c, at);
         ck_assert_msg(found == want, "%zu by %zu by %zu, row %zu, column %zu: %g, not %g", s.m, s.n, s.k, i, j,
