@@ -9,7 +9,7 @@
  *
  * All seven products are `tiles`. In bf16 their operands are pairs along the dimension that is summed over, so some
  * matrices are packed twice. What is masked for all queries of a tile is not computed. S is made in score.c, which also
- * knows what else a score may hold. What is narrow in bf16 goes back in a way of its own (attention_narrow.c). */
+ * knows what else a score may hold. What is narrow goes a way of its own (attention_narrow.c). */
 
 /* Of a span, which begins at a whole vector, the vectors of keys that are all in first .. end-1, if nothing is dropped;
  * otherwise none, at its end. */
@@ -198,7 +198,7 @@ static void row_forward(const AttentionWork *a, const HeadView *h, const HeadScr
         prepare_terms(h, w);
     for (size_t i = 0; few && i < h->queries; i++)
         query_forward(a, h, w, i);
-    if (!few)
+    if (!few && !(is_narrow(h) && narrow_forward(a, h, w)))
         head_forward(a, h, w);
 }
 
@@ -411,7 +411,7 @@ static void backward_heads(void *argument, size_t member, size_t first, size_t e
     for (size_t b = 0; b < a->how->rows; b++)
         for (size_t head = first; head < end; head++) {
             HeadView h = head_view(a->how, a->state, a->q, a->k, a->v, b, head);
-            if (is_narrow(&h))
+            if (is_narrow(&h) && narrow_weights_fit(&h))
                 narrow_backward(a, &h, &w);
             else
                 head_backward(a, &h, &w);

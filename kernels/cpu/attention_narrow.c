@@ -1,64 +1,51 @@
-/* The backward pass of heads of up to 16 numbers in bf16, where every query sees every key and a score is q . k alone:
- * what an encoder with many heads does. See attention.c, whose formulas these are.
+/* Heads of up to 16 numbers where every query sees every key and a score is q . k alone: what an encoder with many
+ * heads does. See attention.c, whose formulas these are; the way back is in attention_narrow_backward.c.
  *
  * Products of such heads are short, so scores that go to memory and come back as weights take longer than they. Here a
- * vector's lanes are 16 queries, keys come two at a time, and a score stays in its register until it is a weight.
- * Weights, which are rounded to bfloat16 anyway, are made as pairs of them from whole numbers of 16 bits:
- * y = 128 (x + 127) holds the exponent of 2^x in its upper bits, and in its lower ones the mantissa but for what a
- * straight line is above 2^x there. That is right to 3/4 of a bfloat16's last place, x having been rounded.
+ * vector's lanes are 16 queries, a key's numbers are met one by one, and a score stays in its register until it is a
+ * weight; so do sums over keys, and nothing is added up across lanes.
  *
- * Exponents have room where scores lie between -55 and 55, as |q| |k| tells before; elsewhere head_backward does the
- * work. (Forward, the sum of such weights is not right to the last places of a float, as lse is to be.) */
+ * Forward, no largest score is asked for: where scores lie between -55 and 55 (of a logarithm to the base of 2), as
+ * |q| |k| tells before, their powers and sums of them are neither 0 nor infinity. Elsewhere, and where values are so
+ * large that a sum is no float, head_forward does the work. */
 
-#if defined CPU_BF16 && defined __AVX512BF16__ && defined __AVX512VBMI__
+#if defined __AVX512DQ__ && (!defined CPU_BF16 || (defined __AVX512BF16__ && defined __AVX512VBMI__))
 
 #define NARROW_SCORE 55.0f /* of a logarithm to the base of 2 */
 
 enum {
-    NARROW_MOST = 1 << 15, /* keys: weights are at least 2^(-2 * 55 - 15) */
-    NARROW = WIDTH,        /* numbers of a head, padded */
-    UNITS = NARROW / 2,    /* of a padded row */
-    STRETCH = 64,          /* keys whose weights and gradients stay in the first cache */
+    NARROW_MOST = 1 << 15,          /* keys: weights are at least 2^(-2 * 55 - 15) */
+    NARROW = WIDTH,                 /* numbers of a head, padded */
+    UNITS = NARROW / PER_UNIT,      /* of a padded row */
+    NARROW_TILE = WIDTH * PER_UNIT, /* queries */
+    STRETCH = 64,                   /* keys whose weights and gradients stay in the first cache */
+    MET = 4,                        /* keys at once */
 };
 
-/* Of m = 0 .. 127: m - 128 (2^(m/128) - 1) */
-static const uint8_t above_power[128] = {
-    0,  0,  1,  1,  1,  1,  2,  2,  2,  3,  3,  3,  3,  4,  4,  4,  4,  5,  5,  5,  5,  6,  6,  6,  6,  6,
-    7,  7,  7,  7,  7,  8,  8,  8,  8,  8,  8,  9,  9,  9,  9,  9,  9,  9,  10, 10, 10, 10, 10, 10, 10, 10,
-    10, 10, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11,
-    11, 11, 11, 11, 10, 10, 10, 10, 10, 10, 10, 10, 10, 9,  9,  9,  9,  9,  9,  9,  8,  8,  8,  8,  8,  7,
-    7,  7,  7,  7,  6,  6,  6,  6,  5,  5,  5,  4,  4,  4,  3,  3,  3,  3,  2,  2,  1,  1,  1,  0,
+/* --- 2^x --- */
+
+#define POWER_PARTS 32 /* of a doubling, which is what scores are counted in */
+
+/* 2^(i/32) as bits, less i << 18: n << 18 added to entry n % 32 is 2^(n/32). */
+static const uint32_t power_table[POWER_PARTS] = {
+    0x3f800000, 0x3f7ecd87, 0x3f7daac3, 0x3f7c980f, 0x3f7b95c2, 0x3f7aa43a, 0x3f79c3d3, 0x3f78f4f0,
+    0x3f7837f0, 0x3f778d3a, 0x3f76f532, 0x3f767043, 0x3f75fed7, 0x3f75a15b, 0x3f75583f, 0x3f7523f6,
+    0x3f7504f3, 0x3f74fbaf, 0x3f7508a4, 0x3f752c4d, 0x3f75672a, 0x3f75b9be, 0x3f76248c, 0x3f76a81e,
+    0x3f7744fd, 0x3f77fbb8, 0x3f78ccdf, 0x3f79b907, 0x3f7ac0c7, 0x3f7be4ba, 0x3f7d257d, 0x3f7e83b3,
 };
 
-typedef struct Weigher {
-    __m512i above[2], zip, rezip, unzip;
-    Vec factor, shift;
-} Weigher;
-
-static Weigher weigher_of(float scale)
+/* 2^(x/32) for |x| < 4000: a table, and a polynomial for what is left of x (error 5e-8). Most of it is additions and
+ * shifts, which take no time from products. */
+INLINE Vec narrow_power(const Vec table[2], Vec x)
 {
-    Weigher w = {.factor = vec_set(128 * scale * LOG2_E), .shift = vec_set(SHIFT + 128 * 127)};
-    memcpy(w.above, above_power, sizeof w.above);
-    UVec zip, rezip, unzip;
-    for (unsigned i = 0; i < WIDTH; i++) {
-        zip[i] = 2 * i | (32 + 2 * i) << 16; /* the lower halves of one vector's lanes and of another's, in pairs */
-        rezip[i] = i | (16 + i) << 16;       /* two rows of 16 as pairs */
-        unzip[i] = (i < 8 ? 4 * i : 4 * i - 31) | (i < 8 ? 4 * i + 2 : 4 * i - 29) << 16; /* and back */
-    }
-    w.zip = (__m512i)zip, w.rezip = (__m512i)rezip, w.unzip = (__m512i)unzip;
-    return w;
+    Vec shifted = x + SHIFT, f = x - (shifted - SHIFT);
+    Vec near = (Vec)_mm512_permutex2var_ps((__m512)table[0], (__m512i)shifted, (__m512)table[1]);
+    near = (Vec)((UVec)near + ((UVec)shifted << 18));
+    Vec rest = f * (f * 2.345961982e-4f + 2.166116699e-2f);
+    return near * rest + near;
 }
 
-/* Products of 16 queries with two keys become pairs of weights. SHIFT leaves whole numbers in a float's lowest bits. */
-INLINE IVec weights_of(const Weigher *w, Vec first, Vec second)
-{
-    const __mmask64 lower_bytes = 0x5555555555555555u;
-    first = first * w->factor + w->shift;
-    second = second * w->factor + w->shift;
-    __m512i y = _mm512_permutex2var_epi16((__m512i)first, w->zip, (__m512i)second);
-    __m512i above = _mm512_maskz_permutex2var_epi8(lower_bytes, w->above[0], y, w->above[1]);
-    return (IVec)_mm512_sub_epi16(y, above);
-}
+/* --- which heads --- */
 
 /* The largest |x|^2 among rows of one head; NaN where a number is not finite. */
 static float largest_square(Strided x, size_t position, size_t rows, size_t head, size_t size)
@@ -69,7 +56,7 @@ static float largest_square(Strided x, size_t position, size_t rows, size_t head
         for (size_t r = 0; r < WIDTH; r++) { /* behind the last row that one once more */
             size_t at = i + r < rows ? i + r : rows - 1;
             IVec row = units_some(numbers_of(x, position + at, head, size), size * sizeof(Number));
-            lanes[r] = vec_pairs(vec_set(0), row, row);
+            lanes[r] = units_multiply(vec_set(0), row, row, PAIRS);
         }
         Vec squares = vec_sums(lanes);
         largest = vec_max(largest, squares);
@@ -78,164 +65,179 @@ static float largest_square(Strided x, size_t position, size_t rows, size_t head
     return vec_largest(largest) + 0 * vec_sum(sum);
 }
 
-/* (A scale is not to be so small that lse / scale is no float.) */
 static bool is_narrow(const HeadView *h)
 {
     const Attend *how = h->how;
-    if (h->dk_wide != NARROW || h->dv_wide != NARROW || h->terms || how->causal || how->window || how->weights ||
-        how->dropout.rate > 0 || h->scale < 1e-6f || !h->keys.length || h->keys.length > NARROW_MOST)
-        return false;
-    float q = largest_square(h->q, h->first_query, h->queries, h->head, h->dk),
-          k = largest_square(h->k, h->keys.start, h->keys.length, h->head, h->dk), most = NARROW_SCORE / LOG2_E;
-    return q * k * h->scale * h->scale <= most * most; /* false for NaN */
+    return h->dk_wide == NARROW && h->dv_wide == NARROW && !h->terms && !how->causal && !how->window && !how->weights &&
+           !(how->dropout.rate > 0) && h->keys.length && h->keys.length <= NARROW_MOST;
 }
 
-/* s [2]: 16 queries, [UNITS, 16], meet the next two rows of keys */
-INLINE void meet_two(Vec s[2], const IVec query[UNITS], const Unit *k)
+/* Whether scores lie within NARROW_SCORE, of the largest |q|^2 and |k|^2; false for NaN. (A scale is not to be so small
+ * that lse / scale is no float.) */
+static bool scores_fit(const HeadView *h, float q, float k)
 {
-    for (int u = 0; u < UNITS; u++)
-        for (int r = 0; r < 2; r++)
-            s[r] = vec_pairs(s[r], query[u], (IVec){0} + k[r * UNITS + u]);
+    const float most = NARROW_SCORE / LOG2_E;
+    return q * k * h->scale * h->scale <= most * most && h->scale >= 1e-6f;
 }
+
+/* --- what both directions do --- */
 
 /* Rows of one head's keys, padded: [keys, UNITS] */
 static void narrow_rows(Unit *to, const HeadView *h, Strided x, size_t size)
 {
     pack_rows((Number *)(void *)to, numbers_of(x, h->keys.start, h->head, size), x.stride, (Range){0, h->keys.length},
-              h->key_wide, size, NARROW);
+              round_up(h->keys.length, MET), size, NARROW);
 }
 
-/* Of a tile of QUERIES queries and a chunk of keys: weights and gradients of scores, each half of the queries by
- * itself, as rows [2, STRETCH, UNITS] and as pairs of keys [2, STRETCH / 2, 16]. */
-typedef struct NarrowTile {
-    Unit *k, *v;          /* rows of all keys */
-    Unit *p, *ds, *pairs; /* of the chunk */
-    float *dq;            /* [2, NARROW, 16 queries] */
-    Vec lse[2], shared[2];
-} NarrowTile;
-
-/* Weights and gradients of half a tile, for keys first .. first+keys-1. */
-static void narrow_gradients(const Weigher *weigher, const NarrowTile *t, const HeadScratch *scratch, size_t half,
-                             size_t first, size_t keys)
+/* Sixteen rows of a packed tile, transposed: unit u of queries half * 16 on */
+INLINE void narrow_lanes(IVec lanes[UNITS], const Unit *tile, size_t half)
 {
-    const Weigher w = *weigher;
-    const Unit *k = t->k + first * UNITS, *v = t->v + first * UNITS;
-    const Vec lse = t->lse[half], shared = t->shared[half];
-    size_t at = half * STRETCH * UNITS;
-    IVec query[UNITS], dy[UNITS];
-    for (int u = 0; u < UNITS; u++) {
-        query[u] = units_load(scratch->q + u * QUERIES + half * WIDTH);
-        dy[u] = units_load(scratch->dy + u * QUERIES + half * WIDTH);
-    }
-    for (size_t j = 0; j < keys; j += 2, k += 2 * UNITS, v += 2 * UNITS, at += 2 * UNITS) {
-        Vec s[2] = {-lse, -lse}, dp[2] = {-shared, -shared};
-        meet_two(s, query, k);
-        meet_two(dp, dy, v);
-        IVec p = weights_of(&w, s[0], s[1]);
-        dp[0] *= (Vec)(p << 16);
-        dp[1] *= (Vec)(p & (int32_t)0xffff0000);
-        __m512i ds = (__m512i)_mm512_cvtne2ps_pbh((__m512)dp[1], (__m512)dp[0]);
-        _mm512_storeu_si512(t->p + at, _mm512_permutexvar_epi16(w.unzip, (__m512i)p));
-        _mm512_storeu_si512(t->ds + at, ds);
-        _mm512_storeu_si512(t->pairs + at, _mm512_permutexvar_epi16(w.rezip, ds));
-    }
+    for (size_t u = 0; u < UNITS; u++)
+        lanes[u] = units_load(tile + u * NARROW_TILE + half * WIDTH);
 }
 
-/* dQ += dS K of half a tile and a chunk */
-static void narrow_queries(const NarrowTile *t, const Unit *k, size_t half, size_t keys)
+/* The same of queries, so that their products with keys are scores in 32nds: in f32; in bf16 products are still to be
+ * multiplied with it. */
+INLINE void narrow_queries(IVec lanes[UNITS], const Unit *tile, size_t half, float factor)
 {
-    const Unit *ds = t->pairs + half * STRETCH * UNITS;
-    float *dq = t->dq + half * NARROW * WIDTH;
+    narrow_lanes(lanes, tile, half);
+    for (size_t u = 0; !PAIRS && u < UNITS; u++)
+        lanes[u] = (IVec)((Vec)lanes[u] * factor);
+}
+
+/* s [count] = products of 16 queries with the next rows of keys */
+INLINE void narrow_meet(Vec *s, size_t count, const IVec lanes[UNITS], const Unit *rows)
+{
+    for (size_t r = 0; r < count; r++)
+        s[r] = vec_set(0);
+#pragma GCC unroll 16
+    for (size_t u = 0; u < UNITS; u++)
+        for (size_t r = 0; r < count; r++)
+            s[r] = units_multiply(s[r], lanes[u], (IVec){0} + rows[r * UNITS + u], PAIRS);
+}
+
+/* sum [NARROW, 16 queries] += what [units of keys, 16 queries] and x [units of keys, NARROW] make */
+static void narrow_sum(float *to, const Unit *weights, const Unit *x, size_t keys)
+{
     Vec sum[NARROW];
+#pragma GCC unroll 16
     for (int d = 0; d < NARROW; d++)
-        sum[d] = vec_load(dq + d * WIDTH);
-    for (size_t j = 0; j < keys; j += 2, k += NARROW, ds += WIDTH) {
-        IVec pair = units_load(ds);
+        sum[d] = vec_load(to + d * WIDTH);
+    for (size_t j = 0; j < keys; j += PER_UNIT, x += NARROW, weights += WIDTH) {
+        IVec weight = units_load(weights);
+#pragma GCC unroll 16
         for (int d = 0; d < NARROW; d++)
-            sum[d] = vec_pairs(sum[d], pair, (IVec){0} + k[d]);
+            sum[d] = units_multiply(sum[d], weight, (IVec){0} + x[d], PAIRS);
     }
+#pragma GCC unroll 16
     for (int d = 0; d < NARROW; d++)
-        vec_store(dq + d * WIDTH, sum[d]);
+        vec_store(to + d * WIDTH, sum[d]);
 }
 
-/* to [keys, NARROW] += rows^T x: dV and dK of a chunk, x being dY and Q of the whole tile as pairs */
-static void narrow_keys(float *to, const Unit *rows, const Unit *pairs, size_t keys)
+/* [NARROW, 16 queries] becomes [16 queries, NARROW]. */
+static void narrow_turn(float *x)
 {
-    enum { AT_ONCE = 4 };
-    IVec x[2][UNITS];
-    for (int u = 0; u < 2 * UNITS; u++)
-        x[u / UNITS][u % UNITS] = units_load(pairs + u * NARROW);
-    for (size_t j = 0; j < keys; j += AT_ONCE, rows += AT_ONCE * UNITS, to += AT_ONCE * NARROW) {
-        Vec sum[AT_ONCE];
-        for (int r = 0; r < AT_ONCE; r++)
-            sum[r] = vec_load(to + r * NARROW);
-        for (int half = 0; half < 2; half++)
-            for (int u = 0; u < UNITS; u++)
-                for (int r = 0; r < AT_ONCE; r++)
-                    sum[r] = vec_pairs(sum[r], x[half][u], (IVec){0} + rows[(half * STRETCH + r) * UNITS + u]);
-        for (int r = 0; r < AT_ONCE; r++)
-            vec_store(to + r * NARROW, sum[r]);
+    IVec lanes[NARROW];
+    memcpy(lanes, x, sizeof lanes);
+    units_turn((Unit *)(void *)x, NARROW, lanes, WIDTH);
+}
+
+/* --- forward --- */
+
+/* The next `count` of MET keys, behind which are others that do not count: their weights as units of keys, and the sum
+ * of them added to sum. */
+INLINE Vec narrow_weigh(Unit *to, const IVec query[UNITS], const Unit *k, const Vec table[2], float factor,
+                        size_t count, Vec sum)
+{
+    Vec s[MET];
+    narrow_meet(s, MET, query, k);
+    for (size_t r = 0; r < MET; r++) {
+        s[r] = r < count ? narrow_power(table, PAIRS ? s[r] * factor : s[r]) : vec_set(0);
+        sum += s[r];
     }
+    for (size_t r = 0; r < MET; r += PER_UNIT, to += WIDTH)
+#if defined CPU_BF16
+        bf16_store_both(NULL, NULL, to, s[r], s[r + 1]);
+#else
+        vec_store((float *)(void *)to, s[r]);
+#endif
+    return sum;
 }
 
-static void pack_narrow_tile(NarrowTile *t, const AttentionWork *a, const HeadView *h, const HeadScratch *w,
-                             size_t first, size_t count)
+/* Weights of 16 queries and a stretch of keys; returns their sum. */
+static Vec narrow_weights(Unit *to, const Unit *queries, size_t half, const Unit *k, size_t keys, float factor)
 {
-    size_t heads = a->how->heads, at = (h->first_query + first) * heads + h->head;
-    const Number *q = numbers_of(h->q, h->first_query + first, h->head, h->dk), *dy = a->dy + at * h->dv;
-    Range rows = {0, count};
-    float lse[QUERIES] = {0}, shared[QUERIES];
-
-    shared_of_tile(shared, a, h, first, count);
-    for (size_t i = 0; i < count; i++)
-        lse[i] = a->lse[at + i * heads] / h->scale;
-    memcpy(t->lse, lse, sizeof lse);
-    memcpy(t->shared, shared, sizeof shared);
-    pack_transposed(w->q, q, h->q.stride, rows, QUERIES, h->dk, NARROW);
-    pack_transposed(w->dy, dy, heads * h->dv, rows, QUERIES, h->dv, NARROW);
-    pack_pairs(w->q_pairs, q, h->q.stride, rows, QUERIES, h->dk, NARROW);
-    pack_pairs(w->dy_pairs, dy, heads * h->dv, rows, QUERIES, h->dv, NARROW);
-    memset(t->dq, 0, QUERIES * NARROW * sizeof *t->dq);
+    IVec query[UNITS];
+    Vec table[2], sum = {0};
+    narrow_queries(query, queries, half, factor);
+    memcpy(table, power_table, sizeof table);
+    size_t j = 0;
+    for (; j + MET <= keys; j += MET)
+        sum = narrow_weigh(to + j / PER_UNIT * WIDTH, query, k + j * UNITS, table, factor, MET, sum);
+    if (j < keys)
+        sum = narrow_weigh(to + j / PER_UNIT * WIDTH, query, k + j * UNITS, table, factor, keys - j, sum);
+    return sum;
 }
 
-static void narrow_tile_backward(const AttentionWork *a, const HeadView *h, const HeadScratch *w,
-                                 const Weigher *weigher, NarrowTile *t, size_t first, size_t count)
+/* |q|^2 of 16 queries */
+static Vec narrow_squares(const Unit *queries, size_t half)
 {
-    pack_narrow_tile(t, a, h, w, first, count);
+    Vec sum = {0};
+    IVec lanes[UNITS];
+    narrow_lanes(lanes, queries, half);
+    for (size_t u = 0; u < UNITS; u++)
+        sum = units_multiply(sum, lanes[u], lanes[u], PAIRS);
+    return sum;
+}
+
+/* y [count, dv] and lse of up to 16 queries. Returns whether all numbers were finite. */
+static bool narrow_half_forward(const AttentionWork *a, const HeadView *h, const HeadScratch *w, size_t half,
+                                size_t first, size_t count)
+{
+    const float factor = h->scale * LOG2_E * POWER_PARTS;
+    const size_t heads = a->how->heads;
+    Unit *p = (Unit *)(void *)w->s;
+    Vec sum = {0}, zeros = {0};
+    float sums[WIDTH];
+
+    memset(w->y, 0, NARROW * WIDTH * sizeof *w->y);
     for (size_t from = 0; from < h->keys.length; from += STRETCH) {
-        size_t left = round_up(h->keys.length - from, 4), keys = left < STRETCH ? left : STRETCH;
-        for (size_t half = 0; half < 2; half++) {
-            narrow_gradients(weigher, t, w, half, from, keys);
-            narrow_queries(t, w->k_pairs + from * UNITS, half, keys);
-        }
-        narrow_keys(w->dv + from * NARROW, t->p, w->dy_pairs, keys);
-        narrow_keys(w->dk + from * NARROW, t->ds, w->q_pairs, keys);
+        size_t left = h->keys.length - from, keys = left < STRETCH ? left : STRETCH;
+        sum += narrow_weights(p, w->q, half, w->k_transposed + from * UNITS, keys, factor);
+        narrow_sum(w->y, p, w->v_pairs + from * UNITS, keys);
     }
-    for (size_t half = 0; half < 2; half++) {
-        Unit *dq = (Unit *)(void *)t->dq + half * NARROW * WIDTH;
-        IVec lanes[NARROW];
-        memcpy(lanes, dq, sizeof lanes);
-        units_turn(dq, NARROW, lanes, WIDTH);
+    narrow_turn(w->y);
+    vec_store(sums, sum);
+    for (size_t i = 0; i < count; i++) {
+        size_t at = (h->first_query + first + i) * heads + h->head;
+        Vec y = vec_load(w->y + i * NARROW) / sums[i];
+        zeros += y * 0;
+        a->lse[at] = log2f(sums[i]) * LN_2;
+        store(a->y + at * h->dv, y, h->dv);
     }
-    for (size_t i = 0; a->d->q.data && i < count; i++)
-        give((Number *)a->d->q.data + (h->first_query + first + i) * a->d->q.stride + h->head * h->dk, a->d->add_q,
-             vec_load(t->dq + i * NARROW) * h->scale, h->dk);
+    return vec_sum(zeros) == 0;
 }
 
-/* All but giving dK and dV on. */
-static void narrow_backward(const AttentionWork *a, const HeadView *h, const HeadScratch *w)
+/* Returns whether that was possible; otherwise y and lse are still to be computed. */
+static bool narrow_forward(const AttentionWork *a, const HeadView *h, const HeadScratch *w)
 {
-    const Weigher weigher = weigher_of(h->scale);
-    NarrowTile t = {
-        .k = w->k_transposed, .v = w->v_transposed, .p = w->p, .ds = w->ds, .pairs = w->ds_pairs, .dq = w->s};
-    narrow_rows(t.k, h, h->k, h->dk);
-    narrow_rows(t.v, h, h->v, h->dv);
-    pack_pairs(w->k_pairs, numbers_of(h->k, h->keys.start, h->head, h->dk), h->k.stride, (Range){0, h->keys.length},
-               h->key_wide, h->dk, NARROW);
-    memset(w->dk, 0, h->key_wide * NARROW * sizeof *w->dk);
-    memset(w->dv, 0, h->key_wide * NARROW * sizeof *w->dv);
-    for (size_t i = 0; i < h->queries; i += QUERIES)
-        narrow_tile_backward(a, h, w, &weigher, &t, i, h->queries - i < QUERIES ? h->queries - i : QUERIES);
+    narrow_rows(w->k_transposed, h, h->k, h->dk);
+    pack_pairs(w->v_pairs, numbers_of(h->v, h->keys.start, h->head, h->dv), h->v.stride, (Range){0, h->keys.length},
+               round_up(h->keys.length, PER_UNIT), h->dv, NARROW);
+    float k = largest_square((Strided){w->k_transposed, NARROW}, 0, h->keys.length, 0, NARROW);
+    bool fine = true;
+    for (size_t first = 0; fine && first < h->queries; first += NARROW_TILE) {
+        size_t left = h->queries - first, count = left < NARROW_TILE ? left : NARROW_TILE;
+        pack_transposed(w->q, numbers_of(h->q, h->first_query + first, h->head, h->dk), h->q.stride, (Range){0, count},
+                        NARROW_TILE, h->dk, NARROW);
+        for (size_t half = 0; fine && half * WIDTH < count; half++) {
+            size_t rest = count - half * WIDTH;
+            Vec q = narrow_squares(w->q, half);
+            fine = scores_fit(h, vec_largest(q) + 0 * vec_sum(q), k) &&
+                   narrow_half_forward(a, h, w, half, first + half * WIDTH, rest < WIDTH ? rest : WIDTH);
+        }
+    }
+    return fine;
 }
 
 #else
@@ -246,9 +248,10 @@ static bool is_narrow(const HeadView *h)
     return false;
 }
 
-static void narrow_backward(const AttentionWork *a, const HeadView *h, const HeadScratch *w)
+static bool narrow_forward(const AttentionWork *a, const HeadView *h, const HeadScratch *w)
 {
     (void)a, (void)h, (void)w;
+    return false;
 }
 
 #endif

@@ -82,6 +82,7 @@ INLINE void give(Number *p, bool add, Vec v, size_t n) { store(p, add ? load(p, 
 #include "attention_head.c"
 #include "score.c"
 #include "attention_narrow.c"
+#include "attention_narrow_backward.c"
 #include "attention.c"
 #include "pool.c"
 #include "mul.c"

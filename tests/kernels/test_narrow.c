@@ -1,5 +1,5 @@
 /* Attention of heads of up to 16 numbers whose queries see all keys, which a fast twin computes in a way of its own
- * (kernels/cpu/attention_narrow.c). */
+ * (kernels/cpu/attention_narrow.c, kernels/cpu/attention_narrow_backward.c). */
 #include "tests/kernels/attending.h"
 
 #include <math.h>
@@ -108,6 +108,30 @@ START_TEST(huge_scores_choose_one_key)
 }
 END_TEST
 
+/* Scores of 34 each, and values of 1e30: e^34 times a value is no float, their mean is one. */
+START_TEST(huge_values_have_a_mean)
+{
+    Attending a = narrow_square();
+    Case c = attending_case(&a, attending_call, 8);
+    c.add = false;
+    for (size_t i = 0; i < 40; i++)
+        for (size_t d = 0; d < 32; d++) {
+            *element(&c.tensor[Q], i, d) = d % 16 ? 0 : 8;
+            *element(&c.tensor[K], i, d) = d % 16 ? 0 : 17;
+            *element(&c.tensor[V], i, d) *= 1e30;
+        }
+    for (size_t k = 0; twin(k); k++) {
+        Result r = case_run(&c, twin(k), twin(k)->type), f64 = case_run(&c, &plain_f64, twin(k)->type);
+        for (size_t i = 0; i < 40; i++)
+            for (size_t d = 0; d < 32; d++)
+                ck_assert_double_eq_tol(result_at(&c, &r, Y, i, d), result_at(&c, &f64, Y, i, d), 0x1p-7 * 1e30);
+        result_free(&r);
+        result_free(&f64);
+    }
+    case_free(&c);
+}
+END_TEST
+
 /* Gradients that are added, and such that nobody wants. */
 START_TEST(gradients_are_added_or_not_wanted)
 {
@@ -126,7 +150,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 24), TEST_LOOP(what_is_not_finite_is_seen, 6),
-                                 TEST_LOOP(huge_scores_choose_one_key, 2),
+                                 TEST_LOOP(huge_scores_choose_one_key, 2), TEST(huge_values_have_a_mean),
                                  TEST_LOOP(gradients_are_added_or_not_wanted, 3)};
     return suite_run("kernels/narrow", tests, sizeof tests / sizeof *tests, argc, argv);
 }
