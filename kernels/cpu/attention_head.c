@@ -238,7 +238,8 @@ INLINE bool whole(size_t j, size_t first, size_t end) { return j >= first && j +
 /* shared [QUERIES] = dY . Y of a tile's queries */
 static void shared_of_tile(float *shared, const AttentionWork *a, const HeadView *h, size_t first, size_t count)
 {
-    for (size_t row = 0; row < QUERIES; row += WIDTH) {
+    memset(shared, 0, QUERIES * sizeof *shared);
+    for (size_t row = 0; row < count; row += WIDTH) {
         Vec lanes[WIDTH] = {{0}};
         for (size_t i = 0; i < WIDTH && row + i < count; i++) {
             size_t at = ((h->first_query + first + row + i) * a->how->heads + h->head) * h->dv;

@@ -63,14 +63,6 @@ INLINE IVec weights_of(const Weigher *w, Vec first, Vec second)
 /* A logarithm as the sum of products that it is subtracted from */
 static float narrow_log(const HeadView *h, float lse) { return lse / h->scale; }
 
-/* s [2]: 16 queries, [UNITS, 16], meet the next two rows of keys */
-INLINE void meet_two(Vec s[2], const IVec query[UNITS], const Unit *k)
-{
-    for (int u = 0; u < UNITS; u++)
-        for (int r = 0; r < 2; r++)
-            s[r] = vec_pairs(s[r], query[u], (IVec){0} + k[r * UNITS + u]);
-}
-
 /* Weights and gradients of half a tile, for keys first .. first+keys-1. */
 static void narrow_gradients(const Weigher *weigher, const NarrowTile *t, const HeadScratch *scratch, size_t half,
                              size_t first, size_t keys)
@@ -82,17 +74,18 @@ static void narrow_gradients(const Weigher *weigher, const NarrowTile *t, const 
     IVec query[UNITS], dy[UNITS];
     narrow_lanes(query, scratch->q, half);
     narrow_lanes(dy, scratch->dy, half);
-    for (size_t j = 0; j < keys; j += 2, k += 2 * UNITS, v += 2 * UNITS, at += 2 * UNITS) {
-        Vec s[2] = {-lse, -lse}, dp[2] = {-shared, -shared};
-        meet_two(s, query, k);
-        meet_two(dp, dy, v);
-        IVec p = weights_of(&w, s[0], s[1]);
-        dp[0] *= (Vec)(p << 16);
-        dp[1] *= (Vec)(p & (int32_t)0xffff0000);
-        __m512i ds = (__m512i)_mm512_cvtne2ps_pbh((__m512)dp[1], (__m512)dp[0]);
-        _mm512_storeu_si512(t->p + at, _mm512_permutexvar_epi16(w.unzip, (__m512i)p));
-        _mm512_storeu_si512(t->ds + at, ds);
-        _mm512_storeu_si512(t->pairs + at, _mm512_permutexvar_epi16(w.rezip, ds));
+    for (size_t j = 0; j < keys; j += MET, k += MET * UNITS, v += MET * UNITS) {
+        Vec s[MET], dp[MET];
+        narrow_meet(s, MET, query, k);
+        narrow_meet(dp, MET, dy, v);
+        for (size_t r = 0; r < MET; r += 2, at += 2 * UNITS) {
+            IVec p = weights_of(&w, s[r] - lse, s[r + 1] - lse);
+            Vec low = (dp[r] - shared) * (Vec)(p << 16), high = (dp[r + 1] - shared) * (Vec)(p & (int32_t)0xffff0000);
+            __m512i ds = (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low);
+            _mm512_storeu_si512(t->p + at, _mm512_permutexvar_epi16(w.unzip, (__m512i)p));
+            _mm512_storeu_si512(t->ds + at, ds);
+            _mm512_storeu_si512(t->pairs + at, _mm512_permutexvar_epi16(w.rezip, ds));
+        }
     }
 }
 
