@@ -418,13 +418,17 @@ sanitize() { # sanitize TOOL
     if [ $device = emulated ]; then where=checked; else where=$device; fi
     for type in f32 bf16; do
         under $1 "$bin/gpu" $where tiny $type || return $?
-        under $1 "$bin/charlm" bench --device $where --precision $type --steps 1 --dim 64 --heads 4 --depth 2 --context 64 --batch 4 \
-            --dropout 0.1 || return $?
-        under $1 "$bin/encdec" bench --device $where --precision $type --steps 1 --dim 64 --heads 4 --depth 1 --ff 64 --batch-tokens 128 \
-            --dropout 0.1 || return $?
+        under $1 "$bin/charlm" bench --device $where --precision $type $looked_charlm --steps 1 --dropout 0.1 || return $?
+        under $1 "$bin/encdec" bench --device $where --precision $type $looked_encdec --steps 1 --dropout 0.1 || return $?
     done
     echo "$1: nothing"
 }
+if [ -n "$size" ]; then
+    looked_charlm=$charlm looked_encdec=$encdec
+else
+    looked_charlm="--dim 64 --heads 4 --depth 2 --context 64 --batch 4"
+    looked_encdec="--dim 64 --heads 4 --depth 1 --ff 64 --batch-tokens 128"
+fi
 for tool in memcheck racecheck synccheck initcheck; do
     if [ -n "$sanitizer" ] || [ $device = emulated ]; then
         piece sanitizer $tool 300 sanitize $tool
