@@ -410,7 +410,7 @@ under() { # under TOOL COMMAND...
     fi
     limited env ATTEND_GRAPHS=no ATTEND_KERNELS=own "$@" >>"$out/log/$name.txt" 2>&1 && return 0
     status=$?
-    [ $status -eq 124 ] || echo "$tool: $(grep -a . "$out/log/$name.txt" | tail -n 1) (all of it: $out/log/$name.txt)" >"$out/why/$name"
+    [ $status -eq 124 ] || echo "$(grep -a . "$out/log/$name.txt" | tail -n 1) (all of it: $out/log/$name.txt)" >"$out/why/$name"
     return $status
 }
 sanitize() { # sanitize TOOL
