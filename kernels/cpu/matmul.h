@@ -1,6 +1,7 @@
 /* Matrix products on one thread: c [m,n] = a [m,k] b [k,n], the only room that knows oneDNN.
  *
- * Operands may lie transposed. Where it is the faster one, and without oneDNN, the same calls run on our own product. */
+ * Operands may lie transposed. Where it is the faster one, and without oneDNN, the same calls run on our own product.
+ */
 #ifndef KERNELS_CPU_MATMUL_H
 #define KERNELS_CPU_MATMUL_H
 
