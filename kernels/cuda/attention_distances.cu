@@ -65,22 +65,16 @@ static __device__ void walk_distances(const DistanceSums &to, const Tiles &t, co
     const Attend &how = a.how;
     Place<TILE> at;
     size_t count = rows_of_tile(r.queries, first, TILE);
-    size_t j0 = keys_first(&how, r.keys, first) / TILE * TILE, end = keys_end(&how, r.keys, first + count - 1);
     load_queries(t, TILE, a, back, r, first, count);
-    for (; j0 < end; j0 += TILE) {
-        load_keys(t, TILE, a, r, j0, rows_of_tile(r.keys.length, j0, TILE));
-        __syncthreads();
-        for (unsigned u = 0; u < at.each && at.other(u) < TILE; u++)
-            t.ds.row(
-                at.row)[at.other(u)] = pair_of(a, back, r, t, at.row, first + at.row, at.other(u), j0 + at.other(u)).ds;
+    walk_tiles<TILE>(t, a, r, first, count, [&](size_t j0) {
+        put_key_gradients(t, at, a, back, r, first, j0);
         __syncthreads();
         if (to.relative)
             load_tile(t.k, TILE, a.q, r.first_query + first, count, r.head,
                       head_of_bias(how.position_bias, r.head, how.key_size));
         __syncthreads();
         add_distances_of_tile(to, t, TILE, a, r, first, count, j0);
-        __syncthreads(); /* before the next tile comes */
-    }
+    });
 }
 
 /* Blocks are [GROUPS, H]; `tiles`: of the longest row of queries. */

@@ -1,35 +1,39 @@
 /* Attention backward in bf16 by products of small matrices (mma.h): the third rung of attention.cu's ladder.
  *
  * The two passes of the second rung, with the tiles, copies and masks of forward's third. In the pass for dq a warp
- * has 16 queries with their dy, in the pass for dk and dv 16 keys with their values, as fragments in registers; of what
+ * has 16 queries with their dy as fragments in registers, in the pass for dk and dv the values of 16 keys; of what
  * it walks, scores and dy . v are products with the rows of a tile, and what they become, rounded to bf16, is a factor
  * of the next product, with the same tile's columns:
  *
  *     dq [16, dk] += ds k            ds of  q k^T  and  dy v^T
  *     dk [16, dk] += ds^T q          ds^T of  k q^T  and  v dy^T
- *     dv [16, dv] += w^T dy                                                          w: the dropped weights */
+ *     dv [16, dv] += w^T dy                                                          w: the dropped weights
+ *
+ * dk and dv of 128 columns take 128 registers. So the pass for them has its own keys in shared memory, which costs a
+ * load for each 16 by 16 of them and tile, and where heads are wider than 64 it walks 16 queries at a time: 35 KB a
+ * block, and nothing spilled. What that gains is not measured. */
 
 #if defined CUDA_BF16
 
 constexpr unsigned MMA_SIXTEENS = MMA_WARPS * 16; /* rows of a block */
 
-/* What a lane needs of one pair: its score's product and dw's become ds, and the dropped weight. */
+/* What a lane needs of one pair: its score's product and dw's become ds, and the dropped weight. lse: in log 2. */
 static __device__ inline Pair pair_of_products(const Attention &a, const AttentionRow &r, float s, float dw, float lse,
                                                float dot, float factor, size_t i, size_t j)
 {
     const float *bias = (const float *)a.how.distance_bias;
-    float score = s * (float)a.how.scale + (bias ? bias[entry_of(a, r, i, j) * a.how.heads + r.head] : 0);
-    float weight = power_of_2((score - lse) * LOG2_E);
+    float less = bias ? lse - LOG2_E * bias[entry_of(a, r, i, j) * a.how.heads + r.head] : lse;
+    float weight = power_of_2(s * ((float)a.how.scale * LOG2_E) - less);
     return Pair{weight * (factor * dw - dot), factor * weight};
 }
 
 /* What a product summed goes to one head of 16 positions from `first` on, of which `count` exist. */
-template <unsigned COLUMNS>
-static __device__ void give_rows(Strided to, bool add, const float sum[][4], float scale, size_t first, size_t count,
-                                 size_t head, size_t size)
+template <unsigned SLICES>
+static __device__ void give_rows(Strided to, bool add, const float (&sum)[SLICES][4], float scale, size_t first,
+                                 size_t count, size_t head, size_t size)
 {
 #pragma unroll
-    for (unsigned n = 0; n < Mma<COLUMNS>::slices; n++)
+    for (unsigned n = 0; n < SLICES; n++)
 #pragma unroll
         for (unsigned u = 0; u < 4; u++) {
             size_t i = group_of_lane() + u / 2 * 8, c = 8 * n + pair_of_lane() + u % 2;
@@ -42,9 +46,9 @@ static __device__ void give_rows(Strided to, bool add, const float sum[][4], flo
 
 template <unsigned COLUMNS> struct MmaQueries {
     size_t first;
-    unsigned q[Mma<COLUMNS>::steps][4], dy[Mma<COLUMNS>::steps][4];
-    float s[Mma<COLUMNS>::rows / 8][4], dw[Mma<COLUMNS>::rows / 8][4], dq[Mma<COLUMNS>::slices][4];
-    float lse[2], dot[2];
+    unsigned q[Mma<COLUMNS>::steps][1][4], dy[Mma<COLUMNS>::steps][1][4];
+    float s[1][Mma<COLUMNS>::rows / 8][4], dw[1][Mma<COLUMNS>::rows / 8][4], dq[1][Mma<COLUMNS>::slices][4];
+    float lse[2], dot[2]; /* lse: in log 2 */
 };
 
 /* s becomes ds. */
@@ -62,8 +66,8 @@ static __device__ void gradients_of_queries(MmaQueries<COLUMNS> &of, const Atten
 #pragma unroll
         for (unsigned u = 0; u < 4; u++) {
             size_t i = of.first + group_of_lane() + u / 2 * 8, j = j0 + 8 * n + pair_of_lane() + u % 2;
-            Pair pair = pair_of_products(a, r, of.s[n][u], of.dw[n][u], of.lse[u / 2], of.dot[u / 2], f[u], i, j);
-            of.s[n][u] = word[u / 2] >> (8 * n + u % 2) & 1 ? pair.ds : 0;
+            Pair pair = pair_of_products(a, r, of.s[0][n][u], of.dw[0][n][u], of.lse[u / 2], of.dot[u / 2], f[u], i, j);
+            of.s[0][n][u] = word[u / 2] >> (8 * n + u % 2) & 1 ? pair.ds : 0;
         }
     }
 }
@@ -72,15 +76,15 @@ template <unsigned COLUMNS>
 static __device__ void begin_queries(MmaQueries<COLUMNS> &of, const Attention &a, const AttentionBack &back,
                                      const AttentionRow &r)
 {
-    size_t count = r.queries - of.first, dv = a.how.value_size;
+    size_t dv = a.how.value_size, end = r.first_query + r.queries;
     Strided dy = {(void *)back.dy, a.how.heads * dv};
-    take_rows<COLUMNS>(of.q, a.q, r.first_query + of.first, count, r.head, a.how.key_size);
-    take_rows<COLUMNS>(of.dy, dy, r.first_query + of.first, count, r.head, dv);
+    take_rows(of.q, a.q, r.first_query + of.first, end, r.head, a.how.key_size);
+    take_rows(of.dy, dy, r.first_query + of.first, end, r.head, dv);
 #pragma unroll
     for (unsigned half = 0; half < 2; half++) {
-        size_t i = group_of_lane() + 8 * half, at = (r.first_query + of.first + i) * a.how.heads + r.head;
-        of.lse[half] = i < count ? back.lse[at] : 0;
-        of.dot[half] = i < count ? back.dot[at] : 0;
+        size_t i = of.first + group_of_lane() + 8 * half, at = (r.first_query + i) * a.how.heads + r.head;
+        of.lse[half] = i < r.queries ? LOG2_E * back.lse[at] : 0;
+        of.dot[half] = i < r.queries ? back.dot[at] : 0;
     }
 }
 
@@ -90,61 +94,49 @@ static __global__ void __launch_bounds__(MMA_THREADS)
     attention_mma_queries(Strided dq, bool add, AttentionBack back, Attention a, size_t tiles)
 {
     constexpr unsigned rows = Mma<COLUMNS>::rows;
-    __shared__ __align__(16) Number k[2][rows * Mma<COLUMNS>::stride], v[2][rows * Mma<COLUMNS>::stride];
-    __shared__ uint64_t seen[MMA_SIXTEENS];
+    __shared__ KeyTiles<MMA_SIXTEENS, COLUMNS> tiles_of_keys;
     const Attend &how = a.how;
     AttentionRow r = row_of_block(a, tiles);
-    size_t first = (tiles - 1 - blockIdx.x % tiles) * MMA_SIXTEENS;
+    size_t first = first_of_block<MMA_SIXTEENS>(tiles);
     if (first >= r.queries) /* all of the block */
         return;
-    size_t last = first + MMA_SIXTEENS <= r.queries ? first + MMA_SIXTEENS - 1 : r.queries - 1;
     MmaQueries<COLUMNS> of = {};
     of.first = first + threadIdx.y * 16;
+    begin_queries(of, a, back, r);
+    walk_keys(tiles_of_keys, a, r, first,
+              [&](const MmaTile<rows, COLUMNS> &k, const MmaTile<rows, COLUMNS> &v, const uint64_t *seen, size_t j0) {
+                  multiply_rows(of.s, of.q, k, how.key_size);
+                  multiply_rows(of.dw, of.dy, v, how.value_size);
+                  gradients_of_queries(of, a, r, seen, j0);
+                  multiply_columns(of.dq, of.s, k, how.key_size);
+              });
     if (of.first < r.queries)
-        begin_queries(of, a, back, r);
-    size_t j0 = keys_first(&how, r.keys, first) / rows * rows, end = keys_end(&how, r.keys, last);
-    if (j0 < end)
-        bring_keys<COLUMNS>(k[0], v[0], a, r, j0);
-    copy_commit();
-    for (unsigned now = 0; j0 < end; j0 += rows, now ^= 1) {
-        if (j0 + rows < end) /* the next one, while this one is multiplied */
-            bring_keys<COLUMNS>(k[now ^ 1], v[now ^ 1], a, r, j0 + rows);
-        copy_commit();
-        bool whole = see_all(a, r, first, last, j0, rows);
-        for (unsigned i = thread_of_block(); !whole && i < MMA_SIXTEENS; i += MMA_THREADS)
-            seen[i] = seen_by(a, r, first + i, j0);
-        copy_wait<1>();
-        __syncthreads();
-        if (!whole) {
-            forget_unseen<COLUMNS>(k[now], seen, MMA_SIXTEENS);
-            __syncthreads();
-        }
-        if (of.first < r.queries && (whole || any_sees(seen + threadIdx.y * 16, ~0ull))) { /* all lanes */
-            multiply_rows<COLUMNS>(of.s, of.q, k[now], how.key_size);
-            multiply_rows<COLUMNS>(of.dw, of.dy, v[now], how.value_size);
-            gradients_of_queries(of, a, r, whole ? NULL : seen + threadIdx.y * 16, j0);
-            multiply_columns<COLUMNS>(of.dq, of.s, k[now], how.key_size);
-        }
-        __syncthreads(); /* before the next but one comes */
-    }
-    if (of.first < r.queries)
-        give_rows<COLUMNS>(dq, add, of.dq, (float)how.scale, r.first_query + of.first, r.queries - of.first, r.head,
-                           how.key_size);
+        give_rows(dq, add, of.dq[0], (float)how.scale, r.first_query + of.first, r.queries - of.first, r.head,
+                  how.key_size);
 }
 
 /* ---- dk and dv */
 
+/* Queries at a time: as many as registers have room for beside dk and dv. */
 template <unsigned COLUMNS> struct MmaKeys {
+    static constexpr unsigned rows = COLUMNS <= 64 ? 64 : 16;
     size_t first;
-    unsigned k[Mma<COLUMNS>::steps][4], v[Mma<COLUMNS>::steps][4];
-    float s[Mma<COLUMNS>::rows / 8][4], dw[Mma<COLUMNS>::rows / 8][4]; /* then w and ds */
-    float dk[Mma<COLUMNS>::slices][4], dv[Mma<COLUMNS>::slices][4];
+    unsigned v[Mma<COLUMNS>::steps][1][4];
+    float s[1][rows / 8][4], dw[1][rows / 8][4]; /* then w and ds */
+    float dk[1][Mma<COLUMNS>::slices][4], dv[1][Mma<COLUMNS>::slices][4];
 };
 
-/* What a block keeps of a tile of queries beside q and dy: the keys that each sees, lse and dy . y. */
+/* What a block keeps of a tile of queries beside q and dy: the keys that each sees, lse in log 2, and dy . y. */
 template <unsigned ROWS> struct QueryTile {
     uint64_t seen[ROWS];
     float lse[ROWS], dot[ROWS];
+};
+
+/* A block's own keys, and two tiles of queries: one is multiplied while the other is on its way. */
+template <unsigned COLUMNS> struct QueryTiles {
+    MmaTile<MMA_SIXTEENS, COLUMNS> k;
+    MmaTile<MmaKeys<COLUMNS>::rows, COLUMNS> q[2], dy[2];
+    QueryTile<MmaKeys<COLUMNS>::rows> beside;
 };
 
 template <unsigned ROWS>
@@ -155,37 +147,43 @@ static __device__ void describe_queries(QueryTile<ROWS> &t, const Attention &a, 
         size_t at = (r.first_query + i0 + i) * a.how.heads + r.head;
         bool there = i0 + i < r.queries;
         t.seen[i] = seen_by(a, r, i0 + i, j0);
-        t.lse[i] = there ? back.lse[at] : 0;
+        t.lse[i] = there ? LOG2_E * back.lse[at] : 0;
         t.dot[i] = there ? back.dot[at] : 0;
     }
 }
 
 template <unsigned COLUMNS>
 static __device__ void gradients_of_keys(MmaKeys<COLUMNS> &of, const Attention &a, const AttentionRow &r,
-                                         const QueryTile<Mma<COLUMNS>::rows> &t, size_t i0, size_t j0)
+                                         const QueryTile<MmaKeys<COLUMNS>::rows> &t, size_t i0, size_t j0)
 {
 #pragma unroll
-    for (unsigned n = 0; n < Mma<COLUMNS>::rows / 8; n++)
+    for (unsigned n = 0; n < MmaKeys<COLUMNS>::rows / 8; n++)
 #pragma unroll
         for (unsigned u = 0; u < 4; u++) {
             unsigned query = 8 * n + pair_of_lane() + u % 2;
             size_t i = i0 + query, j = of.first + group_of_lane() + u / 2 * 8;
             bool sees = t.seen[query] >> (j - j0) & 1;
-            Pair pair = pair_of_products(a, r, of.s[n][u], of.dw[n][u], t.lse[query], t.dot[query],
+            Pair pair = pair_of_products(a, r, of.s[0][n][u], of.dw[0][n][u], t.lse[query], t.dot[query],
                                          drop_factor(a, r, i, j), i, j);
-            of.s[n][u] = sees ? pair.weight : 0;
-            of.dw[n][u] = sees ? pair.ds : 0;
+            of.s[0][n][u] = sees ? pair.weight : 0;
+            of.dw[0][n][u] = sees ? pair.ds : 0;
         }
 }
 
 /* Queries and dy from query i0 on. */
 template <unsigned COLUMNS>
-static __device__ void bring_queries(Number *q, Number *dy, const Attention &a, const AttentionBack &back,
-                                     const AttentionRow &r, size_t i0)
+static __device__ void bring_queries(QueryTiles<COLUMNS> &t, unsigned which, const Attention &a,
+                                     const AttentionBack &back, const AttentionRow &r, size_t i0)
 {
     size_t count = r.queries - i0, dv = a.how.value_size;
-    bring_tile<COLUMNS>(q, a.q, r.first_query + i0, count, r.head, a.how.key_size);
-    bring_tile<COLUMNS>(dy, Strided{(void *)back.dy, a.how.heads * dv}, r.first_query + i0, count, r.head, dv);
+    bring_tile(t.q[which], a.q, r.first_query + i0, count, r.head, a.how.key_size);
+    bring_tile(t.dy[which], Strided{(void *)back.dy, a.how.heads * dv}, r.first_query + i0, count, r.head, dv);
+}
+
+/* Does one of a tile's queries see one of the warp's keys? */
+template <unsigned ROWS> static __device__ bool any_sees(const QueryTile<ROWS> &t)
+{
+    return (seen_by_any(t.seen, ROWS) >> threadIdx.y * 16 & 0xffff) != 0;
 }
 
 /* Blocks are [B, H, tiles], of MMA_SIXTEENS keys each. */
@@ -193,52 +191,45 @@ template <unsigned COLUMNS>
 static __global__ void __launch_bounds__(MMA_THREADS)
     attention_mma_keys(Strided dk, Strided dv, AttentionBack back, Attention a, size_t tiles)
 {
-    constexpr unsigned rows = Mma<COLUMNS>::rows;
-    __shared__ __align__(16) Number q[2][rows * Mma<COLUMNS>::stride], dy[2][rows * Mma<COLUMNS>::stride];
-    __shared__ QueryTile<rows> t;
+    constexpr unsigned rows = MmaKeys<COLUMNS>::rows;
+    __shared__ QueryTiles<COLUMNS> t;
     const Attend &how = a.how;
     AttentionRow r = row_of_block(a, tiles);
     size_t first = blockIdx.x % tiles * MMA_SIXTEENS;
     if (first >= r.keys.length) /* all of the block */
         return;
-    size_t left = r.keys.length - first;
+    size_t left = r.keys.length - first, end = r.keys.start + r.keys.length;
     MmaKeys<COLUMNS> of = {};
     of.first = first + threadIdx.y * 16;
-    bool live = of.first < r.keys.length;
-    if (live) {
-        take_rows<COLUMNS>(of.k, a.k, r.keys.start + of.first, r.keys.length - of.first, r.head, how.key_size);
-        take_rows<COLUMNS>(of.v, a.v, r.keys.start + of.first, r.keys.length - of.first, r.head, how.value_size);
-    }
+    take_rows(of.v, a.v, r.keys.start + of.first, end, r.head, how.value_size);
     Range queries = queries_for(a, r, first, left < MMA_SIXTEENS ? left : MMA_SIXTEENS);
     size_t i0 = queries.from / rows * rows;
+    bring_tile(t.k, a.k, r.keys.start + first, left, r.head, how.key_size);
     if (i0 < queries.to)
-        bring_queries<COLUMNS>(q[0], dy[0], a, back, r, i0);
+        bring_queries(t, 0, a, back, r, i0);
     copy_commit();
     for (unsigned now = 0; i0 < queries.to; i0 += rows, now ^= 1) {
         if (i0 + rows < queries.to) /* the next one, while this one is multiplied */
-            bring_queries<COLUMNS>(q[now ^ 1], dy[now ^ 1], a, back, r, i0 + rows);
+            bring_queries(t, now ^ 1, a, back, r, i0 + rows);
         copy_commit();
-        describe_queries(t, a, back, r, i0, first);
+        describe_queries(t.beside, a, back, r, i0, first);
         copy_wait<1>();
         __syncthreads();
-        bool seen = false;
-        for (unsigned i = 0; i < rows; i += 16)
-            seen |= any_sees(t.seen + i, 0xffffull << threadIdx.y * 16);
-        if (live && seen) { /* all lanes */
-            multiply_rows<COLUMNS>(of.s, of.k, q[now], how.key_size);
-            multiply_rows<COLUMNS>(of.dw, of.v, dy[now], how.value_size);
-            gradients_of_keys(of, a, r, t, i0, first);
-            multiply_columns<COLUMNS>(of.dv, of.s, dy[now], how.value_size);
-            multiply_columns<COLUMNS>(of.dk, of.dw, q[now], how.key_size);
+        if (any_sees(t.beside)) { /* all lanes */
+            multiply_rows(of.s, t.k, threadIdx.y * 16, t.q[now], how.key_size);
+            multiply_rows(of.dw, of.v, t.dy[now], how.value_size);
+            gradients_of_keys(of, a, r, t.beside, i0, first);
+            multiply_columns(of.dv, of.s, t.dy[now], how.value_size);
+            multiply_columns(of.dk, of.dw, t.q[now], how.key_size);
         }
         __syncthreads(); /* before the next but one comes */
     }
+    bool live = of.first < r.keys.length;
+    size_t count = live ? r.keys.length - of.first : 0;
     if (live && dk.data)
-        give_rows<COLUMNS>(dk, true, of.dk, (float)how.scale, r.keys.start + of.first, r.keys.length - of.first, r.head,
-                           how.key_size);
+        give_rows(dk, true, of.dk[0], (float)how.scale, r.keys.start + of.first, count, r.head, how.key_size);
     if (live && dv.data)
-        give_rows<COLUMNS>(dv, true, of.dv, 1, r.keys.start + of.first, r.keys.length - of.first, r.head,
-                           how.value_size);
+        give_rows(dv, true, of.dv[0], 1, r.keys.start + of.first, count, r.head, how.value_size);
 }
 
 static void attention_queries_by_mma(Stream *s, const AttendGradients *d, const AttentionBack &back, const Attention &a,

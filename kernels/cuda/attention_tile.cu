@@ -96,6 +96,27 @@ static __device__ size_t rows_of_tile(size_t all, size_t first, unsigned tile)
     return all - first < tile ? all - first : tile;
 }
 
+static __device__ void load_keys(const Tiles &t, unsigned tile, const Attention &a, const AttentionRow &r, size_t first,
+                                 size_t count)
+{
+    load_tile(t.k, tile, a.k, r.keys.start + first, count, r.head, NULL);
+    load_tile(t.v, tile, a.v, r.keys.start + first, count, r.head, NULL);
+}
+
+/* take(j0) for each tile of the keys, from key j0 on, that queries first .. first + count - 1 see. */
+template <unsigned TILE, class Take>
+static __device__ inline void walk_tiles(const Tiles &t, const Attention &a, const AttentionRow &r, size_t first,
+                                         size_t count, Take take)
+{
+    size_t j0 = keys_first(&a.how, r.keys, first) / TILE * TILE, end = keys_end(&a.how, r.keys, first + count - 1);
+    for (; j0 < end; j0 += TILE) {
+        load_keys(t, TILE, a, r, j0, rows_of_tile(r.keys.length, j0, TILE));
+        __syncthreads();
+        take(j0);
+        __syncthreads(); /* before the next tile comes */
+    }
+}
+
 static __device__ float tile_dot(const float *x, const float *y, size_t n)
 {
     float sum[4] = {};
@@ -224,7 +245,7 @@ template <unsigned TILE> static __global__ void attention_tiled(Number *y, float
 {
     DYNAMIC_SHARED(float, memory);
     const Attend &how = a.how;
-    AttentionRow r = attention_row(a, blockIdx.x / tiles / how.heads, blockIdx.x / tiles % how.heads);
+    AttentionRow r = row_of_block(a, tiles);
     size_t first = blockIdx.x % tiles * TILE;
     if (first >= r.queries) /* all of the block */
         return;
@@ -237,14 +258,6 @@ template <unsigned TILE> static __global__ void attention_tiled(Number *y, float
     q.largest = -INFINITY;
     load_tile(t.q, TILE, a.q, r.first_query + first, count, r.head,
               head_of_bias(how.content_bias, r.head, how.key_size));
-    size_t j0 = keys_first(&how, r.keys, first) / TILE * TILE, end = keys_end(&how, r.keys, first + count - 1);
-    for (; j0 < end; j0 += TILE) {
-        size_t keys = rows_of_tile(r.keys.length, j0, TILE);
-        load_tile(t.k, TILE, a.k, r.keys.start + j0, keys, r.head, NULL);
-        load_tile(t.v, TILE, a.v, r.keys.start + j0, keys, r.head, NULL);
-        __syncthreads();
-        take_tile(&q, at, a, r, t, j0);
-        __syncthreads(); /* before the next tile comes */
-    }
+    walk_tiles<TILE>(t, a, r, first, count, [&](size_t j0) { take_tile(&q, at, a, r, t, j0); });
     put_query(y, lse, q, at, a, r);
 }

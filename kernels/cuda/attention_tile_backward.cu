@@ -32,11 +32,15 @@ static __device__ void load_queries(const Tiles &t, unsigned tile, const Attenti
     load_tile(t.dy, tile, dy, r.first_query + first, count, r.head, NULL);
 }
 
-static __device__ void load_keys(const Tiles &t, unsigned tile, const Attention &a, const AttentionRow &r, size_t first,
-                                 size_t count)
+/* A query's thread: ds of its keys, from key j0 of its row on. first: the tile's query 0. */
+template <unsigned TILE>
+static __device__ void put_key_gradients(const Tiles &t, const Place<TILE> &at, const Attention &a,
+                                         const AttentionBack &back, const AttentionRow &r, size_t first, size_t j0)
 {
-    load_tile(t.k, tile, a.k, r.keys.start + first, count, r.head, NULL);
-    load_tile(t.v, tile, a.v, r.keys.start + first, count, r.head, NULL);
+    for (unsigned u = 0; u < at.each && at.other(u) < TILE; u++) {
+        Pair pair = pair_of(a, back, r, t, at.row, first + at.row, at.other(u), j0 + at.other(u));
+        t.ds.row(at.row)[at.other(u)] = pair.ds;
+    }
 }
 
 /* ---- dq */
@@ -92,7 +96,7 @@ static __global__ void attention_tiled_queries(Strided dq, bool add, AttentionBa
 {
     DYNAMIC_SHARED(float, memory);
     const Attend &how = a.how;
-    AttentionRow r = attention_row(a, blockIdx.x / tiles / how.heads, blockIdx.x / tiles % how.heads);
+    AttentionRow r = row_of_block(a, tiles);
     size_t first = blockIdx.x % tiles * TILE;
     if (first >= r.queries) /* all of the block */
         return;
@@ -101,17 +105,11 @@ static __global__ void attention_tiled_queries(Strided dq, bool add, AttentionBa
     Place<TILE> at;
     QuerySums sums = {};
     load_queries(t, TILE, a, back, r, first, count);
-    size_t j0 = keys_first(&how, r.keys, first) / TILE * TILE, end = keys_end(&how, r.keys, first + count - 1);
-    for (; j0 < end; j0 += TILE) {
-        load_keys(t, TILE, a, r, j0, rows_of_tile(r.keys.length, j0, TILE));
-        __syncthreads();
-        for (unsigned u = 0; u < at.each && at.other(u) < TILE; u++)
-            t.ds.row(
-                at.row)[at.other(u)] = pair_of(a, back, r, t, at.row, first + at.row, at.other(u), j0 + at.other(u)).ds;
+    walk_tiles<TILE>(t, a, r, first, count, [&](size_t j0) {
+        put_key_gradients(t, at, a, back, r, first, j0);
         __syncwarp(); /* a query's threads are of one warp */
         add_keys(&sums, at, a, r, t, first + at.row, j0);
-        __syncthreads(); /* before the next tile comes */
-    }
+    });
     if (at.row < count)
         put_gradient(dq, add, back, sums, at, a, r, r.first_query + first + at.row);
 }
@@ -149,7 +147,7 @@ static __global__ void attention_tiled_keys(Strided dk, Strided dv, AttentionBac
 {
     DYNAMIC_SHARED(float, memory);
     const Attend &how = a.how;
-    AttentionRow r = attention_row(a, blockIdx.x / tiles / how.heads, blockIdx.x / tiles % how.heads);
+    AttentionRow r = row_of_block(a, tiles);
     size_t first = blockIdx.x % tiles * TILE;
     if (first >= r.keys.length) /* all of the block */
         return;

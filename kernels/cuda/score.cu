@@ -31,6 +31,12 @@ static __device__ AttentionRow attention_row(const Attention &a, size_t b, size_
     return r;
 }
 
+/* The one that this block belongs to, of blocks [B, H, tiles]. */
+static __device__ AttentionRow row_of_block(const Attention &a, size_t tiles)
+{
+    return attention_row(a, blockIdx.x / tiles / a.how.heads, blockIdx.x / tiles % a.how.heads);
+}
+
 /* The first key at j or behind it that query i sees; behind the last: the row's length. */
 static __device__ size_t next_key(const Attention &a, const AttentionRow &r, size_t i, size_t j)
 {
