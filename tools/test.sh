@@ -75,6 +75,7 @@ one() {
     for word in $wanted; do
         names_in "$(source_of "$file")" | grep -qx -- "$word" && names="$names $word"
     done
+    case $file in kernels/*) export ATTEND_LAUNCHES="$directory/launches" ;; esac
     began=$(date +%s)
     ${WRAP:-} "$program" $names </dev/null >"$as.log" 2>&1
     status=$?
@@ -94,6 +95,14 @@ one() {
     cat "$as.log" # at once: programs that run side by side do not mix their lines
 }
 
+# launches DIRECTORY: after all tests of kernels: has every CUDA kernel run on the emulator, in two orders?
+launches() {
+    echo 1 0 0 >"$1/launches.counts"
+    tools/launches.sh "$1/launches" && return
+    echo 0 1 0 >"$1/launches.counts"
+    echo "tools/launches.sh" >"$1/launches.broken"
+}
+
 run() {
     wanted=$1
     shift
@@ -101,8 +110,12 @@ run() {
     trap 'rm -rf "$directory"' EXIT
     trap 'exit 130' INT TERM
     printf '%s\n' "$@" | xargs -P "${AT_ONCE:-$(getconf _NPROCESSORS_ONLN)}" -I PROGRAM "$0" one "$directory" "$wanted" PROGRAM
+    if [ -z "$wanted" ] && [ -s "$directory/launches" ] && [ -z "$(files | grep '^kernels/' |
+        while read -r file; do [ -e "$directory/$(echo "$file" | tr / .).counts" ] || echo "$file"; done)" ]; then
+        launches "$directory"
+    fi
     counts=$(cat "$directory"/*.counts 2>/dev/null | awk '{ p += $1; f += $2; s += $3 } END { print p + 0, f + 0, s + 0 }')
-    set -- $counts $# $(ls "$directory"/*.counts 2>/dev/null | wc -l)
+    set -- $counts $# $(ls "$directory"/*.counts 2>/dev/null | grep -vc '/launches.counts$')
     passed=$1 failed=$2 skipped=$3
     [ "$4" -eq "$5" ] || { echo "only $5 of $4 test programs came to their end"; failed=$((failed + 1)); }
     if ls "$directory"/*.broken >/dev/null 2>&1; then

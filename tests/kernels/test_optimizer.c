@@ -88,7 +88,7 @@ static void norm(const Kernels *k, Stream *s, void *const *at, StepState *state,
 static Case norm_case(Norm *shape, size_t n, double most)
 {
     *shape = (Norm){most, (n + SQUARES_CHUNK - 1) / SQUARES_CHUNK};
-    Case c = case_new(norm, shape, 3);
+    Case c = case_new(norm, shape, (uint32_t)n);
     snprintf(c.words, sizeof c.words, "n %d at most %g", (int)n, most);
     tensor(&c, PARTS, "parts", DOUBLES, WRITTEN, shape->chunks, 1)->terms = SQUARES_CHUNK;
     tensor(&c, G, "g", REALS, READ, n, 1);

@@ -9,6 +9,7 @@
  *     queue.c    what streams were asked for and have not done; in which order they go on
  *     stream.c   streams, events and graphs, as CUDA calls them
  *     check.c    looks at each access to memory, in kernels that were compiled for it
+ *     tally.c    says which kernels were launched
  *
  * There is one device, and it runs one kernel at a time, as threadIdx is one variable: a lock sees to that when several
  * threads of the host launch kernels. */
@@ -105,6 +106,8 @@ bool emulator_planted_met(void);
 
 void emulator_lock(void);
 void emulator_unlock(void);
+
+void emulator_tally(Order order, const Launch *launch); /* this one is over */
 
 /* A block of the device's memory. */
 typedef struct Block {

@@ -372,6 +372,8 @@ void emulator_launch(Order order, uint64_t *seed, const Launch *launch)
         }
         if (launch->checked)
             check_over();
+        if (!device.failed)
+            emulator_tally(order, launch);
         device.launch = NULL;
     }
     emulator_unlock();
