@@ -85,7 +85,7 @@ static bool scores_fit(const HeadView *h, float q, float k)
 /* Rows of one head's keys, padded: [keys, UNITS] */
 static void narrow_rows(Unit *to, const HeadView *h, Strided x, size_t size)
 {
-    pack_rows((Number *)(void *)to, numbers_of(x, h->keys.start, h->head, size), x.stride, (Range){0, h->keys.length},
+    pack_rows((Number *)(void *)to, keys_from(h, x, 0, size), x.stride, (Range){0, h->keys.length},
               round_up(h->keys.length, MET), size, NARROW);
 }
 
@@ -222,7 +222,7 @@ static bool narrow_half_forward(const AttentionWork *a, const HeadView *h, const
 static bool narrow_forward(const AttentionWork *a, const HeadView *h, const HeadScratch *w)
 {
     narrow_rows(w->k_transposed, h, h->k, h->dk);
-    pack_pairs(w->v_pairs, numbers_of(h->v, h->keys.start, h->head, h->dv), h->v.stride, (Range){0, h->keys.length},
+    pack_pairs(w->v_pairs, keys_from(h, h->v, 0, h->dv), h->v.stride, (Range){0, h->keys.length},
                round_up(h->keys.length, PER_UNIT), h->dv, NARROW);
     float k = largest_square((Strided){w->k_transposed, NARROW}, 0, h->keys.length, 0, NARROW);
     bool fine = true;
