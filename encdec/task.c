@@ -69,10 +69,6 @@ static bool cut_scored(EncDec *c, const SentencePairs *p, Error *e)
     return true;
 }
 
-/* What samples take beside the tapes and caches of those who translate: above all products of shapes that no step has.
- * Nearly the same for all models. */
-enum { SAMPLING = 5 << 20 };
-
 static bool trains(const EncDec *c)
 {
     const unsigned command = c->app.options->command->bit;
@@ -97,7 +93,6 @@ bool encdec_task(EncDec *c, Error *e)
                          .loss = loss,
                          .score_batch = score_batch,
                          .words = (double)scored->words,
-                         .beside = SAMPLING,
                          .unit = "nats/piece",
                          .per_nat = 1,
                          .protocol = c->app.protocol};

@@ -164,8 +164,8 @@ size_t plan_step_rows(const CrewOptions *o, const Task *task)
     return larger(o->training ? task->most_rows : 0, task->score_rows);
 }
 
-/* What oneDNN adds to the program's memory for its prepared products: nearly the same for all models. */
-enum { PREPARED = 4 << 20 };
+/* What products add to the program's memory, oneDNN's prepared ones above all: nearly the same for all models. */
+enum { PREPARED = 3 << 20 };
 
 bool plan_make(CrewPlan *plan, Takes *takes, const CrewOptions *o, const Parameters *p, const Task *task, Error *e)
 {
@@ -195,7 +195,7 @@ bool plan_make(CrewPlan *plan, Takes *takes, const CrewOptions *o, const Paramet
     plan->moments = o->training ? 2 * p->size * k->real : 0;
     plan->activations = o->workers * (plan->tape.memory + plan->tape.gradients + plan->tape.host);
     plan->batches = device_rows_bytes(&whole) + (k->send ? 3 : 2) * o->workers * device_rows_bytes(&at_once);
-    plan->program = memory_of_process() + PREPARED + (o->training ? task->beside + o->workers * task->beside_each : 0);
+    plan->program = memory_of_process() + PREPARED + (o->training ? o->workers * task->beside_each : 0);
     plan->total = plan->program + plan->weights + plan->gradients + plan->moments + plan->activations + plan->batches;
     return true;
 }

@@ -32,9 +32,8 @@ typedef struct Task {
      * of a word. 0: they are not. */
     double words;
 
-    /* Bytes that the program takes while it trains, for what is no step: samples and figures. And those of each worker,
-     * in training. */
-    size_t beside, beside_each;
+    /* Bytes that each worker takes while it trains, for what is no step: samples and figures. */
+    size_t beside_each;
 
     const char *unit; /* of what is printed: "bits/byte" */
     double per_nat;   /* that unit in one nat */
