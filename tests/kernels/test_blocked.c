@@ -15,7 +15,7 @@ typedef struct Matrix {
 } Matrix;
 
 static Matrix a, b, c, was;
-static float bias[128];
+static float bias[256];
 
 /* Whole numbers within `reach`: neither their products nor the sums here have to be rounded. */
 static void fill(Matrix *x, Random *r, Element type, size_t reach, size_t count)
