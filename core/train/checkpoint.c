@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "core/train/update.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -78,7 +79,7 @@ static bool state_write(Crew *c, const char *path, const Progression *at, bool w
 {
     TensorList list;
     char numbers[6][40];
-    crew_settle(c);
+    update_settle(c);
     snprintf(numbers[0], sizeof *numbers, "%" PRIu64, at->step);
     snprintf(numbers[1], sizeof *numbers, "%.17g", at->best);
     snprintf(numbers[2], sizeof *numbers, "%" PRIu64, at->best_step);
@@ -220,7 +221,7 @@ static bool state_read(Crew *c, const char *path, uint64_t wanted, Progression *
                 (step == (double)wanted || fail(e, "%s: is of step %.0f, unlike its folder", path, step)) &&
                 read_block(file, path, "adam.m.", NULL, &c->weights, s, c->m, e) &&
                 read_block(file, path, "adam.v.", NULL, &c->weights, s, c->v, e);
-    crew_awake(c);
+    update_awake(c);
     if (fine)
         *at = (Progression){(uint64_t)step, best, (uint64_t)best_step, scored > 0, (uint64_t)stalled, seconds};
     safetensors_close(file);

@@ -49,10 +49,6 @@ typedef struct Crew {
 bool crew_open(Crew *c, const CrewOptions *o, const Parameters *p, const Task *task, Error *e);
 void crew_close(Crew *c);
 
-/* To call before moments are read: rows that rest owe theirs (see adam_rows); and when they were written. */
-void crew_settle(Crew *c);
-void crew_awake(Crew *c);
-
 typedef struct StepResult {
     double loss;         /* the sum of its losses' means, in nats */
     double nll;          /* the same without label smoothing */

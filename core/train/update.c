@@ -3,8 +3,8 @@
 
 #include "base/memory.h"
 
-#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static size_t chunks_of(size_t numbers) { return (numbers + SQUARES_CHUNK - 1) / SQUARES_CHUNK; }
 
@@ -47,7 +47,7 @@ bool update_open(Crew *c, Error *e)
             spans[c->span_count++] = (Span){p->list[i]->offset, p->list[i]->offset + p->list[i]->count, c->o.decay};
     c->used.round = k->capture ? SLOTS_ROUND : 0;
     if (fine) {
-        crew_awake(c);
+        update_awake(c);
         qsort(spans, c->span_count, sizeof *spans, by_begin);
         k->upload(c->worker[0].stream, c->spans, spans, c->span_count * sizeof *spans);
     }
@@ -145,16 +145,16 @@ static void settle_work(void *argument, size_t number)
     }
 }
 
-void crew_settle(Crew *c)
+void update_settle(Crew *c)
 {
     if (c->rest)
         pool_run(c->pool, settle_work, c);
 }
 
-void crew_awake(Crew *c)
+void update_awake(Crew *c)
 {
-    for (size_t i = 0; c->rest && i < lookup_rows(c->parameters); i++)
-        c->rest[i] = (RowRest){0};
+    if (c->rest)
+        memset(c->rest, 0, lookup_rows(c->parameters) * sizeof *c->rest);
 }
 
 void update_zero(Crew *c, Worker *w)

@@ -15,4 +15,8 @@ void update_clip(Crew *c, Worker *w);
 void update_weights(Crew *c, Worker *w, size_t number);
 void update_zero(Crew *c, Worker *w);
 
+/* To call before moments are read: rows that rest owe theirs (see adam_rows); and when they were written. */
+void update_settle(Crew *c);
+void update_awake(Crew *c);
+
 #endif
