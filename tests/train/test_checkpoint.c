@@ -69,6 +69,58 @@ START_TEST(what_was_saved_comes_back_to_the_bit)
 }
 END_TEST
 
+/* On the cpu, where rows rest as soon as they are not read, at a rate as small as this and without decay; or where none
+ * of them may. Returns how many steps they owe. */
+static size_t open_resting(TinyRun *r, bool resting)
+{
+    Error e;
+    StepResult result;
+    size_t owed = 0;
+    tiny_run_open(r, run_path(), &tiny_standard, &no_loop);
+    crew_close(&r->crew);
+    CrewOptions o = tiny_crew(2, 1);
+    o.k = kernels_find("cpu", NUMBER_F32, &e);
+    o.decay = 0;
+    ck_done(o.k && crew_open(&r->crew, &o, &r->tiny.parameters, &r->tiny.task, &e), e);
+    ck_done(weights_init(&r->crew.weights, r->crew.worker[0].stream, INIT_GPT2, 1, 1, &e), e);
+    if (!resting) {
+        o.k->release(r->crew.rest);
+        r->crew.rest = NULL;
+    }
+    for (uint64_t step = 1; step <= 40; step++)
+        ck_done(crew_step(&r->crew, step, 1e-12, &result, &e), e);
+    for (size_t i = 0; resting && i < r->crew.parameters->longest; i++)
+        owed += r->crew.rest[i].owed;
+    return owed;
+}
+
+START_TEST(what_rests_is_settled_before_it_is_saved)
+{
+    Error e;
+    TinyRun r;
+    StepResult result;
+    Progression at = {.step = 40};
+    open_resting(&r, false);
+    float *wanted = everything(&r.crew);
+    size_t bytes = 3 * r.crew.parameters->size * sizeof *wanted, owed = 0;
+    tiny_run_close(&r);
+    ck_assert_uint_gt(open_resting(&r, true), 0);
+    ck_done(checkpoint_save(r.run, &r.crew, &r.loop.note, &at, false, &e), e);
+    float *saved = everything(&r.crew);
+    ck_assert(memcmp(wanted, saved, bytes) == 0);
+
+    for (uint64_t step = 41; step <= 60; step++)
+        ck_done(crew_step(&r.crew, step, 1e-12, &result, &e), e);
+    ck_done(checkpoint_load(r.run, &r.crew, 40, &at, &e), e); /* moments that owe nothing */
+    for (size_t i = 0; i < r.crew.parameters->longest; i++)
+        owed += r.crew.rest[i].owed + r.crew.rest[i].known;
+    ck_assert_uint_eq(owed, 0);
+    memory_free(wanted);
+    memory_free(saved);
+    tiny_run_close(&r);
+}
+END_TEST
+
 /* --- files that others made --- */
 
 /* The model's tensors as a list to write: those of a real file, to be changed. */
@@ -280,6 +332,7 @@ START_TEST(each_allocation_of_a_training_may_fail)
 END_TEST
 
 static const Test tests[] = {TEST(what_was_saved_comes_back_to_the_bit),
+                             TEST(what_rests_is_settled_before_it_is_saved),
                              TEST(a_missing_tensor_is_named),
                              TEST(a_tensor_too_many_is_named),
                              TEST(a_wrong_shape_is_shown_beside_the_right_one),
