@@ -115,8 +115,11 @@ try_cuda() { # try_cuda FOLDER OF LIBRARIES [flag of nvcc's]...
         case $known in *" sm_$code "*) codes="$codes $code" ;; esac
     done
     say GPU_CODES "${codes# }"
-    say GPU_HERE "$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>>"$log" | tr -d ' .' | grep -x '[0-9]*' |
-                    sort -un | tr '\n' ' ')"
+    gpus= # those that this nvcc knows: a newer one may still run PTX, and an older one is told that it cannot
+    for code in $(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>>"$log" | tr -d ' .' | sort -un); do
+        case $known in *" sm_$code "*) gpus="$gpus $code" ;; esac
+    done
+    say GPU_HERE "${gpus# }"
 }
 
 cuda=no
