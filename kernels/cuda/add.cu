@@ -24,7 +24,7 @@ static __device__ void add_group(Number *y, const Number *x, const Number *f, Fa
     }
 }
 
-static __global__ void add_kernel(Number *y, const Number *x, const Number *f, Dropout drop, const StepState *state,
+static __global__ void add_kernel(Number *y, const Number *x, const Number *f, Chance drop, const StepState *state,
                                   size_t n, size_t d)
 {
     for (size_t t = thread_number(); t < n * ((d + 3) / 4); t += thread_count()) {
@@ -34,7 +34,7 @@ static __global__ void add_kernel(Number *y, const Number *x, const Number *f, D
 }
 
 static __global__ void add_backward_kernel(Number *dx, bool add_x, Number *df, bool add_f, const Number *dy,
-                                           Dropout drop, const StepState *state, size_t n, size_t d)
+                                           Chance drop, const StepState *state, size_t n, size_t d)
 {
     for (size_t t = thread_number(); t < n * ((d + 3) / 4); t += thread_count()) {
         Group g = group_at(t, d);
@@ -50,7 +50,7 @@ static __global__ void add_backward_kernel(Number *dx, bool add_x, Number *df, b
 }
 
 static __global__ void add_norm_kernel(Number *y, Number *sum, float *mean, float *rstd, const Number *x,
-                                       const Number *f, Dropout drop, const StepState *state, const float *gain,
+                                       const Number *f, Chance drop, const StepState *state, const float *gain,
                                        const float *bias, float epsilon, size_t n, size_t d)
 {
     size_t i = warp_row();
@@ -63,7 +63,7 @@ static __global__ void add_norm_kernel(Number *y, Number *sum, float *mean, floa
 }
 
 static __global__ void add_norm_backward_kernel(Number *dx, bool add_x, Number *df, bool add_f, const Number *dy,
-                                                const Number *sum, const float *mean, const float *rstd, Dropout drop,
+                                                const Number *sum, const float *mean, const float *rstd, Chance drop,
                                                 const StepState *state, const float *gain, size_t n, size_t d)
 {
     size_t i = warp_row();
@@ -85,15 +85,15 @@ static __global__ void add_norm_backward_kernel(Number *dx, bool add_x, Number *
 static void add_forward(Stream *s, void *y, const void *x, const void *f, Dropout drop, const StepState *state,
                         size_t n, size_t d)
 {
-    LAUNCH_EACH(s, add_kernel, n * divide_up(d, 4), (Number *)y, (const Number *)x, (const Number *)f, drop, state, n,
-                d);
+    LAUNCH_EACH(s, add_kernel, n * divide_up(d, 4), (Number *)y, (const Number *)x, (const Number *)f, chance_of(drop),
+                state, n, d);
 }
 
 static void add_backward(Stream *s, void *dx, bool add_x, void *df, bool add_f, const void *dy, Dropout drop,
                          const StepState *state, size_t n, size_t d)
 {
     LAUNCH_EACH(s, add_backward_kernel, n * divide_up(d, 4), (Number *)dx, add_x, (Number *)df, add_f,
-                (const Number *)dy, drop, state, n, d);
+                (const Number *)dy, chance_of(drop), state, n, d);
 }
 
 static void add_norm_forward(Stream *s, void *y, void *sum, void *mean, void *rstd, const void *x, const void *f,
@@ -106,7 +106,8 @@ static void add_norm_forward(Stream *s, void *y, void *sum, void *mean, void *rs
         return;
     }
     LAUNCH_ROWS(s, add_norm_kernel, n, (Number *)y, (Number *)sum, (float *)mean, (float *)rstd, (const Number *)x,
-                (const Number *)f, drop, state, (const float *)gain, (const float *)bias, (float)epsilon, n, d);
+                (const Number *)f, chance_of(drop), state, (const float *)gain, (const float *)bias, (float)epsilon, n,
+                d);
 }
 
 static void add_norm_backward(Stream *s, void *dx, bool add_x, void *df, bool add_f, void *dgain, void *dbias,
@@ -115,8 +116,8 @@ static void add_norm_backward(Stream *s, void *dx, bool add_x, void *df, bool ad
 {
     if (dx || df)
         LAUNCH_ROWS(s, add_norm_backward_kernel, n, (Number *)dx, add_x, (Number *)df, add_f, (const Number *)dy,
-                    (const Number *)sum, (const float *)mean, (const float *)rstd, drop, state, (const float *)gain, n,
-                    d);
+                    (const Number *)sum, (const float *)mean, (const float *)rstd, chance_of(drop), state,
+                    (const float *)gain, n, d);
     norm_parameters(s, (float *)dgain, (float *)dbias, (const Number *)dy, (const float *)mean, (const float *)rstd,
                     (const Number *)sum, n, d);
 }

@@ -84,7 +84,7 @@ static void attention_forward(Stream *s, void *y, void *lse, Strided q, Strided 
     device_zero(s, lse, how->queries * heads * sizeof(float));
     if (how->weights)
         device_zero(s, how->weights, queries * how->longest_key * sizeof(float));
-    Attention a = {*how, state, q, k, v};
+    Attention a = {*how, chance_of(how->dropout), state, q, k, v};
     unsigned tile = tile_for(*how, false), columns = mma_columns(*how);
     if (s->naive || how->weights || (!tile && !columns))
         LAUNCH_EACH(s, attention_naive, queries, (Number *)y, (float *)lse, a);
@@ -317,7 +317,7 @@ static void attention_backward(Stream *s, const AttendGradients *d, const void *
                                Strided q, Strided k, Strided v, const Attend *how, const StepState *state)
 {
     size_t heads = how->heads, dots = how->queries * heads, shares = dots * how->key_size;
-    Attention a = {*how, state, q, k, v};
+    Attention a = {*how, chance_of(how->dropout), state, q, k, v};
     Rung rung = s->naive ? Rung{0, 0} : Rung{mma_columns(*how), tile_for(*how, true)};
     size_t more = rung.tile ? distances_room(*d, *how) : 0;
     float *memory = (float *)scratch(s, (dots + 2 * shares + more) * sizeof *memory);

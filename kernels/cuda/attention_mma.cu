@@ -405,34 +405,42 @@ static __device__ void weigh(float (&s)[KEYS][4], float (&y)[SLICES][4], float b
     }
 }
 
-/* Dropout's factors for what a lane holds of 8 keys from j on (a multiple of 8), of query i and of the one 8 behind it.
- * Philox makes four at once, which two lanes share: one makes those of the first query, the other of the second. */
-static __device__ void lane_factors(float f[4], const Attention &a, const AttentionRow &r, size_t i, size_t j)
+/* Which weights stay, of what a lane holds of keys j .. j + 7 (j a multiple of 8), of query i and of the one 8 behind
+ * it: a bit each, as they lie in a result. Philox decides over four keys at once, which two lanes have: one asks for
+ * the first query, the other for the second. */
+static __device__ unsigned keys_that_stay(const Attention &a, const AttentionRow &r, size_t i, size_t j)
 {
-    unsigned odd = lane() % 2;
-    Factors all = dropout_factors(a.how.dropout, a.state, r.first_query + i + group_of_lane() + 8 * odd, r.head,
-                                  (j + pair_of_lane()) / 4);
-    float mine[2] = {odd ? all.of[2] : all.of[0], odd ? all.of[3] : all.of[1]};
-    float other[2] = {odd ? all.of[0] : all.of[2], odd ? all.of[1] : all.of[3]};
-    other[0] = __shfl_xor_sync(ALL_LANES, other[0], 1);
-    other[1] = __shfl_xor_sync(ALL_LANES, other[1], 1);
-    f[0] = odd ? other[0] : mine[0];
-    f[1] = odd ? other[1] : mine[1];
-    f[2] = odd ? mine[0] : other[0];
-    f[3] = odd ? mine[1] : other[1];
+    unsigned odd = lane() % 2, bits = 0;
+    Words words = dropout_words(a.drop, a.state, r.first_query + i + group_of_lane() + 8 * odd, r.head,
+                                (j + pair_of_lane()) / 4);
+#pragma unroll
+    for (unsigned w = 0; w < 4; w++)
+        bits |= (unsigned)stays(a.drop, words.word[w]) << (4 * odd + w);
+    bits = (bits | __shfl_xor_sync(ALL_LANES, bits, 1)) >> 2 * odd;
+    return (bits & 3) | (bits >> 2 & 12);
+}
+
+/* The same of all keys of a tile, from key j0 on: 4 bits for each 8. It is a loop, since registers that are written at
+ * once ask for copies of Philox, and what an attention is made of no longer fits where instructions are kept. */
+template <unsigned ROWS>
+static __device__ inline unsigned tile_that_stays(const Attention &a, const AttentionRow &r, size_t i, size_t j0)
+{
+    unsigned stay = 0;
+#pragma unroll 2
+    for (unsigned n = 0; n < ROWS / 8; n++)
+        stay |= keys_that_stay(a, r, i, j0 + 8 * n) << 4 * n;
+    return stay;
 }
 
 template <unsigned ROWS>
 static __device__ void drop_weights(float s[][4], const Attention &a, const AttentionRow &r, size_t i, size_t j0)
 {
+    unsigned stay = tile_that_stays<ROWS>(a, r, i, j0);
 #pragma unroll
-    for (unsigned n = 0; n < ROWS / 8; n++) {
-        float f[4];
-        lane_factors(f, a, r, i, j0 + 8 * n);
+    for (unsigned n = 0; n < ROWS / 8; n++)
 #pragma unroll
         for (unsigned u = 0; u < 4; u++)
-            s[n][u] *= f[u];
-    }
+            s[n][u] *= stay >> (4 * n + u) & 1 ? a.drop.factor : 0;
 }
 
 /* What queries do not see gets a score of -infinity. seen: of the warp's 16 queries. */
@@ -464,7 +472,7 @@ static __device__ inline void take_keys(MmaForward<COLUMNS> &of, const Attention
         if (seen)
             hide_unseen<rows>(of.s[m], seen + 16 * m);
         weigh(of.s[m], of.y[m], of.base[m], of.sum[m], a.how.distance_bias ? 1 : (float)a.how.scale * LOG2_E);
-        if (a.how.dropout.rate > 0)
+        if (a.drop.least > 0)
             drop_weights<rows>(of.s[m], a, r, of.first + 16 * m, j0);
     }
     multiply_columns(of.y, of.s, v, a.how.value_size);

@@ -27,6 +27,14 @@ static __device__ inline Pair pair_of_products(const Attention &a, const Attenti
     return Pair{weight * (factor * dw - dot), factor * weight};
 }
 
+/* Dropout's factors of what stays and what does not, a bit each. */
+static __device__ inline void factors_of(float f[4], const Attention &a, unsigned stay)
+{
+#pragma unroll
+    for (unsigned u = 0; u < 4; u++)
+        f[u] = stay >> u & 1 ? a.drop.factor : 0;
+}
+
 /* What a product summed goes to one head of 16 positions from `first` on, of which `count` exist. */
 template <unsigned SLICES>
 static __device__ void give_rows(Strided to, bool add, const float (&sum)[SLICES][4], float scale, size_t first,
@@ -61,8 +69,8 @@ static __device__ void gradients_of_queries(MmaQueries<COLUMNS> &of, const Atten
 #pragma unroll
     for (unsigned n = 0; n < Mma<COLUMNS>::rows / 8; n++) {
         float f[4] = {1, 1, 1, 1};
-        if (a.how.dropout.rate > 0)
-            lane_factors(f, a, r, of.first, j0 + 8 * n);
+        if (a.drop.least > 0)
+            factors_of(f, a, keys_that_stay(a, r, of.first, j0 + 8 * n));
 #pragma unroll
         for (unsigned u = 0; u < 4; u++) {
             size_t i = of.first + group_of_lane() + u / 2 * 8, j = j0 + 8 * n + pair_of_lane() + u % 2;
@@ -152,22 +160,41 @@ static __device__ void describe_queries(QueryTile<ROWS> &t, const Attention &a, 
     }
 }
 
+/* Which weights stay, of what a lane holds of keys j .. j + 15 (j a multiple of 16) and 8 queries from i on: a bit
+ * each, as they lie in a result. Philox decides over four keys at once, which four lanes have, each of two queries and
+ * in two halves: so each of these lanes asks for one of the four. */
+static __device__ unsigned queries_that_stay(const Attention &a, const AttentionRow &r, size_t i, size_t j)
+{
+    unsigned mine = group_of_lane() % 4, bits = 0;
+    Words words = dropout_words(a.drop, a.state, r.first_query + i + pair_of_lane() + mine % 2, r.head,
+                                (j + mine / 2 * 8 + group_of_lane()) / 4);
+#pragma unroll
+    for (unsigned w = 0; w < 4; w++)
+        bits |= (unsigned)stays(a.drop, words.word[w]) << (4 * mine + w);
+    bits |= __shfl_xor_sync(ALL_LANES, bits, 4); /* those lanes are 4, 8 and 12 away */
+    bits = (bits | __shfl_xor_sync(ALL_LANES, bits, 8)) >> mine;
+    return (bits & 1) | (bits >> 3 & 2) | (bits >> 6 & 4) | (bits >> 9 & 8);
+}
+
 template <unsigned COLUMNS>
 static __device__ void gradients_of_keys(MmaKeys<COLUMNS> &of, const Attention &a, const AttentionRow &r,
                                          const QueryTile<MmaKeys<COLUMNS>::rows> &t, size_t i0, size_t j0)
 {
 #pragma unroll
-    for (unsigned n = 0; n < MmaKeys<COLUMNS>::rows / 8; n++)
+    for (unsigned n = 0; n < MmaKeys<COLUMNS>::rows / 8; n++) {
+        float f[4] = {1, 1, 1, 1};
+        if (a.drop.least > 0)
+            factors_of(f, a, queries_that_stay(a, r, i0 + 8 * n, of.first));
 #pragma unroll
         for (unsigned u = 0; u < 4; u++) {
             unsigned query = 8 * n + pair_of_lane() + u % 2;
             size_t i = i0 + query, j = of.first + group_of_lane() + u / 2 * 8;
             bool sees = t.seen[query] >> (j - j0) & 1;
-            Pair pair = pair_of_products(a, r, of.s[0][n][u], of.dw[0][n][u], t.lse[query], t.dot[query],
-                                         drop_factor(a, r, i, j), i, j);
+            Pair pair = pair_of_products(a, r, of.s[0][n][u], of.dw[0][n][u], t.lse[query], t.dot[query], f[u], i, j);
             of.s[0][n][u] = sees ? pair.weight : 0;
             of.dw[0][n][u] = sees ? pair.ds : 0;
         }
+    }
 }
 
 /* Queries and dy from query i0 on. */

@@ -85,7 +85,8 @@ static __global__ void softmax_backward_kernel(Number *dx, bool add, const Numbe
         give(&dx[j], add, real(y[j]) * (real(dy[j]) - sum));
 }
 
-static __global__ void dropout_weights_kernel(Number *y, bool add, const Number *x, Attend how, const StepState *state)
+static __global__ void dropout_weights_kernel(Number *y, bool add, const Number *x, Attend how, Chance drop,
+                                              const StepState *state)
 {
     size_t most = how.rows * how.heads * how.longest_query * how.longest_key;
     for (size_t e = thread_number(); e < most; e += thread_count()) {
@@ -93,7 +94,7 @@ static __global__ void dropout_weights_kernel(Number *y, bool add, const Number 
         size_t h = e / how.longest_key / how.longest_query % how.heads;
         size_t b = e / how.longest_key / how.longest_query / how.heads;
         size_t position = (size_t)how.query_start[b] + i;
-        give(&y[e], add, real(x[e]) * dropout_factor(how.dropout, state, position, h, j));
+        give(&y[e], add, real(x[e]) * dropout_factor(drop, state, position, h, j));
     }
 }
 
@@ -126,5 +127,5 @@ static void softmax_backward(Stream *s, void *dx, bool add, const void *dy, cons
 static void dropout_weights(Stream *s, void *y, bool add, const void *x, const Attend *how, const StepState *state)
 {
     LAUNCH_EACH(s, dropout_weights_kernel, how->rows * how->heads * how->longest_query * how->longest_key, (Number *)y,
-                add, (const Number *)x, *how, state);
+                add, (const Number *)x, *how, chance_of(how->dropout), state);
 }

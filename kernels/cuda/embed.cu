@@ -10,7 +10,7 @@
  *      sums what is its own, and adds it once. */
 
 static __global__ void embed_kernel(Number *y, const int32_t *ids, const int32_t *place, const float *table,
-                                    const float *positions, float scale, Dropout drop, const StepState *state, size_t n,
+                                    const float *positions, float scale, Chance drop, const StepState *state, size_t n,
                                     size_t d)
 {
     size_t groups = (d + 3) / 4;
@@ -29,7 +29,7 @@ static __global__ void embed_kernel(Number *y, const int32_t *ids, const int32_t
 }
 
 static __global__ void embed_backward_naive(float *dtable, float *dpositions, const Number *dy, const int32_t *slots,
-                                            const int32_t *place, float scale, Dropout drop, const StepState *state,
+                                            const int32_t *place, float scale, Chance drop, const StepState *state,
                                             size_t n, size_t d)
 {
     for (size_t j = thread_number(); j < d; j += thread_count())
@@ -46,7 +46,7 @@ static __global__ void embed_backward_naive(float *dtable, float *dpositions, co
 /* What column j of position i adds to a row, before scale. */
 typedef struct EmbedTerm {
     const Number *dy;
-    Dropout drop;
+    Chance drop;
     const StepState *state;
     size_t d;
     __device__ float operator()(size_t i, size_t j) const
@@ -66,7 +66,7 @@ static void embed_forward(Stream *s, void *y, const int32_t *ids, const int32_t 
                           const void *positions, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
 {
     LAUNCH_EACH(s, embed_kernel, n * divide_up(d, 4), (Number *)y, ids, place, (const float *)table,
-                (const float *)positions, (float)scale, drop, state, n, d);
+                (const float *)positions, (float)scale, chance_of(drop), state, n, d);
 }
 
 static void embed_backward(Stream *s, void *dtable, void *dpositions, const void *dy, const int32_t *slots,
@@ -74,11 +74,11 @@ static void embed_backward(Stream *s, void *dtable, void *dpositions, const void
 {
     if (s->naive) {
         LAUNCH_EACH(s, embed_backward_naive, d, (float *)dtable, (float *)dpositions, (const Number *)dy, slots, place,
-                    (float)scale, drop, state, n, d);
+                    (float)scale, chance_of(drop), state, n, d);
         return;
     }
     int32_t *room = (int32_t *)scratch(s, 2 * order_room(n));
-    EmbedTerm term = {(const Number *)dy, drop, state, d};
+    EmbedTerm term = {(const Number *)dy, chance_of(drop), state, d};
     Sorting rows = sorting(Used{slots, place}, room, n), places = sorting(Used{place, place}, room + 2 * n, n);
     sort_positions(s, rows, places, dpositions ? 2 : 1, n);
     add_used(s, rows, term, EmbedSum{(float *)dtable, (float)scale, d}, n, d);

@@ -5,6 +5,8 @@
 
 #include "kernels/cuda/launch.h"
 
+#include <math.h>
+
 namespace
 {
 
@@ -29,30 +31,53 @@ static __device__ inline Words philox_words(unsigned seed, unsigned step, unsign
     return Words{{c0, c1, c2, c3}};
 }
 
+/* Dropout as kernels are told of it: a GPU counts doubles slowly, so the host does. A word drops its number where its
+ * upper 24 bits, a fraction, are less than the rate: as whole numbers, less than `least`. */
+typedef struct Chance {
+    unsigned least; /* 0: nothing is dropped */
+    float factor;   /* of what stays */
+    uint32_t site, side;
+} Chance;
+
+static inline Chance chance_of(Dropout drop)
+{
+    return Chance{(unsigned)ceil(drop.rate * 0x1p24), (float)(1 / (1 - drop.rate)), drop.site, drop.side};
+}
+
+/* What decides over columns 4 group .. 4 group + 3. */
+static __device__ inline Words dropout_words(const Chance &drop, const StepState *state, size_t position, size_t head,
+                                             size_t group)
+{
+    return philox_words(state->seed, state->step, (unsigned)group,
+                        state->first_position[drop.side] + (unsigned)position, (unsigned)head, drop.site);
+}
+
+static __device__ inline bool stays(const Chance &drop, unsigned word) { return word >> 8 >= drop.least; }
+
 typedef struct Factors {
     float of[4];
 } Factors;
 
-/* Of columns 4 group .. 4 group + 3. Compared in double, as on the host: rate is one. */
-static __device__ inline Factors dropout_factors(Dropout drop, const StepState *state, size_t position, size_t head,
-                                                 size_t group)
+static __device__ inline Factors dropout_factors(const Chance &drop, const StepState *state, size_t position,
+                                                 size_t head, size_t group)
 {
-    if (drop.rate == 0)
-        return Factors{{1, 1, 1, 1}};
-    Words words = philox_words(state->seed, state->step, (unsigned)group,
-                               state->first_position[drop.side] + (unsigned)position, (unsigned)head, drop.site);
-    Factors f;
+    Factors f = {{1, 1, 1, 1}};
+    if (drop.least == 0)
+        return f;
+    Words words = dropout_words(drop, state, position, head, group);
     for (int i = 0; i < 4; i++)
-        f.of[i] = (double)((float)(words.word[i] >> 8) * 0x1p-24f) < drop.rate ? 0 : (float)(1 / (1 - drop.rate));
+        f.of[i] = stays(drop, words.word[i]) ? drop.factor : 0;
     return f;
 }
 
-static __device__ inline float dropout_factor(Dropout drop, const StepState *state, size_t position, size_t head,
+static __device__ inline float dropout_factor(const Chance &drop, const StepState *state, size_t position, size_t head,
                                               size_t column)
 {
-    Factors all = dropout_factors(drop, state, position, head, column / 4);
-    float even = column & 2 ? all.of[2] : all.of[0], odd = column & 2 ? all.of[3] : all.of[1];
-    return column & 1 ? odd : even; /* of[column % 4], but registers have no index */
+    if (drop.least == 0)
+        return 1;
+    Words words = dropout_words(drop, state, position, head, column / 4);
+    unsigned even = column & 2 ? words.word[2] : words.word[0], odd = column & 2 ? words.word[3] : words.word[1];
+    return stays(drop, column & 1 ? odd : even) ? drop.factor : 0; /* of[column % 4], but registers have no index */
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 /* What every kernel of attention is told. */
 typedef struct Attention {
     Attend how;
+    Chance drop;
     const StepState *state;
     Strided q, k, v;
 } Attention;
@@ -90,7 +91,7 @@ static __device__ float score(const Attention &a, const AttentionRow &r, size_t 
 /* The factor of dropout on the weight of query i and key j. */
 static __device__ float drop_factor(const Attention &a, const AttentionRow &r, size_t i, size_t j)
 {
-    return dropout_factor(a.how.dropout, a.state, r.first_query + i, r.head, j);
+    return dropout_factor(a.drop, a.state, r.first_query + i, r.head, j);
 }
 
 /* The queries that may see key j: those before it do not, where attention is causal. */
