@@ -61,6 +61,7 @@ static __device__ void attention_chunk(Number *y, const Attention &a, const Atte
 static __global__ void attention_naive(Number *y, float *lse, Attention a)
 {
     const Attend &how = a.how;
+    zero_outside_queries(how, Strided{y, how.heads * how.value_size}, how.value_size);
     for (size_t t = thread_number(); t < how.rows * how.heads * how.longest_query; t += thread_count()) {
         size_t i, dv = how.value_size;
         AttentionRow r = row_of_thread(a, t, how.longest_query, &i);
@@ -80,8 +81,8 @@ static void attention_forward(Stream *s, void *y, void *lse, Strided q, Strided 
                               const StepState *state)
 {
     size_t heads = how->heads, queries = how->rows * heads * how->longest_query;
-    device_zero(s, y, how->queries * heads * how->value_size * sizeof(Number)); /* positions of no row */
-    device_zero(s, lse, how->queries * heads * sizeof(float));
+    if (queries == 0) /* and no kernel to see to positions of no row */
+        device_zero(s, y, how->queries * heads * how->value_size * sizeof(Number));
     if (how->weights)
         device_zero(s, how->weights, queries * how->longest_key * sizeof(float));
     Attention a = {*how, chance_of(how->dropout), state, q, k, v};
@@ -134,6 +135,8 @@ static __global__ void attention_backward_queries(Strided dq, bool add, Attentio
 {
     const Attend &how = a.how;
     float scale = (float)how.scale;
+    if (dq.data && !add)
+        zero_outside_queries(how, dq, how.key_size);
     for (size_t t = thread_number(); t < how.rows * how.heads * how.longest_query; t += thread_count()) {
         size_t i, dk = how.key_size;
         AttentionRow r = row_of_thread(a, t, how.longest_query, &i);
@@ -157,7 +160,7 @@ static __global__ void attention_backward_queries(Strided dq, bool add, Attentio
 /* A key's gradient, or a value's: sum over queries i of factor_i x_i. For keys factor is scale ds and x a query with
  * its bias; for values the dropped weight and dy. */
 static __device__ void attention_backward_key(const Attention &a, const AttentionBack &back, const AttentionRow &r,
-                                              Strided to, bool values, size_t j)
+                                              Strided to, bool add, bool values, size_t j)
 {
     size_t size = values ? a.how.value_size : a.how.key_size;
     Number *gradient = (Number *)to.data + (r.keys.start + j) * to.stride + r.head * size;
@@ -175,18 +178,19 @@ static __device__ void attention_backward_key(const Attention &a, const Attentio
                 sum[c] += (values ? dropped : ds) * (real(vector[c]) + (bias ? bias[from + c] : 0));
         }
         for (size_t c = 0; c < width; c++)
-            give(&gradient[from + c], true, (values ? 1 : (float)a.how.scale) * sum[c]);
+            give(&gradient[from + c], add, (values ? 1 : (float)a.how.scale) * sum[c]);
     }
 }
 
-static __global__ void attention_backward_keys(Strided to, bool values, Attention a, AttentionBack back)
+static __global__ void attention_backward_keys(Strided to, bool add, bool values, Attention a, AttentionBack back)
 {
     const Attend &how = a.how;
+    zero_outside_keys(how, to, add, values ? how.value_size : how.key_size);
     for (size_t t = thread_number(); t < how.rows * how.heads * how.longest_key; t += thread_count()) {
         size_t j;
         AttentionRow r = row_of_thread(a, t, how.longest_key, &j);
         if (j < r.keys.length)
-            attention_backward_key(a, back, r, to, values, j);
+            attention_backward_key(a, back, r, to, add, values, j);
     }
 }
 
@@ -256,6 +260,17 @@ static void zero_columns(Stream *s, Strided x, bool add, size_t rows, size_t col
         LAUNCH_EACH(s, zero_columns_kernel, rows * columns, x, rows, columns);
 }
 
+/* Zeros where the passes put none: keys behind the valid ones of a row, and all positions where there is no row. */
+static void zero_the_rest(Stream *s, const AttendGradients *d, const Attend *how)
+{
+    if (how->rows * how->longest_query == 0)
+        zero_columns(s, d->q, d->add_q, how->queries, how->heads * how->key_size);
+    if (how->key_length || how->rows * how->longest_key == 0) {
+        zero_columns(s, d->k, d->add_k, how->keys, how->heads * how->key_size);
+        zero_columns(s, d->v, d->add_v, how->keys, how->heads * how->value_size);
+    }
+}
+
 /* Which rung backward is on: columns of the third, or a tile of the second, or neither. */
 typedef struct Rung {
     unsigned columns, tile;
@@ -291,13 +306,13 @@ static void attention_backward_key_pass(Stream *s, const AttendGradients *d, con
         return;
     }
     if (rung.tile) {
-        LAUNCH_TILES(s, attention_tiled_keys, rung.tile, a.how.longest_key, true, a, d->k, d->v, back);
+        LAUNCH_TILES(s, attention_tiled_keys, rung.tile, a.how.longest_key, true, a, *d, back);
         return;
     }
     if (d->k.data)
-        LAUNCH_EACH(s, attention_backward_keys, keys, d->k, false, a, back);
+        LAUNCH_EACH(s, attention_backward_keys, keys, d->k, d->add_k, false, a, back);
     if (d->v.data)
-        LAUNCH_EACH(s, attention_backward_keys, keys, d->v, true, a, back);
+        LAUNCH_EACH(s, attention_backward_keys, keys, d->v, d->add_v, true, a, back);
 }
 
 static void attention_backward_distance_pass(Stream *s, const AttendGradients *d, const Attention &a,
@@ -328,10 +343,7 @@ static void attention_backward(Stream *s, const AttendGradients *d, const void *
         device_zero(s, memory + dots, 2 * shares * sizeof *memory); /* positions of no row */
     LAUNCH_EACH(s, attention_dot_kernel, dots, memory, (const Number *)dy, (const Number *)y, dots, how->value_size);
 
-    /* positions of no row, and keys that no query sees, get zeros */
-    zero_columns(s, d->q, d->add_q, how->queries, heads * how->key_size);
-    zero_columns(s, d->k, d->add_k, how->keys, heads * how->key_size);
-    zero_columns(s, d->v, d->add_v, how->keys, heads * how->value_size);
+    zero_the_rest(s, d, how);
     attention_backward_query_pass(s, d, a, back, rung);
     attention_backward_key_pass(s, d, a, back, rung);
     if (rung.tile && more)

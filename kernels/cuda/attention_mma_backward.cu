@@ -106,6 +106,8 @@ static __global__ void __launch_bounds__(MMA_THREADS)
     const Attend &how = a.how;
     AttentionRow r = row_of_block(a, tiles);
     size_t first = first_of_block<MMA_SIXTEENS>(tiles);
+    if (dq.data && !add)
+        zero_outside_queries(how, dq, how.key_size);
     if (first >= r.queries) /* all of the block */
         return;
     MmaQueries<COLUMNS> of = {};
@@ -216,13 +218,15 @@ template <unsigned ROWS> static __device__ bool any_sees(const QueryTile<ROWS> &
 /* Blocks are [B, H, tiles], of MMA_SIXTEENS keys each. */
 template <unsigned COLUMNS>
 static __global__ void __launch_bounds__(MMA_THREADS)
-    attention_mma_keys(Strided dk, Strided dv, AttentionBack back, Attention a, size_t tiles)
+    attention_mma_keys(AttendGradients d, AttentionBack back, Attention a, size_t tiles)
 {
     constexpr unsigned rows = MmaKeys<COLUMNS>::rows;
     __shared__ QueryTiles<COLUMNS> t;
     const Attend &how = a.how;
     AttentionRow r = row_of_block(a, tiles);
     size_t first = blockIdx.x % tiles * MMA_SIXTEENS;
+    zero_outside_keys(how, d.k, d.add_k, how.key_size);
+    zero_outside_keys(how, d.v, d.add_v, how.value_size);
     if (first >= r.keys.length) /* all of the block */
         return;
     size_t left = r.keys.length - first, end = r.keys.start + r.keys.length;
@@ -253,10 +257,10 @@ static __global__ void __launch_bounds__(MMA_THREADS)
     }
     bool live = of.first < r.keys.length;
     size_t count = live ? r.keys.length - of.first : 0;
-    if (live && dk.data)
-        give_rows(dk, true, of.dk[0], (float)how.scale, r.keys.start + of.first, count, r.head, how.key_size);
-    if (live && dv.data)
-        give_rows(dv, true, of.dv[0], 1, r.keys.start + of.first, count, r.head, how.value_size);
+    if (live && d.k.data)
+        give_rows(d.k, d.add_k, of.dk[0], (float)how.scale, r.keys.start + of.first, count, r.head, how.key_size);
+    if (live && d.v.data)
+        give_rows(d.v, d.add_v, of.dv[0], 1, r.keys.start + of.first, count, r.head, how.value_size);
 }
 
 static void attention_queries_by_mma(Stream *s, const AttendGradients *d, const AttentionBack &back, const Attention &a,
@@ -268,7 +272,7 @@ static void attention_queries_by_mma(Stream *s, const AttendGradients *d, const 
 static void attention_keys_by_mma(Stream *s, const AttendGradients *d, const AttentionBack &back, const Attention &a,
                                   unsigned columns)
 {
-    LAUNCH_MMA(s, attention_mma_keys, columns, a.how.longest_key, MMA_SIXTEENS, a, d->k, d->v, back);
+    LAUNCH_MMA(s, attention_mma_keys, columns, a.how.longest_key, MMA_SIXTEENS, a, *d, back);
 }
 
 #else

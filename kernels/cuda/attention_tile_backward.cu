@@ -98,6 +98,8 @@ static __global__ void attention_tiled_queries(Strided dq, bool add, AttentionBa
     const Attend &how = a.how;
     AttentionRow r = row_of_block(a, tiles);
     size_t first = blockIdx.x % tiles * TILE;
+    if (dq.data && !add)
+        zero_outside_queries(how, dq, how.key_size);
     if (first >= r.queries) /* all of the block */
         return;
     size_t count = rows_of_tile(r.queries, first, TILE);
@@ -127,28 +129,30 @@ static __device__ Range queries_for(const Attention &a, const AttentionRow &r, s
     return i;
 }
 
-/* Adds to the columns of one row. */
+/* The columns of one row. */
 template <unsigned TILE>
-static __device__ void add_to_row(Strided to, size_t position, size_t head, size_t size, const float sum[PART],
-                                  float scale, const Place<TILE> &at)
+static __device__ void give_row(Strided to, bool add, size_t position, size_t head, size_t size, const float sum[PART],
+                                float scale, const Place<TILE> &at)
 {
     Number *row = (Number *)to.data + position * to.stride + head * size;
 #pragma unroll
     for (unsigned x = 0; x < PART; x++) {
         if (at.column(x) >= size)
             break;
-        give(&row[at.column(x)], true, scale * sum[x]);
+        give(&row[at.column(x)], add, scale * sum[x]);
     }
 }
 
 /* Blocks are [B, H, tiles of keys]. */
 template <unsigned TILE>
-static __global__ void attention_tiled_keys(Strided dk, Strided dv, AttentionBack back, Attention a, size_t tiles)
+static __global__ void attention_tiled_keys(AttendGradients d, AttentionBack back, Attention a, size_t tiles)
 {
     DYNAMIC_SHARED(float, memory);
     const Attend &how = a.how;
     AttentionRow r = row_of_block(a, tiles);
     size_t first = blockIdx.x % tiles * TILE;
+    zero_outside_keys(how, d.k, d.add_k, how.key_size);
+    zero_outside_keys(how, d.v, d.add_v, how.value_size);
     if (first >= r.keys.length) /* all of the block */
         return;
     size_t count = rows_of_tile(r.keys.length, first, TILE);
@@ -175,8 +179,8 @@ static __global__ void attention_tiled_keys(Strided dk, Strided dv, AttentionBac
         }
         __syncthreads(); /* before the next tile comes */
     }
-    if (at.row < count && dk.data)
-        add_to_row(dk, r.keys.start + first + at.row, r.head, how.key_size, keys, (float)how.scale, at);
-    if (at.row < count && dv.data)
-        add_to_row(dv, r.keys.start + first + at.row, r.head, how.value_size, values, 1, at);
+    if (at.row < count && d.k.data)
+        give_row(d.k, d.add_k, r.keys.start + first + at.row, r.head, how.key_size, keys, (float)how.scale, at);
+    if (at.row < count && d.v.data)
+        give_row(d.v, d.add_v, r.keys.start + first + at.row, r.head, how.value_size, values, 1, at);
 }

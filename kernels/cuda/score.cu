@@ -38,6 +38,29 @@ static __device__ AttentionRow row_of_block(const Attention &a, size_t tiles)
     return attention_row(a, blockIdx.x / tiles / a.how.heads, blockIdx.x / tiles % a.how.heads);
 }
 
+/* Zeros for positions of no row, before the first row and behind the last: by all threads of a launch together, beside
+ * what they do for rows. x [n, columns]; start [rows+1] */
+static __device__ void zero_outside(const Strided &x, size_t columns, const int32_t *start, size_t rows, size_t n)
+{
+    size_t before = (size_t)start[0], behind = (size_t)start[rows], outside = before + n - behind;
+    size_t block = blockDim.x * blockDim.y, thread = threadIdx.y * blockDim.x + threadIdx.x;
+    for (size_t t = blockIdx.x * block + thread; t < outside * columns; t += gridDim.x * block) {
+        size_t i = t / columns < before ? t / columns : t / columns - before + behind;
+        ((Number *)x.data)[i * x.stride + t % columns] = number(0);
+    }
+}
+
+static __device__ void zero_outside_queries(const Attend &how, const Strided &x, size_t size)
+{
+    zero_outside(x, how.heads * size, how.query_start, how.rows, how.queries);
+}
+
+static __device__ void zero_outside_keys(const Attend &how, const Strided &x, bool add, size_t size)
+{
+    if (x.data && !add)
+        zero_outside(x, how.heads * size, how.key_start, how.rows, how.keys);
+}
+
 /* The first key at j or behind it that query i sees; behind the last: the row's length. */
 static __device__ size_t next_key(const Attention &a, const AttentionRow &r, size_t i, size_t j)
 {
