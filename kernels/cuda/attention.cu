@@ -97,10 +97,18 @@ static void attention_forward(Stream *s, void *y, void *lse, Strided q, Strided 
 
 /* ---- backward */
 
+/* A warp for each head of each query, whose lanes read side by side. */
 static __global__ void attention_dot_kernel(float *dots, const Number *dy, const Number *y, size_t n, size_t dv)
 {
-    for (size_t t = thread_number(); t < n; t += thread_count())
-        dots[t] = biased_dot(dy + t * dv, NULL, y + t * dv, dv);
+    size_t i = warp_row();
+    float sum = 0;
+    if (i >= n)
+        return;
+    for (size_t c = lane(); c < dv; c += LANES)
+        sum += real(dy[i * dv + c]) * real(y[i * dv + c]);
+    sum = warp_sum(sum);
+    if (lane() == 0)
+        dots[i] = sum;
 }
 
 /* ds[j] for query i and key j; *dropped is m[j] w[j], what dv counts dy with */
@@ -341,7 +349,7 @@ static void attention_backward(Stream *s, const AttendGradients *d, const void *
     back.relative = d->position_bias ? memory + dots + shares : NULL;
     if (back.content || back.relative)
         device_zero(s, memory + dots, 2 * shares * sizeof *memory); /* positions of no row */
-    LAUNCH_EACH(s, attention_dot_kernel, dots, memory, (const Number *)dy, (const Number *)y, dots, how->value_size);
+    LAUNCH_ROWS(s, attention_dot_kernel, dots, memory, (const Number *)dy, (const Number *)y, dots, how->value_size);
 
     zero_the_rest(s, d, how);
     attention_backward_query_pass(s, d, a, back, rung);

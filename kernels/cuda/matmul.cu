@@ -175,14 +175,25 @@ template <class C> static void gemm(Stream *s, const Gemm &g)
 }
 #endif
 
-/* c = sums + bias, ReLU; sums [m,n], and where they are c itself, in its place. */
+/* c = sums + bias, ReLU; sums [m,n], and where they are c itself, in its place. A warp for each row, so that nobody
+ * divides; a lane asks for several numbers before it writes the first. */
 template <class C>
 __global__ void bias_relu_kernel(Operand c, const float *sums, size_t row, const float *bias, bool relu, size_t m,
                                  size_t n)
 {
-    for (size_t t = thread_number(); t < m * n; t += thread_count()) {
-        float sum = sums[t / n * row + t % n] + (bias ? bias[t % n] : 0);
-        give(element_at<C>(c, 0, 1, t / n, t % n), false, relu && sum < 0 ? 0 : sum); /* NaN stays */
+    constexpr unsigned together = 4;
+    size_t i = warp_row();
+    for (size_t from = lane(); i < m && from < n; from += together * LANES) {
+        float sum[together];
+#pragma unroll
+        for (unsigned u = 0; u < together; u++) {
+            size_t j = from + u * LANES;
+            sum[u] = j < n ? sums[i * row + j] + (bias ? bias[j] : 0) : 0;
+        }
+#pragma unroll
+        for (unsigned u = 0; u < together; u++)
+            if (from + u * LANES < n) /* NaN stays */
+                give((C *)c.data + i * c.row + from + u * LANES, false, relu && sum[u] < 0 ? 0 : sum[u]);
     }
 }
 
@@ -201,8 +212,7 @@ template <class C> static bool product_and_behind(Stream *s, const Product &p, s
     if (p.add || outer * p.inner > 1 || p.c.column != 1 || (sums.c.data && !product_by_blas<float>(s, sums, outer)))
         return false;
     if (sums.c.data)
-        LAUNCH_EACH(s, bias_relu_kernel<C>, p.m * p.n, p.c, (const float *)sums.c.data, sums.c.row, p.bias, p.relu, p.m,
-                    p.n);
+        LAUNCH_ROWS(s, bias_relu_kernel<C>, p.m, p.c, (const float *)sums.c.data, sums.c.row, p.bias, p.relu, p.m, p.n);
     return true;
 }
 
