@@ -249,7 +249,8 @@ typedef struct Kernels {
     /* y [N, H*dv] = weights v, weights = dropout(softmax(scores over the keys a query sees)), for each head, and
      *     score = scale ((q + content_bias) . k + (q + position_bias) . relative[e]) + distance_bias[e]
      * with e the entry of the distance. q [N, H*dk], k [keys, H*dk], v [keys, H*dv]. A query that sees no key gives 0,
-     * and so do positions of no row. Saves lse [N,H] (real), the logarithm of each softmax's denominator.
+     * and so do positions of no row; a key whose score is -infinity is as one that is not seen. Saves lse [N,H] (real),
+     * the logarithm of each softmax's denominator.
      * Backward: dk, dv and the gradient of `relative` cover all of it; what nobody sees gets 0. */
     void (*attention_forward)(Stream *s, void *y, void *lse, Strided q, Strided k, Strided v, const Attend *how,
                               const StepState *state);

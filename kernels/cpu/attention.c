@@ -63,6 +63,9 @@ static Vec powers(RowWeights *r, Number *p, const float *s, Range span)
     return sum;
 }
 
+/* What scores, or with lse their logarithms, are lessened by: 0 in place of -infinity, less which they would be NaN. */
+static float above_minus_infinity(float largest) { return largest == -INFINITY ? 0 : largest; }
+
 /* One query's scores s become weights p before they are divided by their sum, which is returned; lse is saved. p may
  * be s. */
 static float softmax_row(const HeadView *h, Number *p, const float *s, const Range *spans, size_t n, size_t i,
@@ -76,13 +79,12 @@ static float softmax_row(const HeadView *h, Number *p, const float *s, const Ran
     Vec best = vec_set(-INFINITY), sum = {0};
     for (size_t m = 0; m < n; m++)
         best = largest_scores(&r, s, spans[m], best);
-    bool sees = keys_next(h->how, h->keys, i, 0) < h->keys.length;
-    r.largest = sees ? vec_largest(best) : 0;
+    r.largest = above_minus_infinity(vec_largest(best));
     for (size_t m = 0; m < n; m++)
         sum += powers(&r, p, s, spans[m]);
-    float total = sees ? vec_sum(sum) : 1;
-    *lse = sees ? (r.largest + log2f(total)) * LN_2 : -INFINITY;
-    return total;
+    float total = vec_sum(sum);
+    *lse = (r.largest + log2f(total)) * LN_2;
+    return total == 0 ? 1 : total; /* 0: it sees nothing, or nothing with a score above -infinity */
 }
 
 /* The weights of one query for whoever wants to look at them. */
@@ -94,9 +96,9 @@ static void keep_weights(const HeadView *h, const float *s, size_t i)
     for (size_t j = keys_next(h->how, h->keys, i, 0); j < h->keys.length; j = keys_next(h->how, h->keys, i, j + 1))
         largest = s[j] * h->scale > largest ? s[j] * h->scale : largest;
     for (size_t j = keys_next(h->how, h->keys, i, 0); j < h->keys.length; j = keys_next(h->how, h->keys, i, j + 1))
-        sum += to[j] = expf(s[j] * h->scale - largest);
+        sum += to[j] = expf(s[j] * h->scale - above_minus_infinity(largest));
     for (size_t j = keys_next(h->how, h->keys, i, 0); j < h->keys.length; j = keys_next(h->how, h->keys, i, j + 1))
-        to[j] /= sum;
+        to[j] /= sum == 0 ? 1 : sum;
 }
 
 /* Y (+)= P V for the queries of a tile, whose weights are in p */
@@ -277,7 +279,7 @@ static RowGradient row_gradient(const AttentionWork *a, const HeadView *h, const
     g.first = sees ? keys_first(h->how, h->keys, i) : 0;
     g.end = sees ? keys_end(h->how, h->keys, i) : 0;
     g.factor = h->scale * LOG2_E;
-    g.lse2 = sees ? a->lse[at] * LOG2_E : 0;
+    g.lse2 = sees ? above_minus_infinity(a->lse[at]) * LOG2_E : 0;
     g.shared = sees ? shared[row] : 0;
     g.factors.drop = sees ? h->how->dropout : (Dropout){0};
     g.factors.state = h->state, g.factors.position = h->first_query + i, g.factors.head = h->head;

@@ -29,12 +29,14 @@ static __device__ AttentionRow row_of_thread(const Attention &a, size_t t, size_
 }
 
 /* log sum exp of a query's scores, in one pass: the sum is rescaled whenever a larger score turns up. -infinity where
- * the query sees nothing. */
+ * the query sees nothing; a key whose score is -infinity is as one that it does not see. */
 static __device__ float attention_lse(const Attention &a, const AttentionRow &r, size_t i)
 {
     float largest = -INFINITY, sum = 0;
     for (size_t j = next_key(a, r, i, 0); j < r.keys.length; j = next_key(a, r, i, j + 1)) {
         float s = score(a, r, i, j);
+        if (s == -INFINITY)
+            continue;
         if (s > largest) {
             sum *= expf(largest - s);
             largest = s;
@@ -50,7 +52,7 @@ static __device__ void attention_chunk(Number *y, const Attention &a, const Atte
     float sum[CHUNK] = {};
     for (size_t j = next_key(a, r, i, 0); j < r.keys.length; j = next_key(a, r, i, j + 1)) {
         const Number *value = head_of(a.v, r.keys.start + j, r.head, a.how.value_size) + from;
-        float weight = expf(score(a, r, i, j) - lse) * drop_factor(a, r, i, j);
+        float weight = expf(score(a, r, i, j) - lse_of_scores(lse)) * drop_factor(a, r, i, j);
         for (size_t c = 0; c < width; c++)
             sum[c] += weight * real(value[c]);
     }
@@ -73,7 +75,7 @@ static __global__ void attention_naive(Number *y, float *lse, Attention a)
             attention_chunk(y + at * dv, a, r, sum, i, from, dv - from < CHUNK ? dv - from : CHUNK);
         float *weights = how.weights ? (float *)how.weights + t * how.longest_key : NULL;
         for (size_t j = next_key(a, r, i, 0); weights && j < r.keys.length; j = next_key(a, r, i, j + 1))
-            weights[j] = expf(score(a, r, i, j) - sum);
+            weights[j] = expf(score(a, r, i, j) - lse_of_scores(sum));
     }
 }
 
@@ -116,7 +118,7 @@ static __device__ float score_gradient(const Attention &a, const AttentionBack &
                                        size_t j, float *dropped)
 {
     size_t dv = a.how.value_size, at = (r.first_query + i) * a.how.heads + r.head;
-    float weight = expf(score(a, r, i, j) - back.lse[at]), factor = drop_factor(a, r, i, j);
+    float weight = expf(score(a, r, i, j) - lse_of_scores(back.lse[at])), factor = drop_factor(a, r, i, j);
     float dw = factor * biased_dot(back.dy + at * dv, NULL, head_of(a.v, r.keys.start + j, r.head, dv), dv);
     *dropped = factor * weight;
     return weight * (dw - back.dot[at]);

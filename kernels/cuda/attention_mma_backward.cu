@@ -91,7 +91,7 @@ static __device__ void begin_queries(MmaQueries<COLUMNS> &of, const Attention &a
 #pragma unroll
     for (unsigned half = 0; half < 2; half++) {
         size_t i = of.first + group_of_lane() + 8 * half, at = (r.first_query + i) * a.how.heads + r.head;
-        of.lse[half] = i < r.queries ? LOG2_E * back.lse[at] : 0;
+        of.lse[half] = i < r.queries ? LOG2_E * lse_of_scores(back.lse[at]) : 0;
         of.dot[half] = i < r.queries ? back.dot[at] : 0;
     }
 }
@@ -157,7 +157,7 @@ static __device__ void describe_queries(QueryTile<ROWS> &t, const Attention &a, 
         size_t at = (r.first_query + i0 + i) * a.how.heads + r.head;
         bool there = i0 + i < r.queries;
         t.seen[i] = seen_by(a, r, i0 + i, j0);
-        t.lse[i] = there ? LOG2_E * back.lse[at] : 0;
+        t.lse[i] = there ? LOG2_E * lse_of_scores(back.lse[at]) : 0;
         t.dot[i] = there ? back.dot[at] : 0;
     }
 }

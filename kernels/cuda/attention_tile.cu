@@ -165,7 +165,7 @@ typedef struct Query {
     float y[PART];
 } Query;
 
-/* The scores of this thread's keys; seen: a bit for each that the query sees. */
+/* The scores of this thread's keys; seen: a bit for each that the query sees, but for scores of -infinity. */
 template <unsigned TILE>
 static __device__ unsigned tile_scores(float s[], const Place<TILE> &at, const Attention &a, const AttentionRow &r,
                                        const Tiles &t, const Query &q, size_t j0)
@@ -176,8 +176,8 @@ static __device__ unsigned tile_scores(float s[], const Place<TILE> &at, const A
         s[u] = 0;
         if (!q.live || at.other(u) >= TILE || j >= r.keys.length || next_key(a, r, q.i, j) != j)
             continue;
-        seen |= 1u << u;
         s[u] = tile_score(a, r, t.q.row(at.row), q.i, t.k.row(at.other(u)), j);
+        seen |= s[u] == -INFINITY ? 0 : 1u << u;
     }
     return seen;
 }

@@ -18,7 +18,7 @@ static __device__ Pair pair_of(const Attention &a, const AttentionBack &back, co
     if (i >= r.queries || j >= r.keys.length || next_key(a, r, i, j) != j)
         return Pair{0, 0};
     size_t at = (r.first_query + i) * a.how.heads + r.head;
-    float weight = expf(tile_score(a, r, t.q.row(query), i, t.k.row(key), j) - back.lse[at]);
+    float weight = expf(tile_score(a, r, t.q.row(query), i, t.k.row(key), j) - lse_of_scores(back.lse[at]));
     float factor = drop_factor(a, r, i, j), dw = factor * tile_dot(t.dy.row(query), t.v.row(key), t.v.size);
     return Pair{weight * (dw - back.dot[at]), factor * weight};
 }

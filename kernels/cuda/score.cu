@@ -111,6 +111,10 @@ static __device__ float score(const Attention &a, const AttentionRow &r, size_t 
     return bias ? sum + bias[entry_of(a, r, i, j) * a.how.heads + r.head] : sum;
 }
 
+/* The logarithm of a softmax's denominator, to take from scores: 0 in place of -infinity, since where no score is above
+ * it none has a weight, and -infinity less -infinity is NaN. */
+static __device__ inline float lse_of_scores(float lse) { return lse == -INFINITY ? 0 : lse; }
+
 /* The factor of dropout on the weight of query i and key j. */
 static __device__ float drop_factor(const Attention &a, const AttentionRow &r, size_t i, size_t j)
 {

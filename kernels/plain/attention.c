@@ -28,12 +28,14 @@ static AttentionRow attention_row(const Attend *how, const StepState *state, Str
 }
 
 /* log sum exp of a query's scores, in one pass: the sum is rescaled whenever a larger score turns up. -infinity where
- * the query sees nothing. */
+ * the query sees nothing; a key whose score is -infinity is as one that it does not see. */
 static Real attention_lse(const AttentionRow *r, size_t i)
 {
     Real largest = -INFINITY, sum = 0;
     for (size_t j = next_key(r, i, 0); j < r->keys.length; j = next_key(r, i, j + 1)) {
         Real s = score(r, i, j);
+        if (s == -(Real)INFINITY)
+            continue;
         if (s > largest) {
             sum *= real_exp(largest - s);
             largest = s;
@@ -41,6 +43,12 @@ static Real attention_lse(const AttentionRow *r, size_t i)
         sum += real_exp(s - largest);
     }
     return largest + real_log(sum);
+}
+
+/* w[j]; zeros, where no score is more than -infinity */
+static Real weight_of(const AttentionRow *r, Real lse, size_t i, size_t j)
+{
+    return lse == -(Real)INFINITY ? 0 : real_exp(score(r, i, j) - lse);
 }
 
 /* y of one query and head, BLOCK columns at a time */
@@ -52,7 +60,7 @@ static void attention_query(const AttentionRow *r, Number *y, Real lse, size_t i
         Real sum[BLOCK] = {0};
         for (size_t j = next_key(r, i, 0); j < r->keys.length; j = next_key(r, i, j + 1)) {
             const Number *value = key_of(r, r->v, j, dv) + from;
-            Real weight = real_exp(score(r, i, j) - lse) * drop_factor(r, i, j);
+            Real weight = weight_of(r, lse, i, j) * drop_factor(r, i, j);
             for (size_t c = 0; c < width; c++)
                 sum[c] += weight * real(value[c]);
         }
@@ -65,7 +73,7 @@ static void attention_query(const AttentionRow *r, Number *y, Real lse, size_t i
 static void attention_weights(const AttentionRow *r, Real *weights, Real lse, size_t i)
 {
     for (size_t j = next_key(r, i, 0); j < r->keys.length; j = next_key(r, i, j + 1))
-        weights[j] = real_exp(score(r, i, j) - lse);
+        weights[j] = weight_of(r, lse, i, j);
 }
 
 static void attention_forward(Stream *s, void *y_, void *lse_, Strided q, Strided k, Strided v, const Attend *how,
@@ -103,7 +111,7 @@ typedef struct AttentionBack {
 static Real score_gradient(const AttentionRow *r, const AttentionBack *back, size_t i, size_t j, Real *dropped)
 {
     size_t dv = r->how->value_size, at = (r->first_query + i) * r->how->heads + r->head;
-    Real weight = real_exp(score(r, i, j) - back->lse[at]), factor = drop_factor(r, i, j);
+    Real weight = weight_of(r, back->lse[at], i, j), factor = drop_factor(r, i, j);
     Real dw = factor * dot(back->dy + at * dv, head_of(r->v, r->keys.start + j, r->head, dv), dv);
     *dropped = factor * weight;
     return weight * (dw - dot(back->dy + at * dv, back->y + at * dv, dv));

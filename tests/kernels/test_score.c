@@ -245,6 +245,40 @@ START_TEST(a_huge_bias_chooses_its_distance)
 }
 END_TEST
 
+/* Of a distance whose bias is -infinity no key is seen, by itself or for all that a query sees; with few queries, and
+ * with heads as wide as products by tiles want them, too. */
+START_TEST(a_score_of_minus_infinity_is_a_key_that_is_not_seen)
+{
+    Attending a = several();
+    a.distance_bias = true;
+    a.weights = _i % 2;
+    if (_i / 2 == 1)
+        a.queries[0] = 3, a.queries[1] = 1;
+    if (_i / 2 == 2)
+        a.key_size = a.value_size = 16;
+    Case c = attending_case(&a, attending_call, (uint32_t)_i);
+    for (size_t e = 3; e < 11; e++)
+        for (size_t head = 0; head < 2; head++)
+            *element(&c.tensor[DISTANCE_BIAS], e, head) = -INFINITY; /* all keys up to one ahead */
+    *element(&c.tensor[DISTANCE_BIAS], 0, 1) = -INFINITY;            /* of head 1 all keys four ahead and more */
+    for (size_t e = 1; e < 3; e++)
+        *element(&c.tensor[DISTANCE_BIAS], e, 1) = -INFINITY; /* and all others: it sees nothing */
+    case_agrees(&c);
+    for (size_t k = 0; twin(k); k++) {
+        static const int zeros[] = {Y, DQ};
+        Result r = case_run(&c, twin(k), twin(k)->type);
+        for (size_t i = 0; i < (size_t)a.queries[0]; i++) {
+            ck_assert(isfinite(result_at(&c, &r, LSE, i, 0)) && result_at(&c, &r, LSE, i, 1) == -INFINITY);
+            for (size_t t = 0; t < 2; t++)
+                for (size_t d = c.tensor[zeros[t]].columns / 2; d < c.tensor[zeros[t]].columns; d++)
+                    ck_assert(t ? isfinite(result_at(&c, &r, DQ, i, d)) : result_at(&c, &r, Y, i, d) == 0);
+        }
+        result_free(&r);
+    }
+    case_free(&c);
+}
+END_TEST
+
 /* Tables that reach farther than any row, and tables of one entry; keys all ahead or all behind. */
 START_TEST(tables_of_any_reach_agree_with_f64)
 {
@@ -312,6 +346,7 @@ int main(int argc, char **argv)
         TEST(a_content_bias_is_added_to_every_query),
         TEST(relative_keys_equal_the_shifted_product_of_transformer_xl),
         TEST_LOOP(a_huge_bias_chooses_its_distance, 2),
+        TEST_LOOP(a_score_of_minus_infinity_is_a_key_that_is_not_seen, 6),
         TEST_LOOP(tables_of_any_reach_agree_with_f64, 8),
         TEST_LOOP(wide_heads_agree_with_f64, 2),
         TEST_LOOP(entries_of_distances_that_nobody_has_may_hold_anything, 2)};
