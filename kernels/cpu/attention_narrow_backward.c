@@ -13,7 +13,8 @@
 /* Of a tile of queries and a stretch of keys: weights and gradients of scores, each half of the queries by itself, as
  * rows [halves, STRETCH, UNITS] and as units of keys [halves, STRETCH / PER_UNIT, 16], which in f32 is the same. */
 typedef struct NarrowTile {
-    Unit *k, *v;          /* rows of all keys */
+    size_t length;        /* how many keys there are */
+    Unit *k, *v;          /* rows of all keys, to whole METs with zeros */
     Unit *p, *ds, *pairs; /* of the stretch */
     float *dq;            /* [halves, NARROW, 16 queries] */
     Vec lse[PER_UNIT], shared[PER_UNIT];
@@ -141,6 +142,10 @@ static void narrow_gradients(const Weigher *weigher, const NarrowTile *t, const 
         for (size_t r = 0; r < MET; r++)
             vec_store(ds + (j + r) * WIDTH, vec_load(p + (j + r) * WIDTH) * (s[r] - shared));
     }
+    for (size_t j = t->length - first; j < keys; j++) { /* no keys: next to low scores their 0 has no finite weight */
+        vec_store(p + j * WIDTH, vec_set(0));
+        vec_store(ds + j * WIDTH, vec_set(0));
+    }
 }
 
 static bool narrow_weights_fit(const HeadView *h)
@@ -216,8 +221,13 @@ static void narrow_tile_backward(const AttentionWork *a, const HeadView *h, cons
 static void narrow_backward(const AttentionWork *a, const HeadView *h, const HeadScratch *w)
 {
     const Weigher weigher = weigher_of(h->scale);
-    NarrowTile t = {
-        .k = w->k_transposed, .v = w->v_transposed, .p = w->p, .ds = w->ds, .pairs = w->ds_pairs, .dq = w->y};
+    NarrowTile t = {.length = h->keys.length,
+                    .k = w->k_transposed,
+                    .v = w->v_transposed,
+                    .p = w->p,
+                    .ds = w->ds,
+                    .pairs = w->ds_pairs,
+                    .dq = w->y};
     narrow_rows(t.k, h, h->k, h->dk);
     narrow_rows(t.v, h, h->v, h->dv);
     pack_pairs(w->k_pairs, numbers_of(h->k, h->keys.start, h->head, h->dk), h->k.stride, (Range){0, h->keys.length},

@@ -132,6 +132,39 @@ START_TEST(huge_values_have_a_mean)
 }
 END_TEST
 
+/* Scores of -91.5 and less, of 41 to 43 keys: those behind the last, which make up the number to whole fours, would
+ * have one of 0, and a weight next to these that is no float. */
+START_TEST(low_scores_leave_nothing_to_keys_that_are_not_there)
+{
+    Attending a = narrow_square();
+    a.keys[0] = 41 + _i % 3;
+    Case c = attending_case(&a, attending_call, 9);
+    c.add = false;
+    for (size_t i = 0; i < 40; i++)
+        for (size_t d = 0; d < 32; d++)
+            *element(&c.tensor[Q], i, d) = d % 16 ? 0 : -366 - 2 * _i;
+    for (size_t j = 0; j < (size_t)a.keys[0]; j++)
+        *element(&c.tensor[K], j, 0) = *element(&c.tensor[K], j, 16) = 1;
+    for (size_t k = 0; twin(k); k++) {
+        static const int results[] = {Y, LSE, DQ, DK, DV};
+        Result r = case_run(&c, twin(k), twin(k)->type), f64 = case_run(&c, &plain_f64, twin(k)->type);
+        for (size_t t = 0; t < sizeof results / sizeof *results; t++) {
+            const Tensor *of = &c.tensor[results[t]];
+            double most = results[t] == DK ? 8 : 0x1p-5; /* DK: times q */
+            for (size_t i = 0; i < of->rows; i++)
+                for (size_t d = 0; d < of->columns; d++) {
+                    double x = result_at(&c, &r, (size_t)results[t], i, d),
+                           wanted = result_at(&c, &f64, (size_t)results[t], i, d);
+                    ck_assert_double_eq_tol(x, wanted, most);
+                }
+        }
+        result_free(&r);
+        result_free(&f64);
+    }
+    case_free(&c);
+}
+END_TEST
+
 /* Gradients that are added, and such that nobody wants. */
 START_TEST(gradients_are_added_or_not_wanted)
 {
@@ -149,8 +182,11 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 24), TEST_LOOP(what_is_not_finite_is_seen, 6),
-                                 TEST_LOOP(huge_scores_choose_one_key, 2), TEST(huge_values_have_a_mean),
+    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 24),
+                                 TEST_LOOP(what_is_not_finite_is_seen, 6),
+                                 TEST_LOOP(huge_scores_choose_one_key, 2),
+                                 TEST_LOOP(low_scores_leave_nothing_to_keys_that_are_not_there, 8),
+                                 TEST(huge_values_have_a_mean),
                                  TEST_LOOP(gradients_are_added_or_not_wanted, 3)};
     return suite_run("kernels/narrow", tests, sizeof tests / sizeof *tests, argc, argv);
 }
