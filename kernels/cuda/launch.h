@@ -5,6 +5,8 @@
  *     LAUNCH_EACH(s, kernel, n, arguments...)                      one thread for each of n elements
  *     LAUNCH_ROWS(s, kernel, n, arguments...)                      one warp for each of n rows
  *
+ * Where something has failed nothing is launched any more: it would read what was not written, places among it.
+ *
  * No pointer is aligned to more than its numbers are, so there are no wide loads where it is not asked first. Sizes and
  * indices have 64 bits. */
 #ifndef KERNELS_CUDA_LAUNCH_H
@@ -29,8 +31,9 @@
 #endif
 
 #define LAUNCH_SHARED(s, kernel, blocks, threads, bytes, ...)                                                          \
-    (START(s, kernel, blocks, threads, bytes, __VA_ARGS__),                                                            \
-     stream_note((s), cudaGetLastError(), #kernel, __FILE__, __LINE__))
+    ((s)->failed ? (void)0                                                                                             \
+                 : (START(s, kernel, blocks, threads, bytes, __VA_ARGS__),                                             \
+                    stream_note((s), cudaGetLastError(), #kernel, __FILE__, __LINE__)))
 
 /* The source is compiled several times, to different code under the same names, so each keeps its own to itself. */
 namespace
