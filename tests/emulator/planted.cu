@@ -6,7 +6,7 @@
 namespace
 {
 
-constexpr int THREADS = 64;
+constexpr int THREADS = 64, SUMS = 11, ROOM = 16; /* ROOM: behind the sums, for THREADS numbers and a counter */
 
 /* Each thread adds its neighbour's number and the one that is two ahead, by way of shared memory. */
 __global__ void tiles(float *sum, const float *x, Mistake mistake)
@@ -57,6 +57,26 @@ __global__ void atomics(float *sum, const float *x, Mistake mistake)
         *sum += 2 * x[i];
     else
         atomicAdd(sum, 2 * x[i]);
+}
+
+/* Two blocks write, and the one that comes last sums what both have written. */
+__global__ void last_block(float *sum, const float *x, float *room, Mistake mistake)
+{
+    __shared__ bool last;
+    int self = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    room[self] = 2 * x[self];
+    if (mistake != NO_BARRIER_BEFORE_FENCE)
+        __syncthreads();
+    if (threadIdx.x == 0) {
+        if (mistake != NO_FENCE)
+            __threadfence();
+        last = atomicInc((unsigned *)room + THREADS, 1u) == (mistake == NOT_THE_LAST ? 0 : 1);
+        if (mistake != NO_FENCE_AFTER)
+            __threadfence();
+    }
+    __syncthreads();
+    for (int i = 0; last && threadIdx.x == 0 && i < THREADS; i++)
+        *sum += room[i];
 }
 
 __global__ void off_by_one(float *sum, const float *x)
@@ -139,6 +159,11 @@ void launch(cudaStream_t s, Mistake mistake, float *sum, const float *x)
     case NO_SYNCWARP: return emulator_start("warps", 1, THREADS, 0, s, warps, sum, x, mistake);
     case PLUS_FOR_ATOMIC: return emulator_start("atomics", 1, THREADS, 0, s, atomics, sum, x, mistake);
     case PLUS_FOR_ATOMIC_APART: return emulator_start("atomics", THREADS, 1, 0, s, atomics, sum, x, mistake);
+    case NO_FENCE:
+    case NO_FENCE_AFTER:
+    case NO_BARRIER_BEFORE_FENCE:
+    case NOT_THE_LAST:
+        return emulator_start("last_block", 2, THREADS / 2, 0, s, last_block, sum, x, sum + ROOM, mistake);
     case SHARED_OFF_BY_ONE_ASKED: return emulator_start("asked", 1, THREADS, 4 * THREADS, s, asked, sum, x, mistake);
     case GLOBAL_OFF_BY_ONE: return emulator_start("off_by_one", 1, 1, 0, s, off_by_one, sum, x);
     case UNWRITTEN: return emulator_start("unwritten", 2, 1, 0, s, unwritten, sum, x);
@@ -160,6 +185,8 @@ void launch(cudaStream_t s, Mistake mistake, float *sum, const float *x)
         emulator_start("shuffles", 1, THREADS, 0, s, shuffles, sum + 6, x, mistake);
         emulator_start("copies", 1, THREADS, 4 * THREADS, s, copies, sum + 7, x, mistake);
         emulator_start("products", 1, THREADS, 0, s, products, sum + 8, x, mistake);
+        emulator_start("last_block", 2, THREADS / 2, 0, s, last_block, sum + 9, x, sum + ROOM, mistake);
+        emulator_start("last_block", 2, THREADS / 2, 0, s, last_block, sum + 10, x, sum + ROOM, mistake);
         break;
     default: break;
     }
@@ -174,8 +201,7 @@ bool planted_checked(Mistake mistake, float *sum, Error *e)
 bool planted_emulated(Mistake mistake, float *sum, Error *e)
 #endif
 {
-    enum { SUMS = 9 };
-    float x[THREADS], sums[SUMS] = {};
+    float x[THREADS], sums[ROOM + THREADS + 1] = {};
     void *device_x, *device_sum;
     cudaStream_t s;
     for (int i = 0; i < THREADS; i++)

@@ -15,6 +15,10 @@ typedef enum Mistake {
     NO_SYNCWARP,             /* a shuffle puts no memory in order */
     PLUS_FOR_ATOMIC,         /* in one block */
     PLUS_FOR_ATOMIC_APART,   /* in different blocks */
+    NO_FENCE,                /* before a block says that it has written */
+    NO_FENCE_AFTER,          /* before what others have written is read */
+    NO_BARRIER_BEFORE_FENCE, /* other threads of the block may still write */
+    NOT_THE_LAST,            /* of the blocks reads what others may still write */
     SHARED_OFF_BY_ONE,       /* an array of fixed size */
     SHARED_OFF_BY_ONE_ASKED, /* one whose size the launch says */
     GLOBAL_OFF_BY_ONE,

@@ -4,7 +4,9 @@
  *     index       of an array whose size the compiler knows
  *     unwritten   shared memory that no thread of this block has written
  *     race        two threads, one of them writing, and nothing that puts them in order: no barrier between them in one
- *                 block, no __syncwarp in one warp; blocks of one launch have no order at all
+ *                 block, no __syncwarp in one warp; blocks of one launch have no order, but for what one has written
+ *                 before a barrier, a fence and an atomic operation, and another reads after such an operation on
+ *                 the same place, a fence and a barrier
  *     copy        shared memory to which a copy (cp.async) is under way that its thread has not waited for
  *
  * Kernels are told to report what they do by the compiler: -fsanitize=thread calls __tsan_read4(address) before a load
@@ -17,6 +19,8 @@
 #include "kernels/cuda/emulator/emulator.h"
 
 #ifdef HAVE_CHECKED
+
+#include "base/memory.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -43,11 +47,21 @@ extern char __executable_start, __data_start, _end;
  * another thread may be in it. */
 static _Thread_local bool looking;
 
+/* A thread's operation that may put blocks in order: when it was, and at which place. */
+typedef struct Signal {
+    uint32_t block, phase;
+    uintptr_t place;
+} Signal;
+
 static struct {
     uint32_t block, launch; /* this block's number, and that of the launch's first */
     uint32_t phase;         /* barriers of the block so far */
     uint32_t warp_phase[WARPS];
     uint32_t thread;
+    Signal fence[MOST_THREADS], atomic[MOST_THREADS]; /* the latest of each thread */
+    Signal seen;                                      /* by this block: an atomic operation, and a fence behind it */
+    Signal *left;                                     /* by each block of the launch: a fence, and one behind it */
+    size_t left_room;
     uintptr_t stack, stack_end, arguments, arguments_end;
     Block dynamic, program; /* shared memory: what was asked for at the launch, and variables */
 } now;
@@ -118,13 +132,22 @@ static Block *block_of(uintptr_t address)
 
 /* ---- what is wrong with an access */
 
+/* Another block has let this one know that the access is over. */
+static bool signalled(const Access *before)
+{
+    size_t i = before->block - now.launch;
+    return now.seen.block == now.block && now.seen.phase < now.phase && i < now.left_room &&
+           now.left[i].block == before->block && now.left[i].place == now.seen.place &&
+           before->phase < now.left[i].phase;
+}
+
 /* Two accesses of which nothing says which comes first. */
 static bool unordered(const Access *before, bool shared)
 {
     if (before->block < now.launch)
         return false;
     if (before->block != now.block)
-        return !shared;
+        return !shared && !signalled(before);
     if (before->thread == now.thread || before->phase != now.phase)
         return false;
     return before->thread / WARP != now.thread / WARP || before->warp_phase == now.warp_phase[now.thread / WARP];
@@ -198,7 +221,42 @@ static void see(uintptr_t address, size_t bytes, bool write, bool atomic, const 
     }
 }
 
-void check_atomic(void *p, size_t bytes) { see((uintptr_t)p, bytes, true, true, __builtin_return_address(0)); }
+static bool in_this_phase(const Signal *s) { return s->block == now.block && s->phase == now.phase; }
+
+/* Tells other blocks what this one did before its latest barrier. */
+static void leave(Signal signal)
+{
+    size_t i = now.block - now.launch;
+    if (i >= now.left_room) {
+        Signal *more = memory_resize(now.left, 2 * i + 64, sizeof *more);
+        if (!more)
+            emulator_fail("no memory to check accesses with");
+        memset(more + now.left_room, 0, (2 * i + 64 - now.left_room) * sizeof *more);
+        now.left = more;
+        now.left_room = 2 * i + 64;
+    }
+    now.left[i] = signal;
+}
+
+void check_atomic(void *p, size_t bytes)
+{
+    see((uintptr_t)p, bytes, true, true, __builtin_return_address(0));
+    if (!looking)
+        return;
+    now.atomic[now.thread] = (Signal){now.block, now.phase, (uintptr_t)p};
+    if (in_this_phase(&now.fence[now.thread]))
+        leave(now.atomic[now.thread]);
+}
+
+void check_fence(void)
+{
+    if (!looking)
+        return;
+    now.fence[now.thread] = (Signal){now.block, now.phase, 0};
+    if (in_this_phase(&now.atomic[now.thread]))
+        now.seen = now.atomic[now.thread];
+}
+
 void check_read(const void *p, size_t bytes, const void *code) { see((uintptr_t)p, bytes, false, false, code); }
 
 /* The bytes may arrive as soon as it begins, so the place must be free by then. They count as written when the thread
@@ -300,6 +358,7 @@ void check_barrier(void) {}
 void check_warp(uint32_t warp) { (void)warp; }
 void check_over(void) {}
 void check_atomic(void *p, size_t bytes) { (void)p, (void)bytes; }
+void check_fence(void) {}
 void check_read(const void *p, size_t bytes, const void *code) { (void)p, (void)bytes, (void)code; }
 void check_copied(void *to, size_t bytes, const void *code) { (void)to, (void)bytes, (void)code; }
 void check_copy(void *to, const void *from, size_t bytes, size_t read, const void *code)

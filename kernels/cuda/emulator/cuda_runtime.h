@@ -40,6 +40,7 @@ struct dim3 {
 #define __syncthreads_count(p) emulator_barrier(EMULATOR_PLACE, VOTE_COUNT, (p))
 #define __syncthreads_and(p)   emulator_barrier(EMULATOR_PLACE, VOTE_AND, (p))
 #define __syncthreads_or(p)    emulator_barrier(EMULATOR_PLACE, VOTE_OR, (p))
+#define __threadfence()        check_fence()
 #define __syncwarp(...)        emulator_syncwarp(EMULATOR_PLACE, ##__VA_ARGS__)
 #define __ballot_sync(mask, p) ((unsigned)emulator_warp(EMULATOR_PLACE, BALLOT, (mask), (p) != 0, 0))
 #define __any_sync(mask, p)    (__ballot_sync(mask, p) != 0)
@@ -110,6 +111,12 @@ template <class T, class F> EMULATOR_UNSEEN inline T emulator_atomic(T *p, F nex
 template <class T> inline T atomicAdd(T *p, T x)
 {
     return emulator_atomic(p, [=](T was) { return was + x; });
+}
+
+/* Up to `most`, and then from 0. */
+template <class T> inline T atomicInc(T *p, T most)
+{
+    return emulator_atomic(p, [=](T was) { return was < most ? was + 1 : 0; });
 }
 
 template <class T> inline T atomicMax(T *p, T x)

@@ -127,6 +127,7 @@ void check_barrier(void);
 void check_warp(uint32_t warp);
 void check_over(void);
 void check_atomic(void *p, size_t bytes); /* told by the atomic operations */
+void check_fence(void);                   /* and by __threadfence */
 
 /* A read that the compiler does not see; a copy that begins, and its end. `code`: where in the kernel. */
 void check_read(const void *p, size_t bytes, const void *code);
