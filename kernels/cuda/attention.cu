@@ -300,9 +300,10 @@ static void attention_backward_query_pass(Stream *s, const AttendGradients *d, c
     else
         LAUNCH_EACH(s, attention_backward_queries, how.rows * how.heads * how.longest_query, d->q, d->add_q, a, back);
     if (d->content_bias)
-        add_column_sums(s, (float *)d->content_bias, RowTerm{back.content, width}, how.queries, width);
+        sum_columns(s, AddTo{(float *)d->content_bias, NULL, width}, RowTerm{back.content, width}, how.queries, width);
     if (d->position_bias)
-        add_column_sums(s, (float *)d->position_bias, RowTerm{back.relative, width}, how.queries, width);
+        sum_columns(s, AddTo{(float *)d->position_bias, NULL, width}, RowTerm{back.relative, width}, how.queries,
+                    width);
 }
 
 static void attention_backward_key_pass(Stream *s, const AttendGradients *d, const Attention &a, AttentionBack back,

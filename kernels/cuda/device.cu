@@ -25,7 +25,7 @@ struct Stream {
     Staging staging[STAGINGS]; /* used by turns */
     Staging staging_ahead;
     size_t turn;
-    Scratch *scratch, *sums; /* the latest of each, which is the largest */
+    Scratch *scratch, *sums, *counters; /* the latest of each, which is the largest */
     Blas blas;
     bool tf32;
     bool naive;  /* the first version of each kernel runs, where there are several: see open */
@@ -137,6 +137,7 @@ static void device_close(Stream *s)
     staging_close(&s->staging_ahead);
     scratch_close(s->scratch);
     scratch_close(s->sums);
+    scratch_close(s->counters);
     if (s->sent)
         cudaEventDestroy(s->sent);
     if (s->fetched)
@@ -341,27 +342,25 @@ static float *partial_sums(Stream *s, size_t parts, size_t d)
     return (float *)scratch_of(s, &s->sums, parts * d * sizeof(float));
 }
 
-/* ---- sums.h, launched */
-
-template <class Term>
-static void sum_columns(Stream *s, float *to, bool add, Term term, size_t n, size_t d, size_t parts)
+/* Numbers that are 0, and that kernels leave so. */
+static unsigned *counters(Stream *s, size_t count)
 {
-    if (d > 0)
-        LAUNCH(s, column_sums<Term>, (unsigned)(divide_up(d, SUM_COLUMNS) * parts), dim3(SUM_COLUMNS, SUM_ROWS), to,
-               add, term, n, d, parts);
+    const Scratch *before = s->counters;
+    unsigned *memory = (unsigned *)scratch_of(s, &s->counters, count * sizeof *memory);
+    if (s->counters != before)
+        TRY(s, cudaMemsetAsync(memory, 0, s->counters->bytes, s->queue));
+    return memory;
 }
 
-/* to[j] += the sum over all rows i of term(i, j): of many rows first those of each part, then the parts'. */
-template <class Term> static void add_column_sums(Stream *s, float *to, Term term, size_t n, size_t d)
+/* ---- sums.h, launched */
+
+/* put(j, the sum over all rows i of term(i, j)): see column_sums. */
+template <class Term, class Put> static void sum_columns(Stream *s, Put put, Term term, size_t n, size_t d)
 {
-    size_t parts = parts_of_rows(n);
-    if (parts == 1)
-        sum_columns(s, to, true, term, n, d, 1);
-    if (parts <= 1)
-        return;
-    float *sums = partial_sums(s, parts, d);
-    if (!sums)
-        return;
-    sum_columns(s, sums, false, term, n, d, parts);
-    sum_columns(s, to, true, RowTerm{sums, d}, parts, d, 1);
+    size_t parts = parts_of_rows(n), groups = divide_up(d, SUM_COLUMNS);
+    float *sums = parts > 1 ? partial_sums(s, parts, d) : NULL;
+    unsigned *come = parts > 1 ? counters(s, groups) : NULL;
+    if (n > 0 && d > 0 && (parts == 1 || (sums && come)))
+        LAUNCH(s, (column_sums<Term, Put>), (unsigned)(groups * parts), dim3(SUM_COLUMNS, SUM_ROWS), put, sums, come,
+               term, n, d, parts);
 }

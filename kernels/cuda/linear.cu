@@ -1,6 +1,8 @@
 /* A linear map of every vector, with bias and ReLU. See kernels/plain/linear.c; products are matmul.cu's.
  *
- * dbias is a sum over all positions: sums.h takes it in a fixed order. */
+ * dbias is a sum over all positions: sums.h takes it in a fixed order. The ladder of ReLU's gradient:
+ *   1. relu_backward_kernel: a thread for each number of dy.
+ *   2. (BiasTerm) who sums dy for dbias has it in hand. */
 
 static __global__ void relu_backward_kernel(Number *dy, const Number *y, size_t n)
 {
@@ -9,10 +11,21 @@ static __global__ void relu_backward_kernel(Number *dy, const Number *y, size_t 
             dy[i] = number(0);
 }
 
+/* y NULL: there is no ReLU. */
 typedef struct BiasTerm {
-    const Number *dy;
+    Number *dy;
+    const Number *y;
     size_t out;
-    __device__ float operator()(size_t i, size_t j) const { return real(dy[i * out + j]); }
+    __device__ float operator()(size_t i, size_t j) const
+    {
+        float gradient = real(dy[i * out + j]);
+        return y && !(real(y[i * out + j]) > 0) ? 0 : gradient;
+    }
+    __device__ void keep(size_t i, size_t j, float x) const
+    {
+        if (y && x == 0)
+            dy[i * out + j] = number(0);
+    }
 } BiasTerm;
 
 static void linear_forward(Stream *s, void *y, bool real_output, const void *x, const void *w, const void *bias,
@@ -28,14 +41,16 @@ static void linear_forward(Stream *s, void *y, bool real_output, const void *x, 
 static void linear_backward(Stream *s, void *dx, bool add, void *dw, void *dbias, void *dy, const void *y,
                             const void *x, const void *w, bool relu, size_t n, size_t in, size_t out)
 {
-    if (relu)
+    bool apart = relu && (s->naive || !dbias);
+    if (apart)
         LAUNCH_EACH(s, relu_backward_kernel, n * out, (Number *)dy, (const Number *)y, n * out);
+    if (dbias)
+        sum_columns(s, AddTo{(float *)dbias, NULL, out},
+                    BiasTerm{(Number *)dy, relu && !apart ? (const Number *)y : NULL, out}, n, out);
     if (dx)
         multiply<Number>(s, Product{matrix(dx, in), matrix(dy, out), matrix(w, in), add, false, 1, NULL, 1, n, in, out},
                          1);
     if (dw)
         multiply<float>(
             s, Product{matrix(dw, in), transposed(dy, out), matrix(x, in), true, false, 1, NULL, 1, out, in, n}, 1);
-    if (dbias)
-        add_column_sums(s, (float *)dbias, BiasTerm{(const Number *)dy, out}, n, out);
 }

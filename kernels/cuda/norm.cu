@@ -5,7 +5,7 @@
  *      memory for one number.
  *   2. (norm_kernel) a warp for each vector: lanes read side by side, and sums go from lane to lane by shuffles,
  * without shared memory or barriers. Backward: the same for dx; gradients of gain and bias are sums down columns, which
- * sums.h takes. */
+ * sums.h takes, of both at once. */
 
 typedef struct Statistics {
     float mean, rstd;
@@ -102,21 +102,22 @@ static __global__ void norm_backward_kernel(Number *dx, bool add, const Number *
 }
 
 /* dgain = sum of dy xhat, dbias = sum of dy */
-typedef struct GainTerm {
+typedef struct NormTerm {
     const Number *dy, *x;
     const float *mean, *rstd;
     size_t d;
-    __device__ float operator()(size_t i, size_t j) const
+    __device__ float operator()(size_t i, size_t j) const /* of dgain, and behind it of dbias */
     {
-        return real(dy[i * d + j]) * ((real(x[i * d + j]) - mean[i]) * rstd[i]);
+        size_t at = i * d + (j < d ? j : j - d);
+        return real(dy[at]) * (j < d ? (real(x[at]) - mean[i]) * rstd[i] : 1);
     }
-} GainTerm;
+    __device__ void keep(size_t, size_t, float) const {}
+} NormTerm;
 
 static void norm_parameters(Stream *s, float *dgain, float *dbias, const Number *dy, const float *mean,
                             const float *rstd, const Number *x, size_t n, size_t d)
 {
-    add_column_sums(s, dgain, GainTerm{dy, x, mean, rstd, d}, n, d);
-    add_column_sums(s, dbias, BiasTerm{dy, d}, n, d);
+    sum_columns(s, AddTo{dgain, dbias, d}, NormTerm{dy, x, mean, rstd, d}, n, 2 * d);
 }
 
 static void norm_forward(Stream *s, void *y, void *mean, void *rstd, const void *x, const void *gain, const void *bias,

@@ -38,25 +38,47 @@ template <class T> __device__ inline T block_sum(T x)
     return warp_sum(warp == 0 && in_warp < BLOCK / LANES ? part[in_warp] : T(0));
 }
 
-/* Sums over rows i of term(i, j), for each of d columns: a block has COLUMNS of them and one of `parts` of the rows,
- * its threads are [ROWS][COLUMNS], and each first sums every ROWS-th row. to [parts, d]; added, where `add`. */
-constexpr unsigned SUM_COLUMNS = 32, SUM_ROWS = 8;
+/* Whether this block is the last of `blocks` that come here: what all of them have written before it may read then.
+ * *count is 0 before, and again when all have come. */
+static __device__ bool comes_last(unsigned *count, unsigned blocks)
+{
+    __shared__ bool last;
+    __syncthreads(); /* the block has written */
+    if (threadIdx.x == 0 && threadIdx.y == 0) {
+        __threadfence();
+        last = atomicInc(count, blocks - 1) == blocks - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    return last;
+}
 
-template <class Term> __global__ void column_sums(float *to, bool add, Term term, size_t n, size_t d, size_t parts)
+/* The sum over rows i = from .. end-1 of term(i, j), to the block's first row of threads. Threads are [SUM_ROWS]
+ * [SUM_COLUMNS], and each first sums every SUM_ROWS-th row: it asks for several at once, and then lets the term keep
+ * what it gave. */
+constexpr unsigned SUM_COLUMNS = 32, SUM_ROWS = 8, SUM_AT_ONCE = 4;
+
+template <class Term> __device__ float column_sum(const Term &term, size_t from, size_t end, size_t j, size_t d)
 {
     __shared__ float of_row[SUM_ROWS][SUM_COLUMNS];
-    size_t part = blockIdx.x % parts, j = blockIdx.x / parts * SUM_COLUMNS + threadIdx.x;
-    size_t end = n * (part + 1) / parts;
     float sum = 0;
-    for (size_t i = n * part / parts + threadIdx.y; j < d && i < end; i += SUM_ROWS)
-        sum += term(i, j);
+    for (size_t i = from + threadIdx.y; j < d && i < end; i += SUM_AT_ONCE * SUM_ROWS) {
+        float x[SUM_AT_ONCE];
+#pragma unroll
+        for (unsigned u = 0; u < SUM_AT_ONCE; u++)
+            x[u] = i + u * SUM_ROWS < end ? term(i + u * SUM_ROWS, j) : 0;
+#pragma unroll
+        for (unsigned u = 0; u < SUM_AT_ONCE; u++) {
+            sum += x[u];
+            if (i + u * SUM_ROWS < end)
+                term.keep(i + u * SUM_ROWS, j, x[u]);
+        }
+    }
     of_row[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
-    if (threadIdx.y > 0 || j >= d)
-        return;
-    for (unsigned r = 1; r < SUM_ROWS; r++)
+    for (unsigned r = 1; threadIdx.y == 0 && r < SUM_ROWS; r++)
         sum += of_row[r][threadIdx.x];
-    to[part * d + j] = add ? to[part * d + j] + sum : sum;
+    return sum;
 }
 
 /* The rows of x [n, columns]. */
@@ -64,7 +86,34 @@ typedef struct RowTerm {
     const float *x;
     size_t columns;
     __device__ float operator()(size_t i, size_t j) const { return x[i * columns + j]; }
+    __device__ void keep(size_t, size_t, float) const {}
 } RowTerm;
+
+/* put(j, sum over all n rows i of term(i, j)), for each of d columns: a block has SUM_COLUMNS of them and one of
+ * `parts` of the rows. Where there are several, their sums [parts, d] are summed, in their order, by the block that
+ * comes last of those of its columns: whichever it is, the bits are the same. */
+template <class Term, class Put>
+__global__ void column_sums(Put put, float *sums, unsigned *come, Term term, size_t n, size_t d, size_t parts)
+{
+    size_t part = blockIdx.x % parts, group = blockIdx.x / parts, j = group * SUM_COLUMNS + threadIdx.x;
+    float sum = column_sum(term, n * part / parts, n * (part + 1) / parts, j, d);
+    if (parts > 1) {
+        if (threadIdx.y == 0 && j < d)
+            sums[part * d + j] = sum;
+        if (!comes_last(&come[group], (unsigned)parts))
+            return;
+        sum = column_sum(RowTerm{sums, d}, 0, parts, j, d);
+    }
+    if (threadIdx.y == 0 && j < d)
+        put(j, sum);
+}
+
+/* Adds to `first` [d], and what comes behind it to `second`. */
+typedef struct AddTo {
+    float *first, *second;
+    size_t d;
+    __device__ void operator()(size_t j, float sum) const { *(j < d ? &first[j] : &second[j - d]) += sum; }
+} AddTo;
 
 /* How many parts rows are cut into: enough to keep a GPU busy, and the same on each, as the order of a sum is. */
 constexpr size_t PART_ROWS = 64, MOST_PARTS = 64;

@@ -157,6 +157,18 @@ START_TEST(a_position_gets_the_same_bits_in_any_company)
 }
 END_TEST
 
+/* dbias of more positions than a sum takes in one piece, and columns that end within a block; with ReLU, whose gradient
+ * may be taken on the way. */
+START_TEST(many_positions_agree_with_f64)
+{
+    static const size_t sizes[][2] = {{65, 33}, {200, 64}, {4097, 5}, {129, 1}};
+    Linear shape = {.n = sizes[_i / 2][0], .in = 3, .out = sizes[_i / 2][1], .relu = _i % 2};
+    Case c = linear_sized(&shape, 1 + 4 * (uint32_t)_i, true); /* never the first version */
+    case_agrees(&c);
+    case_free(&c);
+}
+END_TEST
+
 START_TEST(gradients_are_slopes)
 {
     SKIP_IF_FAST(_i);
@@ -288,6 +300,7 @@ int main(int argc, char **argv)
                                  TEST(weights_that_do_not_change_agree_with_f64),
                                  TEST_LOOP(the_team_changes_no_bit, 6),
                                  TEST(a_position_gets_the_same_bits_in_any_company),
+                                 TEST_LOOP(many_positions_agree_with_f64, 8),
                                  TEST_LOOP(gradients_are_slopes, 24),
                                  TEST_LOOP(gradients_are_added_where_asked, 6),
                                  TEST_LOOP(gradients_need_not_be_wanted, 2),
