@@ -20,7 +20,8 @@ bool model_open(Model *m, const Values *v, size_t words, size_t classes, Error *
                                   .dim = o->dim,
                                   .positions = (Positions)o->positions,
                                   .scale = 1,
-                                  .dropout = o->dropout};
+                                  .dropout = o->dropout,
+                                  .words = true};
     StackOptions blocks = {network_block(o), o->depth, "blocks", "norm"};
     if (blocks.block.attention.distances.kind != DISTANCE_ALIBI) /* which says nothing of what lies ahead */
         blocks.block.attention.distances.ahead = o->context - 1;

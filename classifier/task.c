@@ -8,6 +8,7 @@
 #include "core/nn/loss.h"
 #include "core/run/json.h"
 #include "core/tensor/sites.h"
+#include "core/train/network.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -196,6 +197,8 @@ static bool build(Classifier *c, size_t words, size_t classes, Error *e)
     if (c->v->shared.tie)
         return fail(e, "--tie: logits here are of classes, which have no vectors in the table of words") ||
                app_misused(&c->app);
+    if (!network_suits(&c->v->shared, e))
+        return app_misused(&c->app);
     c->app.parameters = &c->model.parameters;
     c->app.profile = c->v->profile;
     return model_open(&c->model, c->v, words, classes, e);

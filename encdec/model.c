@@ -19,7 +19,8 @@ static void build(Model *m, const Values *v, size_t pieces)
                                   .positions = (Positions)o->positions,
                                   .tied = o->tie,
                                   .scale = sqrt((double)o->dim),
-                                  .dropout = o->dropout};
+                                  .dropout = o->dropout,
+                                  .words = true};
     StackOptions encoder = {network_block(o), o->depth, "encoder", "encoder.norm"}, decoder = encoder;
     if (encoder.block.attention.distances.kind != DISTANCE_ALIBI) /* which says nothing of what lies ahead */
         encoder.block.attention.distances.ahead = o->context - 1;

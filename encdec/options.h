@@ -4,7 +4,7 @@
 
 #include "core/cli/shared.h"
 
-enum { COMMAND_BLEU = COMMAND_OWN, COMMAND_VOCAB = COMMAND_OWN << 1, COMMAND_PIECES = COMMAND_OWN << 2 };
+enum { COMMAND_BLEU = COMMAND_APART, COMMAND_VOCAB = COMMAND_OWN, COMMAND_PIECES = COMMAND_OWN << 1 };
 
 typedef struct Values {
     SharedValues shared;

@@ -194,7 +194,7 @@ static bool learn_wordpiece(Pieces *p, const PiecesOptions *o, const Vocabulary 
 {
     size_t most = o->size > FIRST_PIECE ? o->size - FIRST_PIECE : SIZE_MAX;
     if (!wordpiece_learn(&p->wordpiece, words, most, o->lower, e))
-        return fail(e, "%s (and <unk> and </s>); say more with --size", e->text);
+        return fail(e, "%s (without <unk> and </s>, which train counts, too); say more with --size", e->text);
     p->count = FIRST_PIECE + p->wordpiece.pieces.count;
     return true;
 }

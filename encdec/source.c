@@ -420,9 +420,9 @@ static bool sides_are_equal(const Sentences *s, const SourceOptions *o, Part par
     if (side[SOURCE].count == side[TARGET].count)
         return true;
     size_t shorter = side[SOURCE].count < side[TARGET].count ? SOURCE : TARGET;
-    return fail(e, "%s ends behind line %zu, but %s has %zu lines: line i of one belongs to line i of the other",
+    return fail(e, "%s ends behind line %zu, but %s has %zu line%s: line i of one belongs to line i of the other",
                 name_of(o, part, shorter, name[0]), side[shorter].count, name_of(o, part, !shorter, name[1]),
-                side[!shorter].count);
+                side[!shorter].count, side[!shorter].count == 1 ? "" : "s");
 }
 
 /* Marks what is held out: of all orders of the pairs one is drawn, as far as that takes (Fisher and Yates). */

@@ -6,6 +6,7 @@
 #include "core/nn/loss.h"
 #include "core/run/json.h"
 #include "core/tensor/sites.h"
+#include "core/train/network.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -149,7 +150,7 @@ static bool suits(EncDec *c, Error *e)
         return refuse(c, e, "--micro-batch counts rows; what a worker computes at once here is --micro-tokens");
     if (c->v->shared.context < 2)
         return refuse(c, e, "--context is 1: a sentence of one piece and its </s> needs 2");
-    return true;
+    return network_suits(&c->v->shared, e) || app_misused(&c->app);
 }
 
 static bool build(EncDec *c, size_t pieces, Error *e)

@@ -13,7 +13,8 @@ enum {
     TEND = COMMAND_TEND,
     LOOK = COMMAND_LOOK,
     PLOT = COMMAND_PLOT,
-    OWN = 0xff * COMMAND_OWN /* commands of a program: they read its data and print a result */
+    OWN = 0x3f * COMMAND_OWN, /* commands of a program: they read its data and print a result */
+    APART = 3 * COMMAND_APART /* and those that read no data */
 };
 
 #define AT(field) offsetof(SharedValues, field)
@@ -76,8 +77,8 @@ const Option shared_options[] = {
     {"preset", 'p', OPTION_PRESET, OPTION_HERE, BUILD | PLOT, AT(preset), NULL, NULL, "a whole recipe; see below"},
     {"config", 0, OPTION_CONFIG, OPTION_HERE, BUILD | PLOT, AT(config), NULL, "FILE", "options as lines `name = value`"},
     {"dry-run", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(dry_run), NULL, NULL, "print what it would take, and stop"},
-    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | PLOT | LOOK, AT(quiet), NULL, NULL, "no progress"},
-    {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | PLOT | LOOK, AT(json), NULL, NULL, "the result as one line of JSON"},
+    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | LOOK, AT(quiet), NULL, NULL, "no progress"},
+    {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | LOOK, AT(json), NULL, NULL, "the result as one line of JSON"},
 
     /* pictures */
     {"compare", 0, OPTION_PATH, OPTION_HERE, PLOT, AT(compare), NULL, "DIR", "draw this run, too; more of them may follow"},

@@ -5,7 +5,8 @@
 
 #include "core/cli/options.h"
 
-/* The commands that programs have; a program's own ones begin at COMMAND_OWN. */
+/* The commands that programs have; a program's own ones begin at COMMAND_OWN, and at COMMAND_APART those that read
+ * what they are given and no --data. */
 enum {
     COMMAND_TRAIN = 1 << 0,
     COMMAND_EVAL = 1 << 1,
@@ -15,7 +16,8 @@ enum {
     COMMAND_TEND = 1 << 5,  /* average: what works on a run's files */
     COMMAND_PLOT = 1 << 6,  /* plot: what draws a run's log */
     COMMAND_LOOK = 1 << 7,  /* heads: what shows a model's inside */
-    COMMAND_OWN = 1 << 8    /* and the seven bits above it */
+    COMMAND_OWN = 1 << 8,   /* and the five bits above it */
+    COMMAND_APART = 1 << 14 /* and the one above it */
 };
 
 typedef struct SharedValues {

@@ -72,7 +72,7 @@ static bool number(double *value, const char *text, size_t size)
         return true;
     snprintf(copy, sizeof copy, "%.*s", (int)size, text);
     double read = strtod(copy, &end);
-    if (size >= sizeof copy || end == copy || *end)
+    if (size >= sizeof copy || end == copy || end != copy + size) /* not behind it: a letter, or a byte of 0 */
         return false;
     if (isfinite(read))
         *value = read;
@@ -131,16 +131,16 @@ static void sum_up(Log *log)
     }
 }
 
-static bool read_lines(Log *log, const char *text, const char *path, Error *e)
+static bool read_lines(Log *log, const char *text, size_t size, const char *path, Error *e)
 {
     Columns columns;
     size_t room = 0, row = 1;
-    const char *end = strchr(text, '\n');
+    const char *end = memchr(text, '\n', size);
     if (!end)
         return true;
     if (!read_header(&columns, log, text, (size_t)(end - text), path, e))
         return false;
-    for (const char *line = end + 1; (end = strchr(line, '\n')); line = end + 1) {
+    for (const char *line = end + 1; (end = memchr(line, '\n', (size_t)(text + size - line))); line = end + 1) {
         LogLine l;
         row++;
         if (!read_line(&l, &columns, line, (size_t)(end - line)))
@@ -160,7 +160,7 @@ bool log_read(Log *log, const char *path, Error *e)
     *log = (Log){0};
     if (!file_read(path, &text, &size, e))
         return false;
-    bool done = read_lines(log, text, path, e);
+    bool done = read_lines(log, text, size, path, e);
     memory_free(text);
     if (!done)
         log_free(log);

@@ -16,6 +16,8 @@ Embedding embedding_new(Parameters *p, const EmbeddingOptions *o, const char *ta
     const Embedding *shared = o->shared;
     e.table = shared ? shared->table
                      : parameters_add(p, o->tied ? ROLE_TABLE : ROLE_LOOKUP, o->vocabulary, o->dim, "%s", table);
+    if (e.table)
+        e.table->words = o->words;
     e.positions = sinusoids_of(shared, o);
     if (!e.positions)
         e.positions = positions_new(p, o->positions, o->context, o->dim, positions);

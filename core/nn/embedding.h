@@ -17,7 +17,8 @@ typedef struct Embedding {
 typedef struct EmbeddingOptions {
     size_t vocabulary, context, dim;
     Positions positions;
-    bool tied; /* the table makes logits, too */
+    bool tied;  /* the table makes logits, too */
+    bool words; /* of a vocabulary that a run keeps: see Parameter */
     double scale, dropout;
     const struct Embedding *shared; /* whose table (and sinusoids, if as long) this one reads; NULL: its own */
 } EmbeddingOptions;

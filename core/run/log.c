@@ -20,11 +20,11 @@ static bool stays(const char *line, uint64_t step)
     return !errno && (*end == '\t' || *end == '\n') && at <= step;
 }
 
-/* Copies the finished lines that stay. */
-static void cut(Buffer *out, const char *text, uint64_t step)
+/* Copies the finished lines that stay. What a crash left, bytes of 0 as well, ends no earlier than its line does. */
+static void cut(Buffer *out, const char *text, const char *behind, uint64_t step)
 {
-    for (const char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
-        if (stays(line, step))
+    for (const char *line = text, *end; (end = memchr(line, '\n', (size_t)(behind - line))); line = end + 1)
+        if (stays(line, step) && !memchr(line, 0, (size_t)(end - line)))
             buffer_add(out, line, (size_t)(end - line) + 1);
 }
 
@@ -43,7 +43,7 @@ static bool prepare(const char *path, const char *columns, uint64_t step, Error 
     Buffer fresh = {0};
     buffer_print(&fresh, "%s\n", columns);
     if (size > header)
-        cut(&fresh, old + header + 1, step);
+        cut(&fresh, old + header + 1, old + size, step);
     bool done = !fresh.failed || memory_error(e, path, size, 1);
     if (done && (fresh.size != size || memcmp(fresh.text, old, size)))
         done = file_write(path, fresh.text, fresh.size, e);

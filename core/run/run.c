@@ -216,7 +216,7 @@ static bool is_run(const Run *run, Error *e)
     else if (!folder_exists(run->path))
         fail(e, "there is no run %s: no folder has that name", run->path);
     else if (!(is = file_exists(lock) || file_exists(config)))
-        fail(e, "the folder %s is no run: it holds no config.json. Name the folder of a run, as runs/charlm-1",
+        fail(e, "the folder %s is no run: it holds no config.json. Name the folder of a run, one that train made",
              run->path);
     memory_free(lock);
     memory_free(config);

@@ -29,6 +29,7 @@ typedef struct Parameter {
     size_t before;   /* ROLE_LOOKUP: numbers in a row of all such tables before it; see tape.h */
     size_t fan_in;   /* inputs of the linear map it belongs to; for the initialisation */
     bool residual;   /* the last map of a branch that is added to the residual stream */
+    bool words;      /* has a row for each word of a vocabulary, which lies in a run beside its weights */
     bool joined;     /* lies right behind the one before, without a gap: one product makes both */
     double (*constant)(size_t row, size_t column, size_t columns); /* its values, where they are
  computed: for good (ROLE_CONSTANT), or to begin with */

@@ -169,8 +169,8 @@ static bool check_lines(BleuText hypotheses, const BleuText *references, size_t 
     for (size_t i = 0; i < count; i++) {
         size_t other = count_lines(references[i]);
         if (other != *lines)
-            return fail(e, "%s has %zu lines and its reference %s has %zu: they must be as many", names[0], *lines,
-                        names[i + 1], other);
+            return fail(e, "%s has %zu line%s and its reference %s has %zu: they must be as many", names[0], *lines,
+                        *lines == 1 ? "" : "s", names[i + 1], other);
     }
     return true;
 }

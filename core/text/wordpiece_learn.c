@@ -280,7 +280,7 @@ static bool add_first(WordPiece *w, const Vocabulary *words, size_t size, Error 
         return false;
     size_t count = w->pieces.count;
     return count <= size ||
-           fail(e, "a vocabulary of %zu pieces is too small: %zu are special ones and characters", size, count);
+           fail(e, "a vocabulary of %zu pieces is too small: special ones and characters alone are %zu", size, count);
 }
 
 bool wordpiece_learn(WordPiece *w, const Vocabulary *words, size_t size, bool lower, Error *e)

@@ -148,7 +148,8 @@ static bool read_parameter(const Safetensors *file, const char *path, const char
     if (!same_shape(t, p)) {
         shape_text(expected, sizeof expected, p->shape, (size_t)p->rank);
         shape_text(found, sizeof found, t->shape, t->rank);
-        return fail(e, "%s: %s has shape [%s], the model's is [%s]", path, name, found, expected);
+        return fail(e, "%s: %s has shape [%s], the model's is [%s]%s", path, name, found, expected,
+                    p->words ? ": a row for each word, so the vocabulary that was read is damaged or another" : "");
     }
     return safetensors_read(file, t, type, values, p->count, e);
 }

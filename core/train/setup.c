@@ -160,8 +160,8 @@ bool setup_weights(Crew *c, const SharedValues *o, const char *const (*aliases)[
     if (!o->weights)
         return weights_init(&c->weights, s, (Init)o->init, o->depth, (uint32_t)o->seed, e);
     if (!file_exists(o->weights))
-        return fail(e, "--weights %s: there is no such file; name one as runs/charlm-1/checkpoints/00000500/%s",
-                    o->weights, "model.safetensors");
+        return fail(e, "--weights %s: there is no such file; name one as RUN/checkpoints/00000500/model.safetensors",
+                    o->weights);
     return weights_read(&c->weights, s, o->weights, aliases, e);
 }
 

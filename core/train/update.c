@@ -104,7 +104,22 @@ static size_t rows_a_turn(const Crew *c, const Parameter *p)
     return c->rest ? 256 : (p->shape[0] + c->o.workers - 1) / c->o.workers;
 }
 
-/* All rows of a table that is only looked up move, since moments do, or rest. */
+/* What is done with each table that is only looked up; rest: of its rows, or NULL where none rest. */
+typedef void TableWork(Crew *c, Worker *w, size_t number, const Parameter *p, RowRest *rest);
+
+static void each_table(Crew *c, Worker *w, size_t number, TableWork *work)
+{
+    RowRest *rest = c->rest;
+    for (size_t i = 0; i < c->parameters->count; i++) {
+        const Parameter *p = c->parameters->list[i];
+        if (p->role != ROLE_LOOKUP)
+            continue;
+        work(c, w, number, p, rest);
+        rest = rest ? rest + p->shape[0] : NULL;
+    }
+}
+
+/* All rows move, since moments do, or rest. */
 static void update_table(Crew *c, Worker *w, size_t number, const Parameter *p, RowRest *rest)
 {
     const void *g = at(c, c->worker[0].gradient, gradient_offset(c->parameters, p, used_rows_count(&c->used)));
@@ -122,27 +137,20 @@ void update_weights(Crew *c, Worker *w, size_t number)
     void *copy = c->weights.numbers == c->weights.reals ? NULL : c->weights.numbers;
     c->o.k->adam(w->stream, c->weights.reals, copy, c->m, c->v, c->worker[0].gradient, c->worker[0].state, c->o.adam,
                  c->spans, c->span_count, first, count);
-    RowRest *rest = c->rest;
-    for (size_t i = 0; i < c->parameters->count; i++)
-        if (c->parameters->list[i]->role == ROLE_LOOKUP) {
-            update_table(c, w, number, c->parameters->list[i], rest);
-            rest = rest ? rest + c->parameters->list[i]->shape[0] : NULL;
-        }
+    each_table(c, w, number, update_table);
+}
+
+static void settle_table(Crew *c, Worker *w, size_t number, const Parameter *p, RowRest *rest)
+{
+    size_t first = p->shape[0] * number / c->o.workers, end = p->shape[0] * (number + 1) / c->o.workers;
+    c->o.k->adam_settle(w->stream, at(c, c->m, p->offset), at(c, c->v, p->offset), rest, c->o.adam, first, end - first,
+                        p->shape[1]);
 }
 
 static void settle_work(void *argument, size_t number)
 {
     Crew *c = argument;
-    RowRest *rest = c->rest;
-    for (size_t i = 0; i < c->parameters->count; i++) {
-        const Parameter *p = c->parameters->list[i];
-        size_t first = p->shape[0] * number / c->o.workers, end = p->shape[0] * (number + 1) / c->o.workers;
-        if (p->role != ROLE_LOOKUP)
-            continue;
-        c->o.k->adam_settle(c->worker[number].stream, at(c, c->m, p->offset), at(c, c->v, p->offset), rest, c->o.adam,
-                            first, end - first, p->shape[1]);
-        rest += p->shape[0];
-    }
+    each_table(c, &c->worker[number], number, settle_table);
 }
 
 void update_settle(Crew *c)

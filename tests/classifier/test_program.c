@@ -209,6 +209,10 @@ START_TEST(what_cannot_be_is_refused)
     refused(1, "/no/such/data", "train --run %s-2 --data /no/such/data --no-cache", run);
     refused(1, "cannot read", "predict --run %s --file /no/such/file", run);
     refused(2, "--run", "eval");
+    refused(2, "cannot be shared out", "train --run %s-2 --preset minute --dim 30 --heads 4 --no-cache", run);
+    refused(2, "cannot be shared out", "info --dim 30 --heads 4");
+    write_in(run, "vocabulary.tsv", "<unk>\t1\ngood\t7\n", 15); /* cut at the end of a line */
+    refused(1, "vocabulary that was read is damaged", "predict --run %s good", run);
 }
 END_TEST
 

@@ -100,7 +100,8 @@ START_TEST(what_cannot_be_compared_is_refused)
     refused(2, "bleu wants HYPOTHESES", "bleu %s/same", place);
     refused(2, "bleu wants HYPOTHESES", "bleu");
     refused(2, "bleu --paired wants A B REFERENCES", "bleu --paired %s/same %s/ref", place, place);
-    refused(1, "must be as many", "bleu %s/short %s/ref", place, place);
+    refused(1, "has 1 line and its reference", "bleu %s/short %s/ref", place, place);
+    refused(2, "data", "bleu --data x %s/same %s/ref", place, place);
     refused(1, "cannot open", "bleu %s/nothing %s/ref", place, place);
 }
 END_TEST

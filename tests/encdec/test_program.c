@@ -334,9 +334,13 @@ START_TEST(what_cannot_be_is_refused)
     refused(1, "nobody has averaged", "eval --run %s --weights average", run);
     refused(1, "from other data", "train --resume %s --steps 2 --source de --target en", run);
     refused(2, "--run", "eval");
+    refused(2, "cannot be shared out", "train --run %s-2 --preset minute --dim 30 --heads 4", run);
+    refused(2, "cannot be shared out", "info --dim 30 --heads 4");
     refused(2, "--type gpt2 is not learnt here", "train --run %s-2 " TINY " --type gpt2", run);
     refused(2, "goes with the --codes", "info --preset minute --type bpe --vocabulary x");
     refused(1, "/no/such/file", "train --run %s-2 " TINY " --type wordpiece --vocabulary /no/such/file", run);
+    write_in(run, "vocabulary.tsv", "<unk>\t1\n</s>\t7\n", 15); /* cut at the end of a line */
+    refused(1, "vocabulary that was read is damaged", "eval --run %s", run);
 }
 END_TEST
 

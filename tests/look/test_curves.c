@@ -1,6 +1,7 @@
 /* Curves: what a log says is what is drawn, however the log came about. */
 #include "core/look/curves.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "core/look/logs.h"
 #include "tests/look/runs.h"
@@ -83,6 +84,11 @@ START_TEST(what_is_no_log_is_refused_with_its_line)
     Log log;
     Error e;
     ck_assert(!log_read(&log, place("nowhere.tsv"), &e));
+    static const char zeros[] = "step\tloss (n)\n1\t2\n2\t1\0\n3\t1\n";
+    const char *path = text_file("log.tsv", "");
+    ck_done(file_write(path, zeros, sizeof zeros - 1, &e), e);
+    ck_assert(!log_read(&log, path, &e));
+    ck_assert_msg(strstr(e.text, "line 3"), "%s", e.text);
 }
 END_TEST
 

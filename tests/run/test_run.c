@@ -100,6 +100,7 @@ START_TEST(somebodys_folder_is_left_alone)
     ck_assert(!run_create(&run, folder, &e));
     ck_assert(!run_open(&run, folder, true, &e));
     ck_assert_ptr_nonnull(strstr(e.text, "is no run"));
+    ck_assert_ptr_null(strstr(e.text, "charlm")); /* nor any other program: whose run it was to be is not known here */
     ck_assert(!file_exists(in("lock")));
     expect_text(".draft.tmp", "mine");
     ck_assert_uint_eq(memory_in_use(), 0);
@@ -480,6 +481,10 @@ START_TEST(the_log_is_cut_back_when_resuming)
     put("log.tsv", "step\tloss (nats)\n1\t0.5\n2\t0.5\nrubbish\n\n99999999999999999999999\t1\n2\t0.6\n1"); /* torn */
     reopen_log(5);
     expect_text("log.tsv", "step\tloss (nats)\n1\t0.5\n2\t0.5\n2\t0.6\n");
+    static const char zeros[] = "step\tloss (nats)\n1\t0.5\n2\t0.\0\0\n3\t0.6\n"; /* a crash left them */
+    ck_done(file_write(in("log.tsv"), zeros, sizeof zeros - 1, &e), e);
+    reopen_log(5);
+    expect_text("log.tsv", "step\tloss (nats)\n1\t0.5\n3\t0.6\n");
     put("log.tsv", "step\tlo"); /* torn in the header */
     reopen_log(5);
     expect_text("log.tsv", "step\tloss (nats)\n");
