@@ -69,7 +69,7 @@ static const Setting minute[] = {
     {"dim", "64"},        {"heads", "4"},         {"depth", "1"},        {"ff", "128"},      {"context", "256"},
     {"norm", "post"},     {"activation", "relu"}, {"bias", "no"},        {"dropout", "0.2"}, {"positions", "learned"},
     {"pool", "average"},  {"init", "pytorch"},    {"batch", "16"},       {"lr", "2e-3"},     {"words", "20000"},
-    {"warmup", "100"},    {"schedule", "linear"}, {"betas", "0.9,0.98"}, {"clip", "1"},      {"epochs", "20"},
+    {"warmup", "100"},    {"schedule", "linear"}, {"betas", "0.9,0.98"}, {"clip", "1"},      {"epochs", "400"},
     {"micro-batch", "4"}, {"minutes", "1"},       {"eval-every", "200"}, {NULL, NULL}};
 
 static const Preset presets[] = {
