@@ -466,6 +466,33 @@ START_TEST(products_are_the_same_whoever_multiplies)
 }
 END_TEST
 
+/* Some threads have a second one, in another row and another column. */
+START_TEST(there_may_be_more_numbers_than_a_launch_has_threads)
+{
+    enum { ROWS = 4200, OUT = 251 };
+    static float y[ROWS * OUT], x[ROWS], w[OUT], bias[OUT];
+    for (size_t j = 0; j < ROWS; j++)
+        x[j] = (float)(j % 50);
+    for (size_t j = 0; j < OUT; j++)
+        w[j] = 1, bias[j] = (float)(j % 7) - 9;
+    for (size_t i = 0; gpu(i); i++) {
+        const Kernels *k = gpu(i);
+        Stream *s = opened(k);
+        float *there[] = {numbers(k, s, NULL, ROWS * OUT), numbers(k, s, x, ROWS), numbers(k, s, w, OUT),
+                          numbers(k, s, bias, OUT)};
+        k->linear_forward(s, there[0], false, there[1], there[2], there[3], true, ROWS, 1, OUT);
+        k->download(s, y, there[0], sizeof y);
+        size_t wrong = 0;
+        for (size_t t = 0; t < ROWS * OUT; t++)
+            wrong += y[t] != fmaxf(0, x[t / OUT] + bias[t % OUT]);
+        ck_assert_msg(wrong == 0, "%s: %zu numbers are wrong", k->twin, wrong);
+        for (size_t t = 0; t < 4; t++)
+            k->release(there[t]);
+        finished(k, s);
+    }
+}
+END_TEST
+
 /* Is y one of the two numbers with 10 bits of fraction between which x lies? */
 static bool has_10_bits(float x, float y)
 {
@@ -495,8 +522,7 @@ START_TEST(tf32_rounds_what_products_read_and_nothing_else)
             float *x = numbers(k, s, &values[n][0], 1), *w = numbers(k, s, &one, 1), *to = numbers(k, s, NULL, 1);
             k->linear_forward(s, to, false, x, w, NULL, false, 1, 1, 1);
             k->download(s, &y, to, sizeof y);
-            ck_assert_msg(y == values[n][1] ||
-                              (real_one(k) && (y == values[n][0] || has_10_bits(values[n][0], y))),
+            ck_assert_msg(y == values[n][1] || (real_one(k) && (y == values[n][0] || has_10_bits(values[n][0], y))),
                           "%s: %a gives %a, not %a", k->twin, values[n][0], y, values[n][1]);
             k->accumulate(s, to, x, 1); /* no product */
             k->zero(s, to, sizeof y);
@@ -541,6 +567,7 @@ int main(int argc, char **argv)
                                  TEST(others_work_on_while_a_worker_captures),
                                  TEST(nothing_can_be_captured_too),
                                  TEST_LOOP(products_are_the_same_whoever_multiplies, 16),
+                                 TEST(there_may_be_more_numbers_than_a_launch_has_threads),
                                  TEST(tf32_rounds_what_products_read_and_nothing_else),
                                  TEST(tf32_is_a_gpu_s_and_no_old_one_s)};
     return suite_run("kernels/gpu", tests, sizeof tests / sizeof *tests, argc, argv);
