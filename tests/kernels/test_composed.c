@@ -153,6 +153,7 @@ static Case product_case(Product *p, uint32_t seed)
     tensor_strided(&c, DC, "dc", NUMBERS, READ, z->rows, z->columns, z->stride);
     z->weight = DC;
     z->terms = p->k, da->terms = p->n, db->terms = p->m;
+    z->product = da->product = db->product = true;
     z->floor = da->floor = db->floor = 1;
     return c;
 }

@@ -54,6 +54,7 @@ static Case linear_sized(Linear *shape, uint32_t seed, bool bias)
     dx->terms = shape->out;
     dw->terms = dbias->terms = shape->n;
     y->floor = dx->floor = dw->floor = dbias->floor = 1;
+    y->product = dx->product = dw->product = true;
     return c;
 }
 

@@ -49,6 +49,7 @@ typedef struct Tensor {
     int source;                                /* of a gradient: the input it belongs to; else -1 */
     int weight;                                /* of an output: the gradient that arrives for it; else -1 */
     bool optional;                             /* of a gradient: may be NULL */
+    bool product;                              /* a library may have summed it, in an order of its own */
 } Tensor;
 
 typedef struct Case Case;
