@@ -145,9 +145,9 @@ static void print_notes(const Translate *t)
                 "%zu\n",
                 all->cut, all->cut == 1 ? " is" : "s are", all->o.longest, all->first_cut);
     if (!t->c->v->shared.quiet)
-        fprintf(stderr, "%s sentences in %s: %.1f sentences/s, %.0f + %.0f pieces/s\n", count_text(all->seen).text,
-                duration_text(t->seconds).text, (double)all->seen / seconds, all->read / seconds,
-                all->written / seconds);
+        fprintf(stderr, "%s sentence%s in %s: %.1f sentences/s, %.0f + %.0f pieces/s\n", count_text(all->seen).text,
+                all->seen == 1 ? "" : "s", duration_text(t->seconds).text, (double)all->seen / seconds,
+                all->read / seconds, all->written / seconds);
 }
 
 /* --- opening --- */

@@ -16,12 +16,10 @@ double schedule_rate(const Schedule *s, uint64_t step, double done)
         double rising = s->warmup ? now * pow(warmup, -1.5) : INFINITY;
         return s->rate * pow((double)s->dim, -0.5) * fmin(pow(now, -0.5), rising);
     }
-    double rate = s->rate * (step < s->warmup ? now / warmup : 1);
-    if (s->kind == SCHEDULE_CONSTANT || (done < 0 && !s->decay_steps))
+    double rate = s->rate * (step < s->warmup ? now / warmup : 1), span = (double)s->decay_steps - warmup;
+    if (s->decay_steps)
+        done = fmax(done, span > 0 ? (now - warmup) / span : 1);
+    if (s->kind == SCHEDULE_CONSTANT || step < s->warmup || done < 0)
         return rate;
-    if (done < 0) {
-        double span = (double)s->decay_steps - warmup;
-        done = span > 0 ? (now - warmup) / span : 1;
-    }
-    return rate * (step < s->warmup ? 1 : decayed(s->kind, done));
+    return rate * decayed(s->kind, done);
 }

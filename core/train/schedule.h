@@ -20,7 +20,8 @@ typedef struct Schedule {
     size_t dim;         /* noam */
 } Schedule;
 
-/* done: the part of the run that is over, 0 to 1, for runs that are limited by time; negative: counted in steps. */
+/* done: the part of its time that is over, 0 to 1, for a run that is limited by time; else negative. Where steps are
+ * limited, too, linear and cosine end with what comes first. */
 double schedule_rate(const Schedule *s, uint64_t step, double done);
 
 #endif

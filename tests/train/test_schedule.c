@@ -70,7 +70,7 @@ END_TEST
 
 START_TEST(a_run_limited_by_time_falls_with_the_part_that_is_done)
 {
-    Schedule s = {.kind = SCHEDULE_LINEAR, .rate = 0.01, .warmup = 10, .decay_steps = 110};
+    Schedule s = {.kind = SCHEDULE_LINEAR, .rate = 0.01, .warmup = 10};
     ck_near(schedule_rate(&s, 5, 0.2), 0.005); /* still rising */
     ck_near(schedule_rate(&s, 10, 0), 0.01);
     ck_near(schedule_rate(&s, 10, 0.25), 0.0075);
@@ -80,6 +80,19 @@ START_TEST(a_run_limited_by_time_falls_with_the_part_that_is_done)
     s.kind = SCHEDULE_COSINE;
     ck_near(schedule_rate(&s, 100, 0.5), 0.0055);
     ck_near(schedule_rate(&s, 100, 1), 0.001);
+}
+END_TEST
+
+START_TEST(of_two_limits_it_falls_with_the_nearer_one)
+{
+    const Schedule s = {.kind = SCHEDULE_LINEAR, .rate = 0.01, .warmup = 10, .decay_steps = 110};
+    ck_near(schedule_rate(&s, 5, 0.9), 0.005); /* still rising */
+    ck_near(schedule_rate(&s, 10, 0.25), 0.0075);
+    ck_near(schedule_rate(&s, 35, 0.25), 0.0075);
+    ck_near(schedule_rate(&s, 60, 0.25), 0.005);
+    ck_near(schedule_rate(&s, 60, 0.75), 0.0025);
+    ck_near(schedule_rate(&s, 110, 0.25), 0); /* steps end it long before time does */
+    ck_near(schedule_rate(&s, 20, 1), 0);
 }
 END_TEST
 
@@ -99,6 +112,7 @@ static const Test tests[] = {TEST(constant_rises_in_a_line_and_stays),
                              TEST(cosine_falls_to_a_tenth),
                              TEST(noam_peaks_at_the_end_of_its_warmup),
                              TEST(a_run_limited_by_time_falls_with_the_part_that_is_done),
+                             TEST(of_two_limits_it_falls_with_the_nearer_one),
                              TEST(a_decay_that_ends_in_the_warmup_is_over_behind_it)};
 
 int main(int argc, char **argv) { return suite_run("train/schedule", tests, sizeof tests / sizeof *tests, argc, argv); }
