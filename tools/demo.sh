@@ -51,7 +51,7 @@ fi
 
 say "5. What next?"
 cat <<END
-    ${charlm#"$PWD/"} train --resume $run --minutes 3                let it learn for longer (its text is short: see loss.png)
+    ${charlm#"$PWD/"} train --resume $run --minutes 3                let it learn for longer
     ${charlm#"$PWD/"} train --preset minute --data FILE              a text of your own: any file, packed or not
     ${charlm#"$PWD/"} train --preset minute --dim 128 --depth 4      another model; --dry-run says first what it takes
     ${charlm#"$PWD/"} plot --run $run --what all           loss, learning rate, speed; --watch while it learns

@@ -63,7 +63,7 @@ static __device__ void attention_chunk(Number *y, const Attention &a, const Atte
 static __global__ void attention_naive(Number *y, float *lse, Attention a)
 {
     const Attend &how = a.how;
-    zero_outside_queries(how, Strided{y, how.heads * how.value_size}, how.value_size);
+    zero_outside_queries(how, Strided{y, how.heads * how.value_size}, false, how.value_size);
     for (size_t t = thread_number(); t < how.rows * how.heads * how.longest_query; t += thread_count()) {
         size_t i, dv = how.value_size;
         AttentionRow r = row_of_thread(a, t, how.longest_query, &i);
@@ -145,8 +145,7 @@ static __global__ void attention_backward_queries(Strided dq, bool add, Attentio
 {
     const Attend &how = a.how;
     float scale = (float)how.scale;
-    if (dq.data && !add)
-        zero_outside_queries(how, dq, how.key_size);
+    zero_outside_queries(how, dq, add, how.key_size);
     for (size_t t = thread_number(); t < how.rows * how.heads * how.longest_query; t += thread_count()) {
         size_t i, dk = how.key_size;
         AttentionRow r = row_of_thread(a, t, how.longest_query, &i);

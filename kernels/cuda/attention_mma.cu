@@ -514,7 +514,7 @@ static __global__ void __launch_bounds__(MMA_THREADS) attention_mma(Number *y, f
     __shared__ KeyTiles<queries, COLUMNS> tiles_of_keys;
     AttentionRow r = row_of_block(a, tiles);
     size_t first = first_of_block<queries>(tiles);
-    zero_outside_queries(a.how, Strided{y, a.how.heads * a.how.value_size}, a.how.value_size);
+    zero_outside_queries(a.how, Strided{y, a.how.heads * a.how.value_size}, false, a.how.value_size);
     if (first >= r.queries) /* all of the block */
         return;
     MmaForward<COLUMNS> of = {};

@@ -106,8 +106,7 @@ static __global__ void __launch_bounds__(MMA_THREADS)
     const Attend &how = a.how;
     AttentionRow r = row_of_block(a, tiles);
     size_t first = first_of_block<MMA_SIXTEENS>(tiles);
-    if (dq.data && !add)
-        zero_outside_queries(how, dq, how.key_size);
+    zero_outside_queries(how, dq, add, how.key_size);
     if (first >= r.queries) /* all of the block */
         return;
     MmaQueries<COLUMNS> of = {};

@@ -247,7 +247,7 @@ template <unsigned TILE> static __global__ void attention_tiled(Number *y, float
     const Attend &how = a.how;
     AttentionRow r = row_of_block(a, tiles);
     size_t first = blockIdx.x % tiles * TILE;
-    zero_outside_queries(how, Strided{y, how.heads * how.value_size}, how.value_size);
+    zero_outside_queries(how, Strided{y, how.heads * how.value_size}, false, how.value_size);
     if (first >= r.queries) /* all of the block */
         return;
     size_t count = rows_of_tile(r.queries, first, TILE);

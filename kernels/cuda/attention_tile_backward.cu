@@ -98,8 +98,7 @@ static __global__ void attention_tiled_queries(Strided dq, bool add, AttentionBa
     const Attend &how = a.how;
     AttentionRow r = row_of_block(a, tiles);
     size_t first = blockIdx.x % tiles * TILE;
-    if (dq.data && !add)
-        zero_outside_queries(how, dq, how.key_size);
+    zero_outside_queries(how, dq, add, how.key_size);
     if (first >= r.queries) /* all of the block */
         return;
     size_t count = rows_of_tile(r.queries, first, TILE);

@@ -39,9 +39,12 @@ static __device__ AttentionRow row_of_block(const Attention &a, size_t tiles)
 }
 
 /* Zeros for positions of no row, before the first row and behind the last: by all threads of a launch together, beside
- * what they do for rows. x [n, columns]; start [rows+1] */
-static __device__ void zero_outside(const Strided &x, size_t columns, const int32_t *start, size_t rows, size_t n)
+ * what they do for rows; not where something is added to x, or there is none. x [n, columns]; start [rows+1] */
+static __device__ void zero_outside(const Strided &x, bool add, size_t columns, const int32_t *start, size_t rows,
+                                    size_t n)
 {
+    if (!x.data || add)
+        return;
     size_t before = (size_t)start[0], behind = (size_t)start[rows], outside = before + n - behind;
     size_t block = blockDim.x * blockDim.y, thread = threadIdx.y * blockDim.x + threadIdx.x;
     for (size_t t = blockIdx.x * block + thread; t < outside * columns; t += gridDim.x * block) {
@@ -50,15 +53,14 @@ static __device__ void zero_outside(const Strided &x, size_t columns, const int3
     }
 }
 
-static __device__ void zero_outside_queries(const Attend &how, const Strided &x, size_t size)
+static __device__ void zero_outside_queries(const Attend &how, const Strided &x, bool add, size_t size)
 {
-    zero_outside(x, how.heads * size, how.query_start, how.rows, how.queries);
+    zero_outside(x, add, how.heads * size, how.query_start, how.rows, how.queries);
 }
 
 static __device__ void zero_outside_keys(const Attend &how, const Strided &x, bool add, size_t size)
 {
-    if (x.data && !add)
-        zero_outside(x, how.heads * size, how.key_start, how.rows, how.keys);
+    zero_outside(x, add, how.heads * size, how.key_start, how.rows, how.keys);
 }
 
 /* The first key at j or behind it that query i sees; behind the last: the row's length. */
