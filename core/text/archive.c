@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "core/text/gzip.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -60,10 +61,15 @@ static const char *base_name(const char *path)
 
 bool text_reads_archives(void) { return true; }
 
+/* What may come of a byte that is packed, and of any file. Texts pack to a third, or to a tenth; what is far smaller
+ * than what it holds was made to fill somebody's memory. */
+enum { MOST_TIMES = 200, ALWAYS_ALLOWED = 1 << 26 };
+
 /* A file being unpacked, and room that the next one may use again. */
 typedef struct Room {
     char *text;
     size_t size, capacity;
+    uint64_t total, most; /* of all files so far; of what the archive may hold */
 } Room;
 
 /* libarchive's own words, with the path. */
@@ -71,6 +77,13 @@ static bool wrong(struct archive *a, const char *path, Error *e)
 {
     const char *why = archive_error_string(a);
     return fail(e, "cannot unpack %s: %s", path, why ? why : "it is damaged or cut off");
+}
+
+static Room room_for(const char *path)
+{
+    struct stat s;
+    uint64_t size = !stat(path, &s) && s.st_size > 0 ? (uint64_t)s.st_size : 0;
+    return (Room){.most = size > ALWAYS_ALLOWED / MOST_TIMES ? size * MOST_TIMES : ALWAYS_ALLOWED};
 }
 
 static bool more_room(Room *r, const char *path, size_t capacity, Error *e)
@@ -99,6 +112,9 @@ static bool read_entry(struct archive *a, struct archive_entry *entry, const cha
         if (n < 0)
             return wrong(a, path, e);
         r->size += (size_t)n;
+        if ((r->total += (uint64_t)n) > r->most)
+            return fail(e, "%s unpacks to more than %d times its own size, which no text does; unpack it yourself",
+                        path, MOST_TIMES);
         if (n == 0 && r->size < r->capacity)
             break;
         if (r->size == r->capacity && !more_room(r, path, 2 * r->capacity, e))
@@ -115,10 +131,7 @@ static bool next_file(struct archive *a, const char *path, struct archive_entry 
 {
     int status;
     while ((status = archive_read_next_header(a, entry)) == ARCHIVE_OK || status == ARCHIVE_WARN) {
-        bool raw = is_raw(a);
-        if (raw && archive_filter_code(a, 0) == ARCHIVE_FILTER_NONE) /* it begins like a packed file, and is none */
-            return fail(e, "cannot unpack %s: it is damaged or cut off", path);
-        if (archive_entry_filetype(*entry) == AE_IFREG || raw)
+        if (archive_entry_filetype(*entry) == AE_IFREG || is_raw(a))
             return true;
         ++*folders;
     }
@@ -153,22 +166,31 @@ static bool with_archive(const char *path, const char *kind,
                          Error *e)
 {
     struct archive *a = archive_read_new();
+    Gzip *gzip = NULL;
     if (!a)
         return memory_error(e, "libarchive", 1, 1);
-    archive_read_support_filter_all(a);
+    archive_read_support_filter_bzip2(a);
+    archive_read_support_filter_xz(a);
+    archive_read_support_filter_zstd(a);
     archive_read_support_format_zip(a);
     archive_read_support_format_tar(a);
-    if (strcmp(kind, "zip") && strcmp(kind, "tar")) /* a packed text that is no archive */
+    const bool packed = strcmp(kind, "zip") && strcmp(kind, "tar"); /* perhaps a text that is no archive */
+    if (packed)
         archive_read_support_format_raw(a);
-    bool done = archive_read_open_filename(a, path, 1 << 16) == ARCHIVE_OK ? act(a, path, context, e)
-                                                                           : wrong(a, path, e);
+    bool done = strcmp(kind, "gzip") || gzip_open(&gzip, path, e);
+    if (done && (gzip ? gzip_archive(gzip, a) : archive_read_open_filename(a, path, 1 << 16)) != ARCHIVE_OK)
+        done = wrong(a, path, e);
+    if (done && packed && !gzip && archive_filter_code(a, 0) == ARCHIVE_FILTER_NONE) /* it only begins like one */
+        done = fail(e, "cannot unpack %s: it is damaged or cut off", path);
+    done = done && act(a, path, context, e) && (!gzip || gzip_end(gzip, e));
     archive_read_free(a);
+    gzip_close(gzip);
     return done;
 }
 
 static bool unpack(const char *path, const char *kind, char **bytes, size_t *size, Error *e)
 {
-    Room room = {0};
+    Room room = room_for(path);
     bool done = with_archive(path, kind, read_only_file, &room, e);
     if (!done) {
         memory_free(room.text);
@@ -193,7 +215,7 @@ static bool show_files(struct archive *a, const char *path, void *context, Error
     const Entries *entries = context;
     struct archive_entry *entry;
     size_t folders = 0;
-    Room room = {0};
+    Room room = room_for(path);
     bool done;
     while ((done = next_file(a, path, &entry, &folders, e)) && entry) {
         const char *name = is_raw(a) ? base_name(path) : archive_entry_pathname(entry);

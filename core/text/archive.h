@@ -9,7 +9,8 @@
 #include <stddef.h>
 
 /* The whole text, with a zero byte behind it that is not counted; to be freed with memory_free. An archive must hold
- * exactly one file. Half a text is an error, never a text. */
+ * exactly one file. Half a text is an error, never a text; so is a damaged one, where its packing has a checksum, and
+ * one that would fill memory (more than 200 times as large as what it is packed in, and than 64 MiB). */
 bool text_read(const char *path, char **bytes, size_t *size, Error *e);
 
 /* What is to be done with the files of a source. `name` is the path of a file in it: "aclImdb/train/pos/0_9.txt". */

@@ -42,6 +42,7 @@ START_TEST(a_whole_file_is_fine_whatever_packs_it)
     expect_run(0, "packed as published", "cp l.gz p.tar.gz && data/check p.tar.gz");
     expect_run(0, "none of the known sets", "cp letters other && data/check other");
     expect_run(0, "60,000 bytes, packed as gz", "data/check l.gz");
+    expect_run(0, "nothing is wrong", "tar cf some.tar letters && data/check some.tar");
     expect_run(0, "as published", "mkdir letter\\ box && cp letters letter\\ box && data/check 'letter box/letters'");
 }
 END_TEST
@@ -84,6 +85,8 @@ START_TEST(what_is_wrong_with_a_file_is_said)
         {"dd if=l.gz of=cut.gz bs=1 count=400 2>/dev/null", "cut.gz", "is cut off"},
         {"{ dd if=l.gz bs=300 count=1; echo rubbish; dd if=l.gz bs=308 skip=1; } 2>/dev/null >bad.gz", "bad.gz",
          "is damaged"},
+        {"n=$(wc -c <l.gz); { head -c $((n - 8)) l.gz; printf abcdefgh; } >sum.gz", "sum.gz", "is damaged"},
+        {"tar cf whole.tar letters; dd if=whole.tar of=cut.tar bs=512 count=119 2>/dev/null", "cut.tar", "is cut off"},
         {"sed 's/$/\\r/' letters >crlf", "crlf", "CR LF"},
         {"sed 's/$/\\r/' letters >crlf && mv crlf letters", "letters", "copied as text"},
         {"dd if=letters of=l bs=1000 count=59 2>/dev/null; mv l letters", "letters", "59,000 of the 60,000 bytes"},

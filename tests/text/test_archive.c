@@ -147,6 +147,70 @@ START_TEST(a_packed_text_cut_off_is_never_half_a_text)
 }
 END_TEST
 
+/* Of each byte one bit, so that the packed bytes, the checksum and the length all have their turn; and as several
+ * members, whose ends nobody says. */
+START_TEST(a_bit_that_was_turned_over_in_gzip_is_noticed)
+{
+    static const char *const made[] = {"gzip -k text && mv text.gz damaged", "tar czf damaged text",
+                                       "for f in text other text; do gzip -nc $f; : | gzip -nc; done >damaged"};
+    const size_t wanted = _i == 2 ? 2 * SIZE + 6 : SIZE;
+    char *packed, *bytes;
+    size_t size, unpacked;
+    Error e;
+    setup();
+    if (!text_reads_archives()) {
+        test_skip("a_bit_that_was_turned_over_in_gzip_is_noticed", "this build has no libarchive");
+        return;
+    }
+    ck_assert_int_eq(system(made[_i]), 0);
+    ck_done(text_read("damaged", &bytes, &unpacked, &e), e);
+    ck_assert_uint_eq(unpacked, wanted);
+    memory_free(bytes);
+    ck_done(file_read("damaged", &packed, &size, &e), e);
+    for (size_t i = 0; i < 60; i++) {
+        size_t at = i < 8 ? size - 1 - i : 10 + 9 + (size - 40) * (i - 8) / 52;
+        packed[at] ^= (char)(1 << i % 8);
+        ck_done(file_write("damaged", packed, size, &e), e);
+        if (text_read("damaged", &bytes, &unpacked, &e)) { /* of a header, what says nothing about the text */
+            ck_assert_msg(unpacked == wanted && (_i == 2 || !memcmp(bytes, text, SIZE)), "bit %zu of byte %zu", i % 8,
+                          at);
+            memory_free(bytes);
+            ck_assert_msg(i >= 8, "byte %zu of %zu", at, size);
+        }
+        packed[at] ^= (char)(1 << i % 8);
+    }
+    memory_free(packed);
+    memory_free(text);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(what_fills_memory_is_no_text)
+{
+    setup();
+    if (!text_reads_archives()) {
+        test_skip("what_fills_memory_is_no_text", "this build has no libarchive");
+        return;
+    }
+    ck_assert_int_eq(system("head -c 90000000 /dev/zero | tr '\\0' a | gzip -1 >bomb.gz && "
+                            "for i in 1 2; do head -c 40000000 /dev/zero | tr '\\0' b | gzip -1; done >two.gz"),
+                     0);
+    expect_refusal("bomb.gz", "200 times its own size");
+    expect_refusal("two.gz", "200 times its own size");
+    ck_assert_int_eq(system("gzip -c bomb.gz >twice.gz && head -c 60000000 /dev/zero | tr '\\0' a | gzip -1 >some.gz"),
+                     0);
+    expect_refusal("twice.gz", "twice");
+    char *bytes;
+    size_t size;
+    Error e;
+    ck_done(text_read("some.gz", &bytes, &size, &e), e); /* some are no matter */
+    ck_assert_uint_eq(size, 60000000);
+    memory_free(bytes);
+    memory_free(text);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
 START_TEST(an_archive_of_several_files_is_refused_with_their_number)
 {
     setup();
@@ -196,11 +260,13 @@ static bool read_it(void *argument, Error *e)
 START_TEST(each_failed_allocation_is_an_error)
 {
     setup();
-    char plain[] = "text", packed[] = "text.tar";
+    char plain[] = "text", packed[] = "text.tar", gzip[] = "text.gz";
     fail_each_allocation(read_it, plain);
-    ck_assert_int_eq(system("tar cf text.tar text"), 0);
-    if (text_reads_archives())
+    ck_assert_int_eq(system("tar cf text.tar text && gzip -k text"), 0);
+    if (text_reads_archives()) {
         fail_each_allocation(read_it, packed);
+        fail_each_allocation(read_it, gzip);
+    }
     memory_free(text);
 }
 END_TEST
@@ -209,6 +275,8 @@ static const Test tests[] = {
     TEST(a_plain_file_is_itself),
     TEST_LOOP(packed_texts_are_unpacked, PACKERS),
     TEST_LOOP(a_packed_text_cut_off_is_never_half_a_text, PACKERS),
+    TEST_LOOP(a_bit_that_was_turned_over_in_gzip_is_noticed, 3),
+    TEST(what_fills_memory_is_no_text),
     TEST(an_archive_of_several_files_is_refused_with_their_number),
     TEST(rubbish_behind_the_first_bytes_of_an_archive_is_an_error),
     TEST(each_failed_allocation_is_an_error),

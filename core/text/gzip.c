@@ -1,0 +1,182 @@
+/* See gzip.h. */
+#ifdef HAVE_LIBARCHIVE
+#include "core/text/gzip.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BLOCK = 1 << 16, HEADER = 10, TRAILER = 8, AHEAD = 4096 };
+
+/* What a member should come to that ends here. */
+typedef struct Mark {
+    uint32_t crc, size;
+} Mark;
+
+struct Gzip {
+    char *path;
+    struct archive *packed;
+    Mark *marks; /* in the order of the file; its end is the last */
+    size_t count, room;
+    size_t first; /* of the marks, the one that is next */
+    uint32_t table[256], crc;
+    uint64_t size; /* of this member so far, and its CRC */
+    char block[BLOCK];
+};
+
+static uint32_t number_at(const unsigned char *b)
+{
+    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+}
+
+static bool add_mark(Gzip *g, const unsigned char *trailer, Error *e)
+{
+    if (g->count == g->room) {
+        size_t room = g->room ? 2 * g->room : 16;
+        Mark *marks = memory_resize(g->marks, room, sizeof *marks);
+        if (!marks)
+            return memory_error(e, g->path, room, sizeof *marks);
+        g->marks = marks;
+        g->room = room;
+    }
+    g->marks[g->count++] = (Mark){number_at(trailer), number_at(trailer + 4)};
+    return true;
+}
+
+/* Goes through the file; `block` keeps the end of what was there before in front of what is read. */
+static bool find_marks(Gzip *g, FILE *f, Error *e)
+{
+    unsigned char *block = (unsigned char *)g->block;
+    size_t kept = 0, got;
+    bool done = true;
+    while (done && (got = fread(block + kept, 1, BLOCK - kept, f)) > 0) {
+        size_t size = kept + got;
+        for (size_t i = TRAILER; done && i + 4 <= size; i++) /* the fourth: flags that there are */
+            if (block[i] == 0x1f && block[i + 1] == 0x8b && block[i + 2] == 8 && block[i + 3] < 0x20)
+                done = add_mark(g, block + i - TRAILER, e);
+        kept = size < TRAILER + 3 ? size : TRAILER + 3;
+        memmove(block, block + size - kept, kept);
+    }
+    if (done && ferror(f))
+        return fail(e, "cannot read %s: %s", g->path, strerror(errno));
+    return done && (kept < TRAILER || add_mark(g, block + kept - TRAILER, e));
+}
+
+static void make_table(uint32_t *table)
+{
+    for (uint32_t i = 0; i < 256; i++) {
+        table[i] = i;
+        for (int bit = 0; bit < 8; bit++)
+            table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320u : 0);
+    }
+}
+
+/* How many bytes more a mark's member would have; 0 where it is past, or is this empty one. */
+static uint32_t missing(const Gzip *g, size_t mark) { return g->marks[mark].size - (uint32_t)g->size; }
+
+/* A member ends where it has as many bytes as a mark says, and their CRC. An empty one ends at the next mark or not at
+ * all: zeros stand in many places. */
+static void find_end(Gzip *g)
+{
+    for (size_t i = g->first, end = g->size ? g->first + AHEAD : g->first + 1; i < g->count && i < end; i++)
+        if (!missing(g, i) && g->marks[i].crc == ~g->crc) {
+            g->first = end = i + 1;
+            g->size = 0;
+            g->crc = ~0u;
+            end++;
+        }
+}
+
+static void take(Gzip *g, const unsigned char *bytes, size_t size)
+{
+    while (size) {
+        size_t now = size;
+        for (size_t i = g->first; i < g->count && i < g->first + AHEAD; i++)
+            if (missing(g, i) && missing(g, i) < now)
+                now = missing(g, i);
+        for (size_t i = 0; i < now; i++)
+            g->crc = g->table[(g->crc ^ bytes[i]) & 255] ^ g->crc >> 8;
+        g->size += now;
+        bytes += now;
+        size -= now;
+        find_end(g);
+    }
+}
+
+/* The next block of what was packed; libarchive's words where it cannot be unpacked are the archive's. */
+static la_ssize_t next_block(struct archive *a, void *of, const void **block)
+{
+    Gzip *g = of;
+    la_ssize_t n = archive_read_data(g->packed, g->block, BLOCK);
+    if (n < 0)
+        archive_set_error(a, archive_errno(g->packed), "%s", archive_error_string(g->packed));
+    else
+        take(g, (unsigned char *)g->block, (size_t)n);
+    *block = g->block;
+    return n;
+}
+
+static bool open_packed(Gzip *g, Error *e)
+{
+    struct archive_entry *entry;
+    if (!(g->packed = archive_read_new()))
+        return memory_error(e, "libarchive", 1, 1);
+    archive_read_support_filter_gzip(g->packed);
+    archive_read_support_format_raw(g->packed);
+    if (archive_read_open_filename(g->packed, g->path, BLOCK) != ARCHIVE_OK ||
+        archive_read_next_header(g->packed, &entry) != ARCHIVE_OK || archive_filter_count(g->packed) < 2)
+        return fail(e, "cannot unpack %s: it is damaged or cut off", g->path);
+    return archive_filter_count(g->packed) == 2 || fail(e, "%s is packed by gzip twice: unpack it once", g->path);
+}
+
+bool gzip_open(Gzip **out, const char *path, Error *e)
+{
+    Gzip *g = memory_get(1, sizeof *g);
+    FILE *f = fopen(path, "rb");
+    *out = g;
+    if (!f)
+        return fail(e, "cannot open %s: %s", path, strerror(errno));
+    bool done = g && (g->path = memory_string(path)) ? find_marks(g, f, e) : memory_error(e, path, 1, sizeof *g);
+    fclose(f);
+    if (!done || !open_packed(g, e))
+        return false;
+    make_table(g->table);
+    g->crc = ~0u;
+    find_end(g);
+    return true;
+}
+
+int gzip_archive(Gzip *g, struct archive *a) { return archive_read_open(a, g, NULL, next_block, NULL); }
+
+bool gzip_end(Gzip *g, Error *e)
+{
+    la_ssize_t n;
+    while ((n = archive_read_data(g->packed, g->block, BLOCK)) > 0)
+        take(g, (unsigned char *)g->block, (size_t)n);
+    if (n < 0)
+        return fail(e, "cannot unpack %s: %s", g->path, archive_error_string(g->packed));
+    return (g->first == g->count && !g->size) ||
+           fail(e, "cannot unpack %s: it has another checksum or length than it says, so it is damaged; get it again",
+                g->path);
+}
+
+void gzip_close(Gzip *g)
+{
+    if (!g)
+        return;
+    if (g->packed)
+        archive_read_free(g->packed);
+    memory_free(g->marks);
+    memory_free(g->path);
+    memory_free(g);
+}
+
+#else
+typedef int gzip_needs_libarchive;
+#endif

@@ -1,0 +1,25 @@
+/* What is packed by gzip, unpacked by libarchive and compared with its own checksums, which libarchive only skips.
+ *
+ *     a member     1f 8b 08 .. | its packed bytes | their CRC-32 | how many they are, modulo 2^32
+ *
+ * A file may be several members one behind the other, and libarchive does not say where one ends. But where another
+ * may begin in the file, the eight bytes before it are what the member before it should come to: among these marks, one
+ * is right when as many bytes as it says have the CRC that it says. */
+#ifndef CORE_TEXT_GZIP_H
+#define CORE_TEXT_GZIP_H
+
+#include "base/error.h"
+
+struct archive;
+typedef struct Gzip Gzip;
+
+bool gzip_open(Gzip **g, const char *path, Error *e);
+void gzip_close(Gzip *g); /* NULL is fine */
+
+/* Opens an archive over what comes out of it; libarchive's own status. */
+int gzip_archive(Gzip *g, struct archive *a);
+
+/* Whether all of it was what its checksums say; to be asked when the archive has been read. */
+bool gzip_end(Gzip *g, Error *e);
+
+#endif
