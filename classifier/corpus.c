@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLASSES = 1000 }; /* more of them are no classes, but texts */
+enum { CLASSES = 1000, CLASS_LONGEST = 200 }; /* what is more is no classes, but texts */
 
 void corpus_close(Corpus *c)
 {
@@ -59,11 +59,24 @@ static bool refuse(const Labelled *text, Error *e, const char *why, const char *
     return false;
 }
 
+const char *class_fault(const char *name, size_t size)
+{
+    if (size == 0)
+        return "is empty";
+    if (size > CLASS_LONGEST)
+        return "is too long for a name: at most 200 bytes";
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)name[i], next = (unsigned char)(i + 1 < size ? name[i + 1] : 0);
+        if (c < 0x20 || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0)) /* U+0080 to U+009F, too */
+            return "holds a control character, as a tab or a line end is one";
+    }
+    return NULL;
+}
+
 static bool has_label(const Labelled *text, Error *e)
 {
-    if (text->label_size == 0)
-        return refuse(text, e, "is empty", "");
-    return !memchr(text->label, 0, text->label_size) || refuse(text, e, "holds a zero byte", "");
+    const char *fault = class_fault(text->label, text->label_size);
+    return !fault || refuse(text, e, fault, "");
 }
 
 /* All labels of training texts, each once. */

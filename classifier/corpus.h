@@ -37,6 +37,9 @@ typedef struct Labelled {
     bool test;
 } Labelled;
 
+/* Why a name is none of a class: names stand in lines and between tabs. NULL: it is one. */
+const char *class_fault(const char *name, size_t size);
+
 /* Makes a corpus of such texts: first those that are not test texts, then those that are, each in their order. `source`
  * is to be named in messages. */
 bool corpus_make(Corpus *c, const char *source, const Labelled *texts, size_t count, const CorpusOptions *o, Error *e);

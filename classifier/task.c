@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "classifier/baseline.h"
+#include "core/cli/words.h"
 #include "core/nn/loss.h"
 #include "core/run/json.h"
 #include "core/tensor/sites.h"
@@ -159,6 +160,19 @@ static bool begin(App *a, Error *e)
     return fine;
 }
 
+/* One line of classes.txt; the text behind it is changed. */
+static bool read_class(Classifier *c, const char *path, char *line, size_t size, Error *e)
+{
+    const char *fault = class_fault(line, size);
+    for (size_t i = 0; !fault && i < c->class_count; i++)
+        fault = strlen(c->classes[i]) == size && !memcmp(c->classes[i], line, size) ? "is there twice" : NULL;
+    if (fault)
+        return fail(e, "%s, line %zu: the class '%s' %s", path, c->class_count + 1, quoted(line, size).text, fault);
+    line[size] = 0;
+    c->classes[c->class_count] = memory_string(line);
+    return c->classes[c->class_count++] || memory_error(e, "the names of classes", size, 1);
+}
+
 static bool read_classes(Classifier *c, Error *e)
 {
     char *text = NULL, *path = run_file(c->app.run, "classes.txt");
@@ -166,18 +180,14 @@ static bool read_classes(Classifier *c, Error *e)
     bool fine = (path || memory_error(e, "a path", 1, 1)) && file_read(path, &text, &size, e);
     for (size_t i = 0; fine && i < size; i++)
         count += text[i] == '\n';
-    if (fine && !count)
-        fine = fail(e, "%s has no classes", path);
-    c->classes = fine ? memory_get(count, sizeof *c->classes) : NULL;
-    for (char *line = text, *end; c->classes && c->class_count < count; line = end + 1) {
-        end = strchr(line, '\n');
-        *end = 0;
-        if (!(c->classes[c->class_count] = memory_string(line)))
-            break;
-        c->class_count++;
-    }
-    if (fine && c->class_count < count)
+    if (fine && (!count || text[size - 1] != '\n'))
+        fine = fail(e, count ? "%s was cut off: its last line has no end" : "%s has no classes", path);
+    if (fine && !(c->classes = memory_get(count, sizeof *c->classes)))
         fine = memory_error(e, "the names of classes", count, sizeof *c->classes);
+    for (char *line = text, *end; fine && c->class_count < count; line = end + 1) {
+        end = memchr(line, '\n', (size_t)(text + size - line));
+        fine = read_class(c, path, line, (size_t)(end - line), e);
+    }
     memory_free(text);
     memory_free(path);
     return fine;

@@ -136,6 +136,18 @@ static void shape_text(char *text, size_t size, const size_t *shape, size_t rank
         used += (size_t)snprintf(text + used, size - used, "%s%zu", i ? "," : "", shape[i]);
 }
 
+static bool are_finite(const char *path, const char *name, SafeType type, const void *values, size_t count, Error *e)
+{
+    for (size_t i = 0; i < count; i++) {
+        double x = type == SAFE_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
+        if (!isfinite(x))
+            return fail(
+                e, "%s: %s: number %zu of it is not finite, so nothing can be computed with it; take other weights",
+                path, name, i + 1);
+    }
+    return true;
+}
+
 /* Reads one parameter of a block from the file's tensor prefix + name. */
 static bool read_parameter(const Safetensors *file, const char *path, const char *prefix, const Parameter *p,
                            const char *const (*aliases)[2], SafeType type, void *values, Error *e)
@@ -151,7 +163,7 @@ static bool read_parameter(const Safetensors *file, const char *path, const char
         return fail(e, "%s: %s has shape [%s], the model's is [%s]%s", path, name, found, expected,
                     p->words ? ": a row for each word, so the vocabulary that was read is damaged or another" : "");
     }
-    return safetensors_read(file, t, type, values, p->count, e);
+    return safetensors_read(file, t, type, values, p->count, e) && are_finite(path, name, type, values, p->count, e);
 }
 
 static bool no_strangers(const Safetensors *file, const char *path, const Parameters *p,

@@ -216,6 +216,51 @@ START_TEST(what_cannot_be_is_refused)
 }
 END_TEST
 
+/* A received run's classes.txt may hold anything; what stands in it is printed. */
+START_TEST(a_run_whose_classes_are_no_names_is_refused)
+{
+    static const struct {
+        const char *classes, *words;
+        size_t size;
+    } faults[] = {{"neg\n\0pos\n", "control character", 9},
+                  {"neg\0\npos\n", "line 1: the class 'neg' holds a control", 9},
+                  {"neg\npos\033[2J\n", "control character", 12},
+                  {"neg\npo\ts\n", "control character", 9},
+                  {"neg\npos", "cut off", 7},
+                  {"neg\n\n", "line 2: the class '' is empty", 5},
+                  {"neg\nneg\n", "is there twice", 8},
+                  {"", "no classes", 0}};
+    static const char *const calls[] = {"predict --run %s good", "eval --run %s --no-cache", "info --run %s",
+                                        "heads --run %s --text good", "train --resume %s --steps 3 --no-cache"};
+    char words[100];
+    const char *run = trained("--steps 2");
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
+            write_in(run, "classes.txt", faults[i].classes, faults[i].size);
+            snprintf(words, sizeof words, calls[k], run);
+            refused(1, faults[i].words, "%s", words);
+        }
+}
+END_TEST
+
+START_TEST(weights_that_are_not_finite_are_refused)
+{
+    static const char *const calls[] = {"predict --run %s good", "eval --run %s --no-cache",
+                                        "heads --run %s --text good", "train --resume %s --no-cache -q"};
+    char words[100];
+    size_t size;
+    const char *run = trained("--steps 2"), *name = "checkpoints/00000002/model.safetensors";
+    char *bytes = read_in(run, name, &size);
+    memset(bytes + size - 8, 0xff, 4);
+    write_in(run, name, bytes, size);
+    memory_free(bytes);
+    for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
+        snprintf(words, sizeof words, calls[k], run);
+        refused(1, "is not finite", "%s", words);
+    }
+}
+END_TEST
+
 /* All of them, under the run's classes; and nobody looked at the run's own test part. */
 START_TEST(other_texts_are_scored_whole)
 {
@@ -244,6 +289,8 @@ int main(int argc, char **argv)
                                  TEST(a_run_remembers_who_looked_at_its_test_part),
                                  TEST(mistakes_are_shown_the_surest_first),
                                  TEST(steps_that_are_asked_for_count_more_than_a_presets_epochs),
+                                 TEST(a_run_whose_classes_are_no_names_is_refused),
+                                 TEST(weights_that_are_not_finite_are_refused),
                                  TEST(other_texts_are_scored_whole),
                                  TEST(what_cannot_be_is_refused)};
     command_program("classifier");
