@@ -41,16 +41,28 @@ static bool read_all(FILE *f, const char *path, size_t hint, char **bytes, size_
     return true;
 }
 
-bool file_read(const char *path, char **bytes, size_t *size, Error *e)
+static bool cannot_open(const char *path, Error *e) { return fail(e, "cannot open %s: %s", path, strerror(errno)); }
+
+bool file_read_any(const char *path, char **bytes, size_t *size, Error *e)
 {
     FILE *f = fopen(path, "rb");
     if (!f)
-        return fail(e, "cannot open %s: %s", path, strerror(errno));
+        return cannot_open(path, e);
     struct stat s;
     bool regular = !fstat(fileno(f), &s) && S_ISREG(s.st_mode) && s.st_size > 0;
     bool done = read_all(f, path, regular ? (size_t)s.st_size : 4096, bytes, size, e);
     fclose(f);
     return done;
+}
+
+bool file_read(const char *path, char **bytes, size_t *size, Error *e)
+{
+    struct stat s;
+    if (stat(path, &s))
+        return cannot_open(path, e);
+    if (!S_ISREG(s.st_mode))
+        return fail(e, "cannot read %s: it is %s", path, S_ISDIR(s.st_mode) ? "a folder" : "no plain file");
+    return file_read_any(path, bytes, size, e);
 }
 
 /* The file a path stands for: behind a link the file it names, else the path itself. */
@@ -62,22 +74,27 @@ static char *resolve(const char *path)
     return copy;
 }
 
-bool file_begin(FileWriter *w, const char *path, Error *e)
+/* A file that is new: what has its name, a link perhaps, goes first. */
+static FILE *create(const char *path)
 {
-    *w = (FileWriter){0};
-    struct stat s;
-    bool there = !stat(path, &s);
-    if (there && S_ISDIR(s.st_mode))
-        return fail(e, "cannot write %s: it is a folder", path);
-    bool straight = there && !S_ISREG(s.st_mode);
-    w->path = straight ? memory_string(path) : resolve(path);
+    int fd = unlink(path) && errno != ENOENT ? -1 : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "wb");
+    if (fd >= 0 && !f)
+        close(fd);
+    return f;
+}
+
+/* straight: into what is there already. */
+static bool begin(FileWriter *w, const char *path, bool through, bool straight, Error *e)
+{
+    w->path = through && !straight ? resolve(path) : memory_string(path);
     if (w->path && !straight)
         w->temporary = path_beside(w->path, ".tmp");
     if (!w->path || (!straight && !w->temporary)) {
         file_abandon(w);
         return memory_error(e, path, strlen(path) + 8, 1);
     }
-    w->stream = fopen(straight ? w->path : w->temporary, "wb");
+    w->stream = straight ? fopen(w->path, "wb") : create(w->temporary);
     if (w->stream)
         return true;
     int why = errno;
@@ -85,6 +102,25 @@ bool file_begin(FileWriter *w, const char *path, Error *e)
     w->temporary = NULL;
     file_abandon(w);
     return fail(e, "cannot write %s: %s", path, strerror(why));
+}
+
+bool file_begin(FileWriter *w, const char *path, Error *e)
+{
+    struct stat s;
+    *w = (FileWriter){0};
+    if (!lstat(path, &s) && S_ISDIR(s.st_mode))
+        return fail(e, "cannot write %s: it is a folder", path);
+    return begin(w, path, false, false, e);
+}
+
+bool file_begin_through(FileWriter *w, const char *path, Error *e)
+{
+    struct stat s;
+    *w = (FileWriter){0};
+    bool there = !stat(path, &s);
+    if (there && S_ISDIR(s.st_mode))
+        return fail(e, "cannot write %s: it is a folder", path);
+    return begin(w, path, true, there && !S_ISREG(s.st_mode), e);
 }
 
 static bool give_up(FileWriter *w, Error *e)
@@ -155,6 +191,12 @@ bool file_write(const char *path, const void *bytes, size_t size, Error *e)
     return file_begin(&w, path, e) && file_add(&w, bytes, size, e) && file_end(&w, e);
 }
 
+bool file_write_through(const char *path, const void *bytes, size_t size, Error *e)
+{
+    FileWriter w;
+    return file_begin_through(&w, path, e) && file_add(&w, bytes, size, e) && file_end(&w, e);
+}
+
 bool file_sync(const char *path, Error *e)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -171,6 +213,12 @@ bool file_exists(const char *path)
 {
     struct stat s;
     return !stat(path, &s) && !S_ISDIR(s.st_mode);
+}
+
+bool is_link(const char *path)
+{
+    struct stat s;
+    return !lstat(path, &s) && S_ISLNK(s.st_mode);
 }
 
 char *path_join(const char *folder, const char *name)

@@ -7,15 +7,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The whole file, with a zero byte behind it that is not counted; to be freed with memory_free. */
+/* The whole file, with a zero byte behind it that is not counted; to be freed with memory_free. What is no plain file
+ * is refused: a pipe may never end. */
 bool file_read(const char *path, char **bytes, size_t *size, Error *e);
 
-/* Written under a temporary name that begins with a dot, synced, renamed. */
+/* The same of what a user names, which may be a pipe: it is read until it ends. */
+bool file_read_any(const char *path, char **bytes, size_t *size, Error *e);
+
+/* Written under a temporary name that begins with a dot, synced, renamed. What had the name before is gone: through a
+ * link nothing is written. */
 bool file_write(const char *path, const void *bytes, size_t size, Error *e);
 
-/* The same piece by piece: begin, add, ..., end, where a failed begin, add or end has already given everything up.
- * file_abandon removes what was written so far; after an end or a failure it does nothing. A link stays a link, and
- * what is no plain file (a pipe, /dev/stdout) is written straight. */
+/* The same to where a user says: a link stays a link, and what is no plain file (a pipe, /dev/stdout) is written
+ * straight. */
+bool file_write_through(const char *path, const void *bytes, size_t size, Error *e);
+
+/* Both piece by piece: begin, add, ..., end, where a failed begin, add or end has already given everything up.
+ * file_abandon removes what was written so far; after an end or a failure it does nothing. */
 typedef struct FileWriter {
     void *stream;
     char *path;      /* where it will lie */
@@ -23,6 +31,7 @@ typedef struct FileWriter {
 } FileWriter;
 
 bool file_begin(FileWriter *w, const char *path, Error *e);
+bool file_begin_through(FileWriter *w, const char *path, Error *e);
 bool file_add(FileWriter *w, const void *bytes, size_t size, Error *e);
 bool file_add_at(FileWriter *w, uint64_t offset, const void *bytes, size_t size, Error *e); /* and back to the end */
 bool file_end(FileWriter *w, Error *e);
@@ -33,6 +42,7 @@ bool file_sync(const char *path, Error *e);
 
 bool file_exists(const char *path);
 bool folder_exists(const char *path);
+bool is_link(const char *path);
 
 /* Makes a folder and its parents; one that is there is fine. */
 bool folder_make(const char *path, Error *e);

@@ -56,7 +56,7 @@ static bool find_prompt(Charlm *c, Buffer *prompt, Error *e)
     if (c->v->prompt_file) {
         char *bytes;
         size_t size;
-        if (!file_read(c->v->prompt_file, &bytes, &size, e))
+        if (!file_read_any(c->v->prompt_file, &bytes, &size, e))
             return false;
         buffer_add(prompt, bytes, size);
         memory_free(bytes);

@@ -66,7 +66,7 @@ bool config_read(Options *o, const char *path, Error *e)
 {
     char *bytes;
     size_t size;
-    if (!file_read(path, &bytes, &size, e))
+    if (!file_read_any(path, &bytes, &size, e))
         return false;
     char *text = bytes;
     if (size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0)

@@ -159,7 +159,7 @@ static bool write_labels(const Maps *m, const char *path, Error *e)
     add_tokens(&b, "keys", m->key, m->keys, false);
     maps_json(&b, m);
     buffer_print(&b, "}\n");
-    bool fine = b.failed ? fail(e, "out of memory for labels") : file_write(path, b.text, b.size, e);
+    bool fine = b.failed ? fail(e, "out of memory for labels") : file_write_through(path, b.text, b.size, e);
     buffer_free(&b);
     return fine;
 }

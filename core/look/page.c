@@ -97,7 +97,7 @@ bool page_write(const char *path, const Maps *maps, size_t count, const Maps *sh
         add_escaped(&page, &json);
     buffer_print(&page, "%s", place + sizeof mark - 1);
     bool fine = json.failed || page.failed ? fail(e, "out of memory for a page; a smaller --show needs less")
-                                           : file_write(path, page.text, page.size, e);
+                                           : file_write_through(path, page.text, page.size, e);
     buffer_free(&json);
     buffer_free(&page);
     return fine;

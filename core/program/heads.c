@@ -41,7 +41,7 @@ bool look_text(App *a, const LookValues *v, Buffer *text, Error *e)
         return fail(e, v->text ? "--text and --text-file exclude one another"
                                : "--text TEXT is missing: what to look at?") ||
                app_misused(a);
-    if (v->text_file && !file_read(v->text_file, &bytes, &size, e))
+    if (v->text_file && !file_read_any(v->text_file, &bytes, &size, e))
         return false;
     if (bytes && size && bytes[size - 1] == '\n')
         size--;
@@ -171,7 +171,7 @@ static bool draw(const App *a, const char *script, const Buffer *data, size_t mo
                  .size = a->o->size,
                  .terminal = a->o->terminal,
                  .more = {more ? number : NULL}};
-    bool fine = path && file_write(path, data->text, data->size, e) && picture_draw(&p, &said, e);
+    bool fine = path && file_write_through(path, data->text, data->size, e) && picture_draw(&p, &said, e);
     if (fine && said.size)
         fprintf(stderr, "%s: gnuplot says: %s", a->kind->name, said.text);
     buffer_free(&said);

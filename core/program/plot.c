@@ -174,7 +174,7 @@ static bool write_data(Plot *p, const Legend *legend, Error *e)
                 members[curve.count++] = &p->log[run];
         fine = curve_add(&b, &curve, i == 0, e);
     }
-    fine = fine && file_write(p->data, b.text, b.size, e);
+    fine = fine && file_write_through(p->data, b.text, b.size, e);
     buffer_free(&b);
     return fine;
 }
@@ -238,7 +238,7 @@ static bool draw_subject(Plot *p, Error *e)
     p->a->o->run = p->runs ? p->run[0] : NULL;
     bool fine = p->subject->make(p->a, &d, e) &&
                 (!d.data.failed || fail(e, "out of memory for the data of a picture")) &&
-                file_write(p->data, d.data.text, d.data.size, e);
+                file_write_through(p->data, d.data.text, d.data.size, e);
     p->curves = d.parts;
     Picture picture = {
         .script = p->subject->script, .data = p->data, .out = p->out, .size = o->size, .terminal = o->terminal};

@@ -5,6 +5,7 @@
 #include "core/run/run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,8 @@ static bool prepare(const char *path, const char *columns, uint64_t step, Error 
     size_t size = 0, header = strlen(columns);
     if (file_exists(path) && !file_read(path, &old, &size, e))
         return false;
-    bool other = size && strchr(old, '\n') && (strncmp(old, columns, header) || old[header] != '\n');
+    bool linked = is_link(path),
+         other = size && strchr(old, '\n') && (strncmp(old, columns, header) || old[header] != '\n');
     if (other) {
         memory_free(old);
         return fail(e, "%s has other columns than this version writes; rename it and resume again", path);
@@ -45,7 +47,7 @@ static bool prepare(const char *path, const char *columns, uint64_t step, Error 
     if (size > header)
         cut(&fresh, old + header + 1, old + size, step);
     bool done = !fresh.failed || memory_error(e, path, size, 1);
-    if (done && (fresh.size != size || memcmp(fresh.text, old, size)))
+    if (done && (linked || fresh.size != size || memcmp(fresh.text, old, size)))
         done = file_write(path, fresh.text, fresh.size, e);
     buffer_free(&fresh);
     memory_free(old);
@@ -59,7 +61,8 @@ bool run_log_open(Run *run, const char *columns, uint64_t step, Error *e)
         return memory_error(e, run->path, strlen(run->path) + 16, 1);
     bool done = prepare(path, columns, step, e);
     if (done) {
-        run->log = fopen(path, "ab");
+        int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        run->log = fd >= 0 ? fdopen(fd, "ab") : NULL;
         done = run->log || fail(e, "cannot write %s: %s", path, strerror(errno));
     }
     memory_free(path);

@@ -64,7 +64,7 @@ bool npy_open(NpyWriter *w, const char *path, NpyType type, size_t rank, const s
     memcpy(w->array.shape + 1, shape + 1, (rank - 1) * sizeof *shape);
     if (!row_bytes(&w->array, &bytes))
         return fail(e, "cannot write %s: its rows are too large", path);
-    return make_header(header, &w->array, e) && file_begin(&w->file, path, e) &&
+    return make_header(header, &w->array, e) && file_begin_through(&w->file, path, e) &&
            file_add(&w->file, header, sizeof header, e);
 }
 

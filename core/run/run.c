@@ -15,6 +15,20 @@
 
 char *run_file(const Run *run, const char *name) { return path_join(run->path, name); }
 
+/* The path of a folder of the run to write into; NULL and an Error where it is a link, which leads out of the run. */
+static char *run_folder(const Run *run, const char *name, Error *e)
+{
+    char *path = run_file(run, name);
+    if (!path)
+        memory_error(e, run->path, strlen(run->path) + 16, 1);
+    else if (is_link(path)) {
+        fail(e, "%s is a link: a run is written in its own folder only; put the folder itself there", path);
+        memory_free(path);
+        path = NULL;
+    }
+    return path;
+}
+
 bool run_default_path(char **path, const char *program, Error *e)
 {
     if (!folder_make("runs", e))
@@ -42,7 +56,7 @@ static bool take_lock(Run *run, Error *e)
     char *path = run_file(run, "lock");
     if (!path)
         return memory_error(e, run->path, strlen(run->path), 1);
-    run->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    run->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     int why = errno;
     memory_free(path);
     if (run->lock < 0)
@@ -156,11 +170,10 @@ static bool sync_run(const Run *run, Error *e)
 
 static bool make_checkpoints(const Run *run, Error *e)
 {
-    char *folder = run_file(run, "checkpoints");
-    if (!folder)
-        return memory_error(e, run->path, strlen(run->path) + 16, 1);
-    bool done = folder_make(folder, e);
+    char *folder = run_folder(run, "checkpoints", e), *samples = folder ? run_folder(run, "samples", e) : NULL;
+    bool done = samples && folder_make(folder, e); /* the other one when there is a sample, but looked at now */
     memory_free(folder);
+    memory_free(samples);
     return done;
 }
 

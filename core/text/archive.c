@@ -284,7 +284,7 @@ static bool show_file(const char *path, const char *name, const Entries *entries
     size_t size;
     if (entries->wanted && !entries->wanted(entries->context, name))
         return true;
-    if (!file_read(path, &bytes, &size, e))
+    if (!file_read_any(path, &bytes, &size, e))
         return false;
     bool done = entries->take(entries->context, name, bytes, size, e);
     memory_free(bytes);
@@ -328,7 +328,7 @@ bool text_read(const char *path, char **bytes, size_t *size, Error *e)
     const char *kind;
     if (!find_packing(path, &kind, e))
         return false;
-    return kind ? unpack(path, kind, bytes, size, e) : file_read(path, bytes, size, e);
+    return kind ? unpack(path, kind, bytes, size, e) : file_read_any(path, bytes, size, e);
 }
 
 bool entries_read(const char *path, const Entries *entries, Error *e)

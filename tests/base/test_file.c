@@ -113,8 +113,8 @@ START_TEST(a_full_disk_is_an_error)
         test_skip("a_full_disk_is_an_error", "there is no /dev/full here");
         return;
     }
-    ck_assert(!file_write("/dev/full", big, sizeof big, &e));
-    ck_assert(!file_write("/dev/full", big, 1, &e));
+    ck_assert(!file_write_through("/dev/full", big, sizeof big, &e));
+    ck_assert(!file_write_through("/dev/full", big, 1, &e));
     ck_assert_ptr_nonnull(strstr(e.text, "/dev/full"));
     ck_assert_uint_eq(memory_in_use(), 0);
 }
@@ -124,22 +124,39 @@ START_TEST(a_device_is_written_straight_and_stays_one)
 {
     Error e;
     struct stat s;
-    ck_done(file_write("/dev/null", "x", 1, &e), e);
+    ck_done(file_write_through("/dev/null", "x", 1, &e), e);
     ck_assert_int_eq(stat("/dev/null", &s), 0);
     ck_assert(S_ISCHR(s.st_mode));
 }
 END_TEST
 
-START_TEST(a_link_stays_a_link)
+START_TEST(a_link_stays_a_link_where_a_user_says_so)
 {
     const char *folder = test_folder();
-    struct stat s;
+    Error e;
     write_text(in(folder, "real"), "old");
     ck_assert_int_eq(symlink("real", in(folder, "link")), 0);
-    write_text(in(folder, "link"), "new");
+    ck_done(file_write_through(in(folder, "link"), "new", 3, &e), e);
     expect_text(in(folder, "real"), "new");
-    ck_assert_int_eq(lstat(in(folder, "link"), &s), 0);
-    ck_assert(S_ISLNK(s.st_mode));
+    ck_assert(is_link(in(folder, "link")));
+}
+END_TEST
+
+/* Also where the link has the name of what is written first. */
+START_TEST(else_nothing_is_written_through_a_link)
+{
+    const char *folder = test_folder();
+    static const char *const names[] = {"link", ".link.tmp"};
+    for (int i = 0; i < 2; i++) {
+        write_text(in(folder, "real"), "old");
+        ck_assert_int_eq(symlink("real", in(folder, names[i])), 0);
+        write_text(in(folder, "link"), "new");
+        expect_text(in(folder, "real"), "old");
+        expect_text(in(folder, "link"), "new");
+        ck_assert(!is_link(in(folder, "link")));
+        ck_assert_uint_eq(count_in(folder), 2);
+        ck_assert_int_eq(unlink(in(folder, "link")), 0);
+    }
 }
 END_TEST
 
@@ -267,7 +284,12 @@ START_TEST(a_pipe_is_read_to_its_end)
 {
     enum { BYTES = 20000 };
     const char *path = in(test_folder(), "pipe");
+    Error e;
+    char *bytes;
+    size_t size;
     ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert(!file_read(path, &bytes, &size, &e)); /* at once, and nobody writes */
+    ck_assert_msg(strstr(e.text, "pipe: it is no plain file") != NULL, "%s", e.text);
     pid_t writer = fork();
     if (writer == 0) {
         FILE *f = fopen(path, "w");
@@ -275,10 +297,7 @@ START_TEST(a_pipe_is_read_to_its_end)
             putc('a' + i % 26, f);
         _exit(!f || fclose(f));
     }
-    Error e;
-    char *bytes;
-    size_t size;
-    ck_done(file_read(path, &bytes, &size, &e), e);
+    ck_done(file_read_any(path, &bytes, &size, &e), e);
     int status;
     ck_assert(waitpid(writer, &status, 0) == writer && status == 0);
     ck_assert_uint_eq(size, BYTES);
@@ -298,7 +317,8 @@ static const Test tests[] = {
     TEST(a_hole_can_be_filled_in_later),
     TEST(a_full_disk_is_an_error),
     TEST(a_device_is_written_straight_and_stays_one),
-    TEST(a_link_stays_a_link),
+    TEST(a_link_stays_a_link_where_a_user_says_so),
+    TEST(else_nothing_is_written_through_a_link),
     TEST(errors_name_the_path),
     TEST(a_folder_that_cannot_be_made_says_why),
     TEST(lists_are_sorted),

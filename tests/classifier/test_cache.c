@@ -152,6 +152,22 @@ START_TEST(a_damaged_cache_is_made_anew)
 }
 END_TEST
 
+START_TEST(neither_links_nor_pipes_are_a_cache)
+{
+    sources_open();
+    make_table("t.csv", "once");
+    ReviewsOptions o = table();
+    expect(&o, CACHE_WRITTEN);
+    ck_assert(source_shell("echo mine >mine && ln -sf $PWD/mine cache/attend/reviews-*"));
+    expect(&o, CACHE_REPLACED);
+    ck_assert(source_shell("[ \"$(cat mine)\" = mine ]"));
+    expect(&o, CACHE_READ);
+    ck_assert(source_shell("f=$(ls cache/attend/*) && rm $f && mkfifo $f"));
+    expect(&o, CACHE_REPLACED);
+    expect(&o, CACHE_READ);
+}
+END_TEST
+
 START_TEST(a_runs_classes_are_found_in_a_cache_too)
 {
     static const char *const classes[] = {"pos", "other", "neg"}, *const few[] = {"pos", "other"};
@@ -213,6 +229,7 @@ static const Test tests[] = {TEST(the_second_start_reads_what_the_first_prepared
                              TEST(another_source_or_column_has_another),
                              TEST(a_folder_counts_by_names_lengths_and_times),
                              TEST(a_damaged_cache_is_made_anew),
+                             TEST(neither_links_nor_pipes_are_a_cache),
                              TEST(a_runs_classes_are_found_in_a_cache_too),
                              TEST(without_a_place_for_it_there_is_none),
                              TEST(short_texts_and_pipes_have_none)};
