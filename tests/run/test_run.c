@@ -513,47 +513,6 @@ START_TEST(a_log_with_other_columns_is_not_touched)
 }
 END_TEST
 
-/* A run that somebody gave us: all that is written in it, and links that lead out of it. */
-START_TEST(nothing_is_written_through_links_of_a_run)
-{
-    static const char *const files[] = {"log.tsv", "last", "best", ".last.tmp", ".log.tsv.tmp", ".best.tmp"};
-    place_run();
-    Run *run;
-    Error e;
-    ck_done(run_create(&run, folder, &e), e);
-    ck_done(save(run, 1, 1, &e), e);
-    run_close(run);
-    put("../outside", "mine");
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        ck_assert_int_eq(symlink("../outside", in(files[i])), 0);
-    ck_done(run_open(&run, folder, true, &e), e);
-    ck_done(run_log_open(run, "step\tloss (nats)", 1, &e) && run_log_line(run, &e, "2\t1"), e);
-    ck_done(run_mark(run, "last", 1, &e) && run_mark(run, "best", 1, &e), e);
-    ck_done(run_sample_write(run, 1, "a sample", 8, &e), e);
-    run_close(run);
-    expect_text("log.tsv", "step\tloss (nats)\n2\t1\n");
-    expect_text("last", "00000001\n");
-    expect_text("../outside", "mine");
-
-    static const char *const folders[] = {"samples", "checkpoints", "lock"};
-    ck_done(folder_make(in("../elsewhere"), &e), e);
-    for (size_t i = 0; i < 3; i++) {
-        ck_done(folder_remove(in(folders[i]), &e), e);
-        ck_assert_int_eq(symlink("../elsewhere", in(folders[i])), 0);
-        if (i < 2)
-            put("config.json", "{}");
-        ck_assert(!run_open(&run, folder, true, &e));
-        ck_assert_msg(strstr(e.text, i < 2 ? "is a link" : "cannot write to the run"), "%s", e.text);
-        ck_assert_int_eq(unlink(in(folders[i])), 0);
-    }
-    char **names;
-    size_t count;
-    ck_done(folder_list(in("../elsewhere"), &names, &count, &e), e);
-    ck_assert_uint_eq(count, 0);
-    folder_list_free(names, count);
-}
-END_TEST
-
 static bool live(void *argument, Error *e)
 {
     (void)argument;
@@ -598,7 +557,6 @@ static const Test tests[] = {
     TEST(pruning_keeps_the_last_and_the_best),
     TEST(the_log_is_cut_back_when_resuming),
     TEST(a_log_with_other_columns_is_not_touched),
-    TEST(nothing_is_written_through_links_of_a_run),
     TEST_SLOW(each_failed_allocation_is_an_error, 300),
 };
 
