@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
 
 #ifdef __linux__
@@ -49,6 +50,26 @@ struct Pool {
 #endif
     bool pinned;
 };
+
+bool thread_flush(bool on)
+{
+#if defined __x86_64__
+    const unsigned flush = 1U << 15 | 1U << 6, control = __builtin_ia32_stmxcsr(); /* results, operands */
+    __builtin_ia32_ldmxcsr(on ? control | flush : control & ~flush);
+    return true;
+#elif defined __aarch64__
+    uint64_t control;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(control));
+    control = (control & ~(UINT64_C(1) << 24)) | (uint64_t)on << 24;
+    __asm__ volatile("msr fpcr, %0" : : "r"(control));
+    return true;
+#else
+    (void)on;
+    return false;
+#endif
+}
+
+__attribute__((constructor)) static void begin(void) { thread_flush(true); }
 
 static void breathe(void)
 {

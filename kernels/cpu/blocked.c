@@ -183,6 +183,16 @@ INLINE void end(const MatmulShape *s, void *c, size_t at, Vec sum, size_t left)
     c_store(s, c, at, s->relu ? vec_select(sum < 0, vec_set(0), sum) : sum, left);
 }
 
+void blocked_relu(const MatmulShape *s, void *c, const float *bias)
+{
+    const MatmulShape sum = {.add = true, .bias = bias != NULL, .output = s->output};
+    for (size_t i = 0; i < s->m; i++)
+        for (size_t j = 0; j < s->n; j += WIDTH) {
+            size_t at = i * s->c_stride + j, left = s->n - j;
+            end(s, c, at, begin(&sum, c, bias ? bias + j : NULL, at, left), left);
+        }
+}
+
 /* A strip meets a panel: what they make lies from c[at] on, where `left` columns are left. */
 typedef struct Meeting {
     const MatmulShape *shape;

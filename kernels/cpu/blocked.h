@@ -7,6 +7,9 @@
 /* Bytes of scratch memory that a product needs. */
 size_t blocked_scratch(const MatmulShape *s);
 
+/* Bias, unless NULL, and ReLU of what another product has left in c; NaN stays NaN. */
+void blocked_relu(const MatmulShape *s, void *c, const float *bias);
+
 void blocked_product(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias, void *scratch);
 
 #endif

@@ -66,10 +66,6 @@ struct MatmulCopy {
     void *bytes;
 };
 
-/* ReLU's slope below 0. With a slope of exactly 0 oneDNN takes max(x, 0), which makes 0 of NaN; with this one NaN
- * stays, and what is negative becomes 0 or a number that is as good as 0. */
-#define NEARLY_0 1e-45f
-
 /* What the two interfaces call differently. */
 #if DNNL_VERSION_MAJOR >= 3
 typedef dnnl_memory_desc_t Description;
@@ -93,11 +89,6 @@ static bool create(dnnl_primitive_desc_t *p, dnnl_engine_t engine, Description *
                    Description *c, dnnl_primitive_attr_t attributes)
 {
     return dnnl_matmul_primitive_desc_create(p, engine, *a, *b, bias ? *bias : NULL, *c, attributes) == dnnl_success;
-}
-
-static bool append_relu(dnnl_post_ops_t ops)
-{
-    return dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, NEARLY_0, 0) == dnnl_success;
 }
 
 static bool append_sum(dnnl_post_ops_t ops)
@@ -130,11 +121,6 @@ static bool create(dnnl_primitive_desc_t *p, dnnl_engine_t engine, Description *
            dnnl_primitive_desc_create(p, &d, attributes, engine, NULL) == dnnl_success;
 }
 
-static bool append_relu(dnnl_post_ops_t ops)
-{
-    return dnnl_post_ops_append_eltwise(ops, 1, dnnl_eltwise_relu, NEARLY_0, 0) == dnnl_success;
-}
-
 static bool append_sum(dnnl_post_ops_t ops) { return dnnl_post_ops_append_sum(ops, 1) == dnnl_success; }
 #endif
 
@@ -164,7 +150,7 @@ static bool attributes_of(dnnl_primitive_attr_t *attributes, const MatmulShape *
     bool fine = dnnl_primitive_attr_create(attributes) == dnnl_success &&
                 dnnl_primitive_attr_set_scratchpad_mode(*attributes, dnnl_scratchpad_mode_user) == dnnl_success &&
                 dnnl_post_ops_create(&ops) == dnnl_success && (!s->add || append_sum(ops)) &&
-                (!s->relu || append_relu(ops)) && dnnl_primitive_attr_set_post_ops(*attributes, ops) == dnnl_success;
+                dnnl_primitive_attr_set_post_ops(*attributes, ops) == dnnl_success;
     if (ops)
         dnnl_post_ops_destroy(ops);
     return fine;
@@ -291,8 +277,7 @@ static bool same_shape(const MatmulShape *a, const MatmulShape *b)
 {
     return a->m == b->m && a->n == b->n && a->k == b->k && a->a_stride == b->a_stride && a->b_stride == b->b_stride &&
            a->c_stride == b->c_stride && a->a_transposed == b->a_transposed && a->b_transposed == b->b_transposed &&
-           a->add == b->add && a->bias == b->bias && a->relu == b->relu && a->inputs == b->inputs &&
-           a->output == b->output;
+           a->add == b->add && a->bias == b->bias && a->inputs == b->inputs && a->output == b->output;
 }
 
 /* The prepared product of a shape; NULL when there is no memory for one. */
@@ -391,10 +376,21 @@ static const void *laid_out(Matmul *m, const struct MatmulEntry *e, const void *
     return add_copy(m, e, b);
 }
 
+/* What oneDNN makes of a shape. Its ReLU is max(x, 0), which makes 0 of NaN, so that is done afterwards, and in the
+ * same pass what comes before it, the bias, where c is not rounded in between. */
+static MatmulShape without_relu(const MatmulShape *shape)
+{
+    MatmulShape s = *shape;
+    s.bias = s.bias && !(s.relu && s.output == ELEMENT_F32);
+    s.relu = false;
+    return s;
+}
+
 static void run(Matmul *m, const MatmulShape *shape, void *c, const void *a, const void *b, const float *bias)
 {
     const bool held = (const char *)b >= m->held && (const char *)b < m->held_end;
-    struct MatmulEntry *e = entry_of(m, shape, held);
+    const MatmulShape product = without_relu(shape);
+    struct MatmulEntry *e = entry_of(m, &product, held);
     if (!e) { /* not by our own product: the same run would not give the same bits */
         m->failed = true;
         return;
@@ -423,6 +419,8 @@ static void run(Matmul *m, const MatmulShape *shape, void *c, const void *a, con
         args[count++] = (dnnl_exec_arg_t){DNNL_ARG_SCRATCHPAD, e->scratch};
     }
     m->failed = m->failed || dnnl_primitive_execute(e->primitive, m->stream, count, args) != dnnl_success;
+    if (shape->relu)
+        blocked_relu(shape, c, product.bias ? NULL : bias);
 }
 
 #else

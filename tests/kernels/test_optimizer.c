@@ -1,4 +1,5 @@
 /* Summing gradients, their norm, and Adam. */
+#include "base/thread.h"
 #include "tests/kernels/twins.h"
 
 #include <float.h>
@@ -49,6 +50,7 @@ END_TEST
 /* Ties go to the even neighbour; the largest floats round up to infinity in bf16; NaN stays NaN. */
 START_TEST(convert_keeps_what_is_special)
 {
+    thread_flush(false);
     static const double from[] = {-0.0, 1 + 0x1p-8, 1 + 3 * 0x1p-8, FLT_MAX, INFINITY, NAN, 0x1p-133, 0x1p-149};
     static const double half[] = {-0.0, 1, 1 + 0x1p-6, INFINITY, INFINITY, NAN, 0x1p-133, 0};
     enum { ALL = sizeof from / sizeof *from };
@@ -155,6 +157,7 @@ END_TEST
 
 START_TEST(the_largest_floats_and_the_smallest_have_a_norm)
 {
+    thread_flush(false);
     Norm shape;
     Case c = norm_case(&shape, 3, 0);
     tensor_fill(&c.tensor[G], _i ? FLT_MAX : 0x1p-149);
