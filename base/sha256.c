@@ -1,7 +1,6 @@
 /* See sha256.h. The constants are the first 32 bits of the fractions of square and cube roots of primes. */
 #include "base/sha256.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -54,24 +53,49 @@ static void add_block(uint32_t hash[8], const unsigned char block[64])
         hash[i] += now[i];
 }
 
-Sha256 sha256(const void *bytes, size_t size)
+void sha256_begin(Sha256Sum *s)
 {
-    uint32_t hash[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-    const unsigned char *from = bytes;
-    unsigned char last[128] = {0};
-    size_t whole = size / 64 * 64, rest = size - whole, end = rest < 56 ? 64 : 128;
-    Sha256 result;
+    *s = (Sha256Sum){
+        {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}, {0}, 0};
+}
 
-    for (size_t i = 0; i < whole; i += 64)
-        add_block(hash, from + i);
-    if (rest)
-        memcpy(last, from + whole, rest);
+void sha256_add(Sha256Sum *s, const void *bytes, size_t size)
+{
+    const unsigned char *from = bytes, *end = from + size;
+    size_t kept = s->size % 64, first = kept && size >= 64 - kept ? 64 - kept : 0;
+    s->size += size;
+    if (first) {
+        memcpy(s->rest + kept, from, first);
+        add_block(s->hash, s->rest);
+        from += first;
+        kept = 0;
+    }
+    for (; !kept && end - from >= 64; from += 64)
+        add_block(s->hash, from);
+    if (end > from)
+        memcpy(s->rest + kept, from, (size_t)(end - from));
+}
+
+Sha256 sha256_end(Sha256Sum *s)
+{
+    unsigned char last[128] = {0};
+    size_t rest = s->size % 64, end = rest < 56 ? 64 : 128;
+    Sha256 result;
+    memcpy(last, s->rest, rest);
     last[rest] = 0x80;
     for (size_t i = 0; i < 8; i++)
-        last[end - 1 - i] = (unsigned char)((uint64_t)size * 8 >> 8 * i);
+        last[end - 1 - i] = (unsigned char)(s->size * 8 >> 8 * i);
     for (size_t i = 0; i < end; i += 64)
-        add_block(hash, last + i);
+        add_block(s->hash, last + i);
     for (size_t i = 0; i < 8; i++)
-        snprintf(result.text + 8 * i, 9, "%08x", (unsigned)hash[i]);
+        snprintf(result.text + 8 * i, 9, "%08x", (unsigned)s->hash[i]);
     return result;
+}
+
+Sha256 sha256(const void *bytes, size_t size)
+{
+    Sha256Sum s;
+    sha256_begin(&s);
+    sha256_add(&s, bytes, size);
+    return sha256_end(&s);
 }

@@ -41,7 +41,7 @@ static bool open_crew(App *a, Crew *crew, Error *e)
         return false;
     if (a->profile)
         options.k = profile_over(options.k);
-    return crew_open(crew, &options, a->parameters, &a->task, e) && setup_weights(crew, a->o, NULL, e);
+    return crew_open(crew, &options, a->parameters, &a->task, e) && setup_weights(crew, a->o, NULL, NULL, e);
 }
 
 /* Weights that products read, as numbers. */

@@ -166,7 +166,7 @@ bool moved_open(Moved *m, Classifier *c, const int32_t *ids, size_t count, const
     classifier_task(c);
     bool fine = app_crew_options(&c->app, &options, true, e) &&
                 crew_open(&crew, &options, &c->model.parameters, &c->app.task, e) &&
-                setup_stored_weights(&crew.weights, crew.worker[0].stream, c->app.run, o->weights, NULL, e) &&
+                app_stored_weights(&c->app, &crew.weights, crew.worker[0].stream, e) &&
                 ask_without(m, c, &crew, ids, &less, e) && ask_gradient(m, c, &crew, ids, less, e);
     if (fine && maps)
         ask_attention(m, maps);

@@ -10,8 +10,9 @@ static void stop_handler(int signal_number)
 {
     (void)signal_number;
     stop_flag = 1;
-    signal(SIGINT, SIG_DFL); /* the next one, of either kind, kills */
+    signal(SIGINT, SIG_DFL); /* the next one, of any kind, kills */
     signal(SIGTERM, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
 }
 
 static void stop_catch_one(int signal_number)
@@ -26,6 +27,7 @@ void stop_catch(void)
 {
     stop_catch_one(SIGINT);
     stop_catch_one(SIGTERM);
+    stop_catch_one(SIGHUP); /* the terminal was closed, or its line was cut */
 }
 
 bool stop_requested(void) { return stop_flag != 0; }

@@ -1,4 +1,5 @@
-/* Ctrl-C and SIGTERM ask a run to stop after its step; a second one ends the process at once. */
+/* Ctrl-C, SIGTERM and a terminal that is closed ask a run to stop after its step; a second one ends the process at
+ * once. */
 #ifndef CORE_CLI_STOP_H
 #define CORE_CLI_STOP_H
 

@@ -124,16 +124,21 @@ bool app_crew_options(const App *a, CrewOptions *options, bool training, Error *
     return true;
 }
 
-static bool stored_weights(const App *a, Weights *w, Stream *s, Error *e)
+bool app_stored_weights(const App *a, Weights *w, Stream *s, Error *e)
 {
-    return setup_stored_weights(w, s, a->run, a->o->weights, a->o->tie ? a->kind->aliases : NULL, e);
+    Buffer options = {0};
+    bool fine = settings_json(a->options, OPTION_MODEL, &options, e);
+    const ModelNote note = {a->kind->name, options.text};
+    fine = fine && setup_stored_weights(w, s, a->run, a->o->weights, a->o->tie ? a->kind->aliases : NULL, &note, e);
+    buffer_free(&options);
+    return fine;
 }
 
 bool app_open_crew(App *a, Crew *crew, Error *e)
 {
     CrewOptions options;
     if (app_crew_options(a, &options, false, e) && crew_open(crew, &options, a->parameters, &a->task, e) &&
-        stored_weights(a, &crew->weights, crew->worker[0].stream, e))
+        app_stored_weights(a, &crew->weights, crew->worker[0].stream, e))
         return true;
     crew_close(crew);
     return false;
@@ -142,7 +147,7 @@ bool app_open_crew(App *a, Crew *crew, Error *e)
 bool app_open_weights(const App *a, const Kernels *k, Weights *w, Error *e)
 {
     Stream *s = NULL;
-    bool fine = k->open(&s, 1, e) && weights_open(w, k, s, a->parameters, e) && stored_weights(a, w, s, e);
+    bool fine = k->open(&s, 1, e) && weights_open(w, k, s, a->parameters, e) && app_stored_weights(a, w, s, e);
     if (s)
         k->close(s);
     if (!fine)

@@ -104,6 +104,9 @@ bool app_crew_options(const App *a, CrewOptions *options, bool training, Error *
 /* A crew that holds the run's weights and does not train. */
 bool app_open_crew(App *a, Crew *crew, Error *e);
 
+/* Reads the run's weights, those that --weights names. */
+bool app_stored_weights(const App *a, Weights *w, Stream *s, Error *e);
+
 /* These weights alone. */
 bool app_open_weights(const App *a, const Kernels *k, Weights *w, Error *e);
 

@@ -70,7 +70,7 @@ static bool open_bench(App *a, Bench *b, Error *e)
     a->task.batch = a->kind->bench_batch;
     if (a->profile)
         options.k = profile_over(options.k);
-    return crew_open(&b->crew, &options, a->parameters, &a->task, e) && setup_weights(&b->crew, a->o, NULL, e);
+    return crew_open(&b->crew, &options, a->parameters, &a->task, e) && setup_weights(&b->crew, a->o, NULL, NULL, e);
 }
 
 /* The steps that count come behind one for the loss and some to warm up. */

@@ -37,13 +37,18 @@ static bool save_settings(const App *a, Error *e)
 /* A run that is there: its options, and its data by content. */
 static bool open_old(App *a, Error *e)
 {
+    return app_open_run(a, a->o->resume, !a->o->dry_run, e) && a->kind->open(a, e) &&
+           setup_fix(a->options, a->o, &a->task, a->kind->epoch(a), e);
+}
+
+/* What the command line says otherwise than the run is the run's own from its next step on. */
+static bool keep_changes(const App *a, Error *e)
+{
     Buffer changes = {0};
-    if (!app_open_run(a, a->o->resume, !a->o->dry_run, e) || !a->kind->open(a, e) ||
-        !setup_fix(a->options, a->o, &a->task, a->kind->epoch(a), e))
-        return false;
-    options_changes(a->options, &changes);
+    if (a->o->resume)
+        options_changes(a->options, &changes);
     bool fine = !changes.failed || fail(e, "out of memory for what changes on resume");
-    if (fine && changes.size) { /* kept from now on */
+    if (fine && changes.size) {
         fprintf(stderr, "changed on resume:\n%s", changes.text);
         fine = a->o->dry_run || save_settings(a, e);
     }
@@ -78,7 +83,7 @@ static bool begin(Training *t, Error *e)
 {
     App *a = t->a;
     char *path = NULL;
-    bool fine = setup_weights(&t->crew, a->o, a->o->tie ? a->kind->aliases : NULL, e) &&
+    bool fine = setup_weights(&t->crew, a->o, a->o->tie ? a->kind->aliases : NULL, &t->loop.note, e) &&
                 (a->o->run || run_default_path(&path, a->kind->name, e)) &&
                 run_create(&a->run, a->o->run ? a->o->run : path, e);
     memory_free(path);
@@ -145,7 +150,7 @@ static bool train(Training *t, Error *e)
     if (!app_crew_options(a, &options, true, e))
         return false;
     if (a->o->dry_run)
-        return print_plan(a, &options, e);
+        return keep_changes(a, e) && print_plan(a, &options, e);
     if (!crew_open(&t->crew, &options, a->parameters, &a->task, e) ||
         !settings_json(a->options, OPTION_MODEL, &t->model_options, e) ||
         !setup_loop(&t->loop.o, a->o, a->kind->epoch(a), e))
@@ -167,7 +172,7 @@ static bool train(Training *t, Error *e)
                 (unsigned long long)t->loop.at.step);
     } else {
         stop_catch();
-        if (!loop_run(&t->loop, e))
+        if (!keep_changes(a, e) || !loop_run(&t->loop, e))
             return false;
     }
     if (t->loop.stopped)

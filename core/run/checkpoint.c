@@ -31,7 +31,7 @@ bool run_checkpoint_begin(Run *run, uint64_t step, char **temporary, Error *e)
     *temporary = temporary_path(run, step);
     if (!*temporary)
         return starve(run, e);
-    if (folder_remove(*temporary, e) && folder_make(*temporary, e))
+    if (run_still_there(run, e) && folder_remove(*temporary, e) && folder_make(*temporary, e))
         return true;
     memory_free(*temporary);
     *temporary = NULL;
@@ -57,7 +57,9 @@ static bool sync_all(const char *folder, Error *e)
 bool run_checkpoint_commit(Run *run, uint64_t step, Error *e)
 {
     char *path = run_checkpoint_path(run, step), *temporary = temporary_path(run, step);
-    bool done = path && temporary ? sync_all(temporary, e) && folder_replace(temporary, path, e) : starve(run, e);
+    bool done = path && temporary
+                    ? sums_write(temporary, e) && sync_all(temporary, e) && folder_replace(temporary, path, e)
+                    : starve(run, e);
     memory_free(path);
     memory_free(temporary);
     return done;

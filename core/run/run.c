@@ -68,6 +68,18 @@ static bool take_lock(Run *run, Error *e)
     return fail(e, "cannot lock the run %s: %s", run->path, strerror(errno));
 }
 
+bool run_still_there(const Run *run, Error *e)
+{
+    struct stat ours, now;
+    char *path = run_file(run, "lock");
+    if (!path)
+        return memory_error(e, run->path, strlen(run->path) + 8, 1);
+    bool there = !fstat(run->lock, &ours) && !stat(path, &now) && ours.st_dev == now.st_dev &&
+                 ours.st_ino == now.st_ino;
+    memory_free(path);
+    return there || fail(e, "the run %s is gone: its folder was removed or moved while it was written", run->path);
+}
+
 bool run_busy(const char *path)
 {
     char *lock = path_join(path, "lock");

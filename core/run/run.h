@@ -3,6 +3,7 @@
  *     RUN/config.json, log.tsv, ...     RUN/lock                held by the process that writes
  *     RUN/samples/STEP.txt                                      what the model gave then
  *     RUN/checkpoints/STEP/{model,state}.safetensors            STEP: eight digits
+ *     RUN/checkpoints/STEP/SHA256SUMS                           checksums of both
  *     RUN/best, RUN/last                                        one line: a step
  *
  * Whatever moment a process dies at, each file and each checkpoint is the old one or the new one. */
@@ -43,8 +44,11 @@ bool run_busy(const char *path);
 /* The path of a file in the run, to be freed with memory_free; NULL when there is no memory. */
 char *run_file(const Run *run, const char *name);
 
-/* Begins a checkpoint: an empty folder, to write files into; its path to be freed with memory_free. Committing syncs
- * all in it and gives it its name, in the place of one already there. */
+/* Whether the run's folder is the one that was opened to write: somebody may have removed it since. */
+bool run_still_there(const Run *run, Error *e);
+
+/* Begins a checkpoint: an empty folder, to write files into; its path to be freed with memory_free. Committing
+ * adds their checksums, syncs all in it and gives it its name, in the place of one already there. */
 bool run_checkpoint_begin(Run *run, uint64_t step, char **temporary, Error *e);
 bool run_checkpoint_commit(Run *run, uint64_t step, Error *e);
 
@@ -55,6 +59,11 @@ bool run_checkpoint_list(const Run *run, uint64_t **steps, size_t *count, Error 
 /* The last of them; found says whether there is one. damaged (may be NULL): why a later one is not whole; empty where
  * there is none. */
 bool run_checkpoint_latest(const Run *run, uint64_t *step, bool *found, Error *damaged, Error *e);
+
+/* Writes the checksums of all files in a folder, beside them; and whether a file still has the one that stands there,
+ * if one does. */
+bool sums_write(const char *folder, Error *e);
+bool sums_match(const char *file, Error *e);
 
 /* The folder of a checkpoint, to be freed with memory_free; NULL when there is no memory. */
 char *run_checkpoint_path(const Run *run, uint64_t step);

@@ -34,23 +34,15 @@ static void move_all(Weights *w, Stream *s, void *reals, double *sums, size_t co
             move(w, s, w->parameters->list[i], reals, sums, count, back);
 }
 
-static bool read_step(Weights *w, Stream *s, const Run *run, uint64_t step, Error *e)
-{
-    char *folder = run_checkpoint_path(run, step), *path = folder ? path_join(folder, "model.safetensors") : NULL;
-    bool fine = path ? weights_read(w, s, path, NULL, e) : fail(e, "out of memory for a path");
-    memory_free(folder);
-    memory_free(path);
-    return fine;
-}
-
-static bool average(Weights *w, Stream *s, const Run *run, const uint64_t *steps, size_t count, Error *e)
+static bool average(Weights *w, Stream *s, const Run *run, const uint64_t *steps, size_t count, const ModelNote *note,
+                    Error *e)
 {
     const Parameters *p = w->parameters;
     double *sums = memory_get(p->size, sizeof *sums);
     void *reals = memory_get(parameters_largest(p), w->k->real);
     bool fine = (sums && reals) || memory_error(e, "the mean of weights", p->size, sizeof *sums);
     for (size_t i = 0; fine && i < count; i++) {
-        fine = read_step(w, s, run, steps[i], e);
+        fine = weights_read_step(w, s, run, steps[i], NULL, note, NULL, e);
         if (fine)
             move_all(w, s, reals, sums, count, false);
     }
@@ -86,7 +78,7 @@ bool average_checkpoints(Weights *w, Stream *s, const Run *run, size_t last, con
     if (fine) {
         *first = steps[count - last];
         *newest = steps[count - 1];
-        fine = average(w, s, run, steps + count - last, last, e) && write_average(w, s, run, note, e);
+        fine = average(w, s, run, steps + count - last, last, note, e) && write_average(w, s, run, note, e);
     }
     memory_free(steps);
     return fine;

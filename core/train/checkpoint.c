@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "core/run/json.h"
 #include "core/train/update.h"
 
 #include <inttypes.h>
@@ -200,14 +201,55 @@ static bool read_block(const Safetensors *file, const char *path, const char *pr
     return fine;
 }
 
-bool weights_read(Weights *w, Stream *s, const char *path, const char *const (*aliases)[2], Error *e)
+/* What no shape shows: the same numbers mean something else. */
+static bool options_agree(const Json *model, const Json *file, const char *path, Error *e)
+{
+    static const char *const names[] = {"heads",     "window", "activation", "norm",
+                                        "positions", "score",  "distances",  "pool"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const Json *ours = json_get(model, names[i]), *theirs = json_get(file, names[i]);
+        if (ours && ours->text && theirs && theirs->text && strcmp(ours->text, theirs->text))
+            return fail(e, "%s: these are weights of a model with %s %s, and this one has %s", path, names[i],
+                        theirs->text, ours->text);
+    }
+    return true;
+}
+
+static bool note_agrees(const Safetensors *file, const char *path, const ModelNote *note, Error *e)
+{
+    Json *model = NULL, *theirs = NULL;
+    const char *options = safetensors_text(file, "model");
+    if (!note || !options) /* a file that others made */
+        return true;
+    bool fine = json_read(&model, note->options, strlen(note->options), "the model's options", e) &&
+                json_read(&theirs, options, strlen(options), path, e) && options_agree(model, theirs, path, e);
+    json_free(model);
+    json_free(theirs);
+    return fine;
+}
+
+bool weights_read(Weights *w, Stream *s, const char *path, const char *const (*aliases)[2], const ModelNote *note,
+                  Error *e)
 {
     Safetensors *file = NULL;
     bool fine = safetensors_open(&file, path, e) && no_strangers(file, path, w->parameters, aliases, e) &&
-                read_block(file, path, "", aliases, w, s, w->reals, e);
+                read_block(file, path, "", aliases, w, s, w->reals, e) && note_agrees(file, path, note, e) &&
+                sums_match(path, e);
     if (fine && w->numbers != w->reals)
         w->k->convert(s, w->numbers, w->reals, w->parameters->whole);
     safetensors_close(file);
+    return fine;
+}
+
+bool weights_read_step(Weights *w, Stream *s, const Run *run, uint64_t step, const char *const (*aliases)[2],
+                       const ModelNote *note, bool *gone, Error *e)
+{
+    char *folder = run_checkpoint_path(run, step), *path = folder ? path_join(folder, "model.safetensors") : NULL;
+    bool fine = path ? weights_read(w, s, path, aliases, note, e) : fail(e, "out of memory for a path");
+    if (gone)
+        *gone = !fine && path && !file_exists(path);
+    memory_free(folder);
+    memory_free(path);
     return fine;
 }
 
@@ -241,14 +283,13 @@ static bool state_read(Crew *c, const char *path, uint64_t wanted, Progression *
     return fine;
 }
 
-bool checkpoint_load(const Run *run, Crew *c, uint64_t step, Progression *at, Error *e)
+bool checkpoint_load(const Run *run, Crew *c, uint64_t step, const ModelNote *note, Progression *at, Error *e)
 {
     char *folder = run_checkpoint_path(run, step);
-    char *model = folder ? path_join(folder, "model.safetensors") : NULL;
     char *state = folder ? path_join(folder, "state.safetensors") : NULL;
-    bool fine = (model && state) || fail(e, "out of memory while a checkpoint was read");
-    fine = fine && weights_read(&c->weights, c->worker[0].stream, model, NULL, e) && state_read(c, state, step, at, e);
-    memory_free(model);
+    bool fine = state || fail(e, "out of memory while a checkpoint was read");
+    fine = fine && weights_read_step(&c->weights, c->worker[0].stream, run, step, NULL, note, NULL, e) &&
+           state_read(c, state, step, at, e) && sums_match(state, e);
     memory_free(state);
     memory_free(folder);
     return fine;

@@ -27,12 +27,20 @@ typedef struct ModelNote {
 /* A whole checkpoint RUN/checkpoints/STEP. with_time: save the seconds, too. */
 bool checkpoint_save(Run *run, Crew *c, const ModelNote *note, const Progression *at, bool with_time, Error *e);
 
-/* Continues from there: weights, moments, progression. */
-bool checkpoint_load(const Run *run, Crew *c, uint64_t step, Progression *at, Error *e);
+/* Continues from there: weights, moments, progression; where both files are what was saved. */
+bool checkpoint_load(const Run *run, Crew *c, uint64_t step, const ModelNote *note, Progression *at, Error *e);
 
-/* Weights from any file that has all of them, in the right shapes, under their names, and nothing else.
- * aliases: other names that a file may have for them {ours, theirs}; ends with a NULL. May be NULL. */
-bool weights_read(Weights *w, Stream *s, const char *path, const char *const (*aliases)[2], Error *e);
+/* Weights from any file that has all of them, in the right shapes, under their names, and nothing else;
+ * what has a checksum beside it must be what was saved.
+ * aliases: other names that a file may have for them {ours, theirs}; ends with a NULL. May be NULL.
+ * note: the model's options, which the file's own must not contradict. May be NULL. */
+bool weights_read(Weights *w, Stream *s, const char *path, const char *const (*aliases)[2], const ModelNote *note,
+                  Error *e);
+
+/* The same of a checkpoint of a run. gone (may be NULL): there is no such checkpoint
+ * (any more). */
+bool weights_read_step(Weights *w, Stream *s, const Run *run, uint64_t step, const char *const (*aliases)[2],
+                       const ModelNote *note, bool *gone, Error *e);
 
 bool weights_write(const Weights *w, Stream *s, const char *path, const ModelNote *note, Error *e);
 

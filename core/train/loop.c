@@ -60,7 +60,7 @@ bool loop_resume(Loop *l, Error *e)
     if (!found)
         return fail(e, "the run %s has no whole checkpoint to go on from%s%s", l->run->path,
                     l->damaged.text[0] ? ": " : "", l->damaged.text);
-    if (!checkpoint_load(l->run, l->crew, step, &l->at, e))
+    if (!checkpoint_load(l->run, l->crew, step, &l->note, &l->at, e))
         return fail(e, "%s; without that checkpoint, --resume goes on from an earlier one", e->text);
     l->saved = mark(l, e);
     return l->saved;
@@ -212,6 +212,7 @@ bool loop_run(Loop *l, Error *e)
         fine = step(l, e);
     if (fine && !l->saved)
         fine = save(l, e);
+    fine = fine && run_still_there(l->run, e);
     progress_close(&l->progress);
     l->crew->progress = NULL;
     return fine;

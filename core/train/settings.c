@@ -84,17 +84,31 @@ bool settings_save(const Run *run, const Options *o, const DataNote *data, Error
     return fine;
 }
 
-static bool take_over(Options *o, const Json *group, const char *path, Error *e)
+/* Nothing of a class was lost: a default in its place would be another run. */
+static bool has_all(const Options *o, const Json *group, OptionClass class, const char *path, Error *e)
+{
+    for (size_t i = 0; i < o->count; i++) {
+        const OptionState *state = &o->states[i];
+        if (state->row->class == class && state->standard && !json_get(group, state->row->name))
+            return fail(e, "%s: says nothing of '%s'; if the run is of an older version, add it there (it was %s)",
+                        path, state->row->name, state->standard);
+    }
+    return true;
+}
+
+static bool take_over(Options *o, const Json *group, OptionClass class, const char *path, Error *e)
 {
     for (size_t i = 0; group && i < group->count; i++) {
         const Json *item = &group->items[i];
         const char *text = item->kind == JSON_BOOL ? (item->truth ? "yes" : "no") : item->text;
         if (!text)
             return fail(e, "%s: '%s' is neither a number nor a text", path, item->key);
-        if (!options_set(o, item->key, text, FROM_RUN, e))
-            return false;
+        Error why;
+        if (!options_set(o, item->key, text, FROM_RUN, &why))
+            return *why.text == '-' ? fail(e, "%s", why.text) /* the command line's */
+                                    : fail(e, "%s: %s", path, why.text);
     }
-    return group || fail(e, "%s: is not the configuration of a run", path);
+    return group ? has_all(o, group, class, path, e) : fail(e, "%s: is not the configuration of a run", path);
 }
 
 bool settings_load(const Run *run, Options *o, char *hash, Error *e)
@@ -110,7 +124,8 @@ bool settings_load(const Run *run, Options *o, char *hash, Error *e)
     const char *program = fine ? json_get_text(json, "program") : NULL;
     if (fine && (!program || strcmp(program, o->program->name) != 0))
         fine = fail(e, "%s: a run of %s, not of %s", path, program ? program : "something else", o->program->name);
-    fine = fine && take_over(o, json_get(json, "model"), path, e) && take_over(o, json_get(json, "training"), path, e);
+    fine = fine && take_over(o, json_get(json, "model"), OPTION_MODEL, path, e) &&
+           take_over(o, json_get(json, "training"), OPTION_TRAINING, path, e);
     const char *stored = fine ? json_get_text(json_get(json, "data"), "sha256") : NULL;
     if (hash)
         snprintf(hash, 65, "%s", stored ? stored : "");

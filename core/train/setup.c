@@ -154,7 +154,7 @@ void setup_demand_json(const Demand *d, Buffer *out)
 
 /* --- weights --- */
 
-bool setup_weights(Crew *c, const SharedValues *o, const char *const (*aliases)[2], Error *e)
+bool setup_weights(Crew *c, const SharedValues *o, const char *const (*aliases)[2], const ModelNote *note, Error *e)
 {
     Stream *s = c->worker[0].stream;
     if (!o->weights)
@@ -162,7 +162,7 @@ bool setup_weights(Crew *c, const SharedValues *o, const char *const (*aliases)[
     if (!file_exists(o->weights))
         return fail(e, "--weights %s: there is no such file; name one as RUN/checkpoints/00000500/model.safetensors",
                     o->weights);
-    return weights_read(&c->weights, s, o->weights, aliases, e);
+    return weights_read(&c->weights, s, o->weights, aliases, note, e);
 }
 
 /* Adds which checkpoints a run does have to an error about one that cannot be read. */
@@ -181,22 +181,10 @@ static bool with_others(const Run *run, Error *e)
     return false;
 }
 
-/* gone: there is no such checkpoint (any more). */
-static bool read_step(Weights *w, Stream *s, const Run *run, uint64_t step, const char *const (*aliases)[2], bool *gone,
-                      Error *e)
-{
-    char *folder = run_checkpoint_path(run, step), *path = folder ? path_join(folder, "model.safetensors") : NULL;
-    bool fine = path ? weights_read(w, s, path, aliases, e) : fail(e, "out of memory for a path");
-    *gone = !fine && path && !file_exists(path);
-    memory_free(folder);
-    memory_free(path);
-    return fine;
-}
-
 /* A process that trains the run removes checkpoints: what was marked may be gone when it is opened, but then another
  * one is marked. */
 static bool read_of_run(Weights *w, Stream *s, const Run *run, const char *which, uint64_t step,
-                        const char *const (*aliases)[2], Error *e)
+                        const char *const (*aliases)[2], const ModelNote *note, Error *e)
 {
     enum { TRIES = 20 };
     const struct timespec pause = {0, 5000000};
@@ -204,7 +192,7 @@ static bool read_of_run(Weights *w, Stream *s, const Run *run, const char *which
     for (int tries = 1;; tries++) {
         if (marked && !run_marked(run, which, &step, e))
             return with_others(run, e);
-        if (read_step(w, s, run, step, aliases, &gone, e))
+        if (weights_read_step(w, s, run, step, aliases, note, &gone, e))
             return true;
         if (!gone || tries == TRIES)
             break;
@@ -215,30 +203,32 @@ static bool read_of_run(Weights *w, Stream *s, const Run *run, const char *which
     return with_others(run, e);
 }
 
-static bool read_average(Weights *w, Stream *s, const Run *run, const char *const (*aliases)[2], Error *e)
+static bool read_average(Weights *w, Stream *s, const Run *run, const char *const (*aliases)[2], const ModelNote *note,
+                         Error *e)
 {
     char *path = average_path(run);
     bool fine = path || fail(e, "out of memory for a path");
     if (fine && !file_exists(path))
-        fine = fail(e, "the run %s has no average.safetensors: nobody has averaged its checkpoints (average --run %s)",
-                    run->path, run->path);
-    fine = fine && weights_read(w, s, path, aliases, e);
+        fine = fail(e,
+                    "the run %s has no average.safetensors: encdec average makes one; others take best, last or a step",
+                    run->path);
+    fine = fine && weights_read(w, s, path, aliases, note, e);
     memory_free(path);
     return fine;
 }
 
 bool setup_stored_weights(Weights *w, Stream *s, const Run *run, const char *which, const char *const (*aliases)[2],
-                          Error *e)
+                          const ModelNote *note, Error *e)
 {
     which = which ? which : "best";
     char *end;
     uint64_t step = strtoull(which, &end, 10);
     bool number = *which >= '0' && *which <= '9' && !*end;
     if (number || !strcmp(which, "best") || !strcmp(which, "last"))
-        return read_of_run(w, s, run, which, step, aliases, e);
+        return read_of_run(w, s, run, which, step, aliases, note, e);
     if (!strcmp(which, "average"))
-        return read_average(w, s, run, aliases, e);
+        return read_average(w, s, run, aliases, note, e);
     if (!file_exists(which))
         return fail(e, "--weights '%s': neither best, last, average, a step, nor a file that is there", which);
-    return weights_read(w, s, which, aliases, e);
+    return weights_read(w, s, which, aliases, note, e);
 }

@@ -32,11 +32,11 @@ void setup_print_demand(const Demand *d);
 void setup_demand_json(const Demand *d, Buffer *out);
 
 /* Fills a new run's weights: from the file `--weights FILE`, or fresh from the seed. */
-bool setup_weights(Crew *c, const SharedValues *o, const char *const (*aliases)[2], Error *e);
+bool setup_weights(Crew *c, const SharedValues *o, const char *const (*aliases)[2], const ModelNote *note, Error *e);
 
 /* Reads the weights that `--weights best|last|average|STEP|FILE` names (NULL: best), of a run that another process may
  * be training. */
 bool setup_stored_weights(Weights *w, Stream *s, const Run *run, const char *which, const char *const (*aliases)[2],
-                          Error *e);
+                          const ModelNote *note, Error *e);
 
 #endif

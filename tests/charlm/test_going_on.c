@@ -201,10 +201,30 @@ static void interrupt(int signal_number)
     expect_same(whole, run, name);
 }
 
-START_TEST(ctrl_c_saves_and_says_how_to_go_on) { interrupt(SIGINT); }
+START_TEST(a_signal_saves_and_says_how_to_go_on) { interrupt((int[]){SIGINT, SIGTERM, SIGHUP}[_i]); }
 END_TEST
 
-START_TEST(termination_does_too) { interrupt(SIGTERM); }
+/* What is saved then is nowhere, and "go on with" would be no help. */
+START_TEST(a_run_whose_folder_goes_while_it_trains_is_an_error)
+{
+    for (int i = 0; i < 2; i++) {
+        const char *run = fresh_path("run");
+        Error e;
+        Started s = command_start("train --run %s " SHORT " --steps %d --save-every %d", run, i ? 400 : 100000,
+                                  i ? 5 : 0);
+        wait_for_step(run, 9);
+        char away[800];
+        snprintf(away, sizeof away, "%s-away", run);
+        ck_assert(i ? rename(run, away) == 0 : folder_remove(run, &e));
+        if (!i)
+            kill(s.process, SIGINT);
+        Said said = command_end(&s);
+        ck_assert_msg(said.status == 1 && strstr(said.err, "is gone") && !strstr(said.err, "go on with"), "%d: %s",
+                      said.status, said.err);
+        ck_assert(!folder_exists(run));
+        said_free(&said);
+    }
+}
 END_TEST
 
 START_TEST(a_finished_run_says_so)
@@ -214,7 +234,13 @@ START_TEST(a_finished_run_says_so)
     Said s = must("train --resume %s", run);
     ck_assert_msg(strstr(s.err, "finished") && strstr(s.err, "6 steps"), "%s", s.err);
     said_free(&s);
-    s = must("train --resume %s --json", run);
+    size_t size, now;
+    char *before = read_in(run, "config.json", &size); /* what trains nothing changes nothing */
+    s = must("train --resume %s --json --seed 77", run);
+    char *after = read_in(run, "config.json", &now);
+    ck_assert(before && after && size == now && !memcmp(before, after, size) && !strstr(s.err, "changed"));
+    memory_free(before);
+    memory_free(after);
     Json *j = said_json(&s);
     ck_assert(json_real(j, "steps") == 6 && json_real(j, "tokens") == 0);
     json_free(j);
@@ -278,11 +304,11 @@ START_TEST(all_processors_are_stored_as_how_many_they_are)
     s = must("train --resume %s --workers 0 --steps 0", run); /* the same again */
     ck_assert_msg(!strstr(s.err, "changed"), "%s", s.err);
     said_free(&s);
-    s = must("train --resume %s --workers %d --steps 0", run, (int)all + 1);
-    ck_assert_msg(strstr(s.err, "changed on resume:\nworkers ") != NULL, "%s", s.err);
+    s = must("train --resume %s --workers %d --steps 1", run, (int)all + 1);
+    ck_assert_msg(strstr(s.err, "changed on resume:\nsteps 0 -> 1\nworkers ") != NULL, "%s", s.err);
     said_free(&s);
     ck_assert(stored_workers(run) == all + 1);
-    s = must("train --resume %s --workers 0 --steps 0", run);
+    s = must("train --resume %s --workers 0 --steps 2", run);
     said_free(&s);
     ck_assert(stored_workers(run) == all);
 }
@@ -389,8 +415,8 @@ END_TEST
 static const Test tests[] = {TEST(twice_n_steps_are_n_steps_and_n_more),
                              TEST(what_lies_behind_the_checkpoint_is_dropped),
                              TEST_SLOW(a_run_killed_again_and_again_is_the_run_that_was_not, 180),
-                             TEST(ctrl_c_saves_and_says_how_to_go_on),
-                             TEST(termination_does_too),
+                             TEST_LOOP(a_signal_saves_and_says_how_to_go_on, 3),
+                             TEST(a_run_whose_folder_goes_while_it_trains_is_an_error),
                              TEST(a_finished_run_says_so),
                              TEST(other_data_and_another_model_are_refused),
                              TEST(changed_training_options_are_told_and_kept),

@@ -110,6 +110,23 @@ START_TEST(what_is_wrong_with_a_file_is_said)
 }
 END_TEST
 
+START_TEST(a_run_is_what_was_saved_or_is_not)
+{
+    open_desk();
+    ck_assert_int_eq(
+        desk_run("for s in 00000003 00000017; do mkdir -p run/checkpoints/$s && cd run/checkpoints/$s &&\n"
+                 "echo model $s >model.safetensors && echo state $s >state.safetensors &&\n"
+                 "sha256sum model.safetensors state.safetensors >SHA256SUMS && cd ../../.. || exit 1; done"),
+        0);
+    expect_run(0, "run: nothing is wrong with it (a run; checkpoints: 2, sha256)", "data/check run");
+    expect_run(1, "00000017/state.safetensors is not what was saved",
+               "cp run/checkpoints/00000003/state.safetensors run/checkpoints/00000017; data/check run");
+    expect_run(1, "has no checksum of checkpoints/00000003/model", "rm run/checkpoints/0*3/SHA*; data/check run");
+    expect_run(1, "has no checkpoints/00000003/model", "rm run/checkpoints/0*3/model*; data/check run");
+    expect_run(1, "has no checkpoint", "rm -r run/checkpoints/*; data/check run");
+}
+END_TEST
+
 /* train.en is no name of one set alone: it is known in a folder of the set's name. */
 START_TEST(names_that_many_sets_have_count_in_their_folder)
 {
@@ -230,6 +247,7 @@ END_TEST
 static const Test tests[] = {TEST(a_whole_file_is_fine_whatever_packs_it),
                              TEST_LOOP(other_packers_are_known, 3),
                              TEST(what_is_wrong_with_a_file_is_said),
+                             TEST(a_run_is_what_was_saved_or_is_not),
                              TEST(each_file_gets_a_line_and_one_that_is_wrong_fails_them_all),
                              TEST(names_that_many_sets_have_count_in_their_folder),
                              TEST(the_table_is_whole),

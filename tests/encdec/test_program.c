@@ -331,7 +331,7 @@ START_TEST(what_cannot_be_is_refused)
     refused(2, "--context", "train --run %s-2 " TINY " --context 1", run);
     refused(2, "--length", "bench --preset minute --length 300");
     refused(1, "built-in sentences are in en and de", "train --run %s-2 --target fr", run);
-    refused(1, "nobody has averaged", "eval --run %s --weights average", run);
+    refused(1, "has no average.safetensors: encdec average makes one", "eval --run %s --weights average", run);
     refused(1, "from other data", "train --resume %s --steps 2 --source de --target en", run);
     refused(2, "--run", "eval");
     refused(2, "cannot be shared out", "train --run %s-2 --preset minute --dim 30 --heads 4", run);

@@ -50,7 +50,7 @@ START_TEST(what_was_saved_comes_back_to_the_bit)
     ck_done(checkpoint_save(r.run, &r.crew, &r.loop.note, &at, true, &e), e);
     ck_done(crew_step(&r.crew, 4, 1e-2, &result, &e), e);
     float *moved = everything(&r.crew);
-    ck_done(checkpoint_load(r.run, &r.crew, 3, &back, &e), e);
+    ck_done(checkpoint_load(r.run, &r.crew, 3, NULL, &back, &e), e);
     float *after = everything(&r.crew);
     size_t bytes = 3 * r.crew.parameters->size * sizeof *before;
     ck_assert(memcmp(before, moved, bytes) != 0);
@@ -59,7 +59,7 @@ START_TEST(what_was_saved_comes_back_to_the_bit)
     ck_assert(back.seconds == 0.1);
 
     ck_done(checkpoint_save(r.run, &r.crew, &r.loop.note, &at, false, &e), e); /* time makes equal runs unequal */
-    ck_done(checkpoint_load(r.run, &r.crew, 3, &back, &e), e);
+    ck_done(checkpoint_load(r.run, &r.crew, 3, NULL, &back, &e), e);
     ck_assert(back.seconds == 0);
     memory_free(before);
     memory_free(moved);
@@ -111,7 +111,7 @@ START_TEST(what_rests_is_settled_before_it_is_saved)
 
     for (uint64_t step = 41; step <= 60; step++)
         ck_done(crew_step(&r.crew, step, 1e-12, &result, &e), e);
-    ck_done(checkpoint_load(r.run, &r.crew, 40, &at, &e), e); /* moments that owe nothing */
+    ck_done(checkpoint_load(r.run, &r.crew, 40, NULL, &at, &e), e); /* moments that owe nothing */
     for (size_t i = 0; i < r.crew.parameters->longest; i++)
         owed += r.crew.rest[i].owed + r.crew.rest[i].known;
     ck_assert_uint_eq(owed, 0);
@@ -156,7 +156,7 @@ static SafeTensor *made(Made *m, const char *name)
 static bool read_made(Made *m, TinyRun *r, const char *const (*aliases)[2], Error *e)
 {
     ck_done(safetensors_write(m->path, m->tensors, m->count, NULL, 0, e), *e);
-    return weights_read(&r->crew.weights, r->crew.worker[0].stream, m->path, aliases, e);
+    return weights_read(&r->crew.weights, r->crew.worker[0].stream, m->path, aliases, NULL, e);
 }
 
 static void refused(Made *m, TinyRun *r, const char *const (*aliases)[2], const char *name, const char *why)
@@ -251,15 +251,79 @@ START_TEST(a_state_that_lacks_something_is_refused)
     size_t size;
     ck_done(file_read(model, &bytes, &size, &e), e);
     ck_done(file_write(state, bytes, size, &e), e); /* a model where the state should be */
-    ck_assert(!checkpoint_load(r.run, &r.crew, 3, &at, &e));
+    ck_assert(!checkpoint_load(r.run, &r.crew, 3, NULL, &at, &e));
     ck_assert_msg(strstr(e.text, "state.safetensors") && strstr(e.text, "step"), "%s", e.text);
-    ck_assert(!checkpoint_load(r.run, &r.crew, 4, &at, &e));
+    ck_assert(!checkpoint_load(r.run, &r.crew, 4, NULL, &at, &e));
     memory_free(bytes);
     memory_free(model);
     memory_free(state);
     memory_free(folder);
     tiny_run_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+/* One bit, in the numbers of either file; or both whole, but of two steps. */
+START_TEST(what_is_not_what_was_saved_is_refused)
+{
+    static const char *const names[] = {"model.safetensors", "state.safetensors"};
+    Error e;
+    TinyRun r;
+    Progression at = {.step = 3}, before = {.step = 2};
+    open_moved(&r, &tiny_standard);
+    ck_done(checkpoint_save(r.run, &r.crew, &r.loop.note, &at, true, &e), e);
+    weights_init(&r.crew.weights, r.crew.worker[0].stream, INIT_GPT2, 1, 2, &e);
+    ck_done(checkpoint_save(r.run, &r.crew, &r.loop.note, &before, true, &e), e);
+    char *folder = run_checkpoint_path(r.run, 3), *other = run_checkpoint_path(r.run, 2);
+    char *stranger = path_join(other, names[0]), *sums = path_join(folder, "SHA256SUMS"), *theirs;
+    size_t size, their_size;
+    ck_done(file_read(stranger, &theirs, &their_size, &e), e);
+    for (int i = 0; i < 3; i++) {
+        char *path = path_join(folder, names[i % 2]), *bytes;
+        ck_done(file_read(path, &bytes, &size, &e), e);
+        bytes[size - 100] ^= 1;
+        ck_done(i < 2 ? file_write(path, bytes, size, &e) : file_write(path, theirs, their_size, &e), e);
+        ck_assert(!checkpoint_load(r.run, &r.crew, 3, NULL, &at, &e));
+        ck_assert_msg(strstr(e.text, names[i % 2]) && strstr(e.text, "damaged or of another checkpoint"), "%s", e.text);
+        bytes[size - 100] ^= 1;
+        ck_done(file_write(path, bytes, size, &e), e);
+        ck_done(checkpoint_load(r.run, &r.crew, 3, NULL, &at, &e), e);
+        memory_free(bytes);
+        memory_free(path);
+    }
+    remove(sums); /* as older versions saved it */
+    ck_done(checkpoint_load(r.run, &r.crew, 3, NULL, &at, &e), e);
+    memory_free(theirs);
+    memory_free(stranger);
+    memory_free(sums);
+    memory_free(folder);
+    memory_free(other);
+    tiny_run_close(&r);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(weights_of_another_architecture_are_refused_though_their_shapes_fit)
+{
+    static const struct {
+        const char *file, *model, *words;
+    } cases[] = {{"{\"heads\": 4}", "{\"heads\": 2}", "a model with heads 4, and this one has 2"},
+                 {"{\"norm\": \"pre\"}", "{\"norm\": \"post\"}", "norm pre"},
+                 {"{", "{}", "model.safetensors"},
+                 {"{\"heads\": 4, \"context\": 9}", "{\"heads\": 4, \"context\": 8}", NULL},
+                 {"{}", "{\"heads\": 4}", NULL}};
+    Error e;
+    TinyRun r;
+    Progression at = {.step = 3};
+    open_moved(&r, &tiny_standard);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const ModelNote theirs = {"tiny", cases[i].file}, ours = {"tiny", cases[i].model};
+        ck_done(checkpoint_save(r.run, &r.crew, &theirs, &at, true, &e), e);
+        bool fits = checkpoint_load(r.run, &r.crew, 3, &ours, &at, &e);
+        ck_assert_msg(fits == !cases[i].words, "case %zu", i);
+        ck_assert_msg(fits || strstr(e.text, cases[i].words), "%s", e.text);
+    }
+    tiny_run_close(&r);
 }
 END_TEST
 
@@ -284,7 +348,7 @@ static bool build_save_and_load(void *argument, Error *e)
                 run_prune(run, 1, e);
     run_close(run);
     run = NULL;
-    fine = fine && run_open(&run, path, true, e) && checkpoint_load(run, &crew, 1, &at, e);
+    fine = fine && run_open(&run, path, true, e) && checkpoint_load(run, &crew, 1, NULL, &at, e);
     run_close(run);
     crew_close(&crew);
     tiny_close(&tiny);
@@ -337,6 +401,8 @@ static const Test tests[] = {TEST(what_was_saved_comes_back_to_the_bit),
                              TEST(a_tensor_too_many_is_named),
                              TEST(a_wrong_shape_is_shown_beside_the_right_one),
                              TEST(a_tied_table_is_found_under_either_name),
+                             TEST(what_is_not_what_was_saved_is_refused),
+                             TEST(weights_of_another_architecture_are_refused_though_their_shapes_fit),
                              TEST(a_state_that_lacks_something_is_refused),
                              TEST_SLOW(each_allocation_may_fail_and_nothing_is_kept, 180),
                              TEST_SLOW(each_allocation_of_a_training_may_fail, 180)};

@@ -175,7 +175,7 @@ START_TEST(the_best_is_kept_however_old_it_is)
 
     Progression at;
     MeanLoss score;
-    ck_done(checkpoint_load(r.run, &r.crew, best, &at, &e), e);
+    ck_done(checkpoint_load(r.run, &r.crew, best, NULL, &at, &e), e);
     ck_done(crew_score(&r.crew, &score, &e), e);
     ck_assert(at.best == r.loop.at.best && score.loss == at.best);
     tiny_run_close(&r);

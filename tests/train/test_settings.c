@@ -186,6 +186,41 @@ START_TEST(a_configuration_that_is_none_is_refused)
 }
 END_TEST
 
+/* A value that cannot be, and none at all: which file, which option. */
+START_TEST(what_is_wrong_with_a_configuration_is_said_with_its_name)
+{
+    static const struct {
+        const char *from, *to, *words;
+    } edits[] = {{"\"dim\": 256", "\"dim\": -3", "dim '-3'"},
+                 {"\"lr\": 0.0001, ", "", "says nothing of 'lr'"},
+                 {"\"heads\": 8, ", "", "says nothing of 'heads'"},
+                 {"\"betas\": \"0.9,0.999\", ", "", "says nothing of 'betas'"},
+                 {"\"tie\": false", "\"tie\": \"perhaps\"", "tie 'perhaps'"}};
+    Run *run = made(NULL);
+    char *path = run_file(run, "config.json"), *text;
+    size_t size;
+    Error e;
+    ck_done(file_read(path, &text, &size, &e), e);
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        Call c;
+        Buffer b = {0};
+        const char *at = strstr(text, edits[i].from);
+        ck_assert_msg(at != NULL, "%s is not in %s", edits[i].from, text);
+        buffer_print(&b, "%.*s%s%s", (int)(at - text), text, edits[i].to, at + strlen(edits[i].from));
+        ck_done(file_write(path, b.text, b.size, &e), e);
+        must_call(&c, NULL);
+        ck_assert(!settings_load(run, &c.o, NULL, &e));
+        ck_assert_msg(strstr(e.text, "config.json: ") && strstr(e.text, edits[i].words), "%s", e.text);
+        options_close(&c.o);
+        buffer_free(&b);
+    }
+    memory_free(text);
+    memory_free(path);
+    run_close(run);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
 static bool save_and_load(void *argument, Error *e)
 {
     Run *run = argument;
@@ -208,9 +243,12 @@ START_TEST(each_allocation_may_fail_and_nothing_is_kept)
 }
 END_TEST
 
-static const Test tests[] = {
-    TEST(options_come_back_as_they_were),          TEST(a_file_tells_what_made_it),
-    TEST(the_model_is_fixed_and_training_is_not),  TEST(another_programs_run_is_refused),
-    TEST(a_configuration_that_is_none_is_refused), TEST_SLOW(each_allocation_may_fail_and_nothing_is_kept, 120)};
+static const Test tests[] = {TEST(options_come_back_as_they_were),
+                             TEST(a_file_tells_what_made_it),
+                             TEST(the_model_is_fixed_and_training_is_not),
+                             TEST(another_programs_run_is_refused),
+                             TEST(a_configuration_that_is_none_is_refused),
+                             TEST(what_is_wrong_with_a_configuration_is_said_with_its_name),
+                             TEST_SLOW(each_allocation_may_fail_and_nothing_is_kept, 120)};
 
 int main(int argc, char **argv) { return suite_run("train/settings", tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -1,0 +1,86 @@
+/* SHA256SUMS: what the files of a checkpoint are, a line each, as sha256sum writes and checks it. */
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/sha256.h"
+#include "core/run/run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HEXADECIMAL = 64, GAP = 2 /* blanks before a name */ };
+
+static const char sums_name[] = "SHA256SUMS";
+
+static bool file_sum(const char *path, Sha256 *sum, Error *e)
+{
+    FILE *f = fopen(path, "rb");
+    Sha256Sum s;
+    char block[1 << 14];
+    sha256_begin(&s);
+    for (size_t got; f && (got = fread(block, 1, sizeof block, f)) > 0;)
+        sha256_add(&s, block, got);
+    bool done = (f && !ferror(f)) || fail(e, "cannot read %s: %s", path, strerror(errno));
+    if (f)
+        fclose(f);
+    *sum = sha256_end(&s);
+    return done;
+}
+
+bool sums_write(const char *folder, Error *e)
+{
+    char **names = NULL, *path = path_join(folder, sums_name);
+    size_t count = 0;
+    Buffer b = {0};
+    bool done = path ? folder_list(folder, &names, &count, e) : memory_error(e, folder, strlen(folder) + 16, 1);
+    for (size_t i = 0; done && i < count; i++) {
+        Sha256 sum;
+        char *file = path_join(folder, names[i]);
+        if (!file || !file_sum(file, &sum, e))
+            done = file ? false : memory_error(e, folder, strlen(folder), 1);
+        else
+            buffer_print(&b, "%s  %s\n", sum.text, names[i]);
+        memory_free(file);
+    }
+    folder_list_free(names, count);
+    if (done)
+        done = b.failed ? memory_error(e, path, b.size, 1) : file_write(path, b.text, b.size, e);
+    buffer_free(&b);
+    memory_free(path);
+    return done;
+}
+
+/* The line of a file; NULL: there is none. */
+static const char *line_of(const char *text, size_t size, const char *name)
+{
+    for (const char *line = text, *end; (end = memchr(line, '\n', (size_t)(text + size - line))); line = end + 1)
+        if ((size_t)(end - line) == HEXADECIMAL + GAP + strlen(name) &&
+            !memcmp(line + HEXADECIMAL + GAP, name, strlen(name)))
+            return line;
+    return NULL;
+}
+
+bool sums_match(const char *file, Error *e)
+{
+    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+    size_t size = 0, folder = (size_t)(name - file);
+    char *text = NULL, *path = memory_get(folder + sizeof sums_name, 1);
+    Sha256 sum;
+    if (!path)
+        return memory_error(e, file, folder + sizeof sums_name, 1);
+    memcpy(path, file, folder);
+    memcpy(path + folder, sums_name, sizeof sums_name);
+    bool done = !file_exists(path) || file_read(path, &text, &size, e); /* checkpoints of older versions have none */
+    const char *line = done && text ? line_of(text, size, name) : NULL;
+    if (line)
+        done = file_sum(file, &sum, e) &&
+               (!memcmp(line, sum.text, HEXADECIMAL) ||
+                fail(e,
+                     "%s is damaged or of another checkpoint: it has not the checksum in %s; if you changed it, remove "
+                     "that file",
+                     file, path));
+    memory_free(text);
+    memory_free(path);
+    return done;
+}

@@ -1,0 +1,39 @@
+/* SHA-256: known answers, and pieces that make the same as the whole. */
+#include "base/sha256.h"
+#include "tests/suite.h"
+
+#include <string.h>
+
+/* FIPS 180-4's examples. */
+START_TEST(known_answers_come_out)
+{
+    static const char *const cases[][2] = {{"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+                                           {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
+                                           {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+                                            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"}};
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_str_eq(sha256(cases[i][0], strlen(cases[i][0])).text, cases[i][1]);
+}
+END_TEST
+
+START_TEST(pieces_make_the_same_as_the_whole)
+{
+    char bytes[400];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)(i * i);
+    for (size_t size = 0; size <= sizeof bytes; size += 13)
+        for (size_t piece = 1; piece < 140; piece++) {
+            Sha256Sum s;
+            sha256_begin(&s);
+            for (size_t at = 0; at < size; at += piece)
+                sha256_add(&s, bytes + at, size - at < piece ? size - at : piece);
+            ck_assert_str_eq(sha256_end(&s).text, sha256(bytes, size).text);
+        }
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {TEST(known_answers_come_out), TEST(pieces_make_the_same_as_the_whole)};
+    return suite_run("base/sha256", tests, sizeof tests / sizeof *tests, argc, argv);
+}
