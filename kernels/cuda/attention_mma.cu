@@ -219,17 +219,16 @@ static __device__ inline void multiply_columns(float (&sum)[MANY][SLICES][4], co
         for (unsigned m = 0; m < MANY; m++)
             take_result(a[m], c[m], step);
 #pragma unroll
-        for (unsigned n = 0; n < SLICES; n += 2) {
-            if (8 * n >= size)
-                break;
-            unsigned b[4];
-            columns_of_16(b, tile, 16 * step, 8 * n);
+        for (unsigned n = 0; n < SLICES; n += 2)
+            if (8 * n < size) {
+                unsigned b[4];
+                columns_of_16(b, tile, 16 * step, 8 * n);
 #pragma unroll
-            for (unsigned m = 0; m < MANY; m++) {
-                mma_bf16(sum[m][n], a[m], b);
-                mma_bf16(sum[m][n + 1], a[m], b + 2);
+                for (unsigned m = 0; m < MANY; m++) {
+                    mma_bf16(sum[m][n], a[m], b);
+                    mma_bf16(sum[m][n + 1], a[m], b + 2);
+                }
             }
-        }
     }
 }
 

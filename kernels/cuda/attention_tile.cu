@@ -150,11 +150,9 @@ template <unsigned TILE>
 static __device__ inline void add_row(float sum[PART], const Place<TILE> &at, float factor, const float *x, size_t n)
 {
 #pragma unroll
-    for (unsigned u = 0; u < PART; u++) {
-        if (at.column(u) >= n)
-            break;
-        sum[u] += factor * x[at.column(u)];
-    }
+    for (unsigned u = 0; u < PART; u++)
+        if (at.column(u) < n)
+            sum[u] += factor * x[at.column(u)];
 }
 
 /* A query under way, in each of its threads. */

@@ -79,13 +79,12 @@ static __device__ void put_gradient(Strided dq, bool add, const AttentionBack &b
 #pragma unroll
     for (unsigned x = 0; x < PART; x++) {
         size_t column = r.head * dk + at.column(x), share = position * a.how.heads * dk + column;
-        if (at.column(x) >= dk)
-            break;
-        if (dq.data)
+        bool there = at.column(x) < dk;
+        if (there && dq.data)
             give((Number *)dq.data + position * dq.stride + column, add, scale * (sums.keys[x] + sums.relative[x]));
-        if (back.content)
+        if (there && back.content)
             back.content[share] = scale * sums.keys[x];
-        if (back.relative)
+        if (there && back.relative)
             back.relative[share] = scale * sums.relative[x];
     }
 }
@@ -135,11 +134,9 @@ static __device__ void give_row(Strided to, bool add, size_t position, size_t he
 {
     Number *row = (Number *)to.data + position * to.stride + head * size;
 #pragma unroll
-    for (unsigned x = 0; x < PART; x++) {
-        if (at.column(x) >= size)
-            break;
-        give(&row[at.column(x)], add, scale * sum[x]);
-    }
+    for (unsigned x = 0; x < PART; x++)
+        if (at.column(x) < size)
+            give(&row[at.column(x)], add, scale * sum[x]);
 }
 
 /* Blocks are [B, H, tiles of keys]. */

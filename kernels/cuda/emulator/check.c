@@ -40,8 +40,8 @@ typedef struct Cell {
     uint32_t copying; /* the block in which a copy to here is under way */
 } Cell;
 
-/* The program itself, from the linker. Its variables are shared memory. */
-extern char __executable_start, __data_start, _end;
+/* The program itself, from the linker. Its variables without a first value are shared memory. */
+extern char __executable_start, __bss_start, _end;
 
 /* While a kernel runs on this thread of the host: the code that launches kernels is compiled to report, too, and
  * another thread may be in it. */
@@ -72,7 +72,7 @@ void check_launch(const Launch *launch, uintptr_t shared)
 {
     now.dynamic.low = shared;
     now.dynamic.high = shared + launch->shared;
-    now.program.low = (uintptr_t)&__data_start;
+    now.program.low = (uintptr_t)&__bss_start;
     now.program.high = (uintptr_t)&_end;
     now.arguments = (uintptr_t)launch->arguments;
     now.arguments_end = now.arguments + launch->argument_bytes;
