@@ -116,8 +116,9 @@ make="make --no-print-directory"
 cannot() { tail -n 20 "$out/build.log" >&2; tell "cannot build: $1"; }
 $make -j"$jobs" $build all >"$out/build.log" 2>&1 || cannot "make $build all"
 tail -n 12 "$out/build.log"
-bin=$($make -s $build where)
-$make -j"$jobs" $build "$bin/gpu" >>"$out/build.log" 2>&1 || cannot "make $build $bin/gpu"
+bin=$($make -s $build where | sed -n 1p)
+tools=$($make -s $build where | sed -n 2p)
+$make -j"$jobs" $build "$tools/gpu" >>"$out/build.log" 2>&1 || cannot "make $build $tools/gpu"
 if ! why=$("$bin/charlm" bench --device $device --steps 1 --dim 16 --heads 2 --depth 1 --context 16 --batch 2 2>&1 >/dev/null); then
     [ $device = emulated ] || grep '^CUDA' build/gpu/*/probe.mk
     [ $device = emulated ] || grep -q '^CUDA := yes' build/gpu/*/probe.mk || tail -n 20 build/gpu/*/probe.log
@@ -298,8 +299,8 @@ piece same same-encdec 300 compare encdec --preset minute --minutes 0 --dim 32 -
 
 # ---- fast
 
-begin speed "products, attention, memory (bin/gpu)"
-speed() { limited "$bin/gpu" $device $size $1; }
+begin speed "products, attention, memory (tools/gpu.c)"
+speed() { limited "$tools/gpu" $device $size $1; }
 for precision in f32 tf32 bf16; do piece speed speed-$precision 300 speed $precision; done
 
 begin steps "those of the three programs, and PyTorch's"
@@ -417,7 +418,7 @@ sanitize() { # sanitize TOOL
     : >"$out/log/$name.txt"
     if [ $device = emulated ]; then where=checked; else where=$device; fi
     for type in f32 bf16; do
-        under $1 "$bin/gpu" $where tiny $type || return $?
+        under $1 "$tools/gpu" $where tiny $type || return $?
         under $1 "$bin/charlm" bench --device $where --precision $type $looked_charlm --steps 1 --dropout 0.1 || return $?
         under $1 "$bin/encdec" bench --device $where --precision $type $looked_encdec --steps 1 --dropout 0.1 || return $?
     done

@@ -6,7 +6,7 @@
  *         return suite_run("room/file", tests, sizeof tests / sizeof *tests, argc, argv);
  *     }
  *
- * `bin/tests/room/file NAME...` runs those tests only; a name that does not exist is an error. With STOP=1 in the
+ * A test program with NAMES after it runs those tests only; a name that does not exist is an error. With STOP=1 in the
  * environment it ends at the first test, or turn of a loop test, that fails. */
 #ifndef TESTS_SUITE_H
 #define TESTS_SUITE_H

@@ -6,7 +6,7 @@
 # gets the hint that it is there for, texts quote what the lesson prints, and programs run on the solutions.
 # `make course-test` runs it.
 #
-# A LESSON is a folder: course/01-average. MAKE, OUT, CC and ATTEND_BIN come from the Makefile; CHECKED says that kernels
+# A LESSON is a folder: course/01-average. MAKE, OUT, CC, ATTEND_BIN and LESSON_BIN come from the Makefile; CHECKED says that kernels
 # for a GPU are looked at while they run.
 set -u
 make="${MAKE:-make} -s --no-print-directory"
@@ -135,7 +135,7 @@ try_lesson() {
     log=$OUT/course/test-$number
     began=$(date +%s)
     # (seconds of the processor: a machine that is busy with other things slows nobody's lesson down)
-    (ulimit -t ${SECONDS_ALLOWED:-10} && FAST=1 "${ATTEND_BIN}/course/lesson-$number") >"$log" ||
+    (ulimit -t ${SECONDS_ALLOWED:-10} && FAST=1 "$LESSON_BIN/lesson-$number") >"$log" ||
         wrong "$lesson: lesson.c ended with status $? (with FAST=1 it may take 10 s)"
     took=$(($(date +%s) - began))
     # (what a build cannot show, for want of a compiler, is a line of its own)

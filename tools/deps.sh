@@ -1,31 +1,37 @@
 #!/bin/sh
-# tools/deps.sh: installs what attend can use and this machine lacks. `make deps` runs it.
-# tools/deps.sh offer PACKAGE GOAL [1]: GOAL needs what PACKAGE brings; asks on a terminal whether to install now.
+# tools/deps.sh [run|test|develop]: installs what attend can use and this machine lacks: what the programs use (run), with
+# what `make test` needs, or with what a change needs to pass (develop). `make deps for=...` runs it.
+# tools/deps.sh offer GOAL [1]: GOAL needs what `make deps for=test` brings; asks on a terminal whether to install now.
 #
 # As root, Debian packages are installed. Without root they are downloaded and unpacked under .deps/ in the tree,
 # where the Makefile looks. On other systems this prints the line to run. YES=1 answers every question.
 set -u
 top=$PWD
 
-# package | what shows that it is there | why
+# for | package | MB on disk, with what it brings along (Debian 12) | what shows that it is there | why
 wanted='
-gcc             | command gcc                 | compiles attend
-make            | command make                | runs the Makefile
-libc6-dev       | header stdio.h              | headers of the C library
-g++             | command g++                 | compiles the CUDA kernels for the emulator (--device emulated)
-pkg-config      | command pkg-config          | tells other programs how to link a library
-libdnnl-dev     | header dnnl.h               | oneDNN: fast matrix products on a CPU
-libarchive-dev  | header archive.h            | reads compressed data as it is published
-check           | header check.h              | the test framework
-libsubunit-dev  | header subunit/child.h      | Check is linked with it
-gnuplot-nox     | command gnuplot             | draws pictures
-clang           | command clang               | the second compiler: make CC=clang
-@clang-rt       | sanitizer clang             | sanitizers for clang, and libFuzzer for make fuzz
-clang-format    | command clang-format        | make lint, make format
-cppcheck        | command cppcheck            | make lint
-valgrind        | command valgrind            | make valgrind
-libc6-dbg       | works valgrind -q true      | names in the C library, for make valgrind
+run     | gcc            | 150 | command gcc            | compiles attend
+run     | make           |   2 | command make           | runs the Makefile
+run     | libc6-dev      |  25 | header stdio.h         | headers of the C library
+run     | g++            |  60 | command g++            | compiles the CUDA kernels for the emulator (--device emulated)
+run     | libdnnl-dev    |  50 | header dnnl.h          | oneDNN: fast matrix products on a CPU
+run     | libarchive-dev |  10 | header archive.h       | reads compressed data as it is published
+run     | gnuplot-nox    |  60 | command gnuplot        | draws pictures
+test    | check          |   1 | header check.h         | the test framework
+test    | libsubunit-dev |   1 | header subunit/child.h | Check is linked with it
+develop | clang          | 500 | command clang          | the second compiler: make CC=clang
+develop | @clang-rt      |  50 | sanitizer clang        | sanitizers for clang, and libFuzzer for make fuzz
+develop | clang-format   |  10 | command clang-format   | make lint, make format
+develop | cppcheck       |  20 | command cppcheck       | make lint
+develop | valgrind       |  80 | command valgrind       | make valgrind
+develop | libc6-dbg      |  30 | works valgrind -q true | names in the C library, for make valgrind
 '
+tier=run
+case ${1:-run} in
+run | test | develop) tier=${1:-run} ;;
+offer) tier=test ;;
+*) echo "usage: tools/deps.sh [run|test|develop] | offer GOAL; make deps for=... says which" >&2; exit 2 ;;
+esac
 
 cc=$(command -v gcc || command -v cc || command -v clang)
 triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null || $cc -print-multiarch 2>/dev/null)
@@ -62,23 +68,32 @@ apt_system() {
 apt=apt_system
 
 clang_rt() { # the package with the sanitizers of this system's clang: libclang-rt-14-dev
-    clang=$($apt cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -n 1)
+    major=$(clang -dumpversion 2>/dev/null | sed 's/\..*//')
+    [ -n "$major" ] || major=$($apt cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p' | head -n 1)
     # older Debian had them in libclang-common-N-dev
-    for p in "libclang-rt-$clang-dev" "libclang-common-$clang-dev"; do
+    for p in ${major:+"libclang-rt-$major-dev" "libclang-common-$major-dev"}; do
         $apt cache show "$p" >/dev/null 2>&1 && echo "$p" && return
     done
 }
 
 # missing: the packages to install, and prints why to standard error
 missing() {
-    echo "$wanted" | while IFS='|' read -r package test why; do
-        [ -n "$package" ] || continue
+    echo "$wanted" | while IFS='|' read -r for package size test why; do
+        case $tier,${for%% *} in *, | run,test | run,develop | test,develop) continue ;; esac
         # shellcheck disable=SC2086
         have $test && continue
-        package=${package%% *}
-        printf '  %-16s %s\n' "${package#@}" "$why" >&2
+        package=$(echo $package) size=$(echo $size)
+        printf '  %-15s %4s MB  %s\n' "${package#@}" "$size" "${why# }" >&2
         echo "$package"
     done
+}
+
+# quietly COMMAND...: what it says goes to a file; where it fails, one line of it is said.
+quietly() {
+    mkdir -p build
+    if "$@" >build/deps.log 2>&1 </dev/null; then return 0; fi
+    echo "make deps: ${1#apt_} failed: $(grep -m 1 -E '^(E|Err|W):' build/deps.log || tail -n 1 build/deps.log) (build/deps.log has the rest)" >&2
+    return 1
 }
 
 ask() { # ask QUESTION
@@ -93,16 +108,22 @@ names() { # the packages by their names in this release
     for p in "$@"; do [ "$p" = @clang-rt ] && clang_rt || echo "$p"; done
 }
 
+# The lists of packages. Without a network this ends soon: nothing is tried again.
+update() { quietly "apt_$1" get -q -o Acquire::Retries=0 -o Acquire::http::Timeout=20 -o APT::Update::Error-Mode=any update; }
+
 install_as_root() {
     export DEBIAN_FRONTEND=noninteractive
-    apt-get -q update && apt-get -q install -y --no-install-recommends $(names "$@") </dev/null
+    update system || return 2
+    echo "make deps: apt-get is at work"
+    # shellcheck disable=SC2046
+    quietly apt_system get -q install -y --no-install-recommends $(names "$@")
 }
 
 # Without root: apt with lists and cache of its own downloads each package that would be installed, and dpkg unpacks.
 install_in_tree() {
     mkdir -p .deps/apt/lists/partial .deps/apt/cache/archives/partial .deps/packages || return 1
     apt=apt_tree
-    apt_tree get -q update || return 1
+    update tree || return 2
     all=$(apt_tree get -s --no-install-recommends install $(names "$@") | sed -n 's/^Inst \([^ ]*\) .*/\1/p')
     [ -n "$all" ] || return 1
     (cd .deps/packages && apt_tree get -q download $all) || return 1
@@ -133,7 +154,7 @@ tidy_tree() {
     done
     [ -e "$libraries/cppcheck/cfg" ] && ln -sfn "../lib/$triplet/cppcheck/cfg" .deps/usr/bin/cfg
     mkdir -p .deps/bin
-    for tool in gnuplot:gnuplot-nox clang: clang-format:  valgrind: cppcheck: pkg-config:pkgconf; do
+    for tool in gnuplot:gnuplot-nox clang: clang-format: valgrind: cppcheck:; do
         real=.deps/usr/bin/${tool#*:}
         [ -n "${tool#*:}" ] && [ -e "$real" ] || real=.deps/usr/bin/${tool%:*}
         [ -e "$real" ] || continue
@@ -153,8 +174,8 @@ tidy_tree() {
 
 elsewhere() { # the line for other systems
     echo "This system has no apt. With conda, Homebrew, dnf or pacman:"
-    echo "  conda install -c conda-forge onednn libarchive check gnuplot pkg-config cppcheck clang-tools"
-    echo "  brew install onednn libarchive check gnuplot pkg-config cppcheck clang-format"
+    echo "  conda install -c conda-forge onednn libarchive check gnuplot cppcheck clang-tools"
+    echo "  brew install onednn libarchive check gnuplot cppcheck clang-format"
     echo "  dnf install gcc make onednn-devel libarchive-devel check-devel subunit-devel gnuplot clang clang-tools-extra compiler-rt cppcheck valgrind"
     echo "  pacman -S gcc make onednn libarchive check gnuplot clang cppcheck valgrind"
     echo "then: make probe"
@@ -173,54 +194,54 @@ without_compiler() {
 install() {
     packages=$(missing 2>/dev/null)
     if [ -z "$packages" ]; then
-        echo "make deps: nothing is missing"
+        case $tier in
+        run) echo "make deps: nothing is missing to run; for=test and for=develop bring more" ;;
+        *) echo "make deps for=$tier: nothing is missing" ;;
+        esac
         return 0
     fi
-    echo "make deps: these packages would make attend better:"
+    echo "make deps for=$tier: these packages are missing:"
     missing 2>&1 >/dev/null
     if ! command -v apt-get >/dev/null; then
         elsewhere
         return 1
     fi
+    # shellcheck disable=SC2086
     if [ "$(id -u)" -eq 0 ]; then
-        echo "They are installed with apt-get."
-        install_as_root $packages && return 0
-        echo "make deps: apt-get could not install them; unpacking under .deps/ instead" >&2
+        install_as_root $packages && echo "make deps: done" && return 0
+        [ $? -eq 1 ] || return 1 # no network
+        echo "make deps: unpacking under .deps/ instead" >&2
     else
-        echo "You are not root: they are downloaded and unpacked under .deps/ in this folder."
         packages=$(without_compiler $packages)
         if [ -z "$packages" ]; then
             echo "Nothing that could be unpacked is missing."
             return 0
         fi
+        echo "You are not root: they are downloaded and unpacked under .deps/ in this folder."
         if ! ask "Go on?"; then
-            echo "Nothing was done; 'make deps YES=1' does it without asking."
+            echo "Nothing was done; 'make deps for=$tier YES=1' does it without asking."
             return 1
         fi
     fi
-    install_in_tree $packages && echo "make deps: done; they lie under .deps/"
+    # shellcheck disable=SC2086
+    install_in_tree $packages && echo "make deps: done; they are under .deps/"
 }
 
 # Somebody at a terminal is asked. Where nobody can be asked, root (a container, a CI machine) gets what the goal
 # needs, as from make deps itself, and anyone else is told the line.
-offer() { # offer PACKAGE GOAL
-    echo "$2 needs $1, which was not found."
-    if [ "${YES:-}" = 1 ] || ask "Run make deps?" || { [ "$(id -u)" -eq 0 ] && ! [ -t 0 ]; }; then
+offer() { # offer GOAL
+    echo "$1 needs Check, which was not found."
+    if [ "${YES:-}" = 1 ] || { [ "$(id -u)" -eq 0 ] && ! [ -t 0 ]; } || ask "Run make deps for=test?"; then
         YES=1 install && rm -f build/*/probe.mk
     else
-        echo "Run 'make deps', or '$2 YES=1'." >&2
+        echo "Run 'make deps for=test', or '$1 YES=1'." >&2
         return 1
     fi
 }
 
-case ${1:-} in
-'') install ;;
-offer)
-    if [ -n "${4:-}" ]; then
-        echo "$3 needs $2, which make deps did not bring; probe.log under build/ says what was tried" >&2
-        exit 1
-    fi
-    offer "$2" "$3"
-    ;;
-*) echo "usage: tools/deps.sh [offer PACKAGE GOAL]" >&2; exit 2 ;;
-esac
+if [ "${1:-}" != offer ]; then install
+elif [ -z "${3:-}" ]; then offer "$2"
+else
+    echo "$2 needs Check, which make deps did not bring; probe.log under build/ says what was tried" >&2
+    exit 1
+fi

@@ -16,7 +16,7 @@ choose() {
     status=$?
     rm -f "$program"
     if [ $status -ne 0 ]; then
-        echo "make fuzz: '$cc' is not there, or not with libFuzzer and its sanitizers; make deps installs clang and both" >&2
+        echo "make fuzz: '$cc' is not there, or not with libFuzzer and its sanitizers; make deps for=develop installs clang and both" >&2
         exit 1
     fi
     for word in ${only:-"$@"}; do

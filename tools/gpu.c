@@ -1,6 +1,6 @@
-/* bin/gpu: how fast a GPU is in products, attention and moving memory, and how near kernels/cuda comes to that.
+/* gpu: how fast a GPU is in products, attention and moving memory, and how near kernels/cuda comes to that.
  *
- *     bin/gpu DEVICE [tiny] [PRECISION...]     DEVICE: cuda; or emulated, with sizes that tell nothing (tiny), to try
+ *     gpu DEVICE [tiny] [PRECISION...]     DEVICE: cuda; or emulated, with sizes that tell nothing (tiny), to try
  *                                              the program itself; PRECISION: f32, tf32 and bf16, or some of them
  *
  * Prints lines of: what, shape, precision, microseconds, rate, its unit, share of a limit in percent; of what fails,
@@ -380,7 +380,7 @@ int main(int argc, char **argv)
         for (int a = first; a < argc; a++)
             known += !strcmp(argv[a], number_type_name(types[i]));
     if (argc < 2 || known != argc - first) {
-        fprintf(stderr, "bin/gpu DEVICE [tiny] [f32] [tf32] [bf16]\n");
+        fprintf(stderr, "gpu DEVICE [tiny] [f32] [tf32] [bf16]\n");
         return 2;
     }
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)

@@ -19,7 +19,7 @@ verb=$1 compiler=$2
 case $verb in
 ready)
     [ "$(uname -m)" = x86_64 ] || skip "they are those of x86-64, and this is $(uname -m)"
-    command -v valgrind >/dev/null || skip "valgrind is not here; make deps installs it"
+    command -v valgrind >/dev/null || skip "valgrind is not here; make deps for=develop installs it"
     known=$(sed -n 's/^# compiler: //p' "$table" 2>/dev/null)
     [ "${WRITE:-}" = 1 ] || [ "$known" = "$compiler" ] ||
         skip "$table was counted with '$known', and this is '$compiler'"

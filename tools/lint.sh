@@ -18,7 +18,7 @@ sources=$(echo "$list" | grep -E '\.([ch]|cu)$')
 
 need() {
     command -v "$1" >/dev/null && return 0
-    echo "make lint: $1 was not found; make deps installs it" >&2
+    echo "make lint: $1 was not found; make deps for=develop installs it" >&2
     found=1
     return 1
 }

@@ -45,10 +45,6 @@ int app_main(App *a, const OptionTable *tables, size_t count, int argc, char **a
     int status = 0;
 
     signal(SIGXFSZ, SIG_IGN); /* a file at its limit of size is an error like a full disk, with a line that says so */
-    if (!attend_runs_here(&e)) {
-        fprintf(stderr, "%s: %s\n", name, e.text);
-        return 1;
-    }
     if (!options_open(options, a->kind->program, tables, count, &e) || !options_parse(options, argc, argv, &e)) {
         fprintf(stderr, "%s: %s\n", name, e.text);
         status = 2;

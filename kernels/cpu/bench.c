@@ -1,6 +1,6 @@
 /* make bench-kernels: the speed of each operation of the cpu twin on one core, beside the machine's own limits.
  *
- *     bin/bench-kernels [WORD...]     only operations and shapes that contain one of the words
+ *     bench-kernels [WORD...]     only operations and shapes that contain one of the words
  *
  * An operation is first compared with plain, on a smaller shape, on which plain is timed as well: it is hundreds of
  * times slower. Times are the median of repeated runs behind a warm-up; FLOP and bytes are kernels/measure's. Products
