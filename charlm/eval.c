@@ -50,7 +50,7 @@ bool charlm_eval(Charlm *c, Error *e)
     if (!parse_stride(c->v->stride, c->model.context, &stride, e))
         return app_misused(&c->app);
     c->split = (Split)c->v->split;
-    if (!part_to_score(&part, &c->text, c->v, e))
+    if (!part_to_score(&part, &c->text, c->v, e) || !dump_may_open(c->v->dump_logits, e))
         return false;
     charlm_task(c, part, stride);
     Progress progress = progress_open(stderr, c->v->shared.quiet);

@@ -121,6 +121,9 @@ bool charlm_sample(Charlm *c, Error *e)
     Crew crew = {0};
     Buffer prompt = {0};
     Writer *w = NULL;
+    if (c->v->prompt && c->v->prompt_file)
+        return fail(e, "--prompt and --prompt-file both say what to go on from: give one of the two") ||
+               app_misused(&c->app);
     bool fine = charlm_open_run(c, e) && find_prompt(c, &prompt, e) && writer_crew(c, &crew, app_open_crew, e) &&
                 writer_open(&w, &c->model, &crew, (const unsigned char *)prompt.text, prompt.size, c->v->exact, e);
     for (size_t i = 0; fine && i < c->v->count; i++)

@@ -202,6 +202,8 @@ static bool make(Corpus *c, const char *source, const Labelled *texts, size_t co
         !(o->classes ? given_classes(c, o, e) : classes_of_texts(c, source, texts, count, e)))
         return false;
     bool done = add_texts(c, texts, count, &sums, e);
+    if (done && !o->classes && !c->start[c->training])
+        done = fail(e, "%s: no text to train on has a word in it", source);
     if (done)
         memcpy(c->sha256, sha256(sums.text, sums.size).text, sizeof c->sha256);
     buffer_free(&sums);

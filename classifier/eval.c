@@ -237,7 +237,7 @@ bool classifier_eval(Classifier *c, Error *e)
 {
     const Options *o = c->app.options;
     bool final = options_source(o, "final") == FROM_COMMAND_LINE && c->v->final;
-    if (!classifier_open_run(c, e) || !classifier_open_texts(c, false, e))
+    if (!dump_may_open(c->v->dump_logits, e) || !classifier_open_run(c, e) || !classifier_open_texts(c, false, e))
         return false;
     app_own_workers(&c->app);
     bool own = strcmp(c->app.learnt, c->reviews.sha256) == 0, chosen = options_source(o, "split") == FROM_COMMAND_LINE;

@@ -15,11 +15,11 @@ enum {
 /* clang-format off */
 const Option classifier_options[] = {
     {"pool", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(pool), "average", "first|average|max", "what of a text's vectors is classified"},
-    {"words", 0, OPTION_SIZE, OPTION_MODEL, TRAIN | INFO | BENCH | COMMAND_PLOT, AT(words), "50000", "[2,]", "in the vocabulary, <unk> among them: the most frequent of the training part"},
+    {"words", 0, OPTION_SIZE, OPTION_MODEL, TRAIN | INFO | BENCH | COMMAND_PLOT, AT(words), "50000", "[2,1073741824]", "in the vocabulary, <unk> among them: the most frequent of the training part"},
     {"text-column", 0, OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE | COMMAND_PLOT, AT(text_column), "text", "NAME", "of a table: where its texts are"},
     {"label-column", 0, OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE | COMMAND_PLOT, AT(label_column), "label", "NAME", "of a table: where its labels are"},
     {"final", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(final), "no", NULL, "train on all there is, nothing held out; eval, baseline: score the test part"},
-    {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(batch_tokens), "0", NULL, "texts of about so many words a step, instead of --batch (0: --batch)"},
+    {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(batch_tokens), "0", "[0,1073741824]", "texts of about so many words a step, instead of --batch (0: --batch)"},
     {"by-length", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(by_length), "yes", NULL, "texts of like length in a batch"},
     {"cache", 0, OPTION_YES_NO, OPTION_HERE, TRAIN | EVAL | BASELINE | COMMAND_PLOT, AT(cache), "yes", NULL, "keep prepared data for the next time"},
     {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL, AT(split), "valid", "train|valid|test", "the part of the data to score"},

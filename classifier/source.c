@@ -123,10 +123,12 @@ static bool add_file(Files *f, const File *file, Error *e)
 {
     const char *name = f->bytes.text + file->name;
     Part class = folder_above(name, 1);
+    const char *text = f->bytes.text + file->text;
+    size_t mark = file->size >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
     return add_text(f,
                     &(Labelled){.name = name,
-                                .text = f->bytes.text + file->text,
-                                .size = file->size,
+                                .text = text + mark,
+                                .size = file->size - mark,
                                 .label = class.name,
                                 .label_size = class.length,
                                 .test = file->kind == IN_PART && is(folder_above(name, 2), "test")},

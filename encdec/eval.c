@@ -194,7 +194,7 @@ bool encdec_eval(EncDec *c, Error *e)
 {
     Eval v = {.c = c};
     Crew crew = {0};
-    if (!encdec_open_run(c, e) || !encdec_open_bitext(c, false, e))
+    if (!dump_may_open(c->v->dump_logits, e) || !encdec_open_run(c, e) || !encdec_open_bitext(c, false, e))
         return false;
     app_own_workers(&c->app);
     c->scored = (Part)c->v->split;

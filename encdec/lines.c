@@ -22,7 +22,16 @@ bool lines_of_text(Lines *l, char *text, size_t size, Error *e)
             l->start[++next] = i + 1;
     if (next < count)
         l->start[count] = size + 1; /* as if there were an end */
+    lines_skip_mark(l);
     return true;
+}
+
+void lines_skip_mark(Lines *l)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    enum { MARK = sizeof mark - 1 };
+    if (l->count && l->start[1] > MARK && !memcmp(l->text, mark, MARK))
+        l->start[0] = MARK;
 }
 
 static bool more_room(Lines *l, size_t size, Error *e)
@@ -80,7 +89,12 @@ bool lines_read(Lines *l, FILE *file, size_t count, size_t bytes, Error *e)
     return fine;
 }
 
-void lines_clear(Lines *l) { l->count = 0; }
+void lines_clear(Lines *l)
+{
+    l->count = 0;
+    if (l->start)
+        l->start[0] = 0;
+}
 
 void lines_close(Lines *l)
 {

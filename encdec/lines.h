@@ -1,4 +1,5 @@
-/* A text as lines. They end in LF or CR LF; the last one may do without an end. */
+/* A text as lines. They end in LF or CR LF; the last one may do without an end. A byte order mark at the beginning
+ * belongs to none. */
 #ifndef ENCDEC_LINES_H
 #define ENCDEC_LINES_H
 
@@ -28,6 +29,9 @@ bool lines_add(Lines *l, const char *text, size_t size, Error *e);
 /* Adds lines of a file: up to its end, `count` of them, or the one with which all have so many bytes. An error of the
  * file itself shows in the file. */
 bool lines_read(Lines *l, FILE *file, size_t count, size_t bytes, Error *e);
+
+/* Leaves out a mark before the first of them: where they are the first of a file. */
+void lines_skip_mark(Lines *l);
 
 void lines_clear(Lines *l); /* none; their room stays */
 void lines_close(Lines *l);

@@ -269,8 +269,9 @@ static bool take_table(void *context, const char *name, const char *bytes, size_
     if (!copy)
         return memory_error(e, name, size, 1);
     memcpy(copy, bytes, size);
-    bool header, done = find_header(t->o, copy, size, &header, e);
-    done = done && (header ? read_with_header : read_plain)(t->s, t->o, copy, size, e);
+    size_t mark = size >= 3 && !memcmp(copy, "\xef\xbb\xbf", 3) ? 3 : 0;
+    bool header, done = find_header(t->o, copy + mark, size - mark, &header, e);
+    done = done && (header ? read_with_header : read_plain)(t->s, t->o, copy + mark, size - mark, e);
     memory_free(copy);
     return done;
 }

@@ -117,8 +117,10 @@ static bool translate_file(Translate *t, FILE *file, const char *name, Error *e)
     while (fine && !feof(file)) {
         lines_clear(&t->lines);
         fine = lines_read(&t->lines, file, most, CHUNK_BYTES, e) &&
-               (!ferror(file) || fail(e, "cannot read %s: %s", name, strerror(errno))) &&
-               (!t->lines.count || translate_chunk(t, e));
+               (!ferror(file) || fail(e, "cannot read %s: %s", name, strerror(errno)));
+        if (fine && !t->number)
+            lines_skip_mark(&t->lines);
+        fine = fine && (!t->lines.count || translate_chunk(t, e));
     }
     return fine;
 }

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* FILE.npy gives FILE.ids.npy */
 static void ids_path(char *path, size_t size, const char *file)
@@ -26,6 +27,19 @@ bool dump_open(Dump *d, const char *file, size_t columns, Error *e)
         return true;
     npy_abandon(&d->logits);
     return false;
+}
+
+bool dump_may_open(const char *file, Error *e)
+{
+    struct stat s;
+    Dump d;
+    if (!file ||
+        (!stat(file, &s) && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode))) /* a pipe would take it for the whole */
+        return true;
+    bool fine = dump_open(&d, file, 1, e);
+    if (fine)
+        dump_close(&d, false, NULL);
+    return fine;
 }
 
 bool dump_rows(Dump *d, const float *logits, const int32_t *ids, size_t rows, Error *e)

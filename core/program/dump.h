@@ -10,6 +10,9 @@ typedef struct Dump {
 } Dump;
 
 bool dump_open(Dump *d, const char *file, size_t columns, Error *e);
+/* Whether such files can be made there, before work is put into what they are to hold. NULL is fine. */
+bool dump_may_open(const char *file, Error *e);
+
 bool dump_rows(Dump *d, const float *logits, const int32_t *ids, size_t rows, Error *e);
 
 /* Both files get their names, or where something was not `fine` neither does. */

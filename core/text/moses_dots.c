@@ -1,5 +1,10 @@
 /* Words that keep the dot behind them, for moses_tokenise. Words with a dot inside (z.B., U.S.) need no list: each of
- * them keeps its last one. */
+ * them keeps its last one.
+ *
+ * Which words these are is the Moses toolkit's choice: scripts/share/nonbreaking_prefixes/nonbreaking_prefix.{en,de,fr}
+ * of github.com/moses-smt/mosesdecoder, which sacremoses brings along. Another choice would be other tokens than those
+ * that BLEU is published for. Here they are sorted, and what several lists share, initials and Roman numbers are rules;
+ * tests/fixtures/moses-dots.json holds what sacremoses makes of each. See NOTICE. */
 #include "core/text/moses_inner.h"
 
 #include <string.h>

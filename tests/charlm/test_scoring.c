@@ -366,6 +366,8 @@ START_TEST(another_text_than_the_runs_can_be_scored)
     ck_assert(scored(words, run) > 5);
     write_in(folder, "zeros", zeros, 1);
     refused(1, "has 1 bytes", "eval --run %s %s", run, words);
+    refused(1, "/no/such/x.npy", "eval --run %s --dump-logits /no/such/x.npy", run);
+    refused(2, "give one of the two", "sample --run %s --prompt a --prompt-file /no/such", run);
 }
 END_TEST
 

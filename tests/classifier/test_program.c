@@ -208,6 +208,7 @@ START_TEST(what_cannot_be_is_refused)
     refused(2, "--tie", "train --run %s-2 " TINY " --tie", run);
     refused(1, "/no/such/data", "train --run %s-2 --data /no/such/data --no-cache", run);
     refused(1, "cannot read", "predict --run %s --file /no/such/file", run);
+    refused(1, "/no/such/x.npy", "eval --run %s --no-cache --dump-logits /no/such/x.npy", run);
     refused(2, "--run", "eval");
     refused(2, "cannot be shared out", "train --run %s-2 --preset minute --dim 30 --heads 4 --no-cache", run);
     refused(2, "cannot be shared out", "info --dim 30 --heads 4");

@@ -198,6 +198,7 @@ START_TEST(what_cannot_be_learnt_from_is_refused_in_one_line)
         {"a.csv", "text,label\tx\ngood,pos\tx\nbad,neg\033[1m\tx\n", "a.csv has no column 'text'"},
         {"a.csv", "text,label\ngood,neg\nbad,neg\033[1m\n", "the label 'neg?[1m' holds a control character"},
         {"a.csv", "text,label\ngood,po\ts\nbad,neg\n", "the label 'po?s' holds a control character"},
+        {"a.csv", "text,label\n,pos\n\" \",neg\n", "no text to train on has a word in it"},
         {"set/a\nb/a.txt", "alone", "the label 'a?b' holds a control character"},
         {"set/a\xc2\x9b/a.txt", "alone", "holds a control character"},
         {"a.csv", "text,label\n", "a.csv holds no labelled texts"},

@@ -330,6 +330,8 @@ START_TEST(what_cannot_be_is_refused)
     refused(2, "--micro-tokens", "train --run %s-2 " TINY " --micro-batch 3", run);
     refused(2, "--context", "train --run %s-2 " TINY " --context 1", run);
     refused(2, "--length", "bench --preset minute --length 300");
+    refused(2, "[1,1073741824]", "translate --run %s --max-tokens 9223372036854775807", run);
+    refused(1, "/no/such/x.npy", "eval --run %s --dump-logits /no/such/x.npy", run);
     refused(1, "built-in sentences are in en and de", "train --run %s-2 --target fr", run);
     refused(1, "has no average.safetensors: encdec average makes one", "eval --run %s --weights average", run);
     refused(1, "from other data", "train --resume %s --steps 2 --source de --target en", run);

@@ -89,6 +89,32 @@ static void expect_four(const Sentences *s, Part part)
 
 /* --- lines --- */
 
+START_TEST(a_byte_order_mark_is_no_part_of_a_sentence)
+{
+    static const char *const tables[] = {"\357\273\277en\tde\na dog\tein Hund\n", "\357\273\277"
+                                                                                  "a dog\tein Hund\n"};
+    folder_now = test_folder();
+    put("pairs/train.en", "\357\273\277"
+                          "a dog\nthe cat\n");
+    put("pairs/train.de", "\357\273\277"
+                          "ein Hund\ndie Katze\n");
+    put("pairs/val.en", "\357\273\277\nx\n");
+    put("pairs/val.de", "y\n\357\273\277z\n");
+    for (int i = 0; i < 3; i++) {
+        put("pairs.tsv", tables[i % 2]);
+        SourceOptions o = source_at(i == 2 ? "pairs" : "pairs.tsv");
+        Sentences s = opened(&o);
+        Line first = lines_at(&s.side[PART_TRAIN][SOURCE], 0);
+        ck_assert_msg(first.size == 5 && !memcmp(first.text, "a dog", 5), "%d: '%.*s'", i, (int)first.size, first.text);
+        if (i == 2) {
+            ck_assert(line_is_empty(lines_at(&s.side[PART_VALID][SOURCE], 0)));
+            ck_assert_uint_eq(lines_at(&s.side[PART_VALID][TARGET], 1).size, 4); /* inside a text it may stay */
+        }
+        sentences_close(&s);
+    }
+}
+END_TEST
+
 START_TEST(lines_end_in_lf_or_crlf_and_the_last_may_not)
 {
     static const struct {
@@ -479,7 +505,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(lines_end_in_lf_or_crlf_and_the_last_may_not),
+    static const Test tests[] = {TEST(a_byte_order_mark_is_no_part_of_a_sentence),
+                                 TEST(lines_end_in_lf_or_crlf_and_the_last_may_not),
                                  TEST(words_stand_between_white_space),
                                  TEST(a_folder_has_parts_by_name),
                                  TEST_LOOP(however_they_are_packed_they_are_the_same, 4),
