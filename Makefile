@@ -165,7 +165,7 @@ included = $(addprefix $(dir $1),$(if $(wildcard $1),$(shell sed -n 's/^$(hash) 
 PLAIN := $(if $(wildcard kernels/plain/plain.c),$(addprefix kernels/plain/plain_,F32 F64 BF16))
 CPU   := $(if $(wildcard kernels/cpu/cpu.c),$(addprefix kernels/cpu/cpu_,F32 BF16))
 
-SOURCES := $(sort $(wildcard base/*.c kernels/*.c kernels/measure/*.c kernels/profile/*.c kernels/mine/*.c core/*/*.c \
+SOURCES := $(sort $(wildcard base/*.c kernels/*.c kernels/cost/*.c kernels/profile/*.c kernels/mine/*.c core/*/*.c \
                              $(if $(USE_EMULATOR),kernels/cuda/emulator/*.c)) \
              $(filter-out kernels/cpu/cpu.c kernels/cpu/bench.c $(call included,kernels/cpu/cpu.c), \
                           $(wildcard kernels/cpu/*.c)))
@@ -225,7 +225,7 @@ SCRIPTS := $(sort $(wildcard plots/*.gp plots/*.html))
 $(OUT)/prose.c: data/prose.txt $(OUT)/embed
 	$(Q)$(OUT)/embed charlm/prose.h prose < data/prose.txt > $@
 $(OUT)/plots.c: $(SCRIPTS) $(OUT)/embed $(OUT)/scripts
-	$(Q)$(OUT)/embed core/look/scripts.h look_scripts $(SCRIPTS) > $@
+	$(Q)$(OUT)/embed core/plot/scripts.h plot_scripts $(SCRIPTS) > $@
 $(OUT)/prose.o $(OUT)/plots.o: %.o: %.c $(OUT)/flags
 	$(call compile)
 $(OUT)/embed: tools/embed.c $(OUT)/flags

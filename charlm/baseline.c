@@ -59,9 +59,9 @@ static bool print_json(const Charlm *c, const NgramBits *bits, size_t learnt, si
     Buffer b = {0};
     buffer_print(&b, "{");
     json_add_key(&b, "split");
-    json_add_string(&b, split_name((Split)c->v->split));
+    json_add_string(&b, split_name((Split)c->options->split));
     buffer_print(&b, ", \"bytes\": %zu, \"learnt_bytes\": %zu, \"adapt\": %s, \"bits_per_byte\": ", scored, learnt,
-                 c->v->adapt ? "true" : "false");
+                 c->options->adapt ? "true" : "false");
     json_add_number(&b, bits->mixed[ORDERS - 1]);
     buffer_print(&b, ", \"orders\": [");
     for (size_t n = 0; n < ORDERS; n++) {
@@ -77,11 +77,11 @@ static bool print_json(const Charlm *c, const NgramBits *bits, size_t learnt, si
 
 static void print_table(const Charlm *c, const NgramBits *bits, size_t learnt, size_t scored)
 {
-    Split split = (Split)c->v->split;
+    Split split = (Split)c->options->split;
     printf("%.4f bits/byte (%s, %zu bytes scored, orders 0 to %d mixed, %zu bytes of training text counted%s%s)\n",
            bits->mixed[ORDERS - 1], split_name(split), scored, ORDERS - 1, learnt,
            split == SPLIT_TRAIN || split == SPLIT_ALL ? ", which are scored here, too" : "",
-           c->v->adapt ? ", and each byte once it was scored" : "");
+           c->options->adapt ? ", and each byte once it was scored" : "");
     printf("order     alone  with those below\n");
     for (size_t n = 0; n < ORDERS; n++)
         printf("%5zu  %8.4f  %16.4f\n", n, bits->alone[n], bits->mixed[n]);
@@ -91,15 +91,15 @@ bool charlm_baseline(Charlm *c, Error *e)
 {
     Ngram g;
     Part part;
-    if (!text_open(&c->text, c->v->shared.data, e) || !part_to_score(&part, &c->text, c->v, e))
+    if (!text_open(&c->text, c->options->shared.data, e) || !part_to_score(&part, &c->text, c->options, e))
         return false;
     Part training = text_part(&c->text, SPLIT_TRAIN);
-    if (!ngram_open(&g, training.size + (c->v->adapt ? part.size : 0), e))
+    if (!ngram_open(&g, training.size + (c->options->adapt ? part.size : 0), e))
         return false;
-    learn(&g, training, c->v->shared.quiet);
-    NgramBits bits = score(&g, part, c->v->adapt);
+    learn(&g, training, c->options->shared.quiet);
+    NgramBits bits = score(&g, part, c->options->adapt);
     bool fine = true;
-    if (c->v->shared.json)
+    if (c->options->shared.json)
         fine = print_json(c, &bits, training.size, part.size - 1, e);
     else
         print_table(c, &bits, training.size, part.size - 1);

@@ -21,7 +21,7 @@
 enum { TAKES = 11, EXACT_TAKES = 3 };
 
 typedef struct Bench {
-    Crew crew;
+    Trainer trainer;
     Sampling s;
     unsigned char *prompt;
     size_t prompt_size;
@@ -34,14 +34,14 @@ typedef struct Bench {
 
 static void drop_byte(void *to, unsigned char byte) { (void)to, (void)byte; }
 
-static bool open_crew(App *a, Crew *crew, Error *e)
+static bool open_trainer(App *a, Trainer *trainer, Error *e)
 {
-    CrewOptions options;
-    if (!app_crew_options(a, &options, false, e))
+    TrainerOptions options;
+    if (!app_trainer_options(a, &options, false, e))
         return false;
     if (a->profile)
         options.k = profile_over(options.k);
-    return crew_open(crew, &options, a->parameters, &a->task, e) && setup_weights(crew, a->o, NULL, NULL, e);
+    return trainer_open(trainer, &options, a->parameters, &a->task, e) && setup_weights(trainer, a->o, NULL, NULL, e);
 }
 
 /* Weights that products read, as numbers. */
@@ -56,9 +56,9 @@ static size_t bytes_of_weights(const Model *m, const Kernels *k)
 /* Random bytes, and a text behind them that just fits into the context. */
 static bool open_bench(Charlm *c, Bench *b, Error *e)
 {
-    if (!charlm_build(c, e) || !writer_crew(c, &b->crew, open_crew, e))
+    if (!charlm_build(c, e) || !writer_trainer(c, &b->trainer, open_trainer, e))
         return false;
-    const Kernels *k = b->crew.o.k;
+    const Kernels *k = b->trainer.options.k;
     size_t context = c->model.context, length = context < 16 ? 2 : context * 7 / 32;
     b->prompt_size = context > length ? context - length : 1;
     b->s = (Sampling){.length = length, .temperature = 1, .top_p = 1, .write = drop_byte};
@@ -89,37 +89,37 @@ static double median(double *values, size_t n)
 static bool take(const Charlm *c, Bench *b, bool exact, size_t takes, double *rate, Error *e)
 {
     Writer *w = NULL;
-    bool fine = writer_open(&w, &c->model, &b->crew, b->prompt, b->prompt_size, exact, e);
-    bool reads = strcmp(b->crew.o.k->twin, "cpu") == 0 && !c->v->profile && !exact;
+    bool fine = writer_open(&w, &c->model, &b->trainer, b->prompt, b->prompt_size, exact, e);
+    bool reads = strcmp(b->trainer.options.k->backend, "cpu") == 0 && !c->options->profile && !exact;
     double all = 0, rates[TAKES], read[TAKES];
     size_t count = b->s.length - 1; /* one character costs the prompt */
-    if (c->v->profile)
-        parts_begin(&b->crew);
+    if (c->options->profile)
+        parts_begin(&b->trainer);
     for (size_t i = 0; fine && i < takes; i++) {
         fine = writer_write(w, &b->s, e);
         rates[i] = b->s.seconds > 0 ? (double)count / b->s.seconds : 0;
-        read[i] = reads ? limits_read(b->crew.worker[0].stream, b->buffer, b->bytes, count) : 0;
+        read[i] = reads ? limits_read(b->trainer.worker[0].stream, b->buffer, b->bytes, count) : 0;
         all += b->s.seconds;
     }
     *rate = median(rates, takes);
     if (reads)
         b->read = median(read, takes);
-    if (fine && c->v->profile)
-        fine = parts_of(&b->parts, &b->crew, all, takes * count, e);
+    if (fine && c->options->profile)
+        fine = parts_of(&b->parts, &b->trainer, all, takes * count, e);
     writer_close(w);
     return fine;
 }
 
 static bool print_json(const Charlm *c, const Bench *b, Error *e)
 {
-    const CrewOptions *o = &b->crew.o;
+    const TrainerOptions *o = &b->trainer.options;
     Buffer out = {0};
     char peer[128];
     snprintf(peer, sizeof peer, "attend %s", attend_version());
     buffer_print(&out, "{");
     json_add_text(&out, "peer", peer);
     json_add_text(&out, "program", "charlm");
-    json_add_text(&out, "device", o->k->twin);
+    json_add_text(&out, "device", o->k->backend);
     json_add_text(&out, "precision", number_type_name(o->k->type));
     json_add_member(&out, "threads", (double)o->team);
     json_add_member(&out, "prompt", (double)b->prompt_size);
@@ -128,7 +128,7 @@ static bool print_json(const Charlm *c, const Bench *b, Error *e)
     json_add_member(&out, "weight_bytes", (double)b->bytes);
     json_add_member(&out, "read_bytes_per_s", b->read);
     json_add_member(&out, "share", b->read > 0 ? b->cached * (double)b->bytes / b->read : 0);
-    if (c->v->profile)
+    if (c->options->profile)
         parts_json(&b->parts, &out);
     else
         json_add_member(&out, "exact_characters_per_s", b->exact);
@@ -137,8 +137,8 @@ static bool print_json(const Charlm *c, const Bench *b, Error *e)
 
 static bool print_result(const Charlm *c, const Bench *b, Error *e)
 {
-    const CrewOptions *o = &b->crew.o;
-    if (c->v->shared.json)
+    const TrainerOptions *o = &b->trainer.options;
+    if (c->options->shared.json)
         return print_json(c, b, e);
     printf("%.0f characters/s: %zu behind a prompt of %zu, %s, a team of %zu\n", b->cached, b->s.length, b->prompt_size,
            number_type_name(o->k->type), o->team);
@@ -146,7 +146,7 @@ static bool print_result(const Charlm *c, const Bench *b, Error *e)
         printf("%.2f MB of weights each; a buffer of that size is read %.0f times/s (%.1f GB/s): %.0f %%\n",
                1e-6 * (double)b->bytes, b->read / (double)b->bytes, 1e-9 * b->read,
                100 * b->cached * (double)b->bytes / b->read);
-    if (c->v->profile)
+    if (c->options->profile)
         parts_print(&b->parts, stdout);
     else
         printf("%.1f characters/s with --exact: the cache is %.1f times as fast\n", b->exact, b->cached / b->exact);
@@ -157,12 +157,12 @@ bool charlm_bench_sample(Charlm *c, Error *e)
 {
     Bench b = {0};
     bool fine = open_bench(c, &b, e) && take(c, &b, false, TAKES, &b.cached, e) &&
-                (c->v->profile || take(c, &b, true, EXACT_TAKES, &b.exact, e));
+                (c->options->profile || take(c, &b, true, EXACT_TAKES, &b.exact, e));
     fine = fine && print_result(c, &b, e);
     parts_close(&b.parts);
     if (b.buffer)
-        b.crew.o.k->release(b.buffer);
+        b.trainer.options.k->release(b.buffer);
     memory_free(b.prompt);
-    crew_close(&b.crew);
+    trainer_close(&b.trainer);
     return fine;
 }

@@ -8,7 +8,7 @@
 
 typedef struct Charlm {
     App app; /* first: what core/program hands back as an App is one of these */
-    Values *v;
+    CharlmOptions *options;
     Text text;
     Model model;
     Part training;
@@ -34,10 +34,10 @@ bool charlm_open_run(Charlm *c, Error *e);
 bool charlm_open_text(Charlm *c, bool to_train, Error *e);
 
 /* A sample now and then, so that one can read how the model learns. */
-bool charlm_show_sample(App *a, Crew *crew, uint64_t step, Error *e);
+bool charlm_show_sample(App *a, Trainer *trainer, uint64_t step, Error *e);
 
 /* What the model looks at while it reads a text. */
-bool charlm_look(App *a, Look *l, Error *e);
+bool charlm_inspect(App *a, Inspection *l, Error *e);
 
 /* What plot draws of data and model. */
 bool charlm_texts(App *a, TextSet *t, Error *e);

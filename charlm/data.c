@@ -57,7 +57,7 @@ bool part_suits(Part part, const char *name, size_t context, Error *e)
                 name, part.size, context, context + 1);
 }
 
-bool part_to_score(Part *part, const Text *t, const Values *v, Error *e)
+bool part_to_score(Part *part, const Text *t, const CharlmOptions *v, Error *e)
 {
     Split split = (Split)v->split;
     *part = text_part(t, split);

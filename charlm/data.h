@@ -31,7 +31,7 @@ bool part_suits(Part part, const char *name, size_t context, Error *e);
 const char *split_name(Split split);
 
 /* The first --bytes of --split; false where there is nothing to score. */
-bool part_to_score(Part *part, const Text *t, const Values *v, Error *e);
+bool part_to_score(Part *part, const Text *t, const CharlmOptions *v, Error *e);
 
 /* Training: a row of random place for each row of the batch. */
 void training_batch(Part part, size_t context, size_t rows, uint32_t seed, uint64_t step, Batch *b);

@@ -21,7 +21,7 @@
 static bool print_result(const Charlm *c, const MeanLoss *score, Error *e)
 {
     double bits = score->loss * c->app.task.per_nat;
-    if (c->v->shared.json) {
+    if (c->options->shared.json) {
         Buffer b = {0};
         buffer_print(&b, "{");
         charlm_json_protocol(&c->app, &b);
@@ -40,28 +40,28 @@ static Tensor *logits(void *self, Tape *t, const Rows *rows)
 
 bool charlm_eval(Charlm *c, Error *e)
 {
-    Crew crew = {0};
+    Trainer trainer = {0};
     MeanLoss score;
     size_t stride;
     Part part;
     if (!charlm_open_run(c, e) || !charlm_open_text(c, false, e))
         return false;
     app_own_workers(&c->app);
-    if (!parse_stride(c->v->stride, c->model.context, &stride, e))
+    if (!parse_stride(c->options->stride, c->model.context, &stride, e))
         return app_misused(&c->app);
     c->split = (Split)c->v->split;
     if (!part_to_score(&part, &c->text, c->v, e) || !dump_may_open(c->v->dump_logits, e))
         return false;
     charlm_task(c, part, stride);
-    Progress progress = progress_open(stderr, c->v->shared.quiet);
-    bool fine = app_open_crew(&c->app, &crew, e);
-    crew.progress = &progress;
-    fine = fine && crew_score(&crew, &score, e);
+    Progress progress = progress_open(stderr, c->options->shared.quiet);
+    bool fine = app_open_trainer(&c->app, &trainer, e);
+    trainer.progress = &progress;
+    fine = fine && trainer_score(&trainer, &score, e);
     progress_close(&progress);
     fine = fine && print_result(c, &score, e);
-    if (fine && c->v->dump_logits)
-        fine = dump_task(c->v->dump_logits, &crew, &(DumpTask){logits, 0, BYTES}, e);
+    if (fine && c->options->dump_logits)
+        fine = dump_task(c->options->dump_logits, &trainer, &(DumpTask){logits, 0, BYTES}, e);
     progress_close(&progress);
-    crew_close(&crew);
+    trainer_close(&trainer);
     return fine;
 }

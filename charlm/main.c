@@ -5,12 +5,13 @@
 
 int main(int argc, char **argv)
 {
-    Values values;
-    LookValues look;
+    CharlmOptions values;
+    InspectOptions look;
     Options options = {0};
-    Charlm c = {.app = {.kind = &charlm_kind, .o = &values.shared, .options = &options, .look = &look}, .v = &values};
+    Charlm c = {.app = {.kind = &charlm_kind, .options = &values.shared, .command_line = &options, .inspect = &look},
+                .options = &values};
     const OptionTable tables[] = {{shared_options, shared_option_count, &values.shared},
                                   {charlm_options, charlm_option_count, &values},
-                                  {look_options, look_option_count, &look}};
+                                  {inspect_options, inspect_option_count, &look}};
     return app_main(&c.app, tables, 3, argc, argv);
 }

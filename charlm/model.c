@@ -7,7 +7,7 @@
 
 #include "core/train/network.h"
 
-bool model_open(Model *m, const SharedValues *o, Error *e)
+bool model_open(Model *m, const SharedOptions *o, Error *e)
 {
     *m = (Model){.depth = o->depth, .context = o->context, .window = o->window};
     if (!network_suits(o, e))
@@ -39,8 +39,8 @@ void model_close(Model *m)
 
 Tensor *model_logits(Tape *t, const Model *m, const Rows *rows, const Cache *cache, const Queries *only)
 {
-    Sight sight = cache ? sight_cached(rows, cache) : sight_rows(rows, true);
-    sight.self.window = m->window;
-    sight.only = only;
-    return linear_logits(t, &m->logits, stack(t, &m->stack, embed(t, &m->embedding, rows), NULL, &sight));
+    AttentionContext context = cache ? context_cached(rows, cache) : context_rows(rows, true);
+    context.self_mask.window = m->window;
+    context.query_subset = only;
+    return linear_logits(t, &m->logits, stack(t, &m->stack, embed(t, &m->embedding, rows), NULL, &context));
 }

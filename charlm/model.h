@@ -16,7 +16,7 @@ typedef struct Model {
     Linear logits;
 } Model;
 
-bool model_open(Model *m, const SharedValues *o, Error *e);
+bool model_open(Model *m, const SharedOptions *o, Error *e);
 void model_close(Model *m);
 
 /* logits [N, 256] as reals; with a cache, of the positions behind those it holds. only: the positions whose logits are

@@ -12,7 +12,7 @@ enum {
     BASELINE = COMMAND_BASELINE
 };
 
-#define AT(field) offsetof(Values, field)
+#define AT(field) offsetof(CharlmOptions, field)
 
 /* clang-format off */
 const Option charlm_options[] = {
@@ -43,7 +43,7 @@ static const Command commands[] = {
     {"eval", EVAL, NULL, "bits per byte of a part of the data"},
     {"baseline", BASELINE, NULL, "bits per byte of a part of the data by counting n-grams: the line to beat"},
     {"sample", SAMPLE, NULL, "write text"},
-    {"heads", COMMAND_LOOK, NULL, "what attention looks at while the model reads a text"},
+    {"heads", COMMAND_HEADS, NULL, "what attention looks at while the model reads a text"},
     {"plot", COMMAND_PLOT, "[RUN...]", "draw the loss, the speed and more of runs, of models and of data"},
     {"info", COMMAND_INFO, NULL, "what a model or a run consists of, and what it costs"},
     {"bench", BENCH, NULL, "the speed of a training step on random bytes"},

@@ -6,8 +6,8 @@
 
 enum { COMMAND_BASELINE = COMMAND_OWN };
 
-typedef struct Values {
-    SharedValues shared;
+typedef struct CharlmOptions {
+    SharedOptions shared;
     /* scoring */
     const char *stride;
     int split;
@@ -21,7 +21,7 @@ typedef struct Values {
     bool exact;
     /* bench */
     bool profile, sample;
-} Values;
+} CharlmOptions;
 
 typedef enum Split { SPLIT_TRAIN, SPLIT_VALID, SPLIT_TEST, SPLIT_ALL } Split;
 

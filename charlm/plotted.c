@@ -23,12 +23,12 @@ static bool find_lines(TextList *l, Part part, void **owned, Error *e)
 bool charlm_texts(App *a, TextSet *t, Error *e)
 {
     Charlm *c = (Charlm *)a;
-    if ((a->o->run && !app_open_run(a, a->o->run, false, e)) || !charlm_open_text(c, false, e))
+    if ((a->options->run && !app_open_run(a, a->options->run, false, e)) || !charlm_open_text(c, false, e))
         return false;
     t->count = 2;
     t->kinds = BYTES;
     t->unknown = NOT_KNOWN;
-    t->reads = a->o->context;
+    t->reads = a->options->context;
     t->text = "line";
     t->measured = "bytes";
     t->list[0] = (TextList){.name = "train", .learnt = true};

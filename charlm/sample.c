@@ -53,15 +53,15 @@ static void take_byte(void *to, unsigned char byte)
 /* The prompt: given, from a file, or the beginning of the run's validation text. */
 static bool find_prompt(Charlm *c, Buffer *prompt, Error *e)
 {
-    if (c->v->prompt_file) {
+    if (c->options->prompt_file) {
         char *bytes;
         size_t size;
-        if (!file_read_any(c->v->prompt_file, &bytes, &size, e))
+        if (!file_read_any(c->options->prompt_file, &bytes, &size, e))
             return false;
         buffer_add(prompt, bytes, size);
         memory_free(bytes);
-    } else if (c->v->prompt) {
-        buffer_add(prompt, c->v->prompt, strlen(c->v->prompt));
+    } else if (c->options->prompt) {
+        buffer_add(prompt, c->options->prompt, strlen(c->options->prompt));
     } else {
         if (!charlm_open_text(c, false, e))
             return false;
@@ -84,7 +84,7 @@ static bool print_text_json(const char *text, size_t size, double seconds, Error
     return json_print(&b, e);
 }
 
-static bool sample_one(const Values *v, Writer *w, const Buffer *prompt, size_t number, Error *e)
+static bool sample_one(const CharlmOptions *v, Writer *w, const Buffer *prompt, size_t number, Error *e)
 {
     Output o = {.stream = !v->shared.json, .terminal = isatty(STDOUT_FILENO)};
     Sampling s = {.length = v->length,
@@ -118,18 +118,18 @@ static bool sample_one(const Values *v, Writer *w, const Buffer *prompt, size_t 
 
 bool charlm_sample(Charlm *c, Error *e)
 {
-    Crew crew = {0};
+    Trainer trainer = {0};
     Buffer prompt = {0};
     Writer *w = NULL;
     if (c->v->prompt && c->v->prompt_file)
         return fail(e, "--prompt and --prompt-file both say what to go on from: give one of the two") ||
                app_misused(&c->app);
-    bool fine = charlm_open_run(c, e) && find_prompt(c, &prompt, e) && writer_crew(c, &crew, app_open_crew, e) &&
-                writer_open(&w, &c->model, &crew, (const unsigned char *)prompt.text, prompt.size, c->v->exact, e);
+    bool fine = charlm_open_run(c, e) && find_prompt(c, &prompt, e) && writer_trainer(c, &trainer, app_open_trainer, e) &&
+                writer_open(&w, &c->model, &trainer, (const unsigned char *)prompt.text, prompt.size, c->v->exact, e);
     for (size_t i = 0; fine && i < c->v->count; i++)
         fine = sample_one(c->v, w, &prompt, i, e);
     writer_close(w);
-    crew_close(&crew);
+    trainer_close(&trainer);
     buffer_free(&prompt);
     return fine;
 }

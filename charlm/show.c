@@ -6,7 +6,7 @@
 static void keep_byte(void *to, unsigned char byte) { buffer_add(to, &byte, 1); }
 
 /* The end of its prompt, a bar, how it goes on. */
-bool charlm_show_sample(App *a, Crew *crew, uint64_t step, Error *e)
+bool charlm_show_sample(App *a, Trainer *trainer, uint64_t step, Error *e)
 {
     Charlm *c = (Charlm *)a;
     Part valid = text_part(&c->text, SPLIT_VALID);
@@ -19,13 +19,13 @@ bool charlm_show_sample(App *a, Crew *crew, uint64_t step, Error *e)
     Sampling s = {.length = 200,
                   .temperature = 0.5,
                   .top_p = 1,
-                  .seed = (uint32_t)c->v->shared.seed,
+                  .seed = (uint32_t)c->options->shared.seed,
                   .number = (uint32_t)step,
                   .write = keep_byte,
                   .to = &text};
     buffer_add(&text, valid.bytes + prompt - shown, shown);
     buffer_add(&text, "|", 1);
-    bool fine = writer_open(&w, &c->model, crew, valid.bytes, prompt, false, e) && writer_write(w, &s, e);
+    bool fine = writer_open(&w, &c->model, trainer, valid.bytes, prompt, false, e) && writer_write(w, &s, e);
     writer_close(w);
     text.size -= utf8_tail(text.text, text.size);
     buffer_add(&text, "\n", 1);

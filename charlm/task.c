@@ -15,7 +15,7 @@ static const char *const aliases[][2] = {{"token_embedding.weight", "logits.weig
 static void batch(void *self, uint64_t step, Batch *b)
 {
     const Charlm *c = self;
-    const SharedValues *o = &c->v->shared;
+    const SharedOptions *o = &c->options->shared;
     training_batch(c->training, c->model.context, o->batch, (uint32_t)o->seed, step, b);
 }
 
@@ -24,7 +24,8 @@ static Tensor *loss(void *self, Tape *t, const Rows *rows)
     const Charlm *c = self;
     const Queries *only = t->training ? NULL : rows_scored(rows);
     Tensor *logits = model_logits(t, &c->model, rows, NULL, only);
-    return cross_entropy(t, logits, only ? only->targets : rows->targets, t->training ? c->v->shared.smoothing : 0, 0);
+    return cross_entropy(t, logits, only ? only->targets : rows->targets,
+                         t->training ? c->options->shared.smoothing : 0, 0);
 }
 
 static void score_batch(void *self, size_t i, Batch *b)
@@ -37,7 +38,7 @@ static void score_batch(void *self, size_t i, Batch *b)
 
 void charlm_task(Charlm *c, Part scored, size_t stride)
 {
-    const SharedValues *o = &c->v->shared;
+    const SharedOptions *o = &c->options->shared;
     size_t rows = o->micro_batch && o->micro_batch < o->batch ? o->micro_batch : o->batch;
     c->training = text_part(&c->text, SPLIT_TRAIN);
     c->windows = windows_over(scored, c->model.context, stride);
@@ -68,23 +69,23 @@ void charlm_json_protocol(const App *a, Buffer *b)
 
 bool charlm_build(Charlm *c, Error *e)
 {
-    const SharedValues *o = &c->v->shared;
+    const SharedOptions *o = &c->options->shared;
     c->app.parameters = &c->model.parameters;
-    c->app.sample_every = c->v->sample_every;
-    c->app.profile = c->v->profile;
+    c->app.sample_every = c->options->sample_every;
+    c->app.profile = c->options->profile;
     return network_suits(o, e) ? model_open(&c->model, o, e) : app_misused(&c->app);
 }
 
 bool charlm_open_run(Charlm *c, Error *e)
 {
-    return app_open_run(&c->app, c->v->shared.run, false, e) && charlm_build(c, e);
+    return app_open_run(&c->app, c->options->shared.run, false, e) && charlm_build(c, e);
 }
 
 bool charlm_open_text(Charlm *c, bool to_train, Error *e)
 {
     const Run *run = c->app.run;
-    bool given = options_source(c->app.options, "data") == FROM_COMMAND_LINE;
-    if (!text_open(&c->text, c->v->shared.data, e))
+    bool given = options_source(c->app.command_line, "data") == FROM_COMMAND_LINE;
+    if (!text_open(&c->text, c->options->shared.data, e))
         return given || !run
                    ? false
                    : fail(e, "%s; the run %s learnt from it: say with --data where it is now", e->text, run->path);
@@ -105,7 +106,7 @@ static bool open_model(App *a, Error *e)
 static bool open_all(App *a, Error *e)
 {
     Charlm *c = (Charlm *)a;
-    const SharedValues *o = &c->v->shared;
+    const SharedOptions *o = &c->options->shared;
     if (!charlm_build(c, e) || !charlm_open_text(c, true, e))
         return false;
     Part valid = text_part(&c->text, SPLIT_VALID);
@@ -113,7 +114,8 @@ static bool open_all(App *a, Error *e)
         !part_suits(valid, "validation", 1, e))
         return false;
     c->split = SPLIT_VALID;
-    valid.size = c->v->eval_bytes && c->v->eval_bytes + 1 < valid.size ? c->v->eval_bytes + 1 : valid.size;
+    valid.size = c->options->eval_bytes && c->options->eval_bytes + 1 < valid.size ? c->options->eval_bytes + 1
+                                                                                   : valid.size;
     charlm_task(c, valid, o->context);
     return true;
 }
@@ -128,14 +130,14 @@ static void close_all(App *a)
 static DataNote data(const App *a)
 {
     const Charlm *c = (const Charlm *)a;
-    return (DataNote){a->o->data, c->text.size, c->text.sha256};
+    return (DataNote){a->options->data, c->text.size, c->text.sha256};
 }
 
-static double step_tokens(const App *a) { return (double)(a->o->batch * a->o->context); }
+static double step_tokens(const App *a) { return (double)(a->options->batch * a->options->context); }
 
 static size_t epoch(const App *a)
 {
-    size_t tokens = a->o->batch * a->o->context;
+    size_t tokens = a->options->batch * a->options->context;
     return (((const Charlm *)a)->training.size + tokens - 1) / tokens;
 }
 
@@ -143,7 +145,7 @@ static void bench_batch(void *app, uint64_t step, Batch *b)
 {
     const Charlm *c = app;
     batch_clear(b);
-    for (size_t r = 0; r < c->v->shared.batch; r++)
+    for (size_t r = 0; r < c->options->shared.batch; r++)
         batch_row(b, 0, c->model.context);
     for (size_t at = 0; at < b->side[0].positions; at++) {
         b->side[0].ids[at] = (int32_t)philox_below(BYTES, 1, (uint32_t)step, 2 * at, SITE_DATA);
@@ -154,14 +156,14 @@ static void bench_batch(void *app, uint64_t step, Batch *b)
 static bool bench(App *a, bool *mine, Error *e)
 {
     Charlm *c = (Charlm *)a;
-    *mine = c->v->sample;
+    *mine = c->options->sample;
     return *mine && charlm_bench_sample(c, e);
 }
 
 static bool command(App *a, Error *e)
 {
     Charlm *c = (Charlm *)a;
-    switch (a->options->command->bit) {
+    switch (a->command_line->command->bit) {
     case COMMAND_EVAL: return charlm_eval(c, e);
     case COMMAND_BASELINE: return charlm_baseline(c, e);
     default: return charlm_sample(c, e);
@@ -182,7 +184,7 @@ const AppKind charlm_kind = {.name = "charlm",
                              .protocol = charlm_json_protocol,
                              .sample = charlm_show_sample,
                              .bench_batch = bench_batch,
-                             .look = charlm_look,
+                             .inspect = charlm_inspect,
                              .texts = charlm_texts,
                              .name_token = charlm_name_token,
                              .command = command,

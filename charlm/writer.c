@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "core/tensor/sites.h"
-#include "kernels/measure/measure.h"
+#include "kernels/cost/cost.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -179,14 +179,14 @@ bool writer_write(Writer *w, Sampling *s, Error *e)
 
 /* --- opening --- */
 
-bool writer_open(Writer **out, const Model *m, Crew *crew, const unsigned char *prompt, size_t size, bool exact,
+bool writer_open(Writer **out, const Model *m, Trainer *trainer, const unsigned char *prompt, size_t size, bool exact,
                  Error *e)
 {
-    const Kernels *k = crew->o.k;
+    const Kernels *k = trainer->options.k;
     Writer *w = *out = memory_get(1, sizeof *w);
     if (!w)
         return memory_error(e, "a writer of text", 1, sizeof *w);
-    *w = (Writer){.m = m, .w = &crew->worker[0], .exact = exact, .prompt = size ? size : 1};
+    *w = (Writer){.m = m, .w = &trainer->worker[0], .exact = exact, .prompt = size ? size : 1};
     w->last = k->allocate(3 * sizeof *w->last);
     w->prompt_length = k->allocate(sizeof *w->prompt_length);
     buffer_add(&w->text, size ? prompt : (const unsigned char *)"\n", w->prompt);
@@ -228,11 +228,11 @@ static Tensor *walk(void *self, Tape *t, const Rows *rows)
     return without ? without : with;
 }
 
-bool writer_crew(Charlm *c, Crew *crew, bool (*open)(App *, Crew *, Error *), Error *e)
+bool writer_trainer(Charlm *c, Trainer *trainer, bool (*open)(App *, Trainer *, Error *), Error *e)
 {
     const Model *m = &c->model;
-    SharedValues *o = &c->v->shared;
-    const Kernels *k = measure_kernels((NumberType)o->precision);
+    SharedOptions *o = &c->options->shared;
+    const Kernels *k = cost_kernels((NumberType)o->precision);
     Walk w = {.m = m};
     Stream *s = NULL;
     o->batch = o->micro_batch = o->workers = 1;
@@ -240,7 +240,7 @@ bool writer_crew(Charlm *c, Crew *crew, bool (*open)(App *, Crew *, Error *), Er
     charlm_task(c, (Part){NULL, 0}, m->context);
     c->app.task.self = &w;
     c->app.task.loss = walk;
-    fine = fine && open(&c->app, crew, e);
+    fine = fine && open(&c->app, trainer, e);
     cache_close(&w.cache);
     if (s)
         k->close(s);

@@ -12,8 +12,8 @@
 
 typedef struct Writer Writer;
 
-/* The crew's worker 0 computes, alone. exact: without a cache. An empty prompt is a line feed. */
-bool writer_open(Writer **w, const Model *m, Crew *crew, const unsigned char *prompt, size_t size, bool exact,
+/* The trainer's worker 0 computes, alone. exact: without a cache. An empty prompt is a line feed. */
+bool writer_open(Writer **w, const Model *m, Trainer *trainer, const unsigned char *prompt, size_t size, bool exact,
                  Error *e);
 void writer_close(Writer *w); /* NULL is fine */
 
@@ -30,7 +30,7 @@ typedef struct Sampling {
 
 bool writer_write(Writer *w, Sampling *s, Error *e);
 
-/* A crew of one worker, opened by `open`, whose tape has room for a writer. */
-bool writer_crew(Charlm *c, Crew *crew, bool (*open)(App *, Crew *, Error *), Error *e);
+/* A trainer of one worker, opened by `open`, whose tape has room for a writer. */
+bool writer_trainer(Charlm *c, Trainer *trainer, bool (*open)(App *, Trainer *, Error *), Error *e);
 
 #endif

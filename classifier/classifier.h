@@ -9,7 +9,7 @@
 
 typedef struct Classifier {
     App app; /* first: what core/program hands back as an App is one of these */
-    Values *v;
+    ClassifierOptions *options;
     Reviews reviews;
     Vocabulary vocabulary; /* an opened run's */
     char **classes;        /* [class_count] an opened run's */
@@ -33,15 +33,15 @@ bool classifier_open_texts(Classifier *c, bool to_train, Error *e);
 /* Fills the Task: batches of the training part, and the texts of c->scored to score. */
 void classifier_task(Classifier *c);
 
-/* The logits [count, classes] of texts, by all workers of a crew. */
-bool classifier_logits(Classifier *c, Crew *crew, const Texts *texts, float *logits, Error *e);
+/* The logits [count, classes] of texts, by all workers of a trainer. */
+bool classifier_logits(Classifier *c, Trainer *trainer, const Texts *texts, float *logits, Error *e);
 
 /* Shares [classes] of logits; returns the likeliest class. */
 size_t classifier_shares(double *shares, const float *logits, size_t classes);
 
 /* What attention looks at, and which words moved the answer. */
-bool classifier_look(App *a, Look *l, Error *e);
-bool classifier_look_further(App *a, Look *l, Error *e);
+bool classifier_inspect(App *a, Inspection *l, Error *e);
+bool classifier_look_further(App *a, Inspection *l, Error *e);
 
 /* What plot draws of data and model. */
 bool classifier_texts(App *a, TextSet *t, Error *e);

@@ -193,7 +193,7 @@ static bool note_look(const Classifier *c, const Verdicts *r, Error *e)
     Buffer b = {0};
     buffer_add(&b, text, size);
     buffer_print(&b, "%.6f\t%zu texts\t%s\n", accuracy(r), r->texts->count,
-                 c->v->shared.weights ? c->v->shared.weights : "best");
+                 c->options->shared.weights ? c->options->shared.weights : "best");
     bool fine = (!b.failed || fail(e, "out of memory for a line")) && file_write(path, b.text, b.size, e);
     if (fine)
         fprintf(stderr, "classifier: the test part has been looked at %zu time%s with this run\n", looks,
@@ -206,14 +206,14 @@ static bool note_look(const Classifier *c, const Verdicts *r, Error *e)
 
 static bool score(Classifier *c, Verdicts *r, Error *e)
 {
-    const Values *v = c->v;
-    Crew crew = {0};
+    const ClassifierOptions *v = c->options;
+    Trainer trainer = {0};
     size_t classes = r->classes;
     r->logits = memory_get(r->texts->count * classes, sizeof *r->logits);
     r->confusion = memory_get(classes * classes, sizeof *r->confusion);
     bool fine = (r->logits && r->confusion) || memory_error(e, "logits", r->texts->count, classes * sizeof *r->logits);
-    fine = fine && app_open_crew(&c->app, &crew, e) && classifier_logits(c, &crew, r->texts, r->logits, e);
-    crew_close(&crew);
+    fine = fine && app_open_trainer(&c->app, &trainer, e) && classifier_logits(c, &trainer, r->texts, r->logits, e);
+    trainer_close(&trainer);
     if (!fine)
         return false;
     judge(r);
@@ -226,7 +226,7 @@ static bool score(Classifier *c, Verdicts *r, Error *e)
 static bool open_others(Classifier *c, Error *e)
 {
     reviews_close(&c->reviews);
-    c->v->final = true; /* nothing is held out */
+    c->options->final = true; /* nothing is held out */
     if (!classifier_open_texts(c, false, e))
         return false;
     c->scored = reviews_part(&c->reviews, PART_TEST)->count ? PART_TEST : PART_TRAIN;
@@ -241,7 +241,7 @@ bool classifier_eval(Classifier *c, Error *e)
         return false;
     app_own_workers(&c->app);
     bool own = strcmp(c->app.learnt, c->reviews.sha256) == 0, chosen = options_source(o, "split") == FROM_COMMAND_LINE;
-    c->scored = final ? PART_TEST : (Part)c->v->split;
+    c->scored = final ? PART_TEST : (Part)c->options->split;
     if ((!own && !final && !chosen && !open_others(c, e)) || !reviews_suits(&c->reviews, c->scored, e))
         return false;
     classifier_task(c);

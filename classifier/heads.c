@@ -1,8 +1,8 @@
 /* classifier heads: what attention looks at while a text is read, and which of its words moved the answer. */
 #include "core/program/heads.h"
 #include "base/memory.h"
-#include "classifier/moved.h"
-#include "core/look/picture.h"
+#include "classifier/attribution.h"
+#include "core/plot/picture.h"
 #include "core/run/json.h"
 #include "core/text/words.h"
 
@@ -29,31 +29,31 @@ static bool name_words(Labels *t, const Buffer *text, const int32_t *ids, size_t
     return fine;
 }
 
-static bool read_text(Classifier *c, Look *l, const Buffer *text, Error *e)
+static bool read_text(Classifier *c, Inspection *l, const Buffer *text, Error *e)
 {
     int32_t *ids = NULL;
     size_t count, cut;
     if (!text_to_ids(&c->vocabulary, text->text, text->size, c->model.context, &ids, &count, &cut, e))
         return false;
-    look_cut(&c->app, "the text", count + cut, count);
-    const LookRow row = {.sides = 1, .ids = {ids}, .count = {count}, .network = network};
-    bool fine = name_words(&l->tokens[0], text, ids, count, e) && look_read(&c->app, l, &row, e);
+    inspect_cut(&c->app, "the text", count + cut, count);
+    const InspectRow row = {.sides = 1, .ids = {ids}, .count = {count}, .network = network};
+    bool fine = name_words(&l->tokens[0], text, ids, count, e) && inspect_read(&c->app, l, &row, e);
     memory_free(ids);
     return fine;
 }
 
-bool classifier_look(App *a, Look *l, Error *e)
+bool classifier_inspect(App *a, Inspection *l, Error *e)
 {
     static const char *const drops[] = {"dropout", "attention-dropout", "ff-dropout"};
     Classifier *c = (Classifier *)a;
     Buffer text = {0};
-    bool fine = look_text(a, l->v, &text, e);
+    bool fine = inspect_text(a, l->options, &text, e);
     for (size_t i = 0; fine && i < 3; i++) /* gradients are asked for with all of the network */
-        fine = options_set(a->options, drops[i], "0", FROM_COMMAND_LINE, e);
+        fine = options_set(a->command_line, drops[i], "0", FROM_COMMAND_LINE, e);
     fine = fine && classifier_open_run(c, e) && read_text(c, l, &text, e);
     buffer_free(&text);
-    if (fine && l->watcher.count) {
-        l->shown = &l->watcher.maps[0];
+    if (fine && l->recorder.count) {
+        l->shown = &l->recorder.maps[0];
         l->shown->query = l->shown->key = &l->tokens[0];
     }
     return fine;
@@ -78,7 +78,7 @@ static void add_members(Buffer *b, const Labels *words, const Moved *m, const Cl
 }
 
 /* A line for each word: for people, and the same as data. */
-static void add_lines(Look *l, const Moved *m, const Classifier *c)
+static void add_lines(Inspection *l, const Moved *m, const Classifier *c)
 {
     const size_t from = l->where.from, most = l->where.most;
     Buffer *table = &l->table;
@@ -99,11 +99,11 @@ static void add_lines(Look *l, const Moved *m, const Classifier *c)
                  c->classes[m->answer]);
 }
 
-bool classifier_look_further(App *a, Look *l, Error *e)
+bool classifier_look_further(App *a, Inspection *l, Error *e)
 {
     Classifier *c = (Classifier *)a;
     Moved m = {0};
-    if (!c->v->moved)
+    if (!c->options->moved)
         return true;
     bool fine = moved_open(&m, c, l->batch.side[0].ids, l->batch.side[0].positions, l->shown, e);
     if (fine) {

@@ -5,13 +5,14 @@
 
 int main(int argc, char **argv)
 {
-    Values values;
-    LookValues look;
+    ClassifierOptions values;
+    InspectOptions look;
     Options options = {0};
-    Classifier c = {.app = {.kind = &classifier_kind, .o = &values.shared, .options = &options, .look = &look},
-                    .v = &values};
+    Classifier c = {
+        .app = {.kind = &classifier_kind, .options = &values.shared, .command_line = &options, .inspect = &look},
+        .options = &values};
     const OptionTable tables[] = {{shared_options, shared_option_count, &values.shared},
                                   {classifier_options, classifier_option_count, &values},
-                                  {look_options, look_option_count, &look}};
+                                  {inspect_options, inspect_option_count, &look}};
     return app_main(&c.app, tables, 3, argc, argv);
 }

@@ -8,9 +8,9 @@
 #include "core/tensor/operations.h"
 #include "core/train/network.h"
 
-bool model_open(Model *m, const Values *v, size_t words, size_t classes, Error *e)
+bool model_open(Model *m, const ClassifierOptions *v, size_t words, size_t classes, Error *e)
 {
-    const SharedValues *o = &v->shared;
+    const SharedOptions *o = &v->shared;
     *m = (Model){.context = o->context, .window = o->window, .classes = classes, .pool = (Pooling)v->pool};
     if (!network_suits(o, e))
         return false;
@@ -43,8 +43,8 @@ void model_close(Model *m)
 
 Tensor *model_logits(Tape *t, const Model *m, const Rows *texts)
 {
-    Sight sight = sight_rows(texts, false);
-    sight.self.window = m->window;
-    Tensor *x = stack(t, &m->stack, embed(t, &m->embedding, texts), NULL, &sight);
+    AttentionContext context = context_rows(texts, false);
+    context.self_mask.window = m->window;
+    Tensor *x = stack(t, &m->stack, embed(t, &m->embedding, texts), NULL, &context);
     return linear_logits(t, &m->logits, pool_rows(t, x, m->pool, texts));
 }

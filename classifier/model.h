@@ -15,7 +15,7 @@ typedef struct Model {
     Linear logits;
 } Model;
 
-bool model_open(Model *m, const Values *v, size_t words, size_t classes, Error *e);
+bool model_open(Model *m, const ClassifierOptions *v, size_t words, size_t classes, Error *e);
 void model_close(Model *m);
 
 /* logits [B, classes] as reals: one row for each text. */

@@ -10,7 +10,7 @@ enum {
     BASELINE = COMMAND_BASELINE
 };
 
-#define AT(field) offsetof(Values, field)
+#define AT(field) offsetof(ClassifierOptions, field)
 
 /* clang-format off */
 const Option classifier_options[] = {
@@ -26,7 +26,7 @@ const Option classifier_options[] = {
     {"mistakes", 0, OPTION_SIZE, OPTION_HERE, EVAL, AT(mistakes), "0", NULL, "show the N mistakes that the model is surest of"},
     {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored texts, and FILE.ids.npy with their labels"},
     {"file", 0, OPTION_PATH, OPTION_HERE, PREDICT, AT(file), NULL, "FILE", "texts to classify, one a line"},
-    {"moved", 0, OPTION_FLAG, OPTION_HERE, COMMAND_LOOK, AT(moved), NULL, NULL, "say which words moved the answer: left out, by gradient x input, by attention"},
+    {"moved", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(moved), NULL, NULL, "say which words moved the answer: left out, by gradient x input, by attention"},
     {"profile", 0, OPTION_FLAG, OPTION_HERE, BENCH, AT(profile), NULL, NULL, "say where a step's time goes"},
 };
 /* clang-format on */
@@ -39,7 +39,7 @@ static const Command commands[] = {
     {"predict", PREDICT, "[TEXT...]", "the class of texts: given, in a file, or one a line of standard input"},
     {"baseline", BASELINE, NULL, "naive Bayes and logistic regression on words and pairs of words: the line to beat"},
     {"plot", COMMAND_PLOT, "[RUN...]", "draw the loss, the speed and more of runs, of models and of data"},
-    {"heads", COMMAND_LOOK, NULL, "what attention looks at in a text, and which words moved the answer"},
+    {"heads", COMMAND_HEADS, NULL, "what attention looks at in a text, and which words moved the answer"},
     {"info", INFO, NULL, "what a model or a run consists of, and what it costs"},
     {"bench", BENCH, NULL, "the speed of a training step on random words"},
 };

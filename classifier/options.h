@@ -6,8 +6,8 @@
 
 enum { COMMAND_BASELINE = COMMAND_OWN };
 
-typedef struct Values {
-    SharedValues shared;
+typedef struct ClassifierOptions {
+    SharedOptions shared;
     /* data */
     const char *text_column, *label_column;
     size_t words, batch_tokens;
@@ -22,7 +22,7 @@ typedef struct Values {
     const char *file;
     /* bench */
     bool profile, moved;
-} Values;
+} ClassifierOptions;
 
 extern const Program classifier_program;
 extern const Option classifier_options[];

@@ -6,7 +6,7 @@
 bool classifier_texts(App *a, TextSet *t, Error *e)
 {
     Classifier *c = (Classifier *)a;
-    if (a->o->run && !app_open_run(a, a->o->run, false, e))
+    if (a->options->run && !app_open_run(a, a->options->run, false, e))
         return false;
     ReviewsOptions o = classifier_reviews_options(c);
     o.vocabulary_size = o.length = 0;
@@ -16,8 +16,8 @@ bool classifier_texts(App *a, TextSet *t, Error *e)
         return false;
     t->kinds = c->reviews.vocabulary.count;
     t->unknown = UNKNOWN;
-    t->reads = a->o->context;
-    t->knows = c->v->words;
+    t->reads = a->options->context;
+    t->knows = c->options->words;
     t->text = "text";
     t->measured = "words";
     for (Part part = PART_TRAIN; part <= PART_VALID; part++) {

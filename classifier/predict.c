@@ -26,7 +26,7 @@ size_t classifier_shares(double *shares, const float *logits, size_t classes)
 
 typedef struct Predict {
     Classifier *c;
-    Crew crew;
+    Trainer trainer;
     size_t number; /* of the next text, from 1 */
     size_t cut;    /* texts that are longer than the model reads */
     size_t count;  /* of those that wait */
@@ -41,7 +41,7 @@ static bool print_one(const Predict *p, size_t i, Error *e)
 {
     const Classifier *c = p->c;
     size_t said = classifier_shares(p->shares, p->logits + i * c->class_count, c->class_count);
-    if (!c->v->shared.json) {
+    if (!c->options->shared.json) {
         printf("%s\t%.4f\t%s\n", c->classes[said], p->shares[said], p->text[i]);
         return true;
     }
@@ -62,7 +62,7 @@ static bool print_one(const Predict *p, size_t i, Error *e)
 static bool flush(Predict *p, Error *e)
 {
     const Texts texts = {.count = p->count, .ids = p->ids, .start = p->start};
-    bool fine = !p->count || classifier_logits(p->c, &p->crew, &texts, p->logits, e);
+    bool fine = !p->count || classifier_logits(p->c, &p->trainer, &texts, p->logits, e);
     for (size_t i = 0; i < p->count; i++) {
         fine = fine && print_one(p, i, e);
         memory_free(p->text[i]);
@@ -130,8 +130,8 @@ static bool add_lines(Predict *p, FILE *file, const char *name, Error *e)
 
 static bool add_all(Predict *p, Error *e)
 {
-    const Options *o = p->c->app.options;
-    const char *name = p->c->v->file;
+    const Options *o = p->c->app.command_line;
+    const char *name = p->c->options->file;
     for (size_t i = 0; i < o->argument_count; i++)
         if (!add(p, o->arguments[i], strlen(o->arguments[i]), e))
             return false;
@@ -156,12 +156,12 @@ bool classifier_predict(Classifier *c, Error *e)
     p.logits = memory_get(AT_ONCE * c->class_count, sizeof *p.logits);
     p.shares = memory_get(c->class_count, sizeof *p.shares);
     bool fine = (p.logits && p.shares) || memory_error(e, "logits", AT_ONCE * c->class_count, sizeof *p.logits);
-    fine = fine && app_open_crew(&c->app, &p.crew, e) && add_all(&p, e);
+    fine = fine && app_open_trainer(&c->app, &p.trainer, e) && add_all(&p, e);
     if (p.cut > 1)
         fprintf(stderr, "classifier: so were %zu texts cut, of %zu\n", p.cut, p.number - 1);
     for (size_t i = 0; i < p.count; i++)
         memory_free(p.text[i]);
-    crew_close(&p.crew);
+    trainer_close(&p.trainer);
     memory_free(p.ids);
     memory_free(p.logits);
     memory_free(p.shares);

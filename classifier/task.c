@@ -52,12 +52,12 @@ static Tensor *loss(void *self, Tape *t, const Rows *rows)
     Tensor *logits = model_logits(t, &c->model, &rows[TEXT]);
     if (!t->training)
         t->guesses = likeliest(t, logits);
-    return cross_entropy(t, logits, rows[LABEL].targets, t->training ? c->v->shared.smoothing : 0, 0);
+    return cross_entropy(t, logits, rows[LABEL].targets, t->training ? c->options->shared.smoothing : 0, 0);
 }
 
 void classifier_task(Classifier *c)
 {
-    const SharedValues *o = &c->v->shared;
+    const SharedOptions *o = &c->options->shared;
     const Texts *texts = reviews_part(&c->reviews, c->scored);
     size_t most = c->order.most_rows ? c->order.most_rows : o->batch;
     size_t rows = o->micro_batch && o->micro_batch < most ? o->micro_batch : most;
@@ -84,7 +84,7 @@ void classifier_task(Classifier *c)
 
 typedef struct LogitsWork {
     Classifier *c;
-    Crew *crew;
+    Trainer *trainer;
     const Texts *texts;
     Batch *batches; /* one a worker */
     float *logits;
@@ -93,10 +93,10 @@ typedef struct LogitsWork {
 static void logits_work(void *argument, size_t number)
 {
     LogitsWork *l = argument;
-    const Kernels *k = l->crew->o.k;
-    Worker *w = &l->crew->worker[number];
+    const Kernels *k = l->trainer->options.k;
+    Worker *w = &l->trainer->worker[number];
     size_t rows = l->c->app.task.score_rows, classes = l->c->model.classes;
-    for (size_t first = number * rows; first < l->texts->count; first += rows * l->crew->o.workers) {
+    for (size_t first = number * rows; first < l->texts->count; first += rows * l->trainer->options.workers) {
         size_t end = first + rows < l->texts->count ? first + rows : l->texts->count;
         Batch *b = &l->batches[number];
         batch_clear(b);
@@ -115,18 +115,18 @@ static void logits_work(void *argument, size_t number)
     }
 }
 
-bool classifier_logits(Classifier *c, Crew *crew, const Texts *texts, float *logits, Error *e)
+bool classifier_logits(Classifier *c, Trainer *trainer, const Texts *texts, float *logits, Error *e)
 {
-    size_t rows = c->app.task.score_rows, workers = crew->o.workers;
+    size_t rows = c->app.task.score_rows, workers = trainer->options.workers;
     BatchSize size = {SIDES_USED, rows, {rows * c->model.context, rows}, 0};
-    LogitsWork l = {c, crew, texts, memory_get(workers, sizeof(Batch)), logits};
+    LogitsWork l = {c, trainer, texts, memory_get(workers, sizeof(Batch)), logits};
     bool fine = l.batches || memory_error(e, "batches", workers, sizeof(Batch));
     for (size_t i = 0; fine && i < workers; i++)
         fine = batch_open(&l.batches[i], &size, e);
     if (fine)
-        pool_run(crew->pool, logits_work, &l);
+        pool_run(trainer->pool, logits_work, &l);
     for (size_t i = 0; i < workers; i++) {
-        fine = fine && crew->o.k->finish(crew->worker[i].stream, e);
+        fine = fine && trainer->options.k->finish(trainer->worker[i].stream, e);
         if (l.batches)
             batch_close(&l.batches[i]);
     }
@@ -204,25 +204,25 @@ static bool read_run(Classifier *c, Error *e)
 
 static bool build(Classifier *c, size_t words, size_t classes, Error *e)
 {
-    if (c->v->shared.tie)
+    if (c->options->shared.tie)
         return fail(e, "--tie: logits here are of classes, which have no vectors in the table of words") ||
                app_misused(&c->app);
-    if (!network_suits(&c->v->shared, e))
+    if (!network_suits(&c->options->shared, e))
         return app_misused(&c->app);
     c->app.parameters = &c->model.parameters;
-    c->app.profile = c->v->profile;
-    return model_open(&c->model, c->v, words, classes, e);
+    c->app.profile = c->options->profile;
+    return model_open(&c->model, c->options, words, classes, e);
 }
 
 bool classifier_open_run(Classifier *c, Error *e)
 {
-    return app_open_run(&c->app, c->v->shared.run, false, e) && read_run(c, e) &&
+    return app_open_run(&c->app, c->options->shared.run, false, e) && read_run(c, e) &&
            build(c, c->vocabulary.count, c->class_count, e);
 }
 
 ReviewsOptions classifier_reviews_options(const Classifier *c)
 {
-    const Values *v = c->v;
+    const ClassifierOptions *v = c->options;
     const Run *run = c->app.run;
     return (ReviewsOptions){.path = v->shared.data,
                             .text_column = v->text_column,
@@ -240,7 +240,7 @@ ReviewsOptions classifier_reviews_options(const Classifier *c)
 bool classifier_open_texts(Classifier *c, bool to_train, Error *e)
 {
     const Run *run = c->app.run;
-    bool given = options_source(c->app.options, "data") == FROM_COMMAND_LINE;
+    bool given = options_source(c->app.command_line, "data") == FROM_COMMAND_LINE;
     const ReviewsOptions o = classifier_reviews_options(c);
     if (!reviews_open(&c->reviews, &o, e))
         return given || !run
@@ -259,7 +259,7 @@ static bool print_balance(const Classifier *c, Error *e)
         const Texts *texts = reviews_part(&c->reviews, (Part)part);
         reviews_balance(&c->reviews, (Part)part, counts);
         fprintf(stderr, "%-5s %6zu texts, %zu cut at %zu words:", part_name((Part)part), texts->count, texts->cut,
-                c->v->shared.context);
+                c->options->shared.context);
         for (size_t i = 0; i < c->reviews.class_count; i++)
             fprintf(stderr, "%s %s %zu", i ? "," : "", c->reviews.classes[i], counts[i]);
         fputc('\n', stderr);
@@ -273,12 +273,14 @@ static bool print_balance(const Classifier *c, Error *e)
 static bool open_all(App *a, Error *e)
 {
     Classifier *c = (Classifier *)a;
-    const SharedValues *o = a->o;
+    const SharedOptions *o = a->options;
     if ((a->run && !read_run(c, e)) || !classifier_open_texts(c, true, e) || !reviews_suits(&c->reviews, PART_TRAIN, e))
         return false;
     const Texts *texts = reviews_part(&c->reviews, PART_TRAIN);
-    const OrderOptions how = {
-        .rows = o->batch, .tokens = c->v->batch_tokens, .by_length = c->v->by_length, .seed = (uint32_t)o->seed};
+    const OrderOptions how = {.rows = o->batch,
+                              .tokens = c->options->batch_tokens,
+                              .by_length = c->options->by_length,
+                              .seed = (uint32_t)o->seed};
     c->scored = PART_VALID;
     if (!build(c, c->reviews.vocabulary.count, c->reviews.class_count, e) ||
         !order_open(&c->order, texts->start, texts->count, &how, e))
@@ -290,7 +292,8 @@ static bool open_all(App *a, Error *e)
 static bool open_model(App *a, Error *e)
 {
     Classifier *c = (Classifier *)a;
-    if (a->run ? !read_run(c, e) || !build(c, c->vocabulary.count, c->class_count, e) : !build(c, c->v->words, 2, e))
+    if (a->run ? !read_run(c, e) || !build(c, c->vocabulary.count, c->class_count, e)
+               : !build(c, c->options->words, 2, e))
         return false;
     classifier_task(c);
     return true;
@@ -312,15 +315,15 @@ static DataNote data(const App *a)
 {
     const Classifier *c = (const Classifier *)a;
     const Texts *texts = reviews_part(&c->reviews, PART_TRAIN);
-    return (DataNote){a->o->data, texts->count ? texts->start[texts->count] : 0, c->reviews.sha256};
+    return (DataNote){a->options->data, texts->count ? texts->start[texts->count] : 0, c->reviews.sha256};
 }
 
 static double step_tokens(const App *a)
 {
     const Classifier *c = (const Classifier *)a;
     if (!c->order.count)
-        return (double)(a->o->batch * a->o->context);
-    return c->v->batch_tokens ? (double)c->v->batch_tokens : (double)(a->o->batch * c->order.mean);
+        return (double)(a->options->batch * a->options->context);
+    return c->options->batch_tokens ? (double)c->options->batch_tokens : (double)(a->options->batch * c->order.mean);
 }
 
 static size_t epoch(const App *a) { return ((const Classifier *)a)->order.batches; }
@@ -338,7 +341,7 @@ static void bench_batch(void *app, uint64_t step, Batch *b)
     const Classifier *c = app;
     size_t words = c->model.embedding.table->shape[0];
     batch_clear(b);
-    for (size_t r = 0; r < c->v->shared.batch; r++) {
+    for (size_t r = 0; r < c->options->shared.batch; r++) {
         batch_row(b, TEXT, c->model.context);
         batch_row(b, LABEL, 1);
         b->side[LABEL].ids[r] = 0;
@@ -353,13 +356,13 @@ static void bench_batch(void *app, uint64_t step, Batch *b)
 static bool baseline(Classifier *c, Error *e)
 {
     return classifier_open_texts(c, false, e) &&
-           baseline_run(&c->reviews, c->v->final ? PART_TEST : PART_VALID, c->v->shared.json, e);
+           baseline_run(&c->reviews, c->options->final ? PART_TEST : PART_VALID, c->options->shared.json, e);
 }
 
 static bool command(App *a, Error *e)
 {
     Classifier *c = (Classifier *)a;
-    switch (a->options->command->bit) {
+    switch (a->command_line->command->bit) {
     case COMMAND_EVAL: return classifier_eval(c, e);
     case COMMAND_BASELINE: return baseline(c, e);
     default: return classifier_predict(c, e);
@@ -379,8 +382,8 @@ const AppKind classifier_kind = {.name = "classifier",
                                  .protocol = protocol,
                                  .begin = begin,
                                  .bench_batch = bench_batch,
-                                 .look = classifier_look,
-                                 .look_further = classifier_look_further,
+                                 .inspect = classifier_inspect,
+                                 .inspect_further = classifier_look_further,
                                  .texts = classifier_texts,
                                  .name_token = classifier_name_token,
                                  .command = command};

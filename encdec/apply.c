@@ -27,7 +27,7 @@ typedef struct Applier {
 
 typedef struct Apply {
     EncDec *c;
-    PiecesOptions o;
+    PiecesOptions options;
     Pieces pieces;
     Pool *pool;
     size_t workers;
@@ -53,13 +53,13 @@ static bool add_names(const Apply *a, Applier *w, Line line)
 static bool add_line(const Apply *a, Applier *w, Line line)
 {
     Line words;
-    if (a->c->v->join) {
+    if (a->c->options->join) {
         bpe_join(line.text, line.size, &w->out);
         return true;
     }
-    if (a->o.type != PIECES_BPE)
+    if (a->options.type != PIECES_BPE)
         return add_names(a, w, line);
-    return tokens_of_line(&a->o.tokens, SOURCE, line, &w->words, &words, &w->e) &&
+    return tokens_of_line(&a->options.tokens, SOURCE, line, &w->words, &words, &w->e) &&
            bpe_apply(&w->cutter.coder, words.text, words.size, &w->out, &w->e);
 }
 
@@ -165,30 +165,30 @@ static bool apply_file(Apply *a, FILE *file, const char *name, Error *e)
 
 static bool choose_options(Apply *a, Error *e)
 {
-    Values *v = a->c->v;
-    if (options_source(a->c->app.options, "tokens") != FROM_COMMAND_LINE)
+    EncdecOptions *v = a->c->options;
+    if (options_source(a->c->app.command_line, "tokens") != FROM_COMMAND_LINE)
         v->tokens = TOKENS_SPACES;
     if (v->join && v->type != PIECES_BPE)
         return fail(e, "--join makes words of the pieces of byte pairs, of --type bpe");
     if (v->join)
         return true;
-    if (!encdec_pieces_options(&a->o, a->c, e))
+    if (!encdec_pieces_options(&a->options, a->c, e))
         return false;
-    if (a->o.type == PIECES_BPE && !a->o.codes)
+    if (a->options.type == PIECES_BPE && !a->options.codes)
         return fail(e, "--codes FILE is missing: which byte pairs?");
-    return a->o.type == PIECES_BPE || a->o.type == PIECES_BYTES || a->o.vocabulary ||
+    return a->options.type == PIECES_BPE || a->options.type == PIECES_BYTES || a->options.vocabulary ||
            fail(e, "--vocabulary FILE is missing: which pieces?");
 }
 
 static bool open_workers(Apply *a, Error *e)
 {
-    a->workers = a->c->v->threads ? a->c->v->threads : processors_allowed();
+    a->workers = a->c->options->threads ? a->c->options->threads : processors_allowed();
     a->worker = memory_get(a->workers, sizeof *a->worker);
     if (!a->worker)
         return memory_error(e, "threads", a->workers, sizeof *a->worker);
     if (a->workers > 1 && !pool_open(&a->pool, a->workers, false, e))
         return false;
-    for (size_t i = 0; !a->c->v->join && i < a->workers; i++)
+    for (size_t i = 0; !a->c->options->join && i < a->workers; i++)
         if (!cutter_open(&a->worker[i].cutter, &a->pieces, e))
             return false;
     return true;
@@ -196,10 +196,10 @@ static bool open_workers(Apply *a, Error *e)
 
 static bool apply(Apply *a, Error *e)
 {
-    const char *name = a->c->v->input;
+    const char *name = a->c->options->input;
     if (!choose_options(a, e))
         return app_misused(&a->c->app);
-    if ((!a->c->v->join && !pieces_given(&a->pieces, &a->o, e)) || !open_workers(a, e))
+    if ((!a->c->options->join && !pieces_given(&a->pieces, &a->options, e)) || !open_workers(a, e))
         return false;
     FILE *file = name ? fopen(name, "rb") : stdin;
     if (!file)

@@ -10,33 +10,33 @@
 
 static bool print_result(const EncDec *c, uint64_t first, uint64_t newest, Error *e)
 {
-    if (c->v->shared.json) {
+    if (c->options->shared.json) {
         Buffer b = {0};
         buffer_print(&b, "{");
         json_add_text(&b, "run", c->app.run->path);
-        json_add_member(&b, "checkpoints", (double)c->v->last);
+        json_add_member(&b, "checkpoints", (double)c->options->last);
         json_add_member(&b, "first", (double)first);
         json_add_member(&b, "newest", (double)newest);
         return json_print(&b, e);
     }
     printf("%s: the mean of %zu checkpoints, steps %" PRIu64 " to %" PRIu64 "; --weights average reads it\n",
-           c->app.run->path, c->v->last, first, newest);
+           c->app.run->path, c->options->last, first, newest);
     return true;
 }
 
 bool encdec_average(EncDec *c, Error *e)
 {
-    CrewOptions o;
+    TrainerOptions o;
     Stream *s = NULL;
     Weights w = {0};
     Buffer options = {0};
     uint64_t first, newest;
-    if (!encdec_open_run(c, e) || !encdec_task(c, e) || !app_crew_options(&c->app, &o, false, e))
+    if (!encdec_open_run(c, e) || !encdec_task(c, e) || !app_trainer_options(&c->app, &o, false, e))
         return false;
     bool fine = o.k->open(&s, 1, e) && weights_open(&w, o.k, s, c->app.parameters, e) &&
-                settings_json(c->app.options, OPTION_MODEL, &options, e);
+                settings_json(c->app.command_line, OPTION_MODEL, &options, e);
     const ModelNote note = {c->app.kind->name, options.text};
-    fine = fine && average_checkpoints(&w, s, c->app.run, c->v->last, &note, &first, &newest, e) &&
+    fine = fine && average_checkpoints(&w, s, c->app.run, c->options->last, &note, &first, &newest, e) &&
            print_result(c, first, newest, e);
     buffer_free(&options);
     weights_close(&w);

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "core/run/json.h"
 #include "core/text/archive.h"
-#include "encdec/judge.h"
+#include "encdec/bleu_evaluator.h"
 
 #include <stdio.h>
 
@@ -22,9 +22,9 @@ typedef struct Compared {
 
 static bool suits(const Compared *t, Error *e)
 {
-    if (t->c->v->paired ? t->count == 3 : t->count >= 2 && t->count <= MOST_TEXTS)
+    if (t->c->options->paired ? t->count == 3 : t->count >= 2 && t->count <= MOST_TEXTS)
         return true;
-    return fail(e, t->c->v->paired
+    return fail(e, t->c->options->paired
                        ? "bleu --paired wants A B REFERENCES: two files of translations, and one of references"
                        : "bleu wants HYPOTHESES and one to 15 files of REFERENCES");
 }
@@ -41,14 +41,14 @@ static bool read_texts(Compared *t, Error *e)
 
 static void note_tokens(const Compared *t)
 {
-    for (size_t i = t->c->v->paired ? 2 : 1; !t->c->v->shared.quiet && i < t->count; i++)
+    for (size_t i = t->c->options->paired ? 2 : 1; !t->c->options->shared.quiet && i < t->count; i++)
         judge_note_tokens(t->names[i], t->text[i]);
 }
 
 /* The counts of hypothesis text `which`, line by line; to be freed with memory_free. */
 static bool count_lines(const Compared *t, Bleu *b, size_t which, BleuCounts **counts, size_t *lines, Error *e)
 {
-    const size_t first = t->c->v->paired ? 2 : 1;
+    const size_t first = t->c->options->paired ? 2 : 1;
     const char *names[MOST_TEXTS] = {t->names[which]};
     for (size_t i = first; i < t->count; i++)
         names[i - first + 1] = t->names[i];
@@ -57,7 +57,7 @@ static bool count_lines(const Compared *t, Bleu *b, size_t which, BleuCounts **c
 
 static bool score_of(const Compared *t, BleuTokens tokens, BleuScore *score, Buffer *signature, size_t *lines, Error *e)
 {
-    Bleu b = bleu_open(tokens, t->c->v->lowercase);
+    Bleu b = bleu_open(tokens, t->c->options->lowercase);
     BleuCounts *counts = NULL;
     bool fine = count_lines(t, &b, 0, &counts, lines, e);
     if (fine) {
@@ -77,7 +77,7 @@ static bool print_scores(const Compared *t, Buffer *out, Error *e)
     size_t lines;
     bool fine = score_of(t, BLEU_13A, &raw, &signature, &lines, e) &&
                 score_of(t, BLEU_AS_THEY_ARE, &tokenised, &other, &lines, e);
-    if (fine && t->c->v->shared.json) {
+    if (fine && t->c->options->shared.json) {
         buffer_print(out, "{");
         json_add_member(out, "sentences", (double)lines);
         json_add_member(out, "bleu", raw.score);
@@ -112,13 +112,13 @@ static const char *verdict(const BleuPaired *paired)
 
 static bool print_paired(const Compared *t, Buffer *out, Error *e)
 {
-    Bleu b = bleu_open(BLEU_13A, t->c->v->lowercase);
+    Bleu b = bleu_open(BLEU_13A, t->c->options->lowercase);
     BleuCounts *first = NULL, *second = NULL;
     BleuPaired paired;
     size_t lines;
     bool fine = count_lines(t, &b, 0, &first, &lines, e) && count_lines(t, &b, 1, &second, &lines, e) &&
                 bleu_paired(first, second, lines, BLEU_SAMPLES, PAIRED_SEED, &paired, e);
-    if (fine && t->c->v->shared.json) {
+    if (fine && t->c->options->shared.json) {
         buffer_print(out, "{");
         json_add_member(out, "sentences", (double)lines);
         json_add_member(out, "first", paired.first.score);
@@ -139,7 +139,7 @@ static bool print_paired(const Compared *t, Buffer *out, Error *e)
 
 bool encdec_bleu(EncDec *c, Error *e)
 {
-    const Options *o = c->app.options;
+    const Options *o = c->app.command_line;
     Compared t = {.c = c, .names = (const char *const *)o->arguments, .count = o->argument_count};
     Buffer out = {0};
     if (!suits(&t, e))
@@ -147,10 +147,10 @@ bool encdec_bleu(EncDec *c, Error *e)
     bool fine = read_texts(&t, e);
     if (fine)
         note_tokens(&t);
-    fine = fine && (c->v->paired ? print_paired(&t, &out, e) : print_scores(&t, &out, e));
+    fine = fine && (c->options->paired ? print_paired(&t, &out, e) : print_scores(&t, &out, e));
     fine = fine && (!out.failed || memory_error(e, "a result", out.size, 1));
     if (fine)
-        printf("%s%s", out.text, c->v->shared.json ? "\n" : "");
+        printf("%s%s", out.text, c->options->shared.json ? "\n" : "");
     for (size_t i = 0; i < t.count; i++)
         memory_free(t.bytes[i]);
     buffer_free(&out);

@@ -5,7 +5,7 @@
 
 #include "core/program/dump.h"
 #include "core/run/json.h"
-#include "encdec/judge.h"
+#include "encdec/bleu_evaluator.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static void add_bleu(const Eval *v, Buffer *b)
 
 static bool print_bleu(const Eval *v, Error *e)
 {
-    const Values *o = v->c->v;
+    const EncdecOptions *o = v->c->options;
     const BleuScore raw = judge_score(&v->judge, JUDGE_RAW);
     const char *made_by = v->judge.bleu[JUDGE_TOKENS].made_by;
     Buffer b = {0};
@@ -63,20 +63,20 @@ static bool print_result(const Eval *v, Error *e)
     const EncDec *c = v->c;
     const SentencePairs *p = &c->bitext.parts[c->scored];
     double nats = v->loss.loss, of_word = nats * v->loss.targets / (double)p->words;
-    if (c->v->shared.json) {
+    if (c->options->shared.json) {
         Buffer b = {0};
         buffer_print(&b, "{");
         c->app.kind->protocol(&c->app, &b);
         json_add_member(&b, "loss", nats);
         json_add_member(&b, "perplexity", exp(nats));
         json_add_member(&b, "word_perplexity", exp(of_word));
-        if (c->v->bleu)
+        if (c->options->bleu)
             add_bleu(v, &b);
         return json_print(&b, e);
     }
     printf("%.4f nats/piece, perplexity %.3f a piece, %.3f a word (%s)\n", nats, exp(nats), exp(of_word),
            c->app.protocol);
-    return !c->v->bleu || print_bleu(v, e);
+    return !c->options->bleu || print_bleu(v, e);
 }
 
 /* What is left out of the figure is said. */
@@ -85,7 +85,7 @@ static void note_missing(const EncDec *c)
     const SentencePairs *p = &c->bitext.parts[c->scored];
     if (p->too_long)
         fprintf(stderr, "encdec: %zu pairs of %s are longer than %zu pieces, and are not scored\n", p->too_long,
-                part_name(c->scored), c->scored == PART_TRAIN ? c->v->longest : c->model.context - 1);
+                part_name(c->scored), c->scored == PART_TRAIN ? c->options->longest : c->model.context - 1);
     if (p->empty)
         fprintf(stderr, "encdec: %zu pairs of %s have an empty side%s\n", p->empty, part_name(c->scored),
                 c->scored == PART_TRAIN ? ", and are not scored" : "");
@@ -98,7 +98,7 @@ static void note_doubts(const Eval *v)
     const Lines *references = &v->c->bitext.sentences.side[v->c->scored][TARGET];
     if (t->cut)
         fprintf(stderr, "encdec: of %zu sources, the model reads the first %zu pieces alone; the first is line %zu\n",
-                t->cut, t->o.longest, t->first_cut);
+                t->cut, t->options.longest, t->first_cut);
     if (app_data(&v->c->app) && references->count)
         judge_note_tokens("the target", (BleuText){references->text, references->start[references->count] - 1});
 }
@@ -122,7 +122,7 @@ static bool judge_chunk(Eval *v, size_t first, size_t count, Lines chunk[SIDES_U
 
 static bool judge_part(Eval *v, Error *e)
 {
-    const size_t count = v->c->bitext.sentences.side[v->c->scored][SOURCE].count, most = v->c->v->chunk;
+    const size_t count = v->c->bitext.sentences.side[v->c->scored][SOURCE].count, most = v->c->options->chunk;
     Lines chunk[SIDES_USED] = {{0}, {0}};
     bool fine = true;
     for (size_t first = 0; fine && first < count; first += most) {
@@ -145,10 +145,10 @@ static bool judge_part(Eval *v, Error *e)
 static bool find_bleu(Eval *v, Error *e)
 {
     EncDec *c = v->c;
-    const Values *o = c->v;
-    CrewOptions crew;
+    const EncdecOptions *o = c->options;
+    TrainerOptions trainer;
     Weights w = {0};
-    if (!app_crew_options(&c->app, &crew, false, e) || !app_open_weights(&c->app, crew.k, &w, e))
+    if (!app_trainer_options(&c->app, &trainer, false, e) || !app_open_weights(&c->app, trainer.k, &w, e))
         return false;
     const TranslatingOptions how = {.beam = o->beam,
                                     .best = 1,
@@ -156,10 +156,10 @@ static bool find_bleu(Eval *v, Error *e)
                                     .max_extra = o->max_extra,
                                     .max_tokens = o->max_tokens,
                                     .longest = c->model.context - 1,
-                                    .workers = crew.workers,
-                                    .team = crew.team,
+                                    .workers = trainer.workers,
+                                    .team = trainer.team,
                                     .hold = true};
-    v->judge = judge_open(&v->translating, c->v->target, JUDGE_CELLS);
+    v->judge = judge_open(&v->translating, c->options->target, JUDGE_CELLS);
     bool fine = translating_open(&v->translating, &c->model, &c->pieces, &w, &how, e) && judge_part(v, e);
     progress_close(&v->progress);
     if (fine && !o->shared.quiet)
@@ -177,15 +177,15 @@ static Tensor *logits(void *self, Tape *t, const Rows *rows)
     return model_pairs(t, &c->model, &rows[SOURCE], &rows[TARGET]);
 }
 
-static bool score(Eval *v, Crew *crew, Error *e)
+static bool score(Eval *v, Trainer *trainer, Error *e)
 {
     EncDec *c = v->c;
-    crew->progress = &v->progress;
-    bool fine = crew_score(crew, &v->loss, e);
+    trainer->progress = &v->progress;
+    bool fine = trainer_score(trainer, &v->loss, e);
     progress_close(&v->progress);
     fine = fine && print_result(v, e);
-    if (fine && c->v->dump_logits)
-        fine = dump_task(c->v->dump_logits, crew, &(DumpTask){logits, TARGET, c->model.logits.out}, e);
+    if (fine && c->options->dump_logits)
+        fine = dump_task(c->options->dump_logits, trainer, &(DumpTask){logits, TARGET, c->model.logits.out}, e);
     progress_close(&v->progress);
     return fine;
 }
@@ -193,19 +193,20 @@ static bool score(Eval *v, Crew *crew, Error *e)
 bool encdec_eval(EncDec *c, Error *e)
 {
     Eval v = {.c = c};
-    Crew crew = {0};
+    Trainer trainer = {0};
     if (!dump_may_open(c->v->dump_logits, e) || !encdec_open_run(c, e) || !encdec_open_bitext(c, false, e))
         return false;
     app_own_workers(&c->app);
-    c->scored = (Part)c->v->split;
+    c->scored = (Part)c->options->split;
     if (!bitext_suits(&c->bitext, c->scored, e) || !encdec_task(c, e))
         return false;
-    if (!c->v->shared.quiet)
+    if (!c->options->shared.quiet)
         note_missing(c);
-    v.progress = progress_open(stderr, c->v->shared.quiet);
-    bool fine = (!c->v->bleu || find_bleu(&v, e)) && app_open_crew(&c->app, &crew, e) && score(&v, &crew, e);
+    v.progress = progress_open(stderr, c->options->shared.quiet);
+    bool fine = (!c->options->bleu || find_bleu(&v, e)) && app_open_trainer(&c->app, &trainer, e) &&
+                score(&v, &trainer, e);
     progress_close(&v.progress);
     judge_close(&v.judge);
-    crew_close(&crew);
+    trainer_close(&trainer);
     return fine;
 }

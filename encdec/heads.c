@@ -5,7 +5,7 @@
  * are named by what it reads; those across the source by what it writes there, which is what an alignment is about. */
 #include "core/program/heads.h"
 #include "base/memory.h"
-#include "core/look/align.h"
+#include "core/plot/align.h"
 #include "encdec/encdec.h"
 #include "encdec/translating.h"
 
@@ -26,7 +26,7 @@ static bool cut_line(const EncDec *c, Cutter *cutter, size_t side, Line line, Id
     const size_t most = c->model.context - 1;
     if (!cutter_ids(cutter, side, line, ids, e))
         return false;
-    look_cut(&c->app, side == SOURCE ? "the text" : "--target-text", ids->count, most);
+    inspect_cut(&c->app, side == SOURCE ? "the text" : "--target-text", ids->count, most);
     ids->count = ids->count < most ? ids->count : most;
     return ids_add(ids, END, e);
 }
@@ -34,13 +34,13 @@ static bool cut_line(const EncDec *c, Cutter *cutter, size_t side, Line line, Id
 /* The model's own translation of a line, and </s>. */
 static bool translate(EncDec *c, Line source, Ids *target, Error *e)
 {
-    const Values *v = c->v;
-    CrewOptions crew;
+    const EncdecOptions *v = c->options;
+    TrainerOptions trainer;
     Weights w = {0};
     Lines lines = {0};
     Translating t = {0};
-    bool fine = encdec_task(c, e) && app_crew_options(&c->app, &crew, false, e) &&
-                app_open_weights(&c->app, crew.k, &w, e) && lines_add(&lines, source.text, source.size, e);
+    bool fine = encdec_task(c, e) && app_trainer_options(&c->app, &trainer, false, e) &&
+                app_open_weights(&c->app, trainer.k, &w, e) && lines_add(&lines, source.text, source.size, e);
     const TranslatingOptions o = {.beam = v->beam,
                                   .best = 1,
                                   .alpha = v->alpha,
@@ -48,7 +48,7 @@ static bool translate(EncDec *c, Line source, Ids *target, Error *e)
                                   .max_tokens = 1, /* one sentence */
                                   .longest = c->model.context - 1,
                                   .workers = 1,
-                                  .team = crew.team};
+                                  .team = trainer.team};
     fine = fine && translating_open(&t, &c->model, &c->pieces, &w, &o, e) && translating_run(&t, &lines, e);
     const Translation *found = fine ? translating_of(&t, 0) : NULL;
     for (size_t i = 0; fine && found && i < found->hypothesis[0].length; i++)
@@ -92,25 +92,25 @@ static bool name_bytes(Labels *t, const int32_t *ids, size_t count, Error *e)
     return fine;
 }
 
-static bool name_tokens(const EncDec *c, Look *l, size_t which, const int32_t *ids, size_t count, Error *e)
+static bool name_tokens(const EncDec *c, Inspection *l, size_t which, const int32_t *ids, size_t count, Error *e)
 {
     return c->pieces.type == PIECES_BYTES ? name_bytes(&l->tokens[which], ids, count, e)
                                           : name_words(&l->tokens[which], &c->pieces, ids, count, e);
 }
 
 /* What is read, target [n] with its </s>: the decoder begins with the </s> instead. */
-static bool read_pair(EncDec *c, Look *l, const Ids *source, const Ids *target, Error *e)
+static bool read_pair(EncDec *c, Inspection *l, const Ids *source, const Ids *target, Error *e)
 {
     int32_t *reads = memory_get(target->count, sizeof *reads);
     if (!reads)
         return memory_error(e, "a translation", target->count, sizeof *reads);
     reads[0] = END;
     memcpy(reads + 1, target->id, (target->count - 1) * sizeof *reads);
-    const LookRow row = {
+    const InspectRow row = {
         .sides = 2, .ids = {source->id, reads}, .count = {source->count, target->count}, .network = network};
     bool fine = name_tokens(c, l, SOURCE_TOKENS, source->id, source->count, e) &&
                 name_tokens(c, l, READ_TOKENS, reads, target->count, e) &&
-                name_tokens(c, l, WRITTEN_TOKENS, target->id, target->count, e) && look_read(&c->app, l, &row, e);
+                name_tokens(c, l, WRITTEN_TOKENS, target->id, target->count, e) && inspect_read(&c->app, l, &row, e);
     memory_free(reads);
     return fine;
 }
@@ -120,32 +120,32 @@ static bool say_pair(const EncDec *c, const Ids *target, Error *e)
     Buffer line = {0};
     pieces_line(&c->pieces, target->id, target->count, &line);
     bool fine = !line.failed || fail(e, "out of memory for the translation");
-    if (!c->v->target_text && !c->v->shared.quiet && fine)
+    if (!c->options->target_text && !c->options->shared.quiet && fine)
         fprintf(stderr, "encdec: its translation: %.*s\n", (int)line.size, line.text ? line.text : "");
     buffer_free(&line);
     return fine;
 }
 
-static void name_maps(EncDec *c, Look *l)
+static void name_maps(EncDec *c, Inspection *l)
 {
     static const char *const names[] = {"cross", "encoder", "decoder"};
-    for (size_t i = 0; i < l->watcher.count; i++) {
-        Maps *m = &l->watcher.maps[i];
+    for (size_t i = 0; i < l->recorder.count; i++) {
+        Maps *m = &l->recorder.maps[i];
         bool encoder = !strcmp(m->name, "encoder"), decoder = !strcmp(m->name, "decoder");
         m->query = &l->tokens[encoder ? SOURCE_TOKENS : decoder ? READ_TOKENS : WRITTEN_TOKENS];
         m->key = &l->tokens[decoder ? READ_TOKENS : SOURCE_TOKENS];
     }
-    l->shown = watcher_maps(&l->watcher, names[c->v->maps]);
+    l->shown = recorder_maps(&l->recorder, names[c->options->maps]);
 }
 
-bool encdec_look(App *a, Look *l, Error *e)
+bool encdec_inspect(App *a, Inspection *l, Error *e)
 {
     EncDec *c = (EncDec *)a;
-    const char *given = c->v->target_text;
+    const char *given = c->options->target_text;
     Buffer text = {0};
     Ids source = {0}, target = {0};
     Cutter cutter = {0};
-    bool fine = look_text(a, l->v, &text, e) && encdec_open_run(c, e) && cutter_open(&cutter, &c->pieces, e);
+    bool fine = inspect_text(a, l->options, &text, e) && encdec_open_run(c, e) && cutter_open(&cutter, &c->pieces, e);
     const Line line = {text.text, text.size};
     fine = fine && cut_line(c, &cutter, SOURCE, line, &source, e) &&
            (given ? cut_line(c, &cutter, TARGET, (Line){given, strlen(given)}, &target, e)
@@ -160,19 +160,19 @@ bool encdec_look(App *a, Look *l, Error *e)
     return fine;
 }
 
-bool encdec_look_further(App *a, Look *l, Error *e)
+bool encdec_look_further(App *a, Inspection *l, Error *e)
 {
     const HeadsShown *shown = &l->where;
     const EncDec *c = (const EncDec *)a;
     const Maps *m = l->shown;
     float *mean = NULL;
-    if (!c->v->align)
+    if (!c->options->align)
         return true;
     if (strcmp(m->name, "cross") != 0)
         return fail(e, "--align is about attention across the source: leave out --maps %s", m->name) || app_misused(a);
     if (!align_mean(m, shown->layer, shown->head, &mean, e))
         return false;
-    if (a->o->json)
+    if (a->options->json)
         align_json(&l->json, m, mean);
     else
         align_table(&l->table, m, mean);

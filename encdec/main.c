@@ -5,12 +5,13 @@
 
 int main(int argc, char **argv)
 {
-    Values values;
-    LookValues look;
+    EncdecOptions values;
+    InspectOptions look;
     Options options = {0};
-    EncDec c = {.app = {.kind = &encdec_kind, .o = &values.shared, .options = &options, .look = &look}, .v = &values};
+    EncDec c = {.app = {.kind = &encdec_kind, .options = &values.shared, .command_line = &options, .inspect = &look},
+                .options = &values};
     const OptionTable tables[] = {{shared_options, shared_option_count, &values.shared},
                                   {encdec_options, encdec_option_count, &values},
-                                  {look_options, look_option_count, &look}};
+                                  {inspect_options, inspect_option_count, &look}};
     return app_main(&c.app, tables, 3, argc, argv);
 }

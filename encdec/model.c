@@ -9,9 +9,9 @@
 
 #include <math.h>
 
-static void build(Model *m, const Values *v, size_t pieces)
+static void build(Model *m, const EncdecOptions *v, size_t pieces)
 {
-    const SharedValues *o = &v->shared;
+    const SharedOptions *o = &v->shared;
     Parameters *p = &m->parameters;
     EmbeddingOptions embedding = {.vocabulary = pieces,
                                   .context = o->context,
@@ -38,7 +38,7 @@ static void build(Model *m, const Values *v, size_t pieces)
     m->logits = o->tie ? linear_tied(m->target.table) : linear_new(p, o->dim, pieces, true, "logits");
 }
 
-bool model_open(Model *m, const Values *v, size_t pieces, Error *e)
+bool model_open(Model *m, const EncdecOptions *v, size_t pieces, Error *e)
 {
     *m = (Model){.context = v->shared.context, .window = v->shared.window};
     if (!network_suits(&v->shared, e))
@@ -60,20 +60,20 @@ void model_close(Model *m)
 
 Tensor *model_memory(Tape *t, const Model *m, const Rows *source)
 {
-    Sight sight = sight_rows(source, false);
-    sight.self.window = m->window;
-    return stack(t, &m->encoder, embed(t, &m->source, source), NULL, &sight);
+    AttentionContext context = context_rows(source, false);
+    context.self_mask.window = m->window;
+    return stack(t, &m->encoder, embed(t, &m->source, source), NULL, &context);
 }
 
-Tensor *model_logits(Tape *t, const Model *m, const Rows *target, Tensor *memory, const Sight *sight)
+Tensor *model_logits(Tape *t, const Model *m, const Rows *target, Tensor *memory, const AttentionContext *context)
 {
-    Sight windowed = *sight;
-    windowed.self.window = m->window;
+    AttentionContext windowed = *context;
+    windowed.self_mask.window = m->window;
     return linear_logits(t, &m->logits, stack(t, &m->decoder, embed(t, &m->target, target), memory, &windowed));
 }
 
 Tensor *model_pairs(Tape *t, const Model *m, const Rows *source, const Rows *target)
 {
-    Sight sight = sight_across(target, source);
-    return model_logits(t, m, target, model_memory(t, m, source), &sight);
+    AttentionContext context = context_across(target, source);
+    return model_logits(t, m, target, model_memory(t, m, source), &context);
 }

@@ -15,15 +15,15 @@ typedef struct Model {
 } Model;
 
 /* pieces: in the vocabulary. */
-bool model_open(Model *m, const Values *v, size_t pieces, Error *e);
+bool model_open(Model *m, const EncdecOptions *v, size_t pieces, Error *e);
 void model_close(Model *m);
 
 /* What the encoder makes of sources [M,D]. */
 Tensor *model_memory(Tape *t, const Model *m, const Rows *source);
 
-/* logits [N,V] as reals of targets that begin with </s>. `sight` says which memory a target's row sees: sight_across
- * that of its own source, where memory is given; sight_remembered what a cache holds, and then memory is NULL. */
-Tensor *model_logits(Tape *t, const Model *m, const Rows *target, Tensor *memory, const Sight *sight);
+/* logits [N,V] as reals of targets that begin with </s>. `context` says which memory a target's row sees: context_across
+ * that of its own source, where memory is given; context_remembered what a cache holds, and then memory is NULL. */
+Tensor *model_logits(Tape *t, const Model *m, const Rows *target, Tensor *memory, const AttentionContext *context);
 
 /* Both, each target with the source of its number. */
 Tensor *model_pairs(Tape *t, const Model *m, const Rows *source, const Rows *target);

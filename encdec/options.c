@@ -18,7 +18,7 @@ enum {
     CUT = BUILD | VOCAB | PIECES | COMMAND_PLOT
 };
 
-#define AT(field) offsetof(Values, field)
+#define AT(field) offsetof(EncdecOptions, field)
 
 /* clang-format off */
 const Option encdec_options[] = {
@@ -47,18 +47,18 @@ const Option encdec_options[] = {
     {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored pieces, and FILE.ids.npy"},
     {"bleu", 0, OPTION_YES_NO, OPTION_HERE, EVAL, AT(bleu), "yes", NULL, "translate the part, too, and compare with its target: BLEU"},
     {"bleu-sentences", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(bleu_sentences), "200", NULL, "of the validation part that are translated at each evaluation, for BLEU (0: none)"},
-    {"beam", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE | EVAL | COMMAND_LOOK, AT(beam), "4", "[1,1024]", "hypotheses of a sentence that are followed (1: greedily)"},
-    {"alpha", 0, OPTION_REAL, OPTION_HERE, TRANSLATE | EVAL | COMMAND_LOOK, AT(alpha), "0.6", "[0,]", "of the length penalty: a score is ln p / ((5 + n) / 6)^alpha, n pieces with </s>"},
-    {"max-extra", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE | EVAL | COMMAND_LOOK, AT(max_extra), "50", "[0,1048576]", "pieces that a translation may have more than its source"},
+    {"beam", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE | EVAL | COMMAND_HEADS, AT(beam), "4", "[1,1024]", "hypotheses of a sentence that are followed (1: greedily)"},
+    {"alpha", 0, OPTION_REAL, OPTION_HERE, TRANSLATE | EVAL | COMMAND_HEADS, AT(alpha), "0.6", "[0,]", "of the length penalty: a score is ln p / ((5 + n) / 6)^alpha, n pieces with </s>"},
+    {"max-extra", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE | EVAL | COMMAND_HEADS, AT(max_extra), "50", "[0,1048576]", "pieces that a translation may have more than its source"},
     {"nbest", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE, AT(nbest), "1", "[1,1024]", "translations of each line, the best first"},
     {"format", 0, OPTION_CHOICE, OPTION_HERE, TRANSLATE, AT(format), "plain", "plain|fairseq|nbest", "lines of text; S-, H-, D-, P- with scores / ln 2 (base 2); or NUMBER ||| TEXT ||| F0= LN_P ||| SCORE"},
     {"scores", 0, OPTION_FLAG, OPTION_HERE, TRANSLATE, AT(scores), NULL, NULL, "with plain: SCORE and a tab before the text"},
     {"file", 0, OPTION_PATH, OPTION_HERE, TRANSLATE | PIECES, AT(input), NULL, "FILE", "the text, a sentence a line (none: standard input)"},
     {"max-tokens", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE | EVAL, AT(max_tokens), "4096", "[1,1073741824]", "of what a worker translates at once: sentences times the most pieces that one has or may become"},
     {"chunk", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE | EVAL, AT(chunk), "2048", "[1,1073741824]", "lines that are read, sorted by length and answered together (1: each at once)"},
-    {"target-text", 0, OPTION_TEXT, OPTION_HERE, COMMAND_LOOK, AT(target_text), NULL, "TEXT", "the translation to look at (none: the model's own)"},
-    {"maps", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_LOOK, AT(maps), "cross", "cross|encoder|decoder", "whose: of the target across the source, or of one side alone"},
-    {"align", 0, OPTION_FLAG, OPTION_HERE, COMMAND_LOOK, AT(align), NULL, NULL, "the source piece that each target piece looks at most; --layer, --head: not the mean of all"},
+    {"target-text", 0, OPTION_TEXT, OPTION_HERE, COMMAND_HEADS, AT(target_text), NULL, "TEXT", "the translation to look at (none: the model's own)"},
+    {"maps", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_HEADS, AT(maps), "cross", "cross|encoder|decoder", "whose: of the target across the source, or of one side alone"},
+    {"align", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(align), NULL, NULL, "the source piece that each target piece looks at most; --layer, --head: not the mean of all"},
     {"last", 0, OPTION_SIZE, OPTION_HERE, AVERAGE, AT(last), "5", "[1,1073741824]", "checkpoints to average: the newest"},
     {"lowercase", 0, OPTION_FLAG, OPTION_HERE, BLEU, AT(lowercase), NULL, NULL, "count words alike whose letters differ in case alone"},
     {"paired", 0, OPTION_FLAG, OPTION_HERE, BLEU, AT(paired), NULL, NULL, "A B REFERENCES: whether two systems differ, by paired bootstrap"},
@@ -80,7 +80,7 @@ static const Command commands[] = {
     {"vocab", VOCAB, "[FILE...]", "learn pieces from files, or from what --data has to train on"},
     {"pieces", PIECES, NULL, "a text cut into pieces by files that vocab, subword-nmt or others made"},
     {"average", AVERAGE, NULL, "the mean of a run's newest checkpoints, for --weights average"},
-    {"heads", COMMAND_LOOK, NULL, "what attention looks at while the model translates"},
+    {"heads", COMMAND_HEADS, NULL, "what attention looks at while the model translates"},
     {"plot", COMMAND_PLOT, "[RUN...]", "draw the loss, the speed and more of runs, of models and of data"},
     {"info", INFO, NULL, "what a model or a run consists of, and what it costs"},
     {"bench", BENCH, NULL, "the speed of a training step on random pieces"},

@@ -6,8 +6,8 @@
 
 enum { COMMAND_BLEU = COMMAND_APART, COMMAND_VOCAB = COMMAND_OWN, COMMAND_PIECES = COMMAND_OWN << 1 };
 
-typedef struct Values {
-    SharedValues shared;
+typedef struct EncdecOptions {
+    SharedOptions shared;
     /* data */
     const char *source, *target;
     const char *file[3][2]; /* parts and sides as in source.h */
@@ -43,7 +43,7 @@ typedef struct Values {
     /* bench */
     size_t length;
     bool profile;
-} Values;
+} EncdecOptions;
 
 extern const Program encdec_program;
 extern const Option encdec_options[];

@@ -18,7 +18,7 @@ typedef struct Counter {
 } Counter;
 
 typedef struct Counting {
-    const PiecesOptions *o;
+    const PiecesOptions *options;
     PiecesText text;
     Pool *pool;
     size_t workers;
@@ -63,7 +63,7 @@ static bool count_parted(Vocabulary *v, Line line, Error *e)
 
 static bool count_line(const Counting *c, Counter *to, Line line)
 {
-    const PiecesOptions *o = c->o;
+    const PiecesOptions *o = c->options;
     Line words;
     if (o->type == PIECES_WORDPIECE)
         return wordpiece_count(&to->words, line.text, line.size, o->lower, &to->e);
@@ -119,7 +119,7 @@ static bool count_text(Counting *c, Vocabulary *sum, Error *e)
 static bool count_texts(Vocabulary *sum, const PiecesOptions *o, const PiecesText *texts, size_t count, Pool *pool,
                         Error *e)
 {
-    Counting c = {.o = o, .pool = pool, .workers = pool ? pool_size(pool) : 1};
+    Counting c = {.options = o, .pool = pool, .workers = pool ? pool_size(pool) : 1};
     c.counter = memory_get(c.workers, sizeof *c.counter);
     if (!c.counter)
         return memory_error(e, "words of a text", c.workers, sizeof *c.counter);

@@ -19,13 +19,13 @@ static void add_pairs(TextSet *t, const Bitext *b, Part part)
 bool encdec_texts(App *a, TextSet *t, Error *e)
 {
     EncDec *c = (EncDec *)a;
-    if (a->o->run && !encdec_open_run(c, e))
+    if (a->options->run && !encdec_open_run(c, e))
         return false;
-    const bool words = c->v->type == PIECES_WORDS;
-    t->reads = a->o->context;
-    t->knows = !words ? 0 : a->run ? c->pieces.count : c->v->size;
-    c->v->longest = a->o->context = SIZE_MAX / 2;
-    c->v->size = a->run || !words ? c->v->size : 0; /* all words there are */
+    const bool words = c->options->type == PIECES_WORDS;
+    t->reads = a->options->context;
+    t->knows = !words ? 0 : a->run ? c->pieces.count : c->options->size;
+    c->options->longest = a->options->context = SIZE_MAX / 2;
+    c->options->size = a->run || !words ? c->options->size : 0; /* all words there are */
     if (!encdec_open_bitext(c, false, e))
         return false;
     t->kinds = c->bitext.pieces->count;

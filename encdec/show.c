@@ -1,9 +1,9 @@
 /* What a run shows of its model while it learns, of sentences that it does not learn from: how some were translated and
  * how it translates them, and BLEU of some hundred. */
+#include "encdec/bleu_evaluator.h"
 #include "encdec/encdec.h"
-#include "encdec/judge.h"
 
-#include "kernels/measure/measure.h"
+#include "kernels/cost/cost.h"
 
 #include <math.h>
 
@@ -38,7 +38,7 @@ static void add_pair(Buffer *b, const Translating *t, const Lines side[SIDES_USE
     buffer_free(&said);
 }
 
-bool encdec_show_sample(App *a, Crew *crew, uint64_t step, Error *e)
+bool encdec_show_sample(App *a, Trainer *trainer, uint64_t step, Error *e)
 {
     const EncDec *c = (const EncDec *)a;
     Lines side[SIDES_USED] = {{0}, {0}};
@@ -53,7 +53,7 @@ bool encdec_show_sample(App *a, Crew *crew, uint64_t step, Error *e)
                                   .workers = 1,
                                   .team = 1};
     bool fine = bitext_spread(&c->bitext, PART_VALID, SHOWN, side, e) &&
-                translating_open(&t, &c->model, c->bitext.pieces, &crew->weights, &o, e) &&
+                translating_open(&t, &c->model, c->bitext.pieces, &trainer->weights, &o, e) &&
                 translating_run(&t, &side[SOURCE], e);
     for (size_t i = 0; fine && i < side[SOURCE].count; i++)
         add_pair(&text, &t, side, i);
@@ -80,18 +80,18 @@ static TranslatingOptions judged_how(const EncDec *c, size_t workers, Pool *pool
                                 .pool = pool};
 }
 
-bool encdec_judge_sample(App *a, Crew *crew, double *bleu, Error *e)
+bool encdec_judge_sample(App *a, Trainer *trainer, double *bleu, Error *e)
 {
     const EncDec *c = (const EncDec *)a;
-    const TranslatingOptions o = judged_how(c, crew->o.workers, crew->pool);
+    const TranslatingOptions o = judged_how(c, trainer->options.workers, trainer->pool);
     Lines side[SIDES_USED] = {{0}, {0}};
     Translating t = {0};
     *bleu = NAN;
-    if (!c->v->bleu_sentences)
+    if (!c->options->bleu_sentences)
         return true;
-    Judge judge = judge_open(&t, c->v->target, 1);
-    bool fine = bitext_spread(&c->bitext, PART_VALID, c->v->bleu_sentences, side, e) &&
-                translating_open(&t, &c->model, c->bitext.pieces, &crew->weights, &o, e) &&
+    Judge judge = judge_open(&t, c->options->target, 1);
+    bool fine = bitext_spread(&c->bitext, PART_VALID, c->options->bleu_sentences, side, e) &&
+                translating_open(&t, &c->model, c->bitext.pieces, &trainer->weights, &o, e) &&
                 judge_lines(&judge, side, e);
     if (fine)
         *bleu = judge_score(&judge, JUDGE_RAW).score;
@@ -103,10 +103,10 @@ bool encdec_judge_sample(App *a, Crew *crew, double *bleu, Error *e)
 
 bool encdec_sample_bytes(const EncDec *c, size_t *bytes, Error *e)
 {
-    const Kernels *k = measure_kernels((NumberType)c->v->shared.precision);
+    const Kernels *k = cost_kernels((NumberType)c->options->shared.precision);
     Weights weights = {.k = k, .parameters = &c->model.parameters};
     const TranslatingOptions o = judged_how(c, 1, NULL);
     weights.reals = weights.numbers = &weights; /* a walk reads none: any address will do that is not NULL */
     *bytes = 0;
-    return !c->v->bleu_sentences || translating_bytes(bytes, &c->model, &weights, &o, e);
+    return !c->options->bleu_sentences || translating_bytes(bytes, &c->model, &weights, &o, e);
 }

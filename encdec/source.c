@@ -46,7 +46,7 @@ static bool read_lines(Lines *l, const char *path, Error *e)
 
 /* The files of a source that are wanted, by their names in it. */
 typedef struct Chosen {
-    const SourceOptions *o;
+    const SourceOptions *options;
     Sentences *s;
     char name[PARTS][SIDES_USED][NAME]; /* empty: none */
     bool table;                         /* something in it may be one */
@@ -96,9 +96,9 @@ static Part part_of(const char *stem, size_t length)
 static void consider(Chosen *c, const char *name, size_t side)
 {
     const char *base = base_name(name);
-    size_t length = stem_length(base, c->o->language[side]);
+    size_t length = stem_length(base, c->options->language[side]);
     Part part = length ? part_of(base, length) : PARTS;
-    if (part == PARTS || strlen(name) >= NAME || (part == PART_TEST && !c->o->test))
+    if (part == PARTS || strlen(name) >= NAME || (part == PART_TEST && !c->options->test))
         return;
     char *chosen = c->name[part][side];
     if (!*chosen || strcmp(name, chosen) < 0)
@@ -140,11 +140,11 @@ static bool take_chosen(void *context, const char *name, const char *bytes, size
 
 static bool read_chosen(const Chosen *c, Error *e)
 {
-    if (!folder_exists(c->o->path))
-        return entries_read(c->o->path, &(Entries){is_chosen, take_chosen, (void *)c}, e);
+    if (!folder_exists(c->options->path))
+        return entries_read(c->options->path, &(Entries){is_chosen, take_chosen, (void *)c}, e);
     for (size_t i = 0; i < PARTS * SIDES_USED; i++) {
         const char *name = c->name[i / SIDES_USED][i % SIDES_USED];
-        char *path = *name ? path_join(c->o->path, name) : NULL;
+        char *path = *name ? path_join(c->options->path, name) : NULL;
         bool done = !*name || ((path || memory_error(e, name, NAME, 1)) &&
                                read_lines(&c->s->side[i / SIDES_USED][i % SIDES_USED], path, e));
         memory_free(path);
@@ -161,15 +161,15 @@ static bool sides_match(const Chosen *c, Part part, Error *e)
     if (!*source && !*target)
         return true;
     if (!*source || !*target)
-        return fail(e, "%s holds %s, but not its other side: a file of the same name that ends in .%s", c->o->path,
-                    *source ? source : target, c->o->language[*source ? TARGET : SOURCE]);
+        return fail(e, "%s holds %s, but not its other side: a file of the same name that ends in .%s",
+                    c->options->path, *source ? source : target, c->options->language[*source ? TARGET : SOURCE]);
     const char *a = base_name(source), *b = base_name(target);
-    size_t length = stem_length(a, c->o->language[SOURCE]);
-    return (length == stem_length(b, c->o->language[TARGET]) && !memcmp(a, b, length)) ||
+    size_t length = stem_length(a, c->options->language[SOURCE]);
+    return (length == stem_length(b, c->options->language[TARGET]) && !memcmp(a, b, length)) ||
            fail(e,
                 "%s holds %s and %s, which are not of the same name; say with --%s-source and --%s-target which files "
                 "are meant",
-                c->o->path, source, target, part_name(part), part_name(part));
+                c->options->path, source, target, part_name(part), part_name(part));
 }
 
 /* --- a table --- */
@@ -244,7 +244,7 @@ static bool read_plain(Sentences *s, const SourceOptions *o, char *text, size_t 
 
 typedef struct Table {
     Sentences *s;
-    const SourceOptions *o;
+    const SourceOptions *options;
     size_t found;
 } Table;
 
@@ -256,14 +256,14 @@ static bool may_be_table(void *context, const char *name)
     size_t length = unpacked_length(base);
     bool by_name = length > 4 && (!memcmp(base + length - 4, ".tsv", 4) || !memcmp(base + length - 4, ".csv", 4) ||
                                   !memcmp(base + length - 4, ".txt", 4));
-    return (by_name && *base != '_') || !strcmp(base, base_name(t->o->path));
+    return (by_name && *base != '_') || !strcmp(base, base_name(t->options->path));
 }
 
 static bool take_table(void *context, const char *name, const char *bytes, size_t size, Error *e)
 {
     Table *t = context;
     if (t->found++)
-        return fail(e, "%s holds several tables, %s among them: unpack the one that is meant", t->o->path, name);
+        return fail(e, "%s holds several tables, %s among them: unpack the one that is meant", t->options->path, name);
     char *copy = memory_get(size + 1,
                             1); /* fields of a table lie in its text, which is changed where they are quoted */
     if (!copy)
@@ -328,7 +328,7 @@ static bool read_path(Sentences *s, const SourceOptions *o, Error *e)
     Chosen *c = memory_get(1, sizeof *c);
     if (!c)
         return memory_error(e, "names of files", 1, sizeof *c);
-    c->o = o;
+    c->options = o;
     c->s = s;
     bool done = folder || file_exists(o->path), chosen = false;
     if (!done) {

@@ -43,7 +43,7 @@ static Tensor *loss(void *self, Tape *t, const Rows *rows)
 {
     const EncDec *c = self;
     Tensor *logits = model_pairs(t, &c->model, &rows[SOURCE], &rows[TARGET]);
-    return cross_entropy(t, logits, rows[TARGET].targets, t->training ? c->v->shared.smoothing : 0, 0);
+    return cross_entropy(t, logits, rows[TARGET].targets, t->training ? c->options->shared.smoothing : 0, 0);
 }
 
 /* --- the task --- */
@@ -72,22 +72,23 @@ static bool cut_scored(EncDec *c, const SentencePairs *p, Error *e)
 
 static bool trains(const EncDec *c)
 {
-    const unsigned command = c->app.options->command->bit;
+    const unsigned command = c->app.command_line->command->bit;
     return command == COMMAND_TRAIN || command == COMMAND_INFO;
 }
 
 bool encdec_task(EncDec *c, Error *e)
 {
     const SentencePairs *scored = &c->bitext.parts[c->scored];
-    const size_t longest = c->bitext.longest ? c->bitext.longest : smaller(c->v->longest + 1, c->model.context);
-    const size_t tokens = c->order.count ? c->order.o.tokens : c->v->batch_tokens, pairs = c->v->shared.batch;
+    const size_t longest = c->bitext.longest ? c->bitext.longest : smaller(c->options->longest + 1, c->model.context);
+    const size_t tokens = c->order.count ? c->order.options.tokens : c->options->batch_tokens,
+                 pairs = c->options->shared.batch;
     snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu pairs, %zu target pieces, %zu words",
              part_name(c->scored), scored->count, pairs_ids(scored, TARGET), scored->words);
     c->app.task = (Task){.self = c,
                          .sides = SIDES_USED,
                          .longest = {longest, longest},
                          .step_positions = tokens ? larger(tokens, longest) + longest - 1 : pairs * longest,
-                         .micro_positions = larger(c->v->micro_tokens, longest),
+                         .micro_positions = larger(c->options->micro_tokens, longest),
                          .loss_side = {TARGET},
                          .token_side = TARGET,
                          .batch = batch,
@@ -107,7 +108,7 @@ static bool begin(App *a, Error *e) { return pieces_write(((EncDec *)a)->bitext.
 
 SourceOptions encdec_source_options(const EncDec *c, bool test)
 {
-    const Values *v = c->v;
+    const EncdecOptions *v = c->options;
     SourceOptions o = {
         .path = v->shared.data, .language = {v->source, v->target}, .seed = (uint32_t)v->shared.seed, .test = test};
     memcpy(o.file, v->file, sizeof o.file);
@@ -116,7 +117,7 @@ SourceOptions encdec_source_options(const EncDec *c, bool test)
 
 bool encdec_pieces_options(PiecesOptions *o, const EncDec *c, Error *e)
 {
-    const Values *v = c->v;
+    const EncdecOptions *v = c->options;
     *o = (PiecesOptions){.type = (PieceType)v->type,
                          .size = v->size,
                          .merges = v->merges,
@@ -135,7 +136,7 @@ static bool read_run(EncDec *c, Error *e)
     static const char *const given[] = {"codes", "vocabulary", "vocabulary-threshold"};
     PiecesOptions o;
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        if (options_source(c->app.options, given[i]) == FROM_COMMAND_LINE)
+        if (options_source(c->app.command_line, given[i]) == FROM_COMMAND_LINE)
             return fail(e, "--%s: the run %s has its pieces already, in its folder", given[i], c->app.run->path) ||
                    app_misused(&c->app);
     return encdec_pieces_options(&o, c, e) && pieces_read(&c->pieces, &o, c->app.run->path, e);
@@ -145,12 +146,12 @@ static bool refuse(EncDec *c, Error *e, const char *why) { return fail(e, "%s", 
 
 static bool suits(EncDec *c, Error *e)
 {
-    const Options *o = c->app.options;
-    if (options_source(o, "micro-batch") == FROM_COMMAND_LINE && c->v->shared.micro_batch)
+    const Options *o = c->app.command_line;
+    if (options_source(o, "micro-batch") == FROM_COMMAND_LINE && c->options->shared.micro_batch)
         return refuse(c, e, "--micro-batch counts rows; what a worker computes at once here is --micro-tokens");
-    if (c->v->shared.context < 2)
+    if (c->options->shared.context < 2)
         return refuse(c, e, "--context is 1: a sentence of one piece and its </s> needs 2");
-    return network_suits(&c->v->shared, e) || app_misused(&c->app);
+    return network_suits(&c->options->shared, e) || app_misused(&c->app);
 }
 
 static bool build(EncDec *c, size_t pieces, Error *e)
@@ -158,18 +159,18 @@ static bool build(EncDec *c, size_t pieces, Error *e)
     if (!suits(c, e))
         return false;
     c->app.parameters = &c->model.parameters;
-    c->app.profile = c->v->profile;
-    return model_open(&c->model, c->v, pieces, e);
+    c->app.profile = c->options->profile;
+    return model_open(&c->model, c->options, pieces, e);
 }
 
 bool encdec_open_run(EncDec *c, Error *e)
 {
-    return app_open_run(&c->app, c->v->shared.run, false, e) && read_run(c, e) && build(c, c->pieces.count, e);
+    return app_open_run(&c->app, c->options->shared.run, false, e) && read_run(c, e) && build(c, c->pieces.count, e);
 }
 
 bool encdec_open_bitext(EncDec *c, bool to_train, Error *e)
 {
-    const Values *v = c->v;
+    const EncdecOptions *v = c->options;
     const Run *run = c->app.run;
     size_t longest = smaller(v->longest, v->shared.context - 1);
     BitextOptions o = {.source = encdec_source_options(c, !to_train && v->split == PART_TEST),
@@ -209,10 +210,10 @@ static void print_batch(const EncDec *c)
 {
     enum { FAR_BELOW = 3 };
     double targets = (double)pairs_ids(&c->bitext.parts[PART_TRAIN], TARGET) / (double)c->order.batches;
-    const char *preset = c->v->shared.preset ? c->v->shared.preset : app_data(&c->app) ? NULL : "minute";
+    const char *preset = c->options->shared.preset ? c->options->shared.preset : app_data(&c->app) ? NULL : "minute";
     size_t meant = preset_batch_tokens(preset);
     fprintf(stderr, "batch %.0f target pieces a step on average, %zu steps an epoch\n", targets, c->order.batches);
-    if (!c->app.run && c->v->shared.schedule == SCHEDULE_NOAM && targets * FAR_BELOW < (double)meant)
+    if (!c->app.run && c->options->shared.schedule == SCHEDULE_NOAM && targets * FAR_BELOW < (double)meant)
         fprintf(
             stderr,
             "encdec: warning: the learning rate was chosen for batches of %zu pieces, and these have %.0f: with the "
@@ -223,13 +224,15 @@ static void print_batch(const EncDec *c)
 static bool open_all(App *a, Error *e)
 {
     EncDec *c = (EncDec *)a;
-    const SharedValues *o = a->o;
+    const SharedOptions *o = a->options;
     if (!suits(c, e) || (a->run && !read_run(c, e)) || !encdec_open_bitext(c, true, e) ||
         !bitext_suits(&c->bitext, PART_TRAIN, e) || !bitext_suits(&c->bitext, PART_VALID, e))
         return false;
     const SentencePairs *train = &c->bitext.parts[PART_TRAIN];
-    const OrderOptions how = {
-        .rows = o->batch, .tokens = c->v->batch_tokens, .by_length = c->v->by_length, .seed = (uint32_t)o->seed};
+    const OrderOptions how = {.rows = o->batch,
+                              .tokens = c->options->batch_tokens,
+                              .by_length = c->options->by_length,
+                              .seed = (uint32_t)o->seed};
     c->scored = PART_VALID;
     if (!build(c, c->bitext.pieces->count, e) || !order_open(&c->order, train->length, train->count, &how, e) ||
         !encdec_task(c, e))
@@ -245,11 +248,11 @@ static bool open_all(App *a, Error *e)
 static void bench_task(EncDec *c)
 {
     Task *t = &c->app.task;
-    size_t length = c->v->length, tokens = c->v->batch_tokens;
-    t->most_rows = tokens ? larger(tokens / length, 1) : c->v->shared.batch;
+    size_t length = c->options->length, tokens = c->options->batch_tokens;
+    t->most_rows = tokens ? larger(tokens / length, 1) : c->options->shared.batch;
     t->longest[SOURCE] = t->longest[TARGET] = length;
     t->step_positions = t->most_rows * length;
-    t->micro_positions = smaller(larger(c->v->micro_tokens, length), t->step_positions);
+    t->micro_positions = smaller(larger(c->options->micro_tokens, length), t->step_positions);
 }
 
 static bool open_model(App *a, Error *e)
@@ -257,7 +260,7 @@ static bool open_model(App *a, Error *e)
     EncDec *c = (EncDec *)a;
     PiecesOptions pieces;
     size_t planned = 0;
-    bool bench = a->options->command->bit == COMMAND_BENCH;
+    bool bench = a->command_line->command->bit == COMMAND_BENCH;
     if (!encdec_pieces_options(&pieces, c, e))
         return app_misused(a);
     if (a->run && !read_run(c, e))
@@ -266,7 +269,7 @@ static bool open_model(App *a, Error *e)
         return false;
     if (!build(c, a->run ? c->pieces.count : planned, e) || !encdec_task(c, e))
         return false;
-    if (bench && c->v->length > c->model.context)
+    if (bench && c->options->length > c->model.context)
         return refuse(c, e, "--length is more than --context, which is what the model reads");
     if (bench)
         bench_task(c);
@@ -295,7 +298,7 @@ static double step_tokens(const App *a)
     const EncDec *c = (const EncDec *)a;
     if (c->order.count)
         return (double)pairs_ids(&c->bitext.parts[PART_TRAIN], TARGET) / (double)c->order.batches;
-    return (double)(a->options->command->bit == COMMAND_BENCH ? a->task.step_positions : c->v->batch_tokens);
+    return (double)(a->command_line->command->bit == COMMAND_BENCH ? a->task.step_positions : c->options->batch_tokens);
 }
 
 static size_t epoch(const App *a) { return ((const EncDec *)a)->order.batches; }
@@ -318,7 +321,7 @@ static void bench_batch(void *app, uint64_t step, Batch *b)
     batch_clear(b);
     for (size_t r = 0; r < c->app.task.most_rows; r++)
         for (size_t side = 0; side < SIDES_USED; side++)
-            batch_row(b, side, c->v->length);
+            batch_row(b, side, c->options->length);
     for (size_t side = 0; side < SIDES_USED; side++)
         for (size_t i = 0; i < b->side[side].positions; i++) {
             b->side[side].ids[i] = (int32_t)philox_below(pieces, 1, (uint32_t)step, drawn++, SITE_DATA);
@@ -331,7 +334,7 @@ static void bench_batch(void *app, uint64_t step, Batch *b)
 static bool command(App *a, Error *e)
 {
     EncDec *c = (EncDec *)a;
-    switch (a->options->command->bit) {
+    switch (a->command_line->command->bit) {
     case COMMAND_EVAL: return encdec_eval(c, e);
     case COMMAND_WRITE: return encdec_translate(c, e);
     case COMMAND_BLEU: return encdec_bleu(c, e);
@@ -360,8 +363,8 @@ const AppKind encdec_kind = {.name = "encdec",
                              .judged = "BLEU",
                              .judged_in = "0 to 100",
                              .bench_batch = bench_batch,
-                             .look = encdec_look,
-                             .look_further = encdec_look_further,
+                             .inspect = encdec_inspect,
+                             .inspect_further = encdec_look_further,
                              .texts = encdec_texts,
                              .name_token = encdec_name_token,
                              .command = command};

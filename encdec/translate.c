@@ -35,7 +35,7 @@ static bool fill_answer(Translate *t, size_t i, const Hypothesis *h, Error *e)
     const Pieces *p = &t->c->pieces;
     Buffer *pieces = &t->text[2 * i], *text = &t->text[2 * i + 1];
     pieces->size = text->size = 0;
-    if (t->c->v->format == ANSWER_FAIRSEQ)
+    if (t->c->options->format == ANSWER_FAIRSEQ)
         for (size_t k = 0; k < h->length; k++) {
             buffer_add(pieces, " ", k > 0);
             pieces_name(p, h->pieces[k], pieces);
@@ -71,7 +71,7 @@ static bool print_json(const Translate *t, size_t number, Line source, size_t co
 
 static bool answer_line(Translate *t, size_t i, Error *e)
 {
-    const Values *v = t->c->v;
+    const EncdecOptions *v = t->c->options;
     const Translation *answer = translating_of(&t->t, i);
     const Line source = lines_at(&t->lines, i);
     const size_t count = answer ? answer->count : 0;
@@ -112,7 +112,7 @@ static bool translate_chunk(Translate *t, Error *e)
 /* On a terminal each line is answered when it is there. */
 static bool translate_file(Translate *t, FILE *file, const char *name, Error *e)
 {
-    const size_t most = isatty(fileno(file)) ? 1 : t->c->v->chunk;
+    const size_t most = isatty(fileno(file)) ? 1 : t->c->options->chunk;
     bool fine = true;
     while (fine && !feof(file)) {
         lines_clear(&t->lines);
@@ -127,7 +127,7 @@ static bool translate_file(Translate *t, FILE *file, const char *name, Error *e)
 
 static bool translate_all(Translate *t, Error *e)
 {
-    const char *name = t->c->v->input;
+    const char *name = t->c->options->input;
     FILE *file = name ? fopen(name, "rb") : stdin;
     if (!file)
         return fail(e, "cannot read %s: %s", name, strerror(errno));
@@ -145,8 +145,8 @@ static void print_notes(const Translate *t)
         fprintf(stderr,
                 "encdec: %zu line%s longer than the %zu pieces that the model reads, and cut there; the first is line "
                 "%zu\n",
-                all->cut, all->cut == 1 ? " is" : "s are", all->o.longest, all->first_cut);
-    if (!t->c->v->shared.quiet)
+                all->cut, all->cut == 1 ? " is" : "s are", all->options.longest, all->first_cut);
+    if (!t->c->options->shared.quiet)
         fprintf(stderr, "%s sentence%s in %s: %.1f sentences/s, %.0f + %.0f pieces/s\n", count_text(all->seen).text,
                 all->seen == 1 ? "" : "s", duration_text(t->seconds).text, (double)all->seen / seconds,
                 all->read / seconds, all->written / seconds);
@@ -156,7 +156,7 @@ static void print_notes(const Translate *t)
 
 static bool suits(EncDec *c, Error *e)
 {
-    const Values *v = c->v;
+    const EncdecOptions *v = c->options;
     return v->nbest <= v->beam ||
            (fail(e, "--nbest %zu is more than --beam %zu, which is how many there are", v->nbest, v->beam),
             app_misused(&c->app));
@@ -165,12 +165,13 @@ static bool suits(EncDec *c, Error *e)
 static bool open_all(Translate *t, Weights *w, Error *e)
 {
     EncDec *c = t->c;
-    const Values *v = c->v;
-    CrewOptions crew;
+    const EncdecOptions *v = c->options;
+    TrainerOptions trainer;
     if (!suits(c, e) || !encdec_open_run(c, e))
         return false;
     app_own_workers(&c->app);
-    if (!encdec_task(c, e) || !app_crew_options(&c->app, &crew, false, e) || !app_open_weights(&c->app, crew.k, w, e))
+    if (!encdec_task(c, e) || !app_trainer_options(&c->app, &trainer, false, e) ||
+        !app_open_weights(&c->app, trainer.k, w, e))
         return false;
     t->answer = memory_get(v->nbest, sizeof *t->answer);
     t->text = memory_get(2 * v->nbest, sizeof *t->text);
@@ -182,8 +183,8 @@ static bool open_all(Translate *t, Weights *w, Error *e)
                                   .max_extra = v->max_extra,
                                   .max_tokens = v->max_tokens,
                                   .longest = c->model.context - 1,
-                                  .workers = crew.workers,
-                                  .team = crew.team,
+                                  .workers = trainer.workers,
+                                  .team = trainer.team,
                                   .hold = true};
     return translating_open(&t->t, &c->model, &c->pieces, w, &o, e);
 }
@@ -198,7 +199,7 @@ bool encdec_translate(EncDec *c, Error *e)
     translating_close(&t.t);
     weights_close(&w);
     lines_close(&t.lines);
-    for (size_t i = 0; t.text && i < 2 * c->v->nbest; i++)
+    for (size_t i = 0; t.text && i < 2 * c->options->nbest; i++)
         buffer_free(&t.text[i]);
     memory_free(t.text);
     memory_free(t.answer);

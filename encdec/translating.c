@@ -11,9 +11,9 @@ static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 static Tensor *memory(const void *model, Tape *t, const Rows *source) { return model_memory(t, model, source); }
 
-static Tensor *logits(const void *model, Tape *t, const Rows *target, const Sight *sight)
+static Tensor *logits(const void *model, Tape *t, const Rows *target, const AttentionContext *context)
 {
-    return model_logits(t, model, target, NULL, sight);
+    return model_logits(t, model, target, NULL, context);
 }
 
 static TranslateNetwork network_of(const Model *m) { return (TranslateNetwork){m, &m->decoder, END, memory, logits}; }
@@ -45,8 +45,8 @@ bool translating_open(Translating *t, const Model *m, const Pieces *p, const Wei
 {
     const TranslateNetwork network = network_of(m);
     const TranslateOptions how = search_options(m, o);
-    *t = (Translating){.pieces = p, .o = *o, .most = how.most};
-    t->o.longest = how.longest - 1;
+    *t = (Translating){.pieces = p, .options = *o, .most = how.most};
+    t->options.longest = how.longest - 1;
     bool done = cutter_open(&t->cutter, p, e) && translator_open(&t->translator, &network, w, &how, e);
     if (!done)
         translating_close(t);
@@ -100,8 +100,8 @@ static bool add_sentence(Translating *t, Line line, Error *e)
     const size_t from = ids->count;
     if (!cutter_ids(&t->cutter, SOURCE, line, ids, e))
         return false;
-    if (ids->count - from > t->o.longest) {
-        ids->count = from + t->o.longest;
+    if (ids->count - from > t->options.longest) {
+        ids->count = from + t->options.longest;
         t->first_cut = t->cut++ ? t->first_cut : t->seen;
     }
     t->start[t->sentences++] = from;
@@ -122,7 +122,8 @@ static bool cut_lines(Translating *t, const Lines *lines, Error *e)
     t->start[t->sentences] = t->ids.count;
     for (size_t s = 0; s < t->sentences; s++) {
         const size_t length = t->start[s + 1] - t->start[s];
-        t->sentence[s] = (Sentence){t->ids.id + t->start[s], length, smaller(length - 1 + t->o.max_extra, t->most)};
+        t->sentence[s] = (Sentence){t->ids.id + t->start[s], length,
+                                    smaller(length - 1 + t->options.max_extra, t->most)};
     }
     return true;
 }

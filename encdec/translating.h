@@ -19,7 +19,7 @@ typedef struct TranslatingOptions {
 
 typedef struct Translating {
     const Pieces *pieces;
-    TranslatingOptions o;
+    TranslatingOptions options;
     size_t most; /* pieces that the decoder has places for */
     Translator *translator;
     Cutter cutter;

@@ -26,7 +26,7 @@ typedef struct Coverage {
 
 typedef struct Vocab {
     EncDec *c;
-    PiecesOptions o;
+    PiecesOptions options;
     Sentences sentences; /* where no files are named */
     Lines *files;        /* [count] */
     PiecesText *texts;   /* [count] */
@@ -42,7 +42,7 @@ typedef struct Vocab {
 /* Which side's language a file is in, by its name: .LANG, packed or not. */
 static bool side_of(const Vocab *v, const char *name, size_t *side, Error *e)
 {
-    const char *const language[] = {v->c->v->source, v->c->v->target};
+    const char *const language[] = {v->c->options->source, v->c->options->target};
     const char *slash = strrchr(name, '/');
     for (const char *dot = strchr(slash ? slash : name, '.'); dot; dot = strchr(dot + 1, '.'))
         for (*side = 0; *side < SIDES_USED; ++*side) {
@@ -58,7 +58,7 @@ static bool read_file(Vocab *v, size_t i, const char *name, Error *e)
 {
     char *text;
     size_t size, side = SOURCE;
-    if (v->o.tokens.rule == TOKENS_MOSES && !side_of(v, name, &side, e))
+    if (v->options.tokens.rule == TOKENS_MOSES && !side_of(v, name, &side, e))
         return app_misused(&v->c->app);
     v->texts[i] = (PiecesText){&v->files[i], side};
     return text_read(name, &text, &size, e) && lines_of_text(&v->files[i], text, size, e);
@@ -66,7 +66,7 @@ static bool read_file(Vocab *v, size_t i, const char *name, Error *e)
 
 static bool read_texts(Vocab *v, Error *e)
 {
-    const Options *options = v->c->app.options;
+    const Options *options = v->c->app.command_line;
     const SourceOptions source = encdec_source_options(v->c, false);
     const bool named = options->argument_count > 0;
     v->count = named ? options->argument_count : SIDES_USED;
@@ -87,18 +87,18 @@ static bool read_texts(Vocab *v, Error *e)
 /* Files are taken as subword-nmt takes them, unless the command line says otherwise: their words stand apart. */
 static bool choose_options(Vocab *v, Error *e)
 {
-    const Options *options = v->c->app.options;
-    Values *values = v->c->v;
+    const Options *options = v->c->app.command_line;
+    EncdecOptions *values = v->c->options;
     if (options->argument_count && options_source(options, "tokens") != FROM_COMMAND_LINE)
         values->tokens = TOKENS_SPACES;
-    if (!encdec_pieces_options(&v->o, v->c, e))
+    if (!encdec_pieces_options(&v->options, v->c, e))
         return false;
-    v->o.size += FIRST_PIECE; /* here it is that of the file */
-    v->o.only_spaces = options->argument_count && v->o.tokens.rule == TOKENS_SPACES;
-    if (v->o.type == PIECES_BYTES || v->o.type == PIECES_GPT2)
+    v->options.size += FIRST_PIECE; /* here it is that of the file */
+    v->options.only_spaces = options->argument_count && v->options.tokens.rule == TOKENS_SPACES;
+    if (v->options.type == PIECES_BYTES || v->options.type == PIECES_GPT2)
         return fail(e, "vocab learns --type words, bpe or wordpiece");
-    return v->o.type == PIECES_BPE || !v->o.vocabulary ||
-           fail(e, "--vocabulary %s is a vocabulary already: there is nothing to learn", v->o.vocabulary);
+    return v->options.type == PIECES_BPE || !v->options.vocabulary ||
+           fail(e, "--vocabulary %s is a vocabulary already: there is nothing to learn", v->options.vocabulary);
 }
 
 /* --- what comes of it --- */
@@ -153,12 +153,12 @@ static bool write_words(const Vocab *v, const char *path, Error *e)
 
 static bool write_files(const Vocab *v, Error *e)
 {
-    const char *folder = v->c->v->out;
+    const char *folder = v->c->options->out;
     if (!folder)
         return true;
     if (!folder_make(folder, e))
         return false;
-    switch (v->o.type) {
+    switch (v->options.type) {
     case PIECES_WORDS: return write_in(folder, "words.txt", write_words, v, e);
     case PIECES_WORDPIECE: return write_in(folder, "vocab.txt", write_bert, v, e);
     default:
@@ -175,7 +175,7 @@ static size_t listed(const Vocab *v)
     size_t count = 0;
     for (size_t i = 0; i < met->count; i++)
         count += met->counts[i] > 0;
-    return v->o.type == PIECES_BPE ? count : v->pieces.count - FIRST_PIECE;
+    return v->options.type == PIECES_BPE ? count : v->pieces.count - FIRST_PIECE;
 }
 
 static double share(size_t part, size_t all) { return all ? (double)part / (double)all : 0; }
@@ -191,21 +191,22 @@ static void print_text(const Vocab *v)
 {
     const Pieces *p = &v->pieces;
     print_seen(&v->seen);
-    if (v->o.type == PIECES_BPE && !v->o.codes)
-        printf("merges      %s learnt, of --merges %s\n", count_text(p->bpe.count).text, count_text(v->o.merges).text);
-    else if (v->o.type == PIECES_BPE)
-        printf("merges      %s in %s\n", count_text(p->bpe.count).text, v->o.codes);
+    if (v->options.type == PIECES_BPE && !v->options.codes)
+        printf("merges      %s learnt, of --merges %s\n", count_text(p->bpe.count).text,
+               count_text(v->options.merges).text);
+    else if (v->options.type == PIECES_BPE)
+        printf("merges      %s in %s\n", count_text(p->bpe.count).text, v->options.codes);
     printf("vocabulary  %s %s; a model has %s with <unk> and </s>\n", count_text(listed(v)).text,
-           v->o.type == PIECES_WORDS ? "words"
-           : v->o.type == PIECES_BPE ? "pieces in the text's words"
-                                     : "pieces",
+           v->options.type == PIECES_WORDS ? "words"
+           : v->options.type == PIECES_BPE ? "pieces in the text's words"
+                                           : "pieces",
            count_text(p->count).text);
     if (v->valid.lines)
         printf("valid       %.3f pieces a word, %.4f %% of them <unk>, in %s words and %s lines of both sides\n",
                share(v->valid.pieces, v->valid.words), 100 * share(v->valid.unknown, v->valid.pieces),
                count_text(v->valid.words).text, count_text(v->valid.lines).text);
-    if (v->c->v->out)
-        printf("written to  %s\n", v->c->v->out);
+    if (v->c->options->out)
+        printf("written to  %s\n", v->c->options->out);
 }
 
 static bool print_json(const Vocab *v, Error *e)
@@ -218,7 +219,7 @@ static bool print_json(const Vocab *v, Error *e)
     json_add_member(&b, "different_words", (double)seen->different_words);
     json_add_member(&b, "characters", (double)seen->characters);
     json_add_member(&b, "different_characters", (double)seen->different_characters);
-    if (v->o.type == PIECES_BPE)
+    if (v->options.type == PIECES_BPE)
         json_add_member(&b, "merges", (double)v->pieces.bpe.count);
     json_add_member(&b, "vocabulary", (double)listed(v));
     json_add_member(&b, "ids", (double)v->pieces.count);
@@ -231,14 +232,14 @@ static bool print_json(const Vocab *v, Error *e)
 
 static bool learn(Vocab *v, Error *e)
 {
-    const size_t threads = v->c->v->threads ? v->c->v->threads : processors_allowed();
+    const size_t threads = v->c->options->threads ? v->c->options->threads : processors_allowed();
     if (!choose_options(v, e))
         return app_misused(&v->c->app);
     if (!read_texts(v, e) || (threads > 1 && !pool_open(&v->pool, threads, false, e)) ||
-        !pieces_learn(&v->pieces, &v->o, v->texts, v->count, v->pool, &v->seen, e) ||
+        !pieces_learn(&v->pieces, &v->options, v->texts, v->count, v->pool, &v->seen, e) ||
         !cover(&v->valid, &v->pieces, v->pool, v->sentences.side[PART_VALID], e) || !write_files(v, e))
         return false;
-    if (v->c->v->shared.json)
+    if (v->c->options->shared.json)
         return print_json(v, e);
     print_text(v);
     return true;

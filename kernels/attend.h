@@ -1,4 +1,4 @@
-/* What an Attend means, in one place for all twins on a CPU: which keys a query sees, and how far away they are.
+/* What an Attend means, in one place for all backends on a CPU: which keys a query sees, and how far away they are.
  *
  * Query i of row b stands at position p = i + query_offset[b]. It sees keys first <= j < end of its row
  *

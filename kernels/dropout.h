@@ -1,6 +1,6 @@
 /* The factor dropout gives one element: 0, or 1 / (1 - rate).
  *
- * A function of what the element is, never of when it is computed: so the mask is the same on every twin, for every
+ * A function of what the element is, never of when it is computed: so the mask is the same on every backend, for every
  * way to split a batch, after a resume, and when a segment is computed a second time. */
 #ifndef KERNELS_DROPOUT_H
 #define KERNELS_DROPOUT_H

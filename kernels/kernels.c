@@ -1,4 +1,4 @@
-/* Which twins this build has. */
+/* Which backends this build has. */
 #include "kernels/kernels.h"
 
 #include "base/buffer.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* The types of a twin lie side by side. */
+/* The types of a backend lie side by side. */
 static const Kernels *const tables[] = {
     &plain_f32,    &plain_bf16,    &plain_f64,     &cpu_f32, &cpu_bf16,
 #ifdef HAVE_CUDA
@@ -38,10 +38,10 @@ static void not_found(const char *device, NumberType type, bool known, Error *e)
 {
     Buffer there = {0};
     for (size_t i = 0; i < TABLES; i++) {
-        bool first = i == 0 || strcmp(tables[i]->twin, tables[i - 1]->twin) != 0;
-        if ((known ? strcmp(tables[i]->twin, device) == 0 : first) && is_there(tables[i], NULL))
+        bool first = i == 0 || strcmp(tables[i]->backend, tables[i - 1]->backend) != 0;
+        if ((known ? strcmp(tables[i]->backend, device) == 0 : first) && is_there(tables[i], NULL))
             buffer_print(&there, "%s%s", there.size ? ", " : "",
-                         known ? number_type_name(tables[i]->type) : tables[i]->twin);
+                         known ? number_type_name(tables[i]->type) : tables[i]->backend);
     }
     const char *list = there.size && !there.failed ? there.text : "less";
     if (known)
@@ -57,7 +57,7 @@ const Kernels *kernels_find(const char *device, NumberType type, Error *e)
     if (strcmp(device, "mine") == 0)
         return mine_find(type, e);
     for (size_t i = 0; i < TABLES; i++) {
-        if (strcmp(tables[i]->twin, device) != 0)
+        if (strcmp(tables[i]->backend, device) != 0)
             continue;
         if (tables[i]->type == type)
             return is_there(tables[i], e) ? tables[i] : NULL;

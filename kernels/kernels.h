@@ -1,6 +1,6 @@
-/* The contract between layers and devices: one table of operations, filled by each twin for each number type.
+/* The contract between layers and devices: one table of operations, filled by each backend for each number type.
  *
- * Twins: plain (loops to read and to check against), cpu, cuda, and measure (walks shapes, touches no number).
+ * Backends: plain (loops to read and to check against), cpu, cuda, and measure (walks shapes, touches no number).
  * They differ by rounding only. Signatures follow one grammar, after the stream that an operation runs on:
  *
  *     forward:  outputs, what is saved for the backward pass, inputs, sizes
@@ -32,7 +32,7 @@ extern "C" {
  * a GPU's tensor cores do, and sum in f32. */
 typedef enum NumberType { NUMBER_F32, NUMBER_BF16, NUMBER_F64, NUMBER_TYPES, NUMBER_TF32 = NUMBER_TYPES } NumberType;
 
-/* Where operations run: a processor's team of cores with their scratch memory, or a GPU's stream. Each twin has its
+/* Where operations run: a processor's team of cores with their scratch memory, or a GPU's stream. Each backend has its
  * own; operations on one stream happen in order. */
 typedef struct Stream Stream;
 
@@ -158,12 +158,12 @@ typedef struct Span {
 enum { SQUARES_CHUNK = 1 << 16 }; /* gradients that one partial sum of `squares` covers */
 
 typedef struct Kernels {
-    const char *twin;
+    const char *backend;
     NumberType type;
     size_t number, real; /* bytes */
     bool on_host;        /* the device's memory is this process's own */
     bool by_head;        /* caches are to hold keys and values by head (see Attend), as few queries read them fastest;
-                            a twin that does not ask for it need not know how */
+                            a backend that does not ask for it need not know how */
 
     /* One line about what this machine does badly in this type, to be shown to who chose it, or NULL. May itself be
      * NULL: nothing ever. */

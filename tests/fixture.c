@@ -107,30 +107,30 @@ int fixture_choice(const Fixture *f, const char *key, const char *const *names)
 
 static size_t whole(const Fixture *f, const char *key) { return (size_t)fixture_number(f, key); }
 
-SharedValues fixture_options(const Fixture *f)
+SharedOptions fixture_options(const Fixture *f)
 {
     static const char *const activations[] = {"relu", "gelu", "gelu-tanh", NULL};
     static const char *const norms[] = {"post", "pre", NULL};
     static const char *const positions[] = {"none", "learned", "sinusoid", NULL};
-    return (SharedValues){.dim = whole(f, "dim"),
-                          .heads = whole(f, "heads"),
-                          .head_size = whole(f, "head-size"),
-                          .value_size = whole(f, "value-size"),
-                          .depth = whole(f, "depth"),
-                          .ff = whole(f, "ff"),
-                          .context = whole(f, "context"),
-                          .window = whole(f, "window"),
-                          .activation = fixture_choice(f, "activation", activations),
-                          .norm = fixture_choice(f, "norm", norms),
-                          .positions = fixture_choice(f, "positions", positions),
-                          .bias = whole(f, "bias"),
-                          .tie = whole(f, "tie"),
-                          .smoothing = fixture_number(f, "smoothing")};
+    return (SharedOptions){.dim = whole(f, "dim"),
+                           .heads = whole(f, "heads"),
+                           .head_size = whole(f, "head-size"),
+                           .value_size = whole(f, "value-size"),
+                           .depth = whole(f, "depth"),
+                           .ff = whole(f, "ff"),
+                           .context = whole(f, "context"),
+                           .window = whole(f, "window"),
+                           .activation = fixture_choice(f, "activation", activations),
+                           .norm = fixture_choice(f, "norm", norms),
+                           .positions = fixture_choice(f, "positions", positions),
+                           .bias = whole(f, "bias"),
+                           .tie = whole(f, "tie"),
+                           .smoothing = fixture_number(f, "smoothing")};
 }
 
 void fixture_weights(const Fixture *f, Trial *trial)
 {
-    const Weights *w = &trial->crew.weights;
+    const Weights *w = &trial->trainer.weights;
     SafeType as = w->k->real == sizeof(double) ? SAFE_F64 : SAFE_F32;
     for (size_t i = 0; i < w->parameters->count; i++) {
         Error e;
@@ -144,7 +144,7 @@ void fixture_weights(const Fixture *f, Trial *trial)
         void *values = memory_get(p->count, w->k->real);
         ck_assert_ptr_nonnull(values);
         ck_done(safetensors_read(f->file, t, as, values, p->count, &e), e);
-        weights_set(&trial->crew.weights, trial->crew.worker[0].stream, p, values);
+        weights_set(&trial->trainer.weights, trial->trainer.worker[0].stream, p, values);
         memory_free(values);
     }
 }

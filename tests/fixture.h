@@ -19,7 +19,7 @@ Fixture fixture_open(const char *name, size_t sides);
 void fixture_close(Fixture *f);
 
 /* The options of the fixture's network that all programs share */
-SharedValues fixture_options(const Fixture *f);
+SharedOptions fixture_options(const Fixture *f);
 
 double fixture_number(const Fixture *f, const char *key);                        /* from the metadata */
 const char *fixture_text(const Fixture *f, const char *key);                     /* the same */

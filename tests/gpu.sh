@@ -247,7 +247,7 @@ tests_of() { # tests_of ONLY [VARIABLE=VALUE]...
     return 1
 }
 
-begin tests "every kernel's on $device and the other twins; the parity fixtures"
+begin tests "every kernel's on $device and the other backends; the parity fixtures"
 wrap=
 most=570
 ! timeout 1 true 2>/dev/null || wrap="timeout $([ -n "$size" ] && echo 1200 || echo 280)" # a test that hangs does not hide the others

@@ -79,7 +79,7 @@ void subject_open(Subject *s, const SubjectKind *kind, const char *name, const K
                   const Training *training)
 {
     *s = (Subject){.f = fixture_open(name, kind->sides)};
-    snprintf(s->words, sizeof s->words, "%s, %s %s, %s", name, k->twin, number_type_name(k->type),
+    snprintf(s->words, sizeof s->words, "%s, %s %s, %s", name, k->backend, number_type_name(k->type),
              composed ? "composed" : "fused");
     Network n = kind->open(s, composed);
     trial_open(&s->t, k, &n, s->f.batch, s->f.batch_count, training);
@@ -95,21 +95,21 @@ void subject_close(Subject *s, const SubjectKind *kind)
 }
 
 /* Those of every test; then a GPU, where there is one, or whatever device ATTEND_DEVICE names. */
-static const Kernels *subject_twin(NumberType type, size_t i)
+static const Kernels *subject_backend(NumberType type, size_t i)
 {
     const char *named = getenv("ATTEND_DEVICE");
     size_t count = 0;
-    while (twin_of(type, count))
+    while (backend_of(type, count))
         count++;
-    return i < count ? twin_of(type, i) : i == count ? kernels_find(named ? named : "cuda", type, NULL) : NULL;
+    return i < count ? backend_of(type, i) : i == count ? kernels_find(named ? named : "cuda", type, NULL) : NULL;
 }
 
 void parity_network(const SubjectKind *kind, const char *name, const Tolerance *by)
 {
-    for (size_t i = 0; subject_twin(by->type, i); i++)
+    for (size_t i = 0; subject_backend(by->type, i); i++)
         for (int composed = 0; composed < 2; composed++) {
             Subject s;
-            subject_open(&s, kind, name, subject_twin(by->type, i), composed, &(Training){0});
+            subject_open(&s, kind, name, subject_backend(by->type, i), composed, &(Training){0});
             parity_step(&s, by);
             subject_close(&s, kind);
         }
@@ -133,9 +133,9 @@ void parity_adam(const SubjectKind *kind, const char *name, const Tolerance *by)
     Fixture f = fixture_open(name, kind->sides);
     Training training = {.moving = true, .clip = fixture_number(&f, "clip")};
     fixture_close(&f);
-    for (size_t i = 0; subject_twin(by->type, i); i++) {
+    for (size_t i = 0; subject_backend(by->type, i); i++) {
         Subject s;
-        subject_open(&s, kind, name, subject_twin(by->type, i), false, &training);
+        subject_open(&s, kind, name, subject_backend(by->type, i), false, &training);
         check_adam(&s, by);
         subject_close(&s, kind);
     }
@@ -158,11 +158,11 @@ static double *trained(const SubjectKind *kind, const char *name, const Kernels 
 void parity_dropped(const SubjectKind *kind, const char *name)
 {
     for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; twin_of((NumberType)type, i); i++) {
+        for (size_t i = 0; backend_of((NumberType)type, i); i++) {
             double kept[3], dropped[3];
             size_t size;
-            double *a = trained(kind, name, twin_of((NumberType)type, i), KEEP_ALL, kept, &size);
-            double *b = trained(kind, name, twin_of((NumberType)type, i), KEEP_INPUTS, dropped, &size);
+            double *a = trained(kind, name, backend_of((NumberType)type, i), KEEP_ALL, kept, &size);
+            double *b = trained(kind, name, backend_of((NumberType)type, i), KEEP_INPUTS, dropped, &size);
             ck_assert_mem_eq(kept, dropped, sizeof kept);
             ck_assert_mem_eq(a, b, size * sizeof *a);
             memory_free(a);
@@ -206,9 +206,9 @@ static void check_alone(Subject *s, size_t side, size_t classes, double within)
 
 void parity_alone(const SubjectKind *kind, const char *name, size_t side, const char *classes)
 {
-    for (size_t i = 0; !i || twin_of(NUMBER_F32, i - 1); i++) {
+    for (size_t i = 0; !i || backend_of(NUMBER_F32, i - 1); i++) {
         Subject s;
-        subject_open(&s, kind, name, i ? twin_of(NUMBER_F32, i - 1) : plain_of(NUMBER_F64), false, &(Training){0});
+        subject_open(&s, kind, name, i ? backend_of(NUMBER_F32, i - 1) : plain_of(NUMBER_F64), false, &(Training){0});
         check_alone(&s, side, (size_t)fixture_number(&s.f, classes), i ? 1e-5 : 1e-14);
         subject_close(&s, kind);
     }

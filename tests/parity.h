@@ -4,7 +4,7 @@
 
 #include "tests/fixture.h"
 
-/* How far a twin may be from PyTorch. */
+/* How far a backend may be from PyTorch. */
 typedef struct Tolerance {
     NumberType type;
     double loss, position; /* the mean, relative; and one position's */
@@ -15,7 +15,7 @@ typedef struct Tolerance {
 
 extern const Tolerance parity_f64, parity_f32, parity_bf16;
 
-/* One network of a fixture, on one twin, with one kind of attention. */
+/* One network of a fixture, on one backend, with one kind of attention. */
 typedef struct Subject {
     Fixture f;
     Trial t;
@@ -37,11 +37,11 @@ void subject_close(Subject *s, const SubjectKind *kind);
 /* Step 1 of what was opened: losses, and every gradient; before it the logits, if the fixture has them. */
 void parity_step(Subject *s, const Tolerance *by);
 
-/* The same of tests/fixtures/NAME.safetensors on each twin of a type, fused and composed; and twenty steps of Adam. */
+/* The same of tests/fixtures/NAME.safetensors on each backend of a type, fused and composed; and twenty steps of Adam. */
 void parity_network(const SubjectKind *kind, const char *name, const Tolerance *by);
 void parity_adam(const SubjectKind *kind, const char *name, const Tolerance *by);
 
-/* Insides that are dropped and computed again give the same bits, on each twin. */
+/* Insides that are dropped and computed again give the same bits, on each backend. */
 void parity_dropped(const SubjectKind *kind, const char *name);
 
 /* Each row of the first batch has the same logits in a batch of its own. side: whose positions have logits; classes:

@@ -12,7 +12,7 @@
 /* The list: devices that a build may have. */
 static const char *const devices[] = {"plain", "cpu"};
 
-const Kernels *twin_of(NumberType type, size_t i)
+const Kernels *backend_of(NumberType type, size_t i)
 {
     for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
         const Kernels *k = kernels_find(devices[d], type, NULL);
@@ -59,7 +59,7 @@ static Tensor *loss(void *self, Tape *tape, const Rows *rows)
     const Network *n = &t->network;
     Tensor *logits = n->logits(n->model, tape, rows);
     Tensor *losses = cross_entropy(tape, logits, rows[n->side].targets, n->smoothing, 0);
-    if (tape->k != t->crew.o.k) /* a walk over shapes has no numbers */
+    if (tape->k != t->trainer.options.k) /* a walk over shapes has no numbers */
         return losses;
     double values[128];
     int32_t end;
@@ -104,21 +104,21 @@ void trial_open(Trial *t, const Kernels *k, const Network *n, const Batch *batch
                      .score_rows = most_rows,
                      .score_batch = score_batch,
                      .per_nat = 1};
-    CrewOptions o = {.k = k,
-                     .workers = training->workers ? training->workers : 1,
-                     .micro_rows = training->micro_rows,
-                     .training = true,
-                     .keep = training->keep,
-                     .adam = {training->moving ? 0.9 : 0, 0.999, 1e-8},
-                     .clip = training->clip,
-                     .decay = training->decay,
-                     .seed = 3};
-    ck_done(crew_open(&t->crew, &o, n->parameters, &t->task, &e), e);
+    TrainerOptions o = {.k = k,
+                        .workers = training->workers ? training->workers : 1,
+                        .micro_rows = training->micro_rows,
+                        .training = true,
+                        .keep = training->keep,
+                        .adam = {training->moving ? 0.9 : 0, 0.999, 1e-8},
+                        .clip = training->clip,
+                        .decay = training->decay,
+                        .seed = 3};
+    ck_done(trainer_open(&t->trainer, &o, n->parameters, &t->task, &e), e);
 }
 
 void trial_close(Trial *t)
 {
-    crew_close(&t->crew);
+    trainer_close(&t->trainer);
     memory_free(t->losses);
 }
 
@@ -126,7 +126,7 @@ StepResult trial_step(Trial *t, uint64_t step, double rate)
 {
     StepResult result;
     Error e;
-    ck_done(crew_step(&t->crew, step, rate, &result, &e), e);
+    ck_done(trainer_step(&t->trainer, step, rate, &result, &e), e);
     return result;
 }
 
@@ -134,7 +134,7 @@ double trial_score(Trial *t)
 {
     MeanLoss score;
     Error e;
-    ck_done(crew_score(&t->crew, &score, &e), e);
+    ck_done(trainer_score(&t->trainer, &score, &e), e);
     return score.loss;
 }
 
@@ -153,20 +153,20 @@ static double *doubles(const Kernels *k, Stream *stream, const void *from, size_
 
 double *trial_reals(Trial *t, const void *block)
 {
-    return doubles(t->crew.o.k, t->crew.worker[0].stream, block, t->network.parameters->size);
+    return doubles(t->trainer.options.k, t->trainer.worker[0].stream, block, t->network.parameters->size);
 }
 
-double *trial_weights(Trial *t) { return trial_reals(t, t->crew.weights.reals); }
-double *trial_gradient(Trial *t) { return trial_reals(t, t->crew.m); }
+double *trial_weights(Trial *t) { return trial_reals(t, t->trainer.weights.reals); }
+double *trial_gradient(Trial *t) { return trial_reals(t, t->trainer.m); }
 
 static void set_one(Trial *t, const Parameter *p, const double *values)
 {
-    const Kernels *k = t->crew.o.k;
+    const Kernels *k = t->trainer.options.k;
     float *floats = memory_get(p->count, sizeof *floats);
     ck_assert_ptr_nonnull(floats);
     for (size_t i = 0; i < p->count; i++)
         floats[i] = (float)values[i];
-    weights_set(&t->crew.weights, t->crew.worker[0].stream, p,
+    weights_set(&t->trainer.weights, t->trainer.worker[0].stream, p,
                 k->real == sizeof(double) ? (const void *)values : floats);
     memory_free(floats);
 }
@@ -199,10 +199,11 @@ void trial_draw(Trial *t, uint32_t seed)
 void pass_open(Pass *p, Trial *t)
 {
     Error e;
-    Worker *w = &t->crew.worker[0];
-    *p = (Pass){.k = t->crew.o.k, .stream = w->stream};
-    ck_done(tape_open(&p->tape, p->k, p->stream, &t->crew.weights, &(TapePlan){.memory = 1 << 22, .host = 1 << 20}, &e),
-            e);
+    Worker *w = &t->trainer.worker[0];
+    *p = (Pass){.k = t->trainer.options.k, .stream = w->stream};
+    ck_done(
+        tape_open(&p->tape, p->k, p->stream, &t->trainer.weights, &(TapePlan){.memory = 1 << 22, .host = 1 << 20}, &e),
+        e);
     p->tape.state = w->state;
 }
 

@@ -1,18 +1,18 @@
 /* A network on trial: what the tests of whole networks share.
  *
- * A Trial is a network, a few batches and a crew to run them, so that loss and gradient come about as in training:
+ * A Trial is a network, a few batches and a trainer to run them, so that loss and gradient come about as in training:
  * micro-batches, workers, sum, clip, Adam. Gradients are read where Adam leaves them: with beta1 = 0 and no clipping
  * the first moment is the gradient.
  *
- * Which twins are tested: the list at the top of trial.c; one that kernels_find does not know is left out. */
+ * Which backends are tested: the list at the top of trial.c; one that kernels_find does not know is left out. */
 #ifndef TESTS_TRIAL_H
 #define TESTS_TRIAL_H
 
-#include "core/train/crew.h"
+#include "core/train/trainer.h"
 #include "tests/suite.h"
 
-/* The twins of a type, device by device; NULL behind the last. Plain comes first. */
-const Kernels *twin_of(NumberType type, size_t i);
+/* The backends of a type, device by device; NULL behind the last. Plain comes first. */
+const Kernels *backend_of(NumberType type, size_t i);
 const Kernels *plain_of(NumberType type);
 
 typedef struct Network {
@@ -35,7 +35,7 @@ typedef struct Training {
 typedef struct Trial {
     Network network;
     Task task;
-    Crew crew;
+    Trainer trainer;
     const Batch *batches; /* step s is on number (s - 1) modulo count, and so is scoring */
     size_t batch_count;
     double *losses; /* of each position in the last pass forward */
@@ -49,7 +49,7 @@ void trial_close(Trial *t);
 StepResult trial_step(Trial *t, uint64_t step, double rate);
 double trial_score(Trial *t);
 
-/* Blocks of reals of the crew as doubles: parameters->size of them; to be freed with memory_free. */
+/* Blocks of reals of the trainer as doubles: parameters->size of them; to be freed with memory_free. */
 double *trial_reals(Trial *t, const void *block);
 double *trial_weights(Trial *t);
 double *trial_gradient(Trial *t); /* of the last step */

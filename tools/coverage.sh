@@ -6,7 +6,7 @@
 # no reason in tests/coverage.txt. WRITE=1 writes that list anew, keeps its reasons, and puts "?" where there is none.
 # The status does not judge: a test that fails does.
 #
-# A line or branch counts as reached when any object reached it: files of a twin and inline functions lie in several. A
+# A line or branch counts as reached when any object reached it: files of a backend and inline functions lie in several. A
 # branch is one way that a condition can go, or a part of one between && and ||. Asserts are left out, whose other way
 # ends the program, and what no object holds.
 set -u

@@ -9,7 +9,7 @@
 #
 # Drawn by SEED alone (tools/flips.awk), from each file in proportion to the root of how many it has, so that long files
 # do not push out short ones. All flips of a file are compiled into one program, each behind a condition
-# (tools/flips_together.awk), in every number type of its twin: a fault is in all types, too. One that no compiler takes
+# (tools/flips_together.awk), in every number type of its backend: a fault is in all types, too. One that no compiler takes
 # is drawn in vain. A test runs as FAST=1 lets it; that it takes a processor for too long is noticed.
 # What the tests of its own room let pass is compiled alone: where the machine code is that of before, it was no flip.
 # The rest is tried on the same tests at full length, but the longest, and on what else there is in tensor and nn.
@@ -65,7 +65,7 @@ tests_for() { # the quickest first
     name=${1##*/}
     case $1 in
     kernels/*/attention* | kernels/*/score*) echo kernels/blocks kernels/score kernels/attention ;;
-    kernels/attend.h) echo kernels/composed kernels/measure kernels/blocks kernels/score kernels/attention ;;
+    kernels/attend.h) echo kernels/composed kernels/cost kernels/blocks kernels/score kernels/attention ;;
     kernels/dropout.h | kernels/cpu/random.h) echo kernels/embed kernels/add kernels/composed kernels/attention ;;
     kernels/*/device.c) echo kernels/cache kernels/add kernels/optimizer kernels/composed ;;
     kernels/cpu/rows.c) echo kernels/linear kernels/score kernels/attention ;;

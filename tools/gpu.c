@@ -7,10 +7,10 @@
  * why, and goes on. The limits are measured here, first, for each precision: the fastest of a few large products for
  * what computes, a copy of a large block for what moves memory. Everything else is compared with them. Times are
  * medians of rounds behind a warm-up; a round asks for many runs, and waits for the last. FLOP and bytes are those of
- * kernels/measure. */
+ * kernels/cost. */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "kernels/measure/measure.h"
+#include "kernels/cost/cost.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -220,11 +220,11 @@ static bool time_of(double *seconds, const Work *w, bool tiny, Error *e)
 static bool cost_of(Cost *cost, const Work *w, Error *e)
 {
     Work shapes = *w;
-    shapes.k = measure_kernels(w->k->type);
+    shapes.k = cost_kernels(w->k->type);
     if (!shapes.k->open(&shapes.s, 1, e))
         return false;
     run_of(w->job)(&shapes);
-    *cost = *measure_last(shapes.s);
+    *cost = *cost_last(shapes.s);
     shapes.k->close(shapes.s);
     return true;
 }
@@ -331,7 +331,7 @@ static bool measure_and_print(Measured *m, const Kernels *k, Job j, const Limits
 }
 
 /* How many could not be measured. */
-static size_t measure_table(const Kernels *k, bool tiny)
+static size_t cost_table(const Kernels *k, bool tiny)
 {
     Limits limits = {0, 0};
     Measured m;
@@ -355,7 +355,7 @@ static bool measure_precision(const char *device, NumberType type, bool tiny)
 {
     Error e;
     const Kernels *k = kernels_find(device, type, &e);
-    size_t failures = k ? measure_table(k, tiny) : 0;
+    size_t failures = k ? cost_table(k, tiny) : 0;
     if (!k)
         fprintf(stderr, "gpu: %s\n", e.text);
     else if (failures)

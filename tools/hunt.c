@@ -20,11 +20,11 @@ static bool hunt(uint32_t seed)
     Taste taste = sketch_taste(seed);
     Sketch s = sketch_draw(seed, &taste);
     char why[WHY], text[SKETCH_TEXT];
-    if (judge_apart(&s, judged_twins(), why))
+    if (judge_apart(&s, judged_backends(), why))
         return true;
     printf("seed %u: %s\n", seed, why);
     fflush(stdout);
-    s = shrink(&s, judged_twins(), why);
+    s = shrink(&s, judged_backends(), why);
     sketch_print(&s, text);
     printf("  at its smallest: %s\n%s\n", why, text);
     return false;

@@ -1,4 +1,4 @@
-/* instructions --list | NAME: runs one operation of the cpu twin on a small shape, for tools/instructions.sh to count.
+/* instructions --list | NAME: runs one operation of the cpu backend on a small shape, for tools/instructions.sh to count.
  *
  * What is counted is `measured`, one call. Another call before it lets scratch memory grow. Numbers are such that their
  * bits are sensible as floats and as bfloat16. */
@@ -158,20 +158,20 @@ static void ground_close(Ground *g)
 
 int main(int argc, char **argv)
 {
-    static const Kernels *const twins[] = {&cpu_f32, &cpu_bf16};
+    static const Kernels *const backends[] = {&cpu_f32, &cpu_bf16};
     static Ground g;
     Error e;
     bool all = argc == 2 && strcmp(argv[1], "--list") == 0, found = all;
     for (size_t t = 0; t < 2; t++)
         for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
             char name[64];
-            snprintf(name, sizeof name, "%s.%s", list[i].name, number_type_name(twins[t]->type));
+            snprintf(name, sizeof name, "%s.%s", list[i].name, number_type_name(backends[t]->type));
             if (all)
                 printf("%s\n", name);
             if (all || argc != 2 || strcmp(argv[1], name) != 0)
                 continue;
             found = true;
-            if (!ground_open(&g, twins[t], &e)) {
+            if (!ground_open(&g, backends[t], &e)) {
                 fprintf(stderr, "instructions: %s\n", e.text);
                 return 1;
             }

@@ -37,7 +37,7 @@ if need clang-format && ! clang-format --dry-run -Werror $sources >build/lint/la
     found=1
 fi
 
-# ---- 2. common mistakes. The operations of a twin are checked inside the file that includes them. (Suppressed: a
+# ---- 2. common mistakes. The operations of a backend are checked inside the file that includes them. (Suppressed: a
 # block of memory seen as another type, which is how a tape works; log(0) where a loop is imagined to run 0 times;
 # an Error or an array handed over to be filled; a vector filled lane by lane.)
 alone=$(for file in $sources; do
@@ -74,8 +74,9 @@ BEGIN {
     core["tensor"] = "kernels"
     core["nn"] = core["run"] = "kernels tensor"
     core["train"] = "kernels tensor nn run cli"
-    core["program"] = "kernels tensor nn run cli train look"
-    core["look"] = "kernels tensor run"
+    core["program"] = "kernels tensor nn run cli train plot inspect"
+    core["plot"] = "kernels tensor run inspect"
+    core["inspect"] = "kernels tensor run"
     core["search"] = "kernels tensor nn"
     core["text"] = "run"
     core["cli"] = ""

@@ -3,7 +3,7 @@
 #
 # Every operation of the struct Kernels has one row in the page, every field of Attend and AttendGradients and every
 # value of Activation and Pooling one in the table of that name, and no row is about anything else. Of an operation's
-# row, the files in columns "plain" and "cpu" hold the function that the twin's table names, and those in "used by"
+# row, the files in columns "plain" and "cpu" hold the function that the backend's table names, and those in "used by"
 # hold the functions that the link names and a call of the operation. One line for each thing that is wrong.
 set -u
 page=docs/operations.md
@@ -68,10 +68,10 @@ written() {
     }' "$page"
 }
 
-# What a twin calls its function: "TWIN NAME FUNCTION"
+# What a backend calls its function: "BACKEND NAME FUNCTION"
 tables() {
-    for twin in plain cpu; do
-        sed -n "s/^    \.\([a-z_0-9]*\) = \([A-Za-z_0-9]*\),\$/$twin \1 \2/p" kernels/$twin/$twin.c
+    for backend in plain cpu; do
+        sed -n "s/^    \.\([a-z_0-9]*\) = \([A-Za-z_0-9]*\),\$/$backend \1 \2/p" kernels/$backend/$backend.c
     done
 }
 
@@ -113,11 +113,11 @@ END {
         if (part[1] != "Kernels") continue
         for (t = 1; t <= 2; t++) {
             key = part[2] " " (t == 1 ? "plain" : "cpu")
-            twin = t == 1 ? "plain" : "cpu"
-            name = called[twin " " part[2]]
-            if (name == "" && held[key]) wrong(0, "kernels/" twin "/" twin ".c has no " part[2])
+            backend = t == 1 ? "plain" : "cpu"
+            name = called[backend " " part[2]]
+            if (name == "" && held[key]) wrong(0, "kernels/" backend "/" backend ".c has no " part[2])
             if (name != "" && name != "NOTE" && !defined[key])
-                wrong(0, part[2] ": no file in column " twin " defines " name (key in at ? ": not " substr(at[key], index(at[key], " ") + 1) : ""))
+                wrong(0, part[2] ": no file in column " backend " defines " name (key in at ? ": not " substr(at[key], index(at[key], " ") + 1) : ""))
         }
         if (!held[part[2] " user"]) wrong(0, part[2] ": nobody in column \"used by\"")
     }

@@ -11,13 +11,13 @@ enum {
     ALL = BUILD | READ,
     RUN = COMMAND_TRAIN | READ | COMMAND_BENCH,
     TEND = COMMAND_TEND,
-    LOOK = COMMAND_LOOK,
+    HEADS = COMMAND_HEADS,
     PLOT = COMMAND_PLOT,
     OWN = 0x3f * COMMAND_OWN, /* commands of a program: they read its data and print a result */
     APART = 3 * COMMAND_APART /* and those that read no data */
 };
 
-#define AT(field) offsetof(SharedValues, field)
+#define AT(field) offsetof(SharedOptions, field)
 
 /* clang-format off */
 const Option shared_options[] = {
@@ -65,20 +65,20 @@ const Option shared_options[] = {
     {"patience", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN, AT(patience), "0", NULL, "evaluations without a new best before the end (0: any)"},
     {"seed", 'r', OPTION_SIZE, OPTION_TRAINING, (ALL & ~COMMAND_INFO) | PLOT, AT(seed), "1", "[0,4294967295]", "of all random numbers"},
     {"workers", 0, OPTION_SIZE, OPTION_TRAINING, RUN | BUILD, AT(workers), "0", "[0,1024]", "rows are shared out among (0: one a processor)"},
-    {"team", 0, OPTION_SIZE, OPTION_TRAINING, RUN | LOOK, AT(team), "0", "[0,1024]", "cores of a worker (0: 1; when it works alone, all)"},
-    {"device", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | LOOK, AT(device), "cpu", "cpu|plain|mine|cuda|emulated|checked", "what computes (mine: yours, see course/README.md; cuda: a GPU; emulated, checked: GPU kernels on this processor, slowly)"},
-    {"precision", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | LOOK, AT(precision), "f32", "f32|bf16|f64|tf32", "of activations (tf32: f32, products on a GPU rounded)"},
+    {"team", 0, OPTION_SIZE, OPTION_TRAINING, RUN | HEADS, AT(team), "0", "[0,1024]", "cores of a worker (0: 1; when it works alone, all)"},
+    {"device", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | HEADS, AT(device), "cpu", "cpu|plain|mine|cuda|emulated|checked", "what computes (mine: yours, see course/README.md; cuda: a GPU; emulated, checked: GPU kernels on this processor, slowly)"},
+    {"precision", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | HEADS, AT(precision), "f32", "f32|bf16|f64|tf32", "of activations (tf32: f32, products on a GPU rounded)"},
     {"recompute", 0, OPTION_YES_NO, OPTION_TRAINING, BUILD, AT(recompute), "no", NULL, "forget what is inside a block and compute it again: less memory"},
 
     /* of this call */
-    {"run", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN | READ | TEND | PLOT | LOOK, AT(run), NULL, "DIR", "the run (train: a new one; none: runs/PROGRAM-N)"},
+    {"run", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN | READ | TEND | PLOT | HEADS, AT(run), NULL, "DIR", "the run (train: a new one; none: runs/PROGRAM-N)"},
     {"resume", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN, AT(resume), NULL, "DIR", "go on with this run"},
-    {"weights", 0, OPTION_TEXT, OPTION_HERE, (RUN & ~COMMAND_BENCH) | LOOK | PLOT, AT(weights), NULL, "WHICH", "best, last, average, a step or a file (none: best; train: fresh)"},
+    {"weights", 0, OPTION_TEXT, OPTION_HERE, (RUN & ~COMMAND_BENCH) | HEADS | PLOT, AT(weights), NULL, "WHICH", "best, last, average, a step or a file (none: best; train: fresh)"},
     {"preset", 'p', OPTION_PRESET, OPTION_HERE, BUILD | PLOT, AT(preset), NULL, NULL, "a whole recipe; see below"},
     {"config", 0, OPTION_CONFIG, OPTION_HERE, BUILD | PLOT, AT(config), NULL, "FILE", "options as lines `name = value`"},
     {"dry-run", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(dry_run), NULL, NULL, "print what it would take, and stop"},
-    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | LOOK, AT(quiet), NULL, NULL, "no progress"},
-    {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | LOOK, AT(json), NULL, NULL, "the result as one line of JSON"},
+    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS, AT(quiet), NULL, NULL, "no progress"},
+    {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS, AT(json), NULL, NULL, "the result as one line of JSON"},
 
     /* pictures */
     {"compare", 0, OPTION_PATH, OPTION_HERE, PLOT, AT(compare), NULL, "DIR", "draw this run, too; more of them may follow"},
@@ -87,9 +87,9 @@ const Option shared_options[] = {
     {"log", 0, OPTION_CHOICE, OPTION_HERE, PLOT, AT(log), "none", "none|x|y|xy", "axes that are logarithmic"},
     {"apart", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(apart), NULL, NULL, "a curve for each run, also where only seeds differ"},
     {"watch", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(watch), NULL, NULL, "draw again and again, as long as the run is trained"},
-    {"out", 0, OPTION_PATH, OPTION_HERE, PLOT | LOOK, AT(out), NULL, "FILE", "the picture, .png, .svg, .pdf or .txt; its data lie beside it as .tsv (-: the terminal)"},
-    {"size", 0, OPTION_TEXT, OPTION_HERE, PLOT | LOOK, AT(size), NULL, "SIZE", "of the picture: 8.5cm, 16cmx9cm, 900x540"},
-    {"terminal", 0, OPTION_TEXT, OPTION_HERE, PLOT | LOOK, AT(terminal), NULL, "NAME", "gnuplot's, instead of the one that FILE's ending means: sixelgd, qt"},
+    {"out", 0, OPTION_PATH, OPTION_HERE, PLOT | HEADS, AT(out), NULL, "FILE", "the picture, .png, .svg, .pdf or .txt; its data lie beside it as .tsv (-: the terminal)"},
+    {"size", 0, OPTION_TEXT, OPTION_HERE, PLOT | HEADS, AT(size), NULL, "SIZE", "of the picture: 8.5cm, 16cmx9cm, 900x540"},
+    {"terminal", 0, OPTION_TEXT, OPTION_HERE, PLOT | HEADS, AT(terminal), NULL, "NAME", "gnuplot's, instead of the one that FILE's ending means: sixelgd, qt"},
 };
 /* clang-format on */
 

@@ -15,12 +15,12 @@ enum {
     COMMAND_WRITE = 1 << 4, /* sample, predict, translate: what uses the model */
     COMMAND_TEND = 1 << 5,  /* average: what works on a run's files */
     COMMAND_PLOT = 1 << 6,  /* plot: what draws a run's log */
-    COMMAND_LOOK = 1 << 7,  /* heads: what shows a model's inside */
+    COMMAND_HEADS = 1 << 7, /* heads: what shows a model's inside */
     COMMAND_OWN = 1 << 8,   /* and the five bits above it */
     COMMAND_APART = 1 << 14 /* and the one above it */
 };
 
-typedef struct SharedValues {
+typedef struct SharedOptions {
     /* model */
     size_t dim, heads, head_size, value_size, depth, ff, context, window;
     int activation, norm, positions, distances, attention, score; /* the places in their lists; see shared.c */
@@ -38,9 +38,9 @@ typedef struct SharedValues {
     const char *out, *size, *terminal, *compare, *what;
     int over, log;
     bool apart, watch;
-} SharedValues;
+} SharedOptions;
 
-/* The rows, with offsets into a SharedValues. */
+/* The rows, with offsets into a SharedOptions. */
 extern const Option shared_options[];
 extern const size_t shared_option_count;
 

@@ -1,7 +1,7 @@
 /* See attention.h. */
 #include "core/nn/attention.h"
 
-#include "core/tensor/blame.h"
+#include "core/tensor/nonfinite.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@ Attention attention_new(Parameters *p, const AttentionOptions *o, const char *pr
     static const char *const names[] = {"query", "key", "value"};
     size_t keys = o->heads * o->key_size, values = o->heads * o->value_size;
     size_t out[] = {keys, keys, values};
-    Attention a = {.o = *o};
+    Attention a = {.options = *o};
     char name[sizeof(((Parameter *)0)->name)];
 
     if (o->cross) {
@@ -86,9 +86,9 @@ static void append(Tape *t, const CacheLayer *layer, Tensor *const kv[2], const 
 
 void attention_remember(Tape *t, const Attention *a, Tensor *memory, const Rows *rows, const CacheLayer *cache)
 {
-    size_t columns[] = {a->o.heads * a->o.key_size, a->o.heads * a->o.value_size};
+    size_t columns[] = {a->options.heads * a->options.key_size, a->options.heads * a->options.value_size};
     Tensor *kv[2];
-    assert(a->o.cross);
+    assert(a->options.cross);
     tape_split(t, linear(t, &a->key_value, memory), kv, columns, 2);
     append(t, cache, kv, rows->start, rows->rows);
 }
@@ -97,8 +97,9 @@ void attention_remember(Tape *t, const Attention *a, Tensor *memory, const Rows 
 static void project(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *how, const CacheLayer *cache,
                     Tensor *qkv[3])
 {
-    size_t columns[] = {a->o.heads * a->o.key_size, a->o.heads * a->o.key_size, a->o.heads * a->o.value_size};
-    if (!a->o.cross && !memory) {
+    size_t columns[] = {a->options.heads * a->options.key_size, a->options.heads * a->options.key_size,
+                        a->options.heads * a->options.value_size};
+    if (!a->options.cross && !memory) {
         tape_split(t, linear(t, &a->all, x), qkv, columns, 3);
         if (cache)
             append(t, cache, qkv + 1, how->query_start, how->rows);
@@ -116,14 +117,14 @@ static void project(Tape *t, const Attention *a, Tensor *x, Tensor *memory, cons
 
 Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows, const CacheLayer *cache)
 {
-    const AttentionOptions *o = &a->o;
+    const AttentionOptions *o = &a->options;
     Tensor *qkv[3];
     Attend how = *rows;
     how.heads = o->heads, how.key_size = o->key_size, how.value_size = o->value_size;
     how.by_head = cache && cache->cache->heads > 1;
     how.scale = score_scale(o->score, o->key_size);
     how.dropout = tape_dropout(t, a->drop);
-    how.weights = t->watch ? t->watch->weights(t->watch, t, a->out.weight, &how) : NULL;
+    how.weights = t->hook ? t->hook->weights(t->hook, t, a->out.weight, &how) : NULL;
 
     project(t, a, x, memory, &how, cache, qkv);
     Tensor *relative = distances_describe(t, &a->distances, &how);

@@ -24,7 +24,7 @@ typedef struct AttentionOptions {
 } AttentionOptions;
 
 typedef struct Attention {
-    AttentionOptions o;
+    AttentionOptions options;
     Linear query;     /* of x */
     Linear key_value; /* of memory */
     Linear all;       /* both in one product, in self-attention */

@@ -61,18 +61,18 @@ Tensor *feedforward(Tape *t, const FeedForward *f, Tensor *x)
 
 typedef struct BlockArgs {
     const Block *b;
-    Sight sight;
+    AttentionContext context;
 } BlockArgs;
 
 /* x attends to its own rows; where only some positions are wanted, these alone do. */
-static Tensor *attend_self(Tape *t, const Block *b, Tensor *x, const Sight *sight)
+static Tensor *attend_self(Tape *t, const Block *b, Tensor *x, const AttentionContext *context)
 {
     Tensor *whole = NULL;
-    if (sight->only) {
+    if (context->query_subset) {
         whole = enter(t, &b->branch1, x);
-        x = gather(t, x, sight->only->index, sight->only->positions);
+        x = gather(t, x, context->query_subset->index, context->query_subset->positions);
     }
-    Tensor *y = multihead(t, &b->attention, enter(t, &b->branch1, x), whole, &sight->self, sight->past);
+    Tensor *y = multihead(t, &b->attention, enter(t, &b->branch1, x), whole, &context->self_mask, context->kv_cache);
     return leave(t, &b->branch1, x, y);
 }
 
@@ -81,44 +81,48 @@ static Tensor *run(Tape *t, const void *args, Tensor *const *inputs)
 {
     const BlockArgs *a = args;
     const Block *b = a->b;
-    const Sight *sight = &a->sight;
-    Tensor *x = attend_self(t, b, inputs[0], sight);
+    const AttentionContext *context = &a->context;
+    Tensor *x = attend_self(t, b, inputs[0], context);
     if (b->crosses) {
-        Tensor *memory = sight->remembered ? NULL : inputs[1];
-        Tensor *y = multihead(t, &b->cross, enter(t, &b->branch_cross, x), memory, &sight->across, sight->remembered);
+        Tensor *memory = context->cross_cache ? NULL : inputs[1];
+        Tensor *y = multihead(t, &b->cross, enter(t, &b->branch_cross, x), memory, &context->cross_mask,
+                              context->cross_cache);
         x = leave(t, &b->branch_cross, x, y);
     }
     return leave(t, &b->branch2, x, feedforward(t, &b->ff, enter(t, &b->branch2, x)));
 }
 
-Tensor *block(Tape *t, const Block *b, Tensor *x, Tensor *memory, const Sight *sight)
+Tensor *block(Tape *t, const Block *b, Tensor *x, Tensor *memory, const AttentionContext *context)
 {
-    BlockArgs args = {b, *sight};
-    assert(b->crosses ? !memory != !sight->remembered : !memory);
-    if (sight->only) {
-        assert(!t->training && !sight->past);
-        args.sight.self = attend_only(&sight->self, sight->only);
-        args.sight.across = attend_only(&sight->across, sight->only);
+    BlockArgs args = {b, *context};
+    assert(b->crosses ? !memory != !context->cross_cache : !memory);
+    if (context->query_subset) {
+        assert(!t->training && !context->kv_cache);
+        args.context.self_mask = attend_only(&context->self_mask, context->query_subset);
+        args.context.cross_mask = attend_only(&context->cross_mask, context->query_subset);
     }
     return tape_segment(t, run, &args, sizeof args, (Tensor *[]){x, memory}, memory ? 2 : 1);
 }
 
-Sight sight_rows(const Rows *rows, bool causal) { return (Sight){.self = attend_rows(rows, causal)}; }
-
-Sight sight_across(const Rows *rows, const Rows *memory)
+AttentionContext context_rows(const Rows *rows, bool causal)
 {
-    return (Sight){.self = attend_rows(rows, true), .across = attend_across(rows, memory)};
+    return (AttentionContext){.self_mask = attend_rows(rows, causal)};
 }
 
-Sight sight_cached(const Rows *rows, const Cache *past)
+AttentionContext context_across(const Rows *rows, const Rows *memory)
 {
-    return (Sight){.self = attend_cached(rows, past), .past = past->layer};
+    return (AttentionContext){.self_mask = attend_rows(rows, true), .cross_mask = attend_across(rows, memory)};
 }
 
-Sight sight_remembered(const Rows *rows, const Cache *past, const Cache *memory, const int32_t *key_row)
+AttentionContext context_cached(const Rows *rows, const Cache *past)
 {
-    return (Sight){.self = attend_cached(rows, past),
-                   .past = past->layer,
-                   .across = attend_remembered(rows, memory, key_row),
-                   .remembered = memory->layer};
+    return (AttentionContext){.self_mask = attend_cached(rows, past), .kv_cache = past->layer};
+}
+
+AttentionContext context_remembered(const Rows *rows, const Cache *past, const Cache *memory, const int32_t *key_row)
+{
+    return (AttentionContext){.self_mask = attend_cached(rows, past),
+                              .kv_cache = past->layer,
+                              .cross_mask = attend_remembered(rows, memory, key_row),
+                              .cross_cache = memory->layer};
 }

@@ -41,33 +41,33 @@ typedef struct Block {
     bool crosses; /* there is a branch_cross */
 } Block;
 
-/* Who sees whom, and what earlier calls left to be seen. */
-typedef struct Sight {
-    Attend self;                  /* positions of x each other */
-    const CacheLayer *past;       /* keys and values of earlier positions; NULL: there are none */
-    Attend across;                /* a decoder's: positions of x those of a memory */
-    const CacheLayer *remembered; /* keys and values of the memory; NULL: they are made of the memory itself */
-    const Queries *only; /* the positions of x that are wanted; NULL: all. Never with a past, nor while training:
-                          * dropout would count other positions */
-} Sight;
+/* What attention may read in a block: masks, and keys and values that earlier calls left in caches. */
+typedef struct AttentionContext {
+    Attend self_mask;              /* which positions of x see which of x */
+    const CacheLayer *kv_cache;    /* keys and values of earlier positions; NULL: there are none */
+    Attend cross_mask;             /* a decoder's: which positions of x see which of a memory */
+    const CacheLayer *cross_cache; /* keys and values of the memory; NULL: they are computed from the memory itself */
+    const Queries *query_subset;   /* the positions of x that are wanted; NULL: all. Never with a kv_cache, nor in
+                                    * training: dropout would count other positions */
+} AttentionContext;
 
 /* prefix: "blocks.0" */
 Block block_new(Parameters *p, const BlockOptions *o, const char *prefix);
 
 /* x [N,D] to [N,D], or to the wanted ones of these; memory [M,D] for a decoder's block that remembers none, or NULL. A
  * segment of the tape. */
-Tensor *block(Tape *t, const Block *b, Tensor *x, Tensor *memory, const Sight *sight);
+Tensor *block(Tape *t, const Block *b, Tensor *x, Tensor *memory, const AttentionContext *context);
 
 /* Each row sees itself, all of it or (causal) what is not behind the position that looks. */
-Sight sight_rows(const Rows *rows, bool causal);
+AttentionContext context_rows(const Rows *rows, bool causal);
 
 /* A decoder's: causal, and each row sees the row of the memory with its number. */
-Sight sight_across(const Rows *rows, const Rows *memory);
+AttentionContext context_across(const Rows *rows, const Rows *memory);
 
 /* The same two over what was read before: `past` grows by these rows, each of which goes on where its row of the cache
  * ends; row b sees row key_row[b] (on the device; NULL: b) of the memory that is remembered. */
-Sight sight_cached(const Rows *rows, const Cache *past);
-Sight sight_remembered(const Rows *rows, const Cache *past, const Cache *memory, const int32_t *key_row);
+AttentionContext context_cached(const Rows *rows, const Cache *past);
+AttentionContext context_remembered(const Rows *rows, const Cache *past, const Cache *memory, const int32_t *key_row);
 
 Tensor *feedforward(Tape *t, const FeedForward *f, Tensor *x);
 

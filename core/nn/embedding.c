@@ -1,7 +1,7 @@
 /* See embedding.h. */
 #include "core/nn/embedding.h"
 
-#include "core/tensor/blame.h"
+#include "core/tensor/nonfinite.h"
 
 /* Those that another embedding computed, if they are the sinusoids wanted here and go as far. */
 static Parameter *sinusoids_of(const Embedding *shared, const EmbeddingOptions *o)

@@ -1,7 +1,7 @@
 /* See linear.h. */
 #include "core/nn/linear.h"
 
-#include "core/tensor/blame.h"
+#include "core/tensor/nonfinite.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* See loss.h. */
 #include "core/nn/loss.h"
 
-#include "core/tensor/blame.h"
+#include "core/tensor/nonfinite.h"
 
 typedef struct LossNode {
     Node node;

@@ -1,7 +1,7 @@
 /* See norm.h. */
 #include "core/nn/norm.h"
 
-#include "core/tensor/blame.h"
+#include "core/tensor/nonfinite.h"
 
 #include <assert.h>
 

@@ -6,7 +6,7 @@
  *     additive     v . tanh(Wq q + Wk k)              (Bahdanau et al. 2015)
  *
  * with matrices Wq, Wk [dk,dk] and a vector v [dk] for each head. A new score is one function that makes scores
- * [B*H*T, S] from padded queries and keys; it then runs on every twin, with gradients, masks, dropout and caches.
+ * [B*H*T, S] from padded queries and keys; it then runs on every backend, with gradients, masks, dropout and caches.
  *
  * additive looks at each pair of a query and a key in all dk columns: it holds two tensors [B*T*S, H*dk] in each block,
  * where the others hold [B*H*T, S]. A micro-batch of few rows, and dropping what is inside a block, keep that small. */

@@ -37,15 +37,15 @@ void stack_close(Stack *s)
 
 static const CacheLayer *layer_of(const CacheLayer *first, size_t i) { return first ? first + i : NULL; }
 
-Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Sight *sight)
+Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const AttentionContext *context)
 {
-    const Queries *only = sight->only;
-    bool late = sight->past || !s->depth; /* keys and values of all positions are wanted of every block */
+    const Queries *only = context->query_subset;
+    bool late = context->kv_cache || !s->depth; /* keys and values of all positions are wanted of every block */
     for (size_t i = 0; i < s->depth; i++) {
-        Sight now = *sight;
-        now.past = layer_of(sight->past, i);
-        now.remembered = layer_of(sight->remembered, i);
-        now.only = i + 1 == s->depth && !late ? only : NULL;
+        AttentionContext now = *context;
+        now.kv_cache = layer_of(context->kv_cache, i);
+        now.cross_cache = layer_of(context->cross_cache, i);
+        now.query_subset = i + 1 == s->depth && !late ? only : NULL;
         x = block(t, &s->block[i], x, memory, &now);
     }
     if (only && late)

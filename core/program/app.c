@@ -9,11 +9,11 @@
 
 static bool run(App *a, Error *e)
 {
-    switch (a->options->command->bit) {
+    switch (a->command_line->command->bit) {
     case COMMAND_TRAIN: return app_train(a, e);
     case COMMAND_INFO: return app_info(a, e);
     case COMMAND_BENCH: return app_bench(a, e);
-    case COMMAND_LOOK: return app_heads(a, e);
+    case COMMAND_HEADS: return app_heads(a, e);
     case COMMAND_PLOT: return app_plot(a, e);
     default: return a->kind->command(a, e);
     }
@@ -39,7 +39,7 @@ void app_close(App *a)
 
 int app_main(App *a, const OptionTable *tables, size_t count, int argc, char **argv)
 {
-    Options *options = a->options;
+    Options *options = a->command_line;
     Error e;
     const char *name = a->kind->name;
     int status = 0;
@@ -67,7 +67,7 @@ bool app_open_run(App *a, const char *path, bool to_write, Error *e)
 {
     if (!path)
         return fail(e, "--run DIR is missing: which run?") || app_misused(a);
-    return run_open(&a->run, path, to_write, e) && settings_load(a->run, a->options, a->learnt, e);
+    return run_open(&a->run, path, to_write, e) && settings_load(a->run, a->command_line, a->learnt, e);
 }
 
 static const char *path_of(const Options *o, const char *name)
@@ -80,17 +80,17 @@ static const char *path_of(const Options *o, const char *name)
 
 const char *app_data(const App *a)
 {
-    const char *path = a->o->data;
+    const char *path = a->options->data;
     for (const char *const *name = a->kind->data_options; !path && name && *name; name++)
-        path = path_of(a->options, *name);
+        path = path_of(a->command_line, *name);
     return path;
 }
 
 bool app_data_given(const App *a)
 {
-    bool given = options_source(a->options, "data") == FROM_COMMAND_LINE;
+    bool given = options_source(a->command_line, "data") == FROM_COMMAND_LINE;
     for (const char *const *name = a->kind->data_options; name && *name; name++)
-        given = given || options_source(a->options, *name) == FROM_COMMAND_LINE;
+        given = given || options_source(a->command_line, *name) == FROM_COMMAND_LINE;
     return given;
 }
 
@@ -110,12 +110,12 @@ bool app_same_data(const App *a, const char *sha256, bool to_train, Error *e)
     return true;
 }
 
-bool app_crew_options(const App *a, CrewOptions *options, bool training, Error *e)
+bool app_trainer_options(const App *a, TrainerOptions *options, bool training, Error *e)
 {
-    if (!setup_crew(options, a->o, &a->task, training, e))
+    if (!setup_trainer(options, a->options, &a->task, training, e))
         return false;
     const char *note = options->k->note ? options->k->note() : NULL;
-    if (note && !a->o->quiet)
+    if (note && !a->options->quiet)
         fprintf(stderr, "%s: %s\n", a->kind->name, note);
     return true;
 }
@@ -130,13 +130,13 @@ bool app_stored_weights(const App *a, Weights *w, Stream *s, Error *e)
     return fine;
 }
 
-bool app_open_crew(App *a, Crew *crew, Error *e)
+bool app_open_trainer(App *a, Trainer *trainer, Error *e)
 {
-    CrewOptions options;
-    if (app_crew_options(a, &options, false, e) && crew_open(crew, &options, a->parameters, &a->task, e) &&
-        app_stored_weights(a, &crew->weights, crew->worker[0].stream, e))
+    TrainerOptions options;
+    if (app_trainer_options(a, &options, false, e) && trainer_open(trainer, &options, a->parameters, &a->task, e) &&
+        app_stored_weights(a, &trainer->weights, trainer->worker[0].stream, e))
         return true;
-    crew_close(crew);
+    trainer_close(trainer);
     return false;
 }
 
@@ -153,6 +153,6 @@ bool app_open_weights(const App *a, const Kernels *k, Weights *w, Error *e)
 
 void app_own_workers(App *a)
 {
-    if (options_source(a->options, "workers") == FROM_RUN)
-        a->o->workers = 0;
+    if (options_source(a->command_line, "workers") == FROM_RUN)
+        a->options->workers = 0;
 }

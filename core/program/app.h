@@ -6,14 +6,14 @@
 #define CORE_PROGRAM_APP_H
 
 #include "base/buffer.h"
-#include "core/look/labels.h"
-#include "core/look/texts.h"
+#include "core/inspect/labels.h"
+#include "core/plot/texts.h"
 #include "core/train/settings.h"
 #include "core/train/setup.h"
 
 typedef struct App App;
-typedef struct Look Look; /* see heads.h */
-typedef struct LookValues LookValues;
+typedef struct Inspection Inspection; /* see heads.h */
+typedef struct InspectOptions InspectOptions;
 
 typedef struct AppKind {
     const char *name; /* "charlm" */
@@ -38,17 +38,17 @@ typedef struct AppKind {
     /* A new run's folder is there: files of the program's own go in. May be NULL. */
     bool (*begin)(App *a, Error *e);
     /* Something to read while it learns, into the run's samples. May be NULL. */
-    bool (*sample)(App *a, Crew *crew, uint64_t step, Error *e);
+    bool (*sample)(App *a, Trainer *trainer, uint64_t step, Error *e);
     /* A figure of the validation part that takes more than a loss, at each evaluation; NaN: none this time. May be
      * NULL. How it is called, and its unit. */
-    bool (*judge)(App *a, Crew *crew, double *figure, Error *e);
+    bool (*judge)(App *a, Trainer *trainer, double *figure, Error *e);
     const char *judged, *judged_in;
     /* A batch for `bench` that needs no data. */
     void (*bench_batch)(void *app, uint64_t step, Batch *b);
     /* heads: runs the network on the text that the options name, and says what its tokens are. */
-    bool (*look)(App *a, Look *l, Error *e);
+    bool (*inspect)(App *a, Inspection *l, Error *e);
     /* And shows what only this program knows to show, where the options ask for it. May be NULL. */
-    bool (*look_further)(App *a, Look *l, Error *e);
+    bool (*inspect_further)(App *a, Inspection *l, Error *e);
     /* plot: what is trained on and validated with, whole texts of it. */
     bool (*texts)(App *a, TextSet *t, Error *e);
     /* plot: how a token of the opened model is called. */
@@ -61,12 +61,12 @@ typedef struct AppKind {
 
 struct App {
     const AppKind *kind;
-    SharedValues *o;
-    Options *options;
+    SharedOptions *options;
+    Options *command_line; /* and where each value came from */
     Run *run;
     const Parameters *parameters;
     Task task;
-    const LookValues *look;
+    const InspectOptions *inspect;
     char protocol[160];  /* what a score of the task belongs to, in words */
     char learnt[65];     /* sha256 of the data that the run learns from */
     size_t sample_every; /* steps; 0: at each evaluation */
@@ -74,7 +74,7 @@ struct App {
     bool misused;        /* what failed was asked for wrongly: exit status 2 */
 };
 
-/* The whole of main. The first table is shared_options with app->o; app->options is empty yet. */
+/* The whole of main. The first table is shared_options with app->options; app->command_line is empty yet. */
 int app_main(App *a, const OptionTable *tables, size_t count, int argc, char **argv);
 
 /* Data, model and run. */
@@ -98,11 +98,11 @@ bool app_open_run(App *a, const char *path, bool to_write, Error *e);
  * only read, one line on standard error says so. given: the command line named it. */
 bool app_same_data(const App *a, const char *sha256, bool to_train, Error *e);
 
-/* What the options mean for a crew; one line on standard error says what the machine does badly of it. */
-bool app_crew_options(const App *a, CrewOptions *options, bool training, Error *e);
+/* What the options mean for a trainer; one line on standard error says what the machine does badly of it. */
+bool app_trainer_options(const App *a, TrainerOptions *options, bool training, Error *e);
 
-/* A crew that holds the run's weights and does not train. */
-bool app_open_crew(App *a, Crew *crew, Error *e);
+/* A trainer that holds the run's weights and does not train. */
+bool app_open_trainer(App *a, Trainer *trainer, Error *e);
 
 /* Reads the run's weights, those that --weights names. */
 bool app_stored_weights(const App *a, Weights *w, Stream *s, Error *e);

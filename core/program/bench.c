@@ -19,7 +19,7 @@ static int by_time(const void *a, const void *b)
 }
 
 typedef struct Bench {
-    Crew crew;
+    Trainer trainer;
     double first_loss;
     double *times; /* [steps] */
     size_t steps;
@@ -28,7 +28,7 @@ typedef struct Bench {
 
 static bool print_json(const App *a, const Bench *bench, double step, double tokens, Error *e)
 {
-    const CrewOptions *o = &bench->crew.o;
+    const TrainerOptions *o = &bench->trainer.options;
     char peer[128];
     Buffer b = {0};
     snprintf(peer, sizeof peer, "attend %s", attend_version());
@@ -39,7 +39,7 @@ static bool print_json(const App *a, const Bench *bench, double step, double tok
                  ", \"device\": \"%s\", \"precision\": \"%s\", \"compile\": false, \"fused_attention\": %s, "
                  "\"threads\": %zu, \"parameters\": %zu, \"step_s\": %.5f, \"fastest_s\": %.5f, "
                  "\"tokens_per_s\": %.1f, \"first_loss\": %.4f",
-                 o->k->twin, number_type_name(o->k->type), a->o->attention == 0 ? "true" : "false", o->workers,
+                 o->k->backend, number_type_name(o->k->type), a->options->attention == 0 ? "true" : "false", o->workers,
                  a->parameters->numbers, step, bench->times[0], tokens / step, bench->first_loss);
     if (a->profile)
         parts_json(&bench->parts, &b);
@@ -50,10 +50,10 @@ static bool print_result(const App *a, const Bench *b, Error *e)
 {
     qsort(b->times, b->steps, sizeof *b->times, by_time);
     double step = b->times[b->steps / 2], tokens = a->kind->step_tokens(a);
-    if (a->o->json)
+    if (a->options->json)
         return print_json(a, b, step, tokens, e);
     printf("%.0f tokens/s: %.1f ms a step (fastest %.1f) of %zu x %zu tokens; %.2f GFLOP/s\n", tokens / step,
-           1e3 * step, 1e3 * b->times[0], a->task.most_rows, a->task.longest[0], b->crew.plan.flop / step * 1e-9);
+           1e3 * step, 1e3 * b->times[0], a->task.most_rows, a->task.longest[0], b->trainer.plan.flop / step * 1e-9);
     if (a->profile)
         parts_print(&b->parts, stdout);
     return true;
@@ -61,16 +61,17 @@ static bool print_result(const App *a, const Bench *b, Error *e)
 
 static bool open_bench(App *a, Bench *b, Error *e)
 {
-    CrewOptions options;
-    if (!setup_device(a->options, a->o, e) || !a->kind->open_model(a, e) || !app_crew_options(a, &options, true, e))
+    TrainerOptions options;
+    if (!setup_device(a->command_line, a->options, e) || !a->kind->open_model(a, e) ||
+        !app_trainer_options(a, &options, true, e))
         return false;
     if (a->profile && !options.k->on_host)
         return fail(e, "--profile times one operation after another, and device %s computes while others are asked for",
-                    options.k->twin);
+                    options.k->backend);
     a->task.batch = a->kind->bench_batch;
     if (a->profile)
         options.k = profile_over(options.k);
-    return crew_open(&b->crew, &options, a->parameters, &a->task, e) && setup_weights(&b->crew, a->o, NULL, NULL, e);
+    return trainer_open(&b->trainer, &options, a->parameters, &a->task, e) && setup_weights(&b->trainer, a->o, NULL, NULL, e);
 }
 
 /* The steps that count come behind one for the loss and some to warm up. */
@@ -80,9 +81,9 @@ static bool run_steps(const App *a, Bench *b, Error *e)
     double all = 0;
     for (size_t i = 0; i < 1 + WARM + b->steps; i++) {
         if (i == 1 + WARM && a->profile)
-            parts_begin(&b->crew);
+            parts_begin(&b->trainer);
         double start = clock_seconds();
-        if (!crew_step(&b->crew, i + 1, 1e-4, &result, e))
+        if (!trainer_step(&b->trainer, i + 1, 1e-4, &result, e))
             return false;
         double took = clock_seconds() - start;
         if (i == 0)
@@ -92,7 +93,7 @@ static bool run_steps(const App *a, Bench *b, Error *e)
         b->times[i - 1 - WARM] = took;
         all += took;
     }
-    return !a->profile || parts_of(&b->parts, &b->crew, all, b->steps, e);
+    return !a->profile || parts_of(&b->parts, &b->trainer, all, b->steps, e);
 }
 
 bool app_bench(App *a, Error *e)
@@ -100,13 +101,15 @@ bool app_bench(App *a, Error *e)
     bool mine = false, done = a->kind->bench && a->kind->bench(a, &mine, e);
     if (mine)
         return done;
-    Bench b = {.steps = options_source(a->options, "steps") == FROM_COMMAND_LINE && a->o->steps ? a->o->steps : 10};
+    Bench b = {.steps = options_source(a->command_line, "steps") == FROM_COMMAND_LINE && a->options->steps
+                            ? a->options->steps
+                            : 10};
     b.times = memory_get(b.steps, sizeof *b.times);
     bool fine = b.times || memory_error(e, "the times of steps", b.steps, sizeof *b.times);
     fine = fine && open_bench(a, &b, e) && run_steps(a, &b, e);
     fine = fine && print_result(a, &b, e);
     parts_close(&b.parts);
-    crew_close(&b.crew);
+    trainer_close(&b.trainer);
     memory_free(b.times);
     return fine;
 }

@@ -62,7 +62,7 @@ bool dump_close(Dump *d, bool fine, Error *e)
 
 typedef struct Dumping {
     const DumpTask *d;
-    Crew *crew;
+    Trainer *trainer;
     Dump dump;
     Batch batch;
     double *wide; /* [columns] a row as the device has it */
@@ -72,7 +72,7 @@ typedef struct Dumping {
 /* Writes the scored positions of one batch: their logits, and what came. */
 static bool dump_batch(Dumping *p, const Tensor *logits, Error *e)
 {
-    const Worker *w = &p->crew->worker[0];
+    const Worker *w = &p->trainer->worker[0];
     const Kernels *k = w->tape.k;
     const Side *side = &p->batch.side[p->d->side];
     const bool all = logits->rows >= side->positions, doubles = k->real == sizeof(double);
@@ -95,9 +95,9 @@ static bool dump_batch(Dumping *p, const Tensor *logits, Error *e)
 
 static bool dump_batches(Dumping *p, Error *e)
 {
-    Crew *crew = p->crew;
-    Worker *w = &crew->worker[0];
-    const Task *task = crew->task;
+    Trainer *trainer = p->trainer;
+    Worker *w = &trainer->worker[0];
+    const Task *task = trainer->task;
     const size_t all = task->score_batches;
     double began = clock_seconds();
     for (size_t i = 0; i < all; i++) {
@@ -109,16 +109,16 @@ static bool dump_batches(Dumping *p, Error *e)
         double left = (clock_seconds() - began) / (double)(i + 1) * (double)(all - i - 1);
         Report report = {.counted = "written", .step = i + 1, .total = all, .seconds_left = left};
         report.norm = report.rate = report.tokens_per_second = -1;
-        if (crew->progress)
-            progress_between(crew->progress, &report);
+        if (trainer->progress)
+            progress_between(trainer->progress, &report);
     }
     return true;
 }
 
-bool dump_task(const char *file, Crew *crew, const DumpTask *d, Error *e)
+bool dump_task(const char *file, Trainer *trainer, const DumpTask *d, Error *e)
 {
-    Dumping p = {.d = d, .crew = crew};
-    BatchSize size = plan_size(crew->task, crew->task->score_rows, true);
+    Dumping p = {.d = d, .trainer = trainer};
+    BatchSize size = plan_size(trainer->task, trainer->task->score_rows, true);
     if (!dump_open(&p.dump, file, d->columns, e))
         return false;
     p.wide = memory_get(d->columns, sizeof *p.wide);

@@ -3,7 +3,7 @@
 #define CORE_PROGRAM_DUMP_H
 
 #include "core/run/npy.h"
-#include "core/train/crew.h"
+#include "core/train/trainer.h"
 
 typedef struct Dump {
     NpyWriter logits, ids;
@@ -25,6 +25,6 @@ typedef struct DumpTask {
     size_t side, columns;
 } DumpTask;
 
-bool dump_task(const char *file, Crew *crew, const DumpTask *d, Error *e);
+bool dump_task(const char *file, Trainer *trainer, const DumpTask *d, Error *e);
 
 #endif

@@ -3,37 +3,37 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "core/look/describe.h"
-#include "core/look/page.h"
-#include "core/look/picture.h"
-#include "core/look/rollout.h"
+#include "core/inspect/describe.h"
+#include "core/inspect/rollout.h"
+#include "core/plot/page.h"
+#include "core/plot/picture.h"
 #include "core/run/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define AT(field) offsetof(LookValues, field)
+#define AT(field) offsetof(InspectOptions, field)
 
 /* clang-format off */
-const Option look_options[] = {
-    {"text", 0, OPTION_TEXT, OPTION_HERE, COMMAND_LOOK, AT(text), NULL, "TEXT", "what the network reads (encdec: the source)"},
-    {"text-file", 0, OPTION_PATH, OPTION_HERE, COMMAND_LOOK, AT(text_file), NULL, "FILE", "the same, from a file"},
-    {"layer", 0, OPTION_TEXT, OPTION_HERE, COMMAND_LOOK, AT(layer), NULL, "N", "this layer alone, counted from 0 (none: all)"},
-    {"head", 0, OPTION_TEXT, OPTION_HERE, COMMAND_LOOK, AT(head), NULL, "N", "this head of a layer alone, counted from 0 (none: all)"},
-    {"describe", 0, OPTION_FLAG, OPTION_HERE, COMMAND_LOOK, AT(describe), NULL, NULL, "say what each head does, in numbers and words; with --out draw that"},
-    {"sort", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_LOOK, AT(sort), "kind", "previous|itself|next|first|separators|distance|entropy|kind|place", "heads of --describe: the most first; kind: by what they do"},
-    {"rollout", 0, OPTION_FLAG, OPTION_HERE, COMMAND_LOOK, AT(rollout), NULL, NULL, "draw where vectors of the last layer come from, all layers together"},
-    {"npy", 0, OPTION_PATH, OPTION_HERE, COMMAND_LOOK, AT(npy), NULL, "FILE.npy", "write all weights, [layers, heads, queries, keys], and FILE.labels.json with the tokens"},
-    {"html", 0, OPTION_PATH, OPTION_HERE, COMMAND_LOOK, AT(html), NULL, "FILE", "write a page to explore in a browser, which loads nothing else"},
-    {"from", 0, OPTION_SIZE, OPTION_HERE, COMMAND_LOOK, AT(from), "0", NULL, "the first token that pictures show, counted from 0"},
-    {"show", 0, OPTION_SIZE, OPTION_HERE, COMMAND_LOOK, AT(show), "60", NULL, "so many tokens they show at most (0: all)"},
+const Option inspect_options[] = {
+    {"text", 0, OPTION_TEXT, OPTION_HERE, COMMAND_HEADS, AT(text), NULL, "TEXT", "what the network reads (encdec: the source)"},
+    {"text-file", 0, OPTION_PATH, OPTION_HERE, COMMAND_HEADS, AT(text_file), NULL, "FILE", "the same, from a file"},
+    {"layer", 0, OPTION_TEXT, OPTION_HERE, COMMAND_HEADS, AT(layer), NULL, "N", "this layer alone, counted from 0 (none: all)"},
+    {"head", 0, OPTION_TEXT, OPTION_HERE, COMMAND_HEADS, AT(head), NULL, "N", "this head of a layer alone, counted from 0 (none: all)"},
+    {"describe", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(describe), NULL, NULL, "say what each head does, in numbers and words; with --out draw that"},
+    {"sort", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_HEADS, AT(sort), "kind", "previous|itself|next|first|separators|distance|entropy|kind|place", "heads of --describe: the most first; kind: by what they do"},
+    {"rollout", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(rollout), NULL, NULL, "draw where vectors of the last layer come from, all layers together"},
+    {"npy", 0, OPTION_PATH, OPTION_HERE, COMMAND_HEADS, AT(npy), NULL, "FILE.npy", "write all weights, [layers, heads, queries, keys], and FILE.labels.json with the tokens"},
+    {"html", 0, OPTION_PATH, OPTION_HERE, COMMAND_HEADS, AT(html), NULL, "FILE", "write a page to explore in a browser, which loads nothing else"},
+    {"from", 0, OPTION_SIZE, OPTION_HERE, COMMAND_HEADS, AT(from), "0", NULL, "the first token that pictures show, counted from 0"},
+    {"show", 0, OPTION_SIZE, OPTION_HERE, COMMAND_HEADS, AT(show), "60", NULL, "so many tokens they show at most (0: all)"},
 };
 /* clang-format on */
 
-const size_t look_option_count = sizeof look_options / sizeof *look_options;
+const size_t inspect_option_count = sizeof inspect_options / sizeof *inspect_options;
 
-bool look_text(App *a, const LookValues *v, Buffer *text, Error *e)
+bool inspect_text(App *a, const InspectOptions *v, Buffer *text, Error *e)
 {
     char *bytes = NULL;
     size_t size = v->text ? strlen(v->text) : 0;
@@ -54,14 +54,14 @@ bool look_text(App *a, const LookValues *v, Buffer *text, Error *e)
     return !text->failed || fail(e, "out of memory for the text");
 }
 
-void look_cut(const App *a, const char *what, size_t has, size_t reads)
+void inspect_cut(const App *a, const char *what, size_t has, size_t reads)
 {
     if (has > reads)
         fprintf(stderr, "%s: %s has %zu tokens; the model reads %zu: the last %zu are left out\n", a->kind->name, what,
                 has, reads, has - reads);
 }
 
-static void fill(Batch *b, const LookRow *row)
+static void fill(Batch *b, const InspectRow *row)
 {
     batch_clear(b);
     for (size_t side = 0; side < row->sides; side++) {
@@ -73,35 +73,35 @@ static void fill(Batch *b, const LookRow *row)
     }
 }
 
-bool look_read(App *a, Look *l, const LookRow *row, Error *e)
+bool inspect_read(App *a, Inspection *l, const InspectRow *row, Error *e)
 {
-    SharedValues *o = a->o;
+    SharedOptions *o = a->options;
     o->batch = o->micro_batch = o->workers = 1;
     o->precision = o->precision == NUMBER_BF16 ? NUMBER_F32 : o->precision; /* weights are looked at as reals */
     a->task = (Task){.self = a, .sides = row->sides, .most_rows = 1, .score_rows = 1, .loss = row->network};
     for (size_t side = 0; side < row->sides; side++)
         a->task.longest[side] = row->count[side];
     BatchSize size = plan_size(&a->task, 1, true);
-    if (!app_open_crew(a, &l->crew, e) || !batch_open(&l->batch, &size, e))
+    if (!app_open_trainer(a, &l->trainer, e) || !batch_open(&l->batch, &size, e))
         return false;
-    Worker *w = &l->crew.worker[0];
+    Worker *w = &l->trainer.worker[0];
     fill(&l->batch, row);
     device_rows_upload(&w->rows, w->stream, &l->batch, 0, 1);
-    watcher_begin(&l->watcher, &w->tape);
+    recorder_begin(&l->recorder, &w->tape);
     row->network(a, &w->tape, w->rows.rows);
-    bool fine = watcher_end(&l->watcher, e);
+    bool fine = recorder_end(&l->recorder, e);
     tape_reset(&w->tape);
     return fine;
 }
 
-static void look_close(Look *l)
+static void inspect_close(Inspection *l)
 {
-    watcher_close(&l->watcher);
+    recorder_close(&l->recorder);
     buffer_free(&l->data);
     buffer_free(&l->table);
     buffer_free(&l->json);
     batch_close(&l->batch);
-    crew_close(&l->crew);
+    trainer_close(&l->trainer);
     for (size_t i = 0; i < SIDES; i++)
         labels_close(&l->tokens[i]);
 }
@@ -121,24 +121,27 @@ static bool number_of(App *a, const char *option, const char *text, size_t *numb
 }
 
 /* Every chain's weights: FILE.npy, or where there are several FILE.encoder.npy ... */
-static bool write_weights(Look *l, Error *e)
+static bool write_weights(Inspection *l, Error *e)
 {
     bool fine = true;
-    for (size_t i = 0; fine && i < l->watcher.count; i++) {
-        const Maps *m = &l->watcher.maps[i];
+    for (size_t i = 0; fine && i < l->recorder.count; i++) {
+        const Maps *m = &l->recorder.maps[i];
         char middle[MAPS_NAME + 1];
         snprintf(middle, sizeof middle, ".%s", m->name);
-        char *path = path_between(l->v->npy, l->watcher.count > 1 ? middle : "", ".npy");
-        fine = path ? maps_write(m, path, e) : memory_error(e, "a path", strlen(l->v->npy), 1);
+        char *path = path_between(l->options->npy, l->recorder.count > 1 ? middle : "", ".npy");
+        fine = path ? maps_write(m, path, e) : memory_error(e, "a path", strlen(l->options->npy), 1);
         memory_free(path);
     }
     return fine;
 }
 
 /* Whether a picture is asked for: in a file, or in the terminal. */
-static bool is_drawn(const App *a) { return a->o->out || a->o->terminal; }
+static bool is_drawn(const App *a) { return a->options->out || a->options->terminal; }
 
-static const char *file_of(const App *a) { return a->o->out && strcmp(a->o->out, "-") != 0 ? a->o->out : NULL; }
+static const char *file_of(const App *a)
+{
+    return a->options->out && strcmp(a->options->out, "-") != 0 ? a->options->out : NULL;
+}
 
 /* Where the data of a picture go, to be freed with memory_free: beside it, or where it is in the terminal into the run.
  * NULL: an Error. */
@@ -168,8 +171,8 @@ static bool draw(const App *a, const char *script, const Buffer *data, size_t mo
     Picture p = {.script = script,
                  .data = path,
                  .out = file_of(a),
-                 .size = a->o->size,
-                 .terminal = a->o->terminal,
+                 .size = a->options->size,
+                 .terminal = a->options->terminal,
                  .more = {more ? number : NULL}};
     bool fine = path && file_write_through(path, data->text, data->size, e) && picture_draw(&p, &said, e);
     if (fine && said.size)
@@ -179,13 +182,13 @@ static bool draw(const App *a, const char *script, const Buffer *data, size_t mo
     return fine;
 }
 
-static bool draw_heads(App *a, Look *l, Error *e)
+static bool draw_heads(App *a, Inspection *l, Error *e)
 {
     const HeadsShown *shown = &l->where;
     Buffer data = {0};
     size_t across, longer = l->shown->queries > l->shown->keys ? l->shown->queries : l->shown->keys;
     bool fine = heads_data(&data, l->shown, shown, &across, e) && draw(a, "heads", &data, across, e);
-    if (fine && shown->most && longer > shown->most && !a->o->quiet)
+    if (fine && shown->most && longer > shown->most && !a->options->quiet)
         fprintf(stderr, "%s: the picture shows tokens %zu to %zu of %zu; --from and --show choose others\n",
                 a->kind->name, shown->from,
                 (longer - shown->from < shown->most ? longer : shown->from + shown->most) - 1, longer);
@@ -193,7 +196,7 @@ static bool draw_heads(App *a, Look *l, Error *e)
     return fine;
 }
 
-static bool describe(App *a, Look *l, Error *e)
+static bool describe(App *a, Inspection *l, Error *e)
 {
     HeadNote *notes = NULL;
     Buffer data = {0};
@@ -201,8 +204,8 @@ static bool describe(App *a, Look *l, Error *e)
     bool fine = describe_maps(l->shown, &notes, e);
     if (fine) {
         describe_data(&data, l->shown, notes);
-        if (l->v->sort <= MEASURES) /* the next is their place */
-            describe_sort(notes, count, (Measure)l->v->sort);
+        if (l->options->sort <= MEASURES) /* the next is their place */
+            describe_sort(notes, count, (Measure)l->options->sort);
         describe_table(&l->table, l->shown, notes, count);
         describe_json(&l->json, notes, count);
         fine = !data.failed || fail(e, "out of memory for what heads do");
@@ -213,7 +216,7 @@ static bool describe(App *a, Look *l, Error *e)
     return fine;
 }
 
-static bool draw_rollout(App *a, Look *l, Error *e)
+static bool draw_rollout(App *a, Inspection *l, Error *e)
 {
     const Maps *m = l->shown;
     float *flow = NULL;
@@ -233,34 +236,34 @@ static bool draw_rollout(App *a, Look *l, Error *e)
     return fine;
 }
 
-static bool show(App *a, Look *l, Error *e)
+static bool show(App *a, Inspection *l, Error *e)
 {
     if (!l->shown)
         return fail(e, "the run %s has no attention to look at: its depth is 0", a->run->path);
     if (!heads_suit(l->shown, &l->where, e))
         return app_misused(a);
-    if (l->v->npy && !write_weights(l, e))
+    if (l->options->npy && !write_weights(l, e))
         return false;
-    if (l->v->html && !page_write(l->v->html, l->watcher.maps, l->watcher.count, l->shown, &l->where, e))
+    if (l->options->html && !page_write(l->options->html, l->recorder.maps, l->recorder.count, l->shown, &l->where, e))
         return false;
-    if (a->kind->look_further && !a->kind->look_further(a, l, e))
+    if (a->kind->inspect_further && !a->kind->inspect_further(a, l, e))
         return false;
     if (l->script)
         return !is_drawn(a) || draw(a, l->script, &l->data, 0, e);
-    if (l->v->describe)
+    if (l->options->describe)
         return describe(a, l, e);
     if (!is_drawn(a))
         return true;
-    return l->v->rollout ? draw_rollout(a, l, e) : draw_heads(a, l, e);
+    return l->options->rollout ? draw_rollout(a, l, e) : draw_heads(a, l, e);
 }
 
 /* What was found, as a table or as an object; then which maps there are and what was written. */
-static bool say(App *a, Look *l, Error *e)
+static bool say(App *a, Inspection *l, Error *e)
 {
     Buffer b = {0};
     if (l->table.failed || l->json.failed)
         return fail(e, "out of memory for what heads do");
-    if (!a->o->json) {
+    if (!a->options->json) {
         fputs(l->table.size ? l->table.text : "", stdout);
         return true;
     }
@@ -271,7 +274,7 @@ static bool say(App *a, Look *l, Error *e)
     maps_json(&b, l->shown);
     if (l->json.size)
         buffer_print(&b, ", %s", l->json.text);
-    const char *const written[][2] = {{"picture", file_of(a)}, {"npy", l->v->npy}, {"html", l->v->html}};
+    const char *const written[][2] = {{"picture", file_of(a)}, {"npy", l->options->npy}, {"html", l->options->html}};
     for (size_t i = 0; i < sizeof written / sizeof *written; i++)
         if (written[i][1])
             json_add_text(&b, written[i][0], written[i][1]);
@@ -280,15 +283,15 @@ static bool say(App *a, Look *l, Error *e)
 
 bool app_heads(App *a, Error *e)
 {
-    const LookValues *v = a->look;
-    Look l = {.v = v, .where = {.from = v->from, .most = v->show}};
-    const Picture picture = {.out = file_of(a), .size = a->o->size, .terminal = a->o->terminal};
+    const InspectOptions *v = a->inspect;
+    Inspection l = {.options = v, .where = {.from = v->from, .most = v->show}};
+    const Picture picture = {.out = file_of(a), .size = a->options->size, .terminal = a->options->terminal};
     bool fine = picture_sound(&picture, e) || app_misused(a);
-    if (fine && a->o->json && is_drawn(a) && !file_of(a))
+    if (fine && a->options->json && is_drawn(a) && !file_of(a))
         fine = fail(e, "--json says where the picture is; give it a file with --out") || app_misused(a);
     fine = fine && number_of(a, "layer", v->layer, &l.where.layer, e) &&
-           number_of(a, "head", v->head, &l.where.head, e) && a->kind->look(a, &l, e) && show(a, &l, e) &&
+           number_of(a, "head", v->head, &l.where.head, e) && a->kind->inspect(a, &l, e) && show(a, &l, e) &&
            say(a, &l, e);
-    look_close(&l);
+    inspect_close(&l);
     return fine;
 }

@@ -2,26 +2,26 @@
 #ifndef CORE_PROGRAM_HEADS_H
 #define CORE_PROGRAM_HEADS_H
 
-#include "core/look/heads.h"
+#include "core/plot/heads.h"
 #include "core/program/app.h"
 
-struct LookValues {
+struct InspectOptions {
     const char *text, *text_file, *layer, *head, *npy, *html;
     size_t from, show;
     bool describe, rollout;
     int sort;
 };
 
-extern const Option look_options[];
-extern const size_t look_option_count;
+extern const Option inspect_options[];
+extern const size_t inspect_option_count;
 
 /* What came of a text. */
-struct Look {
-    const LookValues *v;
+struct Inspection {
+    const InspectOptions *options;
     HeadsShown where; /* pictures show */
-    Crew crew;
+    Trainer trainer;
     Batch batch;
-    Watcher watcher;
+    MapRecorder recorder;
     Labels tokens[SIDES];
     Maps *shown;        /* of those that the watcher has */
     const char *script; /* what draws the data that the program has made itself; NULL: it has made none */
@@ -30,19 +30,19 @@ struct Look {
 };
 
 /* The text to look at: --text, or --text-file without the line end at its end. There must be one, and not be empty. */
-bool look_text(App *a, const LookValues *v, Buffer *text, Error *e);
+bool inspect_text(App *a, const InspectOptions *v, Buffer *text, Error *e);
 
 /* Runs the network once on one row: side s has the ids ids[s][0] .. ids[s][count[s]-1]. The maps then name their tokens
  * only where the program says so. */
-typedef struct LookRow {
+typedef struct InspectRow {
     size_t sides;
     const int32_t *ids[SIDES];
     size_t count[SIDES];
     Tensor *(*network)(void *app, Tape *t, const Rows *rows); /* what its last operation gives */
-} LookRow;
-bool look_read(App *a, Look *l, const LookRow *row, Error *e);
+} InspectRow;
+bool inspect_read(App *a, Inspection *l, const InspectRow *row, Error *e);
 
 /* Says on standard error that a text is longer than what is read of it. */
-void look_cut(const App *a, const char *what, size_t has, size_t reads);
+void inspect_cut(const App *a, const char *what, size_t has, size_t reads);
 
 #endif

@@ -42,14 +42,14 @@ static bool print_run(const Run *run, Error *e)
 
 bool app_info(App *a, Error *e)
 {
-    CrewOptions options;
-    CrewPlan plan;
-    if ((a->o->run && !app_open_run(a, a->o->run, false, e)) || !a->kind->open_model(a, e))
+    TrainerOptions options;
+    TrainerPlan plan;
+    if ((a->options->run && !app_open_run(a, a->options->run, false, e)) || !a->kind->open_model(a, e))
         return false;
     const Demand demand = {&plan, &options, a->parameters};
-    if (!app_crew_options(a, &options, true, e) || !crew_plan(&plan, &options, a->parameters, &a->task, e))
+    if (!app_trainer_options(a, &options, true, e) || !trainer_plan(&plan, &options, a->parameters, &a->task, e))
         return false;
-    if (a->o->json) {
+    if (a->options->json) {
         Buffer b = {0};
         buffer_print(&b, "{");
         setup_demand_json(&demand, &b);

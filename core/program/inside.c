@@ -2,10 +2,10 @@
 #include "core/program/subjects.h"
 
 #include "base/memory.h"
-#include "core/look/labels.h"
-#include "core/look/points.h"
-#include "core/look/table.h"
+#include "core/inspect/labels.h"
 #include "core/nn/positions.h"
+#include "core/plot/points.h"
+#include "core/plot/table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void inside_close(Inside *in)
 static bool inside_open(Inside *in, App *a, Error *e)
 {
     *in = (Inside){.k = kernels_find("plain", NUMBER_F32, e)};
-    if (!in->k || !app_open_run(a, a->o->run, false, e) || !a->kind->open_model(a, e) ||
+    if (!in->k || !app_open_run(a, a->options->run, false, e) || !a->kind->open_model(a, e) ||
         !in->k->open(&in->stream, 1, e) || !app_open_weights(a, in->k, &in->weights, e))
         return false;
     size_t largest = parameters_largest(a->parameters);
@@ -83,7 +83,7 @@ static bool add_biases(App *a, Drawing *d, Inside *in, size_t first, Error *e)
     const Parameters *p = a->parameters;
     const Parameter *one = p->list[first];
     const size_t count = one->shape[0], heads = one->shape[1];
-    const bool both = count > a->o->context; /* keys ahead have biases, too */
+    const bool both = count > a->options->context; /* keys ahead have biases, too */
     size_t layers = 0, row = 0;
     char title[64];
     for (size_t i = first; i < p->count; i++)
@@ -105,7 +105,7 @@ static bool add_biases(App *a, Drawing *d, Inside *in, size_t first, Error *e)
                                  .value = value,
                                  .rows = layers * heads,
                                  .columns = count,
-                                 .first_column = both ? 1 - (double)a->o->context : 0});
+                                 .first_column = both ? 1 - (double)a->options->context : 0});
     d->parts++;
     memory_free(value);
     return true;
@@ -133,7 +133,7 @@ static bool draw_own_positions(App *a, Drawing *d, Inside *in, Error *e)
 /* Sinusoids, which need no run: [context, dim]. */
 static bool draw_sinusoids(App *a, Drawing *d, Error *e)
 {
-    const size_t rows = a->o->context, columns = a->o->dim;
+    const size_t rows = a->options->context, columns = a->options->dim;
     float *value = memory_get(rows * columns, sizeof *value);
     if (!value)
         return memory_error(e, "sinusoids", rows * columns, sizeof *value);
@@ -147,7 +147,7 @@ static bool draw_sinusoids(App *a, Drawing *d, Error *e)
 bool draw_positions(App *a, Drawing *d, Error *e)
 {
     Inside in = {0};
-    if (!a->o->run)
+    if (!a->options->run)
         return draw_sinusoids(a, d, e);
     bool fine = inside_open(&in, a, e) && draw_own_positions(a, d, &in, e);
     inside_close(&in);
@@ -185,7 +185,7 @@ static bool add_tokens(App *a, Drawing *d, const Inside *in, const Parameter *p,
 bool draw_embeddings(App *a, Drawing *d, Error *e)
 {
     Inside in = {0};
-    if (!a->o->run)
+    if (!a->options->run)
         return fail(e, "--run DIR is missing: which run?") || app_misused(a);
     bool fine = inside_open(&in, a, e);
     for (size_t i = 0; fine && i < a->parameters->count; i++) {
@@ -262,13 +262,13 @@ static bool classes_of(App *a, size_t *classes, Error *e)
 bool draw_smoothing(App *a, Drawing *d, Error *e)
 {
     Smoothed s = {.k = kernels_find("plain", NUMBER_F64, e)};
-    if (a->o->run && !app_open_run(a, a->o->run, false, e))
+    if (a->options->run && !app_open_run(a, a->options->run, false, e))
         return false;
-    if (!(a->o->smoothing > 0))
+    if (!(a->options->smoothing > 0))
         return fail(e, "--smoothing is 0: say how much is to be smoothed, as --smoothing 0.1") || app_misused(a);
     if (!s.k || !classes_of(a, &s.classes, e))
         return false;
-    s.smoothing = a->o->smoothing;
+    s.smoothing = a->options->smoothing;
     s.z = memory_get(2 * s.classes, sizeof *s.z);
     if (!s.z)
         return memory_error(e, "logits", 2 * s.classes, sizeof *s.z);
@@ -277,7 +277,7 @@ bool draw_smoothing(App *a, Drawing *d, Error *e)
     buffer_print(&d->data, "targets\t%zu\t%.10g\n", s.classes, s.smoothing);
     for (size_t i = 0; i < s.classes && i < 12; i++)
         buffer_print(&d->data, "%zu\t%.10g\t%d\n", i, s.dz[i], i == 0);
-    add_losses(&d->data, &s, a->o->smoothing);
+    add_losses(&d->data, &s, a->options->smoothing);
     d->parts = 2;
     memory_free(s.z);
     return !d->data.failed || fail(e, "out of memory for the data of a picture");

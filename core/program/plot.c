@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/cli/stop.h"
-#include "core/look/curves.h"
-#include "core/look/legend.h"
+#include "core/plot/curves.h"
+#include "core/plot/legend.h"
 #include "core/run/json.h"
 
 #include <stdio.h>
@@ -39,8 +39,8 @@ static bool add_run(Plot *p, const char *run, Error *e)
 
 static bool gather_runs(Plot *p, Error *e)
 {
-    const SharedValues *o = p->a->o;
-    const Options *options = p->a->options;
+    const SharedOptions *o = p->a->options;
+    const Options *options = p->a->command_line;
     bool fine = (!o->run || add_run(p, o->run, e)) && (!o->compare || add_run(p, o->compare, e));
     for (size_t i = 0; fine && i < options->argument_count; i++)
         fine = add_run(p, options->arguments[i], e);
@@ -55,7 +55,7 @@ static bool gather_runs(Plot *p, Error *e)
 }
 
 /* Text goes to the terminal where that is asked for, and where one watches without another display. */
-static bool as_text(const SharedValues *o)
+static bool as_text(const SharedOptions *o)
 {
     if (o->out)
         return strcmp(o->out, "-") == 0;
@@ -76,7 +76,7 @@ static char *with_ending(const char *path, const char *ending)
 /* Where picture and data go: beside each other; without --out into the (first) run, or here where there is none. */
 static bool choose_files(Plot *p, Error *e)
 {
-    const SharedValues *o = p->a->o;
+    const SharedOptions *o = p->a->options;
     const Picture asked = {
         .out = o->out && strcmp(o->out, "-") == 0 ? NULL : o->out, .size = o->size, .terminal = o->terminal};
     if (!picture_sound(&asked, e))
@@ -103,7 +103,7 @@ static bool choose_files(Plot *p, Error *e)
 static bool choose_panels(Plot *p, Error *e)
 {
     static const char *const names[] = {"loss", "accuracy", "bleu", "perplexity", "rate", "norm", "speed"};
-    const char *what = p->a->o->what;
+    const char *what = p->a->options->what;
     Buffer all = {0};
     curve_panels(&all, &p->log[0]);
     memory_free(p->panels);
@@ -182,7 +182,7 @@ static bool write_data(Plot *p, const Legend *legend, Error *e)
 /* What gnuplot had to say although it drew. */
 static void pass_on(const Plot *p, Buffer *said)
 {
-    if (said->size && !p->a->o->quiet)
+    if (said->size && !p->a->options->quiet)
         fprintf(stderr, "%s: gnuplot says: %s", p->a->kind->name, said->text);
     buffer_free(said);
 }
@@ -190,7 +190,7 @@ static void pass_on(const Plot *p, Buffer *said)
 static bool draw(Plot *p, Error *e)
 {
     static const char *const axes[] = {"step", "tokens", "time"}, *const logs[] = {"-", "x", "y", "xy"};
-    const SharedValues *o = p->a->o;
+    const SharedOptions *o = p->a->options;
     Legend legend;
     Buffer said = {0};
     if (!choose_panels(p, e) || !legend_make(&legend, p->run, p->runs, o->apart, e))
@@ -216,7 +216,7 @@ static bool draw(Plot *p, Error *e)
 /* What says how a run is trained, and nothing of a picture of the past. */
 static bool check_options(const Plot *p, Error *e)
 {
-    const Options *o = p->a->options;
+    const Options *o = p->a->command_line;
     for (size_t i = 0; !p->subject && i < o->count; i++) {
         const Option *row = o->states[i].row;
         const bool recipe = row->kind == OPTION_PRESET || row->kind == OPTION_CONFIG;
@@ -232,10 +232,10 @@ static bool check_options(const Plot *p, Error *e)
 
 static bool draw_subject(Plot *p, Error *e)
 {
-    const SharedValues *o = p->a->o;
+    const SharedOptions *o = p->a->options;
     Drawing d = {.parts = 0};
     Buffer said = {0};
-    p->a->o->run = p->runs ? p->run[0] : NULL;
+    p->a->options->run = p->runs ? p->run[0] : NULL;
     bool fine = p->subject->make(p->a, &d, e) &&
                 (!d.data.failed || fail(e, "out of memory for the data of a picture")) &&
                 file_write_through(p->data, d.data.text, d.data.size, e);
@@ -282,7 +282,7 @@ static bool wait_for_more(Plot *p, bool *going, Error *e)
 static bool watch(Plot *p, Error *e)
 {
     bool going = true, last = !run_busy(p->run[0]), empty;
-    if (last && !p->a->o->quiet)
+    if (last && !p->a->options->quiet)
         fprintf(stderr, "%s: nobody trains the run %s now, so there is nothing to wait for\n", p->a->kind->name,
                 p->run[0]);
     stop_catch();
@@ -309,7 +309,7 @@ static bool once(Plot *p, Error *e)
 
 static bool say(const Plot *p, Error *e)
 {
-    if (p->a->o->json) {
+    if (p->a->options->json) {
         Buffer b = {0};
         buffer_print(&b, "{");
         json_add_text(&b, "picture", p->out ? p->out : "");
@@ -324,14 +324,14 @@ static bool say(const Plot *p, Error *e)
 
 bool app_plot(App *a, Error *e)
 {
-    Plot p = {.a = a, .subject = subject_find(a->o->what)};
+    Plot p = {.a = a, .subject = subject_find(a->options->what)};
     bool fine = check_options(&p, e) && gather_runs(&p, e);
-    if (fine && p.subject && (p.runs > 1 || a->o->watch))
+    if (fine && p.subject && (p.runs > 1 || a->options->watch))
         fine = fail(e, "--what %s is of one run at most, and drawn once", p.subject->name) || app_misused(a);
     fine = fine && choose_files(&p, e);
-    if (fine && a->o->json && !p.out)
+    if (fine && a->options->json && !p.out)
         fine = fail(e, "--json says where the picture is; give it a file with --out") || app_misused(a);
-    fine = fine && (p.subject ? draw_subject(&p, e) : a->o->watch ? watch(&p, e) : once(&p, e)) && say(&p, e);
+    fine = fine && (p.subject ? draw_subject(&p, e) : a->options->watch ? watch(&p, e) : once(&p, e)) && say(&p, e);
     forget(&p);
     memory_free(p.out);
     memory_free(p.data);

@@ -2,8 +2,8 @@
 #include "core/program/subjects.h"
 
 #include "base/memory.h"
-#include "core/look/curves.h"
-#include "core/look/texts.h"
+#include "core/plot/curves.h"
+#include "core/plot/texts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,8 +27,8 @@ const Subject *subject_find(const char *name)
 /* How many steps there will be; 0 and an Error: that is not known, or too many. */
 static size_t steps_to_come(App *a, Error *e)
 {
-    const SharedValues *o = a->o;
-    bool by_steps = options_source(a->options, "steps") > options_source(a->options, "epochs");
+    const SharedOptions *o = a->options;
+    bool by_steps = options_source(a->command_line, "steps") > options_source(a->command_line, "epochs");
     if (o->epochs && !by_steps && !o->decay_steps) {
         fail(e, "how many steps %zu epochs are depends on the data: say --steps N", o->epochs);
         return app_misused(a);
@@ -62,7 +62,7 @@ static bool add_rates(Drawing *d, const Schedule *s, size_t steps, bool by_time,
 static bool add_schedules(App *a, Drawing *d, bool all, Error *e)
 {
     static const char *const logs[] = {"-", "x", "y", "xy"};
-    const SharedValues *o = a->o;
+    const SharedOptions *o = a->options;
     LoopOptions loop;
     if (o->run && !app_open_run(a, o->run, false, e))
         return false;

@@ -8,7 +8,7 @@
 #ifndef CORE_PROGRAM_SUBJECTS_H
 #define CORE_PROGRAM_SUBJECTS_H
 
-#include "core/look/picture.h"
+#include "core/plot/picture.h"
 #include "core/program/app.h"
 
 /* The data of a picture, and what its script takes besides. */

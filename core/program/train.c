@@ -11,7 +11,7 @@
 
 typedef struct Training {
     App *a;
-    Crew crew;
+    Trainer trainer;
     Loop loop;
     Buffer model_options;
 } Training;
@@ -19,19 +19,19 @@ typedef struct Training {
 static bool sample(void *self, uint64_t step, Error *e)
 {
     Training *t = self;
-    return t->a->kind->sample(t->a, &t->crew, step, e);
+    return t->a->kind->sample(t->a, &t->trainer, step, e);
 }
 
 static bool judge(void *self, double *figure, Error *e)
 {
     Training *t = self;
-    return t->a->kind->judge(t->a, &t->crew, figure, e);
+    return t->a->kind->judge(t->a, &t->trainer, figure, e);
 }
 
 static bool save_settings(const App *a, Error *e)
 {
     const DataNote data = a->kind->data(a);
-    return settings_save(a->run, a->options, &data, e);
+    return settings_save(a->run, a->command_line, &data, e);
 }
 
 /* A run that is there: its options, and its data by content. */
@@ -50,7 +50,7 @@ static bool keep_changes(const App *a, Error *e)
     bool fine = !changes.failed || fail(e, "out of memory for what changes on resume");
     if (fine && changes.size) {
         fprintf(stderr, "changed on resume:\n%s", changes.text);
-        fine = a->o->dry_run || save_settings(a, e);
+        fine = a->options->dry_run || save_settings(a, e);
     }
     buffer_free(&changes);
     return fine;
@@ -58,12 +58,12 @@ static bool keep_changes(const App *a, Error *e)
 
 static bool open_new(App *a, Error *e)
 {
-    if (a->o->run && !a->o->dry_run && !run_may_begin(a->o->run, e))
+    if (a->options->run && !a->options->dry_run && !run_may_begin(a->options->run, e))
         return false; /* now, not when all data are read */
-    if (!app_data(a) && !a->o->preset && !options_preset(a->options, "minute", e))
+    if (!app_data(a) && !a->options->preset && !options_preset(a->command_line, "minute", e))
         return false;
-    return setup_device(a->options, a->o, e) && a->kind->open(a, e) &&
-           setup_fix(a->options, a->o, &a->task, a->kind->epoch(a), e);
+    return setup_device(a->command_line, a->options, e) && a->kind->open(a, e) &&
+           setup_fix(a->command_line, a->options, &a->task, a->kind->epoch(a), e);
 }
 
 /* From the newest whole checkpoint. */
@@ -83,7 +83,7 @@ static bool begin(Training *t, Error *e)
 {
     App *a = t->a;
     char *path = NULL;
-    bool fine = setup_weights(&t->crew, a->o, a->o->tie ? a->kind->aliases : NULL, &t->loop.note, e) &&
+    bool fine = setup_weights(&t->trainer, a->o, a->o->tie ? a->kind->aliases : NULL, &t->loop.note, e) &&
                 (a->o->run || run_default_path(&path, a->kind->name, e)) &&
                 run_create(&a->run, a->o->run ? a->o->run : path, e);
     memory_free(path);
@@ -92,7 +92,7 @@ static bool begin(Training *t, Error *e)
     t->loop.run = a->run;
     if ((a->kind->begin && !a->kind->begin(a, e)) || !loop_begin(&t->loop, e) || !save_settings(a, e))
         return false;
-    if (!a->o->quiet)
+    if (!a->options->quiet)
         fprintf(stderr, "run %s: %s %s of %s, %s parameters\n", a->run->path, count_text(a->kind->data(a).bytes).text,
                 a->kind->measure, app_data(a) ? app_data(a) : a->kind->built_in,
                 count_text(a->parameters->numbers).text);
@@ -123,14 +123,15 @@ static bool print_result(const Training *t, bool json, Error *e)
 }
 
 /* --dry-run */
-static bool print_plan(const App *a, const CrewOptions *options, Error *e)
+static bool print_plan(const App *a, const TrainerOptions *options, Error *e)
 {
-    CrewPlan plan;
+    TrainerPlan plan;
     LoopOptions loop;
     const Demand demand = {&plan, options, a->parameters};
-    if (!crew_plan(&plan, options, a->parameters, &a->task, e) || !setup_loop(&loop, a->o, a->kind->epoch(a), e))
+    if (!trainer_plan(&plan, options, a->parameters, &a->task, e) ||
+        !setup_loop(&loop, a->options, a->kind->epoch(a), e))
         return false;
-    if (a->o->json) {
+    if (a->options->json) {
         Buffer b = {0};
         buffer_print(&b, "{");
         setup_demand_json(&demand, &b);
@@ -146,28 +147,28 @@ static bool print_plan(const App *a, const CrewOptions *options, Error *e)
 static bool train(Training *t, Error *e)
 {
     App *a = t->a;
-    CrewOptions options;
-    if (!app_crew_options(a, &options, true, e))
+    TrainerOptions options;
+    if (!app_trainer_options(a, &options, true, e))
         return false;
     if (a->o->dry_run)
         return keep_changes(a, e) && print_plan(a, &options, e);
-    if (!crew_open(&t->crew, &options, a->parameters, &a->task, e) ||
+    if (!trainer_open(&t->trainer, &options, a->parameters, &a->task, e) ||
         !settings_json(a->options, OPTION_MODEL, &t->model_options, e) ||
         !setup_loop(&t->loop.o, a->o, a->kind->epoch(a), e))
         return false;
-    t->loop.crew = &t->crew;
+    t->loop.trainer = &t->trainer;
     t->loop.task = &a->task;
     t->loop.run = a->run;
     t->loop.note = (ModelNote){a->kind->name, t->model_options.text};
-    t->loop.o.sample_every = a->sample_every;
+    t->loop.options.sample_every = a->sample_every;
     t->loop.sample = a->kind->sample ? sample : NULL;
     t->loop.judge = a->kind->judge ? judge : NULL;
     t->loop.judged = a->kind->judged;
     t->loop.judged_in = a->kind->judged_in;
     t->loop.self = t;
-    if (!(a->o->resume ? go_on : begin)(t, e))
+    if (!(a->options->resume ? go_on : begin)(t, e))
         return false;
-    if (a->o->resume && loop_over(&t->loop)) {
+    if (a->options->resume && loop_over(&t->loop)) {
         fprintf(stderr, "%s is finished: %llu steps. Give more --steps or --minutes to go on\n", a->run->path,
                 (unsigned long long)t->loop.at.step);
     } else {
@@ -177,12 +178,12 @@ static bool train(Training *t, Error *e)
     }
     if (t->loop.stopped)
         fprintf(stderr, "stopped and saved; go on with: %s train --resume %s\n", a->kind->name, a->run->path);
-    return print_result(t, a->o->json, e);
+    return print_result(t, a->options->json, e);
 }
 
 bool app_train(App *a, Error *e)
 {
-    const SharedValues *o = a->o;
+    const SharedOptions *o = a->options;
     Training t = {.a = a};
     double beta1, beta2, seconds;
     size_t steps;
@@ -194,7 +195,7 @@ bool app_train(App *a, Error *e)
     if (!parse_betas(o->betas, &beta1, &beta2, e) || !parse_every(o->save_every, &steps, &seconds, e))
         return app_misused(a);
     bool fine = (o->resume ? open_old : open_new)(a, e) && train(&t, e);
-    crew_close(&t.crew);
+    trainer_close(&t.trainer);
     buffer_free(&t.model_options);
     return fine;
 }

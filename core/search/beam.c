@@ -41,7 +41,7 @@ bool beams_open(Beams *b, const BeamOptions *o, size_t sentences, size_t longest
 {
     size_t slots = sentences * o->beam;
     assert(o->best >= 1 && o->best <= o->beam && o->alpha >= 0);
-    *b = (Beams){.o = *o, .sentences = sentences, .longest = longest};
+    *b = (Beams){.options = *o, .sentences = sentences, .longest = longest};
     b->row = memory_get(slots, sizeof *b->row);
     b->move = memory_get(slots, sizeof *b->move);
     b->sentence = memory_get(sentences, sizeof *b->sentence);
@@ -80,19 +80,19 @@ void beams_close(Beams *b)
     *b = (Beams){0};
 }
 
-static BeamLive *live_of(const Beams *b, size_t s) { return b->live + s * b->o.beam; }
-static BeamEnded *ended_of(const Beams *b, size_t s) { return b->ended + s * b->o.beam; }
+static BeamLive *live_of(const Beams *b, size_t s) { return b->live + s * b->options.beam; }
+static BeamEnded *ended_of(const Beams *b, size_t s) { return b->ended + s * b->options.beam; }
 
 /* How piece number `step` came into a slot of a sentence. */
 static BeamNode *node_of(const Beams *b, size_t s, size_t step, size_t slot)
 {
-    return b->node + (s * b->longest + step) * b->o.beam + slot;
+    return b->node + (s * b->longest + step) * b->options.beam + slot;
 }
 
 /* Rows of all that is live, by slot. */
 static void list_rows(Beams *b)
 {
-    const size_t beam = b->o.beam;
+    const size_t beam = b->options.beam;
     b->row_count = 0;
     for (size_t s = 0; s < b->count; s++) {
         BeamLive *live = live_of(b, s);
@@ -151,13 +151,13 @@ typedef struct Scores {
 /* The likeliest continuations of a sentence's live hypotheses, at most `width`. */
 static size_t find_candidates(const Beams *b, size_t s, size_t width, const Scores *scores)
 {
-    const size_t beam = b->o.beam;
+    const size_t beam = b->options.beam;
     const bool full = b->steps == b->sentence[s].most;
     size_t count = 0;
     for (size_t i = 0; i < b->sentence[s].live; i++) {
         const BeamLive *h = live_of(b, s) + i;
         for (size_t m = 0; m < (full ? 1 : beam); m++) {
-            BeamCandidate c = {.token = full ? b->o.end : scores->which[h->row * beam + m],
+            BeamCandidate c = {.token = full ? b->options.end : scores->which[h->row * beam + m],
                                .parent = i,
                                .value = full ? scores->ends[h->row] : scores->values[h->row * beam + m]};
             c.value = c.value > 0 ? 0 : c.value;
@@ -185,8 +185,8 @@ static void add_ended(Beams *b, size_t s, const BeamCandidate *c)
 static void settle(Beams *b, size_t s, size_t children)
 {
     const BeamLive *parents = live_of(b, s);
-    size_t free = 0, first = s * b->o.beam;
-    for (size_t slot = 0; slot < b->o.beam; slot++)
+    size_t free = 0, first = s * b->options.beam;
+    for (size_t slot = 0; slot < b->options.beam; slot++)
         b->taken[slot] = false;
     for (size_t i = 0; i < children; i++) {
         const BeamCandidate *c = &b->candidate[i];
@@ -214,15 +214,15 @@ static void settle(Beams *b, size_t s, size_t children)
 static bool is_over(const Beams *b, size_t s)
 {
     const BeamSentence *it = &b->sentence[s];
-    return it->live && it->ended >= b->o.best &&
-           ended_of(b, s)[b->o.best - 1].score >= live_of(b, s)->log_p / b->penalty[it->most + 1];
+    return it->live && it->ended >= b->options.best &&
+           ended_of(b, s)[b->options.best - 1].score >= live_of(b, s)->log_p / b->penalty[it->most + 1];
 }
 
 static void step_sentence(Beams *b, size_t s, const Scores *scores)
 {
-    size_t count = find_candidates(b, s, b->o.beam - b->sentence[s].ended, scores), children = 0;
+    size_t count = find_candidates(b, s, b->options.beam - b->sentence[s].ended, scores), children = 0;
     for (size_t i = 0; i < count; i++) {
-        if (b->candidate[i].token == b->o.end)
+        if (b->candidate[i].token == b->options.end)
             add_ended(b, s, &b->candidate[i]);
         else
             b->candidate[children++] = b->candidate[i];
@@ -251,7 +251,7 @@ void beams_step(Beams *b, const int32_t *which, const double *values, const doub
 
 size_t beams_found(const Beams *b, size_t s)
 {
-    return b->sentence[s].ended < b->o.best ? b->sentence[s].ended : b->o.best;
+    return b->sentence[s].ended < b->options.best ? b->sentence[s].ended : b->options.best;
 }
 
 Hypothesis beams_hypothesis(const Beams *b, size_t s, size_t i, int32_t *pieces, double *log_each)

@@ -60,7 +60,7 @@ typedef struct Hypothesis {
 } Hypothesis;
 
 typedef struct Beams {
-    BeamOptions o;
+    BeamOptions options;
     size_t sentences, longest; /* room: at once, and pieces of one */
     size_t count, steps;       /* sentences that are searched, and pieces of each live hypothesis */
     size_t row_count, move_count;

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "core/nn/loss.h"
-#include "kernels/measure/measure.h"
+#include "kernels/cost/cost.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -49,7 +49,7 @@ typedef struct Item {
 
 struct Translator {
     TranslateNetwork n;
-    TranslateOptions o;
+    TranslateOptions options;
     const Weights *weights;
     TapePlan plan;
     Pool *pool, *own_pool; /* its own: NULL where it was given one */
@@ -99,7 +99,7 @@ static size_t room_of(const TranslateOptions *o)
 
 static bool open_caches(Worker *w, const Translator *t, Error *e)
 {
-    const TranslateOptions *o = &t->o;
+    const TranslateOptions *o = &t->options;
     size_t capacity = (room_of(o) + o->sentences - 1) / o->sentences;
     return stack_cache(&w->memory, t->n.decoder, w->k, w->stream, o->sentences, capacity, e) &&
            stack_cache(&w->past, t->n.decoder, w->k, w->stream, slots_of(o), capacity, e);
@@ -126,9 +126,10 @@ static bool open_lists(Worker *w, const TranslateOptions *o, Error *e)
 static bool worker_open(Worker *w, const Translator *t, const Kernels *k, const TapePlan *plan, Error *e)
 {
     w->k = k;
-    if (!k->open(&w->stream, t->o.team ? t->o.team : 1, e) || !tape_open(&w->tape, k, w->stream, t->weights, plan, e) ||
-        !open_caches(w, t, e) || !beams_open(&w->beams, &t->o.beam, t->o.sentences, t->o.most, e) ||
-        !open_lists(w, &t->o, e))
+    if (!k->open(&w->stream, t->options.team ? t->options.team : 1, e) ||
+        !tape_open(&w->tape, k, w->stream, t->weights, plan, e) || !open_caches(w, t, e) ||
+        !beams_open(&w->beams, &t->options.beam, t->options.sentences, t->options.most, e) ||
+        !open_lists(w, &t->options, e))
         return false;
     w->tape.state = w->state;
     return true;
@@ -210,7 +211,7 @@ typedef struct Step {
 static Step stage_targets(Worker *w, const TranslateNetwork *n)
 {
     const Beams *b = &w->beams;
-    const size_t slots = b->count * b->o.beam;
+    const size_t slots = b->count * b->options.beam;
     const size_t count = b->row_count < TARGET_GRAIN ? b->row_count : round_up(b->row_count, TARGET_GRAIN);
     Step step = {.rows = {.positions = count, .rows = slots, .longest = 1}};
     int32_t *ids = stage(&w->target, count, &step.rows.ids), *place = stage(&w->target, count, &step.rows.place);
@@ -218,7 +219,7 @@ static Step stage_targets(Worker *w, const TranslateNetwork *n)
     int32_t *key_row = stage(&w->target, slots, &step.key_row), *length = stage(&w->target, slots, &step.length);
     for (size_t slot = 0, r = 0; slot < slots; slot++) {
         start[slot] = (int32_t)r;
-        key_row[slot] = (int32_t)(slot / b->o.beam);
+        key_row[slot] = (int32_t)(slot / b->options.beam);
         length[slot] = (int32_t)b->steps;
         r += r < b->row_count && b->row[r].slot == slot;
     }
@@ -241,10 +242,10 @@ static Choices read_targets(Worker *w, const TranslateNetwork *n)
         cache_copy_row(&w->past, w->stream, b->move[i].to, b->move[i].from, b->steps);
     cache_rewind(&w->past, w->stream, step.length);
     cache_begin(&w->past, w->stream, step.rows.start, step.rows.rows);
-    Sight sight = sight_remembered(&step.rows, &w->past, &w->memory, step.key_row);
-    Tensor live = *n->logits(n->model, &w->tape, &step.rows, &sight);
+    AttentionContext context = context_remembered(&step.rows, &w->past, &w->memory, step.key_row);
+    Tensor live = *n->logits(n->model, &w->tape, &step.rows, &context);
     live.rows = b->row_count;
-    return choices(&w->tape, &live, b->o.beam, b->o.end);
+    return choices(&w->tape, &live, b->options.beam, b->options.end);
 }
 
 static void download_reals(Worker *w, double *to, const void *from, size_t count)
@@ -272,7 +273,7 @@ static void begin_search(Worker *w, const Sentence *const *sentence, size_t coun
         w->most[s] = sentence[s]->most;
         most = larger(most, w->most[s]);
     }
-    cache_lay(&w->past, w->stream, count * w->beams.o.beam, most + 1);
+    cache_lay(&w->past, w->stream, count * w->beams.options.beam, most + 1);
     beams_begin(&w->beams, w->most, count);
 }
 
@@ -322,10 +323,10 @@ static void work(void *argument, size_t number)
 {
     Translator *t = argument;
     Worker *w = &t->worker[number];
-    const Sentence **sentence = memory_get(t->o.sentences, sizeof *sentence);
+    const Sentence **sentence = memory_get(t->options.sentences, sizeof *sentence);
     w->failed = !sentence;
     if (!sentence)
-        memory_error(&w->error, "a batch of sentences", t->o.sentences, sizeof *sentence);
+        memory_error(&w->error, "a batch of sentences", t->options.sentences, sizeof *sentence);
     for (size_t i; !w->failed && (i = atomic_fetch_add(&t->next, 1)) < t->batches;)
         w->failed = !translate_batch(t, w, sentence, i, &w->error);
     memory_free(sentence);
@@ -344,7 +345,7 @@ static int by_length(const void *a, const void *b)
 
 static void cut_batches(Translator *t, size_t count)
 {
-    const TranslateOptions *o = &t->o;
+    const TranslateOptions *o = &t->options;
     size_t first = 0, longest = 0;
     t->batches = 0;
     for (size_t i = 0; i < count; i++) {
@@ -369,7 +370,7 @@ static bool run_batches(Translator *t, size_t count, Error *e)
     cut_batches(t, count);
     atomic_store(&t->next, 0);
     pool_run(t->pool, work, t);
-    for (size_t i = 0; i < t->o.workers; i++)
+    for (size_t i = 0; i < t->options.workers; i++)
         if (t->worker[i].failed)
             return fail(e, "%s", t->worker[i].error.text);
     return true;
@@ -405,7 +406,7 @@ void translations_close(Translation *translations, size_t count)
 /* What one batch of so many rows of such length asks of a tape, when all beams live. */
 static bool walk(Translator *t, Worker *w, size_t rows, size_t length, Error *e)
 {
-    const TranslateOptions *o = &t->o;
+    const TranslateOptions *o = &t->options;
     const size_t source = smaller(length, o->longest);
     int32_t *ids = memory_get(source, sizeof *ids);
     const Sentence **list = memory_get(rows, sizeof *list);
@@ -432,12 +433,12 @@ static bool walk(Translator *t, Worker *w, size_t rows, size_t length, Error *e)
  * limited; so there is no more in between than at the two ends, as many rows as can be, and as long as can be. */
 static bool make_plan(Translator *t, Error *e)
 {
-    const TranslateOptions *o = &t->o;
+    const TranslateOptions *o = &t->options;
     const size_t longest = longest_row(o), positions = larger(o->positions, longest);
     size_t length = smaller((positions + o->sentences - 1) / o->sentences, longest);
     size_t rows = smaller((positions + longest - 1) / longest, o->sentences);
     Worker w = {0};
-    bool fine = worker_open(&w, t, measure_kernels(t->weights->k->type), NULL, e) &&
+    bool fine = worker_open(&w, t, cost_kernels(t->weights->k->type), NULL, e) &&
                 walk(t, &w, o->sentences, length, e) && walk(t, &w, rows, longest, e);
     t->plan = tape_plan(&w.tape);
     worker_close(&w);
@@ -447,7 +448,7 @@ static bool make_plan(Translator *t, Error *e)
 static void hold_weights(const Translator *t)
 {
     const Weights *w = t->weights;
-    for (size_t i = 0; i < t->o.workers && w->k->hold; i++)
+    for (size_t i = 0; i < t->options.workers && w->k->hold; i++)
         w->k->hold(t->worker[i].stream, w->numbers, w->parameters->whole * w->k->number);
 }
 
@@ -458,7 +459,7 @@ bool translator_open(Translator **out, const TranslateNetwork *n, const Weights 
         return memory_error(e, "a translator", 1, sizeof *t);
     assert(o->workers && o->sentences && o->longest);
     t->n = *n;
-    t->o = *o;
+    t->options = *o;
     t->weights = w;
     t->worker = memory_get(o->workers, sizeof *t->worker);
     bool fine = (t->worker || memory_error(e, "workers", o->workers, sizeof *t->worker)) && make_plan(t, e) &&
@@ -478,12 +479,12 @@ bool translator_open(Translator **out, const TranslateNetwork *n, const Weights 
 /* A worker on shapes alone takes as much as one that works. */
 bool translator_bytes(size_t *bytes, const TranslateNetwork *n, const Weights *w, const TranslateOptions *o, Error *e)
 {
-    Translator t = {.n = *n, .o = *o, .weights = w};
+    Translator t = {.n = *n, .options = *o, .weights = w};
     Worker worker = {0};
     if (!make_plan(&t, e))
         return false;
     const size_t before = memory_in_use();
-    bool fine = worker_open(&worker, &t, measure_kernels(w->k->type), &t.plan, e);
+    bool fine = worker_open(&worker, &t, cost_kernels(w->k->type), &t.plan, e);
     *bytes = memory_in_use() - before;
     worker_close(&worker);
     return fine;
@@ -493,7 +494,7 @@ void translator_close(Translator *t)
 {
     if (!t)
         return;
-    for (size_t i = 0; t->worker && i < t->o.workers; i++)
+    for (size_t i = 0; t->worker && i < t->options.workers; i++)
         worker_close(&t->worker[i]);
     pool_close(t->own_pool);
     memory_free(t->worker);

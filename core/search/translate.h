@@ -28,8 +28,8 @@ typedef struct TranslateNetwork {
     /* What the encoder makes of packed sources: [M,D]. */
     Tensor *(*memory)(const void *model, Tape *t, const Rows *source);
 
-    /* logits [N,V] of packed positions, over what the caches of `sight` hold: one in each row, or none. */
-    Tensor *(*logits)(const void *model, Tape *t, const Rows *target, const Sight *sight);
+    /* logits [N,V] of packed positions, over what the caches of `context` hold: one in each row, or none. */
+    Tensor *(*logits)(const void *model, Tape *t, const Rows *target, const AttentionContext *context);
 } TranslateNetwork;
 
 typedef struct TranslateOptions {

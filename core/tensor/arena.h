@@ -4,7 +4,7 @@
  * Space: pieces come and go in any order (gradients of activations); each lies at the lowest place where it fits.
  *
  * Both are pure functions of the sizes asked for, so that a step of one shape uses the same addresses every time, and
- * a walk over shapes alone (kernels/measure) finds exactly what a real step will need. For such a walk the block is
+ * a walk over shapes alone (kernels/cost) finds exactly what a real step will need. For such a walk the block is
  * invented: never touched, and as large as it takes.
  *
  * What the walk finds for one shape suffices for every pass that takes and gives back in the same order pieces that are

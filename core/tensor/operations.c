@@ -1,7 +1,7 @@
 /* See operations.h. */
 #include "core/tensor/operations.h"
 
-#include "core/tensor/blame.h"
+#include "core/tensor/nonfinite.h"
 
 #include <assert.h>
 #include <string.h>

@@ -43,11 +43,11 @@ struct Node {
 };
 
 /* Who looks on while a network runs. */
-typedef struct Watch Watch;
-struct Watch {
+typedef struct Hook Hook;
+struct Hook {
     /* Where the weights of an attention go, [B,H,T,S] reals of the device; NULL: they are not wanted. `out` is the last
      * parameter of that attention: its name says which one it is. */
-    void *(*weights)(Watch *w, Tape *t, const Parameter *out, const Attend *how);
+    void *(*weights)(Hook *w, Tape *t, const Parameter *out, const Attend *how);
 };
 
 /* How a segment treats its inside while training; without recording it always drops it. */
@@ -70,8 +70,8 @@ struct Tape {
     Space gradients;        /* of activations, on the device */
     Arena host;             /* tensors and nodes */
     Node *last;
-    Watch *watch;          /* NULL: nobody looks on */
-    char *blamed;          /* NULL, or where the name of the first tensor that is not finite goes; see blame.h */
+    Hook *hook;            /* NULL: nobody looks on */
+    char *nonfinite;       /* NULL, or where the name of the first tensor that is not finite goes; see nonfinite.h */
     const Parameter *fine; /* the last one whose operation was checked, meanwhile */
     void *owned[3];        /* what the three stand on */
 };
@@ -81,7 +81,7 @@ typedef struct TapePlan {
     size_t memory, gradients, host; /* bytes */
 } TapePlan;
 
-/* plan NULL: the tape invents its device memory, for kernels/measure; then tape_plan tells what was used. */
+/* plan NULL: the tape invents its device memory, for kernels/cost; then tape_plan tells what was used. */
 bool tape_open(Tape *t, const Kernels *k, Stream *stream, const Weights *weights, const TapePlan *plan, Error *e);
 void tape_close(Tape *t);
 TapePlan tape_plan(const Tape *t);

@@ -76,7 +76,7 @@ bool weights_write(const Weights *w, Stream *s, const char *path, const ModelNot
     return fine;
 }
 
-static bool state_write(Crew *c, const char *path, const Progression *at, bool with_time, Error *e)
+static bool state_write(Trainer *c, const char *path, const Progression *at, bool with_time, Error *e)
 {
     TensorList list;
     char numbers[6][40];
@@ -96,7 +96,7 @@ static bool state_write(Crew *c, const char *path, const Progression *at, bool w
     return fine;
 }
 
-bool checkpoint_save(Run *run, Crew *c, const ModelNote *note, const Progression *at, bool with_time, Error *e)
+bool checkpoint_save(Run *run, Trainer *c, const ModelNote *note, const Progression *at, bool with_time, Error *e)
 {
     char *folder = NULL;
     if (!run_checkpoint_begin(run, at->step, &folder, e))
@@ -264,7 +264,7 @@ static bool text_number(const Safetensors *file, const char *path, const char *k
            fail(e, "%s: '%s' is %s, which no run has", path, key, text);
 }
 
-static bool state_read(Crew *c, const char *path, uint64_t wanted, Progression *at, Error *e)
+static bool state_read(Trainer *c, const char *path, uint64_t wanted, Progression *at, Error *e)
 {
     Safetensors *file = NULL;
     double step, best, best_step, scored, stalled, seconds;
@@ -283,7 +283,7 @@ static bool state_read(Crew *c, const char *path, uint64_t wanted, Progression *
     return fine;
 }
 
-bool checkpoint_load(const Run *run, Crew *c, uint64_t step, const ModelNote *note, Progression *at, Error *e)
+bool checkpoint_load(const Run *run, Trainer *c, uint64_t step, const ModelNote *note, Progression *at, Error *e)
 {
     char *folder = run_checkpoint_path(run, step);
     char *state = folder ? path_join(folder, "state.safetensors") : NULL;

@@ -7,7 +7,7 @@
 
 #include "core/run/run.h"
 #include "core/run/safetensors.h"
-#include "core/train/crew.h"
+#include "core/train/trainer.h"
 
 /* Where a run stands after a step. */
 typedef struct Progression {
@@ -25,10 +25,10 @@ typedef struct ModelNote {
 } ModelNote;
 
 /* A whole checkpoint RUN/checkpoints/STEP. with_time: save the seconds, too. */
-bool checkpoint_save(Run *run, Crew *c, const ModelNote *note, const Progression *at, bool with_time, Error *e);
+bool checkpoint_save(Run *run, Trainer *c, const ModelNote *note, const Progression *at, bool with_time, Error *e);
 
 /* Continues from there: weights, moments, progression; where both files are what was saved. */
-bool checkpoint_load(const Run *run, Crew *c, uint64_t step, const ModelNote *note, Progression *at, Error *e);
+bool checkpoint_load(const Run *run, Trainer *c, uint64_t step, const ModelNote *note, Progression *at, Error *e);
 
 /* Weights from any file that has all of them, in the right shapes, under their names, and nothing else;
  * what has a checksum beside it must be what was saved.

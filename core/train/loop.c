@@ -12,20 +12,24 @@
 static bool time_is_up(const Loop *l)
 {
     double mean = l->at.step ? l->at.seconds / (double)l->at.step : 0;
-    return l->o.minutes > 0 && l->at.seconds + mean >= 60 * l->o.minutes;
+    return l->options.minutes > 0 && l->at.seconds + mean >= 60 * l->options.minutes;
 }
 
 bool loop_over(const Loop *l)
 {
-    return l->at.step >= l->o.steps || time_is_up(l) || (l->o.patience && l->at.stalled >= l->o.patience);
+    return l->at.step >= l->options.steps || time_is_up(l) ||
+           (l->options.patience && l->at.stalled >= l->options.patience);
 }
 
-static double part_done(const Loop *l) { return l->o.minutes > 0 ? l->at.seconds / (60 * l->o.minutes) : -1; }
+static double part_done(const Loop *l)
+{
+    return l->options.minutes > 0 ? l->at.seconds / (60 * l->options.minutes) : -1;
+}
 
 static double seconds_left(const Loop *l)
 {
-    double left = (double)(l->o.steps - l->at.step) * l->seconds / fmax(1, (double)l->steps_done);
-    return l->o.minutes > 0 ? fmin(left, 60 * l->o.minutes - l->at.seconds) : left;
+    double left = (double)(l->options.steps - l->at.step) * l->seconds / fmax(1, (double)l->steps_done);
+    return l->options.minutes > 0 ? fmin(left, 60 * l->options.minutes - l->at.seconds) : left;
 }
 
 /* What could not be written: what there is, and what to do. */
@@ -38,13 +42,14 @@ static bool not_written(const Loop *l, Error *e)
 static bool mark(Loop *l, Error *e)
 {
     return run_mark(l->run, "last", l->at.step, e) &&
-           run_mark(l->run, "best", l->at.scored ? l->at.best_step : l->at.step, e) && run_prune(l->run, l->o.keep, e);
+           run_mark(l->run, "best", l->at.scored ? l->at.best_step : l->at.step, e) &&
+           run_prune(l->run, l->options.keep, e);
 }
 
 static bool checkpoint(Loop *l, Error *e)
 {
     l->last_saved = clock_seconds();
-    l->saved = checkpoint_save(l->run, l->crew, &l->note, &l->at, l->o.minutes > 0, e) && mark(l, e);
+    l->saved = checkpoint_save(l->run, l->trainer, &l->note, &l->at, l->options.minutes > 0, e) && mark(l, e);
     return l->saved;
 }
 
@@ -60,7 +65,7 @@ bool loop_resume(Loop *l, Error *e)
     if (!found)
         return fail(e, "the run %s has no whole checkpoint to go on from%s%s", l->run->path,
                     l->damaged.text[0] ? ": " : "", l->damaged.text);
-    if (!checkpoint_load(l->run, l->crew, step, &l->note, &l->at, e))
+    if (!checkpoint_load(l->run, l->trainer, step, &l->note, &l->at, e))
         return fail(e, "%s; without that checkpoint, --resume goes on from an earlier one", e->text);
     l->saved = mark(l, e);
     return l->saved;
@@ -70,7 +75,7 @@ static Report report_of(const Loop *l, const StepResult *now, double rate)
 {
     double loss = l->window_targets > 0 ? l->window_loss / l->window_targets : now->loss;
     return (Report){.step = l->at.step,
-                    .total = l->o.minutes > 0 ? 0 : l->o.steps,
+                    .total = l->options.minutes > 0 ? 0 : l->options.steps,
                     .loss = loss * l->task->per_nat,
                     .unit = l->task->unit,
                     .norm = now->norm,
@@ -111,7 +116,8 @@ static bool evaluate(Loop *l, Report *report, Validation *valid, Error *e)
 {
     MeanLoss score;
     char accuracy[32] = "", perplexity[80], figure[60];
-    if (!crew_score(l->crew, &score, e) || !judge(l, valid->figure, sizeof valid->figure, figure, sizeof figure, e))
+    if (!trainer_score(l->trainer, &score, e) ||
+        !judge(l, valid->figure, sizeof valid->figure, figure, sizeof figure, e))
         return false;
     snprintf(valid->loss, sizeof valid->loss, "%.6f", score.loss * l->task->per_nat);
     if (l->task->guesses) {
@@ -137,7 +143,7 @@ static bool evaluate(Loop *l, Report *report, Validation *valid, Error *e)
 
 static bool sample(Loop *l, bool scored, Error *e)
 {
-    bool wanted = l->o.sample_every ? l->at.step % l->o.sample_every == 0 : scored;
+    bool wanted = l->options.sample_every ? l->at.step % l->options.sample_every == 0 : scored;
     return !wanted || !l->sample || l->sample(l->self, l->at.step, e) || not_written(l, e);
 }
 
@@ -153,19 +159,19 @@ static bool log_step(Loop *l, const StepResult *now, double rate, double seconds
 
 static bool due(const Loop *l)
 {
-    bool steps = l->o.save_every && l->at.step % l->o.save_every == 0;
-    return steps || (l->o.save_seconds > 0 && clock_seconds() - l->last_saved >= l->o.save_seconds);
+    bool steps = l->options.save_every && l->at.step % l->options.save_every == 0;
+    return steps || (l->options.save_seconds > 0 && clock_seconds() - l->last_saved >= l->options.save_seconds);
 }
 
 static bool step(Loop *l, Error *e)
 {
     StepResult now;
     uint64_t number = l->at.step + 1;
-    double rate = schedule_rate(&l->o.schedule, number, part_done(l)), start = clock_seconds();
-    if (!crew_step(l->crew, number, rate, &now, e))
+    double rate = schedule_rate(&l->options.schedule, number, part_done(l)), start = clock_seconds();
+    if (!trainer_step(l->trainer, number, rate, &now, e))
         return false;
     if (!now.finite) {
-        crew_blame(l->crew, number, e);
+        trainer_find_nonfinite(l->trainer, number, e);
         return false;
     }
     double seconds = clock_seconds() - start;
@@ -180,7 +186,7 @@ static bool step(Loop *l, Error *e)
     l->window_targets += now.targets;
 
     Report report = report_of(l, &now, rate);
-    bool last = loop_over(l), score = last || (l->o.eval_every && number % l->o.eval_every == 0);
+    bool last = loop_over(l), score = last || (l->options.eval_every && number % l->options.eval_every == 0);
     score = score && l->task->score_batches;
     progress_between(&l->progress, &report);
     /* What belongs to a step is written before its checkpoint: a run that is killed in between does the step again. */
@@ -204,8 +210,8 @@ bool loop_run(Loop *l, Error *e)
              "\tloss without smoothing (%s)\tvalidation accuracy%s%s",
              l->task->unit, l->task->unit, l->task->unit,
              l->task->words > 0 ? "\tvalidation perplexity of a piece\tvalidation perplexity of a word" : "", figure);
-    l->progress = progress_open(stderr, l->o.quiet);
-    l->crew->progress = &l->progress;
+    l->progress = progress_open(stderr, l->options.quiet);
+    l->trainer->progress = &l->progress;
     l->last_saved = clock_seconds();
     bool fine = run_log_open(l->run, columns, l->at.step, e);
     while (fine && !loop_over(l) && !(l->stopped = stop_requested()))
@@ -214,6 +220,6 @@ bool loop_run(Loop *l, Error *e)
         fine = save(l, e);
     fine = fine && run_still_there(l->run, e);
     progress_close(&l->progress);
-    l->crew->progress = NULL;
+    l->trainer->progress = NULL;
     return fine;
 }

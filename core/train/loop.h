@@ -20,11 +20,11 @@ typedef struct LoopOptions {
 } LoopOptions;
 
 typedef struct Loop {
-    Crew *crew;
+    Trainer *trainer;
     const Task *task;
     Run *run;
     ModelNote note;
-    LoopOptions o;
+    LoopOptions options;
     Progression at;
     bool (*sample)(void *self, uint64_t step, Error *e); /* something to read; may be NULL */
     /* A figure of what was learnt, made at each evaluation; NaN: none this time. May be NULL. */

@@ -4,7 +4,7 @@
 /* --attention and --score, as they stand in their lists */
 enum { FUSED, COMPOSED };
 
-bool network_suits(const SharedValues *o, Error *e)
+bool network_suits(const SharedOptions *o, Error *e)
 {
     if (!o->head_size && o->dim % o->heads)
         return fail(e, "--dim %zu cannot be shared out among --heads %zu; give --head-size, or a multiple", o->dim,
@@ -17,7 +17,7 @@ bool network_suits(const SharedValues *o, Error *e)
            fail(e, "--attention composed knows no distances: give --distances none, or --attention fused");
 }
 
-BlockOptions network_block(const SharedValues *o)
+BlockOptions network_block(const SharedOptions *o)
 {
     size_t key_size = o->head_size ? o->head_size : o->dim / o->heads;
     return (BlockOptions){.attention = {.dim = o->dim,

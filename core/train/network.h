@@ -6,9 +6,9 @@
 #include "core/nn/block.h"
 
 /* Whether they go together. */
-bool network_suits(const SharedValues *o, Error *e);
+bool network_suits(const SharedOptions *o, Error *e);
 
 /* Of a block that sees what lies before; distances reach over the whole context. */
-BlockOptions network_block(const SharedValues *o);
+BlockOptions network_block(const SharedOptions *o);
 
 #endif

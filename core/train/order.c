@@ -20,7 +20,7 @@ static size_t most_rows(const Order *o)
     size_t shortest = o->count ? length_of(o, 0) : 1;
     for (size_t i = 1; i < o->count; i++)
         shortest = least(shortest, length_of(o, i));
-    return least(o->count, o->o.tokens ? o->o.tokens / (shortest ? shortest : 1) + 1 : o->o.rows);
+    return least(o->count, o->options.tokens ? o->options.tokens / (shortest ? shortest : 1) + 1 : o->options.rows);
 }
 
 static bool make_room(Order *o, Error *e)
@@ -28,20 +28,20 @@ static bool make_room(Order *o, Error *e)
     o->text = memory_get(o->count, sizeof *o->text);
     o->cut = memory_get(o->batches + 1, sizeof *o->cut);
     o->turn = memory_get(o->batches, sizeof *o->turn);
-    o->sorted = o->o.by_length ? memory_get(o->count, sizeof *o->sorted) : NULL;
-    o->at = o->o.by_length ? memory_get(o->longest + 2, sizeof *o->at) : NULL;
-    bool fine = o->text && o->cut && o->turn && (!o->o.by_length || (o->sorted && o->at));
+    o->sorted = o->options.by_length ? memory_get(o->count, sizeof *o->sorted) : NULL;
+    o->at = o->options.by_length ? memory_get(o->longest + 2, sizeof *o->at) : NULL;
+    bool fine = o->text && o->cut && o->turn && (!o->options.by_length || (o->sorted && o->at));
     return fine || memory_error(e, "the order of texts", o->count, sizeof *o->text);
 }
 
 bool order_open(Order *o, const size_t *start, size_t count, const OrderOptions *how, Error *e)
 {
-    *o = (Order){.o = *how, .start = start, .count = count};
+    *o = (Order){.options = *how, .start = start, .count = count};
     for (size_t i = 0; i < count; i++)
         o->longest = length_of(o, i) > o->longest ? length_of(o, i) : o->longest;
     if (how->tokens && how->tokens < o->longest)
-        o->o.tokens = o->longest;
-    size_t all = count ? start[count] - start[0] : 0, share = how->tokens ? o->o.tokens : how->rows;
+        o->options.tokens = o->longest;
+    size_t all = count ? start[count] - start[0] : 0, share = how->tokens ? o->options.tokens : how->rows;
     o->batches = ((how->tokens ? all : count) + share - 1) / share;
     o->mean = count ? (all + count / 2) / count : 0;
     o->most_rows = most_rows(o);
@@ -61,7 +61,7 @@ void order_close(Order *o)
 static void shuffle(const Order *o, size_t *list, size_t count, uint64_t epoch, uint32_t site)
 {
     for (size_t i = 0; i < count; i++) {
-        size_t j = philox_below(i + 1, o->o.seed, (uint32_t)epoch, i, site);
+        size_t j = philox_below(i + 1, o->options.seed, (uint32_t)epoch, i, site);
         list[i] = list[j];
         list[j] = i;
     }
@@ -84,9 +84,9 @@ static void sort(Order *o)
  * empty. */
 static void cut(Order *o)
 {
-    size_t share = o->o.tokens ? o->o.tokens : o->o.rows, next = 0, end = 0;
+    size_t share = o->options.tokens ? o->options.tokens : o->options.rows, next = 0, end = 0;
     for (size_t i = 0; i < o->count; i++) {
-        end += o->o.tokens ? length_of(o, o->text[i]) : 1;
+        end += o->options.tokens ? length_of(o, o->text[i]) : 1;
         if (next * share < end && next < o->batches)
             o->cut[next++] = i;
     }
@@ -98,7 +98,7 @@ static void draw(Order *o, uint64_t epoch)
     shuffle(o, o->text, o->count, epoch, SITE_DATA);
     for (size_t i = 0; i < o->batches; i++)
         o->turn[i] = i;
-    if (o->o.by_length) {
+    if (o->options.by_length) {
         sort(o);
         shuffle(o, o->turn, o->batches, epoch, SITE_TURNS);
     }

@@ -19,7 +19,7 @@ typedef struct OrderOptions {
 } OrderOptions;
 
 typedef struct Order {
-    OrderOptions o;
+    OrderOptions options;
     const size_t *start; /* [count+1] where texts begin among all tokens */
     size_t count;
     size_t batches;      /* of an epoch */

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-void parts_begin(Crew *c)
+void parts_begin(Trainer *c)
 {
-    for (size_t i = 0; i < c->o.workers; i++) {
+    for (size_t i = 0; i < c->options.workers; i++) {
         profile_reset(c->worker[i].stream);
         c->worker[i].waited = 0;
     }
@@ -38,18 +38,18 @@ static int longest_first(const void *a, const void *b)
     return x->seconds > y->seconds ? -1 : x->seconds < y->seconds;
 }
 
-bool parts_of(Parts *p, const Crew *c, double seconds, size_t steps, Error *e)
+bool parts_of(Parts *p, const Trainer *c, double seconds, size_t steps, Error *e)
 {
     size_t most = 1, count;
-    *p = (Parts){.workers = c->o.workers, .steps = steps, .whole = seconds * (double)c->o.workers};
-    for (size_t i = 0; i < c->o.workers; i++) {
+    *p = (Parts){.workers = c->options.workers, .steps = steps, .whole = seconds * (double)c->options.workers};
+    for (size_t i = 0; i < c->options.workers; i++) {
         profile_timings(c->worker[i].stream, &count);
         most += count;
     }
     p->timing = memory_get(most, sizeof *p->timing);
     if (!p->timing)
         return memory_error(e, "the parts of a step", most, sizeof *p->timing);
-    for (size_t i = 0; i < c->o.workers; i++) {
+    for (size_t i = 0; i < c->options.workers; i++) {
         const Worker *w = &c->worker[i];
         const Timing *timing = profile_timings(w->stream, &count);
         for (size_t j = 0; j < count; j++) {

@@ -1,6 +1,6 @@
-/* Where the time of training steps goes, for a crew whose table is a profile (kernels/profile):
+/* Where the time of training steps goes, for a trainer whose table is a profile (kernels/profile):
  *
- *     parts_begin(&crew);  some steps, timed;  parts_of(&parts, &crew, seconds, steps, e);
+ *     parts_begin(&trainer);  some steps, timed;  parts_of(&parts, &trainer, seconds, steps, e);
  *
  * The whole is what all workers have: a step's time, once for each. Of it, operations, waiting for other workers and
  * profiling itself are measured where they happen; the rest is what remains: making batches (meanwhile all workers
@@ -9,7 +9,7 @@
 #define CORE_TRAIN_PARTS_H
 
 #include "base/buffer.h"
-#include "core/train/crew.h"
+#include "core/train/trainer.h"
 #include "kernels/profile/profile.h"
 
 #include <stdio.h>
@@ -20,8 +20,8 @@ typedef struct Parts {
     double whole, operations, waiting, profiling, rest; /* seconds of all workers in all steps */
 } Parts;
 
-void parts_begin(Crew *c);
-bool parts_of(Parts *p, const Crew *c, double seconds, size_t steps, Error *e);
+void parts_begin(Trainer *c);
+bool parts_of(Parts *p, const Trainer *c, double seconds, size_t steps, Error *e);
 void parts_close(Parts *p);
 
 /* A table; and a member "profile" of a JSON object that is being written. */

@@ -3,14 +3,14 @@
 
 #include "base/memory.h"
 #include "core/train/used.h"
-#include "kernels/measure/measure.h"
+#include "kernels/cost/cost.h"
 
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* A row has a position at least. */
-static size_t plan_micro_rows(const CrewOptions *o, const Task *task)
+static size_t plan_micro_rows(const TrainerOptions *o, const Task *task)
 {
     size_t most = task->micro_positions ? task->micro_positions : o->micro_rows;
     return most ? smaller(most, task->most_rows) : task->most_rows;
@@ -31,7 +31,7 @@ static size_t plan_step_positions(const Task *task)
 }
 
 /* Cut evenly at ends of rows, a part is longer than its share by less than a row. */
-size_t plan_parts(const CrewOptions *o, const Task *task, size_t rows)
+size_t plan_parts(const TrainerOptions *o, const Task *task, size_t rows)
 {
     if (!task->micro_positions) {
         size_t micro = plan_micro_rows(o, task);
@@ -44,14 +44,14 @@ size_t plan_parts(const CrewOptions *o, const Task *task, size_t rows)
 
 /* Positions of a micro-batch in training, where they are counted: of the largest step, whose parts may be shorter than
  * they are allowed to be. */
-static size_t plan_micro_positions(const CrewOptions *o, const Task *task)
+static size_t plan_micro_positions(const TrainerOptions *o, const Task *task)
 {
     size_t parts = plan_parts(o, task, 0);
     return (plan_step_positions(task) + parts - 1) / parts + plan_longest(task) - 1;
 }
 
 /* Rows of a batch that a worker must have room for. */
-size_t plan_rows(const CrewOptions *o, const Task *task)
+size_t plan_rows(const TrainerOptions *o, const Task *task)
 {
     return larger(o->training ? plan_micro_rows(o, task) : 0, task->score_rows);
 }
@@ -85,10 +85,10 @@ static void fill_longest(Batch *b, const Task *task, size_t rows, bool all)
         }
 }
 
-static void add_costs(CrewPlan *plan, const Stream *s, double times)
+static void add_costs(TrainerPlan *plan, const Stream *s, double times)
 {
     size_t count;
-    const Cost *cost = measure_costs(s, &count);
+    const Cost *cost = cost_costs(s, &count);
     for (size_t i = 0; i < count; i++) {
         plan->flop += times * cost[i].flop;
         plan->bytes += times * cost[i].bytes;
@@ -97,7 +97,7 @@ static void add_costs(CrewPlan *plan, const Stream *s, double times)
 
 /* What is walked over shapes. */
 typedef struct Walk {
-    const CrewOptions *o;
+    const TrainerOptions *options;
     const Weights *weights;
     const Task *task;
     bool training;
@@ -105,9 +105,9 @@ typedef struct Walk {
 
 /* One micro-batch forward (and backward): what its tape needs, and what so many of it cost.
  * takes: NULL, or where the pieces are written down that gradients take. */
-static bool walk(CrewPlan *plan, const Walk *w, Takes *takes, size_t rows, bool all, double times, Error *e)
+static bool walk(TrainerPlan *plan, const Walk *w, Takes *takes, size_t rows, bool all, double times, Error *e)
 {
-    const Kernels *k = measure_kernels(w->o->k->type);
+    const Kernels *k = cost_kernels(w->options->k->type);
     Stream *s = NULL;
     Tape t = {0};
     Batch batch = {0};
@@ -115,11 +115,11 @@ static bool walk(CrewPlan *plan, const Walk *w, Takes *takes, size_t rows, bool 
     StepState state = {0};
     BatchSize size = plan_size(w->task, rows, true);
     for (size_t i = 0; w->training && w->task->micro_positions && i < size.sides; i++)
-        size.positions[i] = smaller(size.positions[i], plan_micro_positions(w->o, w->task));
+        size.positions[i] = smaller(size.positions[i], plan_micro_positions(w->options, w->task));
     bool fine = k->open(&s, 1, e) && tape_open(&t, k, s, w->weights, NULL, e) && batch_open(&batch, &size, e) &&
                 device_rows_open(&device, k, &size, e);
     if (fine) {
-        t.keep = w->o->keep;
+        t.keep = w->options->keep;
         t.training = t.recording = w->training;
         t.state = &state;
         t.gradient = w->weights->reals;
@@ -150,7 +150,7 @@ size_t plan_gradient(const Parameters *p, const Task *task)
     return used_rows_room(p, &step);
 }
 
-static void plan_optimizer(CrewPlan *plan, const CrewOptions *o, const Parameters *p, const Task *task)
+static void plan_optimizer(TrainerPlan *plan, const TrainerOptions *o, const Parameters *p, const Task *task)
 {
     double size = (double)p->size, gradient = (double)plan_gradient(p, task), workers = (double)o->workers;
     /* Adam without what it reads of the gradient; the gradient's sums over workers, norm, Adam, and next step's zeros
@@ -158,8 +158,8 @@ static void plan_optimizer(CrewPlan *plan, const CrewOptions *o, const Parameter
     plan->bytes += (double)o->k->real * (6 * size + gradient * (3 * (workers - 1) + 1 + 1 + workers));
 }
 
-/* Rows of the batch that the crew itself holds. */
-size_t plan_step_rows(const CrewOptions *o, const Task *task)
+/* Rows of the batch that the trainer itself holds. */
+size_t plan_step_rows(const TrainerOptions *o, const Task *task)
 {
     return larger(o->training ? task->most_rows : 0, task->score_rows);
 }
@@ -167,7 +167,8 @@ size_t plan_step_rows(const CrewOptions *o, const Task *task)
 /* What products add to the program's memory, oneDNN's prepared ones above all: nearly the same for all models. */
 enum { PREPARED = 3 << 20 };
 
-bool plan_make(CrewPlan *plan, Takes *takes, const CrewOptions *o, const Parameters *p, const Task *task, Error *e)
+bool plan_make(TrainerPlan *plan, Takes *takes, const TrainerOptions *o, const Parameters *p, const Task *task,
+               Error *e)
 {
     const Kernels *k = o->k;
     size_t rows = plan_rows(o, task), micro = plan_micro_rows(o, task);
@@ -176,7 +177,7 @@ bool plan_make(CrewPlan *plan, Takes *takes, const CrewOptions *o, const Paramet
 
     Walk training = {o, &weights, task, true}, scoring = {o, &weights, task, false};
 
-    *plan = (CrewPlan){0}; /* scoring: for the memory */
+    *plan = (TrainerPlan){0}; /* scoring: for the memory */
     if (!walk(plan, &scoring, NULL, rows, true, 0, e) || !walk(plan, &scoring, NULL, rows, false, 0, e))
         return false;
     if (o->training) { /* for the memory, too, and for what a step costs */
@@ -200,7 +201,7 @@ bool plan_make(CrewPlan *plan, Takes *takes, const CrewOptions *o, const Paramet
     return true;
 }
 
-bool crew_plan(CrewPlan *plan, const CrewOptions *o, const Parameters *p, const Task *task, Error *e)
+bool trainer_plan(TrainerPlan *plan, const TrainerOptions *o, const Parameters *p, const Task *task, Error *e)
 {
     Takes takes = {0};
     bool fine = plan_make(plan, &takes, o, p, task, e);

@@ -1,10 +1,10 @@
-/* What a crew takes: its memory to the byte, and what a step costs, from a walk over shapes. */
+/* What a trainer takes: its memory to the byte, and what a step costs, from a walk over shapes. */
 #ifndef CORE_TRAIN_PLAN_H
 #define CORE_TRAIN_PLAN_H
 
 #include "core/train/task.h"
 
-typedef struct CrewOptions {
+typedef struct TrainerOptions {
     const Kernels *k;
     size_t workers;
     size_t team;       /* cores of a worker; 0: 1 */
@@ -14,31 +14,32 @@ typedef struct CrewOptions {
     Adam adam;
     double clip, decay;
     uint32_t seed;
-} CrewOptions;
+} TrainerOptions;
 
 /* What memory a run needs, in bytes, and what one step costs; from a walk over shapes. */
-typedef struct CrewPlan {
+typedef struct TrainerPlan {
     TapePlan tape;                                            /* of one worker */
     size_t weights, gradients, moments, activations, batches; /* of all workers together */
     size_t program; /* what the process holds already: code, libraries, data; and code that products will add */
     size_t total;
     double flop;  /* of one whole step with the optimizer */
     double bytes; /* that its operations move */
-} CrewPlan;
+} TrainerPlan;
 
 /* Walks the task's largest micro-batch over shapes, and what scoring needs, also where not all positions are scored. */
-bool crew_plan(CrewPlan *plan, const CrewOptions *o, const Parameters *p, const Task *task, Error *e);
+bool trainer_plan(TrainerPlan *plan, const TrainerOptions *o, const Parameters *p, const Task *task, Error *e);
 
 /* The same; takes: of gradients of activations, in the walk that the plan comes from. To be closed by the caller. */
-bool plan_make(CrewPlan *plan, Takes *takes, const CrewOptions *o, const Parameters *p, const Task *task, Error *e);
+bool plan_make(TrainerPlan *plan, Takes *takes, const TrainerOptions *o, const Parameters *p, const Task *task,
+               Error *e);
 
 /* Micro-batches of a step of so many rows. Where the task says how many positions a micro-batch has, each step has as
  * many micro-batches as the largest needs, and each worker as many of them. */
-size_t plan_parts(const CrewOptions *o, const Task *task, size_t rows);
+size_t plan_parts(const TrainerOptions *o, const Task *task, size_t rows);
 
-/* Rows that a worker has room for, and that the crew itself holds. */
-size_t plan_rows(const CrewOptions *o, const Task *task);
-size_t plan_step_rows(const CrewOptions *o, const Task *task);
+/* Rows that a worker has room for, and that the trainer itself holds. */
+size_t plan_rows(const TrainerOptions *o, const Task *task);
+size_t plan_step_rows(const TrainerOptions *o, const Task *task);
 
 /* A batch of so many rows; micro: a part of one. */
 BatchSize plan_size(const Task *task, size_t rows, bool micro);

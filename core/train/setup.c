@@ -13,13 +13,13 @@
 #include <string.h>
 #include <time.h>
 
-static size_t micro_rows(const SharedValues *o, const Task *task)
+static size_t micro_rows(const SharedOptions *o, const Task *task)
 {
     return o->micro_batch && o->micro_batch < task->most_rows ? o->micro_batch : task->most_rows;
 }
 
 /* A GPU's kernels: it keeps all of itself busy with one worker, and the more so the more rows that has at once. */
-static bool on_gpu(const SharedValues *o)
+static bool on_gpu(const SharedOptions *o)
 {
     static const char *const names[] = {"cuda", "emulated", "checked"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -30,33 +30,33 @@ static bool on_gpu(const SharedValues *o)
 
 /* One on a GPU; else as many as there are processors, but in training no more than the largest step has micro-batches.
  */
-static size_t workers(const SharedValues *o, const Task *task, bool training)
+static size_t workers(const SharedOptions *o, const Task *task, bool training)
 {
-    const CrewOptions one = {.workers = 1, .micro_rows = micro_rows(o, task)};
+    const TrainerOptions one = {.workers = 1, .micro_rows = micro_rows(o, task)};
     size_t parts = plan_parts(&one, task, task->most_rows), all = on_gpu(o) ? 1 : processors_allowed();
     return o->workers ? o->workers : training && all > parts ? parts : all;
 }
 
-bool setup_device(Options *options, const SharedValues *o, Error *e)
+bool setup_device(Options *options, const SharedOptions *o, Error *e)
 {
     return !on_gpu(o) || options_set(options, "micro-batch", "0", FROM_PRESET, e);
 }
 
-bool setup_crew(CrewOptions *c, const SharedValues *o, const Task *task, bool training, Error *e)
+bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Task *task, bool training, Error *e)
 {
     bool alone = workers(o, task, training) == 1 && !training;
-    *c = (CrewOptions){.k = kernels_find(device_name(o->device), (NumberType)o->precision, e),
-                       .workers = workers(o, task, training),
-                       .team = o->team ? o->team
-                               : alone ? processors_allowed()
-                                       : 1,
-                       .micro_rows = micro_rows(o, task),
-                       .training = training,
-                       .keep = o->recompute ? KEEP_INPUTS : KEEP_ALL,
-                       .adam = {.epsilon = o->epsilon},
-                       .clip = o->clip,
-                       .decay = o->decay,
-                       .seed = (uint32_t)o->seed};
+    *c = (TrainerOptions){.k = kernels_find(device_name(o->device), (NumberType)o->precision, e),
+                          .workers = workers(o, task, training),
+                          .team = o->team ? o->team
+                                  : alone ? processors_allowed()
+                                          : 1,
+                          .micro_rows = micro_rows(o, task),
+                          .training = training,
+                          .keep = o->recompute ? KEEP_INPUTS : KEEP_ALL,
+                          .adam = {.epsilon = o->epsilon},
+                          .clip = o->clip,
+                          .decay = o->decay,
+                          .seed = (uint32_t)o->seed};
     return c->k && (!training || parse_betas(o->betas, &c->adam.beta1, &c->adam.beta2, e));
 }
 
@@ -68,19 +68,19 @@ static bool fix(Options *options, const char *name, size_t value, Error *e)
 }
 
 /* Steps that somebody asks for are not meant to lose to a preset's epochs. */
-static bool steps_rule(const Options *options, const SharedValues *o)
+static bool steps_rule(const Options *options, const SharedOptions *o)
 {
     return o->epochs && options_source(options, "steps") > options_source(options, "epochs");
 }
 
-bool setup_fix(Options *options, const SharedValues *o, const Task *task, size_t steps_an_epoch, Error *e)
+bool setup_fix(Options *options, const SharedOptions *o, const Task *task, size_t steps_an_epoch, Error *e)
 {
     return (!steps_rule(options, o) || fix(options, "epochs", 0, e)) &&
            (o->workers || fix(options, "workers", workers(o, task, true), e)) &&
            (o->decay_steps || fix(options, "decay-steps", o->epochs ? o->epochs * steps_an_epoch : o->steps, e));
 }
 
-bool setup_loop(LoopOptions *l, const SharedValues *o, size_t steps_an_epoch, Error *e)
+bool setup_loop(LoopOptions *l, const SharedOptions *o, size_t steps_an_epoch, Error *e)
 {
     size_t save_every;
     *l = (LoopOptions){.steps = o->epochs ? o->epochs * steps_an_epoch : o->steps,
@@ -111,7 +111,7 @@ enum { CLASSES = 6 };
 
 static void classes(Bytes *bytes, const Demand *d)
 {
-    const CrewPlan *plan = d->plan;
+    const TrainerPlan *plan = d->plan;
     const Bytes all[CLASSES] = {{"weights", "weights", plan->weights},
                                 {"gradients", "gradients", plan->gradients},
                                 {"Adam's moments", "moments", plan->moments},
@@ -123,10 +123,10 @@ static void classes(Bytes *bytes, const Demand *d)
 
 void setup_print_demand(const Demand *d)
 {
-    const CrewOptions *o = d->crew;
+    const TrainerOptions *o = d->trainer;
     Bytes bytes[CLASSES];
     classes(bytes, d);
-    printf("%s parameters, %s, %s, %zu worker%s\n", count_text(d->parameters->numbers).text, o->k->twin,
+    printf("%s parameters, %s, %s, %zu worker%s\n", count_text(d->parameters->numbers).text, o->k->backend,
            number_type_name(o->k->type), o->workers, o->workers == 1 ? "" : "s");
     for (size_t i = 0; i < CLASSES; i++)
         printf("  %-16s %12s\n", bytes[i].name, bytes_text(bytes[i].bytes).text);
@@ -139,9 +139,9 @@ void setup_demand_json(const Demand *d, Buffer *out)
     Bytes bytes[CLASSES];
     classes(bytes, d);
     json_add_member(out, "parameters", (double)d->parameters->numbers);
-    json_add_text(out, "device", d->crew->k->twin);
-    json_add_text(out, "precision", number_type_name(d->crew->k->type));
-    json_add_member(out, "workers", (double)d->crew->workers);
+    json_add_text(out, "device", d->trainer->k->backend);
+    json_add_text(out, "precision", number_type_name(d->trainer->k->type));
+    json_add_member(out, "workers", (double)d->trainer->workers);
     json_add_member(out, "memory_bytes", (double)(d->plan->total));
     json_add_key(out, "memory");
     buffer_print(out, "{");
@@ -154,7 +154,7 @@ void setup_demand_json(const Demand *d, Buffer *out)
 
 /* --- weights --- */
 
-bool setup_weights(Crew *c, const SharedValues *o, const char *const (*aliases)[2], const ModelNote *note, Error *e)
+bool setup_weights(Trainer *c, const SharedOptions *o, const char *const (*aliases)[2], const ModelNote *note, Error *e)
 {
     Stream *s = c->worker[0].stream;
     if (!o->weights)

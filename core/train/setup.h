@@ -1,30 +1,30 @@
-/* From options as people write them to what the crew and the loop want. */
+/* From options as people write them to what the trainer and the loop want. */
 #ifndef CORE_TRAIN_SETUP_H
 #define CORE_TRAIN_SETUP_H
 
 #include "core/cli/shared.h"
-#include "core/train/crew.h"
 #include "core/train/loop.h"
+#include "core/train/trainer.h"
 
 /* On a GPU a step's rows are computed all at once, unless somebody asked for less. To be called before a task is made.
  */
-bool setup_device(Options *options, const SharedValues *o, Error *e);
+bool setup_device(Options *options, const SharedOptions *o, Error *e);
 
 /* Workers 0 become one a processor that this process may use, but no more than there are micro-batches; on a GPU, one.
  */
-bool setup_crew(CrewOptions *c, const SharedValues *o, const Task *task, bool training, Error *e);
+bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Task *task, bool training, Error *e);
 
 /* Makes what an option of 0 means here and now its value, before a run stores it: another machine, or more steps, would
  * give it another meaning. */
-bool setup_fix(Options *options, const SharedValues *o, const Task *task, size_t steps_an_epoch, Error *e);
+bool setup_fix(Options *options, const SharedOptions *o, const Task *task, size_t steps_an_epoch, Error *e);
 
-bool setup_loop(LoopOptions *l, const SharedValues *o, size_t steps_an_epoch, Error *e);
+bool setup_loop(LoopOptions *l, const SharedOptions *o, size_t steps_an_epoch, Error *e);
 
 /* What a run takes: memory by class, and the cost of a step. As lines on standard
  * output, or as members of a JSON object that is being written. */
 typedef struct Demand {
-    const CrewPlan *plan;
-    const CrewOptions *crew;
+    const TrainerPlan *plan;
+    const TrainerOptions *trainer;
     const Parameters *parameters;
 } Demand;
 
@@ -32,7 +32,7 @@ void setup_print_demand(const Demand *d);
 void setup_demand_json(const Demand *d, Buffer *out);
 
 /* Fills a new run's weights: from the file `--weights FILE`, or fresh from the seed. */
-bool setup_weights(Crew *c, const SharedValues *o, const char *const (*aliases)[2], const ModelNote *note, Error *e);
+bool setup_weights(Trainer *c, const SharedOptions *o, const char *const (*aliases)[2], const ModelNote *note, Error *e);
 
 /* Reads the weights that `--weights best|last|average|STEP|FILE` names (NULL: best), of a run that another process may
  * be training. */

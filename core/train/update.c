@@ -28,9 +28,9 @@ static size_t lookup_rows(const Parameters *p)
     return rows;
 }
 
-bool update_open(Crew *c, Error *e)
+bool update_open(Trainer *c, Error *e)
 {
-    const Kernels *k = c->o.k;
+    const Kernels *k = c->options.k;
     const Parameters *p = c->parameters;
     BatchSize step = plan_size(c->task, c->task->most_rows, false);
     Span *spans = memory_get(p->count, sizeof *spans);
@@ -42,9 +42,10 @@ bool update_open(Crew *c, Error *e)
     c->rest = k->adam_settle ? k->allocate(lookup_rows(p) * sizeof *c->rest) : NULL;
     bool fine = spans && c->m && c->v && c->parts && c->spans && c->slots && (c->rest || !k->adam_settle) &&
                 used_rows_open(&c->used, p, &step, e);
-    for (size_t i = 0; fine && c->o.decay > 0 && i < p->count; i++)
+    for (size_t i = 0; fine && c->options.decay > 0 && i < p->count; i++)
         if (decays(p->list[i]) && p->list[i]->role != ROLE_LOOKUP)
-            spans[c->span_count++] = (Span){p->list[i]->offset, p->list[i]->offset + p->list[i]->count, c->o.decay};
+            spans[c->span_count++] = (Span){p->list[i]->offset, p->list[i]->offset + p->list[i]->count,
+                                            c->options.decay};
     c->used.round = k->capture ? SLOTS_ROUND : 0;
     if (fine) {
         update_awake(c);
@@ -55,9 +56,9 @@ bool update_open(Crew *c, Error *e)
     return fine || memory_error(e, "Adam's moments", p->size, 2 * k->real);
 }
 
-void update_close(Crew *c)
+void update_close(Trainer *c)
 {
-    const Kernels *k = c->o.k;
+    const Kernels *k = c->options.k;
     k->release(c->m);
     k->release(c->v);
     k->release(c->parts);
@@ -69,45 +70,45 @@ void update_close(Crew *c)
 
 /* This worker's range of the first `numbers` of a block: whole chunks, so that partial sums do not depend on how many
  * workers there are. */
-static void range_of(const Crew *c, size_t number, size_t numbers, size_t *first, size_t *count)
+static void range_of(const Trainer *c, size_t number, size_t numbers, size_t *first, size_t *count)
 {
-    size_t chunks = chunks_of(numbers), from = chunks * number / c->o.workers,
-           to = chunks * (number + 1) / c->o.workers;
+    size_t chunks = chunks_of(numbers), from = chunks * number / c->options.workers,
+           to = chunks * (number + 1) / c->options.workers;
     size_t end = to * SQUARES_CHUNK < numbers ? to * SQUARES_CHUNK : numbers;
     *first = from * SQUARES_CHUNK;
     *count = end > *first ? end - *first : 0;
 }
 
-static void *at(const Crew *c, void *block, size_t offset) { return (char *)block + offset * c->o.k->real; }
+static void *at(const Trainer *c, void *block, size_t offset) { return (char *)block + offset * c->options.k->real; }
 
 /* Sums the gradients of all workers over this worker's range, as a tree: (0+1)+(2+3). */
-void update_sum(Crew *c, Worker *w, size_t number)
+void update_sum(Trainer *c, Worker *w, size_t number)
 {
     size_t first, count;
     range_of(c, number, used_rows_gradient(&c->used), &first, &count);
-    for (size_t gap = 1; gap < c->o.workers; gap *= 2)
-        for (size_t i = 0; i + gap < c->o.workers; i += 2 * gap)
-            c->o.k->accumulate(w->stream, at(c, c->worker[i].gradient, first),
-                               at(c, c->worker[i + gap].gradient, first), count);
-    c->o.k->squares(w->stream, c->parts + first / SQUARES_CHUNK, at(c, c->worker[0].gradient, first), count);
+    for (size_t gap = 1; gap < c->options.workers; gap *= 2)
+        for (size_t i = 0; i + gap < c->options.workers; i += 2 * gap)
+            c->options.k->accumulate(w->stream, at(c, c->worker[i].gradient, first),
+                                     at(c, c->worker[i + gap].gradient, first), count);
+    c->options.k->squares(w->stream, c->parts + first / SQUARES_CHUNK, at(c, c->worker[0].gradient, first), count);
 }
 
-void update_clip(Crew *c, Worker *w)
+void update_clip(Trainer *c, Worker *w)
 {
-    c->o.k->clip(w->stream, w->state, c->parts, chunks_of(used_rows_gradient(&c->used)), c->o.clip);
+    c->options.k->clip(w->stream, w->state, c->parts, chunks_of(used_rows_gradient(&c->used)), c->options.clip);
 }
 
 /* Rows of a looked-up table that a worker takes before the next worker's turn: an even share, or, where rows rest, few,
  * since those of frequent words, which rest least, lie together. */
-static size_t rows_a_turn(const Crew *c, const Parameter *p)
+static size_t rows_a_turn(const Trainer *c, const Parameter *p)
 {
-    return c->rest ? 256 : (p->shape[0] + c->o.workers - 1) / c->o.workers;
+    return c->rest ? 256 : (p->shape[0] + c->options.workers - 1) / c->options.workers;
 }
 
 /* What is done with each table that is only looked up; rest: of its rows, or NULL where none rest. */
-typedef void TableWork(Crew *c, Worker *w, size_t number, const Parameter *p, RowRest *rest);
+typedef void TableWork(Trainer *c, Worker *w, size_t number, const Parameter *p, RowRest *rest);
 
-static void each_table(Crew *c, Worker *w, size_t number, TableWork *work)
+static void each_table(Trainer *c, Worker *w, size_t number, TableWork *work)
 {
     RowRest *rest = c->rest;
     for (size_t i = 0; i < c->parameters->count; i++) {
@@ -120,52 +121,53 @@ static void each_table(Crew *c, Worker *w, size_t number, TableWork *work)
 }
 
 /* All rows move, since moments do, or rest. */
-static void update_table(Crew *c, Worker *w, size_t number, const Parameter *p, RowRest *rest)
+static void update_table(Trainer *c, Worker *w, size_t number, const Parameter *p, RowRest *rest)
 {
     const void *g = at(c, c->worker[0].gradient, gradient_offset(c->parameters, p, used_rows_count(&c->used)));
     size_t rows = p->shape[0], turn = rows_a_turn(c, p);
-    for (size_t first = number * turn; first < rows; first += c->o.workers * turn)
-        c->o.k->adam_rows(w->stream, at(c, c->weights.reals, p->offset), at(c, c->m, p->offset), at(c, c->v, p->offset),
-                          rest, g, c->slots, c->worker[0].state, c->o.adam, decays(p) ? c->o.decay : 0, first,
-                          rows - first < turn ? rows - first : turn, p->shape[1]);
+    for (size_t first = number * turn; first < rows; first += c->options.workers * turn)
+        c->options.k->adam_rows(w->stream, at(c, c->weights.reals, p->offset), at(c, c->m, p->offset),
+                                at(c, c->v, p->offset), rest, g, c->slots, c->worker[0].state, c->options.adam,
+                                decays(p) ? c->options.decay : 0, first, rows - first < turn ? rows - first : turn,
+                                p->shape[1]);
 }
 
-void update_weights(Crew *c, Worker *w, size_t number)
+void update_weights(Trainer *c, Worker *w, size_t number)
 {
     size_t first, count;
     range_of(c, number, c->parameters->dense, &first, &count);
     void *copy = c->weights.numbers == c->weights.reals ? NULL : c->weights.numbers;
-    c->o.k->adam(w->stream, c->weights.reals, copy, c->m, c->v, c->worker[0].gradient, c->worker[0].state, c->o.adam,
-                 c->spans, c->span_count, first, count);
+    c->options.k->adam(w->stream, c->weights.reals, copy, c->m, c->v, c->worker[0].gradient, c->worker[0].state,
+                       c->options.adam, c->spans, c->span_count, first, count);
     each_table(c, w, number, update_table);
 }
 
-static void settle_table(Crew *c, Worker *w, size_t number, const Parameter *p, RowRest *rest)
+static void settle_table(Trainer *c, Worker *w, size_t number, const Parameter *p, RowRest *rest)
 {
-    size_t first = p->shape[0] * number / c->o.workers, end = p->shape[0] * (number + 1) / c->o.workers;
-    c->o.k->adam_settle(w->stream, at(c, c->m, p->offset), at(c, c->v, p->offset), rest, c->o.adam, first, end - first,
-                        p->shape[1]);
+    size_t first = p->shape[0] * number / c->options.workers, end = p->shape[0] * (number + 1) / c->options.workers;
+    c->options.k->adam_settle(w->stream, at(c, c->m, p->offset), at(c, c->v, p->offset), rest, c->options.adam, first,
+                              end - first, p->shape[1]);
 }
 
 static void settle_work(void *argument, size_t number)
 {
-    Crew *c = argument;
+    Trainer *c = argument;
     each_table(c, &c->worker[number], number, settle_table);
 }
 
-void update_settle(Crew *c)
+void update_settle(Trainer *c)
 {
     if (c->rest)
         pool_run(c->pool, settle_work, c);
 }
 
-void update_awake(Crew *c)
+void update_awake(Trainer *c)
 {
     if (c->rest)
         memset(c->rest, 0, lookup_rows(c->parameters) * sizeof *c->rest);
 }
 
-void update_zero(Crew *c, Worker *w)
+void update_zero(Trainer *c, Worker *w)
 {
-    c->o.k->zero(w->stream, w->gradient, used_rows_gradient(&c->used) * c->o.k->real);
+    c->options.k->zero(w->stream, w->gradient, used_rows_gradient(&c->used) * c->options.k->real);
 }

@@ -310,10 +310,10 @@ typedef struct Built {
 } Built;
 
 static Tensor *part(Tape *t, const Built *how, Tensor *x, const Branch *b, const Block *attends, const Block *feeds,
-                    const Sight *sight)
+                    const AttentionContext *context)
 {
     Tensor *h = how->norm ? norm(t, &b->norm, x) : x;
-    h = attends ? multihead(t, &attends->attention, h, NULL, &sight->self, NULL) : feedforward(t, &feeds->ff, h);
+    h = attends ? multihead(t, &attends->attention, h, NULL, &context->self_mask, NULL) : feedforward(t, &feeds->ff, h);
     return how->residual ? add(t, x, h, (Dropout){0}) : h;
 }
 
@@ -323,7 +323,7 @@ typedef struct Seen {
 } Seen;
 
 /* seen may be NULL */
-static Tensor *blocks(Tape *t, const Built *how, const Stack *s, Tensor *x, const Sight *sight, Seen *seen)
+static Tensor *blocks(Tape *t, const Built *how, const Stack *s, Tensor *x, const AttentionContext *context, Seen *seen)
 {
     for (size_t i = 0; i <= L; i++) {
         if (seen)
@@ -331,8 +331,8 @@ static Tensor *blocks(Tape *t, const Built *how, const Stack *s, Tensor *x, cons
         if (i == L)
             break;
         const Block *b = &s->block[i];
-        x = part(t, how, x, &b->branch1, b, NULL, sight);
-        x = how->ff ? part(t, how, x, &b->branch2, NULL, b, sight) : x;
+        x = part(t, how, x, &b->branch1, b, NULL, context);
+        x = how->ff ? part(t, how, x, &b->branch2, NULL, b, context) : x;
     }
     return how->norm ? norm(t, &s->norm, x) : x;
 }
@@ -343,8 +343,8 @@ static void run(const Built *how, Seen *seen, float *gradient)
     float words[N * D];
     open_machine(&m, NORM_PRE, 1);
     fill(words, N * D, 1, 1);
-    Sight sight = sight_rows(&m.rows, false);
-    Tensor *x = blocks(&m.tape, how, &m.stack, tape_outside(&m.tape, words, N, D), &sight, seen);
+    AttentionContext context = context_rows(&m.rows, false);
+    Tensor *x = blocks(&m.tape, how, &m.stack, tape_outside(&m.tape, words, N, D), &context, seen);
     backward(&m, x, gradient);
     close_machine(&m);
 }
@@ -396,8 +396,8 @@ static void add_gradients(NormPlace place, uint32_t seed, float *gradient)
     float words[N * D], one[L];
     open_machine(&m, place, seed);
     fill(words, N * D, 1, 1);
-    Sight sight = sight_rows(&m.rows, false);
-    backward(&m, stack(&m.tape, &m.stack, tape_outside(&m.tape, words, N, D), NULL, &sight), one);
+    AttentionContext context = context_rows(&m.rows, false);
+    backward(&m, stack(&m.tape, &m.stack, tape_outside(&m.tape, words, N, D), NULL, &context), one);
     for (size_t i = 0; i < L; i++)
         gradient[i] += one[i] / SEEDS;
     close_machine(&m);
@@ -446,12 +446,12 @@ static void read_batch(void *self, uint64_t step, Batch *b)
 static Tensor *read_loss(void *self, Tape *t, const Rows *rows)
 {
     const Reader *r = self;
-    Sight sight = sight_rows(rows, true);
+    AttentionContext context = context_rows(rows, true);
     Tensor *x = embed(t, &r->embedding, rows);
     if (r->how.norm && !r->stack.normed)
-        x = stack(t, &r->stack, x, NULL, &sight); /* post-norm */
+        x = stack(t, &r->stack, x, NULL, &context); /* post-norm */
     else
-        x = blocks(t, &r->how, &r->stack, x, &sight, NULL);
+        x = blocks(t, &r->how, &r->stack, x, &context, NULL);
     return cross_entropy(t, linear_logits(t, &r->logits, x), rows->targets, 0, 0);
 }
 

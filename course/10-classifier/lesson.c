@@ -195,8 +195,8 @@ static void scored_batch(void *self, size_t i, Batch *b)
 static Tensor *loss(void *self, Tape *t, const Rows *rows)
 {
     const Critic *c = self;
-    Sight sight = sight_rows(&rows[TEXT], false);
-    Tensor *x = stack(t, &c->stack, embed(t, &c->words, &rows[TEXT]), NULL, &sight);
+    AttentionContext context = context_rows(&rows[TEXT], false);
+    Tensor *x = stack(t, &c->stack, embed(t, &c->words, &rows[TEXT]), NULL, &context);
     Tensor *logits = linear_logits(t, &c->logits, pool_rows(t, x, POOLING_MEAN, &rows[TEXT]));
     if (!t->training)
         t->guesses = likeliest(t, logits);
@@ -309,7 +309,7 @@ static void reading(const Reviews *r, const Bayes *bayes)
     printf("\n");
     draw_curves(&(Plot){"10-accuracy", "reviews that were held out", "step", "% right", false, false}, curves,
                 NETWORKS + 1);
-    section("3. Twins");
+    section("3. Backends");
     printf("  how sure that it is good; a block that read               Bayes   %zu    new\n", train->count);
     for (size_t i = 0; i < VERDICTS; i++) {
         size_t count;

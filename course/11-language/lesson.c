@@ -71,8 +71,8 @@ typedef struct Writer {
 
 static Tensor *network(Tape *t, const Writer *w, const Rows *rows)
 {
-    Sight sight = sight_rows(rows, true);
-    return linear_logits(t, &w->logits, stack(t, &w->stack, embed(t, &w->characters, rows), NULL, &sight));
+    AttentionContext context = context_rows(rows, true);
+    return linear_logits(t, &w->logits, stack(t, &w->stack, embed(t, &w->characters, rows), NULL, &context));
 }
 
 static void draw_batch(void *self, uint64_t step, Batch *b)
@@ -177,9 +177,9 @@ static void write_texts(Writer *w, const Taste *taste, char texts[BATCH][WRITTEN
 {
     char all[BATCH][PROMPT + WRITTEN] = {{0}};
     static float logits[BATCH * CONTEXT * V];
-    Worker *worker = &w->learner.crew.worker[0];
-    Batch *b = &w->learner.crew.batch;
-    const Kernels *k = w->learner.crew.o.k;
+    Worker *worker = &w->learner.trainer.worker[0];
+    Batch *b = &w->learner.trainer.batch;
+    const Kernels *k = w->learner.trainer.options.k;
     for (size_t r = 0; r < BATCH; r++)
         memcpy(all[r], w->valid.part.bytes + r * (w->valid.part.size / BATCH), PROMPT);
     for (size_t i = 0; i < (lesson_is_fast() ? WRITTEN / 6 : WRITTEN); i++) {

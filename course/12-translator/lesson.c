@@ -73,7 +73,7 @@ static void one_pair(const Example *pair)
 /* ---- 2. three attentions */
 
 /* Says how many keys all queries see together. */
-static void print_sight(const char *title, const char *of, size_t queries, size_t keys, bool causal)
+static void print_context(const char *title, const char *of, size_t queries, size_t keys, bool causal)
 {
     const int32_t query_start[2] = {0, (int32_t)queries}, key_start[2] = {0, (int32_t)keys};
     const Attend how = {.rows = 1,
@@ -106,9 +106,9 @@ static void three_attentions(const Example *pair, const Model *m)
 {
     section("2. Three attentions");
     printf("  %-10s %7s %7s %14s\n", "", "queries", "keys", "scores seen");
-    print_sight("encoder", "the source sees all of itself", pair->ns, pair->ns, false);
-    print_sight("decoder", "what was written sees what was written before", pair->nt, pair->nt, true);
-    print_sight("across", "what was written sees all of the source", pair->nt, pair->ns, false);
+    print_context("encoder", "the source sees all of itself", pair->ns, pair->ns, false);
+    print_context("decoder", "what was written sees what was written before", pair->nt, pair->nt, true);
+    print_context("across", "what was written sees all of the source", pair->nt, pair->ns, false);
     printf("\n  numbers in a block of the encoder %zu, in the attention across %zu, in a block of the decoder %zu\n",
            numbers_in(m, "encoder.0."), numbers_in(m, "decoder.0.cross") + numbers_in(m, "decoder.0.norm_cross"),
            numbers_in(m, "decoder.0."));
@@ -126,8 +126,8 @@ static size_t steps_of_round(void) { return lesson_is_fast() ? 12 : 120; }
 static Tensor *no_source(const Model *m, Tape *t, const Rows *source, const Rows *target)
 {
     static float zeros[2048 * 64];
-    Sight sight = sight_across(target, source);
-    return model_logits(t, m, target, tape_outside(t, zeros, source->positions, m->logits.in), &sight);
+    AttentionContext context = context_across(target, source);
+    return model_logits(t, m, target, tape_outside(t, zeros, source->positions, m->logits.in), &context);
 }
 
 static void learn(SmallTranslator *s, float score[ROUNDS])
@@ -227,8 +227,8 @@ static void own_words(SmallTranslator *right, SmallTranslator *unshifted)
     const size_t sentences = lesson_is_fast() ? 60 : 400;
     Right r, u;
     count_right(right, &r, sentences);
-    right->o.unshifted = false;
-    unshifted->o.unshifted = false; /* nobody can be given what is not written yet */
+    right->options.unshifted = false;
+    unshifted->options.unshifted = false; /* nobody can be given what is not written yet */
     count_right(unshifted, &u, sentences);
     section("5. Right beginnings, and its own words");
     printf("  %-26s %10s %14s %16s\n", "pieces that are right", "given all", "its own words", "whole sentences");
@@ -308,9 +308,9 @@ int main(void)
             printf(" %7.3f", (double)score[i][r]);
         curves[i] = (Curve){names[i], step, score[i], ROUNDS};
     }
-    s[RIGHT].o.other = true;
+    s[RIGHT].options.other = true;
     printf("\n\n  the first one with the source of another sentence: %.2f\n\n", small_score(&s[RIGHT]));
-    s[RIGHT].o.other = false;
+    s[RIGHT].options.other = false;
     draw_curves(&(Plot){"12-learning", "nats a piece, by steps", "step", "nats a piece", false, false}, curves, KINDS);
 
     one_pass(&s[RIGHT], &pair);

@@ -269,14 +269,14 @@ enum { ROUNDS = 4 };
 
 typedef struct Trial {
     const char *title;
-    TranslatorOptions o;
+    TranslatorOptions options;
     Schedule schedule;
 } Trial;
 
 static void try_it(const Trial *trial, size_t steps, float score[ROUNDS], double *trained)
 {
     SmallTranslator s;
-    small_open(&s, &trial->o);
+    small_open(&s, &trial->options);
     for (size_t r = 0; r < ROUNDS; r++) {
         small_train(&s, steps / ROUNDS - 1, &trial->schedule);
         StepResult last = small_step(&s, schedule_rate(&trial->schedule, s.steps + 1, -1));

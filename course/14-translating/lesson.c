@@ -37,9 +37,9 @@ static void look_up(const Beams *b, int32_t *which, double *values, double *ends
         float logits[VOCABULARY], best[WIDEST], end;
         for (size_t j = 0; j < VOCABULARY; j++)
             logits[j] = logf(next[b->row[r].token < 0 ? VOCABULARY : b->row[r].token][j]);
-        k->choices(NULL, which + r * b->o.beam, best, &end, logits, STOP, 1, VOCABULARY, b->o.beam);
-        for (size_t i = 0; i < b->o.beam; i++)
-            values[r * b->o.beam + i] = (double)best[i];
+        k->choices(NULL, which + r * b->options.beam, best, &end, logits, STOP, 1, VOCABULARY, b->options.beam);
+        for (size_t i = 0; i < b->options.beam; i++)
+            values[r * b->options.beam + i] = (double)best[i];
         ends[r] = (double)end;
     }
 }
@@ -217,13 +217,13 @@ static size_t numbers_of(const SmallTranslator *s) { return s->model.parameters.
 
 static void keep(Checkpoints *c, const SmallTranslator *s)
 {
-    memcpy(c->of[c->count++ % KEPT], s->crew.weights.reals, numbers_of(s) * sizeof(float));
+    memcpy(c->of[c->count++ % KEPT], s->trainer.weights.reals, numbers_of(s) * sizeof(float));
 }
 
 /* The weights become the mean of all that are kept; `last` [numbers] gets what they were. */
 static void use_mean(SmallTranslator *s, const Checkpoints *c, float *last)
 {
-    float *w = s->crew.weights.reals;
+    float *w = s->trainer.weights.reals;
     memcpy(last, w, numbers_of(s) * sizeof *w);
     for (size_t i = 0; i < numbers_of(s); i++) {
         w[i] = 0;
@@ -234,7 +234,7 @@ static void use_mean(SmallTranslator *s, const Checkpoints *c, float *last)
 
 static void use_last(SmallTranslator *s, const float *last)
 {
-    memcpy(s->crew.weights.reals, last, numbers_of(s) * sizeof *last);
+    memcpy(s->trainer.weights.reals, last, numbers_of(s) * sizeof *last);
 }
 
 static void learn(SmallTranslator *s, Checkpoints *c, float *last)

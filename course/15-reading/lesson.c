@@ -2,8 +2,8 @@
  *
  * A small classifier is trained, and then asked in four ways what it looks at and what it lives on. */
 #include "base/memory.h"
-#include "core/look/describe.h"
-#include "core/look/rollout.h"
+#include "core/inspect/describe.h"
+#include "core/inspect/rollout.h"
 #include "course/15-reading/reader.h"
 #include "course/frame/draw.h"
 
@@ -64,7 +64,7 @@ static bool show_maps(Reader *r, Error *e)
 {
     const Sentence s = an_example();
     const char *names[WORDS];
-    Watcher w;
+    MapRecorder w;
     const Maps *m = reader_watch(r, &s, &w, e);
     section("1. Maps");
     names_of(&s, names);
@@ -72,7 +72,7 @@ static bool show_maps(Reader *r, Error *e)
         picture_of_block(m, layer, names);
     if (m)
         map_of(m, 0, 0, names);
-    watcher_close(&w);
+    recorder_close(&w);
     return m != NULL;
 }
 
@@ -96,7 +96,7 @@ static bool describe_all(Reader *r, size_t count, Error *e)
     bool fine = true;
     for (uint32_t i = 0; fine && i < count; i++) {
         const Sentence s = sentence(NEW + i);
-        Watcher w;
+        MapRecorder w;
         Maps *m = reader_watch(r, &s, &w, e);
         fine = m && label(&labels, &s, e);
         for (size_t h = 0; fine && h < ALL_HEADS; h++) {
@@ -105,12 +105,12 @@ static bool describe_all(Reader *r, size_t count, Error *e)
             for (int n = 0; n < MEASURES; n++)
                 is[h][n] += note.is[n] / (double)count, even[n] += note.even[n] / (double)(count * ALL_HEADS);
         }
-        watcher_close(&w);
+        recorder_close(&w);
     }
     section("2. What each head does");
     printf("  means over %zu sentences\n  block head", count);
     for (int n = 0; n < 6; n++)
-        printf("%12s", measure_name(shown[n]));
+        printf("%12s", cost_name(shown[n]));
     for (size_t h = 0; h <= ALL_HEADS; h++) {
         h < ALL_HEADS ? printf("\n  %5zu %4zu", h / HEADS, h % HEADS) : printf("\n  all alike ");
         for (int n = 0; n < 6; n++)
@@ -165,7 +165,7 @@ static void replace(Reader *r, const Sentence *s, double whole, double moved[WOR
 /* given [WORDS]: the share of a word in all maps, and in the rollout of them, in the mean over those who look */
 static bool look(Reader *r, const Sentence *s, double attention[WORDS], double rolled[WORDS], Error *e)
 {
-    Watcher w;
+    MapRecorder w;
     float *flow = NULL;
     const Maps *m = reader_watch(r, s, &w, e);
     bool fine = m && rollout(m, &flow, e);
@@ -176,7 +176,7 @@ static bool look(Reader *r, const Sentence *s, double attention[WORDS], double r
     for (size_t i = 0; fine && i < PAIRS; i++)
         rolled[i % WORDS] += (double)flow[i] / WORDS;
     memory_free(flow);
-    watcher_close(&w);
+    recorder_close(&w);
     return fine;
 }
 
@@ -314,7 +314,7 @@ static bool two_maps(Reader *r, Error *e)
     static const char *const rows[2] = {"its map", "another"};
     const char *names[WORDS];
     size_t at = 0, head = 0;
-    Watcher w;
+    MapRecorder w;
     const Maps *m = reader_watch(r, &s, &w, e);
     names_of(&s, names);
     for (size_t h = 0; m && h < HEADS; h++) {
@@ -340,7 +340,7 @@ static bool two_maps(Reader *r, Error *e)
         printf("  %.0f %% of the attention lies elsewhere; the head's result differs by less than 1e-5: %s\n",
                100 * most, moved < 1e-5 ? "yes" : "no");
     }
-    watcher_close(&w);
+    recorder_close(&w);
     return m != NULL;
 }
 

@@ -139,8 +139,8 @@ static Tensor *read_texts(Reader *r, const int32_t *ids, size_t count, size_t n)
         r->start[i] = (int32_t)(i * n);
     r->rows = (Rows){
         .positions = count * n, .rows = count, .longest = n, .ids = r->ids, .place = r->place, .start = r->start};
-    r->sight = sight_rows(&r->rows, false);
-    Tensor *x = stack(&r->tape, &r->stack, embed(&r->tape, &r->embedding, &r->rows), NULL, &r->sight);
+    r->context = context_rows(&r->rows, false);
+    Tensor *x = stack(&r->tape, &r->stack, embed(&r->tape, &r->embedding, &r->rows), NULL, &r->context);
     return linear_logits(&r->tape, &r->logits, pool_rows(&r->tape, x, POOLING_MEAN, &r->rows));
 }
 
@@ -196,13 +196,13 @@ double reader_score(Reader *r, size_t count)
 
 /* ---- looked into */
 
-Maps *reader_watch(Reader *r, const Sentence *s, Watcher *w, Error *e)
+Maps *reader_watch(Reader *r, const Sentence *s, MapRecorder *w, Error *e)
 {
-    watcher_begin(w, &r->tape);
+    recorder_begin(w, &r->tape);
     read_texts(r, s->ids, 1, WORDS);
-    bool fine = watcher_end(w, e);
+    bool fine = recorder_end(w, e);
     tape_reset(&r->tape);
-    return fine ? watcher_maps(w, "blocks") : NULL;
+    return fine ? recorder_maps(w, "blocks") : NULL;
 }
 
 /* Where a parameter's numbers lie: the device is this process's own. */

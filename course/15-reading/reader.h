@@ -6,7 +6,7 @@
 #ifndef COURSE_15_READER_H
 #define COURSE_15_READER_H
 
-#include "core/look/maps.h"
+#include "core/inspect/maps.h"
 #include "core/nn/embedding.h"
 #include "core/nn/stack.h"
 
@@ -42,7 +42,7 @@ typedef struct Reader {
     float *gradient, *m, *v; /* [size] of all parameters; Adam's moments */
     int32_t *ids, *place, *start, *targets;
     Rows rows; /* of what was read last: a tape goes back over them, so they outlive the call */
-    Sight sight;
+    AttentionContext context;
 } Reader;
 
 bool reader_open(Reader *r, uint32_t seed, Error *e);
@@ -58,7 +58,7 @@ void reader_ask(Reader *r, const int32_t *ids, size_t count, size_t n, double *o
 double reader_score(Reader *r, size_t count);
 
 /* The maps of one sentence [DEPTH,HEADS,WORDS,WORDS]; w is to be closed. NULL: an error. */
-Maps *reader_watch(Reader *r, const Sentence *s, Watcher *w, Error *e);
+Maps *reader_watch(Reader *r, const Sentence *s, MapRecorder *w, Error *e);
 
 /* values [WORDS,DV] that a head of the first block averages while it reads a sentence */
 void reader_values(Reader *r, const Sentence *s, size_t head, float *values);

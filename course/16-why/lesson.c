@@ -4,7 +4,7 @@
  * table of operations: `measure` counts what it costs, `cpu` takes its time, `plain` shows how far it reaches. */
 #include "course/frame/draw.h"
 #include "course/frame/matrix.h"
-#include "kernels/measure/measure.h"
+#include "kernels/cost/cost.h"
 #include "kernels/plain/plain.h"
 
 #include "base/clock.h"
@@ -136,7 +136,7 @@ static Count count(Kind kind, size_t n, size_t d)
     if (!l.k->open(&l.s, 1, &e))
         return c;
     run(&l, kind, NULL, NULL, 0);
-    for (const Cost *cost = measure_costs(l.s, &operations), *end = cost + operations; cost < end; cost++) {
+    for (const Cost *cost = cost_costs(l.s, &operations), *end = cost + operations; cost < end; cost++) {
         *(strcmp(cost->operation, "linear_forward") ? &c.mixing : &c.maps) += cost->flop / 2;
         c.calls += cost->calls;
     }
@@ -223,7 +223,7 @@ static void hidden_costs(void)
     double masked = 0;
     measure_f32.product(s, none, false, none, none, 1, 1, HEADS, N, N, D / HEADS);
     measure_f32.product(s, none, false, none, none, 1, 1, HEADS, N, D / HEADS, N);
-    for (const Cost *c = measure_costs(s, &operations), *end = c + operations; c < end; c++)
+    for (const Cost *c = cost_costs(s, &operations), *end = c + operations; c < end; c++)
         masked += c->flop / 2;
     printf("  a window of %d in %d vectors, millions: %.1f where only the window is computed,\n"
            "  %.1f where all scores are computed and most are hidden\n",

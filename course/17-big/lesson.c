@@ -7,9 +7,9 @@
 #include "core/nn/embedding.h"
 #include "core/nn/loss.h"
 #include "core/nn/stack.h"
-#include "core/train/crew.h"
+#include "core/train/trainer.h"
 #include "course/frame/draw.h"
-#include "kernels/measure/measure.h"
+#include "kernels/cost/cost.h"
 #include "kernels/plain/plain.h"
 
 #include <float.h>
@@ -77,8 +77,8 @@ static void make_batch(void *self, uint64_t step, Batch *b)
 static Tensor *loss_of(void *self, Tape *t, const Rows *rows)
 {
     const Model *m = self;
-    Sight sight = sight_rows(rows, true);
-    Tensor *x = stack(t, &m->stack, embed(t, &m->embedding, rows), NULL, &sight);
+    AttentionContext context = context_rows(rows, true);
+    Tensor *x = stack(t, &m->stack, embed(t, &m->embedding, rows), NULL, &context);
     return cross_entropy(t, linear_logits(t, &m->logits, x), rows->targets, 0, 0);
 }
 
@@ -111,25 +111,25 @@ typedef struct Way {
     Keep keep;
 } Way;
 
-static CrewOptions options(const Way *w)
+static TrainerOptions options(const Way *w)
 {
-    return (CrewOptions){.k = kernels_find("cpu", w->type, NULL),
-                         .workers = w->workers,
-                         .team = 1,
-                         .micro_rows = w->micro_rows,
-                         .training = true,
-                         .keep = w->keep,
-                         .adam = {0.9, 0.98, 1e-9},
-                         .clip = 1,
-                         .seed = 1};
+    return (TrainerOptions){.k = kernels_find("cpu", w->type, NULL),
+                            .workers = w->workers,
+                            .team = 1,
+                            .micro_rows = w->micro_rows,
+                            .training = true,
+                            .keep = w->keep,
+                            .adam = {0.9, 0.98, 1e-9},
+                            .clip = 1,
+                            .seed = 1};
 }
 
-static CrewPlan planned(Model *m, const Way *w)
+static TrainerPlan planned(Model *m, const Way *w)
 {
-    CrewPlan plan = {0};
+    TrainerPlan plan = {0};
     Error e;
-    CrewOptions o = options(w);
-    if (!crew_plan(&plan, &o, &m->parameters, &m->task, &e))
+    TrainerOptions o = options(w);
+    if (!trainer_plan(&plan, &o, &m->parameters, &m->task, &e))
         printf("%s\n", e.text);
     return plan;
 }
@@ -152,7 +152,7 @@ static void state(Model *m)
     printf("  parameters, biases and norms with them: %zu\n\n", p);
     printf("  kB                weights  gradients  moments      all  bytes a parameter\n");
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        CrewPlan plan = planned(m, &ways[i]);
+        TrainerPlan plan = planned(m, &ways[i]);
         double all = (double)(plan.weights + plan.gradients + plan.moments);
         printf("  %-4s %zu worker%s %10.0f %10.0f %8.0f %8.0f %18.1f\n", ways[i].name, ways[i].workers,
                ways[i].workers > 1 ? "s" : " ", kb((double)plan.weights), kb((double)plan.gradients),
@@ -184,7 +184,7 @@ static void activations(Model *m)
         for (NumberType type = NUMBER_F32; type <= NUMBER_BF16; type++, way++)
             for (size_t i = 0; i < 4; i++) {
                 Way w = {"", type, 1, (size_t)1 << i, keep};
-                CrewPlan plan = planned(m, &w);
+                TrainerPlan plan = planned(m, &w);
                 rows[i] = (float)w.micro_rows;
                 memory[way][i] = (float)kb((double)plan.tape.memory);
                 printf("  %-28s %8zu %11.0f %8.0f\n", i ? "" : labels[way], w.micro_rows, kb(estimate(&w)),
@@ -208,21 +208,21 @@ typedef struct Trained {
 
 static bool train(Trained *r, Model *m, const Way *w, size_t steps, Error *e)
 {
-    Crew crew;
+    Trainer trainer;
     StepResult step = {0};
-    CrewOptions o = options(w);
-    bool fine = crew_open(&crew, &o, &m->parameters, &m->task, e) &&
-                weights_init(&crew.weights, crew.worker[0].stream, INIT_XAVIER, DEPTH, 1, e);
+    TrainerOptions o = options(w);
+    bool fine = trainer_open(&trainer, &o, &m->parameters, &m->task, e) &&
+                weights_init(&trainer.weights, trainer.worker[0].stream, INIT_XAVIER, DEPTH, 1, e);
     r->seconds = INFINITY, r->as_planned = true;
     for (size_t i = 1; fine && i <= steps; i++) {
         double began = clock_seconds();
-        fine = crew_step(&crew, i, 1e-3, &step, e);
+        fine = trainer_step(&trainer, i, 1e-3, &step, e);
         r->seconds = fmin(r->seconds, clock_seconds() - began);
     }
     for (size_t i = 0; fine && i < w->workers; i++)
-        r->as_planned &= tape_plan(&crew.worker[i].tape).memory == crew.plan.tape.memory;
+        r->as_planned &= tape_plan(&trainer.worker[i].tape).memory == trainer.plan.tape.memory;
     r->loss = step.loss, r->norm = step.norm;
-    crew_close(&crew);
+    trainer_close(&trainer);
     return fine;
 }
 
@@ -264,7 +264,7 @@ static void the_same(Model *m, double seconds[WAYS])
 /* What one step of a way asks for: calls of an operation, from a walk over shapes */
 static uint64_t calls(Model *m, const Way *w, const char *operation)
 {
-    const Kernels *k = measure_kernels(w->type);
+    const Kernels *k = cost_kernels(w->type);
     Stream *s = NULL;
     Tape t = {0};
     Batch batch = {0};
@@ -285,7 +285,7 @@ static uint64_t calls(Model *m, const Way *w, const char *operation)
             tape_backward(&t);
             tape_reset(&t);
         }
-        const Cost *cost = measure_costs(s, &count);
+        const Cost *cost = cost_costs(s, &count);
         for (size_t i = 0; i < count; i++)
             found += strcmp(cost[i].operation, operation) == 0 ? cost[i].calls : 0;
     }

@@ -6,7 +6,7 @@
 #include "course/18-kernel/gpu.h"
 #include "course/frame/draw.h"
 #include "course/frame/matrix.h"
-#include "kernels/measure/measure.h"
+#include "kernels/cost/cost.h"
 #include "kernels/plain/plain.h"
 
 #include <math.h>
@@ -146,7 +146,7 @@ static void composed(const Kernels *k, Stream *s, float *y, float *weights, cons
     k->product(s, matrix(y, d), false, matrix(weights, n), matrix(v, d), 1, 1, 1, n, d, n);
 }
 
-/* Bytes that operations move, each operand counted once: the twin that touches no number adds them up. Its memory is
+/* Bytes that operations move, each operand counted once: the backend that touches no number adds them up. Its memory is
  * invented. */
 static double bytes_moved(size_t n, size_t d, bool fused)
 {
@@ -165,7 +165,7 @@ static double bytes_moved(size_t n, size_t d, bool fused)
         k->attention_forward(s, &here, &here, x, x, x, &how, NULL);
     else
         composed(k, s, &here, &here, &here, &here, &here, n, d);
-    const Cost *cost = measure_costs(s, &count);
+    const Cost *cost = cost_costs(s, &count);
     for (size_t i = 0; i < count; i++)
         bytes += cost[i].bytes;
     k->close(s);

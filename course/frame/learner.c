@@ -16,17 +16,17 @@ void learner_open(Learner *l, Init init, size_t depth, uint32_t seed)
 {
     Error e;
     const char *device = getenv("DEVICE");
-    CrewOptions o = {.workers = 1, .training = true, .adam = {0.9, 0.98, 1e-8}, .clip = 1, .seed = seed};
+    TrainerOptions o = {.workers = 1, .training = true, .adam = {0.9, 0.98, 1e-8}, .clip = 1, .seed = seed};
     o.k = kernels_find(device && *device ? device : "cpu", NUMBER_F32, &e);
     learner_expect(o.k && parameters_finish(&l->parameters, &e) &&
-                       crew_open(&l->crew, &o, &l->parameters, &l->task, &e) &&
-                       weights_init(&l->crew.weights, l->crew.worker[0].stream, init, depth, seed, &e),
+                       trainer_open(&l->trainer, &o, &l->parameters, &l->task, &e) &&
+                       weights_init(&l->trainer.weights, l->trainer.worker[0].stream, init, depth, seed, &e),
                    &e);
 }
 
 void learner_close(Learner *l)
 {
-    crew_close(&l->crew);
+    trainer_close(&l->trainer);
     parameters_close(&l->parameters);
 }
 
@@ -34,7 +34,7 @@ double learner_step(Learner *l, uint64_t step, double rate)
 {
     Error e;
     StepResult result;
-    learner_expect(crew_step(&l->crew, step, rate, &result, &e), &e);
+    learner_expect(trainer_step(&l->trainer, step, rate, &result, &e), &e);
     return result.loss;
 }
 
@@ -42,6 +42,6 @@ MeanLoss learner_score(Learner *l)
 {
     Error e;
     MeanLoss score;
-    learner_expect(crew_score(&l->crew, &score, &e), &e);
+    learner_expect(trainer_score(&l->trainer, &score, &e), &e);
     return score;
 }

@@ -10,12 +10,12 @@
 #ifndef COURSE_FRAME_LEARNER_H
 #define COURSE_FRAME_LEARNER_H
 
-#include "core/train/crew.h"
+#include "core/train/trainer.h"
 
 typedef struct Learner {
     Parameters parameters;
     Task task;
-    Crew crew;
+    Trainer trainer;
 } Learner;
 
 void learner_open(Learner *l, Init init, size_t depth, uint32_t seed);

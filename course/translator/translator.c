@@ -18,13 +18,13 @@ void must(bool fine, const Error *e)
     exit(1);
 }
 
-/* ---- what the crew is told */
+/* ---- what the trainer is told */
 
 static void add_row(const SmallTranslator *s, Part part, size_t i, Batch *b)
 {
     const SentencePairs *p = &s->bitext.parts[part];
     pairs_row(p, i, b);
-    if (s->o.unshifted) {
+    if (s->options.unshifted) {
         Side *side = &b->side[TARGET];
         size_t first = (size_t)side->start[side->rows - 1], count = (size_t)side->start[side->rows] - first;
         memcpy(side->ids + first, side->targets + first, count * sizeof *side->ids);
@@ -60,7 +60,7 @@ static void score_batch(void *self, size_t number, Batch *b)
     batch_clear(b);
     for (size_t i = s->cut[number]; i < s->cut[number + 1]; i++) {
         add_row(s, PART_VALID, i, b);
-        if (s->o.other)
+        if (s->options.other)
             take_other(s, i, b);
     }
 }
@@ -68,9 +68,9 @@ static void score_batch(void *self, size_t number, Batch *b)
 static Tensor *loss(void *self, Tape *t, const Rows *rows)
 {
     const SmallTranslator *s = self;
-    Tensor *logits = s->o.logits ? s->o.logits(&s->model, t, &rows[SOURCE], &rows[TARGET])
-                                 : model_pairs(t, &s->model, &rows[SOURCE], &rows[TARGET]);
-    return cross_entropy(t, logits, rows[TARGET].targets, t->training ? s->o.smoothing : 0, 0);
+    Tensor *logits = s->options.logits ? s->options.logits(&s->model, t, &rows[SOURCE], &rows[TARGET])
+                                       : model_pairs(t, &s->model, &rows[SOURCE], &rows[TARGET]);
+    return cross_entropy(t, logits, rows[TARGET].targets, t->training ? s->options.smoothing : 0, 0);
 }
 
 /* ---- opening */
@@ -78,29 +78,30 @@ static Tensor *loss(void *self, Tape *t, const Rows *rows)
 static void open_pairs(SmallTranslator *s, Error *e)
 {
     BitextOptions o = {.source = {.language = {"en", "de"}},
-                       .pieces = {.type = s->o.merges ? PIECES_BPE : PIECES_WORDS, .merges = s->o.merges},
+                       .pieces = {.type = s->options.merges ? PIECES_BPE : PIECES_WORDS, .merges = s->options.merges},
                        .longest = CONTEXT - 1,
                        .context = CONTEXT};
     must(bitext_open(&s->bitext, &o, e), e);
-    const OrderOptions how = {.tokens = s->o.tokens ? s->o.tokens : 512, .by_length = !s->o.any_lengths, .seed = 1};
+    const OrderOptions how = {
+        .tokens = s->options.tokens ? s->options.tokens : 512, .by_length = !s->options.any_lengths, .seed = 1};
     const SentencePairs *train = &s->bitext.parts[PART_TRAIN];
-    must(order_open(&s->order, train->length, s->o.pairs ? s->o.pairs : train->count, &how, e), e);
+    must(order_open(&s->order, train->length, s->options.pairs ? s->options.pairs : train->count, &how, e), e);
 }
 
 static void open_model(SmallTranslator *s, Error *e)
 {
-    s->v.shared = (SharedValues){.dim = DIM,
-                                 .heads = 4,
-                                 .depth = 2,
-                                 .ff = 2 * DIM,
-                                 .context = CONTEXT,
-                                 .activation = ACTIVATION_RELU,
-                                 .norm = NORM_POST,
-                                 .positions = POSITIONS_SINUSOID,
-                                 .bias = true,
-                                 .tie = true,
-                                 .dropout = s->o.dropout};
-    must(model_open(&s->model, &s->v, s->bitext.pieces->count, e), e);
+    s->built.shared = (SharedOptions){.dim = DIM,
+                                      .heads = 4,
+                                      .depth = 2,
+                                      .ff = 2 * DIM,
+                                      .context = CONTEXT,
+                                      .activation = ACTIVATION_RELU,
+                                      .norm = NORM_POST,
+                                      .positions = POSITIONS_SINUSOID,
+                                      .bias = true,
+                                      .tie = true,
+                                      .dropout = s->options.dropout};
+    must(model_open(&s->model, &s->built, s->bitext.pieces->count, e), e);
 }
 
 /* Pairs of the validation part, in batches of no more than a micro-batch. */
@@ -117,14 +118,14 @@ static void cut_scored(SmallTranslator *s, Error *e)
         }
 }
 
-static void open_crew(SmallTranslator *s, Error *e)
+static void open_trainer(SmallTranslator *s, Error *e)
 {
     const size_t longest = s->bitext.longest;
     s->task = (Task){.self = s,
                      .sides = SIDES_USED,
                      .most_rows = s->order.most_rows,
                      .longest = {longest, longest},
-                     .step_positions = s->order.o.tokens + longest,
+                     .step_positions = s->order.options.tokens + longest,
                      .micro_positions = MICRO > longest ? MICRO : longest,
                      .loss_side = {TARGET},
                      .token_side = TARGET,
@@ -134,28 +135,28 @@ static void open_crew(SmallTranslator *s, Error *e)
                      .unit = "nats/piece",
                      .per_nat = 1};
     cut_scored(s, e);
-    CrewOptions o = {.k = kernels_find("cpu", NUMBER_F32, e),
-                     .workers = WORKERS,
-                     .training = true,
-                     .adam = {0.9, 0.98, s->o.epsilon > 0 ? s->o.epsilon : 1e-9},
-                     .seed = 1};
+    TrainerOptions o = {.k = kernels_find("cpu", NUMBER_F32, e),
+                        .workers = WORKERS,
+                        .training = true,
+                        .adam = {0.9, 0.98, s->options.epsilon > 0 ? s->options.epsilon : 1e-9},
+                        .seed = 1};
     must(o.k, e);
-    must(crew_open(&s->crew, &o, &s->model.parameters, &s->task, e), e);
-    must(weights_init(&s->crew.weights, s->crew.worker[0].stream, INIT_XAVIER, 2, 1, e), e);
+    must(trainer_open(&s->trainer, &o, &s->model.parameters, &s->task, e), e);
+    must(weights_init(&s->trainer.weights, s->trainer.worker[0].stream, INIT_XAVIER, 2, 1, e), e);
 }
 
 void small_open(SmallTranslator *s, const TranslatorOptions *o)
 {
     Error e;
-    *s = (SmallTranslator){.o = *o};
+    *s = (SmallTranslator){.options = *o};
     open_pairs(s, &e);
     open_model(s, &e);
-    open_crew(s, &e);
+    open_trainer(s, &e);
 }
 
 void small_close(SmallTranslator *s)
 {
-    crew_close(&s->crew);
+    trainer_close(&s->trainer);
     model_close(&s->model);
     order_close(&s->order);
     bitext_close(&s->bitext);
@@ -169,7 +170,7 @@ StepResult small_step(SmallTranslator *s, double rate)
 {
     Error e;
     StepResult result;
-    must(crew_step(&s->crew, ++s->steps, rate, &result, &e), &e);
+    must(trainer_step(&s->trainer, ++s->steps, rate, &result, &e), &e);
     return result;
 }
 
@@ -185,18 +186,18 @@ double small_score(SmallTranslator *s)
 {
     Error e;
     MeanLoss score;
-    must(crew_score(&s->crew, &score, &e), &e);
+    must(trainer_score(&s->trainer, &score, &e), &e);
     return score.nll;
 }
 
 /* ---- looking */
 
 typedef struct CrossWatch {
-    Watch watch; /* first */
+    Hook hook; /* first */
     float *weights;
 } CrossWatch;
 
-static void *last_cross(Watch *w, Tape *t, const Parameter *out, const Attend *how)
+static void *last_cross(Hook *w, Tape *t, const Parameter *out, const Attend *how)
 {
     (void)t, (void)how;
     return strstr(out->name, "decoder.1.cross") ? ((CrossWatch *)w)->weights : NULL;
@@ -213,19 +214,19 @@ static Rows one_row(const int32_t *ids, int32_t *place, int32_t *start, size_t n
 void small_read(SmallTranslator *s, const int32_t *source, size_t ns, const int32_t *target, size_t nt, float *logits,
                 float *weights)
 {
-    const size_t heads = s->v.shared.heads;
+    const size_t heads = s->built.shared.heads;
     int32_t place[2][CONTEXT], start[2][2];
-    Tape *t = &s->crew.worker[0].tape;
+    Tape *t = &s->trainer.worker[0].tape;
     CrossWatch watch = {{last_cross}, memory_get(heads * nt * ns, sizeof(float))};
     Error e;
     must(watch.weights || memory_error(&e, "weights", heads * nt * ns, sizeof(float)), &e);
     Rows sources = one_row(source, place[0], start[0], ns), targets = one_row(target, place[1], start[1], nt);
     t->training = t->recording = false;
-    t->watch = &watch.watch;
+    t->hook = &watch.hook;
     Tensor *y = model_pairs(t, &s->model, &sources, &targets);
     memcpy(logits, y->data, nt * y->columns * sizeof *logits);
     tape_reset(t);
-    t->watch = NULL;
+    t->hook = NULL;
     for (size_t i = 0; weights && i < nt * ns; i++) {
         weights[i] = 0;
         for (size_t h = 0; h < heads; h++)
@@ -246,7 +247,7 @@ void small_translating(SmallTranslator *s, Translating *t, size_t beam, double a
                             .max_tokens = 2048,
                             .longest = CONTEXT - 1,
                             .workers = WORKERS};
-    must(translating_open(t, &s->model, s->bitext.pieces, &s->crew.weights, &o, &e), &e);
+    must(translating_open(t, &s->model, s->bitext.pieces, &s->trainer.weights, &o, &e), &e);
 }
 
 void small_lines(const SmallTranslator *s, size_t count, Lines side[SIDES_USED])

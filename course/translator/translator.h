@@ -1,13 +1,13 @@
 /* A small translator for lessons 12 to 14: encdec's network (encdec/model.h), which learns from the sentences that
- * encdec makes up (encdec/builtin.h), by a crew of two workers as the programs have it.
+ * encdec makes up (encdec/builtin.h), by a trainer of two workers as the programs have it.
  *
  * It has no errors to hand on: where something fails it says what, and ends the lesson. */
 #ifndef COURSE_TRANSLATOR_H
 #define COURSE_TRANSLATOR_H
 
-#include "core/train/crew.h"
 #include "core/train/order.h"
 #include "core/train/schedule.h"
+#include "core/train/trainer.h"
 #include "encdec/data.h"
 #include "encdec/model.h"
 #include "encdec/translating.h"
@@ -27,13 +27,13 @@ typedef struct TranslatorOptions {
 } TranslatorOptions;
 
 typedef struct SmallTranslator {
-    TranslatorOptions o;
-    Values v;
+    TranslatorOptions options;
+    EncdecOptions built; /* as the program would have them */
     Bitext bitext;
     Order order;
     Model model;
     Task task;
-    Crew crew;
+    Trainer trainer;
     size_t *cut; /* [score_batches+1] pairs of the validation part that are scored together */
     uint64_t steps;
 } SmallTranslator;

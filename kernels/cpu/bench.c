@@ -1,9 +1,9 @@
-/* make bench-kernels: the speed of each operation of the cpu twin on one core, beside the machine's own limits.
+/* make bench-kernels: the speed of each operation of the cpu backend on one core, beside the machine's own limits.
  *
  *     bench-kernels [WORD...]     only operations and shapes that contain one of the words
  *
  * An operation is first compared with plain, on a smaller shape, on which plain is timed as well: it is hundreds of
- * times slower. Times are the median of repeated runs behind a warm-up; FLOP and bytes are kernels/measure's. Products
+ * times slower. Times are the median of repeated runs behind a warm-up; FLOP and bytes are kernels/cost's. Products
  * are compared with the peak of their type, the rest with memory that is read and written in place: more than all of
  * that means that caches helped. */
 #include "kernels/cpu/cpu.h"
@@ -13,8 +13,8 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "base/thread.h"
+#include "kernels/cost/cost.h"
 #include "kernels/cpu/limits.h"
-#include "kernels/measure/measure.h"
 #include "kernels/plain/plain.h"
 
 #include <math.h>
@@ -422,12 +422,12 @@ static double median_time(const Operation *o, Work *w, size_t least)
 static bool cost_of(Cost *cost, const Operation *o, const Work *w, Error *e)
 {
     Work shapes = *w;
-    shapes.k = measure_kernels(w->k->type);
+    shapes.k = cost_kernels(w->k->type);
     shapes.s = NULL;
     if (!shapes.k->open(&shapes.s, 1, e))
         return false;
     o->run(&shapes);
-    *cost = *measure_last(shapes.s);
+    *cost = *cost_last(shapes.s);
     shapes.k->close(shapes.s);
     return true;
 }
@@ -441,15 +441,15 @@ static bool print_row(const Operation *o, Work *w, size_t least, const Limits *l
     bool flop = cost.flop > 0;
     double peak = w->k->type == NUMBER_BF16 && limits->bf16 > 0 ? limits->bf16 : limits->f32;
     double rate = (flop ? cost.flop : cost.bytes) / seconds, share = rate / (flop ? peak : limits->update);
-    printf("%-22s %-34s %-5s %-4s %10.4f %8.1f %-7s %5.0f %%\n", o->name, shape_text(&w->size), w->k->twin,
+    printf("%-22s %-34s %-5s %-4s %10.4f %8.1f %-7s %5.0f %%\n", o->name, shape_text(&w->size), w->k->backend,
            number_type_name(w->k->type), 1e3 * seconds, 1e-9 * rate, flop ? "GFLOP/s" : "GB/s", 100 * share);
     fflush(stdout);
     return w->k->finish(w->s, e);
 }
 
-/* One twin against plain on the small shape, then timed on the whole one. */
-static bool try_twin(const Kernels *k, const Operation *o, const Sizes *z, const Work *plain, const Limits *limits,
-                     Error *e)
+/* One backend against plain on the small shape, then timed on the whole one. */
+static bool try_backend(const Kernels *k, const Operation *o, const Sizes *z, const Work *plain, const Limits *limits,
+                        Error *e)
 {
     Work w;
     if (!work_open(&w, k, o, &plain->size, e))
@@ -471,7 +471,7 @@ static bool try_shape(const Operation *o, const Sizes *z, bool time_plain, const
     if (!work_open(&plain, &plain_f32, o, &small, e))
         return false;
     o->run(&plain);
-    bool fine = try_twin(&cpu_f32, o, z, &plain, limits, e) && try_twin(&cpu_bf16, o, z, &plain, limits, e);
+    bool fine = try_backend(&cpu_f32, o, z, &plain, limits, e) && try_backend(&cpu_bf16, o, z, &plain, limits, e);
     work_close(&plain);
     if (!fine || !time_plain)
         return fine;
@@ -526,7 +526,7 @@ static bool bench(int words, char **word, Error *e)
             return false;
         print_limits(&all, cores);
     }
-    printf("\n%-22s %-34s %-10s %10s %16s %7s\n", "operation, one core", "shape", "twin", "ms", "", "share");
+    printf("\n%-22s %-34s %-10s %10s %16s %7s\n", "operation, one core", "shape", "backend", "ms", "", "share");
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
         for (size_t o = groups[g].first; o <= groups[g].last; o++)
             for (size_t i = 0; i < groups[g].count; i++) {

@@ -1,4 +1,4 @@
-/* The fast twin: each operation of kernels/plain in vector code, under the same file name.
+/* The fast backend: each operation of kernels/plain in vector code, under the same file name.
  *
  * Compiled once per number type, with -DCPU_F32 or -DCPU_BF16; the operations are included, not linked, so that each
  * is written once, against Number, load and store. Sums, statistics and softmax are computed in float. */
@@ -97,7 +97,7 @@ INLINE void give(Number *p, bool add, Vec v, size_t n) { store(p, add ? load(p, 
 
 /* What only moves numbers, or runs on the small scale of a lesson, is taken from plain: see inherit in device.c. */
 const Kernels TABLE = {
-    .twin = "cpu",
+    .backend = "cpu",
     .type = TYPE,
     .number = sizeof(Number),
     .real = sizeof(float),

@@ -1,4 +1,4 @@
-/* The fast twin on a CPU: the operations of plain in vector code, products through oneDNN where it is there.
+/* The fast backend on a CPU: the operations of plain in vector code, products through oneDNN where it is there.
  *
  * Two tables, f32 and bf16. cpu.c includes the operations and is compiled once for each. */
 #ifndef KERNELS_CPU_CPU_H

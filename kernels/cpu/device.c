@@ -1,4 +1,4 @@
-/* The device of this twin is this processor, and operations are over when they return. What moves numbers without
+/* The device of this backend is this processor, and operations are over when they return. What moves numbers without
  * computing, and clip, which sums a few partial sums, are plain's: there is nothing to be made faster. */
 
 static void *device_allocate(size_t bytes) { return memory_get(bytes, 1); }

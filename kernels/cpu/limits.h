@@ -17,7 +17,7 @@ typedef struct Limits {
 /* Of so many cores together, each at its own work; the best of several takes. Takes about two seconds. */
 bool limits_measure(Limits *l, size_t cores, Error *e);
 
-/* Bytes/s at which the team of a stream (of this twin) reads so many bytes so many times in a row, each byte being read
+/* Bytes/s at which the team of a stream (of this backend) reads so many bytes so many times in a row, each byte being read
  * by one member; so from caches as far as they fit. */
 double limits_read(Stream *s, const void *memory, size_t bytes, size_t passes);
 

@@ -1,7 +1,7 @@
-/* The GPU twin: every operation of kernels/plain as CUDA kernels, under the same file name.
+/* The GPU backend: every operation of kernels/plain as CUDA kernels, under the same file name.
  *
  * Compiled once per number type, with -DCUDA_F32 or -DCUDA_BF16, by nvcc or, with an emulator in place of CUDA, by a
- * C++ compiler (see cuda.h). As in the other twins the operations are included, not linked, so that each is written
+ * C++ compiler (see cuda.h). As in the other backends the operations are included, not linked, so that each is written
  * once. A function in these files whose name ends in _kernel or _naive runs on the device; the one with the operation's
  * name launches it. */
 extern "C" { /* these are C alone */
@@ -24,23 +24,23 @@ extern "C" { /* these are C alone */
 #include <string.h>
 
 #if defined CUDA_BF16
-#define TYPE        NUMBER_BF16
-#define TABLE(twin) twin##_bf16
+#define TYPE           NUMBER_BF16
+#define TABLE(backend) backend##_bf16
 #else
-#define TYPE        NUMBER_F32
-#define TABLE(twin) twin##_f32
+#define TYPE           NUMBER_F32
+#define TABLE(backend) backend##_f32
 #endif
 
 #if defined __CUDACC__
-#define TWIN     "cuda"
+#define BACKEND  "cuda"
 #define OWN      TABLE(cuda)
 #define OWN_TF32 cuda_tf32
 #elif defined EMULATOR_CHECKED
-#define TWIN     "checked"
+#define BACKEND  "checked"
 #define OWN      TABLE(checked)
 #define OWN_TF32 checked_tf32
 #else
-#define TWIN     "emulated"
+#define BACKEND  "emulated"
 #define OWN      TABLE(emulated)
 #define OWN_TF32 emulated_tf32
 #endif
@@ -81,7 +81,7 @@ namespace { /* see launch.h */
 static constexpr Kernels table()
 {
     Kernels k = {};
-    k.twin = TWIN;
+    k.backend = BACKEND;
     k.type = TYPE;
     k.number = sizeof(Number);
     k.real = sizeof(float);

@@ -1,4 +1,4 @@
-/* The tables of the GPU twin. One source, compiled three ways:
+/* The tables of the GPU backend. One source, compiled three ways:
  *
  *     cuda      by nvcc, for a GPU
  *     emulated  by a C++ compiler, for this processor: see emulator/emulator.h

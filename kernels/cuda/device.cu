@@ -94,14 +94,14 @@ static bool gpu_there(NumberType type, Error *e)
     int major = 0, minor = 0;
     Error why;
     if (!count_gpus(&why))
-        return fail(e, "device " TWIN ": there is no GPU here that CUDA can use: %s", why.text);
+        return fail(e, "device " BACKEND ": there is no GPU here that CUDA can use: %s", why.text);
     if (!capability_of_gpu(&major, &minor, &why))
-        return fail(e, "device " TWIN ": %s", why.text);
+        return fail(e, "device " BACKEND ": %s", why.text);
     if (type != NUMBER_F32 && major < 8)
-        return fail(e, "device " TWIN ": %s needs a GPU of capability 8.0 or newer, this one has %d.%d; f32 works",
+        return fail(e, "device " BACKEND ": %s needs a GPU of capability 8.0 or newer, this one has %d.%d; f32 works",
                     number_type_name(type), major, minor);
     return code_there(&why) ||
-           fail(e, "device " TWIN ": the GPU, of capability %d.%d, cannot be used: %s", major, minor, why.text);
+           fail(e, "device " BACKEND ": the GPU, of capability %d.%d, cannot be used: %s", major, minor, why.text);
 }
 
 static bool device_there(Error *e) { return gpu_there(TYPE, e); }

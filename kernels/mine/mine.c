@@ -31,6 +31,6 @@ const Kernels *mine_find(NumberType type, Error *e)
     }
     table = plain_f32;
     fill(&table);
-    table.twin = "mine";
+    table.backend = "mine";
     return &table;
 }

@@ -1,5 +1,5 @@
-/* The student's twin (see course/README.md): plain's table, in which course/mine/libmine.so has put the operations that
- * it holds. The library is opened when the twin is first asked for; f32 alone. */
+/* The student's backend (see course/README.md): plain's table, in which course/mine/libmine.so has put the operations that
+ * it holds. The library is opened when the backend is first asked for; f32 alone. */
 #ifndef KERNELS_MINE_MINE_H
 #define KERNELS_MINE_MINE_H
 

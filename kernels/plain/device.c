@@ -1,4 +1,4 @@
-/* The device of the plain twin is this processor: its memory is ours, and every operation is over when it returns. */
+/* The device of the plain backend is this processor: its memory is ours, and every operation is over when it returns. */
 
 struct Stream {
     size_t team;

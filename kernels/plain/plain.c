@@ -1,4 +1,4 @@
-/* The readable twin: every operation as its formula in loops, to read and to check the fast twins against.
+/* The readable backend: every operation as its formula in loops, to read and to check the fast backends against.
  *
  * Compiled once per number type, with -DPLAIN_F32, -DPLAIN_F64 or -DPLAIN_BF16. The operations are included, not
  * linked, so that each is written once, against Number and Real, and stays static:
@@ -80,7 +80,7 @@ static void give(Number *gradient, bool add, Real value) { *gradient = number(ad
 /* clang-format on */
 
 const Kernels TABLE = {
-    .twin = "plain",
+    .backend = "plain",
     .type = TYPE,
     .number = sizeof(Number),
     .real = sizeof(Real),

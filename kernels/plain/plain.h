@@ -1,4 +1,4 @@
-/* The readable twin's tables, one for each number type. */
+/* The readable backend's tables, one for each number type. */
 #ifndef KERNELS_PLAIN_PLAIN_H
 #define KERNELS_PLAIN_PLAIN_H
 

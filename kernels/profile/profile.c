@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "kernels/measure/measure.h"
+#include "kernels/cost/cost.h"
 
 #include <assert.h>
 
@@ -36,7 +36,7 @@ static Timing *timing_of(Stream *s, const char *operation, size_t in, size_t out
 /* The operation ran from `begin` to `end`; what comes behind that was profiling. */
 static void note(Stream *s, double begin, double end, size_t in, size_t out)
 {
-    const Cost *cost = measure_last(s->measure);
+    const Cost *cost = cost_last(s->measure);
     Timing *t = timing_of(s, cost->operation, in, out);
     t->calls++;
     t->seconds += end - begin;
@@ -72,7 +72,7 @@ static bool open_stream(Stream **out, NumberType type, size_t team, Error *e)
     Stream *s = memory_get(1, sizeof *s);
     if (!s)
         return memory_error(e, "a stream of operations that are timed", 1, sizeof *s);
-    *s = (Stream){.k = inner_of[type], .measures = measure_kernels(type)};
+    *s = (Stream){.k = inner_of[type], .measures = cost_kernels(type)};
     if (s->k->open(&s->inner, team, e) && s->measures->open(&s->measure, 1, e)) {
         *out = s;
         return true;
@@ -375,7 +375,7 @@ const Kernels *profile_over(const Kernels *inner)
     assert(inner->on_host && inner->close != close_stream);
     inner_of[inner->type] = inner;
     *k = wrapping;
-    k->twin = inner->twin;
+    k->backend = inner->backend;
     k->type = inner->type;
     k->number = inner->number;
     k->real = inner->real;

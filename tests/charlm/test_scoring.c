@@ -22,43 +22,44 @@ static const char *trained_as(const char *words)
 
 static const char *trained(void) { return trained_as(""); }
 
-/* What the program does in main, up to a crew with the run's weights. */
+/* What the program does in main, up to a trainer with the run's weights. */
 typedef struct Opened {
-    Values v;
-    Options options;
+    CharlmOptions options;
+    Options command_line;
     Charlm c;
-    Crew crew;
+    Trainer trainer;
 } Opened;
 
 static void open_run(Opened *o, const char *run)
 {
     char path[700];
     Error e;
-    const OptionTable tables[] = {{shared_options, shared_option_count, &o->v.shared},
-                                  {charlm_options, charlm_option_count, &o->v}};
+    const OptionTable tables[] = {{shared_options, shared_option_count, &o->options.shared},
+                                  {charlm_options, charlm_option_count, &o->options}};
     snprintf(path, sizeof path, "%s", run);
     char *const argv[] = {"charlm", "eval", "--run", path, "--device", "plain", "--precision", "f64", "--workers", "1"};
-    ck_done(options_open(&o->options, &charlm_program, tables, 2, &e), e);
-    ck_done(options_parse(&o->options, sizeof argv / sizeof *argv, argv, &e), e);
-    o->c = (Charlm){.app = {.kind = &charlm_kind, .o = &o->v.shared, .options = &o->options}, .v = &o->v};
-    o->crew = (Crew){.task = NULL};
+    ck_done(options_open(&o->command_line, &charlm_program, tables, 2, &e), e);
+    ck_done(options_parse(&o->command_line, sizeof argv / sizeof *argv, argv, &e), e);
+    o->c = (Charlm){.app = {.kind = &charlm_kind, .options = &o->options.shared, .command_line = &o->command_line},
+                    .options = &o->options};
+    o->trainer = (Trainer){.task = NULL};
     ck_done(charlm_open_run(&o->c, &e), e);
     ck_done(text_open(&o->c.text, NULL, &e), e);
     charlm_task(&o->c, text_part(&o->c.text, SPLIT_VALID), CONTEXT);
-    ck_done(app_open_crew(&o->c.app, &o->crew, &e), e);
+    ck_done(app_open_trainer(&o->c.app, &o->trainer, &e), e);
 }
 
 static void close_run(Opened *o)
 {
-    crew_close(&o->crew);
+    trainer_close(&o->trainer);
     app_close(&o->c.app);
-    options_close(&o->options);
+    options_close(&o->command_line);
 }
 
 /* -log2 of the probability of the byte behind these. */
 static double bits_behind(Opened *o, const unsigned char *bytes, size_t count)
 {
-    Worker *w = &o->crew.worker[0];
+    Worker *w = &o->trainer.worker[0];
     Batch b;
     Error e;
     double logits[BYTES], sum = 0;

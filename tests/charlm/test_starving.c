@@ -98,7 +98,7 @@ static size_t expect_whole(void)
 
 /* --- what is tried --- */
 
-enum { LAST = 3, LOOK = 16 /* every so many failures what is left is also gone on with */ };
+enum { LAST = 3, HEADS = 16 /* every so many failures what is left is also gone on with */ };
 
 static void must_train(const char *run, int steps)
 {
@@ -167,7 +167,7 @@ static void go_on(uint64_t n)
 {
     if (expect_whole() == 0)
         ck_assert(!file_exists(in("run/config.json")));
-    if (n % LOOK)
+    if (n % HEADS)
         return;
     must_train("run", LAST);
     expect_same("run/checkpoints/00000003/model.safetensors", "whole/checkpoints/00000003/model.safetensors");
@@ -256,7 +256,7 @@ START_TEST(what_only_looks)
 }
 END_TEST
 
-/* Pictures of letters and SVG: those that ask for fonts are tested in look/glyphs. */
+/* Pictures of letters and SVG: those that ask for fonts are tested in plot/glyphs. */
 START_TEST(what_draws)
 {
     setup();

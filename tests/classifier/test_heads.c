@@ -1,6 +1,6 @@
 /* Which words moved an answer: each way of asking against what it means, and what `heads` says and draws. */
 #include "base/memory.h"
-#include "classifier/moved.h"
+#include "classifier/attribution.h"
 #include "core/program/heads.h"
 #include "core/run/npy.h"
 #include "tests/command.h"
@@ -24,8 +24,8 @@ static const char *trained(void)
 
 /* The program, opened on a run as its main does. */
 typedef struct Opened {
-    Values values;
-    LookValues look;
+    ClassifierOptions values;
+    InspectOptions look;
     Options options;
     Classifier c;
 } Opened;
@@ -36,13 +36,13 @@ static void open_run(Opened *o, const char *run)
     char *words[] = {"classifier", "heads", "--run",       (char *)run, "--text", "x",
                      "--device",   "plain", "--precision", "f64",       "-q"};
     *o = (Opened){.c = {.app = {.kind = &classifier_kind}}};
-    o->c.v = &o->values;
-    o->c.app.o = &o->values.shared;
-    o->c.app.options = &o->options;
-    o->c.app.look = &o->look;
+    o->c.options = &o->values;
+    o->c.app.options = &o->values.shared;
+    o->c.app.command_line = &o->options;
+    o->c.app.inspect = &o->look;
     const OptionTable tables[] = {{shared_options, shared_option_count, &o->values.shared},
                                   {classifier_options, classifier_option_count, &o->values},
-                                  {look_options, look_option_count, &o->look}};
+                                  {inspect_options, inspect_option_count, &o->look}};
     ck_done(options_open(&o->options, &classifier_program, tables, 3, &e) && options_parse(&o->options, 11, words, &e),
             e);
     ck_done(options_set(&o->options, "dropout", "0", FROM_COMMAND_LINE, &e) &&
@@ -59,7 +59,8 @@ static void close_run(Opened *o)
 }
 
 /* Log odds of a class for one text, by weights of which one word's vector is scaled. */
-static double odds(Opened *o, Crew *crew, const int32_t *ids, size_t count, size_t answer, int32_t scaled, double by)
+static double odds(Opened *o, Trainer *trainer, const int32_t *ids, size_t count, size_t answer, int32_t scaled,
+                   double by)
 {
     const Parameter *table = o->c.model.embedding.table;
     const size_t start[] = {0, count};
@@ -67,12 +68,12 @@ static double odds(Opened *o, Crew *crew, const int32_t *ids, size_t count, size
     float logits[2];
     Error e;
     ck_assert(old && new && o->c.class_count == 2);
-    weights_get(&crew->weights, crew->worker[0].stream, table, old);
+    weights_get(&trainer->weights, trainer->worker[0].stream, table, old);
     for (size_t i = 0; i < table->count; i++)
         new[i] = old[i] * (i / table->shape[1] == (size_t)scaled ? by : 1);
-    weights_set(&crew->weights, crew->worker[0].stream, table, new);
-    ck_done(classifier_logits(&o->c, crew, &(Texts){.count = 1, .ids = ids, .start = start}, logits, &e), e);
-    weights_set(&crew->weights, crew->worker[0].stream, table, old);
+    weights_set(&trainer->weights, trainer->worker[0].stream, table, new);
+    ck_done(classifier_logits(&o->c, trainer, &(Texts){.count = 1, .ids = ids, .start = start}, logits, &e), e);
+    weights_set(&trainer->weights, trainer->worker[0].stream, table, old);
     memory_free(old);
     memory_free(new);
     return (double)logits[answer] - (double)logits[1 - answer];
@@ -85,17 +86,17 @@ START_TEST(gradient_and_leaving_out_are_what_they_say)
     const double step = 1e-2; /* logits come as floats */
     Opened o;
     Moved m;
-    Crew crew;
+    Trainer trainer;
     Error e;
     open_run(&o, trained());
     ck_done(moved_open(&m, &o.c, ids, COUNT, NULL, &e), e);
-    ck_done(app_open_crew(&o.c.app, &crew, &e), e);
-    double whole = odds(&o, &crew, ids, COUNT, m.answer, -1, 1), largest = 0;
+    ck_done(app_open_trainer(&o.c.app, &trainer, &e), e);
+    double whole = odds(&o, &trainer, ids, COUNT, m.answer, -1, 1), largest = 0;
     ck_assert_double_lt(fabs(log(m.share / (1 - m.share)) - whole), 1e-5);
     ck_assert(whole >= 0);
     for (size_t i = 0; i < COUNT; i++) {
-        double up = odds(&o, &crew, ids, COUNT, m.answer, ids[i], 1 + step);
-        double down = odds(&o, &crew, ids, COUNT, m.answer, ids[i], 1 - step), slope = (up - down) / (2 * step);
+        double up = odds(&o, &trainer, ids, COUNT, m.answer, ids[i], 1 + step);
+        double down = odds(&o, &trainer, ids, COUNT, m.answer, ids[i], 1 - step), slope = (up - down) / (2 * step);
         largest = fmax(largest, fabs(slope));
         ck_assert_msg(fabs(m.gradient[i] - slope) < 1e-3 * fmax(1, fabs(slope)), "%zu: %g, not %g", i, m.gradient[i],
                       slope);
@@ -103,12 +104,12 @@ START_TEST(gradient_and_leaving_out_are_what_they_say)
         for (size_t j = 0, at = 0; j < COUNT; j++)
             if (j != i)
                 rest[at++] = ids[j];
-        double without = odds(&o, &crew, rest, COUNT - 1, m.answer, -1, 1);
+        double without = odds(&o, &trainer, rest, COUNT - 1, m.answer, -1, 1);
         ck_assert_double_lt(fabs(m.left_out[i] - (whole - without)), 1e-5);
     }
     ck_assert_double_gt(largest, 0.01); /* there was something to compare */
     moved_close(&m);
-    crew_close(&crew);
+    trainer_close(&trainer);
     close_run(&o);
 }
 END_TEST

@@ -19,7 +19,7 @@ static Network open_classifier(Subject *s, bool composed)
     static const char *const pools[] = {"first", "average", "max", NULL};
     Error e;
     Model *m = memory_get(1, sizeof *m);
-    Values v = {.shared = fixture_options(&s->f), .pool = fixture_choice(&s->f, "pool", pools)};
+    ClassifierOptions v = {.shared = fixture_options(&s->f), .pool = fixture_choice(&s->f, "pool", pools)};
     ck_assert_ptr_nonnull(m);
     v.shared.attention = composed;
     ck_done(model_open(m, &v, (size_t)fixture_number(&s->f, "words"), (size_t)fixture_number(&s->f, "classes"), &e), e);

@@ -112,7 +112,7 @@ static void layer_norm(double *x, size_t d)
         x[j] = (x[j] - mean) / (std + 1e-6);
 }
 
-/* What the twin computes with the same epsilon */
+/* What the backend computes with the same epsilon */
 static double right_norm(const double *x, size_t d)
 {
     double y[4], mean, rstd, gain[4] = {1, 1, 1, 1}, bias[4] = {0};

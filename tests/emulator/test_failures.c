@@ -53,7 +53,7 @@ static void captured(Used *u)
 /* What a program does on a device, once: false where it was told of a failure. */
 static bool use(Used *u, Error *e)
 {
-    const Kernels *k = kernels_find(u->k->twin, NUMBER_F32, e);
+    const Kernels *k = kernels_find(u->k->backend, NUMBER_F32, e);
     float *host = memory_get(LARGE, sizeof *host);
     ck_assert_ptr_nonnull(host);
     bool fine = k && k->open(&u->s, 1, e) && allocated(u, e);
@@ -117,7 +117,7 @@ static bool told(const Kernels *k, const char *call, int n)
     bool fine = use(&u, &e), met = emulator_planted_met();
     unsetenv("ATTEND_FAIL");
     done_with(&u);
-    ck_assert_msg(fine == !met, "%s, call %d of %s: %s", k->twin, n, call, met ? "nobody is told" : e.text);
+    ck_assert_msg(fine == !met, "%s, call %d of %s: %s", k->backend, n, call, met ? "nobody is told" : e.text);
     if (!met)
         return false;
     bool launch = !strcmp(call, "cudaLaunchKernel"); /* it has no call that could be named, but its kernel */

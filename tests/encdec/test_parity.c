@@ -20,7 +20,8 @@ static Network open_encdec(Subject *s, bool composed)
 {
     Error e;
     Model *m = memory_get(1, sizeof *m);
-    Values v = {.shared = fixture_options(&s->f), .decoder_depth = (size_t)fixture_number(&s->f, "decoder-depth")};
+    EncdecOptions v = {.shared = fixture_options(&s->f),
+                       .decoder_depth = (size_t)fixture_number(&s->f, "decoder-depth")};
     ck_assert_ptr_nonnull(m);
     v.shared.attention = composed;
     ck_done(model_open(m, &v, (size_t)fixture_number(&s->f, "pieces"), &e), e);
@@ -74,9 +75,9 @@ START_TEST(however_a_step_is_cut_it_has_the_gradient_of_pytorch)
     static const Tolerance *const by[] = {&parity_f64, &parity_f32, &parity_bf16};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         for (size_t type = 0; type < 3; type++)
-            for (size_t twin = 0; twin_of(by[type]->type, twin); twin++) {
+            for (size_t backend = 0; backend_of(by[type]->type, backend); backend++) {
                 Subject s;
-                subject_open(&s, &kind, names[_i], twin_of(by[type]->type, twin), i % 2, &ways[i]);
+                subject_open(&s, &kind, names[_i], backend_of(by[type]->type, backend), i % 2, &ways[i]);
                 parity_step(&s, by[type]);
                 subject_close(&s, &kind);
             }

@@ -432,7 +432,7 @@ END_TEST
 START_TEST(files_that_do_not_fit_the_type_are_refused)
 {
     static const struct {
-        PiecesOptions o;
+        PiecesOptions options;
         const char *says;
     } wrong[] = {{{.type = PIECES_WORDS, .codes = "x"}, "--type words has none"},
                  {{.type = PIECES_BYTES, .codes = "x"}, "--type bytes has none"},
@@ -445,7 +445,7 @@ START_TEST(files_that_do_not_fit_the_type_are_refused)
                  {{.type = PIECES_GPT2, .codes = "x"}, "--vocabulary encoder.json and --codes vocab.bpe"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         Error e;
-        ck_assert(!pieces_suit(&wrong[i].o, &e));
+        ck_assert(!pieces_suit(&wrong[i].options, &e));
         ck_assert_msg(strstr(e.text, wrong[i].says), "%s", e.text);
     }
 }

@@ -52,7 +52,7 @@ static void call_open(Call *c, const uint8_t *data, size_t size)
     }
 }
 
-static bool open_table(Options *o, Values *v, Error *e)
+static bool open_table(Options *o, CharlmOptions *v, Error *e)
 {
     const OptionTable tables[] = {{shared_options, shared_option_count, &v->shared},
                                   {charlm_options, charlm_option_count, v}};
@@ -73,7 +73,7 @@ static void expect_same_text(const OptionState *a, const OptionState *b)
 /* Every value as its text, into a fresh table. */
 static void read_texts_again(const Options *o)
 {
-    Values values;
+    CharlmOptions values;
     Options other;
     Error e;
     DEMAND(open_table(&other, &values, &e), "the table is sound");
@@ -91,7 +91,7 @@ static void read_texts_again(const Options *o)
 /* The options of a class as a run stores them. */
 static void read_json_again(const Options *o, OptionClass class)
 {
-    Values values;
+    CharlmOptions values;
     Options other;
     Buffer text = {0};
     Json *json = NULL;
@@ -111,8 +111,8 @@ static void read_json_again(const Options *o, OptionClass class)
     options_close(&other);
 }
 
-/* Values that are texts with a form of their own. */
-static void read_forms(const Values *v)
+/* CharlmOptions that are texts with a form of their own. */
+static void read_forms(const CharlmOptions *v)
 {
     double seconds, beta1, beta2;
     size_t steps, stride;
@@ -136,7 +136,7 @@ static void show_help(const Options *o)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     Call c;
-    Values values;
+    CharlmOptions values;
     Options options;
     Error e = {{0}};
     fuzz_begin();

@@ -13,8 +13,8 @@ enum { D = 256 };
 static const Kernels *k;
 static Stream *s;
 
-/* Every twin of this machine's memory in f32; false behind the last. */
-static bool open_twin(int i)
+/* Every backend of this machine's memory in f32; false behind the last. */
+static bool open_backend(int i)
 {
     static const char *const devices[] = {"cpu", "plain"};
     Error e;
@@ -26,7 +26,7 @@ static bool open_twin(int i)
     return true;
 }
 
-static void close_twin(void)
+static void close_backend(void)
 {
     Error e;
     ck_done(k->finish(s, &e), e);
@@ -43,7 +43,8 @@ static float *zeros(size_t n)
 static void expect(const float *x, float first, float step, size_t n, const char *what)
 {
     for (size_t j = 0; j < n; j++)
-        ck_assert_msg(x[j] == first + step * (float)j, "%s, %s: element %d is %g", k->twin, what, (int)j, (double)x[j]);
+        ck_assert_msg(x[j] == first + step * (float)j, "%s, %s: element %d is %g", k->backend, what, (int)j,
+                      (double)x[j]);
 }
 
 static void fill(float *x, float first, float step, size_t n)
@@ -60,7 +61,7 @@ START_TEST(the_last_rows_of_a_table)
     float y[3 * D], dy[3 * D];
     if (!huge_has_room("huge/elements: the_last_rows_of_a_table"))
         return;
-    for (int i = 0; open_twin(i); i++) {
+    for (int i = 0; open_backend(i); i++) {
         float *table = zeros(rows * D), *far = table + (size_t)last * D;
         fill(far, 1, 2, D);
         k->embed_forward(s, y, ids, place, table, NULL, 1, (Dropout){0}, &state, 3, D);
@@ -74,7 +75,7 @@ START_TEST(the_last_rows_of_a_table)
         k->embed_backward(s, table, NULL, dy, ids, place, 1, (Dropout){0}, &state, 3, D);
         expect(far, 5, 4, D, "embed backward");
         k->release(table);
-        close_twin();
+        close_backend();
     }
 }
 END_TEST
@@ -84,7 +85,7 @@ START_TEST(rows_that_lie_far_apart)
     enum { ROWS = 3, COLUMNS = 40 };
     if (!huge_has_room("huge/elements: rows_that_lie_far_apart"))
         return;
-    for (int i = 0; open_twin(i); i++) {
+    for (int i = 0; open_backend(i); i++) {
         float *wide = zeros(FAR + COLUMNS), near[ROWS * COLUMNS];
         const size_t stride = FAR / (ROWS - 1);
         for (size_t r = 0; r < ROWS; r++)
@@ -105,7 +106,7 @@ START_TEST(rows_that_lie_far_apart)
             sum += (200 + (float)j) * (200 + (float)j);
         ck_assert_float_eq_tol(c[ROWS * ROWS - 1], sum, 1e-6F * sum);
         k->release(wide);
-        close_twin();
+        close_backend();
     }
 }
 END_TEST
@@ -117,7 +118,7 @@ START_TEST(weights_of_a_linear_map)
     const size_t out = FAR / IN + 1;
     if (!huge_has_room("huge/elements: weights_of_a_linear_map"))
         return;
-    for (int i = 0; open_twin(i); i++) {
+    for (int i = 0; open_backend(i); i++) {
         float *w = zeros(out * IN), *x = zeros(2 * IN), *y = zeros(2 * out);
         fill(x + IN, 1, 0, IN);
         fill(w + (out - 1) * IN, 2, 0, IN);
@@ -128,12 +129,12 @@ START_TEST(weights_of_a_linear_map)
         k->release(w);
         k->release(x);
         k->release(y);
-        close_twin();
+        close_backend();
     }
 }
 END_TEST
 
-/* Adam has a part at its end; and over the whole of it, which takes a second, goes one pass of each twin. */
+/* Adam has a part at its end; and over the whole of it, which takes a second, goes one pass of each backend. */
 START_TEST(a_block_of_parameters)
 {
     const StepState state = {.finite = 1, .learning_rate = 0.5, .correction1 = 1, .correction2 = 1, .clip = 1};
@@ -141,7 +142,7 @@ START_TEST(a_block_of_parameters)
     const size_t chunks = (FAR + SQUARES_CHUNK - 1) / SQUARES_CHUNK;
     if (!huge_has_room("huge/elements: a_block_of_parameters"))
         return;
-    for (int i = 0; open_twin(i); i++) {
+    for (int i = 0; open_backend(i); i++) {
         float *g = zeros(FAR), *w = zeros(FAR), *m = zeros(FAR), *v = zeros(FAR);
         double *parts = k->allocate(chunks * sizeof *parts);
         ck_assert_ptr_nonnull(parts);
@@ -168,7 +169,7 @@ START_TEST(a_block_of_parameters)
         }
         k->release(g);
         k->release(w);
-        close_twin();
+        close_backend();
     }
 }
 END_TEST

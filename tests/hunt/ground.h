@@ -1,4 +1,4 @@
-/* What the operations of a scene read beside tensors: rows, and lists of integers. Twins that compute on the host read
+/* What the operations of a scene read beside tensors: rows, and lists of integers. Backends that compute on the host read
  * them where they lie. */
 #ifndef TESTS_HUNT_GROUND_H
 #define TESTS_HUNT_GROUND_H

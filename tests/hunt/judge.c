@@ -9,19 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-const Kernels *const *judged_twins(void)
+const Kernels *const *judged_backends(void)
 {
     static const char *const devices[] = {"plain", "cpu"};
-    static const Kernels *twins[5];
+    static const Kernels *backends[5];
     size_t n = 0;
     for (size_t d = 0; d < 2; d++)
         for (int type = NUMBER_F32; type <= NUMBER_BF16; type++) {
             const Kernels *k = kernels_find(devices[d], (NumberType)type, NULL);
             if (k)
-                twins[n++] = k;
+                backends[n++] = k;
         }
-    twins[n] = NULL;
-    return twins;
+    backends[n] = NULL;
+    return backends;
 }
 
 /* NaN counts as infinitely far. */
@@ -90,7 +90,7 @@ static const Sensitivity *sensitivity_of(Trial *t, NumberType type)
 
 static bool say(Trial *t, const Kernels *k, const char *what, double off, double of)
 {
-    snprintf(t->why, WHY, "%s %s: %s is off by %.3g of %.3g", k->twin, number_type_name(k->type), what, off, of);
+    snprintf(t->why, WHY, "%s %s: %s is off by %.3g of %.3g", k->backend, number_type_name(k->type), what, off, of);
     return false;
 }
 
@@ -128,9 +128,9 @@ static bool same_bits(Trial *t, const Outcome *one, const Way *way, const char *
                 !memcmp(o.losses, one->losses, LOSSES_ALL * sizeof *o.losses) &&
                 !memcmp(&o.loss, &one->loss, sizeof o.loss);
     if (!same)
-        snprintf(t->why, WHY, "%s %s: other bits %s", way->k->twin, number_type_name(way->k->type), how);
+        snprintf(t->why, WHY, "%s %s: other bits %s", way->k->backend, number_type_name(way->k->type), how);
     else if (!o.planned)
-        snprintf(t->why, WHY, "%s %s: %s it does not use the memory that was planned", way->k->twin,
+        snprintf(t->why, WHY, "%s %s: %s it does not use the memory that was planned", way->k->backend,
                  number_type_name(way->k->type), how);
     outcome_free(&o);
     return same && !t->why[0];
@@ -139,7 +139,7 @@ static bool same_bits(Trial *t, const Outcome *one, const Way *way, const char *
 static bool repeats(Trial *t, const Kernels *k, const Outcome *one)
 {
     if (!one->planned) {
-        snprintf(t->why, WHY, "%s %s does not use the memory that was planned", k->twin, number_type_name(k->type));
+        snprintf(t->why, WHY, "%s %s does not use the memory that was planned", k->backend, number_type_name(k->type));
         return false;
     }
     return same_bits(t, one, &(Way){.k = k, .keep = KEEP_INPUTS}, "when segments are computed again") &&
@@ -148,7 +148,7 @@ static bool repeats(Trial *t, const Kernels *k, const Outcome *one)
            (t->c.s->seed % 4 || same_bits(t, one, &(Way){.k = k, .team = 2}, "with a team of two"));
 }
 
-static bool twin_agrees(Trial *t, const Kernels *k)
+static bool backend_agrees(Trial *t, const Kernels *k)
 {
     Outcome o = scene_run(&t->c, &(Way){.k = k});
     bool fine = losses_agree(t, k, &o) && gradients_agree(t, k, &o) && repeats(t, k, &o);
@@ -217,7 +217,7 @@ static void trial_open(Trial *t, const Sketch *s, char *why)
     why[0] = 0;
 }
 
-bool judge(const Sketch *s, const Kernels *const *twins, char why[WHY])
+bool judge(const Sketch *s, const Kernels *const *backends, char why[WHY])
 {
     Trial t;
     size_t before = memory_in_use();
@@ -225,8 +225,8 @@ bool judge(const Sketch *s, const Kernels *const *twins, char why[WHY])
     trial_open(&t, s, why);
     bool fine = t.largest < INFINITY || say(&t, &plain_f64, "a gradient", INFINITY, 1);
     fine = fine && repeats(&t, &plain_f64, &t.f64) && slopes_agree(&t);
-    for (; fine && *twins; twins++)
-        fine = (rough && (*twins)->type == NUMBER_BF16) || twin_agrees(&t, *twins);
+    for (; fine && *backends; backends++)
+        fine = (rough && (*backends)->type == NUMBER_BF16) || backend_agrees(&t, *backends);
     outcome_free(&t.f64);
     scene_close(&t.c);
     if (fine && memory_in_use() != before) {

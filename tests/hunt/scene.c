@@ -6,7 +6,7 @@
 #include "base/philox.h"
 #include "core/nn/loss.h"
 #include "core/tensor/operations.h"
-#include "kernels/measure/measure.h"
+#include "kernels/cost/cost.h"
 #include "tests/hunt/ground.h"
 
 #include <math.h>
@@ -273,7 +273,7 @@ static Tensor *run_op(Tape *t, const Play *p, size_t k, Tensor *const *value)
     case TURN: return transpose(t, activate(t, transpose(t, x[0]), ACTIVATION_TANH));
     case PRODUCT: return products(t, op, x[0], x[1], x[2]);
     case ATTENTION: return multihead(t, &m->attention, x[0], x[1], &how, NULL);
-    case BLOCK: return block(t, &m->block, x[0], NULL, &(Sight){.self = how});
+    case BLOCK: return block(t, &m->block, x[0], NULL, &(AttentionContext){.self_mask = how});
     case LOSS: lose(t, p, k, x[0]); break;
     case WHATS: break;
     }
@@ -377,7 +377,7 @@ static TapePlan walk(const Scene *c, const Part *part, const Way *way, const Wei
 {
     Sketch large = larger(c->s, way->longer);
     Ground *g = ground_new(&large, part);
-    const Kernels *k = measure_kernels(way->k->type);
+    const Kernels *k = cost_kernels(way->k->type);
     Play p = {c, g, NULL};
     Stream *s;
     Tape t;

@@ -18,11 +18,11 @@ static void limit_time(void)
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 }
 
-static _Noreturn void judge_and_leave(const Sketch *s, const Kernels *const *twins, int to)
+static _Noreturn void judge_and_leave(const Sketch *s, const Kernels *const *backends, int to)
 {
     char why[WHY] = "";
     limit_time();
-    bool fine = judge(s, twins, why);
+    bool fine = judge(s, backends, why);
     ssize_t written = fine ? 0 : write(to, why, strlen(why));
     _exit(fine && written == 0 ? 0 : 1);
 }
@@ -36,7 +36,7 @@ static size_t read_all(int from, char *to, size_t size)
     return n;
 }
 
-bool judge_apart(const Sketch *s, const Kernels *const *twins, char why[WHY])
+bool judge_apart(const Sketch *s, const Kernels *const *backends, char why[WHY])
 {
     int ends[2], status = 0;
     if (pipe(ends))
@@ -47,7 +47,7 @@ bool judge_apart(const Sketch *s, const Kernels *const *twins, char why[WHY])
         scene_stop("no process");
     if (!child) {
         close(ends[0]);
-        judge_and_leave(s, twins, ends[1]);
+        judge_and_leave(s, backends, ends[1]);
     }
     close(ends[1]);
     why[read_all(ends[0], why, WHY - 1)] = 0;
@@ -129,10 +129,10 @@ static bool shorten(Sketch *s, size_t which)
 enum { SHORTER = 3 + 2 * SKETCH_ROWS };
 
 /* Is there something wrong with it, too? Then it takes the place of what was. */
-static bool still_wrong(Sketch *s, const Sketch *smaller, const Kernels *const *twins, char *why)
+static bool still_wrong(Sketch *s, const Sketch *smaller, const Kernels *const *backends, char *why)
 {
     char now[WHY] = "";
-    if (!sketch_valid(smaller) || judge_apart(smaller, twins, now))
+    if (!sketch_valid(smaller) || judge_apart(smaller, backends, now))
         return false;
     *s = *smaller;
     memcpy(why, now, WHY);
@@ -140,41 +140,41 @@ static bool still_wrong(Sketch *s, const Sketch *smaller, const Kernels *const *
 }
 
 /* Without operation k, whose readers read nothing, one of its inputs or any value before it. */
-static bool drop(Sketch *s, size_t k, const Kernels *const *twins, char *why)
+static bool drop(Sketch *s, size_t k, const Kernels *const *backends, char *why)
 {
     const Op op = s->op[k];
     for (size_t i = 0; i < 1 + op.inputs + k; i++) {
         Sketch less = *s;
         size_t other = !i ? OPS : i <= op.inputs ? op.input[i - 1] : k - (i - op.inputs);
-        if (sketch_drop(&less, k, other) && still_wrong(s, &less, twins, why))
+        if (sketch_drop(&less, k, other) && still_wrong(s, &less, backends, why))
             return true;
     }
     return false;
 }
 
 /* One step: false: nothing more can be left out. */
-static bool shrink_once(Sketch *s, const Kernels *const *twins, char *why)
+static bool shrink_once(Sketch *s, const Kernels *const *backends, char *why)
 {
     bool smaller = false;
     for (size_t k = s->count; k-- > 0;) {
-        smaller |= drop(s, k, twins, why);
+        smaller |= drop(s, k, backends, why);
     }
     for (size_t which = 0; which < SHORTER; which++) {
         Sketch less = *s;
-        smaller |= shorten(&less, which) && still_wrong(s, &less, twins, why);
+        smaller |= shorten(&less, which) && still_wrong(s, &less, backends, why);
     }
     for (size_t k = 0; k < s->count; k++)
         for (size_t thing = 0; thing < THINGS; thing++) {
             Sketch less = *s;
-            smaller |= simplify(&less.op[k], thing) && sketch_fit(&less) && still_wrong(s, &less, twins, why);
+            smaller |= simplify(&less.op[k], thing) && sketch_fit(&less) && still_wrong(s, &less, backends, why);
         }
     return smaller;
 }
 
-Sketch shrink(const Sketch *s, const Kernels *const *twins, char why[WHY])
+Sketch shrink(const Sketch *s, const Kernels *const *backends, char why[WHY])
 {
     Sketch least = *s;
-    while (shrink_once(&least, twins, why))
+    while (shrink_once(&least, backends, why))
         continue;
     return least;
 }

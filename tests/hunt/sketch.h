@@ -1,4 +1,4 @@
-/* A network as a list of operations: what the hunt draws by chance, runs on every twin and, when they disagree, makes
+/* A network as a list of operations: what the hunt draws by chance, runs on every backend and, when they disagree, makes
  * smaller until each operation that is left is needed for it.
  *
  * A Sketch holds no tensors and no pointers, so it can be copied, changed and run again. Operation i reads values of

@@ -1,6 +1,6 @@
 /* What must not matter to a network: how its rows are split over batches, in which order they come, in which order the
  * positions of a row come where no place counts, and keys that are not valid. Each is tried on random networks of a
- * kind for which it holds, on every twin in f64 and f32. */
+ * kind for which it holds, on every backend in f64 and f32. */
 #include "kernels/plain/plain.h"
 #include "tests/hunt/judge.h"
 #include "tests/suite.h"
@@ -10,16 +10,16 @@
 
 enum { GROUPS = 4, NETWORKS = 12 };
 
-static const Kernels *twin(size_t i)
+static const Kernels *backend(size_t i)
 {
-    const Kernels *const *twins = judged_twins();
-    for (; i && *twins; twins++)
-        i -= (*twins)->type == NUMBER_F32 && i;
-    return i ? NULL : twins == judged_twins() ? &plain_f64 : twins[-1];
+    const Kernels *const *backends = judged_backends();
+    for (; i && *backends; backends++)
+        i -= (*backends)->type == NUMBER_F32 && i;
+    return i ? NULL : backends == judged_backends() ? &plain_f64 : backends[-1];
 }
 
 /* a and b came from the same rows. Where each loss is computed by the same sums (`exact`), plain gives the same bits; a
- * twin that computes several numbers at once may take others for the last ones. Gradients are summed in any order. */
+ * backend that computes several numbers at once may take others for the last ones. Gradients are summed in any order. */
 static void check_same(const Scene *c, const Kernels *k, const Outcome *a, const Outcome *b, bool exact,
                        const char *what)
 {
@@ -27,9 +27,9 @@ static void check_same(const Scene *c, const Kernels *k, const Outcome *a, const
     char text[SKETCH_TEXT];
     double largest = 0, off = losses_apart(a, b), unit = 1 + losses_apart(a, NULL);
     sketch_print(c->s, text);
-    exact = exact && !strcmp(k->twin, "plain");
+    exact = exact && !strcmp(k->backend, "plain");
     ck_assert_msg(exact ? off == 0 : off <= rounding * unit, "seed %u, %s %s, %s: a loss is off by %g\n%s", c->s->seed,
-                  k->twin, number_type_name(k->type), what, off, text);
+                  k->backend, number_type_name(k->type), what, off, text);
     for (size_t i = 0; i < c->parameters.count; i++) {
         const Parameter *p = c->parameters.list[i];
         double one = p->role == ROLE_CONSTANT ? 0 : gradient_apart(p, a, NULL);
@@ -39,7 +39,7 @@ static void check_same(const Scene *c, const Kernels *k, const Outcome *a, const
         const Parameter *p = c->parameters.list[i];
         double apart = p->role == ROLE_CONSTANT ? 0 : gradient_apart(p, a, b);
         ck_assert_msg(apart <= 4 * rounding * largest, "seed %u, %s %s, %s: the gradient of %s is off by %g\n%s",
-                      c->s->seed, k->twin, number_type_name(k->type), what, p->name, apart, text);
+                      c->s->seed, k->backend, number_type_name(k->type), what, p->name, apart, text);
     }
 }
 
@@ -60,9 +60,9 @@ static void check_networks(int group, Taste taste, What needed, bool exact, Othe
         for (size_t k = 0; k < s.count; k++)
             found += s.op[k].what == needed && (!taste.memory || (s.op[k].inputs == 2));
         scene_open(&c, &s);
-        for (size_t i = 0; twin(i); i++) {
-            Outcome a = scene_run(&c, &(Way){.k = twin(i)}), b = other(&c, twin(i));
-            check_same(&c, twin(i), &a, &b, exact, what);
+        for (size_t i = 0; backend(i); i++) {
+            Outcome a = scene_run(&c, &(Way){.k = backend(i)}), b = other(&c, backend(i));
+            check_same(&c, backend(i), &a, &b, exact, what);
             outcome_free(&a);
             outcome_free(&b);
         }

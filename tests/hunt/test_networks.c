@@ -1,4 +1,4 @@
-/* Random networks come out right on every twin; and when one is broken, the hunt sees it and says where. */
+/* Random networks come out right on every backend; and when one is broken, the hunt sees it and says where. */
 #include "kernels/plain/plain.h"
 #include "tests/hunt/judge.h"
 #include "tests/suite.h"
@@ -16,16 +16,16 @@ START_TEST(random_networks_come_out_right)
         Taste taste = sketch_taste(seed);
         Sketch s = sketch_draw(seed, &taste);
         char why[WHY], text[SKETCH_TEXT];
-        if (judge_apart(&s, judged_twins(), why))
+        if (judge_apart(&s, judged_backends(), why))
             continue;
-        s = shrink(&s, judged_twins(), why);
+        s = shrink(&s, judged_backends(), why);
         sketch_print(&s, text);
         ck_abort_msg("seed %u: %s\n%s", seed, why, text);
     }
 }
 END_TEST
 
-/* ---- twins with a fault */
+/* ---- backends with a fault */
 
 static void mul_backward(Stream *s, void *da, bool add_a, void *db, bool add_b, const void *dy, const void *a,
                          const void *b, size_t n)
@@ -51,15 +51,15 @@ static void norm_backward(Stream *s, void *dx, bool add, void *dgain, void *dbia
 /* The smallest network that shows a fault needs what it reads, the operation itself and a loss. */
 static void check_found(const Kernels *broken, What what, size_t most)
 {
-    const Kernels *const twins[] = {broken, NULL};
+    const Kernels *const backends[] = {broken, NULL};
     for (uint32_t seed = 0; seed < 200; seed++) {
         Taste taste = sketch_taste(seed);
         Sketch s = sketch_draw(seed, &taste);
         char why[WHY], text[SKETCH_TEXT];
         bool has = false;
-        if (judge_apart(&s, twins, why))
+        if (judge_apart(&s, backends, why))
             continue;
-        s = shrink(&s, twins, why);
+        s = shrink(&s, backends, why);
         sketch_print(&s, text);
         for (size_t k = 0; k < s.count; k++)
             has |= s.op[k].what == what;
@@ -69,7 +69,7 @@ static void check_found(const Kernels *broken, What what, size_t most)
     ck_abort_msg("200 networks did not show it");
 }
 
-START_TEST(a_twin_with_a_fault_is_found_and_the_network_made_small)
+START_TEST(a_backend_with_a_fault_is_found_and_the_network_made_small)
 {
     Kernels k = plain_f32;
     switch (_i) {
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 {
     static const Test tests[] = {
         TEST_LOOP(random_networks_come_out_right, GROUPS),
-        TEST_LOOP(a_twin_with_a_fault_is_found_and_the_network_made_small, 3),
+        TEST_LOOP(a_backend_with_a_fault_is_found_and_the_network_made_small, 3),
     };
     return suite_run("hunt/networks", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -3,7 +3,7 @@
 #ifndef TESTS_KERNELS_ATTENDING_H
 #define TESTS_KERNELS_ATTENDING_H
 
-#include "tests/kernels/twins.h"
+#include "tests/kernels/backends.h"
 
 enum { ROWS = 6 };
 
@@ -73,7 +73,7 @@ Attending attending_distant(uint32_t seed);
 Case attending_case(const Attending *a, Call *call, uint32_t seed);
 Call attending_call;
 
-/* Few queries, and one alone, which a fast twin computes in other ways than many, over 1 to 100 keys of odd sizes; and
+/* Few queries, and one alone, which a fast backend computes in other ways than many, over 1 to 100 keys of odd sizes; and
  * a case of the forward pass alone. */
 Attending attending_few(uint32_t seed);
 Attending attending_one(uint32_t seed);

@@ -1,5 +1,5 @@
 /* Functions of one number. */
-#include "tests/kernels/twins.h"
+#include "tests/kernels/backends.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static Case act_case(Act *a, uint32_t seed)
     return act_sized(a, seed, 6);
 }
 
-START_TEST(every_twin_agrees_with_f64)
+START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Act a;
@@ -117,8 +117,8 @@ START_TEST(far_out_each_function_is_its_limit)
 {
     static const double far[] = {100, 1e4, 1e15, 1e19, 1e20, 1e38, 3.38e38, INFINITY};
     for (size_t i = 0; i < sizeof far / sizeof *far; i++)
-        for (size_t k = 0; twin(k); k++)
-            check_far(twin(k), (Activation)_i, far[i]);
+        for (size_t k = 0; backend(k); k++)
+            check_far(backend(k), (Activation)_i, far[i]);
     check_far(&plain_f64, (Activation)_i, 1e160);
     check_far(&plain_f64, (Activation)_i, 1.7e308);
     check_far(&plain_f64, (Activation)_i, INFINITY);
@@ -127,10 +127,10 @@ END_TEST
 
 START_TEST(nan_stays_nan_and_infinity_is_not_swallowed)
 {
-    for (size_t k = 0; twin(k); k++) {
+    for (size_t k = 0; backend(k); k++) {
         bool grows = _i <= ACTIVATION_GELU_TANH;
-        double y = value_at(twin(k), (Activation)_i, INFINITY, false);
-        ck_assert(isnan(value_at(twin(k), (Activation)_i, NAN, false)));
+        double y = value_at(backend(k), (Activation)_i, INFINITY, false);
+        ck_assert(isnan(value_at(backend(k), (Activation)_i, NAN, false)));
         ck_assert(grows ? y == INFINITY : y == 1);
     }
 }
@@ -142,8 +142,8 @@ START_TEST(a_gradient_that_is_nan_stays_nan)
     Case c = act_sized(&a, 3, 1);
     *element(&c.tensor[X], 5, 0) = 0.5;
     *element(&c.tensor[DY], 5, 0) = NAN;
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t i = 0; i < a.n; i++)
             ck_assert_int_eq(isnan(result_at(&c, &r, DX, i, 0)), i == 5);
         result_free(&r);
@@ -155,18 +155,18 @@ END_TEST
 START_TEST(denormals_and_negative_zero_pass)
 {
     static const double slope[] = {1, 0.5, 0.5, 1, 0};
-    for (size_t k = 0; twin(k) && _i != ACTIVATION_SIGMOID; k++) {
-        double y = value_at(twin(k), (Activation)_i, 0x1p-130, false);
-        if (!flushed(twin(k), 0x1p-130, y))
+    for (size_t k = 0; backend(k) && _i != ACTIVATION_SIGMOID; k++) {
+        double y = value_at(backend(k), (Activation)_i, 0x1p-130, false);
+        if (!flushed(backend(k), 0x1p-130, y))
             ck_assert_double_eq_tol(y * 0x1p130, slope[_i], 1e-6);
-        ck_assert(value_at(twin(k), (Activation)_i, -0.0, false) == 0);
+        ck_assert(value_at(backend(k), (Activation)_i, -0.0, false) == 0);
     }
 }
 END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 80),
+    static const Test tests[] = {TEST_LOOP(every_backend_agrees_with_f64, 80),
                                  TEST_LOOP(gradients_are_slopes, ACTIVATIONS),
                                  TEST_LOOP(gradients_are_added_where_asked, ACTIVATIONS),
                                  TEST_LOOP(known_values_come_out, ACTIVATIONS),

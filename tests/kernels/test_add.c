@@ -1,5 +1,5 @@
 /* The residual connection with dropout, alone and followed by a norm; and what dropout is, wherever it is used. */
-#include "tests/kernels/twins.h"
+#include "tests/kernels/backends.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -81,7 +81,7 @@ static Case add_case(Add *a, uint32_t seed)
     return c;
 }
 
-START_TEST(every_twin_agrees_with_f64)
+START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Add a;
@@ -156,8 +156,8 @@ START_TEST(add_norm_is_add_and_then_norm)
             *element(&sum.tensor[X], i, j) = *element(&fused.tensor[X], i, j);
             *element(&sum.tensor[F], i, j) = *element(&fused.tensor[F], i, j);
         }
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&fused, twin(k), twin(k)->type), added = case_run(&sum, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&fused, backend(k), backend(k)->type), added = case_run(&sum, backend(k), backend(k)->type);
         for (size_t i = 0; i < a.n; i++)
             for (size_t j = 0; j < a.d; j++)
                 ck_assert(result_at(&fused, &r, SUM, i, j) == result_at(&sum, &added, Y, i, j));
@@ -214,8 +214,8 @@ START_TEST(dropout_drops_its_share_and_keeps_the_mean)
     Add a = {.n = 64, .d = 256, .drop = {.rate = rates[_i], .site = 9}};
     Case c = dropped_ones(&a, 3);
     const double all = (double)(a.n * a.d), rate = rates[_i], error = 5 * sqrt(rate * (1 - rate) / all);
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         double zeros = 0, sum = 0;
         for (size_t i = 0; i < a.n; i++)
             for (size_t j = 0; j < a.d; j++) {
@@ -280,10 +280,10 @@ START_TEST(a_split_batch_gives_the_same_bits)
             *element(&to->tensor[BIAS], 0, j) = *element(&c.tensor[BIAS], 0, j);
         }
     split[1].state.first_position[1] += (uint32_t)cut;
-    for (size_t k = 0; twin(k); k++) {
-        NumberType type = twin(k)->type;
-        Result r = case_run(&c, twin(k), type);
-        Result parts[] = {case_run(&split[0], twin(k), type), case_run(&split[1], twin(k), type)};
+    for (size_t k = 0; backend(k); k++) {
+        NumberType type = backend(k)->type;
+        Result r = case_run(&c, backend(k), type);
+        Result parts[] = {case_run(&split[0], backend(k), type), case_run(&split[1], backend(k), type)};
         static const int compared[] = {Y, DX, DF};
         for (size_t t = 0; t < sizeof compared / sizeof *compared; t++)
             for (size_t i = 0; i < a.n; i++)
@@ -307,8 +307,8 @@ START_TEST(what_is_not_finite_shows_where_it_is_only)
     Add a = {.n = 4, .d = 9, .norm = _i / 3};
     Case c = add_sized(&a, 4);
     *element(&c.tensor[_i % 2 ? X : F], 2, 5) = bad[_i % 3];
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t i = 0; i < a.n; i++)
             for (size_t j = 0; j < a.d; j++)
                 ck_assert_int_eq(!isfinite(result_at(&c, &r, Y, i, j)), i == 2 && (a.norm || j == 5));
@@ -325,12 +325,12 @@ START_TEST(zeros_keep_their_sign_and_denormals_their_value)
     Case c = add_sized(&a, 4);
     for (size_t j = 0; j < a.d; j++)
         *element(&c.tensor[X], 0, j) = *element(&c.tensor[F], 0, j) = x[j] / 2;
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t j = 0; j < a.d; j++) {
             double y = result_at(&c, &r, Y, 0, j);
             bool same = j == 2 ? fabs(y - x[j]) <= x[j] * 0x1p-8 : y == x[j] && signbit(y) == signbit(x[j]);
-            ck_assert_msg(same || j == 4 || flushed(twin(k), x[j], y), "%g became %g", x[j],
+            ck_assert_msg(same || j == 4 || flushed(backend(k), x[j], y), "%g became %g", x[j],
                           y); /* the last: half of it is no bf16 */
         }
         result_free(&r);
@@ -341,7 +341,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 50),
+    static const Test tests[] = {TEST_LOOP(every_backend_agrees_with_f64, 50),
                                  TEST_LOOP(gradients_are_slopes, 24),
                                  TEST_LOOP(gradients_are_added_where_asked, 2),
                                  TEST_LOOP(gradients_need_not_be_wanted, 2),

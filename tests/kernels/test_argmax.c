@@ -1,5 +1,5 @@
 /* The likeliest class. */
-#include "tests/kernels/twins.h"
+#include "tests/kernels/backends.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -47,10 +47,10 @@ static size_t by_definition(const Case *c, size_t i)
 
 static void expect(const Case *c, size_t i, size_t class)
 {
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(c, twin(k), twin(k)->type);
-        ck_assert_msg(result_at(c, &r, Y, i, 0) == (double)class, "%s %s, %s: class %g, not %d", twin(k)->twin,
-                      number_type_name(twin(k)->type), c->words, result_at(c, &r, Y, i, 0), (int)class);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(c, backend(k), backend(k)->type);
+        ck_assert_msg(result_at(c, &r, Y, i, 0) == (double)class, "%s %s, %s: class %g, not %d", backend(k)->backend,
+                      number_type_name(backend(k)->type), c->words, result_at(c, &r, Y, i, 0), (int)class);
         result_free(&r);
     }
     Result r = case_run(c, &plain_f64, NUMBER_F64);

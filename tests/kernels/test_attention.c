@@ -10,7 +10,7 @@ static Attending attending_any(int i)
     return i % 2 ? attending_distant((uint32_t)i / 2) : attending_random((uint32_t)i / 2);
 }
 
-START_TEST(every_twin_agrees_with_f64)
+START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Attending a = attending_any(_i);
@@ -58,7 +58,7 @@ START_TEST(tiles_of_every_width_agree_with_f64)
 }
 END_TEST
 
-/* Where rows begin at multiples of 16 bytes a twin may copy them in pieces of that size. */
+/* Where rows begin at multiples of 16 bytes a backend may copy them in pieces of that size. */
 START_TEST(rows_at_multiples_of_16_bytes_agree_with_f64)
 {
     static const int aligned[] = {Q, K, V, DY};
@@ -268,8 +268,8 @@ START_TEST(weights_sum_to_1_and_are_0_where_nothing_is_seen)
     a.drop.rate = _i % 2 ? 0.5 : 0; /* weights are those before dropout */
     Case c = attending_case(&a, attending_call, (uint32_t)_i);
     size_t longest_query = most_of(a.queries, a.rows), longest_key = most_of(a.keys, a.key_rows);
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t line = 0; line < a.rows * a.heads * longest_query; line++) {
             size_t b = line / longest_query / a.heads, i = line % longest_query, live = 0;
             double sum = 0;
@@ -313,8 +313,8 @@ START_TEST(a_query_that_sees_no_key_gives_zeros_and_zero_gradients)
     Attending a = deaf();
     Case c = attending_case(&a, attending_call, 4);
     c.add = false;
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t t = 0; t < sizeof zero / sizeof *zero; t++)
             for (size_t i = 0; i < c.tensor[zero[t]].rows; i++)
                 for (size_t j = 0; j < c.tensor[zero[t]].columns; j++)
@@ -347,8 +347,8 @@ START_TEST(keys_that_no_query_sees_may_hold_anything)
         for (size_t d = 0; !seen && d < wild.tensor[V].columns; d++)
             *element(&wild.tensor[V], j, d) = d % 2 ? NAN : INFINITY;
     }
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type), s = case_run(&wild, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type), s = case_run(&wild, backend(k), backend(k)->type);
         same_bits(&c, Y, &r, &s);
         same_bits(&c, DQ, &r, &s);
         same_bits(&c, DK, &r, &s);
@@ -363,7 +363,7 @@ START_TEST(keys_that_no_query_sees_may_hold_anything)
 }
 END_TEST
 
-/* A twin that works in tiles multiplies weights of 0, too: there others of the same row may see it, but those who must,
+/* A backend that works in tiles multiplies weights of 0, too: there others of the same row may see it, but those who must,
  * must. */
 START_TEST(a_nan_is_seen_by_those_who_see_its_key)
 {
@@ -371,9 +371,9 @@ START_TEST(a_nan_is_seen_by_those_who_see_its_key)
     a.window = 3;
     Case c = attending_case(&a, attending_call, 4);
     *element(&c.tensor[_i ? V : K], 4, 1) = NAN; /* head 0 */
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
-        bool exact = strcmp(twin(k)->twin, "plain") == 0;
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
+        bool exact = strcmp(backend(k)->backend, "plain") == 0;
         for (size_t i = 0; i < 12; i++)
             for (size_t d = 0; d < 14; d++) {
                 bool wanted = sees(&a, 0, i, 4) && (_i ? d == 1 : d < 7);
@@ -392,8 +392,8 @@ START_TEST(a_nan_score_without_company_is_nan)
     Attending a = square();
     Case c = attending_case(&a, attending_call, 4);
     *element(&c.tensor[Q], 0, 0) = NAN;
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         ck_assert(isnan(result_at(&c, &r, Y, 0, 0)));
         result_free(&r);
     }
@@ -416,8 +416,8 @@ START_TEST(huge_scores_choose_one_key)
             *element(&c.tensor[K], i, d) = d % 5 ? 0 : (double)(10 * i); /* scores 0, 1280, .. 14080 or minus that */
         }
     size_t chosen = _i ? 0 : 11;
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type), f64 = case_run(&c, &plain_f64, twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type), f64 = case_run(&c, &plain_f64, backend(k)->type);
         for (size_t i = 0; i < 12; i++)
             for (size_t d = 0; d < 14; d++) {
                 ck_assert(result_at(&c, &r, Y, i, d) == result_at(&c, &f64, V, chosen, d));
@@ -490,11 +490,11 @@ START_TEST(a_split_batch_gives_the_same_bits)
             copy_rows(&split[p].tensor[t], &c.tensor[t], 0);
         split[p].state.first_position[a.drop.side] += (uint32_t)queries;
     }
-    for (size_t k = 0; twin(k); k++) {
-        Result whole = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result whole = case_run(&c, backend(k), backend(k)->type);
         for (size_t p = 0; p < 2; p++) {
             static const int compared[] = {Y, DQ, DK, DV};
-            Result r = case_run(&split[p], twin(k), twin(k)->type);
+            Result r = case_run(&split[p], backend(k), backend(k)->type);
             for (size_t t = 0; t < 4; t++) {
                 size_t index = (size_t)compared[t], first = sum_of(t < 2 ? a.queries : a.keys, 2 * p);
                 for (size_t i = 0; i < split[p].tensor[index].rows; i++)
@@ -519,8 +519,8 @@ START_TEST(dropout_keeps_the_mean_of_y)
     a.drop = (Dropout){.rate = 0.4, .site = 3};
     Case c = attending_case(&a, attending_call, 6);
     tensor_fill(&c.tensor[V], 1); /* y is the sum of what is left of the weights, which are all 1/64: scale is 0 */
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         double sum = 0;
         for (size_t i = 0; i < QUERIES; i++)
             sum += result_at(&c, &r, Y, i, 0) + result_at(&c, &r, Y, i, 1);
@@ -533,7 +533,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 200),
+    static const Test tests[] = {TEST_LOOP(every_backend_agrees_with_f64, 200),
                                  TEST_LOOP(tiles_of_every_width_agree_with_f64, 16),
                                  TEST_LOOP(rows_at_multiples_of_16_bytes_agree_with_f64, 10),
                                  TEST_LOOP(rows_of_many_tiles_agree_with_f64, 8),

@@ -70,9 +70,9 @@ START_TEST(keys_and_values_by_head_give_the_same_bits)
                                 : attending_distant(seed);
     Case c = attending_forward(&a, seed);
     size_t asking = 0;
-    for (size_t n = 0; twin(n); n++) {
-        const Kernels *k = twin(n);
-        if (!k->by_head && strcmp(k->twin, "plain") != 0)
+    for (size_t n = 0; backend(n); n++) {
+        const Kernels *k = backend(n);
+        if (!k->by_head && strcmp(k->backend, "plain") != 0)
             continue;
         c.call = attending_call;
         Result whole = case_run(&c, k, k->type);
@@ -113,8 +113,8 @@ START_TEST(what_one_query_meets_shows_in_its_head)
     size_t where[][3] = {{Q, 0, 40}, {K, 66, 40}, {V, 17, 40}, {V, 69, 40}}; /* head 1 */
     Case c = attending_forward(&a, 5);
     *element(&c.tensor[where[_i][0]], where[_i][1], where[_i][2]) = NAN;
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t d = 0; d < 96; d++) {
             bool wanted = _i < 2 ? d / 32 == 1 : _i == 2 && d == 40;
             ck_assert_int_eq(isnan(result_at(&c, &r, Y, 0, d)), wanted);
@@ -125,7 +125,7 @@ START_TEST(what_one_query_meets_shows_in_its_head)
 }
 END_TEST
 
-/* More keys than the fast twin looks at together may have no weight at all. (Plain, which meets them first, has nothing
+/* More keys than the fast backend looks at together may have no weight at all. (Plain, which meets them first, has nothing
  * finite to rescale by, and makes NaN of it.) */
 START_TEST(scores_of_minus_infinity_leave_the_others_alone)
 {
@@ -139,12 +139,12 @@ START_TEST(scores_of_minus_infinity_leave_the_others_alone)
         for (size_t j = 40; j < 67; j++)
             mean[d] += *element(&c.tensor[V], j, d) / 27;
     }
-    for (size_t k = 0; twin(k); k++) {
-        if (strcmp(twin(k)->twin, "cpu") != 0)
+    for (size_t k = 0; backend(k); k++) {
+        if (strcmp(backend(k)->backend, "cpu") != 0)
             continue;
-        Result r = case_run(&c, twin(k), twin(k)->type);
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t d = 0; d < 96; d++)
-            ck_assert_msg(fabs(result_at(&c, &r, Y, 0, d) - mean[d]) < 0.02, "%s: %g, not %g", twin(k)->twin,
+            ck_assert_msg(fabs(result_at(&c, &r, Y, 0, d) - mean[d]) < 0.02, "%s: %g, not %g", backend(k)->backend,
                           result_at(&c, &r, Y, 0, d), mean[d]);
         result_free(&r);
     }

@@ -41,8 +41,8 @@ START_TEST(strided_and_fixed_patterns_are_those_of_sparse_transformers)
 {
     Attending a = _i ? sparse(SUMMARY, listed_fixed) : sparse(1, listed_strided);
     Case c = attending_case(&a, attending_call, 3);
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t line = 0; line < 2 * LENGTH; line++)
             for (size_t j = 0; j < LENGTH; j++) {
                 bool seen = (_i ? fixed_sees : strided_sees)(line % LENGTH, j);
@@ -82,9 +82,9 @@ START_TEST(positions_with_an_empty_list_give_zeros)
     a.relative = a.distance_bias = true, a.distances = 3;
     Case c = attending_case(&a, attending_call, 4);
     c.add = false;
-    for (size_t k = 0; twin(k); k++) {
+    for (size_t k = 0; backend(k); k++) {
         static const int zero[] = {Y, WEIGHTS, DQ, DK, DV, DRELATIVE};
-        Result r = case_run(&c, twin(k), twin(k)->type);
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t t = 0; t < sizeof zero / sizeof *zero; t++)
             for (size_t i = 0; i < c.tensor[zero[t]].rows; i++)
                 for (size_t j = 0; j < c.tensor[zero[t]].columns; j++)
@@ -135,7 +135,7 @@ START_TEST(blocks_that_lie_far_apart_agree_with_f64)
 }
 END_TEST
 
-/* No contract, but how to see that a twin skips: of 0 times NaN, what is computed is NaN. Queries 0 .. 63 list the
+/* No contract, but how to see that a backend skips: of 0 times NaN, what is computed is NaN. Queries 0 .. 63 list the
  * first block of 64 keys, those behind them the fourth, and each list is poison to the other queries. */
 static bool listed_half(const Attending *a, size_t p, size_t k)
 {
@@ -153,8 +153,8 @@ START_TEST(blocks_that_a_tile_does_not_list_are_skipped)
     c.add = false;
     for (size_t j = 192; j < 256; j++)
         *element(&c.tensor[V], j, 0) = *element(&c.tensor[K], j, 0) = NAN; /* head 0 */
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t i = 0; i < 128; i++) {
             ck_assert_int_eq(isnan(result_at(&c, &r, Y, i, 0)), i >= 64);
             ck_assert_int_eq(isnan(result_at(&c, &r, DQ, i, 0)), i >= 64);

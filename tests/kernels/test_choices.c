@@ -1,5 +1,5 @@
 /* The likeliest classes and how likely they are. */
-#include "tests/kernels/twins.h"
+#include "tests/kernels/backends.h"
 
 #include <float.h>
 #include <math.h>
@@ -61,7 +61,7 @@ static double share_of(const Case *c, size_t i, size_t j)
 /* A sum of v floats, one after the other, can be off by v / 2 units in the last place; in lanes by far less. */
 static double rounding_of(const Kernels *k, size_t v)
 {
-    return k->type == NUMBER_F64 ? 1e-12 : 2e-6 + (strcmp(k->twin, "plain") == 0 ? 6e-8 : 6e-9) * (double)v;
+    return k->type == NUMBER_F64 ? 1e-12 : 2e-6 + (strcmp(k->backend, "plain") == 0 ? 6e-8 : 6e-9) * (double)v;
 }
 
 static void check_row(const Case *c, const Kernels *k, const Result *r, size_t i)
@@ -75,7 +75,7 @@ static void check_row(const Case *c, const Kernels *k, const Result *r, size_t i
             continue;
         }
         ck_assert_msg(class >= 0 && class < (double)a->v && rank_of(c, i, (size_t) class) == m,
-                      "%s, %s: row %zu, choice %zu is %g", k->twin, c->words, i, m, class);
+                      "%s, %s: row %zu, choice %zu is %g", k->backend, c->words, i, m, class);
         ck_assert_double_eq_tol(value, share_of(c, i, (size_t) class), rounding);
         ck_assert_double_le(value, 0);
     }
@@ -86,7 +86,7 @@ static void check_all(const Case *c)
 {
     const Choosing *a = c->shape;
     for (size_t t = 0;; t++) {
-        const Kernels *k = t ? twin(t - 1) : &plain_f64;
+        const Kernels *k = t ? backend(t - 1) : &plain_f64;
         if (!k)
             break;
         Result r = case_run(c, k, k->type);
@@ -131,14 +131,14 @@ END_TEST
 static void expect(const Case *c, size_t m, int32_t class, double value)
 {
     for (size_t t = 0;; t++) {
-        const Kernels *k = t ? twin(t - 1) : &plain_f64;
+        const Kernels *k = t ? backend(t - 1) : &plain_f64;
         if (!k)
             break;
         Result r = case_run(c, k, k->type);
         double found = result_at(c, &r, VALUES, 0, m);
-        ck_assert_msg(result_at(c, &r, WHICH, 0, m) == (double)class, "%s, %s: choice %zu is %g, not %d", k->twin,
+        ck_assert_msg(result_at(c, &r, WHICH, 0, m) == (double)class, "%s, %s: choice %zu is %g, not %d", k->backend,
                       c->words, m, result_at(c, &r, WHICH, 0, m), (int)class);
-        ck_assert_msg(found == value || fabs(found - value) <= 1e-5, "%s, %s: choice %zu has %g, not %g", k->twin,
+        ck_assert_msg(found == value || fabs(found - value) <= 1e-5, "%s, %s: choice %zu has %g, not %g", k->backend,
                       c->words, m, found, value);
         result_free(&r);
     }
@@ -179,8 +179,8 @@ START_TEST(the_one_class_has_its_share_wherever_it_ranks)
     double values[] = {-INFINITY, NAN, INFINITY, 50, -50};
     for (size_t i = 0; i < 5; i++) {
         *element(&c.tensor[LOGITS], 0, 6) = values[i];
-        for (size_t t = 0; twin(t); t++) {
-            Result r = case_run(&c, twin(t), twin(t)->type);
+        for (size_t t = 0; backend(t); t++) {
+            Result r = case_run(&c, backend(t), backend(t)->type);
             double found = result_at(&c, &r, ONE, 0, 0);
             if (i < 2)
                 ck_assert(found == -INFINITY);

@@ -1,5 +1,5 @@
 /* Embedding: looked-up vectors, positions, dropout. */
-#include "tests/kernels/twins.h"
+#include "tests/kernels/backends.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ static Case embed_case(Embed *e, uint32_t seed)
     return embed_sized(e, seed, chance(&random, 0.6));
 }
 
-START_TEST(every_twin_agrees_with_f64)
+START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Embed e;
@@ -126,8 +126,8 @@ START_TEST(positions_of_no_row_give_zeros_and_no_gradient)
     for (size_t i = 0; i < e.n; i++)
         *element(&c.tensor[PLACE], i, 0) = -1;
     c.tensor[DTABLE].use = c.tensor[DPOSITIONS].use = READ;
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t i = 0; i < e.n; i++)
             for (size_t j = 0; j < e.d; j++)
                 ck_assert(result_at(&c, &r, Y, i, j) == 0);
@@ -151,8 +151,8 @@ START_TEST(slots_choose_where_the_gradient_of_a_token_goes)
         *element(&sparse.tensor[SLOTS], i, 0) = 24 - *element(&c.tensor[SLOTS], i, 0);
     tensor_fill(&c.tensor[DTABLE], 0);
     tensor_fill(&sparse.tensor[DTABLE], 0);
-    for (size_t k = 0; twin(k); k++) {
-        Result a = case_run(&c, twin(k), twin(k)->type), b = case_run(&sparse, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result a = case_run(&c, backend(k), backend(k)->type), b = case_run(&sparse, backend(k), backend(k)->type);
         for (size_t slot = 0; slot < 25; slot++)
             for (size_t j = 0; j < e.d; j++)
                 ck_assert(result_at(&c, &a, DTABLE, slot, j) == result_at(&sparse, &b, DTABLE, 24 - slot, j));
@@ -193,10 +193,10 @@ START_TEST(a_split_batch_gives_the_same_bits)
     Case c = embed_sized(&e, 7, true);
     tensor_fill(&c.tensor[DTABLE], 0);
     Case split[] = {micro_batch(&c, &part[0], 0, cut), micro_batch(&c, &part[1], cut, e.n - cut)};
-    for (size_t k = 0; twin(k); k++) {
-        NumberType type = twin(k)->type;
-        Result r = case_run(&c, twin(k), type);
-        Result parts[] = {case_run(&split[0], twin(k), type), case_run(&split[1], twin(k), type)};
+    for (size_t k = 0; backend(k); k++) {
+        NumberType type = backend(k)->type;
+        Result r = case_run(&c, backend(k), type);
+        Result parts[] = {case_run(&split[0], backend(k), type), case_run(&split[1], backend(k), type)};
         for (size_t i = 0; i < e.n; i++)
             for (size_t j = 0; j < e.d; j++)
                 ck_assert(result_at(&c, &r, Y, i, j) == (i < cut ? result_at(&split[0], &parts[0], Y, i, j)
@@ -222,8 +222,8 @@ START_TEST(a_vector_that_is_not_a_number_shows_where_it_is_used_only)
     Embed e = {.n = 24, .d = 7, .vocabulary = 3, .places = 5, .scale = 1};
     Case c = embed_sized(&e, 6, true);
     *element(&c.tensor[TABLE], 1, 4) = NAN;
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t i = 0; i < e.n; i++)
             for (size_t j = 0; j < e.d; j++)
                 ck_assert_int_eq(isnan(result_at(&c, &r, Y, i, j)), j == 4 && *element(&c.tensor[IDS], i, 0) == 1 &&
@@ -236,7 +236,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 40),
+    static const Test tests[] = {TEST_LOOP(every_backend_agrees_with_f64, 40),
                                  TEST_LOOP(gradients_are_slopes, 16),
                                  TEST_LOOP(gradients_are_added, 8),
                                  TEST(the_gradient_of_positions_need_not_be_wanted),

@@ -1,4 +1,4 @@
-/* Which twins there are, and what is said where there is none. */
+/* Which backends there are, and what is said where there is none. */
 #include "kernels/kernels.h"
 #include "tests/suite.h"
 
@@ -19,7 +19,7 @@ START_TEST(a_table_is_of_the_device_and_type_that_were_asked_for)
             if (!k)
                 continue;
             found++;
-            ck_assert_str_eq(k->twin, devices[d]);
+            ck_assert_str_eq(k->backend, devices[d]);
             ck_assert_int_eq(k->type, type);
         }
     ck_assert_int_ge(found, 4);
@@ -79,10 +79,10 @@ START_TEST(cuda_is_there_or_a_line_says_why_not)
 {
     Error e;
     const Kernels *k = kernels_find("cuda", NUMBER_F32, &e);
-    ck_assert_msg(k ? !strcmp(k->twin, "cuda")
+    ck_assert_msg(k ? !strcmp(k->backend, "cuda")
                     : (strstr(e.text, "device cuda: ") || strstr(e.text, "no device 'cuda' in this build")) &&
                           !strchr(e.text, '\n'),
-                  "%s", k ? k->twin : e.text);
+                  "%s", k ? k->backend : e.text);
 }
 END_TEST
 

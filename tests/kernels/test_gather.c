@@ -1,5 +1,5 @@
 /* Vectors by number. */
-#include "tests/kernels/twins.h"
+#include "tests/kernels/backends.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static Case gather_case(Gather *g, uint32_t seed)
     return gather_sized(g, seed);
 }
 
-START_TEST(every_twin_agrees_with_f64)
+START_TEST(every_backend_agrees_with_f64)
 {
     Gather g;
     Case c = gather_case(&g, (uint32_t)_i);
@@ -83,8 +83,8 @@ START_TEST(a_sum_is_rounded_once)
         *element(&c.tensor[INDEX], i, 0) = 1;
     tensor_fill(&c.tensor[DY], 1);
     tensor_fill(&c.tensor[DX], 24);
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t i = 0; i < g.from; i++)
             for (size_t j = 0; j < g.d; j++)
                 ck_assert_double_eq(result_at(&c, &r, DX, i, j), (i == 1 ? MANY : 0) + (c.add ? 24 : 0));
@@ -104,8 +104,8 @@ START_TEST(what_several_read_is_summed_in_their_order)
         for (size_t j = 0; j < g.d; j++)
             *element(&c.tensor[DY], i, j) = i == 1 ? 0x1p24 : 1; /* what is added to that is lost */
     }
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t j = 0; j < g.d; j++)
             ck_assert_double_eq(result_at(&c, &r, DX, 1, j), 0x1p24);
         result_free(&r);
@@ -122,8 +122,8 @@ START_TEST(y_is_a_copy_to_the_bit_and_0_for_a_negative_index)
     *element(&c.tensor[X], 1, 0) = -0.0;
     *element(&c.tensor[X], 2, 0) = -INFINITY;
     *element(&c.tensor[INDEX], 4, 0) = -2147483648.0;
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t i = 0; i < g.n; i++)
             for (size_t j = 0; j < g.d; j++) {
                 double index = *element(&c.tensor[INDEX], i, 0), y = result_at(&c, &r, Y, i, j);
@@ -139,7 +139,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const Test tests[] = {
-        TEST_LOOP(every_twin_agrees_with_f64, 30),        TEST_LOOP(gradients_are_slopes, 20),
+        TEST_LOOP(every_backend_agrees_with_f64, 30),     TEST_LOOP(gradients_are_slopes, 20),
         TEST_LOOP(gradients_are_added_where_asked, 6),    TEST_LOOP(a_sum_is_rounded_once, 2),
         TEST(what_several_read_is_summed_in_their_order), TEST(y_is_a_copy_to_the_bit_and_0_for_a_negative_index)};
     return suite_run("kernels/gather", tests, sizeof tests / sizeof *tests, argc, argv);

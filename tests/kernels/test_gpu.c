@@ -1,8 +1,8 @@
-/* What only the GPU's twin has: operations that are captured and replayed, copies beside them, and products by cuBLAS
+/* What only the GPU's backend has: operations that are captured and replayed, copies beside them, and products by cuBLAS
  * or, under the emulator, by what stands in for it. */
 #include "base/memory.h"
 #include "base/thread.h"
-#include "tests/kernels/twins.h"
+#include "tests/kernels/backends.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static const Kernels *gpu(size_t i)
     return NULL;
 }
 
-static bool real_one(const Kernels *k) { return strcmp(k->twin, "cuda") == 0; }
+static bool real_one(const Kernels *k) { return strcmp(k->backend, "cuda") == 0; }
 
 static Stream *opened(const Kernels *k)
 {
@@ -53,8 +53,8 @@ static void expect(const Kernels *k, Stream *s, const float *there, float first,
     float values[N];
     k->download(s, values, there, sizeof values);
     for (size_t i = 0; i < N; i++)
-        ck_assert_msg(values[i] == first + (float)i * step, "%s: number %d is %g, not %g", k->twin, (int)i, values[i],
-                      first + (float)i * step);
+        ck_assert_msg(values[i] == first + (float)i * step, "%s: number %d is %g, not %g", k->backend, (int)i,
+                      values[i], first + (float)i * step);
 }
 
 START_TEST(captured_operations_run_when_they_are_replayed_on_what_is_there_then)
@@ -272,7 +272,7 @@ START_TEST(a_batch_sent_ahead_is_the_next_step_s)
         }
         k->download(s, values, sum, sizeof values);
         ck_assert_msg(values[0] == STEPS * (STEPS + 1) / 2 && values[N - 1] == 1 + 1 + 3 + 4 + 4 + 6 + 7,
-                      "%s, %s: %g and %g", k->twin, orders[_i], values[0], values[N - 1]);
+                      "%s, %s: %g and %g", k->backend, orders[_i], values[0], values[N - 1]);
         k->release(there), k->release(batch), k->release(sum);
         finished(k, s);
     }
@@ -297,7 +297,7 @@ START_TEST(what_is_uploaded_may_change_at_once)
         for (size_t n = 0; n < UPLOADS; n++) {
             k->download(s, values, there[n], N / 2 * sizeof *values);
             for (size_t j = 0; j < N / 2; j++)
-                ck_assert_msg(values[j] == (float)(n + j), "%s, %s: %g", k->twin, orders[_i], values[j]);
+                ck_assert_msg(values[j] == (float)(n + j), "%s, %s: %g", k->backend, orders[_i], values[j]);
             k->release(there[n]);
         }
         finished(k, s);
@@ -461,7 +461,7 @@ START_TEST(products_are_the_same_whoever_multiplies)
             float far = 0, most = real_one(gpu(i)) ? 1e-5F : 0;
             for (size_t j = 0; j < ROOM; j++)
                 far = fabsf(mine[j] - theirs[j]) <= far ? far : fabsf(mine[j] - theirs[j]); /* NaN is far */
-            ck_assert_msg(far <= most, "%s, layout %d, sizes %d: off by %g", gpu(i)->twin, _i, (int)n, far);
+            ck_assert_msg(far <= most, "%s, layout %d, sizes %d: off by %g", gpu(i)->backend, _i, (int)n, far);
         }
 }
 END_TEST
@@ -486,7 +486,7 @@ START_TEST(rows_may_be_longer_than_a_warp_takes_at_once)
         size_t wrong = 0;
         for (size_t t = 0; t < ROWS * OUT; t++)
             wrong += y[t] != fmaxf(0, x[t / OUT] + bias[t % OUT]);
-        ck_assert_msg(wrong == 0, "%s: %zu numbers are wrong", k->twin, wrong);
+        ck_assert_msg(wrong == 0, "%s: %zu numbers are wrong", k->backend, wrong);
         for (size_t t = 0; t < 4; t++)
             k->release(there[t]);
         finished(k, s);
@@ -513,7 +513,7 @@ START_TEST(tf32_rounds_what_products_read_and_nothing_else)
         {-3 - 0x1p-12F, -3}, {0x1p-100F, 0x1p-100F},        {INFINITY, INFINITY}};
     ck_assert_str_eq(number_type_name(NUMBER_TF32), "tf32");
     for (size_t i = 0; gpu(i); i++) {
-        const Kernels *k = kernels_find(gpu(i)->twin, NUMBER_TF32, NULL);
+        const Kernels *k = kernels_find(gpu(i)->backend, NUMBER_TF32, NULL);
         if (!k)
             continue; /* a GPU that is too old */
         ck_assert(k->type == NUMBER_TF32 && k->number == 4);
@@ -524,7 +524,7 @@ START_TEST(tf32_rounds_what_products_read_and_nothing_else)
             k->linear_forward(s, to, false, x, w, NULL, false, 1, 1, 1);
             k->download(s, &y, to, sizeof y);
             ck_assert_msg(y == values[n][1] || (real_one(k) && (y == values[n][0] || has_10_bits(values[n][0], y))),
-                          "%s: %a gives %a, not %a", k->twin, values[n][0], y, values[n][1]);
+                          "%s: %a gives %a, not %a", k->backend, values[n][0], y, values[n][1]);
             k->accumulate(s, to, x, 1); /* no product */
             k->zero(s, to, sizeof y);
             k->accumulate(s, to, x, 1);

@@ -1,6 +1,6 @@
 /* Linear maps, with bias and ReLU. */
 #include "base/thread.h"
-#include "tests/kernels/twins.h"
+#include "tests/kernels/backends.h"
 
 #include <float.h>
 #include <math.h>
@@ -78,7 +78,7 @@ static Case linear_case(Linear *shape, uint32_t seed)
     return c;
 }
 
-START_TEST(every_twin_agrees_with_f64)
+START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Linear shape;
@@ -88,7 +88,7 @@ START_TEST(every_twin_agrees_with_f64)
 }
 END_TEST
 
-/* --- few positions, which a fast twin computes in another way than many --- */
+/* --- few positions, which a fast backend computes in another way than many --- */
 
 static Case forward_case(Linear *shape, uint32_t seed, bool bias)
 {
@@ -141,13 +141,13 @@ START_TEST(a_position_gets_the_same_bits_in_any_company)
 {
     Linear shape = {8, 131, 50, .relu = true};
     Case c = forward_case(&shape, 4, true);
-    for (size_t k = 0; twin(k); k++) {
-        if (!strcmp(twin(k)->twin, "cuda"))
+    for (size_t k = 0; backend(k); k++) {
+        if (!strcmp(backend(k)->backend, "cuda"))
             continue;
         shape.n = 8;
-        Result eight = case_run(&c, twin(k), twin(k)->type);
+        Result eight = case_run(&c, backend(k), backend(k)->type);
         for (shape.n = 1; shape.n < 8; shape.n++) {
-            Result r = case_run(&c, twin(k), twin(k)->type);
+            Result r = case_run(&c, backend(k), backend(k)->type);
             for (size_t i = 0; i < shape.n; i++)
                 for (size_t o = 0; o < shape.out; o++)
                     ck_assert(result_at(&c, &r, Y, i, o) == result_at(&c, &eight, Y, i, o));
@@ -247,8 +247,8 @@ START_TEST(what_is_not_finite_shows_in_its_row_only)
     Linear shape = {.n = 5, .in = 33, .out = 18, .relu = _i == 0};
     Case c = linear_sized(&shape, 5, true);
     *element(&c.tensor[X], 2, 32) = bad[_i];
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t i = 0; i < shape.n; i++)
             for (size_t o = 0; o < shape.out; o++)
                 ck_assert_int_eq(!isfinite(result_at(&c, &r, Y, i, o)), i == 2);
@@ -263,8 +263,8 @@ START_TEST(a_weight_that_is_not_a_number_shows_in_its_column_only)
     Linear shape = {.n = 5, .in = 33, .out = 18, .relu = true};
     Case c = linear_sized(&shape, 6, false);
     *element(&c.tensor[W], 7, 3) = NAN;
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t i = 0; i < shape.n; i++)
             for (size_t o = 0; o < shape.out; o++)
                 ck_assert_int_eq(isnan(result_at(&c, &r, Y, i, o)), o == 7);
@@ -284,11 +284,11 @@ START_TEST(zeros_denormals_and_large_values_pass)
     *element(&c.tensor[W], 0, 0) = 1;
     for (size_t i = 0; i < shape.n; i++)
         *element(&c.tensor[X], i, 0) = x[i];
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t i = 0; i < shape.n; i++) {
-            double y = result_at(&c, &r, Y, i, 0), unit = twin(k)->type == NUMBER_BF16 ? 0x1p-8 : 0x1p-23;
-            ck_assert_msg(flushed(twin(k), x[i], y) || fabs(y - x[i]) <= fabs(x[i]) * unit, "%g became %g", x[i], y);
+            double y = result_at(&c, &r, Y, i, 0), unit = backend(k)->type == NUMBER_BF16 ? 0x1p-8 : 0x1p-23;
+            ck_assert_msg(flushed(backend(k), x[i], y) || fabs(y - x[i]) <= fabs(x[i]) * unit, "%g became %g", x[i], y);
         }
         result_free(&r);
     }
@@ -298,7 +298,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 60),
+    static const Test tests[] = {TEST_LOOP(every_backend_agrees_with_f64, 60),
                                  TEST_LOOP(few_positions_agree_with_f64_at_odd_sizes, 8),
                                  TEST(weights_that_do_not_change_agree_with_f64),
                                  TEST_LOOP(the_team_changes_no_bit, 6),

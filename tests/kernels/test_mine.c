@@ -1,4 +1,4 @@
-/* The student's twin where it cannot be had. (That it computes, tools/course.sh tries with the course's solutions.) */
+/* The student's backend where it cannot be had. (That it computes, tools/course.sh tries with the course's solutions.) */
 #include "base/file.h"
 #include "kernels/kernels.h"
 #include "tests/suite.h"

@@ -1,5 +1,5 @@
 /* Numbers that go to another place: columns of a matrix, and rows that become columns. */
-#include "tests/kernels/twins.h"
+#include "tests/kernels/backends.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static Case move_case(Move *m, uint32_t seed)
 
 enum { CASES = 64 };
 
-START_TEST(every_twin_agrees_with_f64)
+START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Move m;
@@ -86,8 +86,8 @@ START_TEST(each_number_arrives_where_it_belongs_to_the_bit)
         for (size_t j = 0; j < m.d; j++)
             if (chance(&r, 0.3))
                 *element(&c.tensor[X], i, j) = special[below(&r, sizeof special / sizeof *special)];
-    for (size_t k = 0; twin(k); k++) {
-        Result result = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result result = case_run(&c, backend(k), backend(k)->type);
         int wrong = 0;
         for (size_t i = 0; i < m.n; i++)
             for (size_t j = 0; j < m.d; j++) {
@@ -95,8 +95,8 @@ START_TEST(each_number_arrives_where_it_belongs_to_the_bit)
                 double y = m.turned ? result_at(&c, &result, Y, j, i) : result_at(&c, &result, Y, i, j);
                 wrong += !(isnan(x) ? isnan(y) : x == y && !signbit(x) == !signbit(y));
             }
-        ck_assert_msg(wrong == 0, "%s %s, %s: %d numbers are wrong", twin(k)->twin, number_type_name(twin(k)->type),
-                      c.words, wrong);
+        ck_assert_msg(wrong == 0, "%s %s, %s: %d numbers are wrong", backend(k)->backend,
+                      number_type_name(backend(k)->type), c.words, wrong);
         result_free(&result);
     }
     case_free(&c);
@@ -105,7 +105,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, CASES),
+    static const Test tests[] = {TEST_LOOP(every_backend_agrees_with_f64, CASES),
                                  TEST_LOOP(gradients_are_slopes_and_are_added_where_asked, CASES),
                                  TEST_LOOP(each_number_arrives_where_it_belongs_to_the_bit, CASES)};
     return suite_run("kernels/move", tests, sizeof tests / sizeof *tests, argc, argv);

@@ -1,5 +1,5 @@
 /* The product of two tensors, element by element. */
-#include "tests/kernels/twins.h"
+#include "tests/kernels/backends.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static Case mul_case(Mul *m, uint32_t seed)
     return mul_sized(m, seed);
 }
 
-START_TEST(every_twin_agrees_with_f64)
+START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Mul m;
@@ -86,13 +86,13 @@ static void mixed(const Kernels *k, Stream *s, void *const *at, StepState *state
 
 START_TEST(the_flags_of_both_gradients_are_apart)
 {
-    for (size_t k = 0; twin(k); k++) {
+    for (size_t k = 0; backend(k); k++) {
         Mul m = {.n = 19};
         Case c = mul_sized(&m, (uint32_t)_i);
         c.call = mixed;
         c.tensor[DB].use = c.add ? WRITTEN : ADDED;
-        Result r = case_run(&c, twin(k), twin(k)->type);
-        double near = twin(k)->type == NUMBER_BF16 ? 0x1p-6 : 1e-6;
+        Result r = case_run(&c, backend(k), backend(k)->type);
+        double near = backend(k)->type == NUMBER_BF16 ? 0x1p-6 : 1e-6;
         for (size_t i = 0; i < m.n; i++) {
             double dy = *element(&c.tensor[DY], i, 0), a = *element(&c.tensor[A], i, 0);
             double b = *element(&c.tensor[B], i, 0);
@@ -118,8 +118,8 @@ START_TEST(what_is_not_finite_stays_where_it_is)
         *element(&c.tensor[A], i, 0) = special[i][0];
         *element(&c.tensor[B], i, 0) = special[i][1];
     }
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t i = 0; i < N; i++) {
             double y = result_at(&c, &r, Y, i, 0);
             ck_assert_msg(isnan(special[i][2]) ? isnan(y) : y == special[i][2], "%g times %g is %g", special[i][0],
@@ -133,7 +133,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 48), TEST_LOOP(gradients_are_slopes, 2),
+    static const Test tests[] = {TEST_LOOP(every_backend_agrees_with_f64, 48), TEST_LOOP(gradients_are_slopes, 2),
                                  TEST_LOOP(gradients_are_added_where_asked_and_either_may_be_unwanted, 4),
                                  TEST_LOOP(the_flags_of_both_gradients_are_apart, 2),
                                  TEST(what_is_not_finite_stays_where_it_is)};

@@ -1,4 +1,4 @@
-/* Attention of heads of up to 16 numbers whose queries see all keys, which a fast twin computes in a way of its own
+/* Attention of heads of up to 16 numbers whose queries see all keys, which a fast backend computes in a way of its own
  * (kernels/cpu/attention_narrow.c, kernels/cpu/attention_narrow_backward.c). */
 #include "tests/kernels/attending.h"
 
@@ -30,7 +30,7 @@ static Attending narrow(int i)
     return a;
 }
 
-START_TEST(every_twin_agrees_with_f64)
+START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Attending a = narrow(_i);
@@ -61,9 +61,9 @@ START_TEST(what_is_not_finite_is_seen)
     Case c = attending_case(&a, attending_call, 4);
     int in = damaged[_i % 3];
     *element(&c.tensor[in], 33, 1) = _i < 3 ? NAN : INFINITY; /* head 0 */
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
-        bool exact = strcmp(twin(k)->twin, "plain") == 0;
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
+        bool exact = strcmp(backend(k)->backend, "plain") == 0;
         for (size_t i = 0; i < 40; i++)
             for (size_t d = 0; d < 32; d++) {
                 bool finite = isfinite(result_at(&c, &r, Y, i, d)), wanted = d < 16 && (in != V || d == 1);
@@ -93,8 +93,8 @@ START_TEST(huge_scores_choose_one_key)
             *element(&c.tensor[K], i, d) = d % 16 ? 0 : (double)i; /* scores 0, 64, .. 2496 or minus that */
         }
     size_t chosen = _i ? 0 : 39;
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type), f64 = case_run(&c, &plain_f64, twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type), f64 = case_run(&c, &plain_f64, backend(k)->type);
         for (size_t i = 0; i < 40; i++)
             for (size_t d = 0; d < 32; d++) {
                 ck_assert(result_at(&c, &r, Y, i, d) == result_at(&c, &f64, V, chosen, d));
@@ -120,8 +120,8 @@ START_TEST(huge_values_have_a_mean)
             *element(&c.tensor[K], i, d) = d % 16 ? 0 : 17;
             *element(&c.tensor[V], i, d) *= 1e30;
         }
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type), f64 = case_run(&c, &plain_f64, twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type), f64 = case_run(&c, &plain_f64, backend(k)->type);
         for (size_t i = 0; i < 40; i++)
             for (size_t d = 0; d < 32; d++)
                 ck_assert_double_eq_tol(result_at(&c, &r, Y, i, d), result_at(&c, &f64, Y, i, d), 0x1p-7 * 1e30);
@@ -145,9 +145,9 @@ START_TEST(low_scores_leave_nothing_to_keys_that_are_not_there)
             *element(&c.tensor[Q], i, d) = d % 16 ? 0 : -366 - 2 * _i;
     for (size_t j = 0; j < (size_t)a.keys[0]; j++)
         *element(&c.tensor[K], j, 0) = *element(&c.tensor[K], j, 16) = 1;
-    for (size_t k = 0; twin(k); k++) {
+    for (size_t k = 0; backend(k); k++) {
         static const int results[] = {Y, LSE, DQ, DK, DV};
-        Result r = case_run(&c, twin(k), twin(k)->type), f64 = case_run(&c, &plain_f64, twin(k)->type);
+        Result r = case_run(&c, backend(k), backend(k)->type), f64 = case_run(&c, &plain_f64, backend(k)->type);
         for (size_t t = 0; t < sizeof results / sizeof *results; t++) {
             const Tensor *of = &c.tensor[results[t]];
             double most = results[t] == DK ? 8 : 0x1p-5; /* DK: times q */
@@ -182,7 +182,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 24),
+    static const Test tests[] = {TEST_LOOP(every_backend_agrees_with_f64, 24),
                                  TEST_LOOP(what_is_not_finite_is_seen, 6),
                                  TEST_LOOP(huge_scores_choose_one_key, 2),
                                  TEST_LOOP(low_scores_leave_nothing_to_keys_that_are_not_there, 8),

@@ -1,5 +1,5 @@
 /* Layer normalisation. */
-#include "tests/kernels/twins.h"
+#include "tests/kernels/backends.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static Case norm_case(Norm *shape, uint32_t seed)
     return c;
 }
 
-START_TEST(every_twin_agrees_with_f64)
+START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Norm shape = {0};
@@ -146,10 +146,10 @@ START_TEST(vectors_far_from_zero_keep_their_variance)
     for (size_t j = 0; j < shape.d; j++)
         *element(&c.tensor[X], 0, j) += 4096;
     c.tensor[MEAN].floor = 4096;
-    for (size_t i = 0; twin(i); i++) {
-        if (twin(i)->type != NUMBER_F32)
+    for (size_t i = 0; backend(i); i++) {
+        if (backend(i)->type != NUMBER_F32)
             continue;
-        Result f64 = case_run(&c, &plain_f64, NUMBER_F32), r = case_run(&c, twin(i), NUMBER_F32);
+        Result f64 = case_run(&c, &plain_f64, NUMBER_F32), r = case_run(&c, backend(i), NUMBER_F32);
         for (size_t j = 0; j < shape.d; j++)
             ck_assert_double_eq_tol(result_at(&c, &r, Y, 0, j), result_at(&c, &f64, Y, 0, j), 4096 * 0x1p-20);
         result_free(&f64);
@@ -165,8 +165,8 @@ START_TEST(what_is_not_finite_shows_in_its_own_vector_only)
     Norm shape = {0};
     Case c = norm_case(&shape, 4);
     *element(&c.tensor[X], 3, 1) = bad[_i];
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t i = 0; i < shape.n; i++)
             for (size_t j = 0; j < shape.d; j++) {
                 ck_assert_int_eq(!isfinite(result_at(&c, &r, Y, i, j)), i == 3);
@@ -181,7 +181,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 40),
+    static const Test tests[] = {TEST_LOOP(every_backend_agrees_with_f64, 40),
                                  TEST_LOOP(many_vectors_agree_with_f64, 4),
                                  TEST_LOOP(gradients_are_slopes, 16),
                                  TEST_LOOP(gradients_are_added_where_asked, 4),

@@ -1,5 +1,5 @@
 /* Rows of vectors as one vector each. */
-#include "tests/kernels/twins.h"
+#include "tests/kernels/backends.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -57,7 +57,7 @@ static Case pool_case(Pooled *p, uint32_t seed)
     return pool_sized(p, (Pooling)(seed % POOLINGS), lengths, b, below(&random, 3), widths[below(&random, 9)], seed);
 }
 
-START_TEST(every_twin_agrees_with_f64)
+START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Pooled p;
@@ -121,8 +121,8 @@ START_TEST(an_empty_row_gives_zeros_and_no_gradient)
         for (size_t j = 0; j < p.d; j++) /* what arrives for an empty row must reach nobody */
             for (size_t b = 0; b < p.b; b++)
                 *element(&c.tensor[DY], b, j) = lengths[b] ? 1 : NAN;
-        for (size_t k = 0; twin(k); k++) {
-            Result r = case_run(&c, twin(k), twin(k)->type);
+        for (size_t k = 0; backend(k); k++) {
+            Result r = case_run(&c, backend(k), backend(k)->type);
             for (size_t j = 0; j < p.d; j++) {
                 double sum = 0;
                 for (size_t b = 0; b < p.b; b++) {
@@ -159,8 +159,8 @@ START_TEST(the_first_of_equal_ones_is_the_largest_and_takes_the_gradient)
         for (size_t j = 0; j < p.d; j++)
             for (size_t i = 0; i < 4; i++)
                 *element(&c.tensor[X], 2 + i, j) = values[v][i];
-        for (size_t k = 0; twin(k); k++) {
-            Result r = case_run(&c, twin(k), twin(k)->type);
+        for (size_t k = 0; backend(k); k++) {
+            Result r = case_run(&c, backend(k), backend(k)->type);
             for (size_t j = 0; j < p.d; j++) {
                 ck_assert(result_at(&c, &r, Y, 1, j) == values[v][first[v]]);
                 ck_assert(result_at(&c, &r, WHICH, 1, j) == (double)(2 + first[v]));
@@ -182,8 +182,8 @@ START_TEST(nan_comes_through_wherever_it_stands)
             Pooled p;
             Case c = pool_sized(&p, (Pooling)how, lengths, 1, 0, 17, 7);
             *element(&c.tensor[X], at, 16) = *element(&c.tensor[X], at, 0) = NAN;
-            for (size_t k = 0; twin(k); k++) {
-                Result r = case_run(&c, twin(k), twin(k)->type);
+            for (size_t k = 0; backend(k); k++) {
+                Result r = case_run(&c, backend(k), backend(k)->type);
                 for (size_t j = 0; j < p.d; j++) {
                     bool wanted = j % 16 == 0 && (how != POOLING_FIRST || at == 0);
                     ck_assert_int_eq(!!isnan(result_at(&c, &r, Y, 0, j)), wanted);
@@ -198,7 +198,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(every_twin_agrees_with_f64, 48),
+    static const Test tests[] = {TEST_LOOP(every_backend_agrees_with_f64, 48),
                                  TEST_LOOP(gradients_are_slopes, 24),
                                  TEST_LOOP(gradients_are_added_where_asked, 12),
                                  TEST(a_row_gives_its_first_its_mean_and_its_largest),

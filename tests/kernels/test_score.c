@@ -1,4 +1,4 @@
-/* What a score may hold besides q . k, and what must not change it. That twins agree, that gradients are slopes and
+/* What a score may hold besides q . k, and what must not change it. That backends agree, that gradients are slopes and
  * that each number is what the definition says is asked in test_attention.c, of every kind of score. */
 #include "tests/kernels/attending.h"
 
@@ -52,12 +52,12 @@ START_TEST(keys_that_are_shuffled_with_their_values_change_nothing_without_dista
         swap_rows(&shuffled.tensor[K], j, j * 31 % 75);
         swap_rows(&shuffled.tensor[V], j, j * 31 % 75);
     }
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type), s = case_run(&shuffled, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type), s = case_run(&shuffled, backend(k), backend(k)->type);
         if (!_i) {
-            nearly(&c, Y, &r, &s, tolerance(twin(k)));
-            nearly(&c, LSE, &r, &s, tolerance(twin(k)));
-            nearly(&c, DQ, &r, &s, tolerance(twin(k)));
+            nearly(&c, Y, &r, &s, tolerance(backend(k)));
+            nearly(&c, LSE, &r, &s, tolerance(backend(k)));
+            nearly(&c, DQ, &r, &s, tolerance(backend(k)));
         } else {
             ck_assert(fabs(result_at(&c, &r, Y, 0, 0) - result_at(&c, &s, Y, 0, 0)) > 1e-3);
         }
@@ -85,9 +85,9 @@ START_TEST(a_longer_row_of_keys_cut_to_the_shorter_gives_the_same_bits)
                 *element(&cut.tensor[t], i, j) = *element(&c.tensor[t], i + (t == K || t == V ? i / 50 * 25 : 0), j);
     for (size_t j = 50; j < 75; j++)
         *element(&c.tensor[K], j, 0) = *element(&c.tensor[V], j, 1) = NAN;
-    for (size_t k = 0; twin(k); k++) {
+    for (size_t k = 0; backend(k); k++) {
         static const int same[] = {Y, LSE, DQ, DDISTANCE_BIAS, DRELATIVE, DCONTENT_BIAS, DPOSITION_BIAS};
-        Result r = case_run(&cut, twin(k), twin(k)->type), s = case_run(&c, twin(k), twin(k)->type);
+        Result r = case_run(&cut, backend(k), backend(k)->type), s = case_run(&c, backend(k), backend(k)->type);
         for (size_t t = 0; t < sizeof same / sizeof *same; t++)
             for (size_t i = 0; r.value[same[t]] && i < cut.tensor[same[t]].rows; i++)
                 for (size_t j = 0; j < cut.tensor[same[t]].columns; j++)
@@ -113,8 +113,8 @@ START_TEST(a_row_in_pieces_is_the_row)
     if (_i / 2)
         a.block = 4, a.listed = listed_by_chance, a.pattern = 4;
     Case c = attending_case(&a, attending_call, 2);
-    for (size_t k = 0; twin(k); k++) {
-        Result whole = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result whole = case_run(&c, backend(k), backend(k)->type);
         for (int32_t p = 0, from = 0; p < 5; from += sizes[_i % 2][p++]) {
             Attending part = a;
             part.queries[0] = sizes[_i % 2][p];
@@ -124,11 +124,11 @@ START_TEST(a_row_in_pieces_is_the_row)
                 for (size_t i = 0; piece.tensor[t].kind != INTEGERS && i < piece.tensor[t].rows; i++)
                     for (size_t j = 0; j < piece.tensor[t].columns; j++)
                         *element(&piece.tensor[t], i, j) = *element(&c.tensor[t], i + (t == Q ? (size_t)from : 0), j);
-            Result r = case_run(&piece, twin(k), twin(k)->type);
+            Result r = case_run(&piece, backend(k), backend(k)->type);
             for (size_t i = 0; i < (size_t)part.queries[0]; i++)
                 for (size_t j = 0; j < 6; j++)
                     ck_assert(fabs(result_at(&piece, &r, Y, i, j) - result_at(&c, &whole, Y, i + (size_t)from, j)) <=
-                              tolerance(twin(k)));
+                              tolerance(backend(k)));
             result_free(&r);
             case_free(&piece);
         }
@@ -147,10 +147,10 @@ START_TEST(the_same_bias_at_all_distances_changes_nothing_but_lse)
     Case c = attending_case(&a, attending_call, 2), moved = attending_case(&a, attending_call, 2);
     tensor_fill(&c.tensor[DISTANCE_BIAS], 0);
     tensor_fill(&moved.tensor[DISTANCE_BIAS], 2.5);
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type), s = case_run(&moved, twin(k), twin(k)->type);
-        nearly(&c, Y, &r, &s, tolerance(twin(k)));
-        nearly(&c, DV, &r, &s, tolerance(twin(k)));
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type), s = case_run(&moved, backend(k), backend(k)->type);
+        nearly(&c, Y, &r, &s, tolerance(backend(k)));
+        nearly(&c, DV, &r, &s, tolerance(backend(k)));
         for (size_t i = 0; i < c.tensor[LSE].rows; i++)
             ck_assert(fabs(result_at(&c, &s, LSE, i, 1) - result_at(&c, &r, LSE, i, 1) - 2.5) < 1e-5);
         result_free(&r);
@@ -232,8 +232,8 @@ START_TEST(a_huge_bias_chooses_its_distance)
     tensor_fill(&c.tensor[DISTANCE_BIAS], _i ? -1e30 : 0);
     for (size_t head = 0; head < 2; head++)
         *element(&c.tensor[DISTANCE_BIAS], 3, head) = _i ? -10 : 1e4; /* one key ahead */
-    for (size_t k = 0; twin(k); k++) {
-        Result r = case_run(&c, twin(k), twin(k)->type);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t i = 0; i < 37; i++)
             for (size_t j = 0; j < 75; j++)
                 ck_assert(result_at(&c, &r, WEIGHTS, i, j) == (j == i + 1));
@@ -264,9 +264,9 @@ START_TEST(a_score_of_minus_infinity_is_a_key_that_is_not_seen)
     for (size_t e = 1; e < 3; e++)
         *element(&c.tensor[DISTANCE_BIAS], e, 1) = -INFINITY; /* and all others: it sees nothing */
     case_agrees(&c);
-    for (size_t k = 0; twin(k); k++) {
+    for (size_t k = 0; backend(k); k++) {
         static const int zeros[] = {Y, DQ};
-        Result r = case_run(&c, twin(k), twin(k)->type);
+        Result r = case_run(&c, backend(k), backend(k)->type);
         for (size_t i = 0; i < (size_t)a.queries[0]; i++) {
             ck_assert(isfinite(result_at(&c, &r, LSE, i, 0)) && result_at(&c, &r, LSE, i, 1) == -INFINITY);
             for (size_t t = 0; t < 2; t++)
@@ -321,9 +321,9 @@ START_TEST(entries_of_distances_that_nobody_has_may_hold_anything)
             *element(&wild.tensor[RELATIVE], e, j) = NAN;
             *element(&wild.tensor[DISTANCE_BIAS], e, j % 2) = INFINITY;
         }
-    for (size_t k = 0; twin(k); k++) {
+    for (size_t k = 0; backend(k); k++) {
         static const int same[] = {Y, DQ, DK, DV, DDISTANCE_BIAS, DRELATIVE, DPOSITION_BIAS};
-        Result r = case_run(&c, twin(k), twin(k)->type), s = case_run(&wild, twin(k), twin(k)->type);
+        Result r = case_run(&c, backend(k), backend(k)->type), s = case_run(&wild, backend(k), backend(k)->type);
         for (size_t t = 0; t < sizeof same / sizeof *same; t++)
             same_bits(&c, (size_t)same[t], &r, &s);
         for (size_t j = 0; j < 10; j++)

@@ -5,7 +5,7 @@ static size_t whole(const Fixture *f, const char *key) { return (size_t)fixture_
 
 EncDecOptions encdec_options(const Fixture *f)
 {
-    SharedValues o = fixture_options(f);
+    SharedOptions o = fixture_options(f);
     return (EncDecOptions){.block = {.attention = {.dim = o.dim,
                                                    .heads = o.heads,
                                                    .key_size = o.head_size,
@@ -27,7 +27,7 @@ EncDecOptions encdec_options(const Fixture *f)
 
 bool encdec_open(EncDec *m, const EncDecOptions *o, Error *e)
 {
-    *m = (EncDec){.o = *o};
+    *m = (EncDec){.options = *o};
     Parameters *p = &m->parameters;
     EmbeddingOptions words = {.vocabulary = o->source,
                               .context = o->context,
@@ -63,19 +63,19 @@ void encdec_close(EncDec *m)
 
 Tensor *encdec_memory(Tape *t, const EncDec *m, const Rows *source)
 {
-    Sight sight = sight_rows(source, false);
-    return stack(t, &m->encoder, embed(t, &m->source, source), NULL, &sight);
+    AttentionContext context = context_rows(source, false);
+    return stack(t, &m->encoder, embed(t, &m->source, source), NULL, &context);
 }
 
-Tensor *encdec_logits(Tape *t, const EncDec *m, const Rows *target, Tensor *memory, const Sight *sight)
+Tensor *encdec_logits(Tape *t, const EncDec *m, const Rows *target, Tensor *memory, const AttentionContext *context)
 {
-    return linear_logits(t, &m->logits, stack(t, &m->decoder, embed(t, &m->target, target), memory, sight));
+    return linear_logits(t, &m->logits, stack(t, &m->decoder, embed(t, &m->target, target), memory, context));
 }
 
 static Tensor *logits(const void *model, Tape *t, const Rows *rows)
 {
-    Sight sight = sight_across(&rows[1], &rows[0]);
-    return encdec_logits(t, model, &rows[1], encdec_memory(t, model, &rows[0]), &sight);
+    AttentionContext context = context_across(&rows[1], &rows[0]);
+    return encdec_logits(t, model, &rows[1], encdec_memory(t, model, &rows[0]), &context);
 }
 
-Network encdec_network(const EncDec *m) { return (Network){m, &m->parameters, logits, 2, 1, m->o.smoothing}; }
+Network encdec_network(const EncDec *m) { return (Network){m, &m->parameters, logits, 2, 1, m->options.smoothing}; }

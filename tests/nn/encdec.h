@@ -18,7 +18,7 @@ typedef struct EncDecOptions {
 } EncDecOptions;
 
 typedef struct EncDec {
-    EncDecOptions o;
+    EncDecOptions options;
     Parameters parameters;
     Embedding source, target;
     Stack encoder, decoder;
@@ -33,7 +33,7 @@ void encdec_close(EncDec *m);
 
 /* What the encoder makes of the source [M,D]; and logits [N,V] of the target. */
 Tensor *encdec_memory(Tape *t, const EncDec *m, const Rows *source);
-Tensor *encdec_logits(Tape *t, const EncDec *m, const Rows *target, Tensor *memory, const Sight *sight);
+Tensor *encdec_logits(Tape *t, const EncDec *m, const Rows *target, Tensor *memory, const AttentionContext *context);
 
 Network encdec_network(const EncDec *m);
 

@@ -11,16 +11,16 @@ enum { LAYOUTS = 4, CONTEXT = 13, MOST = 3 * CONTEXT };
 /* A network, and what it takes to run it forward on rows that the test chooses. */
 typedef struct Reader {
     Model model;
-    Trial t; /* its crew's worker 0 computes */
+    Trial t; /* its trainer's worker 0 computes */
     Batch none;
     Cache cache;
     DeviceRows rows;
     Batch batch;
 } Reader;
 
-static SharedValues layout(int i)
+static SharedOptions layout(int i)
 {
-    SharedValues o = small_options();
+    SharedOptions o = small_options();
     o.activation = ACTIVATION_GELU;
     o.attention = i % 2;
     o.score = i == 1 ? SCORE_BILINEAR : i == 3 ? SCORE_ADDITIVE : SCORE_SCALED_DOT;
@@ -30,7 +30,7 @@ static SharedValues layout(int i)
     return o;
 }
 
-static void reader_open(Reader *r, const SharedValues *o, const Kernels *k, size_t rows)
+static void reader_open(Reader *r, const SharedOptions *o, const Kernels *k, size_t rows)
 {
     Error e;
     const size_t longest[] = {CONTEXT, CONTEXT, CONTEXT};
@@ -40,7 +40,7 @@ static void reader_open(Reader *r, const SharedValues *o, const Kernels *k, size
     Network n = charlm_network(&r->model, 0);
     trial_open(&r->t, k, &n, &r->none, 1, &(Training){0});
     trial_draw(&r->t, 9);
-    Stream *s = r->t.crew.worker[0].stream;
+    Stream *s = r->t.trainer.worker[0].stream;
     ck_done(stack_cache(&r->cache, &r->model.stack, k, s, rows, CONTEXT, &e) &&
                 device_rows_open(&r->rows, k, &size, &e) && batch_open(&r->batch, &size, &e),
             e);
@@ -65,13 +65,13 @@ typedef struct Piece {
 /* logits [positions, 256] of pieces, one a row of the cache; without a cache rows are read from their beginning. */
 static double *read_pieces(Reader *r, const Piece *pieces, size_t rows, bool cached)
 {
-    Worker *w = &r->t.crew.worker[0];
-    const Kernels *k = r->t.crew.o.k;
+    Worker *w = &r->t.trainer.worker[0];
+    const Kernels *k = r->t.trainer.options.k;
     Error e;
     Tape tape;
     /* composed attention over a whole cache needs more than a training pass over rows: so a tape of its own */
     TapePlan plan = {.memory = 1 << 22, .host = 1 << 20};
-    ck_done(tape_open(&tape, k, w->stream, &r->t.crew.weights, &plan, &e), e);
+    ck_done(tape_open(&tape, k, w->stream, &r->t.trainer.weights, &plan, &e), e);
     tape.state = w->state;
     batch_clear(&r->batch);
     for (size_t b = 0; b < rows; b++) {
@@ -120,7 +120,7 @@ static double rounding_of(const Kernels *k) { return k->type == NUMBER_F64 ? 1e-
 
 static void check_chunks(int i, const Kernels *k, const size_t *chunks)
 {
-    SharedValues o = layout(i);
+    SharedOptions o = layout(i);
     Reader r;
     int32_t ids[CONTEXT];
     reader_open(&r, &o, k, 1);
@@ -130,8 +130,8 @@ static void check_chunks(int i, const Kernels *k, const size_t *chunks)
         size_t to = from + chunks[c];
         double *found = read_pieces(&r, &(Piece){ids, from, to}, 1, true);
         double far = largest_difference(wanted + from * BYTES, found, (to - from) * BYTES);
-        ck_assert_msg(far <= rounding_of(k), "%s: logits of positions %zu to %zu are off by %g", k->twin, from, to - 1,
-                      far);
+        ck_assert_msg(far <= rounding_of(k), "%s: logits of positions %zu to %zu are off by %g", k->backend, from,
+                      to - 1, far);
         memory_free(found);
         from = to;
     }
@@ -139,22 +139,22 @@ static void check_chunks(int i, const Kernels *k, const size_t *chunks)
     reader_close(&r);
 }
 
-static const Kernels *twin(size_t i) { return i ? twin_of(NUMBER_F32, i - 1) : plain_of(NUMBER_F64); }
+static const Kernels *backend(size_t i) { return i ? backend_of(NUMBER_F32, i - 1) : plain_of(NUMBER_F64); }
 
 START_TEST(tokens_one_by_one_give_the_logits_of_the_whole_row)
 {
     static const size_t ones[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-    for (size_t i = 0; twin(i); i++)
-        check_chunks(_i, twin(i), ones);
+    for (size_t i = 0; backend(i); i++)
+        check_chunks(_i, backend(i), ones);
 }
 END_TEST
 
 START_TEST(chunks_give_the_logits_of_the_whole_row)
 {
     static const size_t chunks[][7] = {{13}, {5, 1, 7}, {1, 12}, {2, 3, 1, 1, 6}, {0, 12, 0, 1}};
-    for (size_t i = 0; twin(i); i++)
+    for (size_t i = 0; backend(i); i++)
         for (size_t c = 0; c < sizeof chunks / sizeof *chunks; c++)
-            check_chunks(_i, twin(i), chunks[c]);
+            check_chunks(_i, backend(i), chunks[c]);
 }
 END_TEST
 
@@ -162,12 +162,12 @@ START_TEST(rows_of_different_lengths_do_not_see_each_other)
 {
     enum { B = 4, TURNS = 4 };
     static const size_t turn[TURNS][B] = {{3, 1, 0, 5}, {1, 1, 2, 1}, {0, 4, 1, 2}, {6, 1, 0, 1}};
-    SharedValues o = layout(_i);
-    for (size_t t = 0; twin(t); t++) {
+    SharedOptions o = layout(_i);
+    for (size_t t = 0; backend(t); t++) {
         Reader r;
         int32_t ids[B][CONTEXT];
         size_t length[B] = {0};
-        reader_open(&r, &o, twin(t), B);
+        reader_open(&r, &o, backend(t), B);
         for (uint32_t b = 0; b < B; b++)
             random_ids(ids[b], 20 + b);
         for (size_t n = 0; n < TURNS; n++) {
@@ -177,7 +177,8 @@ START_TEST(rows_of_different_lengths_do_not_see_each_other)
             double *found = read_pieces(&r, pieces, B, true), *at = found;
             for (size_t b = 0; b < B; b++)
                 for (; length[b] < pieces[b].to; length[b]++, at += BYTES)
-                    check_position(&r, ids[b], pieces[b].to, length[b], at, rounding_of(twin(t)), twin(t)->twin);
+                    check_position(&r, ids[b], pieces[b].to, length[b], at, rounding_of(backend(t)),
+                                   backend(t)->backend);
             memory_free(found);
         }
         reader_close(&r);
@@ -191,22 +192,22 @@ START_TEST(rows_can_be_reordered_copied_and_dropped)
     enum { B = 4, TURNS = 5 };
     static const int32_t order[TURNS][B] = {{0, 0, 2, 1}, {3, 1, 1, 0}, {2, 0, 1}, {2, 2, 2}, {1, 0}};
     static const size_t left[TURNS] = {4, 4, 3, 3, 2};
-    SharedValues o = layout(_i);
-    for (size_t t = 0; twin(t); t++) {
+    SharedOptions o = layout(_i);
+    for (size_t t = 0; backend(t); t++) {
         Reader r;
         int32_t ids[B][CONTEXT], was[B][CONTEXT];
         size_t length[B] = {2, 1, 4, 3}, before[B], rows = B;
         Piece pieces[B];
-        reader_open(&r, &o, twin(t), B);
-        Stream *s = r.t.crew.worker[0].stream;
-        int32_t *device = twin(t)->allocate(sizeof order[0]);
+        reader_open(&r, &o, backend(t), B);
+        Stream *s = r.t.trainer.worker[0].stream;
+        int32_t *device = backend(t)->allocate(sizeof order[0]);
         for (uint32_t b = 0; b < B; b++) {
             random_ids(ids[b], 30 + b);
             pieces[b] = (Piece){ids[b], 0, length[b]};
         }
         memory_free(read_pieces(&r, pieces, B, true));
         for (size_t n = 0; n < TURNS; n++) {
-            twin(t)->upload(s, device, order[n], sizeof order[n]);
+            backend(t)->upload(s, device, order[n], sizeof order[n]);
             cache_reorder(&r.cache, s, device, left[n]);
             memcpy(was, ids, sizeof was);
             memcpy(before, length, sizeof before);
@@ -219,11 +220,11 @@ START_TEST(rows_can_be_reordered_copied_and_dropped)
             }
             double *found = read_pieces(&r, pieces, rows, true);
             for (size_t b = 0; b < rows; b++)
-                check_position(&r, ids[b], length[b], length[b] - 1, found + b * BYTES, rounding_of(twin(t)),
-                               twin(t)->twin);
+                check_position(&r, ids[b], length[b], length[b] - 1, found + b * BYTES, rounding_of(backend(t)),
+                               backend(t)->backend);
             memory_free(found);
         }
-        twin(t)->release(device);
+        backend(t)->release(device);
         reader_close(&r);
     }
 }
@@ -234,20 +235,20 @@ START_TEST(a_row_can_be_copied_to_another)
 {
     enum { B = 4 };
     static const int32_t length[B] = {5, 2, 5, 3};
-    SharedValues o = layout(_i);
-    for (size_t t = 0; twin(t); t++) {
+    SharedOptions o = layout(_i);
+    for (size_t t = 0; backend(t); t++) {
         Reader r;
         int32_t ids[B][CONTEXT];
         Piece pieces[B];
-        reader_open(&r, &o, twin(t), B);
-        Stream *s = r.t.crew.worker[0].stream;
-        int32_t *device = twin(t)->allocate(sizeof length);
+        reader_open(&r, &o, backend(t), B);
+        Stream *s = r.t.trainer.worker[0].stream;
+        int32_t *device = backend(t)->allocate(sizeof length);
         for (uint32_t b = 0; b < B; b++) {
             random_ids(ids[b], 40 + b);
             pieces[b] = (Piece){ids[b], 0, b == 2 ? 1 : (size_t)length[b]};
         }
         memory_free(read_pieces(&r, pieces, B, true));
-        twin(t)->upload(s, device, length, sizeof length);
+        backend(t)->upload(s, device, length, sizeof length);
         cache_copy_row(&r.cache, s, 2, 0, 5);
         cache_rewind(&r.cache, s, device);
         memcpy(ids[2], ids[0], 5 * sizeof *ids[0]); /* behind that each goes its own way */
@@ -255,10 +256,10 @@ START_TEST(a_row_can_be_copied_to_another)
             pieces[b] = (Piece){ids[b], (size_t)length[b], (size_t)length[b] + 1};
         double *found = read_pieces(&r, pieces, B, true);
         for (size_t b = 0; b < B; b++)
-            check_position(&r, ids[b], pieces[b].to, pieces[b].from, found + b * BYTES, rounding_of(twin(t)),
-                           twin(t)->twin);
+            check_position(&r, ids[b], pieces[b].to, pieces[b].from, found + b * BYTES, rounding_of(backend(t)),
+                           backend(t)->backend);
         memory_free(found);
-        twin(t)->release(device);
+        backend(t)->release(device);
         reader_close(&r);
     }
 }
@@ -268,14 +269,14 @@ END_TEST
 START_TEST(the_same_memory_can_be_other_rows)
 {
     static const size_t rows[] = {2, 4, 2, 1}, capacities[] = {CONTEXT, CONTEXT / 2, CONTEXT, 3};
-    SharedValues o = layout(_i);
-    for (size_t t = 0; twin(t); t++) {
+    SharedOptions o = layout(_i);
+    for (size_t t = 0; backend(t); t++) {
         Reader r;
-        reader_open(&r, &o, twin(t), 4);
+        reader_open(&r, &o, backend(t), 4);
         for (size_t n = 0; n < 4; n++) {
             int32_t ids[4][CONTEXT];
             Piece pieces[4] = {{ids[0], 0, 0}};
-            cache_lay(&r.cache, r.t.crew.worker[0].stream, rows[n], capacities[n]);
+            cache_lay(&r.cache, r.t.trainer.worker[0].stream, rows[n], capacities[n]);
             for (uint32_t b = 0; b < rows[n]; b++) {
                 random_ids(ids[b], 50 + 4 * (uint32_t)n + b);
                 pieces[b] = (Piece){ids[b], 0, capacities[n] - 1};
@@ -285,8 +286,8 @@ START_TEST(the_same_memory_can_be_other_rows)
                 pieces[b] = (Piece){ids[b], capacities[n] - 1, capacities[n]};
             double *found = read_pieces(&r, pieces, rows[n], true);
             for (size_t b = 0; b < rows[n]; b++)
-                check_position(&r, ids[b], capacities[n], capacities[n] - 1, found + b * BYTES, rounding_of(twin(t)),
-                               twin(t)->twin);
+                check_position(&r, ids[b], capacities[n], capacities[n] - 1, found + b * BYTES, rounding_of(backend(t)),
+                               backend(t)->backend);
             memory_free(found);
         }
         reader_close(&r);
@@ -296,14 +297,14 @@ END_TEST
 
 START_TEST(a_cache_that_was_reset_remembers_nothing)
 {
-    SharedValues o = layout(_i);
+    SharedOptions o = layout(_i);
     Reader r;
     int32_t ids[2][CONTEXT];
     reader_open(&r, &o, plain_of(NUMBER_F64), 1);
     random_ids(ids[0], 1);
     random_ids(ids[1], 2);
     memory_free(read_pieces(&r, &(Piece){ids[0], 0, 9}, 1, true));
-    cache_reset(&r.cache, r.t.crew.worker[0].stream);
+    cache_reset(&r.cache, r.t.trainer.worker[0].stream);
     double *found = read_pieces(&r, &(Piece){ids[1], 0, 4}, 1, true);
     check_position(&r, ids[1], 4, 3, found + 3 * BYTES, 1e-12, "after a reset");
     memory_free(found);
@@ -314,26 +315,26 @@ END_TEST
 /* Two ways to go on from where the cache once was. */
 START_TEST(a_cache_that_was_rewound_goes_on_from_there)
 {
-    SharedValues o = layout(_i);
-    for (size_t t = 0; twin(t); t++) {
+    SharedOptions o = layout(_i);
+    for (size_t t = 0; backend(t); t++) {
         Reader r;
         int32_t ids[2][CONTEXT];
-        reader_open(&r, &o, twin(t), 2);
-        Stream *s = r.t.crew.worker[0].stream;
-        int32_t *length = twin(t)->allocate(2 * sizeof *length);
+        reader_open(&r, &o, backend(t), 2);
+        Stream *s = r.t.trainer.worker[0].stream;
+        int32_t *length = backend(t)->allocate(2 * sizeof *length);
         random_ids(ids[0], 1);
         random_ids(ids[1], 2);
         memory_free(read_pieces(&r, (Piece[]){{ids[0], 0, 6}, {ids[1], 0, 3}}, 2, true));
-        twin(t)->copy(s, length, r.cache.length, 2 * sizeof *length);
+        backend(t)->copy(s, length, r.cache.length, 2 * sizeof *length);
         memory_free(read_pieces(&r, (Piece[]){{ids[0], 6, 13}, {ids[1], 3, 4}}, 2, true));
         cache_rewind(&r.cache, s, length);
         for (size_t i = 6; i < CONTEXT; i++)
             ids[0][i] = ids[1][i];
         double *found = read_pieces(&r, (Piece[]){{ids[0], 6, 9}, {ids[1], 3, 5}}, 2, true);
-        check_position(&r, ids[0], 9, 8, found + 2 * BYTES, rounding_of(twin(t)), "the first row");
-        check_position(&r, ids[1], 5, 4, found + 4 * BYTES, rounding_of(twin(t)), "the second row");
+        check_position(&r, ids[0], 9, 8, found + 2 * BYTES, rounding_of(backend(t)), "the first row");
+        check_position(&r, ids[1], 5, 4, found + 4 * BYTES, rounding_of(backend(t)), "the second row");
         memory_free(found);
-        twin(t)->release(length);
+        backend(t)->release(length);
         reader_close(&r);
     }
 }
@@ -341,7 +342,7 @@ END_TEST
 
 START_TEST(fused_and_composed_attention_remember_the_same)
 {
-    SharedValues o = layout(_i & ~1);
+    SharedOptions o = layout(_i & ~1);
     double *found[2];
     int32_t ids[CONTEXT];
     random_ids(ids, 8);

@@ -77,7 +77,7 @@ static void check_same(const Tensor *found, const Tensor *wanted, const Kernels 
     for (size_t i = 0; i < found->rows * found->columns; i++) {
         double a = k->real == sizeof(double) ? ((double *)found->data)[i] : (double)((float *)found->data)[i];
         double b = k->real == sizeof(double) ? ((double *)wanted->data)[i] : (double)((float *)wanted->data)[i];
-        ck_assert_msg(a - b <= most && b - a <= most, "%s: number %zu is %g, not %g", k->twin, i, a, b);
+        ck_assert_msg(a - b <= most && b - a <= most, "%s: number %zu is %g, not %g", k->backend, i, a, b);
     }
 }
 
@@ -109,14 +109,14 @@ static void check_remembered(const Kernels *k, bool composed, const size_t *leng
     stage_close(&s);
 }
 
-static const Kernels *twin(size_t i) { return i ? twin_of(NUMBER_F32, i - 1) : plain_of(NUMBER_F64); }
+static const Kernels *backend(size_t i) { return i ? backend_of(NUMBER_F32, i - 1) : plain_of(NUMBER_F64); }
 
 START_TEST(a_memory_that_is_remembered_gives_what_the_memory_gives)
 {
     static const size_t lengths[][MEMORIES] = {{4, 7, 2}, {1, 0, 7}};
-    for (size_t i = 0; twin(i); i++)
+    for (size_t i = 0; backend(i); i++)
         for (size_t n = 0; n < 2; n++)
-            check_remembered(twin(i), _i, lengths[n], NULL, MEMORIES);
+            check_remembered(backend(i), _i, lengths[n], NULL, MEMORIES);
 }
 END_TEST
 
@@ -124,9 +124,9 @@ START_TEST(rows_of_queries_share_a_row_of_memory)
 {
     static const size_t lengths[MEMORIES] = {4, 7, 2};
     static const int32_t rows[][BEAMS] = {{0, 0, 1, 2, 2}, {2, 2, 2, 2, 2}, {2, 1, 0, 1, 2}};
-    for (size_t i = 0; twin(i); i++)
+    for (size_t i = 0; backend(i); i++)
         for (size_t n = 0; n < 3; n++)
-            check_remembered(twin(i), _i, lengths, rows[n], BEAMS);
+            check_remembered(backend(i), _i, lengths, rows[n], BEAMS);
 }
 END_TEST
 

@@ -3,7 +3,7 @@
 #include "base/bf16.h"
 #include "base/memory.h"
 #include "base/thread.h"
-#include "core/tensor/blame.h"
+#include "core/tensor/nonfinite.h"
 #include "tests/nn/trial.h"
 
 #include <float.h>
@@ -12,7 +12,7 @@
 #include <string.h>
 
 static size_t tensors, numbers, denormals;
-static char first[BLAME_NAME + 32];
+static char first[NONFINITE_NAME + 32];
 
 static void count(const Kernels *k, Stream *s, const void *data, size_t n, bool real, const char *what,
                   const char *name)
@@ -39,12 +39,12 @@ void tape_check(Tape *t, const Tensor *y, const char *what, const Parameter *p)
     count(t->k, t->stream, y->data, y->rows * y->columns, y->real, what, p ? p->name : "");
 }
 
-void blame_weights(char *name, const Weights *w, Stream *s) { (void)name, (void)w, (void)s; }
-void blame_gradients(char *name, const Tape *t) { (void)name, (void)t; }
+void nonfinite_weights(char *name, const Weights *w, Stream *s) { (void)name, (void)w, (void)s; }
+void nonfinite_gradients(char *name, const Tape *t) { (void)name, (void)t; }
 
 /* Gradients of activations lie where the tape left them, later ones over earlier ones; those of parameters are Adam's
  * first moments. */
-static void count_gradients(const Crew *c)
+static void count_gradients(const Trainer *c)
 {
     const Tape *t = &c->worker[0].tape;
     count(t->k, t->stream, t->owned[1], t->gradients.peak / t->k->number, false, "a gradient of", "an activation");
@@ -59,20 +59,20 @@ static void try_step(const Kernels *k, size_t dim)
     Error e;
     Model model;
     Trial t;
-    SharedValues o = small_options();
+    SharedOptions o = small_options();
     Batch batch = random_batch(lengths, sizeof lengths / sizeof *lengths, 11);
     o.dim = dim, o.dropout = 0.1;
     ck_done(model_open(&model, &o, &e), e);
     Network n = charlm_network(&model, 0.1);
     trial_open(&t, k, &n, &batch, 1, &(Training){.clip = 1});
-    ck_done(weights_init(&t.crew.weights, t.crew.worker[0].stream, INIT_PYTORCH, o.depth, 1, &e), e);
+    ck_done(weights_init(&t.trainer.weights, t.trainer.worker[0].stream, INIT_PYTORCH, o.depth, 1, &e), e);
     tensors = numbers = denormals = 0;
     first[0] = 0;
     trial_step(&t, 1, 1e-3);
     trial_step(&t, 2, 1e-3);
-    count_gradients(&t.crew);
+    count_gradients(&t.trainer);
     ck_assert_uint_gt(tensors, 30);
-    ck_assert_msg(!denormals, "%s, %s, %d wide: %d of %d numbers are denormal, the first in %s", k->twin,
+    ck_assert_msg(!denormals, "%s, %s, %d wide: %d of %d numbers are denormal, the first in %s", k->backend,
                   number_type_name(k->type), (int)dim, (int)denormals, (int)numbers, first);
     trial_close(&t);
     batch_close(&batch);

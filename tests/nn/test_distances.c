@@ -24,7 +24,7 @@ typedef struct Net {
 static Tensor *logits(const void *model, Tape *t, const Rows *rows)
 {
     const Net *n = model;
-    Sight how = sight_rows(rows, n->causal);
+    AttentionContext how = context_rows(rows, n->causal);
     Tensor *x = embed(t, &n->embedding, rows);
     for (size_t i = 0; i < DEPTH; i++)
         x = block(t, &n->block[i], x, NULL, &how);
@@ -114,11 +114,11 @@ END_TEST
 START_TEST(kept_computed_again_and_split_give_the_same_gradient)
 {
     static const Training ways[] = {{.workers = 1}, {.keep = KEEP_INPUTS}, {.workers = 3, .micro_rows = 1}};
-    for (size_t i = 0; twin_of(NUMBER_F32, i); i++) {
+    for (size_t i = 0; backend_of(NUMBER_F32, i); i++) {
         size_t size;
-        double *one = gradient_of((DistanceKind)(_i + 1), twin_of(NUMBER_F32, i), &ways[0], &size);
+        double *one = gradient_of((DistanceKind)(_i + 1), backend_of(NUMBER_F32, i), &ways[0], &size);
         for (size_t w = 1; w < 3; w++) {
-            double *other = gradient_of((DistanceKind)(_i + 1), twin_of(NUMBER_F32, i), &ways[w], &size);
+            double *other = gradient_of((DistanceKind)(_i + 1), backend_of(NUMBER_F32, i), &ways[w], &size);
             ck_assert_double_le(distance(one, other, size), w == 1 ? 0 : 1e-5 * distance(one, NULL, size));
             memory_free(other);
         }
@@ -127,13 +127,13 @@ START_TEST(kept_computed_again_and_split_give_the_same_gradient)
 }
 END_TEST
 
-START_TEST(twins_and_types_agree)
+START_TEST(backends_and_types_agree)
 {
     size_t size;
     double *f64 = gradient_of((DistanceKind)(_i + 1), plain_of(NUMBER_F64), &(Training){0}, &size);
     for (int type = NUMBER_F32; type <= NUMBER_BF16; type++)
-        for (size_t i = 0; twin_of((NumberType)type, i); i++) {
-            double *one = gradient_of((DistanceKind)(_i + 1), twin_of((NumberType)type, i), &(Training){0}, &size);
+        for (size_t i = 0; backend_of((NumberType)type, i); i++) {
+            double *one = gradient_of((DistanceKind)(_i + 1), backend_of((NumberType)type, i), &(Training){0}, &size);
             ck_assert_double_le(distance(one, f64, size),
                                 (type == NUMBER_BF16 ? 0.05 : 1e-5) * distance(f64, NULL, size));
             memory_free(one);
@@ -148,11 +148,11 @@ START_TEST(learned_or_fixed_a_bias_begins_as_alibi)
     Error e;
     for (int init = INIT_PYTORCH; init <= INIT_XAVIER; init++) {
         net_open(&n, _i ? DISTANCE_ALIBI : DISTANCE_BIAS, false, plain_of(NUMBER_F64), &(Training){0});
-        ck_done(weights_init(&n.t.crew.weights, n.t.crew.worker[0].stream, (Init)init, DEPTH, 4, &e), e);
+        ck_done(weights_init(&n.t.trainer.weights, n.t.trainer.worker[0].stream, (Init)init, DEPTH, 4, &e), e);
         const Parameter *bias = parameters_find(&n.parameters, "blocks.1.attention.distance_bias");
         ck_assert(bias && bias->shape[0] == 5 && bias->shape[1] == HEADS);
         double values[5 * HEADS];
-        weights_get(&n.t.crew.weights, n.t.crew.worker[0].stream, bias, values);
+        weights_get(&n.t.trainer.weights, n.t.trainer.worker[0].stream, bias, values);
         for (size_t d = 0; d < 5; d++) {
             ck_assert(values[d * HEADS] == -(double)d / 16);
             ck_assert(values[d * HEADS + 1] == -(double)d / 256);
@@ -166,7 +166,7 @@ int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(the_gradient_is_that_of_central_differences, KINDS),
                                  TEST_LOOP(kept_computed_again_and_split_give_the_same_gradient, KINDS),
-                                 TEST_LOOP(twins_and_types_agree, KINDS),
+                                 TEST_LOOP(backends_and_types_agree, KINDS),
                                  TEST_LOOP(learned_or_fixed_a_bias_begins_as_alibi, 2)};
     return suite_run("nn/distances", tests, sizeof tests / sizeof *tests, argc, argv);
 }

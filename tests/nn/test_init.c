@@ -12,7 +12,7 @@
 
 static size_t preset_numbers(const char *preset)
 {
-    Values v;
+    CharlmOptions v;
     Options o;
     Model m;
     Error e;
@@ -34,7 +34,7 @@ END_TEST
 
 START_TEST(a_width_that_heads_cannot_share_is_refused)
 {
-    SharedValues o = small_options();
+    SharedOptions o = small_options();
     Model m;
     Error e;
     o.dim = 25;
@@ -54,7 +54,7 @@ static bool build(void *argument, Error *e)
 
 START_TEST(a_model_without_memory_is_an_error_and_leaves_nothing)
 {
-    SharedValues o = small_options();
+    SharedOptions o = small_options();
     fail_each_allocation(build, &o);
 }
 END_TEST
@@ -97,7 +97,7 @@ typedef struct Fresh {
     Weights weights;
 } Fresh;
 
-static void fresh_open(Fresh *f, const SharedValues *o, const Kernels *k, Init init, uint32_t seed)
+static void fresh_open(Fresh *f, const SharedOptions *o, const Kernels *k, Init init, uint32_t seed)
 {
     Error e;
     ck_done(model_open(&f->model, o, &e) && k->open(&f->stream, 1, &e) &&
@@ -159,9 +159,9 @@ static void check_all(const Fresh *f, const Parameter *p, double value)
     memory_free(x);
 }
 
-static SharedValues drawn_options(void)
+static SharedOptions drawn_options(void)
 {
-    SharedValues o = small_options();
+    SharedOptions o = small_options();
     o.dim = 48, o.ff = 100, o.depth = DEPTH, o.context = 40, o.norm = NORM_PRE;
     return o;
 }
@@ -170,7 +170,7 @@ static double uniform_deviation(double bound) { return bound / sqrt(3); }
 
 START_TEST(init_pytorch_draws_as_pytorch_does)
 {
-    SharedValues o = drawn_options();
+    SharedOptions o = drawn_options();
     Fresh f;
     fresh_open(&f, &o, plain_of(NUMBER_F64), INIT_PYTORCH, 1);
     check_drawn(&f, named(&f, "token_embedding.weight"), true, 1);
@@ -191,7 +191,7 @@ END_TEST
 
 START_TEST(init_gpt2_scales_what_ends_a_branch)
 {
-    SharedValues o = drawn_options();
+    SharedOptions o = drawn_options();
     Fresh f;
     fresh_open(&f, &o, plain_of(NUMBER_F64), INIT_GPT2, 1);
     check_drawn(&f, named(&f, "token_embedding.weight"), true, 0.02);
@@ -210,7 +210,7 @@ END_TEST
 
 START_TEST(init_xavier_balances_inputs_and_outputs)
 {
-    SharedValues o = drawn_options();
+    SharedOptions o = drawn_options();
     Fresh f;
     fresh_open(&f, &o, plain_of(NUMBER_F64), INIT_XAVIER, 1);
     check_drawn(&f, named(&f, "token_embedding.weight"), true, 1 / sqrt(48));
@@ -227,7 +227,7 @@ END_TEST
 /* Five deviations of the correlation of two samples that have nothing to do with each other. */
 START_TEST(no_two_parameters_begin_alike)
 {
-    SharedValues o = drawn_options();
+    SharedOptions o = drawn_options();
     Fresh f;
     fresh_open(&f, &o, plain_of(NUMBER_F64), (Init)_i, 1);
     const Parameters *p = &f.model.parameters;
@@ -261,7 +261,7 @@ static bool same_values(const Fresh *f, const Fresh *g, const char *name)
 
 START_TEST(what_a_parameter_begins_with_does_not_depend_on_the_sizes_of_others)
 {
-    SharedValues o = drawn_options(), other = o;
+    SharedOptions o = drawn_options(), other = o;
     Fresh f, g, h;
     other.ff = 37, other.context = 11, other.depth = DEPTH + 1, other.heads = 5, other.head_size = 9;
     fresh_open(&f, &o, plain_of(NUMBER_F64), (Init)_i, 1);
@@ -281,7 +281,7 @@ END_TEST
 
 START_TEST(a_deeper_model_begins_with_all_that_the_shallower_one_has)
 {
-    SharedValues o = drawn_options(), deeper = o;
+    SharedOptions o = drawn_options(), deeper = o;
     Fresh f, g;
     deeper.depth = DEPTH + 2;
     fresh_open(&f, &o, plain_of(NUMBER_F64), INIT_PYTORCH, 1);
@@ -297,7 +297,7 @@ END_TEST
 /* f32 and bf16 have the values of f64, rounded; and the numbers that products read are the reals. */
 START_TEST(each_precision_begins_with_the_same_values)
 {
-    SharedValues o = drawn_options();
+    SharedOptions o = drawn_options();
     Fresh f, g;
     fresh_open(&f, &o, plain_of(NUMBER_F64), INIT_PYTORCH, 1);
     for (int type = 0; type < NUMBER_F64; type++) {

@@ -1,4 +1,4 @@
-/* Whole networks as a crew trains them: gradients against central differences, batches split in any way, empty rows,
+/* Whole networks as a trainer trains them: gradients against central differences, batches split in any way, empty rows,
  * nothing to score, dropout, the same bits twice. */
 #include "base/memory.h"
 #include "base/philox.h"
@@ -9,9 +9,9 @@
 #include <string.h>
 
 /* Kinds of networks; all together they have each part of core/nn at least once. */
-static SharedValues kind(int i)
+static SharedOptions kind(int i)
 {
-    SharedValues o = small_options();
+    SharedOptions o = small_options();
     switch (i) {
     case 0: break;
     case 1: o.norm = NORM_PRE, o.positions = POSITIONS_SINUSOID, o.activation = ACTIVATION_GELU, o.bias = false; break;
@@ -35,16 +35,16 @@ enum { ROWS = sizeof lengths / sizeof *lengths };
 
 /* A trial of a network of its own on a batch of its own. */
 typedef struct Whole {
-    SharedValues o;
+    SharedOptions options;
     Model model;
     Batch batch;
     Trial t;
 } Whole;
 
-static void whole_open(Whole *w, const SharedValues *o, const Kernels *k, const Training *training)
+static void whole_open(Whole *w, const SharedOptions *o, const Kernels *k, const Training *training)
 {
     Error e;
-    w->o = *o;
+    w->options = *o;
     ck_done(model_open(&w->model, o, &e), e);
     w->batch = random_batch(lengths, ROWS, 11);
     Network n = charlm_network(&w->model, o->smoothing);
@@ -62,7 +62,7 @@ static void whole_close(Whole *w)
 START_TEST(the_gradient_is_that_of_central_differences)
 {
     const double h = 1e-5;
-    SharedValues o = kind(_i);
+    SharedOptions o = kind(_i);
     Whole w;
     o.activation = o.activation == ACTIVATION_RELU ? ACTIVATION_GELU : o.activation; /* a kink has no derivative */
     whole_open(&w, &o, plain_of(NUMBER_F64), &(Training){.workers = 2, .micro_rows = 3});
@@ -98,7 +98,7 @@ typedef struct Outcome {
     double loss, *losses, *gradient, *weights;
 } Outcome;
 
-static Outcome outcome_of(const SharedValues *o, const Kernels *k, Training split)
+static Outcome outcome_of(const SharedOptions *o, const Kernels *k, Training split)
 {
     Whole w;
     Outcome r;
@@ -132,7 +132,7 @@ static void outcome_free(Outcome *r)
 
 /* steps: how far weights may be apart after three steps; Adam turns rounding in a gradient near 0 (the key's bias) into
  * whole steps in f32, so there it is infinite. */
-static void check_splits(const SharedValues *o, const Kernels *k, double rounding, double steps)
+static void check_splits(const SharedOptions *o, const Kernels *k, double rounding, double steps)
 {
     static const size_t micro[] = {1, 2, 3, ROWS};
     Model m;
@@ -163,14 +163,14 @@ static void check_splits(const SharedValues *o, const Kernels *k, double roundin
 
 START_TEST(any_split_over_micro_batches_and_workers_gives_the_same_gradient_and_step)
 {
-    SharedValues o = kind(_i);
+    SharedOptions o = kind(_i);
     check_splits(&o, plain_of(NUMBER_F64), 1e-13, 1e-3 * 1e-6);
-    for (size_t i = 0; twin_of(NUMBER_F32, i); i++)
-        check_splits(&o, twin_of(NUMBER_F32, i), 1e-5, INFINITY);
+    for (size_t i = 0; backend_of(NUMBER_F32, i); i++)
+        check_splits(&o, backend_of(NUMBER_F32, i), 1e-5, INFINITY);
 }
 END_TEST
 
-static void check_same_bits(const SharedValues *o, const Kernels *k, Training one, Training other)
+static void check_same_bits(const SharedOptions *o, const Kernels *k, Training one, Training other)
 {
     Model m;
     Error e;
@@ -178,9 +178,9 @@ static void check_same_bits(const SharedValues *o, const Kernels *k, Training on
     Outcome a = outcome_of(o, k, one), b = outcome_of(o, k, other);
     size_t bytes = m.parameters.size * sizeof(double);
     ck_assert(memcmp(&a.loss, &b.loss, sizeof a.loss) == 0);
-    ck_assert_msg(memcmp(a.gradient, b.gradient, bytes) == 0, "%s %s: gradients differ", k->twin,
+    ck_assert_msg(memcmp(a.gradient, b.gradient, bytes) == 0, "%s %s: gradients differ", k->backend,
                   number_type_name(k->type));
-    ck_assert_msg(memcmp(a.weights, b.weights, bytes) == 0, "%s %s: weights differ", k->twin,
+    ck_assert_msg(memcmp(a.weights, b.weights, bytes) == 0, "%s %s: weights differ", k->backend,
                   number_type_name(k->type));
     outcome_free(&a);
     outcome_free(&b);
@@ -189,32 +189,32 @@ static void check_same_bits(const SharedValues *o, const Kernels *k, Training on
 
 START_TEST(the_same_run_twice_gives_the_same_bits)
 {
-    SharedValues o = kind(_i);
+    SharedOptions o = kind(_i);
     for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; twin_of((NumberType)type, i); i++)
+        for (size_t i = 0; backend_of((NumberType)type, i); i++)
             for (size_t workers = 1; workers <= 3; workers++) {
                 Training t = {.workers = workers, .micro_rows = 2};
-                check_same_bits(&o, twin_of((NumberType)type, i), t, t);
+                check_same_bits(&o, backend_of((NumberType)type, i), t, t);
             }
 }
 END_TEST
 
 START_TEST(blocks_kept_and_computed_again_give_the_same_bits)
 {
-    SharedValues o = kind(_i);
+    SharedOptions o = kind(_i);
     for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; twin_of((NumberType)type, i); i++)
-            check_same_bits(&o, twin_of((NumberType)type, i), (Training){.keep = KEEP_ALL, .micro_rows = 3},
+        for (size_t i = 0; backend_of((NumberType)type, i); i++)
+            check_same_bits(&o, backend_of((NumberType)type, i), (Training){.keep = KEEP_ALL, .micro_rows = 3},
                             (Training){.keep = KEEP_INPUTS, .micro_rows = 3});
 }
 END_TEST
 
 /* A batch that is not the usual one. */
-static void open_on(Whole *w, const SharedValues *o, const Kernels *k, const Training *training, const size_t *rows,
+static void open_on(Whole *w, const SharedOptions *o, const Kernels *k, const Training *training, const size_t *rows,
                     size_t count)
 {
     Error e;
-    w->o = *o;
+    w->options = *o;
     ck_done(model_open(&w->model, o, &e), e);
     w->batch = random_batch(rows, count, 11);
     Network n = charlm_network(&w->model, o->smoothing);
@@ -225,7 +225,7 @@ static void open_on(Whole *w, const SharedValues *o, const Kernels *k, const Tra
 START_TEST(rows_of_length_0_change_nothing)
 {
     static const size_t without[] = {4, 1, 7}, with[] = {0, 4, 0, 0, 1, 7, 0};
-    SharedValues o = kind(_i);
+    SharedOptions o = kind(_i);
     for (size_t micro = 1; micro <= 7; micro += 3) {
         Whole a, b;
         open_on(&a, &o, plain_of(NUMBER_F64), &(Training){0}, without, 3);
@@ -264,10 +264,10 @@ static void check_nothing_scored(Whole *w, const char *what)
 START_TEST(a_batch_with_nothing_to_score_has_loss_0_and_gradient_0)
 {
     static const size_t empty[] = {0, 0};
-    SharedValues o = kind(_i);
+    SharedOptions o = kind(_i);
     for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; twin_of((NumberType)type, i); i++) {
-            const Kernels *k = twin_of((NumberType)type, i);
+        for (size_t i = 0; backend_of((NumberType)type, i); i++) {
+            const Kernels *k = backend_of((NumberType)type, i);
             Whole w;
             whole_open(&w, &o, k, &(Training){.workers = 2, .micro_rows = 3, .clip = 1});
             for (size_t n = 0; n < w.batch.side[0].positions; n++)
@@ -283,7 +283,7 @@ END_TEST
 
 START_TEST(adam_with_moments_stays_finite_where_nothing_is_scored)
 {
-    SharedValues o = kind(_i);
+    SharedOptions o = kind(_i);
     Whole w;
     whole_open(&w, &o, plain_of(NUMBER_F32), &(Training){.moving = true, .clip = 1});
     trial_step(&w.t, 1, 1e-2);
@@ -300,7 +300,7 @@ END_TEST
 
 START_TEST(dropout_acts_in_training_and_not_in_evaluation)
 {
-    SharedValues wet = kind(_i), dry = wet;
+    SharedOptions wet = kind(_i), dry = wet;
     dry.dropout = dry.attention_dropout = dry.ff_dropout = dry.smoothing = wet.smoothing = 0;
     Whole a, b;
     whole_open(&a, &wet, plain_of(NUMBER_F64), &(Training){0});
@@ -319,7 +319,7 @@ END_TEST
 
 START_TEST(each_dropout_of_a_network_acts)
 {
-    SharedValues o = kind(_i);
+    SharedOptions o = kind(_i);
     const double never = 1e-300; /* 0 would be another network than the one that was planned */
     Whole w;
     whole_open(&w, &o, plain_of(NUMBER_F64), &(Training){0});
@@ -346,9 +346,9 @@ START_TEST(each_dropout_of_a_network_acts)
 END_TEST
 
 /* A weight or what a weight leads to is not finite: the step says so, changes nothing, and finds the culprit. */
-static void check_blame(const Kernels *k, const char *weight, double by, const char *culprit)
+static void check_nonfinite(const Kernels *k, const char *weight, double by, const char *culprit)
 {
-    SharedValues o = kind(0);
+    SharedOptions o = kind(0);
     Whole w;
     Error e;
     whole_open(&w, &o, k, &(Training){.moving = true, .clip = 1, .workers = 2, .micro_rows = 2});
@@ -358,14 +358,14 @@ static void check_blame(const Kernels *k, const char *weight, double by, const c
     for (size_t i = 0; i < p->count; i++)
         trial_nudge(&w.t, p, i, by);
     size_t bytes = w.model.parameters.size * sizeof(double);
-    const void *blocks[] = {w.t.crew.weights.reals, w.t.crew.m, w.t.crew.v};
+    const void *blocks[] = {w.t.trainer.weights.reals, w.t.trainer.m, w.t.trainer.v};
     double *before[3];
     for (size_t i = 0; i < 3; i++)
         before[i] = trial_reals(&w.t, blocks[i]);
     StepResult r = trial_step(&w.t, 2, 1e-3);
     ck_assert(!r.finite);
-    crew_blame(&w.t.crew, 2, &e);
-    ck_assert_msg(strstr(e.text, "step 2: not finite") && strstr(e.text, culprit), "%s %s: %s", k->twin,
+    trainer_find_nonfinite(&w.t.trainer, 2, &e);
+    ck_assert_msg(strstr(e.text, "step 2: not finite") && strstr(e.text, culprit), "%s %s: %s", k->backend,
                   number_type_name(k->type), e.text);
     for (size_t i = 0; i < 3; i++) {
         double *after = trial_reals(&w.t, blocks[i]);
@@ -379,13 +379,13 @@ static void check_blame(const Kernels *k, const char *weight, double by, const c
 START_TEST(a_step_that_is_not_finite_changes_nothing_and_names_the_culprit)
 {
     for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; twin_of((NumberType)type, i); i++)
-            check_blame(twin_of((NumberType)type, i), "blocks.1.ff.in.weight", NAN,
-                        "the weights blocks.1.ff.in.weight");
+        for (size_t i = 0; backend_of((NumberType)type, i); i++)
+            check_nonfinite(backend_of((NumberType)type, i), "blocks.1.ff.in.weight", NAN,
+                            "the weights blocks.1.ff.in.weight");
     for (int type = 0; type < NUMBER_F64; type++)
-        for (size_t i = 0; twin_of((NumberType)type, i); i++)
-            check_blame(twin_of((NumberType)type, i), "blocks.0.ff.in.weight", 3e38,
-                        "the product with blocks.0.ff.in.weight");
+        for (size_t i = 0; backend_of((NumberType)type, i); i++)
+            check_nonfinite(backend_of((NumberType)type, i), "blocks.0.ff.in.weight", 3e38,
+                            "the product with blocks.0.ff.in.weight");
 }
 END_TEST
 
@@ -393,7 +393,7 @@ END_TEST
 START_TEST(ragged_rows_never_need_more_than_the_longest_ones)
 {
     enum { BATCHES = 40, MOST = 7 };
-    SharedValues o = kind(_i);
+    SharedOptions o = kind(_i);
     for (int keep = 0; keep < 2; keep++) {
         Batch batches[BATCHES];
         Model m;

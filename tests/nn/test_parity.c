@@ -16,7 +16,7 @@ static Network open_charlm(Subject *s, bool composed)
 {
     Error e;
     Model *m = memory_get(1, sizeof *m);
-    SharedValues o = fixture_options(&s->f);
+    SharedOptions o = fixture_options(&s->f);
     ck_assert_ptr_nonnull(m);
     o.attention = composed;
     ck_done(model_open(m, &o, &e), e);

@@ -20,13 +20,13 @@ typedef struct Step {
 static void step_open(Step *s, const Kernels *k, NormPlace norm, size_t workers)
 {
     Error e;
-    SharedValues o = {.dim = 32,
-                      .heads = 4,
-                      .depth = 2,
-                      .context = 16,
-                      .activation = ACTIVATION_RELU,
-                      .norm = (int)norm,
-                      .positions = POSITIONS_LEARNED};
+    SharedOptions o = {.dim = 32,
+                       .heads = 4,
+                       .depth = 2,
+                       .context = 16,
+                       .activation = ACTIVATION_RELU,
+                       .norm = (int)norm,
+                       .positions = POSITIONS_LEARNED};
     ck_done(model_open(&s->model, &o, &e), e);
     s->network = charlm_network(&s->model, 0);
     s->batch = random_batch((size_t[]){16, 16, 16, 16}, 4, 1);
@@ -117,7 +117,7 @@ static void check(NumberType type, const Expected *expected, size_t count)
     const Kernels *inner = kernels_find("cpu", type, &e);
     ck_done(inner, e);
     step_open(&s, profile_over(inner), NORM_POST, 1);
-    Stream *stream = s.trial.crew.worker[0].stream;
+    Stream *stream = s.trial.trainer.worker[0].stream;
     profile_reset(stream);
     trial_step(&s.trial, 1, 0);
     size_t n;
@@ -134,8 +134,8 @@ static void check(NumberType type, const Expected *expected, size_t count)
     if (!same)
         print_timings(t, n);
     ck_assert_msg(same, "%s: a step does not cost what it did; it is now as above", number_type_name(type));
-    ck_assert_msg(flop == s.trial.crew.plan.flop, "a step costs %.0f FLOP, but the plan says %.0f", flop,
-                  s.trial.crew.plan.flop);
+    ck_assert_msg(flop == s.trial.trainer.plan.flop, "a step costs %.0f FLOP, but the plan says %.0f", flop,
+                  s.trial.trainer.plan.flop);
     step_close(&s);
 }
 
@@ -151,12 +151,12 @@ END_TEST
 START_TEST(a_profiled_step_gives_the_same_bits)
 {
     for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; twin_of((NumberType)type, i); i++) {
-            const Kernels *inner = twin_of((NumberType)type, i);
+        for (size_t i = 0; backend_of((NumberType)type, i); i++) {
+            const Kernels *inner = backend_of((NumberType)type, i);
             Step plain, profiled;
             step_open(&plain, inner, NORM_PRE, 2);
             step_open(&profiled, profile_over(inner), NORM_PRE, 2);
-            ck_assert_str_eq(profiled.trial.crew.o.k->twin, inner->twin);
+            ck_assert_str_eq(profiled.trial.trainer.options.k->backend, inner->backend);
             for (uint64_t step = 1; step <= 2; step++) {
                 StepResult a = trial_step(&plain.trial, step, 1e-2), b = trial_step(&profiled.trial, step, 1e-2);
                 ck_assert(a.loss == b.loss && a.norm == b.norm && a.loss > 0);
@@ -176,7 +176,7 @@ START_TEST(a_reset_forgets)
     Step s;
     size_t n;
     step_open(&s, profile_over(plain_of(NUMBER_F32)), NORM_POST, 1);
-    Stream *stream = s.trial.crew.worker[0].stream;
+    Stream *stream = s.trial.trainer.worker[0].stream;
     trial_step(&s.trial, 1, 0);
     profile_timings(stream, &n);
     ck_assert(n > 10 && profile_overhead(stream) > 0);

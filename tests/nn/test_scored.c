@@ -2,16 +2,16 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "core/nn/loss.h"
-#include "kernels/measure/measure.h"
+#include "kernels/cost/cost.h"
 #include "tests/nn/trial.h"
 
 #include <string.h>
 
 enum { KINDS = 6, CONTEXT = 13, ROWS = 5 };
 
-static SharedValues kind(int i)
+static SharedOptions kind(int i)
 {
-    SharedValues o = small_options();
+    SharedOptions o = small_options();
     switch (i) {
     case 0: break;
     case 1: o.norm = NORM_PRE, o.positions = POSITIONS_SINUSOID, o.activation = ACTIVATION_GELU, o.bias = false; break;
@@ -48,7 +48,7 @@ typedef struct Subject {
     DeviceRows rows;
 } Subject;
 
-static void subject_open(Subject *s, const SharedValues *o, const Kernels *k, uint32_t seed)
+static void subject_open(Subject *s, const SharedOptions *o, const Kernels *k, uint32_t seed)
 {
     Error e;
     ck_done(model_open(&s->model, o, &e), e);
@@ -57,7 +57,7 @@ static void subject_open(Subject *s, const SharedValues *o, const Kernels *k, ui
     trial_open(&s->t, k, &n, &s->batch, 1, &(Training){0});
     trial_draw(&s->t, 9);
     ck_done(device_rows_open(&s->rows, k, &s->batch.size, &e), e);
-    device_rows_upload(&s->rows, s->t.crew.worker[0].stream, &s->batch, 0, ROWS);
+    device_rows_upload(&s->rows, s->t.trainer.worker[0].stream, &s->batch, 0, ROWS);
 }
 
 static void subject_close(Subject *s)
@@ -71,11 +71,12 @@ static void subject_close(Subject *s)
 /* Logits of these positions, as doubles; to be freed with memory_free. */
 static double *logits_of(Subject *s, const Queries *only, size_t count)
 {
-    Worker *w = &s->t.crew.worker[0];
-    const Kernels *k = s->t.crew.o.k;
+    Worker *w = &s->t.trainer.worker[0];
+    const Kernels *k = s->t.trainer.options.k;
     Error e;
     Tape tape;
-    ck_done(tape_open(&tape, k, w->stream, &s->t.crew.weights, &(TapePlan){.memory = 1 << 22, .host = 1 << 20}, &e), e);
+    ck_done(tape_open(&tape, k, w->stream, &s->t.trainer.weights, &(TapePlan){.memory = 1 << 22, .host = 1 << 20}, &e),
+            e);
     tape.state = w->state;
     Tensor *y = model_logits(&tape, &s->model, s->rows.rows, NULL, only);
     ck_assert_uint_eq(y->rows, count);
@@ -90,7 +91,7 @@ static double *logits_of(Subject *s, const Queries *only, size_t count)
     return values;
 }
 
-static void check(const SharedValues *o, const Kernels *k, uint32_t seed, double rounding)
+static void check(const SharedOptions *o, const Kernels *k, uint32_t seed, double rounding)
 {
     Subject s;
     subject_open(&s, o, k, seed);
@@ -102,7 +103,8 @@ static void check(const SharedValues *o, const Kernels *k, uint32_t seed, double
         if (s.batch.side[0].targets[i] < 0)
             continue;
         double far = largest_difference(whole + i * BYTES, alone + at++ * BYTES, BYTES);
-        ck_assert_msg(far <= rounding, "%s, batch %u: the logits of position %zu are off by %g", k->twin, seed, i, far);
+        ck_assert_msg(far <= rounding, "%s, batch %u: the logits of position %zu are off by %g", k->backend, seed, i,
+                      far);
     }
     ck_assert_uint_eq(at, only->positions);
     memory_free(whole);
@@ -112,11 +114,11 @@ static void check(const SharedValues *o, const Kernels *k, uint32_t seed, double
 
 START_TEST(scored_positions_alone_have_the_logits_that_they_have_among_all)
 {
-    SharedValues o = kind(_i);
+    SharedOptions o = kind(_i);
     for (uint32_t seed = 0; seed < 8; seed++) {
         check(&o, plain_of(NUMBER_F64), seed, 1e-12);
-        for (size_t i = 0; twin_of(NUMBER_F32, i); i++)
-            check(&o, twin_of(NUMBER_F32, i), seed, 1e-4);
+        for (size_t i = 0; backend_of(NUMBER_F32, i); i++)
+            check(&o, backend_of(NUMBER_F32, i), seed, 1e-4);
     }
 }
 END_TEST
@@ -138,7 +140,7 @@ START_TEST(the_last_block_costs_keys_and_values_of_all_and_the_rest_of_what_is_s
     const double last = 2 * n * 2 * d * d + 2 * scored * (d * d + d * d + 2 * d * f) +
                         4 * d * (pairs(12, 13) + pairs(9, 13));
     const Kernels *k = &measure_f32;
-    SharedValues o = small_options();
+    SharedOptions o = small_options();
     Model m;
     Tape tape;
     Stream *s;
@@ -155,7 +157,7 @@ START_TEST(the_last_block_costs_keys_and_values_of_all_and_the_rest_of_what_is_s
             e);
     device_rows_upload(&rows, s, &b, 0, 2);
     model_logits(&tape, &m, rows.rows, NULL, rows_scored(rows.rows));
-    const Cost *cost = measure_costs(s, &count);
+    const Cost *cost = cost_costs(s, &count);
     for (size_t i = 0; i < count; i++)
         flop += cost[i].flop;
     ck_assert_double_eq(flop, block + last + 2 * scored * d * BYTES);
@@ -167,7 +169,7 @@ START_TEST(the_last_block_costs_keys_and_values_of_all_and_the_rest_of_what_is_s
 }
 END_TEST
 
-/* --- scoring in a crew: its tapes have room for whatever is scored --- */
+/* --- scoring in a trainer: its tapes have room for whatever is scored --- */
 
 enum { MOST = 64 };
 
@@ -197,7 +199,7 @@ static Tensor *loss(void *self, Tape *t, const Rows *rows)
 
 static MeanLoss score_of(Scored *s, bool training)
 {
-    Crew crew;
+    Trainer trainer;
     MeanLoss score;
     Error e;
     const Task task = {.self = s,
@@ -208,19 +210,19 @@ static MeanLoss score_of(Scored *s, bool training)
                        .score_batches = s->count,
                        .score_rows = 2,
                        .score_batch = score_batch};
-    ck_done(
-        crew_open(&crew,
-                  &(CrewOptions){.k = plain_of(NUMBER_F64), .workers = 2, .training = training, .keep = KEEP_INPUTS},
-                  &s->model.parameters, &task, &e),
-        e);
-    ck_done(weights_init(&crew.weights, crew.worker[0].stream, INIT_PYTORCH, 1, 5, &e), e);
-    ck_done(crew_score(&crew, &score, &e), e);
-    crew_close(&crew);
+    ck_done(trainer_open(
+                &trainer,
+                &(TrainerOptions){.k = plain_of(NUMBER_F64), .workers = 2, .training = training, .keep = KEEP_INPUTS},
+                &s->model.parameters, &task, &e),
+            e);
+    ck_done(weights_init(&trainer.weights, trainer.worker[0].stream, INIT_PYTORCH, 1, 5, &e), e);
+    ck_done(trainer_score(&trainer, &score, &e), e);
+    trainer_close(&trainer);
     return score;
 }
 
 /* Two rows as long as they come, or nearly, with every pair of tails. */
-static void check_crew(const SharedValues *o, bool training)
+static void check_trainer(const SharedOptions *o, bool training)
 {
     Scored s = {.count = 0};
     Error e;
@@ -244,18 +246,18 @@ static void check_crew(const SharedValues *o, bool training)
     model_close(&s.model);
 }
 
-START_TEST(a_crew_has_room_for_any_tails)
+START_TEST(a_trainer_has_room_for_any_tails)
 {
     static const size_t depths[] = {0, 1, 2};
     for (size_t d = 0; d < 3; d++)
         for (int composed = 0; composed < 2; composed++)
             for (int norm = 0; norm < 2; norm++)
                 for (size_t dim = 1; dim <= 16; dim *= 16) {
-                    SharedValues o = small_options();
+                    SharedOptions o = small_options();
                     o.depth = depths[d], o.attention = composed, o.norm = norm, o.dim = dim, o.heads = 1;
                     o.ff = 1 + dim / 2, o.context = 1 + (size_t)_i;
-                    check_crew(&o, false);
-                    check_crew(&o, true);
+                    check_trainer(&o, false);
+                    check_trainer(&o, true);
                 }
 }
 END_TEST
@@ -264,6 +266,6 @@ int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(scored_positions_alone_have_the_logits_that_they_have_among_all, KINDS),
                                  TEST(the_last_block_costs_keys_and_values_of_all_and_the_rest_of_what_is_scored),
-                                 TEST_LOOP(a_crew_has_room_for_any_tails, 4)};
+                                 TEST_LOOP(a_trainer_has_room_for_any_tails, 4)};
     return suite_run("nn/scored", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -15,10 +15,10 @@ enum { SCORES = 4, HEADS = 3, DK = 5, DV = 4, ROWS = 4, MOST = 40 };
 
 static const int32_t queries[ROWS + 1] = {0, 3, 3, 4, 9}, keys[ROWS + 1] = {0, 6, 8, 8, 13};
 
-typedef struct Values {
+typedef struct CharlmOptions {
     double q[MOST][HEADS * DK], k[MOST][HEADS * DK], v[MOST][HEADS * DV];
     double query[HEADS * DK][DK], key[HEADS * DK][DK], out[HEADS][DK];
-} Values;
+} CharlmOptions;
 
 static void draw(double *to, size_t count, uint32_t seed)
 {
@@ -34,7 +34,7 @@ static double dot(const double *a, const double *b)
     return sum;
 }
 
-static double score_of(const Values *x, Score score, size_t h, size_t i, size_t j)
+static double score_of(const CharlmOptions *x, Score score, size_t h, size_t i, size_t j)
 {
     const double *q = x->q[i] + h * DK, *k = x->k[j] + h * DK;
     double sum = 0;
@@ -54,7 +54,7 @@ static double score_of(const Values *x, Score score, size_t h, size_t i, size_t 
 }
 
 /* y [queries, H*dv]; every query sees all keys of its row. */
-static void attend_directly(const Values *x, Score score, double y[MOST][HEADS * DV])
+static void attend_directly(const CharlmOptions *x, Score score, double y[MOST][HEADS * DV])
 {
     memset(y, 0, MOST * sizeof *y);
     for (size_t b = 0; b < ROWS; b++)
@@ -69,7 +69,7 @@ static void attend_directly(const Values *x, Score score, double y[MOST][HEADS *
             }
 }
 
-/* A tensor of the twin's numbers: those of `values`, which bf16 rounds. */
+/* A tensor of the backend's numbers: those of `values`, which bf16 rounds. */
 static Tensor *tensor_of(Tape *t, const double *values, size_t rows, size_t columns)
 {
     Tensor *x = tape_tensor(t, rows, columns, false, false);
@@ -101,7 +101,7 @@ static void set(Weights *w, Stream *s, const Linear *l, const double *values)
 
 static void check_formula(Score score, const Kernels *k, double rounding)
 {
-    static Values x;
+    static CharlmOptions x;
     static double wanted[MOST][HEADS * DV];
     const Rows of_queries = {.positions = 9, .rows = ROWS, .longest = 5, .start = queries};
     const Rows of_keys = {.positions = 13, .rows = ROWS, .longest = 6, .start = keys};
@@ -135,8 +135,9 @@ static void check_formula(Score score, const Kernels *k, double rounding)
         double one = k->type == NUMBER_F64   ? doubles[i]
                      : k->type == NUMBER_F32 ? (double)floats[i]
                                              : (double)bf16_to_float(halves[i]);
-        ck_assert_msg(fabs(one - wanted[i / y->columns][i % y->columns]) <= rounding, "%s %s %s: %g, not %g", k->twin,
-                      number_type_name(k->type), score_name(score), one, wanted[i / y->columns][i % y->columns]);
+        ck_assert_msg(fabs(one - wanted[i / y->columns][i % y->columns]) <= rounding, "%s %s %s: %g, not %g",
+                      k->backend, number_type_name(k->type), score_name(score), one,
+                      wanted[i / y->columns][i % y->columns]);
     }
     k->release(found);
     tape_close(&t);
@@ -149,8 +150,8 @@ START_TEST(attention_is_that_of_the_formula)
 {
     static const double rounding[] = {[NUMBER_F32] = 1e-5, [NUMBER_BF16] = 0.03, [NUMBER_F64] = 1e-14};
     for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; twin_of((NumberType)type, i); i++)
-            check_formula((Score)_i, twin_of((NumberType)type, i), rounding[type]);
+        for (size_t i = 0; backend_of((NumberType)type, i); i++)
+            check_formula((Score)_i, backend_of((NumberType)type, i), rounding[type]);
 }
 END_TEST
 
@@ -167,7 +168,7 @@ typedef struct Whole {
 static void whole_open(Whole *w, int score, bool composed, const Kernels *k)
 {
     Error e;
-    SharedValues o = small_options();
+    SharedOptions o = small_options();
     o.score = score, o.attention = composed, o.activation = ACTIVATION_GELU, o.attention_dropout = 0.1;
     ck_done(model_open(&w->model, &o, &e), e);
     w->batch = random_batch(lengths, 5, 11);
@@ -229,16 +230,16 @@ START_TEST(the_gradient_is_that_of_central_differences)
 }
 END_TEST
 
-START_TEST(twins_and_types_agree)
+START_TEST(backends_and_types_agree)
 {
     size_t size;
     double *f64 = gradient_of(_i, true, plain_of(NUMBER_F64), &size);
     for (int type = NUMBER_F32; type <= NUMBER_BF16; type++)
-        for (size_t i = 0; twin_of((NumberType)type, i); i++) {
-            double *one = gradient_of(_i, true, twin_of((NumberType)type, i), &size);
+        for (size_t i = 0; backend_of((NumberType)type, i); i++) {
+            double *one = gradient_of(_i, true, backend_of((NumberType)type, i), &size);
             double far = distance(one, f64, size) / distance(f64, NULL, size);
             ck_assert_msg(far <= (type == NUMBER_BF16 ? 0.05 : 1e-5), "%s %s: off by %g",
-                          twin_of((NumberType)type, i)->twin, number_type_name((NumberType)type), far);
+                          backend_of((NumberType)type, i)->backend, number_type_name((NumberType)type), far);
             memory_free(one);
         }
     memory_free(f64);
@@ -261,7 +262,7 @@ END_TEST
 
 START_TEST(only_a_dot_product_goes_with_fused_attention)
 {
-    SharedValues o = small_options();
+    SharedOptions o = small_options();
     Error e;
     for (o.score = 0; o.score < SCORES; o.score++) {
         o.attention = 0;
@@ -277,7 +278,7 @@ END_TEST
 START_TEST(parameters_of_a_score_are_named_and_drawn_as_linear_maps)
 {
     static const char *const names[] = {"query", "key", "out"};
-    SharedValues o = small_options();
+    SharedOptions o = small_options();
     Model m;
     Error e;
     o.attention = 1, o.score = SCORE_ADDITIVE;
@@ -310,7 +311,7 @@ int main(int argc, char **argv)
     static const Test tests[] = {
         TEST_LOOP(attention_is_that_of_the_formula, SCORES),
         TEST_LOOP(the_gradient_is_that_of_central_differences, SCORES),
-        TEST_LOOP(twins_and_types_agree, SCORES),
+        TEST_LOOP(backends_and_types_agree, SCORES),
         TEST_LOOP(fused_attention_knows_both_dot_products, 2),
         TEST(only_a_dot_product_goes_with_fused_attention),
         TEST(parameters_of_a_score_are_named_and_drawn_as_linear_maps),

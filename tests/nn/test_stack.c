@@ -81,7 +81,7 @@ static void subject_close(Subject *s)
     encdec_close(&s->m);
 }
 
-static const Kernels *twin(size_t i) { return i ? twin_of(NUMBER_F32, i - 1) : plain_of(NUMBER_F64); }
+static const Kernels *backend(size_t i) { return i ? backend_of(NUMBER_F32, i - 1) : plain_of(NUMBER_F64); }
 static double rounding_of(const Kernels *k) { return k->type == NUMBER_F64 ? 1e-12 : 1e-4; }
 
 /* ---- forward passes that a test asks for itself */
@@ -96,9 +96,9 @@ static double *logits_of(Trial *t, const EncDec *m, const Batch *b, const Querie
     ck_done(device_rows_open(&rows, p.k, &b->size, &e), e);
     device_rows_upload(&rows, p.stream, b, 0, b->side[0].rows);
     const Rows *source = &rows.rows[0], *target = &rows.rows[1];
-    Sight sight = sight_across(target, source);
-    sight.only = only;
-    double *values = pass_reals(&p, encdec_logits(&p.tape, m, target, encdec_memory(&p.tape, m, source), &sight));
+    AttentionContext context = context_across(target, source);
+    context.query_subset = only;
+    double *values = pass_reals(&p, encdec_logits(&p.tape, m, target, encdec_memory(&p.tape, m, source), &context));
     device_rows_close(&rows);
     tape_close(&p.tape);
     return values;
@@ -114,7 +114,7 @@ static const char *const fixtures[] = {"cross", "encdec-post", "encdec-pre"};
 
 START_TEST(logits_are_those_of_pytorch)
 {
-    for (size_t i = 0; twin(i); i++)
+    for (size_t i = 0; backend(i); i++)
         for (int composed = 0; composed < 2; composed++) {
             Fixture f = fixture_open(fixtures[_i], 2);
             EncDecOptions o = encdec_options(&f);
@@ -125,11 +125,11 @@ START_TEST(logits_are_those_of_pytorch)
             o.block.attention.composed = composed;
             ck_done(encdec_open(&m, &o, &e), e);
             Network n = encdec_network(&m);
-            trial_open(&t, twin(i), &n, f.batch, 1, &(Training){0});
+            trial_open(&t, backend(i), &n, f.batch, 1, &(Training){0});
             fixture_weights(&f, &t);
             double *wanted = fixture_reals(&f, "logits", &count), *found = logits_of(&t, &m, f.batch, NULL);
             ck_assert_uint_eq(count, f.batch[0].side[1].positions * o.target);
-            check_near(found, wanted, count, twin(i)->type == NUMBER_F64 ? 1e-9 : 1e-4, fixtures[_i]);
+            check_near(found, wanted, count, backend(i)->type == NUMBER_F64 ? 1e-9 : 1e-4, fixtures[_i]);
             memory_free(wanted);
             memory_free(found);
             trial_close(&t);
@@ -189,13 +189,14 @@ START_TEST(blocks_kept_and_computed_again_give_the_same_bits)
 {
     EncDecOptions o = kind(_i);
     for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; twin_of((NumberType)type, i); i++) {
-            const Kernels *k = twin_of((NumberType)type, i);
+        for (size_t i = 0; backend_of((NumberType)type, i); i++) {
+            const Kernels *k = backend_of((NumberType)type, i);
             size_t size;
             double *kept = gradient_of(&o, k, &(Training){.keep = KEEP_ALL}, &size);
             double *again = gradient_of(&o, k, &(Training){.keep = KEEP_INPUTS}, &size);
             ck_assert_double_gt(distance(kept, NULL, size), 0);
-            ck_assert_msg(memcmp(kept, again, size * sizeof *kept) == 0, "%s %s", k->twin, number_type_name(k->type));
+            ck_assert_msg(memcmp(kept, again, size * sizeof *kept) == 0, "%s %s", k->backend,
+                          number_type_name(k->type));
             memory_free(kept);
             memory_free(again);
         }
@@ -207,13 +208,13 @@ START_TEST(any_split_over_micro_batches_and_workers_gives_the_same_gradient)
 {
     static const Training ways[] = {{.micro_rows = 1}, {.micro_rows = 4}, {.workers = 3, .micro_rows = 1}};
     EncDecOptions o = kind(_i);
-    for (size_t i = 0; twin(i); i++) {
+    for (size_t i = 0; backend(i); i++) {
         size_t size;
-        double *whole = gradient_of(&o, twin(i), &(Training){0}, &size), most = distance(whole, NULL, size);
+        double *whole = gradient_of(&o, backend(i), &(Training){0}, &size), most = distance(whole, NULL, size);
         for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
-            double *split = gradient_of(&o, twin(i), &ways[w], &size);
+            double *split = gradient_of(&o, backend(i), &ways[w], &size);
             double far = distance(split, whole, size);
-            ck_assert_msg(far <= (i ? 1e-5 : 1e-13) * most, "%s, way %zu: off by %g of %g", twin(i)->twin, w, far,
+            ck_assert_msg(far <= (i ? 1e-5 : 1e-13) * most, "%s, way %zu: off by %g of %g", backend(i)->backend, w, far,
                           most);
             memory_free(split);
         }
@@ -260,14 +261,14 @@ END_TEST
 /* A parameter's numbers from another trial's of the same shape. */
 static void copy_parameter(Trial *to, const char *name, Trial *from, const char *other)
 {
-    const Weights *w = &from->crew.weights;
+    const Weights *w = &from->trainer.weights;
     const Parameter *p = parameters_find(to->network.parameters, name);
     const Parameter *q = parameters_find(from->network.parameters, other);
     ck_assert(p && q && p->count == q->count);
     void *reals = memory_get(p->count, w->k->real);
     ck_assert_ptr_nonnull(reals);
-    weights_get(w, from->crew.worker[0].stream, q, reals);
-    weights_set(&to->crew.weights, to->crew.worker[0].stream, p, reals);
+    weights_get(w, from->trainer.worker[0].stream, q, reals);
+    weights_set(&to->trainer.weights, to->trainer.worker[0].stream, p, reals);
     memory_free(reals);
 }
 
@@ -292,7 +293,7 @@ static void check_tied(const Kernels *k, double rounding)
         copy_parameter(&three.t, tables[i], &one.t, "embedding.weight");
     void *zeros = memory_get(bias->count, k->real);
     ck_assert_ptr_nonnull(zeros);
-    weights_set(&three.t.crew.weights, three.t.crew.worker[0].stream, bias, zeros);
+    weights_set(&three.t.trainer.weights, three.t.trainer.worker[0].stream, bias, zeros);
     memory_free(zeros);
 
     double losses[] = {trial_step(&one.t, 1, 0).loss, trial_step(&three.t, 1, 0).loss};
@@ -305,7 +306,7 @@ static void check_tied(const Kernels *k, double rounding)
     }
     ck_assert_double_eq(losses[0], losses[1]);
     check_near(together + table->offset, sum, table->count, rounding * largest_difference(sum, NULL, table->count),
-               k->twin);
+               k->backend);
     memory_free(together);
     memory_free(each);
     subject_close(&one);
@@ -316,8 +317,8 @@ START_TEST(one_table_for_source_target_and_logits_sums_three_gradients)
 {
     static const double rounding[] = {[NUMBER_F32] = 1e-6, [NUMBER_BF16] = 1e-6, [NUMBER_F64] = 1e-14};
     for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; twin_of((NumberType)type, i); i++)
-            check_tied(twin_of((NumberType)type, i), rounding[type]);
+        for (size_t i = 0; backend_of((NumberType)type, i); i++)
+            check_tied(backend_of((NumberType)type, i), rounding[type]);
 }
 END_TEST
 
@@ -326,9 +327,9 @@ END_TEST
 START_TEST(a_row_has_the_logits_that_it_has_among_others)
 {
     EncDecOptions o = kind(_i);
-    for (size_t i = 0; twin(i); i++) {
+    for (size_t i = 0; backend(i); i++) {
         Subject s;
-        subject_open(&s, &o, twin(i), &(Training){0});
+        subject_open(&s, &o, backend(i), &(Training){0});
         double *among = logits_of(&s.t, &s.m, &s.batch, NULL), *at = among;
         for (size_t r = 0; r < ROWS; at += targets[r++] * o.target) {
             Batch alone = batch_of(&o, sources + r, targets + r, 1);
@@ -336,7 +337,7 @@ START_TEST(a_row_has_the_logits_that_it_has_among_others)
                 memcpy(alone.side[side].ids, s.batch.side[side].ids + s.batch.side[side].start[r],
                        alone.side[side].positions * sizeof(int32_t));
             double *found = logits_of(&s.t, &s.m, &alone, NULL);
-            check_near(found, at, targets[r] * o.target, rounding_of(twin(i)), twin(i)->twin);
+            check_near(found, at, targets[r] * o.target, rounding_of(backend(i)), backend(i)->backend);
             memory_free(found);
             batch_close(&alone);
         }
@@ -430,9 +431,9 @@ static double *write_on(Writing *w, const Subject *s, const Side *target, size_t
     }
     device_rows_upload(&w->rows, w->p.stream, &w->piece, 0, ROWS);
     const Rows *now = &w->rows.rows[0];
-    Sight sight = sight_remembered(now, &w->past, &w->memory, w->key_row);
+    AttentionContext context = context_remembered(now, &w->past, &w->memory, w->key_row);
     cache_begin(&w->past, w->p.stream, now->start, ROWS);
-    Tensor *logits = encdec_logits(&w->p.tape, &s->m, now, NULL, &sight);
+    Tensor *logits = encdec_logits(&w->p.tape, &s->m, now, NULL, &context);
     cache_end(&w->past, w->p.stream, ROWS);
     double *values = pass_reals(&w->p, logits);
     tape_reset(&w->p.tape);
@@ -459,7 +460,7 @@ static void check_written(const EncDecOptions *o, const Kernels *k, size_t step)
         for (size_t r = 0; r < ROWS; r++)
             for (size_t i = from; i < from + step && i < written[r]; i++, at += o->target)
                 check_near(at, wanted + ((size_t)whole.side[1].start[r] + i) * o->target, o->target, rounding_of(k),
-                           k->twin);
+                           k->backend);
         memory_free(found);
     }
     memory_free(wanted);
@@ -472,9 +473,9 @@ static void check_written(const EncDecOptions *o, const Kernels *k, size_t step)
 START_TEST(what_is_written_over_a_memory_has_the_logits_of_the_whole_row)
 {
     EncDecOptions o = kind(_i);
-    for (size_t i = 0; twin(i); i++)
+    for (size_t i = 0; backend(i); i++)
         for (size_t step = 1; step <= 4; step += 3)
-            check_written(&o, twin(i), step);
+            check_written(&o, backend(i), step);
 }
 END_TEST
 

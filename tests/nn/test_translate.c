@@ -43,9 +43,9 @@ typedef struct Subject {
 
 static Tensor *memory_of(const void *model, Tape *t, const Rows *source) { return encdec_memory(t, model, source); }
 
-static Tensor *logits_of(const void *model, Tape *t, const Rows *target, const Sight *sight)
+static Tensor *logits_of(const void *model, Tape *t, const Rows *target, const AttentionContext *context)
 {
-    return encdec_logits(t, model, target, NULL, sight);
+    return encdec_logits(t, model, target, NULL, context);
 }
 
 static void subject_open(Subject *s, const EncDecOptions *o, const Kernels *k, uint32_t seed)
@@ -88,12 +88,12 @@ static void translate(Subject *s, const TranslateOptions *o, Translation *to)
 {
     Error e;
     Translator *t;
-    ck_done(translator_open(&t, &s->n, &s->t.crew.weights, o, &e), e);
+    ck_done(translator_open(&t, &s->n, &s->t.trainer.weights, o, &e), e);
     ck_done(translator_run(t, s->sentence, SENTENCES, to, &e), e);
     translator_close(t);
 }
 
-static const Kernels *twin(size_t i) { return i ? twin_of(NUMBER_F32, i - 1) : plain_of(NUMBER_F64); }
+static const Kernels *backend(size_t i) { return i ? backend_of(NUMBER_F32, i - 1) : plain_of(NUMBER_F64); }
 static double rounding_of(const Kernels *k) { return k->type == NUMBER_F64 ? 1e-11 : 1e-4; }
 
 /* ---- without caches */
@@ -103,7 +103,7 @@ static void next(void *self, size_t i, const int32_t *prefix, size_t n, double *
 {
     Subject *s = self;
     const Sentence *sentence = &s->sentence[i];
-    const size_t words = s->m.o.target;
+    const size_t words = s->m.options.target;
     Pass p;
     Error e;
     Batch b;
@@ -119,9 +119,9 @@ static void next(void *self, size_t i, const int32_t *prefix, size_t n, double *
     pass_open(&p, &s->t);
     ck_done(device_rows_open(&rows, p.k, &b.size, &e), e);
     device_rows_upload(&rows, p.stream, &b, 0, 1);
-    Sight sight = sight_across(&rows.rows[1], &rows.rows[0]);
+    AttentionContext context = context_across(&rows.rows[1], &rows.rows[0]);
     double *logits = pass_reals(
-        &p, encdec_logits(&p.tape, &s->m, &rows.rows[1], encdec_memory(&p.tape, &s->m, &rows.rows[0]), &sight));
+        &p, encdec_logits(&p.tape, &s->m, &rows.rows[1], encdec_memory(&p.tape, &s->m, &rows.rows[0]), &context));
     for (size_t j = 0; j < words; j++) {
         log_p[j] = logits[n * words + j];
         sum += exp(log_p[j]);
@@ -159,24 +159,24 @@ START_TEST(translations_are_those_of_a_search_without_caches)
 {
     static const size_t beams[] = {1, 3, 7};
     EncDecOptions kinds = kind(_i);
-    for (size_t t = 0; twin(t); t++) {
+    for (size_t t = 0; backend(t); t++) {
         Subject s;
-        subject_open(&s, &kinds, twin(t), 40 + (uint32_t)_i);
+        subject_open(&s, &kinds, backend(t), 40 + (uint32_t)_i);
         Language l = {&s, kinds.target, next};
         for (size_t n = 0; n < 3; n++) {
             TranslateOptions o = options(beams[n], (beams[n] + 1) / 2);
             Translation found[SENTENCES];
             translate(&s, &o, found);
-            for (size_t i = 0; i < SENTENCES; i += twin(t)->type == NUMBER_F64 && !test_is_fast() ? 1 : 5) {
+            for (size_t i = 0; i < SENTENCES; i += backend(t)->type == NUMBER_F64 && !test_is_fast() ? 1 : 5) {
                 char what[96];
                 Sequence wanted[SLOW_BEAM];
-                snprintf(what, sizeof what, "%s %s, beam %zu, sentence %zu", twin(t)->twin,
-                         number_type_name(twin(t)->type), beams[n], i);
+                snprintf(what, sizeof what, "%s %s, beam %zu, sentence %zu", backend(t)->backend,
+                         number_type_name(backend(t)->type), beams[n], i);
                 size_t count = slow_search(&l, i, &o.beam, s.sentence[i].most, wanted);
-                check(&found[i], wanted, count, rounding_of(twin(t)), what);
+                check(&found[i], wanted, count, rounding_of(backend(t)), what);
                 if (beams[n] == 1) {
                     wanted[0] = slow_greedy(&l, i, &o.beam, s.sentence[i].most);
-                    check(&found[i], wanted, 1, rounding_of(twin(t)), what);
+                    check(&found[i], wanted, 1, rounding_of(backend(t)), what);
                 }
             }
             translations_close(found, SENTENCES);
@@ -234,7 +234,7 @@ static void check_listed(const Case *c, size_t s, const Translation *found, size
     for (size_t i = 0; i < found->count; i++) {
         const Hypothesis *h = &found->hypothesis[i];
         ck_assert_msg(fabs(h->score - c->list[SCORE][at[SCORE]++]) <= rounding, "%s, %s: sentence %zu, best %zu: %.12g",
-                      c->key, k->twin, s, i, h->score);
+                      c->key, k->backend, s, i, h->score);
         ck_assert_double_eq_tol(h->log_p, c->list[LOG_P][at[LOG_P]++], 10 * rounding);
         ck_assert_uint_eq(h->length, (size_t)c->list[LENGTH][at[LENGTH]++]);
         for (size_t n = 0; n < h->length; n++)
@@ -271,7 +271,7 @@ static void translate_case(const Case *c, const Kernels *k)
         size_t length = (size_t)(side->start[i + 1] - side->start[i]);
         s.sentence[i] = (Sentence){side->ids + side->start[i], length, length + (size_t)number_of(c, "extra")};
     }
-    ck_done(translator_open(&t, &s.n, &s.t.crew.weights, &how, &e), e);
+    ck_done(translator_open(&t, &s.n, &s.t.trainer.weights, &how, &e), e);
     ck_done(translator_run(t, s.sentence, side->rows, found, &e), e);
     for (size_t i = 0; i < side->rows; i++)
         check_listed(c, i, &found[i], at, k);
@@ -286,8 +286,8 @@ START_TEST(lists_of_the_best_are_those_of_python)
     Case c;
     case_open(&c, (size_t)_i);
     ck_assert_uint_eq((size_t)fixture_number(&c.f, "cases"), CASES);
-    for (size_t t = 0; twin(t); t++)
-        translate_case(&c, twin(t));
+    for (size_t t = 0; backend(t); t++)
+        translate_case(&c, backend(t));
     case_close(&c);
 }
 END_TEST
@@ -315,17 +315,17 @@ START_TEST(a_translation_does_not_depend_on_its_batch)
     static const size_t sentences[] = {1, 2, 3, SENTENCES, 64, 70},
                         positions[] = {1, 40, 100, 1000, 100000, 75}; /* the last: fewer than two for each */
     size_t others = 0;
-    for (size_t t = 0; twin(t); t++) {
+    for (size_t t = 0; backend(t); t++) {
         EncDecOptions o = kind(_i);
         Subject s;
         Translation first[SENTENCES], found[SENTENCES];
-        subject_open(&s, &o, twin(t), 50 + (uint32_t)_i);
+        subject_open(&s, &o, backend(t), 50 + (uint32_t)_i);
         TranslateOptions how = options(4, 4);
         translate(&s, &how, first);
         for (size_t i = 0; i < 6; i++) {
             how.sentences = sentences[i], how.positions = positions[i], how.workers = 1 + i % 2;
             translate(&s, &how, found);
-            others += compare(found, first, rounding_of(twin(t)));
+            others += compare(found, first, rounding_of(backend(t)));
             translations_close(found, SENTENCES);
         }
         translations_close(first, SENTENCES);
@@ -335,28 +335,28 @@ START_TEST(a_translation_does_not_depend_on_its_batch)
 }
 END_TEST
 
-static const Kernels *twin_or_bf16(size_t i)
+static const Kernels *backend_or_bf16(size_t i)
 {
     size_t count = 0;
-    while (twin(count))
+    while (backend(count))
         count++;
-    return i < count ? twin(i) : twin_of(NUMBER_BF16, i - count);
+    return i < count ? backend(i) : backend_of(NUMBER_BF16, i - count);
 }
 
 START_TEST(workers_and_runs_give_the_same_bits)
 {
     EncDecOptions o = kind(_i);
-    for (size_t t = 0; twin_or_bf16(t); t++) {
+    for (size_t t = 0; backend_or_bf16(t); t++) {
         Subject s;
         Error e;
         Translator *translator;
         Translation first[SENTENCES], found[SENTENCES];
-        subject_open(&s, &o, twin_or_bf16(t), 60);
+        subject_open(&s, &o, backend_or_bf16(t), 60);
         TranslateOptions how = options(4, 2);
         how.sentences = 2;
         translate(&s, &how, first);
         how.workers = 3;
-        ck_done(translator_open(&translator, &s.n, &s.t.crew.weights, &how, &e), e);
+        ck_done(translator_open(&translator, &s.n, &s.t.trainer.weights, &how, &e), e);
         for (size_t run = 0; run < 3; run++) { /* what the caches hold of earlier runs is never seen */
             ck_done(translator_run(translator, s.sentence, SENTENCES, found, &e), e);
             ck_assert_uint_eq(compare(found, first, 0), 0);
@@ -373,11 +373,11 @@ END_TEST
 /* A network that broke has no translations, and nothing else happens. */
 START_TEST(weights_that_are_no_numbers_give_no_translation)
 {
-    for (size_t t = 0; twin(t); t++) {
+    for (size_t t = 0; backend(t); t++) {
         EncDecOptions o = kind(0);
         Subject s;
         Translation found[SENTENCES];
-        subject_open(&s, &o, twin(t), 3);
+        subject_open(&s, &o, backend(t), 3);
         for (size_t j = 0; j < 12; j++)
             trial_nudge(&s.t, s.m.source.table, 7 * 12 + j, NAN);
         for (size_t i = 0; i < SENTENCES; i++) { /* every second source has the word that broke */
@@ -408,7 +408,7 @@ static bool run_once(void *argument, Error *e)
     TranslateOptions o = options(2, 2);
     Translator *t = NULL;
     Translation found[SENTENCES];
-    bool fine = translator_open(&t, &s->n, &s->t.crew.weights, &o, e) &&
+    bool fine = translator_open(&t, &s->n, &s->t.trainer.weights, &o, e) &&
                 translator_run(t, s->sentence, SENTENCES, found, e);
     if (fine)
         translations_close(found, SENTENCES);
@@ -418,10 +418,10 @@ static bool run_once(void *argument, Error *e)
 
 START_TEST(each_allocation_may_fail)
 {
-    for (size_t t = 0; twin(t); t++) {
+    for (size_t t = 0; backend(t); t++) {
         EncDecOptions o = kind(0);
         Subject s;
-        subject_open(&s, &o, twin(t), 4);
+        subject_open(&s, &o, backend(t), 4);
         fail_each_allocation(run_once, &s);
         subject_close(&s);
     }

@@ -13,17 +13,17 @@ Network charlm_network(const Model *m, double smoothing)
     return (Network){m, &m->parameters, charlm_logits, 1, 0, smoothing};
 }
 
-SharedValues small_options(void)
+SharedOptions small_options(void)
 {
-    return (SharedValues){.dim = 24,
-                          .heads = 3,
-                          .depth = 2,
-                          .ff = 31,
-                          .context = 13,
-                          .activation = ACTIVATION_RELU,
-                          .norm = NORM_POST,
-                          .positions = POSITIONS_LEARNED,
-                          .bias = true};
+    return (SharedOptions){.dim = 24,
+                           .heads = 3,
+                           .depth = 2,
+                           .ff = 31,
+                           .context = 13,
+                           .activation = ACTIVATION_RELU,
+                           .norm = NORM_POST,
+                           .positions = POSITIONS_LEARNED,
+                           .bias = true};
 }
 
 Batch random_batch(const size_t *lengths, size_t rows, uint32_t seed)

@@ -9,7 +9,7 @@
 Network charlm_network(const Model *m, double smoothing);
 
 /* charlm's options for a small odd network: 3 heads, width 24, context 13, post-norm, learned positions, ReLU. */
-SharedValues small_options(void);
+SharedOptions small_options(void);
 
 /* Rows of these lengths with random ids, and random targets of which some are not scored. */
 Batch random_batch(const size_t *lengths, size_t rows, uint32_t seed);

@@ -97,7 +97,7 @@ static void make_moves(Decoder *d)
     for (size_t i = 0; i < b->move_count; i++) {
         for (size_t j = 0; j < b->move_count; j++)
             ck_assert(b->move[i].from != b->move[j].to && (i == j || b->move[i].to != b->move[j].to));
-        ck_assert(b->move[i].from / b->o.beam == b->move[i].to / b->o.beam);
+        ck_assert(b->move[i].from / b->options.beam == b->move[i].to / b->options.beam);
         memcpy(d->prefix[b->move[i].to], d->prefix[b->move[i].from], sizeof *d->prefix);
     }
 }
@@ -114,8 +114,8 @@ static void decode(Decoder *d, Toy *t, const size_t *most, size_t count)
             ck_assert(r == 0 || row->slot > row[-1].slot);
             if (b->steps)
                 d->prefix[row->slot][b->steps - 1] = row->token;
-            toy_next(t, row->slot / b->o.beam, d->prefix[row->slot], b->steps, log_p);
-            choose(log_p, t->words, b->o.beam, d->which + r * b->o.beam, d->values + r * b->o.beam);
+            toy_next(t, row->slot / b->options.beam, d->prefix[row->slot], b->steps, log_p);
+            choose(log_p, t->words, b->options.beam, d->which + r * b->options.beam, d->values + r * b->options.beam);
             d->ends[r] = log_p[t->end];
         }
         d->rows += b->row_count;
@@ -139,7 +139,7 @@ static void check(const Decoder *d, Toy *t, size_t s, const Sequence *wanted, si
             sum += each[n];
         }
         ck_assert_double_eq(h.log_p, sum);
-        ck_assert_double_eq_tol(h.score, slow_score(sum, h.length, d->b.o.alpha), 1e-12);
+        ck_assert_double_eq_tol(h.score, slow_score(sum, h.length, d->b.options.alpha), 1e-12);
         ck_assert_msg(h.length == wanted[i].length && memcmp(pieces, wanted[i].piece, h.length * sizeof *pieces) == 0 &&
                           fabs(h.score - wanted[i].score) < 1e-12,
                       "%s: seed %u, sentence %zu, best %zu: score %.17g, not %.17g", what, t->seed, s, i, h.score,
@@ -191,7 +191,7 @@ START_TEST(a_beam_that_holds_everything_finds_what_is_best_of_all)
         const size_t *most = mosts[t.words < 4];
         if (t.words == 2)
             t.end = 1;
-        d.b.o.end = t.end;
+        d.b.options.end = t.end;
         decode(&d, &t, most, SENTENCES);
         for (size_t s = 0; s < SENTENCES; s++) {
             size_t count = add_all(&t, s, o.alpha, most[s], (Sequence){.length = 0}, all, 0);

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "core/nn/loss.h"
-#include "kernels/measure/measure.h"
+#include "kernels/cost/cost.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 static const char *const devices[] = {"plain", "cpu"};
 
-const Kernels *lab_twin(NumberType type, size_t i)
+const Kernels *lab_backend(NumberType type, size_t i)
 {
     for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
         const Kernels *k = kernels_find(devices[d], type, NULL);
@@ -100,7 +100,7 @@ static void run(Tape *t, const Lab *l, Program *program, const PassOptions *o, S
     t->training = t->recording = !o->evaluation;
     t->gradient = pass->gradient;
     t->state = state;
-    t->blamed = o->blamed;
+    t->nonfinite = o->nonfinite;
     cross_entropy(t, program(t, l), l->rows.targets, 0, 0);
     pass->nodes = count_nodes(t);
     tape_backward(t);
@@ -116,14 +116,14 @@ static StepState first_state(void)
 
 static TapePlan walk(Lab *l, Program *program, const PassOptions *o, Takes *takes)
 {
-    const Kernels *k = measure_kernels(l->k->type);
+    const Kernels *k = cost_kernels(l->k->type);
     PassOptions quiet = *o;
     Stream *s;
     Tape t;
     Error e;
     StepState state = first_state();
     Pass unused = {.gradient = &unused}; /* any address that is not NULL: nothing is written */
-    quiet.blamed = NULL;
+    quiet.nonfinite = NULL;
     ck_done(k->open(&s, 1, &e) && tape_open(&t, k, s, &l->weights, NULL, &e), e);
     t.gradients.record = takes;
     run(&t, l, program, &quiet, &state, &unused);

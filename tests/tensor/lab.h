@@ -1,7 +1,7 @@
 /* A small network to take apart: what the tests of the tape share.
  *
  * A Lab has parameters for an embedding, two linear maps, four blocks and logits; a Program puts some of them together
- * as it likes. lab_pass runs it on a tape of its own, which has exactly the memory that a walk over kernels/measure
+ * as it likes. lab_pass runs it on a tape of its own, which has exactly the memory that a walk over kernels/cost
  * found (for these rows, or those of another pass), and says what came out. */
 #ifndef TESTS_TENSOR_LAB_H
 #define TESTS_TENSOR_LAB_H
@@ -54,7 +54,7 @@ typedef struct Pass {
 typedef struct PassOptions {
     Keep keep;
     bool evaluation;
-    char *blamed;
+    char *nonfinite;
     const Pass *plan; /* NULL, or another pass, whose memory this one has */
 } PassOptions;
 
@@ -69,7 +69,7 @@ double lab_real(const Lab *l, const void *reals, size_t i);
 /* Sets one weight, and its copy. */
 void lab_set(Lab *l, const Parameter *p, size_t i, double value);
 
-/* The twins of a type, plain first; NULL behind the last. */
-const Kernels *lab_twin(NumberType type, size_t i);
+/* The backends of a type, plain first; NULL behind the last. */
+const Kernels *lab_backend(NumberType type, size_t i);
 
 #endif

@@ -3,7 +3,7 @@
 #include "base/philox.h"
 #include "core/nn/loss.h"
 #include "core/tensor/operations.h"
-#include "kernels/measure/measure.h"
+#include "kernels/cost/cost.h"
 #include "tests/tensor/lab.h"
 
 #include <stdio.h>
@@ -101,7 +101,7 @@ static Tensor *behind_scratch(Tape *t, const void *args, Tensor *const *inputs)
 /* rows: of the source, and of the target */
 static Tensor *network_loss(const Network *n, Tape *t, const Rows rows[2])
 {
-    Sight how = sight_rows(&rows[0], false), causal = sight_rows(&rows[1], true);
+    AttentionContext how = context_rows(&rows[0], false), causal = context_rows(&rows[1], true);
     Tensor *x = embed(t, &n->source, &rows[0]);
     for (size_t i = 0; i < n->depth; i++) {
         x = block(t, &n->encoder[i], x, NULL, &how);
@@ -223,7 +223,7 @@ END_TEST
 
 static Tensor *blocks(Tape *t, const Lab *l)
 {
-    Sight how = sight_rows(&l->rows, true);
+    AttentionContext how = context_rows(&l->rows, true);
     Tensor *x = embed(t, &l->embedding, &l->rows);
     for (size_t i = 0; i < LAB_BLOCKS; i++)
         x = block(t, &l->block[i], x, NULL, &how);
@@ -246,10 +246,10 @@ START_TEST(a_pass_in_the_room_of_a_larger_one_gives_the_same_bits)
     LabOptions o = {.dropout = 0.3, .composed = _i % 2, .norm = _i / 2 % 2 ? NORM_PRE : NORM_POST};
     Keep keep = (Keep)(_i / 4);
     for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; lab_twin((NumberType)type, i); i++) {
+        for (size_t i = 0; lab_backend((NumberType)type, i); i++) {
             Random r = {.seed = (uint32_t)_i};
             Lab l;
-            lab_open(&l, lab_twin((NumberType)type, i), &o);
+            lab_open(&l, lab_backend((NumberType)type, i), &o);
             Pass most = lab_pass(&l, blocks, &(PassOptions){.keep = keep});
             for (int times = 0; times < 6; times++) {
                 random_rows(&l, &r);

@@ -52,7 +52,7 @@ START_TEST(a_view_is_refused_where_a_whole_matrix_is_read_and_a_width_that_does_
 {
     Lab l;
     int status;
-    lab_open(&l, lab_twin(NUMBER_F64, 0), &(LabOptions){0});
+    lab_open(&l, lab_backend(NUMBER_F64, 0), &(LabOptions){0});
     fflush(NULL);
     pid_t child = fork();
     ck_assert(child >= 0);

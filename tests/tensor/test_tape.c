@@ -137,28 +137,28 @@ enum { MEETING = sizeof meeting / sizeof *meeting };
 START_TEST(a_tensor_that_is_used_twice_sums_its_gradients)
 {
     Lab l;
-    lab_open(&l, lab_twin(NUMBER_F64, 0), &smooth);
+    lab_open(&l, lab_backend(NUMBER_F64, 0), &smooth);
     lab_differentiate(&l, meeting[_i]);
     lab_close(&l);
 }
 END_TEST
 
-/* The same in f32, on each twin, against f64: one tensor as both inputs of a backward pass must not confuse any. */
+/* The same in f32, on each backend, against f64: one tensor as both inputs of a backward pass must not confuse any. */
 static void check_against_f64(Program *program, const LabOptions *o)
 {
     Lab exact;
-    lab_open(&exact, lab_twin(NUMBER_F64, 0), o);
+    lab_open(&exact, lab_backend(NUMBER_F64, 0), o);
     Pass wanted = lab_pass(&exact, program, &(PassOptions){0});
-    for (size_t i = 0; lab_twin(NUMBER_F32, i); i++) {
+    for (size_t i = 0; lab_backend(NUMBER_F32, i); i++) {
         Lab l;
-        lab_open(&l, lab_twin(NUMBER_F32, i), o);
+        lab_open(&l, lab_backend(NUMBER_F32, i), o);
         Pass found = lab_pass(&l, program, &(PassOptions){0});
         double off = 0, all = 0;
         for (size_t n = 0; n < l.parameters.size; n++) {
             double a = lab_real(&l, found.gradient, n), b = lab_real(&exact, wanted.gradient, n);
             off += (a - b) * (a - b), all += b * b;
         }
-        ck_assert_msg(sqrt(off) <= 1e-5 * sqrt(all), "%s: the gradient is off by %g of %g", l.k->twin, sqrt(off),
+        ck_assert_msg(sqrt(off) <= 1e-5 * sqrt(all), "%s: the gradient is off by %g of %g", l.k->backend, sqrt(off),
                       sqrt(all));
         pass_free(&found);
         lab_close(&l);
@@ -167,7 +167,7 @@ static void check_against_f64(Program *program, const LabOptions *o)
     lab_close(&exact);
 }
 
-START_TEST(gradients_meet_in_the_same_way_on_each_twin) { check_against_f64(meeting[_i], &dropping); }
+START_TEST(gradients_meet_in_the_same_way_on_each_backend) { check_against_f64(meeting[_i], &dropping); }
 END_TEST
 
 /* ---- views */
@@ -192,7 +192,7 @@ static Tensor *viewed(Tape *t, const Lab *l)
 START_TEST(views_write_their_columns_of_one_gradient)
 {
     Lab l;
-    lab_open(&l, lab_twin(NUMBER_F64, 0), &smooth);
+    lab_open(&l, lab_backend(NUMBER_F64, 0), &smooth);
     lab_differentiate(&l, viewed);
     lab_close(&l);
     check_against_f64(viewed, &dropping);
@@ -207,7 +207,7 @@ START_TEST(views_of_different_widths_see_their_columns)
     const TapePlan plan = {1 << 16, 0, 1 << 16};
     const size_t columns[] = {1, 7, 4};
     Tensor *view[3];
-    lab_open(&l, lab_twin(NUMBER_F64, 0), &smooth);
+    lab_open(&l, lab_backend(NUMBER_F64, 0), &smooth);
     ck_done(tape_open(&t, l.k, l.stream, &l.weights, &plan, &e), e);
     Tensor *x = tape_tensor(&t, 5, 12, false, true);
     for (size_t i = 0; i < 60; i++)
@@ -239,11 +239,11 @@ static Tensor *classified(Tape *t, const Lab *l)
 START_TEST(likeliest_classes_have_the_largest_logits_and_no_gradient)
 {
     Lab l;
-    lab_open(&l, lab_twin(NUMBER_F64, 0), &smooth);
+    lab_open(&l, lab_backend(NUMBER_F64, 0), &smooth);
     lab_differentiate(&l, classified);
     lab_close(&l);
-    for (size_t i = 0; lab_twin(NUMBER_BF16, i); i++) {
-        lab_open(&l, lab_twin(NUMBER_BF16, i), &smooth);
+    for (size_t i = 0; lab_backend(NUMBER_BF16, i); i++) {
+        lab_open(&l, lab_backend(NUMBER_BF16, i), &smooth);
         Pass pass = lab_pass(&l, classified, &(PassOptions){0});
         ck_assert(pass.used.memory == pass.planned.memory);
         pass_free(&pass);
@@ -295,7 +295,7 @@ static Tensor *with_something_unread(Tape *t, const Lab *l)
 START_TEST(an_output_that_nobody_reads_does_not_run_backward)
 {
     Lab l;
-    lab_open(&l, lab_twin(NUMBER_F64, 0), &smooth);
+    lab_open(&l, lab_backend(NUMBER_F64, 0), &smooth);
     Pass p = lab_pass(&l, with_something_unread, &(PassOptions){0}); /* over shapes, and with numbers */
     ck_assert_uint_eq(unread_calls, 0);
     ck_assert_uint_eq(read_calls, 2);
@@ -311,7 +311,7 @@ END_TEST
 START_TEST(evaluation_records_nothing)
 {
     Lab l;
-    lab_open(&l, lab_twin(NUMBER_F64, 0), &dropping);
+    lab_open(&l, lab_backend(NUMBER_F64, 0), &dropping);
     Pass p = lab_pass(&l, used_four_times, &(PassOptions){.evaluation = true});
     Pass q = lab_pass(&l, used_four_times, &(PassOptions){0});
     ck_assert_uint_eq(p.nodes, 0);
@@ -330,7 +330,7 @@ START_TEST(what_wants_no_gradient_gets_none)
     double memory[12] = {0};
     bool add_x = true;
     const TapePlan plan = {1 << 16, 1 << 16, 1 << 16};
-    lab_open(&l, lab_twin(NUMBER_F64, 0), &smooth);
+    lab_open(&l, lab_backend(NUMBER_F64, 0), &smooth);
     ck_done(tape_open(&t, l.k, l.stream, &l.weights, &plan, &e), e);
     t.training = t.recording = true;
     Tensor *x = tape_outside(&t, memory, 1, 12);
@@ -347,7 +347,7 @@ END_TEST
 
 static Tensor *blocks(Tape *t, const Lab *l)
 {
-    Sight how = sight_rows(&l->rows, true);
+    AttentionContext how = context_rows(&l->rows, true);
     Tensor *x = input(t, l);
     for (size_t i = 0; i < LAB_BLOCKS; i++)
         x = block(t, &l->block[i], x, NULL, &how);
@@ -357,7 +357,7 @@ static Tensor *blocks(Tape *t, const Lab *l)
 static Tensor *two_blocks(Tape *t, const void *args, Tensor *const *inputs)
 {
     const Lab *l = *(const Lab *const *)args;
-    Sight how = sight_rows(&l->rows, true);
+    AttentionContext how = context_rows(&l->rows, true);
     return block(t, &l->block[1], block(t, &l->block[0], inputs[0], NULL, &how), NULL, &how);
 }
 
@@ -427,14 +427,14 @@ START_TEST(segments_kept_and_computed_again_give_the_same_bits)
     LabOptions o = lab_kind(_i % LABS);
     Program *program = segmented[_i / LABS];
     for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; lab_twin((NumberType)type, i); i++) {
+        for (size_t i = 0; lab_backend((NumberType)type, i); i++) {
             Lab l;
-            lab_open(&l, lab_twin((NumberType)type, i), &o);
+            lab_open(&l, lab_backend((NumberType)type, i), &o);
             Pass kept = lab_pass(&l, program, &(PassOptions){.keep = KEEP_ALL});
             Pass again = lab_pass(&l, program, &(PassOptions){.keep = KEEP_INPUTS});
             ck_assert(memcmp(&kept.loss, &again.loss, sizeof kept.loss) == 0);
             ck_assert_msg(memcmp(kept.gradient, again.gradient, l.parameters.size * l.k->real) == 0,
-                          "%s %s: gradients differ", l.k->twin, number_type_name(l.k->type));
+                          "%s %s: gradients differ", l.k->backend, number_type_name(l.k->type));
             pass_free(&kept);
             pass_free(&again);
             lab_close(&l);
@@ -448,7 +448,7 @@ START_TEST(segments_differentiate)
     Lab l;
     if (segmented[_i] == shared) /* reads a ReLU, but far from its kink */
         o.dropout = 0;
-    lab_open(&l, lab_twin(NUMBER_F64, 0), &o);
+    lab_open(&l, lab_backend(NUMBER_F64, 0), &o);
     lab_differentiate(&l, segmented[_i]);
     lab_close(&l);
 }
@@ -458,7 +458,7 @@ START_TEST(segments_computed_again_need_less_memory_and_evaluation_least)
 {
     LabOptions o = lab_kind(_i);
     Lab l;
-    lab_open(&l, lab_twin(NUMBER_F32, 0), &o);
+    lab_open(&l, lab_backend(NUMBER_F32, 0), &o);
     for (size_t i = 0; i < 2; i++) { /* blocks, nested */
         Pass kept = lab_pass(&l, segmented[i], &(PassOptions){.keep = KEEP_ALL});
         Pass again = lab_pass(&l, segmented[i], &(PassOptions){.keep = KEEP_INPUTS});
@@ -477,7 +477,7 @@ END_TEST
 /* Four blocks or forty: an evaluation has the same memory. */
 static Tensor *deep(Tape *t, const Lab *l)
 {
-    Sight how = sight_rows(&l->rows, true);
+    AttentionContext how = context_rows(&l->rows, true);
     Tensor *x = input(t, l);
     for (size_t i = 0; i < 10 * LAB_BLOCKS; i++)
         x = block(t, &l->block[i % LAB_BLOCKS], x, NULL, &how);
@@ -488,7 +488,7 @@ START_TEST(evaluation_of_a_deep_network_keeps_one_tensor_a_block)
 {
     LabOptions o = lab_kind(_i);
     Lab l;
-    lab_open(&l, lab_twin(NUMBER_F32, 0), &o);
+    lab_open(&l, lab_backend(NUMBER_F32, 0), &o);
     Pass shallow = lab_pass(&l, blocks, &(PassOptions){.evaluation = true});
     Pass much = lab_pass(&l, deep, &(PassOptions){.evaluation = true});
     size_t blocks_more = 9 * LAB_BLOCKS, tensor = aligned(LAB_POSITIONS * LAB_DIM * sizeof(float));
@@ -502,10 +502,10 @@ END_TEST
 static void check_plan(const Pass *p, const Lab *l, const char *how)
 {
     ck_assert_msg(p->planned.memory == p->used.memory, "%s %s %s: %zu bytes of activations planned, %zu used",
-                  l->k->twin, number_type_name(l->k->type), how, p->planned.memory, p->used.memory);
+                  l->k->backend, number_type_name(l->k->type), how, p->planned.memory, p->used.memory);
     ck_assert_msg(p->planned.gradients == p->used.gradients, "%s %s %s: %zu bytes of gradients planned, %zu used",
-                  l->k->twin, number_type_name(l->k->type), how, p->planned.gradients, p->used.gradients);
-    ck_assert_msg(p->planned.host == p->used.host, "%s %s %s: %zu bytes of nodes planned, %zu used", l->k->twin,
+                  l->k->backend, number_type_name(l->k->type), how, p->planned.gradients, p->used.gradients);
+    ck_assert_msg(p->planned.host == p->used.host, "%s %s %s: %zu bytes of nodes planned, %zu used", l->k->backend,
                   number_type_name(l->k->type), how, p->planned.host, p->used.host);
 }
 
@@ -514,9 +514,9 @@ START_TEST(a_walk_over_shapes_finds_exactly_the_memory_that_is_used)
     LabOptions o = lab_kind(_i % LABS);
     Program *program = segmented[_i / LABS];
     for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; lab_twin((NumberType)type, i); i++) {
+        for (size_t i = 0; lab_backend((NumberType)type, i); i++) {
             Lab l;
-            lab_open(&l, lab_twin((NumberType)type, i), &o);
+            lab_open(&l, lab_backend((NumberType)type, i), &o);
             Pass kept = lab_pass(&l, program, &(PassOptions){.keep = KEEP_ALL});
             Pass again = lab_pass(&l, program, &(PassOptions){.keep = KEEP_INPUTS});
             Pass read = lab_pass(&l, program, &(PassOptions){.evaluation = true});
@@ -544,7 +544,7 @@ static bool open_tape(void *argument, Error *e)
 START_TEST(a_tape_without_memory_is_an_error_and_leaves_nothing)
 {
     Lab l;
-    lab_open(&l, lab_twin(NUMBER_F32, 0), &smooth);
+    lab_open(&l, lab_backend(NUMBER_F32, 0), &smooth);
     fail_each_allocation(open_tape, &l);
     lab_close(&l);
 }
@@ -554,7 +554,7 @@ int main(int argc, char **argv)
 {
     static const Test tests[] = {
         TEST_LOOP(a_tensor_that_is_used_twice_sums_its_gradients, MEETING),
-        TEST_LOOP(gradients_meet_in_the_same_way_on_each_twin, MEETING),
+        TEST_LOOP(gradients_meet_in_the_same_way_on_each_backend, MEETING),
         TEST(views_write_their_columns_of_one_gradient),
         TEST(views_of_different_widths_see_their_columns),
         TEST(likeliest_classes_have_the_largest_logits_and_no_gradient),

@@ -24,11 +24,11 @@ static void open_moved(TinyRun *r, const TinyOptions *o)
     StepResult result;
     tiny_run_open(r, run_path(), o, &no_loop);
     for (uint64_t step = 1; step <= 3; step++)
-        ck_done(crew_step(&r->crew, step, 1e-2, &result, &e), e);
+        ck_done(trainer_step(&r->trainer, step, 1e-2, &result, &e), e);
 }
 
 /* Everything that a checkpoint holds, one block after another. */
-static float *everything(const Crew *c)
+static float *everything(const Trainer *c)
 {
     size_t size = c->parameters->size;
     float *all = memory_get(3 * size, sizeof *all);
@@ -46,20 +46,20 @@ START_TEST(what_was_saved_comes_back_to_the_bit)
     const Progression at = {.step = 3, .best = 1.0 / 3, .best_step = 2, .scored = true, .stalled = 5, .seconds = 0.1};
     Progression back;
     open_moved(&r, &tiny_standard);
-    float *before = everything(&r.crew);
-    ck_done(checkpoint_save(r.run, &r.crew, &r.loop.note, &at, true, &e), e);
-    ck_done(crew_step(&r.crew, 4, 1e-2, &result, &e), e);
-    float *moved = everything(&r.crew);
-    ck_done(checkpoint_load(r.run, &r.crew, 3, NULL, &back, &e), e);
-    float *after = everything(&r.crew);
-    size_t bytes = 3 * r.crew.parameters->size * sizeof *before;
+    float *before = everything(&r.trainer);
+    ck_done(checkpoint_save(r.run, &r.trainer, &r.loop.note, &at, true, &e), e);
+    ck_done(trainer_step(&r.trainer, 4, 1e-2, &result, &e), e);
+    float *moved = everything(&r.trainer);
+    ck_done(checkpoint_load(r.run, &r.trainer, 3, NULL, &back, &e), e);
+    float *after = everything(&r.trainer);
+    size_t bytes = 3 * r.trainer.parameters->size * sizeof *before;
     ck_assert(memcmp(before, moved, bytes) != 0);
     ck_assert(memcmp(before, after, bytes) == 0);
     ck_assert(back.step == 3 && back.best == at.best && back.best_step == 2 && back.scored && back.stalled == 5);
     ck_assert(back.seconds == 0.1);
 
-    ck_done(checkpoint_save(r.run, &r.crew, &r.loop.note, &at, false, &e), e); /* time makes equal runs unequal */
-    ck_done(checkpoint_load(r.run, &r.crew, 3, NULL, &back, &e), e);
+    ck_done(checkpoint_save(r.run, &r.trainer, &r.loop.note, &at, false, &e), e); /* time makes equal runs unequal */
+    ck_done(checkpoint_load(r.run, &r.trainer, 3, NULL, &back, &e), e);
     ck_assert(back.seconds == 0);
     memory_free(before);
     memory_free(moved);
@@ -77,20 +77,20 @@ static size_t open_resting(TinyRun *r, bool resting)
     StepResult result;
     size_t owed = 0;
     tiny_run_open(r, run_path(), &tiny_standard, &no_loop);
-    crew_close(&r->crew);
-    CrewOptions o = tiny_crew(2, 1);
+    trainer_close(&r->trainer);
+    TrainerOptions o = tiny_trainer(2, 1);
     o.k = kernels_find("cpu", NUMBER_F32, &e);
     o.decay = 0;
-    ck_done(o.k && crew_open(&r->crew, &o, &r->tiny.parameters, &r->tiny.task, &e), e);
-    ck_done(weights_init(&r->crew.weights, r->crew.worker[0].stream, INIT_GPT2, 1, 1, &e), e);
+    ck_done(o.k && trainer_open(&r->trainer, &o, &r->tiny.parameters, &r->tiny.task, &e), e);
+    ck_done(weights_init(&r->trainer.weights, r->trainer.worker[0].stream, INIT_GPT2, 1, 1, &e), e);
     if (!resting) {
-        o.k->release(r->crew.rest);
-        r->crew.rest = NULL;
+        o.k->release(r->trainer.rest);
+        r->trainer.rest = NULL;
     }
     for (uint64_t step = 1; step <= 40; step++)
-        ck_done(crew_step(&r->crew, step, 1e-12, &result, &e), e);
-    for (size_t i = 0; resting && i < r->crew.parameters->longest; i++)
-        owed += r->crew.rest[i].owed;
+        ck_done(trainer_step(&r->trainer, step, 1e-12, &result, &e), e);
+    for (size_t i = 0; resting && i < r->trainer.parameters->longest; i++)
+        owed += r->trainer.rest[i].owed;
     return owed;
 }
 
@@ -101,19 +101,19 @@ START_TEST(what_rests_is_settled_before_it_is_saved)
     StepResult result;
     Progression at = {.step = 40};
     open_resting(&r, false);
-    float *wanted = everything(&r.crew);
-    size_t bytes = 3 * r.crew.parameters->size * sizeof *wanted, owed = 0;
+    float *wanted = everything(&r.trainer);
+    size_t bytes = 3 * r.trainer.parameters->size * sizeof *wanted, owed = 0;
     tiny_run_close(&r);
     ck_assert_uint_gt(open_resting(&r, true), 0);
-    ck_done(checkpoint_save(r.run, &r.crew, &r.loop.note, &at, false, &e), e);
-    float *saved = everything(&r.crew);
+    ck_done(checkpoint_save(r.run, &r.trainer, &r.loop.note, &at, false, &e), e);
+    float *saved = everything(&r.trainer);
     ck_assert(memcmp(wanted, saved, bytes) == 0);
 
     for (uint64_t step = 41; step <= 60; step++)
-        ck_done(crew_step(&r.crew, step, 1e-12, &result, &e), e);
-    ck_done(checkpoint_load(r.run, &r.crew, 40, NULL, &at, &e), e); /* moments that owe nothing */
-    for (size_t i = 0; i < r.crew.parameters->longest; i++)
-        owed += r.crew.rest[i].owed + r.crew.rest[i].known;
+        ck_done(trainer_step(&r.trainer, step, 1e-12, &result, &e), e);
+    ck_done(checkpoint_load(r.run, &r.trainer, 40, NULL, &at, &e), e); /* moments that owe nothing */
+    for (size_t i = 0; i < r.trainer.parameters->longest; i++)
+        owed += r.trainer.rest[i].owed + r.trainer.rest[i].known;
     ck_assert_uint_eq(owed, 0);
     memory_free(wanted);
     memory_free(saved);
@@ -156,7 +156,7 @@ static SafeTensor *made(Made *m, const char *name)
 static bool read_made(Made *m, TinyRun *r, const char *const (*aliases)[2], Error *e)
 {
     ck_done(safetensors_write(m->path, m->tensors, m->count, NULL, 0, e), *e);
-    return weights_read(&r->crew.weights, r->crew.worker[0].stream, m->path, aliases, NULL, e);
+    return weights_read(&r->trainer.weights, r->trainer.worker[0].stream, m->path, aliases, NULL, e);
 }
 
 static void refused(Made *m, TinyRun *r, const char *const (*aliases)[2], const char *name, const char *why)
@@ -228,7 +228,7 @@ START_TEST(a_tied_table_is_found_under_either_name)
         m.zeros[i] = (float)i + 1;
     ck_done(read_made(&m, &r, aliases, &e), e);
     const Parameter *table = parameters_find(&r.tiny.parameters, "token_embedding.weight");
-    ck_assert(((const float *)parameter_in(table, r.crew.weights.reals, sizeof(float)))[2] == 3);
+    ck_assert(((const float *)parameter_in(table, r.trainer.weights.reals, sizeof(float)))[2] == 3);
     refused(&m, &r, NULL, "logits.weight", "does not have");
 
     m.tensors[m.count] = *made(&m, "logits.weight"); /* both, as some tools write them */
@@ -245,15 +245,15 @@ START_TEST(a_state_that_lacks_something_is_refused)
     TinyRun r;
     Progression at = {.step = 3};
     open_moved(&r, &tiny_standard);
-    ck_done(checkpoint_save(r.run, &r.crew, &r.loop.note, &at, true, &e), e);
+    ck_done(checkpoint_save(r.run, &r.trainer, &r.loop.note, &at, true, &e), e);
     char *folder = run_checkpoint_path(r.run, 3), *state = path_join(folder, "state.safetensors");
     char *model = path_join(folder, "model.safetensors"), *bytes;
     size_t size;
     ck_done(file_read(model, &bytes, &size, &e), e);
     ck_done(file_write(state, bytes, size, &e), e); /* a model where the state should be */
-    ck_assert(!checkpoint_load(r.run, &r.crew, 3, NULL, &at, &e));
+    ck_assert(!checkpoint_load(r.run, &r.trainer, 3, NULL, &at, &e));
     ck_assert_msg(strstr(e.text, "state.safetensors") && strstr(e.text, "step"), "%s", e.text);
-    ck_assert(!checkpoint_load(r.run, &r.crew, 4, NULL, &at, &e));
+    ck_assert(!checkpoint_load(r.run, &r.trainer, 4, NULL, &at, &e));
     memory_free(bytes);
     memory_free(model);
     memory_free(state);
@@ -271,9 +271,9 @@ START_TEST(what_is_not_what_was_saved_is_refused)
     TinyRun r;
     Progression at = {.step = 3}, before = {.step = 2};
     open_moved(&r, &tiny_standard);
-    ck_done(checkpoint_save(r.run, &r.crew, &r.loop.note, &at, true, &e), e);
-    weights_init(&r.crew.weights, r.crew.worker[0].stream, INIT_GPT2, 1, 2, &e);
-    ck_done(checkpoint_save(r.run, &r.crew, &r.loop.note, &before, true, &e), e);
+    ck_done(checkpoint_save(r.run, &r.trainer, &r.loop.note, &at, true, &e), e);
+    weights_init(&r.trainer.weights, r.trainer.worker[0].stream, INIT_GPT2, 1, 2, &e);
+    ck_done(checkpoint_save(r.run, &r.trainer, &r.loop.note, &before, true, &e), e);
     char *folder = run_checkpoint_path(r.run, 3), *other = run_checkpoint_path(r.run, 2);
     char *stranger = path_join(other, names[0]), *sums = path_join(folder, "SHA256SUMS"), *theirs;
     size_t size, their_size;
@@ -283,16 +283,16 @@ START_TEST(what_is_not_what_was_saved_is_refused)
         ck_done(file_read(path, &bytes, &size, &e), e);
         bytes[size - 100] ^= 1;
         ck_done(i < 2 ? file_write(path, bytes, size, &e) : file_write(path, theirs, their_size, &e), e);
-        ck_assert(!checkpoint_load(r.run, &r.crew, 3, NULL, &at, &e));
+        ck_assert(!checkpoint_load(r.run, &r.trainer, 3, NULL, &at, &e));
         ck_assert_msg(strstr(e.text, names[i % 2]) && strstr(e.text, "damaged or of another checkpoint"), "%s", e.text);
         bytes[size - 100] ^= 1;
         ck_done(file_write(path, bytes, size, &e), e);
-        ck_done(checkpoint_load(r.run, &r.crew, 3, NULL, &at, &e), e);
+        ck_done(checkpoint_load(r.run, &r.trainer, 3, NULL, &at, &e), e);
         memory_free(bytes);
         memory_free(path);
     }
     remove(sums); /* as older versions saved it */
-    ck_done(checkpoint_load(r.run, &r.crew, 3, NULL, &at, &e), e);
+    ck_done(checkpoint_load(r.run, &r.trainer, 3, NULL, &at, &e), e);
     memory_free(theirs);
     memory_free(stranger);
     memory_free(sums);
@@ -318,8 +318,8 @@ START_TEST(weights_of_another_architecture_are_refused_though_their_shapes_fit)
     open_moved(&r, &tiny_standard);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const ModelNote theirs = {"tiny", cases[i].file}, ours = {"tiny", cases[i].model};
-        ck_done(checkpoint_save(r.run, &r.crew, &theirs, &at, true, &e), e);
-        bool fits = checkpoint_load(r.run, &r.crew, 3, &ours, &at, &e);
+        ck_done(checkpoint_save(r.run, &r.trainer, &theirs, &at, true, &e), e);
+        bool fits = checkpoint_load(r.run, &r.trainer, 3, &ours, &at, &e);
         ck_assert_msg(fits == !cases[i].words, "case %zu", i);
         ck_assert_msg(fits || strstr(e.text, cases[i].words), "%s", e.text);
     }
@@ -334,23 +334,23 @@ static bool build_save_and_load(void *argument, Error *e)
     static int call;
     char path[700];
     Tiny tiny;
-    Crew crew = {.task = NULL};
+    Trainer trainer = {.task = NULL};
     Run *run = NULL;
     Progression at = {.step = 1};
     const ModelNote note = {"tiny", "{}"};
-    const CrewOptions options = tiny_crew(2, 2);
+    const TrainerOptions options = tiny_trainer(2, 2);
     snprintf(path, sizeof path, "%s/%d", (const char *)argument, call++);
     if (!tiny_open(&tiny, &tiny_standard, e))
         return false;
-    bool fine = crew_open(&crew, &options, &tiny.parameters, &tiny.task, e) &&
-                weights_init(&crew.weights, crew.worker[0].stream, INIT_GPT2, 1, 1, e) && run_create(&run, path, e) &&
-                checkpoint_save(run, &crew, &note, &at, false, e) && run_mark(run, "last", 1, e) &&
-                run_prune(run, 1, e);
+    bool fine = trainer_open(&trainer, &options, &tiny.parameters, &tiny.task, e) &&
+                weights_init(&trainer.weights, trainer.worker[0].stream, INIT_GPT2, 1, 1, e) &&
+                run_create(&run, path, e) && checkpoint_save(run, &trainer, &note, &at, false, e) &&
+                run_mark(run, "last", 1, e) && run_prune(run, 1, e);
     run_close(run);
     run = NULL;
-    fine = fine && run_open(&run, path, true, e) && checkpoint_load(run, &crew, 1, NULL, &at, e);
+    fine = fine && run_open(&run, path, true, e) && checkpoint_load(run, &trainer, 1, NULL, &at, e);
     run_close(run);
-    crew_close(&crew);
+    trainer_close(&trainer);
     tiny_close(&tiny);
     return fine;
 }

@@ -175,8 +175,8 @@ START_TEST(the_best_is_kept_however_old_it_is)
 
     Progression at;
     MeanLoss score;
-    ck_done(checkpoint_load(r.run, &r.crew, best, NULL, &at, &e), e);
-    ck_done(crew_score(&r.crew, &score, &e), e);
+    ck_done(checkpoint_load(r.run, &r.trainer, best, NULL, &at, &e), e);
+    ck_done(trainer_score(&r.trainer, &score, &e), e);
     ck_assert(at.best == r.loop.at.best && score.loss == at.best);
     tiny_run_close(&r);
 }
@@ -201,7 +201,7 @@ END_TEST
 
 START_TEST(a_step_that_would_not_fit_is_not_begun)
 {
-    Loop l = {.o = {.steps = 100, .minutes = 1}};
+    Loop l = {.options = {.steps = 100, .minutes = 1}};
     const struct {
         uint64_t step;
         double seconds;
@@ -231,7 +231,7 @@ START_TEST(minutes_end_a_run_and_are_remembered)
 
     tiny_run_open(&r, path, &tiny_standard, &o);
     ck_assert(r.loop.at.seconds == seconds && r.loop.at.step == step && loop_over(&r.loop));
-    r.loop.o.minutes *= 2;
+    r.loop.options.minutes *= 2;
     ck_assert(!loop_over(&r.loop));
     ck_done(loop_run(&r.loop, &e), e);
     ck_assert(r.loop.at.step > step && r.loop.at.seconds > 0.5);
@@ -405,7 +405,7 @@ START_TEST(a_run_begins_with_a_checkpoint_of_step_0)
     ck_assert(marked(&r, "best") == 0 && marked(&r, "last") == 0);
     tiny_run_close(&r);
     tiny_run_open(&r, killed, &tiny_standard, &o);
-    memset(r.crew.weights.reals, 0, r.tiny.parameters.size * sizeof(float)); /* not what a seed gives */
+    memset(r.trainer.weights.reals, 0, r.tiny.parameters.size * sizeof(float)); /* not what a seed gives */
     ck_done(loop_resume(&r.loop, &e) && loop_run(&r.loop, &e), e);
     tiny_run_close(&r);
     expect_equal_runs(whole, killed, 8);
@@ -424,8 +424,8 @@ START_TEST(a_step_that_is_not_finite_stops_the_run_and_names_the_tensor)
     o.steps = 8;
     tiny_run_open(&r, path, &tiny_standard, &o);
     ck_done(loop_run(&r.loop, &e), e);
-    r.loop.o.steps = 50;
-    r.loop.o.schedule.rate = 1e30;
+    r.loop.options.steps = 50;
+    r.loop.options.schedule.rate = 1e30;
     ck_assert(!loop_run(&r.loop, &e));
     ck_assert_msg(strncmp(e.text, "step ", 5) == 0 && strstr(e.text, "not finite"), "%s", e.text);
     ck_assert_msg(strstr(e.text, "blocks.0.") || strstr(e.text, "logits") || strstr(e.text, "embedding"), "%s", e.text);
@@ -435,7 +435,7 @@ START_TEST(a_step_that_is_not_finite_stops_the_run_and_names_the_tensor)
 
     tiny_run_open(&r, path, &tiny_standard, &o); /* and the checkpoint is good to go on from */
     ck_assert_uint_eq(r.loop.at.step, 8);
-    r.loop.o.steps = 12;
+    r.loop.options.steps = 12;
     ck_done(loop_run(&r.loop, &e), e);
     ck_assert(isfinite(r.loop.at.best));
     tiny_run_close(&r);
@@ -452,14 +452,14 @@ START_TEST(a_failing_step_leaves_weights_as_they_were)
     tiny_run_open(&r, run_path("run"), &tiny_standard, &o);
     Parameter *p = parameters_find(&r.tiny.parameters, "blocks.0.ff.in.weight");
     float *weights = memory_get(p->count, sizeof(float)), *after = memory_get(p->count, sizeof(float));
-    weights_get(&r.crew.weights, r.crew.worker[0].stream, p, weights);
+    weights_get(&r.trainer.weights, r.trainer.worker[0].stream, p, weights);
     weights[7] = NAN;
-    weights_set(&r.crew.weights, r.crew.worker[0].stream, p, weights);
-    ck_done(crew_step(&r.crew, 1, 1e-3, &result, &e), e);
+    weights_set(&r.trainer.weights, r.trainer.worker[0].stream, p, weights);
+    ck_done(trainer_step(&r.trainer, 1, 1e-3, &result, &e), e);
     ck_assert(!result.finite);
-    weights_get(&r.crew.weights, r.crew.worker[0].stream, p, after);
+    weights_get(&r.trainer.weights, r.trainer.worker[0].stream, p, after);
     ck_assert(memcmp(weights, after, p->count * sizeof(float)) == 0);
-    crew_blame(&r.crew, 1, &e);
+    trainer_find_nonfinite(&r.trainer, 1, &e);
     ck_assert_msg(strstr(e.text, "blocks.0.ff.in.weight") != NULL, "%s", e.text);
     memory_free(weights);
     memory_free(after);
@@ -474,19 +474,19 @@ static char *said_of_scoring(bool terminal, size_t workers, MeanLoss *score)
 {
     Error e;
     Tiny tiny;
-    Crew crew;
+    Trainer trainer;
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     Progress progress = progress_open(out, false);
-    const CrewOptions options = tiny_crew(workers, 1);
+    const TrainerOptions options = tiny_trainer(workers, 1);
     progress.terminal = terminal;
     ck_done(tiny_open(&tiny, &tiny_standard, &e), e);
-    ck_done(crew_open(&crew, &options, &tiny.parameters, &tiny.task, &e), e);
-    ck_done(weights_init(&crew.weights, crew.worker[0].stream, INIT_GPT2, 1, 1, &e), e);
-    crew.progress = &progress;
-    ck_done(crew_score(&crew, score, &e), e);
-    crew_close(&crew);
+    ck_done(trainer_open(&trainer, &options, &tiny.parameters, &tiny.task, &e), e);
+    ck_done(weights_init(&trainer.weights, trainer.worker[0].stream, INIT_GPT2, 1, 1, &e), e);
+    trainer.progress = &progress;
+    ck_done(trainer_score(&trainer, score, &e), e);
+    trainer_close(&trainer);
     tiny_close(&tiny);
     fclose(out);
     return text;
@@ -516,20 +516,20 @@ START_TEST(scores_do_not_depend_on_workers_to_the_bit)
     for (size_t i = 0; i < 4; i++)
         for (size_t workers = 1; workers <= 3; workers += 2) {
             Tiny tiny;
-            Crew crew;
+            Trainer trainer;
             MeanLoss score;
             TinyOptions o = tiny_standard;
-            const CrewOptions options = tiny_crew(workers, 1);
+            const TrainerOptions options = tiny_trainer(workers, 1);
             o.score_batches = counts[i];
             o.score_rows = 1;
             ck_done(tiny_open(&tiny, &o, &e), e);
-            ck_done(crew_open(&crew, &options, &tiny.parameters, &tiny.task, &e), e);
-            ck_done(weights_init(&crew.weights, crew.worker[0].stream, INIT_GPT2, 1, 1, &e), e);
-            ck_done(crew_score(&crew, &score, &e), e);
+            ck_done(trainer_open(&trainer, &options, &tiny.parameters, &tiny.task, &e), e);
+            ck_done(weights_init(&trainer.weights, trainer.worker[0].stream, INIT_GPT2, 1, 1, &e), e);
+            ck_done(trainer_score(&trainer, &score, &e), e);
             expected = workers == 1 ? score.loss : expected;
             ck_assert(score.targets == 3.0 * (double)counts[i] && score.loss == expected && score.nll == score.loss);
             ck_assert((score.loss == 0) == (counts[i] == 0));
-            crew_close(&crew);
+            trainer_close(&trainer);
             tiny_close(&tiny);
         }
 }
@@ -541,28 +541,28 @@ START_TEST(a_tiny_model_learns_to_copy)
 {
     Error e;
     Tiny tiny;
-    Crew crew;
+    Trainer trainer;
     StepResult result;
     MeanLoss score = {.loss = INFINITY};
     const TinyOptions o = {
         .letters = 16, .dim = 64, .heads = 4, .depth = 1, .rows = 8, .score_rows = 8, .score_batches = 8};
-    const CrewOptions options = tiny_crew(1, 8);
+    const TrainerOptions options = tiny_trainer(1, 8);
     if (getenv("FAST")) {
         test_skip("a_tiny_model_learns_to_copy", "FAST is set, and this trains some 400 steps");
         return;
     }
     ck_done(tiny_open(&tiny, &o, &e), e);
-    ck_done(crew_open(&crew, &options, &tiny.parameters, &tiny.task, &e), e);
-    ck_done(weights_init(&crew.weights, crew.worker[0].stream, INIT_GPT2, 1, 1, &e), e);
-    ck_done(crew_score(&crew, &score, &e), e);
+    ck_done(trainer_open(&trainer, &options, &tiny.parameters, &tiny.task, &e), e);
+    ck_done(weights_init(&trainer.weights, trainer.worker[0].stream, INIT_GPT2, 1, 1, &e), e);
+    ck_done(trainer_score(&trainer, &score, &e), e);
     ck_assert(score.targets == 8 * 8 * 16 && fabs(score.loss - log(LETTERS + 1)) < 0.1);
     for (uint64_t step = 1; score.loss >= 0.05 && step <= 2000; step++) {
-        ck_done(crew_step(&crew, step, 4e-3 * fmin(1, (double)step / 50), &result, &e), e);
+        ck_done(trainer_step(&trainer, step, 4e-3 * fmin(1, (double)step / 50), &result, &e), e);
         if (step % 50 == 0)
-            ck_done(crew_score(&crew, &score, &e), e);
+            ck_done(trainer_score(&trainer, &score, &e), e);
     }
     ck_assert_msg(score.loss < 0.05, "%.4f nats on strings it never saw", score.loss);
-    crew_close(&crew);
+    trainer_close(&trainer);
     tiny_close(&tiny);
 }
 END_TEST

@@ -45,8 +45,8 @@ START_TEST(an_epoch_has_each_text_once)
                 seen[text[i]]++;
                 tokens += start[text[i] + 1] - start[text[i]];
             }
-            ck_assert(!o.o.tokens || tokens < o.o.tokens + o.longest);
-            ck_assert(o.o.tokens || count <= o.o.rows);
+            ck_assert(!o.options.tokens || tokens < o.options.tokens + o.longest);
+            ck_assert(o.options.tokens || count <= o.options.rows);
         }
         for (size_t i = 0; i < TEXTS; i++)
             ck_assert_int_eq(seen[i], 1);

@@ -15,7 +15,7 @@ static const Program stranger = {.name = "other", .about = "A program.", .comman
 
 /* `tiny train WORDS...`, up to a NULL */
 typedef struct Call {
-    SharedValues v;
+    SharedOptions v;
     Options o;
 } Call;
 

@@ -1,4 +1,4 @@
-/* From options to a crew: what 0 comes to mean, what a run takes, and weights of a run that another process trains. */
+/* From options to a trainer: what 0 comes to mean, what a run takes, and weights of a run that another process trains. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/thread.h"
@@ -29,7 +29,7 @@ static const Program program = {.name = "tiny", .about = "A program.", .commands
 /* What workers and decay-steps are once they were fixed. */
 static void expect_fixed(char *const *words, size_t workers, size_t decay_steps)
 {
-    SharedValues v;
+    SharedOptions v;
     Options o;
     Error e;
     char *argv[16] = {"tiny", "train"};
@@ -61,13 +61,13 @@ START_TEST(the_classes_of_memory_make_up_the_whole)
 {
     Error e;
     Tiny tiny;
-    CrewOptions o = tiny_crew(3, 1);
-    CrewPlan plan;
+    TrainerOptions o = tiny_trainer(3, 1);
+    TrainerPlan plan;
     const Demand demand = {&plan, &o, &tiny.parameters};
     Buffer b = {0};
     Json *j;
     ck_done(tiny_open(&tiny, &tiny_standard, &e), e);
-    ck_done(crew_plan(&plan, &o, &tiny.parameters, &tiny.task, &e), e);
+    ck_done(trainer_plan(&plan, &o, &tiny.parameters, &tiny.task, &e), e);
     buffer_print(&b, "{");
     setup_demand_json(&demand, &b);
     buffer_print(&b, "}");
@@ -95,15 +95,15 @@ END_TEST
 /* Sets every weight to a value, and saves that as a checkpoint, best and last. */
 static bool save_value(TinyRun *r, uint64_t step, size_t keep, Error *e)
 {
-    float *weights = r->crew.weights.reals;
+    float *weights = r->trainer.weights.reals;
     const Progression at = {.step = step};
     for (size_t i = 0; i < r->tiny.parameters.size; i++)
         weights[i] = (float)step;
-    return checkpoint_save(r->run, &r->crew, &r->loop.note, &at, false, e) && run_mark(r->run, "last", step, e) &&
+    return checkpoint_save(r->run, &r->trainer, &r->loop.note, &at, false, e) && run_mark(r->run, "last", step, e) &&
            run_mark(r->run, "best", step, e) && run_prune(r->run, keep, e);
 }
 
-static float value_of(const TinyRun *r) { return ((const float *)r->crew.weights.reals)[0]; }
+static float value_of(const TinyRun *r) { return ((const float *)r->trainer.weights.reals)[0]; }
 
 START_TEST(weights_are_found_by_mark_step_and_file)
 {
@@ -120,7 +120,7 @@ START_TEST(weights_are_found_by_mark_step_and_file)
         float value;
     } cases[] = {{NULL, 20}, {"best", 20}, {"last", 30}, {"10", 10}, {"00000030", 30}, {file, 10}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        ck_done(setup_stored_weights(&r.crew.weights, r.crew.worker[0].stream, r.run, cases[i].which, NULL, NULL, &e),
+        ck_done(setup_stored_weights(&r.trainer.weights, r.trainer.worker[0].stream, r.run, cases[i].which, NULL, NULL, &e),
                 e);
         ck_assert(value_of(&r) == cases[i].value);
     }
@@ -132,7 +132,7 @@ END_TEST
 static void refused(TinyRun *r, const char *which, const char *first, const char *second)
 {
     Error e;
-    ck_assert_msg(!setup_stored_weights(&r->crew.weights, r->crew.worker[0].stream, r->run, which, NULL, NULL, &e),
+    ck_assert_msg(!setup_stored_weights(&r->trainer.weights, r->trainer.worker[0].stream, r->run, which, NULL, NULL, &e),
                   "%s was found", which);
     ck_assert_msg(strstr(e.text, first) && strstr(e.text, second), "%s", e.text);
 }
@@ -188,7 +188,7 @@ START_TEST(weights_of_a_run_that_is_trained_are_always_found)
     ck_done(run_open(&r.run, path, false, &e), e);
     float value = 0, before[2] = {0};
     for (int i = 0; i < 300 || value < 1000; i++) {
-        ck_done(setup_stored_weights(&r.crew.weights, r.crew.worker[0].stream, r.run, marks[i % 2], NULL, NULL, &e), e);
+        ck_done(setup_stored_weights(&r.trainer.weights, r.trainer.worker[0].stream, r.run, marks[i % 2], NULL, NULL, &e), e);
         value = value_of(&r);
         ck_assert_msg(value >= before[i % 2], "of step %g, behind %g", (double)value, (double)before[i % 2]);
         before[i % 2] = value;

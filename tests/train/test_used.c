@@ -110,9 +110,9 @@ END_TEST
 static void train(double *weights, size_t *count, bool dense, size_t workers, double clip)
 {
     Tiny tiny;
-    Crew crew;
+    Trainer trainer;
     Error e;
-    CrewOptions o = tiny_crew(workers, 1);
+    TrainerOptions o = tiny_trainer(workers, 1);
     StepResult step;
     o.clip = clip;
     ck_done(tiny_open(&tiny, &tiny_standard, &e), e);
@@ -120,18 +120,18 @@ static void train(double *weights, size_t *count, bool dense, size_t workers, do
         tiny.embedding.table->role = ROLE_TABLE;
         ck_done(parameters_finish(&tiny.parameters, &e), e);
     }
-    ck_done(crew_open(&crew, &o, &tiny.parameters, &tiny.task, &e), e);
-    ck_done(weights_init(&crew.weights, crew.worker[0].stream, INIT_GPT2, 1, 1, &e), e);
+    ck_done(trainer_open(&trainer, &o, &tiny.parameters, &tiny.task, &e), e);
+    ck_done(weights_init(&trainer.weights, trainer.worker[0].stream, INIT_GPT2, 1, 1, &e), e);
     for (uint64_t i = 1; i <= 20; i++)
-        ck_done(crew_step(&crew, i, 0.01, &step, &e), e);
+        ck_done(trainer_step(&trainer, i, 0.01, &step, &e), e);
     *count = 0;
     for (size_t i = 0; i < tiny.parameters.count; i++) {
         const Parameter *p = tiny.parameters.list[i];
-        const float *from = parameter_in(p, crew.weights.reals, sizeof *from);
+        const float *from = parameter_in(p, trainer.weights.reals, sizeof *from);
         for (size_t j = 0; p->role != ROLE_CONSTANT && j < p->count; j++)
             weights[(*count)++] = (double)from[j];
     }
-    crew_close(&crew);
+    trainer_close(&trainer);
     tiny_close(&tiny);
 }
 

@@ -17,7 +17,7 @@ const TinyOptions tiny_standard = {
 
 static void add_string(const Tiny *t, uint32_t seed, uint64_t step, size_t number, Batch *b)
 {
-    size_t n = t->o.letters, at = batch_row(b, 0, 2 * n);
+    size_t n = t->options.letters, at = batch_row(b, 0, 2 * n);
     int32_t *ids = b->side[0].ids + at, *targets = b->side[0].targets + at;
     for (size_t i = 0; i < n; i++) {
         ids[i] = (int32_t)philox_below(LETTERS, seed, (uint32_t)step, number * n + i, SITE_DATA);
@@ -35,7 +35,7 @@ static void train_batch(void *self, uint64_t step, Batch *b)
 {
     const Tiny *t = self;
     batch_clear(b);
-    for (size_t r = 0; r < t->o.rows; r++)
+    for (size_t r = 0; r < t->options.rows; r++)
         add_string(t, 1, step, r, b);
     if (t->stop_at && step == t->stop_at)
         raise(SIGINT);
@@ -45,23 +45,23 @@ static void score_batch(void *self, size_t i, Batch *b)
 {
     const Tiny *t = self;
     batch_clear(b);
-    for (size_t r = 0; r < t->o.score_rows; r++)
+    for (size_t r = 0; r < t->options.score_rows; r++)
         add_string(t, 2, i, r, b);
 }
 
 static Tensor *loss(void *self, Tape *t, const Rows *rows)
 {
     const Tiny *tiny = self;
-    Sight how = sight_rows(rows, true);
+    AttentionContext how = context_rows(rows, true);
     Tensor *x = embed(t, &tiny->embedding, rows);
-    for (size_t i = 0; i < tiny->o.depth; i++)
+    for (size_t i = 0; i < tiny->options.depth; i++)
         x = block(t, &tiny->blocks[i], x, NULL, &how);
     return cross_entropy(t, linear_logits(t, &tiny->logits, x), rows->targets, 0, 0);
 }
 
 bool tiny_open(Tiny *t, const TinyOptions *o, Error *e)
 {
-    *t = (Tiny){.o = *o};
+    *t = (Tiny){.options = *o};
     Parameters *p = &t->parameters;
     const EmbeddingOptions embedding = {.vocabulary = LETTERS + 1,
                                         .context = 2 * o->letters,
@@ -101,36 +101,37 @@ bool tiny_open(Tiny *t, const TinyOptions *o, Error *e)
 
 void tiny_close(Tiny *t) { parameters_close(&t->parameters); }
 
-CrewOptions tiny_crew(size_t workers, size_t micro_rows)
+TrainerOptions tiny_trainer(size_t workers, size_t micro_rows)
 {
-    return (CrewOptions){.k = kernels_find("plain", NUMBER_F32, NULL),
-                         .workers = workers,
-                         .micro_rows = micro_rows,
-                         .training = true,
-                         .adam = {.beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8},
-                         .clip = 1,
-                         .decay = 0.01,
-                         .seed = 1};
+    return (TrainerOptions){.k = kernels_find("plain", NUMBER_F32, NULL),
+                            .workers = workers,
+                            .micro_rows = micro_rows,
+                            .training = true,
+                            .adam = {.beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8},
+                            .clip = 1,
+                            .decay = 0.01,
+                            .seed = 1};
 }
 
 void tiny_run_open(TinyRun *r, const char *path, const TinyOptions *o, const LoopOptions *loop)
 {
     Error e;
     *r = (TinyRun){.run = NULL};
-    CrewOptions crew = tiny_crew(2, 1);
+    TrainerOptions trainer = tiny_trainer(2, 1);
     bool there = folder_exists(path);
     ck_done(tiny_open(&r->tiny, o, &e), e);
-    ck_done(crew_open(&r->crew, &crew, &r->tiny.parameters, &r->tiny.task, &e), e);
-    ck_done(weights_init(&r->crew.weights, r->crew.worker[0].stream, INIT_GPT2, o->depth, 1, &e), e);
+    ck_done(trainer_open(&r->trainer, &trainer, &r->tiny.parameters, &r->tiny.task, &e), e);
+    ck_done(weights_init(&r->trainer.weights, r->trainer.worker[0].stream, INIT_GPT2, o->depth, 1, &e), e);
     ck_done(there ? run_open(&r->run, path, true, &e) : run_create(&r->run, path, &e), e);
-    r->loop = (Loop){.crew = &r->crew, .task = &r->tiny.task, .run = r->run, .note = {"tiny", "{}"}, .o = *loop};
-    r->loop.o.quiet = true;
+    r->loop = (Loop){
+        .trainer = &r->trainer, .task = &r->tiny.task, .run = r->run, .note = {"tiny", "{}"}, .options = *loop};
+    r->loop.options.quiet = true;
     ck_done(there ? loop_resume(&r->loop, &e) : loop_begin(&r->loop, &e), e);
 }
 
 void tiny_run_close(TinyRun *r)
 {
-    crew_close(&r->crew);
+    trainer_close(&r->trainer);
     tiny_close(&r->tiny);
     run_close(r->run);
     *r = (TinyRun){.run = NULL};

@@ -22,7 +22,7 @@ typedef struct TinyOptions {
 } TinyOptions;
 
 typedef struct Tiny {
-    TinyOptions o;
+    TinyOptions options;
     Parameters parameters;
     Embedding embedding;
     Block blocks[TINY_DEPTH];
@@ -37,13 +37,13 @@ extern const TinyOptions tiny_standard;
 bool tiny_open(Tiny *tiny, const TinyOptions *o, Error *e);
 void tiny_close(Tiny *tiny);
 
-/* What a crew needs for it; plain, f32. */
-CrewOptions tiny_crew(size_t workers, size_t micro_rows);
+/* What a trainer needs for it; plain, f32. */
+TrainerOptions tiny_trainer(size_t workers, size_t micro_rows);
 
-/* A model, a crew with fresh weights, a run and a loop over them. */
+/* A model, a trainer with fresh weights, a run and a loop over them. */
 typedef struct TinyRun {
     Tiny tiny;
-    Crew crew;
+    Trainer trainer;
     Run *run;
     Loop loop;
 } TinyRun;

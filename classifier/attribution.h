@@ -1,0 +1,26 @@
+/* Which words of a text moved the answer: three ways of asking, which need not agree.
+ *
+ *     left_out    log odds of the answer, less the log odds without the word: what happens when it is not there
+ *     gradient    gradient x input: the slope of the log odds along the word's vector, d log odds / dx . x
+ *     attention   how much the word is looked at: the mean of its column over all layers, heads and words, times the
+ *                 number of words; 1 is an even share
+ *
+ * The first two have a sign: above 0, the word speaks for the answer. Attention has none and knows nothing of the
+ * answer: what is looked at much may not matter, or speak against it. */
+#ifndef CLASSIFIER_MOVED_H
+#define CLASSIFIER_MOVED_H
+
+#include "classifier/classifier.h"
+#include "core/inspect/maps.h"
+
+typedef struct Moved {
+    size_t count, answer; /* words, class */
+    double share;         /* of that class */
+    double *left_out, *gradient, *attention;
+} Moved;
+
+/* Of an opened run. ids [count]; maps: those of the text, or NULL (then attention is 0). Dropout must be off. */
+bool moved_open(Moved *m, Classifier *c, const int32_t *ids, size_t count, const Maps *maps, Error *e);
+void moved_close(Moved *m);
+
+#endif

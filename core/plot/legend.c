@@ -1,0 +1,244 @@
+/* See legend.h. */
+#include "core/plot/legend.h"
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "core/run/json.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What is stored of a run but does not change what it learns, or follows from the rest. */
+static const char *const silent[] = {"workers", "team",         "micro-batch", "recompute", "save-every",
+                                     "keep",    "sample-every", "eval-every",  "data"};
+
+static const char *const groups[] = {"model", "training"};
+
+typedef struct Configs {
+    Json **json; /* [count] */
+    size_t count;
+} Configs;
+
+static bool is_silent(const char *key)
+{
+    for (size_t i = 0; i < sizeof silent / sizeof *silent; i++)
+        if (strcmp(silent[i], key) == 0)
+            return true;
+    return false;
+}
+
+/* An option's value as one would type it; NULL: the run's version knew no such option. */
+static const char *value_of(const Json *config, size_t group, const char *key)
+{
+    const Json *item = json_get(json_get(config, groups[group]), key);
+    return !item ? NULL : item->kind == JSON_BOOL ? (item->truth ? "yes" : "no") : item->text;
+}
+
+/* decay-steps is steps, where nobody said otherwise. */
+static bool follows(const Json *config, size_t group, const char *key)
+{
+    const char *value = value_of(config, group, key), *steps = value_of(config, group, "steps");
+    return strcmp(key, "decay-steps") == 0 && value && steps && strcmp(value, steps) == 0;
+}
+
+static bool option_differs(const Json *a, const Json *b, size_t group, const char *key)
+{
+    const char *x = value_of(a, group, key), *y = value_of(b, group, key);
+    return x && y && strcmp(x, y) != 0 && !(follows(a, group, key) && follows(b, group, key));
+}
+
+static bool data_differ(const Json *a, const Json *b)
+{
+    const char *x = json_get_text(json_get(a, "data"), "sha256"), *y = json_get_text(json_get(b, "data"), "sha256");
+    return x && y && strcmp(x, y) != 0;
+}
+
+static bool same_but_seed(const Json *a, const Json *b)
+{
+    if (data_differ(a, b))
+        return false;
+    for (size_t g = 0; g < 2; g++) {
+        const Json *options = json_get(a, groups[g]);
+        for (size_t i = 0; options && i < options->count; i++) {
+            const char *key = options->items[i].key;
+            if (!is_silent(key) && strcmp(key, "seed") != 0 && option_differs(a, b, g, key))
+                return false;
+        }
+    }
+    return true;
+}
+
+static const char *folder_name(const char *path, size_t *length)
+{
+    size_t end = strlen(path), start;
+    while (end > 1 && path[end - 1] == '/')
+        end--;
+    for (start = end; start > 0 && path[start - 1] != '/';)
+        start--;
+    *length = end - start;
+    return path + start;
+}
+
+static bool any_differs(const Configs *c, size_t group, const char *key)
+{
+    for (size_t i = 0; i < c->count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (option_differs(c->json[i], c->json[j], group, key))
+                return true;
+    return false;
+}
+
+static bool any_data_differ(const Configs *c)
+{
+    bool differ = false;
+    for (size_t i = 1; i < c->count; i++)
+        differ = differ || data_differ(c->json[0], c->json[i]);
+    return differ;
+}
+
+static void add_difference(Buffer *b, const char *key, const char *value)
+{
+    if (value)
+        buffer_print(b, "%s%s %s", b->size ? ", " : "", key, value);
+}
+
+/* What is said of a run: its values of all options in which any two runs differ. */
+static void describe(Buffer *b, const Configs *c, const Json *config, bool seeds)
+{
+    for (size_t g = 0; g < 2; g++) {
+        const Json *options = json_get(config, groups[g]);
+        for (size_t i = 0; options && i < options->count; i++) {
+            const char *key = options->items[i].key;
+            if (!is_silent(key) && (seeds || strcmp(key, "seed") != 0) && any_differs(c, g, key))
+                add_difference(b, key, value_of(config, g, key));
+        }
+    }
+    if (any_data_differ(c))
+        add_difference(b, "data", json_get_text(json_get(config, "data"), "path"));
+}
+
+/* Which curve each run belongs to. */
+static void gather(Legend *l, const Configs *c, bool apart)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        l->curve[i] = l->curves;
+        for (size_t j = 0; !apart && j < i && l->curve[i] == l->curves; j++)
+            if (same_but_seed(c->json[i], c->json[j]) && option_differs(c->json[i], c->json[j], 1, "seed"))
+                l->curve[i] = l->curve[j];
+        l->curves += l->curve[i] == l->curves;
+    }
+}
+
+static size_t first_of(const Legend *l, size_t curve)
+{
+    size_t i = 0;
+    while (l->curve[i] != curve)
+        i++;
+    return i;
+}
+
+static size_t members(const Legend *l, size_t runs, size_t curve)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < runs; i++)
+        count += l->curve[i] == curve;
+    return count;
+}
+
+static bool is_taken(const Legend *l, size_t curve)
+{
+    for (size_t i = 0; i < l->curves; i++)
+        if (i != curve && strcmp(l->label[i], l->label[curve]) == 0)
+            return true;
+    return false;
+}
+
+static bool keep(char **label, Buffer *b, Error *e)
+{
+    bool fine = !b->failed;
+    memory_free(*label);
+    *label = fine ? memory_string(b->text) : NULL;
+    buffer_free(b);
+    return *label || fail(e, "out of memory for the labels of curves");
+}
+
+/* How much a label says: what curves have in common with others of the same label does not tell them apart. */
+typedef enum Detail { OPTIONS, WITH_SEED, WITH_FOLDER } Detail;
+
+static bool name_curve(Legend *l, const Configs *c, const char *const *runs, size_t curve, Detail detail, Error *e)
+{
+    Buffer b = {0};
+    const size_t run = first_of(l, curve), count = members(l, c->count, curve);
+    buffer_print(&b, "%s", "");
+    if (l->curves > 1) {
+        describe(&b, c, c->json[run], detail == WITH_SEED && count == 1);
+        if (detail == WITH_FOLDER || (detail == WITH_SEED && !b.size)) {
+            size_t length;
+            const char *name = folder_name(runs[run], &length);
+            buffer_print(&b, "%s%.*s", b.size ? ", " : "", (int)length, name);
+        }
+    }
+    if (count > 1)
+        buffer_print(&b, "%s%zu seeds", b.size ? ", " : "", count);
+    return keep(&l->label[curve], &b, e);
+}
+
+static bool name_all(Legend *l, const Configs *c, const char *const *runs, Error *e)
+{
+    bool fine = true;
+    for (size_t i = 0; fine && i < l->curves; i++)
+        fine = name_curve(l, c, runs, i, OPTIONS, e);
+    for (Detail detail = WITH_SEED; l->curves > 1 && detail <= WITH_FOLDER; detail++) {
+        uint64_t again = 0;
+        for (size_t i = 0; fine && i < l->curves; i++)
+            again |= (uint64_t)(is_taken(l, i) || !l->label[i][0]) << i;
+        for (size_t i = 0; fine && i < l->curves; i++)
+            if (again >> i & 1)
+                fine = name_curve(l, c, runs, i, detail, e);
+    }
+    return fine;
+}
+
+static bool read_config(Json **json, const char *run, Error *e)
+{
+    char *path = path_join(run, "config.json"), *text = NULL;
+    size_t size;
+    bool fine = path || memory_error(e, "a path", 1, strlen(run));
+    if (fine && !file_exists(path))
+        fine = fail(e, "there is no run in %s: it has no config.json", run);
+    fine = fine && file_read(path, &text, &size, e) && json_read(json, text, size, path, e);
+    memory_free(text);
+    memory_free(path);
+    return fine;
+}
+
+bool legend_make(Legend *legend, const char *const *runs, size_t count, bool apart, Error *e)
+{
+    Configs c = {memory_get(count, sizeof *c.json), count};
+    *legend = (Legend){memory_get(count, sizeof *legend->curve), memory_get(count, sizeof *legend->label), 0};
+    assert(count <= LEGEND_RUNS);
+    bool fine = (c.json && legend->curve && legend->label) || memory_error(e, "labels", count, sizeof *legend->label);
+    for (size_t i = 0; fine && i < count; i++)
+        fine = read_config(&c.json[i], runs[i], e);
+    if (fine)
+        gather(legend, &c, apart);
+    fine = fine && name_all(legend, &c, runs, e);
+    for (size_t i = 0; c.json && i < count; i++)
+        json_free(c.json[i]);
+    memory_free(c.json);
+    if (!fine)
+        legend_free(legend);
+    return fine;
+}
+
+void legend_free(Legend *legend)
+{
+    for (size_t i = 0; legend->label && i < legend->curves; i++)
+        memory_free(legend->label[i]);
+    memory_free(legend->label);
+    memory_free(legend->curve);
+    *legend = (Legend){0};
+}

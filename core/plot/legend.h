@@ -1,0 +1,24 @@
+/* What to call curves: runs are told apart by what differs between their configurations. */
+#ifndef CORE_PLOT_LEGEND_H
+#define CORE_PLOT_LEGEND_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { LEGEND_RUNS = 64 }; /* at most */
+
+typedef struct Legend {
+    size_t *curve; /* [runs] which curve a run belongs to, in the order in which they come */
+    char **label;  /* [curves] "dim 128, norm pre"; "" where there is only one curve */
+    size_t curves;
+} Legend;
+
+/* Reads RUN/config.json of each run. Runs that differ in their seed alone are one curve, unless `apart`. What cannot
+ * change what a run learns (workers, what is saved) tells none apart; curves that would have one label, nor any, are
+ * called by their folders. */
+bool legend_make(Legend *legend, const char *const *runs, size_t count, bool apart, Error *e);
+void legend_free(Legend *legend);
+
+#endif

@@ -1,0 +1,174 @@
+/* See logs.h. */
+#include "core/plot/logs.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STEP, TARGETS, SECONDS, PLAIN_LOSS, FIELDS, MOST = 32 };
+
+/* What a column is called; a name that ends in " (" goes on with a unit. Those of values come behind FIELDS. */
+static const char *const names[FIELDS + LOG_COLUMNS] = {
+    [STEP] = "step",
+    [TARGETS] = "targets",
+    [SECONDS] = "seconds",
+    [PLAIN_LOSS] = "loss without smoothing (",
+    [FIELDS + LOG_LOSS] = "loss (",
+    [FIELDS + LOG_NORM] = "gradient norm",
+    [FIELDS + LOG_RATE] = "learning rate",
+    [FIELDS + LOG_SPEED] = "tokens/s",
+    [FIELDS + LOG_VALID] = "validation (",
+    [FIELDS + LOG_ACCURACY] = "validation accuracy",
+    [FIELDS + LOG_PIECE] = "validation perplexity of a piece",
+    [FIELDS + LOG_WORD] = "validation perplexity of a word",
+    [FIELDS + LOG_BLEU] = "validation BLEU",
+};
+
+/* Which name each column of a log has; -1: one of another kind. */
+typedef struct Columns {
+    int name[MOST];
+    size_t count;
+} Columns;
+
+static int name_of(const char *text, size_t size)
+{
+    for (int i = 0; i < FIELDS + LOG_COLUMNS; i++) {
+        size_t length = strlen(names[i]);
+        bool begins = size >= length && strncmp(text, names[i], length) == 0;
+        bool unit = begins && size > length + 1 && strncmp(text + length, " (", 2) == 0;
+        if (begins && (size == length || unit || names[i][length - 1] == '('))
+            return i;
+    }
+    return -1;
+}
+
+static bool read_header(Columns *c, Log *log, const char *line, size_t size, const char *path, Error *e)
+{
+    bool step = false;
+    *c = (Columns){.count = 0};
+    for (size_t at = 0; at <= size && c->count < MOST;) {
+        const char *tab = memchr(line + at, '\t', size - at);
+        size_t length = tab ? (size_t)(tab - line) - at : size - at;
+        int name = name_of(line + at, length);
+        if (name == FIELDS + LOG_LOSS && length > 7)
+            snprintf(log->unit, sizeof log->unit, "%.*s", (int)length - 7, line + at + 6);
+        step = step || name == STEP;
+        c->name[c->count++] = name;
+        at += length + 1;
+    }
+    return step || fail(e, "%s is no log of a run: its first line names no column 'step'", path);
+}
+
+/* The number in a field; NaN where it is empty or not finite. */
+static bool number(double *value, const char *text, size_t size)
+{
+    char copy[64], *end;
+    *value = NAN;
+    if (!size)
+        return true;
+    snprintf(copy, sizeof copy, "%.*s", (int)size, text);
+    double read = strtod(copy, &end);
+    if (size >= sizeof copy || end == copy || end != copy + size) /* not behind it: a letter, or a byte of 0 */
+        return false;
+    if (isfinite(read))
+        *value = read;
+    return true;
+}
+
+/* Puts a line's fields where they belong; tokens and seconds are those of this step still. */
+static bool read_line(LogLine *l, const Columns *c, const char *line, size_t size)
+{
+    double plain = NAN;
+    size_t column = 0, at = 0;
+    *l = (LogLine){.step = NAN, .tokens = NAN, .seconds = NAN};
+    for (int i = 0; i < LOG_COLUMNS; i++)
+        l->value[i] = NAN;
+    for (; at <= size && column < c->count; column++) {
+        const char *tab = memchr(line + at, '\t', size - at);
+        size_t length = tab ? (size_t)(tab - line) - at : size - at;
+        double value;
+        int name = c->name[column];
+        if (name >= 0 && !number(&value, line + at, length))
+            return false;
+        if (name >= FIELDS)
+            l->value[name - FIELDS] = value;
+        else if (name >= 0)
+            *(name == STEP ? &l->step : name == TARGETS ? &l->tokens : name == SECONDS ? &l->seconds : &plain) = value;
+        at += length + 1;
+    }
+    if (isfinite(plain))
+        l->value[LOG_LOSS] = plain;
+    return column == c->count && isfinite(l->step);
+}
+
+static bool add(Log *log, const LogLine *line, size_t *room, Error *e)
+{
+    while (log->count && log->line[log->count - 1].step >= line->step)
+        log->count--;
+    if (log->count == *room) {
+        LogLine *more = memory_resize(log->line, *room ? 2 * *room : 256, sizeof *more);
+        if (!more)
+            return memory_error(e, "a log", 2 * *room, sizeof *more);
+        log->line = more;
+        *room = *room ? 2 * *room : 256;
+    }
+    log->line[log->count++] = *line;
+    return true;
+}
+
+static void sum_up(Log *log)
+{
+    double tokens = 0, seconds = 0;
+    for (LogLine *l = log->line; l < log->line + log->count; l++) {
+        tokens += isfinite(l->tokens) ? l->tokens : 0;
+        seconds += isfinite(l->seconds) ? l->seconds : 0;
+        l->tokens = tokens;
+        l->seconds = seconds;
+    }
+}
+
+static bool read_lines(Log *log, const char *text, size_t size, const char *path, Error *e)
+{
+    Columns columns;
+    size_t room = 0, row = 1;
+    const char *end = memchr(text, '\n', size);
+    if (!end)
+        return true;
+    if (!read_header(&columns, log, text, (size_t)(end - text), path, e))
+        return false;
+    for (const char *line = end + 1; (end = memchr(line, '\n', (size_t)(text + size - line))); line = end + 1) {
+        LogLine l;
+        row++;
+        if (!read_line(&l, &columns, line, (size_t)(end - line)))
+            return fail(e, "%s, line %zu is not as its first line says: expected %zu numbers between tabs", path, row,
+                        columns.count);
+        if (!add(log, &l, &room, e))
+            return false;
+    }
+    sum_up(log);
+    return true;
+}
+
+bool log_read(Log *log, const char *path, Error *e)
+{
+    char *text;
+    size_t size;
+    *log = (Log){0};
+    if (!file_read(path, &text, &size, e))
+        return false;
+    bool done = read_lines(log, text, size, path, e);
+    memory_free(text);
+    if (!done)
+        log_free(log);
+    return done;
+}
+
+void log_free(Log *log)
+{
+    memory_free(log->line);
+    *log = (Log){0};
+}

@@ -1,0 +1,39 @@
+/* The log of a run, read back: RUN/log.tsv as training writes it, whatever columns it has. */
+#ifndef CORE_PLOT_LOGS_H
+#define CORE_PLOT_LOGS_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum LogColumn {
+    LOG_LOSS, /* of the step's batch; without smoothing where the log says that, too, as validation is */
+    LOG_NORM, /* of the gradient */
+    LOG_RATE,
+    LOG_SPEED, /* tokens a second */
+    LOG_VALID, /* loss on validation data; NaN for a step that was not evaluated, and so are these: */
+    LOG_ACCURACY,
+    LOG_PIECE, /* perplexity of a piece */
+    LOG_WORD,  /* perplexity of a word */
+    LOG_BLEU,
+    LOG_COLUMNS
+} LogColumn;
+
+typedef struct LogLine {
+    double step, tokens, seconds; /* the last two: so far */
+    double value[LOG_COLUMNS];    /* NaN where there is none, or none that is finite */
+} LogLine;
+
+typedef struct Log {
+    LogLine *line;
+    size_t count;
+    char unit[48]; /* of the losses: "bits/byte" */
+} Log;
+
+/* Reads the lines that are finished. Where steps come again, as in a log that was written by several processes, the
+ * later ones count. A log without lines is no error; a line that is no line of a log is. */
+bool log_read(Log *log, const char *path, Error *e);
+void log_free(Log *log);
+
+#endif

@@ -1,0 +1,316 @@
+/* See picture.h. The scripts are written into a folder that lives as long as gnuplot runs, since one loads another. */
+#define _DEFAULT_SOURCE /* TIOCGWINSZ */
+#include "core/plot/picture.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "core/plot/glyphs.h"
+#include "core/plot/scripts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- what is asked for */
+
+static bool ends(const char *text, const char *ending)
+{
+    size_t length = strlen(text), size = strlen(ending);
+    return length > size && strcmp(text + length - size, ending) == 0;
+}
+
+/* A length of a size, "8.5cm": where it ends, or NULL where it is none, or no picture is so small. */
+static const char *length_end(const char *text)
+{
+    static const struct {
+        const char *name;
+        double least;
+    } units[] = {{"cm", 2}, {"mm", 20}, {"in", 0.8}, {"", 10}};
+    char *end;
+    if (strspn(text, "0123456789.") == 0)
+        return NULL;
+    double value = strtod(text, &end);
+    if (end == text || strspn(text, "0123456789.") != (size_t)(end - text) || value > 1e5)
+        return NULL;
+    size_t unit = 0;
+    while (strncmp(end, units[unit].name, strlen(units[unit].name)) != 0)
+        unit++;
+    return value >= units[unit].least ? end + strlen(units[unit].name) : NULL;
+}
+
+static bool size_sound(const char *size)
+{
+    const char *end = length_end(size);
+    if (end && *end == 'x')
+        end = length_end(end + 1);
+    return end && !*end;
+}
+
+bool picture_sound(const Picture *p, Error *e)
+{
+    if (p->out && strchr(p->out, '\n'))
+        return fail(e, "the picture's name has a line end in it: choose another --out");
+    if (p->out && !p->terminal && !ends(p->out, ".png") && !ends(p->out, ".svg") && !ends(p->out, ".pdf") &&
+        !ends(p->out, ".txt"))
+        return fail(e, "--out %s: expected a name that ends in .png, .svg, .pdf or .txt", p->out);
+    if (p->size && !size_sound(p->size))
+        return fail(e, "--size '%s': expected a width, or width x height, as 8.5cm, 16cmx9cm, 900x540", p->size);
+    if (p->terminal && (!p->terminal[0] || strpbrk(p->terminal, "\n`;$@\\")))
+        return fail(e, "--terminal '%s': expected one of gnuplot's, as sixelgd, 'dumb ansi', qt", p->terminal);
+    return true;
+}
+
+/* ---- where gnuplot is */
+
+static bool found_in(char *path, size_t size, const char *folder, size_t length)
+{
+    int written = snprintf(path, size, "%.*s/gnuplot", length ? (int)length : 1, length ? folder : ".");
+    return written > 0 && (size_t)written < size && access(path, X_OK) == 0;
+}
+
+/* In PATH, or where `make deps` puts things without root. */
+static bool find(char *path, size_t size)
+{
+    const char *folders = getenv("PATH");
+    for (const char *at = folders; at && *at; at += *at == ':') {
+        size_t length = strcspn(at, ":");
+        if (found_in(path, size, at, length))
+            return true;
+        at += length;
+    }
+    return found_in(path, size, ".deps/bin", 9);
+}
+
+/* ---- running it */
+
+/* A folder with all scripts in it; its path to be freed with memory_free. */
+static bool unpack(char **folder, Error *e)
+{
+    const char *place = getenv("TMPDIR");
+    bool done = true;
+    *folder = path_join(place && *place ? place : "/tmp", "attend-XXXXXX");
+    if (!*folder)
+        return memory_error(e, "a path", 64, 1);
+    if (!mkdtemp(*folder)) {
+        fail(e, "cannot make a folder for gnuplot's scripts, %s: %s", *folder, strerror(errno));
+        memory_free(*folder);
+        *folder = NULL;
+        return false;
+    }
+    for (const Embedded *one = plot_scripts; done && one->name; one++) {
+        char *path = path_join(*folder, one->name);
+        done = path ? file_write(path, one->text, one->size, e) : memory_error(e, "a path", 64, 1);
+        memory_free(path);
+    }
+    return done;
+}
+
+/* In the child. What gnuplot has to say goes into the pipe; it reads nothing, and no settings of the user's own. */
+static void become(const char *gnuplot, char *const *words, int pipe_end)
+{
+    int nothing = open("/dev/null", O_RDONLY);
+    if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(pipe_end, 2) < 0)
+        _exit(127);
+    execv(gnuplot, words);
+    _exit(127);
+}
+
+static void read_pipe(int from, Buffer *said)
+{
+    char bytes[512];
+    for (ssize_t got; (got = read(from, bytes, sizeof bytes)) != 0;) {
+        if (got > 0)
+            buffer_add(said, bytes, (size_t)got);
+        else if (errno != EINTR)
+            break;
+    }
+}
+
+/* Its exit status, or -1 where it did not run or was ended by a signal. */
+static int call(const char *gnuplot, char *const *words, Buffer *said)
+{
+    int ends_of[2], status = 0;
+    if (pipe(ends_of))
+        return -1;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends_of[0]);
+        become(gnuplot, words, ends_of[1]);
+    }
+    close(ends_of[1]);
+    if (child > 0)
+        read_pipe(ends_of[0], said);
+    close(ends_of[0]);
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* The line of gnuplot's complaint that says what is wrong: it shows the place first, and its own line number. */
+static void complaint(const Buffer *said, char *line, size_t size)
+{
+    const char *best = "no reason given";
+    size_t length = strlen(best);
+    for (const char *at = said->size ? said->text : ""; *at;) {
+        size_t width = strcspn(at, "\n");
+        if (width && strspn(at, " \t^") < width)
+            best = at, length = width;
+        at += width + (at[width] == '\n');
+    }
+    for (const char *mark = memchr(best, ':', length); *best == '"' && mark; mark = NULL) {
+        length -= (size_t)(mark + 1 - best);
+        best = mark + 1;
+    }
+    while (length && *best == ' ')
+        best++, length--;
+    snprintf(line, size, "%.*s", (int)(length < 300 ? length : 300), best);
+}
+
+/* As wide and high as the window is, less a line for the prompt. Text in colours where somebody sees it. */
+static void suit_terminal(Picture *p, char *size, size_t room)
+{
+    struct winsize w;
+    if (p->out || !isatty(STDOUT_FILENO))
+        return;
+    p->terminal = p->terminal ? p->terminal : "dumb ansi";
+    if (p->size || strncmp(p->terminal, "dumb", 4) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || w.ws_col < 20)
+        return;
+    snprintf(size, room, "%ux%u", w.ws_col - 1U, w.ws_row > 12 ? w.ws_row - 2U : 24U);
+    p->size = size;
+}
+
+/* gnuplot would run a name that begins with < or |, and knows others that are no files. */
+static char *plain_path(const char *path)
+{
+    return *path == '/' || *path == '.' ? memory_string(path) : path_join(".", path);
+}
+
+/* Whether characters that no font has have to be kept from gnuplot. */
+static bool is_cairo(const Picture *p)
+{
+    return p->terminal ? strstr(p->terminal, "cairo") != NULL
+                       : p->out && (ends(p->out, ".png") || ends(p->out, ".pdf"));
+}
+
+/* The data that gnuplot is to read, to be freed with memory_free: p's own, or where fonts lack some of its characters a
+ * copy in the folder; NULL: an Error. */
+static char *data_to_draw(const Picture *p, const char *folder, Error *e)
+{
+    Buffer b = {0};
+    char *text = NULL, *path = NULL;
+    size_t size;
+    bool replaced = false;
+    if (is_cairo(p) && file_exists(p->data) &&
+        !(file_read(p->data, &text, &size, e) && glyphs_suit(&b, text, size, &replaced, e)))
+        path = NULL;
+    else if (!(path = replaced ? path_join(folder, "data.tsv") : plain_path(p->data)))
+        memory_error(e, "a path", 1, strlen(p->data));
+    if (path && replaced && !file_write(path, b.text, b.size, e)) {
+        memory_free(path);
+        path = NULL;
+    }
+    buffer_free(&b);
+    memory_free(text);
+    return path;
+}
+
+/* Runs the script; what came of it. */
+static bool run_script(const Picture *p, const char *gnuplot, const char *folder, Buffer *noise, Error *e)
+{
+    enum { FIXED = 8 };
+    char name[128], reason[320];
+    snprintf(name, sizeof name, "%s.gp", p->script);
+    char *data = data_to_draw(p, folder, e), *script = path_join(folder, name);
+    char *out = p->out ? plain_path(p->out) : NULL;
+    if (!data) {
+        memory_free(script);
+        memory_free(out);
+        return false;
+    }
+    const char *words[FIXED + PICTURE_MORE + 1] = {
+        "gnuplot", "-d", "-c", script, data, out ? out : "-", p->size ? p->size : "-", p->terminal ? p->terminal : "-"};
+    for (size_t i = 0; i < PICTURE_MORE && p->more[i]; i++)
+        words[FIXED + i] = p->more[i];
+    bool there = script && (out || !p->out);
+    int status = there ? call(gnuplot, (char *const *)words, noise) : 0;
+    memory_free(script);
+    memory_free(data);
+    memory_free(out);
+    if (!there)
+        return memory_error(e, "paths for gnuplot", 3, 64);
+    if (status == 0)
+        return true;
+    complaint(noise, reason, sizeof reason);
+    return fail(e, "gnuplot could not draw %s from %s: %s", p->out ? p->out : p->script, p->data, reason);
+}
+
+bool picture_draw(const Picture *picture, Buffer *said, Error *e)
+{
+    char gnuplot[4096], size[32], *folder = NULL;
+    Picture p = *picture;
+    Buffer noise = {0};
+    if (!picture_sound(&p, e))
+        return false;
+    if (!find(gnuplot, sizeof gnuplot))
+        return fail(e, "there is no gnuplot to draw with: `make deps` gets it; the data are in %s", p.data);
+    suit_terminal(&p, size, sizeof size);
+    bool done = unpack(&folder, e) && run_script(&p, gnuplot, folder, &noise, e);
+    if (folder && !folder_remove(folder, done ? e : NULL))
+        done = false;
+    memory_free(folder);
+    if (done && said && noise.size)
+        buffer_add(said, noise.text, noise.size);
+    buffer_free(&noise);
+    return done;
+}
+
+/* ---- text */
+
+/* A sign for a character that would end a field or vanish from it; NULL: it stays. */
+static const char *sign(char c, bool token)
+{
+    switch (c) {
+    case '\t': return "\u21e5";
+    case '\n': return "\u21b5";
+    case '"': return "\u201d";
+    case ' ': return token ? "\u2423" : NULL;
+    default: return NULL;
+    }
+}
+
+void picture_text(Buffer *b, const char *text, size_t size, bool token)
+{
+    if (!size && token)
+        buffer_print(b, "\u25a1");
+    for (size_t i = 0; i < size;) {
+        size_t length = utf8_length(text + i, size - i);
+        const char *shown = sign(text[i], token);
+        if (shown)
+            buffer_print(b, "%s", shown);
+        else if (!length)
+            buffer_print(b, "\ufffd");
+        else if (length == 1 && ((unsigned char)text[i] < ' ' || text[i] == 0x7f)) /* few fonts have pictures of them */
+            buffer_print(b, "x%02X", (unsigned)text[i]);
+        else
+            buffer_add(b, text + i, length);
+        i += length ? length : 1;
+    }
+}
+
+void picture_label(Buffer *b, const char *shown)
+{
+    for (size_t part; *shown; shown += part) {
+        part = strcspn(shown, "\\");
+        picture_text(b, shown, part, part > 0);
+        if (shown[part])
+            buffer_print(b, "\\\\");
+        part += shown[part] != 0;
+    }
+}

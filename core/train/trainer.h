@@ -1,0 +1,76 @@
+/* A trainer of workers, one to a core: each runs whole micro-batches forward and backward on a tape of its own.
+ *
+ * Which worker gets which micro-batch is fixed (number m goes to worker m modulo workers), and gradients are summed as
+ * a fixed tree, so the same run with the same workers gives the same bits. One set of weights and moments serves all.
+ */
+#ifndef CORE_TRAIN_TRAINER_H
+#define CORE_TRAIN_TRAINER_H
+
+#include "base/thread.h"
+#include "core/cli/progress.h"
+#include "core/train/plan.h"
+#include "core/train/replay.h"
+#include "core/train/used.h"
+
+typedef struct Worker {
+    Stream *stream;
+    Tape tape;
+    DeviceRows rows;
+    Replay replay;    /* its micro-batches; and, where it works alone, the update of weights */
+    void *gradient;   /* block of reals, as used.h says; zeros between steps */
+    StepState *state; /* on the device */
+    StepState begins; /* what it holds when a step begins; uploaded from here */
+    double waited;    /* seconds in which it had nothing to do until the others were there, in all steps so far */
+    double ended;     /* when its part of the last step was over */
+} Worker;
+
+typedef struct Trainer {
+    TrainerOptions options;
+    TrainerPlan plan;
+    Takes takes; /* of gradients of activations, in the walk that the plan comes from */
+    Pool *pool;
+    const Parameters *parameters;
+    Weights weights;
+    void *m, *v;   /* Adam's moments */
+    double *parts; /* partial sums of the gradient's squares */
+    Span *spans;   /* what decays */
+    size_t span_count;
+    Worker *worker;
+    const Task *task;
+    Batch batch;
+    uint64_t ready;      /* the step whose batch that is already, on a device that computes meanwhile; 0: none */
+    size_t micros, *cut; /* its micro-batches: number m is rows cut[m] .. cut[m+1]-1 */
+    UsedRows used;       /* by it */
+    int32_t *slots;      /* [rows of the longest table] on the device: what `used` holds */
+    RowRest *rest;       /* [rows of all looked-up tables]; NULL: rows never rest on this device */
+    Progress *progress;  /* where scoring shows how far it is; NULL: nowhere */
+} Trainer;
+
+bool trainer_open(Trainer *c, const TrainerOptions *o, const Parameters *p, const Task *task, Error *e);
+void trainer_close(Trainer *c);
+
+typedef struct StepResult {
+    double loss;         /* the sum of its losses' means, in nats */
+    double nll;          /* the same without label smoothing */
+    double part[LOSSES]; /* each loss's mean over its targets; 0 when there are none */
+    double targets;      /* of the first */
+    double tokens;       /* positions of the task's token side */
+    double norm;         /* of the gradient before clipping */
+    bool finite;         /* false: nothing was changed */
+} StepResult;
+
+/* One step: batch, forward, backward, sum, clip, Adam. False: the device failed. */
+bool trainer_step(Trainer *c, uint64_t step, double learning_rate, StepResult *result, Error *e);
+
+/* Runs the step again, which changes nothing, and names the first tensor that is not finite. */
+void trainer_find_nonfinite(Trainer *c, uint64_t step, Error *e);
+
+/* The same over all of the task's scored batches. */
+typedef struct MeanLoss {
+    double loss, nll, part[LOSSES], targets;
+    double hits; /* targets that were guessed, by a task that guesses */
+} MeanLoss;
+
+bool trainer_score(Trainer *c, MeanLoss *score, Error *e);
+
+#endif
