@@ -41,7 +41,8 @@ static bool open_trainer(App *a, Trainer *trainer, Error *e)
         return false;
     if (a->profile)
         options.k = profile_over(options.k);
-    return trainer_open(trainer, &options, a->parameters, &a->task, e) && setup_weights(trainer, a->o, NULL, NULL, e);
+    return trainer_open(trainer, &options, a->parameters, &a->task, e) &&
+           setup_weights(trainer, a->options, NULL, NULL, e);
 }
 
 /* Weights that products read, as numbers. */

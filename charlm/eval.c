@@ -49,8 +49,8 @@ bool charlm_eval(Charlm *c, Error *e)
     app_own_workers(&c->app);
     if (!parse_stride(c->options->stride, c->model.context, &stride, e))
         return app_misused(&c->app);
-    c->split = (Split)c->v->split;
-    if (!part_to_score(&part, &c->text, c->v, e) || !dump_may_open(c->v->dump_logits, e))
+    c->split = (Split)c->options->split;
+    if (!part_to_score(&part, &c->text, c->options, e) || !dump_may_open(c->options->dump_logits, e))
         return false;
     charlm_task(c, part, stride);
     Progress progress = progress_open(stderr, c->options->shared.quiet);

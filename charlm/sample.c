@@ -121,13 +121,15 @@ bool charlm_sample(Charlm *c, Error *e)
     Trainer trainer = {0};
     Buffer prompt = {0};
     Writer *w = NULL;
-    if (c->v->prompt && c->v->prompt_file)
+    if (c->options->prompt && c->options->prompt_file)
         return fail(e, "--prompt and --prompt-file both say what to go on from: give one of the two") ||
                app_misused(&c->app);
-    bool fine = charlm_open_run(c, e) && find_prompt(c, &prompt, e) && writer_trainer(c, &trainer, app_open_trainer, e) &&
-                writer_open(&w, &c->model, &trainer, (const unsigned char *)prompt.text, prompt.size, c->v->exact, e);
-    for (size_t i = 0; fine && i < c->v->count; i++)
-        fine = sample_one(c->v, w, &prompt, i, e);
+    bool fine = charlm_open_run(c, e) && find_prompt(c, &prompt, e) &&
+                writer_trainer(c, &trainer, app_open_trainer, e) &&
+                writer_open(&w, &c->model, &trainer, (const unsigned char *)prompt.text, prompt.size, c->options->exact,
+                            e);
+    for (size_t i = 0; fine && i < c->options->count; i++)
+        fine = sample_one(c->options, w, &prompt, i, e);
     writer_close(w);
     trainer_close(&trainer);
     buffer_free(&prompt);

@@ -235,9 +235,9 @@ static bool open_others(Classifier *c, Error *e)
 
 bool classifier_eval(Classifier *c, Error *e)
 {
-    const Options *o = c->app.options;
-    bool final = options_source(o, "final") == FROM_COMMAND_LINE && c->v->final;
-    if (!dump_may_open(c->v->dump_logits, e) || !classifier_open_run(c, e) || !classifier_open_texts(c, false, e))
+    const Options *o = c->app.command_line;
+    bool final = options_source(o, "final") == FROM_COMMAND_LINE && c->options->final;
+    if (!dump_may_open(c->options->dump_logits, e) || !classifier_open_run(c, e) || !classifier_open_texts(c, false, e))
         return false;
     app_own_workers(&c->app);
     bool own = strcmp(c->app.learnt, c->reviews.sha256) == 0, chosen = options_source(o, "split") == FROM_COMMAND_LINE;

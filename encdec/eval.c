@@ -194,7 +194,7 @@ bool encdec_eval(EncDec *c, Error *e)
 {
     Eval v = {.c = c};
     Trainer trainer = {0};
-    if (!dump_may_open(c->v->dump_logits, e) || !encdec_open_run(c, e) || !encdec_open_bitext(c, false, e))
+    if (!dump_may_open(c->options->dump_logits, e) || !encdec_open_run(c, e) || !encdec_open_bitext(c, false, e))
         return false;
     app_own_workers(&c->app);
     c->scored = (Part)c->options->split;

@@ -270,8 +270,8 @@ static bool take_table(void *context, const char *name, const char *bytes, size_
         return memory_error(e, name, size, 1);
     memcpy(copy, bytes, size);
     size_t mark = size >= 3 && !memcmp(copy, "\xef\xbb\xbf", 3) ? 3 : 0;
-    bool header, done = find_header(t->o, copy + mark, size - mark, &header, e);
-    done = done && (header ? read_with_header : read_plain)(t->s, t->o, copy + mark, size - mark, e);
+    bool header, done = find_header(t->options, copy + mark, size - mark, &header, e);
+    done = done && (header ? read_with_header : read_plain)(t->s, t->options, copy + mark, size - mark, e);
     memory_free(copy);
     return done;
 }

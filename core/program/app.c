@@ -123,9 +123,10 @@ bool app_trainer_options(const App *a, TrainerOptions *options, bool training, E
 bool app_stored_weights(const App *a, Weights *w, Stream *s, Error *e)
 {
     Buffer options = {0};
-    bool fine = settings_json(a->options, OPTION_MODEL, &options, e);
+    bool fine = settings_json(a->command_line, OPTION_MODEL, &options, e);
     const ModelNote note = {a->kind->name, options.text};
-    fine = fine && setup_stored_weights(w, s, a->run, a->o->weights, a->o->tie ? a->kind->aliases : NULL, &note, e);
+    fine = fine &&
+           setup_stored_weights(w, s, a->run, a->options->weights, a->options->tie ? a->kind->aliases : NULL, &note, e);
     buffer_free(&options);
     return fine;
 }

@@ -71,7 +71,8 @@ static bool open_bench(App *a, Bench *b, Error *e)
     a->task.batch = a->kind->bench_batch;
     if (a->profile)
         options.k = profile_over(options.k);
-    return trainer_open(&b->trainer, &options, a->parameters, &a->task, e) && setup_weights(&b->trainer, a->o, NULL, NULL, e);
+    return trainer_open(&b->trainer, &options, a->parameters, &a->task, e) &&
+           setup_weights(&b->trainer, a->options, NULL, NULL, e);
 }
 
 /* The steps that count come behind one for the loss and some to warm up. */

@@ -37,16 +37,16 @@ static bool save_settings(const App *a, Error *e)
 /* A run that is there: its options, and its data by content. */
 static bool open_old(App *a, Error *e)
 {
-    return app_open_run(a, a->o->resume, !a->o->dry_run, e) && a->kind->open(a, e) &&
-           setup_fix(a->options, a->o, &a->task, a->kind->epoch(a), e);
+    return app_open_run(a, a->options->resume, !a->options->dry_run, e) && a->kind->open(a, e) &&
+           setup_fix(a->command_line, a->options, &a->task, a->kind->epoch(a), e);
 }
 
 /* What the command line says otherwise than the run is the run's own from its next step on. */
 static bool keep_changes(const App *a, Error *e)
 {
     Buffer changes = {0};
-    if (a->o->resume)
-        options_changes(a->options, &changes);
+    if (a->options->resume)
+        options_changes(a->command_line, &changes);
     bool fine = !changes.failed || fail(e, "out of memory for what changes on resume");
     if (fine && changes.size) {
         fprintf(stderr, "changed on resume:\n%s", changes.text);
@@ -83,9 +83,9 @@ static bool begin(Training *t, Error *e)
 {
     App *a = t->a;
     char *path = NULL;
-    bool fine = setup_weights(&t->trainer, a->o, a->o->tie ? a->kind->aliases : NULL, &t->loop.note, e) &&
-                (a->o->run || run_default_path(&path, a->kind->name, e)) &&
-                run_create(&a->run, a->o->run ? a->o->run : path, e);
+    bool fine = setup_weights(&t->trainer, a->options, a->options->tie ? a->kind->aliases : NULL, &t->loop.note, e) &&
+                (a->options->run || run_default_path(&path, a->kind->name, e)) &&
+                run_create(&a->run, a->options->run ? a->options->run : path, e);
     memory_free(path);
     if (!fine)
         return false;
@@ -150,11 +150,11 @@ static bool train(Training *t, Error *e)
     TrainerOptions options;
     if (!app_trainer_options(a, &options, true, e))
         return false;
-    if (a->o->dry_run)
+    if (a->options->dry_run)
         return keep_changes(a, e) && print_plan(a, &options, e);
     if (!trainer_open(&t->trainer, &options, a->parameters, &a->task, e) ||
-        !settings_json(a->options, OPTION_MODEL, &t->model_options, e) ||
-        !setup_loop(&t->loop.o, a->o, a->kind->epoch(a), e))
+        !settings_json(a->command_line, OPTION_MODEL, &t->model_options, e) ||
+        !setup_loop(&t->loop.options, a->options, a->kind->epoch(a), e))
         return false;
     t->loop.trainer = &t->trainer;
     t->loop.task = &a->task;

@@ -32,7 +32,8 @@ void setup_print_demand(const Demand *d);
 void setup_demand_json(const Demand *d, Buffer *out);
 
 /* Fills a new run's weights: from the file `--weights FILE`, or fresh from the seed. */
-bool setup_weights(Trainer *c, const SharedOptions *o, const char *const (*aliases)[2], const ModelNote *note, Error *e);
+bool setup_weights(Trainer *c, const SharedOptions *o, const char *const (*aliases)[2], const ModelNote *note,
+                   Error *e);
 
 /* Reads the weights that `--weights best|last|average|STEP|FILE` names (NULL: best), of a run that another process may
  * be training. */

@@ -120,8 +120,9 @@ START_TEST(weights_are_found_by_mark_step_and_file)
         float value;
     } cases[] = {{NULL, 20}, {"best", 20}, {"last", 30}, {"10", 10}, {"00000030", 30}, {file, 10}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        ck_done(setup_stored_weights(&r.trainer.weights, r.trainer.worker[0].stream, r.run, cases[i].which, NULL, NULL, &e),
-                e);
+        ck_done(
+            setup_stored_weights(&r.trainer.weights, r.trainer.worker[0].stream, r.run, cases[i].which, NULL, NULL, &e),
+            e);
         ck_assert(value_of(&r) == cases[i].value);
     }
     tiny_run_close(&r);
@@ -132,8 +133,9 @@ END_TEST
 static void refused(TinyRun *r, const char *which, const char *first, const char *second)
 {
     Error e;
-    ck_assert_msg(!setup_stored_weights(&r->trainer.weights, r->trainer.worker[0].stream, r->run, which, NULL, NULL, &e),
-                  "%s was found", which);
+    ck_assert_msg(
+        !setup_stored_weights(&r->trainer.weights, r->trainer.worker[0].stream, r->run, which, NULL, NULL, &e),
+        "%s was found", which);
     ck_assert_msg(strstr(e.text, first) && strstr(e.text, second), "%s", e.text);
 }
 
@@ -188,7 +190,9 @@ START_TEST(weights_of_a_run_that_is_trained_are_always_found)
     ck_done(run_open(&r.run, path, false, &e), e);
     float value = 0, before[2] = {0};
     for (int i = 0; i < 300 || value < 1000; i++) {
-        ck_done(setup_stored_weights(&r.trainer.weights, r.trainer.worker[0].stream, r.run, marks[i % 2], NULL, NULL, &e), e);
+        ck_done(
+            setup_stored_weights(&r.trainer.weights, r.trainer.worker[0].stream, r.run, marks[i % 2], NULL, NULL, &e),
+            e);
         value = value_of(&r);
         ck_assert_msg(value >= before[i % 2], "of step %g, behind %g", (double)value, (double)before[i % 2]);
         before[i % 2] = value;
