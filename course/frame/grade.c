@@ -260,24 +260,46 @@ static void explain_signal(Verdict *v, int number)
     }
 }
 
-/* Reads the child's message; false: it took longer than `seconds`. */
-static bool listen(int pipe, char *message, size_t *size, int seconds)
+static volatile pid_t running; /* the child, and the number of its process group; 0: none */
+
+/* What a check has started outlives neither the check nor the grader. */
+static void stop_group(void)
+{
+    if (running > 0)
+        kill(-running, SIGKILL);
+}
+
+static void stop_all(int number)
+{
+    stop_group();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* Whether the child has ended; it is not waited for, so its number is still its own */
+static bool has_ended(pid_t child)
+{
+    siginfo_t it = {0};
+    return waitid(P_PID, (id_t)child, &it, WEXITED | WNOHANG | WNOWAIT) == 0 && it.si_pid == child;
+}
+
+/* Reads the child's message until the child ends, whoever else holds the pipe; false: it took longer than `seconds`. */
+static bool listen(pid_t child, int pipe, char *message, size_t *size, int seconds)
 {
     double end = clock_seconds() + seconds;
-    for (*size = 0; *size < MESSAGE;) {
-        double left = end - clock_seconds();
-        struct pollfd one = {.fd = pipe, .events = POLLIN};
-        int ready = poll(&one, 1, left > 0 ? (int)(left * 1000) + 1 : 0);
-        if (ready == 0)
-            return false;
+    struct pollfd one = {.fd = pipe, .events = POLLIN};
+    *size = 0;
+    for (bool ended = false; clock_seconds() < end;) {
+        int ready = poll(&one, 1, ended ? 0 : one.fd < 0 ? 1 : 20);
+        if (ready <= 0 && ended)
+            return true;
         ssize_t got = ready > 0 ? read(pipe, message + *size, MESSAGE - *size) : -1;
-        if (got == 0)
-            return true;
-        if (got < 0 && errno != EINTR)
-            return true;
         *size += got > 0 ? (size_t)got : 0;
+        if (got == 0)
+            one.fd = -1; /* nobody writes any more, or there is no more room */
+        ended = has_ended(child);
     }
-    return true;
+    return false;
 }
 
 /* Waits for the child and says what became of it. */
@@ -285,13 +307,13 @@ static Verdict judge(pid_t child, int pipe, int seconds)
 {
     Verdict v = {0};
     char message[MESSAGE + 1] = "", text[100];
-    size_t size = 0;
+    size_t size;
     int status = 0;
-    bool in_time = listen(pipe, message, &size, seconds);
-    if (!in_time)
-        kill(child, SIGKILL);
+    bool in_time = listen(child, pipe, message, &size, seconds);
+    stop_group();
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
+    running = 0;
     message[size] = 0;
     if (!in_time) {
         snprintf(text, sizeof text, "it was not done after %d seconds", seconds);
@@ -334,6 +356,8 @@ static Verdict apart(void (*work)(Grade *g, const void *what), const void *what,
     }
     pid_t child = fork();
     if (child == 0) {
+        setpgid(0, 0);
+        signal(SIGTTOU, SIG_IGN), signal(SIGTTIN, SIG_IGN); /* not in the foreground, it may still print */
         close(ends[0]);
         limit(seconds);
         if (guarding == GUARDING_AGAIN)
@@ -343,9 +367,12 @@ static Verdict apart(void (*work)(Grade *g, const void *what), const void *what,
         report(&g, '+', "");
     }
     close(ends[1]);
-    if (child > 0)
+    if (child > 0) {
+        setpgid(child, child); /* whichever of the two comes first */
+        running = child;
         v = judge(child, ends[0], seconds);
-    else
+    }
+    if (child < 0)
         say(&v, "there is no process to be had", strerror(errno));
     close(ends[0]);
     return v;
@@ -491,6 +518,7 @@ static int print_operations(const Lesson *lesson)
 int grade_main(const Lesson *lesson, int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGINT, stop_all), signal(SIGTERM, stop_all), signal(SIGHUP, stop_all);
     if (argc == 1)
         return grade_in_words(lesson);
     if (argc == 2 && !strcmp(argv[1], "operations"))

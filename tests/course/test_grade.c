@@ -5,10 +5,12 @@
 #include "tests/suite.h"
 
 #include <math.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static volatile int always = 1; /* what a compiler cannot see through */
@@ -214,8 +216,61 @@ START_TEST(an_answer_that_is_right_gets_all_points)
 }
 END_TEST
 
+/* A pipe whose writing end each process of a check holds as long as it lives */
+static int held[2];
+
+static bool nobody_holds_it(void)
+{
+    struct pollfd one = {.fd = held[0], .events = POLLIN};
+    char byte;
+    close(held[1]);
+    return poll(&one, 1, 10000) == 1 && read(held[0], &byte, 1) == 0;
+}
+
+static void leaves_a_process(Grade *g)
+{
+    if (fork() == 0)
+        sleeps(g);
+    right(g);
+}
+
+static void tells_and_sleeps(Grade *g)
+{
+    if (write(held[1], "", 1) == 1)
+        sleeps(g);
+}
+
+START_TEST(what_a_check_has_started_ends_with_it)
+{
+    int status;
+    ck_assert_int_eq(pipe(held), 0);
+    memory_free(words_of(leaves_a_process, &status));
+    ck_assert_int_eq(status, 0);
+    ck_assert(nobody_holds_it());
+}
+END_TEST
+
+START_TEST(a_check_ends_with_its_grader)
+{
+    static const Check check = {"function", "it sleeps", 1, tells_and_sleeps, 60};
+    static const Lesson lesson = {.title = "A lesson", .checks = &check, .count = 1};
+    char *argv[] = {"grade", NULL}, byte;
+    int status;
+    ck_assert_int_eq(pipe(held), 0);
+    pid_t grader = fork();
+    if (grader == 0)
+        _exit(grade_main(&lesson, 1, argv));
+    ck_assert_int_eq(read(held[0], &byte, 1), 1);
+    kill(grader, SIGTERM);
+    ck_assert_int_eq(waitpid(grader, &status, 0), grader);
+    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    ck_assert(nobody_holds_it());
+}
+END_TEST
+
 static const Test tests[] = {
     TEST_LOOP(an_answer_that_is_wrong_gets_no_point_and_is_told_why, sizeof wrong / sizeof *wrong),
-    TEST(an_answer_that_is_right_gets_all_points)};
+    TEST(an_answer_that_is_right_gets_all_points), TEST(what_a_check_has_started_ends_with_it),
+    TEST(a_check_ends_with_its_grader)};
 
 int main(int argc, char **argv) { return suite_run("course/grade", tests, sizeof tests / sizeof *tests, argc, argv); }
