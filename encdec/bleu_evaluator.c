@@ -1,6 +1,8 @@
 /* See judge.h. */
 #include "encdec/bleu_evaluator.h"
 
+#include "core/run/json.h"
+
 #include <stdio.h>
 
 static const char *const rules[] = {
@@ -43,9 +45,9 @@ static bool make_tokens(Judge *j, size_t side, BleuText *text, Error *e)
     return true;
 }
 
-/* One line of each side: of the source, its translation. */
-static bool count_line(Judge *j, BleuText hypothesis, BleuText reference, Error *e)
+bool judge_line(Judge *j, const Buffer *text, Line reference_, Error *e)
 {
+    BleuText hypothesis = text_of(text), reference = {reference_.text, reference_.size};
     for (size_t i = 0; i < j->cells; i++) {
         BleuCounts counts;
         if (i == JUDGE_TOKENS && (!make_tokens(j, SOURCE, &hypothesis, e) || !make_tokens(j, TARGET, &reference, e)))
@@ -64,19 +66,54 @@ bool judge_lines(Judge *j, const Lines side[SIDES_USED], Error *e)
         return false;
     for (size_t i = 0; i < side[SOURCE].count; i++) {
         const Translation *found = translating_of(j->t, i);
-        const Line reference = lines_at(&side[TARGET], i);
         j->text.size = 0;
         if (found)
             translating_text(j->t, &found->hypothesis[0], &j->text);
         if (j->text.failed)
             return fail(e, "out of memory for a translation");
-        if (!count_line(j, text_of(&j->text), (BleuText){reference.text, reference.size}, e))
+        if (!judge_line(j, &j->text, lines_at(&side[TARGET], i), e))
             return false;
     }
     return true;
 }
 
 BleuScore judge_score(const Judge *j, JudgeCell cell) { return bleu_score(&j->counts[cell]); }
+
+bool judge_print(const Judge *j, const char *how, Error *e)
+{
+    const BleuScore raw = judge_score(j, JUDGE_RAW);
+    const char *made_by = j->bleu[JUDGE_TOKENS].made_by;
+    Buffer b = {0};
+    bleu_print(&b, &raw);
+    buffer_print(&b, "\n  ");
+    bleu_signature(&b, &j->bleu[JUDGE_RAW], 1);
+    buffer_print(&b, ", %zu lines; %s\n", j->lines, how);
+    buffer_print(&b, "counted in other ways: lower-cased %.2f; tokenised %.2f, lower-cased %.2f (%s)\n",
+                 judge_score(j, JUDGE_RAW_LOWER).score, judge_score(j, JUDGE_TOKENS).score,
+                 judge_score(j, JUDGE_TOKENS_LOWER).score, made_by ? made_by : "words between spaces");
+    bool fine = !b.failed || fail(e, "out of memory for a result");
+    if (fine)
+        fputs(b.text, stdout);
+    buffer_free(&b);
+    return fine;
+}
+
+void judge_add(const Judge *j, Buffer *b)
+{
+    Buffer raw = {0}, tokens = {0};
+    bleu_signature(&raw, &j->bleu[JUDGE_RAW], 1);
+    bleu_signature(&tokens, &j->bleu[JUDGE_TOKENS], 1);
+    json_add_member(b, "lines", (double)j->lines);
+    json_add_member(b, "bleu", judge_score(j, JUDGE_RAW).score);
+    json_add_text(b, "signature", raw.failed ? "" : raw.text);
+    json_add_member(b, "lower_bleu", judge_score(j, JUDGE_RAW_LOWER).score);
+    json_add_member(b, "tokenised_bleu", judge_score(j, JUDGE_TOKENS).score);
+    json_add_text(b, "tokenised_signature", tokens.failed ? "" : tokens.text);
+    json_add_member(b, "lower_tokenised_bleu", judge_score(j, JUDGE_TOKENS_LOWER).score);
+    b->failed = b->failed || raw.failed || tokens.failed;
+    buffer_free(&raw);
+    buffer_free(&tokens);
+}
 
 void judge_note_tokens(const char *name, BleuText references)
 {

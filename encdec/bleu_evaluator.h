@@ -22,14 +22,21 @@ typedef struct Judge {
     Buffer text, tokens[SIDES_USED];
 } Judge;
 
-/* language: translated into. */
+/* language: translated into. t: for judge_lines. */
 Judge judge_open(Translating *t, const char *language, size_t cells);
 void judge_close(Judge *j);
 
 /* Translates the source of lines, all together, and counts what comes against their target. */
 bool judge_lines(Judge *j, const Lines side[SIDES_USED], Error *e);
 
+/* Counts one line, however it was translated; `text` and the reference are tokenised on the way. */
+bool judge_line(Judge *j, const Buffer *text, Line reference, Error *e);
+
 BleuScore judge_score(const Judge *j, JudgeCell cell);
+
+/* All cells, for people and as members of a JSON object; how: what the lines were translated by. */
+bool judge_print(const Judge *j, const char *how, Error *e);
+void judge_add(const Judge *j, Buffer *json);
 
 /* Tells on standard error of references that look as if somebody had made tokens of them: BLEU of such is higher, and
  * compares with no other. */

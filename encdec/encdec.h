@@ -52,6 +52,7 @@ bool encdec_name_token(const App *a, int32_t id, Labels *names, Error *e);
 bool encdec_eval(EncDec *c, Error *e);
 bool encdec_translate(EncDec *c, Error *e);
 bool encdec_average(EncDec *c, Error *e);
+bool encdec_baseline(EncDec *c, Error *e);
 bool encdec_bleu(EncDec *c, Error *e);
 bool encdec_vocab(EncDec *c, Error *e);
 bool encdec_apply(EncDec *c, Error *e);

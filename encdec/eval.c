@@ -20,42 +20,13 @@ typedef struct Eval {
 
 /* --- what it says --- */
 
-static void add_bleu(const Eval *v, Buffer *b)
-{
-    Buffer raw = {0}, tokens = {0};
-    bleu_signature(&raw, &v->judge.bleu[JUDGE_RAW], 1);
-    bleu_signature(&tokens, &v->judge.bleu[JUDGE_TOKENS], 1);
-    json_add_member(b, "lines", (double)v->judge.lines);
-    json_add_member(b, "bleu", judge_score(&v->judge, JUDGE_RAW).score);
-    json_add_text(b, "signature", raw.failed ? "" : raw.text);
-    json_add_member(b, "lower_bleu", judge_score(&v->judge, JUDGE_RAW_LOWER).score);
-    json_add_member(b, "tokenised_bleu", judge_score(&v->judge, JUDGE_TOKENS).score);
-    json_add_text(b, "tokenised_signature", tokens.failed ? "" : tokens.text);
-    json_add_member(b, "lower_tokenised_bleu", judge_score(&v->judge, JUDGE_TOKENS_LOWER).score);
-    b->failed = b->failed || raw.failed || tokens.failed;
-    buffer_free(&raw);
-    buffer_free(&tokens);
-}
-
 static bool print_bleu(const Eval *v, Error *e)
 {
     const EncdecOptions *o = v->c->options;
-    const BleuScore raw = judge_score(&v->judge, JUDGE_RAW);
-    const char *made_by = v->judge.bleu[JUDGE_TOKENS].made_by;
-    Buffer b = {0};
-    bleu_print(&b, &raw);
-    buffer_print(&b, "\n  ");
-    bleu_signature(&b, &v->judge.bleu[JUDGE_RAW], 1);
-    buffer_print(&b, ", %zu lines; beam %zu, alpha %g, at most %zu pieces more than the source\n", v->judge.lines,
-                 o->beam, o->alpha, o->max_extra);
-    buffer_print(&b, "counted in other ways: lower-cased %.2f; tokenised %.2f, lower-cased %.2f (%s)\n",
-                 judge_score(&v->judge, JUDGE_RAW_LOWER).score, judge_score(&v->judge, JUDGE_TOKENS).score,
-                 judge_score(&v->judge, JUDGE_TOKENS_LOWER).score, made_by ? made_by : "words between spaces");
-    bool fine = !b.failed || fail(e, "out of memory for a result");
-    if (fine)
-        fputs(b.text, stdout);
-    buffer_free(&b);
-    return fine;
+    char how[200];
+    snprintf(how, sizeof how, "beam %zu, alpha %g, at most %zu pieces more than the source", o->beam, o->alpha,
+             o->max_extra);
+    return judge_print(&v->judge, how, e);
 }
 
 static bool print_result(const Eval *v, Error *e)
@@ -71,7 +42,7 @@ static bool print_result(const Eval *v, Error *e)
         json_add_member(&b, "perplexity", exp(nats));
         json_add_member(&b, "word_perplexity", exp(of_word));
         if (c->options->bleu)
-            add_bleu(v, &b);
+            judge_add(&v->judge, &b);
         return json_print(&b, e);
     }
     printf("%.4f nats/piece, perplexity %.3f a piece, %.3f a word (%s)\n", nats, exp(nats), exp(of_word),

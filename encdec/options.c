@@ -14,6 +14,7 @@ enum {
     BLEU = COMMAND_BLEU,
     VOCAB = COMMAND_VOCAB,
     PIECES = COMMAND_PIECES,
+    BASELINE = COMMAND_BASELINE,
     BUILD = TRAIN | INFO | BENCH,
     CUT = BUILD | VOCAB | PIECES | COMMAND_PLOT
 };
@@ -22,16 +23,16 @@ enum {
 
 /* clang-format off */
 const Option encdec_options[] = {
-    {"source", 's', OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | VOCAB | PIECES | COMMAND_PLOT, AT(source), "en", "LANG", "to translate from: how its files end, or its column of a table is called"},
-    {"target", 't', OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | VOCAB | PIECES | COMMAND_PLOT, AT(target), "de", "LANG", "to translate into"},
-    {"train-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | VOCAB | COMMAND_PLOT, AT(file[0][0]), NULL, "FILE", "to train on, a sentence a line, instead of what --data has; and so on:"},
-    {"train-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | VOCAB | COMMAND_PLOT, AT(file[0][1]), NULL, "FILE", "its translation, line by line"},
-    {"valid-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | VOCAB | COMMAND_PLOT, AT(file[1][0]), NULL, "FILE", "to validate with"},
-    {"valid-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | VOCAB | COMMAND_PLOT, AT(file[1][1]), NULL, "FILE", "its translation"},
-    {"test-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL, AT(file[2][0]), NULL, "FILE", "to test with"},
-    {"test-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL, AT(file[2][1]), NULL, "FILE", "its translation"},
+    {"source", 's', OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE | VOCAB | PIECES | COMMAND_PLOT, AT(source), "en", "LANG", "to translate from: how its files end, or its column of a table is called"},
+    {"target", 't', OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE | VOCAB | PIECES | COMMAND_PLOT, AT(target), "de", "LANG", "to translate into"},
+    {"train-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE | VOCAB | COMMAND_PLOT, AT(file[0][0]), NULL, "FILE", "to train on, a sentence a line, instead of what --data has; and so on:"},
+    {"train-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE | VOCAB | COMMAND_PLOT, AT(file[0][1]), NULL, "FILE", "its translation, line by line"},
+    {"valid-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE | VOCAB | COMMAND_PLOT, AT(file[1][0]), NULL, "FILE", "to validate with"},
+    {"valid-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE | VOCAB | COMMAND_PLOT, AT(file[1][1]), NULL, "FILE", "its translation"},
+    {"test-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(file[2][0]), NULL, "FILE", "to test with"},
+    {"test-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(file[2][1]), NULL, "FILE", "its translation"},
     {"type", 0, OPTION_CHOICE, OPTION_MODEL, CUT, AT(type), "bpe", "words|bytes|bpe|wordpiece|gpt2", "what sentences are made of: bpe is pieces of words, by byte pairs; wordpiece those of BERT"},
-    {"tokens", 0, OPTION_CHOICE, OPTION_MODEL, CUT, AT(tokens), "spaces", "spaces|moses", "what parts words: white space, or marks as well, as Moses has it for en, de and fr"},
+    {"tokens", 0, OPTION_CHOICE, OPTION_MODEL, CUT | BASELINE, AT(tokens), "spaces", "spaces|moses", "what parts words: white space, or marks as well, as Moses has it for en, de and fr"},
     {"size", 0, OPTION_SIZE, OPTION_MODEL, BUILD | VOCAB, AT(size), "10000", "[3,1073741824]", "of a vocabulary of words or wordpiece that is learnt, <unk> and </s> among it"},
     {"merges", 0, OPTION_SIZE, OPTION_MODEL, BUILD | VOCAB | COMMAND_PLOT, AT(merges), "10000", "[1,1073741824]", "of byte pairs that are learnt: about so many pieces there will be"},
     {"lower", 0, OPTION_YES_NO, OPTION_MODEL, CUT, AT(lower), "no", NULL, "wordpiece: words in lower case and without accents, as BERT's uncased pieces are"},
@@ -43,7 +44,7 @@ const Option encdec_options[] = {
     {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, BUILD, AT(batch_tokens), "4096", "[0,1073741824]", "pieces of a step, about so many of the source and of the target (0: --batch pairs)"},
     {"micro-tokens", 0, OPTION_SIZE, OPTION_TRAINING, BUILD | EVAL, AT(micro_tokens), "1024", "[1,1073741824]", "pieces that a worker computes at once, of each side"},
     {"by-length", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(by_length), "yes", NULL, "pairs of like length in a batch"},
-    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL, AT(split), "valid", "train|valid|test", "the part of the data to score"},
+    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL | BASELINE, AT(split), "valid", "train|valid|test", "the part of the data to score"},
     {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored pieces, and FILE.ids.npy"},
     {"bleu", 0, OPTION_YES_NO, OPTION_HERE, EVAL, AT(bleu), "yes", NULL, "translate the part, too, and compare with its target: BLEU"},
     {"bleu-sentences", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(bleu_sentences), "200", NULL, "of the validation part that are translated at each evaluation, for BLEU (0: none)"},
@@ -75,6 +76,8 @@ const size_t encdec_option_count = sizeof encdec_options / sizeof *encdec_option
 static const Command commands[] = {
     {"train", TRAIN, NULL, "train a model, or go on with a run"},
     {"eval", EVAL, NULL, "loss, perplexity and BLEU on a part of the data"},
+    {"baseline", BASELINE, NULL,
+     "BLEU of a translation word by word, by a dictionary learnt from the pairs: the line to beat"},
     {"translate", TRANSLATE, NULL, "translations of lines, in their order"},
     {"bleu", BLEU, "HYPOTHESES REFERENCES...", "BLEU of translations, as sacreBLEU counts it"},
     {"vocab", VOCAB, "[FILE...]", "learn pieces from files, or from what --data has to train on"},

@@ -4,7 +4,12 @@
 
 #include "core/cli/shared.h"
 
-enum { COMMAND_BLEU = COMMAND_APART, COMMAND_VOCAB = COMMAND_OWN, COMMAND_PIECES = COMMAND_OWN << 1 };
+enum {
+    COMMAND_BLEU = COMMAND_APART,
+    COMMAND_VOCAB = COMMAND_OWN,
+    COMMAND_PIECES = COMMAND_OWN << 1,
+    COMMAND_BASELINE = COMMAND_OWN << 2
+};
 
 typedef struct EncdecOptions {
     SharedOptions shared;

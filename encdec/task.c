@@ -338,6 +338,7 @@ static bool command(App *a, Error *e)
     case COMMAND_EVAL: return encdec_eval(c, e);
     case COMMAND_WRITE: return encdec_translate(c, e);
     case COMMAND_BLEU: return encdec_bleu(c, e);
+    case COMMAND_BASELINE: return encdec_baseline(c, e);
     case COMMAND_VOCAB: return encdec_vocab(c, e);
     case COMMAND_PIECES: return encdec_apply(c, e);
     default: return encdec_average(c, e);

@@ -64,6 +64,8 @@ START_TEST(scoring)
     setup();
     starve((Ways){0}, "eval --run %s/whole --json -q --dump-logits %s/x.npy", place, place);
     starve((Ways){0}, "eval --run %s/whole -q --split train --weights last", place);
+    starve((Ways){0}, "baseline --data %s", place);
+    starve((Ways){0}, "baseline --data %s --split train --json", place);
 }
 END_TEST
 

@@ -1,0 +1,91 @@
+/* encdec baseline: BLEU of a translation word by word, each source word by its likeliest translation, in the source's
+ * order, under the protocol of eval. The dictionary is learnt from the training part alone (dictionary.h). A word that
+ * part does not have is left out. A network that learnt from the same pairs is to be better than this. */
+#include "encdec/encdec.h"
+
+#include "core/run/json.h"
+#include "encdec/dictionary.h"
+#include "encdec/bleu_evaluator.h"
+
+#include <stdio.h>
+
+enum { ROUNDS = 5 };
+
+typedef struct Baseline {
+    EncDec *c;
+    Dictionary words;
+    Judge judge;
+    Ids line;
+    Buffer text;
+} Baseline;
+
+/* Words as they stand, all of them; and all lines of what is scored. */
+static bool open_pairs(EncDec *c, Error *e)
+{
+    EncdecOptions *v = c->options;
+    c->scored = (Part)v->split;
+    if (!app_data(&c->app) && !options_preset(c->app.command_line, "minute", e))
+        return false;
+    v->type = PIECES_WORDS;
+    v->size = 0;
+    BitextOptions o = {.source = encdec_source_options(c, c->scored == PART_TEST),
+                       .keep_training = c->scored == PART_TRAIN,
+                       .longest = v->longest,
+                       .context = SIZE_MAX};
+    if (!encdec_pieces_options(&o.pieces, c, e))
+        return app_misused(&c->app);
+    return bitext_open(&c->bitext, &o, e) && bitext_suits(&c->bitext, PART_TRAIN, e) &&
+           bitext_suits(&c->bitext, c->scored, e);
+}
+
+static bool score_pair(Baseline *b, size_t i, Error *e)
+{
+    const Bitext *all = &b->c->bitext;
+    const SentencePairs *p = &all->parts[b->c->scored];
+    const Line reference = lines_at(&all->sentences.side[b->c->scored][TARGET], p->line[i]);
+    b->line.count = b->text.size = 0;
+    for (size_t k = p->start[SOURCE][i]; k + 1 < p->start[SOURCE][i + 1]; k++) {
+        const int32_t source = p->ids[SOURCE][k];
+        const int32_t target = source == UNKNOWN ? UNKNOWN : dictionary_best(&b->words, source);
+        if (target != UNKNOWN && !ids_add(&b->line, target, e))
+            return false;
+    }
+    pieces_line(all->pieces, b->line.id, b->line.count, &b->text);
+    if (b->text.failed)
+        return fail(e, "out of memory for a translation");
+    return judge_line(&b->judge, &b->text, reference, e);
+}
+
+static bool print(const Baseline *b, Error *e)
+{
+    const SentencePairs *learnt = &b->c->bitext.parts[PART_TRAIN];
+    char how[100];
+    Buffer out = {0};
+    if (b->c->options->shared.json) {
+        buffer_print(&out, "{");
+        json_add_text(&out, "split", part_name(b->c->scored));
+        json_add_member(&out, "learnt_pairs", (double)learnt->count);
+        judge_add(&b->judge, &out);
+        return json_print(&out, e);
+    }
+    snprintf(how, sizeof how, "word by word, by a dictionary of %zu training pairs", learnt->count);
+    return judge_print(&b->judge, how, e);
+}
+
+bool encdec_baseline(EncDec *c, Error *e)
+{
+    Baseline b = {.c = c};
+    if (!open_pairs(c, e))
+        return false;
+    const SentencePairs *scored = &c->bitext.parts[c->scored];
+    b.judge = judge_open(NULL, c->options->target, JUDGE_CELLS);
+    bool fine = dictionary_learn(&b.words, &c->bitext.parts[PART_TRAIN], c->bitext.pieces->count, ROUNDS, e);
+    for (size_t i = 0; fine && i < scored->count; i++)
+        fine = score_pair(&b, i, e);
+    fine = fine && print(&b, e);
+    dictionary_close(&b.words);
+    judge_close(&b.judge);
+    ids_close(&b.line);
+    buffer_free(&b.text);
+    return fine;
+}
