@@ -157,6 +157,8 @@ try_lesson() {
         [ -n "$hint" ] || wrong "$answer: its first line is not /* expect hint: ... */"
         program=$(grader "$lesson" "$answer")
         "$program" >"$log" && wrong "$answer passes"
+        points=$(sed -n '2s/^\/\* expect points: \(.*\) \*\/$/\1/p' "$answer")
+        grep -q "^${points:-[0-9]*} of " "$log" || wrong "$answer does not get $points points: $(tail -n 1 "$log")"
         grep '^        hint: ' "$log" | grep -qF -- "$hint" || { wrong "$answer does not get the hint \"$hint\""; cat "$log" >&2; }
     done
     [ $count -ge 2 ] || wrong "$lesson has $count wrong answers in course/wrong, and should have two"

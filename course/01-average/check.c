@@ -175,17 +175,15 @@ static void order_does_not_count(Grade *g)
 {
     enum { N = 6, D = 4 };
     float *x = grade_input(g, "x", N * D, 7), *back = grade_input(g, "x backwards", N * D, 7);
-    float *weights = grade_output(g, "weights", N * N), *y = grade_output(g, "y", N * D);
-    float *y_back = grade_output(g, "y backwards", N * D);
-    double expected[N * D];
+    float *weights = grade_output(g, "weights", N * N), *y = grade_output(g, "y of x backwards", N * D);
+    double expected[N * D], shares[N];
     for (size_t i = 0; i < N; i++)
         memcpy(back + i * D, x + (N - 1 - i) * D, D * sizeof *x);
     grade_seal(g);
-    attend_to_itself(y, weights, x, N, D);
-    attend_to_itself(y_back, weights, back, N, D);
-    for (size_t i = 0; i < N * D; i++)
-        expected[i] = (double)y[(N - 1 - i / D) * D + i % D];
-    expect_numbers(g, "y", y_back, expected, N * D, D, 1e-5, NULL,
+    for (size_t i = 0; i < N; i++)
+        answer(expected + i * D, shares, x + (N - 1 - i) * D, x, x, 1, N, D, D);
+    attend_to_itself(y, weights, back, N, D);
+    expect_numbers(g, "y of x backwards", y, expected, N * D, D, 1e-5, NULL,
                    "vectors in another order must give the same averages in that order: nothing may depend on i alone");
 }
 

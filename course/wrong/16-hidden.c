@@ -1,4 +1,5 @@
 /* expect hint: compute no score that is not used */
+/* expect points: 16 */
 #define local_attention right_local_attention
 #include "course/solutions/16-why.c"
 #undef local_attention
