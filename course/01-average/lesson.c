@@ -41,7 +41,7 @@ static const float x[WORDS][FEATURES] = {{1.9f, 0.6f, 0.5f},  {1.8f, 0.3f, 0.9f}
 /* y [n,d] = softmax(beta x x^T) x; weights [n,n] are kept to be looked at */
 static void attend(float *y, float *weights, const float *x_, size_t n, size_t d, double beta)
 {
-    k->product(NULL, matrix(weights, n), false, matrix(x_, d), turned(matrix(x_, d)), beta, 1, 1, n, n, d);
+    k->product(NULL, matrix(weights, n), false, matrix(x_, d), transposed(matrix(x_, d)), beta, 1, 1, n, n, d);
     k->softmax_forward(NULL, weights, weights, n, n);
     k->product(NULL, matrix(y, d), false, matrix(weights, n), matrix(x_, d), 1, 1, 1, n, d, n);
 }
@@ -51,7 +51,7 @@ static void words_that_listen(void)
     float scores[WORDS * WORDS], weights[WORDS * WORDS], y[WORDS * FEATURES];
     section("2. Weights that the vectors choose themselves");
     print_matrix("x: six words, three features", x[0], WORDS, FEATURES, words, features);
-    k->product(NULL, matrix(scores, WORDS), false, matrix(x[0], FEATURES), turned(matrix(x[0], FEATURES)), 1, 1, 1,
+    k->product(NULL, matrix(scores, WORDS), false, matrix(x[0], FEATURES), transposed(matrix(x[0], FEATURES)), 1, 1, 1,
                WORDS, WORDS, FEATURES);
     print_matrix("scores x x^T: how alike two words are", scores, WORDS, WORDS, words, words);
     attend(y, weights, x[0], WORDS, FEATURES, 1);
@@ -128,7 +128,7 @@ static void soft_dictionary(void)
         for (int i = 0; i < 3; i++) {
             float weights[ENTRIES], y = 0;
             k->product(NULL, matrix(weights, ENTRIES), false, matrix(query[i], FEATURES),
-                       turned(matrix(key[0], FEATURES)), beta, 1, 1, 1, ENTRIES, FEATURES);
+                       transposed(matrix(key[0], FEATURES)), beta, 1, 1, 1, ENTRIES, FEATURES);
             k->softmax_forward(NULL, weights, weights, 1, ENTRIES);
             k->product(NULL, matrix(&y, 1), false, matrix(weights, ENTRIES), matrix(value, 1), 1, 1, 1, 1, 1, ENTRIES);
             printf("  beta %2d, asked for %-4s: %.2f\n", beta, asked[i], (double)y);

@@ -39,7 +39,7 @@ static void gathers(Grade *g)
     for (size_t i = 0; i < N * D; i++)
         expected[i] = index[i / D] < 0 ? 0 : (double)x[(size_t)index[i / D] * D + i % D];
     mine_gather_forward(NULL, y, x, index, N, D);
-    const Suspect suspects[] = {{scattered, "all of it is 0: is the test for a negative index turned round?"},
+    const Suspect suspects[] = {{scattered, "all of it is 0: is the test for a negative index the wrong way round?"},
                                 {NULL, NULL}};
     expect_numbers(g, "y", y, expected, N * D, D, 0, suspects,
                    "vector n of y is vector index[n] of x, and zeros where the index is negative");
@@ -205,7 +205,7 @@ int main(int argc, char **argv)
         {"gather_forward", "vectors by number, zeros for negative numbers", 2, gathers, 0},
         {"score_gradient", "without lambda it is the slope of half the squared error", 2, of_the_square, 0},
         {"score_gradient", "and with lambda", 1, with_lambda, 0},
-        {"gather_backward", "each vector gets the gradients of all who read it", 2, way_back_over, 0},
+        {"gather_backward", "each vector gets the gradients of all that read it", 2, way_back_over, 0},
         {"gather_backward", "with add, they are added to what is there", 1, way_back_added, 0},
         {"factorise", "one score moves its viewer and its film", 2, one_step, 0},
         {"factorise", "the features that it finds foretell scores that were kept back", 1, finds_the_features, 0},

@@ -33,7 +33,7 @@ static const float viewer[VIEWERS][HAND] = {{2.0f, -1.0f}, {-1.0f, 2.0f}, {1.2f,
 /* y [V,F] = u m^T */
 static void predict(float *y, const float *u, const float *m, size_t v, size_t f, size_t d)
 {
-    k->product(NULL, matrix(y, f), false, matrix(u, d), turned(matrix(m, d)), 1, 1, 1, v, f, d);
+    k->product(NULL, matrix(y, f), false, matrix(u, d), transposed(matrix(m, d)), 1, 1, 1, v, f, d);
 }
 
 /* ---- 1. by hand */

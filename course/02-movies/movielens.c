@@ -136,7 +136,7 @@ static bool read_ratings(Library *l, Error *e)
     return !row;
 }
 
-/* Every tenth rating, by chance, goes behind the others; how many do not. */
+/* Every tenth rating, by chance, goes after the others; how many do not. */
 static size_t keep_back(Library *l)
 {
     size_t n = l->n;
@@ -150,7 +150,7 @@ static size_t keep_back(Library *l)
 }
 
 /* Takes off what needs no features: the mean of all, of the viewer and of the film, drawn towards 0 where few ratings
- * stand behind it. Prints what each leaves. */
+ * stand after it. Prints what each leaves. */
 static void take_off_means(Library *l, size_t known)
 {
     static const char *const names[] = {"the mean of all", "and each viewer's", "and each film's"};

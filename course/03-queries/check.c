@@ -58,7 +58,7 @@ static void with_relu(Grade *g)
 
 /* ---- 2. product */
 
-/* c [2,3] = a [2,4] b [4,3] of matrices that lie one behind another */
+/* c [2,3] = a [2,4] b [4,3] of matrices one after another */
 static void multiplies(Grade *g)
 {
     float *a = grade_input(g, "a", 8, 4), *b = grade_input(g, "b", 12, 5), *c = grade_output(g, "c", 6);
@@ -82,7 +82,7 @@ static void turned_and_added(Grade *g)
             over[i] += 2 * (double)a[l * 3 + i / 2] * (double)b[i % 2 * 5 + l];
         expected[i] = (double)i + over[i];
     }
-    mine_product(NULL, matrix(c, 2), true, turned(matrix(a, 3)), turned(matrix(b, 5)), 2, 1, 1, 3, 2, 5);
+    mine_product(NULL, matrix(c, 2), true, transposed(matrix(a, 3)), transposed(matrix(b, 5)), 2, 1, 1, 3, 2, 5);
     const Suspect suspects[] = {{over, "with `add`, what is there stays, and the product is added to it"},
                                 {NULL, NULL}};
     expect_numbers(
@@ -90,7 +90,7 @@ static void turned_and_added(Grade *g)
         "a transposed matrix has row and column of its Operand exchanged: use both, never a width of your own");
 }
 
-/* Two rows of two heads: matrices [2,3] lie as parts of the columns of a wider one, [2*2, 2*3]. */
+/* Two rows of two heads: matrices [2,3] are parts of the columns of a wider one, [2*2, 2*3]. */
 static void of_heads(Grade *g)
 {
     enum { ROWS = 2, HEADS = 2, T = 2, DK = 3, W = HEADS * DK };
@@ -186,7 +186,7 @@ static void slopes_of_softmax(Grade *g)
         transposed[i] = i / N == i % N ? expected[i] : 0;
     softmax_slopes(slopes, w, N);
     const Suspect suspects[] = {
-        {transposed, "a score moves all weights of its row, since it is in the sum: w[i] (0 - w[j])"}, {NULL, NULL}};
+        {transposed, "a score moves all weights of its row, because it is in the sum: w[i] (0 - w[j])"}, {NULL, NULL}};
     expect_numbers(g, "slopes", slopes, expected, N * N, N, 1e-4, suspects,
                    "w[i] (1 - w[i]) on the diagonal, -w[i] w[j] beside it");
 }
@@ -206,7 +206,7 @@ static void time_product(Grade *g, const Kernels *k, Stream *s)
     float *a = grade_input(g, "a", 128 * 128, 1), *b = grade_input(g, "b", 128 * 128, 2),
           *c = grade_output(g, "c", 128 * 128);
     while (grade_again(g))
-        k->product(s, matrix(c, 128), false, matrix(a, 128), turned(matrix(b, 128)), 1, 1, 1, 128, 128, 128);
+        k->product(s, matrix(c, 128), false, matrix(a, 128), transposed(matrix(b, 128)), 1, 1, 1, 128, 128, 128);
 }
 
 int main(int argc, char **argv)
@@ -217,7 +217,7 @@ int main(int argc, char **argv)
         {"linear_forward", "and a ReLU, which does not hide NaN", 1, with_relu, 0},
         {"product", "alpha a b", 1, multiplies, 0},
         {"product", "of transposed matrices, added to what is there", 1, turned_and_added, 0},
-        {"product", "of many matrices at once, wherever they lie", 2, of_heads, 0},
+        {"product", "of many matrices at once, whatever their layout", 2, of_heads, 0},
         {"attention_head", "weights are softmax(q k^T / sqrt(dk)), and y averages values", 3, attends, 0},
         {"softmax_slopes", "what each score does to each weight", 2, slopes_of_softmax, 0},
     };

@@ -13,7 +13,7 @@ void mine_linear_forward(Stream *s, void *y_, bool real_output, const void *x_, 
     (void)s, (void)real_output, (void)y, (void)x, (void)w, (void)bias, (void)relu, (void)n, (void)in, (void)out;
 }
 
-/* 2. Matrices wherever their numbers lie: five loops */
+/* 2. Matrices of any layout: five loops */
 void mine_product(Stream *s, Operand c, bool add, Operand a, Operand b, double alpha, size_t outer, size_t inner,
                   size_t m, size_t n, size_t k)
 {

@@ -1,4 +1,4 @@
-/* Lesson 3: what exercise.c holds. Matrices lie row by row. */
+/* Lesson 3: what exercise.c holds. Matrices are stored row by row. */
 #ifndef COURSE_03_EXERCISE_H
 #define COURSE_03_EXERCISE_H
 
@@ -8,7 +8,7 @@
  * real_output makes no difference in f32. */
 MINE(linear_forward);
 
-/* 2. c [m,n] = alpha a b, a [m,k], b [k,n], for each outer and inner: number (i,j) of a matrix lies at
+/* 2. c [m,n] = alpha a b, a [m,k], b [k,n], for each outer and inner: number (i,j) of a matrix is at
  * data[outer number * outer + inner number * inner + i * row + j * column] of its Operand. With `add`, added to c. */
 MINE(product);
 

@@ -24,7 +24,7 @@ static void attend(float *y, float *weights, float *q, float *keys, float *v, co
     k->linear_forward(NULL, keys, false, x, h->wk, NULL, false, n, h->d, h->dk);
     k->linear_forward(NULL, v, false, x, h->wv, NULL, false, n, h->d, h->dv);
     double scale = 1 / sqrt((double)h->dk);
-    k->product(NULL, matrix(weights, n), false, matrix(q, h->dk), turned(matrix(keys, h->dk)), scale, 1, 1, n, n,
+    k->product(NULL, matrix(weights, n), false, matrix(q, h->dk), transposed(matrix(keys, h->dk)), scale, 1, 1, n, n,
                h->dk);
     k->softmax_forward(NULL, weights, weights, n, n);
     k->product(NULL, matrix(y, h->dv), false, matrix(weights, n), matrix(v, h->dv), 1, 1, 1, n, h->dv, n);
@@ -91,8 +91,8 @@ static Measured measure(size_t dk)
         for (size_t i = 0; i < KEYS * dk; i++)
             keys[i] = (float)philox_normal(1, (uint32_t)t, i, 2);
         for (int way = 0; way < WAYS; way++) {
-            k->product(NULL, matrix(s, KEYS), false, matrix(q, dk), turned(matrix(keys, dk)), 1 / divisor(way, dk), 1,
-                       1, 1, KEYS, dk);
+            k->product(NULL, matrix(s, KEYS), false, matrix(q, dk), transposed(matrix(keys, dk)), 1 / divisor(way, dk),
+                       1, 1, 1, KEYS, dk);
             k->softmax_forward(NULL, w, s, 1, KEYS);
             float largest = 0;
             for (int i = 0; i < KEYS; i++) {
@@ -103,7 +103,7 @@ static Measured measure(size_t dk)
             m.slope[way] += slope(w, KEYS) / TRIALS;
         }
         float square = 0;
-        k->product(NULL, matrix(&square, 1), false, matrix(q, dk), turned(matrix(q, dk)), 1, 1, 1, 1, 1, dk);
+        k->product(NULL, matrix(&square, 1), false, matrix(q, dk), transposed(matrix(q, dk)), 1, 1, 1, 1, 1, dk);
         m.length += sqrt((double)square) / TRIALS;
     }
     m.spread = sqrt(m.spread);

@@ -113,7 +113,7 @@ static void softmax_odd(Grade *g)
     double expected[SN * SC], diagonal[SN * SC], unsummed[SN * SC];
     mine_softmax_backward(NULL, dx, false, dy, y, 1, 4);
     for (size_t j = 0; j < 4; j++)
-        expect(g, dx[j] == 0, "where all weight lies on one, no score can change anything",
+        expect(g, dx[j] == 0, "where one has all the weight, no score can change anything",
                "of weights 1, 0, 0, 0 the gradient is %g", (double)dx[j]);
     mine_softmax_backward(NULL, dx, false, dy, y, 0, 4);
     for (size_t i = 0; i < SN * SC; i++)
@@ -264,7 +264,7 @@ static double value_of(Case *c)
     return sum;
 }
 
-/* By differences, in double: through the projections, or (for q, k, v) behind them */
+/* By differences, in double: through the projections, or (for q, k, v) after them */
 static void slopes_of(double *slopes, Case *c, size_t part)
 {
     const double h = 1e-5;

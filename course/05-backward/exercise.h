@@ -1,5 +1,5 @@
-/* Lesson 5: what exercise.c holds. Matrices lie row by row; a gradient of the loss by y is called dy, and has y's
- * shape. */
+/* Lesson 5: what exercise.c holds. Matrices are stored row by row; the gradient of the loss by y is called dy and
+ * has y's shape. */
 #ifndef COURSE_05_EXERCISE_H
 #define COURSE_05_EXERCISE_H
 

@@ -30,7 +30,7 @@ struct Node {
     void (*backward)(Tape *t, Node *node);
     Value *y, *a, *b, *bias; /* output, inputs */
     double alpha;
-    bool turned; /* b was read transposed */
+    bool transposed; /* b was read so */
 };
 
 struct Tape {
@@ -90,9 +90,9 @@ static void backward(Tape *t)
 
 /* ---- operations */
 
-static Operand operand(void *data, size_t columns, bool turned)
+static Operand operand(void *data, size_t columns, bool transposed)
 {
-    return (Operand){.data = data, .row = turned ? 1 : columns, .column = turned ? columns : 1};
+    return (Operand){.data = data, .row = transposed ? 1 : columns, .column = transposed ? columns : 1};
 }
 
 /* y [N,O] = a [N,I] b^T + bias, b [O,I] */
@@ -119,19 +119,20 @@ static void product_back(Tape *t, Node *n)
     bool add;
     Operand dy = operand(n->y->gradient, columns, false);
     Operand da = operand(gradient(t, n->a, &add), inner, false);
-    Operand b_turned = operand(n->b->data, n->b->columns, !n->turned);
-    t->k->product(NULL, da, add, dy, b_turned, n->alpha, 1, 1, rows, inner, columns);
-    Operand db = operand(gradient(t, n->b, &add), n->b->columns, n->turned);
-    Operand a_turned = operand(n->a->data, inner, true);
-    t->k->product(NULL, db, add, a_turned, dy, n->alpha, 1, 1, inner, columns, rows);
+    Operand b_transposed = operand(n->b->data, n->b->columns, !n->transposed);
+    t->k->product(NULL, da, add, dy, b_transposed, n->alpha, 1, 1, rows, inner, columns);
+    Operand db = operand(gradient(t, n->b, &add), n->b->columns, n->transposed);
+    Operand a_transposed = operand(n->a->data, inner, true);
+    t->k->product(NULL, db, add, a_transposed, dy, n->alpha, 1, 1, inner, columns, rows);
 }
 
-static Value *product(Tape *t, Value *a, Value *b, bool turned, double alpha)
+static Value *product(Tape *t, Value *a, Value *b, bool transposed, double alpha)
 {
-    Value *y = value(t, a->rows, turned ? b->rows : b->columns);
+    Value *y = value(t, a->rows, transposed ? b->rows : b->columns);
     t->k->product(NULL, operand(y->data, y->columns, false), false, operand(a->data, a->columns, false),
-                  operand(b->data, b->columns, turned), alpha, 1, 1, y->rows, y->columns, a->columns);
-    return record(t, (Node){.backward = product_back, .y = y, .a = a, .b = b, .alpha = alpha, .turned = turned});
+                  operand(b->data, b->columns, transposed), alpha, 1, 1, y->rows, y->columns, a->columns);
+    return record(t,
+                  (Node){.backward = product_back, .y = y, .a = a, .b = b, .alpha = alpha, .transposed = transposed});
 }
 
 static void softmax_back(Tape *t, Node *n)
@@ -262,7 +263,7 @@ static Value *head(Tape *t, Value **in)
     return attend(t, q, k, v);
 }
 
-/* The same with three copies of x: behind the matrices */
+/* The same with three copies of x: after the matrices */
 static Value *head_of_three(Tape *t, Value **in)
 {
     Value *q = linear(t, in[3], in[0], NULL), *k = linear(t, in[4], in[1], NULL), *v = linear(t, in[5], in[2], NULL);

@@ -12,7 +12,7 @@ enum { ROWS = 4, N = 9, T = 3, D = 2, STRIDE = 5 };
 
 static const int32_t start[ROWS + 1] = {0, 2, 2, 6, 8}; /* lengths 2, 0, 4 and 2; vector 8 belongs to no row */
 
-/* Where vector i of block r lies in x, or N: nowhere */
+/* Where vector i of block r is in x, or N: nowhere */
 static size_t origin(const int32_t *row, size_t r, size_t i)
 {
     size_t which = row ? (size_t)row[r] : r, at = (size_t)start[which] + i;
@@ -33,7 +33,7 @@ static void pads(Grade *g, const int32_t *row, size_t stride)
     }
     mine_pad(NULL, y, (Strided){x, stride}, start, row, ROWS, T, D);
     const Suspect suspects[] = {
-        {on, "behind a row's end there are zeros, and not the row that lies next to it"},
+        {on, "after a row's end there are zeros, not the row next to it"},
         {dense, "vector i of x begins at x.data + i * x.stride: x may be columns of a wider matrix"},
         {own, "block r is row[r] of x, where row is not NULL"},
         {NULL, NULL}};
@@ -68,7 +68,7 @@ static void unpads(Grade *g, const int32_t *row, size_t stride, bool add)
                                 {over, "with `add`, what is there stays, and x is added to it"},
                                 {NULL, NULL}};
     expect_numbers(g, "y", y, expected, N * stride, stride, 1e-6, suspects,
-                   "y begins as zeros (unless `add`), n vectors of d numbers, y.stride apart; what lies between them "
+                   "y begins as zeros (unless `add`), n vectors of d numbers, y.stride apart; what is between them "
                    "stays; then x[r,i] goes to y[start[r] + i] while that is before start[r+1]");
 }
 
@@ -100,10 +100,10 @@ typedef enum Mistake {
 
 static const char *const hints[MISTAKES] = {
     [AXIS] = "the end of a row hides keys: j < length. A mask on the queries leaves padding to be listened to",
-    [BEHIND] = "a query behind the end of its own row, i >= query_start[b+1] - query_start[b], sees nothing",
-    [FUTURE] = "this is the mask turned round: it shows the future and hides the past. Seen is j <= p",
+    [BEHIND] = "a query after the end of its own row, i >= query_start[b+1] - query_start[b], sees nothing",
+    [FUTURE] = "this is the mask transposed: it shows the future and hides the past. Seen is j <= p",
     [STRICT] = "a query sees itself, too: j <= p",
-    [UNMOVED] = "query i stands at position p = i + query_offset[b] among the keys",
+    [UNMOVED] = "query i is at position p = i + query_offset[b] among the keys",
     [WIDE] = "the last `window` keys, the query's own included: j + window > p",
     [WRAPPED] = "sizes have no sign: p - window is huge where window > p. Write j + window > p",
     [BLOCK_UNMOVED] = "the list is that of the query's position: l = p / block, with p = i + query_offset[b]",
@@ -288,7 +288,7 @@ static void packed(Grade *g, bool causal)
     packed_attention(y, x, start, causal, ROWS, N, COLUMNS);
     const Suspect suspects[] = {{mixed, "a vector sees those of its own row alone: start[r] .. start[r+1]-1"},
                                 {unscaled, "scores are divided by sqrt(d)"},
-                                {future, "if `causal`, vector i of x sees those up to i, and none behind it"},
+                                {future, "if `causal`, vector i of x sees those up to i, and none after it"},
                                 {NULL, NULL}};
     expect_numbers(g, "y", y, expected, SIZE, COLUMNS, 1e-5, suspects,
                    "softmax of the scores in a row, and the average of that row; vectors of no row give zeros");
@@ -352,7 +352,7 @@ int main(int argc, char **argv)
         {"pad", "chosen rows of a wider matrix", 1, pads_chosen, 0},
         {"unpad", "and back", 1, unpads_rows, 0},
         {"unpad", "sums, adds, and touches nothing else", 1, unpads_sums, 0},
-        {"sees", "no key behind its row's end", 1, asks_lengths, 0},
+        {"sees", "no key after its row's end", 1, asks_lengths, 0},
         {"sees", "no future", 1, asks_causal, 0},
         {"sees", "no more than a window", 1, asks_window, 0},
         {"sees", "blocks that are listed", 1, asks_blocks, 0},

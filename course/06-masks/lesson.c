@@ -61,7 +61,7 @@ typedef struct Model {
 
 static int32_t letter(char c) { return (int32_t)(strchr(letters, c) - letters); }
 
-/* logits [b,t,V]: of b rows of t characters; each position averages characters with weights by place, for each head */
+/* logits [b,t,V]: of b rows of t characters; each averages characters with weights by position, for each head */
 static void guess(Model *m, const char *const *rows, size_t b, size_t t)
 {
     const int32_t start[2] = {0, (int32_t)t};
@@ -73,7 +73,7 @@ static void guess(Model *m, const char *const *rows, size_t b, size_t t)
     for (size_t i = 0; i < b * t; i++)
         m->x[i * V + (size_t)letter(rows[i / t][i % t])] = 1;
     k->product(NULL, PW, false, P, W, 1, 1, H, t, D, D);
-    k->product(NULL, S, false, PW, turned(P), 1, 1, H, t, t, D);
+    k->product(NULL, S, false, PW, transposed(P), 1, 1, H, t, t, D);
     k->mask(NULL, m->weights, &how);
     k->softmax_forward(NULL, m->weights, m->weights, H * t, t);
     k->product(NULL, (Operand){m->y, t * WIDTH, V, WIDTH, 1}, false, S, (Operand){m->x, t * V, 0, V, 1}, 1, b, H, t, V,
@@ -81,7 +81,7 @@ static void guess(Model *m, const char *const *rows, size_t b, size_t t)
     k->linear_forward(NULL, m->logits, true, m->y, m->p + MAPS, m->p + MAPS + V * WIDTH, false, b * t, WIDTH, V);
 }
 
-/* One step of Adam, from rows of T characters and the one behind each */
+/* One step of Adam, from rows of T characters and the one after each */
 static void learn(Model *m, const char *const *rows, int step)
 {
     static float dlogits[B * T * V], dy[B * T * WIDTH], ds[H * T * T], turn[H * T * D];
@@ -101,13 +101,13 @@ static void learn(Model *m, const char *const *rows, int step)
     k->product(NULL, S, true, (Operand){dy, T * WIDTH, V, WIDTH, 1}, (Operand){m->x, T * V, 0, 1, V}, 1, B, H, T, T, V);
     k->softmax_backward(NULL, ds, false, ds, m->weights, H * T, T);
     k->product(NULL, (Operand){turn, 0, T * D, D, 1}, false, S, P, 1, 1, H, T, D, T);
-    k->product(NULL, (Operand){m->g, 0, D * D, D, 1}, false, turned(P), (Operand){turn, 0, T * D, D, 1}, 1, 1, H, D, D,
-               T);
+    k->product(NULL, (Operand){m->g, 0, D * D, D, 1}, false, transposed(P), (Operand){turn, 0, T * D, D, 1}, 1, 1, H, D,
+               D, T);
     state.correction1 = 1 - pow(0.9, step), state.correction2 = 1 - pow(0.999, step);
     k->adam(NULL, m->p, NULL, m->m, m->v, m->g, &state, (Adam){0.9, 0.999, 1e-8}, NULL, 0, 0, ALL);
 }
 
-/* The mean of -log of what the model gave the character behind each place, by place, over all rows that the text has */
+/* The mean of -log of what the model gave the next character, by position, over all rows that the text has */
 static void losses(Model *m, float by_place[T])
 {
     size_t count = sizeof text - 1 - T;
@@ -121,7 +121,7 @@ static void losses(Model *m, float by_place[T])
     }
 }
 
-/* Writes: the model guesses what stands behind the last character, one is drawn, and it is the last one now. */
+/* Writes: the model guesses what comes after the last character, one is drawn, and it is the last one now. */
 static void write_on(Model *m, const char *begin, size_t count)
 {
     char written[128];
@@ -169,7 +169,7 @@ static void next_character(void)
     static Model m;
     float place[T], loss[2][T];
     section("1. What may be seen");
-    printf("  %d characters; rows of %d, each place guesses the character behind it\n", (int)sizeof text - 1, T);
+    printf("  %d characters; rows of %d, each position guesses the character after it\n", (int)sizeof text - 1, T);
     for (int causal = 0; causal < 2; causal++) {
         float first = 0;
         train(&m, causal);
@@ -178,18 +178,18 @@ static void next_character(void)
             place[i] = (float)i;
             first += i < T - 1 ? loss[causal][i] / (T - 1) : 0;
         }
-        printf("\n  %s\n    loss at places 0 to %d, in nats: %5.2f\n    loss at the last place:          %5.2f\n"
+        printf("\n  %s\n    loss at positions 0 to %d, in nats: %5.2f\n    loss at the last position:          %5.2f\n"
                "    it writes:\n",
-               causal ? "each place sees itself and those before it" : "each place sees the whole row", T - 2,
+               causal ? "each position sees itself and those before it" : "each position sees the whole row", T - 2,
                (double)first, (double)loss[causal][T - 1]);
         write_on(&m, "this is the ", 60);
     }
     printf("\n");
     const Curve curves[] = {{"sees the whole row", place, loss[0], T}, {"causal", place, loss[1], T}};
-    draw_curves(&(Plot){"06-future", "loss by place in the row", "place", "loss, nats", false, false}, curves, 2);
+    draw_curves(&(Plot){"06-future", "loss by position in the row", "position", "loss, nats", false, false}, curves, 2);
 }
 
-/* ---- 2. minus infinity before the softmax, or zero behind it */
+/* ---- 2. minus infinity before the softmax, or zero after it */
 
 enum { KEYS = 4 };
 
@@ -208,22 +208,22 @@ static void print_weights(const char *how, const float *w)
 static void before_or_behind(void)
 {
     static const float futures[3][2] = {{0, 0}, {3, 0}, {200, 0}};
-    section("2. Before the softmax, or behind it");
+    section("2. Before the softmax, or after it");
     printf("  query 1 sees keys 0 and 1, with scores 1 and 0\n  %-28s%8s%8s%8s%8s   %8s\n", "", "0", "1", "2", "3",
            "sum");
     for (int f = 0; f < 3; f++) {
-        float scores[KEYS] = {1, 0, futures[f][0], futures[f][1]}, before[KEYS], behind[KEYS], again[KEYS];
+        float scores[KEYS] = {1, 0, futures[f][0], futures[f][1]}, before[KEYS], after[KEYS], again[KEYS];
         memcpy(before, scores, sizeof scores);
         before[2] = before[3] = -INFINITY;
         k->softmax_forward(NULL, before, before, 1, KEYS);
-        k->softmax_forward(NULL, behind, scores, 1, KEYS);
-        behind[2] = behind[3] = 0;
+        k->softmax_forward(NULL, after, scores, 1, KEYS);
+        after[2] = after[3] = 0;
         for (size_t j = 0; j < KEYS; j++)
-            again[j] = behind[j] / (behind[0] + behind[1]);
+            again[j] = after[j] / (after[0] + after[1]);
         printf("  hidden scores %.0f and %.0f:\n", (double)futures[f][0], (double)futures[f][1]);
         print_weights("    -infinity before", before);
-        print_weights("    0 behind", behind);
-        print_weights("    0 behind, divided again", again);
+        print_weights("    0 after", after);
+        print_weights("    0 after, divided again", again);
     }
 }
 
@@ -275,10 +275,10 @@ static void padded(float *y, float *weights, const float *x, const Attend *how, 
     float wide[ROWS * ROW], out[ROWS * ROW], mask[ROWS * PAIRS] = {0};
     Operand X = {wide, ROW, 0, FEATURES, 1}, W = {weights, PAIRS, 0, LONGEST, 1}, Y = {out, ROW, 0, FEATURES, 1};
     k->pad(NULL, wide, (Strided){(void *)(uintptr_t)x, FEATURES}, start, NULL, ROWS, LONGEST, FEATURES);
-    k->product(NULL, W, false, X, turned(X), how->scale, ROWS, 1, LONGEST, LONGEST, FEATURES);
+    k->product(NULL, W, false, X, transposed(X), how->scale, ROWS, 1, LONGEST, LONGEST, FEATURES);
     if (way == MASKED)
         k->mask(NULL, weights, how);
-    for (size_t r = 0; r < ROWS && way == WRONG_AXIS; r++) /* hides queries behind the end, and not keys */
+    for (size_t r = 0; r < ROWS && way == WRONG_AXIS; r++) /* hides queries after the end, and not keys */
         for (size_t i = 0; i < LONGEST; i++)
             for (size_t j = 0; j < LONGEST; j++)
                 mask[r * PAIRS + i * LONGEST + j] = i < (size_t)(start[r + 1] - start[r]) ? 0 : -INFINITY;
@@ -381,7 +381,7 @@ static void nothing_to_see(void)
     softmax_as_written(w);
     print_weights("-1e9, and again for 0 and 1", w);
     double apart = (double)nextafterf(1e9f, INFINITY) - 1e9;
-    printf("\n  numbers about 1e9 lie %.0f apart in f32, and %.0f in bf16\n", apart, ldexp(apart, 16));
+    printf("\n  numbers about 1e9 are %.0f apart in f32, and %.0f in bf16\n", apart, ldexp(apart, 16));
 }
 
 int main(void)

@@ -23,7 +23,7 @@ static void multiply(double *to, Operand c, bool add, Operand a, Operand b, doub
     }
 }
 
-/* Of one head, whose vectors i lie at i * row of q, k, v and y: weights [n,n] and y */
+/* Of one head, whose vectors i are at i * row of q, k, v and y: weights [n,n] and y */
 static void attend(double *y, size_t y_row, double *weights, const float *q, const float *k, size_t row, const float *v,
                    size_t v_row, double scale, size_t n, size_t dk, size_t dv)
 {
@@ -85,7 +85,7 @@ static void of_strides(Grade *g)
     enum { M = 4, N = 3, K = 5, GAP = 2, WIDE = N + GAP };
     float *a = grade_input(g, "a", K * M, 3), *b = grade_input(g, "b", K * WIDE, 4),
           *c = grade_output(g, "c", M * WIDE);
-    Operand at = turned(matrix(a, M)), bt = matrix(b, WIDE), ct = matrix(c, WIDE);
+    Operand at = transposed(matrix(a, M)), bt = matrix(b, WIDE), ct = matrix(c, WIDE);
     double expected[M * WIDE], close[M * WIDE];
     for (size_t i = 0; i < M * WIDE; i++)
         close[i] = expected[i] = (double)(c[i] = 100);
@@ -96,7 +96,7 @@ static void of_strides(Grade *g)
         {close, "the operand says how far it is to the next row and to the next column: i * row + j * column"},
         {NULL, NULL}};
     expect_numbers(g, "c", c, expected, M * WIDE, WIDE, 1e-6, suspects,
-                   "element (i, j) lies at data[i * row + j * column], and nothing else is written");
+                   "element (i, j) is at data[i * row + j * column], and nothing else is written");
 }
 
 /* Two rows of three heads, with b the same for all rows */
@@ -129,8 +129,8 @@ static void adds(Grade *g)
         scaled[i] = 3 * (double)c[i] + product[i];
     }
     mine_product(NULL, matrix(c, N), true, matrix(a, K), matrix(b, N), 3, 1, 1, M, N, K);
-    const Suspect suspects[] = {{over, "with add, the result goes on top of what lies in c"},
-                                {scaled, "alpha multiplies the product alone, not what lay in c"},
+    const Suspect suspects[] = {{over, "with add, the result is added to what is in c"},
+                                {scaled, "alpha multiplies the product alone, not what was in c"},
                                 {NULL, NULL}};
     expect_numbers(g, "c", c, expected, M * N, N, 1e-5, suspects, "c += alpha a b");
 }
@@ -172,7 +172,7 @@ static void heads(Grade *g, size_t n, size_t count, size_t dk, size_t dv)
     const Suspect suspects[] = {
         {count > 1 ? full : NULL, "sqrt(dk), not sqrt(H dk): the length of one head's vectors decides"},
         {none, "scores are divided by sqrt(dk)"},
-        {cut, "q lies [n,H*dk], not [H,n,dk]: a head is a stripe of columns, H*dk from row to row"},
+        {cut, "q is stored [n,H*dk], not [H,n,dk]: a head is a stripe of columns, H*dk from row to row"},
         {NULL, NULL}};
     expect_numbers(g, "weights", weights, shares, count * n * n, n, 1e-5, count > 1 ? suspects : suspects + 1,
                    "head h compares columns h*dk .. of q and k alone; its weights begin at h*n*n");
@@ -224,7 +224,7 @@ int main(int argc, char **argv)
         {"layer_numbers", "narrow heads, output and all", 1, counts_narrow, 0},
         {"layer_numbers", "heads of any size", 1, counts_any, 0},
         {"product", "a matrix times a matrix, times alpha", 1, of_two_matrices, 0},
-        {"product", "elements lie where the operands say", 2, of_strides, 0},
+        {"product", "elements are where the operands say", 2, of_strides, 0},
         {"product", "many matrices in one call", 1, of_heads, 0},
         {"product", "with add it goes on top", 1, adds, 0},
         {"product", "sizes of 0", 1, of_nothing, 0},

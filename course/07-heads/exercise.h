@@ -1,4 +1,4 @@
-/* Lesson 7: what exercise.c holds. Matrices lie row by row: x[i * d + j] is number j of vector i. */
+/* Lesson 7: what exercise.c holds. Matrices are stored row by row: x[i * d + j] is number j of vector i. */
 #ifndef COURSE_07_EXERCISE_H
 #define COURSE_07_EXERCISE_H
 
@@ -9,8 +9,8 @@
 size_t layer_numbers(size_t dim, size_t heads, size_t dk, size_t dv);
 
 /* 2. c [m,n] = alpha a b, or with `add` c += alpha a b; a [m,k], b [k,n]; for each of outer x inner matrices. Element
- * (i, j) of the matrix of outer o and inner p lies at data[o * outer + p * inner + i * row + j * column] of its
- * operand. What lies between the elements of c stays as it is. */
+ * (i, j) of the matrix of outer o and inner p is at data[o * outer + p * inner + i * row + j * column] of its
+ * operand. What is between the elements of c stays as it is. */
 MINE(product);
 
 /* 3. weights [H,n,n] = softmax(q_h k_h^T / sqrt(dk)) for each head h, y_h = weights_h v_h. q, k [n,H*dk], v, y

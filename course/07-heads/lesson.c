@@ -16,7 +16,7 @@
 
 static const Kernels *const k = &plain_f32;
 
-/* Of x [n, heads*size] the matrices [n, size] of all heads, where they lie: the inner matrices of a product */
+/* The matrices [n, size] of all heads in x [n, heads*size], without a copy: the inner matrices of a product */
 static Operand by_head(const float *x, size_t heads, size_t size)
 {
     Operand all = matrix(x, heads * size);
@@ -24,7 +24,7 @@ static Operand by_head(const float *x, size_t heads, size_t size)
     return all;
 }
 
-/* Matrices [rows, columns] one behind the other */
+/* Matrices [rows, columns] one after another */
 static Operand one_by_one(const float *x, size_t rows, size_t columns)
 {
     Operand all = matrix(x, columns);
@@ -36,7 +36,7 @@ static Operand one_by_one(const float *x, size_t rows, size_t columns)
 static void attend(float *y, float *weights, const float *q, const float *keys, const float *v, size_t n, size_t heads,
                    size_t dk, size_t dv)
 {
-    k->product(NULL, one_by_one(weights, n, n), false, by_head(q, heads, dk), turned(by_head(keys, heads, dk)),
+    k->product(NULL, one_by_one(weights, n, n), false, by_head(q, heads, dk), transposed(by_head(keys, heads, dk)),
                1 / sqrt((double)dk), 1, heads, n, n, dk);
     k->softmax_forward(NULL, weights, weights, heads * n, n);
     k->product(NULL, by_head(y, heads, dv), false, one_by_one(weights, n, n), by_head(v, heads, dv), 1, 1, heads, n, dv,
@@ -51,7 +51,7 @@ static const char *const features[FEATURES] = {"mary", "susan", "roses", "gave",
 static const char *const sentence[2][WORDS] = {{"mary", "gave", "roses", "to", "susan"},
                                                {"susan", "gave", "roses", "to", "mary"}};
 
-/* x [5,7]: who it is, and whether it stands first or last */
+/* x [5,7]: who it is, and whether it is first or last */
 static void describe(float x[WORDS][FEATURES], const char *const *words)
 {
     memset(x, 0, WORDS * sizeof *x);
@@ -206,7 +206,7 @@ static void output(void)
 
 /* ---- 4. nothing is moved */
 
-/* The same with the heads copied apart first, and back behind it */
+/* The same with the heads copied apart first, and back afterwards */
 static void attend_copied(float *y, const float *const qkv[3], size_t n, size_t heads, size_t size)
 {
     float *apart[4], *weights = malloc(n * n * sizeof *weights);
@@ -267,7 +267,7 @@ static void tell_apart(size_t dk, float *mean, float *found)
         for (size_t j = 0; j < dk; j++)
             keys[i * dk + j] /= (float)sqrt(length);
     }
-    k->product(NULL, matrix(weights, KEYS), false, matrix(keys, dk), turned(matrix(keys, dk)), 20, 1, 1, KEYS, KEYS,
+    k->product(NULL, matrix(weights, KEYS), false, matrix(keys, dk), transposed(matrix(keys, dk)), 20, 1, 1, KEYS, KEYS,
                dk);
     k->softmax_forward(NULL, weights, weights, KEYS, KEYS);
     for (size_t i = 0; i < KEYS; i++) {

@@ -89,7 +89,7 @@ static void embeds(Grade *g, bool with_positions, Dropout drop, const StepState 
     mine_embed_forward(NULL, y, ids, place, table, with_positions ? positions : NULL, scale, drop, state, N, D);
     const Suspect suspects[] = {{undropped, "each number is multiplied by its dropout_factor"},
                                 {all_scaled, "scale is for the word's vector alone"},
-                                {counted, "each text begins at place 0: what is added is positions[place[i]]"},
+                                {counted, "each text begins at position 0: what is added is positions[place[i]]"},
                                 {NULL, NULL}};
     bool drops = drop.rate > 0;
     expect_numbers(g, "y", y, expected, N * D, D, 1e-5,

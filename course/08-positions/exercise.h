@@ -1,4 +1,4 @@
-/* Lesson 8: what exercise.c holds. Matrices lie row by row: x[i * d + j] is number j of vector i. */
+/* Lesson 8: what exercise.c holds. Matrices are stored row by row: x[i * d + j] is number j of vector i. */
 #ifndef COURSE_08_EXERCISE_H
 #define COURSE_08_EXERCISE_H
 

@@ -38,7 +38,7 @@ static void read_sentence(float *result, const int32_t *ids, const float *table,
     static const int32_t place[WORDS] = {0, 1, 2}, start[2] = {0, WORDS};
     float x[WORDS * D], weights[WORDS * WORDS], y[WORDS * D];
     k->embed_forward(NULL, x, ids, place, table, positions, 1, (Dropout){0}, NULL, WORDS, D);
-    k->product(NULL, matrix(weights, WORDS), false, matrix(x, D), turned(matrix(x, D)), 1, 1, 1, WORDS, WORDS, D);
+    k->product(NULL, matrix(weights, WORDS), false, matrix(x, D), transposed(matrix(x, D)), 1, 1, 1, WORDS, WORDS, D);
     k->softmax_forward(NULL, weights, weights, WORDS, WORDS);
     k->product(NULL, matrix(y, D), false, matrix(weights, WORDS), matrix(x, D), 1, 1, 1, WORDS, D, WORDS);
     k->pool_forward(NULL, result, NULL, y, POOLING_MEAN, start, 1, D);
@@ -130,11 +130,11 @@ static void one_matrix_for_all(void)
 
 enum { TRAINED = 32, TRIED = 128, STEPS = 3000 };
 
-/* Row p of weights [n,n] = softmax(P[p] W P^T) over the positions 0 .. p, zeros behind them; scrap [n,WIDE] */
+/* Row p of weights [n,n] = softmax(P[p] W P^T) over the positions 0 .. p, zeros after them; scrap [n,WIDE] */
 static void look(float *weights, float *scrap, const float *positions, const float *w, size_t n)
 {
     k->product(NULL, matrix(scrap, WIDE), false, matrix(positions, WIDE), matrix(w, WIDE), 1, 1, 1, n, WIDE, WIDE);
-    k->product(NULL, matrix(weights, n), false, matrix(scrap, WIDE), turned(matrix(positions, WIDE)), 1, 1, 1, n, n,
+    k->product(NULL, matrix(weights, n), false, matrix(scrap, WIDE), transposed(matrix(positions, WIDE)), 1, 1, 1, n, n,
                WIDE);
     for (size_t p = 0; p < n; p++) {
         k->softmax_forward(NULL, weights + p * n, weights + p * n, 1, p + 1);
@@ -157,11 +157,11 @@ static void train(float *w, float *positions, bool learned, int steps, double ra
             ds[p * N + p - 1] -= 1;
         memset(gradient, 0, sizeof gradient);
         for (int turn = 0; learned && turn < 2; turn++) {
-            k->product(NULL, T, false, P, turn ? W : turned(W), 1, 1, 1, N, WIDE, WIDE);
-            k->product(NULL, matrix(gradient, WIDE), true, turn ? turned(S) : S, T, 1, 1, 1, N, WIDE, N);
+            k->product(NULL, T, false, P, turn ? W : transposed(W), 1, 1, 1, N, WIDE, WIDE);
+            k->product(NULL, matrix(gradient, WIDE), true, turn ? transposed(S) : S, T, 1, 1, 1, N, WIDE, N);
         }
         k->product(NULL, T, false, S, P, 1, 1, 1, N, WIDE, N);
-        k->product(NULL, W, true, turned(P), T, -rate / N, 1, 1, WIDE, WIDE, N);
+        k->product(NULL, W, true, transposed(P), T, -rate / N, 1, 1, WIDE, WIDE, N);
         for (size_t i = 0; learned && i < N * WIDE; i++)
             positions[i] -= (float)rate / N * gradient[i];
     }

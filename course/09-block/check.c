@@ -366,8 +366,8 @@ static void convolves(Grade *g, size_t n, size_t width, size_t in, size_t out)
             }
     }
     convolve(y, x, w, bias, n, width, in, out);
-    const Suspect suspects[] = {{turned, "w[0] belongs to the neighbour before, not to the one behind"},
-                                {late, "the middle of the width stands on i: x[i + t - width/2]"},
+    const Suspect suspects[] = {{turned, "w[0] belongs to the neighbour before, not to the one after"},
+                                {late, "the middle of the width is at i: x[i + t - width/2]"},
                                 {NULL, NULL}};
     expect_numbers(g, "y", y, expected, n * out, out, 1e-5, width > 1 ? suspects : NULL,
                    width > 1 ? "bias + the sum over t of w[t] x[i + t - width/2], zeros beyond the ends"

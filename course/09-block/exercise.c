@@ -40,7 +40,7 @@ void mine_norm_backward(Stream *s, void *dx_, bool add, void *dgain_, void *dbia
     (void)n, (void)d;
 }
 
-/* 5. Post-norm: the functions above, one behind the other. Backward needs memory for the gradient between them. */
+/* 5. Post-norm: the functions above, one after another. Backward needs memory for the gradient between them. */
 void mine_add_norm_forward(Stream *s, void *y, void *sum, void *mean, void *rstd, const void *x, const void *f,
                            Dropout drop, const StepState *state, const void *gain, const void *bias, double epsilon,
                            size_t n, size_t d)

@@ -1,4 +1,4 @@
-/* Lesson 9: what exercise.c holds. Matrices lie row by row: x[i * d + j] is number j of vector i. */
+/* Lesson 9: what exercise.c holds. Matrices are stored row by row: x[i * d + j] is number j of vector i. */
 #ifndef COURSE_09_EXERCISE_H
 #define COURSE_09_EXERCISE_H
 
@@ -15,7 +15,7 @@ MINE(add_backward);
 /* 3. y [n,d]: of each vector of x [n,d] the mean is subtracted, the rest is multiplied by rstd and by gain [d], and
  * bias [d] is added. rstd = 1 / sqrt(variance + epsilon), where the variance is the mean of the squared differences
  * from the mean: a sum divided by d. mean [n] and rstd [n] are written, too; the backward pass reads them. Vectors may
- * lie far from 0: then the variance as a difference of two large numbers is no longer one. */
+ * be far from 0: then the variance as a difference of two large numbers is no longer one. */
 MINE(norm_forward);
 
 /* 4. From dy [n,d] the gradients of x, gain and bias. mean [n] and rstd [n] are those that norm_forward wrote, so
@@ -32,7 +32,7 @@ MINE(add_norm_forward);
 MINE(add_norm_backward);
 
 /* 6. y [n,out] of x [n,in]: y[i] = bias [out] + the sum over t = 0 .. width-1 of w[t] x[i + t - width/2], with
- * w [width,out,in], where vectors before the first and behind the last are zeros. width is odd. */
+ * w [width,out,in], where vectors before the first and after the last are zeros. width is odd. */
 void convolve(float *y, const float *x, const float *w, const float *bias, size_t n, size_t width, size_t in,
               size_t out);
 

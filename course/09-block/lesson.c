@@ -75,7 +75,7 @@ static void attention(float *y, const float *x, const Weighted *w)
 {
     float weights[N * N];
     (void)w;
-    k->product(NULL, matrix(weights, N), false, matrix(x, D), turned(matrix(x, D)), 1 / sqrt(D), 1, 1, N, N, D);
+    k->product(NULL, matrix(weights, N), false, matrix(x, D), transposed(matrix(x, D)), 1 / sqrt(D), 1, 1, N, N, D);
     k->softmax_forward(NULL, weights, weights, N, N);
     k->product(NULL, matrix(y, D), false, matrix(weights, N), matrix(x, D), 1, 1, 1, N, D, N);
 }
@@ -150,7 +150,7 @@ static void convolve(float *y, const float *x, const float *w, const float *bias
     for (size_t t = 0; t < width; t++) {
         size_t behind = t < width / 2 ? width / 2 - t : 0, ahead = t > width / 2 ? t - width / 2 : 0;
         k->product(NULL, matrix(y + behind * out, out), true, matrix(x + ahead * in, in),
-                   turned(matrix(w + t * out * in, in)), 1, 1, 1, N - behind - ahead, out, in);
+                   transposed(matrix(w + t * out * in, in)), 1, 1, 1, N - behind - ahead, out, in);
     }
 }
 
@@ -188,7 +188,7 @@ static void width_one(const Weighted *w)
     convolved(z, x, w);
     printf("  linear, ReLU, linear and two convolutions of width 1: the same to 1e-5: %s\n\n",
            largest_difference(y, z, N * D) < 1e-5f ? "yes" : "no");
-    printf("  word 5 of %d changes; what changes behind\n", N);
+    printf("  word 5 of %d changes; which results change\n", N);
     reach("feed-forward", feed, w, 5);
     reach("convolution of width 3", of_width_3, w, 5);
     reach("attention", attention, w, 5);
@@ -317,7 +317,7 @@ static Tensor *part(Tape *t, const Built *how, Tensor *x, const Branch *b, const
     return how->residual ? add(t, x, h, (Dropout){0}) : h;
 }
 
-/* How the words are before each block and behind the last */
+/* How the words are before each block and after the last */
 typedef struct Seen {
     float likeness[L + 1], size[L + 1];
 } Seen;
@@ -369,7 +369,7 @@ static void without(void)
         curves[w] = (Curve){ways[w].name, depth, seen[w].likeness, L + 1};
     }
     for (int what = 0; what < 2; what++) {
-        printf("  %s\n  %-20s", what ? "size of a number" : "cosine of two words", "behind block");
+        printf("  %s\n  %-20s", what ? "size of a number" : "cosine of two words", "after block");
         for (size_t i = 0; i <= L; i += 2)
             printf(" %8zu", i);
         for (size_t w = 0; w < WAYS; w++) {

@@ -41,7 +41,7 @@ static void learns_words(Grade *g)
         turned[w] = -expected[w];
     learn_words(ratio, ids, begins, labels, TEXTS, WORDS);
     const Suspect suspects[] = {
-        {every, "a word counts once in a text, however often it stands there"},
+        {every, "a word counts once in a text, however often it occurs"},
         {all, "the sum is over the counts, in which a word of a text is one: so it is in the sum"},
         {turned, "this is class 0 against 1: log p(w|1) - log p(w|0)"},
         {NULL, NULL}};
@@ -204,7 +204,7 @@ static void pools_back(Grade *g, Pooling how, bool add)
                                     : "only the vector that the number came from gets it"},
         {NULL, NULL}};
     expect_numbers(g, "dx", dx, expected, VECTORS * D, D, 1e-5, suspects,
-                   "vectors that no row has, behind start[b], have gradient 0; a row of none gives nothing");
+                   "vectors that no row has, after start[b], have gradient 0; a row of none gives nothing");
 }
 
 static void pools_back_mean(Grade *g)
@@ -250,7 +250,7 @@ static void embeds_back(Grade *g, bool with_positions, Dropout drop, const StepS
     const Suspect suspects[] = {
         {unplaced, "where place[i] is below 0 embed_forward wrote zeros: nothing comes back, to dtable neither"},
         {last, "two words may be the same: what comes back is added, always"},
-        {unscaled, "what was multiplied by scale on the way there is so on the way back"},
+        {unscaled, "what was multiplied by scale forward is multiplied by it backward"},
         {drop.rate > 0 ? undropped : last, "each number of dy is multiplied by its dropout_factor"},
         {NULL, NULL}};
     expect_numbers(g, "dtable", dtable, table, SLOTS * D, D, 1e-5, suspects,

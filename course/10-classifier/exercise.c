@@ -31,7 +31,7 @@ void mine_cross_entropy_backward(Stream *s, void *dlogits_, bool add, const Step
     (void)smoothing, (void)n, (void)v;
 }
 
-/* 4. Who made a number gets what comes back for it. */
+/* 4. The gradient of a number goes to the vector that it came from. */
 void mine_pool_backward(Stream *s, void *dx_, bool add, const void *dy_, const int32_t *which, Pooling how,
                         const int32_t *start, size_t b, size_t n, size_t d)
 {
@@ -40,7 +40,7 @@ void mine_pool_backward(Stream *s, void *dx_, bool add, const void *dy_, const i
     (void)s, (void)dx, (void)add, (void)dy, (void)which, (void)how, (void)start, (void)b, (void)n, (void)d;
 }
 
-/* 5. Whoever read a row of the table adds to its gradient. */
+/* 5. Every position that read a row of the table adds to its gradient. */
 void mine_embed_backward(Stream *s, void *dtable_, void *dpositions_, const void *dy_, const int32_t *slots,
                          const int32_t *place, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
 {

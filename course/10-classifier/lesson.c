@@ -309,7 +309,7 @@ static void reading(const Reviews *r, const Bayes *bayes)
     printf("\n");
     draw_curves(&(Plot){"10-accuracy", "reviews that were held out", "step", "% right", false, false}, curves,
                 NETWORKS + 1);
-    section("3. Backends");
+    section("3. Pairs");
     printf("  how sure that it is good; a block that read               Bayes   %zu    new\n", train->count);
     for (size_t i = 0; i < VERDICTS; i++) {
         size_t count;

@@ -283,7 +283,7 @@ static void remembers(Grade *g)
             }
     mine_cache_append(NULL, cache, length, CAPACITY, (Strided){x, STRIDE}, start, ROWS, D);
     const Suspect suspects[] = {
-        {first, "new positions go behind the length[r] that are there"},
+        {first, "new positions go after the length[r] that are there"},
         {dense, "from one position of x to the next it is x.stride numbers, of which d are copied"},
         {NULL, NULL}};
     expect_numbers(g, "cache", cache, expected, ROWS * CAPACITY * D, D, 0, suspects,
@@ -360,7 +360,7 @@ int main(int argc, char **argv)
         {"choose", "temperature 0, and hardly more", 1, spins_cold, 0},
         {"cache_lengths", "lengths", 1, remembers_lengths, 0},
         {"gather_lengths", "lengths in another order", 1, gathers_lengths, 0},
-        {"cache_append", "new positions behind those that are there", 2, remembers, 0},
+        {"cache_append", "new positions after those that are there", 2, remembers, 0},
     };
     static const Timed timed[] = {{"argmax", time_argmax},
                                   {"choices", time_choices},

@@ -166,12 +166,12 @@ static char choose(const float *logits, const Taste *taste, double point)
         if (point < 0)
             return (char)choice[j].character;
     }
-    return (char)choice[0].character; /* rounding left the point behind all shares */
+    return (char)choice[0].character; /* rounding left the point after all shares */
 }
 
 enum { WRITTEN = 300, PROMPT = CONTEXT };
 
-/* BATCH texts, each WRITTEN characters behind a prompt from the validation part; each character sees CONTEXT before it
+/* BATCH texts, each WRITTEN characters after a prompt from the validation part; each character sees CONTEXT before it
  */
 static void write_texts(Writer *w, const Taste *taste, char texts[BATCH][WRITTEN])
 {

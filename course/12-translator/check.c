@@ -47,8 +47,9 @@ static void forces(Grade *g, const int32_t *start, size_t rows)
     if (n && memcmp(read + 1, through, n * sizeof *through) == 0)
         suspect = NULL;
     expect_ids(g, "read", read + 1, expected, suspect,
-               "who reads what is to be said has nothing to learn: read stands one place behind say",
-               "a row begins with `begin`, whatever the row before it ended with; then comes say, one place later", n);
+               "a decoder that reads what it is to say has nothing to learn: read is one position behind say",
+               "a row begins with `begin`, whatever the row before it ended with; then comes say, one position later",
+               n);
     expect_ids(g, "place", place + 1, count, NULL, NULL, "the number within the row, from 0", n);
 }
 
@@ -95,8 +96,8 @@ static void read_back(Grade *g, bool with_positions, Dropout drop)
     const Suspect suspects[] = {
         {last, "a vector that was read several times gets all of their gradients: add, each time"},
         {fresh, "gradients of parameters are added to what is there"},
-        {unscaled, "what was multiplied by scale on the way there is on the way back"},
-        {drop.rate > 0 ? undropped : NULL, "what was dropped on the way there is dropped on the way back, by the same "
+        {unscaled, "what was multiplied by scale forward is multiplied by it backward"},
+        {drop.rate > 0 ? undropped : NULL, "what was dropped forward is dropped backward, by the same "
                                            "dropout_factor"},
         {NULL, NULL}};
     expect_numbers(g, "dtable", dtable, table, V * D, D, 1e-5, suspects,
@@ -238,13 +239,13 @@ static void attends(Grade *g, Attend how, bool wants_weights)
     const Suspect suspects[] = {
         {attend(&how, sq, sk, sv, &state, UNSCALED).y, "scores are multiplied by how->scale"},
         {attend(&how, sq, sk, sv, &state, OWN_ROW).y,
-         "keys have rows of their own: keys_of_row says where those of row b lie, not query_start"},
+         "keys have rows of their own: keys_of_row says where those of row b are, not query_start"},
         {attend(&how, sq, sk, sv, &state, FIRST_HEAD).y,
          "head h compares columns h*dk .. of q and k, each with its own"},
         {attend(&how, sq, sk, sv, &state, PADDED).y,
-         "what lies behind the end of a row of keys is no key: not even one with score 0"},
+         "what comes after the end of a row of keys is no key: not even one with score 0"},
         {attend(&how, sq, sk, sv, &state, UNDROPPED).y,
-         "behind the softmax, each weight is multiplied by its dropout_factor"},
+         "after the softmax, each weight is multiplied by its dropout_factor"},
         {NULL, NULL}};
     expect_numbers(g, "y", y, right.y, ny, H * how.value_size, 1e-5, suspects,
                    "softmax of the scores of the keys that are seen, and the average of their values; positions of no "
@@ -396,7 +397,7 @@ static void time_attention(Grade *g, const Kernels *k, Stream *s)
 int main(int argc, char **argv)
 {
     static const Check checks[] = {
-        {"teacher_forcing", "one place later", 1, forces_one, 0},
+        {"teacher_forcing", "one position later", 1, forces_one, 0},
         {"teacher_forcing", "each row by itself", 1, forces_rows, 0},
         {"embed_backward", "added up where a vector was read", 2, reads_back, 0},
         {"embed_backward", "and dropped as it was dropped", 1, reads_dropped, 0},

@@ -4,14 +4,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* 1. What stands one place before. */
+/* 1. What comes one position earlier. */
 void teacher_forcing(int32_t *read, int32_t *place, const int32_t *say, const int32_t *start, size_t rows,
                      int32_t begin)
 {
     (void)read, (void)place, (void)say, (void)start, (void)rows, (void)begin;
 }
 
-/* 2. Who was read gets the gradient, each time that it was read. */
+/* 2. A row that was read gets the gradient, each time that it was read. */
 void mine_embed_backward(Stream *s, void *dtable_, void *dpositions_, const void *dy_, const int32_t *slots,
                          const int32_t *place, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
 {

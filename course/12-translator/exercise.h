@@ -1,4 +1,4 @@
-/* Lesson 12: what exercise.c holds. Rows lie one behind another: row r is start[r] .. start[r+1]-1. */
+/* Lesson 12: what exercise.c holds. Rows are stored one after another: row r is start[r] .. start[r+1]-1. */
 #ifndef COURSE_12_EXERCISE_H
 #define COURSE_12_EXERCISE_H
 
@@ -9,7 +9,7 @@
 void teacher_forcing(int32_t *read, int32_t *place, const int32_t *say, const int32_t *start, size_t rows,
                      int32_t begin);
 
-/* 2. The way back of lesson 8's embed_forward. Of each position i with place[i] >= 0, its gradient dy[i] times its
+/* 2. The backward pass of lesson 8's embed_forward. Of each position i with place[i] >= 0, its gradient dy[i] times its
  * dropout_factor(drop, state, i, 0, column) is ADDED to row place[i] of dpositions (if that is not NULL) and, times
  * scale, to row slots[i] of dtable. */
 MINE(embed_backward);
@@ -22,9 +22,9 @@ MINE(embed_backward);
  *     for (size_t j = keys_next(how, keys, i, 0); j < keys.length; j = keys_next(how, keys, i, j + 1)) ...
  *     distance_entry(how, keys, i, j)           which entry of a table of distances belongs to i and j
  *
- * Weights of position n = query_start[b] + i are multiplied by dropout_factor(how->dropout, state, n, h, j) behind the
+ * Weights of position n = query_start[b] + i are multiplied by dropout_factor(how->dropout, state, n, h, j) after the
  * softmax. lse [queries,H] is log of the sum of exp(score), -infinity for a query that sees nothing. y and lse of
- * positions behind the last row, query_start[B] .. queries-1, are 0. If how->weights is there, it gets them [B,H,T,S]
+ * positions after the last row, query_start[B] .. queries-1, are 0. If how->weights is there, it gets them [B,H,T,S]
  * as they are before dropout. */
 MINE(attention_forward);
 

@@ -2,7 +2,7 @@
  *
  *     memory = encoder(source) [S,D]        logits = decoder(target so far, memory) [T,V]
  *
- * One sentence is T exercises at once: behind each beginning of the target, what comes next? */
+ * One sentence is T exercises at once: after each beginning of the target, what comes next? */
 #include "base/memory.h"
 #include "course/frame/draw.h"
 #include "course/translator/translator.h"
@@ -14,7 +14,7 @@
 
 static const Kernels *const k = &plain_f32;
 
-/* ---- a pair of sentences, with names for its pieces */
+/* ---- a pair of sentences, with names for its tokens */
 
 enum { LONGEST = 40, CHOSEN = 3 /* of the validation part */ };
 
@@ -112,7 +112,7 @@ static void three_attentions(const Example *pair, const Model *m)
     printf("\n  numbers in a block of the encoder %zu, in the attention across %zu, in a block of the decoder %zu\n",
            numbers_in(m, "encoder.0."), numbers_in(m, "decoder.0.cross") + numbers_in(m, "decoder.0.norm_cross"),
            numbers_in(m, "decoder.0."));
-    printf("  and in the one table that source, target and logits share: %zu pieces of %zu numbers, %zu\n",
+    printf("  and in the one table that source, target and logits share: %zu tokens of %zu numbers, %zu\n",
            m->logits.out, m->logits.in, numbers_in(m, "embedding.weight"));
 }
 
@@ -175,7 +175,7 @@ static size_t likeliest_of(const float *logits, size_t n)
     return best;
 }
 
-/* Pieces that are the reference's, by place: behind its right beginning, and behind what was written before */
+/* Tokens that are the reference's, by position: after its right beginning, and after what was written before */
 static void count_right(SmallTranslator *s, Right *r, size_t sentences)
 {
     const size_t pieces = s->model.logits.out;
@@ -231,13 +231,14 @@ static void own_words(SmallTranslator *right, SmallTranslator *unshifted)
     unshifted->options.unshifted = false; /* nobody can be given what is not written yet */
     count_right(unshifted, &u, sentences);
     section("5. Right beginnings, and its own words");
-    printf("  %-26s %10s %14s %16s\n", "pieces that are right", "given all", "its own words", "whole sentences");
+    printf("  %-26s %10s %14s %16s\n", "tokens that are right", "given all", "its own words", "whole sentences");
     print_right("it reads what was before", &r);
     print_right("it reads what it is to say", &u);
     printf("\n");
     const Curve curves[] = {{"given a right beginning", r.place, r.forced, LONGEST},
                             {"own words before it", r.place, r.own, LONGEST}};
-    draw_curves(&(Plot){"12-own", "pieces that are right", "place in the sentence", "share", false, false}, curves, 2);
+    draw_curves(&(Plot){"12-own", "tokens that are right", "position in the sentence", "share", false, false}, curves,
+                2);
 }
 
 /* ---- 6. looking across */
@@ -295,7 +296,7 @@ int main(void)
     three_attentions(&pair, &s[RIGHT].model);
 
     section("3. Learning");
-    printf("  nats a piece on sentences that were kept back; even guessing has ln %zu = %.2f\n\n  %-24s",
+    printf("  nats a token on sentences that were kept back; even guessing has ln %zu = %.2f\n\n  %-24s",
            s[RIGHT].model.logits.out, log((double)s[RIGHT].model.logits.out), "after steps");
     for (size_t r = 0; r < ROUNDS; r++) {
         step[r] = (float)((r + 1) * steps_of_round());
@@ -311,7 +312,7 @@ int main(void)
     s[RIGHT].options.other = true;
     printf("\n\n  the first one with the source of another sentence: %.2f\n\n", small_score(&s[RIGHT]));
     s[RIGHT].options.other = false;
-    draw_curves(&(Plot){"12-learning", "nats a piece, by steps", "step", "nats a piece", false, false}, curves, KINDS);
+    draw_curves(&(Plot){"12-learning", "nats a token, by steps", "step", "nats a token", false, false}, curves, KINDS);
 
     one_pass(&s[RIGHT], &pair);
     own_words(&s[RIGHT], &s[UNSHIFTED]);

@@ -20,7 +20,7 @@ static void asks_pair(Grade *g, const int32_t *symbol, const int32_t *start, con
 static void counts_pairs(Grade *g)
 {
     static const int32_t one[] = {1, 2, 3, 2, 3, 4};
-    asks_pair(g, one, (const int32_t[]){0, 6}, (const uint32_t[]){1}, 1, 2, 3, "count neighbours at every place");
+    asks_pair(g, one, (const int32_t[]){0, 6}, (const uint32_t[]){1}, 1, 2, 3, "count neighbours at every position");
     /* 1 2 in two words that are rare, 3 4 in one that is frequent, and 2 3 only across the end of a word */
     static const int32_t several[] = {1, 2, 1, 2, 3, 4, 5};
     asks_pair(g, several, (const int32_t[]){0, 2, 4, 6, 7}, (const uint32_t[]){2, 2, 5, 9}, 4, 3, 4,
@@ -37,7 +37,7 @@ static void breaks_ties(Grade *g)
               "of equally frequent pairs the one with the smaller first symbol, then with the smaller second");
     static const int32_t alike[] = {6, 6, 6, 6, 1, 2};
     asks_pair(g, alike, (const int32_t[]){0, 4, 6}, (const uint32_t[]){1, 2}, 2, 6, 6,
-              "6 6 6 6 has the pair 6 6 three times: count at every place");
+              "6 6 6 6 has the pair 6 6 three times: count at every position");
     int32_t pair[2];
     static const int32_t single[] = {1, 2};
     bool found = most_frequent_pair(pair, single, (const int32_t[]){0, 1, 1, 2}, (const uint32_t[]){3, 1, 4}, 3);
@@ -51,10 +51,10 @@ static void merges(Grade *g, const int32_t *given, size_t n, const int32_t *expe
     int32_t symbol[16] = {0};
     const int32_t pair[2] = {5, 6}, same[2] = {5, 5};
     memcpy(symbol, given, n * sizeof *symbol);
-    symbol[n] = 6; /* would make a pair of the last one, for who reads so far */
+    symbol[n] = 6; /* would make a pair of the last one, if that were read */
     bool alike = n > 1 && given[0] == 5 && given[1] == 5;
     size_t found = merge_pair(symbol, n, alike ? same : pair, 9);
-    expect(g, symbol[n] == 6, "write no more than there was", "it writes behind the end of the list");
+    expect(g, symbol[n] == 6, "write no more than there was", "it writes after the end of the list");
     expect(g, found == left, hint, "%zu symbols are left, not %zu", found, left);
     for (size_t i = 0; i < left; i++)
         expect(g, symbol[i] == expected[i], hint, "symbol %zu is %d, not %d", i, (int)symbol[i], (int)expected[i]);
@@ -63,9 +63,9 @@ static void merges(Grade *g, const int32_t *given, size_t n, const int32_t *expe
 static void merges_pairs(Grade *g)
 {
     merges(g, (const int32_t[]){1, 5, 6, 2, 5, 6}, 6, (const int32_t[]){1, 9, 2, 9}, 4,
-           "each place that holds the pair becomes one symbol, and what is behind it moves up");
+           "each occurrence of the pair becomes one symbol, and what follows moves up");
     merges(g, (const int32_t[]){6, 5, 5, 6, 5}, 5, (const int32_t[]){6, 5, 9, 5}, 4,
-           "only 5 with 6 right behind it: not 6 5, and not a 5 at the end");
+           "only 5 with 6 right after it: not 6 5, and not a 5 at the end");
     merges(g, (const int32_t[]){5, 5, 5, 5, 5, 1}, 6, (const int32_t[]){9, 9, 5, 1}, 4,
            "from left to right: a symbol that was merged is not merged again");
     merges(g, (const int32_t[]){5}, 1, (const int32_t[]){5}, 1, "a single symbol stays");
@@ -113,7 +113,7 @@ static void rates(Grade *g)
         highest[i] = 1e5 * fmax(falls, rises) / sqrt(512);
         undivided[i] = 1e5 * fmin(falls, rises);
     }
-    const Suspect suspects[] = {{highest, "the smaller of the two: it rises first, and falls behind the warm-up"},
+    const Suspect suspects[] = {{highest, "the smaller of the two: it rises first, and falls after the warm-up"},
                                 {undivided, "and all of it by the root of d: wide models take shorter steps"},
                                 {NULL, NULL}};
     expect_numbers(g, "100000 * noam_rate", found, expected, RATES, 0, 1e-6, suspects,
@@ -219,7 +219,7 @@ static void step_of(Grade *g, const StepState *state, Adam adam, const Span *spa
                             {NULL, NULL}};
     const Suspect of_w[] = {
         {x[UNCORRECTED].w, "divide m by correction1 and v by correction2: both moments began with 0"},
-        {x[OUTSIDE_ROOT].w, "epsilon stands outside the root: sqrt(v / correction2) + epsilon"},
+        {x[OUTSIDE_ROOT].w, "epsilon is outside the root: sqrt(v / correction2) + epsilon"},
         {NULL, NULL}};
     const char *others = "only numbers first .. first+n-1 change, and none where state->finite is 0";
     expect_numbers(g, "m", m, x[RIGHT].m, BLOCK, 0, 1e-6, of_m, state->finite ? "m += (1 - beta1) (g' - m)" : others);
@@ -230,8 +230,8 @@ static void step_of(Grade *g, const StepState *state, Adam adam, const Span *spa
                        : others);
     for (size_t i = 0; i < BLOCK; i++) {
         bool inside = with_copy && state->finite && i >= first && i < first + n;
-        expect(g, inside ? copy[i] == w[i] : copy[i] == -7, "copy gets the new w, at the same places, if it is there",
-               "copy[%zu] is %g", i, (double)copy[i]);
+        expect(g, inside ? copy[i] == w[i] : copy[i] == -7,
+               "copy gets the new w, at the same positions, if it is there", "copy[%zu] is %g", i, (double)copy[i]);
     }
 }
 
@@ -373,7 +373,7 @@ int main(int argc, char **argv)
         {"most_frequent_pair", "neighbours in words, as often as the words", 1, counts_pairs, 0},
         {"most_frequent_pair", "equally frequent ones, pairs of like symbols, no pairs", 1, breaks_ties, 0},
         {"merge_pair", "from left to right", 2, merges_pairs, 0},
-        {"cut_batches", "no more tokens than there shall be", 2, cuts_batches, 0},
+        {"cut_batches", "no more tokens than are allowed", 2, cuts_batches, 0},
         {"noam_rate", "rises, and falls", 1, rates, 0},
         {"squares", "of each chunk, in double", 1, sums_squares, 0},
         {"clip", "the norm, and the factor that limits it", 1, clips, 0},

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* 1. Slow is fine: for each place, count the places that hold the same pair. */
+/* 1. Slow is fine: for each position, count the positions that hold the same pair. */
 bool most_frequent_pair(int32_t pair[2], const int32_t *symbol, const int32_t *start, const uint32_t *count,
                         size_t words)
 {
@@ -12,7 +12,7 @@ bool most_frequent_pair(int32_t pair[2], const int32_t *symbol, const int32_t *s
     return false;
 }
 
-/* 2. Read at one place, write at another that is never farther on. */
+/* 2. Read at one position, write at another that is never farther on. */
 size_t merge_pair(int32_t *symbol, size_t n, const int32_t pair[2], int32_t whole)
 {
     (void)symbol, (void)pair, (void)whole;

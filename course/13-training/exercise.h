@@ -7,12 +7,12 @@
 /* 1. Words are lists of symbols: word w is symbol[start[w]] .. symbol[start[w+1]-1], and occurs count[w] times. The
  * pair of neighbours that is most frequent in all of them; of equally frequent ones that with the smaller first
  * symbol, and of these that with the smaller second. False where no word has two symbols. Neighbours are counted at
- * every place: 5 5 5 has the pair 5 5 twice. */
+ * every position: 5 5 5 has the pair 5 5 twice. */
 bool most_frequent_pair(int32_t pair[2], const int32_t *symbol, const int32_t *start, const uint32_t *count,
                         size_t words);
 
 /* 2. In the list of n symbols each such pair becomes the one symbol `whole`, from left to right: 5 5 5 becomes whole 5.
- * Returns how many symbols there are now; what lies behind them does not matter. */
+ * Returns how many symbols there are now; what comes after them does not matter. */
 size_t merge_pair(int32_t *symbol, size_t n, const int32_t pair[2], int32_t whole);
 
 /* 3. cut [batches+1]: texts of so many tokens, in their order, are cut into batches. Each batch takes as many as there
@@ -36,9 +36,9 @@ MINE(clip);
  *     m += (1 - beta1) (g' - m)          v += (1 - beta2) (g'^2 - v)
  *     w -= rate * decay * w + rate * (m / correction1) / (sqrt(v / correction2) + epsilon)
  *
- * where m and v are the new ones and w on the right the old one; decay is that of the span that the number lies in
+ * where m and v are the new ones and w on the right the old one; decay is that of the span that the number is in
  * (spans are sorted; begin is in it, end is not), 0 in none. Where state->finite is 0 nothing is written at all. copy
- * [..] gets the new w, at the same places; it may be NULL. */
+ * [..] gets the new w, at the same positions; it may be NULL. */
 MINE(adam);
 
 /* 7. y (or, with add, what is there and) x times dropout_factor(how->dropout, state, position, h, j), for weights

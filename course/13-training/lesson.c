@@ -75,7 +75,7 @@ static void byte_pairs(void)
         Pair pair = b.pairs.pair[b.order[i]];
         printf(" %s+%s", vocabulary_word(&b.symbols, pair.left), vocabulary_word(&b.symbols, pair.right));
     }
-    printf("\n\n  merges  pieces  pieces a word   cut\n");
+    printf("\n\n  merges  tokens  tokens a word   cut\n");
     for (size_t i = 0; i < sizeof merges / sizeof *merges; i++)
         pieces_by_merges(&words, merges[i]);
     bpe_close(&b);
@@ -199,7 +199,7 @@ static void smooth(void)
 {
     static const double shares[] = {0.5, 0.8, 0.9, 0.9005, 0.95, 0.99, 0.999, 0.99999};
     section("4. Label smoothing");
-    printf("  199 pieces; the target gets the share p, and the others share the rest\n");
+    printf("  199 tokens; the target gets the share p, and the others share the rest\n");
     printf("  %-10s %14s %18s %10s\n", "p", "without", "smoothing 0.1", "logit");
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
         printf("  %-10g %14.4f %18.4f %10.2f\n", shares[i], loss_of(shares[i], 0, false),
@@ -256,11 +256,11 @@ static void print_batches(const char *title, const SmallTranslator *s, bool by_l
 static void batches(const SmallTranslator *s)
 {
     section("6. Batches of tokens");
-    printf("  %-36s %8s %16s %13s\n", "", "batches", "target pieces", "padding");
+    printf("  %-36s %8s %16s %13s\n", "", "batches", "target tokens", "padding");
     print_batches("40 pairs, any lengths", s, false, 0);
     print_batches("40 pairs of like length", s, true, 0);
-    print_batches("512 pieces, any lengths", s, false, 512);
-    print_batches("512 pieces, pairs of like length", s, true, 512);
+    print_batches("512 tokens, any lengths", s, false, 512);
+    print_batches("512 tokens, pairs of like length", s, true, 512);
 }
 
 /* ---- 7. all of it, and each left out */
@@ -306,7 +306,7 @@ static void print_trials(const Trial *trial, size_t count, size_t steps, const c
         curves[i] = (Curve){trial[i].title, step, score[i], ROUNDS};
     }
     printf("\n");
-    draw_curves(&(Plot){name, "nats a piece, by steps", "step", "nats a piece", false, false}, curves, count);
+    draw_curves(&(Plot){name, "nats a token, by steps", "step", "nats a token", false, false}, curves, count);
 }
 
 static void all_of_it(void)
@@ -321,7 +321,7 @@ static void all_of_it(void)
                             {"descent instead of Adam", {.smoothing = 0.1, .dropout = 0.1, .epsilon = 1}, steep},
                             {"no smoothing, no dropout", {.smoothing = 0}, noams}};
     section("7. All of it, and each left out");
-    printf("  nats a piece on sentences that were kept back\n\n");
+    printf("  nats a token on sentences that were kept back\n\n");
     print_trials(trials, sizeof trials / sizeof *trials, lesson_is_fast() ? 24 : 240, "13-trials", false);
 
     const Trial few[] = {{"nothing dropped", {.pairs = 150}, noams},

@@ -57,12 +57,11 @@ static void appends(Grade *g, size_t stride)
                     through[(r * CAPACITY + held + i) * D + j] = (double)x[i * stride + j];
             }
     mine_cache_append(NULL, cache, length, CAPACITY, (Strided){x, stride}, start, ROWS, D);
-    const Suspect suspects[] = {
-        {over, "behind what the row holds, not over it: vector length[r] is the first free one"},
-        {through, "the first vector of a row is start[r] in x, and 0 in the row"},
-        {NULL, NULL}};
+    const Suspect suspects[] = {{over, "after what the row holds, not over it: vector length[r] is the first free one"},
+                                {through, "the first vector of a row is start[r] in x, and 0 in the row"},
+                                {NULL, NULL}};
     expect_numbers(g, "cache", cache, expected, SIZE, D, 0, suspects,
-                   "row r begins at r * capacity vectors; x's vectors go behind the length[r] that it holds, and "
+                   "row r begins at r * capacity vectors; x's vectors go after the length[r] that it holds, and "
                    "nothing else changes");
 }
 
@@ -207,10 +206,9 @@ static void scores(Grade *g)
         times[i] = asked[i].log_p * penalty;
         plain[i] = asked[i].log_p / pow((double)asked[i].n, asked[i].alpha);
     }
-    const Suspect suspects[] = {
-        {times, "divided by lp: log p is below 0, and a long hypothesis shall come nearer to 0"},
-        {plain, "lp(n) is ((5 + n) / 6)^alpha, not n^alpha"},
-        {NULL, NULL}};
+    const Suspect suspects[] = {{times, "divided by lp: log p is below 0, and a long hypothesis must come nearer to 0"},
+                                {plain, "lp(n) is ((5 + n) / 6)^alpha, not n^alpha"},
+                                {NULL, NULL}};
     expect_numbers(g, "hypothesis_score", found, expected, ASKED, 0, 1e-6, suspects, "log_p / ((5 + n) / 6)^alpha");
 }
 
@@ -261,9 +259,9 @@ static void steps(Grade *g, const double *log_p, const double *log_next, size_t 
             log_p[parent[i]] + log_next[parent[i] * v + (size_t)token[i]] < right - 1e-12)
             why = live > 1 && each && per_parent == each
                       ? "not the best of each hypothesis, but the best of all together: a weak one may have no child"
-                      : "what counts is the sum: log p of the hypothesis and of the class behind it";
+                      : "what counts is the sum: log p of the hypothesis and of the class after it";
         expect(g, !wrong, parent[i] == 777 ? "it was not written" : why,
-               "continuation %zu is class %d behind hypothesis %zu, not %d behind %zu", i, (int)token[i], parent[i],
+               "continuation %zu is class %d after hypothesis %zu, not %d after %zu", i, (int)token[i], parent[i],
                (int)right_token, own_parent[i]);
         expect(g, fabs(sum[i] - right) < 1e-12, "the hypothesis' log p and that of the class, added",
                "sum[%zu] is %g, "
@@ -297,7 +295,7 @@ static void matched(Grade *g, const char *found, const char *reference, size_t n
     int32_t a[32], b[32];
     size_t size = strlen(found), reference_size = strlen(reference);
     for (size_t i = 0; i < 32; i++) {
-        a[i] = i < size ? found[i] : 1000; /* the same behind both ends: who reads there finds it */
+        a[i] = i < size ? found[i] : 1000; /* the same after both ends: a read beyond them shows */
         b[i] = i < reference_size ? reference[i] : 1000;
     }
     size_t count = matches(a, size, b, reference_size, n);
@@ -307,9 +305,9 @@ static void matched(Grade *g, const char *found, const char *reference, size_t n
 
 static void matches_once(Grade *g)
 {
-    matched(g, "abcd", "dxab", 1, 3, "each piece that is in the reference, wherever it stands");
+    matched(g, "abcd", "dxab", 1, 3, "each token that is in the reference, wherever it is");
     matched(g, "abcabd", "xabdab", 2, 3, "pairs of neighbours that the reference has, too");
-    matched(g, "abcd", "abcd", 4, 1, "a text of four pieces has one 4-gram");
+    matched(g, "abcd", "abcd", 4, 1, "a text of four tokens has one 4-gram");
     matched(g, "abc", "abcd", 4, 0, "a text that is shorter than n has no n-gram");
     matched(g, "", "abcd", 1, 0, "an empty text has none");
     matched(g, "ab", "", 1, 0, "an empty reference has none");
@@ -441,7 +439,7 @@ int main(int argc, char **argv)
     static const Check checks[] = {
         {"cache_lengths", "what there is, and what comes", 1, counts_lengths, 0},
         {"gather_lengths", "in another order", 1, takes_lengths, 0},
-        {"cache_append", "behind what is there", 2, appends_rows, 0},
+        {"cache_append", "after what is there", 2, appends_rows, 0},
         {"choices", "the likeliest, and their log p", 2, chooses_best, 0},
         {"choices", "of equal ones the first", 1, chooses_equal, 0},
         {"choices", "large logits, and what cannot be chosen", 1, chooses_odd, 0},

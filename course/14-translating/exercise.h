@@ -7,7 +7,7 @@
 /* 1. Keys and values of what was read before: cache [rows,capacity,d], of which row r holds length[r] vectors.
  *
  * cache_lengths: valid [b] = length[r] + how many vectors row r of this call has, start[r] .. start[r+1]-1.
- * cache_append: writes these vectors of x (vector i begins at x.data + i * x.stride, in floats) behind those that row r
+ * cache_append: writes these vectors of x (vector i begins at x.data + i * x.stride, in floats) after those that row r
  * holds. Nothing else in the cache changes; d is the width of a vector.
  * gather_lengths: y [b] = length[order[r]], or 0 where order[r] is below 0. */
 MINE(cache_lengths);
@@ -21,11 +21,11 @@ MINE(gather_lengths);
  * largest off: values are at most 0, also where logits are in the thousands. */
 MINE(choices);
 
-/* 3. log_p / lp(n), with lp(n) = ((5 + n) / 6)^alpha: the score of a hypothesis of n pieces, </s> among them. */
+/* 3. log_p / lp(n), with lp(n) = ((5 + n) / 6)^alpha: the score of a hypothesis of n tokens, </s> among them. */
 double hypothesis_score(double log_p, size_t n, double alpha);
 
 /* 4. A step of beam search. There are `live` hypotheses with log_p [live]; log_next [live,v] is the logarithm of the
- * probability of each class v behind each of them. Of all live * v continuations the likeliest min(beam, live * v),
+ * probability of each class v after each of them. Of all live * v continuations the likeliest min(beam, live * v),
  * the likeliest first: whose they are into parent, which class into token, and their log p into sum, each [beam].
  * Of equally likely ones that with the smaller token comes first, then that with the smaller parent. Returns how many
  * there are. */
@@ -33,11 +33,11 @@ size_t beam_step(size_t *parent, int32_t *token, double *sum, const double *log_
                  size_t v, size_t beam);
 
 /* 5. What BLEU counts of a sentence: how many of the n-grams of `found` [size] are in `reference` [reference_size],
- * each counted at most as often as it is there. An n-gram is n pieces one behind another; n is 1 or more. */
+ * each counted at most as often as it is there. An n-gram is n tokens in a row; n is 1 or more. */
 size_t matches(const int32_t *found, size_t size, const int32_t *reference, size_t reference_size, size_t n);
 
-/* 6. BLEU, 0 to 100, of what was counted in all sentences: correct [4] of total [4] n-grams of 1 to 4 pieces, `found`
- * pieces in all translations and `reference` in all references. 0 where one of the four has nothing correct: nothing is
+/* 6. BLEU, 0 to 100, of what was counted in all sentences: correct [4] of total [4] n-grams of 1 to 4 tokens, `found`
+ * tokens in all translations and `reference` in all references. 0 where one of the four has nothing correct: nothing is
  * given to such an order, as it is in the lesson's table. */
 double bleu(const size_t correct[4], const size_t total[4], size_t found, size_t reference);
 

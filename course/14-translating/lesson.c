@@ -69,7 +69,7 @@ static void search(size_t beam, double alpha)
 static void few_words(void)
 {
     section("1. Greedy, and not");
-    printf("  behind      p of the next\n");
+    printf("  after      p of the next\n");
     for (size_t i = 0; i < VOCABULARY; i++) {
         size_t row = i ? i : VOCABULARY; /* </s> is followed by nothing; in its place the beginning */
         printf("  %-10s", i ? words[row] : "nothing");
@@ -92,13 +92,13 @@ static void lengths(void)
         const char *name;
         double log_p;
         size_t n;
-    } two[] = {{"short: 5 pieces, log p -2.5", -2.5, 5}, {"long: 12 pieces, log p -3.4", -3.4, 12}};
+    } two[] = {{"short: 5 tokens, log p -2.5", -2.5, 5}, {"long: 12 tokens, log p -3.4", -3.4, 12}};
     section("2. The length penalty");
     printf("  %-30s", "alpha");
     for (size_t a = 0; a < 4; a++)
         printf(" %8.1f", alphas[a]);
     for (size_t n = 1; n <= 40; n = n < 5 ? 5 : 2 * n) {
-        printf("\n  lp of %2zu pieces %14s", n, "");
+        printf("\n  lp of %2zu tokens %14s", n, "");
         for (size_t a = 0; a < 4; a++)
             printf(" %8.3f", pow((5 + (double)n) / 6, alphas[a]));
     }
@@ -243,7 +243,7 @@ static void learn(SmallTranslator *s, Checkpoints *c, float *last)
     const Schedule schedule = small_schedule();
     float step[ROUNDS], score[2][ROUNDS];
     section("4. Checkpoints, and the mean of the last five");
-    printf("  nats a piece on sentences that were kept back; a checkpoint every %zu steps\n\n", every);
+    printf("  nats a token on sentences that were kept back; a checkpoint every %zu steps\n\n", every);
     printf("  %-8s %14s %14s\n", "step", "last weights", "mean of five");
     small_train(s, first, &schedule);
     for (size_t r = 0; r < ROUNDS; r++) {
@@ -260,7 +260,7 @@ static void learn(SmallTranslator *s, Checkpoints *c, float *last)
     }
     printf("\n");
     const Curve curves[] = {{"last weights", step, score[0], ROUNDS}, {"mean of five", step, score[1], ROUNDS}};
-    draw_curves(&(Plot){"14-mean", "nats a piece, by steps", "step", "nats a piece", false, false}, curves, 2);
+    draw_curves(&(Plot){"14-mean", "nats a token, by steps", "step", "nats a token", false, false}, curves, 2);
 }
 
 static void judge_mean(SmallTranslator *s, const Checkpoints *c, float *last)

@@ -100,7 +100,7 @@ static void rolls(Grade *g, size_t layers, size_t heads, size_t n)
         {rolled(w, layers, heads, n, (Reading){.bare = true}), "half of each vector comes past attention: add I"},
         {rolled(w, layers, heads, n, (Reading){.largest = true}), "the mean over heads, not the largest"},
         {rolled(w, layers, heads, n, (Reading){.backwards = true}),
-         "the last layer stands on the left: each new one is multiplied from the left to what there is"},
+         "the last layer is on the left: each new one is multiplied from the left to what there is"},
         {NULL, NULL}};
     roll_out(r, w, layers, heads, n);
     expect_numbers(g, "r", r, rolled(w, layers, heads, n, (Reading){0}), n * n, n, 1e-5, suspects,
@@ -167,7 +167,7 @@ static void cuts(Grade *g)
     cut_head(out, 1, HEADS, DV, SIZE);
     const Suspect suspects[] = {
         {rows, "these are rows: a row is one number of the result, to which all heads add; a head's are columns"},
-        {strided, "a head's columns lie side by side: head * dv .. head * dv + dv - 1"},
+        {strided, "a head's columns are side by side: head * dv .. head * dv + dv - 1"},
         {NULL, NULL}};
     expect_numbers(g, "out", out, expected, SIZE * WIDE, WIDE, 0, suspects, "dv columns in each of d rows");
 }

@@ -22,7 +22,7 @@ typedef double (*Score)(const void *model, const int32_t *ids, size_t n);
 /* 3. moved [n]: the score of the text less its score without word i. ids are not to be changed. n > 0. */
 void leave_out(float *moved, Score score, const void *model, const int32_t *ids, size_t n);
 
-/* 4. The results of all heads lie side by side, y [n, heads*dv], and the output's matrix out [d, heads*dv] makes y
+/* 4. The results of all heads are side by side, y [n, heads*dv], and the output's matrix out [d, heads*dv] makes y
  * out^T of them. Changes out so that head number `head` reaches nobody any more, and all others as before. */
 void cut_head(float *out, size_t head, size_t heads, size_t dv, size_t d);
 

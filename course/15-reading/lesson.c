@@ -337,8 +337,8 @@ static bool two_maps(Reader *r, Error *e)
     if (m) {
         printf("  block 0, head %zu, the query of word %zu, \"%s\"\n", head, at, names[at]);
         print_matrix("weights", shown, 2, WORDS, rows, names);
-        printf("  %.0f %% of the attention lies elsewhere; the head's result differs by less than 1e-5: %s\n",
-               100 * most, moved < 1e-5 ? "yes" : "no");
+        printf("  %.0f %% of the attention is elsewhere; the head's result differs by less than 1e-5: %s\n", 100 * most,
+               moved < 1e-5 ? "yes" : "no");
     }
     recorder_close(&w);
     return m != NULL;

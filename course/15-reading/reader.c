@@ -205,7 +205,7 @@ Maps *reader_watch(Reader *r, const Sentence *s, MapRecorder *w, Error *e)
     return fine ? recorder_maps(w, "blocks") : NULL;
 }
 
-/* Where a parameter's numbers lie: the device is this process's own. */
+/* Where a parameter's numbers are: the device is this process's own. */
 static float *numbers_of(Reader *r, const char *format, size_t layer)
 {
     char name[96];

@@ -51,7 +51,7 @@ void reader_close(Reader *r);
 /* Learns from `steps` batches of sentences; the mean loss of the last ones, in nats. */
 double reader_learn(Reader *r, size_t steps);
 
-/* odds [count]: log of how much likelier "likes" is than not, for texts of n words each, one behind the other. */
+/* odds [count]: log of how much likelier "likes" is than not, for texts of n words each, one after another. */
 void reader_ask(Reader *r, const int32_t *ids, size_t count, size_t n, double *odds);
 
 /* Of `count` <= MOST sentences that it was not trained on, the share that it gets right. */

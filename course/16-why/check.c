@@ -63,8 +63,8 @@ static void counts_others(Grade *g)
             {width * n * d, "each tap is a matrix [d,d], so that each number of y sees all columns of x: d times more"},
             {0, NULL}};
         const Mistake separable[] = {
-            {width * n * d, "behind the columns by themselves comes a map [d,d] of each vector"},
-            {width * n * d * d, "here the taps are numbers for each column: only the map behind them is a matrix"},
+            {width * n * d, "after the columns by themselves comes a map [d,d] of each vector"},
+            {width * n * d * d, "here the taps are numbers for each column: only the map after them is a matrix"},
             {width * n * d + d * d, "the map is applied to each of the n vectors"},
             {0, NULL}};
         expect_count(g, RECURRENCE, n, d, width, n * d * d + (n - 1) * d * d, recurrence, "n times wx, n - 1 times wh");
@@ -106,13 +106,13 @@ static void convolves(Grade *g, size_t n, size_t d, size_t out, size_t taps, siz
     double *expected = convolved(x, w, bias, n, d, out, taps, step, (Reading){0});
     const Suspect suspects[] = {
         {convolved(x, w, bias, n, d, out, taps, step, (Reading){.future = true}),
-         "this reads x[t + tap * step], which lies in the future"},
+         "this reads x[t + tap * step], which is in the future"},
         {convolved(x, w, bias, n, d, out, taps, step, (Reading){.reversed = true}),
          "w[0] is for the vector itself, w[1] for the one before it"},
         {convolved(x, w, bias, n, d, out, taps, step, (Reading){.turned = true}),
          "w[tap] is [out,d], a row for each number of the result: its element o, j is w[tap * out * d + o * d + j]"},
         {convolved(x, w, bias, n, d, out, taps, step, (Reading){.once = true}),
-         "taps stand `step` vectors apart: tap reads x[t - tap * step]"},
+         "taps are `step` vectors apart: tap reads x[t - tap * step]"},
         {NULL, NULL}};
     convolution(y, x, w, bias, n, d, out, taps, step);
     expect_numbers(g, "y", y, expected, n * out, out, 1e-5, suspects,
@@ -125,7 +125,7 @@ static void convolves_taps(Grade *g) { convolves(g, 9, 3, 4, 3, 1, true); }
 static void convolves_far(Grade *g)
 {
     convolves(g, 20, 4, 4, 3, 5, false);
-    convolves(g, 3, 2, 3, 4, 7, true); /* most taps lie before the beginning */
+    convolves(g, 3, 2, 3, 4, 7, true); /* most taps are before the beginning */
 }
 
 /* ---- 3. separable */
@@ -300,7 +300,8 @@ static void needs_layers(Grade *g)
     static bool sees[N * N];
     for (size_t i = 0; i < N * N; i++)
         sees[i] = i % N <= i / N;
-    expect_layers(g, "attention to the past", sees, N, 1, "one layer, and whoever can be heard has been heard");
+    expect_layers(g, "attention to the past", sees, N, 1,
+                  "one layer, and every vector that can be heard has been heard");
     for (size_t i = 0; i < N * N; i++)
         sees[i] = i % N <= i / N && i / N - i % N < 4;
     expect_layers(g, "a window of 4", sees, N, 8,
@@ -317,7 +318,8 @@ static void needs_odd_layers(Grade *g)
 {
     enum { N = 9 };
     static bool sees[N * N];
-    expect_layers(g, "vectors that see nobody", sees, N, 0, "who cannot be heard in any layer does not count");
+    expect_layers(g, "vectors that see nobody", sees, N, 0,
+                  "a vector that cannot be heard in any layer does not count");
     for (size_t i = 0; i < N; i++)
         sees[i * N + (i + N - 1) % N] = true; /* a ring, and nobody sees himself */
     expect_layers(g, "a ring", sees, N, N - 1,
@@ -339,12 +341,12 @@ int main(int argc, char **argv)
         {"multiply_adds", "recurrence, convolution, separable convolution", 2, counts_others, 0},
         {"convolution", "one tap is a linear map of each vector", 1, convolves_one_map, 0},
         {"convolution", "three taps, from the vector itself backwards", 1, convolves_taps, 0},
-        {"convolution", "taps that stand apart, and beyond the beginning", 1, convolves_far, 0},
+        {"convolution", "taps that are apart, and beyond the beginning", 1, convolves_far, 0},
         {"separable", "columns first, then vectors", 2, separates, 0},
         {"recurrence", "twelve steps", 2, recurs, 0},
         {"local_attention", "windows of 3, of 1 and of more than there is", 2, attends_few, 0},
         {"local_attention", "a small window compares few pairs", 1, reads_few_pairs, 0},
-        {"layers_needed", "attention, a window, taps that stand apart", 2, needs_layers, 0},
+        {"layers_needed", "attention, a window, taps that are apart", 2, needs_layers, 0},
         {"layers_needed", "vectors that nobody hears, and rings", 1, needs_odd_layers, 0},
     };
     const Lesson lesson = {"Lesson 16: why self-attention", checks, sizeof checks / sizeof *checks, NULL, NULL, 0};

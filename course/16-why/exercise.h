@@ -1,5 +1,5 @@
-/* Lesson 16: what exercise.c holds. Matrices lie row by row: x[t * d + j] is number j of vector t. All layers see the
- * past alone: what becomes of vector t depends on vectors 0 .. t. */
+/* Lesson 16: what exercise.c holds. Matrices are stored row by row: x[t * d + j] is number j of vector t. All layers see
+ * only the past: vector t of the result depends on vectors 0 .. t. */
 #ifndef COURSE_16_EXERCISE_H
 #define COURSE_16_EXERCISE_H
 
@@ -20,7 +20,7 @@ typedef enum LayerKind { ATTENTION, LOCAL_ATTENTION, RECURRENCE, CONVOLUTION, SE
 size_t multiply_adds(LayerKind kind, size_t n, size_t d, size_t width);
 
 /* 2. y [n,out] of x [n,d]: y[t] = bias + sum over tap < taps of w[tap] x[t - tap * step], w [taps,out,d], bias [out] or
- * NULL. What would lie before x[0] is zeros. */
+ * NULL. Zeros come before x[0]. */
 void convolution(float *y, const float *x, const float *w, const float *bias, size_t n, size_t d, size_t out,
                  size_t taps, size_t step);
 
@@ -37,7 +37,7 @@ void recurrence(float *y, const float *x, const float *wx, const float *wh, cons
 void local_attention(float *y, const float *q, const float *k, const float *v, size_t window, size_t n, size_t d);
 
 /* 6. sees [n,n]: sees[i * n + j] says whether in one layer vector i takes in something of vector j. Each vector keeps
- * what it has, whatever sees[i * n + i] says. How many such layers must lie above one another until each vector i has
+ * what it has, whatever sees[i * n + i] says. How many such layers must be stacked until each vector i has
  * heard of each j that it can hear of at all? 0 where nobody hears of anybody else. */
 size_t layers_needed(const bool *sees, size_t n);
 

@@ -67,7 +67,8 @@ static void recurrence(const Layer *l, float *y, const float *x)
     for (size_t t = 0; t < n; t++) {
         float *now = at(y, t * d), *before = t ? at(y, (t - 1) * d) : NULL;
         if (t)
-            l->k->product(l->s, matrix(now, d), true, matrix(before, d), turned(matrix(l->state, d)), 1, 1, 1, 1, d, d);
+            l->k->product(l->s, matrix(now, d), true, matrix(before, d), transposed(matrix(l->state, d)), 1, 1, 1, 1, d,
+                          d);
         l->k->activation_forward(l->s, now, now, ACTIVATION_TANH, d);
     }
 }
@@ -90,8 +91,8 @@ static void convolution(const Layer *l, float *y, const float *x, size_t step)
     float *begin = pad_front(l, x, (TAPS - 1) * step);
     for (size_t tap = 0; tap < TAPS; tap++) {
         float *from = begin ? begin - tap * step * d : NULL;
-        l->k->product(l->s, matrix(y, d), tap > 0, matrix(from, d), turned(matrix(at(l->taps, tap * d * d), d)), 1, 1,
-                      1, n, d, d);
+        l->k->product(l->s, matrix(y, d), tap > 0, matrix(from, d), transposed(matrix(at(l->taps, tap * d * d), d)), 1,
+                      1, 1, n, d, d);
     }
 }
 

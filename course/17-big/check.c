@@ -201,9 +201,10 @@ static void sums_workers(Grade *g, size_t workers)
         expected[i] = tree(x, workers, 0, 64, i);
     tree_sum(x, workers, NUMBERS);
     expect_numbers(g, "g[0]", x[0], sum, NUMBERS, 0, 1e-5, NULL, "each worker's gradient goes into the sum once");
-    expect(g, memcmp(x[0], expected, sizeof expected) == 0,
-           "as a tree: neighbours first, then pairs of pairs; only then does it not depend on who was ready when",
-           "with %zu workers the sum is right, but in another order: its last bits differ", workers);
+    expect(
+        g, memcmp(x[0], expected, sizeof expected) == 0,
+        "as a tree: neighbours first, then pairs of pairs; only then does it not depend on which worker was ready when",
+        "with %zu workers the sum is right, but in another order: its last bits differ", workers);
     free(x);
 }
 

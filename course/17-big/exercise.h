@@ -27,7 +27,7 @@ float accumulated(float *gradient, float *own, size_t size, Mean mean, const voi
                   size_t micros);
 
 /* 5. Of workers' gradients g[0] .. g[workers-1], each [n], the sum, in g[0]: in the order of a tree, neighbours first,
- * (0 + 1) + (2 + 3), and then such pairs of pairs; who has no neighbour is passed up as it is. The others may be
+ * (0 + 1) + (2 + 3), and then such pairs of pairs; one without a neighbour is passed up as it is. The others may be
  * overwritten. */
 void tree_sum(float *const *g, size_t workers, size_t n);
 
@@ -37,7 +37,7 @@ void tree_sum(float *const *g, size_t workers, size_t n);
  * Memory is tight: room [slots][n], where slots is the number of segments + `every`: a segment is `every` layers, the
  * last one may be shorter. What each segment reads is kept; its inside is computed a second time when the way back
  * comes to it. No layer is run forward more than twice. room[0 .. segments-1] is enough for what segments read, and
- * what lies behind it for one segment's inside. */
+ * what comes after it for one segment's inside. */
 typedef struct Chain {
     size_t layers, n, every;
     void (*forward)(void *context, size_t layer, float *y, const float *x);

@@ -164,7 +164,7 @@ static void state(Model *m)
 
 /* What a step has to keep for its way back, in bytes: per position 14 D numbers in a block (query, key, value 3, the
  * average 1, the output 1, sum and norm 2, feed-forward 4 + 1, sum and norm 2) and 8 reals; recomputed, a block's D and
- * the inside of one block. Embeddings D, logits and losses behind the last block. */
+ * the inside of one block. Embeddings D, logits and losses after the last block. */
 static double estimate(const Way *w)
 {
     double number = w->type == NUMBER_BF16 ? 2 : 4, inside = 14 * D * number + 8 * 4;

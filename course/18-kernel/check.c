@@ -91,11 +91,11 @@ static void of_lengths(Grade *g)
             softmax(padded + i * columns, in + i * columns, columns, WIDTH - columns % WIDTH);
         }
         mine_softmax_forward(NULL, y, x, ROWS, columns);
-        const Suspect suspects[] = {{padded, "lanes behind the end of a row hold 0, and exp(0 - largest) went into the "
+        const Suspect suspects[] = {{padded, "lanes after the end of a row hold 0, and exp(0 - largest) went into the "
                                              "sum: vec_first and vec_select put something else there"},
                                     {NULL, NULL}};
         expect_numbers(g, "y", y, expected, ROWS * columns, columns, 1e-5, suspects,
-                       "a row ends where it ends: the next one begins behind it, not at a multiple of WIDTH");
+                       "a row ends where it ends: the next one begins after it, not at a multiple of WIDTH");
     }
 }
 
@@ -114,7 +114,7 @@ static void of_large_numbers(Grade *g)
         expect(g, !isnan(y[i]),
                i < COLUMNS ? "take the row's largest number off before exp, as in lesson 1"
                            : "all numbers are below 0 here, and the largest is not 0: what do the "
-                             "lanes behind the end of the row hold?",
+                             "lanes after the end of the row hold?",
                "softmax of numbers near %d has NaN in it", i < COLUMNS ? 1000 : -1000);
     expect_numbers(g, "y", y, expected, 2 * COLUMNS, COLUMNS, 1e-4, NULL, "exp(x - largest) / sum of the same");
 }
@@ -240,7 +240,7 @@ static void attends(Grade *g, Attending how, double loud, size_t n, size_t m, si
     bare.scale = 1;
     const Suspect suspects[] = {
         {missing ? attention(&a, missing, 0) : NULL,
-         "keys behind the last one had score 0 here, and weight exp(0 - largest): the last tile is not full"},
+         "keys after the last one had score 0 here, and weight exp(0 - largest): the last tile is not full"},
         {attention(&bare, 0, 0), "scale multiplies the scores"},
         {m > tile ? attention(&a, 0, tile) : NULL,
          "when a larger score turns up, what y holds already has to become smaller, as the sum does"},
@@ -480,7 +480,7 @@ int main(int argc, char **argv)
     const Lesson lesson = {"Lesson 18: write a kernel", checks, sizeof checks / sizeof *checks, mine, timed, 1};
 #ifndef HAVE_EMULATOR
     if (argc == 1)
-        printf("left out: exercise.cu, since no C++17 compiler was found (make probe looks again)\n\n");
+        printf("left out: exercise.cu, because no C++17 compiler was found (make probe looks again)\n\n");
 #endif
     return grade_main(&lesson, argc, argv);
 }

@@ -41,7 +41,7 @@ static void source_line(char *line, size_t size, unsigned long place)
     if (!place || length < 0)
         return;
     program[length] = 0;
-    snprintf(command, sizeof command, "addr2line -e '%s' %#lx 2>/dev/null", program, place - 1); /* behind a call */
+    snprintf(command, sizeof command, "addr2line -e '%s' %#lx 2>/dev/null", program, place - 1); /* after a call */
     FILE *from = popen(command, "r");
     if (from && fgets(line, (int)size, from)) {
         line[strcspn(line, "\n ")] = 0;
@@ -74,17 +74,18 @@ static const char *hint_for(const char *error)
     static const char *const hints[][2] = {
         {"(global memory", "two threads have the same number of the result: which of them is it for?"},
         {"race", "where one thread writes what another reads there is a __syncthreads() between, in both directions: "
-                 "behind bringing something, and before it is written over"},
+                 "after something is loaded, and before it is written over"},
         {"unwritten", "shared memory holds rubbish until a thread of the block has written it. Either none does (a row "
                       "shorter than the block, a tile that is not full), or it has not come so far: without "
                       "__syncthreads() nobody waits for it"},
         {"outside", "threads come in whole blocks: those that have no number, row or key must not touch memory"},
         {"index", "an array in shared memory is as large as it was declared"},
         {"have returned",
-         "every thread of a block comes to every __syncthreads(), also who has nothing to do: no return "
+         "every thread of a block comes to every __syncthreads(), even one that has nothing to do: no return "
          "before it, and no branch around it"},
-        {"barrier", "every thread of a block comes to every __syncthreads(), also who has nothing to do: no return "
-                    "before it, and no branch around it"},
+        {"barrier",
+         "every thread of a block comes to every __syncthreads(), even one that has nothing to do: no return "
+         "before it, and no branch around it"},
         {"at least 1", "n / BLOCK is 0 for a small n: the number of blocks is rounded up"},
     };
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)

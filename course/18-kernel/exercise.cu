@@ -25,7 +25,7 @@ static void softmax_on_gpu(cudaStream_t queue, float *y, const float *x, size_t 
 }
 
 /* 6. Thread threadIdx.x of block blockIdx.x has query blockIdx.x QUERIES + threadIdx.x, if there is one; the others
- * help to bring keys and values. Its part of the average (exercise 2) lies in variables of its own. */
+ * help to load keys and values. Its part of the average (exercise 2) is in variables of its own. */
 constexpr unsigned QUERIES = 32, KEYS = 16, MOST = 32;
 
 static __global__ void attend_kernel(float *y, const float *q, const float *k, const float *v, float scale, size_t n,

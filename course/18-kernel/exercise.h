@@ -1,4 +1,4 @@
-/* Lesson 18: what exercise.c holds, and exercise.cu beside it. Matrices lie row by row. */
+/* Lesson 18: what exercise.c holds, and exercise.cu beside it. Matrices are stored row by row. */
 #ifndef COURSE_18_EXERCISE_H
 #define COURSE_18_EXERCISE_H
 

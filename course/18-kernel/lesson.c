@@ -137,11 +137,12 @@ static Attend one_head(size_t n, size_t d, const int32_t *start)
                     .scale = 1 / sqrt((double)d)};
 }
 
-/* By matrices: scores and weights [n,n] lie in memory */
+/* By matrices: scores and weights [n,n] are in memory */
 static void composed(const Kernels *k, Stream *s, float *y, float *weights, const float *q, const float *key,
                      const float *v, size_t n, size_t d)
 {
-    k->product(s, matrix(weights, n), false, matrix(q, d), turned(matrix(key, d)), 1 / sqrt((double)d), 1, 1, n, n, d);
+    k->product(s, matrix(weights, n), false, matrix(q, d), transposed(matrix(key, d)), 1 / sqrt((double)d), 1, 1, n, n,
+               d);
     k->softmax_forward(s, weights, weights, n, n);
     k->product(s, matrix(y, d), false, matrix(weights, n), matrix(v, d), 1, 1, 1, n, d, n);
 }
@@ -369,7 +370,7 @@ static void forgotten(void)
 }
 
 #else
-static void forgotten(void) { printf("left out: kernels for a GPU, since no C++17 compiler was found\n"); }
+static void forgotten(void) { printf("left out: kernels for a GPU, because no C++17 compiler was found\n"); }
 #endif
 
 /* ---- 6. how long it takes here */

@@ -26,13 +26,13 @@
 
 enum {
     BLOCKS = 64,
-    GUARD = 64,     /* numbers before and behind each block */
+    GUARD = 64,     /* numbers before and after each block */
     MESSAGE = 2000, /* bytes; a pipe takes so many at once */
     SECONDS = 5
 };
 
 #define UNWRITTEN      4096.0f    /* what an output holds before the call */
-#define GUARDING       (-8192.5f) /* what lies before and behind a block, */
+#define GUARDING       (-8192.5f) /* what is before and after a block, */
 #define GUARDING_AGAIN 16391.25f  /* and when the check is run a second time */
 #define PRINTED        (16 << 20) /* bytes that a check may print into a file */
 
@@ -44,7 +44,7 @@ typedef struct Block {
 
 struct Grade {
     int report;     /* where the message goes */
-    float guarding; /* what lies before and behind a block */
+    float guarding; /* what is before and after a block */
     Block block[BLOCKS];
     size_t blocks;
     double began, best; /* of a timed operation */
@@ -53,7 +53,7 @@ struct Grade {
 
 typedef struct Verdict {
     bool passed, said;      /* said: the check itself came to an end */
-    char text[MESSAGE + 1]; /* what was wrong, and behind an end of line a hint */
+    char text[MESSAGE + 1]; /* what was wrong, and after the end of a line a hint */
 } Verdict;
 
 /* ---- in the child */
@@ -174,7 +174,7 @@ static const char *common_mistake(const float *found, const double *expected, si
     if (found[at] == UNWRITTEN)
         return "this number was never written: do the loops reach it?";
     if (fabs((double)found[at] - UNWRITTEN - expected[at]) <= 1e-3 + tolerance)
-        return "the result was added to what lay there before: begin a sum with 0";
+        return "the result was added to what was there before: begin a sum with 0";
     if (isnan(found[at]))
         return "NaN comes from 0/0, from infinity - infinity and from infinity * 0: which of these can arise here?";
     return NULL;
@@ -188,7 +188,7 @@ void expect_numbers(Grade *g, const char *name, const float *found, const double
     size_t at = 0;
     if (agree(found, expected, n, allowed))
         return;
-    check_blocks(g); /* who has written where nothing was to be written is told that first */
+    check_blocks(g); /* a write beyond its blocks is reported first */
     while (agree(found + at, expected + at, 1, allowed))
         at++;
     const char *common = common_mistake(found, expected, n, at, allowed);
@@ -393,7 +393,7 @@ static Verdict run(const Check *c, float guarding)
  * depend on these. Where it does, and comes out alike in the same surroundings, that is what the hint says. */
 static Verdict grade(const Check *c)
 {
-    static const char *const hint = "something was read that lies beside its array, or in memory from malloc that "
+    static const char *const hint = "something beside its array was read, or memory from malloc that "
                                     "nobody had written: look at the bounds of the loops (make MODE=sanitize grade-NN "
                                     "names the line)";
     Verdict first = run(c, GUARDING), second = first.said ? run(c, GUARDING_AGAIN) : first;

@@ -3,7 +3,7 @@
  * A check calls the student's function and says what it expects. The first thing that is not so ends the check, with
  * what was found, in numbers, and a hint. Whatever the function does, the grader survives: it may crash, run for ever,
  * write beyond its memory, end the program or return NaN; each has its own line. A check is run twice, the second time
- * with other numbers beside its blocks and in fresh memory: who reads there gets no point, even if nothing shows.
+ * with other numbers beside its blocks and in fresh memory: reading there costs the point, even if nothing shows.
  *
  *     static void sums_to_one(Grade *g)
  *     {
@@ -67,7 +67,7 @@ bool grade_again(Grade *g);
 /* Ends the check unless `holds`. A hint may be NULL. */
 void expect(Grade *g, bool holds, const char *hint, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* What somebody would have computed who made a certain mistake, and what to tell them. The last has value NULL. */
+/* The result of a certain mistake, and what to say about it. The last has value NULL. */
 typedef struct Suspect {
     const double *value;
     const char *hint;

@@ -58,8 +58,8 @@ void attention_head(float *y, float *weights, const float *x, const float *wq, c
         mine_linear_forward(NULL, q, false, x, wq, NULL, false, n, d, dk);
         mine_linear_forward(NULL, k, false, x, wk, NULL, false, n, d, dk);
         mine_linear_forward(NULL, v, false, x, wv, NULL, false, n, d, dv);
-        mine_product(NULL, matrix(weights, n), false, matrix(q, dk), turned(matrix(k, dk)), 1 / sqrt((double)dk), 1, 1,
-                     n, n, dk);
+        mine_product(NULL, matrix(weights, n), false, matrix(q, dk), transposed(matrix(k, dk)), 1 / sqrt((double)dk), 1,
+                     1, n, n, dk);
         for (size_t i = 0; i < n; i++)
             softmax(weights + i * n, n);
         mine_product(NULL, matrix(y, dv), false, matrix(weights, n), matrix(v, dv), 1, 1, 1, n, dv, n);

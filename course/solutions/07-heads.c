@@ -28,7 +28,7 @@ void mine_product(Stream *s, Operand c, bool add, Operand a, Operand b, double a
                 }
 }
 
-/* [n, heads*size]: the matrices [n, size] of all heads where they lie */
+/* [n, heads*size]: the matrices [n, size] of all heads, without a copy */
 static Operand heads_of(const float *x, size_t heads, size_t size)
 {
     Operand all = matrix(x, heads * size);
@@ -52,8 +52,8 @@ void many_heads(float *y, float *weights, const float *q, const float *k, const 
 {
     Operand w = matrix(weights, n);
     w.inner = n * n;
-    mine_product(NULL, w, false, heads_of(q, heads, dk), turned(heads_of(k, heads, dk)), 1 / sqrt((double)dk), 1, heads,
-                 n, n, dk);
+    mine_product(NULL, w, false, heads_of(q, heads, dk), transposed(heads_of(k, heads, dk)), 1 / sqrt((double)dk), 1,
+                 heads, n, n, dk);
     for (size_t i = 0; i < heads * n; i++)
         softmax_of_row(weights + i * n, n);
     mine_product(NULL, heads_of(y, heads, dv), false, w, heads_of(v, heads, dv), 1, 1, heads, n, dv, n);

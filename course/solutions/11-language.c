@@ -31,15 +31,15 @@ void mine_argmax(Stream *s, int32_t *y, const void *logits, size_t n, size_t v)
 /* A logit as it counts */
 static float counted(float z) { return isnan(z) ? -INFINITY : fminf(z, FLT_MAX); }
 
-/* The likeliest class behind class `last` (-1: of all), in the order of logits and then of numbers; -1: none is left */
+/* The likeliest class after class `last` (-1: of all), in the order of logits and then of numbers; -1: none is left */
 static int32_t next_likeliest(const float *z, size_t v, int32_t last)
 {
     int32_t best = -1;
     float before = last < 0 ? INFINITY : counted(z[last]);
     for (int32_t j = 0; j < (int32_t)v; j++) {
         float here = counted(z[j]);
-        bool behind = last < 0 || here < before || (here == before && j > last);
-        if (behind && here > (best < 0 ? -INFINITY : counted(z[best])))
+        bool after = last < 0 || here < before || (here == before && j > last);
+        if (after && here > (best < 0 ? -INFINITY : counted(z[best])))
             best = j;
     }
     return best;
@@ -106,7 +106,7 @@ size_t choose(const float *logits, size_t v, double temperature, double point)
         if (so_far > point)
             return j;
     }
-    return (size_t)best; /* rounding left the point behind all */
+    return (size_t)best; /* rounding left the point after all */
 }
 
 void mine_cache_lengths(Stream *s, int32_t *valid, const int32_t *length, const int32_t *start, size_t b)

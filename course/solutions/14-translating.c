@@ -33,7 +33,7 @@ void mine_gather_lengths(Stream *s, int32_t *y, const int32_t *length, const int
 /* A logit as it counts */
 static float counts(float z) { return isnan(z) ? -INFINITY : z > FLT_MAX ? FLT_MAX : z; }
 
-/* The likeliest class that comes behind class `last` (-1: behind none); -1: there is none. */
+/* The likeliest class that comes after class `last` (-1: after none); -1: there is none. */
 static int32_t next_class(const float *z, size_t v, int32_t last)
 {
     int32_t best = -1;

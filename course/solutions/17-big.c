@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Half a step is added, and what is below is cut off; where it lies in the middle, only if the last bit is 1. It may
+/* Half a step is added, and what is below is cut off; where it is in the middle, only if the last bit is 1. It may
  * carry into the exponent, and that is right. */
 uint16_t to_bf16(float x)
 {

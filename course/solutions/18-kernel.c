@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Lanes behind the end of a row hold `other`. */
+/* Lanes after the end of a row hold `other`. */
 static Vec load(const float *x, size_t left, float other)
 {
     return left < WIDTH ? vec_select(vec_first(left), vec_load_some(x, left), vec_set(other)) : vec_load(x);
@@ -38,7 +38,7 @@ static void softmax(float *y, const float *x, size_t columns)
         hidden_row(y, x, columns);
         return;
     }
-    for (size_t j = 0; j < columns; j += WIDTH) { /* exp(-infinity) is 0, so what is behind the end adds nothing */
+    for (size_t j = 0; j < columns; j += WIDTH) { /* exp(-infinity) is 0, so what is after the end adds nothing */
         Vec power = vec_exp(load(x + j, columns - j, -INFINITY) - largest);
         store(y + j, power, columns - j);
         sum += power;

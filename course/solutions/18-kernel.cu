@@ -82,7 +82,7 @@ static __global__ void attend_kernel(float *y, const float *q, const float *k, c
 {
     __shared__ float keys[KEYS][MOST], values[KEYS][MOST];
     size_t i = (size_t)blockIdx.x * QUERIES + threadIdx.x;
-    bool live = i < n; /* who has no query still brings keys, and waits with the others */
+    bool live = i < n; /* without a query it still loads keys, and waits with the others */
     Met met = {};
     met.largest = -INFINITY;
     for (size_t first = 0; first < m; first += KEYS) {

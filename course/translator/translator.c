@@ -132,7 +132,7 @@ static void open_trainer(SmallTranslator *s, Error *e)
                      .batch = batch,
                      .loss = loss,
                      .score_batch = score_batch,
-                     .unit = "nats/piece",
+                     .unit = "nats/token",
                      .per_nat = 1};
     cut_scored(s, e);
     TrainerOptions o = {.k = kernels_find("cpu", NUMBER_F32, e),

@@ -17,7 +17,7 @@ typedef struct TranslatorOptions {
     double dropout, smoothing;
     double epsilon;   /* Adam's; 0: 1e-9 */
     size_t pairs;     /* that it learns from; 0: all */
-    size_t tokens;    /* pieces of a batch on each side, about; 0: 512 */
+    size_t tokens;    /* tokens of a batch on each side, about; 0: 512 */
     bool any_lengths; /* pairs of any lengths in a batch, not those of like length */
     bool unshifted;   /* a mistake: the decoder reads what it is to say */
     bool other;       /* a mistake: each target is scored with the source of its neighbour */
@@ -51,10 +51,10 @@ void small_train(SmallTranslator *s, size_t steps, const Schedule *schedule);
 /* The schedule that lessons use: Noam's, for 64 columns. */
 Schedule small_schedule(void);
 
-/* Nats a piece on the validation part, without smoothing and dropout. */
+/* Nats a token on the validation part, without smoothing and dropout. */
 double small_score(SmallTranslator *s);
 
-/* What the network says of one pair: logits [nt,V] behind each piece that the decoder reads, and (where they are not
+/* What the network says of one pair: logits [nt,V] after each token that the decoder reads, and (where they are not
  * NULL) the weights [nt,ns] of the last block's cross-attention, the mean of its heads. */
 void small_read(SmallTranslator *s, const int32_t *source, size_t ns, const int32_t *target, size_t nt, float *logits,
                 float *weights);

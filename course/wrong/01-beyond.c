@@ -4,7 +4,7 @@
 #undef mine_softmax_forward
 
 /* The search for the largest number of a row goes one too far. Whatever is taken off cancels, so nothing shows as long
- * as what lies there is not much larger. */
+ * as what is there is not much larger. */
 void mine_softmax_forward(Stream *s, void *y_, const void *x_, size_t n, size_t columns)
 {
     (void)s;

@@ -3,7 +3,7 @@
 #include "course/solutions/06-masks.c"
 #undef sees
 
-/* Queries behind the end are hidden, and keys are not. */
+/* Queries after the end are hidden, and keys are not. */
 bool sees(const Attend *how, size_t b, size_t i, size_t j)
 {
     size_t p = i + (how->query_offset ? (size_t)how->query_offset[b] : 0);

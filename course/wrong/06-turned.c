@@ -1,4 +1,4 @@
-/* expect hint: the mask turned round */
+/* expect hint: the mask transposed */
 #define sees right_sees
 #include "course/solutions/06-masks.c"
 #undef sees

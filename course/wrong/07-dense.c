@@ -3,7 +3,7 @@
 #include "course/solutions/07-heads.c"
 #undef mine_product
 
-/* Rows of a and c are taken to lie close together, whatever the operands say. */
+/* Rows of a and c are taken to be close together, whatever the operands say. */
 void mine_product(Stream *s, Operand c, bool add, Operand a, Operand b, double alpha, size_t outer, size_t inner,
                   size_t m, size_t n, size_t k)
 {

@@ -3,7 +3,7 @@
 #include "course/solutions/07-heads.c"
 #undef many_heads
 
-/* The memory of q, k and v is cut into heads as if it lay [H,n,dk], which it does not. */
+/* The memory of q, k and v is cut into heads as if it were stored [H,n,dk], which it is not. */
 void many_heads(float *y, float *weights, const float *q, const float *k, const float *v, size_t n, size_t heads,
                 size_t dk, size_t dv)
 {

@@ -1,4 +1,4 @@
-/* expect hint: each text begins at place 0 */
+/* expect hint: each text begins at position 0 */
 #define mine_embed_forward right_embed_forward
 #include "course/solutions/08-positions.c"
 #undef mine_embed_forward

@@ -1,4 +1,4 @@
-/* expect hint: behind the length[r] that are there */
+/* expect hint: after the length[r] that are there */
 #define mine_cache_append right_cache_append
 #include "course/solutions/11-language.c"
 #undef mine_cache_append

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Who reads a vector last takes all: what others gave it is written over. */
+/* The last reader of a vector writes over what others gave it. */
 void mine_embed_backward(Stream *s, void *dtable, void *dpositions, const void *dy, const int32_t *slots,
                          const int32_t *place, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
 {

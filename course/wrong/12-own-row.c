@@ -3,7 +3,7 @@
 #include "course/solutions/12-translator.c"
 #undef mine_attention_forward
 
-/* Self-attention, everywhere: keys are looked for where queries lie. */
+/* Self-attention, everywhere: keys are looked for where queries are. */
 void mine_attention_forward(Stream *s, void *y, void *lse, Strided q, Strided k, Strided v, const Attend *how,
                             const StepState *state)
 {

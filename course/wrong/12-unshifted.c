@@ -1,9 +1,9 @@
-/* expect hint: who reads what is to be said has nothing to learn */
+/* expect hint: a decoder that reads what it is to say has nothing to learn */
 #define teacher_forcing right_teacher_forcing
 #include "course/solutions/12-translator.c"
 #undef teacher_forcing
 
-/* The decoder reads the piece that it is to say. */
+/* The decoder reads the token that it is to say. */
 void teacher_forcing(int32_t *read, int32_t *place, const int32_t *say, const int32_t *start, size_t rows,
                      int32_t begin)
 {

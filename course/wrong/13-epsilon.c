@@ -1,4 +1,4 @@
-/* expect hint: epsilon stands outside the root */
+/* expect hint: epsilon is outside the root */
 #include <math.h>
 #define sqrtf(x) (sqrtf((x) + epsilon) - epsilon)
 #include "course/solutions/13-training.c"

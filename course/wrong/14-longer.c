@@ -1,4 +1,4 @@
-/* expect hint: a long hypothesis shall come nearer to 0 */
+/* expect hint: a long hypothesis must come nearer to 0 */
 #define hypothesis_score right_hypothesis_score
 #include "course/solutions/14-translating.c"
 #undef hypothesis_score

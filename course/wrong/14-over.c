@@ -1,4 +1,4 @@
-/* expect hint: behind what the row holds */
+/* expect hint: after what the row holds */
 #define mine_cache_append right_mine_cache_append
 #include "course/solutions/14-translating.c"
 #undef mine_cache_append

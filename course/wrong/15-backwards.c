@@ -1,4 +1,4 @@
-/* expect hint: the last layer stands on the left */
+/* expect hint: the last layer is on the left */
 #define roll_out right_roll_out
 #include "course/solutions/15-reading.c"
 #undef roll_out

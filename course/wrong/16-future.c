@@ -1,4 +1,4 @@
-/* expect hint: which lies in the future */
+/* expect hint: which is in the future */
 #define convolution right_convolution
 #include "course/solutions/16-why.c"
 #undef convolution

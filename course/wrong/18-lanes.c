@@ -1,4 +1,4 @@
-/* expect hint: lanes behind the end of a row hold 0 */
+/* expect hint: lanes after the end of a row hold 0 */
 #define mine_softmax_forward right_softmax_forward
 #include "course/solutions/18-kernel.c"
 #undef mine_softmax_forward

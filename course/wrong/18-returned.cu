@@ -4,7 +4,7 @@
 #undef attend_kernel
 #undef attend_on_gpu
 
-/* Who has no query goes home, and those who wait for it wait. */
+/* A thread without a query returns, and those that wait for it wait. */
 static __global__ void attend_kernel(float *y, const float *q, const float *k, const float *v, float scale, size_t n,
                                      size_t m, size_t d)
 {

@@ -68,7 +68,7 @@ static void a_bit_off(Grade *g)
     expect_numbers(g, "y", y, expected, 4, 2, 1e-3, suspects, "the last one");
 }
 
-/* Right, as long as what lies behind x is smaller than all of it. */
+/* Right, as long as what comes after x is smaller than all of it. */
 static void reads_beyond(Grade *g)
 {
     float *x = grade_input(g, "x", 4, 1), *y = grade_output(g, "y", 4), largest = -INFINITY;
@@ -172,8 +172,8 @@ static const struct {
     {added, "y[0] is 4097 and should be 1", "begin a sum with 0", false},
     {twice, "y[0] is 2 and should be 1", "hint: it was doubled", false},
     {not_a_number, "nan and should be 1", "NaN comes from", false},
-    {reads_beyond, "y[0] is 5 and should be 1", "hint: something was read that lies beside its array", true},
-    {multiplies_beyond, "y[0] is -32770 and should be 4", "hint: something was read that lies beside its array", true},
+    {reads_beyond, "y[0] is 5 and should be 1", "hint: something beside its array was read", true},
+    {multiplies_beyond, "y[0] is -32770 and should be 4", "hint: something beside its array was read", true},
     {forgets_zeros, " and should be 1", "from malloc that nobody had written", false},
     {throws_dice, " and should be 1", "hint: the dice", false},
     {damages, "y was written before its beginning", "below 0", true},

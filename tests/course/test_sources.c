@@ -165,7 +165,7 @@ END_TEST
 
 /* ---- 6. */
 
-/* The same tokens, one behind the other; `position` says where each stands in its sentence. */
+/* The same tokens, one after another; `position` says where each is in its sentence. */
 static void number_positions(int *position, const int *start, size_t rows)
 {
     for (int i = 0; i < start[rows]; i++)
