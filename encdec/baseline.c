@@ -4,8 +4,8 @@
 #include "encdec/encdec.h"
 
 #include "core/run/json.h"
-#include "encdec/dictionary.h"
 #include "encdec/bleu_evaluator.h"
+#include "encdec/dictionary.h"
 
 #include <stdio.h>
 
