@@ -147,14 +147,14 @@ static void print_row(const char *title, const float *y, size_t n)
 
 static void too_large(void)
 {
-    static const float score[] = {1, 2, 100};
+    static const float score[] = {20, 50, 100};
     float sum = 0, y[3];
     section("6. What goes wrong");
     for (int i = 0; i < 3; i++)
         sum += y[i] = expf(score[i]);
     for (int i = 0; i < 3; i++)
         y[i] /= sum;
-    print_row("softmax of 1, 2, 100 as it is written:", y, 3);
+    print_row("softmax of 20, 50, 100 as it is written:", y, 3);
     k->softmax_forward(NULL, y, score, 1, 3);
     print_row("with the largest taken off first:     ", y, 3);
     printf("\n");
