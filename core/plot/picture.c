@@ -111,11 +111,13 @@ static bool unpack(char **folder, Error *e)
     return done;
 }
 
-/* In the child. What gnuplot has to say goes into the pipe; it reads nothing, and no settings of the user's own. */
+/* In the child. What gnuplot has to say goes into the pipe; it reads nothing, and no settings of the user's own. Where
+ * letters are not UTF-8 it would warn of its degree sign each time. */
 static void become(const char *gnuplot, char *const *words, int pipe_end)
 {
     int nothing = open("/dev/null", O_RDONLY);
-    if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(pipe_end, 2) < 0)
+    if (unsetenv("LC_ALL") || setenv("LC_CTYPE", "C.UTF-8", 1) || nothing < 0 || dup2(nothing, 0) < 0 ||
+        dup2(pipe_end, 2) < 0)
         _exit(127);
     execv(gnuplot, words);
     _exit(127);

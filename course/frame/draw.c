@@ -63,7 +63,7 @@ static FILE *picture(const char *name, const char *title, int width, int height)
     mkdir("build", 0777), mkdir("build/course", 0777);
     if (system("command -v gnuplot >/dev/null 2>&1") != 0)
         return NULL;
-    FILE *to = popen("gnuplot 2>/dev/null", "w");
+    FILE *to = popen("LC_ALL= LC_CTYPE=C.UTF-8 gnuplot 2>/dev/null", "w");
     if (to) {
         fprintf(
             to,

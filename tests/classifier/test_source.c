@@ -46,7 +46,6 @@ static void expect_imdb(const Reviews *r)
 }
 
 static const char *const packers[] = {"tar czf packed aclImdb",
-                                      "tar cJf packed aclImdb",
                                       "tar cf packed ./aclImdb",
                                       "zip -qr p.zip aclImdb && mv p.zip packed",
                                       "cp -r aclImdb packed",
@@ -101,8 +100,8 @@ START_TEST(half_an_archive_is_refused)
         return;
     }
     make_imdb();
-    static const char *const lines[] = {"tar czf packed aclImdb", "tar cJf packed aclImdb", "tar cf packed aclImdb"};
-    for (size_t i = 0; i < 3; i++) {
+    static const char *const lines[] = {"tar czf packed aclImdb", "tar cf packed aclImdb"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct stat s;
         ck_assert(source_shell("rm -f packed; %s", lines[i]));
         ck_assert_int_eq(stat("packed", &s), 0);

@@ -8,6 +8,7 @@
 #include "tests/suite.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const all = "loss accuracy rate norm speed";
@@ -227,4 +228,8 @@ static const Test tests[] = {
     TEST(what_is_not_there_cannot_be_drawn),
 };
 
-int main(int argc, char **argv) { return suite_run("plot/draw", tests, sizeof tests / sizeof *tests, argc, argv); }
+/* In a container no language is set, and gnuplot would warn that it cannot write its degree sign. */
+int main(int argc, char **argv)
+{
+    return setenv("LC_ALL", "C", 1) || suite_run("plot/draw", tests, sizeof tests / sizeof *tests, argc, argv);
+}

@@ -76,7 +76,7 @@ static const struct {
     {"zip", "zip -q text.zip text", "text.zip", "zip"},
     {"tar", "tar cf text.tar text", "text.tar", "tar"},
     {"tar", "tar czf text.tar.gz text", "text.tar.gz", "gzip"},
-    {"tar", "mkdir d && cp text d/ && tar cJf d.tar.xz d", "d.tar.xz", "xz"},
+    {"xz", "mkdir d && cp text d/ && tar cJf d.tar.xz d", "d.tar.xz", "xz"},
 };
 enum { PACKERS = sizeof packers / sizeof *packers };
 
