@@ -220,12 +220,13 @@ endef
 # charlm carries a text of its own, so that it trains before anything was downloaded: data/prose.txt as a C array. Every
 # program carries the scripts that draw, so that it can draw wherever it is.
 PROSE   := $(if $(wildcard data/prose.txt),$(OUT)/prose.o)
+SCRIPTS_IN = core/plot/scripts.h plot_scripts
 SCRIPTS := $(sort $(wildcard plots/*.gp plots/*.html))
 
 $(OUT)/prose.c: data/prose.txt $(OUT)/embed
 	$(Q)$(OUT)/embed charlm/prose.h prose < data/prose.txt > $@
 $(OUT)/plots.c: $(SCRIPTS) $(OUT)/embed $(OUT)/scripts
-	$(Q)$(OUT)/embed core/plot/scripts.h plot_scripts $(SCRIPTS) > $@
+	$(Q)$(OUT)/embed $(SCRIPTS_IN) $(SCRIPTS) > $@
 $(OUT)/prose.o $(OUT)/plots.o: %.o: %.c $(OUT)/flags
 	$(call compile)
 $(OUT)/embed: tools/embed.c $(OUT)/flags
@@ -269,10 +270,8 @@ lint: ## check format, common mistakes and the rules of the house
 format: ## lay out every C file as .clang-format says
 	@tools/lint.sh format
 
-install: programs ## install the programs as PREFIX/bin/attend-NAME
-	@mkdir -p '$(DESTDIR)$(PREFIX)/bin'
-	@for p in $(PROGRAMS); do \
-	    to='$(DESTDIR)$(PREFIX)/bin'/attend-$$p; install -m 755 $(BIN)/$$p "$$to" && echo "$$to" || exit 1; done
+install: programs ## install programs as PREFIX/bin/attend-NAME; data/fetch and documents in PREFIX/share/attend
+	@tools/install.sh '$(DESTDIR)$(patsubst ~/%,$(HOME)/%,$(PREFIX))' $(PROGRAMS:%=$(BIN)/%)
 
 clean: ## remove everything that make made (not .deps/, not runs/)
 	rm -rf $(BUILD) bin
@@ -287,7 +286,7 @@ help: ## this list
 
 ifneq ($(BUILDING),)
 $(call remember,$(OUT)/flags,$(COMPILER) $(PROCESSOR) $(ALL_CPPFLAGS) $(ALL_CFLAGS) $(if $(USE_EMULATOR),$(CXX) $(CXXFLAGS)))
-$(call remember,$(OUT)/scripts,$(SCRIPTS))
+$(call remember,$(OUT)/scripts,$(SCRIPTS_IN) $(SCRIPTS))
 $(call remember,$(OUT)/objects,$(OBJECTS) $(foreach p,$(PROGRAMS),$(call objects_of,$p)))
 LINKED := $(OUT) $(ALL_LDFLAGS) $(ALL_LDLIBS) $(CHECK_LIBS) $(foreach p,$(PROGRAMS),$(call objects_of,$p))
 $(call remember,$(OUT)/link,$(LINKED))

@@ -1,6 +1,10 @@
-# data/common.sh: what data/fetch and data/check share: the table of sets, and how a file is read whatever packs it.
-# Both set `here` to this folder first.
+# data/common.sh: what data/fetch, data/check and data/join share: where sets are, their table, and how a file is read
+# whatever packs it. They set `here` to this folder first.
 # shellcheck shell=sh disable=SC2154
+
+# Sets are kept beside these scripts; where one may not write there, as after make install, in data/ of this folder.
+place=$here
+[ -w "$here" ] || place=data
 
 # sets [SET]: the lines of the table (of one set) as SET|FILE|BYTES|CHECKSUMS|HOMES
 sets() {

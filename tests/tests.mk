@@ -87,7 +87,7 @@ $(OUT_BIN)/hunt: $(HUNT:%.c=$(OUT)/%.o) $(LIBRARY) $(OUT)/link
 	$(link)
 
 build-test: ## what must hold of make itself: only=CASE
-	@MAKE='$(MAKE) $(MAKEOVERRIDES)' tests/build.sh $(only)
+	@MAKE='$(MAKE) BUILD=$(BUILD) WERROR=$(WERROR)' CC='$(CC)' tests/build.sh $(only)
 
 # How fast a GPU is: tests/gpu.sh runs it
 $(OUT_BIN)/gpu: $(OUT)/tools/gpu.o $(LIBRARY) $(OUT)/link
