@@ -113,11 +113,11 @@ static bool unpack(char **folder, Error *e)
 
 /* In the child. What gnuplot has to say goes into the pipe; it reads nothing, and no settings of the user's own. Where
  * letters are not UTF-8 it would warn of its degree sign each time. */
-static void become(const char *gnuplot, char *const *words, int pipe_end)
+static void become(const char *gnuplot, char *const *words, int out, int pipe_end)
 {
     int nothing = open("/dev/null", O_RDONLY);
     if (unsetenv("LC_ALL") || setenv("LC_CTYPE", "C.UTF-8", 1) || nothing < 0 || dup2(nothing, 0) < 0 ||
-        dup2(pipe_end, 2) < 0)
+        dup2(out, 1) < 0 || dup2(pipe_end, 2) < 0)
         _exit(127);
     execv(gnuplot, words);
     _exit(127);
@@ -134,17 +134,30 @@ static void read_pipe(int from, Buffer *said)
     }
 }
 
+/* gnuplot does not say when what it writes to standard output goes nowhere; what is written here is known to. */
+static void pass_on(FILE *from)
+{
+    char bytes[4096];
+    rewind(from);
+    for (size_t got; (got = fread(bytes, 1, sizeof bytes, from)) > 0;)
+        fwrite(bytes, 1, got, stdout);
+}
+
 /* Its exit status, or -1 where it did not run or was ended by a signal. */
 static int call(const char *gnuplot, char *const *words, Buffer *said)
 {
     int ends_of[2], status = 0;
-    if (pipe(ends_of))
+    FILE *out = tmpfile();
+    if (!out)
         return -1;
-    fflush(stdout);
+    if (pipe(ends_of)) {
+        fclose(out);
+        return -1;
+    }
     pid_t child = fork();
     if (child == 0) {
         close(ends_of[0]);
-        become(gnuplot, words, ends_of[1]);
+        become(gnuplot, words, fileno(out), ends_of[1]);
     }
     close(ends_of[1]);
     if (child > 0)
@@ -152,6 +165,8 @@ static int call(const char *gnuplot, char *const *words, Buffer *said)
     close(ends_of[0]);
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
+    pass_on(out);
+    fclose(out);
     return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 

@@ -170,6 +170,8 @@ static bool step(Loop *l, Error *e)
     double rate = schedule_rate(&l->options.schedule, number, part_done(l)), start = clock_seconds();
     if (!trainer_step(l->trainer, number, rate, &now, e))
         return false;
+    if (now.given_up) /* where it stood before, it stands still */
+        return true;
     if (!now.finite) {
         trainer_find_nonfinite(l->trainer, number, e);
         return false;

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "core/cli/stop.h"
 #include "core/cli/units.h"
 #include "core/tensor/nonfinite.h"
 #include "core/train/update.h"
@@ -129,6 +130,30 @@ static Shape shape_of(const Trainer *c, const Worker *w)
     return shape;
 }
 
+/* Said once, when some of the first long step is done. */
+static void note_long_step(Trainer *c, size_t done)
+{
+    enum { AFTER = 5, LONG = 60 };
+    double seconds = clock_seconds() - c->began, all = seconds * (double)c->micros / (double)done;
+    if (c->long_steps || !c->progress || seconds < AFTER || all < LONG)
+        return;
+    c->long_steps = true;
+    progress_note(c->progress, "a step takes about %s: a batch has %s micro-batches here; a smaller --batch has fewer",
+                  duration_text(all).text, count_text(c->micros).text);
+}
+
+/* A step that ends soon is waited for; of one that does not, nothing is kept. The first worker to see the signal says
+ * so to all. done: micro-batches, of the worker that says when a step is long. */
+static bool gives_up(Trainer *c, size_t done)
+{
+    enum { SOON = 2 };
+    if (done)
+        note_long_step(c, done);
+    if (stop_requested() && clock_seconds() - c->began > SOON)
+        atomic_store(&c->given_up, true);
+    return atomic_load(&c->given_up);
+}
+
 /* Forward and backward on every micro-batch that is this worker's. */
 static void run_micro_batches(StepWork *s, Worker *w, size_t number)
 {
@@ -152,6 +177,8 @@ static void run_micro_batches(StepWork *s, Worker *w, size_t number)
             run_micro_batch(&work);
         else
             replay_run(&w->replay, w->stream, &shape, run_micro_batch, &work);
+        if (s->update && gives_up(c, number == 0 ? m + 1 : 0))
+            break;
     }
     w->tape.training = w->tape.recording = false;
     w->tape.nonfinite = NULL;
@@ -172,6 +199,8 @@ static void meet(Trainer *c, Worker *w)
 static void update_together(Trainer *c, Worker *w, size_t number)
 {
     meet(c, w);
+    if (atomic_load(&c->given_up)) /* all see it or none: behind the meeting nobody says so any more */
+        return;
     update_sum(c, w, number);
     meet(c, w);
     if (number == 0)
@@ -203,7 +232,7 @@ static void step_work(void *argument, size_t number)
         return;
     if (c->options.workers > 1) {
         update_together(c, w, number);
-    } else {
+    } else if (!atomic_load(&c->given_up)) {
         MicroWork work = {c, w};
         Shape shape = {.slots = used_rows_count(&c->used)};
         replay_run(&w->replay, w->stream, &shape, update_alone, &work);
@@ -299,11 +328,14 @@ static MeanLoss mean_of(const Sums *s)
 bool trainer_step(Trainer *c, uint64_t step, double rate, StepResult *result, Error *e)
 {
     StepWork s = prepare(c, step, rate);
+    c->began = clock_seconds();
     pool_run(c->pool, step_work, &s);
     double over = clock_seconds();
     Sums sums = {0};
-    *result = (StepResult){.tokens = (double)c->batch.side[c->task->token_side].positions};
-    send_ahead(c, step + 1);
+    *result = (StepResult){.tokens = (double)c->batch.side[c->task->token_side].positions,
+                           .given_up = atomic_load(&c->given_up)};
+    if (!result->given_up)
+        send_ahead(c, step + 1);
     for (size_t i = 0; i < c->options.workers; i++) {
         StepState state;
         c->worker[i].waited += over - c->worker[i].ended;

@@ -12,6 +12,8 @@
 #include "core/train/replay.h"
 #include "core/train/used.h"
 
+#include <stdatomic.h>
+
 typedef struct Worker {
     Stream *stream;
     Tape tape;
@@ -38,12 +40,15 @@ typedef struct Trainer {
     Worker *worker;
     const Task *task;
     Batch batch;
-    uint64_t ready;      /* the step whose batch that is already, on a device that computes meanwhile; 0: none */
-    size_t micros, *cut; /* its micro-batches: number m is rows cut[m] .. cut[m+1]-1 */
-    UsedRows used;       /* by it */
-    int32_t *slots;      /* [rows of the longest table] on the device: what `used` holds */
-    RowRest *rest;       /* [rows of all looked-up tables]; NULL: rows never rest on this device */
-    Progress *progress;  /* where scoring shows how far it is; NULL: nowhere */
+    uint64_t ready;       /* the step whose batch that is already, on a device that computes meanwhile; 0: none */
+    size_t micros, *cut;  /* its micro-batches: number m is rows cut[m] .. cut[m+1]-1 */
+    UsedRows used;        /* by it */
+    int32_t *slots;       /* [rows of the longest table] on the device: what `used` holds */
+    RowRest *rest;        /* [rows of all looked-up tables]; NULL: rows never rest on this device */
+    Progress *progress;   /* where scoring shows how far it is; NULL: nowhere */
+    double began;         /* when the step did */
+    atomic_bool given_up; /* somebody asked for an end, and it would take long */
+    bool long_steps;      /* that they are has been said */
 } Trainer;
 
 bool trainer_open(Trainer *c, const TrainerOptions *o, const Parameters *p, const Task *task, Error *e);
@@ -57,6 +62,7 @@ typedef struct StepResult {
     double tokens;       /* positions of the task's token side */
     double norm;         /* of the gradient before clipping */
     bool finite;         /* false: nothing was changed */
+    bool given_up;       /* nothing was changed, because of a signal: stop_requested */
 } StepResult;
 
 /* One step: batch, forward, backward, sum, clip, Adam. False: the device failed. */

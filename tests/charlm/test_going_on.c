@@ -15,7 +15,8 @@
 
 enum { STEPS = 60, LATE = 6 /* columns of the log before those that tell the time */ };
 
-#define SHORT TINY " --dropout 0.1 --eval-every 7 --save-every 5 --keep 2 -q"
+#define LOUD  TINY " --dropout 0.1 --eval-every 7 --save-every 5 --keep 2"
+#define SHORT LOUD " -q"
 
 static void train(const char *run, int steps)
 {
@@ -202,6 +203,32 @@ static void interrupt(int signal_number)
 }
 
 START_TEST(a_signal_saves_and_says_how_to_go_on) { interrupt((int[]){SIGINT, SIGTERM, SIGHUP}[_i]); }
+END_TEST
+
+/* Hundreds of thousands of rows: a step that nobody wants to wait for. It is as if it had never begun. */
+START_TEST(a_long_step_is_announced_and_given_up)
+{
+    const char *run = fresh_path("run"), *whole = fresh_path("whole");
+    char *said = NULL;
+    Started s = command_start("train --run %s " LOUD " --steps 9 --batch 400000 --workers %d", run, 1 + _i);
+    for (int i = 0; i < 6000 && !(said && strstr(said, "a step takes about")); i++) {
+        size_t size;
+        usleep(10000);
+        memory_free(said);
+        said = read_in("", s.err, &size);
+    }
+    ck_assert_msg(said && strstr(said, "micro-batches here"), "%s", said ? said : "nothing");
+    memory_free(said);
+    kill(s.process, SIGINT);
+    Said end = command_end(&s);
+    ck_assert_msg(end.status == 0 && strstr(end.err, "stopped and saved") && strstr(end.out, ": 0 steps"), "%d: %s%s",
+                  end.status, end.out, end.err);
+    said_free(&end);
+    Said more = must("train --resume %s --batch 4 --workers 2 --steps 9 -q", run);
+    said_free(&more);
+    train(whole, 9);
+    expect_same(whole, run, "checkpoints/00000009/model.safetensors");
+}
 END_TEST
 
 /* What is saved then is nowhere, and "go on with" would be no help. */
@@ -416,6 +443,7 @@ static const Test tests[] = {TEST(twice_n_steps_are_n_steps_and_n_more),
                              TEST(what_lies_behind_the_checkpoint_is_dropped),
                              TEST_SLOW(a_run_killed_again_and_again_is_the_run_that_was_not, 180),
                              TEST_LOOP(a_signal_saves_and_says_how_to_go_on, 3),
+                             TEST_LOOP(a_long_step_is_announced_and_given_up, 2),
                              TEST(a_run_whose_folder_goes_while_it_trains_is_an_error),
                              TEST(a_finished_run_says_so),
                              TEST(other_data_and_another_model_are_refused),
