@@ -156,7 +156,7 @@ static void too_large(void)
         y[i] /= sum;
     print_row("softmax of 20, 50, 100 as it is written:", y, 3);
     k->softmax_forward(NULL, y, score, 1, 3);
-    print_row("with the largest taken off first:     ", y, 3);
+    print_row("with the largest taken off first:      ", y, 3);
     printf("\n");
 }
 

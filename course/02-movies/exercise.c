@@ -25,7 +25,7 @@ void score_gradient(float *du, float *dm, const float *u, const float *m, float 
     (void)du, (void)dm, (void)u, (void)m, (void)value, (void)lambda, (void)d;
 }
 
-/* 4. The way back: n vectors of dy are added up in the places that they came from. dx has m vectors. */
+/* 4. The backward pass: n vectors of dy are added up where they came from. dx has m vectors. */
 void mine_gather_backward(Stream *s, void *dx_, bool add, const void *dy_, const int32_t *index, size_t n, size_t m,
                           size_t d)
 {

@@ -149,7 +149,7 @@ static Value *softmax(Tape *t, Value *a)
     return record(t, (Node){.backward = softmax_back, .y = y, .a = a});
 }
 
-/* Half the squared distance of a from the target: its gradient is the distance itself. Here every way back begins. */
+/* Half the squared distance of a from the target: its gradient is the distance itself. Every backward pass begins here. */
 static void distance_back(Tape *t, Node *n)
 {
     for (size_t i = 0; i < n->a->rows * n->a->columns; i++)

@@ -259,7 +259,7 @@ static void way_back(Grade *g, bool add)
     const Suspect suspects[] = {
         {constant, "mean and rstd are no constants: each x moves the mean and the variance of its vector"},
         {half, "the variance moves, too: less xhat * mean(g xhat)"},
-        {bare, "what comes back passes the gain first: g = gain dy"},
+        {bare, "the gradient passes the gain first: g = gain dy"},
         {other, add ? "with `add`, the gradient is added to what is there" : "without `add`, dx is written over"},
         {NULL, NULL}};
     expect_numbers(g, "dx", b.dx, expected, N * D, D, 1e-5, suspects,

@@ -248,8 +248,8 @@ static void embeds_back(Grade *g, bool with_positions, Dropout drop, const StepS
     }
     mine_embed_backward(NULL, dtable, with_positions ? dpositions : NULL, dy, slots, place, 2.5, drop, state, M, D);
     const Suspect suspects[] = {
-        {unplaced, "where place[i] is below 0 embed_forward wrote zeros: nothing comes back, to dtable neither"},
-        {last, "two words may be the same: what comes back is added, always"},
+        {unplaced, "where place[i] is below 0 embed_forward wrote zeros: it gets no gradient, and neither does dtable"},
+        {last, "two words may be the same: gradients are added, always"},
         {unscaled, "what was multiplied by scale forward is multiplied by it backward"},
         {drop.rate > 0 ? undropped : last, "each number of dy is multiplied by its dropout_factor"},
         {NULL, NULL}};

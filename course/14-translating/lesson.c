@@ -69,7 +69,7 @@ static void search(size_t beam, double alpha)
 static void few_words(void)
 {
     section("1. Greedy, and not");
-    printf("  after      p of the next\n");
+    printf("  after       p of the next\n");
     for (size_t i = 0; i < VOCABULARY; i++) {
         size_t row = i ? i : VOCABULARY; /* </s> is followed by nothing; in its place the beginning */
         printf("  %-10s", i ? words[row] : "nothing");

@@ -295,7 +295,7 @@ static void recomputes(Grade *g, size_t layers, size_t every)
            "%zu layers, every %zu: a layer was walked back with another vector than it had read", layers, every);
     for (size_t l = 0; l < layers; l++)
         expect(g, c.forward[l] <= 2,
-               "a layer runs twice at most: once on the way forward, and once when its segment is computed again, from "
+               "a layer runs twice at most: once forward, and once when its segment is computed again, from "
                "what was kept at its beginning",
                "%zu layers, every %zu: layer %zu ran forward %zu times", layers, every, l, c.forward[l]);
     expect_numbers(g, "dx", dx, expected, WIDE, 0, 1e-6, NULL, "d begins as dy and ends as dx");

@@ -35,9 +35,9 @@ void tree_sum(float *const *g, size_t workers, size_t n);
  * vector: the gradient dx [n] by x[0]. backward(l, d, x[l]) turns the gradient d by x[l+1] into that by x[l], in place,
  * and has to be given what the layer read.
  * Memory is tight: room [slots][n], where slots is the number of segments + `every`: a segment is `every` layers, the
- * last one may be shorter. What each segment reads is kept; its inside is computed a second time when the way back
- * comes to it. No layer is run forward more than twice. room[0 .. segments-1] is enough for what segments read, and
- * what comes after it for one segment's inside. */
+ * last one may be shorter. What each segment reads is kept; its inside is computed a second time when the backward
+ * pass reaches it. No layer is run forward more than twice. room[0 .. segments-1] is enough for what segments read, and
+ * the rest of room for one segment's inside. */
 typedef struct Chain {
     size_t layers, n, every;
     void (*forward)(void *context, size_t layer, float *y, const float *x);

@@ -162,7 +162,7 @@ static void state(Model *m)
 
 /* ---- 3. activations */
 
-/* What a step has to keep for its way back, in bytes: per position 14 D numbers in a block (query, key, value 3, the
+/* What a step must keep for its backward pass, in bytes: per position 14 D numbers in a block (query, key, value 3, the
  * average 1, the output 1, sum and norm 2, feed-forward 4 + 1, sum and norm 2) and 8 reals; recomputed, a block's D and
  * the inside of one block. Embeddings D, logits and losses after the last block. */
 static double estimate(const Way *w)
@@ -178,7 +178,7 @@ static void activations(Model *m)
                                   "narrow and recomputed"};
     float rows[4], memory[4][4];
     size_t way = 0;
-    section("3. What is kept for the way back");
+    section("3. What is kept for the backward pass");
     printf("  activations of one worker, kB    rows   estimated   walked\n");
     for (Keep keep = KEEP_ALL; keep <= KEEP_INPUTS; keep++)
         for (NumberType type = NUMBER_F32; type <= NUMBER_BF16; type++, way++)

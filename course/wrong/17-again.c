@@ -3,7 +3,7 @@
 #include "course/solutions/17-big.c"
 #undef recomputed
 
-/* For each layer on the way back, everything from the beginning: little memory, and time that grows with the square. */
+/* For each layer of the backward pass, everything from the beginning: little memory, and time that grows with the square. */
 void recomputed(float *dx, const float *dy, const float *x0, float *room, const Chain *c)
 {
     memcpy(dx, dy, c->n * sizeof *dx);
