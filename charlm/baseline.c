@@ -87,8 +87,9 @@ static void print_table(const Charlm *c, const NgramBits *bits, size_t learnt, s
         printf("%5zu  %8.4f  %16.4f\n", n, bits->alone[n], bits->mixed[n]);
 }
 
-bool charlm_baseline(Charlm *c, Error *e)
+bool charlm_baseline(App *a, Error *e)
 {
+    Charlm *c = (Charlm *)a;
     Ngram g;
     Part part;
     if (!text_open(&c->text, c->options->shared.data, e) || !part_to_score(&part, &c->text, c->options, e))

@@ -154,8 +154,11 @@ static bool print_result(const Charlm *c, const Bench *b, Error *e)
     return true;
 }
 
-bool charlm_bench_sample(Charlm *c, Error *e)
+bool charlm_bench(App *a, Error *e)
 {
+    Charlm *c = (Charlm *)a;
+    if (!c->options->sample)
+        return app_bench(a, e);
     Bench b = {0};
     bool fine = open_bench(c, &b, e) && take(c, &b, false, TAKES, &b.cached, e) &&
                 (c->options->profile || take(c, &b, true, EXACT_TAKES, &b.exact, e));

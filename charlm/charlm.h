@@ -16,7 +16,7 @@ typedef struct Charlm {
     Split split;     /* whose bytes those are */
 } Charlm;
 
-extern const AppKind charlm_kind;
+extern const AppKind charlm_kind; /* model and data; main adds what else there is */
 
 /* Fills the Task: batches of the training part, and windows of `scored` bytes, of c->split, to score. */
 void charlm_task(Charlm *c, Part scored, size_t stride);
@@ -43,10 +43,10 @@ bool charlm_inspect(App *a, Inspection *l, Error *e);
 bool charlm_texts(App *a, TextSet *t, Error *e);
 bool charlm_name_token(const App *a, int32_t id, Labels *names, Error *e);
 
-/* The commands that only charlm has: false with an Error when the work failed. */
-bool charlm_eval(Charlm *c, Error *e);
-bool charlm_baseline(Charlm *c, Error *e);
-bool charlm_sample(Charlm *c, Error *e);
-bool charlm_bench_sample(Charlm *c, Error *e); /* bench --sample */
+/* The commands that only charlm has: main has a table of them. */
+bool charlm_eval(App *a, Error *e);
+bool charlm_baseline(App *a, Error *e);
+bool charlm_sample(App *a, Error *e);
+bool charlm_bench(App *a, Error *e); /* with --sample; else the common one */
 
 #endif

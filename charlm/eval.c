@@ -38,8 +38,9 @@ static Tensor *logits(void *self, Tape *t, const Rows *rows)
     return model_logits(t, &c->model, rows, NULL, rows_scored(rows));
 }
 
-bool charlm_eval(Charlm *c, Error *e)
+bool charlm_eval(App *a, Error *e)
 {
+    Charlm *c = (Charlm *)a;
     Trainer trainer = {0};
     MeanLoss score;
     size_t stride;

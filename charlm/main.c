@@ -3,15 +3,32 @@
 
 #include "core/program/heads.h"
 
+static const Command commands[] = {
+    {"train", COMMAND_TRAIN, NULL, "train a model, or go on with a run", app_train},
+    {"eval", COMMAND_EVAL, NULL, "bits per byte of a part of the data", charlm_eval},
+    {"baseline", COMMAND_BASELINE, NULL, "bits per byte of a part of the data by counting n-grams: the line to beat",
+     charlm_baseline},
+    {"sample", COMMAND_WRITE, NULL, "write text", charlm_sample},
+    {"heads", COMMAND_HEADS, NULL, "what attention looks at while the model reads a text", app_heads},
+    {"plot", COMMAND_PLOT, "[RUN...]", "draw the loss, the speed and more of runs, of models and of data", app_plot},
+    {"info", COMMAND_INFO, NULL, "what a model or a run consists of, and what it costs", app_info},
+    {"bench", COMMAND_BENCH, NULL, "the speed of a training step on random bytes", charlm_bench},
+};
+
 int main(int argc, char **argv)
 {
     CharlmOptions values;
     InspectOptions look;
+    AppKind kind = charlm_kind;
     Options options = {0};
-    Charlm c = {.app = {.kind = &charlm_kind, .options = &values.shared, .command_line = &options, .inspect = &look},
+    Charlm c = {.app = {.kind = &kind, .options = &values.shared, .command_line = &options, .inspect = &look},
                 .options = &values};
     const OptionTable tables[] = {{shared_options, shared_option_count, &values.shared},
                                   {charlm_options, charlm_option_count, &values},
                                   {inspect_options, inspect_option_count, &look}};
-    return app_main(&c.app, tables, 3, argc, argv);
+    kind.sample = charlm_show_sample;
+    kind.inspect = charlm_inspect;
+    kind.texts = charlm_texts;
+    kind.name_token = charlm_name_token;
+    return app_main(&c.app, &(AppTables){commands, sizeof commands / sizeof *commands, tables, 3}, argc, argv);
 }

@@ -38,17 +38,6 @@ const Option charlm_options[] = {
 
 const size_t charlm_option_count = sizeof charlm_options / sizeof *charlm_options;
 
-static const Command commands[] = {
-    {"train", TRAIN, NULL, "train a model, or go on with a run"},
-    {"eval", EVAL, NULL, "bits per byte of a part of the data"},
-    {"baseline", BASELINE, NULL, "bits per byte of a part of the data by counting n-grams: the line to beat"},
-    {"sample", SAMPLE, NULL, "write text"},
-    {"heads", COMMAND_HEADS, NULL, "what attention looks at while the model reads a text"},
-    {"plot", COMMAND_PLOT, "[RUN...]", "draw the loss, the speed and more of runs, of models and of data"},
-    {"info", COMMAND_INFO, NULL, "what a model or a run consists of, and what it costs"},
-    {"bench", BENCH, NULL, "the speed of a training step on random bytes"},
-};
-
 /* The character model of "Transformers from scratch": 9,664,768 parameters. */
 static const Setting former[] = {
     {"dim", "256"},           {"heads", "8"},     {"head-size", "32"}, {"depth", "12"},
@@ -93,8 +82,6 @@ static const Setting defaults[] = {{"bias", "no"}, {"warmup", "156"}, {NULL, NUL
 const Program charlm_program = {
     .name = "charlm",
     .about = "A causal Transformer that reads and writes bytes.",
-    .commands = commands,
-    .command_count = sizeof commands / sizeof *commands,
     .presets = presets,
     .preset_count = sizeof presets / sizeof *presets,
     .defaults = defaults,

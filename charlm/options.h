@@ -1,4 +1,4 @@
-/* charlm's options, commands and presets. */
+/* charlm's options and presets. */
 #ifndef CHARLM_OPTIONS_H
 #define CHARLM_OPTIONS_H
 
@@ -25,7 +25,7 @@ typedef struct CharlmOptions {
 
 typedef enum Split { SPLIT_TRAIN, SPLIT_VALID, SPLIT_TEST, SPLIT_ALL } Split;
 
-extern const Program charlm_program;
+extern const Program charlm_program; /* without its commands, which main.c has */
 extern const Option charlm_options[];
 extern const size_t charlm_option_count;
 

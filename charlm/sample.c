@@ -116,8 +116,9 @@ static bool sample_one(const CharlmOptions *v, Writer *w, const Buffer *prompt, 
     return fine;
 }
 
-bool charlm_sample(Charlm *c, Error *e)
+bool charlm_sample(App *a, Error *e)
 {
+    Charlm *c = (Charlm *)a;
     Trainer trainer = {0};
     Buffer prompt = {0};
     Writer *w = NULL;

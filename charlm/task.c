@@ -153,23 +153,6 @@ static void bench_batch(void *app, uint64_t step, Batch *b)
     }
 }
 
-static bool bench(App *a, bool *mine, Error *e)
-{
-    Charlm *c = (Charlm *)a;
-    *mine = c->options->sample;
-    return *mine && charlm_bench_sample(c, e);
-}
-
-static bool command(App *a, Error *e)
-{
-    Charlm *c = (Charlm *)a;
-    switch (a->command_line->command->bit) {
-    case COMMAND_EVAL: return charlm_eval(c, e);
-    case COMMAND_BASELINE: return charlm_baseline(c, e);
-    default: return charlm_sample(c, e);
-    }
-}
-
 const AppKind charlm_kind = {.name = "charlm",
                              .program = &charlm_program,
                              .aliases = aliases,
@@ -182,10 +165,4 @@ const AppKind charlm_kind = {.name = "charlm",
                              .epoch = epoch,
                              .step_tokens = step_tokens,
                              .protocol = charlm_json_protocol,
-                             .sample = charlm_show_sample,
-                             .bench_batch = bench_batch,
-                             .inspect = charlm_inspect,
-                             .texts = charlm_texts,
-                             .name_token = charlm_name_token,
-                             .command = command,
-                             .bench = bench};
+                             .bench_batch = bench_batch};

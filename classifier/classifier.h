@@ -19,7 +19,7 @@ typedef struct Classifier {
     Part scored;
 } Classifier;
 
-extern const AppKind classifier_kind;
+extern const AppKind classifier_kind; /* model and data; main adds what else there is */
 
 /* Opens --run to be read: its vocabulary, classes and model. */
 bool classifier_open_run(Classifier *c, Error *e);
@@ -47,8 +47,9 @@ bool classifier_look_further(App *a, Inspection *l, Error *e);
 bool classifier_texts(App *a, TextSet *t, Error *e);
 bool classifier_name_token(const App *a, int32_t id, Labels *names, Error *e);
 
-/* The commands that only classifier has: false with an Error when the work failed. */
-bool classifier_eval(Classifier *c, Error *e);
-bool classifier_predict(Classifier *c, Error *e);
+/* The commands that only classifier has: main has a table of them. */
+bool classifier_eval(App *a, Error *e);
+bool classifier_predict(App *a, Error *e);
+bool classifier_baseline(App *a, Error *e);
 
 #endif

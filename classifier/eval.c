@@ -233,8 +233,9 @@ static bool open_others(Classifier *c, Error *e)
     return true;
 }
 
-bool classifier_eval(Classifier *c, Error *e)
+bool classifier_eval(App *a, Error *e)
 {
+    Classifier *c = (Classifier *)a;
     const Options *o = c->app.command_line;
     bool final = options_source(o, "final") == FROM_COMMAND_LINE && c->options->final;
     if (!dump_may_open(c->options->dump_logits, e) || !classifier_open_run(c, e) || !classifier_open_texts(c, false, e))

@@ -3,16 +3,33 @@
 
 #include "core/program/heads.h"
 
+static const Command commands[] = {
+    {"train", COMMAND_TRAIN, NULL, "train a model, or go on with a run", app_train},
+    {"eval", COMMAND_EVAL, NULL, "accuracy, F1, confusion and calibration on a part of the data", classifier_eval},
+    {"predict", COMMAND_WRITE, "[TEXT...]", "the class of texts: given, in a file, or one a line of standard input",
+     classifier_predict},
+    {"baseline", COMMAND_BASELINE, NULL,
+     "naive Bayes and logistic regression on words and pairs of words: the line to beat", classifier_baseline},
+    {"plot", COMMAND_PLOT, "[RUN...]", "draw the loss, the speed and more of runs, of models and of data", app_plot},
+    {"heads", COMMAND_HEADS, NULL, "what attention looks at in a text, and which words moved the answer", app_heads},
+    {"info", COMMAND_INFO, NULL, "what a model or a run consists of, and what it costs", app_info},
+    {"bench", COMMAND_BENCH, NULL, "the speed of a training step on random words", app_bench},
+};
+
 int main(int argc, char **argv)
 {
     ClassifierOptions values;
     InspectOptions look;
+    AppKind kind = classifier_kind;
     Options options = {0};
-    Classifier c = {
-        .app = {.kind = &classifier_kind, .options = &values.shared, .command_line = &options, .inspect = &look},
-        .options = &values};
+    Classifier c = {.app = {.kind = &kind, .options = &values.shared, .command_line = &options, .inspect = &look},
+                    .options = &values};
     const OptionTable tables[] = {{shared_options, shared_option_count, &values.shared},
                                   {classifier_options, classifier_option_count, &values},
                                   {inspect_options, inspect_option_count, &look}};
-    return app_main(&c.app, tables, 3, argc, argv);
+    kind.inspect = classifier_inspect;
+    kind.inspect_further = classifier_look_further;
+    kind.texts = classifier_texts;
+    kind.name_token = classifier_name_token;
+    return app_main(&c.app, &(AppTables){commands, sizeof commands / sizeof *commands, tables, 3}, argc, argv);
 }

@@ -33,17 +33,6 @@ const Option classifier_options[] = {
 
 const size_t classifier_option_count = sizeof classifier_options / sizeof *classifier_options;
 
-static const Command commands[] = {
-    {"train", TRAIN, NULL, "train a model, or go on with a run"},
-    {"eval", EVAL, NULL, "accuracy, F1, confusion and calibration on a part of the data"},
-    {"predict", PREDICT, "[TEXT...]", "the class of texts: given, in a file, or one a line of standard input"},
-    {"baseline", BASELINE, NULL, "naive Bayes and logistic regression on words and pairs of words: the line to beat"},
-    {"plot", COMMAND_PLOT, "[RUN...]", "draw the loss, the speed and more of runs, of models and of data"},
-    {"heads", COMMAND_HEADS, NULL, "what attention looks at in a text, and which words moved the answer"},
-    {"info", INFO, NULL, "what a model or a run consists of, and what it costs"},
-    {"bench", BENCH, NULL, "the speed of a training step on random words"},
-};
-
 /* The sequence classifier of "Transformers from scratch": 7,653,122 parameters. */
 static const Setting former[] = {{"dim", "128"},           {"heads", "8"},
                                  {"depth", "6"},           {"ff", "512"},
@@ -84,8 +73,6 @@ static const Setting defaults[] = {{"dim", "128"}, {"depth", "6"},     {"context
 const Program classifier_program = {
     .name = "classifier",
     .about = "A Transformer that tells what kind of text it reads.",
-    .commands = commands,
-    .command_count = sizeof commands / sizeof *commands,
     .presets = presets,
     .preset_count = sizeof presets / sizeof *presets,
     .defaults = defaults,

@@ -1,4 +1,4 @@
-/* classifier's options, commands and presets. */
+/* classifier's options and presets. */
 #ifndef CLASSIFIER_OPTIONS_H
 #define CLASSIFIER_OPTIONS_H
 
@@ -24,7 +24,7 @@ typedef struct ClassifierOptions {
     bool profile, moved;
 } ClassifierOptions;
 
-extern const Program classifier_program;
+extern const Program classifier_program; /* without its commands, which main.c has */
 extern const Option classifier_options[];
 extern const size_t classifier_option_count;
 

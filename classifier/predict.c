@@ -146,8 +146,9 @@ static bool add_all(Predict *p, Error *e)
     return fine && flush(p, e);
 }
 
-bool classifier_predict(Classifier *c, Error *e)
+bool classifier_predict(App *a, Error *e)
 {
+    Classifier *c = (Classifier *)a;
     Predict p = {.c = c, .number = 1};
     if (!classifier_open_run(c, e))
         return false;

@@ -353,20 +353,11 @@ static void bench_batch(void *app, uint64_t step, Batch *b)
     }
 }
 
-static bool baseline(Classifier *c, Error *e)
-{
-    return classifier_open_texts(c, false, e) &&
-           baseline_run(&c->reviews, c->options->final ? PART_TEST : PART_VALID, c->options->shared.json, e);
-}
-
-static bool command(App *a, Error *e)
+bool classifier_baseline(App *a, Error *e)
 {
     Classifier *c = (Classifier *)a;
-    switch (a->command_line->command->bit) {
-    case COMMAND_EVAL: return classifier_eval(c, e);
-    case COMMAND_BASELINE: return baseline(c, e);
-    default: return classifier_predict(c, e);
-    }
+    return classifier_open_texts(c, false, e) &&
+           baseline_run(&c->reviews, c->options->final ? PART_TEST : PART_VALID, c->options->shared.json, e);
 }
 
 const AppKind classifier_kind = {.name = "classifier",
@@ -381,9 +372,4 @@ const AppKind classifier_kind = {.name = "classifier",
                                  .step_tokens = step_tokens,
                                  .protocol = protocol,
                                  .begin = begin,
-                                 .bench_batch = bench_batch,
-                                 .inspect = classifier_inspect,
-                                 .inspect_further = classifier_look_further,
-                                 .texts = classifier_texts,
-                                 .name_token = classifier_name_token,
-                                 .command = command};
+                                 .bench_batch = bench_batch};

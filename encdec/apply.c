@@ -210,8 +210,9 @@ static bool apply(Apply *a, Error *e)
     return done;
 }
 
-bool encdec_apply(EncDec *c, Error *e)
+bool encdec_apply(App *app, Error *e)
 {
+    EncDec *c = (EncDec *)app;
     Apply a = {.c = c};
     bool done = apply(&a, e);
     pool_close(a.pool);

@@ -24,8 +24,9 @@ static bool print_result(const EncDec *c, uint64_t first, uint64_t newest, Error
     return true;
 }
 
-bool encdec_average(EncDec *c, Error *e)
+bool encdec_average(App *a, Error *e)
 {
+    EncDec *c = (EncDec *)a;
     TrainerOptions o;
     Stream *s = NULL;
     Weights w = {0};

@@ -72,8 +72,9 @@ static bool print(const Baseline *b, Error *e)
     return judge_print(&b->judge, how, e);
 }
 
-bool encdec_baseline(EncDec *c, Error *e)
+bool encdec_baseline(App *a, Error *e)
 {
+    EncDec *c = (EncDec *)a;
     Baseline b = {.c = c};
     if (!open_pairs(c, e))
         return false;

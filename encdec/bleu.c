@@ -137,8 +137,9 @@ static bool print_paired(const Compared *t, Buffer *out, Error *e)
     return fine;
 }
 
-bool encdec_bleu(EncDec *c, Error *e)
+bool encdec_bleu(App *a, Error *e)
 {
+    EncDec *c = (EncDec *)a;
     const Options *o = c->app.command_line;
     Compared t = {.c = c, .names = (const char *const *)o->arguments, .count = o->argument_count};
     Buffer out = {0};

@@ -18,7 +18,7 @@ typedef struct EncDec {
     size_t *score_cut; /* [score_batches+1] pairs of c->scored that are scored together */
 } EncDec;
 
-extern const AppKind encdec_kind;
+extern const AppKind encdec_kind; /* model and data; main adds what else there is */
 
 /* Opens --run to be read: its pieces and model. */
 bool encdec_open_run(EncDec *c, Error *e);
@@ -48,13 +48,13 @@ bool encdec_look_further(App *a, Inspection *l, Error *e);
 bool encdec_texts(App *a, TextSet *t, Error *e);
 bool encdec_name_token(const App *a, int32_t id, Labels *names, Error *e);
 
-/* The commands that only encdec has: false with an Error when the work failed. */
-bool encdec_eval(EncDec *c, Error *e);
-bool encdec_translate(EncDec *c, Error *e);
-bool encdec_average(EncDec *c, Error *e);
-bool encdec_baseline(EncDec *c, Error *e);
-bool encdec_bleu(EncDec *c, Error *e);
-bool encdec_vocab(EncDec *c, Error *e);
-bool encdec_apply(EncDec *c, Error *e);
+/* The commands that only encdec has: main has a table of them. */
+bool encdec_eval(App *a, Error *e);
+bool encdec_translate(App *a, Error *e);
+bool encdec_average(App *a, Error *e);
+bool encdec_baseline(App *a, Error *e);
+bool encdec_bleu(App *a, Error *e);
+bool encdec_vocab(App *a, Error *e);
+bool encdec_apply(App *a, Error *e);
 
 #endif

@@ -161,8 +161,9 @@ static bool score(Eval *v, Trainer *trainer, Error *e)
     return fine;
 }
 
-bool encdec_eval(EncDec *c, Error *e)
+bool encdec_eval(App *a, Error *e)
 {
+    EncDec *c = (EncDec *)a;
     Eval v = {.c = c};
     Trainer trainer = {0};
     if (!dump_may_open(c->options->dump_logits, e) || !encdec_open_run(c, e) || !encdec_open_bitext(c, false, e))

@@ -3,15 +3,39 @@
 
 #include "core/program/heads.h"
 
+static const Command commands[] = {
+    {"train", COMMAND_TRAIN, NULL, "train a model, or go on with a run", app_train},
+    {"eval", COMMAND_EVAL, NULL, "loss, perplexity and BLEU on a part of the data", encdec_eval},
+    {"baseline", COMMAND_BASELINE, NULL,
+     "BLEU of a translation word by word, by a dictionary learnt from the pairs: the line to beat", encdec_baseline},
+    {"translate", COMMAND_WRITE, NULL, "translations of lines, in their order", encdec_translate},
+    {"bleu", COMMAND_BLEU, "HYPOTHESES REFERENCES...", "BLEU of translations, as sacreBLEU counts it", encdec_bleu},
+    {"vocab", COMMAND_VOCAB, "[FILE...]", "learn pieces from files, or from what --data has to train on", encdec_vocab},
+    {"pieces", COMMAND_PIECES, NULL, "a text cut into pieces by files that vocab, subword-nmt or others made",
+     encdec_apply},
+    {"average", COMMAND_TEND, NULL, "the mean of a run's newest checkpoints, for --weights average", encdec_average},
+    {"heads", COMMAND_HEADS, NULL, "what attention looks at while the model translates", app_heads},
+    {"plot", COMMAND_PLOT, "[RUN...]", "draw the loss, the speed and more of runs, of models and of data", app_plot},
+    {"info", COMMAND_INFO, NULL, "what a model or a run consists of, and what it costs", app_info},
+    {"bench", COMMAND_BENCH, NULL, "the speed of a training step on random pieces", app_bench},
+};
+
 int main(int argc, char **argv)
 {
     EncdecOptions values;
     InspectOptions look;
+    AppKind kind = encdec_kind;
     Options options = {0};
-    EncDec c = {.app = {.kind = &encdec_kind, .options = &values.shared, .command_line = &options, .inspect = &look},
+    EncDec c = {.app = {.kind = &kind, .options = &values.shared, .command_line = &options, .inspect = &look},
                 .options = &values};
     const OptionTable tables[] = {{shared_options, shared_option_count, &values.shared},
                                   {encdec_options, encdec_option_count, &values},
                                   {inspect_options, inspect_option_count, &look}};
-    return app_main(&c.app, tables, 3, argc, argv);
+    kind.sample = encdec_show_sample;
+    kind.judge = encdec_judge_sample;
+    kind.inspect = encdec_inspect;
+    kind.inspect_further = encdec_look_further;
+    kind.texts = encdec_texts;
+    kind.name_token = encdec_name_token;
+    return app_main(&c.app, &(AppTables){commands, sizeof commands / sizeof *commands, tables, 3}, argc, argv);
 }

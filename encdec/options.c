@@ -73,22 +73,6 @@ const Option encdec_options[] = {
 
 const size_t encdec_option_count = sizeof encdec_options / sizeof *encdec_options;
 
-static const Command commands[] = {
-    {"train", TRAIN, NULL, "train a model, or go on with a run"},
-    {"eval", EVAL, NULL, "loss, perplexity and BLEU on a part of the data"},
-    {"baseline", BASELINE, NULL,
-     "BLEU of a translation word by word, by a dictionary learnt from the pairs: the line to beat"},
-    {"translate", TRANSLATE, NULL, "translations of lines, in their order"},
-    {"bleu", BLEU, "HYPOTHESES REFERENCES...", "BLEU of translations, as sacreBLEU counts it"},
-    {"vocab", VOCAB, "[FILE...]", "learn pieces from files, or from what --data has to train on"},
-    {"pieces", PIECES, NULL, "a text cut into pieces by files that vocab, subword-nmt or others made"},
-    {"average", AVERAGE, NULL, "the mean of a run's newest checkpoints, for --weights average"},
-    {"heads", COMMAND_HEADS, NULL, "what attention looks at while the model translates"},
-    {"plot", COMMAND_PLOT, "[RUN...]", "draw the loss, the speed and more of runs, of models and of data"},
-    {"info", INFO, NULL, "what a model or a run consists of, and what it costs"},
-    {"bench", BENCH, NULL, "the speed of a training step on random pieces"},
-};
-
 /* "Attention Is All You Need", table 3: 65 million parameters with a vocabulary of 37,000. */
 static const Setting base[] = {{"dim", "512"},      {"heads", "8"},      {"depth", "6"},
                                {"ff", "2048"},      {"dropout", "0.1"},  {"batch-tokens", "25000"},
@@ -142,8 +126,6 @@ static const Setting defaults[] = {
 const Program encdec_program = {
     .name = "encdec",
     .about = "A Transformer that translates: the encoder-decoder of \"Attention Is All You Need\".",
-    .commands = commands,
-    .command_count = sizeof commands / sizeof *commands,
     .presets = presets,
     .preset_count = sizeof presets / sizeof *presets,
     .defaults = defaults,

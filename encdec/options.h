@@ -1,4 +1,4 @@
-/* encdec's options, commands and presets. */
+/* encdec's options and presets. */
 #ifndef ENCDEC_OPTIONS_H
 #define ENCDEC_OPTIONS_H
 
@@ -50,7 +50,7 @@ typedef struct EncdecOptions {
     bool profile;
 } EncdecOptions;
 
-extern const Program encdec_program;
+extern const Program encdec_program; /* without its commands, which main.c has */
 extern const Option encdec_options[];
 extern const size_t encdec_option_count;
 

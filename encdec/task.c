@@ -331,20 +331,6 @@ static void bench_batch(void *app, uint64_t step, Batch *b)
         }
 }
 
-static bool command(App *a, Error *e)
-{
-    EncDec *c = (EncDec *)a;
-    switch (a->command_line->command->bit) {
-    case COMMAND_EVAL: return encdec_eval(c, e);
-    case COMMAND_WRITE: return encdec_translate(c, e);
-    case COMMAND_BLEU: return encdec_bleu(c, e);
-    case COMMAND_BASELINE: return encdec_baseline(c, e);
-    case COMMAND_VOCAB: return encdec_vocab(c, e);
-    case COMMAND_PIECES: return encdec_apply(c, e);
-    default: return encdec_average(c, e);
-    }
-}
-
 const AppKind encdec_kind = {.name = "encdec",
                              .program = &encdec_program,
                              .aliases = aliases,
@@ -359,13 +345,6 @@ const AppKind encdec_kind = {.name = "encdec",
                              .step_tokens = step_tokens,
                              .protocol = protocol,
                              .begin = begin,
-                             .sample = encdec_show_sample,
-                             .judge = encdec_judge_sample,
                              .judged = "BLEU",
                              .judged_in = "0 to 100",
-                             .bench_batch = bench_batch,
-                             .inspect = encdec_inspect,
-                             .inspect_further = encdec_look_further,
-                             .texts = encdec_texts,
-                             .name_token = encdec_name_token,
-                             .command = command};
+                             .bench_batch = bench_batch};

@@ -189,8 +189,9 @@ static bool open_all(Translate *t, Weights *w, Error *e)
     return translating_open(&t->t, &c->model, &c->pieces, w, &o, e);
 }
 
-bool encdec_translate(EncDec *c, Error *e)
+bool encdec_translate(App *a, Error *e)
 {
+    EncDec *c = (EncDec *)a;
     Translate t = {.c = c};
     Weights w = {0};
     bool fine = open_all(&t, &w, e) && translate_all(&t, e);

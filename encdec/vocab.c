@@ -245,8 +245,9 @@ static bool learn(Vocab *v, Error *e)
     return true;
 }
 
-bool encdec_vocab(EncDec *c, Error *e)
+bool encdec_vocab(App *a, Error *e)
 {
+    EncDec *c = (EncDec *)a;
     Vocab v = {.c = c};
     bool done = learn(&v, e);
     pieces_seen_close(&v.seen);

@@ -99,6 +99,9 @@ FNR == 1 { lines = 0; start = 0 }
 FNR == 601 { print FILENAME ": more than 600 lines"; bad = 1 }
 END { exit bad }' || found=1
 
+# Files of a program, and of what programs share, use one another in one direction.
+tools/circles.sh charlm classifier encdec core/program || found=1
+
 # The page of operations says what the header does.
 tools/operations.sh || found=1
 

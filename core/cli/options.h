@@ -53,11 +53,14 @@ typedef struct OptionTable {
     void *values; /* the struct that the rows' offsets point into */
 } OptionTable;
 
+typedef struct App App; /* of whoever runs commands: core/program */
+
 typedef struct Command {
     const char *name;
     unsigned bit;
     const char *arguments; /* "[TEXT...]", shown in the help; NULL: it takes options only */
     const char *help;
+    bool (*run)(App *a, Error *e); /* NULL where commands are only read */
 } Command;
 
 typedef struct Setting {
@@ -73,7 +76,7 @@ typedef struct Options Options;
 
 typedef struct Program {
     const char *name, *about;
-    const Command *commands;
+    const Command *commands; /* main's table */
     size_t command_count;
     const Preset *presets;
     size_t preset_count;

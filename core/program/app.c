@@ -7,18 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool run(App *a, Error *e)
-{
-    switch (a->command_line->command->bit) {
-    case COMMAND_TRAIN: return app_train(a, e);
-    case COMMAND_INFO: return app_info(a, e);
-    case COMMAND_BENCH: return app_bench(a, e);
-    case COMMAND_HEADS: return app_heads(a, e);
-    case COMMAND_PLOT: return app_plot(a, e);
-    default: return a->kind->command(a, e);
-    }
-}
-
 static bool print_help(const Options *options, Error *e)
 {
     Buffer text = {0};
@@ -37,20 +25,24 @@ void app_close(App *a)
     a->run = NULL;
 }
 
-int app_main(App *a, const OptionTable *tables, size_t count, int argc, char **argv)
+int app_main(App *a, const AppTables *tables, int argc, char **argv)
 {
+    Program program = *a->kind->program;
     Options *options = a->command_line;
     Error e;
     const char *name = a->kind->name;
     int status = 0;
 
     signal(SIGXFSZ, SIG_IGN); /* a file at its limit of size is an error like a full disk, with a line that says so */
-    if (!options_open(options, a->kind->program, tables, count, &e) || !options_parse(options, argc, argv, &e)) {
+    program.commands = tables->commands;
+    program.command_count = tables->command_count;
+    if (!options_open(options, &program, tables->options, tables->option_count, &e) ||
+        !options_parse(options, argc, argv, &e)) {
         fprintf(stderr, "%s: %s\n", name, e.text);
         status = 2;
     } else if (options->asked == ASKED_VERSION) {
         printf("%s (attend) %s\n", name, attend_version());
-    } else if (!(options->asked == ASKED_HELP ? print_help(options, &e) : run(a, &e))) {
+    } else if (!(options->asked == ASKED_HELP ? print_help(options, &e) : options->command->run(a, &e))) {
         fprintf(stderr, "%s: %s\n", name, e.text);
         status = a->misused ? 2 : 1;
     }

@@ -1,7 +1,7 @@
 /* What all programs do alike: read a command line, make a run or open one, plan, train, measure, say what is there.
  *
  * A program fills in an AppKind, puts an App first into its own struct (which every function gets back as the App), and
- * has commands of its own for what only it does: scoring, sampling, translating. */
+ * hands app_main its table of commands: those below, and its own for scoring, sampling, translating. */
 #ifndef CORE_PROGRAM_APP_H
 #define CORE_PROGRAM_APP_H
 
@@ -11,7 +11,6 @@
 #include "core/train/settings.h"
 #include "core/train/setup.h"
 
-typedef struct App App;
 typedef struct Inspection Inspection; /* see heads.h */
 typedef struct InspectOptions InspectOptions;
 
@@ -53,10 +52,6 @@ typedef struct AppKind {
     bool (*texts)(App *a, TextSet *t, Error *e);
     /* plot: how a token of the opened model is called. */
     bool (*name_token)(const App *a, int32_t id, Labels *names, Error *e);
-    /* A command that is not train, bench, info, plot or heads. */
-    bool (*command)(App *a, Error *e);
-    /* bench with options of the program's own; false in *mine: the common one. May be NULL. */
-    bool (*bench)(App *a, bool *mine, Error *e);
 } AppKind;
 
 struct App {
@@ -74,8 +69,16 @@ struct App {
     bool misused;        /* what failed was asked for wrongly: exit status 2 */
 };
 
-/* The whole of main. The first table is shared_options with app->options; app->command_line is empty yet. */
-int app_main(App *a, const OptionTable *tables, size_t count, int argc, char **argv);
+/* What main hands over. The first of the options is shared_options with app->options. */
+typedef struct AppTables {
+    const Command *commands;
+    size_t command_count;
+    const OptionTable *options;
+    size_t option_count;
+} AppTables;
+
+/* The whole of main; app->command_line is empty yet. */
+int app_main(App *a, const AppTables *tables, int argc, char **argv);
 
 /* Data, model and run. */
 void app_close(App *a);
@@ -113,7 +116,7 @@ bool app_open_weights(const App *a, const Kernels *k, Weights *w, Error *e);
 /* How many workers trained a run is not how many are here: all, unless the command line says otherwise. */
 void app_own_workers(App *a);
 
-/* The commands. */
+/* The commands that every program has. */
 bool app_train(App *a, Error *e);
 bool app_bench(App *a, Error *e);
 bool app_info(App *a, Error *e);

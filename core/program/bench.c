@@ -99,9 +99,6 @@ static bool run_steps(const App *a, Bench *b, Error *e)
 
 bool app_bench(App *a, Error *e)
 {
-    bool mine = false, done = a->kind->bench && a->kind->bench(a, &mine, e);
-    if (mine)
-        return done;
     Bench b = {.steps = options_source(a->command_line, "steps") == FROM_COMMAND_LINE && a->options->steps
                             ? a->options->steps
                             : 10};

@@ -38,7 +38,10 @@ static void open_run(Opened *o, const char *run)
                                   {charlm_options, charlm_option_count, &o->options}};
     snprintf(path, sizeof path, "%s", run);
     char *const argv[] = {"charlm", "eval", "--run", path, "--device", "plain", "--precision", "f64", "--workers", "1"};
-    ck_done(options_open(&o->command_line, &charlm_program, tables, 2, &e), e);
+    static const Command eval = {"eval", COMMAND_EVAL, NULL, "", charlm_eval};
+    Program program = charlm_program;
+    program.commands = &eval, program.command_count = 1;
+    ck_done(options_open(&o->command_line, &program, tables, 2, &e), e);
     ck_done(options_parse(&o->command_line, sizeof argv / sizeof *argv, argv, &e), e);
     o->c = (Charlm){.app = {.kind = &charlm_kind, .options = &o->options.shared, .command_line = &o->command_line},
                     .options = &o->options};

@@ -43,8 +43,10 @@ static void open_run(Opened *o, const char *run)
     const OptionTable tables[] = {{shared_options, shared_option_count, &o->values.shared},
                                   {classifier_options, classifier_option_count, &o->values},
                                   {inspect_options, inspect_option_count, &o->look}};
-    ck_done(options_open(&o->options, &classifier_program, tables, 3, &e) && options_parse(&o->options, 11, words, &e),
-            e);
+    static const Command heads = {"heads", COMMAND_HEADS, NULL, "", app_heads};
+    Program program = classifier_program;
+    program.commands = &heads, program.command_count = 1;
+    ck_done(options_open(&o->options, &program, tables, 3, &e) && options_parse(&o->options, 11, words, &e), e);
     ck_done(options_set(&o->options, "dropout", "0", FROM_COMMAND_LINE, &e) &&
                 options_set(&o->options, "attention-dropout", "0", FROM_COMMAND_LINE, &e) &&
                 classifier_open_run(&o->c, &e),

@@ -52,8 +52,8 @@ static const Option own_rows[] = {
     {"prompt", 0, OPTION_TEXT, OPTION_HERE, SAMPLE, offsetof(Own, prompt), "", NULL, "text to go on from"},
 };
 static const Command commands[] = {
-    {"train", TRAIN, NULL, "train a model"},
-    {"sample", SAMPLE, "[TEXT...]", "write text"},
+    {"train", TRAIN, NULL, "train a model", NULL},
+    {"sample", SAMPLE, "[TEXT...]", "write text", NULL},
 };
 static const Setting tiny[] = {{"dim", "16"}, {"lr", "0.01"}, {"batch", "4"}, {NULL, NULL}};
 static const Setting big[] = {{"dim", "1024"}, {"bias", "no"}, {"data", "big.txt"}, {NULL, NULL}};

@@ -52,12 +52,23 @@ static void call_open(Call *c, const uint8_t *data, size_t size)
     }
 }
 
+/* charlm's, of which only names and bits are read. */
+static const Command commands[] = {
+    {"train", COMMAND_TRAIN, NULL, "", NULL},       {"eval", COMMAND_EVAL, NULL, "", NULL},
+    {"baseline", COMMAND_BASELINE, NULL, "", NULL}, {"sample", COMMAND_WRITE, NULL, "", NULL},
+    {"heads", COMMAND_HEADS, NULL, "", NULL},       {"plot", COMMAND_PLOT, "[RUN...]", "", NULL},
+    {"info", COMMAND_INFO, NULL, "", NULL},         {"bench", COMMAND_BENCH, NULL, "", NULL}};
+
 static bool open_table(Options *o, CharlmOptions *v, Error *e)
 {
     const OptionTable tables[] = {{shared_options, shared_option_count, &v->shared},
                                   {charlm_options, charlm_option_count, v}};
     memset(v, 0xa5, sizeof *v); /* defaults must not rely on zeros */
-    return options_open(o, &charlm_program, tables, 2, e);
+    static Program program;     /* outlives the options */
+    program = charlm_program;
+    program.commands = commands;
+    program.command_count = sizeof commands / sizeof *commands;
+    return options_open(o, &program, tables, 2, e);
 }
 
 static void expect_same_text(const OptionState *a, const OptionState *b)

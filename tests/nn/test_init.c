@@ -19,7 +19,10 @@ static size_t preset_numbers(const char *preset)
     char *line[] = {"charlm", "info", "--preset", (char *)preset};
     const OptionTable tables[] = {{shared_options, shared_option_count, &v.shared},
                                   {charlm_options, charlm_option_count, &v}};
-    ck_done(options_open(&o, &charlm_program, tables, 2, &e) && options_parse(&o, 4, line, &e), e);
+    static const Command info = {"info", COMMAND_INFO, NULL, "", NULL};
+    Program program = charlm_program;
+    program.commands = &info, program.command_count = 1;
+    ck_done(options_open(&o, &program, tables, 2, &e) && options_parse(&o, 4, line, &e), e);
     ck_done(model_open(&m, &v.shared, &e), e);
     size_t numbers = m.parameters.numbers;
     model_close(&m);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const Command commands[] = {{"train", COMMAND_TRAIN, NULL, "train"}};
+static const Command commands[] = {{"train", COMMAND_TRAIN, NULL, "train", NULL}};
 static const Program program = {.name = "tiny", .about = "A program.", .commands = commands, .command_count = 1};
 static const Program stranger = {.name = "other", .about = "A program.", .commands = commands, .command_count = 1};
 

@@ -23,7 +23,7 @@ static char *run_path(void)
 
 /* --- what 0 comes to mean --- */
 
-static const Command commands[] = {{"train", COMMAND_TRAIN, NULL, "train"}};
+static const Command commands[] = {{"train", COMMAND_TRAIN, NULL, "train", NULL}};
 static const Program program = {.name = "tiny", .about = "A program.", .commands = commands, .command_count = 1};
 
 /* What workers and decay-steps are once they were fixed. */
