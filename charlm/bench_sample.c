@@ -92,7 +92,7 @@ static bool take(const Charlm *c, Bench *b, bool exact, size_t takes, double *ra
     Writer *w = NULL;
     bool fine = writer_open(&w, &c->model, &b->trainer, b->prompt, b->prompt_size, exact, e);
     bool reads = strcmp(b->trainer.options.k->backend, "cpu") == 0 && !c->options->profile && !exact;
-    double all = 0, rates[TAKES], read[TAKES];
+    double all = 0, rates[TAKES] = {0}, read[TAKES] = {0};
     size_t count = b->s.length - 1; /* one character costs the prompt */
     if (c->options->profile)
         parts_begin(&b->trainer);
