@@ -64,14 +64,15 @@ START_TEST(a_result_that_cannot_be_written_is_an_error)
     char line[800];
     Said s = must("train --run %s " TINY " --steps 0 -q", run);
     said_free(&s);
-    static const char *const calls[] = {"eval --bytes 20", "sample --length 3 -q",        "info", "train --dry-run",
-                                        "--help",          "plot --what schedule --out -"};
+    static const char *const calls[] = {
+        "eval --bytes 20", "sample --length 3 -q", "info", "plot --what schedule --steps 9 --out -", "train --dry-run",
+        "--help"};
     const char *bin = getenv("ATTEND_BIN");
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        if (i == 5 && !can_draw("a_result_that_cannot_be_written_is_an_error"))
-            return;
+        if (i == 3 && !can_draw("a_result_that_cannot_be_written_is_an_error"))
+            continue;
         snprintf(line, sizeof line, "%s/charlm %s %s%s >/dev/full 2>%s.err", bin ? bin : "bin", calls[i],
-                 i < 3 ? "--run " : "", i < 3 ? run : "", run);
+                 i < 4 ? "--run " : "", i < 4 ? run : "", run);
         int status = system(line);
         ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 1, "%s", line);
     }
