@@ -73,6 +73,7 @@ if (medium eq "pngcairo") { look = sprintf("font 'sans,%g' fontscale %g linewidt
                                            points, dots / (dots == 300 ? 72 : 96), dots / 96 * fine, dots / 96) }
 if (medium eq "pdfcairo" || medium eq "epscairo") { look = sprintf("font 'sans,%g' fontscale 1 linewidth %g", points, 1.25 * fine) }
 if (medium eq "svg") { look = sprintf("dynamic font 'sans-serif,%g' background 'white'", points * 96 / 72) }
+if (!strstrt(" ".GPVAL_TERMINALS, " ".word(terminal, 1))) { printerr "gnuplot has no terminal ".word(terminal, 1); exit status 2 }
 set terminal @terminal noenhanced @look
 if (!strstrt(terminal, " size ")) { set terminal @terminal noenhanced @look @extent }
 if (out ne "") { set output out }
