@@ -109,9 +109,8 @@ void trial_open(Trial *t, const Kernels *k, const Network *n, const Batch *batch
                         .micro_rows = training->micro_rows,
                         .training = true,
                         .keep = training->keep,
-                        .adam = {training->moving ? 0.9 : 0, 0.999, 1e-8},
+                        .optimizer = {.adam = {training->moving ? 0.9 : 0, 0.999, 1e-8}, .decay = training->decay},
                         .clip = training->clip,
-                        .decay = training->decay,
                         .seed = 3};
     ck_done(trainer_open(&t->trainer, &o, n->parameters, &t->task, &e), e);
 }
@@ -157,7 +156,7 @@ double *trial_reals(Trial *t, const void *block)
 }
 
 double *trial_weights(Trial *t) { return trial_reals(t, t->trainer.weights.reals); }
-double *trial_gradient(Trial *t) { return trial_reals(t, t->trainer.m); }
+double *trial_gradient(Trial *t) { return trial_reals(t, t->trainer.optimizer.block[0]); }
 
 static void set_one(Trial *t, const Parameter *p, const double *values)
 {

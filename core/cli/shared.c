@@ -54,6 +54,7 @@ const Option shared_options[] = {
     {"schedule", 0, OPTION_CHOICE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(schedule), "constant", "constant|linear|cosine|noam", "of the learning rate"},
     {"warmup", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(warmup), "0", NULL, "steps until the learning rate is reached"},
     {"decay-steps", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(decay_steps), "0", NULL, "where linear and cosine end (0: the first --steps)"},
+    {"optimizer", 0, OPTION_CHOICE, OPTION_TRAINING, BUILD, AT(optimizer), NULL, "adam", "what moves the weights (none given: adam)"},
     {"betas", 0, OPTION_TEXT, OPTION_TRAINING, COMMAND_TRAIN, AT(betas), "0.9,0.999", "A,B", "Adam's averages"},
     {"epsilon", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(epsilon), "1e-8", "(0,]", "Adam's"},
     {"decay", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(decay), "0", "[0,]", "weight decay of matrices, apart from the gradient"},

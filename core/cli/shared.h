@@ -29,7 +29,7 @@ typedef struct SharedOptions {
     const char *data, *betas, *save_every;
     size_t batch, micro_batch, steps, epochs, warmup, decay_steps, eval_every, keep, patience, seed, workers, team;
     double minutes, lr, epsilon, decay, clip, dropout, attention_dropout, ff_dropout, smoothing;
-    int init, schedule, device, precision;
+    int init, schedule, optimizer, device, precision;
     bool recompute;
     /* here */
     const char *run, *resume, *weights, *preset, *config;

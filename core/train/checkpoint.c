@@ -76,11 +76,20 @@ bool weights_write(const Weights *w, Stream *s, const char *path, const ModelNot
     return fine;
 }
 
+/* Those of an optimizer's state that a checkpoint holds come first. */
+static size_t saved_blocks(const Optimizer *o)
+{
+    size_t count = 0;
+    while (count < o->kind->blocks && o->kind->saved[count])
+        count++;
+    return count;
+}
+
 static bool state_write(Trainer *c, const char *path, const Progression *at, bool with_time, Error *e)
 {
     TensorList list;
     char numbers[6][40];
-    update_settle(c);
+    update_flush(c);
     snprintf(numbers[0], sizeof *numbers, "%" PRIu64, at->step);
     snprintf(numbers[1], sizeof *numbers, "%.17g", at->best);
     snprintf(numbers[2], sizeof *numbers, "%" PRIu64, at->best_step);
@@ -89,8 +98,8 @@ static bool state_write(Trainer *c, const char *path, const Progression *at, boo
     snprintf(numbers[5], sizeof *numbers, "%.17g", with_time ? at->seconds : 0);
     const SafeText texts[] = {{"step", numbers[0]},   {"best", numbers[1]},    {"best_step", numbers[2]},
                               {"scored", numbers[3]}, {"stalled", numbers[4]}, {"seconds", numbers[5]}};
-    bool fine = list_blocks(&list, &c->weights, c->worker[0].stream, (void *const[]){c->m, c->v},
-                            (const char *const[]){"adam.m.", "adam.v."}, 2, e) &&
+    bool fine = list_blocks(&list, &c->weights, c->worker[0].stream, c->optimizer.block, c->optimizer.kind->saved,
+                            saved_blocks(&c->optimizer), e) &&
                 safetensors_write(path, list.tensors, list.count, texts, sizeof texts / sizeof *texts, e);
     list_free(&list);
     return fine;
@@ -264,6 +273,17 @@ static bool text_number(const Safetensors *file, const char *path, const char *k
            fail(e, "%s: '%s' is %s, which no run has", path, key, text);
 }
 
+/* The state that another optimizer left cannot be gone on with. */
+static bool state_is_of(const Safetensors *file, const char *path, const OptimizerKind *kind, Error *e)
+{
+    const char *name = safetensors_count(file) ? safetensors_at(file, 0)->name : NULL;
+    const size_t length = name ? strcspn(name, ".") : 0;
+    if (!name || (strlen(kind->name) == length && strncmp(name, kind->name, length) == 0))
+        return true;
+    return fail(e, "%s: holds the state of the optimizer %.*s, and this run trains by %s: give --optimizer %.*s", path,
+                (int)length, name, kind->name, (int)length, name);
+}
+
 static bool state_read(Trainer *c, const char *path, uint64_t wanted, Progression *at, Error *e)
 {
     Safetensors *file = NULL;
@@ -274,9 +294,10 @@ static bool state_read(Trainer *c, const char *path, uint64_t wanted, Progressio
                 text_number(file, path, "scored", &scored, e) && text_number(file, path, "stalled", &stalled, e) &&
                 text_number(file, path, "seconds", &seconds, e) &&
                 (step == (double)wanted || fail(e, "%s: is of step %.0f, unlike its folder", path, step)) &&
-                read_block(file, path, "adam.m.", NULL, &c->weights, s, c->m, e) &&
-                read_block(file, path, "adam.v.", NULL, &c->weights, s, c->v, e);
-    update_awake(c);
+                state_is_of(file, path, c->optimizer.kind, e);
+    for (size_t i = 0; fine && i < saved_blocks(&c->optimizer); i++)
+        fine = read_block(file, path, c->optimizer.kind->saved[i], NULL, &c->weights, s, c->optimizer.block[i], e);
+    c->optimizer.kind->after_load(&c->optimizer);
     if (fine)
         *at = (Progression){(uint64_t)step, best, (uint64_t)best_step, scored > 0, (uint64_t)stalled, seconds};
     safetensors_close(file);

@@ -1,7 +1,7 @@
 /* Weights and the state of training, to and from a checkpoint's two files.
  *
- * model.safetensors: every parameter under its name, and the model's options. state.safetensors: Adam's moments and
- * where the run stands. Neither holds a time, a path or a host, so equal runs give equal files. */
+ * model.safetensors: every parameter under its name, and the model's options. state.safetensors: the optimizer's state
+ * and where the run stands. Neither holds a time, a path or a host, so equal runs give equal files. */
 #ifndef CORE_TRAIN_CHECKPOINT_H
 #define CORE_TRAIN_CHECKPOINT_H
 

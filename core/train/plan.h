@@ -2,6 +2,7 @@
 #ifndef CORE_TRAIN_PLAN_H
 #define CORE_TRAIN_PLAN_H
 
+#include "core/train/optimizer.h"
 #include "core/train/task.h"
 
 typedef struct TrainerOptions {
@@ -11,8 +12,8 @@ typedef struct TrainerOptions {
     size_t micro_rows; /* rows of a micro-batch, where the task does not count positions; 0: all */
     bool training;     /* false: weights and activations alone */
     Keep keep;
-    Adam adam;
-    double clip, decay;
+    OptimizerOptions optimizer;
+    double clip;
     uint32_t seed;
 } TrainerOptions;
 

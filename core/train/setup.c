@@ -53,11 +53,10 @@ bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Task *task, 
                           .micro_rows = micro_rows(o, task),
                           .training = training,
                           .keep = o->recompute ? KEEP_INPUTS : KEEP_ALL,
-                          .adam = {.epsilon = o->epsilon},
+                          .optimizer = {.kind = o->optimizer, .decay = o->decay},
                           .clip = o->clip,
-                          .decay = o->decay,
                           .seed = (uint32_t)o->seed};
-    return c->k && (!training || parse_betas(o->betas, &c->adam.beta1, &c->adam.beta2, e));
+    return c->k && (!training || optimizer_kind(o->optimizer)->configure(&c->optimizer, o, e));
 }
 
 static bool fix(Options *options, const char *name, size_t value, Error *e)
@@ -114,7 +113,7 @@ static void classes(Bytes *bytes, const Demand *d)
     const TrainerPlan *plan = d->plan;
     const Bytes all[CLASSES] = {{"weights", "weights", plan->weights},
                                 {"gradients", "gradients", plan->gradients},
-                                {"Adam's moments", "moments", plan->moments},
+                                {optimizer_kind(d->trainer->optimizer.kind)->holds, "moments", plan->moments},
                                 {"batches", "batches", plan->batches},
                                 {"activations", "activations", plan->activations},
                                 {"program and data", "program", plan->program}};

@@ -8,7 +8,6 @@
 #include "core/tensor/nonfinite.h"
 #include "core/train/update.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,7 +194,7 @@ static void meet(Trainer *c, Worker *w)
     w->waited += clock_seconds() - start;
 }
 
-/* Sum, norm, Adam, and zeros for the next step. */
+/* Sum, norm, update, and zeros for the next step. */
 static void update_together(Trainer *c, Worker *w, size_t number)
 {
     meet(c, w);
@@ -291,8 +290,7 @@ static StepWork prepare(Trainer *c, uint64_t step, double rate)
     s.state.seed = c->options.seed;
     s.state.step = (uint32_t)step;
     s.state.learning_rate = rate;
-    s.state.correction1 = 1 - pow(c->options.adam.beta1, (double)step);
-    s.state.correction2 = 1 - pow(c->options.adam.beta2, (double)step);
+    c->optimizer.kind->begin(&c->optimizer, &s.state, step);
     for (size_t i = 0; i < LOSSES; i++) {
         double targets = (double)batch_targets(&c->batch, c->task->loss_side[i]);
         s.state.loss[i].scale = targets > 0 ? 1 / targets : 0;

@@ -1,7 +1,7 @@
 /* A trainer of workers, one to a core: each runs whole micro-batches forward and backward on a tape of its own.
  *
  * Which worker gets which micro-batch is fixed (number m goes to worker m modulo workers), and gradients are summed as
- * a fixed tree, so the same run with the same workers gives the same bits. One set of weights and moments serves all.
+ * a fixed tree, so the same run with the same workers gives the same bits. One set of weights and one optimizer serve all.
  */
 #ifndef CORE_TRAIN_TRAINER_H
 #define CORE_TRAIN_TRAINER_H
@@ -33,10 +33,8 @@ typedef struct Trainer {
     Pool *pool;
     const Parameters *parameters;
     Weights weights;
-    void *m, *v;   /* Adam's moments */
+    Optimizer optimizer;
     double *parts; /* partial sums of the gradient's squares */
-    Span *spans;   /* what decays */
-    size_t span_count;
     Worker *worker;
     const Task *task;
     Batch batch;
@@ -44,7 +42,6 @@ typedef struct Trainer {
     size_t micros, *cut;  /* its micro-batches: number m is rows cut[m] .. cut[m+1]-1 */
     UsedRows used;        /* by it */
     int32_t *slots;       /* [rows of the longest table] on the device: what `used` holds */
-    RowRest *rest;        /* [rows of all looked-up tables]; NULL: rows never rest on this device */
     Progress *progress;   /* where scoring shows how far it is; NULL: nowhere */
     double began;         /* when the step did */
     atomic_bool given_up; /* somebody asked for an end, and it would take long */
@@ -65,7 +62,7 @@ typedef struct StepResult {
     bool given_up;       /* nothing was changed, because of a signal: stop_requested */
 } StepResult;
 
-/* One step: batch, forward, backward, sum, clip, Adam. False: the device failed. */
+/* One step: batch, forward, backward, sum, clip, update. False: the device failed. */
 bool trainer_step(Trainer *c, uint64_t step, double learning_rate, StepResult *result, Error *e);
 
 /* Runs the step again, which changes nothing, and names the first tensor that is not finite. */

@@ -48,7 +48,7 @@ static void count_gradients(const Trainer *c)
 {
     const Tape *t = &c->worker[0].tape;
     count(t->k, t->stream, t->owned[1], t->gradients.peak / t->k->number, false, "a gradient of", "an activation");
-    count(t->k, t->stream, c->m, c->parameters->size, true, "a gradient of", "a parameter");
+    count(t->k, t->stream, c->optimizer.block[0], c->parameters->size, true, "a gradient of", "a parameter");
 }
 
 static const size_t lengths[] = {5, 1, 9, 0, 13, 3, 2};

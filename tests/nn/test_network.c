@@ -358,7 +358,7 @@ static void check_nonfinite(const Kernels *k, const char *weight, double by, con
     for (size_t i = 0; i < p->count; i++)
         trial_nudge(&w.t, p, i, by);
     size_t bytes = w.model.parameters.size * sizeof(double);
-    const void *blocks[] = {w.t.trainer.weights.reals, w.t.trainer.m, w.t.trainer.v};
+    const void *blocks[] = {w.t.trainer.weights.reals, w.t.trainer.optimizer.block[0], w.t.trainer.optimizer.block[1]};
     double *before[3];
     for (size_t i = 0; i < 3; i++)
         before[i] = trial_reals(&w.t, blocks[i]);

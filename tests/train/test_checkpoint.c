@@ -1,6 +1,7 @@
 /* Checkpoints: what was saved comes back to the bit, and what does not fit the model is refused by name. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "core/train/adam.h"
 #include "tests/train/tiny.h"
 
 #include <stdio.h>
@@ -33,8 +34,8 @@ static float *everything(const Trainer *c)
     size_t size = c->parameters->size;
     float *all = memory_get(3 * size, sizeof *all);
     memcpy(all, c->weights.reals, size * sizeof *all);
-    memcpy(all + size, c->m, size * sizeof *all);
-    memcpy(all + 2 * size, c->v, size * sizeof *all);
+    memcpy(all + size, c->optimizer.block[0], size * sizeof *all);
+    memcpy(all + 2 * size, c->optimizer.block[1], size * sizeof *all);
     return all;
 }
 
@@ -80,17 +81,18 @@ static size_t open_resting(TinyRun *r, bool resting)
     trainer_close(&r->trainer);
     TrainerOptions o = tiny_trainer(2, 1);
     o.k = kernels_find("cpu", NUMBER_F32, &e);
-    o.decay = 0;
+    o.optimizer.decay = 0;
     ck_done(o.k && trainer_open(&r->trainer, &o, &r->tiny.parameters, &r->tiny.task, &e), e);
     ck_done(weights_init(&r->trainer.weights, r->trainer.worker[0].stream, INIT_GPT2, 1, 1, &e), e);
+    AdamOwn *own = r->trainer.optimizer.own;
     if (!resting) {
-        o.k->release(r->trainer.rest);
-        r->trainer.rest = NULL;
+        o.k->release(own->rest);
+        own->rest = NULL;
     }
     for (uint64_t step = 1; step <= 40; step++)
         ck_done(trainer_step(&r->trainer, step, 1e-12, &result, &e), e);
     for (size_t i = 0; resting && i < r->trainer.parameters->longest; i++)
-        owed += r->trainer.rest[i].owed;
+        owed += own->rest[i].owed;
     return owed;
 }
 
@@ -105,6 +107,7 @@ START_TEST(what_rests_is_settled_before_it_is_saved)
     size_t bytes = 3 * r.trainer.parameters->size * sizeof *wanted, owed = 0;
     tiny_run_close(&r);
     ck_assert_uint_gt(open_resting(&r, true), 0);
+    const AdamOwn *own = r.trainer.optimizer.own;
     ck_done(checkpoint_save(r.run, &r.trainer, &r.loop.note, &at, false, &e), e);
     float *saved = everything(&r.trainer);
     ck_assert(memcmp(wanted, saved, bytes) == 0);
@@ -113,7 +116,7 @@ START_TEST(what_rests_is_settled_before_it_is_saved)
         ck_done(trainer_step(&r.trainer, step, 1e-12, &result, &e), e);
     ck_done(checkpoint_load(r.run, &r.trainer, 40, NULL, &at, &e), e); /* moments that owe nothing */
     for (size_t i = 0; i < r.trainer.parameters->longest; i++)
-        owed += r.trainer.rest[i].owed + r.trainer.rest[i].known;
+        owed += own->rest[i].owed + own->rest[i].known;
     ck_assert_uint_eq(owed, 0);
     memory_free(wanted);
     memory_free(saved);

@@ -107,9 +107,8 @@ TrainerOptions tiny_trainer(size_t workers, size_t micro_rows)
                             .workers = workers,
                             .micro_rows = micro_rows,
                             .training = true,
-                            .adam = {.beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8},
+                            .optimizer = {.adam = {.beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8}, .decay = 0.01},
                             .clip = 1,
-                            .decay = 0.01,
                             .seed = 1};
 }
 

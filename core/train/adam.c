@@ -1,0 +1,142 @@
+/* See adam.h. */
+#include "core/train/adam.h"
+
+#include "base/memory.h"
+#include "core/tensor/tape.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Matrices decay; biases, gains and positions' neighbours in rank 1 do not. */
+static bool decays(const Parameter *p) { return p->role != ROLE_CONSTANT && p->rank == 2; }
+
+static int by_begin(const void *a, const void *b)
+{
+    const Span *left = a, *right = b;
+    return left->begin < right->begin ? -1 : left->begin > right->begin;
+}
+
+/* Of all tables that are only looked up */
+static size_t lookup_rows(const Parameters *p)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < p->count; i++)
+        rows += p->list[i]->role == ROLE_LOOKUP ? p->list[i]->shape[0] : 0;
+    return rows;
+}
+
+static bool configure(OptimizerOptions *o, const SharedOptions *from, Error *e)
+{
+    o->adam.epsilon = from->epsilon;
+    return parse_betas(from->betas, &o->adam.beta1, &o->adam.beta2, e);
+}
+
+bool adam_open(Optimizer *o, Stream *s, Error *e)
+{
+    const Kernels *k = o->k;
+    const Parameters *p = o->parameters;
+    Span *spans = memory_get(p->count, sizeof *spans);
+    AdamOwn *own = o->own = memory_get(1, sizeof *own);
+    if (own) {
+        own->spans = k->allocate(p->count * sizeof *own->spans);
+        own->rest = k->adam_settle ? k->allocate(lookup_rows(p) * sizeof *own->rest) : NULL;
+    }
+    bool fine = (spans && own && own->spans && (own->rest || !k->adam_settle)) ||
+                memory_error(e, "the optimizer's lists of parameters", p->count, sizeof *spans);
+    for (size_t i = 0; fine && o->options.decay > 0 && i < p->count; i++)
+        if (decays(p->list[i]) && p->list[i]->role != ROLE_LOOKUP)
+            spans[own->span_count++] = (Span){p->list[i]->offset, p->list[i]->offset + p->list[i]->count,
+                                              o->options.decay};
+    if (fine) {
+        adam_awake(o);
+        qsort(spans, own->span_count, sizeof *spans, by_begin);
+        k->upload(s, own->spans, spans, own->span_count * sizeof *spans);
+    }
+    memory_free(spans);
+    return fine;
+}
+
+void adam_close(Optimizer *o)
+{
+    AdamOwn *own = o->own;
+    if (!own)
+        return;
+    o->k->release(own->spans);
+    o->k->release(own->rest);
+    memory_free(own);
+}
+
+/* Steps are counted from 1, because the moments begin as 0 and that is corrected for. */
+static void begin(const Optimizer *o, StepState *state, uint64_t step)
+{
+    state->correction1 = 1 - pow(o->options.adam.beta1, (double)step);
+    state->correction2 = 1 - pow(o->options.adam.beta2, (double)step);
+}
+
+static void *at(const Optimizer *o, void *block, const Parameter *p) { return (char *)block + p->offset * o->k->real; }
+
+/* All rows of a table move, since moments do, or rest. A worker takes some before it is the next worker's turn: an even
+ * share, or, where rows rest, few, since those of frequent words, which rest least, lie together. */
+static void move_table(Optimizer *o, Stream *s, const OptimizerStep *step, const Parameter *p, RowRest *rest)
+{
+    const void *g = (const char *)step->gradient + gradient_offset(o->parameters, p, step->used) * o->k->real;
+    size_t rows = p->shape[0], turn = rest ? 256 : (rows + step->workers - 1) / step->workers;
+    for (size_t first = step->number * turn; first < rows; first += step->workers * turn)
+        o->k->adam_rows(s, at(o, step->weights->reals, p), at(o, o->block[0], p), at(o, o->block[1], p), rest, g,
+                        step->slots, step->state, o->options.adam, decays(p) ? o->options.decay : 0, first,
+                        rows - first < turn ? rows - first : turn, p->shape[1]);
+}
+
+void adam_step(Optimizer *o, Stream *s, const OptimizerStep *step)
+{
+    const AdamOwn *own = o->own;
+    const Weights *w = step->weights;
+    size_t first, count;
+    optimizer_range(o->parameters->dense, step->number, step->workers, &first, &count);
+    o->k->adam(s, w->reals, w->numbers == w->reals ? NULL : w->numbers, o->block[0], o->block[1], step->gradient,
+               step->state, o->options.adam, own->spans, own->span_count, first, count);
+    RowRest *rest = own->rest;
+    for (size_t i = 0; i < o->parameters->count; i++) {
+        const Parameter *p = o->parameters->list[i];
+        if (p->role != ROLE_LOOKUP)
+            continue;
+        move_table(o, s, step, p, rest);
+        rest = rest ? rest + p->shape[0] : NULL;
+    }
+}
+
+/* Rows that rest owe their moments. */
+void adam_settle(Optimizer *o, Stream *s, size_t number, size_t workers)
+{
+    RowRest *rest = ((const AdamOwn *)o->own)->rest;
+    for (size_t i = 0; rest && i < o->parameters->count; i++) {
+        const Parameter *p = o->parameters->list[i];
+        if (p->role != ROLE_LOOKUP)
+            continue;
+        size_t first = p->shape[0] * number / workers, end = p->shape[0] * (number + 1) / workers;
+        o->k->adam_settle(s, at(o, o->block[0], p), at(o, o->block[1], p), rest, o->options.adam, first, end - first,
+                          p->shape[1]);
+        rest += p->shape[0];
+    }
+}
+
+void adam_awake(Optimizer *o)
+{
+    const AdamOwn *own = o->own;
+    if (own->rest)
+        memset(own->rest, 0, lookup_rows(o->parameters) * sizeof *own->rest);
+}
+
+const OptimizerKind adam_optimizer = {.name = "adam",
+                                      .holds = "Adam's moments",
+                                      .blocks = 2,
+                                      .saved = {"adam.m.", "adam.v."},
+                                      .traffic = 6,
+                                      .configure = configure,
+                                      .open = adam_open,
+                                      .close = adam_close,
+                                      .begin = begin,
+                                      .step = adam_step,
+                                      .flush = adam_settle,
+                                      .after_load = adam_awake};

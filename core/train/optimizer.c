@@ -1,0 +1,40 @@
+/* See optimizer.h. */
+#include "core/train/optimizer.h"
+
+#include "base/memory.h"
+
+#define OPTIMIZER_ROW(NAME) &NAME##_optimizer,
+static const OptimizerKind *const kinds[] = {OPTIMIZERS(OPTIMIZER_ROW)};
+
+const OptimizerKind *optimizer_kind(int kind) { return kinds[kind]; }
+
+bool optimizer_open(Optimizer *o, const OptimizerOptions *options, const Kernels *k, Stream *s, const Parameters *p,
+                    Error *e)
+{
+    *o = (Optimizer){.options = *options, .kind = optimizer_kind(options->kind), .k = k, .parameters = p};
+    bool fine = true;
+    for (size_t i = 0; fine && i < o->kind->blocks; i++) {
+        o->block[i] = k->allocate(p->size * k->real);
+        fine = o->block[i];
+    }
+    return (fine || memory_error(e, o->kind->holds, p->size, o->kind->blocks * k->real)) && o->kind->open(o, s, e);
+}
+
+void optimizer_close(Optimizer *o)
+{
+    if (!o->kind)
+        return;
+    o->kind->close(o);
+    for (size_t i = 0; i < o->kind->blocks; i++)
+        o->k->release(o->block[i]);
+    *o = (Optimizer){.kind = NULL};
+}
+
+void optimizer_range(size_t numbers, size_t number, size_t workers, size_t *first, size_t *count)
+{
+    size_t chunks = (numbers + SQUARES_CHUNK - 1) / SQUARES_CHUNK, from = chunks * number / workers,
+           to = chunks * (number + 1) / workers;
+    size_t end = to * SQUARES_CHUNK < numbers ? to * SQUARES_CHUNK : numbers;
+    *first = from * SQUARES_CHUNK;
+    *count = end > *first ? end - *first : 0;
+}

@@ -1,0 +1,79 @@
+/* The optimizer: what moves the weights, once the gradient of a step is summed over workers and clipped.
+ *
+ * This is a seam. Another optimizer is one file that fills an OptimizerKind, a name in OPTIMIZERS, and the same name
+ * among the choices of --optimizer. The trainer, checkpoints and the plan know none of them. */
+#ifndef CORE_TRAIN_OPTIMIZER_H
+#define CORE_TRAIN_OPTIMIZER_H
+
+#include "core/cli/shared.h"
+#include "core/tensor/parameters.h"
+
+/* In the order of --optimizer's choices; the first is that of runs that say nothing. */
+#define OPTIMIZERS(X) X(adam)
+
+enum { OPTIMIZER_BLOCKS = 2 };
+
+typedef struct OptimizerOptions {
+    int kind; /* its number among OPTIMIZERS */
+    Adam adam;
+    double decay;
+} OptimizerOptions;
+
+typedef struct Optimizer {
+    OptimizerOptions options;
+    const struct OptimizerKind *kind;
+    const Kernels *k;
+    const Parameters *parameters;
+    void *block[OPTIMIZER_BLOCKS]; /* its state: reals, one for each learned number, as parameters lie */
+    void *own;                     /* what else a kind has, from its `open` */
+} Optimizer;
+
+/* What a worker needs in order to move its part of the weights. */
+typedef struct OptimizerStep {
+    const Weights *weights;
+    const void *gradient;   /* of the whole step, see used.h */
+    size_t used;            /* rows of it for each looked-up table */
+    const int32_t *slots;   /* on the device: a table's row is this row of its gradient; negative: the gradient is 0 */
+    const StepState *state; /* on the device: learning rate, clip factor, whether the gradient is finite */
+    size_t number, workers; /* this worker, of how many */
+} OptimizerStep;
+
+typedef struct OptimizerKind {
+    const char *name, *holds;            /* "adam"; what its state is called: "Adam's moments" */
+    size_t blocks;                       /* of state */
+    const char *saved[OPTIMIZER_BLOCKS]; /* a prefix of tensors in a checkpoint, "adam.m."; NULL: not saved */
+    double traffic;                      /* reals that a weight's update reads and writes, but for the gradient */
+
+    /* Takes what it needs of the options as people write them. */
+    bool (*configure)(OptimizerOptions *o, const SharedOptions *from, Error *e);
+
+    /* What it has beside its state's blocks. */
+    bool (*open)(Optimizer *o, Stream *s, Error *e);
+    void (*close)(Optimizer *o);
+
+    /* On the host before a step: what depends on its number. */
+    void (*begin)(const Optimizer *o, StepState *state, uint64_t step);
+
+    /* Asks for what moves one worker's part; where state->finite is 0, nothing may change. */
+    void (*step)(Optimizer *o, Stream *s, const OptimizerStep *step);
+
+    /* Before its state is read, by each worker for its part; and after its state was written. */
+    void (*flush)(Optimizer *o, Stream *s, size_t number, size_t workers);
+    void (*after_load)(Optimizer *o);
+} OptimizerKind;
+
+const OptimizerKind *optimizer_kind(int kind);
+
+#define OPTIMIZER_DECLARE(NAME) extern const OptimizerKind NAME##_optimizer;
+OPTIMIZERS(OPTIMIZER_DECLARE)
+
+/* Closing what was not opened does nothing. */
+bool optimizer_open(Optimizer *o, const OptimizerOptions *options, const Kernels *k, Stream *s, const Parameters *p,
+                    Error *e);
+void optimizer_close(Optimizer *o);
+
+/* A worker's range of a block's first `numbers`: whole chunks of SQUARES_CHUNK, so that partial sums over chunks do not
+ * depend on how many workers there are. */
+void optimizer_range(size_t numbers, size_t number, size_t workers, size_t *first, size_t *count);
+
+#endif
