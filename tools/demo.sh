@@ -23,8 +23,12 @@ echo "\$ charlm train --preset minute --run $run"
 "$charlm" train --preset minute --run "$run"
 
 say "2. How good is it? Bits per byte on text it has never seen: 8 is knowing nothing, less is better."
-echo "\$ charlm eval --run $run --split test --stride 16"
-"$charlm" eval --run "$run" --split test --stride 16
+echo "\$ charlm eval --run $run --split test"
+"$charlm" eval --run "$run" --split test
+echo
+echo "and what counting the same text's n-grams gives, the line to beat:"
+echo "\$ charlm baseline --split test"
+"$charlm" baseline --split test --quiet | head -n 1
 
 say "3. It writes: a prompt, and how it goes on."
 echo "\$ charlm sample --run $run --prompt 'The ' --length 300 --temperature 0.5"

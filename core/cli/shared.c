@@ -50,7 +50,7 @@ const Option shared_options[] = {
     {"steps", 'N', OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | COMMAND_BENCH | PLOT, AT(steps), "100000", NULL, "counted from the run's first"},
     {"epochs", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(epochs), "0", NULL, "passes over the training data, instead of steps (0: steps)"},
     {"minutes", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(minutes), "0", "[0,]", "of training in all (0: no limit)"},
-    {"lr", 'l', OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(lr), "1e-4", "(0,]", "learning rate (noam: its factor)"},
+    {"lr", 'l', OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(lr), "1e-4", "[0,]", "learning rate (0: 0.4 / dim; noam: its factor, 0: 1)"},
     {"schedule", 0, OPTION_CHOICE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(schedule), "constant", "constant|linear|cosine|noam", "of the learning rate"},
     {"warmup", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(warmup), "0", NULL, "steps until the learning rate is reached"},
     {"decay-steps", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(decay_steps), "0", NULL, "where linear and cosine end (0: the first --steps)"},

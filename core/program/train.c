@@ -169,8 +169,8 @@ static bool train(Training *t, Error *e)
     if (!(a->options->resume ? go_on : begin)(t, e))
         return false;
     if (a->options->resume && loop_over(&t->loop)) {
-        fprintf(stderr, "%s is finished: %llu steps. Give more --steps or --minutes to go on\n", a->run->path,
-                (unsigned long long)t->loop.at.step);
+        fprintf(stderr, "%s is finished: %llu steps. Give more --steps, --minutes or --patience to go on\n",
+                a->run->path, (unsigned long long)t->loop.at.step);
     } else {
         stop_catch();
         if (!keep_changes(a, e) || !loop_run(&t->loop, e))

@@ -72,9 +72,22 @@ static bool steps_rule(const Options *options, const SharedOptions *o)
     return o->epochs && options_source(options, "steps") > options_source(options, "epochs");
 }
 
+/* The rate that suits a width: near what did best in models 64, 128 and 192 wide. */
+static double rate(const SharedOptions *o)
+{
+    return o->lr > 0 ? o->lr : o->schedule == SCHEDULE_NOAM ? 1 : 0.4 / (double)o->dim;
+}
+
+static bool fix_rate(Options *options, const SharedOptions *o, Error *e)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.3g", rate(o));
+    return o->lr > 0 || options_set(options, "lr", text, FROM_COMMAND_LINE, e);
+}
+
 bool setup_fix(Options *options, const SharedOptions *o, const Task *task, size_t steps_an_epoch, Error *e)
 {
-    return (!steps_rule(options, o) || fix(options, "epochs", 0, e)) &&
+    return fix_rate(options, o, e) && (!steps_rule(options, o) || fix(options, "epochs", 0, e)) &&
            (o->workers || fix(options, "workers", workers(o, task, true), e)) &&
            (o->decay_steps || fix(options, "decay-steps", o->epochs ? o->epochs * steps_an_epoch : o->steps, e));
 }
@@ -89,7 +102,7 @@ bool setup_loop(LoopOptions *l, const SharedOptions *o, size_t steps_an_epoch, E
                        .patience = o->patience,
                        .quiet = o->quiet};
     l->schedule = (Schedule){.kind = (ScheduleKind)o->schedule,
-                             .rate = o->lr,
+                             .rate = rate(o),
                              .warmup = o->warmup,
                              .decay_steps = o->decay_steps ? o->decay_steps : l->steps,
                              .dim = o->dim};

@@ -303,7 +303,7 @@ START_TEST(more_orders_are_better)
     for (size_t n = 0; n < ORDERS; n++) {
         double mixed = json_real(&orders->items[n], "mixed"), alone = json_real(&orders->items[n], "alone");
         ck_assert(json_real(&orders->items[n], "order") == (double)n && mixed > 1 && mixed < 8);
-        ck_assert_msg(mixed < alone + 0.01, "order %d: %g mixed, %g alone", (int)n, mixed, alone);
+        ck_assert_msg(n < 2 || mixed < alone, "order %d: %g mixed, %g alone", (int)n, mixed, alone);
         ck_assert(n == 0 || mixed < json_real(&orders->items[n - 1], "mixed"));
     }
     ck_assert(json_real(j, "bits_per_byte") == json_real(&orders->items[ORDERS - 1], "mixed"));
@@ -365,9 +365,10 @@ END_TEST
 START_TEST(the_table_says_what_was_done)
 {
     Said s = must("baseline --bytes 100");
-    ck_assert_msg(
-        strstr(s.out, "(valid, 100 bytes scored, orders 0 to 5 mixed, 156510 bytes of training text counted)"), "%s",
-        s.out);
+    char words[120];
+    snprintf(words, sizeof words, "(valid, 100 bytes scored, orders 0 to 5 mixed, %zu bytes of training text counted)",
+             prose_size - 2 * (prose_size / 20));
+    ck_assert_msg(strstr(s.out, words), "%s", s.out);
     said_free(&s);
     s = must("baseline --bytes 100 --adapt");
     ck_assert_msg(strstr(s.out, "once it was scored"), "%s", s.out);
