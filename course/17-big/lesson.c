@@ -119,7 +119,7 @@ static TrainerOptions options(const Way *w)
                             .micro_rows = w->micro_rows,
                             .training = true,
                             .keep = w->keep,
-                            .adam = {0.9, 0.98, 1e-9},
+                            .optimizer = {.adam = {0.9, 0.98, 1e-9}},
                             .clip = 1,
                             .seed = 1};
 }

@@ -16,7 +16,8 @@ void learner_open(Learner *l, Init init, size_t depth, uint32_t seed)
 {
     Error e;
     const char *device = getenv("DEVICE");
-    TrainerOptions o = {.workers = 1, .training = true, .adam = {0.9, 0.98, 1e-8}, .clip = 1, .seed = seed};
+    TrainerOptions o = {
+        .workers = 1, .training = true, .optimizer = {.adam = {0.9, 0.98, 1e-8}}, .clip = 1, .seed = seed};
     o.k = kernels_find(device && *device ? device : "cpu", NUMBER_F32, &e);
     learner_expect(o.k && parameters_finish(&l->parameters, &e) &&
                        trainer_open(&l->trainer, &o, &l->parameters, &l->task, &e) &&

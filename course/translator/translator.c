@@ -138,7 +138,7 @@ static void open_trainer(SmallTranslator *s, Error *e)
     TrainerOptions o = {.k = kernels_find("cpu", NUMBER_F32, e),
                         .workers = WORKERS,
                         .training = true,
-                        .adam = {0.9, 0.98, s->options.epsilon > 0 ? s->options.epsilon : 1e-9},
+                        .optimizer = {.adam = {0.9, 0.98, s->options.epsilon > 0 ? s->options.epsilon : 1e-9}},
                         .seed = 1};
     must(o.k, e);
     must(trainer_open(&s->trainer, &o, &s->model.parameters, &s->task, e), e);
