@@ -79,6 +79,10 @@ run-flips: $(foreach t,$(wildcard $(addprefix tests/,$(addsuffix /test_*.c,kerne
 	 LINK='$(ALL_LDFLAGS)' LIBS='$(CHECK_LIBS) $(ALL_LDLIBS)' OUT='$(CURDIR)/$(OUT)' SEED='$(or $(seed),1)' WRITE='$(WRITE)' \
 	 tools/flips.sh '$(or $(count),700)' '$(only)'
 
+# Options, configurations, files and memory as nobody should give them; what programs then do wrong is printed.
+hostile: all ## call programs as nobody should: first=SEED, seeds=N calls
+	@BIN='$(abspath $(OUT_BIN))' tests/hostile/hostile.sh $(or $(first),0) $(or $(seeds),200)
+
 # Longer than a test may take: networks by chance, on every backend.
 hunt: $(OUT_BIN)/hunt ## judge random networks on every backend: first=SEED, seeds=N or seconds=N
 	@$(OUT_BIN)/hunt $(or $(first),0) $(or $(seeds),$(if $(seconds),0,1000)) $(or $(seconds),0)
@@ -108,4 +112,4 @@ count-instructions: $(OUT_BIN)/instructions
 $(OUT_BIN)/instructions: $(OUT)/tools/instructions.o $(LIBRARY) $(OUT)/link
 	$(link)
 
-.PHONY: test these tests where has-check sanitize tsan valgrind coverage coverage-report flips run-flips hunt build-test bench-kernels instructions count-instructions
+.PHONY: test these tests where has-check sanitize tsan valgrind coverage coverage-report flips run-flips hostile hunt build-test bench-kernels instructions count-instructions
