@@ -81,7 +81,7 @@ run-flips: $(foreach t,$(wildcard $(addprefix tests/,$(addsuffix /test_*.c,kerne
 
 # Options, configurations, files and memory as nobody should give them; what programs then do wrong is printed.
 hostile: all ## call programs as nobody should: first=SEED, seeds=N calls
-	@BIN='$(abspath $(OUT_BIN))' tests/hostile/hostile.sh $(or $(first),0) $(or $(seeds),200)
+	@tests/hostile/hostile.sh $(or $(first),0) $(or $(seeds),200)
 
 # Longer than a test may take: networks by chance, on every backend.
 hunt: $(OUT_BIN)/hunt ## judge random networks on every backend: first=SEED, seeds=N or seconds=N
