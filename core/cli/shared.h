@@ -28,7 +28,7 @@ typedef struct SharedOptions {
     /* training */
     const char *data, *betas, *save_every;
     size_t batch, micro_batch, steps, epochs, warmup, decay_steps, eval_every, keep, patience, seed, workers, team;
-    double minutes, lr, epsilon, decay, clip, dropout, attention_dropout, ff_dropout, smoothing;
+    double minutes, lr, momentum, epsilon, decay, clip, dropout, attention_dropout, ff_dropout, smoothing;
     int init, schedule, optimizer, device, precision;
     bool recompute;
     /* here */

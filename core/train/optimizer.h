@@ -9,7 +9,7 @@
 #include "core/tensor/parameters.h"
 
 /* In the order of --optimizer's choices; the first is that of runs that say nothing. */
-#define OPTIMIZERS(X) X(adam)
+#define OPTIMIZERS(X) X(adam) X(sgd)
 
 enum { OPTIMIZER_BLOCKS = 2 };
 

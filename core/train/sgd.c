@@ -1,0 +1,34 @@
+/* Stochastic gradient descent with momentum: v = momentum v + g, w -= rate (v + decay w).
+ *
+ * That is Adam whose second moment stays 0: with beta1 = momentum, m = (1 - momentum) v is a moving mean of gradients,
+ * correction1 = 1 - momentum makes v of it, and with beta2 = epsilon = correction2 = 1 the root that Adam divides by is
+ * 0 + 1. So each backend has it, and rows of tables that nobody reads rest as they do under Adam. The second block costs
+ * memory and nothing else: no checkpoint holds it. */
+#include "core/train/adam.h"
+
+static bool configure(OptimizerOptions *o, const SharedOptions *from, Error *e)
+{
+    (void)e;
+    o->adam = (Adam){.beta1 = from->momentum, .beta2 = 1, .epsilon = 1};
+    return true;
+}
+
+static void begin(const Optimizer *o, StepState *state, uint64_t step)
+{
+    (void)step;
+    state->correction1 = 1 - o->options.adam.beta1;
+    state->correction2 = 1;
+}
+
+const OptimizerKind sgd_optimizer = {.name = "sgd",
+                                     .holds = "SGD's momentum",
+                                     .blocks = 2,
+                                     .saved = {"sgd.m."},
+                                     .traffic = 6,
+                                     .configure = configure,
+                                     .open = adam_open,
+                                     .close = adam_close,
+                                     .begin = begin,
+                                     .step = adam_step,
+                                     .flush = adam_settle,
+                                     .after_load = adam_awake};
