@@ -106,7 +106,7 @@ endif
 # Flags: yours (CFLAGS, ...), then what the programs need
 # ---------------------------------------------------------------------------------------------------------------
 
-WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef \
+WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wno-missing-braces \
            $(if $(filter 1,$(WERROR)),-Werror)
 
 # (-g1: lines and functions for a debugger; variables would triple each program. CFLAGS='-O1 -g' has them.)

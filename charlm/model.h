@@ -2,9 +2,9 @@
 #ifndef CHARLM_MODEL_H
 #define CHARLM_MODEL_H
 
-#include "core/cli/shared.h"
 #include "core/nn/embedding.h"
 #include "core/nn/stack.h"
+#include "core/train/shared.h"
 
 enum { BYTES = 256 }; /* the vocabulary */
 

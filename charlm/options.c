@@ -12,6 +12,9 @@ enum {
     BASELINE = COMMAND_BASELINE
 };
 
+static const OptionChoice splits[] = {
+    {"train", SPLIT_TRAIN}, {"valid", SPLIT_VALID}, {"test", SPLIT_TEST}, {"all", SPLIT_ALL}, {NULL, 0}};
+
 #define AT(field) offsetof(CharlmOptions, field)
 
 /* clang-format off */
@@ -19,7 +22,7 @@ const Option charlm_options[] = {
     {"eval-bytes", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(eval_bytes), "100000", NULL, "of the validation part, scored while training (0: all)"},
     {"sample-every", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(sample_every), "0", NULL, "steps from one sample in samples/STEP.txt to the next (0: at each evaluation)"},
     {"stride", 0, OPTION_TEXT, OPTION_HERE, EVAL, AT(stride), "context", "N|context", "bytes from one window to the next; 1: each byte with a full context"},
-    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL | BASELINE, AT(split), "valid", "train|valid|test|all", "the part of the data to score"},
+    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL | BASELINE, AT(split), "valid", .choices = splits, "the part of the data to score"},
     {"bytes", 0, OPTION_SIZE, OPTION_HERE, EVAL | BASELINE, AT(bytes), "0", NULL, "score the first N bytes of the split (0: all)"},
     {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored bytes, and FILE.ids.npy"},
     {"adapt", 0, OPTION_FLAG, OPTION_HERE, BASELINE, AT(adapt), NULL, NULL, "go on learning from each byte once it is scored"},

@@ -2,7 +2,7 @@
 #ifndef CHARLM_OPTIONS_H
 #define CHARLM_OPTIONS_H
 
-#include "core/cli/shared.h"
+#include "core/train/shared.h"
 
 enum { COMMAND_BASELINE = COMMAND_OWN };
 

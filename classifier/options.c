@@ -1,6 +1,9 @@
 /* See options.h. */
 #include "classifier/options.h"
 
+#include "classifier/data.h"
+#include "kernels/kernels.h"
+
 enum {
     TRAIN = COMMAND_TRAIN,
     EVAL = COMMAND_EVAL,
@@ -10,11 +13,15 @@ enum {
     BASELINE = COMMAND_BASELINE
 };
 
+static const OptionChoice pools[] = {
+    {"first", POOLING_FIRST}, {"average", POOLING_MEAN}, {"max", POOLING_MAX}, {NULL, 0}};
+static const OptionChoice splits[] = {{"train", PART_TRAIN}, {"valid", PART_VALID}, {"test", PART_TEST}, {NULL, 0}};
+
 #define AT(field) offsetof(ClassifierOptions, field)
 
 /* clang-format off */
 const Option classifier_options[] = {
-    {"pool", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(pool), "average", "first|average|max", "what of a text's vectors is classified"},
+    {"pool", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(pool), "average", .choices = pools, "what of a text's vectors is classified"},
     {"words", 0, OPTION_SIZE, OPTION_MODEL, TRAIN | INFO | BENCH | COMMAND_PLOT, AT(words), "50000", "[2,1073741824]", "in the vocabulary, <unk> among them: the most frequent of the training part"},
     {"text-column", 0, OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE | COMMAND_PLOT, AT(text_column), "text", "NAME", "of a table: where its texts are"},
     {"label-column", 0, OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE | COMMAND_PLOT, AT(label_column), "label", "NAME", "of a table: where its labels are"},
@@ -22,7 +29,7 @@ const Option classifier_options[] = {
     {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(batch_tokens), "0", "[0,1073741824]", "texts of about so many words a step, instead of --batch (0: --batch)"},
     {"by-length", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(by_length), "yes", NULL, "texts of like length in a batch"},
     {"cache", 0, OPTION_YES_NO, OPTION_HERE, TRAIN | EVAL | BASELINE | COMMAND_PLOT, AT(cache), "yes", NULL, "keep prepared data for the next time"},
-    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL, AT(split), "valid", "train|valid|test", "the part of the data to score"},
+    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL, AT(split), "valid", .choices = splits, "the part of the data to score"},
     {"mistakes", 0, OPTION_SIZE, OPTION_HERE, EVAL, AT(mistakes), "0", NULL, "show the N mistakes that the model is surest of"},
     {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored texts, and FILE.ids.npy with their labels"},
     {"file", 0, OPTION_PATH, OPTION_HERE, PREDICT, AT(file), NULL, "FILE", "texts to classify, one a line"},

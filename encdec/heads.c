@@ -128,7 +128,7 @@ static bool say_pair(const EncDec *c, const Ids *target, Error *e)
 
 static void name_maps(EncDec *c, Inspection *l)
 {
-    static const char *const names[] = {"cross", "encoder", "decoder"};
+    static const char *const names[] = {[MAPS_CROSS] = "cross", [MAPS_ENCODER] = "encoder", [MAPS_DECODER] = "decoder"};
     for (size_t i = 0; i < l->recorder.count; i++) {
         Maps *m = &l->recorder.maps[i];
         bool encoder = !strcmp(m->name, "encoder"), decoder = !strcmp(m->name, "decoder");

@@ -1,6 +1,9 @@
 /* See options.h. */
 #include "encdec/options.h"
 
+#include "core/search/answer.h"
+#include "encdec/pieces.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +22,15 @@ enum {
     CUT = BUILD | VOCAB | PIECES | COMMAND_PLOT
 };
 
+static const OptionChoice types[] = {{"words", PIECES_WORDS},         {"bytes", PIECES_BYTES}, {"bpe", PIECES_BPE},
+                                     {"wordpiece", PIECES_WORDPIECE}, {"gpt2", PIECES_GPT2},   {NULL, 0}};
+static const OptionChoice tokens[] = {{"spaces", TOKENS_SPACES}, {"moses", TOKENS_MOSES}, {NULL, 0}};
+static const OptionChoice splits[] = {{"train", PART_TRAIN}, {"valid", PART_VALID}, {"test", PART_TEST}, {NULL, 0}};
+static const OptionChoice formats[] = {
+    {"plain", ANSWER_PLAIN}, {"fairseq", ANSWER_FAIRSEQ}, {"nbest", ANSWER_NBEST}, {NULL, 0}};
+static const OptionChoice maps[] = {
+    {"cross", MAPS_CROSS}, {"encoder", MAPS_ENCODER}, {"decoder", MAPS_DECODER}, {NULL, 0}};
+
 #define AT(field) offsetof(EncdecOptions, field)
 
 /* clang-format off */
@@ -31,8 +43,8 @@ const Option encdec_options[] = {
     {"valid-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE | VOCAB | COMMAND_PLOT, AT(file[1][1]), NULL, "FILE", "its translation"},
     {"test-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(file[2][0]), NULL, "FILE", "to test with"},
     {"test-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(file[2][1]), NULL, "FILE", "its translation"},
-    {"type", 0, OPTION_CHOICE, OPTION_MODEL, CUT, AT(type), "bpe", "words|bytes|bpe|wordpiece|gpt2", "what sentences are made of: bpe is pieces of words, by byte pairs; wordpiece those of BERT"},
-    {"tokens", 0, OPTION_CHOICE, OPTION_MODEL, CUT | BASELINE, AT(tokens), "spaces", "spaces|moses", "what parts words: white space, or marks as well, as Moses has it for en, de and fr"},
+    {"type", 0, OPTION_CHOICE, OPTION_MODEL, CUT, AT(type), "bpe", .choices = types, "what sentences are made of: bpe is pieces of words, by byte pairs; wordpiece those of BERT"},
+    {"tokens", 0, OPTION_CHOICE, OPTION_MODEL, CUT | BASELINE, AT(tokens), "spaces", .choices = tokens, "what parts words: white space, or marks as well, as Moses has it for en, de and fr"},
     {"size", 0, OPTION_SIZE, OPTION_MODEL, BUILD | VOCAB, AT(size), "10000", "[3,1073741824]", "of a vocabulary of words or wordpiece that is learnt, <unk> and </s> among it"},
     {"merges", 0, OPTION_SIZE, OPTION_MODEL, BUILD | VOCAB | COMMAND_PLOT, AT(merges), "10000", "[1,1073741824]", "of byte pairs that are learnt: about so many pieces there will be"},
     {"lower", 0, OPTION_YES_NO, OPTION_MODEL, CUT, AT(lower), "no", NULL, "wordpiece: words in lower case and without accents, as BERT's uncased pieces are"},
@@ -44,7 +56,7 @@ const Option encdec_options[] = {
     {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, BUILD, AT(batch_tokens), "4096", "[0,1073741824]", "pieces of a step, about so many of the source and of the target (0: --batch pairs)"},
     {"micro-tokens", 0, OPTION_SIZE, OPTION_TRAINING, BUILD | EVAL, AT(micro_tokens), "1024", "[1,1073741824]", "pieces that a worker computes at once, of each side"},
     {"by-length", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(by_length), "yes", NULL, "pairs of like length in a batch"},
-    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL | BASELINE, AT(split), "valid", "train|valid|test", "the part of the data to score"},
+    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL | BASELINE, AT(split), "valid", .choices = splits, "the part of the data to score"},
     {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored pieces, and FILE.ids.npy"},
     {"bleu", 0, OPTION_YES_NO, OPTION_HERE, EVAL, AT(bleu), "yes", NULL, "translate the part, too, and compare with its target: BLEU"},
     {"bleu-sentences", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(bleu_sentences), "200", NULL, "of the validation part that are translated at each evaluation, for BLEU (0: none)"},
@@ -52,13 +64,13 @@ const Option encdec_options[] = {
     {"alpha", 0, OPTION_REAL, OPTION_HERE, TRANSLATE | EVAL | COMMAND_HEADS, AT(alpha), "0.6", "[0,]", "of the length penalty: a score is ln p / ((5 + n) / 6)^alpha, n pieces with </s>"},
     {"max-extra", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE | EVAL | COMMAND_HEADS, AT(max_extra), "50", "[0,1048576]", "pieces that a translation may have more than its source"},
     {"nbest", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE, AT(nbest), "1", "[1,1024]", "translations of each line, the best first"},
-    {"format", 0, OPTION_CHOICE, OPTION_HERE, TRANSLATE, AT(format), "plain", "plain|fairseq|nbest", "lines of text; S-, H-, D-, P- with scores / ln 2 (base 2); or NUMBER ||| TEXT ||| F0= LN_P ||| SCORE"},
+    {"format", 0, OPTION_CHOICE, OPTION_HERE, TRANSLATE, AT(format), "plain", .choices = formats, "lines of text; S-, H-, D-, P- with scores / ln 2 (base 2); or NUMBER ||| TEXT ||| F0= LN_P ||| SCORE"},
     {"scores", 0, OPTION_FLAG, OPTION_HERE, TRANSLATE, AT(scores), NULL, NULL, "with plain: SCORE and a tab before the text"},
     {"file", 0, OPTION_PATH, OPTION_HERE, TRANSLATE | PIECES, AT(input), NULL, "FILE", "the text, a sentence a line (none: standard input)"},
     {"max-tokens", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE | EVAL, AT(max_tokens), "4096", "[1,1073741824]", "of what a worker translates at once: sentences times the most pieces that one has or may become"},
     {"chunk", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE | EVAL, AT(chunk), "2048", "[1,1073741824]", "lines that are read, sorted by length and answered together (1: each at once)"},
     {"target-text", 0, OPTION_TEXT, OPTION_HERE, COMMAND_HEADS, AT(target_text), NULL, "TEXT", "the translation to look at (none: the model's own)"},
-    {"maps", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_HEADS, AT(maps), "cross", "cross|encoder|decoder", "whose: of the target across the source, or of one side alone"},
+    {"maps", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_HEADS, AT(maps), "cross", .choices = maps, "whose: of the target across the source, or of one side alone"},
     {"align", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(align), NULL, NULL, "the source piece that each target piece looks at most; --layer, --head: not the mean of all"},
     {"last", 0, OPTION_SIZE, OPTION_HERE, AVERAGE, AT(last), "5", "[1,1073741824]", "checkpoints to average: the newest"},
     {"lowercase", 0, OPTION_FLAG, OPTION_HERE, BLEU, AT(lowercase), NULL, NULL, "count words alike whose letters differ in case alone"},

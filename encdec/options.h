@@ -2,7 +2,7 @@
 #ifndef ENCDEC_OPTIONS_H
 #define ENCDEC_OPTIONS_H
 
-#include "core/cli/shared.h"
+#include "core/train/shared.h"
 
 enum {
     COMMAND_BLEU = COMMAND_APART,
@@ -10,6 +10,8 @@ enum {
     COMMAND_PIECES = COMMAND_OWN << 1,
     COMMAND_BASELINE = COMMAND_OWN << 2
 };
+
+enum { MAPS_CROSS, MAPS_ENCODER, MAPS_DECODER }; /* whose: --maps */
 
 typedef struct EncdecOptions {
     SharedOptions shared;

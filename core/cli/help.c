@@ -66,7 +66,7 @@ static void option_entry(Buffer *out, const OptionState *state)
     case OPTION_SIZE: buffer_print(&left, " N"); break;
     case OPTION_REAL: buffer_print(&left, " X"); break;
     case OPTION_TEXT: buffer_print(&left, " %s", row->allowed ? row->allowed : "TEXT"); break;
-    case OPTION_CHOICE: buffer_print(&left, " %s", row->allowed); break;
+    case OPTION_CHOICE: buffer_print(&left, " %s", value_choices(row).text); break;
     case OPTION_PRESET: buffer_print(&left, " NAME"); break;
     case OPTION_PATH:
     case OPTION_CONFIG: buffer_print(&left, " %s", row->allowed ? row->allowed : "FILE"); break;

@@ -20,7 +20,13 @@ bool value_equal(const Option *row, Value a, Value b);
 bool value_is_text(const Option *row);
 bool value_text(const Option *row, Value value, Buffer *out);
 
-/* Whether `allowed` is a range that can be read. */
+/* "relu|gelu": what a choice may be. */
+typedef struct ChoiceNames {
+    char text[160];
+} ChoiceNames;
+ChoiceNames value_choices(const Option *row);
+
+/* Whether `allowed` is a range that can be read, and a choice has names and values that differ. */
 bool value_range_is_sound(const Option *row);
 
 /* options.c. `name` need not end at `length`. Commands may have options of one name that have nothing else in common;

@@ -196,7 +196,8 @@ static bool check_row(const Options *o, const Option *row, Error *e)
     if (strcmp(row->name, "help") == 0 || strcmp(row->name, "version") == 0 || row->letter == 'h')
         return fail(e, "option table: --%s would hide --help or --version", row->name);
     if (!value_range_is_sound(row))
-        return fail(e, "option table: --%s has no sound `allowed`: '%s'", row->name, row->allowed ? row->allowed : "");
+        return fail(e, "option table: --%s has no sound `allowed`: '%s'", row->name,
+                    row->allowed && row->kind != OPTION_CHOICE ? row->allowed : "");
     for (size_t i = 0; i < o->count; i++) {
         const Option *other = o->states[i].row;
         bool both = other->commands & row->commands || (other->class != OPTION_HERE && row->class != OPTION_HERE);

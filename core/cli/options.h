@@ -21,7 +21,7 @@ typedef enum OptionKind {                /* and what the value is in the caller'
                           OPTION_REAL,   /* double; finite, decimal */
                           OPTION_TEXT,   /* const char *; may be empty; NULL when never given */
                           OPTION_PATH,   /* const char *; not empty */
-                          OPTION_CHOICE, /* int or enum: the place in the list `allowed` */
+                          OPTION_CHOICE, /* int or enum: the value that `choices` gives the name */
                           OPTION_PRESET, /* const char *: one of the program's presets, applied when it is given */
                           OPTION_CONFIG, /* const char *: a file of settings, applied when it is given */
 } OptionKind;
@@ -34,6 +34,12 @@ typedef enum OptionClass {
 
 typedef enum OptionSource { FROM_DEFAULT, FROM_PRESET, FROM_CONFIG, FROM_RUN, FROM_COMMAND_LINE } OptionSource;
 
+/* A name and the value it stands for; a list ends with a NULL. The order is that of the help and means nothing. */
+typedef struct OptionChoice {
+    const char *name;
+    int value;
+} OptionChoice;
+
 typedef struct Option {
     const char *name; /* long name, without dashes */
     char letter;      /* or 0 */
@@ -42,9 +48,12 @@ typedef struct Option {
     unsigned commands;    /* the bits of the commands that take it */
     size_t offset;        /* of the value in the table's struct */
     const char *standard; /* the default as text; NULL: zero, false or NULL, and the help line says what that means */
-    const char *allowed;  /* numbers: "[1,]" "(0,1]" "[0,1)"; choices: "relu|gelu"; texts and paths: their name in
-                             the help, "DIR"; NULL: anything */
-    const char *help;     /* one line, with the unit */
+    union {
+        const char *allowed; /* numbers: "[1,]" "(0,1]" "[0,1)"; texts and paths: their name in the help, "DIR"; NULL:
+                                anything */
+        const OptionChoice *choices;
+    };
+    const char *help; /* one line, with the unit */
 } Option;
 
 typedef struct OptionTable {
@@ -121,6 +130,9 @@ bool options_set(Options *o, const char *name, const char *text, OptionSource so
 
 /* Applies a preset that was not asked for by name, as the built-in data does. */
 bool options_preset(Options *o, const char *name, Error *e);
+
+/* The name of a value that is in the list. */
+const char *choice_name(const OptionChoice *list, int value);
 
 /* Where a value comes from; the name must be in a table. */
 OptionSource options_source(const Options *o, const char *name);

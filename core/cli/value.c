@@ -5,6 +5,7 @@
 #include "inner.h"
 #include "words.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
@@ -49,12 +50,25 @@ static bool range_holds(const Range *range, double x)
 
 static bool is_number(const Option *row) { return row->kind == OPTION_SIZE || row->kind == OPTION_REAL; }
 
+/* Each name and each value once, and one at least; all of them have space in a message. */
+static bool choices_are_sound(const OptionChoice *list)
+{
+    size_t size = 0;
+    for (const OptionChoice *a = list; a && a->name; a++) {
+        size += strlen(a->name) + 1;
+        for (const OptionChoice *b = list; b < a; b++)
+            if (strcmp(a->name, b->name) == 0 || a->value == b->value)
+                return false;
+    }
+    return size && size <= sizeof(ChoiceNames);
+}
+
 bool value_range_is_sound(const Option *row)
 {
     Range range;
     if (is_number(row))
         return range_read(&range, row->allowed);
-    return row->kind != OPTION_CHOICE || (row->allowed && *row->allowed);
+    return row->kind != OPTION_CHOICE || choices_are_sound(row->choices);
 }
 
 /* Says what is allowed: "a whole number, at least 1". */
@@ -100,17 +114,32 @@ static bool yes_read(bool *yes, const char *text)
     return *yes || strcmp(text, "no") == 0 || strcmp(text, "false") == 0;
 }
 
-/* The place of `text` in "a|b|c". */
-static bool choice_read(int *choice, const char *text, const char *list)
+static bool choice_read(int *choice, const char *text, const OptionChoice *list)
 {
-    size_t length = strlen(text);
-    for (*choice = 0; *list; ++*choice) {
-        size_t n = strcspn(list, "|");
-        if (n == length && memcmp(list, text, n) == 0)
+    for (; list->name; list++)
+        if (strcmp(list->name, text) == 0) {
+            *choice = list->value;
             return true;
-        list += n + (list[n] == '|');
-    }
+        }
     return false;
+}
+
+const char *choice_name(const OptionChoice *list, int value)
+{
+    while (list->name && list->value != value)
+        list++;
+    assert(list->name);
+    return list->name;
+}
+
+ChoiceNames value_choices(const Option *row)
+{
+    ChoiceNames q = {""};
+    for (const OptionChoice *c = row->choices; c->name; c++) {
+        size_t size = strlen(q.text);
+        snprintf(q.text + size, sizeof q.text - size, "%s%s", size ? "|" : "", c->name);
+    }
+    return q;
 }
 
 bool value_is_text(const Option *row)
@@ -125,7 +154,7 @@ bool value_read(Value *value, const Option *row, const char *text, const char *d
     if (!*text && row->kind != OPTION_TEXT)
         return value_is_text(row) ? fail(e, "%s%s: its value is empty", dashes, row->name)
                                   : fail(e, "%s%s: its value is empty; it must be %s", dashes, row->name,
-                                         row->kind == OPTION_CHOICE ? row->allowed : allowed(row).text);
+                                         row->kind == OPTION_CHOICE ? value_choices(row).text : allowed(row).text);
     bool good = true;
     Range range;
     switch (row->kind) {
@@ -140,9 +169,9 @@ bool value_read(Value *value, const Option *row, const char *text, const char *d
         good = real_read(&value->real, text) && range_holds(&range, value->real);
         break;
     case OPTION_CHOICE:
-        if (choice_read(&value->choice, text, row->allowed))
+        if (choice_read(&value->choice, text, row->choices))
             break;
-        return fail(e, "%s%s '%s': must be one of %s", dashes, row->name, found.text, row->allowed);
+        return fail(e, "%s%s '%s': must be one of %s", dashes, row->name, found.text, value_choices(row).text);
     case OPTION_TEXT:
     case OPTION_PATH:
     case OPTION_PRESET:
@@ -205,10 +234,7 @@ bool value_text(const Option *row, Value value, Buffer *out)
     } else if (row->kind == OPTION_SIZE) {
         buffer_print(out, "%zu", value.size);
     } else if (row->kind == OPTION_CHOICE) {
-        const char *list = row->allowed;
-        for (int i = 0; i < value.choice && *list; i++)
-            list += strcspn(list, "|") + 1;
-        buffer_add(out, list, strcspn(list, "|"));
+        buffer_print(out, "%s", choice_name(row->choices, value.choice));
     } else {
         buffer_print(out, "%s", value.yes ? "yes" : "no");
     }

@@ -39,8 +39,9 @@ static bool print_json(const App *a, const Bench *bench, double step, double tok
                  ", \"device\": \"%s\", \"precision\": \"%s\", \"compile\": false, \"fused_attention\": %s, "
                  "\"threads\": %zu, \"parameters\": %zu, \"step_s\": %.5f, \"fastest_s\": %.5f, "
                  "\"tokens_per_s\": %.1f, \"first_loss\": %.4f",
-                 o->k->backend, number_type_name(o->k->type), a->options->attention == 0 ? "true" : "false", o->workers,
-                 a->parameters->numbers, step, bench->times[0], tokens / step, bench->first_loss);
+                 o->k->backend, number_type_name(o->k->type),
+                 a->options->attention == ATTENTION_FUSED ? "true" : "false", o->workers, a->parameters->numbers, step,
+                 bench->times[0], tokens / step, bench->first_loss);
     if (a->profile)
         parts_json(&bench->parts, &b);
     return json_print(&b, e);

@@ -13,6 +13,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BY_KIND = MEASURES, BY_PLACE }; /* after the measures */
+
+static const OptionChoice sorts[] = {{"previous", MEASURE_PREVIOUS},
+                                     {"itself", MEASURE_ITSELF},
+                                     {"next", MEASURE_NEXT},
+                                     {"first", MEASURE_FIRST},
+                                     {"separators", MEASURE_SEPARATORS},
+                                     {"distance", MEASURE_DISTANCE},
+                                     {"entropy", MEASURE_ENTROPY},
+                                     {"kind", BY_KIND},
+                                     {"place", BY_PLACE},
+                                     {NULL, 0}};
+
 #define AT(field) offsetof(InspectOptions, field)
 
 /* clang-format off */
@@ -22,7 +35,7 @@ const Option inspect_options[] = {
     {"layer", 0, OPTION_TEXT, OPTION_HERE, COMMAND_HEADS, AT(layer), NULL, "N", "this layer alone, counted from 0 (none: all)"},
     {"head", 0, OPTION_TEXT, OPTION_HERE, COMMAND_HEADS, AT(head), NULL, "N", "this head of a layer alone, counted from 0 (none: all)"},
     {"describe", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(describe), NULL, NULL, "say what each head does, in numbers and words; with --out draw that"},
-    {"sort", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_HEADS, AT(sort), "kind", "previous|itself|next|first|separators|distance|entropy|kind|place", "heads of --describe: the most first; kind: by what they do"},
+    {"sort", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_HEADS, AT(sort), "kind", .choices = sorts, "heads of --describe: the most first; kind: by what they do"},
     {"rollout", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(rollout), NULL, NULL, "draw where vectors of the last layer come from, all layers together"},
     {"npy", 0, OPTION_PATH, OPTION_HERE, COMMAND_HEADS, AT(npy), NULL, "FILE.npy", "write all weights, [layers, heads, queries, keys], and FILE.labels.json with the tokens"},
     {"html", 0, OPTION_PATH, OPTION_HERE, COMMAND_HEADS, AT(html), NULL, "FILE", "write a page to explore in a browser, which loads nothing else"},
@@ -204,7 +217,7 @@ static bool describe(App *a, Inspection *l, Error *e)
     bool fine = describe_maps(l->shown, &notes, e);
     if (fine) {
         describe_data(&data, l->shown, notes);
-        if (l->options->sort <= MEASURES) /* the next is their place */
+        if (l->options->sort != BY_PLACE)
             describe_sort(notes, count, (Measure)l->options->sort);
         describe_table(&l->table, l->shown, notes, count);
         describe_json(&l->json, notes, count);

@@ -189,7 +189,9 @@ static void pass_on(const Plot *p, Buffer *said)
 
 static bool draw(Plot *p, Error *e)
 {
-    static const char *const axes[] = {"step", "tokens", "time"}, *const logs[] = {"-", "x", "y", "xy"};
+    static const char *const axes[] = {[OVER_STEP] = "step", [OVER_TOKENS] = "tokens", [OVER_TIME] = "time"};
+    static const char *const logs[] = {
+        [LOG_AXES_NONE] = "-", [LOG_AXES_X] = "x", [LOG_AXES_Y] = "y", [LOG_AXES_XY] = "xy"};
     const SharedOptions *o = p->a->options;
     Legend legend;
     Buffer said = {0};

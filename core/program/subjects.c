@@ -61,7 +61,8 @@ static bool add_rates(Drawing *d, const Schedule *s, size_t steps, bool by_time,
 
 static bool add_schedules(App *a, Drawing *d, bool all, Error *e)
 {
-    static const char *const logs[] = {"-", "x", "y", "xy"};
+    static const char *const logs[] = {
+        [LOG_AXES_NONE] = "-", [LOG_AXES_X] = "x", [LOG_AXES_Y] = "y", [LOG_AXES_XY] = "xy"};
     const SharedOptions *o = a->options;
     LoopOptions loop;
     if (o->run && !app_open_run(a, o->run, false, e))

@@ -1,19 +1,16 @@
 /* See network.h. */
 #include "core/train/network.h"
 
-/* --attention and --score, as they stand in their lists */
-enum { FUSED, COMPOSED };
-
 bool network_suits(const SharedOptions *o, Error *e)
 {
     if (!o->head_size && o->dim % o->heads)
         return fail(e, "--dim %zu cannot be shared out among --heads %zu; give --head-size, or a multiple", o->dim,
                     o->heads);
-    if (o->attention == FUSED && !score_is_dot((Score)o->score))
+    if (o->attention == ATTENTION_FUSED && !score_is_dot((Score)o->score))
         return fail(e,
                     "--score %s is no dot product, which is all that fused attention knows: give --attention composed",
                     score_name((Score)o->score));
-    return o->attention == FUSED || o->distances == 0 ||
+    return o->attention == ATTENTION_FUSED || o->distances == DISTANCE_NONE ||
            fail(e, "--attention composed knows no distances: give --distances none, or --attention fused");
 }
 
@@ -25,7 +22,7 @@ BlockOptions network_block(const SharedOptions *o)
                                         .key_size = key_size,
                                         .value_size = o->value_size ? o->value_size : key_size,
                                         .bias = o->bias,
-                                        .composed = o->attention == COMPOSED,
+                                        .composed = o->attention == ATTENTION_COMPOSED,
                                         .score = (Score)o->score,
                                         .dropout = o->attention_dropout,
                                         .distances = {(DistanceKind)o->distances, .reach = o->context - 1}},

@@ -2,8 +2,8 @@
 #ifndef CORE_TRAIN_NETWORK_H
 #define CORE_TRAIN_NETWORK_H
 
-#include "core/cli/shared.h"
 #include "core/nn/block.h"
+#include "core/train/shared.h"
 
 /* Whether they go together. */
 bool network_suits(const SharedOptions *o, Error *e);

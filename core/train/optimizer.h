@@ -1,14 +1,14 @@
 /* The optimizer: what moves the weights, once the gradient of a step is summed over workers and clipped.
  *
- * This is a seam. Another optimizer is one file that fills an OptimizerKind, a name in OPTIMIZERS, and the same name
- * among the choices of --optimizer. The trainer, checkpoints and the plan know none of them. */
+ * This is a seam. Another optimizer is one file that fills an OptimizerKind, and a name in OPTIMIZERS, from which the
+ * choices of --optimizer are made. The trainer, checkpoints and the plan know none of them. */
 #ifndef CORE_TRAIN_OPTIMIZER_H
 #define CORE_TRAIN_OPTIMIZER_H
 
-#include "core/cli/shared.h"
 #include "core/tensor/parameters.h"
+#include "core/train/shared.h"
 
-/* In the order of --optimizer's choices; the first is that of runs that say nothing. */
+/* The first is that of runs that say nothing. */
 #define OPTIMIZERS(X) X(adam) X(sgd)
 
 enum { OPTIMIZER_BLOCKS = 2 };

@@ -2,8 +2,8 @@
 #ifndef CORE_TRAIN_SETUP_H
 #define CORE_TRAIN_SETUP_H
 
-#include "core/cli/shared.h"
 #include "core/train/loop.h"
+#include "core/train/shared.h"
 #include "core/train/trainer.h"
 
 /* On a GPU a step's rows are computed all at once, unless somebody asked for less. To be called before a task is made.

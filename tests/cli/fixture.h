@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { TRAIN = 1, SAMPLE = 2 };
-enum Activation { RELU, GELU, GELU_TANH };
+enum Activation { RELU = 7, GELU = 3, GELU_TANH = 5 }; /* not as the help lists them */
 
 typedef struct Shared {
     size_t dim, batch, seed;
@@ -32,11 +32,13 @@ typedef struct Values {
     Own own;
 } Values;
 
+static const OptionChoice activations[] = {{"relu", RELU}, {"gelu", GELU}, {"gelu-tanh", GELU_TANH}, {NULL, 0}};
+
 #define AT(field) offsetof(Shared, field)
 static const Option shared_rows[] = {
     {"dim", 0, OPTION_SIZE, OPTION_MODEL, TRAIN, AT(dim), "128", "[1,65536]", "width of a position's vector"},
     {"bias", 0, OPTION_YES_NO, OPTION_MODEL, TRAIN, AT(bias), "yes", NULL, "biases in linear layers"},
-    {"activation", 'a', OPTION_CHOICE, OPTION_MODEL, TRAIN, AT(activation), "relu", "relu|gelu|gelu-tanh", "σ"},
+    {"activation", 'a', OPTION_CHOICE, OPTION_MODEL, TRAIN, AT(activation), "relu", .choices = activations, "σ"},
     {"batch", 'b', OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(batch), "32", "[1,]", "rows a step"},
     {"lr", 'l', OPTION_REAL, OPTION_TRAINING, TRAIN, AT(lr), "1e-4", "(0,]", "learning rate"},
     {"dropout", 0, OPTION_REAL, OPTION_TRAINING, TRAIN, AT(dropout), "0", "[0,1)", "share zeroed"},

@@ -294,6 +294,13 @@ START_TEST(a_table_that_contradicts_itself_is_refused)
         row.allowed = ranges[i];
         table_refused(p, &row, 1, "no sound `allowed`");
     }
+    static const OptionChoice none[] = {{NULL, 0}}, names[] = {{"relu", 0}, {"relu", 1}, {NULL, 0}},
+                              values[] = {{"relu", 1}, {"gelu", 1}, {NULL, 0}};
+    for (size_t i = 0; i < 4; i++) {
+        row = shared_rows[2];
+        row.choices = (const OptionChoice *[]){NULL, none, names, values}[i];
+        table_refused(p, &row, 1, "--activation has no sound `allowed`");
+    }
     static const Setting wrong[] = {{"dmi", "3"}, {NULL, NULL}}, bad[] = {{"dim", "x"}, {NULL, NULL}};
     const Preset first = {"odd", "", wrong}, second = {"odd", "", bad};
     p.presets = &first, p.preset_count = 1;

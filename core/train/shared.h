@@ -1,7 +1,7 @@
 /* The options that all programs share. A program adds rows of its own behind them, and names each shared row's default
  * where its own differs. */
-#ifndef CORE_CLI_SHARED_H
-#define CORE_CLI_SHARED_H
+#ifndef CORE_TRAIN_SHARED_H
+#define CORE_TRAIN_SHARED_H
 
 #include "core/cli/options.h"
 
@@ -20,10 +20,16 @@ enum {
     COMMAND_APART = 1 << 14 /* and the one above it */
 };
 
+/* Choices whose values are nobody else's enum. */
+enum { ATTENTION_FUSED, ATTENTION_COMPOSED };
+enum { DEVICE_CPU, DEVICE_PLAIN, DEVICE_MINE, DEVICE_CUDA, DEVICE_EMULATED, DEVICE_CHECKED };
+enum { OVER_STEP, OVER_TOKENS, OVER_TIME };
+enum { LOG_AXES_NONE, LOG_AXES_X, LOG_AXES_Y, LOG_AXES_XY };
+
 typedef struct SharedOptions {
     /* model */
     size_t dim, heads, head_size, value_size, depth, ff, context, window;
-    int activation, norm, positions, distances, attention, score; /* the places in their lists; see shared.c */
+    int activation, norm, positions, distances, attention, score; /* enums; see shared.c */
     bool bias, tie;
     /* training */
     const char *data, *betas, *save_every;

@@ -1,5 +1,10 @@
 /* See shared.h. */
-#include "core/cli/shared.h"
+#include "core/train/shared.h"
+
+#include "core/nn/block.h"
+#include "core/nn/positions.h"
+#include "core/train/optimizer.h"
+#include "core/train/schedule.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,6 +22,45 @@ enum {
     APART = 3 * COMMAND_APART /* and those that read no data */
 };
 
+static const OptionChoice activations[] = {
+    {"relu", ACTIVATION_RELU}, {"gelu", ACTIVATION_GELU}, {"gelu-tanh", ACTIVATION_GELU_TANH}, {NULL, 0}};
+static const OptionChoice norms[] = {{"post", NORM_POST}, {"pre", NORM_PRE}, {NULL, 0}};
+static const OptionChoice positions[] = {
+    {"none", POSITIONS_NONE}, {"learned", POSITIONS_LEARNED}, {"sinusoid", POSITIONS_SINUSOID}, {NULL, 0}};
+static const OptionChoice distances[] = {{"none", DISTANCE_NONE}, {"bias", DISTANCE_BIAS}, {"alibi", DISTANCE_ALIBI},
+                                         {"keys", DISTANCE_KEYS}, {"xl", DISTANCE_XL},     {NULL, 0}};
+static const OptionChoice attentions[] = {{"fused", ATTENTION_FUSED}, {"composed", ATTENTION_COMPOSED}, {NULL, 0}};
+static const OptionChoice scores[] = {{"scaled-dot", SCORE_SCALED_DOT},
+                                      {"dot", SCORE_DOT},
+                                      {"bilinear", SCORE_BILINEAR},
+                                      {"additive", SCORE_ADDITIVE},
+                                      {NULL, 0}};
+static const OptionChoice inits[] = {
+    {"pytorch", INIT_PYTORCH}, {"gpt2", INIT_GPT2}, {"xavier", INIT_XAVIER}, {NULL, 0}};
+static const OptionChoice schedules[] = {{"constant", SCHEDULE_CONSTANT},
+                                         {"linear", SCHEDULE_LINEAR},
+                                         {"cosine", SCHEDULE_COSINE},
+                                         {"noam", SCHEDULE_NOAM},
+                                         {NULL, 0}};
+static const OptionChoice devices[] = {{"cpu", DEVICE_CPU},
+                                       {"plain", DEVICE_PLAIN},
+                                       {"mine", DEVICE_MINE},
+                                       {"cuda", DEVICE_CUDA},
+                                       {"emulated", DEVICE_EMULATED},
+                                       {"checked", DEVICE_CHECKED},
+                                       {NULL, 0}};
+static const OptionChoice precisions[] = {
+    {"f32", NUMBER_F32}, {"bf16", NUMBER_BF16}, {"f64", NUMBER_F64}, {"tf32", NUMBER_TF32}, {NULL, 0}};
+static const OptionChoice axes[] = {{"step", OVER_STEP}, {"tokens", OVER_TOKENS}, {"time", OVER_TIME}, {NULL, 0}};
+static const OptionChoice logs[] = {
+    {"none", LOG_AXES_NONE}, {"x", LOG_AXES_X}, {"y", LOG_AXES_Y}, {"xy", LOG_AXES_XY}, {NULL, 0}};
+
+/* Made from the list of optimizers. */
+#define NUMBER(name) NUMBER_OF_##name,
+#define CHOICE(name) {#name, NUMBER_OF_##name},
+enum { OPTIMIZERS(NUMBER) };
+static const OptionChoice optimizers[] = {OPTIMIZERS(CHOICE){NULL, 0}};
+
 #define AT(field) offsetof(SharedOptions, field)
 
 /* clang-format off */
@@ -30,18 +74,18 @@ const Option shared_options[] = {
     {"ff", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(ff), "0", "[0,1048576]", "width inside the feed-forward network (0: 4 dim)"},
     {"context", 'C', OPTION_SIZE, OPTION_MODEL, BUILD | PLOT, AT(context), "256", "[1,1048576]", "positions that the model reads at once"},
     {"window", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(window), "0", NULL, "a query sees so many keys (0: all)"},
-    {"activation", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(activation), "relu", "relu|gelu|gelu-tanh", "in the feed-forward network"},
-    {"norm", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm), "post", "post|pre", "layer norm behind each branch, or before it"},
-    {"positions", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(positions), "learned", "none|learned|sinusoid", "how a position is known"},
-    {"distances", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(distances), "none", "none|bias|alibi|keys|xl", "what the distance from a query to a key does to their score"},
-    {"attention", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(attention), "fused", "fused|composed", "one operation, or made of small ones"},
-    {"score", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(score), "scaled-dot", "scaled-dot|dot|bilinear|additive", "how well a query fits a key; the last two composed"},
+    {"activation", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(activation), "relu", .choices = activations, "in the feed-forward network"},
+    {"norm", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm), "post", .choices = norms, "layer norm behind each branch, or before it"},
+    {"positions", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(positions), "learned", .choices = positions, "how a position is known"},
+    {"distances", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(distances), "none", .choices = distances, "what the distance from a query to a key does to their score"},
+    {"attention", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(attention), "fused", .choices = attentions, "one operation, or made of small ones"},
+    {"score", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(score), "scaled-dot", .choices = scores, "how well a query fits a key; the last two composed"},
     {"bias", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(bias), "yes", NULL, "biases of query, key and value"},
     {"tie", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(tie), "no", NULL, "logits read the embedding's table"},
     {"dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(dropout), "0", "[0,1)", "share dropped from embeddings and branches"},
     {"attention-dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(attention_dropout), "0", "[0,1)", "share of attention weights dropped"},
     {"ff-dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(ff_dropout), "0", "[0,1)", "share dropped inside the feed-forward network"},
-    {"init", 0, OPTION_CHOICE, OPTION_TRAINING, BUILD, AT(init), "pytorch", "pytorch|gpt2|xavier", "how weights begin"},
+    {"init", 0, OPTION_CHOICE, OPTION_TRAINING, BUILD, AT(init), "pytorch", .choices = inits, "how weights begin"},
 
     /* training: kept on resume unless given again */
     {"data", 'D', OPTION_PATH, OPTION_TRAINING, (RUN & ~COMMAND_BENCH) | OWN | PLOT, AT(data), NULL, "FILE", "what to learn from (none: built-in data)"},
@@ -51,10 +95,10 @@ const Option shared_options[] = {
     {"epochs", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(epochs), "0", NULL, "passes over the training data, instead of steps (0: steps)"},
     {"minutes", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(minutes), "0", "[0,]", "of training in all (0: no limit)"},
     {"lr", 'l', OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(lr), "1e-4", "[0,]", "learning rate (0: 0.4 / dim; noam: its factor, 0: 1)"},
-    {"schedule", 0, OPTION_CHOICE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(schedule), "constant", "constant|linear|cosine|noam", "of the learning rate"},
+    {"schedule", 0, OPTION_CHOICE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(schedule), "constant", .choices = schedules, "of the learning rate"},
     {"warmup", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(warmup), "0", NULL, "steps until the learning rate is reached"},
     {"decay-steps", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(decay_steps), "0", NULL, "where linear and cosine end (0: the first --steps)"},
-    {"optimizer", 0, OPTION_CHOICE, OPTION_TRAINING, BUILD, AT(optimizer), NULL, "adam|sgd", "what moves the weights (none given: adam)"},
+    {"optimizer", 0, OPTION_CHOICE, OPTION_TRAINING, BUILD, AT(optimizer), NULL, .choices = optimizers, "what moves the weights (none given: adam)"},
     {"momentum", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(momentum), NULL, "[0,1)", "SGD's: how much of a step goes on in the next (none given: 0)"},
     {"betas", 0, OPTION_TEXT, OPTION_TRAINING, COMMAND_TRAIN, AT(betas), "0.9,0.999", "A,B", "Adam's averages"},
     {"epsilon", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(epsilon), "1e-8", "(0,]", "Adam's"},
@@ -68,8 +112,8 @@ const Option shared_options[] = {
     {"seed", 'r', OPTION_SIZE, OPTION_TRAINING, (ALL & ~COMMAND_INFO) | PLOT, AT(seed), "1", "[0,4294967295]", "of all random numbers"},
     {"workers", 0, OPTION_SIZE, OPTION_TRAINING, RUN | BUILD, AT(workers), "0", "[0,1024]", "rows are shared out among (0: one a processor)"},
     {"team", 0, OPTION_SIZE, OPTION_TRAINING, RUN | HEADS, AT(team), "0", "[0,1024]", "cores of a worker (0: 1; when it works alone, all)"},
-    {"device", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | HEADS, AT(device), "cpu", "cpu|plain|mine|cuda|emulated|checked", "what computes (mine: yours, see course/README.md; cuda: a GPU; emulated, checked: GPU kernels on this processor, slowly)"},
-    {"precision", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | HEADS, AT(precision), "f32", "f32|bf16|f64|tf32", "of activations (tf32: f32, products on a GPU rounded)"},
+    {"device", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | HEADS, AT(device), "cpu", .choices = devices, "what computes (mine: yours, see course/README.md; cuda: a GPU; emulated, checked: GPU kernels on this processor, slowly)"},
+    {"precision", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | HEADS, AT(precision), "f32", .choices = precisions, "of activations (tf32: f32, products on a GPU rounded)"},
     {"recompute", 0, OPTION_YES_NO, OPTION_TRAINING, BUILD, AT(recompute), "no", NULL, "forget what is inside a block and compute it again: less memory"},
 
     /* of this call */
@@ -85,8 +129,8 @@ const Option shared_options[] = {
     /* pictures */
     {"compare", 0, OPTION_PATH, OPTION_HERE, PLOT, AT(compare), NULL, "DIR", "draw this run, too; more of them may follow"},
     {"what", 0, OPTION_TEXT, OPTION_HERE, PLOT, AT(what), "loss", "LIST", "all, or some of loss,accuracy,bleu,perplexity,rate,norm,speed; or what is in no log: schedule, schedules, smoothing, lengths, coverage, positions, embeddings"},
-    {"over", 0, OPTION_CHOICE, OPTION_HERE, PLOT, AT(over), "step", "step|tokens|time", "what runs from left to right"},
-    {"log", 0, OPTION_CHOICE, OPTION_HERE, PLOT, AT(log), "none", "none|x|y|xy", "axes that are logarithmic"},
+    {"over", 0, OPTION_CHOICE, OPTION_HERE, PLOT, AT(over), "step", .choices = axes, "what runs from left to right"},
+    {"log", 0, OPTION_CHOICE, OPTION_HERE, PLOT, AT(log), "none", .choices = logs, "axes that are logarithmic"},
     {"apart", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(apart), NULL, NULL, "a curve for each run, also where only seeds differ"},
     {"watch", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(watch), NULL, NULL, "draw again and again, as long as the run is trained"},
     {"out", 0, OPTION_PATH, OPTION_HERE, PLOT | HEADS, AT(out), NULL, "FILE", "the picture, .png, .svg, .pdf or .txt; its data lie beside it as .tsv (-: the terminal)"},
@@ -97,11 +141,7 @@ const Option shared_options[] = {
 
 const size_t shared_option_count = sizeof shared_options / sizeof *shared_options;
 
-const char *device_name(int device)
-{
-    static const char *const names[] = {"cpu", "plain", "mine", "cuda", "emulated", "checked"};
-    return names[device];
-}
+const char *device_name(int device) { return choice_name(devices, device); }
 
 bool parse_every(const char *text, size_t *steps, double *seconds, Error *e)
 {
