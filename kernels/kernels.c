@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* The types of a backend lie side by side. */
+/* The types of a backend are side by side. */
 static const Kernels *const tables[] = {
     &plain_f32,    &plain_bf16,    &plain_f64,     &cpu_f32, &cpu_bf16,
 #ifdef HAVE_CUDA
@@ -51,6 +51,28 @@ static void not_found(const char *device, NumberType type, bool known, Error *e)
     buffer_free(&there);
 }
 
+bool kernels_complete(Kernels *k, Error *e)
+{
+    const Kernels *plain = k->type == NUMBER_BF16 ? &plain_bf16 : k->type == NUMBER_F64 ? &plain_f64 : &plain_f32;
+    const char *missing = NULL;
+#define OPTIONAL_OPERATION(name, arguments, names)
+#define OPERATION(name, arguments, names)                                                                              \
+    k->name = !k->name && k->on_host ? plain->name : k->name;                                                          \
+    missing = k->name ? missing : #name;
+#include "kernels/operations.h"
+    return !missing || fail(e, "device %s has no operation %s yet, so it can run no network", k->backend, missing);
+}
+
+static const Kernels *open_table(size_t i, Error *e)
+{
+    static Kernels whole[TABLES];
+    Kernels k = *tables[i];
+    if (!is_there(&k, e) || !kernels_complete(&k, e))
+        return NULL;
+    whole[i] = k;
+    return &whole[i];
+}
+
 const Kernels *kernels_find(const char *device, NumberType type, Error *e)
 {
     bool known = false;
@@ -60,7 +82,7 @@ const Kernels *kernels_find(const char *device, NumberType type, Error *e)
         if (strcmp(tables[i]->backend, device) != 0)
             continue;
         if (tables[i]->type == type)
-            return is_there(tables[i], e) ? tables[i] : NULL;
+            return open_table(i, e);
         known = true;
     }
     not_found(device, type, known, e);

@@ -1,13 +1,7 @@
 /* The contract between layers and devices: one table of operations, filled by each backend for each number type.
  *
  * Backends: plain (loops to read and to check against), cpu, cuda, and measure (walks shapes, touches no number).
- * They differ by rounding only. Signatures follow one grammar, after the stream that an operation runs on:
- *
- *     forward:  outputs, what is saved for the backward pass, inputs, sizes
- *     backward: input gradients, parameter gradients, output gradient, saved, inputs, sizes
- *
- * Each input gradient is a pointer (NULL: not wanted) with a flag `add` (to what is there, instead of over it);
- * parameter gradients are always added to.
+ * They differ by rounding only. The operations themselves are in operations.h.
  *
  * Letters: B rows, N packed positions, T and S longest query and key row, D width, H heads, dk and dv head sizes,
  * V vocabulary. Rows lie one after another: row b is positions start[b] .. start[b+1]-1, start [B+1]; positions from
@@ -181,8 +175,6 @@ typedef struct Kernels {
     void (*release)(void *memory);
     void (*upload)(Stream *s, void *device, const void *host, size_t bytes);
     void (*download)(Stream *s, void *host, const void *device, size_t bytes);
-    void (*copy)(Stream *s, void *to, const void *from, size_t bytes);
-    void (*zero)(Stream *s, void *to, size_t bytes);
     bool (*finish)(Stream *s, Error *e);
 
     /* Operations that come again and again with the same pointers and sizes, asked for at once. All four may be NULL:
@@ -203,149 +195,19 @@ typedef struct Kernels {
      * takes as much memory again. May itself be NULL: nothing is kept. */
     void (*hold)(Stream *s, const void *weights, size_t bytes);
 
-    /* y [N,D] = dropout(scale * table[ids] + positions[place]). table [V,D] and positions [C,D] are real; positions may
-     * be NULL. place [N] is the index within the row; where it is negative y is 0.
-     * Backward: slots [N] says which row of dtable a position adds to (its id; or, where the gradient holds used rows
-     * alone, that row's rank among them). dpositions may be NULL. */
-    void (*embed_forward)(Stream *s, void *y, const int32_t *ids, const int32_t *place, const void *table,
-                          const void *positions, double scale, Dropout drop, const StepState *state, size_t n,
-                          size_t d);
-    void (*embed_backward)(Stream *s, void *dtable, void *dpositions, const void *dy, const int32_t *slots,
-                           const int32_t *place, double scale, Dropout drop, const StepState *state, size_t n,
-                           size_t d);
-
-    /* y [N,O] = x [N,I] w [O,I]^T + bias [O] (real; NULL: none), then ReLU if asked. real_output: y is real (logits).
-     * Backward: dy [N,O] is overwritten when relu. dw [O,I] and dbias [O] may be NULL. y is read only for relu. */
-    void (*linear_forward)(Stream *s, void *y, bool real_output, const void *x, const void *w, const void *bias,
-                           bool relu, size_t n, size_t in, size_t out);
-    void (*linear_backward)(Stream *s, void *dx, bool add, void *dw, void *dbias, void *dy, const void *y,
-                            const void *x, const void *w, bool relu, size_t n, size_t in, size_t out);
-
-    /* y [N,D] = (x - mean) * rstd * gain + bias for each vector of x [N,D]. Saves mean [N], rstd [N] (real). */
-    void (*norm_forward)(Stream *s, void *y, void *mean, void *rstd, const void *x, const void *gain, const void *bias,
-                         double epsilon, size_t n, size_t d);
-    void (*norm_backward)(Stream *s, void *dx, bool add, void *dgain, void *dbias, const void *dy, const void *mean,
-                          const void *rstd, const void *x, const void *gain, size_t n, size_t d);
-
-    /* y [N,D] = x + dropout(f). x NULL: dropout alone. */
-    void (*add_forward)(Stream *s, void *y, const void *x, const void *f, Dropout drop, const StepState *state,
-                        size_t n, size_t d);
-    void (*add_backward)(Stream *s, void *dx, bool add_x, void *df, bool add_f, const void *dy, Dropout drop,
-                         const StepState *state, size_t n, size_t d);
-
-    /* The two above in one pass: sum [N,D] = x + dropout(f), y = norm(sum). Saves sum, mean, rstd. */
-    void (*add_norm_forward)(Stream *s, void *y, void *sum, void *mean, void *rstd, const void *x, const void *f,
-                             Dropout drop, const StepState *state, const void *gain, const void *bias, double epsilon,
-                             size_t n, size_t d);
-    void (*add_norm_backward)(Stream *s, void *dx, bool add_x, void *df, bool add_f, void *dgain, void *dbias,
-                              const void *dy, const void *sum, const void *mean, const void *rstd, Dropout drop,
-                              const StepState *state, const void *gain, size_t n, size_t d);
-
-    /* y = function(x), element by element. */
-    void (*activation_forward)(Stream *s, void *y, const void *x, Activation function, size_t n);
-    void (*activation_backward)(Stream *s, void *dx, bool add, const void *dy, const void *x, Activation function,
-                                size_t n);
-
-    /* y [N, H*dv] = weights v, weights = dropout(softmax(scores over the keys a query sees)), for each head, and
-     *     score = scale ((q + content_bias) . k + (q + position_bias) . relative[e]) + distance_bias[e]
-     * with e the entry of the distance. q [N, H*dk], k [keys, H*dk], v [keys, H*dv]. A query that sees no key gives 0,
-     * and so do positions of no row; a key whose score is -infinity is as one that is not seen. Saves lse [N,H] (real),
-     * the logarithm of each softmax's denominator.
-     * Backward: dk, dv and the gradient of `relative` cover all of it; what nobody sees gets 0. */
-    void (*attention_forward)(Stream *s, void *y, void *lse, Strided q, Strided k, Strided v, const Attend *how,
-                              const StepState *state);
-    void (*attention_backward)(Stream *s, const AttendGradients *d, const void *dy, const void *y, const void *lse,
-                               Strided q, Strided k, Strided v, const Attend *how, const StepState *state);
-
-    /* Keys and values of earlier positions. cache [rows, capacity, D], length [B] valid so far; x's row b goes to
-     * row b, and must fit.
-     * cache_lengths: valid [B] = length + positions of each row. cache_append: writes x's rows behind `length`.
-     * gather_lengths: y [B] = length[order[b]], 0 where order is negative. */
-    void (*cache_lengths)(Stream *s, int32_t *valid, const int32_t *length, const int32_t *start, size_t b);
-    void (*cache_append)(Stream *s, void *cache, const int32_t *length, size_t capacity, Strided x,
-                         const int32_t *start, size_t b, size_t d);
-    void (*gather_lengths)(Stream *s, int32_t *y, const int32_t *length, const int32_t *order, size_t b);
-
-    /* y = a b, element by element. */
-    void (*mul_forward)(Stream *s, void *y, const void *a, const void *b, size_t n);
-    void (*mul_backward)(Stream *s, void *da, bool add_a, void *db, bool add_b, const void *dy, const void *a,
-                         const void *b, size_t n);
-
-    /* y [N,D] = x[index[n]], 0 where index is negative. Backward: dx [M,D]; what several n read is summed in their
-     * order, and rounded once. */
-    void (*gather_forward)(Stream *s, void *y, const void *x, const int32_t *index, size_t n, size_t d);
-    void (*gather_backward)(Stream *s, void *dx, bool add, const void *dy, const int32_t *index, size_t n, size_t m,
-                            size_t d);
-
-    /* Numbers go to another place, or are added to what is there: y [N,D] (+)= x [N,D], and y [D,N] (+)= x [N,D]^T.
-     * Backward is the same with the places exchanged. */
-    void (*move)(Stream *s, Strided y, bool add, Strided x, size_t n, size_t d);
-    void (*transpose)(Stream *s, Strided y, bool add, Strided x, size_t n, size_t d);
-
-    /* y [B,D] = the first, the mean or, number by number, the largest of each row of x [N,D]; a row of no positions
-     * gives 0. Largest: of equal ones the first, NaN above all. It saves which [B,D], the position that each number
-     * came from, -1 for none; first and mean do not touch it. Backward: positions of no row have no gradient. */
-    void (*pool_forward)(Stream *s, void *y, int32_t *which, const void *x, Pooling how, const int32_t *start, size_t b,
-                         size_t d);
-    void (*pool_backward)(Stream *s, void *dx, bool add, const void *dy, const int32_t *which, Pooling how,
-                          const int32_t *start, size_t b, size_t n, size_t d);
-
-    /* What attention is made of, one at a time (--attention composed).
-     * pad: y [B,T,D] = row row[b] (NULL: b) of x, zeros behind its end. unpad: the way back; rows that share a row of x
-     * are summed. product: c (+)= alpha a b, c [m,n], a [m,k], b [k,n], for each outer and inner.
-     * mask: scores [B,H,T,S] become -infinity where a query does not see a key.
-     * softmax: over the last dimension of [N,S]; a row of -infinities gives zeros.
-     * dropout_weights: as attention drops its weights [B,H,T,S]; its own backward (add: to what is there). */
-    void (*pad)(Stream *s, void *y, Strided x, const int32_t *start, const int32_t *row, size_t b, size_t t, size_t d);
-    void (*unpad)(Stream *s, Strided y, bool add, const void *x, const int32_t *start, const int32_t *row, size_t b,
-                  size_t n, size_t t, size_t d);
-    void (*product)(Stream *s, Operand c, bool add, Operand a, Operand b, double alpha, size_t outer, size_t inner,
-                    size_t m, size_t n, size_t k);
-    void (*mask)(Stream *s, void *scores, const Attend *how);
-    void (*softmax_forward)(Stream *s, void *y, const void *x, size_t n, size_t columns);
-    void (*softmax_backward)(Stream *s, void *dx, bool add, const void *dy, const void *y, size_t n, size_t columns);
-    void (*dropout_weights)(Stream *s, void *y, bool add, const void *x, const Attend *how, const StepState *state);
-
-    /* losses [N] (real) = -log softmax(logits [N,V])[target], in nats, 0 where target is negative; with smoothing e the
-     * target's share is 1 - e, and e is spread over all V (the target included). state->loss[which] gains their sum,
-     * nll, which is the same without smoothing, and count. Saves lse [N].
-     * Backward starts from state->loss[which].scale; logits are real, dlogits are numbers. */
-    void (*cross_entropy_forward)(Stream *s, void *losses, void *lse, StepState *state, size_t which,
-                                  const void *logits, const int32_t *targets, double smoothing, size_t n, size_t v);
-    void (*cross_entropy_backward)(Stream *s, void *dlogits, bool add, const StepState *state, size_t which,
-                                   const void *lse, const void *logits, const int32_t *targets, double smoothing,
-                                   size_t n, size_t v);
-
-    /* y [N] = the class of the largest of logits [N,V], V > 0: of equal ones the first, NaN above all. */
-    void (*argmax)(Stream *s, int32_t *y, const void *logits, size_t n, size_t v);
-
-    /* Of each of logits [N,V], V > 0, the k likeliest classes, of equal ones the first: which [N,k] and log softmax of
-     * them, values [N,k] (real, at most 0); one [N] (real) is that of the class `wanted`. NaN and -infinity cannot be
-     * chosen: where there are no more classes, which is -1 and the value -infinity. Infinity counts as the largest
-     * finite number. */
-    void (*choices)(Stream *s, int32_t *which, void *values, void *one, const void *logits, int32_t wanted, size_t n,
-                    size_t v, size_t k);
-
-    /* The optimizer, over any part of the block of parameters.
-     * accumulate: to += from (real). convert: numbers from reals. squares: parts[i] = sum of squares of chunk i.
-     * clip: norm, clip and finite in state from all parts; max_norm 0: no limit.
-     * adam: w, m, v from g times state->clip, for weights first .. first+n-1 of the block (pointers are to the block's
-     * beginning); copy: numbers of w, or NULL. Spans are sorted and do not overlap. */
-    void (*accumulate)(Stream *s, void *to, const void *from, size_t n);
-    void (*convert)(Stream *s, void *numbers, const void *reals, size_t n);
-    void (*squares)(Stream *s, double *parts, const void *g, size_t n);
-    void (*clip)(Stream *s, StepState *state, const double *parts, size_t count, double max_norm);
-    void (*adam)(Stream *s, void *w, void *copy, void *m, void *v, const void *g, const StepState *state, Adam adam,
-                 const Span *spans, size_t span_count, size_t first, size_t n);
-
-    /* The same for rows first .. first+n-1 of a table [V,D] of which a step reads few: g [used,D] holds gradients of
-     * the rows that it read alone. Row r's is row slots[r] of g, and 0 where slots [V] is negative.
-     * A device that has adam_settle takes rest [V], or NULL: rows that were not read and whose weights would stay what
-     * they are to the last bit it leaves alone, and counts what their moments are owed. adam_settle pays that. */
-    void (*adam_rows)(Stream *s, void *w, void *m, void *v, RowRest *rest, const void *g, const int32_t *slots,
-                      const StepState *state, Adam adam, double decay, size_t first, size_t n, size_t d);
-    void (*adam_settle)(Stream *s, void *m, void *v, RowRest *rest, Adam adam, size_t first, size_t n, size_t d);
+    /* The operations; see operations.h. */
+#define OPERATION(name, arguments, names) void(*name) arguments;
+#include "kernels/operations.h"
 } Kernels;
+
+/* Of a backend's table, the entry of an operation: its function, or NULL after "#define MISSING_name 0, NULL,". */
+#define ENTRY(name)                     ENTRY_SECOND(MISSING_##name 0, name, 0)
+#define ENTRY_SECOND(...)               ENTRY_SECOND_OF(__VA_ARGS__)
+#define ENTRY_SECOND_OF(a, second, ...) second
+
+/* Fills the entries that are missing with those of plain in the same type, if the backend computes on the host. False:
+ * one is missing for good; the line names it. kernels_find asks. */
+bool kernels_complete(Kernels *k, Error *e);
 
 /* The table of a device ("plain", ...) for a type; an Error where the build or the machine has none. */
 const Kernels *kernels_find(const char *device, NumberType type, Error *e);

@@ -158,9 +158,9 @@ static void ground_close(Ground *g)
 
 int main(int argc, char **argv)
 {
-    static const Kernels *const backends[] = {&cpu_f32, &cpu_bf16};
     static Ground g;
     Error e;
+    const Kernels *const backends[] = {kernels_find("cpu", NUMBER_F32, &e), kernels_find("cpu", NUMBER_BF16, &e)};
     bool all = argc == 2 && strcmp(argv[1], "--list") == 0, found = all;
     for (size_t t = 0; t < 2; t++)
         for (size_t i = 0; i < sizeof list / sizeof *list; i++) {

@@ -1,7 +1,6 @@
 #!/bin/sh
-# tools/operations.sh: does docs/operations.md say what kernels/kernels.h says? `make lint` runs it.
-#
-# Every operation of the struct Kernels has one row in the page, every field of Attend and AttendGradients and every
+# tools/operations.sh: does docs/operations.md say what kernels/operations.h and kernels/kernels.h say? `make lint`
+# runs it. Every operation and every other member of the struct Kernels has one row in the page, every field of Attend and AttendGradients and every
 # value of Activation and Pooling one in the table of that name, and no row is about anything else. Of an operation's
 # row, the files in columns "plain" and "cpu" hold the function that the backend's table names, and those in "used by"
 # hold the functions that the link names and a call of the operation. One line for each thing that is wrong.
@@ -31,7 +30,10 @@ declared() {
         }
     }
     ' "$header"
+    operations | sed 's/^/Kernels /'
 }
+
+operations() { sed -nE 's/^(OPTIONAL_)?OPERATION\(([a-z_0-9]+),.*/\2/p' kernels/operations.h; }
 
 # The page as "TABLE NAME LINE" for each name in the first column, and for an operation as
 # "+ NAME LINE COLUMN FILE FUNCTION" for each link (FUNCTION: one that a user's link names, or -)
@@ -68,10 +70,14 @@ written() {
     }' "$page"
 }
 
-# What a backend calls its function: "BACKEND NAME FUNCTION"
+# What a backend calls its function: "BACKEND NAME FUNCTION". An operation's has its name; cpu has none for plain's.
 tables() {
     for backend in plain cpu; do
         sed -n "s/^    \.\([a-z_0-9]*\) = \([A-Za-z_0-9]*\),\$/$backend \1 \2/p" kernels/$backend/$backend.c
+        operations | while read -r name; do
+            grep -q "^OPTIONAL_OPERATION($name," kernels/operations.h && [ $backend = plain ] && continue
+            grep -q "^#define MISSING_$name " kernels/$backend/$backend.c || echo "$backend $name $name"
+        done
     done
 }
 

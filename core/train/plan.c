@@ -88,7 +88,7 @@ static void fill_longest(Batch *b, const Task *task, size_t rows, bool all)
 static void add_costs(TrainerPlan *plan, const Stream *s, double times)
 {
     size_t count;
-    const Cost *cost = cost_costs(s, &count);
+    const Cost *cost = cost_counted(s, &count);
     for (size_t i = 0; i < count; i++) {
         plan->flop += times * cost[i].flop;
         plan->bytes += times * cost[i].bytes;

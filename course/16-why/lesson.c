@@ -130,14 +130,14 @@ typedef struct Count {
 /* The layer runs on the table that computes nothing. */
 static Count count(Kind kind, size_t n, size_t d)
 {
-    Layer l = {.k = &measure_f32, .n = n, .d = d};
+    Layer l = {.k = cost_kernels(NUMBER_F32), .n = n, .d = d};
     Count c = {0};
     Error e;
     size_t operations;
     if (!l.k->open(&l.s, 1, &e))
         return c;
     run(&l, kind, NULL, NULL, 0);
-    for (const Cost *cost = cost_costs(l.s, &operations), *end = cost + operations; cost < end; cost++) {
+    for (const Cost *cost = cost_counted(l.s, &operations), *end = cost + operations; cost < end; cost++) {
         *(strcmp(cost->operation, "linear_forward") ? &c.mixing : &c.maps) += cost->flop / 2;
         c.calls += cost->calls;
     }
@@ -217,19 +217,19 @@ static void hidden_costs(void)
     Count window = count(LOCAL, N, D);
     Error e;
     Stream *s;
-    if (!measure_f32.open(&s, 1, &e))
+    if (!cost_kernels(NUMBER_F32)->open(&s, 1, &e))
         return;
     const Operand none = {0};
     size_t operations;
     double masked = 0;
-    measure_f32.product(s, none, false, none, none, 1, 1, HEADS, N, N, D / HEADS);
-    measure_f32.product(s, none, false, none, none, 1, 1, HEADS, N, D / HEADS, N);
-    for (const Cost *c = cost_costs(s, &operations), *end = c + operations; c < end; c++)
+    cost_kernels(NUMBER_F32)->product(s, none, false, none, none, 1, 1, HEADS, N, N, D / HEADS);
+    cost_kernels(NUMBER_F32)->product(s, none, false, none, none, 1, 1, HEADS, N, D / HEADS, N);
+    for (const Cost *c = cost_counted(s, &operations), *end = c + operations; c < end; c++)
         masked += c->flop / 2;
     printf("  a window of %d in %d vectors, millions: %.1f where only the window is computed,\n"
            "  %.1f where all scores are computed and most are hidden\n",
            WINDOW, N, window.mixing / 1e6, masked / 1e6);
-    measure_f32.close(s);
+    cost_kernels(NUMBER_F32)->close(s);
 }
 
 /* ---- 2. on a clock */

@@ -285,7 +285,7 @@ static uint64_t calls(Model *m, const Way *w, const char *operation)
             tape_backward(&t);
             tape_reset(&t);
         }
-        const Cost *cost = cost_costs(s, &count);
+        const Cost *cost = cost_counted(s, &count);
         for (size_t i = 0; i < count; i++)
             found += strcmp(cost[i].operation, operation) == 0 ? cost[i].calls : 0;
     }

@@ -151,7 +151,7 @@ static void composed(const Kernels *k, Stream *s, float *y, float *weights, cons
  * invented. */
 static double bytes_moved(size_t n, size_t d, bool fused)
 {
-    const Kernels *k = &measure_f32;
+    const Kernels *k = cost_kernels(NUMBER_F32);
     const int32_t start[2] = {0, (int32_t)n};
     float here;
     double bytes = 0;
@@ -166,7 +166,7 @@ static double bytes_moved(size_t n, size_t d, bool fused)
         k->attention_forward(s, &here, &here, x, x, x, &how, NULL);
     else
         composed(k, s, &here, &here, &here, &here, &here, n, d);
-    const Cost *cost = cost_costs(s, &count);
+    const Cost *cost = cost_counted(s, &count);
     for (size_t i = 0; i < count; i++)
         bytes += cost[i].bytes;
     k->close(s);

@@ -6,98 +6,17 @@
 
 #include <string.h>
 
-typedef enum Operation {
-    EMBED_FORWARD,
-    EMBED_BACKWARD,
-    LINEAR_FORWARD,
-    LINEAR_BACKWARD,
-    NORM_FORWARD,
-    NORM_BACKWARD,
-    ADD_FORWARD,
-    ADD_BACKWARD,
-    ADD_NORM_FORWARD,
-    ADD_NORM_BACKWARD,
-    ACTIVATION_FORWARD,
-    ACTIVATION_BACKWARD,
-    ATTENTION_FORWARD,
-    ATTENTION_BACKWARD,
-    CACHE_LENGTHS,
-    CACHE_APPEND,
-    GATHER_LENGTHS,
-    MUL_FORWARD,
-    MUL_BACKWARD,
-    GATHER_FORWARD,
-    GATHER_BACKWARD,
-    POOL_FORWARD,
-    POOL_BACKWARD,
-    MOVE,
-    TRANSPOSE,
-    PAD,
-    UNPAD,
-    PRODUCT,
-    MASK,
-    SOFTMAX_FORWARD,
-    SOFTMAX_BACKWARD,
-    DROPOUT_WEIGHTS,
-    CROSS_ENTROPY_FORWARD,
-    CROSS_ENTROPY_BACKWARD,
-    ARGMAX,
-    CHOICES,
-    ACCUMULATE,
-    CONVERT,
-    SQUARES,
-    CLIP,
-    ADAM,
-    ADAM_ROWS,
-    COPY,
-    ZERO,
+/* Their numbers and names, from the one list. */
+enum {
+#define OPERATION(name, arguments, names) AT_##name,
+#include "kernels/operations.h"
     OPERATIONS
-} Operation;
+};
 
-static const char *const names[OPERATIONS] = {"embed_forward",
-                                              "embed_backward",
-                                              "linear_forward",
-                                              "linear_backward",
-                                              "norm_forward",
-                                              "norm_backward",
-                                              "add_forward",
-                                              "add_backward",
-                                              "add_norm_forward",
-                                              "add_norm_backward",
-                                              "activation_forward",
-                                              "activation_backward",
-                                              "attention_forward",
-                                              "attention_backward",
-                                              "cache_lengths",
-                                              "cache_append",
-                                              "gather_lengths",
-                                              "mul_forward",
-                                              "mul_backward",
-                                              "gather_forward",
-                                              "gather_backward",
-                                              "pool_forward",
-                                              "pool_backward",
-                                              "move",
-                                              "transpose",
-                                              "pad",
-                                              "unpad",
-                                              "product",
-                                              "mask",
-                                              "softmax_forward",
-                                              "softmax_backward",
-                                              "dropout_weights",
-                                              "cross_entropy_forward",
-                                              "cross_entropy_backward",
-                                              "argmax",
-                                              "choices",
-                                              "accumulate",
-                                              "convert",
-                                              "squares",
-                                              "clip",
-                                              "adam",
-                                              "adam_rows",
-                                              "copy",
-                                              "zero"};
+static const char *const names[OPERATIONS] = {
+#define OPERATION(name, arguments, names) #name,
+#include "kernels/operations.h"
+};
 
 struct Stream {
     size_t number, real;
@@ -105,14 +24,14 @@ struct Stream {
     Cost last;
 };
 
-static void count(Stream *s, Operation operation, double flop, size_t numbers, size_t reals)
+static void count(Stream *s, int operation, double flop, size_t numbers, size_t reals)
 {
     Cost *cost = &s->cost[operation];
     double bytes = (double)numbers * (double)s->number + (double)reals * (double)s->real;
     cost->calls++;
     cost->flop += flop;
     cost->bytes += bytes;
-    s->last = (Cost){names[operation], 1, flop, bytes};
+    s->last = (Cost){.operation = names[operation], .calls = 1, .flop = flop, .bytes = bytes};
 }
 
 static bool open_stream(Stream **s, size_t number, size_t real, Error *e)
@@ -149,27 +68,27 @@ static void download(Stream *s, void *to, const void *from, size_t bytes)
 static void copy(Stream *s, void *to, const void *from, size_t bytes)
 {
     (void)to, (void)from;
-    count(s, COPY, 0, 2 * bytes / s->number, 0);
+    count(s, AT_copy, 0, 2 * bytes / s->number, 0);
 }
 
 static void zero(Stream *s, void *to, size_t bytes)
 {
     (void)to;
-    count(s, ZERO, 0, bytes / s->number, 0);
+    count(s, AT_zero, 0, bytes / s->number, 0);
 }
 
 static void embed_forward(Stream *s, void *y, const int32_t *ids, const int32_t *place, const void *table,
                           const void *positions, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
 {
     (void)y, (void)ids, (void)place, (void)table, (void)scale, (void)drop, (void)state;
-    count(s, EMBED_FORWARD, 0, n * d, n * d * (positions ? 2 : 1));
+    count(s, AT_embed_forward, 0, n * d, n * d * (positions ? 2 : 1));
 }
 
 static void embed_backward(Stream *s, void *dtable, void *dpositions, const void *dy, const int32_t *slots,
                            const int32_t *place, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
 {
     (void)dtable, (void)dy, (void)slots, (void)place, (void)scale, (void)drop, (void)state;
-    count(s, EMBED_BACKWARD, 0, n * d, n * d * (dpositions ? 4 : 2));
+    count(s, AT_embed_backward, 0, n * d, n * d * (dpositions ? 4 : 2));
 }
 
 static void linear_forward(Stream *s, void *y, bool real_output, const void *x, const void *w, const void *bias,
@@ -178,7 +97,8 @@ static void linear_forward(Stream *s, void *y, bool real_output, const void *x, 
     (void)y, (void)x, (void)w, (void)relu;
     size_t numbers = n * in + in * out, reals = bias ? out : 0;
     *(real_output ? &reals : &numbers) += n * out;
-    count(s, LINEAR_FORWARD, 2.0 * (double)n * (double)in * (double)out, numbers, reals);
+    count(s, AT_linear_forward, 2.0 * (double)n * (double)in * (double)out, numbers, reals);
+    s->last.in = in, s->last.out = out;
 }
 
 static void linear_backward(Stream *s, void *dx, bool add, void *dw, void *dbias, void *dy, const void *y,
@@ -196,14 +116,15 @@ static void linear_backward(Stream *s, void *dx, bool add, void *dw, void *dbias
         numbers += n * in + n * out;
         reals += 2 * in * out;
     }
-    count(s, LINEAR_BACKWARD, flop, numbers, reals);
+    count(s, AT_linear_backward, flop, numbers, reals);
+    s->last.in = in, s->last.out = out;
 }
 
 static void norm_forward(Stream *s, void *y, void *mean, void *rstd, const void *x, const void *gain, const void *bias,
                          double epsilon, size_t n, size_t d)
 {
     (void)y, (void)mean, (void)rstd, (void)x, (void)gain, (void)bias, (void)epsilon;
-    count(s, NORM_FORWARD, 0, 2 * n * d, 2 * n + 2 * d);
+    count(s, AT_norm_forward, 0, 2 * n * d, 2 * n + 2 * d);
 }
 
 /* How often a gradient's memory is touched. */
@@ -213,21 +134,21 @@ static void norm_backward(Stream *s, void *dx, bool add, void *dgain, void *dbia
                           const void *rstd, const void *x, const void *gain, size_t n, size_t d)
 {
     (void)dgain, (void)dbias, (void)dy, (void)mean, (void)rstd, (void)x, (void)gain;
-    count(s, NORM_BACKWARD, 0, n * d * (2 + written(dx, add)), 2 * n + 5 * d);
+    count(s, AT_norm_backward, 0, n * d * (2 + written(dx, add)), 2 * n + 5 * d);
 }
 
 static void add_forward(Stream *s, void *y, const void *x, const void *f, Dropout drop, const StepState *state,
                         size_t n, size_t d)
 {
     (void)y, (void)f, (void)drop, (void)state;
-    count(s, ADD_FORWARD, 0, n * d * (x ? 3 : 2), 0);
+    count(s, AT_add_forward, 0, n * d * (x ? 3 : 2), 0);
 }
 
 static void add_backward(Stream *s, void *dx, bool add_x, void *df, bool add_f, const void *dy, Dropout drop,
                          const StepState *state, size_t n, size_t d)
 {
     (void)dy, (void)drop, (void)state;
-    count(s, ADD_BACKWARD, 0, n * d * (1 + written(dx, add_x) + written(df, add_f)), 0);
+    count(s, AT_add_backward, 0, n * d * (1 + written(dx, add_x) + written(df, add_f)), 0);
 }
 
 static void add_norm_forward(Stream *s, void *y, void *sum, void *mean, void *rstd, const void *x, const void *f,
@@ -236,7 +157,7 @@ static void add_norm_forward(Stream *s, void *y, void *sum, void *mean, void *rs
 {
     (void)y, (void)sum, (void)mean, (void)rstd, (void)x, (void)f, (void)drop, (void)state, (void)gain, (void)bias;
     (void)epsilon;
-    count(s, ADD_NORM_FORWARD, 0, 4 * n * d, 2 * n + 2 * d);
+    count(s, AT_add_norm_forward, 0, 4 * n * d, 2 * n + 2 * d);
 }
 
 static void add_norm_backward(Stream *s, void *dx, bool add_x, void *df, bool add_f, void *dgain, void *dbias,
@@ -244,20 +165,20 @@ static void add_norm_backward(Stream *s, void *dx, bool add_x, void *df, bool ad
                               const StepState *state, const void *gain, size_t n, size_t d)
 {
     (void)dgain, (void)dbias, (void)dy, (void)sum, (void)mean, (void)rstd, (void)drop, (void)state, (void)gain;
-    count(s, ADD_NORM_BACKWARD, 0, n * d * (2 + written(dx, add_x) + written(df, add_f)), 2 * n + 5 * d);
+    count(s, AT_add_norm_backward, 0, n * d * (2 + written(dx, add_x) + written(df, add_f)), 2 * n + 5 * d);
 }
 
 static void activation_forward(Stream *s, void *y, const void *x, Activation function, size_t n)
 {
     (void)y, (void)x, (void)function;
-    count(s, ACTIVATION_FORWARD, 0, 2 * n, 0);
+    count(s, AT_activation_forward, 0, 2 * n, 0);
 }
 
 static void activation_backward(Stream *s, void *dx, bool add, const void *dy, const void *x, Activation function,
                                 size_t n)
 {
     (void)dy, (void)x, (void)function;
-    count(s, ACTIVATION_BACKWARD, 0, n * (2 + written(dx, add)), 0);
+    count(s, AT_activation_backward, 0, n * (2 + written(dx, add)), 0);
 }
 
 /* Pairs of query and key that are live: what lies outside of windows and listed blocks costs nothing. */
@@ -297,7 +218,7 @@ static void attention_forward(Stream *s, void *y, void *lse, Strided q, Strided 
 {
     (void)y, (void)lse, (void)q, (void)k, (void)v, (void)state;
     size_t both = how->key_size + how->value_size;
-    count(s, ATTENTION_FORWARD, attention_flop(how),
+    count(s, AT_attention_forward, attention_flop(how),
           how->heads * both * (how->queries + how->keys) + relative_numbers(how),
           how->queries * how->heads + bias_reals(how, how->distance_bias, how->content_bias, how->position_bias));
 }
@@ -311,7 +232,7 @@ static void attention_backward(Stream *s, const AttendGradients *d, const void *
     numbers += dk * how->queries * written(d->q.data, d->add_q) + dk * how->keys * written(d->k.data, d->add_k) +
                dv * how->keys * written(d->v.data, d->add_v);
     numbers += relative_numbers(how) * (1 + written(d->relative.data, d->add_relative));
-    count(s, ATTENTION_BACKWARD, 2 * attention_flop(how), numbers,
+    count(s, AT_attention_backward, 2 * attention_flop(how), numbers,
           how->queries * how->heads + bias_reals(how, how->distance_bias, how->content_bias, how->position_bias) +
               2 * bias_reals(how, d->distance_bias, d->content_bias, d->position_bias));
 }
@@ -320,27 +241,27 @@ static void cache_lengths(Stream *s, int32_t *valid, const int32_t *length, cons
 {
     for (size_t r = 0; r < b; r++)
         valid[r] = length[r] + start[r + 1] - start[r];
-    count(s, CACHE_LENGTHS, 0, 0, 0);
+    count(s, AT_cache_lengths, 0, 0, 0);
 }
 
 static void cache_append(Stream *s, void *cache, const int32_t *length, size_t capacity, Strided x,
                          const int32_t *start, size_t b, size_t d)
 {
     (void)cache, (void)length, (void)capacity, (void)x;
-    count(s, CACHE_APPEND, 0, 2 * (size_t)start[b] * d, 0);
+    count(s, AT_cache_append, 0, 2 * (size_t)start[b] * d, 0);
 }
 
 static void gather_lengths(Stream *s, int32_t *y, const int32_t *length, const int32_t *order, size_t b)
 {
     for (size_t r = 0; r < b; r++)
         y[r] = order[r] < 0 ? 0 : length[order[r]];
-    count(s, GATHER_LENGTHS, 0, 0, 0);
+    count(s, AT_gather_lengths, 0, 0, 0);
 }
 
 static void mul_forward(Stream *s, void *y, const void *a, const void *b, size_t n)
 {
     (void)y, (void)a, (void)b;
-    count(s, MUL_FORWARD, 0, 3 * n, 0);
+    count(s, AT_mul_forward, 0, 3 * n, 0);
 }
 
 static void mul_backward(Stream *s, void *da, bool add_a, void *db, bool add_b, const void *dy, const void *a,
@@ -348,32 +269,32 @@ static void mul_backward(Stream *s, void *da, bool add_a, void *db, bool add_b, 
 {
     (void)dy, (void)a, (void)b;
     size_t read = 1u + (da ? 1 : 0) + (db ? 1 : 0);
-    count(s, MUL_BACKWARD, 0, n * (read + written(da, add_a) + written(db, add_b)), 0);
+    count(s, AT_mul_backward, 0, n * (read + written(da, add_a) + written(db, add_b)), 0);
 }
 
 static void gather_forward(Stream *s, void *y, const void *x, const int32_t *index, size_t n, size_t d)
 {
     (void)y, (void)x, (void)index;
-    count(s, GATHER_FORWARD, 0, 2 * n * d, 0);
+    count(s, AT_gather_forward, 0, 2 * n * d, 0);
 }
 
 static void gather_backward(Stream *s, void *dx, bool add, const void *dy, const int32_t *index, size_t n, size_t m,
                             size_t d)
 {
     (void)dy, (void)index;
-    count(s, GATHER_BACKWARD, 0, n * d + m * d * written(dx, add), 0);
+    count(s, AT_gather_backward, 0, n * d + m * d * written(dx, add), 0);
 }
 
 static void move(Stream *s, Strided y, bool add, Strided x, size_t n, size_t d)
 {
     (void)x;
-    count(s, MOVE, 0, n * d * (1 + written(y.data, add)), 0);
+    count(s, AT_move, 0, n * d * (1 + written(y.data, add)), 0);
 }
 
 static void transpose(Stream *s, Strided y, bool add, Strided x, size_t n, size_t d)
 {
     (void)x;
-    count(s, TRANSPOSE, 0, n * d * (1 + written(y.data, add)), 0);
+    count(s, AT_transpose, 0, n * d * (1 + written(y.data, add)), 0);
 }
 
 static void pool_forward(Stream *s, void *y, int32_t *which, const void *x, Pooling how, const int32_t *start, size_t b,
@@ -381,27 +302,27 @@ static void pool_forward(Stream *s, void *y, int32_t *which, const void *x, Pool
 {
     (void)y, (void)which, (void)x;
     size_t positions = how == POOLING_FIRST ? b : (size_t)(start[b] - start[0]);
-    count(s, POOL_FORWARD, 0, (positions + b) * d, 0);
+    count(s, AT_pool_forward, 0, (positions + b) * d, 0);
 }
 
 static void pool_backward(Stream *s, void *dx, bool add, const void *dy, const int32_t *which, Pooling how,
                           const int32_t *start, size_t b, size_t n, size_t d)
 {
     (void)dy, (void)which, (void)how, (void)start;
-    count(s, POOL_BACKWARD, 0, (b + n * written(dx, add)) * d, 0);
+    count(s, AT_pool_backward, 0, (b + n * written(dx, add)) * d, 0);
 }
 
 static void pad(Stream *s, void *y, Strided x, const int32_t *start, const int32_t *row, size_t b, size_t t, size_t d)
 {
     (void)y, (void)x, (void)start, (void)row;
-    count(s, PAD, 0, 2 * b * t * d, 0);
+    count(s, AT_pad, 0, 2 * b * t * d, 0);
 }
 
 static void unpad(Stream *s, Strided y, bool add, const void *x, const int32_t *start, const int32_t *row, size_t b,
                   size_t n, size_t t, size_t d)
 {
     (void)y, (void)x, (void)start, (void)row;
-    count(s, UNPAD, 0, b * t * d + n * d * (add ? 2 : 1), 0);
+    count(s, AT_unpad, 0, b * t * d + n * d * (add ? 2 : 1), 0);
 }
 
 static void product(Stream *s, Operand c, bool add, Operand a, Operand b, double alpha, size_t outer, size_t inner,
@@ -409,7 +330,7 @@ static void product(Stream *s, Operand c, bool add, Operand a, Operand b, double
 {
     (void)c, (void)a, (void)b, (void)alpha;
     size_t times = outer * inner;
-    count(s, PRODUCT, 2.0 * (double)times * (double)m * (double)n * (double)k,
+    count(s, AT_product, 2.0 * (double)times * (double)m * (double)n * (double)k,
           times * (m * k + k * n + m * n * (add ? 2 : 1)), 0);
 }
 
@@ -418,32 +339,32 @@ static size_t all_weights(const Attend *how) { return how->rows * how->heads * h
 static void mask(Stream *s, void *scores, const Attend *how)
 {
     (void)scores;
-    count(s, MASK, 0, all_weights(how), 0);
+    count(s, AT_mask, 0, all_weights(how), 0);
 }
 
 static void softmax_forward(Stream *s, void *y, const void *x, size_t n, size_t columns)
 {
     (void)y, (void)x;
-    count(s, SOFTMAX_FORWARD, 0, 2 * n * columns, 0);
+    count(s, AT_softmax_forward, 0, 2 * n * columns, 0);
 }
 
 static void softmax_backward(Stream *s, void *dx, bool add, const void *dy, const void *y, size_t n, size_t columns)
 {
     (void)dx, (void)dy, (void)y;
-    count(s, SOFTMAX_BACKWARD, 0, n * columns * (add ? 4 : 3), 0);
+    count(s, AT_softmax_backward, 0, n * columns * (add ? 4 : 3), 0);
 }
 
 static void dropout_weights(Stream *s, void *y, bool add, const void *x, const Attend *how, const StepState *state)
 {
     (void)y, (void)x, (void)state;
-    count(s, DROPOUT_WEIGHTS, 0, all_weights(how) * (add ? 3 : 2), 0);
+    count(s, AT_dropout_weights, 0, all_weights(how) * (add ? 3 : 2), 0);
 }
 
 static void cross_entropy_forward(Stream *s, void *losses, void *lse, StepState *state, size_t which,
                                   const void *logits, const int32_t *targets, double smoothing, size_t n, size_t v)
 {
     (void)losses, (void)lse, (void)state, (void)which, (void)logits, (void)targets, (void)smoothing;
-    count(s, CROSS_ENTROPY_FORWARD, 0, 0, n * v + 2 * n);
+    count(s, AT_cross_entropy_forward, 0, 0, n * v + 2 * n);
 }
 
 static void cross_entropy_backward(Stream *s, void *dlogits, bool add, const StepState *state, size_t which,
@@ -451,51 +372,51 @@ static void cross_entropy_backward(Stream *s, void *dlogits, bool add, const Ste
                                    size_t n, size_t v)
 {
     (void)state, (void)which, (void)lse, (void)logits, (void)targets, (void)smoothing;
-    count(s, CROSS_ENTROPY_BACKWARD, 0, n * v * written(dlogits, add), n * v + n);
+    count(s, AT_cross_entropy_backward, 0, n * v * written(dlogits, add), n * v + n);
 }
 
 static void argmax(Stream *s, int32_t *y, const void *logits, size_t n, size_t v)
 {
     (void)y, (void)logits;
-    count(s, ARGMAX, 0, 0, n * v);
+    count(s, AT_argmax, 0, 0, n * v);
 }
 
 static void choices(Stream *s, int32_t *which, void *values, void *one, const void *logits, int32_t class, size_t n,
                     size_t v, size_t k)
 {
     (void)which, (void)values, (void)one, (void)logits, (void)class;
-    count(s, CHOICES, 0, 0, n * v + n * k + n);
+    count(s, AT_choices, 0, 0, n * v + n * k + n);
 }
 
 static void accumulate(Stream *s, void *to, const void *from, size_t n)
 {
     (void)to, (void)from;
-    count(s, ACCUMULATE, 0, 0, 3 * n);
+    count(s, AT_accumulate, 0, 0, 3 * n);
 }
 
 static void convert(Stream *s, void *numbers, const void *reals, size_t n)
 {
     (void)numbers, (void)reals;
-    count(s, CONVERT, 0, n, n);
+    count(s, AT_convert, 0, n, n);
 }
 
 static void squares(Stream *s, double *parts, const void *g, size_t n)
 {
     (void)parts, (void)g;
-    count(s, SQUARES, 0, 0, n);
+    count(s, AT_squares, 0, 0, n);
 }
 
 static void clip(Stream *s, StepState *state, const double *parts, size_t chunks, double max_norm)
 {
     (void)state, (void)parts, (void)chunks, (void)max_norm;
-    count(s, CLIP, 0, 0, 0);
+    count(s, AT_clip, 0, 0, 0);
 }
 
 static void adam(Stream *s, void *w, void *copied, void *m, void *v, const void *g, const StepState *state, Adam how,
                  const Span *spans, size_t span_count, size_t first, size_t n)
 {
     (void)w, (void)m, (void)v, (void)g, (void)state, (void)how, (void)spans, (void)span_count, (void)first;
-    count(s, ADAM, 0, copied ? n : 0, 7 * n);
+    count(s, AT_adam, 0, copied ? n : 0, 7 * n);
 }
 
 /* Of the gradient no more than all rows; how many were read, and how many rest, the shapes do not say. */
@@ -503,39 +424,43 @@ static void adam_rows(Stream *s, void *w, void *m, void *v, RowRest *rest, const
                       const StepState *state, Adam how, double decay, size_t first, size_t n, size_t d)
 {
     (void)w, (void)m, (void)v, (void)rest, (void)g, (void)slots, (void)state, (void)how, (void)decay, (void)first;
-    count(s, ADAM_ROWS, 0, 0, 6 * n * d);
+    count(s, AT_adam_rows, 0, 0, 6 * n * d);
 }
 
-#define MEASURE(TYPE, NUMBER, REAL, OPEN)                                                                              \
-    {                                                                                                                  \
-        .backend = "measure", .type = TYPE, .number = NUMBER, .real = REAL, .open = OPEN, .close = close_stream,       \
-        .allocate = allocate, .release = memory_free, .upload = upload, .download = download, .copy = copy,            \
-        .zero = zero, .finish = finish, .embed_forward = embed_forward, .embed_backward = embed_backward,              \
-        .linear_forward = linear_forward, .linear_backward = linear_backward, .norm_forward = norm_forward,            \
-        .norm_backward = norm_backward, .add_forward = add_forward, .add_backward = add_backward,                      \
-        .add_norm_forward = add_norm_forward, .add_norm_backward = add_norm_backward,                                  \
-        .activation_forward = activation_forward, .activation_backward = activation_backward,                          \
-        .attention_forward = attention_forward, .attention_backward = attention_backward,                              \
-        .cache_lengths = cache_lengths, .cache_append = cache_append, .gather_lengths = gather_lengths,                \
-        .mul_forward = mul_forward, .mul_backward = mul_backward, .gather_forward = gather_forward,                    \
-        .gather_backward = gather_backward, .pool_forward = pool_forward, .pool_backward = pool_backward,              \
-        .move = move, .transpose = transpose, .pad = pad, .unpad = unpad, .product = product, .mask = mask,            \
-        .softmax_forward = softmax_forward, .softmax_backward = softmax_backward, .dropout_weights = dropout_weights,  \
-        .cross_entropy_forward = cross_entropy_forward, .cross_entropy_backward = cross_entropy_backward,              \
-        .argmax = argmax, .choices = choices, .accumulate = accumulate, .convert = convert, .squares = squares,        \
-        .clip = clip, .adam = adam, .adam_rows = adam_rows                                                             \
-    }
+/* The moments of rows that were left alone are read and written. */
+static void adam_settle(Stream *s, void *m, void *v, RowRest *rest, Adam how, size_t first, size_t n, size_t d)
+{
+    (void)m, (void)v, (void)rest, (void)how, (void)first;
+    count(s, AT_adam_settle, 0, 0, 4 * n * d);
+}
 
-const Kernels measure_f32 = MEASURE(NUMBER_F32, 4, 4, open_f32);
-const Kernels measure_bf16 = MEASURE(NUMBER_BF16, 2, 4, open_bf16);
-const Kernels measure_f64 = MEASURE(NUMBER_F64, 8, 8, open_f64);
+static const Kernels entries = {
+    .backend = "cost",
+    .close = close_stream,
+    .allocate = allocate,
+    .release = memory_free,
+    .upload = upload,
+    .download = download,
+    .finish = finish,
+#define OPERATION(name, arguments, names) .name = name,
+#include "kernels/operations.h"
+};
 
 const Kernels *cost_kernels(NumberType type)
 {
-    return type == NUMBER_F64 ? &measure_f64 : type == NUMBER_BF16 ? &measure_bf16 : &measure_f32;
+    static Kernels tables[NUMBER_TYPES];
+    static bool (*const opens[])(Stream **, size_t, Error *) = {open_f32, open_bf16, open_f64};
+    static const size_t number[] = {4, 2, 8}, real[] = {4, 4, 8};
+    size_t i = type == NUMBER_TF32 ? NUMBER_F32 : type;
+    Kernels k = entries;
+    k.type = (NumberType)i;
+    k.number = number[i], k.real = real[i];
+    k.open = opens[i];
+    tables[i] = k;
+    return &tables[i];
 }
 
-const Cost *cost_costs(const Stream *s, size_t *operations)
+const Cost *cost_counted(const Stream *s, size_t *operations)
 {
     *operations = OPERATIONS;
     return s->cost;

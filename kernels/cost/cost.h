@@ -10,18 +10,17 @@
 #include "kernels/kernels.h"
 
 typedef struct Cost {
-    const char *operation; /* its name in kernels.h */
+    const char *operation; /* its name in operations.h */
     uint64_t calls;
     double flop, bytes;
+    size_t in, out; /* of the last call, if it was a linear map */
 } Cost;
 
-extern const Kernels measure_f32, measure_bf16, measure_f64;
-
-/* The measuring table of a type. */
+/* The table of a type. */
 const Kernels *cost_kernels(NumberType type);
 
 /* What a stream's calls have cost, by operation, and how many operations there are; those never called have 0 calls. */
-const Cost *cost_costs(const Stream *s, size_t *count);
+const Cost *cost_counted(const Stream *s, size_t *count);
 void cost_reset(Stream *s);
 
 /* What the last call has cost; before the first one its operation is NULL. */

@@ -1,23 +1,5 @@
 /* The pieces of attention, for --attention composed. See kernels/plain/composed.c: what moves or masks is plain's. */
 
-static void pad(Stream *s, void *y, Strided x, const int32_t *start, const int32_t *row, size_t b, size_t t, size_t d)
-{
-    PLAIN.pad(s, y, x, start, row, b, t, d);
-}
-
-static void unpad(Stream *s, Strided y, bool add, const void *x, const int32_t *start, const int32_t *row, size_t b,
-                  size_t n, size_t t, size_t d)
-{
-    PLAIN.unpad(s, y, add, x, start, row, b, n, t, d);
-}
-
-static void mask(Stream *s, void *scores, const Attend *how) { PLAIN.mask(s, scores, how); }
-
-static void dropout_weights(Stream *s, void *y, bool add, const void *x, const Attend *how, const StepState *state)
-{
-    PLAIN.dropout_weights(s, y, add, x, how, state);
-}
-
 /* A matrix that is laid out in rows or in columns goes to the product as it lies; anything else is plain's. */
 static bool operand_layout(const Operand *o, size_t rows, size_t columns, size_t *stride, bool *transposed)
 {

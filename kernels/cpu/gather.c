@@ -1,10 +1,5 @@
 /* Vectors by number. See kernels/plain/gather.c, which the way forward is taken from. */
 
-static void gather_forward(Stream *s, void *y, const void *x, const int32_t *index, size_t n, size_t d)
-{
-    PLAIN.gather_forward(s, y, x, index, n, d);
-}
-
 enum { NONE = -1 };
 
 /* For each vector a chain of those that read it, in their order: first [M] and next [N] of it, or NONE. */

@@ -84,9 +84,9 @@ static void attention_forward(Stream *s, void *y, void *lse, Strided q, Strided 
 {
     size_t heads = how->heads, queries = how->rows * heads * how->longest_query;
     if (queries == 0) /* and no kernel to see to positions of no row */
-        device_zero(s, y, how->queries * heads * how->value_size * sizeof(Number));
+        zero(s, y, how->queries * heads * how->value_size * sizeof(Number));
     if (how->weights)
-        device_zero(s, how->weights, queries * how->longest_key * sizeof(float));
+        zero(s, how->weights, queries * how->longest_key * sizeof(float));
     Attention a = {*how, chance_of(how->dropout), state, q, k, v};
     unsigned tile = tile_for(*how, false), columns = mma_columns(*how);
     if (s->naive || how->weights || (!tile && !columns))
@@ -350,7 +350,7 @@ static void attention_backward(Stream *s, const AttendGradients *d, const void *
     back.content = d->content_bias ? memory + dots : NULL;
     back.relative = d->position_bias ? memory + dots + shares : NULL;
     if (back.content || back.relative)
-        device_zero(s, memory + dots, 2 * shares * sizeof *memory); /* positions of no row */
+        zero(s, memory + dots, 2 * shares * sizeof *memory); /* positions of no row */
     LAUNCH_ROWS(s, attention_dot_kernel, dots, memory, (const Number *)dy, (const Number *)y, dots, how->value_size);
 
     zero_the_rest(s, d, how);

@@ -123,7 +123,7 @@ static void attention_distances_by_tiles(Stream *s, const AttendGradients &d, co
     size_t entries = GROUPS * how.heads * how.distances, tiles = divide_up(how.longest_query, tile);
     size_t bytes = tiles_room(how, tile, true), blocks = GROUPS * how.heads;
     DistanceSums to = {d.distance_bias ? room : NULL, d.relative.data ? room + (d.distance_bias ? entries : 0) : NULL};
-    device_zero(s, room, distances_room(d, how) * sizeof *room);
+    zero(s, room, distances_room(d, how) * sizeof *room);
     if (tile == 32)
         LAUNCH_SHARED(s, attention_tiled_distances<32>, (unsigned)blocks, TILE_THREADS, bytes, to, back, a, tiles);
     else if (tile == 16)

@@ -94,8 +94,6 @@ static constexpr Kernels table()
     k.release = device_release;
     k.upload = device_upload;
     k.download = device_download;
-    k.copy = device_copy;
-    k.zero = device_zero;
     k.finish = device_finish;
     k.capture = device_capture;
     k.captured = device_captured;
@@ -103,48 +101,9 @@ static constexpr Kernels table()
     k.forget = device_forget;
     k.send = device_send;
     k.fetch = device_fetch;
-    k.embed_forward = embed_forward;
-    k.embed_backward = embed_backward;
-    k.linear_forward = linear_forward;
-    k.linear_backward = linear_backward;
-    k.norm_forward = norm_forward;
-    k.norm_backward = norm_backward;
-    k.add_forward = add_forward;
-    k.add_backward = add_backward;
-    k.add_norm_forward = add_norm_forward;
-    k.add_norm_backward = add_norm_backward;
-    k.activation_forward = activation_forward;
-    k.activation_backward = activation_backward;
-    k.attention_forward = attention_forward;
-    k.attention_backward = attention_backward;
-    k.cache_lengths = cache_lengths;
-    k.cache_append = cache_append;
-    k.gather_lengths = gather_lengths;
-    k.mul_forward = mul_forward;
-    k.mul_backward = mul_backward;
-    k.gather_forward = gather_forward;
-    k.gather_backward = gather_backward;
-    k.pool_forward = pool_forward;
-    k.pool_backward = pool_backward;
-    k.move = move;
-    k.transpose = transpose;
-    k.pad = pad;
-    k.unpad = unpad;
-    k.product = product;
-    k.mask = mask;
-    k.softmax_forward = softmax_forward;
-    k.softmax_backward = softmax_backward;
-    k.dropout_weights = dropout_weights;
-    k.cross_entropy_forward = cross_entropy_forward;
-    k.cross_entropy_backward = cross_entropy_backward;
-    k.argmax = argmax;
-    k.choices = choices;
-    k.accumulate = accumulate;
-    k.convert = convert;
-    k.squares = squares;
-    k.clip = clip;
-    k.adam = adam;
-    k.adam_rows = adam_rows;
+#define OPTIONAL_OPERATION(name, arguments, names)
+#define OPERATION(name, arguments, names) k.name = ENTRY(name);
+#include "kernels/operations.h"
     return k;
 }
 

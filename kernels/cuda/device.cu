@@ -261,13 +261,13 @@ static void device_download(Stream *s, void *host, const void *device, size_t by
 }
 
 /* Nothing is asked for where there is nothing: not every CUDA takes it, above all in a graph. */
-static void device_copy(Stream *s, void *to, const void *from, size_t bytes)
+static void copy(Stream *s, void *to, const void *from, size_t bytes)
 {
     if (bytes > 0)
         TRY(s, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, s->queue));
 }
 
-static void device_zero(Stream *s, void *to, size_t bytes)
+static void zero(Stream *s, void *to, size_t bytes)
 {
     if (bytes > 0)
         TRY(s, cudaMemsetAsync(to, 0, bytes, s->queue));

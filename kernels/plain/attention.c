@@ -83,10 +83,10 @@ static void attention_forward(Stream *s, void *y_, void *lse_, Strided q, Stride
     Number *y = y_;
     Real *lse = lse_, *weights = how->weights;
 
-    device_zero(s, y, how->queries * heads * dv * sizeof *y); /* positions of no row */
-    device_zero(s, lse, how->queries * heads * sizeof *lse);
+    zero(s, y, how->queries * heads * dv * sizeof *y); /* positions of no row */
+    zero(s, lse, how->queries * heads * sizeof *lse);
     if (weights)
-        device_zero(s, weights, how->rows * heads * how->longest_query * how->longest_key * sizeof *weights);
+        zero(s, weights, how->rows * heads * how->longest_query * how->longest_key * sizeof *weights);
     for (size_t b = 0; b < how->rows; b++) {
         AttentionRow r = attention_row(how, state, q, k, v, b);
         for (size_t i = 0; i < r.queries; i++)

@@ -8,7 +8,7 @@ static void pad(Stream *s, void *y_, Strided x, const int32_t *start, const int3
     const Number *from = x.data;
     Number *y = y_;
 
-    device_zero(s, y, b * t * d * sizeof *y);
+    zero(s, y, b * t * d * sizeof *y);
     for (size_t r = 0; r < b; r++) {
         size_t which = row ? (size_t)row[r] : r, first = (size_t)start[which];
         size_t length = (size_t)start[which + 1] - first;

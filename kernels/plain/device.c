@@ -19,14 +19,14 @@ static void *device_allocate(size_t bytes) { return memory_get(bytes, 1); }
 
 static void device_release(void *memory) { memory_free(memory); }
 
-static void device_copy(Stream *s, void *to, const void *from, size_t bytes)
+static void copy(Stream *s, void *to, const void *from, size_t bytes)
 {
     (void)s;
     if (bytes)
         memcpy(to, from, bytes);
 }
 
-static void device_zero(Stream *s, void *to, size_t bytes)
+static void zero(Stream *s, void *to, size_t bytes)
 {
     (void)s;
     if (bytes)

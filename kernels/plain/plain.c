@@ -57,7 +57,7 @@ static Real real_erf(Real x) { return erff(x); }
 /* Writes a gradient: over what is there, or added to it. */
 static void give(Number *gradient, bool add, Real value) { *gradient = number(add ? real(*gradient) + value : value); }
 
-/* In the order of kernels.h, which is also the order in which they need one another. */
+/* In the order of operations.h, which is also the order in which they need one another. */
 /* clang-format off */
 #include "device.c"
 #include "embed.c"
@@ -89,51 +89,10 @@ const Kernels TABLE = {
     .close = device_close,
     .allocate = device_allocate,
     .release = device_release,
-    .upload = device_copy,
-    .download = device_copy,
-    .copy = device_copy,
-    .zero = device_zero,
+    .upload = copy,
+    .download = copy,
     .finish = device_finish,
-    .embed_forward = embed_forward,
-    .embed_backward = embed_backward,
-    .linear_forward = linear_forward,
-    .linear_backward = linear_backward,
-    .norm_forward = norm_forward,
-    .norm_backward = norm_backward,
-    .add_forward = add_forward,
-    .add_backward = add_backward,
-    .add_norm_forward = add_norm_forward,
-    .add_norm_backward = add_norm_backward,
-    .activation_forward = activation_forward,
-    .activation_backward = activation_backward,
-    .attention_forward = attention_forward,
-    .attention_backward = attention_backward,
-    .cache_lengths = cache_lengths,
-    .cache_append = cache_append,
-    .gather_lengths = gather_lengths,
-    .mul_forward = mul_forward,
-    .mul_backward = mul_backward,
-    .gather_forward = gather_forward,
-    .gather_backward = gather_backward,
-    .pool_forward = pool_forward,
-    .pool_backward = pool_backward,
-    .move = move,
-    .transpose = transpose,
-    .pad = pad,
-    .unpad = unpad,
-    .product = product,
-    .mask = mask,
-    .softmax_forward = softmax_forward,
-    .softmax_backward = softmax_backward,
-    .dropout_weights = dropout_weights,
-    .cross_entropy_forward = cross_entropy_forward,
-    .cross_entropy_backward = cross_entropy_backward,
-    .argmax = argmax,
-    .choices = choices,
-    .accumulate = accumulate,
-    .convert = convert,
-    .squares = squares,
-    .clip = clip,
-    .adam = adam,
-    .adam_rows = adam_rows,
+#define OPTIONAL_OPERATION(name, arguments, names)
+#define OPERATION(name, arguments, names) .name = name,
+#include "kernels/operations.h"
 };

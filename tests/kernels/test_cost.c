@@ -11,7 +11,7 @@ static const NumberType types[] = {NUMBER_F32, NUMBER_BF16, NUMBER_F64};
 static Cost cost_of(const Stream *s, const char *operation)
 {
     size_t n;
-    const Cost *cost = cost_costs(s, &n);
+    const Cost *cost = cost_counted(s, &n);
     for (size_t i = 0; i < n; i++)
         if (!strcmp(cost[i].operation, operation))
             return cost[i];
@@ -135,11 +135,11 @@ START_TEST(a_causal_row_costs_its_triangle)
     how.key_size = how.value_size = 8;
     how.query_start = how.key_start = start;
     how.causal = true;
-    Stream *s = open_stream(&measure_f32);
+    Stream *s = open_stream(cost_kernels(NUMBER_F32));
     Strided x = {nowhere(1), 24};
-    measure_f32.attention_forward(s, nowhere(2), nowhere(3), x, x, x, &how, nowhere(4));
+    cost_kernels(NUMBER_F32)->attention_forward(s, nowhere(2), nowhere(3), x, x, x, &how, nowhere(4));
     ck_assert(cost_of(s, "attention_forward").flop == 2.0 * (10 + 1 + 55) * 3 * 16);
-    measure_f32.close(s);
+    cost_kernels(NUMBER_F32)->close(s);
 }
 END_TEST
 
@@ -246,6 +246,7 @@ static void call_rest(const Kernels *k, Stream *s)
     k->clip(s, p, p, 1, 1);
     k->adam(s, p, p, p, p, p, p, (Adam){0.9, 0.98, 1e-9}, NULL, 0, 0, 5);
     k->adam_rows(s, p, p, p, NULL, p, NULL, p, (Adam){0.9, 0.98, 1e-9}, 0, 0, 2, 5);
+    k->adam_settle(s, p, p, NULL, (Adam){0.9, 0.98, 1e-9}, 0, 2, 5);
     k->copy(s, p, p, 40);
     k->zero(s, p, 40);
 }
@@ -260,7 +261,7 @@ START_TEST(every_operation_counts_its_calls_without_touching_a_number)
         call_activations(k, s);
         call_rest(k, s);
         size_t n;
-        const Cost *cost = cost_costs(s, &n);
+        const Cost *cost = cost_counted(s, &n);
         for (size_t i = 0; i < n; i++)
             ck_assert_msg(cost[i].calls == times, "%s: %d calls instead of %d", cost[i].operation, (int)cost[i].calls,
                           (int)times);
@@ -273,15 +274,15 @@ END_TEST
 
 START_TEST(a_reset_stream_has_cost_nothing)
 {
-    Stream *s = open_stream(&measure_f32);
-    call_activations(&measure_f32, s);
-    call_rest(&measure_f32, s);
+    Stream *s = open_stream(cost_kernels(NUMBER_F32));
+    call_activations(cost_kernels(NUMBER_F32), s);
+    call_rest(cost_kernels(NUMBER_F32), s);
     cost_reset(s);
     size_t n;
-    const Cost *cost = cost_costs(s, &n);
+    const Cost *cost = cost_counted(s, &n);
     for (size_t i = 0; i < n; i++)
         ck_assert(cost[i].operation && cost[i].calls == 0 && cost[i].flop == 0 && cost[i].bytes == 0);
-    measure_f32.close(s);
+    cost_kernels(NUMBER_F32)->close(s);
 }
 END_TEST
 

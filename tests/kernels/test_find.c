@@ -74,6 +74,22 @@ START_TEST(a_gpu_that_is_missing_or_too_old_is_one_line)
 }
 END_TEST
 
+START_TEST(an_operation_that_is_missing_is_plains_or_said)
+{
+    Error e;
+    Kernels k = *kernels_find("cpu", NUMBER_BF16, &e);
+    k.softmax_forward = NULL;
+    k.adam_settle = NULL; /* which a backend may do without */
+    k.on_host = true;
+    ck_assert(kernels_complete(&k, &e));
+    ck_assert(k.softmax_forward == kernels_find("plain", NUMBER_BF16, &e)->softmax_forward && !k.adam_settle);
+    k.softmax_forward = NULL;
+    k.on_host = false;
+    ck_assert(!kernels_complete(&k, &e));
+    ck_assert_str_eq(e.text, "device cpu has no operation softmax_forward yet, so it can run no network");
+}
+END_TEST
+
 /* This machine has one, or says so in a line. */
 START_TEST(cuda_is_there_or_a_line_says_why_not)
 {
@@ -102,6 +118,7 @@ END_TEST
 static const Test tests[] = {TEST(a_table_is_of_the_device_and_type_that_were_asked_for),
                              TEST(a_device_that_is_not_there_is_told_with_those_that_are),
                              TEST(a_type_that_a_device_lacks_is_told_with_those_it_has),
+                             TEST(an_operation_that_is_missing_is_plains_or_said),
                              TEST(a_gpu_that_is_missing_or_too_old_is_one_line),
                              TEST(cuda_is_there_or_a_line_says_why_not),
                              TEST(a_note_is_one_line_and_f32_has_none)};

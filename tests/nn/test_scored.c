@@ -139,7 +139,7 @@ START_TEST(the_last_block_costs_keys_and_values_of_all_and_the_rest_of_what_is_s
     const double block = 2 * n * (3 * d * d + d * d + 2 * d * f) + 4 * d * 2 * pairs(0, 13);
     const double last = 2 * n * 2 * d * d + 2 * scored * (d * d + d * d + 2 * d * f) +
                         4 * d * (pairs(12, 13) + pairs(9, 13));
-    const Kernels *k = &measure_f32;
+    const Kernels *k = cost_kernels(NUMBER_F32);
     SharedOptions o = small_options();
     Model m;
     Tape tape;
@@ -157,7 +157,7 @@ START_TEST(the_last_block_costs_keys_and_values_of_all_and_the_rest_of_what_is_s
             e);
     device_rows_upload(&rows, s, &b, 0, 2);
     model_logits(&tape, &m, rows.rows, NULL, rows_scored(rows.rows));
-    const Cost *cost = cost_costs(s, &count);
+    const Cost *cost = cost_counted(s, &count);
     for (size_t i = 0; i < count; i++)
         flop += cost[i].flop;
     ck_assert_double_eq(flop, block + last + 2 * scored * d * BYTES);

@@ -166,7 +166,7 @@ static void smaller_shape(Shape *s, const Shape *most, Random *r, size_t rows)
 /* One pass over shapes: on invented memory that writes a plan, or on as much as the plan says. */
 static TapePlan walk(const Network *n, const Shape shapes[2], const TapePlan *plan, Takes *takes, bool training)
 {
-    const Kernels *k = &measure_f32;
+    const Kernels *k = cost_kernels(NUMBER_F32);
     Weights weights = {k, &n->parameters, &weights, &weights};
     StepState state = {0};
     Rows rows[2] = {shapes[0].rows, shapes[1].rows};

@@ -1,0 +1,220 @@
+/* Every operation of the table in kernels.h: its name, its arguments with their types, and their names again. This is
+ * the one list: the table's members, each backend's table, the names and wrappers of kernels/cost and kernels/profile,
+ * and the check of docs/operations.md are made from it. Whoever includes it defines OPERATION(name, arguments, names)
+ * first; it is undefined at the end. OPTIONAL_OPERATION, where it is not defined otherwise, is the same: a backend may
+ * do without these.
+ *
+ * Signatures follow one grammar, after the stream that an operation runs on:
+ *
+ *     forward:  outputs, what is saved for the backward pass, inputs, sizes
+ *     backward: input gradients, parameter gradients, output gradient, saved, inputs, sizes
+ *
+ * Each input gradient is a pointer (NULL: not wanted) with a flag `add` (to what is there, instead of over it);
+ * parameter gradients are always added to. kernels.h says what letters and types mean. */
+#ifndef OPTIONAL_OPERATION
+#define OPTIONAL_OPERATION OPERATION
+#endif
+
+/* The layout tool takes arguments for an expression. */
+/* clang-format off */
+
+/* Bytes that move on the device, and bytes that become 0. */
+OPERATION(copy, (Stream *s, void *to, const void *from, size_t bytes), (s, to, from, bytes))
+OPERATION(zero, (Stream *s, void *to, size_t bytes), (s, to, bytes))
+
+/* y [N,D] = dropout(scale * table[ids] + positions[place]). table [V,D] and positions [C,D] are real; positions may
+ * be NULL. place [N] is the index within the row; where it is negative y is 0.
+ * Backward: slots [N] says which row of dtable a position adds to (its id; or, where the gradient holds used rows
+ * alone, that row's rank among them). dpositions may be NULL. */
+OPERATION(embed_forward,
+          (Stream *s, void *y, const int32_t *ids, const int32_t *place, const void *table, const void *positions,
+           double scale, Dropout drop, const StepState *state, size_t n, size_t d),
+          (s, y, ids, place, table, positions, scale, drop, state, n, d))
+OPERATION(embed_backward,
+          (Stream *s, void *dtable, void *dpositions, const void *dy, const int32_t *slots, const int32_t *place,
+           double scale, Dropout drop, const StepState *state, size_t n, size_t d),
+          (s, dtable, dpositions, dy, slots, place, scale, drop, state, n, d))
+
+/* y [N,O] = x [N,I] w [O,I]^T + bias [O] (real; NULL: none), then ReLU if asked. real_output: y is real (logits).
+ * Backward: dy [N,O] is overwritten when relu. dw [O,I] and dbias [O] may be NULL. y is read only for relu. */
+OPERATION(linear_forward,
+          (Stream *s, void *y, bool real_output, const void *x, const void *w, const void *bias, bool relu, size_t n,
+           size_t in, size_t out),
+          (s, y, real_output, x, w, bias, relu, n, in, out))
+OPERATION(linear_backward,
+          (Stream *s, void *dx, bool add, void *dw, void *dbias, void *dy, const void *y, const void *x, const void *w,
+           bool relu, size_t n, size_t in, size_t out),
+          (s, dx, add, dw, dbias, dy, y, x, w, relu, n, in, out))
+
+/* y [N,D] = (x - mean) * rstd * gain + bias for each vector of x [N,D]. Saves mean [N], rstd [N] (real). */
+OPERATION(norm_forward,
+          (Stream *s, void *y, void *mean, void *rstd, const void *x, const void *gain, const void *bias,
+           double epsilon, size_t n, size_t d),
+          (s, y, mean, rstd, x, gain, bias, epsilon, n, d))
+OPERATION(norm_backward,
+          (Stream *s, void *dx, bool add, void *dgain, void *dbias, const void *dy, const void *mean, const void *rstd,
+           const void *x, const void *gain, size_t n, size_t d),
+          (s, dx, add, dgain, dbias, dy, mean, rstd, x, gain, n, d))
+
+/* y [N,D] = x + dropout(f). x NULL: dropout alone. */
+OPERATION(add_forward,
+          (Stream *s, void *y, const void *x, const void *f, Dropout drop, const StepState *state, size_t n, size_t d),
+          (s, y, x, f, drop, state, n, d))
+OPERATION(add_backward,
+          (Stream *s, void *dx, bool add_x, void *df, bool add_f, const void *dy, Dropout drop, const StepState *state,
+           size_t n, size_t d),
+          (s, dx, add_x, df, add_f, dy, drop, state, n, d))
+
+/* The two above in one pass: sum [N,D] = x + dropout(f), y = norm(sum). Saves sum, mean, rstd. */
+OPERATION(add_norm_forward,
+          (Stream *s, void *y, void *sum, void *mean, void *rstd, const void *x, const void *f, Dropout drop,
+           const StepState *state, const void *gain, const void *bias, double epsilon, size_t n, size_t d),
+          (s, y, sum, mean, rstd, x, f, drop, state, gain, bias, epsilon, n, d))
+OPERATION(add_norm_backward,
+          (Stream *s, void *dx, bool add_x, void *df, bool add_f, void *dgain, void *dbias, const void *dy,
+           const void *sum, const void *mean, const void *rstd, Dropout drop, const StepState *state, const void *gain,
+           size_t n, size_t d),
+          (s, dx, add_x, df, add_f, dgain, dbias, dy, sum, mean, rstd, drop, state, gain, n, d))
+
+/* y = function(x), element by element. */
+OPERATION(activation_forward, (Stream *s, void *y, const void *x, Activation function, size_t n),
+          (s, y, x, function, n))
+OPERATION(activation_backward,
+          (Stream *s, void *dx, bool add, const void *dy, const void *x, Activation function, size_t n),
+          (s, dx, add, dy, x, function, n))
+
+/* y [N, H*dv] = weights v, weights = dropout(softmax(scores over the keys a query sees)), for each head, and
+ *     score = scale ((q + content_bias) . k + (q + position_bias) . relative[e]) + distance_bias[e]
+ * with e the entry of the distance. q [N, H*dk], k [keys, H*dk], v [keys, H*dv]. A query that sees no key gives 0,
+ * and so do positions of no row; a key whose score is -infinity is as one that is not seen. Saves lse [N,H] (real),
+ * the logarithm of each softmax's denominator.
+ * Backward: dk, dv and the gradient of `relative` cover all of it; what nobody sees gets 0. */
+OPERATION(attention_forward,
+          (Stream *s, void *y, void *lse, Strided q, Strided k, Strided v, const Attend *how, const StepState *state),
+          (s, y, lse, q, k, v, how, state))
+OPERATION(attention_backward,
+          (Stream *s, const AttendGradients *d, const void *dy, const void *y, const void *lse, Strided q, Strided k,
+           Strided v, const Attend *how, const StepState *state),
+          (s, d, dy, y, lse, q, k, v, how, state))
+
+/* Keys and values of earlier positions. cache [rows, capacity, D], length [B] valid so far; x's row b goes to
+ * row b, and must fit.
+ * cache_lengths: valid [B] = length + positions of each row. cache_append: writes x's rows behind `length`.
+ * gather_lengths: y [B] = length[order[b]], 0 where order is negative. */
+OPERATION(cache_lengths, (Stream *s, int32_t *valid, const int32_t *length, const int32_t *start, size_t b),
+          (s, valid, length, start, b))
+OPERATION(cache_append,
+          (Stream *s, void *cache, const int32_t *length, size_t capacity, Strided x, const int32_t *start, size_t b,
+           size_t d),
+          (s, cache, length, capacity, x, start, b, d))
+OPERATION(gather_lengths, (Stream *s, int32_t *y, const int32_t *length, const int32_t *order, size_t b),
+          (s, y, length, order, b))
+
+/* y = a b, element by element. */
+OPERATION(mul_forward, (Stream *s, void *y, const void *a, const void *b, size_t n), (s, y, a, b, n))
+OPERATION(mul_backward,
+          (Stream *s, void *da, bool add_a, void *db, bool add_b, const void *dy, const void *a, const void *b,
+           size_t n),
+          (s, da, add_a, db, add_b, dy, a, b, n))
+
+/* y [N,D] = x[index[n]], 0 where index is negative. Backward: dx [M,D]; what several n read is summed in their
+ * order, and rounded once. */
+OPERATION(gather_forward, (Stream *s, void *y, const void *x, const int32_t *index, size_t n, size_t d),
+          (s, y, x, index, n, d))
+OPERATION(gather_backward,
+          (Stream *s, void *dx, bool add, const void *dy, const int32_t *index, size_t n, size_t m, size_t d),
+          (s, dx, add, dy, index, n, m, d))
+
+/* Numbers go to another place, or are added to what is there: y [N,D] (+)= x [N,D], and y [D,N] (+)= x [N,D]^T.
+ * Backward is the same with the places exchanged. */
+OPERATION(move, (Stream *s, Strided y, bool add, Strided x, size_t n, size_t d), (s, y, add, x, n, d))
+OPERATION(transpose, (Stream *s, Strided y, bool add, Strided x, size_t n, size_t d), (s, y, add, x, n, d))
+
+/* y [B,D] = the first, the mean or, number by number, the largest of each row of x [N,D]; a row of no positions
+ * gives 0. Largest: of equal ones the first, NaN above all. It saves which [B,D], the position that each number
+ * came from, -1 for none; first and mean do not touch it. Backward: positions of no row have no gradient. */
+OPERATION(pool_forward,
+          (Stream *s, void *y, int32_t *which, const void *x, Pooling how, const int32_t *start, size_t b, size_t d),
+          (s, y, which, x, how, start, b, d))
+OPERATION(pool_backward,
+          (Stream *s, void *dx, bool add, const void *dy, const int32_t *which, Pooling how, const int32_t *start,
+           size_t b, size_t n, size_t d),
+          (s, dx, add, dy, which, how, start, b, n, d))
+
+/* What attention is made of, one at a time (--attention composed).
+ * pad: y [B,T,D] = row row[b] (NULL: b) of x, zeros behind its end. unpad: the way back; rows that share a row of x
+ * are summed. product: c (+)= alpha a b, c [m,n], a [m,k], b [k,n], for each outer and inner.
+ * mask: scores [B,H,T,S] become -infinity where a query does not see a key.
+ * softmax: over the last dimension of [N,S]; a row of -infinities gives zeros.
+ * dropout_weights: as attention drops its weights [B,H,T,S]; its own backward (add: to what is there). */
+OPERATION(pad, (Stream *s, void *y, Strided x, const int32_t *start, const int32_t *row, size_t b, size_t t, size_t d),
+          (s, y, x, start, row, b, t, d))
+OPERATION(unpad,
+          (Stream *s, Strided y, bool add, const void *x, const int32_t *start, const int32_t *row, size_t b, size_t n,
+           size_t t, size_t d),
+          (s, y, add, x, start, row, b, n, t, d))
+OPERATION(product,
+          (Stream *s, Operand c, bool add, Operand a, Operand b, double alpha, size_t outer, size_t inner, size_t m,
+           size_t n, size_t k),
+          (s, c, add, a, b, alpha, outer, inner, m, n, k))
+OPERATION(mask, (Stream *s, void *scores, const Attend *how), (s, scores, how))
+OPERATION(softmax_forward, (Stream *s, void *y, const void *x, size_t n, size_t columns), (s, y, x, n, columns))
+OPERATION(softmax_backward, (Stream *s, void *dx, bool add, const void *dy, const void *y, size_t n, size_t columns),
+          (s, dx, add, dy, y, n, columns))
+OPERATION(dropout_weights, (Stream *s, void *y, bool add, const void *x, const Attend *how, const StepState *state),
+          (s, y, add, x, how, state))
+
+/* losses [N] (real) = -log softmax(logits [N,V])[target], in nats, 0 where target is negative; with smoothing e the
+ * target's share is 1 - e, and e is spread over all V (the target included). state->loss[which] gains their sum,
+ * nll, which is the same without smoothing, and count. Saves lse [N].
+ * Backward starts from state->loss[which].scale; logits are real, dlogits are numbers. */
+OPERATION(cross_entropy_forward,
+          (Stream *s, void *losses, void *lse, StepState *state, size_t which, const void *logits,
+           const int32_t *targets, double smoothing, size_t n, size_t v),
+          (s, losses, lse, state, which, logits, targets, smoothing, n, v))
+OPERATION(cross_entropy_backward,
+          (Stream *s, void *dlogits, bool add, const StepState *state, size_t which, const void *lse,
+           const void *logits, const int32_t *targets, double smoothing, size_t n, size_t v),
+          (s, dlogits, add, state, which, lse, logits, targets, smoothing, n, v))
+
+/* y [N] = the class of the largest of logits [N,V], V > 0: of equal ones the first, NaN above all. */
+OPERATION(argmax, (Stream *s, int32_t *y, const void *logits, size_t n, size_t v), (s, y, logits, n, v))
+
+/* Of each of logits [N,V], V > 0, the k likeliest classes, of equal ones the first: which [N,k] and log softmax of
+ * them, values [N,k] (real, at most 0); one [N] (real) is that of the class `wanted`. NaN and -infinity cannot be
+ * chosen: where there are no more classes, which is -1 and the value -infinity. Infinity counts as the largest
+ * finite number. */
+OPERATION(choices,
+          (Stream *s, int32_t *which, void *values, void *one, const void *logits, int32_t wanted, size_t n, size_t v,
+           size_t k),
+          (s, which, values, one, logits, wanted, n, v, k))
+
+/* The optimizer, over any part of the block of parameters.
+ * accumulate: to += from (real). convert: numbers from reals. squares: parts[i] = sum of squares of chunk i.
+ * clip: norm, clip and finite in state from all parts; max_norm 0: no limit.
+ * adam: w, m, v from g times state->clip, for weights first .. first+n-1 of the block (pointers are to the block's
+ * beginning); copy: numbers of w, or NULL. Spans are sorted and do not overlap. */
+OPERATION(accumulate, (Stream *s, void *to, const void *from, size_t n), (s, to, from, n))
+OPERATION(convert, (Stream *s, void *numbers, const void *reals, size_t n), (s, numbers, reals, n))
+OPERATION(squares, (Stream *s, double *parts, const void *g, size_t n), (s, parts, g, n))
+OPERATION(clip, (Stream *s, StepState *state, const double *parts, size_t count, double max_norm),
+          (s, state, parts, count, max_norm))
+OPERATION(adam,
+          (Stream *s, void *w, void *copy, void *m, void *v, const void *g, const StepState *state, Adam adam,
+           const Span *spans, size_t span_count, size_t first, size_t n),
+          (s, w, copy, m, v, g, state, adam, spans, span_count, first, n))
+
+/* The same for rows first .. first+n-1 of a table [V,D] of which a step reads few: g [used,D] holds gradients of
+ * the rows that it read alone. Row r's is row slots[r] of g, and 0 where slots [V] is negative.
+ * A device that has adam_settle takes rest [V], or NULL: rows that were not read and whose weights would stay what
+ * they are to the last bit it leaves alone, and counts what their moments are owed. adam_settle pays that. */
+OPERATION(adam_rows,
+          (Stream *s, void *w, void *m, void *v, RowRest *rest, const void *g, const int32_t *slots,
+           const StepState *state, Adam adam, double decay, size_t first, size_t n, size_t d),
+          (s, w, m, v, rest, g, slots, state, adam, decay, first, n, d))
+OPTIONAL_OPERATION(adam_settle,
+                   (Stream *s, void *m, void *v, RowRest *rest, Adam adam, size_t first, size_t n, size_t d),
+                   (s, m, v, rest, adam, first, n, d))
+
+#undef OPERATION
+#undef OPTIONAL_OPERATION
