@@ -1,4 +1,4 @@
-/* See moved.h.
+/* See attribution.h.
  *
  * The slope of the loss, - ln p, comes from the tape as in training, for each word's place its own: where a table's
  * rows have slots for their gradients (core/train/used.h), each place of the text is given a slot. With log odds
@@ -41,7 +41,7 @@ static void leave_out(const int32_t *ids, size_t count, int32_t *all, size_t *st
     start[count + 1] = at;
 }
 
-static bool ask_without(Moved *m, Classifier *c, Trainer *trainer, const int32_t *ids, double *less, Error *e)
+static bool ask_without(Attribution *m, Classifier *c, Trainer *trainer, const int32_t *ids, double *less, Error *e)
 {
     const size_t texts = m->count + 1, classes = c->class_count;
     int32_t *all = memory_get(texts * m->count + 1, sizeof *all);
@@ -74,7 +74,7 @@ static double real_at(const Kernels *k, const void *numbers, size_t i)
 }
 
 /* Reads the gradient of each place and the vector that stands there. */
-static bool multiply(Moved *m, const Classifier *c, Trainer *trainer, const int32_t *ids, double less, Error *e)
+static bool multiply(Attribution *m, const Classifier *c, Trainer *trainer, const int32_t *ids, double less, Error *e)
 {
     const Kernels *k = trainer->options.k;
     const Worker *w = &trainer->worker[0];
@@ -97,7 +97,7 @@ static bool multiply(Moved *m, const Classifier *c, Trainer *trainer, const int3
     return fine;
 }
 
-static void fill(Batch *b, const Moved *m, const int32_t *ids)
+static void fill(Batch *b, const Attribution *m, const int32_t *ids)
 {
     batch_clear(b);
     size_t at = batch_row(b, TEXT, m->count);
@@ -112,7 +112,8 @@ static void fill(Batch *b, const Moved *m, const int32_t *ids)
 }
 
 /* Forward and backward once, into a gradient that has a row for each place. */
-static bool ask_gradient(Moved *m, const Classifier *c, Trainer *trainer, const int32_t *ids, double less, Error *e)
+static bool ask_gradient(Attribution *m, const Classifier *c, Trainer *trainer, const int32_t *ids, double less,
+                         Error *e)
 {
     const Kernels *k = trainer->options.k;
     Worker *w = &trainer->worker[0];
@@ -143,7 +144,7 @@ static bool ask_gradient(Moved *m, const Classifier *c, Trainer *trainer, const 
     return fine;
 }
 
-static void ask_attention(Moved *m, const Maps *maps)
+static void ask_attention(Attribution *m, const Maps *maps)
 {
     const size_t rows = maps->layers * maps->heads * maps->queries;
     for (size_t row = 0; row < rows; row++)
@@ -151,13 +152,13 @@ static void ask_attention(Moved *m, const Maps *maps)
             m->attention[j] += (double)maps->weights[row * maps->keys + j] * (double)m->count / (double)rows;
 }
 
-bool moved_open(Moved *m, Classifier *c, const int32_t *ids, size_t count, const Maps *maps, Error *e)
+bool attribution_open(Attribution *m, Classifier *c, const int32_t *ids, size_t count, const Maps *maps, Error *e)
 {
     SharedOptions *o = &c->options->shared;
     TrainerOptions options;
     Trainer trainer = {0};
     double less;
-    *m = (Moved){.count = count, .left_out = memory_get(3 * count, sizeof *m->left_out)};
+    *m = (Attribution){.count = count, .left_out = memory_get(3 * count, sizeof *m->left_out)};
     if (!m->left_out)
         return memory_error(e, "what words do", 3 * count, sizeof *m->left_out);
     m->gradient = m->left_out + count;
@@ -174,8 +175,8 @@ bool moved_open(Moved *m, Classifier *c, const int32_t *ids, size_t count, const
     return fine;
 }
 
-void moved_close(Moved *m)
+void attribution_close(Attribution *m)
 {
     memory_free(m->left_out);
-    *m = (Moved){0};
+    *m = (Attribution){0};
 }

@@ -7,20 +7,20 @@
  *
  * The first two have a sign: above 0, the word speaks for the answer. Attention has none and knows nothing of the
  * answer: what is looked at much may not matter, or speak against it. */
-#ifndef CLASSIFIER_MOVED_H
-#define CLASSIFIER_MOVED_H
+#ifndef CLASSIFIER_ATTRIBUTION_H
+#define CLASSIFIER_ATTRIBUTION_H
 
 #include "classifier/classifier.h"
 #include "core/inspect/maps.h"
 
-typedef struct Moved {
+typedef struct Attribution {
     size_t count, answer; /* words, class */
     double share;         /* of that class */
     double *left_out, *gradient, *attention;
-} Moved;
+} Attribution;
 
 /* Of an opened run. ids [count]; maps: those of the text, or NULL (then attention is 0). Dropout must be off. */
-bool moved_open(Moved *m, Classifier *c, const int32_t *ids, size_t count, const Maps *maps, Error *e);
-void moved_close(Moved *m);
+bool attribution_open(Attribution *m, Classifier *c, const int32_t *ids, size_t count, const Maps *maps, Error *e);
+void attribution_close(Attribution *m);
 
 #endif

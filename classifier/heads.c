@@ -59,7 +59,7 @@ bool classifier_inspect(App *a, Inspection *l, Error *e)
     return fine;
 }
 
-static void add_members(Buffer *b, const Labels *words, const Moved *m, const Classifier *c)
+static void add_members(Buffer *b, const Labels *words, const Attribution *m, const Classifier *c)
 {
     json_add_text(b, "answer", c->classes[m->answer]);
     json_add_member(b, "probability", m->share);
@@ -78,7 +78,7 @@ static void add_members(Buffer *b, const Labels *words, const Moved *m, const Cl
 }
 
 /* A line for each word: for people, and the same as data. */
-static void add_lines(Inspection *l, const Moved *m, const Classifier *c)
+static void add_lines(Inspection *l, const Attribution *m, const Classifier *c)
 {
     const size_t from = l->where.from, most = l->where.most;
     Buffer *table = &l->table;
@@ -102,16 +102,16 @@ static void add_lines(Inspection *l, const Moved *m, const Classifier *c)
 bool classifier_look_further(App *a, Inspection *l, Error *e)
 {
     Classifier *c = (Classifier *)a;
-    Moved m = {0};
-    if (!c->options->moved)
+    Attribution m = {0};
+    if (!c->options->attribution)
         return true;
-    bool fine = moved_open(&m, c, l->batch.side[0].ids, l->batch.side[0].positions, l->shown, e);
+    bool fine = attribution_open(&m, c, l->batch.side[0].ids, l->batch.side[0].positions, l->shown, e);
     if (fine) {
         add_lines(l, &m, c);
         add_members(&l->json, &l->tokens[0], &m, c);
         l->script = "words";
         fine = !l->data.failed || fail(e, "out of memory for what words do");
     }
-    moved_close(&m);
+    attribution_close(&m);
     return fine;
 }

@@ -21,7 +21,7 @@ typedef struct ClassifierOptions {
     /* predicting */
     const char *file;
     /* bench */
-    bool profile, moved;
+    bool profile, attribution;
 } ClassifierOptions;
 
 extern const Program classifier_program; /* without its commands, which main.c has */

@@ -87,11 +87,11 @@ START_TEST(gradient_and_leaving_out_are_what_they_say)
     enum { COUNT = sizeof ids / sizeof *ids };
     const double step = 1e-2; /* logits come as floats */
     Opened o;
-    Moved m;
+    Attribution m;
     Trainer trainer;
     Error e;
     open_run(&o, trained());
-    ck_done(moved_open(&m, &o.c, ids, COUNT, NULL, &e), e);
+    ck_done(attribution_open(&m, &o.c, ids, COUNT, NULL, &e), e);
     ck_done(app_open_trainer(&o.c.app, &trainer, &e), e);
     double whole = odds(&o, &trainer, ids, COUNT, m.answer, -1, 1), largest = 0;
     ck_assert_double_lt(fabs(log(m.share / (1 - m.share)) - whole), 1e-5);
@@ -110,7 +110,7 @@ START_TEST(gradient_and_leaving_out_are_what_they_say)
         ck_assert_double_lt(fabs(m.left_out[i] - (whole - without)), 1e-5);
     }
     ck_assert_double_gt(largest, 0.01); /* there was something to compare */
-    moved_close(&m);
+    attribution_close(&m);
     trainer_close(&trainer);
     close_run(&o);
 }
@@ -120,7 +120,7 @@ START_TEST(attention_is_the_mean_of_columns)
 {
     const char *run = trained(), *folder = fresh_path("folder");
     write_in(folder, "none", "", 0);
-    Said s = command("heads --run %s --text good-bad,awful --moved --npy %s/w.npy --out %s/p.svg -q", run, folder,
+    Said s = command("heads --run %s --text good-bad,awful --attribution --npy %s/w.npy --out %s/p.svg -q", run, folder,
                      folder);
     char path[800], *data, *line;
     Npy a;
@@ -145,7 +145,7 @@ START_TEST(attention_is_the_mean_of_columns)
     }
     ck_assert(!*line);
     memory_free(data);
-    Said other = must("heads --run %s --text good-bad,awful --moved --json -q", run);
+    Said other = must("heads --run %s --text good-bad,awful --attribution --json -q", run);
     Json *j = said_json(&other);
     const Json *list = json_get(j, "words");
     ck_assert(list && list->count == 5 && json_get_text(j, "answer") && json_real(j, "probability") >= 0.5);
@@ -163,7 +163,7 @@ START_TEST(any_text_can_be_looked_at)
     const char *run = trained(), *folder = fresh_path("folder");
     write_in(folder, "none", "", 0);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        Said s = command("heads --run %s --text %s --moved --out %s/p.svg", run, texts[i], folder);
+        Said s = command("heads --run %s --text %s --attribution --out %s/p.svg", run, texts[i], folder);
         if (s.status)
             ck_assert_msg(strstr(s.err, "make deps"), "%s: %s", texts[i], s.err);
         ck_assert_msg(!strstr(s.err, "gnuplot says"), "%s", s.err);
@@ -174,8 +174,8 @@ START_TEST(any_text_can_be_looked_at)
         ck_assert_msg(!strstr(s.err, "gnuplot says"), "%s", s.err);
         said_free(&s);
     }
-    refused(2, "is empty", "heads --run %s --text= --moved", run);
-    refused(2, "the heads of a layer are 0 to 1", "heads --run %s --text a --moved --head 2", run);
+    refused(2, "is empty", "heads --run %s --text= --attribution", run);
+    refused(2, "the heads of a layer are 0 to 1", "heads --run %s --text a --attribution --head 2", run);
 }
 END_TEST
 

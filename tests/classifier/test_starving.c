@@ -34,8 +34,8 @@ static void setup(void)
 START_TEST(which_words_moved_the_answer)
 {
     setup();
-    starve((Ways){0}, "heads --run %s/whole --text not-bad --moved -q", place);
-    starve((Ways){0}, "heads --run %s/whole --text not-bad --moved -q --json --npy %s/w.npy", place, place);
+    starve((Ways){0}, "heads --run %s/whole --text not-bad --attribution -q", place);
+    starve((Ways){0}, "heads --run %s/whole --text not-bad --attribution -q --json --npy %s/w.npy", place, place);
 }
 END_TEST
 
@@ -47,7 +47,7 @@ START_TEST(pictures_of_data_and_model)
         return;
     for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++)
         starve((Ways){0}, "plot --run %s/whole --what %s --no-cache -q --out %s/x.svg", place, subjects[i], place);
-    starve((Ways){0}, "heads --run %s/whole --text not-bad --moved -q --out %s/x.svg", place, place);
+    starve((Ways){0}, "heads --run %s/whole --text not-bad --attribution -q --out %s/x.svg", place, place);
 }
 END_TEST
 
