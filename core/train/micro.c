@@ -1,0 +1,145 @@
+/* A step's batch, and its micro-batches: made, cut, brought to the device, and what is asked for with them replayed. */
+#include "base/clock.h"
+#include "core/cli/stop.h"
+#include "core/cli/units.h"
+#include "core/train/step.h"
+
+/* Into micro-batches: by positions, or each of as many rows. */
+static void cut_batch(Trainer *c)
+{
+    size_t rows = c->batch.side[0].rows, micro = c->options.micro_rows ? c->options.micro_rows : rows;
+    c->micros = plan_parts(&c->options, c->task, rows);
+    if (c->task->micro_positions) {
+        batch_cut(&c->batch, c->micros, c->cut);
+        return;
+    }
+    for (size_t m = 0; m <= c->micros; m++)
+        c->cut[m] = m * micro < rows ? m * micro : rows;
+}
+
+static void make_batch(Trainer *c, uint64_t step)
+{
+    c->task->batch(c->task->self, step, &c->batch);
+    used_rows_find(&c->used, &c->batch);
+    cut_batch(c);
+}
+
+void step_send_ahead(Trainer *c, uint64_t step)
+{
+    if (!c->options.k->send)
+        return;
+    make_batch(c, step);
+    c->ready = step;
+    for (size_t i = 0; i < c->options.workers && i < c->micros; i++)
+        if (c->cut[i + 1] > c->cut[i])
+            device_rows_send(&c->worker[i].rows, c->worker[i].stream, &c->batch, c->cut[i], c->cut[i + 1] - c->cut[i]);
+}
+
+/* Another step than the one that was expected begins anew. */
+static void forget_ahead(Trainer *c)
+{
+    for (size_t i = 0; i < c->options.workers; i++)
+        c->worker[i].rows.next_bytes = 0;
+}
+
+Step step_begin(Trainer *c, uint64_t number, double rate)
+{
+    if (!c->ready || c->ready != number) {
+        forget_ahead(c);
+        make_batch(c, number);
+    }
+    c->ready = 0;
+    c->options.k->upload(c->worker[0].stream, c->slots, c->used.slots, c->used.rows * sizeof *c->slots);
+    Step s = {.trainer = c};
+    s.begins.seed = c->options.seed;
+    s.begins.step = (uint32_t)number;
+    s.begins.learning_rate = rate;
+    c->optimizer.kind->begin(&c->optimizer, &s.begins, number);
+    for (size_t i = 0; i < LOSSES; i++) {
+        double targets = (double)batch_targets(&c->batch, c->task->loss_side[i]);
+        s.begins.loss[i].scale = targets > 0 ? 1 / targets : 0;
+    }
+    return s;
+}
+
+/* Said once, when some of the first long step is done. */
+static void note_long_step(Trainer *c, size_t done)
+{
+    enum { AFTER = 5, LONG = 60 };
+    double seconds = clock_seconds() - c->began, all = seconds * (double)c->micros / (double)done;
+    if (c->long_steps || !c->progress || seconds < AFTER || all < LONG)
+        return;
+    c->long_steps = true;
+    progress_note(c->progress, "a step takes about %s: a batch has %s micro-batches here; a smaller --batch has fewer",
+                  duration_text(all).text, count_text(c->micros).text);
+}
+
+/* A step that ends soon is waited for; of one that does not, nothing is kept. The first worker to see the signal says
+ * so to all. done: micro-batches, of the worker that says when a step is long. */
+static bool gives_up(Trainer *c, size_t done)
+{
+    enum { SOON = 2 };
+    if (done)
+        note_long_step(c, done);
+    if (stop_requested() && clock_seconds() - c->began > SOON)
+        atomic_store(&c->given_up, true);
+    return atomic_load(&c->given_up);
+}
+
+/* The rows of one micro-batch lie as the rows of another: the same operations. */
+static Shape shape_of(const Trainer *c, const Worker *w)
+{
+    Shape shape = {.slots = used_rows_count(&c->used)};
+    for (size_t i = 0; i < c->task->sides; i++)
+        shape.rows[i] = w->rows.rows[i];
+    return shape;
+}
+
+void step_each_micro_batch(const Step *s, Share *share, void (*work)(void *share))
+{
+    Trainer *c = share->c;
+    Worker *w = share->w;
+
+    w->begins = s->begins;
+    c->options.k->upload(w->stream, w->state, &w->begins, sizeof w->begins);
+    w->tape.training = w->tape.recording = true;
+    w->tape.nonfinite = s->nonfinite;
+    w->tape.slots = used_rows_count(&c->used);
+    for (size_t m = share->number; m < c->micros; m += c->options.workers) {
+        size_t first = c->cut[m], count = c->cut[m + 1] - first;
+        if (!count)
+            continue;
+        if (!device_rows_fetch(&w->rows, w->stream))
+            device_rows_upload(&w->rows, w->stream, &c->batch, first, count);
+        Shape shape = shape_of(c, w);
+        if (s->nonfinite)
+            work(share);
+        else
+            replay_run(&w->replay, w->stream, &shape, work, share);
+        if (!s->nonfinite && gives_up(c, share->number == 0 ? m + 1 : 0))
+            break;
+    }
+    w->tape.training = w->tape.recording = false;
+    w->tape.nonfinite = NULL;
+}
+
+void step_once(Share *share, void (*work)(void *share))
+{
+    Shape shape = {.slots = used_rows_count(&share->c->used)};
+    if (share->c->options.workers == 1)
+        replay_run(&share->w->replay, share->w->stream, &shape, work, share);
+    else
+        work(share);
+}
+
+void step_barrier(Share *share)
+{
+    const Trainer *c = share->c;
+    if (c->options.workers == 1)
+        return;
+    double start = clock_seconds();
+    if (!c->options.k->on_host)
+        c->options.k->finish(share->w->stream, NULL); /* an error stays, and is told when the step is over */
+    pool_barrier(c->pool);
+    share->w->waited += clock_seconds() - start;
+}

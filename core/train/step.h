@@ -1,0 +1,45 @@
+/* The parts of a training step; step.c has them in their order. */
+#ifndef CORE_TRAIN_STEP_H
+#define CORE_TRAIN_STEP_H
+
+#include "core/train/update.h"
+
+typedef struct Step {
+    Trainer *trainer;
+    StepState begins; /* what all workers begin with */
+    char *nonfinite;  /* NULL; or where to put the name of the first tensor that is not finite: then weights stay */
+} Step;
+
+/* What one worker does of a step. */
+typedef struct Share {
+    Trainer *c;
+    Worker *w;
+    size_t number; /* of the worker */
+} Share;
+
+/* The step's batch, cut into micro-batches, unless it is there already; and its slots on the device. */
+Step step_begin(Trainer *c, uint64_t number, double learning_rate);
+
+/* The next step's batch, and each worker's first part of it, on a device that computes meanwhile. */
+void step_send_ahead(Trainer *c, uint64_t next);
+
+/* Brings each of a worker's micro-batches to the device and does `work` with it; or replays what it asked for before.
+ * Ends early when the step is given up. */
+void step_each_micro_batch(const Step *s, Share *share, void (*work)(void *share));
+
+/* Does `work` once; or replays it, where the worker is alone. */
+void step_once(Share *share, void (*work)(void *share));
+
+/* Waits for all workers, and remembers for how long. What they asked for has been done then: order among operations of
+ * several streams is the host's business. Who is alone waits for nobody. */
+void step_barrier(Share *share);
+
+/* What losses have summed up. */
+typedef struct Sums {
+    double sum[LOSSES], nll[LOSSES], count[LOSSES], hits;
+} Sums;
+
+void sums_add(Sums *to, const StepState *from);
+MeanLoss sums_mean(const Sums *s);
+
+#endif
