@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/philox.h"
+#include "core/session/session.h"
 #include "core/tensor/sites.h"
 #include "kernels/cost/cost.h"
 
@@ -27,6 +28,19 @@ struct Writer {
     double logits[BYTES], prompt_logits[BYTES];
 };
 
+/* The last position, behind what the cache holds. */
+static Tensor *network(void *self, Tape *t, const Rows *rows)
+{
+    Writer *r = self;
+    const Queries only = {1, 1, .index = r->last, .start = r->last + 1, .offset = r->last};
+    if (r->exact)
+        return model_logits(t, r->m, rows, NULL, &only);
+    cache_begin(&r->cache, r->w->stream, rows->start, 1);
+    Tensor *logits = model_logits(t, r->m, rows, &r->cache, &only);
+    cache_end(&r->cache, r->w->stream, 1);
+    return logits;
+}
+
 /* Runs the text's last `count` bytes behind what the cache holds, and fetches the logits of the very last one. */
 static void feed(Writer *r, size_t count)
 {
@@ -34,7 +48,6 @@ static void feed(Writer *r, size_t count)
     Stream *stream = r->w->stream;
     const unsigned char *from = (const unsigned char *)r->text.text + r->text.size - count;
     const int32_t last[] = {(int32_t)count - 1, 0, 1};
-    const Queries only = {1, 1, .index = r->last, .start = r->last + 1, .offset = r->last};
 
     batch_clear(&r->batch);
     batch_row(&r->batch, 0, count);
@@ -42,22 +55,11 @@ static void feed(Writer *r, size_t count)
         r->batch.side[0].ids[i] = from[i];
         r->batch.side[0].place[i] = (int32_t)(r->held + i);
     }
-    device_rows_upload(&r->w->rows, stream, &r->batch, 0, 1);
     k->upload(stream, r->last, last, sizeof last);
-    const Rows *rows = r->w->rows.rows;
+    session_doubles(r->w, session_run(r->w, &r->batch, network, r), 0, BYTES, r->logits);
     if (!r->exact)
-        cache_begin(&r->cache, stream, rows->start, 1);
-    Tensor *logits = model_logits(&r->w->tape, r->m, rows, r->exact ? NULL : &r->cache, &only);
-    if (!r->exact) {
-        cache_end(&r->cache, stream, 1);
         r->held += count;
-    }
-    float values[BYTES];
-    bool wide = k->real == sizeof(double);
-    k->download(stream, wide ? (void *)r->logits : (void *)values, logits->data, BYTES * k->real);
-    for (size_t i = 0; !wide && i < BYTES; i++)
-        r->logits[i] = (double)values[i];
-    tape_reset(&r->w->tape);
+    session_end(r->w);
 }
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }

@@ -8,6 +8,7 @@
 #include "core/cli/words.h"
 #include "core/nn/loss.h"
 #include "core/run/json.h"
+#include "core/session/session.h"
 #include "core/tensor/sites.h"
 #include "core/train/network.h"
 
@@ -90,10 +91,15 @@ typedef struct LogitsWork {
     float *logits;
 } LogitsWork;
 
+static Tensor *network(void *self, Tape *t, const Rows *rows)
+{
+    const Classifier *c = self;
+    return model_logits(t, &c->model, &rows[TEXT]);
+}
+
 static void logits_work(void *argument, size_t number)
 {
     LogitsWork *l = argument;
-    const Kernels *k = l->trainer->options.k;
     Worker *w = &l->trainer->worker[number];
     size_t rows = l->c->app.task.score_rows, classes = l->c->model.classes;
     for (size_t first = number * rows; first < l->texts->count; first += rows * l->trainer->options.workers) {
@@ -102,16 +108,9 @@ static void logits_work(void *argument, size_t number)
         batch_clear(b);
         for (size_t i = first; i < end; i++)
             add_text(b, l->texts, i);
-        device_rows_upload(&w->rows, w->stream, b, 0, end - first);
-        Tensor *y = model_logits(&w->tape, &l->c->model, &w->rows.rows[TEXT]);
-        for (size_t i = 0; i < (end - first) * classes; i++) {
-            double wide;
-            float *to = l->logits + first * classes + i;
-            bool doubles = k->real == sizeof wide;
-            k->download(w->stream, doubles ? (void *)&wide : (void *)to, (char *)y->data + i * k->real, k->real);
-            *to = doubles ? (float)wide : *to;
-        }
-        tape_reset(&w->tape);
+        const Tensor *y = session_run(w, b, network, l->c);
+        session_floats(w, y, 0, (end - first) * classes, l->logits + first * classes);
+        session_end(w);
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "core/session/session.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -65,31 +66,26 @@ typedef struct Dumping {
     Trainer *trainer;
     Dump dump;
     Batch batch;
-    double *wide; /* [columns] a row as the device has it */
-    float *row;   /* [columns] */
+    float *row; /* [columns] */
 } Dumping;
 
 /* Writes the scored positions of one batch: their logits, and what came. */
 static bool dump_batch(Dumping *p, const Tensor *logits, Error *e)
 {
     const Worker *w = &p->trainer->worker[0];
-    const Kernels *k = w->tape.k;
     const Side *side = &p->batch.side[p->d->side];
-    const bool all = logits->rows >= side->positions, doubles = k->real == sizeof(double);
-    const size_t bytes = p->d->columns * k->real;
-    const char *from = logits->data;
+    const bool all = logits->rows >= side->positions;
+    size_t row = 0;
     for (size_t i = 0; i < side->positions; i++) {
         int32_t target = side->targets[i];
         if (target >= 0) {
-            k->download(w->stream, doubles ? (void *)p->wide : (void *)p->row, from, bytes);
-            for (size_t j = 0; doubles && j < p->d->columns; j++)
-                p->row[j] = (float)p->wide[j];
+            session_floats(w, logits, row * p->d->columns, p->d->columns, p->row);
             if (!dump_rows(&p->dump, p->row, &target, 1, e))
                 return false;
         }
-        from += target >= 0 || all ? bytes : 0; /* others have no logits */
+        row += target >= 0 || all; /* others have no logits */
     }
-    assert(from <= (const char *)logits->data + logits->rows * bytes);
+    assert(row <= logits->rows);
     return true;
 }
 
@@ -102,10 +98,9 @@ static bool dump_batches(Dumping *p, Error *e)
     double began = clock_seconds();
     for (size_t i = 0; i < all; i++) {
         task->score_batch(task->self, i, &p->batch);
-        device_rows_upload(&w->rows, w->stream, &p->batch, 0, p->batch.side[0].rows);
-        if (!dump_batch(p, p->d->logits(task->self, &w->tape, w->rows.rows), e))
+        if (!dump_batch(p, session_run(w, &p->batch, p->d->logits, task->self), e))
             return false;
-        tape_reset(&w->tape);
+        session_end(w);
         double left = (clock_seconds() - began) / (double)(i + 1) * (double)(all - i - 1);
         Report report = {.counted = "written", .step = i + 1, .total = all, .seconds_left = left};
         report.norm = report.rate = report.tokens_per_second = -1;
@@ -121,12 +116,10 @@ bool dump_task(const char *file, Trainer *trainer, const DumpTask *d, Error *e)
     BatchSize size = plan_size(trainer->task, trainer->task->score_rows, true);
     if (!dump_open(&p.dump, file, d->columns, e))
         return false;
-    p.wide = memory_get(d->columns, sizeof *p.wide);
     p.row = memory_get(d->columns, sizeof *p.row);
-    bool fine = (p.wide && p.row) || memory_error(e, "a row of logits", d->columns, sizeof *p.wide);
+    bool fine = p.row || memory_error(e, "a row of logits", d->columns, sizeof *p.row);
     fine = fine && batch_open(&p.batch, &size, e) && dump_batches(&p, e);
     batch_close(&p.batch);
-    memory_free(p.wide);
     memory_free(p.row);
     return dump_close(&p.dump, fine, e);
 }

@@ -8,6 +8,7 @@
 #include "core/plot/page.h"
 #include "core/plot/picture.h"
 #include "core/run/json.h"
+#include "core/session/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,11 +100,10 @@ bool inspect_read(App *a, Inspection *l, const InspectRow *row, Error *e)
         return false;
     Worker *w = &l->trainer.worker[0];
     fill(&l->batch, row);
-    device_rows_upload(&w->rows, w->stream, &l->batch, 0, 1);
     recorder_begin(&l->recorder, &w->tape);
-    row->network(a, &w->tape, w->rows.rows);
+    session_run(w, &l->batch, row->network, a);
     bool fine = recorder_end(&l->recorder, e);
-    tape_reset(&w->tape);
+    session_end(w);
     return fine;
 }
 

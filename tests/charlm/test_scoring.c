@@ -3,6 +3,7 @@
 #include "charlm/charlm.h"
 #include "charlm/prose.h"
 #include "core/run/npy.h"
+#include "core/session/session.h"
 #include "tests/charlm/tiny.h"
 
 #include <math.h>
@@ -59,6 +60,12 @@ static void close_run(Opened *o)
     options_close(&o->command_line);
 }
 
+static Tensor *whole(void *self, Tape *t, const Rows *rows)
+{
+    const Charlm *c = self;
+    return model_logits(t, &c->model, rows, NULL, NULL);
+}
+
 /* -log2 of the probability of the byte behind these. */
 static double bits_behind(Opened *o, const unsigned char *bytes, size_t count)
 {
@@ -72,10 +79,8 @@ static double bits_behind(Opened *o, const unsigned char *bytes, size_t count)
         b.side[0].ids[i] = bytes[i];
         b.side[0].targets[i] = -1;
     }
-    device_rows_upload(&w->rows, w->stream, &b, 0, 1);
-    Tensor *y = model_logits(&w->tape, &o->c.model, w->rows.rows, NULL, NULL);
-    w->tape.k->download(w->stream, logits, (double *)y->data + (count - 1) * BYTES, sizeof logits);
-    tape_reset(&w->tape);
+    session_doubles(w, session_run(w, &b, whole, &o->c), (count - 1) * BYTES, BYTES, logits);
+    session_end(w);
     batch_close(&b);
     for (int i = 0; i < BYTES; i++)
         sum += exp(logits[i]);
