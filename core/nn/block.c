@@ -16,7 +16,7 @@ static const char *join(Name name, const char *prefix, const char *part)
 
 static Branch branch_new(Parameters *p, const BlockOptions *o, const char *name)
 {
-    return (Branch){norm_new(p, o->attention.dim, name), parameters_dropout(p, o->dropout), o->norm};
+    return (Branch){norm_new(p, o->norm_kind, o->attention.dim, name), parameters_dropout(p, o->dropout), o->norm};
 }
 
 Block block_new(Parameters *p, const BlockOptions *o, const char *prefix)

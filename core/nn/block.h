@@ -17,6 +17,7 @@ typedef struct BlockOptions {
     size_t ff;
     Activation activation;
     NormPlace norm;
+    NormKind norm_kind;
     double dropout;    /* on what each branch adds */
     double ff_dropout; /* inside the feed-forward network, behind its activation */
     bool cross;        /* a decoder's: it attends across a memory, too */

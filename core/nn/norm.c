@@ -5,10 +5,10 @@
 
 #include <assert.h>
 
-Norm norm_new(Parameters *p, size_t dim, const char *name)
+Norm norm_new(Parameters *p, NormKind kind, size_t dim, const char *name)
 {
     Parameter *gain = parameters_add(p, ROLE_GAIN, dim, 0, "%s.weight", name);
-    return (Norm){gain, parameters_add(p, ROLE_BIAS, dim, 0, "%s.bias", name), 1e-5};
+    return (Norm){kind, gain, parameters_add(p, ROLE_BIAS, dim, 0, "%s.bias", name), 1e-5};
 }
 
 typedef struct NormNode {

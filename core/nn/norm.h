@@ -4,12 +4,15 @@
 
 #include "core/tensor/tape.h"
 
+typedef enum NormKind { NORM_LAYER } NormKind;
+
 typedef struct Norm {
+    NormKind kind;
     Parameter *gain, *bias; /* named .weight and .bias, as in PyTorch */
     double epsilon;
 } Norm;
 
-Norm norm_new(Parameters *p, size_t dim, const char *name);
+Norm norm_new(Parameters *p, NormKind kind, size_t dim, const char *name);
 
 Tensor *norm(Tape *t, const Norm *n, Tensor *x);
 

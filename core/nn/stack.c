@@ -25,7 +25,7 @@ Stack stack_new(Parameters *p, const StackOptions *o)
         s.block[i] = block_new(p, &o->block, name);
     }
     if (s.normed)
-        s.norm = norm_new(p, a->dim, o->norm);
+        s.norm = norm_new(p, o->block.norm_kind, a->dim, o->norm);
     return s;
 }
 

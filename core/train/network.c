@@ -29,6 +29,7 @@ BlockOptions network_block(const SharedOptions *o)
                           .ff = o->ff ? o->ff : 4 * o->dim,
                           .activation = (Activation)o->activation,
                           .norm = (NormPlace)o->norm,
+                          .norm_kind = (NormKind)o->norm_kind,
                           .dropout = o->dropout,
                           .ff_dropout = o->ff_dropout};
 }

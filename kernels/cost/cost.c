@@ -120,11 +120,17 @@ static void linear_backward(Stream *s, void *dx, bool add, void *dw, void *dbias
     s->last.in = in, s->last.out = out;
 }
 
+/* Reals of statistics and parameters, each of which is touched so often; mean and bias only where they are. */
+static size_t norm_reals(size_t n, const void *mean, size_t d, const void *bias, size_t times)
+{
+    return (mean ? 2 : 1) * n + (bias ? 2 : 1) * times * d;
+}
+
 static void norm_forward(Stream *s, void *y, void *mean, void *rstd, const void *x, const void *gain, const void *bias,
                          double epsilon, size_t n, size_t d)
 {
-    (void)y, (void)mean, (void)rstd, (void)x, (void)gain, (void)bias, (void)epsilon;
-    count(s, AT_norm_forward, 0, 2 * n * d, 2 * n + 2 * d);
+    (void)y, (void)rstd, (void)x, (void)gain, (void)epsilon;
+    count(s, AT_norm_forward, 0, 2 * n * d, norm_reals(n, mean, d, bias, 1));
 }
 
 /* How often a gradient's memory is touched. */
@@ -133,8 +139,8 @@ static size_t written(const void *gradient, bool add) { return gradient ? (add ?
 static void norm_backward(Stream *s, void *dx, bool add, void *dgain, void *dbias, const void *dy, const void *mean,
                           const void *rstd, const void *x, const void *gain, size_t n, size_t d)
 {
-    (void)dgain, (void)dbias, (void)dy, (void)mean, (void)rstd, (void)x, (void)gain;
-    count(s, AT_norm_backward, 0, n * d * (2 + written(dx, add)), 2 * n + 5 * d);
+    (void)dgain, (void)dy, (void)rstd, (void)x, (void)gain;
+    count(s, AT_norm_backward, 0, n * d * (2 + written(dx, add)), d + norm_reals(n, mean, d, dbias, 2));
 }
 
 static void add_forward(Stream *s, void *y, const void *x, const void *f, Dropout drop, const StepState *state,
@@ -155,17 +161,17 @@ static void add_norm_forward(Stream *s, void *y, void *sum, void *mean, void *rs
                              Dropout drop, const StepState *state, const void *gain, const void *bias, double epsilon,
                              size_t n, size_t d)
 {
-    (void)y, (void)sum, (void)mean, (void)rstd, (void)x, (void)f, (void)drop, (void)state, (void)gain, (void)bias;
-    (void)epsilon;
-    count(s, AT_add_norm_forward, 0, 4 * n * d, 2 * n + 2 * d);
+    (void)y, (void)sum, (void)rstd, (void)x, (void)f, (void)drop, (void)state, (void)gain, (void)epsilon;
+    count(s, AT_add_norm_forward, 0, 4 * n * d, norm_reals(n, mean, d, bias, 1));
 }
 
 static void add_norm_backward(Stream *s, void *dx, bool add_x, void *df, bool add_f, void *dgain, void *dbias,
                               const void *dy, const void *sum, const void *mean, const void *rstd, Dropout drop,
                               const StepState *state, const void *gain, size_t n, size_t d)
 {
-    (void)dgain, (void)dbias, (void)dy, (void)sum, (void)mean, (void)rstd, (void)drop, (void)state, (void)gain;
-    count(s, AT_add_norm_backward, 0, n * d * (2 + written(dx, add_x) + written(df, add_f)), 2 * n + 5 * d);
+    (void)dgain, (void)dy, (void)sum, (void)rstd, (void)drop, (void)state, (void)gain;
+    count(s, AT_add_norm_backward, 0, n * d * (2 + written(dx, add_x) + written(df, add_f)),
+          d + norm_reals(n, mean, d, dbias, 2));
 }
 
 static void activation_forward(Stream *s, void *y, const void *x, Activation function, size_t n)

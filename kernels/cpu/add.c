@@ -48,7 +48,7 @@ static void add_norm_forward(Stream *s, void *y_, void *sum_, void *mean_, void 
     for (size_t i = 0; i < n; i++) { /* one position at a time, so that the sum is still in the first cache */
         const Number *x_i = (const Number *)x + i * d, *f_i = (const Number *)f + i * d;
         add_forward(s, sum + i * d, x_i, f_i, drop, &here, 1, d);
-        norm_forward(s, y + i * d, mean + i, rstd + i, sum + i * d, gain, bias, epsilon, 1, d);
+        norm_vector(y, mean, rstd, sum, gain, bias, epsilon, i, d);
         here.first_position[drop.side]++;
     }
 }
@@ -64,7 +64,7 @@ static void add_norm_backward(Stream *s, void *dx_, bool add_x, void *df_, bool 
     Factors factors = {.drop = drop, .state = state};
 
     for (size_t i = 0; i < n; i++, sum += d, dy += d) {
-        NormSums all = norm_sums(dgain, dbias, dy, sum, gain, mean[i], rstd[i], d);
+        NormSums all = norm_sums(dgain, dbias, dy, sum, gain, mean, rstd, i, d);
         factors.position = i;
         for (size_t j = 0; j < d; j += WIDTH) {
             size_t left = d - j;

@@ -22,34 +22,37 @@ static Moments moments_of(const Number *x, double epsilon, size_t d)
     return (Moments){mean, 1 / sqrtf(vec_sum(squared) / (float)d + (float)epsilon)};
 }
 
-static void norm_forward(Stream *s, void *y_, void *mean_, void *rstd_, const void *x_, const void *gain_,
-                         const void *bias_, double epsilon, size_t n, size_t d)
+/* Vector i of y and x. */
+static void norm_vector(Number *y, float *mean, float *rstd, const Number *x, const float *gain, const float *bias,
+                        double epsilon, size_t i, size_t d)
 {
-    (void)s;
-    const Number *x = x_;
-    const float *gain = gain_, *bias = bias_;
-    Number *y = y_;
-    float *mean = mean_, *rstd = rstd_;
-
-    for (size_t i = 0; i < n; i++, x += d, y += d) {
-        Moments m = moments_of(x, epsilon, d);
-        mean[i] = m.mean;
-        rstd[i] = m.rstd;
-        for (size_t j = 0; j < d; j += WIDTH) {
-            Vec xhat = (load(x + j, d - j) - m.mean) * m.rstd;
-            store(y + j, xhat * load_real(gain + j, d - j) + load_real(bias + j, d - j), d - j);
-        }
+    x += i * d, y += i * d;
+    Moments m = moments_of(x, epsilon, d);
+    mean[i] = m.mean;
+    rstd[i] = m.rstd;
+    for (size_t j = 0; j < d; j += WIDTH) {
+        Vec xhat = (load(x + j, d - j) - m.mean) * m.rstd;
+        store(y + j, xhat * load_real(gain + j, d - j) + load_real(bias + j, d - j), d - j);
     }
 }
 
-/* What the gradient of one vector x needs beside x: see NormGradient in plain. Adds to dgain and dbias. */
+static void norm_forward(Stream *s, void *y, void *mean, void *rstd, const void *x, const void *gain, const void *bias,
+                         double epsilon, size_t n, size_t d)
+{
+    (void)s;
+    for (size_t i = 0; i < n; i++)
+        norm_vector(y, mean, rstd, x, gain, bias, epsilon, i, d);
+}
+
+/* What the gradient of vector i needs beside its x: see NormGradient in plain. Adds to dgain and dbias. */
 typedef struct NormSums {
     float mean, rstd, mean_g, mean_gx;
 } NormSums;
 
-static NormSums norm_sums(float *dgain, float *dbias, const Number *dy, const Number *x, const float *gain, float mean,
-                          float rstd, size_t d)
+static NormSums norm_sums(float *dgain, float *dbias, const Number *dy, const Number *x, const float *gain,
+                          const float *mean_, const float *rstd_, size_t i, size_t d)
 {
+    float mean = mean_[i], rstd = rstd_[i];
     Vec g_sum = {0}, gx_sum = {0};
     for (size_t j = 0; j < d; j += WIDTH) {
         size_t left = d - j;
@@ -78,7 +81,7 @@ static void norm_backward(Stream *s, void *dx_, bool add, void *dgain, void *dbi
     Number *dx = dx_;
 
     for (size_t i = 0; i < n; i++, x += d, dy += d) {
-        NormSums all = norm_sums(dgain, dbias, dy, x, gain, mean[i], rstd[i], d);
+        NormSums all = norm_sums(dgain, dbias, dy, x, gain, mean, rstd, i, d);
         for (size_t j = 0; dx && j < d; j += WIDTH)
             give(dx + i * d + j, add,
                  norm_gradient(all, load(dy + j, d - j), load(x + j, d - j), load_real(gain + j, d - j)), d - j);

@@ -59,7 +59,7 @@ static __global__ void add_norm_kernel(Number *y, Number *sum, float *mean, floa
     for (size_t j = 4 * lane(); j < d; j += 4 * LANES)
         add_group(sum, x, f, dropout_factors(drop, state, i, 0, j / 4), Group{i, j, j + 4 < d ? j + 4 : d}, d);
     __syncwarp(); /* lanes read other columns below than they wrote */
-    normalise(y + i * d, &mean[i], &rstd[i], sum + i * d, gain, bias, epsilon, d);
+    normalise(y, mean, rstd, sum, gain, bias, epsilon, i, d);
 }
 
 static __global__ void add_norm_backward_kernel(Number *dx, bool add_x, Number *df, bool add_f, const Number *dy,
@@ -69,7 +69,7 @@ static __global__ void add_norm_backward_kernel(Number *dx, bool add_x, Number *
     size_t i = warp_row();
     if (i >= n)
         return;
-    NormGradient all = norm_gradient(dy + i * d, sum + i * d, gain, mean[i], rstd[i], d);
+    NormGradient all = norm_gradient(dy + i * d, sum + i * d, gain, mean, rstd, i, d);
     for (size_t group = lane(); 4 * group < d; group += LANES) {
         Factors factors = dropout_factors(drop, state, i, 0, group);
         for (size_t j = 4 * group; j < 4 * group + 4 && j < d; j++) {

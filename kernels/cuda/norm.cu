@@ -29,14 +29,15 @@ static __device__ Statistics statistics_of(const Number *x, float epsilon, size_
     return Statistics{mean + off, 1 / sqrtf(squared + epsilon)};
 }
 
-/* What each lane does with its columns of one vector, and lane 0 with the statistics. */
+/* What each lane does with its columns of vector i, and lane 0 with the statistics. */
 static __device__ void normalise(Number *y, float *mean, float *rstd, const Number *x, const float *gain,
-                                 const float *bias, float epsilon, size_t d)
+                                 const float *bias, float epsilon, size_t i, size_t d)
 {
+    x += i * d, y += i * d;
     Statistics of = statistics_of(x, epsilon, d);
     if (lane() == 0) {
-        *mean = of.mean;
-        *rstd = of.rstd;
+        mean[i] = of.mean;
+        rstd[i] = of.rstd;
     }
     for (size_t j = lane(); j < d; j += LANES)
         y[j] = number((real(x[j]) - of.mean) * of.rstd * gain[j] + bias[j]);
@@ -47,7 +48,7 @@ static __global__ void norm_kernel(Number *y, float *mean, float *rstd, const Nu
 {
     size_t i = warp_row();
     if (i < n)
-        normalise(y + i * d, &mean[i], &rstd[i], x + i * d, gain, bias, epsilon, d);
+        normalise(y, mean, rstd, x, gain, bias, epsilon, i, d);
 }
 
 static __global__ void norm_naive(Number *y, float *mean, float *rstd, const Number *x, const float *gain,
@@ -77,10 +78,10 @@ typedef struct NormGradient {
     }
 } NormGradient;
 
-static __device__ NormGradient norm_gradient(const Number *dy, const Number *x, const float *gain, float mean,
-                                             float rstd, size_t d)
+static __device__ NormGradient norm_gradient(const Number *dy, const Number *x, const float *gain, const float *means,
+                                             const float *rstds, size_t i, size_t d)
 {
-    float g = 0, gx = 0;
+    float g = 0, gx = 0, mean = means[i], rstd = rstds[i];
     for (size_t j = lane(); j < d; j += LANES) {
         float each = gain[j] * real(dy[j]);
         g += each;
@@ -96,7 +97,7 @@ static __global__ void norm_backward_kernel(Number *dx, bool add, const Number *
     if (i >= n)
         return;
     x += i * d, dy += i * d;
-    NormGradient all = norm_gradient(dy, x, gain, mean[i], rstd[i], d);
+    NormGradient all = norm_gradient(dy, x, gain, mean, rstd, i, d);
     for (size_t j = lane(); j < d; j += LANES)
         give(&dx[i * d + j], add, all.at(real(dy[j]), real(x[j]), gain[j]));
 }

@@ -53,7 +53,7 @@ static void add_norm_backward(Stream *s, void *dx_, bool add_x, void *df_, bool 
     Number *dx = dx_, *df = df_;
 
     for (size_t i = 0; i < n; i++, sum += d, dy += d) {
-        NormGradient all = norm_gradient(dgain, dbias, dy, sum, gain, mean[i], rstd[i], d);
+        NormGradient all = norm_gradient(dgain, dbias, dy, sum, gain, mean, rstd, i, d);
         for (size_t j = 0; j < d; j++) {
             Real gradient = norm_gradient_at(all, real(dy[j]), real(sum[j]), gain[j]);
             if (dx)

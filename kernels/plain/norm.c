@@ -35,13 +35,13 @@ typedef struct NormGradient {
     Real mean, rstd, mean_g, mean_gx;
 } NormGradient;
 
-/* Also adds to dgain and dbias what this vector gives them. */
+/* Of vector i, whose dy and x are given; also adds to dgain and dbias what it gives them. */
 static NormGradient norm_gradient(Real *dgain, Real *dbias, const Number *dy, const Number *x, const Real *gain,
-                                  Real mean, Real rstd, size_t d)
+                                  const Real *mean, const Real *rstd, size_t i, size_t d)
 {
-    NormGradient all = {.mean = mean, .rstd = rstd};
+    NormGradient all = {.mean = mean[i], .rstd = rstd[i]};
     for (size_t j = 0; j < d; j++) {
-        Real xhat = (real(x[j]) - mean) * rstd;
+        Real xhat = (real(x[j]) - all.mean) * all.rstd;
         all.mean_g += gain[j] * real(dy[j]) / (Real)d;
         all.mean_gx += gain[j] * real(dy[j]) * xhat / (Real)d;
         dgain[j] += real(dy[j]) * xhat;
@@ -65,7 +65,7 @@ static void norm_backward(Stream *s, void *dx_, bool add, void *dgain, void *dbi
     Number *dx = dx_;
 
     for (size_t i = 0; i < n; i++, x += d, dy += d) {
-        NormGradient all = norm_gradient(dgain, dbias, dy, x, gain, mean[i], rstd[i], d);
+        NormGradient all = norm_gradient(dgain, dbias, dy, x, gain, mean, rstd, i, d);
         for (size_t j = 0; dx && j < d; j++)
             give(&dx[i * d + j], add, norm_gradient_at(all, real(dy[j]), real(x[j]), gain[j]));
     }

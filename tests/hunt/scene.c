@@ -103,7 +103,7 @@ static void add_module(Scene *c, size_t k)
     case SPLIT: m->linear = linear_new(p, in, op->columns, op->bias, named(name, op, "linear")); break;
     case LOSS: m->linear = linear_new(p, in, op->columns, true, named(name, op, "logits")); break;
     case NORM:
-    case ADD_NORM: m->norm = norm_new(p, in, named(name, op, "norm")); break;
+    case ADD_NORM: m->norm = norm_new(p, NORM_LAYER, in, named(name, op, "norm")); break;
     case ATTENTION: m->attention = attention_new(p, &attention, named(name, op, "attention")); break;
     case BLOCK: m->block = block_new(p, &block, named(name, op, "block")); break;
     default: break;

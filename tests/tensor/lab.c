@@ -64,7 +64,7 @@ void lab_open(Lab *l, const Kernels *k, const LabOptions *o)
     l->embedding = embedding_new(p, &embedding, "embedding.weight", "positions.weight");
     l->narrow = linear_new(p, LAB_DIM, LAB_DIM, true, "narrow");
     l->wide = linear_new(p, LAB_DIM, LAB_WIDE, true, "wide");
-    l->norm = norm_new(p, LAB_DIM, "norm");
+    l->norm = norm_new(p, NORM_LAYER, LAB_DIM, "norm");
     for (size_t i = 0; i < LAB_BLOCKS; i++) {
         char name[16];
         snprintf(name, sizeof name, "blocks.%zu", i);
