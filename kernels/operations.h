@@ -46,7 +46,8 @@ OPERATION(linear_backward,
            bool relu, size_t n, size_t in, size_t out),
           (s, dx, add, dw, dbias, dy, y, x, w, relu, n, in, out))
 
-/* y [N,D] = (x - mean) * rstd * gain + bias for each vector of x [N,D]. Saves mean [N], rstd [N] (real). */
+/* y [N,D] = (x - mean) * rstd * gain + bias for each vector of x [N,D]. Saves mean [N], rstd [N] (real).
+ * mean NULL: it counts as 0 (RMSNorm). bias and dbias NULL: there is none. */
 OPERATION(norm_forward,
           (Stream *s, void *y, void *mean, void *rstd, const void *x, const void *gain, const void *bias,
            double epsilon, size_t n, size_t d),

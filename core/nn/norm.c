@@ -8,7 +8,8 @@
 Norm norm_new(Parameters *p, NormKind kind, size_t dim, const char *name)
 {
     Parameter *gain = parameters_add(p, ROLE_GAIN, dim, 0, "%s.weight", name);
-    return (Norm){kind, gain, parameters_add(p, ROLE_BIAS, dim, 0, "%s.bias", name), 1e-5};
+    bool bias = kind == NORM_LAYER;
+    return (Norm){kind, gain, bias ? parameters_add(p, ROLE_BIAS, dim, 0, "%s.bias", name) : NULL, 1e-5};
 }
 
 typedef struct NormNode {
@@ -32,7 +33,7 @@ static void norm_back(Tape *t, Node *node)
 Tensor *norm(Tape *t, const Norm *l, Tensor *x)
 {
     Tensor *y = tape_tensor(t, x->rows, x->columns, false, true);
-    void *mean = tape_reals(t, x->rows), *rstd = tape_reals(t, x->rows);
+    void *mean = l->kind == NORM_LAYER ? tape_reals(t, x->rows) : NULL, *rstd = tape_reals(t, x->rows);
     t->k->norm_forward(t->stream, y->data, mean, rstd, tensor_whole(x), tape_reals_of(t, l->gain),
                        tape_reals_of(t, l->bias), l->epsilon, x->rows, x->columns);
     tape_check(t, y, "the norm", l->gain);
@@ -57,7 +58,7 @@ Tensor *add_norm(Tape *t, const Norm *l, Tensor *x, Tensor *f, Dropout drop)
     assert(x->rows == f->rows && x->columns == f->columns);
     Tensor *y = tape_tensor(t, x->rows, x->columns, false, true);
     Tensor *sum = tape_tensor(t, x->rows, x->columns, false, false);
-    void *mean = tape_reals(t, x->rows), *rstd = tape_reals(t, x->rows);
+    void *mean = l->kind == NORM_LAYER ? tape_reals(t, x->rows) : NULL, *rstd = tape_reals(t, x->rows);
     drop = tape_dropout(t, drop);
     t->k->add_norm_forward(t->stream, y->data, sum->data, mean, rstd, tensor_whole(x), tensor_whole(f), drop, t->state,
                            tape_reals_of(t, l->gain), tape_reals_of(t, l->bias), l->epsilon, x->rows, x->columns);

@@ -1,14 +1,14 @@
-/* Layer normalisation, alone and together with the residual connection before it. */
+/* Layer or RMS normalisation, alone and together with the residual connection before it. */
 #ifndef CORE_NN_NORM_H
 #define CORE_NN_NORM_H
 
 #include "core/tensor/tape.h"
 
-typedef enum NormKind { NORM_LAYER } NormKind;
+typedef enum NormKind { NORM_LAYER, NORM_RMS } NormKind;
 
 typedef struct Norm {
     NormKind kind;
-    Parameter *gain, *bias; /* named .weight and .bias, as in PyTorch */
+    Parameter *gain, *bias; /* named .weight and .bias, as in PyTorch; bias NULL: RMS */
     double epsilon;
 } Norm;
 

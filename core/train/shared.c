@@ -24,7 +24,7 @@ enum {
 
 static const OptionChoice activations[] = {
     {"relu", ACTIVATION_RELU}, {"gelu", ACTIVATION_GELU}, {"gelu-tanh", ACTIVATION_GELU_TANH}, {NULL, 0}};
-static const OptionChoice norm_kinds[] = {{"layer", NORM_LAYER}, {NULL, 0}};
+static const OptionChoice norm_kinds[] = {{"layer", NORM_LAYER}, {"rms", NORM_RMS}, {NULL, 0}};
 static const OptionChoice norms[] = {{"post", NORM_POST}, {"pre", NORM_PRE}, {NULL, 0}};
 static const OptionChoice positions[] = {
     {"none", POSITIONS_NONE}, {"learned", POSITIONS_LEARNED}, {"sinusoid", POSITIONS_SINUSOID}, {NULL, 0}};
@@ -77,7 +77,7 @@ const Option shared_options[] = {
     {"window", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(window), "0", NULL, "a query sees so many keys (0: all)"},
     {"activation", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(activation), "relu", .choices = activations, "in the feed-forward network"},
     {"norm", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm), "post", .choices = norms, "layer norm behind each branch, or before it"},
-    {"norm-kind", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm_kind), NULL, .choices = norm_kinds, "mean 0, variance 1 and a bias (none given: layer)"},
+    {"norm-kind", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm_kind), NULL, .choices = norm_kinds, "mean 0, variance 1 and a bias; or mean square 1 (none given: layer)"},
     {"positions", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(positions), "learned", .choices = positions, "how a position is known"},
     {"distances", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(distances), "none", .choices = distances, "what the distance from a query to a key does to their score"},
     {"attention", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(attention), "fused", .choices = attentions, "one operation, or made of small ones"},

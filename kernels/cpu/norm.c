@@ -4,11 +4,11 @@ typedef struct Moments {
     float mean, rstd;
 } Moments;
 
-static Moments moments_of(const Number *x, double epsilon, size_t d)
+static Moments moments_of(const Number *x, bool centred, double epsilon, size_t d)
 {
     Vec sum = {0}, squared = {0};
     size_t j = 0;
-    for (; j < d; j += WIDTH)
+    for (; centred && j < d; j += WIDTH)
         sum += load(x + j, d - j);
     float mean = vec_sum(sum) / (float)d;
     for (j = 0; j + WIDTH <= d; j += WIDTH) {
@@ -27,12 +27,13 @@ static void norm_vector(Number *y, float *mean, float *rstd, const Number *x, co
                         double epsilon, size_t i, size_t d)
 {
     x += i * d, y += i * d;
-    Moments m = moments_of(x, epsilon, d);
-    mean[i] = m.mean;
+    Moments m = moments_of(x, mean, epsilon, d);
+    if (mean)
+        mean[i] = m.mean;
     rstd[i] = m.rstd;
     for (size_t j = 0; j < d; j += WIDTH) {
         Vec xhat = (load(x + j, d - j) - m.mean) * m.rstd;
-        store(y + j, xhat * load_real(gain + j, d - j) + load_real(bias + j, d - j), d - j);
+        store(y + j, xhat * load_real(gain + j, d - j) + (bias ? load_real(bias + j, d - j) : vec_set(0)), d - j);
     }
 }
 
@@ -52,7 +53,7 @@ typedef struct NormSums {
 static NormSums norm_sums(float *dgain, float *dbias, const Number *dy, const Number *x, const float *gain,
                           const float *mean_, const float *rstd_, size_t i, size_t d)
 {
-    float mean = mean_[i], rstd = rstd_[i];
+    float mean = mean_ ? mean_[i] : 0, rstd = rstd_[i];
     Vec g_sum = {0}, gx_sum = {0};
     for (size_t j = 0; j < d; j += WIDTH) {
         size_t left = d - j;
@@ -61,9 +62,10 @@ static NormSums norm_sums(float *dgain, float *dbias, const Number *dy, const Nu
         g_sum += g;
         gx_sum += g * xhat;
         store_real(dgain + j, load_real(dgain + j, left) + scaled, left);
-        store_real(dbias + j, load_real(dbias + j, left) + gradient, left);
+        if (dbias)
+            store_real(dbias + j, load_real(dbias + j, left) + gradient, left);
     }
-    return (NormSums){mean, rstd, vec_sum(g_sum) / (float)d, vec_sum(gx_sum) / (float)d};
+    return (NormSums){mean, rstd, mean_ ? vec_sum(g_sum) / (float)d : 0, vec_sum(gx_sum) / (float)d};
 }
 
 INLINE Vec norm_gradient(NormSums all, Vec dy, Vec x, Vec gain)

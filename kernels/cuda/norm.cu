@@ -13,10 +13,10 @@ typedef struct Statistics {
 
 /* Around a first mean, which is rounded, the second pass finds what it is off, too, and mends mean and variance with it
  * (Chan, Golub, LeVeque 1983). */
-static __device__ Statistics statistics_of(const Number *x, float epsilon, size_t d)
+static __device__ Statistics statistics_of(const Number *x, bool centred, float epsilon, size_t d)
 {
     float sum = 0, off = 0, squared = 0;
-    for (size_t j = lane(); j < d; j += LANES)
+    for (size_t j = lane(); centred && j < d; j += LANES)
         sum += real(x[j]);
     float mean = warp_sum(sum) / (float)d;
     for (size_t j = lane(); j < d; j += LANES) {
@@ -24,7 +24,7 @@ static __device__ Statistics statistics_of(const Number *x, float epsilon, size_
         off += from_mean;
         squared += from_mean * from_mean;
     }
-    off = warp_sum(off) / (float)d;
+    off = centred ? warp_sum(off) / (float)d : 0;
     squared = warp_sum(squared) / (float)d - off * off;
     return Statistics{mean + off, 1 / sqrtf(squared + epsilon)};
 }
@@ -34,13 +34,14 @@ static __device__ void normalise(Number *y, float *mean, float *rstd, const Numb
                                  const float *bias, float epsilon, size_t i, size_t d)
 {
     x += i * d, y += i * d;
-    Statistics of = statistics_of(x, epsilon, d);
+    Statistics of = statistics_of(x, mean != nullptr, epsilon, d);
     if (lane() == 0) {
-        mean[i] = of.mean;
+        if (mean)
+            mean[i] = of.mean;
         rstd[i] = of.rstd;
     }
     for (size_t j = lane(); j < d; j += LANES)
-        y[j] = number((real(x[j]) - of.mean) * of.rstd * gain[j] + bias[j]);
+        y[j] = number((real(x[j]) - of.mean) * of.rstd * gain[j] + (bias ? bias[j] : 0));
 }
 
 static __global__ void norm_kernel(Number *y, float *mean, float *rstd, const Number *x, const float *gain,
@@ -56,14 +57,16 @@ static __global__ void norm_naive(Number *y, float *mean, float *rstd, const Num
 {
     for (size_t i = thread_number(); i < n; i += thread_count()) {
         float sum = 0, squared = 0;
-        for (size_t j = 0; j < d; j++)
+        for (size_t j = 0; mean && j < d; j++)
             sum += real(x[i * d + j]);
-        mean[i] = sum / (float)d;
+        float center = sum / (float)d;
+        if (mean)
+            mean[i] = center;
         for (size_t j = 0; j < d; j++)
-            squared += (real(x[i * d + j]) - mean[i]) * (real(x[i * d + j]) - mean[i]);
+            squared += (real(x[i * d + j]) - center) * (real(x[i * d + j]) - center);
         rstd[i] = 1 / sqrtf(squared / (float)d + epsilon);
         for (size_t j = 0; j < d; j++)
-            y[i * d + j] = number((real(x[i * d + j]) - mean[i]) * rstd[i] * gain[j] + bias[j]);
+            y[i * d + j] = number((real(x[i * d + j]) - center) * rstd[i] * gain[j] + (bias ? bias[j] : 0));
     }
 }
 
@@ -81,13 +84,13 @@ typedef struct NormGradient {
 static __device__ NormGradient norm_gradient(const Number *dy, const Number *x, const float *gain, const float *means,
                                              const float *rstds, size_t i, size_t d)
 {
-    float g = 0, gx = 0, mean = means[i], rstd = rstds[i];
+    float g = 0, gx = 0, mean = means ? means[i] : 0, rstd = rstds[i];
     for (size_t j = lane(); j < d; j += LANES) {
         float each = gain[j] * real(dy[j]);
         g += each;
         gx += each * ((real(x[j]) - mean) * rstd);
     }
-    return NormGradient{mean, rstd, warp_sum(g) / (float)d, warp_sum(gx) / (float)d};
+    return NormGradient{mean, rstd, means ? warp_sum(g) / (float)d : 0, warp_sum(gx) / (float)d};
 }
 
 static __global__ void norm_backward_kernel(Number *dx, bool add, const Number *dy, const float *mean,
@@ -110,7 +113,7 @@ typedef struct NormTerm {
     __device__ float operator()(size_t i, size_t j) const /* of dgain, and behind it of dbias */
     {
         size_t at = i * d + (j < d ? j : j - d);
-        return real(dy[at]) * (j < d ? (real(x[at]) - mean[i]) * rstd[i] : 1);
+        return real(dy[at]) * (j < d ? (real(x[at]) - (mean ? mean[i] : 0)) * rstd[i] : 1);
     }
     __device__ void keep(size_t, size_t, float) const {}
 } NormTerm;
@@ -118,7 +121,7 @@ typedef struct NormTerm {
 static void norm_parameters(Stream *s, float *dgain, float *dbias, const Number *dy, const float *mean,
                             const float *rstd, const Number *x, size_t n, size_t d)
 {
-    sum_columns(s, AddTo{dgain, dbias, d}, NormTerm{dy, x, mean, rstd, d}, n, 2 * d);
+    sum_columns(s, AddTo{dgain, dbias, d}, NormTerm{dy, x, mean, rstd, d}, n, dbias ? 2 * d : d);
 }
 
 static void norm_forward(Stream *s, void *y, void *mean, void *rstd, const void *x, const void *gain, const void *bias,

@@ -5,7 +5,9 @@
  *
  * Backward, with g = gain * dy: every x moves the mean and the variance of its own vector, so
  *
- *     dx   = rstd * (g - mean(g) - xhat * mean(g * xhat)) */
+ *     dx   = rstd * (g - mean(g) - xhat * mean(g * xhat))
+ *
+ * RMSNorm (Zhang, Sennrich 2019) has no mean (NULL: it counts as 0) and no bias. No x moves a mean: mean(g) drops out. */
 
 static void norm_forward(Stream *s, void *y_, void *mean_, void *rstd_, const void *x_, const void *gain_,
                          const void *bias_, double epsilon, size_t n, size_t d)
@@ -18,15 +20,17 @@ static void norm_forward(Stream *s, void *y_, void *mean_, void *rstd_, const vo
 
     for (size_t i = 0; i < n; i++, x += d, y += d) {
         Real sum = 0, squared = 0;
-        for (size_t j = 0; j < d; j++)
+        for (size_t j = 0; mean && j < d; j++)
             sum += real(x[j]);
-        mean[i] = sum / (Real)d;
+        Real center = sum / (Real)d;
+        if (mean)
+            mean[i] = center;
         for (size_t j = 0; j < d; j++) /* a second pass: nothing cancels */
-            squared += (real(x[j]) - mean[i]) * (real(x[j]) - mean[i]);
+            squared += (real(x[j]) - center) * (real(x[j]) - center);
         rstd[i] = 1 / real_sqrt(squared / (Real)d + (Real)epsilon);
 
         for (size_t j = 0; j < d; j++)
-            y[j] = number((real(x[j]) - mean[i]) * rstd[i] * gain[j] + bias[j]);
+            y[j] = number((real(x[j]) - center) * rstd[i] * gain[j] + (bias ? bias[j] : 0));
     }
 }
 
@@ -39,13 +43,14 @@ typedef struct NormGradient {
 static NormGradient norm_gradient(Real *dgain, Real *dbias, const Number *dy, const Number *x, const Real *gain,
                                   const Real *mean, const Real *rstd, size_t i, size_t d)
 {
-    NormGradient all = {.mean = mean[i], .rstd = rstd[i]};
+    NormGradient all = {.mean = mean ? mean[i] : 0, .rstd = rstd[i]};
     for (size_t j = 0; j < d; j++) {
         Real xhat = (real(x[j]) - all.mean) * all.rstd;
-        all.mean_g += gain[j] * real(dy[j]) / (Real)d;
+        all.mean_g += mean ? gain[j] * real(dy[j]) / (Real)d : 0;
         all.mean_gx += gain[j] * real(dy[j]) * xhat / (Real)d;
         dgain[j] += real(dy[j]) * xhat;
-        dbias[j] += real(dy[j]);
+        if (dbias)
+            dbias[j] += real(dy[j]);
     }
     return all;
 }

@@ -118,8 +118,12 @@ static void draw_fields(Draw *d, Op *op)
         op->relu = !d->taste.smooth && chance(r, 0.3);
         op->bias = chance(r, 0.6);
         break;
-    case ADD:
-    case ADD_NORM: op->rate = some_rate(d); break;
+    case NORM: op->norm_kind = (NormKind)below(r, 2); break;
+    case ADD: op->rate = some_rate(d); break;
+    case ADD_NORM:
+        op->rate = some_rate(d);
+        op->norm_kind = (NormKind)below(r, 2);
+        break;
     case DROP: op->rate = 0.25; break;
     case ACTIVATE:
         op->function = (Activation)below(r, ACTIVATIONS);
@@ -146,7 +150,7 @@ static void draw_fields(Draw *d, Op *op)
     case BLOCK:
         draw_attention(d, op);
         op->inputs = 1, op->cross = false;
-        op->norm = (NormPlace)below(r, 2);
+        op->norm = (NormPlace)below(r, 2), op->norm_kind = (NormKind)below(r, 2);
         op->function = d->taste.smooth ? ACTIVATION_GELU : ACTIVATION_RELU;
         break;
     case LOSS:

@@ -87,8 +87,12 @@ static void add_module(Scene *c, size_t k)
     Module *m = &c->module[k];
     size_t in = op->inputs ? c->s->op[op->input[0]].columns : 0;
     AttentionOptions attention = attention_options(op, in);
-    BlockOptions block = {
-        .attention = attention, .ff = 5, .activation = op->function, .norm = op->norm, .dropout = op->rate};
+    BlockOptions block = {.attention = attention,
+                          .ff = 5,
+                          .activation = op->function,
+                          .norm = op->norm,
+                          .norm_kind = op->norm_kind,
+                          .dropout = op->rate};
     Name name;
     p->side = (uint32_t)op->domain;
     p->sites = 8 * (uint32_t)op->name; /* masks stay when other operations are dropped */
@@ -103,7 +107,7 @@ static void add_module(Scene *c, size_t k)
     case SPLIT: m->linear = linear_new(p, in, op->columns, op->bias, named(name, op, "linear")); break;
     case LOSS: m->linear = linear_new(p, in, op->columns, true, named(name, op, "logits")); break;
     case NORM:
-    case ADD_NORM: m->norm = norm_new(p, NORM_LAYER, in, named(name, op, "norm")); break;
+    case ADD_NORM: m->norm = norm_new(p, op->norm_kind, in, named(name, op, "norm")); break;
     case ATTENTION: m->attention = attention_new(p, &attention, named(name, op, "attention")); break;
     case BLOCK: m->block = block_new(p, &block, named(name, op, "block")); break;
     default: break;

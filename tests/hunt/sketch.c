@@ -68,7 +68,7 @@ bool sketch_may_share(const Sketch *s, const Op *op, const Op *with)
     case LINEAR:
     case SPLIT: return same && op->columns == with->columns && op->bias == with->bias;
     case NORM:
-    case ADD_NORM: return same;
+    case ADD_NORM: return same && op->norm_kind == with->norm_kind;
     case LOSS: return same && op->columns == with->columns;
     default: return false;
     }
@@ -206,8 +206,11 @@ static void say_fields(Text *t, const Op *op)
     case SPLIT: say(t, "%s", op->again ? " again" : ""); break;
     case PRODUCT: say(t, " H %zu", op->heads); break;
     case ATTENTION: say_attention(t, op); break;
+    case NORM:
+    case ADD_NORM: say(t, "%s", op->norm_kind == NORM_RMS ? " rms" : ""); break;
     case BLOCK:
-        say(t, " %s-norm %s", op->norm == NORM_PRE ? "pre" : "post", functions[op->function]);
+        say(t, " %s-norm%s %s", op->norm == NORM_PRE ? "pre" : "post", op->norm_kind == NORM_RMS ? " rms" : "",
+            functions[op->function]);
         say_attention(t, op);
         break;
     case LOSS: say(t, " %zu smoothing %g%s", op->which, op->smoothing, op->again ? " twice" : ""); break;

@@ -72,6 +72,7 @@ typedef struct Op {
     size_t window, block;
     DistanceOptions distances;
     NormPlace norm;
+    NormKind norm_kind; /* NORM, ADD_NORM, BLOCK */
 } Op;
 
 typedef struct Sketch {

@@ -9,7 +9,7 @@ enum { Y, SUM, MEAN, RSTD, X, F, GAIN, BIAS, DX, DF, DGAIN, DBIAS, DY };
 typedef struct Add {
     size_t n, d;
     Dropout drop;
-    bool norm;         /* add_norm */
+    bool norm, rms;    /* add_norm, of which kind */
     bool add_x, add_f; /* beside the case's own flag, which sets both */
 } Add;
 
@@ -30,12 +30,12 @@ static void add(const Kernels *k, Stream *s, void *const *at, StepState *state, 
 static Case add_sized(Add *a, uint32_t seed)
 {
     Case c = case_new(add, a, seed);
-    snprintf(c.words, sizeof c.words, "add%s n %d d %d rate %g", a->norm ? "_norm" : "", (int)a->n, (int)a->d,
-             a->drop.rate);
+    snprintf(c.words, sizeof c.words, "add%s n %d d %d rate %g", a->norm ? a->rms ? "_norm (rms)" : "_norm" : "",
+             (int)a->n, (int)a->d, a->drop.rate);
     Use saved = a->norm ? WRITTEN : ABSENT;
     Tensor *y = tensor(&c, Y, "y", NUMBERS, WRITTEN, a->n, a->d);
     tensor(&c, SUM, "sum", NUMBERS, saved, a->n, a->d);
-    tensor(&c, MEAN, "mean", REALS, saved, a->n, 1)->floor = 4;
+    tensor(&c, MEAN, "mean", REALS, a->rms ? ABSENT : saved, a->n, 1)->floor = 4;
     tensor(&c, RSTD, "rstd", REALS, saved, a->n, 1)->stores = 2;
     Tensor *x = tensor(&c, X, "x", NUMBERS, READ, a->n, a->d);
     for (size_t i = 0; i < a->n; i++)
@@ -43,11 +43,11 @@ static Case add_sized(Add *a, uint32_t seed)
             *element(x, i, j) += j % 2 ? 3 : -3; /* no vector is nearly constant */
     tensor(&c, F, "f", NUMBERS, READ, a->n, a->d);
     tensor(&c, GAIN, "gain", REALS, a->norm ? READ : ABSENT, 1, a->d);
-    tensor(&c, BIAS, "bias", REALS, a->norm ? READ : ABSENT, 1, a->d);
+    tensor(&c, BIAS, "bias", REALS, a->norm && !a->rms ? READ : ABSENT, 1, a->d);
     Tensor *dx = gradient(&c, DX, "dx", NUMBERS, GRADIENT, X);
     Tensor *df = gradient(&c, DF, "df", NUMBERS, GRADIENT, F);
     gradient(&c, DGAIN, "dgain", REALS, a->norm ? ADDED : ABSENT, GAIN);
-    gradient(&c, DBIAS, "dbias", REALS, a->norm ? ADDED : ABSENT, BIAS);
+    gradient(&c, DBIAS, "dbias", REALS, a->norm && !a->rms ? ADDED : ABSENT, BIAS);
     output(&c, Y, DY);
     dx->optional = df->optional = true;
     y->floor = dx->floor = df->floor = c.tensor[DGAIN].floor = c.tensor[DBIAS].floor = 1;
@@ -69,6 +69,7 @@ static Case add_case(Add *a, uint32_t seed)
     if (seed / 2 < sizeof sizes / sizeof *sizes)
         a->n = sizes[seed / 2][0], a->d = sizes[seed / 2][1];
     a->norm = seed % 2;
+    a->rms = seed % 4 == 3;
     a->drop = (Dropout){.rate = chance(&random, 0.3) ? 0 : 0.3, .site = 6, .side = seed / 2 % SIDES};
     Case c = add_sized(a, seed);
     c.add = chance(&random, 0.5);

@@ -196,6 +196,7 @@ START_TEST(init_gpt2_scales_what_ends_a_branch)
 {
     SharedOptions o = drawn_options();
     Fresh f;
+    o.norm_kind = NORM_RMS;
     fresh_open(&f, &o, plain_of(NUMBER_F64), INIT_GPT2, 1);
     check_drawn(&f, named(&f, "token_embedding.weight"), true, 0.02);
     check_drawn(&f, named(&f, "position_embedding.weight"), true, 0.02);
@@ -207,6 +208,7 @@ START_TEST(init_gpt2_scales_what_ends_a_branch)
     check_all(&f, named(&f, "blocks.0.attention.query.bias"), 0);
     check_all(&f, named(&f, "blocks.0.ff.in.bias"), 0);
     check_all(&f, named(&f, "blocks.0.norm2.weight"), 1);
+    ck_assert_ptr_null(parameters_find(&f.model.parameters, "blocks.0.norm2.bias")); /* which RMSNorm has not */
     fresh_close(&f);
 }
 END_TEST

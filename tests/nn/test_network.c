@@ -14,11 +14,15 @@ static SharedOptions kind(int i)
     SharedOptions o = small_options();
     switch (i) {
     case 0: break;
-    case 1: o.norm = NORM_PRE, o.positions = POSITIONS_SINUSOID, o.activation = ACTIVATION_GELU, o.bias = false; break;
+    case 1:
+        o.norm = NORM_PRE, o.norm_kind = NORM_RMS, o.positions = POSITIONS_SINUSOID, o.activation = ACTIVATION_GELU;
+        o.bias = false;
+        break;
     case 2:
         o.norm = NORM_PRE, o.tie = true, o.head_size = 5, o.value_size = 7, o.activation = ACTIVATION_GELU_TANH;
         break;
     case 3:
+        o.norm_kind = NORM_RMS;
         o.attention = 1, o.score = SCORE_ADDITIVE, o.window = 4, o.activation = ACTIVATION_GELU;
         o.positions = POSITIONS_NONE;
         break;
