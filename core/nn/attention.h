@@ -7,11 +7,10 @@
 #ifndef CORE_NN_ATTENTION_H
 #define CORE_NN_ATTENTION_H
 
-#include "core/nn/cache.h"
 #include "core/nn/distances.h"
 #include "core/nn/linear.h"
+#include "core/nn/mask.h"
 #include "core/nn/scores.h"
-#include "core/tensor/rows.h"
 
 typedef struct AttentionOptions {
     size_t dim, heads, key_size, value_size;
@@ -45,20 +44,5 @@ Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const 
 
 /* Cross-attention: keys and values of memory, once, for all later calls; between cache_begin and cache_end. */
 void attention_remember(Tape *t, const Attention *a, Tensor *memory, const Rows *rows, const CacheLayer *cache);
-
-/* Each row sees itself. */
-Attend attend_rows(const Rows *rows, bool causal);
-
-/* The same for some queries alone. */
-Attend attend_only(const Attend *how, const Queries *only);
-
-/* Each row of queries sees the row of keys with its number. */
-Attend attend_across(const Rows *queries, const Rows *keys);
-
-/* The same over what a cache holds and will hold once this call has appended to it. */
-Attend attend_cached(const Rows *rows, const Cache *cache);
-
-/* Each row of queries sees the row key_row[b] (on the device; NULL: its own number) of what a cache remembers. */
-Attend attend_remembered(const Rows *queries, const Cache *memory, const int32_t *key_row);
 
 #endif

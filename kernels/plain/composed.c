@@ -23,8 +23,7 @@ static void unpad(Stream *s, Strided y, bool add, const void *x_, const int32_t 
     (void)s;
     const Number *x = x_;
 
-    if (!add)
-        zero_columns(y, n, d);
+    zero_gradient(y, add, n, d);
     for (size_t r = 0; r < b; r++) {
         size_t which = row ? (size_t)row[r] : r, first = (size_t)start[which];
         size_t length = (size_t)start[which + 1] - first;

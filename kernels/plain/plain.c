@@ -65,6 +65,7 @@ static void give(Number *gradient, bool add, Real value) { *gradient = number(ad
 #include "norm.c"
 #include "add.c"
 #include "activation.c"
+#include "attention_row.c"
 #include "score.c"
 #include "attention.c"
 #include "cache.c"
