@@ -23,7 +23,6 @@ Scoring scoring_new(Parameters *p, Score score, size_t heads, size_t key_size, c
     char name[sizeof(((Parameter *)0)->name)];
     if (score_is_dot(score))
         return s;
-    s.identity = parameters_constant(p, key_size, key_size, identity, prefix, "score.identity");
     snprintf(name, sizeof name, "%s.score.query", prefix);
     s.query = linear_new(p, key_size, heads * key_size, false, name);
     if (score == SCORE_ADDITIVE) {
@@ -36,11 +35,11 @@ Scoring scoring_new(Parameters *p, Score score, size_t heads, size_t key_size, c
 }
 
 /* x [B*T, H*dk] to w_h x_h, each head with its own matrix of w [H*dk, dk] */
-static Tensor *map_heads(Tape *t, const Scoring *s, const Linear *w, Tensor *x, const Attend *how)
+static Tensor *map_heads(Tape *t, const Linear *w, Tensor *x, const Attend *how)
 {
     size_t heads = how->heads, dk = how->key_size, width = heads * dk;
     ProductShape shape = {.a = {0, dk, width, 1},
-                          .b = {0, dk, width, 1},
+                          .b = {0, dk * dk, 1, dk},
                           .c = {0, dk, width, 1},
                           .outer = 1,
                           .inner = heads,
@@ -48,7 +47,7 @@ static Tensor *map_heads(Tape *t, const Scoring *s, const Linear *w, Tensor *x, 
                           .n = dk,
                           .k = dk,
                           .alpha = 1};
-    return product(t, x, linear(t, w, tape_constant(t, s->identity)), &shape, x->rows, width);
+    return product(t, x, tape_parameter(t, w->weight), &shape, x->rows, width);
 }
 
 /* q [B*T, H*dk], k [B*S, H*dk] to scale q . k, [B*H*T, S] */
@@ -82,16 +81,16 @@ static Tensor *additive_scores(Tape *t, const Scoring *s, Tensor *q, Tensor *k, 
                           .n = 1,
                           .k = dk,
                           .alpha = 1};
-    Tensor *sums = add_pairs(t, map_heads(t, s, &s->query, q, how), map_heads(t, s, &s->key, k, how), rows);
-    Tensor *out = transpose(t, linear(t, &s->out, tape_constant(t, s->identity))); /* [H, dk] */
-    return product(t, activate(t, sums, ACTIVATION_TANH), out, &shape, rows * heads * queries, keys);
+    Tensor *sums = add_pairs(t, map_heads(t, &s->query, q, how), map_heads(t, &s->key, k, how), rows);
+    return product(t, activate(t, sums, ACTIVATION_TANH), tape_parameter(t, s->out.weight), &shape,
+                   rows * heads * queries, keys);
 }
 
 static Tensor *scores(Tape *t, const Scoring *s, Tensor *q, Tensor *k, const Attend *how)
 {
     switch (s->score) {
     case SCORE_ADDITIVE: return additive_scores(t, s, q, k, how);
-    case SCORE_BILINEAR: return dot_scores(t, map_heads(t, s, &s->query, q, how), k, how);
+    case SCORE_BILINEAR: return dot_scores(t, map_heads(t, &s->query, q, how), k, how);
     case SCORE_SCALED_DOT:
     case SCORE_DOT: break;
     }

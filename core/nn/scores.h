@@ -26,9 +26,8 @@ double score_scale(Score score, size_t key_size);
 
 typedef struct Scoring {
     Score score;
-    Linear query, key;   /* Wq and Wk of all heads, one below another [H*dk, dk] */
-    Linear out;          /* v of all heads [H, dk] */
-    Parameter *identity; /* [dk, dk] what makes tensors of these */
+    Linear query, key; /* Wq and Wk of all heads, one below another [H*dk, dk] */
+    Linear out;        /* v of all heads [H, dk] */
 } Scoring;
 
 /* prefix: "blocks.0.attention", for .score.query.weight and so on; a dot product has no parameters. */

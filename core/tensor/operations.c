@@ -6,6 +6,43 @@
 #include <assert.h>
 #include <string.h>
 
+typedef struct GatherNode {
+    Node node;
+    Tensor *x;
+    const int32_t *index;
+} GatherNode;
+
+static void gather_back(Tape *t, Node *node)
+{
+    GatherNode *n = (GatherNode *)node;
+    bool add_x;
+    void *dx = tensor_gradient(t, n->x, &add_x);
+    t->k->gather_backward(t->stream, dx, add_x, node->y->gradient, n->index, node->y->rows, n->x->rows, n->x->columns);
+}
+
+Tensor *gather(Tape *t, Tensor *x, const int32_t *index, size_t n)
+{
+    Tensor *y = tape_tensor(t, n, x->columns, false, x->wanted);
+    t->k->gather_forward(t->stream, y->data, tensor_whole(x), index, n, x->columns);
+    GatherNode *g = tape_node(t, sizeof *g, gather_back, y);
+    if (g)
+        g->x = x, g->index = index;
+    return y;
+}
+
+/* x as it is, or its only row n times. */
+static Tensor *over_rows(Tape *t, Tensor *x, size_t n)
+{
+    if (x->rows == n)
+        return x;
+    assert(x->rows == 1);
+    int32_t *index = tape_integers(t, n);
+    t->k->zero(t->stream, index, n * sizeof *index);
+    return gather(t, x, index, n);
+}
+
+static size_t most_rows(const Tensor *a, const Tensor *b) { return a->rows == 1 ? b->rows : a->rows; }
+
 typedef struct AddNode {
     Node node;
     Tensor *x, *f;
@@ -23,7 +60,11 @@ static void add_back(Tape *t, Node *node)
 
 Tensor *add(Tape *t, Tensor *x, Tensor *f, Dropout drop)
 {
-    assert(!x || (x->rows == f->rows && x->columns == f->columns));
+    if (x) {
+        size_t rows = most_rows(x, f);
+        assert(x->columns == f->columns);
+        x = over_rows(t, x, rows), f = over_rows(t, f, rows);
+    }
     drop = tape_dropout(t, drop);
     if (!x && drop.rate == 0)
         return f;
@@ -79,37 +120,15 @@ static void mul_back(Tape *t, Node *node)
 
 Tensor *mul(Tape *t, Tensor *a, Tensor *b)
 {
-    assert(a->rows == b->rows && a->columns == b->columns);
+    size_t rows = most_rows(a, b);
+    assert(a->columns == b->columns);
+    a = over_rows(t, a, rows), b = over_rows(t, b, rows);
     Tensor *y = tape_tensor(t, a->rows, a->columns, false, a->wanted || b->wanted);
     t->k->mul_forward(t->stream, y->data, tensor_whole(a), tensor_whole(b), a->rows * a->columns);
     tape_check(t, y, "the product by element", NULL);
     MulNode *n = tape_node(t, sizeof *n, mul_back, y);
     if (n)
         n->a = a, n->b = b;
-    return y;
-}
-
-typedef struct GatherNode {
-    Node node;
-    Tensor *x;
-    const int32_t *index;
-} GatherNode;
-
-static void gather_back(Tape *t, Node *node)
-{
-    GatherNode *n = (GatherNode *)node;
-    bool add_x;
-    void *dx = tensor_gradient(t, n->x, &add_x);
-    t->k->gather_backward(t->stream, dx, add_x, node->y->gradient, n->index, node->y->rows, n->x->rows, n->x->columns);
-}
-
-Tensor *gather(Tape *t, Tensor *x, const int32_t *index, size_t n)
-{
-    Tensor *y = tape_tensor(t, n, x->columns, false, x->wanted);
-    t->k->gather_forward(t->stream, y->data, tensor_whole(x), index, n, x->columns);
-    GatherNode *g = tape_node(t, sizeof *g, gather_back, y);
-    if (g)
-        g->x = x, g->index = index;
     return y;
 }
 

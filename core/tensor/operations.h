@@ -5,7 +5,8 @@
 #include "core/tensor/rows.h"
 #include "core/tensor/tape.h"
 
-/* x + dropout(f); x NULL: dropout alone (f itself, when there is none). */
+/* x + dropout(f); x NULL: dropout alone (f itself, when there is none). Here and in mul, what has 1 row counts as one
+ * for each row of the other. */
 Tensor *add(Tape *t, Tensor *x, Tensor *f, Dropout drop);
 
 Tensor *activate(Tape *t, Tensor *x, Activation function);

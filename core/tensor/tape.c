@@ -176,6 +176,31 @@ void *tape_gradient_of(const Tape *t, const Parameter *p)
     return (char *)t->gradient + gradient_offset(t->weights->parameters, p, t->slots) * t->k->real;
 }
 
+typedef struct ParameterNode {
+    Node node;
+    const Parameter *parameter;
+} ParameterNode;
+
+/* Numbers are added to reals as the gradient of a bias is. */
+static void parameter_back(Tape *t, Node *node)
+{
+    const Parameter *p = ((ParameterNode *)node)->parameter;
+    t->k->linear_backward(t->stream, NULL, false, NULL, tape_gradient_of(t, p), node->y->gradient, NULL, NULL, NULL,
+                          false, 1, 0, p->count);
+}
+
+Tensor *tape_parameter(Tape *t, const Parameter *p)
+{
+    assert(p->role != ROLE_CONSTANT && p->role != ROLE_LOOKUP);
+    Tensor *x = tape_outside(t, parameter_in(p, t->weights->numbers, t->k->number), p->rank == 1 ? 1 : p->shape[0],
+                             p->shape[p->rank - 1]);
+    x->wanted = t->training;
+    ParameterNode *n = tape_node(t, sizeof *n, parameter_back, x);
+    if (n)
+        n->parameter = p;
+    return x;
+}
+
 /* --- segments --- */
 
 typedef struct SegmentNode {

@@ -107,6 +107,9 @@ Tensor *tape_outside(Tape *t, void *data, size_t rows, size_t columns);
 /* A parameter of ROLE_CONSTANT as such a tensor. */
 Tensor *tape_constant(Tape *t, const Parameter *p);
 
+/* A learned parameter as a tensor, a vector as one of 1 row: its gradient is added to the parameter's. */
+Tensor *tape_parameter(Tape *t, const Parameter *p);
+
 /* Views of consecutive columns that together cover x. */
 void tape_split(Tape *t, Tensor *x, Tensor **views, const size_t *columns, size_t count);
 

@@ -119,7 +119,20 @@ static Tensor *turned(Tape *t, const Lab *l)
     return linear_logits(t, &l->logits, add(t, back, mul(t, x, transpose(t, columns)), (Dropout){0}));
 }
 
-static Program *const meeting[] = {pooled,
+/* Learned vectors over all rows, and a learned matrix in a product. */
+static Tensor *gated(Tape *t, const Lab *l)
+{
+    enum { N = LAB_POSITIONS, D = LAB_DIM };
+    const Dropout none = {0};
+    ProductShape map = {{0, 0, D, 1}, {0, 0, D, 1}, {0, 0, 1, D}, 1, 1, N, D, D, 1};
+    Tensor *x = linear(t, &l->narrow, input(t, l));
+    Tensor *y = add(t, mul(t, tape_parameter(t, l->norm.gain), x), tape_parameter(t, l->norm.bias), none);
+    y = product(t, y, tape_parameter(t, l->narrow.weight), &map, N, D);
+    return linear_logits(t, &l->logits, add(t, tape_parameter(t, l->norm.bias), y, none));
+}
+
+static Program *const meeting[] = {gated,
+                                   pooled,
                                    gathered_alone,
                                    added_to_itself,
                                    added_to_itself_dropped,
