@@ -39,7 +39,7 @@ static bool open_trainer(App *a, Trainer *trainer, Error *e)
     TrainerOptions options;
     if (!app_trainer_options(a, &options, false, e))
         return false;
-    if (a->profile)
+    if (a->options->profile)
         options.k = profile_over(options.k);
     return trainer_open(trainer, &options, a->parameters, &a->task, e) &&
            setup_weights(trainer, a->options, NULL, NULL, e);
@@ -91,10 +91,10 @@ static bool take(const Charlm *c, Bench *b, bool exact, size_t takes, double *ra
 {
     Writer *w = NULL;
     bool fine = writer_open(&w, &c->model, &b->trainer, b->prompt, b->prompt_size, exact, e);
-    bool reads = strcmp(b->trainer.options.k->backend, "cpu") == 0 && !c->options->profile && !exact;
+    bool reads = strcmp(b->trainer.options.k->backend, "cpu") == 0 && !c->options->shared.profile && !exact;
     double all = 0, rates[TAKES] = {0}, read[TAKES] = {0};
     size_t count = b->s.length - 1; /* one character costs the prompt */
-    if (c->options->profile)
+    if (c->options->shared.profile)
         parts_begin(&b->trainer);
     for (size_t i = 0; fine && i < takes; i++) {
         fine = writer_write(w, &b->s, e);
@@ -105,7 +105,7 @@ static bool take(const Charlm *c, Bench *b, bool exact, size_t takes, double *ra
     *rate = median(rates, takes);
     if (reads)
         b->read = median(read, takes);
-    if (fine && c->options->profile)
+    if (fine && c->options->shared.profile)
         fine = parts_of(&b->parts, &b->trainer, all, takes * count, e);
     writer_close(w);
     return fine;
@@ -129,7 +129,7 @@ static bool print_json(const Charlm *c, const Bench *b, Error *e)
     json_add_member(&out, "weight_bytes", (double)b->bytes);
     json_add_member(&out, "read_bytes_per_s", b->read);
     json_add_member(&out, "share", b->read > 0 ? b->cached * (double)b->bytes / b->read : 0);
-    if (c->options->profile)
+    if (c->options->shared.profile)
         parts_json(&b->parts, &out);
     else
         json_add_member(&out, "exact_characters_per_s", b->exact);
@@ -147,7 +147,7 @@ static bool print_result(const Charlm *c, const Bench *b, Error *e)
         printf("%.2f MB of weights each; a buffer of that size is read %.0f times/s (%.1f GB/s): %.0f %%\n",
                1e-6 * (double)b->bytes, b->read / (double)b->bytes, 1e-9 * b->read,
                100 * b->cached * (double)b->bytes / b->read);
-    if (c->options->profile)
+    if (c->options->shared.profile)
         parts_print(&b->parts, stdout);
     else
         printf("%.1f characters/s with --exact: the cache is %.1f times as fast\n", b->exact, b->cached / b->exact);
@@ -161,7 +161,7 @@ bool charlm_bench(App *a, Error *e)
         return app_bench(a, e);
     Bench b = {0};
     bool fine = open_bench(c, &b, e) && take(c, &b, false, TAKES, &b.cached, e) &&
-                (c->options->profile || take(c, &b, true, EXACT_TAKES, &b.exact, e));
+                (c->options->shared.profile || take(c, &b, true, EXACT_TAKES, &b.exact, e));
     fine = fine && print_result(c, &b, e);
     parts_close(&b.parts);
     if (b.buffer)

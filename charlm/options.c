@@ -34,7 +34,6 @@ const Option charlm_options[] = {
     {"top-p", 0, OPTION_REAL, OPTION_HERE, SAMPLE, AT(top_p), "1", "(0,1]", "only the likeliest bytes that make up this share"},
     {"count", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(count), "1", "[1,]", "texts to write"},
     {"exact", 0, OPTION_FLAG, OPTION_HERE, SAMPLE, AT(exact), NULL, NULL, "compute the whole window for each byte, without a cache"},
-    {"profile", 0, OPTION_FLAG, OPTION_HERE, BENCH, AT(profile), NULL, NULL, "say where a step's time goes"},
     {"sample", 0, OPTION_FLAG, OPTION_HERE, BENCH, AT(sample), NULL, NULL, "the speed of sampling instead, beside that of reading its weights"},
 };
 /* clang-format on */

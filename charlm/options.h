@@ -20,7 +20,7 @@ typedef struct CharlmOptions {
     size_t length, top_k, count;
     bool exact;
     /* bench */
-    bool profile, sample;
+    bool sample;
 } CharlmOptions;
 
 typedef enum Split { SPLIT_TRAIN, SPLIT_VALID, SPLIT_TEST, SPLIT_ALL } Split;

@@ -72,7 +72,6 @@ bool charlm_build(Charlm *c, Error *e)
     const SharedOptions *o = &c->options->shared;
     c->app.parameters = &c->model.parameters;
     c->app.sample_every = c->options->sample_every;
-    c->app.profile = c->options->profile;
     return network_suits(o, e) ? model_open(&c->model, o, e) : app_misused(&c->app);
 }
 

@@ -34,7 +34,6 @@ const Option classifier_options[] = {
     {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored texts, and FILE.ids.npy with their labels"},
     {"file", 0, OPTION_PATH, OPTION_HERE, PREDICT, AT(file), NULL, "FILE", "texts to classify, one a line"},
     {"attribution", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(attribution), NULL, NULL, "say which words moved the answer: left out, by gradient x input, by attention"},
-    {"profile", 0, OPTION_FLAG, OPTION_HERE, BENCH, AT(profile), NULL, NULL, "say where a step's time goes"},
 };
 /* clang-format on */
 

@@ -20,8 +20,8 @@ typedef struct ClassifierOptions {
     const char *dump_logits;
     /* predicting */
     const char *file;
-    /* bench */
-    bool profile, attribution;
+    /* looking */
+    bool attribution;
 } ClassifierOptions;
 
 extern const Program classifier_program; /* without its commands, which main.c has */

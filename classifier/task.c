@@ -209,7 +209,6 @@ static bool build(Classifier *c, size_t words, size_t classes, Error *e)
     if (!network_suits(&c->options->shared, e))
         return app_misused(&c->app);
     c->app.parameters = &c->model.parameters;
-    c->app.profile = c->options->profile;
     return model_open(&c->model, c->options, words, classes, e);
 }
 

@@ -79,7 +79,6 @@ const Option encdec_options[] = {
     {"threads", 0, OPTION_SIZE, OPTION_HERE, VOCAB | PIECES, AT(threads), "0", "[0,1024]", "that count and cut words, with the same result for any number (0: one a processor)"},
     {"join", 0, OPTION_FLAG, OPTION_HERE, PIECES, AT(join), NULL, NULL, "the other way: words of what byte pairs have cut, without @@"},
     {"length", 0, OPTION_SIZE, OPTION_HERE, BENCH, AT(length), "32", "[1,1073741824]", "pieces of each sentence"},
-    {"profile", 0, OPTION_FLAG, OPTION_HERE, BENCH, AT(profile), NULL, NULL, "say where a step's time goes"},
 };
 /* clang-format on */
 

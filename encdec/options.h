@@ -49,7 +49,6 @@ typedef struct EncdecOptions {
     bool lowercase, paired;
     /* bench */
     size_t length;
-    bool profile;
 } EncdecOptions;
 
 extern const Program encdec_program; /* without its commands, which main.c has */

@@ -159,7 +159,6 @@ static bool build(EncDec *c, size_t pieces, Error *e)
     if (!suits(c, e))
         return false;
     c->app.parameters = &c->model.parameters;
-    c->app.profile = c->options->profile;
     return model_open(&c->model, c->options, pieces, e);
 }
 

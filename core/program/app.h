@@ -65,7 +65,6 @@ struct App {
     char protocol[160];  /* what a score of the task belongs to, in words */
     char learnt[65];     /* sha256 of the data that the run learns from */
     size_t sample_every; /* steps; 0: at each evaluation */
-    bool profile;        /* bench says where time goes, too */
     bool misused;        /* what failed was asked for wrongly: exit status 2 */
 };
 

@@ -42,7 +42,7 @@ static bool print_json(const App *a, const Bench *bench, double step, double tok
                  o->k->backend, number_type_name(o->k->type),
                  a->options->attention == ATTENTION_FUSED ? "true" : "false", o->workers, a->parameters->numbers, step,
                  bench->times[0], tokens / step, bench->first_loss);
-    if (a->profile)
+    if (a->options->profile)
         parts_json(&bench->parts, &b);
     return json_print(&b, e);
 }
@@ -55,7 +55,7 @@ static bool print_result(const App *a, const Bench *b, Error *e)
         return print_json(a, b, step, tokens, e);
     printf("%.0f tokens/s: %.1f ms a step (fastest %.1f) of %zu x %zu tokens; %.2f GFLOP/s\n", tokens / step,
            1e3 * step, 1e3 * b->times[0], a->task.most_rows, a->task.longest[0], b->trainer.plan.flop / step * 1e-9);
-    if (a->profile)
+    if (a->options->profile)
         parts_print(&b->parts, stdout);
     return true;
 }
@@ -66,11 +66,11 @@ static bool open_bench(App *a, Bench *b, Error *e)
     if (!setup_device(a->command_line, a->options, e) || !a->kind->open_model(a, e) ||
         !app_trainer_options(a, &options, true, e))
         return false;
-    if (a->profile && !options.k->on_host)
+    if (a->options->profile && !options.k->on_host)
         return fail(e, "--profile times one operation after another, and device %s computes while others are asked for",
                     options.k->backend);
     a->task.batch = a->kind->bench_batch;
-    if (a->profile)
+    if (a->options->profile)
         options.k = profile_over(options.k);
     return trainer_open(&b->trainer, &options, a->parameters, &a->task, e) &&
            setup_weights(&b->trainer, a->options, NULL, NULL, e);
@@ -82,7 +82,7 @@ static bool run_steps(const App *a, Bench *b, Error *e)
     StepResult result;
     double all = 0;
     for (size_t i = 0; i < 1 + WARM + b->steps; i++) {
-        if (i == 1 + WARM && a->profile)
+        if (i == 1 + WARM && a->options->profile)
             parts_begin(&b->trainer);
         double start = clock_seconds();
         if (!trainer_step(&b->trainer, i + 1, 1e-4, &result, e))
@@ -95,7 +95,7 @@ static bool run_steps(const App *a, Bench *b, Error *e)
         b->times[i - 1 - WARM] = took;
         all += took;
     }
-    return !a->profile || parts_of(&b->parts, &b->trainer, all, b->steps, e);
+    return !a->options->profile || parts_of(&b->parts, &b->trainer, all, b->steps, e);
 }
 
 bool app_bench(App *a, Error *e)

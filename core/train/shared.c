@@ -128,6 +128,8 @@ const Option shared_options[] = {
     {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS, AT(quiet), NULL, NULL, "no progress"},
     {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS, AT(json), NULL, NULL, "the result as one line of JSON"},
 
+    {"profile", 0, OPTION_FLAG, OPTION_HERE, COMMAND_BENCH, AT(profile), NULL, NULL, "say where a step's time goes"},
+
     /* pictures */
     {"compare", 0, OPTION_PATH, OPTION_HERE, PLOT, AT(compare), NULL, "DIR", "draw this run, too; more of them may follow"},
     {"what", 0, OPTION_TEXT, OPTION_HERE, PLOT, AT(what), "loss", "LIST", "all, or some of loss,accuracy,bleu,perplexity,rate,norm,speed; or what is in no log: schedule, schedules, smoothing, lengths, coverage, positions, embeddings"},

@@ -39,7 +39,7 @@ typedef struct SharedOptions {
     bool recompute;
     /* here */
     const char *run, *resume, *weights, *preset, *config;
-    bool dry_run, quiet, json;
+    bool dry_run, quiet, json, profile;
     /* pictures */
     const char *out, *size, *terminal, *compare, *what;
     int over, log;
