@@ -136,12 +136,7 @@ typedef struct Adam {
     double beta1, beta2, epsilon;
 } Adam;
 
-/* What is known of a row of a table that no step reads; see adam_rows. */
-typedef struct RowRest {
-    float reach;   /* a step moves none of its weights by more than rate * reach of that weight */
-    uint32_t owed; /* steps that its moments have yet to fade by */
-    bool known;    /* false: reach is out of date, since weights have moved */
-} RowRest;
+typedef struct LazyRow LazyRow; /* see kernels/lazy_rows.h; most backends have none */
 
 /* Weights begin .. end-1 of the block of parameters shrink by learning rate * decay in each step (AdamW). */
 typedef struct Span {

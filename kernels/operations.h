@@ -207,15 +207,16 @@ OPERATION(adam,
 
 /* The same for rows first .. first+n-1 of a table [V,D] of which a step reads few: g [used,D] holds gradients of
  * the rows that it read alone. Row r's is row slots[r] of g, and 0 where slots [V] is negative.
- * A device that has adam_settle takes rest [V], or NULL: rows that were not read and whose weights would stay what
- * they are to the last bit it leaves alone, and counts what their moments are owed. adam_settle pays that. */
+ * A device that has adam_flush takes lazy [V], or NULL: rows that were not read and whose weights would stay what
+ * they are to the last bit it leaves alone, and counts the steps that they skip. adam_flush lets their moments fade by
+ * these. */
 OPERATION(adam_rows,
-          (Stream *s, void *w, void *m, void *v, RowRest *rest, const void *g, const int32_t *slots,
+          (Stream *s, void *w, void *m, void *v, LazyRow *lazy, const void *g, const int32_t *slots,
            const StepState *state, Adam adam, double decay, size_t first, size_t n, size_t d),
-          (s, w, m, v, rest, g, slots, state, adam, decay, first, n, d))
-OPTIONAL_OPERATION(adam_settle,
-                   (Stream *s, void *m, void *v, RowRest *rest, Adam adam, size_t first, size_t n, size_t d),
-                   (s, m, v, rest, adam, first, n, d))
+          (s, w, m, v, lazy, g, slots, state, adam, decay, first, n, d))
+OPTIONAL_OPERATION(adam_flush,
+                   (Stream *s, void *m, void *v, LazyRow *lazy, Adam adam, size_t first, size_t n, size_t d),
+                   (s, m, v, lazy, adam, first, n, d))
 
 #undef OPERATION
 #undef OPTIONAL_OPERATION

@@ -40,16 +40,16 @@ bool adam_open(Optimizer *o, Stream *s, Error *e)
     AdamOwn *own = o->own = memory_get(1, sizeof *own);
     if (own) {
         own->spans = k->allocate(p->count * sizeof *own->spans);
-        own->rest = k->adam_settle ? k->allocate(lookup_rows(p) * sizeof *own->rest) : NULL;
+        own->lazy = k->adam_flush ? k->allocate(lookup_rows(p) * sizeof *own->lazy) : NULL;
     }
-    bool fine = (spans && own && own->spans && (own->rest || !k->adam_settle)) ||
+    bool fine = (spans && own && own->spans && (own->lazy || !k->adam_flush)) ||
                 memory_error(e, "the optimizer's lists of parameters", p->count, sizeof *spans);
     for (size_t i = 0; fine && o->options.decay > 0 && i < p->count; i++)
         if (decays(p->list[i]) && p->list[i]->role != ROLE_LOOKUP)
             spans[own->span_count++] = (Span){p->list[i]->offset, p->list[i]->offset + p->list[i]->count,
                                               o->options.decay};
     if (fine) {
-        adam_awake(o);
+        adam_after_load(o);
         qsort(spans, own->span_count, sizeof *spans, by_begin);
         k->upload(s, own->spans, spans, own->span_count * sizeof *spans);
     }
@@ -63,7 +63,7 @@ void adam_close(Optimizer *o)
     if (!own)
         return;
     o->k->release(own->spans);
-    o->k->release(own->rest);
+    o->k->release(own->lazy);
     memory_free(own);
 }
 
@@ -78,12 +78,12 @@ static void *at(const Optimizer *o, void *block, const Parameter *p) { return (c
 
 /* All rows of a table move, since moments do, or rest. A worker takes some before it is the next worker's turn: an even
  * share, or, where rows rest, few, since those of frequent words, which rest least, lie together. */
-static void move_table(Optimizer *o, Stream *s, const OptimizerStep *step, const Parameter *p, RowRest *rest)
+static void move_table(Optimizer *o, Stream *s, const OptimizerStep *step, const Parameter *p, LazyRow *lazy)
 {
     const void *g = (const char *)step->gradient + gradient_offset(o->parameters, p, step->used) * o->k->real;
-    size_t rows = p->shape[0], turn = rest ? 256 : (rows + step->workers - 1) / step->workers;
+    size_t rows = p->shape[0], turn = lazy ? 256 : (rows + step->workers - 1) / step->workers;
     for (size_t first = step->number * turn; first < rows; first += step->workers * turn)
-        o->k->adam_rows(s, at(o, step->weights->reals, p), at(o, o->block[0], p), at(o, o->block[1], p), rest, g,
+        o->k->adam_rows(s, at(o, step->weights->reals, p), at(o, o->block[0], p), at(o, o->block[1], p), lazy, g,
                         step->slots, step->state, o->options.adam, decays(p) ? o->options.decay : 0, first,
                         rows - first < turn ? rows - first : turn, p->shape[1]);
 }
@@ -96,36 +96,36 @@ void adam_step(Optimizer *o, Stream *s, const OptimizerStep *step)
     optimizer_range(o->parameters->dense, step->number, step->workers, &first, &count);
     o->k->adam(s, w->reals, w->numbers == w->reals ? NULL : w->numbers, o->block[0], o->block[1], step->gradient,
                step->state, o->options.adam, own->spans, own->span_count, first, count);
-    RowRest *rest = own->rest;
+    LazyRow *lazy = own->lazy;
     for (size_t i = 0; i < o->parameters->count; i++) {
         const Parameter *p = o->parameters->list[i];
         if (p->role != ROLE_LOOKUP)
             continue;
-        move_table(o, s, step, p, rest);
-        rest = rest ? rest + p->shape[0] : NULL;
+        move_table(o, s, step, p, lazy);
+        lazy = lazy ? lazy + p->shape[0] : NULL;
     }
 }
 
 /* Rows that rest owe their moments. */
-void adam_settle(Optimizer *o, Stream *s, size_t number, size_t workers)
+void adam_flush(Optimizer *o, Stream *s, size_t number, size_t workers)
 {
-    RowRest *rest = ((const AdamOwn *)o->own)->rest;
-    for (size_t i = 0; rest && i < o->parameters->count; i++) {
+    LazyRow *lazy = ((const AdamOwn *)o->own)->lazy;
+    for (size_t i = 0; lazy && i < o->parameters->count; i++) {
         const Parameter *p = o->parameters->list[i];
         if (p->role != ROLE_LOOKUP)
             continue;
         size_t first = p->shape[0] * number / workers, end = p->shape[0] * (number + 1) / workers;
-        o->k->adam_settle(s, at(o, o->block[0], p), at(o, o->block[1], p), rest, o->options.adam, first, end - first,
-                          p->shape[1]);
-        rest += p->shape[0];
+        o->k->adam_flush(s, at(o, o->block[0], p), at(o, o->block[1], p), lazy, o->options.adam, first, end - first,
+                         p->shape[1]);
+        lazy += p->shape[0];
     }
 }
 
-void adam_awake(Optimizer *o)
+void adam_after_load(Optimizer *o)
 {
     const AdamOwn *own = o->own;
-    if (own->rest)
-        memset(own->rest, 0, lookup_rows(o->parameters) * sizeof *own->rest);
+    if (own->lazy)
+        memset(own->lazy, 0, lookup_rows(o->parameters) * sizeof *own->lazy);
 }
 
 const OptimizerKind adam_optimizer = {.name = "adam",
@@ -138,5 +138,5 @@ const OptimizerKind adam_optimizer = {.name = "adam",
                                       .close = adam_close,
                                       .begin = begin,
                                       .step = adam_step,
-                                      .flush = adam_settle,
-                                      .after_load = adam_awake};
+                                      .flush = adam_flush,
+                                      .after_load = adam_after_load};

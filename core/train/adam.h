@@ -4,18 +4,19 @@
 #define CORE_TRAIN_ADAM_H
 
 #include "core/train/optimizer.h"
+#include "kernels/lazy_rows.h"
 
 /* What Adam has beside its moments m and v, which are block[0] and block[1]. */
 typedef struct AdamOwn {
     Span *spans; /* on the device: what decays */
     size_t span_count;
-    RowRest *rest; /* [rows of all looked-up tables]; NULL: rows never rest on this device */
+    LazyRow *lazy; /* [rows of all looked-up tables]; NULL: this device updates all rows in each step */
 } AdamOwn;
 
 bool adam_open(Optimizer *o, Stream *s, Error *e);
 void adam_close(Optimizer *o);
 void adam_step(Optimizer *o, Stream *s, const OptimizerStep *step);
-void adam_settle(Optimizer *o, Stream *s, size_t number, size_t workers);
-void adam_awake(Optimizer *o);
+void adam_flush(Optimizer *o, Stream *s, size_t number, size_t workers);
+void adam_after_load(Optimizer *o);
 
 #endif

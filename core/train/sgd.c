@@ -30,5 +30,5 @@ const OptimizerKind sgd_optimizer = {.name = "sgd",
                                      .close = adam_close,
                                      .begin = begin,
                                      .step = adam_step,
-                                     .flush = adam_settle,
-                                     .after_load = adam_awake};
+                                     .flush = adam_flush,
+                                     .after_load = adam_after_load};

@@ -426,18 +426,18 @@ static void adam(Stream *s, void *w, void *copied, void *m, void *v, const void 
 }
 
 /* Of the gradient no more than all rows; how many were read, and how many rest, the shapes do not say. */
-static void adam_rows(Stream *s, void *w, void *m, void *v, RowRest *rest, const void *g, const int32_t *slots,
+static void adam_rows(Stream *s, void *w, void *m, void *v, LazyRow *lazy, const void *g, const int32_t *slots,
                       const StepState *state, Adam how, double decay, size_t first, size_t n, size_t d)
 {
-    (void)w, (void)m, (void)v, (void)rest, (void)g, (void)slots, (void)state, (void)how, (void)decay, (void)first;
+    (void)w, (void)m, (void)v, (void)lazy, (void)g, (void)slots, (void)state, (void)how, (void)decay, (void)first;
     count(s, AT_adam_rows, 0, 0, 6 * n * d);
 }
 
 /* The moments of rows that were left alone are read and written. */
-static void adam_settle(Stream *s, void *m, void *v, RowRest *rest, Adam how, size_t first, size_t n, size_t d)
+static void adam_flush(Stream *s, void *m, void *v, LazyRow *lazy, Adam how, size_t first, size_t n, size_t d)
 {
-    (void)m, (void)v, (void)rest, (void)how, (void)first;
-    count(s, AT_adam_settle, 0, 0, 4 * n * d);
+    (void)m, (void)v, (void)lazy, (void)how, (void)first;
+    count(s, AT_adam_flush, 0, 0, 4 * n * d);
 }
 
 static const Kernels entries = {

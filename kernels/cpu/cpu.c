@@ -10,6 +10,7 @@
 #include "kernels/cpu/stream.h"
 #include "kernels/cpu/tile.h"
 #include "kernels/dropout.h"
+#include "kernels/lazy_rows.h"
 #include "kernels/plain/plain.h"
 
 #include <assert.h>

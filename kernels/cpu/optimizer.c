@@ -116,10 +116,10 @@ INLINE Vec part_moved(Vec moved, Vec weight)
 
 enum { FADING = 4 }; /* vectors of each moment that fade at once: they do not wait for each other */
 
-/* What a row's moments are owed, to the bit: they fade as adam_moments has them. */
-static void fade(float *m, float *v, uint32_t owed, const AdamStep *a, size_t d)
+/* The steps that a row skipped, to the bit: its moments fade as adam_moments has them. */
+static void fade(float *m, float *v, uint32_t skipped, const AdamStep *a, size_t d)
 {
-    for (size_t j = 0; owed && j < d; j += FADING * WIDTH) {
+    for (size_t j = 0; skipped && j < d; j += FADING * WIDTH) {
         Vec m_j[FADING], v_j[FADING];
         size_t from[FADING];
         UVec bits = {0}, none = {0};
@@ -131,7 +131,7 @@ static void fade(float *m, float *v, uint32_t owed, const AdamStep *a, size_t d)
         }
         if (memcmp(&bits, &none, sizeof bits) == 0)
             continue; /* of a row that was never read */
-        for (uint32_t i = 0; i < owed; i++)
+        for (uint32_t i = 0; i < skipped; i++)
             for (size_t l = 0; l < FADING; l++)
                 adam_moments(&m_j[l], &v_j[l], vec_set(0), a);
         for (size_t l = 0; l < FADING; l++) {
@@ -144,7 +144,7 @@ static void fade(float *m, float *v, uint32_t owed, const AdamStep *a, size_t d)
 /* What a step of a table has in common */
 typedef struct TableStep {
     float *w, *m, *v;
-    RowRest *rest; /* NULL: no row rests */
+    LazyRow *lazy; /* NULL: no row rests */
     const float *g;
     const int32_t *slots;
     AdamStep a;
@@ -152,14 +152,14 @@ typedef struct TableStep {
     size_t d;
 } TableStep;
 
-/* Whether a row may stay where it is; if so, it owes one more step. */
+/* Whether a row may stay where it is; if so, it skips one more step. */
 static bool rests(const TableStep *t, size_t r)
 {
-    RowRest *row = &t->rest[r];
+    LazyRow *row = &t->lazy[r];
     if (t->slots[r] >= 0 || t->shrink > 0 || !row->known || !(row->reach * t->a.rate <= still))
         return false;
     row->reach *= t->slower;
-    row->owed++;
+    row->skipped++;
     return true;
 }
 
@@ -169,40 +169,40 @@ static void move_row(const TableStep *t, size_t r)
 {
     float *w = t->w + r * t->d, *m = t->m + r * t->d, *v = t->v + r * t->d;
     const float *g = t->slots[r] < 0 ? NULL : t->g + (size_t)t->slots[r] * t->d; /* NULL: 0, which needs no memory */
-    RowRest none = {0}, *row = t->rest ? &t->rest[r] : &none;
+    LazyRow none = {0}, *row = t->lazy ? &t->lazy[r] : &none;
     float nearly = row->reach * t->a.rate;
-    bool look = t->rest && (g || !(nearly > still && nearly <= FLT_MAX));
+    bool look = t->lazy && (g || !(nearly > still && nearly <= FLT_MAX));
     Vec largest = {0};
 
-    fade(m, v, row->owed, &t->a, t->d);
+    fade(m, v, row->skipped, &t->a, t->d);
     for (size_t j = 0; j < t->d; j += WIDTH) {
         Vec moved, gradient = g ? load_real(g + j, t->d - j) : vec_set(0);
         Vec weight = adam_vector(w + j, m + j, v + j, gradient, &t->a, t->shrink, t->d - j, &moved);
         if (look)
             largest = vec_max(part_moved(moved, weight), largest);
     }
-    *row = (RowRest){row->reach * t->slower, 0, look};
+    *row = (LazyRow){row->reach * t->slower, 0, look};
     if (look)
         row->reach = t->a.rate > 0 ? vec_largest(largest) / (t->a.rate * sqrtf(t->a.correction2)) : INFINITY;
 }
 
-static void adam_rows(Stream *s, void *w, void *m, void *v, RowRest *rest, const void *g, const int32_t *slots,
+static void adam_rows(Stream *s, void *w, void *m, void *v, LazyRow *lazy, const void *g, const int32_t *slots,
                       const StepState *state, Adam adam, double decay, size_t first, size_t n, size_t d)
 {
     (void)s;
-    TableStep t = {w, m, v, rest, g, slots, adam_step(adam, state), (float)(state->learning_rate * decay), 0, d};
+    TableStep t = {w, m, v, lazy, g, slots, adam_step(adam, state), (float)(state->learning_rate * decay), 0, d};
     t.slower = t.a.beta1 / sqrtf(t.a.beta2);
     for (size_t r = first; state->finite && r < first + n; r++)
-        if (!rest || !rests(&t, r))
+        if (!lazy || !rests(&t, r))
             move_row(&t, r);
 }
 
-static void adam_settle(Stream *s, void *m, void *v, RowRest *rest, Adam adam, size_t first, size_t n, size_t d)
+static void adam_flush(Stream *s, void *m, void *v, LazyRow *lazy, Adam adam, size_t first, size_t n, size_t d)
 {
     (void)s;
     AdamStep a = {.beta1 = (float)adam.beta1, .beta2 = (float)adam.beta2};
     for (size_t r = first; r < first + n; r++) {
-        fade((float *)m + r * d, (float *)v + r * d, rest[r].owed, &a, d);
-        rest[r].owed = 0;
+        fade((float *)m + r * d, (float *)v + r * d, lazy[r].skipped, &a, d);
+        lazy[r].skipped = 0;
     }
 }

@@ -146,10 +146,10 @@ static void adam(Stream *s, void *w, void *copy, void *m, void *v, const void *g
                 spans, span_count, first, n);
 }
 
-static void adam_rows(Stream *s, void *w, void *m, void *v, RowRest *rest, const void *g, const int32_t *slots,
+static void adam_rows(Stream *s, void *w, void *m, void *v, LazyRow *lazy, const void *g, const int32_t *slots,
                       const StepState *state, Adam adam, double decay, size_t first, size_t n, size_t d)
 {
-    (void)rest; /* all rows move */
+    (void)lazy; /* all rows move */
     LAUNCH_EACH(s, adam_rows_kernel, n * d, (float *)w, (float *)m, (float *)v, (const float *)g, slots, state, adam,
                 decay, first, n, d);
 }

@@ -90,10 +90,10 @@ static void adam(Stream *s, void *w_, void *copy_, void *m_, void *v_, const voi
     }
 }
 
-static void adam_rows(Stream *s, void *w_, void *m_, void *v_, RowRest *rest, const void *g_, const int32_t *slots,
+static void adam_rows(Stream *s, void *w_, void *m_, void *v_, LazyRow *lazy, const void *g_, const int32_t *slots,
                       const StepState *state, Adam adam, double decay, size_t first, size_t n, size_t d)
 {
-    (void)s, (void)rest; /* all rows move */
+    (void)s, (void)lazy; /* all rows move */
     const Real *g = g_;
     Real *w = w_, *m = m_, *v = v_, shrink = (Real)(state->learning_rate * decay);
     AdamStep a = adam_step(adam, state);

@@ -79,10 +79,10 @@ START_TEST(an_operation_that_is_missing_is_plains_or_said)
     Error e;
     Kernels k = *kernels_find("cpu", NUMBER_BF16, &e);
     k.softmax_forward = NULL;
-    k.adam_settle = NULL; /* which a backend may do without */
+    k.adam_flush = NULL; /* which a backend may do without */
     k.on_host = true;
     ck_assert(kernels_complete(&k, &e));
-    ck_assert(k.softmax_forward == kernels_find("plain", NUMBER_BF16, &e)->softmax_forward && !k.adam_settle);
+    ck_assert(k.softmax_forward == kernels_find("plain", NUMBER_BF16, &e)->softmax_forward && !k.adam_flush);
     k.softmax_forward = NULL;
     k.on_host = false;
     ck_assert(!kernels_complete(&k, &e));

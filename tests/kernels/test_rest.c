@@ -1,7 +1,7 @@
 /* Rows of a table that rest while no step reads them (kernels/cpu/optimizer.c): weights and moments are to the last bit
  * what they are where all rows move in each step. */
 #include "base/memory.h"
-#include "kernels/kernels.h"
+#include "kernels/lazy_rows.h"
 #include "tests/chance.h"
 #include "tests/suite.h"
 
@@ -19,7 +19,7 @@ typedef struct Resting {
     const Kernels *k;
     Stream *s;
     Table moved, rested;
-    RowRest rest[ROWS];
+    LazyRow lazy[ROWS];
     size_t d, steps, left_alone;
     Adam adam;
     double decay;
@@ -39,7 +39,7 @@ static void open_resting(Resting *t, size_t d, Adam adam, double decay, uint32_t
 {
     Error e;
     *t = (Resting){.k = kernels_find("cpu", NUMBER_F32, &e), .d = d, .adam = adam, .decay = decay, .random = {seed, 0}};
-    ck_assert_msg(t->k && t->k->adam_settle, "%s", e.text);
+    ck_assert_msg(t->k && t->k->adam_flush, "%s", e.text);
     ck_done(t->k->open(&t->s, 1, &e), e);
     for (size_t i = 0; i < ROWS * d; i++)
         t->moved.w[i] = any_weight(&t->random);
@@ -78,11 +78,11 @@ static void step(Resting *t)
         size_t first = part ? cut : 0, n = part ? ROWS - cut : cut;
         t->k->adam_rows(t->s, t->moved.w, t->moved.m, t->moved.v, NULL, t->g, t->slots, &t->state, t->adam, t->decay,
                         first, n, t->d);
-        t->k->adam_rows(t->s, t->rested.w, t->rested.m, t->rested.v, t->rest, t->g, t->slots, &t->state, t->adam,
+        t->k->adam_rows(t->s, t->rested.w, t->rested.m, t->rested.v, t->lazy, t->g, t->slots, &t->state, t->adam,
                         t->decay, first, n, t->d);
     }
     for (size_t r = 0; r < ROWS; r++)
-        t->left_alone += t->rest[r].owed > 0;
+        t->left_alone += t->lazy[r].skipped > 0;
 }
 
 static void expect_same(const Resting *t, const float *moved, const float *rested, const char *what)
@@ -95,10 +95,10 @@ static void expect_same(const Resting *t, const float *moved, const float *reste
 
 static void settle(Resting *t)
 {
-    t->k->adam_settle(t->s, t->rested.m, t->rested.v, t->rest, t->adam, 0, ROWS / 2, t->d);
-    t->k->adam_settle(t->s, t->rested.m, t->rested.v, t->rest, t->adam, ROWS / 2, ROWS - ROWS / 2, t->d);
+    t->k->adam_flush(t->s, t->rested.m, t->rested.v, t->lazy, t->adam, 0, ROWS / 2, t->d);
+    t->k->adam_flush(t->s, t->rested.m, t->rested.v, t->lazy, t->adam, ROWS / 2, ROWS - ROWS / 2, t->d);
     for (size_t r = 0; r < ROWS; r++)
-        ck_assert_uint_eq(t->rest[r].owed, 0);
+        ck_assert_uint_eq(t->lazy[r].skipped, 0);
     expect_same(t, t->moved.m, t->rested.m, "m");
     expect_same(t, t->moved.v, t->rested.v, "v");
 }
@@ -153,11 +153,11 @@ START_TEST(a_row_rests_soon)
         t.state = (StepState){.learning_rate = 1e-4, .clip = 1, .finite = 1};
         t.state.correction1 = 1 - pow(t.adam.beta1, (double)t.steps);
         t.state.correction2 = 1 - pow(t.adam.beta2, (double)t.steps);
-        t.k->adam_rows(t.s, t.rested.w, t.rested.m, t.rested.v, t.rest, t.g, t.slots, &t.state, t.adam, 0, 0, ROWS,
+        t.k->adam_rows(t.s, t.rested.w, t.rested.m, t.rested.v, t.lazy, t.g, t.slots, &t.state, t.adam, 0, 0, ROWS,
                        t.d);
         t.slots[3] = -1;
-        waited += t.rest[3].owed == 0;
-        ck_assert(t.steps == 1 || t.rest[4].owed == t.steps - 1); /* never read: it rests from the second step on */
+        waited += t.lazy[3].skipped == 0;
+        ck_assert(t.steps == 1 || t.lazy[4].skipped == t.steps - 1); /* never read: it rests from the second step on */
     }
     ck_assert_uint_gt(waited, 50);
     ck_assert_uint_lt(waited, 200);

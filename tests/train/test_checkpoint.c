@@ -71,12 +71,12 @@ START_TEST(what_was_saved_comes_back_to_the_bit)
 END_TEST
 
 /* On the cpu, where rows rest as soon as they are not read, at a rate as small as this and without decay; or where none
- * of them may. Returns how many steps they owe. */
+ * of them may. Returns how many steps they skipped. */
 static size_t open_resting(TinyRun *r, bool resting)
 {
     Error e;
     StepResult result;
-    size_t owed = 0;
+    size_t skipped = 0;
     tiny_run_open(r, run_path(), &tiny_standard, &no_loop);
     trainer_close(&r->trainer);
     TrainerOptions o = tiny_trainer(2, 1);
@@ -86,14 +86,14 @@ static size_t open_resting(TinyRun *r, bool resting)
     ck_done(weights_init(&r->trainer.weights, r->trainer.worker[0].stream, INIT_GPT2, 1, 1, &e), e);
     AdamOwn *own = r->trainer.optimizer.own;
     if (!resting) {
-        o.k->release(own->rest);
-        own->rest = NULL;
+        o.k->release(own->lazy);
+        own->lazy = NULL;
     }
     for (uint64_t step = 1; step <= 40; step++)
         ck_done(trainer_step(&r->trainer, step, 1e-12, &result, &e), e);
     for (size_t i = 0; resting && i < r->trainer.parameters->longest; i++)
-        owed += own->rest[i].owed;
-    return owed;
+        skipped += own->lazy[i].skipped;
+    return skipped;
 }
 
 START_TEST(what_rests_is_settled_before_it_is_saved)
@@ -104,7 +104,7 @@ START_TEST(what_rests_is_settled_before_it_is_saved)
     Progression at = {.step = 40};
     open_resting(&r, false);
     float *wanted = everything(&r.trainer);
-    size_t bytes = 3 * r.trainer.parameters->size * sizeof *wanted, owed = 0;
+    size_t bytes = 3 * r.trainer.parameters->size * sizeof *wanted, skipped = 0;
     tiny_run_close(&r);
     ck_assert_uint_gt(open_resting(&r, true), 0);
     const AdamOwn *own = r.trainer.optimizer.own;
@@ -114,10 +114,10 @@ START_TEST(what_rests_is_settled_before_it_is_saved)
 
     for (uint64_t step = 41; step <= 60; step++)
         ck_done(trainer_step(&r.trainer, step, 1e-12, &result, &e), e);
-    ck_done(checkpoint_load(r.run, &r.trainer, 40, NULL, &at, &e), e); /* moments that owe nothing */
+    ck_done(checkpoint_load(r.run, &r.trainer, 40, NULL, &at, &e), e); /* which skipped nothing */
     for (size_t i = 0; i < r.trainer.parameters->longest; i++)
-        owed += own->rest[i].owed + own->rest[i].known;
-    ck_assert_uint_eq(owed, 0);
+        skipped += own->lazy[i].skipped + own->lazy[i].known;
+    ck_assert_uint_eq(skipped, 0);
     memory_free(wanted);
     memory_free(saved);
     tiny_run_close(&r);
