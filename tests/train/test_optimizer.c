@@ -12,16 +12,14 @@ static const char *const names[] = {OPTIMIZERS(NAME)};
 
 enum { ADAM, SGD, USED = 2, MOST = 8192 };
 
-START_TEST(choices_are_the_kinds_in_their_order)
+START_TEST(choices_are_the_kinds)
 {
-    char choices[100] = "";
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        snprintf(choices + strlen(choices), sizeof choices - strlen(choices), "%s%s", i ? "|" : "", names[i]);
-        ck_assert_str_eq(optimizer_kind((int)i)->name, names[i]);
-    }
+    size_t found = 0;
     for (size_t i = 0; i < shared_option_count; i++)
         if (strcmp(shared_options[i].name, "optimizer") == 0)
-            ck_assert_str_eq(shared_options[i].allowed, choices);
+            for (const OptionChoice *c = shared_options[i].choices; c->name; c++, found++)
+                ck_assert_str_eq(optimizer_kind(c->value)->name, c->name);
+    ck_assert_uint_eq(found, sizeof names / sizeof *names);
 }
 END_TEST
 
@@ -146,7 +144,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(choices_are_the_kinds_in_their_order), TEST_LOOP(sgd_is_its_formula, 6),
+    static const Test tests[] = {TEST(choices_are_the_kinds), TEST_LOOP(sgd_is_its_formula, 6),
                                  TEST(sgd_goes_on_to_the_bit_and_not_from_adam)};
     return suite_run("train/optimizer", tests, sizeof tests / sizeof *tests, argc, argv);
 }
