@@ -74,7 +74,7 @@ START_TEST(a_dictionary_is_what_its_formula_says)
             ck_assert_double_eq_tol(found[w], t[s][w], 1e-12);
             best = t[s][w] > t[s][best] + 1e-9 ? w : best;
         }
-        ck_assert_int_eq(dictionary_best(&d, (int32_t)s), best);
+        ck_assert_int_eq(dictionary_best(&d, (int32_t)s), (int32_t)best);
     }
     ck_assert_uint_eq(d.start[UNKNOWN + 1], 0); /* no pair has it */
     ck_assert(t[END][FIRST_PIECE] > 0);         /* what translates no word */
