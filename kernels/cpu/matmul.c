@@ -488,7 +488,7 @@ static void run_cut(Matmul *m, const MatmulShape *shape, void *c, const void *a,
     run(m, &rest, rest_c, rest_a, rest_b, bias);
 }
 
-/* Whether our own product is the faster one: where its vectors are as wide as the processor's, it is, and it needs no
+/* Whether our own product is to do it: where its vectors are as wide as the processor's, it is faster, and it needs no
  * preparation. oneDNN has operands that do not change laid out once, and splits long sums. */
 static bool ours(const Matmul *m, const MatmulShape *s, const void *b)
 {
@@ -498,8 +498,10 @@ static bool ours(const Matmul *m, const MatmulShape *s, const void *b)
     bool as_fast = s->inputs == ELEMENT_F32 || (BUILT_FOR_BF16 && !BUILT_FOR_TILES);
     return as_fast && !held && (s->a_transposed || s->k * (s->inputs == ELEMENT_BF16 ? 2 : 4) <= LONG * 4);
 #else
-    (void)m, (void)s, (void)b;
-    return false;
+    /* With vectors of 8, oneDNN sums a row otherwise where it is among the last of its call, so a team's share or other
+     * rows beside it would change a row's bits. */
+    (void)m, (void)b;
+    return s->inputs == ELEMENT_F32;
 #endif
 }
 
