@@ -35,6 +35,9 @@ static double seconds_left(const Loop *l)
 /* What could not be written: what there is, and what to do. */
 static bool not_written(const Loop *l, Error *e)
 {
+    Error gone;
+    if (!run_still_there(l->run, &gone))
+        return fail(e, "%s", gone.text);
     return fail(e, "%s; when that is mended, --resume %s goes on from its last checkpoint", e->text, l->run->path);
 }
 
