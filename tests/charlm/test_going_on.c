@@ -210,7 +210,7 @@ START_TEST(a_long_step_is_announced_and_given_up)
 {
     const char *run = fresh_path("run"), *whole = fresh_path("whole");
     char *said = NULL;
-    Started s = command_start("train --run %s " LOUD " --steps 9 --batch 1000000 --workers %d", run, 1 + _i);
+    Started s = command_start("train --run %s " LOUD " --steps 9 --batch 1000000 --workers 1", run);
     for (int i = 0; i < 6000 && !(said && strstr(said, "a step takes about")); i++) {
         size_t size;
         usleep(10000);
@@ -443,7 +443,7 @@ static const Test tests[] = {TEST(twice_n_steps_are_n_steps_and_n_more),
                              TEST(what_lies_behind_the_checkpoint_is_dropped),
                              TEST_SLOW(a_run_killed_again_and_again_is_the_run_that_was_not, 180),
                              TEST_LOOP(a_signal_saves_and_says_how_to_go_on, 3),
-                             TEST_LOOP(a_long_step_is_announced_and_given_up, 2),
+                             TEST(a_long_step_is_announced_and_given_up),
                              TEST(a_run_whose_folder_goes_while_it_trains_is_an_error),
                              TEST(a_finished_run_says_so),
                              TEST(other_data_and_another_model_are_refused),
