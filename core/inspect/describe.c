@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *cost_name(Measure m)
+const char *measure_name(Measure m)
 {
     static const char *const names[] = {"previous", "itself", "next", "first", "separators", "distance", "entropy"};
     return names[m];
@@ -146,7 +146,7 @@ void describe_table(Buffer *b, const Maps *m, const HeadNote *notes, size_t coun
 {
     buffer_print(b, "%-5s  %-4s", "layer", "head");
     for (Measure k = 0; k < MEASURE_DISTANCE; k++)
-        buffer_print(b, "  %10s", cost_name(k));
+        buffer_print(b, "  %10s", measure_name(k));
     buffer_print(b, "  %8s  %7s  %s\n", "distance", "entropy", strcmp(m->name, "blocks") ? m->name : "");
     for (size_t i = 0; i < count; i++) {
         buffer_print(b, "%5zu  %4zu", notes[i].layer, notes[i].head);
@@ -169,7 +169,7 @@ void describe_json(Buffer *b, const HeadNote *notes, size_t count)
         json_add_member(b, "layer", (double)notes[i].layer);
         json_add_member(b, "head", (double)notes[i].head);
         for (Measure k = 0; k < MEASURES; k++)
-            json_add_member(b, cost_name(k), notes[i].is[k]);
+            json_add_member(b, measure_name(k), notes[i].is[k]);
         json_add_text(b, "says", notes[i].words);
         buffer_print(b, "}");
     }
@@ -177,7 +177,7 @@ void describe_json(Buffer *b, const HeadNote *notes, size_t count)
     json_add_key(b, "even");
     buffer_print(b, "{");
     for (Measure k = 0; count && k < MEASURES; k++)
-        json_add_member(b, cost_name(k), notes[0].even[k]);
+        json_add_member(b, measure_name(k), notes[0].even[k]);
     buffer_print(b, "}");
 }
 
@@ -186,7 +186,7 @@ void describe_data(Buffer *b, const Maps *m, const HeadNote *notes)
     static const char *const units[MEASURES] = {
         "", "", "", "", "", [MEASURE_DISTANCE] = " in tokens", [MEASURE_ENTROPY] = " in bits"};
     for (Measure k = 0; k < MEASURES; k++) {
-        buffer_print(b, "%s%s%s, evenly %.2f\n", k ? "\n\n" : "", cost_name(k), units[k], notes[0].even[k]);
+        buffer_print(b, "%s%s%s, evenly %.2f\n", k ? "\n\n" : "", measure_name(k), units[k], notes[0].even[k]);
         for (size_t i = 0; i < m->layers * m->heads; i++)
             buffer_print(b, "%zu\t%zu\t%.9g\t%zu\t%zu\n", notes[i].layer, notes[i].head, notes[i].is[k], notes[i].layer,
                          notes[i].head);

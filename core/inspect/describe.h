@@ -2,11 +2,11 @@
  *
  * Each number is a mean over the tokens that look, of what one of them gives:
  *
- *     previous, itself, next   the weight on the token before it, on itself, on the one behind it (of cross maps: on
- * the key of the place before, of its own place, of the place behind) first, separators        the weight on the first
- * token; on all that are punctuation, blanks, or ends of sentences distance                 how many places away it
- * looks: sum over j of w[j] |i - j| entropy                  in bits: - sum over j of w[j] log2 w[j]; 2^entropy keys,
- * evenly, have as much
+ *     previous, itself, next   the weight on the token before it, on itself, on the one after it (of cross maps: on the
+ *                              key at the position before, at its own, at the one after)
+ *     first, separators        the weight on the first token; on all that are punctuation, blanks, or ends of sentences
+ *     distance                 how many positions away it looks: sum over j of w[j] |i - j|
+ *     entropy                  in bits: - sum over j of w[j] log2 w[j]; 2^entropy keys, evenly, have as much
  *
  * In a causal map the first token can see nothing but itself, so it is not counted, unless it is all there is. Beside
  * each number stands what looking evenly at all that can be seen would give: a share says little without it. */
@@ -26,7 +26,7 @@ typedef enum Measure {
     MEASURES
 } Measure;
 
-const char *cost_name(Measure m); /* "previous" ... */
+const char *measure_name(Measure m); /* "previous" ... */
 
 typedef struct HeadNote {
     size_t layer, head;

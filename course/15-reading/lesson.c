@@ -110,7 +110,7 @@ static bool describe_all(Reader *r, size_t count, Error *e)
     section("2. What each head does");
     printf("  means over %zu sentences\n  block head", count);
     for (int n = 0; n < 6; n++)
-        printf("%12s", cost_name(shown[n]));
+        printf("%12s", measure_name(shown[n]));
     for (size_t h = 0; h <= ALL_HEADS; h++) {
         h < ALL_HEADS ? printf("\n  %5zu %4zu", h / HEADS, h % HEADS) : printf("\n  all alike ");
         for (int n = 0; n < 6; n++)
