@@ -1,9 +1,9 @@
 #!/bin/sh
 # tools/operations.sh: does docs/operations.md say what kernels/operations.h and kernels/kernels.h say? `make lint`
-# runs it. Every operation and every other member of the struct Kernels has one row in the page, every field of Attend and AttendGradients and every
-# value of Activation and Pooling one in the table of that name, and no row is about anything else. Of an operation's
-# row, the files in columns "plain" and "cpu" hold the function that the backend's table names, and those in "used by"
-# hold the functions that the link names and a call of the operation. One line for each thing that is wrong.
+# runs it. Every operation and every other member of the struct Kernels has one row in the page, every field of Attend
+# and AttendGradients and every value of Activation and Pooling one in the table of that name, and there are no other
+# rows. The files in an operation's columns "plain" and "cpu" define the function that the backend's table names, and
+# those in "used by" define the functions that the link names and call the operation. One line for each mistake.
 set -u
 page=docs/operations.md
 header=kernels/kernels.h
