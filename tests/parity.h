@@ -9,7 +9,7 @@ typedef struct Tolerance {
     NumberType type;
     double loss, position; /* the mean, relative; and one position's */
     double norm;           /* of the whole gradient, relative; and ||a-b|| of each gradient, relative to that */
-    double element;        /* any value of a gradient, relative to its largest */
+    double element, floor; /* any value of a gradient, relative to its largest; and to the norm of the whole gradient */
     double adam;           /* the loss after 20 steps, relative */
 } Tolerance;
 
