@@ -78,13 +78,27 @@ static bool go_on(Training *t, Error *e)
     return true;
 }
 
+/* Fresh, of a file, or what fits of one. */
+static bool begin_weights(Training *t, Error *e)
+{
+    const App *a = t->a;
+    const SharedOptions *o = a->options;
+    const char *const(*aliases)[2] = o->tie ? a->kind->aliases : NULL;
+    WeightsPart part = {.map = NULL};
+    bool fine = setup_weights(&t->trainer, o, aliases, &t->loop.note, e) &&
+                (!o->from || setup_part(&t->trainer, a->command_line, o, aliases, &t->loop.note, &part, e));
+    if (fine && o->from && !o->quiet)
+        fprintf(stderr, "tensors of %s:\n%s", o->from, part.report.text);
+    buffer_free(&part.report);
+    return fine;
+}
+
 /* A run is made when all that can be wrong without it has been found right; its configuration comes last. */
 static bool begin(Training *t, Error *e)
 {
     App *a = t->a;
     char *path = NULL;
-    bool fine = setup_weights(&t->trainer, a->options, a->options->tie ? a->kind->aliases : NULL, &t->loop.note, e) &&
-                (a->options->run || run_default_path(&path, a->kind->name, e)) &&
+    bool fine = begin_weights(t, e) && (a->options->run || run_default_path(&path, a->kind->name, e)) &&
                 run_create(&a->run, a->options->run ? a->options->run : path, e);
     memory_free(path);
     if (!fine)
@@ -181,18 +195,37 @@ static bool train(Training *t, Error *e)
     return print_result(t, a->options->json, e);
 }
 
+static bool given(const App *a, const char *option)
+{
+    return options_source(a->command_line, option) == FROM_COMMAND_LINE;
+}
+
+/* What a run begins with is asked for once, where it begins. */
+static bool begins_well(const App *a, Error *e)
+{
+    const SharedOptions *o = a->options;
+    if (o->run && o->resume)
+        return fail(e, "--run makes a new run and --resume goes on with one: give one of the two");
+    if (o->weights && o->resume)
+        return fail(e, "--weights begins a new run; --resume goes on from the run's own: give one of the two");
+    if (o->resume && (given(a, "from") || given(a, "map")))
+        return fail(e, "--from and --map begin a new run; --resume goes on from the run's own weights: leave them out");
+    if (o->from && o->weights)
+        return fail(e, "--weights takes all of a file and --from what fits: give one of the two");
+    if (o->map && !o->from)
+        return fail(e, "--map names tensors of --from RUN|FILE, which is missing");
+    Error why;
+    return !o->map || safetensors_map_reads(o->map, &why) || fail(e, "--map %s", why.text);
+}
+
 bool app_train(App *a, Error *e)
 {
     const SharedOptions *o = a->options;
     Training t = {.a = a};
     double beta1, beta2, seconds;
     size_t steps;
-    if (o->run && o->resume)
-        return fail(e, "--run makes a new run and --resume goes on with one: give one of the two") || app_misused(a);
-    if (o->weights && o->resume)
-        return fail(e, "--weights begins a new run; --resume goes on from the run's own: give one of the two") ||
-               app_misused(a);
-    if (!parse_betas(o->betas, &beta1, &beta2, e) || !parse_every(o->save_every, &steps, &seconds, e))
+    if (!begins_well(a, e) || !parse_betas(o->betas, &beta1, &beta2, e) ||
+        !parse_every(o->save_every, &steps, &seconds, e))
         return app_misused(a);
     bool fine = (o->resume ? open_old : open_new)(a, e) && train(&t, e);
     trainer_close(&t.trainer);

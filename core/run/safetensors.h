@@ -63,6 +63,13 @@ const SafeTensor *safetensors_at(const Safetensors *file, size_t i);
 /* NULL when there is none of that name. */
 const SafeTensor *safetensors_find(const Safetensors *file, const char *name);
 
+/* Names begin otherwise from now on: of the pairs in map, "OLD=NEW,OLD=NEW", the first whose OLD a name begins with puts
+ * NEW in its place. Refused: a pair that fits no name, and two tensors of one name. */
+bool safetensors_rename(Safetensors *file, const char *map, Error *e);
+
+/* Whether a text is such a list of pairs. */
+bool safetensors_map_reads(const char *map, Error *e);
+
 /* The metadata under a key; NULL when there is none. */
 const char *safetensors_text(const Safetensors *file, const char *key);
 

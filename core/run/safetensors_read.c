@@ -18,6 +18,7 @@ struct Safetensors {
     char *path;
     Json *header; /* names and metadata point into it */
     const Json *metadata;
+    char **renamed;      /* names that are not the header's; NULL: none */
     SafeTensor *tensors; /* by where they lie */
     size_t count;
     uint64_t start; /* where the data begin in the file */
@@ -215,6 +216,9 @@ void safetensors_close(Safetensors *file)
     if (file->fd >= 0)
         close(file->fd);
     json_free(file->header);
+    for (size_t i = 0; file->renamed && i < file->count; i++)
+        memory_free(file->renamed[i]);
+    memory_free(file->renamed);
     memory_free(file->tensors);
     memory_free(file->path);
     memory_free(file);
@@ -229,6 +233,92 @@ const SafeTensor *safetensors_find(const Safetensors *file, const char *name)
         if (!strcmp(file->tensors[i].name, name))
             return &file->tensors[i];
     return NULL;
+}
+
+/* One of "OLD=NEW,OLD=NEW": sizes of both sides, and where NEW begins; false: there is none any more. */
+typedef struct Pair {
+    const char *old, *new;
+    size_t old_size, new_size;
+} Pair;
+
+static bool next_pair(const char **map, Pair *pair)
+{
+    const char *at = *map, *equals = strchr(at, '=');
+    if (!*at || !equals)
+        return false;
+    size_t size = strcspn(at, ",");
+    *pair = (Pair){at, equals + 1, (size_t)(equals - at), (size_t)(at + size - equals) - 1};
+    *map = at + size + (at[size] == ',');
+    return true;
+}
+
+bool safetensors_map_reads(const char *map, Error *e)
+{
+    for (const char *at = map;; at++) {
+        size_t size = strcspn(at, ",");
+        const char *equals = memchr(at, '=', size);
+        if (!equals || memchr(equals + 1, '=', (size_t)(at + size - equals) - 1))
+            return fail(e, "'%s' is no list of pairs OLD=NEW with commas between them", map);
+        at += size;
+        if (!*at)
+            return true;
+    }
+}
+
+/* Each pair is good for something. */
+static bool pairs_fit(const Safetensors *file, const char *map, Error *e)
+{
+    for (Pair p; next_pair(&map, &p);) {
+        bool fits = false;
+        for (size_t i = 0; i < file->count && !fits; i++)
+            fits = !strncmp(file->tensors[i].name, p.old, p.old_size);
+        if (!fits)
+            return fail(e, "%s: no tensor has a name that begins with '%.*s'", file->path, (int)p.old_size, p.old);
+    }
+    return true;
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+static bool names_differ(const Safetensors *file, Error *e)
+{
+    const char **names = memory_get(file->count, sizeof *names);
+    bool fine = names || memory_error(e, file->path, file->count, sizeof *names);
+    for (size_t i = 0; fine && i < file->count; i++)
+        names[i] = file->tensors[i].name;
+    if (fine && file->count)
+        qsort(names, file->count, sizeof *names, by_name);
+    for (size_t i = 1; fine && i < file->count; i++)
+        fine = strcmp(names[i - 1], names[i]) || fail(e, "%s: two tensors would be named %s", file->path, names[i]);
+    memory_free(names);
+    return fine;
+}
+
+bool safetensors_rename(Safetensors *file, const char *map, Error *e)
+{
+    if (!safetensors_map_reads(map, e) || !pairs_fit(file, map, e))
+        return false;
+    file->renamed = memory_get(file->count, sizeof *file->renamed);
+    if (!file->renamed)
+        return memory_error(e, file->path, file->count, sizeof *file->renamed);
+    for (size_t i = 0; i < file->count; i++) {
+        SafeTensor *t = &file->tensors[i];
+        const char *at = map;
+        Pair p;
+        bool fits = false;
+        while (!fits && next_pair(&at, &p))
+            fits = !strncmp(t->name, p.old, p.old_size);
+        if (!fits)
+            continue;
+        size_t rest = strlen(t->name + p.old_size) + 1;
+        char *name = file->renamed[i] = memory_get(p.new_size + rest, 1);
+        if (!name)
+            return memory_error(e, file->path, p.new_size + rest, 1);
+        memcpy(name, p.new, p.new_size);
+        memcpy(name + p.new_size, t->name + p.old_size, rest);
+        t->name = name;
+    }
+    return names_differ(file, e);
 }
 
 const char *safetensors_text(const Safetensors *file, const char *key) { return json_get_text(file->metadata, key); }

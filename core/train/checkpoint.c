@@ -124,12 +124,20 @@ bool checkpoint_save(Run *run, Trainer *c, const ModelNote *note, const Progress
 
 /* --- reading --- */
 
-static const SafeTensor *find_parameter(const Safetensors *file, const char *name, const char *const (*aliases)[2])
+/* A file that is read, and under which names. */
+typedef struct Source {
+    Safetensors *file;
+    const char *path;
+    const char *const (*aliases)[2]; /* or NULL */
+    WeightsPart *part;               /* NULL: all of it */
+} Source;
+
+static const SafeTensor *find_parameter(const Source *from, const char *name)
 {
-    const SafeTensor *found = safetensors_find(file, name);
-    for (size_t i = 0; !found && aliases && aliases[i][0]; i++)
-        if (strcmp(aliases[i][0], name) == 0)
-            found = safetensors_find(file, aliases[i][1]);
+    const SafeTensor *found = safetensors_find(from->file, name);
+    for (size_t i = 0; !found && from->aliases && from->aliases[i][0]; i++)
+        if (strcmp(from->aliases[i][0], name) == 0)
+            found = safetensors_find(from->file, from->aliases[i][1]);
     return found;
 }
 
@@ -138,12 +146,16 @@ static bool same_shape(const SafeTensor *t, const Parameter *p)
     return t->rank == (size_t)p->rank && t->shape[0] == p->shape[0] && (p->rank == 1 || t->shape[1] == p->shape[1]);
 }
 
-static void shape_text(char *text, size_t size, const size_t *shape, size_t rank)
+typedef struct ShapeText {
+    char text[64];
+} ShapeText;
+
+static ShapeText shape_text(const size_t *shape, size_t rank)
 {
-    size_t used = 0;
-    text[0] = 0;
-    for (size_t i = 0; i < rank && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%zu", i ? "," : "", shape[i]);
+    ShapeText shown = {""};
+    for (size_t i = 0, used = 0; i < rank && used < sizeof shown.text; i++)
+        used += (size_t)snprintf(shown.text + used, sizeof shown.text - used, "%s%zu", i ? "," : "", shape[i]);
+    return shown;
 }
 
 static bool are_finite(const char *path, const char *name, SafeType type, const void *values, size_t count, Error *e)
@@ -159,40 +171,51 @@ static bool are_finite(const char *path, const char *name, SafeType type, const 
 }
 
 /* Reads one parameter of a block from the file's tensor prefix + name. */
-static bool read_parameter(const Safetensors *file, const char *path, const char *prefix, const Parameter *p,
-                           const char *const (*aliases)[2], SafeType type, void *values, Error *e)
+static bool read_parameter(const Source *from, const char *prefix, const Parameter *p, SafeType type, void *values,
+                           Error *e)
 {
-    char name[sizeof p->name + 16], expected[64], found[64];
+    char name[sizeof p->name + 16];
     snprintf(name, sizeof name, "%s%s", prefix, p->name);
-    const SafeTensor *t = find_parameter(file, name, aliases);
+    const SafeTensor *t = find_parameter(from, name);
     if (!t)
-        return fail(e, "%s: has no tensor %s, which the model needs", path, name);
-    if (!same_shape(t, p)) {
-        shape_text(expected, sizeof expected, p->shape, (size_t)p->rank);
-        shape_text(found, sizeof found, t->shape, t->rank);
-        return fail(e, "%s: %s has shape [%s], the model's is [%s]%s", path, name, found, expected,
+        return fail(e, "%s: has no tensor %s, which the model needs", from->path, name);
+    if (!same_shape(t, p))
+        return fail(e, "%s: %s has shape [%s], the model's is [%s]%s", from->path, name,
+                    shape_text(t->shape, t->rank).text, shape_text(p->shape, (size_t)p->rank).text,
                     p->words ? ": a row for each word, so the vocabulary that was read is damaged or another" : "");
-    }
-    return safetensors_read(file, t, type, values, p->count, e) && are_finite(path, name, type, values, p->count, e);
+    return safetensors_read(from->file, t, type, values, p->count, e) &&
+           are_finite(from->path, name, type, values, p->count, e);
 }
 
-static bool no_strangers(const Safetensors *file, const char *path, const Parameters *p,
-                         const char *const (*aliases)[2], Error *e)
+/* Whose tensor that is. */
+static const Parameter *owner(const Source *from, const Parameters *p, const char *name)
 {
-    for (size_t i = 0; i < safetensors_count(file); i++) {
-        const char *name = safetensors_at(file, i)->name;
-        bool ours = parameters_find(p, name) != NULL;
-        for (size_t a = 0; !ours && aliases && aliases[a][0]; a++)
-            ours = strcmp(aliases[a][1], name) == 0 && parameters_find(p, aliases[a][0]);
-        if (!ours)
-            return fail(e, "%s: has a tensor %s, which the model does not have", path, name);
+    const Parameter *ours = parameters_find(p, name);
+    for (size_t i = 0; !ours && from->aliases && from->aliases[i][0]; i++)
+        if (strcmp(from->aliases[i][1], name) == 0)
+            ours = parameters_find(p, from->aliases[i][0]);
+    return ours;
+}
+
+static bool no_strangers(const Source *from, const Parameters *p, Error *e)
+{
+    for (size_t i = 0; i < safetensors_count(from->file); i++) {
+        const char *name = safetensors_at(from->file, i)->name;
+        if (!owner(from, p, name))
+            return fail(e, "%s: has a tensor %s, which the model does not have", from->path, name);
     }
     return true;
 }
 
+/* Where a part is enough: whether this belongs to it. */
+static bool matches(const Source *from, const Parameter *p)
+{
+    const SafeTensor *t = p->role == ROLE_CONSTANT ? NULL : find_parameter(from, p->name);
+    return t && same_shape(t, p);
+}
+
 /* Reads one block, each tensor under prefix + name, into the device's memory. */
-static bool read_block(const Safetensors *file, const char *path, const char *prefix, const char *const (*aliases)[2],
-                       const Weights *w, Stream *s, void *block, Error *e)
+static bool read_block(const Source *from, const char *prefix, const Weights *w, Stream *s, void *block, Error *e)
 {
     const Parameters *p = w->parameters;
     size_t largest = parameters_largest(p);
@@ -200,9 +223,9 @@ static bool read_block(const Safetensors *file, const char *path, const char *pr
     bool fine = values || memory_error(e, "weights from a file", largest, w->k->real);
     for (size_t i = 0; fine && i < p->count; i++) {
         const Parameter *one = p->list[i];
-        if (one->role == ROLE_CONSTANT)
+        if (one->role == ROLE_CONSTANT || (from->part && !matches(from, one)))
             continue;
-        fine = read_parameter(file, path, prefix, one, aliases, real_type(w->k), values, e);
+        fine = read_parameter(from, prefix, one, real_type(w->k), values, e);
         if (fine)
             w->k->upload(s, parameter_in(one, block, w->k->real), values, one->count * w->k->real);
     }
@@ -210,43 +233,148 @@ static bool read_block(const Safetensors *file, const char *path, const char *pr
     return fine;
 }
 
-/* What no shape shows: the same numbers mean something else. */
-static bool options_agree(const Json *model, const Json *file, const char *path, Error *e)
+/* --- a part --- */
+
+/* One more name of a kind; the first few are told. A file's names may be anything. */
+static void count_name(WeightsPart *part, Buffer *names, PartKind kind, const char *name, const char *more)
 {
-    static const char *const names[] = {"heads",     "window", "activation", "norm",
-                                        "positions", "score",  "distances",  "pool"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const Json *ours = json_get(model, names[i]), *theirs = json_get(file, names[i]);
-        if (ours && ours->text && theirs && theirs->text && strcmp(ours->text, theirs->text))
-            return fail(e, "%s: these are weights of a model with %s %s, and this one has %s", path, names[i],
+    enum { TOLD = 5 };
+    const size_t before = names[kind].size;
+    if (part->count[kind]++ >= TOLD)
+        return;
+    buffer_print(&names[kind], "%s%s%s", before ? ", " : "", name, more);
+    for (size_t i = before; i < names[kind].size; i++)
+        if ((unsigned char)names[kind].text[i] < ' ')
+            names[kind].text[i] = '?';
+    if (part->count[kind] == TOLD)
+        buffer_print(&names[kind], ", ..");
+}
+
+/* Sorts the parameters, and the tensors that none of them wants. */
+static void sort_names(const Source *from, const Parameters *p, Buffer *names)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        const Parameter *one = p->list[i];
+        const SafeTensor *t = find_parameter(from, one->name);
+        char shapes[160] = "";
+        if (one->role == ROLE_CONSTANT)
+            continue;
+        if (t && !same_shape(t, one))
+            snprintf(shapes, sizeof shapes, " [%s] instead of [%s]", shape_text(t->shape, t->rank).text,
+                     shape_text(one->shape, (size_t)one->rank).text);
+        count_name(from->part, names, !t ? PART_MISSING : *shapes ? PART_RESHAPED : PART_MATCHED, one->name, shapes);
+    }
+    for (size_t i = 0; i < safetensors_count(from->file); i++) {
+        const SafeTensor *t = safetensors_at(from->file, i);
+        const Parameter *of = owner(from, p, t->name);
+        if (!of || of->role == ROLE_CONSTANT || find_parameter(from, of->name) != t)
+            count_name(from->part, names, PART_LEFT_OVER, t->name, "");
+    }
+}
+
+static bool compare_names(const Source *from, const Parameters *p, Error *e)
+{
+    static const char *const kinds[PART_KINDS] = {"read", "of another shape, not read", "not in the file", "left over"};
+    WeightsPart *part = from->part;
+    Buffer names[PART_KINDS] = {{0}};
+    sort_names(from, p, names);
+    bool failed = false;
+    for (size_t i = 0; i < PART_KINDS; i++) {
+        if (part->count[i])
+            buffer_print(&part->report, "  %4zu %s: %s\n", part->count[i], kinds[i],
+                         names[i].text ? names[i].text : "");
+        failed = failed || names[i].failed;
+        buffer_free(&names[i]);
+    }
+    for (size_t i = 0; i < p->count; i++)
+        if (p->list[i]->words && matches(from, p->list[i]))
+            buffer_print(&part->report, "  a row of %s is a word, so it is right for the same vocabulary only\n",
+                         p->list[i]->name);
+    if (failed || part->report.failed)
+        return fail(e, "out of memory for what is read of %s", from->path);
+    return part->count[PART_MATCHED] ||
+           fail(e,
+                "%s: none of its %zu tensors fits the model by name and shape; it has %.80s, and the model %s: --map "
+                "OLD=NEW gives its names other beginnings",
+                from->path, safetensors_count(from->file),
+                safetensors_count(from->file) ? safetensors_at(from->file, 0)->name : "nothing",
+                p->count ? p->list[0]->name : "nothing");
+}
+
+/* --- options --- */
+
+/* What no shape shows: the same numbers mean something else. Those of which tensors: pieces of their names. */
+typedef struct Meaning {
+    const char *option, *of[4];
+} Meaning;
+
+static const Meaning meanings[] = {{"heads", {".attention.", ".cross."}},
+                                   {"window", {NULL}},
+                                   {"activation", {".ff."}},
+                                   {"norm", {".attention.", ".cross.", ".ff.", ".norm"}},
+                                   {"norm-kind", {"norm"}},
+                                   {"positions", {NULL}},
+                                   {"score", {".attention.", ".cross."}},
+                                   {"distances", {".relative."}},
+                                   {"pool", {"logits."}}};
+
+/* The first tensor that is read and would mean something else; NULL: there is none. */
+static const char *misread(const Source *from, const Parameters *p, const Meaning *m)
+{
+    for (size_t i = 0; i < p->count; i++)
+        for (size_t k = 0; k < sizeof m->of / sizeof *m->of && m->of[k]; k++)
+            if (strstr(p->list[i]->name, m->of[k]) && matches(from, p->list[i]))
+                return p->list[i]->name;
+    return NULL;
+}
+
+static bool options_agree(const Source *from, const Parameters *p, const Json *model, const Json *file, Error *e)
+{
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
+        const Meaning *m = &meanings[i];
+        const Json *ours = json_get(model, m->option), *theirs = json_get(file, m->option);
+        if (!ours || !ours->text || !theirs || !theirs->text || !strcmp(ours->text, theirs->text))
+            continue;
+        if (!from->part)
+            return fail(e, "%s: these are weights of a model with %s %s, and this one has %s", from->path, m->option,
                         theirs->text, ours->text);
+        const char *name = misread(from, p, m);
+        if (name)
+            return fail(e,
+                        "%s: these are weights of a model with %s %s, and this one has %s, where %s means something "
+                        "else: give --%s %s, or let --map put such names aside",
+                        from->path, m->option, theirs->text, ours->text, name, m->option, theirs->text);
+        buffer_print(&from->part->report, "  the file's model has %s %s, and this one %s\n", m->option, theirs->text,
+                     ours->text);
     }
     return true;
 }
 
-static bool note_agrees(const Safetensors *file, const char *path, const ModelNote *note, Error *e)
+static bool note_agrees(const Source *from, const Parameters *p, const ModelNote *note, Error *e)
 {
     Json *model = NULL, *theirs = NULL;
-    const char *options = safetensors_text(file, "model");
+    const char *options = safetensors_text(from->file, "model");
     if (!note || !options) /* a file that others made */
         return true;
     bool fine = json_read(&model, note->options, strlen(note->options), "the model's options", e) &&
-                json_read(&theirs, options, strlen(options), path, e) && options_agree(model, theirs, path, e);
+                json_read(&theirs, options, strlen(options), from->path, e) && options_agree(from, p, model, theirs, e);
     json_free(model);
     json_free(theirs);
     return fine;
 }
 
 bool weights_read(Weights *w, Stream *s, const char *path, const char *const (*aliases)[2], const ModelNote *note,
-                  Error *e)
+                  WeightsPart *part, Error *e)
 {
-    Safetensors *file = NULL;
-    bool fine = safetensors_open(&file, path, e) && no_strangers(file, path, w->parameters, aliases, e) &&
-                read_block(file, path, "", aliases, w, s, w->reals, e) && note_agrees(file, path, note, e) &&
-                sums_match(path, e);
+    Source from = {.path = path, .aliases = aliases, .part = part};
+    const Parameters *p = w->parameters;
+    bool fine = safetensors_open(&from.file, path, e) &&
+                (!part || !part->map || safetensors_rename(from.file, part->map, e)) &&
+                (part ? compare_names(&from, p, e) : no_strangers(&from, p, e)) &&
+                read_block(&from, "", w, s, w->reals, e) && note_agrees(&from, p, note, e) && sums_match(path, e);
     if (fine && w->numbers != w->reals)
-        w->k->convert(s, w->numbers, w->reals, w->parameters->whole);
-    safetensors_close(file);
+        w->k->convert(s, w->numbers, w->reals, p->whole);
+    safetensors_close(from.file);
     return fine;
 }
 
@@ -254,7 +382,7 @@ bool weights_read_step(Weights *w, Stream *s, const Run *run, uint64_t step, con
                        const ModelNote *note, bool *gone, Error *e)
 {
     char *folder = run_checkpoint_path(run, step), *path = folder ? path_join(folder, "model.safetensors") : NULL;
-    bool fine = path ? weights_read(w, s, path, aliases, note, e) : fail(e, "out of memory for a path");
+    bool fine = path ? weights_read(w, s, path, aliases, note, NULL, e) : fail(e, "out of memory for a path");
     if (gone)
         *gone = !fine && path && !file_exists(path);
     memory_free(folder);
@@ -286,21 +414,23 @@ static bool state_is_of(const Safetensors *file, const char *path, const Optimiz
 
 static bool state_read(Trainer *c, const char *path, uint64_t wanted, Progression *at, Error *e)
 {
-    Safetensors *file = NULL;
+    Source from = {.path = path};
     double step, best, best_step, scored, stalled, seconds;
     Stream *s = c->worker[0].stream;
-    bool fine = safetensors_open(&file, path, e) && text_number(file, path, "step", &step, e) &&
-                text_number(file, path, "best", &best, e) && text_number(file, path, "best_step", &best_step, e) &&
-                text_number(file, path, "scored", &scored, e) && text_number(file, path, "stalled", &stalled, e) &&
-                text_number(file, path, "seconds", &seconds, e) &&
+    bool fine = safetensors_open(&from.file, path, e) && text_number(from.file, path, "step", &step, e) &&
+                text_number(from.file, path, "best", &best, e) &&
+                text_number(from.file, path, "best_step", &best_step, e) &&
+                text_number(from.file, path, "scored", &scored, e) &&
+                text_number(from.file, path, "stalled", &stalled, e) &&
+                text_number(from.file, path, "seconds", &seconds, e) &&
                 (step == (double)wanted || fail(e, "%s: is of step %.0f, unlike its folder", path, step)) &&
-                state_is_of(file, path, c->optimizer.kind, e);
+                state_is_of(from.file, path, c->optimizer.kind, e);
     for (size_t i = 0; fine && i < saved_blocks(&c->optimizer); i++)
-        fine = read_block(file, path, c->optimizer.kind->saved[i], NULL, &c->weights, s, c->optimizer.block[i], e);
+        fine = read_block(&from, c->optimizer.kind->saved[i], &c->weights, s, c->optimizer.block[i], e);
     c->optimizer.kind->after_load(&c->optimizer);
     if (fine)
         *at = (Progression){(uint64_t)step, best, (uint64_t)best_step, scored > 0, (uint64_t)stalled, seconds};
-    safetensors_close(file);
+    safetensors_close(from.file);
     return fine;
 }
 

@@ -30,12 +30,30 @@ bool checkpoint_save(Run *run, Trainer *c, const ModelNote *note, const Progress
 /* Continues from there: weights, moments, progression; where both files are what was saved. */
 bool checkpoint_load(const Run *run, Trainer *c, uint64_t step, const ModelNote *note, Progression *at, Error *e);
 
+/* What became of tensors where a part of a file is read, or of a model filled. */
+typedef enum PartKind {
+    PART_MATCHED,   /* read */
+    PART_RESHAPED,  /* of another shape in the file than in the model */
+    PART_MISSING,   /* in the model alone */
+    PART_LEFT_OVER, /* in the file alone */
+    PART_KINDS
+} PartKind;
+
+typedef struct WeightsPart {
+    const char *map; /* how names of the file begin in the model: see safetensors_rename. NULL: as in the file */
+    size_t count[PART_KINDS];
+    Buffer
+        report; /* a line for each kind: how many, and the first of them; and what else is to be known. To be freed */
+} WeightsPart;
+
 /* Weights from any file that has all of them, in the right shapes, under their names, and nothing else;
  * what has a checksum beside it must be what was saved.
  * aliases: other names that a file may have for them {ours, theirs}; ends with a NULL. May be NULL.
- * note: the model's options, which the file's own must not contradict. May be NULL. */
+ * note: the model's options, which the file's own must not contradict. May be NULL.
+ * part: NULL, or what matches by name and shape is enough, if it is anything; all else stays. Options may differ that
+ * change the meaning of nothing that is read. */
 bool weights_read(Weights *w, Stream *s, const char *path, const char *const (*aliases)[2], const ModelNote *note,
-                  Error *e);
+                  WeightsPart *part, Error *e);
 
 /* The same of a checkpoint of a run. gone (may be NULL): there is no such checkpoint
  * (any more). */

@@ -174,7 +174,7 @@ bool setup_weights(Trainer *c, const SharedOptions *o, const char *const (*alias
     if (!file_exists(o->weights))
         return fail(e, "--weights %s: there is no such file; name one as RUN/checkpoints/00000500/model.safetensors",
                     o->weights);
-    return weights_read(&c->weights, s, o->weights, aliases, note, e);
+    return weights_read(&c->weights, s, o->weights, aliases, note, NULL, e);
 }
 
 /* Adds which checkpoints a run does have to an error about one that cannot be read. */
@@ -195,11 +195,12 @@ static bool with_others(const Run *run, Error *e)
 
 /* A process that trains the run removes checkpoints: what was marked may be gone when it is opened, but then another
  * one is marked. */
+enum { TRIES = 20 };
+static const struct timespec briefly = {0, 5000000};
+
 static bool read_of_run(Weights *w, Stream *s, const Run *run, const char *which, uint64_t step,
                         const char *const (*aliases)[2], const ModelNote *note, Error *e)
 {
-    enum { TRIES = 20 };
-    const struct timespec pause = {0, 5000000};
     bool marked = !strcmp(which, "best") || !strcmp(which, "last"), gone = false;
     for (int tries = 1;; tries++) {
         if (marked && !run_marked(run, which, &step, e))
@@ -208,11 +209,53 @@ static bool read_of_run(Weights *w, Stream *s, const Run *run, const char *which
             return true;
         if (!gone || tries == TRIES)
             break;
-        nanosleep(&pause, NULL);
+        nanosleep(&briefly, NULL);
     }
     if (gone)
         fail(e, "the run %s has no checkpoint of step %" PRIu64 " (--weights %s)", run->path, step, which);
     return with_others(run, e);
+}
+
+/* The file that --from names, or the best weights of the run. NULL: an Error. */
+static char *file_of(const char *from, Error *e)
+{
+    Run *run = NULL;
+    uint64_t step;
+    char *folder = NULL, *path = NULL;
+    if (!file_exists(from) && !folder_exists(from)) {
+        fail(e, "--from %s: there is no such run, and no such file", from);
+        return NULL;
+    }
+    if (folder_exists(from) && (!run_open(&run, from, false, e) || !run_marked(run, "best", &step, e))) {
+        run_close(run);
+        return NULL;
+    }
+    if (run)
+        folder = run_checkpoint_path(run, step);
+    path = !run ? memory_string(from) : folder ? path_join(folder, "model.safetensors") : NULL;
+    if (!path)
+        fail(e, "out of memory for a path");
+    memory_free(folder);
+    run_close(run);
+    return path;
+}
+
+bool setup_part(Trainer *c, Options *options, const SharedOptions *o, const char *const (*aliases)[2],
+                const ModelNote *note, WeightsPart *part, Error *e)
+{
+    bool fine = false, gone = true;
+    for (int tries = 0; !fine && gone && tries < TRIES; tries++) {
+        char *path = file_of(o->from, e);
+        buffer_free(&part->report);
+        *part = (WeightsPart){.map = o->map};
+        fine = path && weights_read(&c->weights, c->worker[0].stream, path, aliases, note, part, e);
+        gone = path && !file_exists(path);
+        fine = fine && options_set(options, "from", path, FROM_COMMAND_LINE, e);
+        memory_free(path);
+        if (gone)
+            nanosleep(&briefly, NULL);
+    }
+    return fine;
 }
 
 static bool read_average(Weights *w, Stream *s, const Run *run, const char *const (*aliases)[2], const ModelNote *note,
@@ -224,7 +267,7 @@ static bool read_average(Weights *w, Stream *s, const Run *run, const char *cons
         fine = fail(e,
                     "the run %s has no average.safetensors: encdec average makes one; others take best, last or a step",
                     run->path);
-    fine = fine && weights_read(w, s, path, aliases, note, e);
+    fine = fine && weights_read(w, s, path, aliases, note, NULL, e);
     memory_free(path);
     return fine;
 }
@@ -242,5 +285,5 @@ bool setup_stored_weights(Weights *w, Stream *s, const Run *run, const char *whi
         return read_average(w, s, run, aliases, note, e);
     if (!file_exists(which))
         return fail(e, "--weights '%s': neither best, last, average, a step, nor a file that is there", which);
-    return weights_read(w, s, which, aliases, note, e);
+    return weights_read(w, s, which, aliases, note, NULL, e);
 }

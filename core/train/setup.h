@@ -35,6 +35,11 @@ void setup_demand_json(const Demand *d, Buffer *out);
 bool setup_weights(Trainer *c, const SharedOptions *o, const char *const (*aliases)[2], const ModelNote *note,
                    Error *e);
 
+/* Then those of them that match come from what `--from RUN|FILE` names, see weights_read; which file that was becomes the
+ * option's value. part->report is to be freed, whatever comes of it. */
+bool setup_part(Trainer *c, Options *options, const SharedOptions *o, const char *const (*aliases)[2],
+                const ModelNote *note, WeightsPart *part, Error *e);
+
 /* Reads the weights that `--weights best|last|average|STEP|FILE` names (NULL: best), of a run that another process may
  * be training. */
 bool setup_stored_weights(Weights *w, Stream *s, const Run *run, const char *which, const char *const (*aliases)[2],

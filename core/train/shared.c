@@ -88,6 +88,8 @@ const Option shared_options[] = {
     {"attention-dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(attention_dropout), "0", "[0,1)", "share of attention weights dropped"},
     {"ff-dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(ff_dropout), "0", "[0,1)", "share dropped inside the feed-forward network"},
     {"init", 0, OPTION_CHOICE, OPTION_TRAINING, BUILD, AT(init), "pytorch", .choices = inits, "how weights begin"},
+    {"from", 0, OPTION_PATH, OPTION_TRAINING, COMMAND_TRAIN, AT(from), NULL, "RUN|FILE", "weights that begin as those of the same name and shape in a run, at its best, or a .safetensors file"},
+    {"map", 0, OPTION_TEXT, OPTION_TRAINING, COMMAND_TRAIN, AT(map), NULL, "OLD=NEW,...", "a name that begins with OLD in --from begins with NEW here; the first that fits counts"},
 
     /* training: kept on resume unless given again */
     {"data", 'D', OPTION_PATH, OPTION_TRAINING, (RUN & ~COMMAND_BENCH) | OWN | PLOT, AT(data), NULL, "FILE", "what to learn from (none: built-in data)"},

@@ -4,6 +4,7 @@
 #include "core/train/adam.h"
 #include "tests/train/tiny.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -159,7 +160,16 @@ static SafeTensor *made(Made *m, const char *name)
 static bool read_made(Made *m, TinyRun *r, const char *const (*aliases)[2], Error *e)
 {
     ck_done(safetensors_write(m->path, m->tensors, m->count, NULL, 0, e), *e);
-    return weights_read(&r->trainer.weights, r->trainer.worker[0].stream, m->path, aliases, NULL, e);
+    return weights_read(&r->trainer.weights, r->trainer.worker[0].stream, m->path, aliases, NULL, NULL, e);
+}
+
+/* What fits of it, for a model with these options. */
+static bool read_part(Made *m, TinyRun *r, WeightsPart *part, const char *theirs, const char *ours, Error *e)
+{
+    const ModelNote note = {"tiny", ours};
+    const SafeText text = {"model", theirs};
+    ck_done(safetensors_write(m->path, m->tensors, m->count, &text, 1, e), *e);
+    return weights_read(&r->trainer.weights, r->trainer.worker[0].stream, m->path, NULL, &note, part, e);
 }
 
 static void refused(Made *m, TinyRun *r, const char *const (*aliases)[2], const char *name, const char *why)
@@ -237,6 +247,80 @@ START_TEST(a_tied_table_is_found_under_either_name)
     m.tensors[m.count] = *made(&m, "logits.weight"); /* both, as some tools write them */
     m.tensors[m.count++].name = "token_embedding.weight";
     ck_done(read_made(&m, &r, aliases, &e), e);
+    memory_free(m.zeros);
+    tiny_run_close(&r);
+}
+END_TEST
+
+/* One tensor is missing, one has another shape, one is nobody's, and the rest is called otherwise: those that fit are
+ * read, and nothing else moves. */
+START_TEST(what_fits_is_read_and_the_rest_is_told)
+{
+    Error e;
+    TinyRun r;
+    Made m;
+    char names[TENSORS][120];
+    WeightsPart part = {.map = "model.blocks.=blocks.,model.=,blocks.=never"};
+    tiny_run_open(&r, run_path(), &tiny_standard, &no_loop);
+    make(&m, &r);
+    const size_t all = m.count;
+    float *before = everything(&r.trainer);
+    made(&m, "blocks.0.ff.in.weight")->shape[0]--;
+    *made(&m, "blocks.0.ff.in.bias") = (SafeTensor){.name = "gate\n", .rank = 0, .type = SAFE_F32, .data = m.zeros};
+    for (size_t i = 0; i < m.count; i++) {
+        snprintf(names[i], sizeof names[i], "%s%s", i == 3 ? "" : "model.", m.tensors[i].name);
+        m.tensors[i].name = names[i];
+    }
+    ck_assert_ptr_nonnull(strstr(names[3], "blocks."));
+    ck_done(read_part(&m, &r, &part, "{\"heads\": 2, \"window\": 3}", "{\"heads\": 2, \"window\": 0}", &e), e);
+    ck_assert(part.count[PART_RESHAPED] == 1 && part.count[PART_MISSING] == 2 && part.count[PART_LEFT_OVER] == 2);
+    ck_assert_uint_eq(part.count[PART_MATCHED], all - 3);
+    ck_assert_msg(strstr(part.report.text, "blocks.0.ff.in.weight [15,8] instead of [16,8]") &&
+                      strstr(part.report.text, "gate?") && strstr(part.report.text, "window 3, and this one 0"),
+                  "%s", part.report.text);
+    for (size_t i = 0; i < all; i++) {
+        const Parameter *p = r.tiny.parameters.list[i];
+        const char *kept[] = {"blocks.0.ff.in.weight", "blocks.0.ff.in.bias", names[3]};
+        bool read = strcmp(p->name, kept[0]) && strcmp(p->name, kept[1]) && strcmp(p->name, kept[2]);
+        const float *now = parameter_in(p, r.trainer.weights.reals, sizeof(float));
+        ck_assert_msg(memcmp(now, read ? m.zeros : before + p->offset, p->count * sizeof *now) == 0, "%s", p->name);
+    }
+    buffer_free(&part.report);
+    memory_free(before);
+    memory_free(m.zeros);
+    tiny_run_close(&r);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(a_part_that_would_mean_something_else_is_refused)
+{
+    static const struct {
+        const char *theirs, *ours, *map, *words; /* of the error; NULL: it is read */
+    } cases[] = {
+        {"{\"heads\": 4}", "{\"heads\": 2}", NULL, "blocks.0.attention.query.weight means something else"},
+        {"{\"heads\": 4}", "{\"heads\": 2}", "blocks.0.attention=no", NULL},
+        {"{\"norm\": \"pre\"}", "{\"norm\": \"post\"}", "blocks.0.attention=no", "blocks.0.norm1.weight means"},
+        {"{\"norm\": \"pre\"}", "{\"norm\": \"post\"}", "blocks=no", NULL},
+        {"{\"pool\": \"max\"}", "{\"pool\": \"first\"}", NULL, "logits.weight means"},
+        {"{\"window\": 4}", "{\"window\": 0}", NULL, NULL},
+        {"{", "{}", NULL, "made.safetensors"}};
+    Error e;
+    TinyRun r;
+    Made m;
+    tiny_run_open(&r, run_path(), &tiny_standard, &no_loop);
+    make(&m, &r);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        WeightsPart part = {.map = cases[i].map};
+        bool fine = read_part(&m, &r, &part, cases[i].theirs, cases[i].ours, &e);
+        ck_assert_msg(fine == !cases[i].words && (fine || strstr(e.text, cases[i].words)), "case %zu: %s", i, e.text);
+        buffer_free(&part.report);
+    }
+    m.zeros[1] = NAN; /* of each tensor */
+    WeightsPart part = {.map = NULL};
+    ck_assert(!read_part(&m, &r, &part, "{}", "{}", &e));
+    ck_assert_msg(strstr(e.text, "number 2 of it is not finite"), "%s", e.text);
+    buffer_free(&part.report);
     memory_free(m.zeros);
     tiny_run_close(&r);
 }
@@ -358,6 +442,38 @@ static bool build_save_and_load(void *argument, Error *e)
     return fine;
 }
 
+typedef struct PartRead {
+    TinyRun *run;
+    const char *path;
+} PartRead;
+
+static bool read_in_part(void *argument, Error *e)
+{
+    const PartRead *a = argument;
+    const ModelNote note = {"tiny", "{\"window\": 1}"};
+    WeightsPart part = {.map = "blocks.0=blocks.1,logits=blocks.0"};
+    bool fine = weights_read(&a->run->trainer.weights, a->run->trainer.worker[0].stream, a->path, NULL, &note, &part,
+                             e);
+    buffer_free(&part.report);
+    return fine;
+}
+
+START_TEST(each_allocation_of_reading_a_part_may_fail)
+{
+    TinyRun r;
+    Made m;
+    WeightsPart part = {.map = NULL};
+    Error e;
+    tiny_run_open(&r, run_path(), &tiny_standard, &no_loop);
+    make(&m, &r);
+    ck_done(read_part(&m, &r, &part, "{\"window\": 2}", "{}", &e), e);
+    buffer_free(&part.report);
+    fail_each_allocation(read_in_part, &(PartRead){&r, m.path});
+    memory_free(m.zeros);
+    tiny_run_close(&r);
+}
+END_TEST
+
 START_TEST(each_allocation_may_fail_and_nothing_is_kept)
 {
     static char folder[600];
@@ -406,7 +522,10 @@ static const Test tests[] = {TEST(what_was_saved_comes_back_to_the_bit),
                              TEST(a_tied_table_is_found_under_either_name),
                              TEST(what_is_not_what_was_saved_is_refused),
                              TEST(weights_of_another_architecture_are_refused_though_their_shapes_fit),
+                             TEST(what_fits_is_read_and_the_rest_is_told),
+                             TEST(a_part_that_would_mean_something_else_is_refused),
                              TEST(a_state_that_lacks_something_is_refused),
+                             TEST(each_allocation_of_reading_a_part_may_fail),
                              TEST_SLOW(each_allocation_may_fail_and_nothing_is_kept, 180),
                              TEST_SLOW(each_allocation_of_a_training_may_fail, 180)};
 
