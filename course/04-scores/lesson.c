@@ -154,7 +154,7 @@ static void try_all(void)
 {
     static Model m;
     static Batch x;
-    static float result[SCORES * TASKS], step[SHOWN], curve[SCORES][SHOWN];
+    static float result[SCORES][TASKS], step[SHOWN], curve[SCORES][SHOWN];
     section("1. Three scores learn three tasks");
     printf("  %d keys of %d numbers; found by chance: %.2f\n\n", S, D, 1.0 / S);
     for (Score s = 0; s < SCORES; s++)
@@ -171,9 +171,9 @@ static void try_all(void)
                     curve[s][(i + 1) / (STEPS / SHOWN) - 1] = found(&m, task);
                 }
             }
-            result[s * TASKS + task] = found(&m, task);
+            result[s][task] = found(&m, task);
         }
-    print_matrix("share of right keys found, after 1500 steps", result, SCORES, TASKS, score_names, task_names);
+    print_matrix("share of right keys found, after 1500 steps", result[0], SCORES, TASKS, score_names, task_names);
     const Curve curves[] = {{score_names[0], step, curve[0], SHOWN},
                             {score_names[1], step, curve[1], SHOWN},
                             {score_names[3], step, curve[3], SHOWN}};
