@@ -78,3 +78,5 @@ size_t utf8_encode(char *out, uint32_t code)
     out[0] = (char)((0xF00u >> length & 0xFFu) | code);
     return length;
 }
+
+size_t utf8_mark(const char *text, size_t size) { return size >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0; }

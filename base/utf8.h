@@ -28,6 +28,9 @@ bool utf8_valid(const char *text, size_t size);
 size_t utf8_head(const char *text, size_t size);
 size_t utf8_tail(const char *text, size_t size);
 
+/* The length of the byte order mark that a text begins with: 3, or 0 where it has none. */
+size_t utf8_mark(const char *text, size_t size);
+
 /* Writes a code point, 1 to 4 bytes, and returns how many. */
 size_t utf8_encode(char *out, uint32_t code);
 

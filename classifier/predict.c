@@ -2,6 +2,7 @@
 #include "classifier/classifier.h"
 
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "core/run/json.h"
 
 #include <errno.h>
@@ -108,7 +109,7 @@ static bool add(Predict *p, const char *text, size_t size, Error *e)
 static bool add_lines(Predict *p, FILE *file, const char *name, Error *e)
 {
     Buffer line = {0};
-    bool fine = true;
+    bool fine = true, first = true;
     int byte;
     do {
         byte = getc(file);
@@ -118,9 +119,11 @@ static bool add_lines(Predict *p, FILE *file, const char *name, Error *e)
         } else if (byte == '\n' || line.size) {
             if (line.size && line.text[line.size - 1] == '\r')
                 line.size--;
+            const size_t mark = first && line.size ? utf8_mark(line.text, line.size) : 0;
             fine = (!line.failed || memory_error(e, "a line", line.size, 1)) &&
-                   add(p, line.text ? line.text : "", line.size, e);
+                   add(p, line.text ? line.text + mark : "", line.size - mark, e);
             line.size = 0;
+            first = false;
         }
     } while (fine && byte != EOF);
     fine = fine && (!ferror(file) || fail(e, "cannot read %s: %s", name, strerror(errno)));

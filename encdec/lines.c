@@ -3,6 +3,7 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 
 #include <string.h>
 
@@ -28,10 +29,8 @@ bool lines_of_text(Lines *l, char *text, size_t size, Error *e)
 
 void lines_skip_mark(Lines *l)
 {
-    static const char mark[] = "\xef\xbb\xbf";
-    enum { MARK = sizeof mark - 1 };
-    if (l->count && l->start[1] > MARK && !memcmp(l->text, mark, MARK))
-        l->start[0] = MARK;
+    if (l->count)
+        l->start[0] = utf8_mark(l->text, l->start[1] - 1);
 }
 
 static bool more_room(Lines *l, size_t size, Error *e)

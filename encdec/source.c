@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "base/philox.h"
 #include "base/sha256.h"
 #include "core/tensor/sites.h"
@@ -269,7 +270,7 @@ static bool take_table(void *context, const char *name, const char *bytes, size_
     if (!copy)
         return memory_error(e, name, size, 1);
     memcpy(copy, bytes, size);
-    size_t mark = size >= 3 && !memcmp(copy, "\xef\xbb\xbf", 3) ? 3 : 0;
+    size_t mark = utf8_mark(copy, size);
     bool header, done = find_header(t->options, copy + mark, size - mark, &header, e);
     done = done && (header ? read_with_header : read_plain)(t->s, t->options, copy + mark, size - mark, e);
     memory_free(copy);

@@ -76,7 +76,8 @@ if (medium eq "svg") { look = sprintf("dynamic font 'sans-serif,%g' background '
 if (!strstrt(" ".GPVAL_TERMINALS, " ".word(terminal, 1))) { printerr "gnuplot has no terminal ".word(terminal, 1); exit status 2 }
 set terminal @terminal noenhanced @look
 if (!strstrt(terminal, " size ")) { set terminal @terminal noenhanced @look @extent }
-if (out ne "") { set output out }
+# (a program that runs a script takes the picture from standard output, and sees when a disk is full)
+if (out ne "" && !exists("to_stdout")) { set output out }
 
 # ---- colours
 array colour[8] = ["#0072b2", "#d55e00", "#009e73", "#000000", "#cc79a7", "#56b4e9", "#e69f00", "#666666"]

@@ -3,6 +3,7 @@
  * begins with '{' is JSON and the program's to read, as core/run does for a run's config.json. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "inner.h"
 #include "words.h"
 
@@ -68,9 +69,7 @@ bool config_read(Options *o, const char *path, Error *e)
     size_t size;
     if (!file_read_any(path, &bytes, &size, e))
         return false;
-    char *text = bytes;
-    if (size >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0)
-        text += 3;
+    char *text = bytes + utf8_mark(bytes, size);
     size -= (size_t)(text - bytes);
 
     bool good;

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,62 +112,57 @@ static bool unpack(char **folder, Error *e)
     return done;
 }
 
-/* In the child. What gnuplot has to say goes into the pipe; it reads nothing, and no settings of the user's own. Where
- * letters are not UTF-8 it would warn of its degree sign each time. */
-static void become(const char *gnuplot, char *const *words, int out, int pipe_end)
+/* In the child. What gnuplot draws and what it says go into pipes; it reads nothing, and no settings of the user's own.
+ * Where letters are not UTF-8 it would warn of its degree sign each time. */
+static void become(const char *gnuplot, char *const *words, int drawn, int said)
 {
     int nothing = open("/dev/null", O_RDONLY);
     if (unsetenv("LC_ALL") || setenv("LC_CTYPE", "C.UTF-8", 1) || nothing < 0 || dup2(nothing, 0) < 0 ||
-        dup2(out, 1) < 0 || dup2(pipe_end, 2) < 0)
+        dup2(drawn, 1) < 0 || dup2(said, 2) < 0)
         _exit(127);
     execv(gnuplot, words);
     _exit(127);
 }
 
-static void read_pipe(int from, Buffer *said)
+/* Reads two pipes until both end. */
+static void read_pipes(const int *from, Buffer *const *into)
 {
-    char bytes[512];
-    for (ssize_t got; (got = read(from, bytes, sizeof bytes)) != 0;) {
-        if (got > 0)
-            buffer_add(said, bytes, (size_t)got);
-        else if (errno != EINTR)
-            break;
+    struct pollfd pipes[2] = {{.fd = from[0], .events = POLLIN}, {.fd = from[1], .events = POLLIN}};
+    for (int open_ends = 2; open_ends;) {
+        if (poll(pipes, 2, -1) < 0 && errno != EINTR)
+            return;
+        for (int i = 0; i < 2; i++) {
+            char bytes[4096];
+            ssize_t got = pipes[i].fd >= 0 && pipes[i].revents ? read(pipes[i].fd, bytes, sizeof bytes) : -1;
+            if (got > 0)
+                buffer_add(into[i], bytes, (size_t)got);
+            else if (got == 0)
+                pipes[i].fd = -1, open_ends--; /* poll passes over it */
+        }
     }
 }
 
-/* gnuplot does not say when what it writes to standard output goes nowhere; what is written here is known to. */
-static void pass_on(FILE *from)
-{
-    char bytes[4096];
-    rewind(from);
-    for (size_t got; (got = fread(bytes, 1, sizeof bytes, from)) > 0;)
-        fwrite(bytes, 1, got, stdout);
-}
-
 /* Its exit status, or -1 where it did not run or was ended by a signal. */
-static int call(const char *gnuplot, char *const *words, Buffer *said)
+static int call(const char *gnuplot, char *const *words, Buffer *drawn, Buffer *said)
 {
-    int ends_of[2], status = 0;
-    FILE *out = tmpfile();
-    if (!out)
+    int out[2], err[2], status = 0;
+    if (pipe(out))
         return -1;
-    if (pipe(ends_of)) {
-        fclose(out);
+    if (pipe(err)) {
+        close(out[0]), close(out[1]);
         return -1;
     }
     pid_t child = fork();
     if (child == 0) {
-        close(ends_of[0]);
-        become(gnuplot, words, fileno(out), ends_of[1]);
+        close(out[0]), close(err[0]);
+        become(gnuplot, words, out[1], err[1]);
     }
-    close(ends_of[1]);
+    close(out[1]), close(err[1]);
     if (child > 0)
-        read_pipe(ends_of[0], said);
-    close(ends_of[0]);
+        read_pipes((int[]){out[0], err[0]}, (Buffer *const[]){drawn, said});
+    close(out[0]), close(err[0]);
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
-    pass_on(out);
-    fclose(out);
     return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -238,34 +234,46 @@ static char *data_to_draw(const Picture *p, const char *folder, Error *e)
     return path;
 }
 
+/* Takes the picture to where it is asked for. gnuplot itself does not say when a disk is full. */
+static bool deliver(const Picture *p, const Buffer *drawn, Error *e)
+{
+    if (drawn->failed)
+        return fail(e, "out of memory for a picture");
+    if (!p->out)
+        fwrite(drawn->text, 1, drawn->size, stdout); /* a failure is found when the program ends */
+    return !p->out || file_write_through(p->out, drawn->text, drawn->size, e);
+}
+
 /* Runs the script; what came of it. */
 static bool run_script(const Picture *p, const char *gnuplot, const char *folder, Buffer *noise, Error *e)
 {
-    enum { FIXED = 8 };
+    enum { FIXED = 10 };
     char name[128], reason[320];
+    Buffer drawn = {0};
     snprintf(name, sizeof name, "%s.gp", p->script);
     char *data = data_to_draw(p, folder, e), *script = path_join(folder, name);
-    char *out = p->out ? plain_path(p->out) : NULL;
-    if (!data) {
-        memory_free(script);
-        memory_free(out);
-        return false;
-    }
-    const char *words[FIXED + PICTURE_MORE + 1] = {
-        "gnuplot", "-d", "-c", script, data, out ? out : "-", p->size ? p->size : "-", p->terminal ? p->terminal : "-"};
+    const char *words[FIXED + PICTURE_MORE + 1] = {"gnuplot",
+                                                   "-d",
+                                                   "-e",
+                                                   "to_stdout = 1",
+                                                   "-c",
+                                                   script,
+                                                   data,
+                                                   p->out ? p->out : "-",
+                                                   p->size ? p->size : "-",
+                                                   p->terminal ? p->terminal : "-"};
     for (size_t i = 0; i < PICTURE_MORE && p->more[i]; i++)
         words[FIXED + i] = p->more[i];
-    bool there = script && (out || !p->out);
-    int status = there ? call(gnuplot, (char *const *)words, noise) : 0;
+    bool done = data && (script || memory_error(e, "a path", 1, 64));
+    if (done && call(gnuplot, (char *const *)words, &drawn, noise) != 0) {
+        complaint(noise, reason, sizeof reason);
+        done = fail(e, "gnuplot could not draw %s from %s: %s", p->out ? p->out : p->script, p->data, reason);
+    }
+    done = done && deliver(p, &drawn, e);
+    buffer_free(&drawn);
     memory_free(script);
     memory_free(data);
-    memory_free(out);
-    if (!there)
-        return memory_error(e, "paths for gnuplot", 3, 64);
-    if (status == 0)
-        return true;
-    complaint(noise, reason, sizeof reason);
-    return fail(e, "gnuplot could not draw %s from %s: %s", p->out ? p->out : p->script, p->data, reason);
+    return done;
 }
 
 bool picture_draw(const Picture *picture, Buffer *said, Error *e)

@@ -3,6 +3,7 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 
 #include <string.h>
 
@@ -92,7 +93,7 @@ static bool read_header(Csv *c, const char *const *names, Buffer *there, Error *
 bool csv_open(Csv *c, const char *path, char *text, size_t size, const char *const *names, size_t wanted, Error *e)
 {
     Buffer there = {0};
-    size_t mark = size >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
+    size_t mark = utf8_mark(text, size);
     *c = (Csv){.path = path, .at = text + mark, .end = text + size, .ending = 1, .wanted = wanted};
     if (!find_row(c))
         return fail(e, "%s is empty: a table begins with the names of its columns", path);

@@ -124,6 +124,10 @@ START_TEST(predict_says_the_same_wherever_a_text_comes_from)
     Said file = must("predict --run %s --file %s", run, path);
     ck_assert_str_eq(file.out, s.out);
     said_free(&file);
+    write_in(run, "texts", "\xef\xbb\xbfgood\n", 8); /* a byte order mark is no part of a word */
+    file = must("predict --run %s --file %s", run, path);
+    ck_assert_str_eq(file.out, first);
+    said_free(&file);
     said_free(&s);
 
     s = must("predict --run %s --json good", run);

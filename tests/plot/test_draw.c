@@ -7,9 +7,11 @@
 #include "tests/plot/written.h"
 #include "tests/suite.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const all = "loss accuracy rate norm speed";
 
@@ -215,6 +217,10 @@ START_TEST(what_is_not_there_cannot_be_drawn)
     p.terminal = NULL;
     p.out = place("nowhere/x.svg");
     ck_assert(!picture_draw(&p, NULL, &e));
+    p.out = place("full.svg");
+    ck_assert(symlink("/dev/full", p.out) == 0 || errno == EEXIST);
+    ck_assert(!picture_draw(&p, NULL, &e));
+    ck_assert_msg(strstr(e.text, "full.svg: No space left on device"), "%s", e.text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 END_TEST
