@@ -4,15 +4,15 @@
 #include "core/program/heads.h"
 
 static const Command commands[] = {
-    {"train", COMMAND_TRAIN, NULL, "train a model, or go on with a run", app_train},
+    {"train", COMMAND_TRAIN, NULL, "train a model, or continue a run", app_train},
     {"eval", COMMAND_EVAL, NULL, "bits per byte of a part of the data", charlm_eval},
-    {"baseline", COMMAND_BASELINE, NULL, "bits per byte of a part of the data by counting n-grams: the line to beat",
+    {"baseline", COMMAND_BASELINE, NULL, "bits per byte of n-gram counts on the same part: the line to beat",
      charlm_baseline},
-    {"sample", COMMAND_WRITE, NULL, "write text", charlm_sample},
-    {"heads", COMMAND_HEADS, NULL, "what attention looks at while the model reads a text", app_heads},
-    {"plot", COMMAND_PLOT, "[RUN...]", "draw the loss, the speed and more of runs, of models and of data", app_plot},
-    {"info", COMMAND_INFO, NULL, "what a model or a run consists of, and what it costs", app_info},
-    {"bench", COMMAND_BENCH, NULL, "the speed of a training step on random bytes", charlm_bench},
+    {"sample", COMMAND_WRITE, NULL, "generate text", charlm_sample},
+    {"heads", COMMAND_HEADS, NULL, "show what attention looks at while the model reads a text", app_heads},
+    {"plot", COMMAND_PLOT, "[RUN...]", "draw curves of runs, and pictures of models and data", app_plot},
+    {"info", COMMAND_INFO, NULL, "show what a model or a run consists of, and what it costs", app_info},
+    {"bench", COMMAND_BENCH, NULL, "measure the speed of a training step on random bytes", charlm_bench},
 };
 
 int main(int argc, char **argv)

@@ -19,22 +19,22 @@ static const OptionChoice splits[] = {
 
 /* clang-format off */
 const Option charlm_options[] = {
-    {"eval-bytes", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(eval_bytes), "100000", NULL, "of the validation part, scored while training (0: all)"},
-    {"sample-every", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(sample_every), "0", NULL, "steps from one sample in samples/STEP.txt to the next (0: at each evaluation)"},
-    {"stride", 0, OPTION_TEXT, OPTION_HERE, EVAL, AT(stride), "context", "N|context", "bytes from one window to the next; 1: each byte with a full context"},
+    {"eval-bytes", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(eval_bytes), "100000", NULL, "bytes of the validation part to score at each evaluation (0: all)"},
+    {"sample-every", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(sample_every), "0", NULL, "steps between samples, written to samples/STEP.txt (0: at each evaluation)"},
+    {"stride", 0, OPTION_TEXT, OPTION_HERE, EVAL, AT(stride), "context", "N|context", "bytes from one window to the next (1: score each byte with a full context)"},
     {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL | BASELINE, AT(split), "valid", .choices = splits, "the part of the data to score"},
     {"bytes", 0, OPTION_SIZE, OPTION_HERE, EVAL | BASELINE, AT(bytes), "0", NULL, "score the first N bytes of the split (0: all)"},
-    {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored bytes, and FILE.ids.npy"},
-    {"adapt", 0, OPTION_FLAG, OPTION_HERE, BASELINE, AT(adapt), NULL, NULL, "go on learning from each byte once it is scored"},
-    {"prompt", 0, OPTION_TEXT, OPTION_HERE, SAMPLE, AT(prompt), NULL, "TEXT", "what to go on from (none: some validation text)"},
+    {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored bytes, and the bytes as FILE.ids.npy"},
+    {"adapt", 0, OPTION_FLAG, OPTION_HERE, BASELINE, AT(adapt), NULL, NULL, "learn from each byte after scoring it"},
+    {"prompt", 0, OPTION_TEXT, OPTION_HERE, SAMPLE, AT(prompt), NULL, "TEXT", "text to continue (none: some validation text)"},
     {"prompt-file", 0, OPTION_PATH, OPTION_HERE, SAMPLE, AT(prompt_file), NULL, "FILE", "the same, from a file"},
-    {"temperature", 'T', OPTION_REAL, OPTION_HERE, SAMPLE, AT(temperature), "0.5", "[0,]", "logits are divided by it (0: the likeliest byte)"},
-    {"length", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(length), "1000", NULL, "bytes to write"},
-    {"top-k", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(top_k), "0", NULL, "only the k likeliest bytes (0: all)"},
-    {"top-p", 0, OPTION_REAL, OPTION_HERE, SAMPLE, AT(top_p), "1", "(0,1]", "only the likeliest bytes that make up this share"},
-    {"count", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(count), "1", "[1,]", "texts to write"},
-    {"exact", 0, OPTION_FLAG, OPTION_HERE, SAMPLE, AT(exact), NULL, NULL, "compute the whole window for each byte, without a cache"},
-    {"sample", 0, OPTION_FLAG, OPTION_HERE, BENCH, AT(sample), NULL, NULL, "the speed of sampling instead, beside that of reading its weights"},
+    {"temperature", 'T', OPTION_REAL, OPTION_HERE, SAMPLE, AT(temperature), "0.5", "[0,]", "divide logits by this (0: always take the likeliest byte)"},
+    {"length", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(length), "1000", NULL, "how many bytes to write"},
+    {"top-k", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(top_k), "0", NULL, "draw from the N likeliest bytes only (0: all)"},
+    {"top-p", 0, OPTION_REAL, OPTION_HERE, SAMPLE, AT(top_p), "1", "(0,1]", "draw from the likeliest bytes that together reach this probability"},
+    {"count", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(count), "1", "[1,]", "how many texts to write"},
+    {"exact", 0, OPTION_FLAG, OPTION_HERE, SAMPLE, AT(exact), NULL, NULL, "recompute the whole window for each byte, without a cache"},
+    {"sample", 0, OPTION_FLAG, OPTION_HERE, BENCH, AT(sample), NULL, NULL, "measure sampling instead, and compare it with the speed of reading the weights"},
 };
 /* clang-format on */
 
@@ -77,7 +77,7 @@ static const Setting modern[] = {
 static const Preset presets[] = {
     {"former", "12 blocks, 256 wide: the model of \"Transformers from scratch\"", former},
     {"former-wide", "the same with 8 heads of 256 each", former_wide},
-    {"modern", "distances instead of places, dropout: the best of half an hour", modern},
+    {"modern", "biases for distances instead of positions, dropout: the best for half an hour", modern},
     {"minute", "a small model, trained for one minute", minute},
 };
 

@@ -4,16 +4,18 @@
 #include "core/program/heads.h"
 
 static const Command commands[] = {
-    {"train", COMMAND_TRAIN, NULL, "train a model, or go on with a run", app_train},
-    {"eval", COMMAND_EVAL, NULL, "accuracy, F1, confusion and calibration on a part of the data", classifier_eval},
-    {"predict", COMMAND_WRITE, "[TEXT...]", "the class of texts: given, in a file, or one a line of standard input",
+    {"train", COMMAND_TRAIN, NULL, "train a model, or continue a run", app_train},
+    {"eval", COMMAND_EVAL, NULL, "accuracy, F1, confusion matrix and calibration on a part of the data",
+     classifier_eval},
+    {"predict", COMMAND_WRITE, "[TEXT...]", "classify texts: arguments, a file, or lines of standard input",
      classifier_predict},
     {"baseline", COMMAND_BASELINE, NULL,
-     "naive Bayes and logistic regression on words and pairs of words: the line to beat", classifier_baseline},
-    {"plot", COMMAND_PLOT, "[RUN...]", "draw the loss, the speed and more of runs, of models and of data", app_plot},
-    {"heads", COMMAND_HEADS, NULL, "what attention looks at in a text, and which words moved the answer", app_heads},
-    {"info", COMMAND_INFO, NULL, "what a model or a run consists of, and what it costs", app_info},
-    {"bench", COMMAND_BENCH, NULL, "the speed of a training step on random words", app_bench},
+     "naive Bayes and logistic regression on words and word pairs: the line to beat", classifier_baseline},
+    {"plot", COMMAND_PLOT, "[RUN...]", "draw curves of runs, and pictures of models and data", app_plot},
+    {"heads", COMMAND_HEADS, NULL, "show what attention looks at in a text, and which words moved the answer",
+     app_heads},
+    {"info", COMMAND_INFO, NULL, "show what a model or a run consists of, and what it costs", app_info},
+    {"bench", COMMAND_BENCH, NULL, "measure the speed of a training step on random words", app_bench},
 };
 
 int main(int argc, char **argv)

@@ -21,19 +21,19 @@ static const OptionChoice splits[] = {{"train", PART_TRAIN}, {"valid", PART_VALI
 
 /* clang-format off */
 const Option classifier_options[] = {
-    {"pool", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(pool), "average", .choices = pools, "what of a text's vectors is classified"},
-    {"words", 0, OPTION_SIZE, OPTION_MODEL, TRAIN | INFO | BENCH | COMMAND_PLOT, AT(words), "50000", "[2,1073741824]", "in the vocabulary, <unk> among them: the most frequent of the training part"},
-    {"text-column", 0, OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE | COMMAND_PLOT, AT(text_column), "text", "NAME", "of a table: where its texts are"},
-    {"label-column", 0, OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE | COMMAND_PLOT, AT(label_column), "label", "NAME", "of a table: where its labels are"},
-    {"final", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(final), "no", NULL, "train on all there is, nothing held out; eval, baseline: score the test part"},
-    {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(batch_tokens), "0", "[0,1073741824]", "texts of about so many words a step, instead of --batch (0: --batch)"},
-    {"by-length", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(by_length), "yes", NULL, "texts of like length in a batch"},
-    {"cache", 0, OPTION_YES_NO, OPTION_HERE, TRAIN | EVAL | BASELINE | COMMAND_PLOT, AT(cache), "yes", NULL, "keep prepared data for the next time"},
+    {"pool", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(pool), "average", .choices = pools, "how a text's vectors become one: the first, their mean or their maximum"},
+    {"words", 0, OPTION_SIZE, OPTION_MODEL, TRAIN | INFO | BENCH | COMMAND_PLOT, AT(words), "50000", "[2,1073741824]", "size of the vocabulary: <unk> and the most frequent words of the training part"},
+    {"text-column", 0, OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE | COMMAND_PLOT, AT(text_column), "text", "NAME", "the column of a table that holds texts"},
+    {"label-column", 0, OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE | COMMAND_PLOT, AT(label_column), "label", "NAME", "the column of a table that holds labels"},
+    {"final", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(final), "no", NULL, "train on all texts, holding nothing out; eval, baseline: score the test part"},
+    {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(batch_tokens), "0", "[0,1073741824]", "words per step, approximately, instead of --batch texts (0: --batch)"},
+    {"by-length", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(by_length), "yes", NULL, "batch texts of similar length"},
+    {"cache", 0, OPTION_YES_NO, OPTION_HERE, TRAIN | EVAL | BASELINE | COMMAND_PLOT, AT(cache), "yes", NULL, "cache prepared data for the next call"},
     {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL, AT(split), "valid", .choices = splits, "the part of the data to score"},
-    {"mistakes", 0, OPTION_SIZE, OPTION_HERE, EVAL, AT(mistakes), "0", NULL, "show the N mistakes that the model is surest of"},
-    {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored texts, and FILE.ids.npy with their labels"},
-    {"file", 0, OPTION_PATH, OPTION_HERE, PREDICT, AT(file), NULL, "FILE", "texts to classify, one a line"},
-    {"attribution", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(attribution), NULL, NULL, "say which words moved the answer: left out, by gradient x input, by attention"},
+    {"mistakes", 0, OPTION_SIZE, OPTION_HERE, EVAL, AT(mistakes), "0", NULL, "show the N mistakes that the model was most confident about"},
+    {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored texts, and their labels as FILE.ids.npy"},
+    {"file", 0, OPTION_PATH, OPTION_HERE, PREDICT, AT(file), NULL, "FILE", "texts to classify, one per line"},
+    {"attribution", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(attribution), NULL, NULL, "show which words moved the answer: by leaving each out, by gradient x input, by attention"},
 };
 /* clang-format on */
 
@@ -90,7 +90,7 @@ static const Setting minute[] = {{"dim", "64"},          {"heads", "4"},
 
 static const Preset presets[] = {
     {"former", "6 blocks, 128 wide, 512 words: the model of \"Transformers from scratch\"", former},
-    {"best", "one block of 128, small embeddings at first, much dropout", best},
+    {"best", "1 block, 128 wide, small initial embeddings, much dropout", best},
     {"minute", "a small model, trained for one minute", minute},
 };
 
@@ -103,7 +103,7 @@ static const Setting defaults[] = {
 
 const Program classifier_program = {
     .name = "classifier",
-    .about = "A Transformer that tells what kind of text it reads.",
+    .about = "A Transformer that assigns texts to classes.",
     .presets = presets,
     .preset_count = sizeof presets / sizeof *presets,
     .defaults = defaults,

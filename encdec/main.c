@@ -4,20 +4,21 @@
 #include "core/program/heads.h"
 
 static const Command commands[] = {
-    {"train", COMMAND_TRAIN, NULL, "train a model, or go on with a run", app_train},
+    {"train", COMMAND_TRAIN, NULL, "train a model, or continue a run", app_train},
     {"eval", COMMAND_EVAL, NULL, "loss, perplexity and BLEU on a part of the data", encdec_eval},
     {"baseline", COMMAND_BASELINE, NULL,
-     "BLEU of a translation word by word, by a dictionary learnt from the pairs: the line to beat", encdec_baseline},
-    {"translate", COMMAND_WRITE, NULL, "translations of lines, in their order", encdec_translate},
-    {"bleu", COMMAND_BLEU, "HYPOTHESES REFERENCES...", "BLEU of translations, as sacreBLEU counts it", encdec_bleu},
-    {"vocab", COMMAND_VOCAB, "[FILE...]", "learn pieces from files, or from what --data has to train on", encdec_vocab},
-    {"pieces", COMMAND_PIECES, NULL, "a text cut into pieces by files that vocab, subword-nmt or others made",
+     "BLEU of word-by-word translation with a dictionary learned from the pairs: the line to beat", encdec_baseline},
+    {"translate", COMMAND_WRITE, NULL, "translate lines, in order", encdec_translate},
+    {"bleu", COMMAND_BLEU, "HYPOTHESES REFERENCES...", "BLEU of translations, computed as sacreBLEU does", encdec_bleu},
+    {"vocab", COMMAND_VOCAB, "[FILE...]", "learn subwords from files, or from the training part of --data",
+     encdec_vocab},
+    {"pieces", COMMAND_PIECES, NULL, "cut a text into subwords, with files made by vocab, subword-nmt or others",
      encdec_apply},
-    {"average", COMMAND_TEND, NULL, "the mean of a run's newest checkpoints, for --weights average", encdec_average},
-    {"heads", COMMAND_HEADS, NULL, "what attention looks at while the model translates", app_heads},
-    {"plot", COMMAND_PLOT, "[RUN...]", "draw the loss, the speed and more of runs, of models and of data", app_plot},
-    {"info", COMMAND_INFO, NULL, "what a model or a run consists of, and what it costs", app_info},
-    {"bench", COMMAND_BENCH, NULL, "the speed of a training step on random pieces", app_bench},
+    {"average", COMMAND_TEND, NULL, "average a run's newest checkpoints, for --weights average", encdec_average},
+    {"heads", COMMAND_HEADS, NULL, "show what attention looks at while the model translates", app_heads},
+    {"plot", COMMAND_PLOT, "[RUN...]", "draw curves of runs, and pictures of models and data", app_plot},
+    {"info", COMMAND_INFO, NULL, "show what a model or a run consists of, and what it costs", app_info},
+    {"bench", COMMAND_BENCH, NULL, "measure the speed of a training step on random subwords", app_bench},
 };
 
 int main(int argc, char **argv)

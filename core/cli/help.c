@@ -122,9 +122,9 @@ static void command_help(const Options *o, Buffer *out)
                  c->arguments ? c->arguments : "");
     wrapped(out, c->help, 0, 0);
     options_of_class(o, OPTION_MODEL, "The model (fixed in a run)", out);
-    options_of_class(o, OPTION_TRAINING, "Training (stored; kept on resume unless given again)", out);
-    options_of_class(o, OPTION_HERE, "This call (never stored)", out);
-    entry(out, "  -h, --help", "this text");
+    options_of_class(o, OPTION_TRAINING, "Training (stored; kept on resume unless changed)", out);
+    options_of_class(o, OPTION_HERE, "This call only (not stored)", out);
+    entry(out, "  -h, --help", "print this help");
     if (!takes_presets(o))
         return;
     buffer_print(out, "\nPresets:\n");
@@ -144,6 +144,6 @@ void options_help(const Options *o, Buffer *out)
     buffer_print(out, "\nCommands:\n");
     for (size_t i = 0; i < p->command_count; i++)
         named_entry(out, p->commands[i].name, p->commands[i].help);
-    buffer_print(out, "\n`%s COMMAND --help` lists a command's options.\n`%s --version` says which version this is.\n",
-                 p->name, p->name);
+    buffer_print(out, "\n`%s COMMAND --help` lists a command's options.\n`%s --version` prints the version.\n", p->name,
+                 p->name);
 }

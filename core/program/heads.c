@@ -31,17 +31,17 @@ static const OptionChoice sorts[] = {{"previous", MEASURE_PREVIOUS},
 
 /* clang-format off */
 const Option inspect_options[] = {
-    {"text", 0, OPTION_TEXT, OPTION_HERE, COMMAND_HEADS, AT(text), NULL, "TEXT", "what the network reads (encdec: the source)"},
+    {"text", 0, OPTION_TEXT, OPTION_HERE, COMMAND_HEADS, AT(text), NULL, "TEXT", "the text to read (encdec: the source)"},
     {"text-file", 0, OPTION_PATH, OPTION_HERE, COMMAND_HEADS, AT(text_file), NULL, "FILE", "the same, from a file"},
-    {"layer", 0, OPTION_TEXT, OPTION_HERE, COMMAND_HEADS, AT(layer), NULL, "N", "this layer alone, counted from 0 (none: all)"},
-    {"head", 0, OPTION_TEXT, OPTION_HERE, COMMAND_HEADS, AT(head), NULL, "N", "this head of a layer alone, counted from 0 (none: all)"},
-    {"describe", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(describe), NULL, NULL, "say what each head does, in numbers and words; with --out draw that"},
-    {"sort", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_HEADS, AT(sort), "kind", .choices = sorts, "heads of --describe: the most first; kind: by what they do"},
-    {"rollout", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(rollout), NULL, NULL, "draw where vectors of the last layer come from, all layers together"},
-    {"npy", 0, OPTION_PATH, OPTION_HERE, COMMAND_HEADS, AT(npy), NULL, "FILE.npy", "write all weights, [layers, heads, queries, keys], and FILE.labels.json with the tokens"},
-    {"html", 0, OPTION_PATH, OPTION_HERE, COMMAND_HEADS, AT(html), NULL, "FILE", "write a page to explore in a browser, which loads nothing else"},
-    {"from", 0, OPTION_SIZE, OPTION_HERE, COMMAND_HEADS, AT(from), "0", NULL, "the first token that pictures show, counted from 0"},
-    {"show", 0, OPTION_SIZE, OPTION_HERE, COMMAND_HEADS, AT(show), "60", NULL, "so many tokens they show at most (0: all)"},
+    {"layer", 0, OPTION_TEXT, OPTION_HERE, COMMAND_HEADS, AT(layer), NULL, "N", "show only this layer, counted from 0 (none: all)"},
+    {"head", 0, OPTION_TEXT, OPTION_HERE, COMMAND_HEADS, AT(head), NULL, "N", "show only this head of each layer, counted from 0 (none: all)"},
+    {"describe", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(describe), NULL, NULL, "describe what each head does, in numbers and words; with --out, draw it"},
+    {"sort", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_HEADS, AT(sort), "kind", .choices = sorts, "order of heads in --describe, highest first; kind: grouped by what they do"},
+    {"rollout", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(rollout), NULL, NULL, "draw attention rollout: how much each input token contributes to the last layer's vectors"},
+    {"npy", 0, OPTION_PATH, OPTION_HERE, COMMAND_HEADS, AT(npy), NULL, "FILE.npy", "write all attention weights, [layers, heads, queries, keys], and FILE.labels.json with the tokens"},
+    {"html", 0, OPTION_PATH, OPTION_HERE, COMMAND_HEADS, AT(html), NULL, "FILE", "write one self-contained page to explore in a browser"},
+    {"from", 0, OPTION_SIZE, OPTION_HERE, COMMAND_HEADS, AT(from), "0", NULL, "first token to draw, counted from 0"},
+    {"show", 0, OPTION_SIZE, OPTION_HERE, COMMAND_HEADS, AT(show), "60", NULL, "how many tokens to draw at most (0: all)"},
 };
 /* clang-format on */
 

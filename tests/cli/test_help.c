@@ -15,11 +15,10 @@ START_TEST(the_program_lists_its_commands)
 {
     Buffer text = {0};
     help_of("--help", &text);
-    ck_assert_str_eq(text.text,
-                     "Usage: lm COMMAND [OPTION...]\n\nA language model.\n\nCommands:\n"
-                     "  train                     train a model\n"
-                     "  sample                    write text\n\n"
-                     "`lm COMMAND --help` lists a command's options.\n`lm --version` says which version this is.\n");
+    ck_assert_str_eq(text.text, "Usage: lm COMMAND [OPTION...]\n\nA language model.\n\nCommands:\n"
+                                "  train                     train a model\n"
+                                "  sample                    write text\n\n"
+                                "`lm COMMAND --help` lists a command's options.\n`lm --version` prints the version.\n");
     buffer_free(&text);
 }
 END_TEST
@@ -29,14 +28,14 @@ START_TEST(a_command_lists_its_own_options_by_class_with_defaults)
     Buffer text = {0};
     help_of("sample --help", &text);
     ck_assert_str_eq(text.text, "Usage: lm sample [OPTION...] [TEXT...]\n\nwrite text\n\n"
-                                "Training (stored; kept on resume unless given again):\n"
+                                "Training (stored; kept on resume unless changed):\n"
                                 "      --seed N              of all random numbers (default 1)\n\n"
-                                "This call (never stored):\n"
+                                "This call only (not stored):\n"
                                 "  -q, --quiet               no progress\n"
                                 "  -j, --json                one object at the end\n"
                                 "      --length N            bytes to write (default 600)\n"
                                 "      --prompt TEXT         text to go on from (default empty)\n"
-                                "  -h, --help                this text\n");
+                                "  -h, --help                print this help\n");
     buffer_free(&text);
     help_of("train --help", &text);
     ck_assert_ptr_nonnull(strstr(text.text, "      --[no-]bias           biases in linear layers (default yes)\n"));
