@@ -19,15 +19,8 @@ static bool reserve(Buffer *b, size_t size)
         b->failed = true;
         return false;
     }
-    size_t capacity = b->capacity > wanted / 2 ? 2 * b->capacity : wanted + 64;
-    char *text = memory_resize(b->text, capacity, 1);
-    if (!text) {
-        b->failed = true;
-        return false;
-    }
-    b->text = text;
-    b->capacity = capacity;
-    return true;
+    b->failed = !memory_grow(&b->text, &b->capacity, wanted + 1, 1, "", NULL);
+    return !b->failed;
 }
 
 void buffer_add(Buffer *b, const void *bytes, size_t size)

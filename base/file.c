@@ -23,13 +23,10 @@ static bool read_all(FILE *f, const char *path, size_t hint, char **bytes, size_
         used += fread(text + used, 1, capacity - used, f);
         if (used < capacity)
             break;
-        char *more = memory_resize(text, capacity, 2);
-        if (!more) {
+        if (!memory_grow(&text, &capacity, capacity + 1, 1, path, e)) {
             memory_free(text);
-            return memory_error(e, path, capacity, 2);
+            return false;
         }
-        text = more;
-        capacity *= 2;
     }
     if (ferror(f)) {
         memory_free(text);

@@ -53,13 +53,8 @@ static bool read_names(DIR *d, const char *path, char ***names, size_t *count, E
             return !errno || fail(e, "cannot list %s: %s", path, strerror(errno));
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
             continue;
-        if (*count == capacity) {
-            capacity = capacity ? 2 * capacity : 16;
-            char **more = memory_resize(*names, capacity, sizeof *more);
-            if (!more)
-                return memory_error(e, path, capacity, sizeof *more);
-            *names = more;
-        }
+        if (!memory_grow(names, &capacity, *count + 1, sizeof **names, path, e))
+            return false;
         if (!((*names)[*count] = memory_string(entry->d_name)))
             return memory_error(e, path, strlen(entry->d_name) + 1, 1);
         ++*count;

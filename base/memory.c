@@ -87,6 +87,22 @@ void *memory_resize(void *block, size_t n, size_t size)
     return fresh;
 }
 
+bool memory_grow(void *list, size_t *room, size_t wanted, size_t size, const char *what, Error *e)
+{
+    enum { FIRST = 16 };
+    void *block;
+    if (wanted <= *room)
+        return true;
+    size_t more = wanted / 2 < *room ? 2 * *room : wanted < FIRST ? FIRST : wanted;
+    memcpy(&block, list, sizeof block); /* a pointer to some type, which is not an object of type void * */
+    block = memory_resize(block, more, size);
+    if (!block)
+        return memory_error(e, what, more, size);
+    memcpy(list, &block, sizeof block);
+    *room = more;
+    return true;
+}
+
 void memory_free(void *block)
 {
     if (!block)

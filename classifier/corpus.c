@@ -148,14 +148,8 @@ static bool find_label(const Corpus *c, const Labelled *text, int32_t *label, Er
 
 static bool add_id(Corpus *c, size_t at, int32_t id, Error *e)
 {
-    if (at == c->room) {
-        size_t room = c->room ? 2 * c->room : 4096;
-        int32_t *ids = memory_resize(c->ids, room, sizeof *ids);
-        if (!ids)
-            return memory_error(e, "texts", room, sizeof *ids);
-        c->ids = ids;
-        c->room = room;
-    }
+    if (!memory_grow(&c->ids, &c->room, at + 1, sizeof *c->ids, "texts", e))
+        return false;
     c->ids[at] = id;
     return true;
 }

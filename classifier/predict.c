@@ -83,18 +83,12 @@ static bool add(Predict *p, const char *text, size_t size, Error *e)
     if (cut && ++p->cut == 1) /* the first says what happens, the end how often it did */
         fprintf(stderr, "classifier: text %zu: its last %zu words are not read: the model reads %zu\n", p->number, cut,
                 c->model.context);
-    if (used + count > p->room) {
-        size_t room = 2 * (used + count);
-        int32_t *more = memory_resize(p->ids, room, sizeof *more);
-        if (!more) {
-            memory_free(ids);
-            return memory_error(e, "texts", room, sizeof *more);
-        }
-        p->ids = more;
-        p->room = room;
-    }
-    memcpy(p->ids + used, ids, count * sizeof *ids);
+    bool fine = memory_grow(&p->ids, &p->room, used + count, sizeof *p->ids, "texts", e);
+    if (fine)
+        memcpy(p->ids + used, ids, count * sizeof *ids);
     memory_free(ids);
+    if (!fine)
+        return false;
     char *copy = memory_get(size + 1, 1);
     if (!copy)
         return memory_error(e, "a text", size, 1);

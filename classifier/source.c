@@ -87,14 +87,8 @@ static bool wanted(void *context, const char *name)
 static bool take(void *context, const char *name, const char *bytes, size_t size, Error *e)
 {
     Files *f = context;
-    if (f->count == f->room) {
-        size_t room = f->room ? 2 * f->room : 64;
-        File *files = memory_resize(f->files, room, sizeof *files);
-        if (!files)
-            return memory_error(e, f->path, room, sizeof *files);
-        f->files = files;
-        f->room = room;
-    }
+    if (!memory_grow(&f->files, &f->room, f->count + 1, sizeof *f->files, f->path, e))
+        return false;
     File *file = &f->files[f->count++];
     *file = (File){.name = f->bytes.size, .text = f->bytes.size + strlen(name) + 1, .size = size};
     file->kind = kind_of(f->path, name);
@@ -107,14 +101,8 @@ static bool take(void *context, const char *name, const char *bytes, size_t size
 
 static bool add_text(Files *f, const Labelled *text, Error *e)
 {
-    if (f->text_count == f->text_room) {
-        size_t room = f->text_room ? 2 * f->text_room : 64;
-        Labelled *texts = memory_resize(f->texts, room, sizeof *texts);
-        if (!texts)
-            return memory_error(e, f->path, room, sizeof *texts);
-        f->texts = texts;
-        f->text_room = room;
-    }
+    if (!memory_grow(&f->texts, &f->text_room, f->text_count + 1, sizeof *f->texts, f->path, e))
+        return false;
     f->texts[f->text_count++] = *text;
     return true;
 }

@@ -130,25 +130,12 @@ static size_t whole_lines(const Apply *a, size_t fresh, bool is_end)
     return size > fresh || is_end ? size : 0;
 }
 
-static bool make_room(Apply *a, size_t more, Error *e)
-{
-    if (a->room - a->size >= more)
-        return true;
-    size_t room = 2 * a->size + more;
-    char *block = memory_resize(a->block, room, 1);
-    if (!block)
-        return memory_error(e, "lines of a text", room, 1);
-    a->block = block;
-    a->room = room;
-    return true;
-}
-
 static bool apply_file(Apply *a, FILE *file, const char *name, Error *e)
 {
     const size_t at_once = a->workers * BLOCK;
     for (bool is_end = false; !is_end;) {
         const size_t before = a->size;
-        if (!make_room(a, at_once, e))
+        if (!memory_grow(&a->block, &a->room, a->size + at_once, 1, "lines of a text", e))
             return false;
         a->size += fread(a->block + a->size, 1, at_once, file);
         if (ferror(file))

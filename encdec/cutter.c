@@ -6,21 +6,11 @@
 
 #include <string.h>
 
-enum { FIRST_IDS = 1024 };
-
 /* --- lists of ids --- */
 
 static bool make_room(Ids *ids, size_t count, Error *e)
 {
-    if (ids->count + count <= ids->room)
-        return true;
-    size_t room = 2 * (ids->count + count) + FIRST_IDS;
-    int32_t *more = memory_resize(ids->id, room, sizeof *more);
-    if (!more)
-        return memory_error(e, "ids of a text", room, sizeof *more);
-    ids->id = more;
-    ids->room = room;
-    return true;
+    return memory_grow(&ids->id, &ids->room, ids->count + count, sizeof *ids->id, "ids of a text", e);
 }
 
 bool ids_add(Ids *ids, int32_t id, Error *e)

@@ -36,22 +36,8 @@ void lines_skip_mark(Lines *l)
 static bool more_room(Lines *l, size_t size, Error *e)
 {
     size_t used = l->count ? l->start[l->count] : 0;
-    if (used + size + 1 > l->text_room) {
-        size_t room = 2 * (used + size + 1);
-        char *text = memory_resize(l->text, room, 1);
-        if (!text)
-            return memory_error(e, "lines of a text", room, 1);
-        l->text = text;
-        l->text_room = room;
-    }
-    if (l->count + 2 > l->start_room) {
-        size_t room = 2 * (l->count + 2), *start = memory_resize(l->start, room, sizeof *start);
-        if (!start)
-            return memory_error(e, "lines of a text", room, sizeof *start);
-        l->start = start;
-        l->start_room = room;
-    }
-    return true;
+    return memory_grow(&l->text, &l->text_room, used + size + 1, 1, "lines of a text", e) &&
+           memory_grow(&l->start, &l->start_room, l->count + 2, sizeof *l->start, "lines of a text", e);
 }
 
 bool lines_add(Lines *l, const char *text, size_t size, Error *e)

@@ -73,24 +73,15 @@ void translating_close(Translating *t)
     *t = (Translating){0};
 }
 
-static bool grow(void *list, size_t room, size_t size, Error *e)
-{
-    void **at = list, *more = memory_resize(*at, room, size);
-    if (!more)
-        return memory_error(e, "sentences to translate", room, size);
-    *at = more;
-    return true;
-}
-
+/* Each list grows to what the largest has room for. */
 static bool make_room(Translating *t, size_t lines, Error *e)
 {
-    if (lines <= t->room)
-        return true;
-    if (!grow(&t->number, lines, sizeof *t->number, e) || !grow(&t->sentence, lines, sizeof *t->sentence, e) ||
-        !grow(&t->translation, lines, sizeof *t->translation, e) || !grow(&t->start, lines + 1, sizeof *t->start, e))
-        return false;
-    t->room = lines;
-    return true;
+    static const char what[] = "sentences to translate";
+    size_t a = t->room, b = t->room, c = t->room;
+    return memory_grow(&t->number, &a, lines + 1, sizeof *t->number, what, e) &&
+           memory_grow(&t->sentence, &b, lines + 1, sizeof *t->sentence, what, e) &&
+           memory_grow(&t->translation, &c, lines + 1, sizeof *t->translation, what, e) &&
+           memory_grow(&t->start, &t->room, lines + 1, sizeof *t->start, what, e);
 }
 
 /* The ids of a line, and </s>. */

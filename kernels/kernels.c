@@ -65,11 +65,12 @@ bool kernels_complete(Kernels *k, Error *e)
 
 static const Kernels *open_table(size_t i, Error *e)
 {
-    static Kernels whole[TABLES];
+    static Kernels whole[TABLES]; /* filled once: others may be reading it */
     Kernels k = *tables[i];
-    if (!is_there(&k, e) || !kernels_complete(&k, e))
+    if (!is_there(&k, e) || (!whole[i].backend && !kernels_complete(&k, e)))
         return NULL;
-    whole[i] = k;
+    if (!whole[i].backend)
+        whole[i] = k;
     return &whole[i];
 }
 

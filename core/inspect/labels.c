@@ -91,14 +91,8 @@ static bool all_separate(const char *text, size_t size)
 /* A token whose letters are in `shown` from `from` on. */
 static bool add(Labels *t, const char *text, size_t size, size_t from, bool separator, Error *e)
 {
-    if (t->count == t->room) {
-        size_t room = t->room ? 2 * t->room : 64;
-        Label *more = memory_resize(t->list, room, sizeof *more);
-        if (!more)
-            return memory_error(e, "tokens", room, sizeof *more);
-        t->list = more;
-        t->room = room;
-    }
+    if (!memory_grow(&t->list, &t->room, t->count + 1, sizeof *t->list, "tokens", e))
+        return false;
     t->list[t->count++] = (Label){t->raw.size, size, from, separator};
     buffer_add(&t->raw, text, size);
     buffer_add(&t->shown, "", 1);

@@ -33,14 +33,8 @@ static void *weights(Hook *hook, Tape *t, const Parameter *out, const Attend *ho
     assert(how->rows == 1 && "a watched network reads one row");
     if (w->failed || !count)
         return NULL;
-    if (w->seen_count == w->room) {
-        size_t room = w->room ? 2 * w->room : 16;
-        Seen *more = memory_resize(w->seen, room, sizeof *more);
-        if (!more)
-            return refuse(w, room, sizeof *more);
-        w->seen = more;
-        w->room = room;
-    }
+    if (!memory_grow(&w->seen, &w->room, w->seen_count + 1, sizeof *w->seen, "", NULL))
+        return refuse(w, w->seen_count + 1, sizeof *w->seen);
     Seen now = {.heads = how->heads, .queries = how->longest_query, .keys = how->longest_key, .causal = how->causal};
     chain_of(now.name, out->name);
     now.weights = t->k->allocate(count * t->k->real);

@@ -109,13 +109,8 @@ static bool add(Log *log, const LogLine *line, size_t *room, Error *e)
 {
     while (log->count && log->line[log->count - 1].step >= line->step)
         log->count--;
-    if (log->count == *room) {
-        LogLine *more = memory_resize(log->line, *room ? 2 * *room : 256, sizeof *more);
-        if (!more)
-            return memory_error(e, "a log", 2 * *room, sizeof *more);
-        log->line = more;
-        *room = *room ? 2 * *room : 256;
-    }
+    if (!memory_grow(&log->line, room, log->count + 1, sizeof *log->line, "a log", e))
+        return false;
     log->line[log->count++] = *line;
     return true;
 }

@@ -242,13 +242,8 @@ static bool read_items(Reader *r, Json *j, int depth)
         return true;
     }
     for (;;) {
-        if (j->count == capacity) {
-            capacity = capacity ? 2 * capacity : 4;
-            Json *more = memory_resize(j->items, capacity, sizeof *more);
-            if (!more)
-                return starve(r, capacity, sizeof *more);
-            j->items = more;
-        }
+        if (!memory_grow(&j->items, &capacity, j->count + 1, sizeof *j->items, "", NULL))
+            return starve(r, j->count + 1, sizeof *j->items);
         Json *item = &j->items[j->count++];
         skip_space(r);
         if ((close == '}' && !read_key(r, item)) || !read_value(r, item, depth + 1))

@@ -33,17 +33,9 @@ void takes_close(Takes *t)
 
 static void takes_add(Takes *t, size_t bytes)
 {
-    if (t->count == t->capacity) {
-        size_t capacity = t->capacity ? 2 * t->capacity : 64;
-        size_t *more = t->failed ? NULL : memory_resize(t->bytes, capacity, sizeof *more);
-        if (!more) {
-            t->failed = true;
-            return;
-        }
-        t->bytes = more;
-        t->capacity = capacity;
-    }
-    t->bytes[t->count++] = bytes;
+    t->failed = t->failed || !memory_grow(&t->bytes, &t->capacity, t->count + 1, sizeof *t->bytes, "", NULL);
+    if (!t->failed)
+        t->bytes[t->count++] = bytes;
 }
 
 Space space_over(void *base, size_t capacity)

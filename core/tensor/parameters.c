@@ -11,22 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool parameters_grow(Parameters *p)
-{
-    if (p->count < p->capacity)
-        return true;
-    size_t capacity = p->capacity ? 2 * p->capacity : 32;
-    Parameter **list = memory_resize(p->list, capacity, sizeof *list);
-    if (!list)
-        return false;
-    p->list = list;
-    p->capacity = capacity;
-    return true;
-}
-
 Parameter *parameters_add(Parameters *p, Role role, size_t rows, size_t columns, const char *format, ...)
 {
-    Parameter *new = parameters_grow(p) ? memory_get(1, sizeof *new) : NULL;
+    bool fits = memory_grow(&p->list, &p->capacity, p->count + 1, sizeof *p->list, "", NULL);
+    Parameter *new = fits ? memory_get(1, sizeof *new) : NULL;
     if (!new) {
         p->failed = true;
         return NULL;

@@ -86,18 +86,6 @@ static Room room_for(const char *path)
     return (Room){.most = size > ALWAYS_ALLOWED / MOST_TIMES ? size * MOST_TIMES : ALWAYS_ALLOWED};
 }
 
-static bool more_room(Room *r, const char *path, size_t capacity, Error *e)
-{
-    if (capacity <= r->capacity)
-        return true;
-    char *text = memory_resize(r->text, capacity, 1);
-    if (!text)
-        return memory_error(e, path, capacity, 1);
-    r->text = text;
-    r->capacity = capacity;
-    return true;
-}
-
 /* Unpacks the entry that was just found, and closes it with a zero byte. */
 static bool read_entry(struct archive *a, struct archive_entry *entry, const char *path, Room *r, Error *e)
 {
@@ -105,7 +93,7 @@ static bool read_entry(struct archive *a, struct archive_entry *entry, const cha
     if (hint < 0 || hint > 1 << 24)
         hint = 1 << 24; /* it is only that: an archive may lie about it */
     r->size = 0;
-    if (!more_room(r, path, (size_t)hint + 1, e))
+    if (!memory_grow(&r->text, &r->capacity, (size_t)hint + 1, 1, path, e))
         return false;
     for (;;) {
         la_ssize_t n = archive_read_data(a, r->text + r->size, r->capacity - r->size);
@@ -117,7 +105,7 @@ static bool read_entry(struct archive *a, struct archive_entry *entry, const cha
                         path, MOST_TIMES);
         if (n == 0 && r->size < r->capacity)
             break;
-        if (r->size == r->capacity && !more_room(r, path, 2 * r->capacity, e))
+        if (!memory_grow(&r->text, &r->capacity, r->size + 1, 1, path, e))
             return false;
     }
     r->text[r->size] = 0;

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_ROOM = 256 };
-
 static const char counting[] = "n-grams of a line";
 
 /* An n-gram of a sentence, shorter ones with -1 behind them; how often it occurs, and how often in a reference. */
@@ -35,20 +33,6 @@ void bleu_close(Bleu *b)
 
 /* --- counting --- */
 
-/* A block with room for `count` entries, or NULL. */
-static void *enough(void *block, size_t *room, size_t count, size_t size, Error *e)
-{
-    if (block && count <= *room)
-        return block;
-    size_t wanted = count < FIRST_ROOM ? FIRST_ROOM : 2 * count;
-    void *more = memory_resize(block, wanted, size);
-    if (more)
-        *room = wanted;
-    else
-        memory_error(e, counting, wanted, size);
-    return more;
-}
-
 /* Makes b->line_tokens of a text. */
 static bool tokens_of(Bleu *b, BleuText text, size_t *count, Error *e)
 {
@@ -57,11 +41,8 @@ static bool tokens_of(Bleu *b, BleuText text, size_t *count, Error *e)
     if (!bleu_prepare(b, text, e))
         return false;
     for (size_t at = 0; bleu_next_token(b, &at, &token); ++*count) {
-        int32_t *more = enough(b->line_tokens, &b->line_room, *count + 1, sizeof *more, e);
-        if (!more)
-            return false;
-        b->line_tokens = more;
-        if (!vocabulary_add(&b->words, token.text, token.size, 1, &more[*count], e))
+        if (!memory_grow(&b->line_tokens, &b->line_room, *count + 1, sizeof *b->line_tokens, counting, e) ||
+            !vocabulary_add(&b->words, token.text, token.size, 1, &b->line_tokens[*count], e))
             return false;
     }
     return true;
@@ -72,10 +53,9 @@ static int by_tokens(const void *a, const void *b) { return memcmp(a, b, sizeof(
 /* The different n-grams of all orders, sorted. */
 static bool grams_of(BleuGram **grams, size_t *room, const int32_t *tokens, size_t count, size_t *different, Error *e)
 {
-    BleuGram *all = enough(*grams, room, BLEU_ORDERS * count, sizeof *all, e);
-    if (!all)
+    if (!memory_grow(grams, room, BLEU_ORDERS * count + 1, sizeof **grams, counting, e))
         return false;
-    *grams = all;
+    BleuGram *all = *grams;
     size_t found = 0, n = 0;
     for (size_t order = 1; order <= BLEU_ORDERS; order++)
         for (size_t i = 0; i + order <= count; i++) {

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_MERGES = 256 };
-
 /* --- words --- */
 
 /* Ends of lines that no space is: the word they end has them. */
@@ -50,16 +48,10 @@ void bpe_close(Bpe *b)
 
 static bool more_merges(Bpe *b, Error *e)
 {
-    size_t room = b->order_room ? 2 * b->order_room : FIRST_MERGES;
-    uint32_t *order = memory_resize(b->order, room, sizeof *order);
-    if (order)
-        b->order = order;
-    BpeMerge *merges = order ? memory_resize(b->merges, room, sizeof *merges) : NULL;
-    if (!merges)
-        return memory_error(e, "merges of byte pairs", room, sizeof *merges);
-    b->merges = merges;
-    b->order_room = room;
-    return true;
+    static const char what[] = "merges of byte pairs";
+    size_t room = b->order_room;
+    return memory_grow(&b->order, &room, b->count + 1, sizeof *b->order, what, e) &&
+           memory_grow(&b->merges, &b->order_room, b->count + 1, sizeof *b->merges, what, e);
 }
 
 /* The symbol of two together. */
@@ -77,7 +69,7 @@ bool bpe_add(Bpe *b, const char *left, size_t left_size, const char *right, size
 {
     int32_t from[2], whole;
     size_t pair, pairs = b->pairs.count;
-    if (b->count == b->order_room && !more_merges(b, e))
+    if (!more_merges(b, e))
         return false;
     if (!vocabulary_add(&b->symbols, left, left_size, 1, &from[0], e) ||
         !vocabulary_add(&b->symbols, right, right_size, 1, &from[1], e) || !add_whole(b, from[0], from[1], &whole, e) ||

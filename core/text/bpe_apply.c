@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-enum { FIRST_NODES = 64 };
 #define NOWHERE SIZE_MAX
 
 static const char word_end[] = "</w>", marker[] = "@@", coding[] = "a word's byte pairs";
@@ -43,20 +42,6 @@ void bpe_coder_close(BpeCoder *c)
     *c = (BpeCoder){0};
 }
 
-/* Room for `count` entries of a block that grows by doubling. */
-static void *grow(void *block, size_t *room, size_t count, size_t size, Error *e)
-{
-    if (count <= *room)
-        return block;
-    size_t wanted = count < FIRST_NODES ? FIRST_NODES : 2 * count;
-    void *more = memory_resize(block, wanted, size);
-    if (more)
-        *room = wanted;
-    else
-        memory_error(e, coding, wanted, size);
-    return more;
-}
-
 /* --- merging a word --- */
 
 /* The symbol of a word's character; the last one's has the end, too, unless that is a symbol of its own. */
@@ -73,22 +58,20 @@ static int32_t character_symbol(const Bpe *b, const char *text, size_t length, b
 
 static bool spell(BpeCoder *c, BpeWord word, size_t *count, Error *e)
 {
-    BpeNode *nodes = grow(c->nodes, &c->node_room, word.size + 1, sizeof *nodes, e);
-    if (!nodes)
+    if (!memory_grow(&c->nodes, &c->node_room, word.size + 1, sizeof *c->nodes, coding, e))
         return false;
-    c->nodes = nodes;
     size_t n = 0;
     for (size_t at = 0, length; at < word.size; at += length, n++) {
         length = utf8_step(word.text + at, word.size - at);
         int32_t symbol = character_symbol(c->bpe, word.text + at, length, at + length == word.size);
-        nodes[n] = (BpeNode){.symbol = symbol, .start = at, .previous = n - 1, .next = n + 1};
+        c->nodes[n] = (BpeNode){.symbol = symbol, .start = at, .previous = n - 1, .next = n + 1};
     }
     if (c->bpe->separate_end) {
         int32_t end = vocabulary_search(&c->bpe->symbols, word_end, strlen(word_end));
-        nodes[n] = (BpeNode){.symbol = end, .start = word.size, .previous = n - 1};
+        c->nodes[n] = (BpeNode){.symbol = end, .start = word.size, .previous = n - 1};
         n++;
     }
-    nodes[n - 1].next = NOWHERE;
+    c->nodes[n - 1].next = NOWHERE;
     *count = n;
     return true;
 }
@@ -150,11 +133,9 @@ static bool merge_word(BpeCoder *c, BpeWord word, Error *e)
 
 static bool add_to_line(BpeCoder *c, int32_t piece, Error *e)
 {
-    int32_t *line = grow(c->line, &c->line_room, c->count + 1, sizeof *line, e);
-    if (!line)
+    if (!memory_grow(&c->line, &c->line_room, c->count + 1, sizeof *c->line, coding, e))
         return false;
-    c->line = line;
-    line[c->count++] = piece;
+    c->line[c->count++] = piece;
     return true;
 }
 

@@ -256,13 +256,8 @@ static bool propose(Joiner *j, size_t at, Error *e)
 /* Each byte of a part as a piece. */
 static bool lay_out(Joiner *j, const char *part, size_t size, Error *e)
 {
-    if (size > j->room) {
-        Piece *pieces = memory_resize(j->pieces, 2 * size, sizeof *pieces);
-        if (!pieces)
-            return memory_error(e, "bytes of a word", 2 * size, sizeof *pieces);
-        j->pieces = pieces;
-        j->room = 2 * size;
-    }
+    if (!memory_grow(&j->pieces, &j->room, size, sizeof *j->pieces, "bytes of a word", e))
+        return false;
     for (size_t i = 0; i < size; i++)
         j->pieces[i] = (Piece){.id = j->g->byte[(unsigned char)part[i]],
                                .left = i ? i - 1 : NOWHERE,

@@ -37,14 +37,8 @@ static uint32_t number_at(const unsigned char *b)
 
 static bool add_mark(Gzip *g, const unsigned char *trailer, Error *e)
 {
-    if (g->count == g->room) {
-        size_t room = g->room ? 2 * g->room : 16;
-        Mark *marks = memory_resize(g->marks, room, sizeof *marks);
-        if (!marks)
-            return memory_error(e, g->path, room, sizeof *marks);
-        g->marks = marks;
-        g->room = room;
-    }
+    if (!memory_grow(&g->marks, &g->room, g->count + 1, sizeof *g->marks, g->path, e))
+        return false;
     g->marks[g->count++] = (Mark){number_at(trailer), number_at(trailer + 4)};
     return true;
 }

@@ -7,14 +7,8 @@ static bool is_before(Rank a, Rank b) { return a.first != b.first ? a.first < b.
 
 bool heap_push(Heap *h, Rank rank, Error *e)
 {
-    if (h->count == h->room) {
-        size_t room = h->room ? 2 * h->room : 64;
-        Rank *ranks = memory_resize(h->ranks, room, sizeof *ranks);
-        if (!ranks)
-            return memory_error(e, "a heap", room, sizeof *ranks);
-        h->ranks = ranks;
-        h->room = room;
-    }
+    if (!memory_grow(&h->ranks, &h->room, h->count + 1, sizeof *h->ranks, "a heap", e))
+        return false;
     size_t at = h->count++;
     for (; at && is_before(rank, h->ranks[(at - 1) / 2]); at = (at - 1) / 2)
         h->ranks[at] = h->ranks[(at - 1) / 2];

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { FIRST_ROOM = 1024 };
-
 void known_close(Known *k)
 {
     vocabulary_close(&k->words);
@@ -32,22 +30,8 @@ const int32_t *known_find(const Known *k, const char *word, size_t size, size_t 
 /* Room for `words` words and `ids` ids of them. */
 static bool make_room(Known *k, size_t words, size_t ids, Error *e)
 {
-    if (words + 1 > k->start_room) {
-        size_t room = 2 * words + FIRST_ROOM, *start = memory_resize(k->start, room, sizeof *start);
-        if (!start)
-            return memory_error(e, "words that are known", room, sizeof *start);
-        k->start = start;
-        k->start_room = room;
-    }
-    if (ids > k->ids_room) {
-        size_t room = 2 * ids + FIRST_ROOM;
-        int32_t *more = memory_resize(k->ids, room, sizeof *more);
-        if (!more)
-            return memory_error(e, "words that are known", room, sizeof *more);
-        k->ids = more;
-        k->ids_room = room;
-    }
-    return true;
+    return memory_grow(&k->start, &k->start_room, words + 1, sizeof *k->start, "words that are known", e) &&
+           memory_grow(&k->ids, &k->ids_room, ids, sizeof *k->ids, "words that are known", e);
 }
 
 bool known_add(Known *k, const char *word, size_t size, const int32_t *ids, size_t count, Error *e)

@@ -23,14 +23,8 @@ typedef struct Offer {
 
 static bool add_number(Numbers *n, uint32_t number, Error *e)
 {
-    if (n->count == n->room) {
-        size_t room = n->room ? 2 * n->room : 1024;
-        uint32_t *more = memory_resize(n->number, room, sizeof *more);
-        if (!more)
-            return memory_error(e, learning, room, sizeof *more);
-        n->number = more;
-        n->room = room;
-    }
+    if (!memory_grow(&n->number, &n->room, n->count + 1, sizeof *n->number, learning, e))
+        return false;
     n->number[n->count++] = number;
     return true;
 }
@@ -128,14 +122,8 @@ static bool count_of(PairCounts *c, int32_t left, int32_t right, size_t *pair, E
         return true;
     if (before == UINT32_MAX)
         return fail(e, "the texts have more than %u different pairs of symbols", UINT32_MAX);
-    if (before == c->of_room) {
-        size_t room = before ? 2 * before : 1024;
-        PairCount *of = memory_resize(c->of, room, sizeof *of);
-        if (!of)
-            return memory_error(e, learning, room, sizeof *of);
-        c->of = of;
-        c->of_room = room;
-    }
+    if (!memory_grow(&c->of, &c->of_room, before + 1, sizeof *c->of, learning, e))
+        return false;
     c->of[*pair] = (PairCount){.place = NOWHERE};
     return true;
 }
@@ -189,15 +177,7 @@ static void sink(PairCounts *c, size_t at)
 
 static bool heap_room(PairCounts *c, size_t count, Error *e)
 {
-    if (count <= c->heap_room)
-        return true;
-    size_t room = 2 * count;
-    Offer *heap = memory_resize(c->heap, room, sizeof *heap);
-    if (!heap)
-        return memory_error(e, learning, room, sizeof *heap);
-    c->heap = heap;
-    c->heap_room = room;
-    return true;
+    return memory_grow(&c->heap, &c->heap_room, count, sizeof *c->heap, learning, e);
 }
 
 static bool offer(PairCounts *c, size_t pair, Error *e)

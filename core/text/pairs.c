@@ -37,22 +37,11 @@ static bool more_slots(Pairs *p, Error *e)
     return true;
 }
 
-static bool more_pairs(Pairs *p, Error *e)
-{
-    size_t room = p->room ? 2 * p->room : FIRST_SLOTS / 2;
-    Pair *pair = memory_resize(p->pair, room, sizeof *pair);
-    if (!pair)
-        return memory_error(e, "pairs of pieces", room, sizeof *pair);
-    p->pair = pair;
-    p->room = room;
-    return true;
-}
-
 bool pairs_add(Pairs *p, Pair pair, size_t *number, Error *e)
 {
     if (2 * (p->count + 1) > p->slot_count && !more_slots(p, e))
         return false;
-    if (p->count == p->room && !more_pairs(p, e))
+    if (!memory_grow(&p->pair, &p->room, p->count + 1, sizeof *p->pair, "pairs of pieces", e))
         return false;
     uint32_t *slot = slot_of(p, pair);
     if (!*slot) {

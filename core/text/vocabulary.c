@@ -54,38 +54,19 @@ static bool more_slots(Vocabulary *v, Error *e)
     return true;
 }
 
-static bool more_words(Vocabulary *v, Error *e)
+/* Room for one word more, and for its letters. */
+static bool make_room(Vocabulary *v, size_t length, Error *e)
 {
-    size_t room = v->room ? 2 * v->room : FIRST_SLOTS / 2;
-    size_t *start = memory_resize(v->start, room, sizeof *start);
-    if (start)
-        v->start = start;
-    uint64_t *counts = start ? memory_resize(v->counts, room, sizeof *counts) : NULL;
-    if (!counts)
-        return memory_error(e, "a vocabulary", room, sizeof *start);
-    v->counts = counts;
-    v->room = room;
-    return true;
-}
-
-static bool more_letters(Vocabulary *v, size_t length, Error *e)
-{
-    size_t room = 2 * v->letters_room + length + FIRST_SLOTS;
-    char *letters = memory_resize(v->letters, room, 1);
-    if (!letters)
-        return memory_error(e, "a vocabulary", room, 1);
-    v->letters = letters;
-    v->letters_room = room;
-    return true;
+    static const char what[] = "a vocabulary";
+    size_t room = v->room;
+    return memory_grow(&v->start, &room, v->count + 1, sizeof *v->start, what, e) &&
+           memory_grow(&v->counts, &v->room, v->count + 1, sizeof *v->counts, what, e) &&
+           memory_grow(&v->letters, &v->letters_room, v->size + length + 1, 1, what, e);
 }
 
 bool vocabulary_add(Vocabulary *v, const char *word, size_t length, uint64_t times, int32_t *id, Error *e)
 {
-    if (2 * (v->count + 1) > v->slot_count && !more_slots(v, e))
-        return false;
-    if (v->count == v->room && !more_words(v, e))
-        return false;
-    if (v->letters_room - v->size < length + 1 && !more_letters(v, length, e))
+    if ((2 * (v->count + 1) > v->slot_count && !more_slots(v, e)) || !make_room(v, length, e))
         return false;
     uint32_t *slot = slot_of(v, word, length);
     if (!*slot) {

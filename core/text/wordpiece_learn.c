@@ -43,22 +43,6 @@ typedef struct Learner {
     Error *e;
 } Learner;
 
-/* Room for one more; `list` is the address of a pointer. */
-static bool grow(void *list, size_t *room, size_t count, size_t size, Error *e)
-{
-    if (count < *room)
-        return true;
-    void *old, *longer;
-    size_t more = *room ? 2 * *room : 1024;
-    memcpy(&old, list, sizeof old);
-    longer = memory_resize(old, more, size);
-    if (!longer)
-        return memory_error(e, "pairs of pieces", more, size);
-    memcpy(list, &longer, sizeof longer);
-    *room = more;
-    return true;
-}
-
 /* --- the pair met most often --- */
 
 static bool push(Learner *l, size_t number)
@@ -90,11 +74,12 @@ static bool best(Learner *l, size_t *number)
  * places already, and are met as often as they were. */
 static bool count_pair(Learner *l, Pair pair, uint32_t word)
 {
+    static const char what[] = "pairs of pieces";
     size_t number, before = l->pairs.count;
     if (!pairs_add(&l->pairs, pair, &number, l->e) ||
-        !grow(&l->counts, &l->count_room, number, sizeof *l->counts, l->e) ||
-        !grow(&l->places, &l->place_room, l->place_count, sizeof *l->places, l->e) ||
-        !grow(&l->raised, &l->raised_room, l->raised_count, sizeof *l->raised, l->e))
+        !memory_grow(&l->counts, &l->count_room, number + 1, sizeof *l->counts, what, l->e) ||
+        !memory_grow(&l->places, &l->place_room, l->place_count + 1, sizeof *l->places, what, l->e) ||
+        !memory_grow(&l->raised, &l->raised_room, l->raised_count + 1, sizeof *l->raised, what, l->e))
         return false;
     Count *count = &l->counts[number];
     if (number == before)

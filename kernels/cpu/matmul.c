@@ -288,14 +288,8 @@ static struct MatmulEntry *entry_of(Matmul *m, const MatmulShape *shape, bool he
             return &m->entries[i];
     if (m->count == MOST_ENTRIES)
         forget_entries(m);
-    if (m->count == m->capacity) {
-        size_t capacity = m->capacity ? 2 * m->capacity : 32;
-        struct MatmulEntry *entries = memory_resize(m->entries, capacity, sizeof *entries);
-        if (!entries)
-            return NULL;
-        m->entries = entries;
-        m->capacity = capacity;
-    }
+    if (!memory_grow(&m->entries, &m->capacity, m->count + 1, sizeof *m->entries, "", NULL))
+        return NULL;
     one_thread();
     struct MatmulEntry *e = &m->entries[m->count++];
     *e = (struct MatmulEntry){.shape = *shape, .held = held};
@@ -331,25 +325,12 @@ static bool lay_out(dnnl_memory_t to, dnnl_memory_t from, const Matmul *m)
     return fine;
 }
 
-static bool room_for_copy(Matmul *m)
-{
-    if (m->copy_count < m->copy_room)
-        return true;
-    const size_t room = m->copy_room ? 2 * m->copy_room : 32;
-    struct MatmulCopy *copies = memory_resize(m->copies, room, sizeof *copies);
-    if (copies) {
-        m->copies = copies;
-        m->copy_room = room;
-    }
-    return copies;
-}
-
 static const void *add_copy(Matmul *m, const struct MatmulEntry *e, const void *b)
 {
     DescriptionOf wanted;
     struct MatmulCopy copy = {.of = b};
-    if (!room_for_copy(m) || dnnl_memory_get_memory_desc(e->b, &wanted) != dnnl_success ||
-        !(copy.bytes = memory_get(size_of(wanted), 1)))
+    if (!memory_grow(&m->copies, &m->copy_room, m->copy_count + 1, sizeof *m->copies, "", NULL) ||
+        dnnl_memory_get_memory_desc(e->b, &wanted) != dnnl_success || !(copy.bytes = memory_get(size_of(wanted), 1)))
         return NULL;
     bool fine = make_memory(&copy.memory, wanted, m->engine) &&
                 dnnl_memory_set_data_handle(copy.memory, copy.bytes) == dnnl_success &&

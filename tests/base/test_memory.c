@@ -56,6 +56,33 @@ START_TEST(resizing_keeps_old_bytes_and_adds_zeros)
 }
 END_TEST
 
+START_TEST(a_list_grows_by_doubling_and_stays_as_it_was_where_it_cannot)
+{
+    Error e;
+    int32_t *list = NULL;
+    size_t room = 0, requests = (size_t)memory_requests();
+    for (int32_t i = 0; i < 1000; i++) {
+        ck_assert(memory_grow(&list, &room, (size_t)i + 1, sizeof *list, "numbers", &e));
+        list[i] = i;
+    }
+    ck_assert_uint_le(memory_requests() - requests, 7); /* 16, 32 ... 1024 */
+    for (int32_t i = 0; i < 1000; i++)
+        ck_assert_int_eq(list[i], i);
+    for (size_t i = 1000; i < room; i++)
+        ck_assert_int_eq(list[i], 0);
+    const size_t before = room;
+    const int32_t *same = list;
+    memory_fail_at(1);
+    ck_assert(!memory_grow(&list, &room, room + 1, sizeof *list, "numbers", &e));
+    ck_assert_str_eq(e.text, "out of memory: 8.0 KiB for numbers");
+    ck_assert(list == same && room == before);
+    ck_assert(!memory_grow(&list, &room, SIZE_MAX / 2, sizeof *list, "numbers", &e));
+    ck_assert(memory_grow(&list, &room, 5000, sizeof *list, "numbers", &e)); /* more than twice as many */
+    ck_assert_uint_ge(room, 5000);
+    memory_free(list);
+}
+END_TEST
+
 START_TEST(peak_is_the_most_since_its_reset)
 {
     void *a = memory_get(1000, 1);
@@ -206,12 +233,19 @@ START_TEST(bf16_nan_stays_nan_and_all_values_survive)
 END_TEST
 
 static const Test tests[] = {
-    TEST(blocks_are_zeroed_aligned_and_counted),   TEST(sizes_that_overflow_are_refused),
-    TEST(resizing_keeps_old_bytes_and_adds_zeros), TEST(peak_is_the_most_since_its_reset),
-    TEST(the_chosen_request_fails_and_only_it),    TEST(memory_errors_say_how_much),
-    TEST(memory_errors_say_what_a_device_said),    TEST(an_error_is_one_line_and_may_quote_itself),
-    TEST(a_buffer_grows_and_stays_closed),         TEST(a_buffer_remembers_a_failed_allocation),
-    TEST(bf16_rounds_to_nearest_ties_to_even),     TEST(bf16_nan_stays_nan_and_all_values_survive),
+    TEST(blocks_are_zeroed_aligned_and_counted),
+    TEST(sizes_that_overflow_are_refused),
+    TEST(resizing_keeps_old_bytes_and_adds_zeros),
+    TEST(a_list_grows_by_doubling_and_stays_as_it_was_where_it_cannot),
+    TEST(peak_is_the_most_since_its_reset),
+    TEST(the_chosen_request_fails_and_only_it),
+    TEST(memory_errors_say_how_much),
+    TEST(memory_errors_say_what_a_device_said),
+    TEST(an_error_is_one_line_and_may_quote_itself),
+    TEST(a_buffer_grows_and_stays_closed),
+    TEST(a_buffer_remembers_a_failed_allocation),
+    TEST(bf16_rounds_to_nearest_ties_to_even),
+    TEST(bf16_nan_stays_nan_and_all_values_survive),
 };
 
 int main(int argc, char **argv) { return suite_run("base/memory", tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -227,14 +227,8 @@ static bool in_this_phase(const Signal *s) { return s->block == now.block && s->
 static void leave(Signal signal)
 {
     size_t i = now.block - now.launch;
-    if (i >= now.left_room) {
-        Signal *more = memory_resize(now.left, 2 * i + 64, sizeof *more);
-        if (!more)
-            emulator_fail("no memory to check accesses with");
-        memset(more + now.left_room, 0, (2 * i + 64 - now.left_room) * sizeof *more);
-        now.left = more;
-        now.left_room = 2 * i + 64;
-    }
+    if (!memory_grow(&now.left, &now.left_room, i + 1, sizeof *now.left, "", NULL))
+        emulator_fail("no memory to check accesses with");
     now.left[i] = signal;
 }
 
