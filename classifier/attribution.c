@@ -68,11 +68,6 @@ static bool ask_without(Attribution *m, Classifier *c, Trainer *trainer, const i
     return fine;
 }
 
-static double real_at(const Kernels *k, const void *numbers, size_t i)
-{
-    return k->real == sizeof(double) ? ((const double *)numbers)[i] : (double)((const float *)numbers)[i];
-}
-
 /* Reads the gradient of each place and the vector that stands there. */
 static bool multiply(Attribution *m, const Classifier *c, Trainer *trainer, const int32_t *ids, double less, Error *e)
 {

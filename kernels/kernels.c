@@ -25,6 +25,36 @@ static const Kernels *const tables[] = {
 
 enum { TABLES = sizeof tables / sizeof *tables };
 
+/* What is not of the wanted type passes through memory here, much at once, since a device answers each time anew. */
+static void download(const Kernels *k, Stream *s, void *to, const void *from, size_t count, bool doubles)
+{
+    enum { AT_ONCE = 4096 };
+    double some[AT_ONCE]; /* or twice as many floats */
+    if (doubles == (k->real == sizeof(double))) {
+        k->download(s, to, from, count * k->real);
+        return;
+    }
+    for (size_t first = 0, n; first < count; first += n) {
+        n = count - first < AT_ONCE ? count - first : AT_ONCE;
+        k->download(s, some, (const char *)from + first * k->real, n * k->real);
+        for (size_t i = 0; i < n; i++)
+            if (doubles)
+                ((double *)to)[first + i] = real_at(k, some, i);
+            else
+                ((float *)to)[first + i] = (float)real_at(k, some, i);
+    }
+}
+
+void download_doubles(const Kernels *k, Stream *s, double *to, const void *from, size_t count)
+{
+    download(k, s, to, from, count, true);
+}
+
+void download_floats(const Kernels *k, Stream *s, float *to, const void *from, size_t count)
+{
+    download(k, s, to, from, count, false);
+}
+
 const char *number_type_name(NumberType type)
 {
     static const char *const names[] = {"f32", "bf16", "f64", "tf32"};

@@ -209,6 +209,24 @@ const Kernels *kernels_find(const char *device, NumberType type, Error *e);
 
 const char *number_type_name(NumberType type); /* "f32" ... */
 
+/* Reals of a table, in the host's memory. */
+static inline double real_at(const Kernels *k, const void *reals, size_t i)
+{
+    return k->real == sizeof(double) ? ((const double *)reals)[i] : (double)((const float *)reals)[i];
+}
+
+static inline void real_put(const Kernels *k, void *reals, size_t i, double value)
+{
+    if (k->real == sizeof(double))
+        ((double *)reals)[i] = value;
+    else
+        ((float *)reals)[i] = (float)value;
+}
+
+/* `count` reals of a device from the first one on, as doubles or floats, whichever they are there. */
+void download_doubles(const Kernels *k, Stream *s, double *to, const void *from, size_t count);
+void download_floats(const Kernels *k, Stream *s, float *to, const void *from, size_t count);
+
 #ifdef __cplusplus
 }
 #endif

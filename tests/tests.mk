@@ -99,7 +99,7 @@ $(OUT_BIN)/gpu: $(OUT)/tools/gpu.o $(LIBRARY) $(OUT)/link
 
 bench-kernels: $(OUT_BIN)/bench-kernels ## measure this machine's limits and the operations of kernels/cpu; only=WORD: some
 	@$(OUT_BIN)/bench-kernels $(only)
-$(OUT_BIN)/bench-kernels: $(OUT)/kernels/cpu/bench.o $(LIBRARY) $(OUT)/link
+$(OUT_BIN)/bench-kernels: $(OUT)/tools/bench_kernels.o $(LIBRARY) $(OUT)/link
 	$(link)
 
 # Counted on a build that is the same everywhere: x86-64-v3, which valgrind understands, and our own products.

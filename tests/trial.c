@@ -48,11 +48,6 @@ static void copy_batch(const Trial *t, size_t i, Batch *b)
 static void step_batch(void *self, uint64_t step, Batch *b) { copy_batch(self, (size_t)(step - 1), b); }
 static void score_batch(void *self, size_t i, Batch *b) { copy_batch(self, i, b); }
 
-static double real_at(const Kernels *k, const void *reals, size_t i)
-{
-    return k->real == sizeof(double) ? ((const double *)reals)[i] : (double)((const float *)reals)[i];
-}
-
 static Tensor *loss(void *self, Tape *tape, const Rows *rows)
 {
     Trial *t = self;
@@ -61,16 +56,12 @@ static Tensor *loss(void *self, Tape *tape, const Rows *rows)
     Tensor *losses = cross_entropy(tape, logits, rows[n->side].targets, n->smoothing, 0);
     if (tape->k != t->trainer.options.k) /* a walk over shapes has no numbers */
         return losses;
-    double values[128];
     int32_t end;
     uint32_t first;
     tape->k->download(tape->stream, &end, &rows[n->side].start[rows[n->side].rows], sizeof end);
     tape->k->download(tape->stream, &first, &tape->state->first_position[n->side], sizeof first);
     size_t count = (size_t)end; /* the others belong to no row */
-    ck_assert(count <= 128);
-    tape->k->download(tape->stream, values, losses->data, count * tape->k->real);
-    for (size_t i = 0; i < count; i++)
-        t->losses[first + i] = real_at(tape->k, values, i);
+    download_doubles(tape->k, tape->stream, t->losses + first, losses->data, count);
     return losses;
 }
 
@@ -141,12 +132,8 @@ double trial_score(Trial *t)
 static double *doubles(const Kernels *k, Stream *stream, const void *from, size_t n)
 {
     double *values = memory_get(n, sizeof *values);
-    void *reals = memory_get(n, k->real);
-    ck_assert(values && reals);
-    k->download(stream, reals, from, n * k->real);
-    for (size_t i = 0; i < n; i++)
-        values[i] = real_at(k, reals, i);
-    memory_free(reals);
+    ck_assert_ptr_nonnull(values);
+    download_doubles(k, stream, values, from, n);
     return values;
 }
 
@@ -161,13 +148,12 @@ double *trial_gradient(Trial *t) { return trial_reals(t, t->trainer.optimizer.bl
 static void set_one(Trial *t, const Parameter *p, const double *values)
 {
     const Kernels *k = t->trainer.options.k;
-    float *floats = memory_get(p->count, sizeof *floats);
-    ck_assert_ptr_nonnull(floats);
+    void *reals = memory_get(p->count, k->real);
+    ck_assert_ptr_nonnull(reals);
     for (size_t i = 0; i < p->count; i++)
-        floats[i] = (float)values[i];
-    weights_set(&t->trainer.weights, t->trainer.worker[0].stream, p,
-                k->real == sizeof(double) ? (const void *)values : floats);
-    memory_free(floats);
+        real_put(k, reals, i, values[i]);
+    weights_set(&t->trainer.weights, t->trainer.worker[0].stream, p, reals);
+    memory_free(reals);
 }
 
 void trial_nudge(Trial *t, const Parameter *p, size_t i, double by)

@@ -76,17 +76,7 @@ static bool take(MapRecorder *w, const Seen *s, Error *e)
         return memory_error(e, "the weights of attention", (m->layers + 1) * count, sizeof *more);
     m->weights = more;
     more += m->layers++ * count;
-    if (k->real == sizeof *more) {
-        k->download(w->tape->stream, more, s->weights, count * sizeof *more);
-        return true;
-    }
-    double *wide = memory_get(count, sizeof *wide);
-    if (!wide)
-        return memory_error(e, "the weights of attention", count, sizeof *wide);
-    k->download(w->tape->stream, wide, s->weights, count * sizeof *wide);
-    for (size_t i = 0; i < count; i++)
-        more[i] = (float)wide[i];
-    memory_free(wide);
+    download_floats(k, w->tape->stream, more, s->weights, count);
     return true;
 }
 

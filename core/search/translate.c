@@ -34,7 +34,6 @@ typedef struct Worker {
     Staged source, target;
     size_t *most;     /* [sentences] of the batch */
     int32_t *which;   /* [slots, beam] what a step's choices are, from the device */
-    void *reals;      /* [slots, beam + 1] */
     double *values;   /* [slots, beam] */
     double *ends;     /* [slots] */
     int32_t *pieces;  /* [most] of one hypothesis */
@@ -111,12 +110,11 @@ static bool open_lists(Worker *w, const TranslateOptions *o, Error *e)
     w->state = w->k->allocate(sizeof *w->state);
     w->most = memory_get(o->sentences, sizeof *w->most);
     w->which = memory_get(slots * o->beam.beam, sizeof *w->which);
-    w->reals = memory_get(slots * (o->beam.beam + 1), w->k->real);
     w->values = memory_get(slots * o->beam.beam, sizeof *w->values);
     w->ends = memory_get(slots, sizeof *w->ends);
     w->pieces = memory_get(most, sizeof *w->pieces);
     w->log_each = memory_get(most + 1, sizeof *w->log_each);
-    bool fine = w->state && w->most && w->which && w->reals && w->values && w->ends && w->pieces && w->log_each;
+    bool fine = w->state && w->most && w->which && w->values && w->ends && w->pieces && w->log_each;
     return (fine && staged_open(&w->source, w->k, 2 * round_up(room_of(o), SOURCE_GRAIN) + o->sentences + 1) &&
             staged_open(&w->target, w->k, 2 * targets + 3 * slots + 1)) ||
            memory_error(e, "a worker that translates", slots * (o->beam.beam + 1), 2 * sizeof *w->values);
@@ -150,7 +148,6 @@ static void worker_close(Worker *w)
     memory_free(w->target.host);
     memory_free(w->most);
     memory_free(w->which);
-    memory_free(w->reals);
     memory_free(w->values);
     memory_free(w->ends);
     memory_free(w->pieces);
@@ -248,20 +245,13 @@ static Choices read_targets(Worker *w, const TranslateNetwork *n)
     return choices(&w->tape, &live, b->options.beam, b->options.end);
 }
 
-static void download_reals(Worker *w, double *to, const void *from, size_t count)
-{
-    w->k->download(w->stream, w->reals, from, count * w->k->real);
-    for (size_t i = 0; i < count; i++)
-        to[i] = w->k->real == sizeof(double) ? ((double *)w->reals)[i] : (double)((float *)w->reals)[i];
-}
-
 static void search_step(Worker *w, const TranslateNetwork *n)
 {
     Choices c = read_targets(w, n);
     size_t all = c.positions * c.count;
     w->k->download(w->stream, w->which, c.which, all * sizeof *w->which);
-    download_reals(w, w->values, c.values, all);
-    download_reals(w, w->ends, c.one, c.positions);
+    download_doubles(w->k, w->stream, w->values, c.values, all);
+    download_doubles(w->k, w->stream, w->ends, c.one, c.positions);
     tape_reset(&w->tape);
     beams_step(&w->beams, w->which, w->values, w->ends);
 }

@@ -106,14 +106,6 @@ Parameter *parameters_find(const Parameters *p, const char *name)
     return NULL;
 }
 
-static void real_put(const Kernels *k, void *reals, size_t i, double value)
-{
-    if (k->real == sizeof(double))
-        ((double *)reals)[i] = value;
-    else
-        ((float *)reals)[i] = (float)value;
-}
-
 static double computed(const Parameter *p, size_t i)
 {
     return p->constant(i / p->shape[1], i % p->shape[1], p->shape[1]);

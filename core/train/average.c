@@ -10,19 +10,13 @@ char *average_path(const Run *run) { return run_file(run, "average.safetensors")
  */
 static void move(Weights *w, Stream *s, const Parameter *p, void *reals, double *sums, size_t count, bool back)
 {
-    bool doubles = w->k->real == sizeof(double);
-    double *wide = reals;
-    float *narrow = reals;
     if (!back)
         weights_get(w, s, p, reals);
-    for (size_t i = 0; i < p->count; i++) {
-        if (!back)
-            sums[p->offset + i] += doubles ? wide[i] : (double)narrow[i];
-        else if (doubles)
-            wide[i] = sums[p->offset + i] / (double)count;
+    for (size_t i = 0; i < p->count; i++)
+        if (back)
+            real_put(w->k, reals, i, sums[p->offset + i] / (double)count);
         else
-            narrow[i] = (float)(sums[p->offset + i] / (double)count);
-    }
+            sums[p->offset + i] += real_at(w->k, reals, i);
     if (back)
         weights_set(w, s, p, reals);
 }

@@ -168,15 +168,11 @@ static void set_weights(const Scene *c, const Way *way, Weights *w, Stream *s)
         const Parameter *p = c->parameters.list[i];
         if (p->role == ROLE_CONSTANT)
             continue;
-        double *doubles = scene_memory(p->count, sizeof *doubles);
-        float *floats = scene_memory(p->count, sizeof *floats);
-        for (size_t j = 0; j < p->count; j++) {
-            doubles[j] = weight(c, p, j, way);
-            floats[j] = (float)doubles[j];
-        }
-        weights_set(w, s, p, w->k->real == sizeof *doubles ? (const void *)doubles : floats);
-        memory_free(doubles);
-        memory_free(floats);
+        void *reals = scene_memory(p->count, w->k->real);
+        for (size_t j = 0; j < p->count; j++)
+            real_put(w->k, reals, j, weight(c, p, j, way));
+        weights_set(w, s, p, reals);
+        memory_free(reals);
     }
 }
 
@@ -187,11 +183,6 @@ typedef struct Play {
     const Ground *g;
     Outcome *outcome; /* NULL on a walk over shapes */
 } Play;
-
-static double real_at(const Kernels *k, const void *reals, size_t i)
-{
-    return k->real == sizeof(double) ? ((const double *)reals)[i] : (double)((const float *)reals)[i];
-}
 
 static void keep_losses(Tape *t, const Play *p, size_t k, size_t which, const Tensor *losses)
 {

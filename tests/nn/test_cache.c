@@ -90,12 +90,8 @@ static double *read_pieces(Reader *r, const Piece *pieces, size_t rows, bool cac
         cache_end(&r->cache, w->stream, rows);
     size_t count = logits->rows * logits->columns;
     double *values = memory_get(count, sizeof *values);
-    float *floats = memory_get(count, sizeof *floats);
-    ck_assert(values && floats);
-    k->download(w->stream, k->real == sizeof(double) ? (void *)values : floats, logits->data, count * k->real);
-    for (size_t i = 0; i < count && k->real != sizeof(double); i++)
-        values[i] = (double)floats[i];
-    memory_free(floats);
+    ck_assert_ptr_nonnull(values);
+    download_doubles(k, w->stream, values, logits->data, count);
     tape_close(&tape);
     return values;
 }

@@ -75,8 +75,7 @@ static void check_same(const Tensor *found, const Tensor *wanted, const Kernels 
     double most = k->real == sizeof(double) ? 1e-14 : 1e-6;
     ck_assert(found->rows == wanted->rows && found->columns == wanted->columns);
     for (size_t i = 0; i < found->rows * found->columns; i++) {
-        double a = k->real == sizeof(double) ? ((double *)found->data)[i] : (double)((float *)found->data)[i];
-        double b = k->real == sizeof(double) ? ((double *)wanted->data)[i] : (double)((float *)wanted->data)[i];
+        double a = real_at(k, found->data, i), b = real_at(k, wanted->data, i);
         ck_assert_msg(a - b <= most && b - a <= most, "%s: number %zu is %g, not %g", k->backend, i, a, b);
     }
 }

@@ -81,12 +81,8 @@ static double *logits_of(Subject *s, const Queries *only, size_t count)
     Tensor *y = model_logits(&tape, &s->model, s->rows.rows, NULL, only);
     ck_assert_uint_eq(y->rows, count);
     double *values = memory_get(count * BYTES + 1, sizeof *values);
-    float *floats = memory_get(count * BYTES + 1, sizeof *floats);
-    ck_assert(values && floats);
-    k->download(w->stream, k->real == sizeof(double) ? (void *)values : floats, y->data, count * BYTES * k->real);
-    for (size_t i = 0; i < count * BYTES && k->real != sizeof(double); i++)
-        values[i] = (double)floats[i];
-    memory_free(floats);
+    ck_assert_ptr_nonnull(values);
+    download_doubles(k, w->stream, values, y->data, count * BYTES);
     tape_close(&tape);
     return values;
 }

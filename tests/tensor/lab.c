@@ -159,20 +159,12 @@ void pass_free(Pass *p)
     takes_close(&p->takes);
 }
 
-double lab_real(const Lab *l, const void *reals, size_t i)
-{
-    return l->k->real == sizeof(double) ? ((const double *)reals)[i] : (double)((const float *)reals)[i];
-}
-
 void lab_set(Lab *l, const Parameter *p, size_t i, double value)
 {
     double values[LAB_WIDE * LAB_DIM];
     ck_assert(p && p->count <= sizeof values / sizeof *values && i < p->count);
     weights_get(&l->weights, l->stream, p, values);
-    if (l->k->real == sizeof(double))
-        values[i] = value;
-    else
-        ((float *)values)[i] = (float)value;
+    real_put(l->k, values, i, value);
     weights_set(&l->weights, l->stream, p, values);
 }
 
@@ -186,7 +178,7 @@ void lab_differentiate(Lab *l, Program *program)
         const Parameter *p = l->parameters.list[i];
         for (uint64_t draw = 0; draw < draws && p->role != ROLE_CONSTANT; draw++) {
             size_t j = (size_t)philox_below(p->count, 2, 0, draw, (uint32_t)i);
-            double at = lab_real(l, l->weights.reals, p->offset + j), loss[2];
+            double at = real_at(l->k, l->weights.reals, p->offset + j), loss[2];
             for (int side = 0; side < 2; side++) {
                 lab_set(l, p, j, side ? at - h : at + h);
                 Pass moved = lab_pass(l, program, &training);
@@ -194,7 +186,7 @@ void lab_differentiate(Lab *l, Program *program)
                 pass_free(&moved);
             }
             lab_set(l, p, j, at);
-            double slope = (loss[0] - loss[1]) / (2 * h), found = lab_real(l, whole.gradient, p->offset + j);
+            double slope = (loss[0] - loss[1]) / (2 * h), found = real_at(l->k, whole.gradient, p->offset + j);
             ck_assert_msg(fabs(slope - found) < 1e-7 + 1e-6 * fabs(slope), "%s[%zu]: the gradient is %.9g, not %.9g",
                           p->name, j, found, slope);
         }

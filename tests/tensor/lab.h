@@ -64,8 +64,6 @@ void pass_free(Pass *p);
 /* In f64: the gradient of a program is that of central differences, for some weights of each parameter it reads. */
 void lab_differentiate(Lab *l, Program *program);
 
-double lab_real(const Lab *l, const void *reals, size_t i);
-
 /* Sets one weight, and its copy. */
 void lab_set(Lab *l, const Parameter *p, size_t i, double value);
 

@@ -270,10 +270,7 @@ START_TEST(gradients_are_blamed_in_the_order_of_the_backward_pass)
         size_t at = p->offset + p->count / 2;
         if (p->role == ROLE_CONSTANT)
             continue;
-        if (l.k->real == sizeof(double))
-            ((double *)gradient)[at] = NAN;
-        else
-            ((float *)gradient)[at] = NAN;
+        real_put(l.k, gradient, at, NAN);
         name[0] = 0;
         nonfinite_gradients(name, &t);
         snprintf(words, sizeof words, "the gradient of %s", p->name);

@@ -131,11 +131,6 @@ static const Kernels *table_of(NumberType type)
     return k;
 }
 
-static double real_at(const Kernels *k, const void *reals, size_t i)
-{
-    return k->real == sizeof(double) ? ((const double *)reals)[i] : (double)((const float *)reals)[i];
-}
-
 START_TEST(new_weights_are_zero_but_for_the_constants)
 {
     Parameters p = all();

@@ -168,7 +168,7 @@ static void check_against_f64(Program *program, const LabOptions *o)
         Pass found = lab_pass(&l, program, &(PassOptions){0});
         double off = 0, all = 0;
         for (size_t n = 0; n < l.parameters.size; n++) {
-            double a = lab_real(&l, found.gradient, n), b = lab_real(&exact, wanted.gradient, n);
+            double a = real_at(l.k, found.gradient, n), b = real_at(exact.k, wanted.gradient, n);
             off += (a - b) * (a - b), all += b * b;
         }
         ck_assert_msg(sqrt(off) <= 1e-5 * sqrt(all), "%s: the gradient is off by %g of %g", l.k->backend, sqrt(off),
@@ -244,8 +244,8 @@ static Tensor *classified(Tape *t, const Lab *l)
     const int32_t *classes = likeliest(t, logits);
     for (size_t i = 0; t->k == l->k && i < logits->rows; i++)
         for (size_t j = 0; j < LAB_WORDS; j++)
-            ck_assert(lab_real(l, logits->data, i * LAB_WORDS + j) <=
-                      lab_real(l, logits->data, i * LAB_WORDS + (size_t)classes[i]));
+            ck_assert(real_at(l->k, logits->data, i * LAB_WORDS + j) <=
+                      real_at(l->k, logits->data, i * LAB_WORDS + (size_t)classes[i]));
     return logits;
 }
 
@@ -314,7 +314,7 @@ START_TEST(an_output_that_nobody_reads_does_not_run_backward)
     ck_assert_uint_eq(read_calls, 2);
     const Parameter *wide = l.wide.weight;
     for (size_t i = 0; i < wide->count; i++)
-        ck_assert_double_eq(lab_real(&l, p.gradient, wide->offset + i), 0);
+        ck_assert_double_eq(real_at(l.k, p.gradient, wide->offset + i), 0);
     pass_free(&p);
     lab_differentiate(&l, with_something_unread);
     lab_close(&l);
