@@ -403,7 +403,7 @@ enum { SAMPLES = 101 };
 /* The median time of one run: samples of at least 50 us, for about a fifth of a second, but no fewer than `least`. */
 static double median_time(const Operation *o, Work *w, size_t least)
 {
-    double times[SAMPLES], start = clock_seconds();
+    double times[SAMPLES] = {0}, start = clock_seconds();
     o->run(w);
     double once = clock_seconds() - start;
     size_t runs = once < 50e-6 ? (size_t)(50e-6 / (once + 1e-9)) + 1 : 1, count = 0;
