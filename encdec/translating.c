@@ -73,15 +73,23 @@ void translating_close(Translating *t)
     *t = (Translating){0};
 }
 
-/* Each list grows to what the largest has room for. */
 static bool make_room(Translating *t, size_t lines, Error *e)
 {
-    static const char what[] = "sentences to translate";
-    size_t a = t->room, b = t->room, c = t->room;
-    return memory_grow(&t->number, &a, lines + 1, sizeof *t->number, what, e) &&
-           memory_grow(&t->sentence, &b, lines + 1, sizeof *t->sentence, what, e) &&
-           memory_grow(&t->translation, &c, lines + 1, sizeof *t->translation, what, e) &&
-           memory_grow(&t->start, &t->room, lines + 1, sizeof *t->start, what, e);
+    const struct {
+        void *list;
+        size_t size;
+    } lists[] = {{&t->number, sizeof *t->number},
+                 {&t->sentence, sizeof *t->sentence},
+                 {&t->translation, sizeof *t->translation},
+                 {&t->start, sizeof *t->start}};
+    size_t room = t->room;
+    bool fine = true;
+    for (size_t i = 0; fine && i < sizeof lists / sizeof *lists; i++) {
+        room = t->room;
+        fine = memory_grow(lists[i].list, &room, lines + 1, lists[i].size, "sentences to translate", e);
+    }
+    t->room = fine ? room : t->room;
+    return fine;
 }
 
 /* The ids of a line, and </s>. */
