@@ -108,7 +108,7 @@ endif
 
 # (An enum names integer constants here, and sizes are multiplied by reals: clang 16 and later warn of that.)
 WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wno-missing-braces \
-           -Wno-enum-float-conversion \
+           $(if $(findstring clang,$(CC)),-Wno-enum-float-conversion) \
            $(if $(filter 1,$(WERROR)),-Werror)
 
 # (-g1: lines and functions for a debugger; variables would triple each program. CFLAGS='-O1 -g' has them.)

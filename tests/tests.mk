@@ -6,10 +6,11 @@
 
 TESTS := $(wildcard tests/*/test_*.c)
 PROGRAM_OF_nn = charlm# whose network is tried there
+MORE_OF_research = tests/plot/runs.c tests/plot/written.c# of tests elsewhere
 READERS = charlm/options encdec/source encdec/lines encdec/builtin# of programs, that are tried in tests/fuzz
 module_of    = $(notdir $(patsubst %/,%,$(dir $1)))
 test_program = $(patsubst tests/%,$(OUT_BIN)/tests/%,$(subst /test_,/,$(1:.c=)))
-test_objects = $(patsubst %.c,$(OUT)/%.o,$1 $(wildcard tests/*.c) \
+test_objects = $(patsubst %.c,$(OUT)/%.o,$1 $(wildcard tests/*.c) $(MORE_OF_$(call module_of,$1)) \
                  $(filter-out $(wildcard $(dir $1)test_*.c),$(wildcard $(dir $1)*.c))) \
                $(call emulated,$(wildcard $(dir $1)*.cu)) \
                $(filter-out %/main.o,$(foreach p,$(filter charlm classifier encdec,$(call module_of,$1) $(PROGRAM_OF_$(call module_of,$1))), \

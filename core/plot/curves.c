@@ -58,6 +58,8 @@ static void add_spread(Buffer *b, const Spread *s)
 static void add_heading(Buffer *b, const Curve *c, const LogColumn *columns, size_t count)
 {
     picture_text(b, c->label, strlen(c->label), false);
+    if (c->count > 1)
+        buffer_print(b, "%s%zu seeds", c->label[0] ? ", " : "", c->count);
     buffer_print(b, "\ttokens\tseconds");
     for (size_t i = 0; i < count; i++) {
         if (headings[columns[i]])

@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "core/run/json.h"
 
-#include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,17 +36,17 @@ static const char *value_of(const Json *config, size_t group, const char *key)
     return !item ? NULL : item->kind == JSON_BOOL ? (item->truth ? "yes" : "no") : item->text;
 }
 
-/* decay-steps is steps, where nobody said otherwise. */
-static bool follows(const Json *config, size_t group, const char *key)
+/* The same, where decay-steps is steps if nobody said otherwise: it follows them, whatever they are. */
+static const char *meaning_of(const Json *config, size_t group, const char *key)
 {
     const char *value = value_of(config, group, key), *steps = value_of(config, group, "steps");
-    return strcmp(key, "decay-steps") == 0 && value && steps && strcmp(value, steps) == 0;
+    return strcmp(key, "decay-steps") == 0 && value && steps && strcmp(value, steps) == 0 ? "steps" : value;
 }
 
 static bool option_differs(const Json *a, const Json *b, size_t group, const char *key)
 {
-    const char *x = value_of(a, group, key), *y = value_of(b, group, key);
-    return x && y && strcmp(x, y) != 0 && !(follows(a, group, key) && follows(b, group, key));
+    const char *x = meaning_of(a, group, key), *y = meaning_of(b, group, key);
+    return x && y && strcmp(x, y) != 0;
 }
 
 static bool data_differ(const Json *a, const Json *b)
@@ -82,12 +81,15 @@ static const char *folder_name(const char *path, size_t *length)
     return path + start;
 }
 
+/* Whether two of the runs that know the option differ in it. */
 static bool any_differs(const Configs *c, size_t group, const char *key)
 {
-    for (size_t i = 0; i < c->count; i++)
-        for (size_t j = 0; j < i; j++)
-            if (option_differs(c->json[i], c->json[j], group, key))
-                return true;
+    size_t first = 0;
+    while (first < c->count && !value_of(c->json[first], group, key))
+        first++;
+    for (size_t i = first + 1; i < c->count; i++)
+        if (option_differs(c->json[first], c->json[i], group, key))
+            return true;
     return false;
 }
 
@@ -120,24 +122,35 @@ static void describe(Buffer *b, const Configs *c, const Json *config, bool seeds
         add_difference(b, "data", json_get_text(json_get(config, "data"), "path"));
 }
 
-/* Which curve each run belongs to. */
-static void gather(Legend *l, const Configs *c, bool apart)
-{
-    for (size_t i = 0; i < c->count; i++) {
-        l->curve[i] = l->curves;
-        for (size_t j = 0; !apart && j < i && l->curve[i] == l->curves; j++)
-            if (same_but_seed(c->json[i], c->json[j]) && option_differs(c->json[i], c->json[j], 1, "seed"))
-                l->curve[i] = l->curve[j];
-        l->curves += l->curve[i] == l->curves;
-    }
-}
-
 static size_t first_of(const Legend *l, size_t curve)
 {
     size_t i = 0;
     while (l->curve[i] != curve)
         i++;
     return i;
+}
+
+/* Whether the run is one more seed of those that a curve has before it. */
+static bool joins(const Legend *l, const Configs *c, size_t run, size_t curve)
+{
+    if (!same_but_seed(c->json[run], c->json[first_of(l, curve)]))
+        return false;
+    for (size_t i = 0; i < run; i++)
+        if (l->curve[i] == curve && !option_differs(c->json[run], c->json[i], 1, "seed"))
+            return false;
+    return true;
+}
+
+/* Which curve each run belongs to. */
+static void gather(Legend *l, const Configs *c, bool apart)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        size_t curve = 0;
+        while (curve < l->curves && (apart || !joins(l, c, i, curve)))
+            curve++;
+        l->curve[i] = curve;
+        l->curves += curve == l->curves;
+    }
 }
 
 static size_t members(const Legend *l, size_t runs, size_t curve)
@@ -171,18 +184,16 @@ typedef enum Detail { OPTIONS, WITH_SEED, WITH_FOLDER } Detail;
 static bool name_curve(Legend *l, const Configs *c, const char *const *runs, size_t curve, Detail detail, Error *e)
 {
     Buffer b = {0};
-    const size_t run = first_of(l, curve), count = members(l, c->count, curve);
+    const size_t run = first_of(l, curve);
     buffer_print(&b, "%s", "");
     if (l->curves > 1) {
-        describe(&b, c, c->json[run], detail == WITH_SEED && count == 1);
+        describe(&b, c, c->json[run], detail == WITH_SEED && members(l, c->count, curve) == 1);
         if (detail == WITH_FOLDER || (detail == WITH_SEED && !b.size)) {
             size_t length;
             const char *name = folder_name(runs[run], &length);
             buffer_print(&b, "%s%.*s", b.size ? ", " : "", (int)length, name);
         }
     }
-    if (count > 1)
-        buffer_print(&b, "%s%zu seeds", b.size ? ", " : "", count);
     return keep(&l->label[curve], &b, e);
 }
 
@@ -191,14 +202,16 @@ static bool name_all(Legend *l, const Configs *c, const char *const *runs, Error
     bool fine = true;
     for (size_t i = 0; fine && i < l->curves; i++)
         fine = name_curve(l, c, runs, i, OPTIONS, e);
+    bool *again = memory_get(l->curves, sizeof *again);
+    fine = fine && (again || memory_error(e, "labels", l->curves, sizeof *again));
     for (Detail detail = WITH_SEED; l->curves > 1 && detail <= WITH_FOLDER; detail++) {
-        uint64_t again = 0;
         for (size_t i = 0; fine && i < l->curves; i++)
-            again |= (uint64_t)(is_taken(l, i) || !l->label[i][0]) << i;
+            again[i] = is_taken(l, i) || !l->label[i][0];
         for (size_t i = 0; fine && i < l->curves; i++)
-            if (again >> i & 1)
+            if (again[i])
                 fine = name_curve(l, c, runs, i, detail, e);
     }
+    memory_free(again);
     return fine;
 }
 
@@ -218,11 +231,16 @@ static bool read_config(Json **json, const char *run, Error *e)
 bool legend_make(Legend *legend, const char *const *runs, size_t count, bool apart, Error *e)
 {
     Configs c = {memory_get(count, sizeof *c.json), count};
-    *legend = (Legend){memory_get(count, sizeof *legend->curve), memory_get(count, sizeof *legend->label), 0};
-    assert(count <= LEGEND_RUNS);
-    bool fine = (c.json && legend->curve && legend->label) || memory_error(e, "labels", count, sizeof *legend->label);
+    *legend = (Legend){.curve = memory_get(count, sizeof *legend->curve),
+                       .seed = memory_get(count, sizeof *legend->seed),
+                       .label = memory_get(count, sizeof *legend->label)};
+    bool fine = (c.json && legend->curve && legend->seed && legend->label) ||
+                memory_error(e, "labels", count, sizeof *legend->label);
     for (size_t i = 0; fine && i < count; i++)
         fine = read_config(&c.json[i], runs[i], e);
+    for (size_t i = 0; fine && i < count; i++)
+        if (!json_integer(json_get(json_get(c.json[i], "training"), "seed"), &legend->seed[i]))
+            legend->seed[i] = 0;
     if (fine)
         gather(legend, &c, apart);
     fine = fine && name_all(legend, &c, runs, e);
@@ -240,5 +258,6 @@ void legend_free(Legend *legend)
         memory_free(legend->label[i]);
     memory_free(legend->label);
     memory_free(legend->curve);
+    memory_free(legend->seed);
     *legend = (Legend){0};
 }

@@ -6,11 +6,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-
-enum { LEGEND_RUNS = 64 }; /* at most */
+#include <stdint.h>
 
 typedef struct Legend {
     size_t *curve; /* [runs] which curve a run belongs to, in the order in which they come */
+    int64_t *seed; /* [runs] */
     char **label;  /* [curves] "dim 128, norm pre"; "" where there is only one curve */
     size_t curves;
 } Legend;

@@ -1,6 +1,8 @@
 /* See app.h. */
 #include "core/program/app.h"
 
+#include "base/file.h"
+
 #include "core/cli/version.h"
 
 #include <signal.h>
@@ -148,4 +150,15 @@ void app_own_workers(App *a)
 {
     if (options_source(a->command_line, "workers") == FROM_RUN)
         a->options->workers = 0;
+}
+
+bool app_draw(const App *a, const Picture *picture, const Buffer *data, Error *e)
+{
+    Buffer said = {0};
+    bool fine = (!data->failed || fail(e, "out of memory for the data of a picture")) &&
+                file_write_through(picture->data, data->text, data->size, e) && picture_draw(picture, &said, e);
+    if (fine && said.size && !a->options->quiet)
+        fprintf(stderr, "%s: gnuplot says: %s", a->kind->name, said.text);
+    buffer_free(&said);
+    return fine;
 }

@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "core/inspect/labels.h"
+#include "core/plot/picture.h"
 #include "core/plot/texts.h"
 #include "core/train/settings.h"
 #include "core/train/setup.h"
@@ -112,6 +113,10 @@ bool app_stored_weights(const App *a, Weights *w, Stream *s, Error *e);
 /* These weights alone. */
 bool app_open_weights(const App *a, const Kernels *k, Weights *w, Error *e);
 
+/* Writes the data of a picture to picture->data, where they stay, and draws it; what gnuplot says although it drew goes
+ * to standard error. */
+bool app_draw(const App *a, const Picture *picture, const Buffer *data, Error *e);
+
 /* How many workers trained a run is not how many are here: all, unless the command line says otherwise. */
 void app_own_workers(App *a);
 
@@ -121,5 +126,6 @@ bool app_bench(App *a, Error *e);
 bool app_info(App *a, Error *e);
 bool app_heads(App *a, Error *e);
 bool app_plot(App *a, Error *e);
+bool app_compare(App *a, Error *e);
 
 #endif

@@ -179,18 +179,14 @@ static char *data_path(const App *a, Error *e)
 static bool draw(const App *a, const char *script, const Buffer *data, size_t more, Error *e)
 {
     char number[24], *path = data_path(a, e);
-    Buffer said = {0};
     snprintf(number, sizeof number, "%zu", more);
-    Picture p = {.script = script,
-                 .data = path,
-                 .out = file_of(a),
-                 .size = a->options->size,
-                 .terminal = a->options->terminal,
-                 .more = {more ? number : NULL}};
-    bool fine = path && file_write_through(path, data->text, data->size, e) && picture_draw(&p, &said, e);
-    if (fine && said.size)
-        fprintf(stderr, "%s: gnuplot says: %s", a->kind->name, said.text);
-    buffer_free(&said);
+    const Picture p = {.script = script,
+                       .data = path,
+                       .out = file_of(a),
+                       .size = a->options->size,
+                       .terminal = a->options->terminal,
+                       .more = {more ? number : NULL}};
+    bool fine = path && app_draw(a, &p, data, e);
     memory_free(path);
     return fine;
 }

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/cli/stop.h"
+#include "core/inspect/maps.h"
 #include "core/plot/curves.h"
 #include "core/plot/legend.h"
 #include "core/run/json.h"
@@ -16,10 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { RUNS = 64 }; /* at most */
+
 typedef struct Plot {
     App *a;
-    const char *run[LEGEND_RUNS];
-    Log log[LEGEND_RUNS];
+    const char *run[RUNS];
+    Log log[RUNS];
     size_t runs;
     char *out, *data; /* owned; out NULL: text on standard output */
     char *panels;     /* owned: "loss rate" */
@@ -31,8 +34,8 @@ typedef struct Plot {
 
 static bool add_run(Plot *p, const char *run, Error *e)
 {
-    if (p->runs == LEGEND_RUNS)
-        return fail(e, "more than %d runs do not fit into one picture", LEGEND_RUNS) || app_misused(p->a);
+    if (p->runs == RUNS)
+        return fail(e, "more than %d runs do not fit into one picture", RUNS) || app_misused(p->a);
     p->run[p->runs++] = run;
     return true;
 }
@@ -62,17 +65,6 @@ static bool as_text(const SharedOptions *o)
     return o->terminal || (o->watch && !getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY"));
 }
 
-static char *with_ending(const char *path, const char *ending)
-{
-    const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/');
-    size_t length = dot && dot != path && (!slash || dot > slash + 1) ? (size_t)(dot - path) : strlen(path);
-    Buffer b = {0};
-    buffer_print(&b, "%.*s%s", (int)length, path, ending);
-    char *made = b.failed ? NULL : memory_string(b.text);
-    buffer_free(&b);
-    return made;
-}
-
 /* Where picture and data go: beside each other; without --out into the (first) run, or here where there is none. */
 static bool choose_files(Plot *p, Error *e)
 {
@@ -87,7 +79,7 @@ static bool choose_files(Plot *p, Error *e)
     char *file = !folder ? NULL : asked.out ? memory_string(asked.out) : path_join(folder, name);
     bool fine = file || memory_error(e, "a path", 1, 64);
     fine = fine && (asked.out || folder_make(folder, e));
-    p->data = fine ? with_ending(file, ".tsv") : NULL;
+    p->data = fine ? path_between(file, "", ".tsv") : NULL;
     fine = fine && (p->data || memory_error(e, "a path", 1, strlen(file)));
     if (fine && strcmp(p->data, file) == 0)
         fine = fail(e, "--out %s: that name is for the picture's data; choose another ending", file);
@@ -162,29 +154,18 @@ static bool read_logs(Plot *p, bool *empty, Error *e)
     return true;
 }
 
-static bool write_data(Plot *p, const Legend *legend, Error *e)
+static bool gather_data(Buffer *b, const Plot *p, const Legend *legend, Error *e)
 {
-    Buffer b = {0};
     bool fine = true;
     for (size_t i = 0; fine && i < legend->curves; i++) {
-        const Log *members[LEGEND_RUNS];
+        const Log *members[RUNS];
         Curve curve = {legend->label[i], members, 0};
         for (size_t run = 0; run < p->runs; run++)
             if (legend->curve[run] == i)
                 members[curve.count++] = &p->log[run];
-        fine = curve_add(&b, &curve, i == 0, e);
+        fine = curve_add(b, &curve, i == 0, e);
     }
-    fine = fine && file_write_through(p->data, b.text, b.size, e);
-    buffer_free(&b);
     return fine;
-}
-
-/* What gnuplot had to say although it drew. */
-static void pass_on(const Plot *p, Buffer *said)
-{
-    if (said->size && !p->a->options->quiet)
-        fprintf(stderr, "%s: gnuplot says: %s", p->a->kind->name, said->text);
-    buffer_free(said);
 }
 
 static bool draw(Plot *p, Error *e)
@@ -194,7 +175,7 @@ static bool draw(Plot *p, Error *e)
         [LOG_AXES_NONE] = "-", [LOG_AXES_X] = "x", [LOG_AXES_Y] = "y", [LOG_AXES_XY] = "xy"};
     const SharedOptions *o = p->a->options;
     Legend legend;
-    Buffer said = {0};
+    Buffer data = {0};
     if (!choose_panels(p, e) || !legend_make(&legend, p->run, p->runs, o->apart, e))
         return false;
     p->curves = legend.curves;
@@ -204,11 +185,11 @@ static bool draw(Plot *p, Error *e)
                              .size = o->size,
                              .terminal = o->terminal,
                              .more = {p->panels, axes[o->over], logs[o->log]}};
-    bool fine = write_data(p, &legend, e);
+    bool fine = gather_data(&data, p, &legend, e);
     if (fine && !p->out && o->watch && isatty(STDOUT_FILENO))
         fputs("\033[H\033[J", stdout); /* from the top of an empty window */
-    fine = fine && picture_draw(&picture, &said, e);
-    pass_on(p, &said);
+    fine = fine && app_draw(p->a, &picture, &data, e);
+    buffer_free(&data);
     legend_free(&legend);
     return fine;
 }
@@ -236,17 +217,13 @@ static bool draw_subject(Plot *p, Error *e)
 {
     const SharedOptions *o = p->a->options;
     Drawing d = {.parts = 0};
-    Buffer said = {0};
     p->a->options->run = p->runs ? p->run[0] : NULL;
-    bool fine = p->subject->make(p->a, &d, e) &&
-                (!d.data.failed || fail(e, "out of memory for the data of a picture")) &&
-                file_write_through(p->data, d.data.text, d.data.size, e);
+    bool fine = p->subject->make(p->a, &d, e);
     p->curves = d.parts;
     Picture picture = {
         .script = p->subject->script, .data = p->data, .out = p->out, .size = o->size, .terminal = o->terminal};
     memcpy(picture.more, d.more, sizeof picture.more);
-    fine = fine && picture_draw(&picture, &said, e);
-    pass_on(p, &said);
+    fine = fine && app_draw(p->a, &picture, &d.data, e);
     buffer_free(&d.data);
     return fine;
 }

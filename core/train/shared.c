@@ -18,6 +18,7 @@ enum {
     TEND = COMMAND_TEND,
     HEADS = COMMAND_HEADS,
     PLOT = COMMAND_PLOT,
+    COMPARE = COMMAND_COMPARE,
     OWN = 0x3f * COMMAND_OWN, /* commands of a program: they read its data and print a result */
     APART = 3 * COMMAND_APART /* and those that read no data */
 };
@@ -53,6 +54,11 @@ static const OptionChoice devices[] = {{"cpu", DEVICE_CPU},
 static const OptionChoice precisions[] = {
     {"f32", NUMBER_F32}, {"bf16", NUMBER_BF16}, {"f64", NUMBER_F64}, {"tf32", NUMBER_TF32}, {NULL, 0}};
 static const OptionChoice axes[] = {{"step", OVER_STEP}, {"tokens", OVER_TOKENS}, {"time", OVER_TIME}, {NULL, 0}};
+static const OptionChoice figures[] = {{"validation", FIGURE_VALIDATION}, {"accuracy", FIGURE_ACCURACY},
+                                       {"perplexity", FIGURE_PERPLEXITY}, {"bleu", FIGURE_BLEU},
+                                       {"training", FIGURE_TRAINING},     {NULL, 0}};
+static const OptionChoice formats[] = {
+    {"text", FORMAT_TEXT}, {"tsv", FORMAT_TSV}, {"markdown", FORMAT_MARKDOWN}, {"latex", FORMAT_LATEX}, {NULL, 0}};
 static const OptionChoice logs[] = {
     {"none", LOG_AXES_NONE}, {"x", LOG_AXES_X}, {"y", LOG_AXES_Y}, {"xy", LOG_AXES_XY}, {NULL, 0}};
 
@@ -127,8 +133,8 @@ const Option shared_options[] = {
     {"preset", 'p', OPTION_PRESET, OPTION_HERE, BUILD | PLOT, AT(preset), NULL, NULL, "use a preset; see below"},
     {"config", 0, OPTION_CONFIG, OPTION_HERE, BUILD | PLOT, AT(config), NULL, "FILE", "read options from a file of lines `name = value`"},
     {"dry-run", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(dry_run), NULL, NULL, "print the memory and work it would take, and stop"},
-    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS, AT(quiet), NULL, NULL, "print no progress"},
-    {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS, AT(json), NULL, NULL, "print the result as one line of JSON"},
+    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE, AT(quiet), NULL, NULL, "print no progress"},
+    {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE, AT(json), NULL, NULL, "print the result as one line of JSON"},
 
     {"profile", 0, OPTION_FLAG, OPTION_HERE, COMMAND_BENCH, AT(profile), NULL, NULL, "show where a step's time goes"},
 
@@ -139,9 +145,16 @@ const Option shared_options[] = {
     {"log", 0, OPTION_CHOICE, OPTION_HERE, PLOT, AT(log), "none", .choices = logs, "logarithmic axes"},
     {"apart", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(apart), NULL, NULL, "draw one curve per run, even if only the seeds differ"},
     {"watch", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(watch), NULL, NULL, "redraw for as long as the run is training"},
-    {"out", 0, OPTION_PATH, OPTION_HERE, PLOT | HEADS, AT(out), NULL, "FILE", "picture to write: .png, .svg, .pdf or .txt, with its data beside it as .tsv (-: the terminal)"},
-    {"size", 0, OPTION_TEXT, OPTION_HERE, PLOT | HEADS, AT(size), NULL, "SIZE", "size of the picture, such as 8.5cm, 16cmx9cm or 900x540"},
+    {"out", 0, OPTION_PATH, OPTION_HERE, PLOT | HEADS | COMPARE, AT(out), NULL, "FILE", "picture to write: .png, .svg, .pdf or .txt, with its data beside it as .tsv (-: the terminal)"},
+    {"size", 0, OPTION_TEXT, OPTION_HERE, PLOT | HEADS | COMPARE, AT(size), NULL, "SIZE", "size of the picture, such as 8.5cm, 16cmx9cm or 900x540"},
     {"terminal", 0, OPTION_TEXT, OPTION_HERE, PLOT | HEADS, AT(terminal), NULL, "NAME", "gnuplot terminal, instead of the one that FILE's ending implies, such as sixelgd or qt"},
+
+    /* comparisons */
+    {"figure", 0, OPTION_CHOICE, OPTION_HERE, COMPARE, AT(figure), "validation", .choices = figures, "the figure to compare: the validation part's loss, accuracy, perplexity of a word or BLEU, or the training loss"},
+    {"last", 0, OPTION_FLAG, OPTION_HERE, COMPARE, AT(last), NULL, NULL, "take the last value of each run, instead of its best"},
+    {"at", 0, OPTION_TEXT, OPTION_HERE, COMPARE, AT(at), NULL, "LIMIT", "read each run up to steps=N, tokens=N or seconds=N (none: to its end)"},
+    {"against", 0, OPTION_PATH, OPTION_HERE, COMPARE, AT(against), NULL, "RUN", "compare with the group of this run (none: with the first)"},
+    {"format", 0, OPTION_CHOICE, OPTION_HERE, COMPARE, AT(format), "text", .choices = formats, "how to print the table"},
 };
 /* clang-format on */
 

@@ -12,18 +12,21 @@ enum {
     COMMAND_EVAL = 1 << 1,
     COMMAND_INFO = 1 << 2,
     COMMAND_BENCH = 1 << 3,
-    COMMAND_WRITE = 1 << 4, /* sample, predict, translate: what uses the model */
-    COMMAND_TEND = 1 << 5,  /* average: what works on a run's files */
-    COMMAND_PLOT = 1 << 6,  /* plot: what draws a run's log */
-    COMMAND_HEADS = 1 << 7, /* heads: what shows a model's inside */
-    COMMAND_OWN = 1 << 8,   /* and the five bits above it */
-    COMMAND_APART = 1 << 14 /* and the one above it */
+    COMMAND_WRITE = 1 << 4,   /* sample, predict, translate: what uses the model */
+    COMMAND_TEND = 1 << 5,    /* average: what works on a run's files */
+    COMMAND_PLOT = 1 << 6,    /* plot: what draws a run's log */
+    COMMAND_HEADS = 1 << 7,   /* heads: what shows a model's inside */
+    COMMAND_OWN = 1 << 8,     /* and the five bits above it */
+    COMMAND_APART = 1 << 14,  /* and the one above it */
+    COMMAND_COMPARE = 1 << 16 /* compare: what puts runs beside each other */
 };
 
 /* Choices whose values are nobody else's enum. */
 enum { ATTENTION_FUSED, ATTENTION_COMPOSED };
 enum { DEVICE_CPU, DEVICE_PLAIN, DEVICE_MINE, DEVICE_CUDA, DEVICE_EMULATED, DEVICE_CHECKED };
 enum { OVER_STEP, OVER_TOKENS, OVER_TIME };
+enum { FIGURE_VALIDATION, FIGURE_ACCURACY, FIGURE_PERPLEXITY, FIGURE_BLEU, FIGURE_TRAINING };
+enum { FORMAT_TEXT, FORMAT_TSV, FORMAT_MARKDOWN, FORMAT_LATEX };
 enum { LOG_AXES_NONE, LOG_AXES_X, LOG_AXES_Y, LOG_AXES_XY };
 
 typedef struct SharedOptions {
@@ -44,6 +47,10 @@ typedef struct SharedOptions {
     const char *out, *size, *terminal, *compare, *what;
     int over, log;
     bool apart, watch;
+    /* comparisons */
+    const char *at, *against;
+    int figure, format;
+    bool last;
 } SharedOptions;
 
 /* The rows, with offsets into a SharedOptions. */

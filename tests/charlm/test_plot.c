@@ -83,6 +83,35 @@ START_TEST(runs_are_compared_and_seeds_gathered)
 }
 END_TEST
 
+START_TEST(runs_of_a_folder_are_compared)
+{
+    static const char *const options[] = {"--seed 1", "--seed 2", "--lr 0.02"};
+    const char *folder = fresh_path("runs");
+    char run[3][800];
+    for (int i = 0; i < 3; i++) {
+        snprintf(run[i], sizeof run[i], "%s/%d", folder, i);
+        Said trained = must("train --run %s " TINY " --steps 12 --eval-every 5 -q %s", run[i], options[i]);
+        said_free(&trained);
+    }
+    Said s = must("compare %s --against %s", folder, run[1]), named = must("compare %s %s %s", run[0], run[1], run[2]);
+    ck_assert_msg(strstr(s.out, "validation loss (bits/byte), the best of each run\n") == s.out, "%s", s.out);
+    ck_assert_msg(strstr(s.out, "reference") && strstr(s.out, "lr 0.02") > strstr(s.out, "reference"), "%s", s.out);
+    ck_assert_str_eq(s.out, named.out);
+    said_free(&named);
+    said_free(&s);
+    s = must("compare %s --last --at steps=10 --json", folder);
+    Json *j = said_json(&s);
+    const Json *groups = json_get(j, "groups");
+    ck_assert(groups->count == 2 && json_real(&groups->items[0], "runs") == 2);
+    json_free(j);
+    said_free(&s);
+    refused(2, "which runs", "compare");
+    refused(2, "--at 'noon': expected steps=N, tokens=N or seconds=N", "compare %s --at noon", folder);
+    refused(1, "no run, nor a folder of runs", "compare tests/charlm");
+    refused(2, "--out x.jpg: expected a name that ends in", "compare %s --out x.jpg", folder);
+}
+END_TEST
+
 START_TEST(who_watches_a_run_that_is_over_sees_it_once)
 {
     if (!can_draw("who_watches_a_run_that_is_over_sees_it_once"))
@@ -208,6 +237,7 @@ static const Test tests[] = {
     TEST(a_picture_and_its_data_lie_in_the_run),
     TEST(a_run_that_went_on_is_one_curve),
     TEST(runs_are_compared_and_seeds_gathered),
+    TEST(runs_of_a_folder_are_compared),
     TEST(who_watches_a_run_that_is_over_sees_it_once),
     TEST_SLOW(who_watches_a_run_sees_it_to_its_end, 120),
     TEST(a_schedule_is_drawn_before_anything_is_trained),

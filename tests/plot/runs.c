@@ -10,10 +10,10 @@
 
 const char *place(const char *name)
 {
-    static char paths[16][700];
+    static char paths[64][700];
     static const char *folder; /* of this test, which is a process */
     static size_t next;
-    char *path = paths[next++ % 16];
+    char *path = paths[next++ % 64];
     folder = folder ? folder : test_folder();
     snprintf(path, sizeof paths[0], "%s/%s", folder, name);
     return path;

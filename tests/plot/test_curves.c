@@ -218,6 +218,7 @@ START_TEST(seeds_are_a_mean_with_its_lowest_and_its_highest)
         ck_done(log_read(&log[i], falling_log("log.tsv", steps[i], shift[i]), &e), e);
     const Log *const logs[] = {&log[0], &log[1], &log[2]};
     ck_done(curve_add(&b, &(Curve){"x", logs, 3}, true, &e), e);
+    ck_assert(strncmp(b.text, "x, 3 seeds\t", 11) == 0);
     ck_assert_uint_eq(rows_of(b.text, 0), 40); /* where the shortest ends */
     ck_assert_uint_eq(rows_of(b.text, 1), 4);
     row_of(b.text, 0, 1, row);

@@ -43,7 +43,7 @@ START_TEST(seeds_are_one_curve_unless_they_are_wanted_apart)
     Legend l = legend_of(runs, 3, false);
     ck_assert_uint_eq(l.curves, 2);
     ck_assert(l.curve[0] == 0 && l.curve[1] == 1 && l.curve[2] == 0);
-    ck_assert_str_eq(l.label[0], "dim 64, 2 seeds");
+    ck_assert_str_eq(l.label[0], "dim 64");
     ck_assert_str_eq(l.label[1], "dim 32");
     legend_free(&l);
     l = legend_of(runs, 3, true);

@@ -1,0 +1,160 @@
+/* PROGRAM compare: is A better than B, or is that noise? Runs that differ in the seed alone are a group. */
+#include "core/research/compare.h"
+#include "core/program/app.h"
+#include "core/research/report.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "core/inspect/maps.h"
+#include "core/run/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Paths of runs, owned. */
+typedef struct Runs {
+    char **path;
+    size_t count;
+} Runs;
+
+static void runs_free(Runs *r)
+{
+    for (size_t i = 0; i < r->count; i++)
+        memory_free(r->path[i]);
+    memory_free(r->path);
+}
+
+static bool is_run(const char *path)
+{
+    char *config = path_join(path, "config.json");
+    const bool is = config && file_exists(config);
+    memory_free(config);
+    return is;
+}
+
+static bool add_run(Runs *r, char *path, Error *e)
+{
+    char **more = path ? memory_resize(r->path, r->count + 1, sizeof *more) : NULL;
+    if (!more) {
+        memory_free(path);
+        return memory_error(e, "runs", r->count + 1, sizeof *more);
+    }
+    r->path = more;
+    r->path[r->count++] = path;
+    return true;
+}
+
+/* A run, or a folder of runs. */
+static bool add_runs(Runs *r, const char *path, Error *e)
+{
+    const size_t before = r->count;
+    char **names;
+    size_t count;
+    if (is_run(path))
+        return add_run(r, memory_string(path), e);
+    if (!folder_list(path, &names, &count, e))
+        return false;
+    bool fine = true;
+    for (size_t i = 0; fine && i < count; i++) {
+        char *inner = path_join(path, names[i]);
+        if (inner && !is_run(inner))
+            memory_free(inner);
+        else
+            fine = add_run(r, inner, e);
+    }
+    folder_list_free(names, count);
+    return fine && (r->count > before || fail(e, "%s is no run, nor a folder of runs: it has no config.json", path));
+}
+
+static bool read_figure(App *a, Figure *f, Error *e)
+{
+    static const LogColumn columns[] = {[FIGURE_VALIDATION] = LOG_VALID,
+                                        [FIGURE_ACCURACY] = LOG_ACCURACY,
+                                        [FIGURE_PERPLEXITY] = LOG_WORD,
+                                        [FIGURE_BLEU] = LOG_BLEU,
+                                        [FIGURE_TRAINING] = LOG_LOSS};
+    const SharedOptions *o = a->options;
+    *f = (Figure){.column = columns[o->figure], .last = o->last};
+    return !o->at || figure_read_at(f, o->at) || fail(e, "--at '%s': expected steps=N, tokens=N or seconds=N", o->at) ||
+           app_misused(a);
+}
+
+static bool draw(const App *a, const Comparison *c, Error *e)
+{
+    Buffer data = {0};
+    char *path = path_between(a->options->out, "", ".tsv");
+    const Picture p = {.script = "compare", .data = path, .out = a->options->out, .size = a->options->size};
+    report_picture(&data, c);
+    bool fine = path ? app_draw(a, &p, &data, e) : memory_error(e, "a path", strlen(p.out), 1);
+    buffer_free(&data);
+    memory_free(path);
+    return fine;
+}
+
+static bool print_json(const Comparison *c, Error *e)
+{
+    Buffer b = {0};
+    buffer_print(&b, "{");
+    json_add_key(&b, "groups");
+    buffer_print(&b, "[");
+    for (const Group *g = c->group; g < c->group + c->groups; g++) {
+        json_add_key(&b, NULL);
+        buffer_print(&b, "{");
+        json_add_text(&b, "label", g->label);
+        json_add_member(&b, "runs", (double)g->count);
+        json_add_member(&b, "mean", g->moments.mean);
+        json_add_member(&b, "sd", g->moments.sd);
+        json_add_member(&b, "margin", g->margin);
+        json_add_member(&b, "difference", g->welch.mean);
+        json_add_member(&b, "p", g->welch_p);
+        json_add_member(&b, "paired_p", g->paired_p);
+        buffer_print(&b, "}");
+    }
+    buffer_print(&b, "]");
+    return json_print(&b, e);
+}
+
+static bool print_table(const Comparison *c, ReportFormat format, Error *e)
+{
+    Buffer b = {0};
+    report_write(&b, c, format);
+    if (!b.failed)
+        fwrite(b.text, 1, b.size, stdout);
+    const bool fine = !b.failed || memory_error(e, "a table", b.size, 1);
+    buffer_free(&b);
+    return fine;
+}
+
+static bool gather(App *a, Runs *runs, Error *e)
+{
+    const Options *options = a->command_line;
+    bool fine = true;
+    for (size_t i = 0; fine && i < options->argument_count; i++)
+        fine = add_runs(runs, options->arguments[i], e);
+    return fine && (runs->count || fail(e, "which runs? Name them, or a folder of runs") || app_misused(a));
+}
+
+bool app_compare(App *a, Error *e)
+{
+    static const ReportFormat formats[] = {[FORMAT_TEXT] = REPORT_TEXT,
+                                           [FORMAT_TSV] = REPORT_TSV,
+                                           [FORMAT_MARKDOWN] = REPORT_MARKDOWN,
+                                           [FORMAT_LATEX] = REPORT_LATEX};
+    const SharedOptions *o = a->options;
+    const Picture picture = {.out = o->out, .size = o->size};
+    Runs runs = {0};
+    Figure figure;
+    Comparison c;
+    if (!read_figure(a, &figure, e) || (o->out && !picture_sound(&picture, e) && !app_misused(a)))
+        return false;
+    bool fine = gather(a, &runs, e);
+    if (fine && compare_runs(&c, &figure, (const char *const *)runs.path, runs.count, o->against, e)) {
+        fine = (o->json ? print_json(&c, e) : print_table(&c, formats[o->format], e)) && (!o->out || draw(a, &c, e));
+        comparison_free(&c);
+    } else {
+        fine = false;
+    }
+    runs_free(&runs);
+    return fine;
+}

@@ -1,0 +1,229 @@
+/* See compare.h. */
+#include "core/research/compare.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- one number of a run */
+
+bool figure_rises(const Figure *f) { return f->column == LOG_ACCURACY || f->column == LOG_BLEU; }
+
+void figure_name(Buffer *b, const Figure *f, const char *unit)
+{
+    static const char *const names[LOG_COLUMNS] = {
+        [LOG_LOSS] = "training loss",        [LOG_VALID] = "validation loss",
+        [LOG_ACCURACY] = "accuracy",         [LOG_PIECE] = "perplexity of a subword",
+        [LOG_WORD] = "perplexity of a word", [LOG_BLEU] = "BLEU"};
+    static const char *const limits[] = {[AT_STEPS] = "steps", [AT_TOKENS] = "tokens", [AT_SECONDS] = "seconds"};
+    buffer_print(b, "%s", names[f->column]);
+    if (f->column == LOG_LOSS || f->column == LOG_VALID)
+        buffer_print(b, " (%s)", unit);
+    buffer_print(b, f->last ? ", the last of each run" : ", the best of each run");
+    if (f->at != AT_END)
+        buffer_print(b, " up to %.10g %s", f->limit, limits[f->at]);
+}
+
+bool figure_read_at(Figure *f, const char *text)
+{
+    static const struct {
+        const char *name;
+        CompareAt at;
+    } kinds[] = {{"steps=", AT_STEPS}, {"tokens=", AT_TOKENS}, {"seconds=", AT_SECONDS}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const char *number = text + strlen(kinds[i].name);
+        char *end;
+        if (strncmp(text, kinds[i].name, strlen(kinds[i].name)) != 0 ||
+            strspn(number, "0123456789.e+") != strlen(number))
+            continue;
+        f->at = kinds[i].at;
+        f->limit = strtod(number, &end);
+        return end != number && !*end && isfinite(f->limit) && f->limit > 0;
+    }
+    return false;
+}
+
+static double reached(const Figure *f, const LogLine *line)
+{
+    return f->at == AT_STEPS ? line->step : f->at == AT_TOKENS ? line->tokens : f->at == AT_SECONDS ? line->seconds : 0;
+}
+
+double figure_of(const Figure *f, const Log *log)
+{
+    double found = NAN;
+    if (!log->count || (f->at != AT_END && reached(f, &log->line[log->count - 1]) < f->limit))
+        return NAN;
+    for (const LogLine *l = log->line; l < log->line + log->count && (f->at == AT_END || reached(f, l) <= f->limit);
+         l++) {
+        const double value = l->value[f->column];
+        const bool better = isnan(found) || f->last || (figure_rises(f) ? value > found : value < found);
+        if (!isnan(value) && better)
+            found = value;
+    }
+    return found;
+}
+
+/* ---- groups */
+
+/* Adds a run's figure in the order of the seeds, and what it took. */
+static void add_run(Group *g, const Figure *f, const Log *log, int64_t seed)
+{
+    const double value = figure_of(f, log);
+    if (isnan(value)) {
+        g->without++;
+        return;
+    }
+    const LogLine *end = &log->line[log->count - 1];
+    while (end > log->line && f->at != AT_END && reached(f, end) > f->limit)
+        end--;
+    size_t at = g->count++;
+    for (; at && g->seed[at - 1] > seed; at--) {
+        g->seed[at] = g->seed[at - 1];
+        g->value[at] = g->value[at - 1];
+    }
+    g->seed[at] = seed;
+    g->value[at] = value;
+    g->steps += end->step;
+    g->tokens += end->tokens;
+    g->seconds += end->seconds;
+}
+
+static bool read_run(Log *log, const char *run, Error *e)
+{
+    char *path = path_join(run, "log.tsv");
+    bool fine = path ? log_read(log, path, e) : memory_error(e, "a path", 1, strlen(run));
+    memory_free(path);
+    return fine;
+}
+
+/* The reference comes first. */
+static Group *group_of(const Comparison *c, size_t curve, size_t reference)
+{
+    return &c->group[curve == reference ? 0 : curve < reference ? curve + 1 : curve];
+}
+
+static bool open_groups(Comparison *c, size_t runs, size_t reference, Error *e)
+{
+    c->groups = c->legend.curves;
+    c->group = memory_get(c->groups, sizeof *c->group);
+    bool fine = c->group || memory_error(e, "groups of runs", c->groups, sizeof *c->group);
+    for (size_t i = 0; fine && i < c->groups; i++) {
+        Group *g = group_of(c, i, reference);
+        *g = (Group){.label = c->legend.label[i],
+                     .value = memory_get(runs, sizeof *g->value),
+                     .seed = memory_get(runs, sizeof *g->seed)};
+        fine = (g->value && g->seed) || memory_error(e, "figures of runs", runs, sizeof *g->value);
+    }
+    return fine;
+}
+
+static bool fill_groups(Comparison *c, const char *const *runs, size_t count, size_t reference, Error *e)
+{
+    for (size_t i = 0; i < count; i++) {
+        Log log;
+        if (!read_run(&log, runs[i], e))
+            return false;
+        if (!c->unit[0])
+            memcpy(c->unit, log.unit, sizeof c->unit);
+        const bool alike = !log.count || !strcmp(c->unit, log.unit);
+        add_run(group_of(c, c->legend.curve[i], reference), &c->figure, &log, c->legend.seed[i]);
+        if (!alike)
+            fail(e, "%s has losses in %s, others in %s: they cannot be compared", runs[i], log.unit, c->unit);
+        log_free(&log);
+        if (!alike)
+            return false;
+    }
+    size_t found = 0;
+    for (size_t i = 0; i < c->groups; i++)
+        found += c->group[i].count;
+    if (found)
+        return true;
+    Buffer name = {0};
+    figure_name(&name, &c->figure, c->unit);
+    fail(e, "no run has in its log: %s", name.text ? name.text : "the figure");
+    buffer_free(&name);
+    return false;
+}
+
+/* ---- comparing */
+
+/* The figures of the seeds that both have, first into a and then into b. */
+static size_t pair_up(double *a, double *b, const Group *of_a, const Group *of_b)
+{
+    size_t pairs = 0;
+    for (size_t i = 0, j = 0; i < of_a->count && j < of_b->count;)
+        if (of_a->seed[i] == of_b->seed[j]) {
+            a[pairs] = of_a->value[i++];
+            b[pairs++] = of_b->value[j++];
+        } else if (of_a->seed[i] < of_b->seed[j])
+            i++;
+        else
+            j++;
+    return pairs;
+}
+
+static bool compare_groups(Comparison *c, size_t runs, Error *e)
+{
+    const Difference none = {NAN, NAN, NAN, NAN, NAN, NAN};
+    double *room = memory_get(2 * runs + 4 * c->groups, sizeof *room);
+    if (!room)
+        return memory_error(e, "figures of runs", 2 * runs + 4 * c->groups, sizeof *room);
+    double *a = room, *b = room + runs, *p = room + 2 * runs, *q = p + c->groups, *p_done = q + c->groups,
+           *q_done = p_done + c->groups;
+    for (size_t i = 0; i < c->groups; i++) {
+        Group *g = &c->group[i], *reference = &c->group[0];
+        const double n = (double)g->count;
+        g->moments = moments_of(g->value, g->count);
+        g->margin = moments_margin(&g->moments);
+        g->steps /= n, g->tokens /= n, g->seconds /= n;
+        g->welch = i ? difference_welch(&g->moments, &reference->moments) : none;
+        g->pairs = i ? pair_up(a, b, g, reference) : 0;
+        g->paired = i ? difference_paired(a, b, g->pairs) : none;
+        if (i && g->count > 1 && reference->count > 1)
+            g->needed = count_needed(
+                g->welch.mean,
+                sqrt((g->moments.sd * g->moments.sd + reference->moments.sd * reference->moments.sd) / 2));
+        p[i] = g->welch.p;
+        q[i] = g->paired.p;
+    }
+    holm_correct(p_done, p, c->groups);
+    holm_correct(q_done, q, c->groups);
+    for (size_t i = 0; i < c->groups; i++) {
+        c->group[i].welch_p = p_done[i];
+        c->group[i].paired_p = q_done[i];
+    }
+    memory_free(room);
+    return true;
+}
+
+bool compare_runs(Comparison *c, const Figure *f, const char *const *runs, size_t count, const char *against, Error *e)
+{
+    size_t from = 0;
+    *c = (Comparison){.figure = *f};
+    while (against && from < count && strcmp(runs[from], against) != 0)
+        from++;
+    if (from == count)
+        return fail(e, "--against %s: that is none of the runs compared", against);
+    if (!legend_make(&c->legend, runs, count, false, e))
+        return false;
+    const size_t reference = c->legend.curve[from];
+    bool fine = open_groups(c, count, reference, e) && fill_groups(c, runs, count, reference, e) &&
+                compare_groups(c, count, e);
+    if (!fine)
+        comparison_free(c);
+    return fine;
+}
+
+void comparison_free(Comparison *c)
+{
+    for (size_t i = 0; c->group && i < c->groups; i++) {
+        memory_free(c->group[i].value);
+        memory_free(c->group[i].seed);
+    }
+    memory_free(c->group);
+    legend_free(&c->legend);
+    *c = (Comparison){0};
+}

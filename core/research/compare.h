@@ -1,0 +1,57 @@
+/* Runs gathered into groups that differ in more than the seed, and each group's figure compared with one of them. */
+#ifndef CORE_RESEARCH_COMPARE_H
+#define CORE_RESEARCH_COMPARE_H
+
+#include "base/buffer.h"
+#include "core/plot/legend.h"
+#include "core/plot/logs.h"
+#include "core/research/statistics.h"
+
+/* Which number of its log stands for a run. */
+typedef enum CompareAt { AT_END, AT_STEPS, AT_TOKENS, AT_SECONDS } CompareAt;
+
+typedef struct Figure {
+    LogColumn column;
+    bool last; /* the last one before the limit, instead of the best */
+    CompareAt at;
+    double limit;
+} Figure;
+
+/* Whether a larger value is the better one, and what the figure is called: "validation loss (bits/byte)". */
+bool figure_rises(const Figure *f);
+void figure_name(Buffer *b, const Figure *f, const char *unit);
+
+/* "steps=5000", "tokens=1e6", "seconds=60": false: none of these. */
+bool figure_read_at(Figure *f, const char *text);
+
+/* NaN: the log has no such number so far, or ends before the limit. */
+double figure_of(const Figure *f, const Log *log);
+
+typedef struct Group {
+    const char *label;
+    size_t count;   /* of runs that have the figure */
+    size_t without; /* of runs that have none: they diverged, or ended too early */
+    double *value;  /* [count], in the order of the seeds */
+    int64_t *seed;  /* [count] */
+    Moments moments;
+    double margin;                 /* half of the mean's 95 % interval */
+    double steps, tokens, seconds; /* means over the runs, at their ends or the limit */
+    Difference welch;              /* to the reference; p as it is, and corrected for all comparisons in the table */
+    Difference paired;             /* of the seeds that both have */
+    double welch_p, paired_p;
+    size_t pairs, needed; /* needed: seeds a group, to find such a difference; 0: unknown */
+} Group;
+
+typedef struct Comparison {
+    Figure figure;
+    Legend legend; /* has the labels */
+    char unit[48]; /* of the losses */
+    Group *group;  /* [groups], the reference first */
+    size_t groups;
+} Comparison;
+
+/* Compares all runs; against: one of them, whose group is the reference (NULL: the first's). */
+bool compare_runs(Comparison *c, const Figure *f, const char *const *runs, size_t count, const char *against, Error *e);
+void comparison_free(Comparison *c);
+
+#endif

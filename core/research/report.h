@@ -1,0 +1,16 @@
+/* A comparison as a table: to read, to paste, to compute with, and to draw. */
+#ifndef CORE_RESEARCH_REPORT_H
+#define CORE_RESEARCH_REPORT_H
+
+#include "core/research/compare.h"
+
+typedef enum ReportFormat { REPORT_TEXT, REPORT_TSV, REPORT_MARKDOWN, REPORT_LATEX } ReportFormat;
+
+/* TSV has all digits, and each seed's value; the others have as many digits as the values are sure of. LaTeX takes the
+ * package booktabs. */
+void report_write(Buffer *b, const Comparison *c, ReportFormat format);
+
+/* The data of plots/compare.gp: each run's value, then each group's mean and interval. */
+void report_picture(Buffer *b, const Comparison *c);
+
+#endif

@@ -1,0 +1,44 @@
+/* Is A better than B, or is that noise? Means, intervals and tests of a few numbers a group, as runs with several seeds
+ * give them. All tests are two-sided; what cannot be computed (one number, or no variation) is NaN. */
+#ifndef CORE_RESEARCH_STATISTICS_H
+#define CORE_RESEARCH_STATISTICS_H
+
+#include <stddef.h>
+
+/* P(T > |t|) + P(T < -|t|) of Student's t distribution, and the t for which that is p. */
+double student_p(double t, double df);
+double student_t(double p, double df);
+
+typedef struct Moments {
+    size_t count;
+    double mean, sd; /* sd with count - 1 */
+} Moments;
+
+Moments moments_of(const double *x, size_t count);
+
+/* Half of the mean's 95 % interval. */
+double moments_margin(const Moments *m);
+
+typedef struct Difference {
+    double mean, low, high; /* a - b, and its 95 % interval */
+    double t, df, p;
+} Difference;
+
+/* Of two groups, whose variances may differ (Welch 1947). */
+Difference difference_welch(const Moments *a, const Moments *b);
+
+/* Of pairs: a[i] and b[i] have what makes them vary in common, as a seed. */
+Difference difference_paired(const double *a, const double *b, size_t count);
+
+/* Corrects the p of several comparisons, so that with probability 0.95 none is below 0.05 by chance alone (Holm 1979).
+ * NaN stays, and is no comparison. */
+void holm_correct(double *corrected, const double *p, size_t count);
+
+/* How many numbers a group takes for a test at 0.05 to find this difference with probability 0.8, between groups of
+ * one standard deviation; 0: more than a million, or there is none to find. */
+size_t count_needed(double difference, double sd);
+
+/* McNemar's exact test: of two classifiers on the same texts, on how many is a alone right, and b alone? */
+double mcnemar_p(size_t only_a, size_t only_b);
+
+#endif

@@ -1,0 +1,247 @@
+/* compare: which number stands for a run, who belongs to which group, and what the tables say. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "core/plot/picture.h"
+#include "core/research/compare.h"
+#include "core/research/report.h"
+#include "tests/plot/runs.h"
+#include "tests/plot/written.h"
+#include "tests/suite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A log that is evaluated at each step: tokens 10 and seconds 2 a step. */
+static Log log_of(const double *validation, size_t count)
+{
+    Buffer b = {0};
+    Log log;
+    Error e;
+    buffer_print(&b, "%s", HEADER);
+    for (size_t i = 0; i < count; i++)
+        buffer_print(&b, "%zu\t10\t1\t1\t1\t%g\t5\t2\t1\t%g\n", i + 1, validation[i], 1 - validation[i] / 10);
+    ck_done(log_read(&log, text_file("log.tsv", b.text), &e), e);
+    buffer_free(&b);
+    return log;
+}
+
+START_TEST(a_figure_is_the_best_or_the_last_up_to_a_limit)
+{
+    static const double losses[] = {5, 3, NAN, 4, 2, 6};
+    static const struct {
+        const char *at;
+        LogColumn column;
+        bool last;
+        double wanted;
+    } cases[] = {{NULL, LOG_VALID, false, 2},         {NULL, LOG_VALID, true, 6},
+                 {"steps=4", LOG_VALID, false, 3},    {"steps=4", LOG_VALID, true, 4},
+                 {"steps=3", LOG_VALID, true, 3},     {"tokens=20", LOG_VALID, true, 3},
+                 {"seconds=2.5", LOG_VALID, true, 5}, {"steps=6", LOG_VALID, true, 6},
+                 {"steps=7", LOG_VALID, false, NAN},  {"tokens=6e1", LOG_ACCURACY, false, 0.8},
+                 {NULL, LOG_BLEU, false, NAN},        {"steps=0.5", LOG_VALID, false, NAN},
+                 {NULL, LOG_ACCURACY, true, 1 - 6e-1}};
+    Log log = log_of(losses, 6), empty = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Figure f = {.column = cases[i].column, .last = cases[i].last};
+        ck_assert(!cases[i].at || figure_read_at(&f, cases[i].at));
+        const double found = figure_of(&f, &log);
+        ck_assert_msg(isnan(cases[i].wanted) ? isnan(found) : fabs(found - cases[i].wanted) < 1e-9,
+                      "case %zu: %g, not %g", i, found, cases[i].wanted);
+        ck_assert(isnan(figure_of(&f, &empty)));
+    }
+    log_free(&log);
+}
+END_TEST
+
+START_TEST(a_limit_is_one_number_of_one_kind)
+{
+    static const char *const wrong[] = {"",         "steps",       "steps=",    "steps=0",     "steps=-3",
+                                        "flop=3",   "steps=nan",   "steps=inf", "steps=1e999", "steps=3x",
+                                        "steps= 3", "tokens=0x10", "step=3"};
+    Figure f = {.column = LOG_VALID};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ck_assert_msg(!figure_read_at(&f, wrong[i]), "%s", wrong[i]);
+}
+END_TEST
+
+#define RUN(name, dim, seed, steps, shift) made_run(name, "\"dim\": " dim, "\"seed\": " seed, steps, shift)
+
+/* Two groups of three and two seeds, and a run alone. The best validation loss of 20 steps is 4.55 + shift. */
+static size_t make_runs(const char **runs)
+{
+    runs[0] = RUN("a3", "64", "3", 20, 0.3);
+    runs[1] = RUN("a1", "64", "1", 20, 0.1);
+    runs[2] = RUN("b2", "128", "2", 20, -0.5);
+    runs[3] = RUN("a2", "64", "2", 20, 0.05);
+    runs[4] = RUN("b1", "128", "1", 20, -0.6);
+    runs[5] = RUN("c1", "32", "1", 20, 1);
+    runs[6] = RUN("b3", "128", "3", 5, -0.6); /* ended before it was evaluated */
+    return 7;
+}
+
+START_TEST(groups_differ_in_more_than_the_seed)
+{
+    const char *runs[8];
+    const size_t count = make_runs(runs);
+    const Figure f = {.column = LOG_VALID};
+    Comparison c;
+    Error e;
+    ck_done(compare_runs(&c, &f, runs, count, runs[4], &e), e);
+    ck_assert_uint_eq(c.groups, 3);
+    ck_assert_str_eq(c.unit, "nats");
+    const Group *b = &c.group[0], *a = &c.group[1], *alone = &c.group[2];
+    ck_assert_str_eq(b->label, "dim 128");
+    ck_assert(b->count == 2 && b->without == 1 && b->seed[0] == 1 && fabs(b->value[0] - 3.95) < 1e-6);
+    ck_assert(isnan(b->welch.mean) && isnan(b->welch_p) && b->steps == 20 && b->tokens == 2000 && b->seconds == 10);
+    ck_assert(a->count == 3 && a->seed[0] == 1 && a->seed[2] == 3 && fabs(a->value[1] - 4.60) < 1e-6);
+    ck_assert(a->pairs == 2 && fabs(a->paired.mean - 0.625) < 1e-6 && fabs(a->welch.mean - 0.7) < 1e-6);
+    const Difference welch = difference_welch(&a->moments, &b->moments);
+    ck_assert(a->welch_p == welch.p && a->welch_p > 0); /* the run alone is no comparison to correct for */
+    ck_assert_uint_ge(a->needed, 2);
+    ck_assert(alone->count == 1 && isnan(alone->margin) && isnan(alone->welch.p) &&
+              fabs(alone->welch.mean - 1.55) < 1e-6);
+    ck_assert_uint_eq(alone->needed, 0);
+    comparison_free(&c);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+START_TEST(what_cannot_be_compared_is_said)
+{
+    const char *runs[8];
+    const size_t count = make_runs(runs);
+    Figure f = {.column = LOG_BLEU};
+    Comparison c;
+    Error e;
+    ck_assert(!compare_runs(&c, &f, runs, count, NULL, &e));
+    ck_assert_str_eq(e.text, "no run has in its log: BLEU, the best of each run");
+    ck_assert(!compare_runs(&c, &f, runs, count, "elsewhere", &e));
+    ck_assert_str_eq(e.text, "--against elsewhere: that is none of the runs compared");
+    f.column = LOG_VALID;
+    text_file("c1/log.tsv", "step\tvalidation (bits/byte)\tloss (bits/byte)\n1\t2\t2\n");
+    ck_assert(!compare_runs(&c, &f, runs, count, NULL, &e));
+    ck_assert_msg(strstr(e.text, "c1 has losses in bits/byte, others in nats: they cannot be compared"), "%s", e.text);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+END_TEST
+
+static Buffer report_of(const char *const *runs, size_t count, ReportFormat format)
+{
+    const Figure f = {.column = LOG_VALID};
+    Buffer b = {0};
+    Comparison c;
+    Error e;
+    ck_done(compare_runs(&c, &f, runs, count, NULL, &e), e);
+    report_write(&b, &c, format);
+    comparison_free(&c);
+    return b;
+}
+
+START_TEST(tables_have_what_is_known)
+{
+    static const struct {
+        ReportFormat format;
+        const char *has[3];
+    } cases[] = {
+        {REPORT_TEXT,
+         {"\ndim 64   3       4.700 ± 0.329  0.132  reference", "\ndim 128  2 of 3  4.000 ± 0.635",
+          "for 1 comparison\n"}},
+        {REPORT_MARKDOWN,
+         {"| group | runs | mean |", "\n| dim 32 | 1 | 5.550 | – | +0.850 | – | – | – |\n", "|---|---:|"}},
+        {REPORT_LATEX, {"\\toprule\ngroup & runs", "4.700 $\\pm$ 0.329 & 0.132", " & $-$0.700 ($-$"}},
+    };
+    const char *runs[8];
+    const size_t count = make_runs(runs);
+    for (size_t i = 0; i < 3; i++) {
+        Buffer b = report_of(runs, count, cases[i].format);
+        for (size_t k = 0; k < 3; k++)
+            ck_assert_msg(strstr(b.text, cases[i].has[k]), "'%s' is not in\n%s", cases[i].has[k], b.text);
+        buffer_free(&b);
+    }
+    Buffer tsv = report_of(runs, count, REPORT_TSV);
+    size_t tabs = 0, lines = 0;
+    for (const char *at = tsv.text; *at; at++) {
+        tabs += *at == '\t';
+        lines += *at == '\n';
+    }
+    ck_assert_uint_eq(lines, 4);
+    ck_assert_uint_eq(tabs, 4 * 18);
+    ck_assert_msg(strstr(tsv.text, "\t1: 4.65, 2: 4.6, 3: 4.85\n"), "%s", tsv.text);
+    buffer_free(&tsv);
+}
+END_TEST
+
+START_TEST(names_are_no_commands_of_latex_or_markdown)
+{
+    const char *const runs[] = {made_run("a", "\"init\": \"a_b|c\\\\d%\"", "\"seed\": 1", 20, 0),
+                                made_run("b", "\"init\": \"$x^2~\"", "\"seed\": 1", 20, 0)};
+    Buffer latex = report_of(runs, 2, REPORT_LATEX), markdown = report_of(runs, 2, REPORT_MARKDOWN);
+    ck_assert_msg(strstr(latex.text, "init a\\_b|c\\textbackslash{}d\\% &"), "%s", latex.text);
+    ck_assert_msg(strstr(latex.text, "init \\$x\\textasciicircum{}2\\textasciitilde{} &"), "%s", latex.text);
+    ck_assert_msg(strstr(markdown.text, "| init a_b\\|c\\d% |"), "%s", markdown.text);
+    buffer_free(&latex);
+    buffer_free(&markdown);
+}
+END_TEST
+
+START_TEST(groups_are_drawn)
+{
+    const char *runs[8];
+    const size_t count = make_runs(runs);
+    const Figure f = {.column = LOG_VALID};
+    Comparison c;
+    Error e;
+    Buffer data = {0}, said = {0};
+    char *svg;
+    size_t size;
+    if (!can_draw("groups_are_drawn"))
+        return;
+    ck_done(compare_runs(&c, &f, runs, count, NULL, &e), e);
+    report_picture(&data, &c);
+    const Picture p = {.script = "compare", .data = text_file("c.tsv", data.text), .out = place("c.svg")};
+    ck_done(picture_draw(&p, &said, &e), e);
+    ck_assert_msg(!said.size, "%s", said.text);
+    ck_done(file_read(p.out, &svg, &size, &e), e);
+    ck_assert(strstr(svg, "dim 128") && strstr(svg, "validation loss (nats), the best of each run"));
+    ck_assert_uint_gt(ck_written(svg, "compare"), 6);
+    memory_free(svg);
+    comparison_free(&c);
+    buffer_free(&data);
+}
+END_TEST
+
+static bool compare_and_free(void *runs, Error *e)
+{
+    const Figure f = {.column = LOG_VALID};
+    Comparison c;
+    if (!compare_runs(&c, &f, runs, 3, NULL, e))
+        return false;
+    comparison_free(&c);
+    return true;
+}
+
+START_TEST(each_failed_allocation_is_an_error)
+{
+    const char *runs[8];
+    make_runs(runs);
+    fail_each_allocation(compare_and_free, runs);
+}
+END_TEST
+
+static const Test tests[] = {
+    TEST(a_figure_is_the_best_or_the_last_up_to_a_limit),
+    TEST(a_limit_is_one_number_of_one_kind),
+    TEST(groups_differ_in_more_than_the_seed),
+    TEST(what_cannot_be_compared_is_said),
+    TEST(tables_have_what_is_known),
+    TEST(names_are_no_commands_of_latex_or_markdown),
+    TEST(groups_are_drawn),
+    TEST(each_failed_allocation_is_an_error),
+};
+
+int main(int argc, char **argv)
+{
+    return suite_run("research/compare", tests, sizeof tests / sizeof *tests, argc, argv);
+}
