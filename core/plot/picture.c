@@ -4,18 +4,16 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/utf8.h"
 #include "core/plot/glyphs.h"
 #include "core/plot/scripts.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- what is asked for */
@@ -112,58 +110,11 @@ static bool unpack(char **folder, Error *e)
     return done;
 }
 
-/* In the child. What gnuplot draws and what it says go into pipes; it reads nothing, and no settings of the user's own.
- * Where letters are not UTF-8 it would warn of its degree sign each time. */
-static void become(const char *gnuplot, char *const *words, int drawn, int said)
+/* Where letters are not UTF-8 it would warn of its degree sign each time. */
+static void set_letters(void)
 {
-    int nothing = open("/dev/null", O_RDONLY);
-    if (unsetenv("LC_ALL") || setenv("LC_CTYPE", "C.UTF-8", 1) || nothing < 0 || dup2(nothing, 0) < 0 ||
-        dup2(drawn, 1) < 0 || dup2(said, 2) < 0)
-        _exit(127);
-    execv(gnuplot, words);
-    _exit(127);
-}
-
-/* Reads two pipes until both end. */
-static void read_pipes(const int *from, Buffer *const *into)
-{
-    struct pollfd pipes[2] = {{.fd = from[0], .events = POLLIN}, {.fd = from[1], .events = POLLIN}};
-    for (int open_ends = 2; open_ends;) {
-        if (poll(pipes, 2, -1) < 0 && errno != EINTR)
-            return;
-        for (int i = 0; i < 2; i++) {
-            char bytes[4096];
-            ssize_t got = pipes[i].fd >= 0 && pipes[i].revents ? read(pipes[i].fd, bytes, sizeof bytes) : -1;
-            if (got > 0)
-                buffer_add(into[i], bytes, (size_t)got);
-            else if (got == 0)
-                pipes[i].fd = -1, open_ends--; /* poll passes over it */
-        }
-    }
-}
-
-/* Its exit status, or -1 where it did not run or was ended by a signal. */
-static int call(const char *gnuplot, char *const *words, Buffer *drawn, Buffer *said)
-{
-    int out[2], err[2], status = 0;
-    if (pipe(out))
-        return -1;
-    if (pipe(err)) {
-        close(out[0]), close(out[1]);
-        return -1;
-    }
-    pid_t child = fork();
-    if (child == 0) {
-        close(out[0]), close(err[0]);
-        become(gnuplot, words, out[1], err[1]);
-    }
-    close(out[1]), close(err[1]);
-    if (child > 0)
-        read_pipes((int[]){out[0], err[0]}, (Buffer *const[]){drawn, said});
-    close(out[0]), close(err[0]);
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    if (unsetenv("LC_ALL") || setenv("LC_CTYPE", "C.UTF-8", 1))
+        _exit(1);
 }
 
 /* The line of gnuplot's complaint that says what is wrong: it shows the place first, and its own line number. */
@@ -265,7 +216,7 @@ static bool run_script(const Picture *p, const char *gnuplot, const char *folder
     for (size_t i = 0; i < PICTURE_MORE && p->more[i]; i++)
         words[FIXED + i] = p->more[i];
     bool done = data && (script || memory_error(e, "a path", 1, 64));
-    if (done && call(gnuplot, (char *const *)words, &drawn, noise) != 0) {
+    if (done && process_run(gnuplot, words, set_letters, &drawn, noise) != 0) {
         complaint(noise, reason, sizeof reason);
         done = fail(e, "gnuplot could not draw %s from %s: %s", p->out ? p->out : p->script, p->data, reason);
     }
