@@ -13,25 +13,18 @@ typedef struct Charlm {
     Model model;
     Part training;
     Windows windows; /* what is scored */
-    Split split;     /* whose bytes those are */
 } Charlm;
 
 extern const AppKind charlm_kind; /* model and data; main adds what else there is */
 
-/* Fills the Task: batches of the training part, and windows of `scored` bytes, of c->split, to score. */
+/* Fills the Task: batches of the training part, and windows of `scored` bytes, of app.data.scored, to score. */
 void charlm_task(Charlm *c, Part scored, size_t stride);
-
-/* Adds members to an object that is being written: split, bytes, context, stride. */
-void charlm_json_protocol(const App *a, Buffer *b);
 
 /* Makes the model that the options describe. */
 bool charlm_build(Charlm *c, Error *e);
 
 /* Opens --run to be read; then its model. */
 bool charlm_open_run(Charlm *c, Error *e);
-
-/* Opens the text: what the command line names, else the run's, else the built-in one. */
-bool charlm_open_text(Charlm *c, bool to_train, Error *e);
 
 /* A sample now and then, so that one can read how the model learns. */
 bool charlm_show_sample(App *a, Trainer *trainer, uint64_t step, Error *e);

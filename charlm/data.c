@@ -37,15 +37,9 @@ Part text_part(const Text *t, Split split)
     case SPLIT_TRAIN: return (Part){t->bytes, t->valid};
     case SPLIT_VALID: return (Part){t->bytes + t->valid, t->test - t->valid};
     case SPLIT_TEST: return (Part){t->bytes + t->test, t->size - t->test};
-    case SPLIT_ALL: break;
+    default: break;
     }
     return (Part){t->bytes, t->size};
-}
-
-const char *split_name(Split split)
-{
-    static const char *const names[] = {"train", "valid", "test", "all"};
-    return names[split];
 }
 
 bool part_suits(Part part, const char *name, size_t context, Error *e)

@@ -28,7 +28,6 @@ Part text_part(const Text *t, Split split);
 
 /* False, with the numbers, when a part cannot fill one window of `context` bytes and the byte after it. */
 bool part_suits(Part part, const char *name, size_t context, Error *e);
-const char *split_name(Split split);
 
 /* The first --bytes of --split; false where there is nothing to score. */
 bool part_to_score(Part *part, const Text *t, const CharlmOptions *v, Error *e);

@@ -24,7 +24,7 @@ static bool print_result(const Charlm *c, const MeanLoss *score, Error *e)
     if (c->options->shared.json) {
         Buffer b = {0};
         buffer_print(&b, "{");
-        charlm_json_protocol(&c->app, &b);
+        dataset_protocol(&c->app, &b);
         json_add_member(&b, "bits_per_byte", bits);
         return json_print(&b, e);
     }
@@ -45,13 +45,13 @@ bool charlm_eval(App *a, Error *e)
     MeanLoss score;
     size_t stride;
     Part part;
-    if (!charlm_open_run(c, e) || !charlm_open_text(c, false, e))
+    if (!charlm_open_run(c, e) || !app_open_data(a, false, e))
         return false;
     app_own_workers(&c->app);
     if (!parse_stride(c->options->stride, c->model.context, &stride, e))
         return app_misused(&c->app);
-    c->split = (Split)c->options->split;
-    if (!part_to_score(&part, &c->text, c->options, e) || !dump_may_open(c->options->dump_logits, e))
+    c->app.data.scored = (Split)c->options->split;
+    if (!part_to_score(&part, &c->text, c->options, e) || !dump_may_open(c->options->shared.dump_logits, e))
         return false;
     charlm_task(c, part, stride);
     Progress progress = progress_open(stderr, c->options->shared.quiet);
@@ -60,8 +60,8 @@ bool charlm_eval(App *a, Error *e)
     fine = fine && trainer_score(&trainer, &score, e);
     progress_close(&progress);
     fine = fine && print_result(c, &score, e);
-    if (fine && c->options->dump_logits)
-        fine = dump_task(c->options->dump_logits, &trainer, &(DumpTask){logits, 0, BYTES}, e);
+    if (fine && c->options->shared.dump_logits)
+        fine = dump_task(c->options->shared.dump_logits, &trainer, &(DumpTask){logits, 0, BYTES}, e);
     progress_close(&progress);
     trainer_close(&trainer);
     return fine;

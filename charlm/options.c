@@ -12,9 +12,6 @@ enum {
     BASELINE = COMMAND_BASELINE
 };
 
-static const OptionChoice splits[] = {
-    {"train", SPLIT_TRAIN}, {"valid", SPLIT_VALID}, {"test", SPLIT_TEST}, {"all", SPLIT_ALL}, {NULL, 0}};
-
 #define AT(field) offsetof(CharlmOptions, field)
 
 /* clang-format off */
@@ -22,9 +19,8 @@ const Option charlm_options[] = {
     {"eval-bytes", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(eval_bytes), "100000", NULL, "bytes of the validation part to score at each evaluation (0: all)"},
     {"sample-every", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(sample_every), "0", NULL, "steps between samples, written to samples/STEP.txt (0: at each evaluation)"},
     {"stride", 0, OPTION_TEXT, OPTION_HERE, EVAL, AT(stride), "context", "N|context", "bytes from one window to the next (1: score each byte with a full context)"},
-    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL | BASELINE, AT(split), "valid", .choices = splits, "the part of the data to score"},
+    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL | BASELINE, AT(split), "valid", .choices = split_or_all_choices, "the part of the data to score"},
     {"bytes", 0, OPTION_SIZE, OPTION_HERE, EVAL | BASELINE, AT(bytes), "0", NULL, "score the first N bytes of the split (0: all)"},
-    {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored bytes, and the bytes as FILE.ids.npy"},
     {"adapt", 0, OPTION_FLAG, OPTION_HERE, BASELINE, AT(adapt), NULL, NULL, "learn from each byte after scoring it"},
     {"prompt", 0, OPTION_TEXT, OPTION_HERE, SAMPLE, AT(prompt), NULL, "TEXT", "text to continue (none: some validation text)"},
     {"prompt-file", 0, OPTION_PATH, OPTION_HERE, SAMPLE, AT(prompt_file), NULL, "FILE", "the same, from a file"},

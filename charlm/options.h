@@ -3,6 +3,7 @@
 #define CHARLM_OPTIONS_H
 
 #include "core/train/shared.h"
+#include "core/train/split.h"
 
 enum { COMMAND_BASELINE = COMMAND_OWN };
 
@@ -13,7 +14,6 @@ typedef struct CharlmOptions {
     int split;
     size_t bytes, eval_bytes, sample_every;
     bool adapt;
-    const char *dump_logits;
     /* sampling */
     const char *prompt, *prompt_file;
     double temperature, top_p;
@@ -22,8 +22,6 @@ typedef struct CharlmOptions {
     /* bench */
     bool sample;
 } CharlmOptions;
-
-typedef enum Split { SPLIT_TRAIN, SPLIT_VALID, SPLIT_TEST, SPLIT_ALL } Split;
 
 extern const Program charlm_program; /* without its commands, which main.c has */
 extern const Option charlm_options[];

@@ -23,7 +23,7 @@ static bool find_lines(TextList *l, Part part, void **owned, Error *e)
 bool charlm_texts(App *a, TextSet *t, Error *e)
 {
     Charlm *c = (Charlm *)a;
-    if ((a->options->run && !app_open_run(a, a->options->run, false, e)) || !charlm_open_text(c, false, e))
+    if ((a->options->run && !app_open_run(a, a->options->run, false, e)) || !app_open_data(a, false, e))
         return false;
     t->count = 2;
     t->kinds = BYTES;

@@ -63,7 +63,7 @@ static bool find_prompt(Charlm *c, Buffer *prompt, Error *e)
     } else if (c->options->prompt) {
         buffer_add(prompt, c->options->prompt, strlen(c->options->prompt));
     } else {
-        if (!charlm_open_text(c, false, e))
+        if (!app_open_data(&c->app, false, e))
             return false;
         Part valid = text_part(&c->text, SPLIT_VALID);
         const char *text = (const char *)valid.bytes;

@@ -28,12 +28,11 @@ static Tensor *loss(void *self, Tape *t, const Rows *rows)
                          t->training ? c->options->shared.smoothing : 0, 0);
 }
 
-static void score_batch(void *self, size_t i, Batch *b)
+/* Windows are over what is scored alone. */
+static void row(const App *a, Split split, size_t i, Batch *b)
 {
-    const Charlm *c = self;
-    batch_clear(b);
-    for (size_t w = i * c->app.task.score_rows; w < (i + 1) * c->app.task.score_rows && w < c->windows.count; w++)
-        windows_row(&c->windows, w, b);
+    (void)split;
+    windows_row(&((const Charlm *)a)->windows, i, b);
 }
 
 void charlm_task(Charlm *c, Part scored, size_t stride)
@@ -42,8 +41,9 @@ void charlm_task(Charlm *c, Part scored, size_t stride)
     size_t rows = o->micro_batch && o->micro_batch < o->batch ? o->micro_batch : o->batch;
     c->training = text_part(&c->text, SPLIT_TRAIN);
     c->windows = windows_over(scored, c->model.context, stride);
+    c->app.data.score_count = c->windows.count;
     snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu bytes scored, context %zu, stride %zu",
-             split_name(c->split), windows_scored(&c->windows), c->windows.context, c->windows.stride);
+             split_name(c->app.data.scored), windows_scored(&c->windows), c->windows.context, c->windows.stride);
     c->app.task = (Task){.self = c,
                          .sides = 1,
                          .longest = {c->model.context},
@@ -52,16 +52,15 @@ void charlm_task(Charlm *c, Part scored, size_t stride)
                          .loss = loss,
                          .score_batches = (c->windows.count + rows - 1) / rows,
                          .score_rows = rows,
-                         .score_batch = score_batch,
+                         .score_batch = dataset_score_batch,
                          .unit = "bits/byte",
                          .per_nat = 1 / log(2),
                          .protocol = c->app.protocol};
 }
 
-void charlm_json_protocol(const App *a, Buffer *b)
+static void protocol(const App *a, Buffer *b)
 {
     const Charlm *c = (const Charlm *)a;
-    json_add_text(b, "split", split_name(c->split));
     json_add_member(b, "bytes", (double)windows_scored(&c->windows));
     json_add_member(b, "context", (double)c->windows.context);
     json_add_member(b, "stride", (double)c->windows.stride);
@@ -80,15 +79,10 @@ bool charlm_open_run(Charlm *c, Error *e)
     return app_open_run(&c->app, c->options->shared.run, false, e) && charlm_build(c, e);
 }
 
-bool charlm_open_text(Charlm *c, bool to_train, Error *e)
+static bool open_data(App *a, bool to_train, Error *e)
 {
-    const Run *run = c->app.run;
-    bool given = options_source(c->app.command_line, "data") == FROM_COMMAND_LINE;
-    if (!text_open(&c->text, c->options->shared.data, e))
-        return given || !run
-                   ? false
-                   : fail(e, "%s; the run %s learnt from it: say with --data where it is now", e->text, run->path);
-    return app_same_data(&c->app, c->text.sha256, to_train, e);
+    (void)to_train;
+    return text_open(&((Charlm *)a)->text, a->options->data, e);
 }
 
 /* --- the program --- */
@@ -106,13 +100,13 @@ static bool open_all(App *a, Error *e)
 {
     Charlm *c = (Charlm *)a;
     const SharedOptions *o = &c->options->shared;
-    if (!charlm_build(c, e) || !charlm_open_text(c, true, e))
+    if (!charlm_build(c, e) || !app_open_data(a, true, e))
         return false;
     Part valid = text_part(&c->text, SPLIT_VALID);
     if (!part_suits(text_part(&c->text, SPLIT_TRAIN), "training", o->context, e) ||
         !part_suits(valid, "validation", 1, e))
         return false;
-    c->split = SPLIT_VALID;
+    a->data.scored = SPLIT_VALID;
     valid.size = c->options->eval_bytes && c->options->eval_bytes + 1 < valid.size ? c->options->eval_bytes + 1
                                                                                    : valid.size;
     charlm_task(c, valid, o->context);
@@ -140,16 +134,10 @@ static size_t epoch(const App *a)
     return (((const Charlm *)a)->training.size + tokens - 1) / tokens;
 }
 
-static void bench_batch(void *app, uint64_t step, Batch *b)
+static size_t vocabulary(const App *a, size_t side, size_t *targets)
 {
-    const Charlm *c = app;
-    batch_clear(b);
-    for (size_t r = 0; r < c->options->shared.batch; r++)
-        batch_row(b, 0, c->model.context);
-    for (size_t at = 0; at < b->side[0].positions; at++) {
-        b->side[0].ids[at] = (int32_t)philox_below(BYTES, 1, (uint32_t)step, 2 * at, SITE_DATA);
-        b->side[0].targets[at] = (int32_t)philox_below(BYTES, 1, (uint32_t)step, 2 * at + 1, SITE_DATA);
-    }
+    (void)a, (void)side;
+    return *targets = BYTES;
 }
 
 const AppKind charlm_kind = {.name = "charlm",
@@ -160,8 +148,10 @@ const AppKind charlm_kind = {.name = "charlm",
                              .open = open_all,
                              .open_model = open_model,
                              .close = close_all,
+                             .open_data = open_data,
                              .data = data,
+                             .row = row,
                              .epoch = epoch,
                              .step_tokens = step_tokens,
-                             .protocol = charlm_json_protocol,
-                             .bench_batch = bench_batch};
+                             .protocol = protocol,
+                             .vocabulary = vocabulary};

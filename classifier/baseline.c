@@ -190,7 +190,7 @@ static bool choose_on(const Reviews *r, const size_t *learn, size_t learn_count,
 /* The same where nothing is held out yet: a fifth, of each class a fifth. */
 static bool choose_inside(const Reviews *r, BaselineResult *result, Error *e)
 {
-    const Texts *train = reviews_part(r, PART_TRAIN);
+    const Texts *train = reviews_part(r, SPLIT_TRAIN);
     size_t kept = 0, out = train->count;
     bool *held_out = memory_get(train->count, sizeof *held_out);
     size_t *texts = memory_get(train->count, sizeof *texts);
@@ -209,7 +209,7 @@ static bool choose_inside(const Reviews *r, BaselineResult *result, Error *e)
 /* Scores with what was chosen. */
 static bool score(const Reviews *r, const Texts *texts, BaselineResult *result, Error *e)
 {
-    const Texts *train = reviews_part(r, PART_TRAIN);
+    const Texts *train = reviews_part(r, SPLIT_TRAIN);
     Trial t;
     if (!trial_open(&t, r, train->source, train->count, texts->source, texts->count, e))
         return false;
@@ -222,18 +222,18 @@ static bool score(const Reviews *r, const Texts *texts, BaselineResult *result, 
     return done;
 }
 
-bool baseline_score(const Reviews *r, Part part, BaselineResult *result, Error *e)
+bool baseline_score(const Reviews *r, Split part, BaselineResult *result, Error *e)
 {
-    const Texts *train = reviews_part(r, PART_TRAIN), *valid = reviews_part(r, PART_VALID);
-    *result = (BaselineResult){.chosen_on_scored = part == PART_VALID};
-    if (!reviews_suits(r, PART_TRAIN, e) || !reviews_suits(r, part, e))
+    const Texts *train = reviews_part(r, SPLIT_TRAIN), *valid = reviews_part(r, SPLIT_VALID);
+    *result = (BaselineResult){.chosen_on_scored = part == SPLIT_VALID};
+    if (!reviews_suits(r, SPLIT_TRAIN, e) || !reviews_suits(r, part, e))
         return false;
     bool done = valid->count ? choose_on(r, train->source, train->count, valid->source, valid->count, result, e)
                              : choose_inside(r, result, e);
-    return done && (part == PART_VALID || score(r, reviews_part(r, part), result, e));
+    return done && (part == SPLIT_VALID || score(r, reviews_part(r, part), result, e));
 }
 
-bool baseline_run(const Reviews *r, Part part, bool json, Error *e)
+bool baseline_run(const Reviews *r, Split part, bool json, Error *e)
 {
     BaselineResult b;
     if (!baseline_score(r, part, &b, e))
@@ -241,10 +241,10 @@ bool baseline_run(const Reviews *r, Part part, bool json, Error *e)
     if (json) {
         printf("{\"split\": \"%s\", \"reviews\": %zu, \"learnt_reviews\": %zu, \"features\": %zu, \"bayes\": "
                "{\"accuracy\": %.6f, \"smoothing\": %g}, \"regression\": {\"accuracy\": %.6f, \"c\": %g}}\n",
-               part_name(part), b.scored, b.learnt, b.features, b.bayes, b.smoothing, b.regression, b.c);
+               split_name(part), b.scored, b.learnt, b.features, b.bayes, b.smoothing, b.regression, b.c);
         return true;
     }
-    printf("accuracy on %s: %zu texts; %zu words and pairs of %zu training texts\n", part_name(part), b.scored,
+    printf("accuracy on %s: %zu texts; %zu words and pairs of %zu training texts\n", split_name(part), b.scored,
            b.features, b.learnt);
     printf("naive Bayes          %6.2f %%   smoothing %g\n", 100 * b.bayes, b.smoothing);
     printf("logistic regression  %6.2f %%   C %g\n", 100 * b.regression, b.c);

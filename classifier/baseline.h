@@ -19,9 +19,9 @@ typedef struct BaselineResult {
 
 /* Learns from the training part and scores another one. What there is to choose is chosen on the valid part, or, where
  * there is none, on a fifth of the training part, which is learnt whole afterwards; never on the test part. */
-bool baseline_score(const Reviews *r, Part part, BaselineResult *result, Error *e);
+bool baseline_score(const Reviews *r, Split part, BaselineResult *result, Error *e);
 
 /* The same, and says it on standard output: as a table, or as one object of JSON. */
-bool baseline_run(const Reviews *r, Part part, bool json, Error *e);
+bool baseline_run(const Reviews *r, Split part, bool json, Error *e);
 
 #endif

@@ -5,7 +5,6 @@
 #include "classifier/data.h"
 #include "classifier/model.h"
 #include "core/program/app.h"
-#include "core/train/order.h"
 
 typedef struct Classifier {
     App app; /* first: what core/program hands back as an App is one of these */
@@ -15,8 +14,6 @@ typedef struct Classifier {
     char **classes;        /* [class_count] an opened run's */
     size_t class_count;
     Model model;
-    Order order; /* in which texts are trained on */
-    Part scored;
 } Classifier;
 
 extern const AppKind classifier_kind; /* model and data; main adds what else there is */
@@ -27,10 +24,7 @@ bool classifier_open_run(Classifier *c, Error *e);
 /* What the options say of texts. */
 ReviewsOptions classifier_reviews_options(const Classifier *c);
 
-/* Opens the texts: what the command line names, else the run's, else the built-in ones. */
-bool classifier_open_texts(Classifier *c, bool to_train, Error *e);
-
-/* Fills the Task: batches of the training part, and the texts of c->scored to score. */
+/* Fills the Task: batches of the training part, and the texts of app.data.scored to score. */
 void classifier_task(Classifier *c);
 
 /* The logits [count, classes] of texts, by all workers of a trainer. */

@@ -10,12 +10,6 @@
 
 enum { SITE_HELD_OUT = SITE_DATA + 0x100 };
 
-const char *part_name(Part part)
-{
-    static const char *const names[] = {"train", "valid", "test"};
-    return names[part];
-}
-
 /* --- what is held out --- */
 
 /* Puts the texts of a class into random order (Fisher and Yates) and marks the first fifth. */
@@ -50,11 +44,11 @@ bool hold_out(const int32_t *labels, size_t count, size_t classes, uint32_t seed
 /* --- vocabulary --- */
 
 /* Counts words in what is trained on only. */
-static void count_words(Corpus *c, const Part *part)
+static void count_words(Corpus *c, const Split *part)
 {
     memset(c->words.counts, 0, c->words.count * sizeof *c->words.counts);
     for (size_t i = 0; i < c->count; i++)
-        for (size_t k = c->start[i]; part[i] == PART_TRAIN && k < c->start[i + 1]; k++)
+        for (size_t k = c->start[i]; part[i] == SPLIT_TRAIN && k < c->start[i + 1]; k++)
             c->words.counts[c->ids[k]]++;
 }
 
@@ -89,14 +83,14 @@ static bool make_vocabulary(Reviews *r, const ReviewsOptions *o, int32_t *ids, E
 
 /* --- parts --- */
 
-static bool assign_parts(const Corpus *c, const ReviewsOptions *o, Part *part, Error *e)
+static bool assign_parts(const Corpus *c, const ReviewsOptions *o, Split *part, Error *e)
 {
     bool *held_out = memory_get(c->training, sizeof *held_out);
     if (!held_out)
         return memory_error(e, "parts of the texts", c->training, sizeof *held_out);
     bool done = o->final || hold_out(c->labels, c->training, c->class_count, o->seed, held_out, e);
     for (size_t i = 0; i < c->count; i++)
-        part[i] = i >= c->training ? PART_TEST : held_out[i] ? PART_VALID : PART_TRAIN;
+        part[i] = i >= c->training ? SPLIT_TEST : held_out[i] ? SPLIT_VALID : SPLIT_TRAIN;
     memory_free(held_out);
     return done;
 }
@@ -116,12 +110,12 @@ static bool make_room(Reviews *r, size_t most, Error *e)
     r->ids = memory_get(ids, sizeof *r->ids);
     r->labels = memory_get(c->count, sizeof *r->labels);
     r->source = memory_get(c->count, sizeof *r->source);
-    r->start = memory_get(c->count + PARTS, sizeof *r->start); /* each part has an end of its own */
+    r->start = memory_get(c->count + SPLITS, sizeof *r->start); /* each part has an end of its own */
     return (r->ids && r->labels && r->source && r->start) || memory_error(e, "ids of texts", ids, sizeof *r->ids);
 }
 
 /* Writes all texts of a part behind those before it. */
-static void fill_part(Reviews *r, Part wanted, const Part *part, const int32_t *known, size_t most, size_t *row,
+static void fill_part(Reviews *r, Split wanted, const Split *part, const int32_t *known, size_t most, size_t *row,
                       size_t *at)
 {
     const Corpus *c = &r->corpus;
@@ -142,7 +136,7 @@ static void fill_part(Reviews *r, Part wanted, const Part *part, const int32_t *
     }
 }
 
-static bool make_parts(Reviews *r, const ReviewsOptions *o, Part *part, int32_t *known, Error *e)
+static bool make_parts(Reviews *r, const ReviewsOptions *o, Split *part, int32_t *known, Error *e)
 {
     size_t row = 0, at = 0;
     if (!assign_parts(&r->corpus, o, part, e))
@@ -150,8 +144,8 @@ static bool make_parts(Reviews *r, const ReviewsOptions *o, Part *part, int32_t 
     count_words(&r->corpus, part);
     if (!make_vocabulary(r, o, known, e) || !make_room(r, o->length, e))
         return false;
-    for (int p = 0; p < PARTS; p++)
-        fill_part(r, (Part)p, part, known, o->length, &row, &at);
+    for (int p = 0; p < SPLITS; p++)
+        fill_part(r, (Split)p, part, known, o->length, &row, &at);
     return true;
 }
 
@@ -165,7 +159,7 @@ bool reviews_open(Reviews *r, const ReviewsOptions *o, Error *e)
     r->classes = c->classes;
     r->class_count = c->class_count;
     memcpy(r->sha256, c->sha256, sizeof r->sha256);
-    Part *part = memory_get(c->count, sizeof *part);
+    Split *part = memory_get(c->count, sizeof *part);
     int32_t *known = memory_get(c->words.count, sizeof *known);
     bool done = part && known ? make_parts(r, o, part, known, e)
                               : memory_error(e, "parts of the texts", c->count, sizeof *part);
@@ -187,21 +181,21 @@ void reviews_close(Reviews *r)
     *r = (Reviews){0};
 }
 
-bool reviews_suits(const Reviews *r, Part part, Error *e)
+bool reviews_suits(const Reviews *r, Split part, Error *e)
 {
     if (r->parts[part].count)
         return true;
     switch (part) {
-    case PART_VALID:
+    case SPLIT_VALID:
         return fail(e, "the data's valid part has no texts: a fifth of the training part is held out, if it is not all "
                        "to be trained on, and that fifth must not be less than one text");
-    case PART_TEST:
+    case SPLIT_TEST:
         return fail(e, "the data's test part has no texts: they lie in test/CLASS/, or in test.csv beside train.csv");
     default: return fail(e, "the data's train part has no texts");
     }
 }
 
-void reviews_balance(const Reviews *r, Part part, size_t *counts)
+void reviews_balance(const Reviews *r, Split part, size_t *counts)
 {
     const Texts *t = &r->parts[part];
     memset(counts, 0, r->class_count * sizeof *counts);

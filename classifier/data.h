@@ -16,8 +16,7 @@
 
 #include "classifier/cache.h"
 #include "core/text/vocabulary.h"
-
-typedef enum Part { PART_TRAIN, PART_VALID, PART_TEST, PARTS } Part;
+#include "core/train/split.h"
 
 typedef struct ReviewsOptions {
     const char *path;                       /* NULL: the built-in reviews */
@@ -50,7 +49,7 @@ typedef struct Reviews {
     CacheUse cached; /* whether a cache was of use */
 
     Corpus corpus; /* all texts, whole, by numbers of all words: what the baselines read */
-    Texts parts[PARTS];
+    Texts parts[SPLITS];
     int32_t *ids, *labels; /* what `parts` point to */
     size_t *start, *source;
 } Reviews;
@@ -58,14 +57,13 @@ typedef struct Reviews {
 bool reviews_open(Reviews *r, const ReviewsOptions *o, Error *e);
 void reviews_close(Reviews *r);
 
-static inline const Texts *reviews_part(const Reviews *r, Part part) { return &r->parts[part]; }
-const char *part_name(Part part); /* "train", "valid", "test" */
+static inline const Texts *reviews_part(const Reviews *r, Split part) { return &r->parts[part]; }
 
 /* False, and what to do, when a part has no texts. */
-bool reviews_suits(const Reviews *r, Part part, Error *e);
+bool reviews_suits(const Reviews *r, Split part, Error *e);
 
 /* How many texts of a part have each label: counts [class_count]. */
-void reviews_balance(const Reviews *r, Part part, size_t *counts);
+void reviews_balance(const Reviews *r, Split part, size_t *counts);
 
 /* One text that somebody typed: at most `length` ids (0: any number), to be freed with memory_free, at least one; *cut
  * is how many words had to go. */

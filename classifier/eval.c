@@ -103,7 +103,7 @@ static bool print_json(const Classifier *c, const Verdicts *r, Error *e)
 {
     Buffer b = {0};
     buffer_print(&b, "{");
-    c->app.kind->protocol(&c->app, &b);
+    dataset_protocol(&c->app, &b);
     json_add_member(&b, "accuracy", accuracy(r));
     json_add_member(&b, "f1", mean_f1(r));
     json_add_member(&b, "loss", r->loss);
@@ -219,7 +219,7 @@ static bool score(Classifier *c, Verdicts *r, Error *e)
     judge(r);
     return (v->shared.json ? print_json : print_table)(c, r, e) &&
            (!v->mistakes || print_mistakes(c, r, v->mistakes, e)) &&
-           (!v->dump_logits || dump_logits(r, v->dump_logits, e));
+           (!v->shared.dump_logits || dump_logits(r, v->shared.dump_logits, e));
 }
 
 /* Texts that the run has nothing to do with are scored whole: their test part, where they have one. */
@@ -227,9 +227,9 @@ static bool open_others(Classifier *c, Error *e)
 {
     reviews_close(&c->reviews);
     c->options->final = true; /* nothing is held out */
-    if (!classifier_open_texts(c, false, e))
+    if (!app_open_data(&c->app, false, e))
         return false;
-    c->scored = reviews_part(&c->reviews, PART_TEST)->count ? PART_TEST : PART_TRAIN;
+    c->app.data.scored = reviews_part(&c->reviews, SPLIT_TEST)->count ? SPLIT_TEST : SPLIT_TRAIN;
     return true;
 }
 
@@ -238,16 +238,16 @@ bool classifier_eval(App *a, Error *e)
     Classifier *c = (Classifier *)a;
     const Options *o = c->app.command_line;
     bool final = options_source(o, "final") == FROM_COMMAND_LINE && c->options->final;
-    if (!dump_may_open(c->options->dump_logits, e) || !classifier_open_run(c, e) || !classifier_open_texts(c, false, e))
+    if (!dump_may_open(c->options->shared.dump_logits, e) || !classifier_open_run(c, e) || !app_open_data(&c->app, false, e))
         return false;
     app_own_workers(&c->app);
     bool own = strcmp(c->app.learnt, c->reviews.sha256) == 0, chosen = options_source(o, "split") == FROM_COMMAND_LINE;
-    c->scored = final ? PART_TEST : (Part)c->options->split;
-    if ((!own && !final && !chosen && !open_others(c, e)) || !reviews_suits(&c->reviews, c->scored, e))
+    c->app.data.scored = final ? SPLIT_TEST : (Split)c->options->split;
+    if ((!own && !final && !chosen && !open_others(c, e)) || !reviews_suits(&c->reviews, c->app.data.scored, e))
         return false;
     classifier_task(c);
-    Verdicts r = {.texts = reviews_part(&c->reviews, c->scored), .classes = c->class_count};
-    bool fine = score(c, &r, e) && (c->scored != PART_TEST || !own || note_look(c, &r, e));
+    Verdicts r = {.texts = reviews_part(&c->reviews, c->app.data.scored), .classes = c->class_count};
+    bool fine = score(c, &r, e) && (c->app.data.scored != SPLIT_TEST || !own || note_look(c, &r, e));
     memory_free(r.logits);
     memory_free(r.confusion);
     return fine;

@@ -15,7 +15,6 @@ enum {
 
 static const OptionChoice pools[] = {
     {"first", POOLING_FIRST}, {"average", POOLING_MEAN}, {"max", POOLING_MAX}, {NULL, 0}};
-static const OptionChoice splits[] = {{"train", PART_TRAIN}, {"valid", PART_VALID}, {"test", PART_TEST}, {NULL, 0}};
 
 #define AT(field) offsetof(ClassifierOptions, field)
 
@@ -29,9 +28,8 @@ const Option classifier_options[] = {
     {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(batch_tokens), "0", "[0,1073741824]", "words per step, approximately, instead of --batch texts (0: --batch)"},
     {"by-length", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(by_length), "yes", NULL, "batch texts of similar length"},
     {"cache", 0, OPTION_YES_NO, OPTION_HERE, TRAIN | EVAL | BASELINE | COMMAND_PLOT, AT(cache), "yes", NULL, "cache prepared data for the next call"},
-    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL, AT(split), "valid", .choices = splits, "the part of the data to score"},
+    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL, AT(split), "valid", .choices = split_choices, "the part of the data to score"},
     {"mistakes", 0, OPTION_SIZE, OPTION_HERE, EVAL, AT(mistakes), "0", NULL, "show the N mistakes that the model was most confident about"},
-    {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored texts, and their labels as FILE.ids.npy"},
     {"file", 0, OPTION_PATH, OPTION_HERE, PREDICT, AT(file), NULL, "FILE", "texts to classify, one per line"},
     {"attribution", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(attribution), NULL, NULL, "show which words moved the answer: by leaving each out, by gradient x input, by attention"},
 };

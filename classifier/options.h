@@ -17,7 +17,6 @@ typedef struct ClassifierOptions {
     /* scoring */
     int split;
     size_t mistakes;
-    const char *dump_logits;
     /* predicting */
     const char *file;
     /* looking */

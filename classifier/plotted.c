@@ -20,13 +20,13 @@ bool classifier_texts(App *a, TextSet *t, Error *e)
     t->knows = c->options->words;
     t->text = "text";
     t->measured = "words";
-    for (Part part = PART_TRAIN; part <= PART_VALID; part++) {
+    for (Split part = SPLIT_TRAIN; part <= SPLIT_VALID; part++) {
         const Texts *texts = reviews_part(&c->reviews, part);
-        t->list[t->count++] = (TextList){.name = part_name(part),
+        t->list[t->count++] = (TextList){.name = split_name(part),
                                          .ids = texts->ids,
                                          .start = texts->start,
                                          .count = texts->count,
-                                         .learnt = part == PART_TRAIN};
+                                         .learnt = part == SPLIT_TRAIN};
     }
     return true;
 }

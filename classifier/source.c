@@ -35,12 +35,12 @@ typedef struct Files {
 } Files;
 
 /* The folders above a file: level 1 holds it, level 2 holds that. */
-typedef struct Part {
+typedef struct Folder {
     const char *name;
     size_t length;
-} Part;
+} Folder;
 
-static Part folder_above(const char *name, int level)
+static Folder folder_above(const char *name, int level)
 {
     const char *end = name + strlen(name);
     for (;; level--) {
@@ -48,14 +48,14 @@ static Part folder_above(const char *name, int level)
         while (start > name && start[-1] != '/')
             start--;
         if (level == 0)
-            return (Part){start, (size_t)(end - start)};
+            return (Folder){start, (size_t)(end - start)};
         if (start == name)
-            return (Part){name, 0};
+            return (Folder){name, 0};
         end = start - 1;
     }
 }
 
-static bool is(Part part, const char *name)
+static bool is(Folder part, const char *name)
 {
     return strlen(name) == part.length && !memcmp(part.name, name, part.length);
 }
@@ -68,7 +68,7 @@ static bool ends_in(const char *name, const char *ending)
 
 static Kind kind_of(const char *path, const char *name)
 {
-    Part file = folder_above(name, 0), class = folder_above(name, 1), part = folder_above(name, 2);
+    Folder file = folder_above(name, 0), class = folder_above(name, 1), part = folder_above(name, 2);
     if (!strncmp(name, "__MACOSX/", 9))
         return NOTHING;
     if (is(part, "train") || is(part, "test"))
@@ -110,7 +110,7 @@ static bool add_text(Files *f, const Labelled *text, Error *e)
 static bool add_file(Files *f, const File *file, Error *e)
 {
     const char *name = f->bytes.text + file->name;
-    Part class = folder_above(name, 1);
+    Folder class = folder_above(name, 1);
     const char *text = f->bytes.text + file->text;
     size_t mark = file->size >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
     return add_text(f,

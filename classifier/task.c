@@ -28,23 +28,9 @@ static void add_text(Batch *b, const Texts *texts, size_t i)
     b->side[LABEL].targets[at] = texts->labels ? texts->labels[i] : -1;
 }
 
-static void batch(void *self, uint64_t step, Batch *b)
+static void row(const App *a, Split split, size_t i, Batch *b)
 {
-    Classifier *c = self;
-    size_t count;
-    const size_t *text = order_batch(&c->order, step, &count);
-    batch_clear(b);
-    for (size_t i = 0; i < count; i++)
-        add_text(b, reviews_part(&c->reviews, PART_TRAIN), text[i]);
-}
-
-static void score_batch(void *self, size_t i, Batch *b)
-{
-    const Classifier *c = self;
-    const Texts *texts = reviews_part(&c->reviews, c->scored);
-    batch_clear(b);
-    for (size_t n = i * c->app.task.score_rows; n < (i + 1) * c->app.task.score_rows && n < texts->count; n++)
-        add_text(b, texts, n);
+    add_text(b, reviews_part(&((const Classifier *)a)->reviews, split), i);
 }
 
 static Tensor *loss(void *self, Tape *t, const Rows *rows)
@@ -59,10 +45,11 @@ static Tensor *loss(void *self, Tape *t, const Rows *rows)
 void classifier_task(Classifier *c)
 {
     const SharedOptions *o = &c->options->shared;
-    const Texts *texts = reviews_part(&c->reviews, c->scored);
-    size_t most = c->order.most_rows ? c->order.most_rows : o->batch;
+    const Texts *texts = reviews_part(&c->reviews, c->app.data.scored);
+    c->app.data.score_count = texts->count;
+    size_t most = c->app.data.order.most_rows ? c->app.data.order.most_rows : o->batch;
     size_t rows = o->micro_batch && o->micro_batch < most ? o->micro_batch : most;
-    snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu texts, up to %zu words", part_name(c->scored),
+    snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu texts, up to %zu words", split_name(c->app.data.scored),
              texts->count, c->model.context);
     c->app.task = (Task){.self = c,
                          .sides = SIDES_USED,
@@ -71,11 +58,11 @@ void classifier_task(Classifier *c)
                          .loss_side = {LABEL},
                          .token_side = TEXT,
                          .guesses = true,
-                         .batch = batch,
+                         .batch = dataset_batch,
                          .loss = loss,
                          .score_batches = (texts->count + rows - 1) / rows,
                          .score_rows = rows,
-                         .score_batch = score_batch,
+                         .score_batch = dataset_score_batch,
                          .unit = "nats",
                          .per_nat = 1,
                          .protocol = c->app.protocol};
@@ -235,16 +222,12 @@ ReviewsOptions classifier_reviews_options(const Classifier *c)
                             .class_count = c->class_count};
 }
 
-bool classifier_open_texts(Classifier *c, bool to_train, Error *e)
+static bool open_data(App *a, bool to_train, Error *e)
 {
-    const Run *run = c->app.run;
-    bool given = options_source(c->app.command_line, "data") == FROM_COMMAND_LINE;
+    Classifier *c = (Classifier *)a;
     const ReviewsOptions o = classifier_reviews_options(c);
-    if (!reviews_open(&c->reviews, &o, e))
-        return given || !run
-                   ? false
-                   : fail(e, "%s; the run %s learnt from it: say with --data where it is now", e->text, run->path);
-    return app_same_data(&c->app, c->reviews.sha256, to_train, e);
+    (void)to_train;
+    return reviews_open(&c->reviews, &o, e);
 }
 
 /* How many texts of each class there are. */
@@ -253,10 +236,10 @@ static bool print_balance(const Classifier *c, Error *e)
     size_t *counts = memory_get(c->reviews.class_count, sizeof *counts);
     if (!counts)
         return memory_error(e, "counts of classes", c->reviews.class_count, sizeof *counts);
-    for (int part = 0; part < PARTS; part++) {
-        const Texts *texts = reviews_part(&c->reviews, (Part)part);
-        reviews_balance(&c->reviews, (Part)part, counts);
-        fprintf(stderr, "%-5s %6zu texts, %zu cut at %zu words:", part_name((Part)part), texts->count, texts->cut,
+    for (int part = 0; part < SPLITS; part++) {
+        const Texts *texts = reviews_part(&c->reviews, (Split)part);
+        reviews_balance(&c->reviews, (Split)part, counts);
+        fprintf(stderr, "%-5s %6zu texts, %zu cut at %zu words:", split_name((Split)part), texts->count, texts->cut,
                 c->options->shared.context);
         for (size_t i = 0; i < c->reviews.class_count; i++)
             fprintf(stderr, "%s %s %zu", i ? "," : "", c->reviews.classes[i], counts[i]);
@@ -272,16 +255,16 @@ static bool open_all(App *a, Error *e)
 {
     Classifier *c = (Classifier *)a;
     const SharedOptions *o = a->options;
-    if ((a->run && !read_run(c, e)) || !classifier_open_texts(c, true, e) || !reviews_suits(&c->reviews, PART_TRAIN, e))
+    if ((a->run && !read_run(c, e)) || !app_open_data(a, true, e) || !reviews_suits(&c->reviews, SPLIT_TRAIN, e))
         return false;
-    const Texts *texts = reviews_part(&c->reviews, PART_TRAIN);
+    const Texts *texts = reviews_part(&c->reviews, SPLIT_TRAIN);
     const OrderOptions how = {.rows = o->batch,
                               .tokens = c->options->batch_tokens,
                               .by_length = c->options->by_length,
                               .seed = (uint32_t)o->seed};
-    c->scored = PART_VALID;
+    c->app.data.scored = SPLIT_VALID;
     if (!build(c, c->reviews.vocabulary.count, c->reviews.class_count, e) ||
-        !order_open(&c->order, texts->start, texts->count, &how, e))
+        !order_open(&c->app.data.order, texts->start, texts->count, &how, e))
         return false;
     classifier_task(c);
     return o->quiet || print_balance(c, e);
@@ -300,7 +283,6 @@ static bool open_model(App *a, Error *e)
 static void close_all(App *a)
 {
     Classifier *c = (Classifier *)a;
-    order_close(&c->order);
     model_close(&c->model);
     reviews_close(&c->reviews);
     vocabulary_close(&c->vocabulary);
@@ -312,50 +294,39 @@ static void close_all(App *a)
 static DataNote data(const App *a)
 {
     const Classifier *c = (const Classifier *)a;
-    const Texts *texts = reviews_part(&c->reviews, PART_TRAIN);
+    const Texts *texts = reviews_part(&c->reviews, SPLIT_TRAIN);
     return (DataNote){a->options->data, texts->count ? texts->start[texts->count] : 0, c->reviews.sha256};
 }
 
 static double step_tokens(const App *a)
 {
     const Classifier *c = (const Classifier *)a;
-    if (!c->order.count)
+    if (!c->app.data.order.count)
         return (double)(a->options->batch * a->options->context);
-    return c->options->batch_tokens ? (double)c->options->batch_tokens : (double)(a->options->batch * c->order.mean);
+    return c->options->batch_tokens ? (double)c->options->batch_tokens
+                                    : (double)(a->options->batch * c->app.data.order.mean);
 }
 
-static size_t epoch(const App *a) { return ((const Classifier *)a)->order.batches; }
+static size_t epoch(const App *a) { return a->data.order.batches; }
 
 static void protocol(const App *a, Buffer *b)
 {
     const Classifier *c = (const Classifier *)a;
-    json_add_text(b, "split", part_name(c->scored));
-    json_add_member(b, "texts", (double)reviews_part(&c->reviews, c->scored)->count);
+    json_add_member(b, "texts", (double)reviews_part(&c->reviews, c->app.data.scored)->count);
 }
 
-/* Texts of the full length. */
-static void bench_batch(void *app, uint64_t step, Batch *b)
+static size_t vocabulary(const App *a, size_t side, size_t *targets)
 {
-    const Classifier *c = app;
-    size_t words = c->model.embedding.table->shape[0];
-    batch_clear(b);
-    for (size_t r = 0; r < c->options->shared.batch; r++) {
-        batch_row(b, TEXT, c->model.context);
-        batch_row(b, LABEL, 1);
-        b->side[LABEL].ids[r] = 0;
-        b->side[LABEL].targets[r] = (int32_t)philox_below(c->model.classes, 1, (uint32_t)step, 2 * r, SITE_DATA);
-    }
-    for (size_t i = 0; i < b->side[TEXT].positions; i++) {
-        b->side[TEXT].ids[i] = (int32_t)philox_below(words, 1, (uint32_t)step, 2 * i + 1, SITE_DATA);
-        b->side[TEXT].targets[i] = -1;
-    }
+    const Classifier *c = (const Classifier *)a;
+    *targets = side == LABEL ? c->model.classes : 0;
+    return side == LABEL ? 1 : c->model.embedding.table->shape[0];
 }
 
 bool classifier_baseline(App *a, Error *e)
 {
     Classifier *c = (Classifier *)a;
-    return classifier_open_texts(c, false, e) &&
-           baseline_run(&c->reviews, c->options->final ? PART_TEST : PART_VALID, c->options->shared.json, e);
+    return app_open_data(a, false, e) &&
+           baseline_run(&c->reviews, c->options->final ? SPLIT_TEST : SPLIT_VALID, c->options->shared.json, e);
 }
 
 const AppKind classifier_kind = {.name = "classifier",
@@ -365,9 +336,11 @@ const AppKind classifier_kind = {.name = "classifier",
                                  .open = open_all,
                                  .open_model = open_model,
                                  .close = close_all,
+                                 .open_data = open_data,
                                  .data = data,
+                                 .row = row,
                                  .epoch = epoch,
                                  .step_tokens = step_tokens,
                                  .protocol = protocol,
                                  .begin = begin,
-                                 .bench_batch = bench_batch};
+                                 .vocabulary = vocabulary};

@@ -23,26 +23,26 @@ typedef struct Baseline {
 static bool open_pairs(EncDec *c, Error *e)
 {
     EncdecOptions *v = c->options;
-    c->scored = (Part)v->split;
+    c->app.data.scored = (Split)v->split;
     if (!app_data(&c->app) && !options_preset(c->app.command_line, "minute", e))
         return false;
     v->type = PIECES_WORDS;
     v->size = 0;
-    BitextOptions o = {.source = encdec_source_options(c, c->scored == PART_TEST),
-                       .keep_training = c->scored == PART_TRAIN,
+    BitextOptions o = {.source = encdec_source_options(c, c->app.data.scored == SPLIT_TEST),
+                       .keep_training = c->app.data.scored == SPLIT_TRAIN,
                        .longest = v->longest,
                        .context = SIZE_MAX};
     if (!encdec_pieces_options(&o.pieces, c, e))
         return app_misused(&c->app);
-    return bitext_open(&c->bitext, &o, e) && bitext_suits(&c->bitext, PART_TRAIN, e) &&
-           bitext_suits(&c->bitext, c->scored, e);
+    return bitext_open(&c->bitext, &o, e) && bitext_suits(&c->bitext, SPLIT_TRAIN, e) &&
+           bitext_suits(&c->bitext, c->app.data.scored, e);
 }
 
 static bool score_pair(Baseline *b, size_t i, Error *e)
 {
     const Bitext *all = &b->c->bitext;
-    const SentencePairs *p = &all->parts[b->c->scored];
-    const Line reference = lines_at(&all->sentences.side[b->c->scored][TARGET], p->line[i]);
+    const SentencePairs *p = &all->parts[b->c->app.data.scored];
+    const Line reference = lines_at(&all->sentences.side[b->c->app.data.scored][TARGET], p->line[i]);
     b->line.count = b->text.size = 0;
     for (size_t k = p->start[SOURCE][i]; k + 1 < p->start[SOURCE][i + 1]; k++) {
         const int32_t source = p->ids[SOURCE][k];
@@ -58,12 +58,12 @@ static bool score_pair(Baseline *b, size_t i, Error *e)
 
 static bool print(const Baseline *b, Error *e)
 {
-    const SentencePairs *learnt = &b->c->bitext.parts[PART_TRAIN];
+    const SentencePairs *learnt = &b->c->bitext.parts[SPLIT_TRAIN];
     char how[100];
     Buffer out = {0};
     if (b->c->options->shared.json) {
         buffer_print(&out, "{");
-        json_add_text(&out, "split", part_name(b->c->scored));
+        json_add_text(&out, "split", split_name(b->c->app.data.scored));
         json_add_member(&out, "learnt_pairs", (double)learnt->count);
         judge_add(&b->judge, &out);
         return json_print(&out, e);
@@ -78,9 +78,9 @@ bool encdec_baseline(App *a, Error *e)
     Baseline b = {.c = c};
     if (!open_pairs(c, e))
         return false;
-    const SentencePairs *scored = &c->bitext.parts[c->scored];
+    const SentencePairs *scored = &c->bitext.parts[c->app.data.scored];
     b.judge = judge_open(NULL, c->options->target, JUDGE_CELLS);
-    bool fine = dictionary_learn(&b.words, &c->bitext.parts[PART_TRAIN], c->bitext.pieces->count, ROUNDS, e);
+    bool fine = dictionary_learn(&b.words, &c->bitext.parts[SPLIT_TRAIN], c->bitext.pieces->count, ROUNDS, e);
     for (size_t i = 0; fine && i < scored->count; i++)
         fine = score_pair(&b, i, e);
     fine = fine && print(&b, e);

@@ -120,8 +120,8 @@ static void note_longest(Bitext *b, const SentencePairs *p)
 
 static bool make_parts(Bitext *b, const BitextOptions *o, Cutting *cutting, Error *e)
 {
-    for (size_t part = 0; part < PARTS; part++) {
-        const Bounds bounds = {part == PART_TRAIN ? o->longest : o->context - 1, part != PART_TRAIN};
+    for (size_t part = 0; part < SPLITS; part++) {
+        const Bounds bounds = {part == SPLIT_TRAIN ? o->longest : o->context - 1, part != SPLIT_TRAIN};
         if (!make_pairs(&b->parts[part], b->sentences.side[part], &bounds, cutting, e))
             return false;
         note_longest(b, &b->parts[part]);
@@ -131,7 +131,7 @@ static bool make_parts(Bitext *b, const BitextOptions *o, Cutting *cutting, Erro
 
 static bool make(Bitext *b, const BitextOptions *o, Pool *pool, Error *e)
 {
-    Lines *train = b->sentences.side[PART_TRAIN];
+    Lines *train = b->sentences.side[SPLIT_TRAIN];
     const PiecesText texts[] = {{&train[SOURCE], SOURCE}, {&train[TARGET], TARGET}};
     Cutting *cutting = NULL;
     if (!o->known && !pieces_learn(&b->own, &o->pieces, texts, SIDES_USED, pool, NULL, e))
@@ -158,22 +158,22 @@ bool bitext_open(Bitext *b, const BitextOptions *o, Error *e)
 
 void bitext_close(Bitext *b)
 {
-    for (size_t part = 0; part < PARTS; part++)
+    for (size_t part = 0; part < SPLITS; part++)
         close_pairs(&b->parts[part]);
     pieces_close(&b->own);
     sentences_close(&b->sentences);
     *b = (Bitext){0};
 }
 
-bool bitext_suits(const Bitext *b, Part part, Error *e)
+bool bitext_suits(const Bitext *b, Split part, Error *e)
 {
     const SentencePairs *p = &b->parts[part];
     if (p->count)
         return true;
-    if (part == PART_TRAIN)
+    if (part == SPLIT_TRAIN)
         return fail(e, "there are no pairs to train on: %zu have an empty side, %zu are longer than --longest pieces",
                     p->empty, p->too_long);
-    if (part == PART_VALID)
+    if (part == SPLIT_VALID)
         return fail(e,
                     "there are no pairs to validate with: of 20 pairs and more one is held out from the training part, "
                     "or give --valid-source and --valid-target");
@@ -181,7 +181,7 @@ bool bitext_suits(const Bitext *b, Part part, Error *e)
                    "and --test-target");
 }
 
-bool bitext_spread(const Bitext *b, Part part, size_t count, Lines side[SIDES_USED], Error *e)
+bool bitext_spread(const Bitext *b, Split part, size_t count, Lines side[SIDES_USED], Error *e)
 {
     const SentencePairs *p = &b->parts[part];
     const size_t chosen = p->count < count ? p->count : count;

@@ -35,7 +35,7 @@ typedef struct Bitext {
     Sentences sentences; /* of the training part they are gone, unless they are wanted */
     Pieces own;
     const Pieces *pieces;
-    SentencePairs parts[PARTS];
+    SentencePairs parts[SPLITS];
     size_t longest; /* ids of a side, </s> with them, in any part */
 } Bitext;
 
@@ -43,10 +43,10 @@ bool bitext_open(Bitext *b, const BitextOptions *o, Error *e);
 void bitext_close(Bitext *b);
 
 /* False, and what to do, when a part has no pairs. */
-bool bitext_suits(const Bitext *b, Part part, Error *e);
+bool bitext_suits(const Bitext *b, Split part, Error *e);
 
 /* Adds the text of pairs that are spread evenly over a part: `count` of them, or all where there are fewer. */
-bool bitext_spread(const Bitext *b, Part part, size_t count, Lines side[SIDES_USED], Error *e);
+bool bitext_spread(const Bitext *b, Split part, size_t count, Lines side[SIDES_USED], Error *e);
 
 /* Ids of a side in all pairs of a part, </s> with them. */
 size_t pairs_ids(const SentencePairs *p, size_t side);

@@ -3,7 +3,6 @@
 #define ENCDEC_ENCDEC_H
 
 #include "core/program/app.h"
-#include "core/train/order.h"
 #include "encdec/data.h"
 #include "encdec/model.h"
 
@@ -13,9 +12,6 @@ typedef struct EncDec {
     Bitext bitext;
     Pieces pieces; /* an opened run's */
     Model model;
-    Order order; /* in which pairs are trained on */
-    Part scored;
-    size_t *score_cut; /* [score_batches+1] pairs of c->scored that are scored together */
 } EncDec;
 
 extern const AppKind encdec_kind; /* model and data; main adds what else there is */
@@ -23,14 +19,11 @@ extern const AppKind encdec_kind; /* model and data; main adds what else there i
 /* Opens --run to be read: its pieces and model. */
 bool encdec_open_run(EncDec *c, Error *e);
 
-/* Opens the sentences: what the command line names, else the run's, else the built-in ones. */
-bool encdec_open_bitext(EncDec *c, bool to_train, Error *e);
-
 /* What the options say of sentences, and of pieces. */
 SourceOptions encdec_source_options(const EncDec *c, bool test);
 bool encdec_pieces_options(PiecesOptions *o, const EncDec *c, Error *e);
 
-/* Fills the Task: batches of the training part, and the pairs of c->scored to score. */
+/* Fills the Task: batches of the training part, and the pairs of app.data.scored to score. */
 bool encdec_task(EncDec *c, Error *e);
 
 /* Translations of some validation sentences, into the run's samples; and BLEU of --bleu-sentences of them. */

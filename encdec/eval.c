@@ -32,12 +32,12 @@ static bool print_bleu(const Eval *v, Error *e)
 static bool print_result(const Eval *v, Error *e)
 {
     const EncDec *c = v->c;
-    const SentencePairs *p = &c->bitext.parts[c->scored];
+    const SentencePairs *p = &c->bitext.parts[c->app.data.scored];
     double nats = v->loss.loss, of_word = nats * v->loss.targets / (double)p->words;
     if (c->options->shared.json) {
         Buffer b = {0};
         buffer_print(&b, "{");
-        c->app.kind->protocol(&c->app, &b);
+        dataset_protocol(&c->app, &b);
         json_add_member(&b, "loss", nats);
         json_add_member(&b, "perplexity", exp(nats));
         json_add_member(&b, "word_perplexity", exp(of_word));
@@ -53,20 +53,21 @@ static bool print_result(const Eval *v, Error *e)
 /* What is left out of the figure is said. */
 static void note_missing(const EncDec *c)
 {
-    const SentencePairs *p = &c->bitext.parts[c->scored];
+    const SentencePairs *p = &c->bitext.parts[c->app.data.scored];
     if (p->too_long)
         fprintf(stderr, "encdec: %zu pairs of %s are longer than %zu pieces, and are not scored\n", p->too_long,
-                part_name(c->scored), c->scored == PART_TRAIN ? c->options->longest : c->model.context - 1);
+                split_name(c->app.data.scored),
+                c->app.data.scored == SPLIT_TRAIN ? c->options->longest : c->model.context - 1);
     if (p->empty)
-        fprintf(stderr, "encdec: %zu pairs of %s have an empty side%s\n", p->empty, part_name(c->scored),
-                c->scored == PART_TRAIN ? ", and are not scored" : "");
+        fprintf(stderr, "encdec: %zu pairs of %s have an empty side%s\n", p->empty, split_name(c->app.data.scored),
+                c->app.data.scored == SPLIT_TRAIN ? ", and are not scored" : "");
 }
 
 /* What makes BLEU doubtful. The built-in sentences are made of tokens. */
 static void note_doubts(const Eval *v)
 {
     const Translating *t = &v->translating;
-    const Lines *references = &v->c->bitext.sentences.side[v->c->scored][TARGET];
+    const Lines *references = &v->c->bitext.sentences.side[v->c->app.data.scored][TARGET];
     if (t->cut)
         fprintf(stderr, "encdec: of %zu sources, the model reads the first %zu pieces alone; the first is line %zu\n",
                 t->cut, t->options.longest, t->first_cut);
@@ -79,7 +80,7 @@ static void note_doubts(const Eval *v)
 /* Lines first .. first + count - 1 of the part. */
 static bool judge_chunk(Eval *v, size_t first, size_t count, Lines chunk[SIDES_USED], Error *e)
 {
-    const Lines *part = v->c->bitext.sentences.side[v->c->scored];
+    const Lines *part = v->c->bitext.sentences.side[v->c->app.data.scored];
     for (size_t s = 0; s < SIDES_USED; s++) {
         lines_clear(&chunk[s]);
         for (size_t i = first; i < first + count; i++) {
@@ -93,7 +94,7 @@ static bool judge_chunk(Eval *v, size_t first, size_t count, Lines chunk[SIDES_U
 
 static bool judge_part(Eval *v, Error *e)
 {
-    const size_t count = v->c->bitext.sentences.side[v->c->scored][SOURCE].count, most = v->c->options->chunk;
+    const size_t count = v->c->bitext.sentences.side[v->c->app.data.scored][SOURCE].count, most = v->c->options->chunk;
     Lines chunk[SIDES_USED] = {{0}, {0}};
     bool fine = true;
     for (size_t first = 0; fine && first < count; first += most) {
@@ -155,8 +156,8 @@ static bool score(Eval *v, Trainer *trainer, Error *e)
     bool fine = trainer_score(trainer, &v->loss, e);
     progress_close(&v->progress);
     fine = fine && print_result(v, e);
-    if (fine && c->options->dump_logits)
-        fine = dump_task(c->options->dump_logits, trainer, &(DumpTask){logits, TARGET, c->model.logits.out}, e);
+    if (fine && c->options->shared.dump_logits)
+        fine = dump_task(c->options->shared.dump_logits, trainer, &(DumpTask){logits, TARGET, c->model.logits.out}, e);
     progress_close(&v->progress);
     return fine;
 }
@@ -166,11 +167,11 @@ bool encdec_eval(App *a, Error *e)
     EncDec *c = (EncDec *)a;
     Eval v = {.c = c};
     Trainer trainer = {0};
-    if (!dump_may_open(c->options->dump_logits, e) || !encdec_open_run(c, e) || !encdec_open_bitext(c, false, e))
+    if (!dump_may_open(c->options->shared.dump_logits, e) || !encdec_open_run(c, e) || !app_open_data(&c->app, false, e))
         return false;
     app_own_workers(&c->app);
-    c->scored = (Part)c->options->split;
-    if (!bitext_suits(&c->bitext, c->scored, e) || !encdec_task(c, e))
+    c->app.data.scored = (Split)c->options->split;
+    if (!bitext_suits(&c->bitext, c->app.data.scored, e) || !encdec_task(c, e))
         return false;
     if (!c->options->shared.quiet)
         note_missing(c);

@@ -25,7 +25,6 @@ enum {
 static const OptionChoice types[] = {{"words", PIECES_WORDS},         {"bytes", PIECES_BYTES}, {"bpe", PIECES_BPE},
                                      {"wordpiece", PIECES_WORDPIECE}, {"gpt2", PIECES_GPT2},   {NULL, 0}};
 static const OptionChoice tokens[] = {{"spaces", TOKENS_SPACES}, {"moses", TOKENS_MOSES}, {NULL, 0}};
-static const OptionChoice splits[] = {{"train", PART_TRAIN}, {"valid", PART_VALID}, {"test", PART_TEST}, {NULL, 0}};
 static const OptionChoice formats[] = {
     {"plain", ANSWER_PLAIN}, {"fairseq", ANSWER_FAIRSEQ}, {"nbest", ANSWER_NBEST}, {NULL, 0}};
 static const OptionChoice maps[] = {
@@ -56,8 +55,7 @@ const Option encdec_options[] = {
     {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, BUILD, AT(batch_tokens), "4096", "[0,1073741824]", "subwords per step, approximately, on each side (0: --batch pairs)"},
     {"micro-tokens", 0, OPTION_SIZE, OPTION_TRAINING, BUILD | EVAL, AT(micro_tokens), "1024", "[1,1073741824]", "subwords that a worker computes at once, on each side"},
     {"by-length", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(by_length), "yes", NULL, "batch pairs of similar length"},
-    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL | BASELINE, AT(split), "valid", .choices = splits, "the part of the data to score"},
-    {"dump-logits", 0, OPTION_PATH, OPTION_HERE, EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all scored subwords, and their ids as FILE.ids.npy"},
+    {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL | BASELINE, AT(split), "valid", .choices = split_choices, "the part of the data to score"},
     {"bleu", 0, OPTION_YES_NO, OPTION_HERE, EVAL, AT(bleu), "yes", NULL, "also translate the part and report BLEU"},
     {"bleu-sentences", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(bleu_sentences), "200", NULL, "validation sentences to translate at each evaluation, for BLEU (0: none)"},
     {"beam", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE | EVAL | COMMAND_HEADS, AT(beam), "4", "[1,1024]", "width of the beam: hypotheses kept per sentence (1: greedy)"},

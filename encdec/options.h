@@ -30,7 +30,6 @@ typedef struct EncdecOptions {
     size_t decoder_depth;
     /* scoring */
     int split;
-    const char *dump_logits;
     bool bleu;
     size_t bleu_sentences;
     /* translating */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void add_pairs(TextSet *t, const Bitext *b, Part part)
+static void add_pairs(TextSet *t, const Bitext *b, Split part)
 {
     static const char *const names[][SIDES_USED] = {{"train, source", "train, target"},
                                                     {"valid, source", "valid, target"}};
@@ -13,7 +13,7 @@ static void add_pairs(TextSet *t, const Bitext *b, Part part)
                                          .ids = p->ids[side],
                                          .start = p->start[side],
                                          .count = p->count,
-                                         .learnt = part == PART_TRAIN};
+                                         .learnt = part == SPLIT_TRAIN};
 }
 
 bool encdec_texts(App *a, TextSet *t, Error *e)
@@ -26,14 +26,14 @@ bool encdec_texts(App *a, TextSet *t, Error *e)
     t->knows = !words ? 0 : a->run ? c->pieces.count : c->options->size;
     c->options->longest = a->options->context = SIZE_MAX / 2;
     c->options->size = a->run || !words ? c->options->size : 0; /* all words there are */
-    if (!encdec_open_bitext(c, false, e))
+    if (!app_open_data(&c->app, false, e))
         return false;
     t->kinds = c->bitext.pieces->count;
     t->unknown = UNKNOWN;
     t->text = "sentence";
     t->measured = words ? "words" : "pieces";
-    add_pairs(t, &c->bitext, PART_TRAIN);
-    add_pairs(t, &c->bitext, PART_VALID);
+    add_pairs(t, &c->bitext, SPLIT_TRAIN);
+    add_pairs(t, &c->bitext, SPLIT_VALID);
     return true;
 }
 

@@ -52,7 +52,7 @@ bool encdec_show_sample(App *a, Trainer *trainer, uint64_t step, Error *e)
                                   .longest = LONGEST_SHOWN,
                                   .workers = 1,
                                   .team = 1};
-    bool fine = bitext_spread(&c->bitext, PART_VALID, SHOWN, side, e) &&
+    bool fine = bitext_spread(&c->bitext, SPLIT_VALID, SHOWN, side, e) &&
                 translating_open(&t, &c->model, c->bitext.pieces, &trainer->weights, &o, e) &&
                 translating_run(&t, &side[SOURCE], e);
     for (size_t i = 0; fine && i < side[SOURCE].count; i++)
@@ -90,7 +90,7 @@ bool encdec_judge_sample(App *a, Trainer *trainer, double *bleu, Error *e)
     if (!c->options->bleu_sentences)
         return true;
     Judge judge = judge_open(&t, c->options->target, 1);
-    bool fine = bitext_spread(&c->bitext, PART_VALID, c->options->bleu_sentences, side, e) &&
+    bool fine = bitext_spread(&c->bitext, SPLIT_VALID, c->options->bleu_sentences, side, e) &&
                 translating_open(&t, &c->model, c->bitext.pieces, &trainer->weights, &o, e) &&
                 judge_lines(&judge, side, e);
     if (fine)

@@ -17,12 +17,6 @@
 
 enum { SITE_HELD_OUT = SITE_DATA + 0x100, HELD_OUT_OF = 20, HELD_OUT_MOST = 1000, NAME = 1000 };
 
-const char *part_name(Part part)
-{
-    static const char *const names[] = {"train", "valid", "test"};
-    return names[part];
-}
-
 const char *side_name(size_t side) { return side == SOURCE ? "source" : "target"; }
 
 static const char *const packings[] = {"", ".gz", ".bz2", ".xz", ".zst", ".zip"};
@@ -30,7 +24,7 @@ enum { PACKINGS = sizeof packings / sizeof *packings };
 
 void sentences_close(Sentences *s)
 {
-    for (size_t part = 0; part < PARTS; part++)
+    for (size_t part = 0; part < SPLITS; part++)
         for (size_t side = 0; side < SIDES_USED; side++)
             lines_close(&s->side[part][side]);
     *s = (Sentences){0};
@@ -49,8 +43,8 @@ static bool read_lines(Lines *l, const char *path, Error *e)
 typedef struct Chosen {
     const SourceOptions *options;
     Sentences *s;
-    char name[PARTS][SIDES_USED][NAME]; /* empty: none */
-    bool table;                         /* something in it may be one */
+    char name[SPLITS][SIDES_USED][NAME]; /* empty: none */
+    bool table;                          /* something in it may be one */
 } Chosen;
 
 static const char *base_name(const char *name)
@@ -84,13 +78,13 @@ static bool is(const char *name, size_t length, const char *word)
     return strlen(word) == length && !memcmp(name, word, length);
 }
 
-static Part part_of(const char *stem, size_t length)
+static Split part_of(const char *stem, size_t length)
 {
     if (is(stem, length, "train"))
-        return PART_TRAIN;
+        return SPLIT_TRAIN;
     if (is(stem, length, "valid") || is(stem, length, "val") || is(stem, length, "dev"))
-        return PART_VALID;
-    return length >= 4 && !memcmp(stem, "test", 4) ? PART_TEST : PARTS;
+        return SPLIT_VALID;
+    return length >= 4 && !memcmp(stem, "test", 4) ? SPLIT_TEST : SPLITS;
 }
 
 /* Of several files of a part, the first by name. */
@@ -98,8 +92,8 @@ static void consider(Chosen *c, const char *name, size_t side)
 {
     const char *base = base_name(name);
     size_t length = stem_length(base, c->options->language[side]);
-    Part part = length ? part_of(base, length) : PARTS;
-    if (part == PARTS || strlen(name) >= NAME || (part == PART_TEST && !c->options->test))
+    Split part = length ? part_of(base, length) : SPLITS;
+    if (part == SPLITS || strlen(name) >= NAME || (part == SPLIT_TEST && !c->options->test))
         return;
     char *chosen = c->name[part][side];
     if (!*chosen || strcmp(name, chosen) < 0)
@@ -116,7 +110,7 @@ static bool choose_by_name(void *context, const char *name)
 static bool is_chosen(void *context, const char *name)
 {
     const Chosen *c = context;
-    for (size_t i = 0; i < PARTS * SIDES_USED; i++)
+    for (size_t i = 0; i < SPLITS * SIDES_USED; i++)
         if (!strcmp(c->name[i / SIDES_USED][i % SIDES_USED], name))
             return true;
     return false;
@@ -125,7 +119,7 @@ static bool is_chosen(void *context, const char *name)
 static bool take_chosen(void *context, const char *name, const char *bytes, size_t size, Error *e)
 {
     Chosen *c = context;
-    for (size_t i = 0; i < PARTS * SIDES_USED; i++) {
+    for (size_t i = 0; i < SPLITS * SIDES_USED; i++) {
         Lines *to = &c->s->side[i / SIDES_USED][i % SIDES_USED];
         if (strcmp(c->name[i / SIDES_USED][i % SIDES_USED], name) || to->start)
             continue;
@@ -143,7 +137,7 @@ static bool read_chosen(const Chosen *c, Error *e)
 {
     if (!folder_exists(c->options->path))
         return entries_read(c->options->path, &(Entries){is_chosen, take_chosen, (void *)c}, e);
-    for (size_t i = 0; i < PARTS * SIDES_USED; i++) {
+    for (size_t i = 0; i < SPLITS * SIDES_USED; i++) {
         const char *name = c->name[i / SIDES_USED][i % SIDES_USED];
         char *path = *name ? path_join(c->options->path, name) : NULL;
         bool done = !*name || ((path || memory_error(e, name, NAME, 1)) &&
@@ -156,7 +150,7 @@ static bool read_chosen(const Chosen *c, Error *e)
 }
 
 /* Both sides of a part or none, and of the same name. */
-static bool sides_match(const Chosen *c, Part part, Error *e)
+static bool sides_match(const Chosen *c, Split part, Error *e)
 {
     const char *source = c->name[part][SOURCE], *target = c->name[part][TARGET];
     if (!*source && !*target)
@@ -170,7 +164,7 @@ static bool sides_match(const Chosen *c, Part part, Error *e)
            fail(e,
                 "%s holds %s and %s, which are not of the same name; say with --%s-source and --%s-target which files "
                 "are meant",
-                c->options->path, source, target, part_name(part), part_name(part));
+                c->options->path, source, target, split_name(part), split_name(part));
 }
 
 /* --- a table --- */
@@ -216,7 +210,7 @@ static bool read_with_header(Sentences *s, const SourceOptions *o, char *text, s
         if (!row)
             return true;
         for (size_t side = 0; side < SIDES_USED; side++)
-            if (!lines_add(&s->side[PART_TRAIN][side], field[side].text, field[side].size, e))
+            if (!lines_add(&s->side[SPLIT_TRAIN][side], field[side].text, field[side].size, e))
                 return false;
     }
 }
@@ -236,8 +230,8 @@ static bool read_plain(Sentences *s, const SourceOptions *o, char *text, size_t 
                 "%s",
                 o->path, number, o->language[SOURCE], o->language[TARGET]);
         const char *next = memchr(tab + 1, '\t', (size_t)(end - tab - 1)), *last = next ? next : end;
-        if (!lines_add(&s->side[PART_TRAIN][SOURCE], line, (size_t)(tab - line), e) ||
-            !lines_add(&s->side[PART_TRAIN][TARGET], tab + 1, (size_t)(last - tab - 1), e))
+        if (!lines_add(&s->side[SPLIT_TRAIN][SOURCE], line, (size_t)(tab - line), e) ||
+            !lines_add(&s->side[SPLIT_TRAIN][TARGET], tab + 1, (size_t)(last - tab - 1), e))
             return false;
     }
     return true;
@@ -313,7 +307,7 @@ static bool read_prefix(Sentences *s, const SourceOptions *o, Error *e)
         char *path;
         if (!find_file(o->path, o->language[side], &path, e))
             return false;
-        bool done = path ? read_lines(&s->side[PART_TRAIN][side], path, e)
+        bool done = path ? read_lines(&s->side[SPLIT_TRAIN][side], path, e)
                          : fail(e, "%s is neither a folder nor a file, and there is no %s.%s either", o->path, o->path,
                                 o->language[side]);
         memory_free(path);
@@ -337,8 +331,8 @@ static bool read_path(Sentences *s, const SourceOptions *o, Error *e)
         return read_prefix(s, o, e);
     }
     done = entries_read(o->path, &(Entries){choose_by_name, NULL, c}, e);
-    for (size_t part = 0; done && part < PARTS; part++) {
-        done = sides_match(c, (Part)part, e);
+    for (size_t part = 0; done && part < SPLITS; part++) {
+        done = sides_match(c, (Split)part, e);
         chosen |= *c->name[part][SOURCE] != 0;
     }
     if (done && chosen)
@@ -358,13 +352,13 @@ static bool read_path(Sentences *s, const SourceOptions *o, Error *e)
 
 static bool read_named(Sentences *s, const SourceOptions *o, Error *e)
 {
-    for (size_t part = 0; part < PARTS; part++) {
+    for (size_t part = 0; part < SPLITS; part++) {
         const char *const *file = o->file[part];
         if (!file[SOURCE] != !file[TARGET])
-            return fail(e, "--%s-%s is given, but not --%s-%s: a part has both sides", part_name((Part)part),
-                        side_name(file[SOURCE] ? SOURCE : TARGET), part_name((Part)part),
+            return fail(e, "--%s-%s is given, but not --%s-%s: a part has both sides", split_name((Split)part),
+                        side_name(file[SOURCE] ? SOURCE : TARGET), split_name((Split)part),
                         side_name(file[SOURCE] ? TARGET : SOURCE));
-        for (size_t side = 0; side < SIDES_USED && file[SOURCE] && (part != PART_TEST || o->test); side++) {
+        for (size_t side = 0; side < SIDES_USED && file[SOURCE] && (part != SPLIT_TEST || o->test); side++) {
             lines_close(&s->side[part][side]);
             if (!read_lines(&s->side[part][side], file[side], e))
                 return false;
@@ -375,7 +369,7 @@ static bool read_named(Sentences *s, const SourceOptions *o, Error *e)
 
 static bool has_names(const SourceOptions *o)
 {
-    for (size_t i = 0; i < PARTS * SIDES_USED; i++)
+    for (size_t i = 0; i < SPLITS * SIDES_USED; i++)
         if (o->file[i / SIDES_USED][i % SIDES_USED])
             return true;
     return false;
@@ -383,12 +377,12 @@ static bool has_names(const SourceOptions *o)
 
 static bool write_builtin(Sentences *s, const SourceOptions *o, Error *e)
 {
-    static const size_t counts[PARTS] = {BUILTIN_TRAINING, BUILTIN_VALID, BUILTIN_TEST};
+    static const size_t counts[SPLITS] = {BUILTIN_TRAINING, BUILTIN_VALID, BUILTIN_TEST};
     size_t english = !strcmp(o->language[SOURCE], "en") ? SOURCE : TARGET, number = 0;
     if (strcmp(o->language[english], "en") || strcmp(o->language[!english], "de"))
         return fail(e, "the built-in sentences are in en and de, not in %s and %s: say with --data where yours are",
                     o->language[SOURCE], o->language[TARGET]);
-    for (size_t part = 0; part < PARTS; part++)
+    for (size_t part = 0; part < SPLITS; part++)
         for (size_t i = 0; i < counts[part]; i++) {
             Buffer text[SIDES_USED] = {{0}, {0}};
             builtin_pair(&text[english], &text[!english], number++);
@@ -406,16 +400,16 @@ static bool write_builtin(Sentences *s, const SourceOptions *o, Error *e)
 /* --- what is to be true of all --- */
 
 /* How a side of a part is called in messages. */
-static const char *name_of(const SourceOptions *o, Part part, size_t side, char *name)
+static const char *name_of(const SourceOptions *o, Split part, size_t side, char *name)
 {
     if (o->file[part][side])
         return o->file[part][side];
-    snprintf(name, NAME, "the %s side (%s) of %s", part_name(part), o->language[side],
+    snprintf(name, NAME, "the %s side (%s) of %s", split_name(part), o->language[side],
              o->path ? o->path : "the built-in sentences");
     return name;
 }
 
-static bool sides_are_equal(const Sentences *s, const SourceOptions *o, Part part, Error *e)
+static bool sides_are_equal(const Sentences *s, const SourceOptions *o, Split part, Error *e)
 {
     const Lines *side = s->side[part];
     char name[SIDES_USED][NAME];
@@ -459,13 +453,13 @@ static bool part_lines(Lines *train, Lines *valid, const bool *held_out, Error *
 
 static bool hold_out(Sentences *s, uint32_t seed, Error *e)
 {
-    size_t count = s->side[PART_TRAIN][SOURCE].count, wanted = count / HELD_OUT_OF;
+    size_t count = s->side[SPLIT_TRAIN][SOURCE].count, wanted = count / HELD_OUT_OF;
     bool *held_out = memory_get(count, sizeof *held_out);
     if (!held_out)
         return memory_error(e, "pairs to hold out", count, sizeof *held_out);
     bool done = draw_held_out(held_out, count, wanted < HELD_OUT_MOST ? wanted : HELD_OUT_MOST, seed, e);
     for (size_t side = 0; done && side < SIDES_USED; side++)
-        done = part_lines(&s->side[PART_TRAIN][side], &s->side[PART_VALID][side], held_out, e);
+        done = part_lines(&s->side[SPLIT_TRAIN][side], &s->side[SPLIT_VALID][side], held_out, e);
     memory_free(held_out);
     s->held_out = true;
     return done;
@@ -474,11 +468,11 @@ static bool hold_out(Sentences *s, uint32_t seed, Error *e)
 static bool add_checksum(Sentences *s, Error *e)
 {
     Buffer sums = {0};
-    for (size_t part = 0; part < PART_TEST; part++)
+    for (size_t part = 0; part < SPLIT_TEST; part++)
         for (size_t side = 0; side < SIDES_USED; side++) {
             const Lines *l = &s->side[part][side];
             size_t size = l->count ? l->start[l->count] - 1 : 0; /* without the last line's end, which may be missing */
-            buffer_print(&sums, "%s %zu %s\n", part_name((Part)part), l->count, sha256(l->text, size).text);
+            buffer_print(&sums, "%s %zu %s\n", split_name((Split)part), l->count, sha256(l->text, size).text);
             s->bytes += size;
         }
     bool done = !sums.failed || memory_error(e, "checksums", sums.size, 1);
@@ -494,10 +488,10 @@ static bool read_all(Sentences *s, const SourceOptions *o, Error *e)
         return false;
     if (!read_named(s, o, e))
         return false;
-    for (size_t part = 0; part < PARTS; part++)
-        if (!sides_are_equal(s, o, (Part)part, e))
+    for (size_t part = 0; part < SPLITS; part++)
+        if (!sides_are_equal(s, o, (Split)part, e))
             return false;
-    return add_checksum(s, e) && (s->side[PART_VALID][SOURCE].count || hold_out(s, o->seed, e));
+    return add_checksum(s, e) && (s->side[SPLIT_VALID][SOURCE].count || hold_out(s, o->seed, e));
 }
 
 bool sentences_read(Sentences *s, const SourceOptions *o, Error *e)

@@ -12,27 +12,25 @@
 #ifndef ENCDEC_SOURCE_H
 #define ENCDEC_SOURCE_H
 
+#include "core/train/split.h"
 #include "encdec/lines.h"
 
 #include <stdint.h>
 
-typedef enum Part { PART_TRAIN, PART_VALID, PART_TEST, PARTS } Part;
-
 enum { SOURCE, TARGET, SIDES_USED };
 
-const char *part_name(Part part); /* "train", "valid", "test" */
 const char *side_name(size_t side);
 
 typedef struct SourceOptions {
-    const char *path;                    /* NULL: no folder, prefix or table */
-    const char *file[PARTS][SIDES_USED]; /* NULL: not by name */
+    const char *path;                     /* NULL: no folder, prefix or table */
+    const char *file[SPLITS][SIDES_USED]; /* NULL: not by name */
     const char *language[SIDES_USED];
     uint32_t seed; /* which pairs are held out, where that is so */
     bool test;     /* whether the test part is wanted; otherwise it is not read */
 } SourceOptions;
 
 typedef struct Sentences {
-    Lines side[PARTS][SIDES_USED];
+    Lines side[SPLITS][SIDES_USED];
     bool held_out;   /* the valid part is from the training part: one pair in 20, but no more than 1000 */
     char sha256[65]; /* of the training part and the valid part; the same however they are packed */
     size_t bytes;    /* of these */

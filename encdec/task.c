@@ -21,22 +21,9 @@ static const char *const data_options[] = {
 
 /* --- batches --- */
 
-static void batch(void *self, uint64_t step, Batch *b)
+static void row(const App *a, Split split, size_t i, Batch *b)
 {
-    EncDec *c = self;
-    size_t count;
-    const size_t *pair = order_batch(&c->order, step, &count);
-    batch_clear(b);
-    for (size_t i = 0; i < count; i++)
-        pairs_row(&c->bitext.parts[PART_TRAIN], pair[i], b);
-}
-
-static void score_batch(void *self, size_t i, Batch *b)
-{
-    const EncDec *c = self;
-    batch_clear(b);
-    for (size_t pair = c->score_cut[i]; pair < c->score_cut[i + 1]; pair++)
-        pairs_row(&c->bitext.parts[c->scored], pair, b);
+    pairs_row(&((const EncDec *)a)->bitext.parts[split], i, b);
 }
 
 static Tensor *loss(void *self, Tape *t, const Rows *rows)
@@ -55,18 +42,19 @@ static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 static bool cut_scored(EncDec *c, const SentencePairs *p, Error *e)
 {
     size_t most = c->app.task.micro_positions, first = 0;
-    c->score_cut = memory_get(p->count + 1, sizeof *c->score_cut);
-    if (!c->score_cut)
-        return memory_error(e, "batches to score", p->count + 1, sizeof *c->score_cut);
+    c->app.data.score_count = p->count;
+    c->app.data.score_cut = memory_get(p->count + 1, sizeof *c->app.data.score_cut);
+    if (!c->app.data.score_cut)
+        return memory_error(e, "batches to score", p->count + 1, sizeof *c->app.data.score_cut);
     for (size_t i = 0; i < p->count; i++) {
         if (p->length[i + 1] - p->length[first] > most) {
-            c->score_cut[++c->app.task.score_batches] = i;
+            c->app.data.score_cut[++c->app.task.score_batches] = i;
             first = i;
         }
         c->app.task.score_rows = larger(c->app.task.score_rows, i + 1 - first);
     }
     if (p->count)
-        c->score_cut[++c->app.task.score_batches] = p->count;
+        c->app.data.score_cut[++c->app.task.score_batches] = p->count;
     return true;
 }
 
@@ -78,12 +66,12 @@ static bool trains(const EncDec *c)
 
 bool encdec_task(EncDec *c, Error *e)
 {
-    const SentencePairs *scored = &c->bitext.parts[c->scored];
+    const SentencePairs *scored = &c->bitext.parts[c->app.data.scored];
     const size_t longest = c->bitext.longest ? c->bitext.longest : smaller(c->options->longest + 1, c->model.context);
-    const size_t tokens = c->order.count ? c->order.options.tokens : c->options->batch_tokens,
+    const size_t tokens = c->app.data.order.count ? c->app.data.order.options.tokens : c->options->batch_tokens,
                  pairs = c->options->shared.batch;
     snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu pairs, %zu target pieces, %zu words",
-             part_name(c->scored), scored->count, pairs_ids(scored, TARGET), scored->words);
+             split_name(c->app.data.scored), scored->count, pairs_ids(scored, TARGET), scored->words);
     c->app.task = (Task){.self = c,
                          .sides = SIDES_USED,
                          .longest = {longest, longest},
@@ -91,14 +79,16 @@ bool encdec_task(EncDec *c, Error *e)
                          .micro_positions = larger(c->options->micro_tokens, longest),
                          .loss_side = {TARGET},
                          .token_side = TARGET,
-                         .batch = batch,
+                         .batch = dataset_batch,
                          .loss = loss,
-                         .score_batch = score_batch,
+                         .score_batch = dataset_score_batch,
                          .words = (double)scored->words,
                          .unit = "nats/piece",
                          .per_nat = 1,
                          .protocol = c->app.protocol};
-    c->app.task.most_rows = c->order.count ? c->order.most_rows : tokens ? c->app.task.step_positions : pairs;
+    c->app.task.most_rows = c->app.data.order.count ? c->app.data.order.most_rows
+                            : tokens                ? c->app.task.step_positions
+                                                    : pairs;
     return cut_scored(c, scored, e) && (!trains(c) || encdec_sample_bytes(c, &c->app.task.beside_each, e));
 }
 
@@ -167,39 +157,33 @@ bool encdec_open_run(EncDec *c, Error *e)
     return app_open_run(&c->app, c->options->shared.run, false, e) && read_run(c, e) && build(c, c->pieces.count, e);
 }
 
-bool encdec_open_bitext(EncDec *c, bool to_train, Error *e)
+static bool open_data(App *a, bool to_train, Error *e)
 {
+    EncDec *c = (EncDec *)a;
     const EncdecOptions *v = c->options;
-    const Run *run = c->app.run;
-    size_t longest = smaller(v->longest, v->shared.context - 1);
-    BitextOptions o = {.source = encdec_source_options(c, !to_train && v->split == PART_TEST),
-                       .keep_training = !to_train && v->split == PART_TRAIN && v->bleu,
-                       .known = run ? &c->pieces : NULL,
-                       .longest = longest,
+    BitextOptions o = {.source = encdec_source_options(c, !to_train && v->split == SPLIT_TEST),
+                       .keep_training = !to_train && v->split == SPLIT_TRAIN && v->bleu,
+                       .known = a->run ? &c->pieces : NULL,
+                       .longest = smaller(v->longest, v->shared.context - 1),
                        .context = v->shared.context,
                        .threads = v->shared.workers ? v->shared.workers : processors_allowed()};
-    if (!encdec_pieces_options(&o.pieces, c, e))
-        return app_misused(&c->app);
-    if (!bitext_open(&c->bitext, &o, e))
-        return app_data_given(&c->app) || !run
-                   ? false
-                   : fail(e, "%s; the run %s learnt from it: say with --data where it is now", e->text, run->path);
-    return app_same_data(&c->app, c->bitext.sentences.sha256, to_train, e);
+    return encdec_pieces_options(&o.pieces, c, e) ? bitext_open(&c->bitext, &o, e) : app_misused(a);
 }
 
 /* --- the program --- */
 
 static void print_pairs(const EncDec *c)
 {
-    for (size_t part = 0; part < PART_TEST; part++) {
+    for (size_t part = 0; part < SPLIT_TEST; part++) {
         const SentencePairs *p = &c->bitext.parts[part];
         double ids = (double)(pairs_ids(p, SOURCE) + pairs_ids(p, TARGET)), count = (double)(p->count ? p->count : 1);
         fprintf(
             stderr,
             "%-5s %8zu pairs, %.1f + %.1f pieces each, %.2f %% of them <unk>; left out: %zu empty, %zu too long%s\n",
-            part_name((Part)part), p->count, (double)pairs_ids(p, SOURCE) / count, (double)pairs_ids(p, TARGET) / count,
-            100 * (double)p->unknown / (ids > 0 ? ids : 1), part == PART_TRAIN ? p->empty : 0, p->too_long,
-            part == PART_VALID && c->bitext.sentences.held_out ? "; held out from train" : "");
+            split_name((Split)part), p->count, (double)pairs_ids(p, SOURCE) / count,
+            (double)pairs_ids(p, TARGET) / count, 100 * (double)p->unknown / (ids > 0 ? ids : 1),
+            part == SPLIT_TRAIN ? p->empty : 0, p->too_long,
+            part == SPLIT_VALID && c->bitext.sentences.held_out ? "; held out from train" : "");
     }
 }
 
@@ -208,10 +192,11 @@ static void print_pairs(const EncDec *c)
 static void print_batch(const EncDec *c)
 {
     enum { FAR_BELOW = 3 };
-    double targets = (double)pairs_ids(&c->bitext.parts[PART_TRAIN], TARGET) / (double)c->order.batches;
+    double targets = (double)pairs_ids(&c->bitext.parts[SPLIT_TRAIN], TARGET) / (double)c->app.data.order.batches;
     const char *preset = c->options->shared.preset ? c->options->shared.preset : app_data(&c->app) ? NULL : "minute";
     size_t meant = preset_batch_tokens(preset);
-    fprintf(stderr, "batch %.0f target pieces a step on average, %zu steps an epoch\n", targets, c->order.batches);
+    fprintf(stderr, "batch %.0f target pieces a step on average, %zu steps an epoch\n", targets,
+            c->app.data.order.batches);
     if (!c->app.run && c->options->shared.schedule == SCHEDULE_NOAM && targets * FAR_BELOW < (double)meant)
         fprintf(
             stderr,
@@ -224,17 +209,17 @@ static bool open_all(App *a, Error *e)
 {
     EncDec *c = (EncDec *)a;
     const SharedOptions *o = a->options;
-    if (!suits(c, e) || (a->run && !read_run(c, e)) || !encdec_open_bitext(c, true, e) ||
-        !bitext_suits(&c->bitext, PART_TRAIN, e) || !bitext_suits(&c->bitext, PART_VALID, e))
+    if (!suits(c, e) || (a->run && !read_run(c, e)) || !app_open_data(a, true, e) ||
+        !bitext_suits(&c->bitext, SPLIT_TRAIN, e) || !bitext_suits(&c->bitext, SPLIT_VALID, e))
         return false;
-    const SentencePairs *train = &c->bitext.parts[PART_TRAIN];
+    const SentencePairs *train = &c->bitext.parts[SPLIT_TRAIN];
     const OrderOptions how = {.rows = o->batch,
                               .tokens = c->options->batch_tokens,
                               .by_length = c->options->by_length,
                               .seed = (uint32_t)o->seed};
-    c->scored = PART_VALID;
-    if (!build(c, c->bitext.pieces->count, e) || !order_open(&c->order, train->length, train->count, &how, e) ||
-        !encdec_task(c, e))
+    c->app.data.scored = SPLIT_VALID;
+    if (!build(c, c->bitext.pieces->count, e) ||
+        !order_open(&c->app.data.order, train->length, train->count, &how, e) || !encdec_task(c, e))
         return false;
     if (!o->quiet) {
         print_pairs(c);
@@ -278,8 +263,6 @@ static bool open_model(App *a, Error *e)
 static void close_all(App *a)
 {
     EncDec *c = (EncDec *)a;
-    memory_free(c->score_cut);
-    order_close(&c->order);
     model_close(&c->model);
     bitext_close(&c->bitext);
     pieces_close(&c->pieces);
@@ -295,39 +278,27 @@ static DataNote data(const App *a)
 static double step_tokens(const App *a)
 {
     const EncDec *c = (const EncDec *)a;
-    if (c->order.count)
-        return (double)pairs_ids(&c->bitext.parts[PART_TRAIN], TARGET) / (double)c->order.batches;
+    if (c->app.data.order.count)
+        return (double)pairs_ids(&c->bitext.parts[SPLIT_TRAIN], TARGET) / (double)c->app.data.order.batches;
     return (double)(a->command_line->command->bit == COMMAND_BENCH ? a->task.step_positions : c->options->batch_tokens);
 }
 
-static size_t epoch(const App *a) { return ((const EncDec *)a)->order.batches; }
+static size_t epoch(const App *a) { return a->data.order.batches; }
 
 static void protocol(const App *a, Buffer *b)
 {
     const EncDec *c = (const EncDec *)a;
-    const SentencePairs *p = &c->bitext.parts[c->scored];
-    json_add_text(b, "split", part_name(c->scored));
+    const SentencePairs *p = &c->bitext.parts[c->app.data.scored];
     json_add_member(b, "sentences", (double)p->count);
     json_add_member(b, "pieces", (double)pairs_ids(p, TARGET));
     json_add_member(b, "words", (double)p->words);
 }
 
-static void bench_batch(void *app, uint64_t step, Batch *b)
+static size_t vocabulary(const App *a, size_t side, size_t *targets)
 {
-    const EncDec *c = app;
-    const size_t pieces = c->model.logits.out;
-    uint64_t drawn = 0;
-    batch_clear(b);
-    for (size_t r = 0; r < c->app.task.most_rows; r++)
-        for (size_t side = 0; side < SIDES_USED; side++)
-            batch_row(b, side, c->options->length);
-    for (size_t side = 0; side < SIDES_USED; side++)
-        for (size_t i = 0; i < b->side[side].positions; i++) {
-            b->side[side].ids[i] = (int32_t)philox_below(pieces, 1, (uint32_t)step, drawn++, SITE_DATA);
-            b->side[side].targets[i] = side == TARGET
-                                           ? (int32_t)philox_below(pieces, 1, (uint32_t)step, drawn++, SITE_DATA)
-                                           : -1;
-        }
+    const size_t pieces = ((const EncDec *)a)->model.logits.out;
+    *targets = side == TARGET ? pieces : 0;
+    return pieces;
 }
 
 const AppKind encdec_kind = {.name = "encdec",
@@ -339,11 +310,13 @@ const AppKind encdec_kind = {.name = "encdec",
                              .open = open_all,
                              .open_model = open_model,
                              .close = close_all,
+                             .open_data = open_data,
                              .data = data,
+                             .row = row,
                              .epoch = epoch,
                              .step_tokens = step_tokens,
                              .protocol = protocol,
                              .begin = begin,
                              .judged = "BLEU",
                              .judged_in = "0 to 100",
-                             .bench_batch = bench_batch};
+                             .vocabulary = vocabulary};

@@ -78,7 +78,7 @@ static bool read_texts(Vocab *v, Error *e)
         return false;
     for (size_t i = 0; i < v->count; i++)
         if (!named)
-            v->texts[i] = (PiecesText){&v->sentences.side[PART_TRAIN][i], i};
+            v->texts[i] = (PiecesText){&v->sentences.side[SPLIT_TRAIN][i], i};
         else if (!read_file(v, i, options->arguments[i], e))
             return false;
     return true;
@@ -237,7 +237,7 @@ static bool learn(Vocab *v, Error *e)
         return app_misused(&v->c->app);
     if (!read_texts(v, e) || (threads > 1 && !pool_open(&v->pool, threads, false, e)) ||
         !pieces_learn(&v->pieces, &v->options, v->texts, v->count, v->pool, &v->seen, e) ||
-        !cover(&v->valid, &v->pieces, v->pool, v->sentences.side[PART_VALID], e) || !write_files(v, e))
+        !cover(&v->valid, &v->pieces, v->pool, v->sentences.side[SPLIT_VALID], e) || !write_files(v, e))
         return false;
     if (v->c->options->shared.json)
         return print_json(v, e);

@@ -23,6 +23,7 @@ static bool print_help(const Options *options, Error *e)
 void app_close(App *a)
 {
     a->kind->close(a);
+    dataset_close(&a->data);
     run_close(a->run);
     a->run = NULL;
 }

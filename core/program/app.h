@@ -9,8 +9,10 @@
 #include "core/inspect/labels.h"
 #include "core/plot/picture.h"
 #include "core/plot/texts.h"
+#include "core/train/order.h"
 #include "core/train/settings.h"
 #include "core/train/setup.h"
+#include "core/train/split.h"
 
 typedef struct Inspection Inspection; /* see heads.h */
 typedef struct InspectOptions InspectOptions;
@@ -30,10 +32,16 @@ typedef struct AppKind {
     bool (*open_model)(App *a, Error *e);
     void (*close)(App *a);
 
+    /* The data, as the options or the opened run say; app_open_data calls it. */
+    bool (*open_data)(App *a, bool to_train, Error *e);
     DataNote (*data)(const App *a);
+    /* Adds text i of a split to a batch: a row on each side. */
+    void (*row)(const App *a, Split split, size_t i, Batch *b);
+    /* How many different ids a side has, and how many different targets (0: none is scored). */
+    size_t (*vocabulary)(const App *a, size_t side, size_t *targets);
     size_t (*epoch)(const App *a);             /* steps */
     double (*step_tokens)(const App *a);       /* of a step, on average */
-    void (*protocol)(const App *a, Buffer *b); /* members of a JSON object: what a score belongs to */
+    void (*protocol)(const App *a, Buffer *b); /* members of a JSON object, after "split": what a score belongs to */
 
     /* A new run's folder is there: files of the program's own go in. May be NULL. */
     bool (*begin)(App *a, Error *e);
@@ -43,8 +51,6 @@ typedef struct AppKind {
      * NULL. How it is called, and its unit. */
     bool (*judge)(App *a, Trainer *trainer, double *figure, Error *e);
     const char *judged, *judged_in;
-    /* A batch for `bench` that needs no data. */
-    void (*bench_batch)(void *app, uint64_t step, Batch *b);
     /* heads: runs the network on the text that the options name, and says what its tokens are. */
     bool (*inspect)(App *a, Inspection *l, Error *e);
     /* And shows what only this program knows to show, where the options ask for it. May be NULL. */
@@ -55,6 +61,14 @@ typedef struct AppKind {
     bool (*name_token)(const App *a, int32_t id, Labels *names, Error *e);
 } AppKind;
 
+/* Which of a program's texts are scored, and how texts make batches. */
+typedef struct Dataset {
+    Split scored;
+    size_t score_count; /* texts of it */
+    size_t *score_cut;  /* [score_batches+1] where those that are scored together begin; NULL: score_rows at a time */
+    Order order;        /* in which texts are trained on; of no text where a program draws them otherwise */
+} Dataset;
+
 struct App {
     const AppKind *kind;
     SharedOptions *options;
@@ -62,6 +76,7 @@ struct App {
     Run *run;
     const Parameters *parameters;
     Task task;
+    Dataset data;
     const InspectOptions *inspect;
     char protocol[160];  /* what a score of the task belongs to, in words */
     char learnt[65];     /* sha256 of the data that the run learns from */
@@ -100,6 +115,19 @@ bool app_open_run(App *a, const char *path, bool to_write, Error *e);
 /* Data was opened whose content is `sha256`: is it the run's own? What has changed cannot be trained on; where it is
  * only read, one line on standard error says so. given: the command line named it. */
 bool app_same_data(const App *a, const char *sha256, bool to_train, Error *e);
+
+/* Opens the data and checks that it is the run's: what the command line names, else the run's, else what is built in. */
+bool app_open_data(App *a, bool to_train, Error *e);
+void dataset_close(Dataset *d);
+
+/* For a Task whose self is the App: the texts of a step, in their order; those of a batch that is scored; and of
+ * `bench`, which needs no data, rows of the longest length with random ids. */
+void dataset_batch(void *app, uint64_t step, Batch *b);
+void dataset_score_batch(void *app, size_t i, Batch *b);
+void dataset_bench_batch(void *app, uint64_t step, Batch *b);
+
+/* Adds what a score belongs to to a JSON object that is being written. */
+void dataset_protocol(const App *a, Buffer *b);
 
 /* What the options mean for a trainer; one line on standard error says what the machine does badly of it. */
 bool app_trainer_options(const App *a, TrainerOptions *options, bool training, Error *e);

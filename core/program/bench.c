@@ -69,7 +69,7 @@ static bool open_bench(App *a, Bench *b, Error *e)
     if (a->options->profile && !options.k->on_host)
         return fail(e, "--profile times one operation after another, and device %s computes while others are asked for",
                     options.k->backend);
-    a->task.batch = a->kind->bench_batch;
+    a->task.batch = dataset_bench_batch;
     if (a->options->profile)
         options.k = profile_over(options.k);
     return trainer_open(&b->trainer, &options, a->parameters, &a->task, e) &&

@@ -126,7 +126,7 @@ static bool print_result(const Training *t, bool json, Error *e)
         json_add_member(&b, "tokens", l->tokens);
         json_add_member(&b, "seconds", l->seconds);
         json_add_member(&b, "best", l->at.scored ? best : NAN); /* null */
-        a->kind->protocol(a, &b);
+        dataset_protocol(a, &b);
         return json_print(&b, e);
     }
     printf("%s: %llu steps", a->run->path, (unsigned long long)l->at.step);

@@ -133,6 +133,7 @@ const Option shared_options[] = {
     {"preset", 'p', OPTION_PRESET, OPTION_HERE, BUILD | PLOT, AT(preset), NULL, NULL, "use a preset; see below"},
     {"config", 0, OPTION_CONFIG, OPTION_HERE, BUILD | PLOT, AT(config), NULL, "FILE", "read options from a file of lines `name = value`"},
     {"dry-run", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(dry_run), NULL, NULL, "print the memory and work it would take, and stop"},
+    {"dump-logits", 0, OPTION_PATH, OPTION_HERE, COMMAND_EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all that is scored, and its targets as FILE.ids.npy"},
     {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE, AT(quiet), NULL, NULL, "print no progress"},
     {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE, AT(json), NULL, NULL, "print the result as one line of JSON"},
 

@@ -41,7 +41,7 @@ typedef struct SharedOptions {
     int init, schedule, optimizer, device, precision;
     bool recompute;
     /* here */
-    const char *run, *resume, *weights, *preset, *config;
+    const char *run, *resume, *weights, *preset, *config, *dump_logits;
     bool dry_run, quiet, json, profile;
     /* pictures */
     const char *out, *size, *terminal, *compare, *what;

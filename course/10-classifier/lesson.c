@@ -105,7 +105,7 @@ static int32_t *ids_of(const Vocabulary *v, const char *text, size_t *count)
 
 static void counting(Bayes *b, const Reviews *r)
 {
-    const Texts *train = reviews_part(r, PART_TRAIN), *valid = reviews_part(r, PART_VALID);
+    const Texts *train = reviews_part(r, SPLIT_TRAIN), *valid = reviews_part(r, SPLIT_VALID);
     section("1. Counting words");
     printf("  %zu reviews to learn from, %zu held out; %zu different words\n", train->count, valid->count,
            r->vocabulary.count);
@@ -221,8 +221,8 @@ static void critic_open(Critic *c, const Network *how, const Reviews *r)
         .norm = "norm"};
     *c = (Critic){.how = *how,
                   .vocabulary = &r->vocabulary,
-                  .train = reviews_part(r, PART_TRAIN),
-                  .scored = reviews_part(r, PART_VALID)};
+                  .train = reviews_part(r, SPLIT_TRAIN),
+                  .scored = reviews_part(r, SPLIT_VALID)};
     Parameters *p = &c->learner.parameters;
     c->words = embedding_new(p, &words, "words", "positions");
     c->stack = stack_new(p, &blocks);
@@ -284,7 +284,7 @@ static void reading(const Reviews *r, const Bayes *bayes)
 {
     static float at[POINTS], accuracies[NETWORKS + 1][POINTS];
     static double sure[NETWORKS][VERDICTS];
-    const Texts *train = reviews_part(r, PART_TRAIN), *valid = reviews_part(r, PART_VALID);
+    const Texts *train = reviews_part(r, SPLIT_TRAIN), *valid = reviews_part(r, SPLIT_VALID);
     Curve curves[NETWORKS + 1];
     const size_t steps = lesson_is_fast() ? 32 : 4800;
     section("2. Reading");

@@ -36,7 +36,7 @@ static void name_of(const Pieces *p, int32_t id, char *name, size_t room)
 
 static void take_pair(Example *pair, const SmallTranslator *s, size_t i)
 {
-    const SentencePairs *p = &s->bitext.parts[PART_VALID];
+    const SentencePairs *p = &s->bitext.parts[SPLIT_VALID];
     *pair = (Example){.source = p->ids[SOURCE] + p->start[SOURCE][i], .say = p->ids[TARGET] + p->start[TARGET][i]};
     pair->ns = p->start[SOURCE][i + 1] - p->start[SOURCE][i];
     pair->nt = p->start[TARGET][i + 1] - p->start[TARGET][i];

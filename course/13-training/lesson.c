@@ -232,7 +232,7 @@ static void drop(void)
 
 static void print_batches(const char *title, const SmallTranslator *s, bool by_length, size_t tokens)
 {
-    const SentencePairs *p = &s->bitext.parts[PART_TRAIN];
+    const SentencePairs *p = &s->bitext.parts[SPLIT_TRAIN];
     const OrderOptions how = {.tokens = tokens, .rows = 40, .by_length = by_length, .seed = 1};
     size_t read = 0, padded = 0, fewest = SIZE_MAX, most = 0;
     Order order;

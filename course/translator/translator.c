@@ -20,7 +20,7 @@ void must(bool fine, const Error *e)
 
 /* ---- what the trainer is told */
 
-static void add_row(const SmallTranslator *s, Part part, size_t i, Batch *b)
+static void add_row(const SmallTranslator *s, Split part, size_t i, Batch *b)
 {
     const SentencePairs *p = &s->bitext.parts[part];
     pairs_row(p, i, b);
@@ -34,7 +34,7 @@ static void add_row(const SmallTranslator *s, Part part, size_t i, Batch *b)
 /* The source of the pair before, in place of its own; as far as there is room for it. */
 static void take_other(const SmallTranslator *s, size_t i, Batch *b)
 {
-    const SentencePairs *p = &s->bitext.parts[PART_VALID];
+    const SentencePairs *p = &s->bitext.parts[SPLIT_VALID];
     size_t other = i ? i - 1 : p->count - 1;
     const int32_t *ids = p->ids[SOURCE] + p->start[SOURCE][other];
     size_t count = p->start[SOURCE][other + 1] - p->start[SOURCE][other];
@@ -51,7 +51,7 @@ static void batch(void *self, uint64_t step, Batch *b)
     const size_t *pair = order_batch(&s->order, step, &count);
     batch_clear(b);
     for (size_t i = 0; i < count; i++)
-        add_row(s, PART_TRAIN, pair[i], b);
+        add_row(s, SPLIT_TRAIN, pair[i], b);
 }
 
 static void score_batch(void *self, size_t number, Batch *b)
@@ -59,7 +59,7 @@ static void score_batch(void *self, size_t number, Batch *b)
     const SmallTranslator *s = self;
     batch_clear(b);
     for (size_t i = s->cut[number]; i < s->cut[number + 1]; i++) {
-        add_row(s, PART_VALID, i, b);
+        add_row(s, SPLIT_VALID, i, b);
         if (s->options.other)
             take_other(s, i, b);
     }
@@ -84,7 +84,7 @@ static void open_pairs(SmallTranslator *s, Error *e)
     must(bitext_open(&s->bitext, &o, e), e);
     const OrderOptions how = {
         .tokens = s->options.tokens ? s->options.tokens : 512, .by_length = !s->options.any_lengths, .seed = 1};
-    const SentencePairs *train = &s->bitext.parts[PART_TRAIN];
+    const SentencePairs *train = &s->bitext.parts[SPLIT_TRAIN];
     must(order_open(&s->order, train->length, s->options.pairs ? s->options.pairs : train->count, &how, e), e);
 }
 
@@ -107,7 +107,7 @@ static void open_model(SmallTranslator *s, Error *e)
 /* Pairs of the validation part, in batches of no more than a micro-batch. */
 static void cut_scored(SmallTranslator *s, Error *e)
 {
-    const SentencePairs *p = &s->bitext.parts[PART_VALID];
+    const SentencePairs *p = &s->bitext.parts[SPLIT_VALID];
     s->cut = memory_get(p->count + 1, sizeof *s->cut);
     must(s->cut || memory_error(e, "batches to score", p->count + 1, sizeof *s->cut), e);
     for (size_t i = 0, first = 0; i <= p->count; i++)
@@ -255,7 +255,7 @@ void small_lines(const SmallTranslator *s, size_t count, Lines side[SIDES_USED])
     Error e;
     for (size_t which = 0; which < SIDES_USED; which++)
         for (size_t i = 0; i < count; i++) {
-            Line line = lines_at(&s->bitext.sentences.side[PART_VALID][which], i);
+            Line line = lines_at(&s->bitext.sentences.side[SPLIT_VALID][which], i);
             must(lines_add(&side[which], line.text, line.size, &e), &e);
         }
 }

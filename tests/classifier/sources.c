@@ -74,7 +74,7 @@ void source_refused(const ReviewsOptions *o, const char *words)
     ck_assert_uint_eq(memory_in_use(), before);
 }
 
-const char *text_of(const Reviews *r, Part part, size_t i)
+const char *text_of(const Reviews *r, Split part, size_t i)
 {
     static char text[2000];
     Buffer b = {0};

@@ -20,6 +20,6 @@ Reviews source_open(const ReviewsOptions *o);
 void source_refused(const ReviewsOptions *o, const char *words);
 
 /* A text of a part as its words, with a blank behind each. */
-const char *text_of(const Reviews *r, Part part, size_t i);
+const char *text_of(const Reviews *r, Split part, size_t i);
 
 #endif

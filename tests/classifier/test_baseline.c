@@ -18,8 +18,8 @@ START_TEST(builtin_reviews_are_always_the_same_and_balanced)
     for (int again = 0; again < 2; again++) {
         Reviews r = source_open(&o);
         size_t counts[2], sizes[] = {2000, 500, 500};
-        for (int p = 0; p < PARTS; p++) {
-            reviews_balance(&r, (Part)p, counts);
+        for (int p = 0; p < SPLITS; p++) {
+            reviews_balance(&r, (Split)p, counts);
             ck_assert(counts[0] == sizes[p] / 2 && counts[1] == sizes[p] / 2);
         }
         ck_assert_str_eq(r.classes[1], "pos");
@@ -66,7 +66,7 @@ START_TEST(who_reads_builtin_reviews_knows_all_and_who_counts_does_not)
         buffer_free(&b);
     }
     Reviews r = source_open(&(ReviewsOptions){.seed = 1});
-    for (Part part = PART_VALID; part <= PART_TEST; part++) {
+    for (Split part = SPLIT_VALID; part <= SPLIT_TEST; part++) {
         BaselineResult b;
         Error e;
         ck_done(baseline_score(&r, part, &b, &e), e);
@@ -172,13 +172,13 @@ START_TEST(both_reach_what_can_be_reached_with_two_classes_and_with_five)
         BaselineResult b;
         Error e;
         Reviews r = source_open(&(ReviewsOptions){.path = "set", .final = true});
-        ck_done(baseline_score(&r, PART_TEST, &b, &e), e);
+        ck_done(baseline_score(&r, SPLIT_TEST, &b, &e), e);
         ck_assert_double_eq_tol(b.bayes, 0.8, 0.02);
         ck_assert_double_eq_tol(b.regression, 0.8, 0.02);
         ck_assert(b.learnt == 400 && b.scored == 400 && b.chosen_on == 80 && !b.chosen_on_scored);
         reviews_close(&r);
         r = source_open(&(ReviewsOptions){.path = "set"});
-        ck_done(baseline_score(&r, PART_VALID, &b, &e), e);
+        ck_done(baseline_score(&r, SPLIT_VALID, &b, &e), e);
         ck_assert(b.learnt == 320 && b.scored == 80 && b.chosen_on == 80 && b.chosen_on_scored);
         reviews_close(&r);
     }
@@ -200,7 +200,7 @@ START_TEST(where_words_say_nothing_the_more_frequent_class_wins)
     source_write("set/test.csv", b.text, b.size);
     buffer_free(&b);
     Reviews r = source_open(&(ReviewsOptions){.path = "set", .final = true});
-    ck_done(baseline_score(&r, PART_TEST, &result, &e), e);
+    ck_done(baseline_score(&r, SPLIT_TEST, &result, &e), e);
     ck_assert_double_eq(result.bayes, 0.75);
     ck_assert_double_eq(result.regression, 0.75);
     reviews_close(&r);
@@ -214,9 +214,9 @@ START_TEST(a_part_without_texts_is_refused)
     sources_open();
     source_print("t.csv", "text,label\na,x\nb,y\n");
     Reviews r = source_open(&(ReviewsOptions){.path = "t.csv"});
-    ck_assert(!baseline_score(&r, PART_TEST, &b, &e) && strstr(e.text, "test part has no texts"));
-    ck_assert(!baseline_score(&r, PART_VALID, &b, &e) && strstr(e.text, "valid part has no texts"));
-    ck_assert(!baseline_score(&r, PART_TRAIN, &b, &e) && strstr(e.text, "too few"));
+    ck_assert(!baseline_score(&r, SPLIT_TEST, &b, &e) && strstr(e.text, "test part has no texts"));
+    ck_assert(!baseline_score(&r, SPLIT_VALID, &b, &e) && strstr(e.text, "valid part has no texts"));
+    ck_assert(!baseline_score(&r, SPLIT_TRAIN, &b, &e) && strstr(e.text, "too few"));
     reviews_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
@@ -225,7 +225,7 @@ END_TEST
 static bool score_it(void *argument, Error *e)
 {
     BaselineResult b;
-    return baseline_score(argument, PART_TEST, &b, e);
+    return baseline_score(argument, SPLIT_TEST, &b, e);
 }
 
 START_TEST(each_failed_allocation_is_an_error)

@@ -42,8 +42,8 @@ static void expect(const ReviewsOptions *o, CacheUse use)
     ck_assert_uint_eq(r.class_count, plain.class_count);
     for (size_t i = 0; i < r.class_count; i++)
         ck_assert_str_eq(r.classes[i], plain.classes[i]);
-    for (int p = 0; p < PARTS; p++) {
-        const Texts *a = reviews_part(&r, (Part)p), *b = reviews_part(&plain, (Part)p);
+    for (int p = 0; p < SPLITS; p++) {
+        const Texts *a = reviews_part(&r, (Split)p), *b = reviews_part(&plain, (Split)p);
         ck_assert_uint_eq(a->count, b->count);
         ck_assert_mem_eq(a->labels, b->labels, a->count * sizeof *a->labels);
         ck_assert_mem_eq(a->start, b->start, (a->count + 1) * sizeof *a->start);

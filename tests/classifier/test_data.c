@@ -31,21 +31,21 @@ START_TEST(a_fifth_of_each_class_is_held_out)
     ReviewsOptions o = with_seed(1);
     Reviews r = source_open(&o);
     size_t counts[3], valid[] = {20, 10, 3}, train[] = {80, 42, 10}, test[] = {10, 0, 0};
-    reviews_balance(&r, PART_VALID, counts);
+    reviews_balance(&r, SPLIT_VALID, counts);
     ck_assert_mem_eq(counts, valid, sizeof counts);
-    reviews_balance(&r, PART_TRAIN, counts);
+    reviews_balance(&r, SPLIT_TRAIN, counts);
     ck_assert_mem_eq(counts, train, sizeof counts);
-    reviews_balance(&r, PART_TEST, counts);
+    reviews_balance(&r, SPLIT_TEST, counts);
     ck_assert_mem_eq(counts, test, sizeof counts);
     bool seen[175] = {false}; /* each text is in one part, with its own label */
-    for (int p = 0; p < PARTS; p++) {
-        const Texts *t = reviews_part(&r, (Part)p);
+    for (int p = 0; p < SPLITS; p++) {
+        const Texts *t = reviews_part(&r, (Split)p);
         for (size_t i = 0; i < t->count; i++) {
             size_t source = t->source[i];
             ck_assert(source < 175 && !seen[source]);
             seen[source] = true;
             ck_assert_int_eq(t->labels[i], source >= 165 || source < 100 ? 0 : source < 152 ? 1 : 2);
-            ck_assert_int_eq(p == PART_TEST, source >= 165);
+            ck_assert_int_eq(p == SPLIT_TEST, source >= 165);
         }
     }
     reviews_close(&r);
@@ -60,8 +60,8 @@ static void held_out_by(uint32_t seed, char *line)
     Reviews r = source_open(&o);
     memset(line, '0', 165);
     line[165] = 0;
-    for (size_t i = 0; i < reviews_part(&r, PART_VALID)->count; i++)
-        line[reviews_part(&r, PART_VALID)->source[i]] = '1';
+    for (size_t i = 0; i < reviews_part(&r, SPLIT_VALID)->count; i++)
+        line[reviews_part(&r, SPLIT_VALID)->source[i]] = '1';
     reviews_close(&r);
 }
 
@@ -89,9 +89,9 @@ START_TEST(under_final_nothing_is_held_out)
     o.final = true;
     Reviews r = source_open(&o);
     Error e;
-    ck_assert_uint_eq(reviews_part(&r, PART_TRAIN)->count, 165);
-    ck_assert_uint_eq(reviews_part(&r, PART_TEST)->count, 10);
-    ck_assert(!reviews_suits(&r, PART_VALID, &e) && strstr(e.text, "valid part has no texts"));
+    ck_assert_uint_eq(reviews_part(&r, SPLIT_TRAIN)->count, 165);
+    ck_assert_uint_eq(reviews_part(&r, SPLIT_TEST)->count, 10);
+    ck_assert(!reviews_suits(&r, SPLIT_VALID, &e) && strstr(e.text, "valid part has no texts"));
     reviews_close(&r);
 }
 END_TEST
@@ -104,7 +104,7 @@ START_TEST(the_vocabulary_is_that_of_what_is_trained_on)
         o.final = final;
         Reviews r = source_open(&o);
         bool trained[165] = {false};
-        const Texts *train = reviews_part(&r, PART_TRAIN);
+        const Texts *train = reviews_part(&r, SPLIT_TRAIN);
         for (size_t i = 0; i < train->count; i++)
             trained[train->source[i]] = true;
         for (int i = 0; i < 165; i++) {
@@ -115,7 +115,7 @@ START_TEST(the_vocabulary_is_that_of_what_is_trained_on)
         ck_assert_uint_eq(r.vocabulary.count, train->count + 3);
         ck_assert_str_eq(vocabulary_word(&r.vocabulary, 1), "common");
         ck_assert_uint_eq(r.vocabulary.counts[1], train->count);
-        ck_assert_str_eq(text_of(&r, PART_TEST, 4), "common <unk> <unk> ");
+        ck_assert_str_eq(text_of(&r, SPLIT_TEST, 4), "common <unk> <unk> ");
         reviews_close(&r);
     }
 }
@@ -130,16 +130,16 @@ START_TEST(a_smaller_vocabulary_and_a_shorter_length_cut)
     o.length = 3;
     Reviews r = source_open(&o);
     ck_assert_uint_eq(r.vocabulary.count, 4); /* of the others, word0 is the first by its bytes */
-    ck_assert_str_eq(text_of(&r, PART_TRAIN, 0), "common word0 word0 ");
-    ck_assert_str_eq(text_of(&r, PART_TRAIN, 7), "common <unk> <unk> ");
-    ck_assert_uint_eq(reviews_part(&r, PART_TRAIN)->cut, 165);
-    ck_assert_uint_eq(reviews_part(&r, PART_TEST)->cut, 0);
+    ck_assert_str_eq(text_of(&r, SPLIT_TRAIN, 0), "common word0 word0 ");
+    ck_assert_str_eq(text_of(&r, SPLIT_TRAIN, 7), "common <unk> <unk> ");
+    ck_assert_uint_eq(reviews_part(&r, SPLIT_TRAIN)->cut, 165);
+    ck_assert_uint_eq(reviews_part(&r, SPLIT_TEST)->cut, 0);
     ck_assert_uint_eq(r.corpus.start[1], 4); /* the corpus has all */
     reviews_close(&r);
     o.length = 0;
     r = source_open(&o);
-    ck_assert_str_eq(text_of(&r, PART_TRAIN, 0), "common word0 word0 more ");
-    ck_assert_uint_eq(reviews_part(&r, PART_TRAIN)->cut, 0);
+    ck_assert_str_eq(text_of(&r, SPLIT_TRAIN, 0), "common word0 word0 more ");
+    ck_assert_uint_eq(reviews_part(&r, SPLIT_TRAIN)->cut, 0);
     reviews_close(&r);
 }
 END_TEST
@@ -158,10 +158,10 @@ START_TEST(a_runs_vocabulary_takes_the_place_of_the_texts_own)
     ck_assert_str_eq(vocabulary_sha256(&r.vocabulary).text, vocabulary_sha256(&v).text);
     ck_assert_uint_eq(r.vocabulary.counts[1], 3);
     vocabulary_close(&v);
-    ck_assert_str_eq(text_of(&r, PART_TEST, 7), "<unk> secret7 secret7 ");
-    ck_assert_str_eq(text_of(&r, PART_TRAIN, 7), "<unk> <unk> <unk> more ");
-    ck_assert_int_eq(reviews_part(&r, PART_TEST)->labels[7], 2);
-    ck_assert_int_eq(reviews_part(&r, PART_TRAIN)->labels[164], 0);
+    ck_assert_str_eq(text_of(&r, SPLIT_TEST, 7), "<unk> secret7 secret7 ");
+    ck_assert_str_eq(text_of(&r, SPLIT_TRAIN, 7), "<unk> <unk> <unk> more ");
+    ck_assert_int_eq(reviews_part(&r, SPLIT_TEST)->labels[7], 2);
+    ck_assert_int_eq(reviews_part(&r, SPLIT_TRAIN)->labels[164], 0);
     ck_assert_uint_eq(r.class_count, 4);
     reviews_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);

@@ -32,15 +32,15 @@ static void expect_imdb(const Reviews *r)
     ck_assert_uint_eq(r->class_count, 2);
     ck_assert_str_eq(r->classes[0], "neg");
     ck_assert_str_eq(r->classes[1], "pos");
-    const Texts *train = reviews_part(r, PART_TRAIN), *test = reviews_part(r, PART_TEST);
+    const Texts *train = reviews_part(r, SPLIT_TRAIN), *test = reviews_part(r, SPLIT_TEST);
     ck_assert(train->count == 2 * EACH && test->count == 2 * EACH);
-    ck_assert_uint_eq(reviews_part(r, PART_VALID)->count, 0);
+    ck_assert_uint_eq(reviews_part(r, SPLIT_VALID)->count, 0);
     for (size_t i = 0; i < test->count; i++) {
         ck_assert_int_eq(test->labels[i], i >= EACH);
         ck_assert_int_eq(train->labels[i], i >= EACH);
     }
-    ck_assert_str_eq(text_of(r, PART_TRAIN, 0), "bad number10 of train ! "); /* 10_0 comes before 2_2 */
-    ck_assert_str_eq(text_of(r, PART_TRAIN, EACH), "good number0 of train ! ");
+    ck_assert_str_eq(text_of(r, SPLIT_TRAIN, 0), "bad number10 of train ! "); /* 10_0 comes before 2_2 */
+    ck_assert_str_eq(text_of(r, SPLIT_TRAIN, EACH), "good number0 of train ! ");
     ck_assert_int_eq(vocabulary_find(&r->vocabulary, "nobody", 6), UNKNOWN);
     ck_assert_int_eq(vocabulary_find(&r->vocabulary, "me", 2), UNKNOWN);
 }
@@ -123,16 +123,16 @@ START_TEST(a_folder_for_each_class_may_have_any_number_of_them)
     source_print("news/class1/.hidden", "no text");
     Reviews r = source_open(&(ReviewsOptions){.path = "news/", .final = true});
     ck_assert_uint_eq(r.class_count, 5);
-    const Texts *t = reviews_part(&r, PART_TRAIN);
+    const Texts *t = reviews_part(&r, SPLIT_TRAIN);
     ck_assert_uint_eq(t->count, 50);
     for (size_t i = 0; i < 50; i++) {
         char text[100];
         snprintf(text, sizeof text, "text of %s ", r.classes[i / 10]);
         ck_assert_int_eq(t->labels[i], (int)i / 10);
-        ck_assert_str_eq(text_of(&r, PART_TRAIN, i), text);
+        ck_assert_str_eq(text_of(&r, SPLIT_TRAIN, i), text);
     }
     Error e;
-    ck_assert(!reviews_suits(&r, PART_TEST, &e) && strstr(e.text, "test.csv") && reviews_suits(&r, PART_TRAIN, &e));
+    ck_assert(!reviews_suits(&r, SPLIT_TEST, &e) && strstr(e.text, "test.csv") && reviews_suits(&r, SPLIT_TRAIN, &e));
     reviews_close(&r);
 }
 END_TEST
@@ -144,15 +144,15 @@ START_TEST(tables_are_read_by_the_names_of_their_columns)
     source_print("two.tsv", "stars\treview\n5\tGood, <br />really\n1\t\n1\tbad\n");
     Reviews one = source_open(&(ReviewsOptions){.path = "one.csv", .final = true});
     ck_assert_str_eq(one.classes[0], "negative");
-    ck_assert_str_eq(text_of(&one, PART_TRAIN, 0), "good , really ");
-    ck_assert_str_eq(text_of(&one, PART_TRAIN, 1), "<unk> ");
-    ck_assert_str_eq(text_of(&one, PART_TRAIN, 2), "bad ");
+    ck_assert_str_eq(text_of(&one, SPLIT_TRAIN, 0), "good , really ");
+    ck_assert_str_eq(text_of(&one, SPLIT_TRAIN, 1), "<unk> ");
+    ck_assert_str_eq(text_of(&one, SPLIT_TRAIN, 2), "bad ");
     const int32_t labels[] = {1, 0, 0};
-    ck_assert_mem_eq(reviews_part(&one, PART_TRAIN)->labels, labels, sizeof labels);
+    ck_assert_mem_eq(reviews_part(&one, SPLIT_TRAIN)->labels, labels, sizeof labels);
     ReviewsOptions o = {.path = "two.tsv", .text_column = "review", .label_column = "stars", .final = true};
     Reviews two = source_open(&o);
     ck_assert_str_eq(two.classes[1], "5");
-    ck_assert_mem_eq(reviews_part(&two, PART_TRAIN)->labels, labels, sizeof labels);
+    ck_assert_mem_eq(reviews_part(&two, SPLIT_TRAIN)->labels, labels, sizeof labels);
     reviews_close(&two);
     if (text_reads_archives() && source_shell("gzip -k two.tsv && command -v zip >/dev/null && zip -q t.zip two.tsv")) {
         o.path = "two.tsv.gz";
@@ -172,13 +172,13 @@ START_TEST(a_folder_may_hold_a_table_to_train_and_one_to_test)
     source_print("set/test.csv", "text,label\nworse,0\nbetter,1\nbest,1\n");
     source_print("set/readme", "no table");
     Reviews r = source_open(&(ReviewsOptions){.path = "set", .final = true});
-    ck_assert_uint_eq(reviews_part(&r, PART_TRAIN)->count, 2);
-    ck_assert_uint_eq(reviews_part(&r, PART_TEST)->count, 3);
-    ck_assert_str_eq(text_of(&r, PART_TEST, 0), "<unk> "); /* met in no training text */
-    ck_assert_int_eq(reviews_part(&r, PART_TEST)->labels[2], 1);
+    ck_assert_uint_eq(reviews_part(&r, SPLIT_TRAIN)->count, 2);
+    ck_assert_uint_eq(reviews_part(&r, SPLIT_TEST)->count, 3);
+    ck_assert_str_eq(text_of(&r, SPLIT_TEST, 0), "<unk> "); /* met in no training text */
+    ck_assert_int_eq(reviews_part(&r, SPLIT_TEST)->labels[2], 1);
     reviews_close(&r);
     r = source_open(&(ReviewsOptions){.path = "set/test.csv", .final = true}); /* alone it is what is trained on */
-    ck_assert_uint_eq(reviews_part(&r, PART_TRAIN)->count, 3);
+    ck_assert_uint_eq(reviews_part(&r, SPLIT_TRAIN)->count, 3);
     reviews_close(&r);
 }
 END_TEST
@@ -230,12 +230,12 @@ START_TEST(a_label_that_training_does_not_know_is_refused_with_its_place)
     source_refused(&(ReviewsOptions){.path = "set"}, "test/neutral/c: the label 'neutral' is none of");
     static const char *const classes[] = {"neg", "neutral", "pos"};
     Reviews r = source_open(&(ReviewsOptions){.path = "set", .final = true, .classes = classes, .class_count = 3});
-    ck_assert_int_eq(reviews_part(&r, PART_TEST)->labels[0], 1);
-    ck_assert_int_eq(reviews_part(&r, PART_TRAIN)->labels[1], 2);
+    ck_assert_int_eq(reviews_part(&r, SPLIT_TEST)->labels[0], 1);
+    ck_assert_int_eq(reviews_part(&r, SPLIT_TRAIN)->labels[1], 2);
     reviews_close(&r);
     ck_assert(source_shell("rm -r set/train"));
     r = source_open(&(ReviewsOptions){.path = "set", .classes = classes, .class_count = 3}); /* only to be scored */
-    ck_assert_uint_eq(reviews_part(&r, PART_TEST)->count, 1);
+    ck_assert_uint_eq(reviews_part(&r, SPLIT_TEST)->count, 1);
     reviews_close(&r);
 }
 END_TEST
@@ -255,8 +255,8 @@ START_TEST(bytes_that_are_no_text_are_replaced)
     source_write("set/b/2", "\x80\x81", 2);
     source_write("set/b/3", "", 0);
     Reviews r = source_open(&(ReviewsOptions){.path = "set", .final = true});
-    ck_assert_str_eq(text_of(&r, PART_TRAIN, 0), "good \xEF\xBF\xBD\xEF\xBF\xBD ( film ");
-    ck_assert_str_eq(text_of(&r, PART_TRAIN, 2), "<unk> ");
+    ck_assert_str_eq(text_of(&r, SPLIT_TRAIN, 0), "good \xEF\xBF\xBD\xEF\xBF\xBD ( film ");
+    ck_assert_str_eq(text_of(&r, SPLIT_TRAIN, 2), "<unk> ");
     reviews_close(&r);
 }
 END_TEST

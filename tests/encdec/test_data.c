@@ -243,7 +243,7 @@ START_TEST(each_side_ends_in_the_end_of_a_sentence)
 {
     BitextOptions o = data_of("a b\na\n", "x\nx y z\n");
     Bitext b = opened(&o);
-    const SentencePairs *p = &b.parts[PART_TRAIN];
+    const SentencePairs *p = &b.parts[SPLIT_TRAIN];
     const Vocabulary *v = &b.pieces->vocabulary;
     int32_t id[5];
     for (size_t i = 0; i < 5; i++)
@@ -265,7 +265,7 @@ START_TEST(a_decoder_reads_the_target_one_piece_late)
 {
     BitextOptions o = data_of("a b\na\n", "x\nx y z\n");
     Bitext b = opened(&o);
-    const SentencePairs *p = &b.parts[PART_TRAIN];
+    const SentencePairs *p = &b.parts[SPLIT_TRAIN];
     Batch batch;
     Error e;
     ck_done(batch_open(&batch, &(BatchSize){SIDES_USED, 2, {9, 9}, 0}, &e), e);
@@ -307,7 +307,7 @@ START_TEST(any_bytes_are_a_sentence)
     o.pieces = (PiecesOptions){.type = (PieceType)_i, .merges = 50};
     o.longest = LONG, o.context = LONG + 2;
     Bitext b = opened(&o);
-    const SentencePairs *p = &b.parts[PART_TRAIN];
+    const SentencePairs *p = &b.parts[SPLIT_TRAIN];
     ck_assert_uint_eq(p->count, 2);
     for (size_t i = 0; i < pairs_ids(p, SOURCE); i++)
         ck_assert(p->ids[SOURCE][i] > UNKNOWN && (size_t)p->ids[SOURCE][i] < b.pieces->count);
@@ -330,7 +330,7 @@ START_TEST(empty_and_long_pairs_are_counted_and_not_trained_on)
 {
     BitextOptions o = data_of("a b c\na b c d\n \na\n\na\n", "x\nx\nx\n\t\n\nx x x x\n");
     Bitext b = opened(&o);
-    const SentencePairs *p = &b.parts[PART_TRAIN];
+    const SentencePairs *p = &b.parts[SPLIT_TRAIN];
     ck_assert(p->count == 1 && p->line[0] == 0);
     ck_assert_uint_eq(p->empty, 3);
     ck_assert_uint_eq(p->too_long, 2);
@@ -343,7 +343,7 @@ START_TEST(empty_lines_are_scored)
 {
     BitextOptions o = data_of("a b\na\n", "x\ny\n");
     Bitext b = opened(&o);
-    const SentencePairs *p = &b.parts[PART_VALID];
+    const SentencePairs *p = &b.parts[SPLIT_VALID];
     ck_assert(p->count == 3 && p->empty == 2 && p->too_long == 0);
     ck_assert(p->start[SOURCE][2] - p->start[SOURCE][1] == 1 && p->ids[SOURCE][3] == END);
     ck_assert_uint_eq(p->words, 1 + 2 + 3);
@@ -351,7 +351,8 @@ START_TEST(empty_lines_are_scored)
     write_in(folder, "val.en", "a b c d e\na b c d\n", 18);
     write_in(folder, "val.de", "x\ny\n", 4);
     b = opened(&o);
-    ck_assert(b.parts[PART_VALID].count == 1 && b.parts[PART_VALID].line[0] == 1 && b.parts[PART_VALID].too_long == 1);
+    ck_assert(b.parts[SPLIT_VALID].count == 1 && b.parts[SPLIT_VALID].line[0] == 1 &&
+              b.parts[SPLIT_VALID].too_long == 1);
     ck_assert_uint_eq(b.longest, 5);
     bitext_close(&b);
 }
@@ -362,11 +363,11 @@ START_TEST(a_vocabulary_is_that_of_the_training_part)
     BitextOptions o = data_of("a\n", "x\n");
     Bitext b = opened(&o);
     ck_assert_uint_eq(b.pieces->count, 4);
-    ck_assert_uint_eq(b.parts[PART_VALID].unknown, 3); /* b, y and y */
+    ck_assert_uint_eq(b.parts[SPLIT_VALID].unknown, 3); /* b, y and y */
     Pieces other = learnt(PIECES_WORDS, 0, "y b", "x a");
     o.known = &other;
     Bitext again = opened(&o);
-    ck_assert(again.pieces == &other && again.parts[PART_VALID].unknown == 0);
+    ck_assert(again.pieces == &other && again.parts[SPLIT_VALID].unknown == 0);
     bitext_close(&again);
     bitext_close(&b);
     pieces_close(&other);
@@ -379,10 +380,10 @@ START_TEST(parts_without_pairs_are_no_use)
     BitextOptions o = data_of("a b c d\n\n", "x\ny\n");
     Bitext b = opened(&o);
     Error e;
-    ck_assert(!bitext_suits(&b, PART_TRAIN, &e));
+    ck_assert(!bitext_suits(&b, SPLIT_TRAIN, &e));
     ck_assert_msg(strstr(e.text, "1 have an empty side, 1 are longer"), "%s", e.text);
-    ck_assert(!bitext_suits(&b, PART_TEST, &e) && strstr(e.text, "--test-source"));
-    ck_assert(bitext_suits(&b, PART_VALID, &e));
+    ck_assert(!bitext_suits(&b, SPLIT_TEST, &e) && strstr(e.text, "--test-source"));
+    ck_assert(bitext_suits(&b, SPLIT_VALID, &e));
     bitext_close(&b);
 }
 END_TEST

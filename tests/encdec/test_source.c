@@ -69,14 +69,14 @@ static void refuse(const SourceOptions *o, const char *words)
     ck_assert_uint_eq(memory_in_use(), before);
 }
 
-static void expect_line(const Sentences *s, Part part, size_t side, size_t i, const char *words)
+static void expect_line(const Sentences *s, Split part, size_t side, size_t i, const char *words)
 {
     Line line = lines_at(&s->side[part][side], i);
     ck_assert_msg(line.size == strlen(words) && !memcmp(line.text, words, line.size), "line %zu is '%.*s', not '%s'", i,
                   (int)line.size, line.text, words);
 }
 
-static void expect_four(const Sentences *s, Part part)
+static void expect_four(const Sentences *s, Split part)
 {
     ck_assert_uint_eq(s->side[part][SOURCE].count, 4);
     ck_assert_uint_eq(s->side[part][TARGET].count, 4);
@@ -104,11 +104,11 @@ START_TEST(a_byte_order_mark_is_no_part_of_a_sentence)
         put("pairs.tsv", tables[i % 2]);
         SourceOptions o = source_at(i == 2 ? "pairs" : "pairs.tsv");
         Sentences s = opened(&o);
-        Line first = lines_at(&s.side[PART_TRAIN][SOURCE], 0);
+        Line first = lines_at(&s.side[SPLIT_TRAIN][SOURCE], 0);
         ck_assert_msg(first.size == 5 && !memcmp(first.text, "a dog", 5), "%d: '%.*s'", i, (int)first.size, first.text);
         if (i == 2) {
-            ck_assert(line_is_empty(lines_at(&s.side[PART_VALID][SOURCE], 0)));
-            ck_assert_uint_eq(lines_at(&s.side[PART_VALID][TARGET], 1).size, 4); /* inside a text it may stay */
+            ck_assert(line_is_empty(lines_at(&s.side[SPLIT_VALID][SOURCE], 0)));
+            ck_assert_uint_eq(lines_at(&s.side[SPLIT_VALID][TARGET], 1).size, 4); /* inside a text it may stay */
         }
         sentences_close(&s);
     }
@@ -174,18 +174,18 @@ START_TEST(a_folder_has_parts_by_name)
     put("set/notes.en", "no part");
     SourceOptions o = source_at("set");
     Sentences s = opened(&o);
-    expect_four(&s, PART_TRAIN);
-    expect_line(&s, PART_VALID, TARGET, 1, "zwei");
-    expect_line(&s, PART_TEST, SOURCE, 0, "x"); /* the first by name */
+    expect_four(&s, SPLIT_TRAIN);
+    expect_line(&s, SPLIT_VALID, TARGET, 1, "zwei");
+    expect_line(&s, SPLIT_TEST, SOURCE, 0, "x"); /* the first by name */
     ck_assert(!s.held_out);
     sentences_close(&s);
     o.language[0] = "de", o.language[1] = "en"; /* the other way round */
     s = opened(&o);
-    expect_line(&s, PART_TRAIN, SOURCE, 0, "ein Hund");
+    expect_line(&s, SPLIT_TRAIN, SOURCE, 0, "ein Hund");
     sentences_close(&s);
     o.test = false;
     s = opened(&o);
-    ck_assert_uint_eq(s.side[PART_TEST][SOURCE].count, 0);
+    ck_assert_uint_eq(s.side[SPLIT_TEST][SOURCE].count, 0);
     sentences_close(&s);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
@@ -211,8 +211,8 @@ START_TEST(however_they_are_packed_they_are_the_same)
     ck_assert(shell(ways[_i]));
     o = source_at("it");
     s = opened(&o);
-    expect_four(&s, PART_TRAIN);
-    expect_line(&s, PART_VALID, TARGET, 0, "eins");
+    expect_four(&s, SPLIT_TRAIN);
+    expect_line(&s, SPLIT_VALID, TARGET, 0, "eins");
     ck_assert(_i == 3 || !strcmp(sum, s.sha256)); /* other ends of lines are other bytes */
     sentences_close(&s);
 }
@@ -225,8 +225,8 @@ START_TEST(a_prefix_is_a_training_part)
     put("corpus.de-en.de", german);
     SourceOptions o = source_at("corpus.de-en");
     Sentences s = opened(&o);
-    expect_four(&s, PART_TRAIN);
-    ck_assert(s.held_out && s.side[PART_VALID][SOURCE].count == 0); /* four are too few */
+    expect_four(&s, SPLIT_TRAIN);
+    ck_assert(s.held_out && s.side[SPLIT_VALID][SOURCE].count == 0); /* four are too few */
     sentences_close(&s);
 }
 END_TEST
@@ -239,17 +239,17 @@ START_TEST(files_by_name_come_before_others)
     put("e", english);
     put("g", german);
     SourceOptions o = source_at("set");
-    o.file[PART_VALID][SOURCE] = at("e");
-    o.file[PART_VALID][TARGET] = at("g");
+    o.file[SPLIT_VALID][SOURCE] = at("e");
+    o.file[SPLIT_VALID][TARGET] = at("g");
     Sentences s = opened(&o);
-    expect_line(&s, PART_TRAIN, SOURCE, 1, "y");
-    expect_four(&s, PART_VALID);
+    expect_line(&s, SPLIT_TRAIN, SOURCE, 1, "y");
+    expect_four(&s, SPLIT_VALID);
     sentences_close(&s);
     o = (SourceOptions){.language = {"en", "de"}, .file = {{at("e"), at("g")}, {at("e"), at("g")}, {at("e"), at("g")}}};
     o.test = true;
     s = opened(&o);
-    for (size_t part = 0; part < PARTS; part++)
-        expect_four(&s, (Part)part);
+    for (size_t part = 0; part < SPLITS; part++)
+        expect_four(&s, (Split)part);
     sentences_close(&s);
 }
 END_TEST
@@ -266,7 +266,7 @@ START_TEST(a_table_has_a_header_or_two_columns)
     put("pairs.tsv", tables[_i]);
     SourceOptions o = source_at("pairs.tsv");
     Sentences s = opened(&o);
-    expect_four(&s, PART_TRAIN);
+    expect_four(&s, SPLIT_TRAIN);
     sentences_close(&s);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
@@ -299,8 +299,8 @@ START_TEST(plain_columns_may_have_quotes)
     put("pairs.txt", "\"hello\t\"hallo\n\tx\r\n");
     SourceOptions o = source_at("pairs.txt");
     Sentences s = opened(&o);
-    expect_line(&s, PART_TRAIN, SOURCE, 0, "\"hello");
-    expect_line(&s, PART_TRAIN, TARGET, 1, "x");
+    expect_line(&s, SPLIT_TRAIN, SOURCE, 0, "\"hello");
+    expect_line(&s, SPLIT_TRAIN, TARGET, 1, "x");
     sentences_close(&s);
 }
 END_TEST
@@ -327,20 +327,20 @@ START_TEST(one_pair_in_twenty_is_held_out)
     write_many(counts[_i][0]);
     SourceOptions o = source_at("many");
     Sentences s = opened(&o), again = opened(&o);
-    size_t train = s.side[PART_TRAIN][SOURCE].count, valid = s.side[PART_VALID][SOURCE].count, moved = 0;
+    size_t train = s.side[SPLIT_TRAIN][SOURCE].count, valid = s.side[SPLIT_VALID][SOURCE].count, moved = 0;
     ck_assert(valid == counts[_i][1] && train + valid == counts[_i][0]);
     bool *seen = memory_get(counts[_i][0], sizeof *seen);
-    for (size_t part = 0; part < PART_TEST; part++)
+    for (size_t part = 0; part < SPLIT_TEST; part++)
         for (size_t i = 0; i < s.side[part][SOURCE].count; i++) {
             Line source = lines_at(&s.side[part][SOURCE], i), target = lines_at(&s.side[part][TARGET], i);
             size_t number = strtoul(source.text + 5, NULL, 10);
             ck_assert_uint_eq(number, strtoul(target.text + 5, NULL, 10)); /* pairs stay together */
             ck_assert(!seen[number]);
             seen[number] = true;
-            moved += part == PART_VALID && number >= valid;
+            moved += part == SPLIT_VALID && number >= valid;
         }
     ck_assert(valid < 5 || moved); /* not just the first ones */
-    const Lines *first = &s.side[PART_VALID][SOURCE], *second = &again.side[PART_VALID][SOURCE];
+    const Lines *first = &s.side[SPLIT_VALID][SOURCE], *second = &again.side[SPLIT_VALID][SOURCE];
     ck_assert(!valid || !memcmp(first->text, second->text, first->start[valid])); /* the seed says which */
     memory_free(seen);
     sentences_close(&s);
@@ -356,7 +356,7 @@ START_TEST(another_seed_holds_out_others)
     Sentences s = opened(&o);
     o.seed = 2;
     Sentences other = opened(&o);
-    const Lines *a = &s.side[PART_VALID][SOURCE], *b = &other.side[PART_VALID][SOURCE];
+    const Lines *a = &s.side[SPLIT_VALID][SOURCE], *b = &other.side[SPLIT_VALID][SOURCE];
     ck_assert(a->start[20] != b->start[20] || memcmp(a->text, b->text, a->start[20]));
     ck_assert_str_eq(s.sha256, other.sha256); /* the data are the same */
     sentences_close(&s);
@@ -378,8 +378,8 @@ START_TEST(unequal_counts_are_refused_with_the_line_where_one_ends)
     put("set/train.de", german);
     put("v.en", "one\ntwo\n");
     put("v.de", "");
-    o.file[PART_VALID][SOURCE] = at("v.en");
-    o.file[PART_VALID][TARGET] = at("v.de");
+    o.file[SPLIT_VALID][SOURCE] = at("v.en");
+    o.file[SPLIT_VALID][TARGET] = at("v.de");
     refuse(&o, "v.de ends behind line 0, but");
 }
 END_TEST
@@ -410,9 +410,9 @@ START_TEST(what_is_no_source_is_refused)
     o = source_at(NULL);
     o.language[1] = "fr";
     refuse(&o, "the built-in sentences are in en and de, not in en and fr");
-    o.file[PART_TRAIN][SOURCE] = at("nowhere.en");
+    o.file[SPLIT_TRAIN][SOURCE] = at("nowhere.en");
     refuse(&o, "--train-source is given, but not --train-target");
-    o.file[PART_TRAIN][TARGET] = at("never");
+    o.file[SPLIT_TRAIN][TARGET] = at("never");
     refuse(&o, "never");
 }
 END_TEST
@@ -437,14 +437,14 @@ START_TEST(built_in_sentences_are_english_and_german_in_either_order)
     Sentences s = opened(&o);
     o.language[0] = "de", o.language[1] = "en";
     Sentences back = opened(&o);
-    for (size_t part = 0; part < PARTS; part++) {
+    for (size_t part = 0; part < SPLITS; part++) {
         const Lines *there = s.side[part], *here = back.side[part];
         ck_assert(there[SOURCE].count > 100 && there[SOURCE].count == there[TARGET].count);
         ck_assert(!memcmp(there[SOURCE].text, here[TARGET].text, here[TARGET].start[here[TARGET].count]));
         ck_assert(!memcmp(there[TARGET].text, here[SOURCE].text, here[SOURCE].start[here[SOURCE].count]));
     }
-    expect_line(&s, PART_TRAIN, SOURCE, 0, "the dogs see the girl .");
-    expect_line(&s, PART_TRAIN, TARGET, 0, "die Hunde sehen das Mädchen .");
+    expect_line(&s, SPLIT_TRAIN, SOURCE, 0, "the dogs see the girl .");
+    expect_line(&s, SPLIT_TRAIN, TARGET, 0, "die Hunde sehen das Mädchen .");
     sentences_close(&s);
     sentences_close(&back);
 }
@@ -460,7 +460,7 @@ START_TEST(built_in_german_agrees_and_ends_clauses_in_verbs)
     static const char *const endings[] = {" will ", " wollen "};
     SourceOptions o = source_at(NULL);
     Sentences s = opened(&o);
-    const Lines *german_lines = &s.side[PART_TRAIN][TARGET];
+    const Lines *german_lines = &s.side[SPLIT_TRAIN][TARGET];
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         ck_assert_msg(!strstr(german_lines->text, wrong[i]), "'%s' is there", wrong[i]);
     for (size_t i = 0; i < sizeof right / sizeof *right; i++)

@@ -46,7 +46,7 @@ static void expect_lines(const Lines *one, const Lines *other)
 
 static void expect_again(const Sentences *s)
 {
-    const Lines *train = s->side[PART_TRAIN];
+    const Lines *train = s->side[SPLIT_TRAIN];
     Buffer table = {0};
     Sentences again;
     Error e;
@@ -59,7 +59,7 @@ static void expect_again(const Sentences *s)
     DEMAND(!table.failed && file_write(fuzz_place(), table.text, table.size, &e), "a table can be written");
     DEMAND(read_table(&again, fuzz_place(), &e), "what is written is read");
     for (size_t side = 0; side < SIDES_USED; side++)
-        expect_lines(&train[side], &again.side[PART_TRAIN][side]);
+        expect_lines(&train[side], &again.side[SPLIT_TRAIN][side]);
     sentences_close(&again);
     buffer_free(&table);
 }
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 1)
         buffer_add(&table, data + 1, size - 1);
     if (read_table(&s, fuzz_file(table.text, table.size), &e)) {
-        const Lines *train = s.side[PART_TRAIN], *valid = s.side[PART_VALID];
+        const Lines *train = s.side[SPLIT_TRAIN], *valid = s.side[SPLIT_VALID];
         DEMAND(train[SOURCE].count == train[TARGET].count && valid[SOURCE].count == valid[TARGET].count,
                "both sides have as many lines");
         DEMAND(valid[SOURCE].count == (train[SOURCE].count + valid[SOURCE].count) / HELD_OUT_OF,
