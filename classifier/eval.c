@@ -238,7 +238,8 @@ bool classifier_eval(App *a, Error *e)
     Classifier *c = (Classifier *)a;
     const Options *o = c->app.command_line;
     bool final = options_source(o, "final") == FROM_COMMAND_LINE && c->options->final;
-    if (!dump_may_open(c->options->shared.dump_logits, e) || !classifier_open_run(c, e) || !app_open_data(&c->app, false, e))
+    if (!dump_may_open(c->options->shared.dump_logits, e) || !classifier_open_run(c, e) ||
+        !app_open_data(&c->app, false, e))
         return false;
     app_own_workers(&c->app);
     bool own = strcmp(c->app.learnt, c->reviews.sha256) == 0, chosen = options_source(o, "split") == FROM_COMMAND_LINE;

@@ -167,7 +167,8 @@ bool encdec_eval(App *a, Error *e)
     EncDec *c = (EncDec *)a;
     Eval v = {.c = c};
     Trainer trainer = {0};
-    if (!dump_may_open(c->options->shared.dump_logits, e) || !encdec_open_run(c, e) || !app_open_data(&c->app, false, e))
+    if (!dump_may_open(c->options->shared.dump_logits, e) || !encdec_open_run(c, e) ||
+        !app_open_data(&c->app, false, e))
         return false;
     app_own_workers(&c->app);
     c->app.data.scored = (Split)c->options->split;

@@ -12,24 +12,15 @@ enum { NPY_RANK = 4 };
 
 typedef enum NpyType { NPY_F32, NPY_F64, NPY_I32 } NpyType;
 
-/* An array of shape [shape[0], .., shape[rank-1]], the last index running fastest. */
-typedef struct Npy {
-    NpyType type;
-    size_t rank; /* 1 to 4 */
-    size_t shape[NPY_RANK];
-    void *data; /* of an array that was read; npy_free frees it */
-} Npy;
-
+/* An array of shape [shape[0], .., shape[rank-1]], rank 1 to 4, the last index running fastest. */
 bool npy_write(const char *path, NpyType type, size_t rank, const size_t *shape, const void *data, Error *e);
-
-bool npy_read(Npy *array, const char *path, Error *e);
-void npy_free(Npy *array);
 
 /* Row by row: open (shape[0] is ignored), any number of rows, close, which writes how many there were. As with every
  * file here, a failure gives everything up, and until it is closed the file does not exist under its name. */
 typedef struct NpyWriter {
     FileWriter file;
-    Npy array; /* shape[0]: the rows so far */
+    NpyType type;
+    size_t rank, shape[NPY_RANK]; /* shape[0]: the rows so far */
 } NpyWriter;
 
 bool npy_open(NpyWriter *w, const char *path, NpyType type, size_t rank, const size_t *shape, Error *e);

@@ -76,9 +76,6 @@ bool bpe_count_words(Vocabulary *words, const char *text, size_t size, size_t *l
  * needs no closing. */
 bool bpe_learn(Bpe *b, const Vocabulary *words, size_t merges, uint64_t least, Error *e);
 
-/* The same from the words of several files together, packed or not, one in memory at a time. */
-bool bpe_learn_files(Bpe *b, const char *const *paths, size_t count, size_t merges, uint64_t least, Error *e);
-
 /* --- applying --- */
 
 /* Encodes lines. It belongs to one thread; several may share the merges and the vocabulary. */

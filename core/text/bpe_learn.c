@@ -16,7 +16,6 @@
 
 #include "base/memory.h"
 #include "base/utf8.h"
-#include "core/text/archive.h"
 #include "core/text/pair_counts.h"
 #include "core/text/spaces.h"
 
@@ -300,22 +299,4 @@ bool bpe_count_words(Vocabulary *words, const char *text, size_t size, size_t *l
         } else if (left_out)
             ++*left_out;
     return true;
-}
-
-bool bpe_learn_files(Bpe *b, const char *const *paths, size_t count, size_t merges, uint64_t least, Error *e)
-{
-    Vocabulary words;
-    bool done = vocabulary_open(&words, e);
-    for (size_t i = 0; done && i < count; i++) {
-        char *text;
-        size_t size;
-        done = text_read(paths[i], &text, &size, e);
-        if (done) {
-            done = bpe_count_words(&words, text, size, NULL, e);
-            memory_free(text);
-        }
-    }
-    done = done && bpe_learn(b, &words, merges, least, e);
-    vocabulary_close(&words);
-    return done;
 }

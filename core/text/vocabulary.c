@@ -5,7 +5,6 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/sha256.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -222,11 +221,4 @@ bool vocabulary_read(Vocabulary *v, const char *path, Error *e)
     if (!done)
         vocabulary_close(v);
     return done;
-}
-
-VocabularySum vocabulary_sha256(const Vocabulary *v)
-{
-    VocabularySum sum;
-    memcpy(sum.text, sha256(v->letters, v->size).text, sizeof sum.text);
-    return sum;
 }

@@ -45,10 +45,4 @@ bool vocabulary_cut(Vocabulary *v, const Vocabulary *from, size_t most, int32_t 
 bool vocabulary_write(const Vocabulary *v, const char *path, Error *e);
 bool vocabulary_read(Vocabulary *v, const char *path, Error *e);
 
-/* Of the words in order, without their counts: two vocabularies are the same when this is. */
-typedef struct VocabularySum {
-    char text[65];
-} VocabularySum;
-VocabularySum vocabulary_sha256(const Vocabulary *v);
-
 #endif

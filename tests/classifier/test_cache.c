@@ -38,7 +38,8 @@ static void expect(const ReviewsOptions *o, CacheUse use)
     ck_assert_int_eq(plain.cached, CACHE_NOT_USED);
     ck_assert_int_eq(r.cached, use);
     ck_assert_str_eq(r.sha256, plain.sha256);
-    ck_assert_str_eq(vocabulary_sha256(&r.vocabulary).text, vocabulary_sha256(&plain.vocabulary).text);
+    ck_assert((r.vocabulary.size == plain.vocabulary.size &&
+               !memcmp(r.vocabulary.letters, plain.vocabulary.letters, r.vocabulary.size)));
     ck_assert_uint_eq(r.class_count, plain.class_count);
     for (size_t i = 0; i < r.class_count; i++)
         ck_assert_str_eq(r.classes[i], plain.classes[i]);

@@ -155,7 +155,7 @@ START_TEST(a_runs_vocabulary_takes_the_place_of_the_texts_own)
     ck_done(vocabulary_add(&v, "more", 4, 1, NULL, &e), e);
     ReviewsOptions o = {.path = "set", .final = true, .vocabulary = &v, .classes = classes, .class_count = 4};
     Reviews r = source_open(&o);
-    ck_assert_str_eq(vocabulary_sha256(&r.vocabulary).text, vocabulary_sha256(&v).text);
+    ck_assert(r.vocabulary.size == v.size && !memcmp(r.vocabulary.letters, v.letters, r.vocabulary.size));
     ck_assert_uint_eq(r.vocabulary.counts[1], 3);
     vocabulary_close(&v);
     ck_assert_str_eq(text_of(&r, SPLIT_TEST, 7), "<unk> secret7 secret7 ");

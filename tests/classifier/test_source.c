@@ -73,7 +73,8 @@ START_TEST(the_review_dataset_is_the_same_whatever_packs_it)
         expect_imdb(&r);
         ck_assert_str_eq(r.sha256, first.sha256);
         ck_assert_mem_eq(r.ids, first.ids, first.corpus.start[first.corpus.count] * sizeof *r.ids);
-        ck_assert_str_eq(vocabulary_sha256(&r.vocabulary).text, vocabulary_sha256(&first.vocabulary).text);
+        ck_assert((r.vocabulary.size == first.vocabulary.size &&
+                   !memcmp(r.vocabulary.letters, first.vocabulary.letters, r.vocabulary.size)));
         reviews_close(&r);
     }
     source_print("aclImdb/test/neg/3_3.txt", "Bad number4 of test!"); /* it was number3 */

@@ -1,7 +1,7 @@
 /* What encdec's `heads` looks at: three kinds of maps, of a pair or of the model's own translation. */
 #include "base/memory.h"
-#include "core/run/npy.h"
 #include "tests/command.h"
+#include "tests/npy.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static void check_weights(const char *folder, const char *name, size_t layers, s
     Npy a;
     Error e;
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    ck_done(npy_read(&a, path, &e), e);
+    a = npy_read(path);
     ck_assert_msg(a.shape[0] == layers && a.shape[1] == HEADS && a.shape[2] == queries && a.shape[3] == keys,
                   "%s: %zu %zu %zu %zu", name, a.shape[0], a.shape[1], a.shape[2], a.shape[3]);
     const float *w = a.data;
@@ -106,7 +106,7 @@ START_TEST(an_alignment_names_the_largest_weight)
     Npy a;
     Error e;
     snprintf(path, sizeof path, "%s/w.cross.npy", folder);
-    ck_done(npy_read(&a, path, &e), e);
+    a = npy_read(path);
     for (size_t i = 0; i < 3; i++) {
         const float *row = (const float *)a.data + (1 * 3 + i) * 4;
         size_t best = 0;

@@ -1,9 +1,9 @@
 /* encdec as a user sees it: it learns the built-in sentences, says how well, and goes on to the same bits. */
 #include "base/file.h"
 #include "base/memory.h"
-#include "core/run/npy.h"
 #include "core/run/safetensors.h"
 #include "tests/command.h"
+#include "tests/npy.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -135,9 +135,9 @@ START_TEST(logits_are_dumped_in_reading_order)
     snprintf(path, sizeof path, "--dump-logits %s/x.npy --micro-tokens 50", run);
     Json *j = evaluated(run, path);
     snprintf(path, sizeof path, "%s/x.npy", run);
-    ck_done(npy_read(&logits, path, &e), e);
+    logits = npy_read(path);
     snprintf(path, sizeof path, "%s/x.ids.npy", run);
-    ck_done(npy_read(&ids, path, &e), e);
+    ids = npy_read(path);
     ck_assert(logits.rank == 2 && logits.type == NPY_F32 && ids.type == NPY_I32);
     ck_assert(logits.shape[0] == ids.shape[0] && ids.shape[0] == (size_t)json_real(j, "pieces"));
     double sum = 0;

@@ -1,10 +1,10 @@
 /* encdec translate as a user sees it: what it says is what eval finds likeliest, in the order of the lines, whatever is
  * translated together and however it is printed. */
 #include "base/memory.h"
-#include "core/run/npy.h"
 #include "encdec/builtin.h"
 #include "encdec/pieces.h"
 #include "tests/command.h"
+#include "tests/npy.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -89,9 +89,9 @@ static void judge_open(Judge *j, const char *run, const char *words)
     said_free(&s);
     *j = (Judge){.row = 0};
     snprintf(path, sizeof path, "%s/x.npy", run);
-    ck_done(npy_read(&j->logits, path, &e), e);
+    j->logits = npy_read(path);
     snprintf(path, sizeof path, "%s/x.ids.npy", run);
-    ck_done(npy_read(&j->ids, path, &e), e);
+    j->ids = npy_read(path);
 }
 
 static void judge_close(Judge *j)

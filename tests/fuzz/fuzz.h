@@ -38,7 +38,6 @@ int fuzz_csv(const uint8_t *data, size_t size);
 int fuzz_gpt2(const uint8_t *data, size_t size);
 int fuzz_json(const uint8_t *data, size_t size);
 int fuzz_moses(const uint8_t *data, size_t size);
-int fuzz_npy(const uint8_t *data, size_t size);
 int fuzz_options(const uint8_t *data, size_t size);
 int fuzz_safetensors(const uint8_t *data, size_t size);
 int fuzz_source(const uint8_t *data, size_t size);

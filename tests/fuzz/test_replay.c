@@ -68,9 +68,6 @@ END_TEST
 START_TEST(moses) { replay("moses", fuzz_moses); }
 END_TEST
 
-START_TEST(npy) { replay("npy", fuzz_npy); }
-END_TEST
-
 START_TEST(options) { replay("options", fuzz_options); }
 END_TEST
 
@@ -91,8 +88,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(bleu),       TEST(bpe),       TEST(csv),     TEST(gpt2),        TEST(json),
-                                 TEST(moses),      TEST(npy),       TEST(options), TEST(safetensors), TEST(source),
-                                 TEST(vocabulary), TEST(wordpiece), TEST(words)};
+    static const Test tests[] = {TEST(bleu),   TEST(bpe),        TEST(csv),       TEST(gpt2),
+                                 TEST(json),   TEST(moses),      TEST(options),   TEST(safetensors),
+                                 TEST(source), TEST(vocabulary), TEST(wordpiece), TEST(words)};
     return suite_run("fuzz/replay", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -210,7 +210,7 @@ static Stream *stream_open(const Case *c, const Kernels *k)
 Result case_run(const Case *c, const Kernels *k, NumberType rounded)
 {
     Stream *s = stream_open(c, k);
-    Result r = {.state = c->state};
+    Result r = {.k = k, .state = c->state};
     StepState *state = k->allocate(sizeof *state);
     void *device[TENSORS] = {0}, *host[TENSORS] = {0}, *at[TENSORS] = {0};
     ck_assert_ptr_nonnull(state);

@@ -66,6 +66,7 @@ struct Case {
 };
 
 typedef struct Result {
+    const Kernels *k;
     double *value[TENSORS]; /* after the call, laid out as Tensor.value */
     StepState state;
 } Result;
@@ -91,6 +92,13 @@ const Kernels *backend(size_t i);
 /* Runs a case on a backend, its inputs rounded to a type first (NUMBER_F64: not at all). */
 Result case_run(const Case *c, const Kernels *k, NumberType rounded);
 void result_free(Result *r);
+
+/* A block for each backend: r is what the case comes to there, of which the block keeps nothing, and r.k is the backend.
+ * It is left at its end alone. */
+#define EACH_BACKEND(r, c)                                                                                             \
+    for (size_t each_##r = 0; backend(each_##r); each_##r++)                                                           \
+        for (Result r = case_run(c, backend(each_##r), backend(each_##r)->type), *there_##r = &r; there_##r;           \
+             result_free(there_##r), there_##r = NULL)
 
 void case_agrees(const Case *c);
 void case_differentiates(const Case *c);

@@ -143,11 +143,9 @@ START_TEST(a_gradient_that_is_nan_stays_nan)
     Case c = act_sized(&a, 3, 1);
     *element(&c.tensor[X], 5, 0) = 0.5;
     *element(&c.tensor[DY], 5, 0) = NAN;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < a.n; i++)
             ck_assert_int_eq(isnan(result_at(&c, &r, DX, i, 0)), i == 5);
-        result_free(&r);
     }
     case_free(&c);
 }

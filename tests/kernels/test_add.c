@@ -216,8 +216,7 @@ START_TEST(dropout_drops_its_share_and_keeps_the_mean)
     Add a = {.n = 64, .d = 256, .drop = {.rate = rates[_i], .site = 9}};
     Case c = dropped_ones(&a, 3);
     const double all = (double)(a.n * a.d), rate = rates[_i], error = 5 * sqrt(rate * (1 - rate) / all);
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         double zeros = 0, sum = 0;
         for (size_t i = 0; i < a.n; i++)
             for (size_t j = 0; j < a.d; j++) {
@@ -229,7 +228,6 @@ START_TEST(dropout_drops_its_share_and_keeps_the_mean)
             }
         ck_assert_double_eq_tol(zeros / all, rate, error);
         ck_assert_double_eq_tol(sum / all, 1, error / (1 - rate) + 0x1p-8);
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -309,12 +307,10 @@ START_TEST(what_is_not_finite_shows_where_it_is_only)
     Add a = {.n = 4, .d = 9, .norm = _i / 3};
     Case c = add_sized(&a, 4);
     *element(&c.tensor[_i % 2 ? X : F], 2, 5) = bad[_i % 3];
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < a.n; i++)
             for (size_t j = 0; j < a.d; j++)
                 ck_assert_int_eq(!isfinite(result_at(&c, &r, Y, i, j)), i == 2 && (a.norm || j == 5));
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -328,15 +324,13 @@ START_TEST(zeros_keep_their_sign_and_denormals_their_value)
     Case c = add_sized(&a, 4);
     for (size_t j = 0; j < a.d; j++)
         *element(&c.tensor[X], 0, j) = *element(&c.tensor[F], 0, j) = x[j] / 2;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t j = 0; j < a.d; j++) {
             double y = result_at(&c, &r, Y, 0, j);
             bool same = j == 2 ? fabs(y - x[j]) <= x[j] * 0x1p-8 : y == x[j] && signbit(y) == signbit(x[j]);
-            ck_assert_msg(same || j == 4 || flushed(backend(k), x[j], y), "%g became %g", x[j],
+            ck_assert_msg(same || j == 4 || flushed(r.k, x[j], y), "%g became %g", x[j],
                           y); /* the last: half of it is no bf16 */
         }
-        result_free(&r);
     }
     case_free(&c);
 }

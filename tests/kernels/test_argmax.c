@@ -47,11 +47,9 @@ static size_t by_definition(const Case *c, size_t i)
 
 static void expect(const Case *c, size_t i, size_t class)
 {
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(c, backend(k), backend(k)->type);
-        ck_assert_msg(result_at(c, &r, Y, i, 0) == (double)class, "%s %s, %s: class %g, not %d", backend(k)->backend,
-                      number_type_name(backend(k)->type), c->words, result_at(c, &r, Y, i, 0), (int)class);
-        result_free(&r);
+    EACH_BACKEND(r, c) {
+        ck_assert_msg(result_at(c, &r, Y, i, 0) == (double)class, "%s %s, %s: class %g, not %d", r.k->backend,
+                      number_type_name(r.k->type), c->words, result_at(c, &r, Y, i, 0), (int)class);
     }
     Result r = case_run(c, &plain_f64, NUMBER_F64);
     ck_assert(result_at(c, &r, Y, i, 0) == (double)class);

@@ -268,8 +268,7 @@ START_TEST(weights_sum_to_1_and_are_0_where_nothing_is_seen)
     a.drop.rate = _i % 2 ? 0.5 : 0; /* weights are those before dropout */
     Case c = attending_case(&a, attending_call, (uint32_t)_i);
     size_t longest_query = most_of(a.queries, a.rows), longest_key = most_of(a.keys, a.key_rows);
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t line = 0; line < a.rows * a.heads * longest_query; line++) {
             size_t b = line / longest_query / a.heads, i = line % longest_query, live = 0;
             double sum = 0;
@@ -281,7 +280,6 @@ START_TEST(weights_sum_to_1_and_are_0_where_nothing_is_seen)
             }
             ck_assert_double_eq_tol(sum, live > 0, 1e-5);
         }
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -313,13 +311,11 @@ START_TEST(a_query_that_sees_no_key_gives_zeros_and_zero_gradients)
     Attending a = deaf();
     Case c = attending_case(&a, attending_call, 4);
     c.add = false;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t t = 0; t < sizeof zero / sizeof *zero; t++)
             for (size_t i = 0; i < c.tensor[zero[t]].rows; i++)
                 for (size_t j = 0; j < c.tensor[zero[t]].columns; j++)
                     ck_assert(result_at(&c, &r, (size_t)zero[t], i, j) == 0);
-        result_free(&r);
     }
     case_agrees(&c);
     case_free(&c);
@@ -371,16 +367,14 @@ START_TEST(a_nan_is_seen_by_those_who_see_its_key)
     a.window = 3;
     Case c = attending_case(&a, attending_call, 4);
     *element(&c.tensor[_i ? V : K], 4, 1) = NAN; /* head 0 */
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
-        bool exact = strcmp(backend(k)->backend, "plain") == 0;
+    EACH_BACKEND(r, &c) {
+        bool exact = strcmp(r.k->backend, "plain") == 0;
         for (size_t i = 0; i < 12; i++)
             for (size_t d = 0; d < 14; d++) {
                 bool wanted = sees(&a, 0, i, 4) && (_i ? d == 1 : d < 7);
                 if (exact || wanted)
                     ck_assert_int_eq(isnan(result_at(&c, &r, Y, i, d)), wanted);
             }
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -392,10 +386,8 @@ START_TEST(a_nan_score_without_company_is_nan)
     Attending a = square();
     Case c = attending_case(&a, attending_call, 4);
     *element(&c.tensor[Q], 0, 0) = NAN;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         ck_assert(isnan(result_at(&c, &r, Y, 0, 0)));
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -490,11 +482,10 @@ START_TEST(a_split_batch_gives_the_same_bits)
             copy_rows(&split[p].tensor[t], &c.tensor[t], 0);
         split[p].state.first_position[a.drop.side] += (uint32_t)queries;
     }
-    for (size_t k = 0; backend(k); k++) {
-        Result whole = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(whole, &c) {
         for (size_t p = 0; p < 2; p++) {
             static const int compared[] = {Y, DQ, DK, DV};
-            Result r = case_run(&split[p], backend(k), backend(k)->type);
+            Result r = case_run(&split[p], whole.k, whole.k->type);
             for (size_t t = 0; t < 4; t++) {
                 size_t index = (size_t)compared[t], first = sum_of(t < 2 ? a.queries : a.keys, 2 * p);
                 for (size_t i = 0; i < split[p].tensor[index].rows; i++)
@@ -503,7 +494,6 @@ START_TEST(a_split_batch_gives_the_same_bits)
             }
             result_free(&r);
         }
-        result_free(&whole);
     }
     case_free(&c);
     case_free(&split[0]);
@@ -519,13 +509,11 @@ START_TEST(dropout_keeps_the_mean_of_y)
     a.drop = (Dropout){.rate = 0.4, .site = 3};
     Case c = attending_case(&a, attending_call, 6);
     tensor_fill(&c.tensor[V], 1); /* y is the sum of what is left of the weights, which are all 1/64: scale is 0 */
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         double sum = 0;
         for (size_t i = 0; i < QUERIES; i++)
             sum += result_at(&c, &r, Y, i, 0) + result_at(&c, &r, Y, i, 1);
         ck_assert_double_eq_tol(sum / (2 * QUERIES), 1, 5 * sqrt(0.4 / 0.6 / (2.0 * QUERIES * KEYS)) + 0x1p-8);
-        result_free(&r);
     }
     case_free(&c);
 }

@@ -113,13 +113,11 @@ START_TEST(what_one_query_meets_shows_in_its_head)
     size_t where[][3] = {{Q, 0, 40}, {K, 66, 40}, {V, 17, 40}, {V, 69, 40}}; /* head 1 */
     Case c = attending_forward(&a, 5);
     *element(&c.tensor[where[_i][0]], where[_i][1], where[_i][2]) = NAN;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t d = 0; d < 96; d++) {
             bool wanted = _i < 2 ? d / 32 == 1 : _i == 2 && d == 40;
             ck_assert_int_eq(isnan(result_at(&c, &r, Y, 0, d)), wanted);
         }
-        result_free(&r);
     }
     case_free(&c);
 }

@@ -41,14 +41,12 @@ START_TEST(strided_and_fixed_patterns_are_those_of_sparse_transformers)
 {
     Attending a = _i ? sparse(SUMMARY, listed_fixed) : sparse(1, listed_strided);
     Case c = attending_case(&a, attending_call, 3);
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t line = 0; line < 2 * LENGTH; line++)
             for (size_t j = 0; j < LENGTH; j++) {
                 bool seen = (_i ? fixed_sees : strided_sees)(line % LENGTH, j);
                 ck_assert_int_eq(result_at(&c, &r, WEIGHTS, line, j) > 0, seen);
             }
-        result_free(&r);
     }
     case_agrees(&c);
     case_free(&c);
@@ -153,8 +151,7 @@ START_TEST(blocks_that_a_tile_does_not_list_are_skipped)
     c.add = false;
     for (size_t j = 192; j < 256; j++)
         *element(&c.tensor[V], j, 0) = *element(&c.tensor[K], j, 0) = NAN; /* head 0 */
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < 128; i++) {
             ck_assert_int_eq(isnan(result_at(&c, &r, Y, i, 0)), i >= 64);
             ck_assert_int_eq(isnan(result_at(&c, &r, DQ, i, 0)), i >= 64);
@@ -162,7 +159,6 @@ START_TEST(blocks_that_a_tile_does_not_list_are_skipped)
         }
         for (size_t j = 0; j < 256; j++)
             ck_assert_int_eq(isnan(result_at(&c, &r, DK, j, 0)), j >= 192);
-        result_free(&r);
     }
     case_free(&c);
 }

@@ -47,8 +47,7 @@ START_TEST(appended_rows_stand_behind_what_was_there)
     SKIP_IF_FAST(_i);
     Append a = {0};
     Case c = append_case(&a, (uint32_t)_i);
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t line = 0; line < a.rows * a.capacity; line++) {
             size_t b = line / a.capacity, i = line % a.capacity, used = (size_t)*element(&c.tensor[LENGTH], b, 0);
             size_t first = (size_t)*element(&c.tensor[START], b, 0);
@@ -62,7 +61,6 @@ START_TEST(appended_rows_stand_behind_what_was_there)
                     ck_assert(fabs(is - was) <= fabs(was) * 0x1p-8); /* it was rounded on its way in */
             }
         }
-        result_free(&r);
     }
     case_agrees(&c);
     case_free(&c);
@@ -88,11 +86,9 @@ START_TEST(lengths_follow_the_order_of_rows_and_new_ones_are_0)
     tensor(&c, ORDER, "order", INTEGERS, READ, 6, 1);
     tensor_integers(&c.tensor[LENGTHS], lengths);
     tensor_integers(&c.tensor[ORDER], order);
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < 6; i++)
             ck_assert(result_at(&c, &r, ORDERED, i, 0) == (order[i] < 0 ? 0 : lengths[order[i]]));
-        result_free(&r);
     }
     case_free(&c);
 }

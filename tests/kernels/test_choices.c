@@ -179,8 +179,7 @@ START_TEST(the_one_class_has_its_share_wherever_it_ranks)
     double values[] = {-INFINITY, NAN, INFINITY, 50, -50};
     for (size_t i = 0; i < 5; i++) {
         *element(&c.tensor[LOGITS], 0, 6) = values[i];
-        for (size_t t = 0; backend(t); t++) {
-            Result r = case_run(&c, backend(t), backend(t)->type);
+        EACH_BACKEND(r, &c) {
             double found = result_at(&c, &r, ONE, 0, 0);
             if (i < 2)
                 ck_assert(found == -INFINITY);
@@ -188,7 +187,6 @@ START_TEST(the_one_class_has_its_share_wherever_it_ranks)
                 ck_assert(found <= 0 && found > -1e-6);
             else
                 ck_assert_double_eq_tol(found, share_of(&c, 0, 6), 1e-5);
-            result_free(&r);
         }
     }
     case_free(&c);

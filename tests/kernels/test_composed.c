@@ -58,15 +58,13 @@ START_TEST(padded_rows_hold_their_row_and_then_zeros)
     Attending a = attending_random(300 + (uint32_t)_i);
     Case c = padding_case(&a, 3);
     size_t t = most_of(a.keys, a.key_rows) + 1;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t line = 0; line < a.rows * t; line++)
             for (size_t d = 0; d < a.heads * a.key_size; d++) {
                 size_t row = keys_of(&a, line / t), i = line % t, first = sum_of(a.keys, row);
                 double x = i < (size_t)a.keys[row] ? result_at(&c, &r, K, first + i, d) : 0;
                 ck_assert(result_at(&c, &r, PADDED, line, d) == x);
             }
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -228,8 +226,7 @@ START_TEST(masked_scores_are_minus_infinity_and_others_stay)
     tensor(&c, SCORES, "scores", NUMBERS, ADDED, a.rows * a.heads * t, keys);
     if (c.tensor[SCORES].rows && keys)
         *element(&c.tensor[SCORES], 0, 0) = NAN;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t line = 0; line < c.tensor[SCORES].rows; line++)
             for (size_t j = 0; j < keys; j++) {
                 double x = *element(&c.tensor[SCORES], line, j), y = result_at(&c, &r, SCORES, line, j);
@@ -238,7 +235,6 @@ START_TEST(masked_scores_are_minus_infinity_and_others_stay)
                 else
                     ck_assert(isnan(x) ? isnan(y) : fabs(x - y) <= fabs(x) * 0x1p-8);
             }
-        result_free(&r);
     }
     case_agrees(&c);
     case_free(&c);
@@ -322,8 +318,7 @@ START_TEST(softmax_of_numbers_sums_to_1_and_of_minus_infinities_is_0)
     for (size_t j = 0; j < shape.columns; j++)
         *element(&c.tensor[SOFT_X], 9, j) = -INFINITY;
     *element(&c.tensor[SOFT_X], 10, 16) = 1;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < shape.n; i++) {
             double sum = 0, live = 0;
             for (size_t j = 0; j < shape.columns; j++) {
@@ -331,10 +326,9 @@ START_TEST(softmax_of_numbers_sums_to_1_and_of_minus_infinities_is_0)
                 sum += result_at(&c, &r, SOFT_Y, i, j);
                 ck_assert(*element(&c.tensor[SOFT_X], i, j) > -INFINITY || result_at(&c, &r, SOFT_Y, i, j) == 0);
             }
-            ck_assert_double_eq_tol(sum, live > 0, backend(k)->type == NUMBER_BF16 ? 0x1p-8 : 1e-6);
+            ck_assert_double_eq_tol(sum, live > 0, r.k->type == NUMBER_BF16 ? 0x1p-8 : 1e-6);
             ck_assert(i != 9 || sum == 0);
         }
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -347,11 +341,9 @@ START_TEST(softmax_of_huge_numbers_chooses_the_largest)
     Case c = softmax_sized(&shape, 5);
     tensor_fill(&c.tensor[SOFT_X], huge[_i]);
     *element(&c.tensor[SOFT_X], 0, 3) = huge[_i] + fabs(huge[_i]) / 2;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t j = 0; j < 5; j++)
             ck_assert(result_at(&c, &r, SOFT_Y, 0, j) == (j == 3));
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -371,15 +363,13 @@ START_TEST(softmax_of_nan_is_nan)
     for (size_t i = 0; i < 6; i++)
         for (size_t j = 0; j < 4; j++)
             *element(&c.tensor[SOFT_X], i, j) = rows[i][j];
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < 6; i++) {
             double sum = 0;
             for (size_t j = 0; j < 4; j++)
                 sum += result_at(&c, &r, SOFT_Y, i, j);
             ck_assert_msg(isnan(sum), "row %d sums to %g", (int)i, sum);
         }
-        result_free(&r);
     }
     case_free(&c);
 }

@@ -80,10 +80,8 @@ START_TEST(every_backend_agrees_with_f64)
     Case c = entropy_case(&e, (uint32_t)_i);
     case_agrees(&c);
     Result f64 = case_run(&c, &plain_f64, NUMBER_F32);
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         sums_agree(&c, &f64, &r);
-        result_free(&r);
     }
     result_free(&f64);
     case_free(&c);
@@ -143,15 +141,13 @@ START_TEST(an_all_ignored_batch_has_loss_0_count_0_and_no_gradient)
     Entropy e = {.n = 8, .v = 11, .smoothing = _i ? 0.1 : 0};
     Case c = entropy_sized(&e, 5, 4, 1);
     c.state.loss[0].scale = c.state.loss[0].sum = c.state.loss[0].nll = c.state.loss[0].count = 0;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         ck_assert(r.state.loss[0].sum == 0 && r.state.loss[0].nll == 0 && r.state.loss[0].count == 0);
         for (size_t i = 0; i < e.n; i++) {
             ck_assert(result_at(&c, &r, LOSS, i, 0) == 0);
             for (size_t j = 0; j < e.v; j++)
                 ck_assert(result_at(&c, &r, DLOGITS, i, j) == 0);
         }
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -164,11 +160,9 @@ START_TEST(logits_of_an_ignored_target_may_hold_anything)
     *element(&c.tensor[TARGETS], 1, 0) = -100;
     for (size_t j = 0; j < e.v; j++)
         *element(&c.tensor[LOGITS], 1, j) = j % 2 ? NAN : INFINITY;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         ck_assert(isfinite(r.state.loss[0].sum) && r.state.loss[0].count == 9);
         ck_assert(result_at(&c, &r, LOSS, 1, 0) == 0 && result_at(&c, &r, DLOGITS, 1, 3) == 0);
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -185,8 +179,7 @@ START_TEST(logits_of_1e30_give_finite_losses)
         *element(&c.tensor[LOGITS], 2, j) = -1e30;
     *element(&c.tensor[TARGETS], 0, 0) = 1;
     *element(&c.tensor[TARGETS], 1, 0) = *element(&c.tensor[TARGETS], 2, 0) = 2;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < e.n; i++) {
             ck_assert(fabs(result_at(&c, &r, LOSS, i, 0) - expected[i]) <= expected[i] * 1e-6);
             for (size_t j = 0; j < e.v; j++)
@@ -194,7 +187,6 @@ START_TEST(logits_of_1e30_give_finite_losses)
         }
         ck_assert_double_eq_tol(result_at(&c, &r, DLOGITS, 1, 1), 1 / 3.0, 2e-3);
         ck_assert_double_eq_tol(result_at(&c, &r, DLOGITS, 1, 2), -1 / 3.0, 2e-3);
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -208,10 +200,8 @@ START_TEST(small_losses_of_large_logits_keep_their_digits)
     *element(&c.tensor[LOGITS], 0, 0) = 10000;
     *element(&c.tensor[LOGITS], 0, 1) = 9990;
     *element(&c.tensor[TARGETS], 0, 0) = 0;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         ck_assert_double_eq_tol(result_at(&c, &r, LOSS, 0, 0), log1p(exp(-10)), 2e-7);
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -224,11 +214,9 @@ START_TEST(a_class_ruled_out_by_minus_infinity_costs_nothing)
     *element(&c.tensor[LOGITS], 0, 0) = *element(&c.tensor[LOGITS], 0, 1) = 0.25;
     *element(&c.tensor[LOGITS], 0, 2) = -INFINITY;
     *element(&c.tensor[TARGETS], 0, 0) = 1;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         ck_assert_double_eq_tol(result_at(&c, &r, LOSS, 0, 0), log(2), 1e-6);
         ck_assert(result_at(&c, &r, DLOGITS, 0, 2) == 0);
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -240,12 +228,10 @@ START_TEST(nan_and_infinity_reach_the_sum)
     Entropy e = {.n = 3, .v = 40, .smoothing = _i % 2 ? 0.1 : 0};
     Case c = entropy_sized(&e, 5, 4, 0);
     *element(&c.tensor[LOGITS], 1, _i < 2 ? 0 : 39) = bad[_i];
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         ck_assert(!isfinite(r.state.loss[0].sum) && !isfinite(r.state.loss[0].nll));
         for (size_t i = 0; i < e.n; i++)
             ck_assert_int_eq(!isfinite(result_at(&c, &r, LOSS, i, 0)), i == 1);
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -256,10 +242,8 @@ START_TEST(without_smoothing_both_sums_are_the_same_to_the_bit)
     Entropy e = {.n = 9, .v = 37};
     Case c = entropy_sized(&e, 5, 4, 0.2);
     c.state.loss[0].nll = c.state.loss[0].sum;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         ck_assert(r.state.loss[0].nll == r.state.loss[0].sum && r.state.loss[0].sum > 3);
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -273,11 +257,9 @@ START_TEST(smoothing_does_not_reach_the_true_loss)
     c.state.loss[0].nll = c.state.loss[0].sum = 0;
     *element(&c.tensor[LOGITS], 0, 2) = 100;
     *element(&c.tensor[TARGETS], 0, 0) = 2;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         ck_assert(r.state.loss[0].nll == 0);
         ck_assert_double_eq_tol(r.state.loss[0].sum, 0.1 * 3 / 4 * 100, 1e-5);
-        result_free(&r);
     }
     case_free(&c);
 }

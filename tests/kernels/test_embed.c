@@ -126,12 +126,10 @@ START_TEST(positions_of_no_row_give_zeros_and_no_gradient)
     for (size_t i = 0; i < e.n; i++)
         *element(&c.tensor[PLACE], i, 0) = -1;
     c.tensor[DTABLE].use = c.tensor[DPOSITIONS].use = READ;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < e.n; i++)
             for (size_t j = 0; j < e.d; j++)
                 ck_assert(result_at(&c, &r, Y, i, j) == 0);
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -222,13 +220,11 @@ START_TEST(a_vector_that_is_not_a_number_shows_where_it_is_used_only)
     Embed e = {.n = 24, .d = 7, .vocabulary = 3, .places = 5, .scale = 1};
     Case c = embed_sized(&e, 6, true);
     *element(&c.tensor[TABLE], 1, 4) = NAN;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < e.n; i++)
             for (size_t j = 0; j < e.d; j++)
                 ck_assert_int_eq(isnan(result_at(&c, &r, Y, i, j)), j == 4 && *element(&c.tensor[IDS], i, 0) == 1 &&
                                                                         *element(&c.tensor[PLACE], i, 0) >= 0);
-        result_free(&r);
     }
     case_free(&c);
 }

@@ -83,12 +83,10 @@ START_TEST(a_sum_is_rounded_once)
         *element(&c.tensor[INDEX], i, 0) = 1;
     tensor_fill(&c.tensor[DY], 1);
     tensor_fill(&c.tensor[DX], 24);
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < g.from; i++)
             for (size_t j = 0; j < g.d; j++)
                 ck_assert_double_eq(result_at(&c, &r, DX, i, j), (i == 1 ? MANY : 0) + (c.add ? 24 : 0));
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -104,11 +102,9 @@ START_TEST(what_several_read_is_summed_in_their_order)
         for (size_t j = 0; j < g.d; j++)
             *element(&c.tensor[DY], i, j) = i == 1 ? 0x1p24 : 1; /* what is added to that is lost */
     }
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t j = 0; j < g.d; j++)
             ck_assert_double_eq(result_at(&c, &r, DX, 1, j), 0x1p24);
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -122,15 +118,13 @@ START_TEST(y_is_a_copy_to_the_bit_and_0_for_a_negative_index)
     *element(&c.tensor[X], 1, 0) = -0.0;
     *element(&c.tensor[X], 2, 0) = -INFINITY;
     *element(&c.tensor[INDEX], 4, 0) = -2147483648.0;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < g.n; i++)
             for (size_t j = 0; j < g.d; j++) {
                 double index = *element(&c.tensor[INDEX], i, 0), y = result_at(&c, &r, Y, i, j);
                 double x = index < 0 ? 0 : result_at(&c, &r, X, (size_t)index, j);
                 ck_assert(isnan(x) ? isnan(y) : x == y && signbit(x) == signbit(y));
             }
-        result_free(&r);
     }
     case_free(&c);
 }

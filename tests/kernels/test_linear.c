@@ -247,12 +247,10 @@ START_TEST(what_is_not_finite_shows_in_its_row_only)
     Linear shape = {.n = 5, .in = 33, .out = 18, .relu = _i == 0};
     Case c = linear_sized(&shape, 5, true);
     *element(&c.tensor[X], 2, 32) = bad[_i];
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < shape.n; i++)
             for (size_t o = 0; o < shape.out; o++)
                 ck_assert_int_eq(!isfinite(result_at(&c, &r, Y, i, o)), i == 2);
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -263,12 +261,10 @@ START_TEST(a_weight_that_is_not_a_number_shows_in_its_column_only)
     Linear shape = {.n = 5, .in = 33, .out = 18, .relu = true};
     Case c = linear_sized(&shape, 6, false);
     *element(&c.tensor[W], 7, 3) = NAN;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < shape.n; i++)
             for (size_t o = 0; o < shape.out; o++)
                 ck_assert_int_eq(isnan(result_at(&c, &r, Y, i, o)), o == 7);
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -284,13 +280,11 @@ START_TEST(zeros_denormals_and_large_values_pass)
     *element(&c.tensor[W], 0, 0) = 1;
     for (size_t i = 0; i < shape.n; i++)
         *element(&c.tensor[X], i, 0) = x[i];
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < shape.n; i++) {
-            double y = result_at(&c, &r, Y, i, 0), unit = backend(k)->type == NUMBER_BF16 ? 0x1p-8 : 0x1p-23;
-            ck_assert_msg(flushed(backend(k), x[i], y) || fabs(y - x[i]) <= fabs(x[i]) * unit, "%g became %g", x[i], y);
+            double y = result_at(&c, &r, Y, i, 0), unit = r.k->type == NUMBER_BF16 ? 0x1p-8 : 0x1p-23;
+            ck_assert_msg(flushed(r.k, x[i], y) || fabs(y - x[i]) <= fabs(x[i]) * unit, "%g became %g", x[i], y);
         }
-        result_free(&r);
     }
     case_free(&c);
 }

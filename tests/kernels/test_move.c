@@ -86,8 +86,7 @@ START_TEST(each_number_arrives_where_it_belongs_to_the_bit)
         for (size_t j = 0; j < m.d; j++)
             if (chance(&r, 0.3))
                 *element(&c.tensor[X], i, j) = special[below(&r, sizeof special / sizeof *special)];
-    for (size_t k = 0; backend(k); k++) {
-        Result result = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(result, &c) {
         int wrong = 0;
         for (size_t i = 0; i < m.n; i++)
             for (size_t j = 0; j < m.d; j++) {
@@ -95,9 +94,8 @@ START_TEST(each_number_arrives_where_it_belongs_to_the_bit)
                 double y = m.turned ? result_at(&c, &result, Y, j, i) : result_at(&c, &result, Y, i, j);
                 wrong += !(isnan(x) ? isnan(y) : x == y && !signbit(x) == !signbit(y));
             }
-        ck_assert_msg(wrong == 0, "%s %s, %s: %d numbers are wrong", backend(k)->backend,
-                      number_type_name(backend(k)->type), c.words, wrong);
-        result_free(&result);
+        ck_assert_msg(wrong == 0, "%s %s, %s: %d numbers are wrong", result.k->backend,
+                      number_type_name(result.k->type), c.words, wrong);
     }
     case_free(&c);
 }

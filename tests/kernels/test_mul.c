@@ -118,14 +118,12 @@ START_TEST(what_is_not_finite_stays_where_it_is)
         *element(&c.tensor[A], i, 0) = special[i][0];
         *element(&c.tensor[B], i, 0) = special[i][1];
     }
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < N; i++) {
             double y = result_at(&c, &r, Y, i, 0);
             ck_assert_msg(isnan(special[i][2]) ? isnan(y) : y == special[i][2], "%g times %g is %g", special[i][0],
                           special[i][1], y);
         }
-        result_free(&r);
     }
     case_free(&c);
 }

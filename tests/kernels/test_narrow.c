@@ -61,9 +61,8 @@ START_TEST(what_is_not_finite_is_seen)
     Case c = attending_case(&a, attending_call, 4);
     int in = damaged[_i % 3];
     *element(&c.tensor[in], 33, 1) = _i < 3 ? NAN : INFINITY; /* head 0 */
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
-        bool exact = strcmp(backend(k)->backend, "plain") == 0;
+    EACH_BACKEND(r, &c) {
+        bool exact = strcmp(r.k->backend, "plain") == 0;
         for (size_t i = 0; i < 40; i++)
             for (size_t d = 0; d < 32; d++) {
                 bool finite = isfinite(result_at(&c, &r, Y, i, d)), wanted = d < 16 && (in != V || d == 1);
@@ -74,7 +73,6 @@ START_TEST(what_is_not_finite_is_seen)
                 if (_i < 3 && in != V && d < 16) /* each key's value met a weight that is none */
                     ck_assert(!isfinite(result_at(&c, &r, DV, i, d)));
             }
-        result_free(&r);
     }
     case_free(&c);
 }

@@ -186,15 +186,13 @@ START_TEST(what_is_not_finite_shows_in_its_own_vector_only)
     Norm shape = {0};
     Case c = norm_case(&shape, 4);
     *element(&c.tensor[X], 3, 1) = bad[_i];
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < shape.n; i++)
             for (size_t j = 0; j < shape.d; j++) {
                 ck_assert_int_eq(!isfinite(result_at(&c, &r, Y, i, j)), i == 3);
                 ck_assert_int_eq(!isfinite(result_at(&c, &r, DX, i, j)), i == 3);
             }
         ck_assert(isnan(result_at(&c, &r, DGAIN, 0, 0)));
-        result_free(&r);
     }
     case_free(&c);
 }

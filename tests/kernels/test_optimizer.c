@@ -57,15 +57,13 @@ START_TEST(convert_keeps_what_is_special)
     Case c = pass_case(ALL);
     for (size_t i = 0; i < ALL; i++)
         *element(&c.tensor[FROM], i, 0) = from[i];
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < ALL; i++) {
-            double want = backend(k)->type == NUMBER_BF16 ? half[i] : from[i], y = result_at(&c, &r, NUMBERS_OF, i, 0);
+            double want = r.k->type == NUMBER_BF16 ? half[i] : from[i], y = result_at(&c, &r, NUMBERS_OF, i, 0);
             bool same = isnan(want) ? isnan(y) : y == want && signbit(y) == signbit(want);
-            ck_assert_msg(same || flushed(backend(k), from[i], y), "%g became %g", from[i], y);
+            ck_assert_msg(same || flushed(r.k, from[i], y), "%g became %g", from[i], y);
             ck_assert(!isnan(from[i]) || isnan(result_at(&c, &r, TO, i, 0)));
         }
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -129,12 +127,10 @@ START_TEST(a_norm_beyond_the_limit_is_scaled_down_to_it)
     Case c = norm_case(&shape, 2, most[_i]);
     *element(&c.tensor[G], 0, 0) = gradient_of[0];
     *element(&c.tensor[G], 1, 0) = gradient_of[1];
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         ck_assert(r.state.norm == 5 && r.state.finite == 1);
         ck_assert_double_eq_tol(r.state.clip, most[_i] > 0 && most[_i] < 5 ? most[_i] / (5 + 1e-6) : 1, 1e-10);
         ck_assert(r.state.seed == c.state.seed && r.state.loss[0].sum == 0 && r.state.learning_rate == 0);
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -146,10 +142,8 @@ START_TEST(a_gradient_that_is_not_finite_sets_the_flag)
     Norm shape;
     Case c = norm_case(&shape, 70000, 1);
     *element(&c.tensor[G], _i ? 69999 : 17, 0) = bad[_i];
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         ck_assert(r.state.finite == 0 && !isfinite(r.state.norm));
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -162,11 +156,9 @@ START_TEST(the_largest_floats_and_the_smallest_have_a_norm)
     Case c = norm_case(&shape, 3, 0);
     tensor_fill(&c.tensor[G], _i ? FLT_MAX : 0x1p-149);
     double expected = sqrt(3) * (_i ? FLT_MAX : 0x1p-149);
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         ck_assert(r.state.finite == 1);
         ck_assert_double_eq_tol(r.state.norm / expected, 1, 1e-12);
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -177,10 +169,8 @@ START_TEST(a_gradient_of_zeros_has_norm_0_and_is_left_alone)
     Norm shape;
     Case c = norm_case(&shape, 3, 1);
     tensor_fill(&c.tensor[G], -0.0);
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         ck_assert(r.state.finite == 1 && r.state.norm == 0 && r.state.clip == 1);
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -365,9 +355,7 @@ START_TEST(nothing_moves_when_the_gradient_is_not_finite)
     tensor_fill(&c.tensor[GRADIENTS], _i ? NAN : 1);
     for (size_t t = W; t <= V; t++)
         c.tensor[t].use = READ; /* to the bit */
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
-        result_free(&r);
+    EACH_BACKEND(r, &c) {
     }
     case_free(&c);
 }
@@ -379,13 +367,11 @@ START_TEST(a_weight_that_never_got_a_gradient_only_decays)
     tensor_fill(&c.tensor[M], 0);
     tensor_fill(&c.tensor[V], 0);
     tensor_fill(&c.tensor[GRADIENTS], 0);
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < BLOCK; i++) {
             double w = (double)(float)*element(&c.tensor[W], i, 0), after = result_at(&c, &r, W, i, 0);
             ck_assert(i == 39 ? fabs(after - w * (1 - 0.01 * 0.4)) <= 1e-7 : after == w);
         }
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -400,11 +386,9 @@ START_TEST(epsilon_is_added_to_the_root)
     tensor_fill(&c.tensor[GRADIENTS], recipe.epsilon / c.state.clip);
     c.state.correction1 = 1 - recipe.beta1;
     c.state.correction2 = 1 - recipe.beta2;
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < BLOCK; i++)
             ck_assert_double_eq_tol(result_at(&c, &r, W, i, 0), *element(&c.tensor[W], i, 0) - 0.01 / 2, 1e-6);
-        result_free(&r);
     }
     case_free(&c);
 }
@@ -482,9 +466,7 @@ START_TEST(no_row_moves_when_the_gradient_is_not_finite)
     for (size_t t = W; t <= V; t++)
         if (t != COPY)
             c.tensor[t].use = READ; /* to the bit */
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
-        result_free(&r);
+    EACH_BACKEND(r, &c) {
     }
     case_free(&c);
 }

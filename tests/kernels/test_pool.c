@@ -121,8 +121,7 @@ START_TEST(an_empty_row_gives_zeros_and_no_gradient)
         for (size_t j = 0; j < p.d; j++) /* what arrives for an empty row must reach nobody */
             for (size_t b = 0; b < p.b; b++)
                 *element(&c.tensor[DY], b, j) = lengths[b] ? 1 : NAN;
-        for (size_t k = 0; backend(k); k++) {
-            Result r = case_run(&c, backend(k), backend(k)->type);
+        EACH_BACKEND(r, &c) {
             for (size_t j = 0; j < p.d; j++) {
                 double sum = 0;
                 for (size_t b = 0; b < p.b; b++) {
@@ -135,7 +134,6 @@ START_TEST(an_empty_row_gives_zeros_and_no_gradient)
                 }
                 ck_assert(sum == 2);
             }
-            result_free(&r);
         }
         case_free(&c);
     }
@@ -159,15 +157,13 @@ START_TEST(the_first_of_equal_ones_is_the_largest_and_takes_the_gradient)
         for (size_t j = 0; j < p.d; j++)
             for (size_t i = 0; i < 4; i++)
                 *element(&c.tensor[X], 2 + i, j) = values[v][i];
-        for (size_t k = 0; backend(k); k++) {
-            Result r = case_run(&c, backend(k), backend(k)->type);
+        EACH_BACKEND(r, &c) {
             for (size_t j = 0; j < p.d; j++) {
                 ck_assert(result_at(&c, &r, Y, 1, j) == values[v][first[v]]);
                 ck_assert(result_at(&c, &r, WHICH, 1, j) == (double)(2 + first[v]));
                 for (size_t i = 0; i < 4; i++)
                     ck_assert((result_at(&c, &r, DX, 2 + i, j) != 0) == (i == first[v]));
             }
-            result_free(&r);
         }
         case_free(&c);
     }
@@ -182,14 +178,12 @@ START_TEST(nan_comes_through_wherever_it_stands)
             Pooled p;
             Case c = pool_sized(&p, (Pooling)how, lengths, 1, 0, 17, 7);
             *element(&c.tensor[X], at, 16) = *element(&c.tensor[X], at, 0) = NAN;
-            for (size_t k = 0; backend(k); k++) {
-                Result r = case_run(&c, backend(k), backend(k)->type);
+            EACH_BACKEND(r, &c) {
                 for (size_t j = 0; j < p.d; j++) {
                     bool wanted = j % 16 == 0 && (how != POOLING_FIRST || at == 0);
                     ck_assert_int_eq(!!isnan(result_at(&c, &r, Y, 0, j)), wanted);
                     ck_assert(how != POOLING_MAX || !wanted || result_at(&c, &r, WHICH, 0, j) == (double)at);
                 }
-                result_free(&r);
             }
             case_free(&c);
         }

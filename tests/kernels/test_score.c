@@ -113,8 +113,7 @@ START_TEST(a_row_in_pieces_is_the_row)
     if (_i / 2)
         a.block = 4, a.listed = listed_by_chance, a.pattern = 4;
     Case c = attending_case(&a, attending_call, 2);
-    for (size_t k = 0; backend(k); k++) {
-        Result whole = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(whole, &c) {
         for (int32_t p = 0, from = 0; p < 5; from += sizes[_i % 2][p++]) {
             Attending part = a;
             part.queries[0] = sizes[_i % 2][p];
@@ -124,15 +123,14 @@ START_TEST(a_row_in_pieces_is_the_row)
                 for (size_t i = 0; piece.tensor[t].kind != INTEGERS && i < piece.tensor[t].rows; i++)
                     for (size_t j = 0; j < piece.tensor[t].columns; j++)
                         *element(&piece.tensor[t], i, j) = *element(&c.tensor[t], i + (t == Q ? (size_t)from : 0), j);
-            Result r = case_run(&piece, backend(k), backend(k)->type);
+            Result r = case_run(&piece, whole.k, whole.k->type);
             for (size_t i = 0; i < (size_t)part.queries[0]; i++)
                 for (size_t j = 0; j < 6; j++)
                     ck_assert(fabs(result_at(&piece, &r, Y, i, j) - result_at(&c, &whole, Y, i + (size_t)from, j)) <=
-                              tolerance(backend(k)));
+                              tolerance(whole.k));
             result_free(&r);
             case_free(&piece);
         }
-        result_free(&whole);
     }
     case_free(&c);
 }
@@ -232,14 +230,12 @@ START_TEST(a_huge_bias_chooses_its_distance)
     tensor_fill(&c.tensor[DISTANCE_BIAS], _i ? -1e30 : 0);
     for (size_t head = 0; head < 2; head++)
         *element(&c.tensor[DISTANCE_BIAS], 3, head) = _i ? -10 : 1e4; /* one key ahead */
-    for (size_t k = 0; backend(k); k++) {
-        Result r = case_run(&c, backend(k), backend(k)->type);
+    EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < 37; i++)
             for (size_t j = 0; j < 75; j++)
                 ck_assert(result_at(&c, &r, WEIGHTS, i, j) == (j == i + 1));
         for (size_t j = 0; j < 11; j++)
             ck_assert(isfinite(result_at(&c, &r, DDISTANCE_BIAS, j, 0)));
-        result_free(&r);
     }
     case_free(&c);
 }

@@ -18,11 +18,25 @@ static const struct {
     {FIXTURE("hard"), 1400, 251, FIXTURE("hard-codes")},
 };
 
+static bool learn(Bpe *b, const char *path, size_t merges, uint64_t least, Error *e)
+{
+    char *text;
+    size_t size;
+    Vocabulary words = {0};
+    if (!file_read(path, &text, &size, e))
+        return false;
+    bool done = vocabulary_open(&words, e) && bpe_count_words(&words, text, size, NULL, e) &&
+                bpe_learn(b, &words, merges, least, e);
+    vocabulary_close(&words);
+    memory_free(text);
+    return done;
+}
+
 START_TEST(merges_are_learned_as_subword_nmt_learns_them)
 {
     Bpe b;
     Error e;
-    ck_done(bpe_learn_files(&b, &learnings[_i].text, 1, learnings[_i].merges, BPE_LEAST, &e), e);
+    ck_done(learn(&b, learnings[_i].text, learnings[_i].merges, BPE_LEAST, &e), e);
     ck_assert_uint_eq(b.count, learnings[_i].found);
     ck_done(bpe_write(&b, place("codes"), &e), e);
     if (learnings[_i].codes)
@@ -139,27 +153,6 @@ START_TEST(small_lessons)
 }
 END_TEST
 
-START_TEST(several_files_are_learned_from_together)
-{
-    Bpe b;
-    Error e;
-    static char one[700], two[700];
-    snprintf(one, sizeof one, "%s", place("one"));
-    snprintf(two, sizeof two, "%s", place("two"));
-    ck_done(file_write(one, "ab xy\nab", 8, &e) && file_write(two, "ab xy\nxy xy", 11, &e), e);
-    const char *paths[] = {one, two};
-    ck_done(bpe_learn_files(&b, paths, 2, 2, 2, &e), e);
-    ck_assert_uint_eq(b.count, 2);
-    ck_assert_str_eq(vocabulary_word(&b.symbols, b.pairs.pair[b.order[0]].left), "x");
-    ck_assert_str_eq(vocabulary_word(&b.symbols, b.pairs.pair[b.order[1]].left), "a");
-    bpe_close(&b);
-    paths[1] = "no/such/file";
-    ck_assert(!bpe_learn_files(&b, paths, 2, 2, 2, &e));
-    ck_assert_ptr_nonnull(strstr(e.text, "no/such/file"));
-    ck_assert_uint_eq(memory_in_use(), 0);
-}
-END_TEST
-
 START_TEST(words_that_are_no_utf8_are_not_learned_from)
 {
     Vocabulary v;
@@ -264,9 +257,8 @@ END_TEST
 static bool learn_and_write(void *argument, Error *e)
 {
     (void)argument;
-    const char *path = place("short");
     Bpe b;
-    if (!bpe_learn_files(&b, &path, 1, 60, 2, e))
+    if (!learn(&b, place("short"), 60, 2, e))
         return false;
     bool done = bpe_write(&b, place("codes"), e);
     bpe_close(&b);
@@ -316,7 +308,6 @@ static const Test tests[] = {EACH(merges_are_learned_as_subword_nmt_learns_them,
                              TEST_LOOP(codes_are_written_as_they_were_read, 2),
                              TEST(version_0_1_stays_what_it_is),
                              EACH(small_lessons, lessons),
-                             TEST(several_files_are_learned_from_together),
                              TEST(words_that_are_no_utf8_are_not_learned_from),
                              EACH(a_bad_line_of_codes_is_named, bad_codes),
                              EACH(odd_codes_are_read, good_codes),

@@ -335,7 +335,7 @@ START_TEST(pieces_are_counted_to_a_vocabulary)
     ck_assert_uint_eq(v.counts[vocabulary_find(&v, "w@@", 3)], 4);
     ck_done(vocabulary_write(&v, place("words.tsv"), &e), e);
     ck_done(vocabulary_read(&again, place("words.tsv"), &e), e);
-    ck_assert_str_eq(vocabulary_sha256(&again).text, vocabulary_sha256(&v).text);
+    ck_assert(again.size == v.size && !memcmp(again.letters, v.letters, again.size));
     vocabulary_close(&again);
     vocabulary_close(&v);
     bpe_coder_close(&c);

@@ -132,9 +132,9 @@ START_TEST(it_is_written_as_a_text_and_read_back)
     static const char *const words[] = {"<unk>", "good", "na\xC3\xAFve"};
     expect_words(&again, words, 3);
     ck_assert(again.counts[0] == 7 && again.counts[1] == 12 && again.counts[2] == 3);
-    ck_assert_str_eq(vocabulary_sha256(&again).text, vocabulary_sha256(&v).text);
+    ck_assert(again.size == v.size && !memcmp(again.letters, v.letters, again.size));
     add(&again, "more", 1);
-    ck_assert_str_ne(vocabulary_sha256(&again).text, vocabulary_sha256(&v).text);
+    ck_assert(!(again.size == v.size && !memcmp(again.letters, v.letters, again.size)));
     memory_free(text);
     vocabulary_close(&again);
     vocabulary_close(&v);

@@ -367,7 +367,8 @@ START_TEST(what_was_learned_parts_its_own_words_wholly)
     snprintf(path, sizeof path, "%s/learned.txt", test_folder());
     ck_done(wordpiece_write(&w, path, &e) && wordpiece_read(&again, path, true, &e), e);
     ck_assert_uint_eq(again.longest, w.longest);
-    ck_assert_str_eq(vocabulary_sha256(&again.pieces).text, vocabulary_sha256(&w.pieces).text);
+    ck_assert(
+        (again.pieces.size == w.pieces.size && !memcmp(again.pieces.letters, w.pieces.letters, again.pieces.size)));
     const char *said = pieces(&again, text, strlen(text));
     ck_assert_msg(!strstr(said, "[UNK]") && strstr(said, "haus"), "%s", said);
     wordpiece_close(&again);
