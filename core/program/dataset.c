@@ -8,6 +8,49 @@
 #include "core/run/json.h"
 #include "core/tensor/sites.h"
 
+#include <stdio.h>
+#include <string.h>
+
+static const char *path_of(const Options *o, const char *name)
+{
+    for (size_t i = 0; i < o->count; i++)
+        if (!strcmp(o->states[i].row->name, name))
+            return *(const char *const *)o->states[i].value;
+    return NULL;
+}
+
+const char *app_data(const App *a)
+{
+    const char *path = a->options->data;
+    for (const char *const *name = a->kind->data_options; !path && name && *name; name++)
+        path = path_of(a->command_line, *name);
+    return path;
+}
+
+bool app_data_given(const App *a)
+{
+    bool given = options_source(a->command_line, "data") == FROM_COMMAND_LINE;
+    for (const char *const *name = a->kind->data_options; name && *name; name++)
+        given = given || options_source(a->command_line, *name) == FROM_COMMAND_LINE;
+    return given;
+}
+
+bool app_same_data(const App *a, const char *sha256, bool to_train, Error *e)
+{
+    const char *name = app_data(a) ? app_data(a) : a->kind->built_in;
+    bool given = app_data_given(a);
+    if (!a->run || strcmp(a->learnt, sha256) == 0 || (given && !to_train))
+        return true;
+    if (to_train)
+        return fail(e,
+                    "the run %s learnt from other data than %s (sha256 %.12s..., not %.12s...): say with --data where "
+                    "its data is, or start a new run",
+                    a->run->path, name, a->learnt, sha256);
+    fprintf(stderr, "%s: %s has changed since the run %s learnt from it (sha256 %.12s..., not %.12s...)\n",
+            a->kind->name, name, a->run->path, sha256, a->learnt);
+    return true;
+}
+
 bool app_open_data(App *a, bool to_train, Error *e)
 {
     if (!a->kind->open_data(a, to_train, e))

@@ -25,7 +25,6 @@ static Npy weights_in(const char *folder, const char *name)
 {
     char path[800];
     Npy a;
-    Error e;
     snprintf(path, sizeof path, "%s/%s", folder, name);
     a = npy_read(path);
     ck_assert(a.type == NPY_F32 && a.rank == 4);

@@ -124,7 +124,6 @@ START_TEST(attention_is_the_mean_of_columns)
                      folder);
     char path[800], *data, *line;
     Npy a;
-    Error e;
     size_t size;
     if (s.status)
         ck_assert_msg(strstr(s.err, "make deps"), "%s", s.err);

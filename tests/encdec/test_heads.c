@@ -25,7 +25,6 @@ static void check_weights(const char *folder, const char *name, size_t layers, s
 {
     char path[800];
     Npy a;
-    Error e;
     snprintf(path, sizeof path, "%s/%s", folder, name);
     a = npy_read(path);
     ck_assert_msg(a.shape[0] == layers && a.shape[1] == HEADS && a.shape[2] == queries && a.shape[3] == keys,
@@ -104,7 +103,6 @@ START_TEST(an_alignment_names_the_largest_weight)
                   folder);
     char path[800], expected[200] = "";
     Npy a;
-    Error e;
     snprintf(path, sizeof path, "%s/w.cross.npy", folder);
     a = npy_read(path);
     for (size_t i = 0; i < 3; i++) {

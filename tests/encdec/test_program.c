@@ -131,7 +131,6 @@ START_TEST(logits_are_dumped_in_reading_order)
     const char *run = trained("--steps 3");
     char path[800];
     Npy logits, ids;
-    Error e;
     snprintf(path, sizeof path, "--dump-logits %s/x.npy --micro-tokens 50", run);
     Json *j = evaluated(run, path);
     snprintf(path, sizeof path, "%s/x.npy", run);
