@@ -319,7 +319,6 @@ static double bits_of_dump(const char *folder, const unsigned char *text, size_t
 {
     Npy logits, ids;
     char path[800];
-    Error e;
     double sum = 0;
     snprintf(path, sizeof path, "%s/l.npy", folder);
     logits = npy_read(path);

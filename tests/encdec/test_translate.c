@@ -81,7 +81,6 @@ typedef struct Judge {
 static void judge_open(Judge *j, const char *run, const char *words)
 {
     char path[800];
-    Error e;
     Said s = must(
         "eval --run %s -q --weights last --dump-logits %s/x.npy --valid-source %s/v.en --valid-target %s/v.de "
         "%s",
