@@ -1,4 +1,5 @@
-/* What an Attend means, in one place for all backends on a CPU: which keys a query sees, and how far away they are.
+/* What an Attend means, in one place for all backends: which keys a query sees, how far away they are, and which head of
+ * them it reads.
  *
  * Query i of row b stands at position p = i + query_offset[b]. It sees keys first <= j < end of its row
  *
@@ -25,6 +26,13 @@ typedef struct Keys {
     size_t length; /* valid keys of the row */
     size_t offset; /* position of the row's query 0 among them */
 } Keys;
+
+/* Grouped-query attention (Ainslie et al. 2023): keys and values have G heads, and H/G heads of queries share each. */
+ATTEND_INLINE size_t kv_heads(const Attend *how) { return how->kv_heads ? how->kv_heads : how->heads; }
+ATTEND_INLINE size_t heads_per_kv(const Attend *how) { return how->kv_heads ? how->heads / how->kv_heads : 1; }
+
+/* The head of keys and values that a head of queries reads. */
+ATTEND_INLINE size_t kv_head(const Attend *how, size_t head) { return how->kv_heads ? head / heads_per_kv(how) : head; }
 
 ATTEND_INLINE Keys keys_of_row(const Attend *how, size_t b)
 {

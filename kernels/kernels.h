@@ -95,12 +95,13 @@ typedef struct Attend {
     size_t queries, longest_query;      /* N, T */
     size_t keys, longest_key;           /* all positions of keys, S */
     size_t heads, key_size, value_size; /* H, dk, dv */
+    size_t kv_heads;                    /* of k and v, G: H/G heads of q in turn read each; 0: H. See attend.h */
     const int32_t *query_start;         /* [B+1] */
     const int32_t *key_start;           /* [rows of keys + 1] */
     const int32_t *key_row;             /* [B] the row of keys that a query row reads; NULL: its own number */
     const int32_t *key_length;          /* [rows of keys] how many keys of a row are valid; NULL: all */
     const int32_t *query_offset;        /* [B] NULL: 0 */
-    bool by_head;                       /* k and v lie [H, keys, dk] and [H, keys, dv]; in a forward pass alone */
+    bool by_head;                       /* k and v lie [G, keys, dk] and [G, keys, dv]; in a forward pass alone */
     bool causal;                        /* a query sees keys up to its own position */
     size_t window;                      /* and of those the last `window`; 0: all */
 

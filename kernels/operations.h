@@ -86,7 +86,8 @@ OPERATION(activation_backward,
 
 /* y [N, H*dv] = weights v, weights = dropout(softmax(scores over the keys a query sees)), for each head, and
  *     score = scale ((q + content_bias) . k + (q + position_bias) . relative[e]) + distance_bias[e]
- * with e the entry of the distance. q [N, H*dk], k [keys, H*dk], v [keys, H*dv]. A query that sees no key gives 0,
+ * with e the entry of the distance. q [N, H*dk], k [keys, G*dk], v [keys, G*dv]: with G < H heads of keys and values,
+ * each is read by H/G heads of queries. A query that sees no key gives 0,
  * and so do positions of no row; a key whose score is -infinity is as one that is not seen. Saves lse [N,H] (real),
  * the logarithm of each softmax's denominator.
  * Backward: dk, dv and the gradient of `relative` cover all of it; what nobody sees gets 0. */

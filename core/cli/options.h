@@ -47,7 +47,8 @@ typedef struct Option {
     OptionClass class;
     unsigned commands;    /* the bits of the commands that take it */
     size_t offset;        /* of the value in the table's struct */
-    const char *standard; /* the default as text; NULL: zero, false or NULL, and the help line says what that means */
+    const char *standard; /* the default as text; NULL: zero, false or NULL, and the help line says what that means; no
+                           * run stores such a size or text that was not given */
     union {
         const char *allowed; /* numbers: "[1,]" "(0,1]" "[0,1)"; texts and paths: their name in the help, "DIR"; NULL:
                                 anything */

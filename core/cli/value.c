@@ -232,6 +232,8 @@ bool value_text(const Option *row, Value value, Buffer *out)
     if (row->kind == OPTION_REAL) {
         real_text(value.real, out);
     } else if (row->kind == OPTION_SIZE) {
+        if (!row->standard && value.size == 0)
+            return false;
         buffer_print(out, "%zu", value.size);
     } else if (row->kind == OPTION_CHOICE) {
         buffer_print(out, "%s", choice_name(row->choices, value.choice));

@@ -6,11 +6,14 @@
 #include <assert.h>
 #include <stdio.h>
 
+static size_t kv_heads_of(const AttentionOptions *o) { return o->kv_heads ? o->kv_heads : o->heads; }
+size_t attention_keys(const AttentionOptions *o) { return kv_heads_of(o) * o->key_size; }
+size_t attention_values(const AttentionOptions *o) { return kv_heads_of(o) * o->value_size; }
+
 Attention attention_new(Parameters *p, const AttentionOptions *o, const char *prefix)
 {
     static const char *const names[] = {"query", "key", "value"};
-    size_t keys = o->heads * o->key_size, values = o->heads * o->value_size;
-    size_t out[] = {keys, keys, values};
+    size_t out[] = {o->heads * o->key_size, attention_keys(o), attention_values(o)};
     Attention a = {.options = *o};
     char name[sizeof(((Parameter *)0)->name)];
 
@@ -22,10 +25,10 @@ Attention attention_new(Parameters *p, const AttentionOptions *o, const char *pr
         a.all = linear_joined(p, o->dim, out, 3, o->bias, prefix, names, parts);
         a.query = parts[0];
         a.key_value = parts[1];
-        a.key_value.out += values;
+        a.key_value.out += out[2];
     }
     snprintf(name, sizeof name, "%s.out", prefix);
-    a.out = linear_new(p, values, o->dim, true, name);
+    a.out = linear_new(p, o->heads * o->value_size, o->dim, true, name);
     if (a.out.weight)
         a.out.weight->residual = true;
     a.drop = parameters_dropout(p, o->dropout);
@@ -86,7 +89,7 @@ static void append(Tape *t, const CacheLayer *layer, Tensor *const kv[2], const 
 
 void attention_remember(Tape *t, const Attention *a, Tensor *memory, const Rows *rows, const CacheLayer *cache)
 {
-    size_t columns[] = {a->options.heads * a->options.key_size, a->options.heads * a->options.value_size};
+    size_t columns[] = {attention_keys(&a->options), attention_values(&a->options)};
     Tensor *kv[2];
     assert(a->options.cross);
     tape_split(t, linear(t, &a->key_value, memory), kv, columns, 2);
@@ -97,8 +100,8 @@ void attention_remember(Tape *t, const Attention *a, Tensor *memory, const Rows 
 static void project(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *how, const CacheLayer *cache,
                     Tensor *qkv[3])
 {
-    size_t columns[] = {a->options.heads * a->options.key_size, a->options.heads * a->options.key_size,
-                        a->options.heads * a->options.value_size};
+    size_t columns[] = {a->options.heads * a->options.key_size, attention_keys(&a->options),
+                        attention_values(&a->options)};
     if (!a->options.cross && !memory) {
         tape_split(t, linear(t, &a->all, x), qkv, columns, 3);
         if (cache)
@@ -120,7 +123,7 @@ Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const 
     const AttentionOptions *o = &a->options;
     Tensor *qkv[3];
     Attend how = *rows;
-    how.heads = o->heads, how.key_size = o->key_size, how.value_size = o->value_size;
+    how.heads = o->heads, how.kv_heads = o->kv_heads, how.key_size = o->key_size, how.value_size = o->value_size;
     how.by_head = cache && cache->cache->heads > 1;
     how.scale = score_scale(o->score, o->key_size);
     how.dropout = tape_dropout(t, a->drop);

@@ -3,7 +3,8 @@
  *     y = out(concat over heads h of softmax(scale q_h k_h^T) v_h)
  *     q = query(x), k = key(memory), v = value(memory)
  *
- * The heads lie side by side in the columns of q, k and v; nothing is copied to transpose them. */
+ * The heads lie side by side in the columns of q, k and v; nothing is copied to transpose them. Keys and values may have
+ * fewer heads than queries: grouped-query attention (Ainslie et al. 2023), or with one head multi-query attention. */
 #ifndef CORE_NN_ATTENTION_H
 #define CORE_NN_ATTENTION_H
 
@@ -14,9 +15,10 @@
 
 typedef struct AttentionOptions {
     size_t dim, heads, key_size, value_size;
-    bool bias;     /* of query, key and value; out always has one */
-    bool cross;    /* keys and values come from another tensor than queries */
-    bool composed; /* from small operations instead of fused, which knows scores that are dot products */
+    size_t kv_heads; /* of keys and values, each read by heads / kv_heads heads of queries; 0: heads */
+    bool bias;       /* of query, key and value; out always has one */
+    bool cross;      /* keys and values come from another tensor than queries */
+    bool composed;   /* from small operations instead of fused, which knows scores that are dot products */
     Score score;
     double dropout; /* of the weights */
     DistanceOptions distances;
@@ -32,6 +34,10 @@ typedef struct Attention {
     Distances distances;
     Scoring scoring;
 } Attention;
+
+/* Columns of keys and of values. */
+size_t attention_keys(const AttentionOptions *o);
+size_t attention_values(const AttentionOptions *o);
 
 /* prefix: "blocks.0.attention" */
 Attention attention_new(Parameters *p, const AttentionOptions *o, const char *prefix);

@@ -1,6 +1,8 @@
 /* See scores.h. Shapes: B rows, T and S their longest queries and keys, H heads, dk and dv head sizes. */
 #include "core/nn/scores.h"
 
+#include "kernels/attend.h"
+
 #include "core/tensor/operations.h"
 
 #include <assert.h>
@@ -114,12 +116,29 @@ static Tensor *average_values(Tape *t, Tensor *weights, Tensor *v, const Attend 
     return product(t, weights, v, &shape, rows * queries, width);
 }
 
+/* x [B*S, G*size] to [B*S, H*size]: each head of keys or values once for each head of queries that reads it. */
+static Tensor *spread_heads(Tape *t, Tensor *x, const Attend *how)
+{
+    size_t group = heads_per_kv(how), count = kv_heads(how);
+    if (group == 1)
+        return x;
+    Tensor **heads = arena_take(&t->host, how->heads * sizeof *heads);
+    size_t *columns = arena_take(&t->host, count * sizeof *columns);
+    for (size_t g = 0; g < count; g++)
+        columns[g] = x->columns / count;
+    Tensor **apart = arena_take(&t->host, count * sizeof *apart);
+    tape_split(t, x, apart, columns, count);
+    for (size_t h = 0; h < how->heads; h++)
+        heads[h] = apart[kv_head(how, h)];
+    return concat(t, heads, how->heads);
+}
+
 Tensor *attend_composed(Tape *t, const Scoring *s, Tensor *q, Tensor *k, Tensor *v, const Attend *how)
 {
     assert(!how->distances && !how->content_bias && "composed attention knows no distances and no biases of queries");
     q = pad_rows(t, q, how->query_start, NULL, how->rows, how->longest_query);
-    k = pad_rows(t, k, how->key_start, how->key_row, how->rows, how->longest_key);
-    v = pad_rows(t, v, how->key_start, how->key_row, how->rows, how->longest_key);
+    k = spread_heads(t, pad_rows(t, k, how->key_start, how->key_row, how->rows, how->longest_key), how);
+    v = spread_heads(t, pad_rows(t, v, how->key_start, how->key_row, how->rows, how->longest_key), how);
     Tensor *weights = masked_softmax(t, scores(t, s, q, k, how), how);
     if (how->weights) {
         assert(t->k->number == t->k->real && "whoever looks at weights computes them as reals");

@@ -33,8 +33,8 @@ typedef struct Scoring {
 /* prefix: "blocks.0.attention", for .score.query.weight and so on; a dot product has no parameters. */
 Scoring scoring_new(Parameters *p, Score score, size_t heads, size_t key_size, const char *prefix);
 
-/* The same as fused attention: q [N,H*dk], k [keys,H*dk], v [keys,H*dv] to [N,H*dv]; lengths, offsets, windows, blocks
- * and dropout, but no distances and no biases of queries (asserted). */
+/* The same as fused attention: q [N,H*dk], k [keys,G*dk], v [keys,G*dv] to [N,H*dv]; lengths, offsets, windows, blocks,
+ * dropout and heads that share keys, but no distances and no biases of queries (asserted). */
 Tensor *attend_composed(Tape *t, const Scoring *s, Tensor *q, Tensor *k, Tensor *v, const Attend *how);
 
 #endif

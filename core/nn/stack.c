@@ -12,9 +12,9 @@ Stack stack_new(Parameters *p, const StackOptions *o)
     Stack s = {.depth = o->depth,
                .block = memory_get(o->depth, sizeof *s.block),
                .normed = o->block.norm == NORM_PRE,
-               .heads = a->composed ? 1 : a->heads,
-               .key_columns = a->heads * a->key_size,
-               .value_columns = a->heads * a->value_size};
+               .kv_heads = a->composed ? 1 : attention_keys(a) / a->key_size,
+               .key_columns = attention_keys(a),
+               .value_columns = attention_values(a)};
     char name[sizeof(((Parameter *)0)->name)];
     if (!s.block) {
         p->failed = true;
@@ -55,7 +55,7 @@ Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Attentio
 
 bool stack_cache(Cache *c, const Stack *s, const Kernels *k, Stream *stream, size_t rows, size_t capacity, Error *e)
 {
-    size_t heads = k->by_head ? s->heads : 1;
+    size_t heads = k->by_head ? s->kv_heads : 1;
     return cache_open(c, k, stream, s->depth, heads, rows, capacity, s->key_columns, s->value_columns, e);
 }
 

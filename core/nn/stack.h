@@ -21,7 +21,7 @@ typedef struct Stack {
     Block *block; /* [depth] */
     bool normed;
     Norm norm;
-    size_t heads; /* that a cache may part; 1 where attention is composed of operations that know no heads apart */
+    size_t kv_heads; /* that a cache may part; 1 where attention is composed of operations that know no heads apart */
     size_t key_columns, value_columns; /* of a layer's keys and values */
 } Stack;
 

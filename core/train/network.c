@@ -6,6 +6,11 @@ bool network_suits(const SharedOptions *o, Error *e)
     if (!o->head_size && o->dim % o->heads)
         return fail(e, "--dim %zu cannot be shared out among --heads %zu; give --head-size, or a multiple", o->dim,
                     o->heads);
+    if (o->kv_heads && o->heads % o->kv_heads)
+        return fail(e, "--heads %zu cannot be shared out among --kv-heads %zu; give one that divides it", o->heads,
+                    o->kv_heads);
+    if (o->device == DEVICE_MINE && (o->kv_heads || o->norm_kind == NORM_RMS))
+        return fail(e, "--device mine knows neither --kv-heads nor --norm-kind rms, which no lesson asks for");
     if (o->attention == ATTENTION_FUSED && !score_is_dot((Score)o->score))
         return fail(e,
                     "--score %s is no dot product, which is all that fused attention knows: give --attention composed",
@@ -19,6 +24,7 @@ BlockOptions network_block(const SharedOptions *o)
     size_t key_size = o->head_size ? o->head_size : o->dim / o->heads;
     return (BlockOptions){.attention = {.dim = o->dim,
                                         .heads = o->heads,
+                                        .kv_heads = o->kv_heads,
                                         .key_size = key_size,
                                         .value_size = o->value_size ? o->value_size : key_size,
                                         .bias = o->bias,

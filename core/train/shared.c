@@ -75,6 +75,7 @@ const Option shared_options[] = {
     /* the model: fixed in a run */
     {"dim", 'E', OPTION_SIZE, OPTION_MODEL, BUILD | PLOT, AT(dim), "256", "[1,65536]", "width of the model: numbers in the vector of a position"},
     {"heads", 'H', OPTION_SIZE, OPTION_MODEL, BUILD, AT(heads), "8", "[1,4096]", "attention heads per block"},
+    {"kv-heads", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(kv_heads), NULL, "[1,4096]", "heads of keys and values, a divisor of --heads; queries share them in groups (none given: --heads)"},
     {"head-size", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(head_size), "0", "[0,65536]", "width of a query and a key (0: dim / heads)"},
     {"value-size", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(value_size), "0", "[0,65536]", "width of a value (0: the same as --head-size)"},
     {"depth", 'd', OPTION_SIZE, OPTION_MODEL, BUILD, AT(depth), "12", "[0,4096]", "number of blocks"},

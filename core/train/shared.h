@@ -31,7 +31,7 @@ enum { LOG_AXES_NONE, LOG_AXES_X, LOG_AXES_Y, LOG_AXES_XY };
 
 typedef struct SharedOptions {
     /* model */
-    size_t dim, heads, head_size, value_size, depth, ff, context, window;
+    size_t dim, heads, kv_heads, head_size, value_size, depth, ff, context, window;
     int activation, norm, norm_kind, positions, distances, attention, score; /* enums; see shared.c */
     bool bias, tie;
     /* training */

@@ -223,9 +223,8 @@ static void attention_forward(Stream *s, void *y, void *lse, Strided q, Strided 
                               const StepState *state)
 {
     (void)y, (void)lse, (void)q, (void)k, (void)v, (void)state;
-    size_t both = how->key_size + how->value_size;
-    count(s, AT_attention_forward, attention_flop(how),
-          how->heads * both * (how->queries + how->keys) + relative_numbers(how),
+    size_t numbers = (how->key_size + how->value_size) * (how->heads * how->queries + kv_heads(how) * how->keys);
+    count(s, AT_attention_forward, attention_flop(how), numbers + relative_numbers(how),
           how->queries * how->heads + bias_reals(how, how->distance_bias, how->content_bias, how->position_bias));
 }
 
@@ -233,10 +232,10 @@ static void attention_backward(Stream *s, const AttendGradients *d, const void *
                                Strided q, Strided k, Strided v, const Attend *how, const StepState *state)
 {
     (void)dy, (void)y, (void)lse, (void)q, (void)k, (void)v, (void)state;
-    size_t dk = how->heads * how->key_size, dv = how->heads * how->value_size;
-    size_t numbers = (dk + 2 * dv) * how->queries + (dk + dv) * how->keys;
-    numbers += dk * how->queries * written(d->q.data, d->add_q) + dk * how->keys * written(d->k.data, d->add_k) +
-               dv * how->keys * written(d->v.data, d->add_v);
+    size_t nq = how->heads * how->key_size * how->queries, ny = how->heads * how->value_size * how->queries;
+    size_t nk = kv_heads(how) * how->key_size * how->keys, nv = kv_heads(how) * how->value_size * how->keys;
+    size_t numbers = nq + 2 * ny + nk + nv + nq * written(d->q.data, d->add_q) + nk * written(d->k.data, d->add_k) +
+                     nv * written(d->v.data, d->add_v);
     numbers += relative_numbers(how) * (1 + written(d->relative.data, d->add_relative));
     count(s, AT_attention_backward, 2 * attention_flop(how), numbers,
           how->queries * how->heads + bias_reals(how, how->distance_bias, how->content_bias, how->position_bias) +

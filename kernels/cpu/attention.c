@@ -256,8 +256,6 @@ static void pack_for_backward(const HeadView *h, const HeadScratch *w)
     pack_pairs(w->k_pairs, k.data, k.stride, h->seen, h->key_wide, h->dk, h->dk_wide);
     Strided v = cleared(h, w, h->v, h->dv);
     pack_transposed(w->v_transposed, v.data, v.stride, h->seen, h->key_wide, h->dv, h->dv_wide);
-    memset(w->dk, 0, h->key_wide * h->dk_wide * sizeof *w->dk);
-    memset(w->dv, 0, h->key_wide * h->dv_wide * sizeof *w->dv);
 }
 
 /* One query's way back through its softmax. */
@@ -390,37 +388,49 @@ static void head_backward(const AttentionWork *a, const HeadView *h, const HeadS
         finish_terms(h, w, a->d);
 }
 
-/* Gives a row's dK or dV on, times `scale`, and zeros to keys that are not valid. */
+/* Gives a row's dK or dV of one head on, times `scale`, and zeros to keys that are not valid. */
 static void give_keys(const HeadView *h, Strided to, bool add, const float *from, double scale, size_t size,
                       size_t wide)
 {
     size_t all = (size_t)h->how->key_start[h->b + 1] - h->keys.start;
     for (size_t j = 0; to.data && j < (add ? h->keys.length : all); j++) {
-        Number *key = (Number *)to.data + (h->keys.start + j) * to.stride + h->head * size;
+        Number *key = (Number *)to.data + (h->keys.start + j) * to.stride + kv_head(h->how, h->head) * size;
         for (size_t c = 0; c < size; c += WIDTH)
             give(key + c, add, j < h->keys.length ? vec_load(from + j * wide + c) * (float)scale : vec_set(0),
                  size - c);
     }
 }
 
+/* One head of keys and values, with all heads of queries that read it. */
+static void group_backward(const AttentionWork *a, const HeadScratch *w, size_t b, size_t kv)
+{
+    size_t group = heads_per_kv(a->how);
+    HeadView h = head_view(a->how, a->state, a->q, a->k, a->v, b, kv * group);
+    memset(w->dk, 0, h.key_wide * h.dk_wide * sizeof *w->dk);
+    memset(w->dv, 0, h.key_wide * h.dv_wide * sizeof *w->dv);
+    for (; h.head < (kv + 1) * group; h.head++)
+        if (is_narrow(&h) && narrow_weights_fit(&h))
+            narrow_backward(a, &h, w);
+        else
+            head_backward(a, &h, w);
+    h.head = kv * group;
+    give_keys(&h, a->d->k, a->d->add_k, w->dk, a->how->scale, h.dk, h.dk_wide);
+    give_keys(&h, a->d->v, a->d->add_v, w->dv, 1, h.dv, h.dv_wide);
+}
+
+/* first .. end-1: of keys and values */
 static void backward_heads(void *argument, size_t member, size_t first, size_t end)
 {
     const AttentionWork *a = argument;
+    size_t group = heads_per_kv(a->how);
     HeadScratch w;
     lay_out(&w, (Unit *)(void *)((char *)a->s->scratch + member * a->s->scratch_size), a->how, true);
     if (w.drelative)
         memset(w.drelative, 0, a->how->heads * a->how->distances * round_up(a->how->key_size, WIDTH) * sizeof(float));
     for (size_t b = 0; b < a->how->rows; b++)
-        for (size_t head = first; head < end; head++) {
-            HeadView h = head_view(a->how, a->state, a->q, a->k, a->v, b, head);
-            if (is_narrow(&h) && narrow_weights_fit(&h))
-                narrow_backward(a, &h, &w);
-            else
-                head_backward(a, &h, &w);
-            give_keys(&h, a->d->k, a->d->add_k, w.dk, a->how->scale, h.dk, h.dk_wide);
-            give_keys(&h, a->d->v, a->d->add_v, w.dv, 1, h.dv, h.dv_wide);
-        }
-    for (size_t head = first; a->d->relative.data && head < end; head++)
+        for (size_t kv = first; kv < end; kv++)
+            group_backward(a, &w, b, kv);
+    for (size_t head = first * group; a->d->relative.data && head < end * group; head++)
         give_relative(a->how, &w, a->d, head);
 }
 
@@ -438,9 +448,9 @@ static void attention_backward(Stream *s, const AttendGradients *d, const void *
     if (d->q.data && !d->add_q)
         zero_behind(d->q, queries, how->queries, how->heads * how->key_size);
     if (d->k.data && !d->add_k)
-        zero_behind(d->k, keys, how->keys, how->heads * how->key_size);
+        zero_behind(d->k, keys, how->keys, kv_heads(how) * how->key_size);
     if (d->v.data && !d->add_v)
-        zero_behind(d->v, keys, how->keys, how->heads * how->value_size);
+        zero_behind(d->v, keys, how->keys, kv_heads(how) * how->value_size);
     if (stream_scratch(s, lay_out(&w, NULL, how, true) * sizeof(int32_t)))
-        stream_share(s, how->heads, 1, backward_heads, &a);
+        stream_share(s, kv_heads(how), 1, backward_heads, &a);
 }

@@ -81,9 +81,9 @@ static const Number *numbers_of(Strided x, size_t position, size_t head, size_t 
 /* A head's keys or values, from number `key` of the row on. */
 static const Number *keys_from(const HeadView *h, Strided x, size_t key, size_t size)
 {
-    size_t position = h->keys.start + key;
-    return h->how->by_head ? numbers_of(x, h->head * h->how->keys + position, 0, size)
-                           : numbers_of(x, position, h->head, size);
+    size_t position = h->keys.start + key, head = kv_head(h->how, h->head);
+    return h->how->by_head ? numbers_of(x, head * h->how->keys + position, 0, size)
+                           : numbers_of(x, position, head, size);
 }
 
 /* Scratch memory of one head, forward and backward: sizes in units of 32 bits. In f32, p lies in s and ds in dp. */

@@ -93,7 +93,7 @@ static void narrow_gradients(const Weigher *weigher, const NarrowTile *t, const 
 static bool narrow_weights_fit(const HeadView *h)
 {
     float q = largest_square(h->q, h->first_query, h->queries, h->head, h->dk),
-          k = largest_square(h->k, h->keys.start, h->keys.length, h->head, h->dk);
+          k = largest_square(h->k, h->keys.start, h->keys.length, kv_head(h->how, h->head), h->dk);
     return scores_fit(h, q, k);
 }
 
@@ -230,10 +230,8 @@ static void narrow_backward(const AttentionWork *a, const HeadView *h, const Hea
                     .dq = w->y};
     narrow_rows(t.k, h, h->k, h->dk);
     narrow_rows(t.v, h, h->v, h->dv);
-    pack_pairs(w->k_pairs, numbers_of(h->k, h->keys.start, h->head, h->dk), h->k.stride, (Range){0, h->keys.length},
+    pack_pairs(w->k_pairs, keys_from(h, h->k, 0, h->dk), h->k.stride, (Range){0, h->keys.length},
                round_up(h->keys.length, MET), h->dk, NARROW);
-    memset(w->dk, 0, h->key_wide * NARROW * sizeof *w->dk);
-    memset(w->dv, 0, h->key_wide * NARROW * sizeof *w->dv);
     for (size_t i = 0; i < h->queries; i += NARROW_TILE)
         narrow_tile_backward(a, h, w, &weigher, &t, i, h->queries - i < NARROW_TILE ? h->queries - i : NARROW_TILE);
 }

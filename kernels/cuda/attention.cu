@@ -21,11 +21,13 @@
 
 constexpr size_t CHUNK = 32; /* columns that a thread sums at once */
 
-/* Which head of which query or key a thread has: of rows [B, H, longest]. */
-static __device__ AttentionRow row_of_thread(const Attention &a, size_t t, size_t longest, size_t *i)
+/* Which head of which query a thread has, of rows [B, H, longest]; or of which key, of rows [B, G, longest]: the first of
+ * `group` heads. */
+static __device__ AttentionRow row_of_thread(const Attention &a, size_t t, size_t longest, size_t group, size_t *i)
 {
+    size_t heads = a.how.heads / group;
     *i = t % longest;
-    return attention_row(a, t / longest / a.how.heads, t / longest % a.how.heads);
+    return attention_row(a, t / longest / heads, t / longest % heads * group);
 }
 
 /* log sum exp of a query's scores, in one pass: the sum is rescaled whenever a larger score turns up. -infinity where
@@ -51,7 +53,7 @@ static __device__ void attention_chunk(Number *y, const Attention &a, const Atte
 {
     float sum[CHUNK] = {};
     for (size_t j = next_key(a, r, i, 0); j < r.keys.length; j = next_key(a, r, i, j + 1)) {
-        const Number *value = head_of(a.v, r.keys.start + j, r.head, a.how.value_size) + from;
+        const Number *value = head_of(a.v, r.keys.start + j, r.kv, a.how.value_size) + from;
         float weight = expf(score(a, r, i, j) - lse_of_scores(lse)) * drop_factor(a, r, i, j);
         for (size_t c = 0; c < width; c++)
             sum[c] += weight * real(value[c]);
@@ -66,7 +68,7 @@ static __global__ void attention_naive(Number *y, float *lse, Attention a)
     zero_outside_queries(how, Strided{y, how.heads * how.value_size}, false, how.value_size);
     for (size_t t = thread_number(); t < how.rows * how.heads * how.longest_query; t += thread_count()) {
         size_t i, dv = how.value_size;
-        AttentionRow r = row_of_thread(a, t, how.longest_query, &i);
+        AttentionRow r = row_of_thread(a, t, how.longest_query, 1, &i);
         if (i >= r.queries)
             continue;
         size_t at = (r.first_query + i) * how.heads + r.head;
@@ -94,7 +96,7 @@ static void attention_forward(Stream *s, void *y, void *lse, Strided q, Strided 
     else if (columns)
         attention_by_mma(s, (Number *)y, (float *)lse, a, columns);
     else
-        LAUNCH_TILES(s, attention_tiled, tile, how->longest_query, false, a, (Number *)y, (float *)lse);
+        LAUNCH_TILES(s, attention_tiled, tile, how->heads, how->longest_query, false, a, (Number *)y, (float *)lse);
 }
 
 /* ---- backward */
@@ -119,7 +121,7 @@ static __device__ float score_gradient(const Attention &a, const AttentionBack &
 {
     size_t dv = a.how.value_size, at = (r.first_query + i) * a.how.heads + r.head;
     float weight = expf(score(a, r, i, j) - lse_of_scores(back.lse[at])), factor = drop_factor(a, r, i, j);
-    float dw = factor * biased_dot(back.dy + at * dv, NULL, head_of(a.v, r.keys.start + j, r.head, dv), dv);
+    float dw = factor * biased_dot(back.dy + at * dv, NULL, head_of(a.v, r.keys.start + j, r.kv, dv), dv);
     *dropped = factor * weight;
     return weight * (dw - back.dot[at]);
 }
@@ -130,7 +132,7 @@ static __device__ void gather_keys(float *keys, float *relative, const Attention
 {
     for (size_t j = next_key(a, r, i, 0); j < r.keys.length; j = next_key(a, r, i, j + 1)) {
         float dropped, ds = score_gradient(a, back, r, i, j, &dropped);
-        const Number *k = head_of(a.k, r.keys.start + j, r.head, a.how.key_size) + from;
+        const Number *k = head_of(a.k, r.keys.start + j, r.kv, a.how.key_size) + from;
         for (size_t c = 0; c < width; c++)
             keys[c] += ds * real(k[c]);
         if (!a.how.relative.data)
@@ -148,7 +150,7 @@ static __global__ void attention_backward_queries(Strided dq, bool add, Attentio
     zero_outside_queries(how, dq, add, how.key_size);
     for (size_t t = thread_number(); t < how.rows * how.heads * how.longest_query; t += thread_count()) {
         size_t i, dk = how.key_size;
-        AttentionRow r = row_of_thread(a, t, how.longest_query, &i);
+        AttentionRow r = row_of_thread(a, t, how.longest_query, 1, &i);
         for (size_t from = 0; i < r.queries && from < dk; from += CHUNK) {
             size_t width = dk - from < CHUNK ? dk - from : CHUNK;
             float keys[CHUNK] = {}, relative[CHUNK] = {};
@@ -166,26 +168,35 @@ static __global__ void attention_backward_queries(Strided dq, bool add, Attentio
     }
 }
 
-/* A key's gradient, or a value's: sum over queries i of factor_i x_i. For keys factor is scale ds and x a query with
- * its bias; for values the dropped weight and dy. */
-static __device__ void attention_backward_key(const Attention &a, const AttentionBack &back, const AttentionRow &r,
-                                              Strided to, bool add, bool values, size_t j)
+/* sum [width] += factor_i x_i over the queries i of one head. For keys factor is ds and x a query with its bias; for
+ * values the dropped weight and dy. */
+static __device__ void gather_queries(float *sum, const Attention &a, const AttentionBack &back, const AttentionRow &r,
+                                      bool values, size_t j, size_t from, size_t width)
 {
     size_t size = values ? a.how.value_size : a.how.key_size;
-    Number *gradient = (Number *)to.data + (r.keys.start + j) * to.stride + r.head * size;
     Strided x = values ? Strided{(void *)back.dy, a.how.heads * size} : a.q;
     const float *bias = values ? NULL : head_of_bias(a.how.content_bias, r.head, size);
+    for (size_t i = first_query_for(a, r, j); i < r.queries; i++) {
+        if (next_key(a, r, i, j) != j)
+            continue;
+        float dropped, ds = score_gradient(a, back, r, i, j, &dropped);
+        const Number *vector = head_of(x, r.first_query + i, r.head, size) + from;
+        for (size_t c = 0; c < width; c++)
+            sum[c] += (values ? dropped : ds) * (real(vector[c]) + (bias ? bias[from + c] : 0));
+    }
+}
+
+/* A key's gradient, or a value's: a sum over all heads of queries that read it, of which r is the first. */
+static __device__ void attention_backward_key(const Attention &a, const AttentionBack &back, AttentionRow r, Strided to,
+                                              bool add, bool values, size_t j)
+{
+    size_t size = values ? a.how.value_size : a.how.key_size, first = r.head;
+    Number *gradient = (Number *)to.data + (r.keys.start + j) * to.stride + r.kv * size;
     for (size_t from = 0; from < size; from += CHUNK) {
         size_t width = size - from < CHUNK ? size - from : CHUNK;
         float sum[CHUNK] = {};
-        for (size_t i = first_query_for(a, r, j); i < r.queries; i++) {
-            if (next_key(a, r, i, j) != j)
-                continue;
-            float dropped, ds = score_gradient(a, back, r, i, j, &dropped);
-            const Number *vector = head_of(x, r.first_query + i, r.head, size) + from;
-            for (size_t c = 0; c < width; c++)
-                sum[c] += (values ? dropped : ds) * (real(vector[c]) + (bias ? bias[from + c] : 0));
-        }
+        for (r.head = first; r.head < first + heads_per_kv(&a.how); r.head++)
+            gather_queries(sum, a, back, r, values, j, from, width);
         for (size_t c = 0; c < width; c++)
             give(&gradient[from + c], add, (values ? 1 : (float)a.how.scale) * sum[c]);
     }
@@ -195,9 +206,9 @@ static __global__ void attention_backward_keys(Strided to, bool add, bool values
 {
     const Attend &how = a.how;
     zero_outside_keys(how, to, add, values ? how.value_size : how.key_size);
-    for (size_t t = thread_number(); t < how.rows * how.heads * how.longest_key; t += thread_count()) {
+    for (size_t t = thread_number(); t < how.rows * kv_heads(&how) * how.longest_key; t += thread_count()) {
         size_t j;
-        AttentionRow r = row_of_thread(a, t, how.longest_key, &j);
+        AttentionRow r = row_of_thread(a, t, how.longest_key, heads_per_kv(&how), &j);
         if (j < r.keys.length)
             attention_backward_key(a, back, r, to, add, values, j);
     }
@@ -275,8 +286,8 @@ static void zero_the_rest(Stream *s, const AttendGradients *d, const Attend *how
     if (how->rows * how->longest_query == 0)
         zero_columns(s, d->q, d->add_q, how->queries, how->heads * how->key_size);
     if (how->key_length || how->rows * how->longest_key == 0) {
-        zero_columns(s, d->k, d->add_k, how->keys, how->heads * how->key_size);
-        zero_columns(s, d->v, d->add_v, how->keys, how->heads * how->value_size);
+        zero_columns(s, d->k, d->add_k, how->keys, kv_heads(how) * how->key_size);
+        zero_columns(s, d->v, d->add_v, how->keys, kv_heads(how) * how->value_size);
     }
 }
 
@@ -295,7 +306,8 @@ static void attention_backward_query_pass(Stream *s, const AttendGradients *d, c
     if (rung.columns)
         attention_queries_by_mma(s, d, back, a, rung.columns);
     else if (rung.tile)
-        LAUNCH_TILES(s, attention_tiled_queries, rung.tile, how.longest_query, true, a, d->q, d->add_q, back);
+        LAUNCH_TILES(s, attention_tiled_queries, rung.tile, how.heads, how.longest_query, true, a, d->q, d->add_q,
+                     back);
     else
         LAUNCH_EACH(s, attention_backward_queries, how.rows * how.heads * how.longest_query, d->q, d->add_q, a, back);
     if (d->content_bias)
@@ -308,7 +320,7 @@ static void attention_backward_query_pass(Stream *s, const AttendGradients *d, c
 static void attention_backward_key_pass(Stream *s, const AttendGradients *d, const Attention &a, AttentionBack back,
                                         Rung rung)
 {
-    size_t keys = a.how.rows * a.how.heads * a.how.longest_key;
+    size_t keys = a.how.rows * kv_heads(&a.how) * a.how.longest_key;
     if (!d->k.data && !d->v.data)
         return;
     if (rung.columns) {
@@ -316,7 +328,7 @@ static void attention_backward_key_pass(Stream *s, const AttendGradients *d, con
         return;
     }
     if (rung.tile) {
-        LAUNCH_TILES(s, attention_tiled_keys, rung.tile, a.how.longest_key, true, a, *d, back);
+        LAUNCH_TILES(s, attention_tiled_keys, rung.tile, kv_heads(&a.how), a.how.longest_key, true, a, *d, back);
         return;
     }
     if (d->k.data)

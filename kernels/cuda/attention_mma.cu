@@ -45,11 +45,11 @@ static unsigned mma_columns(const Attend &how)
     return columns <= 32 ? 32 : columns <= 64 ? 64 : 128;
 }
 
-/* LAUNCH_MMA(s, kernel, columns, longest, each, arguments...): kernel<columns>, a block for `each` of the longest
+/* LAUNCH_MMA(s, kernel, columns, heads, longest, each, arguments...): kernel<columns>, a block for `each` of the longest
  * row's positions, of each row and head; its last argument is how many blocks a row has. */
-#define LAUNCH_MMA(s, kernel, columns, longest, each, a, ...)                                                          \
+#define LAUNCH_MMA(s, kernel, columns, heads, longest, each, a, ...)                                                   \
     do {                                                                                                               \
-        size_t tiles_ = divide_up(longest, each), blocks_ = (a).how.rows * (a).how.heads * tiles_;                     \
+        size_t tiles_ = divide_up(longest, each), blocks_ = (a).how.rows * tiles_ * (heads);                           \
         dim3 threads_ = dim3(LANES, MMA_WARPS);                                                                        \
         if (blocks_ > 0 && (columns) == 32)                                                                            \
             LAUNCH(s, kernel<32>, (unsigned)blocks_, threads_, __VA_ARGS__, a, tiles_);                                \
@@ -290,8 +290,8 @@ static __device__ void bring_keys(MmaTile<ROWS, COLUMNS> &k, MmaTile<ROWS, COLUM
                                   const AttentionRow &r, size_t j0)
 {
     size_t count = r.keys.length - j0;
-    bring_tile(k, a.k, r.keys.start + j0, count, r.head, a.how.key_size);
-    bring_tile(v, a.v, r.keys.start + j0, count, r.head, a.how.value_size);
+    bring_tile(k, a.k, r.keys.start + j0, count, r.kv, a.how.key_size);
+    bring_tile(v, a.v, r.keys.start + j0, count, r.kv, a.how.value_size);
 }
 
 /* Hides what none of a block's queries sees; left: keys from here to the row's end. */
@@ -532,7 +532,7 @@ static __global__ void __launch_bounds__(MMA_THREADS) attention_mma(Number *y, f
 static void attention_by_mma(Stream *s, Number *y, float *lse, const Attention &a, unsigned columns)
 {
     unsigned queries = columns <= 64 ? MmaForward<64>::queries : MmaForward<128>::queries;
-    LAUNCH_MMA(s, attention_mma, columns, a.how.longest_query, queries, a, y, lse);
+    LAUNCH_MMA(s, attention_mma, columns, a.how.heads, a.how.longest_query, queries, a, y, lse);
 }
 
 #else

@@ -214,27 +214,14 @@ template <unsigned ROWS> static __device__ bool any_sees(const QueryTile<ROWS> &
     return (seen_by_any(t.seen, ROWS) >> threadIdx.y * 16 & 0xffff) != 0;
 }
 
-/* Blocks are [B, H, tiles], of MMA_SIXTEENS keys each. */
+/* Adds to dk and dv of a block's keys, from key `first` on, what one head of the queries that see them gives. */
 template <unsigned COLUMNS>
-static __global__ void __launch_bounds__(MMA_THREADS)
-    attention_mma_keys(AttendGradients d, AttentionBack back, Attention a, size_t tiles)
+static __device__ inline void walk_queries(MmaKeys<COLUMNS> &of, QueryTiles<COLUMNS> &t, const Attention &a,
+                                           const AttentionBack &back, const AttentionRow &r, size_t first,
+                                           Range queries)
 {
     constexpr unsigned rows = MmaKeys<COLUMNS>::rows;
-    __shared__ QueryTiles<COLUMNS> t;
-    const Attend &how = a.how;
-    AttentionRow r = row_of_block(a, tiles);
-    size_t first = blockIdx.x % tiles * MMA_SIXTEENS;
-    zero_outside_keys(how, d.k, d.add_k, how.key_size);
-    zero_outside_keys(how, d.v, d.add_v, how.value_size);
-    if (first >= r.keys.length) /* all of the block */
-        return;
-    size_t left = r.keys.length - first, end = r.keys.start + r.keys.length;
-    MmaKeys<COLUMNS> of = {};
-    of.first = first + threadIdx.y * 16;
-    take_rows(of.v, a.v, r.keys.start + of.first, end, r.head, how.value_size);
-    Range queries = queries_for(a, r, first, left < MMA_SIXTEENS ? left : MMA_SIXTEENS);
     size_t i0 = queries.from / rows * rows;
-    bring_tile(t.k, a.k, r.keys.start + first, left, r.head, how.key_size);
     if (i0 < queries.to)
         bring_queries(t, 0, a, back, r, i0);
     copy_commit();
@@ -246,32 +233,56 @@ static __global__ void __launch_bounds__(MMA_THREADS)
         copy_wait<1>();
         __syncthreads();
         if (any_sees(t.beside)) { /* all lanes */
-            multiply_rows(of.s, t.k, threadIdx.y * 16, t.q[now], how.key_size);
-            multiply_rows(of.dw, of.v, t.dy[now], how.value_size);
+            multiply_rows(of.s, t.k, threadIdx.y * 16, t.q[now], a.how.key_size);
+            multiply_rows(of.dw, of.v, t.dy[now], a.how.value_size);
             gradients_of_keys(of, a, r, t.beside, i0, first);
-            multiply_columns(of.dv, of.s, t.dy[now], how.value_size);
-            multiply_columns(of.dk, of.dw, t.q[now], how.key_size);
+            multiply_columns(of.dv, of.s, t.dy[now], a.how.value_size);
+            multiply_columns(of.dk, of.dw, t.q[now], a.how.key_size);
         }
         __syncthreads(); /* before the next but one comes */
     }
+}
+
+/* Blocks are [B, G, tiles], of MMA_SIXTEENS keys each. */
+template <unsigned COLUMNS>
+static __global__ void __launch_bounds__(MMA_THREADS)
+    attention_mma_keys(AttendGradients d, AttentionBack back, Attention a, size_t tiles)
+{
+    __shared__ QueryTiles<COLUMNS> t;
+    const Attend &how = a.how;
+    AttentionRow r = row_of_block(a, tiles, heads_per_kv(&how));
+    size_t first = blockIdx.x % tiles * MMA_SIXTEENS;
+    zero_outside_keys(how, d.k, d.add_k, how.key_size);
+    zero_outside_keys(how, d.v, d.add_v, how.value_size);
+    if (first >= r.keys.length) /* all of the block */
+        return;
+    size_t left = r.keys.length - first, end = r.keys.start + r.keys.length;
+    MmaKeys<COLUMNS> of = {};
+    of.first = first + threadIdx.y * 16;
+    take_rows(of.v, a.v, r.keys.start + of.first, end, r.kv, how.value_size);
+    Range queries = queries_for(a, r, first, left < MMA_SIXTEENS ? left : MMA_SIXTEENS);
+    bring_tile(t.k, a.k, r.keys.start + first, left, r.kv, how.key_size);
+    for (size_t last = r.head + heads_per_kv(&how); r.head < last; r.head++)
+        walk_queries(of, t, a, back, r, first, queries);
     bool live = of.first < r.keys.length;
     size_t count = live ? r.keys.length - of.first : 0;
     if (live && d.k.data)
-        give_rows(d.k, d.add_k, of.dk[0], (float)how.scale, r.keys.start + of.first, count, r.head, how.key_size);
+        give_rows(d.k, d.add_k, of.dk[0], (float)how.scale, r.keys.start + of.first, count, r.kv, how.key_size);
     if (live && d.v.data)
-        give_rows(d.v, d.add_v, of.dv[0], 1, r.keys.start + of.first, count, r.head, how.value_size);
+        give_rows(d.v, d.add_v, of.dv[0], 1, r.keys.start + of.first, count, r.kv, how.value_size);
 }
 
 static void attention_queries_by_mma(Stream *s, const AttendGradients *d, const AttentionBack &back, const Attention &a,
                                      unsigned columns)
 {
-    LAUNCH_MMA(s, attention_mma_queries, columns, a.how.longest_query, MMA_SIXTEENS, a, d->q, d->add_q, back);
+    LAUNCH_MMA(s, attention_mma_queries, columns, a.how.heads, a.how.longest_query, MMA_SIXTEENS, a, d->q, d->add_q,
+               back);
 }
 
 static void attention_keys_by_mma(Stream *s, const AttendGradients *d, const AttentionBack &back, const Attention &a,
                                   unsigned columns)
 {
-    LAUNCH_MMA(s, attention_mma_keys, columns, a.how.longest_key, MMA_SIXTEENS, a, *d, back);
+    LAUNCH_MMA(s, attention_mma_keys, columns, kv_heads(&a.how), a.how.longest_key, MMA_SIXTEENS, a, *d, back);
 }
 
 #else

@@ -65,11 +65,11 @@ static unsigned tile_for(const Attend &how, bool backward)
     return 0;
 }
 
-/* LAUNCH_TILES(s, kernel, tile, n, backward, arguments...): kernel<tile>, a block for each tile of the n longest rows'
- * positions, of each row and head; its last argument is how many tiles a row has. */
-#define LAUNCH_TILES(s, kernel, tile, longest, backward, a, ...)                                                       \
+/* LAUNCH_TILES(s, kernel, tile, heads, n, backward, arguments...): kernel<tile>, a block for each tile of the n longest
+ * rows' positions, of each row and head; its last argument is how many tiles a row has. */
+#define LAUNCH_TILES(s, kernel, tile, heads, longest, backward, a, ...)                                                \
     do {                                                                                                               \
-        size_t tiles_ = divide_up(longest, tile), blocks_ = (a).how.rows * (a).how.heads * tiles_;                     \
+        size_t tiles_ = divide_up(longest, tile), blocks_ = (a).how.rows * tiles_ * (heads);                           \
         size_t room_ = tiles_room((a).how, tile, backward);                                                            \
         if (blocks_ > 0 && (tile) == 32)                                                                               \
             LAUNCH_SHARED(s, kernel<32>, (unsigned)blocks_, TILE_THREADS, room_, __VA_ARGS__, a, tiles_);              \
@@ -99,8 +99,8 @@ static __device__ size_t rows_of_tile(size_t all, size_t first, unsigned tile)
 static __device__ void load_keys(const Tiles &t, unsigned tile, const Attention &a, const AttentionRow &r, size_t first,
                                  size_t count)
 {
-    load_tile(t.k, tile, a.k, r.keys.start + first, count, r.head, NULL);
-    load_tile(t.v, tile, a.v, r.keys.start + first, count, r.head, NULL);
+    load_tile(t.k, tile, a.k, r.keys.start + first, count, r.kv, NULL);
+    load_tile(t.v, tile, a.v, r.keys.start + first, count, r.kv, NULL);
 }
 
 /* take(j0) for each tile of the keys, from key j0 on, that queries first .. first + count - 1 see. */

@@ -139,24 +139,12 @@ static __device__ void give_row(Strided to, bool add, size_t position, size_t he
             give(&row[at.column(x)], add, scale * sum[x]);
 }
 
-/* Blocks are [B, H, tiles of keys]. */
+/* Adds to dk and dv of a tile of keys what one head of the queries that see them gives. */
 template <unsigned TILE>
-static __global__ void attention_tiled_keys(AttendGradients d, AttentionBack back, Attention a, size_t tiles)
+static __device__ void add_queries(float keys[PART], float values[PART], const Tiles &t, const Place<TILE> &at,
+                                   const Attention &a, const AttentionBack &back, const AttentionRow &r, size_t first,
+                                   Range queries)
 {
-    DYNAMIC_SHARED(float, memory);
-    const Attend &how = a.how;
-    AttentionRow r = row_of_block(a, tiles);
-    size_t first = blockIdx.x % tiles * TILE;
-    zero_outside_keys(how, d.k, d.add_k, how.key_size);
-    zero_outside_keys(how, d.v, d.add_v, how.value_size);
-    if (first >= r.keys.length) /* all of the block */
-        return;
-    size_t count = rows_of_tile(r.keys.length, first, TILE);
-    Tiles t = tiles_in(memory, how, TILE, true);
-    Place<TILE> at;
-    float keys[PART] = {}, values[PART] = {};
-    load_keys(t, TILE, a, r, first, count);
-    Range queries = queries_for(a, r, first, count);
     for (size_t i0 = queries.from / TILE * TILE; i0 < queries.to; i0 += TILE) {
         load_queries(t, TILE, a, back, r, i0, rows_of_tile(r.queries, i0, TILE));
         __syncthreads();
@@ -169,14 +157,36 @@ static __global__ void attention_tiled_keys(AttendGradients d, AttentionBack bac
         for (unsigned query = 0; query < TILE; query++) {
             float ds = t.ds.row(at.row)[query], weight = t.w.row(at.row)[query];
             if (ds != 0)
-                add_row(keys, at, ds, t.q.row(query), how.key_size);
+                add_row(keys, at, ds, t.q.row(query), a.how.key_size);
             if (weight != 0)
-                add_row(values, at, weight, t.dy.row(query), how.value_size);
+                add_row(values, at, weight, t.dy.row(query), a.how.value_size);
         }
         __syncthreads(); /* before the next tile comes */
     }
+}
+
+/* Blocks are [B, G, tiles of keys]. */
+template <unsigned TILE>
+static __global__ void attention_tiled_keys(AttendGradients d, AttentionBack back, Attention a, size_t tiles)
+{
+    DYNAMIC_SHARED(float, memory);
+    const Attend &how = a.how;
+    AttentionRow r = row_of_block(a, tiles, heads_per_kv(&how));
+    size_t first = blockIdx.x % tiles * TILE;
+    zero_outside_keys(how, d.k, d.add_k, how.key_size);
+    zero_outside_keys(how, d.v, d.add_v, how.value_size);
+    if (first >= r.keys.length) /* all of the block */
+        return;
+    size_t count = rows_of_tile(r.keys.length, first, TILE);
+    Tiles t = tiles_in(memory, how, TILE, true);
+    Place<TILE> at;
+    float keys[PART] = {}, values[PART] = {};
+    load_keys(t, TILE, a, r, first, count);
+    Range queries = queries_for(a, r, first, count);
+    for (size_t end = r.head + heads_per_kv(&how); r.head < end; r.head++)
+        add_queries(keys, values, t, at, a, back, r, first, queries);
     if (at.row < count && d.k.data)
-        give_row(d.k, d.add_k, r.keys.start + first + at.row, r.head, how.key_size, keys, (float)how.scale, at);
+        give_row(d.k, d.add_k, r.keys.start + first + at.row, r.kv, how.key_size, keys, (float)how.scale, at);
     if (at.row < count && d.v.data)
-        give_row(d.v, d.add_v, r.keys.start + first + at.row, r.head, how.value_size, values, 1, at);
+        give_row(d.v, d.add_v, r.keys.start + first + at.row, r.kv, how.value_size, values, 1, at);
 }

@@ -15,10 +15,10 @@ typedef struct AttentionBack {
     float *content, *relative; /* [N, H*dk] or NULL: each query's share of the gradients of the two biases */
 } AttentionBack;
 
-/* One head of one row of queries and its keys. */
+/* One head of one row of queries and its keys; kv: the head of keys and values that it reads. */
 typedef struct AttentionRow {
     Keys keys;
-    size_t b, head, first_query, queries;
+    size_t b, head, kv, first_query, queries;
 } AttentionRow;
 
 static __device__ AttentionRow attention_row(const Attention &a, size_t b, size_t head)
@@ -27,15 +27,17 @@ static __device__ AttentionRow attention_row(const Attention &a, size_t b, size_
     r.keys = keys_of_row(&a.how, b);
     r.b = b;
     r.head = head;
+    r.kv = kv_head(&a.how, head);
     r.first_query = (size_t)a.how.query_start[b];
     r.queries = (size_t)a.how.query_start[b + 1] - r.first_query;
     return r;
 }
 
-/* The one that this block belongs to, of blocks [B, H, tiles]. */
-static __device__ AttentionRow row_of_block(const Attention &a, size_t tiles)
+/* The one that this block belongs to, of blocks [B, H, tiles]; or of keys [B, G, tiles]: the first of `group` heads. */
+static __device__ AttentionRow row_of_block(const Attention &a, size_t tiles, size_t group = 1)
 {
-    return attention_row(a, blockIdx.x / tiles / a.how.heads, blockIdx.x / tiles % a.how.heads);
+    size_t heads = a.how.heads / group;
+    return attention_row(a, blockIdx.x / tiles / heads, blockIdx.x / tiles % heads * group);
 }
 
 /* Zeros for positions of no row, before the first row and behind the last: by all threads of a launch together, beside
@@ -60,7 +62,7 @@ static __device__ void zero_outside_queries(const Attend &how, const Strided &x,
 
 static __device__ void zero_outside_keys(const Attend &how, const Strided &x, bool add, size_t size)
 {
-    zero_outside(x, add, how.heads * size, how.key_start, how.rows, how.keys);
+    zero_outside(x, add, kv_heads(&how) * size, how.key_start, how.rows, how.keys);
 }
 
 /* The first key at j or behind it that query i sees; behind the last: the row's length. */
@@ -104,7 +106,7 @@ static __device__ float score(const Attention &a, const AttentionRow &r, size_t 
 {
     size_t dk = a.how.key_size;
     const Number *q = head_of(a.q, r.first_query + i, r.head, dk);
-    const Number *k = head_of(a.k, r.keys.start + j, r.head, dk);
+    const Number *k = head_of(a.k, r.keys.start + j, r.kv, dk);
     float sum = biased_dot(q, head_of_bias(a.how.content_bias, r.head, dk), k, dk);
     if (a.how.relative.data)
         sum += biased_dot(q, head_of_bias(a.how.position_bias, r.head, dk), relative_key(a, r, i, j), dk);

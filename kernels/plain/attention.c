@@ -121,24 +121,34 @@ static void attention_backward_query(const AttentionRow *r, const AttentionBack 
     }
 }
 
-/* Adds to the gradient of one key, or of one value: sum over the queries i that see it of scale ds q, or of m w dy. */
-static void attention_backward_key(const AttentionRow *r, const AttentionBack *back, Strided to, bool value, size_t j)
+/* sum [width] += ds q, or m w dy, over the queries of one head that see a key, columns `from` on */
+static void gather_queries(const AttentionRow *r, const AttentionBack *back, Real *sum, bool value, size_t j,
+                           size_t from, size_t width)
 {
-    size_t size = value ? r->how->value_size : r->how->key_size;
-    Number *gradient = head_of(to, r->keys.start + j, r->head, size);
+    for (size_t i = 0; i < r->queries; i++) {
+        if (next_key(r, i, j) != j)
+            continue;
+        Real dropped, ds = score_gradient(r, back, i, j, &dropped);
+        const Number *dy = back->dy + ((r->first_query + i) * r->how->heads + r->head) * r->how->value_size;
+        for (size_t c = from; c < from + width; c++)
+            sum[c - from] += value ? dropped * real(dy[c]) : ds * query_number(r, i, c);
+    }
+}
+
+/* Adds to the gradient of one head of one key, or of one value: sum over the queries i that see it, of all heads that
+ * read it, of scale ds q, or of m w dy. */
+static void attention_backward_key(AttentionRow r, const AttentionBack *back, Strided to, bool value, size_t head,
+                                   size_t j)
+{
+    size_t size = value ? r.how->value_size : r.how->key_size, group = heads_per_kv(r.how);
+    Number *gradient = head_of(to, r.keys.start + j, head, size);
     for (size_t from = 0; from < size; from += BLOCK) {
         size_t width = size - from < BLOCK ? size - from : BLOCK;
         Real sum[BLOCK] = {0};
-        for (size_t i = 0; i < r->queries; i++) {
-            if (next_key(r, i, j) != j)
-                continue;
-            Real dropped, ds = score_gradient(r, back, i, j, &dropped);
-            const Number *dy = back->dy + ((r->first_query + i) * r->how->heads + r->head) * r->how->value_size;
-            for (size_t c = from; c < from + width; c++)
-                sum[c - from] += value ? dropped * real(dy[c]) : ds * query_number(r, i, c);
-        }
+        for (r.head = head * group; r.head < (head + 1) * group; r.head++)
+            gather_queries(&r, back, sum, value, j, from, width);
         for (size_t c = 0; c < width; c++)
-            give(&gradient[from + c], true, (value ? 1 : (Real)r->how->scale) * sum[c]);
+            give(&gradient[from + c], true, (value ? 1 : (Real)r.how->scale) * sum[c]);
     }
 }
 
@@ -150,18 +160,20 @@ static void attention_backward(Stream *s, const AttendGradients *d, const void *
     bool queries = d->q.data || d->content_bias || d->position_bias;
 
     zero_gradient(d->q, d->add_q, how->queries, how->heads * how->key_size);
-    zero_gradient(d->k, d->add_k, how->keys, how->heads * how->key_size);
-    zero_gradient(d->v, d->add_v, how->keys, how->heads * how->value_size);
+    zero_gradient(d->k, d->add_k, how->keys, kv_heads(how) * how->key_size);
+    zero_gradient(d->v, d->add_v, how->keys, kv_heads(how) * how->value_size);
     for (size_t b = 0; b < how->rows; b++) {
         AttentionRow r = attention_row(how, state, q, k, v, b);
-        for (r.head = 0; r.head < how->heads; r.head++) {
-            for (size_t i = 0; queries && i < r.queries; i++)
+        for (r.head = 0; queries && r.head < how->heads; r.head++)
+            for (size_t i = 0; i < r.queries; i++)
                 attention_backward_query(&r, &back, d, i);
-            for (size_t j = 0; d->k.data && j < r.keys.length; j++)
-                attention_backward_key(&r, &back, d->k, false, j);
-            for (size_t j = 0; d->v.data && j < r.keys.length; j++)
-                attention_backward_key(&r, &back, d->v, true, j);
-        }
+        for (size_t head = 0; head < kv_heads(how); head++)
+            for (size_t j = 0; j < r.keys.length; j++) {
+                if (d->k.data)
+                    attention_backward_key(r, &back, d->k, false, head, j);
+                if (d->v.data)
+                    attention_backward_key(r, &back, d->v, true, head, j);
+            }
     }
     score_backward(&(AttentionRow){.how = how, .state = state, .q = q, .k = k, .v = v}, &back, d);
 }

@@ -37,9 +37,8 @@ static const Number *query_of(const AttentionRow *r, size_t i)
 /* Key or value number j of the row. */
 static const Number *remembered(const AttentionRow *r, Strided x, size_t j, size_t size)
 {
-    size_t position = r->keys.start + j;
-    return r->how->by_head ? head_of(x, r->head * r->how->keys + position, 0, size)
-                           : head_of(x, position, r->head, size);
+    size_t position = r->keys.start + j, head = kv_head(r->how, r->head);
+    return r->how->by_head ? head_of(x, head * r->how->keys + position, 0, size) : head_of(x, position, head, size);
 }
 
 static const Number *key_of(const AttentionRow *r, size_t j) { return remembered(r, r->k, j, r->how->key_size); }

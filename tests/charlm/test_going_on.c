@@ -289,6 +289,38 @@ START_TEST(other_data_and_another_model_are_refused)
 }
 END_TEST
 
+/* The text of a run's config.json. */
+static char *stored(const char *run)
+{
+    size_t size;
+    char *text = read_in(run, "config.json", &size);
+    ck_assert_ptr_nonnull(text);
+    return text;
+}
+
+START_TEST(heads_of_keys_are_stored_where_they_are_given)
+{
+    const char *without = fresh_path("without"), *whole = fresh_path("whole"), *halves = fresh_path("halves");
+    train(without, 3);
+    Said s = must("train --run %s " SHORT " --heads 4 --kv-heads 1 --steps 12", whole);
+    said_free(&s);
+    s = must("train --run %s " SHORT " --heads 4 --kv-heads 1 --steps 7", halves);
+    said_free(&s);
+    resume(halves, 12);
+    expect_same(whole, halves, "checkpoints/00000012/model.safetensors");
+    char *text = stored(without);
+    ck_assert_msg(!strstr(text, "kv-heads"), "%s", text); /* as if there were no such option */
+    memory_free(text);
+    text = stored(halves);
+    ck_assert_msg(strstr(text, "\"heads\": 4, \"kv-heads\": 1,"), "%s", text);
+    memory_free(text);
+    refused(1, "kv-heads", "train --resume %s --kv-heads 2 --steps 20", whole);
+    refused(1, "key.weight", "train --resume %s --kv-heads 1 --steps 20", without);
+    refused(2, "--kv-heads 3", "train --run %s-3 " SHORT " --heads 4 --kv-heads 3 --steps 1", whole);
+    refused(2, "--kv-heads '0'", "train --run %s-0 " SHORT " --heads 4 --kv-heads 0 --steps 1", whole);
+}
+END_TEST
+
 START_TEST(changed_training_options_are_told_and_kept)
 {
     const char *run = fresh_path("run");
@@ -447,6 +479,7 @@ static const Test tests[] = {TEST(twice_n_steps_are_n_steps_and_n_more),
                              TEST(a_run_whose_folder_goes_while_it_trains_is_an_error),
                              TEST(a_finished_run_says_so),
                              TEST(other_data_and_another_model_are_refused),
+                             TEST(heads_of_keys_are_stored_where_they_are_given),
                              TEST(changed_training_options_are_told_and_kept),
                              TEST(all_processors_are_stored_as_how_many_they_are),
                              TEST(more_steps_do_not_change_how_the_rate_falls),

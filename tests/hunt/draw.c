@@ -75,7 +75,10 @@ static void draw_attention(Draw *d, Op *op)
 {
     static const size_t keys[] = {1, 2, 3, 5, 8}, values[] = {1, 2, 4, 5};
     bool ordered = !d->taste.orderless;
+    Random own = {.seed = d->s.seed, .drawn = (d->r.drawn + 1) << 32}; /* other draws stay as they were without it */
     op->heads = 1 + below(&d->r, 3);
+    op->kv_heads = chance(&own, 0.3) ? op->heads : 0;
+    op->heads *= op->kv_heads ? 2 : 1;
     op->key_size = one_of(&d->r, keys, 5);
     op->value_size = one_of(&d->r, values, 4);
     op->bias = chance(&d->r, 0.5);

@@ -71,6 +71,7 @@ static AttentionOptions attention_options(const Op *op, size_t dim)
 {
     return (AttentionOptions){.dim = dim,
                               .heads = op->heads,
+                              .kv_heads = op->kv_heads,
                               .key_size = op->key_size,
                               .value_size = op->value_size,
                               .bias = op->bias,

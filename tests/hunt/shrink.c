@@ -93,7 +93,7 @@ static bool simplify(Op *op, size_t which)
     case 7: return op->offsets ? op->offsets = false, true : false;
     case 8: return op->lengths ? op->lengths = false, true : false;
     case 9: return op->composed ? op->composed = false, true : false;
-    case 10: return op->heads > 1 ? op->heads = 1, true : false;
+    case 10: return op->heads > 1 ? op->heads = 1, op->kv_heads = 0, true : false;
     case 11: return op->key_size > 1 ? op->key_size = 1, true : false;
     case 12: return op->value_size > 1 ? op->value_size = 1, true : false;
     case 13: return op->bias ? op->bias = false, true : false;
@@ -107,11 +107,12 @@ static bool simplify(Op *op, size_t which)
     case 21: return chooses_columns(op) && op->columns > 4 ? op->columns = 4, true : false;
     case 22: return op->first ? op->first = 0, true : false;
     case 23: return gives_up_an_input(op);
+    case 24: return op->kv_heads ? op->kv_heads = 0, true : false;
     default: return false;
     }
 }
 
-enum { THINGS = 24 };
+enum { THINGS = 25 };
 
 /* One position less, or one row. */
 static bool shorten(Sketch *s, size_t which)

@@ -183,6 +183,8 @@ static void say_attention(Text *t, const Op *op)
     say(t, " H %zu dk %zu dv %zu%s%s%s%s%s%s", op->heads, op->key_size, op->value_size, op->composed ? " composed" : "",
         op->cross ? " cross" : "", op->bias ? " bias" : "", op->causal ? " causal" : "", op->lengths ? " lengths" : "",
         op->offsets ? " offsets" : "");
+    if (op->kv_heads)
+        say(t, " kv heads %zu", op->kv_heads);
     if (op->window)
         say(t, " window %zu", op->window);
     if (op->block)

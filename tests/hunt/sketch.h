@@ -67,7 +67,7 @@ typedef struct Op {
     double smoothing; /* LOSS */
     size_t which;     /* LOSS: of StepState's */
     Positions positions;
-    size_t heads, key_size, value_size;
+    size_t heads, kv_heads, key_size, value_size;
     bool cross, composed, causal, lengths, offsets;
     size_t window, block;
     DistanceOptions distances;

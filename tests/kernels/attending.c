@@ -22,6 +22,8 @@ size_t most_of(const int32_t *lengths, size_t rows)
 
 size_t keys_of(const Attending *a, size_t b) { return a->shared ? (size_t)a->key_row[b] : b; }
 
+size_t kv_heads_of(const Attending *a) { return a->kv_heads ? a->kv_heads : a->heads; }
+
 bool sees(const Attending *a, size_t b, size_t i, size_t j)
 {
     long position = (long)i + (a->offsets ? a->offset[b] : 0), key = (long)j;
@@ -108,6 +110,15 @@ Attending attending_distant(uint32_t seed)
     return a;
 }
 
+Attending attending_grouped(uint32_t seed)
+{
+    Attending a = seed % 2 ? attending_distant(seed / 2) : attending_random(seed / 2);
+    Random r = {.seed = seed + 7000};
+    a.kv_heads = chance(&r, 0.4) ? 1 : a.heads;
+    a.heads = a.kv_heads * (2 + below(&r, 2));
+    return a;
+}
+
 static void lay_out(Case *c, size_t index, const char *name, const int32_t *lengths, size_t rows)
 {
     Tensor *t = tensor(c, index, name, INTEGERS, READ, rows + 1, 1);
@@ -124,9 +135,9 @@ static void per_row(Case *c, size_t index, const char *name, bool given, const i
 
 static void words(const Attending *a, char *text, size_t size)
 {
-    int n = snprintf(text, size, "H %d dk %d dv %d%s%s%s%s%s", (int)a->heads, (int)a->key_size, (int)a->value_size,
-                     a->causal ? " causal" : "", a->window ? " window" : "", a->lengths ? " lengths" : "",
-                     a->offsets ? " offsets" : "", a->drop.rate > 0 ? " dropout" : "");
+    int n = snprintf(text, size, "H %d/%d dk %d dv %d%s%s%s%s%s", (int)a->heads, (int)kv_heads_of(a), (int)a->key_size,
+                     (int)a->value_size, a->causal ? " causal" : "", a->window ? " window" : "",
+                     a->lengths ? " lengths" : "", a->offsets ? " offsets" : "", a->drop.rate > 0 ? " dropout" : "");
     if (a->block)
         n += snprintf(text + n, size - (size_t)n, " block %d", (int)a->block);
     if (a->distances)
@@ -181,15 +192,16 @@ Case attending_case(const Attending *a, Call *call, uint32_t seed)
     size_t rowed = sum_of(a->queries, a->rows), n = rowed + a->spare_queries;
     size_t keys = sum_of(a->keys, a->key_rows) + a->spare_keys;
     size_t longest_query = most_of(a->queries, a->rows), longest_key = most_of(a->keys, a->key_rows);
-    size_t heads = a->heads, q_width = heads * a->key_size, v_width = heads * a->value_size;
+    size_t heads = a->heads, group = heads / kv_heads_of(a), q_width = heads * a->key_size,
+           v_width = heads * a->value_size;
 
     Tensor *y = tensor(&c, Y, "y", NUMBERS, WRITTEN, n, v_width);
     tensor(&c, LSE, "lse", REALS, a->spare_queries ? SPOILED : WRITTEN, n, heads)->floor = 1; /* of no row: anything */
     tensor(&c, WEIGHTS, "weights", REALS, a->weights ? WRITTEN : ABSENT, a->rows * heads * longest_query, longest_key)
         ->floor = 1;
     tensor_strided(&c, Q, "q", NUMBERS, READ, n, q_width, q_width + a->gap);
-    tensor_strided(&c, K, "k", NUMBERS, READ, keys, q_width, q_width + 2 * a->gap);
-    tensor_strided(&c, V, "v", NUMBERS, READ, keys, v_width, v_width + a->gap);
+    tensor_strided(&c, K, "k", NUMBERS, READ, keys, q_width / group, q_width / group + 2 * a->gap);
+    tensor_strided(&c, V, "v", NUMBERS, READ, keys, v_width / group, v_width / group + a->gap);
     Use wanted = a->shared ? ABSENT : GRADIENT;
     Tensor *dq = gradient(&c, DQ, "dq", NUMBERS, wanted, Q);
     Tensor *dk = gradient(&c, DK, "dk", NUMBERS, wanted, K);
@@ -201,7 +213,7 @@ Case attending_case(const Attending *a, Call *call, uint32_t seed)
     per_row(&c, KEY_LENGTH, "key_length", a->lengths, a->length, a->key_rows);
     per_row(&c, QUERY_OFFSET, "query_offset", a->offsets, a->offset, a->rows);
     y->terms = dq->terms = longest_key + a->key_size;
-    dk->terms = dv->terms = longest_query + a->value_size;
+    dk->terms = dv->terms = group * longest_query + a->value_size;
     dq->optional = dk->optional = dv->optional = true;
     y->floor = dq->floor = dk->floor = dv->floor = 1;
     if (a->block) /* where a query sees one key alone, dy . v is all of dy . y */
@@ -220,6 +232,7 @@ Attend attend_of(const Attending *a, void *const *at)
                     .keys = sum_of(a->keys, a->key_rows) + a->spare_keys,
                     .longest_key = most_of(a->keys, a->key_rows),
                     .heads = a->heads,
+                    .kv_heads = a->kv_heads,
                     .key_size = a->key_size,
                     .value_size = a->value_size,
                     .query_start = at[QUERY_START],

@@ -44,6 +44,7 @@ struct Attending {
     int32_t queries[ROWS], keys[ROWS];                 /* length of each row */
     size_t spare_queries, spare_keys;                  /* positions of no row */
     size_t heads, key_size, value_size;                /* H, dk, dv */
+    size_t kv_heads;                                   /* of keys and values; 0: H */
     bool shared, lengths, offsets;                     /* give key_row, key_length, query_offset: */
     int32_t key_row[ROWS], length[ROWS], offset[ROWS]; /* of rows, of key rows, of rows */
     bool causal, weights;
@@ -70,6 +71,7 @@ bool listed_by_chance(const Attending *a, size_t position, size_t key);
  * (attending_call) or another on such tensors. Gradients are absent where rows share keys. */
 Attending attending_random(uint32_t seed);
 Attending attending_distant(uint32_t seed);
+Attending attending_grouped(uint32_t seed); /* either, with heads that share keys and values */
 Case attending_case(const Attending *a, Call *call, uint32_t seed);
 Call attending_call;
 
@@ -89,5 +91,6 @@ bool sees(const Attending *a, size_t b, size_t i, size_t j);
 size_t entry_of(const Attending *a, size_t b, size_t i, size_t j);
 
 size_t keys_of(const Attending *a, size_t b); /* the row of keys that row b reads */
+size_t kv_heads_of(const Attending *a);
 
 #endif

@@ -7,7 +7,8 @@
 /* Every kind of descriptor; every second one has scores that are dot products alone. */
 static Attending attending_any(int i)
 {
-    return i % 2 ? attending_distant((uint32_t)i / 2) : attending_random((uint32_t)i / 2);
+    uint32_t seed = (uint32_t)i;
+    return i % 5 == 4 ? attending_grouped(seed) : i % 2 ? attending_distant(seed / 2) : attending_random(seed / 2);
 }
 
 START_TEST(every_backend_agrees_with_f64)
@@ -30,6 +31,8 @@ static Attending tiled(int i)
     Attending a = {.rows = 3, .key_rows = 3, .heads = 1 + (size_t)i % 3 / 2, .causal = i % 2};
     a.key_size = sizes[i % 8][0];
     a.value_size = sizes[i % 8][1];
+    a.kv_heads = i % 3 == 1 ? a.heads : 0;
+    a.heads *= i % 3 == 1 ? 3 : 1;
     a.scale = 1 / sqrt((double)a.key_size);
     for (size_t b = 0; b < 3; b++) {
         a.queries[b] = length[b];
@@ -67,7 +70,7 @@ START_TEST(rows_at_multiples_of_16_bytes_agree_with_f64)
     Attending a = tiled(_i % 4);
     a.key_size = sizes[_i % 5][0]; /* the last: all rows begin at such, and not all heads */
     a.value_size = sizes[_i % 5][1];
-    a.heads = 2;
+    a.heads = 2, a.kv_heads = (size_t)_i % 2;
     a.gap = (size_t)_i / 5 * 8;
     Case c = attending_case(&a, attending_call, 1 + 4 * (uint32_t)_i);
     for (size_t t = 0; t < 4; t++)
@@ -86,6 +89,7 @@ START_TEST(rows_of_many_tiles_agree_with_f64)
     a.queries[0] = a.keys[0] = 203;
     a.queries[1] = 3;
     a.keys[1] = 141;
+    a.heads += a.kv_heads = _i % 3 == 1;
     a.key_size = sizes[_i / 2][0];
     a.value_size = sizes[_i / 2][1];
     a.window = _i % 4 == 1 ? 100 : 0;
@@ -189,6 +193,9 @@ static double bias_of(const Case *c, size_t index, size_t column)
     return c->tensor[index].use == ABSENT ? 0 : *element(&c->tensor[index], 0, column);
 }
 
+/* Heads 0 .. H/G-1 read head 0 of keys and values, the next H/G head 1, and so on. */
+static size_t kv_of(const Attending *a, size_t head) { return head * kv_heads_of(a) / a->heads; }
+
 static double score_of(const Case *c, size_t b, size_t i, size_t j, size_t head)
 {
     const Attending *a = c->shape;
@@ -196,7 +203,8 @@ static double score_of(const Case *c, size_t b, size_t i, size_t j, size_t head)
     double sum = 0;
     for (size_t d = head * a->key_size; d < (head + 1) * a->key_size; d++) {
         double q = *element(&c->tensor[Q], query, d);
-        sum += (q + bias_of(c, CONTENT_BIAS, d)) * *element(&c->tensor[K], key, d);
+        sum += (q + bias_of(c, CONTENT_BIAS, d)) *
+               *element(&c->tensor[K], key, d - (head - kv_of(a, head)) * a->key_size);
         if (a->relative)
             sum += (q + bias_of(c, POSITION_BIAS, d)) * *element(&c->tensor[RELATIVE], entry, d);
     }
@@ -230,7 +238,8 @@ static void equals_definition(const Case *c, const Result *r, size_t b, size_t i
     for (size_t d = 0; d < a->value_size; d++) {
         double y = 0;
         for (size_t j = 0; j < longest_key; j++)
-            y += weights[j] > 0 ? weights[j] * *element(&c->tensor[V], first + j, head * a->value_size + d) : 0;
+            y += weights[j] > 0 ? weights[j] * *element(&c->tensor[V], first + j, kv_of(a, head) * a->value_size + d)
+                                : 0;
         ck_assert_double_eq_tol(result_at(c, r, Y, query, head * a->value_size + d), y, 1e-13);
     }
     ck_assert_int_eq(isfinite(result_at(c, r, LSE, query, head)), live);

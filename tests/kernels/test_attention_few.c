@@ -41,8 +41,8 @@ static void by_head(const Kernels *k, Stream *s, void *const *at, StepState *sta
     const Attending *a = c->shape;
     Attend how = attend_of(a, at);
     how.by_head = true;
-    Strided keys = laid_by_head(k, strided_of(c, at, K), how.keys, how.heads, how.key_size);
-    Strided values = laid_by_head(k, strided_of(c, at, V), how.keys, how.heads, how.value_size);
+    Strided keys = laid_by_head(k, strided_of(c, at, K), how.keys, kv_heads_of(a), how.key_size);
+    Strided values = laid_by_head(k, strided_of(c, at, V), how.keys, kv_heads_of(a), how.value_size);
     k->attention_forward(s, at[Y], at[LSE], strided_of(c, at, Q), keys, values, &how, state);
     k->release(keys.data);
     k->release(values.data);
@@ -67,6 +67,7 @@ START_TEST(keys_and_values_by_head_give_the_same_bits)
     Attending a = _i == 60      ? narrow()
                   : _i % 3 == 0 ? attending_few(seed)
                   : _i % 3 == 1 ? attending_one(seed)
+                  : _i % 6 == 5 ? attending_grouped(seed)
                                 : attending_distant(seed);
     Case c = attending_forward(&a, seed);
     size_t asking = 0;

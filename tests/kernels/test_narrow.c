@@ -15,6 +15,7 @@ static Attending narrow(int i)
     Attending a = {.rows = 3,
                    .key_rows = 3,
                    .heads = 3,
+                   .kv_heads = i % 4 == 1,
                    .gap = (size_t)i % 5,
                    .spare_queries = (size_t)i % 3,
                    .spare_keys = (size_t)i % 2};

@@ -25,6 +25,10 @@ static SharedOptions layout(int i)
     o.attention = i % 2;
     o.score = i == 1 ? SCORE_BILINEAR : i == 3 ? SCORE_ADDITIVE : SCORE_SCALED_DOT;
     o.norm = i < 2 ? NORM_POST : NORM_PRE;
+    if (i == 2)
+        o.heads = 6, o.kv_heads = 2;
+    if (i == 3)
+        o.kv_heads = 1;
     if (i >= 2)
         o.positions = POSITIONS_SINUSOID, o.head_size = 5, o.value_size = 7, o.window = 4, o.bias = false;
     return o;

@@ -47,7 +47,7 @@ static void stage_open(Stage *s, const Kernels *k, bool composed)
     Error e;
     const TapePlan plan = {1 << 20, 0, 1 << 16};
     const EmbeddingOptions words = {.vocabulary = WORDS, .dim = D, .scale = 1};
-    const AttentionOptions cross = {D, 3, 5, 2, .bias = true, .cross = true, .composed = composed};
+    const AttentionOptions cross = {D, 6, 5, 2, .kv_heads = 3, .bias = true, .cross = true, .composed = composed};
     *s = (Stage){.k = k};
     s->words = embedding_new(&s->parameters, &words, "words", "");
     s->cross = attention_new(&s->parameters, &cross, "cross");

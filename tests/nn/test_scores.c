@@ -169,6 +169,7 @@ static void whole_open(Whole *w, int score, bool composed, const Kernels *k)
 {
     Error e;
     SharedOptions o = small_options();
+    o.kv_heads = 1; /* of 3 */
     o.score = score, o.attention = composed, o.activation = ACTIVATION_GELU, o.attention_dropout = 0.1;
     ck_done(model_open(&w->model, &o, &e), e);
     w->batch = random_batch(lengths, 5, 11);
@@ -275,6 +276,26 @@ START_TEST(only_a_dot_product_goes_with_fused_attention)
 }
 END_TEST
 
+START_TEST(what_does_not_go_together_is_refused)
+{
+    static const struct {
+        SharedOptions o;
+        const char *words;
+    } cases[] = {{{.dim = 8, .heads = 3}, "--heads 3"},
+                 {{.dim = 8, .heads = 4, .kv_heads = 3}, "--kv-heads 3"},
+                 {{.dim = 8, .heads = 4, .kv_heads = 8}, "--kv-heads 8"},
+                 {{.dim = 8, .heads = 4, .kv_heads = 2, .device = DEVICE_MINE}, "--device mine"},
+                 {{.dim = 8, .heads = 4, .norm_kind = NORM_RMS, .device = DEVICE_MINE}, "--device mine"},
+                 {{.dim = 8, .heads = 4, .device = DEVICE_MINE}, NULL},
+                 {{.dim = 8, .heads = 4, .kv_heads = 4, .norm_kind = NORM_RMS}, NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Error e;
+        bool suits = network_suits(&cases[i].o, &e);
+        ck_assert_msg(cases[i].words ? !suits && strstr(e.text, cases[i].words) : suits, "%zu: %s", i, e.text);
+    }
+}
+END_TEST
+
 START_TEST(parameters_of_a_score_are_named_and_drawn_as_linear_maps)
 {
     static const char *const names[] = {"query", "key", "out"};
@@ -314,6 +335,7 @@ int main(int argc, char **argv)
         TEST_LOOP(backends_and_types_agree, SCORES),
         TEST_LOOP(fused_attention_knows_both_dot_products, 2),
         TEST(only_a_dot_product_goes_with_fused_attention),
+        TEST(what_does_not_go_together_is_refused),
         TEST(parameters_of_a_score_are_named_and_drawn_as_linear_maps),
     };
     return suite_run("nn/scores", tests, sizeof tests / sizeof *tests, argc, argv);

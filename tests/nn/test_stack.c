@@ -32,6 +32,7 @@ static EncDecOptions kind(int i)
         o.positions = POSITIONS_LEARNED, o.tie = false, o.scale = 1, o.encoder = 1, o.target = WORDS - 4;
     }
     o.block.attention.composed = i >= 2;
+    o.block.attention.kv_heads = (size_t)i % 2; /* of 3 */
     o.block.attention.score = i == 3 ? SCORE_ADDITIVE : SCORE_SCALED_DOT;
     return o;
 }
@@ -184,6 +185,57 @@ static double *gradient_of(const EncDecOptions *o, const Kernels *k, const Train
     subject_close(&s);
     return gradient;
 }
+
+/* Sets key and value weights of all heads to those of the heads that stand for three each. */
+static void copy_heads(Trial *to, Trial *from, size_t kv_heads)
+{
+    double *values = trial_weights(from), *copied = trial_weights(to);
+    for (size_t i = 0; i < from->network.parameters->count; i++) {
+        const Parameter *one = from->network.parameters->list[i];
+        const Parameter *other = parameters_find(to->network.parameters, one->name);
+        size_t copies = other->count / one->count, size = one->count / kv_heads;
+        ck_assert_uint_eq(copies, strstr(one->name, ".key.") || strstr(one->name, ".value.") ? 3 : 1);
+        for (size_t j = 0; j < other->count; j++)
+            copied[j] = values[one->offset + (copies == 1 ? j : j / size / copies * size + j % size)];
+        if (one->role != ROLE_CONSTANT)
+            weights_set(&to->trainer.weights, to->trainer.worker[0].stream, other, copied);
+    }
+    memory_free(values);
+    memory_free(copied);
+}
+
+/* Where heads share keys and values, the gradient of these is the sum of what copies of them would get. */
+START_TEST(heads_that_share_keys_are_heads_with_equal_keys)
+{
+    const size_t kv_heads = 2;
+    EncDecOptions o = kind(_i);
+    Subject shared, apart;
+    o.block.attention.heads = 3 * kv_heads, o.block.attention.kv_heads = kv_heads;
+    subject_open(&shared, &o, plain_of(NUMBER_F64), &(Training){0});
+    o.block.attention.kv_heads = 0;
+    subject_open(&apart, &o, plain_of(NUMBER_F64), &(Training){0});
+    copy_heads(&apart.t, &shared.t, kv_heads);
+    double loss = trial_step(&apart.t, 1, 0).loss;
+    ck_assert_double_eq_tol(trial_step(&shared.t, 1, 0).loss, loss, 1e-13);
+    double *found = trial_gradient(&shared.t), *copies = trial_gradient(&apart.t);
+    for (size_t i = 0; i < shared.m.parameters.count; i++) {
+        const Parameter *one = shared.m.parameters.list[i];
+        const Parameter *other = parameters_find(&apart.m.parameters, one->name);
+        size_t count = other->count / one->count, size = one->count / kv_heads;
+        for (size_t j = 0; one->role != ROLE_CONSTANT && j < one->count; j++) {
+            double sum = 0;
+            for (size_t copy = 0; copy < count; copy++)
+                sum += copies[other->offset + (count == 1 ? j : (j / size * count + copy) * size + j % size)];
+            ck_assert_msg(fabs(found[one->offset + j] - sum) <= 1e-13, "%s[%zu]: %.9g, not %.9g", one->name, j,
+                          found[one->offset + j], sum);
+        }
+    }
+    memory_free(found);
+    memory_free(copies);
+    subject_close(&shared);
+    subject_close(&apart);
+}
+END_TEST
 
 START_TEST(blocks_kept_and_computed_again_give_the_same_bits)
 {
@@ -502,6 +554,7 @@ int main(int argc, char **argv)
     static const Test tests[] = {
         TEST_LOOP(logits_are_those_of_pytorch, 3),
         TEST_LOOP(the_gradient_is_that_of_central_differences, KINDS),
+        TEST_LOOP(heads_that_share_keys_are_heads_with_equal_keys, 3),
         TEST_LOOP(blocks_kept_and_computed_again_give_the_same_bits, KINDS),
         TEST_LOOP(any_split_over_micro_batches_and_workers_gives_the_same_gradient, KINDS),
         TEST_LOOP(each_dropout_acts_on_its_own_and_counts_positions_of_its_side, KINDS),
