@@ -32,23 +32,17 @@ const Option charlm_options[] = {
     {"exact", 0, OPTION_FLAG, OPTION_HERE, SAMPLE, AT(exact), NULL, NULL, "recompute the whole window for each byte, without a cache"},
     {"sample", 0, OPTION_FLAG, OPTION_HERE, BENCH, AT(sample), NULL, NULL, "measure sampling instead, and compare it with the speed of reading the weights"},
 };
-/* clang-format on */
 
 const size_t charlm_option_count = sizeof charlm_options / sizeof *charlm_options;
 
 /* The character model of "Transformers from scratch", 9,664,768 parameters; and the same with heads as wide as the
  * model, as its code had it when the figure of 1.343 was published. */
-#define FORMER(SIZE)                                                                                                   \
-    {                                                                                                                  \
-        {"dim", "256"}, {"heads", "8"}, {"head-size", SIZE}, {"depth", "12"}, {"ff", "1024"}, {"context", "256"},      \
-            {"norm", "post"}, {"activation", "relu"}, {"positions", "learned"}, {"distances", "none"}, {"bias", "no"}, \
-            {"tie", "no"}, {"dropout", "0"}, {"init", "pytorch"}, {"batch", "32"}, {"lr", "1e-4"},                     \
-            {"betas", "0.9,0.999"}, {"decay", "0"}, {"schedule", "constant"}, {"warmup", "156"}, {"clip", "1"},        \
-            {"steps", "170000"}, {"eval-every", "1500"},                                                               \
-        {                                                                                                              \
-            NULL, NULL                                                                                                 \
-        }                                                                                                              \
-    }
+#define FORMER(SIZE) {                                                                                                 \
+    {"dim", "256"}, {"heads", "8"}, {"head-size", SIZE}, {"depth", "12"}, {"ff", "1024"}, {"context", "256"},          \
+    {"norm", "post"}, {"activation", "relu"}, {"positions", "learned"}, {"distances", "none"}, {"bias", "no"},         \
+    {"tie", "no"}, {"dropout", "0"}, {"init", "pytorch"}, {"batch", "32"}, {"lr", "1e-4"}, {"betas", "0.9,0.999"},     \
+    {"decay", "0"}, {"schedule", "constant"}, {"warmup", "156"}, {"clip", "1"}, {"steps", "170000"},                   \
+    {"eval-every", "1500"}, {NULL, NULL}}
 static const Setting former[] = FORMER("32");
 static const Setting former_wide[] = FORMER("256");
 
@@ -56,19 +50,18 @@ static const Setting former_wide[] = FORMER("256");
  * two cores read a text of 300 KB some eight times, and a model this small still underfits then: dropout costs 0.1
  * bits/byte. Patience ends a longer run where nothing more is gained. */
 static const Setting minute[] = {
-    {"dim", "64"},         {"heads", "4"},        {"depth", "4"},      {"context", "128"}, {"norm", "post"},
-    {"positions", "none"}, {"distances", "bias"}, {"init", "pytorch"}, {"batch", "8"},     {"micro-batch", "4"},
-    {"lr", "8e-3"},        {"betas", "0.9,0.98"}, {"dropout", "0"},    {"decay", "0.1"},   {"schedule", "linear"},
-    {"norm-kind", "rms"},  {"warmup", "100"},     {"steps", "12000"},  {"minutes", "1"},   {"eval-every", "500"},
-    {"patience", "5"},     {NULL, NULL}};
+    {"dim", "64"}, {"heads", "4"}, {"depth", "4"}, {"context", "128"}, {"norm", "post"}, {"positions", "none"},
+    {"distances", "bias"}, {"init", "pytorch"}, {"batch", "8"}, {"micro-batch", "4"}, {"lr", "8e-3"},
+    {"betas", "0.9,0.98"}, {"dropout", "0"}, {"decay", "0.1"}, {"schedule", "linear"}, {"norm-kind", "rms"},
+    {"warmup", "100"}, {"steps", "12000"}, {"minutes", "1"}, {"eval-every", "500"}, {"patience", "5"}, {NULL, NULL}};
 
 /* What half an hour on two cores is best spent on: few rows a step, so that there are many steps; dropout, since the
  * same bytes come round several times. */
 static const Setting modern[] = {
-    {"dim", "192"},        {"heads", "6"},        {"depth", "6"},        {"context", "256"},     {"norm", "post"},
-    {"positions", "none"}, {"distances", "bias"}, {"init", "pytorch"},   {"dropout", "0.1"},     {"batch", "8"},
-    {"micro-batch", "4"},  {"lr", "2e-3"},        {"betas", "0.9,0.98"}, {"decay", "0.05"},      {"schedule", "linear"},
-    {"warmup", "300"},     {"steps", "40000"},    {"minutes", "30"},     {"eval-every", "1000"}, {NULL, NULL}};
+    {"dim", "192"}, {"heads", "6"}, {"depth", "6"}, {"context", "256"}, {"norm", "post"}, {"positions", "none"},
+    {"distances", "bias"}, {"init", "pytorch"}, {"dropout", "0.1"}, {"batch", "8"}, {"micro-batch", "4"},
+    {"lr", "2e-3"}, {"betas", "0.9,0.98"}, {"decay", "0.05"}, {"schedule", "linear"}, {"warmup", "300"},
+    {"steps", "40000"}, {"minutes", "30"}, {"eval-every", "1000"}, {NULL, NULL}};
 
 static const Preset presets[] = {
     {"former", "12 blocks, 256 wide: the model of \"Transformers from scratch\"", former},
@@ -79,9 +72,10 @@ static const Preset presets[] = {
 
 /* What is not asked for: modern's recipe for a model of any size. */
 static const Setting defaults[] = {
-    {"dim", "192"},    {"heads", "6"},         {"depth", "6"},    {"positions", "none"}, {"distances", "bias"},
-    {"bias", "no"},    {"dropout", "0.1"},     {"batch", "8"},    {"lr", "0"},           {"betas", "0.9,0.98"},
-    {"decay", "0.05"}, {"schedule", "linear"}, {"warmup", "300"}, {"eval-every", "500"}, {NULL, NULL}};
+    {"dim", "192"}, {"heads", "6"}, {"depth", "6"}, {"positions", "none"}, {"distances", "bias"}, {"bias", "no"},
+    {"dropout", "0.1"}, {"batch", "8"}, {"lr", "0"}, {"betas", "0.9,0.98"}, {"decay", "0.05"}, {"schedule", "linear"},
+    {"warmup", "300"}, {"eval-every", "500"}, {NULL, NULL}};
+/* clang-format on */
 
 const Program charlm_program = {
     .name = "charlm",

@@ -33,58 +33,31 @@ const Option classifier_options[] = {
     {"file", 0, OPTION_PATH, OPTION_HERE, PREDICT, AT(file), NULL, "FILE", "texts to classify, one per line"},
     {"attribution", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(attribution), NULL, NULL, "show which words moved the answer: by leaving each out, by gradient x input, by attention"},
 };
-/* clang-format on */
 
 const size_t classifier_option_count = sizeof classifier_options / sizeof *classifier_options;
 
 /* The sequence classifier of "Transformers from scratch": 7,653,122 parameters. */
-static const Setting former[] = {{"dim", "128"},
-                                 {"heads", "8"},
-                                 {"depth", "6"},
-                                 {"ff", "512"},
-                                 {"context", "512"},
-                                 {"norm", "post"},
-                                 {"activation", "relu"},
-                                 {"bias", "no"},
-                                 {"dropout", "0"},
-                                 {"positions", "learned"},
-                                 {"pool", "average"},
-                                 {"init", "xavier"},
-                                 {"batch", "4"},
-                                 {"lr", "1e-4"},
-                                 {"words", "50000"},
-                                 {"warmup", "2500"},
-                                 {"schedule", "constant"},
-                                 {"clip", "1"},
-                                 {"epochs", "2"},
-                                 {"minutes", "30"},
-                                 {"eval-every", "1250"},
-                                 {"distances", "none"},
-                                 {"betas", "0.9,0.999"},
-                                 {"smoothing", "0"},
-                                 {NULL, NULL}};
+static const Setting former[] = {
+    {"dim", "128"}, {"heads", "8"}, {"depth", "6"}, {"ff", "512"}, {"context", "512"}, {"norm", "post"},
+    {"activation", "relu"}, {"bias", "no"}, {"dropout", "0"}, {"positions", "learned"}, {"pool", "average"},
+    {"init", "xavier"}, {"batch", "4"}, {"lr", "1e-4"}, {"words", "50000"}, {"warmup", "2500"},
+    {"schedule", "constant"}, {"clip", "1"}, {"epochs", "2"}, {"minutes", "30"}, {"eval-every", "1250"},
+    {"distances", "none"}, {"betas", "0.9,0.999"}, {"smoothing", "0"}, {NULL, NULL}};
 
 /* A shallow model that drops much: 25,000 texts are few. */
 static const Setting best[] = {
-    {"dim", "128"},        {"heads", "8"},         {"depth", "1"},   {"ff", "256"},          {"context", "512"},
-    {"norm", "post"},      {"activation", "relu"}, {"bias", "no"},   {"dropout", "0.4"},     {"positions", "none"},
-    {"distances", "bias"}, {"pool", "average"},    {"init", "gpt2"}, {"batch", "32"},        {"micro-batch", "4"},
-    {"lr", "5e-4"},        {"words", "50000"},     {"warmup", "50"}, {"schedule", "linear"}, {"betas", "0.9,0.98"},
-    {"smoothing", "0.1"},  {"clip", "1"},          {"epochs", "2"},  {"eval-every", "313"},  {NULL, NULL}};
+    {"dim", "128"}, {"heads", "8"}, {"depth", "1"}, {"ff", "256"}, {"context", "512"}, {"norm", "post"},
+    {"activation", "relu"}, {"bias", "no"}, {"dropout", "0.4"}, {"positions", "none"}, {"distances", "bias"},
+    {"pool", "average"}, {"init", "gpt2"}, {"batch", "32"}, {"micro-batch", "4"}, {"lr", "5e-4"}, {"words", "50000"},
+    {"warmup", "50"}, {"schedule", "linear"}, {"betas", "0.9,0.98"}, {"smoothing", "0.1"}, {"clip", "1"},
+    {"epochs", "2"}, {"eval-every", "313"}, {NULL, NULL}};
 
-static const Setting minute[] = {{"dim", "64"},          {"heads", "4"},
-                                 {"depth", "1"},         {"ff", "128"},
-                                 {"context", "256"},     {"norm", "post"},
-                                 {"activation", "relu"}, {"bias", "no"},
-                                 {"dropout", "0.2"},     {"positions", "learned"},
-                                 {"pool", "average"},    {"init", "pytorch"},
-                                 {"batch", "16"},        {"lr", "2e-3"},
-                                 {"words", "20000"},     {"warmup", "100"},
-                                 {"schedule", "linear"}, {"betas", "0.9,0.98"},
-                                 {"clip", "1"},          {"epochs", "400"},
-                                 {"micro-batch", "4"},   {"minutes", "1"},
-                                 {"eval-every", "200"},  {"distances", "none"},
-                                 {"smoothing", "0"},     {NULL, NULL}};
+static const Setting minute[] = {
+    {"dim", "64"}, {"heads", "4"}, {"depth", "1"}, {"ff", "128"}, {"context", "256"}, {"norm", "post"},
+    {"activation", "relu"}, {"bias", "no"}, {"dropout", "0.2"}, {"positions", "learned"}, {"pool", "average"},
+    {"init", "pytorch"}, {"batch", "16"}, {"lr", "2e-3"}, {"words", "20000"}, {"warmup", "100"},
+    {"schedule", "linear"}, {"betas", "0.9,0.98"}, {"clip", "1"}, {"epochs", "400"}, {"micro-batch", "4"},
+    {"minutes", "1"}, {"eval-every", "200"}, {"distances", "none"}, {"smoothing", "0"}, {NULL, NULL}};
 
 static const Preset presets[] = {
     {"former", "6 blocks, 128 wide, 512 words: the model of \"Transformers from scratch\"", former},
@@ -94,10 +67,10 @@ static const Preset presets[] = {
 
 /* What is not asked for: best's recipe for a model of any size. */
 static const Setting defaults[] = {
-    {"dim", "128"},        {"depth", "1"},        {"context", "512"},    {"bias", "no"},
-    {"dropout", "0.4"},    {"positions", "none"}, {"distances", "bias"}, {"init", "gpt2"},
-    {"batch", "32"},       {"lr", "5e-4"},        {"warmup", "50"},      {"schedule", "linear"},
-    {"betas", "0.9,0.98"}, {"smoothing", "0.1"},  {"eval-every", "300"}, {NULL, NULL}};
+    {"dim", "128"}, {"depth", "1"}, {"context", "512"}, {"bias", "no"}, {"dropout", "0.4"}, {"positions", "none"},
+    {"distances", "bias"}, {"init", "gpt2"}, {"batch", "32"}, {"lr", "5e-4"}, {"warmup", "50"},
+    {"schedule", "linear"}, {"betas", "0.9,0.98"}, {"smoothing", "0.1"}, {"eval-every", "300"}, {NULL, NULL}};
+/* clang-format on */
 
 const Program classifier_program = {
     .name = "classifier",

@@ -122,15 +122,7 @@ static bool find_bleu(Eval *v, Error *e)
     Weights w = {0};
     if (!app_trainer_options(&c->app, &trainer, false, e) || !app_open_weights(&c->app, trainer.k, &w, e))
         return false;
-    const TranslatingOptions how = {.beam = o->beam,
-                                    .best = 1,
-                                    .alpha = o->alpha,
-                                    .max_extra = o->max_extra,
-                                    .max_tokens = o->max_tokens,
-                                    .longest = c->model.context - 1,
-                                    .workers = trainer.workers,
-                                    .team = trainer.team,
-                                    .hold = true};
+    const TranslatingOptions how = translating_options(o, &c->model, 1, &trainer);
     v->judge = judge_open(&v->translating, c->options->target, JUDGE_CELLS);
     bool fine = translating_open(&v->translating, &c->model, &c->pieces, &w, &how, e) && judge_part(v, e);
     progress_close(&v->progress);

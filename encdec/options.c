@@ -78,45 +78,30 @@ const Option encdec_options[] = {
     {"join", 0, OPTION_FLAG, OPTION_HERE, PIECES, AT(join), NULL, NULL, "the reverse: join subwords into words, removing @@"},
     {"length", 0, OPTION_SIZE, OPTION_HERE, BENCH, AT(length), "32", "[1,1073741824]", "subwords per sentence"},
 };
-/* clang-format on */
 
 const size_t encdec_option_count = sizeof encdec_options / sizeof *encdec_options;
 
 /* "Attention Is All You Need", table 3: 65 million parameters with a vocabulary of 37,000. */
-static const Setting base[] = {{"dim", "512"},      {"heads", "8"},      {"depth", "6"},
-                               {"ff", "2048"},      {"dropout", "0.1"},  {"batch-tokens", "25000"},
-                               {"steps", "100000"}, {"merges", "37000"}, {"keep", "5"},
-                               {NULL, NULL}};
+static const Setting base[] = {
+    {"dim", "512"}, {"heads", "8"}, {"depth", "6"}, {"ff", "2048"}, {"dropout", "0.1"}, {"batch-tokens", "25000"},
+    {"steps", "100000"}, {"merges", "37000"}, {"keep", "5"}, {NULL, NULL}};
 
 static const Setting big[] = {
-    {"dim", "1024"},     {"heads", "16"},           {"depth", "6"},      {"ff", "4096"}, {"dropout", "0.3"},
-    {"merges", "37000"}, {"batch-tokens", "25000"}, {"steps", "300000"}, {"keep", "20"}, {NULL, NULL}};
+    {"dim", "1024"}, {"heads", "16"}, {"depth", "6"}, {"ff", "4096"}, {"dropout", "0.3"}, {"merges", "37000"},
+    {"batch-tokens", "25000"}, {"steps", "300000"}, {"keep", "20"}, {NULL, NULL}};
 
 /* For some ten thousand pairs of short sentences, as Multi30k has them (Wu et al. 2021: Good for Misconceived Reasons):
  * the rate's factor makes it 0.005 at its highest. */
-static const Setting tiny[] = {{"dim", "128"},      {"heads", "4"},        {"depth", "4"},        {"ff", "256"},
-                               {"dropout", "0.3"},  {"lr", "2.5"},         {"warmup", "2000"},    {"steps", "16000"},
-                               {"merges", "10000"}, {"eval-every", "500"}, {"save-every", "500"}, {"keep", "10"},
-                               {NULL, NULL}};
+static const Setting tiny[] = {
+    {"dim", "128"}, {"heads", "4"}, {"depth", "4"}, {"ff", "256"}, {"dropout", "0.3"}, {"lr", "2.5"},
+    {"warmup", "2000"}, {"steps", "16000"}, {"merges", "10000"}, {"eval-every", "500"}, {"save-every", "500"},
+    {"keep", "10"}, {NULL, NULL}};
 
-static const Setting minute[] = {{"type", "words"},
-                                 {"tokens", "spaces"},
-                                 {"dim", "64"},
-                                 {"heads", "4"},
-                                 {"depth", "2"},
-                                 {"ff", "128"},
-                                 {"dropout", "0.1"},
-                                 {"lr", "2"},
-                                 {"warmup", "300"},
-                                 {"steps", "10000"},
-                                 {"size", "5000"},
-                                 {"minutes", "1"},
-                                 {"batch-tokens", "1024"},
-                                 {"micro-tokens", "512"},
-                                 {"eval-every", "200"},
-                                 {"longest", "100"},
-                                 {"context", "128"},
-                                 {NULL, NULL}};
+static const Setting minute[] = {
+    {"type", "words"}, {"tokens", "spaces"}, {"dim", "64"}, {"heads", "4"}, {"depth", "2"}, {"ff", "128"},
+    {"dropout", "0.1"}, {"lr", "2"}, {"warmup", "300"}, {"steps", "10000"}, {"size", "5000"}, {"minutes", "1"},
+    {"batch-tokens", "1024"}, {"micro-tokens", "512"}, {"eval-every", "200"}, {"longest", "100"}, {"context", "128"},
+    {NULL, NULL}};
 
 static const Preset presets[] = {
     {"base", "6 + 6 blocks, 512 wide: the model of \"Attention Is All You Need\"", base},
@@ -127,10 +112,11 @@ static const Preset presets[] = {
 
 /* The paper's, whatever the size: tied tables, sinusoids, its optimizer and its schedule. */
 static const Setting defaults[] = {
-    {"tokens", "moses"},  {"dim", "512"},     {"depth", "6"},        {"context", "512"},   {"positions", "sinusoid"},
-    {"tie", "yes"},       {"init", "xavier"}, {"dropout", "0.1"},    {"smoothing", "0.1"}, {"lr", "1"},
-    {"schedule", "noam"}, {"warmup", "4000"}, {"betas", "0.9,0.98"}, {"epsilon", "1e-9"},  {"clip", "0"},
-    {"micro-batch", "0"}, {"keep", "5"},      {NULL, NULL}};
+    {"tokens", "moses"}, {"dim", "512"}, {"depth", "6"}, {"context", "512"}, {"positions", "sinusoid"},
+    {"tie", "yes"}, {"init", "xavier"}, {"dropout", "0.1"}, {"smoothing", "0.1"}, {"lr", "1"}, {"schedule", "noam"},
+    {"warmup", "4000"}, {"betas", "0.9,0.98"}, {"epsilon", "1e-9"}, {"clip", "0"}, {"micro-batch", "0"},
+    {"keep", "5"}, {NULL, NULL}};
+/* clang-format on */
 
 const Program encdec_program = {
     .name = "encdec",

@@ -177,15 +177,7 @@ static bool open_all(Translate *t, Weights *w, Error *e)
     t->text = memory_get(2 * v->nbest, sizeof *t->text);
     if (!t->answer || !t->text)
         return memory_error(e, "answers", v->nbest, sizeof *t->answer);
-    const TranslatingOptions o = {.beam = v->beam,
-                                  .best = v->nbest,
-                                  .alpha = v->alpha,
-                                  .max_extra = v->max_extra,
-                                  .max_tokens = v->max_tokens,
-                                  .longest = c->model.context - 1,
-                                  .workers = trainer.workers,
-                                  .team = trainer.team,
-                                  .hold = true};
+    const TranslatingOptions o = translating_options(v, &c->model, v->nbest, &trainer);
     return translating_open(&t->t, &c->model, &c->pieces, w, &o, e);
 }
 

@@ -18,6 +18,19 @@ static Tensor *logits(const void *model, Tape *t, const Rows *target, const Atte
 
 static TranslateNetwork network_of(const Model *m) { return (TranslateNetwork){m, &m->decoder, END, memory, logits}; }
 
+TranslatingOptions translating_options(const EncdecOptions *v, const Model *m, size_t best, const TrainerOptions *t)
+{
+    return (TranslatingOptions){.beam = v->beam,
+                                .best = best,
+                                .alpha = v->alpha,
+                                .max_extra = v->max_extra,
+                                .max_tokens = v->max_tokens,
+                                .longest = m->context - 1,
+                                .workers = t->workers,
+                                .team = t->team,
+                                .hold = true};
+}
+
 static TranslateOptions search_options(const Model *m, const TranslatingOptions *o)
 {
     const size_t longest = smaller(o->longest, m->context - 1), most = smaller(longest + o->max_extra, m->context - 1);

@@ -3,6 +3,7 @@
 #define ENCDEC_TRANSLATING_H
 
 #include "core/search/translate.h"
+#include "core/train/plan.h"
 #include "encdec/model.h"
 #include "encdec/pieces.h"
 
@@ -36,6 +37,9 @@ typedef struct Translating {
     size_t seen, cut, first_cut; /* lines; those that were too long, and the first of them, from 1 */
     double read, written;        /* pieces of sources; and of each one's best translation, </s> among them */
 } Translating;
+
+/* As the command line says, for weights that stay as they are. */
+TranslatingOptions translating_options(const EncdecOptions *v, const Model *m, size_t best, const TrainerOptions *t);
 
 /* Model, pieces and weights must outlive it. */
 bool translating_open(Translating *t, const Model *m, const Pieces *p, const Weights *w, const TranslatingOptions *o,
