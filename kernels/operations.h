@@ -195,7 +195,8 @@ OPERATION(choices,
  * accumulate: to += from (real). convert: numbers from reals. squares: parts[i] = sum of squares of chunk i.
  * clip: norm, clip and finite in state from all parts; max_norm 0: no limit.
  * adam: w, m, v from g times state->clip, for weights first .. first+n-1 of the block (pointers are to the block's
- * beginning); copy: numbers of w, or NULL. Spans are sorted and do not overlap. */
+ * beginning); copy: numbers of w, or NULL. Where beta2 is 1, v may be NULL: it is 0 and stays so. Spans are sorted and
+ * do not overlap. */
 OPERATION(accumulate, (Stream *s, void *to, const void *from, size_t n), (s, to, from, n))
 OPERATION(convert, (Stream *s, void *numbers, const void *reals, size_t n), (s, numbers, reals, n))
 OPERATION(squares, (Stream *s, double *parts, const void *g, size_t n), (s, parts, g, n))

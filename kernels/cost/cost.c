@@ -420,23 +420,23 @@ static void clip(Stream *s, StepState *state, const double *parts, size_t chunks
 static void adam(Stream *s, void *w, void *copied, void *m, void *v, const void *g, const StepState *state, Adam how,
                  const Span *spans, size_t span_count, size_t first, size_t n)
 {
-    (void)w, (void)m, (void)v, (void)g, (void)state, (void)how, (void)spans, (void)span_count, (void)first;
-    count(s, AT_adam, 0, copied ? n : 0, 7 * n);
+    (void)w, (void)m, (void)g, (void)state, (void)how, (void)spans, (void)span_count, (void)first;
+    count(s, AT_adam, 0, copied ? n : 0, (v ? 7 : 5) * n);
 }
 
 /* Of the gradient no more than all rows; how many were read, and how many rest, the shapes do not say. */
 static void adam_rows(Stream *s, void *w, void *m, void *v, LazyRow *lazy, const void *g, const int32_t *slots,
                       const StepState *state, Adam how, double decay, size_t first, size_t n, size_t d)
 {
-    (void)w, (void)m, (void)v, (void)lazy, (void)g, (void)slots, (void)state, (void)how, (void)decay, (void)first;
-    count(s, AT_adam_rows, 0, 0, 6 * n * d);
+    (void)w, (void)m, (void)lazy, (void)g, (void)slots, (void)state, (void)how, (void)decay, (void)first;
+    count(s, AT_adam_rows, 0, 0, (v ? 6 : 4) * n * d);
 }
 
 /* The moments of rows that were left alone are read and written. */
 static void adam_flush(Stream *s, void *m, void *v, LazyRow *lazy, Adam how, size_t first, size_t n, size_t d)
 {
-    (void)m, (void)v, (void)lazy, (void)how, (void)first;
-    count(s, AT_adam_flush, 0, 0, 4 * n * d);
+    (void)m, (void)lazy, (void)how, (void)first;
+    count(s, AT_adam_flush, 0, 0, (v ? 4 : 2) * n * d);
 }
 
 static const Kernels entries = {

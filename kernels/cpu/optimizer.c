@@ -55,25 +55,28 @@ INLINE void adam_moments(Vec *m, Vec *v, Vec gradient, const AdamStep *a)
     *v += (gradient * gradient - *v) * (1 - a->beta2);
 }
 
-/* The next vector of weights. moved: by how much, without decay */
-INLINE Vec adam_vector(float *w, float *m, float *v, Vec g, const AdamStep *a, float shrink, size_t left, Vec *moved)
+/* The next vector of weights. moved: by how much, without decay. second: whether there is a v */
+INLINE Vec adam_vector(float *w, float *m, float *v, bool second, Vec g, const AdamStep *a, float shrink, size_t left,
+                       Vec *moved)
 {
-    Vec weight = load_real(w, left), m_i = load_real(m, left), v_i = load_real(v, left);
+    Vec weight = load_real(w, left), m_i = load_real(m, left), v_i = second ? load_real(v, left) : vec_set(0);
     adam_moments(&m_i, &v_i, g * a->clip, a);
     *moved = m_i * a->rate / (vec_sqrt(v_i / a->correction2) + a->epsilon);
     weight -= weight * shrink + *moved;
     store_real(m, m_i, left);
-    store_real(v, v_i, left);
+    if (second)
+        store_real(v, v_i, left);
     store_real(w, weight, left);
     return weight;
 }
 
-/* Weights first .. end-1, all with the same decay */
-static void adam_range(float *w, Number *copy, float *m, float *v, const float *g, AdamStep a, float shrink,
-                       size_t first, size_t end)
+/* Weights first .. end-1, all with the same decay. second: a constant, for which the compiler makes a loop */
+INLINE void adam_range(float *w, Number *copy, float *m, float *v, bool second, const float *g, AdamStep a,
+                       float shrink, size_t first, size_t end)
 {
     for (size_t i = first; i < end; i += WIDTH) {
-        Vec moved, weight = adam_vector(w + i, m + i, v + i, load_real(g + i, end - i), &a, shrink, end - i, &moved);
+        Vec moved, weight = adam_vector(w + i, m + i, second ? v + i : NULL, second, load_real(g + i, end - i), &a,
+                                        shrink, end - i, &moved);
         if (copy)
             store(copy + i, weight, end - i);
     }
@@ -92,7 +95,11 @@ static void adam(Stream *s, void *w, void *copy, void *m, void *v, const void *g
         bool inside = span < span_count && spans[span].begin <= i;
         size_t stop = inside ? spans[span].end : span < span_count ? spans[span].begin : end;
         stop = stop < end ? stop : end;
-        adam_range(w, copy, m, v, g, a, inside ? (float)(state->learning_rate * spans[span].decay) : 0, i, stop);
+        float shrink = inside ? (float)(state->learning_rate * spans[span].decay) : 0;
+        if (v)
+            adam_range(w, copy, m, v, true, g, a, shrink, i, stop);
+        else
+            adam_range(w, copy, m, NULL, false, g, a, shrink, i, stop);
         i = stop;
     }
 }
@@ -116,7 +123,7 @@ INLINE Vec part_moved(Vec moved, Vec weight)
 
 enum { FADING = 4 }; /* vectors of each moment that fade at once: they do not wait for each other */
 
-/* The steps that a row skipped, to the bit: its moments fade as adam_moments has them. */
+/* The steps that a row skipped, to the bit: its moments fade as adam_moments has them. v: NULL where there is none */
 static void fade(float *m, float *v, uint32_t skipped, const AdamStep *a, size_t d)
 {
     for (size_t j = 0; skipped && j < d; j += FADING * WIDTH) {
@@ -126,7 +133,7 @@ static void fade(float *m, float *v, uint32_t skipped, const AdamStep *a, size_t
         for (size_t l = 0; l < FADING; l++) {
             from[l] = j + l * WIDTH < d ? j + l * WIDTH : d;
             m_j[l] = load_real(m + from[l], d - from[l]);
-            v_j[l] = load_real(v + from[l], d - from[l]);
+            v_j[l] = v ? load_real(v + from[l], d - from[l]) : vec_set(0);
             bits |= (UVec)m_j[l] | (UVec)v_j[l];
         }
         if (memcmp(&bits, &none, sizeof bits) == 0)
@@ -136,7 +143,8 @@ static void fade(float *m, float *v, uint32_t skipped, const AdamStep *a, size_t
                 adam_moments(&m_j[l], &v_j[l], vec_set(0), a);
         for (size_t l = 0; l < FADING; l++) {
             store_real(m + from[l], m_j[l], d - from[l]);
-            store_real(v + from[l], v_j[l], d - from[l]);
+            if (v)
+                store_real(v + from[l], v_j[l], d - from[l]);
         }
     }
 }
@@ -165,9 +173,9 @@ static bool rests(const TableStep *t, size_t r)
 
 /* reach is looked up where the row was read, and then, as that costs a division for each weight, where it would rest if
  * its weights were still those. */
-static void move_row(const TableStep *t, size_t r)
+INLINE void move_row(const TableStep *t, size_t r, bool second)
 {
-    float *w = t->w + r * t->d, *m = t->m + r * t->d, *v = t->v + r * t->d;
+    float *w = t->w + r * t->d, *m = t->m + r * t->d, *v = second ? t->v + r * t->d : NULL;
     const float *g = t->slots[r] < 0 ? NULL : t->g + (size_t)t->slots[r] * t->d; /* NULL: 0, which needs no memory */
     LazyRow none = {0}, *row = t->lazy ? &t->lazy[r] : &none;
     float nearly = row->reach * t->a.rate;
@@ -177,7 +185,8 @@ static void move_row(const TableStep *t, size_t r)
     fade(m, v, row->skipped, &t->a, t->d);
     for (size_t j = 0; j < t->d; j += WIDTH) {
         Vec moved, gradient = g ? load_real(g + j, t->d - j) : vec_set(0);
-        Vec weight = adam_vector(w + j, m + j, v + j, gradient, &t->a, t->shrink, t->d - j, &moved);
+        Vec weight = adam_vector(w + j, m + j, second ? v + j : NULL, second, gradient, &t->a, t->shrink, t->d - j,
+                                 &moved);
         if (look)
             largest = vec_max(part_moved(moved, weight), largest);
     }
@@ -192,9 +201,14 @@ static void adam_rows(Stream *s, void *w, void *m, void *v, LazyRow *lazy, const
     (void)s;
     TableStep t = {w, m, v, lazy, g, slots, adam_step(adam, state), (float)(state->learning_rate * decay), 0, d};
     t.slower = t.a.beta1 / sqrtf(t.a.beta2);
-    for (size_t r = first; state->finite && r < first + n; r++)
-        if (!lazy || !rests(&t, r))
-            move_row(&t, r);
+    for (size_t r = first; state->finite && r < first + n; r++) {
+        if (lazy && rests(&t, r))
+            continue;
+        if (v)
+            move_row(&t, r, true);
+        else
+            move_row(&t, r, false);
+    }
 }
 
 static void adam_flush(Stream *s, void *m, void *v, LazyRow *lazy, Adam adam, size_t first, size_t n, size_t d)
@@ -202,7 +216,7 @@ static void adam_flush(Stream *s, void *m, void *v, LazyRow *lazy, Adam adam, si
     (void)s;
     AdamStep a = {.beta1 = (float)adam.beta1, .beta2 = (float)adam.beta2};
     for (size_t r = first; r < first + n; r++) {
-        fade((float *)m + r * d, (float *)v + r * d, lazy[r].skipped, &a, d);
+        fade((float *)m + r * d, v ? (float *)v + r * d : NULL, lazy[r].skipped, &a, d);
         lazy[r].skipped = 0;
     }
 }

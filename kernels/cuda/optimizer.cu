@@ -94,8 +94,10 @@ static __global__ void adam_kernel(float *w, Number *copy, float *m, float *v, c
     if (!state->finite)
         return;
     AdamStep a = adam_step(adam, state);
+    float none = 0;
     for (size_t i = first + thread_number(); i < first + n; i += thread_count()) {
-        adam_one(&w[i], &m[i], &v[i], g[i], a, (float)(state->learning_rate * decay_of(spans, span_count, i)));
+        adam_one(&w[i], &m[i], v ? &v[i] : &none, g[i], a,
+                 (float)(state->learning_rate * decay_of(spans, span_count, i)));
         if (copy)
             copy[i] = number(w[i]);
     }
@@ -108,10 +110,10 @@ static __global__ void adam_rows_kernel(float *w, float *m, float *v, const floa
     if (!state->finite)
         return;
     AdamStep a = adam_step(adam, state);
-    float shrink = (float)(state->learning_rate * decay);
+    float shrink = (float)(state->learning_rate * decay), none = 0;
     for (size_t i = first * d + thread_number(); i < (first + n) * d; i += thread_count()) {
         int32_t slot = slots[i / d];
-        adam_one(&w[i], &m[i], &v[i], slot < 0 ? 0 : g[(size_t)slot * d + i % d], a, shrink);
+        adam_one(&w[i], &m[i], v ? &v[i] : &none, slot < 0 ? 0 : g[(size_t)slot * d + i % d], a, shrink);
     }
 }
 

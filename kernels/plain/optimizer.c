@@ -76,6 +76,7 @@ static void adam(Stream *s, void *w_, void *copy_, void *m_, void *v_, const voi
     Real *w = w_, *m = m_, *v = v_;
     Number *copy = copy_;
     AdamStep a = adam_step(adam, state);
+    Real none = 0;
     size_t span = 0;
 
     if (!state->finite)
@@ -84,7 +85,8 @@ static void adam(Stream *s, void *w_, void *copy_, void *m_, void *v_, const voi
         while (span < span_count && spans[span].end <= i)
             span++;
         bool inside = span < span_count && spans[span].begin <= i;
-        adam_one(&w[i], &m[i], &v[i], g[i], &a, inside ? (Real)(state->learning_rate * spans[span].decay) : 0);
+        adam_one(&w[i], &m[i], v ? &v[i] : &none, g[i], &a,
+                 inside ? (Real)(state->learning_rate * spans[span].decay) : 0);
         if (copy)
             copy[i] = number(w[i]);
     }
@@ -95,11 +97,11 @@ static void adam_rows(Stream *s, void *w_, void *m_, void *v_, LazyRow *lazy, co
 {
     (void)s, (void)lazy; /* all rows move */
     const Real *g = g_;
-    Real *w = w_, *m = m_, *v = v_, shrink = (Real)(state->learning_rate * decay);
+    Real *w = w_, *m = m_, *v = v_, shrink = (Real)(state->learning_rate * decay), none = 0;
     AdamStep a = adam_step(adam, state);
 
     for (size_t r = first; state->finite && r < first + n; r++)
         for (size_t j = 0; j < d; j++)
-            adam_one(&w[r * d + j], &m[r * d + j], &v[r * d + j], slots[r] < 0 ? 0 : g[(size_t)slots[r] * d + j], &a,
-                     shrink);
+            adam_one(&w[r * d + j], &m[r * d + j], v ? &v[r * d + j] : &none,
+                     slots[r] < 0 ? 0 : g[(size_t)slots[r] * d + j], &a, shrink);
 }

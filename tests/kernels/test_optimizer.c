@@ -186,7 +186,9 @@ typedef struct Steps {
     size_t cut; /* the first `cut` of them in a call of their own */
 } Steps;
 
-static const Adam recipe = {0.9, 0.98, 1e-9};
+static const Adam recipe = {0.9, 0.98, 1e-9}, momentum = {0.9, 1, 1}; /* the latter leaves v = 0 alone */
+
+static Adam how_of(const Case *c) { return c->state.correction2 < 1 ? recipe : momentum; }
 
 /* One step: what changes between steps lies in the state, so a case is one step. */
 static void step(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
@@ -195,8 +197,8 @@ static void step(const Kernels *k, Stream *s, void *const *at, StepState *state,
     Span *spans = k->allocate(sizeof a->span);
     ck_assert_ptr_nonnull(spans);
     k->upload(s, spans, a->span, sizeof a->span);
-    k->adam(s, at[W], at[COPY], at[M], at[V], at[GRADIENTS], state, recipe, spans, a->spans, a->first, a->cut);
-    k->adam(s, at[W], at[COPY], at[M], at[V], at[GRADIENTS], state, recipe, spans, a->spans, a->first + a->cut,
+    k->adam(s, at[W], at[COPY], at[M], at[V], at[GRADIENTS], state, how_of(c), spans, a->spans, a->first, a->cut);
+    k->adam(s, at[W], at[COPY], at[M], at[V], at[GRADIENTS], state, how_of(c), spans, a->spans, a->first + a->cut,
             a->n - a->cut);
     Error e;
     ck_done(k->finish(s, &e), e);
@@ -407,7 +409,8 @@ typedef struct TableSteps {
 static void step_rows(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
 {
     const TableSteps *a = c->shape;
-    k->adam_rows(s, at[W], at[M], at[V], NULL, at[GRADIENTS], a->slots, state, recipe, a->decay, a->first, a->n, a->d);
+    k->adam_rows(s, at[W], at[M], at[V], NULL, at[GRADIENTS], a->slots, state, how_of(c), a->decay, a->first, a->n,
+                 a->d);
 }
 
 static Case table_case(const TableSteps *a)
@@ -472,6 +475,34 @@ START_TEST(no_row_moves_when_the_gradient_is_not_finite)
 }
 END_TEST
 
+/* Weights and m are the same to the bit as with zeros for v. */
+static void without_second(Case *c, Case *without)
+{
+    tensor_fill(&c->tensor[V], 0);
+    c->state.correction2 = without->state.correction2 = 1;
+    without->tensor[V].use = ABSENT;
+    case_agrees(without);
+    for (size_t k = 0; backend(k); k++) {
+        Result r = case_run(c, backend(k), backend(k)->type), s = case_run(without, backend(k), backend(k)->type);
+        for (size_t t = W; t <= M; t++)
+            if (c->tensor[t].use != ABSENT)
+                same_bits(c, t, &r, &s);
+        result_free(&r);
+        result_free(&s);
+    }
+    case_free(c);
+    case_free(without);
+}
+
+START_TEST(a_second_moment_that_stays_0_need_not_be_there)
+{
+    Case c = steps_case(&recipes[_i], 3), without = steps_case(&recipes[_i], 3);
+    without_second(&c, &without);
+    c = table_case(&tables[_i]), without = table_case(&tables[_i]);
+    without_second(&c, &without);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(accumulate_adds_and_convert_rounds, 6),
@@ -489,6 +520,7 @@ int main(int argc, char **argv)
                                  TEST(a_weight_that_never_got_a_gradient_only_decays),
                                  TEST(epsilon_is_added_to_the_root),
                                  TEST_LOOP(rows_of_a_table_move_as_the_formula_says, 5),
-                                 TEST(no_row_moves_when_the_gradient_is_not_finite)};
+                                 TEST(no_row_moves_when_the_gradient_is_not_finite),
+                                 TEST_LOOP(a_second_moment_that_stays_0_need_not_be_there, 5)};
     return suite_run("kernels/optimizer", tests, sizeof tests / sizeof *tests, argc, argv);
 }
