@@ -2,6 +2,7 @@
 #include "core/nn/distances.h"
 
 #include "core/nn/positions.h"
+#include "core/tensor/operations.h"
 
 #include <assert.h>
 #include <math.h>
@@ -39,10 +40,7 @@ Distances distances_new(Parameters *p, const DistanceOptions *o, size_t dim, siz
         assert(o->ahead == 0);
         d.bias = parameters_constant(p, count, heads, alibi, prefix, "distance_bias");
         break;
-    case DISTANCE_KEYS:
-        d.features = parameters_constant(p, count, count, identity, prefix, "distances");
-        d.keys = linear_new(p, count, width, false, name);
-        break;
+    case DISTANCE_KEYS: d.keys = linear_new(p, count, width, false, name); break;
     case DISTANCE_XL:
         d.features = parameters_constant(p, count, dim, sinusoid, prefix, "distances");
         d.keys = linear_new(p, dim, width, false, name);
@@ -60,9 +58,10 @@ Tensor *distances_describe(Tape *t, const Distances *d, Attend *how)
     how->distance_bias = tape_reals_of(t, d->bias);
     how->content_bias = tape_reals_of(t, d->content_bias);
     how->position_bias = tape_reals_of(t, d->position_bias);
-    if (!d->features)
+    if (!d->keys.weight)
         return NULL;
-    Tensor *relative = linear(t, &d->keys, tape_constant(t, d->features));
+    Tensor *relative = d->features ? linear(t, &d->keys, tape_constant(t, d->features))
+                                   : transpose(t, tape_parameter(t, d->keys.weight));
     how->relative = tensor_strided(relative);
     return relative;
 }

@@ -24,9 +24,9 @@ typedef struct DistanceOptions {
 
 typedef struct Distances {
     size_t count, ahead;
-    Parameter *bias;                         /* [count, H] */
-    Parameter *features;                     /* [count, F]: sinusoids, or one number 1 in each row; NULL: no keys */
-    Linear keys;                             /* of features, to [count, H*dk] */
+    Parameter *bias;     /* [count, H] */
+    Parameter *features; /* sinusoids [count, F]; NULL: keys are vectors of their own */
+    Linear keys;         /* of features, to [count, H*dk]; or the vectors, as columns of its weight */
     Parameter *content_bias, *position_bias; /* [H*dk] */
 } Distances;
 

@@ -57,8 +57,6 @@ Linear linear_tied(Parameter *table)
     return table ? (Linear){table, NULL, table->shape[1], table->shape[0]} : (Linear){0};
 }
 
-double identity(size_t row, size_t column, size_t columns) { return (void)columns, row == column; }
-
 typedef struct LinearNode {
     Node node;
     const Linear *l;

@@ -20,10 +20,6 @@ Linear linear_joined(Parameters *p, size_t in, const size_t *out, size_t count, 
 /* The map that reads a table the other way round: logits of a tied embedding. */
 Linear linear_tied(Parameter *table);
 
-/* The values of a constant whose linear map is the map's own matrix, transposed: so what is to be learned becomes a
- * tensor [in, out]. */
-double identity(size_t row, size_t column, size_t columns);
-
 Tensor *linear(Tape *t, const Linear *l, Tensor *x);
 Tensor *linear_relu(Tape *t, const Linear *l, Tensor *x);
 Tensor *linear_logits(Tape *t, const Linear *l, Tensor *x); /* as reals */
