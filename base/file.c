@@ -58,11 +58,11 @@ bool file_read(const char *path, char **bytes, size_t *size, Error *e)
     if (stat(path, &s))
         return cannot_open(path, e);
     if (!S_ISREG(s.st_mode))
-        return fail(e, "cannot read %s: it is %s", path, S_ISDIR(s.st_mode) ? "a folder" : "no plain file");
+        return fail(e, "cannot read %s: it is %s", path, S_ISDIR(s.st_mode) ? "a folder" : "not a regular file");
     return file_read_any(path, bytes, size, e);
 }
 
-/* The file a path stands for: behind a link the file it names, else the path itself. */
+/* The file a path stands for: for a link the file it names, else the path itself. */
 static char *resolve(const char *path)
 {
     char *real = realpath(path, NULL);
@@ -122,7 +122,7 @@ bool file_begin_through(FileWriter *w, const char *path, Error *e)
 
 static bool give_up(FileWriter *w, Error *e)
 {
-    fail(e, "cannot write %s: %s", w->path ? w->path : "a file that was given up", strerror(errno));
+    fail(e, "cannot write %s: %s", w->path ? w->path : "an earlier write failed", strerror(errno));
     file_abandon(w);
     return false;
 }
@@ -142,7 +142,7 @@ bool file_add_at(FileWriter *w, uint64_t offset, const void *bytes, size_t size,
     return true;
 }
 
-/* Syncs the folder a path lies in, so that its name lasts. */
+/* Syncs the folder a path is in, so that its name lasts. */
 static bool sync_parent(const char *path, Error *e)
 {
     const char *slash = strrchr(path, '/');

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The whole file, with a zero byte behind it that is not counted; to be freed with memory_free. What is no plain file
+/* The whole file, with a zero byte after it that is not counted; to be freed with memory_free. What is no plain file
  * is refused: a pipe may never end. */
 bool file_read(const char *path, char **bytes, size_t *size, Error *e);
 
@@ -26,7 +26,7 @@ bool file_write_through(const char *path, const void *bytes, size_t size, Error 
  * file_abandon removes what was written so far; after an end or a failure it does nothing. */
 typedef struct FileWriter {
     void *stream;
-    char *path;      /* where it will lie */
+    char *path;      /* where it will be */
     char *temporary; /* NULL: written straight */
 } FileWriter;
 
@@ -61,7 +61,7 @@ char *path_join(const char *folder, const char *name);
 char *path_beside(const char *path, const char *ending);
 
 /* Puts a folder under its final name, atomically for readers: the one already there is renamed away first and removed
- * afterwards (a crash between the two renames leaves it as .NAME.old). Both names lie in the same parent, which is
+ * afterwards (a crash between the two renames leaves it as .NAME.old). Both names are in the same parent, which is
  * synced. */
 bool folder_replace(const char *temporary, const char *path, Error *e);
 

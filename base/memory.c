@@ -40,7 +40,7 @@ static void count(size_t size)
         ;
 }
 
-/* Small blocks end where they end, so that a sanitizer sees the first byte behind them. Large ones come from calloc,
+/* Small blocks end where they end, so that a sanitizer sees the first byte after them. Large ones come from calloc,
  * whose fresh pages the system zeroes when they are first touched, by the thread that touches them. Of the
  * largest they are huge pages, so that reading through weights does not wait for the addresses of small ones. */
 static void *system_get(size_t size, void **raw)
@@ -87,19 +87,19 @@ void *memory_resize(void *block, size_t n, size_t size)
     return fresh;
 }
 
-bool memory_grow(void *list, size_t *room, size_t wanted, size_t size, const char *what, Error *e)
+bool memory_grow(void *list, size_t *capacity, size_t wanted, size_t size, const char *what, Error *e)
 {
     enum { FIRST = 16 };
     void *block;
-    if (wanted <= *room)
+    if (wanted <= *capacity)
         return true;
-    size_t more = wanted / 2 < *room ? 2 * *room : wanted < FIRST ? FIRST : wanted;
+    size_t more = wanted / 2 < *capacity ? 2 * *capacity : wanted < FIRST ? FIRST : wanted;
     memcpy(&block, list, sizeof block); /* a pointer to some type, which is not an object of type void * */
     block = memory_resize(block, more, size);
     if (!block)
         return memory_error(e, what, more, size);
     memcpy(list, &block, sizeof block);
-    *room = more;
+    *capacity = more;
     return true;
 }
 

@@ -12,13 +12,13 @@
 /* count * size bytes of zeros; NULL when there is no such memory. A size of 0 gives a pointer that can be freed. */
 void *memory_get(size_t count, size_t size);
 
-/* The same with the old bytes kept (and zeros behind them); on failure NULL, and the old block stays. */
+/* The same with the old bytes kept (and zeros after them); on failure NULL, and the old block stays. */
 void *memory_resize(void *block, size_t count, size_t size);
 
 /* Room for `count` items of a list that grows: where it has less, it is made at least twice as large. list: the address
- * of the pointer to it; *room: items that it has room for. Room that is new is zeros; on failure all stays as it was,
+ * of the pointer to it; *capacity: items that it has room for. New items are zeros; on failure all stays as it was,
  * and the error is "out of memory: 1.2 GiB for WHAT". */
-bool memory_grow(void *list, size_t *room, size_t count, size_t size, const char *what, Error *e);
+bool memory_grow(void *list, size_t *capacity, size_t count, size_t size, const char *what, Error *e);
 
 void memory_free(void *block);
 

@@ -20,7 +20,7 @@ enum { SPINS = 4000, STACK = 8 << 20 };
 /* A number that grows, to wait on. Who raises it looks for sleepers afterwards; a sleeper says it is one and then looks
  * at the number: in the one order of sequentially consistent operations one of the two sees the other.
  *
- * The call that a number announces lies in its cache line, so that one transfer between cores brings both. */
+ * The call that a number announces is in its cache line, so that one transfer between cores brings both. */
 typedef struct Gate {
     _Alignas(64) atomic_uint value;
     atomic_uint sleepers;
@@ -161,7 +161,7 @@ void pool_barrier(Pool *pool)
     gate_advance(&pool->barrier);
 }
 
-/* Keeps worker i on the i-th processor allowed. A courtesy: where it fails, the system goes on choosing. */
+/* Keeps worker i on the i-th processor allowed. A courtesy: where it fails, the system chooses. */
 static void pin_all(Pool *pool)
 {
 #ifdef __linux__
@@ -213,7 +213,7 @@ bool pool_open(Pool **out, size_t workers, bool pin, Error *e)
     Thread *threads = pool ? memory_get(workers, sizeof *threads) : NULL;
     if (!threads) {
         memory_free(pool);
-        return memory_error(e, "the pool of threads", workers, sizeof *threads);
+        return memory_error(e, "a thread pool", workers, sizeof *threads);
     }
     gate_open(&pool->start);
     gate_open(&pool->done);

@@ -50,7 +50,7 @@ size_t utf8_head(const char *text, size_t size)
     return n;
 }
 
-/* Whether n bytes and such as `with` behind them are one character. */
+/* Whether n bytes and such as `with` after them are one character. */
 static bool completed(const char *text, size_t n, char with)
 {
     char all[] = {with, with, with, with};

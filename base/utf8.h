@@ -24,7 +24,7 @@ static inline size_t utf8_step(const char *text, size_t size)
 bool utf8_valid(const char *text, size_t size);
 
 /* Bytes at the beginning of a text that end a character which began before it; and bytes at its end that begin one
- * which ends behind it: 0 to 3 of each. */
+ * which ends after it: 0 to 3 of each. */
 size_t utf8_head(const char *text, size_t size);
 size_t utf8_tail(const char *text, size_t size);
 

@@ -1,5 +1,5 @@
-/* charlm baseline: bits per byte by counting n-grams, under the protocol of eval: learnt from the training part alone,
- * every byte of the split scored but its first. A network that learnt the same text is to be better than this. */
+/* charlm baseline: bits per byte by counting n-grams, under the protocol of eval: learned from the training part alone,
+ * every byte of the split scored but its first. A network that learned the same text is to be better than this. */
 #include "charlm/charlm.h"
 #include "charlm/ngram.h"
 
@@ -80,9 +80,9 @@ static void print_table(const Charlm *c, const NgramBits *bits, size_t learnt, s
     Split split = (Split)c->options->split;
     printf("%.4f bits/byte (%s, %zu bytes scored, orders 0 to %d mixed, %zu bytes of training text counted%s%s)\n",
            bits->mixed[ORDERS - 1], split_name(split), scored, ORDERS - 1, learnt,
-           split == SPLIT_TRAIN || split == SPLIT_ALL ? ", which are scored here, too" : "",
-           c->options->adapt ? ", and each byte once it was scored" : "");
-    printf("order     alone  with those below\n");
+           split == SPLIT_TRAIN || split == SPLIT_ALL ? ", which include those scored here" : "",
+           c->options->adapt ? ", and each byte after it was scored" : "");
+    printf("order     alone  with lower orders\n");
     for (size_t n = 0; n < ORDERS; n++)
         printf("%5zu  %8.4f  %16.4f\n", n, bits->alone[n], bits->mixed[n]);
 }

@@ -54,7 +54,7 @@ static size_t bytes_of_weights(const Model *m, const Kernels *k)
     return numbers * k->number;
 }
 
-/* Random bytes, and a text behind them that just fits into the context. */
+/* Random bytes, and a text after them that just fits into the context. */
 static bool open_bench(Charlm *c, Bench *b, Error *e)
 {
     if (!charlm_build(c, e) || !writer_trainer(c, &b->trainer, open_trainer, e))
@@ -141,7 +141,7 @@ static bool print_result(const Charlm *c, const Bench *b, Error *e)
     const TrainerOptions *o = &b->trainer.options;
     if (c->options->shared.json)
         return print_json(c, b, e);
-    printf("%.0f characters/s: %zu behind a prompt of %zu, %s, a team of %zu\n", b->cached, b->s.length, b->prompt_size,
+    printf("%.0f characters/s: %zu after a prompt of %zu, %s, %zu cores\n", b->cached, b->s.length, b->prompt_size,
            number_type_name(o->k->type), o->team);
     if (b->read > 0)
         printf("%.2f MB of weights each; a buffer of that size is read %.0f times/s (%.1f GB/s): %.0f %%\n",

@@ -58,7 +58,7 @@ bool part_to_score(Part *part, const Text *t, const CharlmOptions *v, Error *e)
     if (v->bytes && v->bytes < part->size)
         part->size = v->bytes + 1; /* the first is not scored */
     return part->size > 1 ||
-           fail(e, "the data's %s part has %zu bytes; to score needs at least 2, as the first is not scored",
+           fail(e, "the data's %s part has %zu bytes; scoring needs at least 2, because the first is not scored",
                 split_name(split), part->size);
 }
 

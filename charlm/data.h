@@ -35,7 +35,7 @@ bool part_to_score(Part *part, const Text *t, const CharlmOptions *v, Error *e);
 /* Training: a row of random place for each row of the batch. */
 void training_batch(Part part, size_t context, size_t rows, uint32_t seed, uint64_t step, Batch *b);
 
-/* Scoring every byte of a part but the first: windows of `context` bytes, each beginning `stride` behind the last one;
+/* Scoring every byte of a part but the first: windows of `context` bytes, each beginning `stride` after the last one;
  * in each, the bytes that no earlier window scored are scored. */
 typedef struct Windows {
     Part part;

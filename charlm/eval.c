@@ -1,6 +1,6 @@
 /* charlm eval: bits per byte, with the protocol that the figure belongs to: split, bytes scored, context, stride.
  *
- * Every byte of the split but its first is scored once. Windows of `context` bytes begin `stride` behind one another;
+ * Every byte of the split but its first is scored once. Windows of `context` bytes begin `stride` after one another;
  * a byte is scored in the first that holds it, so it has seen between context - stride + 1 and context bytes, or all
  * there are at the beginning. A stride of the context is the cheap protocol and the hard one; with 1 each byte has a
  * full context, for `context` times the work.

@@ -19,8 +19,8 @@ typedef struct Model {
 bool model_open(Model *m, const SharedOptions *o, Error *e);
 void model_close(Model *m);
 
-/* logits [N, 256] as reals; with a cache, of the positions behind those it holds. only: the positions whose logits are
- * wanted (NULL: all; never while training). Without a cache the last block and what is behind it compute just these. */
+/* logits [N, 256] as reals; with a cache, of the positions after those it holds. only: the positions whose logits are
+ * wanted (NULL: all; never while training). Without a cache the last block and what is after it compute just these. */
 Tensor *model_logits(Tape *t, const Model *m, const Rows *rows, const Cache *cache, const Queries *only);
 
 #endif

@@ -63,7 +63,7 @@ static uint64_t scramble(uint64_t x)
 }
 
 /* A key stands for a context and the first half of a byte, or none of it; a node, 1 .. 15, for the bits of this half
- * known so far. All nodes of a key lie together: a byte reads two short runs of memory an order. `make`: takes the
+ * known so far. All nodes of a key are adjacent: a byte reads two short runs of memory an order. `make`: takes the
  * place seen least of WAYS when there is none; without it the answer may be NULL. */
 static Place *find(const Ngram *g, uint64_t key, unsigned node, bool make)
 {

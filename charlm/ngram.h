@@ -43,7 +43,7 @@ void ngram_score(Ngram *g, const unsigned char *text, size_t at, NgramBits *bits
 void ngram_learn(Ngram *g, const unsigned char *text, size_t at, double rate, NgramBits *bits);
 
 /* The rate at byte `at` of a training text: 0 but in its last megabyte, so that the mix is fitted to counts that are
- * nearly those it will be used with. Behind the text it is what learning goes on with. */
+ * nearly those it will be used with. After the text it is what learning continues with. */
 double ngram_rate(size_t at, size_t size);
 
 #endif

@@ -123,8 +123,7 @@ bool charlm_sample(App *a, Error *e)
     Buffer prompt = {0};
     Writer *w = NULL;
     if (c->options->prompt && c->options->prompt_file)
-        return fail(e, "--prompt and --prompt-file both say what to go on from: give one of the two") ||
-               app_misused(&c->app);
+        return fail(e, "--prompt and --prompt-file exclude each other: give only one") || app_misused(&c->app);
     bool fine = charlm_open_run(c, e) && find_prompt(c, &prompt, e) &&
                 writer_trainer(c, &trainer, app_open_trainer, e) &&
                 writer_open(&w, &c->model, &trainer, (const unsigned char *)prompt.text, prompt.size, c->options->exact,

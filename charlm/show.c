@@ -5,7 +5,7 @@
 
 static void keep_byte(void *to, unsigned char byte) { buffer_add(to, &byte, 1); }
 
-/* The end of its prompt, a bar, how it goes on. */
+/* The end of its prompt, a bar, how it continues. */
 bool charlm_show_sample(App *a, Trainer *trainer, uint64_t step, Error *e)
 {
     Charlm *c = (Charlm *)a;

@@ -28,7 +28,7 @@ struct Writer {
     double logits[BYTES], prompt_logits[BYTES];
 };
 
-/* The last position, behind what the cache holds. */
+/* The last position, after what the cache holds. */
 static Tensor *network(void *self, Tape *t, const Rows *rows)
 {
     Writer *r = self;
@@ -41,7 +41,7 @@ static Tensor *network(void *self, Tape *t, const Rows *rows)
     return logits;
 }
 
-/* Runs the text's last `count` bytes behind what the cache holds, and fetches the logits of the very last one. */
+/* Runs the text's last `count` bytes after what the cache holds, and fetches the logits of the very last one. */
 static void feed(Writer *r, size_t count)
 {
     const Kernels *k = r->w->tape.k;
@@ -158,7 +158,7 @@ static unsigned char choose(const double logits[BYTES], const Sampling *s, size_
     for (size_t j = 0; j < BYTES; point -= shares[j++])
         if (point < shares[j])
             return (unsigned char)j;
-    return (unsigned char)best; /* rounding left the point behind all shares */
+    return (unsigned char)best; /* rounding left the point after all shares */
 }
 
 bool writer_write(Writer *w, Sampling *s, Error *e)
@@ -187,7 +187,7 @@ bool writer_open(Writer **out, const Model *m, Trainer *trainer, const unsigned 
     const Kernels *k = trainer->options.k;
     Writer *w = *out = memory_get(1, sizeof *w);
     if (!w)
-        return memory_error(e, "a writer of text", 1, sizeof *w);
+        return memory_error(e, "a text generator", 1, sizeof *w);
     *w = (Writer){.m = m, .w = &trainer->worker[0], .exact = exact, .prompt = size ? size : 1};
     w->last = k->allocate(3 * sizeof *w->last);
     w->prompt_length = k->allocate(sizeof *w->prompt_length);

@@ -1,4 +1,4 @@
-/* Text, byte by byte, behind a prompt.
+/* Text, byte by byte, after a prompt.
  *
  * Keys and values of earlier bytes are cached, so a byte costs one position's work. When the context is full, the cache
  * is filled again from the newer half of what it held, so a byte sees between half and all of the context. `exact`
@@ -17,7 +17,7 @@ bool writer_open(Writer **w, const Model *m, Trainer *trainer, const unsigned ch
                  Error *e);
 void writer_close(Writer *w); /* NULL is fine */
 
-/* `length` bytes behind the prompt, each handed to `write` as it is chosen. */
+/* `length` bytes after the prompt, each handed to `write` as it is chosen. */
 typedef struct Sampling {
     size_t length;
     double temperature, top_p;

@@ -26,7 +26,7 @@ static double log_odds(const float *logits, size_t classes, size_t class, double
     return odds;
 }
 
-/* The text, and behind it the text without each of its words; one of a single word leaves an unknown one. */
+/* The text, and after it the text without each of its words; one of a single word leaves an unknown one. */
 static void leave_out(const int32_t *ids, size_t count, int32_t *all, size_t *start)
 {
     size_t at = 0;
@@ -76,7 +76,7 @@ static bool multiply(Attribution *m, const Classifier *c, Trainer *trainer, cons
     const Parameter *table = c->model.embedding.table;
     const size_t dim = c->model.embedding.dim;
     void *slopes = memory_get(m->count * dim, k->real), *vectors = memory_get(table->count, k->real);
-    bool fine = (slopes && vectors) || memory_error(e, "vectors of words", table->count, k->real);
+    bool fine = (slopes && vectors) || memory_error(e, "word vectors", table->count, k->real);
     if (fine) {
         k->download(w->stream, slopes, tape_gradient_of(&w->tape, table), m->count * dim * k->real);
         weights_get(&trainer->weights, w->stream, table, vectors);
@@ -112,14 +112,14 @@ static bool ask_gradient(Attribution *m, const Classifier *c, Trainer *trainer, 
 {
     const Kernels *k = trainer->options.k;
     Worker *w = &trainer->worker[0];
-    const size_t room = c->model.parameters.dense + m->count * c->model.parameters.lookup;
+    const size_t capacity = c->model.parameters.dense + m->count * c->model.parameters.lookup;
     const BatchSize size = {2, 1, {m->count, 1}, 0};
     const StepState state = {.loss = {{.scale = 1}}};
     Batch batch = {0};
-    void *own = w->tape.gradient, *gradient = k->allocate(room * k->real);
-    bool fine = (gradient || memory_error(e, "gradients", room, k->real)) && batch_open(&batch, &size, e);
+    void *own = w->tape.gradient, *gradient = k->allocate(capacity * k->real);
+    bool fine = (gradient || memory_error(e, "gradients", capacity, k->real)) && batch_open(&batch, &size, e);
     if (fine) {
-        k->zero(w->stream, gradient, room * k->real);
+        k->zero(w->stream, gradient, capacity * k->real);
         k->upload(w->stream, w->state, &state, sizeof state);
         fill(&batch, m, ids);
         device_rows_upload(&w->rows, w->stream, &batch, 0, 1);
@@ -155,7 +155,7 @@ bool attribution_open(Attribution *m, Classifier *c, const int32_t *ids, size_t 
     double less;
     *m = (Attribution){.count = count, .left_out = memory_get(3 * count, sizeof *m->left_out)};
     if (!m->left_out)
-        return memory_error(e, "what words do", 3 * count, sizeof *m->left_out);
+        return memory_error(e, "attributions of words", 3 * count, sizeof *m->left_out);
     m->gradient = m->left_out + count;
     m->attention = m->gradient + count;
     o->batch = o->micro_batch = o->workers = 1;

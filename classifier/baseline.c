@@ -16,7 +16,7 @@
 
 static const double smoothings[] = {0.03, 0.1, 0.3, 1, 3}, cs[] = {0.01, 0.1, 1, 10};
 
-/* What is learnt from, what is scored, and how many texts of each class have each feature. */
+/* What is learned from, what is scored, and how many texts of each class have each feature. */
 typedef struct Trial {
     size_t classes;
     Features features;
@@ -195,7 +195,7 @@ static bool choose_inside(const Reviews *r, BaselineResult *result, Error *e)
     bool *held_out = memory_get(train->count, sizeof *held_out);
     size_t *texts = memory_get(train->count, sizeof *texts);
     bool done = held_out && texts ? hold_out(train->labels, train->count, r->class_count, 1, held_out, e)
-                                  : memory_error(e, "what is held out", train->count, sizeof *texts);
+                                  : memory_error(e, "held-out texts", train->count, sizeof *texts);
     for (size_t i = 0; done && i < train->count; i++)
         texts[held_out[i] ? --out : kept++] = train->source[i];
     if (done && kept == train->count)
@@ -248,7 +248,7 @@ bool baseline_run(const Reviews *r, Split part, bool json, Error *e)
            b.features, b.learnt);
     printf("naive Bayes          %6.2f %%   smoothing %g\n", 100 * b.bayes, b.smoothing);
     printf("logistic regression  %6.2f %%   C %g\n", 100 * b.regression, b.c);
-    printf("smoothing and C are the best of a few on %zu %s\n", b.chosen_on,
-           b.chosen_on_scored ? "of these very texts" : "other texts, held out from training");
+    printf("smoothing and C were chosen from a few values on %zu %s\n", b.chosen_on,
+           b.chosen_on_scored ? "of these same texts" : "other texts, held out from training");
     return true;
 }

@@ -10,15 +10,15 @@
 
 typedef struct BaselineResult {
     size_t scored, learnt;    /* texts */
-    size_t features;          /* words and pairs in those that were learnt */
+    size_t features;          /* words and pairs in those that were learned */
     double bayes, regression; /* accuracies, 0 to 1 */
     double smoothing, c;      /* what was chosen: of Bayes; of the regression */
-    size_t chosen_on;         /* by the accuracy on so many texts, held out from what was learnt then */
+    size_t chosen_on;         /* by the accuracy on so many texts, held out from what was learned then */
     bool chosen_on_scored;    /* they are the ones that are scored here */
 } BaselineResult;
 
 /* Learns from the training part and scores another one. What there is to choose is chosen on the valid part, or, where
- * there is none, on a fifth of the training part, which is learnt whole afterwards; never on the test part. */
+ * there is none, on a fifth of the training part, which is learned whole afterwards; never on the test part. */
 bool baseline_score(const Reviews *r, Split part, BaselineResult *result, Error *e);
 
 /* The same, and says it on standard output: as a table, or as one object of JSON. */

@@ -24,7 +24,7 @@ typedef struct Header {
     char sha256[72]; /* of the corpus */
 } Header;
 
-/* --- where it lies --- */
+/* --- where it is --- */
 
 static bool no_file_is_read(void *context, const char *name)
 {
@@ -63,7 +63,7 @@ static bool fingerprint(const char *path, Sha256 *sum, Error *e)
     return true;
 }
 
-/* The folder of caches, with a slash behind it; nothing where nobody says where it should be. */
+/* The folder of caches, with a slash after it; nothing where nobody says where it should be. */
 static void add_folder(Buffer *b)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -219,7 +219,7 @@ static bool copy_texts(Corpus *c, const int32_t *labels, const uint32_t *lengths
     }
     c->count = h->count;
     c->training = h->training;
-    c->room = h->ids;
+    c->capacity = h->ids;
     memcpy(c->sha256, h->sha256, sizeof c->sha256);
     return c->start[h->count] == h->ids && h->training <= h->count;
 }

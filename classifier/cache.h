@@ -3,7 +3,7 @@
  * A cache is one file, $XDG_CACHE_HOME/attend/reviews-KEY (without that, $HOME/.cache/attend/...); it may be removed at
  * any time. KEY is made of the source and the names of the columns. A file as source counts by the SHA-256 of its
  * bytes, a folder by the names, lengths and times of the files in it, which are not read for that. What a cache says is
- * believed when its own checksum is right; otherwise it is made anew. Texts of less than CACHED_WORDS words have none,
+ * believed when its own checksum is right; otherwise it is made again. Texts of less than CACHED_WORDS words have none,
  * as they are read as fast. */
 #ifndef CLASSIFIER_CACHE_H
 #define CLASSIFIER_CACHE_H
@@ -23,7 +23,7 @@ typedef enum CacheUse {
 /* corpus_read, or what it gave the last time. */
 bool corpus_open(Corpus *c, const CorpusOptions *o, bool no_cache, CacheUse *use, Error *e);
 
-/* Where the cache of a source lies, to be freed with memory_free; *path NULL: it has none. */
+/* Where the cache of a source is, to be freed with memory_free; *path NULL: it has none. */
 bool cache_path(const CorpusOptions *o, char **path, Error *e);
 
 #endif

@@ -68,7 +68,7 @@ const char *class_fault(const char *name, size_t size)
     for (size_t i = 0; i < size; i++) {
         unsigned char c = (unsigned char)name[i], next = (unsigned char)(i + 1 < size ? name[i + 1] : 0);
         if (c < 0x20 || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0)) /* U+0080 to U+009F, too */
-            return "holds a control character, as a tab or a line end is one";
+            return "holds a control character, such as a tab or a line end";
     }
     return NULL;
 }
@@ -88,7 +88,7 @@ static bool find_classes(Vocabulary *found, const Labelled *texts, size_t count,
         if (!has_label(&texts[i], e) || !vocabulary_add(found, texts[i].label, texts[i].label_size, 1, NULL, e))
             return false;
         if (found->count > CLASSES + 1)
-            return refuse(&texts[i], e, "is one of more than 1000; is it one?", "");
+            return refuse(&texts[i], e, "is one of more than 1000 different labels; is this the right column?", "");
     }
     return true;
 }
@@ -101,9 +101,9 @@ static bool classes_of_texts(Corpus *c, const char *source, const Labelled *text
     bool done = find_classes(&found, texts, count, e);
     size_t classes = found.count - 1; /* without <unk> */
     if (done && classes == 0)
-        done = fail(e, "%s has texts to test with, but none to train on", source);
+        done = fail(e, "%s has test texts, but no training texts", source);
     else if (done && classes == 1)
-        done = fail(e, "%s: all texts to train on are of one class, '%s'; to tell classes apart needs two", source,
+        done = fail(e, "%s: all training texts are of one class, '%s'; a classifier needs at least two", source,
                     vocabulary_word(&found, 1));
     done = done && copy_classes(c, classes, e);
     for (size_t i = 0; done && i < classes; i++)
@@ -127,7 +127,7 @@ static bool unknown_class(const Corpus *c, const Labelled *text, Error *e)
     Buffer names = {0};
     for (size_t i = 0; i < c->class_count; i++)
         buffer_print(&names, "%s%s", i ? ", " : "", c->classes[i]);
-    refuse(text, e, "is none of the classes that are known: ", names.text ? names.text : "");
+    refuse(text, e, "is not a known class; the known ones are: ", names.text ? names.text : "");
     buffer_free(&names);
     return false;
 }
@@ -148,7 +148,7 @@ static bool find_label(const Corpus *c, const Labelled *text, int32_t *label, Er
 
 static bool add_id(Corpus *c, size_t at, int32_t id, Error *e)
 {
-    if (!memory_grow(&c->ids, &c->room, at + 1, sizeof *c->ids, "texts", e))
+    if (!memory_grow(&c->ids, &c->capacity, at + 1, sizeof *c->ids, "texts", e))
         return false;
     c->ids[at] = id;
     return true;
@@ -197,7 +197,7 @@ static bool make(Corpus *c, const char *source, const Labelled *texts, size_t co
         return false;
     bool done = add_texts(c, texts, count, &sums, e);
     if (done && !o->classes && !c->start[c->training])
-        done = fail(e, "%s: no text to train on has a word in it", source);
+        done = fail(e, "%s: no training text has a word in it", source);
     if (done)
         memcpy(c->sha256, sha256(sums.text, sums.size).text, sizeof c->sha256);
     buffer_free(&sums);

@@ -14,7 +14,7 @@ typedef struct Corpus {
     int32_t *labels;  /* [count] */
     size_t *start;    /* [count+1] */
     int32_t *ids;     /* [start[count]] */
-    size_t room;      /* of ids */
+    size_t capacity;  /* of ids */
     char sha256[65];  /* of texts, labels and parts */
 } Corpus;
 
@@ -32,7 +32,7 @@ void corpus_close(Corpus *c);
 
 /* A text with its label, as it is found. */
 typedef struct Labelled {
-    const char *name, *text, *label; /* name: the file it lies in */
+    const char *name, *text, *label; /* name: the file it is in */
     size_t line, size, label_size;   /* line: of a table; 0: the text is a file of its own */
     bool test;
 } Labelled;

@@ -114,7 +114,7 @@ static bool make_room(Reviews *r, size_t most, Error *e)
     return (r->ids && r->labels && r->source && r->start) || memory_error(e, "ids of texts", ids, sizeof *r->ids);
 }
 
-/* Writes all texts of a part behind those before it. */
+/* Writes all texts of a part after those before it. */
 static void fill_part(Reviews *r, Split wanted, const Split *part, const int32_t *known, size_t most, size_t *row,
                       size_t *at)
 {
@@ -187,10 +187,11 @@ bool reviews_suits(const Reviews *r, Split part, Error *e)
         return true;
     switch (part) {
     case SPLIT_VALID:
-        return fail(e, "the data's valid part has no texts: a fifth of the training part is held out, if it is not all "
-                       "to be trained on, and that fifth must not be less than one text");
+        return fail(e, "the data's valid part has no texts: it is a fifth of the training part, unless --final trains "
+                       "on all of it, and a fifth of so few is less than one text");
     case SPLIT_TEST:
-        return fail(e, "the data's test part has no texts: they lie in test/CLASS/, or in test.csv beside train.csv");
+        return fail(e,
+                    "the data's test part has no texts: they belong in test/CLASS/, or in test.csv beside train.csv");
     default: return fail(e, "the data's train part has no texts");
     }
 }

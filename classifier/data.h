@@ -22,7 +22,7 @@ typedef struct ReviewsOptions {
     const char *path;                       /* NULL: the built-in reviews */
     const char *text_column, *label_column; /* of a table; NULL: "text" and "label" */
     size_t vocabulary_size;                 /* words with <unk>; 0: all */
-    size_t length;                          /* a longer text is cut behind so many words; 0: never */
+    size_t length;                          /* a longer text is cut after so many words; 0: never */
     uint32_t seed;                          /* which texts are held out */
     bool final;                             /* none are */
     bool no_cache;                          /* neither read nor write one; see cache.h */

@@ -81,7 +81,7 @@ static bool print_table(const Classifier *c, const Verdicts *r, Error *e)
 {
     printf("accuracy %.2f %%, F1 %.4f (mean over classes), loss %.4f nats, calibration error %.4f (%s)\n",
            100 * accuracy(r), mean_f1(r), r->loss, calibration_error(r), c->app.protocol);
-    printf("\n%-20s %9s %9s %9s   said:", "class", "precision", "recall", "F1");
+    printf("\n%-20s %9s %9s %9s   predicted:", "class", "precision", "recall", "F1");
     for (size_t i = 0; i < r->classes; i++)
         printf(" %9.9s", c->classes[i]);
     for (size_t i = 0; i < r->classes; i++) {
@@ -90,7 +90,7 @@ static bool print_table(const Classifier *c, const Verdicts *r, Error *e)
         for (size_t j = 0; j < r->classes; j++)
             printf(" %9zu", r->confusion[i * r->classes + j]);
     }
-    printf("\n\nhow sure it was      texts     right\n");
+    printf("\n\nconfidence           texts   correct\n");
     for (size_t i = 0; i < BINS; i++)
         if (r->binned[i])
             printf("%3zu to %3zu %%   %10zu  %6.2f %%\n", i * 100 / BINS, (i + 1) * 100 / BINS, r->binned[i],
@@ -159,7 +159,7 @@ static bool print_mistakes(const Classifier *c, const Verdicts *r, size_t most, 
         qsort(list, count, sizeof *list, by_share);
     for (size_t i = 0; fine && i < count && i < most; i++) {
         size_t text = list[i].text;
-        printf("\ntext %zu: %s, but it said %s (%.1f %%)\n", text, c->classes[r->texts->labels[text]],
+        printf("\ntext %zu: %s, but predicted as %s (%.1f %%)\n", text, c->classes[r->texts->labels[text]],
                c->classes[list[i].said], 100 * list[i].share);
         print_words(&c->reviews.corpus, r->texts->source[text]);
     }
@@ -196,7 +196,7 @@ static bool note_look(const Classifier *c, const Verdicts *r, Error *e)
                  c->options->shared.weights ? c->options->shared.weights : "best");
     bool fine = (!b.failed || fail(e, "out of memory for a line")) && file_write(path, b.text, b.size, e);
     if (fine)
-        fprintf(stderr, "classifier: the test part has been looked at %zu time%s with this run\n", looks,
+        fprintf(stderr, "classifier: this run has been scored on the test part %zu time%s\n", looks,
                 looks == 1 ? "" : "s");
     buffer_free(&b);
     memory_free(text);

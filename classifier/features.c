@@ -57,7 +57,7 @@ void feature_rows_close(FeatureRows *rows)
 /* Room in a row for all that a text may have, so that none is asked for in between. */
 static bool more_room(FeatureRows *rows, size_t used, size_t more, Error *e)
 {
-    return memory_grow(&rows->features, &rows->room, used + more, sizeof *rows->features, "features of texts", e);
+    return memory_grow(&rows->features, &rows->capacity, used + more, sizeof *rows->features, "features of texts", e);
 }
 
 /* Adds a feature to the text that is being read, if it is not there yet. */

@@ -26,7 +26,7 @@ typedef struct FeatureRows {
     size_t count, *start;
     uint32_t *features;
     int32_t *labels; /* [count] */
-    size_t room;
+    size_t capacity;
 } FeatureRows;
 
 /* Rows of these texts of a corpus. learn: new features are numbered; otherwise they are left out. */

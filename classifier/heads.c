@@ -110,7 +110,7 @@ bool classifier_look_further(App *a, Inspection *l, Error *e)
         add_lines(l, &m, c);
         add_members(&l->json, &l->tokens[0], &m, c);
         l->script = "words";
-        fine = !l->data.failed || fail(e, "out of memory for what words do");
+        fine = !l->data.failed || fail(e, "out of memory for attributions of words");
     }
     attribution_close(&m);
     return fine;

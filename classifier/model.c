@@ -23,7 +23,7 @@ bool model_open(Model *m, const ClassifierOptions *v, size_t words, size_t class
                                   .dropout = o->dropout,
                                   .words = true};
     StackOptions blocks = {network_block(o), o->depth, "blocks", "norm"};
-    if (blocks.block.attention.distances.kind != DISTANCE_ALIBI) /* which says nothing of what lies ahead */
+    if (blocks.block.attention.distances.kind != DISTANCE_ALIBI) /* which has no bias for keys ahead */
         blocks.block.attention.distances.ahead = o->context - 1;
     m->embedding = embedding_new(p, &embedding, "token_embedding.weight", "position_embedding.weight");
     m->stack = stack_new(p, &blocks);

@@ -32,8 +32,8 @@ typedef struct Predict {
     size_t cut;    /* texts that are longer than the model reads */
     size_t count;  /* of those that wait */
     char *text[AT_ONCE];
-    int32_t *ids; /* of all that wait, one behind the other */
-    size_t room, start[AT_ONCE + 1];
+    int32_t *ids; /* of all that wait, one after the other */
+    size_t capacity, start[AT_ONCE + 1];
     float *logits;
     double *shares;
 } Predict;
@@ -81,9 +81,9 @@ static bool add(Predict *p, const char *text, size_t size, Error *e)
     if (!text_to_ids(&c->vocabulary, text, size, c->model.context, &ids, &count, &cut, e))
         return false;
     if (cut && ++p->cut == 1) /* the first says what happens, the end how often it did */
-        fprintf(stderr, "classifier: text %zu: its last %zu words are not read: the model reads %zu\n", p->number, cut,
+        fprintf(stderr, "classifier: text %zu: its last %zu words are ignored: the model reads %zu\n", p->number, cut,
                 c->model.context);
-    bool fine = memory_grow(&p->ids, &p->room, used + count, sizeof *p->ids, "texts", e);
+    bool fine = memory_grow(&p->ids, &p->capacity, used + count, sizeof *p->ids, "texts", e);
     if (fine)
         memcpy(p->ids + used, ids, count * sizeof *ids);
     memory_free(ids);
@@ -156,7 +156,7 @@ bool classifier_predict(App *a, Error *e)
     bool fine = (p.logits && p.shares) || memory_error(e, "logits", AT_ONCE * c->class_count, sizeof *p.logits);
     fine = fine && app_open_trainer(&c->app, &p.trainer, e) && add_all(&p, e);
     if (p.cut > 1)
-        fprintf(stderr, "classifier: so were %zu texts cut, of %zu\n", p.cut, p.number - 1);
+        fprintf(stderr, "classifier: %zu of %zu texts were cut in this way\n", p.cut, p.number - 1);
     for (size_t i = 0; i < p.count; i++)
         memory_free(p.text[i]);
     trainer_close(&p.trainer);

@@ -2,13 +2,13 @@
  *
  *     |w|^2 / 2 + C sum_i log(1 + exp(-y_i w.x_i))
  *
- * Text i has x_if = weight[f] for the features f that it has, and a 1 behind them (its w is the bias). */
+ * Text i has x_if = weight[f] for the features f that it has, and a 1 after them (its w is the bias). */
 #ifndef CLASSIFIER_REGRESSION_H
 #define CLASSIFIER_REGRESSION_H
 
 #include "classifier/features.h"
 
-/* Both lie together, as they are always read together. */
+/* Both are adjacent, as they are always read together. */
 typedef struct Weight {
     float of_feature; /* what a text that has it has there */
     float w;

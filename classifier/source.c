@@ -28,10 +28,10 @@ typedef struct File {
 typedef struct Files {
     const char *path;
     File *files;
-    size_t count, room;
+    size_t count, capacity;
     Buffer bytes;
     Labelled *texts;
-    size_t text_count, text_room;
+    size_t text_count, text_capacity;
 } Files;
 
 /* The folders above a file: level 1 holds it, level 2 holds that. */
@@ -87,7 +87,7 @@ static bool wanted(void *context, const char *name)
 static bool take(void *context, const char *name, const char *bytes, size_t size, Error *e)
 {
     Files *f = context;
-    if (!memory_grow(&f->files, &f->room, f->count + 1, sizeof *f->files, f->path, e))
+    if (!memory_grow(&f->files, &f->capacity, f->count + 1, sizeof *f->files, f->path, e))
         return false;
     File *file = &f->files[f->count++];
     *file = (File){.name = f->bytes.size, .text = f->bytes.size + strlen(name) + 1, .size = size};
@@ -101,7 +101,7 @@ static bool take(void *context, const char *name, const char *bytes, size_t size
 
 static bool add_text(Files *f, const Labelled *text, Error *e)
 {
-    if (!memory_grow(&f->texts, &f->text_room, f->text_count + 1, sizeof *f->texts, f->path, e))
+    if (!memory_grow(&f->texts, &f->text_capacity, f->text_count + 1, sizeof *f->texts, f->path, e))
         return false;
     f->texts[f->text_count++] = *text;
     return true;
@@ -163,7 +163,7 @@ static bool add_files(Files *f, const CorpusOptions *o, Error *e)
             return false;
     }
     return f->text_count > 0 ||
-           fail(e, "%s holds no labelled texts: neither train/CLASS/FILE nor CLASS/FILE, nor a table with lines in it",
+           fail(e, "%s holds no labelled texts: no train/CLASS/FILE, no CLASS/FILE, and no table with lines in it",
                 f->path);
 }
 

@@ -146,12 +146,12 @@ static bool begin(App *a, Error *e)
     return fine;
 }
 
-/* One line of classes.txt; the text behind it is changed. */
+/* One line of classes.txt; the text after it is changed. */
 static bool read_class(Classifier *c, const char *path, char *line, size_t size, Error *e)
 {
     const char *fault = class_fault(line, size);
     for (size_t i = 0; !fault && i < c->class_count; i++)
-        fault = strlen(c->classes[i]) == size && !memcmp(c->classes[i], line, size) ? "is there twice" : NULL;
+        fault = strlen(c->classes[i]) == size && !memcmp(c->classes[i], line, size) ? "appears twice" : NULL;
     if (fault)
         return fail(e, "%s, line %zu: the class '%s' %s", path, c->class_count + 1, quoted(line, size).text, fault);
     line[size] = 0;
@@ -167,7 +167,7 @@ static bool read_classes(Classifier *c, Error *e)
     for (size_t i = 0; fine && i < size; i++)
         count += text[i] == '\n';
     if (fine && (!count || text[size - 1] != '\n'))
-        fine = fail(e, count ? "%s was cut off: its last line has no end" : "%s has no classes", path);
+        fine = fail(e, count ? "%s is truncated: its last line has no end" : "%s has no classes", path);
     if (fine && !(c->classes = memory_get(count, sizeof *c->classes)))
         fine = memory_error(e, "the names of classes", count, sizeof *c->classes);
     for (char *line = text, *end; fine && c->class_count < count; line = end + 1) {
@@ -191,7 +191,7 @@ static bool read_run(Classifier *c, Error *e)
 static bool build(Classifier *c, size_t words, size_t classes, Error *e)
 {
     if (c->options->shared.tie)
-        return fail(e, "--tie: logits here are of classes, which have no vectors in the table of words") ||
+        return fail(e, "--tie: the classifier's logits are of classes, which have no rows in the table of words") ||
                app_misused(&c->app);
     if (!network_suits(&c->options->shared, e))
         return app_misused(&c->app);

@@ -33,7 +33,7 @@ typedef struct Apply {
     size_t workers;
     Applier *worker; /* [workers] */
     char *block;     /* [size] of `room`: what was read and is not cut yet */
-    size_t size, room;
+    size_t size, capacity;
 } Apply;
 
 /* --- a line --- */
@@ -135,7 +135,7 @@ static bool apply_file(Apply *a, FILE *file, const char *name, Error *e)
     const size_t at_once = a->workers * BLOCK;
     for (bool is_end = false; !is_end;) {
         const size_t before = a->size;
-        if (!memory_grow(&a->block, &a->room, a->size + at_once, 1, "lines of a text", e))
+        if (!memory_grow(&a->block, &a->capacity, a->size + at_once, 1, "lines of a text", e))
             return false;
         a->size += fread(a->block + a->size, 1, at_once, file);
         if (ferror(file))
@@ -156,15 +156,15 @@ static bool choose_options(Apply *a, Error *e)
     if (options_source(a->c->app.command_line, "tokens") != FROM_COMMAND_LINE)
         v->tokens = TOKENS_SPACES;
     if (v->join && v->type != PIECES_BPE)
-        return fail(e, "--join makes words of the pieces of byte pairs, of --type bpe");
+        return fail(e, "--join joins the subwords of --type bpe only");
     if (v->join)
         return true;
     if (!encdec_pieces_options(&a->options, a->c, e))
         return false;
     if (a->options.type == PIECES_BPE && !a->options.codes)
-        return fail(e, "--codes FILE is missing: which byte pairs?");
+        return fail(e, "--codes FILE is missing: the merges to cut with");
     return a->options.type == PIECES_BPE || a->options.type == PIECES_BYTES || a->options.vocabulary ||
-           fail(e, "--vocabulary FILE is missing: which pieces?");
+           fail(e, "--vocabulary FILE is missing: the subwords to cut into");
 }
 
 static bool open_workers(Apply *a, Error *e)

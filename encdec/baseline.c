@@ -1,6 +1,6 @@
 /* encdec baseline: BLEU of a translation word by word, each source word by its likeliest translation, in the source's
- * order, under the protocol of eval. The dictionary is learnt from the training part alone (dictionary.h). A word that
- * part does not have is left out. A network that learnt from the same pairs is to be better than this. */
+ * order, under the protocol of eval. The dictionary is learned from the training part alone (dictionary.h). A word that
+ * part does not have is left out. A network that learned from the same pairs is to be better than this. */
 #include "encdec/encdec.h"
 
 #include "core/run/json.h"
@@ -68,7 +68,7 @@ static bool print(const Baseline *b, Error *e)
         judge_add(&b->judge, &out);
         return json_print(&out, e);
     }
-    snprintf(how, sizeof how, "word by word, by a dictionary of %zu training pairs", learnt->count);
+    snprintf(how, sizeof how, "word by word, with a dictionary learned from %zu training pairs", learnt->count);
     return judge_print(&b->judge, how, e);
 }
 

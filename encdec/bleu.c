@@ -25,8 +25,8 @@ static bool suits(const Compared *t, Error *e)
     if (t->c->options->paired ? t->count == 3 : t->count >= 2 && t->count <= MOST_TEXTS)
         return true;
     return fail(e, t->c->options->paired
-                       ? "bleu --paired wants A B REFERENCES: two files of translations, and one of references"
-                       : "bleu wants HYPOTHESES and one to 15 files of REFERENCES");
+                       ? "bleu --paired needs A B REFERENCES: two files of translations and one of references"
+                       : "bleu needs HYPOTHESES and 1 to 15 files of REFERENCES");
 }
 
 static bool read_texts(Compared *t, Error *e)
@@ -87,9 +87,9 @@ static bool print_scores(const Compared *t, Buffer *out, Error *e)
         buffer_print(out, "}");
     } else if (fine) {
         bleu_print(out, &raw);
-        buffer_print(out, "\n  %s, %zu lines\ntokenised ", signature.text, lines);
+        buffer_print(out, "\n  %s, %zu lines\ntokenized ", signature.text, lines);
         bleu_print(out, &tokenised);
-        buffer_print(out, "\n  %s: of the texts as they stand\n", other.text);
+        buffer_print(out, "\n  %s: of the texts as they are\n", other.text);
     }
     fine = fine && (!(signature.failed || other.failed) || memory_error(e, "a signature", 100, 1));
     buffer_free(&signature);
@@ -99,7 +99,7 @@ static bool print_scores(const Compared *t, Buffer *out, Error *e)
 
 static void print_system(Buffer *out, const char *name, const BleuInterval *i)
 {
-    buffer_print(out, "%-24s BLEU %.2f, of samples %.2f +- %.2f\n", name, i->score, i->mean, i->spread);
+    buffer_print(out, "%-24s BLEU %.2f, over samples %.2f +- %.2f\n", name, i->score, i->mean, i->spread);
 }
 
 /* sacreBLEU's p, which is small where there is no difference at all: no sample has a larger one. */
@@ -107,7 +107,7 @@ static const char *verdict(const BleuPaired *paired)
 {
     if (paired->first.score == paired->second.score)
         return "there is no difference";
-    return paired->p < 0.05 ? "they differ" : "so large a difference may be chance";
+    return paired->p < 0.05 ? "they differ" : "the difference may be chance";
 }
 
 static bool print_paired(const Compared *t, Buffer *out, Error *e)

@@ -88,7 +88,7 @@ bool judge_print(const Judge *j, const char *how, Error *e)
     buffer_print(&b, "\n  ");
     bleu_signature(&b, &j->bleu[JUDGE_RAW], 1);
     buffer_print(&b, ", %zu lines; %s\n", j->lines, how);
-    buffer_print(&b, "counted in other ways: lower-cased %.2f; tokenised %.2f, lower-cased %.2f (%s)\n",
+    buffer_print(&b, "counted in other ways: lowercased %.2f; tokenized %.2f, lowercased %.2f (%s)\n",
                  judge_score(j, JUDGE_RAW_LOWER).score, judge_score(j, JUDGE_TOKENS).score,
                  judge_score(j, JUDGE_TOKENS_LOWER).score, made_by ? made_by : "words between spaces");
     bool fine = !b.failed || fail(e, "out of memory for a result");
@@ -118,8 +118,6 @@ void judge_add(const Judge *j, Buffer *b)
 void judge_note_tokens(const char *name, BleuText references)
 {
     if (bleu_tokenised_lines(references) >= BLEU_TOKENISED)
-        fprintf(stderr,
-                "encdec: %s looks as if it was made tokens of (lines end in \" .\"): BLEU of raw text wants raw "
-                "references\n",
+        fprintf(stderr, "encdec: %s looks tokenized (lines end in \" .\"): BLEU of raw text needs raw references\n",
                 name);
 }

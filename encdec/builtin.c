@@ -5,7 +5,7 @@
  *
  * The German side is what makes it a task for a network that looks at everything: articles and adjectives agree with a
  * noun's gender, number and case, which stand elsewhere or nowhere in the English; verbs come last in a clause that
- * depends on another, and second behind an adverb in front. */
+ * depends on another, and second after an adverb in front. */
 #include "encdec/builtin.h"
 
 #include "base/philox.h"
@@ -158,7 +158,7 @@ static void german_thing(Buffer *b, const Thing *t, Case which)
     buffer_print(b, "%s ", t->many ? t->noun->viele : t->noun->ein);
 }
 
-/* Behind the subject and the verb that agrees with it, or (in a clause that depends) with both verbs at the end. */
+/* After the subject and the verb that agrees with it, or (in a clause that depends) with both verbs at the end. */
 static void german_rest(Buffer *b, const Clause *c, bool adverb)
 {
     if (adverb)

@@ -10,7 +10,7 @@
 
 static bool make_room(Ids *ids, size_t count, Error *e)
 {
-    return memory_grow(&ids->id, &ids->room, ids->count + count, sizeof *ids->id, "ids of a text", e);
+    return memory_grow(&ids->id, &ids->capacity, ids->count + count, sizeof *ids->id, "ids of a text", e);
 }
 
 bool ids_add(Ids *ids, int32_t id, Error *e)

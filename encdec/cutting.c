@@ -1,4 +1,4 @@
-/* See cutting.h. Each thread cuts a run of lines, one run behind the other. */
+/* See cutting.h. Each thread cuts a run of lines, one run after the other. */
 #include "encdec/cutting.h"
 
 #include "base/memory.h"

@@ -171,14 +171,13 @@ bool bitext_suits(const Bitext *b, Split part, Error *e)
     if (p->count)
         return true;
     if (part == SPLIT_TRAIN)
-        return fail(e, "there are no pairs to train on: %zu have an empty side, %zu are longer than --longest pieces",
+        return fail(e, "there are no pairs to train on: %zu have an empty side, %zu have more than --longest subwords",
                     p->empty, p->too_long);
     if (part == SPLIT_VALID)
-        return fail(e,
-                    "there are no pairs to validate with: of 20 pairs and more one is held out from the training part, "
-                    "or give --valid-source and --valid-target");
-    return fail(e, "there are no pairs to test with: a folder or archive has them as test*.LANG, or give --test-source "
-                   "and --test-target");
+        return fail(e, "there are no validation pairs: they are held out from a training part of at least 20 pairs, or "
+                       "give --valid-source and --valid-target");
+    return fail(e, "there are no test pairs: a folder or archive holds them as test*.LANG, or give --test-source and "
+                   "--test-target");
 }
 
 bool bitext_spread(const Bitext *b, Split part, size_t count, Lines side[SIDES_USED], Error *e)

@@ -1,7 +1,7 @@
-/* SentencePairs of sentences as ids: what is trained on and what is scored.
+/* Pairs of sentences as ids: what is trained on and what is scored.
  *
  * Of the training part, pairs with an empty side and pairs with a side of more than `longest` pieces are left out; of
- * the others, only what does not fit the model is: there an empty line is a sentence of no pieces. */
+ * the other parts, only what does not fit the model: there an empty line is a sentence of no pieces. */
 #ifndef ENCDEC_DATA_H
 #define ENCDEC_DATA_H
 
@@ -12,7 +12,7 @@
 typedef struct BitextOptions {
     SourceOptions source;
     PiecesOptions pieces;
-    const Pieces *known; /* a run's, instead of those that are learnt here; they must outlive the bitext */
+    const Pieces *known; /* a run's, instead of those that are learned here; they must outlive the bitext */
     size_t longest;      /* pieces of a side that is trained on, without </s> */
     size_t context;      /* pieces of a side that the model reads, with </s> */
     bool keep_training;  /* the text of the training part is wanted, too, not its ids alone */
@@ -52,7 +52,7 @@ bool bitext_spread(const Bitext *b, Split part, size_t count, Lines side[SIDES_U
 size_t pairs_ids(const SentencePairs *p, size_t side);
 
 /* Adds pair i as a row on both sides: the source as it is; of the target the decoder reads </s> and all but its own
- * </s>, and is to say at each place what comes next, </s> last. */
+ * </s>, and predicts at each position what comes next, </s> last. */
 void pairs_row(const SentencePairs *p, size_t i, Batch *b);
 
 #endif

@@ -1,4 +1,4 @@
-/* A dictionary learnt from pairs of sentences by IBM's model 1 (Brown, Della Pietra, Della Pietra, Mercer 1993: The
+/* A dictionary learned from pairs of sentences by IBM's model 1 (Brown, Della Pietra, Della Pietra, Mercer 1993: The
  * Mathematics of Statistical Machine Translation). Each target word t of a pair translates one of the pair's source
  * words s, in whatever order; the source's </s> stands for none of them. Which one it is, is not known, so it is
  * guessed from t(t | s), and t(t | s) counted from the guesses, in turn:

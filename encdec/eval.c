@@ -24,7 +24,7 @@ static bool print_bleu(const Eval *v, Error *e)
 {
     const EncdecOptions *o = v->c->options;
     char how[200];
-    snprintf(how, sizeof how, "beam %zu, alpha %g, at most %zu pieces more than the source", o->beam, o->alpha,
+    snprintf(how, sizeof how, "beam %zu, alpha %g, at most %zu subwords longer than the source", o->beam, o->alpha,
              o->max_extra);
     return judge_print(&v->judge, how, e);
 }
@@ -45,7 +45,7 @@ static bool print_result(const Eval *v, Error *e)
             judge_add(&v->judge, &b);
         return json_print(&b, e);
     }
-    printf("%.4f nats/piece, perplexity %.3f a piece, %.3f a word (%s)\n", nats, exp(nats), exp(of_word),
+    printf("%.4f nats/piece, perplexity %.3f per piece, %.3f per word (%s)\n", nats, exp(nats), exp(of_word),
            c->app.protocol);
     return !c->options->bleu || print_bleu(v, e);
 }
@@ -69,7 +69,9 @@ static void note_doubts(const Eval *v)
     const Translating *t = &v->translating;
     const Lines *references = &v->c->bitext.sentences.side[v->c->app.data.scored][TARGET];
     if (t->cut)
-        fprintf(stderr, "encdec: of %zu sources, the model reads the first %zu pieces alone; the first is line %zu\n",
+        fprintf(stderr,
+                "encdec: %zu sources are too long: the model reads only their first %zu subwords; the first such is "
+                "line %zu\n",
                 t->cut, t->options.longest, t->first_cut);
     if (app_data(&v->c->app) && references->count)
         judge_note_tokens("the target", (BleuText){references->text, references->start[references->count] - 1});

@@ -20,7 +20,7 @@ static Tensor *network(void *app, Tape *t, const Rows *rows)
     return model_pairs(t, &c->model, &rows[0], &rows[1]);
 }
 
-/* Ids of a line, no more than `most`, and behind them </s>. */
+/* Ids of a line, no more than `most`, and after them </s>. */
 static bool cut_line(const EncDec *c, Cutter *cutter, size_t side, Line line, Ids *ids, Error *e)
 {
     const size_t most = c->model.context - 1;
@@ -169,7 +169,7 @@ bool encdec_look_further(App *a, Inspection *l, Error *e)
     if (!c->options->align)
         return true;
     if (strcmp(m->name, "cross") != 0)
-        return fail(e, "--align is about attention across the source: leave out --maps %s", m->name) || app_misused(a);
+        return fail(e, "--align shows attention from target to source: leave out --maps %s", m->name) || app_misused(a);
     if (!align_mean(m, shown->layer, shown->head, &mean, e))
         return false;
     if (a->options->json)

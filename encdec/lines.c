@@ -12,7 +12,7 @@ bool lines_of_text(Lines *l, char *text, size_t size, Error *e)
     size_t count = size && text[size - 1] != '\n', next = 0;
     for (size_t i = 0; i < size; i++)
         count += text[i] == '\n';
-    *l = (Lines){.count = count, .text = text, .text_room = size, .start_room = count + 1};
+    *l = (Lines){.count = count, .text = text, .text_capacity = size, .start_capacity = count + 1};
     l->start = memory_get(count + 1, sizeof *l->start);
     if (!l->start) {
         lines_close(l);
@@ -36,8 +36,8 @@ void lines_skip_mark(Lines *l)
 static bool more_room(Lines *l, size_t size, Error *e)
 {
     size_t used = l->count ? l->start[l->count] : 0;
-    return memory_grow(&l->text, &l->text_room, used + size + 1, 1, "lines of a text", e) &&
-           memory_grow(&l->start, &l->start_room, l->count + 2, sizeof *l->start, "lines of a text", e);
+    return memory_grow(&l->text, &l->text_capacity, used + size + 1, 1, "lines of a text", e) &&
+           memory_grow(&l->start, &l->start_capacity, l->count + 2, sizeof *l->start, "lines of a text", e);
 }
 
 bool lines_add(Lines *l, const char *text, size_t size, Error *e)

@@ -9,21 +9,21 @@
 #include <stdio.h>
 
 typedef struct Line {
-    const char *text; /* [size], no zero byte behind it */
+    const char *text; /* [size], no zero byte after it */
     size_t size;
 } Line;
 
 typedef struct Lines {
     size_t count;
     char *text;
-    size_t *start; /* [count+1] line i is text[start[i]] .. text[start[i+1]-2]: behind it is its end */
-    size_t text_room, start_room;
+    size_t *start; /* [count+1] line i is text[start[i]] .. text[start[i+1]-2]: after it is its end */
+    size_t text_capacity, start_capacity;
 } Lines;
 
 /* Takes over a text that memory_free frees, also when it fails. */
 bool lines_of_text(Lines *l, char *text, size_t size, Error *e);
 
-/* One more behind those that are there. */
+/* One more after those that are there. */
 bool lines_add(Lines *l, const char *text, size_t size, Error *e);
 
 /* Adds lines of a file: up to its end, `count` of them, or the one with which all have so many bytes. An error of the
@@ -42,7 +42,7 @@ Line lines_at(const Lines *l, size_t i);
 bool line_is_empty(Line line);
 
 /* Words of a line: what stands between spaces, tabs and other white space of ASCII; a zero byte parts words, too. *word
- * is the first one behind *at, which goes behind it; false: there is none. */
+ * is the first one after *at, which goes after it; false: there is none. */
 bool line_word(Line line, size_t *at, Line *word);
 size_t line_words(Line line);
 

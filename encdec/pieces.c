@@ -52,16 +52,16 @@ bool pieces_suit(const PiecesOptions *o, Error *e)
     static const char *const names[] = {"words", "bytes", "bpe", "wordpiece", "gpt2"};
     const bool codes = o->type == PIECES_BPE || o->type == PIECES_GPT2;
     if (o->codes && !codes)
-        return fail(e, "--codes are merges of byte pairs, and --type %s has none", names[o->type]);
+        return fail(e, "--codes gives merges of byte pairs, which --type %s does not use", names[o->type]);
     if (o->vocabulary && o->type == PIECES_BYTES)
-        return fail(e, "--vocabulary: the pieces of --type bytes are the 256 bytes");
+        return fail(e, "--vocabulary: the vocabulary of --type bytes is always the 256 bytes");
     if (o->vocabulary && o->type == PIECES_BPE && !o->codes)
-        return fail(e, "--vocabulary says which pieces may be given, and goes with the --codes that make them");
+        return fail(e, "--vocabulary lists the subwords allowed, and needs the --codes that make them");
     if (o->threshold && (o->type != PIECES_BPE || !o->vocabulary))
-        return fail(e, "--vocabulary-threshold goes with --type bpe and --vocabulary");
+        return fail(e, "--vocabulary-threshold needs --type bpe and --vocabulary");
     return o->type != PIECES_GPT2 || (o->codes && o->vocabulary) ||
-           fail(e, "--type gpt2 is not learnt here: say with --vocabulary encoder.json and --codes vocab.bpe where its "
-                   "files are");
+           fail(e, "--type gpt2 cannot be learned here: give its files with --vocabulary encoder.json and --codes "
+                   "vocab.bpe");
 }
 
 /* Pieces that are there often enough. */
@@ -78,7 +78,7 @@ static bool keep(Vocabulary *kept, const char *path, size_t threshold, Error *e)
     }
     vocabulary_close(&all);
     if (done && kept->count == 1 && !kept->counts[UNKNOWN])
-        done = fail(e, "%s has no piece that is there %zu times: no piece would be kept", path, threshold);
+        done = fail(e, "%s has no subword with a count of at least %zu: none would be allowed", path, threshold);
     return done;
 }
 
@@ -196,7 +196,7 @@ static bool read_vocabulary(Pieces *p, const char *path, Error *e)
         return false;
     p->count = p->vocabulary.count;
     return (p->count > END && !strcmp(vocabulary_word(&p->vocabulary, END), end)) ||
-           fail(e, "%s, line 2: the second word of a vocabulary for translation is %s", path, end);
+           fail(e, "%s, line 2: the second word of a vocabulary for translation must be %s", path, end);
 }
 
 /* kept.txt is there where it was given once. */

@@ -3,7 +3,7 @@
  *     0  <unk>   what is not in the vocabulary
  *     1  </s>    the end of a sentence; it ends each source and each target, and the decoder begins with it
  *
- * Rows are packed, so there is no id for padding. Behind these two come
+ * Rows are packed, so there is no id for padding. After these two come
  *
  *     words       the most frequent words (see tokens.h) of both sides of the training part, as they stand
  *     bytes       the 256 bytes, by their values
@@ -11,7 +11,7 @@
  *     wordpiece   BERT's pieces (core/text/wordpiece.h): id 2 + n is line n of vocab.txt, from 0, and [UNK] is 0
  *     gpt2        byte pairs of bytes (core/text/gpt2.h): id 2 + n is the piece that encoder.json calls n
  *
- * One vocabulary serves both sides. It is learnt from the training part, or read from files that are given, as
+ * One vocabulary serves both sides. It is learned from the training part, or read from files that are given, as
  *
  *                 vocabulary                              codes
  *     words       WORD COUNT on each line
@@ -19,7 +19,7 @@
  *     wordpiece   vocab.txt
  *     gpt2        encoder.json                            vocab.bpe
  *
- * In the run lie vocabulary.tsv (words, bpe), codes.bpe and kept.txt (bpe), vocab.txt (wordpiece), encoder.json and
+ * In the run are vocabulary.tsv (words, bpe), codes.bpe and kept.txt (bpe), vocab.txt (wordpiece), encoder.json and
  * vocab.bpe (gpt2), so that it stands on its own. */
 #ifndef ENCDEC_PIECES_H
 #define ENCDEC_PIECES_H
@@ -37,8 +37,8 @@ typedef enum PieceType { PIECES_WORDS, PIECES_BYTES, PIECES_BPE, PIECES_WORDPIEC
 
 typedef struct PiecesOptions {
     PieceType type;
-    size_t size;   /* ids of words or BERT's pieces that are learnt, at most; 0: as many as there are */
-    size_t merges; /* of byte pairs that are learnt, at most */
+    size_t size;   /* ids of words or BERT's pieces that are learned, at most; 0: as many as there are */
+    size_t merges; /* of byte pairs that are learned, at most */
     bool lower;    /* BERT's pieces are of words in lower case and without accents */
     Tokens tokens; /* of words and byte pairs; of BERT's pieces only how a text is made of them. Others are those of the
                       text as it stands */
@@ -58,13 +58,13 @@ typedef struct Pieces {
     Gpt2 gpt2;
 } Pieces;
 
-/* A text that is learnt from, and which side's language it is in. */
+/* A text that is learned from, and which side's language it is in. */
 typedef struct PiecesText {
     const Lines *lines;
     size_t side;
 } PiecesText;
 
-/* What was seen of the texts; words are those that pieces are made of. Nothing where nothing had to be learnt. */
+/* What was seen of the texts; words are those that pieces are made of. Nothing where nothing had to be learned. */
 typedef struct PiecesSeen {
     size_t lines, different_words, different_characters;
     uint64_t words, characters;
@@ -103,7 +103,7 @@ void pieces_name(const Pieces *p, int32_t id, Buffer *name);
 /* A list of ids that grows. */
 typedef struct Ids {
     int32_t *id;
-    size_t count, room;
+    size_t count, capacity;
 } Ids;
 
 bool ids_add(Ids *ids, int32_t id, Error *e);

@@ -12,7 +12,7 @@
 /* What one thread counts. */
 typedef struct Counter {
     Vocabulary words;
-    Buffer room; /* for a line's words */
+    Buffer capacity; /* for a line's words */
     bool failed;
     Error e;
 } Counter;
@@ -67,7 +67,7 @@ static bool count_line(const Counting *c, Counter *to, Line line)
     Line words;
     if (o->type == PIECES_WORDPIECE)
         return wordpiece_count(&to->words, line.text, line.size, o->lower, &to->e);
-    if (!tokens_of_line(&o->tokens, c->text.side, line, &to->room, &words, &to->e))
+    if (!tokens_of_line(&o->tokens, c->text.side, line, &to->capacity, &words, &to->e))
         return false;
     if (o->type == PIECES_WORDS)
         return count_words(&to->words, words, &to->e);
@@ -130,7 +130,7 @@ static bool count_texts(Vocabulary *sum, const PiecesOptions *o, const PiecesTex
     }
     for (size_t i = 0; i < c.workers; i++) {
         vocabulary_close(&c.counter[i].words);
-        buffer_free(&c.counter[i].room);
+        buffer_free(&c.counter[i].capacity);
     }
     memory_free(c.counter);
     return done;
@@ -194,7 +194,7 @@ static bool learn_wordpiece(Pieces *p, const PiecesOptions *o, const Vocabulary 
 {
     size_t most = o->size > FIRST_PIECE ? o->size - FIRST_PIECE : SIZE_MAX;
     if (!wordpiece_learn(&p->wordpiece, words, most, o->lower, e))
-        return fail(e, "%s (without <unk> and </s>, which train counts, too); say more with --size", e->text);
+        return fail(e, "%s (without <unk> and </s>, which train counts as well); give a larger --size", e->text);
     p->count = FIRST_PIECE + p->wordpiece.pieces.count;
     return true;
 }

@@ -156,14 +156,12 @@ static bool sides_match(const Chosen *c, Split part, Error *e)
     if (!*source && !*target)
         return true;
     if (!*source || !*target)
-        return fail(e, "%s holds %s, but not its other side: a file of the same name that ends in .%s",
+        return fail(e, "%s holds %s, but not its counterpart, a file of the same name that ends in .%s",
                     c->options->path, *source ? source : target, c->options->language[*source ? TARGET : SOURCE]);
     const char *a = base_name(source), *b = base_name(target);
     size_t length = stem_length(a, c->options->language[SOURCE]);
     return (length == stem_length(b, c->options->language[TARGET]) && !memcmp(a, b, length)) ||
-           fail(e,
-                "%s holds %s and %s, which are not of the same name; say with --%s-source and --%s-target which files "
-                "are meant",
+           fail(e, "%s holds %s and %s, whose names differ; give the files with --%s-source and --%s-target",
                 c->options->path, source, target, split_name(part), split_name(part));
 }
 
@@ -193,7 +191,7 @@ static bool find_header(const SourceOptions *o, const char *text, size_t size, b
     *header = found[SOURCE] && found[TARGET];
     if (*header || (!alone[SOURCE] && !alone[TARGET]) || !memchr(text, '\t', strcspn(text, "\n")))
         return true;
-    return fail(e, "%s, line 1 has a column %s, but none that is called %s: a header names both languages", o->path,
+    return fail(e, "%s, line 1 has a column %s, but none named %s: a header names both languages", o->path,
                 o->language[alone[SOURCE] ? SOURCE : TARGET], o->language[alone[SOURCE] ? TARGET : SOURCE]);
 }
 
@@ -215,7 +213,7 @@ static bool read_with_header(Sentences *s, const SourceOptions *o, char *text, s
     }
 }
 
-/* Source, a tab, target; what stands behind another tab is not read. */
+/* Source, a tab, target; what stands after another tab is not read. */
 static bool read_plain(Sentences *s, const SourceOptions *o, char *text, size_t size, Error *e)
 {
     size_t number = 1;
@@ -258,9 +256,9 @@ static bool take_table(void *context, const char *name, const char *bytes, size_
 {
     Table *t = context;
     if (t->found++)
-        return fail(e, "%s holds several tables, %s among them: unpack the one that is meant", t->options->path, name);
+        return fail(e, "%s holds several tables, %s among them: unpack the one you mean", t->options->path, name);
     char *copy = memory_get(size + 1,
-                            1); /* fields of a table lie in its text, which is changed where they are quoted */
+                            1); /* fields of a table are in its text, which is changed where they are quoted */
     if (!copy)
         return memory_error(e, name, size, 1);
     memcpy(copy, bytes, size);
@@ -308,7 +306,7 @@ static bool read_prefix(Sentences *s, const SourceOptions *o, Error *e)
         if (!find_file(o->path, o->language[side], &path, e))
             return false;
         bool done = path ? read_lines(&s->side[SPLIT_TRAIN][side], path, e)
-                         : fail(e, "%s is neither a folder nor a file, and there is no %s.%s either", o->path, o->path,
+                         : fail(e, "%s is neither a folder nor a file, and there is no %s.%s", o->path, o->path,
                                 o->language[side]);
         memory_free(path);
         if (!done)
@@ -338,9 +336,7 @@ static bool read_path(Sentences *s, const SourceOptions *o, Error *e)
     if (done && chosen)
         done = read_chosen(c, e);
     else if (done && folder)
-        done = fail(e,
-                    "the folder %s holds no train.%s and train.%s: say with --source and --target which languages are "
-                    "meant",
+        done = fail(e, "the folder %s holds no train.%s and train.%s: give the languages with --source and --target",
                     o->path, o->language[SOURCE], o->language[TARGET]);
     else if (done)
         done = read_table(s, o, e);
@@ -355,7 +351,7 @@ static bool read_named(Sentences *s, const SourceOptions *o, Error *e)
     for (size_t part = 0; part < SPLITS; part++) {
         const char *const *file = o->file[part];
         if (!file[SOURCE] != !file[TARGET])
-            return fail(e, "--%s-%s is given, but not --%s-%s: a part has both sides", split_name((Split)part),
+            return fail(e, "--%s-%s is given, but not --%s-%s: a part needs both sides", split_name((Split)part),
                         side_name(file[SOURCE] ? SOURCE : TARGET), split_name((Split)part),
                         side_name(file[SOURCE] ? TARGET : SOURCE));
         for (size_t side = 0; side < SIDES_USED && file[SOURCE] && (part != SPLIT_TEST || o->test); side++) {
@@ -380,7 +376,7 @@ static bool write_builtin(Sentences *s, const SourceOptions *o, Error *e)
     static const size_t counts[SPLITS] = {BUILTIN_TRAINING, BUILTIN_VALID, BUILTIN_TEST};
     size_t english = !strcmp(o->language[SOURCE], "en") ? SOURCE : TARGET, number = 0;
     if (strcmp(o->language[english], "en") || strcmp(o->language[!english], "de"))
-        return fail(e, "the built-in sentences are in en and de, not in %s and %s: say with --data where yours are",
+        return fail(e, "the built-in sentences are in en and de, not in %s and %s: give yours with --data",
                     o->language[SOURCE], o->language[TARGET]);
     for (size_t part = 0; part < SPLITS; part++)
         for (size_t i = 0; i < counts[part]; i++) {
@@ -416,9 +412,11 @@ static bool sides_are_equal(const Sentences *s, const SourceOptions *o, Split pa
     if (side[SOURCE].count == side[TARGET].count)
         return true;
     size_t shorter = side[SOURCE].count < side[TARGET].count ? SOURCE : TARGET;
-    return fail(e, "%s ends behind line %zu, but %s has %zu line%s: line i of one belongs to line i of the other",
-                name_of(o, part, shorter, name[0]), side[shorter].count, name_of(o, part, !shorter, name[1]),
-                side[!shorter].count, side[!shorter].count == 1 ? "" : "s");
+    return fail(
+        e,
+        "%s ends after line %zu, but %s has %zu line%s: line i of one must be the translation of line i of the other",
+        name_of(o, part, shorter, name[0]), side[shorter].count, name_of(o, part, !shorter, name[1]),
+        side[!shorter].count, side[!shorter].count == 1 ? "" : "s");
 }
 
 /* Marks what is held out: of all orders of the pairs one is drawn, as far as that takes (Fisher and Yates). */

@@ -127,7 +127,7 @@ static bool read_run(EncDec *c, Error *e)
     PiecesOptions o;
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (options_source(c->app.command_line, given[i]) == FROM_COMMAND_LINE)
-            return fail(e, "--%s: the run %s has its pieces already, in its folder", given[i], c->app.run->path) ||
+            return fail(e, "--%s: the run %s already has its vocabulary, in its folder", given[i], c->app.run->path) ||
                    app_misused(&c->app);
     return encdec_pieces_options(&o, c, e) && pieces_read(&c->pieces, &o, c->app.run->path, e);
 }
@@ -138,9 +138,9 @@ static bool suits(EncDec *c, Error *e)
 {
     const Options *o = c->app.command_line;
     if (options_source(o, "micro-batch") == FROM_COMMAND_LINE && c->options->shared.micro_batch)
-        return refuse(c, e, "--micro-batch counts rows; what a worker computes at once here is --micro-tokens");
+        return refuse(c, e, "--micro-batch counts rows; encdec counts tokens: give --micro-tokens");
     if (c->options->shared.context < 2)
-        return refuse(c, e, "--context is 1: a sentence of one piece and its </s> needs 2");
+        return refuse(c, e, "--context is 1: a sentence of one subword and its </s> needs 2");
     return network_suits(&c->options->shared, e) || app_misused(&c->app);
 }
 
@@ -187,22 +187,21 @@ static void print_pairs(const EncDec *c)
     }
 }
 
-/* How large a batch is that the learning rate was chosen for, and how large it is. A run that goes on has no preset any
- * more to say so. */
+/* How large a batch is that the learning rate was chosen for, and how large it is. A run that continues has no preset
+ * any more to say so. */
 static void print_batch(const EncDec *c)
 {
     enum { FAR_BELOW = 3 };
     double targets = (double)pairs_ids(&c->bitext.parts[SPLIT_TRAIN], TARGET) / (double)c->app.data.order.batches;
     const char *preset = c->options->shared.preset ? c->options->shared.preset : app_data(&c->app) ? NULL : "minute";
     size_t meant = preset_batch_tokens(preset);
-    fprintf(stderr, "batch %.0f target pieces a step on average, %zu steps an epoch\n", targets,
+    fprintf(stderr, "batch %.0f target pieces per step on average, %zu steps per epoch\n", targets,
             c->app.data.order.batches);
     if (!c->app.run && c->options->shared.schedule == SCHEDULE_NOAM && targets * FAR_BELOW < (double)meant)
-        fprintf(
-            stderr,
-            "encdec: warning: the learning rate was chosen for batches of %zu pieces, and these have %.0f: with the "
-            "same rate it may not learn, or not as well\n",
-            meant, targets);
+        fprintf(stderr,
+                "encdec: warning: the learning rate was chosen for batches of %zu pieces, and these have %.0f: the "
+                "model may learn less well, or not at all\n",
+                meant, targets);
 }
 
 static bool open_all(App *a, Error *e)
@@ -254,7 +253,7 @@ static bool open_model(App *a, Error *e)
     if (!build(c, a->run ? c->pieces.count : planned, e) || !encdec_task(c, e))
         return false;
     if (bench && c->options->length > c->model.context)
-        return refuse(c, e, "--length is more than --context, which is what the model reads");
+        return refuse(c, e, "--length is more than --context, the most that the model reads");
     if (bench)
         bench_task(c);
     return true;
@@ -274,7 +273,7 @@ static DataNote data(const App *a)
     return (DataNote){app_data(a), s->bytes, s->sha256};
 }
 
-/* Of the target, since these are what it learns to say. */
+/* Of the target, because these are what it learns to say. */
 static double step_tokens(const App *a)
 {
     const EncDec *c = (const EncDec *)a;

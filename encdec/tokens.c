@@ -1,7 +1,7 @@
 /* See tokens.h. */
 #include "encdec/tokens.h"
 
-/* Entities and parted hyphens are left out: pieces are to be learnt from the text, not from a way to write it. */
+/* Entities and parted hyphens are left out: pieces are to be learned from the text, not from a way to write it. */
 static Moses moses_of(const Tokens *t, size_t side) { return (Moses){.language = t->language[side]}; }
 
 bool tokens_open(Tokens *t, TokensRule rule, const char *const language[SIDES_USED], Error *e)
@@ -10,20 +10,20 @@ bool tokens_open(Tokens *t, TokensRule rule, const char *const language[SIDES_US
     for (size_t side = 0; rule == TOKENS_MOSES && side < SIDES_USED; side++) {
         Error why;
         if (!moses_language(&t->language[side], language[side], &why))
-            return fail(e, "%s; --tokens spaces parts words of any language at white space", why.text);
+            return fail(e, "%s; --tokens spaces splits words of any language at white space", why.text);
     }
     return true;
 }
 
-bool tokens_of_line(const Tokens *t, size_t side, Line line, Buffer *room, Line *words, Error *e)
+bool tokens_of_line(const Tokens *t, size_t side, Line line, Buffer *capacity, Line *words, Error *e)
 {
     *words = line;
     if (t->rule == TOKENS_SPACES)
         return true;
-    room->size = 0;
-    if (!moses_tokenise(moses_of(t, side), line.text, line.size, room, e))
+    capacity->size = 0;
+    if (!moses_tokenise(moses_of(t, side), line.text, line.size, capacity, e))
         return false;
-    *words = (Line){room->text ? room->text : "", room->size};
+    *words = (Line){capacity->text ? capacity->text : "", capacity->size};
     return true;
 }
 

@@ -19,7 +19,7 @@ typedef struct Tokens {
 bool tokens_open(Tokens *t, TokensRule rule, const char *const language[SIDES_USED], Error *e);
 
 /* A line in which white space is all that parts two words: itself, or what `room` holds afterwards. */
-bool tokens_of_line(const Tokens *t, size_t side, Line line, Buffer *room, Line *words, Error *e);
+bool tokens_of_line(const Tokens *t, size_t side, Line line, Buffer *capacity, Line *words, Error *e);
 
 /* Adds the text that words with spaces between them are. */
 void tokens_join(const Tokens *t, size_t side, Line words, Buffer *text);

@@ -158,7 +158,7 @@ static bool suits(EncDec *c, Error *e)
 {
     const EncdecOptions *v = c->options;
     return v->nbest <= v->beam ||
-           (fail(e, "--nbest %zu is more than --beam %zu, which is how many there are", v->nbest, v->beam),
+           (fail(e, "--nbest %zu is more than --beam %zu, the most there can be", v->nbest, v->beam),
             app_misused(&c->app));
 }
 

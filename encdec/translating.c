@@ -95,13 +95,13 @@ static bool make_room(Translating *t, size_t lines, Error *e)
                  {&t->sentence, sizeof *t->sentence},
                  {&t->translation, sizeof *t->translation},
                  {&t->start, sizeof *t->start}};
-    size_t room = t->room;
+    size_t capacity = t->capacity;
     bool fine = true;
     for (size_t i = 0; fine && i < sizeof lists / sizeof *lists; i++) {
-        room = t->room;
-        fine = memory_grow(lists[i].list, &room, lines + 1, lists[i].size, "sentences to translate", e);
+        capacity = t->capacity;
+        fine = memory_grow(lists[i].list, &capacity, lines + 1, lists[i].size, "sentences to translate", e);
     }
-    t->room = fine ? room : t->room;
+    t->capacity = fine ? capacity : t->capacity;
     return fine;
 }
 
@@ -146,8 +146,8 @@ static bool check_answers(Translating *t, Error *e)
         const Translation *answer = translating_of(t, i);
         if (answer && !answer->count)
             return fail(e,
-                        "line %zu has no translation: the network's numbers are not finite; have a look at its "
-                        "weights, or name others with --weights",
+                        "line %zu has no translation: the network computed values that are not finite; check its "
+                        "weights, or give others with --weights",
                         t->seen - t->lines + i + 1);
         t->written += answer ? (double)(answer->hypothesis[0].length + 1) : 0;
     }

@@ -12,7 +12,7 @@ typedef struct TranslatingOptions {
     double alpha;
     size_t max_extra;     /* pieces that a translation may have more than its source */
     size_t max_tokens;    /* of a batch: its sentences times the longest that one of them has or may become */
-    size_t longest;       /* pieces of a source that are read, without </s>; what is behind them is cut off */
+    size_t longest;       /* pieces of a source that are read, without </s>; what is after them is cut off */
     size_t workers, team; /* cores: workers times team */
     Pool *pool;           /* of so many workers; NULL: one of its own */
     bool hold;            /* weights do not change: see core/search/translate.h */
@@ -27,7 +27,7 @@ typedef struct Translating {
     Ids ids; /* of all sources of the last call */
 
     /* of the last call: lines with nothing in them are no sentences */
-    size_t lines, sentences, room;
+    size_t lines, sentences, capacity;
     size_t *number;           /* [lines] of its sentence; SIZE_MAX: it is none */
     Sentence *sentence;       /* [sentences] */
     Translation *translation; /* [sentences] */

@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What pieces make of sentences that they were not learnt from. */
+/* What pieces make of sentences that they were not learned from. */
 typedef struct Coverage {
     size_t lines, words, pieces, unknown;
 } Coverage;
@@ -37,7 +37,7 @@ typedef struct Vocab {
     Coverage valid;
 } Vocab;
 
-/* --- what is learnt from --- */
+/* --- what is learned from --- */
 
 /* Which side's language a file is in, by its name: .LANG, packed or not. */
 static bool side_of(const Vocab *v, const char *name, size_t *side, Error *e)
@@ -50,7 +50,7 @@ static bool side_of(const Vocab *v, const char *name, size_t *side, Error *e)
             if (!strncmp(dot + 1, language[*side], length) && (!dot[length + 1] || dot[length + 1] == '.'))
                 return true;
         }
-    return fail(e, "%s: in which language is it? Names of files for --tokens moses end in .%s or .%s", name,
+    return fail(e, "%s: its language is unknown; for --tokens moses, names of files must end in .%s or .%s", name,
                 language[0], language[1]);
 }
 
@@ -98,7 +98,7 @@ static bool choose_options(Vocab *v, Error *e)
     if (v->options.type == PIECES_BYTES || v->options.type == PIECES_GPT2)
         return fail(e, "vocab learns --type words, bpe or wordpiece");
     return v->options.type == PIECES_BPE || !v->options.vocabulary ||
-           fail(e, "--vocabulary %s is a vocabulary already: there is nothing to learn", v->options.vocabulary);
+           fail(e, "--vocabulary %s is already a vocabulary: there is nothing to learn", v->options.vocabulary);
 }
 
 /* --- what comes of it --- */
@@ -192,7 +192,7 @@ static void print_text(const Vocab *v)
     const Pieces *p = &v->pieces;
     print_seen(&v->seen);
     if (v->options.type == PIECES_BPE && !v->options.codes)
-        printf("merges      %s learnt, of --merges %s\n", count_text(p->bpe.count).text,
+        printf("merges      %s learned, of --merges %s\n", count_text(p->bpe.count).text,
                count_text(v->options.merges).text);
     else if (v->options.type == PIECES_BPE)
         printf("merges      %s in %s\n", count_text(p->bpe.count).text, v->options.codes);
@@ -202,7 +202,7 @@ static void print_text(const Vocab *v)
                                            : "pieces",
            count_text(p->count).text);
     if (v->valid.lines)
-        printf("valid       %.3f pieces a word, %.4f %% of them <unk>, in %s words and %s lines of both sides\n",
+        printf("valid       %.3f pieces per word, %.4f %% of them <unk>, in %s words and %s lines of both sides\n",
                share(v->valid.pieces, v->valid.words), 100 * share(v->valid.unknown, v->valid.pieces),
                count_text(v->valid.words).text, count_text(v->valid.lines).text);
     if (v->c->options->out)

@@ -1,5 +1,5 @@
-/* What an Attend means, in one place for all backends: which keys a query sees, how far away they are, and which head of
- * them it reads.
+/* What an Attend means, in one place for all backends: which keys a query sees, how far away they are, and which head
+ * of them it reads.
  *
  * Query i of row b stands at position p = i + query_offset[b]. It sees keys first <= j < end of its row
  *
@@ -56,7 +56,7 @@ ATTEND_INLINE size_t keys_first(const Attend *how, Keys keys, size_t i)
     return how->window && position + 1 > how->window ? position + 1 - how->window : 0;
 }
 
-/* The next keys that query i sees, at j or behind it, as far as they follow one another without a gap (of blocks: one
+/* The next keys that query i sees, at j or after it, as far as they follow one another without a gap (of blocks: one
  * block's). Where there are none: from = to = length. */
 ATTEND_INLINE Range keys_run(const Attend *how, Keys keys, size_t i, size_t j)
 {
@@ -64,7 +64,7 @@ ATTEND_INLINE Range keys_run(const Attend *how, Keys keys, size_t i, size_t j)
     run.from = run.from > j ? run.from : j;
     if (how->block) {
         const int32_t *list = how->block_start + (i + keys.offset) / how->block;
-        int32_t low = list[0], high = list[1]; /* in search of the first block that ends behind run.from */
+        int32_t low = list[0], high = list[1]; /* in search of the first block that ends after run.from */
         while (low < high) {
             int32_t middle = low + (high - low) / 2;
             if (((size_t)how->block_index[middle] + 1) * how->block <= run.from)
@@ -81,7 +81,7 @@ ATTEND_INLINE Range keys_run(const Attend *how, Keys keys, size_t i, size_t j)
     return run;
 }
 
-/* The first key at j or behind it that query i sees; length: there is none. */
+/* The first key at j or after it that query i sees; length: there is none. */
 ATTEND_INLINE size_t keys_next(const Attend *how, Keys keys, size_t i, size_t j)
 {
     return keys_run(how, keys, i, j).from;

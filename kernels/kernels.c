@@ -25,7 +25,7 @@ static const Kernels *const tables[] = {
 
 enum { TABLES = sizeof tables / sizeof *tables };
 
-/* What is not of the wanted type passes through memory here, much at once, since a device answers each time anew. */
+/* What is not of the wanted type passes through memory here, much at once, because a device answers each time again. */
 static void download(const Kernels *k, Stream *s, void *to, const void *from, size_t count, bool doubles)
 {
     enum { AT_ONCE = 4096 };
@@ -75,7 +75,7 @@ static void not_found(const char *device, NumberType type, bool known, Error *e)
     }
     const char *list = there.size && !there.failed ? there.text : "less";
     if (known)
-        fail(e, "device %s does not compute in %s; it does in %s", device, number_type_name(type), list);
+        fail(e, "device %s does not support %s; it supports %s", device, number_type_name(type), list);
     else
         fail(e, "there is no device '%s' in this build; it has %s", device, list);
     buffer_free(&there);
@@ -90,7 +90,7 @@ bool kernels_complete(Kernels *k, Error *e)
     k->name = !k->name && k->on_host ? plain->name : k->name;                                                          \
     missing = k->name ? missing : #name;
 #include "kernels/operations.h"
-    return !missing || fail(e, "device %s has no operation %s yet, so it can run no network", k->backend, missing);
+    return !missing || fail(e, "device %s lacks the operation %s, so it cannot run a network", k->backend, missing);
 }
 
 static const Kernels *open_table(size_t i, Error *e)

@@ -4,12 +4,12 @@
  * They differ by rounding only. The operations themselves are in operations.h.
  *
  * Letters: B rows, N packed positions, T and S longest query and key row, D width, H heads, dk and dv head sizes,
- * V vocabulary. Rows lie one after another: row b is positions start[b] .. start[b+1]-1, start [B+1]; positions from
+ * V vocabulary. Rows are one after another: row b is positions start[b] .. start[b+1]-1, start [B+1]; positions from
  * start[B] to N belong to no row.
  *
  * Two types of numbers. `number`: activations, their gradients, and the weights that products read: the table's type.
  * `real`: master weights, biases, norm parameters, looked-up tables, parameter gradients, moments, saved statistics,
- * logits and losses: float, or double in the f64 table. Pointers are void * since one layer serves all types. */
+ * logits and losses: float, or double in the f64 table. Pointers are void * because one layer serves all types. */
 #ifndef KERNELS_KERNELS_H
 #define KERNELS_KERNELS_H
 
@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-/* Types of numbers that are stored; behind them f32 whose products may round what they read to 10 bits of fraction, as
+/* Types of numbers that are stored; after them f32 whose products may round what they read to 10 bits of fraction, as
  * a GPU's tensor cores do, and sum in f32. */
 typedef enum NumberType { NUMBER_F32, NUMBER_BF16, NUMBER_F64, NUMBER_TYPES, NUMBER_TF32 = NUMBER_TYPES } NumberType;
 
@@ -38,7 +38,7 @@ enum {
     LOSSES = 2 /* of a step */
 };
 
-/* All that changes between two runs of the same operations. It lies in the device's memory, one for each worker, so
+/* All that changes between two runs of the same operations. It is in the device's memory, one for each worker, so
  * that a step is the same sequence of calls every time: an operation reads these values when it runs. */
 typedef struct StepState {
     uint32_t seed, step;            /* the key of all random numbers of this step */
@@ -63,13 +63,13 @@ typedef struct Dropout {
     uint32_t side; /* whose positions are counted */
 } Dropout;
 
-/* [rows, columns] of numbers whose rows lie `stride` numbers apart: a part of the columns of a wider matrix. */
+/* [rows, columns] of numbers whose rows are `stride` numbers apart: a part of the columns of a wider matrix. */
 typedef struct Strided {
     void *data;
     size_t stride;
 } Strided;
 
-/* An operand of `product`: element (i, j) of the matrix of outer o and inner p lies at
+/* An operand of `product`: element (i, j) of the matrix of outer o and inner p is at
  * data[o * outer + p * inner + i * row + j * column]. Swapping row and column transposes it. */
 typedef struct Operand {
     void *data;
@@ -101,13 +101,13 @@ typedef struct Attend {
     const int32_t *key_row;             /* [B] the row of keys that a query row reads; NULL: its own number */
     const int32_t *key_length;          /* [rows of keys] how many keys of a row are valid; NULL: all */
     const int32_t *query_offset;        /* [B] NULL: 0 */
-    bool by_head;                       /* k and v lie [G, keys, dk] and [G, keys, dv]; in a forward pass alone */
+    bool by_head;                       /* k and v are [G, keys, dk] and [G, keys, dv]; in a forward pass alone */
     bool causal;                        /* a query sees keys up to its own position */
     size_t window;                      /* and of those the last `window`; 0: all */
 
-    /* And of those the ones that lie in a block of `block` keys that is listed for the query's own block of positions:
+    /* And of those the ones that are in a block of `block` keys that is listed for the query's own block of positions:
      * block p has the list block_index[block_start[p]] .. block_index[block_start[p+1]-1], ascending; it may name
-     * blocks behind a row's end. Every position of a query has a list. 0: all. */
+     * blocks after a row's end. Every position of a query has a list. 0: all. */
     size_t block;
     const int32_t *block_start, *block_index;
 
@@ -115,7 +115,7 @@ typedef struct Attend {
     Dropout dropout; /* on the weights; its column is the key's index, its head the head */
 
     /* More terms of a score, NULL where there is none. Tables have an entry for each distance from the query back to
-     * the key, from -ahead to distances-1-ahead; where the key lies farther off, the nearest entry counts. */
+     * the key, from -ahead to distances-1-ahead; where the key is farther off, the nearest entry counts. */
     size_t distances, ahead;
     const void *distance_bias; /* real [distances, H] */
     Strided relative;          /* keys for distances [distances, H*dk] */
@@ -175,7 +175,7 @@ typedef struct Kernels {
 
     /* Operations that come again and again with the same pointers and sizes, asked for at once. All four may be NULL:
      * it would gain nothing. Between `capture`, which may refuse, and `captured`, which is NULL where it failed,
-     * operations are noted and not run; `replay` runs them, on what lies in memory then. They must have been run once
+     * operations are noted and not run; `replay` runs them, on what is in memory then. They must have been run once
      * before on this stream, whatever they need besides being reserved then. */
     bool (*capture)(Stream *s);
     Captured *(*captured)(Stream *s);

@@ -8,7 +8,7 @@
 struct LazyRow {
     float reach;      /* a step moves none of its weights by more than rate * reach of that weight */
     uint32_t skipped; /* steps that its moments have yet to fade by */
-    bool known;       /* false: reach is out of date, since weights have moved */
+    bool known;       /* false: reach is out of date, because weights have moved */
 };
 
 #endif

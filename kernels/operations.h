@@ -101,7 +101,7 @@ OPERATION(attention_backward,
 
 /* Keys and values of earlier positions. cache [rows, capacity, D], length [B] valid so far; x's row b goes to
  * row b, and must fit.
- * cache_lengths: valid [B] = length + positions of each row. cache_append: writes x's rows behind `length`.
+ * cache_lengths: valid [B] = length + positions of each row. cache_append: writes x's rows after `length`.
  * gather_lengths: y [B] = length[order[b]], 0 where order is negative. */
 OPERATION(cache_lengths, (Stream *s, int32_t *valid, const int32_t *length, const int32_t *start, size_t b),
           (s, valid, length, start, b))
@@ -144,7 +144,7 @@ OPERATION(pool_backward,
           (s, dx, add, dy, which, how, start, b, n, d))
 
 /* What attention is made of, one at a time (--attention composed).
- * pad: y [B,T,D] = row row[b] (NULL: b) of x, zeros behind its end. unpad: the way back; rows that share a row of x
+ * pad: y [B,T,D] = row row[b] (NULL: b) of x, zeros past its end. unpad: the way back; rows that share a row of x
  * are summed. product: c (+)= alpha a b, c [m,n], a [m,k], b [k,n], for each outer and inner.
  * mask: scores [B,H,T,S] become -infinity where a query does not see a key.
  * softmax: over the last dimension of [N,S]; a row of -infinities gives zeros.

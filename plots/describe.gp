@@ -5,7 +5,7 @@
 # It wants a block for each measure, with two empty lines between blocks: a line with the measure's name, and a line for
 # each head, with tabs between: layer, head, value, layer, head.
 #
-#     previous, evenly 0.12
+#     previous, uniform 0.12
 #     0   0   0.7     0   0
 #     0   1   0.05    0   1
 #

@@ -11,7 +11,7 @@
 #     1   0   0.25    cat     The
 #     1   1   0.75    cat     cat
 #
-# Numbers count from 0, and a block has all pairs. Maps lie in COLUMNS columns (as many as rows, where none are given).
+# Numbers count from 0, and a block has all pairs. Maps are drawn in COLUMNS columns (as many as rows, where none are given).
 # One map alone, or few small ones, have their tokens on both axes; in a large grid there is no room for them. All share
 # one scale from 0 to 1, on which small weights have more than their share of colours, so that they are seen. Without a
 # SIZE a picture is as large as its tokens ask for.

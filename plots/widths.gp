@@ -4,7 +4,7 @@
 #     system(awk_with_widths."{ n = letters($1); w = width($1) } END { print n, w }' '".data."'")
 #
 # letters(s) counts characters; width(s) says how many points they take at a size of 8, where Chinese, Japanese, Korean
-# and pictograms are twice as wide as others. Both look at the bytes of UTF-8, since not every awk knows characters.
+# and pictograms are twice as wide as others. Both look at the bytes of UTF-8, because not every awk knows characters.
 
 awk_with_widths = "LC_ALL=C awk -F'\\t' '".\
     "function letters(s) { gsub(/[\\200-\\277]/, \"\", s); return length(s) } ".\

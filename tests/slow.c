@@ -28,7 +28,7 @@ static int by_rule(const void *a, const void *b)
     return x->parent < y->parent ? -1 : x->parent > y->parent;
 }
 
-/* Behind equal scores, which ended earlier. */
+/* After equal scores, which ended earlier. */
 static void add(Sequence *found, size_t count, Sequence h)
 {
     for (; count > 0 && found[count - 1].score < h.score; count--)

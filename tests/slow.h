@@ -16,7 +16,7 @@ typedef struct Sequence {
 typedef struct Language {
     void *self;
     size_t words;
-    /* log p [words] of each next token of sentence s behind n pieces */
+    /* log p [words] of each next token of sentence s after n pieces */
     void (*next)(void *self, size_t s, const int32_t *prefix, size_t n, double *log_p);
 } Language;
 

@@ -1,4 +1,4 @@
-/* What every test program shares. Check runs each test in a process of its own, so folders for tests lie in one folder
+/* What every test program shares. Check runs each test in a process of its own, so folders for tests are in one folder
  * of the parent, which removes it when all is over, however the tests ended. */
 #define _GNU_SOURCE
 #include "tests/suite.h"

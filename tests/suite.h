@@ -61,7 +61,7 @@ void fail_each_allocation(bool (*action)(void *argument, Error *e), void *argume
 /* Asserts that a call returned true, and shows its Error if not. */
 #define ck_done(call, error) ck_assert_msg(call, "%s", (error).text)
 
-/* From now on test folders lie in memory, where there is such a place: syncing a file costs nothing there. To be called
+/* From now on test folders are in memory, where there is such a place: syncing a file costs nothing there. To be called
  * first in main. */
 void test_folders_in_memory(void);
 

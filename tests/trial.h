@@ -11,7 +11,7 @@
 #include "core/train/trainer.h"
 #include "tests/suite.h"
 
-/* The backends of a type, device by device; NULL behind the last. Plain comes first. */
+/* The backends of a type, device by device; NULL after the last. Plain comes first. */
 const Kernels *backend_of(NumberType type, size_t i);
 const Kernels *plain_of(NumberType type);
 

@@ -3,7 +3,7 @@
  *     bench-kernels [WORD...]     only operations and shapes that contain one of the words
  *
  * An operation is first compared with plain, on a smaller shape, on which plain is timed as well: it is hundreds of
- * times slower. Times are the median of repeated runs behind a warm-up; FLOP and bytes are kernels/cost's. Products
+ * times slower. Times are the median of repeated runs after a warm-up; FLOP and bytes are kernels/cost's. Products
  * are compared with the peak of their type, the rest with memory that is read and written in place: more than all of
  * that means that caches helped. */
 #include "kernels/cpu/cpu.h"
@@ -119,7 +119,7 @@ static Attend attend_of(const Work *w)
                     .scale = 1 / sqrt((double)head)};
 }
 
-/* Queries, keys and values lie side by side, as one product makes them. */
+/* Queries, keys and values are side by side, as one product makes them. */
 static Strided part_of(const Work *w, size_t tensor, size_t part)
 {
     return (Strided){(char *)w->at[tensor] + part * w->size.in * w->k->number, 3 * w->size.in};

@@ -2,11 +2,11 @@
 # tools/coverage.sh FOLDER: which lines and branches of base, kernels, core and charlm the tests have reached.
 #
 # FOLDER holds objects that gcc compiled with --coverage, beside what running them has counted; gcov reads both. An
-# object that was never linked has counted nothing. Prints a table of rooms and files, then what was not reached and has
+# object that was never linked has counted nothing. Prints a table of modules and files, then what was not reached and has
 # no reason in tests/coverage.txt. WRITE=1 writes that list anew, keeps its reasons, and puts "?" where there is none.
 # The status does not judge: a test that fails does.
 #
-# A line or branch counts as reached when any object reached it: files of a backend and inline functions lie in several. A
+# A line or branch counts as reached when any object reached it: files of a backend and inline functions are in several. A
 # branch is one way that a condition can go, or a part of one between && and ||. Asserts are left out, whose other way
 # ends the program, and what no object holds.
 set -u

@@ -43,7 +43,7 @@ if command -v gnuplot >/dev/null; then
     "$charlm" plot --run "$run" --out "$run/loss.png" >/dev/null && picture="$run/loss.png"
 fi
 
-say "4. The run lies in $run:"
+say "4. The run is in $run:"
 cat <<END
     config.json     every option it was made with
     log.tsv         loss, learning rate, speed of each step

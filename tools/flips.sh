@@ -93,7 +93,7 @@ room() { # but two of nn, which take longer than all others together
 
 # ---- in the folder of a worker
 
-# Objects of a file that lies there, named in FOLDER/objects where they are others than before; ERRORS: what gcc says
+# Objects of a file that is there, named in FOLDER/objects where they differ from before; ERRORS: what gcc says
 compile() { # compile FOLDER FILE MORE...
     folder=$1 more=$3
     objects "$2" >"$1/wanted"

@@ -4,9 +4,9 @@
  *                                              the program itself; PRECISION: f32, tf32 and bf16, or some of them
  *
  * Prints lines of: what, shape, precision, microseconds, rate, its unit, share of a limit in percent; of what fails,
- * why, and goes on. The limits are measured here, first, for each precision: the fastest of a few large products for
+ * why, and continues. The limits are measured here, first, for each precision: the fastest of a few large products for
  * what computes, a copy of a large block for what moves memory. Everything else is compared with them. Times are
- * medians of rounds behind a warm-up; a round asks for many runs, and waits for the last. FLOP and bytes are those of
+ * medians of rounds after a warm-up; a round asks for many runs, and waits for the last. FLOP and bytes are those of
  * kernels/cost. */
 #include "base/clock.h"
 #include "base/memory.h"
@@ -294,7 +294,7 @@ static void print_what(const Kernels *k, const Job *j)
     printf("\t%s", number_type_name(k->type));
 }
 
-/* limit: of rates of this kind; 0: none is known, since what measures it has failed */
+/* limit: of rates of this kind; 0: none is known, because what measures it has failed */
 static void print_row(const Kernels *k, const Job *j, const Measured *m, double limit)
 {
     print_what(k, j);

@@ -32,7 +32,7 @@ nearest() {
     { print distance(a, $0), $0 }' | sort -n -u | head -n 3 | awk '{ printf "%s%s", (NR > 1 ? ", " : ""), $2 }'
 }
 
-# The files that ONLY names: rooms, or files, written in any way one would try.
+# The files that ONLY names: modules, or files, written in any way one would try.
 chosen_files() {
     [ -n "$1" ] || { files; return; }
     for word in $1; do

@@ -2,7 +2,7 @@
  *
  *     PROGRAM COMMAND --dim 256 --dim=256 -b 32 -b32 --bias --no-bias -- ARGUMENT...
  *
- * Names are never abbreviated, so that a script goes on working when an option is added. A value is the next word
+ * Names are never abbreviated, so that a script continues working when an option is added. A value is the next word
  * whatever it looks like, unless it is itself an option of ours: that is a value forgotten. */
 #include "base/memory.h"
 #include "inner.h"
@@ -32,7 +32,7 @@ static bool find_command(Options *o, const char *name, Error *e)
                     p->command_count ? p->commands[0].name : "COMMAND", word.text);
     if (near.name)
         return fail(e, "unknown command '%s'; did you mean %s?", word.text, near.name);
-    return fail(e, "unknown command '%s'; `%s --help` lists those there are", word.text, p->name);
+    return fail(e, "unknown command '%s'; `%s --help` lists the commands", word.text, p->name);
 }
 
 static bool belongs(const Options *o, const Option *row, Error *e)
@@ -52,19 +52,19 @@ static bool takes_value(const Option *row) { return row->kind != OPTION_FLAG && 
 static bool next_value(const Options *o, const Option *row, Words *words, const char **value, Error *e)
 {
     if (words->next == words->count)
-        return fail(e, "--%s wants a value, and nothing follows it", row->name);
+        return fail(e, "--%s needs a value, and nothing follows it", row->name);
     *value = words->word[words->next];
     if (strncmp(*value, "--", 2) == 0) {
         const char *name = *value + 2;
         if (option_find(o, name, strcspn(name, "=")))
-            return fail(e, "--%s wants a value; found the option --%s (if you mean that text: --%s=--%s)", row->name,
-                        quoted(name, strlen(name)).text, row->name, quoted(name, strlen(name)).text);
+            return fail(e, "--%s needs a value; found the option --%s (if you mean that text, write --%s=--%s)",
+                        row->name, quoted(name, strlen(name)).text, row->name, quoted(name, strlen(name)).text);
     }
     words->next++;
     return true;
 }
 
-/* `--name`, `--name=value`, `--no-name`; `word` is behind the dashes. */
+/* `--name`, `--name=value`, `--no-name`; `word` is after the dashes. */
 static bool take_long(Options *o, const char *word, Words *words, Error *e)
 {
     size_t length = strcspn(word, "=");
@@ -80,7 +80,7 @@ static bool take_long(Options *o, const char *word, Words *words, Error *e)
     if (!belongs(o, row, e))
         return false;
     if (negated && row->kind != OPTION_YES_NO)
-        return fail(e, "--no-%s: --%s is not a matter of yes or no; leave it out instead", row->name, row->name);
+        return fail(e, "--no-%s: --%s cannot be negated; leave it out instead", row->name, row->name);
     if (value && (negated || row->kind == OPTION_FLAG))
         return fail(e, "--%s takes no value; found '%s'", quoted(word, length).text, quoted(value, strlen(value)).text);
     if (!value && !takes_value(row))
@@ -104,7 +104,7 @@ static OptionState *find_letter(const Options *o, char letter)
     return other;
 }
 
-/* `-q`, `-qj`, `-b 32`, `-b32`; `letters` is behind the dash. */
+/* `-q`, `-qj`, `-b 32`, `-b32`; `letters` is after the dash. */
 static bool take_letters(Options *o, const char *letters, Words *words, Error *e)
 {
     for (; *letters; letters++) {
@@ -114,7 +114,7 @@ static bool take_letters(Options *o, const char *letters, Words *words, Error *e
         }
         OptionState *state = find_letter(o, *letters);
         if (!state)
-            return fail(e, "unknown option '-%s'; long options begin with two dashes",
+            return fail(e, "unknown option '-%s'; long options start with two dashes",
                         quoted(letters, strlen(letters)).text);
         if (!belongs(o, state->row, e))
             return false;

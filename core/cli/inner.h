@@ -1,4 +1,4 @@
-/* What the files behind options.h share: reading and printing one value, finding and setting one option. */
+/* What the files that implement options.h share: reading and printing one value, finding and setting one option. */
 #ifndef CORE_CLI_INNER_H
 #define CORE_CLI_INNER_H
 

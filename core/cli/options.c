@@ -61,7 +61,7 @@ bool option_unknown(const Options *o, const char *name, size_t length, unsigned 
     if (near.name)
         return fail(e, "unknown option %s%s; did you mean %s%s?", dashes, word.text, dashes, near.name);
     if (*dashes && o->command)
-        return fail(e, "unknown option %s%s; `%s %s --help` lists those there are", dashes, word.text, o->program->name,
+        return fail(e, "unknown option %s%s; `%s %s --help` lists the options", dashes, word.text, o->program->name,
                     o->command->name);
     return fail(e, "unknown option %s%s", dashes, word.text);
 }
@@ -86,7 +86,8 @@ static bool preset_unknown(const Options *o, const char *name, Error *e)
     if (near.name)
         fail(e, "unknown preset '%s'; did you mean %s?", word.text, near.name);
     else
-        fail(e, "unknown preset '%s'; there are: %s", word.text, names.size && !names.failed ? names.text : "none");
+        fail(e, "unknown preset '%s'; the presets are: %s", word.text,
+             names.size && !names.failed ? names.text : "none");
     buffer_free(&names);
     return false;
 }
@@ -123,7 +124,7 @@ bool option_put(Options *o, OptionState *state, const char *text, const char *da
     if (row->kind == OPTION_PRESET && !preset_find(o, text))
         return preset_unknown(o, text, e);
     if (source == FROM_RUN && row->class == OPTION_HERE)
-        return fail(e, "%s: is never stored in a run", row->name);
+        return fail(e, "%s: this option is never stored in a run", row->name);
     if (source == FROM_RUN && state->source == FROM_COMMAND_LINE)
         return compare_with_run(state, text, value, e);
     if (source < state->source)
@@ -196,13 +197,13 @@ static bool check_row(const Options *o, const Option *row, Error *e)
     if (strcmp(row->name, "help") == 0 || strcmp(row->name, "version") == 0 || row->letter == 'h')
         return fail(e, "option table: --%s would hide --help or --version", row->name);
     if (!value_range_is_sound(row))
-        return fail(e, "option table: --%s has no sound `allowed`: '%s'", row->name,
+        return fail(e, "option table: --%s has a malformed `allowed`: '%s'", row->name,
                     row->allowed && row->kind != OPTION_CHOICE ? row->allowed : "");
     for (size_t i = 0; i < o->count; i++) {
         const Option *other = o->states[i].row;
         bool both = other->commands & row->commands || (other->class != OPTION_HERE && row->class != OPTION_HERE);
         if (strcmp(other->name, row->name) == 0 && both)
-            return fail(e, "option table: --%s is there twice", row->name);
+            return fail(e, "option table: --%s appears twice", row->name);
         if (row->letter && other->letter == row->letter && other->commands & row->commands)
             return fail(e, "option table: -%c means both --%s and --%s", row->letter, other->name, row->name);
     }

@@ -82,7 +82,7 @@ __attribute__((constructor(101))) static void runs_here(void)
     for (const char *feature; (feature = strtok_r(rest, " ", &rest));)
         if (!processor_has(feature)) {
             fprintf(stderr,
-                    "%s: built for %s, but this processor has no %s: build it here with make, or elsewhere with make "
+                    "%s: built for %s, but this processor lacks %s: build it here with make, or elsewhere with make "
                     "ARCH=%s\n",
                     program_invocation_short_name,
                     strcmp(ATTEND_ARCH, "native") ? ATTEND_ARCH : "native (" ATTEND_PROCESSOR ")", feature,

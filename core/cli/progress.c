@@ -19,13 +19,13 @@ typedef struct Line {
 static void line_add(Line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void line_add(Line *line, const char *format, ...)
 {
-    size_t room = sizeof line->text - line->size;
+    size_t capacity = sizeof line->text - line->size;
     va_list arguments;
     va_start(arguments, format);
-    int n = vsnprintf(line->text + line->size, room, format, arguments);
+    int n = vsnprintf(line->text + line->size, capacity, format, arguments);
     va_end(arguments);
     if (n > 0)
-        line->size += (size_t)n < room ? (size_t)n : room - 1;
+        line->size += (size_t)n < capacity ? (size_t)n : capacity - 1;
 }
 
 /* What a narrow terminal must not cut off comes first. */

@@ -9,12 +9,12 @@
 Quoted quoted(const char *text, size_t length)
 {
     Quoted q = {""};
-    size_t room = sizeof q.text - 1, n = 0;
-    while (n < length && n < room && text[n]) {
+    size_t capacity = sizeof q.text - 1, n = 0;
+    while (n < length && n < capacity && text[n]) {
         unsigned char c = (unsigned char)text[n];
         q.text[n++] = c < 0x20 || c == 0x7f ? '?' : (char)c;
     }
-    if (n == room && n < length && text[n]) {
+    if (n == capacity && n < length && text[n]) {
         n -= 3;
         while (n && ((unsigned char)q.text[n] & 0xc0) == 0x80) /* not inside a UTF-8 character */
             n--;

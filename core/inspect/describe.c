@@ -51,8 +51,8 @@ static void say(HeadNote *n, bool cross)
 {
     static const char *const objects[] = {"the previous token", "itself", "the next token", "the first token",
                                           "separators"};
-    static const char *const places[] = {"the place before its own", "its own place", "the place behind its own",
-                                         "the first token", "separators"};
+    static const char *const places[] = {"the position before its own", "its own position",
+                                         "the position after its own", "the first token", "separators"};
     enum { AROUND = MEASURE_SEPARATORS + 1, PICKING, EVENLY };
     Measure best = strongest(n);
     const char *object = cross ? places[best] : objects[best];
@@ -67,10 +67,10 @@ static void say(HeadNote *n, bool cross)
         snprintf(n->words, sizeof n->words, "looks at everything, nearly evenly");
     } else if (n->is[MEASURE_DISTANCE] < 0.6 * n->even[MEASURE_DISTANCE]) {
         n->kind = AROUND;
-        snprintf(n->words, sizeof n->words, "looks nearby, %.1f places away on average", n->is[MEASURE_DISTANCE]);
+        snprintf(n->words, sizeof n->words, "looks nearby, %.1f positions away on average", n->is[MEASURE_DISTANCE]);
     } else {
         n->kind = PICKING;
-        snprintf(n->words, sizeof n->words, "picks some tokens, as many as %.1f", pow(2, n->is[MEASURE_ENTROPY]));
+        snprintf(n->words, sizeof n->words, "picks some tokens, effectively %.1f", pow(2, n->is[MEASURE_ENTROPY]));
     }
 }
 
@@ -153,10 +153,10 @@ void describe_table(Buffer *b, const Maps *m, const HeadNote *notes, size_t coun
         table_line(b, notes[i].is);
         buffer_print(b, "  %s\n", notes[i].words);
     }
-    buffer_print(b, "%-11s", "an even one");
+    buffer_print(b, "%-11s", "uniform");
     if (count)
         table_line(b, notes[0].even);
-    buffer_print(b, "  looks at all it can see alike\n");
+    buffer_print(b, "  looks evenly at all it can see\n");
 }
 
 void describe_json(Buffer *b, const HeadNote *notes, size_t count)
@@ -186,7 +186,7 @@ void describe_data(Buffer *b, const Maps *m, const HeadNote *notes)
     static const char *const units[MEASURES] = {
         "", "", "", "", "", [MEASURE_DISTANCE] = " in tokens", [MEASURE_ENTROPY] = " in bits"};
     for (Measure k = 0; k < MEASURES; k++) {
-        buffer_print(b, "%s%s%s, evenly %.2f\n", k ? "\n\n" : "", measure_name(k), units[k], notes[0].even[k]);
+        buffer_print(b, "%s%s%s, uniform %.2f\n", k ? "\n\n" : "", measure_name(k), units[k], notes[0].even[k]);
         for (size_t i = 0; i < m->layers * m->heads; i++)
             buffer_print(b, "%zu\t%zu\t%.9g\t%zu\t%zu\n", notes[i].layer, notes[i].head, notes[i].is[k], notes[i].layer,
                          notes[i].head);

@@ -37,20 +37,20 @@ typedef struct HeadNote {
 
 HeadNote describe_head(const Maps *m, size_t layer, size_t head);
 
-/* All heads [layers * heads], to be freed with memory_free; as they lie. */
+/* All heads [layers * heads], to be freed with memory_free; as they are stored. */
 bool describe_maps(const Maps *m, HeadNote **notes, Error *e);
 
 /* by: a measure, the largest first; MEASURES: by what they do, the clearest first. */
 void describe_sort(HeadNote *notes, size_t count, Measure by);
 
-/* Adds the table that people read; the lines behind its first are heads. */
+/* Adds the table that people read; the lines after its first are heads. */
 void describe_table(Buffer *b, const Maps *m, const HeadNote *notes, size_t count);
 
 /* The same as a member of an object that is being written: "heads": [{"layer": 0, "head": 0, "previous": 0.7, ..,
  * "says": ".."}, ..] in this order, and "even": {"previous": .., ..}. */
 void describe_json(Buffer *b, const HeadNote *notes, size_t count);
 
-/* Adds what plots/describe.gp draws: for each measure a block of layers x heads. notes as they lie. */
+/* Adds what plots/describe.gp draws: for each measure a block of layers x heads. notes as they are stored. */
 void describe_data(Buffer *b, const Maps *m, const HeadNote *notes);
 
 #endif

@@ -91,7 +91,7 @@ static bool all_separate(const char *text, size_t size)
 /* A token whose letters are in `shown` from `from` on. */
 static bool add(Labels *t, const char *text, size_t size, size_t from, bool separator, Error *e)
 {
-    if (!memory_grow(&t->list, &t->room, t->count + 1, sizeof *t->list, "tokens", e))
+    if (!memory_grow(&t->list, &t->capacity, t->count + 1, sizeof *t->list, "tokens", e))
         return false;
     t->list[t->count++] = (Label){t->raw.size, size, from, separator};
     buffer_add(&t->raw, text, size);

@@ -22,7 +22,7 @@ typedef struct Label {
 
 typedef struct Labels {
     Label *list; /* [count] */
-    size_t count, room;
+    size_t count, capacity;
     Buffer raw, shown;
 } Labels;
 

@@ -21,7 +21,7 @@ static void chain_of(char name[MAPS_NAME], const char *parameter)
 
 static void *refuse(MapRecorder *w, size_t count, size_t size)
 {
-    memory_error(&w->error, "the weights of attention", count, size);
+    memory_error(&w->error, "attention weights", count, size);
     w->failed = true;
     return NULL;
 }
@@ -33,7 +33,7 @@ static void *weights(Hook *hook, Tape *t, const Parameter *out, const Attend *ho
     assert(how->rows == 1 && "a watched network reads one row");
     if (w->failed || !count)
         return NULL;
-    if (!memory_grow(&w->seen, &w->room, w->seen_count + 1, sizeof *w->seen, "", NULL))
+    if (!memory_grow(&w->seen, &w->capacity, w->seen_count + 1, sizeof *w->seen, "", NULL))
         return refuse(w, w->seen_count + 1, sizeof *w->seen);
     Seen now = {.heads = how->heads, .queries = how->longest_query, .keys = how->longest_key, .causal = how->causal};
     chain_of(now.name, out->name);
@@ -58,7 +58,7 @@ Maps *recorder_maps(MapRecorder *w, const char *name)
     return NULL;
 }
 
-/* Brings one layer's weights behind those of its chain that are there. */
+/* Appends one layer's weights to those of its chain. */
 static bool take(MapRecorder *w, const Seen *s, Error *e)
 {
     const Kernels *k = w->tape->k;
@@ -73,7 +73,7 @@ static bool take(MapRecorder *w, const Seen *s, Error *e)
     assert(m->heads == s->heads && m->queries == s->queries && m->keys == s->keys);
     float *more = memory_resize(m->weights, (m->layers + 1) * count, sizeof *more);
     if (!more)
-        return memory_error(e, "the weights of attention", (m->layers + 1) * count, sizeof *more);
+        return memory_error(e, "attention weights", (m->layers + 1) * count, sizeof *more);
     m->weights = more;
     more += m->layers++ * count;
     download_floats(k, w->tape->stream, more, s->weights, count);

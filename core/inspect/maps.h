@@ -19,7 +19,7 @@ enum { MAPS = 3, MAPS_NAME = 16 };
 typedef struct Maps {
     char name[MAPS_NAME];
     size_t layers, heads, queries, keys; /* L, H, T, S */
-    bool causal;                         /* a query sees no key behind it */
+    bool causal;                         /* a query sees no key after it */
     float *weights;                      /* [L,H,T,S] */
     const Labels *query, *key;           /* what stands there; the caller's */
 } Maps;
@@ -42,7 +42,7 @@ typedef struct MapRecorder {
     Hook hook; /* first: what a tape hands back is one of these */
     Tape *tape;
     Seen *seen;
-    size_t seen_count, room;
+    size_t seen_count, capacity;
     Error error;
     bool failed;
     Maps maps[MAPS];

@@ -74,7 +74,7 @@ static Tensor *attend(Tape *t, Tensor *q, Tensor *k, Tensor *v, Tensor *relative
     return y;
 }
 
-/* Keys or values of the cache as a tensor: where they lie by head, a row is a position of one head. */
+/* Keys or values of the cache as a tensor: where they are stored by head, a row is a position of one head. */
 static Tensor *remembered(Tape *t, const Cache *c, void *memory, size_t columns)
 {
     return tape_outside(t, memory, c->heads * c->rows * c->capacity, columns / c->heads);

@@ -3,8 +3,9 @@
  *     y = out(concat over heads h of softmax(scale q_h k_h^T) v_h)
  *     q = query(x), k = key(memory), v = value(memory)
  *
- * The heads lie side by side in the columns of q, k and v; nothing is copied to transpose them. Keys and values may have
- * fewer heads than queries: grouped-query attention (Ainslie et al. 2023), or with one head multi-query attention. */
+ * The heads are side by side in the columns of q, k and v; nothing is copied to transpose them. Keys and values may
+ * have fewer heads than queries: grouped-query attention (Ainslie et al. 2023), or with one head multi-query
+ * attention. */
 #ifndef CORE_NN_ATTENTION_H
 #define CORE_NN_ATTENTION_H
 

@@ -19,7 +19,7 @@ typedef struct BlockOptions {
     NormPlace norm;
     NormKind norm_kind;
     double dropout;    /* on what each branch adds */
-    double ff_dropout; /* inside the feed-forward network, behind its activation */
+    double ff_dropout; /* inside the feed-forward network, after its activation */
     bool cross;        /* a decoder's: it attends across a memory, too */
 } BlockOptions;
 
@@ -32,7 +32,7 @@ typedef struct Branch {
 typedef struct FeedForward {
     Linear in, out;
     Activation activation;
-    Dropout drop; /* behind it */
+    Dropout drop; /* after it */
 } FeedForward;
 
 typedef struct Block {
@@ -59,14 +59,14 @@ Block block_new(Parameters *p, const BlockOptions *o, const char *prefix);
  * segment of the tape. */
 Tensor *block(Tape *t, const Block *b, Tensor *x, Tensor *memory, const AttentionContext *context);
 
-/* Each row sees itself, all of it or (causal) what is not behind the position that looks. */
+/* Each row sees itself, all of it or (causal) what is not after the position that looks. */
 AttentionContext context_rows(const Rows *rows, bool causal);
 
 /* A decoder's: causal, and each row sees the row of the memory with its number. */
 AttentionContext context_across(const Rows *rows, const Rows *memory);
 
-/* The same two over what was read before: `past` grows by these rows, each of which goes on where its row of the cache
- * ends; row b sees row key_row[b] (on the device; NULL: b) of the memory that is remembered. */
+/* The same two over what was read before: `past` grows by these rows, each of which continues where its row of the
+ * cache ends; row b sees row key_row[b] (on the device; NULL: b) of the memory that is remembered. */
 AttentionContext context_cached(const Rows *rows, const Cache *past);
 AttentionContext context_remembered(const Rows *rows, const Cache *past, const Cache *memory, const int32_t *key_row);
 

@@ -108,7 +108,7 @@ void cache_lay(Cache *c, Stream *s, size_t rows, size_t capacity)
     cache_reset(c, s);
 }
 
-/* Positions of a row lie behind one another. */
+/* Positions of a row follow one another. */
 static void copy_row(const Cache *c, Stream *s, void *memory, size_t columns, size_t to, size_t from, size_t count)
 {
     const size_t position = columns / c->heads * c->k->number, row = c->capacity * position;

@@ -30,19 +30,19 @@ struct Cache {
     int32_t *valid;  /* [rows] the same with those of the running call */
 };
 
-/* heads: parts of columns that lie one behind another, each with all its positions; 1: positions lie whole. */
+/* heads: parts of columns that are one after another, each with all its positions; 1: positions are whole. */
 bool cache_open(Cache *c, const Kernels *k, Stream *s, size_t layers, size_t heads, size_t rows, size_t capacity,
                 size_t key_columns, size_t value_columns, Error *e);
 void cache_close(Cache *c);
 
-/* Writes x's rows behind what a layer's keys, or its values, hold. */
+/* Writes x's rows after what a layer's keys, or its values, hold. */
 void cache_append(const Cache *c, Stream *s, void *memory, Strided x, size_t columns, const int32_t *start,
                   size_t rows);
 
 void cache_begin(Cache *c, Stream *s, const int32_t *start, size_t rows);
 void cache_end(Cache *c, Stream *s, size_t rows);
 
-/* Every row empty again; or each as long as it once was (length [rows], on the device), since what is appended leaves
+/* Every row empty again; or each as long as it once was (length [rows], on the device), because what is appended leaves
  * what is there alone. */
 void cache_reset(Cache *c, Stream *s);
 void cache_rewind(Cache *c, Stream *s, const int32_t *length);
@@ -54,7 +54,7 @@ void cache_lay(Cache *c, Stream *s, size_t rows, size_t capacity);
  * can stay where they are. */
 void cache_copy_row(Cache *c, Stream *s, size_t to, size_t from, size_t count);
 
-/* Row r becomes a copy of row order[r] (on the device); rows behind `rows` are dropped. For beams. */
+/* Row r becomes a copy of row order[r] (on the device); rows after `rows` are dropped. For beams. */
 void cache_reorder(Cache *c, Stream *s, const int32_t *order, size_t rows);
 
 static inline const CacheLayer *cache_layer(const Cache *c, size_t layer) { return c ? &c->layer[layer] : NULL; }

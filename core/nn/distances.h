@@ -1,7 +1,7 @@
-/* What attention makes of how far a key lies behind its query: nothing, or one of these.
+/* What attention makes of how far a key is before its query: nothing, or one of these.
  *
  * bias: a number for each distance and head is added to the score, learned (T5 without its buckets, Raffel et al.
- * 2020). It begins as alibi does, where all keys lie behind.
+ * 2020). It begins as alibi does, where all keys are before their query.
  *
  * alibi: the same, fixed: -slope times distance, slopes 2^(-8/H), 2^(-16/H) .. (Press et al. 2022).
  *
@@ -9,7 +9,7 @@
  *
  * xl: such vectors made from sinusoids, and a bias of the query for either meeting (Transformer-XL, Dai et al. 2019).
  *
- * Tables hold distances -ahead .. reach (negative: the key lies ahead); farther ones count as the nearest of those. */
+ * Tables hold distances -ahead .. reach (negative: the key is ahead); farther ones count as the nearest of those. */
 #ifndef CORE_NN_DISTANCES_H
 #define CORE_NN_DISTANCES_H
 
@@ -19,7 +19,7 @@ typedef enum DistanceKind { DISTANCE_NONE, DISTANCE_BIAS, DISTANCE_ALIBI, DISTAN
 
 typedef struct DistanceOptions {
     DistanceKind kind;
-    size_t reach, ahead; /* alibi: ahead is 0, and what lies ahead gets no bias */
+    size_t reach, ahead; /* alibi: ahead is 0, and what is ahead gets no bias */
 } DistanceOptions;
 
 typedef struct Distances {

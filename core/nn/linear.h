@@ -11,7 +11,7 @@ typedef struct Linear {
 
 Linear linear_new(Parameters *p, size_t in, size_t out, bool bias, const char *name);
 
-/* Several maps of the same input that lie behind one another, so that one product makes all of them: y holds their
+/* Several maps of the same input that follow one another, so that one product makes all of them: y holds their
  * outputs side by side. `names` are of the form "blocks.0.attention.query". parts [count] (NULL: not wanted): each map
  * alone. */
 Linear linear_joined(Parameters *p, size_t in, const size_t *out, size_t count, bool bias, const char *prefix,

@@ -135,7 +135,8 @@ static Tensor *spread_heads(Tape *t, Tensor *x, const Attend *how)
 
 Tensor *attend_composed(Tape *t, const Scoring *s, Tensor *q, Tensor *k, Tensor *v, const Attend *how)
 {
-    assert(!how->distances && !how->content_bias && "composed attention knows no distances and no biases of queries");
+    assert(!how->distances && !how->content_bias &&
+           "composed attention supports neither distances nor biases of queries");
     q = pad_rows(t, q, how->query_start, NULL, how->rows, how->longest_query);
     k = spread_heads(t, pad_rows(t, k, how->key_start, how->key_row, how->rows, how->longest_key), how);
     v = spread_heads(t, pad_rows(t, v, how->key_start, how->key_row, how->rows, how->longest_key), how);

@@ -1,4 +1,4 @@
-/* A chain of blocks, and behind the last of a pre-norm chain a norm: an encoder, a decoder, or a language model.
+/* A chain of blocks, and after the last of a pre-norm chain a norm: an encoder, a decoder, or a language model.
  *
  *     x = block(x), depth times        x = norm(x), pre-norm only
  *
@@ -29,14 +29,14 @@ typedef struct Stack {
 Stack stack_new(Parameters *p, const StackOptions *o);
 void stack_close(Stack *s);
 
-/* x [N,D] to [N,D]. The caches of `context` are those of the first block; each further one has the next layer. Where only
- * some positions are wanted, the last block computes just these, unless there is a past. */
+/* x [N,D] to [N,D]. The caches of `context` are those of the first block; each further one has the next layer. Where
+ * only some positions are wanted, the last block computes just these, unless there is a past. */
 Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const AttentionContext *context);
 
 /* A cache of what the stack reads, or (a decoder's) of its memory: `rows` rows of up to `capacity` positions. */
 bool stack_cache(Cache *c, const Stack *s, const Kernels *k, Stream *stream, size_t rows, size_t capacity, Error *e);
 
-/* Keys and values of memory's rows behind what the cache holds, for all calls with context_remembered. */
+/* Keys and values of memory's rows after what the cache holds, for all calls with context_remembered. */
 void stack_remember(Tape *t, const Stack *s, Tensor *memory, const Rows *rows, Cache *cache);
 
 #endif

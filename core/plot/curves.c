@@ -24,7 +24,7 @@ static const char *const headings[LOG_COLUMNS] = {
     [LOG_BLEU] = "BLEU",
 };
 
-/* A number and what lies around it. */
+/* A number and what is around it. */
 typedef struct Spread {
     double value, low, high, sum;
     size_t count;

@@ -13,9 +13,9 @@ typedef struct Curve {
 } Curve;
 
 /* Adds the two blocks of a curve: training and evaluations. More than 1000 steps are drawn as groups of steps. Of one
- * run, the line is a running mean over about a fiftieth of the steps, and around it lie the lowest and the highest
+ * run, the line is a running mean over about a fiftieth of the steps, and around it are the lowest and the highest
  * step of a group (of short runs: the step itself, as it was logged). Of several runs, up to the end of the shortest,
- * it is the mean of their running means, and around it lie the lowest and the highest of those. */
+ * it is the mean of their running means, and around it are the lowest and the highest of those. */
 bool curve_add(Buffer *b, const Curve *c, bool first, Error *e);
 
 /* The panels of loss.gp for which a log has numbers: adds "loss rate norm speed". */

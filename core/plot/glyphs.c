@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CODES = 0x110000, LATIN = 0x250 }; /* each font that is used for text has what lies below the latter */
+enum { CODES = 0x110000, LATIN = 0x250 }; /* each font that is used for text has what is below the latter */
 
 bool glyphs_read(Glyphs *g, const char *ranges, Error *e)
 {

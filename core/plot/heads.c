@@ -50,7 +50,7 @@ bool heads_suit(const Maps *m, const HeadsShown *s, Error *e)
     if (s->head != EVERY && s->head >= m->heads)
         return fail(e, "--head %zu: the heads of a layer are 0 to %zu", s->head, m->heads - 1);
     if (s->from >= m->queries && s->from >= m->keys)
-        return fail(e, "--from %zu: the text has %zu tokens, counted from 0", s->from,
+        return fail(e, "--from %zu: the text has %zu tokens, and counting starts at 0", s->from,
                     m->queries > m->keys ? m->queries : m->keys);
     return true;
 }

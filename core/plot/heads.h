@@ -25,7 +25,7 @@ HeadsPanel heads_part(const Maps *m, const HeadsShown *s);
 /* Adds a block of such a file. */
 void heads_panel(Buffer *b, const char *title, const HeadsPanel *p);
 
-/* All blocks that are asked for, layer by layer; how many lie beside one another. False where layer, head or `from` are
+/* All blocks that are asked for, layer by layer; how many are beside one another. False where layer, head or `from` are
  * not there. */
 bool heads_data(Buffer *b, const Maps *m, const HeadsShown *s, size_t *across, Error *e);
 

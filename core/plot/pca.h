@@ -1,4 +1,4 @@
-/* The two directions in which points differ most (principal components), and where each point lies along them.
+/* The two directions in which points differ most (principal components), and where each point is along them.
  *
  *     C = (X - mean)^T (X - mean)        direction 1 and 2: the eigenvectors of C with the largest eigenvalues
  *

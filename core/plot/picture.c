@@ -1,4 +1,5 @@
-/* See picture.h. The scripts are written into a folder that lives as long as gnuplot runs, since one loads another. */
+/* See picture.h. The scripts are written into a folder that lives as long as gnuplot runs, because one loads
+ * another. */
 #define _DEFAULT_SOURCE /* TIOCGWINSZ */
 #include "core/plot/picture.h"
 
@@ -54,14 +55,14 @@ static bool size_sound(const char *size)
 bool picture_sound(const Picture *p, Error *e)
 {
     if (p->out && strchr(p->out, '\n'))
-        return fail(e, "the picture's name has a line end in it: choose another --out");
+        return fail(e, "the picture's name contains a line end: choose another --out");
     if (p->out && !p->terminal && !ends(p->out, ".png") && !ends(p->out, ".svg") && !ends(p->out, ".pdf") &&
         !ends(p->out, ".txt"))
         return fail(e, "--out %s: expected a name that ends in .png, .svg, .pdf or .txt", p->out);
     if (p->size && !size_sound(p->size))
-        return fail(e, "--size '%s': expected a width, or width x height, as 8.5cm, 16cmx9cm, 900x540", p->size);
+        return fail(e, "--size '%s': expected a width, or width x height, such as 8.5cm, 16cmx9cm or 900x540", p->size);
     if (p->terminal && (!p->terminal[0] || strpbrk(p->terminal, "\n`;$@\\")))
-        return fail(e, "--terminal '%s': expected one of gnuplot's, as sixelgd, 'dumb ansi', qt", p->terminal);
+        return fail(e, "--terminal '%s': expected a gnuplot terminal, such as sixelgd, 'dumb ansi' or qt", p->terminal);
     return true;
 }
 
@@ -138,7 +139,7 @@ static void complaint(const Buffer *said, char *line, size_t size)
 }
 
 /* As wide and high as the window is, less a line for the prompt. Text in colours where somebody sees it. */
-static void suit_terminal(Picture *p, char *size, size_t room)
+static void suit_terminal(Picture *p, char *size, size_t capacity)
 {
     struct winsize w;
     if (p->out || !isatty(STDOUT_FILENO))
@@ -146,7 +147,7 @@ static void suit_terminal(Picture *p, char *size, size_t room)
     p->terminal = p->terminal ? p->terminal : "dumb ansi";
     if (p->size || strncmp(p->terminal, "dumb", 4) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || w.ws_col < 20)
         return;
-    snprintf(size, room, "%ux%u", w.ws_col - 1U, w.ws_row > 12 ? w.ws_row - 2U : 24U);
+    snprintf(size, capacity, "%ux%u", w.ws_col - 1U, w.ws_row > 12 ? w.ws_row - 2U : 24U);
     p->size = size;
 }
 
@@ -235,7 +236,7 @@ bool picture_draw(const Picture *picture, Buffer *said, Error *e)
     if (!picture_sound(&p, e))
         return false;
     if (!find(gnuplot, sizeof gnuplot))
-        return fail(e, "there is no gnuplot to draw with: `make deps` gets it; the data are in %s", p.data);
+        return fail(e, "gnuplot was not found; `make deps` installs it; the data is in %s", p.data);
     suit_terminal(&p, size, sizeof size);
     bool done = unpack(&folder, e) && run_script(&p, gnuplot, folder, &noise, e);
     if (folder && !folder_remove(folder, done ? e : NULL))

@@ -27,7 +27,7 @@ static int farther(const void *a, const void *b)
     return x->token < y->token ? -1 : 1;
 }
 
-/* Where points lie in the picture, the farthest first. */
+/* Where points are in the picture, the farthest first. */
 static void spread(Point *p, const double *place, size_t count)
 {
     for (size_t k = 0; k < 2; k++) {

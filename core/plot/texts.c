@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BARS = 100 }; /* about so many lie below the length that one text in a hundred exceeds */
+enum { BARS = 100 }; /* about so many are below the length that one text in a hundred exceeds */
 
 void texts_close(TextSet *t)
 {
@@ -60,7 +60,7 @@ static void add_lengths(Buffer *b, const TextSet *t, const TextList *l, const si
         buffer_print(b, "%zu\t%zu\t%.6g\n", from, from + width, 100 * (double)(at - first) / count);
         from += width;
         if (at < l->count && sorted[at] >= from && from > sorted[l->count * 99 / 100])
-            from = sorted[at] / width * width; /* nothing lies between */
+            from = sorted[at] / width * width; /* nothing is between */
     }
 }
 
@@ -125,7 +125,7 @@ static void add_coverage(Buffer *b, const TextList *l, const Kind *kinds, size_t
     }
 }
 
-/* learnt [kinds] of what is trained on; here and kinds have room for as many */
+/* learned [kinds] of what is trained on; here and kinds have room for as many */
 static void cover(Buffer *b, const TextSet *t, const TextList *l, const uint64_t *learnt, uint64_t *here, Kind *kinds)
 {
     size_t met = 0;

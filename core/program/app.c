@@ -61,7 +61,7 @@ int app_main(App *a, const AppTables *tables, int argc, char **argv)
 bool app_open_run(App *a, const char *path, bool to_write, Error *e)
 {
     if (!path)
-        return fail(e, "--run DIR is missing: which run?") || app_misused(a);
+        return fail(e, "--run DIR is missing") || app_misused(a);
     return run_open(&a->run, path, to_write, e) && settings_load(a->run, a->command_line, a->learnt, e);
 }
 

@@ -67,7 +67,7 @@ static bool open_bench(App *a, Bench *b, Error *e)
         !app_trainer_options(a, &options, true, e))
         return false;
     if (a->options->profile && !options.k->on_host)
-        return fail(e, "--profile times one operation after another, and device %s computes while others are asked for",
+        return fail(e, "--profile times operations one by one, but device %s runs them asynchronously",
                     options.k->backend);
     a->task.batch = dataset_bench_batch;
     if (a->options->profile)
@@ -76,7 +76,7 @@ static bool open_bench(App *a, Bench *b, Error *e)
            setup_weights(&b->trainer, a->options, NULL, NULL, e);
 }
 
-/* The steps that count come behind one for the loss and some to warm up. */
+/* The steps that count come after one for the loss and some to warm up. */
 static bool run_steps(const App *a, Bench *b, Error *e)
 {
     StepResult result;

@@ -43,10 +43,10 @@ bool app_same_data(const App *a, const char *sha256, bool to_train, Error *e)
         return true;
     if (to_train)
         return fail(e,
-                    "the run %s learnt from other data than %s (sha256 %.12s..., not %.12s...): say with --data where "
-                    "its data is, or start a new run",
+                    "the run %s was trained on other data than %s (sha256 %.12s..., not %.12s...): give its data with "
+                    "--data, or start a new run",
                     a->run->path, name, a->learnt, sha256);
-    fprintf(stderr, "%s: %s has changed since the run %s learnt from it (sha256 %.12s..., not %.12s...)\n",
+    fprintf(stderr, "%s: %s has changed after the run %s was trained on it (sha256 %.12s..., not %.12s...)\n",
             a->kind->name, name, a->run->path, sha256, a->learnt);
     return true;
 }
@@ -56,7 +56,8 @@ bool app_open_data(App *a, bool to_train, Error *e)
     if (!a->kind->open_data(a, to_train, e))
         return app_data_given(a) || !a->run || a->misused
                    ? false
-                   : fail(e, "%s; the run %s learnt from it: say with --data where it is now", e->text, a->run->path);
+                   : fail(e, "%s; the run %s was trained on it: give its present location with --data", e->text,
+                          a->run->path);
     return app_same_data(a, a->kind->data(a).sha256, to_train, e);
 }
 

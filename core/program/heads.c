@@ -52,8 +52,8 @@ bool inspect_text(App *a, const InspectOptions *v, Buffer *text, Error *e)
     char *bytes = NULL;
     size_t size = v->text ? strlen(v->text) : 0;
     if (!v->text == !v->text_file)
-        return fail(e, v->text ? "--text and --text-file exclude one another"
-                               : "--text TEXT is missing: what to look at?") ||
+        return fail(e,
+                    v->text ? "--text and --text-file exclude each other: give only one" : "--text TEXT is missing") ||
                app_misused(a);
     if (v->text_file && !file_read_any(v->text_file, &bytes, &size, e))
         return false;
@@ -71,7 +71,7 @@ bool inspect_text(App *a, const InspectOptions *v, Buffer *text, Error *e)
 void inspect_cut(const App *a, const char *what, size_t has, size_t reads)
 {
     if (has > reads)
-        fprintf(stderr, "%s: %s has %zu tokens; the model reads %zu: the last %zu are left out\n", a->kind->name, what,
+        fprintf(stderr, "%s: %s has %zu tokens; the model reads %zu: the last %zu are ignored\n", a->kind->name, what,
                 has, reads, has - reads);
 }
 
@@ -168,7 +168,7 @@ static char *data_path(const App *a, Error *e)
         memory_error(e, "a path", 1, 64);
     memory_free(folder);
     if (path && out && strcmp(path, out) == 0) {
-        fail(e, "--out %s: that name is for the picture's data; choose another ending", out);
+        fail(e, "--out %s: this ending is for the picture's data; choose another", out);
         memory_free(path);
         path = NULL;
     }
@@ -217,7 +217,7 @@ static bool describe(App *a, Inspection *l, Error *e)
             describe_sort(notes, count, (Measure)l->options->sort);
         describe_table(&l->table, l->shown, notes, count);
         describe_json(&l->json, notes, count);
-        fine = !data.failed || fail(e, "out of memory for what heads do");
+        fine = !data.failed || fail(e, "out of memory for descriptions of heads");
     }
     fine = fine && (!is_drawn(a) || draw(a, "describe", &data, 0, e));
     memory_free(notes);
@@ -231,7 +231,7 @@ static bool draw_rollout(App *a, Inspection *l, Error *e)
     float *flow = NULL;
     Buffer data = {0};
     if (m->query != m->key)
-        return fail(e, "--rollout needs self-attention, and %s is none: choose --maps encoder or decoder", m->name) ||
+        return fail(e, "--rollout needs self-attention, and %s is not: choose --maps encoder or decoder", m->name) ||
                app_misused(a);
     if (!rollout(m, &flow, e))
         return false;
@@ -248,7 +248,7 @@ static bool draw_rollout(App *a, Inspection *l, Error *e)
 static bool show(App *a, Inspection *l, Error *e)
 {
     if (!l->shown)
-        return fail(e, "the run %s has no attention to look at: its depth is 0", a->run->path);
+        return fail(e, "the run %s has no attention to show: its depth is 0", a->run->path);
     if (!heads_suit(l->shown, &l->where, e))
         return app_misused(a);
     if (l->options->npy && !write_weights(l, e))
@@ -271,7 +271,7 @@ static bool say(App *a, Inspection *l, Error *e)
 {
     Buffer b = {0};
     if (l->table.failed || l->json.failed)
-        return fail(e, "out of memory for what heads do");
+        return fail(e, "out of memory for descriptions of heads");
     if (!a->options->json) {
         fputs(l->table.size ? l->table.text : "", stdout);
         return true;
@@ -297,7 +297,7 @@ bool app_heads(App *a, Error *e)
     const Picture picture = {.out = file_of(a), .size = a->options->size, .terminal = a->options->terminal};
     bool fine = picture_sound(&picture, e) || app_misused(a);
     if (fine && a->options->json && is_drawn(a) && !file_of(a))
-        fine = fail(e, "--json says where the picture is; give it a file with --out") || app_misused(a);
+        fine = fail(e, "--json prints the picture's file name: give one with --out") || app_misused(a);
     fine = fine && number_of(a, "layer", v->layer, &l.where.layer, e) &&
            number_of(a, "head", v->head, &l.where.head, e) && a->kind->inspect(a, &l, e) && show(a, &l, e) &&
            say(a, &l, e);

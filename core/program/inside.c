@@ -1,4 +1,4 @@
-/* See subjects.h: what lies inside a model, and what a loss makes of its targets. */
+/* See subjects.h: what is inside a model, and what a loss makes of its targets. */
 #include "core/program/subjects.h"
 
 #include "base/memory.h"
@@ -127,7 +127,9 @@ static bool draw_own_positions(App *a, Drawing *d, Inside *in, Error *e)
     for (size_t i = 0, last = p->count; fine && i < p->count; i++)
         if (ends(p->list[i]->name, ".distance_bias") && (last == p->count || !is_bias(p, i, p->list[last]->name)))
             fine = add_biases(a, d, in, last = i, e);
-    return fine && (d->parts || fail(e, "the run %s knows neither positions nor biases of distances", a->run->path));
+    return fine &&
+           (d->parts ||
+            fail(e, "the model of the run %s has neither vectors of positions nor biases of distances", a->run->path));
 }
 
 /* Sinusoids, which need no run: [context, dim]. */
@@ -186,7 +188,7 @@ bool draw_embeddings(App *a, Drawing *d, Error *e)
 {
     Inside in = {0};
     if (!a->options->run)
-        return fail(e, "--run DIR is missing: which run?") || app_misused(a);
+        return fail(e, "--run DIR is missing") || app_misused(a);
     bool fine = inside_open(&in, a, e);
     for (size_t i = 0; fine && i < a->parameters->count; i++) {
         const Parameter *p = a->parameters->list[i];
@@ -256,7 +258,7 @@ static bool classes_of(App *a, size_t *classes, Error *e)
     for (size_t i = 0; !logits && i < a->parameters->count; i++) /* tied */
         logits = a->parameters->list[i]->role == ROLE_TABLE ? a->parameters->list[i] : NULL;
     *classes = logits ? logits->shape[0] : 0;
-    return *classes > 1 || fail(e, "a model of %zu classes has nothing to smooth", *classes);
+    return *classes > 1 || fail(e, "a model of %zu classes has no labels to smooth", *classes);
 }
 
 bool draw_smoothing(App *a, Drawing *d, Error *e)
@@ -265,7 +267,7 @@ bool draw_smoothing(App *a, Drawing *d, Error *e)
     if (a->options->run && !app_open_run(a, a->options->run, false, e))
         return false;
     if (!(a->options->smoothing > 0))
-        return fail(e, "--smoothing is 0: say how much is to be smoothed, as --smoothing 0.1") || app_misused(a);
+        return fail(e, "--smoothing is 0: give a value, such as --smoothing 0.1") || app_misused(a);
     if (!s.k || !classes_of(a, &s.classes, e))
         return false;
     s.smoothing = a->options->smoothing;

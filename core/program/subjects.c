@@ -30,7 +30,7 @@ static size_t steps_to_come(App *a, Error *e)
     const SharedOptions *o = a->options;
     bool by_steps = options_source(a->command_line, "steps") > options_source(a->command_line, "epochs");
     if (o->epochs && !by_steps && !o->decay_steps) {
-        fail(e, "how many steps %zu epochs are depends on the data: say --steps N", o->epochs);
+        fail(e, "how many steps %zu epochs take depends on the data: give --steps N", o->epochs);
         return app_misused(a);
     }
     const size_t steps = o->epochs && !by_steps ? o->decay_steps : o->steps;

@@ -220,10 +220,10 @@ bool run_marked(const Run *run, const char *name, uint64_t *step, Error *e)
         return starve(run, e);
     bool done = false;
     if (!file_exists(path))
-        fail(e, "the run %s has no checkpoint that is marked as %s", run->path, name);
+        fail(e, "the run %s has no checkpoint marked as %s", run->path, name);
     else if (file_read(path, &text, &size, e)) {
         text[strcspn(text, "\n")] = 0;
-        done = parse_step(text, step) || fail(e, "%s holds no step of eight digits", path);
+        done = parse_step(text, step) || fail(e, "%s does not hold a step number of eight digits", path);
     }
     memory_free(text);
     memory_free(path);

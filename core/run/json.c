@@ -56,7 +56,7 @@ static bool hex4(Reader *r, uint32_t *code)
     return true;
 }
 
-/* Behind "\u": one code point, of one or two escapes. Half a pair is no character and becomes U+FFFD. */
+/* After "\u": one code point, of one or two escapes. Half a pair is no character and becomes U+FFFD. */
 static bool read_code(Reader *r, uint32_t *code)
 {
     if (!hex4(r, code))
@@ -79,7 +79,7 @@ static bool read_code(Reader *r, uint32_t *code)
     return true;
 }
 
-/* Behind a backslash; writes at most 4 bytes. Every escape is at least as long as what it stands for. */
+/* After a backslash; writes at most 4 bytes. Every escape is at least as long as what it stands for. */
 static bool read_escape(Reader *r, char **out)
 {
     static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
@@ -110,10 +110,10 @@ static bool read_string(Reader *r, char **text, size_t *size)
         close += *close == '\\' && close + 1 < r->end ? 2 : 1;
     if (close >= r->end)
         return wrong(r, "a string is not closed");
-    size_t room = (size_t)(close - r->at) + 1;
-    char *out = memory_get(room, 1);
+    size_t capacity = (size_t)(close - r->at) + 1;
+    char *out = memory_get(capacity, 1);
     if (!out)
-        return starve(r, room, 1);
+        return starve(r, capacity, 1);
     *text = out; /* the caller frees it, whatever comes */
     while (r->at < close) {
         size_t length = utf8_length(r->at, (size_t)(close - r->at));
@@ -209,7 +209,7 @@ static bool keys_differ(const Reader *r, const Json *j)
     bool differ = true;
     for (size_t i = 1; i < j->count && differ; i++)
         if (!strcmp(sorted[i - 1]->key, sorted[i]->key))
-            differ = fail(r->e, "%s: the key \"%s\" is there twice", r->what, sorted[i]->key);
+            differ = fail(r->e, "%s: the key \"%s\" appears twice", r->what, sorted[i]->key);
     memory_free(sorted);
     return differ;
 }
@@ -223,7 +223,7 @@ static bool read_key(Reader *r, Json *item)
         return wrong(r, "a key holds a zero byte");
     skip_space(r);
     if (!next_is(r, ':'))
-        return wrong(r, "':' was expected behind a key");
+        return wrong(r, "':' was expected after a key");
     r->at++;
     return true;
 }
@@ -301,7 +301,7 @@ bool json_read(Json **json, const char *text, size_t size, const char *what, Err
     bool done = read_value(&r, j, 0);
     skip_space(&r);
     if (done && r.at < r.end)
-        done = wrong(&r, "something stands behind the value");
+        done = wrong(&r, "there is text after the value");
     if (!done) {
         json_free(j);
         return false;

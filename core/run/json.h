@@ -1,5 +1,5 @@
 /* JSON as far as configurations, results and safetensors headers need it: read into a tree, written with helpers on a
- * Buffer. Strict: no comments, no trailing commas, nothing behind the value, no key twice, nesting at most 64. */
+ * Buffer. Strict: no comments, no trailing commas, nothing after the value, no key twice, nesting at most 64. */
 #ifndef CORE_RUN_JSON_H
 #define CORE_RUN_JSON_H
 

@@ -1,4 +1,4 @@
-/* RUN/log.tsv: one line a step or an evaluation. Resuming cuts it back to the checkpoint it goes on from. */
+/* RUN/log.tsv: one line a step or an evaluation. Resuming cuts it back to the checkpoint it continues from. */
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether a line's first column is a step, and none behind the last one wanted. */
+/* Whether a line's first column is a step, and none after the last one wanted. */
 static bool stays(const char *line, uint64_t step)
 {
     char *end;
@@ -40,7 +40,7 @@ static bool prepare(const char *path, const char *columns, uint64_t step, Error 
          other = size && strchr(old, '\n') && (strncmp(old, columns, header) || old[header] != '\n');
     if (other) {
         memory_free(old);
-        return fail(e, "%s has other columns than this version writes; rename it and resume again", path);
+        return fail(e, "%s has columns other than this version writes; rename it and resume again", path);
     }
     Buffer fresh = {0};
     buffer_print(&fresh, "%s\n", columns);

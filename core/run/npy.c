@@ -26,7 +26,7 @@ static bool make_header(char *header, const NpyWriter *w, Error *e)
                                          : "");
     at += snprintf(text + at, sizeof text - (size_t)at, "), }");
     if (at >= HEADER - PREFIX)
-        return fail(e, "an array of that shape does not fit the header of a .npy file");
+        return fail(e, "the shape of the array does not fit into the header of a .npy file");
     memset(header, ' ', HEADER);
     memcpy(header, magic, 6);
     memcpy(header + 6, "\1\0", 2);

@@ -1,4 +1,4 @@
-/* safetensors files: named tensors behind a JSON header. Our weights and states; other tools open them, too.
+/* safetensors files: named tensors after a JSON header. Our weights and states; other tools open them, too.
  *
  *     u64 N | header, N bytes: {"name": {"dtype": "F32", "shape": [..], "data_offsets": [from, to]}, ...,
  *     "__metadata__": {"key": "text"}} | data, little endian
@@ -34,7 +34,7 @@ typedef struct SafeTensor {
     size_t rank;
     size_t shape[SAFE_RANK];
     const void *data;  /* to write; NULL in a file that was opened */
-    uint64_t from, to; /* bytes behind the header; set by opening and writing */
+    uint64_t from, to; /* bytes after the header; set by opening and writing */
 } SafeTensor;
 
 typedef struct SafeText {
@@ -63,8 +63,8 @@ const SafeTensor *safetensors_at(const Safetensors *file, size_t i);
 /* NULL when there is none of that name. */
 const SafeTensor *safetensors_find(const Safetensors *file, const char *name);
 
-/* Names begin otherwise from now on: of the pairs in map, "OLD=NEW,OLD=NEW", the first whose OLD a name begins with puts
- * NEW in its place. Refused: a pair that fits no name, and two tensors of one name. */
+/* Names begin otherwise from now on: of the pairs in map, "OLD=NEW,OLD=NEW", the first whose OLD a name begins with
+ * puts NEW in its place. Refused: a pair that fits no name, and two tensors of one name. */
 bool safetensors_rename(Safetensors *file, const char *map, Error *e);
 
 /* Whether a text is such a list of pairs. */

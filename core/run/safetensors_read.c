@@ -19,7 +19,7 @@ struct Safetensors {
     Json *header; /* names and metadata point into it */
     const Json *metadata;
     char **renamed;      /* names that are not the header's; NULL: none */
-    SafeTensor *tensors; /* by where they lie */
+    SafeTensor *tensors; /* by where they are */
     size_t count;
     uint64_t start; /* where the data begin in the file */
     int fd;
@@ -85,7 +85,7 @@ static bool parse_tensor(const Safetensors *file, const Json *entry, SafeTensor 
     *t = (SafeTensor){.name = entry->key};
     uint64_t bytes;
     if (!parse_type(entry, &t->type))
-        return fail(e, "%s: tensor '%s' has no dtype that is known here", file->path, t->name);
+        return fail(e, "%s: tensor '%s' has an unknown dtype", file->path, t->name);
     if (!parse_shape(json_get(entry, "shape"), t, &bytes))
         return fail(e, "%s: tensor '%s' has a broken shape", file->path, t->name);
     const Json *offsets = json_get(entry, "data_offsets");
@@ -118,7 +118,7 @@ static bool check_cover(const Safetensors *file, uint64_t size, Error *e)
         const SafeTensor *t = &file->tensors[i];
         if (t->from != at)
             return fail(e, "%s: tensor '%s' %s", file->path, t->name,
-                        t->from < at ? "overlaps another" : "lies behind a hole");
+                        t->from < at ? "overlaps another" : "comes after a gap");
         at = t->to;
     }
     if (at > size)
@@ -134,14 +134,14 @@ static bool parse_metadata(Safetensors *file, const Json *entry, Error *e)
     for (size_t i = 0; good && i < entry->count; i++)
         good = entry->items[i].kind == JSON_STRING;
     file->metadata = entry;
-    return good || fail(e, "%s: __metadata__ holds something that is no text", file->path);
+    return good || fail(e, "%s: __metadata__ holds a value that is not a string", file->path);
 }
 
 static bool parse_header(Safetensors *file, uint64_t data_size, Error *e)
 {
     const Json *header = file->header;
     if (header->kind != JSON_OBJECT)
-        return fail(e, "%s: the header is no JSON object", file->path);
+        return fail(e, "%s: the header is not a JSON object", file->path);
     file->tensors = memory_get(header->count, sizeof *file->tensors);
     if (!file->tensors)
         return memory_error(e, file->path, header->count, sizeof *file->tensors);
@@ -163,14 +163,14 @@ static bool read_header(Safetensors *file, Error *e)
     struct stat s;
     uint64_t length;
     if (fstat(file->fd, &s) || !S_ISREG(s.st_mode))
-        return fail(e, "%s is no plain file", file->path);
+        return fail(e, "%s is not a regular file", file->path);
     uint64_t size = (uint64_t)s.st_size;
     if (size < sizeof length + 2)
-        return fail(e, "%s is no safetensors file: it has only %llu bytes", file->path, (unsigned long long)size);
+        return fail(e, "%s is not a safetensors file: it has only %llu bytes", file->path, (unsigned long long)size);
     if (!read_at(file, 0, &length, sizeof length, e))
         return false;
     if (length > HEADER_MAX || length > size - sizeof length)
-        return fail(e, "%s is no safetensors file, or is cut off: its header would have %llu bytes", file->path,
+        return fail(e, "%s is not a safetensors file, or is truncated: its header would have %llu bytes", file->path,
                     (unsigned long long)length);
     char *text = memory_get((size_t)length + 1, 1);
     if (!text)
@@ -178,7 +178,7 @@ static bool read_header(Safetensors *file, Error *e)
     file->start = sizeof length + length;
     bool done = read_at(file, sizeof length, text, (size_t)length, e);
     if (done && text[0] != '{')
-        done = fail(e, "%s is no safetensors file: its header is no JSON object", file->path);
+        done = fail(e, "%s is not a safetensors file: its header is not a JSON object", file->path);
     done = done && json_read(&file->header, text, (size_t)length, file->path, e);
     memory_free(text);
     return done && parse_header(file, size - file->start, e);
@@ -258,7 +258,7 @@ bool safetensors_map_reads(const char *map, Error *e)
         size_t size = strcspn(at, ",");
         const char *equals = memchr(at, '=', size);
         if (!equals || memchr(equals + 1, '=', (size_t)(at + size - equals) - 1))
-            return fail(e, "'%s' is no list of pairs OLD=NEW with commas between them", map);
+            return fail(e, "'%s' is not a list of pairs OLD=NEW, separated by commas", map);
         at += size;
         if (!*at)
             return true;
@@ -273,7 +273,7 @@ static bool pairs_fit(const Safetensors *file, const char *map, Error *e)
         for (size_t i = 0; i < file->count && !fits; i++)
             fits = !strncmp(file->tensors[i].name, p.old, p.old_size);
         if (!fits)
-            return fail(e, "%s: no tensor has a name that begins with '%.*s'", file->path, (int)p.old_size, p.old);
+            return fail(e, "%s: no tensor has a name that starts with '%.*s'", file->path, (int)p.old_size, p.old);
     }
     return true;
 }

@@ -1,5 +1,5 @@
 /* Writes safetensors: a header whose length makes the data begin at a multiple of 8, then the tensors without gaps,
- * larger types first, so that each lies aligned to its own type. */
+ * larger types first, so that each is aligned to its own type. */
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "safetensors are little endian, and so must be the processor"
+#error "safetensors files are little-endian, and this processor is not"
 #endif
 
 static const struct {
@@ -33,7 +33,7 @@ size_t safe_elements(const SafeTensor *t)
     return elements;
 }
 
-/* Copies the list in the order of writing, and says where each tensor will lie. */
+/* Copies the list in the order of writing, and says where each tensor will be. */
 static void place(SafeTensor *placed, const SafeTensor *tensors, size_t count)
 {
     size_t next = 0;
@@ -82,7 +82,7 @@ static bool names_differ(SafeTensor *scratch, const SafeTensor *tensors, size_t 
     qsort(scratch, count, sizeof *scratch, by_name);
     for (size_t i = 0; i < count; i++)
         if (!strcmp(scratch[i].name, "__metadata__") || (i && !strcmp(scratch[i].name, scratch[i - 1].name)))
-            return fail(e, "cannot write %s: a second tensor is called '%s'", path, scratch[i].name);
+            return fail(e, "cannot write %s: two tensors are named '%s'", path, scratch[i].name);
     return true;
 }
 

@@ -74,12 +74,11 @@ bool sums_match(const char *file, Error *e)
     bool done = !file_exists(path) || file_read(path, &text, &size, e); /* checkpoints of older versions have none */
     const char *line = done && text ? line_of(text, size, name) : NULL;
     if (line)
-        done = file_sum(file, &sum, e) &&
-               (!memcmp(line, sum.text, HEXADECIMAL) ||
-                fail(e,
-                     "%s is damaged or of another checkpoint: it has not the checksum in %s; if you changed it, remove "
-                     "that file",
-                     file, path));
+        done = file_sum(file, &sum, e) && (!memcmp(line, sum.text, HEXADECIMAL) ||
+                                           fail(e,
+                                                "%s is damaged or belongs to another checkpoint: its checksum is not "
+                                                "the one in %s; if you changed it on purpose, remove that file",
+                                                file, path));
     memory_free(text);
     memory_free(path);
     return done;

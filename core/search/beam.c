@@ -169,7 +169,7 @@ static size_t find_candidates(const Beams *b, size_t s, size_t width, const Scor
     return count;
 }
 
-/* Behind those with equal scores: they ended earlier, or were likelier. */
+/* After those with equal scores: they ended earlier, or were likelier. */
 static void add_ended(Beams *b, size_t s, const BeamCandidate *c)
 {
     BeamEnded *list = ended_of(b, s);
@@ -181,7 +181,7 @@ static void add_ended(Beams *b, size_t s, const BeamCandidate *c)
 }
 
 /* Children become the live ones. The first of each parent stays in its slot; the others move to the first that are
- * free, none of which is moved from, since its own first child would have stayed there. */
+ * free, none of which is moved from, because its own first child would have stayed there. */
 static void settle(Beams *b, size_t s, size_t children)
 {
     const BeamLive *parents = live_of(b, s);

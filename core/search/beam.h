@@ -10,7 +10,7 @@
  * beam stay theirs; the others live on. A hypothesis of as many pieces as are allowed can only end. So beam 1 is greedy
  * search, and a beam that holds all sequences finds the best of all.
  *
- * A sentence is over when nothing is live, or when the search could go on but nothing would change (the exact rule):
+ * A sentence is over when nothing is live, or when the search could continue but nothing would change (the exact rule):
  * `best` hypotheses have ended, and the last of these has no smaller a score than log p(h) / lp(m), h being the
  * likeliest live hypothesis and m the longest length allowed, </s> included. For alpha >= 0, no continuation y of a
  * live h' can then come before them:
@@ -19,12 +19,12 @@
  *     lp(n) <= lp(m), so 1 / lp(n) >= 1 / lp(m)   n <= m, and lp grows with n (alpha 0: is 1 throughout)
  *     score(y) = log p(y) / lp(n) <= log p(y) / lp(m) <= log p(h) / lp(m)
  *
- * and of equal scores what ended earlier comes first. Each line also holds of rounded numbers, since rounding never
+ * and of equal scores what ended earlier comes first. Each line also holds of rounded numbers, because rounding never
  * turns an order round: values come in at most 0, a sum with such a value is no larger, and the table of lp is made
  * not to fall. With a negative alpha lp would shrink, and the second line be wrong: it is not allowed.
  *
  * Hypotheses live in slots, `beam` for each sentence, numbered over all of them. A slot is where a decoder keeps what
- * it remembers of a hypothesis: one child takes its parent's slot, where all it needs already lies; each further child
+ * it remembers of a hypothesis: one child takes its parent's slot, which already holds all it needs; each further child
  * gets a slot that is free, and a move says from which slot to fill it. No slot that is moved from is moved to. */
 #ifndef CORE_SEARCH_BEAM_H
 #define CORE_SEARCH_BEAM_H

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Shapes of products are multiples of these, so that few are prepared; positions behind the last belong to no row. A
+/* Shapes of products are multiples of these, so that few are prepared; positions after the last belong to no row. A
  * few targets stay as few as they are: all shapes up to a grain are not many. */
 enum { SOURCE_GRAIN = 32, TARGET_GRAIN = 8 };
 
@@ -21,7 +21,7 @@ static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 /* Integers on their way to the device, in one upload. */
 typedef struct Staged {
     int32_t *host, *device;
-    size_t used, room;
+    size_t used, capacity;
 } Staged;
 
 typedef struct Worker {
@@ -64,17 +64,18 @@ struct Translator {
 
 /* ---- workers */
 
-static bool staged_open(Staged *s, const Kernels *k, size_t room)
+static bool staged_open(Staged *s, const Kernels *k, size_t capacity)
 {
-    *s = (Staged){
-        .host = memory_get(room, sizeof *s->host), .device = k->allocate(room * sizeof *s->device), .room = room};
+    *s = (Staged){.host = memory_get(capacity, sizeof *s->host),
+                  .device = k->allocate(capacity * sizeof *s->device),
+                  .capacity = capacity};
     return s->host && s->device;
 }
 
 /* So many numbers more; *device is where they will be. */
 static int32_t *stage(Staged *s, size_t count, const int32_t **device)
 {
-    assert(s->used + count <= s->room);
+    assert(s->used + count <= s->capacity);
     int32_t *host = s->host + s->used;
     *device = s->device + s->used;
     s->used += count;
@@ -117,7 +118,7 @@ static bool open_lists(Worker *w, const TranslateOptions *o, Error *e)
     bool fine = w->state && w->most && w->which && w->values && w->ends && w->pieces && w->log_each;
     return (fine && staged_open(&w->source, w->k, 2 * round_up(room_of(o), SOURCE_GRAIN) + o->sentences + 1) &&
             staged_open(&w->target, w->k, 2 * targets + 3 * slots + 1)) ||
-           memory_error(e, "a worker that translates", slots * (o->beam.beam + 1), 2 * sizeof *w->values);
+           memory_error(e, "a translation worker", slots * (o->beam.beam + 1), 2 * sizeof *w->values);
 }
 
 /* plan NULL: one that measures. */
@@ -158,7 +159,7 @@ static void worker_close(Worker *w)
 
 /* ---- one batch */
 
-/* Sources one behind the other. */
+/* Sources one after the other. */
 static Rows stage_sources(Worker *w, const Sentence *const *sentence, size_t count)
 {
     Rows rows = {.rows = count};

@@ -8,7 +8,7 @@
  * and workers take whole batches in turn, so the same call gives the same bits with any number of workers. Answers are
  * in the order of the questions.
  *
- * What a hypothesis has read lies in its slot of a cache, from step to step: only where a parent has several children
+ * What a hypothesis has read is in its slot of a cache, from step to step: only where a parent has several children
  * are a row's positions copied. Beams of a sentence share its row of the memory's cache. Hypotheses that have ended and
  * sentences that are over take part in no product any more: they are rows without a position. */
 #ifndef CORE_SEARCH_TRANSLATE_H
@@ -52,7 +52,7 @@ typedef struct Sentence {
 
 /* The best hypotheses, the best first: none only where the network's numbers were not finite. */
 typedef struct Translation {
-    Hypothesis *hypothesis; /* [count] and behind them what they point to */
+    Hypothesis *hypothesis; /* [count] and after them what they point to */
     size_t count;
 } Translation;
 

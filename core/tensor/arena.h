@@ -1,14 +1,14 @@
 /* Two ways to hand out a block of memory that was reserved before the first step.
  *
  * Arena: a pile. What is taken last is given back first, by rewinding to a mark.
- * Space: pieces come and go in any order (gradients of activations); each lies at the lowest place where it fits.
+ * Space: pieces come and go in any order (gradients of activations); each is at the lowest place where it fits.
  *
  * Both are pure functions of the sizes asked for, so that a step of one shape uses the same addresses every time, and
  * a walk over shapes alone (kernels/cost) finds exactly what a real step will need. For such a walk the block is
  * invented: never touched, and as large as it takes.
  *
  * What the walk finds for one shape suffices for every pass that takes and gives back in the same order pieces that are
- * no larger. For an Arena since at each moment its use is the sum of the pieces that it holds, none of which grew. A
+ * no larger. For an Arena because at each moment its use is the sum of the pieces that it holds, none of which grew. A
  * Space alone would not promise that: a smaller piece may slip into a hole that a later one needs. So the walk writes
  * down the size of each piece (Takes), and a pass that has this list is given its i-th piece as large as the walk's
  * i-th. The Space is then asked for the same sizes in the same order, and places depend on nothing else: each piece

@@ -125,7 +125,7 @@ Tensor *mul(Tape *t, Tensor *a, Tensor *b)
     a = over_rows(t, a, rows), b = over_rows(t, b, rows);
     Tensor *y = tape_tensor(t, a->rows, a->columns, false, a->wanted || b->wanted);
     t->k->mul_forward(t->stream, y->data, tensor_whole(a), tensor_whole(b), a->rows * a->columns);
-    tape_check(t, y, "the product by element", NULL);
+    tape_check(t, y, "the elementwise product", NULL);
     MulNode *n = tape_node(t, sizeof *n, mul_back, y);
     if (n)
         n->a = a, n->b = b;
@@ -166,7 +166,7 @@ typedef struct ConcatNode {
     size_t count;
 } ConcatNode;
 
-/* Columns first .. of a matrix, where it lies. */
+/* Columns first .. of a matrix, where it is. */
 static Strided columns_of(const Tape *t, void *data, size_t stride, size_t first)
 {
     return (Strided){(char *)data + first * t->k->number, stride};

@@ -31,7 +31,7 @@ Tensor *transpose(Tape *t, Tensor *x);
 /* y [B*T*S, D]: the sum of each vector of q [B*T, D] and each of k [B*S, D] of the same row. */
 Tensor *add_pairs(Tape *t, Tensor *q, Tensor *k, size_t b);
 
-/* alpha a b of matrices that lie in tensors, for each outer and inner; see Operand. c has rows x columns numbers. What
+/* alpha a b of matrices that are in tensors, for each outer and inner; see Operand. c has rows x columns numbers. What
  * all outer matrices read (outer 0) gets the sum of their gradients. */
 typedef struct Layout {
     size_t outer, inner, row, column;

@@ -54,7 +54,7 @@ size_t parameters_largest(const Parameters *p)
     return largest;
 }
 
-/* Which part of the block a role lies in. */
+/* Which part of the block a role is in. */
 static int part_of(Role role) { return role == ROLE_CONSTANT ? 2 : role == ROLE_LOOKUP ? 1 : 0; }
 
 static void add_lookup(Parameters *p, Parameter *table)

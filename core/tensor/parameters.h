@@ -3,7 +3,7 @@
  * A Parameter holds no numbers; it is an offset. Weights, gradients and moments are blocks of the same layout, so that
  * zeroing, summing, norm, Adam and saving are one pass each. Layers add their parameters while a model is built; then
  * parameters_finish lays them out: dense ones in the order in which they were added, tables that are only looked up
- * behind them. */
+ * after them. */
 #ifndef CORE_TENSOR_PARAMETERS_H
 #define CORE_TENSOR_PARAMETERS_H
 
@@ -15,8 +15,8 @@ typedef enum Role {
     ROLE_BIAS,    /* [out] of a linear map, or a norm's */
     ROLE_GAIN,    /* [D] of a norm: begins as 1 */
     ROLE_TABLE,   /* [V, D] looked up; may also make logits; its gradient is dense */
-    ROLE_LOOKUP,  /* [V, D] only looked up: lies behind the dense parameters */
-    ROLE_CONSTANT /* computed, not learned and not stored; lies behind everything, in the weights alone */
+    ROLE_LOOKUP,  /* [V, D] only looked up: is after the dense parameters */
+    ROLE_CONSTANT /* computed, not learned and not stored; is after everything, in the weights alone */
 } Role;
 
 typedef struct Parameter {
@@ -29,8 +29,8 @@ typedef struct Parameter {
     size_t before;   /* ROLE_LOOKUP: numbers in a row of all such tables before it; see tape.h */
     size_t fan_in;   /* inputs of the linear map it belongs to; for the initialisation */
     bool residual;   /* the last map of a branch that is added to the residual stream */
-    bool words;      /* has a row for each word of a vocabulary, which lies in a run beside its weights */
-    bool joined;     /* lies right behind the one before, without a gap: one product makes both */
+    bool words;      /* has a row for each word of a vocabulary, which is in a run beside its weights */
+    bool joined;     /* is right after the one before, without a gap: one product makes both */
     double (*constant)(size_t row, size_t column, size_t columns); /* its values, where they are
  computed: for good (ROLE_CONSTANT), or to begin with */
 } Parameter;
@@ -51,7 +51,7 @@ typedef struct Parameters {
     bool failed;    /* memory ran out while the model was built */
 } Parameters;
 
-/* columns 0: a vector. Returns NULL when memory ran out; layers go on, parameters_finish reports. */
+/* columns 0: a vector. Returns NULL when memory ran out; layers continue, parameters_finish reports. */
 Parameter *parameters_add(Parameters *p, Role role, size_t rows, size_t columns, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
@@ -67,7 +67,7 @@ void parameters_close(Parameters *p);
 Parameter *parameters_find(const Parameters *p, const char *name);
 size_t parameters_largest(const Parameters *p); /* numbers of the largest one */
 
-/* What lies at a parameter's offset in a block of `size`-byte numbers. */
+/* What is at a parameter's offset in a block of `size`-byte numbers. */
 static inline void *parameter_in(const Parameter *p, const void *block, size_t size)
 {
     return (char *)block + p->offset * size;

@@ -5,7 +5,7 @@
  *     tape_backward(&tape);                             starts from the losses' scale in StepState
  *     tape_reset(&tape);                                forgets all nodes and tensors
  *
- * A tensor dies at the reset; what must live longer is copied to memory that its caller owns. Tensors and nodes lie in
+ * A tensor dies at the reset; what must live longer is copied to memory that its caller owns. Tensors and nodes are in
  * an arena of the host, activations in an arena of the device, gradients of activations in a space of their own, to
  * which each returns as soon as the node that made its tensor has run backward. */
 #ifndef CORE_TENSOR_TAPE_H
@@ -35,7 +35,7 @@ struct Tensor {
     size_t covered; /* a base: columns of its gradient that views have written */
 };
 
-/* What an operation records: a struct that begins with a Node and goes on with what `backward` needs. */
+/* What an operation records: a struct that begins with a Node and continues with what `backward` needs. */
 struct Node {
     void (*backward)(Tape *t, Node *node);
     Tensor *y; /* backward runs when y has a gradient; NULL: always (losses) */
@@ -62,7 +62,7 @@ struct Tape {
     const Weights *weights;
     void *gradient; /* block of parameter gradients, in reals; NULL unless training */
     bool used_rows; /* of tables that are only looked up, `gradient` holds no more than `slots` rows each, those that */
-    size_t slots;   /* the step's batch reads: Rows say which; the tables lie one after another behind the dense ones */
+    size_t slots;   /* the step's batch reads: Rows say which; the tables are one after another after the dense ones */
     StepState *state;       /* of this worker, on the device */
     const int32_t *guesses; /* on the device: the likeliest class for each target, where a task's loss says so when it
                              * scores; until the reset */
@@ -120,7 +120,7 @@ void *tape_node(Tape *t, size_t size, void (*backward)(Tape *, Node *), Tensor *
 void *tensor_gradient(Tape *t, Tensor *x, bool *add);
 static inline Strided tensor_strided(const Tensor *x) { return (Strided){x->data, x->stride}; }
 
-/* The numbers of a tensor that is no view, one row behind the other: for operations that know no stride. */
+/* The numbers of a tensor that is no view, one row after the other: for operations that know no stride. */
 static inline void *tensor_whole(const Tensor *x)
 {
     assert(x->stride == x->columns);

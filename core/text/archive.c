@@ -65,29 +65,29 @@ bool text_reads_archives(void) { return true; }
  * than what it holds was made to fill somebody's memory. */
 enum { MOST_TIMES = 200, ALWAYS_ALLOWED = 1 << 26 };
 
-/* A file being unpacked, and room that the next one may use again. */
-typedef struct Room {
+/* A file being unpacked, whose memory the next one reuses. */
+typedef struct Unpacked {
     char *text;
     size_t size, capacity;
     uint64_t total, most; /* of all files so far; of what the archive may hold */
-} Room;
+} Unpacked;
 
 /* libarchive's own words, with the path. */
 static bool wrong(struct archive *a, const char *path, Error *e)
 {
     const char *why = archive_error_string(a);
-    return fail(e, "cannot unpack %s: %s", path, why ? why : "it is damaged or cut off");
+    return fail(e, "cannot unpack %s: %s", path, why ? why : "it is damaged or truncated");
 }
 
-static Room room_for(const char *path)
+static Unpacked unpacking(const char *path)
 {
     struct stat s;
     uint64_t size = !stat(path, &s) && s.st_size > 0 ? (uint64_t)s.st_size : 0;
-    return (Room){.most = size > ALWAYS_ALLOWED / MOST_TIMES ? size * MOST_TIMES : ALWAYS_ALLOWED};
+    return (Unpacked){.most = size > ALWAYS_ALLOWED / MOST_TIMES ? size * MOST_TIMES : ALWAYS_ALLOWED};
 }
 
 /* Unpacks the entry that was just found, and closes it with a zero byte. */
-static bool read_entry(struct archive *a, struct archive_entry *entry, const char *path, Room *r, Error *e)
+static bool read_entry(struct archive *a, struct archive_entry *entry, const char *path, Unpacked *r, Error *e)
 {
     int64_t hint = archive_entry_size_is_set(entry) ? archive_entry_size(entry) : 0;
     if (hint < 0 || hint > 1 << 24)
@@ -128,10 +128,10 @@ static bool next_file(struct archive *a, const char *path, struct archive_entry 
 }
 
 /* Walks all entries: reads the first plain file and counts the others, so that what is refused is refused with its
- * number, and so that damage behind the first one is seen. */
+ * number, and so that damage after the first one is seen. */
 static bool read_only_file(struct archive *a, const char *path, void *context, Error *e)
 {
-    Room *room = context;
+    Unpacked *unpacked = context;
     struct archive_entry *entry;
     size_t files = 0, folders = 0;
     for (;;) {
@@ -139,13 +139,13 @@ static bool read_only_file(struct archive *a, const char *path, void *context, E
             return false;
         if (!entry)
             break;
-        if (++files == 1 && !read_entry(a, entry, path, room, e))
+        if (++files == 1 && !read_entry(a, entry, path, unpacked, e))
             return false;
     }
     if (files == 0)
         return fail(e, "%s holds no file (%zu folders or links)", path, folders);
     return files == 1 ||
-           fail(e, "%s holds %zu files where one text is needed; unpack it and name the one", path, files);
+           fail(e, "%s holds %zu files where one text is needed; unpack it and give the one you mean", path, files);
 }
 
 /* Opens an archive and does something with its entries. */
@@ -169,7 +169,7 @@ static bool with_archive(const char *path, const char *kind,
     if (done && (gzip ? gzip_archive(gzip, a) : archive_read_open_filename(a, path, 1 << 16)) != ARCHIVE_OK)
         done = wrong(a, path, e);
     if (done && packed && !gzip && archive_filter_code(a, 0) == ARCHIVE_FILTER_NONE) /* it only begins like one */
-        done = fail(e, "cannot unpack %s: it is damaged or cut off", path);
+        done = fail(e, "cannot unpack %s: it is damaged or truncated", path);
     done = done && act(a, path, context, e) && (!gzip || gzip_end(gzip, e));
     archive_read_free(a);
     gzip_close(gzip);
@@ -178,14 +178,14 @@ static bool with_archive(const char *path, const char *kind,
 
 static bool unpack(const char *path, const char *kind, char **bytes, size_t *size, Error *e)
 {
-    Room room = room_for(path);
-    bool done = with_archive(path, kind, read_only_file, &room, e);
+    Unpacked unpacked = unpacking(path);
+    bool done = with_archive(path, kind, read_only_file, &unpacked, e);
     if (!done) {
-        memory_free(room.text);
-        room.text = NULL;
+        memory_free(unpacked.text);
+        unpacked.text = NULL;
     }
-    *bytes = room.text;
-    *size = room.size;
+    *bytes = unpacked.text;
+    *size = unpacked.size;
     return done;
 }
 
@@ -203,7 +203,7 @@ static bool show_files(struct archive *a, const char *path, void *context, Error
     const Entries *entries = context;
     struct archive_entry *entry;
     size_t folders = 0;
-    Room room = room_for(path);
+    Unpacked unpacked = unpacking(path);
     bool done;
     while ((done = next_file(a, path, &entry, &folders, e)) && entry) {
         const char *name = is_raw(a) ? base_name(path) : archive_entry_pathname(entry);
@@ -211,11 +211,12 @@ static bool show_files(struct archive *a, const char *path, void *context, Error
             name += 2;
         if (!name || is_hidden(name) || (entries->wanted && !entries->wanted(entries->context, name)))
             continue;
-        done = read_entry(a, entry, path, &room, e) && entries->take(entries->context, name, room.text, room.size, e);
+        done = read_entry(a, entry, path, &unpacked, e) &&
+               entries->take(entries->context, name, unpacked.text, unpacked.size, e);
         if (!done)
             break;
     }
-    memory_free(room.text);
+    memory_free(unpacked.text);
     return done;
 }
 
@@ -231,7 +232,7 @@ static bool tar_has_end(const char *path, Error *e)
     fclose(f);
     for (size_t i = 0; i < sizeof last; i++)
         zeros &= last[i] == 0;
-    return zeros || fail(e, "cannot unpack %s: its end is missing; it was cut off", path);
+    return zeros || fail(e, "cannot unpack %s: it is truncated", path);
 }
 
 static bool show_archive(const char *path, const char *kind, const Entries *entries, Error *e)
@@ -293,7 +294,7 @@ static bool show_folder(const char *path, const char *name, int depth, const Ent
     char **names;
     size_t count;
     if (depth > DEEPEST)
-        return fail(e, "%s lies in more than %d folders; does a link lead back?", path, DEEPEST);
+        return fail(e, "%s is nested in more than %d folders; does a link lead back?", path, DEEPEST);
     if (!folder_list(path, &names, &count, e))
         return false;
     bool done = true;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The whole text, with a zero byte behind it that is not counted; to be freed with memory_free. An archive must hold
+/* The whole text, with a zero byte after it that is not counted; to be freed with memory_free. An archive must hold
  * exactly one file. Half a text is an error, never a text; so is a damaged one, where its packing has a checksum, and
  * one that would fill memory (more than 200 times as large as what it is packed in, and than 64 MiB). */
 bool text_read(const char *path, char **bytes, size_t *size, Error *e);
@@ -17,13 +17,13 @@ bool text_read(const char *path, char **bytes, size_t *size, Error *e);
 typedef struct Entries {
     /* Whether a file is to be read at all; NULL: all are. */
     bool (*wanted)(void *context, const char *name);
-    /* Takes one that was read; the bytes, with a zero byte behind them, are gone afterwards. */
+    /* Takes one that was read; the bytes, with a zero byte after them, are gone afterwards. */
     bool (*take)(void *context, const char *name, const char *bytes, size_t size, Error *e);
     void *context;
 } Entries;
 
 /* Shows all files of an archive, in its order, or of a folder and those in it, by name; a single text, packed or not,
- * is one file of its own name. What has a name or lies in a folder that begins with a dot is left out. Half an archive
+ * is one file of its own name. What has a name or is in a folder that begins with a dot is left out. Half an archive
  * is an error, though files before the damage have been taken. */
 bool entries_read(const char *path, const Entries *entries, Error *e);
 

@@ -11,7 +11,7 @@
 
 static const char counting[] = "n-grams of a line";
 
-/* An n-gram of a sentence, shorter ones with -1 behind them; how often it occurs, and how often in a reference. */
+/* An n-gram of a sentence, shorter ones with -1 after them; how often it occurs, and how often in a reference. */
 typedef struct BleuGram {
     int32_t token[BLEU_ORDERS];
     size_t order;
@@ -41,7 +41,7 @@ static bool tokens_of(Bleu *b, BleuText text, size_t *count, Error *e)
     if (!bleu_prepare(b, text, e))
         return false;
     for (size_t at = 0; bleu_next_token(b, &at, &token); ++*count) {
-        if (!memory_grow(&b->line_tokens, &b->line_room, *count + 1, sizeof *b->line_tokens, counting, e) ||
+        if (!memory_grow(&b->line_tokens, &b->line_capacity, *count + 1, sizeof *b->line_tokens, counting, e) ||
             !vocabulary_add(&b->words, token.text, token.size, 1, &b->line_tokens[*count], e))
             return false;
     }
@@ -51,9 +51,10 @@ static bool tokens_of(Bleu *b, BleuText text, size_t *count, Error *e)
 static int by_tokens(const void *a, const void *b) { return memcmp(a, b, sizeof((BleuGram *)0)->token); }
 
 /* The different n-grams of all orders, sorted. */
-static bool grams_of(BleuGram **grams, size_t *room, const int32_t *tokens, size_t count, size_t *different, Error *e)
+static bool grams_of(BleuGram **grams, size_t *capacity, const int32_t *tokens, size_t count, size_t *different,
+                     Error *e)
 {
-    if (!memory_grow(grams, room, BLEU_ORDERS * count + 1, sizeof **grams, counting, e))
+    if (!memory_grow(grams, capacity, BLEU_ORDERS * count + 1, sizeof **grams, counting, e))
         return false;
     BleuGram *all = *grams;
     size_t found = 0, n = 0;
@@ -98,12 +99,12 @@ bool bleu_count(Bleu *b, BleuText hypothesis, const BleuText *references, size_t
     size_t tokens, grams, length, others;
     *counts = (BleuCounts){0};
     if (!tokens_of(b, hypothesis, &tokens, e) ||
-        !grams_of(&b->grams, &b->grams_room, b->line_tokens, tokens, &grams, e))
+        !grams_of(&b->grams, &b->grams_capacity, b->line_tokens, tokens, &grams, e))
         return false;
     counts->hypothesis = tokens;
     for (size_t i = 0; i < count; i++) {
         if (!tokens_of(b, references[i], &length, e) ||
-            !grams_of(&b->others, &b->others_room, b->line_tokens, length, &others, e))
+            !grams_of(&b->others, &b->others_capacity, b->line_tokens, length, &others, e))
             return false;
         match(b->grams, grams, b->others, others);
         if (!i || is_nearer(length, counts->reference, tokens))
@@ -127,7 +128,7 @@ static size_t count_lines(BleuText t)
     return lines;
 }
 
-/* The first line of a text, which then begins behind it. */
+/* The first line of a text, which then begins after it. */
 static BleuText take_line(BleuText *t)
 {
     const char *newline = t->size ? memchr(t->text, '\n', t->size) : NULL;
@@ -143,14 +144,14 @@ static bool check_lines(BleuText hypotheses, const BleuText *references, size_t 
 {
     *lines = count_lines(hypotheses);
     if (!count)
-        return fail(e, "%s has no reference to be compared with", names[0]);
+        return fail(e, "%s has no reference to compare with", names[0]);
     if (!*lines)
         return fail(e, "%s is empty: nothing can be scored", names[0]);
     for (size_t i = 0; i < count; i++) {
         size_t other = count_lines(references[i]);
         if (other != *lines)
-            return fail(e, "%s has %zu line%s and its reference %s has %zu: they must be as many", names[0], *lines,
-                        *lines == 1 ? "" : "s", names[i + 1], other);
+            return fail(e, "%s has %zu line%s and its reference %s has %zu: the numbers must be equal", names[0],
+                        *lines, *lines == 1 ? "" : "s", names[i + 1], other);
     }
     return true;
 }
@@ -200,7 +201,7 @@ BleuCounts bleu_sum(const BleuCounts *counts, size_t lines)
     return sum;
 }
 
-/* An order of which the hypotheses have none at all ends the list: it and those behind it stay 0, and so does BLEU. */
+/* An order of which the hypotheses have none at all ends the list: it and those after it stay 0, and so does BLEU. */
 static void find_precisions(BleuScore *s)
 {
     double halved = 1;

@@ -49,7 +49,7 @@ typedef struct Bleu {
     Buffer line, work;
     int32_t *line_tokens;
     struct BleuGram *grams, *others; /* all n-grams of a hypothesis, and of a reference, sorted */
-    size_t line_room, grams_room, others_room;
+    size_t line_capacity, grams_capacity, others_capacity;
 } Bleu;
 
 /* Begins without asking for memory. */
@@ -87,7 +87,7 @@ enum { BLEU_SAMPLES = 1000 };
 
 typedef struct BleuInterval {
     double score;        /* of all lines */
-    double mean, spread; /* of the samples; 95 % of them lie in about mean - spread to mean + spread */
+    double mean, spread; /* of the samples; 95 % of them are in about mean - spread to mean + spread */
 } BleuInterval;
 
 typedef struct BleuPaired {

@@ -7,7 +7,7 @@
 /* Makes b->line of a text: in lower case if that is wanted, with spaces between tokens. */
 bool bleu_prepare(Bleu *b, BleuText text, Error *e);
 
-/* The next token of b->line from *at on, which goes behind it; false: there is none. */
+/* The next token of b->line from *at on, which goes after it; false: there is none. */
 bool bleu_next_token(const Bleu *b, size_t *at, BleuText *token);
 
 #endif

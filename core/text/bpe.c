@@ -49,9 +49,9 @@ void bpe_close(Bpe *b)
 static bool more_merges(Bpe *b, Error *e)
 {
     static const char what[] = "merges of byte pairs";
-    size_t room = b->order_room;
-    return memory_grow(&b->order, &room, b->count + 1, sizeof *b->order, what, e) &&
-           memory_grow(&b->merges, &b->order_room, b->count + 1, sizeof *b->merges, what, e);
+    size_t capacity = b->order_capacity;
+    return memory_grow(&b->order, &capacity, b->count + 1, sizeof *b->order, what, e) &&
+           memory_grow(&b->merges, &b->order_capacity, b->count + 1, sizeof *b->merges, what, e);
 }
 
 /* The symbol of two together. */
@@ -169,7 +169,7 @@ static bool read_version(Bpe *b, const Lines *l, Error *e)
             b->separate_end = i == 1;
             return true;
         }
-    return fail(e, "%s, line 1: these codes have '%.*s', and only versions 0.1 and 0.2 are known", l->path,
+    return fail(e, "%s, line 1: these codes say '%.*s', but only versions 0.1 and 0.2 are known", l->path,
                 (int)(l->size < 40 ? l->size : 40), l->line);
 }
 
@@ -181,7 +181,7 @@ static bool read_merge(void *context, const Lines *l, Error *e)
         return read_version(b, l, e);
     const char *space = between(l);
     if (!space)
-        return fail(e, "%s, line %zu: a merge is two pieces of UTF-8 with one space between them", l->path, l->number);
+        return fail(e, "%s, line %zu: a merge is two subwords in UTF-8, separated by one space", l->path, l->number);
     size_t left = (size_t)(space - l->line);
     return bpe_add(b, l->line, left, space + 1, l->size - left - 1, e);
 }
@@ -191,7 +191,7 @@ bool bpe_read(Bpe *b, const char *path, Error *e)
     *b = (Bpe){.separate_end = true}; /* unless the first line says otherwise */
     bool done = read_lines(path, read_merge, b, e);
     if (done && !b->count && b->separate_end)
-        done = fail(e, "%s is empty: codes begin with the line '#version: 0.2'", path);
+        done = fail(e, "%s is empty: codes start with the line '#version: 0.2'", path);
     if (done && bpe_finish(b, e))
         return true;
     bpe_close(b);
@@ -221,15 +221,13 @@ static bool read_piece(void *context, const Lines *l, Error *e)
     errno = 0;
     uint64_t times = space && space[1] >= '0' && space[1] <= '9' ? strtoull(space + 1, &behind, 10) : 0;
     if (!behind || behind != l->line + l->size || errno)
-        return fail(e, "%s, line %zu: a list of pieces has a piece, a space and its count on each line", l->path,
-                    l->number);
+        return fail(e, "%s, line %zu: expected a subword, a space and its count", l->path, l->number);
     size_t length = (size_t)(space - l->line), before = v->count;
     int32_t id;
     if (!vocabulary_add(v, l->line, length, times, &id, e))
         return false;
     return id == UNKNOWN || v->count > before ||
-           fail(e, "%s, line %zu: '%.*s' is there twice", l->path, l->number, (int)(length < 60 ? length : 60),
-                l->line);
+           fail(e, "%s, line %zu: '%.*s' appears twice", l->path, l->number, (int)(length < 60 ? length : 60), l->line);
 }
 
 bool bpe_pieces_read(Vocabulary *pieces, const char *path, Error *e)

@@ -1,8 +1,8 @@
 /* Byte pair encoding of words (Sennrich, Haddow, Birch 2016): frequent words stay whole, rare ones fall into pieces.
  *
- *     "the lowest"   ->   the  low@@  est          @@ stands behind every piece but the last of a word
+ *     "the lowest"   ->   the  low@@  est          @@ stands after every piece but the last of a word
  *
- * A word begins as its characters, the last one with </w> behind it; a merge joins a pair of neighbours everywhere.
+ * A word begins as its characters, the last one with </w> after it; a merge joins a pair of neighbours everywhere.
  * Learning makes a list of merges, each time of the pair that is most frequent then; applying does them again in that
  * order. Merges are not pieces: n merges of a text with c characters (counted twice where they also end words) can
  * give up to n + c different pieces, of which many occur in no text any more: BpeCoder.pieces says which do.
@@ -46,7 +46,7 @@ typedef struct Bpe {
     BpeMerge *merges;   /* [pairs.count] */
     size_t *made_of;    /* [symbols.count] the pair that a symbol is split into again, or PAIR_NONE */
     bool separate_end;  /* version 0.1 */
-    size_t order_room, merges_room;
+    size_t order_capacity, merges_capacity;
 } Bpe;
 
 /* A list begins as (Bpe){0}: merges for it in the order of their lines, and its end, after which it can be used. */
@@ -54,7 +54,7 @@ bool bpe_add(Bpe *b, const char *left, size_t left_size, const char *right, size
 bool bpe_finish(Bpe *b, Error *e);
 void bpe_close(Bpe *b);
 
-/* The next word of a text from *at on, which goes behind it; false: there is none. */
+/* The next word of a text from *at on, which goes after it; false: there is none. */
 typedef struct BpeWord {
     const char *text;
     size_t size;
@@ -90,7 +90,7 @@ typedef struct BpeCoder {
     struct BpeNode *nodes; /* the word that is being merged */
     Heap turns;            /* its pairs: by rank, then from left to right */
     Buffer spelling;
-    size_t line_room, node_room;
+    size_t line_capacity, node_capacity;
 } BpeCoder;
 
 /* kept, which may be NULL: only pieces that are there at least `threshold` times are given; others are split again, as

@@ -58,7 +58,7 @@ static int32_t character_symbol(const Bpe *b, const char *text, size_t length, b
 
 static bool spell(BpeCoder *c, BpeWord word, size_t *count, Error *e)
 {
-    if (!memory_grow(&c->nodes, &c->node_room, word.size + 1, sizeof *c->nodes, coding, e))
+    if (!memory_grow(&c->nodes, &c->node_capacity, word.size + 1, sizeof *c->nodes, coding, e))
         return false;
     size_t n = 0;
     for (size_t at = 0, length; at < word.size; at += length, n++) {
@@ -133,13 +133,13 @@ static bool merge_word(BpeCoder *c, BpeWord word, Error *e)
 
 static bool add_to_line(BpeCoder *c, int32_t piece, Error *e)
 {
-    if (!memory_grow(&c->line, &c->line_room, c->count + 1, sizeof *c->line, coding, e))
+    if (!memory_grow(&c->line, &c->line_capacity, c->count + 1, sizeof *c->line, coding, e))
         return false;
     c->line[c->count++] = piece;
     return true;
 }
 
-/* A text and what stands behind it; NULL when there is no memory. */
+/* A text and what stands after it; NULL when there is no memory. */
 static const char *spelled(BpeCoder *c, const char *text, size_t size, const char *behind, Error *e)
 {
     c->spelling.size = 0;

@@ -9,7 +9,7 @@
  *   - a word that had the symbol already counts the pairs beside it once more, and
  *   - a pair that had left the working set (pair_counts.h) and becomes more frequent is known with its gain alone.
  *
- * And where a symbol has a blank inside (a no-break space is a character like any other), what stands behind the blank
+ * And where a symbol has a blank inside (a no-break space is a character like any other), what stands after the blank
  * is merged with its neighbour as if it stood alone. All of this decides which pair is the most frequent one in real
  * texts, so it is done here in the same way and marked "as there". */
 #include "core/text/bpe.h"
@@ -53,7 +53,7 @@ static bool begins_with(const char *symbol, const char *second)
     return !strncmp(symbol, second, size) && (!symbol[size] || space_length(symbol + size, strlen(symbol + size)));
 }
 
-/* Whether `a` and `b` behind it are to be merged where the pair is; `from`: the bytes of a that the last merge took. */
+/* Whether `a` and `b` after it are to be merged where the pair is; `from`: the bytes of a that the last merge took. */
 static bool is_pair(const Learner *l, const Pair *p, int32_t a, int32_t b, size_t from)
 {
     if (!l->blanks)
@@ -112,7 +112,7 @@ static bool count_gone(Learner *l, Pair p, uint32_t word, size_t n, Error *e)
             continue;
         if (i)
             done = pair_counts_change(&l->counts, s[i - 1], s[i], word, -1, e);
-        bool again = i + 3 < n && s[i + 2] == p.left && s[i + 3] == p.right; /* which counts what lies between */
+        bool again = i + 3 < n && s[i + 2] == p.left && s[i + 3] == p.right; /* which counts what is between */
         if (done && i + 2 < n && !again)
             done = pair_counts_change(&l->counts, s[i + 1], s[i + 2], word, -1, e);
         i++;

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A field in quotes: its text is moved together where quotes were doubled. c->at ends behind the closing quote. */
+/* A field in quotes: its text is moved together where quotes were doubled. c->at ends after the closing quote. */
 static bool quoted_field(Csv *c, CsvField *field, Error *e)
 {
     char *to = ++c->at;
@@ -27,8 +27,8 @@ static bool quoted_field(Csv *c, CsvField *field, Error *e)
     if (c->at == c->end)
         return fail(e, "%s, line %zu: a quote is opened and never closed", c->path, opened);
     return *c->at == c->separator || *c->at == '\n' || *c->at == '\r' ||
-           fail(e, "%s, line %zu: a field goes on behind its closing quote; a quote inside is written twice", c->path,
-                c->ending);
+           fail(e, "%s, line %zu: a field continues after its closing quote; write a quote inside a field twice",
+                c->path, c->ending);
 }
 
 static void plain_field(Csv *c, CsvField *field)
@@ -41,7 +41,7 @@ static void plain_field(Csv *c, CsvField *field)
         field->size--;
 }
 
-/* One field; *last: the row ends behind it. */
+/* One field; *last: the row ends after it. */
 static bool read_field(Csv *c, CsvField *field, bool *last, Error *e)
 {
     if (c->at < c->end && *c->at == '"') {
@@ -96,7 +96,7 @@ bool csv_open(Csv *c, const char *path, char *text, size_t size, const char *con
     size_t mark = utf8_mark(text, size);
     *c = (Csv){.path = path, .at = text + mark, .end = text + size, .ending = 1, .wanted = wanted};
     if (!find_row(c))
-        return fail(e, "%s is empty: a table begins with the names of its columns", path);
+        return fail(e, "%s is empty: a table starts with the names of its columns", path);
     const char *line = memchr(c->at, '\n', (size_t)(c->end - c->at));
     c->separator = memchr(c->at, '\t', (size_t)((line ? line : c->end) - c->at)) ? '\t' : ',';
     bool done = read_header(c, names, &there, e);

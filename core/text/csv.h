@@ -12,7 +12,7 @@
 enum { CSV_COLUMNS = 8 }; /* that can be asked for */
 
 typedef struct CsvField {
-    const char *text; /* [size], no zero byte behind it */
+    const char *text; /* [size], no zero byte after it */
     size_t size;
 } CsvField;
 
@@ -26,7 +26,7 @@ typedef struct Csv {
     size_t wanted, place[CSV_COLUMNS];
 } Csv;
 
-/* Reads the header of a text, which is kept by the caller and written into: fields lie in it. `names` are the columns
+/* Reads the header of a text, which is kept by the caller and written into: fields are in it. `names` are the columns
  * that are wanted. */
 bool csv_open(Csv *c, const char *path, char *text, size_t size, const char *const *names, size_t wanted, Error *e);
 

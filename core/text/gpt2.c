@@ -39,11 +39,11 @@ static bool order_pieces(const Json *encoder, const char *path, const char **pie
         const Json *item = &encoder->items[i];
         int64_t id;
         if (!json_integer(item, &id) || id < 0 || (size_t)id >= encoder->count)
-            return fail(e, "%s: the id of '%.100s' is no number from 0 to %zu", path, item->key, encoder->count - 1);
+            return fail(e, "%s: the id of '%.100s' is not a number from 0 to %zu", path, item->key, encoder->count - 1);
         if (pieces[id])
             return fail(e, "%s: '%.100s' and '%.100s' have the same id %d", path, pieces[id], item->key, (int)id);
         if (!*item->key)
-            return fail(e, "%s: the piece with the id %d is empty", path, (int)id);
+            return fail(e, "%s: the subword with id %d is empty", path, (int)id);
         pieces[id] = item->key;
     }
     return true;
@@ -52,7 +52,7 @@ static bool order_pieces(const Json *encoder, const char *path, const char **pie
 static bool add_pieces(Gpt2 *g, const Json *encoder, const char *path, Error *e)
 {
     if (encoder->kind != JSON_OBJECT || !encoder->count || encoder->count > INT32_MAX)
-        return fail(e, "%s is no object of pieces and their ids", path);
+        return fail(e, "%s is not a JSON object of subwords and their ids", path);
     const char **pieces = memory_get(encoder->count, sizeof *pieces);
     if (!pieces)
         return memory_error(e, path, encoder->count, sizeof *pieces);
@@ -69,7 +69,7 @@ static bool find_bytes(Gpt2 *g, const char *path, Error *e)
         char seen[4];
         g->byte[byte] = vocabulary_search(&g->pieces, seen, utf8_encode(seen, seen_of_byte(byte)));
         if (g->byte[byte] < 0)
-            return fail(e, "%s has no piece for byte %u, which is written as U+%04X", path, byte,
+            return fail(e, "%s has no subword for byte %u, which is written as U+%04X", path, byte,
                         (unsigned)seen_of_byte(byte));
     }
     return true;
@@ -101,7 +101,7 @@ typedef struct Line {
 static bool find_piece(const Gpt2 *g, const Line *line, const char *piece, size_t size, int32_t *id, Error *e)
 {
     *id = memchr(piece, 0, size) ? -1 : vocabulary_search(&g->pieces, piece, size);
-    return *id >= 0 || fail(e, "%s, line %zu: the encoder has no piece '%.*s'; do the two files belong together?",
+    return *id >= 0 || fail(e, "%s, line %zu: the encoder has no subword '%.*s'; do the two files belong together?",
                             line->path, line->number, (int)(size < 100 ? size : 100), piece);
 }
 
@@ -109,7 +109,7 @@ static bool read_merge(Gpt2 *g, const Line *line, Buffer *both, Error *e)
 {
     const char *space = memchr(line->text, ' ', line->size), *end = line->text + line->size;
     if (!space || space == line->text || space + 1 == end || memchr(space + 1, ' ', (size_t)(end - space - 1)))
-        return fail(e, "%s, line %zu: a merge is two pieces with a space between", line->path, line->number);
+        return fail(e, "%s, line %zu: a merge is two subwords, separated by a space", line->path, line->number);
     Pair pair;
     int32_t merged;
     size_t left = (size_t)(space - line->text), right = line->size - left - 1, rank, before = g->merges.count;
@@ -123,7 +123,7 @@ static bool read_merge(Gpt2 *g, const Line *line, Buffer *both, Error *e)
         !find_piece(g, line, both->text, both->size, &merged, e) || !pairs_add(&g->merges, pair, &rank, e))
         return false;
     if (rank != before)
-        return fail(e, "%s, line %zu: this merge is there twice", line->path, line->number);
+        return fail(e, "%s, line %zu: this merge appears twice", line->path, line->number);
     g->merged[rank] = merged;
     return true;
 }
@@ -234,7 +234,7 @@ typedef struct Piece {
 typedef struct Joiner {
     const Gpt2 *g;
     Piece *pieces; /* [room] */
-    size_t room;
+    size_t capacity;
     Heap heap; /* a merge's rank, and the index of its left piece */
 } Joiner;
 
@@ -256,7 +256,7 @@ static bool propose(Joiner *j, size_t at, Error *e)
 /* Each byte of a part as a piece. */
 static bool lay_out(Joiner *j, const char *part, size_t size, Error *e)
 {
-    if (!memory_grow(&j->pieces, &j->room, size, sizeof *j->pieces, "bytes of a word", e))
+    if (!memory_grow(&j->pieces, &j->capacity, size, sizeof *j->pieces, "bytes of a word", e))
         return false;
     for (size_t i = 0; i < size; i++)
         j->pieces[i] = (Piece){.id = j->g->byte[(unsigned char)part[i]],
@@ -324,7 +324,7 @@ bool gpt2_decode(const Gpt2 *g, const int32_t *ids, size_t count, Buffer *text, 
 {
     for (size_t i = 0; i < count; i++) {
         if (ids[i] < 0 || (size_t)ids[i] >= g->pieces.count)
-            return fail(e, "id %d is no piece: the encoder has 0 to %zu", (int)ids[i], g->pieces.count - 1);
+            return fail(e, "id %d is out of range: the encoder has ids 0 to %zu", (int)ids[i], g->pieces.count - 1);
         decode_piece(vocabulary_word(&g->pieces, ids[i]), text);
     }
     return !text->failed || memory_error(e, "a text", text->size, 1);

@@ -9,7 +9,7 @@
  * have; a byte that is no UTF-8 is a character that is none of these. Names of special pieces (<|endoftext|>) in a text
  * are text.
  *
- * Two files: encoder.json, an object of pieces and their ids, and vocab.bpe, a merge on each line behind a line
+ * Two files: encoder.json, an object of pieces and their ids, and vocab.bpe, a merge on each line after a line
  * "#version"; lines may end in CR LF. In both a byte is written as a character that can be seen: those of ASCII and
  * Latin-1 that can (33-126, 161-172, 174-255) stand for themselves, the other 68 for U+0100 and following; so a space
  * is U+0120. */
@@ -34,7 +34,7 @@ void gpt2_close(Gpt2 *g);
 /* Two files that are read as the same. */
 bool gpt2_write(const Gpt2 *g, const char *encoder, const char *merges, Error *e);
 
-/* Adds the ids of a text's pieces, int32_t one behind the other, to `ids`. */
+/* Adds the ids of a text's pieces, int32_t one after the other, to `ids`. */
 bool gpt2_encode(const Gpt2 *g, const char *text, size_t size, Buffer *ids, Error *e);
 
 /* Adds the bytes that ids stand for. A special piece is its name. */

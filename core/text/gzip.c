@@ -23,7 +23,7 @@ struct Gzip {
     char *path;
     struct archive *packed;
     Mark *marks; /* in the order of the file; its end is the last */
-    size_t count, room;
+    size_t count, capacity;
     size_t first; /* of the marks, the one that is next */
     uint32_t table[256], crc;
     uint64_t size; /* of this member so far, and its CRC */
@@ -37,7 +37,7 @@ static uint32_t number_at(const unsigned char *b)
 
 static bool add_mark(Gzip *g, const unsigned char *trailer, Error *e)
 {
-    if (!memory_grow(&g->marks, &g->room, g->count + 1, sizeof *g->marks, g->path, e))
+    if (!memory_grow(&g->marks, &g->capacity, g->count + 1, sizeof *g->marks, g->path, e))
         return false;
     g->marks[g->count++] = (Mark){number_at(trailer), number_at(trailer + 4)};
     return true;
@@ -125,8 +125,8 @@ static bool open_packed(Gzip *g, Error *e)
     archive_read_support_format_raw(g->packed);
     if (archive_read_open_filename(g->packed, g->path, BLOCK) != ARCHIVE_OK ||
         archive_read_next_header(g->packed, &entry) != ARCHIVE_OK || archive_filter_count(g->packed) < 2)
-        return fail(e, "cannot unpack %s: it is damaged or cut off", g->path);
-    return archive_filter_count(g->packed) == 2 || fail(e, "%s is packed by gzip twice: unpack it once", g->path);
+        return fail(e, "cannot unpack %s: it is damaged or truncated", g->path);
+    return archive_filter_count(g->packed) == 2 || fail(e, "%s is compressed with gzip twice: unpack it once", g->path);
 }
 
 bool gzip_open(Gzip **out, const char *path, Error *e)
@@ -156,8 +156,7 @@ bool gzip_end(Gzip *g, Error *e)
     if (n < 0)
         return fail(e, "cannot unpack %s: %s", g->path, archive_error_string(g->packed));
     return (g->first == g->count && !g->size) ||
-           fail(e, "cannot unpack %s: it has another checksum or length than it says, so it is damaged; get it again",
-                g->path);
+           fail(e, "cannot unpack %s: its checksum or length is wrong, so it is damaged; download it again", g->path);
 }
 
 void gzip_close(Gzip *g)

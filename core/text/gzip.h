@@ -2,7 +2,7 @@
  *
  *     a member     1f 8b 08 .. | its packed bytes | their CRC-32 | how many they are, modulo 2^32
  *
- * A file may be several members one behind the other, and libarchive does not say where one ends. But where another
+ * A file may be several members one after the other, and libarchive does not say where one ends. But where another
  * may begin in the file, the eight bytes before it are what the member before it should come to: among these marks, one
  * is right when as many bytes as it says have the CRC that it says. */
 #ifndef CORE_TEXT_GZIP_H

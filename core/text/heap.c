@@ -1,4 +1,4 @@
-/* See heap.h. The children of place i lie at 2i + 1 and 2i + 2, and come out after it. */
+/* See heap.h. The children of place i are at 2i + 1 and 2i + 2, and come out after it. */
 #include "core/text/heap.h"
 
 #include "base/memory.h"
@@ -7,7 +7,7 @@ static bool is_before(Rank a, Rank b) { return a.first != b.first ? a.first < b.
 
 bool heap_push(Heap *h, Rank rank, Error *e)
 {
-    if (!memory_grow(&h->ranks, &h->room, h->count + 1, sizeof *h->ranks, "a heap", e))
+    if (!memory_grow(&h->ranks, &h->capacity, h->count + 1, sizeof *h->ranks, "a heap", e))
         return false;
     size_t at = h->count++;
     for (; at && is_before(rank, h->ranks[(at - 1) / 2]); at = (at - 1) / 2)

@@ -15,7 +15,7 @@ typedef struct Rank {
 /* Begins as (Heap){0}. */
 typedef struct Heap {
     Rank *ranks; /* [count] */
-    size_t count, room;
+    size_t count, capacity;
 } Heap;
 
 bool heap_push(Heap *h, Rank rank, Error *e);

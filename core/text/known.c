@@ -30,8 +30,8 @@ const int32_t *known_find(const Known *k, const char *word, size_t size, size_t 
 /* Room for `words` words and `ids` ids of them. */
 static bool make_room(Known *k, size_t words, size_t ids, Error *e)
 {
-    return memory_grow(&k->start, &k->start_room, words + 1, sizeof *k->start, "words that are known", e) &&
-           memory_grow(&k->ids, &k->ids_room, ids, sizeof *k->ids, "words that are known", e);
+    return memory_grow(&k->start, &k->start_capacity, words + 1, sizeof *k->start, "words that are known", e) &&
+           memory_grow(&k->ids, &k->ids_capacity, ids, sizeof *k->ids, "words that are known", e);
 }
 
 bool known_add(Known *k, const char *word, size_t size, const int32_t *ids, size_t count, Error *e)

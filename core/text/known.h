@@ -13,7 +13,7 @@ typedef struct Known {
     Vocabulary words; /* without <unk>: word i has the ids ids[start[i]] to ids[start[i + 1] - 1] */
     size_t *start;
     int32_t *ids;
-    size_t start_room, ids_room;
+    size_t start_capacity, ids_capacity;
 } Known;
 
 void known_close(Known *k);

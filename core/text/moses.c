@@ -177,7 +177,7 @@ static const Rule french[] = {{'\'', is_no_alpha, is_no_alpha, " ' "},
                               {0}};
 static const Rule *const apostrophes[] = {english, german, french};
 
-/* A comma behind a last digit. */
+/* A comma after a last digit. */
 static void part_last_comma(Codes c, Buffer *to)
 {
     buffer_add(to, c.at, c.count * sizeof *c.at);
@@ -196,7 +196,7 @@ static size_t token_end(Codes c, size_t at)
     return at;
 }
 
-/* Whether a word at `from`, which ends in a dot at `dot`, keeps it; a space or nothing is behind. */
+/* Whether a word at `from`, which ends in a dot at `dot`, keeps it; a space or nothing is after. */
 static bool keeps_dot(MosesLanguage language, Codes c, size_t from, size_t dot)
 {
     enum { LONGEST = 16 }; /* in the lists */
@@ -333,5 +333,5 @@ bool moses_language(MosesLanguage *language, const char *name, Error *e)
             *language = (MosesLanguage)i;
             return true;
         }
-    return fail(e, "there is no tokenisation for the language '%.40s': it is en, de or fr", name);
+    return fail(e, "there is no tokenization for the language '%.40s', only for en, de and fr", name);
 }

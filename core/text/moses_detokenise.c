@@ -1,4 +1,4 @@
-/* See moses.h: tokens to text. Each token is put behind the text so far, with or without a space before it, by what it
+/* See moses.h: tokens to text. Each token is put after the text so far, with or without a space before it, by what it
  * is and by what was before; the rules are those of Moses' detokenizer.perl. */
 #include "base/memory.h"
 #include "base/utf8.h"
@@ -16,7 +16,7 @@ typedef struct Token {
 typedef struct Text {
     MosesLanguage language;
     Buffer *out;
-    bool attach;       /* the next token stands without a space, as behind an opening bracket */
+    bool attach;       /* the next token stands without a space, as after an opening bracket */
     Vocabulary quotes; /* how often quotes of each spelling were met: an odd one opens, an even one closes */
     Token before;      /* the last token; NULL: none yet */
     bool begun;

@@ -1,4 +1,4 @@
-/* Words that keep the dot behind them, for moses_tokenise. Words with a dot inside (z.B., U.S.) need no list: each of
+/* Words that keep the dot after them, for moses_tokenise. Words with a dot inside (z.B., U.S.) need no list: each of
  * them keeps its last one.
  *
  * Which words these are is the Moses toolkit's choice: scripts/share/nonbreaking_prefixes/nonbreaking_prefix.{en,de,fr}
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* In English, and in German: titles and what else stands before or behind a name. */
+/* In English, and in German: titles and what else stands before or after a name. */
 static const char *const titles[] = {"Adj",  "Adm",   "Adv",  "Asst", "Bart", "Bldg",   "Brig", "Bros", "Capt", "Cmdr",
                                      "Col",  "Comdr", "Con",  "Corp", "Cpl",  "DR",     "Dr",   "Ens",  "Gen",  "Gov",
                                      "Hon",  "Hosp",  "Insp", "Lt",   "Maj",  "Messrs", "Mlle", "MM",   "Mme",  "MR",

@@ -6,7 +6,7 @@
 #include "core/text/unicode.h"
 
 /* Letters, and what belongs to words as they do: Roman numerals, letters in circles, vowels that are marks. Ideographs,
- * Hangul, and what lies beyond U+FFFF are none: each such character is a token. */
+ * Hangul, and what is beyond U+FFFF are none: each such character is a token. */
 bool moses_is_alpha(uint32_t code);
 
 /* Whether a word that ends in a dot keeps it, as "Dr." does, for which the word is "Dr"; *before_digits: only where a

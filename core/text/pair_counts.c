@@ -23,7 +23,7 @@ typedef struct Offer {
 
 static bool add_number(Numbers *n, uint32_t number, Error *e)
 {
-    if (!memory_grow(&n->number, &n->room, n->count + 1, sizeof *n->number, learning, e))
+    if (!memory_grow(&n->number, &n->capacity, n->count + 1, sizeof *n->number, learning, e))
         return false;
     n->number[n->count++] = number;
     return true;
@@ -33,12 +33,12 @@ static bool add_number(Numbers *n, uint32_t number, Error *e)
 
 static bool more_places(PairCounts *c, Error *e)
 {
-    size_t room = c->place_room ? c->place_room + c->place_room / 2 : 1024;
-    Place *places = room < NOWHERE ? memory_resize(c->places, room, sizeof *places) : NULL;
+    size_t capacity = c->place_capacity ? c->place_capacity + c->place_capacity / 2 : 1024;
+    Place *places = capacity < NOWHERE ? memory_resize(c->places, capacity, sizeof *places) : NULL;
     if (!places)
-        return memory_error(e, learning, room, sizeof *places);
+        return memory_error(e, learning, capacity, sizeof *places);
     c->places = places;
-    c->place_room = room;
+    c->place_capacity = capacity;
     return true;
 }
 
@@ -47,7 +47,7 @@ static bool push_place(PairCounts *c, PairCount *s, uint32_t word, int32_t times
     uint32_t place = c->free_place;
     if (place != NOWHERE)
         c->free_place = c->places[place].next;
-    else if (c->place_count == c->place_room && !more_places(c, e))
+    else if (c->place_count == c->place_capacity && !more_places(c, e))
         return false;
     else
         place = (uint32_t)c->place_count++;
@@ -122,7 +122,7 @@ static bool count_of(PairCounts *c, int32_t left, int32_t right, size_t *pair, E
         return true;
     if (before == UINT32_MAX)
         return fail(e, "the texts have more than %u different pairs of symbols", UINT32_MAX);
-    if (!memory_grow(&c->of, &c->of_room, before + 1, sizeof *c->of, learning, e))
+    if (!memory_grow(&c->of, &c->of_capacity, before + 1, sizeof *c->of, learning, e))
         return false;
     c->of[*pair] = (PairCount){.place = NOWHERE};
     return true;
@@ -150,7 +150,7 @@ bool pair_counts_change(PairCounts *c, int32_t left, int32_t right, uint32_t wor
 
 /* --- the most frequent one: a heap --- */
 
-/* Whether a comes before b: more often, or as often and behind it in the order of letters. */
+/* Whether a comes before b: more often, or as often and after it in the order of letters. */
 static bool is_before(const PairCounts *c, Offer a, Offer b)
 {
     if (a.count != b.count)
@@ -177,7 +177,7 @@ static void sink(PairCounts *c, size_t at)
 
 static bool heap_room(PairCounts *c, size_t count, Error *e)
 {
-    return memory_grow(&c->heap, &c->heap_room, count, sizeof *c->heap, learning, e);
+    return memory_grow(&c->heap, &c->heap_capacity, count, sizeof *c->heap, learning, e);
 }
 
 static bool offer(PairCounts *c, size_t pair, Error *e)

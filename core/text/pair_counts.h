@@ -12,7 +12,7 @@
 /* An array that grows. */
 typedef struct Numbers {
     uint32_t *number;
-    size_t count, room;
+    size_t count, capacity;
 } Numbers;
 
 typedef struct PairCount {
@@ -35,7 +35,7 @@ typedef struct PairCounts {
     Numbers met;              /* words */
     int32_t *sum;             /* [words] of the places of a pair; INT32_MIN: it has none */
     struct Offer *heap;
-    size_t of_room, place_count, place_room, heap_count, heap_room;
+    size_t of_capacity, place_count, place_capacity, heap_count, heap_capacity;
 } PairCounts;
 
 bool pair_counts_open(PairCounts *c, const Vocabulary *symbols, const int64_t *times, size_t words, Error *e);

@@ -41,12 +41,12 @@ bool pairs_add(Pairs *p, Pair pair, size_t *number, Error *e)
 {
     if (2 * (p->count + 1) > p->slot_count && !more_slots(p, e))
         return false;
-    if (!memory_grow(&p->pair, &p->room, p->count + 1, sizeof *p->pair, "pairs of pieces", e))
+    if (!memory_grow(&p->pair, &p->capacity, p->count + 1, sizeof *p->pair, "pairs of pieces", e))
         return false;
     uint32_t *slot = slot_of(p, pair);
     if (!*slot) {
         if (p->count == UINT32_MAX - 1)
-            return fail(e, "there are more than %u different pairs of pieces", UINT32_MAX - 1);
+            return fail(e, "there are more than %u different pairs of subwords", UINT32_MAX - 1);
         p->pair[p->count++] = pair;
         *slot = (uint32_t)p->count;
     }

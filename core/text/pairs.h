@@ -13,7 +13,7 @@ typedef struct Pair {
 
 /* Begins as (Pairs){0}. */
 typedef struct Pairs {
-    size_t count, room;
+    size_t count, capacity;
     Pair *pair;        /* [count] */
     uint32_t *slots;   /* [slot_count] a hash table: number + 1, or 0 */
     size_t slot_count; /* a power of two, at least twice the count */

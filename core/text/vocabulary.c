@@ -1,4 +1,4 @@
-/* See vocabulary.h. Words lie one behind the other in one block; a hash table of open addressing, never more than half
+/* See vocabulary.h. Words are one after the other in one block; a hash table of open addressing, never more than half
  * full, finds them. */
 #include "core/text/vocabulary.h"
 
@@ -57,10 +57,10 @@ static bool more_slots(Vocabulary *v, Error *e)
 static bool make_room(Vocabulary *v, size_t length, Error *e)
 {
     static const char what[] = "a vocabulary";
-    size_t room = v->room;
-    return memory_grow(&v->start, &room, v->count + 1, sizeof *v->start, what, e) &&
-           memory_grow(&v->counts, &v->room, v->count + 1, sizeof *v->counts, what, e) &&
-           memory_grow(&v->letters, &v->letters_room, v->size + length + 1, 1, what, e);
+    size_t capacity = v->capacity;
+    return memory_grow(&v->start, &capacity, v->count + 1, sizeof *v->start, what, e) &&
+           memory_grow(&v->counts, &v->capacity, v->count + 1, sizeof *v->counts, what, e) &&
+           memory_grow(&v->letters, &v->letters_capacity, v->size + length + 1, 1, what, e);
 }
 
 bool vocabulary_add(Vocabulary *v, const char *word, size_t length, uint64_t times, int32_t *id, Error *e)
@@ -188,7 +188,7 @@ static bool read_line(Vocabulary *v, const char *path, const char *line, const c
     errno = 0;
     uint64_t times = tab > line && tab[1] >= '0' && tab[1] <= '9' ? strtoull(tab + 1, &behind, 10) : 0;
     if (!behind || behind != end || errno || memchr(line, 0, (size_t)(tab - line)))
-        return fail(e, "%s, line %zu: a vocabulary has a word, a tab and its count on each line", path, number);
+        return fail(e, "%s, line %zu: expected a word, a tab and its count", path, number);
     size_t length = (size_t)(tab - line), before = v->count;
     int32_t id;
     if (number == 1)
@@ -197,7 +197,7 @@ static bool read_line(Vocabulary *v, const char *path, const char *line, const c
                fail(e, "%s: the first word of a vocabulary is %s, not '%.*s'", path, unknown, (int)length, line);
     if (!vocabulary_add(v, line, length, times, &id, e))
         return false;
-    return v->count > before || fail(e, "%s, line %zu: '%.*s' is there twice", path, number, (int)length, line);
+    return v->count > before || fail(e, "%s, line %zu: '%.*s' appears twice", path, number, (int)length, line);
 }
 
 bool vocabulary_read(Vocabulary *v, const char *path, Error *e)
@@ -213,10 +213,10 @@ bool vocabulary_read(Vocabulary *v, const char *path, Error *e)
         end = memchr(line, '\n', (size_t)(text + size - line));
         number++;
         done = end ? read_line(v, path, line, end, number, e)
-                   : fail(e, "%s, line %zu: it has no end: the file was cut off", path, number);
+                   : fail(e, "%s, line %zu: the line has no end: the file is truncated", path, number);
     }
     if (done && !number)
-        done = fail(e, "%s is empty: a vocabulary has at least the line of %s", path, unknown);
+        done = fail(e, "%s is empty: a vocabulary has at least the line for %s", path, unknown);
     memory_free(text);
     if (!done)
         vocabulary_close(v);

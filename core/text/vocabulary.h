@@ -14,11 +14,11 @@ typedef struct Vocabulary {
     size_t count;      /* words, with <unk> */
     uint64_t *counts;  /* [count] how often each was met; of <unk>: all that were cut off */
     size_t *start;     /* [count] where in `letters` a word begins; each is closed by a zero byte */
-    char *letters;     /* all words, one behind the other */
+    char *letters;     /* all words, one after the other */
     size_t size;       /* bytes of `letters` */
     uint32_t *slots;   /* [slot_count] a hash table: id + 1, or 0 */
     size_t slot_count; /* a power of two */
-    size_t room, letters_room;
+    size_t capacity, letters_capacity;
 } Vocabulary;
 
 /* A vocabulary that holds nothing but <unk>. What failed to open needs no closing. */
@@ -37,7 +37,7 @@ int32_t vocabulary_find(const Vocabulary *v, const char *word, size_t length);
 
 static inline const char *vocabulary_word(const Vocabulary *v, int32_t id) { return v->letters + v->start[id]; }
 
-/* Of all words of `from` that were met at least once, the `most` - 1 most frequent ones behind <unk>; words met equally
+/* Of all words of `from` that were met at least once, the `most` - 1 most frequent ones after <unk>; words met equally
  * often are in order of their bytes. ids [from->count], which may be NULL, says what has become of each. */
 bool vocabulary_cut(Vocabulary *v, const Vocabulary *from, size_t most, int32_t *ids, Error *e);
 

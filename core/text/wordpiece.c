@@ -25,10 +25,10 @@ static bool read_line(WordPiece *w, const char *path, const char *line, size_t l
     while (length && line[length - 1] == '\r')
         length--;
     if (!length || memchr(line, 0, length))
-        return fail(e, "%s, line %zu: a piece is missing; a vocabulary has one on each line", path, number);
+        return fail(e, "%s, line %zu: a subword is missing; a vocabulary has one on each line", path, number);
     if (!wordpiece_add(w, line, length, &id, e))
         return false;
-    return (size_t)id + 1 == number || fail(e, "%s, line %zu: '%.*s' is there twice, first in line %d", path, number,
+    return (size_t)id + 1 == number || fail(e, "%s, line %zu: '%.*s' appears twice, first in line %d", path, number,
                                             (int)(length < 100 ? length : 100), line, (int)id + 1);
 }
 
@@ -43,7 +43,7 @@ static bool read_lines(WordPiece *w, const char *path, const char *text, size_t 
         line += length + 1;
     }
     w->unknown = vocabulary_search(&w->pieces, WORDPIECE_UNKNOWN, strlen(WORDPIECE_UNKNOWN));
-    return w->unknown >= 0 || fail(e, "%s has no line %s: is it a vocabulary of WordPiece?", path, WORDPIECE_UNKNOWN);
+    return w->unknown >= 0 || fail(e, "%s has no line %s: is it a WordPiece vocabulary?", path, WORDPIECE_UNKNOWN);
 }
 
 bool wordpiece_read(WordPiece *w, const char *path, bool lower, Error *e)
@@ -81,8 +81,8 @@ void wordpiece_close(WordPiece *w)
 static const char more[] = "##";
 enum { MORE = sizeof more - 1 };
 
-/* The longest piece that a word goes on with from `at`, and its end; -1: there is none. Its ## is written over what is
- * in front of it, which is done with, or over the room for it in front of `word`. */
+/* The longest piece that a word continues with from `at`, and its end; -1: there is none. Its ## is written over what
+ * is in front of it, which is done with, or over the room for it in front of `word`. */
 static int32_t longest_piece(const WordPiece *w, char *word, size_t at, size_t size, size_t *end)
 {
     size_t before = at ? MORE : 0, length = size - at;
@@ -99,7 +99,7 @@ static int32_t longest_piece(const WordPiece *w, char *word, size_t at, size_t s
 
 static void encode_word(const WordPiece *w, const BertWords *found, Buffer *ids)
 {
-    char room[MORE + sizeof found->word], *word = room + MORE;
+    char capacity[MORE + sizeof found->word], *word = capacity + MORE;
     size_t before = ids->size;
     memcpy(word, found->word, found->length);
     bool known = found->characters <= BERT_WORD_MOST;
@@ -125,7 +125,7 @@ bool wordpiece_decode(const WordPiece *w, const int32_t *ids, size_t count, Buff
 {
     for (size_t i = 0; i < count; i++) {
         if (ids[i] < 0 || (size_t)ids[i] >= w->pieces.count)
-            return fail(e, "id %d is no piece: the vocabulary has 0 to %zu", (int)ids[i], w->pieces.count - 1);
+            return fail(e, "id %d is out of range: the vocabulary has ids 0 to %zu", (int)ids[i], w->pieces.count - 1);
         const char *piece = vocabulary_word(&w->pieces, ids[i]);
         if (i && !strncmp(piece, more, MORE))
             piece += MORE;

@@ -25,7 +25,7 @@ bool wordpiece_read(WordPiece *w, const char *path, bool lower, Error *e);
 bool wordpiece_write(const WordPiece *w, const char *path, Error *e);
 void wordpiece_close(WordPiece *w);
 
-/* Adds the ids of a text's pieces, int32_t one behind the other, to `ids`. */
+/* Adds the ids of a text's pieces, int32_t one after the other, to `ids`. */
 bool wordpiece_encode(const WordPiece *w, const char *text, size_t size, Buffer *ids, Error *e);
 
 /* Adds the words that ids are the pieces of, with a space between two; where spaces were is not known. */
@@ -35,7 +35,7 @@ bool wordpiece_decode(const WordPiece *w, const int32_t *ids, size_t count, Buff
 bool wordpiece_count(Vocabulary *words, const char *text, size_t size, bool lower, Error *e);
 
 /* Learns a vocabulary of at most `size` pieces from counted words (fewer, where words offer no more): [PAD] [UNK] [CLS]
- * [SEP] [MASK]; each character, in order of code points; each character with ## that goes on with a word; then, one
+ * [SEP] [MASK]; each character, in order of code points; each character with ## that continues with a word; then, one
  * after another, the joining of the two pieces that stand side by side most often, where all words are parted as far as
  * they were joined. That is how Hugging Face's WordPieceTrainer learns (byte pairs, written as pieces), not by
  * likelihood as the first publication did. Of pairs met equally often, the one whose left piece, then right piece, has

@@ -1,10 +1,10 @@
 /* Learning pieces: see wordpiece_learn in wordpiece.h.
  *
- * All different words lie as ids of pieces one behind the other. Of each pair of neighbours it is known how often it
- * stands in the texts and in which words it once stood. Joining a pair visits those words alone: what the word's pairs
- * counted is taken off, the word is joined, and its pairs are counted again. The pair met most often comes from a heap
- * whose entries may be out of date: one whose count is no longer that of its pair goes back with the true count, or for
- * good when that is 0. */
+ * All different words are stored as ids of pieces, one after the other. Of each pair of neighbours it is known how
+ * often it stands in the texts and in which words it once stood. Joining a pair visits those words alone: what the
+ * word's pairs counted is taken off, the word is joined, and its pairs are counted again. The pair met most often comes
+ * from a heap whose entries may be out of date: one whose count is no longer that of its pair goes back with the true
+ * count, or for good when that is 0. */
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "core/text/bert_words.h"
@@ -38,7 +38,7 @@ typedef struct Learner {
     Place *places;  /* [place_count] */
     Heap heap;      /* UINT64_MAX - times, and the pair's ids in one number */
     size_t *raised; /* [raised_count] pairs whose count was raised: those with the new piece */
-    size_t count_room, place_count, place_room, raised_count, raised_room;
+    size_t count_capacity, place_count, place_capacity, raised_count, raised_capacity;
     int32_t piece; /* the new one, that a pair is joined to */
     Error *e;
 } Learner;
@@ -77,9 +77,9 @@ static bool count_pair(Learner *l, Pair pair, uint32_t word)
     static const char what[] = "pairs of pieces";
     size_t number, before = l->pairs.count;
     if (!pairs_add(&l->pairs, pair, &number, l->e) ||
-        !memory_grow(&l->counts, &l->count_room, number + 1, sizeof *l->counts, what, l->e) ||
-        !memory_grow(&l->places, &l->place_room, l->place_count + 1, sizeof *l->places, what, l->e) ||
-        !memory_grow(&l->raised, &l->raised_room, l->raised_count + 1, sizeof *l->raised, what, l->e))
+        !memory_grow(&l->counts, &l->count_capacity, number + 1, sizeof *l->counts, what, l->e) ||
+        !memory_grow(&l->places, &l->place_capacity, l->place_count + 1, sizeof *l->places, what, l->e) ||
+        !memory_grow(&l->raised, &l->raised_capacity, l->raised_count + 1, sizeof *l->raised, what, l->e))
         return false;
     Count *count = &l->counts[number];
     if (number == before)
@@ -88,7 +88,7 @@ static bool count_pair(Learner *l, Pair pair, uint32_t word)
     if (l->piece != ALL && l->piece != pair.left && l->piece != pair.right)
         return true;
     if (l->place_count == UINT32_MAX)
-        return fail(l->e, "the words are too many to learn pieces from: count fewer texts");
+        return fail(l->e, "too many words to learn subwords from: use fewer texts");
     l->places[l->place_count++] = (Place){.word = word, .next = count->places};
     count->places = (uint32_t)l->place_count;
     if (!count->is_raised)
@@ -133,7 +133,7 @@ static int32_t joined(Learner *l, Pair pair)
     char piece[2 * (4 * BERT_WORD_MOST + 2)];
     int32_t id = -1;
     const char *left = vocabulary_word(&l->pieces->pieces, pair.left);
-    const char *right = vocabulary_word(&l->pieces->pieces, pair.right) + 2; /* it goes on with a word */
+    const char *right = vocabulary_word(&l->pieces->pieces, pair.right) + 2; /* it continues a word */
     size_t size = strlen(left), more = strlen(right);
     memcpy(piece, left, size);
     memcpy(piece + size, right, more);
@@ -223,7 +223,7 @@ static bool part_words(Learner *l)
     l->length = memory_get(words, sizeof *l->length);
     l->ids = memory_get(total, sizeof *l->ids);
     if (!l->start || !l->length || !l->ids)
-        return memory_error(l->e, "words to learn pieces from", words + total, sizeof *l->start);
+        return memory_error(l->e, "words to learn subwords from", words + total, sizeof *l->start);
     total = 0;
     for (size_t i = 0; i < words; i++) {
         size_t count = l->words->counts[i] ? characters(codes, vocabulary_word(l->words, (int32_t)i)) : 0;
@@ -265,7 +265,8 @@ static bool add_first(WordPiece *w, const Vocabulary *words, size_t size, Error 
         return false;
     size_t count = w->pieces.count;
     return count <= size ||
-           fail(e, "a vocabulary of %zu pieces is too small: special ones and characters alone are %zu", size, count);
+           fail(e, "a vocabulary of %zu subwords is too small: special tokens and characters alone are %zu", size,
+                count);
 }
 
 bool wordpiece_learn(WordPiece *w, const Vocabulary *words, size_t size, bool lower, Error *e)

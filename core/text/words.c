@@ -1,4 +1,4 @@
-/* See words.h. A text is read as characters, whose kind decides: a letter or digit goes on with a word, a mark is a
+/* See words.h. A text is read as characters, whose kind decides: a letter or digit continues a word, a mark is a
  * word, a gap parts words. */
 #include "core/text/words.h"
 
@@ -9,7 +9,7 @@
 
 typedef enum Kind { END, GAP, LETTER, DIGIT, MARK } Kind;
 
-/* One character, or a tag or an entity that stands for one: as a word has it, and the bytes of text behind it. */
+/* One character, or a tag or an entity that stands for one: as a word has it, and the bytes of text after it. */
 typedef struct Character {
     Kind kind;
     size_t size, length;
@@ -61,7 +61,7 @@ static Character entity(const char *text, size_t size)
     return ascii('&', 1);
 }
 
-/* Lower case, for alphabets whose capitals lie at a fixed distance from them or just before them. */
+/* Lower case, for alphabets whose capitals are at a fixed distance from them or just before them. */
 static uint32_t lower(uint32_t c)
 {
     if ((c >= 0xC0 && c <= 0xDE && c != 0xD7) || (c >= 0x391 && c <= 0x3A9) || (c >= 0x410 && c <= 0x42F))

@@ -3,7 +3,7 @@
  *     "I don't know<br />10/10!!!"   ->   i  don't  know  10/10  !!!
  *
  *   - A word is letters and digits. An apostrophe between two letters, and . , / : between two digits, is part of it:
- *     don't, 7.5, 10/10. Longer words than WORD_MOST bytes go on as another word.
+ *     don't, 7.5, 10/10. Longer words than WORD_MOST bytes continue as another word.
  *   - Any other mark is a word; a run of the same mark is one word, of at most three of them: "!!!!!" is "!!!".
  *   - A tag (<br />, </p>) parts words and is none; so do spaces and control characters. The entities &amp; &lt; &gt;
  *     &quot; &apos; &#39; are what they stand for, &nbsp; is a space.

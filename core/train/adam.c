@@ -76,8 +76,8 @@ static void begin(const Optimizer *o, StepState *state, uint64_t step)
 
 static void *at(const Optimizer *o, void *block, const Parameter *p) { return (char *)block + p->offset * o->k->real; }
 
-/* All rows of a table move, since moments do, or rest. A worker takes some before it is the next worker's turn: an even
- * share, or, where rows rest, few, since those of frequent words, which rest least, lie together. */
+/* All rows of a table move, because moments do, or rest. A worker takes some before it is the next worker's turn: an
+ * even share, or, where rows rest, few, because those of frequent words, which rest least, are adjacent. */
 static void move_table(Optimizer *o, Stream *s, const OptimizerStep *step, const Parameter *p, LazyRow *lazy)
 {
     const void *g = (const char *)step->gradient + gradient_offset(o->parameters, p, step->used) * o->k->real;

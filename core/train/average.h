@@ -9,7 +9,7 @@
 bool average_checkpoints(Weights *w, Stream *s, const Run *run, size_t last, const ModelNote *note, uint64_t *first,
                          uint64_t *newest, Error *e);
 
-/* Where they lie, to be freed with memory_free; NULL when there is no memory. */
+/* Where they are, to be freed with memory_free; NULL when there is no memory. */
 char *average_path(const Run *run);
 
 #endif

@@ -63,7 +63,7 @@ typedef struct DeviceRows {
 bool device_rows_open(DeviceRows *d, const Kernels *k, const BatchSize *size, Error *e);
 void device_rows_close(DeviceRows *d);
 
-/* Brings rows first .. first+count-1 of all sides there. */
+/* Copies rows first .. first+count-1 of all sides there. */
 void device_rows_upload(DeviceRows *d, Stream *s, const Batch *b, size_t first, size_t count);
 
 /* The same in two parts: sends them, which may be done while the device computes with others; and puts them in place.

@@ -163,9 +163,8 @@ static bool are_finite(const char *path, const char *name, SafeType type, const 
     for (size_t i = 0; i < count; i++) {
         double x = type == SAFE_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
         if (!isfinite(x))
-            return fail(
-                e, "%s: %s: number %zu of it is not finite, so nothing can be computed with it; take other weights",
-                path, name, i + 1);
+            return fail(e, "%s: %s: its value %zu is not finite, so nothing can be computed with it; use other weights",
+                        path, name, i + 1);
     }
     return true;
 }
@@ -182,7 +181,7 @@ static bool read_parameter(const Source *from, const char *prefix, const Paramet
     if (!same_shape(t, p))
         return fail(e, "%s: %s has shape [%s], the model's is [%s]%s", from->path, name,
                     shape_text(t->shape, t->rank).text, shape_text(p->shape, (size_t)p->rank).text,
-                    p->words ? ": a row for each word, so the vocabulary that was read is damaged or another" : "");
+                    p->words ? ": it has a row for each word, so the vocabulary is damaged or a different one" : "");
     return safetensors_read(from->file, t, type, values, p->count, e) &&
            are_finite(from->path, name, type, values, p->count, e);
 }
@@ -288,14 +287,15 @@ static bool compare_names(const Source *from, const Parameters *p, Error *e)
     }
     for (size_t i = 0; i < p->count; i++)
         if (p->list[i]->words && matches(from, p->list[i]))
-            buffer_print(&part->report, "  a row of %s is a word, so it is right for the same vocabulary only\n",
+            buffer_print(&part->report,
+                         "  a row of %s stands for a word, so it is right only if both vocabularies are the same\n",
                          p->list[i]->name);
     if (failed || part->report.failed)
-        return fail(e, "out of memory for what is read of %s", from->path);
+        return fail(e, "out of memory for the tensors of %s", from->path);
     return part->count[PART_MATCHED] ||
            fail(e,
-                "%s: none of its %zu tensors fits the model by name and shape; it has %.80s, and the model %s: --map "
-                "OLD=NEW gives its names other beginnings",
+                "%s: none of its %zu tensors matches the model by name and shape; it has %.80s, and the model %s: "
+                "--map OLD=NEW renames them",
                 from->path, safetensors_count(from->file),
                 safetensors_count(from->file) ? safetensors_at(from->file, 0)->name : "nothing",
                 p->count ? p->list[0]->name : "nothing");
@@ -342,7 +342,7 @@ static bool options_agree(const Source *from, const Parameters *p, const Json *m
         if (name)
             return fail(e,
                         "%s: these are weights of a model with %s %s, and this one has %s, where %s means something "
-                        "else: give --%s %s, or let --map put such names aside",
+                        "else: give --%s %s, or use --map to rename such tensors away",
                         from->path, m->option, theirs->text, ours->text, name, m->option, theirs->text);
         buffer_print(&from->part->report, "  the file's model has %s %s, and this one %s\n", m->option, theirs->text,
                      ours->text);
@@ -396,9 +396,9 @@ static bool text_number(const Safetensors *file, const char *path, const char *k
     char *end = NULL;
     *value = text ? strtod(text, &end) : 0;
     if (!text)
-        return fail(e, "%s: says nothing about '%s'", path, key);
+        return fail(e, "%s: '%s' is missing", path, key);
     return (*text && !*end && isfinite(*value) && *value >= 0) ||
-           fail(e, "%s: '%s' is %s, which no run has", path, key, text);
+           fail(e, "%s: '%s' is %s, which is impossible", path, key, text);
 }
 
 /* The state that another optimizer left cannot be gone on with. */
@@ -408,7 +408,7 @@ static bool state_is_of(const Safetensors *file, const char *path, const Optimiz
     const size_t length = name ? strcspn(name, ".") : 0;
     if (!name || (strlen(kind->name) == length && strncmp(name, kind->name, length) == 0))
         return true;
-    return fail(e, "%s: holds the state of the optimizer %.*s, and this run trains by %s: give --optimizer %.*s", path,
+    return fail(e, "%s: holds the state of optimizer %.*s, and this run uses %s: give --optimizer %.*s", path,
                 (int)length, name, kind->name, (int)length, name);
 }
 
@@ -423,7 +423,8 @@ static bool state_read(Trainer *c, const char *path, uint64_t wanted, Progressio
                 text_number(from.file, path, "scored", &scored, e) &&
                 text_number(from.file, path, "stalled", &stalled, e) &&
                 text_number(from.file, path, "seconds", &seconds, e) &&
-                (step == (double)wanted || fail(e, "%s: is of step %.0f, unlike its folder", path, step)) &&
+                (step == (double)wanted ||
+                 fail(e, "%s: is of step %.0f, but its folder is named otherwise", path, step)) &&
                 state_is_of(from.file, path, c->optimizer.kind, e);
     for (size_t i = 0; fine && i < saved_blocks(&c->optimizer); i++)
         fine = read_block(&from, c->optimizer.kind->saved[i], &c->weights, s, c->optimizer.block[i], e);

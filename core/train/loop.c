@@ -38,7 +38,7 @@ static bool not_written(const Loop *l, Error *e)
     Error gone;
     if (!run_still_there(l->run, &gone))
         return fail(e, "%s", gone.text);
-    return fail(e, "%s; when that is mended, --resume %s goes on from its last checkpoint", e->text, l->run->path);
+    return fail(e, "%s; once that is fixed, --resume %s continues from its last checkpoint", e->text, l->run->path);
 }
 
 /* Marks follow from where the run stands, so that they can be set again when a process was killed before them. */
@@ -66,10 +66,10 @@ bool loop_resume(Loop *l, Error *e)
     if (!run_checkpoint_latest(l->run, &step, &found, &l->damaged, e))
         return false;
     if (!found)
-        return fail(e, "the run %s has no whole checkpoint to go on from%s%s", l->run->path,
+        return fail(e, "the run %s has no complete checkpoint to continue from%s%s", l->run->path,
                     l->damaged.text[0] ? ": " : "", l->damaged.text);
     if (!checkpoint_load(l->run, l->trainer, step, &l->note, &l->at, e))
-        return fail(e, "%s; without that checkpoint, --resume goes on from an earlier one", e->text);
+        return fail(e, "%s; without that checkpoint, --resume continues from an earlier one", e->text);
     l->saved = mark(l, e);
     return l->saved;
 }
@@ -92,7 +92,7 @@ typedef struct Validation {
     char loss[40], accuracy[40], perplexity[80], figure[40];
 } Validation;
 
-/* Of one piece, and of all pieces of a word together; with what stands between and behind the two. */
+/* Of one piece, and of all pieces of a word together; with what stands between and after the two. */
 static void print_perplexities(char *text, size_t size, const char *format, const MeanLoss *score, double words)
 {
     text[0] = 0;
@@ -128,7 +128,8 @@ static bool evaluate(Loop *l, Report *report, Validation *valid, Error *e)
         snprintf(accuracy, sizeof accuracy, ", accuracy %.2f %%", 100 * score.hits / score.targets);
     }
     print_perplexities(valid->perplexity, sizeof valid->perplexity, "\t%.4f\t%.4f", &score, l->task->words);
-    print_perplexities(perplexity, sizeof perplexity, ", perplexity %.2f a piece, %.2f a word", &score, l->task->words);
+    print_perplexities(perplexity, sizeof perplexity, ", perplexity %.2f per piece, %.2f per word", &score,
+                       l->task->words);
     bool best = isfinite(score.loss) && (!l->at.scored || score.loss < l->at.best);
     l->at.stalled = best ? 0 : l->at.stalled + 1;
     if (best) {

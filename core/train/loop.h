@@ -1,4 +1,4 @@
-/* The training loop that all programs share: step, log, evaluate, keep the best, save, stop, go on. */
+/* The training loop that all programs share: step, log, evaluate, keep the best, save, stop, continue. */
 #ifndef CORE_TRAIN_LOOP_H
 #define CORE_TRAIN_LOOP_H
 
@@ -27,7 +27,7 @@ typedef struct Loop {
     LoopOptions options;
     Progression at;
     bool (*sample)(void *self, uint64_t step, Error *e); /* something to read; may be NULL */
-    /* A figure of what was learnt, made at each evaluation; NaN: none this time. May be NULL. */
+    /* A figure of what was learned, made at each evaluation; NaN: none this time. May be NULL. */
     bool (*judge)(void *self, double *figure, Error *e);
     const char *judged, *judged_in; /* how that figure is called, and its unit: "BLEU", "0 to 100" */
     void *self;                     /* the argument of both */
@@ -43,8 +43,8 @@ typedef struct Loop {
     double window_loss, window_targets; /* since the last line of progress */
 } Loop;
 
-/* Saves what a new run begins with as its checkpoint of step 0: whatever moment it is killed at later, it goes on from
- * there, and others can read it. To be called before the run's configuration is written. */
+/* Saves what a new run begins with as its checkpoint of step 0: whatever moment it is killed at later, it continues
+ * from there, and others can read it. To be called before the run's configuration is written. */
 bool loop_begin(Loop *l, Error *e);
 
 /* Takes up l->run where its newest whole checkpoint stands, with marks as they belong to it. */

@@ -35,7 +35,7 @@ void step_send_ahead(Trainer *c, uint64_t step)
             device_rows_send(&c->worker[i].rows, c->worker[i].stream, &c->batch, c->cut[i], c->cut[i + 1] - c->cut[i]);
 }
 
-/* Another step than the one that was expected begins anew. */
+/* Another step than the one that was expected begins again. */
 static void forget_ahead(Trainer *c)
 {
     for (size_t i = 0; i < c->options.workers; i++)
@@ -70,7 +70,7 @@ static void note_long_step(Trainer *c, size_t done)
     if (c->long_steps || !c->progress || seconds < AFTER || all < LONG)
         return;
     c->long_steps = true;
-    progress_note(c->progress, "a step takes about %s: a batch has %s micro-batches here; a smaller --batch has fewer",
+    progress_note(c->progress, "a step takes about %s: a batch has %s micro-batches; a smaller --batch has fewer",
                   duration_text(all).text, count_text(c->micros).text);
 }
 
@@ -86,7 +86,7 @@ static bool gives_up(Trainer *c, size_t done)
     return atomic_load(&c->given_up);
 }
 
-/* The rows of one micro-batch lie as the rows of another: the same operations. */
+/* The rows of one micro-batch are laid out like the rows of another: the same operations. */
 static Shape shape_of(const Trainer *c, const Worker *w)
 {
     Shape shape = {.slots = used_rows_count(&c->used)};

@@ -4,7 +4,7 @@
 bool network_suits(const SharedOptions *o, Error *e)
 {
     if (!o->head_size && o->dim % o->heads)
-        return fail(e, "--dim %zu cannot be shared out among --heads %zu; give --head-size, or a multiple", o->dim,
+        return fail(e, "--dim %zu is not a multiple of --heads %zu; make it one, or give --head-size", o->dim,
                     o->heads);
     if (o->kv_heads && o->heads % o->kv_heads)
         return fail(e, "--heads %zu cannot be shared out among --kv-heads %zu; give one that divides it", o->heads,
@@ -12,11 +12,12 @@ bool network_suits(const SharedOptions *o, Error *e)
     if (o->device == DEVICE_MINE && (o->kv_heads || o->norm_kind == NORM_RMS))
         return fail(e, "--device mine knows neither --kv-heads nor --norm-kind rms, which no lesson asks for");
     if (o->attention == ATTENTION_FUSED && !score_is_dot((Score)o->score))
-        return fail(e,
-                    "--score %s is no dot product, which is all that fused attention knows: give --attention composed",
-                    score_name((Score)o->score));
+        return fail(
+            e,
+            "--score %s is not a dot product, the only score that fused attention computes: give --attention composed",
+            score_name((Score)o->score));
     return o->attention == ATTENTION_FUSED || o->distances == DISTANCE_NONE ||
-           fail(e, "--attention composed knows no distances: give --distances none, or --attention fused");
+           fail(e, "--attention composed does not support distances: give --distances none, or --attention fused");
 }
 
 BlockOptions network_block(const SharedOptions *o)

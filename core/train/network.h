@@ -8,7 +8,7 @@
 /* Whether they go together. */
 bool network_suits(const SharedOptions *o, Error *e);
 
-/* Of a block that sees what lies before; distances reach over the whole context. */
+/* Of a block that sees what is before; distances reach over the whole context. */
 BlockOptions network_block(const SharedOptions *o);
 
 #endif

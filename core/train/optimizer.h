@@ -24,7 +24,7 @@ typedef struct Optimizer {
     const struct OptimizerKind *kind;
     const Kernels *k;
     const Parameters *parameters;
-    void *block[OPTIMIZER_BLOCKS]; /* its state: reals, one for each learned number, as parameters lie */
+    void *block[OPTIMIZER_BLOCKS]; /* its state: reals, one for each learned number, in the order of parameters */
     void *own;                     /* what else a kind has, from its `open` */
 } Optimizer;
 

@@ -37,8 +37,8 @@ size_t plan_parts(const TrainerOptions *o, const Task *task, size_t rows)
         size_t micro = plan_micro_rows(o, task);
         return micro ? (rows + micro - 1) / micro : 0;
     }
-    size_t room = task->micro_positions - plan_longest(task) + 1;
-    size_t parts = (plan_step_positions(task) + room - 1) / room;
+    size_t capacity = task->micro_positions - plan_longest(task) + 1;
+    size_t parts = (plan_step_positions(task) + capacity - 1) / capacity;
     return (parts + o->workers - 1) / o->workers * o->workers;
 }
 

@@ -33,7 +33,7 @@ bool settings_json(const Options *o, OptionClass class, Buffer *out, Error *e)
         buffer_free(&text);
     }
     buffer_print(out, "}");
-    return !out->failed || fail(e, "out of memory while options were written down");
+    return !out->failed || fail(e, "out of memory while writing options");
 }
 
 static const char *processor(char *name, size_t size)
@@ -90,7 +90,7 @@ static bool has_all(const Options *o, const Json *group, OptionClass class, cons
     for (size_t i = 0; i < o->count; i++) {
         const OptionState *state = &o->states[i];
         if (state->row->class == class && state->standard && !json_get(group, state->row->name))
-            return fail(e, "%s: says nothing of '%s'; if the run is of an older version, add it there (it was %s)",
+            return fail(e, "%s: '%s' is missing; if the run was made by an older version, add it (its value was %s)",
                         path, state->row->name, state->standard);
     }
     return true;
@@ -102,7 +102,7 @@ static bool take_over(Options *o, const Json *group, OptionClass class, const ch
         const Json *item = &group->items[i];
         const char *text = item->kind == JSON_BOOL ? (item->truth ? "yes" : "no") : item->text;
         if (!text)
-            return fail(e, "%s: '%s' is neither a number nor a text", path, item->key);
+            return fail(e, "%s: '%s' is neither a number nor a string", path, item->key);
         Error why;
         if (!options_set(o, item->key, text, FROM_RUN, &why))
             return *why.text == '-' ? fail(e, "%s", why.text) /* the command line's */
@@ -118,7 +118,7 @@ bool settings_load(const Run *run, Options *o, char *hash, Error *e)
     Json *json = NULL;
     bool fine = path || fail(e, "out of memory while config.json was read");
     if (fine && !file_exists(path))
-        fine = fail(e, "the run %s has no config.json: it ended before its first step. Begin it again with --run",
+        fine = fail(e, "the run %s has no config.json: it ended before its first step. Start it again with --run",
                     run->path);
     fine = fine && file_read(path, &text, &size, e) && json_read(&json, text, size, path, e);
     const char *program = fine ? json_get_text(json, "program") : NULL;

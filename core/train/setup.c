@@ -172,8 +172,9 @@ bool setup_weights(Trainer *c, const SharedOptions *o, const char *const (*alias
     if (!o->weights)
         return weights_init(&c->weights, s, (Init)o->init, o->depth, (uint32_t)o->seed, e);
     if (!file_exists(o->weights))
-        return fail(e, "--weights %s: there is no such file; name one as RUN/checkpoints/00000500/model.safetensors",
-                    o->weights);
+        return fail(
+            e, "--weights %s: there is no such file; expected one such as RUN/checkpoints/00000500/model.safetensors",
+            o->weights);
     return weights_read(&c->weights, s, o->weights, aliases, note, NULL, e);
 }
 
@@ -187,7 +188,7 @@ static bool with_others(const Run *run, Error *e)
         return false;
     for (size_t i = 0; i < count; i++)
         buffer_print(&list, "%s%" PRIu64, i ? ", " : "", steps[i]);
-    fail(e, "%s; whole checkpoints of the run: %s", e->text, list.size && !list.failed ? list.text : "none");
+    fail(e, "%s; complete checkpoints of the run: %s", e->text, list.size && !list.failed ? list.text : "none");
     buffer_free(&list);
     memory_free(steps);
     return false;
@@ -223,7 +224,7 @@ static char *file_of(const char *from, Error *e)
     uint64_t step;
     char *folder = NULL, *path = NULL;
     if (!file_exists(from) && !folder_exists(from)) {
-        fail(e, "--from %s: there is no such run, and no such file", from);
+        fail(e, "--from %s: there is no such run or file", from);
         return NULL;
     }
     if (folder_exists(from) && (!run_open(&run, from, false, e) || !run_marked(run, "best", &step, e))) {
@@ -265,7 +266,8 @@ static bool read_average(Weights *w, Stream *s, const Run *run, const char *cons
     bool fine = path || fail(e, "out of memory for a path");
     if (fine && !file_exists(path))
         fine = fail(e,
-                    "the run %s has no average.safetensors: encdec average makes one; others take best, last or a step",
+                    "the run %s has no average.safetensors: encdec average makes one; other programs have only best, "
+                    "last and steps",
                     run->path);
     fine = fine && weights_read(w, s, path, aliases, note, NULL, e);
     memory_free(path);
@@ -284,6 +286,6 @@ bool setup_stored_weights(Weights *w, Stream *s, const Run *run, const char *whi
     if (!strcmp(which, "average"))
         return read_average(w, s, run, aliases, note, e);
     if (!file_exists(which))
-        return fail(e, "--weights '%s': neither best, last, average, a step, nor a file that is there", which);
+        return fail(e, "--weights '%s': expected best, last, average, a step or an existing file", which);
     return weights_read(w, s, which, aliases, note, NULL, e);
 }

@@ -90,8 +90,6 @@ void trainer_find_nonfinite(Trainer *c, uint64_t step, Error *e)
     }
     for (size_t i = 0; i < c->options.workers; i++)
         update_zero(c, &c->worker[i]);
-    fail(e,
-         "step %llu: not finite: %s; nothing was changed in this step. A lower --lr, a longer --warmup or --clip 1 may "
-         "help",
+    fail(e, "step %llu: not finite: %s; the step was not applied. A lower --lr, a longer --warmup or --clip 1 may help",
          (unsigned long long)step, name[0] ? name : "the norm of the gradient");
 }

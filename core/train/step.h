@@ -23,7 +23,7 @@ Step step_begin(Trainer *c, uint64_t number, double learning_rate);
 /* The next step's batch, and each worker's first part of it, on a device that computes meanwhile. */
 void step_send_ahead(Trainer *c, uint64_t next);
 
-/* Brings each of a worker's micro-batches to the device and does `work` with it; or replays what it asked for before.
+/* Copies each of a worker's micro-batches to the device and does `work` with it; or replays what it recorded before.
  * Ends early when the step is given up. */
 void step_each_micro_batch(const Step *s, Share *share, void (*work)(void *share));
 

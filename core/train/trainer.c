@@ -16,10 +16,10 @@ static bool open_worker(Trainer *c, Worker *w, Error *e)
         !device_rows_open(&w->rows, k, &size, e))
         return false;
     w->state = k->allocate(sizeof *w->state);
-    size_t room = plan_gradient(c->parameters, c->task);
-    w->gradient = c->options.training ? k->allocate(room * k->real) : NULL;
+    size_t capacity = plan_gradient(c->parameters, c->task);
+    w->gradient = c->options.training ? k->allocate(capacity * k->real) : NULL;
     if (!w->state || (c->options.training && !w->gradient))
-        return memory_error(e, "a worker's gradients", room, k->real);
+        return memory_error(e, "a worker's gradients", capacity, k->real);
     w->replay = (Replay){.k = k};
     w->tape.keep = c->options.keep;
     w->tape.state = w->state;
@@ -32,7 +32,7 @@ static bool open_worker(Trainer *c, Worker *w, Error *e)
 static void close_worker(const Kernels *k, Worker *w)
 {
     if (w->stream && k->capture)
-        k->finish(w->stream, NULL); /* nothing is to go on reading what is released now */
+        k->finish(w->stream, NULL); /* nothing is to continue reading what is released now */
     replay_close(&w->replay);
     device_rows_close(&w->rows);
     tape_close(&w->tape);
@@ -65,8 +65,8 @@ bool trainer_open(Trainer *c, const TrainerOptions *o, const Parameters *p, cons
         fine = open_worker(c, &c->worker[i], e);
     fine = fine && (!o->training || update_open(c, e));
     if (!fine && c->plan.total)
-        fail(e, "%s; the whole takes %s%s", e->text, bytes_text(c->plan.total).text,
-             o->training ? ", and less with a smaller --micro-batch, fewer --workers or --recompute" : "");
+        fail(e, "%s; training needs %s in all%s", e->text, bytes_text(c->plan.total).text,
+             o->training ? ", less with a smaller --micro-batch, fewer --workers or --recompute" : "");
     if (!fine)
         trainer_close(c);
     return fine;

@@ -330,7 +330,7 @@ static bool add_up(float *sums, SumRows *sum_rows, Mistake mistake, const char *
     return error == cudaSuccess;
 }
 
-/* An error without the addresses in it, which are others in each build */
+/* An error without the addresses in it, which differ from build to build */
 static void print_error(const Error *e)
 {
     const char *end = strstr(e->text, "addr2line");

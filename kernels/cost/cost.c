@@ -187,7 +187,7 @@ static void activation_backward(Stream *s, void *dx, bool add, const void *dy, c
     count(s, AT_activation_backward, 0, n * (2 + written(dx, add)), 0);
 }
 
-/* Pairs of query and key that are live: what lies outside of windows and listed blocks costs nothing. */
+/* Pairs of query and key that are live: what is outside of windows and listed blocks costs nothing. */
 static double live_pairs(const Attend *how)
 {
     double pairs = 0;

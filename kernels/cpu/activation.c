@@ -5,7 +5,7 @@
  *     tail(x) = erfc(x / sqrt 2) / 2 = exp(-x^2 / 2) t p(t) / 2,    t = 1 / (1 + 0.4 x / sqrt 2)
  *
  * p was fitted by least squares, weighted until the largest error of erfc was smallest: 3e-8. All other functions come
- * from the vector exponential, the other GELU since (1 + tanh u) / 2 = sigmoid(2u). */
+ * from the vector exponential, the other GELU because (1 + tanh u) / 2 = sigmoid(2u). */
 
 #define SQRT_HALF  0.70710678118654752440f
 #define SQRT_2_PI  0.79788456080286535588f /* sqrt(2 / pi) */

@@ -71,7 +71,7 @@ static float above_minus_infinity(float largest) { return largest == -INFINITY ?
 static float softmax_row(const HeadView *h, Number *p, const float *s, const Range *spans, size_t n, size_t i,
                          float *lse)
 {
-    RowWeights r; /* factors come to be with the first vector that needs them */
+    RowWeights r; /* factors are drawn for the first vector that needs them */
     r.first = keys_first(h->how, h->keys, i), r.end = keys_end(h->how, h->keys, i);
     r.factor = h->scale * LOG2_E;
     r.factors.drop = h->how->dropout, r.factors.state = h->state;
@@ -154,7 +154,7 @@ static void head_forward(const AttentionWork *a, const HeadView *h, const HeadSc
     }
 }
 
-/* A query against keys as they lie: for so few queries that packing all keys would cost more than it saves. */
+/* A query against keys as they are stored: for so few queries that packing all keys would cost more than it saves. */
 static void query_forward(const AttentionWork *a, const HeadView *h, const HeadScratch *w, size_t i)
 {
     size_t at = (h->first_query + i) * a->how->heads + h->head;
@@ -223,7 +223,7 @@ static void forward_heads(void *argument, size_t member, size_t first, size_t en
     }
 }
 
-/* Positions behind the last row belong to none: zeros. */
+/* Positions after the last row belong to none: zeros. */
 static void zero_behind(Strided x, size_t from, size_t to, size_t columns)
 {
     for (size_t i = from; i < to; i++)
@@ -266,11 +266,11 @@ typedef struct RowGradient {
     Factors factors;
 } RowGradient;
 
-/* row: of the tile; one behind its last query sees nothing */
+/* row: of the tile; one after its last query sees nothing */
 static RowGradient row_gradient(const AttentionWork *a, const HeadView *h, const HeadScratch *w, const float *shared,
                                 size_t i, size_t row)
 {
-    RowGradient g; /* factors come to be with the first vector that needs them */
+    RowGradient g; /* factors are drawn for the first vector that needs them */
     size_t at = (h->first_query + i) * a->how->heads + h->head;
     bool sees = i < h->queries && keys_next(h->how, h->keys, i, 0) < h->keys.length;
     g.s = w->s + row * h->key_wide, g.dp = w->dp + row * h->key_wide;

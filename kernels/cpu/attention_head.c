@@ -3,7 +3,7 @@
 
 enum { QUERIES = 32 /* of a tile */ };
 
-/* One head of one row: sizes, padded sizes, and where its numbers lie. */
+/* One head of one row: sizes, padded sizes, and where its numbers are. */
 typedef struct HeadView {
     const Attend *how;
     const StepState *state;
@@ -86,7 +86,7 @@ static const Number *keys_from(const HeadView *h, Strided x, size_t key, size_t 
                            : numbers_of(x, position, head, size);
 }
 
-/* Scratch memory of one head, forward and backward: sizes in units of 32 bits. In f32, p lies in s and ds in dp. */
+/* Scratch memory of one head, forward and backward: sizes in units of 32 bits. In f32, p is in s and ds in dp. */
 typedef struct HeadScratch {
     Range *spans;                  /* keys of a tile of queries */
     Unit *k_transposed, *v_pairs;  /* [dk units, keys], [key pairs, dv] */
@@ -205,7 +205,7 @@ static void mark_chunks(const HeadView *h, unsigned char *chunks, size_t first, 
 }
 
 /* The keys that a tile of queries looks at, as spans that begin where dropout's factors do and end where tiles do: one,
- * or where there are blocks as many as lie apart, at least one. Returns how many. */
+ * or where there are blocks as many as are apart, at least one. Returns how many. */
 static size_t keys_of_tile(const HeadView *h, const HeadScratch *w, size_t first, size_t count)
 {
     if (!h->how->block) {
@@ -226,7 +226,7 @@ static size_t keys_of_tile(const HeadView *h, const HeadScratch *w, size_t first
     return n ? n : 1;
 }
 
-/* all ones in the lanes of keys j .. j+WIDTH-1 that lie in first .. end-1 */
+/* all ones in the lanes of keys j .. j+WIDTH-1 that are in first .. end-1 */
 INLINE IVec live_lanes(size_t j, size_t first, size_t end)
 {
     IVec mask = vec_first(j >= end ? 0 : end - j < WIDTH ? end - j : WIDTH);

@@ -5,7 +5,7 @@
  * vector's lanes are 16 queries, a key's numbers are met one by one, and a score stays in its register until it is a
  * weight; so do sums over keys, and nothing is added up across lanes.
  *
- * Forward, no largest score is asked for: where scores lie between -55 and 55 (of a logarithm to the base of 2), as
+ * Forward, no largest score is asked for: where scores are between -55 and 55 (of a logarithm to the base of 2), as
  * |q| |k| tells before, their powers and sums of them are neither 0 nor infinity. Elsewhere, and where values are so
  * large that a sum is no float, head_forward does the work. */
 
@@ -53,7 +53,7 @@ static float largest_square(Strided x, size_t position, size_t rows, size_t head
     Vec largest = {0}, sum = {0};
     for (size_t i = 0; i < rows; i += WIDTH) {
         Vec lanes[WIDTH];
-        for (size_t r = 0; r < WIDTH; r++) { /* behind the last row that one once more */
+        for (size_t r = 0; r < WIDTH; r++) { /* after the last row that one once more */
             size_t at = i + r < rows ? i + r : rows - 1;
             IVec row = units_some(numbers_of(x, position + at, head, size), size * sizeof(Number));
             lanes[r] = units_multiply(vec_set(0), row, row, PAIRS);
@@ -72,7 +72,7 @@ static bool is_narrow(const HeadView *h)
            !(how->dropout.rate > 0) && h->keys.length && h->keys.length <= NARROW_MOST;
 }
 
-/* Whether scores lie within NARROW_SCORE, of the largest |q|^2 and |k|^2; false for NaN. (A scale is not to be so small
+/* Whether scores are within NARROW_SCORE, of the largest |q|^2 and |k|^2; false for NaN. (A scale is not to be so small
  * that lse / scale is no float.) */
 static bool scores_fit(const HeadView *h, float q, float k)
 {
@@ -135,16 +135,16 @@ static void narrow_sum(float *to, const Unit *weights, const Unit *x, size_t key
 }
 
 /* [NARROW, 16 queries] becomes [16 queries, NARROW]. */
-static void narrow_turn(float *x)
+static void narrow_transpose(float *x)
 {
     IVec lanes[NARROW];
     memcpy(lanes, x, sizeof lanes);
-    units_turn((Unit *)(void *)x, NARROW, lanes, WIDTH);
+    units_transpose((Unit *)(void *)x, NARROW, lanes, WIDTH);
 }
 
 /* --- forward --- */
 
-/* The next `count` of MET keys, behind which are others that do not count: their weights as units of keys, and the sum
+/* The next `count` of MET keys, after which are others that do not count: their weights as units of keys, and the sum
  * of them added to sum. */
 INLINE Vec narrow_weigh(Unit *to, const IVec query[UNITS], const Unit *k, const Vec table[2], float factor,
                         size_t count, Vec sum)
@@ -206,7 +206,7 @@ static bool narrow_half_forward(const AttentionWork *a, const HeadView *h, const
         sum += narrow_weights(p, w->q, half, w->k_transposed + from * UNITS, keys, factor);
         narrow_sum(w->y, p, w->v_pairs + from * UNITS, keys);
     }
-    narrow_turn(w->y);
+    narrow_transpose(w->y);
     vec_store(sums, sum);
     for (size_t i = 0; i < count; i++) {
         size_t at = (h->first_query + first + i) * heads + h->head;

@@ -211,7 +211,7 @@ static void narrow_tile_backward(const AttentionWork *a, const HeadView *h, cons
         narrow_keys(w->dk + from * NARROW, t->ds, w->q_pairs, keys);
     }
     for (size_t half = 0; half < PER_UNIT; half++)
-        narrow_turn(t->dq + half * NARROW * WIDTH);
+        narrow_transpose(t->dq + half * NARROW * WIDTH);
     for (size_t i = 0; a->d->q.data && i < count; i++)
         give((Number *)a->d->q.data + (h->first_query + first + i) * a->d->q.stride + h->head * h->dk, a->d->add_q,
              vec_load(t->dq + i * NARROW) * h->scale, h->dk);

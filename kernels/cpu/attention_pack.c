@@ -34,7 +34,7 @@ static void pack_transposed(Unit *to, const Number *from, size_t stride, Range r
                     block[r] = i + r >= rows.from && i + r < rows.to ? units_some(corner + r * stride, bytes)
                                                                      : (IVec){0};
             }
-            units_turn(to + u * padded + i, padded, block, units - u < WIDTH ? units - u : WIDTH);
+            units_transpose(to + u * padded + i, padded, block, units - u < WIDTH ? units - u : WIDTH);
         }
 }
 

@@ -1,12 +1,13 @@
 /* See blocked.h.
  *
  * Both operands are read as `units` along k (tile.h). b is packed, padded with zeros, in panels of PANEL columns:
- * [k units, PANEL]. A strip of up to ROWS rows of a meets one panel after the other: panels come from the second cache,
- * the strip stays in the first, and what they make, a tile of c, in registers while k runs. So a, b and c are each
- * brought from memory once, and while a tile is made, what the next ones need is on its way.
+ * [k units, PANEL]. A row panel of up to ROWS rows of a is multiplied by one panel of b after the other. Panels of b
+ * stay in the second-level cache, the row panel in the first, and their product, a micro-tile [ROWS, PANEL] of c, in
+ * registers while k runs. So a, b and c are each read from memory once; meanwhile the operands of the next micro-tiles
+ * are prefetched.
  *
- * a is read where it lies if its units lie there: floats always do, pairs of bfloat16 in rows of even length; the rest
- * is copied. */
+ * a is read in place if it is stored in units: floats always are, pairs of bfloat16 are in rows of even length.
+ * Otherwise the row panel is copied. */
 #include "kernels/cpu/blocked.h"
 
 #include "kernels/cpu/tile.h"
@@ -20,8 +21,8 @@
 #define PANEL (2 * WIDTH)
 
 enum {
-    GROUP = 384 << 10, /* bytes of panels that are met together: they stay in the second cache */
-    PIECE = 512        /* units of k at once, where a sum may be made in pieces */
+    GROUP = 384 << 10, /* bytes of panels that are used together: they stay in the second-level cache */
+    PIECE = 512        /* units of k at once, where a sum may be split */
 };
 
 static size_t per_unit(const MatmulShape *s) { return s->inputs == ELEMENT_BF16 ? 2 : 1; }
@@ -29,7 +30,7 @@ static size_t units_of(const MatmulShape *s) { return (s->k + per_unit(s) - 1) /
 
 /* --- b --- */
 
-/* Columns first .. of a b that lies as [k,n] */
+/* Columns first .. of b, stored as [k,n] */
 static void pack_rows(Unit *to, const MatmulShape *s, const void *b, size_t first)
 {
     size_t left = s->n - first;
@@ -47,8 +48,8 @@ static void pack_rows(Unit *to, const MatmulShape *s, const void *b, size_t firs
         }
 }
 
-/* The same of one that lies as [n,k] */
-static void pack_turned(Unit *to, const MatmulShape *s, const void *b, size_t first)
+/* The same of a transposed one, stored as [n,k] */
+static void pack_transposed(Unit *to, const MatmulShape *s, const void *b, size_t first)
 {
     size_t bytes = per_unit(s) == 2 ? sizeof(Bf16) : sizeof(float), units = units_of(s), row = s->k * bytes;
     IVec block[WIDTH];
@@ -59,18 +60,18 @@ static void pack_turned(Unit *to, const MatmulShape *s, const void *b, size_t fi
                 block[r] = column < s->n ? units_some((const char *)b + column * s->b_stride * bytes + at, row - at)
                                          : (IVec){0};
             }
-            units_turn(to + u * PANEL + v, PANEL, block, units - u < WIDTH ? units - u : WIDTH);
+            units_transpose(to + u * PANEL + v, PANEL, block, units - u < WIDTH ? units - u : WIDTH);
         }
 }
 
-/* Memory that is needed soon: so many rows of so many bytes */
-typedef struct Ahead {
+/* Memory to prefetch: so many rows of so many bytes */
+typedef struct Prefetch {
     const char *at;
     size_t stride, rows, bytes;
-} Ahead;
+} Prefetch;
 
-/* Asks for the next rows of it. */
-INLINE void bring(Ahead *a, size_t rows)
+/* Prefetches its next rows. */
+INLINE void prefetch(Prefetch *a, size_t rows)
 {
     for (; rows && a->rows; rows--, a->rows--, a->at += a->stride)
         for (size_t i = 0; i < a->bytes; i += 64)
@@ -78,21 +79,21 @@ INLINE void bring(Ahead *a, size_t rows)
 }
 
 /* The panel of columns first .. */
-static Ahead panel_ahead(const MatmulShape *s, const void *b, size_t first)
+static Prefetch prefetch_panel(const MatmulShape *s, const void *b, size_t first)
 {
     size_t bytes = 4 / per_unit(s), stride = s->b_stride * bytes, columns = s->n - first < PANEL ? s->n - first : PANEL;
     if (s->b_transposed)
-        return (Ahead){(const char *)b + first * stride, stride, columns, s->k * bytes};
-    return (Ahead){(const char *)b + first * bytes, stride, s->k, columns * bytes};
+        return (Prefetch){(const char *)b + first * stride, stride, columns, s->k * bytes};
+    return (Prefetch){(const char *)b + first * bytes, stride, s->k, columns * bytes};
 }
 
 /* --- a --- */
 
-/* Unit l of row i lies at at[i * row + l * column]. */
-typedef struct Strip {
+/* Unit l of row i is at[i * row + l * column]. */
+typedef struct RowPanel {
     const Unit *at;
     size_t row, column;
-} Strip;
+} RowPanel;
 
 static uint32_t bits_at(const MatmulShape *s, const void *a, size_t i, size_t l)
 {
@@ -104,7 +105,7 @@ static uint32_t bits_at(const MatmulShape *s, const void *a, size_t i, size_t l)
     return bits;
 }
 
-static void copy_strip(Unit *to, const MatmulShape *s, const void *a, size_t first, size_t rows)
+static void copy_rows(Unit *to, const MatmulShape *s, const void *a, size_t first, size_t rows)
 {
     size_t units = units_of(s), each = per_unit(s);
     for (size_t i = first; i < first + rows; i++)
@@ -112,7 +113,7 @@ static void copy_strip(Unit *to, const MatmulShape *s, const void *a, size_t fir
             *to++ = (Unit)(bits_at(s, a, i, u * each) | (each == 2 ? bits_at(s, a, i, 2 * u + 1) << 16 : 0));
 }
 
-/* to [k pairs, wide] of an a that lies as bfloat16 [k,m] */
+/* to [k pairs, wide] of an a stored as bfloat16 [k,m] */
 static void pair_rows(Unit *to, const MatmulShape *s, const Bf16 *a, size_t wide)
 {
     for (size_t l = 0; l < s->k; l += 2, a += 2 * s->a_stride, to += wide)
@@ -122,31 +123,31 @@ static void pair_rows(Unit *to, const MatmulShape *s, const Bf16 *a, size_t wide
         }
 }
 
-static Strip strip_of(const MatmulShape *s, const void *a, size_t first, size_t rows, Unit *copied)
+static RowPanel row_panel(const MatmulShape *s, const void *a, size_t first, size_t rows, Unit *copied)
 {
     const size_t each = per_unit(s);
     if (s->a_transposed && each == 1)
-        return (Strip){(const Unit *)a + first, 1, s->a_stride};
+        return (RowPanel){(const Unit *)a + first, 1, s->a_stride};
     if (s->a_transposed)
-        return (Strip){copied + first, 1, round_up(s->m, WIDTH)};
+        return (RowPanel){copied + first, 1, round_up(s->m, WIDTH)};
     if (each == 1 || !(s->k % 2 || s->a_stride % 2 || (uintptr_t)a % sizeof(Unit)))
-        return (Strip){(const Unit *)a + first * (s->a_stride / each), s->a_stride / each, 1};
-    copy_strip(copied, s, a, first, rows);
-    return (Strip){copied, units_of(s), 1};
+        return (RowPanel){(const Unit *)a + first * (s->a_stride / each), s->a_stride / each, 1};
+    copy_rows(copied, s, a, first, rows);
+    return (RowPanel){copied, units_of(s), 1};
 }
 
-/* Of the next strip's rows, piece p of so many */
-static Ahead strip_ahead(const MatmulShape *s, const void *a, size_t first, size_t p, size_t pieces)
+/* Of the next row panel, piece p of so many */
+static Prefetch prefetch_rows(const MatmulShape *s, const void *a, size_t first, size_t p, size_t pieces)
 {
     size_t bytes = 4 / per_unit(s), rows = s->m - first < ROWS ? s->m - first : ROWS;
     size_t from = p * s->k / pieces, count = (p + 1) * s->k / pieces - from;
     if (!s->a_transposed)
-        return (Ahead){(const char *)a + (first * s->a_stride + from) * bytes, s->a_stride * bytes, rows,
-                       count * bytes};
+        return (Prefetch){(const char *)a + (first * s->a_stride + from) * bytes, s->a_stride * bytes, rows,
+                          count * bytes};
     if (bytes == 4)
-        return (Ahead){(const char *)a + (from * s->a_stride + first) * bytes, s->a_stride * bytes, count,
-                       rows * bytes};
-    return (Ahead){0};
+        return (Prefetch){(const char *)a + (from * s->a_stride + first) * bytes, s->a_stride * bytes, count,
+                          rows * bytes};
+    return (Prefetch){0};
 }
 
 /* --- c --- */
@@ -168,7 +169,7 @@ INLINE void c_store(const MatmulShape *s, void *c, size_t at, Vec x, size_t left
         vec_store_some((float *)c + at, x, left);
 }
 
-/* What a sum begins with */
+/* The initial value of a sum */
 INLINE Vec begin(const MatmulShape *s, const void *c, const float *bias, size_t at, size_t left)
 {
     Vec x = vec_set(0);
@@ -177,7 +178,7 @@ INLINE Vec begin(const MatmulShape *s, const void *c, const float *bias, size_t 
     return s->add ? x + c_load(s, c, at, left) : x;
 }
 
-/* What it ends as: ReLU, and rounding */
+/* Stores a sum after ReLU, rounded */
 INLINE void end(const MatmulShape *s, void *c, size_t at, Vec sum, size_t left)
 {
     c_store(s, c, at, s->relu ? vec_select(sum < 0, vec_set(0), sum) : sum, left);
@@ -193,18 +194,18 @@ void blocked_relu(const MatmulShape *s, void *c, const float *bias)
         }
 }
 
-/* A strip meets a panel: what they make lies from c[at] on, where `left` columns are left. */
-typedef struct Meeting {
+/* The product of a row panel of a and a panel of b, from c[at] on; the row of c has `left` columns left there. */
+typedef struct MicroTile {
     const MatmulShape *shape;
     void *c;
     size_t at, left, units;
-    Strip a;
+    RowPanel a;
     const Unit *panel;
     const float *bias;
-    Ahead ahead[3];
-} Meeting;
+    Prefetch next[3];
+} MicroTile;
 
-INLINE void multiply(Vec sum[ROWS][2], Meeting *t, int rows, bool pairs)
+INLINE void multiply(Vec sum[ROWS][2], MicroTile *t, int rows, bool pairs)
 {
     const Unit *a[3] = {t->a.at, t->a.at + (rows > 4 ? 4 : 0) * t->a.row, t->a.at + (rows > 8 ? 8 : 0) * t->a.row};
     const Unit *panel = t->panel;
@@ -212,10 +213,10 @@ INLINE void multiply(Vec sum[ROWS][2], Meeting *t, int rows, bool pairs)
     const size_t units = t->units, part = (units + (size_t)rows - 1) / (size_t)rows;
     size_t share[3];
     for (int i = 0; i < 3; i++)
-        share[i] = (t->ahead[i].rows + (size_t)rows - 1) / (size_t)rows;
+        share[i] = (t->next[i].rows + (size_t)rows - 1) / (size_t)rows;
     for (size_t l = 0; l < units;) {
         for (int i = 0; i < 3; i++)
-            bring(&t->ahead[i], share[i]);
+            prefetch(&t->next[i], share[i]);
         for (size_t until = l + part < units ? l + part : units; l < until; l++, panel += PANEL) {
             IVec b0 = units_load(panel), b1 = units_load(panel + WIDTH);
             for (int i = 0; i < rows; i++) {
@@ -229,7 +230,7 @@ INLINE void multiply(Vec sum[ROWS][2], Meeting *t, int rows, bool pairs)
     }
 }
 
-INLINE void tile_some(Meeting *t, int rows, bool pairs, size_t left, size_t more)
+INLINE void tile_some(MicroTile *t, int rows, bool pairs, size_t left, size_t more)
 {
     Vec sum[ROWS][2];
     const MatmulShape *s = t->shape;
@@ -247,7 +248,7 @@ INLINE void tile_some(Meeting *t, int rows, bool pairs, size_t left, size_t more
     }
 }
 
-INLINE void tile_rows(Meeting *t, int rows, bool pairs)
+INLINE void tile_rows(MicroTile *t, int rows, bool pairs)
 {
     if (t->left >= PANEL)
         tile_some(t, rows, pairs, WIDTH, WIDTH);
@@ -256,7 +257,7 @@ INLINE void tile_rows(Meeting *t, int rows, bool pairs)
 }
 
 /* Each number of rows has its own code. */
-INLINE void tile_of(Meeting *t, size_t rows, bool pairs)
+INLINE void tile_of(MicroTile *t, size_t rows, bool pairs)
 {
     switch (rows) {
 #if ROWS > 6
@@ -276,7 +277,7 @@ INLINE void tile_of(Meeting *t, size_t rows, bool pairs)
     }
 }
 
-static void meet(Meeting *t, size_t rows)
+static void micro_tile(MicroTile *t, size_t rows)
 {
     if (t->shape->inputs == ELEMENT_BF16)
         tile_of(t, rows, true);
@@ -284,54 +285,55 @@ static void meet(Meeting *t, size_t rows)
         tile_of(t, rows, false);
 }
 
-/* --- the whole --- */
+/* --- the product --- */
 
-/* Panels of columns from `first` on, and what is made of them; behind their room lies what is copied of a. */
+/* Panels of b from column `first` on, packed; the copied rows of a follow them in memory. */
 typedef struct Group {
     size_t first, panels;
-    Unit *room, *copied;
+    Unit *packed, *copied;
 } Group;
 
-/* What is needed after a strip's rows i .. next-1 have met panel p */
-static void look_ahead(Meeting *t, const Group *g, const void *a, const void *b, size_t i, size_t next, size_t p)
+/* What the micro-tile after rows i .. next-1 and panel p will need */
+static void plan_prefetch(MicroTile *t, const Group *g, const void *a, const void *b, size_t i, size_t next, size_t p)
 {
     const MatmulShape *s = t->shape;
     const size_t bytes = s->output == ELEMENT_BF16 ? sizeof(Bf16) : sizeof(float);
     bool last = p + 1 == g->panels;
     if (!i && !last)
-        t->ahead[0] = panel_ahead(s, b, g->first + (p + 1) * PANEL);
+        t->next[0] = prefetch_panel(s, b, g->first + (p + 1) * PANEL);
     if (next < s->m)
-        t->ahead[1] = strip_ahead(s, a, next, p, g->panels);
+        t->next[1] = prefetch_rows(s, a, next, p, g->panels);
     if (!last || next < s->m) {
         size_t at = last ? next * s->c_stride + g->first : t->at + PANEL;
-        t->ahead[2] = (Ahead){(const char *)t->c + at * bytes, s->c_stride * bytes, next - i, PANEL * bytes};
+        t->next[2] = (Prefetch){(const char *)t->c + at * bytes, s->c_stride * bytes, next - i, PANEL * bytes};
     }
 }
 
 static void group_product(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias,
                           const Group *g)
 {
-    const size_t units = units_of(s), strips = (s->m + ROWS - 1) / ROWS;
-    for (size_t t = 0; t < strips; t++) {
-        size_t i = t * s->m / strips, next = (t + 1) * s->m / strips;
-        Strip strip = strip_of(s, a, i, next - i, g->copied);
+    const size_t units = units_of(s), row_panels = (s->m + ROWS - 1) / ROWS;
+    for (size_t t = 0; t < row_panels; t++) {
+        size_t i = t * s->m / row_panels, next = (t + 1) * s->m / row_panels;
+        RowPanel rows = row_panel(s, a, i, next - i, g->copied);
         for (size_t p = 0; p < g->panels; p++) {
             size_t j = g->first + p * PANEL;
-            Unit *panel = g->room + p * units * PANEL;
-            Meeting m = {s, c, i * s->c_stride + j, s->n - j, units, strip, panel, s->bias ? bias + j : NULL, {{0}}};
+            Unit *panel = g->packed + p * units * PANEL;
+            MicroTile tile = {s,    c,     i * s->c_stride + j,       s->n - j, units,
+                              rows, panel, s->bias ? bias + j : NULL, {{0}}};
             if (!i)
-                (s->b_transposed ? pack_turned : pack_rows)(panel, s, b, j);
-            look_ahead(&m, g, a, b, i, next, p);
-            meet(&m, next - i);
+                (s->b_transposed ? pack_transposed : pack_rows)(panel, s, b, j);
+            plan_prefetch(&tile, g, a, b, i, next, p);
+            micro_tile(&tile, next - i);
         }
     }
 }
 
-static void product(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias, Unit *room)
+static void product(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias, Unit *packed)
 {
     const size_t panel = units_of(s) * PANEL * sizeof(Unit), panels = (s->n + PANEL - 1) / PANEL;
     const size_t most = panel && panel < GROUP ? GROUP / panel : 1;
-    Group g = {.room = room, .copied = room + (panels < most ? panels : most) * PANEL * units_of(s)};
+    Group g = {.packed = packed, .copied = packed + (panels < most ? panels : most) * PANEL * units_of(s)};
     if (s->a_transposed && s->inputs == ELEMENT_BF16)
         pair_rows(g.copied, s, a, round_up(s->m, WIDTH));
     for (size_t p = 0; p < panels; p += g.panels) {
@@ -341,8 +343,8 @@ static void product(const MatmulShape *s, void *c, const void *a, const void *b,
     }
 }
 
-/* Gradients of weights are sums over positions, of which there may be more than a cache holds: they are made in pieces
- * of about so many, of which the last has `rest` more. */
+/* Gradients of weights are sums over positions, and there may be more positions than a cache holds. Such a sum is split
+ * into `count` pieces of k positions; the last has `rest` more. */
 typedef struct Pieces {
     size_t count, k, rest;
 } Pieces;

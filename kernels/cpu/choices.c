@@ -11,7 +11,7 @@ typedef struct ChoicesWork {
     size_t class, v, k;
 } ChoicesWork;
 
-/* Classes j on, as they count: NaN is -infinity, infinity the largest finite number; and so is what lies behind. */
+/* Classes j on, as they count: NaN is -infinity, infinity the largest finite number; and so is what is after. */
 INLINE Vec choosable(const float *z, size_t j, size_t v)
 {
     Vec next = vec_max(vec_min(vec_set(FLT_MAX), load_real(z + j, v - j)), vec_set(-INFINITY));
@@ -43,7 +43,7 @@ static float sum_of_powers(const float *z, size_t v, float largest)
     return vec_sum(sum);
 }
 
-/* z finds its place among the best `count` of at most k values so far, behind its equals; which NULL: the values alone
+/* z finds its place among the best `count` of at most k values so far, after its equals; which NULL: the values alone
  * matter. Returns how many there are now. */
 static size_t insert(float *values, int32_t *which, size_t count, size_t k, float z, size_t j)
 {

@@ -46,7 +46,7 @@ INLINE void store_whole(Number *p, Vec v) { vec_store(p, v); }
 INLINE void store_some(Number *p, Vec v, size_t n) { vec_store_some(p, v, n); }
 #endif
 
-/* The next vector of numbers or reals that begins n before an end; what lies behind the end is 0 and stays untouched.
+/* The next vector of numbers or reals that begins n before an end; what is past the end is 0 and stays untouched.
  */
 INLINE Vec load(const Number *p, size_t n) { return n >= WIDTH ? load_whole(p) : load_some(p, n); }
 INLINE Vec load_real(const float *p, size_t n) { return n >= WIDTH ? vec_load(p) : vec_load_some(p, n); }

@@ -55,7 +55,7 @@ struct MatmulEntry {
     dnnl_primitive_t primitive; /* NULL: oneDNN has none; ours does it */
     bool held;                  /* b is */
     dnnl_memory_t a, b, c, bias, scratch;
-    dnnl_memory_t plain; /* NULL, or how a held b lies that is to be laid out otherwise */
+    dnnl_memory_t plain; /* NULL, or the layout of a held b that is to be laid out otherwise */
     size_t scratch_size;
 };
 
@@ -161,7 +161,7 @@ static bool make_memory(dnnl_memory_t *memory, DescriptionOf d, dnnl_engine_t en
     return dnnl_memory_create(memory, d, engine, DNNL_MEMORY_NONE) == dnnl_success;
 }
 
-/* A held b lies as oneDNN likes it best. */
+/* A held b gets the layout that oneDNN prefers. */
 static bool describe_b(Description *d, const struct MatmulEntry *e)
 {
     const MatmulShape *s = &e->shape;
@@ -232,7 +232,7 @@ bool matmul_open(Matmul *m, Error *e)
     *m = (Matmul){0};
     if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success ||
         dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) != dnnl_success)
-        return fail(e, "oneDNN does not start on this processor; build with ONEDNN=no to do without");
+        return fail(e, "oneDNN does not start on this processor; build without it: make ONEDNN=no");
     m->engine = engine;
     m->stream = stream;
     return true;
@@ -329,7 +329,7 @@ static const void *add_copy(Matmul *m, const struct MatmulEntry *e, const void *
 {
     DescriptionOf wanted;
     struct MatmulCopy copy = {.of = b};
-    if (!memory_grow(&m->copies, &m->copy_room, m->copy_count + 1, sizeof *m->copies, "", NULL) ||
+    if (!memory_grow(&m->copies, &m->copy_capacity, m->copy_count + 1, sizeof *m->copies, "", NULL) ||
         dnnl_memory_get_memory_desc(e->b, &wanted) != dnnl_success || !(copy.bytes = memory_get(size_of(wanted), 1)))
         return NULL;
     bool fine = make_memory(&copy.memory, wanted, m->engine) &&
@@ -435,7 +435,7 @@ void matmul_hold(Matmul *m, const void *from, size_t bytes)
 }
 
 /* Rows of many lengths would make a new shape with nearly each product, and preparing one may take as long as running
- * it. So positions, which are rows of `a` or what is summed over, are cut behind the last whole BLOCK: then there are
+ * it. So positions, which are rows of `a` or what is summed over, are cut after the last whole BLOCK: then there are
  * few shapes. */
 enum { BLOCK = 64 };
 

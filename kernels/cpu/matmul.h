@@ -1,6 +1,6 @@
-/* Matrix products on one thread: c [m,n] = a [m,k] b [k,n], the only room that knows oneDNN.
+/* Matrix products on one thread: c [m,n] = a [m,k] b [k,n], the only file that uses oneDNN.
  *
- * Operands may lie transposed. Where it is the faster one, and without oneDNN, the same calls run on our own product.
+ * Operands may be transposed. Where it is the faster one, and without oneDNN, the same calls run on our own product.
  */
 #ifndef KERNELS_CPU_MATMUL_H
 #define KERNELS_CPU_MATMUL_H
@@ -11,11 +11,11 @@
 
 typedef enum Element { ELEMENT_F32, ELEMENT_BF16 } Element;
 
-/* What tells one prepared product from another. Leading dimensions are distances between rows as they lie. */
+/* What tells one prepared product from another. Leading dimensions are distances between rows as they are stored. */
 typedef struct MatmulShape {
     size_t m, n, k;
     size_t a_stride, b_stride, c_stride;
-    bool a_transposed, b_transposed; /* a lies as [k,m], b as [n,k] */
+    bool a_transposed, b_transposed; /* a is stored as [k,m], b as [n,k] */
     bool add;                        /* to what c holds */
     bool bias, relu;                 /* bias [n] of floats; then ReLU */
     Element inputs, output;          /* of a and b, and of c */
@@ -29,7 +29,7 @@ typedef struct Matmul {
     size_t scratch_size;
     const char *held, *held_end; /* operands in here do not change: */
     struct MatmulCopy *copies;   /* of them, laid out as products want them */
-    size_t copy_count, copy_room;
+    size_t copy_count, copy_capacity;
     bool failed; /* memory ran out, or oneDNN failed */
 } Matmul;
 

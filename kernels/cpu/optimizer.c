@@ -109,7 +109,7 @@ static void adam(Stream *s, void *w, void *copy, void *m, void *v, const void *g
  * m gets smaller by beta1 each step, the root by sqrt(beta2) at most (and by sqrt(correction2) until that is 1). So
  * once all of it is less than a quarter of a weight's last place, that weight stays what it is, and all that happens to
  * the row is that its moments fade, which can wait until the row is read, and then needs no memory: some hundred steps
- * behind the last that read it, a row costs nothing any more. */
+ * after the last that read it, a row costs nothing any more. */
 static const float still = 0x1p-27f;    /* a quarter of the last place is 2^-26 of a weight or more; half of that */
 static const float smallest = 0x1p-60f; /* of weights that this is about: far above where moments end */
 

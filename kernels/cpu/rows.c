@@ -1,10 +1,10 @@
-/* One vector and many rows as they lie in memory: where each row is needed once, so that packing would not pay.
+/* One vector and many rows as they are in memory: where each row is needed once, so that packing would not pay.
  *
  *     dot_rows       x . row, for each row             (a linear map of one position; scores of one query)
  *     weighted_sum   the sum of weight * row           (values under the weights of one query)
  *
  * The work is done at the speed at which rows arrive; so those of a linear map are read strictly in the order in which
- * they lie in memory, which is what a processor fetches ahead best. Each row's result depends on that row alone, so it
+ * they are in memory, which is what a processor fetches ahead best. Each row's result depends on that row alone, so it
  * is the same to the bit however rows are shared out. */
 
 enum {

@@ -3,7 +3,7 @@
  * Most of the time a score is q . k, and all of this is one product. What else there may be falls into what a key adds,
  * u . k, what a distance adds, v . r and a bias, and q . r. Distances are spread out for each row: place
  * e = j + queries - 1 - i has what the table holds for the distance from query i to key j, so that one query's keys are
- * neighbours, and the next query's lie one place before:
+ * neighbours, and the next query's are one place before:
  *
  *     S = (Q K^T + shift(Q R^T)) scale + key term + shift(place term)
  *
@@ -113,8 +113,8 @@ static void prepare_tiles(const HeadView *h, const HeadScratch *w, bool backward
     memset(w->dplace, 0, w->reach * sizeof *w->dplace);
 }
 
-/* One head's keys or values as they lie; or with blocks a copy in which those that nobody sees are 0, since they may
- * hold anything, and share tiles with others. */
+/* One head's keys or values as they are stored; or with blocks a copy in which those that nobody sees are 0, because
+ * they may hold anything, and share tiles with others. */
 static Strided cleared(const HeadView *h, const HeadScratch *w, Strided x, size_t size)
 {
     const Number *from = keys_from(h, x, 0, size);

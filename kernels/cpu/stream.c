@@ -6,7 +6,7 @@
 
 enum {
     LINE = 64,
-    NEAR = 1 << 14 /* bytes: biases and norms lie between weights */
+    NEAR = 1 << 14 /* bytes: biases and norms are between weights */
 };
 
 /* Whether the processor has instructions for bfloat16, whatever the program was built for. */
@@ -24,10 +24,9 @@ const char *cpu_bf16_note(void)
     if (matmul_has_bf16())
         return NULL;
     if (processor_has_bf16())
-        return "no bf16 instructions are used here, though this processor has them: bf16 is computed as f32 and takes "
-               "longer; is oneDNN there, and not limited by ONEDNN_MAX_CPU_ISA?";
-    return "this processor has no bf16 instructions: bf16 is computed as f32 and takes longer; it only needs less "
-           "memory";
+        return "this processor's bf16 instructions are not used: bf16 is computed as f32 and takes longer; is oneDNN "
+               "installed, and not limited by ONEDNN_MAX_CPU_ISA?";
+    return "this processor has no bf16 instructions: bf16 is computed as f32 and takes longer, but needs less memory";
 }
 
 bool stream_open(Stream **s, size_t team, Error *e)
@@ -120,7 +119,7 @@ void stream_share(Stream *s, size_t n, size_t grain, TeamWork work, void *argume
 void stream_share_on(Stream *s, const void *begin, size_t bytes, size_t n, size_t grain, TeamWork work, void *argument)
 {
     uintptr_t from = (uintptr_t)begin;
-    s->backwards = from - s->read < NEAR && !s->backwards; /* what lies before is, unsigned, far */
+    s->backwards = from - s->read < NEAR && !s->backwards; /* what is before is, unsigned, far */
     s->read = from + bytes;
     share(s, (Shared){n, grain, s->members, s->backwards, work, argument});
 }

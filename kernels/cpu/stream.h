@@ -11,7 +11,7 @@ struct Stream {
     size_t members;
     uintptr_t read; /* the end of the memory that the last stream_share_on read */
     bool backwards; /* it was shared out from the last member to the first */
-    void *scratch;  /* each member's part, one behind another */
+    void *scratch;  /* each member's part, one after another */
     size_t scratch_size;
     bool failed;    /* memory ran out; `finish` says so */
     Matmul *matmul; /* one a member */
@@ -32,9 +32,9 @@ void *stream_scratch(Stream *s, size_t bytes);
 typedef void (*TeamWork)(void *argument, size_t member, size_t first, size_t end);
 void stream_share(Stream *s, size_t n, size_t grain, TeamWork work, void *argument);
 
-/* The same for work that reads through memory [begin, begin + bytes). Where that lies right behind what the last such
- * call read, it is shared out in the opposite order: so the member who came to the end goes on there, and in a sequence
- * of calls that comes again and again each member always reads the same parts. */
+/* The same for work that reads through memory [begin, begin + bytes). Where that is right after what the last such
+ * call read, it is shared out in the opposite order: so the member who came to the end continues there, and in a
+ * sequence of calls that comes again and again each member always reads the same parts. */
 void stream_share_on(Stream *s, const void *begin, size_t bytes, size_t n, size_t grain, TeamWork work, void *argument);
 
 #endif

@@ -28,7 +28,7 @@ INLINE IVec units_load(const void *p)
     return v;
 }
 
-/* The next units of a row that ends after so many bytes, 0 behind its end. */
+/* The next units of a row that ends after so many bytes, 0 past its end. */
 INLINE IVec units_some(const void *p, size_t bytes)
 {
 #if defined __AVX512BW__
@@ -41,7 +41,7 @@ INLINE IVec units_some(const void *p, size_t bytes)
 }
 
 /* WIDTH x WIDTH units: rows[i][j] becomes to[j * padded + i], for the first `columns` j */
-static inline void units_turn(Unit *to, size_t padded, IVec rows[WIDTH], size_t columns)
+static inline void units_transpose(Unit *to, size_t padded, IVec rows[WIDTH], size_t columns)
 {
 #if defined __AVX512F__
     __m512i r[16], t[16];
@@ -104,7 +104,7 @@ INLINE void tile(float *c, size_t c_row, bool add, const Unit *a, size_t a_row, 
             vec_store(c + (size_t)i * c_row + v * WIDTH, sum[i][v]);
 }
 
-/* The same for any m that is a multiple of ROWS and any n that is one of WIDTH: memory behind odd sizes is padded. */
+/* The same for any m that is a multiple of ROWS and any n that is one of WIDTH: memory after odd sizes is padded. */
 INLINE void tiles(float *c, size_t c_row, bool add, const Unit *a, size_t a_row, size_t a_column, const Unit *b,
                   size_t b_row, size_t m, size_t n, size_t k, bool pairs)
 {

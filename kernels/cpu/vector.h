@@ -285,7 +285,7 @@ INLINE void bf16_zip(IVec pairs[2], const Bf16 *a, const Bf16 *b)
 #endif
 }
 
-/* The next numbers of a row that ends after n of them, as they lie; 0 behind its end. */
+/* The next numbers of a row that ends after n of them, as they are stored; 0 past its end. */
 INLINE HVec bf16_some(const Bf16 *p, size_t n)
 {
     HVec h = {0};

@@ -7,7 +7,7 @@
 
 /* The groups of four columns of all vectors: this thread's, one after the other. */
 typedef struct Group {
-    size_t i, j, end; /* vector, first column, behind the last */
+    size_t i, j, end; /* vector, first column, after the last */
 } Group;
 
 static __device__ Group group_at(size_t t, size_t d)

@@ -3,17 +3,17 @@
  *
  * The ladder:
  *   1. attention_naive: a thread for each head of each query walks its keys: once for the largest score and the sum,
- *      and again for each CHUNK of columns of y, computing each weight anew. Nothing is shared, so every key is read as
- *      often as there are queries. Backward likewise: a thread for each head of each query for dq; a thread for each
- *      head of each key walks the queries that see it, so that dk and dv are summed in one place, in one order. dy . y,
- *      which every pair needs, is computed first, for each query and head.
+ *      and again for each CHUNK of columns of y, computing each weight again. Nothing is shared, so every key is
+ *      read as often as there are queries. Backward likewise: a thread for each head of each query for dq; a thread
+ *      for each head of each key walks the queries that see it, so that dk and dv are summed in one place, in one
+ *      order. dy . y, which every pair needs, is computed first, for each query and head.
  *   2. attention_tiled (attention_tile.cu, attention_tile_backward.cu): tiles of queries and of keys in shared memory,
  *      and the softmax on the way. A key is read once for each tile of queries.
  *   3. attention_mma (attention_mma.cu, attention_mma_backward.cu), in bf16: the tiles' products by mma.sync, scores
- * and weights in registers, the next tile on its way by cp.async while this one is multiplied.
+ *      and weights in registers, the next tile on its way by cp.async while this one is multiplied.
  *
  * Where the third does not know a term of the scores the second runs; where heads are too wide for that, or somebody
- * wants the weights, the first. The gradients of what lies at a distance (distance_bias, relative) are on the second
+ * wants the weights, the first. The gradients of what is at a distance (distance_bias, relative) are on the second
  * rung at most: attention_distances.cu.
  *
  * Launches are as large as shapes say (rows x heads x longest row); how long a row is, the thread reads from `start`.
@@ -21,8 +21,8 @@
 
 constexpr size_t CHUNK = 32; /* columns that a thread sums at once */
 
-/* Which head of which query a thread has, of rows [B, H, longest]; or of which key, of rows [B, G, longest]: the first of
- * `group` heads. */
+/* Which head of which query a thread has, of rows [B, H, longest]; or of which key, of rows [B, G, longest]: the first
+ * of `group` heads. */
 static __device__ AttentionRow row_of_thread(const Attention &a, size_t t, size_t longest, size_t group, size_t *i)
 {
     size_t heads = a.how.heads / group;
@@ -214,7 +214,7 @@ static __global__ void attention_backward_keys(Strided to, bool add, bool values
     }
 }
 
-/* The sum of ds over the keys that lie at entry e from query i: one, or at the ends of the table those beyond. */
+/* The sum of ds over the keys that are at entry e from query i: one, or at the ends of the table those beyond. */
 static __device__ float gradient_at_distance(const Attention &a, const AttentionBack &back, const AttentionRow &r,
                                              size_t e, size_t i)
 {
@@ -222,7 +222,7 @@ static __device__ float gradient_at_distance(const Attention &a, const Attention
     size_t from = e < last && position > e ? position - e : 0, to = e > 0 ? position - e + 1 : r.keys.length;
     float sum = 0;
     if (e > position)
-        return 0; /* that far back lies no key */
+        return 0; /* that far back is no key */
     for (size_t j = next_key(a, r, i, from); j < r.keys.length && j < to; j = next_key(a, r, i, j + 1)) {
         float dropped;
         sum += score_gradient(a, back, r, i, j, &dropped);
@@ -280,7 +280,7 @@ static void zero_columns(Stream *s, Strided x, bool add, size_t rows, size_t col
         LAUNCH_EACH(s, zero_columns_kernel, rows * columns, x, rows, columns);
 }
 
-/* Zeros where the passes put none: keys behind the valid ones of a row, and all positions where there is no row. */
+/* Zeros where the passes put none: keys after the valid ones of a row, and all positions where there is no row. */
 static void zero_the_rest(Stream *s, const AttendGradients *d, const Attend *how)
 {
     if (how->rows * how->longest_query == 0)

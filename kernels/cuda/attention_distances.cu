@@ -1,4 +1,4 @@
-/* The gradients of what lies at a distance, a tile of queries and a tile of keys at a time: of the bias of distances
+/* The gradients of what is at a distance, a tile of queries and a tile of keys at a time: of the bias of distances
  * and of relative keys. The second rung of attention.cu's ladder.
  *
  * Rows of queries are cut into tiles, and these dealt to GROUPS of blocks for each head; a block walks the keys of each
@@ -13,19 +13,19 @@ typedef struct DistanceSums {
     float *bias, *relative;
 } DistanceSums;
 
-/* The keys of a row that lie at entry e from query i, as far as they are among `within`. */
+/* The keys of a row that are at entry e from query i, as far as they are among `within`. */
 static __device__ Range keys_at(const Attention &a, const AttentionRow &r, size_t e, size_t i, Range within)
 {
     size_t position = i + r.keys.offset + a.how.ahead, last = a.how.distances - 1;
     Range keys = {e < last && position > e ? position - e : 0, e > 0 ? position + 1 - e : within.to};
     if (e > position)
-        return Range{0, 0}; /* that far back lies no key */
+        return Range{0, 0}; /* that far back is no key */
     keys.from = keys.from > within.from ? keys.from : within.from;
     keys.to = keys.to < within.to ? keys.to : within.to;
     return keys;
 }
 
-/* The sum of ds over the keys of a tile that lie at entry e from query i. */
+/* The sum of ds over the keys of a tile that are at entry e from query i. */
 static __device__ float sum_at(const Tiles &t, unsigned tile, const Attention &a, const AttentionRow &r, size_t e,
                                unsigned row, size_t i, size_t j0)
 {
@@ -117,13 +117,14 @@ static size_t distances_room(const AttendGradients &d, const Attend &how)
 }
 
 static void attention_distances_by_tiles(Stream *s, const AttendGradients &d, const AttentionBack &back,
-                                         const Attention &a, unsigned tile, float *room)
+                                         const Attention &a, unsigned tile, float *capacity)
 {
     const Attend &how = a.how;
     size_t entries = GROUPS * how.heads * how.distances, tiles = divide_up(how.longest_query, tile);
     size_t bytes = tiles_room(how, tile, true), blocks = GROUPS * how.heads;
-    DistanceSums to = {d.distance_bias ? room : NULL, d.relative.data ? room + (d.distance_bias ? entries : 0) : NULL};
-    zero(s, room, distances_room(d, how) * sizeof *room);
+    DistanceSums to = {d.distance_bias ? capacity : NULL,
+                       d.relative.data ? capacity + (d.distance_bias ? entries : 0) : NULL};
+    zero(s, capacity, distances_room(d, how) * sizeof *capacity);
     if (tile == 32)
         LAUNCH_SHARED(s, attention_tiled_distances<32>, (unsigned)blocks, TILE_THREADS, bytes, to, back, a, tiles);
     else if (tile == 16)

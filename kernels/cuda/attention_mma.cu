@@ -3,11 +3,11 @@
  * The tiles are those of the second rung, but a warp multiplies: it has 16 queries, or twice 16, of a block's, and
  * keeps them, their scores and their y in registers, spread over its lanes as mma.h says. The lanes that hold the
  * scores of a query hold them as the next product wants its weights, so these never leave the registers either. Keys
- * and values lie in shared memory, bf16 as they are; while a tile is multiplied the next one is on its way (cp.async),
+ * and values are in shared memory, bf16 as they are; while a tile is multiplied the next one is on its way (cp.async),
  * as far as rows begin at multiples of 16 bytes, else it is loaded number by number.
  *
  * What a warp loads of a tile serves all of its queries: with twice 16 that halves what is read from shared memory.
- * Weights are relative to a score that need not be the largest any more: y is scaled anew only when they would grow
+ * Weights are relative to a score that need not be the largest any more: y is scaled again only when they would grow
  * beyond 2^8. What either gains is not measured: no GPU was at hand.
  *
  * Which keys of a tile a query sees is one word, a bit a key, made by one thread for a query; tiles that all of its
@@ -21,13 +21,13 @@
 constexpr unsigned MMA_WARPS = 4, MMA_THREADS = MMA_WARPS * LANES;
 constexpr float LOG2_E = 1.44269504f, LOG_2 = 0.693147181f, LARGE = 8;
 
-/* Heads of up to COLUMNS: how many products lie side by side in a row, and how long the tiles are that are walked. */
+/* Heads of up to COLUMNS: how many products are side by side in a row, and how long the tiles are that are walked. */
 template <unsigned COLUMNS> struct Mma {
     static constexpr unsigned steps = COLUMNS / 16, slices = COLUMNS / 8, rows = COLUMNS <= 64 ? 64 : 32;
 };
 
 /* Of keys or queries, in shared memory: rows are 8 numbers longer than they need be, so that the 8 rows that are read
- * at once lie in different banks. */
+ * at once are in different banks. */
 template <unsigned ROWS, unsigned COLUMNS> struct __align__(16) MmaTile
 {
     static constexpr unsigned stride = COLUMNS + 8;
@@ -45,8 +45,8 @@ static unsigned mma_columns(const Attend &how)
     return columns <= 32 ? 32 : columns <= 64 ? 64 : 128;
 }
 
-/* LAUNCH_MMA(s, kernel, columns, heads, longest, each, arguments...): kernel<columns>, a block for `each` of the longest
- * row's positions, of each row and head; its last argument is how many blocks a row has. */
+/* LAUNCH_MMA(s, kernel, columns, heads, longest, each, arguments...): kernel<columns>, a block for `each` of the
+ * longest row's positions, of each row and head; its last argument is how many blocks a row has. */
 #define LAUNCH_MMA(s, kernel, columns, heads, longest, each, a, ...)                                                   \
     do {                                                                                                               \
         size_t tiles_ = divide_up(longest, each), blocks_ = (a).how.rows * tiles_ * (heads);                           \
@@ -67,7 +67,7 @@ static __device__ unsigned pair_of_lane() { return lane() % 4 * 2; }
 
 /* ---- tiles in shared memory */
 
-/* One head of `count` positions from `first` on; zeros behind them, and behind the head's size. Where rows begin at
+/* One head of `count` positions from `first` on; zeros after them, and after the head's size. Where rows begin at
  * multiples of 16 bytes they are on their way on return, else there. */
 template <unsigned ROWS, unsigned COLUMNS>
 static __device__ void bring_tile(MmaTile<ROWS, COLUMNS> &tile, const Strided &x, size_t first, size_t count,
@@ -347,7 +347,7 @@ static __device__ inline void walk_keys(KeyTiles<QUERIES, COLUMNS> &t, const Att
 
 /* ---- forward */
 
-/* The queries of a warp, 16 or twice 16: a lane has some numbers of query first + group, of the one 8 behind it, and so
+/* The queries of a warp, 16 or twice 16: a lane has some numbers of query first + group, of the one 8 after it, and so
  * on. */
 template <unsigned COLUMNS> struct MmaForward {
     static constexpr unsigned sixteens = COLUMNS <= 64 ? 2 : 1, queries = MMA_WARPS * 16 * sixteens; /* of a block */
@@ -404,9 +404,9 @@ static __device__ void weigh(float (&s)[KEYS][4], float (&y)[SLICES][4], float b
     }
 }
 
-/* Which weights stay, of what a lane holds of keys j .. j + 7 (j a multiple of 8), of query i and of the one 8 behind
- * it: a bit each, as they lie in a result. Philox decides over four keys at once, which two lanes have: one asks for
- * the first query, the other for the second. */
+/* Which weights stay, of what a lane holds of keys j .. j + 7 (j a multiple of 8), of query i and of the one 8 after
+ * it: a bit each, as they are stored in a result. Philox decides over four keys at once, which two lanes have: one asks
+ * for the first query, the other for the second. */
 static __device__ unsigned keys_that_stay(const Attention &a, const AttentionRow &r, size_t i, size_t j)
 {
     unsigned odd = lane() % 2, bits = 0;
@@ -419,8 +419,8 @@ static __device__ unsigned keys_that_stay(const Attention &a, const AttentionRow
     return (bits & 3) | (bits >> 2 & 12);
 }
 
-/* The same of all keys of a tile, from key j0 on: 4 bits for each 8. It is a loop, since registers that are written at
- * once ask for copies of Philox, and what an attention is made of no longer fits where instructions are kept. */
+/* The same of all keys of a tile, from key j0 on: 4 bits for each 8. It is a loop, because registers that are written
+ * at once ask for copies of Philox, and what an attention is made of no longer fits where instructions are kept. */
 template <unsigned ROWS>
 static __device__ inline unsigned tile_that_stays(const Attention &a, const AttentionRow &r, size_t i, size_t j0)
 {

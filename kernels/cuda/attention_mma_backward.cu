@@ -162,8 +162,8 @@ static __device__ void describe_queries(QueryTile<ROWS> &t, const Attention &a, 
 }
 
 /* Which weights stay, of what a lane holds of keys j .. j + 15 (j a multiple of 16) and 8 queries from i on: a bit
- * each, as they lie in a result. Philox decides over four keys at once, which four lanes have, each of two queries and
- * in two halves: so each of these lanes asks for one of the four. */
+ * each, as they are stored in a result. Philox decides over four keys at once, which four lanes have, each of two
+ * queries and in two halves: so each of these lanes asks for one of the four. */
 static __device__ unsigned queries_that_stay(const Attention &a, const AttentionRow &r, size_t i, size_t j)
 {
     unsigned mine = group_of_lane() % 4, bits = 0;

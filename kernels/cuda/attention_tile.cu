@@ -2,7 +2,7 @@
  * attention.cu's ladder.
  *
  * A block has TILE queries of one head; its TILE_THREADS threads share them, so that each query has a few. It walks the
- * keys of the row TILE at a time: queries, keys and values lie in shared memory, where each is read by all who need it.
+ * keys of the row TILE at a time: queries, keys and values are in shared memory, where each is read by all who need it.
  * Scores of a tile never leave it: a query keeps its largest score so far, the sum of exp(score - largest), and y for
  * that largest; where a larger one turns up, sum and y are scaled down to it. At the end y is divided by the sum.
  *
@@ -79,7 +79,7 @@ static unsigned tile_for(const Attend &how, bool backward)
             LAUNCH_SHARED(s, kernel<8>, (unsigned)blocks_, TILE_THREADS, room_, __VA_ARGS__, a, tiles_);               \
     } while (0)
 
-/* One head of `count` positions from `first` on, with a bias if there is one; zeros behind them. */
+/* One head of `count` positions from `first` on, with a bias if there is one; zeros after them. */
 static __device__ void load_tile(const Tile &tile, unsigned rows, const Strided &x, size_t first, size_t count,
                                  size_t head, const float *bias)
 {

@@ -3,8 +3,8 @@
  * Two passes over the same tiles as forward. In one a block has a tile of queries, walks the keys that these see, and
  * sums dq; in the other a block has a tile of keys, walks the queries that see these, and sums dk and dv. So each
  * gradient is summed by one thread, in the order of positions, and needs no atomics; the price is that scores are
- * computed twice more. A tile's ds and dropped weights lie in shared memory and are forgotten with it: weights are
- * exp(score - lse), since forward has saved lse. */
+ * computed twice more. A tile's ds and dropped weights are in shared memory and are forgotten with it: weights are
+ * exp(score - lse), because forward has saved lse. */
 
 /* What both passes want of query i and key j: ds, and the dropped weight; zeros where the query does not see the key.
  */

@@ -3,15 +3,15 @@
  * and 13.
  *
  * Under the emulator there is a stand-in, in matmul.cu, that multiplies by our own kernel what cuBLAS would be given:
- * so whatever lies between an operation and cuBLAS is tested. */
+ * so whatever is between an operation and cuBLAS is tested. */
 
 /* Matrices as cuBLAS has them, down columns: c [m,n] = alpha a b + beta c, of each of `count` in a batch, a [m,k] or
- * turned [k,m], b [k,n] or turned [n,k]; a column of `a` lies a_next numbers behind the one before, a matrix a_apart
- * behind the one before. */
+ * transposed [k,m], b [k,n] or transposed [n,k]; a column of `a` is a_next numbers after the one before, a matrix
+ * a_apart after the one before. */
 typedef struct Gemm {
     const void *a, *b;
     void *c;
-    bool turn_a, turn_b;
+    bool transpose_a, transpose_b;
     bool real_c; /* else it is numbers */
     bool tf32;
     int m, n, k, count;
@@ -25,7 +25,7 @@ typedef struct Gemm {
 
 #if __has_include(<cublas_api.h>)
 #include <cublas_api.h>
-#define SAME_AS(ours, theirs) static_assert((int)ours == (int)theirs, "cuBLAS has another number for it")
+#define SAME_AS(ours, theirs) static_assert((int)ours == (int)theirs, "an unknown cuBLAS status")
 #else
 #define SAME_AS(ours, theirs) static_assert(true, "")
 #endif
@@ -48,8 +48,8 @@ typedef struct Blas {
     bool tried;
     void *library, *handle, *workspace;
     int (*destroy)(void *handle);
-    int (*gemm)(void *handle, int turn_a, int turn_b, int m, int n, int k, const void *alpha, const void *a, int a_type,
-                int a_next, long long a_apart, const void *b, int b_type, int b_next, long long b_apart,
+    int (*gemm)(void *handle, int transpose_a, int transpose_b, int m, int n, int k, const void *alpha, const void *a,
+                int a_type, int a_next, long long a_apart, const void *b, int b_type, int b_next, long long b_apart,
                 const void *beta, void *c, int c_type, int c_next, long long c_apart, int count, int arithmetic,
                 int way);
 } Blas;
@@ -68,7 +68,7 @@ static void *blas_of_version(int version)
     return library;
 }
 
-/* The one that belongs to this runtime; else another, since they share the driver's streams and memory. It is never
+/* The one that belongs to this runtime; else another, because they share the driver's streams and memory. It is never
  * closed: to open it once more takes a tenth of a second, and every stream that multiplies does. */
 static void *blas_library()
 {
@@ -82,16 +82,16 @@ template <class F> static bool blas_function(const Blas *b, F **function, const 
 {
     *function = (F *)dlsym(b->library, name);
     return *function || fail(e,
-                             "cuBLAS was found and has no %s (%s:%d); version 11 or newer is needed, or "
-                             "ATTEND_KERNELS=own, which does without it",
+                             "cuBLAS was found, but has no %s (%s:%d); install version 11 or newer, or do without it: "
+                             "ATTEND_KERNELS=own",
                              name, __FILE__, __LINE__);
 }
 
 static bool blas_did(int status, const char *call, const char *file, int line, Error *e)
 {
     return status == 0 || fail(e,
-                               "cuBLAS was found and does not start: %s gives %d (%s:%d); is all of the GPU's memory "
-                               "taken? ATTEND_KERNELS=own does without it",
+                               "cuBLAS was found, but does not start: %s returned %d (%s:%d); is the GPU's memory "
+                               "full? ATTEND_KERNELS=own does without it",
                                call, status, file, line);
 }
 
@@ -142,9 +142,9 @@ static bool blas_there(Blas *b, cudaStream_t queue, bool *failed, Error *e)
 static int blas_gemm(Blas *b, const Gemm &g)
 {
     const int numbers = sizeof(Number) == sizeof(float) ? BLAS_F32 : BLAS_BF16;
-    return b->gemm(b->handle, g.turn_a ? BLAS_TURNED : BLAS_AS_IT_IS, g.turn_b ? BLAS_TURNED : BLAS_AS_IT_IS, g.m, g.n,
-                   g.k, &g.alpha, g.a, numbers, g.a_next, g.a_apart, g.b, numbers, g.b_next, g.b_apart, &g.beta, g.c,
-                   g.real_c ? (int)BLAS_F32 : numbers, g.c_next, g.c_apart, g.count,
+    return b->gemm(b->handle, g.transpose_a ? BLAS_TURNED : BLAS_AS_IT_IS, g.transpose_b ? BLAS_TURNED : BLAS_AS_IT_IS,
+                   g.m, g.n, g.k, &g.alpha, g.a, numbers, g.a_next, g.a_apart, g.b, numbers, g.b_next, g.b_apart,
+                   &g.beta, g.c, g.real_c ? (int)BLAS_F32 : numbers, g.c_next, g.c_apart, g.count,
                    g.tf32 ? BLAS_IN_TF32 : BLAS_IN_F32, BLAS_ANY_WAY);
 }
 
@@ -152,8 +152,8 @@ static int blas_gemm(Blas *b, const Gemm &g)
 static const char *device_note()
 {
     return blas_library() ? NULL
-                          : "products are attend's own and slow: cuBLAS was not found; its folder belongs in "
-                            "LD_LIBRARY_PATH";
+                          : "cuBLAS was not found, so products use attend's own kernels, which are slow; add the "
+                            "folder of cuBLAS to LD_LIBRARY_PATH";
 }
 #else
 typedef struct Blas {

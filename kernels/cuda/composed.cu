@@ -56,7 +56,7 @@ static __global__ void softmax_kernel(Number *y, const Number *x, size_t n, size
         return;
     x += i * columns, y += i * columns;
     float largest = -INFINITY, sum = 0;
-    bool live = false; /* one is not -infinity; largest does not tell, since NaN is never larger */
+    bool live = false; /* one is not -infinity; largest does not tell, because NaN is never larger */
     for (size_t j = lane(); j < columns; j += LANES) {
         largest = real(x[j]) > largest ? real(x[j]) : largest;
         live = live || real(x[j]) != -INFINITY;

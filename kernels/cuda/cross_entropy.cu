@@ -6,8 +6,8 @@
  *   2. (cross_entropy_kernel) a warp for each position: lanes read side by side. Logits are read twice forward, the
  *      second time from the cache as far as a row fits it, and once backward; softmax is never stored.
  *
- * The sums over positions are taken by one block afterwards, in a fixed order and in double, since atomics would add in
- * any. */
+ * The sums over positions are taken by one block afterwards, in a fixed order and in double, because atomics would add
+ * in any. */
 
 /* What is saved of each position. */
 typedef struct Losses {

@@ -1,7 +1,7 @@
 /* The device: its memory, and streams, which are CUDA's. What was asked for of a stream happens in order and later; the
  * first thing that fails is remembered there, with the call and its place, and told by `finish`. */
 
-/* Memory for what lies between two kernels of one operation. Captured operations go on to use what they were captured
+/* Memory for what is between two kernels of one operation. Captured operations continue to use what they were captured
  * with: so where more is needed, what was there stays. */
 typedef struct Scratch {
     void *memory;
@@ -50,7 +50,7 @@ static void driver_hint(Error *hint)
 {
     int version = 0;
     if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0)
-        fail(hint, "no driver is installed here; --device cpu needs none");
+        fail(hint, "no driver is installed; --device cpu needs none");
     else
         fail(hint,
              "the driver is for CUDA %d.%d, this build for %d.%d: a newer driver, or make with an older CUDA "
@@ -94,7 +94,7 @@ static bool gpu_there(NumberType type, Error *e)
     int major = 0, minor = 0;
     Error why;
     if (!count_gpus(&why))
-        return fail(e, "device " BACKEND ": there is no GPU here that CUDA can use: %s", why.text);
+        return fail(e, "device " BACKEND ": there is no GPU that CUDA can use: %s", why.text);
     if (!capability_of_gpu(&major, &minor, &why))
         return fail(e, "device " BACKEND ": %s", why.text);
     if (type != NUMBER_F32 && major < 8)
@@ -127,7 +127,7 @@ static void scratch_close(Scratch *latest)
 
 static void device_close(Stream *s)
 {
-    if (s->ahead) /* nothing is to go on reading what is released now */
+    if (s->ahead) /* nothing is to continue reading what is released now */
         cudaStreamSynchronize(s->ahead);
     if (s->queue)
         cudaStreamSynchronize(s->queue);
@@ -155,7 +155,7 @@ static void event_open(Stream *s, cudaEvent_t *event)
 }
 
 /* ATTEND_KERNELS=naive chooses the version that a file's ladder begins with, =own our own products; ATTEND_GRAPHS=no
- * asks for each operation anew. */
+ * asks for each operation again. */
 static bool open_stream(Stream **s, bool tf32, Error *e)
 {
     Stream *made = (Stream *)memory_get(1, sizeof *made);
@@ -169,7 +169,7 @@ static bool open_stream(Stream **s, bool tf32, Error *e)
     for (size_t i = 0; i < STAGINGS; i++)
         event_open(made, &made->staging[i].read);
     if (made->failed) {
-        fail(e, "the device gives no stream: %s", made->error.text);
+        fail(e, "the device cannot create a stream: %s", made->error.text);
         device_close(made);
         return false;
     }
@@ -318,16 +318,16 @@ static void *scratch_of(Stream *s, Scratch **latest, size_t bytes)
     if (last && bytes <= last->bytes)
         return last->memory;
     Scratch *more = (Scratch *)memory_get(1, sizeof *more);
-    size_t room = last && bytes < 2 * last->bytes ? 2 * last->bytes : bytes;
+    size_t capacity = last && bytes < 2 * last->bytes ? 2 * last->bytes : bytes;
     if (more)
-        TRY(s, cudaMalloc(&more->memory, room));
+        TRY(s, cudaMalloc(&more->memory, capacity));
     else
         stream_note(s, cudaErrorMemoryAllocation, "memory_get", __FILE__, __LINE__);
     if (!more || !more->memory) {
         memory_free(more);
         return NULL;
     }
-    more->bytes = room;
+    more->bytes = capacity;
     more->before = last;
     *latest = more;
     return more->memory;

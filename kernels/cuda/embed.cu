@@ -77,9 +77,9 @@ static void embed_backward(Stream *s, void *dtable, void *dpositions, const void
                     (float)scale, chance_of(drop), state, n, d);
         return;
     }
-    int32_t *room = (int32_t *)scratch(s, 2 * order_room(n));
+    int32_t *capacity = (int32_t *)scratch(s, 2 * order_room(n));
     EmbedTerm term = {(const Number *)dy, chance_of(drop), state, d};
-    Sorting rows = sorting(Used{slots, place}, room, n), places = sorting(Used{place, place}, room + 2 * n, n);
+    Sorting rows = sorting(Used{slots, place}, capacity, n), places = sorting(Used{place, place}, capacity + 2 * n, n);
     sort_positions(s, rows, places, dpositions ? 2 : 1, n);
     add_used(s, rows, term, EmbedSum{(float *)dtable, (float)scale, d}, n, d);
     if (dpositions)

@@ -10,27 +10,26 @@ typedef struct Hint {
 } Hint;
 
 #define HINT_KERNEL                                                                                                    \
-    "a mistake of a kernel: CUDA_LAUNCH_BLOCKING=1 ATTEND_GRAPHS=no has the message name it, --device checked or "     \
-    "compute-sanitizer finds the place"
-#define HINT_SHAPE   "attend's mistake, or a shape too large for its kernels: --device cpu computes the same"
+    "a bug in a kernel: CUDA_LAUNCH_BLOCKING=1 ATTEND_GRAPHS=no makes the message name it, --device checked or "       \
+    "compute-sanitizer finds the line"
+#define HINT_SHAPE   "a bug in attend, or a shape too large for its kernels: --device cpu computes the same"
 #define HINT_CAPTURE "ATTEND_GRAPHS=no does without graphs"
-#define HINT_ANY     "nvidia-smi and dmesg tell whether GPU and driver are well; --device cpu needs neither"
+#define HINT_ANY     "nvidia-smi and dmesg show whether GPU and driver work; --device cpu needs neither"
 
 static const Hint hints[] = {
-    {cudaErrorMemoryAllocation, "smaller batches need less; nvidia-smi shows what else takes the GPU's memory"},
+    {cudaErrorMemoryAllocation, "smaller batches need less; nvidia-smi shows what else uses the GPU's memory"},
     {cudaErrorNoDevice,
      "nvidia-smi shows driver and GPUs, CUDA_VISIBLE_DEVICES may hide some; --device cpu needs none"},
     {cudaErrorDevicesUnavailable, "another process may have the GPU to itself (nvidia-smi shows it): wait, or choose "
-                                  "another by CUDA_VISIBLE_DEVICES"},
-    {cudaErrorNoKernelImageForDevice, "this build has no code for this GPU: make GPU=native has"},
-    {cudaErrorUnsupportedPtxVersion, "the driver is too old to make code of this build's PTX: make GPU=native needs no "
-                                     "such code"},
-    {cudaErrorSystemDriverMismatch, "driver and kernel module differ, as after an update: restart the machine"},
-    {cudaErrorSystemNotReady, "NVIDIA's services have not started: nvidia-fabricmanager, where GPUs are linked"},
-    {cudaErrorECCUncorrectable, "the GPU's memory has failed (nvidia-smi -q -d ECC): choose another by "
-                                "CUDA_VISIBLE_DEVICES"},
-    {cudaErrorLaunchTimeout, "a GPU that draws a screen ends what takes long: smaller batches, or another by "
-                             "CUDA_VISIBLE_DEVICES"},
+                                  "another with CUDA_VISIBLE_DEVICES"},
+    {cudaErrorNoKernelImageForDevice, "this build has no code for this GPU: build with make GPU=native"},
+    {cudaErrorUnsupportedPtxVersion, "the driver is too old to compile this build's PTX: build with make GPU=native"},
+    {cudaErrorSystemDriverMismatch, "driver and kernel module differ, as happens after an update: restart the machine"},
+    {cudaErrorSystemNotReady, "NVIDIA's services are not running: where GPUs are linked, nvidia-fabricmanager"},
+    {cudaErrorECCUncorrectable,
+     "the GPU's memory has failed (nvidia-smi -q -d ECC): choose another with CUDA_VISIBLE_DEVICES"},
+    {cudaErrorLaunchTimeout, "a GPU that drives a display stops long kernels: use smaller batches, or choose another "
+                             "with CUDA_VISIBLE_DEVICES"},
     {cudaErrorIllegalAddress, HINT_KERNEL},
     {cudaErrorMisalignedAddress, HINT_KERNEL},
     {cudaErrorLaunchFailure, HINT_KERNEL},

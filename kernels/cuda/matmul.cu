@@ -1,7 +1,7 @@
 /* Products of matrices: c (+)= alpha a b, with bias and ReLU if asked, for each outer and inner.
  *
- * By cuBLAS (blas.cu) where it is there and the operands lie as it can read them, each along rows or down columns; bias
- * and ReLU come behind then. Else by ours, in f32 for each type. The ladder:
+ * By cuBLAS (blas.cu) where it is there and the operands are laid out as it can read them, each along rows or down
+ * columns; bias and ReLU come after then. Else by ours, in f32 for each type. The ladder:
  *   1. product_naive: a thread for each element of c walks a row of a and a column of b. Each number of a and b comes
  *      from memory as often as c is wide or high.
  *   2. (product_tiled) a block makes a tile of TILE x TILE elements. Its threads carry slices of a and b, DEPTH deep,
@@ -62,8 +62,8 @@ template <class C> __global__ void product_naive(Product p, size_t count)
     }
 }
 
-/* A slice to shared memory: slice[l][i] = x(first + i, from + l), zeros behind its ends. Neighbours in a warp read
- * neighbours in memory, along rows or down columns, as x lies. */
+/* A slice to shared memory: slice[l][i] = x(first + i, from + l), zeros after its ends. Neighbours in a warp read
+ * neighbours in memory, along rows or down columns, as x is stored. */
 static __device__ void load_slice(float slice[DEPTH][TILE + 1], const Operand &x, size_t which, size_t inner,
                                   size_t first, size_t rows, size_t from, size_t k, bool tf32)
 {
@@ -74,7 +74,7 @@ static __device__ void load_slice(float slice[DEPTH][TILE + 1], const Operand &x
     }
 }
 
-static __host__ __device__ Operand turned(Operand x)
+static __host__ __device__ Operand transpose(Operand x)
 {
     size_t row = x.row;
     x.row = x.column;
@@ -92,7 +92,7 @@ template <class C> __global__ void product_tiled(Product p)
     float sum[SIDE][SIDE] = {};
     for (size_t from = 0; from < p.k; from += DEPTH) {
         load_slice(a, p.a, which, p.inner, row, p.m, from, p.k, p.tf32);
-        load_slice(b, turned(p.b), which, p.inner, column, p.n, from, p.k, p.tf32);
+        load_slice(b, transpose(p.b), which, p.inner, column, p.n, from, p.k, p.tf32);
         __syncthreads();
         float part[SIDE][SIDE] = {};
 #pragma unroll
@@ -122,7 +122,7 @@ template <class C> static void product_by_tiles(Stream *s, const Product &p, siz
     LAUNCH(s, product_tiled<C>, (unsigned)(batch * divide_up(p.m, TILE) * divide_up(p.n, TILE)), ACROSS * ACROSS, p);
 }
 
-/* A matrix that lies in one piece: [rows, columns], or that one transposed. */
+/* A matrix that is in one piece: [rows, columns], or that one transposed. */
 static Operand matrix(const void *data, size_t columns) { return Operand{(void *)data, 0, 0, columns, 1}; }
 static Operand transposed(const void *data, size_t columns) { return Operand{(void *)data, 0, 0, 1, columns}; }
 
@@ -130,11 +130,11 @@ static Operand transposed(const void *data, size_t columns) { return Operand{(vo
 
 /* One operand as a matrix down columns. */
 typedef struct Columns {
-    bool turned, fits;
+    bool transposed, fits;
     int next;
 } Columns;
 
-/* x [rows, columns] down columns; turned, where it lies along rows. */
+/* x [rows, columns] down columns; transposed, where it is along rows. */
 static Columns columns_of(const Operand &x, size_t rows, size_t columns)
 {
     bool down = x.row == 1 && (columns == 1 || x.column >= rows);
@@ -143,7 +143,7 @@ static Columns columns_of(const Operand &x, size_t rows, size_t columns)
     return Columns{!down, (down || x.column == 1) && next >= least && next <= INT_MAX, (int)next};
 }
 
-/* The matrices of a batch lie apart by one distance, which is the inner one where outer goes on behind inner. */
+/* The matrices of a batch are apart by one distance, which is the inner one where outer continues after inner. */
 static bool evenly(const Operand &x, size_t outer, size_t inner)
 {
     return outer == 1 || inner == 1 || x.outer == inner * x.inner;
@@ -166,8 +166,10 @@ template <class C> static void gemm(Stream *s, const Gemm &g)
 #else
 template <class C> static void gemm(Stream *s, const Gemm &g)
 {
-    Operand a = {(void *)g.a, 0, (size_t)g.a_apart, g.turn_a ? (size_t)g.a_next : 1, g.turn_a ? 1 : (size_t)g.a_next};
-    Operand b = {(void *)g.b, 0, (size_t)g.b_apart, g.turn_b ? (size_t)g.b_next : 1, g.turn_b ? 1 : (size_t)g.b_next};
+    Operand a = {(void *)g.a, 0, (size_t)g.a_apart, g.transpose_a ? (size_t)g.a_next : 1,
+                 g.transpose_a ? 1 : (size_t)g.a_next};
+    Operand b = {(void *)g.b, 0, (size_t)g.b_apart, g.transpose_b ? (size_t)g.b_next : 1,
+                 g.transpose_b ? 1 : (size_t)g.b_next};
     Operand c = {g.c, 0, (size_t)g.c_apart, 1, (size_t)g.c_next};
     Product p = {c,           a,           b,           g.beta > 0, false, g.alpha, NULL, (size_t)g.count,
                  (size_t)g.m, (size_t)g.n, (size_t)g.k, g.tf32};
@@ -199,7 +201,7 @@ __global__ void bias_relu_kernel(Operand c, const float *sums, size_t row, const
 
 template <class C> static bool product_by_blas(Stream *s, const Product &p, size_t outer);
 
-/* The product as reals, and what comes behind it: rounded once, or what lies near 0 might come out on its other side.
+/* The product as reals, and what comes after it: rounded once, or what is near 0 might come out on its other side.
  */
 template <class C> static bool product_and_behind(Stream *s, const Product &p, size_t outer)
 {
@@ -216,30 +218,30 @@ template <class C> static bool product_and_behind(Stream *s, const Product &p, s
     return true;
 }
 
-/* False: it is nothing for cuBLAS. What lies along rows is, down columns, the transposed matrix: c^T = b^T a^T. */
+/* False: it is nothing for cuBLAS. What is along rows is, down columns, the transposed matrix: c^T = b^T a^T. */
 template <class C> static bool product_by_blas(Stream *s, const Product &p, size_t outer)
 {
     size_t batch = outer * p.inner;
     if (p.bias || p.relu)
         return !s->own && product_and_behind<C>(s, p, outer);
     if (p.c.column != 1 && p.c.row == 1) {
-        Product turned_round = p;
-        turned_round.c = turned(p.c);
-        turned_round.a = turned(p.b);
-        turned_round.b = turned(p.a);
-        turned_round.m = p.n;
-        turned_round.n = p.m;
-        return turned_round.c.column == 1 && product_by_blas<C>(s, turned_round, outer);
+        Product by_columns = p;
+        by_columns.c = transpose(p.c);
+        by_columns.a = transpose(p.b);
+        by_columns.b = transpose(p.a);
+        by_columns.m = p.n;
+        by_columns.n = p.m;
+        return by_columns.c.column == 1 && product_by_blas<C>(s, by_columns, outer);
     }
-    Columns a = columns_of(turned(p.a), p.k, p.m), b = columns_of(turned(p.b), p.n, p.k);
-    Columns c = columns_of(turned(p.c), p.n, p.m);
-    if (s->own || p.k == 0 || !a.fits || !b.fits || !c.fits || c.turned || p.m > INT_MAX || p.n > INT_MAX ||
+    Columns a = columns_of(transpose(p.a), p.k, p.m), b = columns_of(transpose(p.b), p.n, p.k);
+    Columns c = columns_of(transpose(p.c), p.n, p.m);
+    if (s->own || p.k == 0 || !a.fits || !b.fits || !c.fits || c.transposed || p.m > INT_MAX || p.n > INT_MAX ||
         p.k > INT_MAX || batch > UINT16_MAX || !evenly(p.a, outer, p.inner) || !evenly(p.b, outer, p.inner) ||
         !evenly(p.c, outer, p.inner) || !blas_there(&s->blas, s->queue, &s->failed, &s->error))
         return false;
     Gemm g = {};
     g.a = p.b.data, g.b = p.a.data, g.c = p.c.data;
-    g.turn_a = b.turned, g.turn_b = a.turned;
+    g.transpose_a = b.transposed, g.transpose_b = a.transposed;
     g.a_next = b.next, g.b_next = a.next, g.c_next = c.next;
     g.a_apart = apart(p.b, p.inner), g.b_apart = apart(p.a, p.inner), g.c_apart = apart(p.c, p.inner);
     g.m = (int)p.n, g.n = (int)p.m, g.k = (int)p.k, g.count = (int)batch;

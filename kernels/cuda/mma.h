@@ -1,11 +1,11 @@
 /* What GPUs from sm_80 on do and CUDA C++ has no word for: products of small matrices by a whole warp, and copies into
- * shared memory that go on while the thread does. Each is the instruction itself under nvcc, and beside it what the
+ * shared memory that continue while the thread does. Each is the instruction itself under nvcc, and beside it what the
  * emulator does instead.
  *
  *     mma_bf16(c, a, b)             c [16,8] += a [16,16] b [16,8], bf16 with f32 sums   mma.sync.m16n8k16
  *     load_matrices(x, row)         four [8,8] of 16-bit numbers from shared memory      ldmatrix.x4
- *     load_transposed(x, row)       the same, each turned over                           ldmatrix.x4.trans
- *     copy_async(to, from, bytes)   16 bytes, of which those behind `bytes` are zeros    cp.async
+ *     load_transposed(x, row)       the same, each transposed                            ldmatrix.x4.trans
+ *     copy_async(to, from, bytes)   16 bytes, of which those after `bytes` are zeros    cp.async
  *     copy_commit(), copy_wait<N>() closes a group of copies; waits for all groups but the last N
  *     two_bf16(lower, upper)        a word of two rounded numbers                        cvt.rn.bf16x2.f32
  *     power_of_2(x)                 2^x, off by two units in the last place at most      ex2.approx
@@ -19,7 +19,7 @@
  *     x[m]         of matrix m row g, columns 2t, 2t+1; transposed: rows 2t, 2t+1 of column g
  *
  * `row` of lane l is the address of row l % 8 of matrix l / 8, 16 bytes long. Addresses are multiples of 16. What a
- * copy brings may be read by the thread itself after copy_wait, by others after a barrier behind that. */
+ * copy brings may be read by the thread itself after copy_wait, by others after a later barrier. */
 #ifndef KERNELS_CUDA_MMA_H
 #define KERNELS_CUDA_MMA_H
 
@@ -150,14 +150,14 @@ static inline EMULATOR_UNSEEN void emulator_hand_out(void *const lanes[WARP])
 static inline EMULATOR_UNSEEN void emulator_mma(const char *place, float c[4], const unsigned a[4], const unsigned b[2])
 {
     EmulatorMma mine = {c, a, b};
-    emulator_meet(place, emulator_multiply, &mine);
+    emulator_collective(place, emulator_multiply, &mine);
 }
 
 static inline EMULATOR_UNSEEN void emulator_load(const char *place, unsigned x[4], const void *row, bool transposed)
 {
     EmulatorRow mine = {x, (const uint16_t *)row, transposed};
     emulator_touch(place, row, 16);
-    emulator_meet(place, emulator_hand_out, &mine);
+    emulator_collective(place, emulator_hand_out, &mine);
 }
 
 #define mma_bf16(c, a, b)           emulator_mma(EMULATOR_PLACE, c, a, b)

@@ -3,9 +3,10 @@
  * The ladder:
  *   1. norm_naive: a thread for each vector. Neighbours in a warp read D numbers apart, so each read takes a line of
  *      memory for one number.
- *   2. (norm_kernel) a warp for each vector: lanes read side by side, and sums go from lane to lane by shuffles,
- * without shared memory or barriers. Backward: the same for dx; gradients of gain and bias are sums down columns, which
- * sums.h takes, of both at once. */
+ *   2. norm_kernel: a warp for each vector: lanes read side by side, and sums go from lane to lane by shuffles,
+ *      without shared memory or barriers.
+ *
+ * Backward: the same for dx; gradients of gain and bias are sums down columns, which sums.h takes, of both at once. */
 
 typedef struct Statistics {
     float mean, rstd;
@@ -110,7 +111,7 @@ typedef struct NormTerm {
     const Number *dy, *x;
     const float *mean, *rstd;
     size_t d;
-    __device__ float operator()(size_t i, size_t j) const /* of dgain, and behind it of dbias */
+    __device__ float operator()(size_t i, size_t j) const /* of dgain, and after it of dbias */
     {
         size_t at = i * d + (j < d ? j : j - d);
         return real(dy[at]) * (j < d ? (real(x[at]) - (mean ? mean[i] : 0)) * rstd[i] : 1);

@@ -5,7 +5,7 @@
  *   2. squares: a block for each chunk, whose threads read side by side.
  *
  * One launch each over the whole block of parameters: the host reads nothing between them, as norm, clip and "finite"
- * lie in StepState. */
+ * are in StepState. */
 
 static __global__ void accumulate_kernel(float *to, const float *from, size_t n)
 {
@@ -74,7 +74,7 @@ static __device__ void adam_one(float *w, float *m, float *v, float g, const Ada
     *w -= shrink * *w + a.rate * *m / (sqrtf(*v / a.correction2) + a.epsilon);
 }
 
-/* The decay of weight i: of the span it lies in, found by halving. */
+/* The decay of weight i: of the span it is in, found by halving. */
 static __device__ double decay_of(const Span *spans, size_t count, size_t i)
 {
     size_t low = 0, high = count;

@@ -23,7 +23,7 @@ typedef struct Sorting {
     int32_t *order, *other;
 } Sorting;
 
-/* Positions that used none come behind all others. */
+/* Positions that used none come after all others. */
 static __device__ unsigned key_of(const Used &used, int32_t i, unsigned none)
 {
     return used.valid[i] < 0 ? none : (unsigned)used.key[i];
@@ -108,7 +108,7 @@ static __device__ bool reads(const Used &used, const int32_t *order, size_t at, 
     return used.valid[order[at]] >= 0 && used.key[order[at]] == row;
 }
 
-/* The sum over positions i of term(i, j), from this place on, as far as they read this row and lie in one piece. */
+/* The sum over positions i of term(i, j), from this place on, as far as they read this row and are in one piece. */
 template <class Term>
 static __device__ float sum_in_piece(const Used &used, const int32_t *order, Term term, int32_t row, size_t at,
                                      size_t j, size_t n)
@@ -154,7 +154,7 @@ static __global__ void sum_used(Used used, const int32_t *order, Term term, Put 
 /* Room for one list of n positions, and for sorting it. */
 static size_t order_room(size_t n) { return 2 * n * sizeof(int32_t); }
 
-static Sorting sorting(Used used, int32_t *room, size_t n) { return Sorting{used, room, room + n}; }
+static Sorting sorting(Used used, int32_t *capacity, size_t n) { return Sorting{used, capacity, capacity + n}; }
 
 static void sort_positions(Stream *s, Sorting first, Sorting second, size_t lists, size_t n)
 {

@@ -2,7 +2,7 @@
  *
  * There is one step: a thread for each column of each row walks down it; neighbours read neighbours. */
 
-/* NaN is above all, so that none hides behind a number. */
+/* NaN is above all, so that no number hides one. */
 static __device__ bool above(float x, float y) { return x > y || (x != x && y == y); }
 
 static __global__ void pool_kernel(Number *y, int32_t *which, const Number *x, Pooling how, const int32_t *start,

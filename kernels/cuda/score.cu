@@ -40,7 +40,7 @@ static __device__ AttentionRow row_of_block(const Attention &a, size_t tiles, si
     return attention_row(a, blockIdx.x / tiles / heads, blockIdx.x / tiles % heads * group);
 }
 
-/* Zeros for positions of no row, before the first row and behind the last: by all threads of a launch together, beside
+/* Zeros for positions of no row, before the first row and after the last: by all threads of a launch together, beside
  * what they do for rows; not where something is added to x, or there is none. x [n, columns]; start [rows+1] */
 static __device__ void zero_outside(const Strided &x, bool add, size_t columns, const int32_t *start, size_t rows,
                                     size_t n)
@@ -65,13 +65,13 @@ static __device__ void zero_outside_keys(const Attend &how, const Strided &x, bo
     zero_outside(x, add, kv_heads(&how) * size, how.key_start, how.rows, how.keys);
 }
 
-/* The first key at j or behind it that query i sees; behind the last: the row's length. */
+/* The first key at j or after it that query i sees; after the last: the row's length. */
 static __device__ size_t next_key(const Attention &a, const AttentionRow &r, size_t i, size_t j)
 {
     return keys_next(&a.how, r.keys, i, j);
 }
 
-/* One head of one query, key or relative key: where its numbers lie. */
+/* One head of one query, key or relative key: where its numbers are. */
 static __device__ const Number *head_of(const Strided &x, size_t position, size_t head, size_t size)
 {
     return (const Number *)x.data + position * x.stride + head * size;
@@ -96,7 +96,7 @@ static __device__ size_t entry_of(const Attention &a, const AttentionRow &r, siz
     return distance_entry(&a.how, r.keys, i, j);
 }
 
-/* r[e]: the relative key for where key j lies, seen from query i */
+/* r[e]: the relative key for where key j is, seen from query i */
 static __device__ const Number *relative_key(const Attention &a, const AttentionRow &r, size_t i, size_t j)
 {
     return head_of(a.how.relative, entry_of(a, r, i, j), r.head, a.how.key_size);
@@ -115,8 +115,8 @@ static __device__ float score(const Attention &a, const AttentionRow &r, size_t 
     return bias ? sum + bias[entry_of(a, r, i, j) * a.how.heads + r.head] : sum;
 }
 
-/* The logarithm of a softmax's denominator, to take from scores: 0 in place of -infinity, since where no score is above
- * it none has a weight, and -infinity less -infinity is NaN. */
+/* The logarithm of a softmax's denominator, to take from scores: 0 in place of -infinity, because where no score is
+ * above it none has a weight, and -infinity less -infinity is NaN. */
 static __device__ inline float lse_of_scores(float lse) { return lse == -INFINITY ? 0 : lse; }
 
 /* The factor of dropout on the weight of query i and key j. */

@@ -108,7 +108,7 @@ __global__ void column_sums(Put put, float *sums, unsigned *come, Term term, siz
         put(j, sum);
 }
 
-/* Adds to `first` [d], and what comes behind it to `second`. */
+/* Adds to `first` [d], and what comes after it to `second`. */
 typedef struct AddTo {
     float *first, *second;
     size_t d;

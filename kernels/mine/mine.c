@@ -23,19 +23,19 @@ const Kernels *mine_find(NumberType type, Error *e)
     static Kernels table;
     size_t (*fill)(Kernels *) = NULL;
     if (type != NUMBER_F32) {
-        fail(e, "device mine does not compute in %s; it does in f32", number_type_name(type));
+        fail(e, "device mine does not support %s; it supports f32", number_type_name(type));
         return NULL;
     }
     void *library = dlopen("./" PLACE, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
-        fail(e, "device mine: cannot open %s (%s); make course makes it, in attend's folder", PLACE, dlerror());
+        fail(e, "device mine: cannot open %s (%s); build it with make course, in attend's folder", PLACE, dlerror());
         return NULL;
     }
     void *found = dlsym(library, "mine_table"); /* which C lets nobody cast to a function */
     memcpy(&fill, &found, sizeof fill);
     if (!fill || fill(NULL) != sizeof(Kernels)) {
         dlclose(library);
-        fail(e, "device mine: %s was made for another version of attend; make course makes it anew", PLACE);
+        fail(e, "device mine: %s was built for another version of attend; rebuild it with make course", PLACE);
         return NULL;
     }
     theirs = plain_f32;

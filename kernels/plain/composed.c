@@ -78,7 +78,7 @@ static void softmax_forward(Stream *s, void *y_, const void *x_, size_t n, size_
 
     for (size_t i = 0; i < n; i++, x += columns, y += columns) {
         Real largest = -(Real)INFINITY, sum = 0;
-        bool dead = true; /* all are -infinity; largest does not tell, since NaN is never larger */
+        bool dead = true; /* all are -infinity; largest does not tell, because NaN is never larger */
         for (size_t j = 0; j < columns; j++) {
             largest = real(x[j]) > largest ? real(x[j]) : largest;
             dead = dead && real(x[j]) == -(Real)INFINITY;

@@ -9,7 +9,7 @@
 
 enum { BLOCK = 32 }; /* sums held at once */
 
-/* Partial sums, since one running sum would have to wait for itself at every step. */
+/* Partial sums, because one running sum would have to wait for itself at every step. */
 static Real dot(const Number *a, const Number *b, size_t n)
 {
     Real part[BLOCK] = {0}, sum = 0;

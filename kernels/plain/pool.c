@@ -1,12 +1,13 @@
 /* A row of vectors as one: its first, their mean, or the largest number of each column.
  *
- *     first  y = x[0]          mean  y = sum of x[i] / T          max  y[j] = x[w][j], w the first i of the largest
- * x[i][j]
+ *     first  y = x[0]
+ *     mean   y = sum of x[i] / T
+ *     max    y[j] = x[w][j], w the first i of the largest x[i][j]
  *
  * Backward: dy goes to the position it came from, or is shared out evenly. A row of no positions gives zeros and takes
  * no gradient. */
 
-/* NaN is above all, so that none hides behind a number. */
+/* NaN is above all, so that no number hides one. */
 static bool above(Real x, Real y) { return x > y || (x != x && y == y); }
 
 static void pool_forward(Stream *s, void *y_, int32_t *which, const void *x_, Pooling how, const int32_t *start,

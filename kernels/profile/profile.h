@@ -1,8 +1,8 @@
 /* A table that wraps another one of the same type: each operation runs the inner one, and is timed and measured.
  *
  * Results are the inner table's to the bit. What an operation costs in FLOP and bytes comes from kernels/cost, which
- * sees the same call; how long measure and the clock take is kept apart. The inner backend must be `on_host`: operations
- * are over when they return, and measure reads row starts where they lie. */
+ * sees the same call; how long measure and the clock take is kept apart. The inner backend must be `on_host`:
+ * operations are over when they return, and measure reads row starts where they are. */
 #ifndef KERNELS_PROFILE_PROFILE_H
 #define KERNELS_PROFILE_PROFILE_H
 

@@ -289,7 +289,7 @@ START_TEST(a_pipe_is_read_to_its_end)
     size_t size;
     ck_assert_int_eq(mkfifo(path, 0600), 0);
     ck_assert(!file_read(path, &bytes, &size, &e)); /* at once, and nobody writes */
-    ck_assert_msg(strstr(e.text, "pipe: it is no plain file") != NULL, "%s", e.text);
+    ck_assert_msg(strstr(e.text, "pipe: it is not a regular file") != NULL, "%s", e.text);
     pid_t writer = fork();
     if (writer == 0) {
         FILE *f = fopen(path, "w");

@@ -60,25 +60,25 @@ START_TEST(a_list_grows_by_doubling_and_stays_as_it_was_where_it_cannot)
 {
     Error e;
     int32_t *list = NULL;
-    size_t room = 0, requests = (size_t)memory_requests();
+    size_t capacity = 0, requests = (size_t)memory_requests();
     for (int32_t i = 0; i < 1000; i++) {
-        ck_assert(memory_grow(&list, &room, (size_t)i + 1, sizeof *list, "numbers", &e));
+        ck_assert(memory_grow(&list, &capacity, (size_t)i + 1, sizeof *list, "numbers", &e));
         list[i] = i;
     }
     ck_assert_uint_le(memory_requests() - requests, 7); /* 16, 32 ... 1024 */
     for (int32_t i = 0; i < 1000; i++)
         ck_assert_int_eq(list[i], i);
-    for (size_t i = 1000; i < room; i++)
+    for (size_t i = 1000; i < capacity; i++)
         ck_assert_int_eq(list[i], 0);
-    const size_t before = room;
+    const size_t before = capacity;
     const int32_t *same = list;
     memory_fail_at(1);
-    ck_assert(!memory_grow(&list, &room, room + 1, sizeof *list, "numbers", &e));
+    ck_assert(!memory_grow(&list, &capacity, capacity + 1, sizeof *list, "numbers", &e));
     ck_assert_str_eq(e.text, "out of memory: 8.0 KiB for numbers");
-    ck_assert(list == same && room == before);
-    ck_assert(!memory_grow(&list, &room, SIZE_MAX / 2, sizeof *list, "numbers", &e));
-    ck_assert(memory_grow(&list, &room, 5000, sizeof *list, "numbers", &e)); /* more than twice as many */
-    ck_assert_uint_ge(room, 5000);
+    ck_assert(list == same && capacity == before);
+    ck_assert(!memory_grow(&list, &capacity, SIZE_MAX / 2, sizeof *list, "numbers", &e));
+    ck_assert(memory_grow(&list, &capacity, 5000, sizeof *list, "numbers", &e)); /* more than twice as many */
+    ck_assert_uint_ge(capacity, 5000);
     memory_free(list);
 }
 END_TEST

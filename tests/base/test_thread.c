@@ -40,7 +40,7 @@ START_TEST(each_worker_runs_once_each_time)
 }
 END_TEST
 
-/* Each writes its own number, and behind the barrier must read that of all the others. */
+/* Each writes its own number, and after the barrier must read that of all the others. */
 static void meet(void *argument, size_t worker)
 {
     Shared *s = argument;

@@ -30,7 +30,7 @@ START_TEST(what_no_code_point_gives_is_no_character)
 }
 END_TEST
 
-/* The plain definition: these bytes are no character, and some bytes behind them make them one. */
+/* The plain definition: these bytes are no character, and some bytes after them make them one. */
 static bool begins(const unsigned char *bytes, size_t size)
 {
     char text[4];

@@ -21,7 +21,7 @@ static Ngram learnt_from(const unsigned char *text, size_t size)
     return g;
 }
 
-/* Bytes from 0 to `values`-1, nothing to be learnt but that. */
+/* Bytes from 0 to `values`-1, nothing to be learned but that. */
 static void fill_random(unsigned char *text, size_t size, uint32_t values)
 {
     for (size_t i = 0; i < size; i++)
@@ -82,7 +82,7 @@ static Naive *naive_new(void)
     return m;
 }
 
-/* How often a 0 and a 1 came behind these n bytes and the `known` first bits of text[at], in the first `size` bytes of
+/* How often a 0 and a 1 came after these n bytes and the `known` first bits of text[at], in the first `size` bytes of
  * another text. */
 static void look_for(const unsigned char *in, size_t size, const unsigned char *text, size_t at, size_t n, int known,
                      double seen[2])
@@ -134,8 +134,8 @@ static void expect_same_bits(const NgramBits *a, const NgramBits *b)
     }
 }
 
-/* Counting and mixing while it learns, while it scores, and while it scores and goes on learning. Where only four bytes
- * occur, all orders meet again what they have seen. */
+/* Counting and mixing while it learns, while it scores, and while it scores and continues learning. Where only four
+ * bytes occur, all orders meet again what they have seen. */
 START_TEST(it_is_what_counting_by_hand_gives)
 {
     enum { SIZE = 400, SCORED = 100 };
@@ -312,7 +312,7 @@ START_TEST(more_orders_are_better)
 }
 END_TEST
 
-/* The same bytes as eval scores, behind the same bytes: the second of a part is foretold from the first alone. */
+/* The same bytes as eval scores, after the same bytes: the second of a part is foretold from the first alone. */
 START_TEST(its_protocol_is_that_of_eval)
 {
     static const char *const splits[] = {"train", "valid", "test", "all"};
@@ -358,7 +358,7 @@ START_TEST(it_looks_at_no_byte_that_it_is_to_foretell)
     snprintf(words, sizeof words, "--data %s/other --split test", folder);
     double strange = bits_of(words);
     snprintf(words, sizeof words, "--data %s/other --split test --adapt", folder);
-    ck_assert(strange > 5 && bits_of(words) < 0.3); /* who goes on learning soon knows x */
+    ck_assert(strange > 5 && bits_of(words) < 0.3); /* who continues learning soon knows x */
 }
 END_TEST
 
@@ -371,10 +371,10 @@ START_TEST(the_table_says_what_was_done)
     ck_assert_msg(strstr(s.out, words), "%s", s.out);
     said_free(&s);
     s = must("baseline --bytes 100 --adapt");
-    ck_assert_msg(strstr(s.out, "once it was scored"), "%s", s.out);
+    ck_assert_msg(strstr(s.out, "after it was scored"), "%s", s.out);
     said_free(&s);
     s = must("baseline --bytes 100 --split all");
-    ck_assert_msg(strstr(s.out, "scored here, too"), "%s", s.out);
+    ck_assert_msg(strstr(s.out, "include those scored here"), "%s", s.out);
     said_free(&s);
 }
 END_TEST

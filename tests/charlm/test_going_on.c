@@ -217,7 +217,7 @@ START_TEST(a_long_step_is_announced_and_given_up)
         memory_free(said);
         said = read_in("", s.err, &size);
     }
-    ck_assert_msg(said && strstr(said, "micro-batches here"), "%s", said ? said : "nothing");
+    ck_assert_msg(said && strstr(said, "micro-batches; a smaller"), "%s", said ? said : "nothing");
     memory_free(said);
     kill(s.process, SIGINT);
     Said end = command_end(&s);
@@ -246,8 +246,8 @@ START_TEST(a_run_whose_folder_goes_while_it_trains_is_an_error)
         if (!i)
             kill(s.process, SIGINT);
         Said said = command_end(&s);
-        ck_assert_msg(said.status == 1 && strstr(said.err, "is gone") && !strstr(said.err, "go on with"), "%d: %s",
-                      said.status, said.err);
+        ck_assert_msg(said.status == 1 && strstr(said.err, "is gone") && !strstr(said.err, "go on with"),
+                      "%d: %s", said.status, said.err);
         ck_assert(!folder_exists(run));
         said_free(&said);
     }
@@ -405,7 +405,7 @@ START_TEST(two_processes_do_not_write_one_run)
 }
 END_TEST
 
-/* The names in a run's folder of samples, one behind the other. */
+/* The names in a run's folder of samples, one after the other. */
 static void samples_in(const char *run, char *all, size_t size)
 {
     char *folder = path_join(run, "samples"), **names = NULL;

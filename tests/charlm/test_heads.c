@@ -175,7 +175,7 @@ START_TEST(heads_are_described_and_rolled_out)
             lines++;
         ck_assert_uint_eq(lines, way < 2 ? LAYERS * HEADS + 2 : 0);
         char *data = read_in(folder, "p.tsv", &size);
-        ck_assert(data && !strncmp(data, way < 2 ? "previous, evenly " : "rollout of all layers\n", 17));
+        ck_assert(data && !strncmp(data, way < 2 ? "previous, uniform " : "rollout of all layers\n", 17));
         memory_free(data);
         said_free(&s);
     }
@@ -242,7 +242,7 @@ START_TEST(what_cannot_be_is_one_line)
     refused(2, "--text is empty", "heads --run %s --text=", run);
     refused(2, "text is empty", "heads --run %s --text-file %s/text", run, folder);
     refused(1, "nowhere", "heads --run %s --text-file %s/nowhere", run, folder);
-    refused(2, "exclude one another", "heads --run %s --text a --text-file %s/text", run, folder);
+    refused(2, "exclude each other", "heads --run %s --text a --text-file %s/text", run, folder);
     refused(2, "the layers of blocks are 0 to 1", "heads --run %s --text a --layer 2", run);
     refused(2, "the heads of a layer are 0 to 1", "heads --run %s --text a --head 2", run);
     refused(2, "--head '-1'", "heads --run %s --text a --head=-1", run);

@@ -170,7 +170,7 @@ START_TEST(a_schedule_is_drawn_before_anything_is_trained)
     said_free(&s);
     refused(2, "--steps N", "plot --what schedule --epochs 3 --out -");
     refused(2, "only --what schedule", "plot --lr 3 --run x");
-    refused(2, "drawn once", "plot --what schedule --watch --out -");
+    refused(2, "of one run at most", "plot --what schedule --watch --out -");
 }
 END_TEST
 
@@ -210,7 +210,7 @@ START_TEST(a_model_its_data_and_its_options_are_drawn)
     ck_assert(strstr(data, "\n0\t0\t0\n0\t1\t1\n") && strstr(data, "\n1\t0\t0.841471\n1\t1\t0.540302\n"));
     memory_free(data);
     refused(2, "--smoothing is 0", "plot --what smoothing --out -");
-    refused(2, "which run?", "plot --what embeddings --out -");
+    refused(2, "--run DIR is missing", "plot --what embeddings --out -");
     refused(2, "of one run at most", "plot --what embeddings %s %s", run, run);
     refused(2, "only --what schedule", "plot --run %s --data x", run);
 }
@@ -221,13 +221,13 @@ START_TEST(what_cannot_be_drawn_is_said_in_a_line)
     const char *run = fresh_path("run");
     Said s = must("train --run %s " TINY " --steps 0 -q", run);
     said_free(&s);
-    refused(2, "which run?", "plot");
+    refused(2, "--run DIR is missing", "plot");
     refused(1, "no folder", "plot --run nowhere");
     refused(1, "no step in its log yet", "plot --run %s", run);
     refused(2, "--what 'lost'", "plot --run %s --what lost", trained("r", ""));
     refused(2, ".png, .svg, .pdf or .txt", "plot --run %s --out x.gif", run);
     refused(2, "--size", "plot --run %s --size 3yards", run);
-    refused(1, "another ending", "plot --run %s --out x.tsv --terminal svg", run);
+    refused(1, "choose another", "plot --run %s --out x.tsv --terminal svg", run);
     refused(2, "--json", "plot --run %s --json --out -", run);
     refused(1, "no.such", "plot --run %s --out no.such/x.svg", trained("q", ""));
 }

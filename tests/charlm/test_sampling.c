@@ -149,7 +149,7 @@ START_TEST(a_text_does_not_depend_on_those_before_it)
     char *shorter[3], *exact[3], *longer[3];
     texts_of(shorter, run, "--length 40");
     texts_of(exact, run, "--length 40 --exact");
-    texts_of(longer, run, "--length 300"); /* the context is left behind */
+    texts_of(longer, run, "--length 300"); /* the text outgrows the context */
     for (int i = 0; i < 3; i++) {
         ck_assert_str_eq(shorter[i], exact[i]);
         ck_assert(strncmp(shorter[i], longer[i], strlen(shorter[i])) == 0);
@@ -215,7 +215,7 @@ END_TEST
 
 /* --- characters of several bytes --- */
 
-/* A run that has learnt to write such, though not always whole ones. */
+/* A run that has learned to write such, though not always whole ones. */
 static const char *trained_on_accents(void)
 {
     static const char word[] = "\xc3\xa9t\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80 na\xc3\xafve ";

@@ -12,7 +12,7 @@
 
 enum { CONTEXT = 16, SCORED = 150 };
 
-/* A run that has learnt something, in few steps; and of another kind of network. */
+/* A run that has learned something, in few steps; and of another kind of network. */
 static const char *trained_as(const char *words)
 {
     const char *run = fresh_path("run");
@@ -66,7 +66,7 @@ static Tensor *whole(void *self, Tape *t, const Rows *rows)
     return model_logits(t, &c->model, rows, NULL, NULL);
 }
 
-/* -log2 of the probability of the byte behind these. */
+/* -log2 of the probability of the byte after these. */
 static double bits_behind(Opened *o, const unsigned char *bytes, size_t count)
 {
     Worker *w = &o->trainer.worker[0];
@@ -156,7 +156,7 @@ START_TEST(texts_of_any_size_give_what_their_windows_give_by_hand)
 }
 END_TEST
 
-/* Each byte but the first once, in order, behind as much as the protocol says. */
+/* Each byte but the first once, in order, after as much as the protocol says. */
 START_TEST(windows_score_each_byte_once_behind_a_context_that_is_full_enough)
 {
     unsigned char bytes[41];
@@ -175,7 +175,7 @@ START_TEST(windows_score_each_byte_once_behind_a_context_that_is_full_enough)
                     windows_row(&w, i, &b);
                     ck_assert(b.side[0].rows == 1 && b.side[0].positions <= context);
                     for (size_t j = 0; j < b.side[0].positions; j++) {
-                        size_t at = i * stride + j; /* what is read; the byte behind it is announced */
+                        size_t at = i * stride + j; /* what is read; the byte after it is announced */
                         ck_assert_int_eq(b.side[0].ids[j], bytes[at]);
                         if (b.side[0].targets[j] < 0)
                             continue;
@@ -256,7 +256,7 @@ START_TEST(every_figure_carries_its_protocol)
 }
 END_TEST
 
-/* 90, 5 and 5 %, one behind the other. */
+/* 90, 5 and 5 %, one after the other. */
 START_TEST(the_first_byte_of_a_part_is_not_scored)
 {
     static const char *const splits[] = {"train", "valid", "test", "all"};
@@ -375,7 +375,7 @@ START_TEST(another_text_than_the_runs_can_be_scored)
     write_in(folder, "zeros", zeros, 1);
     refused(1, "has 1 bytes", "eval --run %s %s", run, words);
     refused(1, "/no/such/x.npy", "eval --run %s --dump-logits /no/such/x.npy", run);
-    refused(2, "give one of the two", "sample --run %s --prompt a --prompt-file /no/such", run);
+    refused(2, "give only one", "sample --run %s --prompt a --prompt-file /no/such", run);
 }
 END_TEST
 

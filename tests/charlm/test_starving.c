@@ -19,7 +19,7 @@ int charlm_main(int argc, char **argv);
 #include "charlm/main.c"
 #undef main
 
-enum { LINE = STARVING_LINE, SIZE = 700 /* of the text; its first 90 % are learnt from */ };
+enum { LINE = STARVING_LINE, SIZE = 700 /* of the text; its first 90 % are learned from */ };
 
 /* As small as a model gets. oneDNN takes longer to prepare its products than plain to compute all; the cpu's own
  * allocations are tried where a command is short. */
@@ -38,7 +38,7 @@ static const char *in(const char *name)
     return path;
 }
 
-/* --- what lies in a folder --- */
+/* --- what is in a folder --- */
 
 static void copy_folder(const char *from, const char *to)
 {
@@ -162,7 +162,7 @@ static void half_a_run(void)
     mark = mark_of_run();
 }
 
-/* Whatever was left can be begun anew or gone on with, to the same end. */
+/* Whatever was left can be begun again or gone on with, to the same end. */
 static void go_on(uint64_t n)
 {
     if (expect_whole() == 0)

@@ -49,7 +49,7 @@ START_TEST(a_disk_that_gets_full_costs_what_was_not_saved)
     Said s = must("train --run %s " TINY " --steps 2600 --eval-every 500 -q", whole);
     said_free(&s);
     command_limit_files(110000); /* checkpoints fit, the log will not */
-    snprintf(words, sizeof words, "%s/log.tsv: File too large; when that is mended, --resume %s", run, run);
+    snprintf(words, sizeof words, "%s/log.tsv: File too large; once that is fixed, --resume %s", run, run);
     refused(1, words, "train --run %s " TINY " --steps 2600 --eval-every 500 -q", run);
     command_limit_files(0);
     s = must("train --resume %s -q", run);
@@ -114,7 +114,7 @@ START_TEST(a_damaged_checkpoint_is_named_and_an_older_one_serves)
     const char *run = trained();
     cut(run, "checkpoints/00000020/model.safetensors", 3000);
     refused(1, "00000020/model.safetensors ends too early", "eval --run %s", run);
-    refused(1, "whole checkpoints of the run: 10", "sample --run %s --length 3", run);
+    refused(1, "complete checkpoints of the run: 10", "sample --run %s --length 3", run);
     Said s = must("eval --run %s --weights 10", run);
     said_free(&s);
     s = must("train --resume %s -q", run);
@@ -134,7 +134,7 @@ START_TEST(a_damaged_state_is_named)
     replace(run, name, "\"step\": \"21\"", "\"step\": \"-1\"");
     refused(1, "'step' is -1", "train --resume %s", run);
     replace(run, name, "\"step\": \"-1\"", "\"stop\": \"20\"");
-    refused(1, "says nothing about 'step'", "train --resume %s", run);
+    refused(1, "'step' is missing", "train --resume %s", run);
     replace(run, name, "\"stop\": \"20\"", "\"step\": \"20\"");
     Said s = must("train --resume %s -q", run);
     said_free(&s);
@@ -145,8 +145,8 @@ START_TEST(a_damaged_configuration_or_mark_is_named)
 {
     const char *run = trained();
     write_in(run, "best", "soon\n", 5);
-    refused(1, "best holds no step", "eval --run %s", run);
-    refused(1, "whole checkpoints of the run: 10, 20", "eval --run %s", run);
+    refused(1, "best does not hold a step", "eval --run %s", run);
+    refused(1, "complete checkpoints of the run: 10, 20", "eval --run %s", run);
     write_in(run, "config.json", "{\"program\": ", 12);
     refused(1, "config.json, line 1", "eval --run %s", run);
     refused(1, "config.json, line 1", "train --resume %s", run);
@@ -192,7 +192,7 @@ START_TEST(a_text_that_has_changed_is_told_and_not_trained_on)
         snprintf(words, sizeof words, calls[i], run);
         s = must("%s", words);
         const char *end = strchr(s.err, '\n');
-        ck_assert_msg(strstr(s.err, "text.txt has changed since") && end && !end[1], "%s", s.err);
+        ck_assert_msg(strstr(s.err, "text.txt has changed after") && end && !end[1], "%s", s.err);
         said_free(&s);
         s = must("%s --data %s", words, text); /* who names it means it */
         ck_assert_str_eq(s.err, "");
@@ -205,8 +205,8 @@ START_TEST(a_text_that_has_changed_is_told_and_not_trained_on)
     refused(1, "other data", "train --resume %s --steps 9 --data %s", run, text);
 
     ck_assert_int_eq(unlink(text), 0);
-    refused(1, "learnt from it: say with --data", "eval --run %s", run);
-    refused(1, "learnt from it: say with --data", "train --resume %s", run);
+    refused(1, "was trained on it: give its present location", "eval --run %s", run);
+    refused(1, "was trained on it: give its present location", "train --resume %s", run);
     write_in(folder, "moved.txt", prose_text, 20000);
     s = must("train --resume %s --steps 9 -q --data %s/moved.txt", run, folder);
     said_free(&s);

@@ -5,10 +5,10 @@
 #include "classifier/data.h"
 #include "tests/suite.h"
 
-/* Goes to a fresh folder, in which caches lie, too. */
+/* Goes to a fresh folder, in which caches are, too. */
 void sources_open(void);
 
-/* Writes a file and makes the folders that it lies in; the second with bytes as printf gives them. */
+/* Writes a file and makes the folders that it is in; the second with bytes as printf gives them. */
 void source_write(const char *path, const char *bytes, size_t size);
 void source_print(const char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -19,7 +19,7 @@ bool source_shell(const char *format, ...) __attribute__((format(printf, 1, 2)))
 Reviews source_open(const ReviewsOptions *o);
 void source_refused(const ReviewsOptions *o, const char *words);
 
-/* A text of a part as its words, with a blank behind each. */
+/* A text of a part as its words, with a blank after each. */
 const char *text_of(const Reviews *r, Split part, size_t i);
 
 #endif

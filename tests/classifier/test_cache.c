@@ -184,7 +184,7 @@ START_TEST(a_runs_classes_are_found_in_a_cache_too)
     expect(&o, CACHE_READ);
     o.classes = few;
     o.class_count = 2;
-    source_refused(&o, "t.csv, line 2: the label 'neg' is none of the classes that are known: pos, other");
+    source_refused(&o, "t.csv, line 2: the label 'neg' is not a known class; the known ones are: pos, other");
 }
 END_TEST
 

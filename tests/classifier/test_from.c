@@ -1,4 +1,5 @@
-/* train --from: a run begins with what fits of another's weights, of this program or of another, and needs them once. */
+/* train --from: a run begins with what fits of another's weights, of this program or of another, and needs them
+ * once. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/run/safetensors.h"
@@ -61,8 +62,8 @@ START_TEST(a_deeper_model_begins_with_a_shallower_ones_blocks)
     ck_assert_msg(strstr(s.err, " 16 read: token_embedding.weight, ") &&
                       strstr(s.err, " 13 not in the file: blocks.1."),
                   "%s", s.err);
-    ck_assert_msg(!strstr(s.err, "left over") && strstr(s.err, "a row of token_embedding.weight is a word"), "%s",
-                  s.err);
+    ck_assert_msg(!strstr(s.err, "left over") && strstr(s.err, "a row of token_embedding.weight stands for a word"),
+                  "%s", s.err);
     said_free(&s);
     s = must("train --run %s --depth 2 --steps 0 -q " CLASSIFIER, fresh);
     said_free(&s);
@@ -129,15 +130,15 @@ START_TEST(what_cannot_be_begun_with_is_refused)
         int status;
         const char *words, *how; /* %s: the run that is to be, a source, its file cut short */
     } cases[] = {
-        {1, "there is no such run, and no such file", "--run %s --from %s-none"},
+        {1, "there is no such run or file", "--run %s --from %s-none"},
         {1, "ends too early", "--run %s --from %s/cut"},
-        {1, "none of its 16 tensors fits the model by name and shape", "--run %s --from %s --map =old."},
-        {1, "no tensor has a name that begins with 'encoder.'", "--run %s --from %s --map encoder.=blocks."},
+        {1, "none of its 16 tensors matches the model by name and shape", "--run %s --from %s --map =old."},
+        {1, "no tensor has a name that starts with 'encoder.'", "--run %s --from %s --map encoder.=blocks."},
         {1, "two tensors would be named blocks.0.norm", "--run %s --from %s --map blocks.0.norm1=blocks.0.norm2"},
         {1, "heads 2, and this one has 4, where blocks.0.attention.query.weight means something else",
          "--run %s --from %s --heads 4"},
-        {2, "--map 'blocks.' is no list of pairs", "--run %s --from %s --map blocks."},
-        {2, "is no list of pairs", "--run %s --from %s --map a=b=c"},
+        {2, "--map 'blocks.' is not a list of pairs", "--run %s --from %s --map blocks."},
+        {2, "is not a list of pairs", "--run %s --from %s --map a=b=c"},
         {2, "which is missing", "--run %s --map a=b"},
         {2, "give one of the two", "--run %s --from %s --weights x"},
         {2, "leave them out", "--resume %s --from %s"}};

@@ -1,4 +1,4 @@
-/* classifier as a user sees it: it learns the built-in reviews, says what it knows, and goes on to the same bits. */
+/* classifier as a user sees it: it learns the built-in reviews, says what it knows, and continues to the same bits. */
 #include "base/memory.h"
 #include "tests/command.h"
 
@@ -149,7 +149,7 @@ START_TEST(what_is_too_long_is_cut_aloud)
         strcat(line, "good ");
     command_input(line, strlen(line));
     Said s = must("predict --run %s", run);
-    ck_assert_msg(strstr(s.err, "text 1: its last 6 words are not read: the model reads 64"), "%s", s.err);
+    ck_assert_msg(strstr(s.err, "text 1: its last 6 words are ignored: the model reads 64"), "%s", s.err);
     ck_assert_ptr_null(strstr(s.err, "so were"));
     said_free(&s);
     memset(line + 340, '\n', 3); /* a text of 68, two empty ones, one of 1; then as many once more */
@@ -158,7 +158,7 @@ START_TEST(what_is_too_long_is_cut_aloud)
     command_input(twice, strlen(twice));
     s = must("predict --run %s", run);
     ck_assert_ptr_nonnull(strstr(s.err, "text 1: its last 4 words"));
-    ck_assert_msg(!strstr(s.err, "text 5") && strstr(s.err, "so were 2 texts cut, of 8"), "%s", s.err);
+    ck_assert_msg(!strstr(s.err, "text 5") && strstr(s.err, "2 of 8 texts were cut"), "%s", s.err);
     said_free(&s);
 }
 END_TEST
@@ -167,13 +167,13 @@ START_TEST(a_run_remembers_who_looked_at_its_test_part)
 {
     const char *run = trained("--steps 2 --final");
     Said s = must("eval --run %s --no-cache --final --json", run);
-    ck_assert_msg(strstr(s.err, "looked at 1 time with"), "%s", s.err);
+    ck_assert_msg(strstr(s.err, "scored on the test part 1 time\n"), "%s", s.err);
     Json *j = said_json(&s);
     ck_assert(json_real(j, "texts") == 500);
     json_free(j);
     said_free(&s);
     s = must("eval --run %s --no-cache --split test", run);
-    ck_assert_msg(strstr(s.err, "looked at 2 times"), "%s", s.err);
+    ck_assert_msg(strstr(s.err, "scored on the test part 2 times"), "%s", s.err);
     said_free(&s);
 }
 END_TEST
@@ -184,7 +184,7 @@ START_TEST(mistakes_are_shown_the_surest_first)
     Said s = must("eval --run %s --no-cache -q --mistakes 3", run);
     double shares[3];
     int count = 0;
-    for (const char *at = s.out; count < 3 && (at = strstr(at, "but it said ")); at++)
+    for (const char *at = s.out; count < 3 && (at = strstr(at, "but predicted as ")); at++)
         count += sscanf(strchr(at, '('), "(%lf", &shares[count]);
     ck_assert(count == 3 && shares[0] >= shares[1] && shares[1] >= shares[2] && shares[2] >= 50);
     said_free(&s);
@@ -214,10 +214,10 @@ START_TEST(what_cannot_be_is_refused)
     refused(1, "cannot read", "predict --run %s --file /no/such/file", run);
     refused(1, "/no/such/x.npy", "eval --run %s --no-cache --dump-logits /no/such/x.npy", run);
     refused(2, "--run", "eval");
-    refused(2, "cannot be shared out", "train --run %s-2 --preset minute --dim 30 --heads 4 --no-cache", run);
-    refused(2, "cannot be shared out", "info --dim 30 --heads 4");
+    refused(2, "is not a multiple of", "train --run %s-2 --preset minute --dim 30 --heads 4 --no-cache", run);
+    refused(2, "is not a multiple of", "info --dim 30 --heads 4");
     write_in(run, "vocabulary.tsv", "<unk>\t1\ngood\t7\n", 15); /* cut at the end of a line */
-    refused(1, "vocabulary that was read is damaged", "predict --run %s good", run);
+    refused(1, "the vocabulary is damaged", "predict --run %s good", run);
 }
 END_TEST
 
@@ -231,9 +231,9 @@ START_TEST(a_run_whose_classes_are_no_names_is_refused)
                   {"neg\0\npos\n", "line 1: the class 'neg' holds a control", 9},
                   {"neg\npos\033[2J\n", "control character", 12},
                   {"neg\npo\ts\n", "control character", 9},
-                  {"neg\npos", "cut off", 7},
+                  {"neg\npos", "is truncated", 7},
                   {"neg\n\n", "line 2: the class '' is empty", 5},
-                  {"neg\nneg\n", "is there twice", 8},
+                  {"neg\nneg\n", "appears twice", 8},
                   {"", "no classes", 0}};
     static const char *const calls[] = {"predict --run %s good", "eval --run %s --no-cache", "info --run %s",
                                         "heads --run %s --text good", "train --resume %s --steps 3 --no-cache"};

@@ -192,19 +192,19 @@ START_TEST(what_cannot_be_learnt_from_is_refused_in_one_line)
         {"a.csv", "review,sentiment\ngood,pos\n", "a.csv has no column 'text'; its columns are: review, sentiment"},
         {"a.csv", "text,sentiment\ngood,pos\n", "a.csv has no column 'label'; its columns are: text, sentiment"},
         {"a.csv", "text,label\ngood,pos\n\"bad,neg\n", "a.csv, line 3: a quote is opened"},
-        {"a.csv", "text,label\ngood,pos\nfine,pos\n", "all texts to train on are of one class, 'pos'"},
+        {"a.csv", "text,label\ngood,pos\nfine,pos\n", "all training texts are of one class, 'pos'"},
         {"a.csv", "text,label\ngood,pos\nbad,\n", "a.csv, line 3: the label '' is empty"},
         {"a.csv", "text,label\ngood,\"po\ns\"\nbad,neg\n", "the label 'po?s' holds a control character"},
         {"a.csv", "text,label\tx\ngood,pos\tx\nbad,neg\033[1m\tx\n", "a.csv has no column 'text'"},
         {"a.csv", "text,label\ngood,neg\nbad,neg\033[1m\n", "the label 'neg?[1m' holds a control character"},
         {"a.csv", "text,label\ngood,po\ts\nbad,neg\n", "the label 'po?s' holds a control character"},
-        {"a.csv", "text,label\n,pos\n\" \",neg\n", "no text to train on has a word in it"},
+        {"a.csv", "text,label\n,pos\n\" \",neg\n", "no training text has a word in it"},
         {"set/a\nb/a.txt", "alone", "the label 'a?b' holds a control character"},
         {"set/a\xc2\x9b/a.txt", "alone", "holds a control character"},
         {"a.csv", "text,label\n", "a.csv holds no labelled texts"},
         {"a.csv", "", "a.csv is empty"},
-        {"set/notes/a.txt", "alone", "all texts to train on are of one class, 'notes'"},
-        {"set/test/pos/a.txt", "alone", "set has texts to test with, but none to train on"},
+        {"set/notes/a.txt", "alone", "all training texts are of one class, 'notes'"},
+        {"set/test/pos/a.txt", "alone", "set has test texts, but no training texts"},
         {"set/readme", "alone", "set holds no labelled texts"},
     };
     sources_open();
@@ -223,12 +223,12 @@ START_TEST(a_label_that_training_does_not_know_is_refused_with_its_place)
     source_print("set/train.csv", "text,label\ngood,pos\nbad,neg\n");
     source_print("set/test.csv", "text,label\n\"so\nso\",neg\nso,neutral\n");
     source_refused(&(ReviewsOptions){.path = "set"},
-                   "test.csv, line 4: the label 'neutral' is none of the classes that are known: neg, pos");
+                   "test.csv, line 4: the label 'neutral' is not a known class; the known ones are: neg, pos");
     ck_assert(source_shell("rm -r set"));
     source_print("set/train/neg/a", "bad");
     source_print("set/train/pos/b", "good");
     source_print("set/test/neutral/c", "so");
-    source_refused(&(ReviewsOptions){.path = "set"}, "test/neutral/c: the label 'neutral' is none of");
+    source_refused(&(ReviewsOptions){.path = "set"}, "test/neutral/c: the label 'neutral' is not a known class");
     static const char *const classes[] = {"neg", "neutral", "pos"};
     Reviews r = source_open(&(ReviewsOptions){.path = "set", .final = true, .classes = classes, .class_count = 3});
     ck_assert_int_eq(reviews_part(&r, SPLIT_TEST)->labels[0], 1);

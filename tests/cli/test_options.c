@@ -36,7 +36,7 @@ START_TEST(letters_may_be_grouped_and_hold_their_value)
     ck_assert_double_eq(s.lr, 0.5);
     ck_assert_int_eq(s.activation, GELU);
     refused("train -z", "unknown option '-z'");
-    refused("train -qb", "--batch wants a value");
+    refused("train -qb", "--batch needs a value");
     refused("train -b=8", "--batch '=8': must be a whole number, at least 1");
     refused("sample -b 8", "--batch is an option of `lm train`, not of `lm sample`");
 }
@@ -52,8 +52,8 @@ START_TEST(yes_and_no_are_said_in_four_ways)
     refused("train --bias=", "its value is empty; it must be yes or no");
     refused("train --no-bias=yes", "--no-bias takes no value; found 'yes'");
     refused("train --quiet=yes", "--quiet takes no value");
-    refused("train --no-quiet", "--quiet is not a matter of yes or no");
-    refused("train --no-dim", "--dim is not a matter of yes or no");
+    refused("train --no-quiet", "--quiet cannot be negated");
+    refused("train --no-dim", "--dim cannot be negated");
     refused("train --bias no", "takes options only; found 'no'");
 }
 END_TEST
@@ -116,8 +116,8 @@ END_TEST
 
 START_TEST(a_forgotten_value_is_named)
 {
-    refused("train --dim", "--dim wants a value, and nothing follows it");
-    refused("train --data --quiet", "--data wants a value; found the option --quiet");
+    refused("train --dim", "--dim needs a value, and nothing follows it");
+    refused("train --data --quiet", "--data needs a value; found the option --quiet");
     Call c;
     call(&c, "train --data=--quiet");
     ck_assert(c.good);
@@ -133,7 +133,7 @@ START_TEST(a_misspelled_option_names_the_nearest)
     refused("train --activaton x", "did you mean --activation?");
     refused("train --drop 0", "did you mean --dropout?");
     refused("train --no-bais", "unknown option --no-bais; did you mean --no-bias?");
-    refused("train --elephant", "unknown option --elephant; `lm train --help` lists those there are");
+    refused("train --elephant", "unknown option --elephant; `lm train --help` lists the options");
     refused("train --=3", "unknown option --;");
     refused("train ---dim 3", "did you mean --dim?");
     refused("sample --lenght 3", "did you mean --length?");

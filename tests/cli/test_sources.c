@@ -46,7 +46,7 @@ END_TEST
 START_TEST(an_unknown_preset_names_the_nearest_or_all)
 {
     refused("train --preset tyni", "unknown preset 'tyni'; did you mean tiny?");
-    refused("train --preset former", "unknown preset 'former'; there are: tiny, big");
+    refused("train --preset former", "unknown preset 'former'; the presets are: tiny, big");
     refused("train --preset=", "--preset: its value is empty");
 }
 END_TEST
@@ -213,7 +213,7 @@ START_TEST(a_run_with_bad_values_is_refused)
     ck_assert(!options_set(&c.options, "dim", "-4", FROM_RUN, &c.error));
     ck_assert(!options_set(&c.options, "dims", "4", FROM_RUN, &c.error));
     ck_assert(!options_set(&c.options, "quiet", "yes", FROM_RUN, &c.error));
-    ck_assert_str_eq(c.error.text, "quiet: is never stored in a run");
+    ck_assert_str_eq(c.error.text, "quiet: this option is never stored in a run");
     done(&c);
 }
 END_TEST
@@ -277,9 +277,9 @@ START_TEST(a_table_that_contradicts_itself_is_refused)
 {
     Program p = {.name = "lm", .commands = commands, .command_count = 2};
     Option twice[] = {shared_rows[0], shared_rows[0]};
-    table_refused(p, twice, 2, "--dim is there twice");
+    table_refused(p, twice, 2, "--dim appears twice");
     twice[1].commands = SAMPLE; /* a run would have two values of one name */
-    table_refused(p, twice, 2, "--dim is there twice");
+    table_refused(p, twice, 2, "--dim appears twice");
     Option letter[] = {shared_rows[0], shared_rows[3]};
     letter[0].letter = 'b';
     table_refused(p, letter, 2, "-b means both --dim and --batch");
@@ -292,14 +292,14 @@ START_TEST(a_table_that_contradicts_itself_is_refused)
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
         row = shared_rows[0];
         row.allowed = ranges[i];
-        table_refused(p, &row, 1, "no sound `allowed`");
+        table_refused(p, &row, 1, "a malformed `allowed`");
     }
     static const OptionChoice none[] = {{NULL, 0}}, names[] = {{"relu", 0}, {"relu", 1}, {NULL, 0}},
                               values[] = {{"relu", 1}, {"gelu", 1}, {NULL, 0}};
     for (size_t i = 0; i < 4; i++) {
         row = shared_rows[2];
         row.choices = (const OptionChoice *[]){NULL, none, names, values}[i];
-        table_refused(p, &row, 1, "--activation has no sound `allowed`");
+        table_refused(p, &row, 1, "--activation has a malformed `allowed`");
     }
     static const Setting wrong[] = {{"dmi", "3"}, {NULL, NULL}}, bad[] = {{"dim", "x"}, {NULL, NULL}};
     const Preset first = {"odd", "", wrong}, second = {"odd", "", bad};

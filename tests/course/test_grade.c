@@ -100,7 +100,7 @@ static void forgets_zeros(Grade *g)
     expect_numbers(g, "y", y, expected, 4, 0, 1e-6, NULL, "no");
 }
 
-/* Wrong, and what is said of it is another thing each time, for no fault of what lies beside an array. */
+/* Wrong, and what is said of it is another thing each time, for no fault of what is beside an array. */
 static void throws_dice(Grade *g)
 {
     float *y = grade_output(g, "y", 4);

@@ -172,7 +172,7 @@ static void number_positions(int *position, const int *start, size_t rows)
         position[i] = i;
 }
 
-/* A sentence means something else behind another one. */
+/* A sentence means something else after another one. */
 START_TEST(positions_go_on)
 {
     static const int start[3] = {0, 3, 5};

@@ -35,7 +35,7 @@ void desk_tools_without(const char *names);
  * where in the file it wants to begin. */
 typedef struct Faults {
     int connections; /* the first so many have the fault, and no others */
-    size_t cut;      /* the answer ends behind so many bytes of the file */
+    size_t cut;      /* the answer ends after so many bytes of the file */
     bool stall;      /* and the connection stays open */
     bool whole;      /* requests for a part are answered with the whole (all connections) */
 } Faults;

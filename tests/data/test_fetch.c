@@ -24,7 +24,7 @@ static const char *text(void)
     return bytes;
 }
 
-/* The set "letters" of one file, which is text() and lies packed in home/. */
+/* The set "letters" of one file, which is text() and is packed in home/. */
 static void open_desk(const char *homes)
 {
     desk_open();
@@ -229,7 +229,7 @@ START_TEST(one_home_does_not_go_on_with_what_another_began)
     snprintf(homes, sizeof homes, "http://127.0.0.1:%d/l.gz http://127.0.0.1:%d/sub/l.gz", s.port, s.port);
     set_homes(homes);
     ck_assert_int_eq(desk_run("mkdir home/sub; cp home/l.gz home/sub"), 0);
-    expect_run(_i == 0, "", "PATH=tools data/fetch letters"); /* wget goes on at the first one by itself */
+    expect_run(_i == 0, "", "PATH=tools data/fetch letters"); /* wget continues at the first one by itself */
     expect_run(_i == 0, "l.gz 0\n", "cat home/requests; ! grep '^sub/l.gz 0' home/requests");
     server_stop(&s);
 }
@@ -288,7 +288,7 @@ static void resume(int tool, int how)
     } else {
         desk_run("PATH=tools data/fetch letters");
     }
-    ck_assert(tool == 1 || !desk_has("data/letters/letters")); /* wget goes on by itself */
+    ck_assert(tool == 1 || !desk_has("data/letters/letters")); /* wget continues by itself */
     expect_run(0, "as published", "PATH=tools data/fetch letters");
     expect_fetched();
     ck_assert_int_eq(desk_run("cat home/requests"), 0);

@@ -6,7 +6,7 @@
 namespace
 {
 
-constexpr int THREADS = 64, SUMS = 11, ROOM = 16; /* ROOM: behind the sums, for THREADS numbers and a counter */
+constexpr int THREADS = 64, SUMS = 11, ROOM = 16; /* ROOM: after the sums, for THREADS numbers and a counter */
 
 /* Each thread adds its neighbour's number and the one that is two ahead, by way of shared memory. */
 __global__ void tiles(float *sum, const float *x, Mistake mistake)
@@ -60,23 +60,23 @@ __global__ void atomics(float *sum, const float *x, Mistake mistake)
 }
 
 /* Two blocks write, and the one that comes last sums what both have written. */
-__global__ void last_block(float *sum, const float *x, float *room, Mistake mistake)
+__global__ void last_block(float *sum, const float *x, float *capacity, Mistake mistake)
 {
     __shared__ bool last;
     int self = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    room[self] = 2 * x[self];
+    capacity[self] = 2 * x[self];
     if (mistake != NO_BARRIER_BEFORE_FENCE)
         __syncthreads();
     if (threadIdx.x == 0) {
         if (mistake != NO_FENCE)
             __threadfence();
-        last = atomicInc((unsigned *)room + THREADS, 1u) == (mistake == NOT_THE_LAST ? 0 : 1);
+        last = atomicInc((unsigned *)capacity + THREADS, 1u) == (mistake == NOT_THE_LAST ? 0 : 1);
         if (mistake != NO_FENCE_AFTER)
             __threadfence();
     }
     __syncthreads();
     for (int i = 0; last && threadIdx.x == 0 && i < THREADS; i++)
-        *sum += room[i];
+        *sum += capacity[i];
 }
 
 __global__ void off_by_one(float *sum, const float *x)

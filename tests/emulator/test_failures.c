@@ -127,7 +127,7 @@ static bool told(const Kernels *k, const char *call, int n)
                                         : ": misaligned address (kernels/cuda/device.cu:"),
                   "%s: %s", call, e.text);
     const char *hint = strstr(e.text, "); ");
-    ck_assert_msg(hint && strstr(hint, "ATTEND_GRAPHS=no") && strstr(hint, "finds the place"), "%s: %s", call, e.text);
+    ck_assert_msg(hint && strstr(hint, "ATTEND_GRAPHS=no") && strstr(hint, "finds the line"), "%s: %s", call, e.text);
     return true;
 }
 
@@ -158,7 +158,7 @@ static const struct {
               {222, "PTX", "make GPU=native"},
               {700, "illegal memory access", "CUDA_LAUNCH_BLOCKING=1 ATTEND_GRAPHS=no"},
               {701, "too many resources", "--device cpu computes the same"},
-              {702, "timed out", "draws a screen"},
+              {702, "timed out", "drives a display"},
               {716, "misaligned", "--device checked"},
               {719, "unspecified launch failure", "compute-sanitizer"},
               {802, "not yet initialized", "fabricmanager"},
@@ -191,7 +191,7 @@ START_TEST(a_driver_that_is_missing_or_too_old_is_told_apart)
 {
     static const struct {
         const char *gpu, *words;
-    } drivers[] = {{"none", "no driver is installed here; --device cpu needs none"},
+    } drivers[] = {{"none", "no driver is installed; --device cpu needs none"},
                    {"9.0", "the driver is for CUDA 12.4, this build for 13.0: a newer driver, or make with an older"}};
     for (size_t i = 0; i < 2; i++) {
         Error e;
@@ -230,7 +230,7 @@ START_TEST(a_program_ends_with_the_line)
     static const struct {
         const char *planted, *words;
     } ends[] = {{"cudaGetDeviceCount:1:100", "device emulated: there is no GPU here that CUDA can use: cudaGetDevice"},
-                {"cudaStreamCreateWithFlags:1:2", "the device gives no stream: cudaStreamCreateWithFlags("},
+                {"cudaStreamCreateWithFlags:1:2", "the device cannot create a stream: cudaStreamCreateWithFlags("},
                 {"cudaMalloc:3:2", "for activations: cudaMalloc("},
                 {"cudaMallocHost:1:2", "cudaMallocHost("},
                 {"cudaLaunchKernel:40:701", ": too many resources requested for launch (kernels/cuda/"},

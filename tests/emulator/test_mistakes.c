@@ -98,7 +98,7 @@ START_TEST(threads_that_cannot_meet_are_told)
             setenv("ATTEND_ORDER", orders[o], 1);
             ck_assert_msg(!planted_emulated(told[i].mistake, &sum, &e), "mistake %d, %s", (int)told[i].mistake,
                           orders[o]);
-            bool never = told[i].mistake != TOO_MANY_THREADS && strstr(e.text, "never come");
+            bool never = told[i].mistake != TOO_MANY_THREADS && strstr(e.text, "deadlock");
             ck_assert_msg(never || strstr(e.text, told[i].words), "mistake %d, %s: %s", (int)told[i].mistake, orders[o],
                           e.text);
         }
@@ -145,14 +145,14 @@ START_TEST(the_checker_finds_each_in_each_order)
                                 {NOT_THE_LAST, "race"},
                                 {SHARED_OFF_BY_ONE, "index: 64 is outside"},
                                 {SHARED_OFF_BY_ONE_ASKED, NULL},
-                                {GLOBAL_OFF_BY_ONE, "behind the end"},
+                                {GLOBAL_OFF_BY_ONE, "past the end"},
                                 {UNWRITTEN, "unwritten"},
-                                {NO_WAIT, "copy is under way"},
-                                {WAIT_FOR_OTHER, "copy is under way"},
+                                {NO_WAIT, "asynchronous copy"},
+                                {WAIT_FOR_OTHER, "asynchronous copy"},
                                 {NO_BARRIER_AFTER_WAIT, NULL},
                                 {COPY_TOO_EARLY, NULL},
-                                {HOST_POINTER, "no memory of the device"},
-                                {RELEASED, "no memory of the device"}};
+                                {HOST_POINTER, "not device memory"},
+                                {RELEASED, "not device memory"}};
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
         Error e;
         float sum;

@@ -216,7 +216,7 @@ START_TEST(who_writes_over_what_is_sent_is_told)
     send(&l, 1);
     cudaError_t error = cudaStreamSynchronize(l.ahead);
     ck_assert_int_eq(error, cudaErrorLaunchFailure);
-    ck_assert_msg(strstr(cudaGetErrorString(error), "the host has written over 12 bytes"), "%s",
+    ck_assert_msg(strstr(cudaGetErrorString(error), "the host has overwritten 12 bytes"), "%s",
                   cudaGetErrorString(error));
     ck_assert_int_eq(cudaStreamSynchronize(l.ahead), cudaSuccess); /* told once */
     close_loop(&l);

@@ -108,7 +108,7 @@ START_TEST(words_are_told_apart_by_the_pairs_they_share)
     const char *folder = folder_of_books();
     Said s = must("baseline --data %s", folder);
     ck_assert_msg(strstr(s.out, "BLEU = 100.00 100.0/100.0/100.0/100.0"), "%s", s.out); /* "strange" is left out */
-    ck_assert_msg(strstr(s.out, "1 lines; word by word, by a dictionary of 3 training pairs"), "%s", s.out);
+    ck_assert_msg(strstr(s.out, "1 lines; word by word, with a dictionary learned from 3 training pairs"), "%s", s.out);
     said_free(&s);
     s = must("baseline --data %s --split test --json", folder);
     Json *j = said_json(&s);
@@ -137,7 +137,7 @@ START_TEST(it_needs_no_data_and_refuses_what_is_missing)
     char folder[600];
     snprintf(folder, sizeof folder, "%s", test_folder());
     write_in(folder, "train.en", "a\n", 2), write_in(folder, "train.de", "b\n", 2);
-    refused(1, "no pairs to test with", "baseline --data %s --split test", folder);
+    refused(1, "no test pairs", "baseline --data %s --split test", folder);
     refused(2, "--run", "baseline --run %s", folder);
 }
 END_TEST

@@ -85,7 +85,7 @@ START_TEST(references_in_tokens_are_warned_of)
 {
     setup();
     Said s = must("bleu %s/same %s/tokens", place, place);
-    ck_assert_msg(strstr(s.err, "made tokens of"), "%s", s.err);
+    ck_assert_msg(strstr(s.err, "looks tokenized"), "%s", s.err);
     said_free(&s);
     s = must("bleu %s/same %s/tokens -q", place, place);
     ck_assert_str_eq(s.err, "");
@@ -97,9 +97,9 @@ START_TEST(what_cannot_be_compared_is_refused)
 {
     setup();
     write_in(place, "short", "one line\n", 9);
-    refused(2, "bleu wants HYPOTHESES", "bleu %s/same", place);
-    refused(2, "bleu wants HYPOTHESES", "bleu");
-    refused(2, "bleu --paired wants A B REFERENCES", "bleu --paired %s/same %s/ref", place, place);
+    refused(2, "bleu needs HYPOTHESES", "bleu %s/same", place);
+    refused(2, "bleu needs HYPOTHESES", "bleu");
+    refused(2, "bleu --paired needs A B REFERENCES", "bleu --paired %s/same %s/ref", place, place);
     refused(1, "has 1 line and its reference", "bleu %s/short %s/ref", place, place);
     refused(2, "data", "bleu --data x %s/same %s/ref", place, place);
     refused(1, "cannot open", "bleu %s/nothing %s/ref", place, place);

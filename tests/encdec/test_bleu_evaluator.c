@@ -22,7 +22,7 @@ static const char *trained(const char *words)
 }
 
 /* Sentences as people write them: with capitals, marks that stand on words, an empty line on either side, one that is
- * longer than the model reads, the ends of Windows, and none behind the last one. */
+ * longer than the model reads, the ends of Windows, and none after the last one. */
 static const char sources[] = "the old friend says that some dogs want to see a green tree today .\n"
                               "the dog sleeps .\r\n"
                               "\n"
@@ -154,7 +154,7 @@ START_TEST(tokens_are_those_of_the_language)
 }
 END_TEST
 
-/* What has learnt nothing says any bytes: no UTF-8, zero bytes, ends of lines. */
+/* What has learned nothing says any bytes: no UTF-8, zero bytes, ends of lines. */
 START_TEST(any_bytes_are_counted_as_they_are_printed)
 {
     const char *run = trained("--steps 2 --type bytes");
@@ -184,7 +184,7 @@ START_TEST(it_can_be_left_out_and_be_of_any_part)
     ck_assert_msg(strstr(s.out, "BLEU = ") && strstr(s.out, "tok:13a|smooth:exp|impl:attend, 500 lines; beam 1") &&
                       strstr(s.out, "(moses-de)"),
                   "%s", s.out);
-    ck_assert_msg(!strstr(s.err, "made tokens of"), "%s", s.err); /* the built-in sentences are so */
+    ck_assert_msg(!strstr(s.err, "looks tokenized"), "%s", s.err); /* the built-in sentences are so */
     said_free(&s);
 }
 END_TEST
@@ -197,13 +197,14 @@ START_TEST(what_makes_it_doubtful_is_said)
         buffer_print(&text, "the dog sleeps %d .\n", i);
     write_part(run, text.text, text.text);
     Said s = must("eval --run %s --beam 1 --valid-source %s/v.en --valid-target %s/v.xx", run, run, run);
-    ck_assert_msg(strstr(s.err, "the target looks as if it was made tokens of"), "%s", s.err);
+    ck_assert_msg(strstr(s.err, "the target looks tokenized"), "%s", s.err);
     said_free(&s);
     write_part(run, sources, targets);
     s = must("eval --run %s --beam 1 --valid-source %s/v.en --valid-target %s/v.xx", run, run, run);
-    ck_assert_msg(strstr(s.err, "of 1 sources, the model reads the first 47 pieces alone; the first is line 5"), "%s",
-                  s.err);
-    ck_assert_msg(!strstr(s.err, "made tokens of"), "%s", s.err);
+    ck_assert_msg(
+        strstr(s.err, "1 sources are too long: the model reads only their first 47 subwords; the first such is line 5"),
+        "%s", s.err);
+    ck_assert_msg(!strstr(s.err, "looks tokenized"), "%s", s.err);
     said_free(&s);
     buffer_free(&text);
 }
@@ -212,7 +213,7 @@ END_TEST
 /* --- while it learns --- */
 
 /* Column `name` of the log, line `line` of it, from 1; closed by a zero byte. */
-static void logged(const char *run, const char *name, size_t line, char *value, size_t room)
+static void logged(const char *run, const char *name, size_t line, char *value, size_t capacity)
 {
     size_t size, column = 0;
     char *log = read_in(run, "log.tsv", &size), *at = log;
@@ -227,7 +228,7 @@ static void logged(const char *run, const char *name, size_t line, char *value, 
     for (size_t i = 0; i < column; i++)
         at = strchr(at, '\t') + 1;
     at[strcspn(at, "\t\n")] = 0;
-    snprintf(value, room, "%s", at);
+    snprintf(value, capacity, "%s", at);
     memory_free(log);
 }
 
@@ -279,7 +280,7 @@ START_TEST(a_sample_is_spread_over_the_part)
 }
 END_TEST
 
-/* Whether BLEU is found on the way, how often, and by how many: the run learns the same; and a run that goes on logs
+/* Whether BLEU is found on the way, how often, and by how many: the run learns the same; and a run that continues logs
  * what the whole one does. */
 START_TEST(it_changes_nothing_that_is_learnt)
 {

@@ -154,11 +154,11 @@ START_TEST(long_and_empty_sides)
     char letters[2 * CONTEXT + 1] = "";
     memset(letters, 'a', 2 * CONTEXT);
     Said s = must("heads --run %s --text %s --target-text= --npy %s/w.npy", run, letters, folder);
-    ck_assert_msg(strstr(s.err, "the text has 160 tokens; the model reads 79: the last 81 are left out"), "%s", s.err);
+    ck_assert_msg(strstr(s.err, "the text has 160 tokens; the model reads 79: the last 81 are ignored"), "%s", s.err);
     check_weights(folder, "w.cross.npy", DECODER_LAYERS, 1, CONTEXT, false); /* nothing but </s> is written */
     said_free(&s);
     refused(2, "is empty", "heads --run %s --text=", run);
-    refused(2, "--align is about attention across the source",
+    refused(2, "--align shows attention from target to source",
             "heads --run %s --text a --target-text b --align --maps encoder", run);
     refused(2, "--rollout needs self-attention", "heads --run %s --text a --target-text b --rollout --out p.png", run);
     refused(2, "the layers of cross are 0 to 0", "heads --run %s --text a --target-text b --layer 1", run);

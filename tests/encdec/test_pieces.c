@@ -1,5 +1,5 @@
-/* Pieces that are given or learnt as BERT's: their ids, their files in a run, and files that are none. What is the same
- * for words, bytes and byte pairs is in test_data.c. */
+/* Pieces that are given or learned as BERT's: their ids, their files in a run, and files that are none. What is the
+ * same for words, bytes and byte pairs is in test_data.c. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "encdec/builtin.h"
@@ -360,28 +360,28 @@ typedef struct Odd {
 
 static const Odd odd[] = {
     {PIECES_WORDS, "", NULL, "has no words"},
-    {PIECES_WORDS, "a 1\nb\n", NULL, "line 2: a list of pieces has a piece, a space and its count"},
-    {PIECES_WORDS, "a 1\nb 2\na 3\n", NULL, "line 3: 'a' is there twice"},
+    {PIECES_WORDS, "a 1\nb\n", NULL, "line 2: expected a subword, a space and its count"},
+    {PIECES_WORDS, "a 1\nb 2\na 3\n", NULL, "line 3: 'a' appears twice"},
     {PIECES_WORDS, "a 1\n\nb 2\n", NULL, "line 2"},
     {PIECES_WORDS, "a 99999999999999999999999\n", NULL, "line 1"},
     {PIECES_WORDPIECE, "", NULL, "has no line [UNK]"},
     {PIECES_WORDPIECE, "a\n##b\n", NULL, "has no line [UNK]"},
-    {PIECES_WORDPIECE, "[UNK]\na\r\na\n", NULL, "line 3: 'a' is there twice, first in line 2"},
-    {PIECES_WORDPIECE, "[UNK]\n\na\n", NULL, "line 2: a piece is missing"},
-    {PIECES_WORDPIECE, "[UNK]\n\r\na\n", NULL, "line 2: a piece is missing"},
+    {PIECES_WORDPIECE, "[UNK]\na\r\na\n", NULL, "line 3: 'a' appears twice, first in line 2"},
+    {PIECES_WORDPIECE, "[UNK]\n\na\n", NULL, "line 2: a subword is missing"},
+    {PIECES_WORDPIECE, "[UNK]\n\r\na\n", NULL, "line 2: a subword is missing"},
     {PIECES_BPE, NULL, "", "is empty"},
     {PIECES_BPE, NULL, "#version: 0.9\na b\n", "line 1"},
-    {PIECES_BPE, NULL, "#version: 0.2\na b\nab\n", "line 3: a merge is two pieces"},
-    {PIECES_BPE, NULL, "#version: 0.2\na b\n\xFF x\n", "line 3: a merge is two pieces of UTF-8"},
-    {PIECES_BPE, "", "#version: 0.2\na b\n", "has no piece that is there 0 times"},
-    {PIECES_BPE, "a@@ 5\nb 3\na@@ 2\n", "#version: 0.2\na b\n", "line 3: 'a@@' is there twice"},
+    {PIECES_BPE, NULL, "#version: 0.2\na b\nab\n", "line 3: a merge is two subwords"},
+    {PIECES_BPE, NULL, "#version: 0.2\na b\n\xFF x\n", "line 3: a merge is two subwords in UTF-8"},
+    {PIECES_BPE, "", "#version: 0.2\na b\n", "has no subword with a count of at least 0"},
+    {PIECES_BPE, "a@@ 5\nb 3\na@@ 2\n", "#version: 0.2\na b\n", "line 3: 'a@@' appears twice"},
     {PIECES_GPT2, "", "#version: 0.2\n", "line 1"},
     {PIECES_GPT2, "{\"a\": 0", "#version: 0.2\n", "line 1"},
-    {PIECES_GPT2, "[1, 2]", "#version: 0.2\n", "is no object of pieces and their ids"},
+    {PIECES_GPT2, "[1, 2]", "#version: 0.2\n", "is not a JSON object of subwords and their ids"},
     {PIECES_GPT2, "{\"a\": 0, \"a\": 1}", "#version: 0.2\n", "twice"},
     {PIECES_GPT2, "{\"a\": 0, \"b\": 0}", "#version: 0.2\n", "have the same id 0"},
-    {PIECES_GPT2, "{\"a\": 0, \"b\": 7}", "#version: 0.2\n", "is no number from 0 to 1"},
-    {PIECES_GPT2, "{\"a\": 0, \"b\": 1}", "#version: 0.2\n", "has no piece for byte"},
+    {PIECES_GPT2, "{\"a\": 0, \"b\": 7}", "#version: 0.2\n", "is not a number from 0 to 1"},
+    {PIECES_GPT2, "{\"a\": 0, \"b\": 1}", "#version: 0.2\n", "has no subword for byte"},
 };
 
 START_TEST(odd_files_are_refused_in_one_line)
@@ -409,9 +409,9 @@ START_TEST(merges_of_other_pieces_are_refused)
 {
     static const struct {
         const char *line, *says;
-    } lines[] = {{"nowhere atall\n", "line 2: the encoder has no piece"},
-                 {"h\n", "line 2: a merge is two pieces"},
-                 {"h e\r\nh e\r\n", "line 3: this merge is there twice"},
+    } lines[] = {{"nowhere atall\n", "line 2: the encoder has no subword"},
+                 {"h\n", "line 2: a merge is two subwords"},
+                 {"h e\r\nh e\r\n", "line 3: this merge appears twice"},
                  {"\n", "line 2"}};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         const char *folder = test_folder();
@@ -434,11 +434,11 @@ START_TEST(files_that_do_not_fit_the_type_are_refused)
     static const struct {
         PiecesOptions options;
         const char *says;
-    } wrong[] = {{{.type = PIECES_WORDS, .codes = "x"}, "--type words has none"},
-                 {{.type = PIECES_BYTES, .codes = "x"}, "--type bytes has none"},
-                 {{.type = PIECES_WORDPIECE, .codes = "x"}, "--type wordpiece has none"},
+    } wrong[] = {{{.type = PIECES_WORDS, .codes = "x"}, "--type words does not use"},
+                 {{.type = PIECES_BYTES, .codes = "x"}, "--type bytes does not use"},
+                 {{.type = PIECES_WORDPIECE, .codes = "x"}, "--type wordpiece does not use"},
                  {{.type = PIECES_BYTES, .vocabulary = "x"}, "256 bytes"},
-                 {{.type = PIECES_BPE, .vocabulary = "x"}, "goes with the --codes"},
+                 {{.type = PIECES_BPE, .vocabulary = "x"}, "needs the --codes"},
                  {{.type = PIECES_BPE, .codes = "x", .threshold = 3}, "--vocabulary-threshold"},
                  {{.type = PIECES_WORDS, .vocabulary = "x", .threshold = 3}, "--vocabulary-threshold"},
                  {{.type = PIECES_GPT2}, "--vocabulary encoder.json and --codes vocab.bpe"},

@@ -1,4 +1,4 @@
-/* encdec as a user sees it: it learns the built-in sentences, says how well, and goes on to the same bits. */
+/* encdec as a user sees it: it learns the built-in sentences, says how well, and continues to the same bits. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/run/safetensors.h"
@@ -76,7 +76,7 @@ START_TEST(the_log_has_what_eval_finds)
 }
 END_TEST
 
-/* Before it has learnt anything it knows no more than how many pieces there are; with tied tables of deviation
+/* Before it has learned anything it knows no more than how many pieces there are; with tied tables of deviation
  * 1 / sqrt(D), logits have about the variance 1 then, which costs half a nat. */
 START_TEST(the_first_loss_is_that_of_a_guess)
 {
@@ -197,7 +197,7 @@ START_TEST(the_average_is_the_mean_of_checkpoints)
     ck_assert(json_real(last, "loss") != json_real(average, "loss"));
     json_free(last);
     json_free(average);
-    refused(1, "has 3 checkpoints of later steps than 0, not 4", "average --run %s --last 4", run);
+    refused(1, "has 3 checkpoints after step 0, not 4", "average --run %s --last 4", run);
 }
 END_TEST
 
@@ -229,7 +229,7 @@ START_TEST(the_batch_and_what_is_left_out_are_said)
     Said s = must("train --run %s --preset minute --minutes 0 --dim 16 --heads 2 --ff 16 --depth 1 --steps 1 "
                   "--longest 8 --batch-tokens 200",
                   run);
-    ck_assert_msg(strstr(s.err, "target pieces a step on average") && strstr(s.err, "steps an epoch"), "%s", s.err);
+    ck_assert_msg(strstr(s.err, "target pieces per step on average") && strstr(s.err, "steps per epoch"), "%s", s.err);
     ck_assert_msg(strstr(s.err, "the learning rate was chosen for batches of 1024 pieces"), "%s", s.err);
     ck_assert_msg(strstr(s.err, "left out: 0 empty, ") && !strstr(s.err, "train     8000 pairs"), "%s", s.err);
     said_free(&s);
@@ -237,12 +237,12 @@ START_TEST(the_batch_and_what_is_left_out_are_said)
     ck_assert_msg(!strstr(s.err, "warning"), "%s", s.err);
     said_free(&s);
     s = must("train --resume %s --steps 2", run); /* whose preset nobody knows any more */
-    ck_assert_msg(strstr(s.err, "target pieces a step") && !strstr(s.err, "warning"), "%s", s.err);
+    ck_assert_msg(strstr(s.err, "target pieces per step") && !strstr(s.err, "warning"), "%s", s.err);
     said_free(&s);
 }
 END_TEST
 
-/* Nothing is read or learnt for a run that cannot begin. */
+/* Nothing is read or learned for a run that cannot begin. */
 START_TEST(a_folder_that_is_taken_is_refused_at_once)
 {
     const char *run = fresh_path("run");
@@ -333,15 +333,15 @@ START_TEST(what_cannot_be_is_refused)
     refused(1, "/no/such/x.npy", "eval --run %s --dump-logits /no/such/x.npy", run);
     refused(1, "built-in sentences are in en and de", "train --run %s-2 --target fr", run);
     refused(1, "has no average.safetensors: encdec average makes one", "eval --run %s --weights average", run);
-    refused(1, "from other data", "train --resume %s --steps 2 --source de --target en", run);
+    refused(1, "on other data", "train --resume %s --steps 2 --source de --target en", run);
     refused(2, "--run", "eval");
-    refused(2, "cannot be shared out", "train --run %s-2 --preset minute --dim 30 --heads 4", run);
-    refused(2, "cannot be shared out", "info --dim 30 --heads 4");
-    refused(2, "--type gpt2 is not learnt here", "train --run %s-2 " TINY " --type gpt2", run);
-    refused(2, "goes with the --codes", "info --preset minute --type bpe --vocabulary x");
+    refused(2, "is not a multiple of", "train --run %s-2 --preset minute --dim 30 --heads 4", run);
+    refused(2, "is not a multiple of", "info --dim 30 --heads 4");
+    refused(2, "--type gpt2 cannot be learned here", "train --run %s-2 " TINY " --type gpt2", run);
+    refused(2, "needs the --codes", "info --preset minute --type bpe --vocabulary x");
     refused(1, "/no/such/file", "train --run %s-2 " TINY " --type wordpiece --vocabulary /no/such/file", run);
     write_in(run, "vocabulary.tsv", "<unk>\t1\n</s>\t7\n", 15); /* cut at the end of a line */
-    refused(1, "vocabulary that was read is damaged", "eval --run %s", run);
+    refused(1, "the vocabulary is damaged", "eval --run %s", run);
 }
 END_TEST
 
@@ -364,7 +364,7 @@ START_TEST(other_data_are_scored_too)
 }
 END_TEST
 
-/* From raw text to raw text: it trains, goes on, scores itself and translates, and no longer needs the files that it
+/* From raw text to raw text: it trains, continues, scores itself and translates, and no longer needs the files that it
  * was given; those it has it keeps. */
 START_TEST(all_types_of_pieces_are_trained_and_translate)
 {
@@ -416,7 +416,7 @@ START_TEST(all_types_of_pieces_are_trained_and_translate)
     ck_assert_uint_eq(ends, 3);
     said_free(&s);
     if (types[_i].given)
-        refused(2, "has its pieces already", "train --resume %s --steps 9 --vocabulary %s/vocab.txt", run, folder);
+        refused(2, "already has its vocabulary", "train --resume %s --steps 9 --vocabulary %s/vocab.txt", run, folder);
 }
 END_TEST
 

@@ -10,7 +10,7 @@
     "--preset minute --minutes 0 --dim 32 --heads 2 --ff 64 --depth 1 --batch-tokens 512 --micro-tokens 256 "          \
     "--workers 2 --dropout 0 --eval-every 0 --context 48 --longest 40 -q "
 
-/* Raw text in, raw text out: what is learnt by heart comes back with its marks where they stood. */
+/* Raw text in, raw text out: what is learned by heart comes back with its marks where they stood. */
 START_TEST(raw_text_comes_back_raw)
 {
     char folder[600];

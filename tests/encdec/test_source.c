@@ -15,7 +15,7 @@
 static const char *const english = "a dog\nthe cat sleeps\n\nhello", *const german =
                                                                          "ein Hund\ndie Katze schläft\nnichts\nhallo\n";
 
-/* Where the running test's files lie. */
+/* Where the running test's files are. */
 static const char *folder_now;
 
 static void put(const char *name, const char *text)
@@ -272,13 +272,13 @@ START_TEST(a_table_has_a_header_or_two_columns)
 }
 END_TEST
 
-/* Otherwise any two columns would be learnt from, and the names of columns be a sentence. */
+/* Otherwise any two columns would be learned from, and the names of columns be a sentence. */
 START_TEST(a_header_that_names_one_language_is_refused)
 {
     folder_now = test_folder();
     static const char *const tables[] = {"id\tde\tfr\n1\tein Hund\tun chien\n", "en\tfr\r\na dog\tun chien\r\n"};
-    static const char *const words[] = {"line 1 has a column de, but none that is called en",
-                                        "line 1 has a column en, but none that is called de"};
+    static const char *const words[] = {"line 1 has a column de, but none named en",
+                                        "line 1 has a column en, but none named de"};
     put("pairs.tsv", tables[_i]);
     SourceOptions o = source_at("pairs.tsv");
     Sentences s;
@@ -373,14 +373,14 @@ START_TEST(unequal_counts_are_refused_with_the_line_where_one_ends)
     put("set/train.de", "eins\nzwei\ndrei");
     SourceOptions o = source_at("set");
     refuse(&o, "the train side (de) of");
-    refuse(&o, "ends behind line 3, but the train side (en) of");
+    refuse(&o, "ends after line 3, but the train side (en) of");
     refuse(&o, "has 4 lines");
     put("set/train.de", german);
     put("v.en", "one\ntwo\n");
     put("v.de", "");
     o.file[SPLIT_VALID][SOURCE] = at("v.en");
     o.file[SPLIT_VALID][TARGET] = at("v.de");
-    refuse(&o, "v.de ends behind line 0, but");
+    refuse(&o, "v.de ends after line 0, but");
 }
 END_TEST
 
@@ -390,17 +390,17 @@ START_TEST(what_is_no_source_is_refused)
     SourceOptions o = source_at("nowhere");
     refuse(&o, "is neither a folder nor a file, and there is no");
     put("nowhere.en", "x");
-    refuse(&o, "nowhere.de either");
+    refuse(&o, "nowhere.de");
     put("empty/notes", "x");
     o = source_at("empty");
     refuse(&o, "holds no train.en and train.de");
     put("half/train.en", "x");
     o = source_at("half");
-    refuse(&o, "holds train.en, but not its other side: a file of the same name that ends in .de");
+    refuse(&o, "holds train.en, but not its counterpart, a file of the same name that ends in .de");
     put("half/train.de", "y");
     put("half/val.en", "x");
     put("half/dev.de", "x");
-    refuse(&o, "holds val.en and dev.de, which are not of the same name; say with --valid-source");
+    refuse(&o, "holds val.en and dev.de, whose names differ; give the files with --valid-source");
     put("pairs.tsv", "one\teins\ntwo\n");
     o = source_at("pairs.tsv");
     refuse(&o, "pairs.tsv, line 2 has no tab");

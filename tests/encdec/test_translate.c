@@ -25,7 +25,7 @@ static const char *trained(const char *words)
     return run;
 }
 
-/* It has learnt how sentences go, and where they end. */
+/* It has learned how sentences go, and where they end. */
 static const char *learnt(void) { return trained("--steps 250 --warmup 100"); }
 
 /* Built-in sentences, some of them empty. */
@@ -124,7 +124,7 @@ static double judge(Judge *j, size_t *pieces, double *short_of)
     return log_p;
 }
 
-/* Kinds of models, of which each has another way through a cache. What has hardly learnt goes on up to the end. */
+/* Kinds of models, of which each has another way through a cache. What has hardly learned continues up to the end. */
 static const char *const kinds[] = {"--steps 250 --warmup 100",
                                     "--steps 60 --warmup 30 --norm pre --no-tie --decoder-depth 2",
                                     "--steps 60 --warmup 30 --positions learned --attention composed",
@@ -133,7 +133,7 @@ static const char *const kinds[] = {"--steps 250 --warmup 100",
                                     "--steps 60 --warmup 30 --depth 0"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* At beam 1, each piece is the likeliest of all behind those before it. */
+/* At beam 1, each piece is the likeliest of all after those before it. */
 START_TEST(beam_1_takes_the_likeliest_piece_each_time)
 {
     const char *run = trained(kinds[_i]);
@@ -234,7 +234,7 @@ START_TEST(the_same_whatever_is_translated_together)
 }
 END_TEST
 
-/* Each line alone, and all behind one another: several chunks of the usual size. */
+/* Each line alone, and all after one another: several chunks of the usual size. */
 START_TEST(answers_are_in_the_order_of_lines)
 {
     const char *run = learnt();
@@ -553,8 +553,8 @@ START_TEST(numbers_that_are_none_are_no_translation)
     write_in(run, "checkpoints/00000001/SHA256SUMS", "", 0);
     memory_free(bytes);
     command_input("\nthe dog\n", 9);
-    refused(1, "line 2 has no translation: the network's numbers are not finite", "translate --run %s --weights last",
-            run);
+    refused(1, "line 2 has no translation: the network computed values that are not finite",
+            "translate --run %s --weights last", run);
 }
 END_TEST
 

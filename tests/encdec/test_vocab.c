@@ -1,5 +1,5 @@
 /* encdec vocab and encdec pieces as a user sees them: files that subword-nmt made (tests/fixtures/bpe.py) come out of
- * ours and go into ours to the byte, for any number of threads; what is learnt is as large as is said. */
+ * ours and go into ours to the byte, for any number of threads; what is learned is as large as is said. */
 #include "base/memory.h"
 #include "tests/command.h"
 
@@ -172,7 +172,7 @@ START_TEST(a_run_learns_the_same_codes)
     char run[700];
     snprintf(run, sizeof run, "%s/run", out);
     Said s = must("vocab --type bpe --merges 300 --tokens moses --out %s", out);
-    ck_assert(strstr(s.out, "merges      300 learnt, of --merges 300") && strstr(s.out, "valid  "));
+    ck_assert(strstr(s.out, "merges      300 learned, of --merges 300") && strstr(s.out, "valid  "));
     said_free(&s);
     s = must("train --run %s --preset minute --minutes 0 --steps 1 --dim 8 --heads 1 --depth 1 --ff 8 --type bpe "
              "--merges 300 --tokens moses -q",
@@ -193,7 +193,7 @@ START_TEST(moses_needs_to_know_the_language_of_a_file)
     Said s = must("vocab --type words --size 5 --tokens moses --out %s %s/a.de.txt", out, out);
     ck_assert_uint_eq(lines_in(out, "words.txt"), 5); /* Gut , sagt er . */
     said_free(&s);
-    refused(2, "in which language is it?", "vocab --tokens moses %s/plain", out);
+    refused(2, "its language is unknown", "vocab --tokens moses %s/plain", out);
     refused(2, "'cs'", "vocab --tokens moses --source cs %s/plain", out);
 }
 END_TEST
@@ -205,12 +205,12 @@ START_TEST(what_cannot_be_learnt_or_cut_is_refused)
     refused(1, "/no/such/file", "vocab /no/such/file");
     refused(1, "/no/such/data", "vocab --data /no/such/data");
     refused(1, "too small", "vocab --type wordpiece --size 9");
-    refused(2, "which byte pairs", "pieces");
-    refused(2, "which pieces", "pieces --type words");
+    refused(2, "the merges to cut with", "pieces");
+    refused(2, "the subwords to cut into", "pieces --type words");
     refused(2, "--join", "pieces --join --type words");
     refused(1, "/no/such/codes", "pieces --codes /no/such/codes");
     refused(1, "/no/such/text", "pieces --join --file /no/such/text");
-    refused(1, "no piece would be kept",
+    refused(1, "none would be allowed",
             "pieces --codes " FIXTURE("codes") " --vocabulary " FIXTURE("pieces") " --vocabulary-threshold 1000000");
 }
 END_TEST

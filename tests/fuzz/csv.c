@@ -1,4 +1,4 @@
-/* Tables: rows that are read lie in the input, and are the same when they are written with all fields in quotes and
+/* Tables: rows that are read are in the input, and are the same when they are written with all fields in quotes and
  * read again. */
 #include "core/text/csv.h"
 #include "base/buffer.h"

@@ -1,5 +1,5 @@
 /* Harnesses that a fuzzer, or a test with stored inputs, drives: one for each reader of what others wrote. `make fuzz`
- * looks for new inputs with libFuzzer, as which each KIND.c is a program of its own; `make test` replays what lies in
+ * looks for new inputs with libFuzzer, as which each KIND.c is a program of its own; `make test` replays what is in
  * seeds/KIND and crashes/KIND with any compiler (test_replay.c, where the harnesses have the names at the end).
  *
  * What every harness demands of its reader, whatever the bytes:

@@ -1,5 +1,5 @@
 /* The command line of charlm, and the configuration file that it names. An input is a word a line, the command first;
- * behind an empty line follows the file, whatever name --config gives it.
+ * after an empty line follows the file, whatever name --config gives it.
  *
  * What was understood, written as texts or as the JSON of a run and read again, means the same. */
 #include "charlm/options.h"

@@ -13,7 +13,7 @@ enum { D = 256 };
 static const Kernels *k;
 static Stream *s;
 
-/* Every backend of this machine's memory in f32; false behind the last. */
+/* Every backend of this machine's memory in f32; false after the last. */
 static bool open_backend(int i)
 {
     static const char *const devices[] = {"cpu", "plain"};
@@ -111,7 +111,7 @@ START_TEST(rows_that_lie_far_apart)
 }
 END_TEST
 
-/* x [2,IN] w [OUT,IN]^T with so many weights that only a last row of them lies beyond; and its gradient there. */
+/* x [2,IN] w [OUT,IN]^T with so many weights that only a last row of them is beyond; and its gradient there. */
 START_TEST(weights_of_a_linear_map)
 {
     enum { IN = 1 << 12 };

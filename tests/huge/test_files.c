@@ -22,10 +22,10 @@ static bool setup(const char *test)
     if (!huge_has_room(test))
         return false;
     snprintf(path, sizeof path, "%s/file", test_folder());
-    const double room = (double)huge_disk(test_folder()) / (1 << 30), needed = 3;
-    if (room >= needed)
+    const double capacity = (double)huge_disk(test_folder()) / (1 << 30), needed = 3;
+    if (capacity >= needed)
         return true;
-    snprintf(why, sizeof why, "%.1f GiB of disk are free, not %.0f", room, needed);
+    snprintf(why, sizeof why, "%.1f GiB of disk are free, not %.0f", capacity, needed);
     test_skip(test, why);
     return false;
 }
@@ -60,7 +60,7 @@ START_TEST(a_tensor_of_more_than_2_gib_in_safetensors)
         return;
     int32_t *data = make_data(n);
     const SafeTensor tensors[] = {
-        {.name = "far", .type = SAFE_U8, .rank = 1, .shape = {3}, .data = near}, /* behind the larger type */
+        {.name = "far", .type = SAFE_U8, .rank = 1, .shape = {3}, .data = near}, /* after the larger type */
         {.name = "large", .type = SAFE_I32, .rank = 2, .shape = {n / 2, 2}, .data = data}};
     ck_done(safetensors_write(path, tensors, 2, NULL, 0, &e), e);
     memory_free(data);

@@ -1,4 +1,4 @@
-/* Networks by chance. Sizes 0 and 1 are frequent, since they are where loops go wrong; widths are few, so that values
+/* Networks by chance. Sizes 0 and 1 are frequent, because they are where loops go wrong; widths are few, so that values
  * meet that can be added. */
 #include "tests/hunt/sketch.h"
 
@@ -227,7 +227,7 @@ static void share(Draw *d, Op *op)
 }
 
 /* Values grow with their degree, and rounding with them: it is kept small (a sum counts as a product does). Attention
- * gets none of either, since where one weight is nearly 1 its gradient of keys is a difference of numbers as large as
+ * gets none of either, because where one weight is nearly 1 its gradient of keys is a difference of numbers as large as
  * the values. */
 static size_t degree_of(const Draw *d, const Op *op)
 {

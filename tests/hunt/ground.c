@@ -79,7 +79,7 @@ static void lay_targets(Ground *g, size_t k)
         }
 }
 
-/* Lists for all positions that a query may have, of blocks that may lie behind the last key. */
+/* Lists for all positions that a query may have, of blocks that may be after the last key. */
 static void lay_blocks(Ground *g, size_t k, size_t queries, size_t keys)
 {
     Lists *l = &g->lists[k];

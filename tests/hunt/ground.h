@@ -1,5 +1,5 @@
-/* What the operations of a scene read beside tensors: rows, and lists of integers. Backends that compute on the host read
- * them where they lie. */
+/* What the operations of a scene read beside tensors: rows, and lists of integers. Backends that compute on the host
+ * read them where they are. */
 #ifndef TESTS_HUNT_GROUND_H
 #define TESTS_HUNT_GROUND_H
 

@@ -60,7 +60,7 @@ typedef struct Trial {
     char *why;
 } Trial;
 
-/* Of a tensor's own largest value, and of the largest of all gradients, since terms may cancel that are as large. A
+/* Of a tensor's own largest value, and of the largest of all gradients, because terms may cancel that are as large. A
  * norm of few columns magnifies what they leave, by up to 300. */
 static const double slack[NUMBER_TYPES] = {[NUMBER_F32] = 1e-5, [NUMBER_BF16] = 0.04};
 enum { NARROW = 50 };

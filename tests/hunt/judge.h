@@ -1,14 +1,15 @@
 /* Does a network come out right? For one Sketch:
  *
  *     slopes      in f64 the gradient of each parameter is that of central differences, along a direction of its own
- *     rounding    each backend is as near to f64 as rounding in its type leaves it: losses, and each parameter's gradient
+ *     rounding    each backend is as near to f64 as rounding in its type leaves it: losses, and each
+ *                 parameter's gradient
  *     bits        computed again (KEEP_INPUTS), or by a larger team, it gives the same bits
  *     memory      a walk over shapes has found exactly the memory that it used
  *                 and one for longer rows suffices
  *
- * How far a backend may be off: a share of the tensor's largest value (and no less than a hundredth of the largest of all
- * gradients, since terms may cancel). Where it is farther off, the network may magnify rounding; then f64 tells how
- * much: it is run with weights that are off by about as much as numbers of that type are. */
+ * How far a backend may be off: a share of the tensor's largest value (and no less than a hundredth of the largest of
+ * all gradients, because terms may cancel). Where it is farther off, the network may magnify rounding; then f64 tells
+ * how much: it is run with weights that are off by about as much as numbers of that type are. */
 #ifndef TESTS_HUNT_JUDGE_H
 #define TESTS_HUNT_JUDGE_H
 
@@ -16,8 +17,8 @@
 
 enum { WHY = 256 };
 
-/* backends: NULL behind the last; bf16 is left out where the network is not smooth, since a kink may be on either side.
- * false: why says what is wrong. */
+/* backends: NULL after the last; bf16 is left out where the network is not smooth, because a kink may be on either
+ * side. false: why says what is wrong. */
 bool judge(const Sketch *s, const Kernels *const *backends, char why[WHY]);
 
 /* The same in a process of its own, so that one that stops (an assert) or never ends is a finding, too. */

@@ -413,7 +413,7 @@ Outcome scene_run(const Scene *c, const Way *way)
     Tape t;
     Error e;
     if (!k->on_host)
-        scene_stop("lists of integers lie in the memory of the host, which this device does not read");
+        scene_stop("lists of integers are in the host's memory, which this device does not read");
     done(k->open(&s, way->team ? way->team : 1, &e) && weights_open(&w, k, s, &c->parameters, &e), &e);
     set_weights(c, way, &w, s);
     TapePlan plan = walk(c, part, way, &w, &state, &takes), used;

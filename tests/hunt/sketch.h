@@ -1,8 +1,8 @@
-/* A network as a list of operations: what the hunt draws by chance, runs on every backend and, when they disagree, makes
- * smaller until each operation that is left is needed for it.
+/* A network as a list of operations: what the hunt draws by chance, runs on every backend and, when they disagree,
+ * makes smaller until each operation that is left is needed for it.
  *
  * A Sketch holds no tensors and no pointers, so it can be copied, changed and run again. Operation i reads values of
- * operations before it. A value has rows of one of the Domains, which all have B rows of their own lengths (and, behind
+ * operations before it. A value has rows of one of the Domains, which all have B rows of their own lengths (and, after
  * them, positions of no row), and some columns. */
 #ifndef TESTS_HUNT_SKETCH_H
 #define TESTS_HUNT_SKETCH_H
@@ -100,7 +100,7 @@ bool sketch_narrow(const Sketch *s); /* it has a norm of so few columns that it 
 /* May one have the parameters of another? */
 bool sketch_may_share(const Sketch *s, const Op *op, const Op *with);
 
-/* Works out the shapes of all values anew, after a change; false: they do not go together. Who can no longer share
+/* Works out the shapes of all values again, after a change; false: they do not go together. Who can no longer share
  * parameters has its own. */
 bool sketch_fit(Sketch *s);
 

@@ -109,7 +109,7 @@ START_TEST(heads_are_sorted_and_none_is_lost)
     ck_assert(n[0].head == 1 && n[1].head == 2 && n[2].head == 0);
     describe_sort(n, 3, MEASURE_PREVIOUS);
     ck_assert(n[0].head == 0 && n[1].head == 1 && n[2].head == 2);
-    describe_sort(n, 3, MEASURE_NEXT); /* alike: as they lie */
+    describe_sort(n, 3, MEASURE_NEXT); /* alike: as they are stored */
     ck_assert(n[0].head == 0 && n[1].head == 1 && n[2].head == 2);
     describe_sort(n, 3, MEASURES);
     ck_assert(n[0].head == 0);

@@ -51,7 +51,7 @@ bool listed_by_chance(const Attending *a, size_t position, size_t key)
     return chance(&r, 0.4);
 }
 
-/* Lengths 0 and 1 are frequent, since they are where loops go wrong. */
+/* Lengths 0 and 1 are frequent, because they are where loops go wrong. */
 static int32_t random_length(Random *r, bool longer)
 {
     static const int32_t few[] = {0, 1, 2, 3, 5, 8};
@@ -148,7 +148,7 @@ static void words(const Attending *a, char *text, size_t size)
         n += snprintf(text + n, size - (size_t)n, " %dx%d", a->queries[b], a->keys[keys_of(a, b)]);
 }
 
-/* The lists of blocks, for all positions that there are, and a block of keys behind the last. */
+/* The lists of blocks, for all positions that there are, and a block of keys after the last. */
 static void lay_out_blocks(Case *c, const Attending *a)
 {
     size_t positions = most_of(a->queries, a->rows) + (a->offsets ? most_of(a->offset, a->rows) : 0);

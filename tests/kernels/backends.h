@@ -86,15 +86,15 @@ double result_at(const Case *c, const Result *r, size_t index, size_t i, size_t 
 void tensor_fill(Tensor *t, double x);
 void tensor_integers(Tensor *t, const int32_t *from);
 
-/* The tables under test: device by device, type by type; NULL behind the last. */
+/* The tables under test: device by device, type by type; NULL after the last. */
 const Kernels *backend(size_t i);
 
 /* Runs a case on a backend, its inputs rounded to a type first (NUMBER_F64: not at all). */
 Result case_run(const Case *c, const Kernels *k, NumberType rounded);
 void result_free(Result *r);
 
-/* A block for each backend: r is what the case comes to there, of which the block keeps nothing, and r.k is the backend.
- * It is left at its end alone. */
+/* A block for each backend: r is what the case comes to there, of which the block keeps nothing, and r.k is the
+ * backend. It is left at its end alone. */
 #define EACH_BACKEND(r, c)                                                                                             \
     for (size_t each_##r = 0; backend(each_##r); each_##r++)                                                           \
         for (Result r = case_run(c, backend(each_##r), backend(each_##r)->type), *there_##r = &r; there_##r;           \
@@ -109,7 +109,7 @@ void case_teams(const Case *c);
 /* One tensor of two results: identical to the bit, or absent. */
 void same_bits(const Case *c, size_t index, const Result *a, const Result *b);
 
-/* Ends a loop test that FAST leaves out: it keeps one turn in eight, each time with another remainder, since turns
+/* Ends a loop test that FAST leaves out: it keeps one turn in eight, each time with another remainder, because turns
  * choose by remainders what they try. */
 #define SKIP_IF_FAST(loop)                                                                                             \
     do {                                                                                                               \
@@ -117,7 +117,8 @@ void same_bits(const Case *c, size_t index, const Result *a, const Result *b);
             return;                                                                                                    \
     } while (0)
 
-/* Whether y is the 0 that a backend made of a denormal number x: processors' bf16 instructions do, and a fast backend may. */
+/* Whether y is the 0 that a backend made of a denormal number x: processors' bf16 instructions do, and a fast backend
+ * may. */
 bool flushed(const Kernels *k, double x, double y);
 
 #endif

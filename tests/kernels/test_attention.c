@@ -21,7 +21,7 @@ START_TEST(every_backend_agrees_with_f64)
 }
 END_TEST
 
-/* Rows that end in the middle of a tile, or one behind it, and heads of all widths that tiles are cut to. */
+/* Rows that end in the middle of a tile, or one after it, and heads of all widths that tiles are cut to. */
 static Attending tiled(int i)
 {
     static const size_t sizes[][2] = {{64, 64},   {16, 40}, {130, 31}, {33, 128},
@@ -294,7 +294,7 @@ START_TEST(weights_sum_to_1_and_are_0_where_nothing_is_seen)
 }
 END_TEST
 
-/* Rows 1 and 3 have no valid key; row 2 has keys, but its window has left them behind; row 0 reads an empty row. */
+/* Rows 1 and 3 have no valid key; row 2 has keys, but its window is past them; row 0 reads an empty row. */
 static Attending deaf(void)
 {
     return (Attending){.rows = 4,
@@ -331,7 +331,7 @@ START_TEST(a_query_that_sees_no_key_gives_zeros_and_zero_gradients)
 }
 END_TEST
 
-/* What lies behind the valid keys of a cache, or in the row next door, is never looked at. */
+/* What is after the valid keys of a cache, or in the row next door, is never looked at. */
 START_TEST(keys_that_no_query_sees_may_hold_anything)
 {
     SKIP_IF_FAST(_i);
@@ -368,8 +368,8 @@ START_TEST(keys_that_no_query_sees_may_hold_anything)
 }
 END_TEST
 
-/* A backend that works in tiles multiplies weights of 0, too: there others of the same row may see it, but those who must,
- * must. */
+/* A backend that works in tiles multiplies weights of 0, too: there others of the same row may see it, but those who
+ * must, must. */
 START_TEST(a_nan_is_seen_by_those_who_see_its_key)
 {
     Attending a = square();

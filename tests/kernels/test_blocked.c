@@ -63,12 +63,12 @@ static float wanted(const MatmulShape *s, size_t i, size_t j)
     return s->relu && x < 0 ? 0 : x;
 }
 
-/* To the bit, and what lies between rows stays. */
+/* To the bit, and what is between rows stays. */
 START_TEST(a_product_is_the_sum_of_products)
 {
     Random r = {.seed = (uint32_t)_i};
     MatmulShape s = shape_of(&r, (size_t)_i);
-    const size_t end = s.m * s.c_stride + 64; /* a little behind it */
+    const size_t end = s.m * s.c_stride + 64; /* a little after it */
     fill(&a, &r, s.inputs, 1, s.a_stride * (s.a_transposed ? s.k : s.m));
     fill(&b, &r, s.inputs, 2, s.b_stride * (s.b_transposed ? s.n : s.k));
     fill(&was, &r, s.output, 50, end);

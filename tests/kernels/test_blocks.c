@@ -94,7 +94,7 @@ START_TEST(positions_with_an_empty_list_give_zeros)
 }
 END_TEST
 
-/* Rows of several hundred keys, few of which are listed: tiles lie apart. */
+/* Rows of several hundred keys, few of which are listed: tiles are apart. */
 static Attending far_apart(uint32_t seed)
 {
     static const size_t blocks[] = {1, 16, 32, 50, 64, 100, 128, 200};
@@ -134,7 +134,7 @@ START_TEST(blocks_that_lie_far_apart_agree_with_f64)
 END_TEST
 
 /* No contract, but how to see that a backend skips: of 0 times NaN, what is computed is NaN. Queries 0 .. 63 list the
- * first block of 64 keys, those behind them the fourth, and each list is poison to the other queries. */
+ * first block of 64 keys, those after them the fourth, and each list is poison to the other queries. */
 static bool listed_half(const Attending *a, size_t p, size_t k)
 {
     (void)a;

@@ -21,7 +21,7 @@ static void append(const Kernels *k, Stream *s, void *const *at, StepState *stat
     k->cache_append(s, at[CACHE], at[LENGTH], a->capacity, strided_of(c, at, X), at[START], a->rows, a->d);
 }
 
-/* Rows of 0 to capacity positions behind 0 to what is left; some rows become exactly full. */
+/* Rows of 0 to capacity positions after 0 to what is left; some rows become exactly full. */
 static Case append_case(Append *a, uint32_t seed)
 {
     Case c = case_new(append, a, seed);
@@ -32,10 +32,10 @@ static Case append_case(Append *a, uint32_t seed)
     Tensor *length = tensor(&c, LENGTH, "length", INTEGERS, READ, a->rows, 1);
     Tensor *start = tensor(&c, START, "start", INTEGERS, READ, a->rows + 1, 1);
     for (size_t b = 0; b < a->rows; b++) {
-        size_t used = below(&c.random, a->capacity + 1), room = a->capacity - used;
+        size_t used = below(&c.random, a->capacity + 1), capacity = a->capacity - used;
         *element(length, b, 0) = (double)used;
         *element(start, b + 1, 0) = *element(start, b, 0) +
-                                    (double)(chance(&c.random, 0.3) ? room : below(&c.random, room + 1));
+                                    (double)(chance(&c.random, 0.3) ? capacity : below(&c.random, capacity + 1));
     }
     size_t n = (size_t)*element(start, a->rows, 0) + below(&c.random, 3);
     tensor_strided(&c, X, "x", NUMBERS, READ, n, a->d, a->d + below(&c.random, 5));
@@ -101,7 +101,7 @@ enum { KEY_CACHE = OWN, VALUE_CACHE, STARTS, VALIDS, CACHE_START, PIECE_Q, PIECE
 
 /* A whole row, and the same row in TIMES pieces; lengths of pieces [TIMES][ROWS], some 0. */
 typedef struct Growing {
-    Attending whole; /* first, since the case's shape is read as one */
+    Attending whole; /* first, because the case's shape is read as one */
     int32_t piece[TIMES][ROWS];
     size_t capacity;
 } Growing;

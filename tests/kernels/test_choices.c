@@ -111,7 +111,7 @@ START_TEST(the_likeliest_come_in_order_and_of_equal_ones_the_first)
 }
 END_TEST
 
-/* Where the largest logits of a row lie close together, or in its last, incomplete vector. */
+/* Where the largest logits of a row are close together, or in its last, incomplete vector. */
 START_TEST(neighbours_can_be_the_likeliest)
 {
     static const size_t sizes[] = {9, 64, 1000, 10001};

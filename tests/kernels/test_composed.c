@@ -78,7 +78,7 @@ typedef struct Product {
     size_t outer, inner, m, n, k;
     double alpha;
     bool turned_a, turned_b, turned_c, shared_b;
-    bool beside[3]; /* matrices of one outer lie side by side (heads), not below one another */
+    bool beside[3]; /* matrices of one outer are side by side (heads), not below one another */
 } Product;
 
 /* A matrix [rows, columns] for each outer and inner: side by side or below one another, perhaps transposed. */

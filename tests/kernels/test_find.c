@@ -48,7 +48,7 @@ START_TEST(a_type_that_a_device_lacks_is_told_with_those_it_has)
             snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? ", " : "",
                      number_type_name(type));
     ck_assert(!kernels_find("cpu", NUMBER_F64, &e));
-    ck_assert_msg(strstr(e.text, "cpu does not compute in f64") && strcmp(strstr(e.text, "does in ") + 8, list) == 0,
+    ck_assert_msg(strstr(e.text, "cpu does not support f64") && strcmp(strstr(e.text, "it supports ") + 12, list) == 0,
                   "%s", e.text);
 }
 END_TEST
@@ -86,7 +86,7 @@ START_TEST(an_operation_that_is_missing_is_plains_or_said)
     k.softmax_forward = NULL;
     k.on_host = false;
     ck_assert(!kernels_complete(&k, &e));
-    ck_assert_str_eq(e.text, "device cpu has no operation softmax_forward yet, so it can run no network");
+    ck_assert_str_eq(e.text, "device cpu lacks the operation softmax_forward, so it cannot run a network");
 }
 END_TEST
 

@@ -1,5 +1,5 @@
-/* What only the GPU's backend has: operations that are captured and replayed, copies beside them, and products by cuBLAS
- * or, under the emulator, by what stands in for it. */
+/* What only the GPU's backend has: operations that are captured and replayed, copies beside them, and products by
+ * cuBLAS or, under the emulator, by what stands in for it. */
 #include "base/memory.h"
 #include "base/thread.h"
 #include "tests/kernels/backends.h"
@@ -112,7 +112,7 @@ START_TEST(reading_or_writing_the_host_s_memory_is_not_captured)
             ck_assert_ptr_null(k->captured(s));
             ck_assert(!k->finish(s, &e));
             ck_assert_msg(strstr(e.text, "not permitted when stream is capturing"), "%s", e.text);
-            ck_assert(!k->capture(s)); /* nor is what comes behind an error */
+            ck_assert(!k->capture(s)); /* nor is what comes after an error */
             k->release(there);
             k->close(s);
         }
@@ -120,8 +120,8 @@ START_TEST(reading_or_writing_the_host_s_memory_is_not_captured)
 }
 END_TEST
 
-/* Cross-entropy keeps something between two kernels. A longer one needs more room for it; the captured one goes on with
- * what it had. */
+/* Cross-entropy keeps something between two kernels. A longer one needs more room for it; the captured one continues
+ * with what it had. */
 START_TEST(what_was_captured_keeps_its_scratch_memory)
 {
     enum { SHORT = 3, LONG = 3000, V = 5 };
@@ -158,7 +158,7 @@ START_TEST(what_was_captured_keeps_its_scratch_memory)
 }
 END_TEST
 
-/* Cross-entropy on more and more rows, by a little each time: what lies between two of its kernels fits. */
+/* Cross-entropy on more and more rows, by a little each time: what is between two of its kernels fits. */
 START_TEST(scratch_memory_grows_by_a_little)
 {
     enum { MOST = 600, V = 3 };
@@ -408,11 +408,11 @@ END_TEST
 /* ---- products */
 
 /* What a stream of that table, opened as ATTEND_KERNELS says, makes of c [m,n] = 0.5 a b (+ c), each along rows or down
- * columns with a gap behind each, batch by batch. */
+ * columns with a gap after each, batch by batch. */
 typedef struct Layout {
     bool down_a, down_b, down_c, add;
     size_t outer, inner, m, n, k, gap;
-    bool apart; /* the first of the inner matrices lie side by side, then the second: no one distance between all */
+    bool apart; /* the first of the inner matrices are side by side, then the second: no one distance between all */
 } Layout;
 
 enum { ROOM = 6000 };
@@ -466,7 +466,7 @@ START_TEST(products_are_the_same_whoever_multiplies)
 }
 END_TEST
 
-/* What comes behind a product is made by a warp for each row, 128 numbers at a time: here twice, and not all of them.
+/* What comes after a product is made by a warp for each row, 128 numbers at a time: here twice, and not all of them.
  */
 START_TEST(rows_may_be_longer_than_a_warp_takes_at_once)
 {
@@ -494,17 +494,17 @@ START_TEST(rows_may_be_longer_than_a_warp_takes_at_once)
 }
 END_TEST
 
-/* Is y one of the two numbers with 10 bits of fraction between which x lies? */
+/* Is y one of the two numbers with 10 bits of fraction between which x is? */
 static bool has_10_bits(float x, float y)
 {
     uint32_t exact, found;
     memcpy(&exact, &x, sizeof exact);
     memcpy(&found, &y, sizeof found);
-    uint32_t cut = exact & ~0x1fffu; /* towards 0; the other one lies away from it */
+    uint32_t cut = exact & ~0x1fffu; /* towards 0; the other one is away from it */
     return found == cut || (exact != cut && found == cut + 0x2000);
 }
 
-/* One number times one: in f32 it stays, in tf32 what is behind 10 bits of fraction is rounded. On a GPU it may be cut
+/* One number times one: in f32 it stays, in tf32 what is after 10 bits of fraction is rounded. On a GPU it may be cut
  * off, too, or halves go away from 0, as cuBLAS likes; and a product that tensor cores are too large for keeps all. */
 START_TEST(tf32_rounds_what_products_read_and_nothing_else)
 {
@@ -543,7 +543,7 @@ START_TEST(tf32_is_a_gpu_s_and_no_old_one_s)
     Error e;
     for (size_t i = 0; i < 3; i++) {
         ck_assert(!kernels_find(others[i], NUMBER_TF32, &e));
-        ck_assert_msg(strstr(e.text, "does not compute in tf32; it does in f32"), "%s", e.text);
+        ck_assert_msg(strstr(e.text, "does not support tf32; it supports f32"), "%s", e.text);
     }
     setenv("ATTEND_GPU", "7.5", 1);
     if (kernels_find("emulated", NUMBER_F32, NULL)) {

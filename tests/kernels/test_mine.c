@@ -1,4 +1,5 @@
-/* The student's backend where it cannot be had. (That it computes, tools/course.sh tries with the course's solutions.) */
+/* The student's backend where it cannot be had. (That it computes, tools/course.sh tries with the course's
+ * solutions.) */
 #include "base/file.h"
 #include "kernels/kernels.h"
 #include "tests/suite.h"
@@ -38,9 +39,9 @@ START_TEST(it_computes_in_f32_alone)
 {
     Error e;
     ck_assert(!kernels_find("mine", NUMBER_BF16, &e));
-    ck_assert_str_eq(e.text, "device mine does not compute in bf16; it does in f32");
+    ck_assert_str_eq(e.text, "device mine does not support bf16; it supports f32");
     ck_assert(!kernels_find("mine", NUMBER_F64, &e));
-    ck_assert_str_eq(e.text, "device mine does not compute in f64; it does in f32");
+    ck_assert_str_eq(e.text, "device mine does not support f64; it supports f32");
 }
 END_TEST
 

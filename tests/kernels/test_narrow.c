@@ -131,7 +131,7 @@ START_TEST(huge_values_have_a_mean)
 }
 END_TEST
 
-/* Scores of -91.5 and less, of 41 to 43 keys: those behind the last, which make up the number to whole fours, would
+/* Scores of -91.5 and less, of 41 to 43 keys: those after the last, which make up the number to whole fours, would
  * have one of 0, and a weight next to these that is no float. */
 START_TEST(low_scores_leave_nothing_to_keys_that_are_not_there)
 {

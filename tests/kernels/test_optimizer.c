@@ -190,7 +190,7 @@ static const Adam recipe = {0.9, 0.98, 1e-9}, momentum = {0.9, 1, 1}; /* the lat
 
 static Adam how_of(const Case *c) { return c->state.correction2 < 1 ? recipe : momentum; }
 
-/* One step: what changes between steps lies in the state, so a case is one step. */
+/* One step: what changes between steps is in the state, so a case is one step. */
 static void step(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
 {
     const Steps *a = c->shape;
@@ -439,7 +439,7 @@ static const TableSteps tables[] = {{0, ROWS, 5, 0, {-1, 2, -1, 0, 1, -1, -1}},
                                     {6, 1, 1, 0, {0, 1, -1, -1, -1, -1, 2}},
                                     {3, 0, 8, 0, {0, 1, 2, -1, -1, -1, -1}}};
 
-/* Rows that were not read move, too: their moments go on. */
+/* Rows that were not read move, too: their moments continue. */
 START_TEST(rows_of_a_table_move_as_the_formula_says)
 {
     const TableSteps *a = &tables[_i];

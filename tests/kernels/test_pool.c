@@ -11,7 +11,7 @@ enum { ROWS = 8 };
 
 typedef struct Pooled {
     Pooling how;
-    size_t b, n, d; /* n: positions behind the last row are of none */
+    size_t b, n, d; /* n: positions after the last row are of none */
     int32_t start[ROWS + 1];
 } Pooled;
 
@@ -23,7 +23,7 @@ static void pool(const Kernels *k, Stream *s, void *const *at, StepState *state,
     k->pool_backward(s, at[DX], c->add, at[DY], at[WHICH], p->how, at[START], p->b, p->n, p->d);
 }
 
-/* Rows of these lengths, with `behind` positions behind them. */
+/* Rows of these lengths, with `after` positions after them. */
 static Case pool_sized(Pooled *p, Pooling how, const int32_t *lengths, size_t b, size_t behind, size_t d, uint32_t seed)
 {
     Case c = case_new(pool, p, seed);

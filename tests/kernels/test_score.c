@@ -275,7 +275,7 @@ START_TEST(a_score_of_minus_infinity_is_a_key_that_is_not_seen)
 }
 END_TEST
 
-/* Tables that reach farther than any row, and tables of one entry; keys all ahead or all behind. */
+/* Tables that reach farther than any row, and tables of one entry; keys all ahead or all after. */
 START_TEST(tables_of_any_reach_agree_with_f64)
 {
     static const size_t reach[][2] = {{1, 0}, {1, 1}, {1, 200}, {200, 0}, {200, 100}, {200, 300}, {2, 0}, {75, 0}};
@@ -302,7 +302,7 @@ START_TEST(wide_heads_agree_with_f64)
 }
 END_TEST
 
-/* What lies ahead of a causal query, behind its window, or farther off than a row is long. */
+/* What is ahead of a causal query, after its window, or farther off than a row is long. */
 START_TEST(entries_of_distances_that_nobody_has_may_hold_anything)
 {
     Attending a = several();

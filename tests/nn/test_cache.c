@@ -186,7 +186,7 @@ START_TEST(rows_of_different_lengths_do_not_see_each_other)
 }
 END_TEST
 
-/* Beams: after each token rows become copies of others, some disappear, and each goes on in its own way. */
+/* Beams: after each token rows become copies of others, some disappear, and each continues in its own way. */
 START_TEST(rows_can_be_reordered_copied_and_dropped)
 {
     enum { B = 4, TURNS = 5 };
@@ -230,7 +230,7 @@ START_TEST(rows_can_be_reordered_copied_and_dropped)
 }
 END_TEST
 
-/* Beams that stay where they are: row 0 goes on in row 2, too, and row 3 is as it was. */
+/* Beams that stay where they are: row 0 continues in row 2, too, and row 3 is as it was. */
 START_TEST(a_row_can_be_copied_to_another)
 {
     enum { B = 4 };
@@ -251,7 +251,7 @@ START_TEST(a_row_can_be_copied_to_another)
         backend(t)->upload(s, device, length, sizeof length);
         cache_copy_row(&r.cache, s, 2, 0, 5);
         cache_rewind(&r.cache, s, device);
-        memcpy(ids[2], ids[0], 5 * sizeof *ids[0]); /* behind that each goes its own way */
+        memcpy(ids[2], ids[0], 5 * sizeof *ids[0]); /* after that each goes its own way */
         for (uint32_t b = 0; b < B; b++)
             pieces[b] = (Piece){ids[b], (size_t)length[b], (size_t)length[b] + 1};
         double *found = read_pieces(&r, pieces, B, true);
@@ -312,7 +312,7 @@ START_TEST(a_cache_that_was_reset_remembers_nothing)
 }
 END_TEST
 
-/* Two ways to go on from where the cache once was. */
+/* Two ways to continue from where the cache once was. */
 START_TEST(a_cache_that_was_rewound_goes_on_from_there)
 {
     SharedOptions o = layout(_i);

@@ -7,7 +7,7 @@
 
 enum { D = 12, WORDS = 20, MEMORIES = 3, CAPACITY = 7, BEAMS = 5, MOST = BEAMS * CAPACITY };
 
-/* The parts, and rows that lie on the host (which is the device here). */
+/* The parts, and rows that are on the host (which is the device here). */
 typedef struct Stage {
     const Kernels *k;
     Stream *stream;

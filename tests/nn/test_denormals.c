@@ -42,7 +42,7 @@ void tape_check(Tape *t, const Tensor *y, const char *what, const Parameter *p)
 void nonfinite_weights(char *name, const Weights *w, Stream *s) { (void)name, (void)w, (void)s; }
 void nonfinite_gradients(char *name, const Tape *t) { (void)name, (void)t; }
 
-/* Gradients of activations lie where the tape left them, later ones over earlier ones; those of parameters are Adam's
+/* Gradients of activations are where the tape left them, later ones over earlier ones; those of parameters are Adam's
  * first moments. */
 static void count_gradients(const Trainer *c)
 {

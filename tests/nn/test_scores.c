@@ -115,7 +115,7 @@ static void check_formula(Score score, const Kernels *k, double rounding)
     draw(&x.q[0][0], sizeof x / sizeof(double), 4);
     attend_directly(&x, score, wanted);
 
-    ck_assert(k->on_host); /* starts lie where they are */
+    ck_assert(k->on_host); /* starts are where they are */
     Scoring scoring = scoring_new(&p, score, HEADS, DK, "attention");
     ck_done(parameters_finish(&p, &e) && k->open(&s, 1, &e) && weights_open(&w, k, s, &p, &e) &&
                 tape_open(&t, k, s, &w, &(TapePlan){1 << 20, 0, 1 << 16}, &e),

@@ -1,4 +1,4 @@
-/* core/search/translate.h: translations of random encoder-decoders against a search that computes every prefix anew,
+/* core/search/translate.h: translations of random encoder-decoders against a search that computes every prefix again,
  * without a cache; whatever the batch and the workers; and against n-best lists that Python made (fixtures/beam.py). */
 #include "base/memory.h"
 #include "base/philox.h"
@@ -226,7 +226,7 @@ static void case_close(Case *c)
     fixture_close(&c->network);
 }
 
-/* The hypotheses of one sentence, behind `at` numbers of each list. */
+/* The hypotheses of one sentence, after `at` numbers of each list. */
 static void check_listed(const Case *c, size_t s, const Translation *found, size_t at[6], const Kernels *k)
 {
     const double rounding = k->type == NUMBER_F64 ? 1e-9 : 1e-4;

@@ -138,7 +138,7 @@ START_TEST(memory_that_runs_out_is_said)
 }
 END_TEST
 
-/* What a browser makes of the page, once `script` has run behind it: its elements as text; NULL: there is no browser.
+/* What a browser makes of the page, once `script` has run after it: its elements as text; NULL: there is no browser.
  */
 static char *shown_by_browser(const char *page, const char *script)
 {

@@ -12,7 +12,7 @@
 
 enum { ROWS = 6, COLUMNS = 3 };
 
-/* Along (0, 0.6, 0.8) they lie at 3 and -3, along (1, 0, 0) at 2 and -2, along (0, -0.8, 0.6) at 1 and -1: variances 9,
+/* Along (0, 0.6, 0.8) they are at 3 and -3, along (1, 0, 0) at 2 and -2, along (0, -0.8, 0.6) at 1 and -1: variances 9,
  * 4 and 1 of 14; all of it moved by (5, 6, 7). */
 static void points_of(double *x)
 {
@@ -61,7 +61,7 @@ static bool add_points(void *result, Error *e)
     double table[WORDS * 2];
     bool fine = true;
     for (size_t i = 0; fine && i < WORDS; i++) {
-        table[2 * i] = i < 7 ? (double)i : 3.5; /* the last three lie on one another */
+        table[2 * i] = i < 7 ? (double)i : 3.5; /* the last three are on one another */
         table[2 * i + 1] = i < 7 ? (double)(i % 2) : 0.2;
         fine = labels_add(&names, words[i], strlen(words[i]), false, e);
     }

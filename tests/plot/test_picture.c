@@ -74,11 +74,10 @@ START_TEST(without_gnuplot_there_is_a_line_on_how_to_get_it)
     bool drawn = picture_draw(&p, NULL, &e);
     setenv("PATH", path, 1);
     memory_free(path);
-    if (drawn || !strstr(e.text, "make deps")) /* it may lie in .deps */
+    if (drawn || !strstr(e.text, "make deps")) /* it may be in .deps */
         ck_assert_msg(strstr(e.text, "could not draw") != NULL, "%s", e.text);
     else
-        ck_assert_str_eq(e.text,
-                         "there is no gnuplot to draw with: `make deps` gets it; the data are in some/data.tsv");
+        ck_assert_str_eq(e.text, "gnuplot was not found; `make deps` installs it; the data is in some/data.tsv");
 }
 END_TEST
 

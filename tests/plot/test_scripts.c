@@ -51,7 +51,7 @@ static void draws(const char *script, Buffer *b, size_t count, bool named, const
         for (size_t k = 0; named && i == 0 && k < COUNT; k++)
             ck_assert_msg(strstr(bytes, tokens[k][1]) != NULL, "%s: '%s' is not in the picture", script, tokens[k][1]);
         ck_assert_uint_gt(size, 60);
-        if (i == 0 && strcmp(script, "embeddings") != 0) /* of names in a plane some lie beside one another */
+        if (i == 0 && strcmp(script, "embeddings") != 0) /* of names in a plane some are beside one another */
             ck_assert_uint_gt(ck_written(bytes, script), 3);
         memory_free(bytes);
     }
@@ -89,7 +89,7 @@ START_TEST(maps_of_heads)
 }
 END_TEST
 
-/* Maps of all shapes and numbers, of models with one head or many, with short names and long ones: every text lies
+/* Maps of all shapes and numbers, of models with one head or many, with short names and long ones: every text is
  * inside and beside all others, and the scale is there. */
 START_TEST(nothing_is_cut_whatever_the_shape)
 {
@@ -235,7 +235,7 @@ START_TEST(what_many_heads_do)
         char *svg;
         size_t size;
         for (size_t k = 0; k < 7; k++) {
-            buffer_print(&b, "%sseparators, evenly 0.12\n", k ? "\n\n" : "");
+            buffer_print(&b, "%sseparators, uniform 0.12\n", k ? "\n\n" : "");
             for (size_t h = 0; h < shapes[i / 3][0] * shapes[i / 3][1]; h++) {
                 size_t layer = h / shapes[i / 3][1], head = h % shapes[i / 3][1];
                 buffer_print(&b, "%zu\t%zu\t%g\t%zu\t%zu\n", layer, head,

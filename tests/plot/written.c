@@ -7,7 +7,7 @@
 
 enum { MOST = 4096 };
 
-/* Where a text lies: from left to right, from its highest letters to its foot. */
+/* Where a text is: from left to right, from its highest letters to its foot. */
 typedef struct Box {
     double left, right, top, bottom;
     const char *text;
@@ -27,14 +27,14 @@ static size_t letters_of(const char *text, const char *end)
     return count;
 }
 
-/* The number behind a key between `from` and `end`; `otherwise` where there is none. */
+/* The number after a key between `from` and `end`; `otherwise` where there is none. */
 static double number_behind(const char *from, const char *end, const char *key, double otherwise)
 {
     const char *at = strstr(from, key);
     return at && at < end ? strtod(at + strlen(key), NULL) : otherwise;
 }
 
-/* The box of the group that begins at g. Texts lie flat or go upwards. */
+/* The box of the group that begins at g. Texts are flat or go upwards. */
 static Box box_of(const char *g)
 {
     const char *text = strstr(g, "<text>"), *end = text ? strstr(text, "</text>") : NULL;

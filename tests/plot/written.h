@@ -1,4 +1,4 @@
-/* What is written in a picture, an SVG: that all of it lies inside, and that no two texts lie over one another. */
+/* What is written in a picture, an SVG: that all of it is inside, and that no two texts are over one another. */
 #ifndef TESTS_PLOT_WRITTEN_H
 #define TESTS_PLOT_WRITTEN_H
 

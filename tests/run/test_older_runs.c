@@ -1,4 +1,5 @@
-/* Runs that an earlier version made go on as if it went on with them: tests/fixtures/runs.sh says how they were made. */
+/* Runs that an earlier version made continue as if it went on with them: tests/fixtures/runs.sh says how they were
+ * made. */
 #include "base/memory.h"
 #include "core/run/safetensors.h"
 #include "tests/command.h"

@@ -254,7 +254,7 @@ START_TEST(opening_to_write_removes_what_was_left_half_done)
     put("checkpoints/.00000003.tmp/model.safetensors", "half");
     put(".log.tsv.tmp", "half");
     put(".hidden", "stays");
-    /* killed between the two renames of a replacement, and behind them */
+    /* killed between the two renames of a replacement, and after them */
     ck_assert_int_eq(rename(in("checkpoints/00000001"), in("checkpoints/.00000001.old")), 0);
     ck_done(folder_make(in("checkpoints/.00000002.old"), &e), e);
     run_close(run);

@@ -154,13 +154,13 @@ START_TEST(other_types_and_other_sizes_are_refused)
     write_some();
     Safetensors *file;
     Error e;
-    char room[64];
+    char capacity[64];
     ck_done(safetensors_open(&file, path, &e), e);
-    ck_assert(!safetensors_read(file, safetensors_find(file, "i32"), SAFE_F32, room, 4, &e));
+    ck_assert(!safetensors_read(file, safetensors_find(file, "i32"), SAFE_F32, capacity, 4, &e));
     ck_assert_ptr_nonnull(strstr(e.text, "'i32' is I32 where F32 is needed"));
-    ck_assert(!safetensors_read(file, safetensors_find(file, "bytes"), SAFE_BOOL, room, 5, &e));
-    ck_assert(!safetensors_read(file, safetensors_find(file, "half"), SAFE_F16, room, 3, &e));
-    ck_assert(!safetensors_read(file, safetensors_find(file, "f64"), SAFE_F64, room, 3, &e));
+    ck_assert(!safetensors_read(file, safetensors_find(file, "bytes"), SAFE_BOOL, capacity, 5, &e));
+    ck_assert(!safetensors_read(file, safetensors_find(file, "half"), SAFE_F16, capacity, 3, &e));
+    ck_assert(!safetensors_read(file, safetensors_find(file, "f64"), SAFE_F64, capacity, 3, &e));
     ck_assert_ptr_nonnull(strstr(e.text, "2 elements where 3"));
     safetensors_close(file);
 }
@@ -208,10 +208,10 @@ static bool opens(Error *e)
         return false;
     for (size_t i = 0; i < safetensors_count(file); i++) {
         const SafeTensor *t = safetensors_at(file, i);
-        void *room = memory_get(safe_elements(t), safe_type_size(t->type));
-        ck_assert_ptr_nonnull(room);
-        ck_done(safetensors_read(file, t, t->type, room, safe_elements(t), e), *e);
-        memory_free(room);
+        void *capacity = memory_get(safe_elements(t), safe_type_size(t->type));
+        ck_assert_ptr_nonnull(capacity);
+        ck_done(safetensors_read(file, t, t->type, capacity, safe_elements(t), e), *e);
+        memory_free(capacity);
     }
     safetensors_close(file);
     return true;
@@ -268,7 +268,7 @@ END_TEST
 
 static const struct {
     const char *header;
-    size_t data; /* bytes behind it */
+    size_t data; /* bytes after it */
     bool good;
 } crafted[] = {
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8, true},

@@ -22,7 +22,7 @@ typedef struct Toy {
     bool coarse;   /* of two values, so that much is equal */
 } Toy;
 
-/* log p of each next token behind a prefix of sentence s */
+/* log p of each next token after a prefix of sentence s */
 static void toy_next(void *self, size_t s, const int32_t *prefix, size_t n, double *log_p)
 {
     const Toy *t = self;

@@ -67,7 +67,7 @@ void lab_differentiate(Lab *l, Program *program);
 /* Sets one weight, and its copy. */
 void lab_set(Lab *l, const Parameter *p, size_t i, double value);
 
-/* The backends of a type, plain first; NULL behind the last. */
+/* The backends of a type, plain first; NULL after the last. */
 const Kernels *lab_backend(NumberType type, size_t i);
 
 #endif

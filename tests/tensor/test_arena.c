@@ -1,4 +1,4 @@
-/* Arena and Space: where pieces of memory lie, against a model that looks at each unit of memory. */
+/* Arena and Space: where pieces of memory are, against a model that looks at each unit of memory. */
 #include "core/tensor/arena.h"
 
 #include "base/memory.h"
@@ -263,7 +263,7 @@ static bool record_many(void *argument, Error *e)
     s.record = &takes;
     for (size_t i = 0; i < 1000; i++) {
         void *piece = space_take(&s, i);
-        ck_assert_ptr_eq(piece, s.base); /* a walk goes on */
+        ck_assert_ptr_eq(piece, s.base); /* a walk continues */
         space_give(&s, piece);
     }
     bool fine = !takes.failed || memory_error(e, "a plan", takes.count, sizeof *takes.bytes);

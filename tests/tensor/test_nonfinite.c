@@ -191,7 +191,7 @@ static const struct {
     {large_sum, "the sum"},
     {large_product, "the product of two tensors"},
     {activated_nan, "the activation"},
-    {large_square, "the product by element"},
+    {large_square, "the elementwise product"},
     {infinite_scores, "the softmax"},
     {dropped_nan, "the dropout"},
 };
@@ -321,5 +321,5 @@ int main(int argc, char **argv)
         TEST_LOOP(gradients_are_blamed_in_the_order_of_the_backward_pass, NUMBER_TYPES),
         TEST(numbers_are_looked_at_to_the_last),
     };
-    return suite_run("tensor/blame", tests, sizeof tests / sizeof *tests, argc, argv);
+    return suite_run("tensor/nonfinite", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -1,4 +1,4 @@
-/* The block of parameters: what lies where, what a block holds, and what happens when memory runs out. */
+/* The block of parameters: what is where, what a block holds, and what happens when memory runs out. */
 #include "core/tensor/parameters.h"
 
 #include "base/bf16.h"
@@ -81,7 +81,7 @@ START_TEST(dense_parameters_come_first_then_lookups_then_constants)
         const Parameter *one = p.list[i];
         size_t from = one->role == ROLE_CONSTANT ? p.size : one->role == ROLE_LOOKUP ? p.dense : 0;
         size_t to = one->role == ROLE_CONSTANT ? p.whole : one->role == ROLE_LOOKUP ? p.size : p.dense;
-        ck_assert_msg(one->offset >= from && one->offset + one->count <= to, "%s lies in the wrong part", one->name);
+        ck_assert_msg(one->offset >= from && one->offset + one->count <= to, "%s is in the wrong part", one->name);
         for (size_t j = 0; j < i; j++) {
             const Parameter *other = p.list[j];
             ck_assert_msg(one->offset >= other->offset + other->count || other->offset >= one->offset + one->count,

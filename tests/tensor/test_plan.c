@@ -90,7 +90,7 @@ static Tensor *cross(Tape *t, const void *args, Tensor *const *inputs)
     return leave(t, b, inputs[0], y);
 }
 
-/* What it keeps lies behind something that shrinks faster than it does. */
+/* What it keeps is after something that shrinks faster than it does. */
 static Tensor *behind_scratch(Tape *t, const void *args, Tensor *const *inputs)
 {
     const CrossArgs *a = args;
@@ -191,7 +191,7 @@ static TapePlan walk(const Network *n, const Shape shapes[2], const TapePlan *pl
     return used;
 }
 
-/* Running out would be an assert; the gradients' use is that of the plan, and so none of it can lie above. */
+/* Running out would be an assert; the gradients' use is that of the plan, and so none of it can be above. */
 START_TEST(a_plan_suffices_for_every_smaller_shape)
 {
     for (uint32_t seed = 0; seed < 40; seed++) {

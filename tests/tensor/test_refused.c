@@ -1,5 +1,5 @@
-/* What the tape refuses, since it would be read as something else: views where a matrix is read whole, and widths that
- * do not fit. */
+/* What the tape refuses, because it would be read as something else: views where a matrix is read whole, and widths
+ * that do not fit. */
 #include "core/tensor/operations.h"
 #include "tests/tensor/lab.h"
 

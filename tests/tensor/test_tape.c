@@ -390,7 +390,7 @@ static Tensor *joined(Tape *t, const void *args, Tensor *const *inputs)
     return add_norm(t, &l->norm, inputs[0], x, (Dropout){.rate = 0.4, .site = 70});
 }
 
-/* Several inputs, one of them read by two segments and by what lies between. */
+/* Several inputs, one of them read by two segments and by what is between. */
 static Tensor *shared(Tape *t, const Lab *l)
 {
     Tensor *x = input(t, l), *memory = linear(t, &l->narrow, x);

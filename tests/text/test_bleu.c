@@ -96,10 +96,10 @@ static const struct {
     {"a b\r\nc\r\n", {"a\r\nc d\n", NULL}, "2/1 1/2 "},
     {"\n\n", {"a b\n\n", NULL}, "0/2 0/0 "},
     {"a b c", {"a", "a b c d e"}, "3/1 "}, /* of two as near the shorter one */
-    {"a\nb\n", {"a\n", NULL}, "out.txt has 2 lines and its reference ref.a has 1: they must be as many"},
-    {"a\n", {"a", "a\n\n"}, "out.txt has 1 line and its reference ref.b has 2: they must be as many"},
+    {"a\nb\n", {"a\n", NULL}, "out.txt has 2 lines and its reference ref.a has 1: the numbers must be equal"},
+    {"a\n", {"a", "a\n\n"}, "out.txt has 1 line and its reference ref.b has 2: the numbers must be equal"},
     {"", {"", NULL}, "out.txt is empty: nothing can be scored"},
-    {"a\n", {NULL, NULL}, "out.txt has no reference to be compared with"},
+    {"a\n", {NULL, NULL}, "out.txt has no reference to compare with"},
 };
 
 START_TEST(texts_are_counted_line_by_line)

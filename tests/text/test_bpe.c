@@ -14,7 +14,7 @@ static const struct {
     const char *codes;
 } learnings[] = {
     {FIXTURE("text"), 300, 300, NULL},
-    {FIXTURE("text"), 700, 696, FIXTURE("codes")}, /* then no pair is there twice */
+    {FIXTURE("text"), 700, 696, FIXTURE("codes")}, /* then no pair appears twice */
     {FIXTURE("hard"), 1400, 251, FIXTURE("hard-codes")},
 };
 
@@ -108,7 +108,7 @@ static Vocabulary words_of(const char *text)
     return v;
 }
 
-/* The codes that are learned from a text, '|' behind each. */
+/* The codes that are learned from a text, '|' after each. */
 static const char *learned(const char *text, size_t merges, uint64_t least)
 {
     static char all[2000];
@@ -134,7 +134,7 @@ static const struct {
     const char *codes;
 } lessons[] = {
     {"low low low lower lower newest newest newest", 4, 2, "w e|l o|we s|wes t</w>|"},
-    {"ab ab cd cd", 9, 2, "c d</w>|a b</w>|"}, /* of two as frequent ones, what is behind in the order of letters */
+    {"ab ab cd cd", 9, 2, "c d</w>|a b</w>|"}, /* of two as frequent ones, what is after in the order of letters */
     {"ab ac", 9, 1, "a c</w>|a b</w>|"},
     {"ab ac", 9, 0, "a c</w>|a b</w>|"}, /* once is the least */
     {"ab ac ab", 9, 3, ""},
@@ -176,18 +176,18 @@ END_TEST
 static const struct {
     const char *text, *error;
 } bad_codes[] = {
-    {"#version: 0.2\na b\na b c\n", "line 3: a merge is two pieces of UTF-8 with one space between them"},
+    {"#version: 0.2\na b\na b c\n", "line 3: a merge is two subwords in UTF-8, separated by one space"},
     {"#version: 0.2\na b\nab\nx y\n", "line 3: a merge is"},
     {"a b\n\nc d\n", "line 2: a merge is"},
     {"a  b\n", "line 1: a merge is"},
     {"a\tb\n", "line 1: a merge is"},
     {"a \xFF\n", "line 1: a merge is"},
     {"#version: 0.2\na b\r\n\r\n", "line 3: a merge is"},
-    {"#version: 0.3\na b\n", "line 1: these codes have '#version: 0.3', and only versions 0.1 and 0.2 are known"},
-    {"#version: 0.2 byte\na b\n", "line 1: these codes have '#version: 0.2 byte'"},
-    {"#version: 0.20\na b\n", "line 1: these codes have"},
-    {"#version:\na b\n", "line 1: these codes have"},
-    {"", "is empty: codes begin with the line '#version: 0.2'"},
+    {"#version: 0.3\na b\n", "line 1: these codes say '#version: 0.3', but only versions 0.1 and 0.2 are known"},
+    {"#version: 0.2 byte\na b\n", "line 1: these codes say '#version: 0.2 byte'"},
+    {"#version: 0.20\na b\n", "line 1: these codes say"},
+    {"#version:\na b\n", "line 1: these codes say"},
+    {"", "is empty: codes start with the line '#version: 0.2'"},
     {"\n\n", "is empty"},
 };
 
@@ -231,15 +231,15 @@ END_TEST
 static const struct {
     const char *text, *error;
 } bad_pieces[] = {
-    {"low 5\nlow@@\n", "line 2: a list of pieces has a piece, a space and its count on each line"},
-    {"low five\n", "line 1: a list"},
-    {"low -5\n", "line 1: a list"},
-    {"low 5x\n", "line 1: a list"},
-    {"low 5 6\n", "line 1: a list"},
-    {"low 99999999999999999999\n", "line 1: a list"},
-    {"low 1\nx 2\nlow 3\n", "line 3: 'low' is there twice"},
-    {"low\t5\n", "line 1: a list"},
-    {"\xFF 5\n", "line 1: a list"},
+    {"low 5\nlow@@\n", "line 2: expected a subword, a space and its count"},
+    {"low five\n", "line 1: expected a subword"},
+    {"low -5\n", "line 1: expected a subword"},
+    {"low 5x\n", "line 1: expected a subword"},
+    {"low 5 6\n", "line 1: expected a subword"},
+    {"low 99999999999999999999\n", "line 1: expected a subword"},
+    {"low 1\nx 2\nlow 3\n", "line 3: 'low' appears twice"},
+    {"low\t5\n", "line 1: expected a subword"},
+    {"\xFF 5\n", "line 1: expected a subword"},
 };
 
 START_TEST(a_bad_line_of_pieces_is_named)

@@ -51,7 +51,7 @@ static const struct {
     {"text,label", ""},
     {"\n\ntext,label\ngood,pos\n", "4[good|pos]"},
     {"text,label\n\"good\"\r\n,pos\n", "some.csv, line 2: it has 1 field where the header has 2"},
-    {"", "some.csv is empty: a table begins with the names of its columns"},
+    {"", "some.csv is empty: a table starts with the names of its columns"},
     {"review,sentiment,id\ngood,pos,1\n", "some.csv has no column 'text'; its columns are: review, sentiment, id"},
     {"text,Label\ngood,pos\n", "some.csv has no column 'label'; its columns are: text, Label"},
     {"text,label\ngood,pos\nbad\n", "2[good|pos]some.csv, line 3: it has 1 field where the header has 2"},
@@ -59,14 +59,14 @@ static const struct {
     {"text,label\na,b,pos\n", "some.csv, line 2: it has 3 fields where the header has 2"},
     {"text,label\ngood,pos\n\"bad,neg\nmore,pos\n", "2[good|pos]some.csv, line 3: a quote is opened and never closed"},
     {"text,label\n\"a\nb\" c,neg\n",
-     "some.csv, line 3: a field goes on behind its closing quote; a quote inside is written twice"},
+     "some.csv, line 3: a field continues after its closing quote; write a quote inside a field twice"},
     {"\"text,label\n", "some.csv, line 1: a quote is opened and never closed"},
 };
 
 START_TEST(tables_are_read_as_they_are_meant) { ck_assert_str_eq(rows(tables[_i].table), tables[_i].rows); }
 END_TEST
 
-/* Whatever the text, fields lie in it, and reading ends. */
+/* Whatever the text, fields are in it, and reading ends. */
 START_TEST(any_text_is_read_to_its_end_or_refused)
 {
     static const char alphabet[] = "a,\"\n\r\t";

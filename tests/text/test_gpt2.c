@@ -154,7 +154,7 @@ START_TEST(special_pieces_are_names)
     ck_assert_uint_gt(ids.size, sizeof end); /* in a text it is text */
     for (int32_t wrong = -1; wrong <= end + 1; wrong += end + 2) {
         ck_assert(!gpt2_decode(&g, &wrong, 1, &said, &e));
-        ck_assert_ptr_nonnull(strstr(e.text, "is no piece"));
+        ck_assert_ptr_nonnull(strstr(e.text, "is out of range"));
     }
     buffer_free(&ids);
     buffer_free(&said);
@@ -233,11 +233,11 @@ START_TEST(what_is_no_encoder_is_refused)
     static const struct {
         const char *rest, *words;
     } faults[] = {{", \"ab\": 255", "have the same id 255"},
-                  {", \"ab\": 257", "the id of 'ab' is no number from 0 to 256"},
+                  {", \"ab\": 257", "the id of 'ab' is not a number from 0 to 256"},
                   {", \"ab\": -1", "the id of 'ab'"},
                   {", \"ab\": 1.5", "the id of 'ab'"},
                   {", \"ab\": \"256\"", "the id of 'ab'"},
-                  {", \"ab\": 256, \"ab\": 257", "there twice"},
+                  {", \"ab\": 256, \"ab\": 257", "appears twice"},
                   {", \"\": 256", "is empty"},
                   {", \"a\\u0000b\": 256", "zero byte"},
                   {", \"ab\": 256", "vocab.bpe"}};
@@ -246,8 +246,8 @@ START_TEST(what_is_no_encoder_is_refused)
         expect_refused(faults[i].words);
     }
     static const char *const texts[] = {"", "[]", "{}", "{\"a\": 0}", "3"};
-    static const char *const words[] = {"ends too early", "no object of pieces", "no object of pieces",
-                                        "no piece for byte 0, which is written as U+0100", "no object of pieces"};
+    static const char *const words[] = {"ends too early", "not a JSON object", "not a JSON object",
+                                        "no subword for byte 0, which is written as U+0100", "not a JSON object"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         Error e;
         ck_done(file_write(path_of("encoder.json"), texts[i], strlen(texts[i]), &e), e);
@@ -262,16 +262,16 @@ START_TEST(what_are_no_merges_is_refused)
         const char *text;
         size_t size;
         const char *words;
-    } faults[] = {{"#version: 0.2\na b\nb\n", 20, "line 3: a merge is two pieces"},
-                  {"#version: 0.2\n\na b\n", 19, "line 2: a merge is two pieces"},
+    } faults[] = {{"#version: 0.2\na b\nb\n", 20, "line 3: a merge is two subwords"},
+                  {"#version: 0.2\n\na b\n", 19, "line 2: a merge is two subwords"},
                   {"a b c\n", 6, "line 1: a merge is two"},
                   {"a \n", 3, "line 1: a merge is two"},
                   {" a\n", 3, "line 1: a merge is two"},
-                  {"a b\na b\n", 8, "line 2: this merge is there twice"},
-                  {"a b\nab c\n", 9, "line 2: the encoder has no piece 'abc'"},
-                  {"xy a\n", 5, "line 1: the encoder has no piece 'xy'"},
-                  {"a xy\n", 5, "line 1: the encoder has no piece 'xy'"},
-                  {"a\0 b\n", 5, "line 1: the encoder has no piece"}};
+                  {"a b\na b\n", 8, "line 2: this merge appears twice"},
+                  {"a b\nab c\n", 9, "line 2: the encoder has no subword 'abc'"},
+                  {"xy a\n", 5, "line 1: the encoder has no subword 'xy'"},
+                  {"a xy\n", 5, "line 1: the encoder has no subword 'xy'"},
+                  {"a\0 b\n", 5, "line 1: the encoder has no subword"}};
     write_encoder(", \"ab\": 256");
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         write_merges(faults[i].text, faults[i].size);

@@ -148,16 +148,16 @@ START_TEST(what_is_no_vocabulary_is_refused)
         const char *text, *words;
     } faults[] = {
         {"", "is empty"},
-        {"<unk>\t1\ngood\t12", "line 2: it has no end"},
+        {"<unk>\t1\ngood\t12", "line 2: the line has no end"},
         {"good\t12\n", "the first word of a vocabulary is <unk>, not 'good'"},
-        {"<unk>\t1\ngood 12\n", "line 2: a vocabulary has a word, a tab and its count"},
+        {"<unk>\t1\ngood 12\n", "line 2: expected a word, a tab and its count"},
         {"<unk>\t1\n\t12\n", "line 2"},
         {"<unk>\t1\ngood\t\n", "line 2"},
         {"<unk>\t1\ngood\t1x\n", "line 2"},
         {"<unk>\t1\ngood\t-1\n", "line 2"},
         {"<unk>\t1\ngood\t99999999999999999999\n", "line 2"},
-        {"<unk>\t1\na\t1\nb\t1\na\t1\n", "line 4: 'a' is there twice"},
-        {"<unk>\t1\na\t1\n<unk>\t1\n", "line 3: '<unk>' is there twice"},
+        {"<unk>\t1\na\t1\nb\t1\na\t1\n", "line 4: 'a' appears twice"},
+        {"<unk>\t1\na\t1\n<unk>\t1\n", "line 3: '<unk>' appears twice"},
     };
     char path[700];
     snprintf(path, sizeof path, "%s/words.tsv", test_folder());

@@ -140,7 +140,7 @@ START_TEST(ids_become_words_again)
     ck_assert_str_eq(text.text, "the house , xxxthe \xC3\x9F !");
     list[0] = (int32_t)w.pieces.count;
     ck_assert(!wordpiece_decode(&w, list, 1, &text, &e));
-    ck_assert_ptr_nonnull(strstr(e.text, "is no piece"));
+    ck_assert_ptr_nonnull(strstr(e.text, "is out of range"));
     list[0] = -1;
     ck_assert(!wordpiece_decode(&w, list, 1, &text, &e));
     buffer_free(&ids);
@@ -157,10 +157,10 @@ START_TEST(what_is_no_vocabulary_is_refused)
         const char *words;
     } faults[] = {{"", 0, "has no line [UNK]"},
                   {"a\nb\n", 4, "has no line [UNK]"},
-                  {"[UNK]\n\na\n", 9, "line 2: a piece is missing"},
+                  {"[UNK]\n\na\n", 9, "line 2: a subword is missing"},
                   {"[UNK]\n\r\n", 8, "line 2"},
                   {"[UNK]\na\0b\n", 10, "line 2"},
-                  {"[UNK]\na\nb\na\n", 12, "line 4: 'a' is there twice, first in line 2"},
+                  {"[UNK]\na\nb\na\n", 12, "line 4: 'a' appears twice, first in line 2"},
                   {"a\n[unk]\n", 8, "has no line [UNK]"}};
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         WordPiece w;
@@ -241,7 +241,8 @@ START_TEST(a_vocabulary_smaller_than_its_characters_is_refused)
     WordPiece w;
     Error e;
     ck_assert(!wordpiece_learn(&w, &words, 9, true, &e));
-    ck_assert_msg(strstr(e.text, "of 9 pieces is too small: special ones and characters alone are 10"), "%s", e.text);
+    ck_assert_msg(strstr(e.text, "of 9 subwords is too small: special tokens and characters alone are 10"), "%s",
+                  e.text);
     vocabulary_close(&words);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
@@ -291,7 +292,7 @@ static void join_pair(char *word, const char *pair)
     }
 }
 
-/* The plain definition: all pairs are counted anew before each joining. */
+/* The plain definition: all pairs are counted again before each joining. */
 static void learn_plainly(Vocabulary *v, char words[][SPELLED], size_t count, size_t size)
 {
     char pair[SPELLED], piece[SPELLED];

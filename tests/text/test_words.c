@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* All words of a text, each with '|' behind it. */
+/* All words of a text, each with '|' after it. */
 static const char *words(const char *text, size_t size)
 {
     static char all[4000];

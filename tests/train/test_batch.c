@@ -120,7 +120,7 @@ START_TEST(a_micro_batch_counts_from_its_own_first_position)
 }
 END_TEST
 
-/* From each row's first target on; a target that is missing behind it stays missing. */
+/* From each row's first target on; a target that is missing after it stays missing. */
 START_TEST(what_is_scored_begins_with_the_first_target_of_each_row)
 {
     Batch b;
@@ -172,7 +172,7 @@ START_TEST(what_is_scored_is_found_on_each_side)
             b.side[side].targets[i] = i == side ? -1 : 7;
     }
     device_rows_upload(&d, s, &b, 0, 2);
-    ck_assert_ptr_null(rows_scored(&d.rows[1])); /* what is missing lies behind a row's first */
+    ck_assert_ptr_null(rows_scored(&d.rows[1])); /* what is missing is after a row's first */
     const Queries *q = rows_scored(&d.rows[0]);
     expect_ints(q->index, (const int32_t[]){1, 2, 3, 4}, 4);
     expect_ints(q->start, (const int32_t[]){0, 2, 4}, 3);

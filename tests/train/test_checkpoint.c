@@ -319,7 +319,7 @@ START_TEST(a_part_that_would_mean_something_else_is_refused)
     m.zeros[1] = NAN; /* of each tensor */
     WeightsPart part = {.map = NULL};
     ck_assert(!read_part(&m, &r, &part, "{}", "{}", &e));
-    ck_assert_msg(strstr(e.text, "number 2 of it is not finite"), "%s", e.text);
+    ck_assert_msg(strstr(e.text, "its value 2 is not finite"), "%s", e.text);
     buffer_free(&part.report);
     memory_free(m.zeros);
     tiny_run_close(&r);
@@ -371,7 +371,8 @@ START_TEST(what_is_not_what_was_saved_is_refused)
         bytes[size - 100] ^= 1;
         ck_done(i < 2 ? file_write(path, bytes, size, &e) : file_write(path, theirs, their_size, &e), e);
         ck_assert(!checkpoint_load(r.run, &r.trainer, 3, NULL, &at, &e));
-        ck_assert_msg(strstr(e.text, names[i % 2]) && strstr(e.text, "damaged or of another checkpoint"), "%s", e.text);
+        ck_assert_msg(strstr(e.text, names[i % 2]) && strstr(e.text, "damaged or belongs to another checkpoint"), "%s",
+                      e.text);
         bytes[size - 100] ^= 1;
         ck_done(file_write(path, bytes, size, &e), e);
         ck_done(checkpoint_load(r.run, &r.trainer, 3, NULL, &at, &e), e);
@@ -494,7 +495,7 @@ START_TEST(each_allocation_of_a_training_may_fail)
     TinyRun r;
     LoopOptions o = {.schedule = {.kind = SCHEDULE_CONSTANT, .rate = 1e-3}, .steps = 2, .eval_every = 1, .quiet = true};
     tiny_run_open(&r, run_path(), &tiny_standard, &o);
-    for (uint64_t n = 1;; n++) { /* the log is opened anew each time, hence not fail_each_allocation */
+    for (uint64_t n = 1;; n++) { /* the log is opened again each time, hence not fail_each_allocation */
         Error e = {{0}};
         size_t before = memory_in_use();
         uint64_t asked = memory_requests();

@@ -332,7 +332,7 @@ START_TEST(a_stop_finishes_its_step_and_costs_nothing)
 }
 END_TEST
 
-/* What a process leaves that was killed behind a checkpoint and before its marks. */
+/* What a process leaves that was killed after a checkpoint and before its marks. */
 START_TEST(marks_that_a_killed_process_did_not_set_are_set)
 {
     Error e;
@@ -371,7 +371,7 @@ START_TEST(a_damaged_checkpoint_is_passed_over_and_named)
 }
 END_TEST
 
-/* Where nothing is whole, it does not begin anew without a word. */
+/* Where nothing is whole, it does not begin again without a word. */
 START_TEST(a_run_without_a_whole_checkpoint_is_not_resumed)
 {
     Error e;
@@ -386,7 +386,7 @@ START_TEST(a_run_without_a_whole_checkpoint_is_not_resumed)
     snprintf(file, sizeof file, "%s/checkpoints/00000000", path);
     ck_done(folder_remove(file, &e), e);
     ck_assert(!loop_resume(&r.loop, &e));
-    ck_assert_msg(strstr(e.text, "no whole checkpoint"), "%s", e.text);
+    ck_assert_msg(strstr(e.text, "no complete checkpoint"), "%s", e.text);
     tiny_run_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
@@ -433,7 +433,7 @@ START_TEST(a_step_that_is_not_finite_stops_the_run_and_names_the_tensor)
     expect_checkpoints(&r, 2, (const uint64_t[]){4, 8});
     tiny_run_close(&r);
 
-    tiny_run_open(&r, path, &tiny_standard, &o); /* and the checkpoint is good to go on from */
+    tiny_run_open(&r, path, &tiny_standard, &o); /* and the checkpoint is good to continue from */
     ck_assert_uint_eq(r.loop.at.step, 8);
     r.loop.options.steps = 12;
     ck_done(loop_run(&r.loop, &e), e);

@@ -1,4 +1,4 @@
-/* The seam of optimizers: each is found by the name that people write, SGD does what its formula says, a run goes on
+/* The seam of optimizers: each is found by the name that people write, SGD does what its formula says, a run continues
  * with it to the bit, and the state of one is no state of another. */
 #include "base/memory.h"
 #include "tests/chance.h"
@@ -134,7 +134,7 @@ START_TEST(sgd_goes_on_to_the_bit_and_not_from_adam)
     TrainerOptions adam = tiny_trainer(2, 1);
     ck_done(trainer_open(&r.trainer, &adam, &r.tiny.parameters, &r.tiny.task, &e), e);
     ck_assert(!checkpoint_load(r.run, &r.trainer, 3, NULL, &back, &e));
-    ck_assert_msg(strstr(e.text, "holds the state of the optimizer sgd, and this run trains by adam"), "%s", e.text);
+    ck_assert_msg(strstr(e.text, "holds the state of optimizer sgd, and this run uses adam"), "%s", e.text);
     ck_assert_ptr_null(strchr(e.text, '\n'));
     tiny_run_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);

@@ -132,7 +132,7 @@ START_TEST(epochs_and_seeds_differ)
 }
 END_TEST
 
-/* A batch's texts lie next to one another among all lengths: between its shortest and its longest lies no text of
+/* A batch's texts are next to one another among all lengths: between its shortest and its longest is no text of
  * another batch, but of those very lengths. Batches come in no order of length. */
 START_TEST(texts_of_like_length_are_together)
 {

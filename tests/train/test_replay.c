@@ -109,7 +109,7 @@ START_TEST(the_first_time_is_asked_for_the_second_captured_and_then_replayed)
 }
 END_TEST
 
-START_TEST(what_was_not_met_for_longest_makes_room)
+START_TEST(what_was_not_met_for_longest_makes_capacity)
 {
     Stream s = {0};
     Replay r = {.k = &able};
@@ -148,7 +148,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST(the_first_time_is_asked_for_the_second_captured_and_then_replayed),
-                                 TEST(what_was_not_met_for_longest_makes_room),
+                                 TEST(what_was_not_met_for_longest_makes_capacity),
                                  TEST(where_nothing_can_be_captured_it_is_asked_for_each_time)};
     return suite_run("train/replay", tests, sizeof tests / sizeof *tests, argc, argv);
 }

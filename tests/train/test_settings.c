@@ -192,9 +192,9 @@ START_TEST(what_is_wrong_with_a_configuration_is_said_with_its_name)
     static const struct {
         const char *from, *to, *words;
     } edits[] = {{"\"dim\": 256", "\"dim\": -3", "dim '-3'"},
-                 {"\"lr\": 0.0001, ", "", "says nothing of 'lr'"},
-                 {"\"heads\": 8, ", "", "says nothing of 'heads'"},
-                 {"\"betas\": \"0.9,0.999\", ", "", "says nothing of 'betas'"},
+                 {"\"lr\": 0.0001, ", "", "'lr' is missing"},
+                 {"\"heads\": 8, ", "", "'heads' is missing"},
+                 {"\"betas\": \"0.9,0.999\", ", "", "'betas' is missing"},
                  {"\"optimizer\": \"adam\", ", "", NULL}, /* of a run from before there was a choice */
                  {"\"tie\": false", "\"tie\": \"perhaps\"", "tie 'perhaps'"}};
     Run *run = made(NULL);

@@ -1,4 +1,5 @@
-/* From options to a trainer: what 0 comes to mean, what a run takes, and weights of a run that another process trains. */
+/* From options to a trainer: what 0 comes to mean, what a run takes, and weights of a run that another process
+ * trains. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/thread.h"
@@ -147,7 +148,7 @@ START_TEST(what_cannot_be_read_is_named_with_what_can)
     tiny_run_open(&r, run_path(), &tiny_standard, &no_loop);
     for (uint64_t step = 10; step <= 30; step += 10)
         ck_done(save_value(&r, step, 0, &e), e);
-    refused(&r, "7", "no checkpoint of step 7 (--weights 7)", "whole checkpoints of the run: 0, 10, 20, 30");
+    refused(&r, "7", "no checkpoint of step 7 (--weights 7)", "complete checkpoints of the run: 0, 10, 20, 30");
     refused(&r, "worst", "--weights 'worst'", "neither");
     refused(&r, "", "--weights ''", "neither");
     refused(&r, "7x", "--weights '7x'", "neither");
@@ -155,7 +156,7 @@ START_TEST(what_cannot_be_read_is_named_with_what_can)
     refused(&r, r.run->path, r.run->path, "neither"); /* a folder */
     snprintf(file, sizeof file, "%s/checkpoints/00000030/model.safetensors", r.run->path);
     ck_assert_int_eq(truncate(file, 2000), 0);
-    refused(&r, NULL, "00000030/model.safetensors ends too early", "whole checkpoints of the run: 0, 10, 20");
+    refused(&r, NULL, "00000030/model.safetensors ends too early", "complete checkpoints of the run: 0, 10, 20");
     ck_done(run_mark(r.run, "best", 40, &e), e);
     refused(&r, "best", "no checkpoint of step 40 (--weights best)", "0, 10, 20");
     tiny_run_close(&r);

@@ -1,6 +1,6 @@
 /* Looks at each access to memory that a kernel makes, and ends the launch at the first that cannot be right:
  *
- *     outside     an address that is no memory of the device, or behind the end of a block of it
+ *     outside     an address that is no memory of the device, or past the end of a block of it
  *     index       of an array whose size the compiler knows
  *     unwritten   shared memory that no thread of this block has written
  *     race        two threads, one of them writing, and nothing that puts them in order: no barrier between them in one
@@ -59,9 +59,9 @@ static struct {
     uint32_t warp_phase[WARPS];
     uint32_t thread;
     Signal fence[MOST_THREADS], atomic[MOST_THREADS]; /* the latest of each thread */
-    Signal seen;                                      /* by this block: an atomic operation, and a fence behind it */
-    Signal *left;                                     /* by each block of the launch: a fence, and one behind it */
-    size_t left_room;
+    Signal seen;                                      /* by this block: an atomic operation, and a fence after it */
+    Signal *left;                                     /* by each block of the launch: a fence, and one after it */
+    size_t left_capacity;
     uintptr_t stack, stack_end, arguments, arguments_end;
     Block dynamic, program; /* shared memory: what was asked for at the launch, and variables */
 } now;
@@ -136,7 +136,7 @@ static Block *block_of(uintptr_t address)
 static bool signalled(const Access *before)
 {
     size_t i = before->block - now.launch;
-    return now.seen.block == now.block && now.seen.phase < now.phase && i < now.left_room &&
+    return now.seen.block == now.block && now.seen.phase < now.phase && i < now.left_capacity &&
            now.left[i].block == before->block && now.left[i].place == now.seen.place &&
            before->phase < now.left[i].phase;
 }
@@ -157,7 +157,7 @@ static uint32_t place_of(const void *code) { return (uint32_t)((uintptr_t)code -
 
 static void race(const char *what, const Access *before, bool shared, uint32_t place)
 {
-    emulator_fail("race: it %s what thread %u of %s block has %s, and no barrier lies between (%s memory; addr2line -e "
+    emulator_fail("race: it %s what thread %u of %s block has %s, with no barrier between (%s memory; addr2line -e "
                   "PROGRAM %#x %#x says where)",
                   what, before->thread, before->block == now.block ? "its" : "another",
                   what[0] == 'r' ? "written" : "read or written", shared ? "shared" : "global", place, before->place);
@@ -166,7 +166,7 @@ static void race(const char *what, const Access *before, bool shared, uint32_t p
 static void look(Cell *c, bool write, bool atomic, bool shared, uint32_t place)
 {
     if (shared && c->copying == now.block)
-        emulator_fail("copy: it %s shared memory to which a copy is under way that was not waited for (addr2line -e "
+        emulator_fail("copy: it %s shared memory while an asynchronous copy into it is under way (addr2line -e "
                       "PROGRAM %#x says where)",
                       write ? "writes" : "reads", place);
     if (shared && !write && !atomic && c->written.block != now.block)
@@ -209,10 +209,10 @@ static void see(uintptr_t address, size_t bytes, bool write, bool atomic, const 
     if (!b && !write && address >= (uintptr_t)&__executable_start && address < now.program.low)
         return; /* a constant of the program */
     if (!b || address + bytes > b->high)
-        emulator_fail("outside: it %s %zu bytes that are no memory of the device%s (addr2line -e PROGRAM %#x says "
+        emulator_fail("outside: it %s %zu bytes that are not device memory%s (addr2line -e PROGRAM %#x says "
                       "where)",
                       write ? "writes" : "reads", bytes,
-                      b || memory_block(address - 1) ? ", behind the end of a block" : "", place);
+                      b || memory_block(address - 1) ? ", past the end of a block" : "", place);
     bool shared = is_shared(b);
     Cell *c = cells_of(b, address), *last = cells_of(b, address + bytes - 1);
     for (; c <= last; c++) {
@@ -227,7 +227,7 @@ static bool in_this_phase(const Signal *s) { return s->block == now.block && s->
 static void leave(Signal signal)
 {
     size_t i = now.block - now.launch;
-    if (!memory_grow(&now.left, &now.left_room, i + 1, sizeof *now.left, "", NULL))
+    if (!memory_grow(&now.left, &now.left_capacity, i + 1, sizeof *now.left, "", NULL))
         emulator_fail("no memory to check accesses with");
     now.left[i] = signal;
 }
@@ -264,7 +264,7 @@ void check_copy(void *to, const void *from, size_t bytes, size_t read, const voi
     see((uintptr_t)to, bytes, true, false, code);
     Block *b = block_of((uintptr_t)to);
     if (!b || !is_shared(b))
-        emulator_fail("copy: it goes to what is not shared memory");
+        emulator_fail("copy: its destination is not shared memory");
     for (Cell *c = cells_of(b, (uintptr_t)to); c <= cells_of(b, (uintptr_t)to + bytes - 1); c++)
         c->copying = now.block;
 }

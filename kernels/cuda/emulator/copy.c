@@ -1,5 +1,5 @@
-/* Copies into shared memory that are under way (cp.async): a thread asks for one, goes on, and waits for it later. On a
- * GPU the bytes arrive at any time between; here at the last moment, when they are waited for. So who does not wait
+/* Copies into shared memory that are under way (cp.async): a thread asks for one, continues, and waits for it later. On
+ * a GPU the bytes arrive at any time between; here at the last moment, when they are waited for. So who does not wait
  * reads what was there before. The checker is told when a copy begins, too: until it is waited for nobody may touch
  * where it goes. */
 #include "kernels/cuda/emulator/emulator.h"
@@ -11,7 +11,7 @@ enum { MOST_COPIES = 64, COPY_BYTES = 16 };
 typedef struct Copy {
     char *to;
     const char *from;
-    uint32_t bytes, group; /* bytes: behind them come zeros */
+    uint32_t bytes, group; /* bytes: after them come zeros */
 } Copy;
 
 /* Of each thread: what it asked for and has not waited for, and how many groups it has closed. */
@@ -36,7 +36,7 @@ void emulator_copy(const char *place, void *to, const void *from, uint32_t bytes
         emulator_fail("%s: copies %u bytes from %p to %p; at most 16, between addresses that are multiples of 16",
                       place, bytes, from, to);
     if (under_way[self].count == MOST_COPIES)
-        emulator_fail("%s: has %d copies under way; the emulator remembers no more", place, MOST_COPIES);
+        emulator_fail("%s: has %d copies under way; the emulator supports no more", place, MOST_COPIES);
     any = true;
     check_copy(to, from, COPY_BYTES, bytes, __builtin_return_address(0));
     under_way[self].copy[under_way[self].count++] = (Copy){to, from, bytes, under_way[self].groups};

@@ -96,7 +96,7 @@ inline T emulator_shuffle_up(const char *place, unsigned mask, T value, unsigned
     return emulator_shuffle(place, mask, value, from >= (self & ~(width - 1)) ? from : self);
 }
 
-/* ---- atomic operations: nothing comes between, since a fiber goes on until it waits */
+/* ---- atomic operations: nothing comes between, because a fiber continues until it waits */
 
 #define EMULATOR_UNSEEN __attribute__((no_sanitize("thread"))) /* check_atomic has told */
 

@@ -6,7 +6,7 @@
  *     copy.c     copies that a thread asks for and waits for later
  *     memory.c   the device's memory, between guard pages; errors
  *     plant.c    calls that are to fail
- *     queue.c    what streams were asked for and have not done; in which order they go on
+ *     queue.c    what streams were asked for and have not done; in which order they continue
  *     stream.c   streams, events and graphs, as CUDA calls them
  *     check.c    looks at each access to memory, in kernels that were compiled for it
  *     tally.c    says which kernels were launched
@@ -31,7 +31,7 @@ typedef struct Triple {
     uint32_t x, y, z;
 } Triple;
 
-/* What a thread knows of itself: threadIdx, blockIdx, blockDim, gridDim. It is set each time a thread goes on. */
+/* What a thread knows of itself: threadIdx, blockIdx, blockDim, gridDim. It is set each time a thread continues. */
 typedef struct Standing {
     Triple thread, block, block_size, grid_size;
 } Standing;
@@ -66,16 +66,16 @@ typedef enum Vote { VOTE_NONE, VOTE_COUNT, VOTE_AND, VOTE_OR } Vote;
 int emulator_barrier(const char *place, Vote vote, int value);
 
 /* Waits for the lanes in `mask`; SHUFFLE: gives what lane `from` has, BALLOT: a bit for each lane whose value is not 0.
- * MEET: see emulator_meet. */
-typedef enum Together { SYNC, SHUFFLE, BALLOT, MEET } Together;
+ * COLLECTIVE: see emulator_collective. */
+typedef enum Together { SYNC, SHUFFLE, BALLOT, COLLECTIVE } Together;
 
 uint64_t emulator_warp(const char *place, Together what, uint32_t mask, uint64_t value, uint32_t from);
 uint32_t emulator_lane(void);
 uint32_t emulator_thread(void); /* its number in the block */
 
 /* All lanes of a warp bring their operands; the last to arrive computes for all. */
-typedef void Meeting(void *const operands[WARP]);
-void emulator_meet(const char *place, Meeting *compute, void *operands);
+typedef void Collective(void *const operands[WARP]);
+void emulator_collective(const char *place, Collective *compute, void *operands);
 
 /* Reads `bytes` of shared memory at an address that is a multiple of them. */
 void emulator_touch(const char *place, const void *address, uint32_t bytes);
@@ -116,7 +116,7 @@ typedef struct Block {
     size_t shadow_bytes;
 } Block;
 
-Block *memory_block(uintptr_t address); /* the block it lies in, or NULL */
+Block *memory_block(uintptr_t address); /* the block it is in, or NULL */
 bool memory_pinned(const void *p);      /* the host's, from cudaMallocHost */
 
 /* Told to the checker by launch.c: what begins, who runs, and what puts accesses in order. */

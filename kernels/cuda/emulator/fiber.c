@@ -37,7 +37,7 @@ bool fiber_open(Fiber *f)
 
 #if defined __x86_64__
 
-/* Saves the registers that a function must keep on this stack, leaves its pointer in *from, and goes on with `to`. */
+/* Saves the registers that a function must keep on this stack, leaves its pointer in *from, and continues with `to`. */
 void fiber_switch(void **from, void *to);
 __asm__(".text\n"
         ".globl fiber_switch\n"
@@ -63,8 +63,8 @@ __asm__(".text\n"
 
 static void *scheduler; /* its stack pointer while a fiber runs */
 
-/* A stack as fiber_switch leaves one: six registers, where to go on, and nothing to return to. A function expects the
- * stack pointer 8 behind a multiple of 16. */
+/* A stack as fiber_switch leaves one: six registers, where to continue, and nothing to return to. A function expects
+ * the stack pointer 8 after a multiple of 16. */
 static void lay_stack(Fiber *f, void (*entry)(void))
 {
     uintptr_t *top = (uintptr_t *)(void *)(f->stack + f->bytes);

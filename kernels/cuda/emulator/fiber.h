@@ -1,7 +1,7 @@
 /* Fibers: many functions under way on one thread of this processor, each with a stack of its own, taking turns.
  *
  * One fiber stands for one CUDA thread. The scheduler (launch.c) resumes a fiber; the fiber pauses where it has to wait
- * for others, at a barrier or a shuffle, and goes on from there when it is resumed. */
+ * for others, at a barrier or a shuffle, and continues from there when it is resumed. */
 #ifndef KERNELS_CUDA_EMULATOR_FIBER_H
 #define KERNELS_CUDA_EMULATOR_FIBER_H
 

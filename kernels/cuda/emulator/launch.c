@@ -1,7 +1,7 @@
 /* Runs a launch: blocks one after another, the threads of a block as fibers that take turns (see emulator.h).
  *
  * A thread runs until it waits: at a barrier for its block, at a warp operation for the lanes in its mask. The last one
- * to arrive lets the others go on. What would hang or be undefined on a GPU is an error here: threads of a block at
+ * to arrive lets the others continue. What would hang or be undefined on a GPU is an error here: threads of a block at
  * different barriers, or some gone while others wait; lanes that meet in different operations. */
 #define _GNU_SOURCE
 #include "kernels/cuda/emulator/emulator.h"
@@ -24,7 +24,7 @@ typedef struct Thread {
     const char *place; /* where it waits */
     Together what;
     uint32_t mask, from;
-    Meeting *meeting;
+    Collective *collective;
     uint64_t value; /* brought to where it waits; taken away from there */
 } Thread;
 
@@ -143,14 +143,15 @@ static bool all_here(const Thread *self)
         if (!(self->mask >> lane & 1))
             continue;
         if (t->number >= device.threads || t->state == OVER)
-            emulator_fail("%s: the mask %08x names lane %u, which %s", self->place, self->mask, lane,
+            emulator_fail("%s: the mask %08x includes lane %u, which %s", self->place, self->mask, lane,
                           t->number < device.threads ? "has returned" : "does not exist");
         if (t->state != AT_WARP)
             return false;
-        if (t->mask != self->mask || t->what != self->what || (t->what == MEET && t->meeting != self->meeting))
+        if (t->mask != self->mask || t->what != self->what ||
+            (t->what == COLLECTIVE && t->collective != self->collective))
             emulator_fail("%s: lane %u is in another operation or mask, at %s", self->place, lane, t->place);
         if (self->what == SHUFFLE && !(self->mask >> (t->from % WARP) & 1))
-            emulator_fail("%s: lane %u asks lane %u, which the mask %08x does not name", self->place, lane,
+            emulator_fail("%s: lane %u reads from lane %u, which the mask %08x does not include", self->place, lane,
                           t->from % WARP, self->mask);
     }
     return true;
@@ -165,7 +166,7 @@ uint64_t emulator_warp(const char *place, Together what, uint32_t mask, uint64_t
     self->from = from;
     self->value = value;
     if (!(mask >> (self->number % WARP) & 1))
-        emulator_fail("%s: the mask %08x does not name the lane itself", place, mask);
+        emulator_fail("%s: the mask %08x does not include the calling lane", place, mask);
     self->state = AT_WARP;
     if (!all_here(self)) {
         fiber_pause(&self->fiber);
@@ -178,8 +179,8 @@ uint64_t emulator_warp(const char *place, Together what, uint32_t mask, uint64_t
         operands[lane] = (void *)(uintptr_t)brought[lane];
         ballot |= (uint64_t)(mask >> lane & 1 && brought[lane]) << lane;
     }
-    if (what == MEET)
-        self->meeting(operands);
+    if (what == COLLECTIVE)
+        self->collective(operands);
     for (uint32_t lane = 0; lane < WARP; lane++)
         if (mask >> lane & 1) {
             warp[lane].value = what == SHUFFLE ? brought[warp[lane].from % WARP] : ballot;
@@ -190,16 +191,16 @@ uint64_t emulator_warp(const char *place, Together what, uint32_t mask, uint64_t
     return self->value;
 }
 
-void emulator_meet(const char *place, Meeting *compute, void *operands)
+void emulator_collective(const char *place, Collective *compute, void *operands)
 {
-    device.running->meeting = compute;
-    emulator_warp(place, MEET, 0xffffffffu, (uintptr_t)operands, 0);
+    device.running->collective = compute;
+    emulator_warp(place, COLLECTIVE, 0xffffffffu, (uintptr_t)operands, 0);
 }
 
 void emulator_touch(const char *place, const void *address, uint32_t bytes)
 {
     if ((uintptr_t)address % bytes)
-        emulator_fail("%s: reads %u bytes at %p, which is no multiple of that", place, bytes, address);
+        emulator_fail("%s: reads %u bytes at %p, which is not aligned to that", place, bytes, address);
     check_read(address, bytes, __builtin_return_address(0));
 }
 
@@ -247,7 +248,7 @@ static bool run_if_ready(uint32_t number)
     return true;
 }
 
-/* Every thread that can goes on once. */
+/* Every thread that can continues once. */
 static bool pass_in_order(Order order, uint64_t *seed)
 {
     static uint32_t shuffled[MOST_THREADS];
@@ -264,7 +265,7 @@ static bool pass_in_order(Order order, uint64_t *seed)
     return ran;
 }
 
-/* Every warp goes on as far as it can, beginning with any. */
+/* Every warp continues as far as it can, beginning with any. */
 static bool pass_greedily(uint64_t *seed)
 {
     uint32_t warps = (device.threads + WARP - 1) / WARP, first = emulator_draw(seed, warps);
@@ -288,8 +289,8 @@ static void nobody_goes_on(void)
     for (uint32_t i = 0; i < device.threads; i++) {
         const Thread *t = &device.thread[i];
         if (t->state != OVER) {
-            emulator_fail("%s: threads wait for others that never come: thread %u at %s, while %u of %u have returned",
-                          device.launch->kernel, i, t->place, device.over, device.threads);
+            emulator_fail("%s: deadlock: thread %u waits at %s, while %u of %u have returned", device.launch->kernel, i,
+                          t->place, device.over, device.threads);
             return;
         }
     }

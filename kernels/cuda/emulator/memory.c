@@ -58,12 +58,12 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *ke
 /* All blocks, by address. */
 static struct {
     Block *list;
-    size_t count, room;
+    size_t count, capacity;
 } blocks;
 
 static uintptr_t page_of(uintptr_t address) { return address / PAGE * PAGE; }
 
-/* The first block that ends behind an address. */
+/* The first block that ends after an address. */
 static size_t find(uintptr_t address)
 {
     size_t low = 0, high = blocks.count;
@@ -85,14 +85,14 @@ Block *memory_block(uintptr_t address)
 
 static bool make_room(void)
 {
-    if (blocks.count < blocks.room)
+    if (blocks.count < blocks.capacity)
         return true;
-    size_t room = blocks.room ? 2 * blocks.room : 64;
-    Block *list = realloc(blocks.list, room * sizeof *list); /* the device's, not counted as the program's */
+    size_t capacity = blocks.capacity ? 2 * blocks.capacity : 64;
+    Block *list = realloc(blocks.list, capacity * sizeof *list); /* the device's, not counted as the program's */
     if (!list)
         return false;
     blocks.list = list;
-    blocks.room = room;
+    blocks.capacity = capacity;
     return true;
 }
 

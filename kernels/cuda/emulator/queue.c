@@ -22,13 +22,13 @@ Noted *notes_add(Notes *n)
 {
     if (n->first == n->count)
         n->first = n->count = 0;
-    if (n->count == n->room) {
-        size_t room = n->room ? 2 * n->room : 64;
-        Noted *list = realloc(n->list, room * sizeof *list);
+    if (n->count == n->capacity) {
+        size_t capacity = n->capacity ? 2 * n->capacity : 64;
+        Noted *list = realloc(n->list, capacity * sizeof *list);
         if (!list)
             return NULL;
         n->list = list;
-        n->room = room;
+        n->capacity = capacity;
     }
     n->list[n->count] = (Noted){.bytes = 0};
     return &n->list[n->count++];
@@ -180,8 +180,8 @@ static void overwritten(const Noted *one)
     if (s->failed)
         return;
     s->failed = true;
-    fail(&s->error, "the host has written over %zu bytes at %p while their copy to the device was under way",
-         one->bytes, one->from);
+    fail(&s->error, "the host has overwritten %zu bytes at %p while they were being copied to the device", one->bytes,
+         one->from);
 }
 
 /* The host may have changed what it sent from pages that a GPU reads for itself; of others CUDA keeps what was there.
@@ -230,7 +230,7 @@ static void let_go_on(Queue s, uint64_t most)
         do_first(s);
 }
 
-/* Before a stream does something, others go on while they need not wait: the newest first, the default one last. */
+/* Before a stream does something, others continue while they need not wait: the newest first, the default one last. */
 static void let_others(Queue s)
 {
     for (Queue o = queues.list; s->order != FORWARD && o; o = o->next)

@@ -2,9 +2,9 @@
  *
  * On a GPU an operation of a stream happens at any time between being asked for and being waited for, and streams wait
  * for one another only where they are told to. Here it happens when somebody waits: the host for a stream or an event,
- * a stream for another. Which other streams go on meanwhile follows from the order of the one that is waited for: none
- * (forward), all of them first and as far as they can (backward), some now and then (random, greedy). So who does not
- * wait meets values that are too old in one order and too new in another. */
+ * a stream for another. Which other streams continue meanwhile follows from the order of the one that is waited for:
+ * none (forward), all of them first and as far as they can (backward), some now and then (random, greedy). So who does
+ * not wait meets values that are too old in one order and too new in another. */
 #ifndef KERNELS_CUDA_EMULATOR_QUEUE_H
 #define KERNELS_CUDA_EMULATOR_QUEUE_H
 
@@ -21,7 +21,7 @@
 
 typedef enum What { TO_LAUNCH, TO_MOVE, TO_SET, TO_WAIT, TO_REPLAY } What;
 
-/* A place in a stream: behind the first `count` operations that it was ever asked for. */
+/* A place in a stream: after the first `count` operations that it was ever asked for. */
 typedef struct Mark {
     uint64_t stream, count;
 } Mark;
@@ -41,7 +41,7 @@ typedef struct Noted {
 /* list[first .. count) is still to be done; a graph's is never done, but done again each time. */
 typedef struct Notes {
     Noted *list;
-    size_t first, count, room;
+    size_t first, count, capacity;
 } Notes;
 
 struct EmulatorGraph {
@@ -72,7 +72,7 @@ void queue_close(Queue s);             /* when all is done */
 Queue queue_default(void);
 bool queue_captures_beside_default(void); /* a stream that waits for the default one is being captured */
 
-/* A new entry, or NULL: no memory. Of a stream: behind all that it has to wait for by itself. */
+/* A new entry, or NULL: no memory. Of a stream: after all that it has to wait for by itself. */
 Noted *notes_add(Notes *notes);
 void notes_free(Notes *notes);
 Noted *queue_ask(Queue s);
