@@ -502,3 +502,9 @@ bool flushed(const Kernels *k, double x, double y)
 {
     return strcmp(k->backend, "plain") != 0 && k->type == NUMBER_BF16 && fabs(x) < FLT_MIN && y == 0;
 }
+
+void case_ask(void (*question)(const Case *c), Case c)
+{
+    question(&c);
+    case_free(&c);
+}

@@ -106,6 +106,9 @@ void case_adds(const Case *c);
 void case_spares(const Case *c);
 void case_teams(const Case *c);
 
+/* One of them, and then the case is freed. */
+void case_ask(void (*question)(const Case *c), Case c);
+
 /* One tensor of two results: identical to the bit, or absent. */
 void same_bits(const Case *c, size_t index, const Result *a, const Result *b);
 

@@ -48,27 +48,21 @@ START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Act a;
-    Case c = act_case(&a, (uint32_t)_i);
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, act_case(&a, (uint32_t)_i));
 }
 END_TEST
 
 START_TEST(gradients_are_slopes)
 {
     Act a = {.n = 60, .function = (Activation)_i};
-    Case c = act_sized(&a, (uint32_t)_i, 5);
-    case_differentiates(&c);
-    case_free(&c);
+    case_ask(case_differentiates, act_sized(&a, (uint32_t)_i, 5));
 }
 END_TEST
 
 START_TEST(gradients_are_added_where_asked)
 {
     Act a = {.n = 20, .function = (Activation)_i};
-    Case c = act_sized(&a, (uint32_t)_i, 3);
-    case_adds(&c);
-    case_free(&c);
+    case_ask(case_adds, act_sized(&a, (uint32_t)_i, 3));
 }
 END_TEST
 

@@ -87,9 +87,7 @@ START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Add a;
-    Case c = add_case(&a, (uint32_t)_i);
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, add_case(&a, (uint32_t)_i));
 }
 END_TEST
 
@@ -97,27 +95,21 @@ START_TEST(gradients_are_slopes)
 {
     SKIP_IF_FAST(_i);
     Add a;
-    Case c = add_case(&a, (uint32_t)_i);
-    case_differentiates(&c);
-    case_free(&c);
+    case_ask(case_differentiates, add_case(&a, (uint32_t)_i));
 }
 END_TEST
 
 START_TEST(gradients_are_added_where_asked)
 {
     Add a = {.n = 5, .d = 9, .drop = {.rate = 0.2, .site = 3}, .norm = _i};
-    Case c = add_sized(&a, 4);
-    case_adds(&c);
-    case_free(&c);
+    case_ask(case_adds, add_sized(&a, 4));
 }
 END_TEST
 
 START_TEST(gradients_need_not_be_wanted)
 {
     Add a = {.n = 5, .d = 9, .drop = {.rate = 0.2, .site = 3}, .norm = _i};
-    Case c = add_sized(&a, 4);
-    case_spares(&c);
-    case_free(&c);
+    case_ask(case_spares, add_sized(&a, 4));
 }
 END_TEST
 
@@ -143,8 +135,7 @@ START_TEST(each_of_two_gradients_has_its_own_flag)
     c.tensor[DX].use = a.add_x ? ADDED : WRITTEN;
     c.tensor[DF].use = a.add_f ? ADDED : WRITTEN;
     case_agrees(&c);
-    case_differentiates(&c);
-    case_free(&c);
+    case_ask(case_differentiates, c);
 }
 END_TEST
 

@@ -15,9 +15,7 @@ START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Attending a = attending_any(_i);
-    Case c = attending_case(&a, attending_call, (uint32_t)_i);
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, attending_case(&a, attending_call, (uint32_t)_i));
 }
 END_TEST
 
@@ -56,8 +54,7 @@ START_TEST(tiles_of_every_width_agree_with_f64)
     SKIP_IF_FAST(_i);
     Attending a = tiled(_i);
     Case c = attending_case(&a, attending_call, 1 + 4 * (uint32_t)_i); /* never the first version */
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, c);
 }
 END_TEST
 
@@ -75,8 +72,7 @@ START_TEST(rows_at_multiples_of_16_bytes_agree_with_f64)
     Case c = attending_case(&a, attending_call, 1 + 4 * (uint32_t)_i);
     for (size_t t = 0; t < 4; t++)
         c.tensor[aligned[t]].offset = 8; /* numbers, of two bytes or four */
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, c);
 }
 END_TEST
 
@@ -101,8 +97,7 @@ START_TEST(rows_of_many_tiles_agree_with_f64)
     Case c = attending_case(&a, attending_call, 1 + 4 * (uint32_t)_i);
     for (size_t t = 0; t < 4 && _i / 2 % 2 == 0; t++)
         c.tensor[aligned[t]].offset = 8;
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, c);
 }
 END_TEST
 
@@ -110,9 +105,7 @@ START_TEST(the_team_changes_no_bit)
 {
     Attending a = attending_few((uint32_t)_i);
     a.queries[1] += _i % 2 ? 40 : 0;
-    Case c = attending_forward(&a, (uint32_t)_i);
-    case_teams(&c);
-    case_free(&c);
+    case_ask(case_teams, attending_forward(&a, (uint32_t)_i));
 }
 END_TEST
 
@@ -120,9 +113,7 @@ START_TEST(gradients_are_slopes)
 {
     SKIP_IF_FAST(_i);
     Attending a = attending_any(_i);
-    Case c = attending_case(&a, attending_call, (uint32_t)_i);
-    case_differentiates(&c);
-    case_free(&c);
+    case_ask(case_differentiates, attending_case(&a, attending_call, (uint32_t)_i));
 }
 END_TEST
 
@@ -130,9 +121,7 @@ START_TEST(gradients_are_added_where_asked)
 {
     SKIP_IF_FAST(_i);
     Attending a = attending_any(_i);
-    Case c = attending_case(&a, attending_call, (uint32_t)_i);
-    case_adds(&c);
-    case_free(&c);
+    case_ask(case_adds, attending_case(&a, attending_call, (uint32_t)_i));
 }
 END_TEST
 
@@ -168,8 +157,7 @@ START_TEST(gradients_need_not_be_wanted)
         c.tensor[DK].use = c.tensor[DV].use = ABSENT; /* memory of an earlier segment */
     else
         c.tensor[DQ].use = ABSENT;
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, c);
 }
 END_TEST
 
@@ -182,8 +170,7 @@ START_TEST(each_gradient_has_its_own_flag)
     c.add = false;
     c.tensor[flagged[_i]].use = ADDED;
     case_agrees(&c);
-    case_differentiates(&c);
-    case_free(&c);
+    case_ask(case_differentiates, c);
 }
 END_TEST
 
@@ -326,8 +313,7 @@ START_TEST(a_query_that_sees_no_key_gives_zeros_and_zero_gradients)
                 for (size_t j = 0; j < c.tensor[zero[t]].columns; j++)
                     ck_assert(result_at(&c, &r, (size_t)zero[t], i, j) == 0);
     }
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, c);
 }
 END_TEST
 
@@ -445,8 +431,7 @@ START_TEST(equal_scores_give_the_mean_of_the_values)
         ck_assert_double_eq_tol(result_at(&c, &r, LSE, i, 1), log((double)(i + 1)), 1e-14);
     }
     result_free(&r);
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, c);
 }
 END_TEST
 

@@ -8,9 +8,7 @@ START_TEST(few_queries_over_many_keys_agree_with_f64)
 {
     SKIP_IF_FAST(_i);
     Attending a = attending_few((uint32_t)_i);
-    Case c = attending_forward(&a, (uint32_t)_i);
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, attending_forward(&a, (uint32_t)_i));
 }
 END_TEST
 
@@ -20,8 +18,7 @@ START_TEST(one_query_over_many_keys_agrees_with_f64)
     Attending a = attending_one((uint32_t)_i);
     Case c = attending_forward(&a, (uint32_t)_i);
     case_agrees(&c);
-    case_teams(&c);
-    case_free(&c);
+    case_ask(case_teams, c);
 }
 END_TEST
 

@@ -48,8 +48,7 @@ START_TEST(strided_and_fixed_patterns_are_those_of_sparse_transformers)
                 ck_assert_int_eq(result_at(&c, &r, WEIGHTS, line, j) > 0, seen);
             }
     }
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, c);
 }
 END_TEST
 
@@ -68,8 +67,7 @@ START_TEST(blocks_that_are_all_listed_change_nothing)
         same_bits(&without, (size_t)compared[t], &r, &s);
     result_free(&r);
     result_free(&s);
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, c);
     case_free(&without);
 }
 END_TEST
@@ -127,9 +125,7 @@ START_TEST(blocks_that_lie_far_apart_agree_with_f64)
     SKIP_IF_FAST(_i);
     Attending a = far_apart((uint32_t)_i);
     a.listed = listed_rarely;
-    Case c = attending_case(&a, attending_call, (uint32_t)_i);
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, attending_case(&a, attending_call, (uint32_t)_i));
 }
 END_TEST
 

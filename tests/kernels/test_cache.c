@@ -62,8 +62,7 @@ START_TEST(appended_rows_stand_behind_what_was_there)
             }
         }
     }
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, c);
 }
 END_TEST
 

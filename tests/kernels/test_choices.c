@@ -196,9 +196,7 @@ END_TEST
 START_TEST(the_same_bits_with_any_team)
 {
     Choosing a;
-    Case c = choices_case(&a, 13, 1003, 7, 4);
-    case_teams(&c);
-    case_free(&c);
+    case_ask(case_teams, choices_case(&a, 13, 1003, 7, 4));
 }
 END_TEST
 

@@ -48,8 +48,7 @@ START_TEST(padding_agrees_with_f64_and_unpad_is_its_gradient)
     Case c = padding_case(&a, (uint32_t)_i);
     case_agrees(&c);
     case_differentiates(&c);
-    case_adds(&c);
-    case_free(&c);
+    case_ask(case_adds, c);
 }
 END_TEST
 
@@ -160,9 +159,7 @@ START_TEST(products_of_every_layout_agree_with_f64)
 {
     SKIP_IF_FAST(_i);
     Product p;
-    Case c = product_case(&p, (uint32_t)_i);
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, product_case(&p, (uint32_t)_i));
 }
 END_TEST
 
@@ -173,8 +170,7 @@ START_TEST(gradients_of_products_are_slopes_and_are_added_where_asked)
     Product p;
     Case c = product_case(&p, (uint32_t)_i);
     case_differentiates(&c);
-    case_adds(&c);
-    case_free(&c);
+    case_ask(case_adds, c);
 }
 END_TEST
 
@@ -236,8 +232,7 @@ START_TEST(masked_scores_are_minus_infinity_and_others_stay)
                     ck_assert(isnan(x) ? isnan(y) : fabs(x - y) <= fabs(x) * 0x1p-8);
             }
     }
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, c);
 }
 END_TEST
 
@@ -295,9 +290,7 @@ START_TEST(softmax_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Softmax shape;
-    Case c = softmax_case(&shape, (uint32_t)_i);
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, softmax_case(&shape, (uint32_t)_i));
 }
 END_TEST
 
@@ -306,8 +299,7 @@ START_TEST(gradients_of_softmax_are_slopes_and_are_added_where_asked)
     Softmax shape = {.n = 3, .columns = 1 + 4 * (size_t)_i};
     Case c = softmax_sized(&shape, (uint32_t)_i);
     case_differentiates(&c);
-    case_adds(&c);
-    case_free(&c);
+    case_ask(case_adds, c);
 }
 END_TEST
 
@@ -524,8 +516,7 @@ START_TEST(dropout_of_weights_agrees_with_f64_and_is_its_own_gradient)
     output(&c, PD, DPD);
     case_agrees(&c);
     case_differentiates(&c);
-    case_adds(&c);
-    case_free(&c);
+    case_ask(case_adds, c);
 }
 END_TEST
 

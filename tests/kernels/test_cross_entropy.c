@@ -92,18 +92,14 @@ START_TEST(gradients_are_slopes)
 {
     SKIP_IF_FAST(_i);
     Entropy e;
-    Case c = entropy_case(&e, (uint32_t)_i);
-    case_differentiates(&c);
-    case_free(&c);
+    case_ask(case_differentiates, entropy_case(&e, (uint32_t)_i));
 }
 END_TEST
 
 START_TEST(gradients_are_added_where_asked)
 {
     Entropy e;
-    Case c = entropy_case(&e, 3 + (uint32_t)_i);
-    case_adds(&c);
-    case_free(&c);
+    case_ask(case_adds, entropy_case(&e, 3 + (uint32_t)_i));
 }
 END_TEST
 

@@ -66,9 +66,7 @@ START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Embed e;
-    Case c = embed_case(&e, (uint32_t)_i);
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, embed_case(&e, (uint32_t)_i));
 }
 END_TEST
 
@@ -76,27 +74,21 @@ START_TEST(gradients_are_slopes)
 {
     SKIP_IF_FAST(_i);
     Embed e;
-    Case c = embed_case(&e, (uint32_t)_i);
-    case_differentiates(&c);
-    case_free(&c);
+    case_ask(case_differentiates, embed_case(&e, (uint32_t)_i));
 }
 END_TEST
 
 START_TEST(gradients_are_added)
 {
     Embed e;
-    Case c = embed_case(&e, (uint32_t)_i);
-    case_adds(&c);
-    case_free(&c);
+    case_ask(case_adds, embed_case(&e, (uint32_t)_i));
 }
 END_TEST
 
 START_TEST(the_gradient_of_positions_need_not_be_wanted)
 {
     Embed e = {.n = 8, .d = 5, .vocabulary = 3, .places = 4, .scale = 2};
-    Case c = embed_sized(&e, 2, true);
-    case_spares(&c);
-    case_free(&c);
+    case_ask(case_spares, embed_sized(&e, 2, true));
 }
 END_TEST
 

@@ -82,9 +82,7 @@ START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Linear shape;
-    Case c = linear_case(&shape, (uint32_t)_i);
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, linear_case(&shape, (uint32_t)_i));
 }
 END_TEST
 
@@ -130,9 +128,7 @@ START_TEST(the_team_changes_no_bit)
 {
     static const size_t positions[] = {1, 2, 8, 9, 40, 130};
     Linear shape = {positions[_i], 77, 200, .relu = _i % 2};
-    Case c = forward_case(&shape, 3, true);
-    case_teams(&c);
-    case_free(&c);
+    case_ask(case_teams, forward_case(&shape, 3, true));
 }
 END_TEST
 
@@ -166,8 +162,7 @@ START_TEST(many_positions_agree_with_f64)
     static const size_t sizes[][2] = {{65, 33}, {200, 64}, {4097, 5}, {129, 1}};
     Linear shape = {.n = sizes[_i / 2][0], .in = 3, .out = sizes[_i / 2][1], .relu = _i % 2};
     Case c = linear_sized(&shape, 1 + 4 * (uint32_t)_i, true); /* never the first version */
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, c);
 }
 END_TEST
 
@@ -175,27 +170,21 @@ START_TEST(gradients_are_slopes)
 {
     SKIP_IF_FAST(_i);
     Linear shape;
-    Case c = linear_case(&shape, (uint32_t)_i);
-    case_differentiates(&c);
-    case_free(&c);
+    case_ask(case_differentiates, linear_case(&shape, (uint32_t)_i));
 }
 END_TEST
 
 START_TEST(gradients_are_added_where_asked)
 {
     Linear shape;
-    Case c = linear_case(&shape, 11 + (uint32_t)_i);
-    case_adds(&c);
-    case_free(&c);
+    case_ask(case_adds, linear_case(&shape, 11 + (uint32_t)_i));
 }
 END_TEST
 
 START_TEST(gradients_need_not_be_wanted)
 {
     Linear shape = {.n = 6, .in = 5, .out = 9, .relu = _i};
-    Case c = linear_sized(&shape, (uint32_t)_i, true);
-    case_spares(&c);
-    case_free(&c);
+    case_ask(case_spares, linear_sized(&shape, (uint32_t)_i, true));
 }
 END_TEST
 
@@ -235,8 +224,7 @@ START_TEST(relu_may_end_in_logits)
     Case c = linear_sized(&shape, 4, true);
     c.tensor[DY].use = ABSENT;
     c.tensor[DX].use = c.tensor[DW].use = c.tensor[DBIAS].use = ABSENT;
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, c);
 }
 END_TEST
 

@@ -58,9 +58,7 @@ START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Move m;
-    Case c = move_case(&m, (uint32_t)_i);
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, move_case(&m, (uint32_t)_i));
 }
 END_TEST
 
@@ -70,8 +68,7 @@ START_TEST(gradients_are_slopes_and_are_added_where_asked)
     Move m;
     Case c = move_case(&m, (uint32_t)_i);
     case_differentiates(&c);
-    case_adds(&c);
-    case_free(&c);
+    case_ask(case_adds, c);
 }
 END_TEST
 

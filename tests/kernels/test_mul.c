@@ -51,9 +51,7 @@ START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Mul m;
-    Case c = mul_case(&m, (uint32_t)_i);
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, mul_case(&m, (uint32_t)_i));
 }
 END_TEST
 
@@ -61,8 +59,7 @@ START_TEST(gradients_are_slopes)
 {
     Mul m = {.n = 23, .itself = _i};
     Case c = mul_sized(&m, 2 * (uint32_t)_i); /* over what is there, and (of itself) added to its own first half */
-    case_differentiates(&c);
-    case_free(&c);
+    case_ask(case_differentiates, c);
 }
 END_TEST
 
@@ -71,8 +68,7 @@ START_TEST(gradients_are_added_where_asked_and_either_may_be_unwanted)
     Mul m = {.n = 20 + (size_t)_i};
     Case c = mul_sized(&m, (uint32_t)_i);
     case_adds(&c);
-    case_spares(&c);
-    case_free(&c);
+    case_ask(case_spares, c);
 }
 END_TEST
 

@@ -35,9 +35,7 @@ START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Attending a = narrow(_i);
-    Case c = attending_case(&a, attending_call, (uint32_t)_i);
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, attending_case(&a, attending_call, (uint32_t)_i));
 }
 END_TEST
 
@@ -174,8 +172,7 @@ START_TEST(gradients_are_added_or_not_wanted)
     if (_i % 3 == 2)
         c.tensor[DK].use = c.tensor[DV].use = ABSENT;
     case_agrees(&c);
-    case_adds(&c);
-    case_free(&c);
+    case_ask(case_adds, c);
 }
 END_TEST
 

@@ -57,9 +57,7 @@ START_TEST(every_backend_agrees_with_f64)
 {
     SKIP_IF_FAST(_i);
     Norm shape = {.rms = _i % 2};
-    Case c = norm_case(&shape, (uint32_t)_i / 2);
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, norm_case(&shape, (uint32_t)_i / 2));
 }
 END_TEST
 
@@ -69,8 +67,7 @@ START_TEST(many_vectors_agree_with_f64)
     static const size_t sizes[][2] = {{65, 16}, {200, 33}, {4097, 3}, {130, 80}};
     Norm shape = {sizes[_i / 2][0], sizes[_i / 2][1], _i % 2};
     Case c = norm_case(&shape, 9 + 4 * ((uint32_t)_i / 2)); /* never the first version */
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, c);
 }
 END_TEST
 
@@ -78,27 +75,21 @@ START_TEST(gradients_are_slopes)
 {
     SKIP_IF_FAST(_i);
     Norm shape = {.rms = _i % 2};
-    Case c = norm_case(&shape, (uint32_t)_i / 2);
-    case_differentiates(&c);
-    case_free(&c);
+    case_ask(case_differentiates, norm_case(&shape, (uint32_t)_i / 2));
 }
 END_TEST
 
 START_TEST(gradients_are_added_where_asked)
 {
     Norm shape = {.rms = _i % 2};
-    Case c = norm_case(&shape, (uint32_t)_i);
-    case_adds(&c);
-    case_free(&c);
+    case_ask(case_adds, norm_case(&shape, (uint32_t)_i));
 }
 END_TEST
 
 START_TEST(an_input_gradient_need_not_be_wanted)
 {
     Norm shape = {.rms = _i % 2};
-    Case c = norm_case(&shape, 9);
-    case_spares(&c);
-    case_free(&c);
+    case_ask(case_spares, norm_case(&shape, 9));
 }
 END_TEST
 
@@ -154,8 +145,7 @@ START_TEST(a_constant_vector_gives_the_bias)
     for (size_t j = 0; j < shape.d; j++)
         ck_assert_double_eq_tol(result_at(&c, &r, Y, 2, j), *element(&c.tensor[BIAS], 0, j), 1e-6);
     result_free(&r);
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, c);
 }
 END_TEST
 

@@ -283,9 +283,7 @@ START_TEST(tables_of_any_reach_agree_with_f64)
     a.distance_bias = a.relative = a.content_bias = a.position_bias = true;
     a.distances = reach[_i][0], a.ahead = reach[_i][1];
     a.drop = (Dropout){.rate = 0.2, .site = 2};
-    Case c = attending_case(&a, attending_call, (uint32_t)_i);
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, attending_case(&a, attending_call, (uint32_t)_i));
 }
 END_TEST
 
@@ -296,9 +294,7 @@ START_TEST(wide_heads_agree_with_f64)
     a.queries[0] = 13, a.keys[0] = 17, a.queries[1] = a.keys[1] = 2;
     a.key_size = _i ? 70 : 40, a.value_size = _i ? 33 : 64;
     a.distance_bias = a.relative = a.content_bias = a.position_bias = true;
-    Case c = attending_case(&a, attending_call, (uint32_t)_i);
-    case_agrees(&c);
-    case_free(&c);
+    case_ask(case_agrees, attending_case(&a, attending_call, (uint32_t)_i));
 }
 END_TEST
 
