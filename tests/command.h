@@ -34,6 +34,9 @@ void said_free(Said *s);
 /* The same where it must work: asserts that it exits with 0. */
 Said must(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* And where what it says is of no interest. */
+void works(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Asserts that such a call exits with this status, says nothing on standard output and one line on standard error, with
  * these words in it. */
 void refused(int status, const char *words, const char *format, ...) __attribute__((format(printf, 3, 4)));

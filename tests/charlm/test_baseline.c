@@ -389,8 +389,7 @@ START_TEST(it_refuses_what_it_cannot_do)
     refused(1, "nowhere", "baseline --data %s/nowhere", folder);
     refused(2, "--run", "baseline --run %s", folder);
     refused(2, "--split", "baseline --split best");
-    Said s = must("baseline --data %s/few --split all", folder);
-    said_free(&s);
+    works("baseline --data %s/few --split all", folder);
 }
 END_TEST
 

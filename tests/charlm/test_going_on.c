@@ -18,17 +18,9 @@ enum { STEPS = 60, LATE = 6 /* columns of the log before those that tell the tim
 #define LOUD  TINY " --dropout 0.1 --eval-every 7 --save-every 5 --keep 2"
 #define SHORT LOUD " -q"
 
-static void train(const char *run, int steps)
-{
-    Said s = must("train --run %s " SHORT " --steps %d", run, steps);
-    said_free(&s);
-}
+static void train(const char *run, int steps) { works("train --run %s " SHORT " --steps %d", run, steps); }
 
-static void resume(const char *run, int steps)
-{
-    Said s = must("train --resume %s --steps %d -q", run, steps);
-    said_free(&s);
-}
+static void resume(const char *run, int steps) { works("train --resume %s --steps %d -q", run, steps); }
 
 /* The log without its last columns, in place. */
 static size_t without_time(char *text, size_t size)
@@ -152,8 +144,7 @@ START_TEST(a_run_killed_again_and_again_is_the_run_that_was_not)
     char weights[800];
     train(seed, STEPS);
     snprintf(weights, sizeof weights, "--weights %s/checkpoints/%08d/model.safetensors", seed, STEPS);
-    Said s = must("train --run %s " SHORT " --steps %d %s", file, STEPS, weights);
-    said_free(&s);
+    works("train --run %s " SHORT " --steps %d %s", file, STEPS, weights);
     for (uint32_t round = 0; round < 4; round++) {
         const char *killed = fresh_path("killed");
         kills += train_and_kill(killed, round % 2 ? weights : "", round);
@@ -224,8 +215,7 @@ START_TEST(a_long_step_is_announced_and_given_up)
     ck_assert_msg(end.status == 0 && strstr(end.err, "stopped and saved") && strstr(end.out, ": 0 steps"), "%d: %s%s",
                   end.status, end.out, end.err);
     said_free(&end);
-    Said more = must("train --resume %s --batch 4 --workers 2 --steps 9 -q", run);
-    said_free(&more);
+    works("train --resume %s --batch 4 --workers 2 --steps 9 -q", run);
     train(whole, 9);
     expect_same(whole, run, "checkpoints/00000009/model.safetensors");
 }
@@ -284,8 +274,7 @@ START_TEST(other_data_and_another_model_are_refused)
     refused(1, "other data", "train --resume %s --data %s/other.txt --steps 5", run, folder);
     refused(1, "dim", "train --resume %s --dim 32 --steps 5", run);
     refused(1, "norm", "train --resume %s --norm pre --steps 5", run);
-    Said s = must("train --resume %s --data %s/same.txt --steps 5", run, folder);
-    said_free(&s);
+    works("train --resume %s --data %s/same.txt --steps 5", run, folder);
 }
 END_TEST
 
@@ -302,10 +291,8 @@ START_TEST(heads_of_keys_are_stored_where_they_are_given)
 {
     const char *without = fresh_path("without"), *whole = fresh_path("whole"), *halves = fresh_path("halves");
     train(without, 3);
-    Said s = must("train --run %s " SHORT " --heads 4 --kv-heads 1 --steps 12", whole);
-    said_free(&s);
-    s = must("train --run %s " SHORT " --heads 4 --kv-heads 1 --steps 7", halves);
-    said_free(&s);
+    works("train --run %s " SHORT " --heads 4 --kv-heads 1 --steps 12", whole);
+    works("train --run %s " SHORT " --heads 4 --kv-heads 1 --steps 7", halves);
     resume(halves, 12);
     expect_same(whole, halves, "checkpoints/00000012/model.safetensors");
     char *text = stored(without);
@@ -357,18 +344,16 @@ START_TEST(all_processors_are_stored_as_how_many_they_are)
 {
     const char *run = fresh_path("run");
     double all = (double)processors_allowed();
-    Said s = must("train --run %s " SHORT " --batch 4096 --workers 0 --steps 0", run);
-    said_free(&s);
+    works("train --run %s " SHORT " --batch 4096 --workers 0 --steps 0", run);
     ck_assert(stored_workers(run) == all);
-    s = must("train --resume %s --workers 0 --steps 0", run); /* the same again */
+    Said s = must("train --resume %s --workers 0 --steps 0", run); /* the same again */
     ck_assert_msg(!strstr(s.err, "changed"), "%s", s.err);
     said_free(&s);
     s = must("train --resume %s --workers %d --steps 1", run, (int)all + 1);
     ck_assert_msg(strstr(s.err, "changed on resume:\nsteps 0 -> 1\nworkers ") != NULL, "%s", s.err);
     said_free(&s);
     ck_assert(stored_workers(run) == all + 1);
-    s = must("train --resume %s --workers 0 --steps 2", run);
-    said_free(&s);
+    works("train --resume %s --workers 0 --steps 2", run);
     ck_assert(stored_workers(run) == all);
 }
 END_TEST
@@ -378,8 +363,7 @@ START_TEST(more_steps_do_not_change_how_the_rate_falls)
 {
     const char *run = fresh_path("run");
     size_t size;
-    Said s = must("train --run %s " SHORT " --schedule linear --steps 10", run);
-    said_free(&s);
+    works("train --run %s " SHORT " --schedule linear --steps 10", run);
     resume(run, 14);
     char *log = read_in(run, "log.tsv", &size), *line = strstr(log, "\n12\t");
     double rate = 1;
@@ -424,8 +408,7 @@ START_TEST(samples_come_as_often_as_asked)
 {
     const char *asked = fresh_path("asked"), *scored = fresh_path("scored");
     char names[400];
-    Said s = must("train --run %s " SHORT " --steps 10 --sample-every 4", asked);
-    said_free(&s);
+    works("train --run %s " SHORT " --steps 10 --sample-every 4", asked);
     samples_in(asked, names, sizeof names);
     ck_assert_str_eq(names, "00000004.txt 00000008.txt ");
     resume(asked, 13); /* how often is stored */
@@ -459,8 +442,7 @@ START_TEST(a_run_that_trains_can_be_read)
             memory_free(text);
         }
         if (look % 10 == 0) {
-            Said info = must("info --run %s", run);
-            said_free(&info);
+            works("info --run %s", run);
         }
         usleep(10000);
     }

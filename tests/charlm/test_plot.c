@@ -12,8 +12,7 @@
 static const char *trained(const char *name, const char *more)
 {
     const char *run = fresh_path(name);
-    Said s = must("train --run %s " TINY " --steps 12 --eval-every 5 -q %s", run, more);
-    said_free(&s);
+    works("train --run %s " TINY " --steps 12 --eval-every 5 -q %s", run, more);
     return run;
 }
 
@@ -51,9 +50,8 @@ START_TEST(a_run_that_went_on_is_one_curve)
     if (!can_draw("a_run_that_went_on_is_one_curve"))
         return;
     const char *run = trained("run", "");
-    Said s = must("train --resume %s --steps 20 -q", run);
-    said_free(&s);
-    s = must("plot --run %s --json", run);
+    works("train --resume %s --steps 20 -q", run);
+    Said s = must("plot --run %s --json", run);
     Json *j = said_json(&s);
     ck_assert(json_real(j, "curves") == 1 && json_get_text(j, "picture") && json_get_text(j, "data"));
     json_free(j);
@@ -90,8 +88,7 @@ START_TEST(runs_of_a_folder_are_compared)
     char run[3][800];
     for (int i = 0; i < 3; i++) {
         snprintf(run[i], sizeof run[i], "%s/%d", folder, i);
-        Said trained = must("train --run %s " TINY " --steps 12 --eval-every 5 -q %s", run[i], options[i]);
-        said_free(&trained);
+        works("train --run %s " TINY " --steps 12 --eval-every 5 -q %s", run[i], options[i]);
     }
     Said s = must("compare %s --against %s", folder, run[1]), named = must("compare %s %s %s", run[0], run[1], run[2]);
     ck_assert_msg(strstr(s.out, "validation loss (bits/byte), the best of each run\n") == s.out, "%s", s.out);
@@ -152,8 +149,7 @@ START_TEST(a_schedule_is_drawn_before_anything_is_trained)
         return;
     const char *folder = fresh_path("schedules");
     write_in(folder, "x", "", 0);
-    Said s = must("plot --what schedule --schedule linear --lr 2 --warmup 4 --steps 12 --out %s/s.svg", folder);
-    said_free(&s);
+    works("plot --what schedule --schedule linear --lr 2 --warmup 4 --steps 12 --out %s/s.svg", folder);
     char *data = read_in(folder, "s.tsv", &size);
     static const double rates[] = {0.5, 1, 1.5, 2, 1.75, 1.5, 1.25, 1, 0.75, 0.5, 0.25, 0};
     const char *line = data;
@@ -165,7 +161,7 @@ START_TEST(a_schedule_is_drawn_before_anything_is_trained)
         ck_assert_double_eq_tol(rate, rates[step - 1], 1e-9);
     }
     memory_free(data);
-    s = must("plot --what schedule --run %s --out - --size 60x20", trained("run", ""));
+    Said s = must("plot --what schedule --run %s --out - --size 60x20", trained("run", ""));
     ck_assert(strstr(s.out, "0.01") && !s.err[0]);
     said_free(&s);
     refused(2, "--steps N", "plot --what schedule --epochs 3 --out -");
@@ -204,8 +200,7 @@ START_TEST(a_model_its_data_and_its_options_are_drawn)
     ck_assert_double_eq_tol(lr[1], 0.1 / 256, 1e-9);
     memory_free(data);
     write_in(folder, "x", "", 0);
-    Said s = must("plot --what positions --dim 6 --context 9 --out %s/p.svg", folder);
-    said_free(&s);
+    works("plot --what positions --dim 6 --context 9 --out %s/p.svg", folder);
     data = read_in(folder, "p.tsv", &size);
     ck_assert(strstr(data, "\n0\t0\t0\n0\t1\t1\n") && strstr(data, "\n1\t0\t0.841471\n1\t1\t0.540302\n"));
     memory_free(data);
@@ -219,8 +214,7 @@ END_TEST
 START_TEST(what_cannot_be_drawn_is_said_in_a_line)
 {
     const char *run = fresh_path("run");
-    Said s = must("train --run %s " TINY " --steps 0 -q", run);
-    said_free(&s);
+    works("train --run %s " TINY " --steps 0 -q", run);
     refused(2, "--run DIR is missing", "plot");
     refused(1, "no folder", "plot --run nowhere");
     refused(1, "no step in its log yet", "plot --run %s", run);

@@ -16,8 +16,7 @@ enum { CONTEXT = 16, SCORED = 150 };
 static const char *trained_as(const char *words)
 {
     const char *run = fresh_path("run");
-    Said s = must("train --run %s " TINY " --steps 100 -q %s", run, words);
-    said_free(&s);
+    works("train --run %s " TINY " --steps 100 -q %s", run, words);
     return run;
 }
 
@@ -214,10 +213,9 @@ START_TEST(batches_do_not_change_the_figure_but_for_rounding)
     static const char *const micro[] = {"0", "2", "3"};
     const char *run = trained_as("--depth 2"), *other = fresh_path("other");
     for (size_t b = 0; b < 3; b++) {
-        Said s = must("train --run %s-%zu " TINY " --depth 2 --batch 7 --micro-batch %s --steps 0 --weights "
-                      "%s/checkpoints/00000100/model.safetensors -q",
-                      other, b, micro[b], run);
-        said_free(&s);
+        works("train --run %s-%zu " TINY " --depth 2 --batch 7 --micro-batch %s --steps 0 --weights "
+              "%s/checkpoints/00000100/model.safetensors -q",
+              other, b, micro[b], run);
         char path[800];
         snprintf(path, sizeof path, "%s-%zu", other, b);
         for (size_t i = 0; i < 3; i++)
@@ -293,8 +291,7 @@ END_TEST
 static void logged(double loss[2], const char *smoothing)
 {
     const char *run = fresh_path("logged");
-    Said s = must("train --run %s-%s " TINY " --steps 1 -q --smoothing %s", run, smoothing, smoothing);
-    said_free(&s);
+    works("train --run %s-%s " TINY " --steps 1 -q --smoothing %s", run, smoothing, smoothing);
     char path[800];
     size_t size;
     snprintf(path, sizeof path, "%s-%s", run, smoothing);

@@ -26,8 +26,7 @@ START_TEST(a_disk_that_is_full_at_once_costs_nothing)
     refused(1, "has no config.json", "eval --run %s", run);
     refused(1, "has no config.json", "train --resume %s", run);
     command_limit_files(0);
-    Said s = must("train --run %s " TINY " --steps 5 -q", run);
-    said_free(&s);
+    works("train --run %s " TINY " --steps 5 -q", run);
 }
 END_TEST
 
@@ -46,14 +45,12 @@ START_TEST(a_disk_that_gets_full_costs_what_was_not_saved)
 {
     const char *whole = fresh_path("whole"), *run = fresh_path("run");
     char words[900];
-    Said s = must("train --run %s " TINY " --steps 2600 --eval-every 500 -q", whole);
-    said_free(&s);
+    works("train --run %s " TINY " --steps 2600 --eval-every 500 -q", whole);
     command_limit_files(110000); /* checkpoints fit, the log will not */
     snprintf(words, sizeof words, "%s/log.tsv: File too large; once that is fixed, --resume %s", run, run);
     refused(1, words, "train --run %s " TINY " --steps 2600 --eval-every 500 -q", run);
     command_limit_files(0);
-    s = must("train --resume %s -q", run);
-    said_free(&s);
+    works("train --resume %s -q", run);
     expect_same_weights(whole, run, 2600);
 }
 END_TEST
@@ -62,8 +59,7 @@ START_TEST(a_result_that_cannot_be_written_is_an_error)
 {
     const char *run = fresh_path("run");
     char line[800];
-    Said s = must("train --run %s " TINY " --steps 0 -q", run);
-    said_free(&s);
+    works("train --run %s " TINY " --steps 0 -q", run);
     static const char *const calls[] = {
         "eval --bytes 20", "sample --length 3 -q", "info", "plot --what schedule --steps 9 --out -", "train --dry-run",
         "--help"};
@@ -104,8 +100,7 @@ static void replace(const char *run, const char *name, const char *from, const c
 static const char *trained(void)
 {
     const char *run = fresh_path("run");
-    Said s = must("train --run %s " TINY " --steps 20 --eval-every 0 --save-every 10 -q", run);
-    said_free(&s);
+    works("train --run %s " TINY " --steps 20 --eval-every 0 --save-every 10 -q", run);
     return run;
 }
 
@@ -115,13 +110,11 @@ START_TEST(a_damaged_checkpoint_is_named_and_an_older_one_serves)
     cut(run, "checkpoints/00000020/model.safetensors", 3000);
     refused(1, "00000020/model.safetensors ends too early", "eval --run %s", run);
     refused(1, "complete checkpoints of the run: 10", "sample --run %s --length 3", run);
-    Said s = must("eval --run %s --weights 10", run);
-    said_free(&s);
-    s = must("train --resume %s -q", run);
+    works("eval --run %s --weights 10", run);
+    Said s = must("train --resume %s -q", run);
     ck_assert_msg(strstr(s.err, "from step 10, because ") && strstr(s.err, "00000020/model.safetensors"), "%s", s.err);
     said_free(&s);
-    s = must("eval --run %s", run);
-    said_free(&s);
+    works("eval --run %s", run);
 }
 END_TEST
 
@@ -136,8 +129,7 @@ START_TEST(a_damaged_state_is_named)
     replace(run, name, "\"step\": \"-1\"", "\"stop\": \"20\"");
     refused(1, "'step' is missing", "train --resume %s", run);
     replace(run, name, "\"stop\": \"20\"", "\"step\": \"20\"");
-    Said s = must("train --resume %s -q", run);
-    said_free(&s);
+    works("train --resume %s -q", run);
 }
 END_TEST
 
@@ -164,8 +156,7 @@ START_TEST(a_run_that_cannot_be_written_is_still_read)
     ck_done(unlink(lock) == 0 && folder_make(lock, &e), e);
     memory_free(lock);
     refused(1, "cannot write to the run", "train --resume %s --steps 30", run);
-    Said s = must("eval --run %s --bytes 20", run);
-    said_free(&s);
+    works("eval --run %s --bytes 20", run);
 }
 END_TEST
 
@@ -208,8 +199,7 @@ START_TEST(a_text_that_has_changed_is_told_and_not_trained_on)
     refused(1, "was trained on it: give its present location", "eval --run %s", run);
     refused(1, "was trained on it: give its present location", "train --resume %s", run);
     write_in(folder, "moved.txt", prose_text, 20000);
-    s = must("train --resume %s --steps 9 -q --data %s/moved.txt", run, folder);
-    said_free(&s);
+    works("train --resume %s --steps 9 -q --data %s/moved.txt", run, folder);
     s = must("eval --run %s --bytes 20", run); /* and that is remembered */
     ck_assert_str_eq(s.err, "");
     said_free(&s);
@@ -227,11 +217,9 @@ START_TEST(a_run_that_is_trained_can_be_read_at_any_time)
     for (int i = 0; i < 6000 && !file_exists(config); i++)
         usleep(1000);
     for (int i = 0; i < 25; i++) { /* from the moment on when it has a configuration */
-        Said s = must("eval --run %s --bytes 20", run);
-        said_free(&s);
-        s = must("sample --run %s --length 2 --weights last -q", run);
-        said_free(&s);
-        s = must("info --run %s", run);
+        works("eval --run %s --bytes 20", run);
+        works("sample --run %s --length 2 --weights last -q", run);
+        Said s = must("info --run %s", run);
         ck_assert_msg(!strstr(s.out, ": 0 checkpoints"), "%s", s.out);
         said_free(&s);
     }

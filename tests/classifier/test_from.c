@@ -25,11 +25,9 @@ static void setup(void)
     snprintf(charlm_run, sizeof charlm_run, "%s", fresh_path("charlm"));
     snprintf(one, sizeof one, "%s", fresh_path("one"));
     command_program("charlm");
-    Said s = must("train --run %s --depth 1 --steps 4 --eval-bytes 300 -q --bias=no " SMALL, charlm_run);
-    said_free(&s);
+    works("train --run %s --depth 1 --steps 4 --eval-bytes 300 -q --bias=no " SMALL, charlm_run);
     command_program("classifier");
-    s = must("train --run %s --depth 1 --steps 4 -q " CLASSIFIER, one);
-    said_free(&s);
+    works("train --run %s --depth 1 --steps 4 -q " CLASSIFIER, one);
 }
 
 /* Whether a tensor of one run's file has the bits of one of another's. */
@@ -65,8 +63,7 @@ START_TEST(a_deeper_model_begins_with_a_shallower_ones_blocks)
     ck_assert_msg(!strstr(s.err, "left over") && strstr(s.err, "a row of token_embedding.weight stands for a word"),
                   "%s", s.err);
     said_free(&s);
-    s = must("train --run %s --depth 2 --steps 0 -q " CLASSIFIER, fresh);
-    said_free(&s);
+    works("train --run %s --depth 2 --steps 0 -q " CLASSIFIER, fresh);
     static const char *const from_one[] = {"token_embedding.weight", "blocks.0.ff.in.bias", "logits.weight"};
     for (size_t i = 0; i < 3; i++) {
         ck_assert_msg(same(two, step0, from_one[i], one, step4, from_one[i]), "%s", from_one[i]);
@@ -108,14 +105,12 @@ START_TEST(a_run_goes_on_without_what_it_came_from)
     const char *whole = fresh_path("whole"), *parts = fresh_path("parts");
     Error e;
     size_t size, other;
-    Said s = must("train --run %s --from %s --depth 2 --steps 8 -q " CLASSIFIER, whole, one);
-    said_free(&s);
-    s = must("train --run %s --from %s --depth 2 --steps 4 -q " CLASSIFIER, parts, one);
+    works("train --run %s --from %s --depth 2 --steps 8 -q " CLASSIFIER, whole, one);
+    Said s = must("train --run %s --from %s --depth 2 --steps 4 -q " CLASSIFIER, parts, one);
     ck_assert_str_eq(s.err, "");
     said_free(&s);
     ck_done(folder_remove(one, &e), e);
-    s = must("train --resume %s --steps 8 --no-cache -q", parts);
-    said_free(&s);
+    works("train --resume %s --steps 8 --no-cache -q", parts);
     char *a = read_in(whole, "checkpoints/00000008/state.safetensors", &size);
     char *b = read_in(parts, "checkpoints/00000008/state.safetensors", &other);
     ck_assert(a && b && size == other && !memcmp(a, b, size));

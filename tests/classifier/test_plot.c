@@ -9,11 +9,9 @@
 static const char *trained(void)
 {
     const char *run = fresh_path("run");
-    Said s = must(
-        "train --run %s --dim 16 --heads 2 --depth 1 --ff 32 --context 12 --words 40 --steps 9 --eval-every 3 "
-        "--batch 8 --minutes 0 --workers 1 --distances bias -q",
-        run);
-    said_free(&s);
+    works("train --run %s --dim 16 --heads 2 --depth 1 --ff 32 --context 12 --words 40 --steps 9 --eval-every 3 "
+          "--batch 8 --minutes 0 --workers 1 --distances bias -q",
+          run);
     return run;
 }
 
@@ -48,8 +46,7 @@ START_TEST(its_data_are_drawn_whole)
     char *data = read_in(folder, "l.tsv", &size); /* though a model would read 4 of it */
     ck_assert_msg(strstr(data, "\t16\t16\t"), "%s", data);
     memory_free(data);
-    s = must("plot --what coverage --data %s/in.tsv --words 2 --no-cache --out %s/c.svg", folder, folder);
-    said_free(&s);
+    works("plot --what coverage --data %s/in.tsv --words 2 --no-cache --out %s/c.svg", folder, folder);
     data = read_in(folder, "c.tsv", &size);
     const char *last = strstr(data, "\n\n\n"); /* of what is trained on, all words together are all of it */
     ck_assert_msg(last && !strncmp(last - 4, "\t100", 4), "%s", data);

@@ -33,8 +33,7 @@ static const char *trained(const Trained *t, const char *device)
 {
     const char *run = fresh_path(device);
     command_program(t->program);
-    Said s = must("train --run %s %s --device %s", run, t->words, device);
-    said_free(&s);
+    works("train --run %s %s --device %s", run, t->words, device);
     return run;
 }
 
@@ -138,8 +137,7 @@ START_TEST(a_replayed_step_is_the_step)
         const char *run = fresh_path(graphs[i]);
         setenv("ATTEND_GRAPHS", graphs[i], 1);
         command_program("charlm");
-        Said s = must(words, run);
-        said_free(&s);
+        works(words, run);
         model[i] = read_in(run, "checkpoints/00000005/model.safetensors", &size[i]);
     }
     unsetenv("ATTEND_GRAPHS");
@@ -153,10 +151,9 @@ END_TEST
 START_TEST(a_step_of_each_program_has_no_race)
 {
     command_program(programs[_i].program);
-    Said s = must("bench %s --device checked --steps 1",
-                  _i == 2 ? "--preset minute --dim 16 --heads 2 --ff 32 --depth 1 --batch-tokens 64"
-                          : "--dim 16 --heads 2 --ff 32 --depth 1 --batch 2 --context 16");
-    said_free(&s);
+    works("bench %s --device checked --steps 1",
+          _i == 2 ? "--preset minute --dim 16 --heads 2 --ff 32 --depth 1 --batch-tokens 64"
+                  : "--dim 16 --heads 2 --ff 32 --depth 1 --batch 2 --context 16");
 }
 END_TEST
 #endif

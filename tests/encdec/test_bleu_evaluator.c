@@ -16,8 +16,7 @@
 static const char *trained(const char *words)
 {
     const char *run = fresh_path("run");
-    Said s = must("train --run %s " TINY " %s", run, words);
-    said_free(&s);
+    works("train --run %s " TINY " %s", run, words);
     return run;
 }
 
@@ -265,10 +264,9 @@ START_TEST(a_sample_is_spread_over_the_part)
     write_in(folder, "t.xx", train[1].text, train[1].size);
     write_part(folder, "the dog sleeps .\nthe dog\nthe cat sleeps .\nthe cat\n",
                "der Hund schläft .\nnichts davon\ndie Katze schläft .\nist so\n");
-    Said s = must("train --run %s " TINY "--steps 120 --warmup 40 --bleu-sentences 2 --train-source %s/t.en "
-                  "--train-target %s/t.xx --valid-source %s/v.en --valid-target %s/v.xx",
-                  trained_on, folder, folder, folder, folder);
-    said_free(&s);
+    works("train --run %s " TINY "--steps 120 --warmup 40 --bleu-sentences 2 --train-source %s/t.en "
+          "--train-target %s/t.xx --valid-source %s/v.en --valid-target %s/v.xx",
+          trained_on, folder, folder, folder, folder);
     write_part(trained_on, "the dog sleeps .\nthe cat sleeps .\n", "der Hund schläft .\ndie Katze schläft .\n");
     Json *j = evaluated(trained_on, "--beam 1 --max-extra 20");
     logged(trained_on, column, 120, value, sizeof value);
@@ -300,10 +298,8 @@ START_TEST(it_changes_nothing_that_is_learnt)
         if (i < 2)
             snprintf(whole, sizeof whole, "%s", run);
     }
-    Said s = must("train --run %s-parts " TINY " --steps 21 --bleu-sentences 200 --eval-every 7", whole);
-    said_free(&s);
-    s = must("train --resume %s-parts --steps 35 -q", whole);
-    said_free(&s);
+    works("train --run %s-parts " TINY " --steps 21 --bleu-sentences 200 --eval-every 7", whole);
+    works("train --resume %s-parts --steps 35 -q", whole);
     char parts[720];
     snprintf(parts, sizeof parts, "%s-parts", whole);
     for (size_t step = 7; step <= 35; step += 7) {
@@ -322,8 +318,7 @@ START_TEST(without_it_the_column_is_empty)
     char value[60];
     logged(run, column, 3, value, sizeof value);
     ck_assert_str_eq(value, "");
-    Said s = must("train --resume %s --steps 4 --bleu-sentences 5 -q", run);
-    said_free(&s);
+    works("train --resume %s --steps 4 --bleu-sentences 5 -q", run);
     logged(run, column, 4, value, sizeof value);
     ck_assert_str_ne(value, "");
 }

@@ -18,8 +18,7 @@
 static const char *trained(const char *words)
 {
     const char *run = fresh_path("run");
-    Said s = must("train --run %s " TINY " %s", run, words);
-    said_free(&s);
+    works("train --run %s " TINY " %s", run, words);
     return run;
 }
 
@@ -93,11 +92,8 @@ START_TEST(a_run_that_goes_on_has_the_same_bits)
     snprintf(whole, sizeof whole, "%s",
              trained("--steps 40 --dropout 0.1 --attention-dropout 0.1 --ff-dropout 0.1 --seed 3"));
     snprintf(parts, sizeof parts, "%s-parts", whole);
-    Said s = must("train --run %s " TINY " --steps 17 --dropout 0.1 --attention-dropout 0.1 --ff-dropout 0.1 --seed 3",
-                  parts);
-    said_free(&s);
-    s = must("train --resume %s --steps 40 -q", parts);
-    said_free(&s);
+    works("train --run %s " TINY " --steps 17 --dropout 0.1 --attention-dropout 0.1 --ff-dropout 0.1 --seed 3", parts);
+    works("train --resume %s --steps 40 -q", parts);
     static const char *const files[] = {"checkpoints/00000040/model.safetensors",
                                         "checkpoints/00000040/state.safetensors", "vocabulary.tsv"};
     for (size_t i = 0; i < 3; i++) {
@@ -246,9 +242,8 @@ END_TEST
 START_TEST(a_folder_that_is_taken_is_refused_at_once)
 {
     const char *run = fresh_path("run");
-    Said s = must("train --run %s --preset minute --minutes 0 --dim 16 --heads 2 --ff 16 --depth 1 --steps 0", run);
-    said_free(&s);
-    s = command("train --run %s --preset minute", run);
+    works("train --run %s --preset minute --minutes 0 --dim 16 --heads 2 --ff 16 --depth 1 --steps 0", run);
+    Said s = command("train --run %s --preset minute", run);
     ck_assert_int_eq(s.status, 1);
     ck_assert_msg(strstr(s.err, "it holds a run. Go on with it by --resume") && !strstr(s.err, "pairs"), "%s", s.err);
     said_free(&s);
@@ -400,16 +395,14 @@ START_TEST(all_types_of_pieces_are_trained_and_translate)
     }
     snprintf(given, sizeof given, types[_i].words, folder, folder);
     snprintf(words, sizeof words, "--longest 200 --context 220 %s", given);
-    Said s = must("train --run %s " TINY " --steps 3 %s", run, words);
-    said_free(&s);
+    works("train --run %s " TINY " --steps 3 %s", run, words);
     ck_done(folder_remove(folder, &e), e);
-    s = must("train --resume %s --steps 5 -q", run);
-    said_free(&s);
+    works("train --resume %s --steps 5 -q", run);
     Json *j = evaluated(run, "--weights last");
     ck_assert(json_real(j, "sentences") == 500 && json_real(j, "loss") > 0);
     json_free(j);
     command_input(lines, strlen(lines));
-    s = must("translate --run %s -q --weights last --max-extra 5", run);
+    Said s = must("translate --run %s -q --weights last --max-extra 5", run);
     size_t ends = 0;
     for (const char *at = s.out; *at; at++)
         ends += *at == '\n';

@@ -20,8 +20,7 @@ enum { SENTENCES = 40, EMPTY = 6, CONTEXT = 48 };
 static const char *trained(const char *words)
 {
     const char *run = fresh_path("run");
-    Said s = must("train --run %s " TINY " %s", run, words);
-    said_free(&s);
+    works("train --run %s " TINY " %s", run, words);
     return run;
 }
 
@@ -81,11 +80,9 @@ typedef struct Judge {
 static void judge_open(Judge *j, const char *run, const char *words)
 {
     char path[800];
-    Said s = must(
-        "eval --run %s -q --weights last --dump-logits %s/x.npy --valid-source %s/v.en --valid-target %s/v.de "
-        "%s",
-        run, run, run, run, words);
-    said_free(&s);
+    works("eval --run %s -q --weights last --dump-logits %s/x.npy --valid-source %s/v.en --valid-target %s/v.de "
+          "%s",
+          run, run, run, run, words);
     *j = (Judge){.row = 0};
     snprintf(path, sizeof path, "%s/x.npy", run);
     j->logits = npy_read(path);
@@ -388,11 +385,10 @@ START_TEST(no_translation_ends_its_line)
     }
     write_in(folder, "a.en", source.text, source.size);
     write_in(folder, "a.de", target.text, target.size);
-    Said s = must("train --run %s " TINY " --type bytes --steps 100 --warmup 50 --train-source %s/a.en --train-target "
-                  "%s/a.de",
-                  run, folder, folder);
-    said_free(&s);
-    s = translated_text(run, "x\nx\n", "--weights last");
+    works("train --run %s " TINY " --type bytes --steps 100 --warmup 50 --train-source %s/a.en --train-target "
+          "%s/a.de",
+          run, folder, folder);
+    Said s = translated_text(run, "x\nx\n", "--weights last");
     ck_assert_str_eq(s.out, "1 2\n1 2\n");
     said_free(&s);
     buffer_free(&source);

@@ -61,8 +61,7 @@ START_TEST(training_goes_on_to_the_same_bits)
     command_program(programs[_i]);
     snprintf(from, sizeof from, RUNS "/%s", programs[_i]);
     copy(from, run);
-    Said s = must("train --resume %s --steps 40 -q", run);
-    said_free(&s);
+    works("train --resume %s --steps 40 -q", run);
     snprintf(from, sizeof from, RUNS "/%s.safetensors", programs[_i]);
     snprintf(model, sizeof model, "%s/checkpoints/00000040/model.safetensors", run);
     same_tensors(model, from);
