@@ -94,7 +94,7 @@ static bool gpu_there(NumberType type, Error *e)
     int major = 0, minor = 0;
     Error why;
     if (!count_gpus(&why))
-        return fail(e, "device " BACKEND ": there is no GPU that CUDA can use: %s", why.text);
+        return fail(e, "device " BACKEND ": there is no GPU here that CUDA can use: %s", why.text);
     if (!capability_of_gpu(&major, &minor, &why))
         return fail(e, "device " BACKEND ": %s", why.text);
     if (type != NUMBER_F32 && major < 8)
