@@ -12,7 +12,6 @@
 #include "core/run/json.h"
 #include "core/tensor/sites.h"
 #include "core/train/parts.h"
-#include "kernels/cpu/limits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +90,8 @@ static bool take(const Charlm *c, Bench *b, bool exact, size_t takes, double *ra
 {
     Writer *w = NULL;
     bool fine = writer_open(&w, &c->model, &b->trainer, b->prompt, b->prompt_size, exact, e);
-    bool reads = strcmp(b->trainer.options.k->backend, "cpu") == 0 && !c->options->shared.profile && !exact;
+    const Kernels *k = b->trainer.options.k;
+    bool reads = k->read_speed && !exact;
     double all = 0, rates[TAKES] = {0}, read[TAKES] = {0};
     size_t count = b->s.length - 1; /* one character costs the prompt */
     if (c->options->shared.profile)
@@ -99,7 +99,7 @@ static bool take(const Charlm *c, Bench *b, bool exact, size_t takes, double *ra
     for (size_t i = 0; fine && i < takes; i++) {
         fine = writer_write(w, &b->s, e);
         rates[i] = b->s.seconds > 0 ? (double)count / b->s.seconds : 0;
-        read[i] = reads ? limits_read(b->trainer.worker[0].stream, b->buffer, b->bytes, count) : 0;
+        read[i] = reads ? k->read_speed(b->trainer.worker[0].stream, b->buffer, b->bytes, count) : 0;
         all += b->s.seconds;
     }
     *rate = median(rates, takes);

@@ -152,6 +152,7 @@ typedef struct Kernels {
     NumberType type;
     size_t number, real; /* bytes */
     bool on_host;        /* the device's memory is this process's own */
+    bool one_worker;     /* one keeps the whole device busy, and more rows at once make it faster */
     bool by_head;        /* caches are to hold keys and values by head (see Attend), as few queries read them fastest;
                             a backend that does not ask for it need not know how */
 
@@ -190,6 +191,10 @@ typedef struct Kernels {
     /* Weights in these bytes do not change until the stream is closed: it may keep what products make of them, which
      * takes as much memory again. May itself be NULL: nothing is kept. */
     void (*hold)(Stream *s, const void *weights, size_t bytes);
+
+    /* Bytes per second at which a stream reads the host's memory, in so many passes over some of it: how fast it could
+     * be at best where all it does is to read. May itself be NULL: not known. */
+    double (*read_speed)(Stream *s, const void *memory, size_t bytes, size_t passes);
 
     /* The operations; see operations.h. */
 #define OPERATION(name, arguments, names) void(*name) arguments;

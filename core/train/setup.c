@@ -18,14 +18,11 @@ static size_t micro_rows(const SharedOptions *o, const Task *task)
     return o->micro_batch && o->micro_batch < task->most_rows ? o->micro_batch : task->most_rows;
 }
 
-/* A GPU's kernels: it keeps all of itself busy with one worker, and the more so the more rows that has at once. */
-static bool on_gpu(const SharedOptions *o)
+/* A device that is not there is an error when the trainer is made. */
+static bool one_worker(const SharedOptions *o)
 {
-    static const char *const names[] = {"cuda", "emulated", "checked"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(device_name(o->device), names[i]) == 0)
-            return true;
-    return false;
+    const Kernels *k = kernels_find(device_name(o->device), (NumberType)o->precision, NULL);
+    return k && k->one_worker;
 }
 
 /* One on a GPU; else as many as there are processors, but in training no more than the largest step has micro-batches.
@@ -33,13 +30,13 @@ static bool on_gpu(const SharedOptions *o)
 static size_t workers(const SharedOptions *o, const Task *task, bool training)
 {
     const TrainerOptions one = {.workers = 1, .micro_rows = micro_rows(o, task)};
-    size_t parts = plan_parts(&one, task, task->most_rows), all = on_gpu(o) ? 1 : processors_allowed();
+    size_t parts = plan_parts(&one, task, task->most_rows), all = one_worker(o) ? 1 : processors_allowed();
     return o->workers ? o->workers : training && all > parts ? parts : all;
 }
 
 bool setup_device(Options *options, const SharedOptions *o, Error *e)
 {
-    return !on_gpu(o) || options_set(options, "micro-batch", "0", FROM_PRESET, e);
+    return !one_worker(o) || options_set(options, "micro-batch", "0", FROM_PRESET, e);
 }
 
 bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Task *task, bool training, Error *e)

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "kernels/attend.h"
+#include "kernels/cpu/limits.h"
 #include "kernels/cpu/random.h"
 #include "kernels/cpu/stream.h"
 #include "kernels/cpu/tile.h"
@@ -122,6 +123,7 @@ const Kernels TABLE = {
     .download = copy,
     .finish = stream_finish,
     .hold = stream_hold,
+    .read_speed = limits_read,
 #define OPERATION(name, arguments, names) .name = ENTRY(name),
 #include "kernels/operations.h"
 };

@@ -86,6 +86,7 @@ static constexpr Kernels table()
     k.number = sizeof(Number);
     k.real = sizeof(float);
     k.on_host = false;
+    k.one_worker = true;
     k.note = device_note;
     k.there = device_there;
     k.open = device_open;

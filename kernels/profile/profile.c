@@ -100,7 +100,7 @@ const Kernels *profile_over(const Kernels *inner)
     assert(inner->on_host && inner->close != close_stream);
     inner_of[inner->type] = inner;
     *k = *inner;
-    k->hold = NULL;
+    k->hold = NULL, k->read_speed = NULL;
     k->capture = NULL, k->captured = NULL, k->replay = NULL, k->forget = NULL;
     k->send = NULL, k->fetch = NULL;
     k->open = opens[inner->type];
