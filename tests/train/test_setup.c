@@ -149,11 +149,11 @@ START_TEST(what_cannot_be_read_is_named_with_what_can)
     for (uint64_t step = 10; step <= 30; step += 10)
         ck_done(save_value(&r, step, 0, &e), e);
     refused(&r, "7", "no checkpoint of step 7 (--weights 7)", "complete checkpoints of the run: 0, 10, 20, 30");
-    refused(&r, "worst", "--weights 'worst'", "neither");
-    refused(&r, "", "--weights ''", "neither");
-    refused(&r, "7x", "--weights '7x'", "neither");
-    refused(&r, "-1", "--weights '-1'", "neither");
-    refused(&r, r.run->path, r.run->path, "neither"); /* a folder */
+    refused(&r, "worst", "--weights 'worst'", "expected best, last");
+    refused(&r, "", "--weights ''", "expected best, last");
+    refused(&r, "7x", "--weights '7x'", "expected best, last");
+    refused(&r, "-1", "--weights '-1'", "expected best, last");
+    refused(&r, r.run->path, r.run->path, "expected best, last"); /* a folder */
     snprintf(file, sizeof file, "%s/checkpoints/00000030/model.safetensors", r.run->path);
     ck_assert_int_eq(truncate(file, 2000), 0);
     refused(&r, NULL, "00000030/model.safetensors ends too early", "complete checkpoints of the run: 0, 10, 20");
