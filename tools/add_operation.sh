@@ -94,7 +94,6 @@ START_TEST(cubes_have_their_values_and_gradient)
     ck_assert(cube == 27);
     fast->close(s);
 }
-END_TEST
 
 static const Test tests[] = {TEST(cubes_have_their_values_and_gradient)};
 

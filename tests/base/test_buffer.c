@@ -18,7 +18,6 @@ START_TEST(what_is_added_in_pieces_is_one_text)
     buffer_free(&b);
     ck_assert(!b.text && !b.size && !b.capacity);
 }
-END_TEST
 
 START_TEST(no_memory_is_remembered_and_the_text_stays)
 {
@@ -33,7 +32,6 @@ START_TEST(no_memory_is_remembered_and_the_text_stays)
     buffer_free(&b);
     ck_assert(!b.failed);
 }
-END_TEST
 
 START_TEST(sizes_that_no_memory_has_fail_without_being_asked_for)
 {
@@ -47,7 +45,6 @@ START_TEST(sizes_that_no_memory_has_fail_without_being_asked_for)
         buffer_free(&b);
     }
 }
-END_TEST
 
 static const Test tests[] = {TEST(what_is_added_in_pieces_is_one_text),
                              TEST(no_memory_is_remembered_and_the_text_stays),

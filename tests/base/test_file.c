@@ -57,7 +57,6 @@ START_TEST(what_is_written_is_read)
     ck_assert_uint_eq(count_in(folder), 1);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_path_without_a_folder_is_in_this_one)
 {
@@ -70,7 +69,6 @@ START_TEST(a_path_without_a_folder_is_in_this_one)
     ck_done(folder_replace("one", "eins", &e), e);
     ck_assert(folder_exists("eins/two/three"));
 }
-END_TEST
 
 START_TEST(an_abandoned_file_leaves_the_old_one)
 {
@@ -89,7 +87,6 @@ START_TEST(an_abandoned_file_leaves_the_old_one)
     ck_assert(!file_end(&w, &e));
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_hole_can_be_filled_in_later)
 {
@@ -103,7 +100,6 @@ START_TEST(a_hole_can_be_filled_in_later)
     ck_done(file_end(&w, &e), e);
     expect_text(in(folder, "a"), "headbodytail");
 }
-END_TEST
 
 START_TEST(a_full_disk_is_an_error)
 {
@@ -118,7 +114,6 @@ START_TEST(a_full_disk_is_an_error)
     ck_assert_ptr_nonnull(strstr(e.text, "/dev/full"));
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_device_is_written_straight_and_stays_one)
 {
@@ -128,7 +123,6 @@ START_TEST(a_device_is_written_straight_and_stays_one)
     ck_assert_int_eq(stat("/dev/null", &s), 0);
     ck_assert(S_ISCHR(s.st_mode));
 }
-END_TEST
 
 START_TEST(a_link_stays_a_link_where_a_user_says_so)
 {
@@ -140,7 +134,6 @@ START_TEST(a_link_stays_a_link_where_a_user_says_so)
     expect_text(in(folder, "real"), "new");
     ck_assert(is_link(in(folder, "link")));
 }
-END_TEST
 
 /* Also where the link has the name of what is written first. */
 START_TEST(else_nothing_is_written_through_a_link)
@@ -158,7 +151,6 @@ START_TEST(else_nothing_is_written_through_a_link)
         ck_assert_int_eq(unlink(in(folder, "link")), 0);
     }
 }
-END_TEST
 
 START_TEST(errors_name_the_path)
 {
@@ -177,7 +169,6 @@ START_TEST(errors_name_the_path)
     ck_assert(!folder_make(in(folder, "file"), &e));
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* mkdir says why; looking whether the folder is there after all must not hide that. */
 START_TEST(a_folder_that_cannot_be_made_says_why)
@@ -188,7 +179,6 @@ START_TEST(a_folder_that_cannot_be_made_says_why)
     ck_assert(!folder_make(in(folder, "link"), &e));
     ck_assert_msg(strstr(e.text, "link: a file has that name") != NULL, "%s", e.text);
 }
-END_TEST
 
 START_TEST(lists_are_sorted)
 {
@@ -206,7 +196,6 @@ START_TEST(lists_are_sorted)
         ck_assert_str_eq(names[i], sorted[i]);
     folder_list_free(names, count);
 }
-END_TEST
 
 START_TEST(removing_a_folder_follows_no_link)
 {
@@ -222,7 +211,6 @@ START_TEST(removing_a_folder_follows_no_link)
     expect_text(in(folder, "keep/precious"), "gold");
     ck_done(folder_remove(in(folder, "never was"), &e), e);
 }
-END_TEST
 
 START_TEST(replacing_a_folder_leaves_only_the_new_one)
 {
@@ -240,7 +228,6 @@ START_TEST(replacing_a_folder_leaves_only_the_new_one)
         ck_assert_uint_eq(count_in(folder), 1);
     }
 }
-END_TEST
 
 START_TEST(a_replacement_that_is_not_there_leaves_the_old_one)
 {
@@ -252,7 +239,6 @@ START_TEST(a_replacement_that_is_not_there_leaves_the_old_one)
     expect_text(in(folder, "x/old"), "old");
     ck_assert_uint_eq(count_in(folder), 1);
 }
-END_TEST
 
 static bool all_of_it(void *argument, Error *e)
 {
@@ -277,7 +263,6 @@ START_TEST(each_failed_allocation_is_an_error)
     snprintf(folder, sizeof folder, "%s", test_folder());
     fail_each_allocation(all_of_it, folder);
 }
-END_TEST
 
 /* A pipe does not say how much will come. */
 START_TEST(a_pipe_is_read_to_its_end)
@@ -307,7 +292,6 @@ START_TEST(a_pipe_is_read_to_its_end)
     ck_assert_int_eq(bytes[size], 0);
     memory_free(bytes);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(what_is_written_is_read),

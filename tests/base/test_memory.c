@@ -27,7 +27,6 @@ START_TEST(blocks_are_zeroed_aligned_and_counted)
     }
     memory_free(NULL);
 }
-END_TEST
 
 START_TEST(sizes_that_overflow_are_refused)
 {
@@ -40,7 +39,6 @@ START_TEST(sizes_that_overflow_are_refused)
     ck_assert_uint_eq(memory_in_use(), 16);
     memory_free(block);
 }
-END_TEST
 
 START_TEST(resizing_keeps_old_bytes_and_adds_zeros)
 {
@@ -54,7 +52,6 @@ START_TEST(resizing_keeps_old_bytes_and_adds_zeros)
     ck_assert_uint_eq(memory_in_use(), 2);
     memory_free(block);
 }
-END_TEST
 
 START_TEST(a_list_grows_by_doubling_and_stays_as_it_was_where_it_cannot)
 {
@@ -81,7 +78,6 @@ START_TEST(a_list_grows_by_doubling_and_stays_as_it_was_where_it_cannot)
     ck_assert_uint_ge(capacity, 5000);
     memory_free(list);
 }
-END_TEST
 
 START_TEST(peak_is_the_most_since_its_reset)
 {
@@ -95,7 +91,6 @@ START_TEST(peak_is_the_most_since_its_reset)
     ck_assert_uint_eq(memory_peak(), 30);
     memory_free(b);
 }
-END_TEST
 
 START_TEST(the_chosen_request_fails_and_only_it)
 {
@@ -112,7 +107,6 @@ START_TEST(the_chosen_request_fails_and_only_it)
     ck_assert_ptr_nonnull(b);
     memory_free(a), memory_free(b), memory_free(c);
 }
-END_TEST
 
 START_TEST(memory_errors_say_how_much)
 {
@@ -124,7 +118,6 @@ START_TEST(memory_errors_say_how_much)
     memory_error(&e, "x", SIZE_MAX, SIZE_MAX);
     ck_assert_ptr_nonnull(strstr(e.text, "YiB"));
 }
-END_TEST
 
 /* A device says why it has none; it is told once, and not of what fails later. */
 START_TEST(memory_errors_say_what_a_device_said)
@@ -141,7 +134,6 @@ START_TEST(memory_errors_say_what_a_device_said)
     ck_assert(!memory_error(&e, "x", 100, 1));
     ck_assert_str_eq(e.text, "out of memory: 100 bytes for x");
 }
-END_TEST
 
 START_TEST(an_error_is_one_line_and_may_quote_itself)
 {
@@ -158,7 +150,6 @@ START_TEST(an_error_is_one_line_and_may_quote_itself)
     ck_assert_uint_eq(strlen(e.text), sizeof e.text - 1);
     ck_assert_str_eq(e.text + sizeof e.text - 5, "x...");
 }
-END_TEST
 
 START_TEST(a_buffer_grows_and_stays_closed)
 {
@@ -179,7 +170,6 @@ START_TEST(a_buffer_grows_and_stays_closed)
     ck_assert_str_eq(b.text, "");
     buffer_free(&b);
 }
-END_TEST
 
 static bool fill(void *argument, Error *e)
 {
@@ -195,7 +185,6 @@ static bool fill(void *argument, Error *e)
 }
 
 START_TEST(a_buffer_remembers_a_failed_allocation) { fail_each_allocation(fill, NULL); }
-END_TEST
 
 static float bits(uint32_t x)
 {
@@ -217,7 +206,6 @@ START_TEST(bf16_rounds_to_nearest_ties_to_even)
     ck_assert_uint_eq(bf16_from_float(bits(0x80000000)).bits, 0x8000); /* minus zero */
     ck_assert(isinf(bf16_to_float(bf16_from_float(-INFINITY))));
 }
-END_TEST
 
 START_TEST(bf16_nan_stays_nan_and_all_values_survive)
 {
@@ -230,7 +218,6 @@ START_TEST(bf16_nan_stays_nan_and_all_values_survive)
     }
     ck_assert_int_eq(changed, 0);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(blocks_are_zeroed_aligned_and_counted),

@@ -20,7 +20,6 @@ START_TEST(known_answers_come_out)
     equals(philox(0xa4093822, 0x299f31d0, 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344), 0xd16cfe09, 0x94fdcceb,
            0x5001e420, 0x24126ea1);
 }
-END_TEST
 
 START_TEST(numbers_stay_inside_their_interval)
 {
@@ -29,7 +28,6 @@ START_TEST(numbers_stay_inside_their_interval)
     ck_assert(philox_double(0, 0) > 0);
     ck_assert(philox_double(0xffffffffu, 0xffffffffu) < 1);
 }
-END_TEST
 
 enum { DRAWS = 200000 };
 
@@ -51,7 +49,6 @@ START_TEST(normal_values_have_the_moments_of_a_normal)
     ck_assert_double_eq_tol(sum[4] / DRAWS, 3, error * sqrt(96));
     ck_assert_double_eq_tol(neighbours / DRAWS, 0, error);
 }
-END_TEST
 
 START_TEST(uniform_values_have_the_moments_of_a_uniform)
 {
@@ -68,7 +65,6 @@ START_TEST(uniform_values_have_the_moments_of_a_uniform)
     ck_assert_double_eq_tol(squares / DRAWS, 1 / 12.0, error * sqrt(1 / 180.0));
     ck_assert_double_eq_tol(neighbours / DRAWS, 0, error / 12);
 }
-END_TEST
 
 START_TEST(whole_numbers_below_n_are_equally_likely)
 {
@@ -82,7 +78,6 @@ START_TEST(whole_numbers_below_n_are_equally_likely)
         ck_assert_double_eq_tol(hits[k], DRAWS / 6.0, 5 * sqrt(DRAWS * 5 / 36.0));
     ck_assert_uint_eq(philox_below(1, 1, 2, 3, 4), 0);
 }
-END_TEST
 
 /* The 128-bit product against shifting and adding. */
 START_TEST(large_ranges_are_scaled_exactly)
@@ -102,7 +97,6 @@ START_TEST(large_ranges_are_scaled_exactly)
         ck_assert_uint_eq(philox_below(n, 5, 6, i, 7), high);
     }
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(known_answers_come_out),

@@ -14,7 +14,6 @@ START_TEST(known_answers_come_out)
     for (size_t i = 0; i < 3; i++)
         ck_assert_str_eq(sha256(cases[i][0], strlen(cases[i][0])).text, cases[i][1]);
 }
-END_TEST
 
 START_TEST(pieces_make_the_same_as_the_whole)
 {
@@ -30,7 +29,6 @@ START_TEST(pieces_make_the_same_as_the_whole)
             ck_assert_str_eq(sha256_end(&s).text, sha256(bytes, size).text);
         }
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

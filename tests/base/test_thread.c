@@ -38,7 +38,6 @@ START_TEST(each_worker_runs_once_each_time)
     pool_close(s.pool);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* Each writes its own number, and after the barrier must read that of all the others. */
 static void meet(void *argument, size_t worker)
@@ -69,7 +68,6 @@ START_TEST(what_was_written_before_a_barrier_is_read_after_it)
     }
     pool_close(s.pool);
 }
-END_TEST
 
 START_TEST(pools_open_and_close_many_times)
 {
@@ -82,7 +80,6 @@ START_TEST(pools_open_and_close_many_times)
     pool_close(NULL);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static bool open_and_close(void *argument, Error *e)
 {
@@ -95,7 +92,6 @@ static bool open_and_close(void *argument, Error *e)
 }
 
 START_TEST(a_failed_allocation_opens_no_pool) { fail_each_allocation(open_and_close, NULL); }
-END_TEST
 
 START_TEST(pinning_ends_with_the_pool)
 {
@@ -107,7 +103,6 @@ START_TEST(pinning_ends_with_the_pool)
     pool_close(pool);
     ck_assert_uint_eq(processors_allowed(), before);
 }
-END_TEST
 
 static void look_at_signals(void *argument, size_t worker)
 {
@@ -127,7 +122,6 @@ START_TEST(only_the_caller_takes_signals)
     ck_assert_int_eq(s.seen[2], 1);
     pool_close(s.pool);
 }
-END_TEST
 
 static void put(const char *folder, const char *name, const char *text)
 {
@@ -164,7 +158,6 @@ START_TEST(quotas_of_version_2_count_with_all_groups_above)
     put(folder, "cpu.max", "200000 100000\n");
     ck_assert_double_eq(quota(folder), 2);
 }
-END_TEST
 
 START_TEST(quotas_of_version_1_count)
 {
@@ -177,7 +170,6 @@ START_TEST(quotas_of_version_1_count)
     put(folder, "cpu/cpu.cfs_period_us", "50000\n");
     ck_assert_double_eq(quota(folder), 3);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST_LOOP(each_worker_runs_once_each_time, 5),

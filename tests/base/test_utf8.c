@@ -19,7 +19,6 @@ START_TEST(each_code_point_is_read_as_long_as_it_was_written)
     }
     ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
 START_TEST(what_no_code_point_gives_is_no_character)
 {
@@ -28,7 +27,6 @@ START_TEST(what_no_code_point_gives_is_no_character)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         ck_assert_uint_eq(utf8_length(texts[i], strlen(texts[i])), 0);
 }
-END_TEST
 
 /* The plain definition: these bytes are no character, and some bytes after them make them one. */
 static bool begins(const unsigned char *bytes, size_t size)
@@ -65,7 +63,6 @@ START_TEST(a_tail_is_the_beginning_of_a_character)
     }
     ck_assert_uint_eq(wrong, 0);
 }
-END_TEST
 
 START_TEST(a_text_cut_anywhere_is_whole_without_head_and_tail)
 {
@@ -84,7 +81,6 @@ START_TEST(a_text_cut_anywhere_is_whole_without_head_and_tail)
     ck_assert_uint_eq(utf8_head("\x80\x80", 1), 1);
     ck_assert_uint_eq(utf8_head("", 0) + utf8_tail("", 0), 0);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(each_code_point_is_read_as_long_as_it_was_written), TEST(what_no_code_point_gives_is_no_character),

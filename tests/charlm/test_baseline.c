@@ -63,7 +63,6 @@ START_TEST(in_every_context_the_probabilities_of_all_bytes_sum_to_1)
     ngram_close(&g);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* --- the model again, as simply as it can be said: every count is looked for in the text --- */
 
@@ -172,7 +171,6 @@ START_TEST(it_is_what_counting_by_hand_gives)
     }
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(who_knows_nothing_pays_8_bits)
 {
@@ -184,7 +182,6 @@ START_TEST(who_knows_nothing_pays_8_bits)
         ck_assert(bits.alone[n] == 800 && bits.mixed[n] == 800);
     ngram_close(&g);
 }
-END_TEST
 
 START_TEST(a_uniform_text_takes_8_bits)
 {
@@ -201,7 +198,6 @@ START_TEST(a_uniform_text_takes_8_bits)
     }
     ngram_close(&g);
 }
-END_TEST
 
 /* A byte is the sum of the last and the third last, modulo 16: order 3 knows it, order 2 can know nothing. */
 START_TEST(an_order_knows_what_it_sees_and_no_more)
@@ -223,7 +219,6 @@ START_TEST(an_order_knows_what_it_sees_and_no_more)
     ck_assert(bits.mixed[5] / scored > 1);
     ngram_close(&g);
 }
-END_TEST
 
 /* A table that is full forgets; counts that are full are halved. Neither breaks what a probability is. */
 START_TEST(full_tables_and_counts_do_no_harm)
@@ -248,7 +243,6 @@ START_TEST(full_tables_and_counts_do_no_harm)
         expect_sums_of_1(&g, text, SIZE / 2 - 25 + at);
     ngram_close(&g);
 }
-END_TEST
 
 START_TEST(memory_is_bounded_whatever_the_text)
 {
@@ -259,7 +253,6 @@ START_TEST(memory_is_bounded_whatever_the_text)
     ck_assert(memory_peak() <= NGRAM_MEMORY && memory_peak() > NGRAM_MEMORY / 4);
     ngram_close(&g);
 }
-END_TEST
 
 static bool open_and_close(void *bytes, Error *e)
 {
@@ -274,7 +267,6 @@ START_TEST(without_memory_it_says_so)
     size_t bytes = 100000;
     fail_each_allocation(open_and_close, &bytes);
 }
-END_TEST
 
 /* --- the command --- */
 
@@ -310,7 +302,6 @@ START_TEST(more_orders_are_better)
     ck_assert_double_lt(json_real(j, "bits_per_byte"), 2.1); /* built-in text: counting pairs alone gives 3.4 */
     json_free(j);
 }
-END_TEST
 
 /* The same bytes as eval scores, after the same bytes: the second of a part is foretold from the first alone. */
 START_TEST(its_protocol_is_that_of_eval)
@@ -335,7 +326,6 @@ START_TEST(its_protocol_is_that_of_eval)
     ck_assert_double_eq_tol(bits_of("--bytes 2"), bits.mixed[5] / 2, 1e-9);
     ngram_close(&g);
 }
-END_TEST
 
 /* Only the training part teaches: whatever stands in the test part, and whatever was scored before. */
 START_TEST(it_looks_at_no_byte_that_it_is_to_foretell)
@@ -360,7 +350,6 @@ START_TEST(it_looks_at_no_byte_that_it_is_to_foretell)
     snprintf(words, sizeof words, "--data %s/other --split test --adapt", folder);
     ck_assert(strange > 5 && bits_of(words) < 0.3); /* who continues learning soon knows x */
 }
-END_TEST
 
 START_TEST(the_table_says_what_was_done)
 {
@@ -377,7 +366,6 @@ START_TEST(the_table_says_what_was_done)
     ck_assert_msg(strstr(s.out, "include those scored here"), "%s", s.out);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(it_refuses_what_it_cannot_do)
 {
@@ -391,7 +379,6 @@ START_TEST(it_refuses_what_it_cannot_do)
     refused(2, "--split", "baseline --split best");
     works("baseline --data %s/few --split all", folder);
 }
-END_TEST
 
 static const Test tests[] = {TEST(in_every_context_the_probabilities_of_all_bytes_sum_to_1),
                              TEST(it_is_what_counting_by_hand_gives),

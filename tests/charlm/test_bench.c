@@ -39,7 +39,6 @@ START_TEST(the_parts_of_a_step_make_up_the_whole)
         said_free(&said);
     }
 }
-END_TEST
 
 START_TEST(the_table_names_operations_and_the_rest)
 {
@@ -51,7 +50,6 @@ START_TEST(the_table_names_operations_and_the_rest)
         ck_assert_msg(strstr(said.out, words[i]), "no '%s' in\n%s", words[i], said.out);
     said_free(&said);
 }
-END_TEST
 
 START_TEST(without_profile_there_is_none)
 {
@@ -61,7 +59,6 @@ START_TEST(without_profile_there_is_none)
     json_free(j);
     said_free(&said);
 }
-END_TEST
 
 /* Weights of a block: query, key, value and out, and two of the feed-forward network; then the logits. */
 START_TEST(sampling_is_compared_with_reading_the_weights)
@@ -83,7 +80,6 @@ START_TEST(sampling_is_compared_with_reading_the_weights)
     json_free(j);
     said_free(&said);
 }
-END_TEST
 
 START_TEST(the_profile_of_sampling_names_its_operations)
 {
@@ -95,7 +91,6 @@ START_TEST(the_profile_of_sampling_names_its_operations)
     ck_assert_ptr_null(strstr(said.out, "backward"));
     said_free(&said);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

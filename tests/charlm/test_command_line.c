@@ -36,7 +36,6 @@ START_TEST(no_steps_make_a_run_that_can_be_used)
     json_free(j);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(weights_of_another_file_begin_a_run)
 {
@@ -51,7 +50,6 @@ START_TEST(weights_of_another_file_begin_a_run)
     memory_free(b);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(json_has_the_fields_that_scripts_rely_on)
 {
@@ -93,7 +91,6 @@ START_TEST(json_has_the_fields_that_scripts_rely_on)
     json_free(j);
     said_free(&bench);
 }
-END_TEST
 
 static double sum_of(const Json *object)
 {
@@ -136,7 +133,6 @@ START_TEST(a_dry_run_gives_its_plan_as_json)
     json_free(j);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(json_has_no_best_where_nothing_was_scored)
 {
@@ -146,7 +142,6 @@ START_TEST(json_has_no_best_where_nothing_was_scored)
     json_free(j);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(results_and_messages_go_different_ways)
 {
@@ -166,7 +161,6 @@ START_TEST(results_and_messages_go_different_ways)
     ck_assert(strstr(info.out, "blocks.0.attention.query.weight") && strstr(info.out, "best 3"));
     said_free(&info);
 }
-END_TEST
 
 START_TEST(wrong_usage_exits_with_2_and_one_line)
 {
@@ -199,7 +193,6 @@ START_TEST(wrong_usage_exits_with_2_and_one_line)
     refused(2, "--stride", "eval --run %s --stride all", run);
     ck_assert(!has(run, "new/lock")); /* and nothing was made */
 }
-END_TEST
 
 START_TEST(failed_work_exits_with_1_and_one_line)
 {
@@ -224,7 +217,6 @@ START_TEST(failed_work_exits_with_1_and_one_line)
     memory_free(bytes);
     memory_free(path);
 }
-END_TEST
 
 START_TEST(a_folder_that_holds_something_is_refused_and_left_alone)
 {
@@ -238,7 +230,6 @@ START_TEST(a_folder_that_holds_something_is_refused_and_left_alone)
     ck_assert_uint_eq(count, 1);
     folder_list_free(names, count);
 }
-END_TEST
 
 /* 640 bytes: 576 to train on, 32 to validate with, 32 to test with. */
 START_TEST(data_too_small_is_refused_with_the_numbers)
@@ -253,7 +244,6 @@ START_TEST(data_too_small_is_refused_with_the_numbers)
     ck_assert(!has(folder, "run/lock"));
     works("train --run %s/run " TINY " --context 100 --data %s/few.txt --steps 2 -q", folder, folder);
 }
-END_TEST
 
 START_TEST(packed_data_is_the_data_inside)
 {
@@ -279,7 +269,6 @@ START_TEST(packed_data_is_the_data_inside)
     plain = must("train --resume %s/packed --data %s/text.txt --steps 12 -q", folder, folder); /* the same content */
     said_free(&plain);
 }
-END_TEST
 
 /* "  in all   123.4 MiB" */
 static double planned_bytes(const char *text)
@@ -320,7 +309,6 @@ START_TEST(the_plan_is_within_a_tenth_of_the_peak)
     compare_peak("--workers 2", fresh_path("two"));
     compare_peak("--workers 1 --recompute", fresh_path("recomputed"));
 }
-END_TEST
 
 static const Test tests[] = {TEST(no_steps_make_a_run_that_can_be_used),
                              TEST(weights_of_another_file_begin_a_run),

@@ -56,7 +56,6 @@ START_TEST(enwik8_is_split_90_5_5_million)
     make_text(path, 100000000, 90000000, 95000000);
     expect_parts(path, 90000000, 5000000, 5000000);
 }
-END_TEST
 
 START_TEST(it_is_read_from_the_zip_it_is_published_as)
 {
@@ -77,7 +76,6 @@ START_TEST(it_is_read_from_the_zip_it_is_published_as)
     strcat(path, ".zip");
     expect_parts(path, 90000000, 5000000, 5000000);
 }
-END_TEST
 
 START_TEST(any_other_length_is_split_90_5_5_in_a_hundred)
 {
@@ -90,7 +88,6 @@ START_TEST(any_other_length_is_split_90_5_5_in_a_hundred)
         expect_parts(path, sizes[i] - 2 * part, part, part);
     }
 }
-END_TEST
 
 static const Test tests[] = {TEST(enwik8_is_split_90_5_5_million), TEST(it_is_read_from_the_zip_it_is_published_as),
                              TEST(any_other_length_is_split_90_5_5_in_a_hundred)};

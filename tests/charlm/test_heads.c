@@ -96,7 +96,6 @@ START_TEST(what_is_drawn_is_what_is_there)
         said_free(&s);
     }
 }
-END_TEST
 
 START_TEST(rows_sum_to_one_and_see_nothing_behind_them)
 {
@@ -120,7 +119,6 @@ START_TEST(rows_sum_to_one_and_see_nothing_behind_them)
         said_free(&s);
     }
 }
-END_TEST
 
 START_TEST(labels_name_every_token)
 {
@@ -143,7 +141,6 @@ START_TEST(labels_name_every_token)
     memory_free(text);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(a_long_text_is_cut_aloud)
 {
@@ -158,7 +155,6 @@ START_TEST(a_long_text_is_cut_aloud)
     npy_free(&w);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(heads_are_described_and_rolled_out)
 {
@@ -179,7 +175,6 @@ START_TEST(heads_are_described_and_rolled_out)
         said_free(&s);
     }
 }
-END_TEST
 
 START_TEST(what_is_found_is_one_object)
 {
@@ -206,7 +201,6 @@ START_TEST(what_is_found_is_one_object)
     said_free(&s);
     refused(2, "--json", "heads --run %s --text abc --json --out -", run);
 }
-END_TEST
 
 /* Below the title and the letters of its columns, a row for each token, two letters for each weight. */
 START_TEST(a_map_of_letters_has_a_row_for_each_token)
@@ -231,7 +225,6 @@ START_TEST(a_map_of_letters_has_a_row_for_each_token)
     ck_assert(strstr(s.out, "<svg"));
     said_free(&s);
 }
-END_TEST
 
 START_TEST(what_cannot_be_is_one_line)
 {
@@ -251,7 +244,6 @@ START_TEST(what_cannot_be_is_one_line)
     refused(1, "nowhere", "heads --run %s --text abc --npy %s/nowhere/w.npy", run, folder);
     refused(1, "nowhere", "heads --run %s/nowhere --text abc", run);
 }
-END_TEST
 
 static const Test tests[] = {TEST_SLOW(what_is_drawn_is_what_is_there, 120),
                              TEST(rows_sum_to_one_and_see_nothing_behind_them),

@@ -34,7 +34,6 @@ START_TEST(a_minute_of_learning_beats_counting)
     said_free(&train);
     said_free(&eval);
 }
-END_TEST
 
 /* Another score than a dot product learns, and a run knows which one it has. */
 START_TEST(a_score_with_parameters_learns)
@@ -56,7 +55,6 @@ START_TEST(a_score_with_parameters_learns)
     said_free(&eval);
     said_free(&info);
 }
-END_TEST
 
 static const Test tests[] = {TEST_SLOW(a_minute_of_learning_beats_counting, 300),
                              TEST_LOOP(a_score_with_parameters_learns, 2)};

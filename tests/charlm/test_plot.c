@@ -42,7 +42,6 @@ START_TEST(a_picture_and_its_data_lie_in_the_run)
     ck_assert(strstr(s.out, "training") && strstr(s.out, "step") && !s.err[0]);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(a_run_that_went_on_is_one_curve)
 {
@@ -60,7 +59,6 @@ START_TEST(a_run_that_went_on_is_one_curve)
     ck_assert_uint_eq(lines_of(data), 1 + 20 + 2 + 1 + 5); /* evaluations after 5, 10, 12, 15 and 20 */
     memory_free(data);
 }
-END_TEST
 
 START_TEST(runs_are_compared_and_seeds_gathered)
 {
@@ -79,7 +77,6 @@ START_TEST(runs_are_compared_and_seeds_gathered)
     json_free(j);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(runs_of_a_folder_are_compared)
 {
@@ -107,7 +104,6 @@ START_TEST(runs_of_a_folder_are_compared)
     refused(1, "no run, nor a folder of runs", "compare tests/charlm");
     refused(2, "--out x.jpg: expected a name that ends in", "compare %s --out x.jpg", folder);
 }
-END_TEST
 
 START_TEST(who_watches_a_run_that_is_over_sees_it_once)
 {
@@ -118,7 +114,6 @@ START_TEST(who_watches_a_run_that_is_over_sees_it_once)
     ck_assert(strstr(s.out, "validation") && strstr(s.err, "nobody trains"));
     said_free(&s);
 }
-END_TEST
 
 START_TEST(who_watches_a_run_sees_it_to_its_end)
 {
@@ -140,7 +135,6 @@ START_TEST(who_watches_a_run_sees_it_to_its_end)
     ck_assert_int_eq(s.status, 0);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(a_schedule_is_drawn_before_anything_is_trained)
 {
@@ -168,7 +162,6 @@ START_TEST(a_schedule_is_drawn_before_anything_is_trained)
     refused(2, "only --what schedule", "plot --lr 3 --run x");
     refused(2, "of one run at most", "plot --what schedule --watch --out -");
 }
-END_TEST
 
 START_TEST(a_model_its_data_and_its_options_are_drawn)
 {
@@ -209,7 +202,6 @@ START_TEST(a_model_its_data_and_its_options_are_drawn)
     refused(2, "of one run at most", "plot --what embeddings %s %s", run, run);
     refused(2, "only --what schedule", "plot --run %s --data x", run);
 }
-END_TEST
 
 START_TEST(what_cannot_be_drawn_is_said_in_a_line)
 {
@@ -225,7 +217,6 @@ START_TEST(what_cannot_be_drawn_is_said_in_a_line)
     refused(2, "--json", "plot --run %s --json --out -", run);
     refused(1, "no.such", "plot --run %s --out no.such/x.svg", trained("q", ""));
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(a_picture_and_its_data_lie_in_the_run),

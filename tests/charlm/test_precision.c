@@ -38,7 +38,6 @@ START_TEST(bf16_follows_f32_for_300_steps)
         ck_assert_msg(fabs(bf16[i] - f32[i]) < 0.01 * f32[i], "steps %zu on: %g in bf16, %g in f32", i * WINDOW,
                       bf16[i], f32[i]);
 }
-END_TEST
 
 /* Whether products of bfloat16 have instructions here: what a build with oneDNN finds when it runs, and one without
  * when it is compiled. `limited`: oneDNN may only use older ones. */
@@ -81,7 +80,6 @@ START_TEST(bf16_without_instructions_for_it_is_told)
         expect_note("--precision bf16 --device plain", false); /* slow in every type */
     }
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -23,7 +23,6 @@ START_TEST(each_preset_has_the_parameters_of_its_model)
         said_free(&s);
     }
 }
-END_TEST
 
 static Json *configuration(const char *run)
 {
@@ -62,7 +61,6 @@ START_TEST(former_trains_as_its_author_did)
     json_free(j);
     said_free(&s);
 }
-END_TEST
 
 static double learnt(const char *words)
 {
@@ -85,7 +83,6 @@ START_TEST(without_a_preset_the_options_are_a_good_recipe)
     double with = learnt("--preset minute"), without = learnt("");
     ck_assert_msg(without < 1.02 * with, "%.4f bits/byte, %.4f with --preset minute", without, with);
 }
-END_TEST
 
 /* The rate that is not given follows the width, and a run stores it. */
 START_TEST(a_rate_of_0_is_that_of_the_width)
@@ -97,7 +94,6 @@ START_TEST(a_rate_of_0_is_that_of_the_width)
     json_free(j);
     said_free(&s);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(each_preset_has_the_parameters_of_its_model), TEST_LOOP(former_trains_as_its_author_did, 2),

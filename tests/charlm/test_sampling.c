@@ -42,7 +42,6 @@ START_TEST(the_seed_decides)
     expect(run, "--length 60 --temperature 1 --seed 7", "--length 60 --temperature 1 --seed 8", false);
     expect(run, "--length 60 --temperature 1 --seed 7", "--length 60 --temperature 0.3 --seed 7", false);
 }
-END_TEST
 
 START_TEST(temperature_zero_takes_the_likeliest)
 {
@@ -52,7 +51,6 @@ START_TEST(temperature_zero_takes_the_likeliest)
     expect(run, "--length 100 --temperature 0", "--length 100 --temperature 1 --top-p 1e-9 --seed 3", true);
     expect(run, "--length 100 --temperature 0", "--length 100 --temperature 1 --top-k 2 --seed 3", false);
 }
-END_TEST
 
 /* Prompt and text fit into the context: both ways see the same. */
 START_TEST(a_cache_changes_nothing_inside_the_context)
@@ -65,7 +63,6 @@ START_TEST(a_cache_changes_nothing_inside_the_context)
         expect(run, cached, exact, true);
     }
 }
-END_TEST
 
 START_TEST(text_goes_on_behind_the_context)
 {
@@ -75,7 +72,6 @@ START_TEST(text_goes_on_behind_the_context)
     said_free(&s);
     said_free(&exact);
 }
-END_TEST
 
 /* Products of many positions, of one, and attention are shared out among a team; prompt and text pass the context. */
 START_TEST(the_text_is_the_same_whatever_workers_and_team)
@@ -91,7 +87,6 @@ START_TEST(the_text_is_the_same_whatever_workers_and_team)
             expect(run, one, other, true);
         }
 }
-END_TEST
 
 START_TEST(a_prompt_is_shown_and_may_come_from_a_file)
 {
@@ -108,7 +103,6 @@ START_TEST(a_prompt_is_shown_and_may_come_from_a_file)
     ck_assert_ptr_nonnull(strstr((const char *)prose_text + prose_size * 9 / 10 - 10, s.out));
     said_free(&s);
 }
-END_TEST
 
 /* Lines of `--count 3 --json`. */
 static void texts_of(char *text[3], const char *run, const char *words)
@@ -139,7 +133,6 @@ START_TEST(several_texts_differ)
     ck_assert(strcmp(text[0], text[1]) && strcmp(text[1], text[2]) && strcmp(text[0], text[2]));
     free_texts(text);
 }
-END_TEST
 
 /* The prompt is read once: what an earlier text left in the cache, even over the prompt's place, does not show. */
 START_TEST(a_text_does_not_depend_on_those_before_it)
@@ -157,7 +150,6 @@ START_TEST(a_text_does_not_depend_on_those_before_it)
     free_texts(exact);
     free_texts(longer);
 }
-END_TEST
 
 /* How many different bytes 100 texts begin with, when all bytes are about as likely. */
 static size_t different_bytes(const char *run, const char *words)
@@ -187,7 +179,6 @@ START_TEST(only_the_likeliest_bytes_are_drawn)
     expect(run, "--length 60 --temperature 1", "--length 60 --temperature 1 --top-k 256 --top-p 1", true);
     expect(run, "--length 60 --temperature 1", "--length 60 --temperature 1 --top-k 1000", true);
 }
-END_TEST
 
 /* Also into a file or a pipe. */
 START_TEST(bytes_come_as_they_are_chosen)
@@ -210,7 +201,6 @@ START_TEST(bytes_come_as_they_are_chosen)
     ck_assert_msg(sizes > 3, "%zu sizes were seen", sizes); /* a buffer would show it as one */
     said_free(&said);
 }
-END_TEST
 
 /* --- characters of several bytes --- */
 
@@ -335,7 +325,6 @@ START_TEST(a_terminal_never_gets_half_a_character)
         said_free(&s);
     }
 }
-END_TEST
 
 /* What a terminal shows of a prompt alone, without the line's end. */
 static void expect_shown(const char *run, const char *prompt, size_t size, const char *shown)
@@ -363,7 +352,6 @@ START_TEST(a_terminal_gets_whole_characters_of_a_prompt)
     expect_shown(run, "a\tb", 3, "a\tb");
 #undef NONE
 }
-END_TEST
 
 /* The validation part begins and ends the default prompt anywhere in a character. */
 START_TEST(the_default_prompt_is_whole_characters)
@@ -384,7 +372,6 @@ START_TEST(the_default_prompt_is_whole_characters)
         said_free(&s);
     }
 }
-END_TEST
 
 START_TEST(json_is_valid_whatever_the_bytes_are)
 {
@@ -397,7 +384,6 @@ START_TEST(json_is_valid_whatever_the_bytes_are)
     json_free(j);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(a_file_gets_the_bytes_as_they_are)
 {
@@ -409,7 +395,6 @@ START_TEST(a_file_gets_the_bytes_as_they_are)
     ck_assert(s.out_size == 302 && never > 0);
     said_free(&s);
 }
-END_TEST
 
 static const Test tests[] = {TEST(the_seed_decides),
                              TEST(temperature_zero_takes_the_likeliest),

@@ -133,7 +133,6 @@ START_TEST(each_stride_gives_what_its_windows_give_by_hand)
     close_run(&o);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* One byte, less than a window, a window, one more, and ends of all kinds; in double, so that it is exact. */
 START_TEST(texts_of_any_size_give_what_their_windows_give_by_hand)
@@ -153,7 +152,6 @@ START_TEST(texts_of_any_size_give_what_their_windows_give_by_hand)
         }
     close_run(&o);
 }
-END_TEST
 
 /* Each byte but the first once, in order, after as much as the protocol says. */
 START_TEST(windows_score_each_byte_once_behind_a_context_that_is_full_enough)
@@ -189,7 +187,6 @@ START_TEST(windows_score_each_byte_once_behind_a_context_that_is_full_enough)
             }
     batch_close(&b);
 }
-END_TEST
 
 START_TEST(workers_and_teams_do_not_change_a_bit_of_the_figure)
 {
@@ -205,7 +202,6 @@ START_TEST(workers_and_teams_do_not_change_a_bit_of_the_figure)
         }
     }
 }
-END_TEST
 
 START_TEST(batches_do_not_change_the_figure_but_for_rounding)
 {
@@ -222,7 +218,6 @@ START_TEST(batches_do_not_change_the_figure_but_for_rounding)
             ck_assert_double_eq_tol(scored(strides[i], path), scored(strides[i], run), 1e-6);
     }
 }
-END_TEST
 
 /* The same words wherever a figure is given. */
 START_TEST(every_figure_carries_its_protocol)
@@ -252,7 +247,6 @@ START_TEST(every_figure_carries_its_protocol)
     json_free(j);
     said_free(&s);
 }
-END_TEST
 
 /* 90, 5 and 5 %, one after the other. */
 START_TEST(the_first_byte_of_a_part_is_not_scored)
@@ -274,7 +268,6 @@ START_TEST(the_first_byte_of_a_part_is_not_scored)
     }
     text_close(&text);
 }
-END_TEST
 
 START_TEST(the_last_evaluation_of_training_is_eval)
 {
@@ -285,7 +278,6 @@ START_TEST(the_last_evaluation_of_training_is_eval)
     json_free(j);
     said_free(&s);
 }
-END_TEST
 
 /* The first step's loss as the log has it, as it was trained on and without smoothing. */
 static void logged(double loss[2], const char *smoothing)
@@ -309,7 +301,6 @@ START_TEST(with_smoothing_the_log_has_the_true_loss_too)
     ck_assert(without[0] == without[1] && with[1] == without[0]); /* the same weights and bytes */
     ck_assert(fabs(with[0] - with[1]) > 1e-4);
 }
-END_TEST
 
 /* Logits and ids as they were dumped, turned into bits per byte again. */
 static double bits_of_dump(const char *folder, const unsigned char *text, size_t *rows)
@@ -358,7 +349,6 @@ START_TEST(dumped_logits_reproduce_the_figure)
     }
     text_close(&text);
 }
-END_TEST
 
 START_TEST(another_text_than_the_runs_can_be_scored)
 {
@@ -374,7 +364,6 @@ START_TEST(another_text_than_the_runs_can_be_scored)
     refused(1, "/no/such/x.npy", "eval --run %s --dump-logits /no/such/x.npy", run);
     refused(2, "give only one", "sample --run %s --prompt a --prompt-file /no/such", run);
 }
-END_TEST
 
 static const Test tests[] = {TEST_LOOP(each_stride_gives_what_its_windows_give_by_hand, 3),
                              TEST(texts_of_any_size_give_what_their_windows_give_by_hand),

@@ -193,7 +193,6 @@ START_TEST(a_training_that_begins)
     starve((Ways){remove_run, go_on, OF_TRAINING}, "train --run %s --data %s " SMALLEST "--steps 1 --json", in("run"),
            in("text"));
 }
-END_TEST
 
 START_TEST(a_training_that_goes_on)
 {
@@ -201,7 +200,6 @@ START_TEST(a_training_that_goes_on)
     starve((Ways){half_a_run, old_checkpoint_or_new, OF_TRAINING}, "train --resume %s --steps %d --keep 2 -q",
            in("run"), LAST);
 }
-END_TEST
 
 static void whole_dump(uint64_t n)
 {
@@ -234,7 +232,6 @@ START_TEST(scoring)
     starve((Ways){no_dump, whole_dump, 0}, "eval --run %s --bytes 6 -q --dump-logits %s", in("whole"),
            in("dump/x.npy"));
 }
-END_TEST
 
 START_TEST(writing)
 {
@@ -242,7 +239,6 @@ START_TEST(writing)
     starve((Ways){0}, "sample --run %s --length 3 --count 2 -q", in("whole"));
     starve((Ways){0}, "sample --run %s --length 3 --exact --json --prompt ab -q", in("whole"));
 }
-END_TEST
 
 START_TEST(what_only_looks)
 {
@@ -254,7 +250,6 @@ START_TEST(what_only_looks)
     starve((Ways){0}, "bench --steps 1 --json --profile " MODEL "--device cpu");
     starve((Ways){0}, "train --help");
 }
-END_TEST
 
 /* Pictures of letters and SVG: those that ask for fonts are tested in plot/glyphs. */
 START_TEST(what_draws)
@@ -275,7 +270,6 @@ START_TEST(what_draws)
     starve((Ways){.every = 23}, "plot --what smoothing --smoothing 0.1 --run %s --out %s", in("whole"), in("x.svg"));
     starve((Ways){.every = 23}, "plot --what schedules --steps 20 --out %s", in("x.svg"));
 }
-END_TEST
 
 /* With one more each time, until they suffice. */
 static void few_files(void (*before)(void), void (*after)(uint64_t n), const char *words)
@@ -302,7 +296,6 @@ START_TEST(a_training_with_few_files)
     snprintf(words, sizeof words, "train --resume %s --steps 3 -q", in("run"));
     few_files(half_a_run, old_checkpoint_or_new, words);
 }
-END_TEST
 
 static const Test tests[] = {TEST_SLOW(a_training_that_begins, 300),
                              TEST_SLOW(a_training_that_goes_on, 300),

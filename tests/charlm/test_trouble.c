@@ -28,7 +28,6 @@ START_TEST(a_disk_that_is_full_at_once_costs_nothing)
     command_limit_files(0);
     works("train --run %s " TINY " --steps 5 -q", run);
 }
-END_TEST
 
 static void expect_same_weights(const char *run, const char *other, int step)
 {
@@ -53,7 +52,6 @@ START_TEST(a_disk_that_gets_full_costs_what_was_not_saved)
     works("train --resume %s -q", run);
     expect_same_weights(whole, run, 2600);
 }
-END_TEST
 
 START_TEST(a_result_that_cannot_be_written_is_an_error)
 {
@@ -73,7 +71,6 @@ START_TEST(a_result_that_cannot_be_written_is_an_error)
         ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 1, "%s", line);
     }
 }
-END_TEST
 
 /* --- files damaged --- */
 
@@ -116,7 +113,6 @@ START_TEST(a_damaged_checkpoint_is_named_and_an_older_one_serves)
     said_free(&s);
     works("eval --run %s", run);
 }
-END_TEST
 
 START_TEST(a_damaged_state_is_named)
 {
@@ -131,7 +127,6 @@ START_TEST(a_damaged_state_is_named)
     replace(run, name, "\"stop\": \"20\"", "\"step\": \"20\"");
     works("train --resume %s -q", run);
 }
-END_TEST
 
 START_TEST(a_damaged_configuration_or_mark_is_named)
 {
@@ -145,7 +140,6 @@ START_TEST(a_damaged_configuration_or_mark_is_named)
     write_in(run, "config.json", "", 0);
     refused(1, "config.json, line 1", "info --run %s", run);
 }
-END_TEST
 
 /* What is no folder to write to, for root as well. */
 START_TEST(a_run_that_cannot_be_written_is_still_read)
@@ -158,7 +152,6 @@ START_TEST(a_run_that_cannot_be_written_is_still_read)
     refused(1, "cannot write to the run", "train --resume %s --steps 30", run);
     works("eval --run %s --bytes 20", run);
 }
-END_TEST
 
 /* --- a text that has changed --- */
 
@@ -204,7 +197,6 @@ START_TEST(a_text_that_has_changed_is_told_and_not_trained_on)
     ck_assert_str_eq(s.err, "");
     said_free(&s);
 }
-END_TEST
 
 /* --- a process that trains the run meanwhile --- */
 
@@ -229,7 +221,6 @@ START_TEST(a_run_that_is_trained_can_be_read_at_any_time)
     said_free(&killed);
     memory_free(config);
 }
-END_TEST
 
 static const Test tests[] = {TEST(a_disk_that_is_full_at_once_costs_nothing),
                              TEST_SLOW(a_disk_that_gets_full_costs_what_was_not_saved, 180),

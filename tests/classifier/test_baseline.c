@@ -29,7 +29,6 @@ START_TEST(builtin_reviews_are_always_the_same_and_balanced)
     }
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* What a reader makes of a review: the words of praise in it that are meant, less those that are not; where nobody says
  * so, or it is not so, a word means its opposite, up to the end of the sentence; what was expected is no matter. */
@@ -77,7 +76,6 @@ START_TEST(who_reads_builtin_reviews_knows_all_and_who_counts_does_not)
     reviews_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* Texts of random words, whose rows are what counting them by hand gives. */
 START_TEST(features_are_the_words_and_pairs_of_a_text_once_each)
@@ -105,7 +103,6 @@ START_TEST(features_are_the_words_and_pairs_of_a_text_once_each)
     reviews_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* The gradient of what is minimised is w - C sum_i y_i x_i / (1 + exp(y_i w.x_i)). With |w|^2 / 2 in it, a value is
  * above the least one by half the square of its gradient at most. */
@@ -147,7 +144,6 @@ START_TEST(regression_finds_the_optimum)
     }
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* A table where each class has words of its own, and 20 texts in 100 have another's. */
 static void make_classes(int classes)
@@ -184,7 +180,6 @@ START_TEST(both_reach_what_can_be_reached_with_two_classes_and_with_five)
     }
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* Where all texts are the same, the more frequent class is the better guess. */
 START_TEST(where_words_say_nothing_the_more_frequent_class_wins)
@@ -205,7 +200,6 @@ START_TEST(where_words_say_nothing_the_more_frequent_class_wins)
     ck_assert_double_eq(result.regression, 0.75);
     reviews_close(&r);
 }
-END_TEST
 
 START_TEST(a_part_without_texts_is_refused)
 {
@@ -220,7 +214,6 @@ START_TEST(a_part_without_texts_is_refused)
     reviews_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static bool score_it(void *argument, Error *e)
 {
@@ -236,7 +229,6 @@ START_TEST(each_failed_allocation_is_an_error)
     fail_each_allocation(score_it, &r);
     reviews_close(&r);
 }
-END_TEST
 
 static const Test tests[] = {TEST(builtin_reviews_are_always_the_same_and_balanced),
                              TEST(who_reads_builtin_reviews_knows_all_and_who_counts_does_not),

@@ -88,7 +88,6 @@ START_TEST(the_second_start_reads_what_the_first_prepared)
     expect(&o, CACHE_READ);
     the_cache();
 }
-END_TEST
 
 START_TEST(another_source_or_column_has_another)
 {
@@ -103,7 +102,6 @@ START_TEST(another_source_or_column_has_another)
     expect(&o, CACHE_WRITTEN);
     expect(&o, CACHE_READ);
 }
-END_TEST
 
 START_TEST(a_folder_counts_by_names_lengths_and_times)
 {
@@ -122,7 +120,6 @@ START_TEST(a_folder_counts_by_names_lengths_and_times)
     ck_assert_int_eq(r.cached, CACHE_READ);
     reviews_close(&r);
 }
-END_TEST
 
 START_TEST(a_damaged_cache_is_made_anew)
 {
@@ -151,7 +148,6 @@ START_TEST(a_damaged_cache_is_made_anew)
     expect(&o, CACHE_READ);
     memory_free(bytes);
 }
-END_TEST
 
 START_TEST(neither_links_nor_pipes_are_a_cache)
 {
@@ -167,7 +163,6 @@ START_TEST(neither_links_nor_pipes_are_a_cache)
     expect(&o, CACHE_REPLACED);
     expect(&o, CACHE_READ);
 }
-END_TEST
 
 START_TEST(a_runs_classes_are_found_in_a_cache_too)
 {
@@ -186,7 +181,6 @@ START_TEST(a_runs_classes_are_found_in_a_cache_too)
     o.class_count = 2;
     source_refused(&o, "t.csv, line 2: the label 'neg' is not a known class; the known ones are: pos, other");
 }
-END_TEST
 
 START_TEST(without_a_place_for_it_there_is_none)
 {
@@ -206,7 +200,6 @@ START_TEST(without_a_place_for_it_there_is_none)
     o.no_cache = true;
     expect(&o, CACHE_NOT_USED);
 }
-END_TEST
 
 START_TEST(short_texts_and_pipes_have_none)
 {
@@ -224,7 +217,6 @@ START_TEST(short_texts_and_pipes_have_none)
     ck_assert_uint_eq(r.corpus.count, 2);
     reviews_close(&r);
 }
-END_TEST
 
 static const Test tests[] = {TEST(the_second_start_reads_what_the_first_prepared),
                              TEST(another_source_or_column_has_another),

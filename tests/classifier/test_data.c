@@ -51,7 +51,6 @@ START_TEST(a_fifth_of_each_class_is_held_out)
     reviews_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* Which texts are held out, as a line of 0 and 1. */
 static void held_out_by(uint32_t seed, char *line)
@@ -80,7 +79,6 @@ START_TEST(the_seed_says_which)
     ck_assert_int_lt(both, 20); /* of 33: 7 by chance */
     ck_assert_msg(strncmp(one, "11111", 5) != 0, "the first ones of a class");
 }
-END_TEST
 
 START_TEST(under_final_nothing_is_held_out)
 {
@@ -94,7 +92,6 @@ START_TEST(under_final_nothing_is_held_out)
     ck_assert(!reviews_suits(&r, SPLIT_VALID, &e) && strstr(e.text, "valid part has no texts"));
     reviews_close(&r);
 }
-END_TEST
 
 START_TEST(the_vocabulary_is_that_of_what_is_trained_on)
 {
@@ -119,7 +116,6 @@ START_TEST(the_vocabulary_is_that_of_what_is_trained_on)
         reviews_close(&r);
     }
 }
-END_TEST
 
 START_TEST(a_smaller_vocabulary_and_a_shorter_length_cut)
 {
@@ -142,7 +138,6 @@ START_TEST(a_smaller_vocabulary_and_a_shorter_length_cut)
     ck_assert_uint_eq(reviews_part(&r, SPLIT_TRAIN)->cut, 0);
     reviews_close(&r);
 }
-END_TEST
 
 START_TEST(a_runs_vocabulary_takes_the_place_of_the_texts_own)
 {
@@ -166,7 +161,6 @@ START_TEST(a_runs_vocabulary_takes_the_place_of_the_texts_own)
     reviews_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_text_that_is_typed_gets_the_same_ids)
 {
@@ -198,7 +192,6 @@ START_TEST(a_text_that_is_typed_gets_the_same_ids)
     vocabulary_close(&v);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static const Test tests[] = {TEST(a_fifth_of_each_class_is_held_out),
                              TEST(the_seed_says_which),

@@ -71,7 +71,6 @@ START_TEST(a_deeper_model_begins_with_a_shallower_ones_blocks)
     }
     ck_assert(same(two, step0, "blocks.1.ff.in.weight", fresh, step0, "blocks.1.ff.in.weight"));
 }
-END_TEST
 
 START_TEST(blocks_of_another_program_come_by_map)
 {
@@ -97,7 +96,6 @@ START_TEST(blocks_of_another_program_come_by_map)
     ck_assert(!strstr(config, "\"from\"") && !strstr(config, "\"map\""));
     memory_free(config);
 }
-END_TEST
 
 START_TEST(a_run_goes_on_without_what_it_came_from)
 {
@@ -117,7 +115,6 @@ START_TEST(a_run_goes_on_without_what_it_came_from)
     memory_free(a);
     memory_free(b);
 }
-END_TEST
 
 START_TEST(what_cannot_be_begun_with_is_refused)
 {
@@ -149,7 +146,6 @@ START_TEST(what_cannot_be_begun_with_is_refused)
         ck_assert(!folder_exists(run));
     }
 }
-END_TEST
 
 static const Test tests[] = {TEST(a_deeper_model_begins_with_a_shallower_ones_blocks),
                              TEST(blocks_of_another_program_come_by_map), TEST(a_run_goes_on_without_what_it_came_from),

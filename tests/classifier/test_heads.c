@@ -112,7 +112,6 @@ START_TEST(gradient_and_leaving_out_are_what_they_say)
     trainer_close(&trainer);
     close_run(&o);
 }
-END_TEST
 
 START_TEST(attention_is_the_mean_of_columns)
 {
@@ -152,7 +151,6 @@ START_TEST(attention_is_the_mean_of_columns)
     npy_free(&a);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(any_text_can_be_looked_at)
 {
@@ -174,7 +172,6 @@ START_TEST(any_text_can_be_looked_at)
     refused(2, "is empty", "heads --run %s --text= --attribution", run);
     refused(2, "the heads of a layer are 0 to 1", "heads --run %s --text a --attribution --head 2", run);
 }
-END_TEST
 
 static const Test tests[] = {TEST(gradient_and_leaving_out_are_what_they_say), TEST(attention_is_the_mean_of_columns),
                              TEST_SLOW(any_text_can_be_looked_at, 120)};

@@ -34,18 +34,12 @@ static const SubjectKind kind = {SIDES_USED, open_classifier, close_classifier};
 static const Model *model_of(const Subject *s) { return s->model; }
 
 START_TEST(f64_equals_pytorch_in_logits_loss_and_every_gradient) { parity_network(&kind, names[_i], &parity_f64); }
-END_TEST
 START_TEST(f32_equals_pytorch_to_rounding) { parity_network(&kind, names[_i], &parity_f32); }
-END_TEST
 START_TEST(bf16_comes_near_pytorch) { parity_network(&kind, names[_i], &parity_bf16); }
-END_TEST
 
 START_TEST(twenty_steps_of_adam_in_f64_equal_pytorch) { parity_adam(&kind, names[_i], &parity_f64); }
-END_TEST
 START_TEST(twenty_steps_of_adam_in_f32_equal_pytorch_to_rounding) { parity_adam(&kind, names[_i], &parity_f32); }
-END_TEST
 START_TEST(twenty_steps_of_adam_in_bf16_come_near_pytorch) { parity_adam(&kind, names[_i], &parity_bf16); }
-END_TEST
 
 START_TEST(words_that_no_text_has_get_no_gradient)
 {
@@ -65,13 +59,10 @@ START_TEST(words_that_no_text_has_get_no_gradient)
     memory_free(gradient);
     subject_close(&s, &kind);
 }
-END_TEST
 
 START_TEST(insides_that_are_dropped_give_the_same_bits) { parity_dropped(&kind, names[_i]); }
-END_TEST
 
 START_TEST(a_text_has_the_same_logits_alone_and_in_company) { parity_alone(&kind, names[_i], LABEL, "classes"); }
-END_TEST
 
 START_TEST(any_texts_in_a_micro_batch_give_the_gradient_of_pytorch)
 {
@@ -84,7 +75,6 @@ START_TEST(any_texts_in_a_micro_batch_give_the_gradient_of_pytorch)
             subject_close(&s, &kind);
         }
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -29,7 +29,6 @@ START_TEST(its_log_has_accuracy)
     memory_free(data);
     refused(1, "nothing to draw of bleu", "plot --run %s --what bleu --out -", run);
 }
-END_TEST
 
 START_TEST(its_data_are_drawn_whole)
 {
@@ -52,7 +51,6 @@ START_TEST(its_data_are_drawn_whole)
     ck_assert_msg(last && !strncmp(last - 4, "\t100", 4), "%s", data);
     memory_free(data);
 }
-END_TEST
 
 START_TEST(a_model_and_its_vocabulary_are_drawn)
 {
@@ -75,7 +73,6 @@ START_TEST(a_model_and_its_vocabulary_are_drawn)
     ck_assert_ptr_nonnull(strstr(data, "\t<unk>\n"));
     memory_free(data);
 }
-END_TEST
 
 static const Test tests[] = {TEST_SLOW(its_log_has_accuracy, 120), TEST_SLOW(its_data_are_drawn_whole, 120),
                              TEST_SLOW(a_model_and_its_vocabulary_are_drawn, 120)};

@@ -54,7 +54,6 @@ START_TEST(it_learns_and_eval_says_how_well)
     ck_assert(json_real(j, "calibration_error") < 0.3);
     json_free(j);
 }
-END_TEST
 
 /* What the log says of the last step is what eval says of its checkpoint. */
 START_TEST(the_log_has_the_accuracy_that_eval_finds)
@@ -71,7 +70,6 @@ START_TEST(the_log_has_the_accuracy_that_eval_finds)
     json_free(j);
     memory_free(log);
 }
-END_TEST
 
 START_TEST(a_run_that_goes_on_has_the_same_bits)
 {
@@ -96,7 +94,6 @@ START_TEST(a_run_that_goes_on_has_the_same_bits)
     json_free(x);
     json_free(y);
 }
-END_TEST
 
 /* Texts from arguments, a file or standard input get the same answer, however many there are beside them. */
 START_TEST(predict_says_the_same_wherever_a_text_comes_from)
@@ -136,7 +133,6 @@ START_TEST(predict_says_the_same_wherever_a_text_comes_from)
     json_free(j);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(what_is_too_long_is_cut_aloud)
 {
@@ -158,7 +154,6 @@ START_TEST(what_is_too_long_is_cut_aloud)
     ck_assert_msg(!strstr(s.err, "text 5") && strstr(s.err, "2 of 8 texts were cut"), "%s", s.err);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(a_run_remembers_who_looked_at_its_test_part)
 {
@@ -173,7 +168,6 @@ START_TEST(a_run_remembers_who_looked_at_its_test_part)
     ck_assert_msg(strstr(s.err, "scored on the test part 2 times"), "%s", s.err);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(mistakes_are_shown_the_surest_first)
 {
@@ -186,7 +180,6 @@ START_TEST(mistakes_are_shown_the_surest_first)
     ck_assert(count == 3 && shares[0] >= shares[1] && shares[1] >= shares[2] && shares[2] >= 50);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(steps_that_are_asked_for_count_more_than_a_presets_epochs)
 {
@@ -197,7 +190,6 @@ START_TEST(steps_that_are_asked_for_count_more_than_a_presets_epochs)
     json_free(j);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(what_cannot_be_is_refused)
 {
@@ -216,7 +208,6 @@ START_TEST(what_cannot_be_is_refused)
     write_in(run, "vocabulary.tsv", "<unk>\t1\ngood\t7\n", 15); /* cut at the end of a line */
     refused(1, "the vocabulary is damaged", "predict --run %s good", run);
 }
-END_TEST
 
 /* A received run's classes.txt may hold anything; what stands in it is printed. */
 START_TEST(a_run_whose_classes_are_no_names_is_refused)
@@ -243,7 +234,6 @@ START_TEST(a_run_whose_classes_are_no_names_is_refused)
             refused(1, faults[i].words, "%s", words);
         }
 }
-END_TEST
 
 START_TEST(weights_that_are_not_finite_are_refused)
 {
@@ -261,7 +251,6 @@ START_TEST(weights_that_are_not_finite_are_refused)
         refused(1, "is not finite", "%s", words);
     }
 }
-END_TEST
 
 /* All of them, under the run's classes; and nobody looked at the run's own test part. */
 START_TEST(other_texts_are_scored_whole)
@@ -279,7 +268,6 @@ START_TEST(other_texts_are_scored_whole)
     size_t size;
     ck_assert_ptr_null(read_in(run, "test-looks.tsv", &size));
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

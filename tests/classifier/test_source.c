@@ -91,7 +91,6 @@ START_TEST(the_review_dataset_is_the_same_whatever_packs_it)
     reviews_close(&first);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(half_an_archive_is_refused)
 {
@@ -110,7 +109,6 @@ START_TEST(half_an_archive_is_refused)
         source_refused(&(ReviewsOptions){.path = "packed"}, "cannot unpack packed: ");
     }
 }
-END_TEST
 
 START_TEST(a_folder_for_each_class_may_have_any_number_of_them)
 {
@@ -136,7 +134,6 @@ START_TEST(a_folder_for_each_class_may_have_any_number_of_them)
     ck_assert(!reviews_suits(&r, SPLIT_TEST, &e) && strstr(e.text, "test.csv") && reviews_suits(&r, SPLIT_TRAIN, &e));
     reviews_close(&r);
 }
-END_TEST
 
 START_TEST(tables_are_read_by_the_names_of_their_columns)
 {
@@ -164,7 +161,6 @@ START_TEST(tables_are_read_by_the_names_of_their_columns)
     reviews_close(&one);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_folder_may_hold_a_table_to_train_and_one_to_test)
 {
@@ -182,7 +178,6 @@ START_TEST(a_folder_may_hold_a_table_to_train_and_one_to_test)
     ck_assert_uint_eq(reviews_part(&r, SPLIT_TRAIN)->count, 3);
     reviews_close(&r);
 }
-END_TEST
 
 START_TEST(what_cannot_be_learnt_from_is_refused_in_one_line)
 {
@@ -215,7 +210,6 @@ START_TEST(what_cannot_be_learnt_from_is_refused_in_one_line)
         source_refused(&(ReviewsOptions){.path = faults[i].path[0] == 'a' ? "a.csv" : "set"}, faults[i].words);
     }
 }
-END_TEST
 
 START_TEST(a_label_that_training_does_not_know_is_refused_with_its_place)
 {
@@ -239,7 +233,6 @@ START_TEST(a_label_that_training_does_not_know_is_refused_with_its_place)
     ck_assert_uint_eq(reviews_part(&r, SPLIT_TEST)->count, 1);
     reviews_close(&r);
 }
-END_TEST
 
 START_TEST(labels_that_are_texts_are_noticed)
 {
@@ -247,7 +240,6 @@ START_TEST(labels_that_are_texts_are_noticed)
     ck_assert(source_shell("{ echo text,label; i=0; while [ $i -lt 1100 ]; do echo a,b$i; i=$((i+1)); done; } >a.csv"));
     source_refused(&(ReviewsOptions){.path = "a.csv"}, "line 1002: the label 'b1000' is one of more than 1000");
 }
-END_TEST
 
 START_TEST(bytes_that_are_no_text_are_replaced)
 {
@@ -260,7 +252,6 @@ START_TEST(bytes_that_are_no_text_are_replaced)
     ck_assert_str_eq(text_of(&r, SPLIT_TRAIN, 2), "<unk> ");
     reviews_close(&r);
 }
-END_TEST
 
 static bool open_it(void *argument, Error *e)
 {
@@ -284,7 +275,6 @@ START_TEST(each_failed_allocation_is_an_error)
     fail_each_allocation(open_it, folder);
     fail_each_allocation(open_it, table);
 }
-END_TEST
 
 static const Test tests[] = {TEST(the_review_dataset_is_the_same_whatever_packs_it),
                              TEST(half_an_archive_is_refused),

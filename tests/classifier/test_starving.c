@@ -37,7 +37,6 @@ START_TEST(which_words_moved_the_answer)
     starve((Ways){0}, "heads --run %s/whole --text not-bad --attribution -q", place);
     starve((Ways){0}, "heads --run %s/whole --text not-bad --attribution -q --json --npy %s/w.npy", place, place);
 }
-END_TEST
 
 START_TEST(pictures_of_data_and_model)
 {
@@ -49,7 +48,6 @@ START_TEST(pictures_of_data_and_model)
         starve((Ways){0}, "plot --run %s/whole --what %s --no-cache -q --out %s/x.svg", place, subjects[i], place);
     starve((Ways){0}, "heads --run %s/whole --text not-bad --attribution -q --out %s/x.svg", place, place);
 }
-END_TEST
 
 static const Test tests[] = {TEST_SLOW(which_words_moved_the_answer, 300), TEST_SLOW(pictures_of_data_and_model, 300)};
 

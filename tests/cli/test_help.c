@@ -21,7 +21,6 @@ START_TEST(the_program_lists_its_commands)
                                 "`lm COMMAND --help` lists a command's options.\n`lm --version` prints the version.\n");
     buffer_free(&text);
 }
-END_TEST
 
 START_TEST(a_command_lists_its_own_options_by_class_with_defaults)
 {
@@ -44,7 +43,6 @@ START_TEST(a_command_lists_its_own_options_by_class_with_defaults)
     ck_assert_ptr_null(strstr(text.text, "--length"));
     buffer_free(&text);
 }
-END_TEST
 
 START_TEST(long_descriptions_wrap_within_eighty_columns)
 {
@@ -77,7 +75,6 @@ START_TEST(long_descriptions_wrap_within_eighty_columns)
     buffer_free(&text);
     options_close(&o);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(the_program_lists_its_commands),

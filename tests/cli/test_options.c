@@ -15,7 +15,6 @@ START_TEST(defaults_hold_where_nothing_is_given)
     ck_assert_ptr_null(s.data);
     ck_assert_ptr_null(s.preset);
 }
-END_TEST
 
 START_TEST(long_options_take_the_next_word_or_what_follows_equals)
 {
@@ -26,7 +25,6 @@ START_TEST(long_options_take_the_next_word_or_what_follows_equals)
     ck_assert_int_eq(shared_after("train --activation gelu-tanh").activation, GELU_TANH);
     ck_assert_int_eq(shared_after("train --activation gelu").activation, GELU);
 }
-END_TEST
 
 START_TEST(letters_may_be_grouped_and_hold_their_value)
 {
@@ -40,7 +38,6 @@ START_TEST(letters_may_be_grouped_and_hold_their_value)
     refused("train -b=8", "--batch '=8': must be a whole number, at least 1");
     refused("sample -b 8", "--batch is an option of `lm train`, not of `lm sample`");
 }
-END_TEST
 
 START_TEST(yes_and_no_are_said_in_four_ways)
 {
@@ -56,7 +53,6 @@ START_TEST(yes_and_no_are_said_in_four_ways)
     refused("train --no-dim", "--dim cannot be negated");
     refused("train --bias no", "takes options only; found 'no'");
 }
-END_TEST
 
 START_TEST(of_an_option_given_twice_the_last_wins)
 {
@@ -67,7 +63,6 @@ START_TEST(of_an_option_given_twice_the_last_wins)
     ck_assert_str_eq(c.values.shared.data, "two");
     done(&c);
 }
-END_TEST
 
 START_TEST(sizes_are_digits_in_range_and_nothing_else)
 {
@@ -86,7 +81,6 @@ START_TEST(sizes_are_digits_in_range_and_nothing_else)
     ck_assert_uint_eq(shared_after("train --dim 65536").dim, 65536);
     ck_assert_uint_eq(shared_after("train --dim 0001").dim, 1);
 }
-END_TEST
 
 START_TEST(reals_are_finite_decimals_in_range)
 {
@@ -103,7 +97,6 @@ START_TEST(reals_are_finite_decimals_in_range)
     refused("train --dropout=-0.1", "in [0,1)");
     ck_assert_double_eq(shared_after("train --dropout 0.999").dropout, 0.999);
 }
-END_TEST
 
 START_TEST(choices_must_be_in_the_list_whole)
 {
@@ -112,7 +105,6 @@ START_TEST(choices_must_be_in_the_list_whole)
     refused("train --activation gelux", "must be one of");
     refused("train --activation=", "its value is empty; it must be relu|gelu|gelu-tanh");
 }
-END_TEST
 
 START_TEST(a_forgotten_value_is_named)
 {
@@ -124,7 +116,6 @@ START_TEST(a_forgotten_value_is_named)
     ck_assert_str_eq(c.values.shared.data, "--quiet");
     done(&c);
 }
-END_TEST
 
 START_TEST(a_misspelled_option_names_the_nearest)
 {
@@ -138,7 +129,6 @@ START_TEST(a_misspelled_option_names_the_nearest)
     refused("train ---dim 3", "did you mean --dim?");
     refused("sample --lenght 3", "did you mean --length?");
 }
-END_TEST
 
 START_TEST(an_option_of_another_command_says_so)
 {
@@ -146,7 +136,6 @@ START_TEST(an_option_of_another_command_says_so)
     refused("train --length 3", "--length is an option of `lm sample`, not of `lm train`");
     refused("sample --no-bias", "--bias is an option of `lm train`");
 }
-END_TEST
 
 START_TEST(the_command_comes_first_and_must_exist)
 {
@@ -160,7 +149,6 @@ START_TEST(the_command_comes_first_and_must_exist)
     ck_assert(!options_parse(&c.options, 0, NULL, &c.error));
     done(&c);
 }
-END_TEST
 
 START_TEST(arguments_are_collected_and_two_dashes_end_options)
 {
@@ -183,7 +171,6 @@ START_TEST(arguments_are_collected_and_two_dashes_end_options)
     refused("train -- --dim", "found '--dim'");
     refused("train -", "found '-'");
 }
-END_TEST
 
 START_TEST(a_text_may_be_empty_but_a_path_may_not)
 {
@@ -195,7 +182,6 @@ START_TEST(a_text_may_be_empty_but_a_path_may_not)
     done(&c);
     refused("train --data=", "--data: its value is empty");
 }
-END_TEST
 
 START_TEST(help_and_version_stop_the_reading)
 {
@@ -217,7 +203,6 @@ START_TEST(help_and_version_stop_the_reading)
     }
     refused("train --nonsense --help", "unknown option --nonsense");
 }
-END_TEST
 
 START_TEST(very_long_and_odd_words_give_one_short_line)
 {
@@ -241,7 +226,6 @@ START_TEST(very_long_and_odd_words_give_one_short_line)
     ck_assert_uint_eq(strlen(c.values.shared.data), sizeof text - 1 - 7);
     done(&c);
 }
-END_TEST
 
 START_TEST(a_cut_text_ends_between_characters)
 {
@@ -255,7 +239,6 @@ START_TEST(a_cut_text_ends_between_characters)
     ck_assert_ptr_nonnull(strstr(c.error.text, "é...'"));
     done(&c);
 }
-END_TEST
 
 START_TEST(a_value_printed_reads_back_to_the_same_bits)
 {
@@ -278,7 +261,6 @@ START_TEST(a_value_printed_reads_back_to_the_same_bits)
     done(&c);
     thread_flush(true);
 }
-END_TEST
 
 START_TEST(every_value_prints_as_it_is_written)
 {
@@ -295,7 +277,6 @@ START_TEST(every_value_prints_as_it_is_written)
     buffer_free(&text);
     done(&c);
 }
-END_TEST
 
 START_TEST(an_error_may_be_unwanted)
 {
@@ -306,7 +287,6 @@ START_TEST(an_error_may_be_unwanted)
     ck_assert(!options_set(&c.options, "", "", FROM_CONFIG, NULL));
     done(&c);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(defaults_hold_where_nothing_is_given),

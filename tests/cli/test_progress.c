@@ -19,7 +19,6 @@ START_TEST(counts_have_commas_between_thousands)
     ck_assert_str_eq(count_text(1234567).text, "1,234,567");
     ck_assert_str_eq(count_text(UINT64_MAX).text, "18,446,744,073,709,551,615");
 }
-END_TEST
 
 START_TEST(bytes_have_three_digits_and_a_unit)
 {
@@ -31,7 +30,6 @@ START_TEST(bytes_have_three_digits_and_a_unit)
     ck_assert_str_eq(bytes_text(700ull << 20).text, "700 MiB");
     ck_assert_str_eq(bytes_text(UINT64_MAX).text, "16.0 EiB");
 }
-END_TEST
 
 START_TEST(durations_have_two_units)
 {
@@ -48,7 +46,6 @@ START_TEST(durations_have_two_units)
     ck_assert_str_eq(duration_text(INFINITY).text, "?");
     ck_assert_str_eq(duration_text(1e300).text, "?");
 }
-END_TEST
 
 static const Report whole = {.step = 1200,
                              .total = 10000,
@@ -95,7 +92,6 @@ START_TEST(a_report_is_one_aligned_line)
     progress_report(&page.progress, &bare);
     page_holds(&page, WHOLE "\nstep         7\n");
 }
-END_TEST
 
 START_TEST(something_else_than_steps_can_be_counted)
 {
@@ -108,7 +104,6 @@ START_TEST(something_else_than_steps_can_be_counted)
     progress_report(&page.progress, &report);
     page_holds(&page, "scored         7\nscored     7/1,200\n");
 }
-END_TEST
 
 START_TEST(a_pipe_never_sees_a_rewritten_line)
 {
@@ -119,7 +114,6 @@ START_TEST(a_pipe_never_sees_a_rewritten_line)
     progress_between(&page.progress, &whole);
     page_holds(&page, "step         7\n");
 }
-END_TEST
 
 START_TEST(a_terminal_rewrites_its_line_until_the_report)
 {
@@ -136,7 +130,6 @@ START_TEST(a_terminal_rewrites_its_line_until_the_report)
     page_holds(&page, "\rstep         7\033[K\rstep         7\033[K\r\033[Kstep         7\n"
                       "\rstep         7\033[K\r\033[Ksaved 7\n\rstep         7\033[K\r\033[K");
 }
-END_TEST
 
 START_TEST(a_rewritten_line_is_shorter_than_the_terminal)
 {
@@ -147,7 +140,6 @@ START_TEST(a_rewritten_line_is_shorter_than_the_terminal)
     snprintf(text, sizeof text, "\r%.79s\033[K\r\033[K", WHOLE);
     page_holds(&page, text);
 }
-END_TEST
 
 START_TEST(quiet_says_nothing)
 {
@@ -158,7 +150,6 @@ START_TEST(quiet_says_nothing)
     progress_note(&page.progress, "saved");
     page_holds(&page, "");
 }
-END_TEST
 
 START_TEST(numbers_that_went_wrong_are_shown_and_fit)
 {
@@ -186,7 +177,6 @@ START_TEST(numbers_that_went_wrong_are_shown_and_fit)
     ck_assert_uint_eq(page.size, 512);
     free(page.text);
 }
-END_TEST
 
 START_TEST(a_signal_asks_to_stop)
 {
@@ -196,7 +186,6 @@ START_TEST(a_signal_asks_to_stop)
     raise(signals[_i]);
     ck_assert(stop_requested());
 }
-END_TEST
 
 /* How a child ends that catches both signals and raises these. */
 static int child_ends(int first, int second, bool ignore)
@@ -226,14 +215,12 @@ START_TEST(a_second_signal_kills_at_once)
     status = child_ends(SIGTERM, 0, false);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 }
-END_TEST
 
 START_TEST(an_ignored_signal_stays_ignored)
 {
     int status = child_ends(SIGINT, SIGINT, true);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 8);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(counts_have_commas_between_thousands),

@@ -33,7 +33,6 @@ START_TEST(a_preset_beats_defaults_and_gives_way_to_the_command_line)
     ck_assert_uint_eq(shared_after("train --preset tiny --dim 8").dim, 8);
     ck_assert(!shared_after("train -pbig").bias);
 }
-END_TEST
 
 START_TEST(of_two_presets_only_the_last_is_applied)
 {
@@ -41,7 +40,6 @@ START_TEST(of_two_presets_only_the_last_is_applied)
     ck_assert_uint_eq(s.dim, 1024);
     ck_assert_uint_eq(s.batch, 32);
 }
-END_TEST
 
 START_TEST(an_unknown_preset_names_the_nearest_or_all)
 {
@@ -49,7 +47,6 @@ START_TEST(an_unknown_preset_names_the_nearest_or_all)
     refused("train --preset former", "unknown preset 'former'; the presets are: tiny, big");
     refused("train --preset=", "--preset: its value is empty");
 }
-END_TEST
 
 START_TEST(a_preset_can_be_applied_without_being_named)
 {
@@ -65,7 +62,6 @@ START_TEST(a_preset_can_be_applied_without_being_named)
     ck_assert(!options_preset(&c.options, "huge", &c.error));
     done(&c);
 }
-END_TEST
 
 START_TEST(a_config_file_stands_between_preset_and_command_line)
 {
@@ -76,7 +72,6 @@ START_TEST(a_config_file_stands_between_preset_and_command_line)
     ck_assert_uint_eq(shared_after(with_lines("preset = big\n", "")).dim, 1024);
     ck_assert_uint_eq(shared_after(with_lines("preset = big\n", "--preset tiny")).dim, 16);
 }
-END_TEST
 
 START_TEST(comments_blanks_windows_lines_and_byte_order_marks_are_no_offence)
 {
@@ -93,7 +88,6 @@ START_TEST(comments_blanks_windows_lines_and_byte_order_marks_are_no_offence)
     ck_assert_uint_eq(shared_after(with_lines("", "")).dim, 128);
     ck_assert_uint_eq(shared_after(with_lines("dim=1\ndim=2", "")).dim, 2);
 }
-END_TEST
 
 START_TEST(a_bad_line_is_named_with_file_and_line)
 {
@@ -108,20 +102,17 @@ START_TEST(a_bad_line_is_named_with_file_and_line)
     config_refused("{\"dim\": 3}", " begins with '{', but only lines `name = value` are read here");
     config_refused("bias = perhaps", "1: bias 'perhaps': must be yes or no");
 }
-END_TEST
 
 START_TEST(a_bad_line_is_refused_even_where_the_command_line_wins)
 {
     refused(with_lines("dim = 0\n", "--dim 3"), ":1: dim '0'");
 }
-END_TEST
 
 START_TEST(a_config_file_must_be_there_and_be_text)
 {
     refused("train --config /nonexistent/c.conf", "/nonexistent/c.conf");
     refused(with_config("dim=1\n\0dim=2", 12, ""), "holds a zero byte");
 }
-END_TEST
 
 static bool read_braces(Options *o, const char *text, size_t size, OptionSource source, Error *e)
 {
@@ -146,7 +137,6 @@ START_TEST(json_is_handed_to_the_program)
         done(&c);
     }
 }
-END_TEST
 
 START_TEST(a_run_beats_the_config_file_and_gives_way_to_training_options)
 {
@@ -170,7 +160,6 @@ START_TEST(a_run_beats_the_config_file_and_gives_way_to_training_options)
     buffer_free(&text);
     done(&c);
 }
-END_TEST
 
 /* As `--workers 0` does, once it has become a number. */
 START_TEST(what_comes_to_mean_the_same_is_no_change)
@@ -188,7 +177,6 @@ START_TEST(what_comes_to_mean_the_same_is_no_change)
     buffer_free(&text);
     done(&c);
 }
-END_TEST
 
 START_TEST(a_model_option_cannot_change_in_a_run)
 {
@@ -204,7 +192,6 @@ START_TEST(a_model_option_cannot_change_in_a_run)
     ck_assert_uint_eq(c.values.shared.dim, 64);
     done(&c);
 }
-END_TEST
 
 START_TEST(a_run_with_bad_values_is_refused)
 {
@@ -216,7 +203,6 @@ START_TEST(a_run_with_bad_values_is_refused)
     ck_assert_str_eq(c.error.text, "quiet: this option is never stored in a run");
     done(&c);
 }
-END_TEST
 
 START_TEST(a_lower_source_never_overwrites_a_higher_one)
 {
@@ -234,7 +220,6 @@ START_TEST(a_lower_source_never_overwrites_a_higher_one)
             done(&c);
         }
 }
-END_TEST
 
 static void table_refused(Program program, const Option *rows, size_t count, const char *words)
 {
@@ -271,7 +256,6 @@ START_TEST(commands_may_have_options_of_one_name)
         }
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_table_that_contradicts_itself_is_refused)
 {
@@ -310,7 +294,6 @@ START_TEST(a_table_that_contradicts_itself_is_refused)
     p.preset_count = 0, p.defaults = wrong;
     table_refused(p, shared_rows, 1, "unknown option dmi");
 }
-END_TEST
 
 START_TEST(a_program_may_have_defaults_of_its_own)
 {
@@ -325,7 +308,6 @@ START_TEST(a_program_may_have_defaults_of_its_own)
     ck_assert_uint_eq(c.values.shared.dim, 4);
     done(&c);
 }
-END_TEST
 
 static bool whole_life(const char *line, Error *e)
 {
@@ -365,7 +347,6 @@ START_TEST(any_failed_allocation_is_an_error_and_leaks_nothing)
     }
     ck_assert_uint_gt(n, 8);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(a_preset_beats_defaults_and_gives_way_to_the_command_line),

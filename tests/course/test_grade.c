@@ -204,7 +204,6 @@ START_TEST(an_answer_that_is_wrong_gets_no_point_and_is_told_why)
     ck_assert_msg(strstr(words, "\n2 of 5 points\n"), "%s", words);
     memory_free(words);
 }
-END_TEST
 
 START_TEST(an_answer_that_is_right_gets_all_points)
 {
@@ -214,7 +213,6 @@ START_TEST(an_answer_that_is_right_gets_all_points)
     ck_assert_msg(strstr(words, "   3/3  function: it holds\n\n5 of 5 points: all of it.\n"), "%s", words);
     memory_free(words);
 }
-END_TEST
 
 /* A pipe whose writing end each process of a check holds as long as it lives */
 static int held[2];
@@ -248,7 +246,6 @@ START_TEST(what_a_check_has_started_ends_with_it)
     ck_assert_int_eq(status, 0);
     ck_assert(nobody_holds_it());
 }
-END_TEST
 
 START_TEST(a_check_ends_with_its_grader)
 {
@@ -266,7 +263,6 @@ START_TEST(a_check_ends_with_its_grader)
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
     ck_assert(nobody_holds_it());
 }
-END_TEST
 
 static const Test tests[] = {
     TEST_LOOP(an_answer_that_is_wrong_gets_no_point_and_is_told_why, sizeof wrong / sizeof *wrong),

@@ -38,7 +38,6 @@ START_TEST(feed_forward_differs_by_position)
     ck_assert(y[0] == y[2] && y[1] == y[3]);
     ck_assert(2.0 * 512 * 2048 == 2097152 && 512 * 2.0 * 512 * 2048 == 1073741824); /* for 512 places */
 }
-END_TEST
 
 /* ---- 2. */
 
@@ -71,7 +70,6 @@ START_TEST(convolution_is_cheap)
     for (size_t i = 0; i < N * D; i++)
         ck_assert((moved[i] == y[i]) == (i % D != 5));
 }
-END_TEST
 
 /* ---- 3. */
 
@@ -95,7 +93,6 @@ START_TEST(mask_lies_on_the_wrong_axis)
     for (size_t j = 0; j < S; j++)
         ck_assert_double_eq_tol(weights[2 * S + j], 0.25, 1e-9); /* query 2 had an opinion: 3, 0 */
 }
-END_TEST
 
 /* ---- 4. */
 
@@ -133,7 +130,6 @@ START_TEST(norm_has_another_deviation)
     ck_assert(isnan(one[0])); /* 0/0 */
     ck_assert_double_eq_tol(sqrt(511.0 / 512), 0.999, 0.0001);
 }
-END_TEST
 
 /* ---- 5. */
 
@@ -161,7 +157,6 @@ START_TEST(heads_share_one_root)
         ck_assert_double_eq_tol(scores[e] * sqrt(H), DK / sqrt(DK), 1e-12);
     ck_assert_double_eq_tol(1 / sqrt(H), 0.354, 0.0005);
 }
-END_TEST
 
 /* ---- 6. */
 
@@ -181,7 +176,6 @@ START_TEST(positions_go_on)
     ck_assert_int_eq(position[2], 2);
     ck_assert_int_eq(position[3], 3); /* the first word of the second sentence */
 }
-END_TEST
 
 /* ---- 7. */
 
@@ -206,7 +200,6 @@ START_TEST(a_mean_of_means)
     ck_assert_double_eq_tol(batch_loss(losses, lengths, 2, 3), 2.5, 1e-12);
     ck_assert_double_eq_tol((4.0 + 1 + 1 + 1) / 4, 1.75, 1e-12);
 }
-END_TEST
 
 static const Test tests[] = {TEST(feed_forward_differs_by_position),
                              TEST(convolution_is_cheap),

@@ -45,7 +45,6 @@ START_TEST(a_whole_file_is_fine_whatever_packs_it)
     expect_run(0, "nothing is wrong", "tar cf some.tar letters && data/check some.tar");
     expect_run(0, "as published", "mkdir letter\\ box && cp letters letter\\ box && data/check 'letter box/letters'");
 }
-END_TEST
 
 /* Packers that are not gzip, where they are there. */
 START_TEST(other_packers_are_known)
@@ -65,7 +64,6 @@ START_TEST(other_packers_are_known)
     expect_run(1, "cut off", "dd if=%s of=cut.%s bs=1000 count=10 2>/dev/null; data/check cut.%s", packers[_i].name,
                strchr(packers[_i].name, '.') + 1, strchr(packers[_i].name, '.') + 1);
 }
-END_TEST
 
 START_TEST(what_is_wrong_with_a_file_is_said)
 {
@@ -108,7 +106,6 @@ START_TEST(what_is_wrong_with_a_file_is_said)
         ck_assert_msg(strstr(desk_said(), start) == desk_said() && end && !end[1], "%s", desk_said());
     }
 }
-END_TEST
 
 START_TEST(a_run_is_what_was_saved_or_is_not)
 {
@@ -125,7 +122,6 @@ START_TEST(a_run_is_what_was_saved_or_is_not)
     expect_run(1, "has no checkpoints/00000003/model", "rm run/checkpoints/0*3/model*; data/check run");
     expect_run(1, "has no checkpoint", "rm -r run/checkpoints/*; data/check run");
 }
-END_TEST
 
 /* train.en is no name of one set alone: it is known in a folder of the set's name. */
 START_TEST(names_that_many_sets_have_count_in_their_folder)
@@ -145,7 +141,6 @@ START_TEST(names_that_many_sets_have_count_in_their_folder)
     expect_run(1, "train.en.gz: has another checksum than m",
                "cd m; tr a b <train.en.gz >t; mv t train.en.gz; ../data/check ./train.en.gz");
 }
-END_TEST
 
 /* The table that people get: each line whole, each file of a set once, the same file the same in all sets. */
 START_TEST(the_table_is_whole)
@@ -167,7 +162,6 @@ START_TEST(the_table_is_whole)
                ". data/common.sh; here=data; n() { sets $1 | wc -l | tr -d ' '; }\n"
                "echo $(($(n wmt14-en-de) + $(n multi30k))) $(n multi30k) $(n wmt14-en-de) $(n wmt14-en-fr)");
 }
-END_TEST
 
 START_TEST(each_file_gets_a_line_and_one_that_is_wrong_fails_them_all)
 {
@@ -177,7 +171,6 @@ START_TEST(each_file_gets_a_line_and_one_that_is_wrong_fails_them_all)
     expect_run(2, "usage", "data/check");
     expect_run(0, "a\\b: nothing is wrong", "cp letters 'a\\b' && data/check 'a\\b'");
 }
-END_TEST
 
 /* FIPS 180 and RFC 1321 say what "abc" gives. */
 START_TEST(each_kind_of_checksum_is_checked)
@@ -196,7 +189,6 @@ START_TEST(each_kind_of_checksum_is_checked)
         expect_run(1, "another checksum", "data/check abc");
     }
 }
-END_TEST
 
 /* Whichever tools this system has, and none. */
 START_TEST(checksums_are_made_with_the_tools_that_are_there)
@@ -211,7 +203,6 @@ START_TEST(checksums_are_made_with_the_tools_that_are_there)
     desk_tools_without("gzip unzip");
     expect_run(1, "is packed (gz), and gzip is not installed", "PATH=tools data/check l.gz");
 }
-END_TEST
 
 /* Two sets may have files of one name: the folder says which is meant. */
 START_TEST(the_folder_tells_sets_apart)
@@ -221,7 +212,6 @@ START_TEST(the_folder_tells_sets_apart)
     expect_run(0, "one/train: one as published", "mkdir one two && echo 12 >one/train && data/check one/train");
     expect_run(0, "two/train: two as published", "echo 123 >two/train && data/check two/train");
 }
-END_TEST
 
 START_TEST(each_line_of_the_table_is_whole_and_what_programs_read_is_there)
 {
@@ -242,7 +232,6 @@ START_TEST(each_line_of_the_table_is_whole_and_what_programs_read_is_there)
     expect_run(1, "1,000 of the 84,125,825 bytes of imdb: it was cut off",
                "head -c 5000 data/fetch | gzip | head -c 1000 >aclImdb_v1.tar.gz; data/check aclImdb_v1.tar.gz");
 }
-END_TEST
 
 static const Test tests[] = {TEST(a_whole_file_is_fine_whatever_packs_it),
                              TEST_LOOP(other_packers_are_known, 3),

@@ -65,7 +65,6 @@ START_TEST(a_copy_is_taken_whatever_packs_it_and_is_called)
     ck_assert(desk_has("copy"));
     expect_run(0, "as published", "rm copy; data/fetch letters"); /* it is there: nothing is asked for */
 }
-END_TEST
 
 START_TEST(a_folder_may_have_it_under_its_own_name_or_a_homes)
 {
@@ -83,7 +82,6 @@ START_TEST(a_folder_may_have_it_under_its_own_name_or_a_homes)
                "data/fetch letters home");
     expect_nothing();
 }
-END_TEST
 
 START_TEST(a_wrong_copy_makes_nothing)
 {
@@ -108,7 +106,6 @@ START_TEST(a_wrong_copy_makes_nothing)
         ck_assert(i + 1 == sizeof faults / sizeof *faults || desk_has("c"));
     }
 }
-END_TEST
 
 START_TEST(a_wrong_file_that_is_there_stays_until_there_is_a_right_one)
 {
@@ -119,7 +116,6 @@ START_TEST(a_wrong_file_that_is_there_stays_until_there_is_a_right_one)
     expect_run(0, "as published", "data/fetch letters home");
     expect_fetched();
 }
-END_TEST
 
 /* As Multi30k: what is kept packed, and several files. */
 START_TEST(a_set_of_several_files_is_fetched_whole_or_says_what_failed)
@@ -137,7 +133,6 @@ START_TEST(a_set_of_several_files_is_fetched_whole_or_says_what_failed)
     expect_run(0, "data/b/two: b as published", "cp t m/two; data/fetch b m");
     expect_run(0, "", "cmp m/one.gz data/b/one.gz && cmp m/two data/b/two && [ ! -e data/b/.fetch ]");
 }
-END_TEST
 
 /* As IMDb: the one file of a set is an archive, under whatever name somebody has it. */
 START_TEST(an_archive_stays_packed)
@@ -156,7 +151,6 @@ START_TEST(an_archive_stays_packed)
     expect_run(1, "is cut off", "head -c 300 mine >half; data/fetch i half");
     ck_assert(!folder_exists("data/i"));
 }
-END_TEST
 
 START_TEST(wrong_usage_lists_the_sets)
 {
@@ -166,7 +160,6 @@ START_TEST(wrong_usage_lists_the_sets)
     expect_run(2, "usage", "data/fetch letters copy copy");
     expect_nothing();
 }
-END_TEST
 
 START_TEST(a_full_disk_is_told)
 {
@@ -174,7 +167,6 @@ START_TEST(a_full_disk_is_told)
     expect_run(1, "is there room", "ulimit -f 100; trap '' XFSZ; data/fetch letters home");
     expect_nothing();
 }
-END_TEST
 
 /* --- downloads: with curl and with wget, the other one hidden --- */
 
@@ -217,7 +209,6 @@ START_TEST(homes_are_tried_until_one_has_it)
     expect_run(0, "no.gz 0\npage.gz 0\ncut.gz 0\nl.gz 0\n", "cat home/requests"); /* once each */
     server_stop(&s);
 }
-END_TEST
 
 START_TEST(one_home_does_not_go_on_with_what_another_began)
 {
@@ -233,7 +224,6 @@ START_TEST(one_home_does_not_go_on_with_what_another_began)
     expect_run(_i == 0, "l.gz 0\n", "cat home/requests; ! grep '^sub/l.gz 0' home/requests");
     server_stop(&s);
 }
-END_TEST
 
 START_TEST(a_mirror_takes_the_place_of_the_homes)
 {
@@ -255,7 +245,6 @@ START_TEST(a_mirror_takes_the_place_of_the_homes)
     expect_nothing();
     server_stop(&s);
 }
-END_TEST
 
 /* A connection that breaks in the middle, and a process that is killed there, by Ctrl-C or without a word. */
 static void resume(int tool, int how)
@@ -307,7 +296,6 @@ START_TEST(a_download_that_was_interrupted_is_gone_on_with)
     resume(_i, SIGINT);
     resume(_i, SIGKILL);
 }
-END_TEST
 
 /* The beginning is of another file, or the server gives whole files only: from the start, then. */
 START_TEST(a_beginning_that_cannot_be_gone_on_with_is_dropped)
@@ -333,7 +321,6 @@ START_TEST(a_beginning_that_cannot_be_gone_on_with_is_dropped)
         server_stop(&s);
     }
 }
-END_TEST
 
 START_TEST(without_curl_and_wget_it_says_what_to_do)
 {
@@ -344,7 +331,6 @@ START_TEST(without_curl_and_wget_it_says_what_to_do)
     expect_run(0, "as published", "PATH=tools data/fetch letters copy");
     expect_fetched();
 }
-END_TEST
 
 static const Test tests[] = {TEST_LOOP(a_copy_is_taken_whatever_packs_it_and_is_called, 5),
                              TEST(a_folder_may_have_it_under_its_own_name_or_a_homes),

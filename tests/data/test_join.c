@@ -47,7 +47,6 @@ START_TEST(texts_are_joined_in_their_order)
     expect_run(0, "new <b> 1 &amp; en ö\nnew <b> 2 &amp; en ö\nnew <b> 3", "cat data/wmt14-en-%s/test.en", o);
     expect_run(0, "", "cd data/wmt14-en-%s; sed 's/ en / %s /' test.en | cmp - test.%s && [ ! -e .join ]", o, o, o);
 }
-END_TEST
 
 START_TEST(what_is_made_already_stays)
 {
@@ -57,7 +56,6 @@ START_TEST(what_is_made_already_stays)
     expect_run(0, "mine", "echo mine >data/wmt14-en-de/train.en; data/join wmt14-en-de; cat data/wmt14-en-de/train.en");
     expect_run(0, "6 pairs", "rm data/wmt14-en-de/test.de; data/join wmt14-en-de");
 }
-END_TEST
 
 START_TEST(what_is_not_as_published_makes_nothing)
 {
@@ -83,7 +81,6 @@ START_TEST(what_is_not_as_published_makes_nothing)
         expect_run(0, "", "[ ! -e data/wmt14-en-de/.join ]");
     }
 }
-END_TEST
 
 /* Fetching ends with it; other sets have nothing to be joined; and a file that another set has is not asked for. */
 START_TEST(fetching_joins_and_shares)
@@ -102,7 +99,6 @@ START_TEST(fetching_joins_and_shares)
     expect_run(1, "could not be fetched", "rm -r data/other; echo >>data/wmt14-en-de/dev.tgz; data/fetch other");
     ck_assert(!desk_has("data/other/dev.tgz") && desk_has("data/other/training-parallel-nc-v9.tgz"));
 }
-END_TEST
 
 START_TEST(wrong_usage_is_told)
 {
@@ -110,7 +106,6 @@ START_TEST(wrong_usage_is_told)
     expect_run(2, "usage: data/join SET", "data/join");
     expect_run(0, "", "data/join multi30k");
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

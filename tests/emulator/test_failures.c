@@ -142,7 +142,6 @@ START_TEST(each_call_that_fails_is_told_each_time)
         ck_assert_msg(!k || n > 1, "%s is not called at all", calls[_i]);
     }
 }
-END_TEST
 
 /* What CUDA says, and a word of what is said to do about it. */
 static const struct {
@@ -184,7 +183,6 @@ START_TEST(each_error_has_a_hint_of_its_own)
         ck_assert_msg(hint && strstr(hint, errors[i].hint), "%s", e.text);
     }
 }
-END_TEST
 
 /* CUDA says of both that the driver is too old. */
 START_TEST(a_driver_that_is_missing_or_too_old_is_told_apart)
@@ -207,7 +205,6 @@ START_TEST(a_driver_that_is_missing_or_too_old_is_told_apart)
         ck_done(kernels_find("emulated", NUMBER_F32, &e), e);
     }
 }
-END_TEST
 
 /* Memory that the device has not, whoever wanted it. */
 START_TEST(memory_that_is_refused_is_told_with_its_size)
@@ -222,7 +219,6 @@ START_TEST(memory_that_is_refused_is_told_with_its_size)
                       strstr(e.text, ": out of memory (kernels/cuda/device.cu:") && strstr(e.text, "nvidia-smi shows"),
                   "%s", e.text);
 }
-END_TEST
 
 /* A program ends with that line, wherever it was: as memory is made, in a step, in a graph. */
 START_TEST(a_program_ends_with_the_line)
@@ -249,7 +245,6 @@ START_TEST(a_program_ends_with_the_line)
         unsetenv("ATTEND_FAIL");
     }
 }
-END_TEST
 
 static const Test tests[] = {
     {"each_call_that_fails_is_told_each_time", &each_call_that_fails_is_told_each_time, CALLS, 0},
@@ -266,7 +261,6 @@ int main(int argc, char **argv)
 #else
 
 START_TEST(without_the_emulator_nothing_can_be_planted) { test_skip("calls that fail", "there is no C++17 compiler"); }
-END_TEST
 
 static const Test tests[] = {TEST(without_the_emulator_nothing_can_be_planted)};
 

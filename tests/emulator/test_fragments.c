@@ -65,7 +65,6 @@ START_TEST(a_product_by_warps_is_a_plain_product)
             }
     }
 }
-END_TEST
 
 static const Test tests[] = {TEST_LOOP(a_product_by_warps_is_a_plain_product, 4)};
 
@@ -75,7 +74,6 @@ START_TEST(without_a_compiler_for_it_there_is_nothing_to_try)
 {
     test_skip("fragments", "this build has no C++17 compiler");
 }
-END_TEST
 
 static const Test tests[] = {TEST(without_a_compiler_for_it_there_is_nothing_to_try)};
 

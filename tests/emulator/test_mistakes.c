@@ -34,7 +34,6 @@ START_TEST(what_is_right_is_right_in_each_order)
     ck_assert_msg(sum == PLANTED_SUM, "%s: %g", orders[_i], (double)sum);
 #endif
 }
-END_TEST
 
 START_TEST(no_stream_is_the_default_one)
 {
@@ -49,7 +48,6 @@ START_TEST(no_stream_is_the_default_one)
     ck_assert(to[0] == 0 && to[1] == 2 && to[2] == 3);
     cudaFree(device);
 }
-END_TEST
 
 static bool shows(Mistake mistake)
 {
@@ -70,7 +68,6 @@ START_TEST(a_missing_wait_shows_in_values)
     ck_assert(shows(WAIT_FOR_OTHER));
     ck_assert(shows(NO_BARRIER_AFTER_WAIT));
 }
-END_TEST
 
 START_TEST(a_missing_barrier_shows_in_values)
 {
@@ -78,7 +75,6 @@ START_TEST(a_missing_barrier_shows_in_values)
     ck_assert(shows(NO_BARRIER_AFTER));
     ck_assert(!shows(NO_MISTAKE));
 }
-END_TEST
 
 typedef struct Told {
     Mistake mistake;
@@ -103,7 +99,6 @@ START_TEST(threads_that_cannot_meet_are_told)
                           e.text);
         }
 }
-END_TEST
 
 /* Runs in a process of its own: does it die? */
 static bool dies(Mistake mistake)
@@ -129,7 +124,6 @@ START_TEST(a_page_that_may_not_be_touched_ends_the_program)
     ck_assert(dies(RELEASED));
     ck_assert(!dies(NO_MISTAKE));
 }
-END_TEST
 
 #ifdef HAVE_CHECKED
 START_TEST(the_checker_finds_each_in_each_order)
@@ -165,7 +159,6 @@ START_TEST(the_checker_finds_each_in_each_order)
         ck_assert_msg(strstr(e.text, "thread (") && strstr(e.text, "block ("), "%s", e.text);
     }
 }
-END_TEST
 #endif
 
 #else
@@ -174,7 +167,6 @@ START_TEST(without_a_compiler_for_it_the_emulator_is_one_clear_line)
 {
     test_skip("emulator", "this build has no C++17 compiler");
 }
-END_TEST
 
 #endif
 

@@ -106,7 +106,6 @@ START_TEST(twenty_steps_are_those_of_the_cpu)
     safetensors_close(a);
     safetensors_close(b);
 }
-END_TEST
 
 /* The same run gives the same bits, whatever order threads run in. */
 START_TEST(no_bit_depends_on_the_order_of_threads)
@@ -123,7 +122,6 @@ START_TEST(no_bit_depends_on_the_order_of_threads)
     memory_free(model[0]);
     memory_free(model[1]);
 }
-END_TEST
 
 /* Captured once and replayed, with the next batch sent ahead: the same bits as asked for one by one. */
 START_TEST(a_replayed_step_is_the_step)
@@ -145,7 +143,6 @@ START_TEST(a_replayed_step_is_the_step)
     memory_free(model[0]);
     memory_free(model[1]);
 }
-END_TEST
 
 #ifdef HAVE_CHECKED
 START_TEST(a_step_of_each_program_has_no_race)
@@ -155,7 +152,6 @@ START_TEST(a_step_of_each_program_has_no_race)
           _i == 2 ? "--preset minute --dim 16 --heads 2 --ff 32 --depth 1 --batch-tokens 64"
                   : "--dim 16 --heads 2 --ff 32 --depth 1 --batch 2 --context 16");
 }
-END_TEST
 #endif
 
 enum { PROGRAMS = sizeof programs / sizeof *programs };
@@ -174,7 +170,6 @@ START_TEST(without_a_compiler_for_it_the_emulator_is_one_clear_line)
 {
     refused(1, "no device 'emulated'", "train --run %s --device emulated", fresh_path("run"));
 }
-END_TEST
 
 static const Test tests[] = {TEST(without_a_compiler_for_it_the_emulator_is_one_clear_line)};
 

@@ -189,7 +189,6 @@ START_TEST(what_waits_where_it_must_is_right_in_each_order)
     for (int replays = 0; replays < 2; replays++)
         ck_assert_msg(runs_well(NO_SLIP, replays, orders[_i]), "%s", orders[_i]);
 }
-END_TEST
 
 START_TEST(each_missing_wait_shows)
 {
@@ -198,7 +197,6 @@ START_TEST(each_missing_wait_shows)
     for (int replays = only_captured; replays < 2; replays++)
         ck_assert_msg(shows(slip, replays), "slip %d, %s", (int)slip, replays ? "replayed" : "asked for anew");
 }
-END_TEST
 
 /* Where everything is late nothing comes too early: that needs the other order. */
 START_TEST(what_comes_too_early_shows_where_other_streams_go_first)
@@ -206,7 +204,6 @@ START_TEST(what_comes_too_early_shows_where_other_streams_go_first)
     ck_assert(runs_well(NO_WAIT_FOR_STEP, false, "forward"));
     ck_assert(!runs_well(NO_WAIT_FOR_STEP, false, "backward"));
 }
-END_TEST
 
 START_TEST(who_writes_over_what_is_sent_is_told)
 {
@@ -221,7 +218,6 @@ START_TEST(who_writes_over_what_is_sent_is_told)
     ck_assert_int_eq(cudaStreamSynchronize(l.ahead), cudaSuccess); /* told once */
     close_loop(&l);
 }
-END_TEST
 
 /* Pages that a GPU cannot read for itself: CUDA keeps what was there, and waits before it returns from a copy back. */
 START_TEST(other_memory_of_the_host_may_change_at_once)
@@ -238,7 +234,6 @@ START_TEST(other_memory_of_the_host_may_change_at_once)
     cudaFree(there);
     cudaStreamDestroy(s);
 }
-END_TEST
 
 START_TEST(a_copy_that_is_not_the_device_s_is_refused)
 {
@@ -253,7 +248,6 @@ START_TEST(a_copy_that_is_not_the_device_s_is_refused)
     ck_assert(cudaFreeHost(host) == cudaErrorInvalidValue);
     ck_assert(!cudaFree(there));
 }
-END_TEST
 
 static const Test tests[] = {
     TEST_LOOP(what_waits_where_it_must_is_right_in_each_order, ORDERS),
@@ -270,7 +264,6 @@ START_TEST(without_a_compiler_for_it_the_emulator_is_one_clear_line)
 {
     test_skip("emulator", "this build has no C++17 compiler");
 }
-END_TEST
 
 static const Test tests[] = {TEST(without_a_compiler_for_it_the_emulator_is_one_clear_line)};
 

@@ -84,7 +84,6 @@ START_TEST(a_dictionary_is_what_its_formula_says)
         memory_free(p.start[side]);
     }
 }
-END_TEST
 
 static const char *folder_of_books(void)
 {
@@ -123,7 +122,6 @@ START_TEST(words_are_told_apart_by_the_pairs_they_share)
     json_free(j);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(it_needs_no_data_and_refuses_what_is_missing)
 {
@@ -140,7 +138,6 @@ START_TEST(it_needs_no_data_and_refuses_what_is_missing)
     refused(1, "no test pairs", "baseline --data %s --split test", folder);
     refused(2, "--run", "baseline --run %s", folder);
 }
-END_TEST
 
 static const Test tests[] = {TEST(a_dictionary_is_what_its_formula_says),
                              TEST(words_are_told_apart_by_the_pairs_they_share),

@@ -43,7 +43,6 @@ START_TEST(a_text_is_like_itself_and_less_like_others)
     ck_assert_double_eq_tol(score[0], 100, 1e-9);
     ck_assert(score[1] < 95 && score[1] > 50 && score[2] < score[1]);
 }
-END_TEST
 
 START_TEST(case_and_references_are_counted_as_asked)
 {
@@ -59,7 +58,6 @@ START_TEST(case_and_references_are_counted_as_asked)
     ck_assert_msg(strstr(s.out, "BLEU = 100.00") && strstr(s.out, "nrefs:2|case:lc"), "%s", s.out);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(two_systems_differ_or_may_not)
 {
@@ -79,7 +77,6 @@ START_TEST(two_systems_differ_or_may_not)
     ck_assert_msg(strstr(s.out, "no difference") || strstr(s.out, "may be chance"), "%s", s.out);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(references_in_tokens_are_warned_of)
 {
@@ -91,7 +88,6 @@ START_TEST(references_in_tokens_are_warned_of)
     ck_assert_str_eq(s.err, "");
     said_free(&s);
 }
-END_TEST
 
 START_TEST(what_cannot_be_compared_is_refused)
 {
@@ -104,7 +100,6 @@ START_TEST(what_cannot_be_compared_is_refused)
     refused(2, "data", "bleu --data x %s/same %s/ref", place, place);
     refused(1, "cannot open", "bleu %s/nothing %s/ref", place, place);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -131,7 +131,6 @@ START_TEST(eval_finds_what_translate_and_bleu_find)
         json_free(j);
     }
 }
-END_TEST
 
 /* Where there are no rules for a language, tokens are what stands between spaces. */
 START_TEST(tokens_are_those_of_the_language)
@@ -151,7 +150,6 @@ START_TEST(tokens_are_those_of_the_language)
         json_free(j);
     }
 }
-END_TEST
 
 /* What has learned nothing says any bytes: no UTF-8, zero bytes, ends of lines. */
 START_TEST(any_bytes_are_counted_as_they_are_printed)
@@ -163,7 +161,6 @@ START_TEST(any_bytes_are_counted_as_they_are_printed)
     expect_the_same(run, j, "--max-extra 25", "de");
     json_free(j);
 }
-END_TEST
 
 START_TEST(it_can_be_left_out_and_be_of_any_part)
 {
@@ -186,7 +183,6 @@ START_TEST(it_can_be_left_out_and_be_of_any_part)
     ck_assert_msg(!strstr(s.err, "looks tokenized"), "%s", s.err); /* the built-in sentences are so */
     said_free(&s);
 }
-END_TEST
 
 START_TEST(what_makes_it_doubtful_is_said)
 {
@@ -207,7 +203,6 @@ START_TEST(what_makes_it_doubtful_is_said)
     said_free(&s);
     buffer_free(&text);
 }
-END_TEST
 
 /* --- while it learns --- */
 
@@ -247,7 +242,6 @@ START_TEST(the_log_has_it_at_each_evaluation)
     ck_assert_str_eq(value, "");
     json_free(j);
 }
-END_TEST
 
 /* A sample is spread over the part: of four pairs, two are the first and the third. */
 START_TEST(a_sample_is_spread_over_the_part)
@@ -276,7 +270,6 @@ START_TEST(a_sample_is_spread_over_the_part)
     buffer_free(&train[0]);
     buffer_free(&train[1]);
 }
-END_TEST
 
 /* Whether BLEU is found on the way, how often, and by how many: the run learns the same; and a run that continues logs
  * what the whole one does. */
@@ -310,7 +303,6 @@ START_TEST(it_changes_nothing_that_is_learnt)
     logged(parts, column, 6, value, sizeof value);
     ck_assert_str_eq(value, "");
 }
-END_TEST
 
 START_TEST(without_it_the_column_is_empty)
 {
@@ -322,7 +314,6 @@ START_TEST(without_it_the_column_is_empty)
     logged(run, column, 4, value, sizeof value);
     ck_assert_str_ne(value, "");
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

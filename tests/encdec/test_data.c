@@ -70,7 +70,6 @@ START_TEST(words_are_numbered_by_how_frequent_they_are)
     pieces_close(&p);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(bytes_are_all_there_and_come_back)
 {
@@ -90,7 +89,6 @@ START_TEST(bytes_are_all_there_and_come_back)
     expect_text(&p, (int32_t[]){'a' + 2, UNKNOWN, END, 'b' + 2}, 4, "a?");
     pieces_close(&p);
 }
-END_TEST
 
 START_TEST(byte_pairs_cut_words_and_join_them_again)
 {
@@ -114,7 +112,6 @@ START_TEST(byte_pairs_cut_words_and_join_them_again)
     pieces_close(&p);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* Raw text in, raw text out, in each side's own way: 's is a word in English alone. */
 START_TEST(marks_are_words_of_moses_and_join_their_words_again)
@@ -148,7 +145,6 @@ START_TEST(marks_are_words_of_moses_and_join_their_words_again)
     lines_close(&target);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_language_that_moses_does_not_know_is_refused)
 {
@@ -158,7 +154,6 @@ START_TEST(a_language_that_moses_does_not_know_is_refused)
     ck_assert(strstr(e.text, "'cs'") && strstr(e.text, "--tokens spaces"));
     ck_done(tokens_open(&t, TOKENS_SPACES, (const char *[]){"en", "cs"}, &e), e);
 }
-END_TEST
 
 START_TEST(pieces_have_names)
 {
@@ -174,7 +169,6 @@ START_TEST(pieces_have_names)
     pieces_close(&p[0]);
     pieces_close(&p[1]);
 }
-END_TEST
 
 START_TEST(pieces_lie_in_the_run)
 {
@@ -198,7 +192,6 @@ START_TEST(pieces_lie_in_the_run)
     }
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_vocabulary_without_an_end_of_sentence_is_refused)
 {
@@ -213,7 +206,6 @@ START_TEST(a_vocabulary_without_an_end_of_sentence_is_refused)
     }
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* --- pairs --- */
 
@@ -259,7 +251,6 @@ START_TEST(each_side_ends_in_the_end_of_a_sentence)
     bitext_close(&b);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_decoder_reads_the_target_one_piece_late)
 {
@@ -282,7 +273,6 @@ START_TEST(a_decoder_reads_the_target_one_piece_late)
     batch_close(&batch);
     bitext_close(&b);
 }
-END_TEST
 
 /* Zero bytes, what is no UTF-8, and a line of a million bytes: all are read, and nothing else is made of them. */
 START_TEST(any_bytes_are_a_sentence)
@@ -324,7 +314,6 @@ START_TEST(any_bytes_are_a_sentence)
     memory_free(line);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(empty_and_long_pairs_are_counted_and_not_trained_on)
 {
@@ -336,7 +325,6 @@ START_TEST(empty_and_long_pairs_are_counted_and_not_trained_on)
     ck_assert_uint_eq(p->too_long, 2);
     bitext_close(&b);
 }
-END_TEST
 
 /* What is scored has every line, but for those that do not fit. */
 START_TEST(empty_lines_are_scored)
@@ -356,7 +344,6 @@ START_TEST(empty_lines_are_scored)
     ck_assert_uint_eq(b.longest, 5);
     bitext_close(&b);
 }
-END_TEST
 
 START_TEST(a_vocabulary_is_that_of_the_training_part)
 {
@@ -373,7 +360,6 @@ START_TEST(a_vocabulary_is_that_of_the_training_part)
     pieces_close(&other);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(parts_without_pairs_are_no_use)
 {
@@ -386,7 +372,6 @@ START_TEST(parts_without_pairs_are_no_use)
     ck_assert(bitext_suits(&b, SPLIT_VALID, &e));
     bitext_close(&b);
 }
-END_TEST
 
 static bool open_once(void *argument, Error *e)
 {
@@ -405,7 +390,6 @@ START_TEST(without_memory_there_are_no_pairs)
     o.context = 99;
     fail_each_allocation(open_once, &o);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

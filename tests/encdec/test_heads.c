@@ -78,7 +78,6 @@ START_TEST(three_kinds_of_maps_of_a_pair)
     json_free(decoder);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(the_translation_is_that_of_translate)
 {
@@ -91,7 +90,6 @@ START_TEST(the_translation_is_that_of_translate)
     said_free(&one);
     said_free(&other);
 }
-END_TEST
 
 START_TEST(an_alignment_names_the_largest_weight)
 {
@@ -127,7 +125,6 @@ START_TEST(an_alignment_names_the_largest_weight)
     npy_free(&a);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(every_map_can_be_described_and_drawn)
 {
@@ -143,7 +140,6 @@ START_TEST(every_map_can_be_described_and_drawn)
         said_free(&s);
     }
 }
-END_TEST
 
 START_TEST(long_and_empty_sides)
 {
@@ -161,7 +157,6 @@ START_TEST(long_and_empty_sides)
     refused(2, "--rollout needs self-attention", "heads --run %s --text a --target-text b --rollout --out p.png", run);
     refused(2, "the layers of cross are 0 to 0", "heads --run %s --text a --target-text b --layer 1", run);
 }
-END_TEST
 
 static const Test tests[] = {TEST(three_kinds_of_maps_of_a_pair), TEST(the_translation_is_that_of_translate),
                              TEST(an_alignment_names_the_largest_weight), TEST(every_map_can_be_described_and_drawn),

@@ -34,18 +34,12 @@ static void close_encdec(void *model) { model_close(model); }
 static const SubjectKind kind = {SIDES_USED, open_encdec, close_encdec};
 
 START_TEST(f64_equals_pytorch_in_logits_loss_and_every_gradient) { parity_network(&kind, names[_i], &parity_f64); }
-END_TEST
 START_TEST(f32_equals_pytorch_to_rounding) { parity_network(&kind, names[_i], &parity_f32); }
-END_TEST
 START_TEST(bf16_comes_near_pytorch) { parity_network(&kind, names[_i], &parity_bf16); }
-END_TEST
 
 START_TEST(twenty_steps_of_adam_in_f64_equal_pytorch) { parity_adam(&kind, names[_i], &parity_f64); }
-END_TEST
 START_TEST(twenty_steps_of_adam_in_f32_equal_pytorch_to_rounding) { parity_adam(&kind, names[_i], &parity_f32); }
-END_TEST
 START_TEST(twenty_steps_of_adam_in_bf16_come_near_pytorch) { parity_adam(&kind, names[_i], &parity_bf16); }
-END_TEST
 
 START_TEST(a_tied_table_has_no_second_name)
 {
@@ -58,10 +52,8 @@ START_TEST(a_tied_table_has_no_second_name)
                       tables[i]);
     subject_close(&s, &kind);
 }
-END_TEST
 
 START_TEST(insides_that_are_dropped_give_the_same_bits) { parity_dropped(&kind, names[_i]); }
-END_TEST
 
 /* By rows, and by positions, where what is filled up belongs to no row. */
 START_TEST(however_a_step_is_cut_it_has_the_gradient_of_pytorch)
@@ -82,10 +74,8 @@ START_TEST(however_a_step_is_cut_it_has_the_gradient_of_pytorch)
                 subject_close(&s, &kind);
             }
 }
-END_TEST
 
 START_TEST(a_pair_has_the_same_logits_alone_and_in_company) { parity_alone(&kind, names[_i], TARGET, "pieces"); }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -112,7 +112,6 @@ START_TEST(given_pieces_of_bert_come_behind_the_two)
     pieces_close(&p);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(learnt_pieces_of_bert_are_as_many_as_said)
 {
@@ -140,7 +139,6 @@ START_TEST(learnt_pieces_of_bert_are_as_many_as_said)
     lines_close(&lines);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(moses_joins_what_bert_parts)
 {
@@ -154,7 +152,6 @@ START_TEST(moses_joins_what_bert_parts)
     pieces_close(&p);
     lines_close(&lines);
 }
-END_TEST
 
 /* --- GPT-2's --- */
 
@@ -189,7 +186,6 @@ START_TEST(pieces_of_gpt2_are_those_of_its_files_and_lose_nothing)
     pieces_close(&p);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* --- byte pairs and words that are given --- */
 
@@ -219,7 +215,6 @@ START_TEST(given_byte_pairs_are_applied_as_they_are)
     lines_close(&text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(given_words_are_all_the_words)
 {
@@ -235,7 +230,6 @@ START_TEST(given_words_are_all_the_words)
     ids_close(&ids);
     pieces_close(&p);
 }
-END_TEST
 
 /* --- runs --- */
 
@@ -265,7 +259,6 @@ START_TEST(given_pieces_lie_in_the_run)
     lines_close(&text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* --- threads --- */
 
@@ -348,7 +341,6 @@ START_TEST(any_number_of_threads_makes_the_same)
     lines_close(&lines);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* --- files that are none --- */
 
@@ -402,7 +394,6 @@ START_TEST(odd_files_are_refused_in_one_line)
     ck_assert_msg(strstr(e.text, file->says) && strstr(e.text, folder) && !strchr(e.text, '\n'), "%s", e.text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* GPT-2's merges belong to its pieces; each line that does not is named. */
 START_TEST(merges_of_other_pieces_are_refused)
@@ -427,7 +418,6 @@ START_TEST(merges_of_other_pieces_are_refused)
     }
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(files_that_do_not_fit_the_type_are_refused)
 {
@@ -449,7 +439,6 @@ START_TEST(files_that_do_not_fit_the_type_are_refused)
         ck_assert_msg(strstr(e.text, wrong[i].says), "%s", e.text);
     }
 }
-END_TEST
 
 /* --- no memory --- */
 
@@ -490,7 +479,6 @@ START_TEST(without_memory_there_are_no_pieces)
     place = test_folder();
     fail_each_allocation(make_and_cut, &o);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -27,7 +27,6 @@ START_TEST(its_log_has_bleu_and_perplexity)
     ck_assert_msg(strstr(s.out, "BLEU"), "%s", s.out);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(a_model_and_its_sentences_are_drawn)
 {
@@ -51,7 +50,6 @@ START_TEST(a_model_and_its_sentences_are_drawn)
     ck_assert(first && !strstr(first + 1, "sinusoids\t"));
     memory_free(data);
 }
-END_TEST
 
 START_TEST(all_words_of_a_text_are_counted)
 {
@@ -72,7 +70,6 @@ START_TEST(all_words_of_a_text_are_counted)
     ck_assert_msg(strstr(data, "valid, source\t3\t6\n1\t33.333333\n2\t33.333333\n3\t66.666667\n"), "%s", data);
     memory_free(data);
 }
-END_TEST
 
 static const Test tests[] = {TEST_SLOW(its_log_has_bleu_and_perplexity, 120),
                              TEST_SLOW(a_model_and_its_sentences_are_drawn, 200),

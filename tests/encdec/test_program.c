@@ -60,7 +60,6 @@ START_TEST(it_learns_and_eval_says_how_well)
     ck_assert_double_eq_tol(json_real(j, "word_perplexity"), exp(loss * pieces / of_words), 1e-6);
     json_free(j);
 }
-END_TEST
 
 /* What the log says of the last step is what eval says of its checkpoint: loss, and both perplexities. */
 START_TEST(the_log_has_what_eval_finds)
@@ -73,7 +72,6 @@ START_TEST(the_log_has_what_eval_finds)
     ck_assert_double_gt(last_logged(run, 2), last_logged(run, 8)); /* with smoothing, and without */
     json_free(j);
 }
-END_TEST
 
 /* Before it has learned anything it knows no more than how many pieces there are; with tied tables of deviation
  * 1 / sqrt(D), logits have about the variance 1 then, which costs half a nat. */
@@ -83,7 +81,6 @@ START_TEST(the_first_loss_is_that_of_a_guess)
     double loss = last_logged(run, 8), guess = log(258);
     ck_assert_msg(loss > guess && loss < guess + 1, "loss %g, a guess %g", loss, guess);
 }
-END_TEST
 
 START_TEST(a_run_that_goes_on_has_the_same_bits)
 {
@@ -104,7 +101,6 @@ START_TEST(a_run_that_goes_on_has_the_same_bits)
         memory_free(b);
     }
 }
-END_TEST
 
 /* However a step is cut into micro-batches, and whoever computes them, it is the same step but for rounding. */
 START_TEST(micro_batches_and_workers_change_rounding_alone)
@@ -120,7 +116,6 @@ START_TEST(micro_batches_and_workers_change_rounding_alone)
         ck_assert_double_eq_tol(loss, first, 2e-6); /* of a log with six digits */
     }
 }
-END_TEST
 
 START_TEST(logits_are_dumped_in_reading_order)
 {
@@ -152,7 +147,6 @@ START_TEST(logits_are_dumped_in_reading_order)
     npy_free(&ids);
     json_free(j);
 }
-END_TEST
 
 START_TEST(the_average_is_the_mean_of_checkpoints)
 {
@@ -195,7 +189,6 @@ START_TEST(the_average_is_the_mean_of_checkpoints)
     json_free(average);
     refused(1, "has 3 checkpoints after step 0, not 4", "average --run %s --last 4", run);
 }
-END_TEST
 
 START_TEST(presets_are_the_models_that_they_are_named_after)
 {
@@ -217,7 +210,6 @@ START_TEST(presets_are_the_models_that_they_are_named_after)
         said_free(&s);
     }
 }
-END_TEST
 
 START_TEST(the_batch_and_what_is_left_out_are_said)
 {
@@ -236,7 +228,6 @@ START_TEST(the_batch_and_what_is_left_out_are_said)
     ck_assert_msg(strstr(s.err, "target pieces per step") && !strstr(s.err, "warning"), "%s", s.err);
     said_free(&s);
 }
-END_TEST
 
 /* Nothing is read or learned for a run that cannot begin. */
 START_TEST(a_folder_that_is_taken_is_refused_at_once)
@@ -250,7 +241,6 @@ START_TEST(a_folder_that_is_taken_is_refused_at_once)
     s = must("train --run %s --preset minute --dry-run", run); /* makes nothing */
     said_free(&s);
 }
-END_TEST
 
 /* Validation sentences with what `translate` makes of them. */
 START_TEST(samples_are_translations_beside_sources_and_references)
@@ -280,7 +270,6 @@ START_TEST(samples_are_translations_beside_sources_and_references)
     memory_free(text);
     memory_free(before);
 }
-END_TEST
 
 #define LARGE                                                                                                          \
     "--preset minute --minutes 0 --dim 128 --heads 4 --depth 2 --ff 512 --batch-tokens 6000 --micro-tokens 2000 "      \
@@ -303,7 +292,6 @@ START_TEST(the_plan_is_within_a_tenth_of_the_peak)
                   ways[_i], planned / 1048576, peak / 1048576);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(bench_needs_no_data)
 {
@@ -315,7 +303,6 @@ START_TEST(bench_needs_no_data)
     json_free(j);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(what_cannot_be_is_refused)
 {
@@ -338,7 +325,6 @@ START_TEST(what_cannot_be_is_refused)
     write_in(run, "vocabulary.tsv", "<unk>\t1\n</s>\t7\n", 15); /* cut at the end of a line */
     refused(1, "the vocabulary is damaged", "eval --run %s", run);
 }
-END_TEST
 
 /* Another set of files is scored as it is; and one that a run cannot find again is asked for. */
 START_TEST(other_data_are_scored_too)
@@ -357,7 +343,6 @@ START_TEST(other_data_are_scored_too)
     json_free(j);
     said_free(&s);
 }
-END_TEST
 
 /* From raw text to raw text: it trains, continues, scores itself and translates, and no longer needs the files that it
  * was given; those it has it keeps. */
@@ -411,7 +396,6 @@ START_TEST(all_types_of_pieces_are_trained_and_translate)
     if (types[_i].given)
         refused(2, "already has its vocabulary", "train --resume %s --steps 9 --vocabulary %s/vocab.txt", run, folder);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -37,7 +37,6 @@ START_TEST(raw_text_comes_back_raw)
     buffer_free(&source);
     buffer_free(&target);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

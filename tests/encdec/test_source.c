@@ -113,7 +113,6 @@ START_TEST(a_byte_order_mark_is_no_part_of_a_sentence)
         sentences_close(&s);
     }
 }
-END_TEST
 
 START_TEST(lines_end_in_lf_or_crlf_and_the_last_may_not)
 {
@@ -141,7 +140,6 @@ START_TEST(lines_end_in_lf_or_crlf_and_the_last_may_not)
     }
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(words_stand_between_white_space)
 {
@@ -155,7 +153,6 @@ START_TEST(words_stand_between_white_space)
     ck_assert_uint_eq(line_words(line), 4);
     ck_assert(line_is_empty((Line){" \t\r", 3}) && line_is_empty((Line){"", 0}) && !line_is_empty(line));
 }
-END_TEST
 
 /* --- places --- */
 
@@ -189,7 +186,6 @@ START_TEST(a_folder_has_parts_by_name)
     sentences_close(&s);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(however_they_are_packed_they_are_the_same)
 {
@@ -216,7 +212,6 @@ START_TEST(however_they_are_packed_they_are_the_same)
     ck_assert(_i == 3 || !strcmp(sum, s.sha256)); /* other ends of lines are other bytes */
     sentences_close(&s);
 }
-END_TEST
 
 START_TEST(a_prefix_is_a_training_part)
 {
@@ -229,7 +224,6 @@ START_TEST(a_prefix_is_a_training_part)
     ck_assert(s.held_out && s.side[SPLIT_VALID][SOURCE].count == 0); /* four are too few */
     sentences_close(&s);
 }
-END_TEST
 
 START_TEST(files_by_name_come_before_others)
 {
@@ -252,7 +246,6 @@ START_TEST(files_by_name_come_before_others)
         expect_four(&s, (Split)part);
     sentences_close(&s);
 }
-END_TEST
 
 START_TEST(a_table_has_a_header_or_two_columns)
 {
@@ -270,7 +263,6 @@ START_TEST(a_table_has_a_header_or_two_columns)
     sentences_close(&s);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* Otherwise any two columns would be learned from, and the names of columns be a sentence. */
 START_TEST(a_header_that_names_one_language_is_refused)
@@ -290,7 +282,6 @@ START_TEST(a_header_that_names_one_language_is_refused)
     s = opened(&o);
     sentences_close(&s);
 }
-END_TEST
 
 /* Quotes mean nothing where there is no header: sentences have them. */
 START_TEST(plain_columns_may_have_quotes)
@@ -303,7 +294,6 @@ START_TEST(plain_columns_may_have_quotes)
     expect_line(&s, SPLIT_TRAIN, TARGET, 1, "x");
     sentences_close(&s);
 }
-END_TEST
 
 /* --- what is held out --- */
 
@@ -346,7 +336,6 @@ START_TEST(one_pair_in_twenty_is_held_out)
     sentences_close(&s);
     sentences_close(&again);
 }
-END_TEST
 
 START_TEST(another_seed_holds_out_others)
 {
@@ -362,7 +351,6 @@ START_TEST(another_seed_holds_out_others)
     sentences_close(&s);
     sentences_close(&other);
 }
-END_TEST
 
 /* --- what is refused --- */
 
@@ -382,7 +370,6 @@ START_TEST(unequal_counts_are_refused_with_the_line_where_one_ends)
     o.file[SPLIT_VALID][TARGET] = at("v.de");
     refuse(&o, "v.de ends after line 0, but");
 }
-END_TEST
 
 START_TEST(what_is_no_source_is_refused)
 {
@@ -415,7 +402,6 @@ START_TEST(what_is_no_source_is_refused)
     o.file[SPLIT_TRAIN][TARGET] = at("never");
     refuse(&o, "never");
 }
-END_TEST
 
 START_TEST(half_a_file_is_refused)
 {
@@ -427,7 +413,6 @@ START_TEST(half_a_file_is_refused)
     SourceOptions o = source_at("many");
     refuse(&o, "many.en.gz");
 }
-END_TEST
 
 /* --- the built-in sentences --- */
 
@@ -448,7 +433,6 @@ START_TEST(built_in_sentences_are_english_and_german_in_either_order)
     sentences_close(&s);
     sentences_close(&back);
 }
-END_TEST
 
 /* What agrees with a noun's gender, number and case, and where verbs stand. */
 START_TEST(built_in_german_agrees_and_ends_clauses_in_verbs)
@@ -481,7 +465,6 @@ START_TEST(built_in_german_agrees_and_ends_clauses_in_verbs)
     ck_assert_uint_gt(modals, 50);
     sentences_close(&s);
 }
-END_TEST
 
 static bool open_once(void *argument, Error *e)
 {
@@ -501,7 +484,6 @@ START_TEST(without_memory_nothing_is_read)
     SourceOptions o = source_at(_i == 0 ? "set" : "pairs.tsv");
     fail_each_allocation(open_once, &o);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

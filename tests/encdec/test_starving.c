@@ -57,7 +57,6 @@ START_TEST(a_training)
     starve((Ways){remove_run, NULL, OF_TRAINING * (_i ? 7 : 1)},
            "train --run %s/run --data %s " SMALLEST "--steps 1 --type %s --json", place, place, types[_i]);
 }
-END_TEST
 
 START_TEST(scoring)
 {
@@ -67,7 +66,6 @@ START_TEST(scoring)
     starve((Ways){0}, "baseline --data %s", place);
     starve((Ways){0}, "baseline --data %s --split train --json", place);
 }
-END_TEST
 
 START_TEST(averaging)
 {
@@ -78,7 +76,6 @@ START_TEST(averaging)
     must_work(words);
     starve((Ways){0}, "%s", words);
 }
-END_TEST
 
 START_TEST(translating)
 {
@@ -87,7 +84,6 @@ START_TEST(translating)
     starve((Ways){0}, "translate --run %s/whole --file %s/in --beam 2 --nbest 2 --max-extra 2 -q --format fairseq",
            place, place);
 }
-END_TEST
 
 START_TEST(what_only_looks)
 {
@@ -98,7 +94,6 @@ START_TEST(what_only_looks)
     starve((Ways){0}, "bench --steps 1 --json --length 3 " MODEL);
     starve((Ways){0}, "average --help");
 }
-END_TEST
 
 START_TEST(heads_and_data)
 {
@@ -111,7 +106,6 @@ START_TEST(heads_and_data)
     starve((Ways){.every = 23}, "plot --what coverage --data %s --type words --out %s/x.svg", place, place);
     starve((Ways){.every = 23}, "plot --what embeddings --run %s/whole --out %s/x.svg", place, place);
 }
-END_TEST
 
 START_TEST(learning_and_cutting_pieces)
 {
@@ -124,7 +118,6 @@ START_TEST(learning_and_cutting_pieces)
     starve((Ways){0}, "pieces --threads 1 --file %s/in --codes tests/fixtures/bpe/codes --tokens moses", place);
     starve((Ways){0}, "pieces --threads 1 --file %s/in --type words --vocabulary %s/made/words.txt", place, place);
 }
-END_TEST
 
 static const Test tests[] = {{"a_training", &a_training, 6, 300},
                              TEST_SLOW(scoring, 300),

@@ -158,7 +158,6 @@ START_TEST(beam_1_takes_the_likeliest_piece_each_time)
     said_free(&s);
     buffer_free(&text);
 }
-END_TEST
 
 /* Marian's lines: scores fall, and each is what eval makes of the translation. */
 START_TEST(scores_of_the_best_are_what_eval_finds)
@@ -202,7 +201,6 @@ START_TEST(scores_of_the_best_are_what_eval_finds)
     buffer_free(&source);
     buffer_free(&target);
 }
-END_TEST
 
 /* --- what it does not depend on --- */
 
@@ -229,7 +227,6 @@ START_TEST(the_same_whatever_is_translated_together)
     }
     buffer_free(&text);
 }
-END_TEST
 
 /* Each line alone, and all after one another: several chunks of the usual size. */
 START_TEST(answers_are_in_the_order_of_lines)
@@ -260,7 +257,6 @@ START_TEST(answers_are_in_the_order_of_lines)
     buffer_free(&many);
     buffer_free(&wanted);
 }
-END_TEST
 
 /* --- lines --- */
 
@@ -289,7 +285,6 @@ START_TEST(any_line_gets_its_line)
     ck_assert_str_eq(s.out, "0.000000\t\n0.000000\t\n0.000000\t\n0.000000\t\n");
     said_free(&s);
 }
-END_TEST
 
 START_TEST(ends_of_lines_change_nothing)
 {
@@ -310,7 +305,6 @@ START_TEST(ends_of_lines_change_nothing)
     said_free(&file);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(what_is_not_in_the_vocabulary_is_all_the_same)
 {
@@ -324,7 +318,6 @@ START_TEST(what_is_not_in_the_vocabulary_is_all_the_same)
     said_free(&b);
     said_free(&c);
 }
-END_TEST
 
 /* What the model does not read is cut off, and said once. */
 START_TEST(a_line_that_is_too_long_is_cut)
@@ -350,7 +343,6 @@ START_TEST(a_line_that_is_too_long_is_cut)
     buffer_free(&text);
     buffer_free(&cut);
 }
-END_TEST
 
 /* The most that a translation may have: its source's pieces and --max-extra, and what the decoder has places for. */
 START_TEST(translations_have_an_end)
@@ -370,7 +362,6 @@ START_TEST(translations_have_an_end)
         said_free(&s);
     }
 }
-END_TEST
 
 /* A network of bytes can say what ends a line. */
 START_TEST(no_translation_ends_its_line)
@@ -394,7 +385,6 @@ START_TEST(no_translation_ends_its_line)
     buffer_free(&source);
     buffer_free(&target);
 }
-END_TEST
 
 /* --- how it is printed --- */
 
@@ -462,7 +452,6 @@ START_TEST(formats_say_the_same)
     buffer_free(&scored);
     buffer_free(&fairseq);
 }
-END_TEST
 
 START_TEST(json_has_an_object_a_line)
 {
@@ -489,7 +478,6 @@ START_TEST(json_has_an_object_a_line)
     said_free(&s);
     said_free(&list);
 }
-END_TEST
 
 START_TEST(fairseq_has_pieces_beside_words)
 {
@@ -506,7 +494,6 @@ START_TEST(fairseq_has_pieces_beside_words)
     }
     said_free(&s);
 }
-END_TEST
 
 START_TEST(the_speed_is_said)
 {
@@ -520,7 +507,6 @@ START_TEST(the_speed_is_said)
     ck_assert_msg(rate > 0 && fabs(read / rate - 2) < 0.1 && written > 0, "%s", s.err); /* 2 x 3 pieces */
     said_free(&s);
 }
-END_TEST
 
 /* --- what cannot be --- */
 
@@ -534,7 +520,6 @@ START_TEST(what_cannot_be_is_refused)
     refused(1, "cannot read", "translate --run %s --file %s", run, run); /* a folder */
     refused(1, "has no average.safetensors", "translate --run %s --weights average", run);
 }
-END_TEST
 
 START_TEST(numbers_that_are_none_are_no_translation)
 {
@@ -552,7 +537,6 @@ START_TEST(numbers_that_are_none_are_no_translation)
     refused(1, "line 2 has no translation: the network computed values that are not finite",
             "translate --run %s --weights last", run);
 }
-END_TEST
 
 START_TEST(an_output_that_is_full_is_said)
 {
@@ -568,7 +552,6 @@ START_TEST(an_output_that_is_full_is_said)
     said_free(&s);
     buffer_free(&text);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

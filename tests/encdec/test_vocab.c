@@ -63,7 +63,6 @@ START_TEST(codes_and_vocabulary_are_those_of_subword_nmt)
     ck_assert_msg(strstr(s.out, "merges      696 in " FIXTURE("codes")), "%s", s.out);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(a_text_is_cut_as_apply_bpe_cuts_it)
 {
@@ -89,7 +88,6 @@ START_TEST(a_text_is_cut_as_apply_bpe_cuts_it)
         said_free(&s);
     }
 }
-END_TEST
 
 static void expect_pieces(const char *text, size_t size, const char *words, const char *wanted, size_t wanted_size)
 {
@@ -111,7 +109,6 @@ START_TEST(odd_lines_stay_lines)
     expect_pieces("don't\xFF", 6, "--type wordpiece --lower --vocabulary tests/fixtures/wordpiece-vocab.txt", "don ' t",
                   7);
 }
-END_TEST
 
 /* Longer than what is read at once, in few lines and in many; and one without any end. */
 START_TEST(long_texts_are_cut_as_short_ones)
@@ -135,7 +132,6 @@ START_TEST(long_texts_are_cut_as_short_ones)
     said_free(&one);
     memory_free(text);
 }
-END_TEST
 
 START_TEST(what_is_learnt_is_as_large_as_said)
 {
@@ -160,7 +156,6 @@ START_TEST(what_is_learnt_is_as_large_as_said)
     snprintf(run, sizeof run, "%s-run", out);
     ck_assert_uint_eq(lines_in(run, "vocabulary.tsv"), 22);
 }
-END_TEST
 
 /* What `vocab` learns is what `train` would, and says so of both languages. */
 START_TEST(a_run_learns_the_same_codes)
@@ -180,7 +175,6 @@ START_TEST(a_run_learns_the_same_codes)
     memory_free(one);
     memory_free(two);
 }
-END_TEST
 
 START_TEST(moses_needs_to_know_the_language_of_a_file)
 {
@@ -193,7 +187,6 @@ START_TEST(moses_needs_to_know_the_language_of_a_file)
     refused(2, "its language is unknown", "vocab --tokens moses %s/plain", out);
     refused(2, "'cs'", "vocab --tokens moses --source cs %s/plain", out);
 }
-END_TEST
 
 START_TEST(what_cannot_be_learnt_or_cut_is_refused)
 {
@@ -210,7 +203,6 @@ START_TEST(what_cannot_be_learnt_or_cut_is_refused)
     refused(1, "none would be allowed",
             "pieces --codes " FIXTURE("codes") " --vocabulary " FIXTURE("pieces") " --vocabulary-threshold 1000000");
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

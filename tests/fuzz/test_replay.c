@@ -51,40 +51,28 @@ static void replay(const char *kind, Harness *harness)
 }
 
 START_TEST(bleu) { replay("bleu", fuzz_bleu); }
-END_TEST
 
 START_TEST(bpe) { replay("bpe", fuzz_bpe); }
-END_TEST
 
 START_TEST(csv) { replay("csv", fuzz_csv); }
-END_TEST
 
 START_TEST(gpt2) { replay("gpt2", fuzz_gpt2); }
-END_TEST
 
 START_TEST(json) { replay("json", fuzz_json); }
-END_TEST
 
 START_TEST(moses) { replay("moses", fuzz_moses); }
-END_TEST
 
 START_TEST(options) { replay("options", fuzz_options); }
-END_TEST
 
 START_TEST(safetensors) { replay("safetensors", fuzz_safetensors); }
-END_TEST
 
 START_TEST(source) { replay("source", fuzz_source); }
-END_TEST
 
 START_TEST(vocabulary) { replay("vocabulary", fuzz_vocabulary); }
-END_TEST
 
 START_TEST(wordpiece) { replay("wordpiece", fuzz_wordpiece); }
-END_TEST
 
 START_TEST(words) { replay("words", fuzz_words); }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -78,7 +78,6 @@ START_TEST(the_last_rows_of_a_table)
         close_backend();
     }
 }
-END_TEST
 
 START_TEST(rows_that_lie_far_apart)
 {
@@ -109,7 +108,6 @@ START_TEST(rows_that_lie_far_apart)
         close_backend();
     }
 }
-END_TEST
 
 /* x [2,IN] w [OUT,IN]^T with so many weights that only a last row of them is beyond; and its gradient there. */
 START_TEST(weights_of_a_linear_map)
@@ -132,7 +130,6 @@ START_TEST(weights_of_a_linear_map)
         close_backend();
     }
 }
-END_TEST
 
 /* Adam has a part at its end; and over the whole of it, which takes a second, goes one pass of each backend. */
 START_TEST(a_block_of_parameters)
@@ -172,7 +169,6 @@ START_TEST(a_block_of_parameters)
         close_backend();
     }
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -80,7 +80,6 @@ START_TEST(a_tensor_of_more_than_2_gib_in_safetensors)
     ck_assert(!safetensors_open(&file, path, &e));
     unlink(path);
 }
-END_TEST
 
 START_TEST(an_array_of_more_than_2_gib_in_npy)
 {
@@ -98,7 +97,6 @@ START_TEST(an_array_of_more_than_2_gib_in_npy)
     npy_free(&a);
     unlink(path);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

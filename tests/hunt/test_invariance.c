@@ -113,7 +113,6 @@ START_TEST(rows_in_batches_of_their_own_give_the_same_losses_and_gradient)
 {
     check_networks(_i, (Taste){.rowwise = true}, ATTENTION, true, in_batches_of_one, "row by row");
 }
-END_TEST
 
 /* ---- order */
 
@@ -129,7 +128,6 @@ START_TEST(rows_in_another_order_give_the_same_losses_and_gradient)
 {
     check_networks(_i, (Taste){.rowwise = true, .still = true}, ATTENTION, true, last_row_first, "last row first");
 }
-END_TEST
 
 static Outcome backwards(const Scene *c, const Kernels *k)
 {
@@ -143,7 +141,6 @@ START_TEST(where_no_place_counts_positions_in_another_order_keep_their_losses)
     Taste taste = {.rowwise = true, .still = true, .orderless = true};
     check_networks(_i, taste, ATTENTION, false, backwards, "backwards");
 }
-END_TEST
 
 /* So that the test before could fail. */
 START_TEST(where_places_count_their_order_matters)
@@ -162,7 +159,6 @@ START_TEST(where_places_count_their_order_matters)
     }
     ck_assert_uint_gt(differ, 5);
 }
-END_TEST
 
 /* ---- keys */
 
@@ -178,7 +174,6 @@ START_TEST(a_longer_memory_of_which_no_more_is_valid_gives_the_same_losses_and_g
     Taste taste = {.rowwise = true, .still = true, .memory = true};
     check_networks(_i, taste, ATTENTION, true, with_longer_memory, "with a longer memory");
 }
-END_TEST
 
 /* ---- ways to compute the same */
 
@@ -200,7 +195,6 @@ START_TEST(fused_and_composed_attention_give_the_same_losses_and_gradient)
 {
     check_networks(_i, (Taste){0}, ATTENTION, false, otherwise_composed, "composed or fused");
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

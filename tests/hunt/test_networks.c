@@ -23,7 +23,6 @@ START_TEST(random_networks_come_out_right)
         ck_abort_msg("seed %u: %s\n%s", seed, why, text);
     }
 }
-END_TEST
 
 /* ---- backends with a fault */
 
@@ -87,7 +86,6 @@ START_TEST(a_backend_with_a_fault_is_found_and_the_network_made_small)
         break;
     }
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

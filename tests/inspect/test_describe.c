@@ -60,7 +60,6 @@ START_TEST(numbers_are_those_computed_by_hand)
     ck_assert_str_eq(even.words, "looks at everything, nearly evenly");
     labels_close(&t);
 }
-END_TEST
 
 START_TEST(a_map_without_an_order_counts_all)
 {
@@ -77,7 +76,6 @@ START_TEST(a_map_without_an_order_counts_all)
     labels_close(&q);
     labels_close(&k);
 }
-END_TEST
 
 START_TEST(one_token_alone_is_described)
 {
@@ -96,7 +94,6 @@ START_TEST(one_token_alone_is_described)
     ck_assert(n.is[MEASURE_ITSELF] == 1 && n.is[MEASURE_FIRST] == 1 && n.is[MEASURE_ENTROPY] == 0);
     labels_close(&t);
 }
-END_TEST
 
 START_TEST(heads_are_sorted_and_none_is_lost)
 {
@@ -116,7 +113,6 @@ START_TEST(heads_are_sorted_and_none_is_lost)
     memory_free(n);
     labels_close(&t);
 }
-END_TEST
 
 START_TEST(rollout_is_the_product_by_hand)
 {
@@ -147,7 +143,6 @@ START_TEST(rollout_is_the_product_by_hand)
     memory_free(r);
     labels_close(&t);
 }
-END_TEST
 
 static bool roll(void *argument, Error *e)
 {
@@ -166,7 +161,6 @@ START_TEST(memory_that_runs_out_is_said)
     fail_each_allocation(roll, &m);
     labels_close(&t);
 }
-END_TEST
 
 static const Test tests[] = {TEST(numbers_are_those_computed_by_hand), TEST(a_map_without_an_order_counts_all),
                              TEST(one_token_alone_is_described),       TEST(heads_are_sorted_and_none_is_lost),

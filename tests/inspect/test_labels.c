@@ -36,7 +36,6 @@ START_TEST(what_nobody_sees_is_seen)
     SHOWN("\u0301", "◌\u0301", false);
     SHOWN("e\u0301", "e\u0301", false);
 }
-END_TEST
 
 START_TEST(what_is_seen_stays)
 {
@@ -50,7 +49,6 @@ START_TEST(what_is_seen_stays)
     SHOWN("\U0001f600", "\U0001f600", false);
     SHOWN("a b", "a␣b", false);
 }
-END_TEST
 
 START_TEST(bytes_that_are_no_text_are_shown_by_value)
 {
@@ -58,7 +56,6 @@ START_TEST(bytes_that_are_no_text_are_shown_by_value)
     SHOWN("a\xc3", "axC3", false);
     SHOWN("\xed\xa0\x80", "xEDxA0x80", false); /* half of a pair */
 }
-END_TEST
 
 START_TEST(bytes_of_a_character_are_numbered)
 {
@@ -76,7 +73,6 @@ START_TEST(bytes_of_a_character_are_numbered)
     }
     labels_close(&t);
 }
-END_TEST
 
 START_TEST(the_end_of_a_sentence_separates_when_marked)
 {
@@ -86,7 +82,6 @@ START_TEST(the_end_of_a_sentence_separates_when_marked)
     ck_assert(t.list[0].separator && !t.list[1].separator);
     labels_close(&t);
 }
-END_TEST
 
 static bool many(void *nothing, Error *e)
 {
@@ -101,7 +96,6 @@ static bool many(void *nothing, Error *e)
 }
 
 START_TEST(memory_that_runs_out_is_said) { fail_each_allocation(many, NULL); }
-END_TEST
 
 static const Test tests[] = {TEST(what_nobody_sees_is_seen),
                              TEST(what_is_seen_stays),

@@ -50,21 +50,18 @@ START_TEST(every_backend_agrees_with_f64)
     Act a;
     case_ask(case_agrees, act_case(&a, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(gradients_are_slopes)
 {
     Act a = {.n = 60, .function = (Activation)_i};
     case_ask(case_differentiates, act_sized(&a, (uint32_t)_i, 5));
 }
-END_TEST
 
 START_TEST(gradients_are_added_where_asked)
 {
     Act a = {.n = 20, .function = (Activation)_i};
     case_ask(case_adds, act_sized(&a, (uint32_t)_i, 3));
 }
-END_TEST
 
 /* What a function gives at one place, forward or backward (dy = 1). */
 static double value_at(const Kernels *k, Activation function, double x, bool backward)
@@ -91,7 +88,6 @@ START_TEST(known_values_come_out)
     ck_assert_double_eq_tol(value_at(&plain_f64, (Activation)_i, -1, false), at_minus_one[_i], 1e-15);
     ck_assert_double_eq_tol(value_at(&plain_f64, (Activation)_i, 0, false), at_zero[_i], 1e-15);
 }
-END_TEST
 
 /* Up to the largest numbers there are, where x^3 and x^2 are infinite, and to infinity itself. */
 static void check_far(const Kernels *k, Activation function, double x)
@@ -118,7 +114,6 @@ START_TEST(far_out_each_function_is_its_limit)
     check_far(&plain_f64, (Activation)_i, 1.7e308);
     check_far(&plain_f64, (Activation)_i, INFINITY);
 }
-END_TEST
 
 START_TEST(nan_stays_nan_and_infinity_is_not_swallowed)
 {
@@ -129,7 +124,6 @@ START_TEST(nan_stays_nan_and_infinity_is_not_swallowed)
         ck_assert(grows ? y == INFINITY : y == 1);
     }
 }
-END_TEST
 
 START_TEST(a_gradient_that_is_nan_stays_nan)
 {
@@ -143,7 +137,6 @@ START_TEST(a_gradient_that_is_nan_stays_nan)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(denormals_and_negative_zero_pass)
 {
@@ -156,7 +149,6 @@ START_TEST(denormals_and_negative_zero_pass)
         ck_assert(value_at(backend(k), (Activation)_i, -0.0, false) == 0);
     }
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

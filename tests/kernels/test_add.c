@@ -89,7 +89,6 @@ START_TEST(every_backend_agrees_with_f64)
     Add a;
     case_ask(case_agrees, add_case(&a, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(gradients_are_slopes)
 {
@@ -97,21 +96,18 @@ START_TEST(gradients_are_slopes)
     Add a;
     case_ask(case_differentiates, add_case(&a, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(gradients_are_added_where_asked)
 {
     Add a = {.n = 5, .d = 9, .drop = {.rate = 0.2, .site = 3}, .norm = _i};
     case_ask(case_adds, add_sized(&a, 4));
 }
-END_TEST
 
 START_TEST(gradients_need_not_be_wanted)
 {
     Add a = {.n = 5, .d = 9, .drop = {.rate = 0.2, .site = 3}, .norm = _i};
     case_ask(case_spares, add_sized(&a, 4));
 }
-END_TEST
 
 static void add_one_only(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
 {
@@ -137,7 +133,6 @@ START_TEST(each_of_two_gradients_has_its_own_flag)
     case_agrees(&c);
     case_ask(case_differentiates, c);
 }
-END_TEST
 
 START_TEST(add_norm_is_add_and_then_norm)
 {
@@ -170,7 +165,6 @@ START_TEST(add_norm_is_add_and_then_norm)
     case_free(&fused);
     case_free(&sum);
 }
-END_TEST
 
 START_TEST(without_dropout_y_is_the_sum_and_both_gradients_are_dy)
 {
@@ -186,7 +180,6 @@ START_TEST(without_dropout_y_is_the_sum_and_both_gradients_are_dy)
     result_free(&r);
     case_free(&c);
 }
-END_TEST
 
 /* ---- dropout itself: add without x, of ones */
 
@@ -222,7 +215,6 @@ START_TEST(dropout_drops_its_share_and_keeps_the_mean)
     }
     case_free(&c);
 }
-END_TEST
 
 /* Neighbours in a row, in a column, and the same place at another site, side, step or seed: no two masks agree more
  * often than independent ones, which is half of the time. */
@@ -253,7 +245,6 @@ START_TEST(dropout_draws_independently_everywhere)
     case_free(&c);
     case_free(&d);
 }
-END_TEST
 
 START_TEST(a_split_batch_gives_the_same_bits)
 {
@@ -290,7 +281,6 @@ START_TEST(a_split_batch_gives_the_same_bits)
     case_free(&split[0]);
     case_free(&split[1]);
 }
-END_TEST
 
 START_TEST(what_is_not_finite_shows_where_it_is_only)
 {
@@ -305,7 +295,6 @@ START_TEST(what_is_not_finite_shows_where_it_is_only)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(zeros_keep_their_sign_and_denormals_their_value)
 {
@@ -325,7 +314,6 @@ START_TEST(zeros_keep_their_sign_and_denormals_their_value)
     }
     case_free(&c);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

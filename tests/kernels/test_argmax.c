@@ -66,7 +66,6 @@ START_TEST(the_first_of_the_largest_is_found)
         expect(&c, i, by_definition(&c, i));
     case_free(&c);
 }
-END_TEST
 
 START_TEST(infinities_are_numbers_and_nan_is_above_all)
 {
@@ -90,7 +89,6 @@ START_TEST(infinities_are_numbers_and_nan_is_above_all)
             case_free(&c);
         }
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

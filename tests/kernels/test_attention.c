@@ -17,7 +17,6 @@ START_TEST(every_backend_agrees_with_f64)
     Attending a = attending_any(_i);
     case_ask(case_agrees, attending_case(&a, attending_call, (uint32_t)_i));
 }
-END_TEST
 
 /* Rows that end in the middle of a tile, or one after it, and heads of all widths that tiles are cut to. */
 static Attending tiled(int i)
@@ -56,7 +55,6 @@ START_TEST(tiles_of_every_width_agree_with_f64)
     Case c = attending_case(&a, attending_call, 1 + 4 * (uint32_t)_i); /* never the first version */
     case_ask(case_agrees, c);
 }
-END_TEST
 
 /* Where rows begin at multiples of 16 bytes a backend may copy them in pieces of that size. */
 START_TEST(rows_at_multiples_of_16_bytes_agree_with_f64)
@@ -74,7 +72,6 @@ START_TEST(rows_at_multiples_of_16_bytes_agree_with_f64)
         c.tensor[aligned[t]].offset = 8; /* numbers, of two bytes or four */
     case_ask(case_agrees, c);
 }
-END_TEST
 
 /* More queries than a block has, more tiles of keys than are kept at once, and a window that ends within a tile. */
 START_TEST(rows_of_many_tiles_agree_with_f64)
@@ -99,7 +96,6 @@ START_TEST(rows_of_many_tiles_agree_with_f64)
         c.tensor[aligned[t]].offset = 8;
     case_ask(case_agrees, c);
 }
-END_TEST
 
 START_TEST(the_team_changes_no_bit)
 {
@@ -107,7 +103,6 @@ START_TEST(the_team_changes_no_bit)
     a.queries[1] += _i % 2 ? 40 : 0;
     case_ask(case_teams, attending_forward(&a, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(gradients_are_slopes)
 {
@@ -115,7 +110,6 @@ START_TEST(gradients_are_slopes)
     Attending a = attending_any(_i);
     case_ask(case_differentiates, attending_case(&a, attending_call, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(gradients_are_added_where_asked)
 {
@@ -123,7 +117,6 @@ START_TEST(gradients_are_added_where_asked)
     Attending a = attending_any(_i);
     case_ask(case_adds, attending_case(&a, attending_call, (uint32_t)_i));
 }
-END_TEST
 
 /* One row of 12 by 12. */
 static Attending square(void)
@@ -159,7 +152,6 @@ START_TEST(gradients_need_not_be_wanted)
         c.tensor[DQ].use = ABSENT;
     case_ask(case_agrees, c);
 }
-END_TEST
 
 START_TEST(each_gradient_has_its_own_flag)
 {
@@ -172,7 +164,6 @@ START_TEST(each_gradient_has_its_own_flag)
     case_agrees(&c);
     case_ask(case_differentiates, c);
 }
-END_TEST
 
 /* One number of a bias of queries, 0 where there is none. */
 static double bias_of(const Case *c, size_t index, size_t column)
@@ -254,7 +245,6 @@ START_TEST(y_and_weights_are_what_the_definition_says)
     result_free(&r);
     case_free(&c);
 }
-END_TEST
 
 START_TEST(weights_sum_to_1_and_are_0_where_nothing_is_seen)
 {
@@ -279,7 +269,6 @@ START_TEST(weights_sum_to_1_and_are_0_where_nothing_is_seen)
     }
     case_free(&c);
 }
-END_TEST
 
 /* Rows 1 and 3 have no valid key; row 2 has keys, but its window is past them; row 0 reads an empty row. */
 static Attending deaf(void)
@@ -315,7 +304,6 @@ START_TEST(a_query_that_sees_no_key_gives_zeros_and_zero_gradients)
     }
     case_ask(case_agrees, c);
 }
-END_TEST
 
 /* What is after the valid keys of a cache, or in the row next door, is never looked at. */
 START_TEST(keys_that_no_query_sees_may_hold_anything)
@@ -352,7 +340,6 @@ START_TEST(keys_that_no_query_sees_may_hold_anything)
     case_free(&c);
     case_free(&wild);
 }
-END_TEST
 
 /* A backend that works in tiles multiplies weights of 0, too: there others of the same row may see it, but those who
  * must, must. */
@@ -373,7 +360,6 @@ START_TEST(a_nan_is_seen_by_those_who_see_its_key)
     }
     case_free(&c);
 }
-END_TEST
 
 /* The first key alone is seen by the first query: the softmax of one NaN is NaN, not 1 and not 0. */
 START_TEST(a_nan_score_without_company_is_nan)
@@ -386,7 +372,6 @@ START_TEST(a_nan_score_without_company_is_nan)
     }
     case_free(&c);
 }
-END_TEST
 
 /* Scores of 1e4 and their differences are far outside of what exp can do; the largest one takes it all. */
 START_TEST(huge_scores_choose_one_key)
@@ -416,7 +401,6 @@ START_TEST(huge_scores_choose_one_key)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(equal_scores_give_the_mean_of_the_values)
 {
@@ -433,7 +417,6 @@ START_TEST(equal_scores_give_the_mean_of_the_values)
     result_free(&r);
     case_ask(case_agrees, c);
 }
-END_TEST
 
 /* Copies the rows and columns of one tensor that begin at (row, column) over another. */
 static void copy_rows(Tensor *to, const Tensor *from, size_t row)
@@ -493,7 +476,6 @@ START_TEST(a_split_batch_gives_the_same_bits)
     case_free(&split[0]);
     case_free(&split[1]);
 }
-END_TEST
 
 START_TEST(dropout_keeps_the_mean_of_y)
 {
@@ -511,7 +493,6 @@ START_TEST(dropout_keeps_the_mean_of_y)
     }
     case_free(&c);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

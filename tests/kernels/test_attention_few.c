@@ -10,7 +10,6 @@ START_TEST(few_queries_over_many_keys_agree_with_f64)
     Attending a = attending_few((uint32_t)_i);
     case_ask(case_agrees, attending_forward(&a, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(one_query_over_many_keys_agrees_with_f64)
 {
@@ -20,7 +19,6 @@ START_TEST(one_query_over_many_keys_agrees_with_f64)
     case_agrees(&c);
     case_ask(case_teams, c);
 }
-END_TEST
 
 /* x's rows by head: [H, rows, size] */
 static Strided laid_by_head(const Kernels *k, Strided x, size_t rows, size_t heads, size_t size)
@@ -85,7 +83,6 @@ START_TEST(keys_and_values_by_head_give_the_same_bits)
     ck_assert_uint_gt(asking, 0);
     case_free(&c);
 }
-END_TEST
 
 /* 70 keys, the last 3 of which are not valid, 3 heads of 32. */
 static Attending alone(void)
@@ -119,7 +116,6 @@ START_TEST(what_one_query_meets_shows_in_its_head)
     }
     case_free(&c);
 }
-END_TEST
 
 /* More keys than the fast backend looks at together may have no weight at all. (Plain, which meets them first, has nothing
  * finite to rescale by, and makes NaN of it.) */
@@ -146,7 +142,6 @@ START_TEST(scores_of_minus_infinity_leave_the_others_alone)
     }
     case_free(&c);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

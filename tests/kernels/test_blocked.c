@@ -86,7 +86,6 @@ START_TEST(a_product_is_the_sum_of_products)
                       (double)found, (double)want);
     }
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

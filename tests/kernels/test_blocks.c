@@ -50,7 +50,6 @@ START_TEST(strided_and_fixed_patterns_are_those_of_sparse_transformers)
     }
     case_ask(case_agrees, c);
 }
-END_TEST
 
 START_TEST(blocks_that_are_all_listed_change_nothing)
 {
@@ -70,7 +69,6 @@ START_TEST(blocks_that_are_all_listed_change_nothing)
     case_ask(case_agrees, c);
     case_free(&without);
 }
-END_TEST
 
 START_TEST(positions_with_an_empty_list_give_zeros)
 {
@@ -90,7 +88,6 @@ START_TEST(positions_with_an_empty_list_give_zeros)
     }
     case_free(&c);
 }
-END_TEST
 
 /* Rows of several hundred keys, few of which are listed: tiles are apart. */
 static Attending far_apart(uint32_t seed)
@@ -127,7 +124,6 @@ START_TEST(blocks_that_lie_far_apart_agree_with_f64)
     a.listed = listed_rarely;
     case_ask(case_agrees, attending_case(&a, attending_call, (uint32_t)_i));
 }
-END_TEST
 
 /* No contract, but how to see that a backend skips: of 0 times NaN, what is computed is NaN. Queries 0 .. 63 list the
  * first block of 64 keys, those after them the fourth, and each list is poison to the other queries. */
@@ -158,7 +154,6 @@ START_TEST(blocks_that_a_tile_does_not_list_are_skipped)
     }
     case_free(&c);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

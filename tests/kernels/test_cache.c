@@ -64,7 +64,6 @@ START_TEST(appended_rows_stand_behind_what_was_there)
     }
     case_ask(case_agrees, c);
 }
-END_TEST
 
 /* ---- orders of rows */
 
@@ -91,7 +90,6 @@ START_TEST(lengths_follow_the_order_of_rows_and_new_ones_are_0)
     }
     case_free(&c);
 }
-END_TEST
 
 /* ---- attention over a cache */
 
@@ -236,7 +234,6 @@ START_TEST(attention_over_a_cache_equals_attention_over_the_whole_row)
         pieces_equal_whole(&c, &g, backend(k));
     case_free(&c);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

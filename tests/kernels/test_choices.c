@@ -109,7 +109,6 @@ START_TEST(the_likeliest_come_in_order_and_of_equal_ones_the_first)
         case_free(&c);
     }
 }
-END_TEST
 
 /* Where the largest logits of a row are close together, or in its last, incomplete vector. */
 START_TEST(neighbours_can_be_the_likeliest)
@@ -126,7 +125,6 @@ START_TEST(neighbours_can_be_the_likeliest)
             case_free(&c);
         }
 }
-END_TEST
 
 static void expect(const Case *c, size_t m, int32_t class, double value)
 {
@@ -170,7 +168,6 @@ START_TEST(what_is_no_number_cannot_be_chosen)
             case_free(&c);
         }
 }
-END_TEST
 
 START_TEST(the_one_class_has_its_share_wherever_it_ranks)
 {
@@ -191,14 +188,12 @@ START_TEST(the_one_class_has_its_share_wherever_it_ranks)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(the_same_bits_with_any_team)
 {
     Choosing a;
     case_ask(case_teams, choices_case(&a, 13, 1003, 7, 4));
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

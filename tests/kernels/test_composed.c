@@ -50,7 +50,6 @@ START_TEST(padding_agrees_with_f64_and_unpad_is_its_gradient)
     case_differentiates(&c);
     case_ask(case_adds, c);
 }
-END_TEST
 
 START_TEST(padded_rows_hold_their_row_and_then_zeros)
 {
@@ -67,7 +66,6 @@ START_TEST(padded_rows_hold_their_row_and_then_zeros)
     }
     case_free(&c);
 }
-END_TEST
 
 /* ---- product */
 
@@ -161,7 +159,6 @@ START_TEST(products_of_every_layout_agree_with_f64)
     Product p;
     case_ask(case_agrees, product_case(&p, (uint32_t)_i));
 }
-END_TEST
 
 /* And so the gradient of a product is made of two products of turned operands. */
 START_TEST(gradients_of_products_are_slopes_and_are_added_where_asked)
@@ -172,7 +169,6 @@ START_TEST(gradients_of_products_are_slopes_and_are_added_where_asked)
     case_differentiates(&c);
     case_ask(case_adds, c);
 }
-END_TEST
 
 START_TEST(a_product_is_the_sum_over_k)
 {
@@ -198,7 +194,6 @@ START_TEST(a_product_is_the_sum_over_k)
     result_free(&r);
     case_free(&c);
 }
-END_TEST
 
 /* ---- mask */
 
@@ -234,7 +229,6 @@ START_TEST(masked_scores_are_minus_infinity_and_others_stay)
     }
     case_ask(case_agrees, c);
 }
-END_TEST
 
 /* ---- softmax */
 
@@ -292,7 +286,6 @@ START_TEST(softmax_agrees_with_f64)
     Softmax shape;
     case_ask(case_agrees, softmax_case(&shape, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(gradients_of_softmax_are_slopes_and_are_added_where_asked)
 {
@@ -301,7 +294,6 @@ START_TEST(gradients_of_softmax_are_slopes_and_are_added_where_asked)
     case_differentiates(&c);
     case_ask(case_adds, c);
 }
-END_TEST
 
 START_TEST(softmax_of_numbers_sums_to_1_and_of_minus_infinities_is_0)
 {
@@ -324,7 +316,6 @@ START_TEST(softmax_of_numbers_sums_to_1_and_of_minus_infinities_is_0)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(softmax_of_huge_numbers_chooses_the_largest)
 {
@@ -339,7 +330,6 @@ START_TEST(softmax_of_huge_numbers_chooses_the_largest)
     }
     case_free(&c);
 }
-END_TEST
 
 /* In company, alone among masked scores, first, last, and as a whole row: NaN is never a clean 0. */
 START_TEST(softmax_of_nan_is_nan)
@@ -365,7 +355,6 @@ START_TEST(softmax_of_nan_is_nan)
     }
     case_free(&c);
 }
-END_TEST
 
 /* ---- dropout of weights, and attention composed of it all */
 
@@ -492,7 +481,6 @@ START_TEST(attention_equals_its_composition_with_dropout_and_gradients)
     case_free(&fused);
     case_free(&parts);
 }
-END_TEST
 
 static void dropping(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
 {
@@ -518,7 +506,6 @@ START_TEST(dropout_of_weights_agrees_with_f64_and_is_its_own_gradient)
     case_differentiates(&c);
     case_ask(case_adds, c);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -49,7 +49,6 @@ START_TEST(a_linear_map_costs_two_flop_a_product_and_three_times_that_with_its_g
     ck_assert(cost_of(s, "linear_backward").flop == 3 * once && cost_of(s, "linear_backward").calls == 3);
     k->close(s);
 }
-END_TEST
 
 /* A case's integers in memory of their own: only ids, starts, lengths and lists of blocks are real memory. */
 static void integers_of(const Case *c, void *at[TENSORS])
@@ -95,7 +94,6 @@ START_TEST(attention_costs_what_is_live_counted_one_by_one)
             memory_free(at[i]);
     case_free(&c);
 }
-END_TEST
 
 /* What tables of distances and biases add, to the digit: 2 heads, dk 4, 5 distances; 3 queries, 3 keys. */
 START_TEST(distances_and_biases_cost_their_tables)
@@ -126,7 +124,6 @@ START_TEST(distances_and_biases_cost_their_tables)
     ck_assert(cost_of(s, "attention_backward").bytes - backward.bytes == 3 * 5 * 8 * number + 3 * reals * real);
     k->close(s);
 }
-END_TEST
 
 START_TEST(a_causal_row_costs_its_triangle)
 {
@@ -141,7 +138,6 @@ START_TEST(a_causal_row_costs_its_triangle)
     ck_assert(cost_of(s, "attention_forward").flop == 2.0 * (10 + 1 + 55) * 3 * 16);
     cost_kernels(NUMBER_F32)->close(s);
 }
-END_TEST
 
 START_TEST(a_product_costs_two_flop_a_term)
 {
@@ -155,7 +151,6 @@ START_TEST(a_product_costs_two_flop_a_term)
     ck_assert(cost_of(s, "product").flop == 2 * 2 * 3 * 4 * 5 * 6 && cost_of(s, "product").calls == 2);
     k->close(s);
 }
-END_TEST
 
 START_TEST(operations_that_only_move_numbers_cost_their_bytes)
 {
@@ -183,7 +178,6 @@ START_TEST(operations_that_only_move_numbers_cost_their_bytes)
     ck_assert(cost_of(s, "gather_backward").bytes == (12 + 20 + 12 + 40) * number);
     k->close(s);
 }
-END_TEST
 
 /* Every operation of the table, once each, on pointers to nowhere. */
 static void call_activations(const Kernels *k, Stream *s)
@@ -270,7 +264,6 @@ START_TEST(every_operation_counts_its_calls_without_touching_a_number)
     ck_done(k->finish(s, &e), e);
     k->close(s);
 }
-END_TEST
 
 START_TEST(a_reset_stream_has_cost_nothing)
 {
@@ -284,7 +277,6 @@ START_TEST(a_reset_stream_has_cost_nothing)
         ck_assert(cost[i].operation && cost[i].calls == 0 && cost[i].flop == 0 && cost[i].bytes == 0);
     cost_kernels(NUMBER_F32)->close(s);
 }
-END_TEST
 
 static bool open_and_close(void *argument, Error *e)
 {
@@ -303,7 +295,6 @@ START_TEST(a_stream_that_finds_no_memory_says_so)
     copy = types[_i] == NUMBER_F64 ? plain_f64 : types[_i] == NUMBER_F32 ? plain_f32 : plain_bf16;
     fail_each_allocation(open_and_close, &copy);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

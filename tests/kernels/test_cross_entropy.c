@@ -86,7 +86,6 @@ START_TEST(every_backend_agrees_with_f64)
     result_free(&f64);
     case_free(&c);
 }
-END_TEST
 
 START_TEST(gradients_are_slopes)
 {
@@ -94,14 +93,12 @@ START_TEST(gradients_are_slopes)
     Entropy e;
     case_ask(case_differentiates, entropy_case(&e, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(gradients_are_added_where_asked)
 {
     Entropy e;
     case_ask(case_adds, entropy_case(&e, 3 + (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(losses_are_what_the_definition_says)
 {
@@ -130,7 +127,6 @@ START_TEST(losses_are_what_the_definition_says)
     result_free(&r);
     case_free(&c);
 }
-END_TEST
 
 START_TEST(an_all_ignored_batch_has_loss_0_count_0_and_no_gradient)
 {
@@ -147,7 +143,6 @@ START_TEST(an_all_ignored_batch_has_loss_0_count_0_and_no_gradient)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(logits_of_an_ignored_target_may_hold_anything)
 {
@@ -162,7 +157,6 @@ START_TEST(logits_of_an_ignored_target_may_hold_anything)
     }
     case_free(&c);
 }
-END_TEST
 
 /* The right one far ahead: loss 0. Another far ahead: the distance. All equal: log V, however large they are. */
 START_TEST(logits_of_1e30_give_finite_losses)
@@ -186,7 +180,6 @@ START_TEST(logits_of_1e30_give_finite_losses)
     }
     case_free(&c);
 }
-END_TEST
 
 /* A logit of 10000 beside 9990: what is lost to rounding is that of the difference, not that of 10000. */
 START_TEST(small_losses_of_large_logits_keep_their_digits)
@@ -201,7 +194,6 @@ START_TEST(small_losses_of_large_logits_keep_their_digits)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(a_class_ruled_out_by_minus_infinity_costs_nothing)
 {
@@ -216,7 +208,6 @@ START_TEST(a_class_ruled_out_by_minus_infinity_costs_nothing)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(nan_and_infinity_reach_the_sum)
 {
@@ -231,7 +222,6 @@ START_TEST(nan_and_infinity_reach_the_sum)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(without_smoothing_both_sums_are_the_same_to_the_bit)
 {
@@ -243,7 +233,6 @@ START_TEST(without_smoothing_both_sums_are_the_same_to_the_bit)
     }
     case_free(&c);
 }
-END_TEST
 
 /* A sure and right answer has no loss, but for what smoothing asks of the other classes. */
 START_TEST(smoothing_does_not_reach_the_true_loss)
@@ -259,7 +248,6 @@ START_TEST(smoothing_does_not_reach_the_true_loss)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(a_gradient_sums_to_0_over_the_classes)
 {
@@ -275,7 +263,6 @@ START_TEST(a_gradient_sums_to_0_over_the_classes)
     result_free(&r);
     case_free(&c);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -68,7 +68,6 @@ START_TEST(every_backend_agrees_with_f64)
     Embed e;
     case_ask(case_agrees, embed_case(&e, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(gradients_are_slopes)
 {
@@ -76,21 +75,18 @@ START_TEST(gradients_are_slopes)
     Embed e;
     case_ask(case_differentiates, embed_case(&e, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(gradients_are_added)
 {
     Embed e;
     case_ask(case_adds, embed_case(&e, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(the_gradient_of_positions_need_not_be_wanted)
 {
     Embed e = {.n = 8, .d = 5, .vocabulary = 3, .places = 4, .scale = 2};
     case_ask(case_spares, embed_sized(&e, 2, true));
 }
-END_TEST
 
 START_TEST(y_is_the_scaled_vector_plus_its_position)
 {
@@ -109,7 +105,6 @@ START_TEST(y_is_the_scaled_vector_plus_its_position)
     result_free(&r);
     case_free(&c);
 }
-END_TEST
 
 START_TEST(positions_of_no_row_give_zeros_and_no_gradient)
 {
@@ -125,7 +120,6 @@ START_TEST(positions_of_no_row_give_zeros_and_no_gradient)
     }
     case_free(&c);
 }
-END_TEST
 
 /* A gradient that holds only the rows of a table that were used: slots are ranks among the ids. */
 START_TEST(slots_choose_where_the_gradient_of_a_token_goes)
@@ -153,7 +147,6 @@ START_TEST(slots_choose_where_the_gradient_of_a_token_goes)
     case_free(&c);
     case_free(&sparse);
 }
-END_TEST
 
 /* The tokens `from` .. `from + n - 1` of a case, as a micro-batch of their own. */
 static Case micro_batch(const Case *all, Embed *part, size_t from, size_t n)
@@ -205,7 +198,6 @@ START_TEST(a_split_batch_gives_the_same_bits)
     case_free(&split[0]);
     case_free(&split[1]);
 }
-END_TEST
 
 START_TEST(a_vector_that_is_not_a_number_shows_where_it_is_used_only)
 {
@@ -220,7 +212,6 @@ START_TEST(a_vector_that_is_not_a_number_shows_where_it_is_used_only)
     }
     case_free(&c);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -24,7 +24,6 @@ START_TEST(a_table_is_of_the_device_and_type_that_were_asked_for)
         }
     ck_assert_int_ge(found, 4);
 }
-END_TEST
 
 /* The list is what can be found, no more and no less. */
 START_TEST(a_device_that_is_not_there_is_told_with_those_that_are)
@@ -37,7 +36,6 @@ START_TEST(a_device_that_is_not_there_is_told_with_those_that_are)
     ck_assert(!kernels_find("abacus", NUMBER_F32, &e));
     ck_assert_msg(strstr(e.text, "'abacus'") && strcmp(strstr(e.text, "it has ") + 7, list) == 0, "%s", e.text);
 }
-END_TEST
 
 START_TEST(a_type_that_a_device_lacks_is_told_with_those_it_has)
 {
@@ -51,7 +49,6 @@ START_TEST(a_type_that_a_device_lacks_is_told_with_those_it_has)
     ck_assert_msg(strstr(e.text, "cpu does not support f64") && strcmp(strstr(e.text, "it supports ") + 12, list) == 0,
                   "%s", e.text);
 }
-END_TEST
 
 /* The emulator's device can be any: 7.5 has no bf16, and there may be none. */
 START_TEST(a_gpu_that_is_missing_or_too_old_is_one_line)
@@ -72,7 +69,6 @@ START_TEST(a_gpu_that_is_missing_or_too_old_is_one_line)
     ck_assert(kernels_find("emulated", NUMBER_BF16, NULL));
     unsetenv("ATTEND_GPU");
 }
-END_TEST
 
 START_TEST(an_operation_that_is_missing_is_plains_or_said)
 {
@@ -88,7 +84,6 @@ START_TEST(an_operation_that_is_missing_is_plains_or_said)
     ck_assert(!kernels_complete(&k, &e));
     ck_assert_str_eq(e.text, "device cpu lacks the operation softmax_forward, so it cannot run a network");
 }
-END_TEST
 
 /* This machine has one, or says so in a line. */
 START_TEST(cuda_is_there_or_a_line_says_why_not)
@@ -100,7 +95,6 @@ START_TEST(cuda_is_there_or_a_line_says_why_not)
                           !strchr(e.text, '\n'),
                   "%s", k ? k->backend : e.text);
 }
-END_TEST
 
 /* Whether there is one for bf16 depends on the machine: tests/charlm/test_precision.c. */
 START_TEST(a_note_is_one_line_and_f32_has_none)
@@ -113,7 +107,6 @@ START_TEST(a_note_is_one_line_and_f32_has_none)
             ck_assert(!note || ((any || type == NUMBER_BF16) && *note && !strchr(note, '\n')));
         }
 }
-END_TEST
 
 static const Test tests[] = {TEST(a_table_is_of_the_device_and_type_that_were_asked_for),
                              TEST(a_device_that_is_not_there_is_told_with_those_that_are),

@@ -50,7 +50,6 @@ START_TEST(every_backend_agrees_with_f64)
     Gather g;
     case_ask(case_agrees, gather_case(&g, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(gradients_are_slopes)
 {
@@ -58,14 +57,12 @@ START_TEST(gradients_are_slopes)
     Gather g;
     case_ask(case_differentiates, gather_case(&g, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(gradients_are_added_where_asked)
 {
     Gather g;
     case_ask(case_adds, gather_case(&g, 3 + (uint32_t)_i));
 }
-END_TEST
 
 /* In bf16, too: 1000 ones, one by one, would stop at 256. */
 START_TEST(a_sum_is_rounded_once)
@@ -84,7 +81,6 @@ START_TEST(a_sum_is_rounded_once)
     }
     case_free(&c);
 }
-END_TEST
 
 /* 2^24 and ones: their sum depends on the order. */
 START_TEST(what_several_read_is_summed_in_their_order)
@@ -102,7 +98,6 @@ START_TEST(what_several_read_is_summed_in_their_order)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(y_is_a_copy_to_the_bit_and_0_for_a_negative_index)
 {
@@ -122,7 +117,6 @@ START_TEST(y_is_a_copy_to_the_bit_and_0_for_a_negative_index)
     }
     case_free(&c);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -91,7 +91,6 @@ START_TEST(captured_operations_run_when_they_are_replayed_on_what_is_there_then)
         finished(k, s);
     }
 }
-END_TEST
 
 /* The emulator is stricter than CUDA: what a step must not do cannot be captured. */
 START_TEST(reading_or_writing_the_host_s_memory_is_not_captured)
@@ -118,7 +117,6 @@ START_TEST(reading_or_writing_the_host_s_memory_is_not_captured)
         }
     }
 }
-END_TEST
 
 /* Cross-entropy keeps something between two kernels. A longer one needs more room for it; the captured one continues
  * with what it had. */
@@ -156,7 +154,6 @@ START_TEST(what_was_captured_keeps_its_scratch_memory)
         finished(k, s);
     }
 }
-END_TEST
 
 /* Cross-entropy on more and more rows, by a little each time: what is between two of its kernels fits. */
 START_TEST(scratch_memory_grows_by_a_little)
@@ -186,7 +183,6 @@ START_TEST(scratch_memory_grows_by_a_little)
         finished(k, s);
     }
 }
-END_TEST
 
 START_TEST(what_is_sent_arrives_when_it_is_fetched)
 {
@@ -221,7 +217,6 @@ START_TEST(what_is_sent_arrives_when_it_is_fetched)
         finished(k, s);
     }
 }
-END_TEST
 
 /* Streams of the emulator are late, or others go first, as the order says: zeros are there before what is sent. */
 static const char *const orders[] = {"forward", "backward", "random:1", "random:2", "greedy:3"};
@@ -243,7 +238,6 @@ START_TEST(fresh_memory_is_zero_before_anything_arrives)
         finished(k, s);
     }
 }
-END_TEST
 
 /* Steps as core/train has them: each fetches its batch, and the next one is sent while it computes. */
 START_TEST(a_batch_sent_ahead_is_the_next_step_s)
@@ -277,7 +271,6 @@ START_TEST(a_batch_sent_ahead_is_the_next_step_s)
         finished(k, s);
     }
 }
-END_TEST
 
 /* More of them than a stream keeps pages for, each from the same memory of the host. */
 START_TEST(what_is_uploaded_may_change_at_once)
@@ -303,7 +296,6 @@ START_TEST(what_is_uploaded_may_change_at_once)
         finished(k, s);
     }
 }
-END_TEST
 
 /* A stream that is closed while it has something to do. */
 START_TEST(closing_waits)
@@ -320,7 +312,6 @@ START_TEST(closing_waits)
         ck_assert_uint_eq(memory_in_use(), before); /* pages that are still read cannot be given back */
     }
 }
-END_TEST
 
 /* One worker captures, while another opens a stream and wants memory. */
 typedef struct Workers {
@@ -381,7 +372,6 @@ START_TEST(others_work_on_while_a_worker_captures)
         finished(k, w.s);
     }
 }
-END_TEST
 
 /* A step may have nothing to add up, and CUDA takes no memset or copy of no bytes into every graph. */
 START_TEST(nothing_can_be_captured_too)
@@ -403,7 +393,6 @@ START_TEST(nothing_can_be_captured_too)
         finished(k, s);
     }
 }
-END_TEST
 
 /* ---- products */
 
@@ -464,7 +453,6 @@ START_TEST(products_are_the_same_whoever_multiplies)
             ck_assert_msg(far <= most, "%s, layout %d, sizes %d: off by %g", gpu(i)->backend, _i, (int)n, far);
         }
 }
-END_TEST
 
 /* What comes after a product is made by a warp for each row, 128 numbers at a time: here twice, and not all of them.
  */
@@ -492,7 +480,6 @@ START_TEST(rows_may_be_longer_than_a_warp_takes_at_once)
         finished(k, s);
     }
 }
-END_TEST
 
 /* Is y one of the two numbers with 10 bits of fraction between which x is? */
 static bool has_10_bits(float x, float y)
@@ -535,7 +522,6 @@ START_TEST(tf32_rounds_what_products_read_and_nothing_else)
         finished(k, s);
     }
 }
-END_TEST
 
 START_TEST(tf32_is_a_gpu_s_and_no_old_one_s)
 {
@@ -552,7 +538,6 @@ START_TEST(tf32_is_a_gpu_s_and_no_old_one_s)
     }
     unsetenv("ATTEND_GPU");
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

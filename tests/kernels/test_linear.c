@@ -84,7 +84,6 @@ START_TEST(every_backend_agrees_with_f64)
     Linear shape;
     case_ask(case_agrees, linear_case(&shape, (uint32_t)_i));
 }
-END_TEST
 
 /* --- few positions, which a fast backend computes in another way than many --- */
 
@@ -106,7 +105,6 @@ START_TEST(few_positions_agree_with_f64_at_odd_sizes)
         case_free(&c);
     }
 }
-END_TEST
 
 START_TEST(weights_that_do_not_change_agree_with_f64)
 {
@@ -121,7 +119,6 @@ START_TEST(weights_that_do_not_change_agree_with_f64)
         case_free(&c);
     }
 }
-END_TEST
 
 /* 200 outputs are more than each member takes at once. */
 START_TEST(the_team_changes_no_bit)
@@ -130,7 +127,6 @@ START_TEST(the_team_changes_no_bit)
     Linear shape = {positions[_i], 77, 200, .relu = _i % 2};
     case_ask(case_teams, forward_case(&shape, 3, true));
 }
-END_TEST
 
 /* But for a GPU's: cuBLAS chooses by all sizes how it sums. */
 START_TEST(a_position_gets_the_same_bits_in_any_company)
@@ -153,7 +149,6 @@ START_TEST(a_position_gets_the_same_bits_in_any_company)
     }
     case_free(&c);
 }
-END_TEST
 
 /* dbias of more positions than a sum takes in one piece, and columns that end within a block; with ReLU, whose gradient
  * may be taken on the way. */
@@ -164,7 +159,6 @@ START_TEST(many_positions_agree_with_f64)
     Case c = linear_sized(&shape, 1 + 4 * (uint32_t)_i, true); /* never the first version */
     case_ask(case_agrees, c);
 }
-END_TEST
 
 START_TEST(gradients_are_slopes)
 {
@@ -172,21 +166,18 @@ START_TEST(gradients_are_slopes)
     Linear shape;
     case_ask(case_differentiates, linear_case(&shape, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(gradients_are_added_where_asked)
 {
     Linear shape;
     case_ask(case_adds, linear_case(&shape, 11 + (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(gradients_need_not_be_wanted)
 {
     Linear shape = {.n = 6, .in = 5, .out = 9, .relu = _i};
     case_ask(case_spares, linear_sized(&shape, (uint32_t)_i, true));
 }
-END_TEST
 
 START_TEST(y_is_the_sum_of_products_and_the_bias)
 {
@@ -205,7 +196,6 @@ START_TEST(y_is_the_sum_of_products_and_the_bias)
     result_free(&r);
     case_free(&c);
 }
-END_TEST
 
 START_TEST(logits_are_not_rounded_to_bf16)
 {
@@ -216,7 +206,6 @@ START_TEST(logits_are_not_rounded_to_bf16)
     case_agrees(&c); /* REALS: to the precision of a float */
     case_free(&c);
 }
-END_TEST
 
 START_TEST(relu_may_end_in_logits)
 {
@@ -226,7 +215,6 @@ START_TEST(relu_may_end_in_logits)
     c.tensor[DX].use = c.tensor[DW].use = c.tensor[DBIAS].use = ABSENT;
     case_ask(case_agrees, c);
 }
-END_TEST
 
 /* Also through ReLU, where `y > 0 ? y : 0` would make NaN a clean 0. */
 START_TEST(what_is_not_finite_shows_in_its_row_only)
@@ -242,7 +230,6 @@ START_TEST(what_is_not_finite_shows_in_its_row_only)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(a_weight_that_is_not_a_number_shows_in_its_column_only)
 {
@@ -256,7 +243,6 @@ START_TEST(a_weight_that_is_not_a_number_shows_in_its_column_only)
     }
     case_free(&c);
 }
-END_TEST
 
 /* With one term there is nothing to round but the product. */
 START_TEST(zeros_denormals_and_large_values_pass)
@@ -276,7 +262,6 @@ START_TEST(zeros_denormals_and_large_values_pass)
     }
     case_free(&c);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -23,7 +23,6 @@ START_TEST(without_a_library_it_is_said_how_to_make_one)
     ck_assert(!kernels_find("mine", NUMBER_F32, &e));
     ck_assert_msg(strstr(e.text, "course/mine/libmine.so") && strstr(e.text, "make course"), "%s", e.text);
 }
-END_TEST
 
 START_TEST(what_is_no_library_is_refused)
 {
@@ -33,7 +32,6 @@ START_TEST(what_is_no_library_is_refused)
     ck_assert(!kernels_find("mine", NUMBER_F32, &e));
     ck_assert_msg(strstr(e.text, "make course"), "%s", e.text);
 }
-END_TEST
 
 START_TEST(it_computes_in_f32_alone)
 {
@@ -43,7 +41,6 @@ START_TEST(it_computes_in_f32_alone)
     ck_assert(!kernels_find("mine", NUMBER_F64, &e));
     ck_assert_str_eq(e.text, "device mine does not support f64; it supports f32");
 }
-END_TEST
 
 static const Test tests[] = {TEST(without_a_library_it_is_said_how_to_make_one), TEST(what_is_no_library_is_refused),
                              TEST(it_computes_in_f32_alone)};

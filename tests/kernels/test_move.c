@@ -60,7 +60,6 @@ START_TEST(every_backend_agrees_with_f64)
     Move m;
     case_ask(case_agrees, move_case(&m, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(gradients_are_slopes_and_are_added_where_asked)
 {
@@ -70,7 +69,6 @@ START_TEST(gradients_are_slopes_and_are_added_where_asked)
     case_differentiates(&c);
     case_ask(case_adds, c);
 }
-END_TEST
 
 /* What is moved is not computed with: all numbers arrive, whatever they are. */
 START_TEST(each_number_arrives_where_it_belongs_to_the_bit)
@@ -96,7 +94,6 @@ START_TEST(each_number_arrives_where_it_belongs_to_the_bit)
     }
     case_free(&c);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

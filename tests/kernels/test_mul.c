@@ -53,7 +53,6 @@ START_TEST(every_backend_agrees_with_f64)
     Mul m;
     case_ask(case_agrees, mul_case(&m, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(gradients_are_slopes)
 {
@@ -61,7 +60,6 @@ START_TEST(gradients_are_slopes)
     Case c = mul_sized(&m, 2 * (uint32_t)_i); /* over what is there, and (of itself) added to its own first half */
     case_ask(case_differentiates, c);
 }
-END_TEST
 
 START_TEST(gradients_are_added_where_asked_and_either_may_be_unwanted)
 {
@@ -70,7 +68,6 @@ START_TEST(gradients_are_added_where_asked_and_either_may_be_unwanted)
     case_adds(&c);
     case_ask(case_spares, c);
 }
-END_TEST
 
 /* Each gradient may be added while the other is not. */
 static void mixed(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
@@ -101,7 +98,6 @@ START_TEST(the_flags_of_both_gradients_are_apart)
         case_free(&c);
     }
 }
-END_TEST
 
 START_TEST(what_is_not_finite_stays_where_it_is)
 {
@@ -123,7 +119,6 @@ START_TEST(what_is_not_finite_stays_where_it_is)
     }
     case_free(&c);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -37,7 +37,6 @@ START_TEST(every_backend_agrees_with_f64)
     Attending a = narrow(_i);
     case_ask(case_agrees, attending_case(&a, attending_call, (uint32_t)_i));
 }
-END_TEST
 
 /* Of 40 keys all that a query sees, so that no tile is half empty. */
 static Attending narrow_square(void)
@@ -75,7 +74,6 @@ START_TEST(what_is_not_finite_is_seen)
     }
     case_free(&c);
 }
-END_TEST
 
 /* 40 keys with scores far outside of what exp can do: the largest one takes it all. */
 START_TEST(huge_scores_choose_one_key)
@@ -103,7 +101,6 @@ START_TEST(huge_scores_choose_one_key)
     }
     case_free(&c);
 }
-END_TEST
 
 /* Scores of 34 each, and values of 1e30: e^34 times a value is no float, their mean is one. */
 START_TEST(huge_values_have_a_mean)
@@ -127,7 +124,6 @@ START_TEST(huge_values_have_a_mean)
     }
     case_free(&c);
 }
-END_TEST
 
 /* Scores of -91.5 and less, of 41 to 43 keys: those after the last, which make up the number to whole fours, would
  * have one of 0, and a weight next to these that is no float. */
@@ -160,7 +156,6 @@ START_TEST(low_scores_leave_nothing_to_keys_that_are_not_there)
     }
     case_free(&c);
 }
-END_TEST
 
 /* Gradients that are added, and such that nobody wants. */
 START_TEST(gradients_are_added_or_not_wanted)
@@ -174,7 +169,6 @@ START_TEST(gradients_are_added_or_not_wanted)
     case_agrees(&c);
     case_ask(case_adds, c);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

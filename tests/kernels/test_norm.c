@@ -59,7 +59,6 @@ START_TEST(every_backend_agrees_with_f64)
     Norm shape = {.rms = _i % 2};
     case_ask(case_agrees, norm_case(&shape, (uint32_t)_i / 2));
 }
-END_TEST
 
 /* More than a sum down columns takes in one piece; columns that end within a block, and rows within a piece. */
 START_TEST(many_vectors_agree_with_f64)
@@ -69,7 +68,6 @@ START_TEST(many_vectors_agree_with_f64)
     Case c = norm_case(&shape, 9 + 4 * ((uint32_t)_i / 2)); /* never the first version */
     case_ask(case_agrees, c);
 }
-END_TEST
 
 START_TEST(gradients_are_slopes)
 {
@@ -77,21 +75,18 @@ START_TEST(gradients_are_slopes)
     Norm shape = {.rms = _i % 2};
     case_ask(case_differentiates, norm_case(&shape, (uint32_t)_i / 2));
 }
-END_TEST
 
 START_TEST(gradients_are_added_where_asked)
 {
     Norm shape = {.rms = _i % 2};
     case_ask(case_adds, norm_case(&shape, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(an_input_gradient_need_not_be_wanted)
 {
     Norm shape = {.rms = _i % 2};
     case_ask(case_spares, norm_case(&shape, 9));
 }
-END_TEST
 
 START_TEST(vectors_come_out_with_mean_0_and_variance_1)
 {
@@ -114,7 +109,6 @@ START_TEST(vectors_come_out_with_mean_0_and_variance_1)
     result_free(&r);
     case_free(&c);
 }
-END_TEST
 
 START_TEST(rms_divides_by_the_root_of_the_mean_square)
 {
@@ -133,7 +127,6 @@ START_TEST(rms_divides_by_the_root_of_the_mean_square)
     result_free(&r);
     case_free(&c);
 }
-END_TEST
 
 /* A constant vector has no direction: its xhat is 0, not a division by zero. */
 START_TEST(a_constant_vector_gives_the_bias)
@@ -147,7 +140,6 @@ START_TEST(a_constant_vector_gives_the_bias)
     result_free(&r);
     case_ask(case_agrees, c);
 }
-END_TEST
 
 /* Far from zero the variance must not be the difference of two large sums. */
 START_TEST(vectors_far_from_zero_keep_their_variance)
@@ -168,7 +160,6 @@ START_TEST(vectors_far_from_zero_keep_their_variance)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(what_is_not_finite_shows_in_its_own_vector_only)
 {
@@ -186,7 +177,6 @@ START_TEST(what_is_not_finite_shows_in_its_own_vector_only)
     }
     case_free(&c);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -45,7 +45,6 @@ START_TEST(accumulate_adds_and_convert_rounds)
     result_free(&r);
     case_free(&c);
 }
-END_TEST
 
 /* Ties go to the even neighbour; the largest floats round up to infinity in bf16; NaN stays NaN. */
 START_TEST(convert_keeps_what_is_special)
@@ -67,7 +66,6 @@ START_TEST(convert_keeps_what_is_special)
     }
     case_free(&c);
 }
-END_TEST
 
 /* ---- squares and clip */
 
@@ -117,7 +115,6 @@ START_TEST(each_part_is_the_sum_of_squares_of_its_chunk)
     result_free(&r);
     case_free(&c);
 }
-END_TEST
 
 /* As PyTorch does: a millionth is added to the norm. */
 START_TEST(a_norm_beyond_the_limit_is_scaled_down_to_it)
@@ -134,7 +131,6 @@ START_TEST(a_norm_beyond_the_limit_is_scaled_down_to_it)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(a_gradient_that_is_not_finite_sets_the_flag)
 {
@@ -147,7 +143,6 @@ START_TEST(a_gradient_that_is_not_finite_sets_the_flag)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(the_largest_floats_and_the_smallest_have_a_norm)
 {
@@ -162,7 +157,6 @@ START_TEST(the_largest_floats_and_the_smallest_have_a_norm)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(a_gradient_of_zeros_has_norm_0_and_is_left_alone)
 {
@@ -174,7 +168,6 @@ START_TEST(a_gradient_of_zeros_has_norm_0_and_is_left_alone)
     }
     case_free(&c);
 }
-END_TEST
 
 /* ---- adam */
 
@@ -291,7 +284,6 @@ START_TEST(ten_steps_equal_the_formula_of_the_paper)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(weights_outside_of_the_part_stay_as_they_are)
 {
@@ -310,7 +302,6 @@ START_TEST(weights_outside_of_the_part_stay_as_they_are)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(a_part_done_in_two_gives_the_same_bits)
 {
@@ -327,7 +318,6 @@ START_TEST(a_part_done_in_two_gives_the_same_bits)
     case_free(&c);
     case_free(&d);
 }
-END_TEST
 
 START_TEST(the_copy_is_the_weight_rounded_and_need_not_be_wanted)
 {
@@ -347,7 +337,6 @@ START_TEST(the_copy_is_the_weight_rounded_and_need_not_be_wanted)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(nothing_moves_when_the_gradient_is_not_finite)
 {
@@ -361,7 +350,6 @@ START_TEST(nothing_moves_when_the_gradient_is_not_finite)
     }
     case_free(&c);
 }
-END_TEST
 
 START_TEST(a_weight_that_never_got_a_gradient_only_decays)
 {
@@ -377,7 +365,6 @@ START_TEST(a_weight_that_never_got_a_gradient_only_decays)
     }
     case_free(&c);
 }
-END_TEST
 
 /* Where a gradient is as small as epsilon, the first step is half of what it is elsewhere. */
 START_TEST(epsilon_is_added_to_the_root)
@@ -394,7 +381,6 @@ START_TEST(epsilon_is_added_to_the_root)
     }
     case_free(&c);
 }
-END_TEST
 
 /* ---- adam for a table of which few rows were read */
 
@@ -460,7 +446,6 @@ START_TEST(rows_of_a_table_move_as_the_formula_says)
     result_free(&r);
     case_free(&c);
 }
-END_TEST
 
 START_TEST(no_row_moves_when_the_gradient_is_not_finite)
 {
@@ -473,7 +458,6 @@ START_TEST(no_row_moves_when_the_gradient_is_not_finite)
     }
     case_free(&c);
 }
-END_TEST
 
 /* Weights and m are the same to the bit as with zeros for v. */
 static void without_second(Case *c, Case *without)
@@ -501,7 +485,6 @@ START_TEST(a_second_moment_that_stays_0_need_not_be_there)
     c = table_case(&tables[_i]), without = table_case(&tables[_i]);
     without_second(&c, &without);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

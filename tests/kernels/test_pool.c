@@ -63,7 +63,6 @@ START_TEST(every_backend_agrees_with_f64)
     Pooled p;
     case_ask(case_agrees, pool_case(&p, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(gradients_are_slopes)
 {
@@ -71,14 +70,12 @@ START_TEST(gradients_are_slopes)
     Pooled p;
     case_ask(case_differentiates, pool_case(&p, (uint32_t)_i));
 }
-END_TEST
 
 START_TEST(gradients_are_added_where_asked)
 {
     Pooled p;
     case_ask(case_adds, pool_case(&p, (uint32_t)_i));
 }
-END_TEST
 
 /* By the definition, in f64. */
 START_TEST(a_row_gives_its_first_its_mean_and_its_largest)
@@ -103,7 +100,6 @@ START_TEST(a_row_gives_its_first_its_mean_and_its_largest)
         case_free(&c);
     }
 }
-END_TEST
 
 START_TEST(an_empty_row_gives_zeros_and_no_gradient)
 {
@@ -132,7 +128,6 @@ START_TEST(an_empty_row_gives_zeros_and_no_gradient)
         case_free(&c);
     }
 }
-END_TEST
 
 /* Beginning, middle and end of a row; -0 and 0 are equal, and so are infinities. */
 START_TEST(the_first_of_equal_ones_is_the_largest_and_takes_the_gradient)
@@ -162,7 +157,6 @@ START_TEST(the_first_of_equal_ones_is_the_largest_and_takes_the_gradient)
         case_free(&c);
     }
 }
-END_TEST
 
 START_TEST(nan_comes_through_wherever_it_stands)
 {
@@ -182,7 +176,6 @@ START_TEST(nan_comes_through_wherever_it_stands)
             case_free(&c);
         }
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

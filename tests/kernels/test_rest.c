@@ -124,7 +124,6 @@ START_TEST(rows_that_rest_end_where_they_would_have_moved)
     ck_assert_uint_gt(t.left_alone, adams[_i / 6].beta2 > 0.8 ? 1200 * ROWS / 12 : 0);
     t.k->close(t.s);
 }
-END_TEST
 
 START_TEST(what_decays_never_rests)
 {
@@ -138,7 +137,6 @@ START_TEST(what_decays_never_rests)
     ck_assert_uint_le(t.left_alone, 5 * ROWS); /* but for a step at a rate of 0 */
     t.k->close(t.s);
 }
-END_TEST
 
 /* One read, and 300 steps later it costs nothing: that is what it is for. */
 START_TEST(a_row_rests_soon)
@@ -166,7 +164,6 @@ START_TEST(a_row_rests_soon)
     ck_assert_uint_lt(waited, 200);
     t.k->close(t.s);
 }
-END_TEST
 
 /* A weight that is no number stays so, and takes nothing with it. */
 START_TEST(special_weights_stay)
@@ -183,7 +180,6 @@ START_TEST(special_weights_stay)
         ck_assert(t.moved.w[i] == t.rested.w[i] || (isnan(t.moved.w[i]) && isnan(t.rested.w[i])));
     t.k->close(t.s);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

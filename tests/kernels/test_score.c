@@ -67,7 +67,6 @@ START_TEST(keys_that_are_shuffled_with_their_values_change_nothing_without_dista
     case_free(&c);
     case_free(&shuffled);
 }
-END_TEST
 
 /* Keys 50 .. 74 of row 0 are not valid: the same bits as with a row of 50, whatever is in them. */
 START_TEST(a_longer_row_of_keys_cut_to_the_shorter_gives_the_same_bits)
@@ -100,7 +99,6 @@ START_TEST(a_longer_row_of_keys_cut_to_the_shorter_gives_the_same_bits)
     case_free(&c);
     case_free(&cut);
 }
-END_TEST
 
 /* Queries of one row, in one call and in pieces that stand where the piece before ended, as a cache has them. */
 START_TEST(a_row_in_pieces_is_the_row)
@@ -134,7 +132,6 @@ START_TEST(a_row_in_pieces_is_the_row)
     }
     case_free(&c);
 }
-END_TEST
 
 /* A bias that is the same at all distances moves every score, and so the logarithm of their sum, and nothing else. */
 START_TEST(the_same_bias_at_all_distances_changes_nothing_but_lse)
@@ -157,7 +154,6 @@ START_TEST(the_same_bias_at_all_distances_changes_nothing_but_lse)
     case_free(&c);
     case_free(&moved);
 }
-END_TEST
 
 /* (q + u) . k with u beside q, and with u in q. The gradient of u is the sum of those of all q. */
 START_TEST(a_content_bias_is_added_to_every_query)
@@ -185,7 +181,6 @@ START_TEST(a_content_bias_is_added_to_every_query)
     case_free(&c);
     case_free(&plain);
 }
-END_TEST
 
 /* Transformer-XL as its paper computes it: (q + v) R^T for all distances, then each row moved by what it is late. */
 START_TEST(relative_keys_equal_the_shifted_product_of_transformer_xl)
@@ -219,7 +214,6 @@ START_TEST(relative_keys_equal_the_shifted_product_of_transformer_xl)
     result_free(&r);
     case_free(&c);
 }
-END_TEST
 
 /* Of all keys the one at that distance is chosen, and no exponential overflows. */
 START_TEST(a_huge_bias_chooses_its_distance)
@@ -239,7 +233,6 @@ START_TEST(a_huge_bias_chooses_its_distance)
     }
     case_free(&c);
 }
-END_TEST
 
 /* Of a distance whose bias is -infinity no key is seen, by itself or for all that a query sees; with few queries, and
  * with heads as wide as products by tiles want them, too. */
@@ -273,7 +266,6 @@ START_TEST(a_score_of_minus_infinity_is_a_key_that_is_not_seen)
     }
     case_free(&c);
 }
-END_TEST
 
 /* Tables that reach farther than any row, and tables of one entry; keys all ahead or all after. */
 START_TEST(tables_of_any_reach_agree_with_f64)
@@ -285,7 +277,6 @@ START_TEST(tables_of_any_reach_agree_with_f64)
     a.drop = (Dropout){.rate = 0.2, .site = 2};
     case_ask(case_agrees, attending_case(&a, attending_call, (uint32_t)_i));
 }
-END_TEST
 
 /* Loops go over a head's columns in parts: heads of more than one part, and of a last part that is not full. */
 START_TEST(wide_heads_agree_with_f64)
@@ -296,7 +287,6 @@ START_TEST(wide_heads_agree_with_f64)
     a.distance_bias = a.relative = a.content_bias = a.position_bias = true;
     case_ask(case_agrees, attending_case(&a, attending_call, (uint32_t)_i));
 }
-END_TEST
 
 /* What is ahead of a causal query, after its window, or farther off than a row is long. */
 START_TEST(entries_of_distances_that_nobody_has_may_hold_anything)
@@ -326,7 +316,6 @@ START_TEST(entries_of_distances_that_nobody_has_may_hold_anything)
     case_free(&c);
     case_free(&wild);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

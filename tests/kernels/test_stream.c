@@ -20,7 +20,6 @@ START_TEST(scratch_memory_that_is_not_there_fails_the_stream)
     ck_assert_ptr_nonnull(stream_scratch(s, 100)); /* the smaller piece is gone, and can be had again */
     stream_close(s);
 }
-END_TEST
 
 enum { MOST = 300 };
 
@@ -56,7 +55,6 @@ START_TEST(each_piece_of_work_is_done_once_whoever_does_it)
         }
     stream_close(s);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

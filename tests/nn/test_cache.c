@@ -147,7 +147,6 @@ START_TEST(tokens_one_by_one_give_the_logits_of_the_whole_row)
     for (size_t i = 0; backend(i); i++)
         check_chunks(_i, backend(i), ones);
 }
-END_TEST
 
 START_TEST(chunks_give_the_logits_of_the_whole_row)
 {
@@ -156,7 +155,6 @@ START_TEST(chunks_give_the_logits_of_the_whole_row)
         for (size_t c = 0; c < sizeof chunks / sizeof *chunks; c++)
             check_chunks(_i, backend(i), chunks[c]);
 }
-END_TEST
 
 START_TEST(rows_of_different_lengths_do_not_see_each_other)
 {
@@ -184,7 +182,6 @@ START_TEST(rows_of_different_lengths_do_not_see_each_other)
         reader_close(&r);
     }
 }
-END_TEST
 
 /* Beams: after each token rows become copies of others, some disappear, and each continues in its own way. */
 START_TEST(rows_can_be_reordered_copied_and_dropped)
@@ -228,7 +225,6 @@ START_TEST(rows_can_be_reordered_copied_and_dropped)
         reader_close(&r);
     }
 }
-END_TEST
 
 /* Beams that stay where they are: row 0 continues in row 2, too, and row 3 is as it was. */
 START_TEST(a_row_can_be_copied_to_another)
@@ -263,7 +259,6 @@ START_TEST(a_row_can_be_copied_to_another)
         reader_close(&r);
     }
 }
-END_TEST
 
 /* Two long rows, then four short ones, then two again: each time nothing is there of before. */
 START_TEST(the_same_memory_can_be_other_rows)
@@ -293,7 +288,6 @@ START_TEST(the_same_memory_can_be_other_rows)
         reader_close(&r);
     }
 }
-END_TEST
 
 START_TEST(a_cache_that_was_reset_remembers_nothing)
 {
@@ -310,7 +304,6 @@ START_TEST(a_cache_that_was_reset_remembers_nothing)
     memory_free(found);
     reader_close(&r);
 }
-END_TEST
 
 /* Two ways to continue from where the cache once was. */
 START_TEST(a_cache_that_was_rewound_goes_on_from_there)
@@ -338,7 +331,6 @@ START_TEST(a_cache_that_was_rewound_goes_on_from_there)
         reader_close(&r);
     }
 }
-END_TEST
 
 START_TEST(fused_and_composed_attention_remember_the_same)
 {
@@ -358,7 +350,6 @@ START_TEST(fused_and_composed_attention_remember_the_same)
     memory_free(found[0]);
     memory_free(found[1]);
 }
-END_TEST
 
 static bool open_cache(void *argument, Error *e)
 {
@@ -377,7 +368,6 @@ START_TEST(a_cache_without_memory_is_an_error_and_leaves_nothing)
 {
     fail_each_allocation(open_cache, (void *)plain_of(NUMBER_F32));
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -117,7 +117,6 @@ START_TEST(a_memory_that_is_remembered_gives_what_the_memory_gives)
         for (size_t n = 0; n < 2; n++)
             check_remembered(backend(i), _i, lengths[n], NULL, MEMORIES);
 }
-END_TEST
 
 START_TEST(rows_of_queries_share_a_row_of_memory)
 {
@@ -127,7 +126,6 @@ START_TEST(rows_of_queries_share_a_row_of_memory)
         for (size_t n = 0; n < 3; n++)
             check_remembered(backend(i), _i, lengths, rows[n], BEAMS);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -91,7 +91,6 @@ START_TEST(a_step_makes_none)
             try_step(k, 1032);
     }
 }
-END_TEST
 
 /* What becomes of a number that is too small to be normal, as a result and as an operand. */
 static void be_small(void *argument, size_t worker)
@@ -116,7 +115,6 @@ START_TEST(threads_take_them_as_0)
         ck_assert_msg(!kept[i], "worker %d keeps denormal numbers", (int)i);
     pool_close(pool);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

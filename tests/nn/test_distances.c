@@ -109,7 +109,6 @@ START_TEST(the_gradient_is_that_of_central_differences)
     memory_free(gradient);
     net_close(&n);
 }
-END_TEST
 
 START_TEST(kept_computed_again_and_split_give_the_same_gradient)
 {
@@ -125,7 +124,6 @@ START_TEST(kept_computed_again_and_split_give_the_same_gradient)
         memory_free(one);
     }
 }
-END_TEST
 
 START_TEST(backends_and_types_agree)
 {
@@ -140,7 +138,6 @@ START_TEST(backends_and_types_agree)
         }
     memory_free(f64);
 }
-END_TEST
 
 START_TEST(learned_or_fixed_a_bias_begins_as_alibi)
 {
@@ -160,7 +157,6 @@ START_TEST(learned_or_fixed_a_bias_begins_as_alibi)
         net_close(&n);
     }
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

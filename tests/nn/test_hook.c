@@ -131,7 +131,6 @@ START_TEST(weights_are_the_softmax)
     memory_free(weights);
     reading_close(&r);
 }
-END_TEST
 
 START_TEST(every_row_sums_to_one)
 {
@@ -149,7 +148,6 @@ START_TEST(every_row_sums_to_one)
     }
     reading_close(&r);
 }
-END_TEST
 
 START_TEST(looking_changes_no_bit)
 {
@@ -165,7 +163,6 @@ START_TEST(looking_changes_no_bit)
     memory_free(alone);
     reading_close(&r);
 }
-END_TEST
 
 static const Test tests[] = {TEST_LOOP(weights_are_the_softmax, BACKENDS *LAYOUTS),
                              TEST_LOOP(every_row_sums_to_one, BACKENDS *LAYOUTS),

@@ -31,9 +31,7 @@ static size_t preset_numbers(const char *preset)
 }
 
 START_TEST(preset_former_has_9664768_parameters) { ck_assert_uint_eq(preset_numbers("former"), 9664768); }
-END_TEST
 START_TEST(preset_former_wide_has_31684864_parameters) { ck_assert_uint_eq(preset_numbers("former-wide"), 31684864); }
-END_TEST
 
 START_TEST(a_width_that_heads_cannot_share_is_refused)
 {
@@ -44,7 +42,6 @@ START_TEST(a_width_that_heads_cannot_share_is_refused)
     ck_assert(!model_open(&m, &o, &e));
     ck_assert_ptr_nonnull(strstr(e.text, "--head-size"));
 }
-END_TEST
 
 static bool build(void *argument, Error *e)
 {
@@ -60,7 +57,6 @@ START_TEST(a_model_without_memory_is_an_error_and_leaves_nothing)
     SharedOptions o = small_options();
     fail_each_allocation(build, &o);
 }
-END_TEST
 
 /* ---- what two embeddings share */
 
@@ -88,7 +84,6 @@ START_TEST(an_embedding_shares_a_table_and_only_equal_sinusoids)
     }
     parameters_close(&p);
 }
-END_TEST
 
 /* ---- how they are drawn */
 
@@ -190,7 +185,6 @@ START_TEST(init_pytorch_draws_as_pytorch_does)
     check_all(&f, named(&f, "norm.bias"), 0);
     fresh_close(&f);
 }
-END_TEST
 
 START_TEST(init_gpt2_scales_what_ends_a_branch)
 {
@@ -211,7 +205,6 @@ START_TEST(init_gpt2_scales_what_ends_a_branch)
     ck_assert_ptr_null(parameters_find(&f.model.parameters, "blocks.0.norm2.bias")); /* which RMSNorm has not */
     fresh_close(&f);
 }
-END_TEST
 
 START_TEST(init_xavier_balances_inputs_and_outputs)
 {
@@ -227,7 +220,6 @@ START_TEST(init_xavier_balances_inputs_and_outputs)
     check_all(&f, named(&f, "blocks.0.norm2.bias"), 0);
     fresh_close(&f);
 }
-END_TEST
 
 /* Five deviations of the correlation of two samples that have nothing to do with each other. */
 START_TEST(no_two_parameters_begin_alike)
@@ -251,7 +243,6 @@ START_TEST(no_two_parameters_begin_alike)
         }
     fresh_close(&f);
 }
-END_TEST
 
 static bool same_values(const Fresh *f, const Fresh *g, const char *name)
 {
@@ -282,7 +273,6 @@ START_TEST(what_a_parameter_begins_with_does_not_depend_on_the_sizes_of_others)
     fresh_close(&g);
     fresh_close(&h);
 }
-END_TEST
 
 START_TEST(a_deeper_model_begins_with_all_that_the_shallower_one_has)
 {
@@ -297,7 +287,6 @@ START_TEST(a_deeper_model_begins_with_all_that_the_shallower_one_has)
     fresh_close(&f);
     fresh_close(&g);
 }
-END_TEST
 
 /* f32 and bf16 have the values of f64, rounded; and the numbers that products read are the reals. */
 START_TEST(each_precision_begins_with_the_same_values)
@@ -321,7 +310,6 @@ START_TEST(each_precision_begins_with_the_same_values)
     }
     fresh_close(&f);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

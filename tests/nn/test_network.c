@@ -96,7 +96,6 @@ START_TEST(the_gradient_is_that_of_central_differences)
     memory_free(gradient);
     whole_close(&w);
 }
-END_TEST
 
 /* What a way to split the batch led to. */
 typedef struct Outcome {
@@ -173,7 +172,6 @@ START_TEST(any_split_over_micro_batches_and_workers_gives_the_same_gradient_and_
     for (size_t i = 0; backend_of(NUMBER_F32, i); i++)
         check_splits(&o, backend_of(NUMBER_F32, i), 1e-5, INFINITY);
 }
-END_TEST
 
 static void check_same_bits(const SharedOptions *o, const Kernels *k, Training one, Training other)
 {
@@ -202,7 +200,6 @@ START_TEST(the_same_run_twice_gives_the_same_bits)
                 check_same_bits(&o, backend_of((NumberType)type, i), t, t);
             }
 }
-END_TEST
 
 START_TEST(blocks_kept_and_computed_again_give_the_same_bits)
 {
@@ -212,7 +209,6 @@ START_TEST(blocks_kept_and_computed_again_give_the_same_bits)
             check_same_bits(&o, backend_of((NumberType)type, i), (Training){.keep = KEEP_ALL, .micro_rows = 3},
                             (Training){.keep = KEEP_INPUTS, .micro_rows = 3});
 }
-END_TEST
 
 /* A batch that is not the usual one. */
 static void open_on(Whole *w, const SharedOptions *o, const Kernels *k, const Training *training, const size_t *rows,
@@ -247,7 +243,6 @@ START_TEST(rows_of_length_0_change_nothing)
         whole_close(&b);
     }
 }
-END_TEST
 
 /* Loss 0 and gradient 0, and Adam leaves weights as they are while its moments are 0, and finite ones at all times. */
 static void check_nothing_scored(Whole *w, const char *what)
@@ -284,7 +279,6 @@ START_TEST(a_batch_with_nothing_to_score_has_loss_0_and_gradient_0)
             whole_close(&w);
         }
 }
-END_TEST
 
 START_TEST(adam_with_moments_stays_finite_where_nothing_is_scored)
 {
@@ -301,7 +295,6 @@ START_TEST(adam_with_moments_stays_finite_where_nothing_is_scored)
     memory_free(weights);
     whole_close(&w);
 }
-END_TEST
 
 START_TEST(dropout_acts_in_training_and_not_in_evaluation)
 {
@@ -320,7 +313,6 @@ START_TEST(dropout_acts_in_training_and_not_in_evaluation)
     whole_close(&a);
     whole_close(&b);
 }
-END_TEST
 
 START_TEST(each_dropout_of_a_network_acts)
 {
@@ -348,7 +340,6 @@ START_TEST(each_dropout_of_a_network_acts)
     }
     whole_close(&w);
 }
-END_TEST
 
 /* A weight or what a weight leads to is not finite: the step says so, changes nothing, and finds the culprit. */
 static void check_nonfinite(const Kernels *k, const char *weight, double by, const char *culprit)
@@ -392,7 +383,6 @@ START_TEST(a_step_that_is_not_finite_changes_nothing_and_names_the_culprit)
             check_nonfinite(backend_of((NumberType)type, i), "blocks.0.ff.in.weight", 3e38,
                             "the product with blocks.0.ff.in.weight");
 }
-END_TEST
 
 /* What a walk over the longest rows planned must do for rows of any lengths. (Outgrowing it stops the process.) */
 START_TEST(ragged_rows_never_need_more_than_the_longest_ones)
@@ -422,7 +412,6 @@ START_TEST(ragged_rows_never_need_more_than_the_longest_ones)
             batch_close(&batches[i]);
     }
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

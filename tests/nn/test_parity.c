@@ -46,18 +46,12 @@ static void check_network(const char *name, const Tolerance *by) { parity_networ
 static void check_adam(const char *name, const Tolerance *by) { parity_adam(&charlm_kind, name, by); }
 
 START_TEST(f64_equals_pytorch_in_loss_and_every_gradient) { check_network(names[_i], &parity_f64); }
-END_TEST
 START_TEST(f32_equals_pytorch_to_rounding) { check_network(names[_i], &parity_f32); }
-END_TEST
 START_TEST(bf16_comes_near_pytorch) { check_network(names[_i], &parity_bf16); }
-END_TEST
 
 START_TEST(twenty_steps_of_adam_in_f64_equal_pytorch) { check_adam(names[_i], &parity_f64); }
-END_TEST
 START_TEST(twenty_steps_of_adam_in_f32_equal_pytorch_to_rounding) { check_adam(names[_i], &parity_f32); }
-END_TEST
 START_TEST(twenty_steps_of_adam_in_bf16_come_near_pytorch) { check_adam(names[_i], &parity_bf16); }
-END_TEST
 
 START_TEST(encoder_decoders_over_rows_of_other_lengths_equal_pytorch)
 {
@@ -65,7 +59,6 @@ START_TEST(encoder_decoders_over_rows_of_other_lengths_equal_pytorch)
     parity_network(&encdec_kind, encdecs[_i], &parity_f32);
     parity_network(&encdec_kind, encdecs[_i], &parity_bf16);
 }
-END_TEST
 
 START_TEST(fused_and_composed_attention_agree_in_loss_and_gradient)
 {
@@ -84,7 +77,6 @@ START_TEST(fused_and_composed_attention_agree_in_loss_and_gradient)
     memory_free(gradient[0]);
     memory_free(gradient[1]);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

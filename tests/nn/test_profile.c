@@ -146,7 +146,6 @@ START_TEST(a_step_costs_the_calls_flop_and_bytes_that_are_written_here)
     else
         check(NUMBER_BF16, post_bf16, sizeof post_bf16 / sizeof *post_bf16);
 }
-END_TEST
 
 START_TEST(a_profiled_step_gives_the_same_bits)
 {
@@ -169,7 +168,6 @@ START_TEST(a_profiled_step_gives_the_same_bits)
             step_close(&profiled);
         }
 }
-END_TEST
 
 START_TEST(a_reset_forgets)
 {
@@ -185,7 +183,6 @@ START_TEST(a_reset_forgets)
     ck_assert(n == 0 && profile_overhead(stream) == 0);
     step_close(&s);
 }
-END_TEST
 
 /* Sizes beyond those that there is room for are counted all the same. */
 START_TEST(no_call_is_lost_however_many_sizes_there_are)
@@ -206,7 +203,6 @@ START_TEST(no_call_is_lost_however_many_sizes_there_are)
     ck_assert(calls == 300 && flop == 300 * 301);
     k->close(s);
 }
-END_TEST
 
 static bool open_and_close(void *argument, Error *e)
 {
@@ -223,7 +219,6 @@ START_TEST(a_stream_that_finds_no_memory_says_so)
     Kernels copy = *profile_over(plain_of(NUMBER_F64));
     fail_each_allocation(open_and_close, &copy);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

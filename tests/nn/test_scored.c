@@ -117,7 +117,6 @@ START_TEST(scored_positions_alone_have_the_logits_that_they_have_among_all)
             check(&o, backend_of(NUMBER_F32, i), seed, 1e-4);
     }
 }
-END_TEST
 
 /* Pairs of query and key, with the queries of a row beginning at its position `from`. */
 static double pairs(size_t from, size_t length)
@@ -163,7 +162,6 @@ START_TEST(the_last_block_costs_keys_and_values_of_all_and_the_rest_of_what_is_s
     batch_close(&b);
     model_close(&m);
 }
-END_TEST
 
 /* --- scoring in a trainer: its tapes have room for whatever is scored --- */
 
@@ -256,7 +254,6 @@ START_TEST(a_trainer_has_room_for_any_tails)
                     check_trainer(&o, true);
                 }
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -153,7 +153,6 @@ START_TEST(attention_is_that_of_the_formula)
         for (size_t i = 0; backend_of((NumberType)type, i); i++)
             check_formula((Score)_i, backend_of((NumberType)type, i), rounding[type]);
 }
-END_TEST
 
 /* ---- in a network */
 
@@ -229,7 +228,6 @@ START_TEST(the_gradient_is_that_of_central_differences)
     memory_free(gradient);
     whole_close(&w);
 }
-END_TEST
 
 START_TEST(backends_and_types_agree)
 {
@@ -245,7 +243,6 @@ START_TEST(backends_and_types_agree)
         }
     memory_free(f64);
 }
-END_TEST
 
 START_TEST(fused_attention_knows_both_dot_products)
 {
@@ -257,7 +254,6 @@ START_TEST(fused_attention_knows_both_dot_products)
     memory_free(fused);
     memory_free(composed);
 }
-END_TEST
 
 /* ---- which go together, and what they begin with */
 
@@ -274,7 +270,6 @@ START_TEST(only_a_dot_product_goes_with_fused_attention)
         ck_done(network_suits(&o, &e), e);
     }
 }
-END_TEST
 
 START_TEST(what_does_not_go_together_is_refused)
 {
@@ -294,7 +289,6 @@ START_TEST(what_does_not_go_together_is_refused)
         ck_assert_msg(cases[i].words ? !suits && strstr(e.text, cases[i].words) : suits, "%zu: %s", i, e.text);
     }
 }
-END_TEST
 
 START_TEST(parameters_of_a_score_are_named_and_drawn_as_linear_maps)
 {
@@ -325,7 +319,6 @@ START_TEST(parameters_of_a_score_are_named_and_drawn_as_linear_maps)
     k->close(s);
     model_close(&m);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

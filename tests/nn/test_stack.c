@@ -138,7 +138,6 @@ START_TEST(logits_are_those_of_pytorch)
             fixture_close(&f);
         }
 }
-END_TEST
 
 /* ---- training */
 
@@ -172,7 +171,6 @@ START_TEST(the_gradient_is_that_of_central_differences)
     memory_free(gradient);
     subject_close(&s);
 }
-END_TEST
 
 /* One step's gradient of the drawn weights. */
 static double *gradient_of(const EncDecOptions *o, const Kernels *k, const Training *training, size_t *size)
@@ -235,7 +233,6 @@ START_TEST(heads_that_share_keys_are_heads_with_equal_keys)
     subject_close(&shared);
     subject_close(&apart);
 }
-END_TEST
 
 START_TEST(blocks_kept_and_computed_again_give_the_same_bits)
 {
@@ -253,7 +250,6 @@ START_TEST(blocks_kept_and_computed_again_give_the_same_bits)
             memory_free(again);
         }
 }
-END_TEST
 
 /* Dropout included: masks of the target count its own positions. */
 START_TEST(any_split_over_micro_batches_and_workers_gives_the_same_gradient)
@@ -273,7 +269,6 @@ START_TEST(any_split_over_micro_batches_and_workers_gives_the_same_gradient)
         memory_free(whole);
     }
 }
-END_TEST
 
 START_TEST(each_dropout_acts_on_its_own_and_counts_positions_of_its_side)
 {
@@ -306,7 +301,6 @@ START_TEST(each_dropout_acts_on_its_own_and_counts_positions_of_its_side)
     }
     subject_close(&s);
 }
-END_TEST
 
 /* ---- one table for three uses */
 
@@ -372,7 +366,6 @@ START_TEST(one_table_for_source_target_and_logits_sums_three_gradients)
         for (size_t i = 0; backend_of((NumberType)type, i); i++)
             check_tied(backend_of((NumberType)type, i), rounding[type]);
 }
-END_TEST
 
 /* ---- evaluation */
 
@@ -397,7 +390,6 @@ START_TEST(a_row_has_the_logits_that_it_has_among_others)
         subject_close(&s);
     }
 }
-END_TEST
 
 START_TEST(wanted_positions_alone_have_the_logits_that_they_have_among_all)
 {
@@ -422,7 +414,6 @@ START_TEST(wanted_positions_alone_have_the_logits_that_they_have_among_all)
     memory_free(some);
     subject_close(&s);
 }
-END_TEST
 
 /* ---- writing: a memory that is remembered, and read by several rows of the target */
 
@@ -529,7 +520,6 @@ START_TEST(what_is_written_over_a_memory_has_the_logits_of_the_whole_row)
         for (size_t step = 1; step <= 4; step += 3)
             check_written(&o, backend(i), step);
 }
-END_TEST
 
 /* ---- */
 
@@ -547,7 +537,6 @@ START_TEST(stacks_without_memory_are_an_error_and_leave_nothing)
     EncDecOptions o = kind(_i);
     fail_each_allocation(build, &o);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

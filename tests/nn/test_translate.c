@@ -184,7 +184,6 @@ START_TEST(translations_are_those_of_a_search_without_caches)
         subject_close(&s);
     }
 }
-END_TEST
 
 /* ---- Python's lists */
 
@@ -290,7 +289,6 @@ START_TEST(lists_of_the_best_are_those_of_python)
         translate_case(&c, backend(t));
     case_close(&c);
 }
-END_TEST
 
 /* ---- batches */
 
@@ -333,7 +331,6 @@ START_TEST(a_translation_does_not_depend_on_its_batch)
     }
     ck_assert_uint_eq(others, 0);
 }
-END_TEST
 
 static const Kernels *backend_or_bf16(size_t i)
 {
@@ -368,7 +365,6 @@ START_TEST(workers_and_runs_give_the_same_bits)
         subject_close(&s);
     }
 }
-END_TEST
 
 /* A network that broke has no translations, and nothing else happens. */
 START_TEST(weights_that_are_no_numbers_give_no_translation)
@@ -400,7 +396,6 @@ START_TEST(weights_that_are_no_numbers_give_no_translation)
         subject_close(&s);
     }
 }
-END_TEST
 
 static bool run_once(void *argument, Error *e)
 {
@@ -426,7 +421,6 @@ START_TEST(each_allocation_may_fail)
         subject_close(&s);
     }
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

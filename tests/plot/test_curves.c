@@ -34,7 +34,6 @@ START_TEST(a_log_is_read_whatever_its_columns)
     ck_assert(isnan(log.line[0].value[LOG_NORM]) && log.line[2].tokens == 0);
     log_free(&log);
 }
-END_TEST
 
 START_TEST(the_loss_without_smoothing_is_what_validation_is_compared_with)
 {
@@ -42,7 +41,6 @@ START_TEST(the_loss_without_smoothing_is_what_validation_is_compared_with)
     ck_assert(log.line[0].value[LOG_LOSS] == 2 && log.line[1].value[LOG_LOSS] == 3);
     log_free(&log);
 }
-END_TEST
 
 START_TEST(steps_that_come_again_count_once_and_half_a_line_not_at_all)
 {
@@ -58,7 +56,6 @@ START_TEST(steps_that_come_again_count_once_and_half_a_line_not_at_all)
         log_free(&log);
     }
 }
-END_TEST
 
 static void refused_log(const char *text, const char *words)
 {
@@ -90,7 +87,6 @@ START_TEST(what_is_no_log_is_refused_with_its_line)
     ck_assert(!log_read(&log, path, &e));
     ck_assert_msg(strstr(e.text, "line 3"), "%s", e.text);
 }
-END_TEST
 
 /* ---- the data of a picture */
 
@@ -157,7 +153,6 @@ START_TEST(what_is_drawn_of_a_short_run_is_its_log)
     log_free(&log);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_long_run_is_drawn_in_groups_and_loses_no_extreme)
 {
@@ -184,7 +179,6 @@ START_TEST(a_long_run_is_drawn_in_groups_and_loses_no_extreme)
     buffer_free(&text);
     log_free(&log);
 }
-END_TEST
 
 START_TEST(mean_speed_is_that_of_all_the_time)
 {
@@ -204,7 +198,6 @@ START_TEST(mean_speed_is_that_of_all_the_time)
     log_free(&log);
     buffer_free(&text);
 }
-END_TEST
 
 START_TEST(seeds_are_a_mean_with_its_lowest_and_its_highest)
 {
@@ -230,7 +223,6 @@ START_TEST(seeds_are_a_mean_with_its_lowest_and_its_highest)
     for (size_t i = 0; i < 3; i++)
         log_free(&log[i]);
 }
-END_TEST
 
 START_TEST(panels_are_those_that_a_log_has_numbers_for)
 {
@@ -248,7 +240,6 @@ START_TEST(panels_are_those_that_a_log_has_numbers_for)
     buffer_free(&b);
     log_free(&log);
 }
-END_TEST
 
 static bool read_and_add(void *path, Error *e)
 {
@@ -269,7 +260,6 @@ START_TEST(each_failed_allocation_is_an_error)
     snprintf(path, sizeof path, "%s", falling_log("log.tsv", 300, 0));
     fail_each_allocation(read_and_add, path);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(a_log_is_read_whatever_its_columns),

@@ -69,7 +69,6 @@ START_TEST(awkward_numbers_are_drawn_in_silence)
         buffer_free(&b);
     }
 }
-END_TEST
 
 START_TEST(every_kind_of_file_is_drawn)
 {
@@ -95,7 +94,6 @@ START_TEST(every_kind_of_file_is_drawn)
         }
     memory_free(log);
 }
-END_TEST
 
 /* Data of so many curves, each of this log. */
 static const char *curves_of(const char *log_text, size_t count, const char *label)
@@ -147,7 +145,6 @@ START_TEST(names_and_numbers_lie_inside_and_apart)
     }
     buffer_free(&log);
 }
-END_TEST
 
 START_TEST(labels_appear_as_they_are)
 {
@@ -171,7 +168,6 @@ START_TEST(labels_appear_as_they_are)
     buffer_free(&b);
     log_free(&log);
 }
-END_TEST
 
 START_TEST(many_curves_with_long_names_still_fit)
 {
@@ -195,7 +191,6 @@ START_TEST(many_curves_with_long_names_still_fit)
     buffer_free(&b);
     log_free(&log);
 }
-END_TEST
 
 START_TEST(what_is_not_there_cannot_be_drawn)
 {
@@ -223,7 +218,6 @@ START_TEST(what_is_not_there_cannot_be_drawn)
     ck_assert_msg(strstr(e.text, "full.svg: No space left on device"), "%s", e.text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(awkward_numbers_are_drawn_in_silence),

@@ -28,14 +28,12 @@ START_TEST(what_is_missing_is_written_by_its_number)
     expect("", "abc \u00fc\n", "abc \u00fc\n"); /* what each font has */
     expect("", "\xff\xe6", "\xff\xe6");         /* not this file's to mend */
 }
-END_TEST
 
 START_TEST(nonsense_is_read_without_harm)
 {
     expect("- -- xyz 110000 10ffff-ffffffffffffffffffff 2500-24ff 2423-", "\u2423", "U+2423");
     expect("9999999999999999999999-2", "\u2423", "U+2423");
 }
-END_TEST
 
 static bool suit(void *argument, Error *e)
 {
@@ -47,7 +45,6 @@ static bool suit(void *argument, Error *e)
 }
 
 START_TEST(each_failed_allocation_is_an_error) { fail_each_allocation(suit, NULL); }
-END_TEST
 
 START_TEST(without_fontconfig_a_text_stays_as_it_is)
 {
@@ -61,7 +58,6 @@ START_TEST(without_fontconfig_a_text_stays_as_it_is)
     memory_free(path);
     ck_assert(!replaced && !b.size);
 }
-END_TEST
 
 static const Test tests[] = {TEST(what_is_missing_is_written_by_its_number), TEST(nonsense_is_read_without_harm),
                              TEST(each_failed_allocation_is_an_error), TEST(without_fontconfig_a_text_stays_as_it_is)};

@@ -33,7 +33,6 @@ START_TEST(labels_are_what_differs)
     legend_free(&l);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(seeds_are_one_curve_unless_they_are_wanted_apart)
 {
@@ -53,7 +52,6 @@ START_TEST(seeds_are_one_curve_unless_they_are_wanted_apart)
     ck_assert_str_eq(l.label[2], "dim 64, seed 2");
     legend_free(&l);
 }
-END_TEST
 
 START_TEST(runs_that_differ_in_nothing_are_called_by_their_folders)
 {
@@ -68,7 +66,6 @@ START_TEST(runs_that_differ_in_nothing_are_called_by_their_folders)
     ck_assert_str_eq(l.label[1], "a");
     legend_free(&l);
 }
-END_TEST
 
 START_TEST(what_an_older_version_did_not_know_is_no_difference)
 {
@@ -79,7 +76,6 @@ START_TEST(what_an_older_version_did_not_know_is_no_difference)
     ck_assert_str_eq(l.label[1], "dim 65");
     legend_free(&l);
 }
-END_TEST
 
 START_TEST(what_follows_from_another_option_is_not_said_twice)
 {
@@ -95,7 +91,6 @@ START_TEST(what_follows_from_another_option_is_not_said_twice)
     ck_assert_str_eq(l.label[1], "decay-steps 5");
     legend_free(&l);
 }
-END_TEST
 
 START_TEST(a_folder_without_a_sound_configuration_is_refused)
 {
@@ -111,7 +106,6 @@ START_TEST(a_folder_without_a_sound_configuration_is_refused)
     legend_free(&l);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static bool make_and_free(void *runs, Error *e)
 {
@@ -129,7 +123,6 @@ START_TEST(each_failed_allocation_is_an_error)
                           made_run("c", "\"dim\": 65", TRAINING("2", ""), 3, 0)};
     fail_each_allocation(make_and_free, runs);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(labels_are_what_differs),

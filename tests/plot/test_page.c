@@ -103,7 +103,6 @@ START_TEST(its_numbers_are_the_weights)
     }
     example_close(&x);
 }
-END_TEST
 
 START_TEST(it_loads_nothing)
 {
@@ -119,7 +118,6 @@ START_TEST(it_loads_nothing)
     memory_free(page);
     example_close(&x);
 }
-END_TEST
 
 static bool write_page(void *argument, Error *e)
 {
@@ -136,7 +134,6 @@ START_TEST(memory_that_runs_out_is_said)
     fail_each_allocation(write_page, &x);
     example_close(&x);
 }
-END_TEST
 
 /* What a browser makes of the page, once `script` has run after it: its elements as text; NULL: there is no browser.
  */
@@ -199,7 +196,6 @@ START_TEST(a_browser_shows_what_a_token_looks_at)
     memory_free(page);
     example_close(&x);
 }
-END_TEST
 
 static const Test tests[] = {TEST(its_numbers_are_the_weights), TEST(it_loads_nothing),
                              TEST(memory_that_runs_out_is_said), TEST_SLOW(a_browser_shows_what_a_token_looks_at, 200)};

@@ -35,7 +35,6 @@ START_TEST(directions_and_shares_are_those_that_were_put_in)
         for (size_t k = 0; k < 2; k++)
             ck_assert_double_eq_tol(place[2 * i + k], expected[i][k], 1e-9);
 }
-END_TEST
 
 START_TEST(few_points_have_few_directions)
 {
@@ -49,7 +48,6 @@ START_TEST(few_points_have_few_directions)
     ck_done(pca(column, 3, 1, place, share, &e), e);
     ck_assert(fabs(share[0] - 1) < 1e-12 && share[1] == 0 && place[0] == -2 && place[4] == 3);
 }
-END_TEST
 
 static const char *const words[] = {"#", "a b", "\"", "\\", "_^{}@", "\xff", "\xe6\xb3\xa8", "8", "8", "8"};
 enum { WORDS = sizeof words / sizeof *words };
@@ -93,10 +91,8 @@ START_TEST(each_token_is_a_line_and_names_do_not_lie_on_one_another)
     ck_assert_uint_eq(eights, 1);
     memory_free(data);
 }
-END_TEST
 
 START_TEST(each_failed_allocation_is_an_error) { fail_each_allocation(add_points, NULL); }
-END_TEST
 
 static const Test tests[] = {
     TEST(directions_and_shares_are_those_that_were_put_in), TEST(few_points_have_few_directions),

@@ -34,7 +34,6 @@ START_TEST(a_text_stays_in_its_field_and_can_be_seen)
     ck_assert_str_eq(TEXT("\u6ce8\u610f \U0001f600", true), "\u6ce8\u610f\u2423\U0001f600");
     ck_assert_str_eq(TEXT("a\xff\xe6\xb3", true), "a\ufffd\ufffd\ufffd"); /* no UTF-8; half a character */
 }
-END_TEST
 
 static void unsound(Picture p, const char *words)
 {
@@ -63,7 +62,6 @@ START_TEST(what_cannot_be_drawn_is_said_before)
     ck_assert(picture_sound(&(Picture){.out = "loss.jpg", .terminal = "jpeg"}, &e));
     ck_assert(picture_sound(&(Picture){.terminal = "dumb ansi size 60,20"}, &e));
 }
-END_TEST
 
 START_TEST(without_gnuplot_there_is_a_line_on_how_to_get_it)
 {
@@ -79,7 +77,6 @@ START_TEST(without_gnuplot_there_is_a_line_on_how_to_get_it)
     else
         ck_assert_str_eq(e.text, "gnuplot was not found; `make deps` installs it; the data is in some/data.tsv");
 }
-END_TEST
 
 START_TEST(all_scripts_are_carried_along)
 {
@@ -91,7 +88,6 @@ START_TEST(all_scripts_are_carried_along)
     }
     ck_assert(common && count > 1);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(a_text_stays_in_its_field_and_can_be_seen),

@@ -87,7 +87,6 @@ START_TEST(maps_of_heads)
         }
     labels_close(&t);
 }
-END_TEST
 
 /* Maps of all shapes and numbers, of models with one head or many, with short names and long ones: every text is
  * inside and beside all others, and the scale is there. */
@@ -126,7 +125,6 @@ START_TEST(nothing_is_cut_whatever_the_shape)
             labels_close(&t);
         }
 }
-END_TEST
 
 START_TEST(words_that_moved_an_answer)
 {
@@ -145,7 +143,6 @@ START_TEST(words_that_moved_an_answer)
     }
     labels_close(&t);
 }
-END_TEST
 
 START_TEST(tokens_in_a_plane)
 {
@@ -168,7 +165,6 @@ START_TEST(tokens_in_a_plane)
     draws("embeddings", &b, 4, false, NULL);
     labels_close(&t);
 }
-END_TEST
 
 START_TEST(tables_of_numbers)
 {
@@ -193,7 +189,6 @@ START_TEST(tables_of_numbers)
         draws("tables", &b, 3, false, NULL);
     }
 }
-END_TEST
 
 START_TEST(what_heads_do)
 {
@@ -220,7 +215,6 @@ START_TEST(what_heads_do)
     memory_free(notes);
     labels_close(&t);
 }
-END_TEST
 
 /* Of one head and of many, whatever the size asked for. */
 START_TEST(what_many_heads_do)
@@ -254,7 +248,6 @@ START_TEST(what_many_heads_do)
         buffer_free(&b);
     }
 }
-END_TEST
 
 START_TEST(lengths_coverage_and_smoothing)
 {
@@ -276,7 +269,6 @@ START_TEST(lengths_coverage_and_smoothing)
         draws(cases[i].script, &b, 4, false, more);
     }
 }
-END_TEST
 
 START_TEST(an_empty_file_is_refused_in_a_line)
 {
@@ -291,7 +283,6 @@ START_TEST(an_empty_file_is_refused_in_a_line)
         ck_assert_msg(strstr(e.text, "holds no") && !strchr(e.text, '\n'), "%s: %s", scripts[i], e.text);
     }
 }
-END_TEST
 
 static const Test tests[] = {TEST_SLOW(maps_of_heads, 300),
                              TEST_SLOW(nothing_is_cut_whatever_the_shape, 300),

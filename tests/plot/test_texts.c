@@ -33,7 +33,6 @@ START_TEST(lengths_are_counted)
                              "valid\t1\t2.0\t2\t2\t2\t0\n0\t1\t0\n1\t2\t0\n2\t3\t100\n");
     buffer_free(&b);
 }
-END_TEST
 
 START_TEST(coverage_is_counted_by_rank)
 {
@@ -48,7 +47,6 @@ START_TEST(coverage_is_counted_by_rank)
     ck_assert_str_eq(b.text, "train\t8\t2\n1\t25\n2\t37.5\n\n\nvalid\t2\t2\n1\t50\n2\t50\n");
     buffer_free(&b);
 }
-END_TEST
 
 START_TEST(bytes_are_tokens_too)
 {
@@ -65,7 +63,6 @@ START_TEST(bytes_are_tokens_too)
     ck_assert_str_eq(b.text, "x\t5\t4\n1\t40\n2\t60\n3\t80\n4\t100\n");
     buffer_free(&b);
 }
-END_TEST
 
 /* A thousand short texts and one of a million: nothing between them takes a line. */
 START_TEST(one_text_that_is_far_longer_takes_one_line)
@@ -81,7 +78,6 @@ START_TEST(one_text_that_is_far_longer_takes_one_line)
     ck_assert_msg(strstr(b.text, "\n6\t7\t14.1858\n1000000\t1000001\t0.0999001\n"), "%s", b.text);
     buffer_free(&b);
 }
-END_TEST
 
 START_TEST(no_texts_are_an_error)
 {
@@ -93,7 +89,6 @@ START_TEST(no_texts_are_an_error)
     buffer_free(&b);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static bool count_all(void *argument, Error *e)
 {
@@ -106,7 +101,6 @@ static bool count_all(void *argument, Error *e)
 }
 
 START_TEST(each_failed_allocation_is_an_error) { fail_each_allocation(count_all, NULL); }
-END_TEST
 
 static const Test tests[] = {TEST(lengths_are_counted),   TEST(coverage_is_counted_by_rank),
                              TEST(bytes_are_tokens_too),  TEST(one_text_that_is_far_longer_takes_one_line),

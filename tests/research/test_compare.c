@@ -53,7 +53,6 @@ START_TEST(a_figure_is_the_best_or_the_last_up_to_a_limit)
     }
     log_free(&log);
 }
-END_TEST
 
 START_TEST(a_limit_is_one_number_of_one_kind)
 {
@@ -64,7 +63,6 @@ START_TEST(a_limit_is_one_number_of_one_kind)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         ck_assert_msg(!figure_read_at(&f, wrong[i]), "%s", wrong[i]);
 }
-END_TEST
 
 #define RUN(name, dim, seed, steps, shift) made_run(name, "\"dim\": " dim, "\"seed\": " seed, steps, shift)
 
@@ -106,7 +104,6 @@ START_TEST(groups_differ_in_more_than_the_seed)
     comparison_free(&c);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(what_cannot_be_compared_is_said)
 {
@@ -125,7 +122,6 @@ START_TEST(what_cannot_be_compared_is_said)
     ck_assert_msg(strstr(e.text, "c1 has losses in bits/byte, others in nats: they cannot be compared"), "%s", e.text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static Buffer report_of(const char *const *runs, size_t count, ReportFormat format)
 {
@@ -171,7 +167,6 @@ START_TEST(tables_have_what_is_known)
     ck_assert_msg(strstr(tsv.text, "\t1: 4.65, 2: 4.6, 3: 4.85\n"), "%s", tsv.text);
     buffer_free(&tsv);
 }
-END_TEST
 
 START_TEST(names_are_no_commands_of_latex_or_markdown)
 {
@@ -184,7 +179,6 @@ START_TEST(names_are_no_commands_of_latex_or_markdown)
     buffer_free(&latex);
     buffer_free(&markdown);
 }
-END_TEST
 
 START_TEST(groups_are_drawn)
 {
@@ -210,7 +204,6 @@ START_TEST(groups_are_drawn)
     comparison_free(&c);
     buffer_free(&data);
 }
-END_TEST
 
 static bool compare_and_free(void *runs, Error *e)
 {
@@ -228,7 +221,6 @@ START_TEST(each_failed_allocation_is_an_error)
     make_runs(runs);
     fail_each_allocation(compare_and_free, runs);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(a_figure_is_the_best_or_the_last_up_to_a_limit),

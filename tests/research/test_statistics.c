@@ -85,7 +85,6 @@ START_TEST(what_scipy_says)
     }
     cases_close(&cases);
 }
-END_TEST
 
 START_TEST(where_nothing_varies_nothing_is_said)
 {
@@ -108,7 +107,6 @@ START_TEST(where_nothing_varies_nothing_is_said)
     holm_correct(found, p, 4);
     ck_assert(found[0] == 0.02 && isnan(found[1]) && found[2] == 0.04 && found[3] == 0);
 }
-END_TEST
 
 /* Two groups that differ by chance alone: p is below 0.05 in one of twenty. Of 2,000, that is 100 with a deviation of
  * 9.7; four deviations either way come by chance once in 16,000 seeds, and the seed is fixed. */
@@ -129,7 +127,6 @@ START_TEST(chance_alone_is_found_as_often_as_it_says)
     ck_assert_msg(welch > 61 && welch < 139, "Welch: %zu of %d", welch, TRIES);
     ck_assert_msg(paired > 61 && paired < 139, "paired: %zu of %d", paired, TRIES);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(what_scipy_says),

@@ -38,7 +38,6 @@ START_TEST(a_tree_keeps_order_and_values)
     json_free(NULL);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(escapes_become_utf8)
 {
@@ -50,7 +49,6 @@ START_TEST(escapes_become_utf8)
     ck_assert_mem_eq(j->text, "a\0b", 4);
     json_free(j);
 }
-END_TEST
 
 START_TEST(half_a_surrogate_pair_becomes_the_replacement_character)
 {
@@ -64,7 +62,6 @@ START_TEST(half_a_surrogate_pair_becomes_the_replacement_character)
         json_free(j);
     }
 }
-END_TEST
 
 static const char *const broken[] = {
     "",
@@ -135,7 +132,6 @@ START_TEST(what_is_no_json_is_refused_with_its_place)
     memory_free(text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(errors_name_line_and_byte)
 {
@@ -145,7 +141,6 @@ START_TEST(errors_name_line_and_byte)
     ck_assert(!json_read(&j, text, strlen(text), "c.json", &e));
     ck_assert_str_eq(e.text, "c.json, line 2, byte 7: a value was expected");
 }
-END_TEST
 
 START_TEST(nesting_has_an_end)
 {
@@ -163,7 +158,6 @@ START_TEST(nesting_has_an_end)
     ck_assert(!json_read(&j, text, 130, "deep", &e));
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(whole_numbers_survive_beyond_what_a_double_holds)
 {
@@ -188,7 +182,6 @@ START_TEST(whole_numbers_survive_beyond_what_a_double_holds)
     }
     ck_assert(!json_integer(NULL, NULL));
 }
-END_TEST
 
 START_TEST(numbers_are_written_so_that_they_read_back_the_same)
 {
@@ -216,7 +209,6 @@ START_TEST(numbers_are_written_so_that_they_read_back_the_same)
     ck_assert_str_eq(b.text, "null, null");
     buffer_free(&b);
 }
-END_TEST
 
 START_TEST(keys_get_their_commas)
 {
@@ -235,7 +227,6 @@ START_TEST(keys_get_their_commas)
     ck_assert_str_eq(b.text, "{\"a\": [1, \"{\"], \"b\\\"\": \"x\"}");
     buffer_free(&b);
 }
-END_TEST
 
 START_TEST(bytes_that_are_no_utf8_are_replaced)
 {
@@ -258,7 +249,6 @@ START_TEST(bytes_that_are_no_utf8_are_replaced)
         buffer_free(&b);
     }
 }
-END_TEST
 
 /* Any bytes at all, written as a string, must be read again. */
 START_TEST(any_bytes_make_a_valid_string)
@@ -277,7 +267,6 @@ START_TEST(any_bytes_make_a_valid_string)
         buffer_free(&b);
     }
 }
-END_TEST
 
 /* A good text with bytes changed is taken or refused, but nothing else happens. */
 START_TEST(damaged_text_does_no_harm)
@@ -298,7 +287,6 @@ START_TEST(damaged_text_does_no_harm)
     }
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static bool read_all(void *argument, Error *e)
 {
@@ -314,7 +302,6 @@ START_TEST(each_failed_allocation_is_an_error)
     char text[] = "{\"a\": [1, \"two\", [], [[3]], 4, 5, 6], \"b\": {\"c\": null, \"d\": true}}";
     fail_each_allocation(read_all, text);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(a_tree_keeps_order_and_values),

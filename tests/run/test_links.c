@@ -45,7 +45,6 @@ START_TEST(nothing_is_written_through_links_of_a_run)
     ck_assert_uint_eq(count, 0);
     folder_list_free(names, count);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

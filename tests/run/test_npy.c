@@ -35,7 +35,6 @@ START_TEST(what_is_written_is_read)
         }
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static void expect_header(const char *text, size_t data)
 {
@@ -62,7 +61,6 @@ START_TEST(the_header_is_as_numpy_writes_it)
     ck_done(npy_write(path, NPY_F64, 2, (const size_t[]){0, 3}, f64, &e), e);
     expect_header("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 3), }", 0);
 }
-END_TEST
 
 START_TEST(rows_that_come_one_by_one_give_the_same_file)
 {
@@ -86,7 +84,6 @@ START_TEST(rows_that_come_one_by_one_give_the_same_file)
     memory_free(whole), memory_free(pieces);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(an_abandoned_array_leaves_no_file)
 {
@@ -101,7 +98,6 @@ START_TEST(an_abandoned_array_leaves_no_file)
     ck_assert(!npy_close(&w, &e));
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(impossible_shapes_are_refused)
 {
@@ -115,7 +111,6 @@ START_TEST(impossible_shapes_are_refused)
     ck_assert(!file_exists(path));
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static bool write_array(void *argument, Error *e)
 {
@@ -128,7 +123,6 @@ START_TEST(each_failed_allocation_is_an_error)
     setup();
     fail_each_allocation(write_array, NULL);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(what_is_written_is_read),

@@ -66,7 +66,6 @@ START_TEST(training_goes_on_to_the_same_bits)
     snprintf(model, sizeof model, "%s/checkpoints/00000040/model.safetensors", run);
     same_tensors(model, from);
 }
-END_TEST
 
 /* What the program prints is what FILE holds. */
 static void prints(const char *file, Said *s)
@@ -97,7 +96,6 @@ START_TEST(answers_are_the_same)
     prints("encdec.txt", &s);
     memory_free(lines);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST_LOOP(training_goes_on_to_the_same_bits, 3),

@@ -88,7 +88,6 @@ START_TEST(a_run_is_made_once_and_opened_again)
     run_close(NULL);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(somebodys_folder_is_left_alone)
 {
@@ -105,7 +104,6 @@ START_TEST(somebodys_folder_is_left_alone)
     expect_text(".draft.tmp", "mine");
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* A run whose process ended before config.json, which comes last. */
 static void leave_beginning(void)
@@ -136,7 +134,6 @@ START_TEST(what_has_no_configuration_yet_is_made_anew)
     ck_assert_msg(strstr(e.text, "holds a run") && strstr(e.text, "--resume"), "%s", e.text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* Whatever else is there was trained, or is not ours. */
 START_TEST(only_a_beginning_is_made_anew)
@@ -156,7 +153,6 @@ START_TEST(only_a_beginning_is_made_anew)
     ck_assert(!run_create(&run, folder, &e));
     ck_assert(!file_exists(in("lock")));
 }
-END_TEST
 
 START_TEST(only_one_process_writes)
 {
@@ -172,7 +168,6 @@ START_TEST(only_one_process_writes)
     ck_done(run_open(&second, folder, true, &e), e);
     run_close(second);
 }
-END_TEST
 
 START_TEST(default_paths_count_up)
 {
@@ -192,7 +187,6 @@ START_TEST(default_paths_count_up)
     ck_assert_str_eq(path, "runs/encdec-1");
     memory_free(path);
 }
-END_TEST
 
 START_TEST(checkpoints_are_listed_in_order_and_the_last_is_found)
 {
@@ -218,7 +212,6 @@ START_TEST(checkpoints_are_listed_in_order_and_the_last_is_found)
     run_close(run);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(half_a_checkpoint_is_none)
 {
@@ -238,7 +231,6 @@ START_TEST(half_a_checkpoint_is_none)
     expect_steps(run, 2, (const uint64_t[]){1, 2});
     run_close(run);
 }
-END_TEST
 
 START_TEST(opening_to_write_removes_what_was_left_half_done)
 {
@@ -272,7 +264,6 @@ START_TEST(opening_to_write_removes_what_was_left_half_done)
     run_close(run);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(the_newest_damaged_checkpoint_is_named)
 {
@@ -299,7 +290,6 @@ START_TEST(the_newest_damaged_checkpoint_is_named)
     run_close(run);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* In a process of its own: one checkpoint after another, of which only the last stays, as fast as it can. */
 static pid_t prune_for_ever(void)
@@ -336,7 +326,6 @@ START_TEST(a_reader_finds_a_checkpoint_whatever_is_pruned_meanwhile)
     int status;
     ck_assert(kill(child, SIGKILL) == 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status));
 }
-END_TEST
 
 /* Saves for ever, each third time in the place of a checkpoint that is there; says on the pipe what was committed. */
 static void save_for_ever(int says, uint64_t first)
@@ -404,7 +393,6 @@ START_TEST(killed_at_any_moment_a_run_keeps_what_was_committed)
     }
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(marks_are_read_back_and_checked)
 {
@@ -426,7 +414,6 @@ START_TEST(marks_are_read_back_and_checked)
     run_close(run);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(pruning_keeps_the_last_and_the_best)
 {
@@ -451,7 +438,6 @@ START_TEST(pruning_keeps_the_last_and_the_best)
     run_close(run);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static void reopen_log(uint64_t step)
 {
@@ -496,7 +482,6 @@ START_TEST(the_log_is_cut_back_when_resuming)
     reopen_log(5);
     expect_text("log.tsv", "step\tloss (nats)\n");
 }
-END_TEST
 
 START_TEST(a_log_with_other_columns_is_not_touched)
 {
@@ -511,7 +496,6 @@ START_TEST(a_log_with_other_columns_is_not_touched)
     run_close(run);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static bool live(void *argument, Error *e)
 {
@@ -538,7 +522,6 @@ START_TEST(each_failed_allocation_is_an_error)
     place_run();
     fail_each_allocation(live, NULL);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(a_run_is_made_once_and_opened_again),

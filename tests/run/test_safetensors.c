@@ -69,7 +69,6 @@ START_TEST(what_is_written_is_read)
     safetensors_close(NULL);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(data_lie_aligned_and_equal_input_gives_equal_bytes)
 {
@@ -96,7 +95,6 @@ START_TEST(data_lie_aligned_and_equal_input_gives_equal_bytes)
     }
     safetensors_close(file);
 }
-END_TEST
 
 START_TEST(real_numbers_are_converted)
 {
@@ -124,7 +122,6 @@ START_TEST(real_numbers_are_converted)
     ck_assert(f[0] == 0.1f);
     safetensors_close(file);
 }
-END_TEST
 
 START_TEST(a_conversion_longer_than_its_chunk_is_whole)
 {
@@ -146,7 +143,6 @@ START_TEST(a_conversion_longer_than_its_chunk_is_whole)
     ck_assert_int_eq(wrong, 0);
     safetensors_close(file);
 }
-END_TEST
 
 START_TEST(other_types_and_other_sizes_are_refused)
 {
@@ -164,7 +160,6 @@ START_TEST(other_types_and_other_sizes_are_refused)
     ck_assert_ptr_nonnull(strstr(e.text, "2 elements where 3"));
     safetensors_close(file);
 }
-END_TEST
 
 START_TEST(a_name_is_written_once)
 {
@@ -177,7 +172,6 @@ START_TEST(a_name_is_written_once)
     ck_assert(!file_exists(path));
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(no_tensor_at_all_is_a_file)
 {
@@ -190,7 +184,6 @@ START_TEST(no_tensor_at_all_is_a_file)
     ck_assert_ptr_null(safetensors_text(file, "x"));
     safetensors_close(file);
 }
-END_TEST
 
 /* Writes a file without the care of ours: fast, and as broken as wanted. */
 static void put(const void *bytes, size_t size)
@@ -235,7 +228,6 @@ START_TEST(a_file_cut_off_anywhere_is_refused)
     memory_free(bytes);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_damaged_header_does_no_harm)
 {
@@ -264,7 +256,6 @@ START_TEST(a_damaged_header_does_no_harm)
     memory_free(damaged);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static const struct {
     const char *header;
@@ -324,7 +315,6 @@ START_TEST(headers_are_trusted_in_nothing)
     ck_assert_msg(opens(&e) == crafted[_i].good, "%s", crafted[_i].header);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_header_length_beyond_the_limit_is_refused)
 {
@@ -344,7 +334,6 @@ START_TEST(a_header_length_beyond_the_limit_is_refused)
     ck_assert(!opens(&e));
     ck_assert_ptr_nonnull(strstr(e.text, "100000001"));
 }
-END_TEST
 
 /* A file with a hole of 5 GiB, which costs no disk. */
 START_TEST(a_file_larger_than_4_gib_is_read)
@@ -377,7 +366,6 @@ START_TEST(a_file_larger_than_4_gib_is_read)
     ck_assert(got == tail);
     safetensors_close(file);
 }
-END_TEST
 
 START_TEST(what_is_no_file_is_refused)
 {
@@ -389,7 +377,6 @@ START_TEST(what_is_no_file_is_refused)
     ck_assert_ptr_nonnull(strstr(e.text, "no such file"));
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static bool write_and_read(void *argument, Error *e)
 {
@@ -406,7 +393,6 @@ START_TEST(each_failed_allocation_is_an_error)
     setup();
     fail_each_allocation(write_and_read, NULL);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(what_is_written_is_read),

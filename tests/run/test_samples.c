@@ -27,7 +27,6 @@ START_TEST(samples_of_later_steps_are_removed_and_nothing_else)
     run_close(run);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static bool write_and_cut(void *run, Error *e)
 {
@@ -43,7 +42,6 @@ START_TEST(samples_without_memory_are_an_error)
     fail_each_allocation(write_and_cut, run);
     run_close(run);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(samples_of_later_steps_are_removed_and_nothing_else),

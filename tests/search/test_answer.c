@@ -32,7 +32,6 @@ START_TEST(plain_is_the_text_and_before_it_the_score)
     check(ANSWER_PLAIN, true, 0, "0.000000\t\n");
     check(ANSWER_PLAIN, false, 0, "\n");
 }
-END_TEST
 
 START_TEST(nbest_is_what_marian_writes)
 {
@@ -40,7 +39,6 @@ START_TEST(nbest_is_what_marian_writes)
           "12 ||| gut. ||| F0= -2.426015 ||| -1.213008\n12 |||  ||| F0= -0.125000 ||| -0.250000\n");
     check(ANSWER_NBEST, false, 0, "12 |||  ||| F0= 0.000000 ||| 0.000000\n");
 }
-END_TEST
 
 START_TEST(fairseq_counts_in_bits)
 {
@@ -49,7 +47,6 @@ START_TEST(fairseq_counts_in_bits)
           "H-12\t-0.360674\t\nD-12\t-0.360674\t\nP-12\t-0.1803\n");
     check(ANSWER_FAIRSEQ, true, 0, "S-12\ta  source\t\nH-12\t0.000000\t\nD-12\t0.000000\t\nP-12\t0.0000\n");
 }
-END_TEST
 
 START_TEST(any_bytes_stay_as_they_are)
 {
@@ -61,7 +58,6 @@ START_TEST(any_bytes_stay_as_they_are)
     ck_assert(memcmp(b.text, bytes, sizeof bytes) == 0 && b.text[sizeof bytes] == '\n');
     buffer_free(&b);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

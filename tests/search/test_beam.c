@@ -201,7 +201,6 @@ START_TEST(a_beam_that_holds_everything_finds_what_is_best_of_all)
     }
     decoder_close(&d);
 }
-END_TEST
 
 /* Narrow beams: what is pruned, what is equal (coarse), and that stopping early changes nothing. */
 START_TEST(a_narrow_beam_finds_what_a_slow_search_finds)
@@ -225,7 +224,6 @@ START_TEST(a_narrow_beam_finds_what_a_slow_search_finds)
     }
     ck_assert(rows > 0);
 }
-END_TEST
 
 START_TEST(a_beam_of_one_is_greedy_search)
 {
@@ -242,7 +240,6 @@ START_TEST(a_beam_of_one_is_greedy_search)
         decoder_close(&d);
     }
 }
-END_TEST
 
 /* Rows that are computed in searches for the best, and for as many as there are. */
 START_TEST(a_search_stops_when_nothing_can_change)
@@ -260,7 +257,6 @@ START_TEST(a_search_stops_when_nothing_can_change)
     ck_assert_uint_eq(rows[0], 1); /* the empty one has won in the first step */
     ck_assert_uint_ge(rows[1], 4);
 }
-END_TEST
 
 /* The bound is met, not passed: of equal scores the one that ended earlier stays. */
 START_TEST(a_score_that_can_only_be_reached_ends_a_search)
@@ -278,7 +274,6 @@ START_TEST(a_score_that_can_only_be_reached_ends_a_search)
     ck_assert_uint_eq(b.row_count, 1);
     beams_close(&b);
 }
-END_TEST
 
 START_TEST(what_is_no_number_is_never_chosen)
 {
@@ -307,7 +302,6 @@ START_TEST(what_is_no_number_is_never_chosen)
     ck_assert(h.length == 1 && pieces[0] == 4 && each[0] == 0 && h.log_p == -1);
     beams_close(&b);
 }
-END_TEST
 
 static bool open_beams(void *argument, Error *e)
 {
@@ -322,7 +316,6 @@ START_TEST(a_search_without_memory_is_an_error_and_leaves_nothing)
 {
     fail_each_allocation(open_beams, &(BeamOptions){2, 1, 0.6, 0});
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

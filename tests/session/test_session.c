@@ -81,7 +81,6 @@ START_TEST(answers_are_the_network_s_logits_as_doubles_and_as_floats)
         small_close(&s);
     }
 }
-END_TEST
 
 /* A tape has memory for one pass: a session that does not give it back meets its end in the second. */
 START_TEST(a_session_that_has_ended_leaves_the_tape_as_it_was)
@@ -99,7 +98,6 @@ START_TEST(a_session_that_has_ended_leaves_the_tape_as_it_was)
     trial_step(&s.trial, 1, 0.1); /* and may train */
     small_close(&s);
 }
-END_TEST
 
 /* More than pass through memory of the host at once. */
 START_TEST(long_downloads_are_whole)
@@ -122,7 +120,6 @@ START_TEST(long_downloads_are_whole)
     k->close(s);
     memory_free(doubles), memory_free(floats), memory_free(reals);
 }
-END_TEST
 
 static const Test tests[] = {TEST_LOOP(answers_are_the_network_s_logits_as_doubles_and_as_floats, NUMBER_F64 + 1),
                              TEST_LOOP(a_session_that_has_ended_leaves_the_tape_as_it_was, NUMBER_F64 + 1),

@@ -21,7 +21,6 @@ START_TEST(pieces_of_an_arena_lie_one_behind_the_other)
     ck_assert_uint_eq(a.used, 320);
     memory_free(memory);
 }
-END_TEST
 
 START_TEST(an_arena_rewinds_to_a_mark_and_remembers_its_peak)
 {
@@ -40,7 +39,6 @@ START_TEST(an_arena_rewinds_to_a_mark_and_remembers_its_peak)
     ck_assert_uint_eq(a.peak, 4096);
     memory_free(memory);
 }
-END_TEST
 
 START_TEST(invented_memory_is_as_large_as_it_takes_and_lies_as_real_memory_would)
 {
@@ -59,7 +57,6 @@ START_TEST(invented_memory_is_as_large_as_it_takes_and_lies_as_real_memory_would
     ck_assert_ptr_nonnull(space_take(&space, SIZE_MAX / 8));
     memory_free(memory);
 }
-END_TEST
 
 /* ---- Space */
 
@@ -152,7 +149,6 @@ START_TEST(a_space_gives_the_lowest_place_that_fits)
     ck_assert_ptr_eq(space_take(&s, UNITS * ALIGNMENT), memory); /* all of it */
     memory_free(memory);
 }
-END_TEST
 
 START_TEST(a_space_can_be_full)
 {
@@ -167,7 +163,6 @@ START_TEST(a_space_can_be_full)
     ck_assert_ptr_eq(space_take(&s, 0), b + 2 * ALIGNMENT); /* nothing has a place of its own, too */
     memory_free(memory);
 }
-END_TEST
 
 START_TEST(a_space_holds_as_many_pieces_as_it_has_room_for)
 {
@@ -183,7 +178,6 @@ START_TEST(a_space_holds_as_many_pieces_as_it_has_room_for)
         space_give(&s, piece[i]);
     space_restart(&s);
 }
-END_TEST
 
 /* ---- a plan */
 
@@ -229,7 +223,6 @@ START_TEST(smaller_pieces_lie_where_the_plan_put_the_larger_ones)
     }
     takes_close(&takes);
 }
-END_TEST
 
 /* A piece leaves a hole for another one, unless it has become smaller. */
 static size_t peak_of(size_t first, Takes *record, const Takes *plan)
@@ -253,7 +246,6 @@ START_TEST(less_may_need_more_but_not_with_a_plan)
     ck_assert_uint_eq(peak_of(64, NULL, &takes), 192);
     takes_close(&takes);
 }
-END_TEST
 
 static bool record_many(void *argument, Error *e)
 {
@@ -273,7 +265,6 @@ static bool record_many(void *argument, Error *e)
 }
 
 START_TEST(a_plan_that_finds_no_memory_says_so) { fail_each_allocation(record_many, NULL); }
-END_TEST
 
 int main(int argc, char **argv)
 {

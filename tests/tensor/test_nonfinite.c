@@ -80,7 +80,6 @@ START_TEST(the_operation_that_first_reads_a_bad_weight_is_blamed)
             check_plant(lab_backend((NumberType)type, i), &pre, &plants[_i], INFINITY);
         }
 }
-END_TEST
 
 START_TEST(a_product_that_overflows_is_blamed)
 {
@@ -97,7 +96,6 @@ START_TEST(a_product_that_overflows_is_blamed)
             lab_close(&l);
         }
 }
-END_TEST
 
 /* Scores of 1e38 squared: the softmax makes NaN of two infinities. */
 START_TEST(attention_that_overflows_is_blamed)
@@ -118,7 +116,6 @@ START_TEST(attention_that_overflows_is_blamed)
                         : "the attention before the product with blocks.1.attention.out.weight");
     lab_close(&l);
 }
-END_TEST
 
 /* ---- operations without a parameter: each reads the output of a map, which is finite, and something from outside */
 
@@ -209,7 +206,6 @@ START_TEST(an_operation_without_a_parameter_is_blamed_by_the_last_one_that_was_f
         lab_close(&l);
     }
 }
-END_TEST
 
 /* A pass says nothing about the one before it. */
 START_TEST(a_new_pass_knows_of_no_parameter_yet)
@@ -230,7 +226,6 @@ START_TEST(a_new_pass_knows_of_no_parameter_yet)
     tape_close(&t);
     lab_close(&l);
 }
-END_TEST
 
 START_TEST(the_first_bad_tensor_is_named_not_the_last)
 {
@@ -242,7 +237,6 @@ START_TEST(the_first_bad_tensor_is_named_not_the_last)
     ck_assert_str_eq(nonfinite(&l, KEEP_ALL), "the product with blocks.1.ff.in.weight");
     lab_close(&l);
 }
-END_TEST
 
 /* Logits are finite, the loss is not: its target was ruled out. */
 START_TEST(a_loss_that_is_not_finite_is_blamed)
@@ -254,7 +248,6 @@ START_TEST(a_loss_that_is_not_finite_is_blamed)
     ck_assert_str_eq(nonfinite(&l, KEEP_ALL), "the loss after logits.weight");
     lab_close(&l);
 }
-END_TEST
 
 START_TEST(gradients_are_blamed_in_the_order_of_the_backward_pass)
 {
@@ -279,7 +272,6 @@ START_TEST(gradients_are_blamed_in_the_order_of_the_backward_pass)
     memory_free(gradient);
     lab_close(&l);
 }
-END_TEST
 
 START_TEST(numbers_are_looked_at_to_the_last)
 {
@@ -306,7 +298,6 @@ START_TEST(numbers_are_looked_at_to_the_last)
     tape_close(&t);
     lab_close(&l);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

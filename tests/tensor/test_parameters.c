@@ -60,7 +60,6 @@ START_TEST(names_are_formatted_and_found)
     ck_assert_ptr_null(parameters_find(&p, "blocks"));
     parameters_close(&p);
 }
-END_TEST
 
 START_TEST(shapes_and_counts_are_those_asked_for)
 {
@@ -72,7 +71,6 @@ START_TEST(shapes_and_counts_are_those_asked_for)
     ck_assert_uint_eq(parameters_largest(&p), 35);
     parameters_close(&p);
 }
-END_TEST
 
 START_TEST(dense_parameters_come_first_then_lookups_then_constants)
 {
@@ -93,7 +91,6 @@ START_TEST(dense_parameters_come_first_then_lookups_then_constants)
     }
     parameters_close(&p);
 }
-END_TEST
 
 START_TEST(joined_parameters_lie_without_a_gap_and_all_others_aligned)
 {
@@ -108,7 +105,6 @@ START_TEST(joined_parameters_lie_without_a_gap_and_all_others_aligned)
     ck_assert(p.dense * sizeof(float) % ALIGNMENT == 0 && p.size * sizeof(float) % ALIGNMENT == 0);
     parameters_close(&p);
 }
-END_TEST
 
 START_TEST(each_dropout_has_a_site_of_its_own_and_the_side_it_was_built_on)
 {
@@ -119,7 +115,6 @@ START_TEST(each_dropout_has_a_site_of_its_own_and_the_side_it_was_built_on)
     ck_assert(a.site != b.site && b.site != c.site && a.site != c.site && c.site < SITE_INIT);
     ck_assert(a.rate == 0.1 && b.rate == 0 && c.rate == 0.3 && a.side == 0 && b.side == 0 && c.side == 1);
 }
-END_TEST
 
 /* ---- blocks of numbers */
 
@@ -151,7 +146,6 @@ START_TEST(new_weights_are_zero_but_for_the_constants)
     k->close(s);
     parameters_close(&p);
 }
-END_TEST
 
 START_TEST(weights_that_are_set_come_back_and_move_no_others)
 {
@@ -182,7 +176,6 @@ START_TEST(weights_that_are_set_come_back_and_move_no_others)
     k->close(s);
     parameters_close(&p);
 }
-END_TEST
 
 START_TEST(drawing_weights_fills_no_gap_and_no_constant)
 {
@@ -208,7 +201,6 @@ START_TEST(drawing_weights_fills_no_gap_and_no_constant)
     k->close(s);
     parameters_close(&p);
 }
-END_TEST
 
 /* The first number of a parameter that is drawn alone, or with others before it. */
 static double drawn(const char *name, size_t others, uint32_t seed)
@@ -240,7 +232,6 @@ START_TEST(what_is_drawn_depends_on_name_and_seed_alone)
     ck_assert(drawn("blocks.2.ff.in.weight", 0, 1) != x && drawn("blocks.1.ff.in.weigh", 0, 1) != x);
     ck_assert(drawn("blocks.1.ff.in.weight2", 0, 1) != x && drawn("blocks.1.ff.ni.weight", 0, 1) != x);
 }
-END_TEST
 
 static bool build(void *argument, Error *e)
 {
@@ -263,7 +254,6 @@ START_TEST(parameters_without_memory_are_an_error_and_leave_nothing)
 {
     fail_each_allocation(build, (void *)table_of((NumberType)_i));
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

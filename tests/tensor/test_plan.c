@@ -217,7 +217,6 @@ START_TEST(a_plan_suffices_for_every_smaller_shape)
         parameters_close(&n.parameters);
     }
 }
-END_TEST
 
 /* ---- with numbers: pieces that overlapped would show */
 
@@ -264,7 +263,6 @@ START_TEST(a_pass_in_the_room_of_a_larger_one_gives_the_same_bits)
             lab_close(&l);
         }
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

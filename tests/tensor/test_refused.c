@@ -62,7 +62,6 @@ START_TEST(a_view_is_refused_where_a_whole_matrix_is_read_and_a_width_that_does_
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
     lab_close(&l);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -154,7 +154,6 @@ START_TEST(a_tensor_that_is_used_twice_sums_its_gradients)
     lab_differentiate(&l, meeting[_i]);
     lab_close(&l);
 }
-END_TEST
 
 /* The same in f32, on each backend, against f64: one tensor as both inputs of a backward pass must not confuse any. */
 static void check_against_f64(Program *program, const LabOptions *o)
@@ -181,7 +180,6 @@ static void check_against_f64(Program *program, const LabOptions *o)
 }
 
 START_TEST(gradients_meet_in_the_same_way_on_each_backend) { check_against_f64(meeting[_i], &dropping); }
-END_TEST
 
 /* ---- views */
 
@@ -210,7 +208,6 @@ START_TEST(views_write_their_columns_of_one_gradient)
     lab_close(&l);
     check_against_f64(viewed, &dropping);
 }
-END_TEST
 
 START_TEST(views_of_different_widths_see_their_columns)
 {
@@ -234,7 +231,6 @@ START_TEST(views_of_different_widths_see_their_columns)
     tape_close(&t);
     lab_close(&l);
 }
-END_TEST
 
 /* ---- classes */
 
@@ -263,7 +259,6 @@ START_TEST(likeliest_classes_have_the_largest_logits_and_no_gradient)
         lab_close(&l);
     }
 }
-END_TEST
 
 /* ---- what is not wanted */
 
@@ -319,7 +314,6 @@ START_TEST(an_output_that_nobody_reads_does_not_run_backward)
     lab_differentiate(&l, with_something_unread);
     lab_close(&l);
 }
-END_TEST
 
 START_TEST(evaluation_records_nothing)
 {
@@ -333,7 +327,6 @@ START_TEST(evaluation_records_nothing)
     pass_free(&q);
     lab_close(&l);
 }
-END_TEST
 
 START_TEST(what_wants_no_gradient_gets_none)
 {
@@ -354,7 +347,6 @@ START_TEST(what_wants_no_gradient_gets_none)
     tape_close(&t);
     lab_close(&l);
 }
-END_TEST
 
 /* ---- segments */
 
@@ -453,7 +445,6 @@ START_TEST(segments_kept_and_computed_again_give_the_same_bits)
             lab_close(&l);
         }
 }
-END_TEST
 
 START_TEST(segments_differentiate)
 {
@@ -465,7 +456,6 @@ START_TEST(segments_differentiate)
     lab_differentiate(&l, segmented[_i]);
     lab_close(&l);
 }
-END_TEST
 
 START_TEST(segments_computed_again_need_less_memory_and_evaluation_least)
 {
@@ -485,7 +475,6 @@ START_TEST(segments_computed_again_need_less_memory_and_evaluation_least)
     }
     lab_close(&l);
 }
-END_TEST
 
 /* Four blocks or forty: an evaluation has the same memory. */
 static Tensor *deep(Tape *t, const Lab *l)
@@ -508,7 +497,6 @@ START_TEST(evaluation_of_a_deep_network_keeps_one_tensor_a_block)
     ck_assert_uint_le(much.used.memory, shallow.used.memory + blocks_more * tensor);
     lab_close(&l);
 }
-END_TEST
 
 /* ---- memory */
 
@@ -541,7 +529,6 @@ START_TEST(a_walk_over_shapes_finds_exactly_the_memory_that_is_used)
             lab_close(&l);
         }
 }
-END_TEST
 
 static bool open_tape(void *argument, Error *e)
 {
@@ -561,7 +548,6 @@ START_TEST(a_tape_without_memory_is_an_error_and_leaves_nothing)
     fail_each_allocation(open_tape, &l);
     lab_close(&l);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

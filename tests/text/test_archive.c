@@ -97,7 +97,6 @@ START_TEST(a_plain_file_is_itself)
     memory_free(text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(packed_texts_are_unpacked)
 {
@@ -113,7 +112,6 @@ START_TEST(packed_texts_are_unpacked)
     memory_free(text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* Whatever the place, either an error or, where only an end mark is missing, the whole text. */
 START_TEST(a_packed_text_cut_off_is_never_half_a_text)
@@ -145,7 +143,6 @@ START_TEST(a_packed_text_cut_off_is_never_half_a_text)
     memory_free(text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* Of each byte one bit, so that the packed bytes, the checksum and the length all have their turn; and as several
  * members, whose ends nobody says. */
@@ -183,7 +180,6 @@ START_TEST(a_bit_that_was_turned_over_in_gzip_is_noticed)
     memory_free(text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(what_fills_memory_is_no_text)
 {
@@ -209,7 +205,6 @@ START_TEST(what_fills_memory_is_no_text)
     memory_free(text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(an_archive_of_several_files_is_refused_with_their_number)
 {
@@ -226,7 +221,6 @@ START_TEST(an_archive_of_several_files_is_refused_with_their_number)
     memory_free(text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(rubbish_behind_the_first_bytes_of_an_archive_is_an_error)
 {
@@ -245,7 +239,6 @@ START_TEST(rubbish_behind_the_first_bytes_of_an_archive_is_an_error)
     memory_free(text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static bool read_it(void *argument, Error *e)
 {
@@ -269,7 +262,6 @@ START_TEST(each_failed_allocation_is_an_error)
     }
     memory_free(text);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(a_plain_file_is_itself),

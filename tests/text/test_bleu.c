@@ -30,7 +30,6 @@ START_TEST(tokens_are_those_of_13a)
     cases_close(&cases);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* The counts of a corpus that a case has, line by line. */
 static BleuCounts counts_of(Bleu *b, const Json *hypotheses, const Json *references)
@@ -81,7 +80,6 @@ START_TEST(scores_are_those_of_sacrebleu)
     cases_close(&cases);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* --- lines --- */
 
@@ -123,7 +121,6 @@ START_TEST(texts_are_counted_line_by_line)
     bleu_close(&b);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* Whatever the bytes: a text is its own best translation, and counts add up. */
 START_TEST(any_bytes_are_counted)
@@ -148,7 +145,6 @@ START_TEST(any_bytes_are_counted)
     }
     bleu_close(&b);
 }
-END_TEST
 
 START_TEST(a_very_long_line_takes_no_time)
 {
@@ -167,7 +163,6 @@ START_TEST(a_very_long_line_takes_no_time)
     bleu_close(&b);
     memory_free(line);
 }
-END_TEST
 
 START_TEST(an_empty_sum_scores_nothing)
 {
@@ -177,7 +172,6 @@ START_TEST(an_empty_sum_scores_nothing)
     ck_assert_str_eq(printed.text, "BLEU = 0.00 0.0/0.0/0.0/0.0 (BP = 1.000 ratio = 0.000 hyp_len = 0 ref_len = 0)");
     buffer_free(&printed);
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -191,7 +185,6 @@ START_TEST(tokenised_lines_are_known_by_their_ends)
 {
     ck_assert_uint_eq(bleu_tokenised_lines(text_of(endings[_i].text)), endings[_i].lines);
 }
-END_TEST
 
 /* --- lower case --- */
 
@@ -217,7 +210,6 @@ START_TEST(capitals_become_small)
     ck_assert_str_eq(out.size ? out.text : "", capitals[_i].lower);
     buffer_free(&out);
 }
-END_TEST
 
 /* --- pairs of systems --- */
 
@@ -257,7 +249,6 @@ START_TEST(pairs_are_judged_as_sacrebleu_judges_them)
     }
     cases_close(&cases);
 }
-END_TEST
 
 START_TEST(a_system_does_not_differ_from_itself)
 {
@@ -277,7 +268,6 @@ START_TEST(a_system_does_not_differ_from_itself)
     ck_assert(!bleu_paired(counts, counts, 3, 0, 1, &p, &e));
     bleu_close(&b);
 }
-END_TEST
 
 /* --- no memory --- */
 
@@ -298,7 +288,6 @@ static bool count_all(void *argument, Error *e)
 }
 
 START_TEST(no_memory_is_said) { fail_each_allocation(count_all, NULL); }
-END_TEST
 
 #define EACH(test, table) TEST_LOOP(test, sizeof(table) / sizeof *(table))
 

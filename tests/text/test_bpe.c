@@ -44,7 +44,6 @@ START_TEST(merges_are_learned_as_subword_nmt_learns_them)
     bpe_close(&b);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(pieces_are_counted_and_listed_as_subword_nmt_does)
 {
@@ -67,7 +66,6 @@ START_TEST(pieces_are_counted_and_listed_as_subword_nmt_does)
     bpe_close(&b);
     memory_free(text);
 }
-END_TEST
 
 START_TEST(codes_are_written_as_they_were_read)
 {
@@ -83,7 +81,6 @@ START_TEST(codes_are_written_as_they_were_read)
     memory_free(written);
     bpe_close(&b);
 }
-END_TEST
 
 START_TEST(version_0_1_stays_what_it_is)
 {
@@ -95,7 +92,6 @@ START_TEST(version_0_1_stays_what_it_is)
     static const char expected[] = "#version: 0.1\nl o\nlo w\nlow </w>\ne r</w>\n";
     expect_file(place("old"), expected, strlen(expected));
 }
-END_TEST
 
 /* --- learning --- */
 
@@ -151,7 +147,6 @@ START_TEST(small_lessons)
 {
     ck_assert_str_eq(learned(lessons[_i].text, lessons[_i].merges, lessons[_i].least), lessons[_i].codes);
 }
-END_TEST
 
 START_TEST(words_that_are_no_utf8_are_not_learned_from)
 {
@@ -169,7 +164,6 @@ START_TEST(words_that_are_no_utf8_are_not_learned_from)
     ck_assert_str_eq(vocabulary_word(&v, 2), "x");
     vocabulary_close(&v);
 }
-END_TEST
 
 /* --- files that are none --- */
 
@@ -200,7 +194,6 @@ START_TEST(a_bad_line_of_codes_is_named)
     ck_assert_ptr_eq(strchr(e.text, '\n'), NULL);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static const struct {
     const char *text;
@@ -216,7 +209,6 @@ START_TEST(odd_codes_are_read)
     ck_assert_uint_eq(b.count, good_codes[_i].merges);
     bpe_close(&b);
 }
-END_TEST
 
 START_TEST(a_zero_byte_is_no_code)
 {
@@ -226,7 +218,6 @@ START_TEST(a_zero_byte_is_no_code)
     ck_assert(!bpe_read(&b, place("codes"), &e));
     ck_assert_ptr_nonnull(strstr(e.text, "line 2"));
 }
-END_TEST
 
 static const struct {
     const char *text, *error;
@@ -250,7 +241,6 @@ START_TEST(a_bad_line_of_pieces_is_named)
     ck_assert_msg(strstr(e.text, bad_pieces[_i].error), "%s", e.text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* --- no memory --- */
 
@@ -299,7 +289,6 @@ START_TEST(no_memory_is_said)
     fail_each_allocation(learn_and_write, NULL);
     fail_each_allocation(read_and_apply, NULL);
 }
-END_TEST
 
 #define EACH(test, table) TEST_LOOP(test, sizeof(table) / sizeof *(table))
 

@@ -44,7 +44,6 @@ START_TEST(merges_are_applied_as_subword_nmt_applies_them)
     memory_free(text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* --- applying --- */
 
@@ -78,7 +77,6 @@ START_TEST(lines_become_pieces)
     bpe_coder_close(&c);
     bpe_close(&b);
 }
-END_TEST
 
 START_TEST(a_zero_byte_parts_words)
 {
@@ -88,7 +86,6 @@ START_TEST(a_zero_byte_parts_words)
     bpe_coder_close(&c);
     bpe_close(&b);
 }
-END_TEST
 
 START_TEST(spaces_and_ends_of_lines_stay_at_the_ends_only)
 {
@@ -103,7 +100,6 @@ START_TEST(spaces_and_ends_of_lines_stay_at_the_ends_only)
     bpe_coder_close(&c);
     bpe_close(&b);
 }
-END_TEST
 
 static const struct {
     const char *pieces, *words;
@@ -122,7 +118,6 @@ START_TEST(pieces_become_words)
     ck_assert_str_eq(out.size ? out.text : "", joins[_i].words);
     buffer_free(&out);
 }
-END_TEST
 
 /* Whatever the bytes, pieces joined again are the words. */
 START_TEST(any_bytes_come_back)
@@ -152,7 +147,6 @@ START_TEST(any_bytes_come_back)
     bpe_coder_close(&c);
     bpe_close(&b);
 }
-END_TEST
 
 /* The definition, word for word: as long as there are pairs with a merge, the lowest rank, all of it from the left. */
 static void simply(const Bpe *b, char symbols[][200], size_t n, char *out)
@@ -206,7 +200,6 @@ START_TEST(a_word_is_merged_as_the_definition_says)
     bpe_coder_close(&c);
     bpe_close(&b);
 }
-END_TEST
 
 START_TEST(a_very_long_word_takes_no_time)
 {
@@ -236,7 +229,6 @@ START_TEST(a_very_long_word_takes_no_time)
     buffer_free(&joined);
     memory_free(word);
 }
-END_TEST
 
 /* More words than are remembered: what was forgotten is found again. */
 START_TEST(what_is_forgotten_is_made_anew)
@@ -259,7 +251,6 @@ START_TEST(what_is_forgotten_is_made_anew)
     bpe_coder_close(&c);
     bpe_close(&b);
 }
-END_TEST
 
 START_TEST(a_list_that_keeps_nothing_is_none)
 {
@@ -280,7 +271,6 @@ START_TEST(a_list_that_keeps_nothing_is_none)
     vocabulary_close(&kept);
     bpe_close(&b);
 }
-END_TEST
 
 /* Of two ways to a symbol the one whose last line comes first: as subword-nmt, which reads the list backwards. */
 START_TEST(a_symbol_with_two_origins_is_split_into_one_of_them)
@@ -296,7 +286,6 @@ START_TEST(a_symbol_with_two_origins_is_split_into_one_of_them)
     vocabulary_close(&kept);
     bpe_close(&b);
 }
-END_TEST
 
 START_TEST(an_old_end_of_word_is_split_off_without_a_piece)
 {
@@ -311,7 +300,6 @@ START_TEST(an_old_end_of_word_is_split_off_without_a_piece)
     vocabulary_close(&kept);
     bpe_close(&b);
 }
-END_TEST
 
 /* --- a vocabulary of pieces --- */
 
@@ -341,7 +329,6 @@ START_TEST(pieces_are_counted_to_a_vocabulary)
     bpe_coder_close(&c);
     bpe_close(&b);
 }
-END_TEST
 
 /* --- threads --- */
 
@@ -385,7 +372,6 @@ START_TEST(several_threads_share_the_merges)
     bpe_close(&b);
     memory_free(text);
 }
-END_TEST
 
 #define EACH(test, table) TEST_LOOP(test, sizeof(table) / sizeof *(table))
 

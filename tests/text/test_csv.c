@@ -64,7 +64,6 @@ static const struct {
 };
 
 START_TEST(tables_are_read_as_they_are_meant) { ck_assert_str_eq(rows(tables[_i].table), tables[_i].rows); }
-END_TEST
 
 /* Whatever the text, fields are in it, and reading ends. */
 START_TEST(any_text_is_read_to_its_end_or_refused)
@@ -87,7 +86,6 @@ START_TEST(any_text_is_read_to_its_end_or_refused)
         ck_assert(c.at <= text + size);
     }
 }
-END_TEST
 
 static const Test tests[] = {TEST_LOOP(tables_are_read_as_they_are_meant, sizeof tables / sizeof *tables),
                              TEST(any_text_is_read_to_its_end_or_refused)};

@@ -103,7 +103,6 @@ START_TEST(all_files_are_seen_whatever_packs_them)
     buffer_free(&seen.names);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_folder_is_read_by_name)
 {
@@ -118,7 +117,6 @@ START_TEST(a_folder_is_read_by_name)
     ck_assert_ptr_nonnull(strstr(e.text, "more than 20 folders"));
     buffer_free(&seen.names);
 }
-END_TEST
 
 /* Cut anywhere, an archive is an error; or, where but its end mark is missing, whole. */
 START_TEST(half_an_archive_is_an_error)
@@ -147,7 +145,6 @@ START_TEST(half_an_archive_is_an_error)
     buffer_free(&seen.names);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_single_text_is_one_file)
 {
@@ -165,7 +162,6 @@ START_TEST(a_single_text_is_one_file)
     ck_assert_ptr_nonnull(strstr(e.text, "nothing"));
     buffer_free(&seen.names);
 }
-END_TEST
 
 static bool count_it(void *context, const char *name, const char *bytes, size_t size, Error *e)
 {
@@ -189,7 +185,6 @@ START_TEST(each_failed_allocation_is_an_error)
     if (text_reads_archives())
         fail_each_allocation(read_it, archive);
 }
-END_TEST
 
 static const Test tests[] = {TEST_LOOP(all_files_are_seen_whatever_packs_them, PACKERS), TEST(a_folder_is_read_by_name),
                              TEST_LOOP(half_an_archive_is_an_error, PACKERS - 1), TEST(a_single_text_is_one_file),

@@ -54,7 +54,6 @@ START_TEST(ids_are_those_of_tokenizers)
     cases_close(&cases);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_text_is_parted_by_the_rule)
 {
@@ -96,7 +95,6 @@ START_TEST(a_text_is_parted_by_the_rule)
     }
     ck_assert_uint_eq(gpt2_part("", 0), 0);
 }
-END_TEST
 
 START_TEST(any_bytes_come_back)
 {
@@ -117,7 +115,6 @@ START_TEST(any_bytes_come_back)
     }
     gpt2_close(&g);
 }
-END_TEST
 
 START_TEST(each_byte_has_a_piece_of_its_own)
 {
@@ -139,7 +136,6 @@ START_TEST(each_byte_has_a_piece_of_its_own)
     ck_assert_str_eq(vocabulary_word(&g.pieces, g.byte[0xFF]), "\xC3\xBF");
     gpt2_close(&g);
 }
-END_TEST
 
 START_TEST(special_pieces_are_names)
 {
@@ -160,7 +156,6 @@ START_TEST(special_pieces_are_names)
     buffer_free(&said);
     gpt2_close(&g);
 }
-END_TEST
 
 /* Joining takes time n log n even where a whole text is one part. */
 START_TEST(a_huge_part_is_joined)
@@ -180,7 +175,6 @@ START_TEST(a_huge_part_is_joined)
     gpt2_close(&g);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* --- files --- */
 
@@ -254,7 +248,6 @@ START_TEST(what_is_no_encoder_is_refused)
         expect_refused(words[i]);
     }
 }
-END_TEST
 
 START_TEST(what_are_no_merges_is_refused)
 {
@@ -278,7 +271,6 @@ START_TEST(what_are_no_merges_is_refused)
         expect_refused(faults[i].words);
     }
 }
-END_TEST
 
 START_TEST(merges_that_stand_first_go_first)
 {
@@ -299,7 +291,6 @@ START_TEST(merges_that_stand_first_go_first)
         gpt2_close(&g);
     }
 }
-END_TEST
 
 static bool read_and_use(void *argument, Error *e)
 {
@@ -319,7 +310,6 @@ static bool read_and_use(void *argument, Error *e)
 }
 
 START_TEST(each_failed_allocation_is_an_error) { fail_each_allocation(read_and_use, NULL); }
-END_TEST
 
 static const Test tests[] = {TEST(ids_are_those_of_tokenizers),
                              TEST(a_text_is_parted_by_the_rule),

@@ -32,7 +32,6 @@ START_TEST(the_least_comes_out_first)
     heap_close(&h);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static bool push_many(void *argument, Error *e)
 {
@@ -47,7 +46,6 @@ static bool push_many(void *argument, Error *e)
 }
 
 START_TEST(each_failed_allocation_is_an_error) { fail_each_allocation(push_many, NULL); }
-END_TEST
 
 static const Test tests[] = {TEST(the_least_comes_out_first), TEST(each_failed_allocation_is_an_error)};
 

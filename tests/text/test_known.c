@@ -25,7 +25,6 @@ START_TEST(a_word_has_the_ids_it_had)
     known_close(&k);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(odd_words_are_not_kept)
 {
@@ -46,7 +45,6 @@ START_TEST(odd_words_are_not_kept)
     ck_assert_ptr_null(known_find(&k, "a\0b", 3, &count));
     known_close(&k);
 }
-END_TEST
 
 /* Short words, of which there may be too many, and long ones, which take up too much: some MiB in all, and what comes
  * last is always known. */
@@ -72,7 +70,6 @@ START_TEST(millions_of_words_take_little_memory)
     ck_assert_uint_lt(memory_in_use(), 24u << 20);
     known_close(&k);
 }
-END_TEST
 
 static bool remember(void *argument, Error *e)
 {
@@ -92,7 +89,6 @@ static bool remember(void *argument, Error *e)
 }
 
 START_TEST(without_memory_nothing_is_kept) { fail_each_allocation(remember, NULL); }
-END_TEST
 
 int main(int argc, char **argv)
 {

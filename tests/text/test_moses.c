@@ -42,7 +42,6 @@ START_TEST(tokens_and_texts_are_those_of_sacremoses)
     cases_close(&cases);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* What a word is to the next one: its dot belongs to it, or is a token. */
 static bool keeps_dot(Moses how, const char *word, size_t size, const char *follows)
@@ -75,7 +74,6 @@ START_TEST(words_that_keep_a_dot_are_those_of_sacremoses)
     cases_close(&cases);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* What way a text goes, as a string that the next call overwrites. */
 static const char *gone(Way *way, Moses how, const char *text, size_t size)
@@ -130,7 +128,6 @@ START_TEST(tokens_are_as_documented)
                              strlen(tokens[_i].text));
     ck_assert_str_eq(found, tokens[_i].becomes);
 }
-END_TEST
 
 static const Example texts[] = {
     {"en", "", ""},
@@ -157,7 +154,6 @@ START_TEST(texts_are_as_documented)
                              strlen(texts[_i].text));
     ck_assert_str_eq(found, texts[_i].becomes);
 }
-END_TEST
 
 START_TEST(entities_are_written_and_read)
 {
@@ -169,7 +165,6 @@ START_TEST(entities_are_written_and_read)
     ck_assert_str_eq(gone(moses_detokenise, how, "&amp;lt; &bar;&bra;&ket; &am", 28), "&lt; |[] &am");
     ck_assert_str_eq(gone(moses_detokenise, of("en", false, false), "&amp;", 5), "&amp;");
 }
-END_TEST
 
 START_TEST(hyphens_are_parted_where_it_is_asked)
 {
@@ -178,7 +173,6 @@ START_TEST(hyphens_are_parted_where_it_is_asked)
     ck_assert_str_eq(gone(moses_tokenise, of("en", false, true), text, strlen(text)),
                      "a @-@ b @-@ c -d e- 1 @-@ 2 x--y \xC3\xA9 @-@ \xC3\xA8");
 }
-END_TEST
 
 START_TEST(a_zero_byte_and_other_controls_vanish)
 {
@@ -188,7 +182,6 @@ START_TEST(a_zero_byte_and_other_controls_vanish)
                           9),
                      "ab c d");
 }
-END_TEST
 
 START_TEST(a_language_that_is_not_there_is_refused)
 {
@@ -198,7 +191,6 @@ START_TEST(a_language_that_is_not_there_is_refused)
     ck_assert_ptr_nonnull(strstr(e.text, "only for en, de and fr"));
     ck_assert(moses_language(&language, "fr", &e) && language == MOSES_FRENCH);
 }
-END_TEST
 
 /* Whatever bytes come, tokens have one space between two, none at the ends; what is a token stays one; and texts that
  * were put together have all characters but spaces. */
@@ -228,7 +220,6 @@ START_TEST(any_bytes_give_tokens)
         ck_assert_uint_eq(letters[0], letters[1]);
     }
 }
-END_TEST
 
 START_TEST(a_huge_text_is_one_line)
 {
@@ -247,7 +238,6 @@ START_TEST(a_huge_text_is_one_line)
     memory_free(text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static bool there_and_back(void *argument, Error *e)
 {
@@ -267,7 +257,6 @@ START_TEST(each_failed_allocation_is_an_error)
         "He said: \"It's 5,000 in the U.S.\" '`' ``x'' - and on-and-on it goes (for long enough), ... 'so'.";
     fail_each_allocation(there_and_back, text);
 }
-END_TEST
 
 static const Test tests[] = {TEST(tokens_and_texts_are_those_of_sacremoses),
                              TEST(words_that_keep_a_dot_are_those_of_sacremoses),

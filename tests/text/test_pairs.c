@@ -25,7 +25,6 @@ START_TEST(pairs_are_numbered_as_they_come_and_found)
     pairs_close(&p);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static bool add_many(void *argument, Error *e)
 {
@@ -40,7 +39,6 @@ static bool add_many(void *argument, Error *e)
 }
 
 START_TEST(each_failed_allocation_is_an_error) { fail_each_allocation(add_many, NULL); }
-END_TEST
 
 static const Test tests[] = {TEST(pairs_are_numbered_as_they_come_and_found), TEST(each_failed_allocation_is_an_error)};
 

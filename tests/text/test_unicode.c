@@ -46,7 +46,6 @@ START_TEST(every_code_point_is_what_python_says)
     buffer_free(&b);
     memory_free(sums);
 }
-END_TEST
 
 START_TEST(characters_are_of_their_kind)
 {
@@ -67,7 +66,6 @@ START_TEST(characters_are_of_their_kind)
         ck_assert_msg(unicode_kind(some[i].code) == some[i].kind, "U+%04X is %d", (unsigned)some[i].code,
                       (int)unicode_kind(some[i].code));
 }
-END_TEST
 
 START_TEST(kinds_are_grouped)
 {
@@ -78,7 +76,6 @@ START_TEST(kinds_are_grouped)
                   (kind == UNICODE_DIGIT || kind == UNICODE_NUMERAL || kind == UNICODE_NUMBER));
     }
 }
-END_TEST
 
 START_TEST(four_separators_are_space_to_python_alone)
 {
@@ -91,7 +88,6 @@ START_TEST(four_separators_are_space_to_python_alone)
     ck_assert(unicode_is_python_space(0x1C) && unicode_is_python_space(0x1F) && !unicode_is_space(0x1F));
     ck_assert(!unicode_is_space(0x200B) && !unicode_is_space(0x180E) && unicode_is_space(0x3000));
 }
-END_TEST
 
 START_TEST(ideographs_are_those_of_bert)
 {
@@ -107,7 +103,6 @@ START_TEST(ideographs_are_those_of_bert)
     ck_assert_uint_eq(count, between);
     ck_assert(!unicode_is_ideograph(0x3042) && !unicode_is_ideograph(0xAC00));
 }
-END_TEST
 
 START_TEST(a_capital_i_with_a_dot_becomes_i)
 {
@@ -117,7 +112,6 @@ START_TEST(a_capital_i_with_a_dot_becomes_i)
     ck_assert_uint_eq(unicode_lower(0x1E9E), 0xDF);
     ck_assert_uint_eq(unicode_lower(0xFFFFFFFF), 0xFFFFFFFF);
 }
-END_TEST
 
 START_TEST(accents_come_off)
 {
@@ -144,7 +138,6 @@ START_TEST(accents_come_off)
         ck_assert_mem_eq(bare, some[i].bare, some[i].count * sizeof *bare);
     }
 }
-END_TEST
 
 static const Test tests[] = {TEST_LOOP(every_code_point_is_what_python_says, sizeof answers / sizeof *answers),
                              TEST(characters_are_of_their_kind),

@@ -48,7 +48,6 @@ START_TEST(words_are_numbered_as_they_come_and_counted)
     vocabulary_close(&v);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_list_of_words_needs_no_unknown_one)
 {
@@ -62,7 +61,6 @@ START_TEST(a_list_of_words_needs_no_unknown_one)
     vocabulary_close(&v);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(many_words_are_all_found)
 {
@@ -81,7 +79,6 @@ START_TEST(many_words_are_all_found)
     }
     vocabulary_close(&v);
 }
-END_TEST
 
 START_TEST(the_most_frequent_stay_and_ties_go_by_spelling)
 {
@@ -113,7 +110,6 @@ START_TEST(the_most_frequent_stay_and_ties_go_by_spelling)
     vocabulary_close(&v);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(it_is_written_as_a_text_and_read_back)
 {
@@ -140,7 +136,6 @@ START_TEST(it_is_written_as_a_text_and_read_back)
     vocabulary_close(&v);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(what_is_no_vocabulary_is_refused)
 {
@@ -170,7 +165,6 @@ START_TEST(what_is_no_vocabulary_is_refused)
         ck_assert_uint_eq(memory_in_use(), 0);
     }
 }
-END_TEST
 
 static bool make_and_read(void *argument, Error *e)
 {
@@ -199,7 +193,6 @@ START_TEST(each_failed_allocation_is_an_error)
     snprintf(path, sizeof path, "%s/words.tsv", test_folder());
     fail_each_allocation(make_and_read, path);
 }
-END_TEST
 
 static const Test tests[] = {TEST(words_are_numbered_as_they_come_and_counted),
                              TEST(a_list_of_words_needs_no_unknown_one),

@@ -47,7 +47,6 @@ START_TEST(ids_are_those_of_tokenizers)
     cases_close(&cases);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* The text that the pieces of a text say. */
 static const char *pieces(const WordPiece *w, const char *text, size_t size)
@@ -82,7 +81,6 @@ START_TEST(bytes_that_are_no_characters_are_left_out)
     ck_assert_str_eq(pieces(&w, "t\0h\0 e", 6), "th e");
     wordpiece_close(&w);
 }
-END_TEST
 
 START_TEST(the_longest_piece_is_taken_even_if_the_rest_then_fails)
 {
@@ -93,7 +91,6 @@ START_TEST(the_longest_piece_is_taken_even_if_the_rest_then_fails)
     ck_assert_str_eq(pieces(&w, "abc ab acb abd b a", 18), "ab ##c ab a ##c ##b [UNK] [UNK] a");
     wordpiece_close(&w);
 }
-END_TEST
 
 START_TEST(a_word_may_have_100_characters_of_any_size)
 {
@@ -113,7 +110,6 @@ START_TEST(a_word_may_have_100_characters_of_any_size)
     buffer_free(&ids);
     wordpiece_close(&w);
 }
-END_TEST
 
 START_TEST(a_huge_word_costs_what_a_short_one_does)
 {
@@ -126,7 +122,6 @@ START_TEST(a_huge_word_costs_what_a_short_one_does)
     memory_free(text);
     wordpiece_close(&w);
 }
-END_TEST
 
 START_TEST(ids_become_words_again)
 {
@@ -147,7 +142,6 @@ START_TEST(ids_become_words_again)
     buffer_free(&text);
     wordpiece_close(&w);
 }
-END_TEST
 
 START_TEST(what_is_no_vocabulary_is_refused)
 {
@@ -171,7 +165,6 @@ START_TEST(what_is_no_vocabulary_is_refused)
         ck_assert_uint_eq(memory_in_use(), 0);
     }
 }
-END_TEST
 
 START_TEST(lines_may_end_as_in_windows_and_the_last_not_at_all)
 {
@@ -182,7 +175,6 @@ START_TEST(lines_may_end_as_in_windows_and_the_last_not_at_all)
     ck_assert_str_eq(pieces(&w, "ab", 2), "a ##b");
     wordpiece_close(&w);
 }
-END_TEST
 
 /* --- learning --- */
 
@@ -218,14 +210,12 @@ START_TEST(the_pair_met_most_often_is_joined_first)
     expect_learned("abc abc abc xbc xbc", 1000, pieces, 9);
     expect_learned("abc abc abc xbc xbc", 12, pieces, 7);
 }
-END_TEST
 
 START_TEST(of_pairs_met_equally_often_the_lower_ids_are_joined)
 {
     static const char *const pieces[] = {"a", "b", "c", "d", "##b", "##d", "ab", "cd"};
     expect_learned("cd ab", 20, pieces, 8);
 }
-END_TEST
 
 START_TEST(runs_of_one_letter_are_joined_from_the_left)
 {
@@ -233,7 +223,6 @@ START_TEST(runs_of_one_letter_are_joined_from_the_left)
     static const char *const pieces[] = {"a", "##a", "##aa", "aaa", "aaaaa"};
     expect_learned("aaaaa", 50, pieces, 5);
 }
-END_TEST
 
 START_TEST(a_vocabulary_smaller_than_its_characters_is_refused)
 {
@@ -246,7 +235,6 @@ START_TEST(a_vocabulary_smaller_than_its_characters_is_refused)
     vocabulary_close(&words);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 enum { SPELLED = 80 };
 
@@ -335,7 +323,6 @@ START_TEST(what_is_learned_is_what_counting_anew_would_learn)
     wordpiece_close(&w);
     vocabulary_close(&counts);
 }
-END_TEST
 
 START_TEST(words_that_no_text_has_are_left_out)
 {
@@ -355,7 +342,6 @@ START_TEST(words_that_no_text_has_are_left_out)
     wordpiece_close(&w);
     vocabulary_close(&words);
 }
-END_TEST
 
 START_TEST(what_was_learned_parts_its_own_words_wholly)
 {
@@ -377,7 +363,6 @@ START_TEST(what_was_learned_parts_its_own_words_wholly)
     vocabulary_close(&words);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 typedef struct All {
     const char *text, *path;
@@ -423,7 +408,6 @@ START_TEST(each_failed_allocation_is_an_error)
     All all = {text, path};
     fail_each_allocation(learn_and_read, &all);
 }
-END_TEST
 
 static const Test tests[] = {TEST_LOOP(ids_are_those_of_tokenizers, 2),
                              TEST(bytes_that_are_no_characters_are_left_out),

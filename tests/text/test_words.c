@@ -60,10 +60,8 @@ START_TEST(words_are_as_documented)
 {
     ck_assert_str_eq(words(examples[_i].text, strlen(examples[_i].text)), examples[_i].words);
 }
-END_TEST
 
 START_TEST(a_zero_byte_parts_words) { ck_assert_str_eq(words("a\0b", 3), "a|b|"); }
-END_TEST
 
 START_TEST(long_words_go_on_as_others_and_lose_nothing)
 {
@@ -85,7 +83,6 @@ START_TEST(long_words_go_on_as_others_and_lose_nothing)
         for (size_t i = 0; i < w.length; i += 2)
             ck_assert_mem_eq(w.word + i, "\xC3\xA9", 2);
 }
-END_TEST
 
 START_TEST(a_long_word_does_not_end_in_an_apostrophe)
 {
@@ -97,7 +94,6 @@ START_TEST(a_long_word_does_not_end_in_an_apostrophe)
             ck_assert_msg(w.length == 1 || w.word[w.length - 1] != '\'', "%d: %s", letters, w.word);
     }
 }
-END_TEST
 
 /* Words of any bytes are valid UTF-8, have no blank and no markup's letter lost, and are words of themselves. */
 START_TEST(any_bytes_give_valid_words_that_stay_what_they_are)
@@ -121,7 +117,6 @@ START_TEST(any_bytes_give_valid_words_that_stay_what_they_are)
         }
     }
 }
-END_TEST
 
 static const Test tests[] = {TEST_LOOP(words_are_as_documented, sizeof examples / sizeof *examples),
                              TEST(a_zero_byte_parts_words), TEST(long_words_go_on_as_others_and_lose_nothing),

@@ -43,7 +43,6 @@ START_TEST(rows_lie_one_after_another)
     batch_close(&b);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* Every row is in one part, in order; a part is longer than its share by less than a row. */
 START_TEST(parts_are_of_about_as_many_positions)
@@ -77,7 +76,6 @@ START_TEST(parts_are_of_about_as_many_positions)
     }
     batch_close(&b);
 }
-END_TEST
 
 static const Kernels *open_device(DeviceRows *d, Stream **s, size_t sides, size_t rows, size_t positions)
 {
@@ -118,7 +116,6 @@ START_TEST(a_micro_batch_counts_from_its_own_first_position)
     k->close(s);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* From each row's first target on; a target that is missing after it stays missing. */
 START_TEST(what_is_scored_begins_with_the_first_target_of_each_row)
@@ -155,7 +152,6 @@ START_TEST(what_is_scored_begins_with_the_first_target_of_each_row)
     device_rows_close(&d);
     k->close(s);
 }
-END_TEST
 
 START_TEST(what_is_scored_is_found_on_each_side)
 {
@@ -183,7 +179,6 @@ START_TEST(what_is_scored_is_found_on_each_side)
     k->close(s);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(two_sides_are_cut_at_the_same_rows)
 {
@@ -207,7 +202,6 @@ START_TEST(two_sides_are_cut_at_the_same_rows)
     device_rows_close(&d);
     k->close(s);
 }
-END_TEST
 
 static bool open_both(void *argument, Error *e)
 {
@@ -228,7 +222,6 @@ START_TEST(no_memory_for_a_batch_is_an_error)
     Kernels k = *kernels_find("plain", NUMBER_F32, NULL);
     fail_each_allocation(open_both, &k);
 }
-END_TEST
 
 START_TEST(what_is_rounded_up_belongs_to_no_row)
 {
@@ -260,7 +253,6 @@ START_TEST(what_is_rounded_up_belongs_to_no_row)
     k->close(s);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static const Test tests[] = {TEST(rows_lie_one_after_another),
                              TEST(parts_are_of_about_as_many_positions),

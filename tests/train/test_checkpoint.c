@@ -69,7 +69,6 @@ START_TEST(what_was_saved_comes_back_to_the_bit)
     tiny_run_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* On the cpu, where rows rest as soon as they are not read, at a rate as small as this and without decay; or where none
  * of them may. Returns how many steps they skipped. */
@@ -123,7 +122,6 @@ START_TEST(what_rests_is_settled_before_it_is_saved)
     memory_free(saved);
     tiny_run_close(&r);
 }
-END_TEST
 
 /* --- files that others made --- */
 
@@ -192,7 +190,6 @@ START_TEST(a_missing_tensor_is_named)
     tiny_run_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_tensor_too_many_is_named)
 {
@@ -206,7 +203,6 @@ START_TEST(a_tensor_too_many_is_named)
     memory_free(m.zeros);
     tiny_run_close(&r);
 }
-END_TEST
 
 START_TEST(a_wrong_shape_is_shown_beside_the_right_one)
 {
@@ -222,7 +218,6 @@ START_TEST(a_wrong_shape_is_shown_beside_the_right_one)
     memory_free(m.zeros);
     tiny_run_close(&r);
 }
-END_TEST
 
 START_TEST(a_tied_table_is_found_under_either_name)
 {
@@ -250,7 +245,6 @@ START_TEST(a_tied_table_is_found_under_either_name)
     memory_free(m.zeros);
     tiny_run_close(&r);
 }
-END_TEST
 
 /* One tensor is missing, one has another shape, one is nobody's, and the rest is called otherwise: those that fit are
  * read, and nothing else moves. */
@@ -291,7 +285,6 @@ START_TEST(what_fits_is_read_and_the_rest_is_told)
     tiny_run_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_part_that_would_mean_something_else_is_refused)
 {
@@ -324,7 +317,6 @@ START_TEST(a_part_that_would_mean_something_else_is_refused)
     memory_free(m.zeros);
     tiny_run_close(&r);
 }
-END_TEST
 
 START_TEST(a_state_that_lacks_something_is_refused)
 {
@@ -348,7 +340,6 @@ START_TEST(a_state_that_lacks_something_is_refused)
     tiny_run_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* One bit, in the numbers of either file; or both whole, but of two steps. */
 START_TEST(what_is_not_what_was_saved_is_refused)
@@ -389,7 +380,6 @@ START_TEST(what_is_not_what_was_saved_is_refused)
     tiny_run_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(weights_of_another_architecture_are_refused_though_their_shapes_fit)
 {
@@ -413,7 +403,6 @@ START_TEST(weights_of_another_architecture_are_refused_though_their_shapes_fit)
     }
     tiny_run_close(&r);
 }
-END_TEST
 
 /* --- no memory --- */
 
@@ -473,7 +462,6 @@ START_TEST(each_allocation_of_reading_a_part_may_fail)
     memory_free(m.zeros);
     tiny_run_close(&r);
 }
-END_TEST
 
 START_TEST(each_allocation_may_fail_and_nothing_is_kept)
 {
@@ -481,7 +469,6 @@ START_TEST(each_allocation_may_fail_and_nothing_is_kept)
     snprintf(folder, sizeof folder, "%s", test_folder());
     fail_each_allocation(build_save_and_load, folder);
 }
-END_TEST
 
 static bool train_a_little(void *argument, Error *e)
 {
@@ -513,7 +500,6 @@ START_TEST(each_allocation_of_a_training_may_fail)
     }
     tiny_run_close(&r);
 }
-END_TEST
 
 static const Test tests[] = {TEST(what_was_saved_comes_back_to_the_bit),
                              TEST(what_rests_is_settled_before_it_is_saved),

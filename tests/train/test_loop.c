@@ -99,7 +99,6 @@ START_TEST(no_steps_make_a_run_with_its_initial_weights)
     tiny_run_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_run_that_is_never_scored_has_its_last_as_best)
 {
@@ -114,7 +113,6 @@ START_TEST(a_run_that_is_never_scored_has_its_last_as_best)
     ck_assert_uint_eq(marked(&r, "last"), 5);
     tiny_run_close(&r);
 }
-END_TEST
 
 START_TEST(checkpoints_come_by_steps_and_the_last_ones_are_kept)
 {
@@ -134,7 +132,6 @@ START_TEST(checkpoints_come_by_steps_and_the_last_ones_are_kept)
     expect_checkpoints(&r, 8, (const uint64_t[]){0, 3, 6, 9, 12, 15, 18, 20});
     tiny_run_close(&r);
 }
-END_TEST
 
 START_TEST(checkpoints_come_by_time)
 {
@@ -149,7 +146,6 @@ START_TEST(checkpoints_come_by_time)
     expect_checkpoints(&r, 5, (const uint64_t[]){0, 1, 2, 3, 4});
     tiny_run_close(&r);
 }
-END_TEST
 
 /* A learning rate so high that the first evaluation stays the best for ever. */
 static void spoiled(LoopOptions *o)
@@ -180,7 +176,6 @@ START_TEST(the_best_is_kept_however_old_it_is)
     ck_assert(at.best == r.loop.at.best && score.loss == at.best);
     tiny_run_close(&r);
 }
-END_TEST
 
 START_TEST(a_run_ends_when_its_patience_does)
 {
@@ -197,7 +192,6 @@ START_TEST(a_run_ends_when_its_patience_does)
     ck_assert(loop_over(&r.loop) && !r.loop.stopped);
     tiny_run_close(&r);
 }
-END_TEST
 
 START_TEST(a_step_that_would_not_fit_is_not_begun)
 {
@@ -212,7 +206,6 @@ START_TEST(a_step_that_would_not_fit_is_not_begun)
         ck_assert_msg(loop_over(&l) == cases[i].over, "%d steps in %g s", (int)cases[i].step, cases[i].seconds);
     }
 }
-END_TEST
 
 START_TEST(minutes_end_a_run_and_are_remembered)
 {
@@ -237,7 +230,6 @@ START_TEST(minutes_end_a_run_and_are_remembered)
     ck_assert(r.loop.at.step > step && r.loop.at.seconds > 0.5);
     tiny_run_close(&r);
 }
-END_TEST
 
 /* --- going on --- */
 
@@ -279,7 +271,6 @@ START_TEST(twice_n_steps_are_n_steps_and_n_more_bit_for_bit)
     train_up_to(halves, 24);
     expect_equal_runs(whole, halves, 24);
 }
-END_TEST
 
 START_TEST(the_same_run_twice_gives_the_same_files)
 {
@@ -288,7 +279,6 @@ START_TEST(the_same_run_twice_gives_the_same_files)
     train_up_to(two, 13);
     expect_equal_runs(one, two, 13);
 }
-END_TEST
 
 /* A process of its own, because a stop is asked for once and for all; stops at that step, and says how it went. */
 static int stopped_child(const char *path, uint64_t stop_at, uint64_t steps)
@@ -330,7 +320,6 @@ START_TEST(a_stop_finishes_its_step_and_costs_nothing)
         expect_equal_runs(whole, stopped, 20);
     }
 }
-END_TEST
 
 /* What a process leaves that was killed after a checkpoint and before its marks. */
 START_TEST(marks_that_a_killed_process_did_not_set_are_set)
@@ -350,7 +339,6 @@ START_TEST(marks_that_a_killed_process_did_not_set_are_set)
     ck_assert_uint_eq(marked(&r, "last"), 20);
     tiny_run_close(&r);
 }
-END_TEST
 
 START_TEST(a_damaged_checkpoint_is_passed_over_and_named)
 {
@@ -369,7 +357,6 @@ START_TEST(a_damaged_checkpoint_is_passed_over_and_named)
     tiny_run_close(&r);
     expect_equal_runs(whole, path, 12);
 }
-END_TEST
 
 /* Where nothing is whole, it does not begin again without a word. */
 START_TEST(a_run_without_a_whole_checkpoint_is_not_resumed)
@@ -390,7 +377,6 @@ START_TEST(a_run_without_a_whole_checkpoint_is_not_resumed)
     tiny_run_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* Whatever it began with: a process that is killed before its first step has saved it. */
 START_TEST(a_run_begins_with_a_checkpoint_of_step_0)
@@ -410,7 +396,6 @@ START_TEST(a_run_begins_with_a_checkpoint_of_step_0)
     tiny_run_close(&r);
     expect_equal_runs(whole, killed, 8);
 }
-END_TEST
 
 /* --- what goes wrong --- */
 
@@ -441,7 +426,6 @@ START_TEST(a_step_that_is_not_finite_stops_the_run_and_names_the_tensor)
     tiny_run_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_failing_step_leaves_weights_as_they_were)
 {
@@ -465,7 +449,6 @@ START_TEST(a_failing_step_leaves_weights_as_they_were)
     memory_free(after);
     tiny_run_close(&r);
 }
-END_TEST
 
 /* --- scoring --- */
 
@@ -505,7 +488,6 @@ START_TEST(a_terminal_sees_how_far_scoring_is_and_a_pipe_nothing)
         free(text);
     }
 }
-END_TEST
 
 /* More batches than one round has, and none. */
 START_TEST(scores_do_not_depend_on_workers_to_the_bit)
@@ -533,7 +515,6 @@ START_TEST(scores_do_not_depend_on_workers_to_the_bit)
             tiny_close(&tiny);
         }
 }
-END_TEST
 
 /* --- and what it is all for --- */
 
@@ -565,7 +546,6 @@ START_TEST(a_tiny_model_learns_to_copy)
     trainer_close(&trainer);
     tiny_close(&tiny);
 }
-END_TEST
 
 static const Test tests[] = {TEST(no_steps_make_a_run_with_its_initial_weights),
                              TEST(a_run_that_is_never_scored_has_its_last_as_best),

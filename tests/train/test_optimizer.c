@@ -20,7 +20,6 @@ START_TEST(choices_are_the_kinds)
                 ck_assert_str_eq(optimizer_kind(c->value)->name, c->name);
     ck_assert_uint_eq(found, KINDS);
 }
-END_TEST
 
 static OptimizerOptions sgd(double momentum, double decay)
 {
@@ -84,7 +83,6 @@ START_TEST(sgd_is_its_formula)
     tiny_close(&tiny);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static void train(TinyRun *r, uint64_t first, uint64_t last)
 {
@@ -139,7 +137,6 @@ START_TEST(sgd_goes_on_to_the_bit_and_not_from_adam)
     tiny_run_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

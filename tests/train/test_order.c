@@ -54,7 +54,6 @@ START_TEST(an_epoch_has_each_text_once)
     order_close(&o);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* What begins at a share's last token belongs to that share: no batch is left with nothing. */
 START_TEST(the_last_batch_has_a_text)
@@ -71,7 +70,6 @@ START_TEST(the_last_batch_has_a_text)
     }
     order_close(&o);
 }
-END_TEST
 
 START_TEST(texts_that_fill_their_shares_are_cut_there)
 {
@@ -87,7 +85,6 @@ START_TEST(texts_that_fill_their_shares_are_cut_there)
     }
     order_close(&o);
 }
-END_TEST
 
 START_TEST(a_steps_batch_depends_on_the_step_alone)
 {
@@ -108,7 +105,6 @@ START_TEST(a_steps_batch_depends_on_the_step_alone)
     order_close(&o);
     order_close(&other);
 }
-END_TEST
 
 /* Another seed and another epoch have other batches, in another order. */
 START_TEST(epochs_and_seeds_differ)
@@ -130,7 +126,6 @@ START_TEST(epochs_and_seeds_differ)
     order_close(&o);
     order_close(&other);
 }
-END_TEST
 
 /* A batch's texts are next to one another among all lengths: between its shortest and its longest is no text of
  * another batch, but of those very lengths. Batches come in no order of length. */
@@ -159,7 +154,6 @@ START_TEST(texts_of_like_length_are_together)
                   rising, o.batches);
     order_close(&o);
 }
-END_TEST
 
 static bool open_once(void *argument, Error *e)
 {
@@ -175,7 +169,6 @@ START_TEST(without_memory_there_is_no_order)
     draw_lengths(start);
     fail_each_allocation(open_once, start);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

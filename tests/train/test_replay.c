@@ -107,7 +107,6 @@ START_TEST(the_first_time_is_asked_for_the_second_captured_and_then_replayed)
     replay_close(&r);
     ck_assert_int_eq(s.alive, 0);
 }
-END_TEST
 
 START_TEST(what_was_not_met_for_longest_makes_capacity)
 {
@@ -130,7 +129,6 @@ START_TEST(what_was_not_met_for_longest_makes_capacity)
     replay_close(&r);
     ck_assert_int_eq(s.alive, 0);
 }
-END_TEST
 
 START_TEST(where_nothing_can_be_captured_it_is_asked_for_each_time)
 {
@@ -143,7 +141,6 @@ START_TEST(where_nothing_can_be_captured_it_is_asked_for_each_time)
         replay_close(&r);
     }
 }
-END_TEST
 
 int main(int argc, char **argv)
 {

@@ -20,7 +20,6 @@ START_TEST(constant_rises_in_a_line_and_stays)
     ck_near(at(&s, 100000), 0.01);
     ck_near(schedule_rate(&s, 5, 0.9), 0.005);
 }
-END_TEST
 
 START_TEST(no_warmup_begins_at_the_rate)
 {
@@ -30,7 +29,6 @@ START_TEST(no_warmup_begins_at_the_rate)
         ck_near(at(&s, 1000), 0.01); /* decay_steps 0: constant */
     }
 }
-END_TEST
 
 START_TEST(linear_falls_to_zero)
 {
@@ -42,7 +40,6 @@ START_TEST(linear_falls_to_zero)
     ck_near(at(&s, 110), 0);
     ck_near(at(&s, 500), 0);
 }
-END_TEST
 
 START_TEST(cosine_falls_to_a_tenth)
 {
@@ -54,7 +51,6 @@ START_TEST(cosine_falls_to_a_tenth)
     ck_near(at(&s, 110), 0.001);
     ck_near(at(&s, 500), 0.001);
 }
-END_TEST
 
 START_TEST(noam_peaks_at_the_end_of_its_warmup)
 {
@@ -66,7 +62,6 @@ START_TEST(noam_peaks_at_the_end_of_its_warmup)
     const Schedule half = {.kind = SCHEDULE_NOAM, .rate = 0.5, .dim = 512};
     ck_near(at(&half, 4), 0.25 * pow(512, -0.5)); /* no warmup */
 }
-END_TEST
 
 START_TEST(a_run_limited_by_time_falls_with_the_part_that_is_done)
 {
@@ -81,7 +76,6 @@ START_TEST(a_run_limited_by_time_falls_with_the_part_that_is_done)
     ck_near(schedule_rate(&s, 100, 0.5), 0.0055);
     ck_near(schedule_rate(&s, 100, 1), 0.001);
 }
-END_TEST
 
 START_TEST(of_two_limits_it_falls_with_the_nearer_one)
 {
@@ -94,7 +88,6 @@ START_TEST(of_two_limits_it_falls_with_the_nearer_one)
     ck_near(schedule_rate(&s, 110, 0.25), 0); /* steps end it long before time does */
     ck_near(schedule_rate(&s, 20, 1), 0);
 }
-END_TEST
 
 START_TEST(a_decay_that_ends_in_the_warmup_is_over_behind_it)
 {
@@ -104,7 +97,6 @@ START_TEST(a_decay_that_ends_in_the_warmup_is_over_behind_it)
     ck_near(at(&s, 10), 0);
     ck_near(at(&s, 11), 0);
 }
-END_TEST
 
 static const Test tests[] = {TEST(constant_rises_in_a_line_and_stays),
                              TEST(no_warmup_begins_at_the_rate),

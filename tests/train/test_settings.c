@@ -86,7 +86,6 @@ START_TEST(options_come_back_as_they_were)
     run_close(run);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_file_tells_what_made_it)
 {
@@ -117,7 +116,6 @@ START_TEST(a_file_tells_what_made_it)
     run_close(run);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(the_model_is_fixed_and_training_is_not)
 {
@@ -139,7 +137,6 @@ START_TEST(the_model_is_fixed_and_training_is_not)
     options_close(&c.o);
     run_close(run);
 }
-END_TEST
 
 START_TEST(another_programs_run_is_refused)
 {
@@ -152,7 +149,6 @@ START_TEST(another_programs_run_is_refused)
     options_close(&c.o);
     run_close(run);
 }
-END_TEST
 
 START_TEST(a_configuration_that_is_none_is_refused)
 {
@@ -184,7 +180,6 @@ START_TEST(a_configuration_that_is_none_is_refused)
     run_close(run);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* A value that cannot be, and none at all: which file, which option. */
 START_TEST(what_is_wrong_with_a_configuration_is_said_with_its_name)
@@ -221,7 +216,6 @@ START_TEST(what_is_wrong_with_a_configuration_is_said_with_its_name)
     run_close(run);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static bool save_and_load(void *argument, Error *e)
 {
@@ -243,7 +237,6 @@ START_TEST(each_allocation_may_fail_and_nothing_is_kept)
     fail_each_allocation(save_and_load, run);
     run_close(run);
 }
-END_TEST
 
 static const Test tests[] = {TEST(options_come_back_as_they_were),
                              TEST(a_file_tells_what_made_it),

@@ -54,7 +54,6 @@ START_TEST(what_depends_on_the_machine_or_on_later_options_is_fixed)
     expect_fixed((char *const[]){"--batch=2", "--micro-batch=2", "--steps=1", NULL}, 1, 1); /* one micro-batch */
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* --- what it takes --- */
 
@@ -89,7 +88,6 @@ START_TEST(the_classes_of_memory_make_up_the_whole)
     tiny_close(&tiny);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* --- weights of a run --- */
 
@@ -129,7 +127,6 @@ START_TEST(weights_are_found_by_mark_step_and_file)
     tiny_run_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static void refused(TinyRun *r, const char *which, const char *first, const char *second)
 {
@@ -162,7 +159,6 @@ START_TEST(what_cannot_be_read_is_named_with_what_can)
     tiny_run_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* In a process of its own: a run that is trained, as fast as it can be, and keeps one checkpoint. */
 static pid_t train_for_ever(const char *path)
@@ -201,7 +197,6 @@ START_TEST(weights_of_a_run_that_is_trained_are_always_found)
     ck_assert(kill(child, SIGKILL) == 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status));
     tiny_run_close(&r);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(what_depends_on_the_machine_or_on_later_options_is_fixed), TEST(the_classes_of_memory_make_up_the_whole),

@@ -68,7 +68,6 @@ START_TEST(slots_are_numbered_as_ids_appear)
     ck_assert(b.used.slots[49999] == -1 && b.used.slots[7] == -1 && b.used.slots[12] == 0);
     book_close(&b);
 }
-END_TEST
 
 START_TEST(a_block_of_gradients_holds_used_rows_alone)
 {
@@ -91,7 +90,6 @@ START_TEST(a_block_of_gradients_holds_used_rows_alone)
     ck_assert_uint_eq(used_rows_room(&b.parameters, &large), b.parameters.dense + (size_t)WORDS * (WIDTH + 3));
     book_close(&b);
 }
-END_TEST
 
 /* Ids of a side that another table serves, larger than this one. */
 START_TEST(ids_beyond_all_tables_have_no_row)
@@ -104,7 +102,6 @@ START_TEST(ids_beyond_all_tables_have_no_row)
     ck_assert_uint_eq(b.used.count, 2);
     book_close(&b);
 }
-END_TEST
 
 /* Trains and gives back what was learned, by name. dense: the table's gradient is one whole table. */
 static void train(double *weights, size_t *count, bool dense, size_t workers, double clip)
@@ -150,7 +147,6 @@ START_TEST(training_is_what_it_is_with_whole_tables)
         ck_assert(fabs(used[i] - whole[i]) <= (clip > 0 ? 1e-5 : 0));
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
