@@ -77,7 +77,7 @@ pid_t process_start(const char *path, const char *const *words, const char *out,
     const pid_t parent = getpid(), child = fork();
     if (child == 0) {
         const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
-        if (prctl(PR_SET_PDEATHSIG, SIGTERM) || getppid() != parent)
+        if (setpgid(0, 0) || prctl(PR_SET_PDEATHSIG, SIGTERM) || getppid() != parent)
             _exit(NOT_RUN);
         become(path, words, open("/dev/null", O_RDONLY), open(out, flags, 0666), open(err, flags, 0666));
     }
@@ -86,10 +86,10 @@ pid_t process_start(const char *path, const char *const *words, const char *out,
     return child;
 }
 
-pid_t process_wait(int *status)
+pid_t process_ended(int *status)
 {
     int raw = 0;
-    const pid_t child = waitpid(-1, &raw, 0);
+    const pid_t child = waitpid(-1, &raw, WNOHANG);
     *status = child > 0 ? exit_status(raw) : -1;
-    return child;
+    return child > 0 ? child : 0;
 }

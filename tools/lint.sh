@@ -76,7 +76,7 @@ BEGIN {
     core["train"] = "kernels tensor nn run cli"
     core["session"] = "kernels tensor nn run cli train"
     core["program"] = "kernels tensor nn run cli train session plot inspect research"
-    core["research"] = "run plot inspect"
+    core["research"] = "run plot inspect cli"
     core["plot"] = "kernels tensor run inspect"
     core["inspect"] = "kernels tensor run"
     core["search"] = "kernels tensor nn"

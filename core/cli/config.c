@@ -1,6 +1,8 @@
 /* A configuration file: one `name = value` a line, long names without dashes. A line that begins with #, and what
  * follows a # behind a blank, is a comment. Windows line ends and a byte order mark are no offence. A file that
  * begins with '{' is JSON and the program's to read, as core/run does for a run's config.json. */
+#include "core/cli/config.h"
+
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/utf8.h"
@@ -11,8 +13,7 @@
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/* Cuts blanks off both ends, in place. */
-static char *trim(char *text)
+char *config_trim(char *text)
 {
     while (is_blank(*text))
         text++;
@@ -22,7 +23,7 @@ static char *trim(char *text)
     return text;
 }
 
-static void cut_comment(char *line)
+void config_cut_comment(char *line)
 {
     for (char *c = line; *c; c++)
         if (*c == '#' && (c == line || is_blank(c[-1]))) {
@@ -33,20 +34,20 @@ static void cut_comment(char *line)
 
 static bool config_line(Options *o, char *line, Error *e)
 {
-    cut_comment(line);
-    char *name = trim(line), *equals = strchr(name, '=');
+    config_cut_comment(line);
+    char *name = config_trim(line), *equals = strchr(name, '=');
     if (!*name)
         return true;
     if (!equals)
         return fail(e, "found '%s' where `name = value` should be", quoted(name, strlen(name)).text);
     *equals = 0;
-    name = trim(name);
+    name = config_trim(name);
     if (!*name)
         return fail(e, "no name before '='");
     const OptionState *state = option_find_stored(o, name, strlen(name));
     if (state && state->row->kind == OPTION_CONFIG)
         return fail(e, "%s: a configuration file cannot name another", name);
-    return options_set(o, name, trim(equals + 1), FROM_CONFIG, e);
+    return options_set(o, name, config_trim(equals + 1), FROM_CONFIG, e);
 }
 
 static bool config_lines(Options *o, const char *path, char *text, Error *e)

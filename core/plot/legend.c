@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/run/json.h"
+#include "core/run/run.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -220,7 +221,7 @@ static bool read_config(Json **json, const char *run, Error *e)
     char *path = path_join(run, "config.json"), *text = NULL;
     size_t size;
     bool fine = path || memory_error(e, "a path", 1, strlen(run));
-    if (fine && !file_exists(path))
+    if (fine && !run_is_there(run))
         fine = fail(e, "there is no run in %s: it has no config.json", run);
     fine = fine && file_read(path, &text, &size, e) && json_read(json, text, size, path, e);
     memory_free(text);

@@ -162,6 +162,14 @@ bool log_read(Log *log, const char *path, Error *e)
     return done;
 }
 
+bool log_read_run(Log *log, const char *run, Error *e)
+{
+    char *path = path_join(run, "log.tsv");
+    bool fine = path ? log_read(log, path, e) : memory_error(e, "a path", 1, strlen(run));
+    memory_free(path);
+    return fine;
+}
+
 void log_free(Log *log)
 {
     memory_free(log->line);

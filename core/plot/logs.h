@@ -34,6 +34,7 @@ typedef struct Log {
 /* Reads the lines that are finished. Where steps come again, as in a log that was written by several processes, the
  * later ones count. A log without lines is no error; a line that is no line of a log is. */
 bool log_read(Log *log, const char *path, Error *e);
+bool log_read_run(Log *log, const char *run, Error *e); /* RUN/log.tsv */
 void log_free(Log *log);
 
 #endif

@@ -155,5 +155,6 @@ bool app_info(App *a, Error *e);
 bool app_heads(App *a, Error *e);
 bool app_plot(App *a, Error *e);
 bool app_compare(App *a, Error *e);
+bool app_sweep(App *a, Error *e);
 
 #endif

@@ -25,14 +25,6 @@ static void runs_free(Runs *r)
     memory_free(r->path);
 }
 
-static bool is_run(const char *path)
-{
-    char *config = path_join(path, "config.json");
-    const bool is = config && file_exists(config);
-    memory_free(config);
-    return is;
-}
-
 static bool add_run(Runs *r, char *path, Error *e)
 {
     char **more = path ? memory_resize(r->path, r->count + 1, sizeof *more) : NULL;
@@ -51,14 +43,14 @@ static bool add_runs(Runs *r, const char *path, Error *e)
     const size_t before = r->count;
     char **names;
     size_t count;
-    if (is_run(path))
+    if (run_is_there(path))
         return add_run(r, memory_string(path), e);
     if (!folder_list(path, &names, &count, e))
         return false;
     bool fine = true;
     for (size_t i = 0; fine && i < count; i++) {
         char *inner = path_join(path, names[i]);
-        if (inner && !is_run(inner))
+        if (inner && !run_is_there(inner))
             memory_free(inner);
         else
             fine = add_run(r, inner, e);

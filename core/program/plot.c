@@ -127,21 +127,13 @@ static void forget(Plot *p)
         log_free(&p->log[i]);
 }
 
-static bool read_log(Log *log, const char *run, Error *e)
-{
-    char *path = path_join(run, "log.tsv");
-    bool fine = path ? log_read(log, path, e) : memory_error(e, "a path", 1, strlen(run));
-    memory_free(path);
-    return fine;
-}
-
 /* Reads all logs. empty: one of them has no line yet. */
 static bool read_logs(Plot *p, bool *empty, Error *e)
 {
     *empty = false;
     for (size_t i = 0; i < p->runs; i++) {
         log_free(&p->log[i]);
-        if (!read_log(&p->log[i], p->run[i], e))
+        if (!log_read_run(&p->log[i], p->run[i], e))
             return false;
         if (strcmp(p->log[i].unit, p->log[0].unit) != 0 && p->log[i].count && p->log[0].count)
             return fail(e, "losses in %s (%s) and in %s (%s) do not fit into one picture", p->log[0].unit, p->run[0],
@@ -247,7 +239,7 @@ static bool wait_for_more(Plot *p, bool *going, Error *e)
             continue;
         asked = clock_seconds();
         Log now;
-        if (!read_log(&now, p->run[0], e))
+        if (!log_read_run(&now, p->run[0], e))
             return false;
         bool more = now.count != count;
         log_free(&now);

@@ -127,6 +127,8 @@ static bool print_result(const Training *t, bool json, Error *e)
         json_add_member(&b, "seconds", l->seconds);
         json_add_member(&b, "best", l->at.scored ? best : NAN); /* null */
         dataset_protocol(a, &b);
+        json_add_key(&b, "finished");
+        buffer_print(&b, l->stopped ? "false" : "true");
         return json_print(&b, e);
     }
     printf("%s: %llu steps", a->run->path, (unsigned long long)l->at.step);

@@ -1,7 +1,6 @@
 /* See compare.h. */
 #include "core/research/compare.h"
 
-#include "base/file.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -91,14 +90,6 @@ static void add_run(Group *g, const Figure *f, const Log *log, int64_t seed)
     g->seconds += end->seconds;
 }
 
-static bool read_run(Log *log, const char *run, Error *e)
-{
-    char *path = path_join(run, "log.tsv");
-    bool fine = path ? log_read(log, path, e) : memory_error(e, "a path", 1, strlen(run));
-    memory_free(path);
-    return fine;
-}
-
 /* The reference comes first. */
 static Group *group_of(const Comparison *c, size_t curve, size_t reference)
 {
@@ -124,7 +115,7 @@ static bool fill_groups(Comparison *c, const char *const *runs, size_t count, si
 {
     for (size_t i = 0; i < count; i++) {
         Log log;
-        if (!read_run(&log, runs[i], e))
+        if (!log_read_run(&log, runs[i], e))
             return false;
         if (!c->unit[0])
             memcpy(c->unit, log.unit, sizeof c->unit);

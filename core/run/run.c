@@ -29,6 +29,14 @@ static char *run_folder(const Run *run, const char *name, Error *e)
     return path;
 }
 
+bool run_is_there(const char *path)
+{
+    char *config = path_join(path, "config.json");
+    const bool is = config && file_exists(config);
+    memory_free(config);
+    return is;
+}
+
 bool run_default_path(char **path, const char *program, Error *e)
 {
     if (!folder_make("runs", e))

@@ -38,6 +38,9 @@ bool run_may_begin(const char *path, Error *e);
 bool run_open(Run **run, const char *path, bool to_write, Error *e);
 void run_close(Run *run); /* NULL is fine */
 
+/* Whether a folder is a run: it has a configuration. */
+bool run_is_there(const char *path);
+
 /* Whether a process writes the run now. */
 bool run_busy(const char *path);
 

@@ -19,6 +19,7 @@ enum {
     HEADS = COMMAND_HEADS,
     PLOT = COMMAND_PLOT,
     COMPARE = COMMAND_COMPARE,
+    SWEEP = COMMAND_SWEEP,
     OWN = 0x3f * COMMAND_OWN, /* commands of a program: they read its data and print a result */
     APART = 3 * COMMAND_APART /* and those that read no data */
 };
@@ -128,15 +129,15 @@ const Option shared_options[] = {
     {"recompute", 0, OPTION_YES_NO, OPTION_TRAINING, BUILD, AT(recompute), "no", NULL, "drop a block's activations and recompute them in the backward pass, to save memory"},
 
     /* of this call */
-    {"run", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN | READ | TEND | PLOT | HEADS, AT(run), NULL, "DIR", "directory of the run (train: a new one; none: runs/PROGRAM-N)"},
+    {"run", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN | READ | TEND | PLOT | HEADS | SWEEP, AT(run), NULL, "DIR", "directory of the run (train: a new one; none: runs/PROGRAM-N; sweep: of all its runs; none: runs/FILE)"},
     {"resume", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN, AT(resume), NULL, "DIR", "continue this run"},
     {"weights", 0, OPTION_TEXT, OPTION_HERE, (RUN & ~COMMAND_BENCH) | HEADS | PLOT, AT(weights), NULL, "WHICH", "which weights: best, last, average, a step or a file (none: best; train: newly initialized)"},
     {"preset", 'p', OPTION_PRESET, OPTION_HERE, BUILD | PLOT, AT(preset), NULL, NULL, "use a preset; see below"},
     {"config", 0, OPTION_CONFIG, OPTION_HERE, BUILD | PLOT, AT(config), NULL, "FILE", "read options from a file of lines `name = value`"},
-    {"dry-run", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(dry_run), NULL, NULL, "print the memory and work it would take, and stop"},
+    {"dry-run", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN | SWEEP, AT(dry_run), NULL, NULL, "print the memory and work it would take, and stop"},
     {"dump-logits", 0, OPTION_PATH, OPTION_HERE, COMMAND_EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all that is scored, and its targets as FILE.ids.npy"},
-    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE, AT(quiet), NULL, NULL, "print no progress"},
-    {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE, AT(json), NULL, NULL, "print the result as one line of JSON"},
+    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE | SWEEP, AT(quiet), NULL, NULL, "print no progress"},
+    {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE | SWEEP, AT(json), NULL, NULL, "print the result as one line of JSON"},
 
     {"profile", 0, OPTION_FLAG, OPTION_HERE, COMMAND_BENCH, AT(profile), NULL, NULL, "show where a step's time goes"},
 
@@ -157,6 +158,7 @@ const Option shared_options[] = {
     {"at", 0, OPTION_TEXT, OPTION_HERE, COMPARE, AT(at), NULL, "LIMIT", "read each run up to steps=N, tokens=N or seconds=N (none: to its end)"},
     {"against", 0, OPTION_PATH, OPTION_HERE, COMPARE, AT(against), NULL, "RUN", "compare with the group of this run (none: with the first)"},
     {"format", 0, OPTION_CHOICE, OPTION_HERE, COMPARE, AT(format), "text", .choices = formats, "how to print the table"},
+    {"jobs", 0, OPTION_SIZE, OPTION_HERE, SWEEP, AT(jobs), "1", "[1,1024]", "runs to train at once; they share the cores"},
 };
 /* clang-format on */
 

@@ -12,13 +12,14 @@ enum {
     COMMAND_EVAL = 1 << 1,
     COMMAND_INFO = 1 << 2,
     COMMAND_BENCH = 1 << 3,
-    COMMAND_WRITE = 1 << 4,   /* sample, predict, translate: what uses the model */
-    COMMAND_TEND = 1 << 5,    /* average: what works on a run's files */
-    COMMAND_PLOT = 1 << 6,    /* plot: what draws a run's log */
-    COMMAND_HEADS = 1 << 7,   /* heads: what shows a model's inside */
-    COMMAND_OWN = 1 << 8,     /* and the five bits above it */
-    COMMAND_APART = 1 << 14,  /* and the one above it */
-    COMMAND_COMPARE = 1 << 16 /* compare: what puts runs beside each other */
+    COMMAND_WRITE = 1 << 4,    /* sample, predict, translate: what uses the model */
+    COMMAND_TEND = 1 << 5,     /* average: what works on a run's files */
+    COMMAND_PLOT = 1 << 6,     /* plot: what draws a run's log */
+    COMMAND_HEADS = 1 << 7,    /* heads: what shows a model's inside */
+    COMMAND_OWN = 1 << 8,      /* and the five bits above it */
+    COMMAND_APART = 1 << 14,   /* and the one above it */
+    COMMAND_COMPARE = 1 << 16, /* compare: what puts runs beside each other */
+    COMMAND_SWEEP = 1 << 17    /* sweep: what trains many */
 };
 
 /* Choices whose values are nobody else's enum. */
@@ -51,6 +52,7 @@ typedef struct SharedOptions {
     const char *at, *against;
     int figure, format;
     bool last;
+    size_t jobs;
 } SharedOptions;
 
 /* The rows, with offsets into a SharedOptions. */

@@ -236,8 +236,8 @@ START_TEST(a_run_whose_folder_goes_while_it_trains_is_an_error)
         if (!i)
             kill(s.process, SIGINT);
         Said said = command_end(&s);
-        ck_assert_msg(said.status == 1 && strstr(said.err, "is gone") && !strstr(said.err, "go on with"),
-                      "%d: %s", said.status, said.err);
+        ck_assert_msg(said.status == 1 && strstr(said.err, "is gone") && !strstr(said.err, "go on with"), "%d: %s",
+                      said.status, said.err);
         ck_assert(!folder_exists(run));
         said_free(&said);
     }

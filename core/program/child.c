@@ -1,0 +1,193 @@
+/* See child.h. */
+#include "core/program/child.h"
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/process.h"
+#include "core/plot/logs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FIXED = 8 /* words beside the run's options */ };
+
+Json *object_read(const char *path)
+{
+    char *text = NULL;
+    size_t size;
+    Json *j = NULL;
+    Error e;
+    if (file_exists(path) && file_read(path, &text, &size, &e) && !json_read(&j, text, size, path, &e))
+        j = NULL;
+    memory_free(text);
+    return j;
+}
+
+double object_real(const Json *j, const char *key)
+{
+    const Json *member = json_get(j, key);
+    return member && member->kind == JSON_NUMBER ? member->number : NAN;
+}
+
+void words_free(Words *w)
+{
+    for (size_t i = 0; i < w->made_count; i++)
+        memory_free(w->made[i]);
+    memory_free(w->made);
+    memory_free(w->word);
+}
+
+/* --NAME=VALUE; nothing where there is no memory, which the caller sees. */
+static bool add_option(Words *w, const char *name, const char *value)
+{
+    Buffer b = {0};
+    buffer_print(&b, "--%s=%s", name, value);
+    char *made = b.failed ? NULL : memory_string(b.text);
+    buffer_free(&b);
+    if (!made)
+        return false;
+    w->word[w->count++] = w->made[w->made_count++] = made;
+    return true;
+}
+
+bool child_words(Words *w, const Child *c, const char *where, const char *path, Error *e)
+{
+    const PlanRun *run = c->run;
+    const bool resume = where && !strcmp(where, "resume");
+    char workers[24];
+    *w = (Words){.word = memory_get(run->count + FIXED, sizeof *w->word),
+                 .made = memory_get(run->count + FIXED, sizeof *w->made)};
+    bool fine = w->word && w->made;
+    if (fine) {
+        w->word[w->count++] = c->program;
+        w->word[w->count++] = "train";
+        w->word[w->count++] = "--json";
+        if (!where)
+            w->word[w->count++] = "--dry-run";
+    }
+    fine = fine && (!where || add_option(w, where, path));
+    snprintf(workers, sizeof workers, "%zu", c->workers);
+    if (fine && !resume && !plan_value(run, "workers"))
+        fine = add_option(w, "workers", workers);
+    for (size_t i = 0; fine && !resume && i < run->count; i++)
+        fine = add_option(w, run->option[i].name, run->option[i].value);
+    if (!fine)
+        words_free(w);
+    return fine || memory_error(e, "a command line", run->count, 32);
+}
+
+/* ---- what it will take */
+
+static bool take_cost(Cost *c, const Json *j)
+{
+    const double steps = object_real(j, "steps");
+    *c = (Cost){object_real(j, "parameters"), object_real(j, "flop_a_step") * steps, steps, object_real(j, "minutes")};
+    return !isnan(c->flop) && !isnan(c->parameters);
+}
+
+bool cost_read(Cost *c, const char *path)
+{
+    Json *j = object_read(path);
+    bool fine = j && take_cost(c, j);
+    json_free(j);
+    return fine;
+}
+
+bool cost_ask(Cost *c, const Child *child, const char *path, int *status, Error *e)
+{
+    Buffer out = {0}, err = {0};
+    Json *j = NULL;
+    Words w;
+    Error why;
+    if (!child_words(&w, child, NULL, NULL, e))
+        return false;
+    *status = process_run(process_self, w.word, NULL, &out, &err);
+    bool fine = *status == 0 && !out.failed && json_read(&j, out.text ? out.text : "", out.size, "its plan", &why) &&
+                take_cost(c, j) && (!path || file_write(path, out.text, out.size, &why));
+    if (!fine) {
+        const char *line = err.size ? err.text : "train --dry-run could not be run", *colon = strstr(line, ": ");
+        line = colon ? colon + 2 : line; /* without the program's name */
+        fail(e, "%.*s", (int)strcspn(line, "\n"), line);
+    }
+    json_free(j);
+    buffer_free(&out);
+    buffer_free(&err);
+    words_free(&w);
+    return fine;
+}
+
+/* The size of all files in a folder. */
+static double folder_bytes(const char *path)
+{
+    char **names, *text;
+    size_t count = 0, size;
+    double bytes = 0;
+    Error e;
+    if (!folder_list(path, &names, &count, &e))
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        char *inner = path_join(path, names[i]);
+        if (inner && file_read(inner, &text, &size, &e)) {
+            bytes += (double)size;
+            memory_free(text);
+        }
+        memory_free(inner);
+    }
+    folder_list_free(names, count);
+    return bytes;
+}
+
+/* The run with as many steps as it takes to measure one. */
+static bool short_run(PlanRun *to, const PlanRun *from, Error *e)
+{
+    static const PlanOption instead[] = {{"steps", "4"}, {"epochs", "0"}, {"minutes", "0"}, {"keep", "0"}};
+    enum { INSTEAD = sizeof instead / sizeof *instead };
+    *to = (PlanRun){.name = from->name, .option = memory_get(from->count + INSTEAD, sizeof *to->option)};
+    if (!to->option)
+        return memory_error(e, "options of a run", from->count, sizeof *to->option);
+    for (size_t i = 0; i < from->count; i++) {
+        bool replaced = false;
+        for (size_t k = 0; k < INSTEAD; k++)
+            replaced = replaced || !strcmp(from->option[i].name, instead[k].name);
+        if (!replaced)
+            to->option[to->count++] = from->option[i];
+    }
+    for (size_t k = 0; k < INSTEAD; k++)
+        to->option[to->count++] = instead[k];
+    return true;
+}
+
+bool cost_probe(const Cost *c, const Child *child, const char *folder, double *speed, double *bytes, Error *e)
+{
+    char *checkpoint = path_join(folder, "checkpoints/00000000");
+    PlanRun run = {0};
+    const Child probe = {child->program, &run, child->workers};
+    Words w = {0};
+    Buffer said = {0};
+    Log log = {0};
+    Error ignored;
+    *speed = *bytes = NAN;
+    bool fine = (checkpoint || memory_error(e, "a path", 1, strlen(folder))) && folder_remove(folder, e) &&
+                short_run(&run, child->run, e) && child_words(&w, &probe, "run", folder, e);
+    if (fine && process_run(process_self, w.word, NULL, &said, &said) == 0 && log_read_run(&log, folder, &ignored) &&
+        log.count > 1) { /* the first step also takes what is made once */
+        const LogLine *first = log.line, *last = first + log.count - 1;
+        *speed = c->flop / c->steps * (last->step - first->step) / (last->seconds - first->seconds);
+        *bytes = folder_bytes(checkpoint) / c->parameters;
+    }
+    folder_remove(folder, &ignored);
+    log_free(&log);
+    words_free(&w);
+    buffer_free(&said);
+    memory_free(run.option);
+    memory_free(checkpoint);
+    return fine;
+}
+
+double cost_seconds(const Cost *c, double speed)
+{
+    const double computed = c->flop / speed, limit = c->minutes > 0 ? 60 * c->minutes : INFINITY;
+    return isnan(computed) ? limit : fmin(computed, limit);
+}

@@ -1,0 +1,219 @@
+/* sweep: every run that a file describes is trained once, whatever happens in between; and what comes of them is one
+ * table, the same however often it was interrupted. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/philox.h"
+#include "tests/command.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RECIPE                                                                                                         \
+    "dim = 16\nheads = 2\ndepth = 1\ncontext = 16\nbatch = 4\nworkers = 1\nlr = 0.01\neval-bytes = 300\n"              \
+    "warmup = 2\nschedule = constant\nminutes = 0\npatience = 0\nsteps = 20\neval-every = 5\n"
+
+/* Writes the file of a sweep; the path of where its runs go, beside it. */
+static const char *sweep_of(const char *text)
+{
+    const char *folder = fresh_path("sweep");
+    Error e;
+    ck_done(folder_make(folder, &e), e);
+    write_in(folder, "a.sweep", text, strlen(text));
+    return folder;
+}
+
+/* sweep.tsv without its last column, which is time. */
+static char *table_of(const char *folder)
+{
+    size_t size, kept = 0;
+    char *text = read_in(folder, "runs/sweep.tsv", &size);
+    ck_assert_ptr_nonnull(text);
+    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+        *end = 0;
+        char *tab = strrchr(line, '\t');
+        ck_assert_ptr_nonnull(tab);
+        memmove(text + kept, line, (size_t)(tab - line));
+        kept += (size_t)(tab - line);
+        text[kept++] = '\n';
+    }
+    text[kept] = 0;
+    return text;
+}
+
+static Said sweep(const char *folder, const char *more)
+{
+    return must("sweep %s/a.sweep --run %s/runs %s", folder, folder, more);
+}
+
+#define TWO_BY_TWO RECIPE "seeds = 3\nff = 8 | 16\n[post]\n[pre]\nnorm = pre\n"
+
+START_TEST(a_sweep_trains_compares_and_makes_its_table_anew)
+{
+    const char *folder = sweep_of(TWO_BY_TWO);
+    Said s = sweep(folder, "--jobs 2");
+    ck_assert_msg(strstr(s.out, "12 of 12 runs are done\n") && strstr(s.out, "ff 16, norm pre"), "%s", s.out);
+    ck_assert_msg(strstr(s.err, "12 runs of 4 groups, 12 to train") && strstr(s.err, "12/12"), "%s", s.err);
+    said_free(&s);
+    char *table = table_of(folder);
+    ck_assert_msg(strstr(table, "run\tff\tnorm\tseed\tstate\tsteps\ttokens\tFLOP\tparameters\tbest validation"), "%s",
+                  table);
+    ck_assert_msg(strstr(table, "\npre-ff16-s3\t16\tpre\t3\tdone\t20\t1280\t"), "%s", table);
+
+    write_in(folder, "runs/sweep.tsv", "run\tnonsense\n", 13); /* who changes it gets it anew */
+    s = sweep(folder, "--json -q");
+    Json *j = said_json(&s);
+    ck_assert(json_real(j, "runs") == 12 && json_real(j, "done") == 12 && json_real(j, "failed") == 0);
+    json_free(j);
+    said_free(&s);
+    char *again = table_of(folder);
+    ck_assert_str_eq(again, table);
+    memory_free(again);
+
+    write_in(folder, "a.sweep", TWO_BY_TWO "[wide]\ndim = 32\n",
+             sizeof TWO_BY_TWO "[wide]\ndim = 32\n" - 1); /* more of it */
+    s = sweep(folder, "");
+    ck_assert_msg(strstr(s.err, "18 runs of 6 groups, 6 to train") && strstr(s.out, "18 of 18"), "%s%s", s.err, s.out);
+    said_free(&s);
+    write_in(folder, "a.sweep", RECIPE "ff = 9\n", sizeof RECIPE "ff = 9\n" - 1);
+    refused(1, "holds another sweep, with a run post-ff8-s1", "sweep %s/a.sweep --run %s/runs", folder, folder);
+    memory_free(table);
+}
+END_TEST
+
+/* Killed at random moments, with a run or between two; then it goes on to the same table. */
+START_TEST(a_sweep_that_is_killed_ends_with_the_same_table)
+{
+    const char *whole = sweep_of(TWO_BY_TWO), *killed = sweep_of(TWO_BY_TWO);
+    Said s = sweep(whole, "-q");
+    said_free(&s);
+    size_t kills = 0;
+    for (uint32_t round = 0; round < 20; round++) {
+        const struct timespec moment = {0, (long)philox_below(400, 7, round, 0, 0) * 1000 * 1000};
+        Started started = command_start("sweep %s/a.sweep --run %s/runs -q --jobs %d", killed, killed,
+                                        round % 2 ? 2 : 1);
+        nanosleep(&moment, NULL);
+        kill(started.process, SIGKILL);
+        s = command_end(&started);
+        kills += s.status == -SIGKILL ? 1 : 0;
+        said_free(&s);
+    }
+    ck_assert_uint_gt(kills, 3);
+    s = sweep(killed, "-q");
+    said_free(&s);
+    char *a = table_of(whole), *b = table_of(killed);
+    ck_assert_str_eq(a, b);
+    memory_free(a);
+    memory_free(b);
+}
+END_TEST
+
+START_TEST(several_processes_share_a_sweep)
+{
+    enum { PROCESSES = 3 };
+    const char *alone = sweep_of(TWO_BY_TWO), *shared = sweep_of(TWO_BY_TWO);
+    Started started[PROCESSES];
+    for (int i = 0; i < PROCESSES; i++)
+        started[i] = command_start("sweep %s/a.sweep --run %s/runs -q", shared, shared);
+    Said s = sweep(alone, "-q");
+    said_free(&s);
+    for (int i = 0; i < PROCESSES; i++) {
+        s = command_end(&started[i]);
+        ck_assert_msg(s.status == 0 && strstr(s.out, "12 of 12 runs are done\n"), "%d: %s%s", s.status, s.out, s.err);
+        said_free(&s);
+    }
+    char *a = table_of(alone), *b = table_of(shared);
+    ck_assert_str_eq(a, b);
+    memory_free(a);
+    memory_free(b);
+}
+END_TEST
+
+START_TEST(a_sweep_that_is_stopped_goes_on)
+{
+    const struct timespec moment = {0, 500 * 1000 * 1000};
+    const char *folder = sweep_of("dim = 16\nheads = 2\nsteps = 100000\nminutes = 1\nseeds = 2\n");
+    Started started = command_start("sweep %s/a.sweep --run %s/runs", folder, folder);
+    for (int i = 0; i < 60; i++) {
+        char path[800];
+        snprintf(path, sizeof path, "%s/runs/s1/config.json", folder);
+        if (file_exists(path))
+            break;
+        nanosleep(&moment, NULL);
+    }
+    kill(started.process, SIGINT);
+    Said s = command_end(&started);
+    ck_assert_msg(s.status == 0 && strstr(s.out, "0 of 2 runs are done; the same command goes on"), "%d %s%s", s.status,
+                  s.out, s.err);
+    said_free(&s);
+}
+END_TEST
+
+START_TEST(a_run_that_fails_is_a_row_that_says_so)
+{
+    const char *folder = sweep_of(
+        "dim = 16\nheads = 2\ndepth = 1\ncontext = 16\nsteps = 30\nminutes = 0\nwarmup = 0\n"
+        "schedule = constant\nclip = 0\nnorm = pre\noptimizer = sgd\n[good]\nlr = 0.01\n[bad]\nlr = 1e30\n");
+    Said s = sweep(folder, "");
+    ck_assert_msg(strstr(s.out, "1 of 2 runs are done, 1 failed\n") && strstr(s.err, "bad-s1 failed: "), "%s%s", s.out,
+                  s.err);
+    said_free(&s);
+    char *table = table_of(folder);
+    ck_assert_msg(strstr(table, "\nbad-s1\t1e30\t1\tfailed: ") && strstr(table, "\ngood-s1\t0.01\t1\tdone\t30\t"), "%s",
+                  table);
+    memory_free(table);
+}
+END_TEST
+
+START_TEST(what_cannot_be_trained_is_refused_before_anything_is)
+{
+    static const char *const cases[][2] = {
+        {"dmi = 3", "run s1: unknown option --dmi; did you mean --dim?"},
+        {"[a]\n[b]\ndim = 0", "run b-s1: --dim"},
+        {"data = nowhere.txt", "run s1: "},
+        {"dim = 15\nheads = 2", "run s1: "},
+        {"[a", "a.sweep:1: a row's name"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *folder = sweep_of(cases[i][0]);
+        char path[800];
+        Said s = command("sweep %s/a.sweep --run %s/runs", folder, folder);
+        ck_assert_msg((s.status == 1 || s.status == 2) && strstr(s.err, cases[i][1]) &&
+                          strchr(s.err, '\n') == strrchr(s.err, '\n'),
+                      "%s: %d %s", cases[i][0], s.status, s.err);
+        snprintf(path, sizeof path, "%s/runs/s1", folder);
+        ck_assert(access(path, F_OK) != 0);
+        said_free(&s);
+    }
+    const char *folder = sweep_of("dim = 16");
+    refused(1, "holds something else than a sweep", "sweep %s/a.sweep --run tests", folder);
+    refused(2, "expected one file", "sweep");
+    refused(1, "nowhere.sweep", "sweep nowhere.sweep");
+}
+END_TEST
+
+START_TEST(a_dry_run_leaves_nothing)
+{
+    const char *folder = sweep_of(TWO_BY_TWO);
+    char path[800];
+    Said s = must("sweep %s/a.sweep --run %s/runs --dry-run", folder, folder);
+    ck_assert_msg(!s.out[0] && strstr(s.err, "12 runs of 4 groups, 12 to train: "), "%s%s", s.out, s.err);
+    snprintf(path, sizeof path, "%s/runs", folder);
+    ck_assert(access(path, F_OK) != 0);
+    said_free(&s);
+}
+END_TEST
+
+static const Test tests[] = {
+    TEST(a_sweep_trains_compares_and_makes_its_table_anew),
+    TEST_SLOW(a_sweep_that_is_killed_ends_with_the_same_table, 300),
+    TEST(several_processes_share_a_sweep),
+    TEST(a_sweep_that_is_stopped_goes_on),
+    TEST(a_run_that_fails_is_a_row_that_says_so),
+    TEST(what_cannot_be_trained_is_refused_before_anything_is),
+    TEST(a_dry_run_leaves_nothing),
+};
+
+int main(int argc, char **argv) { return suite_run("charlm/sweep", tests, sizeof tests / sizeof *tests, argc, argv); }
