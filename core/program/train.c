@@ -5,6 +5,7 @@
 #include "core/cli/stop.h"
 #include "core/cli/units.h"
 #include "core/run/json.h"
+#include "core/train/groups.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -160,11 +161,22 @@ static bool print_plan(const App *a, const TrainerOptions *options, Error *e)
     return true;
 }
 
+/* --groups */
+static bool print_groups(const App *a, const OptimizerOptions *options, Error *e)
+{
+    Buffer report = {0};
+    bool fine = groups_report(options, a->parameters, &report, e);
+    if (fine && report.size && !a->options->quiet)
+        fprintf(stderr, "groups of tensors:\n%s", report.text);
+    buffer_free(&report);
+    return fine;
+}
+
 static bool train(Training *t, Error *e)
 {
     App *a = t->a;
     TrainerOptions options;
-    if (!app_trainer_options(a, &options, true, e))
+    if (!app_trainer_options(a, &options, true, e) || !print_groups(a, &options.optimizer, e))
         return false;
     if (a->options->dry_run)
         return keep_changes(a, e) && print_plan(a, &options, e);
@@ -225,9 +237,10 @@ bool app_train(App *a, Error *e)
     const SharedOptions *o = a->options;
     Training t = {.a = a};
     double beta1, beta2, seconds;
-    size_t steps;
+    size_t steps, groups;
     if (!begins_well(a, e) || !parse_betas(o->betas, &beta1, &beta2, e) ||
-        !parse_every(o->save_every, &steps, &seconds, e))
+        !parse_every(o->save_every, &steps, &seconds, e) ||
+        (!o->resume && !groups_read(o->groups, o->optimizer, &groups, e)))
         return app_misused(a);
     bool fine = (o->resume ? open_old : open_new)(a, e) && train(&t, e);
     trainer_close(&t.trainer);

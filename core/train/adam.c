@@ -5,17 +5,7 @@
 #include "core/tensor/tape.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* Matrices decay; biases, gains and positions' neighbours in rank 1 do not. */
-static bool decays(const Parameter *p) { return p->role != ROLE_CONSTANT && p->rank == 2; }
-
-static int by_begin(const void *a, const void *b)
-{
-    const Span *left = a, *right = b;
-    return left->begin < right->begin ? -1 : left->begin > right->begin;
-}
 
 /* Of all tables that are only looked up */
 static size_t lookup_rows(const Parameters *p)
@@ -32,6 +22,25 @@ static bool configure(OptimizerOptions *o, const SharedOptions *from, Error *e)
     return parse_betas(from->betas, &o->adam.beta1, &o->adam.beta2, e);
 }
 
+/* Neighbours of one group are one stretch, and what decays is a span. */
+static void list_dense(const Optimizer *o, Stretch *stretch, size_t *stretches, Span *span, size_t *spans)
+{
+    const Motion *before = NULL;
+    for (size_t i = 0; i < o->parameters->count; i++) {
+        const Parameter *p = o->parameters->list[i];
+        const Motion *m = &o->motions[i];
+        if (p->role == ROLE_LOOKUP || p->role == ROLE_CONSTANT)
+            continue;
+        if (m->rate > 0 && (!before || before->group != m->group))
+            stretch[(*stretches)++] = (Stretch){p->offset, 0, m};
+        if (m->rate > 0)
+            stretch[*stretches - 1].end = p->offset + p->count;
+        if (m->decay > 0)
+            span[(*spans)++] = (Span){p->offset, p->offset + p->count, m->decay};
+        before = m;
+    }
+}
+
 bool adam_open(Optimizer *o, Stream *s, Error *e)
 {
     const Kernels *k = o->k;
@@ -39,18 +48,15 @@ bool adam_open(Optimizer *o, Stream *s, Error *e)
     Span *spans = memory_get(p->count, sizeof *spans);
     AdamOwn *own = o->own = memory_get(1, sizeof *own);
     if (own) {
+        own->stretches = memory_get(p->count, sizeof *own->stretches);
         own->spans = k->allocate(p->count * sizeof *own->spans);
         own->lazy = k->adam_flush ? k->allocate(lookup_rows(p) * sizeof *own->lazy) : NULL;
     }
-    bool fine = (spans && own && own->spans && (own->lazy || !k->adam_flush)) ||
+    bool fine = (spans && own && own->stretches && own->spans && (own->lazy || !k->adam_flush)) ||
                 memory_error(e, "the optimizer's lists of parameters", p->count, sizeof *spans);
-    for (size_t i = 0; fine && o->options.decay > 0 && i < p->count; i++)
-        if (decays(p->list[i]) && p->list[i]->role != ROLE_LOOKUP)
-            spans[own->span_count++] = (Span){p->list[i]->offset, p->list[i]->offset + p->list[i]->count,
-                                              o->options.decay};
     if (fine) {
         adam_after_load(o);
-        qsort(spans, own->span_count, sizeof *spans, by_begin);
+        list_dense(o, own->stretches, &own->stretch_count, spans, &own->span_count);
         k->upload(s, own->spans, spans, own->span_count * sizeof *spans);
     }
     memory_free(spans);
@@ -62,29 +68,39 @@ void adam_close(Optimizer *o)
     AdamOwn *own = o->own;
     if (!own)
         return;
+    memory_free(own->stretches);
     o->k->release(own->spans);
     o->k->release(own->lazy);
     memory_free(own);
 }
 
 /* Steps are counted from 1, because the moments begin as 0 and that is corrected for. */
-static void begin(const Optimizer *o, StepState *state, uint64_t step)
+static void begin(const Adam *adam, StepState *state, uint64_t step)
 {
-    state->correction1 = 1 - pow(o->options.adam.beta1, (double)step);
-    state->correction2 = 1 - pow(o->options.adam.beta2, (double)step);
+    state->correction1 = 1 - pow(adam->beta1, (double)step);
+    state->correction2 = 1 - pow(adam->beta2, (double)step);
 }
 
-static void *at(const Optimizer *o, void *block, const Parameter *p) { return (char *)block + p->offset * o->k->real; }
+static void *at(const Optimizer *o, void *block, const Parameter *p)
+{
+    return block ? parameter_in(p, block, o->k->real) : NULL;
+}
+
+static const StepState *state_of(const Optimizer *o, const OptimizerStep *step, const Motion *m)
+{
+    return m->group ? &o->states[m->group - 1] : step->state;
+}
 
 /* All rows of a table move, because moments do, or rest. A worker takes some before it is the next worker's turn: an
  * even share, or, where rows rest, few, because those of frequent words, which rest least, are adjacent. */
-static void move_table(Optimizer *o, Stream *s, const OptimizerStep *step, const Parameter *p, LazyRow *lazy)
+static void move_table(Optimizer *o, Stream *s, const OptimizerStep *step, const Parameter *p, const Motion *m,
+                       LazyRow *lazy)
 {
     const void *g = (const char *)step->gradient + gradient_offset(o->parameters, p, step->used) * o->k->real;
     size_t rows = p->shape[0], turn = lazy ? 256 : (rows + step->workers - 1) / step->workers;
-    for (size_t first = step->number * turn; first < rows; first += step->workers * turn)
+    for (size_t first = step->number * turn; m->rate > 0 && first < rows; first += step->workers * turn)
         o->k->adam_rows(s, at(o, step->weights->reals, p), at(o, o->block[0], p), at(o, o->block[1], p), lazy, g,
-                        step->slots, step->state, o->options.adam, decays(p) ? o->options.decay : 0, first,
+                        step->slots, state_of(o, step, m), m->adam, m->decay, first,
                         rows - first < turn ? rows - first : turn, p->shape[1]);
 }
 
@@ -94,14 +110,21 @@ void adam_step(Optimizer *o, Stream *s, const OptimizerStep *step)
     const Weights *w = step->weights;
     size_t first, count;
     optimizer_range(o->parameters->dense, step->number, step->workers, &first, &count);
-    o->k->adam(s, w->reals, w->numbers == w->reals ? NULL : w->numbers, o->block[0], o->block[1], step->gradient,
-               step->state, o->options.adam, own->spans, own->span_count, first, count);
+    for (size_t i = 0; i < own->stretch_count; i++) {
+        const Stretch *one = &own->stretches[i];
+        size_t begin = one->begin > first ? one->begin : first,
+               end = one->end < first + count ? one->end : first + count;
+        if (begin < end)
+            o->k->adam(s, w->reals, w->numbers == w->reals ? NULL : w->numbers, o->block[0], o->block[1],
+                       step->gradient, state_of(o, step, one->motion), one->motion->adam, own->spans, own->span_count,
+                       begin, end - begin);
+    }
     LazyRow *lazy = own->lazy;
     for (size_t i = 0; i < o->parameters->count; i++) {
         const Parameter *p = o->parameters->list[i];
         if (p->role != ROLE_LOOKUP)
             continue;
-        move_table(o, s, step, p, lazy);
+        move_table(o, s, step, p, &o->motions[i], lazy);
         lazy = lazy ? lazy + p->shape[0] : NULL;
     }
 }
@@ -115,7 +138,7 @@ void adam_flush(Optimizer *o, Stream *s, size_t number, size_t workers)
         if (p->role != ROLE_LOOKUP)
             continue;
         size_t first = p->shape[0] * number / workers, end = p->shape[0] * (number + 1) / workers;
-        o->k->adam_flush(s, at(o, o->block[0], p), at(o, o->block[1], p), lazy, o->options.adam, first, end - first,
+        o->k->adam_flush(s, at(o, o->block[0], p), at(o, o->block[1], p), lazy, o->motions[i].adam, first, end - first,
                          p->shape[1]);
         lazy += p->shape[0];
     }

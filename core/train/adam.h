@@ -6,8 +6,16 @@
 #include "core/train/optimizer.h"
 #include "kernels/lazy_rows.h"
 
-/* What Adam has beside its moments m and v, which are block[0] and block[1]. */
+/* Weights begin .. end-1 of the block of parameters, of one group. */
+typedef struct Stretch {
+    size_t begin, end;
+    const Motion *motion;
+} Stretch;
+
+/* What Adam has beside its moments m and v, which are block[0] and block[1]. block[1] NULL: v stays 0. */
 typedef struct AdamOwn {
+    Stretch *stretches; /* of the dense block: what moves at one rate */
+    size_t stretch_count;
     Span *spans; /* on the device: what decays */
     size_t span_count;
     LazyRow *lazy; /* [rows of all looked-up tables]; NULL: this device updates all rows in each step */

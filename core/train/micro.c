@@ -54,7 +54,7 @@ Step step_begin(Trainer *c, uint64_t number, double rate)
     s.begins.seed = c->options.seed;
     s.begins.step = (uint32_t)number;
     s.begins.learning_rate = rate;
-    c->optimizer.kind->begin(&c->optimizer, &s.begins, number);
+    optimizer_begin(&c->optimizer, c->worker[0].stream, &s.begins, number);
     for (size_t i = 0; i < LOSSES; i++) {
         double targets = (double)batch_targets(&c->batch, c->task->loss_side[i]);
         s.begins.loss[i].scale = targets > 0 ? 1 / targets : 0;

@@ -2,6 +2,7 @@
 #include "core/train/optimizer.h"
 
 #include "base/memory.h"
+#include "core/train/groups.h"
 
 #define OPTIMIZER_ROW(NAME) &NAME##_optimizer,
 static const OptimizerKind *const kinds[] = {OPTIMIZERS(OPTIMIZER_ROW)};
@@ -12,7 +13,12 @@ bool optimizer_open(Optimizer *o, const OptimizerOptions *options, const Kernels
                     Error *e)
 {
     *o = (Optimizer){.options = *options, .kind = optimizer_kind(options->kind), .k = k, .parameters = p};
-    bool fine = true;
+    o->motions = groups_read(options->groups, options->kind, &o->groups, e) ? groups_motions(options, p, e) : NULL;
+    if (!o->motions)
+        return false;
+    o->begins = memory_get(o->groups, sizeof *o->begins);
+    o->states = k->allocate(o->groups * sizeof *o->states);
+    bool fine = o->begins && o->states;
     for (size_t i = 0; fine && i < o->kind->blocks; i++) {
         o->block[i] = k->allocate(p->size * k->real);
         fine = o->block[i];
@@ -25,9 +31,26 @@ void optimizer_close(Optimizer *o)
     if (!o->kind)
         return;
     o->kind->close(o);
+    memory_free(o->motions);
+    memory_free(o->begins);
+    o->k->release(o->states);
     for (size_t i = 0; i < o->kind->blocks; i++)
         o->k->release(o->block[i]);
     *o = (Optimizer){.kind = NULL};
+}
+
+void optimizer_begin(const Optimizer *o, Stream *s, StepState *state, uint64_t step)
+{
+    o->kind->begin(&o->options.adam, state, step);
+    for (size_t i = 0; o->groups && i < o->parameters->count; i++) {
+        const Motion *m = &o->motions[i];
+        if (!m->group)
+            continue;
+        o->begins[m->group - 1] = *state;
+        o->begins[m->group - 1].learning_rate *= m->rate;
+        o->kind->begin(&m->adam, &o->begins[m->group - 1], step);
+    }
+    o->k->upload(s, o->states, o->begins, o->groups * sizeof *o->states);
 }
 
 void optimizer_range(size_t numbers, size_t number, size_t workers, size_t *first, size_t *count)

@@ -16,8 +16,16 @@ enum { OPTIMIZER_BLOCKS = 2 };
 typedef struct OptimizerOptions {
     int kind; /* its number among OPTIMIZERS */
     Adam adam;
-    double decay;
+    double decay;       /* of matrices */
+    const char *groups; /* what moves otherwise, see groups.h; NULL: nothing */
 } OptimizerOptions;
+
+/* How one parameter moves; its rate and its Adam are those of its group. */
+typedef struct Motion {
+    size_t group;       /* 0: none that somebody named; otherwise its number from 1 on */
+    double rate, decay; /* rate: times the step's learning rate; 0: it does not move */
+    Adam adam;
+} Motion;
 
 typedef struct Optimizer {
     OptimizerOptions options;
@@ -25,7 +33,11 @@ typedef struct Optimizer {
     const Kernels *k;
     const Parameters *parameters;
     void *block[OPTIMIZER_BLOCKS]; /* its state: reals, one for each learned number, in the order of parameters */
-    void *own;                     /* what else a kind has, from its `open` */
+    Motion *motions;               /* of each parameter */
+    StepState *begins, *states;    /* [groups] for which learning rate and corrections are others: on the host, on the
+                                    * device */
+    size_t groups;
+    void *own; /* what else a kind has, from its `open` */
 } Optimizer;
 
 /* What a worker needs in order to move its part of the weights. */
@@ -51,8 +63,8 @@ typedef struct OptimizerKind {
     bool (*open)(Optimizer *o, Stream *s, Error *e);
     void (*close)(Optimizer *o);
 
-    /* On the host before a step: what depends on its number. */
-    void (*begin)(const Optimizer *o, StepState *state, uint64_t step);
+    /* On the host before a step: corrections, which depend on its number. */
+    void (*begin)(const Adam *adam, StepState *state, uint64_t step);
 
     /* Asks for what moves one worker's part; where state->finite is 0, nothing may change. */
     void (*step)(Optimizer *o, Stream *s, const OptimizerStep *step);
@@ -71,6 +83,9 @@ OPTIMIZERS(OPTIMIZER_DECLARE)
 bool optimizer_open(Optimizer *o, const OptimizerOptions *options, const Kernels *k, Stream *s, const Parameters *p,
                     Error *e);
 void optimizer_close(Optimizer *o);
+
+/* Before a step, state has its seed, number and learning rate: the corrections, and the same for each group. */
+void optimizer_begin(const Optimizer *o, Stream *s, StepState *state, uint64_t step);
 
 /* A worker's range of a block's first `numbers`: whole chunks of SQUARES_CHUNK, so that partial sums over chunks do not
  * depend on how many workers there are. */

@@ -50,7 +50,7 @@ bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Task *task, 
                           .micro_rows = micro_rows(o, task),
                           .training = training,
                           .keep = o->recompute ? KEEP_INPUTS : KEEP_ALL,
-                          .optimizer = {.kind = o->optimizer, .decay = o->decay},
+                          .optimizer = {.kind = o->optimizer, .decay = o->decay, .groups = o->groups},
                           .clip = o->clip,
                           .seed = (uint32_t)o->seed};
     return c->k && (!training || optimizer_kind(o->optimizer)->configure(&c->optimizer, o, e));

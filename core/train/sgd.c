@@ -2,8 +2,8 @@
  *
  * That is Adam whose second moment stays 0: with beta1 = momentum, m = (1 - momentum) v is a moving mean of gradients,
  * correction1 = 1 - momentum makes v of it, and with beta2 = epsilon = correction2 = 1 the root that Adam divides by is
- * 0 + 1. So each backend has it, and rows of tables that nobody reads rest as they do under Adam. The second block costs
- * memory and nothing else: no checkpoint holds it. */
+ * 0 + 1. So each backend has it, rows of tables that nobody reads rest as they do under Adam, and there is no second
+ * block. */
 #include "core/train/adam.h"
 
 static bool configure(OptimizerOptions *o, const SharedOptions *from, Error *e)
@@ -13,18 +13,18 @@ static bool configure(OptimizerOptions *o, const SharedOptions *from, Error *e)
     return true;
 }
 
-static void begin(const Optimizer *o, StepState *state, uint64_t step)
+static void begin(const Adam *adam, StepState *state, uint64_t step)
 {
     (void)step;
-    state->correction1 = 1 - o->options.adam.beta1;
+    state->correction1 = 1 - adam->beta1;
     state->correction2 = 1;
 }
 
 const OptimizerKind sgd_optimizer = {.name = "sgd",
                                      .holds = "SGD's momentum",
-                                     .blocks = 2,
+                                     .blocks = 1,
                                      .saved = {"sgd.m."},
-                                     .traffic = 6,
+                                     .traffic = 4,
                                      .configure = configure,
                                      .open = adam_open,
                                      .close = adam_close,

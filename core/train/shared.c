@@ -115,6 +115,7 @@ const Option shared_options[] = {
     {"betas", 0, OPTION_TEXT, OPTION_TRAINING, COMMAND_TRAIN, AT(betas), "0.9,0.999", "A,B", "Adam's decay rates of the two moments"},
     {"epsilon", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(epsilon), "1e-8", "(0,]", "Adam's epsilon"},
     {"decay", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(decay), "0", "[0,]", "weight decay of matrices, decoupled from the gradient"},
+    {"groups", 0, OPTION_TEXT, OPTION_TRAINING, COMMAND_TRAIN, AT(groups), NULL, "PATTERN:lr=X,decay=X;...", "other settings for the tensors that a pattern such as blocks.*.norm?.* matches: lr (times --lr; 0: frozen), decay, beta1, beta2, momentum; the first pattern that matches is used"},
     {"clip", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(clip), "1", "[0,]", "clip the gradient to this norm (0: never)"},
     {"smoothing", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(smoothing), "0", "[0,1)", "label smoothing"},
     {"eval-every", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN, AT(eval_every), "1500", NULL, "steps between evaluations (0: at the end only)"},

@@ -36,7 +36,7 @@ typedef struct SharedOptions {
     int activation, norm, norm_kind, positions, distances, attention, score; /* enums; see shared.c */
     bool bias, tie;
     /* training */
-    const char *data, *from, *map, *betas, *save_every;
+    const char *data, *from, *map, *betas, *groups, *save_every;
     size_t batch, micro_batch, steps, epochs, warmup, decay_steps, eval_every, keep, patience, seed, workers, team;
     double minutes, lr, momentum, epsilon, decay, clip, dropout, attention_dropout, ff_dropout, smoothing;
     int init, schedule, optimizer, device, precision;

@@ -46,7 +46,10 @@ void update_sum(Trainer *c, Worker *w, size_t number)
 
 void update_clip(Trainer *c, Worker *w)
 {
-    c->options.k->clip(w->stream, w->state, c->parts, chunks_of(used_rows_gradient(&c->used)), c->options.clip);
+    size_t parts = chunks_of(used_rows_gradient(&c->used));
+    c->options.k->clip(w->stream, w->state, c->parts, parts, c->options.clip);
+    for (size_t i = 0; i < c->optimizer.groups; i++)
+        c->options.k->clip(w->stream, &c->optimizer.states[i], c->parts, parts, c->options.clip);
 }
 
 void update_weights(Trainer *c, Worker *w, size_t number)

@@ -453,6 +453,41 @@ START_TEST(a_run_that_trains_can_be_read)
 }
 END_TEST
 
+/* Stored, told, kept on resume; and not there in runs that know nothing of it. */
+START_TEST(groups_of_tensors_are_the_runs_own)
+{
+    static const char file[] = "checkpoints/00000006/state.safetensors";
+    const char *whole = fresh_path("whole"), *parts = fresh_path("parts"), *without = fresh_path("without");
+    const char *const groups = "--groups blocks.*:lr=0.5,decay=0.1;*embedding*:lr=0 --steps";
+    size_t size;
+    Said s = must("train --run %s " LOUD " %s 6", whole, groups);
+    ck_assert_msg(strstr(s.err, "groups of tensors:\n  blocks.* lr=0.5,decay=0.1: ") &&
+                      strstr(s.err, " numbers: token_embedding.weight\n  the rest: "),
+                  "%s", s.err);
+    said_free(&s);
+    s = must("train --run %s " SHORT " %s 3", parts, groups);
+    ck_assert_str_eq(s.err, "");
+    said_free(&s);
+    resume(parts, 6);
+    train(without, 6);
+    expect_same(whole, parts, file);
+    char *config = read_in(whole, "config.json", &size);
+    ck_assert_msg(strstr(config, "\"groups\": \"blocks.*:lr=0.5,decay=0.1;*embedding*:lr=0\""), "%s", config);
+    memory_free(config);
+    config = read_in(without, "config.json", &size);
+    ck_assert_ptr_null(strstr(config, "\"groups\""));
+    memory_free(config);
+    char *with = read_in(whole, file, &size), *other = read_in(without, file, &size);
+    ck_assert(with && other && memcmp(with, other, size) != 0);
+    memory_free(with);
+    memory_free(other);
+    refused(2, "--groups 'lr=x': expected a number", "train --run %s %s --groups *:lr=x", fresh_path("never"), SHORT);
+    refused(1, "no tensor that an earlier", "train --run %s %s --groups x:lr=0", fresh_path("never"), SHORT);
+    refused(1, "no tensor that an earlier", "train --dry-run %s --groups x:lr=0", SHORT);
+    refused(1, "expected lr=X, decay=X or beta1=X", "train --resume %s --steps 7 --groups *:momentum=0", whole);
+}
+END_TEST
+
 static const Test tests[] = {TEST(twice_n_steps_are_n_steps_and_n_more),
                              TEST(what_lies_behind_the_checkpoint_is_dropped),
                              TEST_SLOW(a_run_killed_again_and_again_is_the_run_that_was_not, 180),
@@ -463,6 +498,7 @@ static const Test tests[] = {TEST(twice_n_steps_are_n_steps_and_n_more),
                              TEST(other_data_and_another_model_are_refused),
                              TEST(heads_of_keys_are_stored_where_they_are_given),
                              TEST(changed_training_options_are_told_and_kept),
+                             TEST(groups_of_tensors_are_the_runs_own),
                              TEST(all_processors_are_stored_as_how_many_they_are),
                              TEST(more_steps_do_not_change_how_the_rate_falls),
                              TEST(two_processes_do_not_write_one_run),

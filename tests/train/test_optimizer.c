@@ -57,6 +57,7 @@ START_TEST(sgd_is_its_formula)
     ck_assert_uint_le(p->whole, MOST);
     ck_done(weights_open(&weights, k, s, p, &e) && weights_init(&weights, s, INIT_GPT2, 1, 1, &e), e);
     ck_done(optimizer_open(&o, &options, k, s, p, &e), e);
+    ck_assert_ptr_null(o.block[1]);
     memcpy(w, weights.reals, p->size * sizeof *w);
     memset(v, 0, sizeof v);
     for (uint64_t step = 1; step <= 5; step++) {
@@ -66,7 +67,7 @@ START_TEST(sgd_is_its_formula)
         for (size_t i = 0; i < MOST; i++)
             g[i] = uniform(&random);
         StepState state = {.learning_rate = rate, .clip = clip, .finite = 1};
-        o.kind->begin(&o, &state, step);
+        optimizer_begin(&o, s, &state, step);
         for (size_t i = 0; i < 3; i++)
             o.kind->step(&o, s, &(OptimizerStep){&weights, g, USED, slots, &state, i, 3});
         for (size_t i = 0; i < p->count; i++)

@@ -1,0 +1,195 @@
+/* See groups.h. */
+#include "core/train/groups.h"
+
+#include "base/memory.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a group may say, and of which optimizer. */
+static const struct Key {
+    const char *name, *optimizer; /* NULL: of any */
+    size_t offset;
+    double below; /* values are 0 or more, and less than that */
+} keys[] = {{"lr", NULL, offsetof(Motion, rate), INFINITY},
+            {"decay", NULL, offsetof(Motion, decay), INFINITY},
+            {"beta1", "adam", offsetof(Motion, adam.beta1), 1},
+            {"beta2", "adam", offsetof(Motion, adam.beta2), 1},
+            {"momentum", "sgd", offsetof(Motion, adam.beta1), 1}};
+
+/* One of "PATTERN:KEY=X,KEY=X;..." */
+typedef struct Group {
+    char pattern[128];
+    const char *settings, *end;
+} Group;
+
+static bool next_group(const char **at, Group *g)
+{
+    *at += strspn(*at, "; ");
+    if (!**at)
+        return false;
+    g->end = *at + strcspn(*at, ";");
+    const char *colon = memchr(*at, ':', (size_t)(g->end - *at)), *over = colon ? colon : g->end;
+    g->settings = colon ? colon + 1 : g->end;
+    snprintf(g->pattern, sizeof g->pattern, "%.*s", (int)(over - *at), *at);
+    *at = g->end;
+    return true;
+}
+
+/* KEY=X, up to a comma or the end of the group. */
+static bool set(Motion *m, const char **at, const char *optimizer, Error *e)
+{
+    size_t size = strcspn(*at, ",;");
+    const char *text = *at, *equals = memchr(text, '=', size);
+    const struct Key *key = NULL;
+    for (size_t i = 0; equals && i < sizeof keys / sizeof *keys; i++)
+        if (strlen(keys[i].name) == (size_t)(equals - text) && !strncmp(keys[i].name, text, (size_t)(equals - text)))
+            key = &keys[i];
+    if (!key || (key->optimizer && strcmp(key->optimizer, optimizer) != 0))
+        return fail(e, "--groups '%.*s': expected lr=X, decay=X or %s", (int)size, text,
+                    strcmp(optimizer, "sgd") ? "beta1=X, beta2=X" : "momentum=X");
+    char *after;
+    double value = strtod(equals + 1, &after);
+    if (after == equals + 1 || after != text + size || !(value >= 0 && value < key->below))
+        return fail(e, "--groups '%.*s': expected a number from 0 on%s", (int)size, text,
+                    key->below == 1 ? " and below 1" : "");
+    memcpy((char *)m + key->offset, &value, sizeof value);
+    *at += size + (text[size] == ',');
+    return true;
+}
+
+static bool set_all(Motion *m, const Group *g, const char *optimizer, Error *e)
+{
+    const char *at = g->settings;
+    if (!g->pattern[0] || at == g->end)
+        return fail(e, "--groups: expected PATTERN:lr=X,decay=X;PATTERN:..., and found '%s'", g->pattern);
+    while (at < g->end)
+        if (!set(m, &at, optimizer, e))
+            return false;
+    return true;
+}
+
+bool groups_read(const char *text, int kind, size_t *count, Error *e)
+{
+    Group g;
+    Motion m;
+    *count = 0;
+    for (const char *at = text ? text : ""; next_group(&at, &g); ++*count)
+        if (!set_all(&m, &g, optimizer_kind(kind)->name, e))
+            return false;
+    return true;
+}
+
+/* Blocks have the same names but for their numbers. */
+typedef struct Name {
+    char text[sizeof((Parameter *)NULL)->name];
+} Name;
+
+static Name without_numbers(const char *name)
+{
+    Name n = {""};
+    for (size_t used = 0; *name; used++) {
+        size_t digits = strspn(name, "0123456789"); /* of a part that is nothing else */
+        bool number = digits && (!used || n.text[used - 1] == '.') && name[digits] == '.';
+        n.text[used] = number ? '*' : *name;
+        name += number ? digits : 1;
+    }
+    return n;
+}
+
+/* motions NULL: all are */
+static bool is_in(const Parameters *p, const Motion *motions, size_t group, size_t i)
+{
+    return p->list[i]->role != ROLE_CONSTANT && (!motions || motions[i].group == group);
+}
+
+/* The names in a group, each once. */
+static void add_names(Buffer *out, const Parameters *p, const Motion *motions, size_t group)
+{
+    const char *gap = "";
+    for (size_t i = 0; i < p->count; i++) {
+        const Name name = without_numbers(p->list[i]->name);
+        bool new = is_in(p, motions, group, i);
+        for (size_t j = 0; new &&j < i; j++)
+            new = !is_in(p, motions, group, j) || strcmp(without_numbers(p->list[j]->name).text, name.text) != 0;
+        if (new)
+            buffer_print(out, "%s%s", gap, name.text), gap = ", ";
+    }
+}
+
+static bool matches_nothing(const char *pattern, const Parameters *p, Error *e)
+{
+    Buffer names = {0};
+    add_names(&names, p, NULL, 0);
+    fail(e, "--groups '%s': no tensor that an earlier pattern does not take has such a name; there are %.370s%s",
+         pattern, names.text && !names.failed ? names.text : "others", names.size > 370 ? "..." : "");
+    buffer_free(&names);
+    return false;
+}
+
+/* Puts those that nobody has taken into a group. */
+static bool take(Motion *motions, const Parameters *p, const Group *g, size_t number, const char *optimizer, Error *e)
+{
+    bool some = false;
+    for (size_t i = 0; i < p->count; i++) {
+        if (motions[i].group || p->list[i]->role == ROLE_CONSTANT || fnmatch(g->pattern, p->list[i]->name, 0) != 0)
+            continue;
+        some = true;
+        motions[i].group = number;
+        if (!set_all(&motions[i], g, optimizer, e))
+            return false;
+    }
+    return some || matches_nothing(g->pattern, p, e);
+}
+
+Motion *groups_motions(const OptimizerOptions *o, const Parameters *p, Error *e)
+{
+    Motion *motions = memory_get(p->count, sizeof *motions);
+    bool fine = motions || memory_error(e, "how parameters move", p->count, sizeof *motions);
+    for (size_t i = 0; fine && i < p->count; i++)
+        motions[i] = (Motion){.rate = 1, .decay = p->list[i]->rank == 2 ? o->decay : 0, .adam = o->adam};
+    const char *at = o->groups ? o->groups : "";
+    Group g;
+    for (size_t number = 1; fine && next_group(&at, &g); number++)
+        fine = take(motions, p, &g, number, optimizer_kind(o->kind)->name, e);
+    if (!fine)
+        memory_free(motions);
+    return fine ? motions : NULL;
+}
+
+static void report_group(Buffer *out, const Parameters *p, const Motion *motions, size_t group)
+{
+    size_t tensors = 0, numbers = 0;
+    for (size_t i = 0; i < p->count; i++)
+        if (is_in(p, motions, group, i))
+            tensors++, numbers += p->list[i]->count;
+    buffer_print(out, ": %zu tensor%s of %zu numbers", tensors, tensors == 1 ? "" : "s", numbers);
+    if (tensors)
+        buffer_print(out, ": ");
+    add_names(out, p, motions, group);
+    buffer_print(out, "\n");
+}
+
+bool groups_report(const OptimizerOptions *o, const Parameters *p, Buffer *out, Error *e)
+{
+    Motion *motions = groups_motions(o, p, e);
+    if (!motions)
+        return false;
+    const char *at = o->groups ? o->groups : "";
+    Group g;
+    size_t number = 0;
+    while (next_group(&at, &g)) {
+        buffer_print(out, "  %s %.*s", g.pattern, (int)(g.end - g.settings), g.settings);
+        report_group(out, p, motions, ++number);
+    }
+    if (number) {
+        buffer_print(out, "  the rest");
+        report_group(out, p, motions, 0);
+    }
+    memory_free(motions);
+    return !out->failed || fail(e, "out of memory for a report of --groups");
+}
