@@ -13,6 +13,7 @@
  * protocol, with other figures. */
 #include "charlm/charlm.h"
 
+#include "core/cli/progress.h"
 #include "core/program/dump.h"
 #include "core/run/json.h"
 
@@ -56,7 +57,8 @@ bool charlm_eval(App *a, Error *e)
     charlm_task(c, part, stride);
     Progress progress = progress_open(stderr, c->options->shared.quiet);
     bool fine = app_open_trainer(&c->app, &trainer, e);
-    trainer.progress = &progress;
+    const Watch watch = progress_watch(&progress);
+    trainer.watch = &watch;
     fine = fine && trainer_score(&trainer, &score, e);
     progress_close(&progress);
     fine = fine && print_result(c, &score, e);

@@ -5,7 +5,7 @@
  *     logits = x w^T + bias */
 #include "charlm/model.h"
 
-#include "core/train/network.h"
+#include "core/program/network.h"
 
 bool model_open(Model *m, const SharedOptions *o, Error *e)
 {

@@ -4,7 +4,7 @@
 
 #include "core/nn/embedding.h"
 #include "core/nn/stack.h"
-#include "core/train/shared.h"
+#include "core/program/shared.h"
 
 enum { BYTES = 256 }; /* the vocabulary */
 

@@ -2,8 +2,8 @@
 #ifndef CHARLM_OPTIONS_H
 #define CHARLM_OPTIONS_H
 
-#include "core/train/shared.h"
-#include "core/train/split.h"
+#include "core/program/shared.h"
+#include "core/program/split.h"
 
 enum { COMMAND_BASELINE = COMMAND_OWN };
 

@@ -3,9 +3,9 @@
 
 #include "base/philox.h"
 #include "core/nn/loss.h"
+#include "core/program/network.h"
 #include "core/run/json.h"
 #include "core/tensor/sites.h"
-#include "core/train/network.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -15,8 +15,8 @@
 #define CLASSIFIER_DATA_H
 
 #include "classifier/cache.h"
+#include "core/program/split.h"
 #include "core/text/vocabulary.h"
-#include "core/train/split.h"
 
 typedef struct ReviewsOptions {
     const char *path;                       /* NULL: the built-in reviews */

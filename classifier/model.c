@@ -5,8 +5,8 @@
  *     logits = pool(x) w^T + bias          pool: the mean over the text, its largest numbers, or its first vector */
 #include "classifier/model.h"
 
+#include "core/program/network.h"
 #include "core/tensor/operations.h"
-#include "core/train/network.h"
 
 bool model_open(Model *m, const ClassifierOptions *v, size_t words, size_t classes, Error *e)
 {

@@ -2,7 +2,7 @@
 #ifndef CLASSIFIER_OPTIONS_H
 #define CLASSIFIER_OPTIONS_H
 
-#include "core/train/shared.h"
+#include "core/program/shared.h"
 
 enum { COMMAND_BASELINE = COMMAND_OWN };
 

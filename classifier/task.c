@@ -7,10 +7,10 @@
 #include "classifier/baseline.h"
 #include "core/cli/words.h"
 #include "core/nn/loss.h"
+#include "core/program/network.h"
 #include "core/run/json.h"
 #include "core/session/session.h"
 #include "core/tensor/sites.h"
-#include "core/train/network.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,6 +3,7 @@
  * words are cut into. All without label smoothing. And how good its translations of the part are: BLEU. */
 #include "encdec/encdec.h"
 
+#include "core/cli/progress.h"
 #include "core/program/dump.h"
 #include "core/run/json.h"
 #include "encdec/bleu_evaluator.h"
@@ -13,6 +14,7 @@
 typedef struct Eval {
     EncDec *c;
     Progress progress;
+    Watch watch; /* that shows it */
     MeanLoss loss;
     Translating translating;
     Judge judge;
@@ -146,7 +148,8 @@ static Tensor *logits(void *self, Tape *t, const Rows *rows)
 static bool score(Eval *v, Trainer *trainer, Error *e)
 {
     EncDec *c = v->c;
-    trainer->progress = &v->progress;
+    v->watch = progress_watch(&v->progress);
+    trainer->watch = &v->watch;
     bool fine = trainer_score(trainer, &v->loss, e);
     progress_close(&v->progress);
     fine = fine && print_result(v, e);

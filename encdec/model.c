@@ -5,7 +5,7 @@
  *     logits = x embedding^T               one table for all three (--tie), or x w^T + bias and three tables */
 #include "encdec/model.h"
 
-#include "core/train/network.h"
+#include "core/program/network.h"
 
 #include <math.h>
 

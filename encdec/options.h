@@ -2,7 +2,7 @@
 #ifndef ENCDEC_OPTIONS_H
 #define ENCDEC_OPTIONS_H
 
-#include "core/train/shared.h"
+#include "core/program/shared.h"
 
 enum {
     COMMAND_BLEU = COMMAND_APART,

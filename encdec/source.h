@@ -12,7 +12,7 @@
 #ifndef ENCDEC_SOURCE_H
 #define ENCDEC_SOURCE_H
 
-#include "core/train/split.h"
+#include "core/program/split.h"
 #include "encdec/lines.h"
 
 #include <stdint.h>

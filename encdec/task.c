@@ -4,9 +4,9 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "core/nn/loss.h"
+#include "core/program/network.h"
 #include "core/run/json.h"
 #include "core/tensor/sites.h"
-#include "core/train/network.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * core/search/answer.h. */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "core/cli/units.h"
+#include "base/units.h"
 #include "core/run/json.h"
 #include "core/search/answer.h"
 #include "encdec/encdec.h"

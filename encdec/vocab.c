@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "core/cli/units.h"
+#include "base/units.h"
 #include "core/run/json.h"
 #include "core/text/archive.h"
 #include "encdec/cutting.h"

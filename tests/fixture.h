@@ -2,8 +2,8 @@
 #ifndef TESTS_FIXTURE_H
 #define TESTS_FIXTURE_H
 
+#include "core/program/shared.h"
 #include "core/run/safetensors.h"
-#include "core/train/shared.h"
 #include "tests/trial.h"
 
 enum { FIXTURE_BATCHES = 3 };

@@ -73,8 +73,8 @@ function sees(from, to) {
 BEGIN {
     core["tensor"] = "kernels"
     core["nn"] = core["run"] = "kernels tensor"
-    core["train"] = "kernels tensor nn run cli"
-    core["session"] = "kernels tensor nn run cli train"
+    core["train"] = "kernels tensor nn run"
+    core["session"] = "kernels tensor nn run train"
     core["program"] = "kernels tensor nn run cli train session plot inspect research"
     core["research"] = "run plot inspect cli"
     core["plot"] = "kernels tensor run inspect"

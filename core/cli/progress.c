@@ -3,7 +3,8 @@
 #include "progress.h"
 
 #include "base/clock.h"
-#include "units.h"
+#include "base/units.h"
+#include "core/cli/stop.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -68,6 +69,15 @@ static size_t terminal_width(FILE *out)
     (void)out;
     return 80;
 }
+
+static void watch_show(void *self, const Report *report, bool stays)
+{
+    (stays ? progress_report : progress_between)(self, report);
+}
+
+static void watch_say(void *self, const char *text) { progress_note(self, "%s", text); }
+
+Watch progress_watch(Progress *p) { return (Watch){p, watch_show, watch_say, stop_requested}; }
 
 void progress_close(Progress *p)
 {

@@ -7,8 +7,8 @@
 #ifndef CORE_CLI_PROGRESS_H
 #define CORE_CLI_PROGRESS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/report.h"
+
 #include <stdio.h>
 
 typedef struct Progress {
@@ -18,18 +18,6 @@ typedef struct Progress {
     bool unfinished;  /* a rewritten line stands there */
     double rewritten; /* when, in clock_seconds */
 } Progress;
-
-typedef struct Report {   /* a number below zero is left out */
-    uint64_t step, total; /* total 0: not known */
-    const char *counted;  /* what these are; NULL: "step" */
-    double loss;
-    const char *unit; /* of the loss, "bits/byte"; NULL: no loss to show */
-    double norm;      /* of the gradient */
-    double rate;      /* learning rate */
-    double tokens_per_second;
-    double seconds_left;
-    const char *mark; /* "new best", or NULL */
-} Report;
 
 /* out: stderr, as a rule; whether it is a terminal is found out. */
 Progress progress_open(FILE *out, bool quiet);
@@ -42,6 +30,9 @@ void progress_between(Progress *p, const Report *report);
 
 /* Any other message, on a line of its own. */
 void progress_note(Progress *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Shows what is reported to a watch, which stops when a signal asks for it; p must outlive it. */
+Watch progress_watch(Progress *p);
 
 /* Takes a rewritten line away, so that what others print begins on a clean one. */
 void progress_close(Progress *p);

@@ -9,10 +9,10 @@
 #include "core/inspect/labels.h"
 #include "core/plot/picture.h"
 #include "core/plot/texts.h"
+#include "core/program/settings.h"
+#include "core/program/setup.h"
+#include "core/program/split.h"
 #include "core/train/order.h"
-#include "core/train/settings.h"
-#include "core/train/setup.h"
-#include "core/train/split.h"
 
 typedef struct Inspection Inspection; /* see heads.h */
 typedef struct InspectOptions InspectOptions;

@@ -104,8 +104,7 @@ static bool dump_batches(Dumping *p, Error *e)
         double left = (clock_seconds() - began) / (double)(i + 1) * (double)(all - i - 1);
         Report report = {.counted = "written", .step = i + 1, .total = all, .seconds_left = left};
         report.norm = report.rate = report.tokens_per_second = -1;
-        if (trainer->progress)
-            progress_between(trainer->progress, &report);
+        watch_report(trainer->watch, &report, false);
     }
     return true;
 }

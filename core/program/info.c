@@ -2,7 +2,7 @@
 #include "core/program/app.h"
 
 #include "base/memory.h"
-#include "core/cli/units.h"
+#include "base/units.h"
 #include "core/run/json.h"
 
 #include <stdio.h>

@@ -2,8 +2,9 @@
 #include "core/program/app.h"
 
 #include "base/memory.h"
+#include "base/units.h"
+#include "core/cli/progress.h"
 #include "core/cli/stop.h"
-#include "core/cli/units.h"
 #include "core/run/json.h"
 #include "core/train/groups.h"
 
@@ -201,7 +202,13 @@ static bool train(Training *t, Error *e)
                 a->run->path, (unsigned long long)t->loop.at.step);
     } else {
         stop_catch();
-        if (!keep_changes(a, e) || !loop_run(&t->loop, e))
+        Progress progress = progress_open(stderr, a->options->quiet);
+        const Watch watch = progress_watch(&progress);
+        t->trainer.watch = &watch;
+        bool fine = keep_changes(a, e) && loop_run(&t->loop, e);
+        t->trainer.watch = NULL;
+        progress_close(&progress);
+        if (!fine)
             return false;
     }
     if (t->loop.stopped)

@@ -16,11 +16,7 @@ static size_t lookup_rows(const Parameters *p)
     return rows;
 }
 
-static bool configure(OptimizerOptions *o, const SharedOptions *from, Error *e)
-{
-    o->adam.epsilon = from->epsilon;
-    return parse_betas(from->betas, &o->adam.beta1, &o->adam.beta2, e);
-}
+static void configure(OptimizerOptions *o) { (void)o; } /* it is one */
 
 /* Neighbours of one group are one stretch, and what decays is a span. */
 static void list_dense(const Optimizer *o, Stretch *stretch, size_t *stretches, Span *span, size_t *spans)

@@ -5,6 +5,7 @@
 #ifndef CORE_TRAIN_CHECKPOINT_H
 #define CORE_TRAIN_CHECKPOINT_H
 
+#include "base/buffer.h"
 #include "core/run/run.h"
 #include "core/run/safetensors.h"
 #include "core/train/trainer.h"

@@ -2,8 +2,7 @@
 #include "core/train/loop.h"
 
 #include "base/clock.h"
-#include "core/cli/stop.h"
-#include "core/cli/units.h"
+#include "base/units.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -139,9 +138,9 @@ static bool evaluate(Loop *l, Report *report, Validation *valid, Error *e)
     }
     report->mark = best ? "new best" : NULL;
     const char *protocol = l->task->protocol;
-    progress_note(&l->progress, "step %llu: validation %.4f %s%s%s%s%s%s%s%s", (unsigned long long)l->at.step,
-                  score.loss * l->task->per_nat, l->task->unit, accuracy, perplexity, figure, protocol ? " (" : "",
-                  protocol ? protocol : "", protocol ? ")" : "", best ? ", new best" : "");
+    watch_note(l->trainer->watch, "step %llu: validation %.4f %s%s%s%s%s%s%s%s", (unsigned long long)l->at.step,
+               score.loss * l->task->per_nat, l->task->unit, accuracy, perplexity, figure, protocol ? " (" : "",
+               protocol ? protocol : "", protocol ? ")" : "", best ? ", new best" : "");
     return true;
 }
 
@@ -194,13 +193,13 @@ static bool step(Loop *l, Error *e)
     Report report = report_of(l, &now, rate);
     bool last = loop_over(l), score = last || (l->options.eval_every && number % l->options.eval_every == 0);
     score = score && l->task->score_batches;
-    progress_between(&l->progress, &report);
+    watch_report(l->trainer->watch, &report, false);
     /* What belongs to a step is written before its checkpoint: a run that is killed in between does the step again. */
     if ((score && !evaluate(l, &report, &valid, e)) || !sample(l, score, e) ||
         !log_step(l, &now, rate, seconds, &valid, e))
         return false;
     if (score || number % 100 == 0 || last) {
-        progress_report(&l->progress, &report);
+        watch_report(l->trainer->watch, &report, true);
         l->window_loss = l->window_targets = 0;
     }
     return !(report.mark || due(l)) || save(l, e);
@@ -216,16 +215,11 @@ bool loop_run(Loop *l, Error *e)
              "\tloss without smoothing (%s)\tvalidation accuracy%s%s",
              l->task->unit, l->task->unit, l->task->unit,
              l->task->words > 0 ? "\tvalidation perplexity of a piece\tvalidation perplexity of a word" : "", figure);
-    l->progress = progress_open(stderr, l->options.quiet);
-    l->trainer->progress = &l->progress;
     l->last_saved = clock_seconds();
     bool fine = run_log_open(l->run, columns, l->at.step, e);
-    while (fine && !loop_over(l) && !(l->stopped = stop_requested()))
+    while (fine && !loop_over(l) && !(l->stopped = watch_stop(l->trainer->watch)))
         fine = step(l, e);
     if (fine && !l->saved)
         fine = save(l, e);
-    fine = fine && run_still_there(l->run, e);
-    progress_close(&l->progress);
-    l->trainer->progress = NULL;
-    return fine;
+    return fine && run_still_there(l->run, e);
 }

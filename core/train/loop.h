@@ -2,7 +2,6 @@
 #ifndef CORE_TRAIN_LOOP_H
 #define CORE_TRAIN_LOOP_H
 
-#include "core/cli/progress.h"
 #include "core/train/checkpoint.h"
 #include "core/train/schedule.h"
 
@@ -16,7 +15,6 @@ typedef struct LoopOptions {
     double save_seconds;   /* seconds; 0: no */
     uint64_t keep;         /* checkpoints besides the best; 0: all */
     uint64_t patience;     /* evaluations without a new best before the run ends; 0: no limit */
-    bool quiet;
 } LoopOptions;
 
 typedef struct Loop {
@@ -36,11 +34,10 @@ typedef struct Loop {
     double tokens, seconds; /* read, and how long that took */
     uint64_t steps_done;
     double last_saved;
-    bool stopped;  /* by a signal: the run is not over */
-    bool saved;    /* the newest checkpoint is of the step where it stands */
-    Error damaged; /* why resuming took no later checkpoint; empty: there was none */
-    Progress progress;
-    double window_loss, window_targets; /* since the last line of progress */
+    bool stopped;                       /* because somebody asked for an end: the run is not over */
+    bool saved;                         /* the newest checkpoint is of the step where it stands */
+    Error damaged;                      /* why resuming took no later checkpoint; empty: there was none */
+    double window_loss, window_targets; /* since the last report that stays */
 } Loop;
 
 /* Saves what a new run begins with as its checkpoint of step 0: whatever moment it is killed at later, it continues

@@ -1,7 +1,6 @@
 /* A step's batch, and its micro-batches: made, cut, brought to the device, and what is asked for with them replayed. */
 #include "base/clock.h"
-#include "core/cli/stop.h"
-#include "core/cli/units.h"
+#include "base/units.h"
 #include "core/train/step.h"
 
 /* Into micro-batches: by positions, or each of as many rows. */
@@ -67,21 +66,21 @@ static void note_long_step(Trainer *c, size_t done)
 {
     enum { AFTER = 5, LONG = 60 };
     double seconds = clock_seconds() - c->began, all = seconds * (double)c->micros / (double)done;
-    if (c->long_steps || !c->progress || seconds < AFTER || all < LONG)
+    if (c->long_steps || !c->watch || seconds < AFTER || all < LONG)
         return;
     c->long_steps = true;
-    progress_note(c->progress, "a step takes about %s: a batch has %s micro-batches; a smaller --batch has fewer",
-                  duration_text(all).text, count_text(c->micros).text);
+    watch_note(c->watch, "a step takes about %s: a batch has %s micro-batches; a smaller --batch has fewer",
+               duration_text(all).text, count_text(c->micros).text);
 }
 
-/* A step that ends soon is waited for; of one that does not, nothing is kept. The first worker to see the signal says
- * so to all. done: micro-batches, of the worker that says when a step is long. */
+/* A step that ends soon is waited for; of one that does not, nothing is kept. The first worker to see that somebody
+ * asks says so to all. done: micro-batches, of the worker that says when a step is long. */
 static bool gives_up(Trainer *c, size_t done)
 {
     enum { SOON = 2 };
     if (done)
         note_long_step(c, done);
-    if (stop_requested() && clock_seconds() - c->began > SOON)
+    if (watch_stop(c->watch) && clock_seconds() - c->began > SOON)
         atomic_store(&c->given_up, true);
     return atomic_load(&c->given_up);
 }

@@ -6,7 +6,6 @@
 #define CORE_TRAIN_OPTIMIZER_H
 
 #include "core/tensor/parameters.h"
-#include "core/train/shared.h"
 
 /* The first is that of runs that say nothing. */
 #define OPTIMIZERS(X) X(adam) X(sgd)
@@ -16,6 +15,7 @@ enum { OPTIMIZER_BLOCKS = 2 };
 typedef struct OptimizerOptions {
     int kind; /* its number among OPTIMIZERS */
     Adam adam;
+    double momentum;    /* SGD's */
     double decay;       /* of matrices */
     const char *groups; /* what moves otherwise, see groups.h; NULL: nothing */
 } OptimizerOptions;
@@ -56,8 +56,8 @@ typedef struct OptimizerKind {
     const char *saved[OPTIMIZER_BLOCKS]; /* a prefix of tensors in a checkpoint, "adam.m."; NULL: not saved */
     double traffic;                      /* reals that a weight's update reads and writes, but for the gradient */
 
-    /* Takes what it needs of the options as people write them. */
-    bool (*configure)(OptimizerOptions *o, const SharedOptions *from, Error *e);
+    /* Makes an Adam of options as people write them. */
+    void (*configure)(OptimizerOptions *o);
 
     /* What it has beside its state's blocks. */
     bool (*open)(Optimizer *o, Stream *s, Error *e);

@@ -41,7 +41,7 @@ static void show_score(ScoreWork *s, size_t i)
 {
     const Trainer *c = s->c;
     const size_t all = c->task->score_batches, next = i + c->options.workers, done = next < all ? next : all;
-    if (!c->progress)
+    if (!c->watch)
         return;
     sums_add(&s->seen, &s->states[i - s->first]);
     MeanLoss mean = sums_mean(&s->seen);
@@ -55,7 +55,7 @@ static void show_score(ScoreWork *s, size_t i)
                      .rate = -1,
                      .tokens_per_second = seconds > 0 ? mean.targets * (double)c->options.workers / seconds : -1,
                      .seconds_left = seconds / (double)done * (double)(all - done)};
-    progress_between(c->progress, &report);
+    watch_report(c->watch, &report, false);
 }
 
 /* Guesses that are the target. */

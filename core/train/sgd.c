@@ -6,12 +6,7 @@
  * block. */
 #include "core/train/adam.h"
 
-static bool configure(OptimizerOptions *o, const SharedOptions *from, Error *e)
-{
-    (void)e;
-    o->adam = (Adam){.beta1 = from->momentum, .beta2 = 1, .epsilon = 1};
-    return true;
-}
+static void configure(OptimizerOptions *o) { o->adam = (Adam){.beta1 = o->momentum, .beta2 = 1, .epsilon = 1}; }
 
 static void begin(const Adam *adam, StepState *state, uint64_t step)
 {

@@ -2,7 +2,7 @@
 #include "core/train/trainer.h"
 
 #include "base/memory.h"
-#include "core/cli/units.h"
+#include "base/units.h"
 #include "core/train/update.h"
 
 #include <stdlib.h>

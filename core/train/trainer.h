@@ -6,8 +6,8 @@
 #ifndef CORE_TRAIN_TRAINER_H
 #define CORE_TRAIN_TRAINER_H
 
+#include "base/report.h"
 #include "base/thread.h"
-#include "core/cli/progress.h"
 #include "core/train/plan.h"
 #include "core/train/replay.h"
 #include "core/train/used.h"
@@ -42,7 +42,7 @@ typedef struct Trainer {
     size_t micros, *cut;  /* its micro-batches: number m is rows cut[m] .. cut[m+1]-1 */
     UsedRows used;        /* by it */
     int32_t *slots;       /* [rows of the longest table] on the device: what `used` holds */
-    Progress *progress;   /* where scoring shows how far it is; NULL: nowhere */
+    const Watch *watch;   /* who is told how far it is, and may ask for an end; NULL: nobody */
     double began;         /* when the step did */
     atomic_bool given_up; /* somebody asked for an end, and it would take long */
     bool long_steps;      /* that they are has been said */
@@ -59,7 +59,7 @@ typedef struct StepResult {
     double tokens;       /* positions of the task's token side */
     double norm;         /* of the gradient before clipping */
     bool finite;         /* false: nothing was changed */
-    bool given_up;       /* nothing was changed, because of a signal: stop_requested */
+    bool given_up;       /* nothing was changed, because somebody asked for an end */
 } StepResult;
 
 /* One step: batch, forward, backward, sum, clip, update. False: the device failed. */

@@ -1,7 +1,7 @@
 /* The progress line, quantities, and the request to stop. */
+#include "base/units.h"
 #include "core/cli/progress.h"
 #include "core/cli/stop.h"
-#include "core/cli/units.h"
 #include "tests/suite.h"
 
 #include <math.h>

@@ -4,8 +4,8 @@
  * What was understood, written as texts or as the JSON of a run and read again, means the same. */
 #include "charlm/options.h"
 #include "base/memory.h"
+#include "core/program/settings.h"
 #include "core/run/json.h"
-#include "core/train/settings.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "base/bf16.h"
 #include "base/memory.h"
 #include "base/philox.h"
-#include "core/train/network.h"
+#include "core/program/network.h"
 #include "tests/nn/trial.h"
 
 #include <math.h>

@@ -480,7 +480,7 @@ static bool train_a_little(void *argument, Error *e)
 START_TEST(each_allocation_of_a_training_may_fail)
 {
     TinyRun r;
-    LoopOptions o = {.schedule = {.kind = SCHEDULE_CONSTANT, .rate = 1e-3}, .steps = 2, .eval_every = 1, .quiet = true};
+    LoopOptions o = {.schedule = {.kind = SCHEDULE_CONSTANT, .rate = 1e-3}, .steps = 2, .eval_every = 1};
     tiny_run_open(&r, run_path(), &tiny_standard, &o);
     for (uint64_t n = 1;; n++) { /* the log is opened again each time, hence not fail_each_allocation */
         Error e = {{0}};

@@ -15,18 +15,18 @@
 enum { ADAM, SGD, USED = 2, MOST = 8192, STEPS = 5 };
 
 /* Of an optimizer as a command line says it. */
-static OptimizerOptions options_of(int kind, double momentum, const char *betas, double decay, const char *groups)
+static OptimizerOptions options_of(int kind, double momentum, double beta1, double beta2, double decay,
+                                   const char *groups)
 {
-    Error e;
-    OptimizerOptions o = {.kind = kind, .decay = decay, .groups = groups};
-    const SharedOptions from = {.momentum = momentum, .betas = betas, .epsilon = 1e-8};
-    ck_done(optimizer_kind(kind)->configure(&o, &from, &e), e);
+    OptimizerOptions o = {
+        .kind = kind, .adam = {beta1, beta2, 1e-8}, .momentum = momentum, .decay = decay, .groups = groups};
+    optimizer_kind(kind)->configure(&o);
     return o;
 }
 
-static OptimizerOptions adam(const char *groups) { return options_of(ADAM, 0, "0.9,0.99", 0.01, groups); }
+static OptimizerOptions adam(const char *groups) { return options_of(ADAM, 0, 0.9, 0.99, 0.01, groups); }
 
-static OptimizerOptions sgd(const char *groups) { return options_of(SGD, 0.9, NULL, 0.01, groups); }
+static OptimizerOptions sgd(const char *groups) { return options_of(SGD, 0.9, 0, 0, 0.01, groups); }
 
 /* ---- each weight, against the formulas */
 
@@ -77,7 +77,7 @@ START_TEST(each_weight_moves_as_its_group_says)
              "*norm*:lr=3,decay=0.5,%s=0.25; blocks.*.attention.*:lr=0;blocks.*:lr=0.125;"
              "token_embedding.weight:decay=0,lr=2,%s=0.5",
              kind == SGD ? "momentum" : "beta1", kind == SGD ? "momentum" : "beta1");
-    const OptimizerOptions options = options_of(kind, 0.9, "0.9,0.99", 0.1, groups);
+    const OptimizerOptions options = options_of(kind, 0.9, 0.9, 0.99, 0.1, groups);
     const Kernels *k = kernels_find("plain", NUMBER_F64, NULL);
     Random random = {(uint32_t)_i, 0};
     Tiny tiny;
@@ -186,9 +186,9 @@ END_TEST
 START_TEST(means_of_a_group_are_those_of_a_whole_run)
 {
     static float with[MOST], without[MOST];
-    const OptimizerOptions o = _i ? options_of(SGD, 0, NULL, 0, "*:momentum=0.75")
-                                  : options_of(ADAM, 0, "0.9,0.99", 0, "*:beta1=0.75,beta2=0.875"),
-                           plain = options_of(_i ? SGD : ADAM, 0.75, "0.75,0.875", 0, NULL);
+    const OptimizerOptions o = _i ? options_of(SGD, 0, 0, 0, 0, "*:momentum=0.75")
+                                  : options_of(ADAM, 0, 0.9, 0.99, 0, "*:beta1=0.75,beta2=0.875"),
+                           plain = options_of(_i ? SGD : ADAM, 0.75, 0.75, 0.875, 0, NULL);
     size_t count = after_steps(with, &o, 1e-2);
     ck_assert_uint_eq(after_steps(without, &plain, 1e-2), count);
     ck_assert(memcmp(with, without, count * sizeof *with) == 0);

@@ -2,6 +2,7 @@
  * a model learns by it. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "core/cli/progress.h"
 #include "core/cli/stop.h"
 #include "tests/train/tiny.h"
 
@@ -288,6 +289,9 @@ static int stopped_child(const char *path, uint64_t stop_at, uint64_t steps)
     LoopOptions o = standard(steps);
     tiny_run_open(&r, path, &tiny_standard, &o);
     r.tiny.stop_at = stop_at;
+    Progress progress = progress_open(stderr, true);
+    const Watch watch = progress_watch(&progress);
+    r.trainer.watch = &watch;
     stop_catch();
     if (!loop_run(&r.loop, &e))
         return 2;
@@ -467,7 +471,8 @@ static char *said_of_scoring(bool terminal, size_t workers, MeanLoss *score)
     ck_done(tiny_open(&tiny, &tiny_standard, &e), e);
     ck_done(trainer_open(&trainer, &options, &tiny.parameters, &tiny.task, &e), e);
     ck_done(weights_init(&trainer.weights, trainer.worker[0].stream, INIT_GPT2, 1, 1, &e), e);
-    trainer.progress = &progress;
+    const Watch watch = progress_watch(&progress);
+    trainer.watch = &watch;
     ck_done(trainer_score(&trainer, score, &e), e);
     trainer_close(&trainer);
     tiny_close(&tiny);

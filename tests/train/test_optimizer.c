@@ -1,6 +1,7 @@
 /* The seam of optimizers: each is found by the name that people write, SGD does what its formula says, a run continues
  * with it to the bit, and the state of one is no state of another. */
 #include "base/memory.h"
+#include "core/program/shared.h"
 #include "tests/chance.h"
 #include "tests/train/tiny.h"
 
@@ -23,10 +24,8 @@ START_TEST(choices_are_the_kinds)
 
 static OptimizerOptions sgd(double momentum, double decay)
 {
-    Error e;
-    OptimizerOptions o = {.kind = SGD, .decay = decay};
-    const SharedOptions from = {.momentum = momentum};
-    ck_done(optimizer_kind(SGD)->configure(&o, &from, &e), e);
+    OptimizerOptions o = {.kind = SGD, .momentum = momentum, .decay = decay};
+    optimizer_kind(SGD)->configure(&o);
     return o;
 }
 

@@ -1,9 +1,9 @@
 /* config.json: every option of a run, as it was meant, comes back; what is fixed in a run stays fixed. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "core/program/settings.h"
+#include "core/program/shared.h"
 #include "core/run/json.h"
-#include "core/train/settings.h"
-#include "core/train/shared.h"
 #include "tests/suite.h"
 
 #include <stdio.h>

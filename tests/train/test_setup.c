@@ -3,8 +3,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "core/program/setup.h"
 #include "core/run/json.h"
-#include "core/train/setup.h"
 #include "tests/train/tiny.h"
 
 #include <signal.h>

@@ -124,7 +124,6 @@ void tiny_run_open(TinyRun *r, const char *path, const TinyOptions *o, const Loo
     ck_done(there ? run_open(&r->run, path, true, &e) : run_create(&r->run, path, &e), e);
     r->loop = (Loop){
         .trainer = &r->trainer, .task = &r->tiny.task, .run = r->run, .note = {"tiny", "{}"}, .options = *loop};
-    r->loop.options.quiet = true;
     ck_done(there ? loop_resume(&r->loop, &e) : loop_begin(&r->loop, &e), e);
 }
 

@@ -1,6 +1,6 @@
 /* Quantities as people read them. */
-#ifndef CORE_CLI_UNITS_H
-#define CORE_CLI_UNITS_H
+#ifndef BASE_UNITS_H
+#define BASE_UNITS_H
 
 #include <stdint.h>
 

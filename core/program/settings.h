@@ -1,6 +1,6 @@
 /* What a run was made with: config.json, and the model's options inside every file of weights. */
-#ifndef CORE_TRAIN_SETTINGS_H
-#define CORE_TRAIN_SETTINGS_H
+#ifndef CORE_PROGRAM_SETTINGS_H
+#define CORE_PROGRAM_SETTINGS_H
 
 #include "core/cli/options.h"
 #include "core/run/run.h"

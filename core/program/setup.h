@@ -1,9 +1,9 @@
 /* From options as people write them to what the trainer and the loop want. */
-#ifndef CORE_TRAIN_SETUP_H
-#define CORE_TRAIN_SETUP_H
+#ifndef CORE_PROGRAM_SETUP_H
+#define CORE_PROGRAM_SETUP_H
 
+#include "core/program/shared.h"
 #include "core/train/loop.h"
-#include "core/train/shared.h"
 #include "core/train/trainer.h"
 
 /* On a GPU a step's rows are computed all at once, unless somebody asked for less. To be called before a task is made.

@@ -1,5 +1,5 @@
 /* See shared.h. */
-#include "core/train/shared.h"
+#include "core/program/shared.h"
 
 #include "core/nn/block.h"
 #include "core/nn/positions.h"

@@ -1,7 +1,7 @@
 /* The options that all programs share. A program adds rows of its own behind them, and names each shared row's default
  * where its own differs. */
-#ifndef CORE_TRAIN_SHARED_H
-#define CORE_TRAIN_SHARED_H
+#ifndef CORE_PROGRAM_SHARED_H
+#define CORE_PROGRAM_SHARED_H
 
 #include "core/cli/options.h"
 

@@ -1,9 +1,9 @@
 /* See setup.h. */
-#include "core/train/setup.h"
+#include "core/program/setup.h"
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "core/cli/units.h"
+#include "base/units.h"
 #include "core/run/json.h"
 #include "core/train/average.h"
 
@@ -50,10 +50,18 @@ bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Task *task, 
                           .micro_rows = micro_rows(o, task),
                           .training = training,
                           .keep = o->recompute ? KEEP_INPUTS : KEEP_ALL,
-                          .optimizer = {.kind = o->optimizer, .decay = o->decay, .groups = o->groups},
+                          .optimizer = {.kind = o->optimizer,
+                                        .adam = {.epsilon = o->epsilon},
+                                        .momentum = o->momentum,
+                                        .decay = o->decay,
+                                        .groups = o->groups},
                           .clip = o->clip,
                           .seed = (uint32_t)o->seed};
-    return c->k && (!training || optimizer_kind(o->optimizer)->configure(&c->optimizer, o, e));
+    Adam *adam = &c->optimizer.adam;
+    if (!c->k || (training && !parse_betas(o->betas, &adam->beta1, &adam->beta2, e)))
+        return false;
+    optimizer_kind(o->optimizer)->configure(&c->optimizer);
+    return true;
 }
 
 static bool fix(Options *options, const char *name, size_t value, Error *e)
@@ -96,8 +104,7 @@ bool setup_loop(LoopOptions *l, const SharedOptions *o, size_t steps_an_epoch, E
                        .minutes = o->minutes,
                        .eval_every = o->eval_every,
                        .keep = o->keep,
-                       .patience = o->patience,
-                       .quiet = o->quiet};
+                       .patience = o->patience};
     l->schedule = (Schedule){.kind = (ScheduleKind)o->schedule,
                              .rate = rate(o),
                              .warmup = o->warmup,

@@ -1,5 +1,5 @@
 /* See settings.h. */
-#include "core/train/settings.h"
+#include "core/program/settings.h"
 
 #include "base/file.h"
 #include "base/memory.h"

@@ -1,9 +1,9 @@
 /* A network's options as people write them, as core/nn takes them: the same for all programs. */
-#ifndef CORE_TRAIN_NETWORK_H
-#define CORE_TRAIN_NETWORK_H
+#ifndef CORE_PROGRAM_NETWORK_H
+#define CORE_PROGRAM_NETWORK_H
 
 #include "core/nn/block.h"
-#include "core/train/shared.h"
+#include "core/program/shared.h"
 
 /* Whether they go together. */
 bool network_suits(const SharedOptions *o, Error *e);

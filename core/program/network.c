@@ -1,5 +1,5 @@
 /* See network.h. */
-#include "core/train/network.h"
+#include "core/program/network.h"
 
 bool network_suits(const SharedOptions *o, Error *e)
 {

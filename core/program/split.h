@@ -1,6 +1,6 @@
 /* The parts that all data has: one to train on, one to validate with, one to test with. */
-#ifndef CORE_TRAIN_SPLIT_H
-#define CORE_TRAIN_SPLIT_H
+#ifndef CORE_PROGRAM_SPLIT_H
+#define CORE_PROGRAM_SPLIT_H
 
 #include "core/cli/options.h"
 

@@ -1,5 +1,5 @@
 /* See split.h. */
-#include "core/train/split.h"
+#include "core/program/split.h"
 
 #define THREE                                                                                                          \
     {"train", SPLIT_TRAIN}, {"valid", SPLIT_VALID}, { "test", SPLIT_TEST }
