@@ -101,30 +101,17 @@ static Name without_numbers(const char *name)
     return n;
 }
 
-/* motions NULL: all are */
-static bool is_in(const Parameters *p, const Motion *motions, size_t group, size_t i)
-{
-    return p->list[i]->role != ROLE_CONSTANT && (!motions || motions[i].group == group);
-}
-
-/* The names in a group, each once. */
-static void add_names(Buffer *out, const Parameters *p, const Motion *motions, size_t group)
-{
-    const char *gap = "";
-    for (size_t i = 0; i < p->count; i++) {
-        const Name name = without_numbers(p->list[i]->name);
-        bool new = is_in(p, motions, group, i);
-        for (size_t j = 0; new &&j < i; j++)
-            new = !is_in(p, motions, group, j) || strcmp(without_numbers(p->list[j]->name).text, name.text) != 0;
-        if (new)
-            buffer_print(out, "%s%s", gap, name.text), gap = ", ";
-    }
-}
-
 static bool matches_nothing(const char *pattern, const Parameters *p, Error *e)
 {
     Buffer names = {0};
-    add_names(&names, p, NULL, 0);
+    for (size_t i = 0; i < p->count; i++) { /* each name once */
+        const Name name = without_numbers(p->list[i]->name);
+        bool new = p->list[i]->role != ROLE_CONSTANT;
+        for (size_t j = 0; new &&j < i; j++)
+            new = strcmp(without_numbers(p->list[j]->name).text, name.text) != 0;
+        if (new)
+            buffer_print(&names, "%s%s", names.size ? ", " : "", name.text);
+    }
     fail(e, "--groups '%s': no tensor that an earlier pattern does not take has such a name; there are %.370s%s",
          pattern, names.text && !names.failed ? names.text : "others", names.size > 370 ? "..." : "");
     buffer_free(&names);
@@ -161,17 +148,23 @@ Motion *groups_motions(const OptimizerOptions *o, const Parameters *p, Error *e)
     return fine ? motions : NULL;
 }
 
+enum { SHOWN = 5 }; /* names of a group */
+
 static void report_group(Buffer *out, const Parameters *p, const Motion *motions, size_t group)
 {
+    Buffer names = {0};
     size_t tensors = 0, numbers = 0;
-    for (size_t i = 0; i < p->count; i++)
-        if (is_in(p, motions, group, i))
-            tensors++, numbers += p->list[i]->count;
-    buffer_print(out, ": %zu tensor%s of %zu numbers", tensors, tensors == 1 ? "" : "s", numbers);
-    if (tensors)
-        buffer_print(out, ": ");
-    add_names(out, p, motions, group);
-    buffer_print(out, "\n");
+    for (size_t i = 0; i < p->count; i++) {
+        if (p->list[i]->role == ROLE_CONSTANT || motions[i].group != group)
+            continue;
+        if (tensors++ < SHOWN)
+            buffer_print(&names, "%s%s", tensors > 1 ? ", " : ": ", p->list[i]->name);
+        numbers += p->list[i]->count;
+    }
+    buffer_print(out, ": %zu tensor%s of %zu numbers%s%s\n", tensors, tensors == 1 ? "" : "s", numbers,
+                 names.text ? names.text : "", tensors > SHOWN ? ", .." : "");
+    out->failed = out->failed || names.failed;
+    buffer_free(&names);
 }
 
 bool groups_report(const OptimizerOptions *o, const Parameters *p, Buffer *out, Error *e)
