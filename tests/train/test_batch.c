@@ -40,6 +40,9 @@ START_TEST(rows_lie_one_after_another)
     ck_assert_uint_eq(batch_targets(&b, 0), 0);
     ck_assert_uint_eq(batch_row(&b, 0, 6), 0);
     ck_assert_uint_eq(b.side[0].rows, 1);
+    batch_clear(&b);
+    fill(&b, 0, (const size_t[]){3, 3}, 2); /* whatever was there before */
+    expect_ints(b.side[0].place, (const int32_t[]){0, 1, 2, 0, 1, 2}, 6);
     batch_close(&b);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
