@@ -19,9 +19,9 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/process.h"
+#include "base/units.h"
 #include "core/cli/progress.h"
 #include "core/cli/stop.h"
-#include "core/cli/units.h"
 #include "core/run/json.h"
 
 #include <errno.h>
