@@ -34,6 +34,7 @@ Attention attention_new(Parameters *p, const AttentionOptions *o, const char *pr
     a.drop = parameters_dropout(p, o->dropout);
     assert(o->composed || score_is_dot(o->score));
     a.scoring = scoring_new(p, o->score, o->heads, o->key_size, prefix);
+    a.rotary = rotary_new(p, o->rotary, o->key_size, prefix);
     a.distances = distances_new(p, &o->distances, o->dim, o->heads, o->key_size, prefix);
     return a;
 }
@@ -96,29 +97,35 @@ void attention_remember(Tape *t, const Attention *a, Tensor *memory, const Rows 
     append(t, cache, kv, rows->start, rows->rows);
 }
 
-/* Queries, keys and values: of x, of memory, or of what the cache holds. */
+/* Queries, keys and values: of x, of memory, or of what the cache holds. Here positions meet queries and keys. */
 static void project(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *how, const CacheLayer *cache,
-                    Tensor *qkv[3])
+                    Places places, Tensor *qkv[3])
 {
     size_t columns[] = {a->options.heads * a->options.key_size, attention_keys(&a->options),
                         attention_values(&a->options)};
+    const Places all = {places.place, places.count, NULL};
     if (!a->options.cross && !memory) {
         tape_split(t, linear(t, &a->all, x), qkv, columns, 3);
+        qkv[1] = rotate(t, &a->rotary, qkv[1], all);
         if (cache)
             append(t, cache, qkv + 1, how->query_start, how->rows);
     } else {
         qkv[0] = linear(t, &a->query, x);
         assert(!cache != !memory);
-        if (memory)
+        if (memory) {
             tape_split(t, linear(t, &a->key_value, memory), qkv + 1, columns + 1, 2);
+            qkv[1] = rotate(t, &a->rotary, qkv[1], all);
+        }
     }
+    qkv[0] = rotate(t, &a->rotary, qkv[0], places);
     if (cache) {
         qkv[1] = remembered(t, cache->cache, cache->keys, columns[1]);
         qkv[2] = remembered(t, cache->cache, cache->values, columns[2]);
     }
 }
 
-Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows, const CacheLayer *cache)
+Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows, const CacheLayer *cache,
+                  Places places)
 {
     const AttentionOptions *o = &a->options;
     Tensor *qkv[3];
@@ -129,7 +136,7 @@ Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const 
     how.dropout = tape_dropout(t, a->drop);
     how.weights = t->hook ? t->hook->weights(t->hook, t, a->out.weight, &how) : NULL;
 
-    project(t, a, x, memory, &how, cache, qkv);
+    project(t, a, x, memory, &how, cache, places, qkv);
     Tensor *relative = distances_describe(t, &a->distances, &how);
     Tensor *y = o->composed ? attend_composed(t, &a->scoring, qkv[0], qkv[1], qkv[2], &how)
                             : attend(t, qkv[0], qkv[1], qkv[2], relative, &a->distances, &how);

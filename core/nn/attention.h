@@ -12,6 +12,7 @@
 #include "core/nn/distances.h"
 #include "core/nn/linear.h"
 #include "core/nn/mask.h"
+#include "core/nn/rotary.h"
 #include "core/nn/scores.h"
 
 typedef struct AttentionOptions {
@@ -22,6 +23,7 @@ typedef struct AttentionOptions {
     bool composed;   /* from small operations instead of fused, which knows scores that are dot products */
     Score score;
     double dropout; /* of the weights */
+    size_t rotary;  /* positions that queries and keys are rotated by, at most so many; 0: they are not */
     DistanceOptions distances;
 } AttentionOptions;
 
@@ -32,6 +34,7 @@ typedef struct Attention {
     Linear all;       /* both in one product, in self-attention */
     Linear out;
     Dropout drop;
+    Rotary rotary;
     Distances distances;
     Scoring scoring;
 } Attention;
@@ -43,11 +46,13 @@ size_t attention_values(const AttentionOptions *o);
 /* prefix: "blocks.0.attention" */
 Attention attention_new(Parameters *p, const AttentionOptions *o, const char *prefix);
 
-/* rows: who sees whom; its sizes of heads, scale, dropout and distances are filled in here.
+/* rows: who sees whom; its sizes of heads, scale, dropout and distances are filled in here. places: of x, and without
+ * their index of what keys are made of; of no use without rotary positions.
  * Self-attention: memory is NULL; with a cache, x's keys and values are appended to it and all it holds is seen. Where
  * not all positions are wanted, x is those that are, and memory all of them.
  * Cross-attention: keys and values of memory, or (memory NULL) those that the cache remembers. */
-Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows, const CacheLayer *cache);
+Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows, const CacheLayer *cache,
+                  Places places);
 
 /* Cross-attention: keys and values of memory, once, for all later calls; between cache_begin and cache_end. */
 void attention_remember(Tape *t, const Attention *a, Tensor *memory, const Rows *rows, const CacheLayer *cache);

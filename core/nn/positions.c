@@ -11,7 +11,7 @@ double sinusoid(size_t position, size_t column, size_t columns)
 
 Parameter *positions_new(Parameters *p, Positions kind, size_t context, size_t dim, const char *name)
 {
-    if (kind == POSITIONS_NONE)
+    if (kind == POSITIONS_NONE || kind == POSITIONS_ROTARY)
         return NULL;
     bool learned = kind == POSITIONS_LEARNED;
     Parameter *table = parameters_add(p, learned ? ROLE_TABLE : ROLE_CONSTANT, context, dim, "%s", name);

@@ -1,11 +1,15 @@
 /* See network.h. */
 #include "core/program/network.h"
 
+#include "core/nn/positions.h"
+
 bool network_suits(const SharedOptions *o, Error *e)
 {
     if (!o->head_size && o->dim % o->heads)
         return fail(e, "--dim %zu is not a multiple of --heads %zu; make it one, or give --head-size", o->dim,
                     o->heads);
+    if (o->positions == POSITIONS_ROTARY && network_block(o).attention.key_size % 2)
+        return fail(e, "--positions rotary rotates pairs of numbers: give an even --head-size");
     if (o->kv_heads && o->heads % o->kv_heads)
         return fail(e, "--heads %zu cannot be shared out among --kv-heads %zu; give one that divides it", o->heads,
                     o->kv_heads);
@@ -32,6 +36,7 @@ BlockOptions network_block(const SharedOptions *o)
                                         .composed = o->attention == ATTENTION_COMPOSED,
                                         .score = (Score)o->score,
                                         .dropout = o->attention_dropout,
+                                        .rotary = o->positions == POSITIONS_ROTARY ? o->context : 0,
                                         .distances = {(DistanceKind)o->distances, .reach = o->context - 1}},
                           .ff = o->ff ? o->ff : 4 * o->dim,
                           .activation = (Activation)o->activation,

@@ -28,8 +28,11 @@ static const OptionChoice activations[] = {
     {"relu", ACTIVATION_RELU}, {"gelu", ACTIVATION_GELU}, {"gelu-tanh", ACTIVATION_GELU_TANH}, {NULL, 0}};
 static const OptionChoice norm_kinds[] = {{"layer", NORM_LAYER}, {"rms", NORM_RMS}, {NULL, 0}};
 static const OptionChoice norms[] = {{"post", NORM_POST}, {"pre", NORM_PRE}, {NULL, 0}};
-static const OptionChoice positions[] = {
-    {"none", POSITIONS_NONE}, {"learned", POSITIONS_LEARNED}, {"sinusoid", POSITIONS_SINUSOID}, {NULL, 0}};
+static const OptionChoice positions[] = {{"none", POSITIONS_NONE},
+                                         {"learned", POSITIONS_LEARNED},
+                                         {"sinusoid", POSITIONS_SINUSOID},
+                                         {"rotary", POSITIONS_ROTARY},
+                                         {NULL, 0}};
 static const OptionChoice distances[] = {{"none", DISTANCE_NONE}, {"bias", DISTANCE_BIAS}, {"alibi", DISTANCE_ALIBI},
                                          {"keys", DISTANCE_KEYS}, {"xl", DISTANCE_XL},     {NULL, 0}};
 static const OptionChoice attentions[] = {{"fused", ATTENTION_FUSED}, {"composed", ATTENTION_COMPOSED}, {NULL, 0}};
@@ -86,7 +89,7 @@ const Option shared_options[] = {
     {"activation", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(activation), "relu", .choices = activations, "activation function of the feed-forward network"},
     {"norm", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm), "post", .choices = norms, "normalize after each branch, or before it"},
     {"norm-kind", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm_kind), NULL, .choices = norm_kinds, "layer norm, or RMS norm: mean square 1, without a bias (none given: layer)"},
-    {"positions", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(positions), "learned", .choices = positions, "vectors of positions, added to the embeddings"},
+    {"positions", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(positions), "learned", .choices = positions, "vectors of positions, added to the embeddings; or rotary: queries and keys of self-attention are rotated"},
     {"distances", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(distances), "none", .choices = distances, "how the distance between query and key enters their score"},
     {"attention", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(attention), "fused", .choices = attentions, "attention as one operation, or made of small ones"},
     {"score", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(score), "scaled-dot", .choices = scores, "how query and key are scored; the last two need --attention composed"},

@@ -291,8 +291,8 @@ START_TEST(heads_of_keys_are_stored_where_they_are_given)
 {
     const char *without = fresh_path("without"), *whole = fresh_path("whole"), *halves = fresh_path("halves");
     train(without, 3);
-    works("train --run %s " SHORT " --heads 4 --kv-heads 1 --steps 12", whole);
-    works("train --run %s " SHORT " --heads 4 --kv-heads 1 --steps 7", halves);
+    works("train --run %s " SHORT " --heads 4 --kv-heads 1 --positions rotary --steps 12", whole);
+    works("train --run %s " SHORT " --heads 4 --kv-heads 1 --positions rotary --steps 7", halves);
     resume(halves, 12);
     expect_same(whole, halves, "checkpoints/00000012/model.safetensors");
     char *text = stored(without);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LAYOUTS = 4, CONTEXT = 13, MOST = 3 * CONTEXT };
+enum { LAYOUTS = 6, CONTEXT = 13, MOST = 3 * CONTEXT };
 
 /* A network, and what it takes to run it forward on rows that the test chooses. */
 typedef struct Reader {
@@ -29,7 +29,9 @@ static SharedOptions layout(int i)
         o.heads = 6, o.kv_heads = 2;
     if (i == 3)
         o.kv_heads = 1;
-    if (i >= 2)
+    if (i >= 4)
+        o.positions = POSITIONS_ROTARY;
+    else if (i >= 2)
         o.positions = POSITIONS_SINUSOID, o.head_size = 5, o.value_size = 7, o.window = 4, o.bias = false;
     return o;
 }

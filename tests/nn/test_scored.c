@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { KINDS = 6, CONTEXT = 13, ROWS = 5 };
+enum { KINDS = 7, CONTEXT = 13, ROWS = 5 };
 
 static SharedOptions kind(int i)
 {
@@ -19,6 +19,7 @@ static SharedOptions kind(int i)
     case 3: o.attention = 1, o.window = 4, o.positions = POSITIONS_NONE; break;
     case 4: o.depth = 1, o.value_size = 3, o.window = 2, o.norm = NORM_PRE, o.attention = 1; break;
     case 5: o.depth = 0; break;
+    case 6: o.positions = POSITIONS_ROTARY; break;
     }
     return o;
 }

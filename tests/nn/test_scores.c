@@ -281,6 +281,8 @@ START_TEST(what_does_not_go_together_is_refused)
                  {{.dim = 8, .heads = 4, .kv_heads = 8}, "--kv-heads 8"},
                  {{.dim = 8, .heads = 4, .kv_heads = 2, .device = DEVICE_MINE}, "--device mine"},
                  {{.dim = 8, .heads = 4, .norm_kind = NORM_RMS, .device = DEVICE_MINE}, "--device mine"},
+                 {{.dim = 9, .heads = 3, .positions = POSITIONS_ROTARY}, "--positions rotary"},
+                 {{.dim = 8, .heads = 4, .positions = POSITIONS_ROTARY}, NULL},
                  {{.dim = 8, .heads = 4, .device = DEVICE_MINE}, NULL},
                  {{.dim = 8, .heads = 4, .kv_heads = 4, .norm_kind = NORM_RMS}, NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -1,0 +1,32 @@
+/* Rotary positions (Su et al. 2021): a query and a key are rotated by angles that grow with their positions, so that
+ * their product knows how far apart they are, and nothing is added to what a value is made of.
+ *
+ *     x' = x cos(p f) + half(x) sin(p f)          half(x) = (-x[n/2 ..], x[.. n/2])
+ *
+ * for each head x [n] at position p, with frequencies f[i] = f[i + n/2] = 10000^(-2i/n). It is made of existing
+ * operations; half(x) is a product with a constant matrix. */
+#ifndef CORE_NN_ROTARY_H
+#define CORE_NN_ROTARY_H
+
+#include "core/tensor/tape.h"
+
+typedef struct Rotary {
+    size_t size;              /* of a head */
+    Parameter *cosine, *sine; /* [context, size] constants; NULL: nothing is rotated */
+    Parameter *half;          /* [size, size] */
+} Rotary;
+
+/* context: how many positions there are; 0: nothing is rotated. prefix: "blocks.0.attention" */
+Rotary rotary_new(Parameters *p, size_t context, size_t size, const char *prefix);
+
+/* Where the positions of x [N, ..] stand in their rows: place [count], or of these the ones at index [N]. */
+typedef struct Places {
+    const int32_t *place; /* on the device; NULL where nobody asks */
+    size_t count;
+    const int32_t *index; /* NULL: all */
+} Places;
+
+/* x [N, heads * size]; where a place is negative: zeros. */
+Tensor *rotate(Tape *t, const Rotary *r, Tensor *x, Places places);
+
+#endif
