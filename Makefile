@@ -169,7 +169,7 @@ CPU   := $(if $(wildcard kernels/cpu/cpu.c),$(addprefix kernels/cpu/cpu_,F32 BF1
 
 SOURCES := $(sort $(wildcard base/*.c kernels/*.c kernels/cost/*.c kernels/profile/*.c kernels/mine/*.c core/*/*.c \
                              $(if $(USE_EMULATOR),kernels/cuda/emulator/*.c)) \
-             $(filter-out kernels/cpu/cpu.c kernels/cpu/bench.c $(call included,kernels/cpu/cpu.c), \
+             $(filter-out kernels/cpu/cpu.c $(call included,kernels/cpu/cpu.c), \
                           $(wildcard kernels/cpu/*.c)))
 OBJECTS := $(patsubst %,$(OUT)/%.o,$(SOURCES:.c=) $(PLAIN) $(CPU) $(CU) plots) $(CUDA_OBJECTS)
 LIBRARY := $(OUT)/libattend.a

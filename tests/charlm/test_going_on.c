@@ -91,7 +91,6 @@ START_TEST(twice_n_steps_are_n_steps_and_n_more)
     resume(halves, 28);
     expect_same_runs(whole, halves, 28);
 }
-END_TEST
 
 static void append(const char *run, const char *name, const char *line)
 {
@@ -114,7 +113,6 @@ START_TEST(what_lies_behind_the_checkpoint_is_dropped)
     resume(killed, 28);
     expect_same_runs(whole, killed, 28);
 }
-END_TEST
 
 /* Kills a run at moments that nobody chose, some before it has a configuration, until it is through. */
 static unsigned train_and_kill(const char *run, const char *more, uint32_t round)
@@ -153,7 +151,6 @@ START_TEST(a_run_killed_again_and_again_is_the_run_that_was_not)
     }
     ck_assert_uint_gt(kills, 0); /* how many depends on the machine */
 }
-END_TEST
 
 /* Waits until a run has logged some steps. */
 static void wait_for_step(const char *run, int step)
@@ -194,7 +191,6 @@ static void interrupt(int signal_number)
 }
 
 START_TEST(a_signal_saves_and_says_how_to_go_on) { interrupt((int[]){SIGINT, SIGTERM, SIGHUP}[_i]); }
-END_TEST
 
 /* A million rows: a step that nobody wants to wait for. It is as if it had never begun. */
 START_TEST(a_long_step_is_announced_and_given_up)
@@ -219,7 +215,6 @@ START_TEST(a_long_step_is_announced_and_given_up)
     train(whole, 9);
     expect_same(whole, run, "checkpoints/00000009/model.safetensors");
 }
-END_TEST
 
 /* What is saved then is nowhere, and "go on with" would be no help. */
 START_TEST(a_run_whose_folder_goes_while_it_trains_is_an_error)
@@ -242,7 +237,6 @@ START_TEST(a_run_whose_folder_goes_while_it_trains_is_an_error)
         said_free(&said);
     }
 }
-END_TEST
 
 START_TEST(a_finished_run_says_so)
 {
@@ -263,7 +257,6 @@ START_TEST(a_finished_run_says_so)
     json_free(j);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(other_data_and_another_model_are_refused)
 {
@@ -276,7 +269,6 @@ START_TEST(other_data_and_another_model_are_refused)
     refused(1, "norm", "train --resume %s --norm pre --steps 5", run);
     works("train --resume %s --data %s/same.txt --steps 5", run, folder);
 }
-END_TEST
 
 /* The text of a run's config.json. */
 static char *stored(const char *run)
@@ -306,7 +298,6 @@ START_TEST(heads_of_keys_are_stored_where_they_are_given)
     refused(2, "--kv-heads 3", "train --run %s-3 " SHORT " --heads 4 --kv-heads 3 --steps 1", whole);
     refused(2, "--kv-heads '0'", "train --run %s-0 " SHORT " --heads 4 --kv-heads 0 --steps 1", whole);
 }
-END_TEST
 
 START_TEST(changed_training_options_are_told_and_kept)
 {
@@ -323,7 +314,6 @@ START_TEST(changed_training_options_are_told_and_kept)
     ck_assert_msg(strstr(strstr(log, "\n5\t"), "\t0.005\t") != NULL, "%s", log);
     memory_free(log);
 }
-END_TEST
 
 /* "workers" in a run's config.json */
 static double stored_workers(const char *run)
@@ -356,7 +346,6 @@ START_TEST(all_processors_are_stored_as_how_many_they_are)
     works("train --resume %s --workers 0 --steps 2", run);
     ck_assert(stored_workers(run) == all);
 }
-END_TEST
 
 /* A learning rate that falls over the first --steps falls as it would have. */
 START_TEST(more_steps_do_not_change_how_the_rate_falls)
@@ -371,7 +360,6 @@ START_TEST(more_steps_do_not_change_how_the_rate_falls)
     ck_assert_double_eq(rate, 0);
     memory_free(log);
 }
-END_TEST
 
 START_TEST(two_processes_do_not_write_one_run)
 {
@@ -387,7 +375,6 @@ START_TEST(two_processes_do_not_write_one_run)
     said_free(&eval);
     said_free(&killed);
 }
-END_TEST
 
 /* The names in a run's folder of samples, one after the other. */
 static void samples_in(const char *run, char *all, size_t size)
@@ -418,7 +405,6 @@ START_TEST(samples_come_as_often_as_asked)
     samples_in(scored, names, sizeof names);
     ck_assert_str_eq(names, "00000007.txt 00000010.txt ");
 }
-END_TEST
 
 /* Every line of the log and every sample that is there is whole, whenever one looks. */
 START_TEST(a_run_that_trains_can_be_read)
@@ -451,7 +437,6 @@ START_TEST(a_run_that_trains_can_be_read)
     ck_assert_int_eq(killed.status, -SIGKILL);
     said_free(&killed);
 }
-END_TEST
 
 /* Stored, told, kept on resume; and not there in runs that know nothing of it. */
 START_TEST(groups_of_tensors_are_the_runs_own)
@@ -486,7 +471,6 @@ START_TEST(groups_of_tensors_are_the_runs_own)
     refused(1, "no tensor that an earlier", "train --dry-run %s --groups x:lr=0", SHORT);
     refused(1, "expected lr=X, decay=X or beta1=X", "train --resume %s --steps 7 --groups *:momentum=0", whole);
 }
-END_TEST
 
 static const Test tests[] = {TEST(twice_n_steps_are_n_steps_and_n_more),
                              TEST(what_lies_behind_the_checkpoint_is_dropped),

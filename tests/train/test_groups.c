@@ -123,7 +123,6 @@ START_TEST(each_weight_moves_as_its_group_says)
     tiny_close(&tiny);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* ---- whole steps */
 
@@ -181,7 +180,6 @@ START_TEST(groups_that_say_the_same_give_the_same_bits)
     ck_assert_uint_eq(after_steps(without, &plain, 1e-2), count);
     ck_assert(memcmp(with, without, count * sizeof *with) == 0);
 }
-END_TEST
 
 START_TEST(means_of_a_group_are_those_of_a_whole_run)
 {
@@ -193,7 +191,6 @@ START_TEST(means_of_a_group_are_those_of_a_whole_run)
     ck_assert_uint_eq(after_steps(without, &plain, 1e-2), count);
     ck_assert(memcmp(with, without, count * sizeof *with) == 0);
 }
-END_TEST
 
 START_TEST(skipped_steps_fade_by_the_means_of_their_group)
 {
@@ -221,7 +218,6 @@ START_TEST(skipped_steps_fade_by_the_means_of_their_group)
     k->close(s);
     tiny_close(&tiny);
 }
-END_TEST
 
 /* Neither weights nor state, and both of all others do. */
 START_TEST(what_is_frozen_does_not_change_by_a_bit)
@@ -249,7 +245,6 @@ START_TEST(what_is_frozen_does_not_change_by_a_bit)
     }
     tiny_run_close(&r);
 }
-END_TEST
 
 START_TEST(a_run_with_groups_goes_on_to_the_bit)
 {
@@ -275,7 +270,6 @@ START_TEST(a_run_with_groups_goes_on_to_the_bit)
     tiny_run_close(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 /* What does not move is a part of the norm. */
 START_TEST(a_frozen_gradient_counts_in_the_norm)
@@ -293,7 +287,6 @@ START_TEST(a_frozen_gradient_counts_in_the_norm)
     }
     ck_assert(result[0].norm == result[1].norm && result[0].norm > 0);
 }
-END_TEST
 
 /* ---- what is said */
 
@@ -321,7 +314,6 @@ START_TEST(what_is_no_list_of_groups_is_refused)
     ck_assert(!groups_read(wrong[_i].text, wrong[_i].kind, &count, &e));
     ck_assert_msg(strstr(e.text, wrong[_i].words), "%s", e.text);
 }
-END_TEST
 
 START_TEST(a_pattern_without_a_tensor_is_refused_with_the_names_there_are)
 {
@@ -338,7 +330,6 @@ START_TEST(a_pattern_without_a_tensor_is_refused_with_the_names_there_are)
     tiny_close(&tiny);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(the_report_says_what_matched)
 {
@@ -364,7 +355,6 @@ START_TEST(the_report_says_what_matched)
     tiny_close(&tiny);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 static bool report_and_open(void *argument, Error *e)
 {
@@ -391,7 +381,6 @@ START_TEST(each_allocation_may_fail)
     fail_each_allocation(report_and_open, &tiny);
     tiny_close(&tiny);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
