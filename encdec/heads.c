@@ -6,6 +6,7 @@
 #include "core/program/heads.h"
 #include "base/memory.h"
 #include "core/plot/align.h"
+#include "core/plot/picture.h"
 #include "encdec/encdec.h"
 #include "encdec/translating.h"
 
@@ -117,12 +118,14 @@ static bool read_pair(EncDec *c, Inspection *l, const Ids *source, const Ids *ta
 
 static bool say_pair(const EncDec *c, const Ids *target, Error *e)
 {
-    Buffer line = {0};
+    Buffer line = {0}, shown = {0}; /* a translation made of bytes may hold any of them */
     pieces_line(&c->pieces, target->id, target->count, &line);
-    bool fine = !line.failed || fail(e, "out of memory for the translation");
+    picture_text(&shown, line.text, line.size, false);
+    bool fine = (!line.failed && !shown.failed) || fail(e, "out of memory for the translation");
     if (!c->options->target_text && !c->options->shared.quiet && fine)
-        fprintf(stderr, "encdec: its translation: %.*s\n", (int)line.size, line.text ? line.text : "");
+        fprintf(stderr, "encdec: its translation: %s\n", shown.size ? shown.text : "");
     buffer_free(&line);
+    buffer_free(&shown);
     return fine;
 }
 

@@ -87,14 +87,16 @@ opposite(name) = strstrt("|accuracy|bleu|speed|", "|".name."|") > 0
 power(r) = 10 ** floor(log10(r))
 nice(r) = power(r) * (r / power(r) < 1.5 ? 1 : r / power(r) < 3.5 ? 2 : r / power(r) < 7.5 ? 5 : 10)
 
-# Marks of a logarithmic axis with too few powers of ten to be read by: even steps, or 1, 2 and 5; "" where there are enough.
+# Marks of a logarithmic axis with too few powers of ten to be read by: even steps, or 1, 2 and 5, or powers of ten
+# where there is little room; "" where there are enough, for gnuplot to choose.
 mark(v) = (v >= lower * 0.999 && v <= upper * 1.001 ? \
            (bare = bare.sprintf("%s'' %.10g", bare eq "" ? "" : ", ", v), \
             marks = marks.sprintf("%s'%.10g' %.10g", marks eq "" ? "" : ", ", v, v)) : 0, 0)
 evenly(step) = sum [i = int(ceil(lower / step)):int(floor(upper / step))] mark(i * step)
 sparsely(d) = sum [i = int(floor(log10(lower))):int(ceil(log10(upper)))] mark(10.0 ** i) + mark(2 * 10.0 ** i) + mark(5 * 10.0 ** i)
+powers(d) = sum [i = int(floor(log10(lower))):int(ceil(log10(upper)))] mark(10.0 ** i)
 marks_of(a, b, fit) = (lower = a, upper = b, marks = "", bare = "", dense = 4 * log10(b / a) > fit || b / a > 300, \
-                       b / a < 4 || (dense && b / a < 10) ? evenly(nice((b - a) / at_most(fit))) : dense ? 0 : sparsely(0), marks)
+                       b / a < 4 || (dense && b / a < 10) ? evenly(nice((b - a) / at_most(fit))) : b / a > 300 ? 0 : dense ? powers(0) : sparsely(0), marks)
 at_most(fit) = fit < 2 ? 1 : fit < 4 ? 2 : fit < 8 ? fit / 2.0 : 4
 
 if (highest <= 0) { highest = 1 }

@@ -41,7 +41,8 @@ typedef struct Item {
     pid_t child;
     char *run, *out, *err; /* paths */
     double best;           /* as train's result says it; NaN */
-    char why[240];         /* it failed */
+    size_t failures;
+    char why[240]; /* it failed */
 } Item;
 
 typedef struct Sweep {
@@ -447,14 +448,15 @@ static double flop_done(const Sweep *s)
     return done;
 }
 
-/* A run that was stopped or killed waits; one that says it cannot be trained has failed. */
+/* A run that was stopped or killed waits; one that says it cannot be trained has failed. It may be that another process
+ * was quicker to begin it, and has even finished it: whatever is there is tried a second time. */
 static void settle(Sweep *s, Item *item, int status)
 {
     item->state = WAITING;
     s->running--;
     if (status == 0)
         find_state(item);
-    else if (status > 0 && !run_busy(item->run)) {
+    else if (status > 0 && !run_busy(item->run) && (!run_is_there(item->run) || ++item->failures > 1)) {
         item->state = FAILED;
         last_words(item->why, sizeof item->why, item->err);
     } else if (status < 0 && !s->asked_to_stop) {

@@ -81,7 +81,6 @@ START_TEST(a_sweep_trains_compares_and_makes_its_table_anew)
     refused(1, "holds another sweep, with a run post-ff8-s1", "sweep %s/a.sweep --run %s/runs", folder, folder);
     memory_free(table);
 }
-END_TEST
 
 /* Killed at random moments, with a run or between two; then it goes on to the same table. */
 START_TEST(a_sweep_that_is_killed_ends_with_the_same_table)
@@ -108,7 +107,6 @@ START_TEST(a_sweep_that_is_killed_ends_with_the_same_table)
     memory_free(a);
     memory_free(b);
 }
-END_TEST
 
 START_TEST(several_processes_share_a_sweep)
 {
@@ -129,7 +127,6 @@ START_TEST(several_processes_share_a_sweep)
     memory_free(a);
     memory_free(b);
 }
-END_TEST
 
 START_TEST(a_sweep_that_is_stopped_goes_on)
 {
@@ -149,7 +146,6 @@ START_TEST(a_sweep_that_is_stopped_goes_on)
                   s.out, s.err);
     said_free(&s);
 }
-END_TEST
 
 START_TEST(a_run_that_fails_is_a_row_that_says_so)
 {
@@ -165,7 +161,6 @@ START_TEST(a_run_that_fails_is_a_row_that_says_so)
                   table);
     memory_free(table);
 }
-END_TEST
 
 START_TEST(what_cannot_be_trained_is_refused_before_anything_is)
 {
@@ -192,7 +187,6 @@ START_TEST(what_cannot_be_trained_is_refused_before_anything_is)
     refused(2, "expected one file", "sweep");
     refused(1, "nowhere.sweep", "sweep nowhere.sweep");
 }
-END_TEST
 
 START_TEST(a_dry_run_leaves_nothing)
 {
@@ -204,7 +198,6 @@ START_TEST(a_dry_run_leaves_nothing)
     ck_assert(access(path, F_OK) != 0);
     said_free(&s);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(a_sweep_trains_compares_and_makes_its_table_anew),

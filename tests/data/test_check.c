@@ -3,6 +3,7 @@
 #include "tests/data/desk.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -196,8 +197,12 @@ START_TEST(checksums_are_made_with_the_tools_that_are_there)
     open_desk();
     desk_tools_without("md5sum");
     expect_run(0, "as published", "PATH=tools data/check letters");
-    expect_run(1, "another checksum", "tr a b <letters >l && mv l letters && PATH=tools data/check letters");
-    desk_write("letters", text(), SIZE);
+    if (system("command -v openssl md5 >/dev/null")) {
+        test_skip("checksums_are_made_with_the_tools_that_are_there", "there is no openssl, nor md5");
+    } else {
+        expect_run(1, "another checksum", "tr a b <letters >l && mv l letters && PATH=tools data/check letters");
+        desk_write("letters", text(), SIZE);
+    }
     desk_tools_without("md5sum openssl md5");
     expect_run(0, "no tool here makes its checksums", "PATH=tools data/check letters");
     desk_tools_without("gzip unzip");

@@ -47,7 +47,6 @@ START_TEST(lists_are_combined)
     means("data = /a b | c", "data_a_b-s1: data=/a b; datac-s1: data=c");
     ck_assert_uint_eq(memory_in_use(), 0);
 }
-END_TEST
 
 START_TEST(a_row_counts_instead_of_what_is_above)
 {
@@ -56,7 +55,6 @@ START_TEST(a_row_counts_instead_of_what_is_above)
           "wide,_pre-dim32-s1: norm=pre dim=32");
     means("dim + heads = 8 + 2\n[ a ]\n[b]\nheads + dim = 1 + 4", "a-s1: dim=8 heads=2; b-s1: heads=1 dim=4");
 }
-END_TEST
 
 START_TEST(groups_and_what_varies)
 {
@@ -67,7 +65,6 @@ START_TEST(groups_and_what_varies)
     ck_assert(!plan_value(&p.run[0], "ff") && !strcmp(plan_value(&p.run[11], "ff"), "3"));
     plan_free(&p);
 }
-END_TEST
 
 START_TEST(draws_are_spread_over_their_range_and_come_again)
 {
@@ -87,7 +84,6 @@ START_TEST(draws_are_spread_over_their_range_and_come_again)
     plan_free(&p);
     plan_free(&again);
 }
-END_TEST
 
 START_TEST(what_is_no_sweep_is_said_with_its_line)
 {
@@ -135,7 +131,6 @@ START_TEST(what_is_no_sweep_is_said_with_its_line)
     ck_assert(!plan_read(&p, "dim = 8\0x", 9, "x.sweep", &e));
     ck_assert_str_eq(e.text, "x.sweep: holds a zero byte, so it is no sweep");
 }
-END_TEST
 
 static bool read_and_free(void *text, Error *e)
 {
@@ -151,7 +146,6 @@ START_TEST(each_failed_allocation_is_an_error)
     char text[] = "lr = 1 | 2\ndecay = 1 ~ 2\ndraws = 2\nseeds = 2\n[a]\n[b]\nff = 3";
     fail_each_allocation(read_and_free, text);
 }
-END_TEST
 
 static const Test tests[] = {
     TEST(lists_are_combined),
