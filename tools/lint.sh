@@ -56,9 +56,9 @@ need cppcheck && { cppcheck -q -j "$jobs" --std=c11 --enable=warning,performance
     $flags $alone || found=1; }
 
 # ---- 3. the rules of the house
-# Includes point one way. A core room may see what its rooms see, so train, which sees nn, sees tensor too.
+# Includes point one way. A core module may see what the modules it names see, so train, which sees nn, sees tensor too.
 echo "$sources" | xargs awk '
-function room(path,    part) {
+function module(path,    part) {
     split(path, part, "/")
     return path !~ /\// ? "." : part[1] == "core" ? "core/" part[2] : part[1]
 }
@@ -86,9 +86,9 @@ BEGIN {
 /^# *include *"/ {
     split($0, quoted, "\""); to = quoted[2]
     if (to ~ /^\.\.\//) { print FILENAME ":" FNR ": include from the top: not " to; bad = 1; next }
-    target = room(to) == "." ? room(FILENAME) : room(to)
-    if (!sees(room(FILENAME), target)) {
-        print FILENAME ":" FNR ": " room(FILENAME) " must not include " to; bad = 1
+    target = module(to) == "." ? module(FILENAME) : module(to)
+    if (!sees(module(FILENAME), target)) {
+        print FILENAME ":" FNR ": " module(FILENAME) " must not include " to; bad = 1
     }
 }
 END { exit bad }' || found=1
@@ -111,8 +111,16 @@ tools/operations.sh || found=1
 tools/quotes.sh || found=1
 tools/diagrams.sh check || found=1
 
-# No place on one person's machine, and nothing left for later. (Brackets keep these patterns from finding themselves.)
+# Words: the field's own (docs/glossary.md), in sentences that a reader takes in at once.
 texts=$(echo "$list" | grep -v '^data/prose' | xargs grep -Il '' /dev/null)
+private='[Tt]wins?|[Cc]rews?|Sight|Meeting|Strip|pack_turned|owed'
+stumble='[Ww]ho forgets|lies? (in|at)|comes? to be|(is|are) others than'
+if echo "$texts" | grep -vE "^(tools/lint.sh$|tests/fixtures/)" | xargs grep -nE "\\<($private|$stumble)\\>|, since "; then
+    echo "lint: say these in the field's words: docs/glossary.md" >&2
+    found=1
+fi
+
+# No place on one person's machine, and nothing left for later. (Brackets keep these patterns from finding themselves.)
 if grep -nE '(^|[^A-Za-z0-9._}-])/(wor[k]|roo[t]|hom[e])/' $texts; then
     echo "lint: these name a place on one machine" >&2
     found=1

@@ -222,7 +222,7 @@ static bool read_config(Json **json, const char *run, Error *e)
     size_t size;
     bool fine = path || memory_error(e, "a path", 1, strlen(run));
     if (fine && !run_is_there(run))
-        fine = fail(e, "there is no run in %s: it has no config.json", run);
+        fine = fail(e, "%s is not a run: it has no config.json", run);
     fine = fine && file_read(path, &text, &size, e) && json_read(json, text, size, path, e);
     memory_free(text);
     memory_free(path);

@@ -11,7 +11,7 @@
 
 enum { STEP, TARGETS, SECONDS, PLAIN_LOSS, FIELDS, MOST = 32 };
 
-/* What a column is called; a name that ends in " (" goes on with a unit. Those of values come behind FIELDS. */
+/* What a column is called; a name that ends in " (" continues with a unit. Those of values come after FIELDS. */
 static const char *const names[FIELDS + LOG_COLUMNS] = {
     [STEP] = "step",
     [TARGETS] = "targets",
@@ -60,7 +60,7 @@ static bool read_header(Columns *c, Log *log, const char *line, size_t size, con
         c->name[c->count++] = name;
         at += length + 1;
     }
-    return step || fail(e, "%s is no log of a run: its first line names no column 'step'", path);
+    return step || fail(e, "%s is not the log of a run: its first line names no column 'step'", path);
 }
 
 /* The number in a field; NaN where it is empty or not finite. */
@@ -72,7 +72,7 @@ static bool number(double *value, const char *text, size_t size)
         return true;
     snprintf(copy, sizeof copy, "%.*s", (int)size, text);
     double read = strtod(copy, &end);
-    if (size >= sizeof copy || end == copy || end != copy + size) /* not behind it: a letter, or a byte of 0 */
+    if (size >= sizeof copy || end == copy || end != copy + size) /* not after it: a letter, or a byte of 0 */
         return false;
     if (isfinite(read))
         *value = read;
@@ -105,11 +105,11 @@ static bool read_line(LogLine *l, const Columns *c, const char *line, size_t siz
     return column == c->count && isfinite(l->step);
 }
 
-static bool add(Log *log, const LogLine *line, size_t *room, Error *e)
+static bool add(Log *log, const LogLine *line, size_t *capacity, Error *e)
 {
     while (log->count && log->line[log->count - 1].step >= line->step)
         log->count--;
-    if (!memory_grow(&log->line, room, log->count + 1, sizeof *log->line, "a log", e))
+    if (!memory_grow(&log->line, capacity, log->count + 1, sizeof *log->line, "a log", e))
         return false;
     log->line[log->count++] = *line;
     return true;
@@ -129,7 +129,7 @@ static void sum_up(Log *log)
 static bool read_lines(Log *log, const char *text, size_t size, const char *path, Error *e)
 {
     Columns columns;
-    size_t room = 0, row = 1;
+    size_t capacity = 0, row = 1;
     const char *end = memchr(text, '\n', size);
     if (!end)
         return true;
@@ -139,9 +139,9 @@ static bool read_lines(Log *log, const char *text, size_t size, const char *path
         LogLine l;
         row++;
         if (!read_line(&l, &columns, line, (size_t)(end - line)))
-            return fail(e, "%s, line %zu is not as its first line says: expected %zu numbers between tabs", path, row,
-                        columns.count);
-        if (!add(log, &l, &room, e))
+            return fail(e, "%s, line %zu does not match the first line: expected %zu numbers separated by tabs", path,
+                        row, columns.count);
+        if (!add(log, &l, &capacity, e))
             return false;
     }
     sum_up(log);

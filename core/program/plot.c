@@ -1,5 +1,5 @@
-/* PROGRAM plot: what training gave, as a picture; once, or again and again while it goes on. And pictures of what is in
- * no log: see subjects.h. */
+/* PROGRAM plot: what training gave, as a picture; once, or again and again while it continues. And pictures of what is
+ * in no log: see subjects.h. */
 #include "core/program/subjects.h"
 
 #include "base/clock.h"
@@ -48,7 +48,7 @@ static bool gather_runs(Plot *p, Error *e)
     for (size_t i = 0; fine && i < options->argument_count; i++)
         fine = add_run(p, options->arguments[i], e);
     if (fine && !p->runs && !p->subject)
-        return fail(e, "--run DIR is missing: which run?") || app_misused(p->a);
+        return fail(e, "--run DIR is missing") || app_misused(p->a);
     for (size_t i = 0; fine && i < p->runs; i++) {
         Run *run = NULL;
         fine = run_open(&run, p->run[i], false, e);
@@ -82,7 +82,7 @@ static bool choose_files(Plot *p, Error *e)
     p->data = fine ? path_between(file, "", ".tsv") : NULL;
     fine = fine && (p->data || memory_error(e, "a path", 1, strlen(file)));
     if (fine && strcmp(p->data, file) == 0)
-        fine = fail(e, "--out %s: that name is for the picture's data; choose another ending", file);
+        fine = fail(e, "--out %s: this ending is for the picture's data; choose another", file);
     if (as_text(o))
         memory_free(file);
     else
@@ -136,7 +136,7 @@ static bool read_logs(Plot *p, bool *empty, Error *e)
         if (!log_read_run(&p->log[i], p->run[i], e))
             return false;
         if (strcmp(p->log[i].unit, p->log[0].unit) != 0 && p->log[i].count && p->log[0].count)
-            return fail(e, "losses in %s (%s) and in %s (%s) do not fit into one picture", p->log[0].unit, p->run[0],
+            return fail(e, "losses in %s (%s) and in %s (%s) cannot share one picture", p->log[0].unit, p->run[0],
                         p->log[i].unit, p->run[i]);
         if (!p->log[i].count && !*empty) {
             *empty = true;
@@ -197,8 +197,8 @@ static bool check_options(const Plot *p, Error *e)
         const bool recipe = row->kind == OPTION_PRESET || row->kind == OPTION_CONFIG;
         if (o->states[i].source == FROM_COMMAND_LINE && (row->class != OPTION_HERE || recipe))
             return fail(e,
-                        "--%s says how a run is trained, or on what: only --what schedule and others that need no "
-                        "log read it",
+                        "--%s describes how or on what a run is trained: only --what schedule and others that need no "
+                        "log use it",
                         row->name) ||
                    app_misused(p->a);
     }
@@ -254,7 +254,7 @@ static bool watch(Plot *p, Error *e)
 {
     bool going = true, last = !run_busy(p->run[0]), empty;
     if (last && !p->a->options->quiet)
-        fprintf(stderr, "%s: nobody trains the run %s now, so there is nothing to wait for\n", p->a->kind->name,
+        fprintf(stderr, "%s: the run %s is not training now, so there is nothing to wait for\n", p->a->kind->name,
                 p->run[0]);
     stop_catch();
     for (;;) {
@@ -298,10 +298,11 @@ bool app_plot(App *a, Error *e)
     Plot p = {.a = a, .subject = subject_find(a->options->what)};
     bool fine = check_options(&p, e) && gather_runs(&p, e);
     if (fine && p.subject && (p.runs > 1 || a->options->watch))
-        fine = fail(e, "--what %s is of one run at most, and drawn once", p.subject->name) || app_misused(a);
+        fine = fail(e, "--what %s shows one run at most: leave out --compare and --watch", p.subject->name) ||
+               app_misused(a);
     fine = fine && choose_files(&p, e);
     if (fine && a->options->json && !p.out)
-        fine = fail(e, "--json says where the picture is; give it a file with --out") || app_misused(a);
+        fine = fail(e, "--json prints the picture's file name: give one with --out") || app_misused(a);
     fine = fine && (p.subject ? draw_subject(&p, e) : a->options->watch ? watch(&p, e) : once(&p, e)) && say(&p, e);
     forget(&p);
     memory_free(p.out);

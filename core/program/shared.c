@@ -179,7 +179,7 @@ bool parse_every(const char *text, size_t *steps, double *seconds, Error *e)
     *steps = 0;
     *seconds = 0;
     if (!decimal || value > 1e15 || (unit > 0 ? end[1] != 0 : *end || floor(value) < value))
-        return fail(e, "--save-every '%s': expected a number of steps, or a time as 90s, 10m, 2h", text);
+        return fail(e, "--save-every '%s': expected a number of steps, or a time such as 90s, 10m or 2h", text);
     if (unit > 0)
         *seconds = value * unit;
     else
@@ -195,5 +195,5 @@ bool parse_betas(const char *text, double *beta1, double *beta2, Error *e)
     const char *second = end + 1;
     *beta2 = fine ? strtod(second, &end) : 0;
     fine = fine && end != second && !*end && *beta1 >= 0 && *beta1 < 1 && *beta2 >= 0 && *beta2 < 1;
-    return fine || fail(e, "--betas '%s': expected two numbers from 0 to below 1, as 0.9,0.999", text);
+    return fine || fail(e, "--betas '%s': expected two numbers, at least 0 and below 1, such as 0.9,0.999", text);
 }

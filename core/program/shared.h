@@ -1,4 +1,4 @@
-/* The options that all programs share. A program adds rows of its own behind them, and names each shared row's default
+/* The options that all programs share. A program adds rows of its own after them, and names each shared row's default
  * where its own differs. */
 #ifndef CORE_PROGRAM_SHARED_H
 #define CORE_PROGRAM_SHARED_H

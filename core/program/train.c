@@ -1,4 +1,4 @@
-/* PROGRAM train: a new run, or one that goes on. */
+/* PROGRAM train: a new run, or one that continues. */
 #include "core/program/app.h"
 
 #include "base/memory.h"
@@ -75,7 +75,7 @@ static bool go_on(Training *t, Error *e)
     if (!loop_resume(&t->loop, e) || !run_samples_cut(t->a->run, l->at.step, e))
         return false;
     if (l->damaged.text[0])
-        fprintf(stderr, "%s: going on from step %llu, because %s\n", t->a->kind->name, (unsigned long long)l->at.step,
+        fprintf(stderr, "%s: continuing from step %llu, because %s\n", t->a->kind->name, (unsigned long long)l->at.step,
                 l->damaged.text);
     return true;
 }
@@ -198,7 +198,7 @@ static bool train(Training *t, Error *e)
     if (!(a->options->resume ? go_on : begin)(t, e))
         return false;
     if (a->options->resume && loop_over(&t->loop)) {
-        fprintf(stderr, "%s is finished: %llu steps. Give more --steps, --minutes or --patience to go on\n",
+        fprintf(stderr, "%s is finished: %llu steps. To continue, give more --steps, --minutes or --patience\n",
                 a->run->path, (unsigned long long)t->loop.at.step);
     } else {
         stop_catch();
@@ -212,7 +212,7 @@ static bool train(Training *t, Error *e)
             return false;
     }
     if (t->loop.stopped)
-        fprintf(stderr, "stopped and saved; go on with: %s train --resume %s\n", a->kind->name, a->run->path);
+        fprintf(stderr, "stopped and saved; continue with: %s train --resume %s\n", a->kind->name, a->run->path);
     return print_result(t, a->options->json, e);
 }
 
@@ -226,15 +226,16 @@ static bool begins_well(const App *a, Error *e)
 {
     const SharedOptions *o = a->options;
     if (o->run && o->resume)
-        return fail(e, "--run makes a new run and --resume goes on with one: give one of the two");
+        return fail(e, "--run makes a new run and --resume continues one: give only one of them");
     if (o->weights && o->resume)
-        return fail(e, "--weights begins a new run; --resume goes on from the run's own: give one of the two");
+        return fail(e, "--weights starts a new run; --resume continues from the run's own: give only one of them");
     if (o->resume && (given(a, "from") || given(a, "map")))
-        return fail(e, "--from and --map begin a new run; --resume goes on from the run's own weights: leave them out");
+        return fail(e,
+                    "--from and --map start a new run; --resume continues from the run's own weights: leave them out");
     if (o->from && o->weights)
-        return fail(e, "--weights takes all of a file and --from what fits: give one of the two");
+        return fail(e, "--weights takes all of a file and --from what fits: give only one of them");
     if (o->map && !o->from)
-        return fail(e, "--map names tensors of --from RUN|FILE, which is missing");
+        return fail(e, "--map renames tensors of --from RUN|FILE, which is missing");
     Error why;
     return !o->map || safetensors_map_reads(o->map, &why) || fail(e, "--map %s", why.text);
 }

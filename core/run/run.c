@@ -22,7 +22,7 @@ static char *run_folder(const Run *run, const char *name, Error *e)
     if (!path)
         memory_error(e, run->path, strlen(run->path) + 16, 1);
     else if (is_link(path)) {
-        fail(e, "%s is a link: a run is written in its own folder only; put the folder itself there", path);
+        fail(e, "%s is a symbolic link: a run must be a real folder; put the folder itself there", path);
         memory_free(path);
         path = NULL;
     }
@@ -85,7 +85,7 @@ bool run_still_there(const Run *run, Error *e)
     bool there = !fstat(run->lock, &ours) && !stat(path, &now) && ours.st_dev == now.st_dev &&
                  ours.st_ino == now.st_ino;
     memory_free(path);
-    return there || fail(e, "the run %s is gone: its folder was removed or moved while it was written", run->path);
+    return there || fail(e, "the run %s has vanished: its folder was removed or moved during training", run->path);
 }
 
 bool run_busy(const char *path)
@@ -151,7 +151,7 @@ static bool is_free(const Run *run, Error *e)
     bool is_run = config && file_exists(config);
     memory_free(config);
     return fail(e, "the folder %s is not empty: %s choose another --run", run->path,
-                is_run ? "it holds a run. Go on with it by --resume, or" : "what it holds is no run;");
+                is_run ? "it holds a run. Continue it with --resume, or" : "it holds something other than a run;");
 }
 
 static bool new_run(Run **out, const char *path, Error *e)
@@ -177,7 +177,7 @@ static bool give_up(Run **run)
     return false;
 }
 
-/* Syncs the run's folder and the one it lies in, so that its name lasts. */
+/* Syncs the run's folder and the one it is in, so that its name lasts. */
 static bool sync_run(const Run *run, Error *e)
 {
     char *parent = run_file(run, "..");
@@ -247,10 +247,9 @@ static bool is_run(const Run *run, Error *e)
     if (!lock || !config)
         memory_error(e, run->path, strlen(run->path) + 16, 1);
     else if (!folder_exists(run->path))
-        fail(e, "there is no run %s: no folder has that name", run->path);
+        fail(e, "there is no run %s: no such folder", run->path);
     else if (!(is = file_exists(lock) || file_exists(config)))
-        fail(e, "the folder %s is no run: it holds no config.json. Name the folder of a run, one that train made",
-             run->path);
+        fail(e, "the folder %s is not a run: it has no config.json. Give a folder that train made", run->path);
     memory_free(lock);
     memory_free(config);
     return is;

@@ -216,7 +216,7 @@ START_TEST(a_long_step_is_announced_and_given_up)
     expect_same(whole, run, "checkpoints/00000009/model.safetensors");
 }
 
-/* What is saved then is nowhere, and "go on with" would be no help. */
+/* What is saved then is nowhere, and "continue with" would be no help. */
 START_TEST(a_run_whose_folder_goes_while_it_trains_is_an_error)
 {
     for (int i = 0; i < 2; i++) {
@@ -231,8 +231,8 @@ START_TEST(a_run_whose_folder_goes_while_it_trains_is_an_error)
         if (!i)
             kill(s.process, SIGINT);
         Said said = command_end(&s);
-        ck_assert_msg(said.status == 1 && strstr(said.err, "is gone") && !strstr(said.err, "go on with"), "%d: %s",
-                      said.status, said.err);
+        ck_assert_msg(said.status == 1 && strstr(said.err, "has vanished") && !strstr(said.err, "continue with"),
+                      "%d: %s", said.status, said.err);
         ck_assert(!folder_exists(run));
         said_free(&said);
     }

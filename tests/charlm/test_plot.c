@@ -111,7 +111,7 @@ START_TEST(who_watches_a_run_that_is_over_sees_it_once)
         return;
     const char *run = trained("run", "");
     Said s = must("plot --run %s --watch --out -", run);
-    ck_assert(strstr(s.out, "validation") && strstr(s.err, "nobody trains"));
+    ck_assert(strstr(s.out, "validation") && strstr(s.err, "is not training"));
     said_free(&s);
 }
 
@@ -125,7 +125,7 @@ START_TEST(who_watches_a_run_sees_it_to_its_end)
     for (int i = 0; i < 300 && !run_busy(run); i++)
         nanosleep(&tenth, NULL);
     Said watching = must("plot --run %s --watch --out - --size 60x20", run);
-    ck_assert(!strstr(watching.err, "nobody trains"));
+    ck_assert(!strstr(watching.err, "is not training"));
     size_t drawn = 0;
     for (const char *at = watching.out; (at = strstr(at, "validation")); at++)
         drawn++;
@@ -160,7 +160,7 @@ START_TEST(a_schedule_is_drawn_before_anything_is_trained)
     said_free(&s);
     refused(2, "--steps N", "plot --what schedule --epochs 3 --out -");
     refused(2, "only --what schedule", "plot --lr 3 --run x");
-    refused(2, "of one run at most", "plot --what schedule --watch --out -");
+    refused(2, "one run at most", "plot --what schedule --watch --out -");
 }
 
 START_TEST(a_model_its_data_and_its_options_are_drawn)
@@ -199,7 +199,7 @@ START_TEST(a_model_its_data_and_its_options_are_drawn)
     memory_free(data);
     refused(2, "--smoothing is 0", "plot --what smoothing --out -");
     refused(2, "--run DIR is missing", "plot --what embeddings --out -");
-    refused(2, "of one run at most", "plot --what embeddings %s %s", run, run);
+    refused(2, "one run at most", "plot --what embeddings %s %s", run, run);
     refused(2, "only --what schedule", "plot --run %s --data x", run);
 }
 
@@ -208,7 +208,7 @@ START_TEST(what_cannot_be_drawn_is_said_in_a_line)
     const char *run = fresh_path("run");
     works("train --run %s " TINY " --steps 0 -q", run);
     refused(2, "--run DIR is missing", "plot");
-    refused(1, "no folder", "plot --run nowhere");
+    refused(1, "no such folder", "plot --run nowhere");
     refused(1, "no step in its log yet", "plot --run %s", run);
     refused(2, "--what 'lost'", "plot --run %s --what lost", trained("r", ""));
     refused(2, ".png, .svg, .pdf or .txt", "plot --run %s --out x.gif", run);

@@ -99,7 +99,7 @@ START_TEST(a_bad_line_is_named_with_file_and_line)
     config_refused("--dim = 3", "1: unknown option --dim; did you mean dim?");
     config_refused("config = other", "1: config: a configuration file cannot name another");
     config_refused("preset = smal", "1: unknown preset 'smal'");
-    config_refused("{\"dim\": 3}", " begins with '{', but only lines `name = value` are read here");
+    config_refused("{\"dim\": 3}", " starts with '{'; a configuration file consists of lines `name = value`");
     config_refused("bias = perhaps", "1: bias 'perhaps': must be yes or no");
 }
 

@@ -236,7 +236,7 @@ START_TEST(a_folder_that_is_taken_is_refused_at_once)
     works("train --run %s --preset minute --minutes 0 --dim 16 --heads 2 --ff 16 --depth 1 --steps 0", run);
     Said s = command("train --run %s --preset minute", run);
     ck_assert_int_eq(s.status, 1);
-    ck_assert_msg(strstr(s.err, "it holds a run. Go on with it by --resume") && !strstr(s.err, "pairs"), "%s", s.err);
+    ck_assert_msg(strstr(s.err, "it holds a run. Continue it with --resume") && !strstr(s.err, "pairs"), "%s", s.err);
     said_free(&s);
     s = must("train --run %s --preset minute --dry-run", run); /* makes nothing */
     said_free(&s);

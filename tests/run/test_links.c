@@ -36,7 +36,7 @@ START_TEST(nothing_is_written_through_links_of_a_run)
         if (i < 2)
             put("config.json", "{}");
         ck_assert(!run_open(&run, folder, true, &e));
-        ck_assert_msg(strstr(e.text, i < 2 ? "is a link" : "cannot write to the run"), "%s", e.text);
+        ck_assert_msg(strstr(e.text, i < 2 ? "is a symbolic link" : "cannot write to the run"), "%s", e.text);
         ck_assert_int_eq(unlink(in(folders[i])), 0);
     }
     char **names;

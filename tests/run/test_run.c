@@ -98,7 +98,7 @@ START_TEST(somebodys_folder_is_left_alone)
     put(".draft.tmp", "mine");
     ck_assert(!run_create(&run, folder, &e));
     ck_assert(!run_open(&run, folder, true, &e));
-    ck_assert_ptr_nonnull(strstr(e.text, "is no run"));
+    ck_assert_ptr_nonnull(strstr(e.text, "is not a run"));
     ck_assert_ptr_null(strstr(e.text, "charlm")); /* nor any other program: whose run it was to be is not known here */
     ck_assert(!file_exists(in("lock")));
     expect_text(".draft.tmp", "mine");
@@ -145,7 +145,7 @@ START_TEST(only_a_beginning_is_made_anew)
         leave_beginning();
         put(more[i], "");
         ck_assert(!run_create(&run, folder, &e));
-        ck_assert_msg(strstr(e.text, folder) && strstr(e.text, "no run"), "%s", e.text);
+        ck_assert_msg(strstr(e.text, folder) && strstr(e.text, "other than a run"), "%s", e.text);
         ck_assert(load(&(Run){.path = folder}, 0) == 1);
     }
     leave_beginning();
