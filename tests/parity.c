@@ -14,29 +14,30 @@ const Tolerance parity_f64 = {NUMBER_F64, 1e-9, 1e-9, 1e-9, 1e-9, 1e-13, 1e-9};
 const Tolerance parity_f32 = {NUMBER_F32, 1e-5, 1e-4, 1e-4, 1e-5, 1e-7, 1e-4};
 const Tolerance parity_bf16 = {NUMBER_BF16, 0.02, 0.5, 0.1, 0.25, 0.003, 0.05};
 
-static double fixture_one(const Fixture *f, const char *name)
+static double reference_one(const Reference *f, const char *name)
 {
     size_t count;
-    double *values = fixture_reals(f, name, &count), value = values[0];
+    double *values = reference_reals(f, name, &count), value = values[0];
     memory_free(values);
     return value;
 }
 
-static void check_losses(const Fixture *f, const Trial *t, const StepResult *r, const char *words, const Tolerance *by)
+static void check_losses(const Reference *f, const TrainerFixture *t, const StepResult *r, const char *words,
+                         const Tolerance *by)
 {
     size_t count;
-    double *losses = fixture_reals(f, "losses", &count), loss = fixture_one(f, "loss");
-    double norm = fixture_one(f, "norm"), far = largest_difference(t->losses, losses, count);
+    double *losses = reference_reals(f, "losses", &count), loss = reference_one(f, "loss");
+    double norm = reference_one(f, "norm"), far = largest_difference(t->losses, losses, count);
     ck_assert_msg(fabs(r->loss - loss) <= by->loss * loss, "%s: loss %.12g, not %.12g", words, r->loss, loss);
     ck_assert_msg(far <= by->position, "%s: a position's loss is off by %g", words, far);
     ck_assert_msg(fabs(r->norm - norm) <= by->norm * norm, "%s: norm %.12g, not %.12g", words, r->norm, norm);
     memory_free(losses);
 }
 
-static void check_gradients(const Fixture *f, Trial *t, const char *words, const Tolerance *by)
+static void check_gradients(const Reference *f, TrainerFixture *t, const char *words, const Tolerance *by)
 {
     const Parameters *p = t->network.parameters;
-    double *wanted = fixture_gradient(f, p), *found = trial_gradient(t);
+    double *wanted = reference_gradient(f, p), *found = trainer_fixture_gradient(t);
     double all = distance(wanted, NULL, p->size);
     for (size_t i = 0; i < p->count; i++) {
         const Parameter *one = p->list[i];
@@ -55,47 +56,47 @@ static void check_gradients(const Fixture *f, Trial *t, const char *words, const
 }
 
 /* Of the first batch; numbers are around 1. */
-static void check_logits(Subject *s, const Tolerance *by)
+static void check_logits(ParityFixture *s, const Tolerance *by)
 {
     size_t count;
     if (!safetensors_find(s->f.file, "logits"))
         return;
-    double *wanted = fixture_reals(&s->f, "logits", &count), *found = trial_logits(&s->t, s->f.batch);
+    double *wanted = reference_reals(&s->f, "logits", &count), *found = trainer_fixture_logits(&s->t, s->f.batch);
     double far = largest_difference(found, wanted, count);
     ck_assert_msg(far <= by->position, "%s: a logit is off by %g", s->words, far);
     memory_free(wanted);
     memory_free(found);
 }
 
-void parity_step(Subject *s, const Tolerance *by)
+void parity_step(ParityFixture *s, const Tolerance *by)
 {
     check_logits(s, by);
-    StepResult r = trial_step(&s->t, 1, 0);
+    StepResult r = trainer_fixture_step(&s->t, 1, 0);
     check_losses(&s->f, &s->t, &r, s->words, by);
     check_gradients(&s->f, &s->t, s->words, by);
 }
 
-void subject_open(Subject *s, const SubjectKind *kind, const char *name, const Kernels *k, bool composed,
-                  const Training *training)
+void parity_open(ParityFixture *s, const ParityKind *kind, const char *name, const Kernels *k, bool composed,
+                 const Training *training)
 {
-    *s = (Subject){.f = fixture_open(name, kind->sides)};
+    *s = (ParityFixture){.f = reference_open(name, kind->sides)};
     snprintf(s->words, sizeof s->words, "%s, %s %s, %s", name, k->backend, number_type_name(k->type),
              composed ? "composed" : "fused");
     Network n = kind->open(s, composed);
-    trial_open(&s->t, k, &n, s->f.batch, s->f.batch_count, training);
-    fixture_weights(&s->f, &s->t);
+    trainer_fixture_open(&s->t, k, &n, s->f.batch, s->f.batch_count, training);
+    reference_weights(&s->f, &s->t);
 }
 
-void subject_close(Subject *s, const SubjectKind *kind)
+void parity_close(ParityFixture *s, const ParityKind *kind)
 {
-    trial_close(&s->t);
+    trainer_fixture_close(&s->t);
     kind->close(s->model);
     memory_free(s->model);
-    fixture_close(&s->f);
+    reference_close(&s->f);
 }
 
 /* Those of every test; then a GPU, where there is one, or whatever device ATTEND_DEVICE names. */
-static const Kernels *subject_backend(NumberType type, size_t i)
+static const Kernels *parity_backend(NumberType type, size_t i)
 {
     const char *named = getenv("ATTEND_DEVICE");
     size_t count = 0;
@@ -104,58 +105,58 @@ static const Kernels *subject_backend(NumberType type, size_t i)
     return i < count ? backend_of(type, i) : i == count ? kernels_find(named ? named : "cuda", type, NULL) : NULL;
 }
 
-void parity_network(const SubjectKind *kind, const char *name, const Tolerance *by)
+void parity_network(const ParityKind *kind, const char *name, const Tolerance *by)
 {
-    for (size_t i = 0; subject_backend(by->type, i); i++)
+    for (size_t i = 0; parity_backend(by->type, i); i++)
         for (int composed = 0; composed < 2; composed++) {
-            Subject s;
-            subject_open(&s, kind, name, subject_backend(by->type, i), composed, &(Training){0});
+            ParityFixture s;
+            parity_open(&s, kind, name, parity_backend(by->type, i), composed, &(Training){0});
             parity_step(&s, by);
-            subject_close(&s, kind);
+            parity_close(&s, kind);
         }
 }
 
-static void check_adam(Subject *s, const Tolerance *by)
+static void check_adam(ParityFixture *s, const Tolerance *by)
 {
     size_t count;
-    double *losses = fixture_reals(&s->f, "adam", &count), rate = fixture_number(&s->f, "rate");
+    double *losses = reference_reals(&s->f, "adam", &count), rate = reference_number(&s->f, "rate");
     ck_assert_uint_eq(count, ADAM_STEPS + 1);
     for (size_t step = 1; step <= count; step++) { /* the loss of step 21 is the one after 20 steps */
-        double loss = trial_step(&s->t, step, rate).loss, wanted = losses[step - 1];
+        double loss = trainer_fixture_step(&s->t, step, rate).loss, wanted = losses[step - 1];
         ck_assert_msg(fabs(loss - wanted) <= by->adam * wanted, "%s: in step %zu the loss is %.12g, not %.12g",
                       s->words, step, loss, wanted);
     }
     memory_free(losses);
 }
 
-void parity_adam(const SubjectKind *kind, const char *name, const Tolerance *by)
+void parity_adam(const ParityKind *kind, const char *name, const Tolerance *by)
 {
-    Fixture f = fixture_open(name, kind->sides);
-    Training training = {.moving = true, .clip = fixture_number(&f, "clip")};
-    fixture_close(&f);
-    for (size_t i = 0; subject_backend(by->type, i); i++) {
-        Subject s;
-        subject_open(&s, kind, name, subject_backend(by->type, i), false, &training);
+    Reference f = reference_open(name, kind->sides);
+    Training training = {.moving = true, .clip = reference_number(&f, "clip")};
+    reference_close(&f);
+    for (size_t i = 0; parity_backend(by->type, i); i++) {
+        ParityFixture s;
+        parity_open(&s, kind, name, parity_backend(by->type, i), false, &training);
         check_adam(&s, by);
-        subject_close(&s, kind);
+        parity_close(&s, kind);
     }
 }
 
 /* Three steps on one batch after the other; to be freed with memory_free. */
-static double *trained(const SubjectKind *kind, const char *name, const Kernels *k, Keep keep, double *loss,
+static double *trained(const ParityKind *kind, const char *name, const Kernels *k, Keep keep, double *loss,
                        size_t *size)
 {
-    Subject s;
-    subject_open(&s, kind, name, k, false, &(Training){.keep = keep, .moving = true, .clip = 1});
+    ParityFixture s;
+    parity_open(&s, kind, name, k, false, &(Training){.keep = keep, .moving = true, .clip = 1});
     for (uint64_t step = 1; step <= 3; step++)
-        loss[step - 1] = trial_step(&s.t, step, 1e-2).loss;
-    double *weights = trial_weights(&s.t);
+        loss[step - 1] = trainer_fixture_step(&s.t, step, 1e-2).loss;
+    double *weights = trainer_fixture_weights(&s.t);
     *size = s.t.network.parameters->size;
-    subject_close(&s, kind);
+    parity_close(&s, kind);
     return weights;
 }
 
-void parity_dropped(const SubjectKind *kind, const char *name)
+void parity_dropped(const ParityKind *kind, const char *name)
 {
     for (int type = 0; type < NUMBER_TYPES; type++)
         for (size_t i = 0; backend_of((NumberType)type, i); i++) {
@@ -188,14 +189,14 @@ static Batch alone(const Batch *all, size_t r)
     return b;
 }
 
-static void check_alone(Subject *s, size_t side, size_t classes, double within)
+static void check_alone(ParityFixture *s, size_t side, size_t classes, double within)
 {
     const Batch *all = &s->f.batch[0];
-    double *packed = trial_logits(&s->t, all), *at = packed;
+    double *packed = trainer_fixture_logits(&s->t, all), *at = packed;
     for (size_t r = 0; r < all->side[side].rows; r++) {
         Batch one = alone(all, r);
         size_t numbers = one.side[side].positions * classes;
-        double *own = trial_logits(&s->t, &one), far = largest_difference(own, at, numbers);
+        double *own = trainer_fixture_logits(&s->t, &one), far = largest_difference(own, at, numbers);
         ck_assert_msg(far <= within, "%s: alone, row %zu has a logit that is off by %g", s->words, r, far);
         at += numbers;
         memory_free(own);
@@ -204,12 +205,12 @@ static void check_alone(Subject *s, size_t side, size_t classes, double within)
     memory_free(packed);
 }
 
-void parity_alone(const SubjectKind *kind, const char *name, size_t side, const char *classes)
+void parity_alone(const ParityKind *kind, const char *name, size_t side, const char *classes)
 {
     for (size_t i = 0; !i || backend_of(NUMBER_F32, i - 1); i++) {
-        Subject s;
-        subject_open(&s, kind, name, i ? backend_of(NUMBER_F32, i - 1) : plain_of(NUMBER_F64), false, &(Training){0});
-        check_alone(&s, side, (size_t)fixture_number(&s.f, classes), i ? 1e-5 : 1e-14);
-        subject_close(&s, kind);
+        ParityFixture s;
+        parity_open(&s, kind, name, i ? backend_of(NUMBER_F32, i - 1) : plain_of(NUMBER_F64), false, &(Training){0});
+        check_alone(&s, side, (size_t)reference_number(&s.f, classes), i ? 1e-5 : 1e-14);
+        parity_close(&s, kind);
     }
 }

@@ -1,8 +1,8 @@
-/* A network on trial against what a fixture says that PyTorch computed. */
+/* A network against a reference that PyTorch computed. */
 #ifndef TESTS_PARITY_H
 #define TESTS_PARITY_H
 
-#include "tests/fixture.h"
+#include "tests/reference.h"
 
 /* How far a backend may be from PyTorch. */
 typedef struct Tolerance {
@@ -15,37 +15,37 @@ typedef struct Tolerance {
 
 extern const Tolerance parity_f64, parity_f32, parity_bf16;
 
-/* One network of a fixture, on one backend, with one kind of attention. */
-typedef struct Subject {
-    Fixture f;
-    Trial t;
+/* One network of a reference, on one backend, with one kind of attention. */
+typedef struct ParityFixture {
+    Reference f;
+    TrainerFixture t;
     void *model; /* what its kind made */
     char words[96];
-} Subject;
+} ParityFixture;
 
-/* Whose networks they are: how one is made as a fixture describes it. */
-typedef struct SubjectKind {
+/* Whose networks they are: how one is made as a reference describes it. */
+typedef struct ParityKind {
     size_t sides;
-    Network (*open)(Subject *s, bool composed); /* makes s->model */
+    Network (*open)(ParityFixture *s, bool composed); /* makes s->model */
     void (*close)(void *model);
-} SubjectKind;
+} ParityKind;
 
-void subject_open(Subject *s, const SubjectKind *kind, const char *name, const Kernels *k, bool composed,
-                  const Training *training);
-void subject_close(Subject *s, const SubjectKind *kind);
+void parity_open(ParityFixture *s, const ParityKind *kind, const char *name, const Kernels *k, bool composed,
+                 const Training *training);
+void parity_close(ParityFixture *s, const ParityKind *kind);
 
 /* Step 1 of what was opened: losses, and every gradient; before it the logits, if the fixture has them. */
-void parity_step(Subject *s, const Tolerance *by);
+void parity_step(ParityFixture *s, const Tolerance *by);
 
 /* The same of tests/fixtures/NAME.safetensors on each backend of a type, fused and composed; and twenty steps of Adam. */
-void parity_network(const SubjectKind *kind, const char *name, const Tolerance *by);
-void parity_adam(const SubjectKind *kind, const char *name, const Tolerance *by);
+void parity_network(const ParityKind *kind, const char *name, const Tolerance *by);
+void parity_adam(const ParityKind *kind, const char *name, const Tolerance *by);
 
 /* Insides that are dropped and computed again give the same bits, on each backend. */
-void parity_dropped(const SubjectKind *kind, const char *name);
+void parity_dropped(const ParityKind *kind, const char *name);
 
 /* Each row of the first batch has the same logits in a batch of its own. side: whose positions have logits; classes:
  * how the fixture calls their number. */
-void parity_alone(const SubjectKind *kind, const char *name, size_t side, const char *classes);
+void parity_alone(const ParityKind *kind, const char *name, size_t side, const char *classes);
 
 #endif

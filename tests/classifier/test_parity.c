@@ -14,24 +14,25 @@ enum { NETWORKS = sizeof names / sizeof *names, TEXT = 0, LABEL, SIDES_USED };
 
 static Tensor *logits(const void *model, Tape *t, const Rows *rows) { return model_logits(t, model, &rows[TEXT]); }
 
-static Network open_classifier(Subject *s, bool composed)
+static Network open_classifier(ParityFixture *s, bool composed)
 {
     static const char *const pools[] = {"first", "average", "max", NULL};
     Error e;
     Model *m = memory_get(1, sizeof *m);
-    ClassifierOptions v = {.shared = fixture_options(&s->f), .pool = fixture_choice(&s->f, "pool", pools)};
+    ClassifierOptions v = {.shared = reference_options(&s->f), .pool = reference_choice(&s->f, "pool", pools)};
     ck_assert_ptr_nonnull(m);
     v.shared.attention = composed;
-    ck_done(model_open(m, &v, (size_t)fixture_number(&s->f, "words"), (size_t)fixture_number(&s->f, "classes"), &e), e);
+    ck_done(model_open(m, &v, (size_t)reference_number(&s->f, "words"), (size_t)reference_number(&s->f, "classes"), &e),
+            e);
     s->model = m;
     return (Network){m, &m->parameters, logits, SIDES_USED, LABEL, v.shared.smoothing};
 }
 
 static void close_classifier(void *model) { model_close(model); }
 
-static const SubjectKind kind = {SIDES_USED, open_classifier, close_classifier};
+static const ParityKind kind = {SIDES_USED, open_classifier, close_classifier};
 
-static const Model *model_of(const Subject *s) { return s->model; }
+static const Model *model_of(const ParityFixture *s) { return s->model; }
 
 START_TEST(f64_equals_pytorch_in_logits_loss_and_every_gradient) { parity_network(&kind, names[_i], &parity_f64); }
 START_TEST(f32_equals_pytorch_to_rounding) { parity_network(&kind, names[_i], &parity_f32); }
@@ -43,10 +44,10 @@ START_TEST(twenty_steps_of_adam_in_bf16_come_near_pytorch) { parity_adam(&kind, 
 
 START_TEST(words_that_no_text_has_get_no_gradient)
 {
-    Subject s;
-    subject_open(&s, &kind, names[_i], plain_of(NUMBER_F64), false, &(Training){0});
-    trial_step(&s.t, 1, 0);
-    double *gradient = trial_gradient(&s.t);
+    ParityFixture s;
+    parity_open(&s, &kind, names[_i], plain_of(NUMBER_F64), false, &(Training){0});
+    trainer_fixture_step(&s.t, 1, 0);
+    double *gradient = trainer_fixture_gradient(&s.t);
     const Parameter *table = model_of(&s)->embedding.table;
     const Side *texts = &s.f.batch[0].side[TEXT];
     for (size_t word = 0; word < table->shape[0]; word++) {
@@ -57,7 +58,7 @@ START_TEST(words_that_no_text_has_get_no_gradient)
         ck_assert_msg(read == (largest > 0), "word %zu: gradient %g", word, largest);
     }
     memory_free(gradient);
-    subject_close(&s, &kind);
+    parity_close(&s, &kind);
 }
 
 START_TEST(insides_that_are_dropped_give_the_same_bits) { parity_dropped(&kind, names[_i]); }
@@ -68,11 +69,11 @@ START_TEST(any_texts_in_a_micro_batch_give_the_gradient_of_pytorch)
 {
     for (size_t micro = 1; micro <= 3; micro++)
         for (size_t workers = 1; workers <= 2; workers++) {
-            Subject s;
+            ParityFixture s;
             Training training = {.micro_rows = micro, .workers = workers};
-            subject_open(&s, &kind, names[_i], plain_of(NUMBER_F64), false, &training);
+            parity_open(&s, &kind, names[_i], plain_of(NUMBER_F64), false, &training);
             parity_step(&s, &parity_f64);
-            subject_close(&s, &kind);
+            parity_close(&s, &kind);
         }
 }
 

@@ -2,7 +2,7 @@
 #define _XOPEN_SOURCE 700
 #include "base/file.h"
 #include "base/memory.h"
-#include "tests/data/desk.h"
+#include "tests/data/fixture.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,6 +1,6 @@
 /* data/check as somebody with a broken download calls it. */
 #include "base/philox.h"
-#include "tests/data/desk.h"
+#include "tests/data/fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,17 +21,17 @@ static const char *text(void)
 /* A set of one file, which is text() or what it should be, and one whose file is kept packed. */
 static void open_desk(void)
 {
-    desk_open();
-    desk_write("letters", text(), SIZE);
+    fixture_open();
+    fixture_write("letters", text(), SIZE);
     ck_assert_int_eq(
-        desk_run(". data/common.sh\n"
-                 "gzip -c letters >l.gz\n"
-                 "{ echo '# a comment'\n"
-                 "echo\n"
-                 "echo \"letters | letters | %d | md5:$(digest md5 <letters) | http://nowhere/l.zip\"\n"
-                 "echo \"packed | p.tar.gz | $(wc -c <l.gz) | md5:$(digest md5 <l.gz) | http://nowhere/\"\n"
-                 "} >data/sets",
-                 SIZE),
+        fixture_run(". data/common.sh\n"
+                    "gzip -c letters >l.gz\n"
+                    "{ echo '# a comment'\n"
+                    "echo\n"
+                    "echo \"letters | letters | %d | md5:$(digest md5 <letters) | http://nowhere/l.zip\"\n"
+                    "echo \"packed | p.tar.gz | $(wc -c <l.gz) | md5:$(digest md5 <l.gz) | http://nowhere/\"\n"
+                    "} >data/sets",
+                    SIZE),
         0);
 }
 
@@ -56,11 +56,11 @@ START_TEST(other_packers_are_known)
                    {"bzip2", "bzip2 -k letters", "letters.bz2"},
                    {"zip", "zip -q letters.zip letters", "letters.zip"}};
     open_desk();
-    if (desk_run("command -v %s", packers[_i].tool)) {
+    if (fixture_run("command -v %s", packers[_i].tool)) {
         test_skip("other_packers_are_known", packers[_i].tool);
         return;
     }
-    ck_assert_int_eq(desk_run("%s", packers[_i].line), 0);
+    ck_assert_int_eq(fixture_run("%s", packers[_i].line), 0);
     expect_run(0, "as published", "data/check %s", packers[_i].name);
     expect_run(1, "cut off", "dd if=%s of=cut.%s bs=1000 count=10 2>/dev/null; data/check cut.%s", packers[_i].name,
                strchr(packers[_i].name, '.') + 1, strchr(packers[_i].name, '.') + 1);
@@ -96,15 +96,15 @@ START_TEST(what_is_wrong_with_a_file_is_said)
         {"gzip -1 -c letters >p.tar.gz", "p.tar.gz", "packed"},
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        desk_write("letters", text(), SIZE);
-        ck_assert_msg(desk_run("%s", faults[i].make) == 0, "%s: %s", faults[i].make, desk_said());
-        int status = desk_run("data/check %s", faults[i].name);
+        fixture_write("letters", text(), SIZE);
+        ck_assert_msg(fixture_run("%s", faults[i].make) == 0, "%s: %s", faults[i].make, fixture_said());
+        int status = fixture_run("data/check %s", faults[i].name);
         char start[100];
         snprintf(start, sizeof start, "%s: ", faults[i].name);
-        ck_assert_msg(status == 1 && strstr(desk_said(), faults[i].words), "%s: status %d, '%s'", faults[i].make,
-                      status, desk_said());
-        const char *end = strchr(desk_said(), '\n');
-        ck_assert_msg(strstr(desk_said(), start) == desk_said() && end && !end[1], "%s", desk_said());
+        ck_assert_msg(status == 1 && strstr(fixture_said(), faults[i].words), "%s: status %d, '%s'", faults[i].make,
+                      status, fixture_said());
+        const char *end = strchr(fixture_said(), '\n');
+        ck_assert_msg(strstr(fixture_said(), start) == fixture_said() && end && !end[1], "%s", fixture_said());
     }
 }
 
@@ -112,9 +112,9 @@ START_TEST(a_run_is_what_was_saved_or_is_not)
 {
     open_desk();
     ck_assert_int_eq(
-        desk_run("for s in 00000003 00000017; do mkdir -p run/checkpoints/$s && cd run/checkpoints/$s &&\n"
-                 "echo model $s >model.safetensors && echo state $s >state.safetensors &&\n"
-                 "sha256sum model.safetensors state.safetensors >SHA256SUMS && cd ../../.. || exit 1; done"),
+        fixture_run("for s in 00000003 00000017; do mkdir -p run/checkpoints/$s && cd run/checkpoints/$s &&\n"
+                    "echo model $s >model.safetensors && echo state $s >state.safetensors &&\n"
+                    "sha256sum model.safetensors state.safetensors >SHA256SUMS && cd ../../.. || exit 1; done"),
         0);
     expect_run(0, "run: nothing is wrong with it (a run; checkpoints: 2, sha256)", "data/check run");
     expect_run(1, "00000017/state.safetensors is not what was saved",
@@ -128,13 +128,14 @@ START_TEST(a_run_is_what_was_saved_or_is_not)
 START_TEST(names_that_many_sets_have_count_in_their_folder)
 {
     open_desk();
-    ck_assert_int_eq(desk_run(". data/common.sh\n"
-                              "for f in train.en.gz val.en.gz test_1.en.gz trains; do\n"
-                              "echo \"m | $f | $(wc -c <l.gz) | md5:$(digest md5 <l.gz) | http://h/$f\" >>data/sets\n"
-                              "done\n"
-                              "mkdir m; for f in train.en.gz val.en.gz test_1.en.gz trains; do\n"
-                              "cp l.gz m/$f; gzip -c data/sets >$f; done"),
-                     0);
+    ck_assert_int_eq(
+        fixture_run(". data/common.sh\n"
+                    "for f in train.en.gz val.en.gz test_1.en.gz trains; do\n"
+                    "echo \"m | $f | $(wc -c <l.gz) | md5:$(digest md5 <l.gz) | http://h/$f\" >>data/sets\n"
+                    "done\n"
+                    "mkdir m; for f in train.en.gz val.en.gz test_1.en.gz trains; do\n"
+                    "cp l.gz m/$f; gzip -c data/sets >$f; done"),
+        0);
     expect_run(0, "train.en.gz: nothing is wrong", "data/check train.en.gz val.en.gz test_1.en.gz");
     expect_run(1, "trains: has", "data/check trains");
     expect_run(0, "test_1.en.gz: m as published", "data/check m/train.en.gz m/val.en.gz m/test_1.en.gz");
@@ -146,7 +147,7 @@ START_TEST(names_that_many_sets_have_count_in_their_folder)
 /* The table that people get: each line whole, each file of a set once, the same file the same in all sets. */
 START_TEST(the_table_is_whole)
 {
-    desk_open();
+    fixture_open();
     expect_run(0, "",
                ". data/common.sh; here=data; sets '' | awk -F '|' '\n"
                "NF != 5 || $3 !~ /^[1-9][0-9]*$/ || $5 !~ /^https?:/ || seen[$1, $2]++ { print; bad = 1 }\n"
@@ -179,14 +180,15 @@ START_TEST(each_kind_of_checksum_is_checked)
     static const char *const sums[] = {"md5:900150983cd24fb0d6963f7d28e17f72",
                                        "sha1:a9993e364706816aba3e25717850c26c9cd0d89d",
                                        "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"};
-    desk_open();
-    desk_write("abc", "abc", 3);
+    fixture_open();
+    fixture_write("abc", "abc", 3);
     for (size_t i = 0; i < 3; i++) {
-        desk_print("data/sets", "abc | abc | 3 | %s | -\n", sums[i]);
+        fixture_print("data/sets", "abc | abc | 3 | %s | -\n", sums[i]);
         expect_run(0, "as published (3 bytes, ", "data/check abc");
-        desk_print("data/sets", "abc | abc | 3 | %s0 | -\n", sums[i]);
+        fixture_print("data/sets", "abc | abc | 3 | %s0 | -\n", sums[i]);
         expect_run(1, "another checksum", "data/check abc");
-        desk_print("data/sets", "abc | abc | 3 | %s %s0 | -\n", sums[0], sums[i]); /* the last of several counts, too */
+        fixture_print("data/sets", "abc | abc | 3 | %s %s0 | -\n", sums[0],
+                      sums[i]); /* the last of several counts, too */
         expect_run(1, "another checksum", "data/check abc");
     }
 }
@@ -195,32 +197,32 @@ START_TEST(each_kind_of_checksum_is_checked)
 START_TEST(checksums_are_made_with_the_tools_that_are_there)
 {
     open_desk();
-    desk_tools_without("md5sum");
+    fixture_tools_without("md5sum");
     expect_run(0, "as published", "PATH=tools data/check letters");
     if (system("command -v openssl md5 >/dev/null")) {
         test_skip("checksums_are_made_with_the_tools_that_are_there", "there is no openssl, nor md5");
     } else {
         expect_run(1, "another checksum", "tr a b <letters >l && mv l letters && PATH=tools data/check letters");
-        desk_write("letters", text(), SIZE);
+        fixture_write("letters", text(), SIZE);
     }
-    desk_tools_without("md5sum openssl md5");
+    fixture_tools_without("md5sum openssl md5");
     expect_run(0, "no tool here makes its checksums", "PATH=tools data/check letters");
-    desk_tools_without("gzip unzip");
+    fixture_tools_without("gzip unzip");
     expect_run(1, "is packed (gz), and gzip is not installed", "PATH=tools data/check l.gz");
 }
 
 /* Two sets may have files of one name: the folder says which is meant. */
 START_TEST(the_folder_tells_sets_apart)
 {
-    desk_open();
-    desk_print("data/sets", "one | train | 3 | | -\ntwo | train | 4 | | -\n");
+    fixture_open();
+    fixture_print("data/sets", "one | train | 3 | | -\ntwo | train | 4 | | -\n");
     expect_run(0, "one/train: one as published", "mkdir one two && echo 12 >one/train && data/check one/train");
     expect_run(0, "two/train: two as published", "echo 123 >two/train && data/check two/train");
 }
 
 START_TEST(each_line_of_the_table_is_whole_and_what_programs_read_is_there)
 {
-    desk_open();
+    fixture_open();
     expect_run(0, "",
                "here=data; . data/common.sh\n"
                "sets '' | awk -F '|' 'NF != 5 || $3 !~ /^[1-9][0-9]*$/ || $5 !~ /^https?:/ { print; bad = 1 }\n"

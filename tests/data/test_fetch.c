@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "base/sha256.h"
-#include "tests/data/desk.h"
+#include "tests/data/fixture.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -27,10 +27,10 @@ static const char *text(void)
 /* The set "letters" of one file, which is text() and is packed in home/. */
 static void open_desk(const char *homes)
 {
-    desk_open();
-    desk_write("letters", text(), SIZE);
-    ck_assert_int_eq(desk_run("mkdir home && gzip -c letters >home/l.gz && mv letters copy"), 0);
-    desk_print("data/sets", "letters | letters | %d | sha256:%s | %s\n", SIZE, sha256(text(), SIZE).text, homes);
+    fixture_open();
+    fixture_write("letters", text(), SIZE);
+    ck_assert_int_eq(fixture_run("mkdir home && gzip -c letters >home/l.gz && mv letters copy"), 0);
+    fixture_print("data/sets", "letters | letters | %d | sha256:%s | %s\n", SIZE, sha256(text(), SIZE).text, homes);
 }
 
 static void expect_fetched(void)
@@ -46,7 +46,7 @@ static void expect_fetched(void)
 
 static void expect_nothing(void)
 {
-    ck_assert_msg(!folder_exists("data/letters"), "after '%s' there is data/letters", desk_said());
+    ck_assert_msg(!folder_exists("data/letters"), "after '%s' there is data/letters", fixture_said());
 }
 
 START_TEST(a_copy_is_taken_whatever_packs_it_and_is_called)
@@ -59,10 +59,10 @@ START_TEST(a_copy_is_taken_whatever_packs_it_and_is_called)
         "command -v zip && zip -q c.zip copy; [ -s c.zip ] && mv c.zip copy; true",
     };
     open_desk("http://nowhere/l.gz");
-    ck_assert_int_eq(desk_run("%s", lines[_i]), 0);
+    ck_assert_int_eq(fixture_run("%s", lines[_i]), 0);
     expect_run(0, "data/letters/letters: letters as published (300,000 bytes, sha256)", "data/fetch letters ./copy");
     expect_fetched();
-    ck_assert(desk_has("copy"));
+    ck_assert(fixture_has("copy"));
     expect_run(0, "as published", "rm copy; data/fetch letters"); /* it is there: nothing is asked for */
 }
 
@@ -73,7 +73,7 @@ START_TEST(a_folder_may_have_it_under_its_own_name_or_a_homes)
                                         "mkdir -p m/letters && cp home/l.gz m/letters"};
     for (size_t i = 0; i < 8; i++) {
         open_desk("http://nowhere/l.gz?download=1");
-        ck_assert_int_eq(desk_run("%s", lines[i / 2]), 0);
+        ck_assert_int_eq(fixture_run("%s", lines[i / 2]), 0);
         expect_run(0, "as published", i % 2 ? "data/fetch letters m" : "ATTEND_MIRROR=m data/fetch letters");
         expect_fetched();
     }
@@ -100,17 +100,17 @@ START_TEST(a_wrong_copy_makes_nothing)
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         open_desk("http://nowhere/l.gz");
-        ck_assert_int_eq(desk_run("%s", faults[i].make), 0);
+        ck_assert_int_eq(fixture_run("%s", faults[i].make), 0);
         expect_run(1, faults[i].words, "data/fetch letters c");
         expect_nothing();
-        ck_assert(i + 1 == sizeof faults / sizeof *faults || desk_has("c"));
+        ck_assert(i + 1 == sizeof faults / sizeof *faults || fixture_has("c"));
     }
 }
 
 START_TEST(a_wrong_file_that_is_there_stays_until_there_is_a_right_one)
 {
     open_desk("http://nowhere/l.gz");
-    ck_assert_int_eq(desk_run("mkdir data/letters && echo mine >data/letters/letters"), 0);
+    ck_assert_int_eq(fixture_run("mkdir data/letters && echo mine >data/letters/letters"), 0);
     expect_run(1, "it is fetched again", "data/fetch letters data/sets");
     expect_run(0, "mine", "cat data/letters/letters");
     expect_run(0, "as published", "data/fetch letters home");
@@ -120,16 +120,16 @@ START_TEST(a_wrong_file_that_is_there_stays_until_there_is_a_right_one)
 /* As Multi30k: what is kept packed, and several files. */
 START_TEST(a_set_of_several_files_is_fetched_whole_or_says_what_failed)
 {
-    desk_open();
+    fixture_open();
     ck_assert_int_eq(
-        desk_run("mkdir m m/b && echo 1 | gzip >m/one.gz && echo 22 >m/two && echo 333 >m/b/three\n"
-                 ". data/common.sh\n"
-                 "row() { echo \"b | $2 | $(wc -c <\"$1\") | md5:$(digest md5 <\"$1\") | http://h/$2\"; }\n"
-                 "{ row m/one.gz one.gz; row m/two two; row m/b/three three; } >data/sets"),
+        fixture_run("mkdir m m/b && echo 1 | gzip >m/one.gz && echo 22 >m/two && echo 333 >m/b/three\n"
+                    ". data/common.sh\n"
+                    "row() { echo \"b | $2 | $(wc -c <\"$1\") | md5:$(digest md5 <\"$1\") | http://h/$2\"; }\n"
+                    "{ row m/one.gz one.gz; row m/two two; row m/b/three three; } >data/sets"),
         0);
     expect_run(2, "name the folder", "data/fetch b m/two");
     expect_run(1, "4 bytes, where b has 3", "cp m/two t; echo 222 >m/two; data/fetch b m");
-    ck_assert(desk_has("data/b/one.gz") && !desk_has("data/b/two") && desk_has("data/b/three"));
+    ck_assert(fixture_has("data/b/one.gz") && !fixture_has("data/b/two") && fixture_has("data/b/three"));
     expect_run(0, "data/b/two: b as published", "cp t m/two; data/fetch b m");
     expect_run(0, "", "cmp m/one.gz data/b/one.gz && cmp m/two data/b/two && [ ! -e data/b/.fetch ]");
 }
@@ -137,11 +137,11 @@ START_TEST(a_set_of_several_files_is_fetched_whole_or_says_what_failed)
 /* As IMDb: the one file of a set is an archive, under whatever name somebody has it. */
 START_TEST(an_archive_stays_packed)
 {
-    desk_open();
+    fixture_open();
     ck_assert_int_eq(
-        desk_run("mkdir m && tar czf m/a.tar.gz data/common.sh && cp m/a.tar.gz mine\n"
-                 ". data/common.sh\n"
-                 "echo \"i | a.tar.gz | $(wc -c <mine) | md5:$(digest md5 <mine) | http://h/a.tar.gz\" >data/sets"),
+        fixture_run("mkdir m && tar czf m/a.tar.gz data/common.sh && cp m/a.tar.gz mine\n"
+                    ". data/common.sh\n"
+                    "echo \"i | a.tar.gz | $(wc -c <mine) | md5:$(digest md5 <mine) | http://h/a.tar.gz\" >data/sets"),
         0);
     static const char *const ways[] = {"data/fetch i mine", "data/fetch i m", "ATTEND_MIRROR=m data/fetch i"};
     for (size_t i = 0; i < 3; i++) {
@@ -176,8 +176,8 @@ static const char *const tools[] = {"curl", "wget"};
 static bool only(const char *test, int tool)
 {
     char why[60];
-    desk_tools_without(tools[1 - tool]);
-    if (desk_run("[ -x tools/%s ]", tools[tool]) == 0)
+    fixture_tools_without(tools[1 - tool]);
+    if (fixture_run("[ -x tools/%s ]", tools[tool]) == 0)
         return true;
     snprintf(why, sizeof why, "there is no %s here", tools[tool]);
     test_skip(test, why);
@@ -186,7 +186,7 @@ static bool only(const char *test, int tool)
 
 static void set_homes(const char *homes)
 {
-    desk_print("data/sets", "letters | letters | %d | sha256:%s | %s\n", SIZE, sha256(text(), SIZE).text, homes);
+    fixture_print("data/sets", "letters | letters | %d | sha256:%s | %s\n", SIZE, sha256(text(), SIZE).text, homes);
 }
 
 START_TEST(homes_are_tried_until_one_has_it)
@@ -201,10 +201,11 @@ START_TEST(homes_are_tried_until_one_has_it)
              "http://127.0.0.1:%d/cut.gz http://127.0.0.1:%d/l.gz",
              s.port, s.port, s.port, s.port);
     set_homes(homes);
-    ck_assert_int_eq(desk_run("echo '<html>log in' >home/page.gz; head -c 900 home/l.gz >home/cut.gz"), 0);
+    ck_assert_int_eq(fixture_run("echo '<html>log in' >home/page.gz; head -c 900 home/l.gz >home/cut.gz"), 0);
     expect_run(0, "as published", "PATH=tools data/fetch letters");
-    ck_assert(strstr(desk_said(), "a web page") && strstr(desk_said(), "cut off"));
-    ck_assert(strstr(desk_said(), "1/l.gz: nothing came") && strstr(desk_said(), "no.gz: the server does not give it"));
+    ck_assert(strstr(fixture_said(), "a web page") && strstr(fixture_said(), "cut off"));
+    ck_assert(strstr(fixture_said(), "1/l.gz: nothing came") &&
+              strstr(fixture_said(), "no.gz: the server does not give it"));
     expect_fetched();
     expect_run(0, "no.gz 0\npage.gz 0\ncut.gz 0\nl.gz 0\n", "cat home/requests"); /* once each */
     server_stop(&s);
@@ -219,7 +220,7 @@ START_TEST(one_home_does_not_go_on_with_what_another_began)
     Server s = server_start("home", (Faults){.connections = 2, .cut = 70000});
     snprintf(homes, sizeof homes, "http://127.0.0.1:%d/l.gz http://127.0.0.1:%d/sub/l.gz", s.port, s.port);
     set_homes(homes);
-    ck_assert_int_eq(desk_run("mkdir home/sub; cp home/l.gz home/sub"), 0);
+    ck_assert_int_eq(fixture_run("mkdir home/sub; cp home/l.gz home/sub"), 0);
     expect_run(_i == 0, "", "PATH=tools data/fetch letters"); /* wget continues at the first one by itself */
     expect_run(_i == 0, "l.gz 0\n", "cat home/requests; ! grep '^sub/l.gz 0' home/requests");
     server_stop(&s);
@@ -253,7 +254,7 @@ static void resume(int tool, int how)
     Server s = server_start("home", (Faults){.connections = 1, .cut = 70000, .stall = how != 0});
     snprintf(homes, sizeof homes, "http://127.0.0.1:%d/l.gz", s.port);
     set_homes(homes);
-    ck_assert_int_eq(desk_run("rm -rf data/letters home/requests"), 0);
+    ck_assert_int_eq(fixture_run("rm -rf data/letters home/requests"), 0);
     if (how) {
         pid_t process = fork();
         if (!process) {
@@ -266,8 +267,8 @@ static void resume(int tool, int how)
             _exit(127);
         }
         int status;
-        ck_assert_int_eq(desk_run("n=0; until [ \"$(wc -c <data/letters/.fetch/letters/1/l.gz)\" -gt 60000 ]; do\n"
-                                  "sleep 0.1; n=$((n + 1)); [ $n -lt 300 ] || exit 1; done 2>/dev/null"),
+        ck_assert_int_eq(fixture_run("n=0; until [ \"$(wc -c <data/letters/.fetch/letters/1/l.gz)\" -gt 60000 ]; do\n"
+                                     "sleep 0.1; n=$((n + 1)); [ $n -lt 300 ] || exit 1; done 2>/dev/null"),
                          0);
         kill(-process, how);
         waitpid(process, &status, 0);
@@ -275,15 +276,15 @@ static void resume(int tool, int how)
         if (how == SIGINT)
             expect_run(0, "interrupted; the same command goes on", "cat said2");
     } else {
-        desk_run("PATH=tools data/fetch letters");
+        fixture_run("PATH=tools data/fetch letters");
     }
-    ck_assert(tool == 1 || !desk_has("data/letters/letters")); /* wget continues by itself */
+    ck_assert(tool == 1 || !fixture_has("data/letters/letters")); /* wget continues by itself */
     expect_run(0, "as published", "PATH=tools data/fetch letters");
     expect_fetched();
-    ck_assert_int_eq(desk_run("cat home/requests"), 0);
+    ck_assert_int_eq(fixture_run("cat home/requests"), 0);
     size_t begin = 0;
     snprintf(wanted, sizeof wanted, "l.gz 0\nl.gz %%zu\n");
-    ck_assert_msg(sscanf(desk_said(), wanted, &begin) == 1 && begin > 60000 && begin <= 70000, "%s", desk_said());
+    ck_assert_msg(sscanf(fixture_said(), wanted, &begin) == 1 && begin > 60000 && begin <= 70000, "%s", fixture_said());
     server_stop(&s);
 }
 
@@ -311,9 +312,9 @@ START_TEST(a_beginning_that_cannot_be_gone_on_with_is_dropped)
         static const char *const beginnings[] = {"tr a b <copy | gzip | head -c 50000", "cat home/l.gz",
                                                  "cat home/l.gz home/l.gz", "head -c 50000 home/l.gz"};
         for (size_t i = 0; i < 4; i++) {
-            ck_assert_int_eq(desk_run("rm -rf data/letters; mkdir -p data/letters/.fetch/letters/1\n"
-                                      "%s >data/letters/.fetch/letters/1/l.gz",
-                                      beginnings[i]),
+            ck_assert_int_eq(fixture_run("rm -rf data/letters; mkdir -p data/letters/.fetch/letters/1\n"
+                                         "%s >data/letters/.fetch/letters/1/l.gz",
+                                         beginnings[i]),
                              0);
             expect_run(0, "as published", "PATH=tools data/fetch letters");
             expect_fetched();
@@ -325,7 +326,7 @@ START_TEST(a_beginning_that_cannot_be_gone_on_with_is_dropped)
 START_TEST(without_curl_and_wget_it_says_what_to_do)
 {
     open_desk("http://nowhere/l.gz");
-    desk_tools_without("curl wget");
+    fixture_tools_without("curl wget");
     expect_run(1, "needs curl or wget; or give it a copy: data/fetch letters FILE", "PATH=tools data/fetch letters");
     expect_nothing();
     expect_run(0, "as published", "PATH=tools data/fetch letters copy");

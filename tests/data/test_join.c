@@ -1,5 +1,5 @@
 /* data/join: what is made of the archives of a set, on small ones that are built like those of WMT 2014. */
-#include "tests/data/desk.h"
+#include "tests/data/fixture.h"
 
 #include <string.h>
 
@@ -7,25 +7,25 @@
 static void make_archives(const char *other)
 {
     ck_assert_int_eq(
-        desk_run("o=%s; p=$o-en; d=data/wmt14-en-$o; mkdir -p $d/x && cd $d/x\n"
-                 "for l in en $o; do\n"
-                 "for f in europarl-v7 commoncrawl news-commentary-v9 undoc.2000 giga-fren; do\n"
-                 "printf '%%s 1 %%s\\n%%s 2 %%s\\n' $f $l $f $l >$f.$p.$l; done\n"
-                 "printf 'old 1 %%s\\nold 2 %%s\\n' $l $l >newstest2013.$l\n"
-                 "{ echo '<srcset setid=\"newstest2014\">'; echo '<doc><p>'\n"
-                 "for i in 1 2 3; do echo \"<seg id=\\\"$i\\\"> new <b> $i &amp; $l \\303\\266</seg>\"; done\n"
-                 "echo '</p></doc>'; } >sgm.$l; done\n"
-                 "mkdir training un dev\n"
-                 "mv europarl* news-comm* training; mv undoc* un; mv newstest2013* dev\n"
-                 "mv sgm.en dev/newstest2014-${o}en-src.en.sgm; mv sgm.$o dev/newstest2014-${o}en-ref.$o.sgm\n"
-                 "for l in en $o; do gzip -c giga-fren.$p.$l >giga-fren.release2.fixed.$l.gz; done\n"
-                 "tar -czf ../training-parallel-europarl-v7.tgz training/europarl*\n"
-                 "tar -czf ../training-parallel-commoncrawl.tgz ./commoncrawl*\n"
-                 "tar -czf ../training-parallel-nc-v9.tgz training/news*\n"
-                 "tar -czf ../training-parallel-un.tgz un\n"
-                 "tar -cf ../training-giga-fren.tar giga-fren.release2*\n"
-                 "tar -czf ../dev.tgz dev && cd .. && rm -r x",
-                 other),
+        fixture_run("o=%s; p=$o-en; d=data/wmt14-en-$o; mkdir -p $d/x && cd $d/x\n"
+                    "for l in en $o; do\n"
+                    "for f in europarl-v7 commoncrawl news-commentary-v9 undoc.2000 giga-fren; do\n"
+                    "printf '%%s 1 %%s\\n%%s 2 %%s\\n' $f $l $f $l >$f.$p.$l; done\n"
+                    "printf 'old 1 %%s\\nold 2 %%s\\n' $l $l >newstest2013.$l\n"
+                    "{ echo '<srcset setid=\"newstest2014\">'; echo '<doc><p>'\n"
+                    "for i in 1 2 3; do echo \"<seg id=\\\"$i\\\"> new <b> $i &amp; $l \\303\\266</seg>\"; done\n"
+                    "echo '</p></doc>'; } >sgm.$l; done\n"
+                    "mkdir training un dev\n"
+                    "mv europarl* news-comm* training; mv undoc* un; mv newstest2013* dev\n"
+                    "mv sgm.en dev/newstest2014-${o}en-src.en.sgm; mv sgm.$o dev/newstest2014-${o}en-ref.$o.sgm\n"
+                    "for l in en $o; do gzip -c giga-fren.$p.$l >giga-fren.release2.fixed.$l.gz; done\n"
+                    "tar -czf ../training-parallel-europarl-v7.tgz training/europarl*\n"
+                    "tar -czf ../training-parallel-commoncrawl.tgz ./commoncrawl*\n"
+                    "tar -czf ../training-parallel-nc-v9.tgz training/news*\n"
+                    "tar -czf ../training-parallel-un.tgz un\n"
+                    "tar -cf ../training-giga-fren.tar giga-fren.release2*\n"
+                    "tar -czf ../dev.tgz dev && cd .. && rm -r x",
+                    other),
         0);
 }
 
@@ -38,7 +38,7 @@ START_TEST(texts_are_joined_in_their_order)
         "news-commentary-v9 2 en\n",
         "news-commentary-v9 2 en\nundoc.2000 1 en\nundoc.2000 2 en\ngiga-fren 1 en\ngiga-fren 2 en\n"};
     const char *o = others[_i];
-    desk_open();
+    fixture_open();
     make_archives(o);
     expect_run(0, _i ? "train.en, train.fr: 10 pairs" : "train.en, train.de: 6 pairs", "data/join wmt14-en-%s", o);
     expect_run(0, train[_i], "cat data/wmt14-en-%s/train.en", o);
@@ -50,7 +50,7 @@ START_TEST(texts_are_joined_in_their_order)
 
 START_TEST(what_is_made_already_stays)
 {
-    desk_open();
+    fixture_open();
     make_archives("de");
     expect_run(0, "6 pairs", "data/join wmt14-en-de");
     expect_run(0, "mine", "echo mine >data/wmt14-en-de/train.en; data/join wmt14-en-de; cat data/wmt14-en-de/train.en");
@@ -73,9 +73,9 @@ START_TEST(what_is_not_as_published_makes_nothing)
          "test has 3 lines in en and 0 in de"},
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        desk_open();
+        fixture_open();
         make_archives("de");
-        ck_assert_int_eq(desk_run("cd data/wmt14-en-de; %s", faults[i].make), 0);
+        ck_assert_int_eq(fixture_run("cd data/wmt14-en-de; %s", faults[i].make), 0);
         expect_run(1, faults[i].words, "data/join wmt14-en-de");
         expect_run(0, "", "cd data/wmt14-en-de; for f in train valid test; do [ ! -e $f.en ] && [ ! -e $f.de ]; done");
         expect_run(0, "", "[ ! -e data/wmt14-en-de/.join ]");
@@ -85,24 +85,24 @@ START_TEST(what_is_not_as_published_makes_nothing)
 /* Fetching ends with it; other sets have nothing to be joined; and a file that another set has is not asked for. */
 START_TEST(fetching_joins_and_shares)
 {
-    desk_open();
+    fixture_open();
     make_archives("de");
     ck_assert_int_eq(
-        desk_run(". data/common.sh; mv data/wmt14-en-de home; rm home/training-parallel-un.tgz home/*.tar\n"
-                 "for f in home/*; do f=${f##*/}; for s in wmt14-en-de other; do\n"
-                 "echo \"$s | $f | $(wc -c <home/$f) | sha256:$(digest sha256 <home/$f) | http://127.0.0.1:1/$f\"\n"
-                 "done; done >data/sets"),
+        fixture_run(". data/common.sh; mv data/wmt14-en-de home; rm home/training-parallel-un.tgz home/*.tar\n"
+                    "for f in home/*; do f=${f##*/}; for s in wmt14-en-de other; do\n"
+                    "echo \"$s | $f | $(wc -c <home/$f) | sha256:$(digest sha256 <home/$f) | http://127.0.0.1:1/$f\"\n"
+                    "done; done >data/sets"),
         0);
     expect_run(0, "data/wmt14-en-de/test.en, test.de: 3 pairs", "data/fetch wmt14-en-de home");
     expect_run(0, "is the same file", "data/fetch other");
     expect_run(0, "", "cmp home/dev.tgz data/other/dev.tgz && [ ! -e data/other/train.en ]");
     expect_run(1, "could not be fetched", "rm -r data/other; echo >>data/wmt14-en-de/dev.tgz; data/fetch other");
-    ck_assert(!desk_has("data/other/dev.tgz") && desk_has("data/other/training-parallel-nc-v9.tgz"));
+    ck_assert(!fixture_has("data/other/dev.tgz") && fixture_has("data/other/training-parallel-nc-v9.tgz"));
 }
 
 START_TEST(wrong_usage_is_told)
 {
-    desk_open();
+    fixture_open();
     expect_run(2, "usage: data/join SET", "data/join");
     expect_run(0, "", "data/join multi30k");
 }

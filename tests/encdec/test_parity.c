@@ -16,22 +16,22 @@ static Tensor *logits(const void *model, Tape *t, const Rows *rows)
     return model_pairs(t, model, &rows[SOURCE], &rows[TARGET]);
 }
 
-static Network open_encdec(Subject *s, bool composed)
+static Network open_encdec(ParityFixture *s, bool composed)
 {
     Error e;
     Model *m = memory_get(1, sizeof *m);
-    EncdecOptions v = {.shared = fixture_options(&s->f),
-                       .decoder_depth = (size_t)fixture_number(&s->f, "decoder-depth")};
+    EncdecOptions v = {.shared = reference_options(&s->f),
+                       .decoder_depth = (size_t)reference_number(&s->f, "decoder-depth")};
     ck_assert_ptr_nonnull(m);
     v.shared.attention = composed;
-    ck_done(model_open(m, &v, (size_t)fixture_number(&s->f, "pieces"), &e), e);
+    ck_done(model_open(m, &v, (size_t)reference_number(&s->f, "pieces"), &e), e);
     s->model = m;
     return (Network){m, &m->parameters, logits, SIDES_USED, TARGET, v.shared.smoothing};
 }
 
 static void close_encdec(void *model) { model_close(model); }
 
-static const SubjectKind kind = {SIDES_USED, open_encdec, close_encdec};
+static const ParityKind kind = {SIDES_USED, open_encdec, close_encdec};
 
 START_TEST(f64_equals_pytorch_in_logits_loss_and_every_gradient) { parity_network(&kind, names[_i], &parity_f64); }
 START_TEST(f32_equals_pytorch_to_rounding) { parity_network(&kind, names[_i], &parity_f32); }
@@ -45,12 +45,12 @@ START_TEST(a_tied_table_has_no_second_name)
 {
     static const char *const tables[] = {"embedding.weight", "source_embedding.weight", "target_embedding.weight",
                                          "logits.weight", "logits.bias"};
-    Subject s;
-    subject_open(&s, &kind, names[_i], plain_of(NUMBER_F64), false, &(Training){0});
+    ParityFixture s;
+    parity_open(&s, &kind, names[_i], plain_of(NUMBER_F64), false, &(Training){0});
     for (size_t i = 0; i < 5; i++)
         ck_assert_msg((parameters_find(s.t.network.parameters, tables[i]) == NULL) == (_i == 0 ? i > 0 : i == 0), "%s",
                       tables[i]);
-    subject_close(&s, &kind);
+    parity_close(&s, &kind);
 }
 
 START_TEST(insides_that_are_dropped_give_the_same_bits) { parity_dropped(&kind, names[_i]); }
@@ -68,10 +68,10 @@ START_TEST(however_a_step_is_cut_it_has_the_gradient_of_pytorch)
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
         for (size_t type = 0; type < 3; type++)
             for (size_t backend = 0; backend_of(by[type]->type, backend); backend++) {
-                Subject s;
-                subject_open(&s, &kind, names[_i], backend_of(by[type]->type, backend), i % 2, &ways[i]);
+                ParityFixture s;
+                parity_open(&s, &kind, names[_i], backend_of(by[type]->type, backend), i % 2, &ways[i]);
                 parity_step(&s, by[type]);
-                subject_close(&s, &kind);
+                parity_close(&s, &kind);
             }
 }
 

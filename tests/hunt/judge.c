@@ -42,7 +42,7 @@ double gradient_apart(const Parameter *p, const Outcome *a, const Outcome *b)
 
 double losses_apart(const Outcome *a, const Outcome *b) { return apart(a->losses, b ? b->losses : NULL, LOSSES_ALL); }
 
-/* ---- one network on trial */
+/* ---- one network */
 
 enum { PARAMETERS = 256 };
 
@@ -52,13 +52,13 @@ typedef struct Sensitivity {
     double losses, gradient[PARAMETERS];
 } Sensitivity;
 
-typedef struct Trial {
+typedef struct TrainerFixture {
     Scene c;
     Outcome f64;
     double largest; /* of all gradients */
     Sensitivity sensitivity[NUMBER_TYPES];
     char *why;
-} Trial;
+} TrainerFixture;
 
 /* Of a tensor's own largest value, and of the largest of all gradients, because terms may cancel that are as large. A
  * norm of few columns magnifies what they leave, by up to 300. */
@@ -66,13 +66,13 @@ static const double slack[NUMBER_TYPES] = {[NUMBER_F32] = 1e-5, [NUMBER_BF16] = 
 enum { NARROW = 50 };
 static const double noise[NUMBER_TYPES] = {[NUMBER_F32] = 0x1p-22, [NUMBER_BF16] = 0x1p-7};
 
-static const Parameter *parameter(const Trial *t, size_t i) { return t->c.parameters.list[i]; }
+static const Parameter *parameter(const TrainerFixture *t, size_t i) { return t->c.parameters.list[i]; }
 
-static bool is_learned(const Trial *t, size_t i) { return parameter(t, i)->role != ROLE_CONSTANT; }
+static bool is_learned(const TrainerFixture *t, size_t i) { return parameter(t, i)->role != ROLE_CONSTANT; }
 
 static double greater(double a, double b) { return a > b ? a : b; }
 
-static const Sensitivity *sensitivity_of(Trial *t, NumberType type)
+static const Sensitivity *sensitivity_of(TrainerFixture *t, NumberType type)
 {
     enum { DRAWS = 6, FACTOR = 8 };
     Sensitivity *s = &t->sensitivity[type];
@@ -88,7 +88,7 @@ static const Sensitivity *sensitivity_of(Trial *t, NumberType type)
     return s;
 }
 
-static bool say(Trial *t, const Kernels *k, const char *what, double off, double of)
+static bool say(TrainerFixture *t, const Kernels *k, const char *what, double off, double of)
 {
     snprintf(t->why, WHY, "%s %s: %s is off by %.3g of %.3g", k->backend, number_type_name(k->type), what, off, of);
     return false;
@@ -96,7 +96,7 @@ static bool say(Trial *t, const Kernels *k, const char *what, double off, double
 
 /* ---- rounding */
 
-static bool losses_agree(Trial *t, const Kernels *k, const Outcome *o)
+static bool losses_agree(TrainerFixture *t, const Kernels *k, const Outcome *o)
 {
     double off = losses_apart(o, &t->f64), unit = greater(1, losses_apart(&t->f64, NULL));
     if (off <= slack[k->type] * unit || off <= sensitivity_of(t, k->type)->losses + slack[k->type] * unit)
@@ -104,7 +104,7 @@ static bool losses_agree(Trial *t, const Kernels *k, const Outcome *o)
     return say(t, k, "a loss", off, unit);
 }
 
-static bool gradients_agree(Trial *t, const Kernels *k, const Outcome *o)
+static bool gradients_agree(TrainerFixture *t, const Kernels *k, const Outcome *o)
 {
     for (size_t i = 0; i < t->c.parameters.count; i++) {
         const Parameter *p = parameter(t, i);
@@ -121,7 +121,7 @@ static bool gradients_agree(Trial *t, const Kernels *k, const Outcome *o)
 
 /* ---- bits */
 
-static bool same_bits(Trial *t, const Outcome *one, const Way *way, const char *how)
+static bool same_bits(TrainerFixture *t, const Outcome *one, const Way *way, const char *how)
 {
     Outcome o = scene_run(&t->c, way);
     bool same = !memcmp(o.gradient, one->gradient, t->c.parameters.size * sizeof *o.gradient) &&
@@ -136,7 +136,7 @@ static bool same_bits(Trial *t, const Outcome *one, const Way *way, const char *
     return same && !t->why[0];
 }
 
-static bool repeats(Trial *t, const Kernels *k, const Outcome *one)
+static bool repeats(TrainerFixture *t, const Kernels *k, const Outcome *one)
 {
     if (!one->planned) {
         snprintf(t->why, WHY, "%s %s does not use the memory that was planned", k->backend, number_type_name(k->type));
@@ -148,7 +148,7 @@ static bool repeats(Trial *t, const Kernels *k, const Outcome *one)
            (t->c.s->seed % 4 || same_bits(t, one, &(Way){.k = k, .team = 2}, "with a team of two"));
 }
 
-static bool backend_agrees(Trial *t, const Kernels *k)
+static bool backend_agrees(TrainerFixture *t, const Kernels *k)
 {
     Outcome o = scene_run(&t->c, &(Way){.k = k});
     bool fine = losses_agree(t, k, &o) && gradients_agree(t, k, &o) && repeats(t, k, &o);
@@ -158,7 +158,7 @@ static bool backend_agrees(Trial *t, const Kernels *k)
 
 /* ---- slopes */
 
-static double loss_at(const Trial *t, const char *nudged, double by)
+static double loss_at(const TrainerFixture *t, const char *nudged, double by)
 {
     Outcome o = scene_run(&t->c, &(Way){.k = &plain_f64, .nudged = nudged, .by = by});
     outcome_free(&o);
@@ -166,7 +166,7 @@ static double loss_at(const Trial *t, const char *nudged, double by)
 }
 
 /* Of the loss along a parameter's direction, to fourth order. */
-static double slope(const Trial *t, const char *name, double h)
+static double slope(const TrainerFixture *t, const char *name, double h)
 {
     return (8 * (loss_at(t, name, h) - loss_at(t, name, -h)) - (loss_at(t, name, 2 * h) - loss_at(t, name, -2 * h))) /
            (12 * h);
@@ -174,7 +174,7 @@ static double slope(const Trial *t, const char *name, double h)
 
 /* Steps of several sizes: a steep network, or one with a kink nearby, needs a small one, a large loss one that is not.
  */
-static bool is_slope(Trial *t, const Parameter *p)
+static bool is_slope(TrainerFixture *t, const Parameter *p)
 {
     static const double steps[] = {1e-4, 1e-3, 1e-5, 1e-6};
     double found = 0, size = 0, measured = 0;
@@ -193,7 +193,7 @@ static bool is_slope(Trial *t, const Parameter *p)
     return false;
 }
 
-static bool slopes_agree(Trial *t)
+static bool slopes_agree(TrainerFixture *t)
 {
     for (size_t i = 0; i < t->c.parameters.count; i++)
         if (is_learned(t, i) && !is_slope(t, parameter(t, i)))
@@ -203,7 +203,7 @@ static bool slopes_agree(Trial *t)
 
 /* ---- */
 
-static void trial_open(Trial *t, const Sketch *s, char *why)
+static void trainer_fixture_open(TrainerFixture *t, const Sketch *s, char *why)
 {
     memset(t, 0, sizeof *t);
     scene_open(&t->c, s);
@@ -219,10 +219,10 @@ static void trial_open(Trial *t, const Sketch *s, char *why)
 
 bool judge(const Sketch *s, const Kernels *const *backends, char why[WHY])
 {
-    Trial t;
+    TrainerFixture t;
     size_t before = memory_in_use();
     bool rough = !sketch_smooth(s) || sketch_narrow(s);
-    trial_open(&t, s, why);
+    trainer_fixture_open(&t, s, why);
     bool fine = t.largest < INFINITY || say(&t, &plain_f64, "a gradient", INFINITY, 1);
     fine = fine && repeats(&t, &plain_f64, &t.f64) && slopes_agree(&t);
     for (; fine && *backends; backends++)

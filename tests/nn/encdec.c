@@ -1,11 +1,11 @@
 /* See encdec.h. */
 #include "tests/nn/encdec.h"
 
-static size_t whole(const Fixture *f, const char *key) { return (size_t)fixture_number(f, key); }
+static size_t whole(const Reference *f, const char *key) { return (size_t)reference_number(f, key); }
 
-EncDecOptions encdec_options(const Fixture *f)
+EncDecOptions encdec_options(const Reference *f)
 {
-    SharedOptions o = fixture_options(f);
+    SharedOptions o = reference_options(f);
     return (EncDecOptions){.block = {.attention = {.dim = o.dim,
                                                    .heads = o.heads,
                                                    .key_size = o.head_size,
@@ -21,7 +21,7 @@ EncDecOptions encdec_options(const Fixture *f)
                            .context = o.context,
                            .positions = (Positions)o.positions,
                            .tie = o.tie,
-                           .scale = fixture_number(f, "scale"),
+                           .scale = reference_number(f, "scale"),
                            .smoothing = o.smoothing};
 }
 

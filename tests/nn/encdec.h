@@ -5,7 +5,7 @@
 
 #include "core/nn/embedding.h"
 #include "core/nn/stack.h"
-#include "tests/fixture.h"
+#include "tests/reference.h"
 
 typedef struct EncDecOptions {
     BlockOptions block;
@@ -26,7 +26,7 @@ typedef struct EncDec {
 } EncDec;
 
 /* As a fixture describes it. */
-EncDecOptions encdec_options(const Fixture *f);
+EncDecOptions encdec_options(const Reference *f);
 
 bool encdec_open(EncDec *m, const EncDecOptions *o, Error *e);
 void encdec_close(EncDec *m);

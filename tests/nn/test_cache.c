@@ -1,7 +1,7 @@
 /* A cache of keys and values: what is read piece by piece gives the logits of the whole row. */
 #include "base/memory.h"
 #include "base/philox.h"
-#include "tests/nn/trial.h"
+#include "tests/nn/networks.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,7 +11,7 @@ enum { LAYOUTS = 6, CONTEXT = 13, MOST = 3 * CONTEXT };
 /* A network, and what it takes to run it forward on rows that the test chooses. */
 typedef struct Reader {
     Model model;
-    Trial t; /* its trainer's worker 0 computes */
+    TrainerFixture t; /* its trainer's worker 0 computes */
     Batch none;
     Cache cache;
     DeviceRows rows;
@@ -44,8 +44,8 @@ static void reader_open(Reader *r, const SharedOptions *o, const Kernels *k, siz
     ck_done(model_open(&r->model, o, &e), e);
     r->none = random_batch(longest, 3, 1);
     Network n = charlm_network(&r->model, 0);
-    trial_open(&r->t, k, &n, &r->none, 1, &(Training){0});
-    trial_draw(&r->t, 9);
+    trainer_fixture_open(&r->t, k, &n, &r->none, 1, &(Training){0});
+    trainer_fixture_draw(&r->t, 9);
     Stream *s = r->t.trainer.worker[0].stream;
     ck_done(stack_cache(&r->cache, &r->model.stack, k, s, rows, CONTEXT, &e) &&
                 device_rows_open(&r->rows, k, &size, &e) && batch_open(&r->batch, &size, &e),
@@ -58,7 +58,7 @@ static void reader_close(Reader *r)
     device_rows_close(&r->rows);
     batch_close(&r->batch);
     batch_close(&r->none);
-    trial_close(&r->t);
+    trainer_fixture_close(&r->t);
     model_close(&r->model);
 }
 

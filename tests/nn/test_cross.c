@@ -1,7 +1,7 @@
 /* Cross-attention over a memory that is computed once and remembered, and that several rows of queries may share. */
 #include "base/memory.h"
 #include "base/philox.h"
-#include "tests/nn/trial.h"
+#include "tests/nn/networks.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "core/tensor/nonfinite.h"
-#include "tests/nn/trial.h"
+#include "tests/nn/networks.h"
 
 #include <float.h>
 #include <math.h>
@@ -58,23 +58,23 @@ static void try_step(const Kernels *k, size_t dim)
 {
     Error e;
     Model model;
-    Trial t;
+    TrainerFixture t;
     SharedOptions o = small_options();
     Batch batch = random_batch(lengths, sizeof lengths / sizeof *lengths, 11);
     o.dim = dim, o.dropout = 0.1;
     ck_done(model_open(&model, &o, &e), e);
     Network n = charlm_network(&model, 0.1);
-    trial_open(&t, k, &n, &batch, 1, &(Training){.clip = 1});
+    trainer_fixture_open(&t, k, &n, &batch, 1, &(Training){.clip = 1});
     ck_done(weights_init(&t.trainer.weights, t.trainer.worker[0].stream, INIT_PYTORCH, o.depth, 1, &e), e);
     tensors = numbers = denormals = 0;
     first[0] = 0;
-    trial_step(&t, 1, 1e-3);
-    trial_step(&t, 2, 1e-3);
+    trainer_fixture_step(&t, 1, 1e-3);
+    trainer_fixture_step(&t, 2, 1e-3);
     count_gradients(&t.trainer);
     ck_assert_uint_gt(tensors, 30);
     ck_assert_msg(!denormals, "%s, %s, %d wide: %d of %d numbers are denormal, the first in %s", k->backend,
                   number_type_name(k->type), (int)dim, (int)denormals, (int)numbers, first);
-    trial_close(&t);
+    trainer_fixture_close(&t);
     batch_close(&batch);
     model_close(&model);
 }

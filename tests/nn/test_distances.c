@@ -3,7 +3,7 @@
 #include "base/philox.h"
 #include "core/nn/block.h"
 #include "core/nn/embedding.h"
-#include "tests/nn/trial.h"
+#include "tests/nn/networks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ typedef struct Net {
     Linear logits;
     bool causal;
     Batch batch;
-    Trial t;
+    TrainerFixture t;
 } Net;
 
 static Tensor *logits(const void *model, Tape *t, const Rows *rows)
@@ -57,12 +57,12 @@ static void net_open(Net *n, DistanceKind kind, bool composed, const Kernels *k,
     n->logits = linear_new(p, DIM, BYTES, true, "logits");
     ck_done(parameters_finish(p, &e), e);
     n->batch = random_batch(lengths, 5, 11);
-    trial_open(&n->t, k, &(Network){n, p, logits, 1, 0, 0}, &n->batch, 1, training);
+    trainer_fixture_open(&n->t, k, &(Network){n, p, logits, 1, 0, 0}, &n->batch, 1, training);
 }
 
 static void net_close(Net *n)
 {
-    trial_close(&n->t);
+    trainer_fixture_close(&n->t);
     batch_close(&n->batch);
     parameters_close(&n->parameters);
 }
@@ -72,9 +72,9 @@ static double *gradient_of(DistanceKind kind, const Kernels *k, const Training *
 {
     Net n;
     net_open(&n, kind, false, k, training);
-    trial_draw(&n.t, 5);
-    trial_step(&n.t, 1, 0);
-    double *gradient = trial_gradient(&n.t);
+    trainer_fixture_draw(&n.t, 5);
+    trainer_fixture_step(&n.t, 1, 0);
+    double *gradient = trainer_fixture_gradient(&n.t);
     *size = n.parameters.size;
     net_close(&n);
     return gradient;
@@ -85,9 +85,9 @@ START_TEST(the_gradient_is_that_of_central_differences)
     const double h = 1e-5;
     Net n;
     net_open(&n, (DistanceKind)(_i + 1), false, plain_of(NUMBER_F64), &(Training){.workers = 2, .micro_rows = 2});
-    trial_draw(&n.t, 5);
-    trial_step(&n.t, 1, 0);
-    double *gradient = trial_gradient(&n.t);
+    trainer_fixture_draw(&n.t, 5);
+    trainer_fixture_step(&n.t, 1, 0);
+    double *gradient = trainer_fixture_gradient(&n.t);
     for (size_t i = 0; i < n.parameters.count; i++) {
         const Parameter *one = n.parameters.list[i];
         if (one->role == ROLE_CONSTANT || one->role == ROLE_LOOKUP)
@@ -96,11 +96,11 @@ START_TEST(the_gradient_is_that_of_central_differences)
         ck_assert_msg(largest > 0 || strstr(one->name, "key.bias"), "%s has no gradient", one->name);
         for (uint64_t draw = 0; draw < 4; draw++) {
             size_t j = (size_t)philox_below(one->count, 7, (uint32_t)_i, draw, (uint32_t)i);
-            trial_nudge(&n.t, one, j, h);
-            double more = trial_step(&n.t, 1, 0).loss;
-            trial_nudge(&n.t, one, j, -2 * h);
-            double less = trial_step(&n.t, 1, 0).loss;
-            trial_nudge(&n.t, one, j, h);
+            trainer_fixture_nudge(&n.t, one, j, h);
+            double more = trainer_fixture_step(&n.t, 1, 0).loss;
+            trainer_fixture_nudge(&n.t, one, j, -2 * h);
+            double less = trainer_fixture_step(&n.t, 1, 0).loss;
+            trainer_fixture_nudge(&n.t, one, j, h);
             double slope = (more - less) / (2 * h), found = gradient[one->offset + j];
             ck_assert_msg(fabs(slope - found) <= 1e-6 * largest + 2e-9, "%s[%zu]: the gradient is %.9g, the slope %.9g",
                           one->name, j, found, slope);

@@ -2,7 +2,7 @@
  * nothing. */
 #include "base/memory.h"
 #include "core/inspect/maps.h"
-#include "tests/nn/trial.h"
+#include "tests/nn/networks.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@ enum { LENGTH = 11, BACKENDS = 4, LAYOUTS = 4, LAYERS = 2, HEADS = 3, DIM = 24, 
 /* A network that has read one row while somebody looked on. */
 typedef struct Reading {
     Model model;
-    Trial t;
+    TrainerFixture t;
     Batch batch, longest;
     DeviceRows rows;
     Pass pass;
@@ -37,8 +37,8 @@ static void reading_open(Reading *r, int l, const Kernels *k)
     ck_done(model_open(&r->model, &o, &e), e);
     r->batch = random_batch(&length, 1, 5);
     Network n = charlm_network(&r->model, 0);
-    trial_open(&r->t, k, &n, &r->batch, 1, &(Training){0});
-    trial_draw(&r->t, 9);
+    trainer_fixture_open(&r->t, k, &n, &r->batch, 1, &(Training){0});
+    trainer_fixture_draw(&r->t, 9);
     pass_open(&r->pass, &r->t);
     ck_done(device_rows_open(&r->rows, k, &size, &e), e);
     device_rows_upload(&r->rows, r->pass.stream, &r->batch, 0, 1);
@@ -54,7 +54,7 @@ static void reading_close(Reading *r)
     memory_free(r->logits);
     tape_close(&r->pass.tape);
     device_rows_close(&r->rows);
-    trial_close(&r->t);
+    trainer_fixture_close(&r->t);
     batch_close(&r->batch);
     model_close(&r->model);
 }
@@ -114,7 +114,7 @@ START_TEST(weights_are_the_softmax)
     if (!k)
         return;
     reading_open(&r, _i % LAYOUTS, k);
-    double *weights = trial_weights(&r.t), expected[LENGTH], furthest = 0;
+    double *weights = trainer_fixture_weights(&r.t), expected[LENGTH], furthest = 0;
     const Maps *m = recorder_maps(&r.recorder, "blocks");
     ck_assert(m && r.recorder.count == 1 && m->causal);
     ck_assert(m->layers == LAYERS && m->heads == HEADS && m->queries == LENGTH && m->keys == LENGTH);

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "charlm/options.h"
 #include "core/nn/embedding.h"
-#include "tests/nn/trial.h"
+#include "tests/nn/networks.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * nothing to score, dropout, the same bits twice. */
 #include "base/memory.h"
 #include "base/philox.h"
-#include "tests/nn/trial.h"
+#include "tests/nn/networks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -39,12 +39,12 @@ static const size_t lengths[] = {5, 1, 9, 0, 13, 3, 2};
 
 enum { ROWS = sizeof lengths / sizeof *lengths };
 
-/* A trial of a network of its own on a batch of its own. */
+/* A fixture of a network of its own, on a batch of its own. */
 typedef struct Whole {
     SharedOptions options;
     Model model;
     Batch batch;
-    Trial t;
+    TrainerFixture t;
 } Whole;
 
 static void whole_open(Whole *w, const SharedOptions *o, const Kernels *k, const Training *training)
@@ -54,13 +54,13 @@ static void whole_open(Whole *w, const SharedOptions *o, const Kernels *k, const
     ck_done(model_open(&w->model, o, &e), e);
     w->batch = random_batch(lengths, ROWS, 11);
     Network n = charlm_network(&w->model, o->smoothing);
-    trial_open(&w->t, k, &n, &w->batch, 1, training);
-    trial_draw(&w->t, 5);
+    trainer_fixture_open(&w->t, k, &n, &w->batch, 1, training);
+    trainer_fixture_draw(&w->t, 5);
 }
 
 static void whole_close(Whole *w)
 {
-    trial_close(&w->t);
+    trainer_fixture_close(&w->t);
     batch_close(&w->batch);
     model_close(&w->model);
 }
@@ -72,8 +72,8 @@ START_TEST(the_gradient_is_that_of_central_differences)
     Whole w;
     o.activation = o.activation == ACTIVATION_RELU ? ACTIVATION_GELU : o.activation; /* a kink has no derivative */
     whole_open(&w, &o, plain_of(NUMBER_F64), &(Training){.workers = 2, .micro_rows = 3});
-    trial_step(&w.t, 1, 0);
-    double *gradient = trial_gradient(&w.t);
+    trainer_fixture_step(&w.t, 1, 0);
+    double *gradient = trainer_fixture_gradient(&w.t);
     const Parameters *p = &w.model.parameters;
     for (size_t i = 0; i < p->count; i++) {
         const Parameter *one = p->list[i];
@@ -84,11 +84,11 @@ START_TEST(the_gradient_is_that_of_central_differences)
             size_t j = (size_t)philox_below(one->count, 7, (uint32_t)_i, draw, (uint32_t)i);
             if (one->role == ROLE_LOOKUP) /* the row of some id of the batch */
                 j = (size_t)w.batch.side[0].ids[draw] * one->shape[1] + j % one->shape[1];
-            trial_nudge(&w.t, one, j, h);
-            double more = trial_step(&w.t, 1, 0).loss;
-            trial_nudge(&w.t, one, j, -2 * h);
-            double less = trial_step(&w.t, 1, 0).loss;
-            trial_nudge(&w.t, one, j, h);
+            trainer_fixture_nudge(&w.t, one, j, h);
+            double more = trainer_fixture_step(&w.t, 1, 0).loss;
+            trainer_fixture_nudge(&w.t, one, j, -2 * h);
+            double less = trainer_fixture_step(&w.t, 1, 0).loss;
+            trainer_fixture_nudge(&w.t, one, j, h);
             double slope = (more - less) / (2 * h), found = gradient[one->offset + j];
             ck_assert_msg(fabs(slope - found) <= 1e-6 * largest + 2e-9, "%s[%zu]: the gradient is %.9g, the slope %.9g",
                           one->name, j, found, slope);
@@ -112,18 +112,18 @@ static Outcome outcome_of(const SharedOptions *o, const Kernels *k, Training spl
         positions += lengths[i];
 
     whole_open(&w, o, k, &split);
-    r.loss = trial_step(&w.t, 1, 0).loss;
+    r.loss = trainer_fixture_step(&w.t, 1, 0).loss;
     r.losses = memory_get(positions, sizeof *r.losses);
     ck_assert_ptr_nonnull(r.losses);
     memcpy(r.losses, w.t.losses, positions * sizeof *r.losses);
-    r.gradient = trial_gradient(&w.t);
+    r.gradient = trainer_fixture_gradient(&w.t);
     whole_close(&w);
 
     split.moving = true, split.clip = 1;
     whole_open(&w, o, k, &split);
     for (uint64_t step = 1; step <= 3; step++)
-        trial_step(&w.t, step, 1e-3);
-    r.weights = trial_weights(&w.t);
+        trainer_fixture_step(&w.t, step, 1e-3);
+    r.weights = trainer_fixture_weights(&w.t);
     whole_close(&w);
     return r;
 }
@@ -220,8 +220,8 @@ static void open_on(Whole *w, const SharedOptions *o, const Kernels *k, const Tr
     ck_done(model_open(&w->model, o, &e), e);
     w->batch = random_batch(rows, count, 11);
     Network n = charlm_network(&w->model, o->smoothing);
-    trial_open(&w->t, k, &n, &w->batch, 1, training);
-    trial_draw(&w->t, 5);
+    trainer_fixture_open(&w->t, k, &n, &w->batch, 1, training);
+    trainer_fixture_draw(&w->t, 5);
 }
 
 START_TEST(rows_of_length_0_change_nothing)
@@ -232,11 +232,11 @@ START_TEST(rows_of_length_0_change_nothing)
         Whole a, b;
         open_on(&a, &o, plain_of(NUMBER_F64), &(Training){0}, without, 3);
         open_on(&b, &o, plain_of(NUMBER_F64), &(Training){.micro_rows = micro}, with, 7);
-        double loss[] = {trial_step(&a.t, 1, 0).loss, trial_step(&b.t, 1, 0).loss};
-        double *gradient[] = {trial_gradient(&a.t), trial_gradient(&b.t)};
+        double loss[] = {trainer_fixture_step(&a.t, 1, 0).loss, trainer_fixture_step(&b.t, 1, 0).loss};
+        double *gradient[] = {trainer_fixture_gradient(&a.t), trainer_fixture_gradient(&b.t)};
         size_t size = a.model.parameters.size;
         ck_assert_double_eq_tol(loss[0], loss[1], 1e-13);
-        ck_assert_double_eq_tol(trial_score(&a.t), trial_score(&b.t), 1e-13);
+        ck_assert_double_eq_tol(trainer_fixture_score(&a.t), trainer_fixture_score(&b.t), 1e-13);
         ck_assert_double_le(largest_difference(gradient[0], gradient[1], size), 1e-14);
         memory_free(gradient[0]);
         memory_free(gradient[1]);
@@ -249,14 +249,14 @@ START_TEST(rows_of_length_0_change_nothing)
 static void check_nothing_scored(Whole *w, const char *what)
 {
     const Parameters *p = &w->model.parameters;
-    double *before = trial_weights(&w->t);
-    StepResult r = trial_step(&w->t, 1, 1e-2);
-    double *gradient = trial_gradient(&w->t), *after = trial_weights(&w->t);
+    double *before = trainer_fixture_weights(&w->t);
+    StepResult r = trainer_fixture_step(&w->t, 1, 1e-2);
+    double *gradient = trainer_fixture_gradient(&w->t), *after = trainer_fixture_weights(&w->t);
     ck_assert_msg(r.loss == 0 && r.targets == 0 && r.norm == 0 && r.finite, "%s: loss %g, norm %g", what, r.loss,
                   r.norm);
     ck_assert_msg(distance(gradient, NULL, p->size) == 0, "%s: the gradient is not 0", what);
     ck_assert_msg(memcmp(before, after, p->size * sizeof *before) == 0, "%s: the weights moved", what);
-    ck_assert_double_eq(trial_score(&w->t), 0);
+    ck_assert_double_eq(trainer_fixture_score(&w->t), 0);
     memory_free(before);
     memory_free(gradient);
     memory_free(after);
@@ -286,12 +286,12 @@ START_TEST(adam_with_moments_stays_finite_where_nothing_is_scored)
     SharedOptions o = kind(_i);
     Whole w;
     whole_open(&w, &o, plain_of(NUMBER_F32), &(Training){.moving = true, .clip = 1});
-    trial_step(&w.t, 1, 1e-2);
+    trainer_fixture_step(&w.t, 1, 1e-2);
     for (size_t n = 0; n < w.batch.side[0].positions; n++)
         w.batch.side[0].targets[n] = -1;
     for (uint64_t step = 2; step < 50; step++)
-        ck_assert(trial_step(&w.t, step, 1e-2).finite);
-    double *weights = trial_weights(&w.t);
+        ck_assert(trainer_fixture_step(&w.t, step, 1e-2).finite);
+    double *weights = trainer_fixture_weights(&w.t);
     ck_assert(isfinite(distance(weights, NULL, w.model.parameters.size)));
     memory_free(weights);
     whole_close(&w);
@@ -304,13 +304,13 @@ START_TEST(dropout_acts_in_training_and_not_in_evaluation)
     Whole a, b;
     whole_open(&a, &wet, plain_of(NUMBER_F64), &(Training){0});
     whole_open(&b, &dry, plain_of(NUMBER_F64), &(Training){0});
-    double trained = trial_step(&a.t, 1, 0).loss, same = trial_step(&a.t, 1, 0).loss,
-           next = trial_step(&a.t, 2, 0).loss;
-    double plain = trial_step(&b.t, 1, 0).loss, later = trial_step(&b.t, 2, 0).loss;
+    double trained = trainer_fixture_step(&a.t, 1, 0).loss, same = trainer_fixture_step(&a.t, 1, 0).loss,
+           next = trainer_fixture_step(&a.t, 2, 0).loss;
+    double plain = trainer_fixture_step(&b.t, 1, 0).loss, later = trainer_fixture_step(&b.t, 2, 0).loss;
     ck_assert(trained == same && plain == later); /* a step is a pure function */
     ck_assert(trained != next && trained != plain);
-    ck_assert(trial_score(&a.t) == trial_score(&b.t)); /* to the bit */
-    ck_assert_double_eq_tol(trial_score(&b.t), plain, 1e-13);
+    ck_assert(trainer_fixture_score(&a.t) == trainer_fixture_score(&b.t)); /* to the bit */
+    ck_assert_double_eq_tol(trainer_fixture_score(&b.t), plain, 1e-13);
     whole_close(&a);
     whole_close(&b);
 }
@@ -330,10 +330,10 @@ START_TEST(each_dropout_of_a_network_acts)
     }
     for (size_t i = 0; i < 9; i++)
         drops[i]->rate = never;
-    double none = trial_step(&w.t, 1, 0).loss, seen[9];
+    double none = trainer_fixture_step(&w.t, 1, 0).loss, seen[9];
     for (size_t i = 0; i < 9; i++) {
         drops[i]->rate = 0.5;
-        seen[i] = trial_step(&w.t, 1, 0).loss;
+        seen[i] = trainer_fixture_step(&w.t, 1, 0).loss;
         drops[i]->rate = never;
         ck_assert_msg(seen[i] != none, "dropout %zu does nothing", i);
         for (size_t j = 0; j < i; j++)
@@ -349,23 +349,23 @@ static void check_nonfinite(const Kernels *k, const char *weight, double by, con
     Whole w;
     Error e;
     whole_open(&w, &o, k, &(Training){.moving = true, .clip = 1, .workers = 2, .micro_rows = 2});
-    trial_step(&w.t, 1, 1e-3);
+    trainer_fixture_step(&w.t, 1, 1e-3);
     const Parameter *p = parameters_find(&w.model.parameters, weight);
     ck_assert_ptr_nonnull(p);
     for (size_t i = 0; i < p->count; i++)
-        trial_nudge(&w.t, p, i, by);
+        trainer_fixture_nudge(&w.t, p, i, by);
     size_t bytes = w.model.parameters.size * sizeof(double);
     const void *blocks[] = {w.t.trainer.weights.reals, w.t.trainer.optimizer.block[0], w.t.trainer.optimizer.block[1]};
     double *before[3];
     for (size_t i = 0; i < 3; i++)
-        before[i] = trial_reals(&w.t, blocks[i]);
-    StepResult r = trial_step(&w.t, 2, 1e-3);
+        before[i] = trainer_fixture_reals(&w.t, blocks[i]);
+    StepResult r = trainer_fixture_step(&w.t, 2, 1e-3);
     ck_assert(!r.finite);
     trainer_find_nonfinite(&w.t.trainer, 2, &e);
     ck_assert_msg(strstr(e.text, "step 2: not finite") && strstr(e.text, culprit), "%s %s: %s", k->backend,
                   number_type_name(k->type), e.text);
     for (size_t i = 0; i < 3; i++) {
-        double *after = trial_reals(&w.t, blocks[i]);
+        double *after = trainer_fixture_reals(&w.t, blocks[i]);
         ck_assert_msg(memcmp(before[i], after, bytes) == 0, "a step that was not finite changed block %zu", i);
         memory_free(before[i]);
         memory_free(after);
@@ -394,7 +394,7 @@ START_TEST(ragged_rows_never_need_more_than_the_longest_ones)
         Batch batches[BATCHES];
         Model m;
         Error e;
-        Trial t;
+        TrainerFixture t;
         for (size_t i = 0; i < BATCHES; i++) {
             size_t of[MOST], rows = i ? 1 + (size_t)philox_below(MOST, 3, 0, i, 1) : MOST;
             for (size_t r = 0; r < MOST; r++)
@@ -404,10 +404,10 @@ START_TEST(ragged_rows_never_need_more_than_the_longest_ones)
         }
         ck_done(model_open(&m, &o, &e), e);
         Network n = charlm_network(&m, 0);
-        trial_open(&t, plain_of(NUMBER_F32), &n, batches, BATCHES, &(Training){.keep = (Keep)keep});
+        trainer_fixture_open(&t, plain_of(NUMBER_F32), &n, batches, BATCHES, &(Training){.keep = (Keep)keep});
         for (uint64_t step = 1; step <= BATCHES; step++)
-            ck_assert(trial_step(&t, step, 0).finite);
-        trial_close(&t);
+            ck_assert(trainer_fixture_step(&t, step, 0).finite);
+        trainer_fixture_close(&t);
         model_close(&m);
         for (size_t i = 0; i < BATCHES; i++)
             batch_close(&batches[i]);

@@ -1,7 +1,7 @@
 /* Whole networks against PyTorch in double: losses, every gradient, twenty steps of Adam; see tests/fixtures. */
 #include "base/memory.h"
 #include "tests/nn/encdec.h"
-#include "tests/nn/trial.h"
+#include "tests/nn/networks.h"
 #include "tests/parity.h"
 
 static const char *const names[] = {"post-learned", "post-sinusoid", "pre-learned", "pre-sinusoid", "tied"};
@@ -12,11 +12,11 @@ static const char *const encdecs[] = {"cross", "encdec-post", "encdec-pre"};
 
 enum { NETWORKS = sizeof names / sizeof *names, ENCDECS = sizeof encdecs / sizeof *encdecs };
 
-static Network open_charlm(Subject *s, bool composed)
+static Network open_charlm(ParityFixture *s, bool composed)
 {
     Error e;
     Model *m = memory_get(1, sizeof *m);
-    SharedOptions o = fixture_options(&s->f);
+    SharedOptions o = reference_options(&s->f);
     ck_assert_ptr_nonnull(m);
     o.attention = composed;
     ck_done(model_open(m, &o, &e), e);
@@ -26,7 +26,7 @@ static Network open_charlm(Subject *s, bool composed)
 
 static void close_charlm(void *model) { model_close(model); }
 
-static Network open_encdec(Subject *s, bool composed)
+static Network open_encdec(ParityFixture *s, bool composed)
 {
     Error e;
     EncDec *m = memory_get(1, sizeof *m);
@@ -40,7 +40,7 @@ static Network open_encdec(Subject *s, bool composed)
 
 static void close_encdec(void *model) { encdec_close(model); }
 
-static const SubjectKind charlm_kind = {1, open_charlm, close_charlm}, encdec_kind = {2, open_encdec, close_encdec};
+static const ParityKind charlm_kind = {1, open_charlm, close_charlm}, encdec_kind = {2, open_encdec, close_encdec};
 
 static void check_network(const char *name, const Tolerance *by) { parity_network(&charlm_kind, name, by); }
 static void check_adam(const char *name, const Tolerance *by) { parity_adam(&charlm_kind, name, by); }
@@ -65,12 +65,12 @@ START_TEST(fused_and_composed_attention_agree_in_loss_and_gradient)
     double *gradient[2], loss[2];
     size_t size = 0;
     for (int composed = 0; composed < 2; composed++) {
-        Subject s;
-        subject_open(&s, &charlm_kind, names[_i], plain_of(NUMBER_F64), composed, &(Training){0});
-        loss[composed] = trial_step(&s.t, 1, 0).loss;
-        gradient[composed] = trial_gradient(&s.t);
+        ParityFixture s;
+        parity_open(&s, &charlm_kind, names[_i], plain_of(NUMBER_F64), composed, &(Training){0});
+        loss[composed] = trainer_fixture_step(&s.t, 1, 0).loss;
+        gradient[composed] = trainer_fixture_gradient(&s.t);
         size = s.t.network.parameters->size;
-        subject_close(&s, &charlm_kind);
+        parity_close(&s, &charlm_kind);
     }
     ck_assert_double_eq_tol(loss[0], loss[1], 1e-13);
     ck_assert_double_le(largest_difference(gradient[0], gradient[1], size), 1e-14);

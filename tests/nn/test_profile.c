@@ -4,7 +4,7 @@
 #include "kernels/profile/profile.h"
 
 #include "base/memory.h"
-#include "tests/nn/trial.h"
+#include "tests/nn/networks.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@ typedef struct Step {
     Model model;
     Network network;
     Batch batch;
-    Trial trial;
+    TrainerFixture fixture;
 } Step;
 
 static void step_open(Step *s, const Kernels *k, NormPlace norm, size_t workers)
@@ -30,13 +30,14 @@ static void step_open(Step *s, const Kernels *k, NormPlace norm, size_t workers)
     ck_done(model_open(&s->model, &o, &e), e);
     s->network = charlm_network(&s->model, 0);
     s->batch = random_batch((size_t[]){16, 16, 16, 16}, 4, 1);
-    trial_open(&s->trial, k, &s->network, &s->batch, 1, &(Training){.workers = workers, .micro_rows = 2, .clip = 1});
-    trial_draw(&s->trial, 1);
+    trainer_fixture_open(&s->fixture, k, &s->network, &s->batch, 1,
+                         &(Training){.workers = workers, .micro_rows = 2, .clip = 1});
+    trainer_fixture_draw(&s->fixture, 1);
 }
 
 static void step_close(Step *s)
 {
-    trial_close(&s->trial);
+    trainer_fixture_close(&s->fixture);
     batch_close(&s->batch);
     model_close(&s->model);
 }
@@ -117,9 +118,9 @@ static void check(NumberType type, const Expected *expected, size_t count)
     const Kernels *inner = kernels_find("cpu", type, &e);
     ck_done(inner, e);
     step_open(&s, profile_over(inner), NORM_POST, 1);
-    Stream *stream = s.trial.trainer.worker[0].stream;
+    Stream *stream = s.fixture.trainer.worker[0].stream;
     profile_reset(stream);
-    trial_step(&s.trial, 1, 0);
+    trainer_fixture_step(&s.fixture, 1, 0);
     size_t n;
     double flop = 0;
     const Timing *t = profile_timings(stream, &n);
@@ -134,8 +135,8 @@ static void check(NumberType type, const Expected *expected, size_t count)
     if (!same)
         print_timings(t, n);
     ck_assert_msg(same, "%s: a step does not cost what it did; it is now as above", number_type_name(type));
-    ck_assert_msg(flop == s.trial.trainer.plan.flop, "a step costs %.0f FLOP, but the plan says %.0f", flop,
-                  s.trial.trainer.plan.flop);
+    ck_assert_msg(flop == s.fixture.trainer.plan.flop, "a step costs %.0f FLOP, but the plan says %.0f", flop,
+                  s.fixture.trainer.plan.flop);
     step_close(&s);
 }
 
@@ -155,12 +156,13 @@ START_TEST(a_profiled_step_gives_the_same_bits)
             Step plain, profiled;
             step_open(&plain, inner, NORM_PRE, 2);
             step_open(&profiled, profile_over(inner), NORM_PRE, 2);
-            ck_assert_str_eq(profiled.trial.trainer.options.k->backend, inner->backend);
+            ck_assert_str_eq(profiled.fixture.trainer.options.k->backend, inner->backend);
             for (uint64_t step = 1; step <= 2; step++) {
-                StepResult a = trial_step(&plain.trial, step, 1e-2), b = trial_step(&profiled.trial, step, 1e-2);
+                StepResult a = trainer_fixture_step(&plain.fixture, step, 1e-2),
+                           b = trainer_fixture_step(&profiled.fixture, step, 1e-2);
                 ck_assert(a.loss == b.loss && a.norm == b.norm && a.loss > 0);
             }
-            double *a = trial_weights(&plain.trial), *b = trial_weights(&profiled.trial);
+            double *a = trainer_fixture_weights(&plain.fixture), *b = trainer_fixture_weights(&profiled.fixture);
             ck_assert(memcmp(a, b, plain.network.parameters->size * sizeof *a) == 0);
             memory_free(a);
             memory_free(b);
@@ -174,8 +176,8 @@ START_TEST(a_reset_forgets)
     Step s;
     size_t n;
     step_open(&s, profile_over(plain_of(NUMBER_F32)), NORM_POST, 1);
-    Stream *stream = s.trial.trainer.worker[0].stream;
-    trial_step(&s.trial, 1, 0);
+    Stream *stream = s.fixture.trainer.worker[0].stream;
+    trainer_fixture_step(&s.fixture, 1, 0);
     profile_timings(stream, &n);
     ck_assert(n > 10 && profile_overhead(stream) > 0);
     profile_reset(stream);

@@ -1,6 +1,6 @@
 /* Rotary positions: each pair of numbers of a head is rotated by its angle, so that products know distances alone. */
 #include "core/nn/rotary.h"
-#include "tests/trial.h"
+#include "tests/trainer_fixture.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "base/philox.h"
 #include "core/nn/loss.h"
 #include "kernels/cost/cost.h"
-#include "tests/nn/trial.h"
+#include "tests/nn/networks.h"
 
 #include <string.h>
 
@@ -42,35 +42,35 @@ static Batch tails(uint32_t seed)
     return b;
 }
 
-typedef struct Subject {
+typedef struct ParityFixture {
     Model model;
     Batch batch;
-    Trial t;
+    TrainerFixture t;
     DeviceRows rows;
-} Subject;
+} ParityFixture;
 
-static void subject_open(Subject *s, const SharedOptions *o, const Kernels *k, uint32_t seed)
+static void parity_open(ParityFixture *s, const SharedOptions *o, const Kernels *k, uint32_t seed)
 {
     Error e;
     ck_done(model_open(&s->model, o, &e), e);
     s->batch = tails(seed);
     Network n = charlm_network(&s->model, 0);
-    trial_open(&s->t, k, &n, &s->batch, 1, &(Training){0});
-    trial_draw(&s->t, 9);
+    trainer_fixture_open(&s->t, k, &n, &s->batch, 1, &(Training){0});
+    trainer_fixture_draw(&s->t, 9);
     ck_done(device_rows_open(&s->rows, k, &s->batch.size, &e), e);
     device_rows_upload(&s->rows, s->t.trainer.worker[0].stream, &s->batch, 0, ROWS);
 }
 
-static void subject_close(Subject *s)
+static void parity_close(ParityFixture *s)
 {
     device_rows_close(&s->rows);
-    trial_close(&s->t);
+    trainer_fixture_close(&s->t);
     batch_close(&s->batch);
     model_close(&s->model);
 }
 
 /* Logits of these positions, as doubles; to be freed with memory_free. */
-static double *logits_of(Subject *s, const Queries *only, size_t count)
+static double *logits_of(ParityFixture *s, const Queries *only, size_t count)
 {
     Worker *w = &s->t.trainer.worker[0];
     const Kernels *k = s->t.trainer.options.k;
@@ -90,8 +90,8 @@ static double *logits_of(Subject *s, const Queries *only, size_t count)
 
 static void check(const SharedOptions *o, const Kernels *k, uint32_t seed, double rounding)
 {
-    Subject s;
-    subject_open(&s, o, k, seed);
+    ParityFixture s;
+    parity_open(&s, o, k, seed);
     const Queries *only = rows_scored(s.rows.rows);
     ck_assert_ptr_nonnull(only);
     double *whole = logits_of(&s, NULL, s.batch.side[0].positions), *alone = logits_of(&s, only, only->positions);
@@ -106,7 +106,7 @@ static void check(const SharedOptions *o, const Kernels *k, uint32_t seed, doubl
     ck_assert_uint_eq(at, only->positions);
     memory_free(whole);
     memory_free(alone);
-    subject_close(&s);
+    parity_close(&s);
 }
 
 START_TEST(scored_positions_alone_have_the_logits_that_they_have_among_all)

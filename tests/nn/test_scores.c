@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "core/program/network.h"
-#include "tests/nn/trial.h"
+#include "tests/nn/networks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -161,7 +161,7 @@ static const size_t lengths[] = {5, 0, 1, 12, 3};
 typedef struct Whole {
     Model model;
     Batch batch;
-    Trial t;
+    TrainerFixture t;
 } Whole;
 
 static void whole_open(Whole *w, int score, bool composed, const Kernels *k)
@@ -173,13 +173,13 @@ static void whole_open(Whole *w, int score, bool composed, const Kernels *k)
     ck_done(model_open(&w->model, &o, &e), e);
     w->batch = random_batch(lengths, 5, 11);
     Network n = charlm_network(&w->model, 0);
-    trial_open(&w->t, k, &n, &w->batch, 1, &(Training){.micro_rows = 3});
-    trial_draw(&w->t, 5);
+    trainer_fixture_open(&w->t, k, &n, &w->batch, 1, &(Training){.micro_rows = 3});
+    trainer_fixture_draw(&w->t, 5);
 }
 
 static void whole_close(Whole *w)
 {
-    trial_close(&w->t);
+    trainer_fixture_close(&w->t);
     batch_close(&w->batch);
     model_close(&w->model);
 }
@@ -188,8 +188,8 @@ static double *gradient_of(int score, bool composed, const Kernels *k, size_t *s
 {
     Whole w;
     whole_open(&w, score, composed, k);
-    trial_step(&w.t, 1, 0);
-    double *gradient = trial_gradient(&w.t);
+    trainer_fixture_step(&w.t, 1, 0);
+    double *gradient = trainer_fixture_gradient(&w.t);
     *size = w.model.parameters.size;
     whole_close(&w);
     return gradient;
@@ -201,8 +201,8 @@ START_TEST(the_gradient_is_that_of_central_differences)
     const double h = 1e-5;
     Whole w;
     whole_open(&w, _i, true, plain_of(NUMBER_F64));
-    trial_step(&w.t, 1, 0);
-    double *gradient = trial_gradient(&w.t);
+    trainer_fixture_step(&w.t, 1, 0);
+    double *gradient = trainer_fixture_gradient(&w.t);
     size_t own = 0;
     for (size_t i = 0; i < w.model.parameters.count; i++) {
         const Parameter *one = w.model.parameters.list[i];
@@ -214,11 +214,11 @@ START_TEST(the_gradient_is_that_of_central_differences)
         own += scores;
         for (uint64_t n = 0; n < 6; n++) {
             size_t j = (size_t)philox_below(one->count, 7, (uint32_t)_i, n, (uint32_t)i);
-            trial_nudge(&w.t, one, j, h);
-            double more = trial_step(&w.t, 1, 0).loss;
-            trial_nudge(&w.t, one, j, -2 * h);
-            double less = trial_step(&w.t, 1, 0).loss;
-            trial_nudge(&w.t, one, j, h);
+            trainer_fixture_nudge(&w.t, one, j, h);
+            double more = trainer_fixture_step(&w.t, 1, 0).loss;
+            trainer_fixture_nudge(&w.t, one, j, -2 * h);
+            double less = trainer_fixture_step(&w.t, 1, 0).loss;
+            trainer_fixture_nudge(&w.t, one, j, h);
             double slope = (more - less) / (2 * h), found = gradient[one->offset + j];
             ck_assert_msg(fabs(slope - found) <= 1e-6 * largest + 2e-9, "%s[%zu]: the gradient is %.9g, the slope %.9g",
                           one->name, j, found, slope);

@@ -59,25 +59,25 @@ static Batch batch_of(const EncDecOptions *o, const size_t *source, const size_t
     return b;
 }
 
-typedef struct Subject {
+typedef struct ParityFixture {
     EncDec m;
     Batch batch;
-    Trial t;
-} Subject;
+    TrainerFixture t;
+} ParityFixture;
 
-static void subject_open(Subject *s, const EncDecOptions *o, const Kernels *k, const Training *training)
+static void parity_open(ParityFixture *s, const EncDecOptions *o, const Kernels *k, const Training *training)
 {
     Error e;
     ck_done(encdec_open(&s->m, o, &e), e);
     s->batch = batch_of(o, sources, targets, ROWS);
     Network n = encdec_network(&s->m);
-    trial_open(&s->t, k, &n, &s->batch, 1, training);
-    trial_draw(&s->t, 5);
+    trainer_fixture_open(&s->t, k, &n, &s->batch, 1, training);
+    trainer_fixture_draw(&s->t, 5);
 }
 
-static void subject_close(Subject *s)
+static void parity_close(ParityFixture *s)
 {
-    trial_close(&s->t);
+    trainer_fixture_close(&s->t);
     batch_close(&s->batch);
     encdec_close(&s->m);
 }
@@ -88,7 +88,7 @@ static double rounding_of(const Kernels *k) { return k->type == NUMBER_F64 ? 1e-
 /* ---- forward passes that a test asks for itself */
 
 /* The logits of a batch, or of some positions of its target. */
-static double *logits_of(Trial *t, const EncDec *m, const Batch *b, const Queries *only)
+static double *logits_of(TrainerFixture *t, const EncDec *m, const Batch *b, const Queries *only)
 {
     Pass p;
     Error e;
@@ -117,25 +117,25 @@ START_TEST(logits_are_those_of_pytorch)
 {
     for (size_t i = 0; backend(i); i++)
         for (int composed = 0; composed < 2; composed++) {
-            Fixture f = fixture_open(fixtures[_i], 2);
+            Reference f = reference_open(fixtures[_i], 2);
             EncDecOptions o = encdec_options(&f);
             EncDec m;
-            Trial t;
+            TrainerFixture t;
             Error e;
             size_t count;
             o.block.attention.composed = composed;
             ck_done(encdec_open(&m, &o, &e), e);
             Network n = encdec_network(&m);
-            trial_open(&t, backend(i), &n, f.batch, 1, &(Training){0});
-            fixture_weights(&f, &t);
-            double *wanted = fixture_reals(&f, "logits", &count), *found = logits_of(&t, &m, f.batch, NULL);
+            trainer_fixture_open(&t, backend(i), &n, f.batch, 1, &(Training){0});
+            reference_weights(&f, &t);
+            double *wanted = reference_reals(&f, "logits", &count), *found = logits_of(&t, &m, f.batch, NULL);
             ck_assert_uint_eq(count, f.batch[0].side[1].positions * o.target);
             check_near(found, wanted, count, backend(i)->type == NUMBER_F64 ? 1e-9 : 1e-4, fixtures[_i]);
             memory_free(wanted);
             memory_free(found);
-            trial_close(&t);
+            trainer_fixture_close(&t);
             encdec_close(&m);
-            fixture_close(&f);
+            reference_close(&f);
         }
 }
 
@@ -145,10 +145,10 @@ START_TEST(the_gradient_is_that_of_central_differences)
 {
     const double h = 1e-5;
     EncDecOptions o = kind(_i);
-    Subject s;
-    subject_open(&s, &o, plain_of(NUMBER_F64), &(Training){.workers = 2, .micro_rows = 4});
-    trial_step(&s.t, 1, 0);
-    double *gradient = trial_gradient(&s.t);
+    ParityFixture s;
+    parity_open(&s, &o, plain_of(NUMBER_F64), &(Training){.workers = 2, .micro_rows = 4});
+    trainer_fixture_step(&s.t, 1, 0);
+    double *gradient = trainer_fixture_gradient(&s.t);
     const Parameters *p = &s.m.parameters;
     for (size_t i = 0; i < p->count; i++) {
         const Parameter *one = p->list[i];
@@ -158,36 +158,36 @@ START_TEST(the_gradient_is_that_of_central_differences)
         ck_assert_msg(largest > 0 || strstr(one->name, "key.bias"), "%s has no gradient", one->name);
         for (uint64_t draw = 0; draw < 2; draw++) {
             size_t j = (size_t)philox_below(one->count, 7, (uint32_t)_i, draw, (uint32_t)i);
-            trial_nudge(&s.t, one, j, h);
-            double more = trial_step(&s.t, 1, 0).loss;
-            trial_nudge(&s.t, one, j, -2 * h);
-            double less = trial_step(&s.t, 1, 0).loss;
-            trial_nudge(&s.t, one, j, h);
+            trainer_fixture_nudge(&s.t, one, j, h);
+            double more = trainer_fixture_step(&s.t, 1, 0).loss;
+            trainer_fixture_nudge(&s.t, one, j, -2 * h);
+            double less = trainer_fixture_step(&s.t, 1, 0).loss;
+            trainer_fixture_nudge(&s.t, one, j, h);
             double slope = (more - less) / (2 * h), found = gradient[one->offset + j];
             ck_assert_msg(fabs(slope - found) <= 1e-6 * largest + 2e-9, "%s[%zu]: the gradient is %.9g, the slope %.9g",
                           one->name, j, found, slope);
         }
     }
     memory_free(gradient);
-    subject_close(&s);
+    parity_close(&s);
 }
 
 /* One step's gradient of the drawn weights. */
 static double *gradient_of(const EncDecOptions *o, const Kernels *k, const Training *training, size_t *size)
 {
-    Subject s;
-    subject_open(&s, o, k, training);
-    trial_step(&s.t, 1, 0);
-    double *gradient = trial_gradient(&s.t);
+    ParityFixture s;
+    parity_open(&s, o, k, training);
+    trainer_fixture_step(&s.t, 1, 0);
+    double *gradient = trainer_fixture_gradient(&s.t);
     *size = s.m.parameters.size;
-    subject_close(&s);
+    parity_close(&s);
     return gradient;
 }
 
 /* Sets key and value weights of all heads to those of the heads that stand for three each. */
-static void copy_heads(Trial *to, Trial *from, size_t kv_heads)
+static void copy_heads(TrainerFixture *to, TrainerFixture *from, size_t kv_heads)
 {
-    double *values = trial_weights(from), *copied = trial_weights(to);
+    double *values = trainer_fixture_weights(from), *copied = trainer_fixture_weights(to);
     for (size_t i = 0; i < from->network.parameters->count; i++) {
         const Parameter *one = from->network.parameters->list[i];
         const Parameter *other = parameters_find(to->network.parameters, one->name);
@@ -207,15 +207,15 @@ START_TEST(heads_that_share_keys_are_heads_with_equal_keys)
 {
     const size_t kv_heads = 2;
     EncDecOptions o = kind(_i);
-    Subject shared, apart;
+    ParityFixture shared, apart;
     o.block.attention.heads = 3 * kv_heads, o.block.attention.kv_heads = kv_heads;
-    subject_open(&shared, &o, plain_of(NUMBER_F64), &(Training){0});
+    parity_open(&shared, &o, plain_of(NUMBER_F64), &(Training){0});
     o.block.attention.kv_heads = 0;
-    subject_open(&apart, &o, plain_of(NUMBER_F64), &(Training){0});
+    parity_open(&apart, &o, plain_of(NUMBER_F64), &(Training){0});
     copy_heads(&apart.t, &shared.t, kv_heads);
-    double loss = trial_step(&apart.t, 1, 0).loss;
-    ck_assert_double_eq_tol(trial_step(&shared.t, 1, 0).loss, loss, 1e-13);
-    double *found = trial_gradient(&shared.t), *copies = trial_gradient(&apart.t);
+    double loss = trainer_fixture_step(&apart.t, 1, 0).loss;
+    ck_assert_double_eq_tol(trainer_fixture_step(&shared.t, 1, 0).loss, loss, 1e-13);
+    double *found = trainer_fixture_gradient(&shared.t), *copies = trainer_fixture_gradient(&apart.t);
     for (size_t i = 0; i < shared.m.parameters.count; i++) {
         const Parameter *one = shared.m.parameters.list[i];
         const Parameter *other = parameters_find(&apart.m.parameters, one->name);
@@ -230,8 +230,8 @@ START_TEST(heads_that_share_keys_are_heads_with_equal_keys)
     }
     memory_free(found);
     memory_free(copies);
-    subject_close(&shared);
-    subject_close(&apart);
+    parity_close(&shared);
+    parity_close(&apart);
 }
 
 START_TEST(blocks_kept_and_computed_again_give_the_same_bits)
@@ -274,10 +274,10 @@ START_TEST(each_dropout_acts_on_its_own_and_counts_positions_of_its_side)
 {
     EncDecOptions o = kind(_i);
     const double never = 1e-300; /* 0 would be another network than the one that was planned */
-    Subject s;
+    ParityFixture s;
     Dropout *drops[2 + 4 * 2 + 6 * 2] = {&s.m.source.drop, &s.m.target.drop};
     size_t sides[2 + 4 * 2 + 6 * 2] = {0, 1}, count = 2;
-    subject_open(&s, &o, plain_of(NUMBER_F64), &(Training){0});
+    parity_open(&s, &o, plain_of(NUMBER_F64), &(Training){0});
     for (size_t side = 0; side < 2; side++) {
         Stack *stack = side ? &s.m.decoder : &s.m.encoder;
         for (size_t i = 0; i < stack->depth; i++) {
@@ -290,22 +290,22 @@ START_TEST(each_dropout_acts_on_its_own_and_counts_positions_of_its_side)
     }
     for (size_t i = 0; i < count; i++)
         drops[i]->rate = never;
-    double none = trial_step(&s.t, 1, 0).loss;
+    double none = trainer_fixture_step(&s.t, 1, 0).loss;
     for (size_t i = 0; i < count; i++) {
         drops[i]->rate = 0.5;
-        ck_assert_msg(trial_step(&s.t, 1, 0).loss != none, "dropout %zu does nothing", i);
+        ck_assert_msg(trainer_fixture_step(&s.t, 1, 0).loss != none, "dropout %zu does nothing", i);
         drops[i]->rate = never;
         ck_assert_uint_eq(drops[i]->side, sides[i]);
         for (size_t j = 0; j < i; j++)
             ck_assert_msg(drops[i]->site != drops[j]->site, "dropouts %zu and %zu draw the same numbers", i, j);
     }
-    subject_close(&s);
+    parity_close(&s);
 }
 
 /* ---- one table for three uses */
 
-/* A parameter's numbers from another trial's of the same shape. */
-static void copy_parameter(Trial *to, const char *name, Trial *from, const char *other)
+/* A parameter's numbers from another fixture's of the same shape. */
+static void copy_parameter(TrainerFixture *to, const char *name, TrainerFixture *from, const char *other)
 {
     const Weights *w = &from->trainer.weights;
     const Parameter *p = parameters_find(to->network.parameters, name);
@@ -324,10 +324,10 @@ static void check_tied(const Kernels *k, double rounding)
 {
     static const char *const tables[] = {"source_embedding.weight", "target_embedding.weight", "logits.weight"};
     EncDecOptions o = kind(0), apart = o;
-    Subject one, three;
+    ParityFixture one, three;
     apart.tie = false;
-    subject_open(&one, &o, k, &(Training){0});
-    subject_open(&three, &apart, k, &(Training){0});
+    parity_open(&one, &o, k, &(Training){0});
+    parity_open(&three, &apart, k, &(Training){0});
     const Parameters *p = &one.m.parameters, *q = &three.m.parameters;
     const Parameter *table = parameters_find(p, "embedding.weight"), *bias = parameters_find(q, "logits.bias");
     ck_assert(one.m.source.table == table && one.m.target.table == table && one.m.logits.weight == table);
@@ -342,8 +342,9 @@ static void check_tied(const Kernels *k, double rounding)
     weights_set(&three.t.trainer.weights, three.t.trainer.worker[0].stream, bias, zeros);
     memory_free(zeros);
 
-    double losses[] = {trial_step(&one.t, 1, 0).loss, trial_step(&three.t, 1, 0).loss};
-    double *together = trial_gradient(&one.t), *each = trial_gradient(&three.t), sum[WORDS * 12] = {0};
+    double losses[] = {trainer_fixture_step(&one.t, 1, 0).loss, trainer_fixture_step(&three.t, 1, 0).loss};
+    double *together = trainer_fixture_gradient(&one.t), *each = trainer_fixture_gradient(&three.t),
+           sum[WORDS * 12] = {0};
     for (size_t i = 0; i < 3; i++) {
         const double *part = each + parameters_find(q, tables[i])->offset;
         ck_assert_double_gt(distance(part, NULL, table->count), 0);
@@ -355,8 +356,8 @@ static void check_tied(const Kernels *k, double rounding)
                k->backend);
     memory_free(together);
     memory_free(each);
-    subject_close(&one);
-    subject_close(&three);
+    parity_close(&one);
+    parity_close(&three);
 }
 
 START_TEST(one_table_for_source_target_and_logits_sums_three_gradients)
@@ -373,8 +374,8 @@ START_TEST(a_row_has_the_logits_that_it_has_among_others)
 {
     EncDecOptions o = kind(_i);
     for (size_t i = 0; backend(i); i++) {
-        Subject s;
-        subject_open(&s, &o, backend(i), &(Training){0});
+        ParityFixture s;
+        parity_open(&s, &o, backend(i), &(Training){0});
         double *among = logits_of(&s.t, &s.m, &s.batch, NULL), *at = among;
         for (size_t r = 0; r < ROWS; at += targets[r++] * o.target) {
             Batch alone = batch_of(&o, sources + r, targets + r, 1);
@@ -387,7 +388,7 @@ START_TEST(a_row_has_the_logits_that_it_has_among_others)
             batch_close(&alone);
         }
         memory_free(among);
-        subject_close(&s);
+        parity_close(&s);
     }
 }
 
@@ -395,10 +396,10 @@ START_TEST(wanted_positions_alone_have_the_logits_that_they_have_among_all)
 {
     static const size_t from[ROWS] = {1, 6, 0, 3, 0, 0};
     EncDecOptions o = kind(_i);
-    Subject s;
+    ParityFixture s;
     int32_t index[ROWS * CONTEXT], start[ROWS + 1] = {0}, offset[ROWS];
     size_t n = 0, longest = 0;
-    subject_open(&s, &o, plain_of(NUMBER_F64), &(Training){0});
+    parity_open(&s, &o, plain_of(NUMBER_F64), &(Training){0});
     for (size_t r = 0; r < ROWS; r++) {
         offset[r] = (int32_t)from[r];
         for (size_t i = from[r]; i < targets[r]; i++)
@@ -412,7 +413,7 @@ START_TEST(wanted_positions_alone_have_the_logits_that_they_have_among_all)
         check_near(some + i * o.target, all + (size_t)index[i] * o.target, o.target, 1e-12, "a wanted position");
     memory_free(all);
     memory_free(some);
-    subject_close(&s);
+    parity_close(&s);
 }
 
 /* ---- writing: a memory that is remembered, and read by several rows of the target */
@@ -429,7 +430,7 @@ typedef struct Writing {
 } Writing;
 
 /* Remembers the sources 0 .. MEMORIES-1 of `b`. */
-static void writing_open(Writing *w, Subject *s, const Batch *b)
+static void writing_open(Writing *w, ParityFixture *s, const Batch *b)
 {
     Error e;
     BatchSize one = {1, ROWS, {ROWS * CONTEXT}, 0};
@@ -462,7 +463,7 @@ static void writing_close(Writing *w)
 }
 
 /* Logits of tokens from..to-1 of each row's target, as far as it has them. */
-static double *write_on(Writing *w, const Subject *s, const Side *target, size_t from, size_t to)
+static double *write_on(Writing *w, const ParityFixture *s, const Side *target, size_t from, size_t to)
 {
     batch_clear(&w->piece);
     for (size_t r = 0; r < ROWS; r++) {
@@ -486,10 +487,10 @@ static double *write_on(Writing *w, const Subject *s, const Side *target, size_t
 /* Rows in pieces of this length against whole rows, each with a source of its own. */
 static void check_written(const EncDecOptions *o, const Kernels *k, size_t step)
 {
-    Subject s;
+    ParityFixture s;
     Writing w;
     size_t copies[ROWS];
-    subject_open(&s, o, k, &(Training){0});
+    parity_open(&s, o, k, &(Training){0});
     for (size_t r = 0; r < ROWS; r++)
         copies[r] = memories[read_by[r]];
     Batch whole = batch_of(o, copies, written, ROWS), shared = batch_of(o, memories, memories, MEMORIES);
@@ -510,7 +511,7 @@ static void check_written(const EncDecOptions *o, const Kernels *k, size_t step)
     writing_close(&w);
     batch_close(&whole);
     batch_close(&shared);
-    subject_close(&s);
+    parity_close(&s);
 }
 
 START_TEST(what_is_written_over_a_memory_has_the_logits_of_the_whole_row)

@@ -32,14 +32,14 @@ static EncDecOptions kind(int i)
     return o;
 }
 
-typedef struct Subject {
+typedef struct ParityFixture {
     EncDec m;
-    Batch batch; /* for the trial alone */
-    Trial t;
+    Batch batch; /* for the fixture alone */
+    TrainerFixture t;
     TranslateNetwork n;
     int32_t ids[SENTENCES][LONGEST];
     Sentence sentence[SENTENCES];
-} Subject;
+} ParityFixture;
 
 static Tensor *memory_of(const void *model, Tape *t, const Rows *source) { return encdec_memory(t, model, source); }
 
@@ -48,7 +48,7 @@ static Tensor *logits_of(const void *model, Tape *t, const Rows *target, const A
     return encdec_logits(t, model, target, NULL, context);
 }
 
-static void subject_open(Subject *s, const EncDecOptions *o, const Kernels *k, uint32_t seed)
+static void parity_open(ParityFixture *s, const EncDecOptions *o, const Kernels *k, uint32_t seed)
 {
     static const size_t lengths[SENTENCES] = {5, 1, 13, 0, 3, 3, 7, 13, 2, 9, 3, 4};
     Error e;
@@ -57,8 +57,8 @@ static void subject_open(Subject *s, const EncDecOptions *o, const Kernels *k, u
     batch_row(&s->batch, 0, 1);
     batch_row(&s->batch, 1, 1);
     Network n = encdec_network(&s->m);
-    trial_open(&s->t, k, &n, &s->batch, 1, &(Training){0});
-    trial_draw(&s->t, seed);
+    trainer_fixture_open(&s->t, k, &n, &s->batch, 1, &(Training){0});
+    trainer_fixture_draw(&s->t, seed);
     s->n = (TranslateNetwork){&s->m, &s->m.decoder, 1, memory_of, logits_of};
     for (uint32_t i = 0; i < SENTENCES; i++) {
         for (size_t j = 0; j < lengths[i]; j++)
@@ -67,9 +67,9 @@ static void subject_open(Subject *s, const EncDecOptions *o, const Kernels *k, u
     }
 }
 
-static void subject_close(Subject *s)
+static void parity_close(ParityFixture *s)
 {
-    trial_close(&s->t);
+    trainer_fixture_close(&s->t);
     batch_close(&s->batch);
     encdec_close(&s->m);
 }
@@ -84,7 +84,7 @@ static TranslateOptions options(size_t beam, size_t best)
                               .workers = 1};
 }
 
-static void translate(Subject *s, const TranslateOptions *o, Translation *to)
+static void translate(ParityFixture *s, const TranslateOptions *o, Translation *to)
 {
     Error e;
     Translator *t;
@@ -101,7 +101,7 @@ static double rounding_of(const Kernels *k) { return k->type == NUMBER_F64 ? 1e-
 /* log p of the next token: the last position of the whole row. */
 static void next(void *self, size_t i, const int32_t *prefix, size_t n, double *log_p)
 {
-    Subject *s = self;
+    ParityFixture *s = self;
     const Sentence *sentence = &s->sentence[i];
     const size_t words = s->m.options.target;
     Pass p;
@@ -160,8 +160,8 @@ START_TEST(translations_are_those_of_a_search_without_caches)
     static const size_t beams[] = {1, 3, 7};
     EncDecOptions kinds = kind(_i);
     for (size_t t = 0; backend(t); t++) {
-        Subject s;
-        subject_open(&s, &kinds, backend(t), 40 + (uint32_t)_i);
+        ParityFixture s;
+        parity_open(&s, &kinds, backend(t), 40 + (uint32_t)_i);
         Language l = {&s, kinds.target, next};
         for (size_t n = 0; n < 3; n++) {
             TranslateOptions o = options(beams[n], (beams[n] + 1) / 2);
@@ -181,14 +181,14 @@ START_TEST(translations_are_those_of_a_search_without_caches)
             }
             translations_close(found, SENTENCES);
         }
-        subject_close(&s);
+        parity_close(&s);
     }
 }
 
 /* ---- Python's lists */
 
 typedef struct Case {
-    Fixture f, network;
+    Reference f, network;
     char key[16];
     double *list[6]; /* as fields names them */
 } Case;
@@ -200,29 +200,29 @@ static double number_of(const Case *c, const char *name)
 {
     char key[32];
     snprintf(key, sizeof key, "%s.%s", c->key, name);
-    return fixture_number(&c->f, key);
+    return reference_number(&c->f, key);
 }
 
 static void case_open(Case *c, size_t number)
 {
     char key[32];
     size_t count;
-    *c = (Case){.f = fixture_open("beam", 1)};
+    *c = (Case){.f = reference_open("beam", 1)};
     snprintf(c->key, sizeof c->key, "case%zu", number);
     for (size_t i = 0; i < 6; i++) {
         snprintf(key, sizeof key, "%s.%s", c->key, fields[i]);
-        c->list[i] = fixture_reals(&c->f, key, &count);
+        c->list[i] = reference_reals(&c->f, key, &count);
     }
     snprintf(key, sizeof key, "%s.network", c->key);
-    c->network = fixture_open(fixture_text(&c->f, key), 2);
+    c->network = reference_open(reference_text(&c->f, key), 2);
 }
 
 static void case_close(Case *c)
 {
     for (size_t i = 0; i < 6; i++)
         memory_free(c->list[i]);
-    fixture_close(&c->f);
-    fixture_close(&c->network);
+    reference_close(&c->f);
+    reference_close(&c->network);
 }
 
 /* The hypotheses of one sentence, after `at` numbers of each list. */
@@ -249,7 +249,7 @@ static void translate_case(const Case *c, const Kernels *k)
     const bool post = o.block.norm == NORM_POST;
     const Side *side = &c->f.batch[post ? 0 : 1].side[0];
     o.context = post ? 64 : o.context; /* sinusoids go as far as one likes */
-    Subject s = {0};
+    ParityFixture s = {0};
     Error e;
     size_t at[6] = {0};
     Translation found[SENTENCES];
@@ -263,8 +263,8 @@ static void translate_case(const Case *c, const Kernels *k)
                             .workers = 2};
     ck_done(encdec_open(&s.m, &o, &e), e);
     Network n = encdec_network(&s.m);
-    trial_open(&s.t, k, &n, c->network.batch, 1, &(Training){0});
-    fixture_weights(&c->network, &s.t);
+    trainer_fixture_open(&s.t, k, &n, c->network.batch, 1, &(Training){0});
+    reference_weights(&c->network, &s.t);
     s.n = (TranslateNetwork){&s.m, &s.m.decoder, (int32_t)number_of(c, "begin"), memory_of, logits_of};
     for (size_t i = 0; i < side->rows; i++) {
         size_t length = (size_t)(side->start[i + 1] - side->start[i]);
@@ -276,7 +276,7 @@ static void translate_case(const Case *c, const Kernels *k)
         check_listed(c, i, &found[i], at, k);
     translations_close(found, side->rows);
     translator_close(t);
-    trial_close(&s.t);
+    trainer_fixture_close(&s.t);
     encdec_close(&s.m);
 }
 
@@ -284,7 +284,7 @@ START_TEST(lists_of_the_best_are_those_of_python)
 {
     Case c;
     case_open(&c, (size_t)_i);
-    ck_assert_uint_eq((size_t)fixture_number(&c.f, "cases"), CASES);
+    ck_assert_uint_eq((size_t)reference_number(&c.f, "cases"), CASES);
     for (size_t t = 0; backend(t); t++)
         translate_case(&c, backend(t));
     case_close(&c);
@@ -315,9 +315,9 @@ START_TEST(a_translation_does_not_depend_on_its_batch)
     size_t others = 0;
     for (size_t t = 0; backend(t); t++) {
         EncDecOptions o = kind(_i);
-        Subject s;
+        ParityFixture s;
         Translation first[SENTENCES], found[SENTENCES];
-        subject_open(&s, &o, backend(t), 50 + (uint32_t)_i);
+        parity_open(&s, &o, backend(t), 50 + (uint32_t)_i);
         TranslateOptions how = options(4, 4);
         translate(&s, &how, first);
         for (size_t i = 0; i < 6; i++) {
@@ -327,7 +327,7 @@ START_TEST(a_translation_does_not_depend_on_its_batch)
             translations_close(found, SENTENCES);
         }
         translations_close(first, SENTENCES);
-        subject_close(&s);
+        parity_close(&s);
     }
     ck_assert_uint_eq(others, 0);
 }
@@ -344,11 +344,11 @@ START_TEST(workers_and_runs_give_the_same_bits)
 {
     EncDecOptions o = kind(_i);
     for (size_t t = 0; backend_or_bf16(t); t++) {
-        Subject s;
+        ParityFixture s;
         Error e;
         Translator *translator;
         Translation first[SENTENCES], found[SENTENCES];
-        subject_open(&s, &o, backend_or_bf16(t), 60);
+        parity_open(&s, &o, backend_or_bf16(t), 60);
         TranslateOptions how = options(4, 2);
         how.sentences = 2;
         translate(&s, &how, first);
@@ -362,7 +362,7 @@ START_TEST(workers_and_runs_give_the_same_bits)
         ck_done(translator_run(translator, NULL, 0, found, &e), e);
         translator_close(translator);
         translations_close(first, SENTENCES);
-        subject_close(&s);
+        parity_close(&s);
     }
 }
 
@@ -371,11 +371,11 @@ START_TEST(weights_that_are_no_numbers_give_no_translation)
 {
     for (size_t t = 0; backend(t); t++) {
         EncDecOptions o = kind(0);
-        Subject s;
+        ParityFixture s;
         Translation found[SENTENCES];
-        subject_open(&s, &o, backend(t), 3);
+        parity_open(&s, &o, backend(t), 3);
         for (size_t j = 0; j < 12; j++)
-            trial_nudge(&s.t, s.m.source.table, 7 * 12 + j, NAN);
+            trainer_fixture_nudge(&s.t, s.m.source.table, 7 * 12 + j, NAN);
         for (size_t i = 0; i < SENTENCES; i++) { /* every second source has the word that broke */
             for (size_t j = 0; j < s.sentence[i].length; j++)
                 s.ids[i][j] = s.ids[i][j] == 7 ? 8 : s.ids[i][j];
@@ -393,13 +393,13 @@ START_TEST(weights_that_are_no_numbers_give_no_translation)
                     ck_assert_int_ne(found[i].hypothesis[n].pieces[j], 7);
         }
         translations_close(found, SENTENCES);
-        subject_close(&s);
+        parity_close(&s);
     }
 }
 
 static bool run_once(void *argument, Error *e)
 {
-    Subject *s = argument;
+    ParityFixture *s = argument;
     TranslateOptions o = options(2, 2);
     Translator *t = NULL;
     Translation found[SENTENCES];
@@ -415,10 +415,10 @@ START_TEST(each_allocation_may_fail)
 {
     for (size_t t = 0; backend(t); t++) {
         EncDecOptions o = kind(0);
-        Subject s;
-        subject_open(&s, &o, backend(t), 4);
+        ParityFixture s;
+        parity_open(&s, &o, backend(t), 4);
         fail_each_allocation(run_once, &s);
-        subject_close(&s);
+        parity_close(&s);
     }
 }
 

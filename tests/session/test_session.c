@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "core/nn/embedding.h"
 #include "core/nn/linear.h"
-#include "tests/trial.h"
+#include "tests/trainer_fixture.h"
 
 enum { WORDS = 11, DIM = 6, CLASSES = 5, LONGEST = 7, POSITIONS = LONGEST + 3 };
 
@@ -13,7 +13,7 @@ typedef struct Small {
     Embedding embedding;
     Linear logits;
     Batch batch; /* two rows */
-    Trial trial;
+    TrainerFixture fixture;
 } Small;
 
 static Tensor *logits(const void *model, Tape *t, const Rows *rows)
@@ -41,13 +41,13 @@ static void small_open(Small *s, const Kernels *k)
         }
     }
     const Network n = {.model = s, .parameters = &s->parameters, .logits = logits, .sides = 1};
-    trial_open(&s->trial, k, &n, &s->batch, 1, &(Training){0});
-    trial_draw(&s->trial, 3);
+    trainer_fixture_open(&s->fixture, k, &n, &s->batch, 1, &(Training){0});
+    trainer_fixture_draw(&s->fixture, 3);
 }
 
 static void small_close(Small *s)
 {
-    trial_close(&s->trial);
+    trainer_fixture_close(&s->fixture);
     batch_close(&s->batch);
     parameters_close(&s->parameters);
 }
@@ -56,9 +56,9 @@ static void small_close(Small *s)
 static void check_answers(Small *s)
 {
     enum { ALL = POSITIONS * CLASSES, FIRST = 13, COUNT = 22 };
-    double *wanted = trial_logits(&s->trial, &s->batch), doubles[ALL] = {0};
+    double *wanted = trainer_fixture_logits(&s->fixture, &s->batch), doubles[ALL] = {0};
     float floats[COUNT] = {0};
-    Worker *w = &s->trial.trainer.worker[0];
+    Worker *w = &s->fixture.trainer.worker[0];
     const Tensor *answer = session_run(w, &s->batch, network, s);
     ck_assert(answer->rows == POSITIONS && answer->columns == CLASSES);
     session_doubles(w, answer, 0, ALL, doubles);
@@ -87,7 +87,7 @@ START_TEST(a_session_that_has_ended_leaves_the_tape_as_it_was)
 {
     Small s;
     small_open(&s, plain_of((NumberType)_i));
-    Worker *w = &s.trial.trainer.worker[0];
+    Worker *w = &s.fixture.trainer.worker[0];
     const size_t memory = w->tape.memory.used, host = w->tape.host.used;
     for (int turn = 0; turn < 3; turn++) {
         session_run(w, &s.batch, network, &s);
@@ -95,7 +95,7 @@ START_TEST(a_session_that_has_ended_leaves_the_tape_as_it_was)
         session_end(w);
         ck_assert(w->tape.memory.used == memory && w->tape.host.used == host);
     }
-    trial_step(&s.trial, 1, 0.1); /* and may train */
+    trainer_fixture_step(&s.fixture, 1, 0.1); /* and may train */
     small_close(&s);
 }
 

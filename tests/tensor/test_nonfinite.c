@@ -3,35 +3,35 @@
 
 #include "base/memory.h"
 #include "core/tensor/operations.h"
-#include "tests/tensor/lab.h"
+#include "tests/tensor/tape_fixture.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static const LabOptions post = {.activation = ACTIVATION_RELU};
-static const LabOptions pre = {.activation = ACTIVATION_GELU, .norm = NORM_PRE, .composed = true};
+static const TapeFixtureOptions post = {.activation = ACTIVATION_RELU};
+static const TapeFixtureOptions pre = {.activation = ACTIVATION_GELU, .norm = NORM_PRE, .composed = true};
 
-static Tensor *blocks(Tape *t, const Lab *l)
+static Tensor *blocks(Tape *t, const TapeFixture *l)
 {
     AttentionContext how = context_rows(&l->rows, true);
     Tensor *x = embed(t, &l->embedding, &l->rows);
-    for (size_t i = 0; i < LAB_BLOCKS; i++)
+    for (size_t i = 0; i < FIXTURE_BLOCKS; i++)
         x = block(t, &l->block[i], x, NULL, &how);
     return linear_logits(t, &l->logits, x);
 }
 
 /* What the tape blames when a program runs. */
-static const char *nonfinite_in(Lab *l, Program *program, Keep keep)
+static const char *nonfinite_in(TapeFixture *l, Program *program, Keep keep)
 {
     static char name[NONFINITE_NAME];
     name[0] = 0;
-    Pass p = lab_pass(l, program, &(PassOptions){.keep = keep, .nonfinite = name});
+    Pass p = tape_fixture_pass(l, program, &(PassOptions){.keep = keep, .nonfinite = name});
     pass_free(&p);
     return name;
 }
 
-static const char *nonfinite(Lab *l, Keep keep) { return nonfinite_in(l, blocks, keep); }
+static const char *nonfinite(TapeFixture *l, Keep keep) { return nonfinite_in(l, blocks, keep); }
 
 /* A weight that is not a number, and the operation that reads it first. The last row and column of a table or a matrix
  * is read by no smaller part than the whole. */
@@ -54,54 +54,54 @@ static const Plant plants[] = {
 
 enum { PLANTS = sizeof plants / sizeof *plants };
 
-static void check_plant(const Kernels *k, const LabOptions *o, const Plant *plant, double value)
+static void check_plant(const Kernels *k, const TapeFixtureOptions *o, const Plant *plant, double value)
 {
-    Lab l;
+    TapeFixture l;
     char name[NONFINITE_NAME] = "", words[NONFINITE_NAME];
-    lab_open(&l, k, o);
+    tape_fixture_open(&l, k, o);
     const Parameter *p = parameters_find(&l.parameters, plant->parameter);
     ck_assert(p);
-    size_t at = strcmp(p->name, "embedding.weight") == 0 ? (size_t)l.ids[3] * LAB_DIM + 1 : p->count - 1;
+    size_t at = strcmp(p->name, "embedding.weight") == 0 ? (size_t)l.ids[3] * FIXTURE_DIM + 1 : p->count - 1;
     ck_assert_str_eq(nonfinite(&l, KEEP_ALL), "");
-    lab_set(&l, p, at, value);
+    tape_fixture_set(&l, p, at, value);
     for (int keep = 0; keep < 2; keep++)
         ck_assert_str_eq(nonfinite(&l, (Keep)keep), plant->operation);
     nonfinite_weights(name, &l.weights, l.stream);
     snprintf(words, sizeof words, "the weights %s", p->name);
     ck_assert_str_eq(name, words);
-    lab_close(&l);
+    tape_fixture_close(&l);
 }
 
 START_TEST(the_operation_that_first_reads_a_bad_weight_is_blamed)
 {
     for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; lab_backend((NumberType)type, i); i++) {
-            check_plant(lab_backend((NumberType)type, i), &post, &plants[_i], NAN);
-            check_plant(lab_backend((NumberType)type, i), &pre, &plants[_i], INFINITY);
+        for (size_t i = 0; tape_fixture_backend((NumberType)type, i); i++) {
+            check_plant(tape_fixture_backend((NumberType)type, i), &post, &plants[_i], NAN);
+            check_plant(tape_fixture_backend((NumberType)type, i), &pre, &plants[_i], INFINITY);
         }
 }
 
 START_TEST(a_product_that_overflows_is_blamed)
 {
     for (int type = 0; type < NUMBER_F64; type++)
-        for (size_t i = 0; lab_backend((NumberType)type, i); i++) {
-            Lab l;
+        for (size_t i = 0; tape_fixture_backend((NumberType)type, i); i++) {
+            TapeFixture l;
             char name[NONFINITE_NAME] = "";
-            lab_open(&l, lab_backend((NumberType)type, i), &post);
+            tape_fixture_open(&l, tape_fixture_backend((NumberType)type, i), &post);
             for (size_t j = 0; j < l.block[2].ff.in.weight->count; j++)
-                lab_set(&l, l.block[2].ff.in.weight, j, 3e38);
+                tape_fixture_set(&l, l.block[2].ff.in.weight, j, 3e38);
             nonfinite_weights(name, &l.weights, l.stream);
             ck_assert_str_eq(name, ""); /* all weights are finite */
             ck_assert_str_eq(nonfinite(&l, KEEP_ALL), "the product with blocks.2.ff.in.weight");
-            lab_close(&l);
+            tape_fixture_close(&l);
         }
 }
 
 /* Scores of 1e38 squared: the softmax makes NaN of two infinities. */
 START_TEST(attention_that_overflows_is_blamed)
 {
-    Lab l;
-    lab_open(&l, lab_backend(NUMBER_F32, 0), _i ? &pre : &post);
+    TapeFixture l;
+    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F32, 0), _i ? &pre : &post);
     Linear query = l.block[1].attention.query;
     for (size_t m = 0; m < 2; m++) { /* query and key */
         const Parameter *bias = l.parameters.list[0];
@@ -109,19 +109,22 @@ START_TEST(attention_that_overflows_is_blamed)
             if (l.parameters.list[i] == query.bias)
                 bias = l.parameters.list[i + m];
         for (size_t j = 0; j < bias->count; j++)
-            lab_set(&l, bias, j, 1e30);
+            tape_fixture_set(&l, bias, j, 1e30);
     }
     ck_assert_str_eq(nonfinite(&l, KEEP_ALL),
                      _i ? "the product of two tensors after blocks.1.attention.query.weight"
                         : "the attention before the product with blocks.1.attention.out.weight");
-    lab_close(&l);
+    tape_fixture_close(&l);
 }
 
 /* ---- operations without a parameter: each reads the output of a map, which is finite, and something from outside */
 
-enum { OUTSIDE = LAB_ROWS * 6 * LAB_DIM };
+enum { OUTSIDE = FIXTURE_ROWS * 6 * FIXTURE_DIM };
 
-static Tensor *mapped(Tape *t, const Lab *l) { return linear(t, &l->narrow, embed(t, &l->embedding, &l->rows)); }
+static Tensor *mapped(Tape *t, const TapeFixture *l)
+{
+    return linear(t, &l->narrow, embed(t, &l->embedding, &l->rows));
+}
 
 /* All of one value, in f32. */
 static Tensor *outside(Tape *t, float value)
@@ -129,52 +132,52 @@ static Tensor *outside(Tape *t, float value)
     static float memory[OUTSIDE];
     for (size_t i = 0; i < OUTSIDE; i++)
         memory[i] = value;
-    return tape_outside(t, memory, LAB_POSITIONS, LAB_DIM);
+    return tape_outside(t, memory, FIXTURE_POSITIONS, FIXTURE_DIM);
 }
 
-static Tensor *finished(Tape *t, const Lab *l, Tensor *x) { return linear_logits(t, &l->logits, x); }
+static Tensor *finished(Tape *t, const TapeFixture *l, Tensor *x) { return linear_logits(t, &l->logits, x); }
 
-static Tensor *large_sum(Tape *t, const Lab *l)
+static Tensor *large_sum(Tape *t, const TapeFixture *l)
 {
     Tensor *x = mapped(t, l), *large = outside(t, 2e38f);
     return finished(t, l, add(t, add(t, large, x, (Dropout){0}), large, (Dropout){0}));
 }
 
-static Tensor *large_product(Tape *t, const Lab *l)
+static Tensor *large_product(Tape *t, const TapeFixture *l)
 {
-    enum { N = LAB_POSITIONS, D = LAB_DIM };
+    enum { N = FIXTURE_POSITIONS, D = FIXTURE_DIM };
     ProductShape squares = {{0, 0, N, 1}, {0, 0, D, 1}, {0, 0, 1, D}, 1, 1, N, N, D, 1};
     Tensor *x = mapped(t, l), *large = outside(t, 1e20f);
     product(t, large, large, &squares, N, N);
     return finished(t, l, x);
 }
 
-static Tensor *activated_nan(Tape *t, const Lab *l)
+static Tensor *activated_nan(Tape *t, const TapeFixture *l)
 {
     Tensor *x = mapped(t, l);
     activate(t, outside(t, NAN), ACTIVATION_GELU);
     return finished(t, l, x);
 }
 
-static Tensor *infinite_scores(Tape *t, const Lab *l)
+static Tensor *infinite_scores(Tape *t, const TapeFixture *l)
 {
     Attend how = attend_rows(&l->rows, true);
     Tensor *x = mapped(t, l);
     how.heads = 1;
     Tensor *scores = outside(t, INFINITY);
-    scores->rows = LAB_ROWS * 6, scores->columns = scores->stride = 6;
+    scores->rows = FIXTURE_ROWS * 6, scores->columns = scores->stride = 6;
     ck_assert(!masked_softmax(t, scores, &how)->real); /* weights are numbers, as the scores they take the place of */
     return finished(t, l, x);
 }
 
-static Tensor *dropped_nan(Tape *t, const Lab *l)
+static Tensor *dropped_nan(Tape *t, const TapeFixture *l)
 {
     Tensor *x = mapped(t, l);
     add(t, NULL, outside(t, NAN), (Dropout){.rate = 0.5, .site = 77});
     return finished(t, l, x);
 }
 
-static Tensor *large_square(Tape *t, const Lab *l)
+static Tensor *large_square(Tape *t, const TapeFixture *l)
 {
     Tensor *x = mapped(t, l), *large = outside(t, 1e20f);
     mul(t, large, large);
@@ -197,25 +200,25 @@ enum { NAMELESS = sizeof nameless / sizeof *nameless };
 
 START_TEST(an_operation_without_a_parameter_is_blamed_by_the_last_one_that_was_fine)
 {
-    for (size_t i = 0; lab_backend(NUMBER_F32, i); i++) {
-        Lab l;
+    for (size_t i = 0; tape_fixture_backend(NUMBER_F32, i); i++) {
+        TapeFixture l;
         char words[NONFINITE_NAME];
-        lab_open(&l, lab_backend(NUMBER_F32, i), &post);
+        tape_fixture_open(&l, tape_fixture_backend(NUMBER_F32, i), &post);
         snprintf(words, sizeof words, "%s after narrow.weight", nameless[_i].operation);
         ck_assert_str_eq(nonfinite_in(&l, nameless[_i].program, KEEP_ALL), words);
-        lab_close(&l);
+        tape_fixture_close(&l);
     }
 }
 
 /* A pass says nothing about the one before it. */
 START_TEST(a_new_pass_knows_of_no_parameter_yet)
 {
-    Lab l;
+    TapeFixture l;
     Tape t;
     Error e;
     char name[NONFINITE_NAME] = "";
     const TapePlan plan = {1 << 18, 1 << 18, 1 << 14};
-    lab_open(&l, lab_backend(NUMBER_F32, 0), &post);
+    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F32, 0), &post);
     ck_done(tape_open(&t, l.k, l.stream, &l.weights, &plan, &e), e);
     t.nonfinite = name;
     mapped(&t, &l);
@@ -224,36 +227,36 @@ START_TEST(a_new_pass_knows_of_no_parameter_yet)
     activate(&t, outside(&t, NAN), ACTIVATION_GELU);
     ck_assert_str_eq(name, "the activation");
     tape_close(&t);
-    lab_close(&l);
+    tape_fixture_close(&l);
 }
 
 START_TEST(the_first_bad_tensor_is_named_not_the_last)
 {
-    Lab l;
-    lab_open(&l, lab_backend(NUMBER_F32, 0), &post);
-    lab_set(&l, l.block[3].ff.in.weight, 0, NAN);
-    lab_set(&l, l.block[1].ff.in.weight, 0, NAN);
-    lab_set(&l, l.logits.bias, 0, NAN);
+    TapeFixture l;
+    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F32, 0), &post);
+    tape_fixture_set(&l, l.block[3].ff.in.weight, 0, NAN);
+    tape_fixture_set(&l, l.block[1].ff.in.weight, 0, NAN);
+    tape_fixture_set(&l, l.logits.bias, 0, NAN);
     ck_assert_str_eq(nonfinite(&l, KEEP_ALL), "the product with blocks.1.ff.in.weight");
-    lab_close(&l);
+    tape_fixture_close(&l);
 }
 
 /* Logits are finite, the loss is not: its target was ruled out. */
 START_TEST(a_loss_that_is_not_finite_is_blamed)
 {
-    Lab l;
-    lab_open(&l, lab_backend(NUMBER_F32, 0), &post);
-    for (size_t i = 0; i < LAB_WORDS; i++)
-        lab_set(&l, l.logits.bias, i, i % 2 ? 3e38 : -3e38);
+    TapeFixture l;
+    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F32, 0), &post);
+    for (size_t i = 0; i < FIXTURE_WORDS; i++)
+        tape_fixture_set(&l, l.logits.bias, i, i % 2 ? 3e38 : -3e38);
     ck_assert_str_eq(nonfinite(&l, KEEP_ALL), "the loss after logits.weight");
-    lab_close(&l);
+    tape_fixture_close(&l);
 }
 
 START_TEST(gradients_are_blamed_in_the_order_of_the_backward_pass)
 {
-    Lab l;
+    TapeFixture l;
     char name[NONFINITE_NAME] = "", words[NONFINITE_NAME];
-    lab_open(&l, lab_backend((NumberType)_i, 0), &post);
+    tape_fixture_open(&l, tape_fixture_backend((NumberType)_i, 0), &post);
     void *gradient = memory_get(l.parameters.size, l.k->real);
     Tape t = {.k = l.k, .stream = l.stream, .weights = &l.weights, .gradient = gradient};
     nonfinite_gradients(name, &t);
@@ -270,17 +273,17 @@ START_TEST(gradients_are_blamed_in_the_order_of_the_backward_pass)
         ck_assert_str_eq(name, words);
     }
     memory_free(gradient);
-    lab_close(&l);
+    tape_fixture_close(&l);
 }
 
 START_TEST(numbers_are_looked_at_to_the_last)
 {
-    Lab l;
+    TapeFixture l;
     Tape t;
     Error e;
     char name[NONFINITE_NAME] = "";
     const TapePlan plan = {1 << 18, 0, 1 << 12};
-    lab_open(&l, lab_backend(NUMBER_F64, 0), &post);
+    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F64, 0), &post);
     ck_done(tape_open(&t, l.k, l.stream, &l.weights, &plan, &e), e);
     t.nonfinite = name;
     for (size_t n = 1021; n < 1028; n++) { /* around the size of a piece */
@@ -296,7 +299,7 @@ START_TEST(numbers_are_looked_at_to_the_last)
         tape_reset(&t);
     }
     tape_close(&t);
-    lab_close(&l);
+    tape_fixture_close(&l);
 }
 
 int main(int argc, char **argv)

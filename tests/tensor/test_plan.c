@@ -4,7 +4,7 @@
 #include "core/nn/loss.h"
 #include "core/tensor/operations.h"
 #include "kernels/cost/cost.h"
-#include "tests/tensor/lab.h"
+#include "tests/tensor/tape_fixture.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -220,47 +220,47 @@ START_TEST(a_plan_suffices_for_every_smaller_shape)
 
 /* ---- with numbers: pieces that overlapped would show */
 
-static Tensor *blocks(Tape *t, const Lab *l)
+static Tensor *blocks(Tape *t, const TapeFixture *l)
 {
     AttentionContext how = context_rows(&l->rows, true);
     Tensor *x = embed(t, &l->embedding, &l->rows);
-    for (size_t i = 0; i < LAB_BLOCKS; i++)
+    for (size_t i = 0; i < FIXTURE_BLOCKS; i++)
         x = block(t, &l->block[i], x, NULL, &how);
     return linear_logits(t, &l->logits, x);
 }
 
-static void random_rows(Lab *l, Random *r)
+static void random_rows(TapeFixture *l, Random *r)
 {
-    size_t lengths[LAB_ROWS], left = LAB_POSITIONS;
-    for (size_t b = 0; b < LAB_ROWS; b++) {
+    size_t lengths[FIXTURE_ROWS], left = FIXTURE_POSITIONS;
+    for (size_t b = 0; b < FIXTURE_ROWS; b++) {
         lengths[b] = below(r, 7);
         lengths[b] = lengths[b] < left ? lengths[b] : left;
         left -= lengths[b];
     }
-    lab_rows(l, lengths);
+    tape_fixture_rows(l, lengths);
 }
 
 START_TEST(a_pass_in_the_room_of_a_larger_one_gives_the_same_bits)
 {
-    LabOptions o = {.dropout = 0.3, .composed = _i % 2, .norm = _i / 2 % 2 ? NORM_PRE : NORM_POST};
+    TapeFixtureOptions o = {.dropout = 0.3, .composed = _i % 2, .norm = _i / 2 % 2 ? NORM_PRE : NORM_POST};
     Keep keep = (Keep)(_i / 4);
     for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; lab_backend((NumberType)type, i); i++) {
+        for (size_t i = 0; tape_fixture_backend((NumberType)type, i); i++) {
             Random r = {.seed = (uint32_t)_i};
-            Lab l;
-            lab_open(&l, lab_backend((NumberType)type, i), &o);
-            Pass most = lab_pass(&l, blocks, &(PassOptions){.keep = keep});
+            TapeFixture l;
+            tape_fixture_open(&l, tape_fixture_backend((NumberType)type, i), &o);
+            Pass most = tape_fixture_pass(&l, blocks, &(PassOptions){.keep = keep});
             for (int times = 0; times < 6; times++) {
                 random_rows(&l, &r);
-                Pass alone = lab_pass(&l, blocks, &(PassOptions){.keep = keep});
-                Pass within = lab_pass(&l, blocks, &(PassOptions){.keep = keep, .plan = &most});
+                Pass alone = tape_fixture_pass(&l, blocks, &(PassOptions){.keep = keep});
+                Pass within = tape_fixture_pass(&l, blocks, &(PassOptions){.keep = keep, .plan = &most});
                 ck_assert(memcmp(&alone.loss, &within.loss, sizeof alone.loss) == 0);
                 ck_assert(memcmp(alone.gradient, within.gradient, l.parameters.size * l.k->real) == 0);
                 pass_free(&alone);
                 pass_free(&within);
             }
             pass_free(&most);
-            lab_close(&l);
+            tape_fixture_close(&l);
         }
 }
 

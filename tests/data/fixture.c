@@ -1,6 +1,6 @@
-/* See desk.h. */
+/* See fixture.h. */
 #define _XOPEN_SOURCE 700
-#include "tests/data/desk.h"
+#include "tests/data/fixture.h"
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -14,7 +14,7 @@
 
 static char *said;
 
-void desk_open(void)
+void fixture_open(void)
 {
     static char top[4096]; /* without fork, the next test begins in the folder of the last */
     char line[5000];
@@ -26,13 +26,13 @@ void desk_open(void)
     ck_assert_int_eq(system(line), 0);
 }
 
-void desk_write(const char *path, const void *bytes, size_t size)
+void fixture_write(const char *path, const void *bytes, size_t size)
 {
     Error e;
     ck_done(file_write(path, bytes, size, &e), e);
 }
 
-void desk_print(const char *path, const char *format, ...)
+void fixture_print(const char *path, const char *format, ...)
 {
     char text[4096];
     va_list list;
@@ -40,12 +40,12 @@ void desk_print(const char *path, const char *format, ...)
     int size = vsnprintf(text, sizeof text, format, list);
     va_end(list);
     ck_assert_int_lt(size, sizeof text);
-    desk_write(path, text, (size_t)size);
+    fixture_write(path, text, (size_t)size);
 }
 
-bool desk_has(const char *path) { return file_exists(path); }
+bool fixture_has(const char *path) { return file_exists(path); }
 
-int desk_run(const char *format, ...)
+int fixture_run(const char *format, ...)
 {
     char line[5000];
     Error e;
@@ -65,14 +65,14 @@ int desk_run(const char *format, ...)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-const char *desk_said(void) { return said; }
+const char *fixture_said(void) { return said; }
 
-void desk_tools_without(const char *names)
+void fixture_tools_without(const char *names)
 {
-    int status = desk_run("rm -rf tools && mkdir tools && for d in $(echo \"$PATH\" | tr : ' '); do\n"
-                          "  for f in \"$d\"/*; do [ -x \"$f\" ] && echo \"$f\"; done\n"
-                          "done | awk -F/ '!seen[$NF]++' | xargs sh -c 'ln -s \"$@\" tools/' sh\n"
-                          "cd tools && rm -f %s",
-                          names);
+    int status = fixture_run("rm -rf tools && mkdir tools && for d in $(echo \"$PATH\" | tr : ' '); do\n"
+                             "  for f in \"$d\"/*; do [ -x \"$f\" ] && echo \"$f\"; done\n"
+                             "done | awk -F/ '!seen[$NF]++' | xargs sh -c 'ln -s \"$@\" tools/' sh\n"
+                             "cd tools && rm -f %s",
+                             names);
     ck_assert_msg(status == 0, "%s", said);
 }

@@ -1,5 +1,5 @@
-/* See lab.h. */
-#include "tests/tensor/lab.h"
+/* See tape_fixture.h. */
+#include "tests/tensor/tape_fixture.h"
 
 #include "base/memory.h"
 #include "base/philox.h"
@@ -12,7 +12,7 @@
 
 static const char *const devices[] = {"plain", "cpu"};
 
-const Kernels *lab_backend(NumberType type, size_t i)
+const Kernels *tape_fixture_backend(NumberType type, size_t i)
 {
     for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
         const Kernels *k = kernels_find(devices[d], type, NULL);
@@ -22,22 +22,22 @@ const Kernels *lab_backend(NumberType type, size_t i)
     return NULL;
 }
 
-void lab_rows(Lab *l, const size_t *lengths)
+void tape_fixture_rows(TapeFixture *l, const size_t *lengths)
 {
     size_t n = 0, longest = 0;
-    for (size_t r = 0; r < LAB_ROWS; r++) {
+    for (size_t r = 0; r < FIXTURE_ROWS; r++) {
         l->start[r] = (int32_t)n;
         longest = lengths[r] > longest ? lengths[r] : longest;
         for (size_t i = 0; i < lengths[r]; i++, n++) {
-            ck_assert_uint_lt(n, LAB_POSITIONS);
-            l->ids[n] = (int32_t)philox_below(LAB_WORDS, 1, 0, n, 1);
-            l->targets[n] = n % 4 == 3 ? -1 : (int32_t)philox_below(LAB_WORDS, 1, 0, n, 2);
+            ck_assert_uint_lt(n, FIXTURE_POSITIONS);
+            l->ids[n] = (int32_t)philox_below(FIXTURE_WORDS, 1, 0, n, 1);
+            l->targets[n] = n % 4 == 3 ? -1 : (int32_t)philox_below(FIXTURE_WORDS, 1, 0, n, 2);
             l->place[n] = (int32_t)i;
         }
     }
-    l->start[LAB_ROWS] = (int32_t)n;
+    l->start[FIXTURE_ROWS] = (int32_t)n;
     l->rows = (Rows){.positions = n,
-                     .rows = LAB_ROWS,
+                     .rows = FIXTURE_ROWS,
                      .longest = longest,
                      .ids = l->ids,
                      .targets = l->targets,
@@ -45,40 +45,41 @@ void lab_rows(Lab *l, const size_t *lengths)
                      .start = l->start};
 }
 
-void lab_open(Lab *l, const Kernels *k, const LabOptions *o)
+void tape_fixture_open(TapeFixture *l, const Kernels *k, const TapeFixtureOptions *o)
 {
     Error e;
-    *l = (Lab){.k = k};
+    *l = (TapeFixture){.k = k};
     Parameters *p = &l->parameters;
-    BlockOptions block = {.attention = {LAB_DIM, 3, 4, 4, .bias = true, .composed = o->composed, .dropout = o->dropout},
-                          .ff = 20,
-                          .activation = o->activation,
-                          .norm = o->norm,
-                          .dropout = o->dropout};
-    EmbeddingOptions embedding = {.vocabulary = LAB_WORDS,
+    BlockOptions block = {
+        .attention = {FIXTURE_DIM, 3, 4, 4, .bias = true, .composed = o->composed, .dropout = o->dropout},
+        .ff = 20,
+        .activation = o->activation,
+        .norm = o->norm,
+        .dropout = o->dropout};
+    EmbeddingOptions embedding = {.vocabulary = FIXTURE_WORDS,
                                   .context = 6,
-                                  .dim = LAB_DIM,
+                                  .dim = FIXTURE_DIM,
                                   .positions = POSITIONS_SINUSOID,
                                   .scale = 1,
                                   .dropout = o->dropout};
     l->embedding = embedding_new(p, &embedding, "embedding.weight", "positions.weight");
-    l->narrow = linear_new(p, LAB_DIM, LAB_DIM, true, "narrow");
-    l->wide = linear_new(p, LAB_DIM, LAB_WIDE, true, "wide");
-    l->norm = norm_new(p, NORM_LAYER, LAB_DIM, "norm");
-    for (size_t i = 0; i < LAB_BLOCKS; i++) {
+    l->narrow = linear_new(p, FIXTURE_DIM, FIXTURE_DIM, true, "narrow");
+    l->wide = linear_new(p, FIXTURE_DIM, FIXTURE_WIDE, true, "wide");
+    l->norm = norm_new(p, NORM_LAYER, FIXTURE_DIM, "norm");
+    for (size_t i = 0; i < FIXTURE_BLOCKS; i++) {
         char name[16];
         snprintf(name, sizeof name, "blocks.%zu", i);
         l->block[i] = block_new(p, &block, name);
     }
-    l->logits = linear_new(p, LAB_DIM, LAB_WORDS, true, "logits");
+    l->logits = linear_new(p, FIXTURE_DIM, FIXTURE_WORDS, true, "logits");
     ck_done(parameters_finish(p, &e) && k->open(&l->stream, 1, &e) && weights_open(&l->weights, k, l->stream, p, &e) &&
-                weights_init(&l->weights, l->stream, INIT_PYTORCH, LAB_BLOCKS, 5, &e),
+                weights_init(&l->weights, l->stream, INIT_PYTORCH, FIXTURE_BLOCKS, 5, &e),
             e);
     ck_assert(k->on_host);
-    lab_rows(l, (const size_t[]){4, 1, 0, 6, 3});
+    tape_fixture_rows(l, (const size_t[]){4, 1, 0, 6, 3});
 }
 
-void lab_close(Lab *l)
+void tape_fixture_close(TapeFixture *l)
 {
     weights_close(&l->weights);
     l->k->close(l->stream);
@@ -94,7 +95,7 @@ static size_t count_nodes(const Tape *t)
 }
 
 /* Forward and backward on an open tape. */
-static void run(Tape *t, const Lab *l, Program *program, const PassOptions *o, StepState *state, Pass *pass)
+static void run(Tape *t, const TapeFixture *l, Program *program, const PassOptions *o, StepState *state, Pass *pass)
 {
     t->keep = o->keep;
     t->training = t->recording = !o->evaluation;
@@ -114,7 +115,7 @@ static StepState first_state(void)
     return state;
 }
 
-static TapePlan walk(Lab *l, Program *program, const PassOptions *o, Takes *takes)
+static TapePlan walk(TapeFixture *l, Program *program, const PassOptions *o, Takes *takes)
 {
     const Kernels *k = cost_kernels(l->k->type);
     PassOptions quiet = *o;
@@ -134,7 +135,7 @@ static TapePlan walk(Lab *l, Program *program, const PassOptions *o, Takes *take
     return plan;
 }
 
-Pass lab_pass(Lab *l, Program *program, const PassOptions *o)
+Pass tape_fixture_pass(TapeFixture *l, Program *program, const PassOptions *o)
 {
     Pass pass = {0};
     const Pass *plan = o->plan ? o->plan : &pass;
@@ -159,33 +160,33 @@ void pass_free(Pass *p)
     takes_close(&p->takes);
 }
 
-void lab_set(Lab *l, const Parameter *p, size_t i, double value)
+void tape_fixture_set(TapeFixture *l, const Parameter *p, size_t i, double value)
 {
-    double values[LAB_WIDE * LAB_DIM];
+    double values[FIXTURE_WIDE * FIXTURE_DIM];
     ck_assert(p && p->count <= sizeof values / sizeof *values && i < p->count);
     weights_get(&l->weights, l->stream, p, values);
     real_put(l->k, values, i, value);
     weights_set(&l->weights, l->stream, p, values);
 }
 
-void lab_differentiate(Lab *l, Program *program)
+void tape_fixture_differentiate(TapeFixture *l, Program *program)
 {
     const double h = 1e-5;
     const PassOptions training = {.keep = KEEP_ALL};
     const uint64_t draws = test_is_fast() ? 1 : 4; /* numbers of each parameter */
-    Pass whole = lab_pass(l, program, &training);
+    Pass whole = tape_fixture_pass(l, program, &training);
     for (size_t i = 0; i < l->parameters.count; i++) {
         const Parameter *p = l->parameters.list[i];
         for (uint64_t draw = 0; draw < draws && p->role != ROLE_CONSTANT; draw++) {
             size_t j = (size_t)philox_below(p->count, 2, 0, draw, (uint32_t)i);
             double at = real_at(l->k, l->weights.reals, p->offset + j), loss[2];
             for (int side = 0; side < 2; side++) {
-                lab_set(l, p, j, side ? at - h : at + h);
-                Pass moved = lab_pass(l, program, &training);
+                tape_fixture_set(l, p, j, side ? at - h : at + h);
+                Pass moved = tape_fixture_pass(l, program, &training);
                 loss[side] = moved.loss;
                 pass_free(&moved);
             }
-            lab_set(l, p, j, at);
+            tape_fixture_set(l, p, j, at);
             double slope = (loss[0] - loss[1]) / (2 * h), found = real_at(l->k, whole.gradient, p->offset + j);
             ck_assert_msg(fabs(slope - found) < 1e-7 + 1e-6 * fabs(slope), "%s[%zu]: the gradient is %.9g, not %.9g",
                           p->name, j, found, slope);

@@ -1,5 +1,5 @@
-/* See trial.h. */
-#include "tests/trial.h"
+/* See trainer_fixture.h. */
+#include "tests/trainer_fixture.h"
 
 #include "base/memory.h"
 #include "base/philox.h"
@@ -32,7 +32,7 @@ const Kernels *plain_of(NumberType type)
 
 /* ---- the Task */
 
-static void copy_batch(const Trial *t, size_t i, Batch *b)
+static void copy_batch(const TrainerFixture *t, size_t i, Batch *b)
 {
     const Batch *from = &t->batches[i % t->batch_count];
     batch_clear(b);
@@ -50,7 +50,7 @@ static void score_batch(void *self, size_t i, Batch *b) { copy_batch(self, i, b)
 
 static Tensor *loss(void *self, Tape *tape, const Rows *rows)
 {
-    Trial *t = self;
+    TrainerFixture *t = self;
     const Network *n = &t->network;
     Tensor *logits = n->logits(n->model, tape, rows);
     Tensor *losses = cross_entropy(tape, logits, rows[n->side].targets, n->smoothing, 0);
@@ -65,8 +65,8 @@ static Tensor *loss(void *self, Tape *tape, const Rows *rows)
     return losses;
 }
 
-void trial_open(Trial *t, const Kernels *k, const Network *n, const Batch *batches, size_t count,
-                const Training *training)
+void trainer_fixture_open(TrainerFixture *t, const Kernels *k, const Network *n, const Batch *batches, size_t count,
+                          const Training *training)
 {
     Error e;
     size_t longest = 1, most_rows = 1, most = 1;
@@ -80,7 +80,7 @@ void trial_open(Trial *t, const Kernels *k, const Network *n, const Batch *batch
                     longest = (size_t)(side->start[r + 1] - side->start[r]);
         }
     setenv("ATTEND_GRAPHS", "no", 1); /* losses are looked at in the middle of a step */
-    *t = (Trial){.network = *n, .batches = batches, .batch_count = count};
+    *t = (TrainerFixture){.network = *n, .batches = batches, .batch_count = count};
     t->losses = memory_get(most, sizeof *t->losses);
     ck_assert_ptr_nonnull(t->losses);
     t->task = (Task){.self = t,
@@ -106,13 +106,13 @@ void trial_open(Trial *t, const Kernels *k, const Network *n, const Batch *batch
     ck_done(trainer_open(&t->trainer, &o, n->parameters, &t->task, &e), e);
 }
 
-void trial_close(Trial *t)
+void trainer_fixture_close(TrainerFixture *t)
 {
     trainer_close(&t->trainer);
     memory_free(t->losses);
 }
 
-StepResult trial_step(Trial *t, uint64_t step, double rate)
+StepResult trainer_fixture_step(TrainerFixture *t, uint64_t step, double rate)
 {
     StepResult result;
     Error e;
@@ -120,7 +120,7 @@ StepResult trial_step(Trial *t, uint64_t step, double rate)
     return result;
 }
 
-double trial_score(Trial *t)
+double trainer_fixture_score(TrainerFixture *t)
 {
     MeanLoss score;
     Error e;
@@ -137,15 +137,15 @@ static double *doubles(const Kernels *k, Stream *stream, const void *from, size_
     return values;
 }
 
-double *trial_reals(Trial *t, const void *block)
+double *trainer_fixture_reals(TrainerFixture *t, const void *block)
 {
     return doubles(t->trainer.options.k, t->trainer.worker[0].stream, block, t->network.parameters->size);
 }
 
-double *trial_weights(Trial *t) { return trial_reals(t, t->trainer.weights.reals); }
-double *trial_gradient(Trial *t) { return trial_reals(t, t->trainer.optimizer.block[0]); }
+double *trainer_fixture_weights(TrainerFixture *t) { return trainer_fixture_reals(t, t->trainer.weights.reals); }
+double *trainer_fixture_gradient(TrainerFixture *t) { return trainer_fixture_reals(t, t->trainer.optimizer.block[0]); }
 
-static void set_one(Trial *t, const Parameter *p, const double *values)
+static void set_one(TrainerFixture *t, const Parameter *p, const double *values)
 {
     const Kernels *k = t->trainer.options.k;
     void *reals = memory_get(p->count, k->real);
@@ -156,15 +156,15 @@ static void set_one(Trial *t, const Parameter *p, const double *values)
     memory_free(reals);
 }
 
-void trial_nudge(Trial *t, const Parameter *p, size_t i, double by)
+void trainer_fixture_nudge(TrainerFixture *t, const Parameter *p, size_t i, double by)
 {
-    double *weights = trial_weights(t);
+    double *weights = trainer_fixture_weights(t);
     weights[p->offset + i] += by;
     set_one(t, p, weights + p->offset);
     memory_free(weights);
 }
 
-void trial_draw(Trial *t, uint32_t seed)
+void trainer_fixture_draw(TrainerFixture *t, uint32_t seed)
 {
     const Parameters *p = t->network.parameters;
     for (size_t i = 0; i < p->count; i++) {
@@ -181,7 +181,7 @@ void trial_draw(Trial *t, uint32_t seed)
     }
 }
 
-void pass_open(Pass *p, Trial *t)
+void pass_open(Pass *p, TrainerFixture *t)
 {
     Error e;
     Worker *w = &t->trainer.worker[0];
@@ -194,7 +194,7 @@ void pass_open(Pass *p, Trial *t)
 
 double *pass_reals(const Pass *p, const Tensor *x) { return doubles(p->k, p->stream, x->data, x->rows * x->columns); }
 
-double *trial_logits(Trial *t, const Batch *b)
+double *trainer_fixture_logits(TrainerFixture *t, const Batch *b)
 {
     Pass p;
     Error e;

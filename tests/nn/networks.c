@@ -1,5 +1,5 @@
-/* See trial.h. */
-#include "tests/nn/trial.h"
+/* See networks.h. */
+#include "tests/nn/networks.h"
 
 #include "base/philox.h"
 

@@ -1,9 +1,9 @@
-/* charlm's network on trial, see tests/trial.h; and small ones of it, and batches, to try. */
-#ifndef TESTS_NN_TRIAL_H
-#define TESTS_NN_TRIAL_H
+/* charlm's network for a TrainerFixture (tests/trainer_fixture.h), and small ones of it, and batches, to try. */
+#ifndef TESTS_NN_NETWORKS_H
+#define TESTS_NN_NETWORKS_H
 
 #include "charlm/model.h"
-#include "tests/trial.h"
+#include "tests/trainer_fixture.h"
 
 /* charlm's, as the options describe it */
 Network charlm_network(const Model *m, double smoothing);

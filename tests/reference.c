@@ -1,5 +1,5 @@
-/* See fixture.h. */
-#include "tests/fixture.h"
+/* See reference.h. */
+#include "tests/reference.h"
 
 #include "base/memory.h"
 
@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const SafeTensor *find(const Fixture *f, const char *name)
+static const SafeTensor *find(const Reference *f, const char *name)
 {
     const SafeTensor *t = safetensors_find(f->file, name);
     ck_assert_msg(t, "the fixture has no tensor '%s'", name);
     return t;
 }
 
-static int32_t *integers(const Fixture *f, const char *name, size_t *count)
+static int32_t *integers(const Reference *f, const char *name, size_t *count)
 {
     Error e;
     const SafeTensor *t = find(f, name);
@@ -25,7 +25,7 @@ static int32_t *integers(const Fixture *f, const char *name, size_t *count)
     return values;
 }
 
-double *fixture_reals(const Fixture *f, const char *name, size_t *count)
+double *reference_reals(const Reference *f, const char *name, size_t *count)
 {
     Error e;
     const SafeTensor *t = find(f, name);
@@ -36,23 +36,23 @@ double *fixture_reals(const Fixture *f, const char *name, size_t *count)
     return values;
 }
 
-const char *fixture_text(const Fixture *f, const char *key)
+const char *reference_text(const Reference *f, const char *key)
 {
     const char *text = safetensors_text(f->file, key);
     ck_assert_msg(text, "the fixture's metadata has no '%s'", key);
     return text;
 }
 
-double fixture_number(const Fixture *f, const char *key)
+double reference_number(const Reference *f, const char *key)
 {
     char *end;
-    const char *text = fixture_text(f, key);
+    const char *text = reference_text(f, key);
     double value = strtod(text, &end);
     ck_assert_msg(*text && !*end, "the fixture's '%s' is no number: %s", key, text);
     return value;
 }
 
-static void read_side(const Fixture *f, size_t number, size_t side, Batch *b)
+static void read_side(const Reference *f, size_t number, size_t side, Batch *b)
 {
     char name[64];
     size_t starts, positions, targets;
@@ -72,15 +72,15 @@ static void read_side(const Fixture *f, size_t number, size_t side, Batch *b)
     memory_free(wanted);
 }
 
-Fixture fixture_open(const char *name, size_t sides)
+Reference reference_open(const char *name, size_t sides)
 {
-    Fixture f = {0};
+    Reference f = {0};
     Error e;
     char path[128];
     snprintf(path, sizeof path, "tests/fixtures/%s.safetensors", name);
     ck_done(safetensors_open(&f.file, path, &e), e);
-    f.batch_count = (size_t)fixture_number(&f, "batches");
-    ck_assert(f.batch_count <= FIXTURE_BATCHES);
+    f.batch_count = (size_t)reference_number(&f, "batches");
+    ck_assert(f.batch_count <= REFERENCE_BATCHES);
     for (size_t i = 0; i < f.batch_count; i++) {
         ck_done(batch_open(&f.batch[i], &(BatchSize){sides, 8, {64, 64}, 0}, &e), e);
         for (size_t side = 0; side < sides; side++)
@@ -89,25 +89,25 @@ Fixture fixture_open(const char *name, size_t sides)
     return f;
 }
 
-void fixture_close(Fixture *f)
+void reference_close(Reference *f)
 {
     for (size_t i = 0; i < f->batch_count; i++)
         batch_close(&f->batch[i]);
     safetensors_close(f->file);
 }
 
-int fixture_choice(const Fixture *f, const char *key, const char *const *names)
+int reference_choice(const Reference *f, const char *key, const char *const *names)
 {
     int i = 0;
-    while (names[i] && strcmp(names[i], fixture_text(f, key)) != 0)
+    while (names[i] && strcmp(names[i], reference_text(f, key)) != 0)
         i++;
     ck_assert_msg(names[i], "the fixture's '%s' is unknown", key);
     return i;
 }
 
-static size_t whole(const Fixture *f, const char *key) { return (size_t)fixture_number(f, key); }
+static size_t whole(const Reference *f, const char *key) { return (size_t)reference_number(f, key); }
 
-SharedOptions fixture_options(const Fixture *f)
+SharedOptions reference_options(const Reference *f)
 {
     static const char *const activations[] = {"relu", "gelu", "gelu-tanh", NULL};
     static const char *const norms[] = {"post", "pre", NULL};
@@ -120,17 +120,17 @@ SharedOptions fixture_options(const Fixture *f)
                            .ff = whole(f, "ff"),
                            .context = whole(f, "context"),
                            .window = whole(f, "window"),
-                           .activation = fixture_choice(f, "activation", activations),
-                           .norm = fixture_choice(f, "norm", norms),
-                           .positions = fixture_choice(f, "positions", positions),
+                           .activation = reference_choice(f, "activation", activations),
+                           .norm = reference_choice(f, "norm", norms),
+                           .positions = reference_choice(f, "positions", positions),
                            .bias = whole(f, "bias"),
                            .tie = whole(f, "tie"),
-                           .smoothing = fixture_number(f, "smoothing")};
+                           .smoothing = reference_number(f, "smoothing")};
 }
 
-void fixture_weights(const Fixture *f, Trial *trial)
+void reference_weights(const Reference *f, TrainerFixture *fixture)
 {
-    const Weights *w = &trial->trainer.weights;
+    const Weights *w = &fixture->trainer.weights;
     SafeType as = w->k->real == sizeof(double) ? SAFE_F64 : SAFE_F32;
     for (size_t i = 0; i < w->parameters->count; i++) {
         Error e;
@@ -144,13 +144,13 @@ void fixture_weights(const Fixture *f, Trial *trial)
         void *values = memory_get(p->count, w->k->real);
         ck_assert_ptr_nonnull(values);
         ck_done(safetensors_read(f->file, t, as, values, p->count, &e), e);
-        weights_set(&trial->trainer.weights, trial->trainer.worker[0].stream, p, values);
+        weights_set(&fixture->trainer.weights, fixture->trainer.worker[0].stream, p, values);
         memory_free(values);
     }
 }
 
 /* Integers times a scale; a table that is only looked up has its first rows there, and the others are 0. */
-double *fixture_gradient(const Fixture *f, const Parameters *p)
+double *reference_gradient(const Reference *f, const Parameters *p)
 {
     double *gradient = memory_get(p->size, sizeof *gradient);
     ck_assert_ptr_nonnull(gradient);
@@ -163,7 +163,7 @@ double *fixture_gradient(const Fixture *f, const Parameters *p)
         snprintf(name, sizeof name, "gradient/%s", one->name);
         int32_t *values = integers(f, name, &count);
         snprintf(name, sizeof name, "scale/%s", one->name);
-        double *scale = fixture_reals(f, name, &scales);
+        double *scale = reference_reals(f, name, &scales);
         ck_assert(scales == 1 && (count == one->count || (one->role == ROLE_LOOKUP && count < one->count)));
         for (size_t j = 0; j < count; j++)
             gradient[one->offset + j] = values[j] * *scale;

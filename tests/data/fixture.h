@@ -1,7 +1,7 @@
 /* For the tests of data/fetch and data/check: copies of the scripts beside a table of the test's own, and what came of
  * a call. */
-#ifndef TESTS_DATA_DESK_H
-#define TESTS_DATA_DESK_H
+#ifndef TESTS_DATA_FIXTURE_H
+#define TESTS_DATA_FIXTURE_H
 
 #include "base/error.h"
 #include "tests/suite.h"
@@ -9,27 +9,27 @@
 #include <sys/types.h>
 
 /* Goes to a fresh folder where data/ holds the scripts and the table, as they are in the repository. */
-void desk_open(void);
+void fixture_open(void);
 
 /* A file there; the second fills in the words. */
-void desk_write(const char *path, const void *bytes, size_t size);
-void desk_print(const char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
-bool desk_has(const char *path);
+void fixture_write(const char *path, const void *bytes, size_t size);
+void fixture_print(const char *path, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool fixture_has(const char *path);
 
-/* Runs a line of shell, filled in as printf does: its exit status. What it says on both ways is in desk_said(). */
-int desk_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
-const char *desk_said(void);
+/* Runs a line of shell, filled in as printf does: its exit status. What it says on both ways is in fixture_said(). */
+int fixture_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *fixture_said(void);
 
 /* The same where it must end with this status and say these words. */
 #define expect_run(status, words, ...)                                                                                 \
     do {                                                                                                               \
-        int found = desk_run(__VA_ARGS__);                                                                             \
-        ck_assert_msg(found == (status) && strstr(desk_said(), words), "%s: status %d, '%s'", #__VA_ARGS__, found,     \
-                      desk_said());                                                                                    \
+        int found = fixture_run(__VA_ARGS__);                                                                          \
+        ck_assert_msg(found == (status) && strstr(fixture_said(), words), "%s: status %d, '%s'", #__VA_ARGS__, found,  \
+                      fixture_said());                                                                                 \
     } while (0)
 
 /* A folder "tools" with all programs of this system but these, for PATH=tools. */
-void desk_tools_without(const char *names);
+void fixture_tools_without(const char *names);
 
 /* An HTTP server on this machine for the files of a folder. FOLDER/requests gets a line for each request: its path, and
  * where in the file it wants to begin. */
