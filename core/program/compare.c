@@ -61,13 +61,8 @@ static bool add_runs(Runs *r, const char *path, Error *e)
 
 static bool read_figure(App *a, Figure *f, Error *e)
 {
-    static const LogColumn columns[] = {[FIGURE_VALIDATION] = LOG_VALID,
-                                        [FIGURE_ACCURACY] = LOG_ACCURACY,
-                                        [FIGURE_PERPLEXITY] = LOG_WORD,
-                                        [FIGURE_BLEU] = LOG_BLEU,
-                                        [FIGURE_TRAINING] = LOG_LOSS};
     const SharedOptions *o = a->options;
-    *f = (Figure){.column = columns[o->figure], .last = o->last};
+    *f = (Figure){.column = (LogColumn)o->figure, .last = o->last};
     return !o->at || figure_read_at(f, o->at) || fail(e, "--at '%s': expected steps=N, tokens=N or seconds=N", o->at) ||
            app_misused(a);
 }
@@ -129,10 +124,6 @@ static bool gather(App *a, Runs *runs, Error *e)
 
 bool app_compare(App *a, Error *e)
 {
-    static const ReportFormat formats[] = {[FORMAT_TEXT] = REPORT_TEXT,
-                                           [FORMAT_TSV] = REPORT_TSV,
-                                           [FORMAT_MARKDOWN] = REPORT_MARKDOWN,
-                                           [FORMAT_LATEX] = REPORT_LATEX};
     const SharedOptions *o = a->options;
     const Picture picture = {.out = o->out, .size = o->size};
     Runs runs = {0};
@@ -142,7 +133,8 @@ bool app_compare(App *a, Error *e)
         return false;
     bool fine = gather(a, &runs, e);
     if (fine && compare_runs(&c, &figure, (const char *const *)runs.path, runs.count, o->against, e)) {
-        fine = (o->json ? print_json(&c, e) : print_table(&c, formats[o->format], e)) && (!o->out || draw(a, &c, e));
+        fine = (o->json ? print_json(&c, e) : print_table(&c, (ReportFormat)o->format, e)) &&
+               (!o->out || draw(a, &c, e));
         comparison_free(&c);
     } else {
         fine = false;

@@ -3,6 +3,7 @@
 
 #include "core/nn/block.h"
 #include "core/nn/positions.h"
+#include "core/research/report.h"
 #include "core/train/optimizer.h"
 #include "core/train/schedule.h"
 
@@ -58,11 +59,10 @@ static const OptionChoice devices[] = {{"cpu", DEVICE_CPU},
 static const OptionChoice precisions[] = {
     {"f32", NUMBER_F32}, {"bf16", NUMBER_BF16}, {"f64", NUMBER_F64}, {"tf32", NUMBER_TF32}, {NULL, 0}};
 static const OptionChoice axes[] = {{"step", OVER_STEP}, {"tokens", OVER_TOKENS}, {"time", OVER_TIME}, {NULL, 0}};
-static const OptionChoice figures[] = {{"validation", FIGURE_VALIDATION}, {"accuracy", FIGURE_ACCURACY},
-                                       {"perplexity", FIGURE_PERPLEXITY}, {"bleu", FIGURE_BLEU},
-                                       {"training", FIGURE_TRAINING},     {NULL, 0}};
+static const OptionChoice figures[] = {{"validation", LOG_VALID}, {"accuracy", LOG_ACCURACY}, {"perplexity", LOG_WORD},
+                                       {"bleu", LOG_BLEU},        {"training", LOG_LOSS},     {NULL, 0}};
 static const OptionChoice formats[] = {
-    {"text", FORMAT_TEXT}, {"tsv", FORMAT_TSV}, {"markdown", FORMAT_MARKDOWN}, {"latex", FORMAT_LATEX}, {NULL, 0}};
+    {"text", REPORT_TEXT}, {"tsv", REPORT_TSV}, {"markdown", REPORT_MARKDOWN}, {"latex", REPORT_LATEX}, {NULL, 0}};
 static const OptionChoice logs[] = {
     {"none", LOG_AXES_NONE}, {"x", LOG_AXES_X}, {"y", LOG_AXES_Y}, {"xy", LOG_AXES_XY}, {NULL, 0}};
 
@@ -133,12 +133,12 @@ const Option shared_options[] = {
     {"recompute", 0, OPTION_YES_NO, OPTION_TRAINING, BUILD, AT(recompute), "no", NULL, "drop a block's activations and recompute them in the backward pass, to save memory"},
 
     /* of this call */
-    {"run", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN | READ | TEND | PLOT | HEADS | SWEEP, AT(run), NULL, "DIR", "directory of the run (train: a new one; none: runs/PROGRAM-N; sweep: of all its runs; none: runs/FILE)"},
+    {"run", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN | READ | TEND | PLOT | HEADS, AT(run), NULL, "DIR", "directory of the run (train: a new one; none: runs/PROGRAM-N)"},
     {"resume", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN, AT(resume), NULL, "DIR", "continue this run"},
     {"weights", 0, OPTION_TEXT, OPTION_HERE, (RUN & ~COMMAND_BENCH) | HEADS | PLOT, AT(weights), NULL, "WHICH", "which weights: best, last, average, a step or a file (none: best; train: newly initialized)"},
     {"preset", 'p', OPTION_PRESET, OPTION_HERE, BUILD | PLOT, AT(preset), NULL, NULL, "use a preset; see below"},
     {"config", 0, OPTION_CONFIG, OPTION_HERE, BUILD | PLOT, AT(config), NULL, "FILE", "read options from a file of lines `name = value`"},
-    {"dry-run", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN | SWEEP, AT(dry_run), NULL, NULL, "print the memory and work it would take, and stop"},
+    {"dry-run", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(dry_run), NULL, NULL, "print the memory and work it would take, and stop"},
     {"dump-logits", 0, OPTION_PATH, OPTION_HERE, COMMAND_EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all that is scored, and its targets as FILE.ids.npy"},
     {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE | SWEEP, AT(quiet), NULL, NULL, "print no progress"},
     {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE | SWEEP, AT(json), NULL, NULL, "print the result as one line of JSON"},
@@ -152,7 +152,7 @@ const Option shared_options[] = {
     {"log", 0, OPTION_CHOICE, OPTION_HERE, PLOT, AT(log), "none", .choices = logs, "logarithmic axes"},
     {"apart", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(apart), NULL, NULL, "draw one curve per run, even if only the seeds differ"},
     {"watch", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(watch), NULL, NULL, "redraw for as long as the run is training"},
-    {"out", 0, OPTION_PATH, OPTION_HERE, PLOT | HEADS | COMPARE, AT(out), NULL, "FILE", "picture to write: .png, .svg, .pdf or .txt, with its data beside it as .tsv (-: the terminal)"},
+    {"out", 0, OPTION_PATH, OPTION_HERE, PLOT | HEADS, AT(out), NULL, "FILE", "picture to write: .png, .svg, .pdf or .txt, with its data beside it as .tsv (-: the terminal)"},
     {"size", 0, OPTION_TEXT, OPTION_HERE, PLOT | HEADS | COMPARE, AT(size), NULL, "SIZE", "size of the picture, such as 8.5cm, 16cmx9cm or 900x540"},
     {"terminal", 0, OPTION_TEXT, OPTION_HERE, PLOT | HEADS, AT(terminal), NULL, "NAME", "gnuplot terminal, instead of the one that FILE's ending implies, such as sixelgd or qt"},
 
@@ -162,6 +162,11 @@ const Option shared_options[] = {
     {"at", 0, OPTION_TEXT, OPTION_HERE, COMPARE, AT(at), NULL, "LIMIT", "read each run up to steps=N, tokens=N or seconds=N (none: to its end)"},
     {"against", 0, OPTION_PATH, OPTION_HERE, COMPARE, AT(against), NULL, "RUN", "compare with the group of this run (none: with the first)"},
     {"format", 0, OPTION_CHOICE, OPTION_HERE, COMPARE, AT(format), "text", .choices = formats, "how to print the table"},
+    {"out", 0, OPTION_PATH, OPTION_HERE, COMPARE, AT(out), NULL, "FILE", "draw it, too: .png, .svg, .pdf or .txt, with its data beside it as .tsv"},
+
+    /* sweeps */
+    {"run", 0, OPTION_PATH, OPTION_HERE, SWEEP, AT(run), NULL, "DIR", "directory of the sweep, with a directory for each run (none: runs/FILE)"},
+    {"dry-run", 0, OPTION_FLAG, OPTION_HERE, SWEEP, AT(dry_run), NULL, NULL, "print the runs, time, work and space it would take, and stop"},
     {"jobs", 0, OPTION_SIZE, OPTION_HERE, SWEEP, AT(jobs), "1", "[1,1024]", "runs to train at once; they share the cores"},
 };
 /* clang-format on */
