@@ -5,6 +5,7 @@
 #include "tests/nn/networks.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { LENGTH = 11, BACKENDS = 4, LAYOUTS = 4, LAYERS = 2, HEADS = 3, DIM = 24, DK = DIM / HEADS };
