@@ -116,16 +116,18 @@ static bool read_pair(EncDec *c, Inspection *l, const Ids *source, const Ids *ta
     return fine;
 }
 
-static bool say_pair(const EncDec *c, const Ids *target, Error *e)
+/* A translation made of bytes may hold any of them. */
+static bool say_pair(const EncDec *c, Inspection *l, const Ids *target, Error *e)
 {
-    Buffer line = {0}, shown = {0}; /* a translation made of bytes may hold any of them */
+    Buffer line = {0};
     pieces_line(&c->pieces, target->id, target->count, &line);
-    picture_text(&shown, line.text, line.size, false);
-    bool fine = (!line.failed && !shown.failed) || fail(e, "out of memory for the translation");
-    if (!c->options->target_text && !c->options->shared.quiet && fine)
-        fprintf(stderr, "encdec: its translation: %s\n", shown.size ? shown.text : "");
+    if (!c->options->target_text) {
+        buffer_print(&l->note, "encdec: its translation: ");
+        picture_text(&l->note, line.text, line.size, false);
+        buffer_print(&l->note, "\n");
+    }
+    bool fine = (!line.failed && !l->note.failed) || fail(e, "out of memory for the translation");
     buffer_free(&line);
-    buffer_free(&shown);
     return fine;
 }
 
@@ -153,7 +155,7 @@ bool encdec_inspect(App *a, Inspection *l, Error *e)
     fine = fine && cut_line(c, &cutter, SOURCE, line, &source, e) &&
            (given ? cut_line(c, &cutter, TARGET, (Line){given, strlen(given)}, &target, e)
                   : translate(c, line, &target, e));
-    fine = fine && say_pair(c, &target, e) && read_pair(c, l, &source, &target, e);
+    fine = fine && say_pair(c, l, &target, e) && read_pair(c, l, &source, &target, e);
     if (fine)
         name_maps(c, l);
     cutter_close(&cutter);

@@ -113,6 +113,7 @@ static void inspect_close(Inspection *l)
     buffer_free(&l->data);
     buffer_free(&l->table);
     buffer_free(&l->json);
+    buffer_free(&l->note);
     batch_close(&l->batch);
     trainer_close(&l->trainer);
     for (size_t i = 0; i < SIDES; i++)
@@ -299,8 +300,10 @@ bool app_heads(App *a, Error *e)
     if (fine && a->options->json && is_drawn(a) && !file_of(a))
         fine = fail(e, "--json prints the picture's file name: give one with --out") || app_misused(a);
     fine = fine && number_of(a, "layer", v->layer, &l.where.layer, e) &&
-           number_of(a, "head", v->head, &l.where.head, e) && a->kind->inspect(a, &l, e) && show(a, &l, e) &&
-           say(a, &l, e);
+           number_of(a, "head", v->head, &l.where.head, e) && a->kind->inspect(a, &l, e) && show(a, &l, e);
+    if (fine && l.note.size && !a->options->quiet)
+        fputs(l.note.text, stderr);
+    fine = fine && say(a, &l, e);
     inspect_close(&l);
     return fine;
 }

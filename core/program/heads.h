@@ -27,6 +27,7 @@ struct Inspection {
     const char *script; /* what draws the data that the program has made itself; NULL: it has made none */
     Buffer data;
     Buffer table, json; /* what is to be said: for people, or (--json) members of an object */
+    Buffer note;        /* a line about the text, for standard error, after all is well */
 };
 
 /* The text to look at: --text, or --text-file without the line end at its end. There must be one, and not be empty. */
