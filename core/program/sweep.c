@@ -40,6 +40,7 @@ typedef struct Item {
     State state;
     pid_t child;
     char *run, *out, *err; /* paths */
+    Buffer row;            /* its line of the table, once it is over */
     double best;           /* as train's result says it; NaN */
     size_t failures;
     char why[240]; /* it failed */
@@ -232,6 +233,7 @@ static void close_sweep(Sweep *s)
         memory_free(s->item[i].run);
         memory_free(s->item[i].out);
         memory_free(s->item[i].err);
+        buffer_free(&s->item[i].row);
     }
     memory_free(s->item);
     memory_free(s->cost);
@@ -363,6 +365,20 @@ static void add_row(Buffer *b, const Sweep *s, size_t i)
     log_free(&log);
 }
 
+/* The line of a run that is over is made once: a sweep may have thousands. */
+static void add_kept_row(Buffer *b, const Sweep *s, size_t i)
+{
+    Item *item = &s->item[i];
+    const bool over = item->state == DONE || item->state == FAILED;
+    if (over && !item->row.size)
+        add_row(&item->row, s, i);
+    if (over)
+        buffer_add(b, item->row.text, item->row.size);
+    else
+        add_row(b, s, i);
+    b->failed = b->failed || item->row.failed;
+}
+
 static bool write_table(const Sweep *s, Error *e)
 {
     Buffer b = {0};
@@ -375,7 +391,7 @@ static bool write_table(const Sweep *s, Error *e)
         buffer_print(&b, "\tbest %s\tlast %s", figures[f].name, figures[f].name);
     buffer_print(&b, "\tlast training loss\tseconds\n");
     for (size_t i = 0; i < s->plan.count; i++)
-        add_row(&b, s, i);
+        add_kept_row(&b, s, i);
     bool fine = (path && !b.failed) || memory_error(e, "a table", b.size, 1);
     if (fine && (fine = lock(s, e))) {
         fine = file_write(path, b.text, b.size, e);
