@@ -1,5 +1,5 @@
 /* Rotary positions (Su et al. 2021): a query and a key are rotated by angles that grow with their positions, so that
- * their product knows how far apart they are, and nothing is added to what a value is made of.
+ * their product depends on how far apart they are. Values are not rotated.
  *
  *     x' = x cos(p f) + half(x) sin(p f)          half(x) = (-x[n/2 ..], x[.. n/2])
  *
@@ -19,14 +19,14 @@ typedef struct Rotary {
 /* context: how many positions there are; 0: nothing is rotated. prefix: "blocks.0.attention" */
 Rotary rotary_new(Parameters *p, size_t context, size_t size, const char *prefix);
 
-/* Where the positions of x [N, ..] stand in their rows: place [count], or of these the ones at index [N]. */
+/* The positions of x [N, ..] within their rows: place [count], or those of them at index [N]. */
 typedef struct Places {
-    const int32_t *place; /* on the device; NULL where nobody asks */
+    const int32_t *place; /* on the device; NULL where positions are not needed */
     size_t count;
     const int32_t *index; /* NULL: all */
 } Places;
 
-/* x [N, heads * size]; where a place is negative: zeros. */
+/* x [N, heads * size]; zeros where a position is negative. */
 Tensor *rotate(Tape *t, const Rotary *r, Tensor *x, Places places);
 
 #endif

@@ -1,4 +1,4 @@
-/* `train` as another process: its command line, and what a run of a sweep will take. */
+/* `train` as another process: its command line, and what a run of a sweep will cost. */
 #ifndef CORE_PROGRAM_CHILD_H
 #define CORE_PROGRAM_CHILD_H
 
@@ -10,7 +10,7 @@
 typedef struct Child {
     const char *program; /* "charlm" */
     const PlanRun *run;
-    size_t workers; /* where the run does not say how many */
+    size_t workers; /* if the run does not set them */
 } Child;
 
 typedef struct Words {
@@ -19,31 +19,31 @@ typedef struct Words {
     size_t count, made_count;
 } Words;
 
-/* The command that trains a run; where: "run" or "resume" of this path; NULL: a dry run. */
+/* The command that trains a run; where: "run" or "resume", with this path; NULL: a dry run. */
 bool child_words(Words *w, const Child *c, const char *where, const char *path, Error *e);
 void words_free(Words *w);
 
-/* The JSON object in a file; NULL: there is none. A member that is a number; else NaN. */
+/* The JSON object in a file; NULL: there is none. A member of it as a number; NaN if it is none. */
 Json *object_read(const char *path);
 double object_real(const Json *j, const char *key);
 
-/* What one run takes. */
+/* What one run costs. */
 typedef struct Cost {
     double parameters, flop, steps, minutes;
 } Cost;
 
-/* As a file says that cost_ask wrote. */
+/* Reads a file that cost_ask wrote. */
 bool cost_read(Cost *c, const char *path);
 
-/* Asks `train --dry-run`, which reads the data and refuses what cannot be trained: then the Error is its own, and status
- * its exit status. path: of a file that keeps the answer; NULL: nothing is kept. */
+/* Asks `train --dry-run`, which reads the data and refuses what cannot be trained: then the Error is its message, and
+ * status its exit status. path: of a file to keep the answer in; NULL: it is not kept. */
 bool cost_ask(Cost *c, const Child *child, const char *path, int *status, Error *e);
 
-/* Trains a few steps into this folder, which is removed again: FLOP a second, and a checkpoint's bytes a parameter. NaN
- * where that could not be measured. */
+/* Trains a few steps into this folder, which is removed again: FLOP per second, and a checkpoint's bytes per parameter;
+ * NaN: it could not be measured. */
 bool cost_probe(const Cost *c, const Child *child, const char *folder, double *speed, double *bytes, Error *e);
 
-/* Seconds that a run takes at so many FLOP a second. */
+/* Seconds that a run takes at this speed, in FLOP per second. */
 double cost_seconds(const Cost *c, double speed);
 
 #endif

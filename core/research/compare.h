@@ -1,4 +1,4 @@
-/* Runs gathered into groups that differ in more than the seed, and each group's figure compared with one of them. */
+/* Groups of runs that differ only in their seed, and how each group's figure compares with a reference group's. */
 #ifndef CORE_RESEARCH_COMPARE_H
 #define CORE_RESEARCH_COMPARE_H
 
@@ -7,7 +7,7 @@
 #include "core/plot/logs.h"
 #include "core/research/statistics.h"
 
-/* Which number of its log stands for a run. */
+/* Which number of its log represents a run. */
 typedef enum CompareAt { AT_END, AT_STEPS, AT_TOKENS, AT_SECONDS } CompareAt;
 
 typedef struct Figure {
@@ -17,14 +17,14 @@ typedef struct Figure {
     double limit;
 } Figure;
 
-/* Whether a larger value is the better one, and what the figure is called: "validation loss (bits/byte)". */
+/* Whether a larger value is better, and what the figure is called: "validation loss (bits/byte)". */
 bool figure_rises(const Figure *f);
 void figure_name(Buffer *b, const Figure *f, const char *unit);
 
-/* "steps=5000", "tokens=1e6", "seconds=60": false: none of these. */
+/* Reads "steps=5000", "tokens=1e6" or "seconds=60"; false: it is none of these. */
 bool figure_read_at(Figure *f, const char *text);
 
-/* NaN: the log has no such number so far, or ends before the limit. */
+/* The figure of a run; NaN: its log has no such number yet, or ends before the limit. */
 double figure_of(const Figure *f, const Log *log);
 
 typedef struct Group {
@@ -36,10 +36,10 @@ typedef struct Group {
     Moments moments;
     double margin;                 /* half of the mean's 95 % interval */
     double steps, tokens, seconds; /* means over the runs, at their ends or the limit */
-    Difference welch;              /* to the reference; p as it is, and corrected for all comparisons in the table */
-    Difference paired;             /* of the seeds that both have */
-    double welch_p, paired_p;
-    size_t pairs, needed; /* needed: seeds a group, to find such a difference; 0: unknown */
+    Difference welch;              /* from the reference; its p is not corrected */
+    Difference paired;             /* over the seeds that both have */
+    double welch_p, paired_p;      /* corrected for all comparisons in the table */
+    size_t pairs, needed;          /* needed: seeds per group, to find such a difference; 0: unknown */
 } Group;
 
 typedef struct Comparison {
@@ -50,7 +50,7 @@ typedef struct Comparison {
     size_t groups;
 } Comparison;
 
-/* Compares all runs; against: one of them, whose group is the reference (NULL: the first's). */
+/* Compares all runs; against: one of them, whose group is the reference (NULL: that of the first run). */
 bool compare_runs(Comparison *c, const Figure *f, const char *const *runs, size_t count, const char *against, Error *e);
 void comparison_free(Comparison *c);
 

@@ -3,11 +3,11 @@
  *     preset = minute                     options of all runs, as a configuration file has them
  *     lr = 1e-3 | 2e-3 | 4e-3             a list: a run for each value, and for each combination of several lists
  *     dim + heads = 64 + 2 | 128 + 4      options that change together
- *     decay = 0.01 ~ 0.3                  drawn anew for each of `draws` (log-uniform), together with others like it
+ *     decay = 0.01 ~ 0.3                  drawn log-uniformly, `draws` times; all drawn options change together
  *     draws = 5
  *     seeds = 3                           of each of these runs: 1, 2, 3; or a list: 1 | 7
  *
- *     [post]                              rows: what follows belongs to the row, and counts instead of what is above
+ *     [post]                              rows: what follows belongs to the row, and overrides what is above
  *     [pre]
  *     norm = pre
  *
@@ -33,10 +33,10 @@ typedef struct PlanRun {
 typedef struct Plan {
     PlanRun *run; /* [count] */
     size_t count, groups;
-    const char **varied; /* [varied_count] names of options in which groups differ */
+    const char **varied; /* [varied_count] names of the options in which groups differ */
     size_t varied_count;
     char *text;  /* what options point into */
-    char **made; /* [made_count] values that are not in it */
+    char **made; /* [made_count] values that are not in the text */
     size_t room, varied_room, made_count, made_room;
 } Plan;
 

@@ -1,4 +1,4 @@
-/* A comparison as a table: to read, to paste, to compute with, and to draw. */
+/* A comparison as a table: to read, to paste, to compute with, or to draw. */
 #ifndef CORE_RESEARCH_REPORT_H
 #define CORE_RESEARCH_REPORT_H
 
@@ -6,8 +6,8 @@
 
 typedef enum ReportFormat { REPORT_TEXT, REPORT_TSV, REPORT_MARKDOWN, REPORT_LATEX } ReportFormat;
 
-/* TSV has all digits, and each seed's value; the others have as many digits as the values are sure of. LaTeX takes the
- * package booktabs. */
+/* TSV has all digits, and each seed's value; the others have two digits of the smallest standard deviation. LaTeX needs
+ * the package booktabs. */
 void report_write(Buffer *b, const Comparison *c, ReportFormat format);
 
 /* The data of plots/compare.gp: each run's value, then each group's mean and interval. */
