@@ -8,12 +8,14 @@
 #include "core/cli/stop.h"
 #include "core/inspect/maps.h"
 #include "core/plot/curves.h"
+#include "core/plot/events.h"
 #include "core/plot/legend.h"
 #include "core/run/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -186,6 +188,36 @@ static bool draw(Plot *p, Error *e)
     return fine;
 }
 
+/* ---- for TensorBoard */
+
+/* When a run began, as far as its log knows: when it was last written to, less the time of its steps. */
+static double start_of(const char *run, const Log *log)
+{
+    char *path = path_join(run, "log.tsv");
+    struct stat is;
+    const double end = path && stat(path, &is) == 0 ? (double)is.st_mtime : 0;
+    memory_free(path);
+    return end - (log->count ? log->line[log->count - 1].seconds : 0);
+}
+
+/* RUN/events.out.tfevents.0.attend of each run: TensorBoard calls a run as its folder is called. */
+static bool write_events(Plot *p, Error *e)
+{
+    bool empty, fine = read_logs(p, &empty, e) && !empty;
+    for (size_t i = 0; fine && i < p->runs; i++) {
+        Buffer b = {0};
+        char *path = path_join(p->run[i], "events.out.tfevents.0.attend");
+        events_add(&b, &p->log[i], start_of(p->run[i], &p->log[i]));
+        fine = (path && !b.failed) || memory_error(e, "events", b.size, 1);
+        fine = fine && file_write(path, b.text, b.size, e);
+        if (fine)
+            printf("%s\n", path);
+        buffer_free(&b);
+        memory_free(path);
+    }
+    return fine;
+}
+
 /* ---- what is in no log */
 
 /* What says how a run is trained, and nothing of a picture of the past. */
@@ -300,6 +332,16 @@ bool app_plot(App *a, Error *e)
     if (fine && p.subject && (p.runs > 1 || a->options->watch))
         fine = fail(e, "--what %s shows one run at most: leave out --compare and --watch", p.subject->name) ||
                app_misused(a);
+    if (fine && a->options->plotted == PLOTTED_EVENTS) {
+        fine = (!p.subject && !a->options->watch && !a->options->out && !a->options->json) ||
+               fail(e,
+                    "--format events writes the log of runs into them: leave out --out, --watch, --json and --what %s",
+                    a->options->what) ||
+               app_misused(a);
+        fine = fine && write_events(&p, e);
+        forget(&p);
+        return fine;
+    }
     fine = fine && choose_files(&p, e);
     if (fine && a->options->json && !p.out)
         fine = fail(e, "--json prints the picture's file name: give one with --out") || app_misused(a);

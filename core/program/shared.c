@@ -59,6 +59,7 @@ static const OptionChoice devices[] = {{"cpu", DEVICE_CPU},
 static const OptionChoice precisions[] = {
     {"f32", NUMBER_F32}, {"bf16", NUMBER_BF16}, {"f64", NUMBER_F64}, {"tf32", NUMBER_TF32}, {NULL, 0}};
 static const OptionChoice axes[] = {{"step", OVER_STEP}, {"tokens", OVER_TOKENS}, {"time", OVER_TIME}, {NULL, 0}};
+static const OptionChoice plotted[] = {{"picture", PLOTTED_PICTURE}, {"events", PLOTTED_EVENTS}, {NULL, 0}};
 static const OptionChoice figures[] = {{"validation", LOG_VALID}, {"accuracy", LOG_ACCURACY}, {"perplexity", LOG_WORD},
                                        {"bleu", LOG_BLEU},        {"training", LOG_LOSS},     {NULL, 0}};
 static const OptionChoice formats[] = {
@@ -153,6 +154,7 @@ const Option shared_options[] = {
     {"apart", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(apart), NULL, NULL, "draw one curve per run, even if only the seeds differ"},
     {"watch", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(watch), NULL, NULL, "redraw for as long as the run is training"},
     {"out", 0, OPTION_PATH, OPTION_HERE, PLOT | HEADS, AT(out), NULL, "FILE", "picture to write: .png, .svg, .pdf or .txt, with its data beside it as .tsv (-: the terminal)"},
+    {"format", 0, OPTION_CHOICE, OPTION_HERE, PLOT, AT(plotted), "picture", .choices = plotted, "a picture, or a file of events for TensorBoard in each run"},
     {"size", 0, OPTION_TEXT, OPTION_HERE, PLOT | HEADS | COMPARE, AT(size), NULL, "SIZE", "size of the picture, such as 8.5cm, 16cmx9cm or 900x540"},
     {"terminal", 0, OPTION_TEXT, OPTION_HERE, PLOT | HEADS, AT(terminal), NULL, "NAME", "gnuplot terminal, instead of the one that FILE's ending implies, such as sixelgd or qt"},
 

@@ -26,6 +26,7 @@ enum {
 enum { ATTENTION_FUSED, ATTENTION_COMPOSED };
 enum { DEVICE_CPU, DEVICE_PLAIN, DEVICE_MINE, DEVICE_CUDA, DEVICE_EMULATED, DEVICE_CHECKED };
 enum { OVER_STEP, OVER_TOKENS, OVER_TIME };
+enum { PLOTTED_PICTURE, PLOTTED_EVENTS };
 enum { LOG_AXES_NONE, LOG_AXES_X, LOG_AXES_Y, LOG_AXES_XY };
 
 typedef struct SharedOptions {
@@ -44,7 +45,7 @@ typedef struct SharedOptions {
     bool dry_run, quiet, json, profile;
     /* pictures */
     const char *out, *size, *terminal, *compare, *what;
-    int over, log;
+    int over, log, plotted;
     bool apart, watch;
     /* comparisons */
     const char *at, *against;

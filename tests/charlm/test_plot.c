@@ -78,6 +78,20 @@ START_TEST(runs_are_compared_and_seeds_gathered)
     said_free(&s);
 }
 
+START_TEST(a_run_is_written_for_tensorboard)
+{
+    size_t size;
+    const char *run = trained("run", "");
+    Said s = must("plot %s --format events", run);
+    ck_assert(strstr(s.out, "/run/events.out.tfevents.0.attend\n") && !s.err[0]);
+    said_free(&s);
+    char *events = read_in(run, "events.out.tfevents.0.attend", &size);
+    ck_assert(size > 12 * 4 * 40 && !memcmp(events, "\30\0\0\0\0\0\0\0", 8));
+    memory_free(events);
+    refused(2, "leave out --out", "plot %s --format events --out x.png", run);
+    refused(2, "leave out", "plot %s --format events --what schedule", run);
+}
+
 START_TEST(runs_of_a_folder_are_compared)
 {
     static const char *const options[] = {"--seed 1", "--seed 2", "--lr 0.02"};
@@ -222,6 +236,7 @@ static const Test tests[] = {
     TEST(a_picture_and_its_data_lie_in_the_run),
     TEST(a_run_that_went_on_is_one_curve),
     TEST(runs_are_compared_and_seeds_gathered),
+    TEST(a_run_is_written_for_tensorboard),
     TEST(runs_of_a_folder_are_compared),
     TEST(who_watches_a_run_that_is_over_sees_it_once),
     TEST_SLOW(who_watches_a_run_sees_it_to_its_end, 120),
