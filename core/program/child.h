@@ -23,6 +23,9 @@ typedef struct Words {
 bool child_words(Words *w, const Child *c, const char *where, const char *path, Error *e);
 void words_free(Words *w);
 
+/* The last line in the file that its standard error went to. */
+void child_last_words(char *line, size_t room, const char *path);
+
 /* The JSON object in a file; NULL: there is none. A member of it as a number; NaN if it is none. */
 Json *object_read(const char *path);
 double object_real(const Json *j, const char *key);

@@ -50,6 +50,8 @@ typedef struct Sweep {
     App *a;
     Plan plan;
     const char *file;
+    char *text; /* of the file */
+    size_t size;
     char *folder;
     Item *item; /* [plan.count] */
     Cost *cost; /* [plan.groups] */
@@ -68,23 +70,6 @@ static char *path_of(const Sweep *s, const char *folder, const char *name, const
     char *path = b.failed ? NULL : memory_string(b.text);
     buffer_free(&b);
     return path;
-}
-
-/* The last line that a process said. */
-static void last_words(char *line, size_t room, const char *path)
-{
-    char *text = NULL;
-    size_t size = 0;
-    Error e;
-    snprintf(line, room, "it said nothing");
-    if (file_exists(path) && file_read(path, &text, &size, &e)) {
-        while (size && text[size - 1] == '\n')
-            text[--size] = 0;
-        const char *last = strrchr(text, '\n');
-        if (size)
-            snprintf(line, room, "%s", last ? last + 1 : text);
-    }
-    memory_free(text);
 }
 
 /* ---- opening */
@@ -147,8 +132,9 @@ static bool is_the_same(const Sweep *s, const char *path, Error *e)
         return false;
     for (size_t i = 0; fine && i < old.count; i++)
         if (!has_run(&s->plan, &old.run[i]))
-            fine = fail(e, "%s holds another sweep, with a run %s that %s has not so: choose another --run", s->folder,
-                        old.run[i].name, s->file);
+            fine = fail(e,
+                        "%s holds another sweep: its run %s is not in %s, or with other options; choose another --run",
+                        s->folder, old.run[i].name, s->file);
     plan_free(&old);
     return fine;
 }
@@ -176,8 +162,9 @@ static bool is_ours(const char *folder, const char *lock_path)
     return count == 0;
 }
 
-/* Makes the folder, and locks it. A dry run makes none. */
-static bool open_folder(Sweep *s, const char *text, size_t size, Error *e)
+/* Makes the folder, and locks it. A dry run makes none. What an earlier call found out about a file that it refused is of
+ * no use. */
+static bool open_folder(Sweep *s, Error *e)
 {
     char *copy = path_of(s, "", "sweep.txt", ""), *state = path_of(s, "state", "", ""),
          *path = path_of(s, "", "lock", "");
@@ -189,11 +176,23 @@ static bool open_folder(Sweep *s, const char *text, size_t size, Error *e)
         s->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
         fine = (s->lock >= 0 || fail(e, "cannot open %s: %s", path, strerror(errno))) && lock(s, e);
     }
-    fine = fine && (!file_exists(copy) || is_the_same(s, copy, e));
-    fine = fine && (dry || (folder_make(state, e) && file_write(copy, text, size, e)));
+    if (fine && file_exists(copy))
+        fine = is_the_same(s, copy, e);
+    else if (fine && !dry)
+        fine = folder_remove(state, e);
+    fine = fine && (dry || folder_make(state, e));
     memory_free(copy);
     memory_free(state);
     memory_free(path);
+    return fine;
+}
+
+/* From now on the folder is of this file. */
+static bool keep_file(const Sweep *s, Error *e)
+{
+    char *copy = path_of(s, "", "sweep.txt", "");
+    bool fine = copy ? file_write(copy, s->text, s->size, e) : memory_error(e, "a path", 1, 64);
+    memory_free(copy);
     return fine;
 }
 
@@ -211,18 +210,14 @@ static char *standard_folder(const char *file)
 static bool open_sweep(Sweep *s, Error *e)
 {
     const SharedOptions *o = s->a->options;
-    char *text;
-    size_t size;
     if (s->a->command_line->argument_count != 1)
         return fail(e, "expected one file that describes a sweep") || app_misused(s->a);
     s->file = s->a->command_line->arguments[0];
-    if (!file_read_any(s->file, &text, &size, e))
+    if (!file_read_any(s->file, &s->text, &s->size, e))
         return false;
     s->folder = o->run ? memory_string(o->run) : standard_folder(s->file);
-    bool fine = (s->folder || memory_error(e, "a path", 1, strlen(s->file))) &&
-                plan_read(&s->plan, text, size, s->file, e) && open_folder(s, text, size, e) && open_items(s, e);
-    memory_free(text);
-    return fine;
+    return (s->folder || memory_error(e, "a path", 1, strlen(s->file))) &&
+           plan_read(&s->plan, s->text, s->size, s->file, e) && open_folder(s, e) && open_items(s, e);
 }
 
 static void close_sweep(Sweep *s)
@@ -238,6 +233,7 @@ static void close_sweep(Sweep *s)
     memory_free(s->item);
     memory_free(s->cost);
     memory_free(s->folder);
+    memory_free(s->text);
     plan_free(&s->plan);
 }
 
@@ -474,7 +470,7 @@ static void settle(Sweep *s, Item *item, int status)
         find_state(item);
     else if (status > 0 && !run_busy(item->run) && (!run_is_there(item->run) || ++item->failures > 1)) {
         item->state = FAILED;
-        last_words(item->why, sizeof item->why, item->err);
+        child_last_words(item->why, sizeof item->why, item->err);
     } else if (status < 0 && !s->asked_to_stop) {
         item->state = FAILED;
         snprintf(item->why, sizeof item->why, "a signal ended it; the same command tries again");
@@ -582,7 +578,8 @@ bool app_sweep(App *a, Error *e)
                .lock = -1,
                .cores = cores > 0 ? (size_t)cores : 1,
                .progress = progress_open(stderr, a->options->quiet)};
-    bool fine = open_sweep(&s, e) && find_costs(&s, e) && print_demand(&s, e);
+    bool fine = open_sweep(&s, e) && find_costs(&s, e) && (a->options->dry_run || keep_file(&s, e)) &&
+                print_demand(&s, e);
     unlock(&s); /* the folder, its file and the costs are there */
     if (fine && !a->options->dry_run)
         fine = train_all(&s, e) && write_table(&s, e) && print_result(&s, e);

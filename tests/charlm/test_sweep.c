@@ -78,7 +78,7 @@ START_TEST(a_sweep_trains_compares_and_makes_its_table_anew)
     ck_assert_msg(strstr(s.err, "18 runs of 6 groups, 6 to train") && strstr(s.out, "18 of 18"), "%s%s", s.err, s.out);
     said_free(&s);
     write_in(folder, "a.sweep", RECIPE "ff = 9\n", sizeof RECIPE "ff = 9\n" - 1);
-    refused(1, "holds another sweep, with a run post-ff8-s1", "sweep %s/a.sweep --run %s/runs", folder, folder);
+    refused(1, "holds another sweep: its run post-ff8-s1 is not in", "sweep %s/a.sweep --run %s/runs", folder, folder);
     memory_free(table);
 }
 
@@ -182,7 +182,12 @@ START_TEST(what_cannot_be_trained_is_refused_before_anything_is)
         ck_assert(access(path, F_OK) != 0);
         said_free(&s);
     }
-    const char *folder = sweep_of("dim = 16");
+    const char *folder = sweep_of("dmi = 16\nheads = 2\nsteps = 1\nminutes = 0"); /* mended, it is as good as new */
+    refused(2, "run s1: unknown option --dmi", "sweep %s/a.sweep --run %s/runs", folder, folder);
+    write_in(folder, "a.sweep", "dim = 16\nheads = 2\nsteps = 1\nminutes = 0", 40);
+    Said s = sweep(folder, "");
+    ck_assert_msg(strstr(s.out, "1 of 1 runs are done"), "%s", s.out);
+    said_free(&s);
     refused(1, "holds something else than a sweep", "sweep %s/a.sweep --run tests", folder);
     refused(2, "expected one file", "sweep");
     refused(1, "nowhere.sweep", "sweep nowhere.sweep");
