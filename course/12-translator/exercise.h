@@ -14,9 +14,9 @@ void teacher_forcing(int32_t *read, int32_t *place, const int32_t *say, const in
  * scale, to row slots[i] of dtable. */
 MINE(embed_backward);
 
-/* 3. Attention of packed queries over packed keys, all heads: kernels.h says what it does, Attend what it can be asked.
- * Head h has columns h*dk .. h*dk+dk-1 of q and k, and h*dv .. h*dv+dv-1 of v and y. Which keys query i of row b sees
- * kernels/attend.h knows, which is there for you:
+/* 3. Attention of packed queries over packed keys, all heads: operations.h says what it does, Attend in kernels.h what
+ * it can be asked. Head h has columns h*dk .. h*dk+dk-1 of q and k, and h*dv .. h*dv+dv-1 of v and y. Which keys
+ * query i of row b sees is defined in kernels/attend.h, which you may use:
  *
  *     Keys keys = keys_of_row(how, b);          its key j is vector keys.start + j of k and of v
  *     for (size_t j = keys_next(how, keys, i, 0); j < keys.length; j = keys_next(how, keys, i, j + 1)) ...

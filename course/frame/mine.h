@@ -1,4 +1,4 @@
-/* Operations of the student's own: mine_X has the type of X in the table of kernels/kernels.h, which says what it does.
+/* Operations of the student's own: mine_X has the signature of X in kernels/operations.h, which says what it does.
  *
  *     MINE(softmax_forward);        declares mine_softmax_forward(Stream *s, void *y, const void *x, ...)
  *
