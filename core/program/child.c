@@ -111,6 +111,13 @@ bool cost_read(Cost *c, const char *path)
     return fine;
 }
 
+/* What a process said, without its name. */
+static const char *first_line(const Buffer *err)
+{
+    const char *colon = err->size ? strstr(err->text, ": ") : NULL;
+    return colon ? colon + 2 : err->size ? err->text : "it could not be run";
+}
+
 bool cost_ask(Cost *c, const Child *child, const char *path, int *status, Error *e)
 {
     Buffer out = {0}, err = {0};
@@ -123,8 +130,7 @@ bool cost_ask(Cost *c, const Child *child, const char *path, int *status, Error 
     bool fine = *status == 0 && !out.failed && json_read(&j, out.text ? out.text : "", out.size, "its plan", &why) &&
                 take_cost(c, j) && (!path || file_write(path, out.text, out.size, &why));
     if (!fine) {
-        const char *line = err.size ? err.text : "train --dry-run could not be run", *colon = strstr(line, ": ");
-        line = colon ? colon + 2 : line; /* without the program's name */
+        const char *line = first_line(&err);
         fail(e, "%.*s", (int)strcspn(line, "\n"), line);
     }
     json_free(j);
@@ -199,6 +205,24 @@ bool cost_probe(const Cost *c, const Child *child, const char *folder, double *s
     buffer_free(&said);
     memory_free(run.option);
     memory_free(checkpoint);
+    return fine;
+}
+
+bool cost_per_token(double *flop, const char *program, const char *run, Error *e)
+{
+    const char *const words[] = {program, "info", "--run", run, "--json", NULL};
+    Buffer out = {0}, err = {0};
+    Json *j = NULL;
+    const int status = process_run(process_self, words, NULL, &out, &err);
+    bool fine = status == 0 && !out.failed && json_read(&j, out.text ? out.text : "", out.size, run, e);
+    *flop = object_real(j, "flop_a_step") / object_real(j, "tokens_a_step");
+    if (!(fine && *flop > 0)) {
+        const char *line = first_line(&err);
+        fine = fail(e, "cannot tell the FLOP of %s: %.*s", run, (int)strcspn(line, "\n"), line);
+    }
+    json_free(j);
+    buffer_free(&out);
+    buffer_free(&err);
     return fine;
 }
 

@@ -1,6 +1,7 @@
 /* PROGRAM compare: is A better than B, or is that noise? Runs that differ in the seed alone are a group. */
 #include "core/research/compare.h"
 #include "core/program/app.h"
+#include "core/program/child.h"
 #include "core/research/report.h"
 
 #include "base/file.h"
@@ -63,8 +64,8 @@ static bool read_figure(App *a, Figure *f, Error *e)
 {
     const SharedOptions *o = a->options;
     *f = (Figure){.column = (LogColumn)o->figure, .last = o->last};
-    return !o->at || figure_read_at(f, o->at) || fail(e, "--at '%s': expected steps=N, tokens=N or seconds=N", o->at) ||
-           app_misused(a);
+    return !o->at || figure_read_at(f, o->at) ||
+           fail(e, "--at '%s': expected steps=N, tokens=N, seconds=N or flop=N", o->at) || app_misused(a);
 }
 
 static bool draw(const App *a, const Comparison *c, Error *e)
@@ -122,6 +123,23 @@ static bool gather(App *a, Runs *runs, Error *e)
     return fine && (runs->count || fail(e, "which runs? Name them, or a folder of runs") || app_misused(a));
 }
 
+/* How many FLOP a token takes in each run, where the limit is of FLOP. */
+static bool count_flop(const App *a, const Runs *runs, Figure *f, double **flop, Error *e)
+{
+    bool fine = f->at != AT_FLOP || (*flop = memory_get(runs->count, sizeof **flop)) ||
+                memory_error(e, "FLOP of runs", runs->count, sizeof **flop);
+    for (size_t i = 0; fine && f->at == AT_FLOP && i < runs->count; i++)
+        fine = cost_per_token(&(*flop)[i], a->kind->name, runs->path[i], e);
+    f->flop_a_token = *flop;
+    return fine;
+}
+
+static bool show(const App *a, const Comparison *c, Error *e)
+{
+    const SharedOptions *o = a->options;
+    return (o->json ? print_json(c, e) : print_table(c, (ReportFormat)o->format, e)) && (!o->out || draw(a, c, e));
+}
+
 bool app_compare(App *a, Error *e)
 {
     const SharedOptions *o = a->options;
@@ -129,16 +147,15 @@ bool app_compare(App *a, Error *e)
     Runs runs = {0};
     Figure figure;
     Comparison c;
+    double *flop = NULL;
     if (!read_figure(a, &figure, e) || (o->out && !picture_sound(&picture, e) && !app_misused(a)))
         return false;
-    bool fine = gather(a, &runs, e);
-    if (fine && compare_runs(&c, &figure, (const char *const *)runs.path, runs.count, o->against, e)) {
-        fine = (o->json ? print_json(&c, e) : print_table(&c, (ReportFormat)o->format, e)) &&
-               (!o->out || draw(a, &c, e));
+    bool fine = gather(a, &runs, e) && count_flop(a, &runs, &figure, &flop, e);
+    if (fine && (fine = compare_runs(&c, &figure, (const char *const *)runs.path, runs.count, o->against, e))) {
+        fine = show(a, &c, e);
         comparison_free(&c);
-    } else {
-        fine = false;
     }
+    memory_free(flop);
     runs_free(&runs);
     return fine;
 }

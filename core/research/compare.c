@@ -17,7 +17,8 @@ void figure_name(Buffer *b, const Figure *f, const char *unit)
         [LOG_LOSS] = "training loss",        [LOG_VALID] = "validation loss",
         [LOG_ACCURACY] = "accuracy",         [LOG_PIECE] = "perplexity of a subword",
         [LOG_WORD] = "perplexity of a word", [LOG_BLEU] = "BLEU"};
-    static const char *const limits[] = {[AT_STEPS] = "steps", [AT_TOKENS] = "tokens", [AT_SECONDS] = "seconds"};
+    static const char *const limits[] = {
+        [AT_STEPS] = "steps", [AT_TOKENS] = "tokens", [AT_SECONDS] = "seconds", [AT_FLOP] = "FLOP"};
     buffer_print(b, "%s", names[f->column]);
     if (f->column == LOG_LOSS || f->column == LOG_VALID)
         buffer_print(b, " (%s)", unit);
@@ -31,7 +32,7 @@ bool figure_read_at(Figure *f, const char *text)
     static const struct {
         const char *name;
         CompareAt at;
-    } kinds[] = {{"steps=", AT_STEPS}, {"tokens=", AT_TOKENS}, {"seconds=", AT_SECONDS}};
+    } kinds[] = {{"steps=", AT_STEPS}, {"tokens=", AT_TOKENS}, {"seconds=", AT_SECONDS}, {"flop=", AT_FLOP}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         const char *number = text + strlen(kinds[i].name);
         char *end;
@@ -90,6 +91,17 @@ static void add_run(Group *g, const Figure *f, const Log *log, int64_t seed)
     g->seconds += end->seconds;
 }
 
+/* Of one run: FLOP are counted in its tokens. */
+static Figure figure_for(const Figure *f, size_t run)
+{
+    Figure own = *f;
+    if (f->at == AT_FLOP) {
+        own.at = AT_TOKENS;
+        own.limit = f->limit / f->flop_a_token[run];
+    }
+    return own;
+}
+
 /* The reference comes first. */
 static Group *group_of(const Comparison *c, size_t curve, size_t reference)
 {
@@ -120,7 +132,8 @@ static bool fill_groups(Comparison *c, const char *const *runs, size_t count, si
         if (!c->unit[0])
             memcpy(c->unit, log.unit, sizeof c->unit);
         const bool alike = !log.count || !strcmp(c->unit, log.unit);
-        add_run(group_of(c, c->legend.curve[i], reference), &c->figure, &log, c->legend.seed[i]);
+        const Figure figure = figure_for(&c->figure, i);
+        add_run(group_of(c, c->legend.curve[i], reference), &figure, &log, c->legend.seed[i]);
         if (!alike)
             fail(e, "%s has losses in %s, others in %s: they cannot be compared", runs[i], log.unit, c->unit);
         log_free(&log);

@@ -8,23 +8,24 @@
 #include "core/research/statistics.h"
 
 /* Which number of its log represents a run. */
-typedef enum CompareAt { AT_END, AT_STEPS, AT_TOKENS, AT_SECONDS } CompareAt;
+typedef enum CompareAt { AT_END, AT_STEPS, AT_TOKENS, AT_SECONDS, AT_FLOP } CompareAt;
 
 typedef struct Figure {
     LogColumn column;
     bool last; /* the last one before the limit, instead of the best */
     CompareAt at;
     double limit;
+    const double *flop_a_token; /* [runs], for a limit of FLOP */
 } Figure;
 
 /* Whether a larger value is better, and what the figure is called: "validation loss (bits/byte)". */
 bool figure_rises(const Figure *f);
 void figure_name(Buffer *b, const Figure *f, const char *unit);
 
-/* Reads "steps=5000", "tokens=1e6" or "seconds=60"; false: it is none of these. */
+/* Reads "steps=5000", "tokens=1e6", "seconds=60" or "flop=1e15"; false: it is none of these. */
 bool figure_read_at(Figure *f, const char *text);
 
-/* The figure of a run; NaN: its log has no such number yet, or ends before the limit. */
+/* The figure of a run; NaN: its log has no such number yet, or ends before the limit, which is none of FLOP. */
 double figure_of(const Figure *f, const Log *log);
 
 typedef struct Group {

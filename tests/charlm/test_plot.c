@@ -113,8 +113,18 @@ START_TEST(runs_of_a_folder_are_compared)
     ck_assert(groups->count == 2 && json_real(&groups->items[0], "runs") == 2);
     json_free(j);
     said_free(&s);
+    s = must("info --run %s --json", run[0]);
+    j = said_json(&s);
+    const double step = json_real(j, "flop_a_step");
+    json_free(j);
+    said_free(&s);
+    Said steps = must("compare %s --at steps=10 --format tsv", folder);
+    s = must("compare %s --at flop=%.17g --format tsv", folder, 10.001 * step);
+    ck_assert_str_eq(strchr(s.out, '\n'), strchr(steps.out, '\n')); /* but for the heading */
+    said_free(&steps);
+    said_free(&s);
     refused(2, "which runs", "compare");
-    refused(2, "--at 'noon': expected steps=N, tokens=N or seconds=N", "compare %s --at noon", folder);
+    refused(2, "--at 'noon': expected steps=N, tokens=N, seconds=N or flop=N", "compare %s --at noon", folder);
     refused(1, "no run, nor a folder of runs", "compare tests/charlm");
     refused(2, "--out x.jpg: expected a name that ends in", "compare %s --out x.jpg", folder);
 }

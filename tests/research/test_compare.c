@@ -57,7 +57,7 @@ START_TEST(a_figure_is_the_best_or_the_last_up_to_a_limit)
 START_TEST(a_limit_is_one_number_of_one_kind)
 {
     static const char *const wrong[] = {"",         "steps",       "steps=",    "steps=0",     "steps=-3",
-                                        "flop=3",   "steps=nan",   "steps=inf", "steps=1e999", "steps=3x",
+                                        "flops=3",  "steps=nan",   "steps=inf", "steps=1e999", "steps=3x",
                                         "steps= 3", "tokens=0x10", "step=3"};
     Figure f = {.column = LOG_VALID};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
