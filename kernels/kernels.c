@@ -119,3 +119,11 @@ const Kernels *kernels_find(const char *device, NumberType type, Error *e)
     not_found(device, type, known, e);
     return NULL;
 }
+
+bool kernels_one_worker(const char *device)
+{
+    bool one = false;
+    for (size_t i = 0; i < TABLES; i++)
+        one = one || (tables[i]->one_worker && !strcmp(tables[i]->backend, device));
+    return one;
+}

@@ -213,6 +213,9 @@ bool kernels_complete(Kernels *k, Error *e);
 /* The table of a device ("plain", ...) for a type; an Error where the build or the machine has none. */
 const Kernels *kernels_find(const char *device, NumberType type, Error *e);
 
+/* Whether one worker keeps a device of this name busy; the machine is not asked whether it has one. */
+bool kernels_one_worker(const char *device);
+
 const char *number_type_name(NumberType type); /* "f32" ... */
 
 /* Reals of a table, in the host's memory. */

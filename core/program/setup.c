@@ -18,25 +18,19 @@ static size_t micro_rows(const SharedOptions *o, const Task *task)
     return o->micro_batch && o->micro_batch < task->most_rows ? o->micro_batch : task->most_rows;
 }
 
-/* A device that is not there is an error when the trainer is made. */
-static bool one_worker(const SharedOptions *o)
-{
-    const Kernels *k = kernels_find(device_name(o->device), (NumberType)o->precision, NULL);
-    return k && k->one_worker;
-}
-
 /* One on a GPU; else as many as there are processors, but in training no more than the largest step has micro-batches.
  */
 static size_t workers(const SharedOptions *o, const Task *task, bool training)
 {
     const TrainerOptions one = {.workers = 1, .micro_rows = micro_rows(o, task)};
-    size_t parts = plan_parts(&one, task, task->most_rows), all = one_worker(o) ? 1 : processors_allowed();
+    size_t parts = plan_parts(&one, task, task->most_rows),
+           all = kernels_one_worker(device_name(o->device)) ? 1 : processors_allowed();
     return o->workers ? o->workers : training && all > parts ? parts : all;
 }
 
 bool setup_device(Options *options, const SharedOptions *o, Error *e)
 {
-    return !one_worker(o) || options_set(options, "micro-batch", "0", FROM_PRESET, e);
+    return !kernels_one_worker(device_name(o->device)) || options_set(options, "micro-batch", "0", FROM_PRESET, e);
 }
 
 bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Task *task, bool training, Error *e)

@@ -354,9 +354,14 @@ static Verdict apart(void (*work)(Grade *g, const void *what), const void *what,
         say(&v, "there is no pipe to be had", strerror(errno));
         return v;
     }
+    sigset_t stops, before; /* who is stopped here must know whom to end */
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGINT), sigaddset(&stops, SIGTERM), sigaddset(&stops, SIGHUP);
+    sigprocmask(SIG_BLOCK, &stops, &before);
     pid_t child = fork();
     if (child == 0) {
         setpgid(0, 0);
+        sigprocmask(SIG_SETMASK, &before, NULL);
         signal(SIGTTOU, SIG_IGN), signal(SIGTTIN, SIG_IGN); /* not in the foreground, it may still print */
         close(ends[0]);
         limit(seconds);
@@ -370,8 +375,10 @@ static Verdict apart(void (*work)(Grade *g, const void *what), const void *what,
     if (child > 0) {
         setpgid(child, child); /* whichever of the two comes first */
         running = child;
-        v = judge(child, ends[0], seconds);
     }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (child > 0)
+        v = judge(child, ends[0], seconds);
     if (child < 0)
         say(&v, "there is no process to be had", strerror(errno));
     close(ends[0]);

@@ -171,6 +171,7 @@ static void wait_for_step(const char *run, int step)
 
 static void interrupt(int signal_number)
 {
+    signal(signal_number, SIG_DFL); /* nohup ignores one */
     const char *whole = fresh_path("whole"), *run = fresh_path("run");
     Started s = command_start("train --run %s " SHORT " --steps 100000", run);
     wait_for_step(run, 9);
