@@ -13,7 +13,7 @@ static const Command commands[] = {
      "naive Bayes and logistic regression on words and word pairs: the line to beat", classifier_baseline},
     {"plot", COMMAND_PLOT, "[RUN...]", "draw curves of runs, and pictures of models and data", app_plot},
     {"sweep", COMMAND_SWEEP, "FILE", "train all the runs that a file describes, and compare them", app_sweep},
-    {"compare", COMMAND_COMPARE, "RUN...", "compare runs by their seeds: means, intervals, tests", app_compare},
+    {"compare", COMMAND_COMPARE, "RUN...", "compare groups of runs over their seeds: means, intervals, tests", app_compare},
     {"heads", COMMAND_HEADS, NULL, "show what attention looks at in a text, and which words moved the answer",
      app_heads},
     {"info", COMMAND_INFO, NULL, "show what a model or a run consists of, and what it costs", app_info},

@@ -159,16 +159,16 @@ const Option shared_options[] = {
     {"terminal", 0, OPTION_TEXT, OPTION_HERE, PLOT | HEADS, AT(terminal), NULL, "NAME", "gnuplot terminal, instead of the one that FILE's ending implies, such as sixelgd or qt"},
 
     /* comparisons */
-    {"figure", 0, OPTION_CHOICE, OPTION_HERE, COMPARE, AT(figure), "validation", .choices = figures, "the figure to compare: the validation part's loss, accuracy, perplexity of a word or BLEU, or the training loss"},
+    {"figure", 0, OPTION_CHOICE, OPTION_HERE, COMPARE, AT(figure), "validation", .choices = figures, "the figure to compare: the validation part's loss, accuracy, perplexity per word or BLEU, or the training loss"},
     {"last", 0, OPTION_FLAG, OPTION_HERE, COMPARE, AT(last), NULL, NULL, "take the last value of each run, instead of its best"},
     {"at", 0, OPTION_TEXT, OPTION_HERE, COMPARE, AT(at), NULL, "LIMIT", "read each run up to steps=N, tokens=N, seconds=N or flop=N (none: to its end)"},
     {"against", 0, OPTION_PATH, OPTION_HERE, COMPARE, AT(against), NULL, "RUN", "compare with the group of this run (none: with the first)"},
     {"format", 0, OPTION_CHOICE, OPTION_HERE, COMPARE, AT(format), "text", .choices = formats, "how to print the table"},
-    {"out", 0, OPTION_PATH, OPTION_HERE, COMPARE, AT(out), NULL, "FILE", "draw it, too: .png, .svg, .pdf or .txt, with its data beside it as .tsv"},
+    {"out", 0, OPTION_PATH, OPTION_HERE, COMPARE, AT(out), NULL, "FILE", "also draw the table: .png, .svg, .pdf or .txt, with its data beside it as .tsv"},
 
     /* sweeps */
     {"run", 0, OPTION_PATH, OPTION_HERE, SWEEP, AT(run), NULL, "DIR", "directory of the sweep, with a directory for each run (none: runs/FILE)"},
-    {"dry-run", 0, OPTION_FLAG, OPTION_HERE, SWEEP, AT(dry_run), NULL, NULL, "print the runs, time, work and space it would take, and stop"},
+    {"dry-run", 0, OPTION_FLAG, OPTION_HERE, SWEEP, AT(dry_run), NULL, NULL, "print which runs it would train, with their time, FLOP and disk space, and stop"},
     {"jobs", 0, OPTION_SIZE, OPTION_HERE, SWEEP, AT(jobs), "1", "[1,1024]", "runs to train at once; they share the cores"},
 };
 /* clang-format on */

@@ -139,7 +139,7 @@ static bool is_the_same(const Sweep *s, const char *path, Error *e)
     return fine;
 }
 
-/* Several processes may work on one sweep: what is nobody's alone is written by one at a time. */
+/* Several processes may work on one sweep: what they share is written by one at a time. */
 static bool lock(const Sweep *s, Error *e)
 {
     while (flock(s->lock, LOCK_EX))
@@ -171,7 +171,7 @@ static bool open_folder(Sweep *s, Error *e)
     const bool dry = s->a->options->dry_run;
     bool fine = (copy && state && path) || memory_error(e, "a path", 3, 64);
     if (fine && !is_ours(s->folder, path))
-        fine = fail(e, "%s holds something else than a sweep: choose another --run", s->folder);
+        fine = fail(e, "%s is not empty and holds no sweep: choose another --run", s->folder);
     if (fine && !dry && (fine = folder_make(s->folder, e))) {
         s->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
         fine = (s->lock >= 0 || fail(e, "cannot open %s: %s", path, strerror(errno))) && lock(s, e);

@@ -188,7 +188,7 @@ START_TEST(what_cannot_be_trained_is_refused_before_anything_is)
     Said s = sweep(folder, "");
     ck_assert_msg(strstr(s.out, "1 of 1 runs are done"), "%s", s.out);
     said_free(&s);
-    refused(1, "holds something else than a sweep", "sweep %s/a.sweep --run tests", folder);
+    refused(1, "is not empty and holds no sweep", "sweep %s/a.sweep --run tests", folder);
     refused(2, "expected one file", "sweep");
     refused(1, "nowhere.sweep", "sweep nowhere.sweep");
 }
