@@ -12,7 +12,8 @@ static const Command commands[] = {
     {"heads", COMMAND_HEADS, NULL, "show what attention looks at while the model reads a text", app_heads},
     {"plot", COMMAND_PLOT, "[RUN...]", "draw curves of runs, and pictures of models and data", app_plot},
     {"sweep", COMMAND_SWEEP, "FILE", "train all the runs that a file describes, and compare them", app_sweep},
-    {"compare", COMMAND_COMPARE, "RUN...", "compare groups of runs over their seeds: means, intervals, tests", app_compare},
+    {"compare", COMMAND_COMPARE, "RUN...", "compare groups of runs over their seeds: means, intervals, tests",
+     app_compare},
     {"info", COMMAND_INFO, NULL, "show what a model or a run consists of, and what it costs", app_info},
     {"bench", COMMAND_BENCH, NULL, "measure the speed of a training step on random bytes", charlm_bench},
 };

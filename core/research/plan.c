@@ -6,6 +6,7 @@
 #include "base/philox.h"
 #include "base/utf8.h"
 #include "core/cli/config.h"
+#include "core/cli/words.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -38,6 +39,9 @@ typedef struct Reader {
     Row *row; /* [count]; the first is what is above all rows */
     size_t count, room;
 } Reader;
+
+/* Foreign text in a message. */
+#define SHOWN(foreign) quoted(foreign, strlen(foreign)).text
 
 /* ---- lines */
 
@@ -84,8 +88,8 @@ static bool reads_range(Axis *a, char *values, Error *e)
     a->high = strtod(high, &end_of_high);
     a->drawn = a->width == 1 && *low && *high && !*end_of_low && !*end_of_high && a->low > 0 && a->high > a->low &&
                isfinite(a->high);
-    return a->drawn ||
-           fail(e, "'%s ~ %s': expected two numbers above 0, the smaller one first, for one option", low, high);
+    return a->drawn || fail(e, "'%s ~ %s': expected two numbers above 0, the smaller one first, for one option",
+                            SHOWN(low), SHOWN(high));
 }
 
 static bool reads_values(Axis *a, char *values, Error *e)
@@ -140,12 +144,12 @@ static bool add_axis(Row *r, char *line, size_t number, Error *e)
         if (!strcmp(a.name[i], "seed"))
             return fail(e, "a sweep says how many seeds there are: seeds = 3, or seeds = 1 | 7");
         if (is_reserved(a.name[i]))
-            return fail(e, "%s is not for a sweep to say", a.name[i]);
+            return fail(e, "%s is not for a sweep to say", SHOWN(a.name[i]));
         if (axis_of(r, a.name[i]))
-            return fail(e, "%s is there twice", a.name[i]);
+            return fail(e, "%s is there twice", SHOWN(a.name[i]));
         for (size_t k = 0; k < i; k++)
             if (!strcmp(a.name[i], a.name[k]))
-                return fail(e, "%s is there twice", a.name[i]);
+                return fail(e, "%s is there twice", SHOWN(a.name[i]));
     }
     bool fine = reads_values(&a, config_trim(equals + 1), e) &&
                 memory_grow(&r->axis, &r->room, r->count + 1, sizeof *r->axis, "lines of a sweep", e);
@@ -160,7 +164,7 @@ static bool add_row(Reader *r, const char *name, Error *e)
 {
     for (size_t i = 1; i < r->count; i++)
         if (!strcmp(r->row[i].name, name))
-            return fail(e, "a second row [%s]", name);
+            return fail(e, "a second row [%s]", SHOWN(name));
     if (!memory_grow(&r->row, &r->room, r->count + 1, sizeof *r->row, "rows of a sweep", e))
         return false;
     r->row[r->count++] = (Row){.name = name};
@@ -231,7 +235,7 @@ static bool merge(Merged *m, const Row *above, const Row *row, Error *e)
             replaced += axis_of(row, a->name[k]) ? 1 : 0;
         if (replaced && replaced < a->width)
             return fail(e, "[%s] changes some of the options that change together in line %zu: it must name them all",
-                        row->name, a->number);
+                        SHOWN(row->name), a->number);
         if (!replaced && !take_axis(m, a, e))
             return false;
     }
@@ -346,14 +350,14 @@ static bool add_seeds(Plan *p, const Row *row, const Merged *m, Choice c, Error 
     size_t count = 1, seed;
     const bool list = s && s->count > 1;
     if (s && (s->drawn || (!list && !count_of(&count, s->value[0], MOST_RUNS))))
-        return fail(e, "seeds = %s: expected how many, or a list of seeds", s->drawn ? "..." : s->value[0]);
+        return fail(e, "seeds = %s: expected how many, or a list of seeds", s->drawn ? "..." : SHOWN(s->value[0]));
     for (size_t i = 0; i < (list ? s->count : count); i++) {
         Buffer number = {0};
         buffer_print(&number, "%zu", i + 1);
         c.seed = list ? s->value[i] : s ? keep(p, &number, e) : one;
         buffer_free(&number);
         if (!c.seed || (list && !count_of(&seed, c.seed, 4294967295) && strcmp(c.seed, "0") != 0))
-            return c.seed && fail(e, "seeds: '%s' is no seed", c.seed);
+            return c.seed && fail(e, "seeds: '%s' is no seed", SHOWN(c.seed));
         if (!add_run(p, row, m, c, e))
             return false;
     }

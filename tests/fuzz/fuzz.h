@@ -39,6 +39,7 @@ int fuzz_gpt2(const uint8_t *data, size_t size);
 int fuzz_json(const uint8_t *data, size_t size);
 int fuzz_moses(const uint8_t *data, size_t size);
 int fuzz_options(const uint8_t *data, size_t size);
+int fuzz_plan(const uint8_t *data, size_t size);
 int fuzz_safetensors(const uint8_t *data, size_t size);
 int fuzz_source(const uint8_t *data, size_t size);
 int fuzz_vocabulary(const uint8_t *data, size_t size);

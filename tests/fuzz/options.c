@@ -81,6 +81,15 @@ static void expect_same_text(const OptionState *a, const OptionState *b)
     buffer_free(&y);
 }
 
+/* Of options of one name, which different commands have, the first is meant where no command says which. */
+static bool is_meant(const Options *o, size_t i)
+{
+    size_t first = 0;
+    while (strcmp(o->states[first].row->name, o->states[i].row->name) != 0)
+        first++;
+    return first == i;
+}
+
 /* Every value as its text, into a fresh table. */
 static void read_texts_again(const Options *o)
 {
@@ -90,6 +99,8 @@ static void read_texts_again(const Options *o)
     DEMAND(open_table(&other, &values, &e), "the table is sound");
     for (size_t i = 0; i < o->count; i++) {
         Buffer text = {0};
+        if (!is_meant(o, i))
+            continue;
         if (options_text(&o->states[i], &text))
             DEMAND(options_set(&other, o->states[i].row->name, text.text ? text.text : "", FROM_COMMAND_LINE, &e),
                    "the text of a value is read");

@@ -64,6 +64,8 @@ START_TEST(moses) { replay("moses", fuzz_moses); }
 
 START_TEST(options) { replay("options", fuzz_options); }
 
+START_TEST(plan) { replay("plan", fuzz_plan); }
+
 START_TEST(safetensors) { replay("safetensors", fuzz_safetensors); }
 
 START_TEST(source) { replay("source", fuzz_source); }
@@ -76,8 +78,8 @@ START_TEST(words) { replay("words", fuzz_words); }
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(bleu),   TEST(bpe),        TEST(csv),       TEST(gpt2),
-                                 TEST(json),   TEST(moses),      TEST(options),   TEST(safetensors),
-                                 TEST(source), TEST(vocabulary), TEST(wordpiece), TEST(words)};
+    static const Test tests[] = {TEST(bleu),       TEST(bpe),       TEST(csv),  TEST(gpt2),        TEST(json),
+                                 TEST(moses),      TEST(options),   TEST(plan), TEST(safetensors), TEST(source),
+                                 TEST(vocabulary), TEST(wordpiece), TEST(words)};
     return suite_run("fuzz/replay", tests, sizeof tests / sizeof *tests, argc, argv);
 }
