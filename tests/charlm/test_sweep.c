@@ -202,6 +202,9 @@ START_TEST(a_dry_run_leaves_nothing)
     snprintf(path, sizeof path, "%s/runs", folder);
     ck_assert(access(path, F_OK) != 0);
     said_free(&s);
+    s = must("sweep charlm/sweeps/norms.sweep --run %s/runs --dry-run", folder); /* the documents' example */
+    ck_assert_msg(strstr(s.err, "18 runs of 6 groups, 18 to train: "), "%s", s.err);
+    said_free(&s);
 }
 
 static const Test tests[] = {
