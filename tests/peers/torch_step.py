@@ -51,29 +51,46 @@ def activation_of(name):
             "gelu-tanh": lambda x: functional.gelu(x, approximate="tanh")}[name]
 
 
+def norm_of(o):
+    return nn.RMSNorm(o["dim"], eps=1e-5) if o["norm-kind"] == "rms" else nn.LayerNorm(o["dim"])
+
+
+def rotated(x):
+    """x [rows, heads, T, n], position by position (Su et al. 2021)"""
+    n = x.shape[-1]
+    frequency = 10000 ** (-2 * torch.arange(n // 2, dtype=torch.float64, device=x.device) / n)
+    angle = torch.arange(x.shape[2], dtype=torch.float64, device=x.device)[:, None] * frequency.repeat(2)
+    half = torch.cat((-x[..., n // 2:], x[..., :n // 2]), -1)
+    return x * angle.cos().to(x.dtype) + half * angle.sin().to(x.dtype)
+
+
 class Attention(nn.Module):
-    def __init__(self, o):
+    def __init__(self, o, rotary=False):
         super().__init__()
-        self.heads, self.composed = o["heads"], o["composed"]
+        self.heads, self.composed, self.rotary = o["heads"], o["composed"], rotary
+        self.kv_heads = o["kv-heads"] or self.heads
         self.key_size = o["head-size"] or o["dim"] // o["heads"]
         self.value_size = o["value-size"] or self.key_size
         self.scale = self.key_size ** -0.5 if o["score"] == "scaled-dot" else 1.0
-        keys, values = self.heads * self.key_size, self.heads * self.value_size
-        self.query = nn.Linear(o["dim"], keys, bias=o["bias"])
-        self.key = nn.Linear(o["dim"], keys, bias=o["bias"])
-        self.value = nn.Linear(o["dim"], values, bias=o["bias"])
-        self.out = nn.Linear(values, o["dim"])
+        self.query = nn.Linear(o["dim"], self.heads * self.key_size, bias=o["bias"])
+        self.key = nn.Linear(o["dim"], self.kv_heads * self.key_size, bias=o["bias"])
+        self.value = nn.Linear(o["dim"], self.kv_heads * self.value_size, bias=o["bias"])
+        self.out = nn.Linear(self.heads * self.value_size, o["dim"])
 
     def forward(self, x, memory, causal, seen=None):
         """x [rows, T, D] over memory [rows, S, D]; seen [rows, S]: which of these there are, where not all are"""
         rows, length, _ = x.shape
 
-        def by_head(y, size):
-            return y.view(rows, y.shape[1], self.heads, size).transpose(1, 2)
+        def by_head(y, heads, size):
+            return y.view(rows, y.shape[1], heads, size).transpose(1, 2)
 
-        q = by_head(self.query(x), self.key_size)
-        k = by_head(self.key(memory), self.key_size)
-        v = by_head(self.value(memory), self.value_size)
+        q = by_head(self.query(x), self.heads, self.key_size)
+        k = by_head(self.key(memory), self.kv_heads, self.key_size)
+        v = by_head(self.value(memory), self.kv_heads, self.value_size)
+        if self.rotary:
+            q, k = rotated(q), rotated(k)
+        if self.kv_heads < self.heads:
+            k, v = (y.repeat_interleave(self.heads // self.kv_heads, 1) for y in (k, v))
         mask = None if seen is None else seen[:, None, None, :]
         if self.composed:
             scores = q @ k.transpose(-2, -1) * self.scale
@@ -92,10 +109,10 @@ class Block(nn.Module):
     def __init__(self, o, causal, crosses=False):
         super().__init__()
         self.pre, self.activation, self.causal = o["norm"] == "pre", activation_of(o["activation"]), causal
-        self.attention = Attention(o)
+        self.attention = Attention(o, o["positions"] == "rotary")
         if crosses:
-            self.cross, self.norm_cross = Attention(o), nn.LayerNorm(o["dim"])
-        self.norm1, self.norm2 = nn.LayerNorm(o["dim"]), nn.LayerNorm(o["dim"])
+            self.cross, self.norm_cross = Attention(o), norm_of(o)
+        self.norm1, self.norm2 = norm_of(o), norm_of(o)
         self.ff = nn.ModuleDict({"in": nn.Linear(o["dim"], o["ff"]), "out": nn.Linear(o["ff"], o["dim"])})
 
     def feed_forward(self, x):
@@ -127,7 +144,7 @@ class Body(nn.Module):
         self.positions = o["positions"]
         self.blocks = nn.ModuleList(Block(o, causal) for _ in range(o["depth"]))
         if o["norm"] == "pre":
-            self.norm = nn.LayerNorm(o["dim"])
+            self.norm = norm_of(o)
         self.pre = o["norm"] == "pre"
 
     def body(self, ids):
@@ -193,7 +210,7 @@ class Translator(nn.Module):
 
     def stack(self, depth, causal, crosses):
         parts = {str(i): Block(self.o, causal, crosses) for i in range(depth)}
-        return nn.ModuleDict(parts | ({"norm": nn.LayerNorm(self.o["dim"])} if self.o["norm"] == "pre" else {}))
+        return nn.ModuleDict(parts | ({"norm": norm_of(self.o)} if self.o["norm"] == "pre" else {}))
 
     def embed(self, side, ids):
         x = self.scale * (self.embedding if self.o["tie"] else getattr(self, side + "_embedding"))(ids)
@@ -376,7 +393,8 @@ def follow(trainer, a, o, text, log):
 
 # ---- options
 
-MODEL = {"dim": 256, "heads": 8, "head-size": 0, "value-size": 0, "depth": 12, "ff": 0, "context": 256, "window": 0,
+MODEL = {"dim": 256, "heads": 8, "kv-heads": 0, "head-size": 0, "value-size": 0, "depth": 12, "ff": 0, "context": 256,
+         "window": 0, "norm-kind": "layer",
          "activation": "relu", "norm": "post", "positions": "learned", "score": "scaled-dot", "bias": False,
          "tie": False, "words": BYTES, "pool": "average", "decoder-depth": 0}
 TRAINING = {"batch": 32, "lr": 1e-4, "warmup": 156, "decay": 0.0, "clip": 1.0, "epsilon": 1e-8, "seed": 1,
