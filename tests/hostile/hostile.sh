@@ -123,7 +123,10 @@ while [ "$i" -lt "$count" ]; do
     [ "$status" -eq 0 ] || [ -s err ] || why="status $status without a word"
     [ "$status" -ne 2 ] || [ "$(wc -l <err)" -eq 1 ] || why="a mistake in several lines"
     [ "$status" -ne 2 ] || [ ! -s out ] || why="an answer beside a mistake"
-    [ "$status" -ne 0 ] || ! grep -qiwE -e '-?(nan|inf)' out || why="nan or inf in an answer"
+    case "$*" in # unless it repeats what was asked
+    *nan* | *inf*) ;;
+    *) [ "$status" -ne 0 ] || ! grep -qiwE -e '-?(nan|inf)' out || why="nan or inf in an answer" ;;
+    esac
     ! grep -q "$(printf '[\001-\010\013\014\016-\037]')" err || why="a control character in a message"
     diff -r data data.before >/dev/null || {
         case " $*" in *\ --out* | *\ --npy* | *\ --html* | *\ --dump*) ;; *) why="data changed" ;; esac # there it was asked for
