@@ -191,12 +191,13 @@ static void copy_heads(TrainerFixture *to, TrainerFixture *from, size_t kv_heads
     for (size_t i = 0; i < from->network.parameters->count; i++) {
         const Parameter *one = from->network.parameters->list[i];
         const Parameter *other = parameters_find(to->network.parameters, one->name);
+        if (one->role == ROLE_CONSTANT) /* beside the block of weights */
+            continue;
         size_t copies = other->count / one->count, size = one->count / kv_heads;
         ck_assert_uint_eq(copies, strstr(one->name, ".key.") || strstr(one->name, ".value.") ? 3 : 1);
         for (size_t j = 0; j < other->count; j++)
             copied[j] = values[one->offset + (copies == 1 ? j : j / size / copies * size + j % size)];
-        if (one->role != ROLE_CONSTANT)
-            weights_set(&to->trainer.weights, to->trainer.worker[0].stream, other, copied);
+        weights_set(&to->trainer.weights, to->trainer.worker[0].stream, other, copied);
     }
     memory_free(values);
     memory_free(copied);
