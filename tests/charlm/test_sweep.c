@@ -11,9 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RECIPE                                                                                                         \
+#define RECIPE_OF(steps)                                                                                               \
     "dim = 16\nheads = 2\ndepth = 1\ncontext = 16\nbatch = 4\nworkers = 1\nlr = 0.01\neval-bytes = 300\n"              \
-    "warmup = 2\nschedule = constant\nminutes = 0\npatience = 0\nsteps = 20\neval-every = 5\n"
+    "warmup = 2\nschedule = constant\nminutes = 0\npatience = 0\nsteps = " steps "\neval-every = 5\n"
+#define RECIPE RECIPE_OF("20")
 
 /* Writes the file of a sweep; the path of where its runs go, beside it. */
 static const char *sweep_of(const char *text)
@@ -48,7 +49,8 @@ static Said sweep(const char *folder, const char *more)
     return must("sweep %s/a.sweep --run %s/runs %s", folder, folder, more);
 }
 
-#define TWO_BY_TWO RECIPE "seeds = 3\nff = 8 | 16\n[post]\n[pre]\nnorm = pre\n"
+#define TWO_BY_TWO_OF(steps) RECIPE_OF(steps) "seeds = 3\nff = 8 | 16\n[post]\n[pre]\nnorm = pre\n"
+#define TWO_BY_TWO           TWO_BY_TWO_OF("20")
 
 START_TEST(a_sweep_trains_compares_and_makes_its_table_anew)
 {
@@ -85,7 +87,7 @@ START_TEST(a_sweep_trains_compares_and_makes_its_table_anew)
 /* Killed at random moments, with a run or between two; then it goes on to the same table. */
 START_TEST(a_sweep_that_is_killed_ends_with_the_same_table)
 {
-    const char *whole = sweep_of(TWO_BY_TWO), *killed = sweep_of(TWO_BY_TWO);
+    const char *whole = sweep_of(TWO_BY_TWO_OF("400")), *killed = sweep_of(TWO_BY_TWO_OF("400"));
     Said s = sweep(whole, "-q");
     said_free(&s);
     size_t kills = 0;
