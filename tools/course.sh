@@ -182,21 +182,24 @@ try_mine() {
     done
     # shellcheck disable=SC2086
     printf '%s' "$operations" | libmine "$place" "$flags" $solutions || { wrong "the solutions make no library"; return; }
-    for device in plain mine; do
-        rm -rf "$place/$device"
-        (cd "$place" && "$ATTEND_BIN/charlm" train -q --dim 16 --heads 2 --depth 1 --context 16 --batch 4 --steps 3 \
-            --eval-every 3 --attention composed --distances none --positions learned --device $device --workers 1 --run $device >/dev/null) ||
-            wrong "charlm does not train with --device $device"
-        cut -f 1,3 "$place/$device/log.tsv" >"$place/$device.loss"
+    for kind in layer rms; do
+        for device in plain mine; do
+            rm -rf "$place/$device"
+            (cd "$place" && "$ATTEND_BIN/charlm" train -q --dim 16 --heads 2 --depth 1 --context 16 --batch 4 --steps 3 \
+                --eval-every 3 --attention composed --distances none --positions learned --norm-kind $kind --device $device \
+                --workers 1 --run $device >/dev/null) || wrong "charlm does not train with --device $device, --norm-kind $kind"
+            cut -f 1,3 "$place/$device/log.tsv" >"$place/$device.loss"
+        done
+        awk 'FNR == 1 { next } FNR == NR { loss[FNR] = $2; next }
+            { d = loss[FNR] - $2; lines++; if (d > 1e-4 || d < -1e-4) bad = 1 } END { exit bad || !lines }' \
+            "$place/plain.loss" "$place/mine.loss" ||
+            { wrong "--device mine learns something else than plain"; cat "$place"/*.loss >&2; }
     done
-    awk 'FNR == 1 { next } FNR == NR { loss[FNR] = $2; next }
-        { d = loss[FNR] - $2; lines++; if (d > 1e-4 || d < -1e-4) bad = 1 } END { exit bad || !lines }' \
-        "$place/plain.loss" "$place/mine.loss" || { wrong "--device mine learns something else than plain"; cat "$place"/*.loss >&2; }
     echo 'unsigned long mine_table(void *k); unsigned long mine_table(void *k) { return k != 0; }' >"$OUT/course/old.c"
     # shellcheck disable=SC2086
     eval "$CC $flags -fPIC -shared -o $place/course/mine/libmine.so $OUT/course/old.c" &&
         (cd "$place" && "$ATTEND_BIN/charlm" bench --device mine --dim 16 --heads 2 --depth 1 2>&1) |
-        grep -q 'made for another version' || wrong "a library of another version is not refused"
+        grep -q 'built for another version' || wrong "a library of another version is not refused"
     echo "  --device mine: $(printf '%s' "$operations" | cut -d ' ' -f 2 | sort -u | wc -l) operations of the solutions, the losses of plain"
 }
 

@@ -13,8 +13,8 @@ bool network_suits(const SharedOptions *o, Error *e)
     if (o->kv_heads && o->heads % o->kv_heads)
         return fail(e, "--heads %zu cannot be shared out among --kv-heads %zu; give one that divides it", o->heads,
                     o->kv_heads);
-    if (o->device == DEVICE_MINE && (o->kv_heads || o->norm_kind == NORM_RMS))
-        return fail(e, "--device mine knows neither --kv-heads nor --norm-kind rms, which no lesson asks for");
+    if (o->device == DEVICE_MINE && o->kv_heads)
+        return fail(e, "--device mine does not know --kv-heads, which no lesson asks for");
     if (o->attention == ATTENTION_FUSED && !score_is_dot((Score)o->score))
         return fail(
             e,

@@ -18,6 +18,36 @@ static void adam(Stream *s, void *w, void *copy, void *m, void *v, const void *g
     (v ? &theirs : &plain_f32)->adam(s, w, copy, m, v, g, state, adam, spans, span_count, first, n);
 }
 
+/* And the student's norms have a mean: an RMS norm is plain's. */
+static const Kernels *of_norm(const void *mean) { return mean ? &theirs : &plain_f32; }
+
+static void norm_forward(Stream *s, void *y, void *mean, void *rstd, const void *x, const void *gain, const void *bias,
+                         double epsilon, size_t n, size_t d)
+{
+    of_norm(mean)->norm_forward(s, y, mean, rstd, x, gain, bias, epsilon, n, d);
+}
+
+static void norm_backward(Stream *s, void *dx, bool add, void *dgain, void *dbias, const void *dy, const void *mean,
+                          const void *rstd, const void *x, const void *gain, size_t n, size_t d)
+{
+    of_norm(mean)->norm_backward(s, dx, add, dgain, dbias, dy, mean, rstd, x, gain, n, d);
+}
+
+static void add_norm_forward(Stream *s, void *y, void *sum, void *mean, void *rstd, const void *x, const void *f,
+                             Dropout drop, const StepState *state, const void *gain, const void *bias, double epsilon,
+                             size_t n, size_t d)
+{
+    of_norm(mean)->add_norm_forward(s, y, sum, mean, rstd, x, f, drop, state, gain, bias, epsilon, n, d);
+}
+
+static void add_norm_backward(Stream *s, void *dx, bool add_x, void *df, bool add_f, void *dgain, void *dbias,
+                              const void *dy, const void *sum, const void *mean, const void *rstd, Dropout drop,
+                              const StepState *state, const void *gain, size_t n, size_t d)
+{
+    of_norm(mean)->add_norm_backward(s, dx, add_x, df, add_f, dgain, dbias, dy, sum, mean, rstd, drop, state, gain, n,
+                                     d);
+}
+
 const Kernels *mine_find(NumberType type, Error *e)
 {
     static Kernels table;
@@ -43,5 +73,9 @@ const Kernels *mine_find(NumberType type, Error *e)
     table = theirs;
     table.backend = "mine";
     table.adam = adam;
+    table.norm_forward = norm_forward;
+    table.norm_backward = norm_backward;
+    table.add_norm_forward = add_norm_forward;
+    table.add_norm_backward = add_norm_backward;
     return &table;
 }
