@@ -87,7 +87,7 @@ START_TEST(a_sweep_trains_compares_and_makes_its_table_anew)
 /* Killed at random moments, with a run or between two; then it goes on to the same table. */
 START_TEST(a_sweep_that_is_killed_ends_with_the_same_table)
 {
-    const char *whole = sweep_of(TWO_BY_TWO_OF("400")), *killed = sweep_of(TWO_BY_TWO_OF("400"));
+    const char *whole = sweep_of(TWO_BY_TWO_OF("200")), *killed = sweep_of(TWO_BY_TWO_OF("200"));
     Said s = sweep(whole, "-q");
     said_free(&s);
     size_t kills = 0;
