@@ -123,14 +123,14 @@ bool cost_ask(Cost *c, const Child *child, const char *path, int *status, Error 
     Buffer out = {0}, err = {0};
     Json *j = NULL;
     Words w;
-    Error why;
+    Error why = {{0}};
     if (!child_words(&w, child, NULL, NULL, e))
         return false;
     *status = process_run(process_self, w.word, NULL, &out, &err);
     bool fine = *status == 0 && !out.failed && json_read(&j, out.text ? out.text : "", out.size, "its plan", &why) &&
                 take_cost(c, j) && (!path || file_write(path, out.text, out.size, &why));
     if (!fine) {
-        const char *line = first_line(&err);
+        const char *line = *status == 0 && why.text[0] ? why.text : first_line(&err);
         fail(e, "%.*s", (int)strcspn(line, "\n"), line);
     }
     json_free(j);

@@ -16,7 +16,7 @@
 /* Paths of runs, owned. */
 typedef struct Runs {
     char **path;
-    size_t count;
+    size_t count, capacity;
 } Runs;
 
 static void runs_free(Runs *r)
@@ -28,12 +28,12 @@ static void runs_free(Runs *r)
 
 static bool add_run(Runs *r, char *path, Error *e)
 {
-    char **more = path ? memory_resize(r->path, r->count + 1, sizeof *more) : NULL;
-    if (!more) {
+    if (!path)
+        return memory_error(e, "a path", 1, 64);
+    if (!memory_grow(&r->path, &r->capacity, r->count + 1, sizeof *r->path, "runs", e)) {
         memory_free(path);
-        return memory_error(e, "runs", r->count + 1, sizeof *more);
+        return false;
     }
-    r->path = more;
     r->path[r->count++] = path;
     return true;
 }

@@ -440,24 +440,19 @@ static size_t count_of(const Sweep *s, State state)
     return count;
 }
 
-/* Seconds that the rest will take, if it goes on as since `start`. */
-static double seconds_left(const Sweep *s, double done_before, double start)
+static double flop_of(const Sweep *s, State state)
 {
-    double done = 0, all = 0;
-    for (size_t i = 0; i < s->plan.count; i++) {
-        const double flop = s->cost[s->plan.run[i].group].flop;
-        all += s->item[i].state == FAILED ? 0 : flop;
-        done += s->item[i].state == DONE ? flop : 0;
-    }
-    return done > done_before ? (clock_seconds() - start) / (done - done_before) * (all - done) : NAN;
+    double flop = 0;
+    for (size_t i = 0; i < s->plan.count; i++)
+        flop += s->item[i].state == state ? s->cost[s->plan.run[i].group].flop : 0;
+    return flop;
 }
 
-static double flop_done(const Sweep *s)
+/* Seconds that the rest will take, if it continues as it has since `start`. */
+static double seconds_left(const Sweep *s, double done_before, double start)
 {
-    double done = 0;
-    for (size_t i = 0; i < s->plan.count; i++)
-        done += s->item[i].state == DONE ? s->cost[s->plan.run[i].group].flop : 0;
-    return done;
+    const double done = flop_of(s, DONE) - done_before, left = flop_of(s, WAITING) + flop_of(s, RUNNING);
+    return done > 0 ? (clock_seconds() - start) / done * left : NAN;
 }
 
 /* A run that was stopped or killed waits; one that says it cannot be trained has failed. It may be that another process
@@ -510,7 +505,7 @@ static bool wait_for_one(Sweep *s, double done_before, double start, Error *e)
 
 static bool train_all(Sweep *s, Error *e)
 {
-    const double start = clock_seconds(), done_before = flop_done(s);
+    const double start = clock_seconds(), done_before = flop_of(s, DONE);
     bool fine = true, started = true, busy = false;
     stop_catch();
     while (fine) {
