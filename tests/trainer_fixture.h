@@ -9,10 +9,9 @@
 #define TESTS_TRAINER_FIXTURE_H
 
 #include "core/train/trainer.h"
+#include "tests/backends.h"
 #include "tests/suite.h"
 
-/* The backends of a type, device by device; NULL after the last. Plain comes first. */
-const Kernels *backend_of(NumberType type, size_t i);
 const Kernels *plain_of(NumberType type);
 
 typedef struct Network {

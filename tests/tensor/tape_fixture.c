@@ -10,18 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const devices[] = {"plain", "cpu"};
-
-const Kernels *tape_fixture_backend(NumberType type, size_t i)
-{
-    for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
-        const Kernels *k = kernels_find(devices[d], type, NULL);
-        if (k && !i--)
-            return k;
-    }
-    return NULL;
-}
-
 void tape_fixture_rows(TapeFixture *l, const size_t *lengths)
 {
     size_t n = 0, longest = 0;

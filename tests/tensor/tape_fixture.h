@@ -8,6 +8,7 @@
 
 #include "core/nn/block.h"
 #include "core/nn/embedding.h"
+#include "tests/backends.h"
 #include "tests/suite.h"
 
 enum {
@@ -73,8 +74,5 @@ void tape_fixture_differentiate(TapeFixture *l, Program *program);
 
 /* Sets one weight, and its copy. */
 void tape_fixture_set(TapeFixture *l, const Parameter *p, size_t i, double value);
-
-/* The backends of a type, plain first; NULL after the last. */
-const Kernels *tape_fixture_backend(NumberType type, size_t i);
 
 #endif

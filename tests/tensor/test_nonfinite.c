@@ -75,19 +75,19 @@ static void check_plant(const Kernels *k, const TapeFixtureOptions *o, const Pla
 START_TEST(the_operation_that_first_reads_a_bad_weight_is_blamed)
 {
     for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; tape_fixture_backend((NumberType)type, i); i++) {
-            check_plant(tape_fixture_backend((NumberType)type, i), &post, &plants[_i], NAN);
-            check_plant(tape_fixture_backend((NumberType)type, i), &pre, &plants[_i], INFINITY);
+        for (size_t i = 0; backend_of((NumberType)type, i); i++) {
+            check_plant(backend_of((NumberType)type, i), &post, &plants[_i], NAN);
+            check_plant(backend_of((NumberType)type, i), &pre, &plants[_i], INFINITY);
         }
 }
 
 START_TEST(a_product_that_overflows_is_blamed)
 {
     for (int type = 0; type < NUMBER_F64; type++)
-        for (size_t i = 0; tape_fixture_backend((NumberType)type, i); i++) {
+        for (size_t i = 0; backend_of((NumberType)type, i); i++) {
             TapeFixture l;
             char name[NONFINITE_NAME] = "";
-            tape_fixture_open(&l, tape_fixture_backend((NumberType)type, i), &post);
+            tape_fixture_open(&l, backend_of((NumberType)type, i), &post);
             for (size_t j = 0; j < l.block[2].ff.in.weight->count; j++)
                 tape_fixture_set(&l, l.block[2].ff.in.weight, j, 3e38);
             nonfinite_weights(name, &l.weights, l.stream);
@@ -101,7 +101,7 @@ START_TEST(a_product_that_overflows_is_blamed)
 START_TEST(attention_that_overflows_is_blamed)
 {
     TapeFixture l;
-    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F32, 0), _i ? &pre : &post);
+    tape_fixture_open(&l, backend_of(NUMBER_F32, 0), _i ? &pre : &post);
     Linear query = l.block[1].attention.query;
     for (size_t m = 0; m < 2; m++) { /* query and key */
         const Parameter *bias = l.parameters.list[0];
@@ -200,10 +200,10 @@ enum { NAMELESS = sizeof nameless / sizeof *nameless };
 
 START_TEST(an_operation_without_a_parameter_is_blamed_by_the_last_one_that_was_fine)
 {
-    for (size_t i = 0; tape_fixture_backend(NUMBER_F32, i); i++) {
+    for (size_t i = 0; backend_of(NUMBER_F32, i); i++) {
         TapeFixture l;
         char words[NONFINITE_NAME];
-        tape_fixture_open(&l, tape_fixture_backend(NUMBER_F32, i), &post);
+        tape_fixture_open(&l, backend_of(NUMBER_F32, i), &post);
         snprintf(words, sizeof words, "%s after narrow.weight", nameless[_i].operation);
         ck_assert_str_eq(nonfinite_in(&l, nameless[_i].program, KEEP_ALL), words);
         tape_fixture_close(&l);
@@ -218,7 +218,7 @@ START_TEST(a_new_pass_knows_of_no_parameter_yet)
     Error e;
     char name[NONFINITE_NAME] = "";
     const TapePlan plan = {1 << 18, 1 << 18, 1 << 14};
-    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F32, 0), &post);
+    tape_fixture_open(&l, backend_of(NUMBER_F32, 0), &post);
     ck_done(tape_open(&t, l.k, l.stream, &l.weights, &plan, &e), e);
     t.nonfinite = name;
     mapped(&t, &l);
@@ -233,7 +233,7 @@ START_TEST(a_new_pass_knows_of_no_parameter_yet)
 START_TEST(the_first_bad_tensor_is_named_not_the_last)
 {
     TapeFixture l;
-    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F32, 0), &post);
+    tape_fixture_open(&l, backend_of(NUMBER_F32, 0), &post);
     tape_fixture_set(&l, l.block[3].ff.in.weight, 0, NAN);
     tape_fixture_set(&l, l.block[1].ff.in.weight, 0, NAN);
     tape_fixture_set(&l, l.logits.bias, 0, NAN);
@@ -245,7 +245,7 @@ START_TEST(the_first_bad_tensor_is_named_not_the_last)
 START_TEST(a_loss_that_is_not_finite_is_blamed)
 {
     TapeFixture l;
-    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F32, 0), &post);
+    tape_fixture_open(&l, backend_of(NUMBER_F32, 0), &post);
     for (size_t i = 0; i < FIXTURE_WORDS; i++)
         tape_fixture_set(&l, l.logits.bias, i, i % 2 ? 3e38 : -3e38);
     ck_assert_str_eq(nonfinite(&l, KEEP_ALL), "the loss after logits.weight");
@@ -256,7 +256,7 @@ START_TEST(gradients_are_blamed_in_the_order_of_the_backward_pass)
 {
     TapeFixture l;
     char name[NONFINITE_NAME] = "", words[NONFINITE_NAME];
-    tape_fixture_open(&l, tape_fixture_backend((NumberType)_i, 0), &post);
+    tape_fixture_open(&l, backend_of((NumberType)_i, 0), &post);
     void *gradient = memory_get(l.parameters.size, l.k->real);
     Tape t = {.k = l.k, .stream = l.stream, .weights = &l.weights, .gradient = gradient};
     nonfinite_gradients(name, &t);
@@ -283,7 +283,7 @@ START_TEST(numbers_are_looked_at_to_the_last)
     Error e;
     char name[NONFINITE_NAME] = "";
     const TapePlan plan = {1 << 18, 0, 1 << 12};
-    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F64, 0), &post);
+    tape_fixture_open(&l, backend_of(NUMBER_F64, 0), &post);
     ck_done(tape_open(&t, l.k, l.stream, &l.weights, &plan, &e), e);
     t.nonfinite = name;
     for (size_t n = 1021; n < 1028; n++) { /* around the size of a piece */

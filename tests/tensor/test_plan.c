@@ -245,10 +245,10 @@ START_TEST(a_pass_in_the_room_of_a_larger_one_gives_the_same_bits)
     TapeFixtureOptions o = {.dropout = 0.3, .composed = _i % 2, .norm = _i / 2 % 2 ? NORM_PRE : NORM_POST};
     Keep keep = (Keep)(_i / 4);
     for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; tape_fixture_backend((NumberType)type, i); i++) {
+        for (size_t i = 0; backend_of((NumberType)type, i); i++) {
             Random r = {.seed = (uint32_t)_i};
             TapeFixture l;
-            tape_fixture_open(&l, tape_fixture_backend((NumberType)type, i), &o);
+            tape_fixture_open(&l, backend_of((NumberType)type, i), &o);
             Pass most = tape_fixture_pass(&l, blocks, &(PassOptions){.keep = keep});
             for (int times = 0; times < 6; times++) {
                 random_rows(&l, &r);

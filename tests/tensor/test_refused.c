@@ -58,7 +58,7 @@ START_TEST(a_view_is_refused_where_a_whole_matrix_is_read_and_a_width_that_does_
 {
     TapeFixture l;
     int status;
-    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F64, 0), &(TapeFixtureOptions){0});
+    tape_fixture_open(&l, backend_of(NUMBER_F64, 0), &(TapeFixtureOptions){0});
     fflush(NULL);
     pid_t child = fork();
     ck_assert(child >= 0);

@@ -150,7 +150,7 @@ enum { MEETING = sizeof meeting / sizeof *meeting };
 START_TEST(a_tensor_that_is_used_twice_sums_its_gradients)
 {
     TapeFixture l;
-    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F64, 0), &smooth);
+    tape_fixture_open(&l, backend_of(NUMBER_F64, 0), &smooth);
     tape_fixture_differentiate(&l, meeting[_i]);
     tape_fixture_close(&l);
 }
@@ -159,11 +159,11 @@ START_TEST(a_tensor_that_is_used_twice_sums_its_gradients)
 static void check_against_f64(Program *program, const TapeFixtureOptions *o)
 {
     TapeFixture exact;
-    tape_fixture_open(&exact, tape_fixture_backend(NUMBER_F64, 0), o);
+    tape_fixture_open(&exact, backend_of(NUMBER_F64, 0), o);
     Pass wanted = tape_fixture_pass(&exact, program, &(PassOptions){0});
-    for (size_t i = 0; tape_fixture_backend(NUMBER_F32, i); i++) {
+    for (size_t i = 0; backend_of(NUMBER_F32, i); i++) {
         TapeFixture l;
-        tape_fixture_open(&l, tape_fixture_backend(NUMBER_F32, i), o);
+        tape_fixture_open(&l, backend_of(NUMBER_F32, i), o);
         Pass found = tape_fixture_pass(&l, program, &(PassOptions){0});
         double off = 0, all = 0;
         for (size_t n = 0; n < l.parameters.size; n++) {
@@ -203,7 +203,7 @@ static Tensor *viewed(Tape *t, const TapeFixture *l)
 START_TEST(views_write_their_columns_of_one_gradient)
 {
     TapeFixture l;
-    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F64, 0), &smooth);
+    tape_fixture_open(&l, backend_of(NUMBER_F64, 0), &smooth);
     tape_fixture_differentiate(&l, viewed);
     tape_fixture_close(&l);
     check_against_f64(viewed, &dropping);
@@ -217,7 +217,7 @@ START_TEST(views_of_different_widths_see_their_columns)
     const TapePlan plan = {1 << 16, 0, 1 << 16};
     const size_t columns[] = {1, 7, 4};
     Tensor *view[3];
-    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F64, 0), &smooth);
+    tape_fixture_open(&l, backend_of(NUMBER_F64, 0), &smooth);
     ck_done(tape_open(&t, l.k, l.stream, &l.weights, &plan, &e), e);
     Tensor *x = tape_tensor(&t, 5, 12, false, true);
     for (size_t i = 0; i < 60; i++)
@@ -248,11 +248,11 @@ static Tensor *classified(Tape *t, const TapeFixture *l)
 START_TEST(likeliest_classes_have_the_largest_logits_and_no_gradient)
 {
     TapeFixture l;
-    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F64, 0), &smooth);
+    tape_fixture_open(&l, backend_of(NUMBER_F64, 0), &smooth);
     tape_fixture_differentiate(&l, classified);
     tape_fixture_close(&l);
-    for (size_t i = 0; tape_fixture_backend(NUMBER_BF16, i); i++) {
-        tape_fixture_open(&l, tape_fixture_backend(NUMBER_BF16, i), &smooth);
+    for (size_t i = 0; backend_of(NUMBER_BF16, i); i++) {
+        tape_fixture_open(&l, backend_of(NUMBER_BF16, i), &smooth);
         Pass pass = tape_fixture_pass(&l, classified, &(PassOptions){0});
         ck_assert(pass.used.memory == pass.planned.memory);
         pass_free(&pass);
@@ -303,7 +303,7 @@ static Tensor *with_something_unread(Tape *t, const TapeFixture *l)
 START_TEST(an_output_that_nobody_reads_does_not_run_backward)
 {
     TapeFixture l;
-    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F64, 0), &smooth);
+    tape_fixture_open(&l, backend_of(NUMBER_F64, 0), &smooth);
     Pass p = tape_fixture_pass(&l, with_something_unread, &(PassOptions){0}); /* over shapes, and with numbers */
     ck_assert_uint_eq(unread_calls, 0);
     ck_assert_uint_eq(read_calls, 2);
@@ -318,7 +318,7 @@ START_TEST(an_output_that_nobody_reads_does_not_run_backward)
 START_TEST(evaluation_records_nothing)
 {
     TapeFixture l;
-    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F64, 0), &dropping);
+    tape_fixture_open(&l, backend_of(NUMBER_F64, 0), &dropping);
     Pass p = tape_fixture_pass(&l, used_four_times, &(PassOptions){.evaluation = true});
     Pass q = tape_fixture_pass(&l, used_four_times, &(PassOptions){0});
     ck_assert_uint_eq(p.nodes, 0);
@@ -336,7 +336,7 @@ START_TEST(what_wants_no_gradient_gets_none)
     double memory[12] = {0};
     bool add_x = true;
     const TapePlan plan = {1 << 16, 1 << 16, 1 << 16};
-    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F64, 0), &smooth);
+    tape_fixture_open(&l, backend_of(NUMBER_F64, 0), &smooth);
     ck_done(tape_open(&t, l.k, l.stream, &l.weights, &plan, &e), e);
     t.training = t.recording = true;
     Tensor *x = tape_outside(&t, memory, 1, 12);
@@ -432,9 +432,9 @@ START_TEST(segments_kept_and_computed_again_give_the_same_bits)
     TapeFixtureOptions o = tape_fixture_kind(_i % KINDS_OF_FIXTURE);
     Program *program = segmented[_i / KINDS_OF_FIXTURE];
     for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; tape_fixture_backend((NumberType)type, i); i++) {
+        for (size_t i = 0; backend_of((NumberType)type, i); i++) {
             TapeFixture l;
-            tape_fixture_open(&l, tape_fixture_backend((NumberType)type, i), &o);
+            tape_fixture_open(&l, backend_of((NumberType)type, i), &o);
             Pass kept = tape_fixture_pass(&l, program, &(PassOptions){.keep = KEEP_ALL});
             Pass again = tape_fixture_pass(&l, program, &(PassOptions){.keep = KEEP_INPUTS});
             ck_assert(memcmp(&kept.loss, &again.loss, sizeof kept.loss) == 0);
@@ -452,7 +452,7 @@ START_TEST(segments_differentiate)
     TapeFixture l;
     if (segmented[_i] == shared) /* reads a ReLU, but far from its kink */
         o.dropout = 0;
-    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F64, 0), &o);
+    tape_fixture_open(&l, backend_of(NUMBER_F64, 0), &o);
     tape_fixture_differentiate(&l, segmented[_i]);
     tape_fixture_close(&l);
 }
@@ -461,7 +461,7 @@ START_TEST(segments_computed_again_need_less_memory_and_evaluation_least)
 {
     TapeFixtureOptions o = tape_fixture_kind(_i);
     TapeFixture l;
-    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F32, 0), &o);
+    tape_fixture_open(&l, backend_of(NUMBER_F32, 0), &o);
     for (size_t i = 0; i < 2; i++) { /* blocks, nested */
         Pass kept = tape_fixture_pass(&l, segmented[i], &(PassOptions){.keep = KEEP_ALL});
         Pass again = tape_fixture_pass(&l, segmented[i], &(PassOptions){.keep = KEEP_INPUTS});
@@ -490,7 +490,7 @@ START_TEST(evaluation_of_a_deep_network_keeps_one_tensor_a_block)
 {
     TapeFixtureOptions o = tape_fixture_kind(_i);
     TapeFixture l;
-    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F32, 0), &o);
+    tape_fixture_open(&l, backend_of(NUMBER_F32, 0), &o);
     Pass shallow = tape_fixture_pass(&l, blocks, &(PassOptions){.evaluation = true});
     Pass much = tape_fixture_pass(&l, deep, &(PassOptions){.evaluation = true});
     size_t blocks_more = 9 * FIXTURE_BLOCKS, tensor = aligned(FIXTURE_POSITIONS * FIXTURE_DIM * sizeof(float));
@@ -515,9 +515,9 @@ START_TEST(a_walk_over_shapes_finds_exactly_the_memory_that_is_used)
     TapeFixtureOptions o = tape_fixture_kind(_i % KINDS_OF_FIXTURE);
     Program *program = segmented[_i / KINDS_OF_FIXTURE];
     for (int type = 0; type < NUMBER_TYPES; type++)
-        for (size_t i = 0; tape_fixture_backend((NumberType)type, i); i++) {
+        for (size_t i = 0; backend_of((NumberType)type, i); i++) {
             TapeFixture l;
-            tape_fixture_open(&l, tape_fixture_backend((NumberType)type, i), &o);
+            tape_fixture_open(&l, backend_of((NumberType)type, i), &o);
             Pass kept = tape_fixture_pass(&l, program, &(PassOptions){.keep = KEEP_ALL});
             Pass again = tape_fixture_pass(&l, program, &(PassOptions){.keep = KEEP_INPUTS});
             Pass read = tape_fixture_pass(&l, program, &(PassOptions){.evaluation = true});
@@ -544,7 +544,7 @@ static bool open_tape(void *argument, Error *e)
 START_TEST(a_tape_without_memory_is_an_error_and_leaves_nothing)
 {
     TapeFixture l;
-    tape_fixture_open(&l, tape_fixture_backend(NUMBER_F32, 0), &smooth);
+    tape_fixture_open(&l, backend_of(NUMBER_F32, 0), &smooth);
     fail_each_allocation(open_tape, &l);
     tape_fixture_close(&l);
 }
