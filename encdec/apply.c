@@ -73,7 +73,7 @@ static bool add_lines(const Apply *a, Applier *w)
             buffer_add(&w->out, "\n", 1);
         at = close ? close + 1 : end;
     }
-    return !w->out.failed || memory_error(&w->e, "a text of pieces", w->out.size, 1);
+    return !w->out.failed || memory_error(&w->e, "a text of subwords", w->out.size, 1);
 }
 
 static void work(void *argument, size_t worker)

@@ -1,5 +1,5 @@
 /* encdec eval: how well it foretells the target of a part of the data, each piece with all before it: in nats, as the
- * perplexity of a piece, and as that of a word with its sentence's end counted as one, which does not depend on what
+ * perplexity of a token, and as that of a word with its sentence's end counted as one, which does not depend on what
  * words are cut into. All without label smoothing. And how good its translations of the part are: BLEU. */
 #include "encdec/encdec.h"
 
@@ -47,7 +47,7 @@ static bool print_result(const Eval *v, Error *e)
             judge_add(&v->judge, &b);
         return json_print(&b, e);
     }
-    printf("%.4f nats/piece, perplexity %.3f per piece, %.3f per word (%s)\n", nats, exp(nats), exp(of_word),
+    printf("%.4f nats/token, perplexity %.3f per token, %.3f per word (%s)\n", nats, exp(nats), exp(of_word),
            c->app.protocol);
     return !c->options->bleu || print_bleu(v, e);
 }
@@ -57,7 +57,7 @@ static void note_missing(const EncDec *c)
 {
     const SentencePairs *p = &c->bitext.parts[c->app.data.scored];
     if (p->too_long)
-        fprintf(stderr, "encdec: %zu pairs of %s are longer than %zu pieces, and are not scored\n", p->too_long,
+        fprintf(stderr, "encdec: %zu pairs of %s are longer than %zu tokens, and are not scored\n", p->too_long,
                 split_name(c->app.data.scored),
                 c->app.data.scored == SPLIT_TRAIN ? c->options->longest : c->model.context - 1);
     if (p->empty)

@@ -31,7 +31,7 @@ bool encdec_texts(App *a, TextSet *t, Error *e)
     t->kinds = c->bitext.pieces->count;
     t->unknown = UNKNOWN;
     t->text = "sentence";
-    t->measured = words ? "words" : "pieces";
+    t->measured = words ? "words" : "subwords";
     add_pairs(t, &c->bitext, SPLIT_TRAIN);
     add_pairs(t, &c->bitext, SPLIT_VALID);
     return true;

@@ -70,7 +70,7 @@ bool encdec_task(EncDec *c, Error *e)
     const size_t longest = c->bitext.longest ? c->bitext.longest : smaller(c->options->longest + 1, c->model.context);
     const size_t tokens = c->app.data.order.count ? c->app.data.order.options.tokens : c->options->batch_tokens,
                  pairs = c->options->shared.batch;
-    snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu pairs, %zu target pieces, %zu words",
+    snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu pairs, %zu target tokens, %zu words",
              split_name(c->app.data.scored), scored->count, pairs_ids(scored, TARGET), scored->words);
     c->app.task = (Task){.self = c,
                          .sides = SIDES_USED,
@@ -83,7 +83,7 @@ bool encdec_task(EncDec *c, Error *e)
                          .loss = loss,
                          .score_batch = dataset_score_batch,
                          .words = (double)scored->words,
-                         .unit = "nats/piece",
+                         .unit = "nats/token",
                          .per_nat = 1,
                          .protocol = c->app.protocol};
     c->app.task.most_rows = c->app.data.order.count ? c->app.data.order.most_rows
@@ -179,7 +179,7 @@ static void print_pairs(const EncDec *c)
         double ids = (double)(pairs_ids(p, SOURCE) + pairs_ids(p, TARGET)), count = (double)(p->count ? p->count : 1);
         fprintf(
             stderr,
-            "%-5s %8zu pairs, %.1f + %.1f pieces each, %.2f %% of them <unk>; left out: %zu empty, %zu too long%s\n",
+            "%-5s %8zu pairs, %.1f + %.1f tokens each, %.2f %% of them <unk>; left out: %zu empty, %zu too long%s\n",
             split_name((Split)part), p->count, (double)pairs_ids(p, SOURCE) / count,
             (double)pairs_ids(p, TARGET) / count, 100 * (double)p->unknown / (ids > 0 ? ids : 1),
             part == SPLIT_TRAIN ? p->empty : 0, p->too_long,
@@ -195,11 +195,11 @@ static void print_batch(const EncDec *c)
     double targets = (double)pairs_ids(&c->bitext.parts[SPLIT_TRAIN], TARGET) / (double)c->app.data.order.batches;
     const char *preset = c->options->shared.preset ? c->options->shared.preset : app_data(&c->app) ? NULL : "minute";
     size_t meant = preset_batch_tokens(preset);
-    fprintf(stderr, "batch %.0f target pieces per step on average, %zu steps per epoch\n", targets,
+    fprintf(stderr, "batch %.0f target tokens per step on average, %zu steps per epoch\n", targets,
             c->app.data.order.batches);
     if (!c->app.run && c->options->shared.schedule == SCHEDULE_NOAM && targets * FAR_BELOW < (double)meant)
         fprintf(stderr,
-                "encdec: warning: the learning rate was chosen for batches of %zu pieces, and these have %.0f: the "
+                "encdec: warning: the learning rate was chosen for batches of %zu tokens, and these have %.0f: the "
                 "model may learn less well, or not at all\n",
                 meant, targets);
 }

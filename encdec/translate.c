@@ -143,11 +143,11 @@ static void print_notes(const Translate *t)
     const double seconds = t->seconds > 0 ? t->seconds : 1;
     if (all->cut)
         fprintf(stderr,
-                "encdec: %zu line%s longer than the %zu pieces that the model reads, and cut there; the first is line "
+                "encdec: %zu line%s longer than the %zu tokens that the model reads, and cut there; the first is line "
                 "%zu\n",
                 all->cut, all->cut == 1 ? " is" : "s are", all->options.longest, all->first_cut);
     if (!t->c->options->shared.quiet)
-        fprintf(stderr, "%s sentence%s in %s: %.1f sentences/s, %.0f + %.0f pieces/s\n", count_text(all->seen).text,
+        fprintf(stderr, "%s sentence%s in %s: %.1f sentences/s, %.0f + %.0f tokens/s\n", count_text(all->seen).text,
                 all->seen == 1 ? "" : "s", duration_text(t->seconds).text, (double)all->seen / seconds,
                 all->read / seconds, all->written / seconds);
 }

@@ -198,11 +198,11 @@ static void print_text(const Vocab *v)
         printf("merges      %s in %s\n", count_text(p->bpe.count).text, v->options.codes);
     printf("vocabulary  %s %s; a model has %s with <unk> and </s>\n", count_text(listed(v)).text,
            v->options.type == PIECES_WORDS ? "words"
-           : v->options.type == PIECES_BPE ? "pieces in the text's words"
-                                           : "pieces",
+           : v->options.type == PIECES_BPE ? "subwords in the text's words"
+                                           : "subwords",
            count_text(p->count).text);
     if (v->valid.lines)
-        printf("valid       %.3f pieces per word, %.4f %% of them <unk>, in %s words and %s lines of both sides\n",
+        printf("valid       %.3f tokens per word, %.4f %% of them <unk>, in %s words and %s lines of both sides\n",
                share(v->valid.pieces, v->valid.words), 100 * share(v->valid.unknown, v->valid.pieces),
                count_text(v->valid.words).text, count_text(v->valid.lines).text);
     if (v->c->options->out)

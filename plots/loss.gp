@@ -11,7 +11,7 @@
 #
 #     1 step (the heading is the curve's label)   2 tokens so far   3 seconds so far
 #     training      4 loss   7 norm of the gradient     10 learning rate           13 tokens a second
-#     evaluations   4 loss   7 accuracy                 10 perplexity of a piece   13 perplexity of a word   16 BLEU
+#     evaluations   4 loss   7 accuracy                 10 perplexity of a token   13 perplexity of a word   16 BLEU
 #
 # Behind each of the latter are its lowest and its highest: of the steps that the line stands for, or of several seeds.
 

@@ -11,7 +11,7 @@ static const char *const tags[LOG_COLUMNS] = {[LOG_LOSS] = "train/loss",
                                               [LOG_SPEED] = "train/tokens_per_second",
                                               [LOG_VALID] = "validation/loss",
                                               [LOG_ACCURACY] = "validation/accuracy",
-                                              [LOG_PIECE] = "validation/perplexity_of_a_subword",
+                                              [LOG_TOKEN] = "validation/perplexity_of_a_token",
                                               [LOG_WORD] = "validation/perplexity_of_a_word",
                                               [LOG_BLEU] = "validation/BLEU"};
 

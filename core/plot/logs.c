@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "core/run/run.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ static const char *const names[FIELDS + LOG_COLUMNS] = {
     [FIELDS + LOG_SPEED] = "tokens/s",
     [FIELDS + LOG_VALID] = "validation (",
     [FIELDS + LOG_ACCURACY] = "validation accuracy",
-    [FIELDS + LOG_PIECE] = "validation perplexity of a piece",
+    [FIELDS + LOG_TOKEN] = "validation perplexity of a token",
     [FIELDS + LOG_WORD] = "validation perplexity of a word",
     [FIELDS + LOG_BLEU] = "validation BLEU",
 };
@@ -126,13 +127,14 @@ static void sum_up(Log *log)
     }
 }
 
-static bool read_lines(Log *log, const char *text, size_t size, const char *path, Error *e)
+static bool read_lines(Log *log, char *text, size_t size, const char *path, Error *e)
 {
     Columns columns;
     size_t capacity = 0, row = 1;
     const char *end = memchr(text, '\n', size);
     if (!end)
         return true;
+    run_log_renew(text);
     if (!read_header(&columns, log, text, (size_t)(end - text), path, e))
         return false;
     for (const char *line = end + 1; (end = memchr(line, '\n', (size_t)(text + size - line))); line = end + 1) {

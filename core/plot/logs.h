@@ -14,7 +14,7 @@ typedef enum LogColumn {
     LOG_SPEED, /* tokens a second */
     LOG_VALID, /* loss on validation data; NaN for a step that was not evaluated, and so are these: */
     LOG_ACCURACY,
-    LOG_PIECE, /* perplexity of a piece */
+    LOG_TOKEN, /* perplexity of a token */
     LOG_WORD,  /* perplexity of a word */
     LOG_BLEU,
     LOG_COLUMNS

@@ -29,6 +29,16 @@ static void cut(Buffer *out, const char *text, const char *behind, uint64_t step
             buffer_add(out, line, (size_t)(end - line) + 1);
 }
 
+bool run_log_renew(char *text)
+{
+    static const char old[] = "piece", now[] = "token";
+    const char *end = strchr(text, '\n');
+    bool found = false;
+    for (char *at = text; (at = strstr(at, old)) && at < end; found = true)
+        memcpy(at, now, sizeof now - 1);
+    return found;
+}
+
 /* What the log is to begin with: the header, and the lines of an older log that stay. */
 static bool prepare(const char *path, const char *columns, uint64_t step, Error *e)
 {
@@ -36,7 +46,7 @@ static bool prepare(const char *path, const char *columns, uint64_t step, Error 
     size_t size = 0, header = strlen(columns);
     if (file_exists(path) && !file_read(path, &old, &size, e))
         return false;
-    bool linked = is_link(path),
+    bool anew = is_link(path) || (old && run_log_renew(old)),
          other = size && strchr(old, '\n') && (strncmp(old, columns, header) || old[header] != '\n');
     if (other) {
         memory_free(old);
@@ -47,7 +57,7 @@ static bool prepare(const char *path, const char *columns, uint64_t step, Error 
     if (size > header)
         cut(&fresh, old + header + 1, old + size, step);
     bool done = !fresh.failed || memory_error(e, path, size, 1);
-    if (done && (linked || fresh.size != size || memcmp(fresh.text, old, size)))
+    if (done && (anew || fresh.size != size || memcmp(fresh.text, old, size)))
         done = file_write(path, fresh.text, fresh.size, e);
     buffer_free(&fresh);
     memory_free(old);

@@ -81,6 +81,9 @@ bool run_find_mark(const Run *run, const char *name, bool *found, uint64_t *step
 /* Removes checkpoints but the last `keep` and the best; 0 keeps all. */
 bool run_prune(Run *run, size_t keep, Error *e);
 
+/* Puts the first line of a log into the words of today: older logs call a token a piece. Whether it had to. */
+bool run_log_renew(char *text);
+
 /* Opens RUN/log.tsv to add lines. `columns` is its first line: names with units between tabs; the first is the step.
  * Lines of later steps than this one are dropped, and so is a last line that a killed process left unfinished. */
 bool run_log_open(Run *run, const char *columns, uint64_t step, Error *e);

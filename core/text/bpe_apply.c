@@ -267,7 +267,7 @@ bool bpe_apply(BpeCoder *c, const char *text, size_t size, Buffer *out, Error *e
             return false;
         buffer_add(out, text + end, length);
     }
-    return !out->failed || memory_error(e, "a text of pieces", out->size, 1);
+    return !out->failed || memory_error(e, "a text of subwords", out->size, 1);
 }
 
 void bpe_join(const char *line, size_t size, Buffer *out)

@@ -127,7 +127,7 @@ static bool evaluate(Loop *l, Report *report, Validation *valid, Error *e)
         snprintf(accuracy, sizeof accuracy, ", accuracy %.2f %%", 100 * score.hits / score.targets);
     }
     print_perplexities(valid->perplexity, sizeof valid->perplexity, "\t%.4f\t%.4f", &score, l->task->words);
-    print_perplexities(perplexity, sizeof perplexity, ", perplexity %.2f per piece, %.2f per word", &score,
+    print_perplexities(perplexity, sizeof perplexity, ", perplexity %.2f per token, %.2f per word", &score,
                        l->task->words);
     bool best = isfinite(score.loss) && (!l->at.scored || score.loss < l->at.best);
     l->at.stalled = best ? 0 : l->at.stalled + 1;
@@ -214,7 +214,7 @@ bool loop_run(Loop *l, Error *e)
              "step\ttargets\tloss (%s)\tgradient norm\tlearning rate\tvalidation (%s)\ttokens/s\tseconds"
              "\tloss without smoothing (%s)\tvalidation accuracy%s%s",
              l->task->unit, l->task->unit, l->task->unit,
-             l->task->words > 0 ? "\tvalidation perplexity of a piece\tvalidation perplexity of a word" : "", figure);
+             l->task->words > 0 ? "\tvalidation perplexity of a token\tvalidation perplexity of a word" : "", figure);
     l->last_saved = clock_seconds();
     bool fine = run_log_open(l->run, columns, l->at.step, e);
     while (fine && !loop_over(l) && !(l->stopped = watch_stop(l->trainer->watch)))

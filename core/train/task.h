@@ -28,7 +28,7 @@ typedef struct Task {
     size_t score_batches, score_rows;
     void (*score_batch)(void *self, size_t i, Batch *batch);
 
-    /* In the targets that are scored, where these are pieces of words: perplexities are said then, too, of a piece and
+    /* In the targets that are scored, where these are subwords: perplexities are printed then, too, of a token and
      * of a word. 0: they are not. */
     double words;
 

@@ -217,7 +217,7 @@ START_TEST(the_batch_and_what_is_left_out_are_said)
     Said s = must("train --run %s --preset minute --minutes 0 --dim 16 --heads 2 --ff 16 --depth 1 --steps 1 "
                   "--longest 8 --batch-tokens 200",
                   run);
-    ck_assert_msg(strstr(s.err, "target pieces per step on average") && strstr(s.err, "steps per epoch"), "%s", s.err);
+    ck_assert_msg(strstr(s.err, "target tokens per step on average") && strstr(s.err, "steps per epoch"), "%s", s.err);
     ck_assert_msg(strstr(s.err, "the learning rate was chosen for batches of 1024 pieces"), "%s", s.err);
     ck_assert_msg(strstr(s.err, "left out: 0 empty, ") && !strstr(s.err, "train     8000 pairs"), "%s", s.err);
     said_free(&s);
@@ -225,7 +225,7 @@ START_TEST(the_batch_and_what_is_left_out_are_said)
     ck_assert_msg(!strstr(s.err, "warning"), "%s", s.err);
     said_free(&s);
     s = must("train --resume %s --steps 2", run); /* whose preset nobody knows any more */
-    ck_assert_msg(strstr(s.err, "target pieces per step") && !strstr(s.err, "warning"), "%s", s.err);
+    ck_assert_msg(strstr(s.err, "target tokens per step") && !strstr(s.err, "warning"), "%s", s.err);
     said_free(&s);
 }
 

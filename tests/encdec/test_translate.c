@@ -334,7 +334,7 @@ START_TEST(a_line_that_is_too_long_is_cut)
         buffer_add(&cut, "\n", 1);
     }
     Said s = translated(run, &text, "--scores --chunk 2"), all = translated(run, &cut, "--scores --chunk 2");
-    ck_assert_str_eq(s.err, "encdec: 2 lines are longer than the 47 pieces that the model reads, and cut there; the "
+    ck_assert_str_eq(s.err, "encdec: 2 lines are longer than the 47 tokens that the model reads, and cut there; the "
                             "first is line 3\n");
     ck_assert_str_eq(all.err, "");
     ck_assert_str_eq(s.out, all.out);
@@ -502,7 +502,7 @@ START_TEST(the_speed_is_said)
     command_input("the dog\n\nthe cat\n", 17);
     Said s = must("translate --run %s", run);
     char *at = strstr(s.err, "3 sentences in ");
-    ck_assert_msg(at && sscanf(strchr(at, ':'), ": %lf sentences/s, %lf + %lf pieces/s", &rate, &read, &written) == 3,
+    ck_assert_msg(at && sscanf(strchr(at, ':'), ": %lf sentences/s, %lf + %lf tokens/s", &rate, &read, &written) == 3,
                   "%s", s.err);
     ck_assert_msg(rate > 0 && fabs(read / rate - 2) < 0.1 && written > 0, "%s", s.err); /* 2 x 3 pieces */
     said_free(&s);

@@ -3,7 +3,7 @@
 
   torch_encdec.py RUN [--steps 100] [--data FOLDER] [--precision f32|f64] [--threads N]
       begins with the weights of RUN's step 0, trains on the run's own batches with its options, and prints step and loss
-      (nats/piece, with label smoothing) beside the loss that is in RUN/log.tsv, and the largest difference.
+      (nats/token, with label smoothing) beside the loss that is in RUN/log.tsv, and the largest difference.
 
 The run must have been trained without dropout, on a folder with train.LANG in it, packed by gzip or not. It reads these
 texts, the run's vocabulary.tsv and codes.bpe, and makes pieces, batches and the learning rate on its own: that they are
@@ -179,7 +179,7 @@ def main():
     if a.precision == "f64":
         model.double()
     trainer, batches, largest = Trainer(model, a, o), [], 0.0
-    print("step\ttargets\tloss (nats/piece)\tencdec's\tdifference", flush=True)
+    print("step\ttargets\tloss (nats/token)\tencdec's\tdifference", flush=True)
     for step in range(1, (a.steps or max(log, default=100)) + 1):
         if not batches:
             epoch = 1 if step == 1 else epoch + 1
@@ -191,7 +191,7 @@ def main():
             largest = max(largest, abs(loss - log[step]))
             line += f"\t{log[step]:.6f}\t{loss - log[step]:+.6f}"
         print(line, flush=True)
-    print(f"largest difference: {largest:.6f} nats/piece", file=sys.stderr)
+    print(f"largest difference: {largest:.6f} nats/token", file=sys.stderr)
 
 
 if __name__ == "__main__":

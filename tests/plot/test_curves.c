@@ -224,6 +224,14 @@ START_TEST(seeds_are_a_mean_with_its_lowest_and_its_highest)
         log_free(&log[i]);
 }
 
+START_TEST(an_older_log_is_read_in_the_words_of_today)
+{
+    Log log = read_text("step\tloss (nats/piece)\tvalidation perplexity of a piece\n1\t2\t8\n");
+    ck_assert_str_eq(log.unit, "nats/token");
+    ck_assert(log.line[0].value[LOG_LOSS] == 2 && log.line[0].value[LOG_TOKEN] == 8);
+    log_free(&log);
+}
+
 START_TEST(panels_are_those_that_a_log_has_numbers_for)
 {
     Buffer b = {0};
@@ -234,7 +242,7 @@ START_TEST(panels_are_those_that_a_log_has_numbers_for)
     ck_assert_str_eq(b.text, "loss accuracy rate norm speed");
     buffer_free(&b);
     log_free(&log);
-    log = read_text("step\tvalidation BLEU (0 to 100)\tvalidation perplexity of a piece\n1\t17.5\t\n");
+    log = read_text("step\tvalidation BLEU (0 to 100)\tvalidation perplexity of a token\n1\t17.5\t\n");
     curve_panels(&b, &log);
     ck_assert_str_eq(b.text, "bleu");
     buffer_free(&b);
@@ -270,6 +278,7 @@ static const Test tests[] = {
     TEST(a_long_run_is_drawn_in_groups_and_loses_no_extreme),
     TEST(mean_speed_is_that_of_all_the_time),
     TEST(seeds_are_a_mean_with_its_lowest_and_its_highest),
+    TEST(an_older_log_is_read_in_the_words_of_today),
     TEST(panels_are_those_that_a_log_has_numbers_for),
     TEST(each_failed_allocation_is_an_error),
 };

@@ -65,6 +65,10 @@ START_TEST(training_goes_on_to_the_same_bits)
     snprintf(from, sizeof from, RUNS "/%s.safetensors", programs[_i]);
     snprintf(model, sizeof model, "%s/checkpoints/00000040/model.safetensors", run);
     same_tensors(model, from);
+    size_t size;
+    char *log = read_in(run, "log.tsv", &size);
+    ck_assert_ptr_null(strstr(log, "piece")); /* its first line is in the words of today */
+    memory_free(log);
 }
 
 /* What the program prints is what FILE holds. */
