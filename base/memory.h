@@ -28,8 +28,8 @@ char *memory_string(const char *text);
 /* Words a failed memory_get: false, "out of memory: 1.2 GiB for WHAT". */
 bool memory_error(Error *e, const char *what, size_t count, size_t size);
 
-/* Whoever else gives memory, a device, and could not give some to this thread says why: the next memory_error tells it,
- * "no memory: 1.2 GiB for WHAT: WHY", unless a memory_get fails before. */
+/* Why a device could not give memory to this thread: the next memory_error reports it, "no memory: 1.2 GiB for WHAT:
+ * WHY", unless a memory_get fails before. */
 void memory_refused(const Error *why);
 
 /* Bytes now in use, the most there ever were (reset: from now on), and how many allocations were asked for. */

@@ -100,6 +100,6 @@ size_t processors_allowed(void)
 #endif
     double quota = processors_quota("/proc/self/cgroup", "/sys/fs/cgroup");
     if (quota > 0 && quota < (double)allowed)
-        allowed = quota < 1 ? 1 : (size_t)quota; /* rounded down: who spins on a stopped processor waits for nothing */
+        allowed = quota < 1 ? 1 : (size_t)quota; /* rounded down: spinning for a stopped thread is useless */
     return allowed;
 }

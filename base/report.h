@@ -1,4 +1,4 @@
-/* How far long work is: told by whoever does it to whoever looks on. */
+/* How far long work is: the function that does it reports to a Watch. */
 #ifndef BASE_REPORT_H
 #define BASE_REPORT_H
 
@@ -17,12 +17,12 @@ typedef struct Report {   /* a number below zero is left out */
     const char *mark; /* "new best", or NULL */
 } Report;
 
-/* Who looks on. In the calls below a watch may be NULL: nobody does. */
+/* Receives the reports. In the calls below a watch may be NULL: no one wants them. */
 typedef struct Watch {
     void *self;
     void (*report)(void *self, const Report *report, bool stays); /* stays: otherwise the next may take its place */
     void (*note)(void *self, const char *text);
-    bool (*stop)(void); /* whether somebody asked for an end */
+    bool (*stop)(void); /* whether an end was requested */
 } Watch;
 
 void watch_report(const Watch *w, const Report *report, bool stays);

@@ -1,4 +1,4 @@
-/* A pool of threads whose waking is cheap: who waits looks at an atomic number for a few microseconds, which is how
+/* A pool of threads whose waking is cheap: a waiter polls an atomic number for a few microseconds, which is how
  * long it takes the others to arrive inside a step, and only then sleeps on a condition variable. */
 #define _GNU_SOURCE
 #include "base/thread.h"
@@ -17,8 +17,8 @@
 
 enum { SPINS = 4000, STACK = 8 << 20 };
 
-/* A number that grows, to wait on. Who raises it looks for sleepers afterwards; a sleeper says it is one and then looks
- * at the number: in the one order of sequentially consistent operations one of the two sees the other.
+/* A number that grows, to wait on. The thread that raises it then looks for sleepers; a sleeper registers itself and
+ * then looks at the number: in the one order of sequentially consistent operations one of the two sees the other.
  *
  * The call that a number announces is in its cache line, so that one transfer between cores brings both. */
 typedef struct Gate {
@@ -157,7 +157,7 @@ void pool_barrier(Pool *pool)
         gate_wait(&pool->barrier, next, pool->spins);
         return;
     }
-    atomic_store(&pool->arrived, 0); /* before the gate opens: nobody arrives at the next one earlier */
+    atomic_store(&pool->arrived, 0); /* before the gate opens: no thread arrives at the next one earlier */
     gate_advance(&pool->barrier);
 }
 
@@ -221,7 +221,7 @@ bool pool_open(Pool **out, size_t workers, bool pin, Error *e)
     pool->threads = threads;
     pool->workers = workers;
     size_t allowed = processors_allowed();
-    pool->spins = workers <= allowed ? SPINS : 0; /* who spins must not stand in the way of who works */
+    pool->spins = workers <= allowed ? SPINS : 0; /* a thread that spins must not take the core of one that works */
     int why = start_threads(pool);
     if (why) {
         fail(e, "cannot start thread %zu of %zu: %s; use fewer workers", pool->started, workers, strerror(why));

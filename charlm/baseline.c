@@ -34,7 +34,7 @@ static void learn(Ngram *g, Part text, bool quiet)
     progress_close(&p);
 }
 
-/* The mean over bytes 1 .. size-1. Byte 0 is not scored; who adapts counts it all the same. */
+/* The mean over bytes 1 .. size-1. Byte 0 is not scored, but an adapting model counts it. */
 static NgramBits score(Ngram *g, Part part, bool adapt)
 {
     double rate = ngram_rate(1, 1), scored = (double)part.size - 1;

@@ -3,8 +3,8 @@
  *     "I saw it on a rainy Sunday. I expected a dull film, but it was a moving film. The seats were red."
  *
  * Sentences that decide come in pairs with the same words and the same pairs of neighbouring words, one for each class:
- * who counts those knows nothing from them, who reads knows all. In four reviews of ten somebody speaks plainly, too
- * ("The music was moving."), so counting is right in about seven of ten. */
+ * counting words or pairs does not tell the classes apart, but reading does. Four reviews of ten also contain a plain
+ * statement ("The music was moving."), so counting is right in about seven of ten. */
 #include "classifier/builtin.h"
 
 #include "base/philox.h"

@@ -63,7 +63,7 @@ static bool fingerprint(const char *path, Sha256 *sum, Error *e)
     return true;
 }
 
-/* The folder of caches, with a slash after it; nothing where nobody says where it should be. */
+/* The folder of caches, with a slash after it; nothing if no place for it is known. */
 static void add_folder(Buffer *b)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

@@ -65,7 +65,7 @@ bool reviews_suits(const Reviews *r, Split part, Error *e);
 /* How many texts of a part have each label: counts [class_count]. */
 void reviews_balance(const Reviews *r, Split part, size_t *counts);
 
-/* One text that somebody typed: at most `length` ids (0: any number), to be freed with memory_free, at least one; *cut
+/* One text that a user typed: at most `length` ids (0: any number), to be freed with memory_free, at least one; *cut
  * is how many words had to go. */
 bool text_to_ids(const Vocabulary *v, const char *text, size_t size, size_t length, int32_t **ids, size_t *count,
                  size_t *cut, Error *e);

@@ -177,8 +177,8 @@ static bool dump_logits(const Verdicts *r, const char *file, Error *e)
 
 /* --- the test part --- */
 
-/* A look at the test part is written down in the run, and how many there have been is said: who chooses by it, has none
- * left. */
+/* Each evaluation on the test part is recorded in the run, and their number printed: a test part by which models are
+ * chosen is no test part any more. */
 static bool note_look(const Classifier *c, const Verdicts *r, Error *e)
 {
     char *path = run_file(c->app.run, "test-looks.tsv"), *text = NULL;

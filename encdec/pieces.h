@@ -79,7 +79,7 @@ bool pieces_given(Pieces *p, const PiecesOptions *o, Error *e);
 /* Whether the files that are given are those that the type wants. */
 bool pieces_suit(const PiecesOptions *o, Error *e);
 
-/* Makes pieces of texts, or of what is given. pool: who counts, NULL: the caller alone; the result does not depend on
+/* Makes pieces of texts, or of what is given. pool: its threads count, NULL: the caller alone; the result does not depend on
  * it. seen may be NULL. */
 bool pieces_learn(Pieces *p, const PiecesOptions *o, const PiecesText *texts, size_t count, Pool *pool,
                   PiecesSeen *seen, Error *e);

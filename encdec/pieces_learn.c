@@ -1,6 +1,5 @@
 /* Learning pieces: see pieces.h. Words are counted by all threads, each its run of lines, and the counts are added up
- * from the first run to the last one: so words are known in the order in which they first come, whoever counted them.
- */
+ * from the first run to the last one: so words are numbered in the order in which they first come, however many threads count. */
 #include "encdec/pieces.h"
 
 #include "base/memory.h"

@@ -227,7 +227,7 @@ static bool open_all(App *a, Error *e)
     return true;
 }
 
-/* SentencePairs of --length pieces, as many as make up a step. */
+/* Pairs of sentences of --length tokens, as many as make up a step. */
 static void bench_task(EncDec *c)
 {
     Task *t = &c->app.task;

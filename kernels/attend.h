@@ -13,7 +13,7 @@
 
 #include "kernels/kernels.h"
 
-#ifndef ATTEND_INLINE /* who compiles it for a GPU as well says so */
+#ifndef ATTEND_INLINE /* code for a GPU defines it */
 #define ATTEND_INLINE static inline
 #endif
 

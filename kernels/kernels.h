@@ -156,8 +156,8 @@ typedef struct Kernels {
     bool by_head;        /* caches are to hold keys and values by head (see Attend), as few queries read them fastest;
                             a backend that does not ask for it need not know how */
 
-    /* One line about what this machine does badly in this type, to be shown to who chose it, or NULL. May itself be
-     * NULL: nothing ever. */
+    /* One line about what this machine does badly in this type, to be shown to users, or NULL. May itself be NULL:
+     * nothing ever. */
     const char *(*note)(void);
 
     /* Whether this machine has what the table needs; kernels_find asks. May itself be NULL: always. */

@@ -1,4 +1,4 @@
-/* Lazily updated rows of tables, which Adam has on a backend with adam_flush: nobody else needs to know of them. */
+/* Lazily updated rows of tables, which Adam has on a backend with adam_flush; no other code needs to know of them. */
 #ifndef KERNELS_LAZY_ROWS_H
 #define KERNELS_LAZY_ROWS_H
 

@@ -1,7 +1,7 @@
 /* Every operation of the table in kernels.h: its name, its arguments with their types, and their names again. This is
  * the one list: the table's members, each backend's table, the names and wrappers of kernels/cost and kernels/profile,
- * and the check of docs/operations.md are made from it. Whoever includes it defines OPERATION(name, arguments, names)
- * first; it is undefined at the end. OPTIONAL_OPERATION, where it is not defined otherwise, is the same: a backend may
+ * and the check of docs/operations.md are made from it. Define OPERATION(name, arguments, names) before including it;
+ * it is undefined at the end. OPTIONAL_OPERATION, where it is not defined otherwise, is the same: a backend may
  * do without these.
  *
  * Signatures follow one grammar, after the stream that an operation runs on:
@@ -90,7 +90,7 @@ OPERATION(activation_backward,
  * each is read by H/G heads of queries. A query that sees no key gives 0,
  * and so do positions of no row; a key whose score is -infinity is as one that is not seen. Saves lse [N,H] (real),
  * the logarithm of each softmax's denominator.
- * Backward: dk, dv and the gradient of `relative` cover all of it; what nobody sees gets 0. */
+ * Backward: dk, dv and the gradient of `relative` cover all of it; what no query sees gets 0. */
 OPERATION(attention_forward,
           (Stream *s, void *y, void *lse, Strided q, Strided k, Strided v, const Attend *how, const StepState *state),
           (s, y, lse, q, k, v, how, state))

@@ -63,7 +63,7 @@ typedef struct OptionTable {
     void *values; /* the struct that the rows' offsets point into */
 } OptionTable;
 
-typedef struct App App; /* of whoever runs commands: core/program */
+typedef struct App App; /* what runs commands: core/program */
 
 typedef struct Command {
     const char *name;

@@ -1,5 +1,5 @@
 /* The progress line. A report is put together in one buffer and written at once, so that lines of several processes
- * do not mix; nobody minds if standard error cannot be written to. */
+ * do not mix. It is no error if standard error cannot be written to. */
 #include "progress.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
 /* The tokens that the axes of a picture show, each so that nothing of it is lost or in the way: blanks, ends of lines
- * and other signs that nobody sees get one that is seen.
+ * and other invisible characters are shown as a visible one.
  *
  *     space ␣   line feed ↵   tab ⇥   other control characters by their value, x00   no-break space ⍽   nothing at all
  * ∅ other invisible characters by their number, U+200B     bytes that are no UTF-8 by their value, xE4 a combining mark

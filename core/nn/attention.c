@@ -99,11 +99,11 @@ void attention_remember(Tape *t, const Attention *a, Tensor *memory, const Rows 
 
 /* Queries, keys and values: of x, of memory, or of what the cache holds. Here positions meet queries and keys. */
 static void project(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *how, const CacheLayer *cache,
-                    Places places, Tensor *qkv[3])
+                    RowPositions positions, Tensor *qkv[3])
 {
     size_t columns[] = {a->options.heads * a->options.key_size, attention_keys(&a->options),
                         attention_values(&a->options)};
-    const Places all = {places.place, places.count, NULL};
+    const RowPositions all = {positions.position, positions.count, NULL};
     if (!a->options.cross && !memory) {
         tape_split(t, linear(t, &a->all, x), qkv, columns, 3);
         qkv[1] = rotate(t, &a->rotary, qkv[1], all);
@@ -117,7 +117,7 @@ static void project(Tape *t, const Attention *a, Tensor *x, Tensor *memory, cons
             qkv[1] = rotate(t, &a->rotary, qkv[1], all);
         }
     }
-    qkv[0] = rotate(t, &a->rotary, qkv[0], places);
+    qkv[0] = rotate(t, &a->rotary, qkv[0], positions);
     if (cache) {
         qkv[1] = remembered(t, cache->cache, cache->keys, columns[1]);
         qkv[2] = remembered(t, cache->cache, cache->values, columns[2]);
@@ -125,7 +125,7 @@ static void project(Tape *t, const Attention *a, Tensor *x, Tensor *memory, cons
 }
 
 Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows, const CacheLayer *cache,
-                  Places places)
+                  RowPositions positions)
 {
     const AttentionOptions *o = &a->options;
     Tensor *qkv[3];
@@ -136,7 +136,7 @@ Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const 
     how.dropout = tape_dropout(t, a->drop);
     how.weights = t->hook ? t->hook->weights(t->hook, t, a->out.weight, &how) : NULL;
 
-    project(t, a, x, memory, &how, cache, places, qkv);
+    project(t, a, x, memory, &how, cache, positions, qkv);
     Tensor *relative = distances_describe(t, &a->distances, &how);
     Tensor *y = o->composed ? attend_composed(t, &a->scoring, qkv[0], qkv[1], qkv[2], &how)
                             : attend(t, qkv[0], qkv[1], qkv[2], relative, &a->distances, &how);

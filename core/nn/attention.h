@@ -46,13 +46,13 @@ size_t attention_values(const AttentionOptions *o);
 /* prefix: "blocks.0.attention" */
 Attention attention_new(Parameters *p, const AttentionOptions *o, const char *prefix);
 
-/* rows: who sees whom; its sizes of heads, scale, dropout and distances are filled in here. places: of x, and without
- * their index of what keys are made of; of no use without rotary positions.
+/* rows: which positions see which; its sizes of heads, scale, dropout and distances are filled in here. positions: of x,
+ * and without their index of what keys are made of; of no use without rotary positions.
  * Self-attention: memory is NULL; with a cache, x's keys and values are appended to it and all it holds is seen. Where
  * not all positions are wanted, x is those that are, and memory all of them.
  * Cross-attention: keys and values of memory, or (memory NULL) those that the cache remembers. */
 Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows, const CacheLayer *cache,
-                  Places places);
+                  RowPositions positions);
 
 /* Cross-attention: keys and values of memory, once, for all later calls; between cache_begin and cache_end. */
 void attention_remember(Tape *t, const Attention *a, Tensor *memory, const Rows *rows, const CacheLayer *cache);

@@ -69,14 +69,14 @@ typedef struct BlockArgs {
 static Tensor *attend_self(Tape *t, const Block *b, Tensor *x, const AttentionContext *context)
 {
     Tensor *whole = NULL;
-    Places places = {context->place, x->rows, NULL};
+    RowPositions positions = {context->position, x->rows, NULL};
     if (context->query_subset) {
         whole = enter(t, &b->branch1, x);
         x = gather(t, x, context->query_subset->index, context->query_subset->positions);
-        places.index = context->query_subset->index;
+        positions.index = context->query_subset->index;
     }
     Tensor *y = multihead(t, &b->attention, enter(t, &b->branch1, x), whole, &context->self_mask, context->kv_cache,
-                          places);
+                          positions);
     return leave(t, &b->branch1, x, y);
 }
 
@@ -90,7 +90,7 @@ static Tensor *run(Tape *t, const void *args, Tensor *const *inputs)
     if (b->crosses) {
         Tensor *memory = context->cross_cache ? NULL : inputs[1];
         Tensor *y = multihead(t, &b->cross, enter(t, &b->branch_cross, x), memory, &context->cross_mask,
-                              context->cross_cache, (Places){0});
+                              context->cross_cache, (RowPositions){0});
         x = leave(t, &b->branch_cross, x, y);
     }
     return leave(t, &b->branch2, x, feedforward(t, &b->ff, enter(t, &b->branch2, x)));
@@ -110,24 +110,24 @@ Tensor *block(Tape *t, const Block *b, Tensor *x, Tensor *memory, const Attentio
 
 AttentionContext context_rows(const Rows *rows, bool causal)
 {
-    return (AttentionContext){.self_mask = attend_rows(rows, causal), .place = rows->place};
+    return (AttentionContext){.self_mask = attend_rows(rows, causal), .position = rows->place};
 }
 
 AttentionContext context_across(const Rows *rows, const Rows *memory)
 {
     return (AttentionContext){
-        .self_mask = attend_rows(rows, true), .place = rows->place, .cross_mask = attend_across(rows, memory)};
+        .self_mask = attend_rows(rows, true), .position = rows->place, .cross_mask = attend_across(rows, memory)};
 }
 
 AttentionContext context_cached(const Rows *rows, const Cache *past)
 {
-    return (AttentionContext){.self_mask = attend_cached(rows, past), .place = rows->place, .kv_cache = past->layer};
+    return (AttentionContext){.self_mask = attend_cached(rows, past), .position = rows->place, .kv_cache = past->layer};
 }
 
 AttentionContext context_remembered(const Rows *rows, const Cache *past, const Cache *memory, const int32_t *key_row)
 {
     return (AttentionContext){.self_mask = attend_cached(rows, past),
-                              .place = rows->place,
+                              .position = rows->place,
                               .kv_cache = past->layer,
                               .cross_mask = attend_remembered(rows, memory, key_row),
                               .cross_cache = memory->layer};

@@ -45,7 +45,7 @@ typedef struct Block {
 /* What attention may read in a block: masks, and keys and values that earlier calls left in caches. */
 typedef struct AttentionContext {
     Attend self_mask;              /* which positions of x see which of x */
-    const int32_t *place;          /* [N] where positions of x stand in their rows */
+    const int32_t *position;       /* [N] of x within their rows */
     const CacheLayer *kv_cache;    /* keys and values of earlier positions; NULL: there are none */
     Attend cross_mask;             /* a decoder's: which positions of x see which of a memory */
     const CacheLayer *cross_cache; /* keys and values of the memory; NULL: they are computed from the memory itself */

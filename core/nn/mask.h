@@ -1,4 +1,4 @@
-/* Who sees whom in attention: which keys each query sees. */
+/* Masks of attention: which keys each query sees. */
 #ifndef CORE_NN_MASK_H
 #define CORE_NN_MASK_H
 

@@ -30,23 +30,23 @@ Rotary rotary_new(Parameters *p, size_t context, size_t size, const char *prefix
                     parameters_constant(p, size, size, half, prefix, "half")};
 }
 
-/* The rows of a table [context, size] at these places, once for each head: [N, heads * size] */
-static Tensor *for_heads(Tape *t, const Parameter *table, Places places, size_t n, size_t heads)
+/* The rows of a table [context, size] at these positions, once for each head: [N, heads * size] */
+static Tensor *for_heads(Tape *t, const Parameter *table, RowPositions positions, size_t n, size_t heads)
 {
-    Tensor *one = gather(t, tape_constant(t, table), places.place, places.count);
-    if (places.index)
-        one = gather(t, one, places.index, n);
+    Tensor *one = gather(t, tape_constant(t, table), positions.position, positions.count);
+    if (positions.index)
+        one = gather(t, one, positions.index, n);
     Tensor **each = arena_take(&t->host, heads * sizeof *each);
     for (size_t h = 0; h < heads; h++)
         each[h] = one;
     return concat(t, each, heads);
 }
 
-Tensor *rotate(Tape *t, const Rotary *r, Tensor *x, Places places)
+Tensor *rotate(Tape *t, const Rotary *r, Tensor *x, RowPositions positions)
 {
     if (!r->cosine)
         return x;
-    assert(places.index || places.count == x->rows);
+    assert(positions.index || positions.count == x->rows);
     size_t size = r->size, width = x->columns, heads = width / size;
     const ProductShape shape = {.a = {0, size, width, 1},
                                 .b = {0, 0, size, 1},
@@ -59,6 +59,6 @@ Tensor *rotate(Tape *t, const Rotary *r, Tensor *x, Places places)
                                 .alpha = 1};
     x = concat(t, &x, 1); /* it was columns of a wider tensor */
     Tensor *turned = product(t, x, tape_constant(t, r->half), &shape, x->rows, width);
-    return add(t, mul(t, x, for_heads(t, r->cosine, places, x->rows, heads)),
-               mul(t, turned, for_heads(t, r->sine, places, x->rows, heads)), (Dropout){0});
+    return add(t, mul(t, x, for_heads(t, r->cosine, positions, x->rows, heads)),
+               mul(t, turned, for_heads(t, r->sine, positions, x->rows, heads)), (Dropout){0});
 }

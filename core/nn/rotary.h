@@ -19,14 +19,14 @@ typedef struct Rotary {
 /* context: how many positions there are; 0: nothing is rotated. prefix: "blocks.0.attention" */
 Rotary rotary_new(Parameters *p, size_t context, size_t size, const char *prefix);
 
-/* The positions of x [N, ..] within their rows: place [count], or those of them at index [N]. */
-typedef struct Places {
-    const int32_t *place; /* on the device; NULL where positions are not needed */
+/* The positions of x [N, ..] within their rows: position [count], or those of them at index [N]. */
+typedef struct RowPositions {
+    const int32_t *position; /* on the device; NULL where positions are not needed */
     size_t count;
     const int32_t *index; /* NULL: all */
-} Places;
+} RowPositions;
 
 /* x [N, heads * size]; zeros where a position is negative. */
-Tensor *rotate(Tape *t, const Rotary *r, Tensor *x, Places places);
+Tensor *rotate(Tape *t, const Rotary *r, Tensor *x, RowPositions positions);
 
 #endif

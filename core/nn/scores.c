@@ -142,7 +142,7 @@ Tensor *attend_composed(Tape *t, const Scoring *s, Tensor *q, Tensor *k, Tensor 
     v = spread_heads(t, pad_rows(t, v, how->key_start, how->key_row, how->rows, how->longest_key), how);
     Tensor *weights = masked_softmax(t, scores(t, s, q, k, how), how);
     if (how->weights) {
-        assert(t->k->number == t->k->real && "whoever looks at weights computes them as reals");
+        assert(t->k->number == t->k->real && "weights that are inspected are computed as reals");
         t->k->copy(t->stream, how->weights, weights->data, weights->rows * weights->columns * t->k->real);
     }
     Tensor *y = average_values(t, drop_weights(t, weights, how), v, how);

@@ -37,7 +37,7 @@ static const char *value_of(const Json *config, size_t group, const char *key)
     return !item ? NULL : item->kind == JSON_BOOL ? (item->truth ? "yes" : "no") : item->text;
 }
 
-/* The same, where decay-steps is steps if nobody said otherwise: it follows them, whatever they are. */
+/* The same; decay-steps equal to steps counts as not set, because it follows steps by default. */
 static const char *meaning_of(const Json *config, size_t group, const char *key)
 {
     const char *value = value_of(config, group, key), *steps = value_of(config, group, "steps");

@@ -138,7 +138,7 @@ static void complaint(const Buffer *said, char *line, size_t size)
     snprintf(line, size, "%.*s", (int)(length < 300 ? length : 300), best);
 }
 
-/* As wide and high as the window is, less a line for the prompt. Text in colours where somebody sees it. */
+/* As wide and high as the window is, less a line for the prompt. Coloured text on a terminal. */
 static void suit_terminal(Picture *p, char *size, size_t capacity)
 {
     struct winsize w;

@@ -1,7 +1,7 @@
 /* Pictures: gnuplot runs a script of plots/ over a file of data.
  *
- * Whoever draws writes the data first, into a file that stays. Then, whether or not gnuplot is there, the picture can
- * be made again or mended by hand: gnuplot -c plots/SCRIPT.gp DATA OUT. */
+ * The data are written first, into a file that stays. So, whether or not gnuplot is there, the picture can be made again
+ * or adjusted by hand: gnuplot -c plots/SCRIPT.gp DATA OUT. */
 #ifndef CORE_PLOT_PICTURE_H
 #define CORE_PLOT_PICTURE_H
 

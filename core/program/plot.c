@@ -261,7 +261,7 @@ static bool wait_a_little(void)
     return !stop_requested();
 }
 
-/* Until there is a later step, nobody trains the run any more, or the user has seen enough. */
+/* Until there is a later step, no process trains the run any more, or the user closes the plot. */
 static bool wait_for_more(Plot *p, bool *going, Error *e)
 {
     const double start = clock_seconds();

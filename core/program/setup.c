@@ -65,7 +65,7 @@ static bool fix(Options *options, const char *name, size_t value, Error *e)
     return options_set(options, name, text, FROM_COMMAND_LINE, e);
 }
 
-/* Steps that somebody asks for are not meant to lose to a preset's epochs. */
+/* An explicit number of steps takes precedence over a preset's epochs. */
 static bool steps_rule(const Options *options, const SharedOptions *o)
 {
     return o->epochs && options_source(options, "steps") > options_source(options, "epochs");

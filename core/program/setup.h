@@ -6,8 +6,7 @@
 #include "core/train/loop.h"
 #include "core/train/trainer.h"
 
-/* On a GPU a step's rows are computed all at once, unless somebody asked for less. To be called before a task is made.
- */
+/* On a GPU a step's rows are computed all at once, unless an option asks for less. To be called before a task is made. */
 bool setup_device(Options *options, const SharedOptions *o, Error *e);
 
 /* Workers 0 become one a processor that this process may use, but no more than there are micro-batches; on a GPU, one.

@@ -22,7 +22,7 @@ enum {
     COMMAND_SWEEP = 1 << 17    /* sweep: what trains many */
 };
 
-/* Choices whose values are nobody else's enum. */
+/* Values of choices that no other header has as an enum. */
 enum { ATTENTION_FUSED, ATTENTION_COMPOSED };
 enum { DEVICE_CPU, DEVICE_PLAIN, DEVICE_MINE, DEVICE_CUDA, DEVICE_EMULATED, DEVICE_CHECKED };
 enum { OVER_STEP, OVER_TOKENS, OVER_TIME };

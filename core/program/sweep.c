@@ -448,7 +448,7 @@ static double flop_of(const Sweep *s, State state)
     return flop;
 }
 
-/* Seconds that the rest will take, if it continues as it has since `start`. */
+/* Seconds that the rest will take at the speed measured from `start` on. */
 static double seconds_left(const Sweep *s, double done_before, double start)
 {
     const double done = flop_of(s, DONE) - done_before, left = flop_of(s, WAITING) + flop_of(s, RUNNING);

@@ -1,4 +1,4 @@
-/* .npy files: one array that NumPy opens. Written whole, or row by row when nobody knows yet how many there will be. */
+/* .npy files: one array that NumPy opens. Written whole, or row by row when their number is not known yet. */
 #ifndef CORE_RUN_NPY_H
 #define CORE_RUN_NPY_H
 

@@ -277,7 +277,7 @@ bool run_create(Run **run, const char *path, Error *e)
 {
     if (!new_run(run, path, e))
         return false;
-    if (!is_free(*run, e) || !folder_make(path, e)) /* before a lock is put into somebody's folder */
+    if (!is_free(*run, e) || !folder_make(path, e)) /* before a lock is put into a folder of another purpose */
         return give_up(run);
     if (!take_lock(*run, e) || !is_free(*run, e) || !make_checkpoints(*run, e) || !clean_run(*run, e) ||
         !sync_run(*run, e))

@@ -47,7 +47,7 @@ bool run_busy(const char *path);
 /* The path of a file in the run, to be freed with memory_free; NULL when there is no memory. */
 char *run_file(const Run *run, const char *name);
 
-/* Whether the run's folder is the one that was opened to write: somebody may have removed it since. */
+/* Whether the run's folder is still the one that was opened to write: it may have been removed. */
 bool run_still_there(const Run *run, Error *e);
 
 /* Begins a checkpoint: an empty folder, to write files into; its path to be freed with memory_free. Committing

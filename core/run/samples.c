@@ -1,4 +1,4 @@
-/* RUN/samples/STEP.txt: a file a sample, so that each is whole whenever somebody looks. */
+/* RUN/samples/STEP.txt: a file a sample, so that each is whole whenever it is read. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/run/run.h"

@@ -8,8 +8,8 @@
  *               P-NUMBER <tab> LOG_P of each piece and of </s>
  *
  * The best comes first; plain and nbest write a line for each hypothesis, fairseq its lines H, D and P. NUMBER counts
- * sentences from 0. Where there is no hypothesis, an empty text of score 0 stands for it, so that whoever takes the
- * lines of each sentence apart, as by grep ^D-, has them beside their sources.
+ * sentences from 0. Where there is no hypothesis, an empty text of score 0 stands for it, so that lines picked out by
+ * grep ^D- still match their sources.
  */
 #ifndef CORE_SEARCH_ANSWER_H
 #define CORE_SEARCH_ANSWER_H

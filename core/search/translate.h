@@ -1,8 +1,8 @@
 /* Translating by beam search: many sentences through an encoder-decoder, in batches, by several workers.
  *
  *     memory = encoder(source), keys and values of it once for each layer
- *     each step: of every live hypothesis its last piece, at its place, through the decoder; the likeliest tokens of
- *     each go to the search (beam.h), which says who lives on
+ *     each step: of every live hypothesis its last token, at its position, through the decoder; the likeliest tokens of
+ *     each go to the search (beam.h), which says which hypotheses continue
  *
  * Sentences are sorted by length, and batches cut from them; what a batch is depends on sentences and options alone,
  * and workers take whole batches in turn, so the same call gives the same bits with any number of workers. Answers are
@@ -35,7 +35,7 @@ typedef struct TranslateNetwork {
 typedef struct TranslateOptions {
     BeamOptions beam;
     size_t longest;       /* positions of a source there can be */
-    size_t most;          /* pieces that a translation can be allowed; the decoder has places 0 .. most */
+    size_t most;          /* tokens that a translation can be allowed; the decoder has positions 0 .. most */
     size_t sentences;     /* of a batch at most, */
     size_t positions;     /* and its sentences times the longest row of either side (a target's: most + 1); a longer row
                            * than     that is a batch of its own */

@@ -1,4 +1,4 @@
-/* See nonfinite.h. Nobody is in a hurry here: numbers come to the host in pieces of one size and are looked at there. */
+/* See nonfinite.h. Speed does not matter here: numbers come to the host in pieces of one size and are checked there. */
 #include "core/tensor/nonfinite.h"
 
 #include "base/bf16.h"

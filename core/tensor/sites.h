@@ -1,4 +1,4 @@
-/* Who draws random numbers: the last word of the Philox counter, so that no two purposes ever share a number. */
+/* The users of random numbers: the last word of the Philox counter, so that no two purposes ever share a number. */
 #ifndef CORE_TENSOR_SITES_H
 #define CORE_TENSOR_SITES_H
 

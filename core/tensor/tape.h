@@ -25,7 +25,7 @@ struct Tensor {
     size_t rows, columns; /* [rows, columns]; what has more dimensions counts them among its rows */
     size_t stride;        /* numbers from one row to the next: columns, or more in a view */
     bool real;            /* reals (logits, losses) instead of numbers; its gradient is in numbers all the same */
-    bool wanted;          /* somebody before it wants its gradient */
+    bool wanted;          /* a tensor before it needs its gradient */
     void *gradient;       /* NULL: none has arrived */
 
     Tensor *base; /* a view: columns first .. first+columns-1 of base, whose gradient holds this one's */
@@ -42,7 +42,7 @@ struct Node {
     Node *before;
 };
 
-/* Who looks on while a network runs. */
+/* Observes a network while it runs. */
 typedef struct Hook Hook;
 struct Hook {
     /* Where the weights of an attention go, [B,H,T,S] reals of the device; NULL: they are not wanted. `out` is the last
@@ -70,7 +70,7 @@ struct Tape {
     Space gradients;        /* of activations, on the device */
     Arena host;             /* tensors and nodes */
     Node *last;
-    Hook *hook;            /* NULL: nobody looks on */
+    Hook *hook;            /* NULL: none */
     char *nonfinite;       /* NULL, or where the name of the first tensor that is not finite goes; see nonfinite.h */
     const Parameter *fine; /* the last one whose operation was checked, meanwhile */
     void *owned[3];        /* what the three stand on */

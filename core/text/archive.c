@@ -34,7 +34,7 @@ static bool find_packing(const char *path, const char **kind, Error *e)
     struct stat s;
     *kind = NULL;
     if (stat(path, &s) || !S_ISREG(s.st_mode))
-        return true; /* who reads it says what is wrong */
+        return true; /* reading it will report what is wrong */
     FILE *f = fopen(path, "rb");
     if (!f)
         return fail(e, "cannot open %s: %s", path, strerror(errno));
@@ -62,7 +62,7 @@ static const char *base_name(const char *path)
 bool text_reads_archives(void) { return true; }
 
 /* What may come of a byte that is packed, and of any file. Texts pack to a third, or to a tenth; what is far smaller
- * than what it holds was made to fill somebody's memory. */
+ * than what it holds was made to fill the memory (a "zip bomb"). */
 enum { MOST_TIMES = 200, ALWAYS_ALLOWED = 1 << 26 };
 
 /* A file being unpacked, whose memory the next one reuses. */

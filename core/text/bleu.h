@@ -7,8 +7,8 @@
  * hypotheses; r: of each one's reference that is nearest in length (the shorter of two). Where an order has no match,
  * its precision is 1 / (2^k total), k counting such orders (smoothing "exp"); where nothing matches at all, BLEU is 0.
  *
- * Texts are raw, and 13a makes tokens of them, WMT's own rules: that is the figure to compare. Texts that somebody made
- * tokens of already are counted as they are: "tokenised" BLEU, to compare with papers that say so.
+ * Texts are raw, and 13a makes tokens of them, WMT's own rules: that is the figure to compare. Texts that were
+ * tokenised before are counted as they are: "tokenised" BLEU, to compare with papers that say so.
  *
  * A byte that is no UTF-8 is part of a token like any other; a zero byte counts as U+0001. */
 #ifndef CORE_TEXT_BLEU_H
@@ -71,7 +71,7 @@ BleuScore bleu_score(const BleuCounts *counts);
 /* "BLEU = 27.30 58.4/33.1/21.0/13.6 (BP = 1.000 ratio = 1.026 hyp_len = 63081 ref_len = 61480)" */
 void bleu_print(Buffer *out, const BleuScore *s);
 
-/* "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|impl:attend": sacreBLEU's, but for who counted. */
+/* "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|impl:attend": sacreBLEU's, but for the program's name. */
 void bleu_signature(Buffer *out, const Bleu *b, size_t references);
 
 /* What 13a makes of a line: tokens with one space between them. Exported for the tests. */

@@ -29,7 +29,7 @@
 #include "core/text/pairs.h"
 #include "core/text/vocabulary.h"
 
-enum { BPE_LEAST = 2 }; /* how often a pair must occur to be merged, unless somebody says otherwise */
+enum { BPE_LEAST = 2 }; /* how often a pair must occur to be merged, by default */
 
 /* What becomes of a pair of symbols. */
 typedef struct BpeMerge {

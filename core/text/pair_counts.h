@@ -2,7 +2,7 @@
  *
  * Not all pairs compete at each merge. A working set has those that may be the most frequent one for a while; the
  * others have left it with the count that they had then. This is subword-nmt's bookkeeping, which decides what it
- * learns: a pair that left and occurs more often since is known, until all are looked at again, with its gain alone. */
+ * learns: a pair that left and occurs more often later is known, until all are looked at again, by its gain alone. */
 #ifndef CORE_TEXT_PAIR_COUNTS_H
 #define CORE_TEXT_PAIR_COUNTS_H
 

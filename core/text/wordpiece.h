@@ -4,7 +4,7 @@
  *     "unaffable"   ->   un  ##aff  ##able
  *
  * A word that cannot be parted, or has more than BERT_WORD_MOST characters, is [UNK]. Words are those of bert_words.h.
- * Names of special pieces ([CLS], [MASK]) in a text are text; who builds rows puts their ids there.
+ * Names of special pieces ([CLS], [MASK]) in a text are text; the caller that builds rows adds their ids.
  *
  * Its file is vocab.txt: a piece a line, whose id is the number of the line, from 0. */
 #ifndef CORE_TEXT_WORDPIECE_H
@@ -14,7 +14,7 @@
 #include "core/text/vocabulary.h"
 
 typedef struct WordPiece {
-    Vocabulary pieces; /* counts are 0: nobody knows them */
+    Vocabulary pieces; /* counts are 0: they are not known */
     size_t longest;    /* bytes of the longest piece, with its ## */
     int32_t unknown;   /* the id of [UNK] */
     bool lower;        /* words in lower case and without accents ("uncased") */

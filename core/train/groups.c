@@ -118,7 +118,7 @@ static bool matches_nothing(const char *pattern, const Parameters *p, Error *e)
     return false;
 }
 
-/* Puts those that nobody has taken into a group. */
+/* Puts those that no earlier group has taken into this one. */
 static bool take(Motion *motions, const Parameters *p, const Group *g, size_t number, const char *optimizer, Error *e)
 {
     bool some = false;

@@ -34,7 +34,7 @@ typedef struct Loop {
     double tokens, seconds; /* read, and how long that took */
     uint64_t steps_done;
     double last_saved;
-    bool stopped;                       /* because somebody asked for an end: the run is not over */
+    bool stopped;                       /* because an end was requested: the run is not over */
     bool saved;                         /* the newest checkpoint is of the step where it stands */
     Error damaged;                      /* why resuming took no later checkpoint; empty: there was none */
     double window_loss, window_targets; /* since the last report that stays */

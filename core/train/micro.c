@@ -73,8 +73,8 @@ static void note_long_step(Trainer *c, size_t done)
                duration_text(all).text, count_text(c->micros).text);
 }
 
-/* A step that ends soon is waited for; of one that does not, nothing is kept. The first worker to see that somebody
- * asks says so to all. done: micro-batches, of the worker that says when a step is long. */
+/* A step that ends soon is waited for; of one that does not, nothing is kept. The first worker to see the request
+ * tells all others. done: micro-batches, of the worker that says when a step is long. */
 static bool gives_up(Trainer *c, size_t done)
 {
     enum { SOON = 2 };

@@ -22,7 +22,7 @@ typedef struct OptimizerOptions {
 
 /* How one parameter moves; its rate and its Adam are those of its group. */
 typedef struct Motion {
-    size_t group;       /* 0: none that somebody named; otherwise its number from 1 on */
+    size_t group;       /* 0: none that was named; otherwise its number from 1 on */
     double rate, decay; /* rate: times the step's learning rate; 0: it does not move */
     Adam adam;
 } Motion;

@@ -2,7 +2,7 @@
  *
  * That is Adam whose second moment stays 0: with beta1 = momentum, m = (1 - momentum) v is a moving mean of gradients,
  * correction1 = 1 - momentum makes v of it, and with beta2 = epsilon = correction2 = 1 the root that Adam divides by is
- * 0 + 1. So each backend has it, rows of tables that nobody reads rest as they do under Adam, and there is no second
+ * 0 + 1. So each backend has it, rows of tables that no batch reads rest as they do under Adam, and there is no second
  * block. */
 #include "core/train/adam.h"
 

@@ -37,7 +37,7 @@ static void step_share(void *argument, size_t number)
     Share share = {s->trainer, &s->trainer->worker[number], number};
     step_each_micro_batch(s, &share, forward_backward);
     step_barrier(&share);
-    if (!atomic_load(&share.c->given_up)) /* all see it or none: after the barrier nobody says so any more */
+    if (!atomic_load(&share.c->given_up)) /* all see it or none: after the barrier no worker sets it any more */
         step_once(&share, reduce_clip_update_zero);
     share.w->ended = clock_seconds();
 }

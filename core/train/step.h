@@ -31,7 +31,7 @@ void step_each_micro_batch(const Step *s, Share *share, void (*work)(void *share
 void step_once(Share *share, void (*work)(void *share));
 
 /* Waits for all workers, and remembers for how long. What they asked for has been done then: order among operations of
- * several streams is the host's business. Who is alone waits for nobody. */
+ * several streams is the host's business. A single worker does not wait. */
 void step_barrier(Share *share);
 
 /* What losses have summed up. */

@@ -42,9 +42,9 @@ typedef struct Trainer {
     size_t micros, *cut;  /* its micro-batches: number m is rows cut[m] .. cut[m+1]-1 */
     UsedRows used;        /* by it */
     int32_t *slots;       /* [rows of the longest table] on the device: what `used` holds */
-    const Watch *watch;   /* who is told how far it is, and may ask for an end; NULL: nobody */
+    const Watch *watch;   /* is told how far it is, and may request an end; may be NULL */
     double began;         /* when the step did */
-    atomic_bool given_up; /* somebody asked for an end, and it would take long */
+    atomic_bool given_up; /* an end was requested, and the step would take long */
     bool long_steps;      /* that they are has been said */
 } Trainer;
 
@@ -59,7 +59,7 @@ typedef struct StepResult {
     double tokens;       /* positions of the task's token side */
     double norm;         /* of the gradient before clipping */
     bool finite;         /* false: nothing was changed */
-    bool given_up;       /* nothing was changed, because somebody asked for an end */
+    bool given_up;       /* nothing was changed, because an end was requested */
 } StepResult;
 
 /* One step: batch, forward, backward, sum, clip, update. False: the device failed. */

@@ -313,7 +313,7 @@ static Tensor *part(Tape *t, const Built *how, Tensor *x, const Branch *b, const
                     const AttentionContext *context)
 {
     Tensor *h = how->norm ? norm(t, &b->norm, x) : x;
-    h = attends ? multihead(t, &attends->attention, h, NULL, &context->self_mask, NULL, (Places){0})
+    h = attends ? multihead(t, &attends->attention, h, NULL, &context->self_mask, NULL, (RowPositions){0})
                 : feedforward(t, &feeds->ff, h);
     return how->residual ? add(t, x, h, (Dropout){0}) : h;
 }

@@ -100,5 +100,5 @@ static void activation_backward(Stream *s, void *dx_, bool add, const void *dy_,
     const Number *dy = dy_, *x = x_;
     Number *dx = dx_;
     for (size_t i = 0; i < n; i += WIDTH)
-        give(dx + i, add, load(dy + i, n - i) * activation_slope(function, load(x + i, n - i)), n - i);
+        store_gradient(dx + i, add, load(dy + i, n - i) * activation_slope(function, load(x + i, n - i)), n - i);
 }

@@ -30,9 +30,9 @@ static void add_backward(Stream *s, void *dx_, bool add_x, void *df_, bool add_f
         for (size_t j = 0; j < d; j += WIDTH) {
             Vec gradient = load(dy + i * d + j, d - j);
             if (dx)
-                give(dx + i * d + j, add_x, gradient, d - j);
+                store_gradient(dx + i * d + j, add_x, gradient, d - j);
             if (df)
-                give(df + i * d + j, add_f, gradient * factors_at(&factors, j), d - j);
+                store_gradient(df + i * d + j, add_f, gradient * factors_at(&factors, j), d - j);
         }
     }
 }
@@ -70,9 +70,9 @@ static void add_norm_backward(Stream *s, void *dx_, bool add_x, void *df_, bool 
             size_t left = d - j;
             Vec gradient = norm_gradient(all, load(dy + j, left), load(sum + j, left), load_real(gain + j, left));
             if (dx)
-                give(dx + i * d + j, add_x, gradient, left);
+                store_gradient(dx + i * d + j, add_x, gradient, left);
             if (df)
-                give(df + i * d + j, add_f, gradient * factors_at(&factors, j), left);
+                store_gradient(df + i * d + j, add_f, gradient * factors_at(&factors, j), left);
         }
     }
 }

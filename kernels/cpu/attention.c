@@ -87,7 +87,7 @@ static float softmax_row(const HeadView *h, Number *p, const float *s, const Ran
     return total == 0 ? 1 : total; /* 0: it sees nothing, or nothing with a score above -infinity */
 }
 
-/* The weights of one query for whoever wants to look at them. */
+/* Keeps the weights of one query, if they are to be inspected. */
 static void keep_weights(const HeadView *h, const float *s, size_t i)
 {
     float *to = (float *)h->how->weights +
@@ -375,7 +375,7 @@ static void tile_backward(const AttentionWork *a, const HeadView *h, const HeadS
     for (size_t i = 0; a->d->q.data && i < count; i++) {
         Number *to = (Number *)a->d->q.data + (h->first_query + first + i) * a->d->q.stride + h->head * h->dk;
         for (size_t j = 0; j < h->dk; j += WIDTH)
-            give(to + j, a->d->add_q, vec_load(w->dq + i * h->dk_wide + j) * (float)h->how->scale, h->dk - j);
+            store_gradient(to + j, a->d->add_q, vec_load(w->dq + i * h->dk_wide + j) * (float)h->how->scale, h->dk - j);
     }
 }
 
@@ -388,16 +388,16 @@ static void head_backward(const AttentionWork *a, const HeadView *h, const HeadS
         finish_terms(h, w, a->d);
 }
 
-/* Gives a row's dK or dV of one head on, times `scale`, and zeros to keys that are not valid. */
-static void give_keys(const HeadView *h, Strided to, bool add, const float *from, double scale, size_t size,
-                      size_t wide)
+/* Stores a row's dK or dV of one head, times `scale`, and zeros for keys that are not valid. */
+static void store_key_gradients(const HeadView *h, Strided to, bool add, const float *from, double scale, size_t size,
+                                size_t wide)
 {
     size_t all = (size_t)h->how->key_start[h->b + 1] - h->keys.start;
     for (size_t j = 0; to.data && j < (add ? h->keys.length : all); j++) {
         Number *key = (Number *)to.data + (h->keys.start + j) * to.stride + kv_head(h->how, h->head) * size;
         for (size_t c = 0; c < size; c += WIDTH)
-            give(key + c, add, j < h->keys.length ? vec_load(from + j * wide + c) * (float)scale : vec_set(0),
-                 size - c);
+            store_gradient(key + c, add, j < h->keys.length ? vec_load(from + j * wide + c) * (float)scale : vec_set(0),
+                           size - c);
     }
 }
 
@@ -414,8 +414,8 @@ static void group_backward(const AttentionWork *a, const HeadScratch *w, size_t 
         else
             head_backward(a, &h, w);
     h.head = kv * group;
-    give_keys(&h, a->d->k, a->d->add_k, w->dk, a->how->scale, h.dk, h.dk_wide);
-    give_keys(&h, a->d->v, a->d->add_v, w->dv, 1, h.dv, h.dv_wide);
+    store_key_gradients(&h, a->d->k, a->d->add_k, w->dk, a->how->scale, h.dk, h.dk_wide);
+    store_key_gradients(&h, a->d->v, a->d->add_v, w->dv, 1, h.dv, h.dv_wide);
 }
 
 /* first .. end-1: of keys and values */
@@ -431,7 +431,7 @@ static void backward_heads(void *argument, size_t member, size_t first, size_t e
         for (size_t kv = first; kv < end; kv++)
             group_backward(a, &w, b, kv);
     for (size_t head = first * group; a->d->relative.data && head < end * group; head++)
-        give_relative(a->how, &w, a->d, head);
+        store_relative_gradient(a->how, &w, a->d, head);
 }
 
 static void attention_backward(Stream *s, const AttendGradients *d, const void *dy, const void *y, const void *lse,

@@ -213,8 +213,8 @@ static void narrow_tile_backward(const AttentionWork *a, const HeadView *h, cons
     for (size_t half = 0; half < PER_UNIT; half++)
         narrow_transpose(t->dq + half * NARROW * WIDTH);
     for (size_t i = 0; a->d->q.data && i < count; i++)
-        give((Number *)a->d->q.data + (h->first_query + first + i) * a->d->q.stride + h->head * h->dk, a->d->add_q,
-             vec_load(t->dq + i * NARROW) * h->scale, h->dk);
+        store_gradient((Number *)a->d->q.data + (h->first_query + first + i) * a->d->q.stride + h->head * h->dk,
+                       a->d->add_q, vec_load(t->dq + i * NARROW) * h->scale, h->dk);
 }
 
 /* All but giving dK and dV on. */

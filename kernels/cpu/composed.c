@@ -69,6 +69,6 @@ static void softmax_backward(Stream *s, void *dx_, bool add, const void *dy_, co
     for (size_t i = 0; i < n; i++, dx += columns, dy += columns, y += columns) {
         float sum = dot(dy, y, columns);
         for (size_t j = 0; j < columns; j += WIDTH)
-            give(dx + j, add, load(y + j, columns - j) * (load(dy + j, columns - j) - sum), columns - j);
+            store_gradient(dx + j, add, load(y + j, columns - j) * (load(dy + j, columns - j) - sum), columns - j);
     }
 }

@@ -69,7 +69,7 @@ INLINE void store_real(float *p, Vec v, size_t n)
 }
 
 /* Writes a gradient: over what is there, or added to it. */
-INLINE void give(Number *p, bool add, Vec v, size_t n) { store(p, add ? load(p, n) + v : v, n); }
+INLINE void store_gradient(Number *p, bool add, Vec v, size_t n) { store(p, add ? load(p, n) + v : v, n); }
 
 /* In the order of operations.h, which is also the order in which they need one another and what they share. */
 /* clang-format off */

@@ -64,7 +64,7 @@ static void cross_entropy_backward(Stream *s, void *dlogits, bool add, const Ste
             size_t target = (size_t)targets[i];
             if (target >= j && target < j + WIDTH)
                 share[target - j] -= 1 - (float)smoothing;
-            give(dz + j, add, share * scale, v - j);
+            store_gradient(dz + j, add, share * scale, v - j);
         }
     }
 }

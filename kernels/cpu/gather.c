@@ -24,6 +24,6 @@ static void gather_backward(Stream *s, void *dx_, bool add, const void *dy_, con
             Vec sum = {0};
             for (int32_t i = first[r]; i != NONE; i = next[i])
                 sum += load(dy + (size_t)i * d + j, d - j);
-            give(dx + j, add, sum, d - j);
+            store_gradient(dx + j, add, sum, d - j);
         }
 }

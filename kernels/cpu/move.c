@@ -11,7 +11,7 @@ static void move(Stream *s, Strided y, bool add, Strided x, size_t n, size_t d)
         if (!add)
             memcpy(to, from, d * sizeof *to);
         for (size_t j = 0; add && j < d; j += WIDTH)
-            give(to + j, true, load(from + j, d - j), d - j);
+            store_gradient(to + j, true, load(from + j, d - j), d - j);
     }
 }
 

@@ -18,8 +18,8 @@ static void mul_backward(Stream *s, void *da_, bool add_a, void *db_, bool add_b
     for (size_t i = 0; i < n; i += WIDTH) {
         Vec gradient = load(dy + i, n - i);
         if (da)
-            give(da + i, add_a, gradient * load(b + i, n - i), n - i);
+            store_gradient(da + i, add_a, gradient * load(b + i, n - i), n - i);
         if (db)
-            give(db + i, add_b, gradient * load(a + i, n - i), n - i);
+            store_gradient(db + i, add_b, gradient * load(a + i, n - i), n - i);
     }
 }

@@ -85,7 +85,8 @@ static void norm_backward(Stream *s, void *dx_, bool add, void *dgain, void *dbi
     for (size_t i = 0; i < n; i++, x += d, dy += d) {
         NormSums all = norm_sums(dgain, dbias, dy, x, gain, mean, rstd, i, d);
         for (size_t j = 0; dx && j < d; j += WIDTH)
-            give(dx + i * d + j, add,
-                 norm_gradient(all, load(dy + j, d - j), load(x + j, d - j), load_real(gain + j, d - j)), d - j);
+            store_gradient(dx + i * d + j, add,
+                           norm_gradient(all, load(dy + j, d - j), load(x + j, d - j), load_real(gain + j, d - j)),
+                           d - j);
     }
 }

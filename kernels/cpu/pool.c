@@ -44,7 +44,7 @@ static void pool_backward(Stream *s, void *dx_, bool add, const void *dy_, const
                 memcpy(&at, which + r * d + j, (d - j < WIDTH ? d - j : WIDTH) * sizeof *which);
             for (int32_t i = first; i < end; i++) {
                 Vec share = how == POOLING_MEAN ? given : vec_select(at == i, given, vec_set(0));
-                give(dx + (size_t)i * d + j, add, share, d - j);
+                store_gradient(dx + (size_t)i * d + j, add, share, d - j);
             }
         }
     if (!add && (size_t)start[b] < n)

@@ -113,7 +113,7 @@ static void prepare_tiles(const HeadView *h, const HeadScratch *w, bool backward
     memset(w->dplace, 0, w->reach * sizeof *w->dplace);
 }
 
-/* One head's keys or values as they are stored; or with blocks a copy in which those that nobody sees are 0, because
+/* One head's keys or values as they are stored; or with blocks a copy in which those that no query sees are 0, because
  * they may hold anything, and share tiles with others. */
 static Strided cleared(const HeadView *h, const HeadScratch *w, Strided x, size_t size)
 {
@@ -287,13 +287,13 @@ static void finish_terms(const HeadView *h, const HeadScratch *w, const AttendGr
 }
 
 /* After all rows: relative keys get their gradient, rounded once. */
-static void give_relative(const Attend *how, const HeadScratch *w, const AttendGradients *d, size_t head)
+static void store_relative_gradient(const Attend *how, const HeadScratch *w, const AttendGradients *d, size_t head)
 {
     size_t dk = how->key_size, wide = round_up(dk, WIDTH);
     for (size_t e = 0; e < how->distances; e++) {
         const float *from = w->drelative + (head * how->distances + e) * wide;
         Number *to = (Number *)d->relative.data + e * d->relative.stride + head * dk;
         for (size_t c = 0; c < dk; c += WIDTH)
-            give(to + c, d->add_relative, vec_load(from + c) * (float)how->scale, dk - c);
+            store_gradient(to + c, d->add_relative, vec_load(from + c) * (float)how->scale, dk - c);
     }
 }

@@ -33,7 +33,7 @@ typedef void (*TeamWork)(void *argument, size_t member, size_t first, size_t end
 void stream_share(Stream *s, size_t n, size_t grain, TeamWork work, void *argument);
 
 /* The same for work that reads through memory [begin, begin + bytes). Where that is right after what the last such
- * call read, it is shared out in the opposite order: so the member who came to the end continues there, and in a
+ * call read, it is shared out in the opposite order: so the member that came to the end continues there, and in a
  * sequence of calls that comes again and again each member always reads the same parts. */
 void stream_share_on(Stream *s, const void *begin, size_t bytes, size_t n, size_t grain, TeamWork work, void *argument);
 

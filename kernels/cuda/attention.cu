@@ -12,8 +12,8 @@
  *   3. attention_mma (attention_mma.cu, attention_mma_backward.cu), in bf16: the tiles' products by mma.sync, scores
  *      and weights in registers, the next tile on its way by cp.async while this one is multiplied.
  *
- * Where the third does not know a term of the scores the second runs; where heads are too wide for that, or somebody
- * wants the weights, the first. The gradients of what is at a distance (distance_bias, relative) are on the second
+ * Where the third does not know a term of the scores the second runs; where heads are too wide for that, or the
+ * weights are to be inspected, the first. The gradients of what is at a distance (distance_bias, relative) are on the second
  * rung at most: attention_distances.cu.
  *
  * Launches are as large as shapes say (rows x heads x longest row); how long a row is, the thread reads from `start`.

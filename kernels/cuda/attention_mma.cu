@@ -232,7 +232,7 @@ static __device__ inline void multiply_columns(float (&sum)[MANY][SLICES][4], co
     }
 }
 
-/* ---- who sees what */
+/* ---- which keys a query sees */
 
 /* Keys j0 .. j0 + 63 that query i sees, a bit each. */
 static __device__ uint64_t seen_by(const Attention &a, const AttentionRow &r, size_t i, size_t j0)

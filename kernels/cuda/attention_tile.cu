@@ -2,7 +2,7 @@
  * attention.cu's ladder.
  *
  * A block has TILE queries of one head; its TILE_THREADS threads share them, so that each query has a few. It walks the
- * keys of the row TILE at a time: queries, keys and values are in shared memory, where each is read by all who need it.
+ * keys of the row TILE at a time: queries, keys and values are in shared memory, where each is read by all threads that need it.
  * Scores of a tile never leave it: a query keeps its largest score so far, the sum of exp(score - largest), and y for
  * that largest; where a larger one turns up, sum and y are scaled down to it. At the end y is divided by the sum.
  *
@@ -215,7 +215,7 @@ static __device__ void take_tile(Query *q, const Place<TILE> &at, const Attentio
     }
     __syncwarp(); /* a query's threads are of one warp */
     for (unsigned key = 0; key < TILE; key++)
-        if (weights[key] != 0) /* what nobody sees may hold anything, NaN too */
+        if (weights[key] != 0) /* what no query sees may hold anything, NaN too */
             add_row(q->y, at, weights[key], t.v.row(key), t.v.size);
     __syncwarp();
 }

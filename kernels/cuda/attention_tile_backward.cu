@@ -57,7 +57,7 @@ static __device__ void add_keys(QuerySums *sums, const Place<TILE> &at, const At
     size_t dk = a.how.key_size;
     for (unsigned key = 0; key < TILE; key++) {
         float ds = t.ds.row(at.row)[key];
-        if (ds == 0) /* what nobody sees may hold anything, NaN too */
+        if (ds == 0) /* what no query sees may hold anything, NaN too */
             continue;
         add_row(sums->keys, at, ds, t.k.row(key), dk);
         if (!a.how.relative.data)

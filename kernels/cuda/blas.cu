@@ -119,8 +119,8 @@ static void blas_close(Blas *b)
     *b = Blas{true};
 }
 
-/* Opened by the first product of a stream: which many a stream never has. Where it is found and does not start, which
- * as a rule is for want of memory, nobody is to wait for slow products instead. */
+/* Opened by the first product of a stream, because many streams have none. If it is found and does not start, usually
+ * for want of memory, that is an error: our own products would be much slower. */
 static bool blas_there(Blas *b, cudaStream_t queue, bool *failed, Error *e)
 {
     if (!b->tried) {
@@ -148,7 +148,7 @@ static int blas_gemm(Blas *b, const Gemm &g)
                    g.tf32 ? BLAS_IN_TF32 : BLAS_IN_F32, BLAS_ANY_WAY);
 }
 
-/* Said to who trains on this device. */
+/* A note for users of this device. */
 static const char *device_note()
 {
     return blas_library() ? NULL

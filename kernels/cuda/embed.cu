@@ -3,10 +3,10 @@
  * The ladder:
  *   1. forward: a thread for every four columns of a position, as Philox gives four numbers at once.
  *   Backward:
- *   1. embed_backward_naive: a thread for each column walks all positions in order and adds to the row of each. Nobody
- *      else adds to that column, so sums have one order and need no atomics; but there are only as many threads as
+ *   1. embed_backward_naive: a thread for each column walks all positions in order and adds to the row of each. No
+ *      other thread adds to that column, so sums have one order and need no atomics; but there are only as many threads as
  *      columns, and each adds in memory.
- *   2. positions in the order of their rows (order.cu), and of their places: a warp for each used row and 32 columns
+ *   2. positions in the order of their rows (order.cu), and of their positions: a warp for each used row and 32 columns
  *      sums what is its own, and adds it once. */
 
 static __global__ void embed_kernel(Number *y, const int32_t *ids, const int32_t *place, const float *table,

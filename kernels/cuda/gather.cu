@@ -53,7 +53,7 @@ static void gather_backward(Stream *s, void *dx, bool add, const void *dy, const
     }
     Sorting rows = sorting(Used{index, index}, (int32_t *)scratch(s, order_room(n)), n);
     if (!add)
-        zero(s, dx, m * d * sizeof(Number)); /* of vectors that nobody reads */
+        zero(s, dx, m * d * sizeof(Number)); /* vectors that no index names */
     sort_positions(s, rows, rows, 1, n);
     add_used(s, rows, GatherTerm{(const Number *)dy, d}, GatherSum{(Number *)dx, add, d}, n, d);
 }

@@ -1,4 +1,4 @@
-/* What all kernels stand on: the words of CUDA, numbers of the table's type, who a thread is, and how to launch.
+/* What all kernels stand on: the words of CUDA, numbers of the table's type, the index of a thread, and how to launch.
  *
  *     LAUNCH(s, kernel, blocks, threads, arguments...)             kernel<<<blocks, threads, 0, s->queue>>>(...)
  *     LAUNCH_SHARED(s, kernel, blocks, threads, bytes, arguments...)   with dynamic shared memory
@@ -78,7 +78,7 @@ static __device__ inline void give(float *gradient, bool add, float value)
 }
 #endif
 
-/* ---- who a thread is */
+/* ---- the index of a thread */
 
 /* Of all threads of a launch in one dimension: this one's number, and how many there are. A thread that is one of few
  * for many elements takes number, number + count, number + 2 count, ... */

@@ -2,7 +2,7 @@
  *
  * dbias is a sum over all positions: sums.h takes it in a fixed order. The ladder of ReLU's gradient:
  *   1. relu_backward_kernel: a thread for each number of dy.
- *   2. (BiasTerm) who sums dy for dbias has it in hand. */
+ *   2. (BiasTerm) the sum of dy for dbias applies it on the way. */
 
 static __global__ void relu_backward_kernel(Number *dy, const Number *y, size_t n)
 {

@@ -177,8 +177,8 @@ template <class C> static void gemm(Stream *s, const Gemm &g)
 }
 #endif
 
-/* c = sums + bias, ReLU; sums [m,n], and where they are c itself, in its place. A warp for each row, so that nobody
- * divides; a lane asks for several numbers before it writes the first. */
+/* c = sums + bias, ReLU; sums [m,n], and where they are c itself, in its place. A warp for each row, so that no
+ * thread divides; a lane asks for several numbers before it writes the first. */
 template <class C>
 __global__ void bias_relu_kernel(Operand c, const float *sums, size_t row, const float *bias, bool relu, size_t m,
                                  size_t n)

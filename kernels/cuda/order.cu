@@ -1,5 +1,5 @@
 /* Which rows of a table were used, and by which positions: a list of positions in the order of the rows that they read,
- * made on the device. Whoever sums gradients for rows then walks the positions of one row, which stand together, and in
+ * made on the device. A sum of gradients for a row then walks the positions of that row, which are adjacent, and in
  * their order: so each sum is one thread's, has one order and needs no atomics.
  *
  * The ladder:

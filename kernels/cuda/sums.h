@@ -31,7 +31,7 @@ template <class T> __device__ inline T block_sum(T x)
     __shared__ T part[BLOCK / LANES];
     unsigned warp = threadIdx.x / LANES, in_warp = threadIdx.x % LANES;
     x = warp_sum(x);
-    __syncthreads(); /* who still reads the sums before */
+    __syncthreads(); /* threads may still read the sums of before */
     if (in_warp == 0)
         part[warp] = x;
     __syncthreads();

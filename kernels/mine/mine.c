@@ -61,7 +61,7 @@ const Kernels *mine_find(NumberType type, Error *e)
         fail(e, "device mine: cannot open %s (%s); build it with make course, in attend's folder", PLACE, dlerror());
         return NULL;
     }
-    void *found = dlsym(library, "mine_table"); /* which C lets nobody cast to a function */
+    void *found = dlsym(library, "mine_table"); /* which C does not allow to be cast to a function */
     memcpy(&fill, &found, sizeof fill);
     if (!fill || fill(NULL) != sizeof(Kernels)) {
         dlclose(library);

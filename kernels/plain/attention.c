@@ -59,7 +59,7 @@ static void attention_query(const AttentionRow *r, Number *y, Real lse, size_t i
     }
 }
 
-/* The weights of one query and head, for whoever wants to look at them: [S] */
+/* The weights of one query and head, to be inspected: [S] */
 static void attention_weights(const AttentionRow *r, Real *weights, Real lse, size_t i)
 {
     for (size_t j = next_key(r, i, 0); j < r->keys.length; j = next_key(r, i, j + 1))

@@ -218,7 +218,7 @@ START_TEST(the_batch_and_what_is_left_out_are_said)
                   "--longest 8 --batch-tokens 200",
                   run);
     ck_assert_msg(strstr(s.err, "target tokens per step on average") && strstr(s.err, "steps per epoch"), "%s", s.err);
-    ck_assert_msg(strstr(s.err, "the learning rate was chosen for batches of 1024 pieces"), "%s", s.err);
+    ck_assert_msg(strstr(s.err, "the learning rate was chosen for batches of 1024 tokens"), "%s", s.err);
     ck_assert_msg(strstr(s.err, "left out: 0 empty, ") && !strstr(s.err, "train     8000 pairs"), "%s", s.err);
     said_free(&s);
     s = must("train --run %s-2 --preset minute --minutes 0 --dim 16 --heads 2 --ff 16 --depth 1 --steps 1", run);

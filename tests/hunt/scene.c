@@ -268,7 +268,7 @@ static Tensor *run_op(Tape *t, const Play *p, size_t k, Tensor *const *value)
     case SPLIT: return split(t, p, k, x[0]);
     case TURN: return transpose(t, activate(t, transpose(t, x[0]), ACTIVATION_TANH));
     case PRODUCT: return products(t, op, x[0], x[1], x[2]);
-    case ATTENTION: return multihead(t, &m->attention, x[0], x[1], &how, NULL, (Places){0});
+    case ATTENTION: return multihead(t, &m->attention, x[0], x[1], &how, NULL, (RowPositions){0});
     case BLOCK: return block(t, &m->block, x[0], NULL, &(AttentionContext){.self_mask = how});
     case LOSS: lose(t, p, k, x[0]); break;
     case WHATS: break;

@@ -102,10 +102,10 @@ static void check_remembered(const Kernels *k, bool composed, const size_t *leng
     ck_assert(!x->real && !written->real);
     Attend across = attend_across(&queries.rows, &copies.rows);
     Attend remembered = attend_remembered(&queries.rows, &s.cache, key_row);
-    Tensor *wanted = multihead(&s.tape, &s.cross, x, written, &across, NULL, (Places){0});
+    Tensor *wanted = multihead(&s.tape, &s.cross, x, written, &across, NULL, (RowPositions){0});
     for (size_t twice = 0; twice < 2; twice++) /* reading changes nothing */
-        check_same(multihead(&s.tape, &s.cross, x, NULL, &remembered, cache_layer(&s.cache, 0), (Places){0}), wanted,
-                   k);
+        check_same(multihead(&s.tape, &s.cross, x, NULL, &remembered, cache_layer(&s.cache, 0), (RowPositions){0}),
+                   wanted, k);
     stage_close(&s);
 }
 

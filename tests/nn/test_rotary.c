@@ -30,7 +30,7 @@ static void rotate_numbers(Rotated *r)
     tape_split(&t, both, parts, (size_t[]){2, HEADS * SIZE}, 2);
     for (size_t i = 0; i < N; i++)
         memcpy((double *)parts[1]->data + i * parts[1]->stride, r->x[i], sizeof r->x[i]);
-    memcpy(r->y, rotate(&t, &rotary, parts[1], (Places){place, N, NULL})->data, sizeof r->y);
+    memcpy(r->y, rotate(&t, &rotary, parts[1], (RowPositions){place, N, NULL})->data, sizeof r->y);
     tape_close(&t);
     weights_close(&w);
     k->close(s);

@@ -86,7 +86,7 @@ static Tensor *cross(Tape *t, const void *args, Tensor *const *inputs)
     const CrossArgs *a = args;
     const Branch *b = &a->n->branch[a->layer];
     Attend how = attend_across(&a->rows[1], &a->rows[0]);
-    Tensor *y = multihead(t, &a->n->cross[a->layer], enter(t, b, inputs[0]), inputs[1], &how, NULL, (Places){0});
+    Tensor *y = multihead(t, &a->n->cross[a->layer], enter(t, b, inputs[0]), inputs[1], &how, NULL, (RowPositions){0});
     return leave(t, b, inputs[0], y);
 }
 

@@ -13,7 +13,7 @@
  * of four bytes, and so on; -fsanitize=bounds calls __ubsan_handle_out_of_bounds. Those libraries are not linked: the
  * functions of these names are here.
  *
- * For each two bytes of memory a Cell holds who wrote last, and which two threads read last. One run in one order sees
+ * For each two bytes of memory a Cell holds which thread wrote last, and which two read last. One run in one order sees
  * races that would show in another order only: what counts is what barriers promise, not what happened. */
 #define _GNU_SOURCE
 #include "kernels/cuda/emulator/emulator.h"

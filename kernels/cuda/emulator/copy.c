@@ -1,7 +1,7 @@
 /* Copies into shared memory that are under way (cp.async): a thread asks for one, continues, and waits for it later. On
- * a GPU the bytes arrive at any time between; here at the last moment, when they are waited for. So who does not wait
- * reads what was there before. The checker is told when a copy begins, too: until it is waited for nobody may touch
- * where it goes. */
+ * a GPU the bytes arrive at any time between; here at the last moment, when they are waited for. So a thread that does
+ * not wait reads what was there before. The checker is told when a copy begins, too: until it is waited for, no thread
+ * may touch its destination. */
 #include "kernels/cuda/emulator/emulator.h"
 
 #include <string.h>

@@ -69,7 +69,7 @@ template <class T> inline T emulator_shuffle(const char *place, unsigned mask, T
     return value;
 }
 
-/* Lanes are counted within groups of `width`; who asks beyond its group gets its own value. */
+/* Lanes are counted within groups of `width`; a lane that asks beyond its group gets its own value. */
 template <class T> inline T emulator_shuffle_at(const char *place, unsigned mask, T value, int lane, int width = WARP)
 {
     int self = (int)emulator_lane();

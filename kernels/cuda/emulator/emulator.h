@@ -88,7 +88,7 @@ void *emulator_shared(void); /* dynamic shared memory */
 
 /* --- between the parts --- */
 
-/* The first failure of a launch counts: it ends the launch, and waits for who asks. Called by a thread of a kernel it
+/* The first failure of a launch counts: it ends the launch, and is kept until it is asked for. Called by a thread of a kernel it
  * does not return. */
 void emulator_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -119,7 +119,7 @@ typedef struct Block {
 Block *memory_block(uintptr_t address); /* the block it is in, or NULL */
 bool memory_pinned(const void *p);      /* the host's, from cudaMallocHost */
 
-/* Told to the checker by launch.c: what begins, who runs, and what puts accesses in order. */
+/* Told to the checker by launch.c: what begins, which thread runs, and what puts accesses in order. */
 void check_launch(const Launch *launch, uintptr_t shared);
 void check_block(uint64_t number);
 void check_thread(uint32_t thread, const char *stack, size_t bytes);

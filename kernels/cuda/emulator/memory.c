@@ -1,6 +1,6 @@
 /* The device, its memory and errors. Each block of memory ends at a page that may not be touched, and a block
  * that was released may not be touched either: so an access that is off the end stops the program, also without the
- * checker. What nobody has written is NaN.
+ * checker. What was never written is NaN.
  */
 #define _GNU_SOURCE
 #include "kernels/cuda/emulator/queue.h"

@@ -1,4 +1,4 @@
-/* Calls that fail because somebody wants to see what is said then: ATTEND_FAIL=cudaGraphLaunch:2:719 has the second
+/* Calls that fail on request, so that error messages can be tested: ATTEND_FAIL=cudaGraphLaunch:2:719 has the second
  * call of cudaGraphLaunch in this process, counted from when the variable was set so, fail with error 719 and do
  * nothing. */
 #include "kernels/cuda/emulator/emulator.h"

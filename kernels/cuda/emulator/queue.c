@@ -173,7 +173,7 @@ static void launch(Queue s, const Launch *l)
     take_error(s);
 }
 
-/* The host's mistake, which whoever waits next is told. */
+/* A mistake of the host, which the next wait reports. */
 static void overwritten(const Noted *one)
 {
     Queue s = &queues.standard;

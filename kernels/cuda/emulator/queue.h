@@ -1,10 +1,10 @@
 /* What streams were asked for and have not done yet.
  *
  * On a GPU an operation of a stream happens at any time between being asked for and being waited for, and streams wait
- * for one another only where they are told to. Here it happens when somebody waits: the host for a stream or an event,
+ * for one another only where they are told to. Here it happens when it is waited for: the host for a stream or an event,
  * a stream for another. Which other streams continue meanwhile follows from the order of the one that is waited for:
- * none (forward), all of them first and as far as they can (backward), some now and then (random, greedy). So who does
- * not wait meets values that are too old in one order and too new in another. */
+ * none (forward), all of them first and as far as they can (backward), some now and then (random, greedy). So code
+ * that does not wait finds values that are too old in one order and too new in another. */
 #ifndef KERNELS_CUDA_EMULATOR_QUEUE_H
 #define KERNELS_CUDA_EMULATOR_QUEUE_H
 
@@ -59,11 +59,11 @@ struct CUstream_st {
     Notes notes;
     struct EmulatorGraph *capturing;
     bool failed;
-    Error error; /* until somebody who waits is told */
+    Error error; /* until a wait reports it */
     struct CUstream_st *next;
 };
 
-/* Around all that follows: whoever waits runs what others have asked for. */
+/* Around all that follows: a thread that waits runs what others have asked for. */
 void queue_lock(void);
 void queue_unlock(void);
 

@@ -1,7 +1,7 @@
 /* The part of CUDA's runtime that kernels/cuda uses, for machines without it: memory, copies, streams, events, graphs,
  * errors.
  *
- * What a stream is asked for is done when somebody waits for it, as late as may be (see queue.h); what it captures is
+ * What a stream is asked for is done when it is waited for, as late as possible (see queue.h); what it captures is
  * noted and not done. A failed launch is told by the next call that waits for its stream, and once; cudaGetErrorString
  * words it in full. Calls that kernels/cuda may fail at do so where ATTEND_FAIL says it (see plant.c). */
 #ifndef KERNELS_CUDA_EMULATOR_RUNTIME_H
@@ -79,7 +79,7 @@ typedef enum cudaDeviceAttr {
 enum { CUDART_VERSION = 13000 };
 
 typedef struct cudaFuncAttributes {
-    size_t sharedSizeBytes; /* 0: nobody here asks for it */
+    size_t sharedSizeBytes; /* 0: not used here */
 } cudaFuncAttributes;
 
 /* ATTEND_GPU is the capability of the one device there is, as 7.5, or `none`, which has no driver either. */
@@ -89,7 +89,7 @@ cudaError_t cudaDriverGetVersion(int *version);
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *kernel);
 
 /* Copies from the host read pages of cudaMallocHost when they are done, others before the call returns; copies to the
- * host are over when somebody has waited, to other pages when the call returns. */
+ * host are over after a wait, to other pages when the call returns. */
 cudaError_t cudaMalloc(void **memory, size_t bytes);
 cudaError_t cudaFree(void *memory);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);

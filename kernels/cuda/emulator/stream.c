@@ -1,4 +1,4 @@
-/* CUDA's functions for streams, events and graphs: what they are asked for is noted, and done when somebody waits (see
+/* CUDA's functions for streams, events and graphs: what they are asked for is noted, and done at a wait (see
  * queue.h). What a stream captures is noted too: then it is a graph, which does it as often as asked. */
 #define _GNU_SOURCE
 #include "kernels/cuda/emulator/queue.h"
@@ -226,7 +226,7 @@ static cudaError_t copy(Queue s, void *to, const void *from, size_t bytes, bool 
     return cudaSuccess;
 }
 
-/* To the host: pages that stay where they are hold what is certainly wrong until somebody waits; for others CUDA waits
+/* To the host: pinned pages hold what is certainly wrong until a wait; for others CUDA waits
  * itself. */
 static cudaError_t copy_to_host(Queue s, void *to, const void *from, size_t bytes)
 {

@@ -21,7 +21,7 @@ typedef struct Line {
 /* More than MOST_LINES are left out, which tools/launches.sh would call never launched. */
 static struct {
     bool begun;
-    char path[4096]; /* empty: nobody asked */
+    char path[4096]; /* empty: not asked for */
     Line line[MOST_LINES];
     uint32_t count;
 } tally;
