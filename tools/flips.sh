@@ -76,7 +76,7 @@ tests_for() { # the quickest first
         else echo kernels/linear kernels/add kernels/composed kernels/optimizer kernels/blocks kernels/attention; fi ;;
     core/nn/*) echo "$(room nn)" "$(room tensor)" ;;
     core/tensor/*) echo "$(room tensor)" "$(room nn)" ;;
-    core/train/*) echo train/optimizer train/groups "$(room train)" train/loop ;;
+    core/train/*) echo train/optimizer "$(room train)" train/loop ;;
     core/search/*) echo "$(room search)" nn/translate ;;
     esac
 }
@@ -86,10 +86,10 @@ whole_tests() { # those that can be run without FAST, too, in seconds
     done
 }
 wider_tests() { case $1 in kernels/*) echo "$(room tensor)" "$(room nn)" ;; esac; }
-room() { # but two of nn, which take longer than all others together; of train, not what comes last or tests core/program
+room() { # but two of nn, which take longer than all others together; of train, not what comes last
     for file in tests/"$1"/test_*.c; do
         file=${file##*/test_}
-        case $1/${file%.c} in nn/network | nn/distances | train/loop | train/setup | train/settings) ;; *) printf '%s ' "$1/${file%.c}" ;; esac
+        case $1/${file%.c} in nn/network | nn/distances | train/loop) ;; *) printf '%s ' "$1/${file%.c}" ;; esac
     done
     case $1,${flipped:-} in nn,core/nn/distances.c) printf nn/distances ;; esac
 }

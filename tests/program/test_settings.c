@@ -246,4 +246,7 @@ static const Test tests[] = {TEST(options_come_back_as_they_were),
                              TEST(what_is_wrong_with_a_configuration_is_said_with_its_name),
                              TEST_SLOW(each_allocation_may_fail_and_nothing_is_kept, 120)};
 
-int main(int argc, char **argv) { return suite_run("train/settings", tests, sizeof tests / sizeof *tests, argc, argv); }
+int main(int argc, char **argv)
+{
+    return suite_run("program/settings", tests, sizeof tests / sizeof *tests, argc, argv);
+}

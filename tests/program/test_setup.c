@@ -206,5 +206,5 @@ static const Test tests[] = {
 int main(int argc, char **argv)
 {
     test_folders_in_memory();
-    return suite_run("train/setup", tests, sizeof tests / sizeof *tests, argc, argv);
+    return suite_run("program/setup", tests, sizeof tests / sizeof *tests, argc, argv);
 }
