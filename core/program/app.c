@@ -2,8 +2,9 @@
 #include "core/program/app.h"
 
 #include "base/file.h"
-
+#include "base/memory.h"
 #include "core/cli/version.h"
+#include "core/inspect/maps.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -121,5 +122,15 @@ bool app_draw(const App *a, const Picture *picture, const Buffer *data, Error *e
     if (fine && said.size && !a->options->quiet)
         fprintf(stderr, "%s: gnuplot says: %s", a->kind->name, said.text);
     buffer_free(&said);
+    return fine;
+}
+
+bool app_draw_out(const App *a, const char *script, const Buffer *data, Error *e)
+{
+    const SharedOptions *o = a->options;
+    char *path = path_between(o->out, "", ".tsv");
+    const Picture p = {.script = script, .data = path, .out = o->out, .size = o->size};
+    bool fine = path ? app_draw(a, &p, data, e) : memory_error(e, "a path", strlen(o->out), 1);
+    memory_free(path);
     return fine;
 }

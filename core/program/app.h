@@ -145,6 +145,9 @@ bool app_open_weights(const App *a, const Kernels *k, Weights *w, Error *e);
  * to standard error. */
 bool app_draw(const App *a, const Picture *picture, const Buffer *data, Error *e);
 
+/* The same into --out, with its data beside it. */
+bool app_draw_out(const App *a, const char *script, const Buffer *data, Error *e);
+
 /* How many workers trained a run is not how many are here: all, unless the command line says otherwise. */
 void app_own_workers(App *a);
 

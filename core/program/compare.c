@@ -6,7 +6,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "core/inspect/maps.h"
 #include "core/run/json.h"
 
 #include <math.h>
@@ -71,12 +70,9 @@ static bool read_figure(App *a, Figure *f, Error *e)
 static bool draw(const App *a, const Comparison *c, Error *e)
 {
     Buffer data = {0};
-    char *path = path_between(a->options->out, "", ".tsv");
-    const Picture p = {.script = "compare", .data = path, .out = a->options->out, .size = a->options->size};
     report_picture(&data, c);
-    bool fine = path ? app_draw(a, &p, &data, e) : memory_error(e, "a path", strlen(p.out), 1);
+    const bool fine = app_draw_out(a, "compare", &data, e);
     buffer_free(&data);
-    memory_free(path);
     return fine;
 }
 

@@ -42,7 +42,7 @@ typedef struct SharedOptions {
     bool recompute;
     /* here */
     const char *run, *resume, *weights, *preset, *config, *dump_logits;
-    bool dry_run, quiet, json, profile;
+    bool dry_run, find_lr, quiet, json, profile;
     /* pictures */
     const char *out, *size, *terminal, *compare, *what;
     int over, log, plotted;

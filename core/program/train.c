@@ -1,5 +1,5 @@
 /* PROGRAM train: a new run, or one that continues. */
-#include "core/program/app.h"
+#include "core/program/find_rate.h"
 
 #include "base/memory.h"
 #include "base/units.h"
@@ -195,6 +195,8 @@ static bool train(Training *t, Error *e)
     t->loop.judged = a->kind->judged;
     t->loop.judged_in = a->kind->judged_in;
     t->loop.self = t;
+    if (a->options->find_lr)
+        return begin_weights(t, e) && find_rate(a, &t->trainer, &t->loop.options.schedule, e);
     if (!(a->options->resume ? go_on : begin)(t, e))
         return false;
     if (a->options->resume && loop_over(&t->loop)) {
@@ -246,7 +248,7 @@ bool app_train(App *a, Error *e)
     Training t = {.a = a};
     double beta1, beta2, seconds;
     size_t steps, groups;
-    if (!begins_well(a, e) || !parse_betas(o->betas, &beta1, &beta2, e) ||
+    if (!begins_well(a, e) || !find_rate_suits(a, e) || !parse_betas(o->betas, &beta1, &beta2, e) ||
         !parse_every(o->save_every, &steps, &seconds, e) ||
         (!o->resume && !groups_read(o->groups, o->optimizer, &groups, e)))
         return app_misused(a);
