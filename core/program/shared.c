@@ -112,7 +112,7 @@ const Option shared_options[] = {
     {"minutes", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(minutes), "0", "[0,]", "training time in all (0: no limit)"},
     {"lr", 'l', OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(lr), "1e-4", "[0,]", "learning rate (0: 0.4 / dim); for noam its factor (0: 1)"},
     {"schedule", 0, OPTION_CHOICE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(schedule), "constant", .choices = schedules, "schedule of the learning rate"},
-    {"warmup", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(warmup), "0", NULL, "steps over which the learning rate rises to its full value"},
+    {"warmup", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(warmup), "0", NULL, "steps over which the learning rate rises to its full value (with --minutes, a quarter of the time at most)"},
     {"decay-steps", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(decay_steps), "0", NULL, "the step at which linear and cosine end (0: the first --steps)"},
     {"optimizer", 0, OPTION_CHOICE, OPTION_TRAINING, BUILD, AT(optimizer), NULL, .choices = optimizers, "the optimizer (none given: adam)"},
     {"momentum", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(momentum), NULL, "[0,1)", "SGD's momentum (none given: 0)"},

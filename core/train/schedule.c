@@ -9,17 +9,20 @@ static double decayed(ScheduleKind kind, double done)
     return kind == SCHEDULE_LINEAR ? 1 - done : 0.1 + 0.9 * (1 + cos(3.14159265358979323846 * done)) / 2;
 }
 
+/* The share of its time that a run which is limited by time warms up at most, else it might never do anything else. */
+static const double rising_share = 0.25;
+
 double schedule_rate(const Schedule *s, uint64_t step, double done)
 {
-    double now = (double)step, warmup = (double)s->warmup;
+    double warmup = (double)s->warmup, now = fmax((double)step, warmup * done / rising_share);
     if (s->kind == SCHEDULE_NOAM) {
         double rising = s->warmup ? now * pow(warmup, -1.5) : INFINITY;
         return s->rate * pow((double)s->dim, -0.5) * fmin(pow(now, -0.5), rising);
     }
-    double rate = s->rate * (step < s->warmup ? now / warmup : 1), span = (double)s->decay_steps - warmup;
-    if (s->decay_steps)
-        done = fmax(done, span > 0 ? (now - warmup) / span : 1);
-    if (s->kind == SCHEDULE_CONSTANT || step < s->warmup || done < 0)
-        return rate;
-    return rate * decayed(s->kind, done);
+    if (now < warmup)
+        return s->rate * (now / warmup);
+    double span = (double)s->decay_steps - warmup;
+    if (s->decay_steps && step >= s->warmup)
+        done = fmax(done, span > 0 ? ((double)step - warmup) / span : 1);
+    return s->kind == SCHEDULE_CONSTANT || done < 0 ? s->rate : s->rate * decayed(s->kind, done);
 }

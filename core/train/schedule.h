@@ -21,7 +21,8 @@ typedef struct Schedule {
 } Schedule;
 
 /* done: the part of its time that is over, 0 to 1, for a run that is limited by time; else negative. Where steps are
- * limited, too, linear and cosine end with what comes first. */
+ * limited, too, linear and cosine end with what comes first. A warm-up that would last longer than a quarter of that time
+ * lasts a quarter of it: from there on `step` counts as if it had been reached. */
 double schedule_rate(const Schedule *s, uint64_t step, double done);
 
 #endif

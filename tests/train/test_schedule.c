@@ -18,7 +18,7 @@ START_TEST(constant_rises_in_a_line_and_stays)
     ck_near(at(&s, 10), 0.01);
     ck_near(at(&s, 11), 0.01);
     ck_near(at(&s, 100000), 0.01);
-    ck_near(schedule_rate(&s, 5, 0.9), 0.005);
+    ck_near(schedule_rate(&s, 5, 0.1), 0.005); /* time alone does not end it */
 }
 
 START_TEST(no_warmup_begins_at_the_rate)
@@ -66,7 +66,7 @@ START_TEST(noam_peaks_at_the_end_of_its_warmup)
 START_TEST(a_run_limited_by_time_falls_with_the_part_that_is_done)
 {
     Schedule s = {.kind = SCHEDULE_LINEAR, .rate = 0.01, .warmup = 10};
-    ck_near(schedule_rate(&s, 5, 0.2), 0.005); /* still rising */
+    ck_near(schedule_rate(&s, 5, 0.1), 0.005); /* still rising */
     ck_near(schedule_rate(&s, 10, 0), 0.01);
     ck_near(schedule_rate(&s, 10, 0.25), 0.0075);
     ck_near(schedule_rate(&s, 100000, 0.25), 0.0075);
@@ -80,13 +80,35 @@ START_TEST(a_run_limited_by_time_falls_with_the_part_that_is_done)
 START_TEST(of_two_limits_it_falls_with_the_nearer_one)
 {
     const Schedule s = {.kind = SCHEDULE_LINEAR, .rate = 0.01, .warmup = 10, .decay_steps = 110};
-    ck_near(schedule_rate(&s, 5, 0.9), 0.005); /* still rising */
+    ck_near(schedule_rate(&s, 5, 0.1), 0.005); /* still rising */
     ck_near(schedule_rate(&s, 10, 0.25), 0.0075);
     ck_near(schedule_rate(&s, 35, 0.25), 0.0075);
     ck_near(schedule_rate(&s, 60, 0.25), 0.005);
     ck_near(schedule_rate(&s, 60, 0.75), 0.0025);
     ck_near(schedule_rate(&s, 110, 0.25), 0); /* steps end it long before time does */
     ck_near(schedule_rate(&s, 20, 1), 0);
+}
+
+START_TEST(a_warmup_of_more_steps_than_there_is_time_for_ends_after_a_quarter_of_it)
+{
+    for (int kind = SCHEDULE_CONSTANT; kind <= SCHEDULE_NOAM; kind++) {
+        const Schedule s = {.kind = (ScheduleKind)kind, .rate = 0.01, .warmup = 4000, .dim = 512};
+        const double full = s.kind == SCHEDULE_NOAM ? 0.01 * pow(512, -0.5) * pow(4000, -0.5) : 0.01;
+        ck_near(schedule_rate(&s, 1, 0), at(&s, 1));
+        ck_near(schedule_rate(&s, 10, 0.125), full / 2); /* 80 steps in all, say */
+        ck_near(schedule_rate(&s, 2000, 0.125), full / 2);
+        ck_near(schedule_rate(&s, 2500, 0.125), at(&s, 2500)); /* there is time enough for all of its steps */
+        ck_assert(schedule_rate(&s, 19, 0.24) < schedule_rate(&s, 20, 0.249));
+    }
+    Schedule s = {.kind = SCHEDULE_NOAM, .rate = 1, .warmup = 4000, .dim = 512};
+    ck_near(schedule_rate(&s, 20, 0.25), at(&s, 4000));
+    ck_near(schedule_rate(&s, 80, 1), at(&s, 16000));
+    s.kind = SCHEDULE_LINEAR;
+    s.decay_steps = 100000; /* as --steps sets it */
+    ck_near(schedule_rate(&s, 40, 0.5), 0.5);
+    ck_near(schedule_rate(&s, 80, 1), 0);
+    s.decay_steps = 100; /* which ends in the warm-up: no step decays before 4000 are made */
+    ck_near(schedule_rate(&s, 40, 0.5), 0.5);
 }
 
 START_TEST(a_decay_that_ends_in_the_warmup_is_over_behind_it)
@@ -105,6 +127,7 @@ static const Test tests[] = {TEST(constant_rises_in_a_line_and_stays),
                              TEST(noam_peaks_at_the_end_of_its_warmup),
                              TEST(a_run_limited_by_time_falls_with_the_part_that_is_done),
                              TEST(of_two_limits_it_falls_with_the_nearer_one),
+                             TEST(a_warmup_of_more_steps_than_there_is_time_for_ends_after_a_quarter_of_it),
                              TEST(a_decay_that_ends_in_the_warmup_is_over_behind_it)};
 
 int main(int argc, char **argv) { return suite_run("train/schedule", tests, sizeof tests / sizeof *tests, argc, argv); }
