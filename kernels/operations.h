@@ -101,16 +101,13 @@ OPERATION(attention_backward,
 
 /* Keys and values of earlier positions. cache [rows, capacity, D], length [B] valid so far; x's row b goes to
  * row b, and must fit.
- * cache_lengths: valid [B] = length + positions of each row. cache_append: writes x's rows after `length`.
- * gather_lengths: y [B] = length[order[b]], 0 where order is negative. */
+ * cache_lengths: valid [B] = length + positions of each row. cache_append: writes x's rows after `length`. */
 OPERATION(cache_lengths, (Stream *s, int32_t *valid, const int32_t *length, const int32_t *start, size_t b),
           (s, valid, length, start, b))
 OPERATION(cache_append,
           (Stream *s, void *cache, const int32_t *length, size_t capacity, Strided x, const int32_t *start, size_t b,
            size_t d),
           (s, cache, length, capacity, x, start, b, d))
-OPERATION(gather_lengths, (Stream *s, int32_t *y, const int32_t *length, const int32_t *order, size_t b),
-          (s, y, length, order, b))
 
 /* y = a b, element by element. */
 OPERATION(mul_forward, (Stream *s, void *y, const void *a, const void *b, size_t n), (s, y, a, b, n))

@@ -16,14 +16,12 @@ static bool cache_allocate(Cache *c, Stream *s)
 {
     const Kernels *k = c->k;
     size_t positions = c->rows * c->capacity;
-    size_t widest = c->key_columns > c->value_columns ? c->key_columns : c->value_columns;
     c->layer = memory_get(c->layers, sizeof *c->layer);
-    c->spare = k->allocate(positions * widest * k->number);
     c->starts = memory_get(c->rows + 1, sizeof *c->starts);
     c->start = k->allocate((c->rows + 1) * sizeof *c->start);
     c->length = k->allocate(c->rows * sizeof *c->length);
     c->valid = k->allocate(c->rows * sizeof *c->valid);
-    bool fine = c->starts && c->layer && c->spare && c->start && c->length && c->valid;
+    bool fine = c->starts && c->layer && c->start && c->length && c->valid;
     for (size_t i = 0; fine && i < c->layers; i++) {
         c->layer[i] = (CacheLayer){c, k->allocate(positions * c->key_columns * k->number),
                                    k->allocate(positions * c->value_columns * k->number)};
@@ -62,7 +60,6 @@ void cache_close(Cache *c)
         c->k->release(c->layer[i].keys);
         c->k->release(c->layer[i].values);
     }
-    c->k->release(c->spare);
     c->k->release(c->start);
     c->k->release(c->length);
     c->k->release(c->valid);
@@ -125,24 +122,4 @@ void cache_copy_row(Cache *c, Stream *s, size_t to, size_t from, size_t count)
         copy_row(c, s, c->layer[i].keys, c->key_columns, to, from, count);
         copy_row(c, s, c->layer[i].values, c->value_columns, to, from, count);
     }
-}
-
-static void reorder(Cache *c, Stream *s, void *memory, size_t columns, const int32_t *order, size_t rows)
-{
-    const size_t row = c->capacity * (columns / c->heads);
-    for (size_t h = 0; h < c->heads; h++) {
-        void *head = head_of(c, memory, h, columns);
-        c->k->gather_forward(s, c->spare, head, order, rows, row);
-        c->k->copy(s, head, c->spare, rows * row * c->k->number);
-    }
-}
-
-void cache_reorder(Cache *c, Stream *s, const int32_t *order, size_t rows)
-{
-    for (size_t i = 0; i < c->layers; i++) {
-        reorder(c, s, c->layer[i].keys, c->key_columns, order, rows);
-        reorder(c, s, c->layer[i].values, c->value_columns, order, rows);
-    }
-    c->k->gather_lengths(s, c->valid, c->length, order, rows);
-    c->k->copy(s, c->length, c->valid, rows * sizeof *c->length);
 }

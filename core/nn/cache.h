@@ -23,7 +23,6 @@ struct Cache {
     size_t layers, heads, rows, capacity, key_columns, value_columns;
     size_t most_rows, positions; /* there is memory for */
     CacheLayer *layer;
-    void *spare;     /* for reordering: one layer's keys or values */
     int32_t *starts; /* [rows+1] r * capacity */
     int32_t *start;  /* the same on the device */
     int32_t *length; /* [rows] positions that count */
@@ -53,9 +52,6 @@ void cache_lay(Cache *c, Stream *s, size_t rows, size_t capacity);
 /* The first `count` positions of row `from` go to row `to`, too; lengths stay as they are. For beams, where most rows
  * can stay where they are. */
 void cache_copy_row(Cache *c, Stream *s, size_t to, size_t from, size_t count);
-
-/* Row r becomes a copy of row order[r] (on the device); rows after `rows` are dropped. For beams. */
-void cache_reorder(Cache *c, Stream *s, const int32_t *order, size_t rows);
 
 static inline const CacheLayer *cache_layer(const Cache *c, size_t layer) { return c ? &c->layer[layer] : NULL; }
 

@@ -257,14 +257,6 @@ static void remembers_lengths(Grade *g)
     expect_lengths(g, valid, right, 3, "length[r] + start[r + 1] - start[r]");
 }
 
-static void gathers_lengths(Grade *g)
-{
-    static const int32_t order[] = {2, -1, 0, 2}, right[] = {7, 0, 4, 7};
-    int32_t y[4] = {-9, -9, -9, -9};
-    mine_gather_lengths(NULL, y, lengths, order, 4);
-    expect_lengths(g, y, right, 4, "length[order[r]], and 0 where order[r] is below 0");
-}
-
 static void remembers(Grade *g)
 {
     enum { ROWS = 3, CAPACITY = 6, D = 3, STRIDE = 5, NEW = 5 };
@@ -298,7 +290,6 @@ static void mine(Kernels *k)
     k->choices = mine_choices;
     k->cache_lengths = mine_cache_lengths;
     k->cache_append = mine_cache_append;
-    k->gather_lengths = mine_gather_lengths;
 }
 
 enum { MANY = 1024, WIDE = 256 };
@@ -338,13 +329,6 @@ static void time_lengths(Grade *g, const Kernels *k, Stream *s)
         k->cache_lengths(s, valid, length, start, MANY);
 }
 
-static void time_gather(Grade *g, const Kernels *k, Stream *s)
-{
-    static int32_t length[MANY], order[MANY], y[MANY];
-    while (grade_again(g))
-        k->gather_lengths(s, y, length, order, MANY);
-}
-
 int main(int argc, char **argv)
 {
     static const Check checks[] = {
@@ -359,13 +343,11 @@ int main(int argc, char **argv)
         {"choose", "shares, temperature, and a point", 2, spins, 0},
         {"choose", "temperature 0, and hardly more", 1, spins_cold, 0},
         {"cache_lengths", "lengths", 1, remembers_lengths, 0},
-        {"gather_lengths", "lengths in another order", 1, gathers_lengths, 0},
         {"cache_append", "new positions after those that are there", 2, remembers, 0},
     };
     static const Timed timed[] = {{"argmax", time_argmax},
                                   {"choices", time_choices},
                                   {"cache_lengths", time_lengths},
-                                  {"gather_lengths", time_gather},
                                   {"cache_append", time_append}};
     const Lesson lesson = {"Lesson 11: a language model", checks, sizeof checks / sizeof *checks, mine, timed,
                            sizeof timed / sizeof *timed};

@@ -52,8 +52,3 @@ void mine_cache_append(Stream *s, void *cache_, const int32_t *length, size_t ca
     float *cache = cache_;
     (void)s, (void)cache, (void)length, (void)capacity, (void)x, (void)start, (void)b, (void)d;
 }
-
-void mine_gather_lengths(Stream *s, int32_t *y, const int32_t *length, const int32_t *order, size_t b)
-{
-    (void)s, (void)y, (void)length, (void)order, (void)b;
-}

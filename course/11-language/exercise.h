@@ -31,9 +31,8 @@ size_t choose(const float *logits, size_t v, double temperature, double point);
 /* 6. What is remembered while a text is written. cache [rows, capacity, d] holds keys (or values) of earlier positions,
  * length [b] says how many; x has new ones, row r of it being start[r] .. start[r+1]-1, with x.stride numbers from one
  * to the next. cache_lengths: valid[r] = length[r] + new positions of row r. cache_append: copies them after the
- * length[r] that are there. gather_lengths: y[r] = length[order[r]], 0 where order[r] is below 0. */
+ * length[r] that are there. */
 MINE(cache_lengths);
 MINE(cache_append);
-MINE(gather_lengths);
 
 #endif

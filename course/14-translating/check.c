@@ -31,15 +31,6 @@ static void counts_lengths(Grade *g)
     expect_ids(g, "valid", valid, sums, ROWS, "what the row holds, and how many vectors of this call it gets");
 }
 
-static void takes_lengths(Grade *g)
-{
-    enum { TAKEN = 6 };
-    static const int32_t order[TAKEN] = {3, -1, 0, 0, 2, -5}, taken[TAKEN] = {3, 0, 2, 2, 5, 0};
-    int32_t y[TAKEN + 1] = {NEVER, NEVER, NEVER, NEVER, NEVER, NEVER, NEVER};
-    mine_gather_lengths(NULL, y, length, order, TAKEN);
-    expect_ids(g, "y", y, taken, TAKEN, "length[order[r]], and 0 where order[r] is below 0");
-}
-
 static void appends(Grade *g, size_t stride)
 {
     enum { SIZE = ROWS * CAPACITY * D };
@@ -389,7 +380,7 @@ static void averages(Grade *g)
 static void mine(Kernels *k)
 {
     k->cache_lengths = mine_cache_lengths, k->cache_append = mine_cache_append;
-    k->gather_lengths = mine_gather_lengths, k->choices = mine_choices;
+    k->choices = mine_choices;
 }
 
 /* ---- speed */
@@ -403,15 +394,6 @@ static void time_lengths(Grade *g, const Kernels *k, Stream *s)
         held[i] = i % LONG, begins[i + 1] = i + 1;
     while (grade_again(g))
         k->cache_lengths(s, valid, held, begins, 64 * MANY);
-}
-
-static void time_gather(Grade *g, const Kernels *k, Stream *s)
-{
-    static int32_t held[64 * MANY], order[64 * MANY], y[64 * MANY];
-    for (int32_t i = 0; i < 64 * MANY; i++)
-        held[i] = i % LONG, order[i] = i / 2;
-    while (grade_again(g))
-        k->gather_lengths(s, y, held, order, 64 * MANY);
 }
 
 static void time_append(Grade *g, const Kernels *k, Stream *s)
@@ -438,7 +420,6 @@ int main(int argc, char **argv)
 {
     static const Check checks[] = {
         {"cache_lengths", "what there is, and what comes", 1, counts_lengths, 0},
-        {"gather_lengths", "in another order", 1, takes_lengths, 0},
         {"cache_append", "after what is there", 2, appends_rows, 0},
         {"choices", "the likeliest, and their log p", 2, chooses_best, 0},
         {"choices", "of equal ones the first", 1, chooses_equal, 0},
@@ -454,8 +435,7 @@ int main(int argc, char **argv)
     };
     static const Timed timed[] = {{"cache_lengths", time_lengths},
                                   {"cache_append", time_append},
-                                  {"gather_lengths", time_gather},
                                   {"choices", time_choices}};
-    const Lesson lesson = {"Lesson 14: translating", checks, sizeof checks / sizeof *checks, mine, timed, 4};
+    const Lesson lesson = {"Lesson 14: translating", checks, sizeof checks / sizeof *checks, mine, timed, sizeof timed / sizeof *timed};
     return grade_main(&lesson, argc, argv);
 }

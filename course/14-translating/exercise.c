@@ -19,11 +19,6 @@ void mine_cache_append(Stream *s, void *cache_, const int32_t *length, size_t ca
     (void)s, (void)cache, (void)length, (void)capacity, (void)x, (void)start, (void)b, (void)d;
 }
 
-void mine_gather_lengths(Stream *s, int32_t *y, const int32_t *length, const int32_t *order, size_t b)
-{
-    (void)s, (void)y, (void)length, (void)order, (void)b;
-}
-
 /* 2. A function that finds the likeliest class after a given one is half of it. */
 void mine_choices(Stream *s, int32_t *which, void *values_, void *one_, const void *logits_, int32_t wanted, size_t n,
                   size_t v, size_t k)

@@ -8,11 +8,9 @@
  *
  * cache_lengths: valid [b] = length[r] + how many vectors row r of this call has, start[r] .. start[r+1]-1.
  * cache_append: writes these vectors of x (vector i begins at x.data + i * x.stride, in floats) after those that row r
- * holds. Nothing else in the cache changes; d is the width of a vector.
- * gather_lengths: y [b] = length[order[r]], or 0 where order[r] is below 0. */
+ * holds. Nothing else in the cache changes; d is the width of a vector. */
 MINE(cache_lengths);
 MINE(cache_append);
-MINE(gather_lengths);
 
 /* 2. Of each of n rows of logits [n,v] the k likeliest classes, the likeliest first, and of equal ones the first: which
  * [n,k], and their log softmax, values [n,k]. one [n] is the log softmax of the class `wanted`. NaN and -infinity

@@ -127,10 +127,3 @@ void mine_cache_append(Stream *s, void *cache_, const int32_t *length, size_t ca
             memcpy(cache + to * d, (const float *)x.data + (size_t)i * x.stride, d * sizeof *cache);
         }
 }
-
-void mine_gather_lengths(Stream *s, int32_t *y, const int32_t *length, const int32_t *order, size_t b)
-{
-    (void)s;
-    for (size_t r = 0; r < b; r++)
-        y[r] = order[r] < 0 ? 0 : length[order[r]];
-}

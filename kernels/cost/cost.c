@@ -256,13 +256,6 @@ static void cache_append(Stream *s, void *cache, const int32_t *length, size_t c
     count(s, AT_cache_append, 0, 2 * (size_t)start[b] * d, 0);
 }
 
-static void gather_lengths(Stream *s, int32_t *y, const int32_t *length, const int32_t *order, size_t b)
-{
-    for (size_t r = 0; r < b; r++)
-        y[r] = order[r] < 0 ? 0 : length[order[r]];
-    count(s, AT_gather_lengths, 0, 0, 0);
-}
-
 static void mul_forward(Stream *s, void *y, const void *a, const void *b, size_t n)
 {
     (void)y, (void)a, (void)b;

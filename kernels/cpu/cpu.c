@@ -100,7 +100,6 @@ INLINE void store_gradient(Number *p, bool add, Vec v, size_t n) { store(p, add 
 /* What this backend has no entry for is plain's (see kernels_complete): there is nothing to be made faster. */
 #define MISSING_cache_lengths   0, NULL,
 #define MISSING_cache_append    0, NULL,
-#define MISSING_gather_lengths  0, NULL,
 #define MISSING_gather_forward  0, NULL,
 #define MISSING_pad             0, NULL,
 #define MISSING_unpad           0, NULL,

@@ -17,12 +17,6 @@ static __global__ void cache_append_kernel(Number *cache, const int32_t *length,
             ((const Number *)x.data)[(first + t / d) * x.stride + t % d];
 }
 
-static __global__ void gather_lengths_kernel(int32_t *y, const int32_t *length, const int32_t *order, size_t b)
-{
-    for (size_t r = thread_number(); r < b; r += thread_count())
-        y[r] = order[r] < 0 ? 0 : length[order[r]];
-}
-
 static void cache_lengths(Stream *s, int32_t *valid, const int32_t *length, const int32_t *start, size_t b)
 {
     LAUNCH_EACH(s, cache_lengths_kernel, b, valid, length, start, b);
@@ -33,9 +27,4 @@ static void cache_append(Stream *s, void *cache, const int32_t *length, size_t c
 {
     if (b > 0)
         LAUNCH(s, cache_append_kernel, (unsigned)b, BLOCK, (Number *)cache, length, capacity, x, start, d);
-}
-
-static void gather_lengths(Stream *s, int32_t *y, const int32_t *length, const int32_t *order, size_t b)
-{
-    LAUNCH_EACH(s, gather_lengths_kernel, b, y, length, order, b);
 }

@@ -19,10 +19,3 @@ static void cache_append(Stream *s, void *cache_, const int32_t *length, size_t 
             memcpy(cache + (r * capacity + (size_t)length[r] + i) * d, x + (first + i) * x_.stride, d * sizeof *x);
     }
 }
-
-static void gather_lengths(Stream *s, int32_t *y, const int32_t *length, const int32_t *order, size_t b)
-{
-    (void)s;
-    for (size_t r = 0; r < b; r++)
-        y[r] = order[r] < 0 ? 0 : length[order[r]];
-}

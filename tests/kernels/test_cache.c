@@ -65,32 +65,6 @@ START_TEST(appended_rows_stand_behind_what_was_there)
     case_ask(case_agrees, c);
 }
 
-/* ---- orders of rows */
-
-enum { ORDERED, LENGTHS, ORDER };
-
-static void reorder(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
-{
-    (void)state;
-    k->gather_lengths(s, at[ORDERED], at[LENGTHS], at[ORDER], c->tensor[ORDER].rows);
-}
-
-START_TEST(lengths_follow_the_order_of_rows_and_new_ones_are_0)
-{
-    static const int32_t lengths[] = {7, 0, 3, 2147483647}, order[] = {3, 3, 0, -1, 1, -7}; /* 2 is dropped */
-    Case c = case_new(reorder, NULL, 1);
-    tensor(&c, ORDERED, "y", INTEGERS, WRITTEN, 6, 1);
-    tensor(&c, LENGTHS, "length", INTEGERS, READ, 4, 1);
-    tensor(&c, ORDER, "order", INTEGERS, READ, 6, 1);
-    tensor_integers(&c.tensor[LENGTHS], lengths);
-    tensor_integers(&c.tensor[ORDER], order);
-    EACH_BACKEND(r, &c) {
-        for (size_t i = 0; i < 6; i++)
-            ck_assert(result_at(&c, &r, ORDERED, i, 0) == (order[i] < 0 ? 0 : lengths[order[i]]));
-    }
-    case_free(&c);
-}
-
 /* ---- attention over a cache */
 
 enum { TIMES = 4 }; /* that every row grows */
@@ -238,7 +212,6 @@ START_TEST(attention_over_a_cache_equals_attention_over_the_whole_row)
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(appended_rows_stand_behind_what_was_there, 24),
-                                 TEST(lengths_follow_the_order_of_rows_and_new_ones_are_0),
                                  TEST_LOOP(attention_over_a_cache_equals_attention_over_the_whole_row, 24)};
     return suite_run("kernels/cache", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -185,49 +185,6 @@ START_TEST(rows_of_different_lengths_do_not_see_each_other)
     }
 }
 
-/* Beams: after each token rows become copies of others, some disappear, and each continues in its own way. */
-START_TEST(rows_can_be_reordered_copied_and_dropped)
-{
-    enum { B = 4, TURNS = 5 };
-    static const int32_t order[TURNS][B] = {{0, 0, 2, 1}, {3, 1, 1, 0}, {2, 0, 1}, {2, 2, 2}, {1, 0}};
-    static const size_t left[TURNS] = {4, 4, 3, 3, 2};
-    SharedOptions o = layout(_i);
-    for (size_t t = 0; backend(t); t++) {
-        Reader r;
-        int32_t ids[B][CONTEXT], was[B][CONTEXT];
-        size_t length[B] = {2, 1, 4, 3}, before[B], rows = B;
-        Piece pieces[B];
-        reader_open(&r, &o, backend(t), B);
-        Stream *s = r.t.trainer.worker[0].stream;
-        int32_t *device = backend(t)->allocate(sizeof order[0]);
-        for (uint32_t b = 0; b < B; b++) {
-            random_ids(ids[b], 30 + b);
-            pieces[b] = (Piece){ids[b], 0, length[b]};
-        }
-        memory_free(read_pieces(&r, pieces, B, true));
-        for (size_t n = 0; n < TURNS; n++) {
-            backend(t)->upload(s, device, order[n], sizeof order[n]);
-            cache_reorder(&r.cache, s, device, left[n]);
-            memcpy(was, ids, sizeof was);
-            memcpy(before, length, sizeof before);
-            rows = left[n];
-            for (size_t b = 0; b < rows; b++) {
-                memcpy(ids[b], was[order[n][b]], sizeof ids[b]);
-                length[b] = before[order[n][b]] + 1;
-                ids[b][length[b] - 1] = (int32_t)philox_below(BYTES, (uint32_t)n, 0, b, 7);
-                pieces[b] = (Piece){ids[b], length[b] - 1, length[b]};
-            }
-            double *found = read_pieces(&r, pieces, rows, true);
-            for (size_t b = 0; b < rows; b++)
-                check_position(&r, ids[b], length[b], length[b] - 1, found + b * BYTES, rounding_of(backend(t)),
-                               backend(t)->backend);
-            memory_free(found);
-        }
-        backend(t)->release(device);
-        reader_close(&r);
-    }
-}
-
 /* Beams that stay where they are: row 0 continues in row 2, too, and row 3 is as it was. */
 START_TEST(a_row_can_be_copied_to_another)
 {
@@ -377,7 +334,6 @@ int main(int argc, char **argv)
         TEST_LOOP(tokens_one_by_one_give_the_logits_of_the_whole_row, LAYOUTS),
         TEST_LOOP(chunks_give_the_logits_of_the_whole_row, LAYOUTS),
         TEST_LOOP(rows_of_different_lengths_do_not_see_each_other, LAYOUTS),
-        TEST_LOOP(rows_can_be_reordered_copied_and_dropped, LAYOUTS),
         TEST_LOOP(a_row_can_be_copied_to_another, LAYOUTS),
         TEST_LOOP(the_same_memory_can_be_other_rows, LAYOUTS),
         TEST_LOOP(a_cache_that_was_reset_remembers_nothing, LAYOUTS),
