@@ -433,9 +433,9 @@ int main(int argc, char **argv)
         {"bleu", "of nothing", 1, of_nothing, 0},
         {"average_checkpoints", "the mean of weights", 1, averages, 0},
     };
-    static const Timed timed[] = {{"cache_lengths", time_lengths},
-                                  {"cache_append", time_append},
-                                  {"choices", time_choices}};
-    const Lesson lesson = {"Lesson 14: translating", checks, sizeof checks / sizeof *checks, mine, timed, sizeof timed / sizeof *timed};
+    static const Timed timed[] = {
+        {"cache_lengths", time_lengths}, {"cache_append", time_append}, {"choices", time_choices}};
+    const Lesson lesson = {"Lesson 14: translating",    checks, sizeof checks / sizeof *checks, mine, timed,
+                           sizeof timed / sizeof *timed};
     return grade_main(&lesson, argc, argv);
 }
