@@ -4,6 +4,8 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/program/dump.h"
+#include "core/program/same_texts.h"
+#include "core/research/statistics.h"
 #include "core/run/json.h"
 
 #include <math.h>
@@ -23,24 +25,79 @@ typedef struct Verdicts {
     size_t right;
     size_t binned[BINS], bin_right[BINS]; /* by the share of the class that was said */
     double bin_share[BINS];               /* sums */
+    Each each;                            /* of each text, where somebody asks for it */
+    Versus versus;                        /* another run; its name is NULL: none */
 } Verdicts;
 
-static void judge(Verdicts *r)
+enum { EACH_TEXT, EACH_CLASS, EACH_PREDICTED, EACH_NATS, EACH_COLUMNS };
+static const char *const each_names[] = {"text", "class", "predicted", "nats"};
+
+static bool keep(Verdicts *r, const Corpus *c, size_t i, size_t said, double nats, Error *e)
+{
+    const size_t text = r->texts->source[i], from = c->start[text], size = c->start[text + 1] - from;
+    return each_add(
+        &r->each,
+        (double[]){text_number(c->ids + from, size * sizeof *c->ids), (double)r->texts->labels[i], (double)said, nats},
+        e);
+}
+
+static bool judge(Verdicts *r, const Corpus *c, Error *e)
 {
     double *shares = memory_get(r->classes, sizeof *shares);
-    for (size_t i = 0; shares && i < r->texts->count; i++) {
+    bool fine = shares || memory_error(e, "shares of classes", r->classes, sizeof *shares);
+    for (size_t i = 0; fine && i < r->texts->count; i++) {
         size_t truth = (size_t)r->texts->labels[i];
         size_t said = classifier_shares(shares, r->logits + i * r->classes, r->classes);
         size_t bin = (size_t)(shares[said] * BINS);
         bin = bin < BINS ? bin : BINS - 1;
         r->confusion[truth * r->classes + said]++;
         r->right += said == truth;
-        r->loss -= log(fmax(shares[truth], 1e-300)) / (double)r->texts->count;
+        const double nats = -log(fmax(shares[truth], 1e-300));
+        r->loss += nats / (double)r->texts->count;
         r->binned[bin]++;
         r->bin_right[bin] += said == truth;
         r->bin_share[bin] += shares[said];
+        fine = !r->each.columns || keep(r, c, i, said, nats, e);
     }
     memory_free(shares);
+    return fine;
+}
+
+static double is_right(const Each *t, size_t text)
+{
+    const double *row = t->value + text * t->columns;
+    return row[EACH_CLASS] < row[EACH_PREDICTED] || row[EACH_CLASS] > row[EACH_PREDICTED] ? 0 : 1;
+}
+
+/* McNemar's test: of the texts that one of two got right, how many did each? */
+static bool compare(Verdicts *r, const App *a, Error *e)
+{
+    const size_t count = r->each.count;
+    Versus *v = &r->versus;
+    Each other;
+    size_t only[2] = {0, 0};
+    if (!each_of_run(&other, &r->each, a, a->options->against, e))
+        return false;
+    double *right = memory_get(2 * count, sizeof *right);
+    for (size_t i = 0; right && i < count; i++) {
+        right[i] = is_right(&r->each, i);
+        right[count + i] = is_right(&other, i);
+        v->other += right[count + i] / (double)count;
+        only[0] += right[i] > right[count + i];
+        only[1] += right[i] < right[count + i];
+    }
+    if (right) {
+        const Difference d = difference_paired(right, right + count, count);
+        *v = (Versus){
+            a->options->against,         "accuracy", (double)r->right / (double)count, v->other, d.mean, d.low, d.high,
+            mcnemar_p(only[0], only[1]), {0}};
+        snprintf(v->test, sizeof v->test,
+                 "McNemar's test: only this run is right about %zu of %zu texts, only the other about %zu", only[0],
+                 count, only[1]);
+    }
+    each_free(&other);
+    memory_free(right);
+    return right || memory_error(e, "answers", 2 * count, sizeof *right);
 }
 
 /* How far what it says of its own certainty is from how often it is right (Guo et al. 2017). */
@@ -95,6 +152,10 @@ static bool print_table(const Classifier *c, const Verdicts *r, Error *e)
         if (r->binned[i])
             printf("%3zu to %3zu %%   %10zu  %6.2f %%\n", i * 100 / BINS, (i + 1) * 100 / BINS, r->binned[i],
                    100 * (double)r->bin_right[i] / (double)r->binned[i]);
+    if (r->versus.run) {
+        printf("\n");
+        versus_print(&r->versus);
+    }
     (void)e;
     return true;
 }
@@ -118,6 +179,8 @@ static bool print_json(const Classifier *c, const Verdicts *r, Error *e)
         buffer_print(&b, "]");
     }
     buffer_print(&b, "}");
+    if (r->versus.run)
+        versus_add(&r->versus, &b);
     return json_print(&b, e);
 }
 
@@ -216,7 +279,12 @@ static bool score(Classifier *c, Verdicts *r, Error *e)
     trainer_close(&trainer);
     if (!fine)
         return false;
-    judge(r);
+    if (v->shared.each || v->shared.against)
+        r->each = (Each){.names = each_names, .columns = EACH_COLUMNS};
+    if (!judge(r, &c->reviews.corpus, e) || (v->shared.against && !v->shared.each && !compare(r, &c->app, e)))
+        return false;
+    if (v->shared.each)
+        return each_print(&r->each, e);
     return (v->shared.json ? print_json : print_table)(c, r, e) &&
            (!v->mistakes || print_mistakes(c, r, v->mistakes, e)) &&
            (!v->shared.dump_logits || dump_logits(r, v->shared.dump_logits, e));
@@ -251,5 +319,6 @@ bool classifier_eval(App *a, Error *e)
     bool fine = score(c, &r, e) && (c->app.data.scored != SPLIT_TEST || !own || note_look(c, &r, e));
     memory_free(r.logits);
     memory_free(r.confusion);
+    each_free(&r.each);
     return fine;
 }

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-enum { MOST_TEXTS = 16, PAIRED_SEED = 12345 };
+enum { MOST_TEXTS = 16 };
 
 /* The texts that the command line names. */
 typedef struct Compared {
@@ -117,7 +117,7 @@ static bool print_paired(const Compared *t, Buffer *out, Error *e)
     BleuPaired paired;
     size_t lines;
     bool fine = count_lines(t, &b, 0, &first, &lines, e) && count_lines(t, &b, 1, &second, &lines, e) &&
-                bleu_paired(first, second, lines, BLEU_SAMPLES, PAIRED_SEED, &paired, e);
+                bleu_paired(first, second, lines, BLEU_SAMPLES, BLEU_SEED, &paired, e);
     if (fine && t->c->options->shared.json) {
         buffer_print(out, "{");
         json_add_member(out, "sentences", (double)lines);

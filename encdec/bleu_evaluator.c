@@ -1,9 +1,16 @@
 /* See judge.h. */
 #include "encdec/bleu_evaluator.h"
 
+#include "base/memory.h"
 #include "core/run/json.h"
 
+#include <math.h>
 #include <stdio.h>
+
+enum { EACH_COLUMNS = 3 + 2 * BLEU_ORDERS };
+static const char *const each_names[EACH_COLUMNS] = {"text",      "hypothesis", "reference", "correct 1",
+                                                     "correct 2", "correct 3",  "correct 4", "total 1",
+                                                     "total 2",   "total 3",    "total 4"};
 
 static const char *const rules[] = {
     [MOSES_ENGLISH] = "moses-en", [MOSES_GERMAN] = "moses-de", [MOSES_FRENCH] = "moses-fr"};
@@ -25,6 +32,7 @@ void judge_close(Judge *j)
 {
     for (size_t i = 0; i < j->cells; i++)
         bleu_close(&j->bleu[i]);
+    each_free(&j->each);
     buffer_free(&j->text);
     for (size_t s = 0; s < SIDES_USED; s++)
         buffer_free(&j->tokens[s]);
@@ -45,6 +53,19 @@ static bool make_tokens(Judge *j, size_t side, BleuText *text, Error *e)
     return true;
 }
 
+static bool keep_counts(Judge *j, const BleuCounts *c, Line reference, Error *e)
+{
+    double row[EACH_COLUMNS] = {text_number(reference.text, reference.size), (double)c->hypothesis,
+                                (double)c->reference};
+    for (size_t i = 0; i < BLEU_ORDERS; i++) {
+        row[3 + i] = (double)c->correct[i];
+        row[3 + BLEU_ORDERS + i] = (double)c->total[i];
+    }
+    j->each.names = each_names;
+    j->each.columns = EACH_COLUMNS;
+    return each_add(&j->each, row, e);
+}
+
 bool judge_line(Judge *j, const Buffer *text, Line reference_, Error *e)
 {
     BleuText hypothesis = text_of(text), reference = {reference_.text, reference_.size};
@@ -55,6 +76,8 @@ bool judge_line(Judge *j, const Buffer *text, Line reference_, Error *e)
         if (!bleu_count(&j->bleu[i], hypothesis, &reference, 1, &counts, e))
             return false;
         bleu_add(&j->counts[i], &counts);
+        if (j->keep && i == JUDGE_RAW && !keep_counts(j, &counts, reference_, e))
+            return false;
     }
     j->lines++;
     return true;
@@ -75,6 +98,47 @@ bool judge_lines(Judge *j, const Lines side[SIDES_USED], Error *e)
             return false;
     }
     return true;
+}
+
+static BleuCounts counts_of(const Each *t, size_t line)
+{
+    const double *row = t->value + line * EACH_COLUMNS;
+    BleuCounts c = {.hypothesis = (uint64_t)row[1], .reference = (uint64_t)row[2]};
+    for (size_t i = 0; i < BLEU_ORDERS; i++) {
+        c.correct[i] = (uint64_t)row[3 + i];
+        c.total[i] = (uint64_t)row[3 + BLEU_ORDERS + i];
+    }
+    return c;
+}
+
+bool judge_compare(Versus *v, const Judge *j, const App *a, Error *e)
+{
+    const size_t lines = j->each.count;
+    BleuPaired paired;
+    Each other;
+    if (!each_of_run(&other, &j->each, a, a->options->against, e))
+        return false;
+    BleuCounts *counts = memory_get(2 * lines, sizeof *counts);
+    for (size_t i = 0; counts && i < 2 * lines; i++)
+        counts[i] = counts_of(i < lines ? &j->each : &other, i % lines);
+    bool fine = counts ? bleu_paired(counts, counts + lines, lines, BLEU_SAMPLES, BLEU_SEED, &paired, e)
+                       : memory_error(e, "counts of lines", 2 * lines, sizeof *counts);
+    if (fine) {
+        const double own = paired.first.score, his = paired.second.score, difference = own - his;
+        *v = (Versus){a->options->against,
+                      "BLEU",
+                      own,
+                      his,
+                      difference,
+                      paired.low,
+                      paired.high,
+                      fabs(difference) > 0 ? paired.p : NAN,
+                      {0}};
+        snprintf(v->test, sizeof v->test, "paired bootstrap, %d samples of %zu lines", BLEU_SAMPLES, lines);
+    }
+    each_free(&other);
+    memory_free(counts);
+    return fine;
 }
 
 BleuScore judge_score(const Judge *j, JudgeCell cell) { return bleu_score(&j->counts[cell]); }

@@ -4,6 +4,7 @@
 #ifndef ENCDEC_JUDGE_H
 #define ENCDEC_JUDGE_H
 
+#include "core/program/same_texts.h"
 #include "core/text/bleu.h"
 #include "core/text/moses.h"
 #include "encdec/source.h"
@@ -19,6 +20,8 @@ typedef struct Judge {
     Bleu bleu[JUDGE_CELLS];
     BleuCounts counts[JUDGE_CELLS]; /* of all lines so far */
     size_t lines;
+    bool keep; /* the counts of each line, raw */
+    Each each;
     Buffer text, tokens[SIDES_USED];
 } Judge;
 
@@ -37,6 +40,9 @@ BleuScore judge_score(const Judge *j, JudgeCell cell);
 /* All cells, for people and as members of a JSON object; how: what the lines were translated by. */
 bool judge_print(const Judge *j, const char *how, Error *e);
 void judge_add(const Judge *j, Buffer *json);
+
+/* The paired bootstrap of bleu.h, against what another run makes of the same lines; both have kept their counts. */
+bool judge_compare(Versus *v, const Judge *j, const App *a, Error *e);
 
 /* Tells on standard error of references that look as if somebody had made tokens of them: BLEU of such is higher, and
  * compares with no other. */

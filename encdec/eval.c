@@ -18,6 +18,7 @@ typedef struct Eval {
     MeanLoss loss;
     Translating translating;
     Judge judge;
+    Versus versus; /* another run; its name is NULL: none */
 } Eval;
 
 /* --- what it says --- */
@@ -45,11 +46,17 @@ static bool print_result(const Eval *v, Error *e)
         json_add_member(&b, "word_perplexity", exp(of_word));
         if (c->options->bleu)
             judge_add(&v->judge, &b);
+        if (v->versus.run)
+            versus_add(&v->versus, &b);
         return json_print(&b, e);
     }
     printf("%.4f nats/token, perplexity %.3f per token, %.3f per word (%s)\n", nats, exp(nats), exp(of_word),
            c->app.protocol);
-    return !c->options->bleu || print_bleu(v, e);
+    if (c->options->bleu && !print_bleu(v, e))
+        return false;
+    if (v->versus.run)
+        versus_print(&v->versus);
+    return true;
 }
 
 /* What is left out of the figure is said. */
@@ -128,6 +135,7 @@ static bool find_bleu(Eval *v, Error *e)
         return false;
     const TranslatingOptions how = translating_options(o, &c->model, 1, &trainer);
     v->judge = judge_open(&v->translating, c->options->target, JUDGE_CELLS);
+    v->judge.keep = o->shared.each || o->shared.against;
     bool fine = translating_open(&v->translating, &c->model, &c->pieces, &w, &how, e) && judge_part(v, e);
     progress_close(&v->progress);
     if (fine && !o->shared.quiet)
@@ -164,18 +172,24 @@ bool encdec_eval(App *a, Error *e)
     EncDec *c = (EncDec *)a;
     Eval v = {.c = c};
     Trainer trainer = {0};
-    if (!dump_may_open(c->options->shared.dump_logits, e) || !encdec_open_run(c, e) ||
-        !app_open_data(&c->app, false, e))
+    const SharedOptions *o = a->options;
+    if (!c->options->bleu && (o->each || o->against))
+        return fail(e, "--%s is of translations: not with --no-bleu", o->each ? "each" : "against") || app_misused(a);
+    if (!dump_may_open(o->dump_logits, e) || !encdec_open_run(c, e) || !app_open_data(&c->app, false, e))
         return false;
     app_own_workers(&c->app);
     c->app.data.scored = (Split)c->options->split;
     if (!bitext_suits(&c->bitext, c->app.data.scored, e) || !encdec_task(c, e))
         return false;
-    if (!c->options->shared.quiet)
+    if (!o->quiet)
         note_missing(c);
-    v.progress = progress_open(stderr, c->options->shared.quiet);
-    bool fine = (!c->options->bleu || find_bleu(&v, e)) && app_open_trainer(&c->app, &trainer, e) &&
-                score(&v, &trainer, e);
+    v.progress = progress_open(stderr, o->quiet);
+    bool fine = (!c->options->bleu || find_bleu(&v, e)) &&
+                (!o->against || o->each || judge_compare(&v.versus, &v.judge, a, e));
+    if (fine && o->each)
+        fine = each_print(&v.judge.each, e);
+    else
+        fine = fine && app_open_trainer(&c->app, &trainer, e) && score(&v, &trainer, e);
     progress_close(&v.progress);
     judge_close(&v.judge);
     trainer_close(&trainer);

@@ -118,6 +118,19 @@ static const char *first_line(const Buffer *err)
     return colon ? colon + 2 : err->size ? err->text : "it could not be run";
 }
 
+bool child_answer(Buffer *out, const char *const *words, const char *about, Error *e)
+{
+    Buffer err = {0};
+    bool fine = process_run(process_self, words, NULL, out, &err) == 0 && out->size && !out->failed;
+    if (!fine) {
+        const char *line = first_line(&err);
+        fail(e, "%s: %.*s", about, (int)strcspn(line, "\n"), line);
+        buffer_free(out);
+    }
+    buffer_free(&err);
+    return fine;
+}
+
 bool cost_ask(Cost *c, const Child *child, const char *path, int *status, Error *e)
 {
     Buffer out = {0}, err = {0};
@@ -211,18 +224,13 @@ bool cost_probe(const Cost *c, const Child *child, const char *folder, double *s
 bool cost_per_token(double *flop, const char *program, const char *run, Error *e)
 {
     const char *const words[] = {program, "info", "--run", run, "--json", NULL};
-    Buffer out = {0}, err = {0};
+    Buffer out = {0};
     Json *j = NULL;
-    const int status = process_run(process_self, words, NULL, &out, &err);
-    bool fine = status == 0 && !out.failed && json_read(&j, out.text ? out.text : "", out.size, run, e);
+    bool fine = child_answer(&out, words, run, e) && json_read(&j, out.text, out.size, run, e);
     *flop = object_real(j, "flop_a_step") / object_real(j, "tokens_a_step");
-    if (!(fine && *flop > 0)) {
-        const char *line = first_line(&err);
-        fine = fail(e, "cannot tell the FLOP of %s: %.*s", run, (int)strcspn(line, "\n"), line);
-    }
+    fine = fine && (*flop > 0 || fail(e, "%s: its FLOP are not known", run));
     json_free(j);
     buffer_free(&out);
-    buffer_free(&err);
     return fine;
 }
 

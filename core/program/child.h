@@ -2,6 +2,7 @@
 #ifndef CORE_PROGRAM_CHILD_H
 #define CORE_PROGRAM_CHILD_H
 
+#include "base/buffer.h"
 #include "core/research/plan.h"
 #include "core/run/json.h"
 
@@ -22,6 +23,10 @@ typedef struct Words {
 /* The command that trains a run; where: "run" or "resume", with this path; NULL: a dry run. */
 bool child_words(Words *w, const Child *c, const char *where, const char *path, Error *e);
 void words_free(Words *w);
+
+/* Runs this program with these words, to its end: what it writes to standard output. Where that fails, the Error begins
+ * with what it was about and ends with what the program said. */
+bool child_answer(Buffer *out, const char *const *words, const char *about, Error *e);
 
 /* The last line in the file that its standard error went to. */
 void child_last_words(char *line, size_t room, const char *path);

@@ -61,16 +61,17 @@ bool dump_close(Dump *d, bool fine, Error *e)
 
 /* --- what a task scores --- */
 
-typedef struct Dumping {
+typedef struct Scored {
     const DumpTask *d;
     Trainer *trainer;
-    Dump dump;
+    TakeLogits take;
+    void *to;
     Batch batch;
     float *row; /* [columns] */
-} Dumping;
+} Scored;
 
-/* Writes the scored positions of one batch: their logits, and what came. */
-static bool dump_batch(Dumping *p, const Tensor *logits, Error *e)
+/* The scored positions of one batch. */
+static bool take_batch(Scored *p, const Tensor *logits, Error *e)
 {
     const Worker *w = &p->trainer->worker[0];
     const Side *side = &p->batch.side[p->d->side];
@@ -80,7 +81,7 @@ static bool dump_batch(Dumping *p, const Tensor *logits, Error *e)
         int32_t target = side->targets[i];
         if (target >= 0) {
             session_floats(w, logits, row * p->d->columns, p->d->columns, p->row);
-            if (!dump_rows(&p->dump, p->row, &target, 1, e))
+            if (!p->take(p->to, p->row, target, e))
                 return false;
         }
         row += target >= 0 || all; /* others have no logits */
@@ -89,7 +90,7 @@ static bool dump_batch(Dumping *p, const Tensor *logits, Error *e)
     return true;
 }
 
-static bool dump_batches(Dumping *p, Error *e)
+static bool take_batches(Scored *p, Error *e)
 {
     Trainer *trainer = p->trainer;
     Worker *w = &trainer->worker[0];
@@ -98,7 +99,7 @@ static bool dump_batches(Dumping *p, Error *e)
     double began = clock_seconds();
     for (size_t i = 0; i < all; i++) {
         task->score_batch(task->self, i, &p->batch);
-        if (!dump_batch(p, session_run(w, &p->batch, p->d->logits, task->self), e))
+        if (!take_batch(p, session_run(w, &p->batch, p->d->logits, task->self), e))
             return false;
         session_end(w);
         double left = (clock_seconds() - began) / (double)(i + 1) * (double)(all - i - 1);
@@ -109,16 +110,26 @@ static bool dump_batches(Dumping *p, Error *e)
     return true;
 }
 
-bool dump_task(const char *file, Trainer *trainer, const DumpTask *d, Error *e)
+bool scored_logits(Trainer *trainer, const DumpTask *d, TakeLogits take, void *to, Error *e)
 {
-    Dumping p = {.d = d, .trainer = trainer};
+    Scored p = {.d = d, .trainer = trainer, .take = take, .to = to};
     BatchSize size = plan_size(trainer->task, trainer->task->score_rows, true);
-    if (!dump_open(&p.dump, file, d->columns, e))
-        return false;
     p.row = memory_get(d->columns, sizeof *p.row);
     bool fine = p.row || memory_error(e, "a row of logits", d->columns, sizeof *p.row);
-    fine = fine && batch_open(&p.batch, &size, e) && dump_batches(&p, e);
+    fine = fine && batch_open(&p.batch, &size, e) && take_batches(&p, e);
     batch_close(&p.batch);
     memory_free(p.row);
-    return dump_close(&p.dump, fine, e);
+    return fine;
+}
+
+static bool write_row(void *dump, const float *logits, int32_t target, Error *e)
+{
+    return dump_rows(dump, logits, &target, 1, e);
+}
+
+bool dump_task(const char *file, Trainer *trainer, const DumpTask *d, Error *e)
+{
+    Dump dump;
+    return dump_open(&dump, file, d->columns, e) &&
+           dump_close(&dump, scored_logits(trainer, d, write_row, &dump, e), e);
 }

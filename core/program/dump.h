@@ -25,6 +25,10 @@ typedef struct DumpTask {
     size_t side, columns;
 } DumpTask;
 
+/* Has `take` take each of them, in this order. */
+typedef bool (*TakeLogits)(void *to, const float *logits, int32_t target, Error *e);
+bool scored_logits(Trainer *trainer, const DumpTask *d, TakeLogits take, void *to, Error *e);
+
 bool dump_task(const char *file, Trainer *trainer, const DumpTask *d, Error *e);
 
 #endif

@@ -168,6 +168,9 @@ const Option shared_options[] = {
     {"format", 0, OPTION_CHOICE, OPTION_HERE, COMPARE, AT(format), "text", .choices = formats, "how to print the table"},
     {"out", 0, OPTION_PATH, OPTION_HERE, COMPARE, AT(out), NULL, "FILE", "also draw the table: .png, .svg, .pdf or .txt, with its data beside it as .tsv"},
 
+    {"each", 0, OPTION_FLAG, OPTION_HERE, COMMAND_EVAL, AT(each), NULL, NULL, "print what each text adds to the score, a line a text, instead of the score"},
+    {"against", 0, OPTION_PATH, OPTION_HERE, COMMAND_EVAL, AT(against), NULL, "RUN", "also score this run on the same texts, and test whether the two differ"},
+
     /* sweeps */
     {"run", 0, OPTION_PATH, OPTION_HERE, SWEEP, AT(run), NULL, "DIR", "directory of the sweep, with a directory for each run (none: runs/FILE)"},
     {"dry-run", 0, OPTION_FLAG, OPTION_HERE, SWEEP, AT(dry_run), NULL, NULL, "print which runs it would train, with their time, FLOP and disk space, and stop"},

@@ -50,7 +50,7 @@ typedef struct SharedOptions {
     /* comparisons */
     const char *at, *against;
     int figure, format;
-    bool last;
+    bool last, each;
     size_t jobs;
 } SharedOptions;
 

@@ -83,7 +83,7 @@ size_t bleu_tokenised_lines(BleuText text);
 
 /* --- whether a difference means anything: paired bootstrap resampling (Koehn 2004), bleu_paired.c --- */
 
-enum { BLEU_SAMPLES = 1000 };
+enum { BLEU_SAMPLES = 1000, BLEU_SEED = 12345 };
 
 typedef struct BleuInterval {
     double score;        /* of all lines */
@@ -92,7 +92,8 @@ typedef struct BleuInterval {
 
 typedef struct BleuPaired {
     BleuInterval first, second;
-    double p; /* how likely a difference as large as this one is when none is meant */
+    double low, high; /* 95 % of the samples have a difference, first - second, in between */
+    double p;         /* how likely a difference as large as this one is when none is meant */
 } BleuPaired;
 
 /* Of the same lines by two systems. A sample is as many lines, drawn with replacement, the same ones of both. */

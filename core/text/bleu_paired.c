@@ -60,6 +60,16 @@ static double p_value(const double *a, const double *b, double *differences, siz
     return mean > 0 ? (double)(larger + 1) / (double)(samples + 1) : 1;
 }
 
+/* The differences at 1/40 from each end. */
+static void find_bounds(BleuPaired *paired, const double *a, const double *b, double *differences, size_t samples)
+{
+    for (size_t i = 0; i < samples; i++)
+        differences[i] = a[i] - b[i];
+    qsort(differences, samples, sizeof *differences, by_size);
+    paired->low = differences[samples / 40];
+    paired->high = differences[samples - 1 - samples / 40];
+}
+
 bool bleu_paired(const BleuCounts *first, const BleuCounts *second, size_t lines, size_t samples, uint32_t seed,
                  BleuPaired *paired, Error *e)
 {
@@ -74,6 +84,7 @@ bool bleu_paired(const BleuCounts *first, const BleuCounts *second, size_t lines
     BleuCounts sums[2] = {bleu_sum(first, lines), bleu_sum(second, lines)};
     double scores[2] = {bleu_score(&sums[0]).score, bleu_score(&sums[1]).score};
     paired->p = p_value(a, b, b + samples, samples, fabs(scores[0] - scores[1]));
+    find_bounds(paired, a, b, b + samples, samples);
     paired->first = interval(scores[0], a, samples);
     paired->second = interval(scores[1], b, samples);
     memory_free(a);

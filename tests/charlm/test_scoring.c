@@ -2,8 +2,10 @@
 #include "base/memory.h"
 #include "charlm/charlm.h"
 #include "charlm/prose.h"
+#include "core/research/statistics.h"
 #include "core/session/session.h"
 #include "tests/charlm/tiny.h"
+#include "tests/each.h"
 #include "tests/npy.h"
 
 #include <math.h>
@@ -365,6 +367,73 @@ START_TEST(another_text_than_the_runs_can_be_scored)
     refused(2, "give only one", "sample --run %s --prompt a --prompt-file /no/such", run);
 }
 
+#define STRETCHES "text\tbytes\tbits"
+
+START_TEST(stretches_add_up_to_the_figure)
+{
+    static const size_t bytes[] = {1000, 1000, 1700};
+    const char *run = trained();
+    EachLines t = each_lines(run, "--bytes 3700", STRETCHES), short_one = each_lines(run, "--bytes 50", STRETCHES);
+    double bits = 0;
+    ck_assert_uint_eq(t.count, 3);
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_uint_eq((size_t)each_line(&t, i)[1], bytes[i]);
+        ck_assert(each_line(&t, i)[0] != each_line(&t, (i + 1) % 3)[0]);
+        bits += each_line(&t, i)[2];
+    }
+    ck_assert_double_eq_tol(bits / 3700, scored("--bytes 3700", run), 1e-5);
+    ck_assert_uint_eq(short_one.count, 1);
+    ck_assert_double_eq_tol(each_line(&short_one, 0)[2] / 50, scored("--bytes 50", run), 1e-5);
+    each_lines_free(&t);
+    each_lines_free(&short_one);
+}
+
+START_TEST(two_runs_are_compared_on_the_same_stretches)
+{
+    enum { COUNT = 6 };
+    static const char words[] = "--bytes 6000 --stride 8";
+    const char *a = trained_as("--seed 1"), *b = trained_as("--seed 2 --depth 2");
+    EachLines of_a = each_lines(a, words, STRETCHES), of_b = each_lines(b, words, STRETCHES);
+    double x[COUNT], y[COUNT];
+    ck_assert(of_a.count == COUNT && of_b.count == COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        ck_assert(each_line(&of_a, i)[0] == each_line(&of_b, i)[0]);
+        x[i] = each_line(&of_a, i)[2] / 1000;
+        y[i] = each_line(&of_b, i)[2] / 1000;
+    }
+    const Difference d = difference_paired(x, y, COUNT);
+    Json *there = compared(a, b, words), *back = compared(b, a, words);
+    ck_assert_double_eq_tol(compared_as(there, "p"), d.p, 1e-9);
+    ck_assert_double_eq_tol(compared_as(there, "low"), d.low, 1e-9);
+    ck_assert_double_eq_tol(compared_as(there, "score"), scored(words, b), 1e-5);
+    ck_assert_double_eq_tol(compared_as(there, "difference"), scored(words, a) - scored(words, b), 1e-5);
+    ck_assert_double_eq_tol(compared_as(there, "difference"), -compared_as(back, "difference"), 1e-12);
+    json_free(there);
+    json_free(back);
+    Said s = must("eval --run %s --against %s %s", a, b, words);
+    ck_assert_msg(strstr(s.out, "the paired test of 6 stretches of 1000 bytes\n"), "%s", s.out);
+    said_free(&s);
+    s = must("eval --run %s --against %s %s", a, a, words);
+    ck_assert_msg(strstr(s.out, "difference +0.0000: no text tells the two apart\n"), "%s", s.out);
+    said_free(&s);
+    each_lines_free(&of_a);
+    each_lines_free(&of_b);
+}
+
+START_TEST(other_texts_are_not_compared)
+{
+    char text[6000], words[900];
+    const char *run = trained();
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (char)('a' + i * i % 23);
+    write_in(run, "text", text, sizeof text);
+    snprintf(words, sizeof words, "--data %s/text", run);
+    const char *other = trained_as(words);
+    refused(1, "was scored on other texts: its data is other data", "eval --run %s --against %s --bytes 200", run,
+            other);
+    refused(1, "nowhere: ", "eval --run %s --against nowhere --bytes 200", run);
+}
+
 static const Test tests[] = {TEST_LOOP(each_stride_gives_what_its_windows_give_by_hand, 3),
                              TEST(texts_of_any_size_give_what_their_windows_give_by_hand),
                              TEST(windows_score_each_byte_once_behind_a_context_that_is_full_enough),
@@ -375,6 +444,9 @@ static const Test tests[] = {TEST_LOOP(each_stride_gives_what_its_windows_give_b
                              TEST(the_last_evaluation_of_training_is_eval),
                              TEST(with_smoothing_the_log_has_the_true_loss_too),
                              TEST(dumped_logits_reproduce_the_figure),
+                             TEST(stretches_add_up_to_the_figure),
+                             TEST(two_runs_are_compared_on_the_same_stretches),
+                             TEST(other_texts_are_not_compared),
                              TEST(another_text_than_the_runs_can_be_scored)};
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 /* classifier as a user sees it: it learns the built-in reviews, says what it knows, and continues to the same bits. */
 #include "base/memory.h"
 #include "tests/command.h"
+#include "tests/each.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -269,6 +270,51 @@ START_TEST(other_texts_are_scored_whole)
     ck_assert_ptr_null(read_in(run, "test-looks.tsv", &size));
 }
 
+#define TEXTS "text\tclass\tpredicted\tnats"
+
+static bool is_right(const EachLines *t, size_t i) { return each_line(t, i)[1] == each_line(t, i)[2]; }
+
+/* As many heads as this, or fewer; or as many tails: of n tosses of a coin. */
+static double by_tossing(size_t less, size_t n)
+{
+    double share = pow(0.5, (double)n), sum = 0;
+    for (size_t i = 0; i <= less; i++, share *= (double)(n - i + 1) / (double)i)
+        sum += share;
+    return fmin(1, 2 * sum);
+}
+
+START_TEST(two_runs_are_compared_on_the_same_texts)
+{
+    const char *a = trained("--steps 100"), *b = trained("--steps 15"), *other = trained("--steps 2 --seed 2");
+    EachLines of_a = each_lines(a, "--no-cache", TEXTS), of_b = each_lines(b, "--no-cache", TEXTS);
+    size_t only_a = 0, only_b = 0, right = 0;
+    double nats = 0;
+    ck_assert(of_a.count == 500 && of_b.count == 500);
+    for (size_t i = 0; i < 500; i++) {
+        ck_assert(each_line(&of_a, i)[0] == each_line(&of_b, i)[0]);
+        only_a += is_right(&of_a, i) && !is_right(&of_b, i);
+        only_b += !is_right(&of_a, i) && is_right(&of_b, i);
+        right += is_right(&of_b, i);
+        nats += each_line(&of_a, i)[3];
+    }
+    Json *j = compared(a, b, "--no-cache");
+    ck_assert_double_eq_tol(json_real(j, "loss"), nats / 500, 1e-5);
+    ck_assert_double_eq_tol(compared_as(j, "score"), (double)right / 500, 1e-12);
+    ck_assert_double_eq_tol(compared_as(j, "difference"), ((double)only_a - (double)only_b) / 500, 1e-12);
+    ck_assert(only_a + only_b > 20);
+    ck_assert_double_eq_tol(compared_as(j, "p") / by_tossing(only_a < only_b ? only_a : only_b, only_a + only_b), 1,
+                            1e-8);
+    ck_assert(compared_as(j, "low") < compared_as(j, "difference") &&
+              compared_as(j, "high") > compared_as(j, "difference"));
+    json_free(j);
+    Said s = must("eval --run %s --against %s --no-cache", a, b);
+    ck_assert_msg(strstr(s.out, "  McNemar's test: only this run is right about "), "%s", s.out);
+    said_free(&s);
+    refused(1, "was scored on other texts", "eval --run %s --against %s --no-cache -q", a, other);
+    each_lines_free(&of_a);
+    each_lines_free(&of_b);
+}
+
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(it_learns_and_eval_says_how_well, 4),
@@ -282,6 +328,7 @@ int main(int argc, char **argv)
                                  TEST(a_run_whose_classes_are_no_names_is_refused),
                                  TEST(weights_that_are_not_finite_are_refused),
                                  TEST(other_texts_are_scored_whole),
+                                 TEST(two_runs_are_compared_on_the_same_texts),
                                  TEST(what_cannot_be_is_refused)};
     command_program("classifier");
     test_folders_in_memory();

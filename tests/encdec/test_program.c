@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "core/run/safetensors.h"
 #include "tests/command.h"
+#include "tests/each.h"
 #include "tests/npy.h"
 
 #include <math.h>
@@ -397,6 +398,58 @@ START_TEST(all_types_of_pieces_are_trained_and_translate)
         refused(2, "already has its vocabulary", "train --resume %s --steps 9 --vocabulary %s/vocab.txt", run, folder);
 }
 
+/* The source and the target of some lines, into files of a folder. */
+static void write_pairs(const char *folder)
+{
+    Buffer side[2] = {{0}, {0}};
+    for (int i = 0; i < 60; i++)
+        for (int s = 0; s < 2; s++)
+            buffer_print(&side[s], "%s %c%c %s %d .\n", s ? "der" : "the", 'a' + i % 7, 'a' + i % 3,
+                         s ? "sieht" : "sees", i % 5);
+    write_in(folder, "train.en", side[0].text, side[0].size);
+    write_in(folder, "train.de", side[1].text, side[1].size);
+    write_in(folder, "valid.en", side[0].text, side[0].size);
+    write_in(folder, "valid.de", side[1].text, side[1].size);
+    buffer_free(&side[0]);
+    buffer_free(&side[1]);
+}
+
+/* As `bleu --paired` compares what both translate. */
+START_TEST(two_runs_are_compared_on_the_same_lines)
+{
+    static const int steps[] = {60, 66}; /* so few that p is neither 0 nor 1 */
+    const char *folder = fresh_path("pairs"), *run[2];
+    works("train --run %s " TINY " --steps 1", folder);
+    write_pairs(folder);
+    for (int i = 0; i < 2; i++) {
+        char words[900], name[20];
+        snprintf(words, sizeof words, "--steps %d --lr 1 --warmup 20 --data %s", steps[i], folder);
+        run[i] = trained(words);
+        snprintf(name, sizeof name, "made-%d", i);
+        Said s = must("translate --run %s --file %s/valid.en -q", run[i], folder);
+        write_in(folder, name, s.out, strlen(s.out));
+        said_free(&s);
+    }
+    Said s = must("bleu --paired %s/made-0 %s/made-1 %s/valid.de --json -q", folder, folder, folder);
+    Json *wanted = said_json(&s), *j = compared(run[0], run[1], "");
+    said_free(&s);
+    ck_assert(json_real(wanted, "p") > 0.01 && json_real(wanted, "p") < 0.9);
+    ck_assert_double_eq_tol(json_real(j, "bleu"), json_real(wanted, "first"), 1e-9);
+    ck_assert_double_eq_tol(compared_as(j, "score"), json_real(wanted, "second"), 1e-9);
+    ck_assert_double_eq_tol(compared_as(j, "p"), json_real(wanted, "p"), 1e-12);
+    const double difference = json_real(wanted, "first") - json_real(wanted, "second");
+    ck_assert_double_eq_tol(compared_as(j, "difference"), difference, 1e-9);
+    ck_assert(compared_as(j, "low") < difference && compared_as(j, "high") > difference);
+    json_free(wanted);
+    json_free(j);
+    s = must("eval --run %s --against %s -q", run[0], run[1]);
+    ck_assert_msg(strstr(s.out, "  paired bootstrap, 1000 samples of 60 lines\n"), "%s", s.out);
+    said_free(&s);
+    refused(2, "--against is of translations: not with --no-bleu", "eval --run %s --against %s --no-bleu", run[0],
+            run[1]);
+    refused(1, "was scored on other texts", "eval --run %s --against %s -q", run[0], folder);
+}
+
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(it_learns_and_eval_says_how_well, 4),
@@ -414,6 +467,7 @@ int main(int argc, char **argv)
                                  TEST(bench_needs_no_data),
                                  TEST(what_cannot_be_is_refused),
                                  TEST(other_data_are_scored_too),
+                                 TEST(two_runs_are_compared_on_the_same_lines),
                                  TEST_LOOP(all_types_of_pieces_are_trained_and_translate, 8)};
     command_program("encdec");
     test_folders_in_memory();

@@ -1,0 +1,153 @@
+/* See same_texts.h. */
+#include "core/program/same_texts.h"
+
+#include "base/memory.h"
+#include "base/sha256.h"
+#include "core/program/child.h"
+#include "core/run/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_COLUMNS = 16 };
+
+bool each_add(Each *t, const double *row, Error *e)
+{
+    if (!memory_grow(&t->value, &t->room, (t->count + 1) * t->columns, sizeof *t->value, "figures of texts", e))
+        return false;
+    memcpy(t->value + t->count++ * t->columns, row, t->columns * sizeof *row);
+    return true;
+}
+
+void each_free(Each *t) { memory_free(t->value); }
+
+double text_number(const void *bytes, size_t size)
+{
+    enum { DIGITS = 12 }; /* a double holds them exactly */
+    Sha256 sum = sha256(bytes, size);
+    sum.text[DIGITS] = 0;
+    return (double)strtoull(sum.text, NULL, 16);
+}
+
+bool each_print(const Each *t, Error *e)
+{
+    Buffer b = {0};
+    for (size_t i = 0; i < t->columns; i++)
+        buffer_print(&b, "%s%s", i ? "\t" : "", t->names[i]);
+    for (size_t i = 0; i < t->count * t->columns; i++)
+        buffer_print(&b, "%s%.17g", i % t->columns ? "\t" : "\n", t->value[i]);
+    buffer_print(&b, "\n");
+    if (!b.failed)
+        fwrite(b.text, 1, b.size, stdout);
+    const bool fine = !b.failed || memory_error(e, "figures of texts", t->count, t->columns * sizeof *t->value);
+    buffer_free(&b);
+    return fine;
+}
+
+/* ---- another run on the same texts */
+
+static bool add_word(Words *w, const char *format, const char *name, const char *value)
+{
+    Buffer b = {0};
+    buffer_print(&b, format, name, value);
+    char *made = b.failed ? NULL : memory_string(b.text);
+    buffer_free(&b);
+    if (made)
+        w->word[w->count++] = w->made[w->made_count++] = made;
+    return made;
+}
+
+static bool is_of_this_call(const char *name)
+{
+    static const char *const names[] = {"run", "against", "each", "json", "quiet", "dump-logits", "mistakes"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
+/* This call's command line, of another run, with --each. */
+static bool other_words(Words *w, const App *a, const char *run, Error *e)
+{
+    const Options *o = a->command_line;
+    enum { FIXED = 6 };
+    *w = (Words){.word = memory_get(o->count + FIXED, sizeof *w->word),
+                 .made = memory_get(o->count + FIXED, sizeof *w->made)};
+    bool fine = w->word && w->made;
+    if (fine) {
+        w->word[w->count++] = a->kind->name;
+        w->word[w->count++] = "eval";
+        w->word[w->count++] = "--each";
+        w->word[w->count++] = "--quiet";
+    }
+    fine = fine && add_word(w, "--%s=%s", "run", run);
+    for (const OptionState *s = o->states; fine && s < o->states + o->count; s++) {
+        Buffer value = {0};
+        if (s->source != FROM_COMMAND_LINE || is_of_this_call(s->row->name) || !options_text(s, &value))
+            continue;
+        fine = !value.failed && add_word(w, s->row->kind == OPTION_FLAG ? "--%s" : "--%s=%s", s->row->name, value.text);
+        buffer_free(&value);
+    }
+    if (!fine)
+        words_free(w);
+    return fine || memory_error(e, "a command line", o->count, 32);
+}
+
+/* Lines of numbers after a heading: those of the same texts? */
+static bool read_each(Each *t, const Each *own, const char *run, char *text, Error *e)
+{
+    double row[MOST_COLUMNS];
+    bool same = true;
+    for (char *line = strchr(text, '\n'); same && line && line[1]; line = strchr(line + 1, '\n')) {
+        char *at = line + 1;
+        for (size_t c = 0; c < t->columns; c++)
+            row[c] = strtod(at, &at);
+        same = t->count < own->count && !memcmp(row, own->value + t->count * t->columns, sizeof *row);
+        if (same && !each_add(t, row, e))
+            return false;
+    }
+    return (same && t->count == own->count) ||
+           fail(e, "%s was scored on other texts: its data is other data, or --seed drew another part of it", run);
+}
+
+bool each_of_run(Each *other, const Each *own, const App *a, const char *run, Error *e)
+{
+    Words w;
+    Buffer out = {0};
+    *other = (Each){.names = own->names, .columns = own->columns};
+    if (!other_words(&w, a, run, e))
+        return false;
+    bool fine = child_answer(&out, w.word, run, e) && read_each(other, own, run, out.text, e);
+    words_free(&w);
+    buffer_free(&out);
+    if (!fine)
+        each_free(other);
+    return fine;
+}
+
+/* ---- what came of it */
+
+void versus_print(const Versus *v)
+{
+    printf("%s: %s %.4f on the same texts; difference %+.4f", v->run, v->figure, v->other, v->difference);
+    if (isnan(v->p))
+        printf(": no text tells the two apart\n");
+    else
+        printf(" (%+.4f to %+.4f), p = %.4f\n  %s\n", v->low, v->high, v->p, v->test);
+}
+
+void versus_add(const Versus *v, Buffer *json)
+{
+    json_add_key(json, "against");
+    buffer_print(json, "{");
+    json_add_text(json, "run", v->run);
+    json_add_member(json, "score", v->other);
+    json_add_member(json, "difference", v->difference);
+    json_add_member(json, "low", v->low);
+    json_add_member(json, "high", v->high);
+    json_add_member(json, "p", v->p);
+    json_add_text(json, "test", v->test);
+    buffer_print(json, "}");
+}
