@@ -92,6 +92,9 @@ HUNT := tools/hunt.c tests/chance.c $(filter-out $(TESTS),$(wildcard tests/hunt/
 $(OUT_BIN)/hunt: $(HUNT:%.c=$(OUT)/%.o) $(LIBRARY) $(OUT)/link
 	$(link)
 
+null-comparison: programs ## train 2,000 tiny runs of one recipe and compare 200 pairs of groups of 5: pairs=N seeds=N
+	@BIN='$(BIN)' tools/null_comparison.sh $(or $(pairs),200) $(or $(seeds),5)
+
 build-test: ## what must hold of make itself: only=CASE
 	@MAKE='$(MAKE) BUILD=$(BUILD) WERROR=$(WERROR)' CC='$(CC)' tests/build.sh $(only)
 
@@ -114,4 +117,4 @@ count-instructions: $(OUT_BIN)/instructions
 $(OUT_BIN)/instructions: $(OUT)/tools/instructions.o $(LIBRARY) $(OUT)/link
 	$(link)
 
-.PHONY: test these tests where has-check sanitize tsan valgrind coverage coverage-report flips run-flips hostile hunt build-test bench-kernels instructions count-instructions
+.PHONY: test these tests where has-check sanitize tsan valgrind coverage coverage-report flips run-flips hostile hunt null-comparison build-test bench-kernels instructions count-instructions
