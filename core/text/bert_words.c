@@ -1,4 +1,4 @@
-/* See bert_words.h. Each character of the text becomes none, one or a few, which are parted into words. */
+/* See bert_words.h. Each character of the text becomes none, one or a few, which are split into words. */
 #include "core/text/bert_words.h"
 
 #include "base/utf8.h"

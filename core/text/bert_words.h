@@ -1,4 +1,4 @@
-/* A text's words as BERT's BasicTokenizer parts it, for WordPiece:
+/* A text's words as BERT's BasicTokenizer splits it, for WordPiece:
  *
  *     "Héllo, 東京!"   ->   hello  ,  東  京  !
  *

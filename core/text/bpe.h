@@ -11,7 +11,7 @@
  *
  *   - Codes begin with the line "#version: 0.2"; each other line is a merge, "LEFT RIGHT", and the first is done first.
  *     Version 0.1, where </w> is a symbol of its own, is read, too.
- *   - Words are parted by spaces (of ASCII) and ends of lines. A tab, a no-break space and other blanks are characters
+ *   - Words are separated by spaces (of ASCII) and ends of lines. A tab, a no-break space and other blanks are characters
  *     of a word; \v, \f, U+0085, U+2028 and their like end the word that they belong to.
  *   - A word of one character is never split or looked up.
  *

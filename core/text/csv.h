@@ -1,6 +1,6 @@
 /* Tables as text: a header with the names of the columns, then a line for each row (RFC 4180).
  *
- * Fields are parted by tabs if the header has a tab, else by commas. A field in quotes may hold both, ends of lines,
+ * Fields are separated by tabs if the header has a tab, else by commas. A field in quotes may hold both, ends of lines,
  * and quotes written twice. Lines end in LF or CR LF; empty ones are no rows. */
 #ifndef CORE_TEXT_CSV_H
 #define CORE_TEXT_CSV_H

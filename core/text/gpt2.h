@@ -1,4 +1,4 @@
-/* GPT-2's byte pairs. A text is parted by the rule below; the bytes of each part are joined, pair by pair, as a list of
+/* GPT-2's byte pairs. A text is split by the rule below; the bytes of each part are joined, pair by pair, as a list of
  * merges says, those that stand first in it first. Nothing is lost: ids become the same bytes again, whatever they are.
  *
  *     's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+

@@ -4,7 +4,7 @@
  *
  * Where sacremoses differs, on purpose: it writes runs of dots as the word DOTDOTMULTI while it works, so a text that
  * holds such words comes out with dots in their place. Here it is text. Some 300 marks of scripts beyond Europe, and
- * characters that came to Unicode after 2015, may be parted from words, or not, where sacremoses does not, or does. */
+ * characters that came to Unicode after 2015, may be split from words, or not, where sacremoses does not, or does. */
 #include "core/text/moses.h"
 
 #include "base/memory.h"

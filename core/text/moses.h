@@ -25,7 +25,7 @@ typedef struct Moses {
 /* Adds the tokens of a text to `out`, with a space between two. */
 bool moses_tokenise(Moses how, const char *text, size_t size, Buffer *out, Error *e);
 
-/* Adds the text that tokens, parted by white space, are of; with `escape`, entities become marks before. A token @-@ is
+/* Adds the text that tokens, separated by white space, are of; with `escape`, entities become marks before. A token @-@ is
  * a hyphen always. */
 bool moses_detokenise(Moses how, const char *tokens, size_t size, Buffer *out, Error *e);
 

@@ -1,9 +1,9 @@
-/* WordPiece, as BERT has it: a word is parted into the longest pieces of a vocabulary, from the left; a piece that goes
+/* WordPiece, as BERT has it: a word is split into the longest pieces of a vocabulary, from the left; a piece that goes
  * on with a word begins with ##.
  *
  *     "unaffable"   ->   un  ##aff  ##able
  *
- * A word that cannot be parted, or has more than BERT_WORD_MOST characters, is [UNK]. Words are those of bert_words.h.
+ * A word that cannot be split, or has more than BERT_WORD_MOST characters, is [UNK]. Words are those of bert_words.h.
  * Names of special pieces ([CLS], [MASK]) in a text are text; the caller that builds rows adds their ids.
  *
  * Its file is vocab.txt: a piece a line, whose id is the number of the line, from 0. */
@@ -36,7 +36,7 @@ bool wordpiece_count(Vocabulary *words, const char *text, size_t size, bool lowe
 
 /* Learns a vocabulary of at most `size` pieces from counted words (fewer, where words offer no more): [PAD] [UNK] [CLS]
  * [SEP] [MASK]; each character, in order of code points; each character with ## that continues with a word; then, one
- * after another, the joining of the two pieces that stand side by side most often, where all words are parted as far as
+ * after another, the joining of the two pieces that stand side by side most often, where all words are split as far as
  * they were joined. That is how Hugging Face's WordPieceTrainer learns (byte pairs, written as pieces), not by
  * likelihood as the first publication did. Of pairs met equally often, the one whose left piece, then right piece, has
  * the lower id is joined. A `size` that the characters exceed is an error that names how many there are. */

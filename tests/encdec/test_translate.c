@@ -363,27 +363,47 @@ START_TEST(translations_have_an_end)
     }
 }
 
-/* A network of bytes can say what ends a line. */
-START_TEST(no_translation_ends_its_line)
+/* A run that has learned one pair of lines by heart. */
+static const char *by_heart(const char *source, const char *target, const char *words)
 {
     char folder[600];
-    Buffer source = {0}, target = {0};
+    Buffer text[2] = {{0}};
     snprintf(folder, sizeof folder, "%s", test_folder());
     const char *run = fresh_path("run");
     for (size_t i = 0; i < 60; i++) {
-        buffer_print(&source, "x\n");
-        buffer_print(&target, "1\r2\n");
+        buffer_print(&text[0], "%s\n", source);
+        buffer_print(&text[1], "%s\n", target);
     }
-    write_in(folder, "a.en", source.text, source.size);
-    write_in(folder, "a.de", target.text, target.size);
-    works("train --run %s " TINY " --type bytes --steps 100 --warmup 50 --train-source %s/a.en --train-target "
-          "%s/a.de",
-          run, folder, folder);
+    write_in(folder, "a.en", text[0].text, text[0].size);
+    write_in(folder, "a.de", text[1].text, text[1].size);
+    works("train --run %s " TINY " %s --train-source %s/a.en --train-target %s/a.de", run, words, folder, folder);
+    buffer_free(&text[0]);
+    buffer_free(&text[1]);
+    return run;
+}
+
+/* A network of bytes can say what ends a line. */
+START_TEST(no_translation_ends_its_line)
+{
+    const char *run = by_heart("x", "1\r2", "--type bytes --steps 100 --warmup 50");
     Said s = translated_text(run, "x\nx\n", "--weights last");
     ck_assert_str_eq(s.out, "1 2\n1 2\n");
     said_free(&s);
-    buffer_free(&source);
-    buffer_free(&target);
+}
+
+/* What is learned by heart comes back with its marks where they stood. */
+START_TEST(raw_text_comes_back_raw)
+{
+    static const char source[] = "Yes, \"it's\" so.", target[] = "Ja, \"es ist\" so (3,5 kg).";
+    const char *run = by_heart(source, target, "--type bpe --merges 50 --tokens moses --steps 300 --warmup 100");
+    Said s = translated_text(run, source, "--weights last");
+    ck_assert_int_eq(strncmp(s.out, target, sizeof target - 1), 0);
+    ck_assert_str_eq(s.out + sizeof target - 1, "\n");
+    said_free(&s);
+    s = command("train --run %s-2 --tokens moses --target cs --steps 1", run);
+    ck_assert_int_eq(s.status, 2);
+    ck_assert_msg(strstr(s.err, "'cs'") && strstr(s.err, "--tokens spaces"), "%s", s.err);
+    said_free(&s);
 }
 
 /* --- how it is printed --- */
@@ -565,6 +585,7 @@ int main(int argc, char **argv)
                                  TEST(a_line_that_is_too_long_is_cut),
                                  TEST(translations_have_an_end),
                                  TEST(no_translation_ends_its_line),
+                                 TEST(raw_text_comes_back_raw),
                                  TEST(formats_say_the_same),
                                  TEST(json_has_an_object_a_line),
                                  TEST(fairseq_has_pieces_beside_words),
