@@ -86,6 +86,17 @@ START_TEST(texts_that_fill_their_shares_are_cut_there)
     order_close(&o);
 }
 
+START_TEST(how_many_texts_a_batch_may_have_follows_from_the_shortest)
+{
+    const size_t start[] = {0, 5, 8, 13, 18, 23, 28, 33}, most[] = {5, 4, 7};
+    const OrderOptions how[] = {{.tokens = 12}, {.rows = 4}, {.rows = 9}};
+    Order o;
+    Error e;
+    ck_done(order_open(&o, start, 7, &how[_i], &e), e);
+    ck_assert_uint_eq(o.most_rows, most[_i]);
+    order_close(&o);
+}
+
 START_TEST(a_steps_batch_depends_on_the_step_alone)
 {
     size_t start[TEXTS + 1] = {0}, kept[TEXTS], count, again;
@@ -175,6 +186,7 @@ int main(int argc, char **argv)
     static const Test tests[] = {TEST_LOOP(an_epoch_has_each_text_once, WAYS),
                                  TEST(the_last_batch_has_a_text),
                                  TEST(texts_that_fill_their_shares_are_cut_there),
+                                 TEST_LOOP(how_many_texts_a_batch_may_have_follows_from_the_shortest, 3),
                                  TEST_LOOP(a_steps_batch_depends_on_the_step_alone, WAYS),
                                  TEST_LOOP(epochs_and_seeds_differ, 2),
                                  TEST(texts_of_like_length_are_together),
