@@ -1,9 +1,10 @@
 #!/bin/sh
 # tests/hostile/hostile.sh [SEED] [COUNT]: calls programs as nobody should, and prints what they do wrong. Commands and
 # options are those that --help lists; values, damage to a run's files, the data and the memory limit are drawn. Wrong is:
-# a signal, a hang, an exit status above 2, a failure without a word, a refused call (status 2) of several lines or with
-# something on standard output, "nan" or "inf" in an answer, a raw control character in a message, and a file changed
-# outside the run. The same seed makes the same calls. KEEP=1 leaves the folder of what was found.
+# a signal, a hang (over a minute of the processor, or half an hour), an exit status above 2, a failure without a word, a
+# refused call (status 2) of several lines or with something on standard output, "nan" or "inf" in an answer, a raw
+# control character in a message, and a file changed outside the run. The same seed makes the same calls. KEEP=1 leaves
+# the folder of what was found.
 set -u
 seed=$((${1:-0} % 2147483646 + 1)) count=${2:-200} bin=${BIN:-$PWD/bin}
 work=$(mktemp -d) && cd "$work" || exit 1
@@ -116,7 +117,7 @@ while [ "$i" -lt "$count" ]; do
     }
     pick unlimited unlimited unlimited 200000 500000 3000000 && memory=$picked
     echo "the weights" >in
-    (ulimit -v "$memory" && ulimit -f 200000 && exec timeout -k 2 60 "$bin/$program" "$@") >out 2>err <in
+    (ulimit -v "$memory" && ulimit -f 200000 && ulimit -t 60 && exec timeout -k 2 1800 "$bin/$program" "$@") >out 2>err <in
     status=$?
     why=
     [ "$status" -le 2 ] || why="status $status"
