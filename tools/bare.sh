@@ -24,6 +24,7 @@ cannot() { echo "tools/bare.sh: $*" >&2; exit 3; }
 
 [ "$(id -u)" -eq 0 ] || cannot "only root can make a root"
 command -v mmdebstrap >/dev/null || cannot "mmdebstrap is not here (apt-get install mmdebstrap)"
+unshare -m -p -f true 2>/dev/null || cannot "no namespaces can be made here"
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 2>/dev/null | head -n 1)
 [ -n "$mirror" ] || cannot "apt here takes packages from nowhere"
 roots=${BARE:-$PWD/build/bare-roots}

@@ -25,6 +25,7 @@ develop | clang-format   |  10 | command clang-format   | make lint, make format
 develop | cppcheck       |  20 | command cppcheck       | make lint
 develop | valgrind       |  80 | command valgrind       | make valgrind
 develop | libc6-dbg      |  30 | works valgrind -q true | names in the C library, for make valgrind
+develop | mmdebstrap     |  20 | root command mmdebstrap | another Debian in a folder: tools/bare.sh, for root alone
 '
 tier=run
 case ${1:-run} in
@@ -42,6 +43,7 @@ have() { # have KIND WHAT: is it there?
     case $1 in
     command) command -v "$2" >/dev/null ;;
     works) shift && "$@" >/dev/null 2>&1 ;;
+    root) shift && { [ "$(id -u)" -ne 0 ] || have "$@"; } ;; # nobody else can use it
     header) [ -n "$cc" ] && echo "#include <$2>" |
         $cc -E -isystem .deps/usr/include -isystem ".deps/usr/include/$triplet" - >/dev/null 2>&1 ;;
     sanitizer)
