@@ -87,7 +87,7 @@ static void cut(Order *o)
     size_t share = o->options.tokens ? o->options.tokens : o->options.rows, next = 0, end = 0;
     for (size_t i = 0; i < o->count; i++) {
         end += o->options.tokens ? length_of(o, o->text[i]) : 1;
-        if (next * share < end && next < o->batches)
+        if (next * share < end)
             o->cut[next++] = i;
     }
     o->cut[o->batches] = o->count;

@@ -24,5 +24,5 @@ double schedule_rate(const Schedule *s, uint64_t step, double done)
     double span = (double)s->decay_steps - warmup;
     if (s->decay_steps && step >= s->warmup)
         done = fmax(done, span > 0 ? ((double)step - warmup) / span : 1);
-    return s->kind == SCHEDULE_CONSTANT || done < 0 ? s->rate : s->rate * decayed(s->kind, done);
+    return s->kind == SCHEDULE_CONSTANT ? s->rate : s->rate * decayed(s->kind, done);
 }

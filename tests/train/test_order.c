@@ -86,14 +86,41 @@ START_TEST(texts_that_fill_their_shares_are_cut_there)
     order_close(&o);
 }
 
-START_TEST(how_many_texts_a_batch_may_have_follows_from_the_shortest)
+/* Where the first text is the shortest or the longest one, where one is empty, and where there is none. */
+START_TEST(sizes_follow_from_all_texts)
 {
-    const size_t start[] = {0, 5, 8, 13, 18, 23, 28, 33}, most[] = {5, 4, 7};
-    const OrderOptions how[] = {{.tokens = 12}, {.rows = 4}, {.rows = 9}};
+    static const struct {
+        size_t start[8], count;
+        OrderOptions how;
+        size_t batches, most_rows, longest, mean;
+    } sizes[] = {{{9, 14, 17, 22, 27, 32, 37, 41}, 7, {.tokens = 12}, 3, 5, 5, 5},
+                 {{0, 3, 8, 13, 18, 22, 26, 30}, 7, {.tokens = 12}, 3, 5, 5, 4},
+                 {{0, 6, 10, 14, 18, 22, 26, 30}, 7, {.tokens = 1}, 5, 2, 6, 4},
+                 {{0, 5, 5, 10, 15, 20, 25, 30}, 7, {.tokens = 5}, 6, 6, 5, 4},
+                 {{0, 5, 8, 13, 18, 23, 28, 33}, 7, {.rows = 4}, 2, 4, 5, 5},
+                 {{0, 5, 8, 13, 18, 23, 28, 33}, 7, {.rows = 9}, 1, 7, 5, 5},
+                 {{0}, 0, {.tokens = 4}, 0, 0, 0, 0}};
     Order o;
     Error e;
-    ck_done(order_open(&o, start, 7, &how[_i], &e), e);
-    ck_assert_uint_eq(o.most_rows, most[_i]);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        ck_done(order_open(&o, sizes[i].start, sizes[i].count, &sizes[i].how, &e), e);
+        ck_assert(o.batches == sizes[i].batches && o.most_rows == sizes[i].most_rows);
+        ck_assert(o.longest == sizes[i].longest && o.mean == sizes[i].mean);
+        order_close(&o);
+    }
+}
+
+/* A shuffle leaves no text out of a place: of two, each is sometimes the first. */
+START_TEST(both_orders_of_two_texts_occur)
+{
+    const size_t start[] = {0, 1, 2};
+    size_t count, firsts[2] = {0};
+    Order o;
+    Error e;
+    ck_done(order_open(&o, start, 2, &(OrderOptions){.rows = 1}, &e), e);
+    for (uint64_t epoch = 0; epoch < 20; epoch++)
+        firsts[*order_batch(&o, 2 * epoch + 1, &count)]++;
+    ck_assert(firsts[0] > 0 && firsts[1] > 0);
     order_close(&o);
 }
 
@@ -186,7 +213,8 @@ int main(int argc, char **argv)
     static const Test tests[] = {TEST_LOOP(an_epoch_has_each_text_once, WAYS),
                                  TEST(the_last_batch_has_a_text),
                                  TEST(texts_that_fill_their_shares_are_cut_there),
-                                 TEST_LOOP(how_many_texts_a_batch_may_have_follows_from_the_shortest, 3),
+                                 TEST(sizes_follow_from_all_texts),
+                                 TEST(both_orders_of_two_texts_occur),
                                  TEST_LOOP(a_steps_batch_depends_on_the_step_alone, WAYS),
                                  TEST_LOOP(epochs_and_seeds_differ, 2),
                                  TEST(texts_of_like_length_are_together),

@@ -118,6 +118,11 @@ START_TEST(a_decay_that_ends_in_the_warmup_is_over_behind_it)
     ck_near(at(&s, 9), 0.009);
     ck_near(at(&s, 10), 0);
     ck_near(at(&s, 11), 0);
+    const Schedule none = {.kind = SCHEDULE_LINEAR, .rate = 0.01, .warmup = 10, .decay_steps = 10},
+                   one = {.kind = SCHEDULE_LINEAR, .rate = 0.01, .warmup = 10, .decay_steps = 11};
+    ck_near(at(&none, 10), 0);
+    ck_near(at(&one, 10), 0.01);
+    ck_near(at(&one, 11), 0);
 }
 
 static const Test tests[] = {TEST(constant_rises_in_a_line_and_stays),

@@ -83,10 +83,16 @@ START_TEST(a_block_of_gradients_holds_used_rows_alone)
     used_rows_find(&b.used, &b.batch);
     ck_assert_uint_eq(b.used.count, 500);
     ck_assert_uint_eq(used_rows_gradient(&b.used), b.parameters.dense + (size_t)500 * (WIDTH + 3));
+    static const size_t rounds[][2] = {{128, 512}, {500, 500}, {499, 998}, {3000, 2000}};
+    for (size_t i = 0; i < sizeof rounds / sizeof *rounds; i++) {
+        b.used.round = rounds[i][0];
+        ck_assert_uint_eq(used_rows_count(&b.used), rounds[i][1]);
+    }
     ck_assert_uint_eq(gradient_offset(&b.parameters, b.parameters.list[0], 500), b.parameters.dense);
     ck_assert_uint_eq(gradient_offset(&b.parameters, b.parameters.list[1], 500), b.parameters.list[1]->offset);
     ck_assert_uint_eq(gradient_offset(&b.parameters, b.parameters.list[2], 500), b.parameters.dense + 500 * WIDTH);
-    const BatchSize large = {1, 1, {2 * WORDS}, 0};
+    const BatchSize both = {2, 5, {2000, 300}, 0}, large = {1, 1, {2 * WORDS}, 0};
+    ck_assert_uint_eq(used_rows_room(&b.parameters, &both), b.parameters.dense + (size_t)2300 * (WIDTH + 3));
     ck_assert_uint_eq(used_rows_room(&b.parameters, &large), b.parameters.dense + (size_t)WORDS * (WIDTH + 3));
     book_close(&b);
 }
@@ -100,6 +106,23 @@ START_TEST(ids_beyond_all_tables_have_no_row)
     add_row(&b.batch, 1, (const int32_t[]){WORDS, INT32_MAX}, 2);
     used_rows_find(&b.used, &b.batch);
     ck_assert_uint_eq(b.used.count, 2);
+    book_close(&b);
+}
+
+static bool open_used(void *argument, Error *e)
+{
+    const Book *b = argument;
+    UsedRows u;
+    bool fine = used_rows_open(&u, &b->parameters, &(BatchSize){1, 1, {2}, 0}, e);
+    used_rows_close(&u);
+    return fine;
+}
+
+START_TEST(each_allocation_may_fail)
+{
+    Book b;
+    book_open(&b, &(BatchSize){1, 1, {2}, 0});
+    fail_each_allocation(open_used, &b);
     book_close(&b);
 }
 
@@ -150,8 +173,9 @@ START_TEST(training_is_what_it_is_with_whole_tables)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {
-        TEST(slots_are_numbered_as_ids_appear), TEST(a_block_of_gradients_holds_used_rows_alone),
-        TEST(ids_beyond_all_tables_have_no_row), TEST_LOOP(training_is_what_it_is_with_whole_tables, 4)};
+    static const Test tests[] = {TEST(slots_are_numbered_as_ids_appear),
+                                 TEST(a_block_of_gradients_holds_used_rows_alone),
+                                 TEST(ids_beyond_all_tables_have_no_row), TEST(each_allocation_may_fail),
+                                 TEST_LOOP(training_is_what_it_is_with_whole_tables, 4)};
     return suite_run("train/used", tests, sizeof tests / sizeof *tests, argc, argv);
 }
