@@ -13,6 +13,7 @@ bool model_open(Model *m, const SharedOptions *o, Error *e)
     if (!network_suits(o, e))
         return false;
     Parameters *p = &m->parameters;
+    p->wider = network_wider(o);
     EmbeddingOptions embedding = {.vocabulary = BYTES,
                                   .context = o->context,
                                   .dim = o->dim,
@@ -23,7 +24,7 @@ bool model_open(Model *m, const SharedOptions *o, Error *e)
     StackOptions blocks = {network_block(o), o->depth, "blocks", "norm"};
     m->embedding = embedding_new(p, &embedding, "token_embedding.weight", "position_embedding.weight");
     m->stack = stack_new(p, &blocks);
-    m->logits = o->tie ? linear_tied(m->embedding.table) : linear_new(p, o->dim, BYTES, true, "logits");
+    m->logits = linear_last(p, o->tie ? m->embedding.table : NULL, o->dim, BYTES, "logits");
     if (parameters_finish(p, e))
         return true;
     model_close(m);

@@ -15,6 +15,7 @@ bool model_open(Model *m, const ClassifierOptions *v, size_t words, size_t class
     if (!network_suits(o, e))
         return false;
     Parameters *p = &m->parameters;
+    p->wider = network_wider(o);
     EmbeddingOptions embedding = {.vocabulary = words,
                                   .context = o->context,
                                   .dim = o->dim,
@@ -27,7 +28,7 @@ bool model_open(Model *m, const ClassifierOptions *v, size_t words, size_t class
         blocks.block.attention.distances.ahead = o->context - 1;
     m->embedding = embedding_new(p, &embedding, "token_embedding.weight", "position_embedding.weight");
     m->stack = stack_new(p, &blocks);
-    m->logits = linear_new(p, o->dim, classes, true, "logits");
+    m->logits = linear_last(p, NULL, o->dim, classes, "logits");
     if (parameters_finish(p, e))
         return true;
     model_close(m);

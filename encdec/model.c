@@ -13,12 +13,13 @@ static void build(Model *m, const EncdecOptions *v, size_t pieces)
 {
     const SharedOptions *o = &v->shared;
     Parameters *p = &m->parameters;
+    const double wider = p->wider = network_wider(o);
     EmbeddingOptions embedding = {.vocabulary = pieces,
                                   .context = o->context,
                                   .dim = o->dim,
                                   .positions = (Positions)o->positions,
                                   .tied = o->tie,
-                                  .scale = sqrt((double)o->dim),
+                                  .scale = sqrt((double)o->dim / wider),
                                   .dropout = o->dropout,
                                   .words = true};
     StackOptions encoder = {network_block(o), o->depth, "encoder", "encoder.norm"}, decoder = encoder;
@@ -35,7 +36,7 @@ static void build(Model *m, const EncdecOptions *v, size_t pieces)
     decoder.block.cross = true;
     m->target = embedding_new(p, &embedding, "target_embedding.weight", "target_position_embedding.weight");
     m->decoder = stack_new(p, &decoder);
-    m->logits = o->tie ? linear_tied(m->target.table) : linear_new(p, o->dim, pieces, true, "logits");
+    m->logits = linear_last(p, o->tie ? m->target.table : NULL, o->dim, pieces, "logits");
 }
 
 bool model_open(Model *m, const EncdecOptions *v, size_t pieces, Error *e)

@@ -48,7 +48,7 @@ typedef struct Option {
     unsigned commands;    /* the bits of the commands that take it */
     size_t offset;        /* of the value in the table's struct */
     const char *standard; /* the default as text; NULL: zero, false or NULL, and the help line says what that means; no
-                           * run stores such a size or text that was not given */
+                           * run stores such a size or text, or a choice without a name, that was not given */
     union {
         const char *allowed; /* numbers: "[1,]" "(0,1]" "[0,1)"; texts and paths: their name in the help, "DIR"; NULL:
                                 anything */
@@ -132,7 +132,7 @@ bool options_set(Options *o, const char *name, const char *text, OptionSource so
 /* Applies a preset that was not asked for by name, as the built-in data does. */
 bool options_preset(Options *o, const char *name, Error *e);
 
-/* The name of a value that is in the list. */
+/* The name of a value; NULL: the list has none for it. */
 const char *choice_name(const OptionChoice *list, int value);
 
 /* Where a value comes from; the name must be in a table. */

@@ -128,7 +128,6 @@ const char *choice_name(const OptionChoice *list, int value)
 {
     while (list->name && list->value != value)
         list++;
-    assert(list->name);
     return list->name;
 }
 
@@ -236,7 +235,9 @@ bool value_text(const Option *row, Value value, Buffer *out)
             return false;
         buffer_print(out, "%zu", value.size);
     } else if (row->kind == OPTION_CHOICE) {
-        buffer_print(out, "%s", choice_name(row->choices, value.choice));
+        const char *name = choice_name(row->choices, value.choice);
+        buffer_print(out, "%s", name ? name : "");
+        return name != NULL;
     } else {
         buffer_print(out, "%s", value.yes ? "yes" : "no");
     }

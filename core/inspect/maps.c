@@ -46,7 +46,7 @@ static void *weights(Hook *hook, Tape *t, const Parameter *out, const Attend *ho
 
 void recorder_begin(MapRecorder *w, Tape *t)
 {
-    *w = (MapRecorder){.hook = {weights}, .tape = t};
+    *w = (MapRecorder){.hook = {.weights = weights}, .tape = t};
     t->hook = &w->hook;
 }
 

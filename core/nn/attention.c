@@ -4,6 +4,7 @@
 #include "core/tensor/nonfinite.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 
 static size_t kv_heads_of(const AttentionOptions *o) { return o->kv_heads ? o->kv_heads : o->heads; }
@@ -132,7 +133,7 @@ Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const 
     Attend how = *rows;
     how.heads = o->heads, how.kv_heads = o->kv_heads, how.key_size = o->key_size, how.value_size = o->value_size;
     how.by_head = cache && cache->cache->heads > 1;
-    how.scale = score_scale(o->score, o->key_size);
+    how.scale = score_scale(o->score, o->key_size) / (o->key_wider > 0 ? sqrt(o->key_wider) : 1);
     how.dropout = tape_dropout(t, a->drop);
     how.weights = t->hook ? t->hook->weights(t->hook, t, a->out.weight, &how) : NULL;
 

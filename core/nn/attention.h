@@ -18,9 +18,11 @@
 typedef struct AttentionOptions {
     size_t dim, heads, key_size, value_size;
     size_t kv_heads; /* of keys and values, each read by heads / kv_heads heads of queries; 0: heads */
-    bool bias;       /* of query, key and value; out always has one */
-    bool cross;      /* keys and values come from another tensor than queries */
-    bool composed;   /* from small operations instead of fused, which knows scores that are dot products */
+    double
+        key_wider; /* than in the base model of muP is a key: its scores shrink with 1 / d instead of 1 / sqrt(d); 0: 1 */
+    bool bias;     /* of query, key and value; out always has one */
+    bool cross;    /* keys and values come from another tensor than queries */
+    bool composed; /* from small operations instead of fused, which knows scores that are dot products */
     Score score;
     double dropout; /* of the weights */
     size_t rotary;  /* positions that queries and keys are rotated by, at most so many; 0: they are not */

@@ -40,7 +40,11 @@ Distances distances_new(Parameters *p, const DistanceOptions *o, size_t dim, siz
         assert(o->ahead == 0);
         d.bias = parameters_constant(p, count, heads, alibi, prefix, "distance_bias");
         break;
-    case DISTANCE_KEYS: d.keys = linear_new(p, count, width, false, name); break;
+    case DISTANCE_KEYS:
+        d.keys = linear_new(p, count, width, false, name);
+        if (d.keys.weight)
+            d.keys.weight->edge = EDGE_IN;
+        break;
     case DISTANCE_XL:
         d.features = parameters_constant(p, count, dim, sinusoid, prefix, "distances");
         d.keys = linear_new(p, dim, width, false, name);

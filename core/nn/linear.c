@@ -2,6 +2,7 @@
 #include "core/nn/linear.h"
 
 #include "core/tensor/nonfinite.h"
+#include "core/tensor/operations.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ static Parameter *add_bias(Parameters *p, size_t in, size_t out, bool joined, co
 Linear linear_new(Parameters *p, size_t in, size_t out, bool bias, const char *name)
 {
     Parameter *weight = add_weight(p, in, out, false, name);
-    return (Linear){weight, bias ? add_bias(p, in, out, false, name) : NULL, in, out};
+    return (Linear){.weight = weight, .bias = bias ? add_bias(p, in, out, false, name) : NULL, .in = in, .out = out};
 }
 
 Linear linear_joined(Parameters *p, size_t in, const size_t *out, size_t count, bool bias, const char *prefix,
@@ -40,7 +41,7 @@ Linear linear_joined(Parameters *p, size_t in, const size_t *out, size_t count, 
         Parameter *weight = add_weight(p, in, out[i], i > 0, name);
         l.weight = i ? l.weight : weight;
         if (parts)
-            parts[i] = (Linear){weight, NULL, in, out[i]};
+            parts[i] = (Linear){.weight = weight, .in = in, .out = out[i]};
     }
     for (size_t i = 0; bias && i < count; i++) {
         snprintf(name, sizeof name, "%s.%s", prefix, names[i]);
@@ -54,7 +55,20 @@ Linear linear_joined(Parameters *p, size_t in, const size_t *out, size_t count, 
 
 Linear linear_tied(Parameter *table)
 {
-    return table ? (Linear){table, NULL, table->shape[1], table->shape[0]} : (Linear){0};
+    return table ? (Linear){.weight = table, .in = table->shape[1], .out = table->shape[0]} : (Linear){0};
+}
+
+static double one(size_t row, size_t column, size_t columns) { return (void)row, (void)column, (void)columns, 1; }
+
+Linear linear_last(Parameters *p, Parameter *table, size_t in, size_t out, const char *name)
+{
+    Linear l = table ? linear_tied(table) : linear_new(p, in, out, true, name);
+    if (l.weight)
+        l.weight->edge = EDGE_OUT;
+    if (p->wider > 0 && (p->wider < 1 || p->wider > 1) &&
+        (l.multiplier = parameters_constant(p, 1, in, one, name, "multiplier")))
+        l.multiplier->times = 1 / p->wider;
+    return l;
 }
 
 typedef struct LinearNode {
@@ -89,4 +103,8 @@ static Tensor *run(Tape *t, const Linear *l, Tensor *x, bool relu, bool real)
 
 Tensor *linear(Tape *t, const Linear *l, Tensor *x) { return run(t, l, x, false, false); }
 Tensor *linear_relu(Tape *t, const Linear *l, Tensor *x) { return run(t, l, x, true, false); }
-Tensor *linear_logits(Tape *t, const Linear *l, Tensor *x) { return run(t, l, x, false, true); }
+
+Tensor *linear_logits(Tape *t, const Linear *l, Tensor *x)
+{
+    return run(t, l, l->multiplier ? mul(t, x, tape_constant(t, l->multiplier)) : x, false, true);
+}

@@ -7,6 +7,7 @@
 typedef struct Linear {
     Parameter *weight, *bias; /* of the first of several joined maps; bias NULL: none */
     size_t in, out;           /* out: of all joined maps together */
+    Parameter *multiplier;    /* [1,in] constants: of x, before the product; NULL: 1 */
 } Linear;
 
 Linear linear_new(Parameters *p, size_t in, size_t out, bool bias, const char *name);
@@ -20,8 +21,11 @@ Linear linear_joined(Parameters *p, size_t in, const size_t *out, size_t count, 
 /* The map that reads a table the other way round: logits of a tied embedding. */
 Linear linear_tied(Parameter *table);
 
+/* From the vectors of a network to its logits: a map of its own with a bias, or (not NULL) of this table. */
+Linear linear_last(Parameters *p, Parameter *table, size_t in, size_t out, const char *name);
+
 Tensor *linear(Tape *t, const Linear *l, Tensor *x);
 Tensor *linear_relu(Tape *t, const Linear *l, Tensor *x);
-Tensor *linear_logits(Tape *t, const Linear *l, Tensor *x); /* as reals */
+Tensor *linear_logits(Tape *t, const Linear *l, Tensor *x); /* as reals, with its multiplier */
 
 #endif

@@ -21,7 +21,8 @@ bool find_rate_suits(App *a, Error *e)
     const SharedOptions *o = a->options;
     const Picture picture = {.out = o->out};
     if (!o->find_lr)
-        return !o->out || fail(e, "--out draws what --find-lr finds, which is missing; `plot` draws runs");
+        return !o->out || o->coordinates ||
+               fail(e, "--out draws what --find-lr or --coordinates finds; `plot` draws runs");
     if (o->run || o->resume)
         return fail(e, "--find-lr makes no run and continues none: leave out --run and --resume");
     if (given(a, "steps") && o->steps < RAMP_LEAST)

@@ -3,6 +3,17 @@
 
 #include "core/nn/positions.h"
 
+static bool mup_suits(const SharedOptions *o, Error *e)
+{
+    const bool mup = o->parametrization == PARAMETRIZATION_MUP;
+    if (mup && !o->base_width)
+        return fail(e, "--parametrization mup needs --base-width: the --dim at which it is the same as standard");
+    if (!mup && o->base_width)
+        return fail(e, "--base-width %zu belongs to --parametrization mup, which is missing", o->base_width);
+    return !mup || o->score == SCORE_SCALED_DOT ||
+           fail(e, "--parametrization mup scales dot products by their width: give --score scaled-dot");
+}
+
 bool network_suits(const SharedOptions *o, Error *e)
 {
     if (!o->head_size && o->dim % o->heads)
@@ -20,8 +31,14 @@ bool network_suits(const SharedOptions *o, Error *e)
             e,
             "--score %s is not a dot product, the only score that fused attention computes: give --attention composed",
             score_name((Score)o->score));
-    return o->attention == ATTENTION_FUSED || o->distances == DISTANCE_NONE ||
-           fail(e, "--attention composed does not support distances: give --distances none, or --attention fused");
+    return mup_suits(o, e) &&
+           (o->attention == ATTENTION_FUSED || o->distances == DISTANCE_NONE ||
+            fail(e, "--attention composed does not support distances: give --distances none, or --attention fused"));
+}
+
+double network_wider(const SharedOptions *o)
+{
+    return o->parametrization == PARAMETRIZATION_MUP ? (double)o->dim / (double)o->base_width : 1;
 }
 
 BlockOptions network_block(const SharedOptions *o)
@@ -32,6 +49,7 @@ BlockOptions network_block(const SharedOptions *o)
                                         .kv_heads = o->kv_heads,
                                         .key_size = key_size,
                                         .value_size = o->value_size ? o->value_size : key_size,
+                                        .key_wider = o->head_size ? 1 : network_wider(o),
                                         .bias = o->bias,
                                         .composed = o->attention == ATTENTION_COMPOSED,
                                         .score = (Score)o->score,

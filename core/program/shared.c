@@ -44,6 +44,8 @@ static const OptionChoice scores[] = {{"scaled-dot", SCORE_SCALED_DOT},
                                       {NULL, 0}};
 static const OptionChoice inits[] = {
     {"pytorch", INIT_PYTORCH}, {"gpt2", INIT_GPT2}, {"xavier", INIT_XAVIER}, {NULL, 0}};
+static const OptionChoice parametrizations[] = {
+    {"standard", PARAMETRIZATION_STANDARD}, {"mup", PARAMETRIZATION_MUP}, {NULL, 0}};
 static const OptionChoice schedules[] = {{"constant", SCHEDULE_CONSTANT},
                                          {"linear", SCHEDULE_LINEAR},
                                          {"cosine", SCHEDULE_COSINE},
@@ -96,6 +98,8 @@ const Option shared_options[] = {
     {"score", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(score), "scaled-dot", .choices = scores, "how query and key are scored; the last two need --attention composed"},
     {"bias", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(bias), "yes", NULL, "add biases to query, key and value"},
     {"tie", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(tie), "no", NULL, "share one table between embedding and logits"},
+    {"parametrization", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(parametrization), NULL, .choices = parametrizations, "mup: scale initial weights, learning rates, attention and logits so that the best --lr of --base-width suits every --dim (none given: standard)"},
+    {"base-width", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(base_width), NULL, "[1,65536]", "with --parametrization mup: the --dim at which it is the same as standard"},
     {"dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(dropout), "0", "[0,1)", "probability of dropping a number of embeddings and branches"},
     {"attention-dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(attention_dropout), "0", "[0,1)", "probability of dropping an attention weight"},
     {"ff-dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(ff_dropout), "0", "[0,1)", "probability of dropping a hidden number of the feed-forward network"},
@@ -141,6 +145,7 @@ const Option shared_options[] = {
     {"config", 0, OPTION_CONFIG, OPTION_HERE, BUILD | PLOT, AT(config), NULL, "FILE", "read options from a file of lines `name = value`"},
     {"dry-run", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(dry_run), NULL, NULL, "print the memory and work it would take, and stop"},
     {"find-lr", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(find_lr), NULL, NULL, "make no run: raise the learning rate from 1e-7 to 10 over 200 steps (or --steps), and suggest one"},
+    {"coordinates", 0, OPTION_TEXT, OPTION_HERE, COMMAND_TRAIN, AT(coordinates), NULL, "WIDTHS", "make no run: train models of several --dim, such as 32,64,128, for 5 steps (or --steps) with each --parametrization, and compare how much their activations change"},
     {"dump-logits", 0, OPTION_PATH, OPTION_HERE, COMMAND_EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all that is scored, and its targets as FILE.ids.npy"},
     {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE | SWEEP, AT(quiet), NULL, NULL, "print no progress"},
     {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE | SWEEP, AT(json), NULL, NULL, "print the result as one line of JSON"},
@@ -155,7 +160,7 @@ const Option shared_options[] = {
     {"apart", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(apart), NULL, NULL, "draw one curve per run, even if only the seeds differ"},
     {"watch", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(watch), NULL, NULL, "redraw for as long as the run is training"},
     {"out", 0, OPTION_PATH, OPTION_HERE, PLOT | HEADS, AT(out), NULL, "FILE", "picture to write: .png, .svg, .pdf or .txt, with its data beside it as .tsv (-: the terminal)"},
-    {"out", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN, AT(out), NULL, "FILE", "with --find-lr, also draw what it finds: .png, .svg, .pdf or .txt, with its data beside it as .tsv"},
+    {"out", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN, AT(out), NULL, "FILE", "with --find-lr or --coordinates, also draw what it finds: .png, .svg, .pdf or .txt, with its data beside it as .tsv"},
     {"format", 0, OPTION_CHOICE, OPTION_HERE, PLOT, AT(plotted), "picture", .choices = plotted, "a picture, or a file of events for TensorBoard in each run"},
     {"size", 0, OPTION_TEXT, OPTION_HERE, PLOT | HEADS | COMPARE, AT(size), NULL, "SIZE", "size of the picture, such as 8.5cm, 16cmx9cm or 900x540"},
     {"terminal", 0, OPTION_TEXT, OPTION_HERE, PLOT | HEADS, AT(terminal), NULL, "NAME", "gnuplot terminal, instead of the one that FILE's ending implies, such as sixelgd or qt"},

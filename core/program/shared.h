@@ -24,6 +24,7 @@ enum {
 
 /* Values of choices that no other header has as an enum. */
 enum { ATTENTION_FUSED, ATTENTION_COMPOSED };
+enum { PARAMETRIZATION_STANDARD = 1, PARAMETRIZATION_MUP }; /* 0: none given, standard */
 enum { DEVICE_CPU, DEVICE_PLAIN, DEVICE_MINE, DEVICE_CUDA, DEVICE_EMULATED, DEVICE_CHECKED };
 enum { OVER_STEP, OVER_TOKENS, OVER_TIME };
 enum { PLOTTED_PICTURE, PLOTTED_EVENTS };
@@ -31,8 +32,8 @@ enum { LOG_AXES_NONE, LOG_AXES_X, LOG_AXES_Y, LOG_AXES_XY };
 
 typedef struct SharedOptions {
     /* model */
-    size_t dim, heads, kv_heads, head_size, value_size, depth, ff, context, window;
-    int activation, norm, norm_kind, positions, distances, attention, score; /* enums; see shared.c */
+    size_t dim, heads, kv_heads, head_size, value_size, depth, ff, context, window, base_width;
+    int parametrization, activation, norm, norm_kind, positions, distances, attention, score; /* enums; see shared.c */
     bool bias, tie;
     /* training */
     const char *data, *from, *map, *betas, *groups, *save_every;
@@ -41,7 +42,7 @@ typedef struct SharedOptions {
     int init, schedule, optimizer, device, precision;
     bool recompute;
     /* here */
-    const char *run, *resume, *weights, *preset, *config, *dump_logits;
+    const char *run, *resume, *weights, *preset, *config, *dump_logits, *coordinates;
     bool dry_run, find_lr, quiet, json, profile;
     /* pictures */
     const char *out, *size, *terminal, *compare, *what;

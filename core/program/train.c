@@ -1,4 +1,5 @@
 /* PROGRAM train: a new run, or one that continues. */
+#include "core/program/coordinates.h"
 #include "core/program/find_rate.h"
 
 #include "base/memory.h"
@@ -248,10 +249,12 @@ bool app_train(App *a, Error *e)
     Training t = {.a = a};
     double beta1, beta2, seconds;
     size_t steps, groups;
-    if (!begins_well(a, e) || !find_rate_suits(a, e) || !parse_betas(o->betas, &beta1, &beta2, e) ||
-        !parse_every(o->save_every, &steps, &seconds, e) ||
+    if (!begins_well(a, e) || !find_rate_suits(a, e) || !coordinates_suit(a, e) ||
+        !parse_betas(o->betas, &beta1, &beta2, e) || !parse_every(o->save_every, &steps, &seconds, e) ||
         (!o->resume && !groups_read(o->groups, o->optimizer, &groups, e)))
         return app_misused(a);
+    if (o->coordinates)
+        return coordinates_compare(a, open_new, e);
     bool fine = (o->resume ? open_old : open_new)(a, e) && train(&t, e);
     trainer_close(&t.trainer);
     buffer_free(&t.model_options);

@@ -42,6 +42,8 @@ static Store store_of(const Kernels *k, bool real)
 
 void tape_check(Tape *t, const Tensor *y, const char *what, const Parameter *p)
 {
+    if (t->hook && t->hook->made)
+        t->hook->made(t->hook, t, y, what, p);
     if (!t->nonfinite || t->nonfinite[0])
         return;
     if (all_finite(t->k, t->stream, y->data, y->rows * y->columns, store_of(t->k, y->real)))

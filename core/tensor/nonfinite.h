@@ -9,8 +9,9 @@
 
 enum { NONFINITE_NAME = 192 };
 
-/* Does nothing unless the tape looks for the first tensor that is not finite and has found none. p: the parameter
- * whose operation made y; NULL: none, and the last parameter whose operation was fine says where that was. What only moves numbers needs no check. */
+/* Shows y to the hook of the tape. Looks at y itself only if the tape looks for the first tensor that is not finite and
+ * has found none. p: the parameter whose operation made y; NULL: none, and the last parameter whose operation was fine
+ * says where that was. What only moves numbers needs no check. */
 void tape_check(Tape *t, const Tensor *y, const char *what, const Parameter *p);
 
 /* The same for the weights before a step and for their gradients after it (in the order of the backward pass). */

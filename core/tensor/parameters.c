@@ -23,7 +23,8 @@ Parameter *parameters_add(Parameters *p, Role role, size_t rows, size_t columns,
                        .rank = columns ? 2 : 1,
                        .shape = {rows, columns ? columns : 1},
                        .count = rows * (columns ? columns : 1),
-                       .fan_in = columns};
+                       .fan_in = columns,
+                       .wider = 1};
     va_list list;
     va_start(list, format);
     vsnprintf(new->name, sizeof new->name, format, list);
@@ -64,6 +65,18 @@ static void add_lookup(Parameters *p, Parameter *table)
     p->longest = table->shape[0] > p->longest ? table->shape[0] : p->longest;
 }
 
+/* muP: what grows inside learns more slowly; all else begins as in the base model. */
+static void suit_width(const Parameters *p)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        Parameter *one = p->list[i];
+        if (one->role == ROLE_WEIGHT && one->edge == EDGE_NONE)
+            one->wider = p->wider;
+        else if (one->edge != EDGE_IN)
+            one->fan_in = (size_t)((double)one->fan_in / p->wider + 0.5);
+    }
+}
+
 bool parameters_finish(Parameters *p, Error *e)
 {
     if (p->failed)
@@ -71,6 +84,8 @@ bool parameters_finish(Parameters *p, Error *e)
     size_t gap = ALIGNMENT / sizeof(float), end = 0;
     size_t *const ends[] = {&p->dense, &p->size, &p->whole};
     p->numbers = p->lookup = p->longest = 0;
+    if (p->wider > 0)
+        suit_width(p);
     for (int part = 0; part < 3; part++) {
         for (size_t i = 0; i < p->count; i++) {
             Parameter *one = p->list[i];
@@ -108,7 +123,7 @@ Parameter *parameters_find(const Parameters *p, const char *name)
 
 static double computed(const Parameter *p, size_t i)
 {
-    return p->constant(i / p->shape[1], i % p->shape[1], p->shape[1]);
+    return (p->times > 0 ? p->times : 1) * p->constant(i / p->shape[1], i % p->shape[1], p->shape[1]);
 }
 
 static bool weights_constants(Weights *w, Stream *s, Error *e)
@@ -166,7 +181,8 @@ static Draw parameter_draw(const Parameter *p, Init init, size_t depth)
     if (p->role == ROLE_BIAS)
         return (Draw){.spread = init == INIT_PYTORCH && p->fan_in ? 1 / sqrt(in) : 0};
     switch (init) {
-    case INIT_GPT2: return (Draw){.normal = true, .spread = 0.02 / (p->residual ? sqrt(2 * (double)depth) : 1)};
+    case INIT_GPT2:
+        return (Draw){.normal = true, .spread = 0.02 / sqrt((p->residual ? 2 * (double)depth : 1) * p->wider)};
     case INIT_XAVIER:
         return table ? (Draw){.normal = true, .spread = 1 / sqrt(in)} : (Draw){.spread = sqrt(6 / (in + out))};
     case INIT_PYTORCH: break;

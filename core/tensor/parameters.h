@@ -3,7 +3,15 @@
  * A Parameter holds no numbers; it is an offset. Weights, gradients and moments are blocks of the same layout, so that
  * zeroing, summing, norm, Adam and saving are one pass each. Layers add their parameters while a model is built; then
  * parameters_finish lays them out: dense ones in the order in which they were added, tables that are only looked up
- * after them. */
+ * after them.
+ *
+ * muP (Yang et al. 2022, Table 8): of a model that is m times as wide as a base model, activations and their changes in a
+ * step are as large as in the base, so the base's learning rate suits it. With m = 1 everything is as without it.
+ *
+ *                                                          initial variance     Adam's rate     multiplier
+ *     inside: [out, in] that grow both                     1 / in               1 / m           1
+ *     at the end: [out, in], of which `in` grows           the base's           1               1 / m
+ *     tables, biases, gains; a map of what does not grow   the base's           1               1 */
 #ifndef CORE_TENSOR_PARAMETERS_H
 #define CORE_TENSOR_PARAMETERS_H
 
@@ -19,6 +27,9 @@ typedef enum Role {
     ROLE_CONSTANT /* computed, not learned and not stored; is after everything, in the weights alone */
 } Role;
 
+/* What of a linear map does not grow with the width of the model. */
+typedef enum Edge { EDGE_NONE, EDGE_IN, EDGE_OUT } Edge;
+
 typedef struct Parameter {
     char name[96];
     Role role;
@@ -28,6 +39,9 @@ typedef struct Parameter {
     size_t offset;   /* in every block, in numbers */
     size_t before;   /* ROLE_LOOKUP: numbers in a row of all such tables before it; see tape.h */
     size_t fan_in;   /* inputs of the linear map it belongs to; for the initialisation */
+    Edge edge;       /* of a ROLE_WEIGHT */
+    double wider;    /* m of muP where it is a map inside, else 1 */
+    double times;    /* its computed values are to be multiplied by this; 0: they are not */
     bool residual;   /* the last map of a branch that is added to the residual stream */
     bool words;      /* has a row for each word of a vocabulary, which is in a run beside its weights */
     bool joined;     /* is right after the one before, without a gap: one product makes both */
@@ -46,6 +60,7 @@ typedef struct Parameters {
     size_t size;    /* numbers in a block, gaps included */
     size_t whole;   /* the same with the constants */
     size_t numbers; /* numbers that are parameters */
+    double wider;   /* how many times as wide as a base model is what is built: m of muP; 0: there is none */
     uint32_t sites; /* sites of random numbers given out so far */
     uint32_t side;  /* of what is built from now on: 0, or 1 for a decoder beside an encoder */
     bool failed;    /* memory ran out while the model was built */

@@ -48,6 +48,9 @@ struct Hook {
     /* Where the weights of an attention go, [B,H,T,S] reals of the device; NULL: they are not wanted. `out` is the last
      * parameter of that attention: its name says which one it is. */
     void *(*weights)(Hook *w, Tape *t, const Parameter *out, const Attend *how);
+
+    /* What an operation has made, and with which parameter (NULL: none); may be NULL. */
+    void (*made)(Hook *w, Tape *t, const Tensor *y, const char *what, const Parameter *p);
 };
 
 /* How a segment treats its inside while training; without recording it always drops it. */

@@ -313,6 +313,8 @@ static const Meaning meanings[] = {{"heads", {".attention.", ".cross."}},
                                    {"activation", {".ff."}},
                                    {"norm", {".attention.", ".cross.", ".ff.", ".norm"}},
                                    {"norm-kind", {"norm"}},
+                                   {"parametrization", {".attention.", ".cross.", "logits.", "embedding."}},
+                                   {"base-width", {".attention.", ".cross.", "logits.", "embedding."}},
                                    {"positions", {NULL}},
                                    {"score", {".attention.", ".cross."}},
                                    {"distances", {".relative."}},
@@ -328,24 +330,30 @@ static const char *misread(const Source *from, const Parameters *p, const Meanin
     return NULL;
 }
 
+/* NULL: it is missing. */
+static const char *value_of(const Json *options, const Meaning *m)
+{
+    const Json *value = json_get(options, m->option);
+    return value && value->text ? value->text : !strcmp(m->option, "parametrization") ? "standard" : NULL;
+}
+
 static bool options_agree(const Source *from, const Parameters *p, const Json *model, const Json *file, Error *e)
 {
     for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
         const Meaning *m = &meanings[i];
-        const Json *ours = json_get(model, m->option), *theirs = json_get(file, m->option);
-        if (!ours || !ours->text || !theirs || !theirs->text || !strcmp(ours->text, theirs->text))
+        const char *ours = value_of(model, m), *theirs = value_of(file, m);
+        if (!ours || !theirs || !strcmp(ours, theirs))
             continue;
         if (!from->part)
             return fail(e, "%s: these are weights of a model with %s %s, and this one has %s", from->path, m->option,
-                        theirs->text, ours->text);
+                        theirs, ours);
         const char *name = misread(from, p, m);
         if (name)
             return fail(e,
                         "%s: these are weights of a model with %s %s, and this one has %s, where %s means something "
                         "else: give --%s %s, or use --map to rename such tensors away",
-                        from->path, m->option, theirs->text, ours->text, name, m->option, theirs->text);
-        buffer_print(&from->part->report, "  the file's model has %s %s, and this one %s\n", m->option, theirs->text,
-                     ours->text);
+                        from->path, m->option, theirs, ours, name, m->option, theirs);
+        buffer_print(&from->part->report, "  the file's model has %s %s, and this one %s\n", m->option, theirs, ours);
     }
     return true;
 }

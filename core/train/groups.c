@@ -133,16 +133,34 @@ static bool take(Motion *motions, const Parameters *p, const Group *g, size_t nu
     return some || matches_nothing(g->pattern, p, e);
 }
 
-Motion *groups_motions(const OptimizerOptions *o, const Parameters *p, Error *e)
+/* muP, of `named` groups and what is in none. SGD's steps grow with gradients, which shrink with the width. */
+static size_t suit_width(Motion *motions, const Parameters *p, size_t named, bool of_gradient)
+{
+    size_t groups = named;
+    for (size_t i = 0; i < p->count; i++) {
+        const double rate = (of_gradient ? p->wider : 1) / p->list[i]->wider;
+        if (rate < 1 || rate > 1)
+            motions[i].group += named + 1;
+        motions[i].rate *= rate;
+        motions[i].decay /= rate;
+        groups = motions[i].group > groups ? motions[i].group : groups;
+    }
+    return groups;
+}
+
+Motion *groups_motions(const OptimizerOptions *o, const Parameters *p, size_t *groups, Error *e)
 {
     Motion *motions = memory_get(p->count, sizeof *motions);
-    bool fine = motions || memory_error(e, "how parameters move", p->count, sizeof *motions);
+    bool fine = (motions || memory_error(e, "how parameters move", p->count, sizeof *motions)) &&
+                groups_read(o->groups, o->kind, groups, e);
     for (size_t i = 0; fine && i < p->count; i++)
         motions[i] = (Motion){.rate = 1, .decay = p->list[i]->rank == 2 ? o->decay : 0, .adam = o->adam};
     const char *at = o->groups ? o->groups : "";
     Group g;
     for (size_t number = 1; fine && next_group(&at, &g); number++)
         fine = take(motions, p, &g, number, optimizer_kind(o->kind)->name, e);
+    if (fine && p->wider > 0)
+        *groups = suit_width(motions, p, *groups, optimizer_kind(o->kind)->of_gradient);
     if (!fine)
         memory_free(motions);
     return fine ? motions : NULL;
@@ -150,12 +168,13 @@ Motion *groups_motions(const OptimizerOptions *o, const Parameters *p, Error *e)
 
 enum { SHOWN = 5 }; /* names of a group */
 
-static void report_group(Buffer *out, const Parameters *p, const Motion *motions, size_t group)
+/* Group `group` of `all`; muP's of it, too. */
+static void report_group(Buffer *out, const Parameters *p, const Motion *motions, size_t group, size_t all)
 {
     Buffer names = {0};
     size_t tensors = 0, numbers = 0;
     for (size_t i = 0; i < p->count; i++) {
-        if (p->list[i]->role == ROLE_CONSTANT || motions[i].group != group)
+        if (p->list[i]->role == ROLE_CONSTANT || motions[i].group % all != group)
             continue;
         if (tensors++ < SHOWN)
             buffer_print(&names, "%s%s", tensors > 1 ? ", " : ": ", p->list[i]->name);
@@ -169,19 +188,19 @@ static void report_group(Buffer *out, const Parameters *p, const Motion *motions
 
 bool groups_report(const OptimizerOptions *o, const Parameters *p, Buffer *out, Error *e)
 {
-    Motion *motions = groups_motions(o, p, e);
+    size_t number = 0, named, groups;
+    Motion *motions = groups_read(o->groups, o->kind, &named, e) ? groups_motions(o, p, &groups, e) : NULL;
     if (!motions)
         return false;
     const char *at = o->groups ? o->groups : "";
     Group g;
-    size_t number = 0;
     while (next_group(&at, &g)) {
         buffer_print(out, "  %s %.*s", g.pattern, (int)(g.end - g.settings), g.settings);
-        report_group(out, p, motions, ++number);
+        report_group(out, p, motions, ++number, named + 1);
     }
     if (number) {
         buffer_print(out, "  the rest");
-        report_group(out, p, motions, 0);
+        report_group(out, p, motions, 0, named + 1);
     }
     memory_free(motions);
     return !out->failed || fail(e, "out of memory for a report of --groups");

@@ -12,6 +12,9 @@
  *     decay=X   weight decay; if not given: --decay, of matrices only
  *     beta1=X, beta2=X of Adam; momentum=X of SGD
  *
+ * muP's factors (core/tensor/parameters.h) multiply these rates: within each group, maps inside a wider model are a group
+ * of their own. Their decay grows as their rate shrinks, so that it takes as much of a weight in a step as in the base.
+ *
  * A frozen parameter's gradient still counts in the norm that --clip limits, as if its rate were merely small. */
 #ifndef CORE_TRAIN_GROUPS_H
 #define CORE_TRAIN_GROUPS_H
@@ -22,9 +25,9 @@
 /* Whether a text (NULL: no groups) is such a list for this kind of optimizer, and how many groups it has. */
 bool groups_read(const char *text, int kind, size_t *count, Error *e);
 
-/* Motions of all parameters in the order of p->list, to be freed with memory_free. NULL, and an Error, also if a group
- * matches no parameter. */
-Motion *groups_motions(const OptimizerOptions *o, const Parameters *p, Error *e);
+/* Motions of all parameters in the order of p->list, to be freed with memory_free, and how many groups there are. NULL,
+ * and an Error, also if a group matches no parameter. */
+Motion *groups_motions(const OptimizerOptions *o, const Parameters *p, size_t *groups, Error *e);
 
 /* A line for each group, and one for the parameters in none; nothing if there are no groups. */
 bool groups_report(const OptimizerOptions *o, const Parameters *p, Buffer *out, Error *e);

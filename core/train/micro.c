@@ -103,6 +103,7 @@ void step_each_micro_batch(const Step *s, Share *share, void (*work)(void *share
     c->options.k->upload(w->stream, w->state, &w->begins, sizeof w->begins);
     w->tape.training = w->tape.recording = true;
     w->tape.nonfinite = s->nonfinite;
+    w->tape.hook = s->hook;
     w->tape.slots = used_rows_count(&c->used);
     for (size_t m = share->number; m < c->micros; m += c->options.workers) {
         size_t first = c->cut[m], count = c->cut[m + 1] - first;
@@ -111,7 +112,7 @@ void step_each_micro_batch(const Step *s, Share *share, void (*work)(void *share
         if (!device_rows_fetch(&w->rows, w->stream))
             device_rows_upload(&w->rows, w->stream, &c->batch, first, count);
         Shape shape = shape_of(c, w);
-        if (s->nonfinite)
+        if (s->nonfinite || s->hook)
             work(share);
         else
             replay_run(&w->replay, w->stream, &shape, work, share);
@@ -120,6 +121,7 @@ void step_each_micro_batch(const Step *s, Share *share, void (*work)(void *share
     }
     w->tape.training = w->tape.recording = false;
     w->tape.nonfinite = NULL;
+    w->tape.hook = NULL;
 }
 
 void step_once(Share *share, void (*work)(void *share))

@@ -13,7 +13,7 @@ bool optimizer_open(Optimizer *o, const OptimizerOptions *options, const Kernels
                     Error *e)
 {
     *o = (Optimizer){.options = *options, .kind = optimizer_kind(options->kind), .k = k, .parameters = p};
-    o->motions = groups_read(options->groups, options->kind, &o->groups, e) ? groups_motions(options, p, e) : NULL;
+    o->motions = groups_motions(options, p, &o->groups, e);
     if (!o->motions)
         return false;
     o->begins = memory_get(o->groups, sizeof *o->begins);

@@ -22,7 +22,7 @@ typedef struct OptimizerOptions {
 
 /* How one parameter moves; its rate and its Adam are those of its group. */
 typedef struct Motion {
-    size_t group;       /* 0: none that was named; otherwise its number from 1 on */
+    size_t group;       /* 0: moves as most do; otherwise the number of those that move alike, from 1 on */
     double rate, decay; /* rate: times the step's learning rate; 0: it does not move */
     Adam adam;
 } Motion;
@@ -54,6 +54,7 @@ typedef struct OptimizerKind {
     const char *name, *holds;            /* "adam"; what its state is called: "Adam's moments" */
     size_t blocks;                       /* of state */
     const char *saved[OPTIMIZER_BLOCKS]; /* a prefix of tensors in a checkpoint, "adam.m."; NULL: not saved */
+    bool of_gradient;                    /* a larger gradient is a larger step */
     double traffic;                      /* reals that a weight's update reads and writes, but for the gradient */
 
     /* Makes an Adam of options as people write them. */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "core/tensor/nonfinite.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* On the rows of one micro-batch; gradients are added to those of the micro-batches before. */
@@ -75,6 +76,16 @@ bool trainer_step(Trainer *c, uint64_t step, double rate, StepResult *result, Er
     if (!result->given_up)
         step_send_ahead(c, step + 1);
     return collect(c, over, result, e);
+}
+
+void trainer_show(Trainer *c, uint64_t step, Hook *hook)
+{
+    Step s = step_begin(c, step, 0);
+    Share share = {c, &c->worker[0], 0};
+    assert(c->options.workers == 1);
+    s.hook = hook;
+    step_each_micro_batch(&s, &share, forward_backward);
+    update_zero(c, &c->worker[0]);
 }
 
 void trainer_find_nonfinite(Trainer *c, uint64_t step, Error *e)

@@ -7,6 +7,7 @@
 typedef struct Step {
     Trainer *trainer;
     StepState begins; /* what all workers begin with */
+    Hook *hook;       /* NULL; or to whom is shown what operations make: then weights stay */
     char *nonfinite;  /* NULL; or where to put the name of the first tensor that is not finite: then weights stay */
 } Step;
 

@@ -68,6 +68,9 @@ bool trainer_step(Trainer *c, uint64_t step, double learning_rate, StepResult *r
 /* Runs the step again, which changes nothing, and names the first tensor that is not finite. */
 void trainer_find_nonfinite(Trainer *c, uint64_t step, Error *e);
 
+/* Shows to a hook what each operation makes of a step's batch; changes nothing. The trainer has one worker. */
+void trainer_show(Trainer *c, uint64_t step, Hook *hook);
+
 /* The same over all of the task's scored batches. */
 typedef struct MeanLoss {
     double loss, nll, part[LOSSES], targets;

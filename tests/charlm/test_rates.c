@@ -1,4 +1,5 @@
-/* train --find-lr: a rate from a ramp, by every optimizer, without a run; and what is said where there is none. */
+/* train --find-lr: a rate from a ramp, by every optimizer, without a run; and what is said where there is none. muP: at
+ * its base width it is the standard parametrization, and at others activations change as there. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "tests/charlm/tiny.h"
@@ -82,6 +83,84 @@ START_TEST(a_ramp_is_drawn)
     memory_free(data);
 }
 
+/* ---- muP */
+
+START_TEST(mup_at_its_base_width_is_standard)
+{
+    static const char *const more[] = {"", "--parametrization mup --base-width 16"};
+    const char *folder[2];
+    char *state[2];
+    size_t size[2];
+    for (int i = 0; i < 2; i++) {
+        folder[i] = fresh_path(i ? "mup" : "standard");
+        works("train " TINY " --steps 8 -q --run %s %s", folder[i], more[i]);
+        state[i] = read_in(folder[i], "checkpoints/00000008/state.safetensors", &size[i]);
+    }
+    ck_assert(state[0] && state[1] && size[0] == size[1] && !memcmp(state[0], state[1], size[0]));
+    memory_free(state[0]);
+    memory_free(state[1]);
+    char *config[] = {read_in(folder[0], "config.json", &size[0]), read_in(folder[1], "config.json", &size[1])};
+    ck_assert(!strstr(config[0], "parametrization") && !strstr(config[0], "base-width"));
+    ck_assert(strstr(config[1], "\"parametrization\": \"mup\", \"base-width\": 16}"));
+    memory_free(config[0]);
+    memory_free(config[1]);
+}
+
+/* What a wider run was made with is part of it: it is scored as it was trained. */
+START_TEST(a_wider_run_keeps_its_base)
+{
+    const char *run = fresh_path("run");
+    Said s = must("train " TINY " --steps 8 -q --json --parametrization mup --base-width 8 --run %s", run);
+    Json *j = said_json(&s);
+    const double trained = json_real(j, "best");
+    json_free(j);
+    said_free(&s);
+    s = must("eval -q --json --stride context --bytes 300 --run %s", run);
+    j = said_json(&s);
+    ck_assert_msg(fabs(json_real(j, "bits_per_byte") - trained) < 1e-4, "%s, not %g", s.out, trained);
+    json_free(j);
+    said_free(&s);
+    refused(1, "weights of a model with parametrization mup, and this one has standard",
+            "train " TINY " --steps 1 -q --run %s --weights %s/checkpoints/00000008/model.safetensors",
+            fresh_path("other"), run);
+}
+
+START_TEST(activations_of_mup_change_alike_at_each_width)
+{
+    static const char *const layers[] = {"blocks.0.attention.out.weight: the product",
+                                         "blocks.0.ff.out.weight: the product", "logits.weight: the product"};
+    Said s = must("train " TINY " --init pytorch --coordinates 16,32,64,128 --json -q");
+    Json *j = said_json(&s);
+    const Json *list = json_get(j, "layers");
+    size_t found = 0;
+    for (size_t i = 0; i < list->count; i++)
+        for (size_t k = 0; k < 3; k++) {
+            const Json *one = &list->items[i];
+            if (strcmp(json_get_text(one, "layer"), layers[k]) != 0)
+                continue;
+            found++;
+            ck_assert_msg(json_real(one, "standard") > 0.4 && fabs(json_real(one, "mup")) < 0.2, "%s: %g, %g",
+                          layers[k], json_real(one, "standard"), json_real(one, "mup"));
+        }
+    ck_assert_uint_eq(found, 3);
+    json_free(j);
+    said_free(&s);
+}
+
+START_TEST(what_mup_and_coordinates_do_not_go_with_is_refused)
+{
+    refused(2, "needs --base-width", "train " TINY " --parametrization mup");
+    refused(2, "belongs to --parametrization mup", "train " TINY " --base-width 8");
+    refused(2, "scales dot products",
+            "train " TINY " --parametrization mup --base-width 8 --attention composed --score bilinear "
+            "--distances none");
+    refused(2, "each larger than the one before", "train " TINY " --coordinates 16,8");
+    refused(2, "2 to 12 widths", "train " TINY " --coordinates 16");
+    refused(2, "makes no run", "train " TINY " --coordinates 16,32 --run x");
+    refused(2, "compares both parametrizations", "train " TINY " --coordinates 16,32 --precision bf16");
+    refused(2, "not a multiple of --heads", "train " TINY " --coordinates 16,33 -q");
+}
+
 static const Test tests[] = {
     TEST(a_ramp_leaves_no_run),
     TEST(every_optimizer_has_a_ramp),
@@ -89,6 +168,10 @@ static const Test tests[] = {
     TEST(what_cannot_move_has_no_rate),
     TEST(a_ramp_makes_no_run_and_is_not_too_short),
     TEST(a_ramp_is_drawn),
+    TEST(mup_at_its_base_width_is_standard),
+    TEST(a_wider_run_keeps_its_base),
+    TEST(activations_of_mup_change_alike_at_each_width),
+    TEST(what_mup_and_coordinates_do_not_go_with_is_refused),
 };
 
 int main(int argc, char **argv) { return suite_run("charlm/rates", tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -362,7 +362,7 @@ START_TEST(a_pattern_without_a_tensor_is_refused_with_the_names_there_are)
     Tiny tiny;
     ck_done(tiny_open(&tiny, &tiny_standard, &e), e);
     const OptimizerOptions o = adam(texts[_i]);
-    ck_assert_ptr_null(groups_motions(&o, &tiny.parameters, &e));
+    ck_assert_ptr_null(groups_motions(&o, &tiny.parameters, &(size_t){0}, &e));
     ck_assert_msg(strstr(e.text,
                          "no tensor that an earlier pattern does not take has such a name; there are "
                          "token_embedding.weight, position_embedding.weight, blocks.*.attention.query.weight, "),
