@@ -236,8 +236,9 @@ bool value_text(const Option *row, Value value, Buffer *out)
         buffer_print(out, "%zu", value.size);
     } else if (row->kind == OPTION_CHOICE) {
         const char *name = choice_name(row->choices, value.choice);
-        buffer_print(out, "%s", name ? name : "");
-        return name != NULL;
+        if (!name)
+            return false;
+        buffer_print(out, "%s", name);
     } else {
         buffer_print(out, "%s", value.yes ? "yes" : "no");
     }

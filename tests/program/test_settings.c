@@ -106,6 +106,7 @@ START_TEST(a_file_tells_what_made_it)
     for (size_t i = 0; i < shared_option_count; i++) { /* every one under its name, in its class, and no other */
         const Option *row = &shared_options[i];
         bool has = row->standard || !(row->kind == OPTION_TEXT || row->kind == OPTION_PATH || row->kind == OPTION_SIZE);
+        has = has && (row->kind != OPTION_CHOICE || row->standard || choice_name(row->choices, 0));
         ck_assert_msg((json_get(model, row->name) != NULL) == (row->class == OPTION_MODEL && has), "%s", row->name);
         ck_assert_msg((json_get(training, row->name) != NULL) == (row->class == OPTION_TRAINING && has), "%s",
                       row->name);
