@@ -67,6 +67,8 @@ static int run(const char *suite, const Test *tests, size_t count, const Test *o
         const Test *t = &tests[i];
         if (only ? t != only : !is_chosen(t->name, argc, argv))
             continue;
+        if (t->learns && (SANITIZED || test_is_fast()))
+            continue;
         TCase *one = tcase_create(t->name); /* its own case, because a case has one time limit */
         tcase_set_timeout(one, BUSY * (t->seconds ? t->seconds : 60));
         if (t->loops)

@@ -24,12 +24,16 @@ typedef struct Test {
     const TTest **test; /* START_TEST makes a pointer of that name */
     int loops;          /* 0: once; n: called with _i = 0 .. n-1 */
     int seconds;        /* on a quiet machine, at most; 0: the default of 60 */
+    bool learns;        /* it judges what a training comes to, where memory and threads have nothing new to show:
+                           sanitizers, valgrind and coverage leave it out */
 } Test;
 
 /* clang-format off */
-#define TEST(f)               {#f, &f, 0, 0}
-#define TEST_LOOP(f, n)       {#f, &f, n, 0}
-#define TEST_SLOW(f, seconds) {#f, &f, 0, seconds}
+#define TEST(f)                       {#f, &f, 0, 0, false}
+#define TEST_LOOP(f, n)               {#f, &f, n, 0, false}
+#define TEST_SLOW(f, seconds)         {#f, &f, 0, seconds, false}
+#define TEST_SLOW_LOOP(f, n, seconds) {#f, &f, n, seconds, false}
+#define TEST_LEARNS(f, n, seconds)    {#f, &f, n, seconds, true}
 /* clang-format on */
 
 int suite_run(const char *suite, const Test *tests, size_t count, int argc, char **argv);

@@ -103,13 +103,24 @@ launches() {
     echo "tools/launches.sh" >"$1/launches.broken"
 }
 
+# The programs, those first whose sources say that they take long, so that no processor waits for the last of them.
+longest_first() {
+    for program in "$@"; do
+        awk -v program="$program" '
+        { while (match($0, /TEST_(SLOW|SLOW_LOOP|LEARNS)\([^)]*\)/)) {
+              n = split(substr($0, RSTART, RLENGTH - 1), word, ", "); seconds += word[n]
+              $0 = substr($0, RSTART + RLENGTH) } }
+        END { print seconds + 0, program }' "$(source_of "${program#"$bin"/tests/}")"
+    done | sort -k1,1nr -k2 | sed 's/^[0-9]* //'
+}
+
 run() {
     wanted=$1
     shift
     directory=$(mktemp -d) || exit 2
     trap 'rm -rf "$directory"' EXIT
     trap 'exit 130' INT TERM
-    printf '%s\n' "$@" | xargs -P "${AT_ONCE:-$(getconf _NPROCESSORS_ONLN)}" -I PROGRAM "$0" one "$directory" "$wanted" PROGRAM
+    longest_first "$@" | xargs -P "${AT_ONCE:-$(getconf _NPROCESSORS_ONLN)}" -I PROGRAM "$0" one "$directory" "$wanted" PROGRAM
     if [ -z "$wanted" ] && [ -s "$directory/launches" ] && [ -z "$(files | grep '^kernels/' |
         while read -r file; do [ -e "$directory/$(echo "$file" | tr / .).counts" ] || echo "$file"; done)" ]; then
         launches "$directory"

@@ -56,7 +56,7 @@ START_TEST(a_score_with_parameters_learns)
     said_free(&info);
 }
 
-static const Test tests[] = {TEST_SLOW(a_minute_of_learning_beats_counting, 300),
+static const Test tests[] = {TEST_LEARNS(a_minute_of_learning_beats_counting, 0, 300),
                              TEST_LOOP(a_score_with_parameters_learns, 2)};
 
 int main(int argc, char **argv)

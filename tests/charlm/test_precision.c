@@ -83,7 +83,7 @@ START_TEST(bf16_without_instructions_for_it_is_told)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_SLOW(bf16_follows_f32_for_300_steps, 120),
+    static const Test tests[] = {TEST_LEARNS(bf16_follows_f32_for_300_steps, 0, 120),
                                  TEST(bf16_without_instructions_for_it_is_told)};
     test_folders_in_memory();
     return suite_run("charlm/precision", tests, sizeof tests / sizeof *tests, argc, argv);

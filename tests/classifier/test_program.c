@@ -317,7 +317,7 @@ START_TEST(two_runs_are_compared_on_the_same_texts)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(it_learns_and_eval_says_how_well, 4),
+    static const Test tests[] = {TEST_LEARNS(it_learns_and_eval_says_how_well, 4, 60),
                                  TEST(the_log_has_the_accuracy_that_eval_finds),
                                  TEST(a_run_that_goes_on_has_the_same_bits),
                                  TEST(predict_says_the_same_wherever_a_text_comes_from),

@@ -246,12 +246,10 @@ START_TEST(a_program_ends_with_the_line)
     }
 }
 
-static const Test tests[] = {
-    {"each_call_that_fails_is_told_each_time", &each_call_that_fails_is_told_each_time, CALLS, 0},
-    TEST(each_error_has_a_hint_of_its_own),
-    TEST(a_driver_that_is_missing_or_too_old_is_told_apart),
-    TEST(memory_that_is_refused_is_told_with_its_size),
-    TEST(a_program_ends_with_the_line)};
+static const Test tests[] = {TEST_LOOP(each_call_that_fails_is_told_each_time, CALLS),
+                             TEST(each_error_has_a_hint_of_its_own),
+                             TEST(a_driver_that_is_missing_or_too_old_is_told_apart),
+                             TEST(memory_that_is_refused_is_told_with_its_size), TEST(a_program_ends_with_the_line)};
 
 int main(int argc, char **argv)
 {

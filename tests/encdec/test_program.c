@@ -452,7 +452,7 @@ START_TEST(two_runs_are_compared_on_the_same_lines)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(it_learns_and_eval_says_how_well, 4),
+    static const Test tests[] = {TEST_LEARNS(it_learns_and_eval_says_how_well, 4, 60),
                                  TEST(the_log_has_what_eval_finds),
                                  TEST(the_first_loss_is_that_of_a_guess),
                                  TEST(a_run_that_goes_on_has_the_same_bits),

@@ -119,7 +119,7 @@ START_TEST(learning_and_cutting_pieces)
     starve((Ways){0}, "pieces --threads 1 --file %s/in --type words --vocabulary %s/made/words.txt", place, place);
 }
 
-static const Test tests[] = {{"a_training", &a_training, 6, 300},
+static const Test tests[] = {TEST_SLOW_LOOP(a_training, 6, 300),
                              TEST_SLOW(scoring, 300),
                              TEST_SLOW(averaging, 300),
                              TEST_SLOW(translating, 300),

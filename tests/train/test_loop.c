@@ -533,10 +533,6 @@ START_TEST(a_tiny_model_learns_to_copy)
     const TinyOptions o = {
         .letters = 16, .dim = 64, .heads = 4, .depth = 1, .rows = 8, .score_rows = 8, .score_batches = 8};
     const TrainerOptions options = tiny_trainer(1, 8);
-    if (getenv("FAST")) {
-        test_skip("a_tiny_model_learns_to_copy", "FAST is set, and this trains some 400 steps");
-        return;
-    }
     ck_done(tiny_open(&tiny, &o, &e), e);
     ck_done(trainer_open(&trainer, &options, &tiny.parameters, &tiny.task, &e), e);
     ck_done(weights_init(&trainer.weights, trainer.worker[0].stream, INIT_GPT2, 1, 1, &e), e);
@@ -571,7 +567,7 @@ static const Test tests[] = {TEST(no_steps_make_a_run_with_its_initial_weights),
                              TEST(a_failing_step_leaves_weights_as_they_were),
                              TEST(a_terminal_sees_how_far_scoring_is_and_a_pipe_nothing),
                              TEST(scores_do_not_depend_on_workers_to_the_bit),
-                             TEST_SLOW(a_tiny_model_learns_to_copy, 180)};
+                             TEST_LEARNS(a_tiny_model_learns_to_copy, 0, 180)};
 
 int main(int argc, char **argv)
 {
