@@ -82,6 +82,8 @@ typedef enum Activation {
     ACTIVATION_GELU_TANH, /* GPT-2's approximation */
     ACTIVATION_TANH,
     ACTIVATION_SIGMOID,
+    ACTIVATION_SILU,  /* x * sigmoid(x) */
+    ACTIVATION_RELU2, /* max(x, 0)^2 */
     ACTIVATIONS
 } Activation;
 

@@ -2,6 +2,7 @@
 #include "tests/reference.h"
 
 #include "base/memory.h"
+#include "core/nn/norm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,13 +108,17 @@ int reference_choice(const Reference *f, const char *key, const char *const *nam
 
 static size_t whole(const Reference *f, const char *key) { return (size_t)reference_number(f, key); }
 
+/* Of options that few fixtures have: 0 where there is none. */
+static size_t rare(const Reference *f, const char *key) { return safetensors_text(f->file, key) ? whole(f, key) : 0; }
+
 SharedOptions reference_options(const Reference *f)
 {
-    static const char *const activations[] = {"relu", "gelu", "gelu-tanh", NULL};
+    static const char *const activations[] = {"relu", "gelu", "gelu-tanh", "tanh", "sigmoid", "silu", NULL};
     static const char *const norms[] = {"post", "pre", NULL};
-    static const char *const positions[] = {"none", "learned", "sinusoid", NULL};
+    static const char *const positions[] = {"none", "learned", "sinusoid", "rotary", NULL};
     return (SharedOptions){.dim = whole(f, "dim"),
                            .heads = whole(f, "heads"),
+                           .kv_heads = rare(f, "kv-heads"),
                            .head_size = whole(f, "head-size"),
                            .value_size = whole(f, "value-size"),
                            .depth = whole(f, "depth"),
@@ -122,9 +127,11 @@ SharedOptions reference_options(const Reference *f)
                            .window = whole(f, "window"),
                            .activation = reference_choice(f, "activation", activations),
                            .norm = reference_choice(f, "norm", norms),
+                           .norm_kind = rare(f, "rms") ? NORM_RMS : NORM_LAYER,
                            .positions = reference_choice(f, "positions", positions),
                            .bias = whole(f, "bias"),
                            .tie = whole(f, "tie"),
+                           .gate = rare(f, "gate"),
                            .smoothing = reference_number(f, "smoothing")};
 }
 

@@ -24,7 +24,7 @@ declared() {
     table ~ /^Attend/ && /;/ { sub(/;.*/, ""); sub(/^ *(const )?/, ""); names($0) }
     table == "Activation" || table == "Pooling" {
         line = $0
-        while (match(line, /(ACTIVATION|POOLING)_[A-Z_]+/)) {
+        while (match(line, /(ACTIVATION|POOLING)_[A-Z_0-9]+/)) {
             print table, substr(line, RSTART, RLENGTH)
             line = substr(line, RSTART + RLENGTH)
         }

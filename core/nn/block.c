@@ -36,6 +36,8 @@ Block block_new(Parameters *p, const BlockOptions *o, const char *prefix)
         b.branch_cross = branch_new(p, o, join(name, prefix, "norm_cross"));
     }
     b.ff.in = linear_new(p, dim, o->ff, true, join(name, prefix, "ff.in"));
+    if (o->gate)
+        b.ff.gate = linear_new(p, dim, o->ff, true, join(name, prefix, "ff.gate"));
     b.ff.out = linear_new(p, o->ff, dim, true, join(name, prefix, "ff.out"));
     b.ff.activation = o->activation;
     if (o->ff_dropout > 0) /* few networks have it: others draw what they drew before there was one */
@@ -55,8 +57,11 @@ Tensor *leave(Tape *t, const Branch *b, Tensor *x, Tensor *f)
 
 Tensor *feedforward(Tape *t, const FeedForward *f, Tensor *x)
 {
+    const Linear *active = f->gate.weight ? &f->gate : &f->in;
     bool relu = f->activation == ACTIVATION_RELU;
-    Tensor *h = relu ? linear_relu(t, &f->in, x) : activate(t, linear(t, &f->in, x), f->activation);
+    Tensor *h = relu ? linear_relu(t, active, x) : activate(t, linear(t, active, x), f->activation);
+    if (f->gate.weight)
+        h = mul(t, h, linear(t, &f->in, x));
     return linear(t, &f->out, add(t, NULL, h, f->drop));
 }
 

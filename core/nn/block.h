@@ -16,6 +16,7 @@ typedef struct BlockOptions {
     AttentionOptions attention;
     size_t ff;
     Activation activation;
+    bool gate; /* the feed-forward network has one */
     NormPlace norm;
     NormKind norm_kind;
     double dropout;    /* on what each branch adds */
@@ -29,10 +30,11 @@ typedef struct Branch {
     NormPlace place;
 } Branch;
 
+/* y = out(dropout(f(in(x)))), or with a gate (Shazeer 2020: SwiGLU where f is SiLU) y = out(dropout(f(gate(x)) in(x))). */
 typedef struct FeedForward {
-    Linear in, out;
+    Linear in, gate, out; /* gate.weight is NULL where there is none */
     Activation activation;
-    Dropout drop; /* after it */
+    Dropout drop;
 } FeedForward;
 
 typedef struct Block {

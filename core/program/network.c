@@ -26,6 +26,8 @@ bool network_suits(const SharedOptions *o, Error *e)
                     o->kv_heads);
     if (o->device == DEVICE_MINE && o->kv_heads)
         return fail(e, "--device mine does not know --kv-heads, which no lesson asks for");
+    if (o->device == DEVICE_MINE && (o->activation == ACTIVATION_SILU || o->activation == ACTIVATION_RELU2))
+        return fail(e, "--device mine knows --activation relu, gelu and gelu-tanh; no lesson asks for another");
     if (o->attention == ATTENTION_FUSED && !score_is_dot((Score)o->score))
         return fail(
             e,
@@ -58,6 +60,7 @@ BlockOptions network_block(const SharedOptions *o)
                                         .distances = {(DistanceKind)o->distances, .reach = o->context - 1}},
                           .ff = o->ff ? o->ff : 4 * o->dim,
                           .activation = (Activation)o->activation,
+                          .gate = o->gate,
                           .norm = (NormPlace)o->norm,
                           .norm_kind = (NormKind)o->norm_kind,
                           .dropout = o->dropout,

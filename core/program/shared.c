@@ -25,8 +25,9 @@ enum {
     APART = 3 * COMMAND_APART /* and those that read no data */
 };
 
-static const OptionChoice activations[] = {
-    {"relu", ACTIVATION_RELU}, {"gelu", ACTIVATION_GELU}, {"gelu-tanh", ACTIVATION_GELU_TANH}, {NULL, 0}};
+static const OptionChoice activations[] = {{"relu", ACTIVATION_RELU},           {"gelu", ACTIVATION_GELU},
+                                           {"gelu-tanh", ACTIVATION_GELU_TANH}, {"silu", ACTIVATION_SILU},
+                                           {"relu2", ACTIVATION_RELU2},         {NULL, 0}};
 static const OptionChoice norm_kinds[] = {{"layer", NORM_LAYER}, {"rms", NORM_RMS}, {NULL, 0}};
 static const OptionChoice norms[] = {{"post", NORM_POST}, {"pre", NORM_PRE}, {NULL, 0}};
 static const OptionChoice positions[] = {{"none", POSITIONS_NONE},
@@ -90,6 +91,7 @@ const Option shared_options[] = {
     {"context", 'C', OPTION_SIZE, OPTION_MODEL, BUILD | PLOT, AT(context), "256", "[1,1048576]", "how many positions the model reads at once"},
     {"window", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(window), "0", NULL, "how many keys a query sees (0: all)"},
     {"activation", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(activation), "relu", .choices = activations, "activation function of the feed-forward network"},
+    {"gate", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(gate), NULL, NULL, "multiply the activated numbers by a second linear map of the same input: a gated linear unit, with silu SwiGLU, with gelu GEGLU (none given: no)"},
     {"norm", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm), "post", .choices = norms, "normalize after each branch, or before it"},
     {"norm-kind", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm_kind), NULL, .choices = norm_kinds, "layer norm, or RMS norm: mean square 1, without a bias (none given: layer)"},
     {"positions", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(positions), "learned", .choices = positions, "vectors of positions, added to the embeddings; or rotary: queries and keys of self-attention are rotated"},

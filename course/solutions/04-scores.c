@@ -32,7 +32,7 @@ static float function_of(Activation function, float x)
     case ACTIVATION_GELU_TANH: return x * (1 + tanhf(0.79788456f * (x + 0.044715f * x * x * x))) / 2;
     case ACTIVATION_TANH: return tanhf(x);
     case ACTIVATION_SIGMOID: return 1 / (1 + expf(-x));
-    case ACTIVATIONS: break;
+    default: break; /* no part of this exercise */
     }
     return x;
 }

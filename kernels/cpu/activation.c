@@ -12,6 +12,7 @@
 #define GELU_CUBE  0.044715f
 #define SQRT_1_2PI 0.39894228040143267794f /* 1 / sqrt(2 pi) */
 #define FAR        40.0f                   /* beyond it both GELUs are the ReLU to the last bit */
+#define SILU_FAR   104.0f                  /* beyond it SiLU is, where exp overflows */
 
 /* Phi(x), the share of a normal distribution below x, with exp(-x^2 / 2) as a by-product. */
 INLINE Vec vec_normal(Vec x, Vec *bell)
@@ -53,6 +54,8 @@ INLINE Vec activation(Activation function, Vec x)
         return vec_above_far(x) * vec_sigmoid(2 * SQRT_2_PI * (near + GELU_CUBE * near * near * near));
     case ACTIVATION_TANH: return vec_tanh(x);
     case ACTIVATION_SIGMOID: return vec_sigmoid(x);
+    case ACTIVATION_SILU: return vec_max(vec_set(-SILU_FAR), x) * vec_sigmoid(x);
+    case ACTIVATION_RELU2: return vec_select(x < 0, vec_set(0), x * x);
     case ACTIVATIONS: break;
     }
     return x;
@@ -79,6 +82,11 @@ INLINE Vec activation_slope(Activation function, Vec x)
         Vec y = vec_sigmoid(x);
         return y * (1.0f - y);
     }
+    case ACTIVATION_SILU: {
+        Vec u = vec_min(vec_set(SILU_FAR), vec_max(vec_set(-SILU_FAR), x));
+        return vec_sigmoid(u) * (1.0f + u * vec_sigmoid(-u));
+    }
+    case ACTIVATION_RELU2: return vec_select(x > 0, 2.0f * x, vec_set(0));
     case ACTIVATIONS: break;
     }
     return vec_set(1);

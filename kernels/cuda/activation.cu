@@ -10,11 +10,12 @@
 
 static __device__ float sigmoid(float x) { return 1 / (1 + expf(-x)); }
 
-/* Beyond FAR both GELUs are the ReLU to the last bit, while x^3 may overflow and infinity meet a 0. */
+/* Beyond FAR both GELUs are the ReLU to the last bit, while x^3 may overflow and infinity meet a 0; as it does in SiLU,
+ * which is the ReLU at infinity. */
 static __device__ Activation far_out(Activation function, float x)
 {
     bool gelu = function == ACTIVATION_GELU || function == ACTIVATION_GELU_TANH;
-    return gelu && (x > FAR || x < -FAR) ? ACTIVATION_RELU : function;
+    return (gelu && (x > FAR || x < -FAR)) || (function == ACTIVATION_SILU && isinf(x)) ? ACTIVATION_RELU : function;
 }
 
 static __device__ float activation(Activation function, float x)
@@ -25,6 +26,8 @@ static __device__ float activation(Activation function, float x)
     case ACTIVATION_GELU_TANH: return x * (1 + tanhf(SQRT_2_PI * (x + GELU_CUBE * x * x * x))) / 2;
     case ACTIVATION_TANH: return tanhf(x);
     case ACTIVATION_SIGMOID: return sigmoid(x);
+    case ACTIVATION_SILU: return x * sigmoid(x);
+    case ACTIVATION_RELU2: return x < 0 ? 0 : x * x;
     case ACTIVATIONS: break;
     }
     return x;
@@ -41,6 +44,8 @@ static __device__ float activation_slope(Activation function, float x)
     }
     case ACTIVATION_TANH: return 1 - tanhf(x) * tanhf(x);
     case ACTIVATION_SIGMOID: return sigmoid(x) * (1 - sigmoid(x));
+    case ACTIVATION_SILU: return sigmoid(x) * (1 + x * sigmoid(-x));
+    case ACTIVATION_RELU2: return x > 0 ? 2 * x : 0.0f;
     case ACTIVATIONS: break;
     }
     return 1;

@@ -3,7 +3,9 @@
  *     relu       max(x, 0)
  *     gelu       x Phi(x), Phi the normal distribution function       (Hendrycks, Gimpel 2016)
  *     gelu-tanh  x (1 + tanh u) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3)
- *     tanh, sigmoid */
+ *     tanh, sigmoid
+ *     silu       x sigmoid(x), also called swish                      (Elfwing et al. 2017)
+ *     relu2      max(x, 0)^2                                          (So et al. 2021) */
 
 #define SQRT_HALF  ((Real)0.70710678118654752440)
 #define SQRT_2_PI  ((Real)0.79788456080286535588) /* sqrt(2 / pi) */
@@ -13,11 +15,12 @@
 
 static Real sigmoid(Real x) { return 1 / (1 + real_exp(-x)); }
 
-/* Beyond FAR both GELUs are the ReLU to the last bit, while x^3 may overflow and infinity meet a 0. */
+/* Beyond FAR both GELUs are the ReLU to the last bit, while x^3 may overflow and infinity meet a 0; as it does in SiLU,
+ * which is the ReLU at infinity. */
 static Activation far_out(Activation function, Real x)
 {
     bool gelu = function == ACTIVATION_GELU || function == ACTIVATION_GELU_TANH;
-    return gelu && (x > FAR || x < -FAR) ? ACTIVATION_RELU : function;
+    return (gelu && (x > FAR || x < -FAR)) || (function == ACTIVATION_SILU && isinf(x)) ? ACTIVATION_RELU : function;
 }
 
 static Real activation(Activation function, Real x)
@@ -28,6 +31,8 @@ static Real activation(Activation function, Real x)
     case ACTIVATION_GELU_TANH: return x * (1 + real_tanh(SQRT_2_PI * (x + GELU_CUBE * x * x * x))) / 2;
     case ACTIVATION_TANH: return real_tanh(x);
     case ACTIVATION_SIGMOID: return sigmoid(x);
+    case ACTIVATION_SILU: return x * sigmoid(x);
+    case ACTIVATION_RELU2: return x < 0 ? 0 : x * x;
     case ACTIVATIONS: break;
     }
     return x;
@@ -44,6 +49,8 @@ static Real activation_slope(Activation function, Real x)
     }
     case ACTIVATION_TANH: return 1 - real_tanh(x) * real_tanh(x);
     case ACTIVATION_SIGMOID: return sigmoid(x) * (1 - sigmoid(x));
+    case ACTIVATION_SILU: return sigmoid(x) * (1 + x * sigmoid(-x));
+    case ACTIVATION_RELU2: return x > 0 ? 2 * x : 0;
     case ACTIVATIONS: break;
     }
     return 1;

@@ -107,7 +107,7 @@ static void draw_attention(Draw *d, Op *op)
 /* What is particular to each operation; its inputs are chosen. */
 static void draw_fields(Draw *d, Op *op)
 {
-    Random *r = &d->r;
+    Random *r = &d->r, own;
     switch (op->what) {
     case EMBED:
         op->positions = d->taste.orderless ? POSITIONS_NONE : (Positions)below(r, 3);
@@ -152,6 +152,9 @@ static void draw_fields(Draw *d, Op *op)
     case ATTENTION: draw_attention(d, op); break;
     case BLOCK:
         draw_attention(d, op);
+        own = (Random){.seed = d->s.seed, .drawn = (r->drawn + 1) << 32};
+        op->gate = chance(&own, 0.3);
+        op->rotary = !d->taste.orderless && op->key_size % 2 == 0 && chance(&own, 0.5);
         op->inputs = 1, op->cross = false;
         op->norm = (NormPlace)below(r, 2), op->norm_kind = (NormKind)below(r, 2);
         op->function = d->taste.smooth ? ACTIVATION_GELU : ACTIVATION_RELU;

@@ -88,11 +88,13 @@ static void add_module(Scene *c, size_t k)
     Module *m = &c->module[k];
     size_t in = op->inputs ? c->s->op[op->input[0]].columns : 0;
     AttentionOptions attention = attention_options(op, in);
+    attention.rotary = op->rotary ? LENGTH : 0;
     BlockOptions block = {.attention = attention,
                           .ff = 5,
                           .activation = op->function,
                           .norm = op->norm,
                           .norm_kind = op->norm_kind,
+                          .gate = op->gate,
                           .dropout = op->rate};
     Name name;
     p->side = (uint32_t)op->domain;
@@ -269,7 +271,7 @@ static Tensor *run_op(Tape *t, const Play *p, size_t k, Tensor *const *value)
     case TURN: return transpose(t, activate(t, transpose(t, x[0]), ACTIVATION_TANH));
     case PRODUCT: return products(t, op, x[0], x[1], x[2]);
     case ATTENTION: return multihead(t, &m->attention, x[0], x[1], &how, NULL, (RowPositions){0});
-    case BLOCK: return block(t, &m->block, x[0], NULL, &(AttentionContext){.self_mask = how});
+    case BLOCK: return block(t, &m->block, x[0], NULL, &(AttentionContext){.self_mask = how, .position = rows->place});
     case LOSS: lose(t, p, k, x[0]); break;
     case WHATS: break;
     }

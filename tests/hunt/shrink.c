@@ -94,7 +94,7 @@ static bool simplify(Op *op, size_t which)
     case 8: return op->lengths ? op->lengths = false, true : false;
     case 9: return op->composed ? op->composed = false, true : false;
     case 10: return op->heads > 1 ? op->heads = 1, op->kv_heads = 0, true : false;
-    case 11: return op->key_size > 1 ? op->key_size = 1, true : false;
+    case 11: return op->key_size > 1 ? op->key_size = 1, op->rotary = false, true : false;
     case 12: return op->value_size > 1 ? op->value_size = 1, true : false;
     case 13: return op->bias ? op->bias = false, true : false;
     case 14: return op->relu ? op->relu = false, true : false;
@@ -108,11 +108,13 @@ static bool simplify(Op *op, size_t which)
     case 22: return op->first ? op->first = 0, true : false;
     case 23: return gives_up_an_input(op);
     case 24: return op->kv_heads ? op->kv_heads = 0, true : false;
+    case 25: return op->gate ? op->gate = false, true : false;
+    case 26: return op->rotary ? op->rotary = false, true : false;
     default: return false;
     }
 }
 
-enum { THINGS = 25 };
+enum { THINGS = 27 };
 
 /* One position less, or one row. */
 static bool shorten(Sketch *s, size_t which)

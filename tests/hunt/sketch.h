@@ -73,6 +73,7 @@ typedef struct Op {
     DistanceOptions distances;
     NormPlace norm;
     NormKind norm_kind; /* NORM, ADD_NORM, BLOCK */
+    bool gate, rotary;  /* BLOCK */
 } Op;
 
 typedef struct Sketch {

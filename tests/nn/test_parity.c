@@ -4,7 +4,7 @@
 #include "tests/nn/networks.h"
 #include "tests/parity.h"
 
-static const char *const names[] = {"post-learned", "post-sinusoid", "pre-learned", "pre-sinusoid", "tied"};
+static const char *const names[] = {"post-learned", "post-sinusoid", "pre-learned", "pre-sinusoid", "tied", "modern"};
 
 /* A decoder over words that are looked up, and encoder-decoders: post-norm, one table for all; pre-norm, a table each.
  */

@@ -48,7 +48,8 @@ SITE_DATA = 0x20000000  # core/tensor/sites.h
 
 def activation_of(name):
     return {"relu": functional.relu, "gelu": functional.gelu,
-            "gelu-tanh": lambda x: functional.gelu(x, approximate="tanh")}[name]
+            "gelu-tanh": lambda x: functional.gelu(x, approximate="tanh"),
+            "silu": functional.silu, "relu2": lambda x: functional.relu(x).square()}[name]
 
 
 def norm_of(o):
@@ -114,9 +115,12 @@ class Block(nn.Module):
             self.cross, self.norm_cross = Attention(o), norm_of(o)
         self.norm1, self.norm2 = norm_of(o), norm_of(o)
         self.ff = nn.ModuleDict({"in": nn.Linear(o["dim"], o["ff"]), "out": nn.Linear(o["ff"], o["dim"])})
+        if o["gate"]:
+            self.ff["gate"] = nn.Linear(o["dim"], o["ff"])
 
     def feed_forward(self, x):
-        return self.ff["out"](self.activation(self.ff["in"](x)))
+        h = self.ff["in"](x)
+        return self.ff["out"](self.activation(self.ff["gate"](x)) * h if "gate" in self.ff else self.activation(h))
 
     def branch(self, norm, x, inside):
         return x + inside(norm(x)) if self.pre else norm(x + inside(x))
@@ -394,7 +398,7 @@ def follow(trainer, a, o, text, log):
 # ---- options
 
 MODEL = {"dim": 256, "heads": 8, "kv-heads": 0, "head-size": 0, "value-size": 0, "depth": 12, "ff": 0, "context": 256,
-         "window": 0, "norm-kind": "layer",
+         "window": 0, "norm-kind": "layer", "gate": False,
          "activation": "relu", "norm": "post", "positions": "learned", "score": "scaled-dot", "bias": False,
          "tie": False, "words": BYTES, "pool": "average", "decoder-depth": 0}
 TRAINING = {"batch": 32, "lr": 1e-4, "warmup": 156, "decay": 0.0, "clip": 1.0, "epsilon": 1e-8, "seed": 1,
