@@ -51,6 +51,8 @@ static const OptionChoice schedules[] = {{"constant", SCHEDULE_CONSTANT},
                                          {"linear", SCHEDULE_LINEAR},
                                          {"cosine", SCHEDULE_COSINE},
                                          {"noam", SCHEDULE_NOAM},
+                                         {"wsd", SCHEDULE_WSD},
+                                         {"rsqrt", SCHEDULE_RSQRT},
                                          {NULL, 0}};
 static const OptionChoice devices[] = {{"cpu", DEVICE_CPU},
                                        {"plain", DEVICE_PLAIN},

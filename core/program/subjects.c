@@ -77,7 +77,7 @@ static bool add_schedules(App *a, Drawing *d, bool all, Error *e)
     d->more[2] = logs[o->log];
     if (!all)
         return add_rates(d, &s, steps, o->minutes > 0, "", e);
-    static const char *const names[] = {"constant", "linear", "cosine", "noam"};
+    static const char *const names[] = {"constant", "linear", "cosine", "noam"}; /* names of more do not fit */
     bool fine = true;
     for (size_t i = 0; fine && i < sizeof names / sizeof *names; i++) {
         char label[48];

@@ -6,7 +6,15 @@
 static double decayed(ScheduleKind kind, double done)
 {
     done = fmin(fmax(done, 0), 1);
-    return kind == SCHEDULE_LINEAR ? 1 - done : 0.1 + 0.9 * (1 + cos(3.14159265358979323846 * done)) / 2;
+    switch (kind) {
+    case SCHEDULE_LINEAR: return 1 - done;
+    case SCHEDULE_COSINE: return 0.1 + 0.9 * (1 + cos(3.14159265358979323846 * done)) / 2;
+    case SCHEDULE_WSD: return fmin(1, 5 * (1 - done));
+    case SCHEDULE_CONSTANT:
+    case SCHEDULE_NOAM:
+    case SCHEDULE_RSQRT: break;
+    }
+    return 1;
 }
 
 /* The share of its time that a run which is limited by time warms up at most, else it might never do anything else. */
@@ -21,8 +29,10 @@ double schedule_rate(const Schedule *s, uint64_t step, double done)
     }
     if (now < warmup)
         return s->rate * (now / warmup);
+    if (s->kind == SCHEDULE_RSQRT)
+        return s->rate * sqrt(fmax(warmup, 1) / now);
     double span = (double)s->decay_steps - warmup;
     if (s->decay_steps && step >= s->warmup)
         done = fmax(done, span > 0 ? ((double)step - warmup) / span : 1);
-    return s->kind == SCHEDULE_CONSTANT ? s->rate : s->rate * decayed(s->kind, done);
+    return s->rate * decayed(s->kind, done);
 }

@@ -3,6 +3,8 @@
  *     constant   rate * min(1, step / warmup)
  *     linear     the same, then falling in a line to 0 at `decay_steps`
  *     cosine     the same, then falling along half a cosine to rate / 10 at `decay_steps`
+ *     wsd        the same, then constant until the last fifth, which falls in a line to 0     (Hu et al. 2024)
+ *     rsqrt      rate * min(step / warmup, sqrt(warmup / step))
  *     noam       rate * dim^-0.5 * min(step^-0.5, step * warmup^-1.5)            (Vaswani et al. 2017) */
 #ifndef CORE_TRAIN_SCHEDULE_H
 #define CORE_TRAIN_SCHEDULE_H
@@ -10,18 +12,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum ScheduleKind { SCHEDULE_CONSTANT, SCHEDULE_LINEAR, SCHEDULE_COSINE, SCHEDULE_NOAM } ScheduleKind;
+typedef enum ScheduleKind {
+    SCHEDULE_CONSTANT,
+    SCHEDULE_LINEAR,
+    SCHEDULE_COSINE,
+    SCHEDULE_NOAM,
+    SCHEDULE_WSD,
+    SCHEDULE_RSQRT
+} ScheduleKind;
 
 typedef struct Schedule {
     ScheduleKind kind;
     double rate;
     size_t warmup;      /* steps */
-    size_t decay_steps; /* where linear and cosine end; 0: they are constant */
+    size_t decay_steps; /* where linear, cosine and wsd end; 0: they are constant */
     size_t dim;         /* noam */
 } Schedule;
 
 /* done: the part of its time that is over, 0 to 1, for a run that is limited by time; else negative. Where steps are
- * limited, too, linear and cosine end with what comes first. A warm-up that would last longer than a quarter of that time
+ * limited, too, linear, cosine and wsd end with what comes first. A warm-up that would last longer than a quarter of that time
  * lasts a quarter of it: from there on `step` counts as if it had been reached. */
 double schedule_rate(const Schedule *s, uint64_t step, double done);
 

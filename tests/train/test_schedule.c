@@ -52,6 +52,28 @@ START_TEST(cosine_falls_to_a_tenth)
     ck_near(at(&s, 500), 0.001);
 }
 
+START_TEST(wsd_falls_in_its_last_fifth)
+{
+    const Schedule s = {.kind = SCHEDULE_WSD, .rate = 0.01, .warmup = 10, .decay_steps = 110};
+    ck_near(at(&s, 5), 0.005);
+    ck_near(at(&s, 10), 0.01);
+    ck_near(at(&s, 90), 0.01);
+    ck_near(at(&s, 100), 0.005);
+    ck_near(at(&s, 110), 0);
+    ck_near(at(&s, 500), 0);
+    ck_near(schedule_rate(&s, 20, 0.9), 0.005);
+}
+
+START_TEST(rsqrt_is_noam_with_its_peak_at_the_rate)
+{
+    const Schedule s = {.kind = SCHEDULE_RSQRT, .rate = 0.01, .warmup = 100}, none = {SCHEDULE_RSQRT, .rate = 0.01};
+    ck_near(at(&s, 50), 0.005);
+    ck_near(at(&s, 100), 0.01);
+    ck_near(at(&s, 400), 0.005);
+    ck_near(at(&none, 1), 0.01);
+    ck_near(at(&none, 4), 0.005);
+}
+
 START_TEST(noam_peaks_at_the_end_of_its_warmup)
 {
     const Schedule s = {.kind = SCHEDULE_NOAM, .rate = 1, .warmup = 4000, .dim = 512};
@@ -129,6 +151,8 @@ static const Test tests[] = {TEST(constant_rises_in_a_line_and_stays),
                              TEST(no_warmup_begins_at_the_rate),
                              TEST(linear_falls_to_zero),
                              TEST(cosine_falls_to_a_tenth),
+                             TEST(wsd_falls_in_its_last_fifth),
+                             TEST(rsqrt_is_noam_with_its_peak_at_the_rate),
                              TEST(noam_peaks_at_the_end_of_its_warmup),
                              TEST(a_run_limited_by_time_falls_with_the_part_that_is_done),
                              TEST(of_two_limits_it_falls_with_the_nearer_one),
