@@ -2,6 +2,7 @@
 #include "core/nn/attention.h"
 
 #include "core/tensor/nonfinite.h"
+#include "core/tensor/operations.h"
 
 #include <assert.h>
 #include <math.h>
@@ -35,6 +36,12 @@ Attention attention_new(Parameters *p, const AttentionOptions *o, const char *pr
     a.drop = parameters_dropout(p, o->dropout);
     assert(o->composed || score_is_dot(o->score));
     a.scoring = scoring_new(p, o->score, o->heads, o->key_size, prefix);
+    if (o->qk_norm) {
+        snprintf(name, sizeof name, "%s.query_norm", prefix);
+        a.query_norm = norm_new(p, NORM_RMS, o->key_size, name);
+        snprintf(name, sizeof name, "%s.key_norm", prefix);
+        a.key_norm = norm_new(p, NORM_RMS, o->key_size, name);
+    }
     a.rotary = rotary_new(p, o->rotary, o->key_size, prefix);
     a.distances = distances_new(p, &o->distances, o->dim, o->heads, o->key_size, prefix);
     return a;
@@ -76,6 +83,14 @@ static Tensor *attend(Tape *t, Tensor *q, Tensor *k, Tensor *v, Tensor *relative
     return y;
 }
 
+/* Queries or keys as scores are made of: normalized, then rotated. */
+static Tensor *prepared(Tape *t, const Attention *a, const Norm *l, Tensor *x, RowPositions positions)
+{
+    if (l->gain)
+        x = norm(t, l, x->base ? concat(t, &x, 1) : x);
+    return rotate(t, &a->rotary, x, positions);
+}
+
 /* Keys or values of the cache as a tensor: where they are stored by head, a row is a position of one head. */
 static Tensor *remembered(Tape *t, const Cache *c, void *memory, size_t columns)
 {
@@ -95,6 +110,7 @@ void attention_remember(Tape *t, const Attention *a, Tensor *memory, const Rows 
     Tensor *kv[2];
     assert(a->options.cross);
     tape_split(t, linear(t, &a->key_value, memory), kv, columns, 2);
+    kv[0] = prepared(t, a, &a->key_norm, kv[0], (RowPositions){0});
     append(t, cache, kv, rows->start, rows->rows);
 }
 
@@ -107,7 +123,7 @@ static void project(Tape *t, const Attention *a, Tensor *x, Tensor *memory, cons
     const RowPositions all = {positions.position, positions.count, NULL};
     if (!a->options.cross && !memory) {
         tape_split(t, linear(t, &a->all, x), qkv, columns, 3);
-        qkv[1] = rotate(t, &a->rotary, qkv[1], all);
+        qkv[1] = prepared(t, a, &a->key_norm, qkv[1], all);
         if (cache)
             append(t, cache, qkv + 1, how->query_start, how->rows);
     } else {
@@ -115,10 +131,10 @@ static void project(Tape *t, const Attention *a, Tensor *x, Tensor *memory, cons
         assert(!cache != !memory);
         if (memory) {
             tape_split(t, linear(t, &a->key_value, memory), qkv + 1, columns + 1, 2);
-            qkv[1] = rotate(t, &a->rotary, qkv[1], all);
+            qkv[1] = prepared(t, a, &a->key_norm, qkv[1], all);
         }
     }
-    qkv[0] = rotate(t, &a->rotary, qkv[0], positions);
+    qkv[0] = prepared(t, a, &a->query_norm, qkv[0], positions);
     if (cache) {
         qkv[1] = remembered(t, cache->cache, cache->keys, columns[1]);
         qkv[2] = remembered(t, cache->cache, cache->values, columns[2]);

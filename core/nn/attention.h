@@ -12,6 +12,7 @@
 #include "core/nn/distances.h"
 #include "core/nn/linear.h"
 #include "core/nn/mask.h"
+#include "core/nn/norm.h"
 #include "core/nn/rotary.h"
 #include "core/nn/scores.h"
 
@@ -25,6 +26,7 @@ typedef struct AttentionOptions {
     bool composed; /* from small operations instead of fused, which knows scores that are dot products */
     Score score;
     double dropout; /* of the weights */
+    bool qk_norm;   /* RMS norms of queries and keys, head by head (Henry et al. 2020) */
     size_t rotary;  /* positions that queries and keys are rotated by, at most so many; 0: they are not */
     DistanceOptions distances;
 } AttentionOptions;
@@ -36,6 +38,7 @@ typedef struct Attention {
     Linear all;       /* both in one product, in self-attention */
     Linear out;
     Dropout drop;
+    Norm query_norm, key_norm; /* gain NULL: none */
     Rotary rotary;
     Distances distances;
     Scoring scoring;

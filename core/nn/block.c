@@ -14,9 +14,17 @@ static const char *join(Name name, const char *prefix, const char *part)
     return name;
 }
 
-static Branch branch_new(Parameters *p, const BlockOptions *o, const char *name)
+static Branch branch_new(Parameters *p, const BlockOptions *o, const char *prefix, const char *part)
 {
-    return (Branch){norm_new(p, o->norm_kind, o->attention.dim, name), parameters_dropout(p, o->dropout), o->norm};
+    size_t dim = o->attention.dim;
+    Name name;
+    Branch b = {.norm = norm_new(p, o->norm_kind, dim, join(name, prefix, part)), .place = o->norm};
+    if (o->norm == NORM_SANDWICH) {
+        snprintf(name, sizeof name, "%s.%s_out", prefix, part);
+        b.norm_out = norm_new(p, o->norm_kind, dim, name);
+    }
+    b.drop = parameters_dropout(p, o->dropout);
+    return b;
 }
 
 Block block_new(Parameters *p, const BlockOptions *o, const char *prefix)
@@ -26,14 +34,14 @@ Block block_new(Parameters *p, const BlockOptions *o, const char *prefix)
     Name name;
 
     b.attention = attention_new(p, &o->attention, join(name, prefix, "attention"));
-    b.branch1 = branch_new(p, o, join(name, prefix, "norm1"));
+    b.branch1 = branch_new(p, o, prefix, "norm1");
     if (o->cross) {
         AttentionOptions cross = o->attention;
         cross.cross = true;
         cross.distances = (DistanceOptions){0};
         cross.rotary = 0;
         b.cross = attention_new(p, &cross, join(name, prefix, "cross"));
-        b.branch_cross = branch_new(p, o, join(name, prefix, "norm_cross"));
+        b.branch_cross = branch_new(p, o, prefix, "norm_cross");
     }
     b.ff.in = linear_new(p, dim, o->ff, true, join(name, prefix, "ff.in"));
     if (o->gate)
@@ -42,17 +50,19 @@ Block block_new(Parameters *p, const BlockOptions *o, const char *prefix)
     b.ff.activation = o->activation;
     if (o->ff_dropout > 0) /* few networks have it: others draw what they drew before there was one */
         b.ff.drop = parameters_dropout(p, o->ff_dropout);
-    b.branch2 = branch_new(p, o, join(name, prefix, "norm2"));
+    b.branch2 = branch_new(p, o, prefix, "norm2");
     if (b.ff.out.weight)
         b.ff.out.weight->residual = true;
     return b;
 }
 
-Tensor *enter(Tape *t, const Branch *b, Tensor *x) { return b->place == NORM_PRE ? norm(t, &b->norm, x) : x; }
+Tensor *enter(Tape *t, const Branch *b, Tensor *x) { return b->place == NORM_POST ? x : norm(t, &b->norm, x); }
 
 Tensor *leave(Tape *t, const Branch *b, Tensor *x, Tensor *f)
 {
-    return b->place == NORM_PRE ? add(t, x, f, b->drop) : add_norm(t, &b->norm, x, f, b->drop);
+    if (b->place == NORM_POST)
+        return add_norm(t, &b->norm, x, f, b->drop);
+    return add(t, x, b->place == NORM_SANDWICH ? norm(t, &b->norm_out, f) : f, b->drop);
 }
 
 Tensor *feedforward(Tape *t, const FeedForward *f, Tensor *x)

@@ -2,6 +2,7 @@
  *
  *     post-norm (Vaswani et al. 2017)         x = norm1(x + dropout(attention(x)))       x = norm2(x + dropout(ff(x)))
  *     pre-norm                                x = x + dropout(attention(norm1(x)))       x = x + dropout(ff(norm2(x)))
+ *     sandwich (Ding et al. 2021)             x = x + dropout(norm1_out(attention(norm1(x)))), and so on
  *
  * A decoder's block has a third branch between them, norm_cross: attention of x across a memory. */
 #ifndef CORE_NN_BLOCK_H
@@ -10,7 +11,7 @@
 #include "core/nn/attention.h"
 #include "core/nn/norm.h"
 
-typedef enum NormPlace { NORM_POST, NORM_PRE } NormPlace;
+typedef enum NormPlace { NORM_POST, NORM_PRE, NORM_SANDWICH } NormPlace;
 
 typedef struct BlockOptions {
     AttentionOptions attention;
@@ -25,7 +26,7 @@ typedef struct BlockOptions {
 } BlockOptions;
 
 typedef struct Branch {
-    Norm norm;
+    Norm norm, norm_out; /* norm_out: a sandwich's, of what the branch makes */
     Dropout drop;
     NormPlace place;
 } Branch;
@@ -75,7 +76,7 @@ AttentionContext context_remembered(const Rows *rows, const Cache *past, const C
 
 Tensor *feedforward(Tape *t, const FeedForward *f, Tensor *x);
 
-/* A branch begins with its norm (pre-norm) and ends with the sum, and its norm (post-norm). */
+/* A branch begins with its norm (but post-norm) and ends with the sum, and its norm (post-norm). */
 Tensor *enter(Tape *t, const Branch *b, Tensor *x);
 Tensor *leave(Tape *t, const Branch *b, Tensor *x, Tensor *f);
 

@@ -20,22 +20,26 @@ typedef struct NormNode {
     Dropout drop;
 } NormNode;
 
+static size_t vectors(const Norm *l, const Tensor *x) { return x->rows * (x->columns / l->gain->shape[0]); }
+
 static void norm_back(Tape *t, Node *node)
 {
     NormNode *n = (NormNode *)node;
     bool add;
     void *dx = tensor_gradient(t, n->x, &add);
     t->k->norm_backward(t->stream, dx, add, tape_gradient_of(t, n->norm->gain), tape_gradient_of(t, n->norm->bias),
-                        node->y->gradient, n->mean, n->rstd, n->x->data, tape_reals_of(t, n->norm->gain), n->x->rows,
-                        n->x->columns);
+                        node->y->gradient, n->mean, n->rstd, n->x->data, tape_reals_of(t, n->norm->gain),
+                        vectors(n->norm, n->x), n->norm->gain->shape[0]);
 }
 
 Tensor *norm(Tape *t, const Norm *l, Tensor *x)
 {
+    size_t size = l->gain->shape[0], count = vectors(l, x);
     Tensor *y = tape_tensor(t, x->rows, x->columns, false, true);
-    void *mean = l->kind == NORM_LAYER ? tape_reals(t, x->rows) : NULL, *rstd = tape_reals(t, x->rows);
+    void *mean = l->kind == NORM_LAYER ? tape_reals(t, count) : NULL, *rstd = tape_reals(t, count);
+    assert(x->columns % size == 0);
     t->k->norm_forward(t->stream, y->data, mean, rstd, tensor_whole(x), tape_reals_of(t, l->gain),
-                       tape_reals_of(t, l->bias), l->epsilon, x->rows, x->columns);
+                       tape_reals_of(t, l->bias), l->epsilon, count, size);
     tape_check(t, y, "the norm", l->gain);
     NormNode *n = tape_node(t, sizeof *n, norm_back, y);
     if (n)

@@ -14,6 +14,7 @@ typedef struct Norm {
 
 Norm norm_new(Parameters *p, NormKind kind, size_t dim, const char *name);
 
+/* x [N,D], normalized row by row; or D a multiple of the norm's size: each of a row's vectors of that size. */
 Tensor *norm(Tape *t, const Norm *n, Tensor *x);
 
 /* norm(x + dropout(f)) */

@@ -11,7 +11,7 @@ Stack stack_new(Parameters *p, const StackOptions *o)
     const AttentionOptions *a = &o->block.attention;
     Stack s = {.depth = o->depth,
                .block = memory_get(o->depth, sizeof *s.block),
-               .normed = o->block.norm == NORM_PRE,
+               .normed = o->block.norm != NORM_POST,
                .kv_heads = a->composed ? 1 : attention_keys(a) / a->key_size,
                .key_columns = attention_keys(a),
                .value_columns = attention_values(a)};

@@ -53,6 +53,7 @@ BlockOptions network_block(const SharedOptions *o)
                                         .value_size = o->value_size ? o->value_size : key_size,
                                         .key_wider = o->head_size ? 1 : network_wider(o),
                                         .bias = o->bias,
+                                        .qk_norm = o->qk_norm,
                                         .composed = o->attention == ATTENTION_COMPOSED,
                                         .score = (Score)o->score,
                                         .dropout = o->attention_dropout,

@@ -29,7 +29,7 @@ static const OptionChoice activations[] = {{"relu", ACTIVATION_RELU},           
                                            {"gelu-tanh", ACTIVATION_GELU_TANH}, {"silu", ACTIVATION_SILU},
                                            {"relu2", ACTIVATION_RELU2},         {NULL, 0}};
 static const OptionChoice norm_kinds[] = {{"layer", NORM_LAYER}, {"rms", NORM_RMS}, {NULL, 0}};
-static const OptionChoice norms[] = {{"post", NORM_POST}, {"pre", NORM_PRE}, {NULL, 0}};
+static const OptionChoice norms[] = {{"post", NORM_POST}, {"pre", NORM_PRE}, {"sandwich", NORM_SANDWICH}, {NULL, 0}};
 static const OptionChoice positions[] = {{"none", POSITIONS_NONE},
                                          {"learned", POSITIONS_LEARNED},
                                          {"sinusoid", POSITIONS_SINUSOID},
@@ -94,13 +94,14 @@ const Option shared_options[] = {
     {"window", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(window), "0", NULL, "how many keys a query sees (0: all)"},
     {"activation", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(activation), "relu", .choices = activations, "activation function of the feed-forward network"},
     {"gate", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(gate), NULL, NULL, "multiply the activated numbers by a second linear map of the same input: a gated linear unit, with silu SwiGLU, with gelu GEGLU (none given: no)"},
-    {"norm", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm), "post", .choices = norms, "normalize after each branch, or before it"},
+    {"norm", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm), "post", .choices = norms, "normalize after each branch is added, before it, or before it and what it adds"},
     {"norm-kind", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm_kind), NULL, .choices = norm_kinds, "layer norm, or RMS norm: mean square 1, without a bias (none given: layer)"},
     {"positions", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(positions), "learned", .choices = positions, "vectors of positions, added to the embeddings; or rotary: queries and keys of self-attention are rotated"},
     {"distances", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(distances), "none", .choices = distances, "how the distance between query and key enters their score"},
     {"attention", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(attention), "fused", .choices = attentions, "attention as one operation, or made of small ones"},
     {"score", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(score), "scaled-dot", .choices = scores, "how query and key are scored; the last two need --attention composed"},
     {"bias", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(bias), "yes", NULL, "add biases to query, key and value"},
+    {"qk-norm", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(qk_norm), NULL, NULL, "RMS norm of queries and keys, head by head, before they are rotated or scored (none given: no)"},
     {"tie", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(tie), "no", NULL, "share one table between embedding and logits"},
     {"parametrization", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(parametrization), NULL, .choices = parametrizations, "mup: scale initial weights, learning rates, attention and logits so that the best --lr of --base-width suits every --dim (none given: standard)"},
     {"base-width", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(base_width), NULL, "[1,65536]", "with --parametrization mup: the --dim at which it is the same as standard"},

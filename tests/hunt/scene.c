@@ -88,7 +88,7 @@ static void add_module(Scene *c, size_t k)
     Module *m = &c->module[k];
     size_t in = op->inputs ? c->s->op[op->input[0]].columns : 0;
     AttentionOptions attention = attention_options(op, in);
-    attention.rotary = op->rotary ? LENGTH : 0;
+    attention.rotary = op->rotary ? LENGTH : 0, attention.qk_norm = op->qk_norm;
     BlockOptions block = {.attention = attention,
                           .ff = 5,
                           .activation = op->function,

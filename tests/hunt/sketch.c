@@ -196,6 +196,7 @@ static void say_attention(Text *t, const Op *op)
 static void say_fields(Text *t, const Op *op)
 {
     static const char *const functions[] = {"relu", "gelu", "gelu-tanh", "tanh", "sigmoid", "silu", "relu2"};
+    static const char *const places[] = {"post", "pre", "sandwich"};
     static const char *const poolings[] = {"first", "mean", "max"};
     static const char *const positions[] = {"", " learned positions", " sinusoids"};
     switch (op->what) {
@@ -211,8 +212,9 @@ static void say_fields(Text *t, const Op *op)
     case NORM:
     case ADD_NORM: say(t, "%s", op->norm_kind == NORM_RMS ? " rms" : ""); break;
     case BLOCK:
-        say(t, " %s-norm%s %s%s%s", op->norm == NORM_PRE ? "pre" : "post", op->norm_kind == NORM_RMS ? " rms" : "",
-            functions[op->function], op->gate ? " gate" : "", op->rotary ? " rotary" : "");
+        say(t, " %s-norm%s %s%s%s%s", places[op->norm], op->norm_kind == NORM_RMS ? " rms" : "",
+            functions[op->function], op->gate ? " gate" : "", op->rotary ? " rotary" : "",
+            op->qk_norm ? " qk-norm" : "");
         say_attention(t, op);
         break;
     case LOSS: say(t, " %zu smoothing %g%s", op->which, op->smoothing, op->again ? " twice" : ""); break;

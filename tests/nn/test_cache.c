@@ -30,7 +30,7 @@ static SharedOptions layout(int i)
     if (i == 3)
         o.kv_heads = 1;
     if (i >= 4)
-        o.positions = POSITIONS_ROTARY;
+        o.positions = POSITIONS_ROTARY, o.qk_norm = o.gate = true, o.norm = NORM_SANDWICH;
     else if (i >= 2)
         o.positions = POSITIONS_SINUSOID, o.head_size = 5, o.value_size = 7, o.window = 4, o.bias = false;
     return o;

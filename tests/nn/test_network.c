@@ -22,7 +22,10 @@ static SharedOptions kind(int i)
         o.norm = NORM_PRE, o.tie = true, o.head_size = 5, o.value_size = 7, o.activation = ACTIVATION_GELU_TANH;
         o.kv_heads = 1;
         break;
-    case 4: o.positions = POSITIONS_ROTARY, o.kv_heads = 1, o.activation = ACTIVATION_SILU, o.gate = true; break;
+    case 4:
+        o.positions = POSITIONS_ROTARY, o.kv_heads = 1, o.activation = ACTIVATION_SILU, o.norm = NORM_SANDWICH;
+        o.gate = o.qk_norm = true;
+        break;
     case 3:
         o.norm_kind = NORM_RMS, o.heads = 4, o.kv_heads = 2;
         o.attention = 1, o.score = SCORE_ADDITIVE, o.window = 4, o.activation = ACTIVATION_GELU;

@@ -73,6 +73,8 @@ class Attention(nn.Module):
         self.key_size = o["head-size"] or o["dim"] // o["heads"]
         self.value_size = o["value-size"] or self.key_size
         self.scale = self.key_size ** -0.5 if o["score"] == "scaled-dot" else 1.0
+        if o["qk-norm"]:
+            self.query_norm, self.key_norm = (nn.RMSNorm(self.key_size, eps=1e-5) for _ in range(2))
         self.query = nn.Linear(o["dim"], self.heads * self.key_size, bias=o["bias"])
         self.key = nn.Linear(o["dim"], self.kv_heads * self.key_size, bias=o["bias"])
         self.value = nn.Linear(o["dim"], self.kv_heads * self.value_size, bias=o["bias"])
@@ -88,6 +90,8 @@ class Attention(nn.Module):
         q = by_head(self.query(x), self.heads, self.key_size)
         k = by_head(self.key(memory), self.kv_heads, self.key_size)
         v = by_head(self.value(memory), self.kv_heads, self.value_size)
+        if hasattr(self, "query_norm"):
+            q, k = self.query_norm(q), self.key_norm(k)
         if self.rotary:
             q, k = rotated(q), rotated(k)
         if self.kv_heads < self.heads:
@@ -109,11 +113,15 @@ class Attention(nn.Module):
 class Block(nn.Module):
     def __init__(self, o, causal, crosses=False):
         super().__init__()
-        self.pre, self.activation, self.causal = o["norm"] == "pre", activation_of(o["activation"]), causal
+        self.pre, self.activation, self.causal = o["norm"] != "post", activation_of(o["activation"]), causal
         self.attention = Attention(o, o["positions"] == "rotary")
         if crosses:
             self.cross, self.norm_cross = Attention(o), norm_of(o)
         self.norm1, self.norm2 = norm_of(o), norm_of(o)
+        if o["norm"] == "sandwich":
+            self.norm1_out, self.norm2_out = norm_of(o), norm_of(o)
+            if crosses:
+                self.norm_cross_out = norm_of(o)
         self.ff = nn.ModuleDict({"in": nn.Linear(o["dim"], o["ff"]), "out": nn.Linear(o["ff"], o["dim"])})
         if o["gate"]:
             self.ff["gate"] = nn.Linear(o["dim"], o["ff"])
@@ -122,16 +130,17 @@ class Block(nn.Module):
         h = self.ff["in"](x)
         return self.ff["out"](self.activation(self.ff["gate"](x)) * h if "gate" in self.ff else self.activation(h))
 
-    def branch(self, norm, x, inside):
-        return x + inside(norm(x)) if self.pre else norm(x + inside(x))
+    def branch(self, name, x, inside):
+        norm, norm_out = getattr(self, name), getattr(self, name + "_out", lambda y: y)
+        return x + norm_out(inside(norm(x))) if self.pre else norm(x + inside(x))
 
     def forward(self, x, memory=None, seen=None):
         """seen: of the memory, or of x where there is none"""
         own = seen if memory is None else None
-        x = self.branch(self.norm1, x, lambda z: self.attention(z, z, self.causal, own))
+        x = self.branch("norm1", x, lambda z: self.attention(z, z, self.causal, own))
         if memory is not None:
-            x = self.branch(self.norm_cross, x, lambda z: self.cross(z, memory, False, seen))
-        return self.branch(self.norm2, x, self.feed_forward)
+            x = self.branch("norm_cross", x, lambda z: self.cross(z, memory, False, seen))
+        return self.branch("norm2", x, self.feed_forward)
 
 
 class Body(nn.Module):
@@ -147,9 +156,9 @@ class Body(nn.Module):
             self.register_buffer("waves", sinusoids(o["context"], o["dim"]), persistent=False)
         self.positions = o["positions"]
         self.blocks = nn.ModuleList(Block(o, causal) for _ in range(o["depth"]))
-        if o["norm"] == "pre":
+        if o["norm"] != "post":
             self.norm = norm_of(o)
-        self.pre = o["norm"] == "pre"
+        self.pre = o["norm"] != "post"
 
     def body(self, ids):
         x = self.token_embedding(ids)
@@ -214,7 +223,7 @@ class Translator(nn.Module):
 
     def stack(self, depth, causal, crosses):
         parts = {str(i): Block(self.o, causal, crosses) for i in range(depth)}
-        return nn.ModuleDict(parts | ({"norm": norm_of(self.o)} if self.o["norm"] == "pre" else {}))
+        return nn.ModuleDict(parts | ({"norm": norm_of(self.o)} if self.o["norm"] != "post" else {}))
 
     def embed(self, side, ids):
         x = self.scale * (self.embedding if self.o["tie"] else getattr(self, side + "_embedding"))(ids)
@@ -398,7 +407,7 @@ def follow(trainer, a, o, text, log):
 # ---- options
 
 MODEL = {"dim": 256, "heads": 8, "kv-heads": 0, "head-size": 0, "value-size": 0, "depth": 12, "ff": 0, "context": 256,
-         "window": 0, "norm-kind": "layer", "gate": False,
+         "window": 0, "norm-kind": "layer", "gate": False, "qk-norm": False,
          "activation": "relu", "norm": "post", "positions": "learned", "score": "scaled-dot", "bias": False,
          "tie": False, "words": BYTES, "pool": "average", "decoder-depth": 0}
 TRAINING = {"batch": 32, "lr": 1e-4, "warmup": 156, "decay": 0.0, "clip": 1.0, "epsilon": 1e-8, "seed": 1,
