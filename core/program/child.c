@@ -221,14 +221,14 @@ bool cost_probe(const Cost *c, const Child *child, const char *folder, double *s
     return fine;
 }
 
-bool cost_per_token(double *flop, const char *program, const char *run, Error *e)
+bool run_cost(RunCost *c, const char *program, const char *run, Error *e)
 {
     const char *const words[] = {program, "info", "--run", run, "--json", NULL};
     Buffer out = {0};
     Json *j = NULL;
     bool fine = child_answer(&out, words, run, e) && json_read(&j, out.text, out.size, run, e);
-    *flop = object_real(j, "flop_a_step") / object_real(j, "tokens_a_step");
-    fine = fine && (*flop > 0 || fail(e, "%s: its FLOP are not known", run));
+    *c = (RunCost){object_real(j, "parameters"), object_real(j, "flop_a_step") / object_real(j, "tokens_a_step")};
+    fine = fine && (c->flop_a_token > 0 || fail(e, "%s: its FLOP are not known", run));
     json_free(j);
     buffer_free(&out);
     return fine;

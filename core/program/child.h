@@ -51,8 +51,12 @@ bool cost_ask(Cost *c, const Child *child, const char *path, int *status, Error 
  * NaN: it could not be measured. */
 bool cost_probe(const Cost *c, const Child *child, const char *folder, double *speed, double *bytes, Error *e);
 
-/* FLOP of a run's training for each token, as its `info` says. */
-bool cost_per_token(double *flop, const char *program, const char *run, Error *e);
+/* Of a run, as its `info` says. */
+typedef struct RunCost {
+    double parameters, flop_a_token; /* of training */
+} RunCost;
+
+bool run_cost(RunCost *c, const char *program, const char *run, Error *e);
 
 /* Seconds that a run takes at this speed, in FLOP per second. */
 double cost_seconds(const Cost *c, double speed);

@@ -2,6 +2,7 @@
 #include "core/research/compare.h"
 #include "core/program/app.h"
 #include "core/program/child.h"
+#include "core/program/fit.h"
 #include "core/research/report.h"
 
 #include "base/file.h"
@@ -124,8 +125,11 @@ static bool count_flop(const App *a, const Runs *runs, Figure *f, double **flop,
 {
     bool fine = f->at != AT_FLOP || (*flop = memory_get(runs->count, sizeof **flop)) ||
                 memory_error(e, "FLOP of runs", runs->count, sizeof **flop);
-    for (size_t i = 0; fine && f->at == AT_FLOP && i < runs->count; i++)
-        fine = cost_per_token(&(*flop)[i], a->kind->name, runs->path[i], e);
+    for (size_t i = 0; fine && f->at == AT_FLOP && i < runs->count; i++) {
+        RunCost cost = {0};
+        fine = run_cost(&cost, a->kind->name, runs->path[i], e);
+        (*flop)[i] = cost.flop_a_token;
+    }
     f->flop_a_token = *flop;
     return fine;
 }
@@ -144,10 +148,15 @@ bool app_compare(App *a, Error *e)
     Figure figure;
     Comparison c;
     double *flop = NULL;
+    if (!fit_suits(a, e))
+        return app_misused(a);
     if (!read_figure(a, &figure, e) || (o->out && !picture_sound(&picture, e) && !app_misused(a)))
         return false;
-    bool fine = gather(a, &runs, e) && count_flop(a, &runs, &figure, &flop, e);
-    if (fine && (fine = compare_runs(&c, &figure, (const char *const *)runs.path, runs.count, o->against, e))) {
+    bool fine = gather(a, &runs, e);
+    if (fine && o->fit)
+        fine = fit_scaling(a, figure.column, (const char *const *)runs.path, runs.count, e);
+    else if ((fine = fine && count_flop(a, &runs, &figure, &flop, e)) &&
+             (fine = compare_runs(&c, &figure, (const char *const *)runs.path, runs.count, o->against, e))) {
         fine = show(a, &c, e);
         comparison_free(&c);
     }

@@ -69,6 +69,7 @@ static const OptionChoice figures[] = {{"validation", LOG_VALID}, {"accuracy", L
                                        {"bleu", LOG_BLEU},        {"training", LOG_LOSS},     {NULL, 0}};
 static const OptionChoice formats[] = {
     {"text", REPORT_TEXT}, {"tsv", REPORT_TSV}, {"markdown", REPORT_MARKDOWN}, {"latex", REPORT_LATEX}, {NULL, 0}};
+static const OptionChoice fits[] = {{"none", FIT_NONE}, {"scaling", FIT_SCALING}, {NULL, 0}};
 static const OptionChoice logs[] = {
     {"none", LOG_AXES_NONE}, {"x", LOG_AXES_X}, {"y", LOG_AXES_Y}, {"xy", LOG_AXES_XY}, {NULL, 0}};
 
@@ -176,6 +177,7 @@ const Option shared_options[] = {
     {"at", 0, OPTION_TEXT, OPTION_HERE, COMPARE, AT(at), NULL, "LIMIT", "read each run up to steps=N, tokens=N, seconds=N or flop=N (none: to its end)"},
     {"against", 0, OPTION_PATH, OPTION_HERE, COMPARE, AT(against), NULL, "RUN", "compare with the group of this run (none: with the first)"},
     {"format", 0, OPTION_CHOICE, OPTION_HERE, COMPARE, AT(format), "text", .choices = formats, "how to print the table"},
+    {"fit", 0, OPTION_CHOICE, OPTION_HERE, COMPARE, AT(fit), "none", .choices = fits, "instead of comparing groups, fit how the last loss of all runs falls with parameters, tokens and FLOP"},
     {"out", 0, OPTION_PATH, OPTION_HERE, COMPARE, AT(out), NULL, "FILE", "also draw the table: .png, .svg, .pdf or .txt, with its data beside it as .tsv"},
 
     {"each", 0, OPTION_FLAG, OPTION_HERE, COMMAND_EVAL, AT(each), NULL, NULL, "print what each text adds to the score, a line a text, instead of the score"},

@@ -28,6 +28,7 @@ enum { PARAMETRIZATION_STANDARD = 1, PARAMETRIZATION_MUP }; /* 0: none given, st
 enum { DEVICE_CPU, DEVICE_PLAIN, DEVICE_MINE, DEVICE_CUDA, DEVICE_EMULATED, DEVICE_CHECKED };
 enum { OVER_STEP, OVER_TOKENS, OVER_TIME };
 enum { PLOTTED_PICTURE, PLOTTED_EVENTS };
+enum { FIT_NONE, FIT_SCALING };
 enum { LOG_AXES_NONE, LOG_AXES_X, LOG_AXES_Y, LOG_AXES_XY };
 
 typedef struct SharedOptions {
@@ -50,7 +51,7 @@ typedef struct SharedOptions {
     bool apart, watch;
     /* comparisons */
     const char *at, *against;
-    int figure, format;
+    int figure, format, fit;
     bool last, each;
     size_t jobs;
 } SharedOptions;

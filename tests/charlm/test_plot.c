@@ -4,6 +4,7 @@
 #include "core/run/run.h"
 #include "tests/charlm/tiny.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,6 +130,70 @@ START_TEST(runs_of_a_folder_are_compared)
     refused(2, "--out x.jpg: expected a name that ends in", "compare %s --out x.jpg", folder);
 }
 
+/* Three sizes, each at three amounts of data, with the losses of L = 1.5 + 20 / N^0.35 + 60 / D^0.4. */
+static const char *runs_of_a_law(void)
+{
+    const char *folder = fresh_path("runs");
+    for (int i = 0; i < 9; i++) {
+        char run[800], log[120];
+        const double tokens = 1e5 * pow(4, i % 3);
+        snprintf(run, sizeof run, "%s/%d", folder, i);
+        works("train --run %s " TINY " --depth %d --steps 1 -q", run, 1 << i / 3);
+        Said s = must("info --run %s --json", run);
+        Json *j = said_json(&s);
+        const double loss = 1.5 + 20 / pow(json_real(j, "parameters"), 0.35) + 60 / pow(tokens, 0.4);
+        snprintf(log, sizeof log, "step\ttargets\tloss (bits/byte)\tvalidation (bits/byte)\n1\t%.0f\t3\t%.9f\n", tokens,
+                 loss);
+        write_in(run, "log.tsv", log, strlen(log));
+        json_free(j);
+        said_free(&s);
+    }
+    return folder;
+}
+
+START_TEST(runs_of_a_law_show_it)
+{
+    static const char *const names[] = {"E", "A", "B", "alpha", "beta", "exponent"};
+    static const double law[] = {1.5, 20, 60, 0.35, 0.4, 0.4 / 0.75};
+    const char *folder = runs_of_a_law();
+    size_t size;
+    Said s = must("compare %s --fit scaling --json", folder);
+    Json *j = said_json(&s);
+    ck_assert(json_real(j, "runs") == 9 && json_real(j, "error") < 1e-8);
+    ck_assert(json_real(j, "k") > 3 && json_real(j, "k") < 8); /* FLOP a parameter and token */
+    for (size_t i = 0; i < 6; i++)
+        ck_assert_msg(fabs(json_real(j, names[i]) / law[i] - 1) < 1e-3, "%s: %s", names[i], s.out);
+    json_free(j);
+    said_free(&s);
+
+    write_in(folder, "8/log.tsv", "step\ttargets\tloss (bits/byte)\n1\t64\t3\n", 37); /* a run without the figure */
+    s = must("compare %s --fit scaling", folder);
+    ck_assert_msg(strstr(s.out, "validation loss (bits/byte), the last of each run, of 8 of 9 runs: L = E + A") ==
+                      s.out,
+                  "%s", s.out);
+    ck_assert_msg(strstr(s.out, "\nalpha     0.35 ") && strstr(s.out, "ten times the largest run"), "%s", s.out);
+    said_free(&s);
+    if (can_draw("runs_of_a_law_show_it")) {
+        works("compare %s --fit scaling --out %s/a.svg", folder, folder);
+        char *data = read_in(folder, "a.tsv", &size), *picture = read_in(folder, "a.svg", &size);
+        size_t blocks = 1;
+        for (const char *at = data; (at = strstr(at, "\n\n\n")); at++)
+            blocks++;
+        ck_assert_uint_eq(blocks, 7); /* of each size its runs and its curve; the best of all */
+        ck_assert(picture && strstr(picture, ">FLOP<") && strstr(picture, ">parameters<") &&
+                  strstr(picture, ">the best<"));
+        memory_free(data);
+        memory_free(picture);
+    }
+
+    refused(1, "7 runs or more, of 3 sizes and 3 amounts of data or more; here are 6, of 2 sizes and 3 amounts",
+            "compare %s/0 %s/1 %s/2 %s/3 %s/4 %s/5 --fit scaling", folder, folder, folder, folder, folder, folder);
+    refused(2, "--figure validation or training", "compare %s --fit scaling --figure accuracy", folder);
+    refused(2, "leave out --at", "compare %s --fit scaling --at steps=1", folder);
+    write_in(folder, "8/log.tsv", "step\ttargets\tloss (nats)\tvalidation (nats)\n1\t64\t3\t3\n", 52);
+    refused(1, "losses in nats, others in bits/byte", "compare %s --fit scaling", folder);
+}
+
 START_TEST(who_watches_a_run_that_is_over_sees_it_once)
 {
     if (!can_draw("who_watches_a_run_that_is_over_sees_it_once"))
@@ -248,6 +313,7 @@ static const Test tests[] = {
     TEST(runs_are_compared_and_seeds_gathered),
     TEST(a_run_is_written_for_tensorboard),
     TEST(runs_of_a_folder_are_compared),
+    TEST(runs_of_a_law_show_it),
     TEST(who_watches_a_run_that_is_over_sees_it_once),
     TEST_SLOW(who_watches_a_run_sees_it_to_its_end, 120),
     TEST(a_schedule_is_drawn_before_anything_is_trained),
