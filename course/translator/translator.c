@@ -217,7 +217,7 @@ void small_read(SmallTranslator *s, const int32_t *source, size_t ns, const int3
     const size_t heads = s->built.shared.heads;
     int32_t place[2][CONTEXT], start[2][2];
     Tape *t = &s->trainer.worker[0].tape;
-    CrossWatch watch = {{last_cross}, memory_get(heads * nt * ns, sizeof(float))};
+    CrossWatch watch = {{.weights = last_cross}, memory_get(heads * nt * ns, sizeof(float))};
     Error e;
     must(watch.weights || memory_error(&e, "weights", heads * nt * ns, sizeof(float)), &e);
     Rows sources = one_row(source, place[0], start[0], ns), targets = one_row(target, place[1], start[1], nt);
