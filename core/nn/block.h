@@ -26,9 +26,10 @@ typedef struct BlockOptions {
 } BlockOptions;
 
 typedef struct Branch {
-    Norm norm, norm_out; /* norm_out: a sandwich's, of what the branch makes */
+    Norm norm;
     Dropout drop;
     NormPlace place;
+    Norm norm_out; /* a sandwich's, of what the branch makes */
 } Branch;
 
 /* y = out(dropout(f(in(x)))), or with a gate (Shazeer 2020: SwiGLU where f is SiLU) y = out(dropout(f(gate(x)) in(x))). */

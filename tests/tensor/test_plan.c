@@ -68,7 +68,8 @@ static void network_open(Network *n, Random *r)
         snprintf(name, sizeof name, "cross.%zu", i);
         n->cross[i] = attention_new(p, &cross, name);
         snprintf(name, sizeof name, "norm.%zu", i);
-        n->branch[i] = (Branch){norm_new(p, NORM_LAYER, dim, name), parameters_dropout(p, o.dropout), o.norm};
+        n->branch[i] = (Branch){
+            .norm = norm_new(p, NORM_LAYER, dim, name), .drop = parameters_dropout(p, o.dropout), .place = o.norm};
     }
     n->norm = norm_new(p, NORM_LAYER, dim, "norm");
     n->logits = linear_new(p, dim, words.vocabulary, true, "logits");
