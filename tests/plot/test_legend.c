@@ -53,6 +53,23 @@ START_TEST(seeds_are_one_curve_unless_they_are_wanted_apart)
     legend_free(&l);
 }
 
+/* Some options are stored only if they were given: a run without one is not a seed of those with it. */
+START_TEST(an_option_that_was_not_given_differs_from_one_that_was)
+{
+    const char *const runs[] = {made_run("a", "\"dim\": 64", TRAINING("1", ""), 3, 0),
+                                made_run("b", "\"dim\": 64, \"kv-heads\": 1", TRAINING("2", ""), 3, 0),
+                                made_run("c", "\"dim\": 64, \"norm-kind\": \"layer\"", TRAINING("3", ""), 3, 0)};
+    for (size_t turn = 0; turn < 2; turn++) {
+        const char *const some[] = {runs[turn], runs[1 - turn], runs[2]};
+        Legend l = legend_of(some, 3, false);
+        ck_assert_uint_eq(l.curves, 2);
+        ck_assert_uint_eq(l.curve[2], turn); /* layer norm is what a has, too */
+        ck_assert_str_eq(l.label[turn], "kv-heads all");
+        ck_assert_str_eq(l.label[1 - turn], "kv-heads 1");
+        legend_free(&l);
+    }
+}
+
 START_TEST(runs_that_differ_in_nothing_are_called_by_their_folders)
 {
     const char *const runs[] = {made_run("a", "\"dim\": 64", TRAINING("1", ""), 3, 0),
@@ -127,6 +144,7 @@ START_TEST(each_failed_allocation_is_an_error)
 static const Test tests[] = {
     TEST(labels_are_what_differs),
     TEST(seeds_are_one_curve_unless_they_are_wanted_apart),
+    TEST(an_option_that_was_not_given_differs_from_one_that_was),
     TEST(runs_that_differ_in_nothing_are_called_by_their_folders),
     TEST(what_an_older_version_did_not_know_is_no_difference),
     TEST(what_follows_from_another_option_is_not_said_twice),
