@@ -151,7 +151,7 @@ Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const 
     how.by_head = cache && cache->cache->heads > 1;
     how.scale = score_scale(o->score, o->key_size) / (o->key_wider > 0 ? sqrt(o->key_wider) : 1);
     how.dropout = tape_dropout(t, a->drop);
-    how.weights = t->hook ? t->hook->weights(t->hook, t, a->out.weight, &how) : NULL;
+    how.weights = t->hook && t->hook->weights ? t->hook->weights(t->hook, t, a->out.weight, &how) : NULL;
 
     project(t, a, x, memory, &how, cache, positions, qkv);
     Tensor *relative = distances_describe(t, &a->distances, &how);

@@ -17,13 +17,6 @@ static const char *const silent[] = {"workers", "team",         "micro-batch", "
 
 static const char *const groups[] = {"model", "training"};
 
-/* Options of models that a run stores only if they were given, and what they are if not. */
-static const char *const unless_given[][2] = {
-    {"kv-heads", "all"}, {"norm-kind", "layer"},          {"gate", "no"},
-    {"qk-norm", "no"},   {"parametrization", "standard"}, {"base-width", "0"}};
-
-enum { RARE = sizeof unless_given / sizeof *unless_given };
-
 typedef struct Configs {
     Json **json; /* [count] */
     size_t count;
@@ -41,10 +34,9 @@ static bool is_silent(const char *key)
 static const char *value_of(const Json *config, size_t group, const char *key)
 {
     const Json *item = json_get(json_get(config, groups[group]), key);
-    for (size_t i = 0; !item && group == 0 && i < RARE; i++)
-        if (strcmp(unless_given[i][0], key) == 0)
-            return unless_given[i][1];
-    return !item ? NULL : item->kind == JSON_BOOL ? (item->truth ? "yes" : "no") : item->text;
+    if (!item)
+        return group == 0 ? run_unless_given(key) : NULL;
+    return item->kind == JSON_BOOL ? (item->truth ? "yes" : "no") : item->text;
 }
 
 /* The same; decay-steps equal to steps counts as not set, because it follows steps by default. */
@@ -78,8 +70,8 @@ static bool same_but_seed(const Json *a, const Json *b)
                 return false;
         }
     }
-    for (size_t i = 0; i < RARE; i++)
-        if (option_differs(a, b, 0, unless_given[i][0]))
+    for (const RunRare *rare = run_rare; rare->option; rare++)
+        if (option_differs(a, b, 0, rare->option))
             return false;
     return true;
 }
@@ -132,9 +124,9 @@ static void describe(Buffer *b, const Configs *c, const Json *config, bool seeds
                 add_difference(b, key, value_of(config, g, key));
         }
     }
-    for (size_t i = 0; i < RARE; i++)
-        if (!json_get(json_get(config, groups[0]), unless_given[i][0]) && any_differs(c, 0, unless_given[i][0]))
-            add_difference(b, unless_given[i][0], unless_given[i][1]);
+    for (const RunRare *rare = run_rare; rare->option; rare++)
+        if (!json_get(json_get(config, groups[0]), rare->option) && any_differs(c, 0, rare->option))
+            add_difference(b, rare->option, rare->means);
     if (any_data_differ(c))
         add_difference(b, "data", json_get_text(json_get(config, "data"), "path"));
 }

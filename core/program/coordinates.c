@@ -17,16 +17,15 @@ static const char *const kinds[KINDS] = {"standard", "mup"};
 typedef struct Layer {
     char name[128];
     double change[KINDS][WIDTHS]; /* mean |difference| of its numbers */
+    float *before;                /* they, before training */
 } Layer;
 
 typedef struct Check {
     Hook hook; /* first */
     const Kernels *k;
     size_t width[WIDTHS], widths, steps;
-    Layer *layer; /* [count] */
-    size_t count, capacity;
-    float **before;         /* [count] */
-    size_t before_room, at; /* the next layer of this pass */
+    Layer *layer;               /* [count] */
+    size_t count, capacity, at; /* at: the next layer of this pass */
     int kind;
     size_t which; /* of the widths */
     bool first;   /* the pass before training */
@@ -35,19 +34,12 @@ typedef struct Check {
 
 /* ---- what is looked at */
 
-static void *no_weights(Hook *hook, Tape *t, const Parameter *out, const Attend *how)
-{
-    return (void)hook, (void)t, (void)out, (void)how, NULL;
-}
-
 /* Operations come in the same order for each width. */
 static Layer *layer_at(Check *c, const char *what, const Parameter *p)
 {
     if (c->at == c->count) {
-        if (!memory_grow(&c->layer, &c->capacity, c->count + 1, sizeof *c->layer, "", NULL) ||
-            !memory_grow(&c->before, &c->before_room, c->count + 1, sizeof *c->before, "", NULL))
+        if (!memory_grow(&c->layer, &c->capacity, c->count + 1, sizeof *c->layer, "", NULL))
             return NULL;
-        c->before[c->count] = NULL;
         Layer *new = &c->layer[c->count++];
         *new = (Layer){.name = ""};
         snprintf(new->name, sizeof new->name, "%s: %s", p->name, what);
@@ -69,15 +61,15 @@ static void made(Hook *hook, Tape *t, const Tensor *y, const char *what, const P
         return;
     }
     t->k->download(t->stream, now, y->data, count * sizeof *now);
-    float **before = &c->before[c->at++];
+    c->at++;
     if (c->first) {
-        memory_free(*before);
-        *before = now;
+        memory_free(layer->before);
+        layer->before = now;
         return;
     }
     double sum = 0;
     for (size_t i = 0; i < count; i++)
-        sum += fabs((double)now[i] - (double)(*before)[i]);
+        sum += fabs((double)now[i] - (double)layer->before[i]);
     layer->change[c->kind][c->which] = sum / (double)count;
     memory_free(now);
 }
@@ -223,7 +215,7 @@ bool coordinates_suit(App *a, Error *e)
 
 bool coordinates_compare(App *a, bool (*open)(App *a, Error *e), Error *e)
 {
-    Check c = {.hook = {.weights = no_weights, .made = made}, .steps = STEPS};
+    Check c = {.hook = {.made = made}, .steps = STEPS};
     bool fine = read_widths(&c, a->options->coordinates, e);
     if (options_source(a->command_line, "steps") == FROM_COMMAND_LINE)
         c.steps = a->options->steps;
@@ -239,8 +231,7 @@ bool coordinates_compare(App *a, bool (*open)(App *a, Error *e), Error *e)
         print_table(&c);
     fine = fine && (!a->options->out || draw(a, &c, e));
     for (size_t i = 0; i < c.count; i++)
-        memory_free(c.before[i]);
-    memory_free(c.before);
+        memory_free(c.layer[i].before);
     memory_free(c.layer);
     return fine;
 }

@@ -307,3 +307,15 @@ void run_close(Run *run)
     memory_free(run->path);
     memory_free(run);
 }
+
+const RunRare run_rare[] = {{"kv-heads", "all"}, {"norm-kind", "layer"},          {"gate", "no"},
+                            {"qk-norm", "no"},   {"parametrization", "standard"}, {"base-width", "0"},
+                            {NULL, NULL}};
+
+const char *run_unless_given(const char *option)
+{
+    const RunRare *rare = run_rare;
+    while (rare->option && strcmp(rare->option, option) != 0)
+        rare++;
+    return rare->means;
+}

@@ -42,14 +42,14 @@ struct Node {
     Node *before;
 };
 
-/* Observes a network while it runs. */
+/* Observes a network while it runs; either call may be NULL. */
 typedef struct Hook Hook;
 struct Hook {
     /* Where the weights of an attention go, [B,H,T,S] reals of the device; NULL: they are not wanted. `out` is the last
      * parameter of that attention: its name says which one it is. */
     void *(*weights)(Hook *w, Tape *t, const Parameter *out, const Attend *how);
 
-    /* What an operation has made, and with which parameter (NULL: none); may be NULL. */
+    /* What an operation has made, and with which parameter (NULL: none). */
     void (*made)(Hook *w, Tape *t, const Tensor *y, const char *what, const Parameter *p);
 };
 

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/run/json.h"
+#include "core/run/run.h"
 #include "core/train/update.h"
 
 #include <inttypes.h>
@@ -334,7 +335,7 @@ static const char *misread(const Source *from, const Parameters *p, const Meanin
 static const char *value_of(const Json *options, const Meaning *m)
 {
     const Json *value = json_get(options, m->option);
-    return value && value->text ? value->text : !strcmp(m->option, "parametrization") ? "standard" : NULL;
+    return value && value->text ? value->text : run_unless_given(m->option);
 }
 
 static bool options_agree(const Source *from, const Parameters *p, const Json *model, const Json *file, Error *e)

@@ -4,6 +4,7 @@
 #include "core/program/settings.h"
 #include "core/program/shared.h"
 #include "core/run/json.h"
+#include "core/run/run.h"
 #include "tests/suite.h"
 
 #include <stdio.h>
@@ -239,12 +240,22 @@ START_TEST(each_allocation_may_fail_and_nothing_is_kept)
     run_close(run);
 }
 
+/* Plots, comparisons and checkpoints know what it means that a run has no such option. */
+START_TEST(an_option_that_runs_may_lack_has_a_meaning)
+{
+    for (size_t i = 0; i < shared_option_count; i++)
+        if (shared_options[i].class == OPTION_MODEL)
+            ck_assert_msg(!shared_options[i].standard == !!run_unless_given(shared_options[i].name), "%s",
+                          shared_options[i].name);
+}
+
 static const Test tests[] = {TEST(options_come_back_as_they_were),
                              TEST(a_file_tells_what_made_it),
                              TEST(the_model_is_fixed_and_training_is_not),
                              TEST(another_programs_run_is_refused),
                              TEST(a_configuration_that_is_none_is_refused),
                              TEST(what_is_wrong_with_a_configuration_is_said_with_its_name),
+                             TEST(an_option_that_runs_may_lack_has_a_meaning),
                              TEST_SLOW(each_allocation_may_fail_and_nothing_is_kept, 120)};
 
 int main(int argc, char **argv)
