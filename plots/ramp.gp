@@ -27,8 +27,10 @@ array name[3] = ["steepest descent", "lowest loss", "suggestion"]
 array drawn[3] = [8, 8, 2]
 do for [i=1:3] {
     at = rate(name[i]); dash = 3 - i / 3 * 2; place = i == 3 ? 0.05 : 1.01 - 0.06 * i
-    set arrow i from at, graph 0 to at, graph 1 nohead dt dash lc rgb colour[drawn[i]]
-    set label i name[i] at at, graph place offset 0.4, 0 tc rgb colour[drawn[i]]
+    set arrow i from at, graph (i == 3 ? 0 : 0.1) to at, graph 1 nohead dt dash lc rgb colour[drawn[i]]
+    # Labels keep clear of the other lines: the suggestion is between the other two, and named below where these begin.
+    if (i == 2) { set label i name[i] at at, graph place left offset 0.4, 0 tc rgb colour[drawn[i]] } \
+    else { set label i name[i] at at, graph place right offset -0.4, 0 tc rgb colour[drawn[i]] }
 }
 unset key
 plot data index 0 skip 1 using 1:2 with points pt 7 ps 0.25 lc rgb pale[1], \

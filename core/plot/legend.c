@@ -237,14 +237,18 @@ static bool read_config(Json **json, const char *run, Error *e)
     return fine;
 }
 
-bool legend_make(Legend *legend, const char *const *runs, size_t count, bool apart, Error *e)
+static bool get_room(Legend *legend, size_t count, Error *e)
 {
-    Configs c = {memory_get(count, sizeof *c.json), count};
     *legend = (Legend){.curve = memory_get(count, sizeof *legend->curve),
                        .seed = memory_get(count, sizeof *legend->seed),
                        .label = memory_get(count, sizeof *legend->label)};
-    bool fine = (c.json && legend->curve && legend->seed && legend->label) ||
-                memory_error(e, "labels", count, sizeof *legend->label);
+    return (legend->curve && legend->seed && legend->label) || memory_error(e, "labels", count, sizeof *legend->label);
+}
+
+bool legend_make(Legend *legend, const char *const *runs, size_t count, bool apart, Error *e)
+{
+    Configs c = {memory_get(count, sizeof *c.json), count};
+    bool fine = get_room(legend, count, e) && (c.json || memory_error(e, "labels", count, sizeof *c.json));
     for (size_t i = 0; fine && i < count; i++)
         fine = read_config(&c.json[i], runs[i], e);
     for (size_t i = 0; fine && i < count; i++)
@@ -256,6 +260,23 @@ bool legend_make(Legend *legend, const char *const *runs, size_t count, bool apa
     for (size_t i = 0; c.json && i < count; i++)
         json_free(c.json[i]);
     memory_free(c.json);
+    if (!fine)
+        legend_free(legend);
+    return fine;
+}
+
+bool legend_of_names(Legend *legend, const char *const *names, size_t count, Error *e)
+{
+    bool fine = get_room(legend, count, e);
+    for (size_t i = 0; fine && i < count; i++) {
+        size_t curve = 0;
+        while (curve < legend->curves && strcmp(legend->label[curve], names[i]) != 0)
+            curve++;
+        if (curve == legend->curves && (legend->label[curve] = memory_string(names[i])))
+            legend->curves++;
+        fine = curve < legend->curves || memory_error(e, "labels", count, sizeof *legend->label);
+        legend->curve[i] = curve;
+    }
     if (!fine)
         legend_free(legend);
     return fine;

@@ -19,6 +19,9 @@ typedef struct Legend {
  * change what a run learns (workers, what is saved) tells none apart; curves that would have one label, nor any, are
  * called by their folders. */
 bool legend_make(Legend *legend, const char *const *runs, size_t count, bool apart, Error *e);
+
+/* The same of runs without a folder: those of one name are a curve, which is called by it. Seeds are left at 0. */
+bool legend_of_names(Legend *legend, const char *const *names, size_t count, Error *e);
 void legend_free(Legend *legend);
 
 #endif

@@ -35,6 +35,31 @@ typedef struct Columns {
     size_t count;
 } Columns;
 
+bool field_next(Field *f, const char *line, size_t size, size_t *at)
+{
+    if (*at > size)
+        return false;
+    const char *tab = memchr(line + *at, '\t', size - *at);
+    *f = (Field){line + *at, tab ? (size_t)(tab - line) - *at : size - *at};
+    *at += f->size + 1;
+    return true;
+}
+
+bool field_number(double *value, const Field *f)
+{
+    char copy[64], *end;
+    *value = NAN;
+    if (!f->size)
+        return true;
+    snprintf(copy, sizeof copy, "%.*s", (int)f->size, f->text);
+    double read = strtod(copy, &end);
+    if (f->size >= sizeof copy || end == copy || end != copy + f->size) /* not after it: a letter, or a byte of 0 */
+        return false;
+    if (isfinite(read))
+        *value = read;
+    return true;
+}
+
 static int name_of(const char *text, size_t size)
 {
     for (int i = 0; i < FIELDS + LOG_COLUMNS; i++) {
@@ -50,34 +75,16 @@ static int name_of(const char *text, size_t size)
 static bool read_header(Columns *c, Log *log, const char *line, size_t size, const char *path, Error *e)
 {
     bool step = false;
+    size_t at = 0;
     *c = (Columns){.count = 0};
-    for (size_t at = 0; at <= size && c->count < MOST;) {
-        const char *tab = memchr(line + at, '\t', size - at);
-        size_t length = tab ? (size_t)(tab - line) - at : size - at;
-        int name = name_of(line + at, length);
-        if (name == FIELDS + LOG_LOSS && length > 7)
-            snprintf(log->unit, sizeof log->unit, "%.*s", (int)length - 7, line + at + 6);
+    for (Field f; c->count < MOST && field_next(&f, line, size, &at);) {
+        const int name = name_of(f.text, f.size);
+        if (name == FIELDS + LOG_LOSS && f.size > 7)
+            snprintf(log->unit, sizeof log->unit, "%.*s", (int)f.size - 7, f.text + 6);
         step = step || name == STEP;
         c->name[c->count++] = name;
-        at += length + 1;
     }
     return step || fail(e, "%s is not the log of a run: its first line names no column 'step'", path);
-}
-
-/* The number in a field; NaN where it is empty or not finite. */
-static bool number(double *value, const char *text, size_t size)
-{
-    char copy[64], *end;
-    *value = NAN;
-    if (!size)
-        return true;
-    snprintf(copy, sizeof copy, "%.*s", (int)size, text);
-    double read = strtod(copy, &end);
-    if (size >= sizeof copy || end == copy || end != copy + size) /* not after it: a letter, or a byte of 0 */
-        return false;
-    if (isfinite(read))
-        *value = read;
-    return true;
 }
 
 /* Puts a line's fields where they belong; tokens and seconds are those of this step still. */
@@ -88,18 +95,15 @@ static bool read_line(LogLine *l, const Columns *c, const char *line, size_t siz
     *l = (LogLine){.step = NAN, .tokens = NAN, .seconds = NAN};
     for (int i = 0; i < LOG_COLUMNS; i++)
         l->value[i] = NAN;
-    for (; at <= size && column < c->count; column++) {
-        const char *tab = memchr(line + at, '\t', size - at);
-        size_t length = tab ? (size_t)(tab - line) - at : size - at;
+    for (Field f; column < c->count && field_next(&f, line, size, &at); column++) {
         double value;
         int name = c->name[column];
-        if (name >= 0 && !number(&value, line + at, length))
+        if (name >= 0 && !field_number(&value, &f))
             return false;
         if (name >= FIELDS)
             l->value[name - FIELDS] = value;
         else if (name >= 0)
             *(name == STEP ? &l->step : name == TARGETS ? &l->tokens : name == SECONDS ? &l->seconds : &plain) = value;
-        at += length + 1;
     }
     if (isfinite(plain))
         l->value[LOG_LOSS] = plain;

@@ -37,4 +37,16 @@ bool log_read(Log *log, const char *path, Error *e);
 bool log_read_run(Log *log, const char *run, Error *e); /* RUN/log.tsv */
 void log_free(Log *log);
 
+/* A field of a line of a table: what is between two tabs. */
+typedef struct Field {
+    const char *text;
+    size_t size;
+} Field;
+
+/* The field at *at, which moves on to the next; false: the line has no more. */
+bool field_next(Field *f, const char *line, size_t size, size_t *at);
+
+/* The number in a field, NaN where it is empty or not finite; false: it is none. */
+bool field_number(double *value, const Field *f);
+
 #endif

@@ -1,4 +1,5 @@
-/* PROGRAM compare: is A better than B, or is that noise? Runs that differ in the seed alone are a group. */
+/* PROGRAM compare: is A better than B, or is that noise? Runs that differ in the seed alone are a group. They are read
+ * from their folders, or from the table of a sweep, which is all that is left of runs elsewhere. */
 #include "core/research/compare.h"
 #include "core/program/app.h"
 #include "core/program/child.h"
@@ -117,7 +118,8 @@ static bool gather(App *a, Runs *runs, Error *e)
     bool fine = true;
     for (size_t i = 0; fine && i < options->argument_count; i++)
         fine = add_runs(runs, options->arguments[i], e);
-    return fine && (runs->count || fail(e, "which runs? Name them, or a folder of runs") || app_misused(a));
+    return fine && (runs->count || fail(e, "which runs? Name them, a folder of runs, or the table of a sweep") ||
+                    app_misused(a));
 }
 
 /* How many FLOP a token takes in each run, where the limit is of FLOP. */
@@ -140,6 +142,36 @@ static bool show(const App *a, const Comparison *c, Error *e)
     return (o->json ? print_json(c, e) : print_table(c, (ReportFormat)o->format, e)) && (!o->out || draw(a, c, e));
 }
 
+static bool is_table(const char *path)
+{
+    const size_t size = strlen(path);
+    return size > 4 && strcmp(path + size - 4, ".tsv") == 0;
+}
+
+static bool compare_tables(App *a, const Figure *f, Error *e)
+{
+    const SharedOptions *o = a->options;
+    Results results = {0};
+    Comparison c;
+    bool fine = true;
+    for (size_t i = 0; fine && i < a->command_line->argument_count; i++) {
+        const char *path = a->command_line->arguments[i];
+        fine = is_table(path) ? results_add(&results, path, e)
+                              : fail(e, "%s is no table, and others are: compare tables or runs", path);
+    }
+    if (fine && (f->at != AT_END || o->fit))
+        fine = fail(e, "%s needs the logs of runs, which a table does not have", o->fit ? "--fit" : "--at") ||
+               app_misused(a);
+    if (fine && !results.count)
+        fine = fail(e, "%s has no runs", a->command_line->arguments[0]);
+    if (fine && (fine = compare_results(&c, f, &results, o->against, e))) {
+        fine = show(a, &c, e);
+        comparison_free(&c);
+    }
+    results_free(&results);
+    return fine;
+}
+
 bool app_compare(App *a, Error *e)
 {
     const SharedOptions *o = a->options;
@@ -152,6 +184,9 @@ bool app_compare(App *a, Error *e)
         return app_misused(a);
     if (!read_figure(a, &figure, e) || (o->out && !picture_sound(&picture, e) && !app_misused(a)))
         return false;
+    for (size_t i = 0; i < a->command_line->argument_count; i++)
+        if (is_table(a->command_line->arguments[i]))
+            return compare_tables(a, &figure, e);
     bool fine = gather(a, &runs, e);
     if (fine && o->fit)
         fine = fit_scaling(a, figure.column, (const char *const *)runs.path, runs.count, e);

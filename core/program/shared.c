@@ -175,7 +175,7 @@ const Option shared_options[] = {
     {"figure", 0, OPTION_CHOICE, OPTION_HERE, COMPARE, AT(figure), "validation", .choices = figures, "the figure to compare: the validation part's loss, accuracy, perplexity per word or BLEU, or the training loss"},
     {"last", 0, OPTION_FLAG, OPTION_HERE, COMPARE, AT(last), NULL, NULL, "take the last value of each run, instead of its best"},
     {"at", 0, OPTION_TEXT, OPTION_HERE, COMPARE, AT(at), NULL, "LIMIT", "read each run up to steps=N, tokens=N, seconds=N or flop=N (none: to its end)"},
-    {"against", 0, OPTION_PATH, OPTION_HERE, COMPARE, AT(against), NULL, "RUN", "compare with the group of this run (none: with the first)"},
+    {"against", 0, OPTION_PATH, OPTION_HERE, COMPARE, AT(against), NULL, "RUN", "compare with the group of this run, or with this row of a table (none: with the first)"},
     {"format", 0, OPTION_CHOICE, OPTION_HERE, COMPARE, AT(format), "text", .choices = formats, "how to print the table"},
     {"fit", 0, OPTION_CHOICE, OPTION_HERE, COMPARE, AT(fit), "none", .choices = fits, "instead of comparing groups, fit how the last loss of all runs falls with parameters, tokens and FLOP"},
     {"out", 0, OPTION_PATH, OPTION_HERE, COMPARE, AT(out), NULL, "FILE", "also draw the table: .png, .svg, .pdf or .txt, with its data beside it as .tsv"},

@@ -1,6 +1,7 @@
 /* sweep.tsv: a line for each run, made from the runs themselves. */
 #include "core/program/sweep.h"
 #include "core/research/compare.h"
+#include "core/research/results.h"
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -14,12 +15,6 @@ static void add_real(Buffer *b, double x)
     if (isfinite(x))
         buffer_print(b, "%.10g", x);
 }
-
-static const struct {
-    const char *name;
-    LogColumn column;
-} figures[] = {{"validation", LOG_VALID}, {"accuracy", LOG_ACCURACY}, {"perplexity", LOG_WORD}, {"BLEU", LOG_BLEU}};
-enum { FIGURES = sizeof figures / sizeof *figures };
 
 static void add_row(Buffer *b, const Sweep *s, size_t i)
 {
@@ -45,9 +40,9 @@ static void add_row(Buffer *b, const Sweep *s, size_t i)
     add_real(b, end ? end->tokens : NAN);
     add_real(b, end ? c->flop / c->steps * end->step : NAN);
     add_real(b, c->parameters);
-    for (size_t f = 0; f < FIGURES; f++)
+    for (size_t f = 0; f < RESULT_FIGURES; f++)
         for (int last = 0; last < 2; last++)
-            add_real(b, figure_of(&(Figure){.column = figures[f].column, .last = last}, &log));
+            add_real(b, figure_of(&(Figure){.column = result_figures[f].column, .last = last}, &log));
     add_real(b, figure_of(&(Figure){.column = LOG_LOSS, .last = true}, &log));
     add_real(b, end ? end->seconds : NAN);
     buffer_print(b, "\n");
@@ -76,8 +71,8 @@ bool sweep_write_table(const Sweep *s, Error *e)
     for (size_t v = 0; v < s->plan.varied_count; v++)
         buffer_print(&b, "\t%s", s->plan.varied[v]);
     buffer_print(&b, "\tseed\tstate\tsteps\ttokens\tFLOP\tparameters");
-    for (size_t f = 0; f < FIGURES; f++)
-        buffer_print(&b, "\tbest %s\tlast %s", figures[f].name, figures[f].name);
+    for (size_t f = 0; f < RESULT_FIGURES; f++)
+        buffer_print(&b, "\tbest %s\tlast %s", result_figures[f].name, result_figures[f].name);
     buffer_print(&b, "\tlast training loss\tseconds\n");
     for (size_t i = 0; i < s->plan.count; i++)
         add_kept_row(&b, s, i);

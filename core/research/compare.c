@@ -19,7 +19,7 @@ void figure_name(Buffer *b, const Figure *f, const char *unit)
     static const char *const limits[] = {
         [AT_STEPS] = "steps", [AT_TOKENS] = "tokens", [AT_SECONDS] = "seconds", [AT_FLOP] = "FLOP"};
     buffer_print(b, "%s", names[f->column]);
-    if (f->column == LOG_LOSS || f->column == LOG_VALID)
+    if (*unit && (f->column == LOG_LOSS || f->column == LOG_VALID))
         buffer_print(b, " (%s)", unit);
     buffer_print(b, f->last ? ", the last of each run" : ", the best of each run");
     if (f->at != AT_END)
@@ -122,22 +122,18 @@ static bool open_groups(Comparison *c, size_t runs, size_t reference, Error *e)
     return fine;
 }
 
-static bool fill_groups(Comparison *c, const char *const *runs, size_t count, size_t reference, Error *e)
+/* logs, names [count]: of the runs. */
+static bool fill_groups(Comparison *c, const Log *logs, const char *const *names, size_t count, size_t reference,
+                        Error *e)
 {
     for (size_t i = 0; i < count; i++) {
-        Log log;
-        if (!log_read_run(&log, runs[i], e))
-            return false;
         if (!c->unit[0])
-            memcpy(c->unit, log.unit, sizeof c->unit);
-        const bool alike = !log.count || !strcmp(c->unit, log.unit);
+            memcpy(c->unit, logs[i].unit, sizeof c->unit);
+        if (logs[i].count && strcmp(c->unit, logs[i].unit) != 0)
+            return fail(e, "%s has losses in %s, others in %s: they cannot be compared", names[i], logs[i].unit,
+                        c->unit);
         const Figure figure = figure_for(&c->figure, i);
-        add_run(group_of(c, c->legend.curve[i], reference), &figure, &log, c->legend.seed[i]);
-        if (!alike)
-            fail(e, "%s has losses in %s, others in %s: they cannot be compared", runs[i], log.unit, c->unit);
-        log_free(&log);
-        if (!alike)
-            return false;
+        add_run(group_of(c, c->legend.curve[i], reference), &figure, &logs[i], c->legend.seed[i]);
     }
     size_t found = 0;
     for (size_t i = 0; i < c->groups; i++)
@@ -202,6 +198,14 @@ static bool compare_groups(Comparison *c, size_t runs, Error *e)
     return true;
 }
 
+/* With the legend made. */
+static bool compare_logs(Comparison *c, const Log *logs, const char *const *names, size_t count, size_t reference,
+                         Error *e)
+{
+    return open_groups(c, count, reference, e) && fill_groups(c, logs, names, count, reference, e) &&
+           compare_groups(c, count, e);
+}
+
 bool compare_runs(Comparison *c, const Figure *f, const char *const *runs, size_t count, const char *against, Error *e)
 {
     size_t from = 0;
@@ -210,11 +214,42 @@ bool compare_runs(Comparison *c, const Figure *f, const char *const *runs, size_
         from++;
     if (from == count)
         return fail(e, "--against %s: that is none of the runs compared", against);
-    if (!legend_make(&c->legend, runs, count, false, e))
-        return false;
-    const size_t reference = c->legend.curve[from];
-    bool fine = open_groups(c, count, reference, e) && fill_groups(c, runs, count, reference, e) &&
-                compare_groups(c, count, e);
+    Log *logs = memory_get(count, sizeof *logs);
+    if (!logs)
+        return memory_error(e, "logs of runs", count, sizeof *logs);
+    bool fine = legend_make(&c->legend, runs, count, false, e);
+    for (size_t i = 0; fine && i < count; i++)
+        fine = log_read_run(&logs[i], runs[i], e);
+    fine = fine && compare_logs(c, logs, runs, count, c->legend.curve[from], e);
+    for (size_t i = 0; i < count; i++)
+        log_free(&logs[i]);
+    memory_free(logs);
+    if (!fine)
+        comparison_free(c);
+    return fine;
+}
+
+bool compare_results(Comparison *c, const Figure *f, const Results *r, const char *against, Error *e)
+{
+    *c = (Comparison){.figure = *f};
+    Log *logs = memory_get(r->count, sizeof *logs);
+    const char **names = memory_get(r->count, sizeof *names);
+    bool fine = (logs && names) || memory_error(e, "results of runs", r->count, sizeof *logs);
+    for (size_t i = 0; fine && i < r->count; i++) {
+        logs[i] = r->run[i].log;
+        names[i] = r->run[i].group;
+    }
+    size_t reference = 0;
+    fine = fine && legend_of_names(&c->legend, names, r->count, e);
+    for (size_t i = 0; fine && i < r->count; i++)
+        c->legend.seed[i] = r->run[i].seed;
+    while (fine && against && reference < c->legend.curves && strcmp(c->legend.label[reference], against) != 0)
+        reference++;
+    if (fine && reference == c->legend.curves)
+        fine = fail(e, "--against %s: that is none of the groups compared", against);
+    fine = fine && compare_logs(c, logs, names, r->count, reference, e);
+    memory_free(names);
+    memory_free(logs);
     if (!fine)
         comparison_free(c);
     return fine;

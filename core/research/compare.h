@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "core/plot/legend.h"
 #include "core/plot/logs.h"
+#include "core/research/results.h"
 #include "core/research/statistics.h"
 
 /* Which number of its log represents a run. */
@@ -46,13 +47,16 @@ typedef struct Group {
 typedef struct Comparison {
     Figure figure;
     Legend legend; /* has the labels */
-    char unit[48]; /* of the losses */
+    char unit[48]; /* of the losses; "": a table does not say */
     Group *group;  /* [groups], the reference first */
     size_t groups;
 } Comparison;
 
 /* Compares all runs; against: one of them, whose group is the reference (NULL: that of the first run). */
 bool compare_runs(Comparison *c, const Figure *f, const char *const *runs, size_t count, const char *against, Error *e);
+
+/* The same of runs in tables of sweeps, whose groups are called by their rows; against: one of these names. */
+bool compare_results(Comparison *c, const Figure *f, const Results *r, const char *against, Error *e);
 void comparison_free(Comparison *c);
 
 #endif

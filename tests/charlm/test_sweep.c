@@ -52,6 +52,19 @@ static Said sweep(const char *folder, const char *more)
 #define TWO_BY_TWO_OF(steps) RECIPE_OF(steps) "seeds = 3\nff = 8 | 16\n[post]\n[pre]\nnorm = pre\n"
 #define TWO_BY_TWO           TWO_BY_TWO_OF("20")
 
+/* Two tables of `compare --format tsv` with the same numbers, in another order and with other labels. */
+static void same_numbers(const char *a, const char *b)
+{
+    size_t lines = 0;
+    for (const char *line = strchr(a, '\n') + 1; *line; line += strcspn(line, "\n") + 1, lines++) {
+        char numbers[512];
+        const char *from = strchr(line, '\t');
+        snprintf(numbers, sizeof numbers, "%.*s\n", (int)strcspn(from, "\n"), from);
+        ck_assert_msg(strstr(b, numbers), "%s is not in\n%s", numbers, b);
+    }
+    ck_assert_uint_eq(lines, 4);
+}
+
 START_TEST(a_sweep_trains_compares_and_makes_its_table_anew)
 {
     const char *folder = sweep_of(TWO_BY_TWO);
@@ -63,6 +76,15 @@ START_TEST(a_sweep_trains_compares_and_makes_its_table_anew)
     ck_assert_msg(strstr(table, "run\tff\tnorm\tseed\tstate\tsteps\ttokens\tFLOP\tparameters\tbest validation"), "%s",
                   table);
     ck_assert_msg(strstr(table, "\npre-ff16-s3\t16\tpre\t3\tdone\t20\t1280\t"), "%s", table);
+
+    Said of_runs = must("compare %s/runs --against %s/runs/pre-ff8-s1 --format tsv", folder, folder),
+         of_table = must("compare %s/runs/sweep.tsv --against pre-ff8 --format tsv", folder);
+    ck_assert_msg(strstr(of_table.out, "\npre-ff8\t3\t"), "%s", of_table.out);
+    same_numbers(of_runs.out, of_table.out);
+    said_free(&of_runs);
+    said_free(&of_table);
+    refused(1, "is no table, and others are", "compare %s/runs/sweep.tsv %s/runs", folder, folder);
+    refused(2, "--at needs the logs of runs", "compare %s/runs/sweep.tsv --at steps=3", folder);
 
     write_in(folder, "runs/sweep.tsv", "run\tnonsense\n", 13); /* who changes it gets it anew */
     s = sweep(folder, "--json -q");

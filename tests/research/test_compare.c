@@ -205,6 +205,84 @@ START_TEST(groups_are_drawn)
     buffer_free(&data);
 }
 
+#define TABLE                                                                                                          \
+    "run\ttokens\tsteps\tseed\tstate\tsteps\ttokens\tFLOP\tparameters\tbest validation\tlast validation\t"             \
+    "best BLEU\tlast BLEU\tlast training loss\tseconds\n"
+#define MORE "\tdone\t20\t200\t1e9\t77\t"
+
+/* Two options that vary are called like results. */
+START_TEST(tables_of_sweeps_are_compared)
+{
+    static const char first[] = TABLE "a b-s2\tbytes\t7\t2" MORE "3\t4\t20\t10\t2\t5\n"
+                                      "words-s1\twords\t9\t1" MORE "2\t3\t\t\t1\t4\n"
+                                      "a b-s1\tbytes\t7\t1" MORE "3.5\t3.5\t22\t22\t2\t7\n";
+    static const char second[] = TABLE "words-s2\twords\t9\t2" MORE "2.5\t3\t\t\t1\t4\n"
+                                       "a b-s3\tbytes\t7\t3\tfailed: no\t5\t50\t1\t77\t9\t9\t1\t1\t1\t1\n"
+                                       "words-s3\twords\t9\t3\ttraining\t\t\t\t77\t\t\t\t\t\t\n";
+    Results r = {0};
+    Comparison c;
+    Figure f = {.column = LOG_VALID};
+    Error e;
+    ck_done(results_add(&r, text_file("1.tsv", first), &e), e);
+    ck_done(results_add(&r, text_file("2.tsv", second), &e), e);
+    ck_done(compare_results(&c, &f, &r, "words", &e), e);
+    const Group *words = &c.group[0], *ab = &c.group[1];
+    ck_assert(c.groups == 2 && !strcmp(words->label, "words") && !strcmp(ab->label, "a b"));
+    ck_assert(words->count == 2 && words->without == 1 && words->value[0] == 2 && words->value[1] == 2.5);
+    ck_assert(ab->count == 2 && ab->without == 1 && ab->value[0] == 3.5 && ab->seed[1] == 2 && ab->value[1] == 3);
+    ck_assert(ab->steps == 20 && ab->tokens == 200 && ab->seconds == 6 && ab->pairs == 2);
+    comparison_free(&c);
+    f = (Figure){.column = LOG_BLEU, .last = true};
+    ck_done(compare_results(&c, &f, &r, NULL, &e), e);
+    ck_assert(c.group[0].value[0] == 22 && c.group[0].value[1] == 10 && c.group[1].count == 0);
+    comparison_free(&c);
+    f.column = LOG_LOSS;
+    ck_done(compare_results(&c, &f, &r, NULL, &e), e);
+    ck_assert(c.group[0].value[0] == 2 && c.group[1].value[0] == 1);
+    comparison_free(&c);
+    ck_assert(!compare_results(&c, &f, &r, "a", &e));
+    ck_assert_str_eq(e.text, "--against a: that is none of the groups compared");
+    results_free(&r);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
+START_TEST(what_is_no_table_is_said)
+{
+    static const struct {
+        const char *text, *said;
+    } cases[] = {
+        {"", "it has no line"},
+        {"step\tloss (nats)\n1\t2\n", "its first line does not begin with 'run'"},
+        {"run\tstate\n", "and name a 'seed'"},
+        {TABLE "a-s1\tbytes\t7\n", "line 2: expected 15 fields, as in the first line"},
+        {TABLE "a-s1\tbytes\t7\tx" MORE "1\t1\t1\t1\t1\t1\n", "line 2: field 4 is no number"},
+        {TABLE "a-s1\tbytes\t7\t" MORE "1\t1\t1\t1\t1\t1\n", "line 2: field 4 is no number"},
+        {TABLE "a-s1\tbytes\t7\t1" MORE "1\t1\tone\t1\t1\t1\n", "line 2: field 12 is no number"},
+        {TABLE "a-s1\tbytes\t7\t1" MORE "1\t1\t1\t1\t1\t1\na-s1\tbytes\t7\t1" MORE "1\t1\t1\t1\t1\t1\n",
+         "line 3: the run a, seed 1, is there twice"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Results r = {0};
+        Error e;
+        ck_assert(!results_add(&r, text_file("t.tsv", cases[i].text), &e));
+        ck_assert_msg(strstr(e.text, cases[i].said), "%s", e.text);
+        results_free(&r);
+    }
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
+static bool compare_table_and_free(void *path, Error *e)
+{
+    const Figure f = {.column = LOG_VALID};
+    Results r = {0};
+    Comparison c;
+    const bool fine = results_add(&r, path, e) && compare_results(&c, &f, &r, NULL, e);
+    if (fine)
+        comparison_free(&c);
+    results_free(&r);
+    return fine;
+}
+
 static bool compare_and_free(void *runs, Error *e)
 {
     const Figure f = {.column = LOG_VALID};
@@ -220,6 +298,9 @@ START_TEST(each_failed_allocation_is_an_error)
     const char *runs[8];
     make_runs(runs);
     fail_each_allocation(compare_and_free, runs);
+    char table[512];
+    snprintf(table, sizeof table, "%s", text_file("t.tsv", TABLE "a-s1\tbytes\t7\t1" MORE "1\t1\t1\t1\t1\t1\n"));
+    fail_each_allocation(compare_table_and_free, table);
 }
 
 static const Test tests[] = {
@@ -230,6 +311,8 @@ static const Test tests[] = {
     TEST(tables_have_what_is_known),
     TEST(names_are_no_commands_of_latex_or_markdown),
     TEST(groups_are_drawn),
+    TEST(tables_of_sweeps_are_compared),
+    TEST(what_is_no_table_is_said),
     TEST(each_failed_allocation_is_an_error),
 };
 

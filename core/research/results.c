@@ -1,0 +1,190 @@
+/* See results.h. */
+#include "core/research/results.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const ResultFigure result_figures[RESULT_FIGURES] = {
+    {"validation", LOG_VALID}, {"accuracy", LOG_ACCURACY}, {"perplexity", LOG_WORD}, {"BLEU", LOG_BLEU}};
+
+/* ---- columns: run, the options that vary, seed, state, and what the run came to */
+
+typedef enum What { NOTHING, RUN, SEED, STATE, STEPS, TOKENS, SECONDS, VALUE } What;
+
+typedef struct Column {
+    What what;
+    LogColumn value;
+    bool best, last; /* of which of a run's two lines */
+} Column;
+
+enum { MOST = 256 };
+
+typedef struct Columns {
+    Column column[MOST];
+    size_t count;
+    bool seed;
+} Columns;
+
+static bool is(const Field *f, const char *first, const char *second)
+{
+    const size_t length = strlen(first);
+    return f->size == length + strlen(second) && memcmp(f->text, first, length) == 0 &&
+           memcmp(f->text + length, second, f->size - length) == 0;
+}
+
+static Column column_of(const Field *f)
+{
+    static const struct {
+        const char *name;
+        What what;
+    } plain[] = {{"state", STATE}, {"steps", STEPS}, {"tokens", TOKENS}, {"seconds", SECONDS}};
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (is(f, plain[i].name, ""))
+            return (Column){.what = plain[i].what};
+    for (size_t i = 0; i < RESULT_FIGURES; i++) {
+        const bool best = is(f, "best ", result_figures[i].name);
+        if (best || is(f, "last ", result_figures[i].name))
+            return (Column){VALUE, result_figures[i].column, best, !best};
+    }
+    return is(f, "last ", "training loss") ? (Column){VALUE, LOG_LOSS, true, true} : (Column){NOTHING};
+}
+
+static bool read_header(Columns *c, const char *line, size_t size, const char *path, Error *e)
+{
+    size_t at = 0;
+    *c = (Columns){.count = 0};
+    for (Field f; c->count < MOST && field_next(&f, line, size, &at);) {
+        if (is(&f, "seed", "") && !c->seed) {
+            c->column[c->count] = (Column){.what = SEED};
+            c->seed = true;
+        } else if (c->seed)
+            c->column[c->count] = column_of(&f);
+        else /* an option may be called like a figure */
+            c->column[c->count] = (Column){.what = c->count == 0 && is(&f, "run", "") ? RUN : NOTHING};
+        c->count++;
+    }
+    return (c->seed && c->column[0].what == RUN) ||
+           fail(e, "%s is not the table of a sweep: its first line does not begin with 'run' and name a 'seed'", path);
+}
+
+/* ---- runs */
+
+static void set(Result *r, const Column *c, double value)
+{
+    for (int i = 0; i < 2; i++) {
+        LogLine *l = &r->log.line[i];
+        if (c->what != VALUE)
+            *(c->what == STEPS ? &l->step : c->what == TOKENS ? &l->tokens : &l->seconds) = value;
+        else if (i ? c->last : c->best)
+            l->value[c->value] = value;
+    }
+}
+
+static bool read_field(Result *r, const Column *c, const Field *f)
+{
+    double value;
+    if (c->what == STATE)
+        r->log.count = is(f, "done", "") ? 2 : 0;
+    else if (c->what != NOTHING && c->what != RUN) {
+        if (!field_number(&value, f) || (c->what == SEED && isnan(value)))
+            return false;
+        if (c->what == SEED)
+            r->seed = (int64_t)value;
+        else
+            set(r, c, value);
+    }
+    return true;
+}
+
+/* The first field, without the seed at its end. */
+static bool name_group(Result *r, const char *line, size_t size, Error *e)
+{
+    char seed[32];
+    size_t at = 0;
+    Field run;
+    field_next(&run, line, size, &at);
+    const size_t length = (size_t)snprintf(seed, sizeof seed, "-s%lld", (long long)r->seed);
+    if (run.size > length && memcmp(run.text + run.size - length, seed, length) == 0)
+        run.size -= length;
+    r->group = memory_get(run.size + 1, 1);
+    if (!r->group)
+        return memory_error(e, "the name of a run", run.size, 1);
+    memcpy(r->group, run.text, run.size);
+    r->group[run.size] = 0;
+    return true;
+}
+
+static bool read_fields(Result *r, const Columns *c, const char *line, size_t size, Error *e)
+{
+    size_t at = 0, column = 0;
+    for (Field f; column < c->count && field_next(&f, line, size, &at); column++)
+        if (!read_field(r, &c->column[column], &f))
+            return fail(e, "field %zu is no number", column + 1);
+    return column == c->count ? name_group(r, line, size, e)
+                              : fail(e, "expected %zu fields, as in the first line", c->count);
+}
+
+static bool add_line(Results *all, const Columns *c, const char *line, size_t size, Error *e)
+{
+    if (!memory_grow(&all->run, &all->capacity, all->count + 1, sizeof *all->run, "runs", e))
+        return false;
+    Result *r = &all->run[all->count];
+    *r = (Result){.log.line = memory_get(2, sizeof *r->log.line)};
+    if (!r->log.line)
+        return memory_error(e, "a run's figures", 2, sizeof *r->log.line);
+    for (int i = 0; i < 2; i++) {
+        r->log.line[i] = (LogLine){.step = NAN, .tokens = NAN, .seconds = NAN};
+        for (int j = 0; j < LOG_COLUMNS; j++)
+            r->log.line[i].value[j] = NAN;
+    }
+    all->count++;
+    if (!read_fields(r, c, line, size, e))
+        return false;
+    for (const Result *other = all->run; other < r; other++)
+        if (other->seed == r->seed && strcmp(other->group, r->group) == 0)
+            return fail(e, "the run %s, seed %lld, is there twice", r->group, (long long)r->seed);
+    return true;
+}
+
+static bool read_lines(Results *r, const char *text, size_t size, const char *path, Error *e)
+{
+    Columns columns;
+    size_t row = 1;
+    const char *end = memchr(text, '\n', size);
+    if (!end)
+        return fail(e, "%s is not the table of a sweep: it has no line", path);
+    if (!read_header(&columns, text, (size_t)(end - text), path, e))
+        return false;
+    for (const char *line = end + 1; (end = memchr(line, '\n', (size_t)(text + size - line))); line = end + 1) {
+        Error why;
+        row++;
+        if (!add_line(r, &columns, line, (size_t)(end - line), &why))
+            return fail(e, "%s, line %zu: %s", path, row, why.text);
+    }
+    return true;
+}
+
+bool results_add(Results *r, const char *path, Error *e)
+{
+    char *text;
+    size_t size;
+    if (!file_read(path, &text, &size, e))
+        return false;
+    const bool done = read_lines(r, text, size, path, e);
+    memory_free(text);
+    return done;
+}
+
+void results_free(Results *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        memory_free(r->run[i].group);
+        log_free(&r->run[i].log);
+    }
+    memory_free(r->run);
+    *r = (Results){0};
+}
