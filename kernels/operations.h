@@ -204,7 +204,19 @@ OPERATION(adam,
            const Span *spans, size_t span_count, size_t first, size_t n),
           (s, w, copy, m, v, g, state, adam, spans, span_count, first, n))
 
-/* The same for rows first .. first+n-1 of a table [V,D] of which a step reads few: g [used,D] holds gradients of
+/* Muon, for the n weights of one matrix (pointers are to its beginning).
+ * momentum: m = momentum m + (1 - momentum) g state->clip, and g becomes (1 - momentum) g state->clip + momentum m, as
+ * Nesterov has it. unit: x [n] (numbers) = g / sqrt(sum of parts), or 0 where that is 0.
+ * descend: w -= learning_rate (scale x + decay w); copy: numbers of w, or NULL. */
+OPERATION(momentum, (Stream *s, void *m, void *g, const StepState *state, double momentum, size_t n),
+          (s, m, g, state, momentum, n))
+OPERATION(unit, (Stream *s, void *x, const void *g, const double *parts, size_t count, size_t n),
+          (s, x, g, parts, count, n))
+OPERATION(descend,
+          (Stream *s, void *w, void *copy, const void *x, const StepState *state, double scale, double decay, size_t n),
+          (s, w, copy, x, state, scale, decay, n))
+
+/* Adam for rows first .. first+n-1 of a table [V,D] of which a step reads few: g [used,D] holds gradients of
  * the rows that it read alone. Row r's is row slots[r] of g, and 0 where slots [V] is negative.
  * A device that has adam_flush takes lazy [V], or NULL: rows that were not read and whose weights would stay what
  * they are to the last bit it leaves alone, and counts the steps that they skip. adam_flush lets their moments fade by

@@ -432,6 +432,25 @@ static void adam_flush(Stream *s, void *m, void *v, LazyRow *lazy, Adam how, siz
     count(s, AT_adam_flush, 0, 0, (v ? 4 : 2) * n * d);
 }
 
+static void momentum(Stream *s, void *m, void *g, const StepState *state, double keep, size_t n)
+{
+    (void)m, (void)g, (void)state, (void)keep;
+    count(s, AT_momentum, 0, 0, 4 * n);
+}
+
+static void unit(Stream *s, void *x, const void *g, const double *parts, size_t chunks, size_t n)
+{
+    (void)x, (void)g, (void)parts, (void)chunks;
+    count(s, AT_unit, 0, n, n);
+}
+
+static void descend(Stream *s, void *w, void *copied, const void *x, const StepState *state, double scale, double decay,
+                    size_t n)
+{
+    (void)w, (void)x, (void)state, (void)scale, (void)decay;
+    count(s, AT_descend, 0, copied ? 2 * n : n, 2 * n);
+}
+
 static const Kernels entries = {
     .backend = "cost",
     .close = close_stream,

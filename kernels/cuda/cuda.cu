@@ -75,6 +75,7 @@ namespace { /* see launch.h */
 #include "argmax.cu"
 #include "choices.cu"
 #include "optimizer.cu"
+#include "muon.cu"
 } // namespace
 /* clang-format on */
 

@@ -78,6 +78,7 @@ static void give(Number *gradient, bool add, Real value) { *gradient = number(ad
 #include "argmax.c"
 #include "choices.c"
 #include "optimizer.c"
+#include "muon.c"
 /* clang-format on */
 
 const Kernels TABLE = {
