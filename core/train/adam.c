@@ -27,6 +27,10 @@ static void list_dense(const Optimizer *o, Stretch *stretch, size_t *stretches, 
         const Motion *m = &o->motions[i];
         if (p->role == ROLE_LOOKUP || p->role == ROLE_CONSTANT)
             continue;
+        if (m->whole) {
+            before = NULL;
+            continue;
+        }
         if (m->rate > 0 && (!before || before->group != m->group))
             stretch[(*stretches)++] = (Stretch){p->offset, 0, m};
         if (m->rate > 0)
@@ -71,7 +75,7 @@ void adam_close(Optimizer *o)
 }
 
 /* Steps are counted from 1, because the moments begin as 0 and that is corrected for. */
-static void begin(const Adam *adam, StepState *state, uint64_t step)
+void adam_begin(const Adam *adam, StepState *state, uint64_t step)
 {
     state->correction1 = 1 - pow(adam->beta1, (double)step);
     state->correction2 = 1 - pow(adam->beta2, (double)step);
@@ -80,11 +84,6 @@ static void begin(const Adam *adam, StepState *state, uint64_t step)
 static void *at(const Optimizer *o, void *block, const Parameter *p)
 {
     return block ? parameter_in(p, block, o->k->real) : NULL;
-}
-
-static const StepState *state_of(const Optimizer *o, const OptimizerStep *step, const Motion *m)
-{
-    return m->group ? &o->states[m->group - 1] : step->state;
 }
 
 /* All rows of a table move, because moments do, or rest. A worker takes some before it is the next worker's turn: an
@@ -96,7 +95,7 @@ static void move_table(Optimizer *o, Stream *s, const OptimizerStep *step, const
     size_t rows = p->shape[0], turn = lazy ? 256 : (rows + step->workers - 1) / step->workers;
     for (size_t first = step->number * turn; m->rate > 0 && first < rows; first += step->workers * turn)
         o->k->adam_rows(s, at(o, step->weights->reals, p), at(o, o->block[0], p), at(o, o->block[1], p), lazy, g,
-                        step->slots, state_of(o, step, m), m->adam, m->decay, first,
+                        step->slots, optimizer_state(o, step, m), m->adam, m->decay, first,
                         rows - first < turn ? rows - first : turn, p->shape[1]);
 }
 
@@ -112,8 +111,8 @@ void adam_step(Optimizer *o, Stream *s, const OptimizerStep *step)
                end = one->end < first + count ? one->end : first + count;
         if (begin < end)
             o->k->adam(s, w->reals, w->numbers == w->reals ? NULL : w->numbers, o->block[0], o->block[1],
-                       step->gradient, state_of(o, step, one->motion), one->motion->adam, own->spans, own->span_count,
-                       begin, end - begin);
+                       step->gradient, optimizer_state(o, step, one->motion), one->motion->adam, own->spans,
+                       own->span_count, begin, end - begin);
     }
     LazyRow *lazy = own->lazy;
     for (size_t i = 0; i < o->parameters->count; i++) {
@@ -155,7 +154,7 @@ const OptimizerKind adam_optimizer = {.name = "adam",
                                       .configure = configure,
                                       .open = adam_open,
                                       .close = adam_close,
-                                      .begin = begin,
+                                      .begin = adam_begin,
                                       .step = adam_step,
                                       .flush = adam_flush,
                                       .after_load = adam_after_load};

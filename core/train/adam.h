@@ -19,10 +19,12 @@ typedef struct AdamOwn {
     Span *spans; /* on the device: what decays */
     size_t span_count;
     LazyRow *lazy; /* [rows of all looked-up tables]; NULL: this device updates all rows in each step */
+    void *beside;  /* of an optimizer that has Adam for some parameters */
 } AdamOwn;
 
 bool adam_open(Optimizer *o, Stream *s, Error *e);
 void adam_close(Optimizer *o);
+void adam_begin(const Adam *adam, StepState *state, uint64_t step);
 void adam_step(Optimizer *o, Stream *s, const OptimizerStep *step);
 void adam_flush(Optimizer *o, Stream *s, size_t number, size_t workers);
 void adam_after_load(Optimizer *o);

@@ -32,9 +32,10 @@ static void list_free(TensorList *l)
     *l = (TensorList){0};
 }
 
-/* The given blocks, each under its prefix; brought to the host where they are not there already. */
-static bool list_blocks(TensorList *l, const Weights *w, Stream *s, void *const *blocks, const char *const *prefixes,
-                        size_t count, Error *e)
+/* The given blocks, each under its prefix, of an optimizer (or of none: o NULL); brought to the host where they are not
+ * there already. */
+static bool list_blocks(TensorList *l, const Weights *w, const Optimizer *o, Stream *s, void *const *blocks,
+                        const char *const *prefixes, size_t count, Error *e)
 {
     const Parameters *p = w->parameters;
     const Kernels *k = w->k;
@@ -53,7 +54,7 @@ static bool list_blocks(TensorList *l, const Weights *w, Stream *s, void *const 
         }
         for (size_t i = 0; i < p->count; i++) {
             const Parameter *one = p->list[i];
-            if (one->role == ROLE_CONSTANT)
+            if (one->role == ROLE_CONSTANT || (o && !optimizer_keeps(o, b, i)))
                 continue;
             snprintf(l->names[l->count], sizeof *l->names, "%s%s", prefixes[b], one->name);
             l->tensors[l->count] = (SafeTensor){.name = l->names[l->count],
@@ -71,7 +72,7 @@ bool weights_write(const Weights *w, Stream *s, const char *path, const ModelNot
 {
     TensorList list;
     const SafeText texts[] = {{"program", note->program}, {"model", note->options}};
-    bool fine = list_blocks(&list, w, s, &w->reals, (const char *const[]){""}, 1, e) &&
+    bool fine = list_blocks(&list, w, NULL, s, &w->reals, (const char *const[]){""}, 1, e) &&
                 safetensors_write(path, list.tensors, list.count, texts, sizeof texts / sizeof *texts, e);
     list_free(&list);
     return fine;
@@ -99,8 +100,8 @@ static bool state_write(Trainer *c, const char *path, const Progression *at, boo
     snprintf(numbers[5], sizeof *numbers, "%.17g", with_time ? at->seconds : 0);
     const SafeText texts[] = {{"step", numbers[0]},   {"best", numbers[1]},    {"best_step", numbers[2]},
                               {"scored", numbers[3]}, {"stalled", numbers[4]}, {"seconds", numbers[5]}};
-    bool fine = list_blocks(&list, &c->weights, c->worker[0].stream, c->optimizer.block, c->optimizer.kind->saved,
-                            saved_blocks(&c->optimizer), e) &&
+    bool fine = list_blocks(&list, &c->weights, &c->optimizer, c->worker[0].stream, c->optimizer.block,
+                            c->optimizer.kind->saved, saved_blocks(&c->optimizer), e) &&
                 safetensors_write(path, list.tensors, list.count, texts, sizeof texts / sizeof *texts, e);
     list_free(&list);
     return fine;
@@ -131,6 +132,7 @@ typedef struct Source {
     const char *path;
     const char *const (*aliases)[2]; /* or NULL */
     WeightsPart *part;               /* NULL: all of it */
+    const Optimizer *optimizer;      /* whose state that is; NULL: weights */
 } Source;
 
 static const SafeTensor *find_parameter(const Source *from, const char *name)
@@ -217,13 +219,15 @@ static bool matches(const Source *from, const Parameter *p)
 /* Reads one block, each tensor under prefix + name, into the device's memory. */
 static bool read_block(const Source *from, const char *prefix, const Weights *w, Stream *s, void *block, Error *e)
 {
+    const Optimizer *o = from->optimizer;
     const Parameters *p = w->parameters;
     size_t largest = parameters_largest(p);
     void *values = memory_get(largest, w->k->real);
     bool fine = values || memory_error(e, "weights from a file", largest, w->k->real);
     for (size_t i = 0; fine && i < p->count; i++) {
         const Parameter *one = p->list[i];
-        if (one->role == ROLE_CONSTANT || (from->part && !matches(from, one)))
+        if (one->role == ROLE_CONSTANT || (from->part && !matches(from, one)) ||
+            (o && !optimizer_keeps(o, block != o->block[0], i)))
             continue;
         fine = read_parameter(from, prefix, one, real_type(w->k), values, e);
         if (fine)
@@ -423,7 +427,7 @@ static bool state_is_of(const Safetensors *file, const char *path, const Optimiz
 
 static bool state_read(Trainer *c, const char *path, uint64_t wanted, Progression *at, Error *e)
 {
-    Source from = {.path = path};
+    Source from = {.path = path, .optimizer = &c->optimizer};
     double step, best, best_step, scored, stalled, seconds;
     Stream *s = c->worker[0].stream;
     bool fine = safetensors_open(&from.file, path, e) && text_number(from.file, path, "step", &step, e) &&

@@ -12,7 +12,7 @@
 
 /* What a group may say, and of which optimizer. */
 static const struct Key {
-    const char *name, *optimizer; /* NULL: of any */
+    const char *name, *optimizer; /* NULL: of any; a key may have several lines */
     size_t offset;
     double below; /* values are 0 or more, and less than that */
 } keys[] = {{"lr", NULL, offsetof(Motion, rate), INFINITY},
@@ -46,12 +46,18 @@ static bool set(Motion *m, const char **at, const char *optimizer, Error *e)
     size_t size = strcspn(*at, ",;");
     const char *text = *at, *equals = memchr(text, '=', size);
     const struct Key *key = NULL;
-    for (size_t i = 0; equals && i < sizeof keys / sizeof *keys; i++)
-        if (strlen(keys[i].name) == (size_t)(equals - text) && !strncmp(keys[i].name, text, (size_t)(equals - text)))
-            key = &keys[i];
-    if (!key || (key->optimizer && strcmp(key->optimizer, optimizer) != 0))
-        return fail(e, "--groups '%.*s': expected lr=X, decay=X or %s", (int)size, text,
-                    strcmp(optimizer, "sgd") ? "beta1=X, beta2=X" : "momentum=X");
+    char own[80] = "";
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const struct Key *one = &keys[i];
+        if (one->optimizer && strcmp(one->optimizer, optimizer) != 0)
+            continue;
+        if (equals && strlen(one->name) == (size_t)(equals - text) && !strncmp(one->name, text, strlen(one->name)))
+            key = one;
+        if (one->optimizer)
+            snprintf(own + strlen(own), sizeof own - strlen(own), "%s%s=X", own[0] ? ", " : "", one->name);
+    }
+    if (!key)
+        return fail(e, "--groups '%.*s': expected lr=X, decay=X or %s", (int)size, text, own);
     char *after;
     double value = strtod(equals + 1, &after);
     if (after == equals + 1 || after != text + size || !(value >= 0 && value < key->below))
@@ -133,12 +139,14 @@ static bool take(Motion *motions, const Parameters *p, const Group *g, size_t nu
     return some || matches_nothing(g->pattern, p, e);
 }
 
-/* muP, of `named` groups and what is in none. SGD's steps grow with gradients, which shrink with the width. */
+/* muP, of `named` groups and what is in none. SGD's steps grow with gradients, which shrink with the width; the largest
+ * singular value of Muon's grows with its root. */
 static size_t suit_width(Motion *motions, const Parameters *p, size_t named, bool of_gradient)
 {
     size_t groups = named;
     for (size_t i = 0; i < p->count; i++) {
-        const double rate = (of_gradient ? p->wider : 1) / p->list[i]->wider;
+        const double wider = p->list[i]->wider,
+                     rate = (of_gradient ? p->wider : 1) / (motions[i].whole ? sqrt(wider) : wider);
         if (rate < 1 || rate > 1)
             motions[i].group += named + 1;
         motions[i].rate *= rate;
@@ -150,17 +158,22 @@ static size_t suit_width(Motion *motions, const Parameters *p, size_t named, boo
 
 Motion *groups_motions(const OptimizerOptions *o, const Parameters *p, size_t *groups, Error *e)
 {
+    const OptimizerKind *kind = optimizer_kind(o->kind);
     Motion *motions = memory_get(p->count, sizeof *motions);
     bool fine = (motions || memory_error(e, "how parameters move", p->count, sizeof *motions)) &&
                 groups_read(o->groups, o->kind, groups, e);
     for (size_t i = 0; fine && i < p->count; i++)
-        motions[i] = (Motion){.rate = 1, .decay = p->list[i]->rank == 2 ? o->decay : 0, .adam = o->adam};
+        motions[i] = (Motion){.rate = 1,
+                              .decay = p->list[i]->rank == 2 ? o->decay : 0,
+                              .adam = o->adam,
+                              .whole = kind->is_whole && kind->is_whole(p->list[i]),
+                              .momentum = o->momentum};
     const char *at = o->groups ? o->groups : "";
     Group g;
     for (size_t number = 1; fine && next_group(&at, &g); number++)
-        fine = take(motions, p, &g, number, optimizer_kind(o->kind)->name, e);
+        fine = take(motions, p, &g, number, kind->name, e);
     if (fine && p->wider > 0)
-        *groups = suit_width(motions, p, *groups, optimizer_kind(o->kind)->of_gradient);
+        *groups = suit_width(motions, p, *groups, kind->of_gradient);
     if (!fine)
         memory_free(motions);
     return fine ? motions : NULL;

@@ -9,10 +9,11 @@ static const OptimizerKind *const kinds[] = {OPTIMIZERS(OPTIMIZER_ROW)};
 
 const OptimizerKind *optimizer_kind(int kind) { return kinds[kind]; }
 
-bool optimizer_open(Optimizer *o, const OptimizerOptions *options, const Kernels *k, Stream *s, const Parameters *p,
-                    Error *e)
+bool optimizer_open(Optimizer *o, const OptimizerOptions *options, size_t workers, const Kernels *k, Stream *s,
+                    const Parameters *p, Error *e)
 {
-    *o = (Optimizer){.options = *options, .kind = optimizer_kind(options->kind), .k = k, .parameters = p};
+    *o = (Optimizer){
+        .options = *options, .kind = optimizer_kind(options->kind), .k = k, .parameters = p, .workers = workers};
     o->motions = groups_motions(options, p, &o->groups, e);
     if (!o->motions)
         return false;
@@ -52,6 +53,13 @@ void optimizer_begin(const Optimizer *o, Stream *s, StepState *state, uint64_t s
     }
     o->k->upload(s, o->states, o->begins, o->groups * sizeof *o->states);
 }
+
+const StepState *optimizer_state(const Optimizer *o, const OptimizerStep *step, const Motion *m)
+{
+    return m->group ? &o->states[m->group - 1] : step->state;
+}
+
+bool optimizer_keeps(const Optimizer *o, size_t block, size_t i) { return block == 0 || !o->motions[i].whole; }
 
 void optimizer_range(size_t numbers, size_t number, size_t workers, size_t *first, size_t *count)
 {

@@ -15,7 +15,7 @@ enum { OPTIMIZER_BLOCKS = 2 };
 typedef struct OptimizerOptions {
     int kind; /* its number among OPTIMIZERS */
     Adam adam;
-    double momentum;    /* SGD's */
+    double momentum;    /* SGD's and Muon's */
     double decay;       /* of matrices */
     const char *groups; /* what moves otherwise, see groups.h; NULL: nothing */
 } OptimizerOptions;
@@ -25,6 +25,8 @@ typedef struct Motion {
     size_t group;       /* 0: moves as most do; otherwise the number of those that move alike, from 1 on */
     double rate, decay; /* rate: times the step's learning rate; 0: it does not move */
     Adam adam;
+    bool whole; /* a matrix that moves as one, by Muon's momentum */
+    double momentum;
 } Motion;
 
 typedef struct Optimizer {
@@ -32,6 +34,7 @@ typedef struct Optimizer {
     const struct OptimizerKind *kind;
     const Kernels *k;
     const Parameters *parameters;
+    size_t workers;                /* that share a step */
     void *block[OPTIMIZER_BLOCKS]; /* its state: reals, one for each learned number, in the order of parameters */
     Motion *motions;               /* of each parameter */
     StepState *begins, *states;    /* [groups] for which learning rate and corrections are others: on the host, on the
@@ -43,7 +46,7 @@ typedef struct Optimizer {
 /* What a worker needs in order to move its part of the weights. */
 typedef struct OptimizerStep {
     const Weights *weights;
-    const void *gradient;   /* of the whole step, see used.h */
+    void *gradient;         /* of the whole step, see used.h; may be written over */
     size_t used;            /* rows of it for each looked-up table */
     const int32_t *slots;   /* on the device: a table's row is this row of its gradient; negative: the gradient is 0 */
     const StepState *state; /* on the device: learning rate, clip factor, whether the gradient is finite */
@@ -56,6 +59,12 @@ typedef struct OptimizerKind {
     const char *saved[OPTIMIZER_BLOCKS]; /* a prefix of tensors in a checkpoint, "adam.m."; NULL: not saved */
     bool of_gradient;                    /* a larger gradient is a larger step */
     double traffic;                      /* reals that a weight's update reads and writes, but for the gradient */
+
+    /* Which parameters move as whole matrices: they have a momentum instead of Adam's means, and block 0 alone is their
+     * state. FLOP of a step; bytes beside the blocks. NULL: none. */
+    bool (*is_whole)(const Parameter *p);
+    double (*flop)(const Parameters *p);
+    size_t (*beside)(const Parameters *p, const Kernels *k, size_t workers);
 
     /* Makes an Adam of options as people write them. */
     void (*configure)(OptimizerOptions *o);
@@ -81,12 +90,18 @@ const OptimizerKind *optimizer_kind(int kind);
 OPTIMIZERS(OPTIMIZER_DECLARE)
 
 /* Closing what was not opened does nothing. */
-bool optimizer_open(Optimizer *o, const OptimizerOptions *options, const Kernels *k, Stream *s, const Parameters *p,
-                    Error *e);
+bool optimizer_open(Optimizer *o, const OptimizerOptions *options, size_t workers, const Kernels *k, Stream *s,
+                    const Parameters *p, Error *e);
 void optimizer_close(Optimizer *o);
 
 /* Before a step, state has its seed, number and learning rate: the corrections, and the same for each group. */
 void optimizer_begin(const Optimizer *o, Stream *s, StepState *state, uint64_t step);
+
+/* Of a parameter's group, on the device. */
+const StepState *optimizer_state(const Optimizer *o, const OptimizerStep *step, const Motion *m);
+
+/* Whether a block is state of parameter i, and not only room for its steps. */
+bool optimizer_keeps(const Optimizer *o, size_t block, size_t i);
 
 /* A worker's range of a block's first `numbers`: whole chunks of SQUARES_CHUNK, so that partial sums over chunks do not
  * depend on how many workers there are. */

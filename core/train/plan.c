@@ -154,8 +154,16 @@ static void plan_optimizer(TrainerPlan *plan, const TrainerOptions *o, const Par
 {
     double size = (double)p->size, gradient = (double)plan_gradient(p, task), workers = (double)o->workers;
     /* the update without what it reads of the gradient; the gradient's sums over workers, norm, update, next zeros */
-    double update = optimizer_kind(o->optimizer.kind)->traffic * size;
+    const OptimizerKind *kind = optimizer_kind(o->optimizer.kind);
+    double update = kind->traffic * size;
+    plan->flop += kind->flop ? kind->flop(p) : 0;
     plan->bytes += (double)o->k->real * (update + gradient * (3 * (workers - 1) + 1 + 1 + workers));
+}
+
+static size_t optimizer_bytes(const TrainerOptions *o, const Parameters *p)
+{
+    const OptimizerKind *kind = optimizer_kind(o->optimizer.kind);
+    return kind->blocks * p->size * o->k->real + (kind->beside ? kind->beside(p, o->k, o->workers) : 0);
 }
 
 /* Rows of the batch that the trainer itself holds. */
@@ -193,7 +201,7 @@ bool plan_make(TrainerPlan *plan, Takes *takes, const TrainerOptions *o, const P
     BatchSize at_once = plan_size(task, rows, true), whole = plan_size(task, plan_step_rows(o, task), false);
     plan->weights = p->whole * (k->real + (k->type == NUMBER_BF16 ? k->number : 0));
     plan->gradients = o->training ? o->workers * plan_gradient(p, task) * k->real : 0;
-    plan->moments = o->training ? optimizer_kind(o->optimizer.kind)->blocks * p->size * k->real : 0;
+    plan->moments = o->training ? optimizer_bytes(o, p) : 0;
     plan->activations = o->workers * (plan->tape.memory + plan->tape.gradients + plan->tape.host);
     plan->batches = device_rows_bytes(&whole) + (k->send ? 3 : 2) * o->workers * device_rows_bytes(&at_once);
     plan->program = memory_of_process() + PREPARED + (o->training ? o->workers * task->beside_each : 0);

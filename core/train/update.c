@@ -19,7 +19,7 @@ bool update_open(Trainer *c, Error *e)
         return memory_error(e, "a gradient's partial sums", parts, sizeof *c->parts);
     c->used.round = k->capture ? SLOTS_ROUND : 0;
     return used_rows_open(&c->used, p, &step, e) &&
-           optimizer_open(&c->optimizer, &c->options.optimizer, k, c->worker[0].stream, p, e);
+           optimizer_open(&c->optimizer, &c->options.optimizer, c->options.workers, k, c->worker[0].stream, p, e);
 }
 
 void update_close(Trainer *c)

@@ -47,7 +47,7 @@ static OptimizerOptions sgd(const char *groups) { return options_of(SGD, 0.9, 0,
 /* What a group says, said again by hand. */
 static Motion wanted(const Parameter *p, const OptimizerOptions *o)
 {
-    Motion m = {0, 1, p->rank == 2 ? 0.1 : 0, o->adam};
+    Motion m = {.rate = 1, .decay = p->rank == 2 ? 0.1 : 0, .adam = o->adam};
     if (!o->groups)
         return m;
     const bool first = strncmp(p->name, "blocks.", 7) == 0, norm = strstr(p->name, "norm") != NULL;
@@ -107,7 +107,7 @@ START_TEST(each_weight_moves_by_the_formula_of_its_group)
     const Parameters *p = &tiny.parameters;
     ck_assert_uint_le(p->whole, MOST);
     ck_done(weights_open(&weights, k, s, p, &e) && weights_init(&weights, s, INIT_GPT2, 1, 1, &e), e);
-    ck_done(optimizer_open(&o, &options, k, s, p, &e), e);
+    ck_done(optimizer_open(&o, &options, 3, k, s, p, &e), e);
     ck_assert_uint_eq(o.groups, _i < 2 ? 4 : 0);
     ck_assert(!o.block[1] == (kind == SGD));
     memcpy(w, weights.reals, p->size * sizeof *w);
@@ -221,7 +221,7 @@ START_TEST(skipped_steps_fade_by_the_means_of_their_group)
     Optimizer o;
     Error e;
     ck_done(tiny_open(&tiny, &tiny_standard, &e) && k->open(&s, 1, &e), e);
-    ck_done(optimizer_open(&o, &options, k, s, &tiny.parameters, &e), e);
+    ck_done(optimizer_open(&o, &options, 3, k, s, &tiny.parameters, &e), e);
     const Parameter *table = parameters_find(&tiny.parameters, "token_embedding.weight");
     float *m = parameter_in(table, o.block[0], sizeof *m), *v = parameter_in(table, o.block[1], sizeof *v);
     for (size_t i = 0; i < table->count; i++)
@@ -405,7 +405,7 @@ static bool report_and_open(void *argument, Error *e)
     Buffer report = {0};
     Stream *s = NULL;
     bool fine = k->open(&s, 1, e) && groups_report(&options, &tiny->parameters, &report, e) &&
-                optimizer_open(&o, &options, k, s, &tiny->parameters, e);
+                optimizer_open(&o, &options, 3, k, s, &tiny->parameters, e);
     optimizer_close(&o);
     buffer_free(&report);
     if (s)
