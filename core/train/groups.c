@@ -15,11 +15,10 @@ static const struct Key {
     const char *name, *optimizer; /* NULL: of any; a key may have several lines */
     size_t offset;
     double below; /* values are 0 or more, and less than that */
-} keys[] = {{"lr", NULL, offsetof(Motion, rate), INFINITY},
-            {"decay", NULL, offsetof(Motion, decay), INFINITY},
-            {"beta1", "adam", offsetof(Motion, adam.beta1), 1},
-            {"beta2", "adam", offsetof(Motion, adam.beta2), 1},
-            {"momentum", "sgd", offsetof(Motion, adam.beta1), 1}};
+} keys[] = {{"lr", NULL, offsetof(Motion, rate), INFINITY},       {"decay", NULL, offsetof(Motion, decay), INFINITY},
+            {"beta1", "adam", offsetof(Motion, adam.beta1), 1},   {"beta2", "adam", offsetof(Motion, adam.beta2), 1},
+            {"momentum", "sgd", offsetof(Motion, adam.beta1), 1}, {"beta1", "muon", offsetof(Motion, adam.beta1), 1},
+            {"beta2", "muon", offsetof(Motion, adam.beta2), 1},   {"momentum", "muon", offsetof(Motion, momentum), 1}};
 
 /* One of "PATTERN:KEY=X,KEY=X;..." */
 typedef struct Group {

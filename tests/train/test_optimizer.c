@@ -16,7 +16,7 @@
 
 #define ONE(KIND) +1
 
-enum { ADAM, SGD, KINDS = OPTIMIZERS(ONE), USED = 2, MOST = 8192, STEPS = 5 };
+enum { ADAM, SGD, MUON, KINDS = OPTIMIZERS(ONE), USED = 2, MOST = 8192, STEPS = 5 };
 
 START_TEST(choices_are_the_kinds)
 {
@@ -41,6 +41,10 @@ static OptimizerOptions options_of(int kind, double momentum, double beta1, doub
 static OptimizerOptions adam(const char *groups) { return options_of(ADAM, 0, 0.9, 0.99, 0.01, groups); }
 
 static OptimizerOptions sgd(const char *groups) { return options_of(SGD, 0.9, 0, 0, 0.01, groups); }
+
+static OptimizerOptions muon(const char *groups) { return options_of(MUON, 0.75, 0.9, 0.99, 0.01, groups); }
+
+static OptimizerOptions (*const each_kind[])(const char *) = {adam, sgd, muon};
 
 /* ---- each weight, against the formulas */
 
@@ -143,6 +147,123 @@ START_TEST(each_weight_moves_by_the_formula_of_its_group)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
+/* ---- Muon's matrices, against the paper's formula */
+
+enum { SIDE = 64 };
+
+/* X = a X + b (X X^T) X + c (X X^T)^2 X, as it is written, whatever the shape. */
+static void newton_schulz(double *x, size_t rows, size_t columns)
+{
+    static double s[SIDE][SIDE], sx[SIDE][SIDE], ssx[SIDE][SIDE];
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < rows; j++) {
+            s[i][j] = 0;
+            for (size_t k = 0; k < columns; k++)
+                s[i][j] += x[i * columns + k] * x[j * columns + k];
+        }
+    for (int twice = 0; twice < 2; twice++)
+        for (size_t i = 0; i < rows; i++)
+            for (size_t j = 0; j < columns; j++) {
+                double sum = 0;
+                for (size_t k = 0; k < rows; k++)
+                    sum += s[i][k] * (twice ? sx[k][j] : x[k * columns + j]);
+                (twice ? ssx : sx)[i][j] = sum;
+            }
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < columns; j++)
+            x[i * columns + j] = 3.4445 * x[i * columns + j] - 4.7750 * sx[i][j] + 2.0315 * ssx[i][j];
+}
+
+static void move_matrix(double *w, double *m, const double *g, const Parameter *p, const Motion *how, double clip)
+{
+    static double x[MOST];
+    double norm = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        m[i] = how->momentum * m[i] + (1 - how->momentum) * clip * g[i];
+        x[i] = how->momentum * m[i] + (1 - how->momentum) * clip * g[i];
+        norm += x[i] * x[i];
+    }
+    for (size_t i = 0; i < p->count; i++)
+        x[i] /= sqrt(norm);
+    for (int t = 0; t < 5; t++)
+        newton_schulz(x, p->shape[0], p->shape[1]);
+    const double scale = 0.2 * sqrt((double)(p->shape[0] > p->shape[1] ? p->shape[0] : p->shape[1]));
+    for (size_t i = 0; i < p->count; i++)
+        w[i] -= 0.01 * how->rate * (scale * x[i] + how->decay * w[i]);
+}
+
+/* Five steps of three workers; on the cpu, whose products are in float, as far as these go. With groups some matrices have
+ * their own momentum, rate and decay, and others stay. */
+START_TEST(matrices_move_by_newton_and_schulz_and_the_rest_by_adam)
+{
+    static double w[MOST], m[MOST], v[MOST], g[MOST];
+    static char block[MOST * sizeof(double)];
+    const bool cpu = _i > 1;
+    const double clip = 0.5;
+    const char *groups = _i % 2 ? "*.attention.*.weight:lr=0.5,momentum=0.25,decay=0;*.ff.out.*:lr=0" : NULL;
+    const OptimizerOptions options = options_of(MUON, 0.75, 0.9, 0.99, 0.1, groups);
+    const Kernels *k = kernels_find(cpu ? "cpu" : "plain", cpu ? NUMBER_F32 : NUMBER_F64, NULL);
+    Random random = {(uint32_t)_i, 0};
+    Tiny tiny;
+    Stream *s;
+    Weights weights;
+    Optimizer o;
+    Error e;
+    ck_done(tiny_open(&tiny, &tiny_standard, &e) && k->open(&s, 1, &e), e);
+    const Parameters *p = &tiny.parameters;
+    ck_done(weights_open(&weights, k, s, p, &e) && weights_init(&weights, s, INIT_GPT2, 1, 1, &e), e);
+    ck_done(optimizer_open(&o, &options, 3, k, s, p, &e), e);
+    for (size_t i = 0; i < p->size; i++)
+        w[i] = real_at(k, weights.reals, i);
+    memset(m, 0, sizeof m), memset(v, 0, sizeof v);
+    size_t wide = 0, tall = 0;
+    for (uint64_t step = 1; step <= STEPS; step++) {
+        int32_t slots[LETTERS + 1];
+        memset(slots, -1, sizeof slots);
+        slots[3] = 1, slots[step] = 0;
+        for (size_t i = 0; i < MOST; i++) {
+            g[i] = uniform(&random);
+            real_put(k, block, i, g[i]);
+        }
+        StepState state = {.learning_rate = 0.01, .clip = clip, .finite = 1};
+        optimizer_begin(&o, s, &state, step);
+        for (size_t i = 0; i < o.groups; i++)
+            o.states[i].clip = clip, o.states[i].finite = 1;
+        for (size_t i = 0; i < 3; i++)
+            o.kind->step(&o, s, &(OptimizerStep){&weights, block, USED, slots, &state, i, 3});
+        for (size_t i = 0; i < p->count; i++) {
+            const Parameter *one = p->list[i];
+            const size_t at = one->offset;
+            const bool matrix = one->rank == 2 && !strstr(one->name, "embedding");
+            const bool slow = groups && matrix && strstr(one->name, ".attention."),
+                       frozen = groups && strstr(one->name, ".ff.out.");
+            const Motion how = {.rate = frozen ? 0
+                                        : slow ? 0.5
+                                               : 1,
+                                .decay = one->rank == 2 && !slow ? 0.1 : 0,
+                                .adam = options.adam,
+                                .momentum = slow ? 0.25 : 0.75};
+            if (matrix && !frozen)
+                move_matrix(&w[at], &m[at], &g[at], one, &how, clip);
+            wide += matrix && one->shape[0] < one->shape[1], tall += matrix && one->shape[0] > one->shape[1];
+            for (size_t j = 0; j < one->count && at + j < p->size; j++) {
+                const long from = gradient_at(p, one, slots, j);
+                if (!matrix && !frozen)
+                    move(&w[at + j], &m[at + j], &v[at + j], from < 0 ? 0 : clip * g[from], &how, ADAM, step);
+                const double found = real_at(k, weights.reals, at + j);
+                ck_assert_msg(fabs(found - w[at + j]) < (cpu ? 2e-6 : 1e-13), "step %d, %s[%zu]: %.9g, not %.9g",
+                              (int)step, one->name, j, found, w[at + j]);
+            }
+        }
+    }
+    ck_assert(wide && tall);
+    optimizer_close(&o);
+    weights_close(&weights);
+    k->close(s);
+    tiny_close(&tiny);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
 /* ---- whole steps */
 
 /* A trainer of Tiny with fresh weights, on the cpu, where rows are lazy. */
@@ -192,9 +313,9 @@ START_TEST(groups_that_say_the_same_give_the_same_bits)
     static float with[MOST], without[MOST];
     static const char *const texts[] = {"", "*:lr=1", "*.weight:lr=1;blocks.*:lr=1;*:lr=1", "*:lr=0.5",
                                         "*embedding*:lr=0.5;*:lr=0.5"};
-    const char *text = texts[_i / 2];
+    const char *text = texts[_i / KINDS];
     const double times = strstr(text, "0.5") ? 2 : 1;
-    const OptimizerOptions o = _i % 2 ? sgd(text) : adam(text), plain = _i % 2 ? sgd(NULL) : adam(NULL);
+    const OptimizerOptions o = each_kind[_i % KINDS](text), plain = each_kind[_i % KINDS](NULL);
     size_t count = after_steps(with, &o, 1e-2 * times);
     ck_assert_uint_eq(after_steps(without, &plain, 1e-2), count);
     ck_assert(memcmp(with, without, count * sizeof *with) == 0);
@@ -203,9 +324,10 @@ START_TEST(groups_that_say_the_same_give_the_same_bits)
 START_TEST(means_of_a_group_are_those_of_a_whole_run)
 {
     static float with[MOST], without[MOST];
-    const OptimizerOptions o = _i ? options_of(SGD, 0, 0, 0, 0, "*:momentum=0.75")
-                                  : options_of(ADAM, 0, 0.9, 0.99, 0, "*:beta1=0.75,beta2=0.875"),
-                           plain = options_of(_i ? SGD : ADAM, 0.75, 0.75, 0.875, 0, NULL);
+    static const char *const means[] = {"*:beta1=0.75,beta2=0.875", "*:momentum=0.75",
+                                        "*:beta1=0.75,beta2=0.875,momentum=0.75"};
+    const OptimizerOptions o = options_of(_i, 0.5, 0.9, 0.99, 0, means[_i]),
+                           plain = options_of(_i, 0.75, 0.75, 0.875, 0, NULL);
     size_t count = after_steps(with, &o, 1e-2);
     ck_assert_uint_eq(after_steps(without, &plain, 1e-2), count);
     ck_assert(memcmp(with, without, count * sizeof *with) == 0);
@@ -241,7 +363,7 @@ START_TEST(skipped_steps_fade_by_the_means_of_their_group)
 /* Neither weights nor state, and both of all others do. */
 START_TEST(what_is_frozen_does_not_change_by_a_bit)
 {
-    const OptimizerOptions options = (_i ? sgd : adam)("*embedding*:lr=0;*.norm1.*:lr=0");
+    const OptimizerOptions options = each_kind[_i]("*embedding*:lr=0;*.norm1.*:lr=0");
     static float before[MOST];
     char path[600];
     TinyRun r;
@@ -268,7 +390,7 @@ START_TEST(what_is_frozen_does_not_change_by_a_bit)
 START_TEST(a_run_with_groups_goes_on_to_the_bit)
 {
     static float straight[MOST];
-    const OptimizerOptions options = (_i ? sgd : adam)("token*:lr=0.5,decay=0;*.norm1.*:lr=0;blocks.*:lr=2,decay=0.1");
+    const OptimizerOptions options = each_kind[_i]("token*:lr=0.5,decay=0;*.norm1.*:lr=0;blocks.*:lr=2,decay=0.1");
     const Progression at = {.step = 3};
     Progression back;
     char path[600];
@@ -344,6 +466,7 @@ static const struct {
              {ADAM, "*:beta1=1", "'beta1=1': expected a number from 0 on and below 1"},
              {ADAM, "*:lr=1,momentum=0", "'momentum=0': expected lr=X, decay=X or beta1=X, beta2=X"},
              {SGD, "*:beta1=0.5", "'beta1=0.5': expected lr=X, decay=X or momentum=X"},
+             {MUON, "*:epsilon=0.5", "expected lr=X, decay=X or beta1=X, beta2=X, momentum=X"},
              {ADAM, "*:rate=1", "'rate=1': expected lr=X"},
              {ADAM, "*:l=1", "'l=1': expected lr=X"}};
 
@@ -426,11 +549,12 @@ int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST(choices_are_the_kinds),
                                  TEST_LOOP(each_weight_moves_by_the_formula_of_its_group, 4),
-                                 TEST_LOOP(groups_that_say_the_same_give_the_same_bits, 10),
-                                 TEST_LOOP(means_of_a_group_are_those_of_a_whole_run, 2),
+                                 TEST_LOOP(matrices_move_by_newton_and_schulz_and_the_rest_by_adam, 4),
+                                 TEST_LOOP(groups_that_say_the_same_give_the_same_bits, 5 * KINDS),
+                                 TEST_LOOP(means_of_a_group_are_those_of_a_whole_run, KINDS),
                                  TEST(skipped_steps_fade_by_the_means_of_their_group),
-                                 TEST_LOOP(what_is_frozen_does_not_change_by_a_bit, 2),
-                                 TEST_LOOP(a_run_with_groups_goes_on_to_the_bit, 2),
+                                 TEST_LOOP(what_is_frozen_does_not_change_by_a_bit, KINDS),
+                                 TEST_LOOP(a_run_with_groups_goes_on_to_the_bit, KINDS),
                                  TEST(the_state_of_one_optimizer_is_refused_by_another),
                                  TEST(a_frozen_gradient_counts_in_the_norm),
                                  TEST_LOOP(what_is_no_list_of_groups_is_refused, sizeof wrong / sizeof *wrong),
