@@ -13,7 +13,7 @@ bool model_open(Model *m, const SharedOptions *o, Error *e)
     if (!network_suits(o, e))
         return false;
     Parameters *p = &m->parameters;
-    p->wider = network_wider(o);
+    network_prepare(p, o);
     EmbeddingOptions embedding = {.vocabulary = BYTES,
                                   .context = o->context,
                                   .dim = o->dim,

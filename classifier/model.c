@@ -15,7 +15,7 @@ bool model_open(Model *m, const ClassifierOptions *v, size_t words, size_t class
     if (!network_suits(o, e))
         return false;
     Parameters *p = &m->parameters;
-    p->wider = network_wider(o);
+    network_prepare(p, o);
     EmbeddingOptions embedding = {.vocabulary = words,
                                   .context = o->context,
                                   .dim = o->dim,

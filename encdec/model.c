@@ -13,13 +13,13 @@ static void build(Model *m, const EncdecOptions *v, size_t pieces)
 {
     const SharedOptions *o = &v->shared;
     Parameters *p = &m->parameters;
-    const double wider = p->wider = network_wider(o);
+    network_prepare(p, o);
     EmbeddingOptions embedding = {.vocabulary = pieces,
                                   .context = o->context,
                                   .dim = o->dim,
                                   .positions = (Positions)o->positions,
                                   .tied = o->tie,
-                                  .scale = sqrt((double)o->dim / wider),
+                                  .scale = sqrt((double)o->dim / p->wider),
                                   .dropout = o->dropout,
                                   .words = true};
     StackOptions encoder = {network_block(o), o->depth, "encoder", "encoder.norm"}, decoder = encoder;

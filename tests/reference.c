@@ -133,6 +133,7 @@ SharedOptions reference_options(const Reference *f)
                            .tie = whole(f, "tie"),
                            .gate = rare(f, "gate"),
                            .qk_norm = rare(f, "qk-norm"),
+                           .bias_free = rare(f, "no-bias"),
                            .smoothing = reference_number(f, "smoothing")};
 }
 

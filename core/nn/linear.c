@@ -17,6 +17,8 @@ static Parameter *add_weight(Parameters *p, size_t in, size_t out, bool joined, 
 
 static Parameter *add_bias(Parameters *p, size_t in, size_t out, bool joined, const char *name)
 {
+    if (p->bias_free)
+        return NULL;
     Parameter *bias = parameters_add(p, ROLE_BIAS, out, 0, "%s.bias", name);
     if (bias) {
         bias->joined = joined;

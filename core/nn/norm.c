@@ -8,7 +8,7 @@
 Norm norm_new(Parameters *p, NormKind kind, size_t dim, const char *name)
 {
     Parameter *gain = parameters_add(p, ROLE_GAIN, dim, 0, "%s.weight", name);
-    bool bias = kind == NORM_LAYER;
+    bool bias = kind == NORM_LAYER && !p->bias_free;
     return (Norm){kind, gain, bias ? parameters_add(p, ROLE_BIAS, dim, 0, "%s.bias", name) : NULL, 1e-5};
 }
 

@@ -8,7 +8,7 @@ typedef enum NormKind { NORM_LAYER, NORM_RMS } NormKind;
 
 typedef struct Norm {
     NormKind kind;
-    Parameter *gain, *bias; /* named .weight and .bias, as in PyTorch; bias NULL: RMS */
+    Parameter *gain, *bias; /* named .weight and .bias, as in PyTorch; bias NULL: none */
     double epsilon;
 } Norm;
 

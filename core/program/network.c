@@ -38,9 +38,16 @@ bool network_suits(const SharedOptions *o, Error *e)
             fail(e, "--attention composed does not support distances: give --distances none, or --attention fused"));
 }
 
-double network_wider(const SharedOptions *o)
+/* How many times as wide as the base of --parametrization mup; 1 without it. */
+static double wider(const SharedOptions *o)
 {
     return o->parametrization == PARAMETRIZATION_MUP ? (double)o->dim / (double)o->base_width : 1;
+}
+
+void network_prepare(Parameters *p, const SharedOptions *o)
+{
+    p->wider = wider(o);
+    p->bias_free = o->bias_free;
 }
 
 BlockOptions network_block(const SharedOptions *o)
@@ -51,7 +58,7 @@ BlockOptions network_block(const SharedOptions *o)
                                         .kv_heads = o->kv_heads,
                                         .key_size = key_size,
                                         .value_size = o->value_size ? o->value_size : key_size,
-                                        .key_wider = o->head_size ? 1 : network_wider(o),
+                                        .key_wider = o->head_size ? 1 : wider(o),
                                         .bias = o->bias,
                                         .qk_norm = o->qk_norm,
                                         .composed = o->attention == ATTENTION_COMPOSED,

@@ -8,8 +8,8 @@
 /* Whether they go together. */
 bool network_suits(const SharedOptions *o, Error *e);
 
-/* How many times as wide as the base of --parametrization mup; 1 without it. For Parameters, before a model is built. */
-double network_wider(const SharedOptions *o);
+/* What the options say of all parameters, before a model is built. */
+void network_prepare(Parameters *p, const SharedOptions *o);
 
 /* Of a block that sees what is before; distances reach over the whole context. */
 BlockOptions network_block(const SharedOptions *o);

@@ -102,6 +102,7 @@ const Option shared_options[] = {
     {"attention", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(attention), "fused", .choices = attentions, "attention as one operation, or made of small ones"},
     {"score", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(score), "scaled-dot", .choices = scores, "how query and key are scored; the last two need --attention composed"},
     {"bias", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(bias), "yes", NULL, "add biases to query, key and value"},
+    {"bias-free", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(bias_free), NULL, NULL, "no biases in any linear map or layer norm (none given: no)"},
     {"qk-norm", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(qk_norm), NULL, NULL, "RMS norm of queries and keys, head by head, before they are rotated or scored (none given: no)"},
     {"tie", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(tie), "no", NULL, "share one table between embedding and logits"},
     {"parametrization", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(parametrization), NULL, .choices = parametrizations, "mup: scale initial weights, learning rates, attention and logits so that the best --lr of --base-width suits every --dim (none given: standard)"},

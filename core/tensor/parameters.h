@@ -63,6 +63,7 @@ typedef struct Parameters {
     double wider;   /* how many times as wide as a base model is what is built: m of muP; 0: there is none */
     uint32_t sites; /* sites of random numbers given out so far */
     uint32_t side;  /* of what is built from now on: 0, or 1 for a decoder beside an encoder */
+    bool bias_free; /* linear maps and norms that are built from now on have none */
     bool failed;    /* memory ran out while the model was built */
 } Parameters;
 

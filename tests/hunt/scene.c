@@ -98,6 +98,7 @@ static void add_module(Scene *c, size_t k)
                           .dropout = op->rate};
     Name name;
     p->side = (uint32_t)op->domain;
+    p->bias_free = op->bias_free;
     p->sites = 8 * (uint32_t)op->name; /* masks stay when other operations are dropped */
     switch (op->what) {
     case EMBED: add_embedding(c, k); break;

@@ -112,11 +112,12 @@ static bool simplify(Op *op, size_t which)
     case 26: return op->rotary ? op->rotary = false, true : false;
     case 27: return op->qk_norm ? op->qk_norm = false, true : false;
     case 28: return op->norm == NORM_SANDWICH ? op->norm = NORM_PRE, true : false;
+    case 29: return op->bias_free ? op->bias_free = false, true : false;
     default: return false;
     }
 }
 
-enum { THINGS = 29 };
+enum { THINGS = 30 };
 
 /* One position less, or one row. */
 static bool shorten(Sketch *s, size_t which)

@@ -212,9 +212,9 @@ static void say_fields(Text *t, const Op *op)
     case NORM:
     case ADD_NORM: say(t, "%s", op->norm_kind == NORM_RMS ? " rms" : ""); break;
     case BLOCK:
-        say(t, " %s-norm%s %s%s%s%s", places[op->norm], op->norm_kind == NORM_RMS ? " rms" : "",
+        say(t, " %s-norm%s %s%s%s%s%s", places[op->norm], op->norm_kind == NORM_RMS ? " rms" : "",
             functions[op->function], op->gate ? " gate" : "", op->rotary ? " rotary" : "",
-            op->qk_norm ? " qk-norm" : "");
+            op->qk_norm ? " qk-norm" : "", op->bias_free ? " no biases" : "");
         say_attention(t, op);
         break;
     case LOSS: say(t, " %zu smoothing %g%s", op->which, op->smoothing, op->again ? " twice" : ""); break;

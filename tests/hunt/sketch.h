@@ -72,8 +72,8 @@ typedef struct Op {
     size_t window, block;
     DistanceOptions distances;
     NormPlace norm;
-    NormKind norm_kind;         /* NORM, ADD_NORM, BLOCK */
-    bool gate, rotary, qk_norm; /* BLOCK */
+    NormKind norm_kind;                    /* NORM, ADD_NORM, BLOCK */
+    bool gate, rotary, qk_norm, bias_free; /* BLOCK */
 } Op;
 
 typedef struct Sketch {

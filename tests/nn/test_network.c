@@ -16,7 +16,7 @@ static SharedOptions kind(int i)
     case 0: break;
     case 1:
         o.norm = NORM_PRE, o.norm_kind = NORM_RMS, o.positions = POSITIONS_SINUSOID, o.activation = ACTIVATION_GELU;
-        o.bias = false, o.parametrization = PARAMETRIZATION_MUP, o.base_width = 18;
+        o.bias_free = true, o.parametrization = PARAMETRIZATION_MUP, o.base_width = 18;
         break;
     case 2:
         o.norm = NORM_PRE, o.tie = true, o.head_size = 5, o.value_size = 7, o.activation = ACTIVATION_GELU_TANH;

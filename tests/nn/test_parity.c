@@ -4,7 +4,8 @@
 #include "tests/nn/networks.h"
 #include "tests/parity.h"
 
-static const char *const names[] = {"post-learned", "post-sinusoid", "pre-learned", "pre-sinusoid", "tied", "modern"};
+static const char *const names[] = {"post-learned", "post-sinusoid", "pre-learned", "pre-sinusoid",
+                                    "tied",         "modern",        "small-gpt"};
 
 /* A decoder over words that are looked up, and encoder-decoders: post-norm, one table for all; pre-norm, a table each.
  */
