@@ -31,8 +31,7 @@ Attention attention_new(Parameters *p, const AttentionOptions *o, const char *pr
     }
     snprintf(name, sizeof name, "%s.out", prefix);
     a.out = linear_new(p, o->heads * o->value_size, o->dim, true, name);
-    if (a.out.weight)
-        a.out.weight->residual = true;
+    linear_ends_branch(&a.out);
     a.drop = parameters_dropout(p, o->dropout);
     assert(o->composed || score_is_dot(o->score));
     a.scoring = scoring_new(p, o->score, o->heads, o->key_size, prefix);

@@ -51,8 +51,7 @@ Block block_new(Parameters *p, const BlockOptions *o, const char *prefix)
     if (o->ff_dropout > 0) /* few networks have it: others draw what they drew before there was one */
         b.ff.drop = parameters_dropout(p, o->ff_dropout);
     b.branch2 = branch_new(p, o, prefix, "norm2");
-    if (b.ff.out.weight)
-        b.ff.out.weight->residual = true;
+    linear_ends_branch(&b.ff.out);
     return b;
 }
 

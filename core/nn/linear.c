@@ -55,6 +55,14 @@ Linear linear_joined(Parameters *p, size_t in, const size_t *out, size_t count, 
     return l;
 }
 
+void linear_ends_branch(const Linear *l)
+{
+    if (l->weight)
+        l->weight->residual = true;
+    if (l->bias)
+        l->bias->residual = true;
+}
+
 Linear linear_tied(Parameter *table)
 {
     return table ? (Linear){.weight = table, .in = table->shape[1], .out = table->shape[0]} : (Linear){0};

@@ -18,6 +18,9 @@ Linear linear_new(Parameters *p, size_t in, size_t out, bool bias, const char *n
 Linear linear_joined(Parameters *p, size_t in, const size_t *out, size_t count, bool bias, const char *prefix,
                      const char *const *names, Linear *parts);
 
+/* It is the last one of a branch, which is added to the residual stream. */
+void linear_ends_branch(const Linear *l);
+
 /* The map that reads a table the other way round: logits of a tied embedding. */
 Linear linear_tied(Parameter *table);
 

@@ -48,6 +48,7 @@ void network_prepare(Parameters *p, const SharedOptions *o)
 {
     p->wider = wider(o);
     p->bias_free = o->bias_free;
+    p->branch_init = (BranchInit)o->branch_init;
 }
 
 BlockOptions network_block(const SharedOptions *o)

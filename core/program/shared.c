@@ -45,6 +45,8 @@ static const OptionChoice scores[] = {{"scaled-dot", SCORE_SCALED_DOT},
                                       {NULL, 0}};
 static const OptionChoice inits[] = {
     {"pytorch", INIT_PYTORCH}, {"gpt2", INIT_GPT2}, {"xavier", INIT_XAVIER}, {NULL, 0}};
+static const OptionChoice branch_inits[] = {
+    {"same", BRANCH_SAME}, {"scaled", BRANCH_SCALED}, {"zero", BRANCH_ZERO}, {NULL, 0}};
 static const OptionChoice parametrizations[] = {
     {"standard", PARAMETRIZATION_STANDARD}, {"mup", PARAMETRIZATION_MUP}, {NULL, 0}};
 static const OptionChoice schedules[] = {{"constant", SCHEDULE_CONSTANT},
@@ -111,6 +113,7 @@ const Option shared_options[] = {
     {"attention-dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(attention_dropout), "0", "[0,1)", "probability of dropping an attention weight"},
     {"ff-dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(ff_dropout), "0", "[0,1)", "probability of dropping a hidden number of the feed-forward network"},
     {"init", 0, OPTION_CHOICE, OPTION_TRAINING, BUILD, AT(init), "pytorch", .choices = inits, "how weights are initialized"},
+    {"branch-init", 0, OPTION_CHOICE, OPTION_TRAINING, BUILD, AT(branch_init), NULL, .choices = branch_inits, "initial weights of the last map of each branch: as --init says, divided by the root of 2 depth (which gpt2 does anyway), or zero (none given: same)"},
     {"from", 0, OPTION_PATH, OPTION_TRAINING, COMMAND_TRAIN, AT(from), NULL, "RUN|FILE", "start from another model's weights, where name and shape match: a run's best, or a .safetensors file"},
     {"map", 0, OPTION_TEXT, OPTION_TRAINING, COMMAND_TRAIN, AT(map), NULL, "OLD=NEW,...", "rename tensors of --from: a leading OLD becomes NEW; the first pair that matches is used"},
 

@@ -40,7 +40,7 @@ typedef struct SharedOptions {
     const char *data, *from, *map, *betas, *groups, *save_every;
     size_t batch, micro_batch, steps, epochs, warmup, decay_steps, eval_every, keep, patience, seed, workers, team;
     double minutes, lr, momentum, epsilon, decay, clip, dropout, attention_dropout, ff_dropout, smoothing;
-    int init, schedule, optimizer, device, precision;
+    int init, branch_init, schedule, optimizer, device, precision;
     bool recompute;
     /* here */
     const char *run, *resume, *weights, *preset, *config, *dump_logits, *coordinates;

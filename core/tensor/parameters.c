@@ -199,6 +199,13 @@ static uint32_t stream_of(const char *name)
     return hash;
 }
 
+static double branch_times(const Parameters *p, const Parameter *one, Init init, size_t depth)
+{
+    if (!one->residual || p->branch_init == BRANCH_SAME)
+        return 1;
+    return p->branch_init == BRANCH_ZERO ? 0 : init == INIT_GPT2 ? 1 : 1 / sqrt(2 * (double)depth);
+}
+
 bool weights_init(Weights *w, Stream *s, Init init, size_t depth, uint32_t seed, Error *e)
 {
     const Parameters *p = w->parameters;
@@ -211,6 +218,7 @@ bool weights_init(Weights *w, Stream *s, Init init, size_t depth, uint32_t seed,
         if (one->role == ROLE_CONSTANT)
             continue;
         Draw draw = parameter_draw(one, init, depth);
+        double times = branch_times(p, one, init, depth);
         uint32_t stream = stream_of(one->name); /* where other draws have the step */
         for (size_t j = 0; j < one->count; j++) {
             double value = one->constant ? computed(one, j) : draw.constant;
@@ -218,7 +226,7 @@ bool weights_init(Weights *w, Stream *s, Init init, size_t depth, uint32_t seed,
                 value += draw.spread * philox_normal(seed, stream, j, SITE_INIT);
             else if (draw.spread > 0)
                 value += draw.spread * (2 * philox_uniform(seed, stream, j, SITE_INIT) - 1);
-            real_put(w->k, values, j, value);
+            real_put(w->k, values, j, times * value);
         }
         weights_set(w, s, one, values);
     }

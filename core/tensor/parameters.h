@@ -51,6 +51,10 @@ typedef struct Parameter {
 
 typedef enum Init { INIT_PYTORCH, INIT_GPT2, INIT_XAVIER } Init;
 
+/* What the last map of each branch is multiplied by when it is drawn: 1, 1 / sqrt(2 depth) as gpt2 always does, or 0, so
+ * that each block begins as the identity (Zhang et al. 2019). */
+typedef enum BranchInit { BRANCH_SAME, BRANCH_SCALED, BRANCH_ZERO } BranchInit;
+
 typedef struct Parameters {
     Parameter **list;
     size_t count, capacity;
@@ -63,6 +67,7 @@ typedef struct Parameters {
     double wider;   /* how many times as wide as a base model is what is built: m of muP; 0: there is none */
     uint32_t sites; /* sites of random numbers given out so far */
     uint32_t side;  /* of what is built from now on: 0, or 1 for a decoder beside an encoder */
+    BranchInit branch_init;
     bool bias_free; /* linear maps and norms that are built from now on have none */
     bool failed;    /* memory ran out while the model was built */
 } Parameters;

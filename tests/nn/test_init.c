@@ -206,6 +206,42 @@ START_TEST(init_gpt2_scales_what_ends_a_branch)
     fresh_close(&f);
 }
 
+static bool same_values(const Fresh *f, const Fresh *g, const char *name)
+{
+    const Parameter *p = named(f, name);
+    ck_assert_uint_eq(p->count, named(g, name)->count);
+    double *a = values_of(f, p), *b = values_of(g, named(g, name));
+    bool same = memcmp(a, b, p->count * sizeof *a) == 0;
+    memory_free(a);
+    memory_free(b);
+    return same;
+}
+
+START_TEST(branches_begin_smaller_or_at_zero)
+{
+    static const char *const ends[] = {"blocks.2.attention.out.weight", "blocks.0.ff.out.bias"};
+    SharedOptions o = drawn_options(), as_drawn = o;
+    o.branch_init = _i ? BRANCH_ZERO : BRANCH_SCALED;
+    Fresh f, same;
+    fresh_open(&f, &o, plain_of(NUMBER_F64), INIT_PYTORCH, 1);
+    fresh_open(&same, &as_drawn, plain_of(NUMBER_F64), INIT_PYTORCH, 1);
+    ck_assert(same_values(&f, &same, "blocks.2.attention.value.weight"));
+    ck_assert(same_values(&f, &same, "blocks.0.ff.in.bias"));
+    for (size_t i = 0; i < 2; i++) {
+        double *found = values_of(&f, named(&f, ends[i])), *drawn = values_of(&same, named(&same, ends[i]));
+        for (size_t j = 0; j < named(&f, ends[i])->count; j++)
+            ck_assert_double_eq_tol(found[j], _i ? 0 : drawn[j] / sqrt(2 * DEPTH), 1e-15);
+        memory_free(found);
+        memory_free(drawn);
+    }
+    fresh_close(&f);
+    fresh_close(&same);
+    o.branch_init = BRANCH_SCALED;
+    fresh_open(&f, &o, plain_of(NUMBER_F64), INIT_GPT2, 1);
+    check_drawn(&f, named(&f, ends[0]), true, 0.02 / sqrt(2 * DEPTH)); /* once */
+    fresh_close(&f);
+}
+
 START_TEST(init_xavier_balances_inputs_and_outputs)
 {
     SharedOptions o = drawn_options();
@@ -242,17 +278,6 @@ START_TEST(no_two_parameters_begin_alike)
             memory_free(b);
         }
     fresh_close(&f);
-}
-
-static bool same_values(const Fresh *f, const Fresh *g, const char *name)
-{
-    const Parameter *p = named(f, name);
-    ck_assert_uint_eq(p->count, named(g, name)->count);
-    double *a = values_of(f, p), *b = values_of(g, named(g, name));
-    bool same = memcmp(a, b, p->count * sizeof *a) == 0;
-    memory_free(a);
-    memory_free(b);
-    return same;
 }
 
 START_TEST(what_a_parameter_begins_with_does_not_depend_on_the_sizes_of_others)
@@ -321,6 +346,7 @@ int main(int argc, char **argv)
         TEST_LOOP(an_embedding_shares_a_table_and_only_equal_sinusoids, 8),
         TEST(init_pytorch_draws_as_pytorch_does),
         TEST(init_gpt2_scales_what_ends_a_branch),
+        TEST_LOOP(branches_begin_smaller_or_at_zero, 2),
         TEST(init_xavier_balances_inputs_and_outputs),
         TEST_LOOP(no_two_parameters_begin_alike, 3),
         TEST_LOOP(what_a_parameter_begins_with_does_not_depend_on_the_sizes_of_others, 3),
