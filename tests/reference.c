@@ -114,7 +114,7 @@ static size_t rare(const Reference *f, const char *key) { return safetensors_tex
 SharedOptions reference_options(const Reference *f)
 {
     static const char *const activations[] = {"relu", "gelu", "gelu-tanh", "tanh", "sigmoid", "silu", NULL};
-    static const char *const norms[] = {"post", "pre", "sandwich", NULL};
+    static const char *const norms[] = {"post", "pre", "sandwich", "parallel", NULL};
     static const char *const positions[] = {"none", "learned", "sinusoid", "rotary", NULL};
     return (SharedOptions){.dim = whole(f, "dim"),
                            .heads = whole(f, "heads"),

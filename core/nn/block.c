@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef char Name[sizeof(((Parameter *)0)->name)];
 
@@ -18,7 +19,9 @@ static Branch branch_new(Parameters *p, const BlockOptions *o, const char *prefi
 {
     size_t dim = o->attention.dim;
     Name name;
-    Branch b = {.norm = norm_new(p, o->norm_kind, dim, join(name, prefix, part)), .place = o->norm};
+    Branch b = {.place = o->norm};
+    if (o->norm != NORM_PARALLEL || strcmp(part, "norm1") == 0)
+        b.norm = norm_new(p, o->norm_kind, dim, join(name, prefix, part));
     if (o->norm == NORM_SANDWICH) {
         snprintf(name, sizeof name, "%s.%s_out", prefix, part);
         b.norm_out = norm_new(p, o->norm_kind, dim, name);
@@ -79,35 +82,35 @@ typedef struct BlockArgs {
     AttentionContext context;
 } BlockArgs;
 
-/* x attends to its own rows; where only some positions are wanted, these alone do. */
-static Tensor *attend_self(Tape *t, const Block *b, Tensor *x, const AttentionContext *context)
+/* What a later branch reads: x, or (parallel) what the first one read. */
+static Tensor *enter_later(Tape *t, const Branch *b, Tensor *x, Tensor *first)
 {
-    Tensor *whole = NULL;
+    return b->place == NORM_PARALLEL ? first : enter(t, b, x);
+}
+
+/* inputs: x, and a memory where there is one. Where only some positions are wanted, these alone attend to all. */
+static Tensor *run(Tape *t, const void *args, Tensor *const *inputs)
+{
+    const BlockArgs *a = args;
+    const Block *b = a->b;
+    const AttentionContext *context = &a->context;
+    Tensor *x = inputs[0], *whole = NULL;
     RowPositions positions = {context->position, x->rows, NULL};
     if (context->query_subset) {
         whole = enter(t, &b->branch1, x);
         x = gather(t, x, context->query_subset->index, context->query_subset->positions);
         positions.index = context->query_subset->index;
     }
-    Tensor *y = multihead(t, &b->attention, enter(t, &b->branch1, x), whole, &context->self_mask, context->kv_cache,
-                          positions);
-    return leave(t, &b->branch1, x, y);
-}
-
-/* inputs: x, and a memory where there is one */
-static Tensor *run(Tape *t, const void *args, Tensor *const *inputs)
-{
-    const BlockArgs *a = args;
-    const Block *b = a->b;
-    const AttentionContext *context = &a->context;
-    Tensor *x = attend_self(t, b, inputs[0], context);
+    Tensor *first = enter(t, &b->branch1, x);
+    Tensor *y = multihead(t, &b->attention, first, whole, &context->self_mask, context->kv_cache, positions);
+    x = leave(t, &b->branch1, x, y);
     if (b->crosses) {
         Tensor *memory = context->cross_cache ? NULL : inputs[1];
-        Tensor *y = multihead(t, &b->cross, enter(t, &b->branch_cross, x), memory, &context->cross_mask,
-                              context->cross_cache, (RowPositions){0});
+        y = multihead(t, &b->cross, enter_later(t, &b->branch_cross, x, first), memory, &context->cross_mask,
+                      context->cross_cache, (RowPositions){0});
         x = leave(t, &b->branch_cross, x, y);
     }
-    return leave(t, &b->branch2, x, feedforward(t, &b->ff, enter(t, &b->branch2, x)));
+    return leave(t, &b->branch2, x, feedforward(t, &b->ff, enter_later(t, &b->branch2, x, first)));
 }
 
 Tensor *block(Tape *t, const Block *b, Tensor *x, Tensor *memory, const AttentionContext *context)

@@ -3,6 +3,7 @@
  *     post-norm (Vaswani et al. 2017)         x = norm1(x + dropout(attention(x)))       x = norm2(x + dropout(ff(x)))
  *     pre-norm                                x = x + dropout(attention(norm1(x)))       x = x + dropout(ff(norm2(x)))
  *     sandwich (Ding et al. 2021)             x = x + dropout(norm1_out(attention(norm1(x)))), and so on
+ *     parallel (Wang, Komatsuzaki 2021)       x = x + dropout(attention(y)) + dropout(ff(y)), y = norm1(x)
  *
  * A decoder's block has a third branch between them, norm_cross: attention of x across a memory. */
 #ifndef CORE_NN_BLOCK_H
@@ -11,7 +12,7 @@
 #include "core/nn/attention.h"
 #include "core/nn/norm.h"
 
-typedef enum NormPlace { NORM_POST, NORM_PRE, NORM_SANDWICH } NormPlace;
+typedef enum NormPlace { NORM_POST, NORM_PRE, NORM_SANDWICH, NORM_PARALLEL } NormPlace;
 
 typedef struct BlockOptions {
     AttentionOptions attention;
@@ -26,7 +27,7 @@ typedef struct BlockOptions {
 } BlockOptions;
 
 typedef struct Branch {
-    Norm norm;
+    Norm norm; /* gain NULL: a parallel block's, which reads what the first one made of x */
     Dropout drop;
     NormPlace place;
     Norm norm_out; /* a sandwich's, of what the branch makes */

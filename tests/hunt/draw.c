@@ -160,6 +160,7 @@ static void draw_fields(Draw *d, Op *op)
         op->norm = (NormPlace)below(r, 2), op->norm_kind = (NormKind)below(r, 2);
         op->norm = chance(&own, 0.3) ? NORM_SANDWICH : op->norm;
         op->bias_free = chance(&own, 0.2);
+        op->norm = chance(&own, 0.2) ? NORM_PARALLEL : op->norm;
         op->function = d->taste.smooth ? ACTIVATION_GELU : ACTIVATION_RELU;
         break;
     case LOSS:

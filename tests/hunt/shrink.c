@@ -111,7 +111,7 @@ static bool simplify(Op *op, size_t which)
     case 25: return op->gate ? op->gate = false, true : false;
     case 26: return op->rotary ? op->rotary = false, true : false;
     case 27: return op->qk_norm ? op->qk_norm = false, true : false;
-    case 28: return op->norm == NORM_SANDWICH ? op->norm = NORM_PRE, true : false;
+    case 28: return op->norm > NORM_PRE ? op->norm = NORM_PRE, true : false;
     case 29: return op->bias_free ? op->bias_free = false, true : false;
     default: return false;
     }

@@ -196,7 +196,7 @@ static void say_attention(Text *t, const Op *op)
 static void say_fields(Text *t, const Op *op)
 {
     static const char *const functions[] = {"relu", "gelu", "gelu-tanh", "tanh", "sigmoid", "silu", "relu2"};
-    static const char *const places[] = {"post", "pre", "sandwich"};
+    static const char *const places[] = {"post", "pre", "sandwich", "parallel"};
     static const char *const poolings[] = {"first", "mean", "max"};
     static const char *const positions[] = {"", " learned positions", " sinusoids"};
     switch (op->what) {

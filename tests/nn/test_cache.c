@@ -29,7 +29,9 @@ static SharedOptions layout(int i)
         o.heads = 6, o.kv_heads = 2;
     if (i == 3)
         o.kv_heads = 1;
-    if (i >= 4)
+    if (i == 4)
+        o.positions = POSITIONS_ROTARY, o.norm = NORM_PARALLEL, o.bias_free = true;
+    else if (i == 5)
         o.positions = POSITIONS_ROTARY, o.qk_norm = o.gate = true, o.norm = NORM_SANDWICH;
     else if (i >= 2)
         o.positions = POSITIONS_SINUSOID, o.head_size = 5, o.value_size = 7, o.window = 4, o.bias = false;
