@@ -21,7 +21,7 @@ bool model_open(Model *m, const SharedOptions *o, Error *e)
                                   .tied = o->tie,
                                   .scale = 1,
                                   .dropout = o->dropout};
-    StackOptions blocks = {network_block(o), o->depth, "blocks", "norm"};
+    StackOptions blocks = network_stack(o, "blocks", "norm");
     m->embedding = embedding_new(p, &embedding, "token_embedding.weight", "position_embedding.weight");
     m->stack = stack_new(p, &blocks);
     m->logits = linear_last(p, o->tie ? m->embedding.table : NULL, o->dim, BYTES, "logits");

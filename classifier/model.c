@@ -23,7 +23,7 @@ bool model_open(Model *m, const ClassifierOptions *v, size_t words, size_t class
                                   .scale = 1,
                                   .dropout = o->dropout,
                                   .words = true};
-    StackOptions blocks = {network_block(o), o->depth, "blocks", "norm"};
+    StackOptions blocks = network_stack(o, "blocks", "norm");
     if (blocks.block.attention.distances.kind != DISTANCE_ALIBI) /* which has no bias for keys ahead */
         blocks.block.attention.distances.ahead = o->context - 1;
     m->embedding = embedding_new(p, &embedding, "token_embedding.weight", "position_embedding.weight");

@@ -22,7 +22,7 @@ static void build(Model *m, const EncdecOptions *v, size_t pieces)
                                   .scale = sqrt((double)o->dim / p->wider),
                                   .dropout = o->dropout,
                                   .words = true};
-    StackOptions encoder = {network_block(o), o->depth, "encoder", "encoder.norm"}, decoder = encoder;
+    StackOptions encoder = network_stack(o, "encoder", "encoder.norm"), decoder = encoder;
     if (encoder.block.attention.distances.kind != DISTANCE_ALIBI) /* which has no bias for keys ahead */
         encoder.block.attention.distances.ahead = o->context - 1;
     m->source = embedding_new(p, &embedding, o->tie ? "embedding.weight" : "source_embedding.weight",

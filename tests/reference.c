@@ -2,7 +2,7 @@
 #include "tests/reference.h"
 
 #include "base/memory.h"
-#include "core/nn/norm.h"
+#include "core/nn/stack.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +116,7 @@ SharedOptions reference_options(const Reference *f)
     static const char *const activations[] = {"relu", "gelu", "gelu-tanh", "tanh", "sigmoid", "silu", NULL};
     static const char *const norms[] = {"post", "pre", "sandwich", "parallel", NULL};
     static const char *const positions[] = {"none", "learned", "sinusoid", "rotary", NULL};
+    static const char *const skips[] = {"none", "x0", "unet", NULL};
     return (SharedOptions){.dim = whole(f, "dim"),
                            .heads = whole(f, "heads"),
                            .kv_heads = rare(f, "kv-heads"),
@@ -134,6 +135,8 @@ SharedOptions reference_options(const Reference *f)
                            .gate = rare(f, "gate"),
                            .qk_norm = rare(f, "qk-norm"),
                            .bias_free = rare(f, "no-bias"),
+                           .value_residual = rare(f, "value-residual"),
+                           .skip = safetensors_text(f->file, "skip") ? reference_choice(f, "skip", skips) : SKIP_NONE,
                            .smoothing = reference_number(f, "smoothing")};
 }
 

@@ -27,6 +27,7 @@ Attention attention_new(Parameters *p, const AttentionOptions *o, const char *pr
         a.all = linear_joined(p, o->dim, out, 3, o->bias, prefix, names, parts);
         a.query = parts[0];
         a.key_value = parts[1];
+        a.value = parts[2];
         a.key_value.out += out[2];
     }
     snprintf(name, sizeof name, "%s.out", prefix);
@@ -40,6 +41,10 @@ Attention attention_new(Parameters *p, const AttentionOptions *o, const char *pr
         a.query_norm = norm_new(p, NORM_RMS, o->key_size, name);
         snprintf(name, sizeof name, "%s.key_norm", prefix);
         a.key_norm = norm_new(p, NORM_RMS, o->key_size, name);
+    }
+    if (o->value_residual) {
+        snprintf(name, sizeof name, "%s.value_blend", prefix);
+        a.value_blend = blend_new(p, attention_values(o), 0.5, 0.5, name);
     }
     a.rotary = rotary_new(p, o->rotary, o->key_size, prefix);
     a.distances = distances_new(p, &o->distances, o->dim, o->heads, o->key_size, prefix);
@@ -113,16 +118,23 @@ void attention_remember(Tape *t, const Attention *a, Tensor *memory, const Rows 
     append(t, cache, kv, rows->start, rows->rows);
 }
 
+static void finish_kv(Tape *t, const Attention *a, Tensor *kv[2], RowPositions positions, Tensor *first_values)
+{
+    kv[0] = prepared(t, a, &a->key_norm, kv[0], positions);
+    if (a->value_blend.own)
+        kv[1] = blend(t, &a->value_blend, kv[1], first_values);
+}
+
 /* Queries, keys and values: of x, of memory, or of what the cache holds. Here positions meet queries and keys. */
 static void project(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *how, const CacheLayer *cache,
-                    RowPositions positions, Tensor *qkv[3])
+                    RowPositions positions, Tensor *first_values, Tensor *qkv[3])
 {
     size_t columns[] = {a->options.heads * a->options.key_size, attention_keys(&a->options),
                         attention_values(&a->options)};
     const RowPositions all = {positions.position, positions.count, NULL};
     if (!a->options.cross && !memory) {
         tape_split(t, linear(t, &a->all, x), qkv, columns, 3);
-        qkv[1] = prepared(t, a, &a->key_norm, qkv[1], all);
+        finish_kv(t, a, qkv + 1, all, first_values);
         if (cache)
             append(t, cache, qkv + 1, how->query_start, how->rows);
     } else {
@@ -130,7 +142,7 @@ static void project(Tape *t, const Attention *a, Tensor *x, Tensor *memory, cons
         assert(!cache != !memory);
         if (memory) {
             tape_split(t, linear(t, &a->key_value, memory), qkv + 1, columns + 1, 2);
-            qkv[1] = prepared(t, a, &a->key_norm, qkv[1], all);
+            finish_kv(t, a, qkv + 1, all, first_values);
         }
     }
     qkv[0] = prepared(t, a, &a->query_norm, qkv[0], positions);
@@ -143,6 +155,12 @@ static void project(Tape *t, const Attention *a, Tensor *x, Tensor *memory, cons
 Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows, const CacheLayer *cache,
                   RowPositions positions)
 {
+    return multihead_blended(t, a, x, memory, rows, cache, positions, NULL);
+}
+
+Tensor *multihead_blended(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows,
+                          const CacheLayer *cache, RowPositions positions, Tensor *first_values)
+{
     const AttentionOptions *o = &a->options;
     Tensor *qkv[3];
     Attend how = *rows;
@@ -152,7 +170,7 @@ Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const 
     how.dropout = tape_dropout(t, a->drop);
     how.weights = t->hook && t->hook->weights ? t->hook->weights(t->hook, t, a->out.weight, &how) : NULL;
 
-    project(t, a, x, memory, &how, cache, positions, qkv);
+    project(t, a, x, memory, &how, cache, positions, first_values, qkv);
     Tensor *relative = distances_describe(t, &a->distances, &how);
     Tensor *y = o->composed ? attend_composed(t, &a->scoring, qkv[0], qkv[1], qkv[2], &how)
                             : attend(t, qkv[0], qkv[1], qkv[2], relative, &a->distances, &how);

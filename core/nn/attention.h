@@ -9,6 +9,7 @@
 #ifndef CORE_NN_ATTENTION_H
 #define CORE_NN_ATTENTION_H
 
+#include "core/nn/blend.h"
 #include "core/nn/distances.h"
 #include "core/nn/linear.h"
 #include "core/nn/mask.h"
@@ -25,9 +26,10 @@ typedef struct AttentionOptions {
     bool cross;    /* keys and values come from another tensor than queries */
     bool composed; /* from small operations instead of fused, which knows scores that are dot products */
     Score score;
-    double dropout; /* of the weights */
-    bool qk_norm;   /* RMS norms of queries and keys, head by head (Henry et al. 2020) */
-    size_t rotary;  /* positions that queries and keys are rotated by, at most so many; 0: they are not */
+    double dropout;      /* of the weights */
+    bool value_residual; /* its values are mixed with those of the first block (Zhou et al. 2024) */
+    bool qk_norm;        /* RMS norms of queries and keys, head by head (Henry et al. 2020) */
+    size_t rotary;       /* positions that queries and keys are rotated by, at most so many; 0: they are not */
     DistanceOptions distances;
 } AttentionOptions;
 
@@ -36,9 +38,11 @@ typedef struct Attention {
     Linear query;     /* of x */
     Linear key_value; /* of memory */
     Linear all;       /* both in one product, in self-attention */
+    Linear value;     /* of `all`, alone */
     Linear out;
     Dropout drop;
     Norm query_norm, key_norm; /* gain NULL: none */
+    Blend value_blend;         /* of values, and those of the first block */
     Rotary rotary;
     Distances distances;
     Scoring scoring;
@@ -58,6 +62,10 @@ Attention attention_new(Parameters *p, const AttentionOptions *o, const char *pr
  * Cross-attention: keys and values of memory, or (memory NULL) those that the cache remembers. */
 Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows, const CacheLayer *cache,
                   RowPositions positions);
+
+/* The same with the first block's values of all positions, for attention that has a value_blend. */
+Tensor *multihead_blended(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows,
+                          const CacheLayer *cache, RowPositions positions, Tensor *first_values);
 
 /* Cross-attention: keys and values of memory, once, for all later calls; between cache_begin and cache_end. */
 void attention_remember(Tape *t, const Attention *a, Tensor *memory, const Rows *rows, const CacheLayer *cache);

@@ -43,6 +43,7 @@ Block block_new(Parameters *p, const BlockOptions *o, const char *prefix)
         cross.cross = true;
         cross.distances = (DistanceOptions){0};
         cross.rotary = 0;
+        cross.value_residual = false;
         b.cross = attention_new(p, &cross, join(name, prefix, "cross"));
         b.branch_cross = branch_new(p, o, prefix, "norm_cross");
     }
@@ -102,7 +103,8 @@ static Tensor *run(Tape *t, const void *args, Tensor *const *inputs)
         positions.index = context->query_subset->index;
     }
     Tensor *first = enter(t, &b->branch1, x);
-    Tensor *y = multihead(t, &b->attention, first, whole, &context->self_mask, context->kv_cache, positions);
+    Tensor *y = multihead_blended(t, &b->attention, first, whole, &context->self_mask, context->kv_cache, positions,
+                                  context->first_values);
     x = leave(t, &b->branch1, x, y);
     if (b->crosses) {
         Tensor *memory = context->cross_cache ? NULL : inputs[1];
@@ -122,7 +124,13 @@ Tensor *block(Tape *t, const Block *b, Tensor *x, Tensor *memory, const Attentio
         args.context.self_mask = attend_only(&context->self_mask, context->query_subset);
         args.context.cross_mask = attend_only(&context->cross_mask, context->query_subset);
     }
-    return tape_segment(t, run, &args, sizeof args, (Tensor *[]){x, memory}, memory ? 2 : 1);
+    Tensor *inputs[3] = {x};
+    size_t count = 1;
+    if (memory)
+        inputs[count++] = memory;
+    if (context->first_values)
+        inputs[count++] = context->first_values;
+    return tape_segment(t, run, &args, sizeof args, inputs, count);
 }
 
 AttentionContext context_rows(const Rows *rows, bool causal)

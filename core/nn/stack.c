@@ -6,23 +6,38 @@
 
 #include <stdio.h>
 
+/* Whose input block i reads, too; its own: no other's. */
+static size_t skips_from(const Stack *s, size_t i)
+{
+    size_t mirror = s->depth - 1 - i;
+    return s->skips == SKIP_X0 ? 0 : s->skips == SKIP_UNET && mirror < i ? mirror : i;
+}
+
 Stack stack_new(Parameters *p, const StackOptions *o)
 {
     const AttentionOptions *a = &o->block.attention;
     Stack s = {.depth = o->depth,
                .block = memory_get(o->depth, sizeof *s.block),
+               .skip = memory_get(o->depth, sizeof *s.skip),
+               .skips = o->skip,
                .normed = o->block.norm != NORM_POST,
                .kv_heads = a->composed ? 1 : attention_keys(a) / a->key_size,
                .key_columns = attention_keys(a),
                .value_columns = attention_values(a)};
     char name[sizeof(((Parameter *)0)->name)];
-    if (!s.block) {
+    if (!s.block || !s.skip) {
         p->failed = true;
-        return (Stack){0};
+        stack_close(&s);
+        return s;
     }
     for (size_t i = 0; i < s.depth; i++) {
+        BlockOptions block = o->block;
+        block.attention.value_residual = block.attention.value_residual && i;
         snprintf(name, sizeof name, "%s.%zu", o->blocks, i);
-        s.block[i] = block_new(p, &o->block, name);
+        s.block[i] = block_new(p, &block, name);
+        snprintf(name, sizeof name, "%s.%zu.skip", o->blocks, i);
+        if (skips_from(&s, i) < i)
+            s.skip[i] = blend_new(p, a->dim, 1, 0, name);
     }
     if (s.normed)
         s.norm = norm_new(p, o->block.norm_kind, a->dim, o->norm);
@@ -32,6 +47,7 @@ Stack stack_new(Parameters *p, const StackOptions *o)
 void stack_close(Stack *s)
 {
     memory_free(s->block);
+    memory_free(s->skip);
     *s = (Stack){0};
 }
 
@@ -41,8 +57,13 @@ Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Attentio
 {
     const Queries *only = context->query_subset;
     bool late = context->kv_cache || !s->depth; /* keys and values of all positions are wanted of every block */
+    Tensor **read = arena_take(&t->host, s->depth * sizeof *read), *values = NULL; /* what each block reads */
+    if (s->depth > 1 && s->block[1].attention.value_blend.own)
+        values = linear(t, &s->block[0].attention.value, enter(t, &s->block[0].branch1, x));
     for (size_t i = 0; i < s->depth; i++) {
         AttentionContext now = *context;
+        read[i] = x = s->skip[i].own ? blend(t, &s->skip[i], x, read[skips_from(s, i)]) : x;
+        now.first_values = i ? values : NULL;
         now.kv_cache = layer_of(context->kv_cache, i);
         now.cross_cache = layer_of(context->cross_cache, i);
         now.query_subset = i + 1 == s->depth && !late ? only : NULL;

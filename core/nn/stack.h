@@ -10,15 +10,24 @@
 
 #include "core/nn/block.h"
 
+/* What a block reads besides what the one before it made, in a learned sum that begins as if there were nothing more.
+ *
+ * x0: what the first block reads (Jordan et al. 2024).
+ * unet: the later half, the last first, what the blocks of the earlier half read (Ronneberger et al. 2015). */
+typedef enum Skip { SKIP_NONE, SKIP_X0, SKIP_UNET } Skip;
+
 typedef struct StackOptions {
     BlockOptions block;
     size_t depth;
     const char *blocks, *norm; /* names: "blocks" makes blocks.0, blocks.1 .. ; "norm" */
+    Skip skip;
 } StackOptions;
 
 typedef struct Stack {
     size_t depth;
     Block *block; /* [depth] */
+    Blend *skip;  /* [depth] */
+    Skip skips;
     bool normed;
     Norm norm;
     size_t kv_heads; /* that a cache may part; 1 where attention is composed of operations that know no heads apart */

@@ -62,6 +62,7 @@ BlockOptions network_block(const SharedOptions *o)
                                         .key_wider = o->head_size ? 1 : wider(o),
                                         .bias = o->bias,
                                         .qk_norm = o->qk_norm,
+                                        .value_residual = o->value_residual,
                                         .composed = o->attention == ATTENTION_COMPOSED,
                                         .score = (Score)o->score,
                                         .dropout = o->attention_dropout,
@@ -74,4 +75,10 @@ BlockOptions network_block(const SharedOptions *o)
                           .norm_kind = (NormKind)o->norm_kind,
                           .dropout = o->dropout,
                           .ff_dropout = o->ff_dropout};
+}
+
+StackOptions network_stack(const SharedOptions *o, const char *blocks, const char *norm)
+{
+    return (StackOptions){
+        .block = network_block(o), .depth = o->depth, .blocks = blocks, .norm = norm, .skip = (Skip)o->skip};
 }

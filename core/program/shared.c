@@ -1,8 +1,8 @@
 /* See shared.h. */
 #include "core/program/shared.h"
 
-#include "core/nn/block.h"
 #include "core/nn/positions.h"
+#include "core/nn/stack.h"
 #include "core/research/report.h"
 #include "core/train/optimizer.h"
 #include "core/train/schedule.h"
@@ -44,6 +44,7 @@ static const OptionChoice scores[] = {{"scaled-dot", SCORE_SCALED_DOT},
                                       {"bilinear", SCORE_BILINEAR},
                                       {"additive", SCORE_ADDITIVE},
                                       {NULL, 0}};
+static const OptionChoice skips[] = {{"none", SKIP_NONE}, {"x0", SKIP_X0}, {"unet", SKIP_UNET}, {NULL, 0}};
 static const OptionChoice inits[] = {
     {"pytorch", INIT_PYTORCH}, {"gpt2", INIT_GPT2}, {"xavier", INIT_XAVIER}, {NULL, 0}};
 static const OptionChoice branch_inits[] = {
@@ -107,6 +108,8 @@ const Option shared_options[] = {
     {"bias", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(bias), "yes", NULL, "add biases to query, key and value"},
     {"bias-free", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(bias_free), NULL, NULL, "no biases in any linear map or layer norm (none given: no)"},
     {"qk-norm", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(qk_norm), NULL, NULL, "RMS norm of queries and keys, head by head, before they are rotated or scored (none given: no)"},
+    {"value-residual", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(value_residual), NULL, NULL, "mix each block's values with those of the first block, in learned shares (none given: no)"},
+    {"skip", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(skip), NULL, .choices = skips, "what a block reads, too: x0, the embeddings; unet: the later half what the earlier half read, in reverse (none given: none)"},
     {"tie", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(tie), "no", NULL, "share one table between embedding and logits"},
     {"parametrization", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(parametrization), NULL, .choices = parametrizations, "mup: scale initial weights, learning rates, attention and logits so that the best --lr of --base-width suits every --dim (none given: standard)"},
     {"base-width", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(base_width), NULL, "[1,65536]", "with --parametrization mup: the --dim at which it is the same as standard"},

@@ -34,8 +34,9 @@ enum { LOG_AXES_NONE, LOG_AXES_X, LOG_AXES_Y, LOG_AXES_XY };
 typedef struct SharedOptions {
     /* model */
     size_t dim, heads, kv_heads, head_size, value_size, depth, ff, context, window, base_width;
-    int parametrization, activation, norm, norm_kind, positions, distances, attention, score; /* enums; see shared.c */
-    bool bias, bias_free, tie, gate, qk_norm;
+    int parametrization, activation, norm, norm_kind, positions, distances, attention, score,
+        skip; /* enums; see shared.c */
+    bool bias, bias_free, tie, gate, qk_norm, value_residual;
     /* training */
     const char *data, *from, *map, *betas, *groups, *save_every;
     size_t batch, micro_batch, steps, epochs, warmup, decay_steps, eval_every, keep, patience, seed, workers, team;

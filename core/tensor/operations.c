@@ -30,16 +30,15 @@ Tensor *gather(Tape *t, Tensor *x, const int32_t *index, size_t n)
     return y;
 }
 
-/* x as it is, or its only row n times. */
-static Tensor *over_rows(Tape *t, Tensor *x, size_t n)
+Tensor *repeat_row(Tape *t, Tensor *x, size_t n)
 {
-    if (x->rows == n)
-        return x;
     assert(x->rows == 1);
     int32_t *index = tape_integers(t, n);
     t->k->zero(t->stream, index, n * sizeof *index);
     return gather(t, x, index, n);
 }
+
+static Tensor *over_rows(Tape *t, Tensor *x, size_t n) { return x->rows == n ? x : repeat_row(t, x, n); }
 
 static size_t most_rows(const Tensor *a, const Tensor *b) { return a->rows == 1 ? b->rows : a->rows; }
 

@@ -17,6 +17,9 @@ Tensor *mul(Tape *t, Tensor *a, Tensor *b);
 /* y [N,D] = x[index[n]] for numbers on the device, 0 where they are negative; the same one may come several times. */
 Tensor *gather(Tape *t, Tensor *x, const int32_t *index, size_t n);
 
+/* The only row of x n times: also where n is 1, because which operations a training step has depends on no shape. */
+Tensor *repeat_row(Tape *t, Tensor *x, size_t n);
+
 /* [N,D] to [B,D]: of each row its first vector, the mean, or the largest number of each column; an empty row gives 0.
  */
 Tensor *pool_rows(Tape *t, Tensor *x, Pooling how, const Rows *rows);

@@ -36,14 +36,14 @@ bool encdec_open(EncDec *m, const EncDecOptions *o, Error *e)
                               .tied = o->tie,
                               .scale = o->scale,
                               .dropout = o->block.dropout};
-    StackOptions blocks = {o->block, o->encoder, "encoder", "encoder.norm"};
+    StackOptions blocks = {.block = o->block, .depth = o->encoder, .blocks = "encoder", .norm = "encoder.norm"};
     m->source = embedding_new(p, &words, o->tie ? "embedding.weight" : "source_embedding.weight", "source_positions");
     if (o->encoder)
         m->encoder = stack_new(p, &blocks);
     p->side = 1;
     words.vocabulary = o->target;
     words.shared = o->tie ? &m->source : NULL;
-    blocks = (StackOptions){o->block, o->decoder, "decoder", "decoder.norm"};
+    blocks = (StackOptions){.block = o->block, .depth = o->decoder, .blocks = "decoder", .norm = "decoder.norm"};
     blocks.block.cross = true;
     m->target = embedding_new(p, &words, "target_embedding.weight", "target_positions");
     m->decoder = stack_new(p, &blocks);

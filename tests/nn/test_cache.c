@@ -30,7 +30,7 @@ static SharedOptions layout(int i)
     if (i == 3)
         o.kv_heads = 1;
     if (i == 4)
-        o.positions = POSITIONS_ROTARY, o.norm = NORM_PARALLEL, o.bias_free = true;
+        o.positions = POSITIONS_ROTARY, o.norm = NORM_PARALLEL, o.bias_free = o.value_residual = true, o.skip = SKIP_X0;
     else if (i == 5)
         o.positions = POSITIONS_ROTARY, o.qk_norm = o.gate = true, o.norm = NORM_SANDWICH;
     else if (i >= 2)

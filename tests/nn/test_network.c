@@ -26,7 +26,11 @@ static SharedOptions kind(int i)
         o.positions = POSITIONS_ROTARY, o.kv_heads = 1, o.activation = ACTIVATION_SILU, o.norm = NORM_SANDWICH;
         o.gate = o.qk_norm = true;
         break;
-    case 5: o.norm = NORM_PARALLEL, o.bias_free = true, o.activation = ACTIVATION_RELU2; break;
+    case 5:
+        o.norm = NORM_PARALLEL, o.bias_free = true, o.activation = ACTIVATION_SILU, o.kv_heads = 1;
+        o.value_residual = true, o.skip = SKIP_X0;
+        break;
+    case 6: o.norm = NORM_PRE, o.skip = SKIP_UNET, o.depth = 3, o.activation = ACTIVATION_GELU; break;
     case 3:
         o.norm_kind = NORM_RMS, o.heads = 4, o.kv_heads = 2;
         o.attention = 1, o.score = SCORE_ADDITIVE, o.window = 4, o.activation = ACTIVATION_GELU;
@@ -37,7 +41,7 @@ static SharedOptions kind(int i)
     return o;
 }
 
-enum { KINDS = 6 };
+enum { KINDS = 7 };
 
 static const size_t lengths[] = {5, 1, 9, 0, 13, 3, 2};
 

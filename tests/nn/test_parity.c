@@ -5,7 +5,7 @@
 #include "tests/parity.h"
 
 static const char *const names[] = {"post-learned", "post-sinusoid", "pre-learned", "pre-sinusoid",
-                                    "tied",         "modern",        "small-gpt"};
+                                    "tied",         "modern",        "small-gpt",   "unet"};
 
 /* A decoder over words that are looked up, and encoder-decoders: post-norm, one table for all; pre-norm, a table each.
  */

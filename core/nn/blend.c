@@ -1,0 +1,27 @@
+/* See blend.h. */
+#include "core/nn/blend.h"
+
+#include "core/tensor/operations.h"
+
+static double one(size_t row, size_t column, size_t columns) { return (void)row, (void)column, (void)columns, 1; }
+static double zero(size_t row, size_t column, size_t columns) { return (void)row, (void)column, (void)columns, 0; }
+
+static Parameter *weights(Parameters *p, size_t dim, double first, const char *name, const char *part)
+{
+    Parameter *w = parameters_add(p, ROLE_GAIN, dim, 0, "%s.%s", name, part);
+    if (w)
+        w->constant = first > 0 ? one : zero, w->times = first;
+    return w;
+}
+
+Blend blend_new(Parameters *p, size_t dim, double own, double other, const char *name)
+{
+    return (Blend){weights(p, dim, own, name, "own"), weights(p, dim, other, name, "other")};
+}
+
+Tensor *blend(Tape *t, const Blend *m, Tensor *x, Tensor *z)
+{
+    x = mul(t, x->base ? concat(t, &x, 1) : x, repeat_row(t, tape_parameter(t, m->own), x->rows));
+    z = mul(t, z, repeat_row(t, tape_parameter(t, m->other), z->rows));
+    return add(t, x, z, (Dropout){0});
+}
