@@ -98,12 +98,16 @@ bool setup_loop(LoopOptions *l, const SharedOptions *o, size_t steps_an_epoch, E
                        .minutes = o->minutes,
                        .eval_every = o->eval_every,
                        .keep = o->keep,
+                       .lr_patience = o->lr_patience ? o->lr_patience : 3,
                        .patience = o->patience};
     l->schedule = (Schedule){.kind = (ScheduleKind)o->schedule,
                              .rate = rate(o),
                              .warmup = o->warmup,
                              .decay_steps = o->decay_steps ? o->decay_steps : l->steps,
-                             .dim = o->dim};
+                             .dim = o->dim,
+                             .ends = o->lr_end != NULL};
+    if (o->lr_end && !parse_part(o->lr_end, &l->schedule.end, e))
+        return false;
     if (!parse_every(o->save_every, &save_every, &l->save_seconds, e))
         return false;
     l->save_every = save_every;

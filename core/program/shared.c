@@ -57,6 +57,7 @@ static const OptionChoice schedules[] = {{"constant", SCHEDULE_CONSTANT},
                                          {"noam", SCHEDULE_NOAM},
                                          {"wsd", SCHEDULE_WSD},
                                          {"rsqrt", SCHEDULE_RSQRT},
+                                         {"plateau", SCHEDULE_PLATEAU},
                                          {NULL, 0}};
 static const OptionChoice devices[] = {{"cpu", DEVICE_CPU},
                                        {"plain", DEVICE_PLAIN},
@@ -131,6 +132,8 @@ const Option shared_options[] = {
     {"lr", 'l', OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(lr), "1e-4", "[0,]", "learning rate (0: 0.4 / dim); for noam its factor (0: 1)"},
     {"schedule", 0, OPTION_CHOICE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(schedule), "constant", .choices = schedules, "schedule of the learning rate"},
     {"warmup", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(warmup), "0", NULL, "steps over which the learning rate rises to its full value (with --minutes, a quarter of the time at most)"},
+    {"lr-end", 0, OPTION_TEXT, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(lr_end), NULL, "PART", "the part of --lr at which linear, cosine and wsd end (none given: 0, cosine 0.1)"},
+    {"lr-patience", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN, AT(lr_patience), NULL, NULL, "plateau: evaluations without a new best after which the learning rate is halved (none given: 3)"},
     {"decay-steps", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(decay_steps), "0", NULL, "the step at which linear and cosine end (0: the first --steps)"},
     {"optimizer", 0, OPTION_CHOICE, OPTION_TRAINING, BUILD, AT(optimizer), NULL, .choices = optimizers, "the optimizer (none given: adam)"},
     {"momentum", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(momentum), NULL, "[0,1)", "momentum of SGD (none given: 0) and Muon (none given, or 0: 0.95)"},
@@ -217,6 +220,14 @@ bool parse_every(const char *text, size_t *steps, double *seconds, Error *e)
     else
         *steps = (size_t)value;
     return true;
+}
+
+bool parse_part(const char *text, double *part, Error *e)
+{
+    char *end;
+    *part = strtod(text, &end);
+    return (end != text && !*end && *part >= 0 && *part <= 1) ||
+           fail(e, "--lr-end '%s': expected a part of the learning rate, from 0 to 1", text);
 }
 
 bool parse_betas(const char *text, double *beta1, double *beta2, Error *e)

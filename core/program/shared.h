@@ -38,8 +38,9 @@ typedef struct SharedOptions {
         skip; /* enums; see shared.c */
     bool bias, bias_free, tie, gate, qk_norm, value_residual;
     /* training */
-    const char *data, *from, *map, *betas, *groups, *save_every;
-    size_t batch, micro_batch, steps, epochs, warmup, decay_steps, eval_every, keep, patience, seed, workers, team;
+    const char *data, *from, *map, *betas, *groups, *save_every, *lr_end;
+    size_t batch, micro_batch, steps, epochs, warmup, decay_steps, lr_patience, eval_every, keep, patience, seed,
+        workers, team;
     double minutes, lr, momentum, epsilon, decay, clip, dropout, attention_dropout, ff_dropout, smoothing;
     int init, branch_init, schedule, optimizer, device, precision;
     bool recompute;
@@ -66,6 +67,9 @@ const char *device_name(int device);
 
 /* "N" steps or "10m", "90s", "2h" of time; NULL: neither. */
 bool parse_every(const char *text, size_t *steps, double *seconds, Error *e);
+
+/* A part of the learning rate, 0 to 1. */
+bool parse_part(const char *text, double *part, Error *e);
 
 /* "0.9,0.999" */
 bool parse_betas(const char *text, double *beta1, double *beta2, Error *e);

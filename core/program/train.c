@@ -247,10 +247,11 @@ bool app_train(App *a, Error *e)
 {
     const SharedOptions *o = a->options;
     Training t = {.a = a};
-    double beta1, beta2, seconds;
+    double beta1, beta2, seconds, part;
     size_t steps, groups;
     if (!begins_well(a, e) || !find_rate_suits(a, e) || !coordinates_suit(a, e) ||
         !parse_betas(o->betas, &beta1, &beta2, e) || !parse_every(o->save_every, &steps, &seconds, e) ||
+        (o->lr_end && !parse_part(o->lr_end, &part, e)) ||
         (!o->resume && !groups_read(o->groups, o->optimizer, &groups, e)))
         return app_misused(a);
     if (o->coordinates)

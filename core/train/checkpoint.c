@@ -90,7 +90,7 @@ static size_t saved_blocks(const Optimizer *o)
 static bool state_write(Trainer *c, const char *path, const Progression *at, bool with_time, Error *e)
 {
     TensorList list;
-    char numbers[6][40];
+    char numbers[7][40];
     update_flush(c);
     snprintf(numbers[0], sizeof *numbers, "%" PRIu64, at->step);
     snprintf(numbers[1], sizeof *numbers, "%.17g", at->best);
@@ -98,11 +98,13 @@ static bool state_write(Trainer *c, const char *path, const Progression *at, boo
     snprintf(numbers[3], sizeof *numbers, "%d", at->scored);
     snprintf(numbers[4], sizeof *numbers, "%" PRIu64, at->stalled);
     snprintf(numbers[5], sizeof *numbers, "%.17g", with_time ? at->seconds : 0);
+    snprintf(numbers[6], sizeof *numbers, "%" PRIu64, at->halved);
     const SafeText texts[] = {{"step", numbers[0]},   {"best", numbers[1]},    {"best_step", numbers[2]},
-                              {"scored", numbers[3]}, {"stalled", numbers[4]}, {"seconds", numbers[5]}};
+                              {"scored", numbers[3]}, {"stalled", numbers[4]}, {"seconds", numbers[5]},
+                              {"halved", numbers[6]}}; /* the last only where there is something to be said */
     bool fine = list_blocks(&list, &c->weights, &c->optimizer, c->worker[0].stream, c->optimizer.block,
                             c->optimizer.kind->saved, saved_blocks(&c->optimizer), e) &&
-                safetensors_write(path, list.tensors, list.count, texts, sizeof texts / sizeof *texts, e);
+                safetensors_write(path, list.tensors, list.count, texts, sizeof texts / sizeof *texts - !at->halved, e);
     list_free(&list);
     return fine;
 }
@@ -428,7 +430,7 @@ static bool state_is_of(const Safetensors *file, const char *path, const Optimiz
 static bool state_read(Trainer *c, const char *path, uint64_t wanted, Progression *at, Error *e)
 {
     Source from = {.path = path, .optimizer = &c->optimizer};
-    double step, best, best_step, scored, stalled, seconds;
+    double step, best, best_step, scored, stalled, seconds, halved = 0;
     Stream *s = c->worker[0].stream;
     bool fine = safetensors_open(&from.file, path, e) && text_number(from.file, path, "step", &step, e) &&
                 text_number(from.file, path, "best", &best, e) &&
@@ -436,6 +438,7 @@ static bool state_read(Trainer *c, const char *path, uint64_t wanted, Progressio
                 text_number(from.file, path, "scored", &scored, e) &&
                 text_number(from.file, path, "stalled", &stalled, e) &&
                 text_number(from.file, path, "seconds", &seconds, e) &&
+                (!safetensors_text(from.file, "halved") || text_number(from.file, path, "halved", &halved, e)) &&
                 (step == (double)wanted ||
                  fail(e, "%s: is of step %.0f, but its folder is named otherwise", path, step)) &&
                 state_is_of(from.file, path, c->optimizer.kind, e);
@@ -443,7 +446,8 @@ static bool state_read(Trainer *c, const char *path, uint64_t wanted, Progressio
         fine = read_block(&from, c->optimizer.kind->saved[i], &c->weights, s, c->optimizer.block[i], e);
     c->optimizer.kind->after_load(&c->optimizer);
     if (fine)
-        *at = (Progression){(uint64_t)step, best, (uint64_t)best_step, scored > 0, (uint64_t)stalled, seconds};
+        *at = (Progression){(uint64_t)step,    best,    (uint64_t)best_step, scored > 0,
+                            (uint64_t)stalled, seconds, (uint64_t)halved};
     safetensors_close(from.file);
     return fine;
 }

@@ -18,6 +18,7 @@ typedef struct Progression {
     bool scored;      /* whether there is a best one */
     uint64_t stalled; /* evaluations since then */
     double seconds;   /* of training; saved only in a run that is limited by time */
+    uint64_t halved;  /* how often schedule `plateau` has halved the rate */
 } Progression;
 
 typedef struct ModelNote {

@@ -25,6 +25,12 @@ static double part_done(const Loop *l)
     return l->options.minutes > 0 ? l->at.seconds / (60 * l->options.minutes) : -1;
 }
 
+/* The schedule's, halved as often as a plateau was met. */
+static double rate_of(const Loop *l, uint64_t step)
+{
+    return ldexp(schedule_rate(&l->options.schedule, step, part_done(l)), -(int)l->at.halved);
+}
+
 static double seconds_left(const Loop *l)
 {
     double left = (double)(l->options.steps - l->at.step) * l->seconds / fmax(1, (double)l->steps_done);
@@ -131,6 +137,8 @@ static bool evaluate(Loop *l, Report *report, Validation *valid, Error *e)
                        l->task->words);
     bool best = isfinite(score.loss) && (!l->at.scored || score.loss < l->at.best);
     l->at.stalled = best ? 0 : l->at.stalled + 1;
+    if (!best && l->options.schedule.kind == SCHEDULE_PLATEAU && l->at.stalled % l->options.lr_patience == 0)
+        l->at.halved++;
     if (best) {
         l->at.best = score.loss;
         l->at.best_step = l->at.step;
@@ -170,7 +178,7 @@ static bool step(Loop *l, Error *e)
 {
     StepResult now;
     uint64_t number = l->at.step + 1;
-    double rate = schedule_rate(&l->options.schedule, number, part_done(l)), start = clock_seconds();
+    double rate = rate_of(l, number), start = clock_seconds();
     if (!trainer_step(l->trainer, number, rate, &now, e))
         return false;
     if (now.given_up) /* where it stood before, it stands still */

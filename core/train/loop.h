@@ -14,6 +14,7 @@ typedef struct LoopOptions {
     uint64_t save_every;   /* steps; 0: no */
     double save_seconds;   /* seconds; 0: no */
     uint64_t keep;         /* checkpoints besides the best; 0: all */
+    uint64_t lr_patience;  /* evaluations without a new best after which schedule `plateau` halves the rate; not 0 */
     uint64_t patience;     /* evaluations without a new best before the run ends; 0: no limit */
 } LoopOptions;
 

@@ -3,16 +3,18 @@
 
 #include <math.h>
 
-static double decayed(ScheduleKind kind, double done)
+/* From 1 to 0. */
+static double falling(ScheduleKind kind, double done)
 {
     done = fmin(fmax(done, 0), 1);
     switch (kind) {
     case SCHEDULE_LINEAR: return 1 - done;
-    case SCHEDULE_COSINE: return 0.1 + 0.9 * (1 + cos(3.14159265358979323846 * done)) / 2;
+    case SCHEDULE_COSINE: return (1 + cos(3.14159265358979323846 * done)) / 2;
     case SCHEDULE_WSD: return fmin(1, 5 * (1 - done));
     case SCHEDULE_CONSTANT:
     case SCHEDULE_NOAM:
-    case SCHEDULE_RSQRT: break;
+    case SCHEDULE_RSQRT:
+    case SCHEDULE_PLATEAU: break;
     }
     return 1;
 }
@@ -34,5 +36,6 @@ double schedule_rate(const Schedule *s, uint64_t step, double done)
     double span = (double)s->decay_steps - warmup;
     if (s->decay_steps && step >= s->warmup)
         done = fmax(done, span > 0 ? ((double)step - warmup) / span : 1);
-    return s->rate * decayed(s->kind, done);
+    const double end = s->ends ? s->end : s->kind == SCHEDULE_COSINE ? 0.1 : 0;
+    return s->rate * (end + (1 - end) * falling(s->kind, done));
 }

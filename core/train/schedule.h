@@ -1,14 +1,16 @@
 /* The learning rate as a function of the step, counted from 1.
  *
  *     constant   rate * min(1, step / warmup)
- *     linear     the same, then falling in a line to 0 at `decay_steps`
- *     cosine     the same, then falling along half a cosine to rate / 10 at `decay_steps`
- *     wsd        the same, then constant until the last fifth, which falls in a line to 0     (Hu et al. 2024)
+ *     linear     the same, then falling in a line to rate * end at `decay_steps`; end: 0 unless given
+ *     cosine     the same, then falling along half a cosine to rate * end at `decay_steps`; end: 0.1 unless given
+ *     wsd        the same, then constant until the last fifth, which falls as linear does     (Hu et al. 2024)
+ *     plateau    constant; the training loop halves it when validation does not get better (loop.h)
  *     rsqrt      rate * min(step / warmup, sqrt(warmup / step))
  *     noam       rate * dim^-0.5 * min(step^-0.5, step * warmup^-1.5)            (Vaswani et al. 2017) */
 #ifndef CORE_TRAIN_SCHEDULE_H
 #define CORE_TRAIN_SCHEDULE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,7 +20,8 @@ typedef enum ScheduleKind {
     SCHEDULE_COSINE,
     SCHEDULE_NOAM,
     SCHEDULE_WSD,
-    SCHEDULE_RSQRT
+    SCHEDULE_RSQRT,
+    SCHEDULE_PLATEAU
 } ScheduleKind;
 
 typedef struct Schedule {
@@ -27,6 +30,8 @@ typedef struct Schedule {
     size_t warmup;      /* steps */
     size_t decay_steps; /* where linear, cosine and wsd end; 0: they are constant */
     size_t dim;         /* noam */
+    bool ends;          /* whether `end` is given: the part of the rate at which linear, cosine and wsd end */
+    double end;
 } Schedule;
 
 /* done: the part of its time that is over, 0 to 1, for a run that is limited by time; else negative. Where steps are

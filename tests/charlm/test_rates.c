@@ -65,6 +65,13 @@ START_TEST(a_ramp_makes_no_run_and_is_not_too_short)
     refused(2, "expected a name that ends in", "train " TINY " --find-lr --out a.jpg");
 }
 
+START_TEST(a_schedule_ends_at_a_part_of_the_rate)
+{
+    static const char *const wrong[] = {"2", "-0.1", "x", "0.5x", "nan"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        refused(2, "expected a part of the learning rate, from 0 to 1", "train " TINY " --lr-end %s", wrong[i]);
+}
+
 START_TEST(a_ramp_is_drawn)
 {
     size_t size;
@@ -167,6 +174,7 @@ static const Test tests[] = {
     TEST(noam_gets_its_factor),
     TEST(what_cannot_move_has_no_rate),
     TEST(a_ramp_makes_no_run_and_is_not_too_short),
+    TEST(a_schedule_ends_at_a_part_of_the_rate),
     TEST(a_ramp_is_drawn),
     TEST(mup_at_its_base_width_is_standard),
     TEST(a_wider_run_keeps_its_base),

@@ -64,6 +64,27 @@ START_TEST(wsd_falls_in_its_last_fifth)
     ck_near(schedule_rate(&s, 20, 0.9), 0.005);
 }
 
+START_TEST(what_falls_ends_at_the_part_that_is_given)
+{
+    Schedule s = {.kind = SCHEDULE_LINEAR, .rate = 0.01, .warmup = 10, .decay_steps = 110, .ends = true, .end = 0.25};
+    ck_near(at(&s, 10), 0.01);
+    ck_near(at(&s, 60), 0.00625);
+    ck_near(at(&s, 110), 0.0025);
+    ck_near(at(&s, 500), 0.0025);
+    s.kind = SCHEDULE_WSD;
+    ck_near(at(&s, 90), 0.01);
+    ck_near(at(&s, 100), 0.00625);
+    ck_near(at(&s, 110), 0.0025);
+    s.kind = SCHEDULE_COSINE;
+    ck_near(at(&s, 60), 0.00625);
+    ck_near(at(&s, 110), 0.0025);
+    s.end = 0;
+    ck_near(at(&s, 60), 0.005);
+    ck_near(at(&s, 110), 0);
+    s.kind = SCHEDULE_CONSTANT, s.end = 0.25;
+    ck_near(at(&s, 110), 0.01);
+}
+
 START_TEST(rsqrt_is_noam_with_its_peak_at_the_rate)
 {
     const Schedule s = {.kind = SCHEDULE_RSQRT, .rate = 0.01, .warmup = 100}, none = {SCHEDULE_RSQRT, .rate = 0.01};
@@ -152,6 +173,7 @@ static const Test tests[] = {TEST(constant_rises_in_a_line_and_stays),
                              TEST(linear_falls_to_zero),
                              TEST(cosine_falls_to_a_tenth),
                              TEST(wsd_falls_in_its_last_fifth),
+                             TEST(what_falls_ends_at_the_part_that_is_given),
                              TEST(rsqrt_is_noam_with_its_peak_at_the_rate),
                              TEST(noam_peaks_at_the_end_of_its_warmup),
                              TEST(a_run_limited_by_time_falls_with_the_part_that_is_done),
