@@ -50,6 +50,7 @@ bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Task *task, 
                                         .decay = o->decay,
                                         .groups = o->groups},
                           .clip = o->clip,
+                          .ema = o->ema,
                           .seed = (uint32_t)o->seed};
     Adam *adam = &c->optimizer.adam;
     if (!c->k || (training && !parse_betas(o->betas, &adam->beta1, &adam->beta2, e)))

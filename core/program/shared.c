@@ -51,14 +51,10 @@ static const OptionChoice branch_inits[] = {
     {"same", BRANCH_SAME}, {"scaled", BRANCH_SCALED}, {"zero", BRANCH_ZERO}, {NULL, 0}};
 static const OptionChoice parametrizations[] = {
     {"standard", PARAMETRIZATION_STANDARD}, {"mup", PARAMETRIZATION_MUP}, {NULL, 0}};
-static const OptionChoice schedules[] = {{"constant", SCHEDULE_CONSTANT},
-                                         {"linear", SCHEDULE_LINEAR},
-                                         {"cosine", SCHEDULE_COSINE},
-                                         {"noam", SCHEDULE_NOAM},
-                                         {"wsd", SCHEDULE_WSD},
-                                         {"rsqrt", SCHEDULE_RSQRT},
-                                         {"plateau", SCHEDULE_PLATEAU},
-                                         {NULL, 0}};
+static const OptionChoice schedules[] = {{"constant", SCHEDULE_CONSTANT}, {"linear", SCHEDULE_LINEAR},
+                                         {"cosine", SCHEDULE_COSINE},     {"noam", SCHEDULE_NOAM},
+                                         {"wsd", SCHEDULE_WSD},           {"rsqrt", SCHEDULE_RSQRT},
+                                         {"plateau", SCHEDULE_PLATEAU},   {NULL, 0}};
 static const OptionChoice devices[] = {{"cpu", DEVICE_CPU},
                                        {"plain", DEVICE_PLAIN},
                                        {"mine", DEVICE_MINE},
@@ -142,6 +138,7 @@ const Option shared_options[] = {
     {"decay", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(decay), "0", "[0,]", "weight decay of matrices, decoupled from the gradient"},
     {"groups", 0, OPTION_TEXT, OPTION_TRAINING, COMMAND_TRAIN, AT(groups), NULL, "PATTERN:lr=X,decay=X;...", "other settings for the tensors that a pattern such as blocks.*.norm?.* matches: lr (times --lr; 0: frozen), decay, beta1, beta2, momentum; the first pattern that matches is used"},
     {"clip", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(clip), "1", "[0,]", "clip the gradient to this norm (0: never)"},
+    {"ema", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(ema), NULL, "[0,1)", "keep a moving average of the weights with this decay, such as 0.999, beside them: it is what is evaluated, saved and read by other commands (none given, or 0: no)"},
     {"smoothing", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(smoothing), "0", "[0,1)", "label smoothing"},
     {"eval-every", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN, AT(eval_every), "1500", NULL, "steps between evaluations (0: at the end only)"},
     {"save-every", 0, OPTION_TEXT, OPTION_TRAINING, COMMAND_TRAIN, AT(save_every), "10m", "N|TIME", "steps or time between checkpoints, such as 500, 90s, 10m, 2h (0: only new bests and the last)"},

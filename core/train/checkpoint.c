@@ -87,6 +87,9 @@ static size_t saved_blocks(const Optimizer *o)
     return count;
 }
 
+/* Where weights are averaged: those that training continues from. The model's are the average. */
+static const char trained[] = "trained.";
+
 static bool state_write(Trainer *c, const char *path, const Progression *at, bool with_time, Error *e)
 {
     TensorList list;
@@ -102,8 +105,15 @@ static bool state_write(Trainer *c, const char *path, const Progression *at, boo
     const SafeText texts[] = {{"step", numbers[0]},   {"best", numbers[1]},    {"best_step", numbers[2]},
                               {"scored", numbers[3]}, {"stalled", numbers[4]}, {"seconds", numbers[5]},
                               {"halved", numbers[6]}}; /* the last only where there is something to be said */
-    bool fine = list_blocks(&list, &c->weights, &c->optimizer, c->worker[0].stream, c->optimizer.block,
-                            c->optimizer.kind->saved, saved_blocks(&c->optimizer), e) &&
+    const char *prefixes[OPTIMIZER_BLOCKS + 1];
+    void *blocks[OPTIMIZER_BLOCKS + 1];
+    const size_t saved = saved_blocks(&c->optimizer);
+    memcpy(prefixes, c->optimizer.kind->saved, saved * sizeof *prefixes);
+    memcpy(blocks, c->optimizer.block, saved * sizeof *blocks);
+    prefixes[saved] = trained;
+    blocks[saved] = c->weights.reals;
+    bool fine = list_blocks(&list, &c->weights, &c->optimizer, c->worker[0].stream, blocks, prefixes,
+                            saved + (c->average != NULL), e) &&
                 safetensors_write(path, list.tensors, list.count, texts, sizeof texts / sizeof *texts - !at->halved, e);
     list_free(&list);
     return fine;
@@ -116,8 +126,10 @@ bool checkpoint_save(Run *run, Trainer *c, const ModelNote *note, const Progress
         return false;
     char *model = path_join(folder, "model.safetensors"), *state = path_join(folder, "state.safetensors");
     bool fine = (model && state) || fail(e, "out of memory while a checkpoint was saved");
-    fine = fine && weights_write(&c->weights, c->worker[0].stream, model, note, e) &&
-           state_write(c, state, at, with_time, e) && run_checkpoint_commit(run, at->step, e);
+    trainer_exchange(c);
+    fine = fine && weights_write(&c->weights, c->worker[0].stream, model, note, e);
+    trainer_exchange(c);
+    fine = fine && state_write(c, state, at, with_time, e) && run_checkpoint_commit(run, at->step, e);
     if (!fine)
         folder_remove(folder, NULL); /* where the disk is full, half a checkpoint only takes room */
     memory_free(model);
@@ -229,7 +241,7 @@ static bool read_block(const Source *from, const char *prefix, const Weights *w,
     for (size_t i = 0; fine && i < p->count; i++) {
         const Parameter *one = p->list[i];
         if (one->role == ROLE_CONSTANT || (from->part && !matches(from, one)) ||
-            (o && !optimizer_keeps(o, block != o->block[0], i)))
+            (o && !optimizer_keeps(o, block == o->block[1], i)))
             continue;
         fine = read_parameter(from, prefix, one, real_type(w->k), values, e);
         if (fine)
@@ -444,6 +456,15 @@ static bool state_read(Trainer *c, const char *path, uint64_t wanted, Progressio
                 state_is_of(from.file, path, c->optimizer.kind, e);
     for (size_t i = 0; fine && i < saved_blocks(&c->optimizer); i++)
         fine = read_block(&from, c->optimizer.kind->saved[i], &c->weights, s, c->optimizer.block[i], e);
+    if (fine && c->average) {
+        char name[sizeof c->parameters->list[0]->name + sizeof trained];
+        snprintf(name, sizeof name, "%s%s", trained, c->parameters->list[0]->name);
+        trainer_average_begins(c);
+        if (safetensors_find(from.file, name)) /* else it was trained without an average so far */
+            fine = read_block(&from, trained, &c->weights, s, c->weights.reals, e);
+        if (fine && c->weights.numbers != c->weights.reals)
+            c->options.k->convert(s, c->weights.numbers, c->weights.reals, c->parameters->whole);
+    }
     c->optimizer.kind->after_load(&c->optimizer);
     if (fine)
         *at = (Progression){(uint64_t)step,    best,    (uint64_t)best_step, scored > 0,

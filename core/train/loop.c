@@ -61,7 +61,12 @@ static bool checkpoint(Loop *l, Error *e)
     return l->saved;
 }
 
-bool loop_begin(Loop *l, Error *e) { return checkpoint(l, e); }
+bool loop_begin(Loop *l, Error *e)
+{
+    trainer_average_begins(l->trainer);
+    return checkpoint(l, e);
+}
+
 static bool save(Loop *l, Error *e) { return checkpoint(l, e) || not_written(l, e); }
 
 bool loop_resume(Loop *l, Error *e)
@@ -152,11 +157,7 @@ static bool evaluate(Loop *l, Report *report, Validation *valid, Error *e)
     return true;
 }
 
-static bool sample(Loop *l, bool scored, Error *e)
-{
-    bool wanted = l->options.sample_every ? l->at.step % l->options.sample_every == 0 : scored;
-    return !wanted || !l->sample || l->sample(l->self, l->at.step, e) || not_written(l, e);
-}
+static bool sample(Loop *l, Error *e) { return !l->sample || l->sample(l->self, l->at.step, e) || not_written(l, e); }
 
 static bool log_step(Loop *l, const StepResult *now, double rate, double seconds, const Validation *valid, Error *e)
 {
@@ -203,8 +204,13 @@ static bool step(Loop *l, Error *e)
     score = score && l->task->score_batches;
     watch_report(l->trainer->watch, &report, false);
     /* What belongs to a step is written before its checkpoint: a run that is killed in between does the step again. */
-    if ((score && !evaluate(l, &report, &valid, e)) || !sample(l, score, e) ||
-        !log_step(l, &now, rate, seconds, &valid, e))
+    const bool samples = l->options.sample_every ? number % l->options.sample_every == 0 : score;
+    if (score || samples)
+        trainer_exchange(l->trainer);
+    bool shown = (!score || evaluate(l, &report, &valid, e)) && (!samples || sample(l, e));
+    if (score || samples)
+        trainer_exchange(l->trainer);
+    if (!shown || !log_step(l, &now, rate, seconds, &valid, e))
         return false;
     if (score || number % 100 == 0 || last) {
         watch_report(l->trainer->watch, &report, true);

@@ -59,7 +59,7 @@ const StepState *optimizer_state(const Optimizer *o, const OptimizerStep *step, 
     return m->group ? &o->states[m->group - 1] : step->state;
 }
 
-bool optimizer_keeps(const Optimizer *o, size_t block, size_t i) { return block == 0 || !o->motions[i].whole; }
+bool optimizer_keeps(const Optimizer *o, size_t block, size_t i) { return block != 1 || !o->motions[i].whole; }
 
 void optimizer_range(size_t numbers, size_t number, size_t workers, size_t *first, size_t *count)
 {

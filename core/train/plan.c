@@ -200,6 +200,7 @@ bool plan_make(TrainerPlan *plan, Takes *takes, const TrainerOptions *o, const P
     }
     BatchSize at_once = plan_size(task, rows, true), whole = plan_size(task, plan_step_rows(o, task), false);
     plan->weights = p->whole * (k->real + (k->type == NUMBER_BF16 ? k->number : 0));
+    plan->weights += o->training && o->ema > 0 ? p->whole * k->real : 0;
     plan->gradients = o->training ? o->workers * plan_gradient(p, task) * k->real : 0;
     plan->moments = o->training ? optimizer_bytes(o, p) : 0;
     plan->activations = o->workers * (plan->tape.memory + plan->tape.gradients + plan->tape.host);

@@ -14,6 +14,7 @@ typedef struct TrainerOptions {
     Keep keep;
     OptimizerOptions optimizer;
     double clip;
+    double ema; /* decay of a moving average of the weights; 0: there is none */
     uint32_t seed;
 } TrainerOptions;
 

@@ -75,7 +75,11 @@ bool trainer_step(Trainer *c, uint64_t step, double rate, StepResult *result, Er
                            .given_up = atomic_load(&c->given_up)};
     if (!result->given_up)
         step_send_ahead(c, step + 1);
-    return collect(c, over, result, e);
+    if (!collect(c, over, result, e))
+        return false;
+    if (result->finite && !result->given_up)
+        moving_follow(c, step);
+    return true;
 }
 
 void trainer_show(Trainer *c, uint64_t step, Hook *hook)

@@ -63,7 +63,7 @@ bool trainer_open(Trainer *c, const TrainerOptions *o, const Parameters *p, cons
     }
     for (size_t i = 0; fine && i < o->workers; i++)
         fine = open_worker(c, &c->worker[i], e);
-    fine = fine && (!o->training || update_open(c, e));
+    fine = fine && (!o->training || (update_open(c, e) && moving_open(c, e)));
     if (!fine && c->plan.total)
         fail(e, "%s; training needs %s in all%s", e->text, bytes_text(c->plan.total).text,
              o->training ? ", less with a smaller --micro-batch, fewer --workers or --recompute" : "");
@@ -81,6 +81,7 @@ void trainer_close(Trainer *c)
         close_worker(k, &c->worker[i]);
     memory_free(c->worker);
     update_close(c);
+    moving_close(c);
     memory_free(c->cut);
     weights_close(&c->weights);
     batch_close(&c->batch);

@@ -33,6 +33,8 @@ typedef struct Trainer {
     Pool *pool;
     const Parameters *parameters;
     Weights weights;
+    void *average;        /* [whole] moving average of the weights, see moving.c; NULL: none */
+    StepState *averaging; /* on the device, for its update */
     Optimizer optimizer;
     double *parts; /* partial sums of the gradient's squares */
     Worker *worker;
@@ -67,6 +69,11 @@ bool trainer_step(Trainer *c, uint64_t step, double learning_rate, StepResult *r
 
 /* Runs the step again, which changes nothing, and names the first tensor that is not finite. */
 void trainer_find_nonfinite(Trainer *c, uint64_t step, Error *e);
+
+/* The moving average, where there is one, begins as the weights are; and changes places with them, so that it is what is
+ * scored and saved. Without one neither does anything. */
+void trainer_average_begins(Trainer *c);
+void trainer_exchange(Trainer *c);
 
 /* Shows to a hook what each operation makes of a step's batch; changes nothing. The trainer has one worker. */
 void trainer_show(Trainer *c, uint64_t step, Hook *hook);

@@ -15,6 +15,11 @@ void update_clip(Trainer *c, Worker *w);
 void update_weights(Trainer *c, Worker *w, size_t number);
 void update_zero(Trainer *c, Worker *w);
 
+/* After a step: the moving average follows the weights. */
+bool moving_open(Trainer *c, Error *e);
+void moving_close(Trainer *c);
+void moving_follow(Trainer *c, uint64_t step);
+
 /* Before the optimizer's state is read. */
 void update_flush(Trainer *c);
 

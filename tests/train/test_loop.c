@@ -194,50 +194,6 @@ START_TEST(a_run_ends_when_its_patience_does)
     tiny_run_close(&r);
 }
 
-/* The rate in the log's line of a step. */
-static double logged_rate(const TinyRun *r, int step)
-{
-    size_t size;
-    char *text = tiny_run_text(r, "log.tsv", &size), start[16];
-    double rate = -1;
-    snprintf(start, sizeof start, "\n%d\t", step);
-    const char *line = strstr(text, start);
-    ck_assert(line && sscanf(line, " %*d %*s %*s %*s %lf", &rate) == 1);
-    memory_free(text);
-    return rate;
-}
-
-START_TEST(a_plateau_halves_the_rate_as_often_after_a_resume)
-{
-    Error e;
-    TinyRun whole, cut;
-    LoopOptions o = standard(24);
-    char *path = run_path("cut");
-    spoiled(&o);
-    o.schedule.kind = SCHEDULE_PLATEAU;
-    o.lr_patience = 2;
-    tiny_run_open(&whole, run_path("whole"), &tiny_standard, &o);
-    ck_done(loop_run(&whole.loop, &e), e);
-    const Progression *at = &whole.loop.at;
-    ck_assert_uint_ge(at->halved, at->stalled / 2);
-    ck_assert_uint_ge(at->stalled, 8);
-    for (int step = 24; (uint64_t)step > at->best_step + 3; step--) { /* the evaluation before decides */
-        const uint64_t stalled = (uint64_t)step - 1 - at->best_step, now = at->halved - (at->stalled / 2 - stalled / 2);
-        ck_assert_double_eq_tol(logged_rate(&whole, step) / ldexp(0.3, -(int)now), 1, 1e-4);
-    }
-    o.steps = (uint64_t)at->best_step + 5;
-    tiny_run_open(&cut, path, &tiny_standard, &o);
-    ck_done(loop_run(&cut.loop, &e), e);
-    tiny_run_close(&cut);
-    o.steps = 24;
-    tiny_run_open(&cut, path, &tiny_standard, &o);
-    ck_assert_uint_gt(cut.loop.at.halved, 0);
-    ck_done(loop_run(&cut.loop, &e), e);
-    expect_same_log(&whole, &cut);
-    tiny_run_close(&cut);
-    tiny_run_close(&whole);
-}
-
 START_TEST(a_step_that_would_not_fit_is_not_begun)
 {
     Loop l = {.options = {.steps = 100, .minutes = 1}};
@@ -598,7 +554,6 @@ static const Test tests[] = {TEST(no_steps_make_a_run_with_its_initial_weights),
                              TEST(checkpoints_come_by_time),
                              TEST(the_best_is_kept_however_old_it_is),
                              TEST(a_run_ends_when_its_patience_does),
-                             TEST(a_plateau_halves_the_rate_as_often_after_a_resume),
                              TEST(a_step_that_would_not_fit_is_not_begun),
                              TEST(minutes_end_a_run_and_are_remembered),
                              TEST(twice_n_steps_are_n_steps_and_n_more_bit_for_bit),
