@@ -76,8 +76,9 @@ coverage-report:
 
 flips: ## make small mistakes in the operations and list those that no test notices: count=N only=FILE... seed=N WRITE=1
 	@$(MAKE) --no-print-directory run-flips MODE=release CFLAGS=-O1 CUDA=no BUILD='$(BUILD)/flips'
-run-flips: $(foreach t,$(wildcard $(addprefix tests/,$(addsuffix /test_*.c,kernels nn tensor train search))),$(call test_program,$t))
+run-flips: $(foreach t,$(wildcard $(addprefix tests/,$(addsuffix /test_*.c,kernels nn tensor train search emulator))),$(call test_program,$t))
 	@CC='$(CC)' FLAGS='$(ALL_CPPFLAGS) $(ALL_CFLAGS)' EXTRA='-ffp-contract=fast' \
+	 CXX='$(if $(USE_CHECKED),$(CXX))' CXX_FLAGS='$(ALL_CPPFLAGS) $(CXXFLAGS) $(CHECKS)' \
 	 LINK='$(ALL_LDFLAGS)' LIBS='$(CHECK_LIBS) $(ALL_LDLIBS)' OUT='$(CURDIR)/$(OUT)' SEED='$(or $(seed),1)' WRITE='$(WRITE)' \
 	 tools/flips.sh '$(or $(count),700)' '$(only)'
 

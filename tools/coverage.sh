@@ -57,7 +57,7 @@ awk -F "$tab" '
 function share(part, whole) { return whole ? sprintf("%5.1f %% of %5d", 100 * part / whole, whole) : sprintf("%16s", "-") }
 function row(name, key) { printf "  %-34s %s   %s\n", name, share(reached[key], lines[key]), share(taken[key], ways[key]) }
 function add(key) { if (!(key in lines)) order[++n] = key; lines[key]++; reached[key] += $3; ways[key] += $4; taken[key] += $5 }
-{ room = $1; sub(/\/[^\/]*$/, "", room); add(room); add($1); add("all") }
+{ module = $1; sub(/\/[^\/]*$/, "", module); add(module); add($1); add("all") }
 END {
     printf "  %-34s %-16s   %s\n", "", "lines", "branches"
     for (i = 1; i <= n; i++) {

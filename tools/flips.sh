@@ -11,10 +11,12 @@
 # do not push out short ones. All flips of a file are compiled into one program, each behind a condition
 # (tools/flips_together.awk), in every number type of its backend: a fault is in all types, too. One that no compiler takes
 # is drawn in vain. A test runs as FAST=1 lets it; that it takes a processor for too long is noticed.
-# What the tests of its own room let pass is compiled alone: where the machine code is that of before, it was no flip.
+# What the tests of its own module let pass is compiled alone: where the machine code is that of before, it was no flip.
 # The rest is tried on the same tests at full length, but the longest, and on what else there is in tensor and nn.
+# CUDA kernels run in the emulator that checks each access of memory, and tests try that backend alone.
 #
-# From the Makefile: CC, FLAGS, EXTRA (for kernels/cpu), LINK, LIBS, OUT (objects of the tests, and libattend.a).
+# From the Makefile: CC, FLAGS, EXTRA (for kernels/cpu), CXX and CXX_FLAGS (for kernels/cuda; CXX is empty where there is
+# no emulator), LINK, LIBS, OUT (objects of the tests, and libattend.a).
 set -u
 count=$1
 shift
@@ -31,8 +33,9 @@ trap 'exit 130' INT TERM
 
 files() {
     printf '%s\n' kernels/plain/*.c kernels/cpu/*.c kernels/cpu/random.h kernels/cpu/tile.h kernels/cpu/vector.h \
-        kernels/attend.h kernels/dropout.h core/tensor/*.c core/nn/*.c core/train/*.c core/search/*.c |
-        grep -vE '/(plain|cpu|bench|limits|average)\.c$' # average.c: encdec's tests are for it
+        kernels/attend.h kernels/dropout.h core/tensor/*.c core/nn/*.c core/train/*.c core/search/*.c \
+        ${CXX:+kernels/cuda/*.cu kernels/cuda/*.h} |
+        grep -vE '/(plain|cpu|bench|limits)\.c$|/cuda\.'
 }
 
 # Of all flips of each file those with the smallest draws
@@ -50,11 +53,13 @@ draw() {
 
 plain() { for type in F32 BF16 F64; do echo "kernels/plain/plain_$type kernels/plain/plain.c -DPLAIN_$type"; done; }
 cpu() { for type in F32 BF16; do echo "kernels/cpu/cpu_$type kernels/cpu/cpu.c -DCPU_$type $EXTRA"; done; }
+cuda() { for type in F32 BF16; do echo "kernels/cuda/checked_$type kernels/cuda/cuda.cu -DCUDA_$type"; done; }
 alone() { echo "${1%.c} $1 $(case $1 in kernels/cpu/*) echo "$EXTRA" ;; esac)"; }
 
 objects() {
     case $1 in
     kernels/plain/*) plain ;;
+    kernels/cuda/*) cuda ;;
     kernels/*/*.h) cpu; alone kernels/cpu/blocked.c ;;
     kernels/*.h) plain; cpu ;;
     kernels/cpu/*) if grep -qF "#include \"${1##*/}\"" kernels/cpu/cpu.c; then cpu; else alone "$1"; fi ;;
@@ -65,6 +70,14 @@ objects() {
 tests_for() { # the quickest first
     name=${1##*/}
     case $1 in
+    kernels/cuda/device.cu | kernels/cuda/failure.cu | kernels/cuda/launch.h)
+        echo kernels/add kernels/stream emulator/streams emulator/failures kernels/gpu ;;
+    kernels/cuda/order.cu) echo kernels/gather kernels/embed ;;
+    kernels/cuda/sums.h) echo kernels/norm kernels/linear kernels/add ;;
+    kernels/cuda/matmul.cu | kernels/cuda/blas.cu) echo kernels/linear kernels/composed kernels/gpu ;;
+    kernels/cuda/random.h) echo kernels/embed kernels/add kernels/composed kernels/score ;;
+    kernels/cuda/attention* | kernels/cuda/score.cu | kernels/cuda/mma.h)
+        echo kernels/blocks kernels/score kernels/narrow kernels/attention_few kernels/gpu kernels/attention ;;
     kernels/*/attention* | kernels/*/score*) echo kernels/blocks kernels/score kernels/attention ;;
     kernels/attend.h) echo kernels/composed kernels/cost kernels/blocks kernels/score kernels/attention ;;
     kernels/dropout.h | kernels/cpu/random.h) echo kernels/embed kernels/add kernels/composed kernels/attention ;;
@@ -72,12 +85,12 @@ tests_for() { # the quickest first
     kernels/cpu/rows.c) echo kernels/linear kernels/score kernels/attention ;;
     kernels/cpu/*.h) echo kernels/norm kernels/activation kernels/cross_entropy kernels/argmax kernels/pool \
         kernels/optimizer kernels/linear kernels/blocks kernels/score kernels/attention ;;
-    kernels/*) if [ -f "tests/kernels/test_${name%.c}.c" ]; then echo "kernels/${name%.c}"
+    kernels/*) if [ -f "tests/kernels/test_${name%.*}.c" ]; then echo "kernels/${name%.*}"
         else echo kernels/linear kernels/add kernels/composed kernels/optimizer kernels/blocks kernels/attention; fi ;;
-    core/nn/*) echo "$(room nn)" "$(room tensor)" ;;
-    core/tensor/*) echo "$(room tensor)" "$(room nn)" ;;
-    core/train/*) echo train/optimizer "$(room train)" train/loop ;;
-    core/search/*) echo "$(room search)" nn/translate ;;
+    core/nn/*) echo "$(module nn)" "$(module tensor)" ;;
+    core/tensor/*) echo "$(module tensor)" "$(module nn)" ;;
+    core/train/*) echo train/optimizer "$(module train)" train/loop ;;
+    core/search/*) echo "$(module search)" nn/translate ;;
     esac
 }
 whole_tests() { # those that can be run without FAST, too, in seconds
@@ -85,8 +98,8 @@ whole_tests() { # those that can be run without FAST, too, in seconds
         case $name in kernels/attention | kernels/score | kernels/linear | nn/*) ;; kernels/*) printf '%s ' "$name" ;; esac
     done
 }
-wider_tests() { case $1 in kernels/*) echo "$(room tensor)" "$(room nn)" ;; esac; }
-room() { # but two of nn, which take longer than all others together; of train, not what comes last
+wider_tests() { case $1 in kernels/cuda/*) ;; kernels/*) echo "$(module tensor)" "$(module nn)" ;; esac; }
+module() { # but two of nn, which take longer than all others together; of train, not what comes last
     for file in tests/"$1"/test_*.c; do
         file=${file##*/test_}
         case $1/${file%.c} in nn/network | nn/distances | train/loop) ;; *) printf '%s ' "$1/${file%.c}" ;; esac
@@ -104,8 +117,9 @@ compile() { # compile FOLDER FILE MORE...
     : >"$1/errors"
     while read -r name source flags; do
         object=$folder/$(echo "$name" | tr / _).o
+        case $source in *.cu) compiler="$CXX -x c++ $CXX_FLAGS" ;; *) compiler="$CC $FLAGS" ;; esac
         # shellcheck disable=SC2086
-        (cd "$folder" && $CC $FLAGS $flags -w $more -c -o "$object" "$source" 2>>errors) || return 1
+        (cd "$folder" && $compiler $flags -w $more -c -o "$object" "$source" 2>>errors) || return 1
         [ -n "$more" ] || cmp -s "$object" "$OUT/$name.o" || echo "$object" >>"$folder/objects"
     done <"$1/wanted"
 }
@@ -122,13 +136,14 @@ link_test() { # link_test FOLDER ROOM/FILE: FOLDER/ROOM-FILE
 # Who notices flip NUMBER: a line, or none
 notices() { # notices FOLDER NUMBER TEST...
     folder=$1 number=$2
+    case $flipped in kernels/cuda/*) backend=checked ;; *) backend= ;; esac
     shift 2
     for name in "$@"; do
         link_test "$folder" "$name" 2>>"$folder/errors" || { echo "make flips: $name cannot be linked" >&2; return; }
         rm -rf "$folder/tmp" && mkdir "$folder/tmp"
         case $name,$fast in *,0) most=120 ;; kernels/attention,* | kernels/score,* | nn/distances,*) most=40 ;; *) most=15 ;; esac
         {
-            ( ulimit -c 0; ulimit -t $most; FLIP=$number TMPDIR=$folder/tmp FAST=$fast STOP=1 CK_FORK=no timeout --foreground 600 \
+            ( ulimit -c 0; ulimit -t $most; FLIP=$number BACKEND=$backend TMPDIR=$folder/tmp FAST=$fast STOP=1 CK_FORK=no timeout --foreground 600 \
                 "$folder/$(echo "$name" | tr / -)" </dev/null >"$folder/said" 2>&1 )
             status=$?
         } 2>/dev/null

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The list: devices that a build may have, and types to test them in. A backend that kernels_find knows is tested. */
+/* The list: devices that a build may have, and types to test them in. A backend that kernels_find knows is tested, or
+ * the one that the environment's BACKEND names alone. */
 static const char *const devices[] = {"plain", "cpu", "cuda", "emulated", "checked"};
 static const NumberType types[] = {NUMBER_F32, NUMBER_BF16};
 
@@ -18,13 +19,17 @@ enum { DEVICES = sizeof devices / sizeof *devices, TYPES = sizeof types / sizeof
 
 const Kernels *backend(size_t i)
 {
-    for (size_t d = 0; d < DEVICES; d++)
+    const char *only = getenv("BACKEND");
+    for (size_t d = 0; d < DEVICES; d++) {
+        if (only && *only && strcmp(only, devices[d]) != 0)
+            continue;
         for (size_t t = 0; t < TYPES; t++) {
             Error e;
             const Kernels *k = kernels_find(devices[d], types[t], &e);
             if (k && !i--)
                 return k;
         }
+    }
     return NULL;
 }
 

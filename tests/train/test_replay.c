@@ -59,6 +59,8 @@ static void ask(void *argument)
     s->asked += !s->capturing;
 }
 
+enum { FIELDS = 15 };
+
 /* Shapes differ in one field each, whichever it is. */
 static Shape shape(int i)
 {
@@ -66,7 +68,7 @@ static Shape shape(int i)
     Shape s = {.slots = 5};
     s.rows[0].positions = 7;
     s.rows[1].ids = numbers;
-    switch (i % 15) {
+    switch (i % FIELDS) {
     case 0: s.slots += (size_t)i; break;
     case 1: s.rows[0].positions += (size_t)i; break;
     case 2: s.rows[1].rows += (size_t)i; break;
@@ -74,7 +76,7 @@ static Shape shape(int i)
     case 4: s.rows[1].ids = numbers + i; break;
     case 5: s.rows[0].slots = numbers + i; break;
     case 6: s.rows[1].targets = numbers + i; break;
-    case 7: s.rows[0].place = numbers + i; break;
+    case 7: s.rows[0].position = numbers + i; break;
     case 8: s.rows[1].start = numbers + i; break;
     case 9: s.rows[0].scored.positions += (size_t)i; break;
     case 10: s.rows[1].scored.longest += (size_t)i; break;
@@ -98,12 +100,12 @@ START_TEST(the_first_time_is_asked_for_the_second_captured_and_then_replayed)
     Stream s = {0};
     Replay r = {.k = &able};
     for (int round = 0; round < 4; round++)
-        for (int i = 0; i < 9; i++) /* kinds of differences, and one more of the first */
+        for (int i = 0; i <= FIELDS; i++) /* each field, and one more value of the first */
             run(&r, &s, i);
-    ck_assert_int_eq(s.asked, 9);
-    for (int i = 0; i < 9; i++)
+    ck_assert_int_eq(s.asked, FIELDS + 1);
+    for (int i = 0; i <= FIELDS; i++)
         ck_assert_int_eq(s.replayed[i], 3);
-    ck_assert_uint_eq(r.captures, 9);
+    ck_assert_uint_eq(r.captures, FIELDS + 1);
     replay_close(&r);
     ck_assert_int_eq(s.alive, 0);
 }
