@@ -32,7 +32,7 @@ bool part_suits(Part part, const char *name, size_t context, Error *e);
 /* The first --bytes of --split; false where there is nothing to score. */
 bool part_to_score(Part *part, const Text *t, const CharlmOptions *v, Error *e);
 
-/* Training: a row of random place for each row of the batch. */
+/* Training: a row from a random position for each row of the batch. */
 void training_batch(Part part, size_t context, size_t rows, uint32_t seed, uint64_t step, Batch *b);
 
 /* Scoring every byte of a part but the first: windows of `context` bytes, each beginning `stride` after the last one;

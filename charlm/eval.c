@@ -7,7 +7,7 @@
  *
  * Overlapping windows share what they can, which is work inside of one: only bytes that are scored need queries,
  * feed-forward, norms and logits in the last block; keys and values, and the blocks below, need the whole window.
- * Nothing can be handed on to the next window. There a byte stands at another place, so learned and computed positions
+ * Nothing can be handed on to the next window. There a byte has another position, so learned and computed positions
  * make another vector of it before the first block; and without positions it has lost the bytes that fell out in front,
  * which change its keys from the second block on. What keeps old keys (a cache that slides, Transformer-XL) is another
  * protocol, with other figures. */

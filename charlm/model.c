@@ -1,6 +1,6 @@
 /* See model.h.
  *
- *     x = token_embedding[byte] + position_embedding[place]
+ *     x = token_embedding[byte] + position_embedding[position]
  *     x = block(x), depth times, each position seeing itself and those before it
  *     logits = x w^T + bias */
 #include "charlm/model.h"

@@ -1,7 +1,7 @@
 /* See ngram.h.
  *
- * A byte is foretold bit by bit, the highest first: eight questions, each asked in a *place*, which is the n bytes
- * before and the bits already known. Order n counts in each place how often a 0 and a 1 came. Its opinion is
+ * A byte is predicted bit by bit, the highest first: eight questions, each asked in a *context*, which is the n bytes
+ * before and the bits already known. Order n counts in each context how often a 0 and a 1 came. Its opinion is
  *
  *     x_n = log((ones + A) / (zeros + A))        0 where nothing was seen
  *
@@ -10,21 +10,21 @@
  *     p(1) = 1 / (1 + exp(-sum_n w_n x_n))       w_n += rate (bit - p) x_n, the gradient of log p
  *
  * This is logistic mixing, as compressors of the PAQ family do it; because each bit has a probability, those of the 256
- * bytes sum to 1. What makes it good is that w_n is chosen by how often the place was seen, by whether only one of the
- * bits ever came there, and by the longest order that has seen its place at all. */
+ * bytes sum to 1. What makes it good is that w_n is chosen by how often the context was seen, by whether only one of the
+ * bits ever came there, and by the longest order that has seen its context at all. */
 #include "charlm/ngram.h"
 
 #include "base/memory.h"
 
 #include <math.h>
 
-struct Place {
+struct Counter {
     uint32_t check; /* of what it belongs to; 0: free */
     uint16_t seen[2];
 };
 
 static const double A = 0.4, FIRST_RATE = 0.02, LAST_RATE = 0.0005;
-enum { WAYS = 4, LEAST_PLACES = 1 << 16, A_BYTE = 4, MIXING = 1 << 20 };
+enum { WAYS = 4, LEAST_COUNTERS = 1 << 16, A_BYTE = 4, MIXING = 1 << 20 };
 
 static Mix fresh_mix(size_t first, size_t last)
 {
@@ -38,20 +38,20 @@ static Mix fresh_mix(size_t first, size_t last)
 
 bool ngram_open(Ngram *g, size_t bytes, Error *e)
 {
-    *g = (Ngram){.count = LEAST_PLACES};
-    while (g->count / A_BYTE < bytes && 2 * g->count * sizeof *g->places <= NGRAM_MEMORY)
+    *g = (Ngram){.count = LEAST_COUNTERS};
+    while (g->count / A_BYTE < bytes && 2 * g->count * sizeof *g->counters <= NGRAM_MEMORY)
         g->count *= 2;
     for (size_t n = 0; n < ORDERS; n++) {
         g->alone[n] = fresh_mix(n, n);
         g->mixed[n] = fresh_mix(0, n);
     }
-    g->places = memory_get(g->count, sizeof *g->places);
-    return g->places || memory_error(e, "counting n-grams", g->count, sizeof *g->places);
+    g->counters = memory_get(g->count, sizeof *g->counters);
+    return g->counters || memory_error(e, "counting n-grams", g->count, sizeof *g->counters);
 }
 
 void ngram_close(Ngram *g)
 {
-    memory_free(g->places);
+    memory_free(g->counters);
     *g = (Ngram){0};
 }
 
@@ -64,14 +64,14 @@ static uint64_t scramble(uint64_t x)
 
 /* A key stands for a context and the first half of a byte, or none of it; a node, 1 .. 15, for the bits of this half
  * known so far. All nodes of a key are adjacent: a byte reads two short runs of memory an order. `make`: takes the
- * place seen least of WAYS when there is none; without it the answer may be NULL. */
-static Place *find(const Ngram *g, uint64_t key, unsigned node, bool make)
+ * counter that saw least of WAYS when there is none; without it the answer may be NULL. */
+static Counter *find(const Ngram *g, uint64_t key, unsigned node, bool make)
 {
     uint32_t check = (uint32_t)(key >> 32) | 1;
     size_t at = (key ^ node) & (g->count - 1);
-    Place *least = &g->places[at];
+    Counter *least = &g->counters[at];
     for (size_t way = 0; way < WAYS; way++) {
-        Place *p = &g->places[at ^ way << 4];
+        Counter *p = &g->counters[at ^ way << 4];
         if (p->check == check)
             return p;
         if (p->seen[0] + p->seen[1] < least->seen[0] + least->seen[1])
@@ -79,11 +79,11 @@ static Place *find(const Ngram *g, uint64_t key, unsigned node, bool make)
     }
     if (!make)
         return NULL;
-    *least = (Place){.check = check};
+    *least = (Counter){.check = check};
     return least;
 }
 
-static void count_bit(Place *p, unsigned bit)
+static void count_bit(Counter *p, unsigned bit)
 {
     if (++p->seen[bit] == UINT16_MAX) {
         p->seen[0] /= 2;
@@ -91,8 +91,8 @@ static void count_bit(Place *p, unsigned bit)
     }
 }
 
-/* How far a place is to be believed, as a number below CONFIDENCES: two steps each time its counts double. */
-static size_t confidence(const Place *p)
+/* How far a counter is to be believed, as a number below CONFIDENCES: two steps each time its counts double. */
+static size_t confidence(const Counter *p)
 {
     unsigned n = (unsigned)p->seen[0] + p->seen[1], steps = 0;
     for (; n > 3; n /= 2)
@@ -107,11 +107,11 @@ typedef struct Opinions {
     bool seen[ORDERS];
 } Opinions;
 
-static Opinions ask(Place *const *places)
+static Opinions ask(Counter *const *counters)
 {
     Opinions o = {{0}, {0}, {0}};
     for (size_t n = 0; n < ORDERS; n++) {
-        const Place *p = places[n];
+        const Counter *p = counters[n];
         if (!p || (!p->seen[0] && !p->seen[1]))
             continue;
         o.x[n] = log((p->seen[1] + A) / (p->seen[0] + A));
@@ -121,7 +121,7 @@ static Opinions ask(Place *const *places)
     return o;
 }
 
-/* What the bit costs, in bits, when such a mix foretells it; then the mix learns. */
+/* What the bit costs, in bits, when such a mix predicts it; then the mix learns. */
 static double mix(Mix *m, const Opinions *o, unsigned bit, double rate)
 {
     size_t top = 0;
@@ -143,7 +143,7 @@ static void go_through(Ngram *g, const unsigned char *text, size_t at, bool coun
 {
     uint64_t key[ORDERS] = {0}, context = 0;
     size_t orders = at + 1 < ORDERS ? at + 1 : ORDERS;
-    Place *places[ORDERS] = {NULL};
+    Counter *counters[ORDERS] = {NULL};
     for (size_t n = 0; n < orders; n++) {
         context = n ? context << 8 | text[at - n] : 0;
         key[n] = scramble(context << 8 | (n + 1));
@@ -152,17 +152,17 @@ static void go_through(Ngram *g, const unsigned char *text, size_t at, bool coun
     for (int shift = 7; shift >= 0; shift--) {
         unsigned bit = text[at] >> shift & 1;
         for (size_t n = 0; n < orders; n++)
-            places[n] = find(g, key[n], node, count);
+            counters[n] = find(g, key[n], node, count);
         if (bits || rate > 0) {
             NgramBits unwanted = {{0}, {0}}, *to = bits ? bits : &unwanted;
-            Opinions o = ask(places);
+            Opinions o = ask(counters);
             for (size_t n = 0; n < ORDERS; n++) {
                 to->alone[n] += mix(&g->alone[n], &o, bit, rate);
                 to->mixed[n] += mix(&g->mixed[n], &o, bit, rate);
             }
         }
         for (size_t n = 0; n < orders && count; n++)
-            count_bit(places[n], bit);
+            count_bit(counters[n], bit);
         node = 2 * node + bit;
         for (size_t n = 0; n < orders && shift == 4; n++)
             key[n] = scramble(key[n] + node);

@@ -1,4 +1,4 @@
-/* Counting n-grams of bytes: what a text is foretold by without a network, and so the line that a network must beat.
+/* Counting n-grams of bytes: what a text is predicted by without a network, and so the line that a network must beat.
  * Orders 0 to 5, each alone and mixed with those below it; memory is bounded, whatever the text. */
 #ifndef CHARLM_NGRAM_H
 #define CHARLM_NGRAM_H
@@ -11,21 +11,21 @@
 
 enum { ORDERS = 6, CONFIDENCES = 68 };
 
-typedef struct Place Place;
+typedef struct Counter Counter;
 
-/* The weights of orders first .. last, by the longest of them that has seen its place (0: none) and by confidence. */
+/* The weights of orders first .. last, by the longest of them that has seen its context (0: none) and by confidence. */
 typedef struct Mix {
     size_t first, last;
     double weight[ORDERS + 1][ORDERS][CONFIDENCES];
 } Mix;
 
 typedef struct Ngram {
-    Place *places; /* of all orders, in one table */
-    size_t count;  /* a power of two */
+    Counter *counters; /* of all orders, in one table */
+    size_t count;      /* a power of two */
     Mix alone[ORDERS], mixed[ORDERS];
 } Ngram;
 
-/* Bits that bytes cost: foretold by order n alone, and by orders 0 .. n together. */
+/* Bits that bytes cost: predicted by order n alone, and by orders 0 .. n together. */
 typedef struct NgramBits {
     double alone[ORDERS], mixed[ORDERS];
 } NgramBits;
@@ -39,7 +39,7 @@ void ngram_close(Ngram *g);
 /* Foretells byte `at` of a text from at most five before it, and adds what it costs. */
 void ngram_score(Ngram *g, const unsigned char *text, size_t at, NgramBits *bits);
 
-/* Counts the byte. rate > 0: the mix, too, learns from how well it foretold it just before; bits may be NULL. */
+/* Counts the byte. rate > 0: the mix, too, learns from how well it predicted it just before; bits may be NULL. */
 void ngram_learn(Ngram *g, const unsigned char *text, size_t at, double rate, NgramBits *bits);
 
 /* The rate at byte `at` of a training text: 0 but in its last megabyte, so that the mix is fitted to counts that are

@@ -53,7 +53,7 @@ static void feed(Writer *r, size_t count)
     batch_row(&r->batch, 0, count);
     for (size_t i = 0; i < count; i++) {
         r->batch.side[0].ids[i] = from[i];
-        r->batch.side[0].place[i] = (int32_t)(r->held + i);
+        r->batch.side[0].position[i] = (int32_t)(r->held + i);
     }
     k->upload(stream, r->last, last, sizeof last);
     session_doubles(r->w, session_run(r->w, &r->batch, network, r), 0, BYTES, r->logits);
@@ -223,7 +223,7 @@ typedef struct Walk {
 static Tensor *walk(void *self, Tape *t, const Rows *rows)
 {
     const Walk *w = self;
-    const Queries all = {rows->positions, rows->longest, rows->place, NULL, rows->start, rows->ids /* zeros */};
+    const Queries all = {rows->positions, rows->longest, rows->position, NULL, rows->start, rows->ids /* zeros */};
     Tensor *with = model_logits(t, w->m, rows, &w->cache, &all);
     tape_reset(t);
     Tensor *without = model_logits(t, w->m, rows, NULL, &all);

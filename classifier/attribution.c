@@ -1,7 +1,7 @@
 /* See attribution.h.
  *
- * The slope of the loss, - ln p, comes from the tape as in training, for each word's place its own: where a table's
- * rows have slots for their gradients (core/train/used.h), each place of the text is given a slot. With log odds
+ * The slope of the loss, - ln p, comes from the tape as in training, for each word's position its own: where a table's
+ * rows have slots for their gradients (core/train/used.h), each position of the text is given a slot. With log odds
  * z = ln p - ln (1 - p), dz = d ln p / (1 - p). */
 #include "classifier/attribution.h"
 
@@ -68,7 +68,7 @@ static bool ask_without(Attribution *m, Classifier *c, Trainer *trainer, const i
     return fine;
 }
 
-/* Reads the gradient of each place and the vector that stands there. */
+/* Reads the gradient of each position and its vector. */
 static bool multiply(Attribution *m, const Classifier *c, Trainer *trainer, const int32_t *ids, double less, Error *e)
 {
     const Kernels *k = trainer->options.k;
@@ -106,7 +106,7 @@ static void fill(Batch *b, const Attribution *m, const int32_t *ids)
     b->side[LABEL].targets[at] = (int32_t)m->answer;
 }
 
-/* Forward and backward once, into a gradient that has a row for each place. */
+/* Forward and backward once, into a gradient that has a row for each position. */
 static bool ask_gradient(Attribution *m, const Classifier *c, Trainer *trainer, const int32_t *ids, double less,
                          Error *e)
 {

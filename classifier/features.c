@@ -55,7 +55,7 @@ void feature_rows_close(FeatureRows *rows)
 }
 
 /* Room in a row for all that a text may have, so that none is asked for in between. */
-static bool more_room(FeatureRows *rows, size_t used, size_t more, Error *e)
+static bool grow(FeatureRows *rows, size_t used, size_t more, Error *e)
 {
     return memory_grow(&rows->features, &rows->capacity, used + more, sizeof *rows->features, "features of texts", e);
 }
@@ -84,7 +84,7 @@ static bool add_text(Features *f, FeatureRows *rows, const Corpus *c, size_t tex
 {
     const int32_t *ids = c->ids + c->start[text];
     size_t length = c->start[text + 1] - c->start[text], used = rows->start[rows->count];
-    if (!more_room(rows, used, 2 * length, e))
+    if (!grow(rows, used, 2 * length, e))
         return false;
     f->texts++;
     for (size_t i = 0; i < length; i++) {

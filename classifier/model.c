@@ -1,6 +1,6 @@
 /* See model.h.
  *
- *     x = token_embedding[word] + position_embedding[place]
+ *     x = token_embedding[word] + position_embedding[position]
  *     x = block(x), depth times, each position seeing all of its text
  *     logits = pool(x) w^T + bias          pool: the mean over the text, its largest numbers, or its first vector */
 #include "classifier/model.h"

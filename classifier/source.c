@@ -62,8 +62,8 @@ static bool is(Folder part, const char *name)
 
 static bool ends_in(const char *name, const char *ending)
 {
-    size_t length = strlen(name), behind = strlen(ending);
-    return length > behind && !strcasecmp(name + length - behind, ending);
+    size_t length = strlen(name), suffix = strlen(ending);
+    return length > suffix && !strcasecmp(name + length - suffix, ending);
 }
 
 static Kind kind_of(const char *path, const char *name)

@@ -1,7 +1,7 @@
 /* encdec heads: what encoder, decoder and the attention between them look at: for a source and a translation that is
  * given, or the model's own.
  *
- * The decoder reads a target that begins with </s>, and at each place writes the piece that comes next. Its own maps
+ * The decoder reads a target that begins with </s>, and at each position writes the piece that comes next. Its own maps
  * are named by what it reads; those across the source by what it writes there, which is what an alignment is about. */
 #include "core/program/heads.h"
 #include "base/memory.h"

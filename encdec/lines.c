@@ -33,7 +33,7 @@ void lines_skip_mark(Lines *l)
         l->start[0] = utf8_mark(l->text, l->start[1] - 1);
 }
 
-static bool more_room(Lines *l, size_t size, Error *e)
+static bool grow(Lines *l, size_t size, Error *e)
 {
     size_t used = l->count ? l->start[l->count] : 0;
     return memory_grow(&l->text, &l->text_capacity, used + size + 1, 1, "lines of a text", e) &&
@@ -42,7 +42,7 @@ static bool more_room(Lines *l, size_t size, Error *e)
 
 bool lines_add(Lines *l, const char *text, size_t size, Error *e)
 {
-    if (!more_room(l, size, e))
+    if (!grow(l, size, e))
         return false;
     size_t at = l->start[l->count];
     if (size)

@@ -1,6 +1,6 @@
 /* See model.h.
  *
- *     memory = encoder(e(source))          e(piece) = sqrt(D) embedding[piece] + sinusoid[place]
+ *     memory = encoder(e(source))          e(piece) = sqrt(D) embedding[piece] + sinusoid[position]
  *     x = decoder(e(target), memory)       each position seeing those before it, and all of memory
  *     logits = x embedding^T               one table for all three (--tie), or x w^T + bias and three tables */
 #include "encdec/model.h"

@@ -58,9 +58,9 @@ static size_t unpacked_length(const char *name)
 {
     size_t length = strlen(name);
     for (size_t i = 1; i < PACKINGS; i++) {
-        size_t behind = strlen(packings[i]);
-        if (length > behind && !strcmp(name + length - behind, packings[i]))
-            return length - behind;
+        size_t suffix = strlen(packings[i]);
+        if (length > suffix && !strcmp(name + length - suffix, packings[i]))
+            return length - suffix;
     }
     return length;
 }
@@ -68,9 +68,9 @@ static size_t unpacked_length(const char *name)
 /* The length of STEM in STEM.LANG or STEM.LANG.gz; 0: it is no such name. */
 static size_t stem_length(const char *name, const char *language)
 {
-    size_t length = unpacked_length(name), behind = strlen(language);
-    bool fits = length > behind + 1 && !memcmp(name + length - behind, language, behind);
-    return fits && name[length - behind - 1] == '.' ? length - behind - 1 : 0;
+    size_t length = unpacked_length(name), suffix = strlen(language);
+    bool fits = length > suffix + 1 && !memcmp(name + length - suffix, language, suffix);
+    return fits && name[length - suffix - 1] == '.' ? length - suffix - 1 : 0;
 }
 
 static bool is(const char *name, size_t length, const char *word)

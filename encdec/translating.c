@@ -34,7 +34,7 @@ TranslatingOptions translating_options(const EncdecOptions *v, const Model *m, s
 static TranslateOptions search_options(const Model *m, const TranslatingOptions *o)
 {
     const size_t longest = smaller(o->longest, m->context - 1), most = smaller(longest + o->max_extra, m->context - 1);
-    const size_t least = larger(smaller(1 + o->max_extra, most) + 1, 2); /* places of a sentence of one piece */
+    const size_t least = larger(smaller(1 + o->max_extra, most) + 1, 2); /* positions of a sentence of one piece */
     return (TranslateOptions){.beam = {o->beam, o->best, o->alpha, END},
                               .longest = longest + 1,
                               .most = most,

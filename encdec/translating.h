@@ -21,7 +21,7 @@ typedef struct TranslatingOptions {
 typedef struct Translating {
     const Pieces *pieces;
     TranslatingOptions options;
-    size_t most; /* pieces that the decoder has places for */
+    size_t most; /* pieces that the decoder has positions for */
     Translator *translator;
     Cutter cutter;
     Ids ids; /* of all sources of the last call */

@@ -22,18 +22,18 @@
 OPERATION(copy, (Stream *s, void *to, const void *from, size_t bytes), (s, to, from, bytes))
 OPERATION(zero, (Stream *s, void *to, size_t bytes), (s, to, bytes))
 
-/* y [N,D] = dropout(scale * table[ids] + positions[place]). table [V,D] and positions [C,D] are real; positions may
- * be NULL. place [N] is the index within the row; where it is negative y is 0.
+/* y [N,D] = dropout(scale * table[ids] + positions[position]). table [V,D] and positions [C,D] are real; positions may
+ * be NULL. position [N] is the index within the row; where it is negative y is 0.
  * Backward: slots [N] says which row of dtable a position adds to (its id; or, where the gradient holds used rows
  * alone, that row's rank among them). dpositions may be NULL. */
 OPERATION(embed_forward,
-          (Stream *s, void *y, const int32_t *ids, const int32_t *place, const void *table, const void *positions,
+          (Stream *s, void *y, const int32_t *ids, const int32_t *position, const void *table, const void *positions,
            double scale, Dropout drop, const StepState *state, size_t n, size_t d),
-          (s, y, ids, place, table, positions, scale, drop, state, n, d))
+          (s, y, ids, position, table, positions, scale, drop, state, n, d))
 OPERATION(embed_backward,
-          (Stream *s, void *dtable, void *dpositions, const void *dy, const int32_t *slots, const int32_t *place,
+          (Stream *s, void *dtable, void *dpositions, const void *dy, const int32_t *slots, const int32_t *position,
            double scale, Dropout drop, const StepState *state, size_t n, size_t d),
-          (s, dtable, dpositions, dy, slots, place, scale, drop, state, n, d))
+          (s, dtable, dpositions, dy, slots, position, scale, drop, state, n, d))
 
 /* y [N,O] = x [N,I] w [O,I]^T + bias [O] (real; NULL: none), then ReLU if asked. real_output: y is real (logits).
  * Backward: dy [N,O] is overwritten when relu. dw [O,I] and dbias [O] may be NULL. y is read only for relu. */

@@ -3,7 +3,7 @@
  *     static const Test tests[] = {TEST(sum_is_zero), TEST(sum_is_one)};
  *     int main(int argc, char **argv)
  *     {
- *         return suite_run("room/file", tests, sizeof tests / sizeof *tests, argc, argv);
+ *         return suite_run("module/file", tests, sizeof tests / sizeof *tests, argc, argv);
  *     }
  *
  * A test program with NAMES after it runs those tests only; a name that does not exist is an error. With STOP=1 in the

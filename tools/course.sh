@@ -23,7 +23,7 @@ grader() {
     $make "grader-$(number_of "$1")" "FILE=$2" | tail -n 1
 }
 
-# libmine PLACE FLAGS FILES...: PLACE/course/mine/libmine.so of the operations that standard input names, each behind the
+# libmine PLACE FLAGS FILES...: PLACE/course/mine/libmine.so of the operations that standard input names, each after the
 # number of its lesson. Where lessons share an operation, the last one's is taken; so each file's have names of their own.
 libmine() {
     library=$1/course/mine/libmine.so
@@ -101,9 +101,9 @@ mine() {
 failed=0
 wrong() { echo "course: $*" >&2; failed=1; }
 
-# The lines of a text that stand in blocks behind <!-- output of make lesson-NN --> appear in that output, in order.
-# Behind <!-- output of make lesson-NN, about --> numbers may be others, and so may what is drawn behind a | and what was
-# written behind a >: what was trained differs with a library's last digit.
+# The lines of a text that stand in blocks after <!-- output of make lesson-NN --> appear in that output, in order.
+# After <!-- output of make lesson-NN, about --> numbers may be others, and so may what is drawn after a | and what was
+# written after a >: what was trained differs with a library's last digit.
 quotes_of_output() { # TEXT OUTPUT
     awk -v text="$1" '
     function shape(words) {

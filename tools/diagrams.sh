@@ -150,7 +150,7 @@ function draw_mask() {
 # ---- the block
 
 function draw_block(    x) {
-    begin("block", 700, 520, "A block: attention and a feed-forward network, each added to what came in; the norm behind the sum, or before the branch")
+    begin("block", 700, 520, "A block: attention and a feed-forward network, each added to what came in; the norm after the sum, or before the branch")
     x = 180 # post-norm
     text(x, 500, "x [N, D]"); line(x ",488 " x ",452"); arrow(x ",452 " x ",428")
     box(x, 410, 190, 36, "attention", "attention"); arrow(x ",392 " x ",367")
@@ -204,7 +204,7 @@ function draw_encdec(    x) {
     box(x, 298, 270, 366, "", "frame"); text(x + 142, 298, "× N", "start")
     arrow(x ",124 " x ",86")
     box(x, 67, 220, 38, "linear, softmax", "map"); arrow(x ",48 " x ",32")
-    text(x, 18, "next word, at each place: ein Hund läuft")
+    text(x, 18, "next word, at each position: ein Hund läuft")
     end()
 }
 
@@ -216,7 +216,7 @@ function draw_classifier(    i, x, word) {
     for (i = 1; i <= 4; i++) {
         x = 60 + 116 * i
         text(x, 402, word[i]); arrow(x ",390 " x ",373")
-        box(x, 350, 96, 42, "vector|+ place", "table"); arrow(x ",329 " x ",304")
+        box(x, 350, 96, 42, "vector|+ position", "table"); arrow(x ",329 " x ",304")
         arrow(x ",226 " x ",196")
         box(x, 180, 96, 32, "vector")
         arrow(x ",164 " 350 + (i - 2.5) * 40 ",136")

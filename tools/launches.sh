@@ -9,8 +9,8 @@ launches=$1
 shift
 [ $# -gt 0 ] || set -- kernels/cuda/*.cu kernels/cuda/*.h
 
-# What only nvcc reads is left out, and a kernel that does nothing, which is there to be asked about. A kernel's name stands behind __global__, void and what nvcc is told in brackets, on
-# that line or the next.
+# What only nvcc reads is left out, and a kernel that does nothing, which is there to be asked about. A kernel's name
+# stands after __global__, void and what nvcc is told in brackets, on that line or the next.
 awk '
     /^#if/ { depth++; if (!skip && /__CUDACC__/) skip = depth }
     /^#else/ && depth == skip { skip = 0 }

@@ -2,7 +2,7 @@
 # tools/quotes.sh [FILE.md...]: are the quotes and links of these texts current? (No file: README files, docs/ and all of
 # the course.) `make lint` runs it.
 #
-# A block of code behind the line <!-- quote PATH --> is in that file, line by line as it stands there; "..." on a line
+# A block of code after the line <!-- quote PATH --> is in that file, line by line as it stands there; "..." on a line
 # of its own stands for lines that are left out. A relative link leads to something that is there. A lesson has the
 # headings of a lesson, in their order. (What a lesson prints is compared by tools/course.sh, which runs it.)
 set -u
@@ -18,7 +18,7 @@ quotes() {
         close(path)
         return count
     }
-    function find(from, size,    i, j) { # the block piece[1..size] in the file, at `from` or behind it
+    function find(from, size,    i, j) { # the block piece[1..size] in the file, at `from` or after it
         for (i = from; i <= count - size + 1; i++) {
             for (j = 1; j <= size && file[i + j - 1] == piece[j]; j++) ;
             if (j > size) return i + size

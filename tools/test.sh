@@ -39,7 +39,7 @@ chosen_files() {
         word=$(echo "$word" | sed 's|^tests/||; s|/test_|/|; s|\.c$||; s|/$||')
         found=$(files | awk -v w="$word" '$0 == w || index($0, w "/") == 1')
         if [ -z "$found" ]; then
-            echo "make test: no room or file '$word' in tests/; nearest: $({ files; files | sed 's|/.*||'; } |
+            echo "make test: no module or file '$word' in tests/; nearest: $({ files; files | sed 's|/.*||'; } |
                 sort -u | nearest "$word")" >&2
             return 1
         fi

@@ -135,24 +135,25 @@ Tensor *block(Tape *t, const Block *b, Tensor *x, Tensor *memory, const Attentio
 
 AttentionContext context_rows(const Rows *rows, bool causal)
 {
-    return (AttentionContext){.self_mask = attend_rows(rows, causal), .position = rows->place};
+    return (AttentionContext){.self_mask = attend_rows(rows, causal), .position = rows->position};
 }
 
 AttentionContext context_across(const Rows *rows, const Rows *memory)
 {
     return (AttentionContext){
-        .self_mask = attend_rows(rows, true), .position = rows->place, .cross_mask = attend_across(rows, memory)};
+        .self_mask = attend_rows(rows, true), .position = rows->position, .cross_mask = attend_across(rows, memory)};
 }
 
 AttentionContext context_cached(const Rows *rows, const Cache *past)
 {
-    return (AttentionContext){.self_mask = attend_cached(rows, past), .position = rows->place, .kv_cache = past->layer};
+    return (AttentionContext){
+        .self_mask = attend_cached(rows, past), .position = rows->position, .kv_cache = past->layer};
 }
 
 AttentionContext context_remembered(const Rows *rows, const Cache *past, const Cache *memory, const int32_t *key_row)
 {
     return (AttentionContext){.self_mask = attend_cached(rows, past),
-                              .position = rows->place,
+                              .position = rows->position,
                               .kv_cache = past->layer,
                               .cross_mask = attend_remembered(rows, memory, key_row),
                               .cross_cache = memory->layer};

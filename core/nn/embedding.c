@@ -40,15 +40,15 @@ static void embed_back(Tape *t, Node *node)
     bool used_rows = t->used_rows && n->e->table->role == ROLE_LOOKUP;
     const int32_t *slots = used_rows ? n->rows->slots : n->rows->ids;
     t->k->embed_backward(t->stream, tape_gradient_of(t, n->e->table), learned ? tape_gradient_of(t, positions) : NULL,
-                         node->y->gradient, slots, n->rows->place, n->e->scale, n->drop, t->state, n->rows->positions,
-                         n->e->dim);
+                         node->y->gradient, slots, n->rows->position, n->e->scale, n->drop, t->state,
+                         n->rows->positions, n->e->dim);
 }
 
 Tensor *embed(Tape *t, const Embedding *e, const Rows *rows)
 {
     Tensor *y = tape_tensor(t, rows->positions, e->dim, false, true);
     Dropout drop = tape_dropout(t, e->drop);
-    t->k->embed_forward(t->stream, y->data, rows->ids, rows->place, tape_reals_of(t, e->table),
+    t->k->embed_forward(t->stream, y->data, rows->ids, rows->position, tape_reals_of(t, e->table),
                         tape_reals_of(t, e->positions), e->scale, drop, t->state, rows->positions, e->dim);
     tape_check(t, y, "the embedding", e->table);
     EmbedNode *n = tape_node(t, sizeof *n, embed_back, y);

@@ -1,4 +1,4 @@
-/* From token ids to vectors: dropout(scale * table[id] + position[place in the row]). */
+/* From token ids to vectors: dropout(scale * table[id] + positions[position in the row]). */
 #ifndef CORE_NN_EMBEDDING_H
 #define CORE_NN_EMBEDDING_H
 

@@ -42,7 +42,7 @@ void align_json(Buffer *b, const Maps *m, const float *mean)
         buffer_print(b, "{");
         json_add_text(b, "target", label_shown(m->query, i));
         json_add_text(b, "source", label_shown(m->key, best));
-        json_add_member(b, "place", (double)best);
+        json_add_member(b, "position", (double)best);
         json_add_member(b, "weight", (double)row[best]);
         buffer_print(b, "}");
     }

@@ -13,8 +13,8 @@ bool align_mean(const Maps *m, size_t layer, size_t head, float **mean, Error *e
  * tabs between. */
 void align_table(Buffer *b, const Maps *m, const float *mean);
 
-/* The same as a member of an object that is being written: "alignment": [{"target": "Mann", "source": "man", "place":
- * 1, "weight": 0.9}, ..]; place: of the source token, from 0. */
+/* The same as a member of an object that is being written: "alignment": [{"target": "Mann", "source": "man", "position":
+ * 1, "weight": 0.9}, ..]; position: of the source token, from 0. */
 void align_json(Buffer *b, const Maps *m, const float *mean);
 
 #endif

@@ -39,18 +39,18 @@ void words_free(Words *w)
     memory_free(w->word);
 }
 
-void child_last_words(char *line, size_t room, const char *path)
+void child_last_words(char *line, size_t capacity, const char *path)
 {
     char *text = NULL;
     size_t size = 0;
     Error e;
-    snprintf(line, room, "it said nothing");
+    snprintf(line, capacity, "it printed nothing");
     if (file_exists(path) && file_read(path, &text, &size, &e)) {
         while (size && text[size - 1] == '\n')
             text[--size] = 0;
         const char *last = strrchr(text, '\n');
         if (size)
-            snprintf(line, room, "%s", last ? last + 1 : text);
+            snprintf(line, capacity, "%s", last ? last + 1 : text);
     }
     memory_free(text);
 }

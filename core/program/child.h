@@ -29,7 +29,7 @@ void words_free(Words *w);
 bool child_answer(Buffer *out, const char *const *words, const char *about, Error *e);
 
 /* The last line in the file that its standard error went to. */
-void child_last_words(char *line, size_t room, const char *path);
+void child_last_words(char *line, size_t capacity, const char *path);
 
 /* The JSON object in a file; NULL: there is none. A member of it as a number; NaN if it is none. */
 Json *object_read(const char *path);

@@ -58,7 +58,8 @@ static bool add_runs(Runs *r, const char *path, Error *e)
             fine = add_run(r, inner, e);
     }
     folder_list_free(names, count);
-    return fine && (r->count > before || fail(e, "%s is no run, nor a folder of runs: it has no config.json", path));
+    return fine &&
+           (r->count > before || fail(e, "%s is neither a run nor a folder of runs: it has no config.json", path));
 }
 
 static bool read_figure(App *a, Figure *f, Error *e)

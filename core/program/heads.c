@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BY_KIND = MEASURES, BY_PLACE }; /* after the measures */
+enum { BY_KIND = MEASURES, BY_POSITION }; /* after the measures */
 
 static const OptionChoice sorts[] = {{"previous", MEASURE_PREVIOUS},
                                      {"itself", MEASURE_ITSELF},
@@ -24,7 +24,7 @@ static const OptionChoice sorts[] = {{"previous", MEASURE_PREVIOUS},
                                      {"distance", MEASURE_DISTANCE},
                                      {"entropy", MEASURE_ENTROPY},
                                      {"kind", BY_KIND},
-                                     {"place", BY_PLACE},
+                                     {"position", BY_POSITION},
                                      {NULL, 0}};
 
 #define AT(field) offsetof(InspectOptions, field)
@@ -214,7 +214,7 @@ static bool describe(App *a, Inspection *l, Error *e)
     bool fine = describe_maps(l->shown, &notes, e);
     if (fine) {
         describe_data(&data, l->shown, notes);
-        if (l->options->sort != BY_PLACE)
+        if (l->options->sort != BY_POSITION)
             describe_sort(notes, count, (Measure)l->options->sort);
         describe_table(&l->table, l->shown, notes, count);
         describe_json(&l->json, notes, count);

@@ -25,9 +25,9 @@ bool network_suits(const SharedOptions *o, Error *e)
         return fail(e, "--heads %zu cannot be shared out among --kv-heads %zu; give one that divides it", o->heads,
                     o->kv_heads);
     if (o->device == DEVICE_MINE && o->kv_heads)
-        return fail(e, "--device mine does not know --kv-heads, which no lesson asks for");
+        return fail(e, "--device mine does not support --kv-heads, which no lesson asks for");
     if (o->device == DEVICE_MINE && (o->activation == ACTIVATION_SILU || o->activation == ACTIVATION_RELU2))
-        return fail(e, "--device mine knows --activation relu, gelu and gelu-tanh; no lesson asks for another");
+        return fail(e, "--device mine supports --activation relu, gelu and gelu-tanh; no lesson asks for another");
     if (o->attention == ATTENTION_FUSED && !score_is_dot((Score)o->score))
         return fail(
             e,

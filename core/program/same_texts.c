@@ -15,7 +15,7 @@ enum { MOST_COLUMNS = 16 };
 
 bool each_add(Each *t, const double *row, Error *e)
 {
-    if (!memory_grow(&t->value, &t->room, (t->count + 1) * t->columns, sizeof *t->value, "figures of texts", e))
+    if (!memory_grow(&t->value, &t->capacity, (t->count + 1) * t->columns, sizeof *t->value, "figures of texts", e))
         return false;
     memcpy(t->value + t->count++ * t->columns, row, t->columns * sizeof *row);
     return true;
@@ -109,7 +109,7 @@ static bool read_each(Each *t, const Each *own, const char *run, char *text, Err
             return false;
     }
     return (same && t->count == own->count) ||
-           fail(e, "%s was scored on other texts: its data is other data, or --seed drew another part of it", run);
+           fail(e, "%s was scored on other texts: its data differ, or --seed drew another part of it", run);
 }
 
 bool each_of_run(Each *other, const Each *own, const App *a, const char *run, Error *e)

@@ -9,7 +9,7 @@ typedef struct Each {
     const char *const *names; /* [columns]; the first column tells texts apart */
     size_t columns;
     double *value; /* [count, columns] */
-    size_t count, room;
+    size_t count, capacity;
 } Each;
 
 bool each_add(Each *t, const double *row, Error *e);

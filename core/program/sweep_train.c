@@ -60,7 +60,7 @@ static double seconds_left(const Sweep *s, double done_before, double start)
 
 /* A run that was stopped or killed waits; one that says it cannot be trained has failed. It may be that another process
  * was quicker to begin it, and has even finished it: whatever is there is tried a second time. */
-static void settle(Sweep *s, Item *item, int status)
+static void note_end(Sweep *s, Item *item, int status)
 {
     item->state = WAITING;
     s->running--;
@@ -94,7 +94,7 @@ static bool wait_for_one(Sweep *s, double done_before, double start, Error *e)
         Item *item = &s->item[i];
         if (item->state != RUNNING || item->child != child)
             continue;
-        settle(s, item, status);
+        note_end(s, item, status);
         if (item->state == DONE)
             progress_note(&s->progress, "%zu/%zu  %s: best %.4f; left %s", sweep_count(s, DONE), s->plan.count,
                           s->plan.run[i].name, item->best, duration_text(seconds_left(s, done_before, start)).text);

@@ -167,10 +167,10 @@ static size_t pair_up(double *a, double *b, const Group *of_a, const Group *of_b
 static bool compare_groups(Comparison *c, size_t runs, Error *e)
 {
     const Difference none = {NAN, NAN, NAN, NAN, NAN, NAN};
-    double *room = memory_get(2 * runs + 4 * c->groups, sizeof *room);
-    if (!room)
-        return memory_error(e, "figures of runs", 2 * runs + 4 * c->groups, sizeof *room);
-    double *a = room, *b = room + runs, *p = room + 2 * runs, *q = p + c->groups, *p_done = q + c->groups,
+    double *block = memory_get(2 * runs + 4 * c->groups, sizeof *block);
+    if (!block)
+        return memory_error(e, "figures of runs", 2 * runs + 4 * c->groups, sizeof *block);
+    double *a = block, *b = block + runs, *p = block + 2 * runs, *q = p + c->groups, *p_done = q + c->groups,
            *q_done = p_done + c->groups;
     for (size_t i = 0; i < c->groups; i++) {
         Group *g = &c->group[i], *reference = &c->group[0];
@@ -194,7 +194,7 @@ static bool compare_groups(Comparison *c, size_t runs, Error *e)
         c->group[i].welch_p = p_done[i];
         c->group[i].paired_p = q_done[i];
     }
-    memory_free(room);
+    memory_free(block);
     return true;
 }
 
@@ -213,7 +213,7 @@ bool compare_runs(Comparison *c, const Figure *f, const char *const *runs, size_
     while (against && from < count && strcmp(runs[from], against) != 0)
         from++;
     if (from == count)
-        return fail(e, "--against %s: that is none of the runs compared", against);
+        return fail(e, "--against %s: not one of the runs compared", against);
     Log *logs = memory_get(count, sizeof *logs);
     if (!logs)
         return memory_error(e, "logs of runs", count, sizeof *logs);
@@ -246,7 +246,7 @@ bool compare_results(Comparison *c, const Figure *f, const Results *r, const cha
     while (fine && against && reference < c->legend.curves && strcmp(c->legend.label[reference], against) != 0)
         reference++;
     if (fine && reference == c->legend.curves)
-        fine = fail(e, "--against %s: that is none of the groups compared", against);
+        fine = fail(e, "--against %s: not one of the groups compared", against);
     fine = fine && compare_logs(c, logs, names, r->count, reference, e);
     memory_free(names);
     memory_free(logs);

@@ -21,7 +21,7 @@ typedef struct Axis {
     const char *name[MOST_TOGETHER];
     size_t width;
     const char **value; /* [count, width] */
-    size_t count, room;
+    size_t count, capacity;
     bool drawn;
     double low, high;
     size_t number; /* of the line */
@@ -30,14 +30,14 @@ typedef struct Axis {
 typedef struct Row {
     const char *name; /* NULL: what is above all rows */
     Axis *axis;
-    size_t count, room;
+    size_t count, capacity;
 } Row;
 
 typedef struct Reader {
     Plan *plan;
     const char *path;
     Row *row; /* [count]; the first is what is above all rows */
-    size_t count, room;
+    size_t count, capacity;
 } Reader;
 
 /* Foreign text in a message. */
@@ -98,7 +98,7 @@ static bool reads_values(Axis *a, char *values, Error *e)
         return reads_range(a, values, e);
     for (char *value; (value = next_part(&values, '|'));) {
         size_t found = 0;
-        if (!memory_grow(&a->value, &a->room, (a->count + 1) * a->width, sizeof *a->value, "values of a sweep", e))
+        if (!memory_grow(&a->value, &a->capacity, (a->count + 1) * a->width, sizeof *a->value, "values of a sweep", e))
             return false;
         for (char *one; (one = a->width > 1 ? next_part(&value, '+') : found ? NULL : value); found++) {
             if (!*one)
@@ -142,17 +142,17 @@ static bool add_axis(Row *r, char *line, size_t number, Error *e)
         return false;
     for (size_t i = 0; i < a.width; i++) {
         if (!strcmp(a.name[i], "seed"))
-            return fail(e, "a sweep says how many seeds there are: seeds = 3, or seeds = 1 | 7");
+            return fail(e, "the number of seeds is `seeds`, not `seed`: seeds = 3, or seeds = 1 | 7");
         if (is_reserved(a.name[i]))
-            return fail(e, "%s is not for a sweep to say", SHOWN(a.name[i]));
+            return fail(e, "%s is set by the sweep itself", SHOWN(a.name[i]));
         if (axis_of(r, a.name[i]))
-            return fail(e, "%s is there twice", SHOWN(a.name[i]));
+            return fail(e, "%s appears twice", SHOWN(a.name[i]));
         for (size_t k = 0; k < i; k++)
             if (!strcmp(a.name[i], a.name[k]))
-                return fail(e, "%s is there twice", SHOWN(a.name[i]));
+                return fail(e, "%s appears twice", SHOWN(a.name[i]));
     }
     bool fine = reads_values(&a, config_trim(equals + 1), e) &&
-                memory_grow(&r->axis, &r->room, r->count + 1, sizeof *r->axis, "lines of a sweep", e);
+                memory_grow(&r->axis, &r->capacity, r->count + 1, sizeof *r->axis, "lines of a sweep", e);
     if (fine)
         r->axis[r->count++] = a;
     else
@@ -165,7 +165,7 @@ static bool add_row(Reader *r, const char *name, Error *e)
     for (size_t i = 1; i < r->count; i++)
         if (!strcmp(r->row[i].name, name))
             return fail(e, "a second row [%s]", SHOWN(name));
-    if (!memory_grow(&r->row, &r->room, r->count + 1, sizeof *r->row, "rows of a sweep", e))
+    if (!memory_grow(&r->row, &r->capacity, r->count + 1, sizeof *r->row, "rows of a sweep", e))
         return false;
     r->row[r->count++] = (Row){.name = name};
     return true;
@@ -208,7 +208,7 @@ static bool read_lines(Reader *r, char *text, Error *e)
 /* A row with what it takes over from above: all lines that name none of its own options. */
 typedef struct Merged {
     const Axis **axis;
-    size_t count, room;
+    size_t count, capacity;
     const Axis *seeds, *draws;
 } Merged;
 
@@ -219,7 +219,7 @@ static bool take_axis(Merged *m, const Axis *a, Error *e)
         m->seeds = a;
     else if (one && !strcmp(a->name[0], "draws"))
         m->draws = a;
-    else if (memory_grow(&m->axis, &m->room, m->count + 1, sizeof *m->axis, "lines of a sweep", e))
+    else if (memory_grow(&m->axis, &m->capacity, m->count + 1, sizeof *m->axis, "lines of a sweep", e))
         m->axis[m->count++] = a;
     else
         return false;
@@ -272,7 +272,7 @@ static const char *keep(Plan *p, Buffer *b, Error *e)
     buffer_free(b);
     if (!copy)
         memory_error(e, "a value of a sweep", 1, LONGEST);
-    else if (!memory_grow(&p->made, &p->made_room, p->made_count + 1, sizeof *p->made, "values of a sweep", e)) {
+    else if (!memory_grow(&p->made, &p->made_capacity, p->made_count + 1, sizeof *p->made, "values of a sweep", e)) {
         memory_free(copy);
         copy = NULL;
     } else
@@ -325,7 +325,7 @@ static bool add_run(Plan *p, const Row *row, const Merged *m, Choice c, Error *e
     Buffer name = {0};
     for (size_t i = 0; i < m->count; i++)
         width += m->axis[i]->width;
-    if (!memory_grow(&p->run, &p->room, p->count + 1, sizeof *p->run, "runs of a sweep", e))
+    if (!memory_grow(&p->run, &p->capacity, p->count + 1, sizeof *p->run, "runs of a sweep", e))
         return false;
     PlanRun *run = &p->run[p->count++];
     *run = (PlanRun){.group = p->groups, .option = memory_get(width, sizeof *run->option)};
@@ -357,7 +357,7 @@ static bool add_seeds(Plan *p, const Row *row, const Merged *m, Choice c, Error 
         c.seed = list ? s->value[i] : s ? keep(p, &number, e) : one;
         buffer_free(&number);
         if (!c.seed || (list && !count_of(&seed, c.seed, 4294967295) && strcmp(c.seed, "0") != 0))
-            return c.seed && fail(e, "seeds: '%s' is no seed", SHOWN(c.seed));
+            return c.seed && fail(e, "seeds: '%s' is not a seed", SHOWN(c.seed));
         if (!add_run(p, row, m, c, e))
             return false;
     }
@@ -416,7 +416,7 @@ static bool varies(const Plan *p, const char *name)
 static bool find_varied(Plan *p, Error *e)
 {
     const char **seen = NULL;
-    size_t count = 0, room = 0;
+    size_t count = 0, capacity = 0;
     bool fine = true;
     for (size_t i = 0; fine && i < p->count; i++)
         for (size_t k = 0; fine && k < p->run[i].count; k++) {
@@ -426,8 +426,8 @@ static bool find_varied(Plan *p, Error *e)
                 known = !strcmp(seen[v], name);
             if (known)
                 continue;
-            fine = memory_grow(&seen, &room, count + 1, sizeof *seen, "names", e) &&
-                   memory_grow(&p->varied, &p->varied_room, p->varied_count + 1, sizeof *p->varied, "names", e);
+            fine = memory_grow(&seen, &capacity, count + 1, sizeof *seen, "names", e) &&
+                   memory_grow(&p->varied, &p->varied_capacity, p->varied_count + 1, sizeof *p->varied, "names", e);
             if (fine)
                 seen[count++] = name;
             if (fine && varies(p, name))

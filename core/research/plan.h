@@ -37,7 +37,7 @@ typedef struct Plan {
     size_t varied_count;
     char *text;  /* what options point into */
     char **made; /* [made_count] values that are not in the text */
-    size_t room, varied_room, made_count, made_room;
+    size_t capacity, varied_capacity, made_count, made_capacity;
 } Plan;
 
 /* path names the text in errors. */

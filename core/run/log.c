@@ -22,9 +22,9 @@ static bool stays(const char *line, uint64_t step)
 }
 
 /* Copies the finished lines that stay. What a crash left, bytes of 0 as well, ends no earlier than its line does. */
-static void cut(Buffer *out, const char *text, const char *behind, uint64_t step)
+static void cut(Buffer *out, const char *text, const char *limit, uint64_t step)
 {
-    for (const char *line = text, *end; (end = memchr(line, '\n', (size_t)(behind - line))); line = end + 1)
+    for (const char *line = text, *end; (end = memchr(line, '\n', (size_t)(limit - line))); line = end + 1)
         if (stays(line, step) && !memchr(line, 0, (size_t)(end - line)))
             buffer_add(out, line, (size_t)(end - line) + 1);
 }
@@ -50,7 +50,7 @@ static bool prepare(const char *path, const char *columns, uint64_t step, Error 
          other = size && strchr(old, '\n') && (strncmp(old, columns, header) || old[header] != '\n');
     if (other) {
         memory_free(old);
-        return fail(e, "%s has columns other than this version writes; rename it and resume again", path);
+        return fail(e, "%s has other columns than this version writes; rename it and resume again", path);
     }
     Buffer fresh = {0};
     buffer_print(&fresh, "%s\n", columns);

@@ -182,7 +182,7 @@ static void add_ended(Beams *b, size_t s, const BeamCandidate *c)
 
 /* Children become the live ones. The first of each parent stays in its slot; the others move to the first that are
  * free, none of which is moved from, because its own first child would have stayed there. */
-static void settle(Beams *b, size_t s, size_t children)
+static void place_children(Beams *b, size_t s, size_t children)
 {
     const BeamLive *parents = live_of(b, s);
     size_t free = 0, first = s * b->options.beam;
@@ -227,7 +227,7 @@ static void step_sentence(Beams *b, size_t s, const Scores *scores)
         else
             b->candidate[children++] = b->candidate[i];
     }
-    settle(b, s, children);
+    place_children(b, s, children);
     if (is_over(b, s))
         b->sentence[s].live = 0;
 }

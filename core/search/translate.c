@@ -91,8 +91,8 @@ static void staged_send(Staged *s, const Kernels *k, Stream *stream)
 static size_t longest_row(const TranslateOptions *o) { return larger(o->longest, o->most + 1); }
 static size_t slots_of(const TranslateOptions *o) { return o->sentences * o->beam.beam; }
 
-/* Positions of a batch: room for the budget, for one row that is longer, and for what a walk rounds up. */
-static size_t room_of(const TranslateOptions *o)
+/* Positions of a batch: memory for the budget, for one row that is longer, and for what a walk rounds up. */
+static size_t batch_positions(const TranslateOptions *o)
 {
     return larger(o->positions, longest_row(o)) + larger(longest_row(o), o->sentences);
 }
@@ -100,7 +100,7 @@ static size_t room_of(const TranslateOptions *o)
 static bool open_caches(Worker *w, const Translator *t, Error *e)
 {
     const TranslateOptions *o = &t->options;
-    size_t capacity = (room_of(o) + o->sentences - 1) / o->sentences;
+    size_t capacity = (batch_positions(o) + o->sentences - 1) / o->sentences;
     return stack_cache(&w->memory, t->n.decoder, w->k, w->stream, o->sentences, capacity, e) &&
            stack_cache(&w->past, t->n.decoder, w->k, w->stream, slots_of(o), capacity, e);
 }
@@ -116,7 +116,7 @@ static bool open_lists(Worker *w, const TranslateOptions *o, Error *e)
     w->pieces = memory_get(most, sizeof *w->pieces);
     w->log_each = memory_get(most + 1, sizeof *w->log_each);
     bool fine = w->state && w->most && w->which && w->values && w->ends && w->pieces && w->log_each;
-    return (fine && staged_open(&w->source, w->k, 2 * round_up(room_of(o), SOURCE_GRAIN) + o->sentences + 1) &&
+    return (fine && staged_open(&w->source, w->k, 2 * round_up(batch_positions(o), SOURCE_GRAIN) + o->sentences + 1) &&
             staged_open(&w->target, w->k, 2 * targets + 3 * slots + 1)) ||
            memory_error(e, "a translation worker", slots * (o->beam.beam + 1), 2 * sizeof *w->values);
 }
@@ -170,20 +170,20 @@ static Rows stage_sources(Worker *w, const Sentence *const *sentence, size_t cou
     }
     rows.positions = round_up(n, SOURCE_GRAIN);
     int32_t *ids = stage(&w->source, rows.positions, &rows.ids),
-            *place = stage(&w->source, rows.positions, &rows.place);
+            *position = stage(&w->source, rows.positions, &rows.position);
     int32_t *start = stage(&w->source, count + 1, &rows.start);
     n = 0;
     for (size_t s = 0; s < count; s++) {
         start[s] = (int32_t)n;
         for (size_t i = 0; i < sentence[s]->length; i++, n++) {
             ids[n] = sentence[s]->ids[i];
-            place[n] = (int32_t)i;
+            position[n] = (int32_t)i;
         }
     }
     start[count] = (int32_t)n;
     for (; n < rows.positions; n++) {
         ids[n] = 0;
-        place[n] = -1;
+        position[n] = -1;
     }
     staged_send(&w->source, w->k, w->stream);
     return rows;
@@ -212,7 +212,7 @@ static Step stage_targets(Worker *w, const TranslateNetwork *n)
     const size_t slots = b->count * b->options.beam;
     const size_t count = b->row_count < TARGET_GRAIN ? b->row_count : round_up(b->row_count, TARGET_GRAIN);
     Step step = {.rows = {.positions = count, .rows = slots, .longest = 1}};
-    int32_t *ids = stage(&w->target, count, &step.rows.ids), *place = stage(&w->target, count, &step.rows.place);
+    int32_t *ids = stage(&w->target, count, &step.rows.ids), *position = stage(&w->target, count, &step.rows.position);
     int32_t *start = stage(&w->target, slots + 1, &step.rows.start);
     int32_t *key_row = stage(&w->target, slots, &step.key_row), *length = stage(&w->target, slots, &step.length);
     for (size_t slot = 0, r = 0; slot < slots; slot++) {
@@ -225,7 +225,7 @@ static Step stage_targets(Worker *w, const TranslateNetwork *n)
     for (size_t r = 0; r < count; r++) {
         bool live = r < b->row_count;
         ids[r] = !live ? 0 : b->row[r].token >= 0 ? b->row[r].token : n->begin;
-        place[r] = live ? (int32_t)b->steps : -1;
+        position[r] = live ? (int32_t)b->steps : -1;
     }
     staged_send(&w->target, w->k, w->stream);
     return step;

@@ -1,6 +1,6 @@
 /* The rows of a micro-batch, one after another, in the memory of the device.
  *
- * Row b is positions start[b] .. start[b+1]-1; what has a place of -1 belongs to no row. There is no padding, so none
+ * Row b is positions start[b] .. start[b+1]-1; what has a position of -1 belongs to no row. There is no padding, so none
  * has to be masked. */
 #ifndef CORE_TENSOR_ROWS_H
 #define CORE_TENSOR_ROWS_H
@@ -23,7 +23,7 @@ typedef struct Rows {
     const int32_t *ids;              /* [N] */
     const int32_t *slots;            /* [N] where the gradient of an id's vector goes, when a tape has used_rows */
     const int32_t *targets;          /* [N] negative: not scored; NULL where nothing is scored */
-    const int32_t *place;            /* [N] index within the row */
+    const int32_t *position;         /* [N] index within the row */
     const int32_t *start;            /* [B+1] */
     Queries scored; /* of each row what begins with its first target; index NULL: that is all of every row */
 } Rows;

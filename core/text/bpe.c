@@ -217,10 +217,10 @@ static bool read_piece(void *context, const Lines *l, Error *e)
 {
     Vocabulary *v = context;
     const char *space = between(l);
-    char *behind = NULL;
+    char *after = NULL;
     errno = 0;
-    uint64_t times = space && space[1] >= '0' && space[1] <= '9' ? strtoull(space + 1, &behind, 10) : 0;
-    if (!behind || behind != l->line + l->size || errno)
+    uint64_t times = space && space[1] >= '0' && space[1] <= '9' ? strtoull(space + 1, &after, 10) : 0;
+    if (!after || after != l->line + l->size || errno)
         return fail(e, "%s, line %zu: expected a subword, a space and its count", l->path, l->number);
     size_t length = (size_t)(space - l->line), before = v->count;
     int32_t id;

@@ -140,11 +140,11 @@ static bool add_to_line(BpeCoder *c, int32_t piece, Error *e)
 }
 
 /* A text and what stands after it; NULL when there is no memory. */
-static const char *spelled(BpeCoder *c, const char *text, size_t size, const char *behind, Error *e)
+static const char *spelled(BpeCoder *c, const char *text, size_t size, const char *suffix, Error *e)
 {
     c->spelling.size = 0;
     buffer_add(&c->spelling, text, size);
-    buffer_add(&c->spelling, behind, strlen(behind));
+    buffer_add(&c->spelling, suffix, strlen(suffix));
     if (c->spelling.failed)
         memory_error(e, coding, size, 1);
     return c->spelling.failed ? NULL : c->spelling.text;

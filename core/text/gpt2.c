@@ -233,7 +233,7 @@ typedef struct Piece {
 
 typedef struct Joiner {
     const Gpt2 *g;
-    Piece *pieces; /* [room] */
+    Piece *pieces; /* [capacity] */
     size_t capacity;
     Heap heap; /* a merge's rank, and the index of its left piece */
 } Joiner;

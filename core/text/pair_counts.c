@@ -74,7 +74,7 @@ static bool take_places(PairCounts *c, PairCount *s, Error *e)
         c->free_place = at;
     }
     s->place = NOWHERE;
-    s->places = s->settled = 0;
+    s->places = s->merged = 0;
     return true;
 }
 
@@ -86,7 +86,7 @@ static int32_t take_sum(PairCounts *c, uint32_t word)
 }
 
 /* One place for each word, when there are twice as many places as there were the last time. */
-static bool settle(PairCounts *c, PairCount *s, Error *e)
+static bool merge_places(PairCounts *c, PairCount *s, Error *e)
 {
     if (!take_places(c, s, e))
         return false;
@@ -95,7 +95,7 @@ static bool settle(PairCounts *c, PairCount *s, Error *e)
         if (times && !push_place(c, s, c->met.number[i], times, e))
             return false;
     }
-    s->settled = s->places;
+    s->merged = s->places;
     return true;
 }
 
@@ -106,7 +106,7 @@ static bool add_place(PairCounts *c, PairCount *s, uint32_t word, int32_t times,
         return true;
     }
     enum { FEW = 16 };
-    if (s->places > FEW + 2 * s->settled && !settle(c, s, e))
+    if (s->places > FEW + 2 * s->merged && !merge_places(c, s, e))
         return false;
     return push_place(c, s, word, times, e);
 }
@@ -175,7 +175,7 @@ static void sink(PairCounts *c, size_t at)
     c->heap[at] = offer;
 }
 
-static bool heap_room(PairCounts *c, size_t count, Error *e)
+static bool grow_heap(PairCounts *c, size_t count, Error *e)
 {
     return memory_grow(&c->heap, &c->heap_capacity, count, sizeof *c->heap, learning, e);
 }
@@ -186,7 +186,7 @@ static bool offer(PairCounts *c, size_t pair, Error *e)
     s->changed = false;
     if (s->offered >= s->count)
         return true;
-    if (!heap_room(c, c->heap_count + 1, e))
+    if (!grow_heap(c, c->heap_count + 1, e))
         return false;
     Offer new = {s->count, (uint32_t)pair};
     size_t at = c->heap_count++;
@@ -209,7 +209,7 @@ static bool offer_changed(PairCounts *c, Error *e)
 /* The heap of all that are in the working set. */
 static bool offer_working(PairCounts *c, Error *e)
 {
-    if (!heap_room(c, c->working.count, e))
+    if (!grow_heap(c, c->working.count, e))
         return false;
     for (size_t i = 0; i < c->working.count; i++) {
         uint32_t pair = c->working.number[i];

@@ -16,11 +16,11 @@ typedef struct Numbers {
 } Numbers;
 
 typedef struct PairCount {
-    int64_t count;            /* in the working set */
-    int64_t count_out;        /* what it was when it left that set */
-    int64_t offered;          /* what the heap has it with: never less than its count */
-    uint32_t place;           /* the first of its Places */
-    uint32_t places, settled; /* how many, and how many there were when they were summed up */
+    int64_t count;           /* in the working set */
+    int64_t count_out;       /* what it was when it left that set */
+    int64_t offered;         /* what the heap has it with: never less than its count */
+    uint32_t place;          /* the first of its Places */
+    uint32_t places, merged; /* how many, and how many there were when they were summed up */
     bool working, changed;
 } PairCount;
 

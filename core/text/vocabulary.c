@@ -184,10 +184,10 @@ static bool read_line(Vocabulary *v, const char *path, const char *line, const c
     const char *tab = end; /* the last one: a piece may have others */
     while (tab > line && *tab != '\t')
         tab--;
-    char *behind = NULL;
+    char *after = NULL;
     errno = 0;
-    uint64_t times = tab > line && tab[1] >= '0' && tab[1] <= '9' ? strtoull(tab + 1, &behind, 10) : 0;
-    if (!behind || behind != end || errno || memchr(line, 0, (size_t)(tab - line)))
+    uint64_t times = tab > line && tab[1] >= '0' && tab[1] <= '9' ? strtoull(tab + 1, &after, 10) : 0;
+    if (!after || after != end || errno || memchr(line, 0, (size_t)(tab - line)))
         return fail(e, "%s, line %zu: expected a word, a tab and its count", path, number);
     size_t length = (size_t)(tab - line), before = v->count;
     int32_t id;

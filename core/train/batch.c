@@ -15,9 +15,9 @@ bool batch_open(Batch *b, const BatchSize *size, Error *e)
         side->ids = memory_get(positions, sizeof *side->ids);
         side->slots = memory_get(positions, sizeof *side->slots);
         side->targets = memory_get(positions, sizeof *side->targets);
-        side->place = memory_get(positions, sizeof *side->place);
+        side->position = memory_get(positions, sizeof *side->position);
         side->start = memory_get(size->rows + 1, sizeof *side->start);
-        if (!side->ids || !side->slots || !side->targets || !side->place || !side->start) {
+        if (!side->ids || !side->slots || !side->targets || !side->position || !side->start) {
             batch_close(b);
             return memory_error(e, "a batch", positions, 4 * sizeof(int32_t));
         }
@@ -31,7 +31,7 @@ void batch_close(Batch *b)
         memory_free(b->side[i].ids);
         memory_free(b->side[i].slots);
         memory_free(b->side[i].targets);
-        memory_free(b->side[i].place);
+        memory_free(b->side[i].position);
         memory_free(b->side[i].start);
     }
     *b = (Batch){0};
@@ -49,7 +49,7 @@ size_t batch_row(Batch *b, size_t side, size_t length)
     size_t first = s->positions;
     assert(s->rows < b->size.rows && length <= b->size.positions[side] - first);
     for (size_t i = 0; i < length; i++)
-        s->place[first + i] = (int32_t)i;
+        s->position[first + i] = (int32_t)i;
     s->positions += length;
     s->start[s->rows++] = (int32_t)first;
     s->start[s->rows] = (int32_t)s->positions;
@@ -100,7 +100,7 @@ static size_t round_up(size_t positions, size_t round)
     return round ? (positions + round - 1) / round * round : positions;
 }
 
-/* One piece after another: the first positions, then ids, slots, targets, place and start of each side, and of what is
+/* One piece after another: the first positions, then ids, slots, targets, position and start of each side, and of what is
  * scored start, offset, index and targets. */
 size_t device_rows_bytes(const BatchSize *size)
 {
@@ -199,7 +199,7 @@ static Rows stage_side(const DeviceRows *d, size_t *at, const Side *side, size_t
     rows.ids = stage_rounded(d, at, side->ids + from, positions, rounded, 0);
     rows.slots = stage_rounded(d, at, side->slots + from, positions, rounded, 0);
     rows.targets = stage_rounded(d, at, side->targets + from, positions, rounded, -1);
-    rows.place = stage_rounded(d, at, side->place + from, positions, rounded, -1);
+    rows.position = stage_rounded(d, at, side->position + from, positions, rounded, -1);
     int32_t *start = staged(d, *at);
     rows.start = stage(d, at, side->start + first, count + 1);
     for (size_t r = 0; r <= count; r++) {

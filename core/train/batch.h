@@ -12,8 +12,8 @@
 
 typedef struct Side {
     size_t rows, positions;
-    int32_t *ids, *slots, *targets, *place; /* [positions]; slots: see used.h */
-    int32_t *start;                         /* [rows+1] */
+    int32_t *ids, *slots, *targets, *position; /* [positions]; slots: see used.h */
+    int32_t *start;                            /* [rows+1] */
 } Side;
 
 /* How large a batch or a part of it can get. */
@@ -32,7 +32,7 @@ bool batch_open(Batch *b, const BatchSize *size, Error *e);
 void batch_close(Batch *b);
 void batch_clear(Batch *b);
 
-/* Room for one more row of `length` positions on a side, its places filled in; ids and targets are the caller's to
+/* Room for one more row of `length` positions on a side, its positions filled in; ids and targets are the caller's to
  * fill. Returns the row's first position. */
 size_t batch_row(Batch *b, size_t side, size_t length);
 

@@ -147,7 +147,7 @@ static bool walk(TrainerPlan *plan, const Walk *w, Takes *takes, size_t rows, bo
 size_t plan_gradient(const Parameters *p, const Task *task)
 {
     BatchSize step = plan_size(task, task->most_rows, false);
-    return used_rows_room(p, &step);
+    return used_rows_capacity(p, &step);
 }
 
 static void plan_optimizer(TrainerPlan *plan, const TrainerOptions *o, const Parameters *p, const Task *task)

@@ -13,7 +13,7 @@ static bool same_rows(const Rows *a, const Rows *b)
 {
     const Queries *x = &a->scored, *y = &b->scored;
     return a->positions == b->positions && a->rows == b->rows && a->longest == b->longest && a->ids == b->ids &&
-           a->slots == b->slots && a->targets == b->targets && a->place == b->place && a->start == b->start &&
+           a->slots == b->slots && a->targets == b->targets && a->position == b->position && a->start == b->start &&
            x->positions == y->positions && x->longest == y->longest && x->index == y->index &&
            x->targets == y->targets && x->start == y->start && x->offset == y->offset;
 }

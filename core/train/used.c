@@ -67,4 +67,7 @@ size_t used_rows_gradient(const UsedRows *u)
     return u->parameters->dense + used_rows_count(u) * u->parameters->lookup;
 }
 
-size_t used_rows_room(const Parameters *p, const BatchSize *size) { return p->dense + most_used(p, size) * p->lookup; }
+size_t used_rows_capacity(const Parameters *p, const BatchSize *size)
+{
+    return p->dense + most_used(p, size) * p->lookup;
+}

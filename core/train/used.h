@@ -33,6 +33,6 @@ size_t used_rows_count(const UsedRows *u);
 
 /* Numbers in a block of gradients: of this batch; and room for any batch of that size. */
 size_t used_rows_gradient(const UsedRows *u);
-size_t used_rows_room(const Parameters *p, const BatchSize *size);
+size_t used_rows_capacity(const Parameters *p, const BatchSize *size);
 
 #endif

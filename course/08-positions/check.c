@@ -67,7 +67,7 @@ static void shifts_back(Grade *g) { shifts(g, -12.5); }
 
 enum { N = 6, D = 5, V = 4, PLACES = 3 };
 
-static const int32_t ids[N] = {2, 0, 3, 2, -7, 1}, place[N] = {0, 1, 2, 0, -1, 1};
+static const int32_t ids[N] = {2, 0, 3, 2, -7, 1}, position[N] = {0, 1, 2, 0, -1, 1};
 
 static void embeds(Grade *g, bool with_positions, Dropout drop, const StepState *state)
 {
@@ -77,26 +77,26 @@ static void embeds(Grade *g, bool with_positions, Dropout drop, const StepState 
     double expected[N * D], all_scaled[N * D], counted[N * D], undropped[N * D];
     for (size_t e = 0; e < N * D; e++) {
         size_t i = e / D, j = e % D;
-        bool there = place[i] >= 0;
+        bool there = position[i] >= 0;
         double word = there ? (double)table[(size_t)ids[i] * D + j] : 0;
-        double where = there && with_positions ? (double)positions[(size_t)place[i] * D + j] : 0;
+        double where = there && with_positions ? (double)positions[(size_t)position[i] * D + j] : 0;
         double factor = dropout_factor(drop, state, i, 0, j);
         expected[e] = factor * (scale * word + where);
         all_scaled[e] = factor * scale * (word + where);
         counted[e] = factor * (scale * word + (there && with_positions ? (double)positions[e] : 0));
         undropped[e] = scale * word + where;
     }
-    mine_embed_forward(NULL, y, ids, place, table, with_positions ? positions : NULL, scale, drop, state, N, D);
+    mine_embed_forward(NULL, y, ids, position, table, with_positions ? positions : NULL, scale, drop, state, N, D);
     const Suspect suspects[] = {{undropped, "each number is multiplied by its dropout_factor"},
                                 {all_scaled, "scale is for the word's vector alone"},
-                                {counted, "each text begins at position 0: what is added is positions[place[i]]"},
+                                {counted, "each text begins at position 0: what is added is positions[position[i]]"},
                                 {NULL, NULL}};
     bool drops = drop.rate > 0;
     expect_numbers(g, "y", y, expected, N * D, D, 1e-5,
                    drops            ? suspects
                    : with_positions ? suspects + 1
                                     : suspects + 3,
-                   "scale * table[ids[i]] + positions[place[i]], and zeros where place[i] is below 0");
+                   "scale * table[ids[i]] + positions[position[i]], and zeros where position[i] is below 0");
 }
 
 static void embeds_words(Grade *g) { embeds(g, false, (Dropout){0}, NULL); }

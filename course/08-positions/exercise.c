@@ -10,12 +10,12 @@ void fill_sinusoids(float *positions, size_t n, size_t d) { (void)positions, (vo
 void shift_matrix(float *m, double r, size_t d) { (void)m, (void)r, (void)d; }
 
 /* 3. An embedding: look up, scale, add, drop. */
-void mine_embed_forward(Stream *s, void *y_, const int32_t *ids, const int32_t *place, const void *table_,
+void mine_embed_forward(Stream *s, void *y_, const int32_t *ids, const int32_t *position, const void *table_,
                         const void *positions_, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
 {
     float *y = y_;
     const float *table = table_, *positions = positions_;
-    (void)s, (void)y, (void)ids, (void)place, (void)table, (void)positions, (void)scale, (void)drop, (void)state;
+    (void)s, (void)y, (void)ids, (void)position, (void)table, (void)positions, (void)scale, (void)drop, (void)state;
     (void)n, (void)d;
 }
 

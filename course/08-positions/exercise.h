@@ -12,9 +12,9 @@ void fill_sinusoids(float *positions, size_t n, size_t d);
  * r may be below 0 */
 void shift_matrix(float *m, double r, size_t d);
 
-/* 3. y [n,d]: y[i] = scale * table[ids[i]] + positions[place[i]], and each number of it times
+/* 3. y [n,d]: y[i] = scale * table[ids[i]] + positions[position[i]], and each number of it times
  * dropout_factor(drop, state, i, 0, column), a function of kernels/dropout.h that is there for you. positions may be
- * NULL: then nothing is added. Where place[i] is below 0, y[i] is zeros, and ids[i] may be anything. */
+ * NULL: then nothing is added. Where position[i] is below 0, y[i] is zeros, and ids[i] may be anything. */
 MINE(embed_forward);
 
 /* 4. y [b,d] of x [n,d], whose row r is the vectors start[r] .. start[r+1]-1: the first vector of each row, their mean,

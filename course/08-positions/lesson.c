@@ -35,9 +35,9 @@ enum { WORDS = 3, D = 8 };
 /* result [D]: the words' vectors attend to one another, and are averaged; positions may be NULL */
 static void read_sentence(float *result, const int32_t *ids, const float *table, const float *positions)
 {
-    static const int32_t place[WORDS] = {0, 1, 2}, start[2] = {0, WORDS};
+    static const int32_t position[WORDS] = {0, 1, 2}, start[2] = {0, WORDS};
     float x[WORDS * D], weights[WORDS * WORDS], y[WORDS * D];
-    k->embed_forward(NULL, x, ids, place, table, positions, 1, (Dropout){0}, NULL, WORDS, D);
+    k->embed_forward(NULL, x, ids, position, table, positions, 1, (Dropout){0}, NULL, WORDS, D);
     k->product(NULL, matrix(weights, WORDS), false, matrix(x, D), transposed(matrix(x, D)), 1, 1, 1, WORDS, WORDS, D);
     k->softmax_forward(NULL, weights, weights, WORDS, WORDS);
     k->product(NULL, matrix(y, D), false, matrix(weights, WORDS), matrix(x, D), 1, 1, 1, WORDS, D, WORDS);

@@ -226,7 +226,7 @@ static void pools_back_others(Grade *g)
 static void embeds_back(Grade *g, bool with_positions, Dropout drop, const StepState *state)
 {
     enum { M = 6, SLOTS = 3, PLACES = 3 };
-    const int32_t slots[M] = {2, 0, 2, 1, with_positions ? -5 : 1, 2}, place[M] = {0, 1, 2, 0, -1, 1};
+    const int32_t slots[M] = {2, 0, 2, 1, with_positions ? -5 : 1, 2}, position[M] = {0, 1, 2, 0, -1, 1};
     float *dy = grade_input(g, "dy", M * D, 7), *dtable = grade_output(g, "dtable", SLOTS * D);
     float *dpositions = grade_output(g, "dpositions", PLACES * D);
     double table[SLOTS * D], last[SLOTS * D], undropped[SLOTS * D], unscaled[SLOTS * D], unplaced[SLOTS * D];
@@ -238,26 +238,27 @@ static void embeds_back(Grade *g, bool with_positions, Dropout drop, const StepS
     for (size_t e = 0; e < M * D; e++) {
         size_t i = e / D, j = e % D, at = (size_t)slots[i] * D + j;
         double gradient = (double)dy[e] * dropout_factor(drop, state, i, 0, j);
-        if (!with_positions || place[i] >= 0)
+        if (!with_positions || position[i] >= 0)
             unplaced[at] += 2.5 * gradient;
-        if (place[i] < 0)
+        if (position[i] < 0)
             continue;
         table[at] += 2.5 * gradient, unscaled[at] += gradient;
         last[at] = 2.5 * gradient, undropped[at] += 2.5 * (double)dy[e];
-        positions[(size_t)place[i] * D + j] += gradient;
+        positions[(size_t)position[i] * D + j] += gradient;
     }
-    mine_embed_backward(NULL, dtable, with_positions ? dpositions : NULL, dy, slots, place, 2.5, drop, state, M, D);
+    mine_embed_backward(NULL, dtable, with_positions ? dpositions : NULL, dy, slots, position, 2.5, drop, state, M, D);
     const Suspect suspects[] = {
-        {unplaced, "where place[i] is below 0 embed_forward wrote zeros: it gets no gradient, and neither does dtable"},
+        {unplaced,
+         "where position[i] is below 0 embed_forward wrote zeros: it gets no gradient, and neither does dtable"},
         {last, "two words may be the same: gradients are added, always"},
         {unscaled, "what was multiplied by scale forward is multiplied by it backward"},
         {drop.rate > 0 ? undropped : last, "each number of dy is multiplied by its dropout_factor"},
         {NULL, NULL}};
     expect_numbers(g, "dtable", dtable, table, SLOTS * D, D, 1e-5, suspects,
-                   "dtable[slots[i]] gains scale * dropout_factor * dy[i], where place[i] is not below 0");
+                   "dtable[slots[i]] gains scale * dropout_factor * dy[i], where position[i] is not below 0");
     if (with_positions)
         expect_numbers(g, "dpositions", dpositions, positions, PLACES * D, D, 1e-5, NULL,
-                       "dpositions[place[i]] gains dropout_factor * dy[i]: positions were not scaled");
+                       "dpositions[position[i]] gains dropout_factor * dy[i]: positions were not scaled");
 }
 
 static void embeds_back_words(Grade *g) { embeds_back(g, false, (Dropout){0}, NULL); }

@@ -42,10 +42,12 @@ void mine_pool_backward(Stream *s, void *dx_, bool add, const void *dy_, const i
 
 /* 5. Every position that read a row of the table adds to its gradient. */
 void mine_embed_backward(Stream *s, void *dtable_, void *dpositions_, const void *dy_, const int32_t *slots,
-                         const int32_t *place, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
+                         const int32_t *position, double scale, Dropout drop, const StepState *state, size_t n,
+                         size_t d)
 {
     float *dtable = dtable_, *dpositions = dpositions_;
     const float *dy = dy_;
-    (void)s, (void)dtable, (void)dpositions, (void)dy, (void)slots, (void)place, (void)scale, (void)drop, (void)state;
+    (void)s, (void)dtable, (void)dpositions, (void)dy, (void)slots, (void)position, (void)scale, (void)drop,
+        (void)state;
     (void)n, (void)d;
 }

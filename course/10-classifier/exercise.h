@@ -30,8 +30,8 @@ MINE(cross_entropy_backward);
 MINE(pool_backward);
 
 /* 5. The backward pass of lesson 8's embed_forward: dtable[slots[i]] gains scale * dropout_factor(drop, state, i, 0,
- * column) * dy[i], and dpositions[place[i]] gains the same without the scale; always added. Several i may have the
- * same slot. Where place[i] is below 0 embed_forward wrote zeros: such an i adds nothing to either, and slots[i] may
+ * column) * dy[i], and dpositions[position[i]] gains the same without the scale; always added. Several i may have the
+ * same slot. Where position[i] is below 0 embed_forward wrote zeros: such an i adds nothing to either, and slots[i] may
  * be anything. dpositions may be NULL. */
 MINE(embed_backward);
 

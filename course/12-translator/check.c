@@ -25,13 +25,13 @@ static void expect_ids(Grade *g, const char *name, const int32_t *found, const i
 static void forces(Grade *g, const int32_t *start, size_t rows)
 {
     enum { MOST = 12 };
-    int32_t say[MOST], read[MOST + 2], place[MOST + 2], expected[MOST] = {0}, own[MOST] = {0}, through[MOST] = {0},
-                                                        count[MOST] = {0};
+    int32_t say[MOST], read[MOST + 2], position[MOST + 2], expected[MOST] = {0}, own[MOST] = {0}, through[MOST] = {0},
+                                                           count[MOST] = {0};
     size_t n = (size_t)start[rows];
     for (size_t i = 0; i < MOST; i++)
         say[i] = (int32_t)(100 + 7 * i);
     for (size_t i = 0; i < MOST + 2; i++)
-        read[i] = place[i] = NEVER;
+        read[i] = position[i] = NEVER;
     for (size_t r = 0; r < rows; r++)
         for (size_t i = (size_t)start[r]; i < (size_t)start[r + 1]; i++) {
             bool first = i == (size_t)start[r];
@@ -40,8 +40,8 @@ static void forces(Grade *g, const int32_t *start, size_t rows)
             through[i] = i ? say[i - 1] : 1;
             count[i] = (int32_t)(i - (size_t)start[r]);
         }
-    teacher_forcing(read + 1, place + 1, say, start, rows, 1);
-    expect(g, read[0] == NEVER && read[n + 1] == NEVER && place[0] == NEVER && place[n + 1] == NEVER,
+    teacher_forcing(read + 1, position + 1, say, start, rows, 1);
+    expect(g, read[0] == NEVER && read[n + 1] == NEVER && position[0] == NEVER && position[n + 1] == NEVER,
            "write no more than the rows have", "something outside of the rows was written");
     const int32_t *suspect = memcmp(own, expected, n * sizeof *own) == 0 ? NULL : own;
     if (n && memcmp(read + 1, through, n * sizeof *through) == 0)
@@ -50,7 +50,7 @@ static void forces(Grade *g, const int32_t *start, size_t rows)
                "a decoder that reads what it is to say has nothing to learn: read is one position behind say",
                "a row begins with `begin`, whatever the row before it ended with; then comes say, one position later",
                n);
-    expect_ids(g, "place", place + 1, count, NULL, NULL, "the number within the row, from 0", n);
+    expect_ids(g, "position", position + 1, count, NULL, NULL, "the number within the row, from 0", n);
 }
 
 static void forces_one(Grade *g) { forces(g, (const int32_t[]){0, 5}, 1); }
@@ -66,7 +66,7 @@ static void forces_rows(Grade *g)
 
 enum { N = 7, D = 6, V = 4, PLACES = 4 };
 
-static const int32_t slots[N] = {2, 0, 2, 2, -9, 3, 0}, place[N] = {0, 1, 2, 0, -1, 1, 3};
+static const int32_t slots[N] = {2, 0, 2, 2, -9, 3, 0}, position[N] = {0, 1, 2, 0, -1, 1, 3};
 
 static void read_back(Grade *g, bool with_positions, Dropout drop)
 {
@@ -81,7 +81,7 @@ static void read_back(Grade *g, bool with_positions, Dropout drop)
         positions[i] = dpositions[i] = 0.5f;
     for (size_t e = 0; e < N * D; e++) {
         size_t i = e / D, j = e % D;
-        if (place[i] < 0)
+        if (position[i] < 0)
             continue;
         size_t at = (size_t)slots[i] * D + j;
         double value = (double)dy[e] * dropout_factor(drop, &state, i, 0, j);
@@ -90,9 +90,10 @@ static void read_back(Grade *g, bool with_positions, Dropout drop)
         last[at] = 0.25 + scale * value;
         undropped[at] += scale * (double)dy[e];
         unscaled[at] += value;
-        positions[(size_t)place[i] * D + j] += value;
+        positions[(size_t)position[i] * D + j] += value;
     }
-    mine_embed_backward(NULL, dtable, with_positions ? dpositions : NULL, dy, slots, place, scale, drop, &state, N, D);
+    mine_embed_backward(NULL, dtable, with_positions ? dpositions : NULL, dy, slots, position, scale, drop, &state, N,
+                        D);
     const Suspect suspects[] = {
         {last, "a vector that was read several times gets all of their gradients: add, each time"},
         {fresh, "gradients of parameters are added to what is there"},
@@ -101,10 +102,10 @@ static void read_back(Grade *g, bool with_positions, Dropout drop)
                                            "dropout_factor"},
         {NULL, NULL}};
     expect_numbers(g, "dtable", dtable, table, V * D, D, 1e-5, suspects,
-                   "dtable[slots[i]] += scale * factor * dy[i], unless place[i] is below 0");
+                   "dtable[slots[i]] += scale * factor * dy[i], unless position[i] is below 0");
     if (with_positions)
         expect_numbers(g, "dpositions", dpositions, positions, PLACES * D, D, 1e-5, NULL,
-                       "dpositions[place[i]] += factor * dy[i]: no scale, that is for words");
+                       "dpositions[position[i]] += factor * dy[i]: no scale, that is for words");
     else
         for (size_t i = 0; i < PLACES * D; i++)
             expect(g, dpositions[i] == 0.5f, "dpositions is NULL here", "dpositions[%zu] was changed", i);

@@ -5,19 +5,20 @@
 #include <stdlib.h>
 
 /* 1. What comes one position earlier. */
-void teacher_forcing(int32_t *read, int32_t *place, const int32_t *say, const int32_t *start, size_t rows,
+void teacher_forcing(int32_t *read, int32_t *position, const int32_t *say, const int32_t *start, size_t rows,
                      int32_t begin)
 {
-    (void)read, (void)place, (void)say, (void)start, (void)rows, (void)begin;
+    (void)read, (void)position, (void)say, (void)start, (void)rows, (void)begin;
 }
 
 /* 2. A row that was read gets the gradient, each time that it was read. */
 void mine_embed_backward(Stream *s, void *dtable_, void *dpositions_, const void *dy_, const int32_t *slots,
-                         const int32_t *place, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
+                         const int32_t *position, double scale, Dropout drop, const StepState *state, size_t n,
+                         size_t d)
 {
     float *dtable = dtable_, *dpositions = dpositions_;
     const float *dy = dy_;
-    (void)s, (void)dtable, (void)dpositions, (void)dy, (void)slots, (void)place;
+    (void)s, (void)dtable, (void)dpositions, (void)dy, (void)slots, (void)position;
     (void)scale, (void)drop, (void)state, (void)n, (void)d;
 }
 

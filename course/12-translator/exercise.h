@@ -5,12 +5,12 @@
 #include "course/frame/mine.h"
 
 /* 1. What a decoder reads in order to say `say` [n]: in each row the id `begin` first, then all of the row but its
- * last. place [n] is the number within the row, from 0. A row may be empty. start [rows+1]; n = start[rows]. */
-void teacher_forcing(int32_t *read, int32_t *place, const int32_t *say, const int32_t *start, size_t rows,
+ * last. position [n] is the number within the row, from 0. A row may be empty. start [rows+1]; n = start[rows]. */
+void teacher_forcing(int32_t *read, int32_t *position, const int32_t *say, const int32_t *start, size_t rows,
                      int32_t begin);
 
-/* 2. The backward pass of lesson 8's embed_forward. Of each position i with place[i] >= 0, its gradient dy[i] times its
- * dropout_factor(drop, state, i, 0, column) is ADDED to row place[i] of dpositions (if that is not NULL) and, times
+/* 2. The backward pass of lesson 8's embed_forward. Of each position i with position[i] >= 0, its gradient dy[i] times its
+ * dropout_factor(drop, state, i, 0, column) is ADDED to row position[i] of dpositions (if that is not NULL) and, times
  * scale, to row slots[i] of dtable. */
 MINE(embed_backward);
 

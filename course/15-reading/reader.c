@@ -100,7 +100,7 @@ static bool find_memory(Reader *r, Error *e)
     if (!r->gradient || !r->ids)
         return memory_error(e, "a reader", all, sizeof *r->gradient);
     r->m = r->gradient + all, r->v = r->m + all;
-    r->place = r->ids + tokens, r->start = r->place + tokens, r->targets = r->start + MOST + 1;
+    r->position = r->ids + tokens, r->start = r->position + tokens, r->targets = r->start + MOST + 1;
     return true;
 }
 
@@ -134,11 +134,11 @@ static Tensor *read_texts(Reader *r, const int32_t *ids, size_t count, size_t n)
 {
     memcpy(r->ids, ids, count * n * sizeof *ids);
     for (size_t i = 0; i < count * n; i++)
-        r->place[i] = (int32_t)(i % n);
+        r->position[i] = (int32_t)(i % n);
     for (size_t i = 0; i <= count; i++)
         r->start[i] = (int32_t)(i * n);
     r->rows = (Rows){
-        .positions = count * n, .rows = count, .longest = n, .ids = r->ids, .place = r->place, .start = r->start};
+        .positions = count * n, .rows = count, .longest = n, .ids = r->ids, .position = r->position, .start = r->start};
     r->context = context_rows(&r->rows, false);
     Tensor *x = stack(&r->tape, &r->stack, embed(&r->tape, &r->embedding, &r->rows), NULL, &r->context);
     return linear_logits(&r->tape, &r->logits, pool_rows(&r->tape, x, POOLING_MEAN, &r->rows));

@@ -40,7 +40,7 @@ typedef struct Reader {
     Tape tape;
     StepState state;
     float *gradient, *m, *v; /* [size] of all parameters; Adam's moments */
-    int32_t *ids, *place, *start, *targets;
+    int32_t *ids, *position, *start, *targets;
     Rows rows; /* of what was read last: a tape goes back over them, so they outlive the call */
     AttentionContext context;
 } Reader;

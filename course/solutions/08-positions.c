@@ -27,7 +27,7 @@ void shift_matrix(float *m, double r, size_t d)
     }
 }
 
-void mine_embed_forward(Stream *s, void *y_, const int32_t *ids, const int32_t *place, const void *table_,
+void mine_embed_forward(Stream *s, void *y_, const int32_t *ids, const int32_t *position, const void *table_,
                         const void *positions_, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
 {
     (void)s;
@@ -36,9 +36,9 @@ void mine_embed_forward(Stream *s, void *y_, const int32_t *ids, const int32_t *
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < d; j++) {
             float sum = 0;
-            if (place[i] >= 0) {
+            if (position[i] >= 0) {
                 sum = (float)scale * table[(size_t)ids[i] * d + j];
-                sum += positions ? positions[(size_t)place[i] * d + j] : 0;
+                sum += positions ? positions[(size_t)position[i] * d + j] : 0;
             }
             y[i * d + j] = sum * (float)dropout_factor(drop, state, i, 0, j);
         }

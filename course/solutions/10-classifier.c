@@ -105,16 +105,17 @@ void mine_pool_backward(Stream *s, void *dx_, bool add, const void *dy_, const i
 }
 
 void mine_embed_backward(Stream *s, void *dtable_, void *dpositions_, const void *dy_, const int32_t *slots,
-                         const int32_t *place, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
+                         const int32_t *position, double scale, Dropout drop, const StepState *state, size_t n,
+                         size_t d)
 {
     (void)s;
     float *dtable = dtable_, *dpositions = dpositions_;
     const float *dy = dy_;
     for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; place[i] >= 0 && j < d; j++) {
+        for (size_t j = 0; position[i] >= 0 && j < d; j++) {
             float gradient = dy[i * d + j] * (float)dropout_factor(drop, state, i, 0, j);
             dtable[(size_t)slots[i] * d + j] += (float)scale * gradient;
             if (dpositions)
-                dpositions[(size_t)place[i] * d + j] += gradient;
+                dpositions[(size_t)position[i] * d + j] += gradient;
         }
 }

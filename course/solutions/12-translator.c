@@ -4,28 +4,29 @@
 #include <math.h>
 #include <stdlib.h>
 
-void teacher_forcing(int32_t *read, int32_t *place, const int32_t *say, const int32_t *start, size_t rows,
+void teacher_forcing(int32_t *read, int32_t *position, const int32_t *say, const int32_t *start, size_t rows,
                      int32_t begin)
 {
     for (size_t r = 0; r < rows; r++)
         for (int32_t i = start[r]; i < start[r + 1]; i++) {
             read[i] = i == start[r] ? begin : say[i - 1];
-            place[i] = i - start[r];
+            position[i] = i - start[r];
         }
 }
 
 void mine_embed_backward(Stream *s, void *dtable_, void *dpositions_, const void *dy_, const int32_t *slots,
-                         const int32_t *place, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
+                         const int32_t *position, double scale, Dropout drop, const StepState *state, size_t n,
+                         size_t d)
 {
     (void)s;
     float *dtable = dtable_, *dpositions = dpositions_;
     const float *dy = dy_;
     for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < d && place[i] >= 0; j++) {
+        for (size_t j = 0; j < d && position[i] >= 0; j++) {
             float g = dy[i * d + j] * (float)dropout_factor(drop, state, i, 0, j);
             dtable[(size_t)slots[i] * d + j] += (float)scale * g;
             if (dpositions)
-                dpositions[(size_t)place[i] * d + j] += g;
+                dpositions[(size_t)position[i] * d + j] += g;
         }
 }
 

@@ -203,24 +203,24 @@ static void *last_cross(Hook *w, Tape *t, const Parameter *out, const Attend *ho
     return strstr(out->name, "decoder.1.cross") ? ((CrossWatch *)w)->weights : NULL;
 }
 
-static Rows one_row(const int32_t *ids, int32_t *place, int32_t *start, size_t n)
+static Rows one_row(const int32_t *ids, int32_t *position, int32_t *start, size_t n)
 {
     start[0] = 0, start[1] = (int32_t)n;
     for (size_t i = 0; i < n; i++)
-        place[i] = (int32_t)i;
-    return (Rows){.positions = n, .rows = 1, .longest = n, .ids = ids, .place = place, .start = start};
+        position[i] = (int32_t)i;
+    return (Rows){.positions = n, .rows = 1, .longest = n, .ids = ids, .position = position, .start = start};
 }
 
 void small_read(SmallTranslator *s, const int32_t *source, size_t ns, const int32_t *target, size_t nt, float *logits,
                 float *weights)
 {
     const size_t heads = s->built.shared.heads;
-    int32_t place[2][CONTEXT], start[2][2];
+    int32_t position[2][CONTEXT], start[2][2];
     Tape *t = &s->trainer.worker[0].tape;
     CrossWatch watch = {{.weights = last_cross}, memory_get(heads * nt * ns, sizeof(float))};
     Error e;
     must(watch.weights || memory_error(&e, "weights", heads * nt * ns, sizeof(float)), &e);
-    Rows sources = one_row(source, place[0], start[0], ns), targets = one_row(target, place[1], start[1], nt);
+    Rows sources = one_row(source, position[0], start[0], ns), targets = one_row(target, position[1], start[1], nt);
     t->training = t->recording = false;
     t->hook = &watch.hook;
     Tensor *y = model_pairs(t, &s->model, &sources, &targets);

@@ -77,17 +77,18 @@ static void zero(Stream *s, void *to, size_t bytes)
     count(s, AT_zero, 0, bytes / s->number, 0);
 }
 
-static void embed_forward(Stream *s, void *y, const int32_t *ids, const int32_t *place, const void *table,
+static void embed_forward(Stream *s, void *y, const int32_t *ids, const int32_t *position, const void *table,
                           const void *positions, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
 {
-    (void)y, (void)ids, (void)place, (void)table, (void)scale, (void)drop, (void)state;
+    (void)y, (void)ids, (void)position, (void)table, (void)scale, (void)drop, (void)state;
     count(s, AT_embed_forward, 0, n * d, n * d * (positions ? 2 : 1));
 }
 
 static void embed_backward(Stream *s, void *dtable, void *dpositions, const void *dy, const int32_t *slots,
-                           const int32_t *place, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
+                           const int32_t *position, double scale, Dropout drop, const StepState *state, size_t n,
+                           size_t d)
 {
-    (void)dtable, (void)dy, (void)slots, (void)place, (void)scale, (void)drop, (void)state;
+    (void)dtable, (void)dy, (void)slots, (void)position, (void)scale, (void)drop, (void)state;
     count(s, AT_embed_backward, 0, n * d, n * d * (dpositions ? 4 : 2));
 }
 

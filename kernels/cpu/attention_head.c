@@ -191,8 +191,8 @@ static void mark_chunks(const HeadView *h, unsigned char *chunks, size_t first, 
     const Attend *how = h->how;
     memset(chunks, 0, h->key_wide / FACTORS);
     for (size_t i = first, last; i < first + count; i = last + 1) {
-        size_t own = (i + h->keys.offset) / how->block, behind = (own + 1) * how->block - h->keys.offset;
-        last = (behind < first + count ? behind : first + count) - 1;
+        size_t own = (i + h->keys.offset) / how->block, next = (own + 1) * how->block - h->keys.offset;
+        last = (next < first + count ? next : first + count) - 1;
         size_t low = keys_first(how, h->keys, i), high = keys_end(how, h->keys, last);
         for (int32_t at = how->block_start[own]; at < how->block_start[own + 1]; at++) {
             size_t from = (size_t)how->block_index[at] * how->block, to = from + how->block;

@@ -1,6 +1,6 @@
 /* Embedding, a vector at a time. See kernels/plain/embed.c. */
 
-static void embed_forward(Stream *s, void *y_, const int32_t *ids, const int32_t *place, const void *table_,
+static void embed_forward(Stream *s, void *y_, const int32_t *ids, const int32_t *position, const void *table_,
                           const void *positions_, double scale, Dropout drop, const StepState *state, size_t n,
                           size_t d)
 {
@@ -10,24 +10,25 @@ static void embed_forward(Stream *s, void *y_, const int32_t *ids, const int32_t
     Factors factors = {.drop = drop, .state = state};
 
     for (size_t i = 0; i < n; i++, y += d) {
-        if (place[i] < 0) {
+        if (position[i] < 0) {
             memset(y, 0, d * sizeof *y);
             continue;
         }
         const float *token = table + (size_t)ids[i] * d;
-        const float *position = positions ? positions + (size_t)place[i] * d : NULL;
+        const float *vector = positions ? positions + (size_t)position[i] * d : NULL;
         factors.position = i;
         for (size_t j = 0; j < d; j += WIDTH) {
             Vec sum = load_real(token + j, d - j) * (float)scale;
-            if (position)
-                sum += load_real(position + j, d - j);
+            if (vector)
+                sum += load_real(vector + j, d - j);
             store(y + j, sum * factors_at(&factors, j), d - j);
         }
     }
 }
 
 static void embed_backward(Stream *s, void *dtable_, void *dpositions_, const void *dy_, const int32_t *slots,
-                           const int32_t *place, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
+                           const int32_t *position, double scale, Dropout drop, const StepState *state, size_t n,
+                           size_t d)
 {
     (void)s;
     const Number *dy = dy_;
@@ -35,16 +36,16 @@ static void embed_backward(Stream *s, void *dtable_, void *dpositions_, const vo
     Factors factors = {.drop = drop, .state = state};
 
     for (size_t i = 0; i < n; i++, dy += d) {
-        if (place[i] < 0)
+        if (position[i] < 0)
             continue;
         float *dtoken = dtable + (size_t)slots[i] * d;
-        float *dposition = dpositions ? dpositions + (size_t)place[i] * d : NULL;
+        float *dvector = dpositions ? dpositions + (size_t)position[i] * d : NULL;
         factors.position = i;
         for (size_t j = 0; j < d; j += WIDTH) {
             Vec value = load(dy + j, d - j) * factors_at(&factors, j);
             store_real(dtoken + j, load_real(dtoken + j, d - j) + value * (float)scale, d - j);
-            if (dposition)
-                store_real(dposition + j, load_real(dposition + j, d - j) + value, d - j);
+            if (dvector)
+                store_real(dvector + j, load_real(dvector + j, d - j) + value, d - j);
         }
     }
 }

@@ -356,7 +356,7 @@ static void attention_backward(Stream *s, const AttendGradients *d, const void *
     size_t heads = how->heads, dots = how->queries * heads, shares = dots * how->key_size;
     Attention a = {*how, chance_of(how->dropout), state, q, k, v};
     Rung rung = s->naive ? Rung{0, 0} : Rung{mma_columns(*how), tile_for(*how, true)};
-    size_t more = rung.tile ? distances_room(*d, *how) : 0;
+    size_t more = rung.tile ? distances_size(*d, *how) : 0;
     float *memory = (float *)scratch(s, (dots + 2 * shares + more) * sizeof *memory);
     AttentionBack back = {(const Number *)dy, (const float *)lse, memory, NULL, NULL};
     back.content = d->content_bias ? memory + dots : NULL;

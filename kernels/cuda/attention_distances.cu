@@ -110,7 +110,7 @@ static __global__ void sum_groups(To *to, size_t stride, bool add, const float *
 }
 
 /* Floats that it wants beside what it is given. */
-static size_t distances_room(const AttendGradients &d, const Attend &how)
+static size_t distances_size(const AttendGradients &d, const Attend &how)
 {
     size_t entries = GROUPS * how.heads * how.distances;
     return (d.distance_bias ? entries : 0) + (d.relative.data ? entries * how.key_size : 0);
@@ -121,10 +121,10 @@ static void attention_distances_by_tiles(Stream *s, const AttendGradients &d, co
 {
     const Attend &how = a.how;
     size_t entries = GROUPS * how.heads * how.distances, tiles = divide_up(how.longest_query, tile);
-    size_t bytes = tiles_room(how, tile, true), blocks = GROUPS * how.heads;
+    size_t bytes = tiles_bytes(how, tile, true), blocks = GROUPS * how.heads;
     DistanceSums to = {d.distance_bias ? capacity : NULL,
                        d.relative.data ? capacity + (d.distance_bias ? entries : 0) : NULL};
-    zero(s, capacity, distances_room(d, how) * sizeof *capacity);
+    zero(s, capacity, distances_size(d, how) * sizeof *capacity);
     if (tile == 32)
         LAUNCH_SHARED(s, attention_tiled_distances<32>, (unsigned)blocks, TILE_THREADS, bytes, to, back, a, tiles);
     else if (tile == 16)

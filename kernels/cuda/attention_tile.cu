@@ -35,7 +35,7 @@ typedef struct Tiles {
     Tile q, k, v, dy, w, ds;
 } Tiles;
 
-static __host__ __device__ size_t tiles_room(const Attend &how, unsigned tile, bool backward)
+static __host__ __device__ size_t tiles_bytes(const Attend &how, unsigned tile, bool backward)
 {
     size_t sides = backward ? 2 : 1;
     return tile * (2 * (how.key_size + 1) + sides * (how.value_size + 1) + sides * (tile + 1)) * sizeof(float);
@@ -60,7 +60,7 @@ static unsigned tile_for(const Attend &how, bool backward)
 {
     size_t columns = backward && how.key_size > how.value_size ? how.key_size : how.value_size;
     for (unsigned tile = 32; tile >= 8; tile /= 2)
-        if (columns <= PART * (TILE_THREADS / tile) && tiles_room(how, tile, backward) <= SHARED_ROOM)
+        if (columns <= PART * (TILE_THREADS / tile) && tiles_bytes(how, tile, backward) <= SHARED_ROOM)
             return tile;
     return 0;
 }
@@ -70,13 +70,13 @@ static unsigned tile_for(const Attend &how, bool backward)
 #define LAUNCH_TILES(s, kernel, tile, heads, longest, backward, a, ...)                                                \
     do {                                                                                                               \
         size_t tiles_ = divide_up(longest, tile), blocks_ = (a).how.rows * tiles_ * (heads);                           \
-        size_t room_ = tiles_room((a).how, tile, backward);                                                            \
+        size_t bytes_ = tiles_bytes((a).how, tile, backward);                                                          \
         if (blocks_ > 0 && (tile) == 32)                                                                               \
-            LAUNCH_SHARED(s, kernel<32>, (unsigned)blocks_, TILE_THREADS, room_, __VA_ARGS__, a, tiles_);              \
+            LAUNCH_SHARED(s, kernel<32>, (unsigned)blocks_, TILE_THREADS, bytes_, __VA_ARGS__, a, tiles_);             \
         else if (blocks_ > 0 && (tile) == 16)                                                                          \
-            LAUNCH_SHARED(s, kernel<16>, (unsigned)blocks_, TILE_THREADS, room_, __VA_ARGS__, a, tiles_);              \
+            LAUNCH_SHARED(s, kernel<16>, (unsigned)blocks_, TILE_THREADS, bytes_, __VA_ARGS__, a, tiles_);             \
         else if (blocks_ > 0)                                                                                          \
-            LAUNCH_SHARED(s, kernel<8>, (unsigned)blocks_, TILE_THREADS, room_, __VA_ARGS__, a, tiles_);               \
+            LAUNCH_SHARED(s, kernel<8>, (unsigned)blocks_, TILE_THREADS, bytes_, __VA_ARGS__, a, tiles_);              \
     } while (0)
 
 /* One head of `count` positions from `first` on, with a bias if there is one; zeros after them. */

@@ -121,9 +121,9 @@ static __global__ void attention_tiled_queries(Strided dq, bool add, AttentionBa
 static __device__ Range queries_for(const Attention &a, const AttentionRow &r, size_t j, size_t count)
 {
     Range i = {first_query_for(a, r, j), r.queries};
-    size_t behind = j + count - 1 + a.how.window; /* this position sees none of them */
-    if (a.how.window && behind < r.queries + r.keys.offset)
-        i.to = behind > r.keys.offset ? behind - r.keys.offset : 0;
+    size_t beyond = j + count - 1 + a.how.window; /* this position sees none of them */
+    if (a.how.window && beyond < r.queries + r.keys.offset)
+        i.to = beyond > r.keys.offset ? beyond - r.keys.offset : 0;
     return i;
 }
 

@@ -203,7 +203,7 @@ static void *device_allocate(size_t bytes)
 
 static void device_release(void *memory) { cudaFree(memory); }
 
-static bool staging_room(Stream *s, Staging *t, size_t bytes)
+static bool grow_staging(Stream *s, Staging *t, size_t bytes)
 {
     if (bytes <= t->bytes)
         return true;
@@ -224,7 +224,7 @@ static void send_on(Stream *s, cudaStream_t queue, Staging *t, void *device, con
         return;
     if (bytes <= STAGING_MOST) {
         TRY(s, cudaEventSynchronize(t->read));
-        if (!staging_room(s, t, bytes))
+        if (!grow_staging(s, t, bytes))
             return;
         from = memcpy(t->memory, host, bytes);
     }

@@ -9,7 +9,7 @@
  *   2. positions in the order of their rows (order.cu), and of their positions: a warp for each used row and 32 columns
  *      sums what is its own, and adds it once. */
 
-static __global__ void embed_kernel(Number *y, const int32_t *ids, const int32_t *place, const float *table,
+static __global__ void embed_kernel(Number *y, const int32_t *ids, const int32_t *position, const float *table,
                                     const float *positions, float scale, Chance drop, const StepState *state, size_t n,
                                     size_t d)
 {
@@ -19,27 +19,27 @@ static __global__ void embed_kernel(Number *y, const int32_t *ids, const int32_t
         Factors f = dropout_factors(drop, state, i, 0, j / 4);
         for (size_t c = 0; c < 4 && j + c < d; c++) {
             float sum = 0;
-            if (place[i] >= 0)
+            if (position[i] >= 0)
                 sum = scale * table[(size_t)ids[i] * d + j + c];
-            if (place[i] >= 0 && positions)
-                sum += positions[(size_t)place[i] * d + j + c];
+            if (position[i] >= 0 && positions)
+                sum += positions[(size_t)position[i] * d + j + c];
             y[i * d + j + c] = number(sum * f.of[c]);
         }
     }
 }
 
 static __global__ void embed_backward_naive(float *dtable, float *dpositions, const Number *dy, const int32_t *slots,
-                                            const int32_t *place, float scale, Chance drop, const StepState *state,
+                                            const int32_t *position, float scale, Chance drop, const StepState *state,
                                             size_t n, size_t d)
 {
     for (size_t j = thread_number(); j < d; j += thread_count())
         for (size_t i = 0; i < n; i++) {
-            if (place[i] < 0)
+            if (position[i] < 0)
                 continue;
             float value = real(dy[i * d + j]) * dropout_factor(drop, state, i, 0, j);
             dtable[(size_t)slots[i] * d + j] += scale * value;
             if (dpositions)
-                dpositions[(size_t)place[i] * d + j] += value;
+                dpositions[(size_t)position[i] * d + j] += value;
         }
 }
 
@@ -62,24 +62,26 @@ typedef struct EmbedSum {
     __device__ void operator()(size_t row, size_t j, float sum) const { to[row * d + j] += scale * sum; }
 } EmbedSum;
 
-static void embed_forward(Stream *s, void *y, const int32_t *ids, const int32_t *place, const void *table,
+static void embed_forward(Stream *s, void *y, const int32_t *ids, const int32_t *position, const void *table,
                           const void *positions, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
 {
-    LAUNCH_EACH(s, embed_kernel, n * divide_up(d, 4), (Number *)y, ids, place, (const float *)table,
+    LAUNCH_EACH(s, embed_kernel, n * divide_up(d, 4), (Number *)y, ids, position, (const float *)table,
                 (const float *)positions, (float)scale, chance_of(drop), state, n, d);
 }
 
 static void embed_backward(Stream *s, void *dtable, void *dpositions, const void *dy, const int32_t *slots,
-                           const int32_t *place, double scale, Dropout drop, const StepState *state, size_t n, size_t d)
+                           const int32_t *position, double scale, Dropout drop, const StepState *state, size_t n,
+                           size_t d)
 {
     if (s->naive) {
-        LAUNCH_EACH(s, embed_backward_naive, d, (float *)dtable, (float *)dpositions, (const Number *)dy, slots, place,
-                    (float)scale, chance_of(drop), state, n, d);
+        LAUNCH_EACH(s, embed_backward_naive, d, (float *)dtable, (float *)dpositions, (const Number *)dy, slots,
+                    position, (float)scale, chance_of(drop), state, n, d);
         return;
     }
-    int32_t *capacity = (int32_t *)scratch(s, 2 * order_room(n));
+    int32_t *capacity = (int32_t *)scratch(s, 2 * order_bytes(n));
     EmbedTerm term = {(const Number *)dy, chance_of(drop), state, d};
-    Sorting rows = sorting(Used{slots, place}, capacity, n), places = sorting(Used{place, place}, capacity + 2 * n, n);
+    Sorting rows = sorting(Used{slots, position}, capacity, n),
+            places = sorting(Used{position, position}, capacity + 2 * n, n);
     sort_positions(s, rows, places, dpositions ? 2 : 1, n);
     add_used(s, rows, term, EmbedSum{(float *)dtable, (float)scale, d}, n, d);
     if (dpositions)

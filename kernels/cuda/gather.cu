@@ -51,7 +51,7 @@ static void gather_backward(Stream *s, void *dx, bool add, const void *dy, const
         LAUNCH_EACH(s, gather_backward_naive, m * d, (Number *)dx, add, (const Number *)dy, index, n, m, d);
         return;
     }
-    Sorting rows = sorting(Used{index, index}, (int32_t *)scratch(s, order_room(n)), n);
+    Sorting rows = sorting(Used{index, index}, (int32_t *)scratch(s, order_bytes(n)), n);
     if (!add)
         zero(s, dx, m * d * sizeof(Number)); /* vectors that no index names */
     sort_positions(s, rows, rows, 1, n);

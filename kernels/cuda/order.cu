@@ -152,7 +152,7 @@ static __global__ void sum_used(Used used, const int32_t *order, Term term, Put 
 }
 
 /* Room for one list of n positions, and for sorting it. */
-static size_t order_room(size_t n) { return 2 * n * sizeof(int32_t); }
+static size_t order_bytes(size_t n) { return 2 * n * sizeof(int32_t); }
 
 static Sorting sorting(Used used, int32_t *capacity, size_t n) { return Sorting{used, capacity, capacity + n}; }
 

@@ -47,10 +47,10 @@ static __device__ void zero_outside(const Strided &x, bool add, size_t columns, 
 {
     if (!x.data || add)
         return;
-    size_t before = (size_t)start[0], behind = (size_t)start[rows], outside = before + n - behind;
+    size_t before = (size_t)start[0], after = (size_t)start[rows], outside = before + n - after;
     size_t block = blockDim.x * blockDim.y, thread = threadIdx.y * blockDim.x + threadIdx.x;
     for (size_t t = blockIdx.x * block + thread; t < outside * columns; t += gridDim.x * block) {
-        size_t i = t / columns < before ? t / columns : t / columns - before + behind;
+        size_t i = t / columns < before ? t / columns : t / columns - before + after;
         ((Number *)x.data)[i * x.stride + t % columns] = number(0);
     }
 }

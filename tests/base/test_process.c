@@ -45,7 +45,7 @@ START_TEST(a_child_is_prepared)
     buffer_free(&out);
 }
 
-START_TEST(who_does_not_run_or_is_killed_has_no_status)
+START_TEST(what_does_not_run_or_is_killed_has_no_status)
 {
     Buffer out = {0};
     ck_assert_int_eq(process_run("/nowhere", (const char *const[]){"x", NULL}, NULL, &out, &out), -1);
@@ -114,7 +114,7 @@ START_TEST(a_child_does_not_outlive_its_parent)
 static const Test tests[] = {
     TEST(what_is_written_arrives),
     TEST(a_child_is_prepared),
-    TEST(who_does_not_run_or_is_killed_has_no_status),
+    TEST(what_does_not_run_or_is_killed_has_no_status),
     TEST(several_run_at_once),
     TEST(a_child_does_not_outlive_its_parent),
 };

@@ -172,7 +172,7 @@ START_TEST(it_is_what_counting_by_hand_gives)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
-START_TEST(who_knows_nothing_pays_8_bits)
+START_TEST(without_knowledge_a_byte_costs_8_bits)
 {
     Ngram g = learnt_from(NULL, 0);
     NgramBits bits = {{0}, {0}};
@@ -382,7 +382,7 @@ START_TEST(it_refuses_what_it_cannot_do)
 
 static const Test tests[] = {TEST(in_every_context_the_probabilities_of_all_bytes_sum_to_1),
                              TEST(it_is_what_counting_by_hand_gives),
-                             TEST(who_knows_nothing_pays_8_bits),
+                             TEST(without_knowledge_a_byte_costs_8_bits),
                              TEST(a_uniform_text_takes_8_bits),
                              TEST(an_order_knows_what_it_sees_and_no_more),
                              TEST(full_tables_and_counts_do_no_harm),

@@ -101,7 +101,7 @@ static void append(const char *run, const char *name, const char *line)
 }
 
 /* A process that is killed has logged and written more than its last checkpoint knows of. */
-START_TEST(what_lies_behind_the_checkpoint_is_dropped)
+START_TEST(what_comes_after_the_checkpoint_is_dropped)
 {
     const char *whole = fresh_path("whole"), *killed = fresh_path("killed");
     train(whole, 28);
@@ -477,7 +477,7 @@ START_TEST(groups_of_tensors_are_the_runs_own)
 }
 
 static const Test tests[] = {TEST(twice_n_steps_are_n_steps_and_n_more),
-                             TEST(what_lies_behind_the_checkpoint_is_dropped),
+                             TEST(what_comes_after_the_checkpoint_is_dropped),
                              TEST_SLOW(a_run_killed_again_and_again_is_the_run_that_was_not, 180),
                              TEST_LOOP(a_signal_saves_and_says_how_to_go_on, 3),
                              TEST(a_long_step_is_announced_and_given_up),

@@ -97,7 +97,7 @@ START_TEST(what_is_drawn_is_what_is_there)
     }
 }
 
-START_TEST(rows_sum_to_one_and_see_nothing_behind_them)
+START_TEST(rows_sum_to_one_and_see_nothing_after_them)
 {
     const char *run = trained(), *folder = fresh_path("folder");
     static const char *const ways[] = {"", "--device plain", "--device plain --precision f64", "--precision bf16"};
@@ -159,7 +159,7 @@ START_TEST(a_long_text_is_cut_aloud)
 START_TEST(heads_are_described_and_rolled_out)
 {
     const char *run = trained(), *folder = text_in(fresh_path("folder"), awkward, sizeof awkward - 1);
-    static const char *const ways[] = {"--describe", "--describe --sort place", "--rollout"};
+    static const char *const ways[] = {"--describe", "--describe --sort position", "--rollout"};
     for (size_t way = 0; way < 3; way++) {
         Said s = command("heads --run %s --text-file %s/text --out %s/p.png -q %s", run, folder, folder, ways[way]);
         size_t size, lines = 0;
@@ -246,7 +246,7 @@ START_TEST(what_cannot_be_is_one_line)
 }
 
 static const Test tests[] = {TEST_SLOW(what_is_drawn_is_what_is_there, 120),
-                             TEST(rows_sum_to_one_and_see_nothing_behind_them),
+                             TEST(rows_sum_to_one_and_see_nothing_after_them),
                              TEST(labels_name_every_token),
                              TEST(a_long_text_is_cut_aloud),
                              TEST(heads_are_described_and_rolled_out),

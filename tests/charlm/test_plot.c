@@ -25,10 +25,10 @@ static size_t lines_of(const char *text)
     return lines;
 }
 
-START_TEST(a_picture_and_its_data_lie_in_the_run)
+START_TEST(a_picture_and_its_data_are_in_the_run)
 {
     size_t size;
-    if (!can_draw("a_picture_and_its_data_lie_in_the_run"))
+    if (!can_draw("a_picture_and_its_data_are_in_the_run"))
         return;
     const char *run = trained("run", "");
     Said s = must("plot --run %s --what all", run);
@@ -194,9 +194,9 @@ START_TEST(runs_of_a_law_show_it)
     refused(1, "losses in nats, others in bits/byte", "compare %s --fit scaling", folder);
 }
 
-START_TEST(who_watches_a_run_that_is_over_sees_it_once)
+START_TEST(watching_a_finished_run_shows_it_once)
 {
-    if (!can_draw("who_watches_a_run_that_is_over_sees_it_once"))
+    if (!can_draw("watching_a_finished_run_shows_it_once"))
         return;
     const char *run = trained("run", "");
     Said s = must("plot --run %s --watch --out -", run);
@@ -204,9 +204,9 @@ START_TEST(who_watches_a_run_that_is_over_sees_it_once)
     said_free(&s);
 }
 
-START_TEST(who_watches_a_run_sees_it_to_its_end)
+START_TEST(watching_a_run_shows_it_to_its_end)
 {
-    if (!can_draw("who_watches_a_run_sees_it_to_its_end"))
+    if (!can_draw("watching_a_run_shows_it_to_its_end"))
         return;
     const char *run = trained("run", "");
     Started training = command_start("train --resume %s --steps 100000 --minutes 0.1 -q", run);
@@ -308,14 +308,14 @@ START_TEST(what_cannot_be_drawn_is_said_in_a_line)
 }
 
 static const Test tests[] = {
-    TEST(a_picture_and_its_data_lie_in_the_run),
+    TEST(a_picture_and_its_data_are_in_the_run),
     TEST(a_run_that_went_on_is_one_curve),
     TEST(runs_are_compared_and_seeds_gathered),
     TEST(a_run_is_written_for_tensorboard),
     TEST(runs_of_a_folder_are_compared),
     TEST(runs_of_a_law_show_it),
-    TEST(who_watches_a_run_that_is_over_sees_it_once),
-    TEST_SLOW(who_watches_a_run_sees_it_to_its_end, 120),
+    TEST(watching_a_finished_run_shows_it_once),
+    TEST_SLOW(watching_a_run_shows_it_to_its_end, 120),
     TEST(a_schedule_is_drawn_before_anything_is_trained),
     TEST_SLOW(a_model_its_data_and_its_options_are_drawn, 200),
     TEST_SLOW(what_cannot_be_drawn_is_said_in_a_line, 120),

@@ -64,7 +64,7 @@ START_TEST(a_cache_changes_nothing_inside_the_context)
     }
 }
 
-START_TEST(text_goes_on_behind_the_context)
+START_TEST(text_goes_on_after_the_context)
 {
     const char *run = trained("");
     Said s = sampled(run, "--prompt a --length 500"), exact = sampled(run, "--prompt a --length 500 --exact");
@@ -399,7 +399,7 @@ START_TEST(a_file_gets_the_bytes_as_they_are)
 static const Test tests[] = {TEST(the_seed_decides),
                              TEST(temperature_zero_takes_the_likeliest),
                              TEST(a_cache_changes_nothing_inside_the_context),
-                             TEST(text_goes_on_behind_the_context),
+                             TEST(text_goes_on_after_the_context),
                              TEST(a_prompt_is_shown_and_may_come_from_a_file),
                              TEST(the_text_is_the_same_whatever_workers_and_team),
                              TEST(several_texts_differ),

@@ -156,7 +156,7 @@ START_TEST(texts_of_any_size_give_what_their_windows_give_by_hand)
 }
 
 /* Each byte but the first once, in order, after as much as the protocol says. */
-START_TEST(windows_score_each_byte_once_behind_a_context_that_is_full_enough)
+START_TEST(windows_score_each_byte_once_after_a_context_that_is_full_enough)
 {
     unsigned char bytes[41];
     Batch b;
@@ -429,14 +429,13 @@ START_TEST(other_texts_are_not_compared)
     write_in(run, "text", text, sizeof text);
     snprintf(words, sizeof words, "--data %s/text", run);
     const char *other = trained_as(words);
-    refused(1, "was scored on other texts: its data is other data", "eval --run %s --against %s --bytes 200", run,
-            other);
+    refused(1, "was scored on other texts: its data differ", "eval --run %s --against %s --bytes 200", run, other);
     refused(1, "nowhere: ", "eval --run %s --against nowhere --bytes 200", run);
 }
 
 static const Test tests[] = {TEST_LOOP(each_stride_gives_what_its_windows_give_by_hand, 3),
                              TEST(texts_of_any_size_give_what_their_windows_give_by_hand),
-                             TEST(windows_score_each_byte_once_behind_a_context_that_is_full_enough),
+                             TEST(windows_score_each_byte_once_after_a_context_that_is_full_enough),
                              TEST(workers_and_teams_do_not_change_a_bit_of_the_figure),
                              TEST(batches_do_not_change_the_figure_but_for_rounding),
                              TEST(every_figure_carries_its_protocol),

@@ -55,7 +55,7 @@ static int read_review(const char *text, size_t size)
     return said;
 }
 
-START_TEST(who_reads_builtin_reviews_knows_all_and_who_counts_does_not)
+START_TEST(a_reader_of_builtin_reviews_knows_all_and_a_counter_does_not)
 {
     for (size_t i = 0; i < BUILTIN_TRAINING + BUILTIN_TEST; i++) {
         Buffer b = {0};
@@ -231,7 +231,7 @@ START_TEST(each_failed_allocation_is_an_error)
 }
 
 static const Test tests[] = {TEST(builtin_reviews_are_always_the_same_and_balanced),
-                             TEST(who_reads_builtin_reviews_knows_all_and_who_counts_does_not),
+                             TEST(a_reader_of_builtin_reviews_knows_all_and_a_counter_does_not),
                              TEST(features_are_the_words_and_pairs_of_a_text_once_each),
                              TEST(regression_finds_the_optimum),
                              TEST(both_reach_what_can_be_reached_with_two_classes_and_with_five),

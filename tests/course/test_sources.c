@@ -83,7 +83,7 @@ static void mask_padding(double *scores, size_t t, size_t s, size_t length)
 }
 
 /* Padding is heard, and a target longer than its source hears all alike. */
-START_TEST(mask_lies_on_the_wrong_axis)
+START_TEST(mask_is_on_the_wrong_axis)
 {
     enum { T = 3, S = 4, LENGTH = 2 };
     double scores[T * S] = {2, 1, 0, 0, 1, 2, 0, 0, 3, 0, 0, 0}, weights[T * S];
@@ -203,7 +203,7 @@ START_TEST(a_mean_of_means)
 
 static const Test tests[] = {TEST(feed_forward_differs_by_position),
                              TEST(convolution_is_cheap),
-                             TEST(mask_lies_on_the_wrong_axis),
+                             TEST(mask_is_on_the_wrong_axis),
                              TEST(norm_has_another_deviation),
                              TEST(heads_share_one_root),
                              TEST(positions_go_on),

@@ -205,7 +205,7 @@ START_TEST(what_comes_too_early_shows_where_other_streams_go_first)
     ck_assert(!runs_well(NO_WAIT_FOR_STEP, false, "backward"));
 }
 
-START_TEST(who_writes_over_what_is_sent_is_told)
+START_TEST(writing_over_what_is_being_sent_is_reported)
 {
     Loop l = {.slip = BUFFER_REUSED, .fine = true};
     open_loop(&l);
@@ -253,7 +253,7 @@ static const Test tests[] = {
     TEST_LOOP(what_waits_where_it_must_is_right_in_each_order, ORDERS),
     TEST_LOOP(each_missing_wait_shows, SLIPS - 1),
     TEST(what_comes_too_early_shows_where_other_streams_go_first),
-    TEST(who_writes_over_what_is_sent_is_told),
+    TEST(writing_over_what_is_being_sent_is_reported),
     TEST(other_memory_of_the_host_may_change_at_once),
     TEST(a_copy_that_is_not_the_device_s_is_refused),
 };

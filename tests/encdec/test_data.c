@@ -170,7 +170,7 @@ START_TEST(pieces_have_names)
     pieces_close(&p[1]);
 }
 
-START_TEST(pieces_lie_in_the_run)
+START_TEST(pieces_are_stored_in_the_run)
 {
     const char *folder = test_folder();
     Error e;
@@ -399,7 +399,7 @@ int main(int argc, char **argv)
                                  TEST_LOOP(marks_are_words_of_moses_and_join_their_words_again, 3),
                                  TEST(a_language_that_moses_does_not_know_is_refused),
                                  TEST(pieces_have_names),
-                                 TEST(pieces_lie_in_the_run),
+                                 TEST(pieces_are_stored_in_the_run),
                                  TEST(a_vocabulary_without_an_end_of_sentence_is_refused),
                                  TEST(each_side_ends_in_the_end_of_a_sentence),
                                  TEST(a_decoder_reads_the_target_one_piece_late),

@@ -118,7 +118,7 @@ START_TEST(an_alignment_names_the_largest_weight)
     for (size_t i = 0; i < 3; i++) {
         const Json *one = &list->items[i];
         const float *row = (const float *)a.data + (1 * 3 + i) * 4;
-        ck_assert_double_eq_tol(json_real(one, "weight"), (double)row[(size_t)json_real(one, "place")], 1e-6);
+        ck_assert_double_eq_tol(json_real(one, "weight"), (double)row[(size_t)json_real(one, "position")], 1e-6);
     }
     json_free(j);
     said_free(&other);

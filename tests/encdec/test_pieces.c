@@ -87,7 +87,7 @@ static void expect_line(const Pieces *p, const char *text, size_t size, const ch
 
 /* --- BERT's --- */
 
-START_TEST(given_pieces_of_bert_come_behind_the_two)
+START_TEST(given_pieces_of_bert_come_after_the_two)
 {
     static const char line[] = "The h\xC3\xA9llo, unaffable! \xE6\x9D\xB1 \xF0\x9F\x98\x80 [UNK] </s> <unk>";
     Pieces p = made(&bert, NULL, NULL, NULL);
@@ -233,7 +233,7 @@ START_TEST(given_words_are_all_the_words)
 
 /* --- runs --- */
 
-START_TEST(given_pieces_lie_in_the_run)
+START_TEST(given_pieces_are_stored_in_the_run)
 {
     const PiecesOptions *const options[] = {&bert, &gpt2, &pairs, &kept_pairs};
     PiecesOptions o = *options[_i];
@@ -482,13 +482,13 @@ START_TEST(without_memory_there_are_no_pieces)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(given_pieces_of_bert_come_behind_the_two),
+    static const Test tests[] = {TEST(given_pieces_of_bert_come_after_the_two),
                                  TEST(learnt_pieces_of_bert_are_as_many_as_said),
                                  TEST(moses_joins_what_bert_parts),
                                  TEST(pieces_of_gpt2_are_those_of_its_files_and_lose_nothing),
                                  TEST_LOOP(given_byte_pairs_are_applied_as_they_are, 2),
                                  TEST(given_words_are_all_the_words),
-                                 TEST_LOOP(given_pieces_lie_in_the_run, 4),
+                                 TEST_LOOP(given_pieces_are_stored_in_the_run, 4),
                                  TEST_LOOP(any_number_of_threads_makes_the_same, 5),
                                  TEST_LOOP(odd_files_are_refused_in_one_line, sizeof odd / sizeof *odd),
                                  TEST(merges_of_other_pieces_are_refused),

@@ -56,7 +56,7 @@ static void fill(float *x, float first, float step, size_t n)
 START_TEST(the_last_rows_of_a_table)
 {
     const size_t rows = FAR / D + 1;
-    const int32_t last = (int32_t)rows - 1, ids[3] = {last, 0, last}, place[3] = {0, 1, 2};
+    const int32_t last = (int32_t)rows - 1, ids[3] = {last, 0, last}, position[3] = {0, 1, 2};
     const StepState state = {0};
     float y[3 * D], dy[3 * D];
     if (!huge_has_room("huge/elements: the_last_rows_of_a_table"))
@@ -64,7 +64,7 @@ START_TEST(the_last_rows_of_a_table)
     for (int i = 0; open_backend(i); i++) {
         float *table = zeros(rows * D), *far = table + (size_t)last * D;
         fill(far, 1, 2, D);
-        k->embed_forward(s, y, ids, place, table, NULL, 1, (Dropout){0}, &state, 3, D);
+        k->embed_forward(s, y, ids, position, table, NULL, 1, (Dropout){0}, &state, 3, D);
         expect(y, 1, 2, D, "embed");
         expect(y + D, 0, 0, D, "embed");
         k->gather_forward(s, y, table, ids, 3, D);
@@ -72,17 +72,17 @@ START_TEST(the_last_rows_of_a_table)
         fill(dy, 3, 1, D);
         fill(dy + D, 0, 0, D);
         fill(dy + (size_t)2 * D, 1, 1, D);
-        k->embed_backward(s, table, NULL, dy, ids, place, 1, (Dropout){0}, &state, 3, D);
+        k->embed_backward(s, table, NULL, dy, ids, position, 1, (Dropout){0}, &state, 3, D);
         expect(far, 5, 4, D, "embed backward");
         k->release(table);
         close_backend();
     }
 }
 
-START_TEST(rows_that_lie_far_apart)
+START_TEST(rows_far_apart)
 {
     enum { ROWS = 3, COLUMNS = 40 };
-    if (!huge_has_room("huge/elements: rows_that_lie_far_apart"))
+    if (!huge_has_room("huge/elements: rows_far_apart"))
         return;
     for (int i = 0; open_backend(i); i++) {
         float *wide = zeros(FAR + COLUMNS), near[ROWS * COLUMNS];
@@ -172,7 +172,7 @@ START_TEST(a_block_of_parameters)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(the_last_rows_of_a_table), TEST(rows_that_lie_far_apart),
+    static const Test tests[] = {TEST(the_last_rows_of_a_table), TEST(rows_far_apart),
                                  TEST_SLOW(weights_of_a_linear_map, 300), TEST_SLOW(a_block_of_parameters, 300)};
     return suite_run("huge/elements", tests, sizeof tests / sizeof *tests, argc, argv);
 }

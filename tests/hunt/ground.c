@@ -3,10 +3,10 @@
 
 #include "base/philox.h"
 
-/* A choice of operation `name` that belongs to a place in a row. */
+/* A choice of operation `name` that belongs to a position in a row. */
 static size_t choose(const Sketch *s, size_t name, Origin at, size_t n, uint32_t purpose)
 {
-    return (size_t)philox_below(n, s->seed, (uint32_t)name, at.row * 1000 + at.place, purpose);
+    return (size_t)philox_below(n, s->seed, (uint32_t)name, at.row * 1000 + at.position, purpose);
 }
 
 enum { ID, INDEX, ACROSS, TARGET, SCORED, VALID, STANDS, LISTED, TARGET2 };
@@ -17,12 +17,12 @@ static size_t length_of(const Sketch *s, Domain domain, size_t row)
 }
 
 /* One more position, of no row where row is SKETCH_ROWS. */
-static void add_position(Ground *g, Domain domain, size_t row, size_t place, size_t stands)
+static void add_position(Ground *g, Domain domain, size_t row, size_t position, size_t stands)
 {
     size_t n = g->rows[domain].positions++;
-    g->origin[domain][n] = (Origin){row, place};
+    g->origin[domain][n] = (Origin){row, position};
     g->ids[domain][n] = (int32_t)choose(g->s, OPS + (size_t)domain, g->origin[domain][n], VOCABULARY, ID);
-    g->place[domain][n] = row < SKETCH_ROWS ? (int32_t)stands : -1;
+    g->position[domain][n] = row < SKETCH_ROWS ? (int32_t)stands : -1;
 }
 
 static void lay_rows(Ground *g, Domain domain, const Part *part)
@@ -40,7 +40,7 @@ static void lay_rows(Ground *g, Domain domain, const Part *part)
         add_position(g, domain, SKETCH_ROWS, i, 0);
     rows->rows = part->rows;
     rows->ids = g->ids[domain];
-    rows->place = g->place[domain];
+    rows->position = g->position[domain];
     rows->start = g->start[domain];
 }
 

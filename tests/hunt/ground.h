@@ -9,7 +9,7 @@ enum { GROUND_POSITIONS = POSITIONS_MOST + SKETCH_ROWS * LONGER, GROUND_BLOCKS =
 
 /* Where a position of a part stands in the whole sketch; of no row: row is SKETCH_ROWS. */
 typedef struct Origin {
-    size_t row, place;
+    size_t row, position;
 } Origin;
 
 typedef struct Lists {
@@ -22,7 +22,7 @@ typedef struct Ground {
     const Sketch *s;
     Rows rows[DOMAINS];
     Origin origin[DOMAINS][GROUND_POSITIONS];
-    int32_t ids[DOMAINS][GROUND_POSITIONS], place[DOMAINS][GROUND_POSITIONS], start[DOMAINS][SKETCH_ROWS + 1];
+    int32_t ids[DOMAINS][GROUND_POSITIONS], position[DOMAINS][GROUND_POSITIONS], start[DOMAINS][SKETCH_ROWS + 1];
     Lists lists[OPS];
 } Ground;
 

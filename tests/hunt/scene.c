@@ -196,8 +196,9 @@ static void keep_losses(Tape *t, const Play *p, size_t k, size_t which, const Te
     t->k->download(t->stream, values, losses->data, losses->rows * t->k->real);
     for (size_t n = 0; n < losses->rows; n++) {
         Origin at = p->g->origin[p->c->s->op[k].domain][n];
-        if (at.row < SKETCH_ROWS && at.place < LENGTH)
-            p->outcome->losses[((k * 2 + which) * SKETCH_ROWS + at.row) * LENGTH + at.place] = real_at(t->k, values, n);
+        if (at.row < SKETCH_ROWS && at.position < LENGTH)
+            p->outcome->losses[((k * 2 + which) * SKETCH_ROWS + at.row) * LENGTH + at.position] = real_at(t->k, values,
+                                                                                                          n);
     }
 }
 
@@ -272,7 +273,8 @@ static Tensor *run_op(Tape *t, const Play *p, size_t k, Tensor *const *value)
     case TURN: return transpose(t, activate(t, transpose(t, x[0]), ACTIVATION_TANH));
     case PRODUCT: return products(t, op, x[0], x[1], x[2]);
     case ATTENTION: return multihead(t, &m->attention, x[0], x[1], &how, NULL, (RowPositions){0});
-    case BLOCK: return block(t, &m->block, x[0], NULL, &(AttentionContext){.self_mask = how, .position = rows->place});
+    case BLOCK:
+        return block(t, &m->block, x[0], NULL, &(AttentionContext){.self_mask = how, .position = rows->position});
     case LOSS: lose(t, p, k, x[0]); break;
     case WHATS: break;
     }

@@ -1,7 +1,7 @@
 /* A Sketch with parameters, and what comes out when it is run on a tape.
  *
  * All that a position is fed with (its id, target, which position it gathers, ..) follows from the sketch's seed, the
- * operation, the position's row and its place there. So a Part of the rows, in any order, is the same rows. Weights are
+ * operation, its row and its position there. So a Part of the rows, in any order, is the same rows. Weights are
  * numbers that bf16 holds, so all types begin with the same ones. */
 #ifndef TESTS_HUNT_SCENE_H
 #define TESTS_HUNT_SCENE_H
@@ -53,7 +53,7 @@ typedef struct Way {
 typedef struct Outcome {
     double loss;      /* what the gradient is of */
     double *gradient; /* [parameters.size] */
-    double *losses;   /* [LOSSES_ALL] of each operation, of two of its logits, row and place of the whole sketch */
+    double *losses;   /* [LOSSES_ALL] of each operation, of two of its logits, row and position of the whole sketch */
     bool planned;     /* it used exactly the memory that a walk over shapes found, or no more than was planned */
 } Outcome;
 

@@ -136,14 +136,14 @@ static Outcome backwards(const Scene *c, const Kernels *k)
     return scene_run(c, &(Way){.k = k, .part = &part});
 }
 
-START_TEST(where_no_place_counts_positions_in_another_order_keep_their_losses)
+START_TEST(where_positions_do_not_count_another_order_keeps_the_losses)
 {
     Taste taste = {.rowwise = true, .still = true, .orderless = true};
     check_networks(_i, taste, ATTENTION, false, backwards, "backwards");
 }
 
 /* So that the test before could fail. */
-START_TEST(where_places_count_their_order_matters)
+START_TEST(where_positions_count_their_order_matters)
 {
     size_t differ = 0;
     for (uint32_t seed = 0; seed < 20; seed++) {
@@ -201,8 +201,8 @@ int main(int argc, char **argv)
     static const Test tests[] = {
         TEST_LOOP(rows_in_batches_of_their_own_give_the_same_losses_and_gradient, GROUPS),
         TEST_LOOP(rows_in_another_order_give_the_same_losses_and_gradient, GROUPS),
-        TEST_LOOP(where_no_place_counts_positions_in_another_order_keep_their_losses, GROUPS),
-        TEST(where_places_count_their_order_matters),
+        TEST_LOOP(where_positions_do_not_count_another_order_keeps_the_losses, GROUPS),
+        TEST(where_positions_count_their_order_matters),
         TEST_LOOP(a_longer_memory_of_which_no_more_is_valid_gives_the_same_losses_and_gradient, GROUPS),
         TEST_LOOP(fused_and_composed_attention_give_the_same_losses_and_gradient, GROUPS),
     };

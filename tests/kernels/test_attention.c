@@ -343,7 +343,7 @@ START_TEST(keys_that_no_query_sees_may_hold_anything)
 
 /* A backend that works in tiles multiplies weights of 0, too: there others of the same row may see it, but those who
  * must, must. */
-START_TEST(a_nan_is_seen_by_those_who_see_its_key)
+START_TEST(a_nan_reaches_the_queries_that_see_its_key)
 {
     Attending a = square();
     a.window = 3;
@@ -509,7 +509,7 @@ int main(int argc, char **argv)
                                  TEST_LOOP(weights_sum_to_1_and_are_0_where_nothing_is_seen, 48),
                                  TEST(a_query_that_sees_no_key_gives_zeros_and_zero_gradients),
                                  TEST_LOOP(keys_that_no_query_sees_may_hold_anything, 104),
-                                 TEST_LOOP(a_nan_is_seen_by_those_who_see_its_key, 2),
+                                 TEST_LOOP(a_nan_reaches_the_queries_that_see_its_key, 2),
                                  TEST(a_nan_score_without_company_is_nan),
                                  TEST_LOOP(huge_scores_choose_one_key, 2),
                                  TEST(equal_scores_give_the_mean_of_the_values),

@@ -117,7 +117,7 @@ static bool listed_rarely(const Attending *a, size_t p, size_t k)
     return chance(&r, a->block == 1 ? 0.02 : 0.2);
 }
 
-START_TEST(blocks_that_lie_far_apart_agree_with_f64)
+START_TEST(blocks_far_apart_agree_with_f64)
 {
     SKIP_IF_FAST(_i);
     Attending a = far_apart((uint32_t)_i);
@@ -157,10 +157,9 @@ START_TEST(blocks_that_a_tile_does_not_list_are_skipped)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(strided_and_fixed_patterns_are_those_of_sparse_transformers, 2),
-                                 TEST_LOOP(blocks_that_are_all_listed_change_nothing, 2),
-                                 TEST(positions_with_an_empty_list_give_zeros),
-                                 TEST_LOOP(blocks_that_lie_far_apart_agree_with_f64, 40),
-                                 TEST_LOOP(blocks_that_a_tile_does_not_list_are_skipped, 2)};
+    static const Test tests[] = {
+        TEST_LOOP(strided_and_fixed_patterns_are_those_of_sparse_transformers, 2),
+        TEST_LOOP(blocks_that_are_all_listed_change_nothing, 2), TEST(positions_with_an_empty_list_give_zeros),
+        TEST_LOOP(blocks_far_apart_agree_with_f64, 40), TEST_LOOP(blocks_that_a_tile_does_not_list_are_skipped, 2)};
     return suite_run("kernels/blocks", tests, sizeof tests / sizeof *tests, argc, argv);
 }

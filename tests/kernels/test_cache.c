@@ -42,7 +42,7 @@ static Case append_case(Append *a, uint32_t seed)
     return c;
 }
 
-START_TEST(appended_rows_stand_behind_what_was_there)
+START_TEST(appended_rows_follow_what_was_there)
 {
     SKIP_IF_FAST(_i);
     Append a = {0};
@@ -211,7 +211,7 @@ START_TEST(attention_over_a_cache_equals_attention_over_the_whole_row)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(appended_rows_stand_behind_what_was_there, 24),
+    static const Test tests[] = {TEST_LOOP(appended_rows_follow_what_was_there, 24),
                                  TEST_LOOP(attention_over_a_cache_equals_attention_over_the_whole_row, 24)};
     return suite_run("kernels/cache", tests, sizeof tests / sizeof *tests, argc, argv);
 }

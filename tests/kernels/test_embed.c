@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { Y, IDS, SLOTS, PLACE, TABLE, POSITIONS, DTABLE, DPOSITIONS, DY };
+enum { Y, IDS, SLOTS, POSITION, TABLE, POSITIONS, DTABLE, DPOSITIONS, DY };
 
 typedef struct Embed {
     size_t n, d, vocabulary, places;
@@ -15,8 +15,8 @@ typedef struct Embed {
 static void embed(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
 {
     const Embed *e = c->shape;
-    k->embed_forward(s, at[Y], at[IDS], at[PLACE], at[TABLE], at[POSITIONS], e->scale, e->drop, state, e->n, e->d);
-    k->embed_backward(s, at[DTABLE], at[DPOSITIONS], at[DY], at[SLOTS], at[PLACE], e->scale, e->drop, state, e->n,
+    k->embed_forward(s, at[Y], at[IDS], at[POSITION], at[TABLE], at[POSITIONS], e->scale, e->drop, state, e->n, e->d);
+    k->embed_backward(s, at[DTABLE], at[DPOSITIONS], at[DY], at[SLOTS], at[POSITION], e->scale, e->drop, state, e->n,
                       e->d);
 }
 
@@ -29,7 +29,7 @@ static Case embed_sized(Embed *e, uint32_t seed, bool positions)
     Tensor *y = tensor(&c, Y, "y", NUMBERS, WRITTEN, e->n, e->d);
     Tensor *ids = tensor(&c, IDS, "ids", INTEGERS, READ, e->n, 1);
     Tensor *slots = tensor(&c, SLOTS, "slots", INTEGERS, READ, e->n, 1);
-    Tensor *place = tensor(&c, PLACE, "place", INTEGERS, READ, e->n, 1);
+    Tensor *position = tensor(&c, POSITION, "position", INTEGERS, READ, e->n, 1);
     tensor(&c, TABLE, "table", REALS, READ, e->vocabulary, e->d);
     tensor(&c, POSITIONS, "positions", REALS, positions ? READ : ABSENT, e->places, e->d);
     Tensor *dtable = gradient(&c, DTABLE, "dtable", REALS, ADDED, TABLE);
@@ -38,7 +38,7 @@ static Case embed_sized(Embed *e, uint32_t seed, bool positions)
     size_t at = 0, spare = e->n ? below(&c.random, e->n / 4 + 1) : 0;
     for (size_t i = 0; i < e->n; i++) {
         at = at + 1 < e->places && chance(&c.random, 0.8) ? at + 1 : 0;
-        *element(place, i, 0) = i + spare < e->n && (seed % 2 == 0 || i % 5 != 3) ? (double)at : -1;
+        *element(position, i, 0) = i + spare < e->n && (seed % 2 == 0 || i % 5 != 3) ? (double)at : -1;
         *element(ids, i, 0) = *element(slots, i, 0) = (double)below(&c.random, e->vocabulary);
     }
     dpositions->optional = true;
@@ -92,11 +92,11 @@ START_TEST(y_is_the_scaled_vector_plus_its_position)
 {
     Embed e = {.n = 30, .d = 5, .vocabulary = 7, .places = 6, .scale = 3};
     Case c = embed_sized(&e, 5, true);
-    *element(&c.tensor[PLACE], 29, 0) = -1;
+    *element(&c.tensor[POSITION], 29, 0) = -1;
     Result r = case_run(&c, &plain_f64, NUMBER_F64);
     for (size_t i = 0; i < e.n; i++)
         for (size_t j = 0; j < e.d; j++) {
-            double at = *element(&c.tensor[PLACE], i, 0), id = *element(&c.tensor[IDS], i, 0);
+            double at = *element(&c.tensor[POSITION], i, 0), id = *element(&c.tensor[IDS], i, 0);
             double y = at < 0 ? 0
                               : 3 * *element(&c.tensor[TABLE], (size_t)id, j) +
                                     *element(&c.tensor[POSITIONS], (size_t)at, j);
@@ -111,7 +111,7 @@ START_TEST(positions_of_no_row_give_zeros_and_no_gradient)
     Embed e = {.n = 12, .d = 6, .vocabulary = 4, .places = 5, .scale = 1, .drop = {.rate = _i ? 0.5 : 0, .site = 1}};
     Case c = embed_sized(&e, 3, true);
     for (size_t i = 0; i < e.n; i++)
-        *element(&c.tensor[PLACE], i, 0) = -1;
+        *element(&c.tensor[POSITION], i, 0) = -1;
     c.tensor[DTABLE].use = c.tensor[DPOSITIONS].use = READ;
     EACH_BACKEND(r, &c) {
         for (size_t i = 0; i < e.n; i++)
@@ -154,7 +154,7 @@ static Case micro_batch(const Case *all, Embed *part, size_t from, size_t n)
     *part = *(const Embed *)all->shape;
     part->n = n;
     Case c = embed_sized(part, all->random.seed, true);
-    static const int sliced[] = {IDS, SLOTS, PLACE, DY}, whole[] = {TABLE, POSITIONS};
+    static const int sliced[] = {IDS, SLOTS, POSITION, DY}, whole[] = {TABLE, POSITIONS};
     for (size_t k = 0; k < sizeof sliced / sizeof *sliced; k++)
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < c.tensor[sliced[k]].columns; j++)
@@ -208,7 +208,7 @@ START_TEST(a_vector_that_is_not_a_number_shows_where_it_is_used_only)
         for (size_t i = 0; i < e.n; i++)
             for (size_t j = 0; j < e.d; j++)
                 ck_assert_int_eq(isnan(result_at(&c, &r, Y, i, j)), j == 4 && *element(&c.tensor[IDS], i, 0) == 1 &&
-                                                                        *element(&c.tensor[PLACE], i, 0) >= 0);
+                                                                        *element(&c.tensor[POSITION], i, 0) >= 0);
     }
     case_free(&c);
 }

@@ -24,7 +24,7 @@ static void pool(const Kernels *k, Stream *s, void *const *at, StepState *state,
 }
 
 /* Rows of these lengths, with `after` positions after them. */
-static Case pool_sized(Pooled *p, Pooling how, const int32_t *lengths, size_t b, size_t behind, size_t d, uint32_t seed)
+static Case pool_sized(Pooled *p, Pooling how, const int32_t *lengths, size_t b, size_t after, size_t d, uint32_t seed)
 {
     Case c = case_new(pool, p, seed);
     int32_t longest = 1;
@@ -33,7 +33,7 @@ static Case pool_sized(Pooled *p, Pooling how, const int32_t *lengths, size_t b,
         p->start[r + 1] = p->start[r] + lengths[r];
         longest = lengths[r] > longest ? lengths[r] : longest;
     }
-    p->n = (size_t)p->start[b] + behind;
+    p->n = (size_t)p->start[b] + after;
     snprintf(c.words, sizeof c.words, "pooling %d, %d rows, n %d, d %d", (int)how, (int)b, (int)p->n, (int)d);
     Tensor *y = tensor(&c, Y, "y", NUMBERS, WRITTEN, b, d);
     tensor(&c, WHICH, "which", INTEGERS, how == POOLING_MAX ? WRITTEN : ABSENT, b, d);

@@ -96,7 +96,7 @@ static void expect_same(const Resting *t, const float *moved, const float *reste
                       t->steps, what, i / t->d, i % t->d, (double)moved[i], (double)rested[i]);
 }
 
-static void settle(Resting *t)
+static void flush(Resting *t)
 {
     t->k->adam_flush(t->s, t->rested.m, second(t), t->lazy, t->adam, 0, ROWS / 2, t->d);
     t->k->adam_flush(t->s, t->rested.m, second(t), t->lazy, t->adam, ROWS / 2, ROWS - ROWS / 2, t->d);
@@ -118,9 +118,9 @@ START_TEST(rows_that_rest_end_where_they_would_have_moved)
         step(&t);
         expect_same(&t, t.moved.w, t.rested.w, "w");
         if (i % 500 == 499)
-            settle(&t);
+            flush(&t);
     }
-    settle(&t);
+    flush(&t);
     ck_assert_uint_gt(t.left_alone, adams[_i / 6].beta2 > 0.8 ? 1200 * ROWS / 12 : 0);
     t.k->close(t.s);
 }
@@ -133,7 +133,7 @@ START_TEST(what_decays_never_rests)
         step(&t);
         expect_same(&t, t.moved.w, t.rested.w, "w");
     }
-    settle(&t);
+    flush(&t);
     ck_assert_uint_le(t.left_alone, 5 * ROWS); /* but for a step at a rate of 0 */
     t.k->close(t.s);
 }
@@ -175,7 +175,7 @@ START_TEST(special_weights_stay)
     t.rested = t.moved;
     for (size_t i = 0; i < 300; i++)
         step(&t);
-    settle(&t);
+    flush(&t);
     for (size_t i = 0; i < ROWS * t.d; i++)
         ck_assert(t.moved.w[i] == t.rested.w[i] || (isnan(t.moved.w[i]) && isnan(t.rested.w[i])));
     t.k->close(t.s);

@@ -86,7 +86,7 @@ static double *read_pieces(Reader *r, const Piece *pieces, size_t rows, bool cac
         size_t first = batch_row(&r->batch, 0, pieces[b].to - pieces[b].from);
         for (size_t i = pieces[b].from; i < pieces[b].to; i++) {
             r->batch.side[0].ids[first + i - pieces[b].from] = pieces[b].ids[i];
-            r->batch.side[0].place[first + i - pieces[b].from] = (int32_t)i;
+            r->batch.side[0].position[first + i - pieces[b].from] = (int32_t)i;
         }
     }
     device_rows_upload(&r->rows, w->stream, &r->batch, 0, rows);

@@ -20,7 +20,7 @@ typedef struct Stage {
 } Stage;
 
 typedef struct RowsHere {
-    int32_t ids[MOST], place[MOST], start[BEAMS + 1];
+    int32_t ids[MOST], position[MOST], start[BEAMS + 1];
     Rows rows;
 } RowsHere;
 
@@ -33,13 +33,13 @@ static void fill(RowsHere *r, const size_t *lengths, const int32_t *which, size_
         r->start[b] = (int32_t)n;
         for (size_t i = 0; i < length; i++, n++) {
             r->ids[n] = (int32_t)philox_below(WORDS, seed, (uint32_t)row, i, 1);
-            r->place[n] = (int32_t)i;
+            r->position[n] = (int32_t)i;
         }
         longest = length > longest ? length : longest;
     }
     r->start[count] = (int32_t)n;
     r->rows = (Rows){
-        .positions = n, .rows = count, .longest = longest, .ids = r->ids, .place = r->place, .start = r->start};
+        .positions = n, .rows = count, .longest = longest, .ids = r->ids, .position = r->position, .start = r->start};
 }
 
 static void stage_open(Stage *s, const Kernels *k, bool composed)

@@ -169,4 +169,4 @@ static const Test tests[] = {TEST_LOOP(weights_are_the_softmax, BACKENDS *LAYOUT
                              TEST_LOOP(every_row_sums_to_one, BACKENDS *LAYOUTS),
                              TEST_LOOP(looking_changes_no_bit, BACKENDS *LAYOUTS)};
 
-int main(int argc, char **argv) { return suite_run("nn/watch", tests, sizeof tests / sizeof *tests, argc, argv); }
+int main(int argc, char **argv) { return suite_run("nn/hook", tests, sizeof tests / sizeof *tests, argc, argv); }

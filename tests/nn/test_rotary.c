@@ -7,7 +7,7 @@
 
 enum { HEADS = 3, SIZE = 6, CONTEXT = 9, N = 7 };
 
-static const int32_t place[N] = {0, 1, 5, -1, 8, 2, 6};
+static const int32_t position[N] = {0, 1, 5, -1, 8, 2, 6};
 
 typedef struct Rotated {
     double x[N][HEADS * SIZE], y[N][HEADS * SIZE];
@@ -30,7 +30,7 @@ static void rotate_numbers(Rotated *r)
     tape_split(&t, both, parts, (size_t[]){2, HEADS * SIZE}, 2);
     for (size_t i = 0; i < N; i++)
         memcpy((double *)parts[1]->data + i * parts[1]->stride, r->x[i], sizeof r->x[i]);
-    memcpy(r->y, rotate(&t, &rotary, parts[1], (RowPositions){place, N, NULL})->data, sizeof r->y);
+    memcpy(r->y, rotate(&t, &rotary, parts[1], (RowPositions){position, N, NULL})->data, sizeof r->y);
     tape_close(&t);
     weights_close(&w);
     k->close(s);
@@ -48,7 +48,7 @@ START_TEST(pairs_of_a_head_are_rotated_by_their_angles)
         for (size_t h = 0; h < HEADS; h++)
             for (size_t pair = 0; pair < SIZE / 2; pair++) {
                 size_t first = h * SIZE + pair, second = first + SIZE / 2;
-                double angle = place[i] / pow(10000, 2.0 * (double)pair / SIZE), there = place[i] >= 0;
+                double angle = position[i] / pow(10000, 2.0 * (double)pair / SIZE), there = position[i] >= 0;
                 double a = there * (r.x[i][first] * cos(angle) - r.x[i][second] * sin(angle)),
                        b = there * (r.x[i][first] * sin(angle) + r.x[i][second] * cos(angle));
                 ck_assert_double_eq_tol(r.y[i][first], a, 1e-14);

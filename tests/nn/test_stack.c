@@ -471,7 +471,7 @@ static double *write_on(Writing *w, const ParityFixture *s, const Side *target, 
         size_t end = to < written[r] ? to : written[r], first = batch_row(&w->piece, 0, end > from ? end - from : 0);
         for (size_t i = from; i < end; i++) {
             w->piece.side[0].ids[first + i - from] = target->ids[(size_t)target->start[r] + i];
-            w->piece.side[0].place[first + i - from] = (int32_t)i;
+            w->piece.side[0].position[first + i - from] = (int32_t)i;
         }
     }
     device_rows_upload(&w->rows, w->p.stream, &w->piece, 0, ROWS);

@@ -144,7 +144,7 @@ class Block(nn.Module):
 
 
 class Body(nn.Module):
-    """What charlm and classifier have: words and places looked up, blocks, and with pre-norm a norm behind them."""
+    """What charlm and classifier have: words and positions looked up, blocks, and with pre-norm a norm after them."""
 
     def __init__(self, o, causal):
         super().__init__()

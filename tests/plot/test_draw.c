@@ -111,13 +111,13 @@ static const char *curves_of(const char *log_text, size_t count, const char *lab
     return path;
 }
 
-START_TEST(names_and_numbers_lie_inside_and_apart)
+START_TEST(names_and_numbers_are_inside_and_apart)
 {
     static const size_t counts[] = {1, 3, 5};
     static const char *const sizes[] = {NULL, "6cm", "640x640"}, *const logs[] = {"-", "xy"};
     Buffer log = {0};
     char what[80];
-    if (!can_draw("names_and_numbers_lie_inside_and_apart"))
+    if (!can_draw("names_and_numbers_are_inside_and_apart"))
         return;
     buffer_print(&log, "%s", HEADER);
     for (int i = 1; i <= 60; i++)
@@ -222,7 +222,7 @@ START_TEST(what_is_not_there_cannot_be_drawn)
 static const Test tests[] = {
     TEST(awkward_numbers_are_drawn_in_silence),
     TEST(every_kind_of_file_is_drawn),
-    TEST_SLOW(names_and_numbers_lie_inside_and_apart, 200),
+    TEST_SLOW(names_and_numbers_are_inside_and_apart, 200),
     TEST(labels_appear_as_they_are),
     TEST(many_curves_with_long_names_still_fit),
     TEST(what_is_not_there_cannot_be_drawn),

@@ -71,7 +71,7 @@ static bool add_points(void *result, Error *e)
     return fine;
 }
 
-START_TEST(each_token_is_a_line_and_names_do_not_lie_on_one_another)
+START_TEST(each_token_is_a_line_and_names_do_not_overlap)
 {
     char *data = NULL;
     Error e;
@@ -94,8 +94,8 @@ START_TEST(each_token_is_a_line_and_names_do_not_lie_on_one_another)
 
 START_TEST(each_failed_allocation_is_an_error) { fail_each_allocation(add_points, NULL); }
 
-static const Test tests[] = {
-    TEST(directions_and_shares_are_those_that_were_put_in), TEST(few_points_have_few_directions),
-    TEST(each_token_is_a_line_and_names_do_not_lie_on_one_another), TEST(each_failed_allocation_is_an_error)};
+static const Test tests[] = {TEST(directions_and_shares_are_those_that_were_put_in),
+                             TEST(few_points_have_few_directions), TEST(each_token_is_a_line_and_names_do_not_overlap),
+                             TEST(each_failed_allocation_is_an_error)};
 
 int main(int argc, char **argv) { return suite_run("plot/pca", tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -191,7 +191,7 @@ START_TEST(weights_of_a_run_that_is_trained_are_always_found)
             setup_stored_weights(&r.trainer.weights, r.trainer.worker[0].stream, r.run, marks[i % 2], NULL, NULL, &e),
             e);
         value = value_of(&r);
-        ck_assert_msg(value >= before[i % 2], "of step %g, behind %g", (double)value, (double)before[i % 2]);
+        ck_assert_msg(value >= before[i % 2], "of step %g, after %g", (double)value, (double)before[i % 2]);
         before[i % 2] = value;
     }
     ck_assert(kill(child, SIGKILL) == 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status));

@@ -115,7 +115,7 @@ START_TEST(what_cannot_be_compared_is_said)
     ck_assert(!compare_runs(&c, &f, runs, count, NULL, &e));
     ck_assert_str_eq(e.text, "no run has in its log: BLEU, the best of each run");
     ck_assert(!compare_runs(&c, &f, runs, count, "elsewhere", &e));
-    ck_assert_str_eq(e.text, "--against elsewhere: that is none of the runs compared");
+    ck_assert_str_eq(e.text, "--against elsewhere: not one of the runs compared");
     f.column = LOG_VALID;
     text_file("c1/log.tsv", "step\tvalidation (bits/byte)\tloss (bits/byte)\n1\t2\t2\n");
     ck_assert(!compare_runs(&c, &f, runs, count, NULL, &e));
@@ -241,7 +241,7 @@ START_TEST(tables_of_sweeps_are_compared)
     ck_assert(c.group[0].value[0] == 2 && c.group[1].value[0] == 1);
     comparison_free(&c);
     ck_assert(!compare_results(&c, &f, &r, "a", &e));
-    ck_assert_str_eq(e.text, "--against a: that is none of the groups compared");
+    ck_assert_str_eq(e.text, "--against a: not one of the groups compared");
     results_free(&r);
     ck_assert_uint_eq(memory_in_use(), 0);
 }

@@ -70,7 +70,7 @@ START_TEST(what_is_written_is_read)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
-START_TEST(data_lie_aligned_and_equal_input_gives_equal_bytes)
+START_TEST(data_are_aligned_and_equal_input_gives_equal_bytes)
 {
     setup();
     char *first, *second;
@@ -396,7 +396,7 @@ START_TEST(each_failed_allocation_is_an_error)
 
 static const Test tests[] = {
     TEST(what_is_written_is_read),
-    TEST(data_lie_aligned_and_equal_input_gives_equal_bytes),
+    TEST(data_are_aligned_and_equal_input_gives_equal_bytes),
     TEST(real_numbers_are_converted),
     TEST(a_conversion_longer_than_its_chunk_is_whole),
     TEST(other_types_and_other_sizes_are_refused),

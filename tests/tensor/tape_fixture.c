@@ -20,7 +20,7 @@ void tape_fixture_rows(TapeFixture *l, const size_t *lengths)
             ck_assert_uint_lt(n, FIXTURE_POSITIONS);
             l->ids[n] = (int32_t)philox_below(FIXTURE_WORDS, 1, 0, n, 1);
             l->targets[n] = n % 4 == 3 ? -1 : (int32_t)philox_below(FIXTURE_WORDS, 1, 0, n, 2);
-            l->place[n] = (int32_t)i;
+            l->position[n] = (int32_t)i;
         }
     }
     l->start[FIXTURE_ROWS] = (int32_t)n;
@@ -29,7 +29,7 @@ void tape_fixture_rows(TapeFixture *l, const size_t *lengths)
                      .longest = longest,
                      .ids = l->ids,
                      .targets = l->targets,
-                     .place = l->place,
+                     .position = l->position,
                      .start = l->start};
 }
 

@@ -31,7 +31,7 @@ typedef struct TapeFixture {
     Linear logits;
     Weights weights;
     Rows rows; /* of 4, 1, 0, 6 and 3 positions */
-    int32_t ids[FIXTURE_POSITIONS], targets[FIXTURE_POSITIONS], place[FIXTURE_POSITIONS], start[FIXTURE_ROWS + 1];
+    int32_t ids[FIXTURE_POSITIONS], targets[FIXTURE_POSITIONS], position[FIXTURE_POSITIONS], start[FIXTURE_ROWS + 1];
 } TapeFixture;
 
 typedef struct TapeFixtureOptions {

@@ -12,7 +12,7 @@ enum { UNITS = 512, PIECES = 48, TURNS = 4000 };
 
 static size_t draw(size_t n, uint64_t i, uint32_t what) { return (size_t)philox_below(n, 9, 0, i, what); }
 
-START_TEST(pieces_of_an_arena_lie_one_behind_the_other)
+START_TEST(pieces_of_an_arena_follow_one_another)
 {
     char *memory = memory_get(4096, 1);
     Arena a = arena_over(memory, 4096);
@@ -40,7 +40,7 @@ START_TEST(an_arena_rewinds_to_a_mark_and_remembers_its_peak)
     memory_free(memory);
 }
 
-START_TEST(invented_memory_is_as_large_as_it_takes_and_lies_as_real_memory_would)
+START_TEST(invented_memory_is_as_large_as_it_takes_and_laid_out_as_real_memory)
 {
     char *memory = memory_get(1 << 16, 1);
     Arena real = arena_over(memory, 1 << 16), invented = arena_over(NULL, 0);
@@ -205,7 +205,7 @@ static size_t random_pass(Space *s, uint32_t which, bool smaller, size_t at[TURN
     return s->peak;
 }
 
-START_TEST(smaller_pieces_lie_where_the_plan_put_the_larger_ones)
+START_TEST(smaller_pieces_are_where_the_plan_put_the_larger_ones)
 {
     static size_t planned[TURNS], alone[TURNS], found[TURNS];
     Takes takes = {0};
@@ -269,13 +269,13 @@ START_TEST(a_plan_that_finds_no_memory_says_so) { fail_each_allocation(record_ma
 int main(int argc, char **argv)
 {
     static const Test tests[] = {
-        TEST(pieces_of_an_arena_lie_one_behind_the_other),
+        TEST(pieces_of_an_arena_follow_one_another),
         TEST(an_arena_rewinds_to_a_mark_and_remembers_its_peak),
-        TEST(invented_memory_is_as_large_as_it_takes_and_lies_as_real_memory_would),
+        TEST(invented_memory_is_as_large_as_it_takes_and_laid_out_as_real_memory),
         TEST_LOOP(a_space_gives_the_lowest_place_that_fits, 6),
         TEST(a_space_can_be_full),
         TEST(a_space_holds_as_many_pieces_as_it_has_room_for),
-        TEST_LOOP(smaller_pieces_lie_where_the_plan_put_the_larger_ones, 6),
+        TEST_LOOP(smaller_pieces_are_where_the_plan_put_the_larger_ones, 6),
         TEST(less_may_need_more_but_not_with_a_plan),
         TEST(a_plan_that_finds_no_memory_says_so),
     };

@@ -72,7 +72,7 @@ static void check_plant(const Kernels *k, const TapeFixtureOptions *o, const Pla
     tape_fixture_close(&l);
 }
 
-START_TEST(the_operation_that_first_reads_a_bad_weight_is_blamed)
+START_TEST(the_operation_that_first_reads_a_bad_weight_is_named)
 {
     for (int type = 0; type < NUMBER_TYPES; type++)
         for (size_t i = 0; backend_of((NumberType)type, i); i++) {
@@ -81,7 +81,7 @@ START_TEST(the_operation_that_first_reads_a_bad_weight_is_blamed)
         }
 }
 
-START_TEST(a_product_that_overflows_is_blamed)
+START_TEST(a_product_that_overflows_is_named)
 {
     for (int type = 0; type < NUMBER_F64; type++)
         for (size_t i = 0; backend_of((NumberType)type, i); i++) {
@@ -98,7 +98,7 @@ START_TEST(a_product_that_overflows_is_blamed)
 }
 
 /* Scores of 1e38 squared: the softmax makes NaN of two infinities. */
-START_TEST(attention_that_overflows_is_blamed)
+START_TEST(attention_that_overflows_is_named)
 {
     TapeFixture l;
     tape_fixture_open(&l, backend_of(NUMBER_F32, 0), _i ? &pre : &post);
@@ -198,7 +198,7 @@ static const struct {
 
 enum { NAMELESS = sizeof nameless / sizeof *nameless };
 
-START_TEST(an_operation_without_a_parameter_is_blamed_by_the_last_one_that_was_fine)
+START_TEST(an_operation_without_a_parameter_is_named_by_the_last_one_that_was_fine)
 {
     for (size_t i = 0; backend_of(NUMBER_F32, i); i++) {
         TapeFixture l;
@@ -242,7 +242,7 @@ START_TEST(the_first_bad_tensor_is_named_not_the_last)
 }
 
 /* Logits are finite, the loss is not: its target was ruled out. */
-START_TEST(a_loss_that_is_not_finite_is_blamed)
+START_TEST(a_loss_that_is_not_finite_is_named)
 {
     TapeFixture l;
     tape_fixture_open(&l, backend_of(NUMBER_F32, 0), &post);
@@ -252,7 +252,7 @@ START_TEST(a_loss_that_is_not_finite_is_blamed)
     tape_fixture_close(&l);
 }
 
-START_TEST(gradients_are_blamed_in_the_order_of_the_backward_pass)
+START_TEST(gradients_are_named_in_the_order_of_the_backward_pass)
 {
     TapeFixture l;
     char name[NONFINITE_NAME] = "", words[NONFINITE_NAME];
@@ -305,14 +305,14 @@ START_TEST(numbers_are_looked_at_to_the_last)
 int main(int argc, char **argv)
 {
     static const Test tests[] = {
-        TEST_LOOP(the_operation_that_first_reads_a_bad_weight_is_blamed, PLANTS),
-        TEST(a_product_that_overflows_is_blamed),
-        TEST_LOOP(attention_that_overflows_is_blamed, 2),
-        TEST_LOOP(an_operation_without_a_parameter_is_blamed_by_the_last_one_that_was_fine, NAMELESS),
+        TEST_LOOP(the_operation_that_first_reads_a_bad_weight_is_named, PLANTS),
+        TEST(a_product_that_overflows_is_named),
+        TEST_LOOP(attention_that_overflows_is_named, 2),
+        TEST_LOOP(an_operation_without_a_parameter_is_named_by_the_last_one_that_was_fine, NAMELESS),
         TEST(a_new_pass_knows_of_no_parameter_yet),
         TEST(the_first_bad_tensor_is_named_not_the_last),
-        TEST(a_loss_that_is_not_finite_is_blamed),
-        TEST_LOOP(gradients_are_blamed_in_the_order_of_the_backward_pass, NUMBER_TYPES),
+        TEST(a_loss_that_is_not_finite_is_named),
+        TEST_LOOP(gradients_are_named_in_the_order_of_the_backward_pass, NUMBER_TYPES),
         TEST(numbers_are_looked_at_to_the_last),
     };
     return suite_run("tensor/nonfinite", tests, sizeof tests / sizeof *tests, argc, argv);

@@ -92,7 +92,7 @@ START_TEST(dense_parameters_come_first_then_lookups_then_constants)
     parameters_close(&p);
 }
 
-START_TEST(joined_parameters_lie_without_a_gap_and_all_others_aligned)
+START_TEST(joined_parameters_have_no_gap_and_all_others_are_aligned)
 {
     Parameters p = all();
     for (size_t i = 0; i < p.count; i++) {
@@ -261,7 +261,7 @@ int main(int argc, char **argv)
         TEST(names_are_formatted_and_found),
         TEST(shapes_and_counts_are_those_asked_for),
         TEST(dense_parameters_come_first_then_lookups_then_constants),
-        TEST(joined_parameters_lie_without_a_gap_and_all_others_aligned),
+        TEST(joined_parameters_have_no_gap_and_all_others_are_aligned),
         TEST(each_dropout_has_a_site_of_its_own_and_the_side_it_was_built_on),
         TEST_LOOP(new_weights_are_zero_but_for_the_constants, NUMBER_TYPES),
         TEST_LOOP(weights_that_are_set_come_back_and_move_no_others, NUMBER_TYPES),

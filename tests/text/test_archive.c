@@ -222,11 +222,11 @@ START_TEST(an_archive_of_several_files_is_refused_with_their_number)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
-START_TEST(rubbish_behind_the_first_bytes_of_an_archive_is_an_error)
+START_TEST(rubbish_after_the_first_bytes_of_an_archive_is_an_error)
 {
     setup();
     if (!text_reads_archives()) {
-        test_skip("rubbish_behind_the_first_bytes_of_an_archive_is_an_error", "this build has no libarchive");
+        test_skip("rubbish_after_the_first_bytes_of_an_archive_is_an_error", "this build has no libarchive");
         return;
     }
     const char *const starts[] = {"PK\003\004rubbish rubbish rubbish rubbish", "\x1f\x8b\x08rubbish rubbish rubbish",
@@ -270,7 +270,7 @@ static const Test tests[] = {
     TEST_LOOP(a_bit_that_was_turned_over_in_gzip_is_noticed, 3),
     TEST(what_fills_memory_is_no_text),
     TEST(an_archive_of_several_files_is_refused_with_their_number),
-    TEST(rubbish_behind_the_first_bytes_of_an_archive_is_an_error),
+    TEST(rubbish_after_the_first_bytes_of_an_archive_is_an_error),
     TEST(each_failed_allocation_is_an_error),
 };
 

@@ -23,7 +23,7 @@ static void expect_ints(const int32_t *found, const int32_t *wanted, size_t coun
         ck_assert_msg(found[i] == wanted[i], "number %zu is %d, not %d", i, (int)found[i], (int)wanted[i]);
 }
 
-START_TEST(rows_lie_one_after_another)
+START_TEST(rows_follow_one_another)
 {
     Batch b;
     Error e;
@@ -33,7 +33,7 @@ START_TEST(rows_lie_one_after_another)
     ck_assert_uint_eq(b.side[0].rows, 4);
     ck_assert_uint_eq(b.side[0].positions, 6);
     expect_ints(b.side[0].start, (const int32_t[]){0, 2, 2, 5, 6}, 5);
-    expect_ints(b.side[0].place, (const int32_t[]){0, 1, 0, 1, 2, 0}, 6);
+    expect_ints(b.side[0].position, (const int32_t[]){0, 1, 0, 1, 2, 0}, 6);
     ck_assert_uint_eq(batch_targets(&b, 0), 4); /* 0 and 3 are not scored */
 
     batch_clear(&b);
@@ -42,7 +42,7 @@ START_TEST(rows_lie_one_after_another)
     ck_assert_uint_eq(b.side[0].rows, 1);
     batch_clear(&b);
     fill(&b, 0, (const size_t[]){3, 3}, 2); /* whatever was there before */
-    expect_ints(b.side[0].place, (const int32_t[]){0, 1, 2, 0, 1, 2}, 6);
+    expect_ints(b.side[0].position, (const int32_t[]){0, 1, 2, 0, 1, 2}, 6);
     batch_close(&b);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
@@ -108,7 +108,7 @@ START_TEST(a_micro_batch_counts_from_its_own_first_position)
     expect_ints(rows->start, (const int32_t[]){0, 4, 4, 7}, 4);
     expect_ints(rows->ids, (const int32_t[]){2, 3, 4, 5, 6, 7, 8}, 7);
     expect_ints(rows->targets, (const int32_t[]){2, -1, 4, 5, -1, 7, 8}, 7);
-    expect_ints(rows->place, (const int32_t[]){0, 1, 2, 3, 0, 1, 2}, 7);
+    expect_ints(rows->position, (const int32_t[]){0, 1, 2, 3, 0, 1, 2}, 7);
 
     device_rows_upload(&d, s, &b, 4, 1); /* a smaller one into the same memory */
     ck_assert(rows->rows == 1 && rows->positions == 1 && rows->longest == 1);
@@ -246,7 +246,7 @@ START_TEST(what_is_rounded_up_belongs_to_no_row)
         for (size_t i = 0; i < rows->positions; i++) {
             bool real = i < positions;
             size_t from = (size_t)b.side[0].start[first] + i;
-            ck_assert_int_eq(rows->place[i], real ? b.side[0].place[from] : -1);
+            ck_assert_int_eq(rows->position[i], real ? b.side[0].position[from] : -1);
             ck_assert_int_eq(rows->targets[i], real ? b.side[0].targets[from] : -1);
             ck_assert_int_eq(rows->ids[i], real ? b.side[0].ids[from] : 0);
         }
@@ -257,7 +257,7 @@ START_TEST(what_is_rounded_up_belongs_to_no_row)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
-static const Test tests[] = {TEST(rows_lie_one_after_another),
+static const Test tests[] = {TEST(rows_follow_one_another),
                              TEST(parts_are_of_about_as_many_positions),
                              TEST(what_is_rounded_up_belongs_to_no_row),
                              TEST(a_micro_batch_counts_from_its_own_first_position),

@@ -96,7 +96,7 @@ static size_t open_resting(TinyRun *r, bool resting)
     return skipped;
 }
 
-START_TEST(what_rests_is_settled_before_it_is_saved)
+START_TEST(lazy_rows_catch_up_before_they_are_saved)
 {
     Error e;
     TinyRun r;
@@ -525,7 +525,7 @@ START_TEST(each_allocation_of_a_training_may_fail)
 }
 
 static const Test tests[] = {TEST(what_was_saved_comes_back_to_the_bit),
-                             TEST(what_rests_is_settled_before_it_is_saved),
+                             TEST(lazy_rows_catch_up_before_they_are_saved),
                              TEST(a_missing_tensor_is_named),
                              TEST(a_tensor_too_many_is_named),
                              TEST(a_wrong_shape_is_shown_beside_the_right_one),

@@ -154,7 +154,7 @@ START_TEST(a_warmup_of_more_steps_than_there_is_time_for_ends_after_a_quarter_of
     ck_near(schedule_rate(&s, 40, 0.5), 0.5);
 }
 
-START_TEST(a_decay_that_ends_in_the_warmup_is_over_behind_it)
+START_TEST(a_decay_that_ends_in_the_warmup_is_over_after_it)
 {
     const Schedule s = {.kind = SCHEDULE_LINEAR, .rate = 0.01, .warmup = 10, .decay_steps = 5};
     ck_near(at(&s, 5), 0.005);
@@ -179,6 +179,6 @@ static const Test tests[] = {TEST(constant_rises_in_a_line_and_stays),
                              TEST(a_run_limited_by_time_falls_with_the_part_that_is_done),
                              TEST(of_two_limits_it_falls_with_the_nearer_one),
                              TEST(a_warmup_of_more_steps_than_there_is_time_for_ends_after_a_quarter_of_it),
-                             TEST(a_decay_that_ends_in_the_warmup_is_over_behind_it)};
+                             TEST(a_decay_that_ends_in_the_warmup_is_over_after_it)};
 
 int main(int argc, char **argv) { return suite_run("train/schedule", tests, sizeof tests / sizeof *tests, argc, argv); }
