@@ -22,10 +22,11 @@ static void batch(void *self, uint64_t step, Batch *b)
 static Tensor *loss(void *self, Tape *t, const Rows *rows)
 {
     const Charlm *c = self;
+    const SharedOptions *o = &c->options->shared;
     const Queries *only = t->training ? NULL : rows_scored(rows);
     Tensor *logits = model_logits(t, &c->model, rows, NULL, only);
-    return cross_entropy(t, logits, only ? only->targets : rows->targets,
-                         t->training ? c->options->shared.smoothing : 0, 0);
+    return cross_entropy_z(t, logits, only ? only->targets : rows->targets, t->training ? o->smoothing : 0,
+                           t->training ? o->z_loss : 0, 0);
 }
 
 /* Windows are over what is scored alone. */

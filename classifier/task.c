@@ -39,7 +39,9 @@ static Tensor *loss(void *self, Tape *t, const Rows *rows)
     Tensor *logits = model_logits(t, &c->model, &rows[TEXT]);
     if (!t->training)
         t->guesses = likeliest(t, logits);
-    return cross_entropy(t, logits, rows[LABEL].targets, t->training ? c->options->shared.smoothing : 0, 0);
+    const SharedOptions *o = &c->options->shared;
+    return cross_entropy_z(t, logits, rows[LABEL].targets, t->training ? o->smoothing : 0, t->training ? o->z_loss : 0,
+                           0);
 }
 
 void classifier_task(Classifier *c)

@@ -30,7 +30,9 @@ static Tensor *loss(void *self, Tape *t, const Rows *rows)
 {
     const EncDec *c = self;
     Tensor *logits = model_pairs(t, &c->model, &rows[SOURCE], &rows[TARGET]);
-    return cross_entropy(t, logits, rows[TARGET].targets, t->training ? c->options->shared.smoothing : 0, 0);
+    const SharedOptions *o = &c->options->shared;
+    return cross_entropy_z(t, logits, rows[TARGET].targets, t->training ? o->smoothing : 0, t->training ? o->z_loss : 0,
+                           0);
 }
 
 /* --- the task --- */

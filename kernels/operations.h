@@ -176,6 +176,16 @@ OPERATION(cross_entropy_backward,
            const void *logits, const int32_t *targets, double smoothing, size_t n, size_t v),
           (s, dlogits, add, state, which, lse, logits, targets, smoothing, n, v))
 
+/* z loss (Chowdhery et al. 2022): losses [N] and state->loss[which].sum gain z lse^2, which keeps lse near 0; lse [N] as
+ * cross_entropy_forward has saved it, so it is 0 where nothing is scored. */
+OPERATION(z_loss_forward,
+          (Stream *s, void *losses, StepState *state, size_t which, const void *lse, double z, size_t n),
+          (s, losses, state, which, lse, z, n))
+OPERATION(z_loss_backward,
+          (Stream *s, void *dlogits, bool add, const StepState *state, size_t which, const void *lse,
+           const void *logits, double z, size_t n, size_t v),
+          (s, dlogits, add, state, which, lse, logits, z, n, v))
+
 /* y [N] = the class of the largest of logits [N,V], V > 0: of equal ones the first, NaN above all. */
 OPERATION(argmax, (Stream *s, int32_t *y, const void *logits, size_t n, size_t v), (s, y, logits, n, v))
 

@@ -8,7 +8,7 @@ typedef struct LossNode {
     Tensor *logits;
     const int32_t *targets;
     void *lse;
-    double smoothing;
+    double smoothing, z;
     size_t which;
 } LossNode;
 
@@ -19,18 +19,28 @@ static void loss_back(Tape *t, Node *node)
     void *dlogits = tensor_gradient(t, n->logits, &add);
     t->k->cross_entropy_backward(t->stream, dlogits, add, t->state, n->which, n->lse, n->logits->data, n->targets,
                                  n->smoothing, n->logits->rows, n->logits->columns);
+    if (n->z > 0)
+        t->k->z_loss_backward(t->stream, dlogits, true, t->state, n->which, n->lse, n->logits->data, n->z,
+                              n->logits->rows, n->logits->columns);
 }
 
 Tensor *cross_entropy(Tape *t, Tensor *logits, const int32_t *targets, double smoothing, size_t which)
+{
+    return cross_entropy_z(t, logits, targets, smoothing, 0, which);
+}
+
+Tensor *cross_entropy_z(Tape *t, Tensor *logits, const int32_t *targets, double smoothing, double z, size_t which)
 {
     Tensor *losses = tape_tensor(t, logits->rows, 1, true, false);
     void *lse = tape_reals(t, logits->rows);
     t->k->cross_entropy_forward(t->stream, losses->data, lse, t->state, which, tensor_whole(logits), targets, smoothing,
                                 logits->rows, logits->columns);
+    if (z > 0)
+        t->k->z_loss_forward(t->stream, losses->data, t->state, which, lse, z, logits->rows);
     tape_check(t, losses, "the loss", NULL);
     LossNode *n = tape_node(t, sizeof *n, loss_back, NULL);
     if (n)
-        n->logits = logits, n->targets = targets, n->lse = lse, n->smoothing = smoothing, n->which = which;
+        n->logits = logits, n->targets = targets, n->lse = lse, n->smoothing = smoothing, n->z = z, n->which = which;
     return losses;
 }
 

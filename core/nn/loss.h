@@ -8,6 +8,9 @@
  * smoothing, and their count go to loss `which` of StepState, whose scale the backward pass starts from. */
 Tensor *cross_entropy(Tape *t, Tensor *logits, const int32_t *targets, double smoothing, size_t which);
 
+/* The same and z lse^2 of each position, lse = log sum exp of its logits: it keeps lse near 0. */
+Tensor *cross_entropy_z(Tape *t, Tensor *logits, const int32_t *targets, double smoothing, double z, size_t which);
+
 /* [N] on the device: the likeliest class of each position. It has no gradient. */
 const int32_t *likeliest(Tape *t, const Tensor *logits);
 

@@ -140,6 +140,7 @@ const Option shared_options[] = {
     {"clip", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(clip), "1", "[0,]", "clip the gradient to this norm (0: never)"},
     {"ema", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(ema), NULL, "[0,1)", "keep a moving average of the weights with this decay, such as 0.999, beside them: it is what is evaluated, saved and read by other commands (none given, or 0: no)"},
     {"smoothing", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(smoothing), "0", "[0,1)", "label smoothing"},
+    {"z-loss", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(z_loss), NULL, "[0,]", "add this times the square of log sum exp of the logits to the training loss, such as 1e-4 (none given: 0)"},
     {"eval-every", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN, AT(eval_every), "1500", NULL, "steps between evaluations (0: at the end only)"},
     {"save-every", 0, OPTION_TEXT, OPTION_TRAINING, COMMAND_TRAIN, AT(save_every), "10m", "N|TIME", "steps or time between checkpoints, such as 500, 90s, 10m, 2h (0: only new bests and the last)"},
     {"keep", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN, AT(keep), "2", NULL, "newest checkpoints to keep, besides the best (0: all)"},

@@ -374,6 +374,19 @@ static void cross_entropy_backward(Stream *s, void *dlogits, bool add, const Ste
     count(s, AT_cross_entropy_backward, 0, n * v * written(dlogits, add), n * v + n);
 }
 
+static void z_loss_forward(Stream *s, void *losses, StepState *state, size_t which, const void *lse, double z, size_t n)
+{
+    (void)losses, (void)state, (void)which, (void)lse, (void)z;
+    count(s, AT_z_loss_forward, 0, 0, 3 * n);
+}
+
+static void z_loss_backward(Stream *s, void *dlogits, bool add, const StepState *state, size_t which, const void *lse,
+                            const void *logits, double z, size_t n, size_t v)
+{
+    (void)state, (void)which, (void)lse, (void)logits, (void)z;
+    count(s, AT_z_loss_backward, 0, n * v * written(dlogits, add), n * v + n);
+}
+
 static void argmax(Stream *s, int32_t *y, const void *logits, size_t n, size_t v)
 {
     (void)y, (void)logits;

@@ -105,6 +105,7 @@ INLINE void store_gradient(Number *p, bool add, Vec v, size_t n) { store(p, add 
 #define MISSING_unpad           0, NULL,
 #define MISSING_mask            0, NULL,
 #define MISSING_dropout_weights 0, NULL,
+#define MISSING_z_loss_forward  0, NULL,
 #define MISSING_clip            0, NULL,
 #define MISSING_momentum        0, NULL,
 #define MISSING_unit            0, NULL,

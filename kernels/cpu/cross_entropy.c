@@ -68,3 +68,18 @@ static void cross_entropy_backward(Stream *s, void *dlogits, bool add, const Ste
         }
     }
 }
+
+static void z_loss_backward(Stream *s, void *dlogits, bool add, const StepState *state, size_t which, const void *lse_,
+                            const void *logits, double z, size_t n, size_t v)
+{
+    (void)s;
+    const float *x = logits, *lse = lse_;
+    Number *dx = dlogits;
+    for (size_t i = 0; i < n; i++, x += v, dx += v) {
+        const float slope = (float)(2 * z * state->loss[which].scale) * lse[i];
+        if (lse[i] == 0 && !add)
+            memset(dx, 0, v * sizeof *dx);
+        for (size_t j = 0; lse[i] != 0 && j < v; j += WIDTH)
+            store_gradient(dx + j, add, vec_exp(load_real(x + j, v - j) - lse[i]) * slope, v - j);
+    }
+}

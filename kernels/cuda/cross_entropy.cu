@@ -128,3 +128,40 @@ static void cross_entropy_backward(Stream *s, void *dlogits, bool add, const Ste
     LAUNCH_EACH(s, cross_entropy_backward_kernel, n * v, (Number *)dlogits, add, state, which, (const float *)lse,
                 (const float *)logits, targets, (float)smoothing, n, v);
 }
+
+/* One block, whose sum is in a fixed order. */
+static __global__ void z_loss_kernel(float *losses, StepState *state, size_t which, const float *lse, float z, size_t n)
+{
+    double sum = 0;
+    for (size_t i = threadIdx.x; i < n; i += BLOCK) {
+        const float more = z * lse[i] * lse[i];
+        losses[i] += more;
+        sum += (double)more;
+    }
+    sum = block_sum(sum);
+    if (threadIdx.x == 0)
+        state->loss[which].sum += sum;
+}
+
+static __global__ void z_loss_backward_kernel(Number *dx, bool add, const StepState *state, size_t which,
+                                              const float *lse, const float *x, double z, size_t n, size_t v)
+{
+    const float twice = (float)(2 * z * state->loss[which].scale);
+    for (size_t t = thread_number(); t < n * v; t += thread_count()) {
+        const float total = lse[t / v];
+        give(&dx[t], add, total == 0 ? 0 : twice * total * expf(x[t] - total));
+    }
+}
+
+static void z_loss_forward(Stream *s, void *losses, StepState *state, size_t which, const void *lse, double z, size_t n)
+{
+    if (n > 0)
+        LAUNCH(s, z_loss_kernel, 1, BLOCK, (float *)losses, state, which, (const float *)lse, (float)z, n);
+}
+
+static void z_loss_backward(Stream *s, void *dlogits, bool add, const StepState *state, size_t which, const void *lse,
+                            const void *logits, double z, size_t n, size_t v)
+{
+    LAUNCH_EACH(s, z_loss_backward_kernel, n * v, (Number *)dlogits, add, state, which, (const float *)lse,
+                (const float *)logits, z, n, v);
+}

@@ -4,7 +4,11 @@
  *     nll  = lse - z[target]                           what it would be without
  *     dz   = (softmax(z) - (1 - e) [target] - e / V) * scale
  *
- * A negative target is ignored: no loss, no gradient, not counted. */
+ * A negative target is ignored: no loss, no gradient, not counted.
+ *
+ * The z loss is a loss of its own on the same logits:
+ *
+ *     loss = c lse^2       dz = 2 c lse softmax(z) * scale            c its coefficient */
 
 static void cross_entropy_forward(Stream *s, void *losses_, void *lse_, StepState *state, size_t which,
                                   const void *logits, const int32_t *targets, double smoothing, size_t n, size_t v)
@@ -50,4 +54,30 @@ static void cross_entropy_backward(Stream *s, void *dlogits, bool add, const Ste
             Real wanted = spread + (j == (size_t)targets[i] ? 1 - (Real)smoothing : 0);
             give(&dz[j], add, targets[i] < 0 ? 0 : (real_exp(z[j] - lse[i]) - wanted) * scale);
         }
+}
+
+static void z_loss_forward(Stream *s, void *losses_, StepState *state, size_t which, const void *lse_, double z,
+                           size_t n)
+{
+    (void)s;
+    const Real *lse = lse_;
+    Real *losses = losses_;
+    for (size_t i = 0; i < n; i++) {
+        const Real more = (Real)z * lse[i] * lse[i];
+        losses[i] += more;
+        state->loss[which].sum += (double)more;
+    }
+}
+
+static void z_loss_backward(Stream *s, void *dlogits, bool add, const StepState *state, size_t which, const void *lse_,
+                            const void *logits, double z, size_t n, size_t v)
+{
+    (void)s;
+    const Real *x = logits, *lse = lse_;
+    Number *dx = dlogits;
+    for (size_t i = 0; i < n; i++, x += v, dx += v) {
+        const Real slope = (Real)(2 * z * state->loss[which].scale) * lse[i];
+        for (size_t j = 0; j < v; j++)
+            give(&dx[j], add, lse[i] == 0 ? 0 : slope * real_exp(x[j] - lse[i]));
+    }
 }

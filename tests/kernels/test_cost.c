@@ -232,6 +232,8 @@ static void call_rest(const Kernels *k, Stream *s)
     k->product(s, a, true, a, a, 1, 1, 2, 2, 2, 4);
     k->mask(s, p, &how);
     k->dropout_weights(s, p, false, p, &how, p);
+    k->z_loss_forward(s, p, p, 0, p, 0.1, 3);
+    k->z_loss_backward(s, p, true, p, 0, p, p, 0.1, 3, 4);
     k->accumulate(s, p, p, 5);
     k->convert(s, p, p, 5);
     k->squares(s, p, p, 5);

@@ -8,15 +8,19 @@ enum { LOSS, LSE, LOGITS, TARGETS, DLOGITS, ARRIVES };
 
 typedef struct Entropy {
     size_t n, v, which;
-    double smoothing;
+    double smoothing, z;
 } Entropy;
 
 static void entropy(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
 {
     const Entropy *e = c->shape;
     k->cross_entropy_forward(s, at[LOSS], at[LSE], state, e->which, at[LOGITS], at[TARGETS], e->smoothing, e->n, e->v);
+    if (e->z > 0)
+        k->z_loss_forward(s, at[LOSS], state, e->which, at[LSE], e->z, e->n);
     k->cross_entropy_backward(s, at[DLOGITS], c->add, state, e->which, at[LSE], at[LOGITS], at[TARGETS], e->smoothing,
                               e->n, e->v);
+    if (e->z > 0)
+        k->z_loss_backward(s, at[DLOGITS], true, state, e->which, at[LSE], at[LOGITS], e->z, e->n, e->v);
 }
 
 /* Logits within `reach`; a share of targets is ignored. */
@@ -44,6 +48,7 @@ static Case entropy_sized(Entropy *e, uint32_t seed, double reach, double ignore
     losses->terms = dlogits->terms = e->v;
     losses->floor = 1;
     dlogits->floor = c.state.loss[e->which].scale;
+    dlogits->stores += e->z > 0; /* both losses write */
     return c;
 }
 
@@ -56,7 +61,9 @@ static Case entropy_case(Entropy *e, uint32_t seed)
         e->n = sizes[seed][0], e->v = sizes[seed][1];
     e->which = below(&random, 2);
     e->smoothing = chance(&random, 0.5) ? 0.1 : 0;
-    Case c = entropy_sized(e, seed, chance(&random, 0.5) ? 3 : 10, 0.2);
+    const double reach = chance(&random, 0.5) ? 3 : 10;
+    e->z = seed % 2 ? 0.01 : 0;
+    Case c = entropy_sized(e, seed, reach, 0.2);
     c.add = chance(&random, 0.5);
     return c;
 }
@@ -102,7 +109,7 @@ START_TEST(gradients_are_added_where_asked)
 
 START_TEST(losses_are_what_the_definition_says)
 {
-    Entropy e = {.n = 12, .v = 9, .smoothing = _i ? 0.1 : 0};
+    Entropy e = {.n = 12, .v = 9, .smoothing = _i % 2 ? 0.1 : 0, .z = _i / 2 ? 0.25 : 0};
     Case c = entropy_sized(&e, 5, 4, 0.3);
     Result r = case_run(&c, &plain_f64, NUMBER_F64);
     double total = 0, nll = 0, count = 0;
@@ -114,6 +121,7 @@ START_TEST(losses_are_what_the_definition_says)
             double share = e.smoothing / (double)e.v + ((double)j == target ? 1 - e.smoothing : 0);
             loss -= share * (*element(&c.tensor[LOGITS], i, j) - log(sum));
         }
+        loss += target >= 0 ? e.z * log(sum) * log(sum) : 0;
         ck_assert_double_eq_tol(result_at(&c, &r, LOSS, i, 0), loss, 1e-13);
         if (target >= 0)
             ck_assert_double_eq_tol(result_at(&c, &r, LSE, i, 0), log(sum), 1e-13);
@@ -130,7 +138,7 @@ START_TEST(losses_are_what_the_definition_says)
 
 START_TEST(an_all_ignored_batch_has_loss_0_count_0_and_no_gradient)
 {
-    Entropy e = {.n = 8, .v = 11, .smoothing = _i ? 0.1 : 0};
+    Entropy e = {.n = 8, .v = 11, .smoothing = _i ? 0.1 : 0, .z = _i ? 0.1 : 0};
     Case c = entropy_sized(&e, 5, 4, 1);
     c.state.loss[0].scale = c.state.loss[0].sum = c.state.loss[0].nll = c.state.loss[0].count = 0;
     EACH_BACKEND(r, &c) {
@@ -269,7 +277,7 @@ int main(int argc, char **argv)
     static const Test tests[] = {TEST_LOOP(every_backend_agrees_with_f64, 40),
                                  TEST_LOOP(gradients_are_slopes, 20),
                                  TEST_LOOP(gradients_are_added_where_asked, 4),
-                                 TEST_LOOP(losses_are_what_the_definition_says, 2),
+                                 TEST_LOOP(losses_are_what_the_definition_says, 4),
                                  TEST_LOOP(an_all_ignored_batch_has_loss_0_count_0_and_no_gradient, 2),
                                  TEST(logits_of_an_ignored_target_may_hold_anything),
                                  TEST(logits_of_1e30_give_finite_losses),
