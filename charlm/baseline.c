@@ -92,9 +92,10 @@ bool charlm_baseline(App *a, Error *e)
     Charlm *c = (Charlm *)a;
     Ngram g;
     Part part;
-    if (!text_open(&c->text, c->options->shared.data, e) || !part_to_score(&part, &c->text, c->options, e))
+    if (!text_open(&c->text, c->options->shared.data, e) ||
+        !part_to_score(&part, &c->text, &c->tokenizer, c->options, e))
         return false;
-    Part training = text_part(&c->text, SPLIT_TRAIN);
+    Part training = text_bytes(&c->text, SPLIT_TRAIN);
     if (!ngram_open(&g, training.size + (c->options->adapt ? part.size : 0), e))
         return false;
     learn(&g, training, c->options->shared.quiet);

@@ -22,7 +22,7 @@ enum { TAKES = 11, EXACT_TAKES = 3 };
 typedef struct Bench {
     Trainer trainer;
     Sampling s;
-    unsigned char *prompt;
+    int32_t *prompt;
     size_t prompt_size;
     void *buffer; /* as large as the weights */
     size_t bytes;
@@ -31,7 +31,7 @@ typedef struct Bench {
     Parts parts;
 } Bench;
 
-static void drop_byte(void *to, unsigned char byte) { (void)to, (void)byte; }
+static void drop_token(void *to, int32_t id) { (void)to, (void)id; }
 
 static bool open_trainer(App *a, Trainer *trainer, Error *e)
 {
@@ -53,7 +53,7 @@ static size_t bytes_of_weights(const Model *m, const Kernels *k)
     return numbers * k->number;
 }
 
-/* Random bytes, and a text after them that just fits into the context. */
+/* Random tokens, and a text after them that just fits into the context. */
 static bool open_bench(Charlm *c, Bench *b, Error *e)
 {
     if (!charlm_build(c, e) || !writer_trainer(c, &b->trainer, open_trainer, e))
@@ -61,15 +61,15 @@ static bool open_bench(Charlm *c, Bench *b, Error *e)
     const Kernels *k = b->trainer.options.k;
     size_t context = c->model.context, length = context < 16 ? 2 : context * 7 / 32;
     b->prompt_size = context > length ? context - length : 1;
-    b->s = (Sampling){.length = length, .temperature = 1, .top_p = 1, .write = drop_byte};
+    b->s = (Sampling){.length = length, .temperature = 1, .top_p = 1, .write = drop_token};
     b->bytes = bytes_of_weights(&c->model, k);
-    b->prompt = memory_get(b->prompt_size, 1);
+    b->prompt = memory_get(b->prompt_size, sizeof *b->prompt);
     b->buffer = k->allocate(b->bytes);
     if (!b->prompt || !b->buffer)
         return memory_error(e, "a buffer to read", b->bytes, 1);
     memset(b->buffer, 1, b->bytes); /* so that each page has a place of its own */
     for (size_t i = 0; i < b->prompt_size; i++)
-        b->prompt[i] = (unsigned char)philox_below(BYTES, 1, 0, i, SITE_DATA);
+        b->prompt[i] = (int32_t)philox_below(c->model.vocabulary, 1, 0, i, SITE_DATA);
     return true;
 }
 
@@ -89,7 +89,7 @@ static double median(double *values, size_t n)
 static bool take(const Charlm *c, Bench *b, bool exact, size_t takes, double *rate, Error *e)
 {
     Writer *w = NULL;
-    bool fine = writer_open(&w, &c->model, &b->trainer, b->prompt, b->prompt_size, exact, e);
+    bool fine = writer_open(&w, c, &b->trainer, b->prompt, b->prompt_size, exact, e);
     const Kernels *k = b->trainer.options.k;
     bool reads = k->read_speed && !exact;
     double all = 0, rates[TAKES] = {0}, read[TAKES] = {0};

@@ -10,6 +10,7 @@ typedef struct Charlm {
     App app; /* first: what core/program hands back as an App is one of these */
     CharlmOptions *options;
     Text text;
+    Tokenizer tokenizer;
     Model model;
     Part training;
     Windows windows; /* what is scored */
@@ -20,7 +21,10 @@ extern const AppKind charlm_kind; /* model and data; main adds what else there i
 /* Fills the Task: batches of the training part, and windows of `scored` bytes, of app.data.scored, to score. */
 void charlm_task(Charlm *c, Part scored, size_t stride);
 
-/* Makes the model that the options describe. */
+/* Bytes that the task scores. */
+size_t charlm_scored_bytes(const Charlm *c);
+
+/* Makes the model that the options describe, with a run's tokens or as many as there will be. */
 bool charlm_build(Charlm *c, Error *e);
 
 /* Opens --run to be read; then its model. */

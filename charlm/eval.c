@@ -1,6 +1,6 @@
 /* charlm eval: bits per byte, with the protocol that the figure belongs to: split, bytes scored, context, stride.
  *
- * Every byte of the split but its first is scored once. Windows of `context` bytes begin `stride` after one another;
+ * Every token of the split but its first is scored once; without --tokens, tokens are bytes. Windows of `context` bytes begin `stride` after one another;
  * a byte is scored in the first that holds it, so it has seen between context - stride + 1 and context bytes, or all
  * there are at the beginning. A stride of the context is the cheap protocol and the hard one; with 1 each byte has a
  * full context, for `context` times the work.
@@ -22,6 +22,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* A text has no documents: what two runs are compared on are its stretches. Bytes near each other are foretold well or
  * badly together, stretches of this length hardly are. The last one has the rest, too. */
@@ -30,24 +31,44 @@ static const char *const each_names[] = {"text", "bytes", "bits"};
 
 typedef struct Stretches {
     Each each;
-    Part part;
-    double bits;
-    size_t scored;
+    const Tokenizer *tokenizer;
+    size_t vocabulary;
+    const unsigned char *text; /* that is scored */
+    size_t size, from, scored; /* bytes: all, where the stretch begins, so far */
+    double bits;               /* of the stretch */
 } Stretches;
+
+/* Words of the scored text, white space between them: what perplexities of a word are of, whatever the tokens. */
+static size_t scored_words(const Charlm *c)
+{
+    const Part *p = &c->windows.part;
+    const unsigned char *text = p->bytes + part_bytes(p, &c->tokenizer, 0, 1);
+    const size_t size = charlm_scored_bytes(c);
+    size_t words = 0;
+    for (size_t i = 0; i < size; i++)
+        words += !strchr(" \t\n\r", text[i]) && (!i || strchr(" \t\n\r", text[i - 1]));
+    return words;
+}
 
 static bool print_result(const Charlm *c, const MeanLoss *score, const Versus *versus, Error *e)
 {
-    double bits = score->loss * c->app.task.per_nat;
+    const double bits = score->loss * c->app.task.per_nat, tokens = (double)windows_scored(&c->windows);
+    const double of_token = exp(score->loss), of_word = exp(score->loss * tokens / (double)scored_words(c));
     if (c->options->shared.json) {
         Buffer b = {0};
         buffer_print(&b, "{");
         dataset_protocol(&c->app, &b);
         json_add_member(&b, "bits_per_byte", bits);
+        json_add_member(&b, "nats_per_token", score->loss);
+        json_add_member(&b, "perplexity_of_a_word", of_word);
         if (versus->run)
             versus_add(versus, &b);
         return json_print(&b, e);
     }
     printf("%.4f bits/byte (%s)\n", bits, c->app.protocol);
+    if (c->windows.part.ids)
+        printf("%.4f nats/token; perplexity of a token %.1f, of a word %.1f (%zu words)\n", score->loss, of_token,
+               of_word, scored_words(c));
     if (versus->run)
         versus_print(versus);
     return true;
@@ -63,32 +84,33 @@ static Tensor *logits(void *self, Tape *t, const Rows *rows)
 
 static bool add_stretch(Stretches *s, Error *e)
 {
-    const size_t first = s->each.count * STRETCH, bytes = s->scored - first;
-    const double row[] = {text_number(s->part.bytes + 1 + first, bytes), (double)bytes, s->bits};
+    const size_t bytes = s->scored - s->from;
+    const double row[] = {text_number(s->text + s->from, bytes), (double)bytes, s->bits};
     s->bits = 0;
+    s->from = s->scored;
     return each_add(&s->each, row, e);
 }
 
-/* -log2 of the share of the byte that came */
-static bool take_byte(void *to, const float *logits, int32_t target, Error *e)
+/* -log2 of the share of the token that came */
+static bool take_token(void *to, const float *logits, int32_t target, Error *e)
 {
     Stretches *s = to;
     double largest = (double)logits[0], sum = 0;
-    for (size_t i = 1; i < BYTES; i++)
+    for (size_t i = 1; i < s->vocabulary; i++)
         largest = fmax(largest, (double)logits[i]);
-    for (size_t i = 0; i < BYTES; i++)
+    for (size_t i = 0; i < s->vocabulary; i++)
         sum += exp((double)logits[i] - largest);
     s->bits += (log(sum) - ((double)logits[target] - largest)) / log(2);
-    s->scored++;
-    const size_t all = s->part.size - 1, done = s->scored, rest = all - done;
-    const bool ends = done == all || (done % STRETCH == 0 && rest >= STRETCH);
+    s->scored += tokenizer_length(s->tokenizer, target);
+    const bool ends = s->scored == s->size || (s->scored - s->from >= STRETCH && s->size - s->scored >= STRETCH);
     return !ends || add_stretch(s, e);
 }
 
 static bool score_stretches(Stretches *s, Trainer *trainer, Error *e)
 {
     s->each = (Each){.names = each_names, .columns = EACH_COLUMNS};
-    return scored_logits(trainer, &(DumpTask){logits, 0, BYTES}, take_byte, s, e);
+    s->from = s->scored = 0;
+    return scored_logits(trainer, &(DumpTask){logits, 0, s->vocabulary}, take_token, s, e);
 }
 
 /* The paired test of bits per byte. */
@@ -142,17 +164,21 @@ bool charlm_eval(App *a, Error *e)
     if (!parse_stride(c->options->stride, c->model.context, &stride, e))
         return app_misused(&c->app);
     c->app.data.scored = (Split)c->options->split;
-    if (!part_to_score(&part, &c->text, c->options, e) || !dump_may_open(c->options->shared.dump_logits, e))
+    if (!part_to_score(&part, &c->text, &c->tokenizer, c->options, e) ||
+        !dump_may_open(c->options->shared.dump_logits, e))
         return false;
     charlm_task(c, part, stride);
     Progress progress = progress_open(stderr, c->options->shared.quiet);
     bool fine = app_open_trainer(&c->app, &trainer, e);
     const Watch watch = progress_watch(&progress);
     trainer.watch = &watch;
-    stretches.part = part;
+    stretches = (Stretches){.tokenizer = &c->tokenizer,
+                            .vocabulary = c->model.vocabulary,
+                            .text = part.bytes + part_bytes(&part, &c->tokenizer, 0, 1),
+                            .size = charlm_scored_bytes(c)};
     fine = fine && score(c, &trainer, &stretches, e);
     if (fine && c->options->shared.dump_logits)
-        fine = dump_task(c->options->shared.dump_logits, &trainer, &(DumpTask){logits, 0, BYTES}, e);
+        fine = dump_task(c->options->shared.dump_logits, &trainer, &(DumpTask){logits, 0, c->model.vocabulary}, e);
     progress_close(&progress);
     trainer_close(&trainer);
     each_free(&stretches.each);

@@ -1,4 +1,4 @@
-/* charlm heads: what the model looks at while it reads a text. Its tokens are bytes. */
+/* charlm heads: what the model looks at while it reads a text. */
 #include "charlm/charlm.h"
 
 #include "base/memory.h"
@@ -12,15 +12,18 @@ static Tensor *network(void *app, Tape *t, const Rows *rows)
 
 static bool read_text(Charlm *c, Inspection *l, const Buffer *text, Error *e)
 {
-    size_t count = text->size < c->model.context ? text->size : c->model.context;
-    int32_t *ids = memory_get(count, sizeof *ids);
-    if (!ids)
-        return memory_error(e, "a text", count, sizeof *ids);
-    for (size_t i = 0; i < count; i++)
-        ids[i] = (unsigned char)text->text[i];
-    inspect_cut(&c->app, "the text", text->size, count);
+    size_t all;
+    int32_t *ids;
+    if (!tokenizer_ids(&c->tokenizer, text->text, text->size, &ids, &all, e))
+        return false;
+    const size_t count = all < c->model.context ? all : c->model.context;
+    inspect_cut(&c->app, "the text", all, count);
     const InspectRow row = {.sides = 1, .ids = {ids}, .count = {count}, .network = network};
-    bool fine = labels_add_bytes(&l->tokens[0], text->text, text->size, e) && inspect_read(&c->app, l, &row, e);
+    const bool bytes = c->tokenizer.kind == TOKEN_BYTES; /* which are labelled as those of their characters */
+    bool fine = !bytes || labels_add_bytes(&l->tokens[0], text->text, text->size, e);
+    for (size_t i = 0; fine && !bytes && i < all; i++)
+        fine = charlm_name_token(&c->app, ids[i], &l->tokens[0], e);
+    fine = fine && inspect_read(&c->app, l, &row, e);
     memory_free(ids);
     return fine;
 }

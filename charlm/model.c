@@ -1,20 +1,20 @@
 /* See model.h.
  *
- *     x = token_embedding[byte] + position_embedding[position]
+ *     x = token_embedding[token] + position_embedding[position]
  *     x = block(x), depth times, each position seeing itself and those before it
  *     logits = x w^T + bias */
 #include "charlm/model.h"
 
 #include "core/program/network.h"
 
-bool model_open(Model *m, const SharedOptions *o, Error *e)
+bool model_open(Model *m, const SharedOptions *o, size_t vocabulary, Error *e)
 {
-    *m = (Model){.depth = o->depth, .context = o->context, .window = o->window};
+    *m = (Model){.vocabulary = vocabulary, .depth = o->depth, .context = o->context, .window = o->window};
     if (!network_suits(o, e))
         return false;
     Parameters *p = &m->parameters;
     network_prepare(p, o);
-    EmbeddingOptions embedding = {.vocabulary = BYTES,
+    EmbeddingOptions embedding = {.vocabulary = vocabulary,
                                   .context = o->context,
                                   .dim = o->dim,
                                   .positions = (Positions)o->positions,
@@ -24,7 +24,7 @@ bool model_open(Model *m, const SharedOptions *o, Error *e)
     StackOptions blocks = network_stack(o, "blocks", "norm");
     m->embedding = embedding_new(p, &embedding, "token_embedding.weight", "position_embedding.weight");
     m->stack = stack_new(p, &blocks);
-    m->logits = linear_last(p, o->tie ? m->embedding.table : NULL, o->dim, BYTES, "logits");
+    m->logits = linear_last(p, o->tie ? m->embedding.table : NULL, o->dim, vocabulary, "logits");
     if (parameters_finish(p, e))
         return true;
     model_close(m);

@@ -1,4 +1,4 @@
-/* The network: bytes in, at each position the logits of the next byte out. */
+/* The network: tokens in, at each position the logits of the next token out. */
 #ifndef CHARLM_MODEL_H
 #define CHARLM_MODEL_H
 
@@ -6,20 +6,20 @@
 #include "core/nn/stack.h"
 #include "core/program/shared.h"
 
-enum { BYTES = 256 }; /* the vocabulary */
+enum { BYTES = 256 }; /* the vocabulary, unless --tokens names another */
 
 typedef struct Model {
-    size_t depth, context, window;
+    size_t vocabulary, depth, context, window;
     Parameters parameters;
     Embedding embedding;
     Stack stack;
     Linear logits;
 } Model;
 
-bool model_open(Model *m, const SharedOptions *o, Error *e);
+bool model_open(Model *m, const SharedOptions *o, size_t vocabulary, Error *e);
 void model_close(Model *m);
 
-/* logits [N, 256] as reals; with a cache, of the positions after those it holds. only: the positions whose logits are
+/* logits [N, vocabulary] as reals; with a cache, of the positions after those it holds. only: the positions whose logits are
  * wanted (NULL: all; never while training). Without a cache the last block and what is after it compute just these. */
 Tensor *model_logits(Tape *t, const Model *m, const Rows *rows, const Cache *cache, const Queries *only);
 

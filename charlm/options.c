@@ -1,6 +1,8 @@
 /* See options.h. */
 #include "charlm/options.h"
 
+#include "charlm/tokenizer.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,27 +11,34 @@ enum {
     EVAL = COMMAND_EVAL,
     SAMPLE = COMMAND_WRITE,
     BENCH = COMMAND_BENCH,
-    BASELINE = COMMAND_BASELINE
+    BASELINE = COMMAND_BASELINE,
+    BUILD = COMMAND_TRAIN | COMMAND_INFO | COMMAND_BENCH
 };
+
+static const OptionChoice tokens[] = {{"bytes", TOKEN_BYTES}, {"bpe", TOKEN_BPE}, {"gpt2", TOKEN_GPT2}, {NULL, 0}};
 
 #define AT(field) offsetof(CharlmOptions, field)
 
 /* clang-format off */
 const Option charlm_options[] = {
+    {"tokens", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(tokens), NULL, .choices = tokens, "what a token is: a byte, or a subword by GPT-2's byte pairs, learned from the training text (bpe) or of its files (gpt2) (none given: bytes)"},
+    {"merges", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(merges), NULL, "[0,1048576]", "bpe: how many byte pairs to merge; the vocabulary has 257 tokens more (none given: 4096)"},
+    {"vocabulary", 0, OPTION_PATH, OPTION_TRAINING, BUILD, AT(vocabulary), NULL, "FILE", "gpt2: encoder.json, or a vocab.json of the kind"},
+    {"codes", 0, OPTION_PATH, OPTION_TRAINING, BUILD, AT(codes), NULL, "FILE", "gpt2: vocab.bpe, or a merges.txt of the kind"},
     {"eval-bytes", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(eval_bytes), "100000", NULL, "bytes of the validation part to score at each evaluation (0: all)"},
     {"sample-every", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(sample_every), "0", NULL, "steps between samples, written to samples/STEP.txt (0: at each evaluation)"},
-    {"stride", 0, OPTION_TEXT, OPTION_HERE, EVAL, AT(stride), "context", "N|context", "bytes from one window to the next (1: score each byte with a full context)"},
+    {"stride", 0, OPTION_TEXT, OPTION_HERE, EVAL, AT(stride), "context", "N|context", "tokens from one window to the next (1: score each token with a full context)"},
     {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL | BASELINE, AT(split), "valid", .choices = split_or_all_choices, "the part of the data to score"},
     {"bytes", 0, OPTION_SIZE, OPTION_HERE, EVAL | BASELINE, AT(bytes), "0", NULL, "score the first N bytes of the split (0: all)"},
     {"adapt", 0, OPTION_FLAG, OPTION_HERE, BASELINE, AT(adapt), NULL, NULL, "learn from each byte after scoring it"},
     {"prompt", 0, OPTION_TEXT, OPTION_HERE, SAMPLE, AT(prompt), NULL, "TEXT", "text to continue (none: some validation text)"},
     {"prompt-file", 0, OPTION_PATH, OPTION_HERE, SAMPLE, AT(prompt_file), NULL, "FILE", "the same, from a file"},
-    {"temperature", 'T', OPTION_REAL, OPTION_HERE, SAMPLE, AT(temperature), "0.5", "[0,]", "divide logits by this (0: always take the likeliest byte)"},
-    {"length", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(length), "1000", NULL, "how many bytes to write"},
-    {"top-k", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(top_k), "0", NULL, "draw from the N likeliest bytes only (0: all)"},
-    {"top-p", 0, OPTION_REAL, OPTION_HERE, SAMPLE, AT(top_p), "1", "(0,1]", "draw from the likeliest bytes that together reach this probability"},
+    {"temperature", 'T', OPTION_REAL, OPTION_HERE, SAMPLE, AT(temperature), "0.5", "[0,]", "divide logits by this (0: always take the likeliest token)"},
+    {"length", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(length), "1000", NULL, "how many tokens to write"},
+    {"top-k", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(top_k), "0", NULL, "draw from the N likeliest tokens only (0: all)"},
+    {"top-p", 0, OPTION_REAL, OPTION_HERE, SAMPLE, AT(top_p), "1", "(0,1]", "draw from the likeliest tokens that together reach this probability"},
     {"count", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(count), "1", "[1,]", "how many texts to write"},
-    {"exact", 0, OPTION_FLAG, OPTION_HERE, SAMPLE, AT(exact), NULL, NULL, "recompute the whole window for each byte, without a cache"},
+    {"exact", 0, OPTION_FLAG, OPTION_HERE, SAMPLE, AT(exact), NULL, NULL, "recompute the whole window for each token, without a cache"},
     {"sample", 0, OPTION_FLAG, OPTION_HERE, BENCH, AT(sample), NULL, NULL, "measure sampling instead, and compare it with the speed of reading the weights"},
 };
 
@@ -63,11 +72,20 @@ static const Setting modern[] = {
     {"lr", "2e-3"}, {"betas", "0.9,0.98"}, {"decay", "0.05"}, {"schedule", "linear"}, {"warmup", "300"},
     {"steps", "40000"}, {"minutes", "30"}, {"eval-every", "1000"}, {NULL, NULL}};
 
+/* GPT-2 of 124 million parameters (Radford et al. 2019), and the steps with which others have trained it again. */
+static const Setting gpt2[] = {
+    {"tokens", "gpt2"}, {"dim", "768"}, {"heads", "12"}, {"depth", "12"}, {"context", "1024"}, {"norm", "pre"},
+    {"activation", "gelu-tanh"}, {"positions", "learned"}, {"distances", "none"}, {"bias", "yes"}, {"tie", "yes"},
+    {"dropout", "0"}, {"init", "gpt2"}, {"batch", "512"}, {"micro-batch", "4"}, {"lr", "6e-4"}, {"betas", "0.9,0.95"},
+    {"decay", "0.1"}, {"schedule", "cosine"}, {"warmup", "700"}, {"clip", "1"}, {"steps", "19000"},
+    {"eval-every", "250"}, {NULL, NULL}};
+
 static const Preset presets[] = {
     {"former", "12 blocks, 256 wide: the model of \"Transformers from scratch\"", former},
     {"former-wide", "the same with 8 heads of 256 each", former_wide},
     {"modern", "biases for distances instead of positions, dropout: the best for half an hour", modern},
     {"minute", "a small model, trained for one minute", minute},
+    {"gpt2", "12 blocks, 768 wide: GPT-2 of 124 million parameters", gpt2},
 };
 
 /* What is not asked for: modern's recipe for a model of any size. */
@@ -79,7 +97,7 @@ static const Setting defaults[] = {
 
 const Program charlm_program = {
     .name = "charlm",
-    .about = "A causal Transformer that reads and writes bytes.",
+    .about = "A causal Transformer that reads and writes text: bytes, or byte pairs.",
     .presets = presets,
     .preset_count = sizeof presets / sizeof *presets,
     .defaults = defaults,

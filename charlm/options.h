@@ -7,8 +7,14 @@
 
 enum { COMMAND_BASELINE = COMMAND_OWN };
 
+enum { STANDARD_MERGES = 4096 };
+
 typedef struct CharlmOptions {
     SharedOptions shared;
+    /* tokens */
+    int tokens;
+    size_t merges;
+    const char *vocabulary, *codes;
     /* scoring */
     const char *stride;
     int split;

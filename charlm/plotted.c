@@ -1,4 +1,4 @@
-/* What plot draws of charlm's data and model: its lines, and its bytes. */
+/* What plot draws of charlm's data and model: its lines, and its tokens. */
 #include "charlm/charlm.h"
 
 #include "base/memory.h"
@@ -33,13 +33,16 @@ bool charlm_texts(App *a, TextSet *t, Error *e)
     t->measured = "bytes";
     t->list[0] = (TextList){.name = "train", .learnt = true};
     t->list[1] = (TextList){.name = "valid"};
-    return find_lines(&t->list[0], text_part(&c->text, SPLIT_TRAIN), &t->owned[0], e) &&
-           find_lines(&t->list[1], text_part(&c->text, SPLIT_VALID), &t->owned[1], e);
+    return find_lines(&t->list[0], text_bytes(&c->text, SPLIT_TRAIN), &t->owned[0], e) &&
+           find_lines(&t->list[1], text_bytes(&c->text, SPLIT_VALID), &t->owned[1], e);
 }
 
 bool charlm_name_token(const App *a, int32_t id, Labels *names, Error *e)
 {
-    const char byte = (char)id;
-    (void)a;
-    return labels_add(names, &byte, 1, false, e);
+    Buffer text = {0};
+    tokenizer_bytes(&((const Charlm *)a)->tokenizer, id, &text);
+    const bool fine = text.failed ? memory_error(e, "a token", text.size, 1)
+                                  : labels_add(names, text.text, text.size, false, e);
+    buffer_free(&text);
+    return fine;
 }

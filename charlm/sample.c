@@ -1,4 +1,4 @@
-/* charlm sample: text, byte by byte, as it is chosen. How it is written: writer.h. */
+/* charlm sample: text, token by token, as it is chosen. How it is written: writer.h. */
 #include "charlm/writer.h"
 
 #include "base/buffer.h"
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 typedef struct Output {
+    const Tokenizer *tokenizer;
     Buffer all;   /* the prompt and the text so far */
     size_t shown; /* of it, on standard output */
     bool stream, terminal;
@@ -42,10 +43,10 @@ static void show(Output *o, bool end)
     fflush(stdout);
 }
 
-static void take_byte(void *to, unsigned char byte)
+static void take_token(void *to, int32_t id)
 {
     Output *o = to;
-    buffer_add(&o->all, &byte, 1);
+    tokenizer_bytes(o->tokenizer, id, &o->all);
     if (o->stream && !o->all.failed)
         show(o, false);
 }
@@ -65,7 +66,7 @@ static bool find_prompt(Charlm *c, Buffer *prompt, Error *e)
     } else {
         if (!app_open_data(&c->app, false, e))
             return false;
-        Part valid = text_part(&c->text, SPLIT_VALID);
+        Part valid = text_bytes(&c->text, SPLIT_VALID);
         const char *text = (const char *)valid.bytes;
         size_t size = valid.size < 100 ? valid.size : 100, head = utf8_head(text, size);
         buffer_add(prompt, text + head, size - head - utf8_tail(text, size));
@@ -84,16 +85,17 @@ static bool print_text_json(const char *text, size_t size, double seconds, Error
     return json_print(&b, e);
 }
 
-static bool sample_one(const CharlmOptions *v, Writer *w, const Buffer *prompt, size_t number, Error *e)
+static bool sample_one(const Charlm *c, Writer *w, const Buffer *prompt, size_t number, Error *e)
 {
-    Output o = {.stream = !v->shared.json, .terminal = isatty(STDOUT_FILENO)};
+    const CharlmOptions *v = c->options;
+    Output o = {.tokenizer = &c->tokenizer, .stream = !v->shared.json, .terminal = isatty(STDOUT_FILENO)};
     Sampling s = {.length = v->length,
                   .temperature = v->temperature,
                   .top_p = v->top_p,
                   .top_k = v->top_k,
                   .seed = (uint32_t)v->shared.seed,
                   .number = (uint32_t)number,
-                  .write = take_byte,
+                  .write = take_token,
                   .to = &o};
     buffer_add(&o.all, prompt->text, prompt->size);
     if (o.terminal)
@@ -111,7 +113,8 @@ static bool sample_one(const CharlmOptions *v, Writer *w, const Buffer *prompt, 
         fine = print_text_json(o.all.text + prompt->size, o.all.size - prompt->size, s.seconds, e);
     }
     if (fine && !v->shared.quiet)
-        fprintf(stderr, "%.0f characters/s\n", s.seconds > 0 ? (double)v->length / s.seconds : 0.0);
+        fprintf(stderr, "%.0f %s/s\n", s.seconds > 0 ? (double)v->length / s.seconds : 0.0,
+                c->tokenizer.kind == TOKEN_BYTES ? "characters" : "tokens");
     buffer_free(&o.all);
     return fine;
 }
@@ -121,17 +124,20 @@ bool charlm_sample(App *a, Error *e)
     Charlm *c = (Charlm *)a;
     Trainer trainer = {0};
     Buffer prompt = {0};
+    int32_t *ids = NULL;
+    size_t count;
     Writer *w = NULL;
     if (c->options->prompt && c->options->prompt_file)
         return fail(e, "--prompt and --prompt-file exclude each other: give only one") || app_misused(&c->app);
     bool fine = charlm_open_run(c, e) && find_prompt(c, &prompt, e) &&
                 writer_trainer(c, &trainer, app_open_trainer, e) &&
-                writer_open(&w, &c->model, &trainer, (const unsigned char *)prompt.text, prompt.size, c->options->exact,
-                            e);
+                tokenizer_ids(&c->tokenizer, prompt.text, prompt.size, &ids, &count, e) &&
+                writer_open(&w, c, &trainer, ids, count, c->options->exact, e);
     for (size_t i = 0; fine && i < c->options->count; i++)
-        fine = sample_one(c->options, w, &prompt, i, e);
+        fine = sample_one(c, w, &prompt, i, e);
     writer_close(w);
     trainer_close(&trainer);
     buffer_free(&prompt);
+    memory_free(ids);
     return fine;
 }

@@ -36,6 +36,11 @@ static void row(const App *a, Split split, size_t i, Batch *b)
     windows_row(&((const Charlm *)a)->windows, i, b);
 }
 
+size_t charlm_scored_bytes(const Charlm *c)
+{
+    return part_bytes(&c->windows.part, &c->tokenizer, c->windows.part.size ? 1 : 0, windows_scored(&c->windows));
+}
+
 void charlm_task(Charlm *c, Part scored, size_t stride)
 {
     const SharedOptions *o = &c->options->shared;
@@ -43,8 +48,12 @@ void charlm_task(Charlm *c, Part scored, size_t stride)
     c->training = text_part(&c->text, SPLIT_TRAIN);
     c->windows = windows_over(scored, c->model.context, stride);
     c->app.data.score_count = c->windows.count;
-    snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu bytes scored, context %zu, stride %zu",
-             split_name(c->app.data.scored), windows_scored(&c->windows), c->windows.context, c->windows.stride);
+    const size_t tokens = windows_scored(&c->windows), bytes = charlm_scored_bytes(c);
+    char of_tokens[48] = "";
+    if (scored.ids)
+        snprintf(of_tokens, sizeof of_tokens, " as %zu tokens", tokens);
+    snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu bytes scored%s, context %zu, stride %zu",
+             split_name(c->app.data.scored), bytes, of_tokens, c->windows.context, c->windows.stride);
     c->app.task = (Task){.self = c,
                          .sides = 1,
                          .longest = {c->model.context},
@@ -55,24 +64,71 @@ void charlm_task(Charlm *c, Part scored, size_t stride)
                          .score_rows = rows,
                          .score_batch = dataset_score_batch,
                          .unit = "bits/byte",
-                         .per_nat = 1 / log(2),
+                         .per_nat = bytes ? (double)tokens / (double)bytes / log(2) : 1 / log(2),
                          .protocol = c->app.protocol};
 }
 
 static void protocol(const App *a, Buffer *b)
 {
     const Charlm *c = (const Charlm *)a;
-    json_add_member(b, "bytes", (double)windows_scored(&c->windows));
+    json_add_member(b, "bytes", (double)charlm_scored_bytes(c));
+    if (c->windows.part.ids)
+        json_add_member(b, "tokens", (double)windows_scored(&c->windows));
     json_add_member(b, "context", (double)c->windows.context);
     json_add_member(b, "stride", (double)c->windows.stride);
 }
 
-bool charlm_build(Charlm *c, Error *e)
+/* ---- the model, and what its tokens are */
+
+static TokenizerOptions tokens_asked(const Charlm *c)
 {
-    const SharedOptions *o = &c->options->shared;
+    const CharlmOptions *v = c->options;
+    return (TokenizerOptions){(TokenKind)v->tokens, v->merges ? v->merges : STANDARD_MERGES, v->vocabulary, v->codes};
+}
+
+static bool suits(Charlm *c, Error *e)
+{
+    const TokenizerOptions o = tokens_asked(c);
+    return (network_suits(&c->options->shared, e) && tokenizer_suits(&o, e)) || app_misused(&c->app);
+}
+
+static bool build(Charlm *c, size_t vocabulary, Error *e)
+{
     c->app.parameters = &c->model.parameters;
     c->app.sample_every = c->options->sample_every;
-    return network_suits(o, e) ? model_open(&c->model, o, e) : app_misused(&c->app);
+    return model_open(&c->model, &c->options->shared, vocabulary, e);
+}
+
+/* A run's tokens are its own: files that are given again would not be read. */
+static bool read_tokenizer(Charlm *c, Error *e)
+{
+    static const char *const given[] = {"vocabulary", "codes"};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (options_source(c->app.command_line, given[i]) == FROM_COMMAND_LINE)
+            return fail(e, "--%s: the run %s already has its tokens, in its folder", given[i], c->app.run->path) ||
+                   app_misused(&c->app);
+    return tokenizer_read(&c->tokenizer, (TokenKind)c->options->tokens, c->app.run->path, e);
+}
+
+/* Of a run, or of the training text. */
+static bool open_tokenizer(Charlm *c, Error *e)
+{
+    const TokenizerOptions o = tokens_asked(c);
+    if (c->app.run)
+        return read_tokenizer(c, e);
+    const Part training = text_bytes(&c->text, SPLIT_TRAIN);
+    return tokenizer_learn(&c->tokenizer, &o, (const char *)training.bytes, training.size, e);
+}
+
+bool charlm_build(Charlm *c, Error *e)
+{
+    const TokenizerOptions o = tokens_asked(c);
+    size_t vocabulary;
+    if (!suits(c, e))
+        return false;
+    if (c->app.run)
+        return read_tokenizer(c, e) && build(c, c->tokenizer.count, e);
+    return tokenizer_planned(&o, &vocabulary, e) && build(c, vocabulary, e);
 }
 
 bool charlm_open_run(Charlm *c, Error *e)
@@ -93,7 +149,7 @@ static bool open_model(App *a, Error *e)
     Charlm *c = (Charlm *)a;
     if (!charlm_build(c, e))
         return false;
-    charlm_task(c, (Part){NULL, 0}, c->model.context);
+    charlm_task(c, (Part){NULL, 0, NULL}, c->model.context);
     return true;
 }
 
@@ -101,16 +157,21 @@ static bool open_all(App *a, Error *e)
 {
     Charlm *c = (Charlm *)a;
     const SharedOptions *o = &c->options->shared;
-    if (!charlm_build(c, e) || !app_open_data(a, true, e))
+    if (!suits(c, e) || !app_open_data(a, true, e) || !open_tokenizer(c, e) || !build(c, c->tokenizer.count, e) ||
+        !text_tokenize(&c->text, SPLIT_TRAIN, &c->tokenizer, e) ||
+        !text_tokenize(&c->text, SPLIT_VALID, &c->tokenizer, e))
         return false;
     Part valid = text_part(&c->text, SPLIT_VALID);
     if (!part_suits(text_part(&c->text, SPLIT_TRAIN), "training", o->context, e) ||
         !part_suits(valid, "validation", 1, e))
         return false;
     a->data.scored = SPLIT_VALID;
-    valid.size = c->options->eval_bytes && c->options->eval_bytes + 1 < valid.size ? c->options->eval_bytes + 1
-                                                                                   : valid.size;
+    if (c->options->eval_bytes)
+        valid = part_head(valid, &c->tokenizer, c->options->eval_bytes);
     charlm_task(c, valid, o->context);
+    if (valid.ids && !o->quiet)
+        fprintf(stderr, "%zu different tokens, %.2f bytes each in the validation part\n", c->tokenizer.count,
+                (double)charlm_scored_bytes(c) / (double)windows_scored(&c->windows));
     return true;
 }
 
@@ -118,6 +179,7 @@ static void close_all(App *a)
 {
     Charlm *c = (Charlm *)a;
     model_close(&c->model);
+    tokenizer_close(&c->tokenizer);
     text_close(&c->text);
 }
 
@@ -137,9 +199,11 @@ static size_t epoch(const App *a)
 
 static size_t vocabulary(const App *a, size_t side, size_t *targets)
 {
-    (void)a, (void)side;
-    return *targets = BYTES;
+    (void)side;
+    return *targets = ((const Charlm *)a)->model.vocabulary;
 }
+
+static bool begin(App *a, Error *e) { return tokenizer_write(&((Charlm *)a)->tokenizer, a->run->path, e); }
 
 const AppKind charlm_kind = {.name = "charlm",
                              .program = &charlm_program,
@@ -155,4 +219,5 @@ const AppKind charlm_kind = {.name = "charlm",
                              .epoch = epoch,
                              .step_tokens = step_tokens,
                              .protocol = protocol,
+                             .begin = begin,
                              .vocabulary = vocabulary};

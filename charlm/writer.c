@@ -1,7 +1,6 @@
 /* See writer.h. */
 #include "charlm/writer.h"
 
-#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/philox.h"
@@ -20,12 +19,15 @@ struct Writer {
     bool exact;
     size_t held;   /* positions in the cache */
     bool refilled; /* since the prompt was read: it is no longer there */
-    Buffer text;   /* prompt and what was written */
+    int32_t *text; /* [count] prompt and what was written */
+    size_t count, capacity;
     Batch batch;
     int32_t *last;          /* on the device: the position whose logits are wanted, and where rows of one begin */
     int32_t *prompt_length; /* on the device: positions in the cache when the prompt had been read */
-    size_t prompt;          /* bytes */
-    double logits[BYTES], prompt_logits[BYTES];
+    size_t prompt;          /* tokens */
+    size_t vocabulary;
+    double *logits, *prompt_logits, *shares; /* [vocabulary] */
+    struct Choice *choices;                  /* [vocabulary] */
 };
 
 /* The last position, after what the cache holds. */
@@ -41,12 +43,12 @@ static Tensor *network(void *self, Tape *t, const Rows *rows)
     return logits;
 }
 
-/* Runs the text's last `count` bytes after what the cache holds, and fetches the logits of the very last one. */
+/* Runs the text's last `count` tokens after what the cache holds, and fetches the logits of the very last one. */
 static void feed(Writer *r, size_t count)
 {
     const Kernels *k = r->w->tape.k;
     Stream *stream = r->w->stream;
-    const unsigned char *from = (const unsigned char *)r->text.text + r->text.size - count;
+    const int32_t *from = r->text + r->count - count;
     const int32_t last[] = {(int32_t)count - 1, 0, 1};
 
     batch_clear(&r->batch);
@@ -56,7 +58,7 @@ static void feed(Writer *r, size_t count)
         r->batch.side[0].position[i] = (int32_t)(r->held + i);
     }
     k->upload(stream, r->last, last, sizeof last);
-    session_doubles(r->w, session_run(r->w, &r->batch, network, r), 0, BYTES, r->logits);
+    session_doubles(r->w, session_run(r->w, &r->batch, network, r), 0, r->vocabulary, r->logits);
     if (!r->exact)
         r->held += count;
     session_end(r->w);
@@ -69,7 +71,7 @@ static void read_on(Writer *r, size_t new)
 {
     size_t context = r->m->context;
     if (r->exact) {
-        feed(r, least(r->text.size, context));
+        feed(r, least(r->count, context));
     } else if (r->held + new <= context) {
         feed(r, new);
     } else {
@@ -89,7 +91,7 @@ static void read_prompt(Writer *r)
     r->held = 0;
     r->refilled = false;
     read_on(r, least(r->prompt, r->m->context));
-    memcpy(r->prompt_logits, r->logits, sizeof r->logits);
+    memcpy(r->prompt_logits, r->logits, r->vocabulary * sizeof *r->logits);
     if (!r->exact)
         k->copy(s, r->prompt_length, r->cache.length, sizeof *r->prompt_length);
 }
@@ -97,68 +99,75 @@ static void read_prompt(Writer *r)
 /* Back to where the prompt had just been read. */
 static void begin_again(Writer *r)
 {
-    r->text.size = r->prompt;
+    r->count = r->prompt;
     if (r->refilled) {
         read_prompt(r);
         return;
     }
-    memcpy(r->logits, r->prompt_logits, sizeof r->logits);
+    memcpy(r->logits, r->prompt_logits, r->vocabulary * sizeof *r->logits);
     if (r->exact)
         return;
     cache_rewind(&r->cache, r->w->stream, r->prompt_length);
     r->held = least(r->prompt, r->m->context);
 }
 
-/* --- the next byte --- */
+/* --- the next token --- */
 
 typedef struct Choice {
     double share; /* up to a factor that all have in common */
-    int byte;
+    int32_t id;
 } Choice;
 
 static int by_share(const void *a, const void *b)
 {
     const Choice *x = a, *y = b;
-    return x->share > y->share ? -1 : x->share < y->share ? 1 : x->byte - y->byte;
+    return x->share > y->share ? -1 : x->share < y->share ? 1 : x->id - y->id;
 }
 
-/* Drops all but the likeliest top_k bytes, and of those all but the likeliest that make up top_p. */
-static void keep_likeliest(double shares[BYTES], size_t top_k, double top_p)
+/* Drops all but the likeliest top_k tokens, and of those all but the likeliest that make up top_p. */
+static void keep_likeliest(Writer *w, size_t top_k, double top_p)
 {
-    Choice choices[BYTES];
     double sum = 0, kept = 0;
-    size_t count = top_k && top_k < BYTES ? top_k : BYTES, n = 0;
-    for (int i = 0; i < BYTES; i++)
-        choices[i] = (Choice){shares[i], i};
-    qsort(choices, BYTES, sizeof *choices, by_share);
+    size_t count = top_k && top_k < w->vocabulary ? top_k : w->vocabulary, n = 0;
+    for (size_t i = 0; i < w->vocabulary; i++)
+        w->choices[i] = (Choice){w->shares[i], (int32_t)i};
+    qsort(w->choices, w->vocabulary, sizeof *w->choices, by_share);
     for (size_t i = 0; i < count; i++)
-        sum += choices[i].share;
+        sum += w->choices[i].share;
     while (n < count && (n == 0 || kept < top_p * sum))
-        kept += choices[n++].share;
-    for (; n < BYTES; n++)
-        shares[choices[n].byte] = 0;
+        kept += w->choices[n++].share;
+    for (; n < w->vocabulary; n++)
+        w->shares[w->choices[n].id] = 0;
 }
 
-/* softmax(logits / temperature) over the likeliest bytes; at temperature 0 the likeliest of all. */
-static unsigned char choose(const double logits[BYTES], const Sampling *s, size_t i)
+/* softmax(logits / temperature) over the likeliest tokens; at temperature 0 the likeliest of all. */
+static int32_t choose(Writer *w, const Sampling *s, size_t i)
 {
-    double shares[BYTES], sum = 0;
+    double sum = 0;
     size_t best = 0;
-    for (size_t j = 1; j < BYTES; j++)
-        best = logits[j] > logits[best] ? j : best;
+    for (size_t j = 1; j < w->vocabulary; j++)
+        best = w->logits[j] > w->logits[best] ? j : best;
     if (s->temperature == 0)
-        return (unsigned char)best;
-    for (size_t j = 0; j < BYTES; j++)
-        shares[j] = exp((logits[j] - logits[best]) / s->temperature);
-    if ((s->top_k && s->top_k < BYTES) || s->top_p < 1)
-        keep_likeliest(shares, s->top_k, s->top_p);
-    for (size_t j = 0; j < BYTES; j++)
-        sum += shares[j];
+        return (int32_t)best;
+    for (size_t j = 0; j < w->vocabulary; j++)
+        w->shares[j] = exp((w->logits[j] - w->logits[best]) / s->temperature);
+    if ((s->top_k && s->top_k < w->vocabulary) || s->top_p < 1)
+        keep_likeliest(w, s->top_k, s->top_p);
+    for (size_t j = 0; j < w->vocabulary; j++)
+        sum += w->shares[j];
     double point = sum * philox_uniform(s->seed, 0, i, SITE_SAMPLER + s->number);
-    for (size_t j = 0; j < BYTES; point -= shares[j++])
-        if (point < shares[j])
-            return (unsigned char)j;
-    return (unsigned char)best; /* rounding left the point after all shares */
+    for (size_t j = 0; j < w->vocabulary; point -= w->shares[j++])
+        if (point < w->shares[j])
+            return (int32_t)j;
+    return (int32_t)best; /* rounding left the point after all shares */
+}
+
+static bool add_token(Writer *w, int32_t id, Error *e)
+{
+    if (!memory_grow(&w->text, &w->capacity, w->count + 1, sizeof *w->text, "a sample", e))
+        return false;
+    w->text[w->count++] = id;
+    return true;
 }
 
 bool writer_write(Writer *w, Sampling *s, Error *e)
@@ -167,12 +176,10 @@ bool writer_write(Writer *w, Sampling *s, Error *e)
     begin_again(w);
     double start = clock_seconds();
     for (size_t i = 0; fine && i < s->length; i++) {
-        unsigned char byte = choose(w->logits, s, i);
-        buffer_add(&w->text, &byte, 1);
-        s->write(s->to, byte);
-        if (w->text.failed)
-            fine = fail(e, "out of memory for a sample");
-        else if (i + 1 < s->length)
+        const int32_t id = choose(w, s, i);
+        fine = add_token(w, id, e);
+        s->write(s->to, id);
+        if (fine && i + 1 < s->length)
             read_on(w, 1);
     }
     s->seconds = clock_seconds() - start;
@@ -181,19 +188,36 @@ bool writer_write(Writer *w, Sampling *s, Error *e)
 
 /* --- opening --- */
 
-bool writer_open(Writer **out, const Model *m, Trainer *trainer, const unsigned char *prompt, size_t size, bool exact,
+static bool get_room(Writer *w, const Kernels *k, Error *e)
+{
+    const size_t n = w->vocabulary;
+    w->last = k->allocate(3 * sizeof *w->last);
+    w->prompt_length = k->allocate(sizeof *w->prompt_length);
+    w->logits = memory_get(3 * n, sizeof *w->logits);
+    w->choices = memory_get(n, sizeof *w->choices);
+    if (!w->last || !w->prompt_length || !w->logits || !w->choices)
+        return fail(e, "out of memory for a sample");
+    w->prompt_logits = w->logits + n;
+    w->shares = w->logits + 2 * n;
+    return true;
+}
+
+bool writer_open(Writer **out, const Charlm *c, Trainer *trainer, const int32_t *prompt, size_t size, bool exact,
                  Error *e)
 {
     const Kernels *k = trainer->options.k;
+    const Model *m = &c->model;
+    const int32_t first = c->tokenizer.separator > 0 ? c->tokenizer.separator : '\n';
     Writer *w = *out = memory_get(1, sizeof *w);
     if (!w)
         return memory_error(e, "a text generator", 1, sizeof *w);
-    *w = (Writer){.m = m, .w = &trainer->worker[0], .exact = exact, .prompt = size ? size : 1};
-    w->last = k->allocate(3 * sizeof *w->last);
-    w->prompt_length = k->allocate(sizeof *w->prompt_length);
-    buffer_add(&w->text, size ? prompt : (const unsigned char *)"\n", w->prompt);
-    if (!w->last || !w->prompt_length || w->text.failed)
-        return fail(e, "out of memory for a sample");
+    *w = (Writer){.m = m, .w = &trainer->worker[0], .exact = exact, .vocabulary = m->vocabulary};
+    if (!get_room(w, k, e) || (!size && !add_token(w, first, e)))
+        return false;
+    for (size_t i = 0; i < size; i++)
+        if (!add_token(w, prompt[i], e))
+            return false;
+    w->prompt = w->count;
     if (!batch_open(&w->batch, &(BatchSize){1, 1, {m->context}, 0}, e) ||
         (!exact && !stack_cache(&w->cache, &m->stack, k, w->w->stream, 1, m->context, e)))
         return false;
@@ -210,7 +234,9 @@ void writer_close(Writer *w)
     batch_close(&w->batch);
     k->release(w->last);
     k->release(w->prompt_length);
-    buffer_free(&w->text);
+    memory_free(w->text);
+    memory_free(w->logits);
+    memory_free(w->choices);
     memory_free(w);
 }
 
@@ -239,7 +265,7 @@ bool writer_trainer(Charlm *c, Trainer *trainer, bool (*open)(App *, Trainer *, 
     Stream *s = NULL;
     o->batch = o->micro_batch = o->workers = 1;
     bool fine = k->open(&s, 1, e) && stack_cache(&w.cache, &m->stack, k, s, 1, m->context, e);
-    charlm_task(c, (Part){NULL, 0}, m->context);
+    charlm_task(c, (Part){NULL, 0, NULL}, m->context);
     c->app.task.self = &w;
     c->app.task.loss = walk;
     fine = fine && open(&c->app, trainer, e);

@@ -1,8 +1,8 @@
-/* Text, byte by byte, after a prompt.
+/* Text, token by token, after a prompt.
  *
- * Keys and values of earlier bytes are cached, so a byte costs one position's work. When the context is full, the cache
- * is filled again from the newer half of what it held, so a byte sees between half and all of the context. `exact`
- * computes the whole window for every byte instead; both agree as long as everything fits into the context.
+ * Keys and values of earlier tokens are cached, so a token costs one position's work. When the context is full, the cache
+ * is filled again from the newer half of what it held, so a token sees between half and all of the context. `exact`
+ * computes the whole window for every token instead; both agree as long as everything fits into the context.
  *
  * A writer reads its prompt once, for any number of texts. */
 #ifndef CHARLM_WRITER_H
@@ -12,20 +12,21 @@
 
 typedef struct Writer Writer;
 
-/* The trainer's worker 0 computes, alone. exact: without a cache. An empty prompt is a line feed. */
-bool writer_open(Writer **w, const Model *m, Trainer *trainer, const unsigned char *prompt, size_t size, bool exact,
+/* The trainer's worker 0 computes, alone. exact: without a cache. prompt [size]: ids; without any, the text begins
+ * as a document does: after the separator, or a line feed where the tokens are bytes. */
+bool writer_open(Writer **w, const Charlm *c, Trainer *trainer, const int32_t *prompt, size_t size, bool exact,
                  Error *e);
 void writer_close(Writer *w); /* NULL is fine */
 
-/* `length` bytes after the prompt, each handed to `write` as it is chosen. */
+/* `length` tokens after the prompt, each handed to `write` as it is chosen. */
 typedef struct Sampling {
     size_t length;
     double temperature, top_p;
     size_t top_k;
     uint32_t seed, number; /* of the text: each has random numbers of its own */
-    void (*write)(void *to, unsigned char byte);
+    void (*write)(void *to, int32_t id);
     void *to;
-    double seconds; /* result: from the first byte written to the last */
+    double seconds; /* result: from the first token written to the last */
 } Sampling;
 
 bool writer_write(Writer *w, Sampling *s, Error *e);

@@ -318,6 +318,8 @@ const RunRare run_rare[] = {{"kv-heads", "all"},
                             {"branch-init", "same"},
                             {"parametrization", "standard"},
                             {"base-width", "0"},
+                            {"tokens", "bytes"},
+                            {"merges", "0"},
                             {NULL, NULL}};
 
 const char *run_unless_given(const char *option)

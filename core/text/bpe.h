@@ -76,6 +76,9 @@ bool bpe_count_words(Vocabulary *words, const char *text, size_t size, size_t *l
  * needs no closing. */
 bool bpe_learn(Bpe *b, const Vocabulary *words, size_t merges, uint64_t least, Error *e);
 
+/* The same with another mark than </w> after a word's last character; "": none. */
+bool bpe_learn_ending(Bpe *b, const Vocabulary *words, const char *end, size_t merges, uint64_t least, Error *e);
+
 /* --- applying --- */
 
 /* Encodes lines. It belongs to one thread; several may share the merges and the vocabulary. */

@@ -32,6 +32,7 @@ typedef struct Learner {
     int64_t *times;   /* [words] */
     int32_t *symbol;
     int32_t *before; /* room for the longest word: as it was before a merge */
+    const char *end; /* what a word's last character has after it */
     bool blanks;     /* whether any character is one */
     PairCounts counts;
 } Learner;
@@ -175,7 +176,7 @@ static bool spell(Learner *l, const char *word, int32_t *symbol, Error *e)
         length = utf8_step(word, size);
         memcpy(character, word, length);
         l->blanks |= space_length(word, size) > 0;
-        if (!add_symbol(l, character, size == length ? word_end : "", symbol++, e))
+        if (!add_symbol(l, character, size == length ? l->end : "", symbol++, e))
             return false;
     }
     return true;
@@ -277,9 +278,9 @@ static bool learn_merges(Bpe *b, Learner *l, size_t merges, uint64_t least, Erro
     return true;
 }
 
-bool bpe_learn(Bpe *b, const Vocabulary *words, size_t merges, uint64_t least, Error *e)
+bool bpe_learn_ending(Bpe *b, const Vocabulary *words, const char *end, size_t merges, uint64_t least, Error *e)
 {
-    Learner l = {0};
+    Learner l = {.end = end};
     *b = (Bpe){0};
     bool done = open_words(&l, words, e) && count_pairs(&l, e) && learn_merges(b, &l, merges, least ? least : 1, e);
     learner_close(&l);
@@ -287,6 +288,11 @@ bool bpe_learn(Bpe *b, const Vocabulary *words, size_t merges, uint64_t least, E
         return true;
     bpe_close(b);
     return false;
+}
+
+bool bpe_learn(Bpe *b, const Vocabulary *words, size_t merges, uint64_t least, Error *e)
+{
+    return bpe_learn_ending(b, words, word_end, merges, least, e);
 }
 
 bool bpe_count_words(Vocabulary *words, const char *text, size_t size, size_t *left_out, Error *e)

@@ -30,6 +30,8 @@ static int byte_of_seen(uint32_t code)
     return rank <= 32 ? (int)rank : rank < 67 ? (int)rank - 33 + 127 : rank == 67 ? 173 : -1;
 }
 
+size_t gpt2_seen(unsigned char byte, char seen[4]) { return utf8_encode(seen, seen_of_byte(byte)); }
+
 /* --- encoder.json --- */
 
 /* Each piece at the place of its id: all places are taken once. */
@@ -67,7 +69,7 @@ static bool find_bytes(Gpt2 *g, const char *path, Error *e)
 {
     for (unsigned byte = 0; byte < 256; byte++) {
         char seen[4];
-        g->byte[byte] = vocabulary_search(&g->pieces, seen, utf8_encode(seen, seen_of_byte(byte)));
+        g->byte[byte] = vocabulary_search(&g->pieces, seen, gpt2_seen((unsigned char)byte, seen));
         if (g->byte[byte] < 0)
             return fail(e, "%s has no subword for byte %u, which is written as U+%04X", path, byte,
                         (unsigned)seen_of_byte(byte));

@@ -27,6 +27,14 @@ typedef struct Gpt2 {
     int32_t byte[256]; /* the piece that is one byte */
 } Gpt2;
 
+/* A piece that no text has: documents begin with it. It is the last of those that are learned. */
+#define GPT2_SEPARATOR "<|endoftext|>"
+
+/* Learns merges, up to `merges` of them, from pairs that a text has at least twice: gpt2_learn.c. Pieces are the bytes,
+ * what each merge makes, and the separator. Where pairs are equally frequent, the one merged first is that of
+ * subword-nmt (bpe.h), not that of GPT-2's authors. What failed needs no closing. */
+bool gpt2_learn(Gpt2 *g, const char *text, size_t size, size_t merges, Error *e);
+
 /* What failed needs no closing. */
 bool gpt2_read(Gpt2 *g, const char *encoder, const char *merges, Error *e);
 void gpt2_close(Gpt2 *g);
@@ -39,6 +47,9 @@ bool gpt2_encode(const Gpt2 *g, const char *text, size_t size, Buffer *ids, Erro
 
 /* Adds the bytes that ids stand for. A special piece is its name. */
 bool gpt2_decode(const Gpt2 *g, const int32_t *ids, size_t count, Buffer *text, Error *e);
+
+/* A byte as the files write it: up to 4 bytes of UTF-8, and how many. */
+size_t gpt2_seen(unsigned char byte, char seen[4]);
 
 /* The length of the part that a text begins with, by the rule above; 0 for an empty text. */
 size_t gpt2_part(const char *text, size_t size);

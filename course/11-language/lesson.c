@@ -315,8 +315,8 @@ int main(void)
     NgramBits bits;
     learner_expect(text_open(&book, NULL, &e), &e);
     size_t links = add_links(&linked, &book), size = linked.size;
-    Part train = {(unsigned char *)linked.text, size - size / 20};
-    Part valid = {train.bytes + train.size, size / 20};
+    Part train = {(unsigned char *)linked.text, size - size / 20, NULL};
+    Part valid = {train.bytes + train.size, size / 20, NULL};
     section("1. Counting");
     printf("  %zu characters with %zu links, of which the last %zu are held out\n\n", size, links, valid.size);
     double counted = count(train, valid, &bits);

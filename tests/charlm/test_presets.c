@@ -12,13 +12,13 @@ START_TEST(each_preset_has_the_parameters_of_its_model)
 {
     static const struct {
         const char *preset;
-        double parameters;
-    } models[] = {{"former", 9664768}, {"former-wide", 31684864}};
-    for (size_t i = 0; i < 2; i++) {
+        double parameters, tokens_a_step;
+    } models[] = {{"former", 9664768, 32 * 256}, {"former-wide", 31684864, 32 * 256}, {"gpt2", 124439808, 512 * 1024}};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         Said s = must("info --preset %s --json", models[i].preset);
         Json *j = said_json(&s);
         ck_assert_double_eq(json_real(j, "parameters"), models[i].parameters);
-        ck_assert_double_eq(json_real(j, "tokens_a_step"), 32 * 256);
+        ck_assert_double_eq(json_real(j, "tokens_a_step"), models[i].tokens_a_step);
         json_free(j);
         said_free(&s);
     }

@@ -167,7 +167,7 @@ START_TEST(windows_score_each_byte_once_after_a_context_that_is_full_enough)
     for (size_t size = 0; size <= sizeof bytes; size++)
         for (size_t context = 1; context <= 10; context++)
             for (size_t stride = 1; stride <= context; stride++) {
-                Windows w = windows_over((Part){bytes, size}, context, stride);
+                Windows w = windows_over((Part){bytes, size, NULL}, context, stride);
                 size_t next = 1;
                 for (size_t i = 0; i < w.count; i++) {
                     batch_clear(&b);

@@ -62,7 +62,7 @@ static void try_step(const Kernels *k, size_t dim)
     SharedOptions o = small_options();
     Batch batch = random_batch(lengths, sizeof lengths / sizeof *lengths, 11);
     o.dim = dim, o.dropout = 0.1;
-    ck_done(model_open(&model, &o, &e), e);
+    ck_done(model_open(&model, &o, BYTES, &e), e);
     Network n = charlm_network(&model, 0.1);
     trainer_fixture_open(&t, k, &n, &batch, 1, &(Training){.clip = 1});
     ck_done(weights_init(&t.trainer.weights, t.trainer.worker[0].stream, INIT_PYTORCH, o.depth, 1, &e), e);

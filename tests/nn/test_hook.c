@@ -35,7 +35,7 @@ static void reading_open(Reading *r, int l, const Kernels *k)
     const size_t length = LENGTH;
     const BatchSize size = {1, 1, {LENGTH}, 0};
     SharedOptions o = layout(l);
-    ck_done(model_open(&r->model, &o, &e), e);
+    ck_done(model_open(&r->model, &o, BYTES, &e), e);
     r->batch = random_batch(&length, 1, 5);
     Network n = charlm_network(&r->model, 0);
     trainer_fixture_open(&r->t, k, &n, &r->batch, 1, &(Training){0});

@@ -23,7 +23,7 @@ static size_t preset_numbers(const char *preset)
     Program program = charlm_program;
     program.commands = &info, program.command_count = 1;
     ck_done(options_open(&o, &program, tables, 2, &e) && options_parse(&o, 4, line, &e), e);
-    ck_done(model_open(&m, &v.shared, &e), e);
+    ck_done(model_open(&m, &v.shared, BYTES, &e), e);
     size_t numbers = m.parameters.numbers;
     model_close(&m);
     options_close(&o);
@@ -39,14 +39,14 @@ START_TEST(a_width_that_heads_cannot_share_is_refused)
     Model m;
     Error e;
     o.dim = 25;
-    ck_assert(!model_open(&m, &o, &e));
+    ck_assert(!model_open(&m, &o, BYTES, &e));
     ck_assert_ptr_nonnull(strstr(e.text, "--head-size"));
 }
 
 static bool build(void *argument, Error *e)
 {
     Model m;
-    if (!model_open(&m, argument, e))
+    if (!model_open(&m, argument, BYTES, e))
         return false;
     model_close(&m);
     return true;
@@ -98,7 +98,7 @@ typedef struct Fresh {
 static void fresh_open(Fresh *f, const SharedOptions *o, const Kernels *k, Init init, uint32_t seed)
 {
     Error e;
-    ck_done(model_open(&f->model, o, &e) && k->open(&f->stream, 1, &e) &&
+    ck_done(model_open(&f->model, o, BYTES, &e) && k->open(&f->stream, 1, &e) &&
                 weights_open(&f->weights, k, f->stream, &f->model.parameters, &e) &&
                 weights_init(&f->weights, f->stream, init, o->depth, seed, &e),
             e);

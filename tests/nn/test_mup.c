@@ -22,7 +22,7 @@ static Model model_of(size_t dim, int parametrization)
     const SharedOptions o = options_of(dim, parametrization);
     Model m;
     Error e;
-    ck_done(model_open(&m, &o, &e), e);
+    ck_done(model_open(&m, &o, BYTES, &e), e);
     return m;
 }
 

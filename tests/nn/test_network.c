@@ -59,7 +59,7 @@ static void whole_open(Whole *w, const SharedOptions *o, const Kernels *k, const
 {
     Error e;
     w->options = *o;
-    ck_done(model_open(&w->model, o, &e), e);
+    ck_done(model_open(&w->model, o, BYTES, &e), e);
     w->batch = random_batch(lengths, ROWS, 11);
     Network n = charlm_network(&w->model, o->smoothing);
     trainer_fixture_open(&w->t, k, &n, &w->batch, 1, training);
@@ -150,7 +150,7 @@ static void check_splits(const SharedOptions *o, const Kernels *k, double roundi
     static const size_t micro[] = {1, 2, 3, ROWS};
     Model m;
     Error e;
-    ck_done(model_open(&m, o, &e), e);
+    ck_done(model_open(&m, o, BYTES, &e), e);
     size_t size = m.parameters.size, positions = 0;
     for (size_t i = 0; i < ROWS; i++)
         positions += lengths[i];
@@ -186,7 +186,7 @@ static void check_same_bits(const SharedOptions *o, const Kernels *k, Training o
 {
     Model m;
     Error e;
-    ck_done(model_open(&m, o, &e), e);
+    ck_done(model_open(&m, o, BYTES, &e), e);
     Outcome a = outcome_of(o, k, one), b = outcome_of(o, k, other);
     size_t bytes = m.parameters.size * sizeof(double);
     ck_assert(memcmp(&a.loss, &b.loss, sizeof a.loss) == 0);
@@ -225,7 +225,7 @@ static void open_on(Whole *w, const SharedOptions *o, const Kernels *k, const Tr
 {
     Error e;
     w->options = *o;
-    ck_done(model_open(&w->model, o, &e), e);
+    ck_done(model_open(&w->model, o, BYTES, &e), e);
     w->batch = random_batch(rows, count, 11);
     Network n = charlm_network(&w->model, o->smoothing);
     trainer_fixture_open(&w->t, k, &n, &w->batch, 1, training);
@@ -410,7 +410,7 @@ START_TEST(ragged_rows_never_need_more_than_the_longest_ones)
             of[0] = i % 2 ? 13 : of[0];
             batches[i] = random_batch(of, rows, (uint32_t)i);
         }
-        ck_done(model_open(&m, &o, &e), e);
+        ck_done(model_open(&m, &o, BYTES, &e), e);
         Network n = charlm_network(&m, 0);
         trainer_fixture_open(&t, plain_of(NUMBER_F32), &n, batches, BATCHES, &(Training){.keep = (Keep)keep});
         for (uint64_t step = 1; step <= BATCHES; step++)

@@ -20,7 +20,7 @@ static Network open_charlm(ParityFixture *s, bool composed)
     SharedOptions o = reference_options(&s->f);
     ck_assert_ptr_nonnull(m);
     o.attention = composed;
-    ck_done(model_open(m, &o, &e), e);
+    ck_done(model_open(m, &o, BYTES, &e), e);
     s->model = m;
     return charlm_network(m, o.smoothing);
 }

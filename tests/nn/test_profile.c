@@ -27,7 +27,7 @@ static void step_open(Step *s, const Kernels *k, NormPlace norm, size_t workers)
                        .activation = ACTIVATION_RELU,
                        .norm = (int)norm,
                        .positions = POSITIONS_LEARNED};
-    ck_done(model_open(&s->model, &o, &e), e);
+    ck_done(model_open(&s->model, &o, BYTES, &e), e);
     s->network = charlm_network(&s->model, 0);
     s->batch = random_batch((size_t[]){16, 16, 16, 16}, 4, 1);
     trainer_fixture_open(&s->fixture, k, &s->network, &s->batch, 1,

@@ -52,7 +52,7 @@ typedef struct ParityFixture {
 static void parity_open(ParityFixture *s, const SharedOptions *o, const Kernels *k, uint32_t seed)
 {
     Error e;
-    ck_done(model_open(&s->model, o, &e), e);
+    ck_done(model_open(&s->model, o, BYTES, &e), e);
     s->batch = tails(seed);
     Network n = charlm_network(&s->model, 0);
     trainer_fixture_open(&s->t, k, &n, &s->batch, 1, &(Training){0});
@@ -144,7 +144,7 @@ START_TEST(the_last_block_costs_keys_and_values_of_all_and_the_rest_of_what_is_s
     Error e;
     size_t count;
     double flop = 0;
-    ck_done(model_open(&m, &o, &e), e);
+    ck_done(model_open(&m, &o, BYTES, &e), e);
     Batch b = random_batch((size_t[]){13, 13}, 2, 1);
     for (size_t i = 0; i < 26; i++)
         b.side[0].targets[i] = i == 12 || i >= 22 ? 1 : -1;
@@ -222,7 +222,7 @@ static void check_trainer(const SharedOptions *o, bool training)
     Scored s = {.count = 0};
     Error e;
     const size_t n = o->context;
-    ck_done(model_open(&s.model, o, &e), e);
+    ck_done(model_open(&s.model, o, BYTES, &e), e);
     for (size_t length = n - 1; length <= n; length++)
         for (size_t first = 0; first <= n; first++)
             for (size_t second = 0; second <= length; second++) {

@@ -170,7 +170,7 @@ static void whole_open(Whole *w, int score, bool composed, const Kernels *k)
     SharedOptions o = small_options();
     o.kv_heads = 1; /* of 3 */
     o.score = score, o.attention = composed, o.activation = ACTIVATION_GELU, o.attention_dropout = 0.1;
-    ck_done(model_open(&w->model, &o, &e), e);
+    ck_done(model_open(&w->model, &o, BYTES, &e), e);
     w->batch = random_batch(lengths, 5, 11);
     Network n = charlm_network(&w->model, 0);
     trainer_fixture_open(&w->t, k, &n, &w->batch, 1, &(Training){.micro_rows = 3});
@@ -299,7 +299,7 @@ START_TEST(parameters_of_a_score_are_named_and_drawn_as_linear_maps)
     Model m;
     Error e;
     o.attention = 1, o.score = SCORE_ADDITIVE;
-    ck_done(model_open(&m, &o, &e), e);
+    ck_done(model_open(&m, &o, BYTES, &e), e);
     const Kernels *k = plain_of(NUMBER_F64);
     Stream *s;
     Weights w;

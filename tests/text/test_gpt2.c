@@ -309,6 +309,129 @@ static bool read_and_use(void *argument, Error *e)
     return done;
 }
 
+/* ---- learning */
+
+enum { LEARNED = 6000, LEARNED_MERGES = 80 };
+
+static char *some_prose(void)
+{
+    char *text;
+    size_t size;
+    Error e;
+    ck_done(file_read("data/prose.txt", &text, &size, &e), e);
+    ck_assert_uint_gt(size, LEARNED);
+    return text;
+}
+
+/* A text as pieces, with -1 before each part. */
+static size_t lay_out(const Gpt2 *g, const char *text, size_t size, int32_t *pieces)
+{
+    size_t n = 0;
+    for (size_t at = 0, length; at < size; at += length) {
+        length = gpt2_part(text + at, size - at);
+        pieces[n++] = -1;
+        for (size_t i = 0; i < length; i++)
+            pieces[n++] = g->byte[(unsigned char)text[at + i]];
+    }
+    return n;
+}
+
+static size_t times(const int32_t *pieces, size_t n, Pair pair)
+{
+    size_t count = 0;
+    for (size_t i = 0; i + 1 < n; i++)
+        count += pieces[i] == pair.left && pieces[i + 1] == pair.right;
+    return count;
+}
+
+static size_t join(int32_t *pieces, size_t n, Pair pair, int32_t whole)
+{
+    size_t to = 0;
+    for (size_t i = 0; i < n; i++)
+        if (i + 1 < n && pieces[i] == pair.left && pieces[i + 1] == pair.right) {
+            pieces[to++] = whole;
+            i++;
+        } else
+            pieces[to++] = pieces[i];
+    return to;
+}
+
+START_TEST(each_merge_is_of_the_most_frequent_pair)
+{
+    static int32_t pieces[2 * LEARNED];
+    char *text = some_prose();
+    Gpt2 g;
+    Error e;
+    ck_done(gpt2_learn(&g, text, LEARNED, LEARNED_MERGES, &e), e);
+    ck_assert_uint_eq(g.merges.count, LEARNED_MERGES);
+    ck_assert_uint_eq(g.pieces.count, 256 + LEARNED_MERGES + 1);
+    ck_assert_str_eq(vocabulary_word(&g.pieces, 0), "!");
+    ck_assert_str_eq(vocabulary_word(&g.pieces, 256 + LEARNED_MERGES), GPT2_SEPARATOR);
+    size_t n = lay_out(&g, text, LEARNED, pieces);
+    for (size_t m = 0; m < g.merges.count; m++) {
+        const size_t taken = times(pieces, n, g.merges.pair[m]);
+        for (size_t i = 0; i + 1 < n; i++)
+            ck_assert_uint_le(
+                pieces[i] < 0 || pieces[i + 1] < 0 ? 0 : times(pieces, n, (Pair){pieces[i], pieces[i + 1]}), taken);
+        n = join(pieces, n, g.merges.pair[m], g.merged[m]);
+    }
+    Buffer ids = {0};
+    ck_done(gpt2_encode(&g, text, LEARNED, &ids, &e), e);
+    const int32_t *encoded = (const int32_t *)(const void *)ids.text;
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++)
+        if (pieces[i] >= 0)
+            ck_assert_int_eq(encoded[at++], pieces[i]);
+    ck_assert_uint_eq(at * sizeof *encoded, ids.size);
+    expect_back(&g, text, LEARNED, &ids);
+    buffer_free(&ids);
+    gpt2_close(&g);
+    memory_free(text);
+}
+
+START_TEST(what_was_learned_is_read_again)
+{
+    static const char odd[] = "\xff\xfe  a\0b a\0b \xc2\xa0\xc2\xa0 <|endoftext|> <|endoftext|>\n\n\n\n";
+    char encoder[700], merges[700];
+    const char *folder = test_folder();
+    snprintf(encoder, sizeof encoder, "%s/encoder.json", folder);
+    snprintf(merges, sizeof merges, "%s/vocab.bpe", folder);
+    Gpt2 g, again;
+    Error e;
+    ck_done(gpt2_learn(&g, odd, sizeof odd - 1, 1000, &e), e);
+    ck_done(gpt2_write(&g, encoder, merges, &e) && gpt2_read(&again, encoder, merges, &e), e);
+    ck_assert_uint_eq(g.merges.count, again.merges.count);
+    Buffer a = {0}, b = {0};
+    ck_done(gpt2_encode(&g, odd, sizeof odd - 1, &a, &e) && gpt2_encode(&again, odd, sizeof odd - 1, &b, &e), e);
+    ck_assert_uint_eq(a.size, b.size);
+    ck_assert_mem_eq(a.text, b.text, a.size);
+    expect_back(&again, odd, sizeof odd - 1, &b);
+    buffer_free(&a);
+    buffer_free(&b);
+    gpt2_close(&g);
+    gpt2_close(&again);
+    ck_done(gpt2_learn(&g, "", 0, 1000, &e), e); /* nothing to learn: the bytes */
+    ck_assert_uint_eq(g.pieces.count, 257);
+    gpt2_close(&g);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
+static bool learn_and_close(void *text, Error *e)
+{
+    Gpt2 g;
+    const bool fine = gpt2_learn(&g, text, 300, 20, e);
+    if (fine)
+        gpt2_close(&g);
+    return fine;
+}
+
+START_TEST(each_failed_allocation_of_learning_is_an_error)
+{
+    char *text = some_prose();
+    fail_each_allocation(learn_and_close, text);
+    memory_free(text);
+}
+
 START_TEST(each_failed_allocation_is_an_error) { fail_each_allocation(read_and_use, NULL); }
 
 static const Test tests[] = {TEST(ids_are_those_of_tokenizers),
@@ -320,6 +443,9 @@ static const Test tests[] = {TEST(ids_are_those_of_tokenizers),
                              TEST(what_is_no_encoder_is_refused),
                              TEST(what_are_no_merges_is_refused),
                              TEST(merges_that_stand_first_go_first),
+                             TEST(each_merge_is_of_the_most_frequent_pair),
+                             TEST(what_was_learned_is_read_again),
+                             TEST(each_failed_allocation_of_learning_is_an_error),
                              TEST(each_failed_allocation_is_an_error)};
 
 int main(int argc, char **argv)
