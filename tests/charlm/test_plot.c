@@ -126,7 +126,7 @@ START_TEST(runs_of_a_folder_are_compared)
     said_free(&s);
     refused(2, "which runs", "compare");
     refused(2, "--at 'noon': expected steps=N, tokens=N, seconds=N or flop=N", "compare %s --at noon", folder);
-    refused(1, "no run, nor a folder of runs", "compare tests/charlm");
+    refused(1, "is neither a run nor a folder of runs", "compare tests/charlm");
     refused(2, "--out x.jpg: expected a name that ends in", "compare %s --out x.jpg", folder);
 }
 
