@@ -4,7 +4,7 @@ typedef struct Moments {
     float mean, rstd;
 } Moments;
 
-static Moments moments_of(const Number *x, bool centred, double epsilon, size_t d)
+INLINE Moments moments_of(const Number *x, bool centred, double epsilon, size_t d)
 {
     Vec sum = {0}, squared = {0};
     size_t j = 0;
@@ -23,7 +23,7 @@ static Moments moments_of(const Number *x, bool centred, double epsilon, size_t 
 }
 
 /* Vector i of y and x. */
-static void norm_vector(Number *y, float *mean, float *rstd, const Number *x, const float *gain, const float *bias,
+INLINE void norm_vector(Number *y, float *mean, float *rstd, const Number *x, const float *gain, const float *bias,
                         double epsilon, size_t i, size_t d)
 {
     x += i * d, y += i * d;
@@ -50,7 +50,7 @@ typedef struct NormSums {
     float mean, rstd, mean_g, mean_gx;
 } NormSums;
 
-static NormSums norm_sums(float *dgain, float *dbias, const Number *dy, const Number *x, const float *gain,
+INLINE NormSums norm_sums(float *dgain, float *dbias, const Number *dy, const Number *x, const float *gain,
                           const float *mean_, const float *rstd_, size_t i, size_t d)
 {
     float mean = mean_ ? mean_[i] : 0, rstd = rstd_[i];
