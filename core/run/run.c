@@ -308,19 +308,13 @@ void run_close(Run *run)
     memory_free(run);
 }
 
-const RunRare run_rare[] = {{"kv-heads", "all"},
-                            {"norm-kind", "layer"},
-                            {"gate", "no"},
-                            {"qk-norm", "no"},
-                            {"bias-free", "no"},
-                            {"value-residual", "no"},
-                            {"skip", "none"},
-                            {"branch-init", "same"},
-                            {"parametrization", "standard"},
-                            {"base-width", "0"},
-                            {"tokens", "bytes"},
-                            {"merges", "0"},
-                            {NULL, NULL}};
+const RunRare run_rare[] = {
+    {"kv-heads", "all"}, {"norm-kind", "layer"},  {"gate", "no"},
+    {"qk-norm", "no"},   {"bias-free", "no"},     {"value-residual", "no"},
+    {"skip", "none"},    {"branch-init", "same"}, {"parametrization", "standard"},
+    {"base-width", "0"}, {"tokens", "bytes"},     {"merges", "0"},
+    {NULL, NULL},
+};
 
 const char *run_unless_given(const char *option)
 {
