@@ -22,7 +22,7 @@ CPPFLAGS =# the same for the preprocessor: -I/opt/include
 LDFLAGS =# and for linking: -L/opt/lib
 HOST_CC = $(CC)# compiles what runs while building, where CC is a cross compiler
 WERROR  =# 1: a warning is an error
-YES     =# 1: `make deps` does not ask
+YES     =# 1: `make test` installs Check, where it lacks, without asking
 V       =# 1: show every command whole
 for     =# make deps for=run, for=test or for=develop
 only    =# make test only=MODULE or only=MODULE/FILE (several: only="base kernels/attention")
@@ -34,7 +34,7 @@ FILE    =# make grade-NN FILE=...: a file to grade instead of the lesson's exerc
 # ONEDNN=no LIBARCHIVE=no CHECK=no CXX17=no CUDA=no build as if it were not there.
 
 ifeq ($(origin CC),default)
-CC := $(firstword $(foreach c,gcc cc clang,$(if $(shell command -v $c),$c)) cc)
+CC := $(firstword $(foreach c,gcc clang cc,$(if $(shell command -v $c),$c)) cc)
 endif
 
 # The C++ compiler that belongs to it, for kernels/cuda.
@@ -261,7 +261,7 @@ probe: ## look again for compilers and libraries
 	@$(MAKE) --no-print-directory table
 
 deps: ## install what makes attend better; for=test: with what tests need; for=develop: with all that a change needs
-	@YES='$(YES)' tools/deps.sh $(or $(for),run)
+	@tools/deps.sh $(or $(for),run)
 	@rm -f $(BUILD)/*/probe.mk
 
 demo: programs ## train a tiny model, let it write, draw what happened

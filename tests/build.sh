@@ -105,6 +105,20 @@ what_is_installed_works_elsewhere() {
     ! m install PREFIX=/proc/none && says "make install PREFIX=~/.local"
 }
 
+cases="$cases deps_brings_no_second_compiler"
+deps_brings_no_second_compiler() {
+    mkdir "$place/only" && (cd "$place/only" && for tool in cat grep mkdir mktemp rm sed sh tail tr uname; do
+        ln -s "$(command -v $tool)" . || exit 1
+    done && ln -s cat clang && ln -s cat clang++ && echo 'echo 0' >id && echo 'exit 100' >apt-get && chmod +x id apt-get) || return
+    for tier in run develop; do
+        ! PATH="$place/only" tools/deps.sh $tier >"$said" 2>&1 && says "  make  " && says "apt-get failed" || return
+        case $tier in
+        run) ! grep -E '^  (gcc|g\+\+) ' "$said" || no "it would install gcc beside clang" || return ;;
+        develop) says "  gcc  " && says "  g++  " || return ;;
+        esac
+    done
+}
+
 # ---- all of them, or those that were named
 
 for each in ${*:-$cases}; do

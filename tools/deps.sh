@@ -4,16 +4,16 @@
 # tools/deps.sh offer GOAL [1]: GOAL needs what `make deps for=test` brings; asks on a terminal whether to install now.
 #
 # As root, Debian packages are installed. Without root they are downloaded and unpacked under .deps/ in the tree,
-# where the Makefile looks. On other systems this prints the line to run. YES=1 answers every question.
+# where the Makefile looks. On other systems this prints the line to run. (make test YES=1: a question is answered.)
 set -u
 top=$PWD
 
 # for | package | MB on disk, with what it brings along (Debian 12) | what shows that it is there | why
 wanted='
-run     | gcc            | 150 | command gcc            | compiles attend
+run     | gcc            | 150 | compiler gcc clang     | compiles attend
 run     | make           |   2 | command make           | runs the Makefile
 run     | libc6-dev      |  25 | header stdio.h         | headers of the C library
-run     | g++            |  60 | command g++            | compiles the CUDA kernels for the emulator (--device emulated)
+run     | g++            |  60 | compiler g++ clang++   | compiles the CUDA kernels for the emulator (--device emulated)
 run     | libdnnl-dev    |  50 | header dnnl.h          | oneDNN: fast matrix products on a CPU
 run     | libarchive-dev |  10 | header archive.h       | reads compressed data as it is published
 run     | gnuplot-nox    |  60 | command gnuplot        | draws pictures
@@ -42,6 +42,7 @@ PATH=$PATH:$PWD/.deps/bin
 have() { # have KIND WHAT: is it there?
     case $1 in
     command) command -v "$2" >/dev/null ;;
+    compiler) have command "$2" || { [ $tier != develop ] && have command "$3"; } ;; # a change needs to pass with both
     works) shift && "$@" >/dev/null 2>&1 ;;
     root) shift && { [ "$(id -u)" -ne 0 ] || have "$@"; } ;; # nobody else can use it
     header) [ -n "$cc" ] && echo "#include <$2>" |
@@ -94,7 +95,7 @@ missing() {
 quietly() {
     mkdir -p build
     if "$@" >build/deps.log 2>&1 </dev/null; then return 0; fi
-    echo "make deps: ${1#apt_} failed: $(grep -m 1 -E '^(E|Err|W):' build/deps.log || tail -n 1 build/deps.log) (build/deps.log has the rest)" >&2
+    echo "make deps: apt-get failed: $(grep -m 1 -E '^(E|Err|W):' build/deps.log || tail -n 1 build/deps.log) (build/deps.log has the rest)" >&2
     return 1
 }
 
@@ -220,21 +221,16 @@ install() {
             return 0
         fi
         echo "You are not root: they are downloaded and unpacked under .deps/ in this folder."
-        if ! ask "Go on?"; then
-            echo "Nothing was done; 'make deps for=$tier YES=1' does it without asking."
-            return 1
-        fi
     fi
     # shellcheck disable=SC2086
     install_in_tree $packages && echo "make deps: done; they are under .deps/"
 }
 
-# Somebody at a terminal is asked. Where nobody can be asked, root (a container, a CI machine) gets what the goal
-# needs, as from make deps itself, and anyone else is told the line.
+# Somebody at a terminal is asked. Where nobody can be asked (a container, a CI machine), the goal gets what it needs.
 offer() { # offer GOAL
     echo "$1 needs Check, which was not found."
-    if [ "${YES:-}" = 1 ] || { [ "$(id -u)" -eq 0 ] && ! [ -t 0 ]; } || ask "Run make deps for=test?"; then
-        YES=1 install && rm -f build/*/probe.mk
+    if ! [ -t 0 ] || ask "Run make deps for=test?"; then
+        install && rm -f build/*/probe.mk
     else
         echo "Run 'make deps for=test', or '$1 YES=1'." >&2
         return 1
