@@ -18,22 +18,23 @@ run=runs/demo-$n
 say() { printf '\n\033[1m%s\033[0m\n\n' "$1"; }
 [ -t 1 ] || say() { printf '\n%s\n\n' "$1"; }
 
-say "1. Training: a Transformer reads prose, byte by byte, and learns to foretell the next one. This takes a minute."
+say "1. Training: a Transformer reads prose and learns to predict the next byte. This takes a minute."
 echo "\$ charlm train --preset minute --run $run"
 "$charlm" train --preset minute --run "$run"
 
 say "2. How good is it? Bits per byte on text it has never seen: 8 is knowing nothing, less is better."
-echo "The figure above scores windows side by side, whose first bytes have little before them. Windows that overlap give"
-echo "every byte at least 113 bytes of context, as writing does:"
+echo "The figure above is of adjacent windows, whose first bytes have little context. In windows that overlap, each byte that"
+echo "is scored has at least 113 bytes of context, so the model does better:"
 echo
 echo "\$ charlm eval --run $run --split test --stride 16"
 "$charlm" eval --run "$run" --split test --stride 16
 echo
-echo "And counting the same text's n-grams gives this, the line to beat:"
+echo "An n-gram model, which only counts, reaches this on the same text. It is the baseline to beat:"
+echo
 echo "\$ charlm baseline --split test"
 "$charlm" baseline --split test --quiet | head -n 1
 
-say "3. It writes: a prompt, and how it goes on."
+say "3. It writes: a prompt, and how the model continues it."
 echo "\$ charlm sample --run $run --prompt 'The ' --length 300 --temperature 0.5"
 "$charlm" sample --run "$run" --prompt 'The ' --length 300 --temperature 0.5
 
@@ -47,21 +48,21 @@ say "4. The run is in $run:"
 cat <<END
     config.json     every option it was made with
     log.tsv         loss, learning rate, speed of each step
-    samples/        what it wrote on the way: at first noise, then words
+    samples/        what it wrote during training: at first noise, then words
     checkpoints/    weights and the state of training
 END
 if [ -n "$picture" ]; then
-    echo "    loss.png        how the loss fell: have a look (loss.tsv: what it draws)"
+    echo "    loss.png        how the loss fell (loss.tsv: the numbers in it)"
 else
-    echo "    (with gnuplot there would be a picture of the loss, too: make deps)"
+    echo "    (with gnuplot there would be a plot of the loss, too: make deps)"
 fi
 
 say "5. What next?"
-cat <<END
-    ${charlm#"$PWD/"} train --resume $run --minutes 3                let it learn for longer
-    ${charlm#"$PWD/"} train --preset minute --data FILE              a text of your own: any file, packed or not
-    ${charlm#"$PWD/"} train --preset minute --dim 128 --depth 4      another model; --dry-run says first what it takes
-    ${charlm#"$PWD/"} plot --run $run --what all           loss, learning rate, speed; --watch while it learns
-    ${charlm#"$PWD/"} info --run $run                      what it consists of
-    ${charlm#"$PWD/"} train --help                                   everything else
-END
+charlm=${charlm#"$PWD/"}
+next() { printf '    %-56s %s\n' "$charlm $1" "$2"; }
+next "train --resume $run --minutes 3" "train it for longer"
+next "train --preset minute --data FILE" "a text of your own: any file, compressed or not"
+next "train --preset minute --dim 128 --depth 4" "a larger model; --dry-run prints its cost first"
+next "plot --run $run --what all" "loss, learning rate, speed; --watch during training"
+next "info --run $run" "what the model consists of"
+next "train --help" "all options"
