@@ -72,11 +72,9 @@ typedef struct Unpacked {
     uint64_t total, most; /* of all files so far; of what the archive may hold */
 } Unpacked;
 
-/* libarchive's own words, with the path. */
 static bool wrong(struct archive *a, const char *path, Error *e)
 {
-    const char *why = archive_error_string(a);
-    return fail(e, "cannot unpack %s: %s", path, why ? why : "it is damaged or truncated");
+    return fail(e, "cannot unpack %s: %s", path, unpacking_failed_because(a));
 }
 
 static Unpacked unpacking(const char *path)
@@ -148,6 +146,21 @@ static bool read_only_file(struct archive *a, const char *path, void *context, E
            fail(e, "%s holds %zu files where one text is needed; unpack it and give the one you mean", path, files);
 }
 
+/* A packed archive that was cut off is noticed by its packing, a .zip by its parts. A .tar that ends where a file ends
+ * is noticed by nothing but its missing end, which is zeros. */
+static bool tar_has_end(const char *path, Error *e)
+{
+    unsigned char last[512] = {1};
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return fail(e, "cannot open %s: %s", path, strerror(errno));
+    bool zeros = !fseek(f, -(long)sizeof last, SEEK_END) && fread(last, 1, sizeof last, f) == sizeof last;
+    fclose(f);
+    for (size_t i = 0; i < sizeof last; i++)
+        zeros &= last[i] == 0;
+    return zeros || fail(e, "cannot unpack %s: it is truncated", path);
+}
+
 /* Opens an archive and does something with its entries. */
 static bool with_archive(const char *path, const char *kind,
                          bool (*act)(struct archive *a, const char *path, void *context, Error *e), void *context,
@@ -165,7 +178,7 @@ static bool with_archive(const char *path, const char *kind,
     const bool packed = strcmp(kind, "zip") && strcmp(kind, "tar"); /* perhaps a text that is no archive */
     if (packed)
         archive_read_support_format_raw(a);
-    bool done = strcmp(kind, "gzip") || gzip_open(&gzip, path, e);
+    bool done = (strcmp(kind, "tar") || tar_has_end(path, e)) && (strcmp(kind, "gzip") || gzip_open(&gzip, path, e));
     if (done && (gzip ? gzip_archive(gzip, a) : archive_read_open_filename(a, path, 1 << 16)) != ARCHIVE_OK)
         done = wrong(a, path, e);
     if (done && packed && !gzip && archive_filter_code(a, 0) == ARCHIVE_FILTER_NONE) /* it only begins like one */
@@ -220,25 +233,10 @@ static bool show_files(struct archive *a, const char *path, void *context, Error
     return done;
 }
 
-/* A packed archive that was cut off is noticed by its packing, a .zip by its parts. A .tar that ends where a file ends
- * is noticed by nothing but its missing end, which is zeros. */
-static bool tar_has_end(const char *path, Error *e)
-{
-    unsigned char last[512] = {1};
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return fail(e, "cannot open %s: %s", path, strerror(errno));
-    bool zeros = !fseek(f, -(long)sizeof last, SEEK_END) && fread(last, 1, sizeof last, f) == sizeof last;
-    fclose(f);
-    for (size_t i = 0; i < sizeof last; i++)
-        zeros &= last[i] == 0;
-    return zeros || fail(e, "cannot unpack %s: it is truncated", path);
-}
-
 static bool show_archive(const char *path, const char *kind, const Entries *entries, Error *e)
 {
     Entries copy = *entries;
-    return (strcmp(kind, "tar") || tar_has_end(path, e)) && with_archive(path, kind, show_files, &copy, e);
+    return with_archive(path, kind, show_files, &copy, e);
 }
 
 #else

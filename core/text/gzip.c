@@ -103,13 +103,19 @@ static void take(Gzip *g, const unsigned char *bytes, size_t size)
     }
 }
 
+const char *unpacking_failed_because(struct archive *a)
+{
+    const char *why = archive_error_string(a);
+    return why ? why : "it is damaged or truncated";
+}
+
 /* The next block of what was packed; libarchive's words where it cannot be unpacked are the archive's. */
 static la_ssize_t next_block(struct archive *a, void *of, const void **block)
 {
     Gzip *g = of;
     la_ssize_t n = archive_read_data(g->packed, g->block, BLOCK);
     if (n < 0)
-        archive_set_error(a, archive_errno(g->packed), "%s", archive_error_string(g->packed));
+        archive_set_error(a, archive_errno(g->packed), "%s", unpacking_failed_because(g->packed));
     else
         take(g, (unsigned char *)g->block, (size_t)n);
     *block = g->block;
@@ -154,7 +160,7 @@ bool gzip_end(Gzip *g, Error *e)
     while ((n = archive_read_data(g->packed, g->block, BLOCK)) > 0)
         take(g, (unsigned char *)g->block, (size_t)n);
     if (n < 0)
-        return fail(e, "cannot unpack %s: %s", g->path, archive_error_string(g->packed));
+        return fail(e, "cannot unpack %s: %s", g->path, unpacking_failed_because(g->packed));
     return (g->first == g->count && !g->size) ||
            fail(e, "cannot unpack %s: its checksum or length is wrong, so it is damaged; download it again", g->path);
 }

@@ -13,6 +13,8 @@
 struct archive;
 typedef struct Gzip Gzip;
 
+const char *unpacking_failed_because(struct archive *a); /* libarchive's own words, or ours where it has none */
+
 bool gzip_open(Gzip **g, const char *path, Error *e);
 void gzip_close(Gzip *g); /* NULL is fine */
 

@@ -240,6 +240,23 @@ START_TEST(rubbish_after_the_first_bytes_of_an_archive_is_an_error)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
+/* What libarchive has no words for, a file that ends before gzip's checksum does; and a tar that ends where its only
+ * file does, which libarchive takes for all of it. */
+START_TEST(an_end_that_is_missing_is_said_in_words)
+{
+    setup();
+    if (!text_reads_archives()) {
+        test_skip("an_end_that_is_missing_is_said_in_words", "this build has no libarchive");
+        return;
+    }
+    ck_assert_int_eq(system("gzip -k text && truncate -s -4 text.gz && tar cf text.tar text"), 0);
+    ck_assert_int_eq(truncate("text.tar", 512 + (SIZE + 511) / 512 * 512), 0);
+    expect_refusal("text.gz", "truncated");
+    expect_refusal("text.tar", "truncated");
+    memory_free(text);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
 static bool read_it(void *argument, Error *e)
 {
     char *bytes;
@@ -271,6 +288,7 @@ static const Test tests[] = {
     TEST(what_fills_memory_is_no_text),
     TEST(an_archive_of_several_files_is_refused_with_their_number),
     TEST(rubbish_after_the_first_bytes_of_an_archive_is_an_error),
+    TEST(an_end_that_is_missing_is_said_in_words),
     TEST(each_failed_allocation_is_an_error),
 };
 
