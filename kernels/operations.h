@@ -214,6 +214,14 @@ OPERATION(adam,
            const Span *spans, size_t span_count, size_t first, size_t n),
           (s, w, copy, m, v, g, state, adam, spans, span_count, first, n))
 
+/* Lion, for rows first .. first+n-1 of a parameter [V,D]: w -= learning_rate (sign(beta1 m + (1 - beta1) g) + decay w),
+ * m = beta2 m + (1 - beta2) g, where row r's gradient is row slots[r] of g, and 0 where slots [V] is negative; slots
+ * NULL: row r. copy: numbers of w, or NULL. */
+OPERATION(lion,
+          (Stream *s, void *w, void *copy, void *m, const void *g, const int32_t *slots, const StepState *state,
+           Adam adam, double decay, size_t first, size_t n, size_t d),
+          (s, w, copy, m, g, slots, state, adam, decay, first, n, d))
+
 /* Muon, for the n weights of one matrix (pointers are to its beginning).
  * momentum: m = momentum m + (1 - momentum) g state->clip, and g becomes (1 - momentum) g state->clip + momentum m, as
  * Nesterov has it. unit: x [n] (numbers) = g / sqrt(sum of parts), or 0 where that is 0.

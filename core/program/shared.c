@@ -133,7 +133,7 @@ const Option shared_options[] = {
     {"decay-steps", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN | PLOT, AT(decay_steps), "0", NULL, "the step at which linear and cosine end (0: the first --steps)"},
     {"optimizer", 0, OPTION_CHOICE, OPTION_TRAINING, BUILD, AT(optimizer), NULL, .choices = optimizers, "the optimizer (none given: adam)"},
     {"momentum", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(momentum), NULL, "[0,1)", "momentum of SGD (none given: 0) and Muon (none given, or 0: 0.95)"},
-    {"betas", 0, OPTION_TEXT, OPTION_TRAINING, COMMAND_TRAIN, AT(betas), "0.9,0.999", "A,B", "Adam's decay rates of the two moments"},
+    {"betas", 0, OPTION_TEXT, OPTION_TRAINING, COMMAND_TRAIN, AT(betas), "0.9,0.999", "A,B", "Adam's decay rates of the two moments; Lion's of the direction and of its momentum"},
     {"epsilon", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(epsilon), "1e-8", "(0,]", "Adam's epsilon"},
     {"decay", 0, OPTION_REAL, OPTION_TRAINING, COMMAND_TRAIN, AT(decay), "0", "[0,]", "weight decay of matrices, decoupled from the gradient"},
     {"groups", 0, OPTION_TEXT, OPTION_TRAINING, COMMAND_TRAIN, AT(groups), NULL, "PATTERN:lr=X,decay=X;...", "other settings for the tensors that a pattern such as blocks.*.norm?.* matches: lr (times --lr; 0: frozen), decay, beta1, beta2, momentum; the first pattern that matches is used"},

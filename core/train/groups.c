@@ -17,7 +17,8 @@ static const struct Key {
     double below; /* values are 0 or more, and less than that */
 } keys[] = {{"lr", NULL, offsetof(Motion, rate), INFINITY},       {"decay", NULL, offsetof(Motion, decay), INFINITY},
             {"beta1", "adam", offsetof(Motion, adam.beta1), 1},   {"beta2", "adam", offsetof(Motion, adam.beta2), 1},
-            {"momentum", "sgd", offsetof(Motion, adam.beta1), 1}, {"beta1", "muon", offsetof(Motion, adam.beta1), 1},
+            {"momentum", "sgd", offsetof(Motion, adam.beta1), 1}, {"beta1", "lion", offsetof(Motion, adam.beta1), 1},
+            {"beta2", "lion", offsetof(Motion, adam.beta2), 1},   {"beta1", "muon", offsetof(Motion, adam.beta1), 1},
             {"beta2", "muon", offsetof(Motion, adam.beta2), 1},   {"momentum", "muon", offsetof(Motion, momentum), 1}};
 
 /* One of "PATTERN:KEY=X,KEY=X;..." */

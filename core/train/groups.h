@@ -10,7 +10,7 @@
  *
  *     lr=X      the schedule's rate times X, for decay, too; 0: frozen, neither weights nor state change
  *     decay=X   weight decay; if not given: --decay, of matrices only
- *     beta1=X, beta2=X of Adam; momentum=X of SGD, and of the matrices that Muon moves
+ *     beta1=X, beta2=X of Adam and Lion; momentum=X of SGD, and of the matrices that Muon moves
  *
  * muP's factors (core/tensor/parameters.h) multiply these rates: within each group, maps inside a wider model are a group
  * of their own. Their decay grows as their rate shrinks, so that it takes as much of a weight in a step as in the base.

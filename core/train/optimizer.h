@@ -8,7 +8,7 @@
 #include "core/tensor/parameters.h"
 
 /* The first is that of runs that say nothing. */
-#define OPTIMIZERS(X) X(adam) X(sgd) X(muon)
+#define OPTIMIZERS(X) X(adam) X(sgd) X(muon) X(lion)
 
 enum { OPTIMIZER_BLOCKS = 2 };
 

@@ -446,6 +446,13 @@ static void adam_flush(Stream *s, void *m, void *v, LazyRow *lazy, Adam how, siz
     count(s, AT_adam_flush, 0, 0, (v ? 4 : 2) * n * d);
 }
 
+static void lion(Stream *s, void *w, void *copied, void *m, const void *g, const int32_t *slots, const StepState *state,
+                 Adam how, double decay, size_t first, size_t n, size_t d)
+{
+    (void)w, (void)m, (void)g, (void)slots, (void)state, (void)how, (void)decay, (void)first;
+    count(s, AT_lion, 0, copied ? n * d : 0, 5 * n * d);
+}
+
 static void momentum(Stream *s, void *m, void *g, const StepState *state, double keep, size_t n)
 {
     (void)m, (void)g, (void)state, (void)keep;

@@ -107,6 +107,7 @@ INLINE void store_gradient(Number *p, bool add, Vec v, size_t n) { store(p, add 
 #define MISSING_dropout_weights 0, NULL,
 #define MISSING_z_loss_forward  0, NULL,
 #define MISSING_clip            0, NULL,
+#define MISSING_lion            0, NULL,
 #define MISSING_momentum        0, NULL,
 #define MISSING_unit            0, NULL,
 #define MISSING_descend         0, NULL,

@@ -155,3 +155,28 @@ static void adam_rows(Stream *s, void *w, void *m, void *v, LazyRow *lazy, const
     LAUNCH_EACH(s, adam_rows_kernel, n * d, (float *)w, (float *)m, (float *)v, (const float *)g, slots, state, adam,
                 decay, first, n, d);
 }
+
+static __global__ void lion_kernel(float *w, Number *copy, float *m, const float *g, const int32_t *slots,
+                                   const StepState *state, Adam adam, double decay, size_t first, size_t n, size_t d)
+{
+    const float rate = (float)state->learning_rate, shrink = (float)(state->learning_rate * decay),
+                beta1 = (float)adam.beta1, beta2 = (float)adam.beta2;
+    if (!state->finite)
+        return;
+    for (size_t i = first * d + thread_number(); i < (first + n) * d; i += thread_count()) {
+        const int32_t row = slots ? slots[i / d] : (int32_t)(i / d);
+        const float now = row < 0 ? 0 : g[(size_t)row * d + i % d] * (float)state->clip,
+                    way = m[i] + (1 - beta1) * (now - m[i]);
+        w[i] -= shrink * w[i] + (way > 0 ? rate : way < 0 ? -rate : 0);
+        m[i] += (1 - beta2) * (now - m[i]);
+        if (copy)
+            copy[i] = number(w[i]);
+    }
+}
+
+static void lion(Stream *s, void *w, void *copy, void *m, const void *g, const int32_t *slots, const StepState *state,
+                 Adam adam, double decay, size_t first, size_t n, size_t d)
+{
+    LAUNCH_EACH(s, lion_kernel, n * d, (float *)w, (Number *)copy, (float *)m, (const float *)g, slots, state, adam,
+                decay, first, n, d);
+}

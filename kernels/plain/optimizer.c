@@ -105,3 +105,24 @@ static void adam_rows(Stream *s, void *w_, void *m_, void *v_, LazyRow *lazy, co
             adam_one(&w[r * d + j], &m[r * d + j], v ? &v[r * d + j] : &none,
                      slots[r] < 0 ? 0 : g[(size_t)slots[r] * d + j], &a, shrink);
 }
+
+/* Lion (Chen et al. 2023): sign(0) is 0. */
+static void lion(Stream *s, void *w_, void *copy_, void *m_, const void *g_, const int32_t *slots,
+                 const StepState *state, Adam adam, double decay, size_t first, size_t n, size_t d)
+{
+    (void)s;
+    const Real *g = g_, rate = (Real)state->learning_rate, shrink = (Real)(state->learning_rate * decay),
+               beta1 = (Real)adam.beta1, beta2 = (Real)adam.beta2;
+    Real *w = w_, *m = m_;
+    Number *copy = copy_;
+
+    for (size_t i = first * d; state->finite && i < (first + n) * d; i++) {
+        const int32_t row = slots ? slots[i / d] : (int32_t)(i / d);
+        const Real now = row < 0 ? 0 : g[(size_t)row * d + i % d] * (Real)state->clip,
+                   way = m[i] + (1 - beta1) * (now - m[i]);
+        w[i] -= shrink * w[i] + (way > 0 ? rate : way < 0 ? -rate : 0);
+        m[i] += (1 - beta2) * (now - m[i]);
+        if (copy)
+            copy[i] = number(w[i]);
+    }
+}

@@ -241,6 +241,7 @@ static void call_rest(const Kernels *k, Stream *s)
     k->adam(s, p, p, p, p, p, p, (Adam){0.9, 0.98, 1e-9}, NULL, 0, 0, 5);
     k->adam_rows(s, p, p, p, NULL, p, NULL, p, (Adam){0.9, 0.98, 1e-9}, 0, 0, 2, 5);
     k->adam_flush(s, p, p, NULL, (Adam){0.9, 0.98, 1e-9}, 0, 2, 5);
+    k->lion(s, p, p, p, p, NULL, p, (Adam){0.9, 0.98, 1e-9}, 0, 0, 2, 5);
     k->momentum(s, p, p, p, 0.95, 5);
     k->unit(s, p, p, p, 1, 5);
     k->descend(s, p, p, p, p, 1, 0, 5);

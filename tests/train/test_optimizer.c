@@ -16,7 +16,7 @@
 
 #define ONE(KIND) +1
 
-enum { ADAM, SGD, MUON, KINDS = OPTIMIZERS(ONE), USED = 2, MOST = 8192, STEPS = 5 };
+enum { ADAM, SGD, MUON, LION, KINDS = OPTIMIZERS(ONE), USED = 2, MOST = 8192, STEPS = 5 };
 
 START_TEST(choices_are_the_kinds)
 {
@@ -44,7 +44,9 @@ static OptimizerOptions sgd(const char *groups) { return options_of(SGD, 0.9, 0,
 
 static OptimizerOptions muon(const char *groups) { return options_of(MUON, 0.75, 0.9, 0.99, 0.01, groups); }
 
-static OptimizerOptions (*const each_kind[])(const char *) = {adam, sgd, muon};
+static OptimizerOptions lion(const char *groups) { return options_of(LION, 0, 0.9, 0.99, 0.01, groups); }
+
+static OptimizerOptions (*const each_kind[])(const char *) = {adam, sgd, muon, lion};
 
 /* ---- each weight, against the formulas */
 
@@ -83,6 +85,12 @@ static void move(double *w, double *m, double *v, double g, const Motion *how, i
         *w -= rate * (*m + how->decay * *w);
         return;
     }
+    if (kind == LION) {
+        const double way = b1 * *m + (1 - b1) * g;
+        *w -= rate * ((way > 0) - (way < 0) + how->decay * *w);
+        *m = b2 * *m + (1 - b2) * g;
+        return;
+    }
     *m = b1 * *m + (1 - b1) * g;
     *v = b2 * *v + (1 - b2) * g * g;
     *w -= rate * (*m / (1 - pow(b1, (double)step)) / (sqrt(*v / (1 - pow(b2, (double)step))) + 1e-8) + how->decay * *w);
@@ -92,14 +100,15 @@ static void move(double *w, double *m, double *v, double g, const Motion *how, i
 START_TEST(each_weight_moves_by_the_formula_of_its_group)
 {
     static double w[MOST], m[MOST], v[MOST], g[MOST];
-    const int kind = _i % 2;
-    const double mean = _i < 2 ? 0.9 : 0, clip = 0.5;
+    static const int kinds[] = {ADAM, SGD, LION};
+    const int kind = kinds[_i % 3];
+    const double mean = _i < 3 ? 0.9 : 0, clip = 0.5;
     char groups[200];
     snprintf(groups, sizeof groups,
              "*norm*:lr=3,decay=0.5,%s=0.25; blocks.*.attention.*:lr=0;blocks.*:lr=0.125;"
              "token_embedding.weight:decay=0,lr=2,%s=0.5",
              kind == SGD ? "momentum" : "beta1", kind == SGD ? "momentum" : "beta1");
-    const OptimizerOptions options = options_of(kind, mean, mean, 0.99, 0.1, _i < 2 ? groups : NULL);
+    const OptimizerOptions options = options_of(kind, mean, mean, 0.99, 0.1, _i < 3 ? groups : NULL);
     const Kernels *k = kernels_find("plain", NUMBER_F64, NULL);
     Random random = {(uint32_t)_i, 0};
     Tiny tiny;
@@ -112,8 +121,8 @@ START_TEST(each_weight_moves_by_the_formula_of_its_group)
     ck_assert_uint_le(p->whole, MOST);
     ck_done(weights_open(&weights, k, s, p, &e) && weights_init(&weights, s, INIT_GPT2, 1, 1, &e), e);
     ck_done(optimizer_open(&o, &options, 3, k, s, p, &e), e);
-    ck_assert_uint_eq(o.groups, _i < 2 ? 4 : 0);
-    ck_assert(!o.block[1] == (kind == SGD));
+    ck_assert_uint_eq(o.groups, _i < 3 ? 4 : 0);
+    ck_assert(!o.block[1] == (kind != ADAM));
     memcpy(w, weights.reals, p->size * sizeof *w);
     memset(m, 0, sizeof m), memset(v, 0, sizeof v);
     for (uint64_t step = 1; step <= STEPS; step++) {
@@ -325,7 +334,7 @@ START_TEST(means_of_a_group_are_those_of_a_whole_run)
 {
     static float with[MOST], without[MOST];
     static const char *const means[] = {"*:beta1=0.75,beta2=0.875", "*:momentum=0.75",
-                                        "*:beta1=0.75,beta2=0.875,momentum=0.75"};
+                                        "*:beta1=0.75,beta2=0.875,momentum=0.75", "*:beta1=0.75,beta2=0.875"};
     const OptimizerOptions o = options_of(_i, 0.5, 0.9, 0.99, 0, means[_i]),
                            plain = options_of(_i, 0.75, 0.75, 0.875, 0, NULL);
     size_t count = after_steps(with, &o, 1e-2);
@@ -548,7 +557,7 @@ START_TEST(each_allocation_may_fail)
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST(choices_are_the_kinds),
-                                 TEST_LOOP(each_weight_moves_by_the_formula_of_its_group, 4),
+                                 TEST_LOOP(each_weight_moves_by_the_formula_of_its_group, 6),
                                  TEST_LOOP(matrices_move_by_newton_and_schulz_and_the_rest_by_adam, 4),
                                  TEST_LOOP(groups_that_say_the_same_give_the_same_bits, 5 * KINDS),
                                  TEST_LOOP(means_of_a_group_are_those_of_a_whole_run, KINDS),
