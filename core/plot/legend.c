@@ -35,7 +35,7 @@ static const char *value_of(const Json *config, size_t group, const char *key)
 {
     const Json *item = json_get(json_get(config, groups[group]), key);
     if (!item)
-        return group == 0 ? run_unless_given(key) : NULL;
+        return run_unless_given(key);
     return item->kind == JSON_BOOL ? (item->truth ? "yes" : "no") : item->text;
 }
 
@@ -69,10 +69,10 @@ static bool same_but_seed(const Json *a, const Json *b)
             if (!is_silent(key) && strcmp(key, "seed") != 0 && option_differs(a, b, g, key))
                 return false;
         }
+        for (const RunRare *rare = run_rare; rare->option; rare++)
+            if (option_differs(a, b, g, rare->option))
+                return false;
     }
-    for (const RunRare *rare = run_rare; rare->option; rare++)
-        if (option_differs(a, b, 0, rare->option))
-            return false;
     return true;
 }
 
@@ -123,10 +123,10 @@ static void describe(Buffer *b, const Configs *c, const Json *config, bool seeds
             if (!is_silent(key) && (seeds || strcmp(key, "seed") != 0) && any_differs(c, g, key))
                 add_difference(b, key, value_of(config, g, key));
         }
+        for (const RunRare *rare = run_rare; rare->option; rare++)
+            if (!json_get(options, rare->option) && any_differs(c, g, rare->option))
+                add_difference(b, rare->option, rare->means);
     }
-    for (const RunRare *rare = run_rare; rare->option; rare++)
-        if (!json_get(json_get(config, groups[0]), rare->option) && any_differs(c, 0, rare->option))
-            add_difference(b, rare->option, rare->means);
     if (any_data_differ(c))
         add_difference(b, "data", json_get_text(json_get(config, "data"), "path"));
 }

@@ -313,7 +313,8 @@ const RunRare run_rare[] = {
     {"qk-norm", "no"},   {"bias-free", "no"},     {"value-residual", "no"},
     {"skip", "none"},    {"branch-init", "same"}, {"parametrization", "standard"},
     {"base-width", "0"}, {"tokens", "bytes"},     {"merges", "0"},
-    {NULL, NULL},
+    {"groups", "none"},  {"lr-end", "its own"},   {"lr-patience", "3"},
+    {"ema", "0"},        {"z-loss", "0"},         {NULL, NULL},
 };
 
 const char *run_unless_given(const char *option)

@@ -81,7 +81,7 @@ bool run_find_mark(const Run *run, const char *name, bool *found, uint64_t *step
 /* Removes checkpoints but the last `keep` and the best; 0 keeps all. */
 bool run_prune(Run *run, size_t keep, Error *e);
 
-/* Options of a model that config.json may lack, because only runs that were given one have it, or those of today; and
+/* Options that config.json may lack, because only runs that were given one have it, or those of today; and
  * what they mean then. The last is NULL. */
 typedef struct RunRare {
     const char *option, *means;

@@ -108,7 +108,7 @@ START_TEST(mup_at_its_base_width_is_standard)
     memory_free(state[1]);
     char *config[] = {read_in(folder[0], "config.json", &size[0]), read_in(folder[1], "config.json", &size[1])};
     ck_assert(!strstr(config[0], "parametrization") && !strstr(config[0], "base-width"));
-    ck_assert(strstr(config[1], "\"parametrization\": \"mup\", \"base-width\": 16}"));
+    ck_assert(strstr(config[1], "\"parametrization\": \"mup\", \"base-width\": 16"));
     memory_free(config[0]);
     memory_free(config[1]);
 }

@@ -70,6 +70,20 @@ START_TEST(an_option_that_was_not_given_differs_from_one_that_was)
     }
 }
 
+/* Those of training, too. */
+START_TEST(a_group_that_was_not_given_differs_from_one_that_was)
+{
+    const char *const runs[] = {made_run("a", "\"dim\": 64", TRAINING("1", ""), 3, 0),
+                                made_run("b", "\"dim\": 64", TRAINING("2", ", \"lr-end\": \"0.5\""), 3, 0),
+                                made_run("c", "\"dim\": 64", TRAINING("3", ", \"ema\": 0"), 3, 0)};
+    Legend l = legend_of(runs, 3, false);
+    ck_assert_uint_eq(l.curves, 2);
+    ck_assert_uint_eq(l.curve[2], 0);
+    ck_assert_str_eq(l.label[0], "lr-end its own");
+    ck_assert_str_eq(l.label[1], "lr-end 0.5");
+    legend_free(&l);
+}
+
 START_TEST(runs_that_differ_in_nothing_are_called_by_their_folders)
 {
     const char *const runs[] = {made_run("a", "\"dim\": 64", TRAINING("1", ""), 3, 0),
@@ -145,6 +159,7 @@ static const Test tests[] = {
     TEST(labels_are_what_differs),
     TEST(seeds_are_one_curve_unless_they_are_wanted_apart),
     TEST(an_option_that_was_not_given_differs_from_one_that_was),
+    TEST(a_group_that_was_not_given_differs_from_one_that_was),
     TEST(runs_that_differ_in_nothing_are_called_by_their_folders),
     TEST(what_an_older_version_did_not_know_is_no_difference),
     TEST(what_follows_from_another_option_is_not_said_twice),
