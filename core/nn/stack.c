@@ -5,6 +5,7 @@
 #include "core/tensor/operations.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Whose input block i reads, too; its own: no other's. */
 static size_t skips_from(const Stack *s, size_t i)
@@ -16,9 +17,11 @@ static size_t skips_from(const Stack *s, size_t i)
 Stack stack_new(Parameters *p, const StackOptions *o)
 {
     const AttentionOptions *a = &o->block.attention;
-    Stack s = {.depth = o->depth,
-               .block = memory_get(o->depth, sizeof *s.block),
-               .skip = memory_get(o->depth, sizeof *s.skip),
+    const size_t depth = o->depth * (o->loops ? o->loops : 1);
+    Stack s = {.depth = depth,
+               .window_pattern = o->window_pattern,
+               .block = memory_get(depth, sizeof *s.block),
+               .skip = memory_get(depth, sizeof *s.skip),
                .skips = o->skip,
                .normed = o->block.norm != NORM_POST,
                .kv_heads = a->composed ? 1 : attention_keys(a) / a->key_size,
@@ -30,15 +33,21 @@ Stack stack_new(Parameters *p, const StackOptions *o)
         stack_close(&s);
         return s;
     }
+    if (o->embedding_norm) {
+        snprintf(name, sizeof name, "%.*sembedding_norm", (int)(strlen(o->norm) - strlen("norm")), o->norm);
+        s.embedding_norm = norm_new(p, o->block.norm_kind, a->dim, name);
+    }
     for (size_t i = 0; i < s.depth; i++) {
         BlockOptions block = o->block;
         block.attention.value_residual = block.attention.value_residual && i;
-        snprintf(name, sizeof name, "%s.%zu", o->blocks, i);
+        p->again = i >= o->depth;
+        snprintf(name, sizeof name, "%s.%zu", o->blocks, i % o->depth);
         s.block[i] = block_new(p, &block, name);
-        snprintf(name, sizeof name, "%s.%zu.skip", o->blocks, i);
+        snprintf(name, sizeof name, "%s.%zu.skip", o->blocks, i % o->depth);
         if (skips_from(&s, i) < i)
             s.skip[i] = blend_new(p, a->dim, 1, 0, name);
     }
+    p->again = false;
     if (s.normed)
         s.norm = norm_new(p, o->block.norm_kind, a->dim, o->norm);
     return s;
@@ -57,6 +66,8 @@ Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Attentio
 {
     const Queries *only = context->query_subset;
     bool late = context->kv_cache || !s->depth; /* keys and values of all positions are wanted of every block */
+    if (s->embedding_norm.gain)
+        x = norm(t, &s->embedding_norm, x);
     Tensor **read = arena_take(&t->host, s->depth * sizeof *read), *values = NULL; /* what each block reads */
     if (s->depth > 1 && s->block[1].attention.value_blend.own)
         values = linear(t, &s->block[0].attention.value, enter(t, &s->block[0].branch1, x));
@@ -64,6 +75,8 @@ Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Attentio
         AttentionContext now = *context;
         read[i] = x = s->skip[i].own ? blend(t, &s->skip[i], x, read[skips_from(s, i)]) : x;
         now.first_values = i ? values : NULL;
+        if (s->window_pattern && s->window_pattern[i % strlen(s->window_pattern)] == 'L')
+            now.self_mask.window = 0;
         now.kv_cache = layer_of(context->kv_cache, i);
         now.cross_cache = layer_of(context->cross_cache, i);
         now.query_subset = i + 1 == s->depth && !late ? only : NULL;

@@ -1,6 +1,9 @@
 /* A chain of blocks, and after the last of a pre-norm chain a norm: an encoder, a decoder, or a language model.
  *
- *     x = block(x), depth times        x = norm(x), pre-norm only
+ *     x = block(x), depth times        x = norm(x), unless post-norm
+ *
+ * The chain may run several times, each time with the same parameters (Universal Transformer, Dehghani et al. 2019; of one
+ * block: ALBERT, Lan et al. 2020). Each turn has its own random numbers and its own part of a cache.
  *
  * Encoder and decoder (Vaswani et al. 2017) are two of them: memory = stack(encoder, source), and each block of the
  * decoder attends across it. While a text is written the memory stays as it is: stack_remember computes its keys and
@@ -18,18 +21,23 @@ typedef enum Skip { SKIP_NONE, SKIP_X0, SKIP_UNET } Skip;
 
 typedef struct StackOptions {
     BlockOptions block;
-    size_t depth;
+    size_t depth, loops; /* loops 0: 1 */
+    const char
+        *window_pattern;       /* a letter a block, again from the first where it is too short: L, it sees all keys, not
+                                 * just those of the mask's window; NULL: none does */
+    bool embedding_norm;       /* x is normalized before the first block */
     const char *blocks, *norm; /* names: "blocks" makes blocks.0, blocks.1 .. ; "norm" */
     Skip skip;
 } StackOptions;
 
 typedef struct Stack {
-    size_t depth;
+    size_t depth; /* of all turns */
     Block *block; /* [depth] */
     Blend *skip;  /* [depth] */
     Skip skips;
     bool normed;
-    Norm norm;
+    Norm norm, embedding_norm; /* gain NULL: none */
+    const char *window_pattern;
     size_t kv_heads; /* that a cache may part; 1 where attention is composed of operations that know no heads apart */
     size_t key_columns, value_columns; /* of a layer's keys and values */
 } Stack;

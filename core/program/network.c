@@ -3,6 +3,8 @@
 
 #include "core/nn/positions.h"
 
+#include <string.h>
+
 static bool mup_suits(const SharedOptions *o, Error *e)
 {
     const bool mup = o->parametrization == PARAMETRIZATION_MUP;
@@ -33,6 +35,12 @@ bool network_suits(const SharedOptions *o, Error *e)
             e,
             "--score %s is not a dot product, the only score that fused attention computes: give --attention composed",
             score_name((Score)o->score));
+    if (o->window_pattern &&
+        (!o->window || !*o->window_pattern || strspn(o->window_pattern, "SL") != strlen(o->window_pattern)))
+        return fail(e,
+                    "--window-pattern '%s': expected letters S (a block sees --window keys) and L (it sees all), such "
+                    "as SSSL, and a --window",
+                    o->window_pattern);
     return mup_suits(o, e) &&
            (o->attention == ATTENTION_FUSED || o->distances == DISTANCE_NONE ||
             fail(e, "--attention composed does not support distances: give --distances none, or --attention fused"));
@@ -79,6 +87,12 @@ BlockOptions network_block(const SharedOptions *o)
 
 StackOptions network_stack(const SharedOptions *o, const char *blocks, const char *norm)
 {
-    return (StackOptions){
-        .block = network_block(o), .depth = o->depth, .blocks = blocks, .norm = norm, .skip = (Skip)o->skip};
+    return (StackOptions){.block = network_block(o),
+                          .depth = o->depth,
+                          .loops = o->loops,
+                          .window_pattern = o->window_pattern,
+                          .embedding_norm = o->embedding_norm,
+                          .blocks = blocks,
+                          .norm = norm,
+                          .skip = (Skip)o->skip};
 }

@@ -173,7 +173,7 @@ bool setup_weights(Trainer *c, const SharedOptions *o, const char *const (*alias
 {
     Stream *s = c->worker[0].stream;
     if (!o->weights)
-        return weights_init(&c->weights, s, (Init)o->init, o->depth, (uint32_t)o->seed, e);
+        return weights_init(&c->weights, s, (Init)o->init, o->depth * (o->loops ? o->loops : 1), (uint32_t)o->seed, e);
     if (!file_exists(o->weights))
         return fail(
             e, "--weights %s: there is no such file; expected one such as RUN/checkpoints/00000500/model.safetensors",

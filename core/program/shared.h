@@ -33,10 +33,11 @@ enum { LOG_AXES_NONE, LOG_AXES_X, LOG_AXES_Y, LOG_AXES_XY };
 
 typedef struct SharedOptions {
     /* model */
-    size_t dim, heads, kv_heads, head_size, value_size, depth, ff, context, window, base_width;
+    size_t dim, heads, kv_heads, head_size, value_size, depth, ff, context, window, base_width, loops;
     int parametrization, activation, norm, norm_kind, positions, distances, attention, score,
         skip; /* enums; see shared.c */
-    bool bias, bias_free, tie, gate, qk_norm, value_residual;
+    bool bias, bias_free, tie, gate, qk_norm, value_residual, embedding_norm;
+    const char *window_pattern;
     /* training */
     const char *data, *from, *map, *betas, *groups, *save_every, *lr_end;
     size_t batch, micro_batch, steps, epochs, warmup, decay_steps, lr_patience, eval_every, keep, patience, seed,

@@ -309,12 +309,27 @@ void run_close(Run *run)
 }
 
 const RunRare run_rare[] = {
-    {"kv-heads", "all"}, {"norm-kind", "layer"},  {"gate", "no"},
-    {"qk-norm", "no"},   {"bias-free", "no"},     {"value-residual", "no"},
-    {"skip", "none"},    {"branch-init", "same"}, {"parametrization", "standard"},
-    {"base-width", "0"}, {"tokens", "bytes"},     {"merges", "0"},
-    {"groups", "none"},  {"lr-end", "its own"},   {"lr-patience", "3"},
-    {"ema", "0"},        {"z-loss", "0"},         {NULL, NULL},
+    {"kv-heads", "all"},
+    {"norm-kind", "layer"},
+    {"gate", "no"},
+    {"qk-norm", "no"},
+    {"bias-free", "no"},
+    {"value-residual", "no"},
+    {"skip", "none"},
+    {"branch-init", "same"},
+    {"parametrization", "standard"},
+    {"base-width", "0"},
+    {"tokens", "bytes"},
+    {"merges", "0"},
+    {"groups", "none"},
+    {"lr-end", "its own"},
+    {"lr-patience", "3"},
+    {"ema", "0"},
+    {"z-loss", "0"},
+    {"loops", "1"},
+    {"window-pattern", "S"},
+    {"embedding-norm", "no"},
+    {NULL, NULL},
 };
 
 const char *run_unless_given(const char *option)

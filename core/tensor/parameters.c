@@ -13,22 +13,26 @@
 
 Parameter *parameters_add(Parameters *p, Role role, size_t rows, size_t columns, const char *format, ...)
 {
+    Parameter one = {.role = role,
+                     .rank = columns ? 2 : 1,
+                     .shape = {rows, columns ? columns : 1},
+                     .count = rows * (columns ? columns : 1),
+                     .fan_in = columns,
+                     .wider = 1};
+    va_list list;
+    va_start(list, format);
+    vsnprintf(one.name, sizeof one.name, format, list);
+    va_end(list);
+    Parameter *new = p->again ? parameters_find(p, one.name) : NULL;
+    if (new)
+        return new;
     bool fits = memory_grow(&p->list, &p->capacity, p->count + 1, sizeof *p->list, "", NULL);
-    Parameter *new = fits ? memory_get(1, sizeof *new) : NULL;
+    new = fits ? memory_get(1, sizeof *new) : NULL;
     if (!new) {
         p->failed = true;
         return NULL;
     }
-    *new = (Parameter){.role = role,
-                       .rank = columns ? 2 : 1,
-                       .shape = {rows, columns ? columns : 1},
-                       .count = rows * (columns ? columns : 1),
-                       .fan_in = columns,
-                       .wider = 1};
-    va_list list;
-    va_start(list, format);
-    vsnprintf(new->name, sizeof new->name, format, list);
-    va_end(list);
+    *new = one;
     p->list[p->count++] = new;
     return new;
 }

@@ -68,6 +68,7 @@ typedef struct Parameters {
     uint32_t sites; /* sites of random numbers given out so far */
     uint32_t side;  /* of what is built from now on: 0, or 1 for a decoder beside an encoder */
     BranchInit branch_init;
+    bool again;     /* what is built from now on has parameters that exist, where their names do */
     bool bias_free; /* linear maps and norms that are built from now on have none */
     bool failed;    /* memory ran out while the model was built */
 } Parameters;

@@ -32,7 +32,8 @@ static SharedOptions layout(int i)
     if (i == 4)
         o.positions = POSITIONS_ROTARY, o.norm = NORM_PARALLEL, o.bias_free = o.value_residual = true, o.skip = SKIP_X0;
     else if (i == 5)
-        o.positions = POSITIONS_ROTARY, o.qk_norm = o.gate = true, o.norm = NORM_SANDWICH;
+        o.positions = POSITIONS_ROTARY, o.qk_norm = o.gate = o.embedding_norm = true, o.norm = NORM_SANDWICH,
+        o.loops = 2, o.window = 4, o.window_pattern = "SSL", o.skip = SKIP_UNET;
     else if (i >= 2)
         o.positions = POSITIONS_SINUSOID, o.head_size = 5, o.value_size = 7, o.window = 4, o.bias = false;
     return o;

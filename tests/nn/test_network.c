@@ -30,7 +30,10 @@ static SharedOptions kind(int i)
         o.norm = NORM_PARALLEL, o.bias_free = true, o.activation = ACTIVATION_SILU, o.kv_heads = 1;
         o.value_residual = true, o.skip = SKIP_X0;
         break;
-    case 6: o.norm = NORM_PRE, o.skip = SKIP_UNET, o.depth = 3, o.activation = ACTIVATION_GELU; break;
+    case 6:
+        o.norm = NORM_PRE, o.skip = SKIP_UNET, o.loops = 2, o.activation = ACTIVATION_GELU, o.embedding_norm = true;
+        o.window = 3, o.window_pattern = "SL";
+        break;
     case 3:
         o.norm_kind = NORM_RMS, o.heads = 4, o.kv_heads = 2;
         o.attention = 1, o.score = SCORE_ADDITIVE, o.window = 4, o.activation = ACTIVATION_GELU;
