@@ -111,6 +111,12 @@ static size_t whole(const Reference *f, const char *key) { return (size_t)refere
 /* Of options that few fixtures have: 0 where there is none. */
 static size_t rare(const Reference *f, const char *key) { return safetensors_text(f->file, key) ? whole(f, key) : 0; }
 
+static NormKind norm_kind(const Reference *f)
+{
+    const char *rms = safetensors_text(f->file, "rms");
+    return !rms ? NORM_LAYER : strcmp(rms, "plain") == 0 ? NORM_RMS_PLAIN : NORM_RMS;
+}
+
 SharedOptions reference_options(const Reference *f)
 {
     static const char *const activations[] = {"relu", "gelu", "gelu-tanh", "tanh", "sigmoid", "silu", NULL};
@@ -131,7 +137,7 @@ SharedOptions reference_options(const Reference *f)
                            .embedding_norm = rare(f, "embedding-norm"),
                            .activation = reference_choice(f, "activation", activations),
                            .norm = reference_choice(f, "norm", norms),
-                           .norm_kind = rare(f, "rms") ? NORM_RMS : NORM_LAYER,
+                           .norm_kind = norm_kind(f),
                            .positions = reference_choice(f, "positions", positions),
                            .bias = whole(f, "bias"),
                            .tie = whole(f, "tie"),

@@ -5,9 +5,12 @@
 
 #include <assert.h>
 
+static double one(size_t row, size_t column, size_t columns) { return (void)row, (void)column, (void)columns, 1; }
+
 Norm norm_new(Parameters *p, NormKind kind, size_t dim, const char *name)
 {
-    Parameter *gain = parameters_add(p, ROLE_GAIN, dim, 0, "%s.weight", name);
+    Parameter *gain = kind == NORM_RMS_PLAIN ? parameters_constant(p, dim, 0, one, name, "weight")
+                                             : parameters_add(p, ROLE_GAIN, dim, 0, "%s.weight", name);
     bool bias = kind == NORM_LAYER && !p->bias_free;
     return (Norm){kind, gain, bias ? parameters_add(p, ROLE_BIAS, dim, 0, "%s.bias", name) : NULL, 1e-5};
 }
@@ -17,8 +20,19 @@ typedef struct NormNode {
     const Norm *norm;
     Tensor *x, *f; /* f NULL: the norm alone */
     void *sum, *mean, *rstd;
+    void *nowhere; /* [D] for the gradient of a gain that is not learned */
     Dropout drop;
 } NormNode;
+
+static void *gain_gradient(const Tape *t, const NormNode *n)
+{
+    return n->nowhere ? n->nowhere : tape_gradient_of(t, n->norm->gain);
+}
+
+static void *nowhere(Tape *t, const Norm *l)
+{
+    return l->kind == NORM_RMS_PLAIN && t->recording ? tape_reals(t, l->gain->shape[0]) : NULL;
+}
 
 static size_t vectors(const Norm *l, const Tensor *x) { return x->rows * (x->columns / l->gain->shape[0]); }
 
@@ -27,9 +41,9 @@ static void norm_back(Tape *t, Node *node)
     NormNode *n = (NormNode *)node;
     bool add;
     void *dx = tensor_gradient(t, n->x, &add);
-    t->k->norm_backward(t->stream, dx, add, tape_gradient_of(t, n->norm->gain), tape_gradient_of(t, n->norm->bias),
-                        node->y->gradient, n->mean, n->rstd, n->x->data, tape_reals_of(t, n->norm->gain),
-                        vectors(n->norm, n->x), n->norm->gain->shape[0]);
+    t->k->norm_backward(t->stream, dx, add, gain_gradient(t, n), tape_gradient_of(t, n->norm->bias), node->y->gradient,
+                        n->mean, n->rstd, n->x->data, tape_reals_of(t, n->norm->gain), vectors(n->norm, n->x),
+                        n->norm->gain->shape[0]);
 }
 
 Tensor *norm(Tape *t, const Norm *l, Tensor *x)
@@ -43,7 +57,7 @@ Tensor *norm(Tape *t, const Norm *l, Tensor *x)
     tape_check(t, y, "the norm", l->gain);
     NormNode *n = tape_node(t, sizeof *n, norm_back, y);
     if (n)
-        n->norm = l, n->x = x, n->mean = mean, n->rstd = rstd;
+        n->norm = l, n->x = x, n->mean = mean, n->rstd = rstd, n->nowhere = nowhere(t, l);
     return y;
 }
 
@@ -52,9 +66,9 @@ static void add_norm_back(Tape *t, Node *node)
     NormNode *n = (NormNode *)node;
     bool add_x, add_f;
     void *dx = tensor_gradient(t, n->x, &add_x), *df = tensor_gradient(t, n->f, &add_f);
-    t->k->add_norm_backward(t->stream, dx, add_x, df, add_f, tape_gradient_of(t, n->norm->gain),
-                            tape_gradient_of(t, n->norm->bias), node->y->gradient, n->sum, n->mean, n->rstd, n->drop,
-                            t->state, tape_reals_of(t, n->norm->gain), n->x->rows, n->x->columns);
+    t->k->add_norm_backward(t->stream, dx, add_x, df, add_f, gain_gradient(t, n), tape_gradient_of(t, n->norm->bias),
+                            node->y->gradient, n->sum, n->mean, n->rstd, n->drop, t->state,
+                            tape_reals_of(t, n->norm->gain), n->x->rows, n->x->columns);
 }
 
 Tensor *add_norm(Tape *t, const Norm *l, Tensor *x, Tensor *f, Dropout drop)
@@ -69,6 +83,7 @@ Tensor *add_norm(Tape *t, const Norm *l, Tensor *x, Tensor *f, Dropout drop)
     tape_check(t, y, "the norm", l->gain);
     NormNode *n = tape_node(t, sizeof *n, add_norm_back, y);
     if (n)
-        n->norm = l, n->x = x, n->f = f, n->sum = sum->data, n->mean = mean, n->rstd = rstd, n->drop = drop;
+        n->norm = l, n->x = x, n->f = f, n->sum = sum->data, n->mean = mean, n->rstd = rstd, n->drop = drop,
+        n->nowhere = nowhere(t, l);
     return y;
 }

@@ -4,7 +4,7 @@
 
 #include "core/tensor/tape.h"
 
-typedef enum NormKind { NORM_LAYER, NORM_RMS } NormKind;
+typedef enum NormKind { NORM_LAYER, NORM_RMS, NORM_RMS_PLAIN /* whose gain is always 1 */ } NormKind;
 
 typedef struct Norm {
     NormKind kind;

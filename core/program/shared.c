@@ -28,7 +28,8 @@ enum {
 static const OptionChoice activations[] = {{"relu", ACTIVATION_RELU},           {"gelu", ACTIVATION_GELU},
                                            {"gelu-tanh", ACTIVATION_GELU_TANH}, {"silu", ACTIVATION_SILU},
                                            {"relu2", ACTIVATION_RELU2},         {NULL, 0}};
-static const OptionChoice norm_kinds[] = {{"layer", NORM_LAYER}, {"rms", NORM_RMS}, {NULL, 0}};
+static const OptionChoice norm_kinds[] = {
+    {"layer", NORM_LAYER}, {"rms", NORM_RMS}, {"rms-plain", NORM_RMS_PLAIN}, {NULL, 0}};
 static const OptionChoice norms[] = {
     {"post", NORM_POST}, {"pre", NORM_PRE}, {"sandwich", NORM_SANDWICH}, {"parallel", NORM_PARALLEL}, {NULL, 0}};
 static const OptionChoice positions[] = {{"none", POSITIONS_NONE},
@@ -99,7 +100,7 @@ const Option shared_options[] = {
     {"activation", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(activation), "relu", .choices = activations, "activation function of the feed-forward network"},
     {"gate", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(gate), NULL, NULL, "multiply the activated numbers by a second linear map of the same input: a gated linear unit, with silu SwiGLU, with gelu GEGLU (none given: no)"},
     {"norm", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm), "post", .choices = norms, "normalize after each branch is added, before it, before it and what it adds, or once for all branches of a block, which are then parallel"},
-    {"norm-kind", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm_kind), NULL, .choices = norm_kinds, "layer norm, or RMS norm: mean square 1, without a bias (none given: layer)"},
+    {"norm-kind", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm_kind), NULL, .choices = norm_kinds, "layer norm; or RMS norm: mean square 1, without a bias, and without a gain where it is plain (none given: layer)"},
     {"positions", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(positions), "learned", .choices = positions, "vectors of positions, added to the embeddings; or rotary: queries and keys of self-attention are rotated"},
     {"distances", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(distances), "none", .choices = distances, "how the distance between query and key enters their score"},
     {"attention", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(attention), "fused", .choices = attentions, "attention as one operation, or made of small ones"},

@@ -161,6 +161,7 @@ static void draw_fields(Draw *d, Op *op)
         op->norm = chance(&own, 0.3) ? NORM_SANDWICH : op->norm;
         op->bias_free = chance(&own, 0.2);
         op->norm = chance(&own, 0.2) ? NORM_PARALLEL : op->norm;
+        op->norm_kind = chance(&own, 0.15) ? NORM_RMS_PLAIN : op->norm_kind;
         op->function = d->taste.smooth ? ACTIVATION_GELU : ACTIVATION_RELU;
         break;
     case LOSS:

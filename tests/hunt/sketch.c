@@ -197,6 +197,7 @@ static void say_fields(Text *t, const Op *op)
 {
     static const char *const functions[] = {"relu", "gelu", "gelu-tanh", "tanh", "sigmoid", "silu", "relu2"};
     static const char *const places[] = {"post", "pre", "sandwich", "parallel"};
+    static const char *const kinds[] = {"", " rms", " rms without gain"};
     static const char *const poolings[] = {"first", "mean", "max"};
     static const char *const positions[] = {"", " learned positions", " sinusoids"};
     switch (op->what) {
@@ -210,11 +211,11 @@ static void say_fields(Text *t, const Op *op)
     case PRODUCT: say(t, " H %zu", op->heads); break;
     case ATTENTION: say_attention(t, op); break;
     case NORM:
-    case ADD_NORM: say(t, "%s", op->norm_kind == NORM_RMS ? " rms" : ""); break;
+    case ADD_NORM: say(t, "%s", kinds[op->norm_kind]); break;
     case BLOCK:
-        say(t, " %s-norm%s %s%s%s%s%s", places[op->norm], op->norm_kind == NORM_RMS ? " rms" : "",
-            functions[op->function], op->gate ? " gate" : "", op->rotary ? " rotary" : "",
-            op->qk_norm ? " qk-norm" : "", op->bias_free ? " no biases" : "");
+        say(t, " %s-norm%s %s%s%s%s%s", places[op->norm], kinds[op->norm_kind], functions[op->function],
+            op->gate ? " gate" : "", op->rotary ? " rotary" : "", op->qk_norm ? " qk-norm" : "",
+            op->bias_free ? " no biases" : "");
         say_attention(t, op);
         break;
     case LOSS: say(t, " %zu smoothing %g%s", op->which, op->smoothing, op->again ? " twice" : ""); break;

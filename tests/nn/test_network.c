@@ -28,7 +28,7 @@ static SharedOptions kind(int i)
         break;
     case 5:
         o.norm = NORM_PARALLEL, o.bias_free = true, o.activation = ACTIVATION_SILU, o.kv_heads = 1;
-        o.value_residual = true, o.skip = SKIP_X0;
+        o.value_residual = true, o.skip = SKIP_X0, o.norm_kind = NORM_RMS_PLAIN;
         break;
     case 6:
         o.norm = NORM_PRE, o.skip = SKIP_UNET, o.loops = 2, o.activation = ACTIVATION_GELU, o.embedding_norm = true;
