@@ -15,6 +15,8 @@ static const char *join(Name name, const char *prefix, const char *part)
     return name;
 }
 
+static double one(size_t row, size_t column, size_t columns) { return (void)row, (void)column, (void)columns, 1; }
+
 static Branch branch_new(Parameters *p, const BlockOptions *o, const char *prefix, const char *part)
 {
     size_t dim = o->attention.dim;
@@ -27,6 +29,10 @@ static Branch branch_new(Parameters *p, const BlockOptions *o, const char *prefi
         b.norm_out = norm_new(p, o->norm_kind, dim, name);
     }
     b.drop = parameters_dropout(p, o->dropout);
+    if (o->branch_dropout > 0) { /* few networks have it, as below */
+        b.drop_all = parameters_dropout_of_step(p, o->branch_dropout);
+        b.ones = parameters_constant(p, 1, dim, one, prefix, join(name, part, "ones"));
+    }
     return b;
 }
 
@@ -61,8 +67,22 @@ Block block_new(Parameters *p, const BlockOptions *o, const char *prefix)
 
 Tensor *enter(Tape *t, const Branch *b, Tensor *x) { return b->place == NORM_POST ? x : norm(t, &b->norm, x); }
 
+/* 0, or f / (1 - rate) */
+static Tensor *drop_all(Tape *t, const Branch *b, Tensor *f)
+{
+    static const ProductShape wide = {.outer = 1, .inner = 1, .m = 1, .k = 1, .alpha = 1};
+    if (!b->ones || !t->training)
+        return f;
+    ProductShape shape = wide;
+    Tensor *ones = tape_constant(t, b->ones);
+    shape.n = ones->columns, shape.c.column = shape.b.column = 1;
+    Tensor *factor = product(t, add(t, NULL, slice(t, ones, 0, 1), b->drop_all), ones, &shape, 1, ones->columns);
+    return mul(t, f, repeat_row(t, factor, f->rows));
+}
+
 Tensor *leave(Tape *t, const Branch *b, Tensor *x, Tensor *f)
 {
+    f = drop_all(t, b, f);
     if (b->place == NORM_POST)
         return add_norm(t, &b->norm, x, f, b->drop);
     return add(t, x, b->place == NORM_SANDWICH ? norm(t, &b->norm_out, f) : f, b->drop);

@@ -21,16 +21,19 @@ typedef struct BlockOptions {
     bool gate; /* the feed-forward network has one */
     NormPlace norm;
     NormKind norm_kind;
-    double dropout;    /* on what each branch adds */
-    double ff_dropout; /* inside the feed-forward network, after its activation */
-    bool cross;        /* a decoder's: it attends across a memory, too */
+    double dropout;        /* on what each branch adds */
+    double branch_dropout; /* a branch is dropped as a whole, for all of a step */
+    double ff_dropout;     /* inside the feed-forward network, after its activation */
+    bool cross;            /* a decoder's: it attends across a memory, too */
 } BlockOptions;
 
 typedef struct Branch {
     Norm norm; /* gain NULL: a parallel block's, which reads what the first one made of x */
     Dropout drop;
     NormPlace place;
-    Norm norm_out; /* a sandwich's, of what the branch makes */
+    Norm norm_out;    /* a sandwich's, of what the branch makes */
+    Dropout drop_all; /* stochastic depth (Huang et al. 2016) */
+    Parameter *ones;  /* [1,D]; NULL: it is never dropped as a whole */
 } Branch;
 
 /* y = out(dropout(f(in(x)))), or with a gate (Shazeer 2020: SwiGLU where f is SiLU) y = out(dropout(f(gate(x)) in(x))). */

@@ -40,6 +40,7 @@ Stack stack_new(Parameters *p, const StackOptions *o)
     for (size_t i = 0; i < s.depth; i++) {
         BlockOptions block = o->block;
         block.attention.value_residual = block.attention.value_residual && i;
+        block.branch_dropout *= (double)(i + 1) / (double)s.depth;
         p->again = i >= o->depth;
         snprintf(name, sizeof name, "%s.%zu", o->blocks, i % o->depth);
         s.block[i] = block_new(p, &block, name);

@@ -2,6 +2,8 @@
  *
  *     x = block(x), depth times        x = norm(x), unless post-norm
  *
+ * A branch that may be dropped (branch_dropout) is dropped more often the later its block; the last one's rate is the option's.
+ *
  * The chain may run several times, each time with the same parameters (Universal Transformer, Dehghani et al. 2019; of one
  * block: ALBERT, Lan et al. 2020). Each turn has its own random numbers and its own part of a cache.
  *

@@ -82,6 +82,7 @@ BlockOptions network_block(const SharedOptions *o)
                           .norm = (NormPlace)o->norm,
                           .norm_kind = (NormKind)o->norm_kind,
                           .dropout = o->dropout,
+                          .branch_dropout = o->branch_dropout,
                           .ff_dropout = o->ff_dropout};
 }
 

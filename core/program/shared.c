@@ -117,6 +117,7 @@ const Option shared_options[] = {
     {"dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(dropout), "0", "[0,1)", "probability of dropping a number of embeddings and branches"},
     {"attention-dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(attention_dropout), "0", "[0,1)", "probability of dropping an attention weight"},
     {"ff-dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(ff_dropout), "0", "[0,1)", "probability of dropping a hidden number of the feed-forward network"},
+    {"branch-dropout", 0, OPTION_REAL, OPTION_TRAINING, BUILD, AT(branch_dropout), NULL, "[0,1)", "stochastic depth: probability of dropping a branch of the last block for a step; earlier ones less (none given: 0)"},
     {"init", 0, OPTION_CHOICE, OPTION_TRAINING, BUILD, AT(init), "pytorch", .choices = inits, "how weights are initialized"},
     {"branch-init", 0, OPTION_CHOICE, OPTION_TRAINING, BUILD, AT(branch_init), NULL, .choices = branch_inits, "initial weights of the last map of each branch: as --init says, divided by the root of 2 depth (which gpt2 does anyway), or zero (none given: same)"},
     {"from", 0, OPTION_PATH, OPTION_TRAINING, COMMAND_TRAIN, AT(from), NULL, "RUN|FILE", "start from another model's weights, where name and shape match: a run's best, or a .safetensors file"},

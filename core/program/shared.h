@@ -42,7 +42,8 @@ typedef struct SharedOptions {
     const char *data, *from, *map, *betas, *groups, *save_every, *lr_end;
     size_t batch, micro_batch, steps, epochs, warmup, decay_steps, lr_patience, eval_every, keep, patience, seed,
         workers, team;
-    double minutes, lr, ema, momentum, epsilon, decay, clip, dropout, attention_dropout, ff_dropout, smoothing, z_loss;
+    double minutes, lr, ema, momentum, epsilon, decay, clip, dropout, attention_dropout, ff_dropout, branch_dropout,
+        smoothing, z_loss;
     int init, branch_init, schedule, optimizer, device, precision;
     bool recompute;
     /* here */

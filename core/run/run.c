@@ -329,6 +329,7 @@ const RunRare run_rare[] = {
     {"loops", "1"},
     {"window-pattern", "S"},
     {"embedding-norm", "no"},
+    {"branch-dropout", "0"},
     {NULL, NULL},
 };
 

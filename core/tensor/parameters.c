@@ -51,6 +51,14 @@ Dropout parameters_dropout(Parameters *p, double rate)
     return (Dropout){.rate = rate, .site = SITE_LAYERS + p->sites++, .side = p->side};
 }
 
+/* Positions of the last side are counted from 0 in each micro-batch, because no batch has so many sides. */
+Dropout parameters_dropout_of_step(Parameters *p, double rate)
+{
+    Dropout drop = parameters_dropout(p, rate);
+    drop.side = SIDES - 1;
+    return drop;
+}
+
 size_t parameters_largest(const Parameters *p)
 {
     size_t largest = 0;

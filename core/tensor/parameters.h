@@ -84,6 +84,9 @@ Parameter *parameters_constant(Parameters *p, size_t rows, size_t columns, doubl
 /* One more dropout, with a site of its own; see sites.h. */
 Dropout parameters_dropout(Parameters *p, double rate);
 
+/* The same for one number of a whole step: all its micro-batches draw alike. */
+Dropout parameters_dropout_of_step(Parameters *p, double rate);
+
 bool parameters_finish(Parameters *p, Error *e);
 void parameters_close(Parameters *p);
 Parameter *parameters_find(const Parameters *p, const char *name);

@@ -353,6 +353,52 @@ START_TEST(each_dropout_of_a_network_acts)
     whole_close(&w);
 }
 
+/* Each of two branches is there or not, for all micro-batches of a step alike: four losses, one of them that of a network
+ * whose branches are zero. */
+START_TEST(branches_are_dropped_as_a_whole_for_a_step)
+{
+    enum { STEPS = 30, MOST = 8 };
+    SharedOptions o = small_options();
+    o.norm = NORM_PRE, o.depth = 1, o.branch_dropout = 0.5;
+    double seen[MOST];
+    size_t count = 0;
+    Whole whole, parts, none;
+    whole_open(&whole, &o, plain_of(NUMBER_F64), &(Training){0});
+    whole_open(&parts, &o, plain_of(NUMBER_F64), &(Training){.workers = 2, .micro_rows = 2});
+    o.branch_dropout = 1e-300; /* none; with 0 other numbers would be drawn */
+    whole_open(&none, &o, plain_of(NUMBER_F64), &(Training){0});
+    static const double zeros[24 * 31];
+    for (size_t i = 0; i < none.model.parameters.count; i++) {
+        const Parameter *p = none.model.parameters.list[i];
+        if (p->residual)
+            weights_set(&none.t.trainer.weights, none.t.trainer.worker[0].stream, p, zeros);
+    }
+    const double without = trainer_fixture_step(&none.t, 1, 0).loss;
+    bool found = false;
+    for (uint64_t step = 1; step <= STEPS; step++) {
+        double loss = trainer_fixture_step(&whole.t, step, 0).loss;
+        ck_assert_double_eq_tol(loss, trainer_fixture_step(&parts.t, step, 0).loss, 1e-13);
+        size_t i = 0;
+        while (i < count && fabs(seen[i] - loss) > 1e-12)
+            i++;
+        ck_assert_uint_lt(i, MOST);
+        seen[i] = loss, count += i == count;
+        found = found || fabs(loss - without) < 1e-12;
+    }
+    ck_assert_uint_eq(count, 4);
+    ck_assert(found);
+    whole_close(&whole);
+    whole_close(&parts);
+    whole_close(&none);
+    Error e;
+    Model m;
+    o.depth = 2, o.branch_dropout = 0.5;
+    ck_done(model_open(&m, &o, BYTES, &e), e);
+    ck_assert(m.stack.block[0].branch1.drop_all.rate == 0.25); /* an early branch is dropped less */
+    ck_assert(m.stack.block[1].branch2.drop_all.rate == 0.5);
+    model_close(&m);
+}
+
 /* A weight or what a weight leads to is not finite: the step says so, changes nothing, and finds the culprit. */
 static void check_nonfinite(const Kernels *k, const char *weight, double by, const char *culprit)
 {
@@ -437,6 +483,7 @@ int main(int argc, char **argv)
         TEST_LOOP(adam_with_moments_stays_finite_where_nothing_is_scored, KINDS),
         TEST_LOOP(dropout_acts_in_training_and_not_in_evaluation, KINDS),
         TEST_LOOP(each_dropout_of_a_network_acts, KINDS),
+        TEST(branches_are_dropped_as_a_whole_for_a_step),
         TEST(a_step_that_is_not_finite_changes_nothing_and_names_the_culprit),
         TEST_LOOP(ragged_rows_never_need_more_than_the_longest_ones, KINDS),
     };
