@@ -46,7 +46,7 @@ Attention attention_new(Parameters *p, const AttentionOptions *o, const char *pr
         snprintf(name, sizeof name, "%s.value_blend", prefix);
         a.value_blend = blend_new(p, attention_values(o), 0.5, 0.5, name);
     }
-    a.rotary = rotary_new(p, o->rotary, o->key_size, prefix);
+    a.rotary = rotary_new(p, &o->rotary, o->key_size, prefix);
     a.distances = distances_new(p, &o->distances, o->dim, o->heads, o->key_size, prefix);
     return a;
 }

@@ -29,7 +29,7 @@ typedef struct AttentionOptions {
     double dropout;      /* of the weights */
     bool value_residual; /* its values are mixed with those of the first block (Zhou et al. 2024) */
     bool qk_norm;        /* RMS norms of queries and keys, head by head (Henry et al. 2020) */
-    size_t rotary;       /* positions that queries and keys are rotated by, at most so many; 0: they are not */
+    RotaryOptions rotary;
     DistanceOptions distances;
 } AttentionOptions;
 

@@ -3,8 +3,8 @@
 
 #include "core/tensor/operations.h"
 
-static double one(size_t row, size_t column, size_t columns) { return (void)row, (void)column, (void)columns, 1; }
-static double zero(size_t row, size_t column, size_t columns) { return (void)row, (void)column, (void)columns, 0; }
+static double one(const Parameter *p, size_t row, size_t column) { return (void)p, (void)row, (void)column, 1; }
+static double zero(const Parameter *p, size_t row, size_t column) { return (void)p, (void)row, (void)column, 0; }
 
 static Parameter *weights(Parameters *p, size_t dim, double first, const char *name, const char *part)
 {

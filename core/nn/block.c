@@ -15,7 +15,7 @@ static const char *join(Name name, const char *prefix, const char *part)
     return name;
 }
 
-static double one(size_t row, size_t column, size_t columns) { return (void)row, (void)column, (void)columns, 1; }
+static double one(const Parameter *p, size_t row, size_t column) { return (void)p, (void)row, (void)column, 1; }
 
 static Branch branch_new(Parameters *p, const BlockOptions *o, const char *prefix, const char *part)
 {
@@ -48,7 +48,7 @@ Block block_new(Parameters *p, const BlockOptions *o, const char *prefix)
         AttentionOptions cross = o->attention;
         cross.cross = true;
         cross.distances = (DistanceOptions){0};
-        cross.rotary = 0;
+        cross.rotary.context = 0;
         cross.value_residual = false;
         b.cross = attention_new(p, &cross, join(name, prefix, "cross"));
         b.branch_cross = branch_new(p, o, prefix, "norm_cross");
@@ -65,20 +65,19 @@ Block block_new(Parameters *p, const BlockOptions *o, const char *prefix)
     return b;
 }
 
-Tensor *enter(Tape *t, const Branch *b, Tensor *x) { return b->place == NORM_POST ? x : norm(t, &b->norm, x); }
-
-/* 0, or f / (1 - rate) */
+/* 0, or f / (1 - rate): one number is dropped or not, and spread over all columns and positions. */
 static Tensor *drop_all(Tape *t, const Branch *b, Tensor *f)
 {
-    static const ProductShape wide = {.outer = 1, .inner = 1, .m = 1, .k = 1, .alpha = 1};
     if (!b->ones || !t->training)
         return f;
-    ProductShape shape = wide;
-    Tensor *ones = tape_constant(t, b->ones);
-    shape.n = ones->columns, shape.c.column = shape.b.column = 1;
-    Tensor *factor = product(t, add(t, NULL, slice(t, ones, 0, 1), b->drop_all), ones, &shape, 1, ones->columns);
+    Tensor *ones = tape_constant(t, b->ones), *one_of_them = add(t, NULL, slice(t, ones, 0, 1), b->drop_all);
+    const ProductShape shape = {
+        .c = {.column = 1}, .b = {.column = 1}, .outer = 1, .inner = 1, .m = 1, .n = f->columns, .k = 1, .alpha = 1};
+    Tensor *factor = product(t, one_of_them, ones, &shape, 1, f->columns);
     return mul(t, f, repeat_row(t, factor, f->rows));
 }
+
+Tensor *enter(Tape *t, const Branch *b, Tensor *x) { return b->place == NORM_POST ? x : norm(t, &b->norm, x); }
 
 Tensor *leave(Tape *t, const Branch *b, Tensor *x, Tensor *f)
 {

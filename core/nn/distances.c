@@ -8,9 +8,9 @@
 #include <math.h>
 #include <stdio.h>
 
-static double alibi(size_t distance, size_t head, size_t heads)
+static double alibi(const Parameter *p, size_t distance, size_t head)
 {
-    return -(double)distance * exp2(-8 * (double)(head + 1) / (double)heads);
+    return -(double)distance * exp2(-8 * (double)(head + 1) / (double)p->shape[1]);
 }
 
 /* 0 to begin with, whatever else is drawn: no distance counts yet. */
@@ -46,7 +46,7 @@ Distances distances_new(Parameters *p, const DistanceOptions *o, size_t dim, siz
             d.keys.weight->edge = EDGE_IN;
         break;
     case DISTANCE_XL:
-        d.features = parameters_constant(p, count, dim, sinusoid, prefix, "distances");
+        d.features = parameters_constant(p, count, dim, sinusoid_of, prefix, "distances");
         d.keys = linear_new(p, dim, width, false, name);
         d.content_bias = add_bias(p, width, 0, prefix, "content_bias");
         d.position_bias = add_bias(p, width, 0, prefix, "position_bias");

@@ -68,7 +68,7 @@ Linear linear_tied(Parameter *table)
     return table ? (Linear){.weight = table, .in = table->shape[1], .out = table->shape[0]} : (Linear){0};
 }
 
-static double one(size_t row, size_t column, size_t columns) { return (void)row, (void)column, (void)columns, 1; }
+static double one(const Parameter *p, size_t row, size_t column) { return (void)p, (void)row, (void)column, 1; }
 
 Linear linear_last(Parameters *p, Parameter *table, size_t in, size_t out, const char *name)
 {

@@ -9,6 +9,11 @@ double sinusoid(size_t position, size_t column, size_t columns)
     return column % 2 ? cos(angle) : sin(angle);
 }
 
+double sinusoid_of(const Parameter *table, size_t position, size_t column)
+{
+    return sinusoid(position, column, table->shape[1]);
+}
+
 Parameter *positions_new(Parameters *p, Positions kind, size_t context, size_t dim, const char *name)
 {
     if (kind == POSITIONS_NONE || kind == POSITIONS_ROTARY)
@@ -16,6 +21,6 @@ Parameter *positions_new(Parameters *p, Positions kind, size_t context, size_t d
     bool learned = kind == POSITIONS_LEARNED;
     Parameter *table = parameters_add(p, learned ? ROLE_TABLE : ROLE_CONSTANT, context, dim, "%s", name);
     if (table && !learned)
-        table->constant = sinusoid;
+        table->constant = sinusoid_of;
     return table;
 }

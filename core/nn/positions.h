@@ -11,5 +11,6 @@ Parameter *positions_new(Parameters *p, Positions kind, size_t context, size_t d
 
 /* sin(position / 10000^(2i / columns)) in column 2i, the cosine of the same angle in column 2i+1. */
 double sinusoid(size_t position, size_t column, size_t columns);
+double sinusoid_of(const Parameter *table, size_t position, size_t column);
 
 #endif

@@ -6,34 +6,59 @@
 #include <assert.h>
 #include <math.h>
 
-static double angle(size_t position, size_t column, size_t columns)
+/* Of a table with given = {numbers that are rotated, base, stretch of positions}; 0 for numbers that are not. */
+static double angle(const Parameter *p, size_t position, size_t column)
 {
-    size_t pair = column % (columns / 2);
-    return (double)position * pow(10000, -2 * (double)pair / (double)columns);
+    size_t rotated = (size_t)p->given[0];
+    if (column >= rotated)
+        return 0;
+    double pair = (double)(column % (rotated / 2));
+    return (double)position / p->given[2] * pow(p->given[1], -2 * pair / (double)rotated);
 }
 
-static double cosine(size_t position, size_t column, size_t columns) { return cos(angle(position, column, columns)); }
-static double sine(size_t position, size_t column, size_t columns) { return sin(angle(position, column, columns)); }
+static double cosine(const Parameter *p, size_t position, size_t column) { return cos(angle(p, position, column)); }
+static double sine(const Parameter *p, size_t position, size_t column) { return sin(angle(p, position, column)); }
 
 /* What number `row` of a head adds to number `column` of half(x). */
-static double half(size_t row, size_t column, size_t columns)
+static double half(const Parameter *p, size_t row, size_t column)
 {
-    return row == column + columns / 2 ? -1 : row + columns / 2 == column;
+    size_t half = (size_t)p->given[0] / 2;
+    return column < half && row == column + half ? -1 : row < half && row + half == column;
 }
 
-Rotary rotary_new(Parameters *p, size_t context, size_t size, const char *prefix)
+size_t rotary_size(const RotaryOptions *o, size_t size)
 {
-    if (!context)
+    size_t pairs = (size_t)((o->share > 0 ? o->share : 1) * (double)size / 2);
+    return pairs ? 2 * pairs : 2;
+}
+
+static Parameter *table(Parameters *p, const RotaryOptions *o, size_t rows, size_t size,
+                        double (*value)(const Parameter *, size_t, size_t), const char *prefix, const char *name)
+{
+    Parameter *new = parameters_constant(p, rows, size, value, prefix, name);
+    double rotated = (double)rotary_size(o, size), stretch = o->stretch > 0 ? o->stretch : 1;
+    if (!new)
+        return NULL;
+    new->given[0] = rotated;
+    new->given[1] = o->base > 0 ? o->base : 10000;
+    new->given[2] = o->ntk ? 1 : stretch;
+    if (o->ntk && rotated > 2)
+        new->given[1] *= pow(stretch, rotated / (rotated - 2));
+    return new;
+}
+
+Rotary rotary_new(Parameters *p, const RotaryOptions *o, size_t size, const char *prefix)
+{
+    if (!o->context)
         return (Rotary){0};
-    return (Rotary){size, parameters_constant(p, context, size, cosine, prefix, "cosine"),
-                    parameters_constant(p, context, size, sine, prefix, "sine"),
-                    parameters_constant(p, size, size, half, prefix, "half")};
+    return (Rotary){size, table(p, o, o->context, size, cosine, prefix, "cosine"),
+                    table(p, o, o->context, size, sine, prefix, "sine"), table(p, o, size, size, half, prefix, "half")};
 }
 
 /* The rows of a table [context, size] at these positions, once for each head: [N, heads * size] */
-static Tensor *for_heads(Tape *t, const Parameter *table, RowPositions positions, size_t n, size_t heads)
+static Tensor *for_heads(Tape *t, const Parameter *angles, RowPositions positions, size_t n, size_t heads)
 {
-    Tensor *one = gather(t, tape_constant(t, table), positions.position, positions.count);
+    Tensor *one = gather(t, tape_constant(t, angles), positions.position, positions.count);
     if (positions.index)
         one = gather(t, one, positions.index, n);
     Tensor **each = arena_take(&t->host, heads * sizeof *each);

@@ -4,11 +4,23 @@
  *     x' = x cos(p f) + half(x) sin(p f)          half(x) = (-x[n/2 ..], x[.. n/2])
  *
  * for each head x [n] at position p, with frequencies f[i] = f[i + n/2] = 10000^(-2i/n). It is made of existing
- * operations; half(x) is a product with a constant matrix. */
+ * operations; half(x) is a product with a constant matrix.
+ *
+ * 10000 may be another base; n the first numbers of a head, of which the others stay as they are (Black et al. 2022). A
+ * model that has learned shorter texts reads texts s times as long if its angles are stretched: linear, all by 1/s (Chen
+ * et al. 2023); ntk, the slowest by 1/s and the fastest not at all, because the base grows by s^(n/(n-2)). */
 #ifndef CORE_NN_ROTARY_H
 #define CORE_NN_ROTARY_H
 
 #include "core/tensor/tape.h"
+
+typedef struct RotaryOptions {
+    size_t context; /* how many positions there are; 0: nothing is rotated */
+    double base;    /* 0: 10000 */
+    double share;   /* of a head that is rotated; 0: all */
+    double stretch; /* 0: 1 */
+    bool ntk;       /* how it is stretched */
+} RotaryOptions;
 
 typedef struct Rotary {
     size_t size;              /* of a head */
@@ -16,8 +28,11 @@ typedef struct Rotary {
     Parameter *half;          /* [size, size] */
 } Rotary;
 
-/* context: how many positions there are; 0: nothing is rotated. prefix: "blocks.0.attention" */
-Rotary rotary_new(Parameters *p, size_t context, size_t size, const char *prefix);
+/* How many numbers of a head are rotated: even, at least 2. */
+size_t rotary_size(const RotaryOptions *o, size_t size);
+
+/* prefix: "blocks.0.attention" */
+Rotary rotary_new(Parameters *p, const RotaryOptions *o, size_t size, const char *prefix);
 
 /* The positions of x [N, ..] within their rows: position [count], or those of them at index [N]. */
 typedef struct RowPositions {

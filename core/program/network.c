@@ -23,6 +23,10 @@ bool network_suits(const SharedOptions *o, Error *e)
                     o->heads);
     if (o->positions == POSITIONS_ROTARY && network_block(o).attention.key_size % 2)
         return fail(e, "--positions rotary rotates pairs of numbers: give an even --head-size");
+    if (o->positions != POSITIONS_ROTARY &&
+        (o->rotary_base > 0 || o->rotary_share > 0 || o->rotary_stretch > 0 || o->rotary_scaling))
+        return fail(e, "--rotary-base, --rotary-share, --rotary-stretch and --rotary-scaling belong to --positions "
+                       "rotary, which is missing");
     if (o->kv_heads && o->heads % o->kv_heads)
         return fail(e, "--heads %zu cannot be shared out among --kv-heads %zu; give one that divides it", o->heads,
                     o->kv_heads);
@@ -74,7 +78,11 @@ BlockOptions network_block(const SharedOptions *o)
                                         .composed = o->attention == ATTENTION_COMPOSED,
                                         .score = (Score)o->score,
                                         .dropout = o->attention_dropout,
-                                        .rotary = o->positions == POSITIONS_ROTARY ? o->context : 0,
+                                        .rotary = {.context = o->positions == POSITIONS_ROTARY ? o->context : 0,
+                                                   .base = o->rotary_base,
+                                                   .share = o->rotary_share,
+                                                   .stretch = o->rotary_stretch,
+                                                   .ntk = o->rotary_scaling},
                                         .distances = {(DistanceKind)o->distances, .reach = o->context - 1}},
                           .ff = o->ff ? o->ff : 4 * o->dim,
                           .activation = (Activation)o->activation,

@@ -45,6 +45,7 @@ static const OptionChoice scores[] = {{"scaled-dot", SCORE_SCALED_DOT},
                                       {"bilinear", SCORE_BILINEAR},
                                       {"additive", SCORE_ADDITIVE},
                                       {NULL, 0}};
+static const OptionChoice scalings[] = {{"linear", 0}, {"ntk", 1}, {NULL, 0}};
 static const OptionChoice skips[] = {{"none", SKIP_NONE}, {"x0", SKIP_X0}, {"unet", SKIP_UNET}, {NULL, 0}};
 static const OptionChoice inits[] = {
     {"pytorch", INIT_PYTORCH}, {"gpt2", INIT_GPT2}, {"xavier", INIT_XAVIER}, {NULL, 0}};
@@ -102,6 +103,10 @@ const Option shared_options[] = {
     {"norm", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm), "post", .choices = norms, "normalize after each branch is added, before it, before it and what it adds, or once for all branches of a block, which are then parallel"},
     {"norm-kind", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm_kind), NULL, .choices = norm_kinds, "layer norm; or RMS norm: mean square 1, without a bias, and without a gain where it is plain (none given: layer)"},
     {"positions", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(positions), "learned", .choices = positions, "vectors of positions, added to the embeddings; or rotary: queries and keys of self-attention are rotated"},
+    {"rotary-base", 0, OPTION_REAL, OPTION_MODEL, BUILD, AT(rotary_base), NULL, "[0,]", "rotary: each pair of numbers turns this many times as slowly as the first one, or a root of that (none given, or 0: 10000)"},
+    {"rotary-share", 0, OPTION_REAL, OPTION_MODEL, BUILD, AT(rotary_share), NULL, "[0,1]", "rotary: how much of each head is rotated (none given, or 0: all of it)"},
+    {"rotary-stretch", 0, OPTION_REAL, OPTION_MODEL, BUILD, AT(rotary_stretch), NULL, "[0,]", "rotary: how many times as slowly it turns, for a model --from that has learned a shorter --context (none given, or 0: 1)"},
+    {"rotary-scaling", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(rotary_scaling), NULL, .choices = scalings, "whether --rotary-stretch slows all pairs alike, or by a larger base the slow ones most (none given: linear)"},
     {"distances", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(distances), "none", .choices = distances, "how the distance between query and key enters their score"},
     {"attention", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(attention), "fused", .choices = attentions, "attention as one operation, or made of small ones"},
     {"score", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(score), "scaled-dot", .choices = scores, "how query and key are scored; the last two need --attention composed"},

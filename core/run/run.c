@@ -330,6 +330,10 @@ const RunRare run_rare[] = {
     {"window-pattern", "S"},
     {"embedding-norm", "no"},
     {"branch-dropout", "0"},
+    {"rotary-base", "0"},
+    {"rotary-share", "0"},
+    {"rotary-stretch", "0"},
+    {"rotary-scaling", "linear"},
     {NULL, NULL},
 };
 

@@ -37,8 +37,8 @@ Parameter *parameters_add(Parameters *p, Role role, size_t rows, size_t columns,
     return new;
 }
 
-Parameter *parameters_constant(Parameters *p, size_t rows, size_t columns, double (*value)(size_t, size_t, size_t),
-                               const char *prefix, const char *name)
+Parameter *parameters_constant(Parameters *p, size_t rows, size_t columns,
+                               double (*value)(const Parameter *, size_t, size_t), const char *prefix, const char *name)
 {
     Parameter *constant = parameters_add(p, ROLE_CONSTANT, rows, columns, "%s.%s", prefix, name);
     if (constant)
@@ -135,7 +135,7 @@ Parameter *parameters_find(const Parameters *p, const char *name)
 
 static double computed(const Parameter *p, size_t i)
 {
-    return (p->times > 0 ? p->times : 1) * p->constant(i / p->shape[1], i % p->shape[1], p->shape[1]);
+    return (p->times > 0 ? p->times : 1) * p->constant(p, i / p->shape[1], i % p->shape[1]);
 }
 
 static bool weights_constants(Weights *w, Stream *s, Error *e)

@@ -30,7 +30,8 @@ typedef enum Role {
 /* What of a linear map does not grow with the width of the model. */
 typedef enum Edge { EDGE_NONE, EDGE_IN, EDGE_OUT } Edge;
 
-typedef struct Parameter {
+typedef struct Parameter Parameter;
+struct Parameter {
     char name[96];
     Role role;
     int rank;        /* 1 or 2 */
@@ -45,9 +46,10 @@ typedef struct Parameter {
     bool residual;   /* the last map of a branch that is added to the residual stream */
     bool words;      /* has a row for each word of a vocabulary, which is in a run beside its weights */
     bool joined;     /* is right after the one before, without a gap: one product makes both */
-    double (*constant)(size_t row, size_t column, size_t columns); /* its values, where they are
- computed: for good (ROLE_CONSTANT), or to begin with */
-} Parameter;
+    /* Its values, where they are computed: for good (ROLE_CONSTANT), or to begin with; and numbers that they depend on. */
+    double (*constant)(const Parameter *p, size_t row, size_t column);
+    double given[3];
+};
 
 typedef enum Init { INIT_PYTORCH, INIT_GPT2, INIT_XAVIER } Init;
 
@@ -77,9 +79,10 @@ typedef struct Parameters {
 Parameter *parameters_add(Parameters *p, Role role, size_t rows, size_t columns, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* One that is computed: value(row, column, columns). */
-Parameter *parameters_constant(Parameters *p, size_t rows, size_t columns, double (*value)(size_t, size_t, size_t),
-                               const char *prefix, const char *name);
+/* One that is computed: value(p, row, column). */
+Parameter *parameters_constant(Parameters *p, size_t rows, size_t columns,
+                               double (*value)(const Parameter *, size_t, size_t), const char *prefix,
+                               const char *name);
 
 /* One more dropout, with a site of its own; see sites.h. */
 Dropout parameters_dropout(Parameters *p, double rate);

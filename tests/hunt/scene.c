@@ -39,9 +39,9 @@ static const char *named(Name name, const Op *op, const char *what)
 }
 
 /* Any numbers that bf16 holds. */
-static double constant(size_t row, size_t column, size_t columns)
+static double constant(const Parameter *p, size_t row, size_t column)
 {
-    return ((double)((row * 7 + column * 3 + columns) % 11) - 5) / 8;
+    return ((double)((row * 7 + column * 3 + p->shape[1]) % 11) - 5) / 8;
 }
 
 static bool is_tied(const Sketch *s, size_t k)
@@ -88,7 +88,8 @@ static void add_module(Scene *c, size_t k)
     Module *m = &c->module[k];
     size_t in = op->inputs ? c->s->op[op->input[0]].columns : 0;
     AttentionOptions attention = attention_options(op, in);
-    attention.rotary = op->rotary ? LENGTH : 0, attention.qk_norm = op->qk_norm;
+    attention.rotary = (RotaryOptions){.context = op->rotary ? LENGTH : 0, .share = op->name % 2 ? 0.5 : 0},
+    attention.qk_norm = op->qk_norm;
     BlockOptions block = {.attention = attention,
                           .ff = 5,
                           .activation = op->function,

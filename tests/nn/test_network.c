@@ -28,6 +28,7 @@ static SharedOptions kind(int i)
         break;
     case 5:
         o.norm = NORM_PARALLEL, o.bias_free = true, o.activation = ACTIVATION_SILU, o.kv_heads = 1;
+        o.positions = POSITIONS_ROTARY, o.rotary_share = 0.5, o.rotary_stretch = 2;
         o.value_residual = true, o.skip = SKIP_X0, o.norm_kind = NORM_RMS_PLAIN;
         break;
     case 6:

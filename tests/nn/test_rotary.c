@@ -14,7 +14,7 @@ typedef struct Rotated {
 } Rotated;
 
 /* Numbers of a wider tensor, as queries are. */
-static void rotate_numbers(Rotated *r)
+static void rotate_numbers(Rotated *r, const RotaryOptions *o)
 {
     const Kernels *k = plain_of(NUMBER_F64);
     Parameters p = {0};
@@ -22,7 +22,7 @@ static void rotate_numbers(Rotated *r)
     Stream *s;
     Tape t;
     Error e;
-    Rotary rotary = rotary_new(&p, CONTEXT, SIZE, "attention");
+    Rotary rotary = rotary_new(&p, o, SIZE, "attention");
     ck_done(parameters_finish(&p, &e) && k->open(&s, 1, &e) && weights_open(&w, k, s, &p, &e) &&
                 tape_open(&t, k, s, &w, &(TapePlan){1 << 20, 0, 1 << 16}, &e),
             e);
@@ -39,21 +39,34 @@ static void rotate_numbers(Rotated *r)
 
 START_TEST(pairs_of_a_head_are_rotated_by_their_angles)
 {
+    /* NTK: the slowest pair, of number 2 of 3, turns as slowly as with linear stretching, the fastest as without any. */
+    static const struct {
+        RotaryOptions o;
+        size_t rotated;
+        double base, stretch;
+    } cases[] = {{{.context = CONTEXT}, SIZE, 10000, 1},
+                 {{.context = CONTEXT, .base = 500, .share = 0.7, .stretch = 3}, 4, 500, 3},
+                 {{.context = CONTEXT, .stretch = 8, .ntk = true}, SIZE, 10000 * 22.627416997969522, 1},
+                 {{.context = CONTEXT, .share = 0.1}, 2, 10000, 1}};
     Rotated r;
     for (size_t i = 0; i < N; i++)
         for (size_t c = 0; c < HEADS * SIZE; c++)
             r.x[i][c] = sin((double)(i * 31 + c * 7 + 1));
-    rotate_numbers(&r);
+    rotate_numbers(&r, &cases[_i].o);
+    const size_t rotated = cases[_i].rotated;
     for (size_t i = 0; i < N; i++)
-        for (size_t h = 0; h < HEADS; h++)
-            for (size_t pair = 0; pair < SIZE / 2; pair++) {
-                size_t first = h * SIZE + pair, second = first + SIZE / 2;
-                double angle = position[i] / pow(10000, 2.0 * (double)pair / SIZE), there = position[i] >= 0;
-                double a = there * (r.x[i][first] * cos(angle) - r.x[i][second] * sin(angle)),
-                       b = there * (r.x[i][first] * sin(angle) + r.x[i][second] * cos(angle));
-                ck_assert_double_eq_tol(r.y[i][first], a, 1e-14);
-                ck_assert_double_eq_tol(r.y[i][second], b, 1e-14);
+        for (size_t h = 0; h < HEADS; h++) {
+            const double *x = r.x[i] + h * SIZE, *y = r.y[i] + h * SIZE, there = position[i] >= 0;
+            for (size_t pair = 0; pair < rotated / 2; pair++) {
+                size_t second = pair + rotated / 2;
+                double angle = position[i] / cases[_i].stretch /
+                               pow(cases[_i].base, 2.0 * (double)pair / (double)rotated);
+                ck_assert_double_eq_tol(y[pair], there * (x[pair] * cos(angle) - x[second] * sin(angle)), 1e-14);
+                ck_assert_double_eq_tol(y[second], there * (x[pair] * sin(angle) + x[second] * cos(angle)), 1e-14);
             }
+            for (size_t c = rotated; c < SIZE; c++)
+                ck_assert_double_eq_tol(y[c], there * x[c], 1e-14);
+        }
 }
 
 /* Positions 1 and 5 are as far apart as 2 and 6. */
@@ -64,7 +77,7 @@ START_TEST(a_product_depends_on_the_distance_alone)
     for (size_t i = 0; i < N; i++)
         for (size_t c = 0; c < HEADS * SIZE; c++)
             r.x[i][c] = i == 1 || i == 5 ? sin((double)(c + 1)) : cos((double)(c * c));
-    rotate_numbers(&r);
+    rotate_numbers(&r, &(RotaryOptions){.context = CONTEXT});
     for (size_t c = 0; c < SIZE; c++)
         near += r.y[1][c] * r.y[2][c], far += r.y[5][c] * r.y[6][c];
     ck_assert_double_eq_tol(near, far, 1e-14);
@@ -73,7 +86,7 @@ START_TEST(a_product_depends_on_the_distance_alone)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(pairs_of_a_head_are_rotated_by_their_angles),
+    static const Test tests[] = {TEST_LOOP(pairs_of_a_head_are_rotated_by_their_angles, 4),
                                  TEST(a_product_depends_on_the_distance_alone)};
     return suite_run("nn/rotary", tests, sizeof tests / sizeof *tests, argc, argv);
 }

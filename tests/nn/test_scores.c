@@ -282,6 +282,7 @@ START_TEST(what_does_not_go_together_is_refused)
                  {{.dim = 8, .heads = 4, .kv_heads = 2, .device = DEVICE_MINE}, "--device mine"},
                  {{.dim = 8, .heads = 4, .norm_kind = NORM_RMS, .device = DEVICE_MINE}, NULL},
                  {{.dim = 9, .heads = 3, .positions = POSITIONS_ROTARY}, "--positions rotary"},
+                 {{.dim = 8, .heads = 4, .rotary_share = 0.5}, "--positions rotary"},
                  {{.dim = 8, .heads = 4, .positions = POSITIONS_ROTARY}, NULL},
                  {{.dim = 8, .heads = 4, .window_pattern = "SSL"}, "--window-pattern"},
                  {{.dim = 8, .heads = 4, .window = 3, .window_pattern = "SML"}, "--window-pattern"},

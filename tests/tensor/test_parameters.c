@@ -14,6 +14,11 @@ static double ten_times(size_t row, size_t column, size_t columns)
     return 10 * (double)row + (double)column + 0.1 * (double)columns;
 }
 
+static double ten_times_of(const Parameter *p, size_t row, size_t column)
+{
+    return ten_times(row, column, p->shape[1]);
+}
+
 /* In the order of adding: lookups and constants between dense ones, and two joined groups. */
 static bool add_all(Parameters *p, Error *e)
 {
@@ -33,7 +38,7 @@ static bool add_all(Parameters *p, Error *e)
     parameters_add(p, ROLE_LOOKUP, 2, 5, "segments.weight");
     parameters_add(p, ROLE_GAIN, 5, 0, "norm.weight");
     if (constant)
-        constant->constant = ten_times;
+        constant->constant = ten_times_of;
     return parameters_finish(p, e);
 }
 
