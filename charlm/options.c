@@ -39,6 +39,7 @@ const Option charlm_options[] = {
     {"top-p", 0, OPTION_REAL, OPTION_HERE, SAMPLE, AT(top_p), "1", "(0,1]", "draw from the likeliest tokens that together reach this probability"},
     {"count", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(count), "1", "[1,]", "how many texts to write"},
     {"exact", 0, OPTION_FLAG, OPTION_HERE, SAMPLE, AT(exact), NULL, NULL, "recompute the whole window for each token, without a cache"},
+    {"out", 0, OPTION_PATH, OPTION_HERE, COMMAND_IMPORT, AT(out), NULL, "RUN", "directory of the run to make"},
     {"sample", 0, OPTION_FLAG, OPTION_HERE, BENCH, AT(sample), NULL, NULL, "measure sampling instead, and compare it with the speed of reading the weights"},
 };
 

@@ -5,7 +5,7 @@
 #include "core/program/shared.h"
 #include "core/program/split.h"
 
-enum { COMMAND_BASELINE = COMMAND_OWN };
+enum { COMMAND_BASELINE = COMMAND_OWN, COMMAND_IMPORT = COMMAND_OWN << 1 };
 
 enum { STANDARD_MERGES = 4096 };
 
@@ -25,6 +25,8 @@ typedef struct CharlmOptions {
     double temperature, top_p;
     size_t length, top_k, count;
     bool exact;
+    /* import */
+    const char *out;
     /* bench */
     bool sample;
 } CharlmOptions;

@@ -20,8 +20,8 @@ typedef enum SafeType {
     SAFE_F32,
     SAFE_I32,
     SAFE_BF16,
-    SAFE_F16, /* this and those below can be read as they are, but are not converted */
-    SAFE_I16,
+    SAFE_F16, /* is converted where it is read */
+    SAFE_I16, /* this and those below can be read as they are, but are not converted */
     SAFE_I8,
     SAFE_U8,
     SAFE_BOOL,
@@ -74,7 +74,7 @@ bool safetensors_map_reads(const char *map, Error *e);
 const char *safetensors_text(const Safetensors *file, const char *key);
 
 /* Reads a tensor of this file into out, which has room for `elements` of type `as`: exactly those the tensor has.
- * F64, F32 and BF16 are converted into each other; any other type must be what it is. */
+ * F64, F32 and BF16 are converted into each other, and F16 into them; any other type must be what it is. */
 bool safetensors_read(const Safetensors *file, const SafeTensor *tensor, SafeType as, void *out, size_t elements,
                       Error *e);
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -321,13 +322,25 @@ bool safetensors_rename(Safetensors *file, const char *map, Error *e)
 
 const char *safetensors_text(const Safetensors *file, const char *key) { return json_get_text(file->metadata, key); }
 
-/* One element through double, which holds each of the three types exactly. The bytes have no type of their own yet. */
+/* IEEE's half: 1 sign, 5 exponent, 10 fraction bits. */
+static double half_value(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const double size = exponent == 31  ? (fraction ? (double)NAN : (double)INFINITY)
+                        : exponent == 0 ? ldexp(fraction, -24)
+                                        : ldexp(1024 + fraction, exponent - 25);
+    return bits >> 15 ? -size : size;
+}
+
+/* One element through double, which holds each of the four types exactly. The bytes have no type of their own yet. */
 static double element(const char *from, size_t i, SafeType type)
 {
     double f64 = 0;
     float f32 = 0;
     Bf16 bf16 = {0};
+    uint16_t half;
     switch (type) {
+    case SAFE_F16: memcpy(&half, from + i * sizeof half, sizeof half); return half_value(half);
     case SAFE_F64: memcpy(&f64, from + i * sizeof f64, sizeof f64); return f64;
     case SAFE_F32: memcpy(&f32, from + i * sizeof f32, sizeof f32); return (double)f32;
     default: memcpy(&bf16, from + i * sizeof bf16, sizeof bf16); return (double)bf16_to_float(bf16);
@@ -348,6 +361,7 @@ static void convert(void *to, SafeType to_type, const char *from, SafeType from_
 }
 
 static bool is_real(SafeType type) { return type == SAFE_F64 || type == SAFE_F32 || type == SAFE_BF16; }
+static bool is_readable(SafeType type) { return is_real(type) || type == SAFE_F16; }
 
 bool safetensors_read(const Safetensors *file, const SafeTensor *t, SafeType as, void *out, size_t elements, Error *e)
 {
@@ -356,7 +370,7 @@ bool safetensors_read(const Safetensors *file, const SafeTensor *t, SafeType as,
         return fail(e, "%s: tensor '%s' has %zu elements where %zu are needed", file->path, t->name, has, elements);
     if (t->type == as)
         return read_at(file, file->start + t->from, out, elements * safe_type_size(as), e);
-    if (!is_real(t->type) || !is_real(as))
+    if (!is_readable(t->type) || !is_real(as))
         return fail(e, "%s: tensor '%s' is %s where %s is needed", file->path, t->name, safe_type_name(t->type),
                     safe_type_name(as));
     char chunk[1 << 14];

@@ -10,6 +10,7 @@
 #include "core/run/safetensors.h"
 #include "tests/suite.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -120,6 +121,26 @@ START_TEST(real_numbers_are_converted)
     t = safetensors_find(file, "f64");
     ck_done(safetensors_read(file, t, SAFE_F32, f, 2, &e), e);
     ck_assert(f[0] == 0.1f);
+    safetensors_close(file);
+}
+
+START_TEST(halves_are_read)
+{
+    static const uint16_t bits[] = {0,      0x8000, 1,      0x03ff, 0x0400, 0x3c00,
+                                    0xc000, 0x3555, 0x7bff, 0x7c00, 0xfc00, 0x7e01};
+    static const double wanted[] = {0,  -0.0,           0x1p-24, 1023 * 0x1p-24, 0x1p-14,   1,
+                                    -2, 1365 * 0x1p-12, 65504,   INFINITY,       -INFINITY, NAN};
+    enum { COUNT = sizeof bits / sizeof *bits };
+    const SafeTensor half = {.name = "h", .type = SAFE_F16, .rank = 1, .shape = {COUNT}, .data = bits};
+    Safetensors *file;
+    double d[COUNT];
+    Error e;
+    setup();
+    ck_done(safetensors_write(path, &half, 1, NULL, 0, &e) && safetensors_open(&file, path, &e), e);
+    ck_done(safetensors_read(file, safetensors_at(file, 0), SAFE_F64, d, COUNT, &e), e);
+    for (size_t i = 0; i < COUNT; i++)
+        ck_assert_msg(isnan(wanted[i]) ? isnan(d[i]) : d[i] == wanted[i] && !signbit(d[i]) == !signbit(wanted[i]),
+                      "%04x: %g", bits[i], d[i]);
     safetensors_close(file);
 }
 
@@ -398,6 +419,7 @@ static const Test tests[] = {
     TEST(what_is_written_is_read),
     TEST(data_are_aligned_and_equal_input_gives_equal_bytes),
     TEST(real_numbers_are_converted),
+    TEST(halves_are_read),
     TEST(a_conversion_longer_than_its_chunk_is_whole),
     TEST(other_types_and_other_sizes_are_refused),
     TEST(a_name_is_written_once),
