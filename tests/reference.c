@@ -143,6 +143,7 @@ SharedOptions reference_options(const Reference *f)
                            .rotary_share = (double)rare(f, "rotary-percent") / 100,
                            .rotary_stretch = (double)rare(f, "rotary-stretch"),
                            .rotary_scaling = (int)rare(f, "rotary-ntk"),
+                           .distances = rare(f, "t5") ? DISTANCE_T5 : DISTANCE_NONE,
                            .bias = whole(f, "bias"),
                            .tie = whole(f, "tie"),
                            .gate = rare(f, "gate"),

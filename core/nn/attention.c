@@ -53,7 +53,8 @@ Attention attention_new(Parameters *p, const AttentionOptions *o, const char *pr
 
 typedef struct AttendNode {
     Node node;
-    Tensor *q, *k, *v, *relative;
+    Tensor *q, *k, *v;
+    DistanceTensors distant;
     const Distances *distances;
     void *lse;
     Attend how;
@@ -66,12 +67,13 @@ static void attend_back(Tape *t, Node *node)
     d.q.data = tensor_gradient(t, n->q, &d.add_q);
     d.k.data = tensor_gradient(t, n->k, &d.add_k);
     d.v.data = tensor_gradient(t, n->v, &d.add_v);
-    distances_gradients(t, n->distances, n->relative, &d);
+    distances_gradients(t, n->distances, &n->distant, &d);
     t->k->attention_backward(t->stream, &d, node->y->gradient, node->y->data, n->lse, tensor_strided(n->q),
                              tensor_strided(n->k), tensor_strided(n->v), &n->how, t->state);
+    distances_backward(t, &n->distant);
 }
 
-static Tensor *attend(Tape *t, Tensor *q, Tensor *k, Tensor *v, Tensor *relative, const Distances *distances,
+static Tensor *attend(Tape *t, Tensor *q, Tensor *k, Tensor *v, DistanceTensors distant, const Distances *distances,
                       const Attend *how)
 {
     Tensor *y = tape_tensor(t, how->queries, how->heads * how->value_size, false, true);
@@ -80,7 +82,7 @@ static Tensor *attend(Tape *t, Tensor *q, Tensor *k, Tensor *v, Tensor *relative
                             t->state);
     AttendNode *n = tape_node(t, sizeof *n, attend_back, y);
     if (n) {
-        n->q = q, n->k = k, n->v = v, n->relative = relative, n->lse = lse, n->how = *how;
+        n->q = q, n->k = k, n->v = v, n->distant = distant, n->lse = lse, n->how = *how;
         n->distances = distances;
         n->how.weights = NULL;
     }
@@ -171,9 +173,9 @@ Tensor *multihead_blended(Tape *t, const Attention *a, Tensor *x, Tensor *memory
     how.weights = t->hook && t->hook->weights ? t->hook->weights(t->hook, t, a->out.weight, &how) : NULL;
 
     project(t, a, x, memory, &how, cache, positions, first_values, qkv);
-    Tensor *relative = distances_describe(t, &a->distances, &how);
+    DistanceTensors distant = distances_describe(t, &a->distances, &how);
     Tensor *y = o->composed ? attend_composed(t, &a->scoring, qkv[0], qkv[1], qkv[2], &how)
-                            : attend(t, qkv[0], qkv[1], qkv[2], relative, &a->distances, &how);
+                            : attend(t, qkv[0], qkv[1], qkv[2], distant, &a->distances, &how);
     tape_check(t, y, "the attention before the product", a->out.weight);
     return linear(t, &a->out, y);
 }

@@ -1,7 +1,10 @@
 /* What attention makes of how far a key is before its query: nothing, or one of these.
  *
- * bias: a number for each distance and head is added to the score, learned (T5 without its buckets, Raffel et al.
- * 2020). It begins as alibi does, where all keys are before their query.
+ * bias: a number for each distance and head is added to the score, learned. It begins as alibi does, where
+ * all keys are before their query.
+ *
+ * buckets, t5: the same number for many distances (Raffel et al. 2020): each of the near ones has its own, farther ones
+ * share one the more of them the farther they are, all from 128 on the last. t5: all blocks of a stack have one table.
  *
  * alibi: the same, fixed: -slope times distance, slopes 2^(-8/H), 2^(-16/H) .. (Press et al. 2022).
  *
@@ -15,7 +18,17 @@
 
 #include "core/nn/linear.h"
 
-typedef enum DistanceKind { DISTANCE_NONE, DISTANCE_BIAS, DISTANCE_ALIBI, DISTANCE_KEYS, DISTANCE_XL } DistanceKind;
+enum { BUCKETS = 32, BUCKETS_REACH = 128 };
+
+typedef enum DistanceKind {
+    DISTANCE_NONE,
+    DISTANCE_BIAS,
+    DISTANCE_ALIBI,
+    DISTANCE_KEYS,
+    DISTANCE_XL,
+    DISTANCE_BUCKETS,
+    DISTANCE_T5
+} DistanceKind;
 
 typedef struct DistanceOptions {
     DistanceKind kind;
@@ -26,6 +39,8 @@ typedef struct Distances {
     size_t count, ahead;
     Parameter *bias;     /* [count, H] */
     Parameter *features; /* sinusoids [count, F]; NULL: keys are vectors of their own */
+    Parameter *bucket;   /* [count, BUCKETS] 1 for the bucket of a distance */
+    Linear buckets;      /* from there to the bias [count, H], as reals */
     Linear keys;         /* of features, to [count, H*dk]; or the vectors, as columns of its weight */
     Parameter *content_bias, *position_bias; /* [H*dk] */
 } Distances;
@@ -34,10 +49,18 @@ typedef struct Distances {
 Distances distances_new(Parameters *p, const DistanceOptions *o, size_t dim, size_t heads, size_t key_size,
                         const char *prefix);
 
-/* Fills in what `how` says of distances; returns its relative keys, NULL where there are none. */
-Tensor *distances_describe(Tape *t, const Distances *d, Attend *how);
+/* What attention reads of distances besides parameters, NULL where there is none; and where the gradient of `bias` is
+ * summed, as reals. */
+typedef struct DistanceTensors {
+    Tensor *relative, *bias;
+    void *bias_gradient;
+} DistanceTensors;
 
-/* Where the gradients of its parameters go, and those of `relative`. */
-void distances_gradients(Tape *t, const Distances *d, Tensor *relative, AttendGradients *gradients);
+/* Fills in what `how` says of distances. */
+DistanceTensors distances_describe(Tape *t, const Distances *d, Attend *how);
+
+/* Where the gradients of its parameters go, and those of its tensors; and, after they are known, on from there. */
+void distances_gradients(Tape *t, const Distances *d, const DistanceTensors *tensors, AttendGradients *gradients);
+void distances_backward(Tape *t, const DistanceTensors *tensors);
 
 #endif

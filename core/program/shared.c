@@ -37,8 +37,9 @@ static const OptionChoice positions[] = {{"none", POSITIONS_NONE},
                                          {"sinusoid", POSITIONS_SINUSOID},
                                          {"rotary", POSITIONS_ROTARY},
                                          {NULL, 0}};
-static const OptionChoice distances[] = {{"none", DISTANCE_NONE}, {"bias", DISTANCE_BIAS}, {"alibi", DISTANCE_ALIBI},
-                                         {"keys", DISTANCE_KEYS}, {"xl", DISTANCE_XL},     {NULL, 0}};
+static const OptionChoice distances[] = {
+    {"none", DISTANCE_NONE}, {"bias", DISTANCE_BIAS},       {"alibi", DISTANCE_ALIBI}, {"keys", DISTANCE_KEYS},
+    {"xl", DISTANCE_XL},     {"buckets", DISTANCE_BUCKETS}, {"t5", DISTANCE_T5},       {NULL, 0}};
 static const OptionChoice attentions[] = {{"fused", ATTENTION_FUSED}, {"composed", ATTENTION_COMPOSED}, {NULL, 0}};
 static const OptionChoice scores[] = {{"scaled-dot", SCORE_SCALED_DOT},
                                       {"dot", SCORE_DOT},

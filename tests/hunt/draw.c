@@ -93,6 +93,8 @@ static void draw_attention(Draw *d, Op *op)
         op->distances.kind = (DistanceKind)(1 + below(&d->r, DISTANCE_XL));
         op->distances.reach = below(&d->r, 5);
         op->distances.ahead = op->distances.kind == DISTANCE_ALIBI ? 0 : below(&d->r, 3);
+        if (op->distances.kind == DISTANCE_BIAS && chance(&own, 0.4))
+            op->distances.kind = DISTANCE_BUCKETS;
     }
     size_t memory = d->taste.memory      ? pick(d, SIDE_1, op->columns)
                     : chance(&d->r, 0.5) ? pick(d, -1, op->columns)

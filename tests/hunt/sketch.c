@@ -179,7 +179,7 @@ __attribute__((format(printf, 2, 3))) static void say(Text *t, const char *forma
 
 static void say_attention(Text *t, const Op *op)
 {
-    static const char *const distances[] = {"", "bias", "alibi", "keys", "xl"};
+    static const char *const distances[] = {"", "bias", "alibi", "keys", "xl", "buckets"};
     say(t, " H %zu dk %zu dv %zu%s%s%s%s%s%s", op->heads, op->key_size, op->value_size, op->composed ? " composed" : "",
         op->cross ? " cross" : "", op->bias ? " bias" : "", op->causal ? " causal" : "", op->lengths ? " lengths" : "",
         op->offsets ? " offsets" : "");

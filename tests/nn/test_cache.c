@@ -30,7 +30,8 @@ static SharedOptions layout(int i)
     if (i == 3)
         o.kv_heads = 1;
     if (i == 4)
-        o.positions = POSITIONS_ROTARY, o.norm = NORM_PARALLEL, o.bias_free = o.value_residual = true, o.skip = SKIP_X0;
+        o.positions = POSITIONS_ROTARY, o.norm = NORM_PARALLEL, o.bias_free = o.value_residual = true, o.skip = SKIP_X0,
+        o.distances = DISTANCE_BUCKETS;
     else if (i == 5)
         o.positions = POSITIONS_ROTARY, o.qk_norm = o.gate = o.embedding_norm = true, o.norm = NORM_SANDWICH,
         o.loops = 2, o.window = 4, o.window_pattern = "SSL", o.skip = SKIP_UNET;
@@ -299,6 +300,7 @@ START_TEST(fused_and_composed_attention_remember_the_same)
     SharedOptions o = layout(_i & ~1);
     double *found[2];
     int32_t ids[CONTEXT];
+    o.distances = DISTANCE_NONE; /* composed attention has none */
     random_ids(ids, 8);
     for (int composed = 0; composed < 2; composed++) {
         Reader r;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEPTH = 2, HEADS = 2, DIM = 10, KINDS = 4 };
+enum { DEPTH = 2, HEADS = 2, DIM = 10, KINDS = 6 };
 
 typedef struct Net {
     Parameters parameters;
@@ -35,7 +35,7 @@ static void net_open(Net *n, DistanceKind kind, bool composed, const Kernels *k,
 {
     static const size_t lengths[] = {7, 0, 1, 12, 3};
     Error e;
-    *n = (Net){.causal = kind != DISTANCE_KEYS};
+    *n = (Net){.causal = kind != DISTANCE_KEYS && kind != DISTANCE_T5};
     BlockOptions o = {.attention = {.dim = DIM,
                                     .heads = HEADS,
                                     .key_size = 4,
@@ -158,11 +158,51 @@ START_TEST(learned_or_fixed_a_bias_begins_as_alibi)
     }
 }
 
+/* Distances back, and (negative) ahead: T5's own buckets, worked out by its formula. */
+START_TEST(buckets_are_those_of_t5)
+{
+    static const struct {
+        int distance;
+        size_t causal, both;
+    } cases[] = {{0, 0, 0},    {1, 1, 1},    {7, 7, 7},    {8, 8, 8},     {15, 15, 9},    {16, 16, 10},
+                 {18, 16, 10}, {19, 17, 10}, {64, 26, 14}, {127, 31, 15}, {128, 31, 15},  {150, 31, 15},
+                 {-1, 99, 17}, {-7, 99, 23}, {-8, 99, 24}, {-64, 99, 30}, {-128, 99, 31}, {-150, 99, 31}};
+    for (size_t ahead = 0; ahead <= 150; ahead += 150) {
+        Parameters p = {0};
+        Distances d = distances_new(&p, &(DistanceOptions){DISTANCE_BUCKETS, .reach = 150, .ahead = ahead}, 8, 2, 4,
+                                    "blocks.0.attention");
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+            for (size_t column = 0; column < BUCKETS && (ahead || cases[i].distance >= 0); column++) {
+                double one = d.bucket->constant(d.bucket, (size_t)(cases[i].distance + (int)ahead), column);
+                ck_assert_msg(one == (column == (ahead ? cases[i].both : cases[i].causal)), "%zu ahead, %d: bucket %zu",
+                              ahead, cases[i].distance, column);
+            }
+        parameters_close(&p);
+    }
+}
+
+/* T5 has one table for all blocks, whose names have one number each. */
+START_TEST(t5_has_one_table_and_buckets_one_a_block)
+{
+    for (int t5 = 0; t5 < 2; t5++) {
+        Parameters p = {0};
+        DistanceOptions o = {t5 ? DISTANCE_T5 : DISTANCE_BUCKETS, .reach = 9};
+        Distances first = distances_new(&p, &o, 8, 2, 4, "blocks.0.attention"),
+                  second = distances_new(&p, &o, 8, 2, 4, "blocks.1.attention");
+        ck_assert((first.buckets.weight == second.buckets.weight) == t5);
+        ck_assert_str_eq(second.buckets.weight->name,
+                         t5 ? "blocks.distance_bias.weight" : "blocks.1.attention.distance_bias.weight");
+        parameters_close(&p);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(the_gradient_is_that_of_central_differences, KINDS),
                                  TEST_LOOP(kept_computed_again_and_split_give_the_same_gradient, KINDS),
                                  TEST_LOOP(backends_and_types_agree, KINDS),
-                                 TEST_LOOP(learned_or_fixed_a_bias_begins_as_alibi, 2)};
+                                 TEST_LOOP(learned_or_fixed_a_bias_begins_as_alibi, 2),
+                                 TEST(buckets_are_those_of_t5),
+                                 TEST(t5_has_one_table_and_buckets_one_a_block)};
     return suite_run("nn/distances", tests, sizeof tests / sizeof *tests, argc, argv);
 }

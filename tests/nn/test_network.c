@@ -33,7 +33,7 @@ static SharedOptions kind(int i)
         break;
     case 6:
         o.norm = NORM_PRE, o.skip = SKIP_UNET, o.loops = 2, o.activation = ACTIVATION_GELU, o.embedding_norm = true;
-        o.window = 3, o.window_pattern = "SL";
+        o.window = 3, o.window_pattern = "SL", o.distances = DISTANCE_T5;
         break;
     case 3:
         o.norm_kind = NORM_RMS, o.heads = 4, o.kv_heads = 2;

@@ -19,7 +19,7 @@ static Network open_charlm(ParityFixture *s, bool composed)
     Model *m = memory_get(1, sizeof *m);
     SharedOptions o = reference_options(&s->f);
     ck_assert_ptr_nonnull(m);
-    o.attention = composed;
+    o.attention = composed && o.distances == DISTANCE_NONE; /* composed attention has none */
     ck_done(model_open(m, &o, BYTES, &e), e);
     s->model = m;
     return charlm_network(m, o.smoothing);
