@@ -87,12 +87,13 @@ tests_for() { # the quickest first
         kernels/optimizer kernels/linear kernels/blocks kernels/score kernels/attention ;;
     kernels/*) if [ -f "tests/kernels/test_${name%.*}.c" ]; then echo "kernels/${name%.*}"
         else echo kernels/linear kernels/add kernels/composed kernels/optimizer kernels/blocks kernels/attention; fi ;;
-    core/nn/*) echo "$(module nn)" "$(module tensor)" ;;
-    core/tensor/*) echo "$(module tensor)" "$(module nn)" ;;
-    core/train/*) echo train/optimizer "$(module train)" train/loop ;;
-    core/search/*) echo "$(module search)" nn/translate ;;
+    core/nn/*) echo $(own nn) $(module nn) $(module tensor) ;;
+    core/tensor/*) echo $(own tensor) $(module tensor) $(module nn) ;;
+    core/train/*) echo $(own train) train/optimizer $(module train) train/loop ;;
+    core/search/*) echo $(own search) $(module search) nn/translate ;;
     esac
 }
+own() { if [ -f "tests/$1/test_${name%.c}.c" ]; then echo "$1/${name%.c}"; fi; } # a file's own tests come first
 whole_tests() { # those that can be run without FAST, too, in seconds
     for name in $(tests_for "$1"); do
         case $name in kernels/attention | kernels/score | kernels/linear | nn/*) ;; kernels/*) printf '%s ' "$name" ;; esac

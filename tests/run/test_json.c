@@ -19,13 +19,14 @@ static Json *read_text(const char *text)
 
 START_TEST(a_tree_keeps_order_and_values)
 {
-    Json *j = read_text(" {\"b\": [1, -2.5e3, true, false, null], \"a\": {\"x\": \"y\"}, \"\": []}\n");
+    Json *j = read_text(" \t\r\n{\"b\": [1E2, -2.5e3, true, false, null], \"a\": {\"x\": \"y\"}, \"\": []}\n");
     ck_assert_int_eq(j->kind, JSON_OBJECT);
     ck_assert_uint_eq(j->count, 3);
     ck_assert_str_eq(j->items[0].key, "b");
     ck_assert_str_eq(j->items[2].key, "");
     const Json *b = json_get(j, "b");
     ck_assert_uint_eq(b->count, 5);
+    ck_assert_double_eq(b->items[0].number, 100);
     ck_assert_double_eq(b->items[1].number, -2500);
     ck_assert_str_eq(b->items[1].text, "-2.5e3");
     ck_assert(b->items[2].truth && !b->items[3].truth);
@@ -84,6 +85,7 @@ static const char *const broken[] = {
     "\"\\",
     "\"\\\"",
     "\"\\x\"",
+    "\"\\u",
     "\"\\u12\"",
     "\"\\u12g4\"",
     "\"\\ud83d\\u12\"",

@@ -219,7 +219,7 @@ START_TEST(half_a_checkpoint_is_none)
     Run *run;
     Error e;
     ck_done(run_create(&run, folder, &e), e);
-    for (uint64_t step = 1; step <= 5; step++)
+    for (uint64_t step = 1; step <= 6; step++)
         ck_done(save(run, step, 1, &e), e);
     ck_assert_int_eq(unlink(in("checkpoints/00000005/state.safetensors")), 0);
     ck_assert_int_eq(truncate(in("checkpoints/00000004/model.safetensors"), 10000), 0);
@@ -227,6 +227,7 @@ START_TEST(half_a_checkpoint_is_none)
     ck_done(folder_make(in("checkpoints/00000009"), &e), e);
     ck_done(folder_make(in("checkpoints/notes"), &e), e);
     ck_done(folder_make(in("checkpoints/7"), &e), e);
+    ck_assert_int_eq(rename(in("checkpoints/00000006"), in("checkpoints/10000000000000000000")), 0);
     put("checkpoints/00000008", "a file");
     expect_steps(run, 2, (const uint64_t[]){1, 2});
     run_close(run);

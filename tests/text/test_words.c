@@ -51,6 +51,8 @@ static const struct {
      "3 \xC2\xA1ol\xC3\xA9! \xE2\x82\xAC"
      "5",
      "2|\xC3\x97|3|\xC2\xA1|ol\xC3\xA9|!|\xE2\x82\xAC|5|"},
+    {"\u00B2\u00AA\u00B5\u00BA \u00F7a\u3001b\uFF01\uFF21\U0001F600 \u2190z \u0131\u0138\u0149",
+     "\u00B2|\u00AA\u00B5\u00BA|\u00F7|a|\u3001|b|\uFF01|\uFF21|\U0001F600|\u2190|z|\u0131\u0138\u0149|"},
     {"bad\xFFone\x80\x80\xC3", "bad|\xEF\xBF\xBD|one|\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD|"},
     {"\xC0\xAF\xED\xA0\x80z",
      "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD|z|"}, /* overlong, and half a pair: five bytes, of which three stay */
