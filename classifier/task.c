@@ -59,6 +59,7 @@ void classifier_task(Classifier *c)
                          .most_rows = most,
                          .loss_side = {LABEL},
                          .token_side = TEXT,
+                         .first_word = {UNKNOWN + 1},
                          .guesses = true,
                          .batch = dataset_batch,
                          .loss = loss,

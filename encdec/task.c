@@ -81,6 +81,7 @@ bool encdec_task(EncDec *c, Error *e)
                          .micro_positions = larger(c->options->micro_tokens, longest),
                          .loss_side = {TARGET},
                          .token_side = TARGET,
+                         .first_word = {FIRST_PIECE, FIRST_PIECE},
                          .batch = dataset_batch,
                          .loss = loss,
                          .score_batch = dataset_score_batch,

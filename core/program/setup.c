@@ -50,6 +50,7 @@ bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Task *task, 
                                         .decay = o->decay,
                                         .groups = o->groups},
                           .clip = o->clip,
+                          .word_dropout = o->word_dropout,
                           .ema = o->ema,
                           .seed = (uint32_t)o->seed};
     Adam *adam = &c->optimizer.adam;

@@ -326,6 +326,7 @@ const RunRare run_rare[] = {
     {"lr-patience", "3"},
     {"ema", "0"},
     {"z-loss", "0"},
+    {"word-dropout", "0"},
     {"loops", "1"},
     {"window-pattern", "S"},
     {"embedding-norm", "no"},

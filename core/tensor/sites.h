@@ -7,6 +7,7 @@ enum {
     SITE_INIT = 0x10000000,    /* initial weights; in place of the step stands a number made of the parameter's name */
     SITE_DATA = 0x20000000,    /* + what is drawn: rows, shuffles */
     SITE_SAMPLER = 0x30000000, /* + number of the sample */
+    SITE_WORDS = 0x40000000,   /* + side: which words are dropped */
 };
 
 #endif

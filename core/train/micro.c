@@ -1,6 +1,8 @@
 /* A step's batch, and its micro-batches: made, cut, brought to the device, and what is asked for with them replayed. */
 #include "base/clock.h"
+#include "base/philox.h"
 #include "base/units.h"
+#include "core/tensor/sites.h"
 #include "core/train/step.h"
 
 /* Into micro-batches: by positions, or each of as many rows. */
@@ -16,9 +18,25 @@ static void cut_batch(Trainer *c)
         c->cut[m] = m * micro < rows ? m * micro : rows;
 }
 
+/* Word dropout (Gal, Ghahramani 2016, for single words): the network is to read less into each. What is to be predicted
+ * stays. */
+static void drop_words(Trainer *c, uint64_t step)
+{
+    enum { UNKNOWN = 0 };
+    for (size_t i = 0; i < c->task->sides; i++) {
+        const Side *side = &c->batch.side[i];
+        const int32_t first = c->task->first_word[i];
+        for (size_t n = 0; c->options.word_dropout > 0 && first && n < side->positions; n++)
+            if (side->ids[n] >= first &&
+                philox_uniform(c->options.seed, (uint32_t)step, n, SITE_WORDS + (uint32_t)i) < c->options.word_dropout)
+                side->ids[n] = UNKNOWN;
+    }
+}
+
 static void make_batch(Trainer *c, uint64_t step)
 {
     c->task->batch(c->task->self, step, &c->batch);
+    drop_words(c, step);
     used_rows_find(&c->used, &c->batch);
     cut_batch(c);
 }

@@ -15,7 +15,9 @@ typedef struct Task {
                                * micro-batches   by positions then, not by rows. No less than the longest row */
     size_t loss_side[LOSSES]; /* loss i is scored on the targets of this side */
     size_t token_side;        /* whose positions are counted as tokens */
-    bool guesses;             /* when it scores, its loss leaves guesses at the targets of loss 0 on the tape */
+    int32_t
+        first_word[SIDES]; /* of each side: ids from this one on are words, of which training may drop some; 0: none */
+    bool guesses;          /* when it scores, its loss leaves guesses at the targets of loss 0 on the tape */
 
     /* The batch of a step: a pure function of data, options, seed and step. */
     void (*batch)(void *self, uint64_t step, Batch *batch);
