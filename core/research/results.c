@@ -50,7 +50,7 @@ static Column column_of(const Field *f)
         if (best || is(f, "last ", result_figures[i].name))
             return (Column){VALUE, result_figures[i].column, best, !best};
     }
-    return is(f, "last ", "training loss") ? (Column){VALUE, LOG_LOSS, true, true} : (Column){NOTHING};
+    return is(f, "last ", "training loss") ? (Column){VALUE, LOG_LOSS, true, true} : (Column){.what = NOTHING};
 }
 
 static bool read_header(Columns *c, const char *line, size_t size, const char *path, Error *e)
