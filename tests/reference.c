@@ -111,7 +111,7 @@ static size_t whole(const Reference *f, const char *key) { return (size_t)refere
 /* Of options that few fixtures have: 0 where there is none. */
 static size_t rare(const Reference *f, const char *key) { return safetensors_text(f->file, key) ? whole(f, key) : 0; }
 
-static NormKind norm_kind(const Reference *f)
+static int norm_kind(const Reference *f)
 {
     const char *rms = safetensors_text(f->file, "rms");
     return !rms ? NORM_LAYER : strcmp(rms, "plain") == 0 ? NORM_RMS_PLAIN : NORM_RMS;
