@@ -206,6 +206,7 @@ const Option shared_options[] = {
     /* sweeps */
     {"run", 0, OPTION_PATH, OPTION_HERE, SWEEP, AT(run), NULL, "DIR", "directory of the sweep, with a directory for each run (none: runs/FILE)"},
     {"dry-run", 0, OPTION_FLAG, OPTION_HERE, SWEEP, AT(dry_run), NULL, NULL, "print which runs it would train, with their time, FLOP and disk space, and stop"},
+    {"known", 0, OPTION_PATH, OPTION_HERE, SWEEP, AT(known), NULL, "FILE", "a sweep.tsv of this sweep, kept from elsewhere: what it says is done is not trained again"},
     {"jobs", 0, OPTION_SIZE, OPTION_HERE, SWEEP, AT(jobs), "1", "[1,1024]", "runs to train at once; they share the cores"},
 };
 /* clang-format on */

@@ -58,6 +58,8 @@ typedef struct SharedOptions {
     const char *at, *against;
     int figure, format, fit;
     bool last, each;
+    /* sweeps */
+    const char *known;
     size_t jobs;
 } SharedOptions;
 

@@ -94,22 +94,20 @@ static bool print_demand(const Sweep *s, Error *e)
 
 static bool print_comparison(const Sweep *s, Error *e)
 {
-    const char **runs = memory_get(s->plan.count, sizeof *runs);
+    char *path = sweep_path(s, "", "sweep.tsv", "");
     const Figure f = {.column = LOG_VALID};
-    size_t count = 0;
+    Results results = {0};
     Comparison c;
     Buffer b = {0};
-    for (size_t i = 0; runs && i < s->plan.count; i++)
-        if (s->item[i].state == DONE)
-            runs[count++] = s->item[i].run;
-    bool fine = runs || memory_error(e, "runs", s->plan.count, sizeof *runs);
-    if (fine && count && (fine = compare_runs(&c, &f, runs, count, NULL, e))) {
+    bool fine = path ? results_add(&results, path, e) : memory_error(e, "a path", 1, 64);
+    if (fine && (fine = compare_results(&c, &f, &results, NULL, e))) {
         report_write(&b, &c, REPORT_TEXT);
         fwrite(b.text, 1, b.failed ? 0 : b.size, stdout);
         buffer_free(&b);
         comparison_free(&c);
     }
-    memory_free(runs);
+    results_free(&results);
+    memory_free(path);
     return fine;
 }
 
@@ -125,7 +123,7 @@ static bool print_result(const Sweep *s, Error *e)
         json_add_member(&b, "failed", (double)failed);
         return json_print(&b, e);
     }
-    if (!print_comparison(s, e))
+    if (done && !print_comparison(s, e))
         return false;
     printf("%s/sweep.tsv: %zu of %zu runs are done", s->folder, done, s->plan.count);
     if (failed)
@@ -141,8 +139,9 @@ bool app_sweep(App *a, Error *e)
                .lock = -1,
                .cores = cores > 0 ? (size_t)cores : 1,
                .progress = progress_open(stderr, a->options->quiet)};
-    bool fine = sweep_open(&s, e) && find_costs(&s, e) && (a->options->dry_run || sweep_keep_file(&s, e)) &&
-                print_demand(&s, e);
+    const char *known = a->options->known;
+    bool fine = sweep_open(&s, e) && find_costs(&s, e) && (!known || sweep_read_known(&s, known, e)) &&
+                (a->options->dry_run || sweep_keep_file(&s, e)) && print_demand(&s, e);
     sweep_unlock(&s); /* the folder, its file and the costs are there */
     if (fine && !a->options->dry_run)
         fine = sweep_train(&s, e) && sweep_write_table(&s, e) && print_result(&s, e);

@@ -59,6 +59,9 @@ Child sweep_child(const Sweep *s, size_t run);
 /* Writes sweep.tsv. */
 bool sweep_write_table(const Sweep *s, Error *e);
 
+/* A sweep.tsv that was kept: its runs are done, unless they are here. With the costs known. */
+bool sweep_read_known(Sweep *s, const char *path, Error *e);
+
 /* Trains what waits, several runs at once, until all are over or a stop is requested. */
 bool sweep_train(Sweep *s, Error *e);
 

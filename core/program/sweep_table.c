@@ -1,4 +1,4 @@
-/* sweep.tsv: a line for each run, made from the runs themselves. */
+/* sweep.tsv: a line for each run, made from the runs themselves, or taken from a table of such lines (--known). */
 #include "core/program/sweep.h"
 #include "core/research/compare.h"
 #include "core/research/results.h"
@@ -16,6 +16,18 @@ static void add_real(Buffer *b, double x)
         buffer_print(b, "%.10g", x);
 }
 
+/* The fields that the sweep's file determines. */
+static void describe(Buffer *b, const Sweep *s, const PlanRun *run)
+{
+    buffer_print(b, "%s", run->name);
+    for (size_t v = 0; v < s->plan.varied_count; v++) {
+        const char *value = plan_value(run, s->plan.varied[v]);
+        buffer_print(b, "\t");
+        picture_text(b, value ? value : "", value ? strlen(value) : 0, false);
+    }
+    buffer_print(b, "\t%s\t", plan_value(run, "seed"));
+}
+
 static void add_row(Buffer *b, const Sweep *s, size_t i)
 {
     static const char *const states[] = {
@@ -27,13 +39,8 @@ static void add_row(Buffer *b, const Sweep *s, size_t i)
     Error ignored;
     if (!run_is_there(item->run) || !log_read_run(&log, item->run, &ignored))
         log = (Log){0};
-    buffer_print(b, "%s", run->name);
-    for (size_t v = 0; v < s->plan.varied_count; v++) {
-        const char *value = plan_value(run, s->plan.varied[v]);
-        buffer_print(b, "\t");
-        picture_text(b, value ? value : "", value ? strlen(value) : 0, false);
-    }
-    buffer_print(b, "\t%s\t%s", plan_value(run, "seed"), states[item->state]);
+    describe(b, s, run);
+    buffer_print(b, "%s", states[item->state]);
     picture_text(b, item->why, strlen(item->why), false);
     const LogLine *end = log.count ? &log.line[log.count - 1] : NULL;
     add_real(b, end ? end->step : NAN);
@@ -63,17 +70,22 @@ static void add_kept_row(Buffer *b, const Sweep *s, size_t i)
     b->failed = b->failed || item->row.failed;
 }
 
+static void add_header(Buffer *b, const Sweep *s)
+{
+    buffer_print(b, "run");
+    for (size_t v = 0; v < s->plan.varied_count; v++)
+        buffer_print(b, "\t%s", s->plan.varied[v]);
+    buffer_print(b, "\tseed\tstate\tsteps\ttokens\tFLOP\tparameters");
+    for (size_t f = 0; f < RESULT_FIGURES; f++)
+        buffer_print(b, "\tbest %s\tlast %s", result_figures[f].name, result_figures[f].name);
+    buffer_print(b, "\tlast training loss\tseconds\n");
+}
+
 bool sweep_write_table(const Sweep *s, Error *e)
 {
     Buffer b = {0};
     char *path = sweep_path(s, "", "sweep.tsv", "");
-    buffer_print(&b, "run");
-    for (size_t v = 0; v < s->plan.varied_count; v++)
-        buffer_print(&b, "\t%s", s->plan.varied[v]);
-    buffer_print(&b, "\tseed\tstate\tsteps\ttokens\tFLOP\tparameters");
-    for (size_t f = 0; f < RESULT_FIGURES; f++)
-        buffer_print(&b, "\tbest %s\tlast %s", result_figures[f].name, result_figures[f].name);
-    buffer_print(&b, "\tlast training loss\tseconds\n");
+    add_header(&b, s);
     for (size_t i = 0; i < s->plan.count; i++)
         add_kept_row(&b, s, i);
     bool fine = (path && !b.failed) || memory_error(e, "a table", b.size, 1);
@@ -84,4 +96,74 @@ bool sweep_write_table(const Sweep *s, Error *e)
     buffer_free(&b);
     memory_free(path);
     return fine;
+}
+
+/* ---- --known: a table of this sweep that was kept, of runs that are not here */
+
+/* Whether these fields, after a run's description, can be of its recipe: others differ in parameters, or in FLOP a step. */
+static bool fits(const Cost *c, const char *fields, size_t size)
+{
+    double number[4] = {0}; /* steps, tokens, FLOP, parameters */
+    size_t at = 0, i = 0;
+    for (Field f; i < 4 && field_next(&f, fields, size, &at) && field_number(&number[i], &f); i++)
+        ;
+    return i == 4 && number[0] <= c->steps && number[3] == c->parameters &&
+           fabs(number[2] / number[0] * c->steps / c->flop - 1) < 1e-6;
+}
+
+/* Takes a line if it describes run i, which is then done if it says so. */
+static bool take_line(Sweep *s, size_t i, const char *line, size_t size, bool *fine, Error *e)
+{
+    static const char done[] = "done\t";
+    const PlanRun *run = &s->plan.run[i];
+    Item *item = &s->item[i];
+    Buffer start = {0};
+    describe(&start, s, run);
+    const size_t length = start.size, over = length + sizeof done - 1;
+    const bool mine = !start.failed && size > length && memcmp(line, start.text, length) == 0;
+    if (start.failed)
+        *fine = memory_error(e, "a line", size, 1);
+    buffer_free(&start);
+    if (!mine || size < over || memcmp(line + length, done, over - length) != 0)
+        return mine;
+    if (!fits(&s->cost[run->group], line + over, size - over))
+        *fine = fail(e, "its run %s has other steps, FLOP or parameters than %s says", run->name, s->file);
+    else if (item->state == WAITING && !run_is_there(item->run)) {
+        item->state = DONE;
+        buffer_add(&item->row, line, size);
+    }
+    return mine;
+}
+
+static bool take_lines(Sweep *s, const char *text, size_t size, Error *e)
+{
+    bool fine = true;
+    Buffer header = {0};
+    add_header(&header, s);
+    if (header.failed)
+        fine = memory_error(e, "a table", 1, 64);
+    else if (size < header.size || memcmp(text, header.text, header.size) != 0)
+        fine = fail(e, "its first line is not that of a table of this sweep");
+    const char *line = text + (fine ? header.size : size);
+    for (const char *end; fine && (end = memchr(line, '\n', (size_t)(text + size - line))); line = end + 1) {
+        size_t i = 0;
+        while (fine && i < s->plan.count && !take_line(s, i, line, (size_t)(end + 1 - line), &fine, e))
+            i++;
+        if (fine && i == s->plan.count)
+            fine = fail(e, "%s has no such run: %.*s", s->file, (int)strcspn(line, "\t\n"), line);
+    }
+    buffer_free(&header);
+    return fine;
+}
+
+bool sweep_read_known(Sweep *s, const char *path, Error *e)
+{
+    char *text;
+    size_t size;
+    Error why;
+    if (!file_read(path, &text, &size, e))
+        return false;
+    const bool fine = take_lines(s, text, size, &why);
+    memory_free(text);
+    return fine || fail(e, "--known %s: %s", path, why.text);
 }

@@ -44,6 +44,13 @@ static char *table_of(const char *folder)
     return text;
 }
 
+static bool run_there(const char *folder, const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s/config.json", folder, name);
+    return file_exists(path);
+}
+
 static Said sweep(const char *folder, const char *more)
 {
     return must("sweep %s/a.sweep --run %s/runs %s", folder, folder, more);
@@ -69,7 +76,7 @@ START_TEST(a_sweep_trains_compares_and_makes_its_table_anew)
 {
     const char *folder = sweep_of(TWO_BY_TWO);
     Said s = sweep(folder, "--jobs 2");
-    ck_assert_msg(strstr(s.out, "12 of 12 runs are done\n") && strstr(s.out, "ff 16, norm pre"), "%s", s.out);
+    ck_assert_msg(strstr(s.out, "12 of 12 runs are done\n") && strstr(s.out, "pre-ff16"), "%s", s.out);
     ck_assert_msg(strstr(s.err, "12 runs of 4 groups, 12 to train") && strstr(s.err, "12/12"), "%s", s.err);
     said_free(&s);
     char *table = table_of(folder);
@@ -104,6 +111,43 @@ START_TEST(a_sweep_trains_compares_and_makes_its_table_anew)
     write_in(folder, "a.sweep", RECIPE "ff = 9\n", sizeof RECIPE "ff = 9\n" - 1);
     refused(1, "holds another sweep: its run post-ff8-s1 is not in", "sweep %s/a.sweep --run %s/runs", folder, folder);
     memory_free(table);
+}
+
+/* A sweep goes on from its table alone, where its runs are gone; and with what has changed it does not. */
+START_TEST(what_a_kept_table_says_is_done_is_not_trained_again)
+{
+    char wider[] = TWO_BY_TWO;
+    memcpy(strstr(wider, "dim = 16"), "dim = 18", 8);
+    const char *folder = sweep_of(TWO_BY_TWO), *other = sweep_of(TWO_BY_TWO), *wide = sweep_of(wider);
+    size_t size;
+    Said s = sweep(folder, "");
+    said_free(&s);
+    char *all = table_of(folder), *text = read_in(folder, "runs/sweep.tsv", &size), known[512];
+    char *line = strstr(text, "\npre-ff16-s2\t") + 1, *done = strstr(line, "\tdone\t");
+    ck_assert_ptr_nonnull(done);
+    memcpy(done, "\tnone\t", 6); /* one that is not done */
+    write_in(other, "kept.tsv", text, strlen(text));
+    snprintf(known, sizeof known, "--known %s/kept.tsv", other);
+
+    s = sweep(other, known);
+    ck_assert_msg(strstr(s.err, "12 runs of 4 groups, 1 to train") && strstr(s.out, "12 of 12"), "%s%s", s.err, s.out);
+    said_free(&s);
+    char *again = table_of(other);
+    ck_assert_str_eq(again, all);
+    memory_free(again);
+    ck_assert(run_there(other, "runs/pre-ff16-s2") && !run_there(other, "runs/pre-ff16-s1"));
+
+    refused(1, "its run post-ff8-s1 has other steps, FLOP or parameters", "sweep %s/a.sweep --run %s/runs %s", wide,
+            wide, known);
+    memcpy(line, "prf", 3);
+    write_in(other, "kept.tsv", text, strlen(text));
+    refused(1, "a.sweep has no such run: prf-ff16-s2", "sweep %s/a.sweep --run %s/more %s", other, other, known);
+    memcpy(text, "rum", 3);
+    write_in(other, "kept.tsv", text, strlen(text));
+    refused(1, "its first line is not that of a table of this sweep", "sweep %s/a.sweep --run %s/more %s", other, other,
+            known);
+    memory_free(text);
+    memory_free(all);
 }
 
 /* Killed at random moments, with a run or between two; then it goes on to the same table. */
@@ -239,6 +283,7 @@ START_TEST(a_dry_run_leaves_nothing)
 
 static const Test tests[] = {
     TEST(a_sweep_trains_compares_and_makes_its_table_anew),
+    TEST(what_a_kept_table_says_is_done_is_not_trained_again),
     TEST_SLOW(a_sweep_that_is_killed_ends_with_the_same_table, 300),
     TEST(several_processes_share_a_sweep),
     TEST(a_sweep_that_is_stopped_goes_on),
