@@ -7,6 +7,12 @@
 
 static bool is_real(SafeType type) { return type == SAFE_F64 || type == SAFE_F32 || type == SAFE_BF16; }
 
+/* Halves are only read. */
+static bool reads_as(SafeType type, SafeType as)
+{
+    return as == type || (is_real(as) && (is_real(type) || type == SAFE_F16));
+}
+
 /* The bytes of a tensor, to be freed with memory_free. */
 static void *bytes_of(const Safetensors *file, const SafeTensor *t)
 {
@@ -25,8 +31,8 @@ static void read_as_others(const Safetensors *file, const SafeTensor *t)
     Error e = {{0}};
     DEMAND(wide, "there is memory");
     for (SafeType as = 0; as < SAFE_TYPES; as++)
-        DEMAND(safetensors_read(file, t, as, wide, n, &e) == (as == t->type || (is_real(as) && is_real(t->type))),
-               "real types are read as each other, and no others");
+        DEMAND(safetensors_read(file, t, as, wide, n, &e) == reads_as(t->type, as),
+               "real types are read as each other, halves as real types, and no others");
     DEMAND(!safetensors_read(file, t, t->type, wide, n + 1, &e), "no more is read than there is");
     fuzz_refused(&e);
     memory_free(wide);
