@@ -25,6 +25,8 @@ static void build(Model *m, const EncdecOptions *v, size_t pieces)
     StackOptions encoder = network_stack(o, "encoder", "encoder.norm"), decoder = encoder;
     if (encoder.block.attention.distances.kind != DISTANCE_ALIBI) /* which has no bias for keys ahead */
         encoder.block.attention.distances.ahead = o->context - 1;
+    decoder.depth = v->decoder_depth ? v->decoder_depth : o->depth;
+    encoder.decoder_depth = decoder.depth;
     m->source = embedding_new(p, &embedding, o->tie ? "embedding.weight" : "source_embedding.weight",
                               "source_position_embedding.weight");
     m->encoder = stack_new(p, &encoder);
@@ -32,7 +34,6 @@ static void build(Model *m, const EncdecOptions *v, size_t pieces)
     p->side = 1;
     embedding.shared = o->tie ? &m->source : NULL;
     decoder.blocks = "decoder", decoder.norm = "decoder.norm";
-    decoder.depth = v->decoder_depth ? v->decoder_depth : o->depth;
     decoder.block.cross = true;
     m->target = embedding_new(p, &embedding, "target_embedding.weight", "target_position_embedding.weight");
     m->decoder = stack_new(p, &decoder);

@@ -113,14 +113,17 @@ static size_t rare(const Reference *f, const char *key) { return safetensors_tex
 
 static int norm_kind(const Reference *f)
 {
+    static const char *const kinds[] = {"layer", "rms", "rms-plain", "scale", "tanh", NULL};
     const char *rms = safetensors_text(f->file, "rms");
+    if (safetensors_text(f->file, "norm-kind"))
+        return reference_choice(f, "norm-kind", kinds);
     return !rms ? NORM_LAYER : strcmp(rms, "plain") == 0 ? NORM_RMS_PLAIN : NORM_RMS;
 }
 
 SharedOptions reference_options(const Reference *f)
 {
     static const char *const activations[] = {"relu", "gelu", "gelu-tanh", "tanh", "sigmoid", "silu", NULL};
-    static const char *const norms[] = {"post", "pre", "sandwich", "parallel", NULL};
+    static const char *const norms[] = {"post", "pre", "sandwich", "parallel", "deepnorm", "residual", NULL};
     static const char *const positions[] = {"none", "learned", "sinusoid", "rotary", NULL};
     static const char *const skips[] = {"none", "x0", "unet", NULL};
     return (SharedOptions){.dim = whole(f, "dim"),
@@ -147,7 +150,9 @@ SharedOptions reference_options(const Reference *f)
                            .bias = whole(f, "bias"),
                            .tie = whole(f, "tie"),
                            .gate = rare(f, "gate"),
-                           .qk_norm = rare(f, "qk-norm"),
+                           .qk_norm = rare(f, "qk-norm") || rare(f, "qk-cosine"),
+                           .qk_norm_kind = (int)rare(f, "qk-cosine"),
+                           .macaron = rare(f, "macaron"),
                            .bias_free = rare(f, "no-bias"),
                            .value_residual = rare(f, "value-residual"),
                            .skip = safetensors_text(f->file, "skip") ? reference_choice(f, "skip", skips) : SKIP_NONE,

@@ -12,6 +12,26 @@ static size_t kv_heads_of(const AttentionOptions *o) { return o->kv_heads ? o->k
 size_t attention_keys(const AttentionOptions *o) { return kv_heads_of(o) * o->key_size; }
 size_t attention_values(const AttentionOptions *o) { return kv_heads_of(o) * o->value_size; }
 
+static double one(const Parameter *p, size_t row, size_t column) { return (void)p, (void)row, (void)column, 1; }
+
+/* A cosine's g begins as 10, about what Henry et al. have for rows of 32 words. */
+static void add_qk_norm(Parameters *p, Attention *a, const char *prefix)
+{
+    const AttentionOptions *o = &a->options;
+    char name[sizeof(((Parameter *)0)->name)];
+    snprintf(name, sizeof name, "%s.query_norm", prefix);
+    a->query_norm = norm_new(p, o->qk_cosine ? NORM_RMS_PLAIN : NORM_RMS, o->key_size, name);
+    snprintf(name, sizeof name, "%s.key_norm", prefix);
+    a->key_norm = norm_new(p, o->qk_cosine ? NORM_RMS_PLAIN : NORM_RMS, o->key_size, name);
+    if (!o->qk_cosine)
+        return;
+    a->query_norm.epsilon = a->key_norm.epsilon = 1e-12; /* a cosine, but for vectors that are tiny */
+    a->cosine_scale = parameters_add(p, ROLE_GAIN, o->heads, 0, "%s.cosine_scale", prefix);
+    if (a->cosine_scale)
+        a->cosine_scale->constant = one, a->cosine_scale->times = 10;
+    a->cosine_ones = parameters_constant(p, o->key_size, 0, one, prefix, "cosine_ones");
+}
+
 Attention attention_new(Parameters *p, const AttentionOptions *o, const char *prefix)
 {
     static const char *const names[] = {"query", "key", "value"};
@@ -21,7 +41,9 @@ Attention attention_new(Parameters *p, const AttentionOptions *o, const char *pr
 
     if (o->cross) {
         a.query = linear_joined(p, o->dim, out, 1, o->bias, prefix, names, NULL);
-        a.key_value = linear_joined(p, o->dim, out + 1, 2, o->bias, prefix, names + 1, NULL);
+        Linear parts[2];
+        a.key_value = linear_joined(p, o->dim, out + 1, 2, o->bias, prefix, names + 1, parts);
+        a.value = parts[1];
     } else {
         Linear parts[3];
         a.all = linear_joined(p, o->dim, out, 3, o->bias, prefix, names, parts);
@@ -36,12 +58,8 @@ Attention attention_new(Parameters *p, const AttentionOptions *o, const char *pr
     a.drop = parameters_dropout(p, o->dropout);
     assert(o->composed || score_is_dot(o->score));
     a.scoring = scoring_new(p, o->score, o->heads, o->key_size, prefix);
-    if (o->qk_norm) {
-        snprintf(name, sizeof name, "%s.query_norm", prefix);
-        a.query_norm = norm_new(p, NORM_RMS, o->key_size, name);
-        snprintf(name, sizeof name, "%s.key_norm", prefix);
-        a.key_norm = norm_new(p, NORM_RMS, o->key_size, name);
-    }
+    if (o->qk_norm)
+        add_qk_norm(p, &a, prefix);
     if (o->value_residual) {
         snprintf(name, sizeof name, "%s.value_blend", prefix);
         a.value_blend = blend_new(p, attention_values(o), 0.5, 0.5, name);
@@ -148,10 +166,21 @@ static void project(Tape *t, const Attention *a, Tensor *x, Tensor *memory, cons
         }
     }
     qkv[0] = prepared(t, a, &a->query_norm, qkv[0], positions);
+    if (a->cosine_scale)
+        qkv[0] = mul_row(t, qkv[0], spread(t, tape_parameter(t, a->cosine_scale), a->cosine_ones));
     if (cache) {
         qkv[1] = remembered(t, cache->cache, cache->keys, columns[1]);
         qkv[2] = remembered(t, cache->cache, cache->values, columns[2]);
     }
+}
+
+/* Of products of queries and keys; where these are normalized for a cosine, a product is dk times that. */
+static double scale_of(const Attention *a)
+{
+    const AttentionOptions *o = &a->options;
+    if (a->cosine_scale)
+        return 1 / (double)o->key_size;
+    return score_scale(o->score, o->key_size) / (o->key_wider > 0 ? sqrt(o->key_wider) : 1);
 }
 
 Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows, const CacheLayer *cache,
@@ -168,7 +197,7 @@ Tensor *multihead_blended(Tape *t, const Attention *a, Tensor *x, Tensor *memory
     Attend how = *rows;
     how.heads = o->heads, how.kv_heads = o->kv_heads, how.key_size = o->key_size, how.value_size = o->value_size;
     how.by_head = cache && cache->cache->heads > 1;
-    how.scale = score_scale(o->score, o->key_size) / (o->key_wider > 0 ? sqrt(o->key_wider) : 1);
+    how.scale = scale_of(a);
     how.dropout = tape_dropout(t, a->drop);
     how.weights = t->hook && t->hook->weights ? t->hook->weights(t->hook, t, a->out.weight, &how) : NULL;
 

@@ -28,7 +28,8 @@ typedef struct AttentionOptions {
     Score score;
     double dropout;      /* of the weights */
     bool value_residual; /* its values are mixed with those of the first block (Zhou et al. 2024) */
-    bool qk_norm;        /* RMS norms of queries and keys, head by head (Henry et al. 2020) */
+    bool qk_norm;        /* RMS norms of queries and keys, head by head (Dehghani et al. 2023) */
+    bool qk_cosine;      /* instead of their gains one factor a head: scores are g cos(q, k) (Henry et al. 2020) */
     RotaryOptions rotary;
     DistanceOptions distances;
 } AttentionOptions;
@@ -38,10 +39,12 @@ typedef struct Attention {
     Linear query;     /* of x */
     Linear key_value; /* of memory */
     Linear all;       /* both in one product, in self-attention */
-    Linear value;     /* of `all`, alone */
+    Linear value;     /* of either, alone */
     Linear out;
     Dropout drop;
     Norm query_norm, key_norm; /* gain NULL: none */
+    Parameter *cosine_scale;   /* g [H]; NULL: scores are no cosines */
+    Parameter *cosine_ones;    /* [dk], which spread it */
     Blend value_blend;         /* of values, and those of the first block */
     Rotary rotary;
     Distances distances;

@@ -21,7 +21,7 @@ Blend blend_new(Parameters *p, size_t dim, double own, double other, const char 
 
 Tensor *blend(Tape *t, const Blend *m, Tensor *x, Tensor *z)
 {
-    x = mul(t, x->base ? concat(t, &x, 1) : x, repeat_row(t, tape_parameter(t, m->own), x->rows));
-    z = mul(t, z, repeat_row(t, tape_parameter(t, m->other), z->rows));
+    x = mul_row(t, x->base ? concat(t, &x, 1) : x, tape_parameter(t, m->own));
+    z = mul_row(t, z, tape_parameter(t, m->other));
     return add(t, x, z, (Dropout){0});
 }

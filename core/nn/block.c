@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <string.h>
 
 typedef char Name[sizeof(((Parameter *)0)->name)];
 
@@ -17,12 +16,25 @@ static const char *join(Name name, const char *prefix, const char *part)
 
 static double one(const Parameter *p, size_t row, size_t column) { return (void)p, (void)row, (void)column, 1; }
 
-static Branch branch_new(Parameters *p, const BlockOptions *o, const char *prefix, const char *part)
+bool norm_ends_branch(NormPlace place) { return place == NORM_POST || place == NORM_DEEP || place == NORM_RESIDUAL; }
+
+static Parameter *row_of(Parameters *p, size_t dim, double value, const char *prefix, const char *part,
+                         const char *name)
+{
+    Name of_part;
+    Parameter *row = parameters_constant(p, 1, dim, one, prefix, join(of_part, part, name));
+    if (row)
+        row->times = value;
+    return row;
+}
+
+/* first: of a block's branches */
+static Branch branch_new(Parameters *p, const BlockOptions *o, const char *prefix, const char *part, bool first)
 {
     size_t dim = o->attention.dim;
     Name name;
     Branch b = {.place = o->norm};
-    if (o->norm != NORM_PARALLEL || strcmp(part, "norm1") == 0)
+    if (o->norm != NORM_PARALLEL || first)
         b.norm = norm_new(p, o->norm_kind, dim, join(name, prefix, part));
     if (o->norm == NORM_SANDWICH) {
         snprintf(name, sizeof name, "%s.%s_out", prefix, part);
@@ -31,19 +43,47 @@ static Branch branch_new(Parameters *p, const BlockOptions *o, const char *prefi
     b.drop = parameters_dropout(p, o->dropout);
     if (o->branch_dropout > 0) { /* few networks have it, as below */
         b.drop_all = parameters_dropout_of_step(p, o->branch_dropout);
-        b.ones = parameters_constant(p, 1, dim, one, prefix, join(name, part, "ones"));
+        b.ones = row_of(p, dim, 1, prefix, part, "ones");
     }
+    if (o->deep_alpha > 0)
+        b.alpha = row_of(p, dim, o->deep_alpha, prefix, part, "deep");
     return b;
+}
+
+static FeedForward feedforward_new(Parameters *p, const BlockOptions *o, const char *prefix)
+{
+    size_t dim = o->attention.dim;
+    FeedForward f = {.activation = o->activation};
+    Name name;
+    f.in = linear_new(p, dim, o->ff, true, join(name, prefix, "in"));
+    if (o->gate)
+        f.gate = linear_new(p, dim, o->ff, true, join(name, prefix, "gate"));
+    f.out = linear_new(p, o->ff, dim, true, join(name, prefix, "out"));
+    if (o->ff_dropout > 0) /* few networks have it: others draw what they drew before there was one */
+        f.drop = parameters_dropout(p, o->ff_dropout);
+    linear_ends_branch(&f.out);
+    return f;
+}
+
+/* DeepNorm's smaller initial weights: of all maps but those of queries and keys. */
+static void draw_smaller(const Block *b, double beta)
+{
+    const Linear *const maps[] = {&b->attention.value, &b->attention.out, &b->cross.value, &b->cross.out,
+                                  &b->ff.in,           &b->ff.gate,       &b->ff.out,      &b->ff_before.in,
+                                  &b->ff_before.gate,  &b->ff_before.out};
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
+        if (maps[i]->weight)
+            maps[i]->weight->times = beta;
 }
 
 Block block_new(Parameters *p, const BlockOptions *o, const char *prefix)
 {
     size_t dim = o->attention.dim;
-    Block b = {.crosses = o->cross};
+    Block b = {.crosses = o->cross, .macaron = o->macaron};
     Name name;
 
     b.attention = attention_new(p, &o->attention, join(name, prefix, "attention"));
-    b.branch1 = branch_new(p, o, prefix, "norm1");
+    b.branch1 = branch_new(p, o, prefix, "norm1", true);
     if (o->cross) {
         AttentionOptions cross = o->attention;
         cross.cross = true;
@@ -51,17 +91,18 @@ Block block_new(Parameters *p, const BlockOptions *o, const char *prefix)
         cross.rotary.context = 0;
         cross.value_residual = false;
         b.cross = attention_new(p, &cross, join(name, prefix, "cross"));
-        b.branch_cross = branch_new(p, o, prefix, "norm_cross");
+        b.branch_cross = branch_new(p, o, prefix, "norm_cross", false);
     }
-    b.ff.in = linear_new(p, dim, o->ff, true, join(name, prefix, "ff.in"));
-    if (o->gate)
-        b.ff.gate = linear_new(p, dim, o->ff, true, join(name, prefix, "ff.gate"));
-    b.ff.out = linear_new(p, o->ff, dim, true, join(name, prefix, "ff.out"));
-    b.ff.activation = o->activation;
-    if (o->ff_dropout > 0) /* few networks have it: others draw what they drew before there was one */
-        b.ff.drop = parameters_dropout(p, o->ff_dropout);
-    b.branch2 = branch_new(p, o, prefix, "norm2");
-    linear_ends_branch(&b.ff.out);
+    b.ff = feedforward_new(p, o, join(name, prefix, "ff"));
+    b.branch2 = branch_new(p, o, prefix, "norm2", false);
+    if (o->macaron) {
+        b.ff_before = feedforward_new(p, o, join(name, prefix, "ff_before"));
+        b.branch_before = branch_new(p, o, prefix, "norm_before", false);
+        b.branch_before.half = row_of(p, dim, 0.5, prefix, "norm_before", "half");
+        b.branch2.half = row_of(p, dim, 0.5, prefix, "norm2", "half");
+    }
+    if (o->deep_beta > 0)
+        draw_smaller(&b, o->deep_beta);
     return b;
 }
 
@@ -70,22 +111,27 @@ static Tensor *drop_all(Tape *t, const Branch *b, Tensor *f)
 {
     if (!b->ones || !t->training)
         return f;
-    Tensor *ones = tape_constant(t, b->ones), *one_of_them = add(t, NULL, slice(t, ones, 0, 1), b->drop_all);
-    const ProductShape shape = {
-        .c = {.column = 1}, .b = {.column = 1}, .outer = 1, .inner = 1, .m = 1, .n = f->columns, .k = 1, .alpha = 1};
-    Tensor *factor = product(t, one_of_them, ones, &shape, 1, f->columns);
-    return mul(t, f, repeat_row(t, factor, f->rows));
+    Tensor *one_of_them = add(t, NULL, slice(t, tape_constant(t, b->ones), 0, 1), b->drop_all);
+    return mul_row(t, f, spread(t, one_of_them, b->ones));
 }
 
-Tensor *enter(Tape *t, const Branch *b, Tensor *x) { return b->place == NORM_POST ? x : norm(t, &b->norm, x); }
+Tensor *enter(Tape *t, const Branch *b, Tensor *x) { return norm_ends_branch(b->place) ? x : norm(t, &b->norm, x); }
 
-Tensor *leave(Tape *t, const Branch *b, Tensor *x, Tensor *f)
+/* What a branch adds of what it has made. */
+static Tensor *added(Tape *t, const Branch *b, Tensor *f)
 {
     f = drop_all(t, b, f);
-    if (b->place == NORM_POST)
-        return add_norm(t, &b->norm, x, f, b->drop);
-    return add(t, x, b->place == NORM_SANDWICH ? norm(t, &b->norm_out, f) : f, b->drop);
+    f = b->place == NORM_SANDWICH ? norm(t, &b->norm_out, f) : f;
+    return b->half ? mul_row(t, f, tape_constant(t, b->half)) : f;
 }
+
+static Tensor *sum_of(Tape *t, const Branch *b, Tensor *x, Tensor *f)
+{
+    x = b->alpha ? mul_row(t, x, tape_constant(t, b->alpha)) : x;
+    return norm_ends_branch(b->place) ? add_norm(t, &b->norm, x, f, b->drop) : add(t, x, f, b->drop);
+}
+
+Tensor *leave(Tape *t, const Branch *b, Tensor *x, Tensor *f) { return sum_of(t, b, x, added(t, b, f)); }
 
 Tensor *feedforward(Tape *t, const FeedForward *f, Tensor *x)
 {
@@ -108,30 +154,71 @@ static Tensor *enter_later(Tape *t, const Branch *b, Tensor *x, Tensor *first)
     return b->place == NORM_PARALLEL ? first : enter(t, b, x);
 }
 
+/* What a block reads and makes: x, and (residual) the sum of all branches without a norm, else NULL. */
+typedef struct Streams {
+    Tensor *x, *sum;
+} Streams;
+
+static Streams streams_of(Tape *t, const Block *b, Tensor *x)
+{
+    if (b->branch1.place != NORM_RESIDUAL)
+        return (Streams){x, NULL};
+    size_t dim = x->columns / 2;
+    return (Streams){slice(t, x, 0, dim), slice(t, x, dim, dim)};
+}
+
+static Streams leave_both(Tape *t, const Branch *b, Streams s, Tensor *f)
+{
+    f = added(t, b, f);
+    return (Streams){sum_of(t, b, s.x, f), s.sum ? add(t, s.sum, f, b->drop) : NULL};
+}
+
+/* What attention reads: of the block's input, or (macaron) after half a feed-forward network. */
+static Streams before_attention(Tape *t, const Block *b, Tensor *x)
+{
+    Streams s = streams_of(t, b, x);
+    if (!b->macaron)
+        return s;
+    return leave_both(t, &b->branch_before, s, feedforward(t, &b->ff_before, enter(t, &b->branch_before, s.x)));
+}
+
+Tensor *block_values(Tape *t, const Block *b, Tensor *x)
+{
+    return linear(t, &b->attention.value, enter(t, &b->branch1, before_attention(t, b, x).x));
+}
+
+static Streams wanted_of(Tape *t, Streams s, const Queries *wanted)
+{
+    return (Streams){gather(t, s.x, wanted->index, wanted->positions),
+                     s.sum ? gather(t, s.sum, wanted->index, wanted->positions) : NULL};
+}
+
 /* inputs: x, and a memory where there is one. Where only some positions are wanted, these alone attend to all. */
 static Tensor *run(Tape *t, const void *args, Tensor *const *inputs)
 {
     const BlockArgs *a = args;
     const Block *b = a->b;
     const AttentionContext *context = &a->context;
-    Tensor *x = inputs[0], *whole = NULL;
-    RowPositions positions = {context->position, x->rows, NULL};
+    Tensor *whole = NULL;
+    RowPositions positions = {context->position, inputs[0]->rows, NULL};
+    Streams s = before_attention(t, b, inputs[0]);
     if (context->query_subset) {
-        whole = enter(t, &b->branch1, x);
-        x = gather(t, x, context->query_subset->index, context->query_subset->positions);
+        whole = enter(t, &b->branch1, s.x);
+        s = wanted_of(t, s, context->query_subset);
         positions.index = context->query_subset->index;
     }
-    Tensor *first = enter(t, &b->branch1, x);
+    Tensor *first = enter(t, &b->branch1, s.x);
     Tensor *y = multihead_blended(t, &b->attention, first, whole, &context->self_mask, context->kv_cache, positions,
                                   context->first_values);
-    x = leave(t, &b->branch1, x, y);
+    s = leave_both(t, &b->branch1, s, y);
     if (b->crosses) {
         Tensor *memory = context->cross_cache ? NULL : inputs[1];
-        y = multihead(t, &b->cross, enter_later(t, &b->branch_cross, x, first), memory, &context->cross_mask,
+        y = multihead(t, &b->cross, enter_later(t, &b->branch_cross, s.x, first), memory, &context->cross_mask,
                       context->cross_cache, (RowPositions){0});
-        x = leave(t, &b->branch_cross, x, y);
+        s = leave_both(t, &b->branch_cross, s, y);
     }
-    return leave(t, &b->branch2, x, feedforward(t, &b->ff, enter_later(t, &b->branch2, x, first)));
+    s = leave_both(t, &b->branch2, s, feedforward(t, &b->ff, enter_later(t, &b->branch2, s.x, first)));
+    return s.sum ? concat(t, (Tensor *[]){s.x, s.sum}, 2) : s.x;
 }
 
 Tensor *block(Tape *t, const Block *b, Tensor *x, Tensor *memory, const AttentionContext *context)

@@ -4,6 +4,11 @@
  *     pre-norm                                x = x + dropout(attention(norm1(x)))       x = x + dropout(ff(norm2(x)))
  *     sandwich (Ding et al. 2021)             x = x + dropout(norm1_out(attention(norm1(x)))), and so on
  *     parallel (Wang, Komatsuzaki 2021)       x = x + dropout(attention(y)) + dropout(ff(y)), y = norm1(x)
+ *     deepnorm (Wang et al. 2022)             x = norm1(alpha x + dropout(attention(x))), and so on; see stack.h
+ *     residual (ResiDual, Xie et al. 2023)    as post-norm, and beside it sum = sum + dropout(attention(x)), and so on
+ *
+ * With a macaron block (Lu et al. 2019) another feed-forward network comes before attention, and both add half of what they
+ * make: x = x + 1/2 ff_before(x), and so on.
  *
  * A decoder's block has a third branch between them, norm_cross: attention of x across a memory. */
 #ifndef CORE_NN_BLOCK_H
@@ -12,7 +17,10 @@
 #include "core/nn/attention.h"
 #include "core/nn/norm.h"
 
-typedef enum NormPlace { NORM_POST, NORM_PRE, NORM_SANDWICH, NORM_PARALLEL } NormPlace;
+typedef enum NormPlace { NORM_POST, NORM_PRE, NORM_SANDWICH, NORM_PARALLEL, NORM_DEEP, NORM_RESIDUAL } NormPlace;
+
+/* Whether a branch ends with its norm, so that a stack needs none after its last block. */
+bool norm_ends_branch(NormPlace place);
 
 typedef struct BlockOptions {
     AttentionOptions attention;
@@ -21,6 +29,8 @@ typedef struct BlockOptions {
     bool gate; /* the feed-forward network has one */
     NormPlace norm;
     NormKind norm_kind;
+    double deep_alpha, deep_beta; /* DeepNorm: x is multiplied by alpha, initial weights by beta; 0: by nothing */
+    bool macaron;
     double dropout;        /* on what each branch adds */
     double branch_dropout; /* a branch is dropped as a whole, for all of a step */
     double ff_dropout;     /* inside the feed-forward network, after its activation */
@@ -34,6 +44,8 @@ typedef struct Branch {
     Norm norm_out;    /* a sandwich's, of what the branch makes */
     Dropout drop_all; /* stochastic depth (Huang et al. 2016) */
     Parameter *ones;  /* [1,D]; NULL: it is never dropped as a whole */
+    Parameter *alpha; /* [1,D] of x, before something is added; NULL: 1 */
+    Parameter *half;  /* [1,D] of what is added; NULL: 1 */
 } Branch;
 
 /* y = out(dropout(f(in(x)))), or with a gate (Shazeer 2020: SwiGLU where f is SiLU) y = out(dropout(f(gate(x)) in(x))). */
@@ -45,9 +57,10 @@ typedef struct FeedForward {
 
 typedef struct Block {
     Attention attention, cross;
-    FeedForward ff;
-    Branch branch1, branch_cross, branch2;
+    FeedForward ff_before, ff;
+    Branch branch_before, branch1, branch_cross, branch2;
     bool crosses; /* there is a branch_cross */
+    bool macaron; /* there is a branch_before */
 } Block;
 
 /* What attention may read in a block: masks, and keys and values that earlier calls left in caches. */
@@ -65,9 +78,13 @@ typedef struct AttentionContext {
 /* prefix: "blocks.0" */
 Block block_new(Parameters *p, const BlockOptions *o, const char *prefix);
 
-/* x [N,D] to [N,D], or to the wanted ones of these; memory [M,D] for a decoder's block that remembers none, or NULL. A
+/* Where there is a second stream (residual), x and what comes out have its columns after their own: [N,2D].
+ * x [N,D] to [N,D], or to the wanted ones of these; memory [M,D] for a decoder's block that remembers none, or NULL. A
  * segment of the tape. */
 Tensor *block(Tape *t, const Block *b, Tensor *x, Tensor *memory, const AttentionContext *context);
+
+/* The values [N,dv] that its attention makes of x, before they are blended: another block's first_values. */
+Tensor *block_values(Tape *t, const Block *b, Tensor *x);
 
 /* Each row sees itself, all of it or (causal) what is not after the position that looks. */
 AttentionContext context_rows(const Rows *rows, bool causal);

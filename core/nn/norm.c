@@ -2,17 +2,38 @@
 #include "core/nn/norm.h"
 
 #include "core/tensor/nonfinite.h"
+#include "core/tensor/operations.h"
 
 #include <assert.h>
 
 static double one(const Parameter *p, size_t row, size_t column) { return (void)p, (void)row, (void)column, 1; }
 
+static Parameter *ones_new(Parameters *p, size_t dim, const char *name, const char *part)
+{
+    return parameters_constant(p, dim, 0, one, name, part);
+}
+
+static Parameter *factor_new(Parameters *p, NormKind kind, const char *name)
+{
+    Parameter *factor = parameters_add(p, ROLE_GAIN, 1, 0, "%s.%s", name, kind == NORM_TANH ? "alpha" : "scale");
+    if (factor && kind == NORM_TANH)
+        factor->constant = one, factor->times = 0.5;
+    return factor;
+}
+
+/* Scale norm is x / |x| to 1e-10 where numbers of x are larger than 0.1. */
 Norm norm_new(Parameters *p, NormKind kind, size_t dim, const char *name)
 {
-    Parameter *gain = kind == NORM_RMS_PLAIN ? parameters_constant(p, dim, 0, one, name, "weight")
-                                             : parameters_add(p, ROLE_GAIN, dim, 0, "%s.weight", name);
-    bool bias = kind == NORM_LAYER && !p->bias_free;
-    return (Norm){kind, gain, bias ? parameters_add(p, ROLE_BIAS, dim, 0, "%s.bias", name) : NULL, 1e-5};
+    bool plain = kind == NORM_RMS_PLAIN || kind == NORM_SCALE, bias = kind == NORM_LAYER || kind == NORM_TANH;
+    Norm l = {.kind = kind, .epsilon = kind == NORM_SCALE ? 1e-12 : 1e-5};
+    l.gain = plain ? ones_new(p, dim, name, "weight") : parameters_add(p, ROLE_GAIN, dim, 0, "%s.weight", name);
+    if (bias && !p->bias_free)
+        l.bias = parameters_add(p, ROLE_BIAS, dim, 0, "%s.bias", name);
+    if (kind == NORM_SCALE || kind == NORM_TANH) {
+        l.factor = factor_new(p, kind, name);
+        l.ones = plain ? l.gain : ones_new(p, dim, name, "ones");
+    }
+    return l;
 }
 
 typedef struct NormNode {
@@ -31,7 +52,7 @@ static void *gain_gradient(const Tape *t, const NormNode *n)
 
 static void *nowhere(Tape *t, const Norm *l)
 {
-    return l->kind == NORM_RMS_PLAIN && t->recording ? tape_reals(t, l->gain->shape[0]) : NULL;
+    return l->gain->role == ROLE_CONSTANT && t->recording ? tape_reals(t, l->gain->shape[0]) : NULL;
 }
 
 static size_t vectors(const Norm *l, const Tensor *x) { return x->rows * (x->columns / l->gain->shape[0]); }
@@ -46,7 +67,7 @@ static void norm_back(Tape *t, Node *node)
                         n->norm->gain->shape[0]);
 }
 
-Tensor *norm(Tape *t, const Norm *l, Tensor *x)
+static Tensor *normalized(Tape *t, const Norm *l, Tensor *x)
 {
     size_t size = l->gain->shape[0], count = vectors(l, x);
     Tensor *y = tape_tensor(t, x->rows, x->columns, false, true);
@@ -59,6 +80,26 @@ Tensor *norm(Tape *t, const Norm *l, Tensor *x)
     if (n)
         n->norm = l, n->x = x, n->mean = mean, n->rstd = rstd, n->nowhere = nowhere(t, l);
     return y;
+}
+
+/* x times the norm's factor */
+static Tensor *by_factor(Tape *t, const Norm *l, Tensor *x)
+{
+    return mul_row(t, x, spread(t, tape_parameter(t, l->factor), l->ones));
+}
+
+static Tensor *dynamic_tanh(Tape *t, const Norm *l, Tensor *x)
+{
+    Tensor *y = mul_row(t, activate(t, by_factor(t, l, x), ACTIVATION_TANH), tape_parameter(t, l->gain));
+    return l->bias ? add(t, y, repeat_row(t, tape_parameter(t, l->bias), x->rows), (Dropout){0}) : y;
+}
+
+Tensor *norm(Tape *t, const Norm *l, Tensor *x)
+{
+    if (l->kind == NORM_TANH)
+        return dynamic_tanh(t, l, x);
+    Tensor *y = normalized(t, l, x);
+    return l->kind == NORM_SCALE ? by_factor(t, l, y) : y;
 }
 
 static void add_norm_back(Tape *t, Node *node)
@@ -74,6 +115,8 @@ static void add_norm_back(Tape *t, Node *node)
 Tensor *add_norm(Tape *t, const Norm *l, Tensor *x, Tensor *f, Dropout drop)
 {
     assert(x->rows == f->rows && x->columns == f->columns);
+    if (l->factor)
+        return norm(t, l, add(t, x, f, drop));
     Tensor *y = tape_tensor(t, x->rows, x->columns, false, true);
     Tensor *sum = tape_tensor(t, x->rows, x->columns, false, false);
     void *mean = l->kind == NORM_LAYER ? tape_reals(t, x->rows) : NULL, *rstd = tape_reals(t, x->rows);

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "core/tensor/operations.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,16 +15,26 @@ static size_t skips_from(const Stack *s, size_t i)
     return s->skips == SKIP_X0 ? 0 : s->skips == SKIP_UNET && mirror < i ? mirror : i;
 }
 
+static void deepnorm(BlockOptions *b, double depth, double decoder_depth)
+{
+    double both = pow(pow(depth, 4) * decoder_depth, 1.0 / 16);
+    bool encoder = decoder_depth > 0;
+    b->deep_alpha = encoder ? 0.81 * both : pow((b->cross ? 3 : 2) * depth, 0.25);
+    b->deep_beta = encoder ? 0.87 / both : pow((b->cross ? 12 : 8) * depth, -0.25);
+}
+
 Stack stack_new(Parameters *p, const StackOptions *o)
 {
     const AttentionOptions *a = &o->block.attention;
-    const size_t depth = o->depth * (o->loops ? o->loops : 1);
+    const size_t loops = o->loops ? o->loops : 1, depth = o->depth * loops;
+    const bool residual = o->block.norm == NORM_RESIDUAL;
     Stack s = {.depth = depth,
                .window_pattern = o->window_pattern,
                .block = memory_get(depth, sizeof *s.block),
                .skip = memory_get(depth, sizeof *s.skip),
                .skips = o->skip,
-               .normed = o->block.norm != NORM_POST,
+               .normed = residual || !norm_ends_branch(o->block.norm),
+               .residual = residual,
                .kv_heads = a->composed ? 1 : attention_keys(a) / a->key_size,
                .key_columns = attention_keys(a),
                .value_columns = attention_values(a)};
@@ -41,12 +52,14 @@ Stack stack_new(Parameters *p, const StackOptions *o)
         BlockOptions block = o->block;
         block.attention.value_residual = block.attention.value_residual && i;
         block.branch_dropout *= (double)(i + 1) / (double)s.depth;
+        if (block.norm == NORM_DEEP)
+            deepnorm(&block, (double)depth, (double)(o->decoder_depth * loops));
         p->again = i >= o->depth;
         snprintf(name, sizeof name, "%s.%zu", o->blocks, i % o->depth);
         s.block[i] = block_new(p, &block, name);
         snprintf(name, sizeof name, "%s.%zu.skip", o->blocks, i % o->depth);
         if (skips_from(&s, i) < i)
-            s.skip[i] = blend_new(p, a->dim, 1, 0, name);
+            s.skip[i] = blend_new(p, (residual ? 2 : 1) * a->dim, 1, 0, name);
     }
     p->again = false;
     if (s.normed)
@@ -69,9 +82,10 @@ Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Attentio
     bool late = context->kv_cache || !s->depth; /* keys and values of all positions are wanted of every block */
     if (s->embedding_norm.gain)
         x = norm(t, &s->embedding_norm, x);
+    x = s->residual ? concat(t, (Tensor *[]){x, x}, 2) : x;
     Tensor **read = arena_take(&t->host, s->depth * sizeof *read), *values = NULL; /* what each block reads */
     if (s->depth > 1 && s->block[1].attention.value_blend.own)
-        values = linear(t, &s->block[0].attention.value, enter(t, &s->block[0].branch1, x));
+        values = block_values(t, &s->block[0], x);
     for (size_t i = 0; i < s->depth; i++) {
         AttentionContext now = *context;
         read[i] = x = s->skip[i].own ? blend(t, &s->skip[i], x, read[skips_from(s, i)]) : x;
@@ -85,6 +99,10 @@ Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Attentio
     }
     if (only && late)
         x = gather(t, x, only->index, only->positions);
+    if (s->residual) {
+        const size_t dim = x->columns / 2;
+        return add(t, slice(t, x, 0, dim), norm(t, &s->norm, slice(t, x, dim, dim)), (Dropout){0});
+    }
     return s->normed ? norm(t, &s->norm, x) : x;
 }
 

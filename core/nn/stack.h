@@ -2,6 +2,14 @@
  *
  *     x = block(x), depth times        x = norm(x), unless post-norm
  *
+ * ResiDual (Xie et al. 2023) has a second stream, which every branch adds to without a norm: x + norm(sum) is what comes out.
+ *
+ * DeepNorm (Wang et al. 2022) multiplies x by alpha and initial weights by beta, of depths N of an encoder and M of a decoder:
+ *
+ *     N alone                                 alpha = (2 N)^(1/4)                        beta = (8 N)^(-1/4)
+ *     an encoder before a decoder             alpha = 0.81 (N^4 M)^(1/16)                beta = 0.87 (N^4 M)^(-1/16)
+ *     a decoder                               alpha = (3 M)^(1/4)                        beta = (12 M)^(-1/4)
+ *
  * A branch that may be dropped (branch_dropout) is dropped more often the later its block; the last one's rate is the option's.
  *
  * The chain may run several times, each time with the same parameters (Universal Transformer, Dehghani et al. 2019; of one
@@ -23,7 +31,8 @@ typedef enum Skip { SKIP_NONE, SKIP_X0, SKIP_UNET } Skip;
 
 typedef struct StackOptions {
     BlockOptions block;
-    size_t depth, loops; /* loops 0: 1 */
+    size_t depth, loops;  /* loops 0: 1 */
+    size_t decoder_depth; /* of the decoder after it, where it is an encoder; 0: there is none */
     const char
         *window_pattern;       /* a letter a block, again from the first where it is too short: L, it sees all keys, not
                                  * just those of the mask's window; NULL: none does */
@@ -37,7 +46,7 @@ typedef struct Stack {
     Block *block; /* [depth] */
     Blend *skip;  /* [depth] */
     Skip skips;
-    bool normed;
+    bool normed, residual;
     Norm norm, embedding_norm; /* gain NULL: none */
     const char *window_pattern;
     size_t kv_heads; /* that a cache may part; 1 where attention is composed of operations that know no heads apart */

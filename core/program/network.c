@@ -34,6 +34,11 @@ bool network_suits(const SharedOptions *o, Error *e)
         return fail(e, "--device mine does not support --kv-heads, which no lesson asks for");
     if (o->device == DEVICE_MINE && (o->activation == ACTIVATION_SILU || o->activation == ACTIVATION_RELU2))
         return fail(e, "--device mine supports --activation relu, gelu and gelu-tanh; no lesson asks for another");
+    if (o->qk_norm_kind && !o->qk_norm)
+        return fail(e, "--qk-norm-kind belongs to --qk-norm, which is missing");
+    if (o->macaron && o->norm == NORM_PARALLEL)
+        return fail(e, "--macaron has branches one after another, --norm parallel has them side by side: give another "
+                       "--norm");
     if (o->attention == ATTENTION_FUSED && !score_is_dot((Score)o->score))
         return fail(
             e,
@@ -74,6 +79,7 @@ BlockOptions network_block(const SharedOptions *o)
                                         .key_wider = o->head_size ? 1 : wider(o),
                                         .bias = o->bias,
                                         .qk_norm = o->qk_norm,
+                                        .qk_cosine = o->qk_norm_kind,
                                         .value_residual = o->value_residual,
                                         .composed = o->attention == ATTENTION_COMPOSED,
                                         .score = (Score)o->score,
@@ -89,6 +95,7 @@ BlockOptions network_block(const SharedOptions *o)
                           .gate = o->gate,
                           .norm = (NormPlace)o->norm,
                           .norm_kind = (NormKind)o->norm_kind,
+                          .macaron = o->macaron,
                           .dropout = o->dropout,
                           .branch_dropout = o->branch_dropout,
                           .ff_dropout = o->ff_dropout};

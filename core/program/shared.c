@@ -28,10 +28,16 @@ enum {
 static const OptionChoice activations[] = {{"relu", ACTIVATION_RELU},           {"gelu", ACTIVATION_GELU},
                                            {"gelu-tanh", ACTIVATION_GELU_TANH}, {"silu", ACTIVATION_SILU},
                                            {"relu2", ACTIVATION_RELU2},         {NULL, 0}};
-static const OptionChoice norm_kinds[] = {
-    {"layer", NORM_LAYER}, {"rms", NORM_RMS}, {"rms-plain", NORM_RMS_PLAIN}, {NULL, 0}};
-static const OptionChoice norms[] = {
-    {"post", NORM_POST}, {"pre", NORM_PRE}, {"sandwich", NORM_SANDWICH}, {"parallel", NORM_PARALLEL}, {NULL, 0}};
+static const OptionChoice norm_kinds[] = {{"layer", NORM_LAYER}, {"rms", NORM_RMS},   {"rms-plain", NORM_RMS_PLAIN},
+                                          {"scale", NORM_SCALE}, {"tanh", NORM_TANH}, {NULL, 0}};
+static const OptionChoice norms[] = {{"post", NORM_POST},
+                                     {"pre", NORM_PRE},
+                                     {"sandwich", NORM_SANDWICH},
+                                     {"parallel", NORM_PARALLEL},
+                                     {"deepnorm", NORM_DEEP},
+                                     {"residual", NORM_RESIDUAL},
+                                     {NULL, 0}};
+static const OptionChoice qk_norm_kinds[] = {{"rms", 0}, {"cosine", 1}, {NULL, 0}};
 static const OptionChoice positions[] = {{"none", POSITIONS_NONE},
                                          {"learned", POSITIONS_LEARNED},
                                          {"sinusoid", POSITIONS_SINUSOID},
@@ -101,8 +107,9 @@ const Option shared_options[] = {
     {"window-pattern", 0, OPTION_TEXT, OPTION_MODEL, BUILD, AT(window_pattern), NULL, "SSSL", "a letter a block, in turn: S, its queries see --window keys, L, all (none given: S)"},
     {"activation", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(activation), "relu", .choices = activations, "activation function of the feed-forward network"},
     {"gate", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(gate), NULL, NULL, "multiply the activated numbers by a second linear map of the same input: a gated linear unit, with silu SwiGLU, with gelu GEGLU (none given: no)"},
-    {"norm", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm), "post", .choices = norms, "normalize after each branch is added, before it, before it and what it adds, or once for all branches of a block, which are then parallel"},
-    {"norm-kind", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm_kind), NULL, .choices = norm_kinds, "layer norm; or RMS norm: mean square 1, without a bias, and without a gain where it is plain (none given: layer)"},
+    {"norm", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm), "post", .choices = norms, "normalize after each branch is added, before it, before it and what it adds, or once for all branches of a block, which are then parallel; deepnorm: as post, with scales by depth; residual: as post, and the sum of all branches at the end"},
+    {"macaron", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(macaron), NULL, NULL, "a second feed-forward network before attention; both add half of what they make (none given: no)"},
+    {"norm-kind", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(norm_kind), NULL, .choices = norm_kinds, "layer norm; RMS norm: mean square 1, without a bias, and without a gain where it is plain; scale norm: a learned length; or tanh of x times a learned number (none given: layer)"},
     {"positions", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(positions), "learned", .choices = positions, "vectors of positions, added to the embeddings; or rotary: queries and keys of self-attention are rotated"},
     {"rotary-base", 0, OPTION_REAL, OPTION_MODEL, BUILD, AT(rotary_base), NULL, "[0,]", "rotary: each pair of numbers turns this many times as slowly as the first one, or a root of that (none given, or 0: 10000)"},
     {"rotary-share", 0, OPTION_REAL, OPTION_MODEL, BUILD, AT(rotary_share), NULL, "[0,1]", "rotary: how much of each head is rotated (none given, or 0: all of it)"},
@@ -114,6 +121,7 @@ const Option shared_options[] = {
     {"bias", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(bias), "yes", NULL, "add biases to query, key and value"},
     {"bias-free", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(bias_free), NULL, NULL, "no biases in any linear map or layer norm (none given: no)"},
     {"qk-norm", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(qk_norm), NULL, NULL, "RMS norm of queries and keys, head by head, before they are rotated or scored (none given: no)"},
+    {"qk-norm-kind", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(qk_norm_kind), NULL, .choices = qk_norm_kinds, "with --qk-norm: RMS norm with gains, or cosine: scores are cosines times a learned number for each head (none given: rms)"},
     {"value-residual", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(value_residual), NULL, NULL, "mix each block's values with those of the first block, in learned shares (none given: no)"},
     {"skip", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(skip), NULL, .choices = skips, "what a block reads, too: x0, the embeddings; unet: the later half what the earlier half read, in reverse (none given: none)"},
     {"embedding-norm", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(embedding_norm), NULL, NULL, "normalize the embeddings before the first block (none given: no)"},

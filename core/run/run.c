@@ -313,6 +313,8 @@ const RunRare run_rare[] = {
     {"norm-kind", "layer"},
     {"gate", "no"},
     {"qk-norm", "no"},
+    {"qk-norm-kind", "rms"},
+    {"macaron", "no"},
     {"bias-free", "no"},
     {"value-residual", "no"},
     {"skip", "none"},

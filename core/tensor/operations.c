@@ -131,6 +131,8 @@ Tensor *mul(Tape *t, Tensor *a, Tensor *b)
     return y;
 }
 
+Tensor *mul_row(Tape *t, Tensor *x, Tensor *row) { return mul(t, x, repeat_row(t, row, x->rows)); }
+
 typedef struct PoolNode {
     Node node;
     Tensor *x;
@@ -361,6 +363,22 @@ Tensor *product(Tape *t, Tensor *a, Tensor *b, const ProductShape *s, size_t row
     if (n)
         n->a = a, n->b = b, n->shape = *s;
     return c;
+}
+
+Tensor *spread(Tape *t, Tensor *x, const Parameter *ones)
+{
+    size_t heads = x->columns, d = ones->count;
+    const ProductShape shape = {.c = {.row = d, .column = 1},
+                                .a = {.row = 1, .column = 1},
+                                .b = {.row = d, .column = 1},
+                                .outer = 1,
+                                .inner = 1,
+                                .m = heads,
+                                .n = d,
+                                .k = 1,
+                                .alpha = 1};
+    assert(x->rows == 1);
+    return product(t, x, tape_constant(t, ones), &shape, 1, heads * d);
 }
 
 typedef struct PadNode {

@@ -20,6 +20,12 @@ Tensor *gather(Tape *t, Tensor *x, const int32_t *index, size_t n);
 /* The only row of x n times: also where n is 1, because which operations a training step has depends on no shape. */
 Tensor *repeat_row(Tape *t, Tensor *x, size_t n);
 
+/* Each number of x [1,H] in D columns, side by side: [1,H*D]. ones are D constants. */
+Tensor *spread(Tape *t, Tensor *x, const Parameter *ones);
+
+/* Each row of x [N,D] times the only one of `row`, which is repeated: the same operations for any N. */
+Tensor *mul_row(Tape *t, Tensor *x, Tensor *row);
+
 /* [N,D] to [B,D]: of each row its first vector, the mean, or the largest number of each column; an empty row gives 0.
  */
 Tensor *pool_rows(Tape *t, Tensor *x, Pooling how, const Rows *rows);

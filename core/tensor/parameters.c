@@ -133,9 +133,11 @@ Parameter *parameters_find(const Parameters *p, const char *name)
     return NULL;
 }
 
+static double times_of(const Parameter *p) { return p->times > 0 ? p->times : 1; }
+
 static double computed(const Parameter *p, size_t i)
 {
-    return (p->times > 0 ? p->times : 1) * p->constant(p, i / p->shape[1], i % p->shape[1]);
+    return times_of(p) * p->constant(p, i / p->shape[1], i % p->shape[1]);
 }
 
 static bool weights_constants(Weights *w, Stream *s, Error *e)
@@ -230,7 +232,7 @@ bool weights_init(Weights *w, Stream *s, Init init, size_t depth, uint32_t seed,
         if (one->role == ROLE_CONSTANT)
             continue;
         Draw draw = parameter_draw(one, init, depth);
-        double times = branch_times(p, one, init, depth);
+        double times = branch_times(p, one, init, depth) * (one->constant ? 1 : times_of(one));
         uint32_t stream = stream_of(one->name); /* where other draws have the step */
         for (size_t j = 0; j < one->count; j++) {
             double value = one->constant ? computed(one, j) : draw.constant;

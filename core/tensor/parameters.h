@@ -42,7 +42,7 @@ struct Parameter {
     size_t fan_in;   /* inputs of the linear map it belongs to; for the initialisation */
     Edge edge;       /* of a ROLE_WEIGHT */
     double wider;    /* m of muP where it is a map inside, else 1 */
-    double times;    /* its computed values are to be multiplied by this; 0: they are not */
+    double times;    /* what it begins with is multiplied by this; 0: it is not */
     bool residual;   /* the last map of a branch that is added to the residual stream */
     bool words;      /* has a row for each word of a vocabulary, which is in a run beside its weights */
     bool joined;     /* is right after the one before, without a gap: one product makes both */

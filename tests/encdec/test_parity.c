@@ -5,9 +5,10 @@
 #include "base/memory.h"
 #include "encdec/model.h"
 
+#include <math.h>
 #include <string.h>
 
-static const char *const names[] = {"encdec-base", "encdec-apart"};
+static const char *const names[] = {"encdec-base", "encdec-apart", "encdec-deepnorm", "encdec-residual"};
 
 enum { NETWORKS = sizeof names / sizeof *names, SOURCE = 0, TARGET, SIDES_USED };
 
@@ -48,8 +49,27 @@ START_TEST(a_tied_table_has_no_second_name)
     ParityFixture s;
     parity_open(&s, &kind, names[_i], plain_of(NUMBER_F64), false, &(Training){0});
     for (size_t i = 0; i < 5; i++)
-        ck_assert_msg((parameters_find(s.t.network.parameters, tables[i]) == NULL) == (_i == 0 ? i > 0 : i == 0), "%s",
+        ck_assert_msg((parameters_find(s.t.network.parameters, tables[i]) == NULL) == (_i == 1 ? i == 0 : i > 0), "%s",
                       tables[i]);
+    parity_close(&s, &kind);
+}
+
+/* Of 2 blocks of an encoder and 3 of a decoder (Wang et al. 2022, Table 1). */
+START_TEST(deepnorm_draws_by_the_depths_of_both)
+{
+    static const struct {
+        const char *name;
+        double times;
+    } drawn[] = {{"encoder.0.ff.in.weight", 0.6830330},       {"encoder.1.attention.value.weight", 0.6830330},
+                 {"encoder.1.attention.key.weight", 0},       {"decoder.2.ff.out.weight", 0.4082483},
+                 {"decoder.0.cross.value.weight", 0.4082483}, {"decoder.0.cross.out.weight", 0.4082483},
+                 {"decoder.0.cross.key.weight", 0},           {"decoder.1.attention.query.weight", 0}};
+    ParityFixture s;
+    parity_open(&s, &kind, "encdec-deepnorm", plain_of(NUMBER_F64), false, &(Training){0});
+    for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++) {
+        const Parameter *p = parameters_find(s.t.network.parameters, drawn[i].name);
+        ck_assert_msg(p && fabs(p->times - drawn[i].times) < 1e-7, "%s", drawn[i].name);
+    }
     parity_close(&s, &kind);
 }
 
@@ -87,6 +107,7 @@ int main(int argc, char **argv)
         TEST_LOOP(twenty_steps_of_adam_in_f32_equal_pytorch_to_rounding, NETWORKS),
         TEST_LOOP(twenty_steps_of_adam_in_bf16_come_near_pytorch, NETWORKS),
         TEST_LOOP(a_tied_table_has_no_second_name, NETWORKS),
+        TEST(deepnorm_draws_by_the_depths_of_both),
         TEST_LOOP(insides_that_are_dropped_give_the_same_bits, NETWORKS),
         TEST_LOOP(however_a_step_is_cut_it_has_the_gradient_of_pytorch, NETWORKS),
         TEST_LOOP(a_pair_has_the_same_logits_alone_and_in_company, NETWORKS),

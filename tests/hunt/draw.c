@@ -106,6 +106,13 @@ static void draw_attention(Draw *d, Op *op)
     }
 }
 
+static NormKind some_norm(Draw *d)
+{
+    NormKind kind = (NormKind)below(&d->r, 2);
+    Random own = {.seed = d->s.seed, .drawn = (d->r.drawn + 1) << 32};
+    return chance(&own, 0.3) ? NORM_SCALE + (NormKind)below(&own, 2) : kind;
+}
+
 /* What is particular to each operation; its inputs are chosen. */
 static void draw_fields(Draw *d, Op *op)
 {
@@ -123,11 +130,11 @@ static void draw_fields(Draw *d, Op *op)
         op->relu = !d->taste.smooth && chance(r, 0.3);
         op->bias = chance(r, 0.6);
         break;
-    case NORM: op->norm_kind = (NormKind)below(r, 2); break;
+    case NORM: op->norm_kind = some_norm(d); break;
     case ADD: op->rate = some_rate(d); break;
     case ADD_NORM:
         op->rate = some_rate(d);
-        op->norm_kind = (NormKind)below(r, 2);
+        op->norm_kind = some_norm(d);
         break;
     case DROP: op->rate = 0.25; break;
     case ACTIVATE:
@@ -164,6 +171,11 @@ static void draw_fields(Draw *d, Op *op)
         op->bias_free = chance(&own, 0.2);
         op->norm = chance(&own, 0.2) ? NORM_PARALLEL : op->norm;
         op->norm_kind = chance(&own, 0.15) ? NORM_RMS_PLAIN : op->norm_kind;
+        op->macaron = op->norm != NORM_PARALLEL && chance(&own, 0.2);
+        op->norm = chance(&own, 0.2) ? NORM_DEEP : op->norm;
+        op->norm = op->columns % 2 == 0 && chance(&own, 0.2) ? NORM_RESIDUAL : op->norm;
+        op->norm_kind = chance(&own, 0.2) ? NORM_SCALE + (NormKind)below(&own, 2) : op->norm_kind;
+        op->qk_cosine = op->qk_norm && chance(&own, 0.5);
         op->function = d->taste.smooth ? ACTIVATION_GELU : ACTIVATION_RELU;
         break;
     case LOSS:

@@ -89,13 +89,16 @@ static void add_module(Scene *c, size_t k)
     size_t in = op->inputs ? c->s->op[op->input[0]].columns : 0;
     AttentionOptions attention = attention_options(op, in);
     attention.rotary = (RotaryOptions){.context = op->rotary ? LENGTH : 0, .share = op->name % 2 ? 0.5 : 0},
-    attention.qk_norm = op->qk_norm;
+    attention.qk_norm = op->qk_norm, attention.qk_cosine = op->qk_cosine;
+    attention.dim = op->norm == NORM_RESIDUAL ? in / 2 : in;
     BlockOptions block = {.attention = attention,
                           .ff = 5,
                           .activation = op->function,
                           .norm = op->norm,
                           .norm_kind = op->norm_kind,
                           .gate = op->gate,
+                          .macaron = op->macaron,
+                          .deep_alpha = op->norm == NORM_DEEP ? 1.5 : 0,
                           .dropout = op->rate};
     Name name;
     p->side = (uint32_t)op->domain;

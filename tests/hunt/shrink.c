@@ -94,7 +94,7 @@ static bool simplify(Op *op, size_t which)
     case 8: return op->lengths ? op->lengths = false, true : false;
     case 9: return op->composed ? op->composed = false, true : false;
     case 10: return op->heads > 1 ? op->heads = 1, op->kv_heads = 0, true : false;
-    case 11: return op->key_size > 1 ? op->key_size = 1, op->rotary = op->qk_norm = false, true : false;
+    case 11: return op->key_size > 1 ? op->key_size = 1, op->rotary = op->qk_norm = op->qk_cosine = false, true : false;
     case 12: return op->value_size > 1 ? op->value_size = 1, true : false;
     case 13: return op->bias ? op->bias = false, true : false;
     case 14: return op->relu ? op->relu = false, true : false;
@@ -110,14 +110,17 @@ static bool simplify(Op *op, size_t which)
     case 24: return op->kv_heads ? op->kv_heads = 0, true : false;
     case 25: return op->gate ? op->gate = false, true : false;
     case 26: return op->rotary ? op->rotary = false, true : false;
-    case 27: return op->qk_norm ? op->qk_norm = false, true : false;
+    case 27: return op->qk_norm ? op->qk_norm = op->qk_cosine = false, true : false;
     case 28: return op->norm > NORM_PRE ? op->norm = NORM_PRE, true : false;
     case 29: return op->bias_free ? op->bias_free = false, true : false;
+    case 30: return op->qk_cosine ? op->qk_cosine = false, true : false;
+    case 31: return op->macaron ? op->macaron = false, true : false;
+    case 32: return op->norm_kind >= NORM_SCALE ? op->norm_kind = NORM_RMS, true : false;
     default: return false;
     }
 }
 
-enum { THINGS = 30 };
+enum { THINGS = 33 };
 
 /* One position less, or one row. */
 static bool shorten(Sketch *s, size_t which)

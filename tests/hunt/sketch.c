@@ -31,8 +31,9 @@ bool sketch_narrow(const Sketch *s)
 {
     enum { FEW = 4 };
     for (size_t k = 0; k < s->count; k++) {
-        What what = s->op[k].what;
-        if ((what == NORM || what == ADD_NORM || what == BLOCK) && s->op[k].columns < FEW)
+        const Op *op = &s->op[k];
+        size_t of = op->what == BLOCK && op->norm == NORM_RESIDUAL ? op->columns / 2 : op->columns;
+        if ((op->what == NORM || op->what == ADD_NORM || op->what == BLOCK) && of < FEW)
             return true;
     }
     return false;
@@ -106,6 +107,7 @@ static bool fit(const Sketch *s, Op *op)
         return x[1]->columns == x[0]->columns && x[1]->domain == x[2]->domain && x[0]->columns % op->heads == 0 &&
                op->columns % op->heads == 0;
     case POOL: op->columns = x[0]->columns; return x[0]->domain != POOLED;
+    case BLOCK: op->columns = x[0]->columns; return op->norm != NORM_RESIDUAL || op->columns % 2 == 0;
     case ATTENTION: op->columns = x[0]->columns; return op->inputs < 2 || x[1]->columns == op->columns;
     default: op->columns = x[0]->columns; return true;
     }
@@ -196,8 +198,8 @@ static void say_attention(Text *t, const Op *op)
 static void say_fields(Text *t, const Op *op)
 {
     static const char *const functions[] = {"relu", "gelu", "gelu-tanh", "tanh", "sigmoid", "silu", "relu2"};
-    static const char *const places[] = {"post", "pre", "sandwich", "parallel"};
-    static const char *const kinds[] = {"", " rms", " rms without gain"};
+    static const char *const places[] = {"post", "pre", "sandwich", "parallel", "deep", "residual"};
+    static const char *const kinds[] = {"", " rms", " rms without gain", " scale", " tanh"};
     static const char *const poolings[] = {"first", "mean", "max"};
     static const char *const positions[] = {"", " learned positions", " sinusoids"};
     switch (op->what) {
@@ -213,9 +215,9 @@ static void say_fields(Text *t, const Op *op)
     case NORM:
     case ADD_NORM: say(t, "%s", kinds[op->norm_kind]); break;
     case BLOCK:
-        say(t, " %s-norm%s %s%s%s%s%s", places[op->norm], kinds[op->norm_kind], functions[op->function],
+        say(t, " %s-norm%s %s%s%s%s%s%s%s", places[op->norm], kinds[op->norm_kind], functions[op->function],
             op->gate ? " gate" : "", op->rotary ? " rotary" : "", op->qk_norm ? " qk-norm" : "",
-            op->bias_free ? " no biases" : "");
+            op->qk_cosine ? " cosine" : "", op->macaron ? " macaron" : "", op->bias_free ? " no biases" : "");
         say_attention(t, op);
         break;
     case LOSS: say(t, " %zu smoothing %g%s", op->which, op->smoothing, op->again ? " twice" : ""); break;

@@ -72,8 +72,8 @@ typedef struct Op {
     size_t window, block;
     DistanceOptions distances;
     NormPlace norm;
-    NormKind norm_kind;                    /* NORM, ADD_NORM, BLOCK */
-    bool gate, rotary, qk_norm, bias_free; /* BLOCK */
+    NormKind norm_kind;                                        /* NORM, ADD_NORM, BLOCK */
+    bool gate, rotary, qk_norm, qk_cosine, macaron, bias_free; /* BLOCK */
 } Op;
 
 typedef struct Sketch {

@@ -206,6 +206,28 @@ START_TEST(init_gpt2_scales_what_ends_a_branch)
     fresh_close(&f);
 }
 
+/* Wang et al. 2022, Table 1, for one stack: of 3 blocks. */
+START_TEST(deepnorm_draws_all_but_queries_and_keys_smaller)
+{
+    SharedOptions o = drawn_options();
+    const double beta = pow(8 * DEPTH, -0.25);
+    Fresh f;
+    o.norm = NORM_DEEP, o.norm_kind = NORM_TANH, o.gate = true;
+    fresh_open(&f, &o, plain_of(NUMBER_F64), INIT_PYTORCH, 1);
+    check_drawn(&f, named(&f, "blocks.0.attention.query.weight"), false, uniform_deviation(1 / sqrt(48)));
+    check_drawn(&f, named(&f, "blocks.1.attention.key.weight"), false, uniform_deviation(1 / sqrt(48)));
+    check_drawn(&f, named(&f, "blocks.0.attention.value.weight"), false, beta * uniform_deviation(1 / sqrt(48)));
+    check_drawn(&f, named(&f, "blocks.1.attention.out.weight"), false, beta * uniform_deviation(1 / sqrt(48)));
+    check_drawn(&f, named(&f, "blocks.0.ff.in.weight"), false, beta * uniform_deviation(1 / sqrt(48)));
+    check_drawn(&f, named(&f, "blocks.2.ff.gate.weight"), false, beta * uniform_deviation(1 / sqrt(48)));
+    check_drawn(&f, named(&f, "blocks.2.ff.out.weight"), false, beta * uniform_deviation(1 / sqrt(100)));
+    check_drawn(&f, named(&f, "blocks.2.ff.out.bias"), false, uniform_deviation(1 / sqrt(100)));
+    check_all(&f, named(&f, "blocks.0.norm1.alpha"), 0.5);
+    check_all(&f, named(&f, "blocks.0.norm1.weight"), 1);
+    ck_assert_ptr_null(parameters_find(&f.model.parameters, "norm.weight")); /* which ends as post-norm does */
+    fresh_close(&f);
+}
+
 static bool same_values(const Fresh *f, const Fresh *g, const char *name)
 {
     const Parameter *p = named(f, name);
@@ -346,6 +368,7 @@ int main(int argc, char **argv)
         TEST_LOOP(an_embedding_shares_a_table_and_only_equal_sinusoids, 8),
         TEST(init_pytorch_draws_as_pytorch_does),
         TEST(init_gpt2_scales_what_ends_a_branch),
+        TEST(deepnorm_draws_all_but_queries_and_keys_smaller),
         TEST_LOOP(branches_begin_smaller_or_at_zero, 2),
         TEST(init_xavier_balances_inputs_and_outputs),
         TEST_LOOP(no_two_parameters_begin_alike, 3),

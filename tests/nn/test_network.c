@@ -35,6 +35,13 @@ static SharedOptions kind(int i)
         o.norm = NORM_PRE, o.skip = SKIP_UNET, o.loops = 2, o.activation = ACTIVATION_GELU, o.embedding_norm = true;
         o.window = 3, o.window_pattern = "SL", o.distances = DISTANCE_T5;
         break;
+    case 7:
+        o.norm = NORM_RESIDUAL, o.norm_kind = NORM_SCALE, o.macaron = o.value_residual = true, o.skip = SKIP_UNET;
+        o.qk_norm = true, o.qk_norm_kind = 1, o.activation = ACTIVATION_GELU;
+        break;
+    case 8:
+        o.norm = NORM_DEEP, o.norm_kind = NORM_TANH, o.macaron = o.gate = true, o.activation = ACTIVATION_SILU;
+        break;
     case 3:
         o.norm_kind = NORM_RMS, o.heads = 4, o.kv_heads = 2;
         o.attention = 1, o.score = SCORE_ADDITIVE, o.window = 4, o.activation = ACTIVATION_GELU;
@@ -45,7 +52,7 @@ static SharedOptions kind(int i)
     return o;
 }
 
-enum { KINDS = 7 };
+enum { KINDS = 9 };
 
 static const size_t lengths[] = {5, 1, 9, 0, 13, 3, 2};
 

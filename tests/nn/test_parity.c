@@ -4,8 +4,8 @@
 #include "tests/nn/networks.h"
 #include "tests/parity.h"
 
-static const char *const names[] = {"post-learned", "post-sinusoid", "pre-learned", "pre-sinusoid",
-                                    "tied",         "modern",        "small-gpt",   "unet"};
+static const char *const names[] = {"post-learned", "post-sinusoid", "pre-learned", "pre-sinusoid", "tied",
+                                    "modern",       "small-gpt",     "unet",        "residual",     "deepnorm"};
 
 /* A decoder over words that are looked up, and encoder-decoders: post-norm, one table for all; pre-norm, a table each.
  */

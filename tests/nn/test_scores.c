@@ -288,6 +288,9 @@ START_TEST(what_does_not_go_together_is_refused)
                  {{.dim = 8, .heads = 4, .window = 3, .window_pattern = "SML"}, "--window-pattern"},
                  {{.dim = 8, .heads = 4, .window = 3, .window_pattern = ""}, "--window-pattern"},
                  {{.dim = 8, .heads = 4, .window = 3, .window_pattern = "SSL"}, NULL},
+                 {{.dim = 8, .heads = 4, .qk_norm_kind = 1}, "--qk-norm"},
+                 {{.dim = 8, .heads = 4, .qk_norm_kind = 1, .qk_norm = true}, NULL},
+                 {{.dim = 8, .heads = 4, .norm = NORM_PARALLEL, .macaron = true}, "--macaron"},
                  {{.dim = 8, .heads = 4, .device = DEVICE_MINE}, NULL},
                  {{.dim = 8, .heads = 4, .kv_heads = 4, .norm_kind = NORM_RMS, .bias_free = true}, NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

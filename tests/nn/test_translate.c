@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KINDS = 4, WORDS = 23, CONTEXT = 24, LONGEST = 13, SENTENCES = 12, EXTRA = 6, CASES = 7 };
+enum { KINDS = 6, WORDS = 23, CONTEXT = 24, LONGEST = 13, SENTENCES = 12, EXTRA = 6, CASES = 7 };
 
 /* Kinds of networks: post-norm and pre-norm, tied and not, fused and composed attention. */
 static EncDecOptions kind(int i)
@@ -28,7 +28,12 @@ static EncDecOptions kind(int i)
         o.block.norm = NORM_PRE, o.block.attention.key_size = 5, o.block.attention.value_size = 3;
         o.positions = POSITIONS_LEARNED, o.tie = false, o.scale = 1, o.encoder = 1, o.target = WORDS - 4;
     }
-    o.block.attention.composed = i >= 2;
+    o.block.attention.composed = i == 2 || i == 3;
+    if (i == 4)
+        o.block.norm = NORM_RESIDUAL, o.block.norm_kind = NORM_SCALE, o.block.macaron = true,
+        o.block.attention.qk_norm = o.block.attention.qk_cosine = true;
+    if (i == 5)
+        o.block.norm = NORM_DEEP, o.block.norm_kind = NORM_TANH;
     return o;
 }
 
