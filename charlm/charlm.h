@@ -45,6 +45,7 @@ bool charlm_eval(App *a, Error *e);
 bool charlm_baseline(App *a, Error *e);
 bool charlm_sample(App *a, Error *e);
 bool charlm_import(App *a, Error *e);
+bool charlm_export(App *a, Error *e);
 bool charlm_bench(App *a, Error *e); /* with --sample; else the common one */
 
 #endif

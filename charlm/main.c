@@ -11,6 +11,8 @@ static const Command commands[] = {
     {"sample", COMMAND_WRITE, NULL, "generate text", charlm_sample},
     {"heads", COMMAND_HEADS, NULL, "show what attention looks at while the model reads a text", app_heads},
     {"import", COMMAND_IMPORT, "DIR", "make a run of a GPT-2 that Hugging Face's transformers wrote", charlm_import},
+    {"export", COMMAND_EXPORT, NULL, "write a run as a model of Hugging Face's transformers or of llama.cpp",
+     charlm_export},
     {"plot", COMMAND_PLOT, "[RUN...]", "draw curves of runs, and pictures of models and data", app_plot},
     {"sweep", COMMAND_SWEEP, "FILE", "train all the runs that a file describes, and compare them", app_sweep},
     {"compare", COMMAND_COMPARE, "RUN...", "compare groups of runs over their seeds: means, intervals, tests",

@@ -7,6 +7,8 @@
 
 enum { COMMAND_BASELINE = COMMAND_OWN, COMMAND_IMPORT = COMMAND_OWN << 1 };
 
+enum { EXPORT_NONE, EXPORT_HF, EXPORT_GGUF };
+
 enum { STANDARD_MERGES = 4096 };
 
 typedef struct CharlmOptions {
@@ -25,8 +27,9 @@ typedef struct CharlmOptions {
     double temperature, top_p;
     size_t length, top_k, count;
     bool exact;
-    /* import */
+    /* import and export */
     const char *out;
+    int format;
     /* bench */
     bool sample;
 } CharlmOptions;

@@ -21,6 +21,7 @@ enum {
     PLOT = COMMAND_PLOT,
     COMPARE = COMMAND_COMPARE,
     SWEEP = COMMAND_SWEEP,
+    EXPORT = COMMAND_EXPORT,
     OWN = 0x3f * COMMAND_OWN, /* commands of a program: they read its data and print a result */
     APART = 3 * COMMAND_APART /* and those that read no data */
 };
@@ -172,16 +173,16 @@ const Option shared_options[] = {
     {"recompute", 0, OPTION_YES_NO, OPTION_TRAINING, BUILD, AT(recompute), "no", NULL, "drop a block's activations and recompute them in the backward pass, to save memory"},
 
     /* of this call */
-    {"run", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN | READ | TEND | PLOT | HEADS, AT(run), NULL, "DIR", "directory of the run (train: a new one; none: runs/PROGRAM-N)"},
+    {"run", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN | READ | TEND | PLOT | HEADS | EXPORT, AT(run), NULL, "DIR", "directory of the run (train: a new one; none: runs/PROGRAM-N)"},
     {"resume", 0, OPTION_PATH, OPTION_HERE, COMMAND_TRAIN, AT(resume), NULL, "DIR", "continue this run"},
-    {"weights", 0, OPTION_TEXT, OPTION_HERE, (RUN & ~COMMAND_BENCH) | HEADS | PLOT, AT(weights), NULL, "WHICH", "which weights: best, last, average, a step or a file (none: best; train: newly initialized)"},
+    {"weights", 0, OPTION_TEXT, OPTION_HERE, (RUN & ~COMMAND_BENCH) | HEADS | PLOT | EXPORT, AT(weights), NULL, "WHICH", "which weights: best, last, average, a step or a file (none: best; train: newly initialized)"},
     {"preset", 'p', OPTION_PRESET, OPTION_HERE, BUILD | PLOT, AT(preset), NULL, NULL, "use a preset; see below"},
     {"config", 0, OPTION_CONFIG, OPTION_HERE, BUILD | PLOT, AT(config), NULL, "FILE", "read options from a file of lines `name = value`"},
     {"dry-run", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(dry_run), NULL, NULL, "print the memory and work it would take, and stop"},
     {"find-lr", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(find_lr), NULL, NULL, "make no run: raise the learning rate from 1e-7 to 10 over 200 steps (or --steps), and suggest one"},
     {"coordinates", 0, OPTION_TEXT, OPTION_HERE, COMMAND_TRAIN, AT(coordinates), NULL, "WIDTHS", "make no run: train models of several --dim, such as 32,64,128, for 5 steps (or --steps) with each --parametrization, and compare how much their activations change"},
     {"dump-logits", 0, OPTION_PATH, OPTION_HERE, COMMAND_EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all that is scored, and its targets as FILE.ids.npy"},
-    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE | SWEEP, AT(quiet), NULL, NULL, "print no progress"},
+    {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE | SWEEP | EXPORT, AT(quiet), NULL, NULL, "print no progress"},
     {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE | SWEEP, AT(json), NULL, NULL, "print the result as one line of JSON"},
 
     {"profile", 0, OPTION_FLAG, OPTION_HERE, COMMAND_BENCH, AT(profile), NULL, NULL, "show where a step's time goes"},
@@ -210,6 +211,8 @@ const Option shared_options[] = {
 
     {"each", 0, OPTION_FLAG, OPTION_HERE, COMMAND_EVAL, AT(each), NULL, NULL, "print what each text adds to the score, a line a text, instead of the score"},
     {"against", 0, OPTION_PATH, OPTION_HERE, COMMAND_EVAL, AT(against), NULL, "RUN", "also score this run on the same texts, and test whether the two differ"},
+
+    {"out", 0, OPTION_PATH, OPTION_HERE, EXPORT, AT(out), NULL, "PATH", "what to write: a folder that is not there yet or empty; of some formats a file"},
 
     /* sweeps */
     {"run", 0, OPTION_PATH, OPTION_HERE, SWEEP, AT(run), NULL, "DIR", "directory of the sweep, with a directory for each run (none: runs/FILE)"},

@@ -19,7 +19,8 @@ enum {
     COMMAND_OWN = 1 << 8,      /* and the five bits above it */
     COMMAND_APART = 1 << 14,   /* and the one above it */
     COMMAND_COMPARE = 1 << 16, /* compare: what puts runs beside each other */
-    COMMAND_SWEEP = 1 << 17    /* sweep: what trains many */
+    COMMAND_SWEEP = 1 << 17,   /* sweep: what trains many */
+    COMMAND_EXPORT = 1 << 18   /* export: what writes a run in another format */
 };
 
 /* Values of choices that no other header has as an enum. */

@@ -47,7 +47,8 @@ size_t safe_type_size(SafeType type);      /* bytes of one element */
 /* Elements of a tensor: the product of its shape, 1 at rank 0. */
 size_t safe_elements(const SafeTensor *t);
 
-/* Writes the tensors (larger types first, else in the order given) and the metadata (NULL, 0: none). */
+/* Writes the tensors (larger types first, else in the order given) and the metadata (NULL, 0: none of the caller's). A
+ * text "format" is "pt" unless the caller gives another: what loads weights into PyTorch asks for it. */
 bool safetensors_write(const char *path, const SafeTensor *tensors, size_t count, const SafeText *metadata,
                        size_t texts, Error *e);
 

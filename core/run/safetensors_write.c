@@ -58,10 +58,16 @@ static void add_tensor(Buffer *b, const SafeTensor *t)
     buffer_print(b, "], \"data_offsets\": [%llu, %llu]}", (unsigned long long)t->from, (unsigned long long)t->to);
 }
 
+/* What loads weights into PyTorch asks for a format, and refuses a file that names none. */
 static void add_metadata(Buffer *b, const SafeText *metadata, size_t texts)
 {
+    bool said = false;
+    for (size_t i = 0; i < texts; i++)
+        said = said || !strcmp(metadata[i].key, "format");
     json_add_key(b, "__metadata__");
     buffer_add(b, "{", 1);
+    if (!said)
+        json_add_text(b, "format", "pt");
     for (size_t i = 0; i < texts; i++) {
         json_add_key(b, metadata[i].key);
         json_add_string(b, metadata[i].text);
@@ -122,8 +128,7 @@ bool safetensors_write(const char *path, const SafeTensor *tensors, size_t count
     place(placed, tensors, count);
     Buffer header = {0};
     buffer_add(&header, "{", 1);
-    if (texts)
-        add_metadata(&header, metadata, texts);
+    add_metadata(&header, metadata, texts);
     for (size_t i = 0; i < count; i++)
         add_tensor(&header, &placed[i]);
     buffer_add(&header, "}", 1);

@@ -35,6 +35,9 @@ typedef struct Gpt2 {
  * subword-nmt (bpe.h), not that of GPT-2's authors. What failed needs no closing. */
 bool gpt2_learn(Gpt2 *g, const char *text, size_t size, size_t merges, Error *e);
 
+/* The bytes alone, by their values, and no merges: the ids of a text are its bytes. */
+bool gpt2_bytes(Gpt2 *g, Error *e);
+
 /* What failed needs no closing. */
 bool gpt2_read(Gpt2 *g, const char *encoder, const char *merges, Error *e);
 void gpt2_close(Gpt2 *g);

@@ -70,6 +70,20 @@ static bool take_merges(Gpt2 *g, const Bpe *b, Error *e)
     return false;
 }
 
+bool gpt2_bytes(Gpt2 *g, Error *e)
+{
+    *g = (Gpt2){.merged = NULL};
+    for (unsigned byte = 0; byte < 256; byte++) {
+        char seen[4];
+        const size_t size = gpt2_seen((unsigned char)byte, seen);
+        if (!vocabulary_add(&g->pieces, seen, size, 0, &g->byte[byte], e)) {
+            gpt2_close(g);
+            return false;
+        }
+    }
+    return true;
+}
+
 bool gpt2_learn(Gpt2 *g, const char *text, size_t size, size_t merges, Error *e)
 {
     Vocabulary parts = {0};

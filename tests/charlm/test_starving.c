@@ -240,6 +240,35 @@ START_TEST(writing)
     starve((Ways){0}, "sample --run %s --length 3 --exact --json --prompt ab -q", in("whole"));
 }
 
+static void nothing_written(void)
+{
+    Error e;
+    ck_done(folder_remove(in("hf"), &e) && folder_remove(in("imported"), &e), e);
+}
+
+static void must_train_other(const char *run, const char *options)
+{
+    char words[LINE];
+    snprintf(words, sizeof words, "train --run %s " SMALLEST "%s --data %s --steps 0", in(run), options, in("text"));
+    must_work(words);
+}
+
+START_TEST(giving_a_model_away_and_taking_one)
+{
+    char words[LINE];
+    setup();
+    must_train_other("gpt2", "--norm pre --norm-kind layer --distances none --positions sinusoid --tie --activation "
+                             "gelu-tanh --tokens bpe --merges 2");
+    must_train_other("llama", "--norm pre --norm-kind rms --positions rotary --distances none --activation silu "
+                              "--gate --tie");
+    starve((Ways){nothing_written, NULL, 0}, "export --run %s --format hf --out %s -q", in("gpt2"), in("hf"));
+    starve((Ways){nothing_written, NULL, 0}, "export --run %s --format hf --out %s -q", in("llama"), in("hf"));
+    starve((Ways){0}, "export --run %s --format gguf --out %s -q", in("llama"), in("x.gguf"));
+    snprintf(words, sizeof words, "export --run %s --format hf --out %s -q", in("gpt2"), in("theirs"));
+    must_work(words);
+    starve((Ways){nothing_written, NULL, OF_TRAINING}, "import %s --out %s -q", in("theirs"), in("imported"));
+}
+
 START_TEST(what_only_looks)
 {
     setup();
@@ -301,6 +330,7 @@ static const Test tests[] = {TEST_SLOW(a_training_that_begins, 300),
                              TEST_SLOW(a_training_that_goes_on, 300),
                              TEST_SLOW(scoring, 300),
                              TEST_SLOW(writing, 300),
+                             TEST_SLOW(giving_a_model_away_and_taking_one, 300),
                              TEST_SLOW(what_only_looks, 300),
                              TEST_SLOW(what_draws, 300),
                              TEST_SLOW(a_training_with_few_files, 300)};

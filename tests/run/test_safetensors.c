@@ -64,11 +64,23 @@ START_TEST(what_is_written_is_read)
     }
     ck_assert_str_eq(safetensors_text(file, "config"), "{\"dim\": 256}");
     ck_assert_str_eq(safetensors_text(file, "b"), "\xe2\x82\xac");
+    ck_assert_str_eq(safetensors_text(file, "format"), "pt"); /* which others ask for */
     ck_assert_ptr_null(safetensors_text(file, "c"));
     ck_assert_ptr_null(safetensors_find(file, "__metadata__"));
     safetensors_close(file);
     safetensors_close(NULL);
     ck_assert_uint_eq(memory_in_use(), 0);
+}
+
+START_TEST(a_format_that_is_given_stays)
+{
+    setup();
+    const SafeText given = {"format", "np"};
+    Safetensors *file;
+    Error e;
+    ck_done(safetensors_write(path, NULL, 0, &given, 1, &e) && safetensors_open(&file, path, &e), e);
+    ck_assert_str_eq(safetensors_text(file, "format"), "np");
+    safetensors_close(file);
 }
 
 START_TEST(data_are_aligned_and_equal_input_gives_equal_bytes)
@@ -417,6 +429,7 @@ START_TEST(each_failed_allocation_is_an_error)
 
 static const Test tests[] = {
     TEST(what_is_written_is_read),
+    TEST(a_format_that_is_given_stays),
     TEST(data_are_aligned_and_equal_input_gives_equal_bytes),
     TEST(real_numbers_are_converted),
     TEST(halves_are_read),

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""What other programs compute with the models that `export` gives them, and `import` with theirs.
+
+  interop.py [--program bin/charlm] [--only WORD] [--keep DIR]
+
+Small models of several kinds are trained for some steps, exported, and loaded by the programs that read the format. On
+the same text their logits are compared with those of `eval --dump-logits`, and their tokens with ours. Each row is the
+model, who read it, how many logits were compared, the largest difference, and the largest logit. It ends with status 1
+if a difference is larger than its bound.
+
+Needs torch, transformers, tokenizers and numpy; for GGUF the packages gguf and llama-cpp-python (what is not there is
+not compared, and the row says so).
+"""
+import argparse
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+# 33 bytes: with a context of 32, one window whose last position has no target
+TEXT = "Weights of the model, caf\u00e9 \u2014 it's 12"
+TRAIN = "--dim 32 --heads 4 --depth 3 --context 48 --batch 4 --steps 30 --minutes 0 --lr 1e-2 --eval-bytes 300 --dropout 0"
+GPT2 = "--norm pre --norm-kind layer --distances none --bias --tie"
+LLAMA = "--norm pre --norm-kind rms --positions rotary --distances none --activation silu --gate"
+MODELS = {
+    "gpt2, bytes": f"{GPT2} --positions learned --activation gelu-tanh",
+    "gpt2, byte pairs": f"{GPT2} --positions learned --activation gelu-tanh --tokens bpe --merges 300 --ff 50",
+    "gpt2, sinusoids, ReLU, no biases": f"{GPT2} --positions sinusoid --activation relu --bias-free",
+    "gpt2, no positions, GELU, untied": f"{GPT2} --positions none --activation gelu --bias-free --tie=no",
+    "llama, bytes, 2 heads of keys": f"{LLAMA} --kv-heads 2 --tie --bias-free",
+    "llama, biases, byte pairs": f"{LLAMA} --tie --tokens bpe --merges 300 --bias",
+    "llama, stretched, head size 10": f"{LLAMA} --tie=no --bias-free --rotary-base 5000 --rotary-stretch 2 --head-size 10",
+    "llama, ntk, plain norm": f"{LLAMA} --tie --bias-free --norm-kind rms-plain --rotary-stretch 3 --rotary-scaling ntk",
+}
+HF_BOUND = 2e-4  # both in 32 bits
+GGUF_BOUND = 0.05  # llama.cpp has GELU and SiLU in tables of 16-bit floats, and keys and values in 16 bits
+
+def run(*words):
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, words))}\n{done.stderr}")
+    return done.stdout
+
+class Table:
+    def __init__(self):
+        self.failed = False
+
+    def row(self, model, reader, ours, theirs, bound):
+        off, largest = np.abs(ours - theirs).max(), np.abs(ours).max()
+        wrong = not (ours.shape == theirs.shape and off <= bound)
+        self.failed = self.failed or wrong
+        print(f"| {model} | {reader} | {ours.size} | {off:.1e} | {largest:.1f} |{' WRONG' if wrong else ''}", flush=True)
+
+    def note(self, model, reader, words):
+        print(f"| {model} | {reader} | {words} | | |", flush=True)
+
+def our_logits(a, folder, path):
+    text, dump = os.path.join(folder, "text"), os.path.join(folder, "ours.npy")
+    with open(text, "w", encoding="utf-8") as file:
+        file.write(TEXT)
+    run(a.program, "eval", "--run", path, "--data", text, "--split", "all", "-q", "--dump-logits", dump)
+    return np.load(dump), np.load(dump[:-4] + ".ids.npy")
+
+def with_transformers(table, name, folder, ours, targets):
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model, info = AutoModelForCausalLM.from_pretrained(folder, output_loading_info=True)
+    for key in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+        if info[key]:
+            sys.exit(f"{name}: transformers says {key}: {info[key]}")
+    ids = tokenizer(TEXT)["input_ids"]
+    if ids[1:] != targets.tolist() or tokenizer.decode(ids) != TEXT:
+        sys.exit(f"{name}: other tokens: {ids} there, {targets.tolist()} after the first here")
+    with torch.no_grad():
+        theirs = model.eval()(torch.tensor([ids])).logits[0, :-1].numpy()
+    table.row(name, f"transformers, {type(model).__name__}", ours, theirs, HF_BOUND)
+    return ids
+
+def with_gguf(table, name, path, ours, ids):
+    try:
+        from gguf import GGUFReader
+    except ImportError:
+        return table.note(name, "gguf", "not installed")
+    reader = GGUFReader(path)
+    if not reader.tensors or any(not np.isfinite(t.data).all() for t in reader.tensors):
+        sys.exit(f"{name}: gguf reads no tensors")
+    try:
+        from llama_cpp import Llama
+    except ImportError:
+        return table.note(name, "llama.cpp", f"not installed; gguf reads {len(reader.tensors)} tensors")
+    model = Llama(path, n_ctx=48, logits_all=True, verbose=False, n_threads=1)
+    found = model.tokenize(TEXT.encode(), add_bos=False, special=False)
+    if found != ids:
+        sys.exit(f"{name}: llama.cpp has other tokens: {found}, not {ids}")
+    model.eval(ids)
+    theirs = np.array(model.scores[:len(ids) - 1])
+    table.row(name, "llama.cpp", ours, theirs, GGUF_BOUND)
+
+def says_gguf(options):
+    return "--activation gelu-tanh" in options or "--activation silu" in options
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--program", default="bin/charlm")
+    p.add_argument("--only", default="", help="models whose name has this word")
+    p.add_argument("--keep", help="a folder in which everything stays")
+    a = p.parse_args()
+    table = Table()
+    top = a.keep or tempfile.mkdtemp()
+    os.makedirs(top, exist_ok=True)
+    print("| model | read by | logits | largest difference | largest logit |\n|---|---|---:|---:|---:|")
+    for number, (name, options) in enumerate(MODELS.items()):
+        if a.only not in name:
+            continue
+        folder = os.path.join(top, str(number))
+        os.makedirs(folder)
+        path, hf, gguf = (os.path.join(folder, x) for x in ("run", "hf", "model.gguf"))
+        run(a.program, "train", "--run", path, *TRAIN.split(), *options.split(), "-q")
+        ours, targets = our_logits(a, folder, path)
+        run(a.program, "export", "--run", path, "--format", "hf", "--out", hf)
+        ids = with_transformers(table, name, hf, ours, targets)
+        if says_gguf(options):
+            run(a.program, "export", "--run", path, "--format", "gguf", "--out", gguf)
+            with_gguf(table, name, gguf, ours, ids)
+    if not a.keep:
+        shutil.rmtree(top)
+    sys.exit(table.failed)
+
+if __name__ == "__main__":
+    main()
