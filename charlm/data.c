@@ -10,14 +10,49 @@
 
 #include <string.h>
 
+/* Between two documents. */
+static const char empty_line[] = "\n\n";
+enum { EMPTY_LINE = sizeof empty_line - 1 };
+
+typedef struct Documents {
+    Buffer text;
+    size_t *start, count, capacity;
+} Documents;
+
+static bool take_document(void *context, const char *name, const char *bytes, size_t size, Error *e)
+{
+    Documents *d = context;
+    if (!size)
+        return true;
+    if (d->count)
+        buffer_add(&d->text, empty_line, EMPTY_LINE);
+    if (!memory_grow(&d->start, &d->capacity, d->count + 1, sizeof *d->start, "documents", e))
+        return false;
+    d->start[d->count++] = d->text.size;
+    buffer_add(&d->text, bytes, size);
+    return !d->text.failed || memory_error(e, name, d->text.size + size, 1);
+}
+
+static bool read_documents(Text *t, Error *e)
+{
+    Documents d = {0};
+    const Entries entries = {.take = take_document, .context = &d};
+    const bool fine = entries_read(t->path, &entries, e);
+    t->owned = d.text.text;
+    t->bytes = d.count ? (const unsigned char *)t->owned : (const unsigned char *)"";
+    t->size = d.text.size;
+    t->document = d.start;
+    t->documents = d.count;
+    if (!fine)
+        text_close(t);
+    return fine;
+}
+
 bool text_open(Text *t, const char *path, Error *e)
 {
-    *t = (Text){.bytes = prose_text, .size = prose_size, .path = path};
-    if (path) {
-        if (!text_read(path, &t->owned, &t->size, e))
-            return false;
-        t->bytes = (const unsigned char *)t->owned;
-    }
+    *t = (Text){.bytes = prose_text, .size = prose_size, .path = path, .documents = 1};
+    if (path && !read_documents(t, e))
+        return false;
     size_t part = t->size / 20;
     t->test = t->size - part;
     t->valid = t->test - part;
@@ -28,7 +63,8 @@ bool text_open(Text *t, const char *path, Error *e)
 void text_close(Text *t)
 {
     for (size_t i = 0; i <= SPLIT_ALL; i++)
-        memory_free(t->tokens[i].ids);
+        buffer_free(&t->tokens[i]);
+    memory_free(t->document);
     memory_free(t->owned);
     *t = (Text){0};
 }
@@ -47,18 +83,38 @@ Part text_bytes(const Text *t, Split split)
 Part text_part(const Text *t, Split split)
 {
     Part p = text_bytes(t, split);
-    if (t->tokens[split].ids) {
-        p.ids = t->tokens[split].ids;
-        p.size = t->tokens[split].count;
+    if (t->tokens[split].size) {
+        p.ids = (const int32_t *)(const void *)t->tokens[split].text;
+        p.size = t->tokens[split].size / sizeof *p.ids;
     }
     return p;
+}
+
+/* Documents of which the part has nothing are left out, and so are the empty lines between two. */
+static bool add_documents(Buffer *ids, const Text *t, const Tokenizer *tokenizer, Part p, Error *e)
+{
+    const size_t first = (size_t)(p.bytes - t->bytes), last = first + p.size;
+    bool fine = true;
+    for (size_t i = 0; fine && i < t->documents; i++) {
+        const size_t start = t->document[i], end = i + 1 < t->documents ? t->document[i + 1] - EMPTY_LINE : t->size,
+                     from = start > first ? start : first, to = end < last ? end : last;
+        if (start >= first && from < to)
+            buffer_add(ids, &tokenizer->separator, sizeof tokenizer->separator);
+        fine = from >= to || tokenizer_add(tokenizer, (const char *)t->bytes + from, to - from, ids, e);
+    }
+    return fine;
 }
 
 bool text_tokenize(Text *t, Split split, const Tokenizer *tokenizer, Error *e)
 {
     const Part p = text_bytes(t, split);
-    return tokenizer->kind == TOKEN_BYTES || t->tokens[split].ids ||
-           tokenizer_ids(tokenizer, (const char *)p.bytes, p.size, &t->tokens[split].ids, &t->tokens[split].count, e);
+    Buffer *ids = &t->tokens[split];
+    if (tokenizer->kind == TOKEN_BYTES || ids->size)
+        return true;
+    const bool fine = t->documents > 1 && tokenizer->separator >= 0
+                          ? add_documents(ids, t, tokenizer, p, e)
+                          : tokenizer_add(tokenizer, (const char *)p.bytes, p.size, ids, e);
+    return fine && (!ids->failed || memory_error(e, "ids of a text", ids->size, 1));
 }
 
 size_t part_bytes(const Part *p, const Tokenizer *t, size_t first, size_t count)

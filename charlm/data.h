@@ -1,4 +1,7 @@
-/* A text as bytes or as the tokens made of them, its parts, and the windows that training and scoring read. */
+/* A text as bytes or as the tokens made of them, its parts, and the windows that training and scoring read.
+ *
+ * Several files are documents of one text, in the order of their names, with an empty line between two. Where tokens have
+ * a separator, it stands before each document instead. */
 #ifndef CHARLM_DATA_H
 #define CHARLM_DATA_H
 
@@ -13,12 +16,11 @@ typedef struct Text {
     size_t size;
     char *owned; /* NULL: built-in */
     const char *path;
+    size_t *document;   /* [documents] where each begins */
+    size_t documents;   /* 1: a text without a separator */
     size_t valid, test; /* where those parts begin; training is what comes before */
     char sha256[65];
-    struct {
-        int32_t *ids; /* NULL: the part is read by its bytes */
-        size_t count;
-    } tokens[SPLIT_ALL + 1];
+    Buffer tokens[SPLIT_ALL + 1]; /* int32_t one after the other; empty: the part is read by its bytes */
 } Text;
 
 typedef struct Part {
@@ -29,7 +31,8 @@ typedef struct Part {
 
 static inline int32_t part_id(const Part *p, size_t i) { return p->ids ? p->ids[i] : p->bytes[i]; }
 
-/* path NULL: the built-in prose. Split 90/5/5 %: of enwik8, the usual 90/5/5 million bytes. */
+/* path: of a file, a folder or an archive; NULL: the built-in prose. Split 90/5/5 %: of enwik8, the usual 90/5/5 million
+ * bytes. */
 bool text_open(Text *t, const char *path, Error *e);
 void text_close(Text *t);
 Part text_part(const Text *t, Split split);

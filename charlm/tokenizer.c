@@ -27,7 +27,7 @@ static bool measure(Tokenizer *t, Error *e)
         text.size = 0;
         tokenizer_bytes(t, (int32_t)i, &text);
         fine = !text.failed || memory_error(e, "a token", text.size, 1);
-        t->length[i] = (uint32_t)text.size;
+        t->length[i] = (int32_t)i == t->separator ? 0 : (uint32_t)text.size;
     }
     buffer_free(&text);
     if (!fine)
@@ -104,21 +104,26 @@ bool tokenizer_planned(const TokenizerOptions *o, size_t *count, Error *e)
     return true;
 }
 
+bool tokenizer_add(const Tokenizer *t, const char *text, size_t size, Buffer *ids, Error *e)
+{
+    if (t->kind != TOKEN_BYTES)
+        return gpt2_encode(&t->gpt2, text, size, ids, e);
+    for (size_t i = 0; i < size; i++)
+        buffer_add(ids, &(int32_t){(unsigned char)text[i]}, sizeof(int32_t));
+    return !ids->failed || memory_error(e, "ids of a text", size, sizeof(int32_t));
+}
+
 bool tokenizer_ids(const Tokenizer *t, const char *text, size_t size, int32_t **ids, size_t *count, Error *e)
 {
     Buffer b = {0};
-    if (t->kind != TOKEN_BYTES && !gpt2_encode(&t->gpt2, text, size, &b, e)) {
-        buffer_free(&b);
-        return false;
-    }
-    *count = t->kind == TOKEN_BYTES ? size : b.size / sizeof **ids;
-    *ids = memory_get(*count, sizeof **ids);
-    for (size_t i = 0; *ids && t->kind == TOKEN_BYTES && i < size; i++)
-        (*ids)[i] = (unsigned char)text[i];
-    if (*ids && b.size)
+    bool fine = tokenizer_add(t, text, size, &b, e);
+    *count = b.size / sizeof **ids;
+    *ids = fine ? memory_get(*count, sizeof **ids) : NULL;
+    fine = fine && (*ids || memory_error(e, "ids of a text", *count, sizeof **ids));
+    if (fine && b.size)
         memcpy(*ids, b.text, b.size);
     buffer_free(&b);
-    return *ids || memory_error(e, "ids of a text", *count, sizeof **ids);
+    return fine;
 }
 
 void tokenizer_bytes(const Tokenizer *t, int32_t id, Buffer *text)

@@ -23,7 +23,7 @@ typedef struct Tokenizer {
     size_t count;      /* ids */
     int32_t separator; /* the id that a document begins with; -1: there is none */
     Gpt2 gpt2;
-    uint32_t *length; /* [count] bytes of each id; NULL: one each */
+    uint32_t *length; /* [count] bytes of a text that each id stands for: of the separator none; NULL: one each */
 } Tokenizer;
 
 /* Whether the files that are given are those that the kind wants. */
@@ -38,7 +38,8 @@ void tokenizer_close(Tokenizer *t);
 /* How many ids there will be, as far as options and given files say: to plan with. */
 bool tokenizer_planned(const TokenizerOptions *o, size_t *count, Error *e);
 
-/* The ids of a text, to be freed with memory_free. */
+/* Adds the ids of a text, int32_t one after the other; or gives them, to be freed with memory_free. */
+bool tokenizer_add(const Tokenizer *t, const char *text, size_t size, Buffer *ids, Error *e);
 bool tokenizer_ids(const Tokenizer *t, const char *text, size_t size, int32_t **ids, size_t *count, Error *e);
 
 /* Adds the bytes that an id stands for. */

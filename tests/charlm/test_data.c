@@ -1,5 +1,6 @@
 /* What charlm reads: a text's parts. */
 #define _XOPEN_SOURCE 700 /* truncate, pwrite */
+#include "base/file.h"
 #include "base/memory.h"
 #include "charlm/charlm.h"
 #include "core/text/archive.h"
@@ -89,7 +90,74 @@ START_TEST(any_other_length_is_split_90_5_5_in_a_hundred)
     }
 }
 
-static const Test tests[] = {TEST(enwik8_is_split_90_5_5_million), TEST(it_is_read_from_the_zip_it_is_published_as),
+/* Several files are one text, by name, with an empty line between two; what is empty or hidden is none. */
+START_TEST(files_of_a_folder_are_documents)
+{
+    const char *folder = fresh_path("texts");
+    char inner[700];
+    Text t;
+    Error e;
+    snprintf(inner, sizeof inner, "%s/b", folder);
+    ck_done(folder_make(inner, &e), e);
+    write_in(folder, "c", "ccc", 3);
+    write_in(folder, "a", "a\0a", 3);
+    write_in(folder, "b/d", "d", 1);
+    write_in(folder, "b/empty", "", 0);
+    write_in(folder, ".hidden", "hidden", 6);
+    ck_done(text_open(&t, folder, &e), e);
+    ck_assert_uint_eq(t.size, 11);
+    ck_assert(memcmp(t.bytes, "a\0a\n\nd\n\nccc", 11) == 0);
+    ck_assert(t.documents == 3 && t.document[0] == 0 && t.document[1] == 5 && t.document[2] == 8);
+    text_close(&t);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
+static size_t separators(const Part *p, const Tokenizer *k)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < p->size; i++)
+        count += part_id(p, i) == k->separator;
+    return count;
+}
+
+/* Each document begins with the separator, in the part in which it begins; it stands for no byte. */
+START_TEST(tokens_have_a_separator_before_each_document)
+{
+    static const Split splits[] = {SPLIT_TRAIN, SPLIT_VALID, SPLIT_TEST, SPLIT_ALL};
+    static const size_t starts[] = {18, 1, 1, 20}; /* 20 documents of 8 bytes and an empty line: 198 bytes, 9 a part */
+    const char *folder = fresh_path("texts");
+    const TokenizerOptions options = {.kind = TOKEN_BPE, .merges = 5};
+    Text t;
+    Tokenizer k;
+    Error e;
+    ck_done(folder_make(folder, &e), e);
+    for (int i = 0; i < 20; i++) {
+        char name[8], text[16];
+        snprintf(name, sizeof name, "%02d", i);
+        snprintf(text, sizeof text, "abab ba%c", 'a' + i);
+        write_in(folder, name, text, 8);
+    }
+    ck_done(text_open(&t, folder, &e), e);
+    ck_done(tokenizer_learn(&k, &options, (const char *)t.bytes, t.size, &e), e);
+    size_t bytes = 0;
+    for (size_t i = 0; i < 4; i++) {
+        ck_done(text_tokenize(&t, splits[i], &k, &e), e);
+        const Part p = text_part(&t, splits[i]);
+        ck_assert_uint_eq(separators(&p, &k), starts[i]);
+        bytes += i < 3 ? part_bytes(&p, &k, 0, p.size) : 0;
+        if (i == 3)
+            ck_assert_uint_eq(part_bytes(&p, &k, 0, p.size), 20 * 8);
+    }
+    ck_assert_uint_eq(bytes, 20 * 8);
+    const Part all = text_part(&t, SPLIT_ALL);
+    ck_assert_int_eq(part_id(&all, 0), k.separator);
+    tokenizer_close(&k);
+    text_close(&t);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
+static const Test tests[] = {TEST(files_of_a_folder_are_documents), TEST(tokens_have_a_separator_before_each_document),
+                             TEST(enwik8_is_split_90_5_5_million), TEST(it_is_read_from_the_zip_it_is_published_as),
                              TEST(any_other_length_is_split_90_5_5_in_a_hundred)};
 
 int main(int argc, char **argv)

@@ -1,4 +1,5 @@
 /* charlm with byte pairs: a run has its tokens, goes on with them, scores the same bytes as others, and writes text. */
+#include "base/file.h"
 #include "base/memory.h"
 #include "tests/charlm/tiny.h"
 
@@ -71,6 +72,32 @@ START_TEST(samples_are_text)
     said_free(&s);
 }
 
+/* Of a folder, every byte of a document is scored, because the first token is a separator. */
+START_TEST(documents_are_learned_scored_and_continued)
+{
+    const char *folder = fresh_path("texts"), *run = fresh_path("run");
+    char text[64];
+    Error e;
+    ck_done(folder_make(folder, &e), e);
+    for (int i = 0; i < 40; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "%02d", i);
+        const int size = snprintf(text, sizeof text, "the file %d is one of many files", i);
+        write_in(folder, name, text, (size_t)size);
+    }
+    works("train --run %s " TINY " --tokens bpe --merges 20 --data %s --steps 6 --eval-every 3 -q", run, folder);
+    works("train --resume %s --steps 8 -q", run);
+    works("sample --run %s -q --length 5", run);
+    Said s = must("eval --run %s --split all --json", run);
+    Json *j = said_json(&s);
+    ck_assert_double_eq(json_real(j, "bytes"), 10 * 31 + 30 * 32);
+    json_free(j);
+    said_free(&s);
+    s = must("eval --run %s --data tests/fixtures/gpt2-vocab.bpe --json", run); /* one file: no separator */
+    said_free(&s);
+    works("baseline --data %s", folder);
+}
+
 START_TEST(files_of_gpt2_are_read_and_kept)
 {
     const char *run = fresh_path("run");
@@ -92,7 +119,11 @@ START_TEST(what_cannot_be_is_said)
     said_free(&s);
 }
 
-static const Test tests[] = {TEST(a_run_has_its_tokens), TEST(figures_are_of_bytes), TEST(samples_are_text),
-                             TEST(files_of_gpt2_are_read_and_kept), TEST(what_cannot_be_is_said)};
+static const Test tests[] = {TEST(a_run_has_its_tokens),
+                             TEST(figures_are_of_bytes),
+                             TEST(samples_are_text),
+                             TEST(documents_are_learned_scored_and_continued),
+                             TEST(files_of_gpt2_are_read_and_kept),
+                             TEST(what_cannot_be_is_said)};
 
 int main(int argc, char **argv) { return suite_run("charlm/tokens", tests, sizeof tests / sizeof *tests, argc, argv); }
