@@ -61,7 +61,7 @@ static bool open_bench(Charlm *c, Bench *b, Error *e)
     const Kernels *k = b->trainer.options.k;
     size_t context = c->model.context, length = context < 16 ? 2 : context * 7 / 32;
     b->prompt_size = context > length ? context - length : 1;
-    b->s = (Sampling){.length = length, .temperature = 1, .top_p = 1, .write = drop_token};
+    b->s = (Sampling){.length = length, .how = {.temperature = 1, .top_p = 1}, .write = drop_token};
     b->bytes = bytes_of_weights(&c->model, k);
     b->prompt = memory_get(b->prompt_size, sizeof *b->prompt);
     b->buffer = k->allocate(b->bytes);

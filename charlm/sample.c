@@ -90,9 +90,7 @@ static bool sample_one(const Charlm *c, Writer *w, const Buffer *prompt, size_t 
     const CharlmOptions *v = c->options;
     Output o = {.tokenizer = &c->tokenizer, .stream = !v->shared.json, .terminal = isatty(STDOUT_FILENO)};
     Sampling s = {.length = v->length,
-                  .temperature = v->temperature,
-                  .top_p = v->top_p,
-                  .top_k = v->top_k,
+                  .how = {.temperature = v->temperature, .top_k = v->top_k, .top_p = v->top_p},
                   .seed = (uint32_t)v->shared.seed,
                   .number = (uint32_t)number,
                   .write = take_token,

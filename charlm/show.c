@@ -30,8 +30,7 @@ bool charlm_show_sample(App *a, Trainer *trainer, uint64_t step, Error *e)
     int32_t *ids;
     Writer *w = NULL;
     Sampling s = {.length = 200,
-                  .temperature = 0.5,
-                  .top_p = 1,
+                  .how = {.temperature = 0.5, .top_p = 1},
                   .seed = (uint32_t)c->options->shared.seed,
                   .number = (uint32_t)step,
                   .write = keep_token,

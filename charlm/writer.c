@@ -8,8 +8,6 @@
 #include "core/tensor/sites.h"
 #include "kernels/cost/cost.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct Writer {
@@ -26,8 +24,8 @@ struct Writer {
     int32_t *prompt_length; /* on the device: positions in the cache when the prompt had been read */
     size_t prompt;          /* tokens */
     size_t vocabulary;
-    double *logits, *prompt_logits, *shares; /* [vocabulary] */
-    struct Choice *choices;                  /* [vocabulary] */
+    double *logits, *prompt_logits; /* [vocabulary] */
+    Sampler sampler;
 };
 
 /* The last position, after what the cache holds. */
@@ -113,55 +111,6 @@ static void begin_again(Writer *r)
 
 /* --- the next token --- */
 
-typedef struct Choice {
-    double share; /* up to a factor that all have in common */
-    int32_t id;
-} Choice;
-
-static int by_share(const void *a, const void *b)
-{
-    const Choice *x = a, *y = b;
-    return x->share > y->share ? -1 : x->share < y->share ? 1 : x->id - y->id;
-}
-
-/* Drops all but the likeliest top_k tokens, and of those all but the likeliest that make up top_p. */
-static void keep_likeliest(Writer *w, size_t top_k, double top_p)
-{
-    double sum = 0, kept = 0;
-    size_t count = top_k && top_k < w->vocabulary ? top_k : w->vocabulary, n = 0;
-    for (size_t i = 0; i < w->vocabulary; i++)
-        w->choices[i] = (Choice){w->shares[i], (int32_t)i};
-    qsort(w->choices, w->vocabulary, sizeof *w->choices, by_share);
-    for (size_t i = 0; i < count; i++)
-        sum += w->choices[i].share;
-    while (n < count && (n == 0 || kept < top_p * sum))
-        kept += w->choices[n++].share;
-    for (; n < w->vocabulary; n++)
-        w->shares[w->choices[n].id] = 0;
-}
-
-/* softmax(logits / temperature) over the likeliest tokens; at temperature 0 the likeliest of all. */
-static int32_t choose(Writer *w, const Sampling *s, size_t i)
-{
-    double sum = 0;
-    size_t best = 0;
-    for (size_t j = 1; j < w->vocabulary; j++)
-        best = w->logits[j] > w->logits[best] ? j : best;
-    if (s->temperature == 0)
-        return (int32_t)best;
-    for (size_t j = 0; j < w->vocabulary; j++)
-        w->shares[j] = exp((w->logits[j] - w->logits[best]) / s->temperature);
-    if ((s->top_k && s->top_k < w->vocabulary) || s->top_p < 1)
-        keep_likeliest(w, s->top_k, s->top_p);
-    for (size_t j = 0; j < w->vocabulary; j++)
-        sum += w->shares[j];
-    double point = sum * philox_uniform(s->seed, 0, i, SITE_SAMPLER + s->number);
-    for (size_t j = 0; j < w->vocabulary; point -= w->shares[j++])
-        if (point < w->shares[j])
-            return (int32_t)j;
-    return (int32_t)best; /* rounding left the point after all shares */
-}
-
 static bool add_token(Writer *w, int32_t id, Error *e)
 {
     if (!memory_grow(&w->text, &w->capacity, w->count + 1, sizeof *w->text, "a sample", e))
@@ -176,7 +125,8 @@ bool writer_write(Writer *w, Sampling *s, Error *e)
     begin_again(w);
     double start = clock_seconds();
     for (size_t i = 0; fine && i < s->length; i++) {
-        const int32_t id = choose(w, s, i);
+        const double point = philox_uniform(s->seed, 0, i, SITE_SAMPLER + s->number);
+        const int32_t id = sampler_draw(&w->sampler, &s->how, w->logits, point);
         fine = add_token(w, id, e);
         s->write(s->to, id);
         if (fine && i + 1 < s->length)
@@ -193,13 +143,11 @@ static bool get_room(Writer *w, const Kernels *k, Error *e)
     const size_t n = w->vocabulary;
     w->last = k->allocate(3 * sizeof *w->last);
     w->prompt_length = k->allocate(sizeof *w->prompt_length);
-    w->logits = memory_get(3 * n, sizeof *w->logits);
-    w->choices = memory_get(n, sizeof *w->choices);
-    if (!w->last || !w->prompt_length || !w->logits || !w->choices)
+    w->logits = memory_get(2 * n, sizeof *w->logits);
+    if (!w->last || !w->prompt_length || !w->logits)
         return fail(e, "out of memory for a sample");
     w->prompt_logits = w->logits + n;
-    w->shares = w->logits + 2 * n;
-    return true;
+    return sampler_open(&w->sampler, n, e);
 }
 
 bool writer_open(Writer **out, const Charlm *c, Trainer *trainer, const int32_t *prompt, size_t size, bool exact,
@@ -236,7 +184,7 @@ void writer_close(Writer *w)
     k->release(w->prompt_length);
     memory_free(w->text);
     memory_free(w->logits);
-    memory_free(w->choices);
+    sampler_close(&w->sampler);
     memory_free(w);
 }
 

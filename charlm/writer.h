@@ -9,6 +9,7 @@
 #define CHARLM_WRITER_H
 
 #include "charlm/charlm.h"
+#include "core/search/sampler.h"
 
 typedef struct Writer Writer;
 
@@ -21,8 +22,7 @@ void writer_close(Writer *w); /* NULL is fine */
 /* `length` tokens after the prompt, each handed to `write` as it is chosen. */
 typedef struct Sampling {
     size_t length;
-    double temperature, top_p;
-    size_t top_k;
+    SamplerOptions how;
     uint32_t seed, number; /* of the text: each has random numbers of its own */
     void (*write)(void *to, int32_t id);
     void *to;
