@@ -44,6 +44,7 @@ bool encdec_name_token(const App *a, int32_t id, Labels *names, Error *e);
 /* The commands that only encdec has: main has a table of them. */
 bool encdec_eval(App *a, Error *e);
 bool encdec_translate(App *a, Error *e);
+bool encdec_score(App *a, Error *e);
 bool encdec_average(App *a, Error *e);
 bool encdec_baseline(App *a, Error *e);
 bool encdec_bleu(App *a, Error *e);

@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 
+#include <errno.h>
+#include <stdint.h>
 #include <string.h>
 
 bool lines_of_text(Lines *l, char *text, size_t size, Error *e)
@@ -72,6 +74,16 @@ bool lines_read(Lines *l, FILE *file, size_t count, size_t bytes, Error *e)
         fine = (!line.failed || memory_error(e, "a line", line.size, 1)) && lines_add(l, line.text, line.size, e);
     buffer_free(&line);
     return fine;
+}
+
+bool lines_beside(Lines *l, FILE *file, const char *name, size_t count, Error *e)
+{
+    lines_clear(l);
+    if (!lines_read(l, file, count, SIZE_MAX, e))
+        return false;
+    if (ferror(file))
+        return fail(e, "cannot read %s: %s", name, strerror(errno));
+    return l->count == count || fail(e, "%s has fewer lines than there are sentences", name);
 }
 
 void lines_clear(Lines *l)

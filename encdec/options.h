@@ -33,8 +33,10 @@ typedef struct EncdecOptions {
     bool bleu;
     size_t bleu_sentences;
     /* translating */
-    size_t beam, nbest, max_extra, max_tokens, chunk;
-    double alpha;
+    size_t beam, nbest, max_extra, max_tokens, chunk, beam_groups, no_repeat, top_k;
+    double alpha, diversity, temperature, top_p;
+    bool sample;
+    const char *prefixes, *translations, *ensemble;
     int format;
     bool scores;
     const char *input;

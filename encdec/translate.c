@@ -1,14 +1,15 @@
 /* encdec translate: the translations of lines, in their order: of standard input or of a file. How they look:
- * core/search/answer.h. */
+ * core/search/answer.h. encdec score: log p of translations that are given, each of them its own prefix. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/units.h"
 #include "core/run/json.h"
 #include "core/search/answer.h"
-#include "encdec/encdec.h"
+#include "encdec/ensemble.h"
 #include "encdec/translating.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,8 +19,13 @@ enum { CHUNK_BYTES = 1 << 24 }; /* of text at once, about */
 typedef struct Translate {
     EncDec *c;
     Translating t;
-    Lines lines;    /* those that are translated together */
+    Ensemble ensemble;
+    bool scores;    /* given translations */
+    Lines lines;    /* those that are translated together, */
+    Lines given;    /* and what their translations begin with, or are, from */
+    FILE *beside;   /* this file; NULL: there is none */
     size_t number;  /* of the first of them, from 0 */
+    double log_p;   /* of all that was scored */
     Answer *answer; /* [nbest] of one line */
     Buffer *text;   /* [nbest][2] its pieces and its text */
     Buffer out;
@@ -69,6 +75,22 @@ static bool print_json(const Translate *t, size_t number, Line source, size_t co
     return json_print(&b, e);
 }
 
+static bool score_line(Translate *t, size_t i, Error *e)
+{
+    const Hypothesis *h = translating_of(&t->t, i)->hypothesis;
+    Buffer b = {0};
+    t->log_p += h->log_p;
+    if (!t->c->options->shared.json) {
+        buffer_print(&t->out, "%.6f\n", h->log_p);
+        return true;
+    }
+    buffer_print(&b, "{");
+    json_add_member(&b, "number", (double)(t->number + i));
+    json_add_member(&b, "log_p", h->log_p);
+    json_add_member(&b, "tokens", (double)(h->length + 1));
+    return json_print(&b, e);
+}
+
 static bool answer_line(Translate *t, size_t i, Error *e)
 {
     const EncdecOptions *v = t->c->options;
@@ -89,7 +111,7 @@ static bool print_answers(Translate *t, Error *e)
 {
     t->out.size = 0;
     for (size_t i = 0; i < t->lines.count; i++)
-        if (!answer_line(t, i, e))
+        if (!(t->scores ? score_line(t, i, e) : answer_line(t, i, e)))
             return false;
     if (t->out.failed)
         return fail(e, "out of memory for %zu translations; a smaller --chunk needs less", t->lines.count);
@@ -100,10 +122,30 @@ static bool print_answers(Translate *t, Error *e)
 
 /* --- lines --- */
 
-static bool translate_chunk(Translate *t, Error *e)
+static const char *name_beside(const Translate *t)
+{
+    const EncdecOptions *v = t->c->options;
+    return t->scores ? v->translations : v->prefixes;
+}
+
+/* What belongs to the lines; after the last of them, `last`, nothing may be left. */
+static bool read_beside(Translate *t, bool last, Error *e)
+{
+    if (!t->beside)
+        return true;
+    if (!lines_beside(&t->given, t->beside, name_beside(t), t->lines.count, e))
+        return false;
+    if (!t->number)
+        lines_skip_mark(&t->given);
+    return !last || getc(t->beside) == EOF || fail(e, "%s has more lines than there are sentences", name_beside(t));
+}
+
+static bool translate_chunk(Translate *t, bool last, Error *e)
 {
     double start = clock_seconds();
-    bool fine = translating_run(&t->t, &t->lines, e) && print_answers(t, e);
+    bool fine = read_beside(t, last, e) &&
+                translating_prefixed(&t->t, &t->lines, t->beside ? &t->given : NULL, t->scores, e) &&
+                print_answers(t, e);
     t->seconds += clock_seconds() - start;
     t->number += t->lines.count;
     return fine;
@@ -120,19 +162,28 @@ static bool translate_file(Translate *t, FILE *file, const char *name, Error *e)
                (!ferror(file) || fail(e, "cannot read %s: %s", name, strerror(errno)));
         if (fine && !t->number)
             lines_skip_mark(&t->lines);
-        fine = fine && (!t->lines.count || translate_chunk(t, e));
+        fine = fine && ((!t->lines.count && !feof(file)) || translate_chunk(t, feof(file), e));
     }
     return fine;
 }
 
+static FILE *open_file(const char *name, Error *e)
+{
+    FILE *file = fopen(name, "rb");
+    if (!file)
+        fail(e, "cannot read %s: %s", name, strerror(errno));
+    return file;
+}
+
 static bool translate_all(Translate *t, Error *e)
 {
-    const char *name = t->c->options->input;
-    FILE *file = name ? fopen(name, "rb") : stdin;
-    if (!file)
-        return fail(e, "cannot read %s: %s", name, strerror(errno));
-    bool fine = translate_file(t, file, name ? name : "standard input", e);
-    if (name)
+    const char *name = t->c->options->input, *beside = name_beside(t);
+    FILE *file = name ? open_file(name, e) : stdin;
+    t->beside = file && beside ? open_file(beside, e) : NULL;
+    bool fine = file && (t->beside || !beside) && translate_file(t, file, name ? name : "standard input", e);
+    if (t->beside)
+        fclose(t->beside);
+    if (name && file)
         fclose(file);
     return fine;
 }
@@ -146,6 +197,9 @@ static void print_notes(const Translate *t)
                 "encdec: %zu line%s longer than the %zu tokens that the model reads, and cut there; the first is line "
                 "%zu\n",
                 all->cut, all->cut == 1 ? " is" : "s are", all->options.longest, all->first_cut);
+    if (t->scores && !t->c->options->shared.quiet)
+        fprintf(stderr, "%.4f nats/token, perplexity %.3f per token\n", -t->log_p / fmax(all->written, 1),
+                exp(-t->log_p / fmax(all->written, 1)));
     if (!t->c->options->shared.quiet)
         fprintf(stderr, "%s sentence%s in %s: %.1f sentences/s, %.0f + %.0f tokens/s\n", count_text(all->seen).text,
                 all->seen == 1 ? "" : "s", duration_text(t->seconds).text, (double)all->seen / seconds,
@@ -157,9 +211,34 @@ static void print_notes(const Translate *t)
 static bool suits(EncDec *c, Error *e)
 {
     const EncdecOptions *v = c->options;
-    return v->nbest <= v->beam ||
-           (fail(e, "--nbest %zu is more than --beam %zu, the most there can be", v->nbest, v->beam),
+    if (v->sample && v->beam_groups > 1)
+        return fail(e, "--sample draws, and --beam-groups searches: give one of them") || app_misused(&c->app);
+    if (!v->sample && v->nbest > v->beam)
+        return fail(e, "--nbest %zu is more than --beam %zu, the most there can be", v->nbest, v->beam) ||
+               app_misused(&c->app);
+    return v->sample || v->beam % v->beam_groups == 0 ||
+           (fail(e, "--beam %zu cannot be parted into --beam-groups %zu of the same size", v->beam, v->beam_groups),
             app_misused(&c->app));
+}
+
+/* How translations are searched for, or drawn; or what is given is scored. */
+static TranslatingOptions how(const Translate *t, const TrainerOptions *trainer)
+{
+    const EncdecOptions *v = t->c->options;
+    TranslatingOptions o = translating_options(v, &t->c->model, t->scores ? 1 : v->nbest, trainer);
+    o.other = t->ensemble.other;
+    o.other_count = t->ensemble.count;
+    o.next.prefixes = t->scores || v->prefixes;
+    if (t->scores) {
+        o.beam = 1;
+        o.groups = o.next.no_repeat = 0;
+    } else if (v->sample) {
+        o.beam = v->nbest;
+        o.next.drawn = true;
+        o.next.seed = (uint32_t)v->shared.seed;
+        o.next.how = (SamplerOptions){v->temperature, v->top_k, v->top_p};
+    }
+    return o;
 }
 
 static bool open_all(Translate *t, Weights *w, Error *e)
@@ -167,35 +246,49 @@ static bool open_all(Translate *t, Weights *w, Error *e)
     EncDec *c = t->c;
     const EncdecOptions *v = c->options;
     TrainerOptions trainer;
-    if (!suits(c, e) || !encdec_open_run(c, e))
+    if (t->scores && !v->translations)
+        return fail(e, "--translations FILE is missing: what is to be scored") || app_misused(&c->app);
+    if ((!t->scores && !suits(c, e)) || !encdec_open_run(c, e))
         return false;
     app_own_workers(&c->app);
     if (!encdec_task(c, e) || !app_trainer_options(&c->app, &trainer, false, e) ||
-        !app_open_weights(&c->app, trainer.k, w, e))
+        !app_open_weights(&c->app, trainer.k, w, e) || !ensemble_open(&t->ensemble, c, v->ensemble, trainer.k, e))
         return false;
     t->answer = memory_get(v->nbest, sizeof *t->answer);
     t->text = memory_get(2 * v->nbest, sizeof *t->text);
     if (!t->answer || !t->text)
         return memory_error(e, "answers", v->nbest, sizeof *t->answer);
-    const TranslatingOptions o = translating_options(v, &c->model, v->nbest, &trainer);
+    const TranslatingOptions o = how(t, &trainer);
     return translating_open(&t->t, &c->model, &c->pieces, w, &o, e);
+}
+
+static bool translate(Translate *t, Error *e)
+{
+    Weights w = {0};
+    bool fine = open_all(t, &w, e) && translate_all(t, e);
+    if (fine)
+        print_notes(t);
+    translating_close(&t->t);
+    ensemble_close(&t->ensemble);
+    weights_close(&w);
+    lines_close(&t->lines);
+    lines_close(&t->given);
+    for (size_t i = 0; t->text && i < 2 * t->c->options->nbest; i++)
+        buffer_free(&t->text[i]);
+    memory_free(t->text);
+    memory_free(t->answer);
+    buffer_free(&t->out);
+    return fine;
 }
 
 bool encdec_translate(App *a, Error *e)
 {
-    EncDec *c = (EncDec *)a;
-    Translate t = {.c = c};
-    Weights w = {0};
-    bool fine = open_all(&t, &w, e) && translate_all(&t, e);
-    if (fine)
-        print_notes(&t);
-    translating_close(&t.t);
-    weights_close(&w);
-    lines_close(&t.lines);
-    for (size_t i = 0; t.text && i < 2 * c->options->nbest; i++)
-        buffer_free(&t.text[i]);
-    memory_free(t.text);
-    memory_free(t.answer);
-    buffer_free(&t.out);
-    return fine;
+    Translate t = {.c = (EncDec *)a};
+    return translate(&t, e);
+}
+
+bool encdec_score(App *a, Error *e)
+{
+    Translate t = {.c = (EncDec *)a, .scores = true};
+    return translate(&t, e);
 }

@@ -23,6 +23,9 @@ TranslatingOptions translating_options(const EncdecOptions *v, const Model *m, s
     return (TranslatingOptions){.beam = v->beam,
                                 .best = best,
                                 .alpha = v->alpha,
+                                .groups = v->beam_groups,
+                                .diversity = v->diversity,
+                                .next = {.no_repeat = v->no_repeat},
                                 .max_extra = v->max_extra,
                                 .max_tokens = v->max_tokens,
                                 .longest = m->context - 1,
@@ -31,11 +34,29 @@ TranslatingOptions translating_options(const EncdecOptions *v, const Model *m, s
                                 .hold = true};
 }
 
+/* Positions that all networks have. */
+static size_t context_of(const Model *m, const TranslatingOptions *o)
+{
+    size_t context = m->context;
+    for (size_t i = 0; i < o->other_count; i++)
+        context = smaller(context, o->other[i].model->context);
+    return context;
+}
+
 static TranslateOptions search_options(const Model *m, const TranslatingOptions *o)
 {
-    const size_t longest = smaller(o->longest, m->context - 1), most = smaller(longest + o->max_extra, m->context - 1);
+    const size_t context = context_of(m, o), longest = smaller(o->longest, context - 1);
+    const size_t most = o->next.prefixes ? context - 1 : smaller(longest + o->max_extra, context - 1);
     const size_t least = larger(smaller(1 + o->max_extra, most) + 1, 2); /* positions of a sentence of one piece */
-    return (TranslateOptions){.beam = {o->beam, o->best, o->alpha, END},
+    return (TranslateOptions){.beam = {.beam = o->beam,
+                                       .best = o->best,
+                                       .alpha = o->alpha,
+                                       .end = END,
+                                       .groups = o->groups,
+                                       .diversity = o->diversity,
+                                       .drawn = o->next.drawn},
+                              .next = o->next,
+                              .words = m->logits.out,
                               .longest = longest + 1,
                               .most = most,
                               .sentences = smaller(larger(o->max_tokens / least, 1), MOST_SENTENCES),
@@ -57,10 +78,17 @@ bool translating_open(Translating *t, const Model *m, const Pieces *p, const Wei
                       Error *e)
 {
     const TranslateNetwork network = network_of(m);
-    const TranslateOptions how = search_options(m, o);
+    TranslateOptions how = search_options(m, o);
+    TranslateMember *other = memory_get(o->other_count, sizeof *other);
     *t = (Translating){.pieces = p, .options = *o, .most = how.most};
     t->options.longest = how.longest - 1;
-    bool done = cutter_open(&t->cutter, p, e) && translator_open(&t->translator, &network, w, &how, e);
+    for (size_t i = 0; other && i < o->other_count; i++)
+        other[i] = (TranslateMember){network_of(o->other[i].model), o->other[i].weights};
+    how.other = other;
+    how.other_count = o->other_count;
+    bool done = (other || memory_error(e, "networks", o->other_count, sizeof *other)) &&
+                cutter_open(&t->cutter, p, e) && translator_open(&t->translator, &network, w, &how, e);
+    memory_free(other);
     if (!done)
         translating_close(t);
     return done;
@@ -83,6 +111,7 @@ void translating_close(Translating *t)
     memory_free(t->sentence);
     memory_free(t->translation);
     memory_free(t->start);
+    memory_free(t->prefix);
     *t = (Translating){0};
 }
 
@@ -94,7 +123,8 @@ static bool make_room(Translating *t, size_t lines, Error *e)
     } lists[] = {{&t->number, sizeof *t->number},
                  {&t->sentence, sizeof *t->sentence},
                  {&t->translation, sizeof *t->translation},
-                 {&t->start, sizeof *t->start}};
+                 {&t->start, sizeof *t->start},
+                 {&t->prefix, sizeof *t->prefix}};
     size_t capacity = t->capacity;
     bool fine = true;
     for (size_t i = 0; fine && i < sizeof lists / sizeof *lists; i++) {
@@ -120,22 +150,47 @@ static bool add_sentence(Translating *t, Line line, Error *e)
     return ids_add(ids, END, e);
 }
 
-static bool cut_lines(Translating *t, const Lines *lines, Error *e)
+/* The ids that the translation of the last sentence has to begin with; NULL: none. */
+static bool add_prefix(Translating *t, const Lines *prefixes, size_t line, Error *e)
 {
+    const size_t from = t->ids.count;
+    t->prefix[t->sentences - 1] = from;
+    if (!prefixes)
+        return true;
+    if (!cutter_ids(&t->cutter, TARGET, lines_at(prefixes, line), &t->ids, e))
+        return false;
+    return t->ids.count - from <= t->most ||
+           fail(e, "line %zu of the translation has %zu tokens, and the model writes at most %zu", t->seen,
+                t->ids.count - from, t->most);
+}
+
+static bool cut_lines(Translating *t, const Lines *lines, const Lines *prefixes, bool whole, Error *e)
+{
+    const size_t before = t->seen;
     t->ids.count = 0;
     t->lines = lines->count;
     for (size_t i = 0; i < lines->count; i++) {
         const Line line = lines_at(lines, i);
         t->seen++;
-        t->number[i] = line_is_empty(line) ? SIZE_MAX : t->sentences;
-        if (!line_is_empty(line) && !add_sentence(t, line, e))
+        const bool none = line_is_empty(line) && !whole;
+        t->number[i] = none ? SIZE_MAX : t->sentences;
+        if (!none && (!add_sentence(t, line, e) || !add_prefix(t, prefixes, i, e)))
             return false;
     }
     t->start[t->sentences] = t->ids.count;
-    for (size_t s = 0; s < t->sentences; s++) {
-        const size_t length = t->start[s + 1] - t->start[s];
-        t->sentence[s] = (Sentence){t->ids.id + t->start[s], length,
-                                    smaller(length - 1 + t->options.max_extra, t->most)};
+    for (size_t i = 0; i < lines->count; i++) {
+        const size_t s = t->number[i];
+        if (s == SIZE_MAX)
+            continue;
+        const size_t length = t->prefix[s] - t->start[s], prefix = t->start[s + 1] - t->prefix[s];
+        const size_t most = smaller(length - 1 + t->options.max_extra, t->most);
+        t->sentence[s] = (Sentence){.ids = t->ids.id + t->start[s],
+                                    .length = length,
+                                    .most = whole ? prefix : larger(most, prefix),
+                                    .prefix = t->ids.id + t->prefix[s],
+                                    .prefix_length = prefix,
+                                    .number = (uint32_t)(before + i)};
+        t->read += (double)length;
     }
     return true;
 }
@@ -151,14 +206,13 @@ static bool check_answers(Translating *t, Error *e)
                         t->seen - t->lines + i + 1);
         t->written += answer ? (double)(answer->hypothesis[0].length + 1) : 0;
     }
-    t->read += (double)t->ids.count;
     return true;
 }
 
-bool translating_run(Translating *t, const Lines *lines, Error *e)
+bool translating_prefixed(Translating *t, const Lines *lines, const Lines *prefixes, bool whole, Error *e)
 {
     forget_answers(t);
-    if (!make_room(t, lines->count, e) || !cut_lines(t, lines, e)) {
+    if (!make_room(t, lines->count, e) || !cut_lines(t, lines, prefixes, whole, e)) {
         t->sentences = 0; /* none has an answer */
         return false;
     }
@@ -168,6 +222,11 @@ bool translating_run(Translating *t, const Lines *lines, Error *e)
         return false;
     t->sentences = count;
     return check_answers(t, e);
+}
+
+bool translating_run(Translating *t, const Lines *lines, Error *e)
+{
+    return translating_prefixed(t, lines, NULL, false, e);
 }
 
 const Translation *translating_of(const Translating *t, size_t i)

@@ -7,9 +7,20 @@
 #include "encdec/model.h"
 #include "encdec/pieces.h"
 
+/* Another network of an ensemble, with the same pieces. */
+typedef struct TranslatingModel {
+    const Model *model;
+    const Weights *weights;
+} TranslatingModel;
+
 typedef struct TranslatingOptions {
     size_t beam, best;
     double alpha;
+    size_t groups; /* of a diverse beam; 0: one */
+    double diversity;
+    NextOptions next;              /* how the next piece is chosen, where that is not the likeliest */
+    const TranslatingModel *other; /* [other_count] */
+    size_t other_count;
     size_t max_extra;     /* pieces that a translation may have more than its source */
     size_t max_tokens;    /* of a batch: its sentences times the longest that one of them has or may become */
     size_t longest;       /* pieces of a source that are read, without </s>; what is after them is cut off */
@@ -24,14 +35,15 @@ typedef struct Translating {
     size_t most; /* pieces that the decoder has positions for */
     Translator *translator;
     Cutter cutter;
-    Ids ids; /* of all sources of the last call */
+    Ids ids; /* of all sources of the last call, and of what their translations have to begin with */
 
     /* of the last call: lines with nothing in them are no sentences */
     size_t lines, sentences, capacity;
     size_t *number;           /* [lines] of its sentence; SIZE_MAX: it is none */
     Sentence *sentence;       /* [sentences] */
     Translation *translation; /* [sentences] */
-    size_t *start;            /* [sentences + 1] in ids */
+    size_t *start;            /* [sentences + 1] in ids, where a source begins; */
+    size_t *prefix;           /* [sentences] and after it its prefix */
 
     /* of all calls */
     size_t seen, cut, first_cut; /* lines; those that were too long, and the first of them, from 1 */
@@ -51,6 +63,10 @@ bool translating_bytes(size_t *bytes, const Model *m, const Weights *w, const Tr
 
 /* Translates them all. Fails, too, where the network's numbers are not finite. */
 bool translating_run(Translating *t, const Lines *lines, Error *e);
+
+/* The same, where each translation begins with the same line of `prefixes`. whole: that is all of it, and log p what the
+ * network says of it; then a line with nothing in it is a sentence, too. */
+bool translating_prefixed(Translating *t, const Lines *lines, const Lines *prefixes, bool whole, Error *e);
 
 /* What came of line i: the best first; NULL where there is nothing in it. */
 const Translation *translating_of(const Translating *t, size_t i);

@@ -11,6 +11,8 @@ typedef struct Sequence {
     int32_t piece[SLOW_LONGEST];
     size_t length;
     double log_p, score;
+    uint32_t slot; /* where it was drawn */
+    int32_t token; /* and what was drawn last */
 } Sequence;
 
 typedef struct Language {

@@ -20,7 +20,8 @@ enum {
     COMMAND_APART = 1 << 14,   /* and the one above it */
     COMMAND_COMPARE = 1 << 16, /* compare: what puts runs beside each other */
     COMMAND_SWEEP = 1 << 17,   /* sweep: what trains many */
-    COMMAND_EXPORT = 1 << 18   /* export: what writes a run in another format */
+    COMMAND_EXPORT = 1 << 18,  /* export: what writes a run in another format */
+    COMMAND_SCORE = 1 << 19    /* score: what the model says of given answers */
 };
 
 /* Values of choices that no other header has as an enum. */

@@ -7,12 +7,13 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct BeamSentence {
+/* One group of a sentence. */
+typedef struct BeamGroup {
     size_t most, live, ended;
-} BeamSentence;
+} BeamGroup;
 
 typedef struct BeamLive {
-    size_t slot; /* within the sentence */
+    size_t slot; /* within the group */
     size_t row;  /* of the step to come */
     bool moves;  /* there, from its parent's */
     int32_t token;
@@ -20,7 +21,7 @@ typedef struct BeamLive {
 } BeamLive;
 
 typedef struct BeamEnded {
-    size_t length, slot; /* slot of its last piece */
+    size_t group, length, slot; /* slot of its last piece */
     double log_end, log_p, score;
 } BeamEnded;
 
@@ -30,31 +31,32 @@ typedef struct BeamNode {
     double value;    /* log p */
 } BeamNode;
 
-/* A continuation; parent: its place among the live ones. */
+/* A continuation; parent: its place among the live ones; penalty: of a token that earlier groups have taken. */
 typedef struct BeamCandidate {
     int32_t token;
     size_t parent;
-    double value, log_p;
+    double value, log_p, penalty;
 } BeamCandidate;
 
 bool beams_open(Beams *b, const BeamOptions *o, size_t sentences, size_t longest, Error *e)
 {
-    size_t slots = sentences * o->beam;
-    assert(o->best >= 1 && o->best <= o->beam && o->alpha >= 0);
-    *b = (Beams){.options = *o, .sentences = sentences, .longest = longest};
+    const size_t slots = sentences * o->beam, groups = o->groups ? o->groups : 1, width = o->beam / groups;
+    assert(o->best >= 1 && o->best <= o->beam && o->alpha >= 0 && o->beam % groups == 0 && o->diversity >= 0);
+    *b = (Beams){.options = *o, .groups = groups, .width = width, .sentences = sentences, .longest = longest};
     b->row = memory_get(slots, sizeof *b->row);
     b->move = memory_get(slots, sizeof *b->move);
-    b->sentence = memory_get(sentences, sizeof *b->sentence);
+    b->group = memory_get(sentences * groups, sizeof *b->group);
     b->live = memory_get(slots, sizeof *b->live);
     b->ended = memory_get(slots, sizeof *b->ended);
     b->node = memory_get(slots * longest, sizeof *b->node);
-    b->next = memory_get(o->beam, sizeof *b->next);
-    b->candidate = memory_get(o->beam, sizeof *b->candidate);
-    b->taken = memory_get(o->beam, sizeof *b->taken);
-    b->rank = memory_get(o->beam, sizeof *b->rank);
+    b->next = memory_get(width, sizeof *b->next);
+    b->candidate = memory_get(width, sizeof *b->candidate);
+    b->taken = memory_get(width, sizeof *b->taken);
+    b->rank = memory_get(width, sizeof *b->rank);
+    b->chosen = memory_get(o->beam, sizeof *b->chosen);
     b->penalty = memory_get(longest + 2, sizeof *b->penalty);
-    if (!b->row || !b->move || !b->sentence || !b->live || !b->ended || !b->node || !b->next || !b->candidate ||
-        !b->taken || !b->rank || !b->penalty) {
+    if (!b->row || !b->move || !b->group || !b->live || !b->ended || !b->node || !b->next || !b->candidate ||
+        !b->taken || !b->rank || !b->chosen || !b->penalty) {
         beams_close(b);
         return memory_error(e, "hypotheses of a beam search", slots * longest, sizeof *b->node);
     }
@@ -68,7 +70,7 @@ void beams_close(Beams *b)
 {
     memory_free(b->row);
     memory_free(b->move);
-    memory_free(b->sentence);
+    memory_free(b->group);
     memory_free(b->live);
     memory_free(b->ended);
     memory_free(b->node);
@@ -76,33 +78,44 @@ void beams_close(Beams *b)
     memory_free(b->candidate);
     memory_free(b->taken);
     memory_free(b->rank);
+    memory_free(b->chosen);
     memory_free(b->penalty);
     *b = (Beams){0};
 }
 
-static BeamLive *live_of(const Beams *b, size_t s) { return b->live + s * b->options.beam; }
-static BeamEnded *ended_of(const Beams *b, size_t s) { return b->ended + s * b->options.beam; }
+static BeamLive *live_of(const Beams *b, size_t g) { return b->live + g * b->width; }
 
-/* How piece number `step` came into a slot of a sentence. */
-static BeamNode *node_of(const Beams *b, size_t s, size_t step, size_t slot)
+/* What has ended in the sentence of a group. */
+static BeamEnded *ended_of(const Beams *b, size_t g) { return b->ended + g / b->groups * b->options.beam; }
+
+static size_t count_ended(const Beams *b, size_t s)
 {
-    return b->node + (s * b->longest + step) * b->options.beam + slot;
+    size_t count = 0;
+    for (size_t g = s * b->groups; g < (s + 1) * b->groups; g++)
+        count += b->group[g].ended;
+    return count;
+}
+
+/* How piece number `step` came into a slot of a group. */
+static BeamNode *node_of(const Beams *b, size_t g, size_t step, size_t slot)
+{
+    return b->node + (g * b->longest + step) * b->width + slot;
 }
 
 /* Rows of all that is live, by slot. */
 static void list_rows(Beams *b)
 {
-    const size_t beam = b->options.beam;
+    const size_t width = b->width;
     b->row_count = 0;
-    for (size_t s = 0; s < b->count; s++) {
-        BeamLive *live = live_of(b, s);
-        for (size_t i = 0; i < b->sentence[s].live; i++)
+    for (size_t g = 0; g < b->count * b->groups; g++) {
+        BeamLive *live = live_of(b, g);
+        for (size_t i = 0; i < b->group[g].live; i++)
             b->rank[live[i].slot] = i + 1;
-        for (size_t slot = 0; b->sentence[s].live && slot < beam; slot++)
+        for (size_t slot = 0; b->group[g].live && slot < width; slot++)
             if (b->rank[slot]) {
                 BeamLive *h = &live[b->rank[slot] - 1];
                 h->row = b->row_count;
-                b->row[b->row_count++] = (BeamRow){s * beam + slot, h->token};
+                b->row[b->row_count++] = (BeamRow){g * width + slot, h->token};
                 b->rank[slot] = 0;
             }
     }
@@ -113,21 +126,23 @@ void beams_begin(Beams *b, const size_t *most, size_t count)
     assert(count <= b->sentences);
     b->count = count;
     b->steps = b->move_count = 0;
-    for (size_t s = 0; s < count; s++) {
-        assert(most[s] <= b->longest);
-        b->sentence[s] = (BeamSentence){.most = most[s], .live = 1};
-        *live_of(b, s) = (BeamLive){.token = -1};
+    for (size_t g = 0; g < count * b->groups; g++) {
+        const size_t longest = most[g / b->groups];
+        assert(longest <= b->longest);
+        b->group[g] = (BeamGroup){.most = longest, .live = 1};
+        *live_of(b, g) = (BeamLive){.token = -1};
     }
     list_rows(b);
 }
 
-/* ---- one step of one sentence */
+/* ---- one step of one group */
 
 /* Candidate c comes before d. */
 static bool before(const BeamCandidate *c, const BeamCandidate *d)
 {
-    if (c->log_p != d->log_p)
-        return c->log_p > d->log_p;
+    const double x = c->log_p - c->penalty, y = d->log_p - d->penalty;
+    if (x != y)
+        return x > y;
     return c->token != d->token ? c->token < d->token : c->parent < d->parent;
 }
 
@@ -148,19 +163,30 @@ typedef struct Scores {
     const double *values, *ends;
 } Scores;
 
-/* The likeliest continuations of a sentence's live hypotheses, at most `width`. */
-static size_t find_candidates(const Beams *b, size_t s, size_t width, const Scores *scores)
+/* What a token costs that earlier groups of the sentence have taken in this step. */
+static double penalty_of(const Beams *b, int32_t token)
+{
+    size_t times = 0;
+    for (size_t i = 0; i < b->chosen_count; i++)
+        times += b->chosen[i] == token;
+    return (double)times * b->options.diversity;
+}
+
+/* The likeliest continuations of a group's live hypotheses, at most `width`; or those that were drawn. */
+static size_t find_candidates(const Beams *b, size_t g, size_t width, const Scores *scores)
 {
     const size_t beam = b->options.beam;
-    const bool full = b->steps == b->sentence[s].most;
+    const bool full = b->steps == b->group[g].most, drawn = b->options.drawn;
+    const size_t each = (drawn && b->steps) || (full && !drawn) ? 1 : beam;
     size_t count = 0;
-    for (size_t i = 0; i < b->sentence[s].live; i++) {
-        const BeamLive *h = live_of(b, s) + i;
-        for (size_t m = 0; m < (full ? 1 : beam); m++) {
+    for (size_t i = 0; i < b->group[g].live; i++) {
+        const BeamLive *h = live_of(b, g) + i;
+        for (size_t m = 0; m < each; m++) {
             BeamCandidate c = {.token = full ? b->options.end : scores->which[h->row * beam + m],
                                .parent = i,
                                .value = full ? scores->ends[h->row] : scores->values[h->row * beam + m]};
             c.value = c.value > 0 ? 0 : c.value;
+            c.penalty = penalty_of(b, c.token);
             c.log_p = h->log_p + c.value;
             if (c.token >= 0)
                 count = insert(b->candidate, count, width, &c);
@@ -170,23 +196,24 @@ static size_t find_candidates(const Beams *b, size_t s, size_t width, const Scor
 }
 
 /* After those with equal scores: they ended earlier, or were likelier. */
-static void add_ended(Beams *b, size_t s, const BeamCandidate *c)
+static void add_ended(Beams *b, size_t g, const BeamCandidate *c)
 {
-    BeamEnded *list = ended_of(b, s);
+    BeamEnded *list = ended_of(b, g);
     const double score = c->log_p / b->penalty[b->steps + 1];
-    size_t at = b->sentence[s].ended++;
+    size_t at = count_ended(b, g / b->groups);
+    b->group[g].ended++;
     for (; at > 0 && list[at - 1].score < score; at--)
         list[at] = list[at - 1];
-    list[at] = (BeamEnded){b->steps, live_of(b, s)[c->parent].slot, c->value, c->log_p, score};
+    list[at] = (BeamEnded){g, b->steps, live_of(b, g)[c->parent].slot, c->value, c->log_p, score};
 }
 
 /* Children become the live ones. The first of each parent stays in its slot; the others move to the first that are
  * free, none of which is moved from, because its own first child would have stayed there. */
-static void place_children(Beams *b, size_t s, size_t children)
+static void place_children(Beams *b, size_t g, size_t children)
 {
-    const BeamLive *parents = live_of(b, s);
-    size_t free = 0, first = s * b->options.beam;
-    for (size_t slot = 0; slot < b->options.beam; slot++)
+    const BeamLive *parents = live_of(b, g);
+    size_t free = 0, first = g * b->width;
+    for (size_t slot = 0; slot < b->width; slot++)
         b->taken[slot] = false;
     for (size_t i = 0; i < children; i++) {
         const BeamCandidate *c = &b->candidate[i];
@@ -204,67 +231,104 @@ static void place_children(Beams *b, size_t s, size_t children)
             h->slot = free;
             b->move[b->move_count++] = (BeamMove){first + from, first + free};
         }
-        *node_of(b, s, b->steps, h->slot) = (BeamNode){h->token, (uint32_t)from, b->candidate[i].value};
+        *node_of(b, g, b->steps, h->slot) = (BeamNode){h->token, (uint32_t)from, b->candidate[i].value};
     }
-    memcpy(live_of(b, s), b->next, children * sizeof *b->next);
-    b->sentence[s].live = children;
+    memcpy(live_of(b, g), b->next, children * sizeof *b->next);
+    b->group[g].live = children;
+}
+
+/* The score that a live hypothesis of a group must exceed to be among the best; -INFINITY: any will do. */
+static double score_to_beat(const Beams *b, size_t g)
+{
+    const size_t best = b->options.best < b->width ? b->options.best : b->width;
+    const BeamEnded *list = ended_of(b, g);
+    size_t seen = 0;
+    if (b->group[g].ended < best)
+        return (double)-INFINITY;
+    for (;; list++)
+        if (list->group == g && ++seen == best)
+            return list->score;
 }
 
 /* The exact rule: nothing that is live could become one of the best. */
-static bool is_over(const Beams *b, size_t s)
+static bool is_over(const Beams *b, size_t g)
 {
-    const BeamSentence *it = &b->sentence[s];
-    return it->live && it->ended >= b->options.best &&
-           ended_of(b, s)[b->options.best - 1].score >= live_of(b, s)->log_p / b->penalty[it->most + 1];
+    const BeamGroup *it = &b->group[g];
+    return !it->live || score_to_beat(b, g) >= live_of(b, g)->log_p / b->penalty[it->most + 1];
 }
 
-static void step_sentence(Beams *b, size_t s, const Scores *scores)
+static void step_group(Beams *b, size_t g, const Scores *scores)
 {
-    size_t count = find_candidates(b, s, b->options.beam - b->sentence[s].ended, scores), children = 0;
+    size_t count = find_candidates(b, g, b->width - b->group[g].ended, scores), children = 0;
     for (size_t i = 0; i < count; i++) {
+        b->chosen[b->chosen_count++] = b->candidate[i].token;
         if (b->candidate[i].token == b->options.end)
-            add_ended(b, s, &b->candidate[i]);
+            add_ended(b, g, &b->candidate[i]);
         else
             b->candidate[children++] = b->candidate[i];
     }
-    place_children(b, s, children);
-    if (is_over(b, s))
-        b->sentence[s].live = 0;
+    place_children(b, g, children);
+}
+
+/* A sentence is over when all of its groups are; until then what is live in one counts for those after it. */
+static void step_sentence(Beams *b, size_t s, const Scores *scores)
+{
+    const size_t first = s * b->groups, end = first + b->groups, moves = b->move_count;
+    bool over = true;
+    b->chosen_count = 0;
+    for (size_t g = first; g < end; g++) {
+        if (b->group[g].live)
+            step_group(b, g, scores);
+        over = over && is_over(b, g);
+    }
+    if (!over)
+        return;
+    b->move_count = moves; /* it moves nowhere any more */
+    for (size_t g = first; g < end; g++)
+        b->group[g].live = 0;
 }
 
 void beams_step(Beams *b, const int32_t *which, const double *values, const double *ends)
 {
     const Scores scores = {which, values, ends};
-    size_t moves = 0;
     b->move_count = 0;
-    for (size_t s = 0; s < b->count; s++, moves = b->move_count) {
-        if (b->sentence[s].live)
-            step_sentence(b, s, &scores);
-        if (!b->sentence[s].live) /* it moves nowhere any more */
-            b->move_count = moves;
-    }
+    for (size_t s = 0; s < b->count; s++)
+        step_sentence(b, s, &scores);
     b->steps++;
     list_rows(b);
 }
 
 /* ---- what was found */
 
+/* The `count` pieces of which the last is in a slot, and log p of each; log_each may be NULL. */
+static void trace(const Beams *b, size_t g, size_t slot, size_t count, int32_t *pieces, double *log_each)
+{
+    for (size_t n = count; n-- > 0;) {
+        const BeamNode *node = node_of(b, g, n, slot);
+        pieces[n] = node->token;
+        if (log_each)
+            log_each[n] = node->value;
+        slot = node->parent;
+    }
+}
+
+void beams_pieces(const Beams *b, size_t row, int32_t *pieces)
+{
+    const size_t slot = b->row[row].slot;
+    trace(b, slot / b->width, slot % b->width, b->steps, pieces, NULL);
+}
+
 size_t beams_found(const Beams *b, size_t s)
 {
-    return b->sentence[s].ended < b->options.best ? b->sentence[s].ended : b->options.best;
+    const size_t ended = count_ended(b, s);
+    return ended < b->options.best ? ended : b->options.best;
 }
 
 Hypothesis beams_hypothesis(const Beams *b, size_t s, size_t i, int32_t *pieces, double *log_each)
 {
-    const BeamEnded *it = ended_of(b, s) + i;
-    size_t slot = it->slot;
-    assert(i < b->sentence[s].ended);
+    const BeamEnded *it = ended_of(b, s * b->groups) + i;
+    assert(i < count_ended(b, s));
+    trace(b, it->group, it->slot, it->length, pieces, log_each);
     log_each[it->length] = it->log_end;
-    for (size_t n = it->length; n-- > 0;) {
-        const BeamNode *node = node_of(b, s, n, slot);
-        pieces[n] = node->token;
-        log_each[n] = node->value;
-        slot = node->parent;
-    }
     return (Hypothesis){it->length, pieces, log_each, it->log_p, it->score};
 }

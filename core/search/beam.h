@@ -23,6 +23,16 @@
  * turns an order round: values come in at most 0, a sum with such a value is no larger, and the table of lp is made
  * not to fall. With a negative alpha lp would shrink, and the second line be wrong: it is not allowed.
  *
+ * Diverse beam search (Vijayakumar et al. 2016) parts the beam into groups that search one after another, each with
+ * beam / groups hypotheses of its own. Among the continuations of group g, log p counts as log p - diversity times c,
+ * where c says how often earlier groups have taken the same token in this step, </s> included; only the choice depends
+ * on this: log p and score stay those of the model. Of a row the `beam` likeliest tokens still suffice, because at most
+ * beam - beam / groups of them cost anything. A sentence is over when the exact rule holds in each of its groups; what
+ * ended is one list, in which a translation that several groups found stands several times.
+ *
+ * Where continuations are drawn, not searched for (`drawn`), a row's first token continues it, whatever its log p; in
+ * the first step the one row's `beam` tokens begin as many hypotheses. All of them are wanted: best is beam.
+ *
  * Hypotheses live in slots, `beam` for each sentence, numbered over all of them. A slot is where a decoder keeps what
  * it remembers of a hypothesis: one child takes its parent's slot, which already holds all it needs; each further child
  * gets a slot that is free, and a move says from which slot to fill it. No slot that is moved from is moved to. */
@@ -35,10 +45,13 @@
 #include <stdint.h>
 
 typedef struct BeamOptions {
-    size_t beam;  /* hypotheses of a sentence */
-    size_t best;  /* of which so many are wanted, 1 .. beam */
-    double alpha; /* of the length penalty, at least 0 */
-    int32_t end;  /* </s> */
+    size_t beam;      /* hypotheses of a sentence */
+    size_t best;      /* of which so many are wanted, 1 .. beam */
+    double alpha;     /* of the length penalty, at least 0 */
+    int32_t end;      /* </s> */
+    size_t groups;    /* that the beam is parted into evenly; 0: one */
+    double diversity; /* at least 0 */
+    bool drawn;
 } BeamOptions;
 
 /* A live hypothesis: the row that the decoder computes next. */
@@ -61,33 +74,39 @@ typedef struct Hypothesis {
 
 typedef struct Beams {
     BeamOptions options;
-    size_t sentences, longest; /* room: at once, and pieces of one */
+    size_t groups, width;      /* of a sentence, and hypotheses of each */
+    size_t sentences, longest; /* capacity: at once, and pieces of one */
     size_t count, steps;       /* sentences that are searched, and pieces of each live hypothesis */
     size_t row_count, move_count;
-    BeamRow *row;   /* [row_count] live hypotheses of all sentences, by slot */
-    BeamMove *move; /* [move_count] to be made before the next step */
-    struct BeamSentence *sentence;
-    struct BeamLive *live;           /* [sentences, beam] by log p */
+    BeamRow *row;                    /* [row_count] live hypotheses of all sentences, by slot */
+    BeamMove *move;                  /* [move_count] to be made before the next step */
+    struct BeamGroup *group;         /* [sentences, groups] */
+    struct BeamLive *live;           /* [sentences, groups, width] by log p */
     struct BeamEnded *ended;         /* [sentences, beam] by score */
-    struct BeamNode *node;           /* [sentences, longest, beam] how each piece came into its slot */
-    struct BeamLive *next;           /* [beam] the live ones of a sentence after a step */
-    struct BeamCandidate *candidate; /* [beam] */
-    bool *taken;                     /* [beam] slots of a sentence */
-    size_t *rank;                    /* [beam] of the live one in each slot, from 1; 0 between calls */
-    double *penalty;                 /* [longest + 2] lp by length */
+    struct BeamNode *node;           /* [sentences, groups, longest, width] how each piece came into its slot */
+    struct BeamLive *next;           /* [width] the live ones of a group after a step */
+    struct BeamCandidate *candidate; /* [width] */
+    bool *taken;                     /* [width] slots of a group */
+    size_t *rank;                    /* [width] of the live one in each slot, from 1; 0 between calls */
+    int32_t *chosen;                 /* [chosen_count] tokens that a sentence's groups have taken in a step */
+    size_t chosen_count;
+    double *penalty; /* [longest + 2] lp by length */
 } Beams;
 
-/* Room for so many sentences of so many pieces. */
+/* Capacity for so many sentences of so many pieces. */
 bool beams_open(Beams *b, const BeamOptions *o, size_t sentences, size_t longest, Error *e);
 void beams_close(Beams *b);
 
-/* A search begins: `count` sentences with one live hypothesis each, of no piece, in the sentence's first slot.
+/* A search begins: `count` sentences with one live hypothesis each, of no piece, in the sentence's first slot; of each of its groups, in the group's.
  * most [count]: pieces that a translation may have. */
 void beams_begin(Beams *b, const size_t *most, size_t count);
 
 /* One step: of each row its `beam` likeliest tokens, the likeliest first, which [row_count, beam] with their log p,
  * values; a negative token is none. ends [row_count]: log p of </s>. What is above 0 counts as 0, and NaN as none. */
 void beams_step(Beams *b, const int32_t *which, const double *values, const double *ends);
+
+/* The pieces [steps] of the live hypothesis of a row. */
+void beams_pieces(const Beams *b, size_t row, int32_t *pieces);
 
 /* How many hypotheses of a sentence have ended, `best` at most; none only where numbers of the network were not
  * finite. */

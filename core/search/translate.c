@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "core/nn/loss.h"
+#include "core/search/member.h"
 #include "kernels/cost/cost.h"
 
 #include <assert.h>
@@ -10,34 +11,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Shapes of products are multiples of these, so that few are prepared; positions after the last belong to no row. A
- * few targets stay as few as they are: all shapes up to a grain are not many. */
-enum { SOURCE_GRAIN = 32, TARGET_GRAIN = 8 };
-
-static size_t round_up(size_t n, size_t grain) { return (n + grain - 1) / grain * grain; }
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Integers on their way to the device, in one upload. */
-typedef struct Staged {
-    int32_t *host, *device;
-    size_t used, capacity;
-} Staged;
-
 typedef struct Worker {
-    const Kernels *k;
-    Stream *stream;
-    Tape tape;
-    StepState *state; /* on the device: zeros */
-    Cache past, memory;
+    Member *member; /* [members] */
+    size_t members;
     Beams beams;
-    Staged source, target;
-    size_t *most;     /* [sentences] of the batch */
-    int32_t *which;   /* [slots, beam] what a step's choices are, from the device */
-    double *values;   /* [slots, beam] */
-    double *ends;     /* [slots] */
-    int32_t *pieces;  /* [most] of one hypothesis */
-    double *log_each; /* [most + 1] */
+    Next next;               /* where the host chooses */
+    const Sentence **source; /* [sentences] the batch */
+    Tensor *live;            /* [members] their logits in a step, where the host chooses; */
+    double *logits;          /* [words] those of one row */
+    size_t *most;            /* [sentences] of the batch */
+    int32_t *which;          /* [slots, beam] what a step's choices are, from the device */
+    double *values;          /* [slots, beam] */
+    double *ends;            /* [slots] */
+    int32_t *pieces;         /* [most] of one hypothesis */
+    double *log_each;        /* [most + 1] */
     bool failed;
     Error error;
 } Worker;
@@ -47,10 +37,10 @@ typedef struct Item {
 } Item;
 
 struct Translator {
-    TranslateNetwork n;
+    TranslateMember *member; /* [members] the network, and what else is in the ensemble */
+    size_t members;
+    TapePlan *plan; /* [members] */
     TranslateOptions options;
-    const Weights *weights;
-    TapePlan plan;
     Pool *pool, *own_pool; /* its own: NULL where it was given one */
     Worker *worker;
 
@@ -64,30 +54,6 @@ struct Translator {
 
 /* ---- workers */
 
-static bool staged_open(Staged *s, const Kernels *k, size_t capacity)
-{
-    *s = (Staged){.host = memory_get(capacity, sizeof *s->host),
-                  .device = k->allocate(capacity * sizeof *s->device),
-                  .capacity = capacity};
-    return s->host && s->device;
-}
-
-/* So many numbers more; *device is where they will be. */
-static int32_t *stage(Staged *s, size_t count, const int32_t **device)
-{
-    assert(s->used + count <= s->capacity);
-    int32_t *host = s->host + s->used;
-    *device = s->device + s->used;
-    s->used += count;
-    return host;
-}
-
-static void staged_send(Staged *s, const Kernels *k, Stream *stream)
-{
-    k->upload(stream, s->device, s->host, s->used * sizeof *s->host);
-    s->used = 0;
-}
-
 static size_t longest_row(const TranslateOptions *o) { return larger(o->longest, o->most + 1); }
 static size_t slots_of(const TranslateOptions *o) { return o->sentences * o->beam.beam; }
 
@@ -97,174 +63,146 @@ static size_t batch_positions(const TranslateOptions *o)
     return larger(o->positions, longest_row(o)) + larger(longest_row(o), o->sentences);
 }
 
-static bool open_caches(Worker *w, const Translator *t, Error *e)
+static MemberSize size_of_member(const TranslateOptions *o)
 {
-    const TranslateOptions *o = &t->options;
-    size_t capacity = (batch_positions(o) + o->sentences - 1) / o->sentences;
-    return stack_cache(&w->memory, t->n.decoder, w->k, w->stream, o->sentences, capacity, e) &&
-           stack_cache(&w->past, t->n.decoder, w->k, w->stream, slots_of(o), capacity, e);
+    return (MemberSize){.sentences = o->sentences,
+                        .slots = slots_of(o),
+                        .positions = batch_positions(o),
+                        .capacity = (batch_positions(o) + o->sentences - 1) / o->sentences,
+                        .team = o->team ? o->team : 1};
+}
+
+/* Whether the host chooses what comes next, because the device cannot. */
+static bool host_chooses(const Translator *t)
+{
+    const NextOptions *o = &t->options.next;
+    return t->members > 1 || o->prefixes || o->no_repeat || o->drawn;
 }
 
 static bool open_lists(Worker *w, const TranslateOptions *o, Error *e)
 {
-    size_t slots = slots_of(o), most = o->most, targets = round_up(slots, TARGET_GRAIN);
-    w->state = w->k->allocate(sizeof *w->state);
+    const size_t slots = slots_of(o);
+    w->source = memory_get(o->sentences, sizeof *w->source);
     w->most = memory_get(o->sentences, sizeof *w->most);
     w->which = memory_get(slots * o->beam.beam, sizeof *w->which);
     w->values = memory_get(slots * o->beam.beam, sizeof *w->values);
     w->ends = memory_get(slots, sizeof *w->ends);
-    w->pieces = memory_get(most, sizeof *w->pieces);
-    w->log_each = memory_get(most + 1, sizeof *w->log_each);
-    bool fine = w->state && w->most && w->which && w->values && w->ends && w->pieces && w->log_each;
-    return (fine && staged_open(&w->source, w->k, 2 * round_up(batch_positions(o), SOURCE_GRAIN) + o->sentences + 1) &&
-            staged_open(&w->target, w->k, 2 * targets + 3 * slots + 1)) ||
+    w->pieces = memory_get(o->most, sizeof *w->pieces);
+    w->log_each = memory_get(o->most + 1, sizeof *w->log_each);
+    return (w->source && w->most && w->which && w->values && w->ends && w->pieces && w->log_each) ||
            memory_error(e, "a translation worker", slots * (o->beam.beam + 1), 2 * sizeof *w->values);
+}
+
+static bool open_choice(Worker *w, const Translator *t, Error *e)
+{
+    const size_t words = t->options.words;
+    if (!host_chooses(t))
+        return true;
+    assert(words);
+    w->live = memory_get(t->members, sizeof *w->live);
+    w->logits = memory_get(words, sizeof *w->logits);
+    return ((w->live && w->logits) || memory_error(e, "logits", words, sizeof *w->logits)) &&
+           next_open(&w->next, &t->options.next, words, t->options.beam.end, e);
 }
 
 /* plan NULL: one that measures. */
 static bool worker_open(Worker *w, const Translator *t, const Kernels *k, const TapePlan *plan, Error *e)
 {
-    w->k = k;
-    if (!k->open(&w->stream, t->options.team ? t->options.team : 1, e) ||
-        !tape_open(&w->tape, k, w->stream, t->weights, plan, e) || !open_caches(w, t, e) ||
-        !beams_open(&w->beams, &t->options.beam, t->options.sentences, t->options.most, e) ||
-        !open_lists(w, &t->options, e))
-        return false;
-    w->tape.state = w->state;
-    return true;
+    const MemberSize size = size_of_member(&t->options);
+    w->member = memory_get(t->members, sizeof *w->member);
+    if (!w->member)
+        return memory_error(e, "networks", t->members, sizeof *w->member);
+    w->members = t->members;
+    for (size_t i = 0; i < w->members; i++)
+        if (!member_open(&w->member[i], &t->member[i], &size, k, plan ? &plan[i] : NULL, e))
+            return false;
+    return beams_open(&w->beams, &t->options.beam, t->options.sentences, t->options.most, e) &&
+           open_lists(w, &t->options, e) && open_choice(w, t, e);
 }
 
 static void worker_close(Worker *w)
 {
-    if (!w->k)
-        return;
-    tape_close(&w->tape);
-    cache_close(&w->past);
-    cache_close(&w->memory);
+    for (size_t i = 0; i < w->members; i++)
+        member_close(&w->member[i]);
+    memory_free(w->member);
     beams_close(&w->beams);
-    w->k->release(w->state);
-    w->k->release(w->source.device);
-    w->k->release(w->target.device);
-    memory_free(w->source.host);
-    memory_free(w->target.host);
+    next_close(&w->next);
+    memory_free(w->source);
+    memory_free(w->live);
+    memory_free(w->logits);
     memory_free(w->most);
     memory_free(w->which);
     memory_free(w->values);
     memory_free(w->ends);
     memory_free(w->pieces);
     memory_free(w->log_each);
-    if (w->stream)
-        w->k->close(w->stream);
 }
 
 /* ---- one batch */
 
-/* Sources one after the other. */
-static Rows stage_sources(Worker *w, const Sentence *const *sentence, size_t count)
+static Choices choose_on_device(Member *m, const Beams *b)
 {
-    Rows rows = {.rows = count};
-    size_t n = 0;
-    for (size_t s = 0; s < count; s++) {
-        n += sentence[s]->length;
-        rows.longest = larger(rows.longest, sentence[s]->length);
-    }
-    rows.positions = round_up(n, SOURCE_GRAIN);
-    int32_t *ids = stage(&w->source, rows.positions, &rows.ids),
-            *position = stage(&w->source, rows.positions, &rows.position);
-    int32_t *start = stage(&w->source, count + 1, &rows.start);
-    n = 0;
-    for (size_t s = 0; s < count; s++) {
-        start[s] = (int32_t)n;
-        for (size_t i = 0; i < sentence[s]->length; i++, n++) {
-            ids[n] = sentence[s]->ids[i];
-            position[n] = (int32_t)i;
-        }
-    }
-    start[count] = (int32_t)n;
-    for (; n < rows.positions; n++) {
-        ids[n] = 0;
-        position[n] = -1;
-    }
-    staged_send(&w->source, w->k, w->stream);
-    return rows;
+    const Tensor live = member_read_targets(m, b);
+    return choices(&m->tape, &live, b->options.beam, b->options.end);
 }
 
-/* Encodes them and remembers what the decoder reads of it. */
-static void read_sources(Worker *w, const TranslateNetwork *n, const Sentence *const *sentence, size_t count)
+static void fetch_choices(Worker *w)
 {
-    Rows rows = stage_sources(w, sentence, count);
-    cache_lay(&w->memory, w->stream, count, rows.longest);
-    stack_remember(&w->tape, n->decoder, n->memory(n->model, &w->tape, &rows), &rows, &w->memory);
-    tape_reset(&w->tape);
-}
-
-/* What a step reads beside tokens. */
-typedef struct Step {
-    Rows rows;
-    const int32_t *key_row; /* [slots] the sentence of each slot */
-    const int32_t *length;  /* [slots] positions that were read before: as many for all that live */
-} Step;
-
-/* The last piece of each live hypothesis: in its slot a row of one position; in other slots are none. */
-static Step stage_targets(Worker *w, const TranslateNetwork *n)
-{
-    const Beams *b = &w->beams;
-    const size_t slots = b->count * b->options.beam;
-    const size_t count = b->row_count < TARGET_GRAIN ? b->row_count : round_up(b->row_count, TARGET_GRAIN);
-    Step step = {.rows = {.positions = count, .rows = slots, .longest = 1}};
-    int32_t *ids = stage(&w->target, count, &step.rows.ids), *position = stage(&w->target, count, &step.rows.position);
-    int32_t *start = stage(&w->target, slots + 1, &step.rows.start);
-    int32_t *key_row = stage(&w->target, slots, &step.key_row), *length = stage(&w->target, slots, &step.length);
-    for (size_t slot = 0, r = 0; slot < slots; slot++) {
-        start[slot] = (int32_t)r;
-        key_row[slot] = (int32_t)(slot / b->options.beam);
-        length[slot] = (int32_t)b->steps;
-        r += r < b->row_count && b->row[r].slot == slot;
-    }
-    start[slots] = (int32_t)b->row_count;
-    for (size_t r = 0; r < count; r++) {
-        bool live = r < b->row_count;
-        ids[r] = !live ? 0 : b->row[r].token >= 0 ? b->row[r].token : n->begin;
-        position[r] = live ? (int32_t)b->steps : -1;
-    }
-    staged_send(&w->target, w->k, w->stream);
-    return step;
-}
-
-/* The likeliest next tokens of each live hypothesis. */
-static Choices read_targets(Worker *w, const TranslateNetwork *n)
-{
-    const Beams *b = &w->beams;
-    Step step = stage_targets(w, n);
-    for (size_t i = 0; i < b->move_count; i++)
-        cache_copy_row(&w->past, w->stream, b->move[i].to, b->move[i].from, b->steps);
-    cache_rewind(&w->past, w->stream, step.length);
-    cache_begin(&w->past, w->stream, step.rows.start, step.rows.rows);
-    AttentionContext context = context_remembered(&step.rows, &w->past, &w->memory, step.key_row);
-    Tensor live = *n->logits(n->model, &w->tape, &step.rows, &context);
-    live.rows = b->row_count;
-    return choices(&w->tape, &live, b->options.beam, b->options.end);
-}
-
-static void search_step(Worker *w, const TranslateNetwork *n)
-{
-    Choices c = read_targets(w, n);
+    Member *m = w->member;
+    Choices c = choose_on_device(m, &w->beams);
     size_t all = c.positions * c.count;
-    w->k->download(w->stream, w->which, c.which, all * sizeof *w->which);
-    download_doubles(w->k, w->stream, w->values, c.values, all);
-    download_doubles(w->k, w->stream, w->ends, c.one, c.positions);
-    tape_reset(&w->tape);
+    m->k->download(m->stream, w->which, c.which, all * sizeof *w->which);
+    download_doubles(m->k, m->stream, w->values, c.values, all);
+    download_doubles(m->k, m->stream, w->ends, c.one, c.positions);
+    tape_reset(&m->tape);
+}
+
+/* The same on the host, from all logits of all networks. */
+static void choose_on_host(Worker *w)
+{
+    const Beams *b = &w->beams;
+    const size_t beam = b->options.beam;
+    for (size_t i = 0; i < w->members; i++)
+        w->live[i] = member_read_targets(&w->member[i], b);
+    for (size_t r = 0; r < b->row_count; r++) {
+        const size_t slot = b->row[r].slot;
+        const Sentence *s = w->source[slot / beam];
+        for (size_t i = 0; i < w->members; i++) {
+            const Member *m = &w->member[i];
+            const char *logits = tensor_whole(&w->live[i]);
+            download_doubles(m->k, m->stream, w->logits, logits + r * w->next.words * m->k->real, w->next.words);
+            next_add(&w->next, w->logits, i, w->members);
+        }
+        beams_pieces(b, r, w->pieces);
+        const NextRow row = {w->pieces, b->steps, s->prefix, s->prefix_length, s->number, (uint32_t)(slot % beam)};
+        next_choose(&w->next, &row, beam, w->which + r * beam, w->values + r * beam);
+        w->ends[r] = w->next.log_p[b->options.end];
+    }
+    for (size_t i = 0; i < w->members; i++)
+        tape_reset(&w->member[i].tape);
+}
+
+static void search_step(Worker *w)
+{
+    if (w->logits)
+        choose_on_host(w);
+    else
+        fetch_choices(w);
     beams_step(&w->beams, w->which, w->values, w->ends);
 }
 
-static void begin_search(Worker *w, const Sentence *const *sentence, size_t count)
+static void begin_search(Worker *w, size_t count)
 {
     size_t most = 0;
     for (size_t s = 0; s < count; s++) {
-        w->most[s] = sentence[s]->most;
+        w->most[s] = w->source[s]->most;
         most = larger(most, w->most[s]);
     }
-    cache_lay(&w->past, w->stream, count * w->beams.options.beam, most + 1);
+    for (size_t i = 0; i < w->members; i++) {
+        Member *m = &w->member[i];
+        member_read_sources(m, w->source, count);
+        cache_lay(&m->past, m->stream, count * w->beams.options.beam, most + 1);
+    }
     beams_begin(&w->beams, w->most, count);
 }
 
@@ -293,34 +231,36 @@ static bool take_answer(const Worker *w, size_t s, Translation *to, Error *e)
     return true;
 }
 
-/* sentence: room for a batch */
-static bool translate_batch(Translator *t, Worker *w, const Sentence **sentence, size_t batch, Error *e)
+static bool finish(const Worker *w, Error *e)
+{
+    bool fine = true;
+    for (size_t i = 0; fine && i < w->members; i++)
+        fine = w->member[i].k->finish(w->member[i].stream, e);
+    return fine;
+}
+
+static bool translate_batch(Translator *t, Worker *w, size_t batch, Error *e)
 {
     const Item *item = t->item + t->batch[batch];
     const size_t count = t->batch[batch + 1] - t->batch[batch];
     bool fine = true;
     for (size_t s = 0; s < count; s++)
-        sentence[s] = &t->sentences[item[s].number];
-    read_sources(w, &t->n, sentence, count);
-    begin_search(w, sentence, count);
+        w->source[s] = &t->sentences[item[s].number];
+    begin_search(w, count);
     while (w->beams.row_count)
-        search_step(w, &t->n);
+        search_step(w);
     for (size_t s = 0; fine && s < count; s++)
         fine = take_answer(w, s, &t->translations[item[s].number], e);
-    return w->k->finish(w->stream, e) && fine;
+    return finish(w, e) && fine;
 }
 
 static void work(void *argument, size_t number)
 {
     Translator *t = argument;
     Worker *w = &t->worker[number];
-    const Sentence **sentence = memory_get(t->options.sentences, sizeof *sentence);
-    w->failed = !sentence;
-    if (!sentence)
-        memory_error(&w->error, "a batch of sentences", t->options.sentences, sizeof *sentence);
+    w->failed = false;
     for (size_t i; !w->failed && (i = atomic_fetch_add(&t->next, 1)) < t->batches;)
-        w->failed = !translate_batch(t, w, sentence, i, &w->error);
-    memory_free(sentence);
+        w->failed = !translate_batch(t, w, i, &w->error);
 }
 
 /* ---- batches */
@@ -395,52 +335,75 @@ void translations_close(Translation *translations, size_t count)
 /* ---- opening */
 
 /* What one batch of so many rows of such length asks of a tape, when all beams live. */
-static bool walk(Translator *t, Worker *w, size_t rows, size_t length, Error *e)
+static bool walk(const Translator *t, Worker *w, size_t rows, size_t length, Error *e)
 {
     const TranslateOptions *o = &t->options;
     const size_t source = smaller(length, o->longest);
     int32_t *ids = memory_get(source, sizeof *ids);
-    const Sentence **list = memory_get(rows, sizeof *list);
-    bool fine = (ids && list) || memory_error(e, "a plan for sentences", source, sizeof *ids);
-    if (fine) {
-        const Sentence one = {ids, source, smaller(length, o->most + 1) - 1};
-        Beams *b = &w->beams;
-        for (size_t s = 0; s < rows; s++)
-            list[s] = &one;
-        read_sources(w, &t->n, list, rows);
-        begin_search(w, list, rows);
-        b->row_count = rows * o->beam.beam;
-        for (size_t i = 0; i < b->row_count; i++)
-            b->row[i] = (BeamRow){i, 0};
-        read_targets(w, &t->n);
-        tape_reset(&w->tape);
+    if (!ids)
+        return memory_error(e, "a plan for sentences", source, sizeof *ids);
+    const Sentence one = {.ids = ids, .length = source, .most = smaller(length, o->most + 1) - 1};
+    Beams *b = &w->beams;
+    for (size_t s = 0; s < rows; s++)
+        w->source[s] = &one;
+    begin_search(w, rows);
+    b->row_count = rows * o->beam.beam;
+    for (size_t i = 0; i < b->row_count; i++)
+        b->row[i] = (BeamRow){i, 0};
+    for (size_t i = 0; i < w->members; i++) {
+        choose_on_device(&w->member[i], b);
+        tape_reset(&w->member[i].tape);
     }
     memory_free(ids);
-    memory_free(list);
-    return fine;
+    return true;
 }
 
-/* What a worker's tape needs: a piece of it grows with powers of a batch's rows and of their length, whose product is
+/* What a worker's tapes need: a piece of one grows with powers of a batch's rows and of their length, whose product is
  * limited; so there is no more in between than at the two ends, as many rows as can be, and as long as can be. */
-static bool make_plan(Translator *t, Error *e)
+static bool make_plan(Translator *t, const Kernels *k, Error *e)
 {
     const TranslateOptions *o = &t->options;
     const size_t longest = longest_row(o), positions = larger(o->positions, longest);
     size_t length = smaller((positions + o->sentences - 1) / o->sentences, longest);
     size_t rows = smaller((positions + longest - 1) / longest, o->sentences);
     Worker w = {0};
-    bool fine = worker_open(&w, t, cost_kernels(t->weights->k->type), NULL, e) &&
-                walk(t, &w, o->sentences, length, e) && walk(t, &w, rows, longest, e);
-    t->plan = tape_plan(&w.tape);
+    bool fine = worker_open(&w, t, cost_kernels(k->type), NULL, e) && walk(t, &w, o->sentences, length, e) &&
+                walk(t, &w, rows, longest, e);
+    for (size_t i = 0; fine && i < t->members; i++)
+        t->plan[i] = tape_plan(&w.member[i].tape);
     worker_close(&w);
     return fine;
 }
 
 static void hold_weights(const Translator *t)
 {
-    const Weights *w = t->weights;
-    for (size_t i = 0; i < t->options.workers && w->k->hold; i++)
-        w->k->hold(t->worker[i].stream, w->numbers, w->parameters->whole * w->k->number);
+    for (size_t i = 0; i < t->options.workers; i++)
+        for (size_t m = 0; m < t->members; m++) {
+            const Member *it = &t->worker[i].member[m];
+            const Weights *w = t->member[m].weights;
+            if (it->k->hold)
+                it->k->hold(it->stream, w->numbers, w->parameters->whole * w->k->number);
+        }
+}
+
+/* A translator without workers. */
+static bool prepare(Translator *t, const TranslateNetwork *n, const Weights *w, const TranslateOptions *o, Error *e)
+{
+    *t = (Translator){.members = 1 + o->other_count, .options = *o};
+    t->member = memory_get(t->members, sizeof *t->member);
+    t->plan = memory_get(t->members, sizeof *t->plan);
+    if (!t->member || !t->plan)
+        return memory_error(e, "networks", t->members, sizeof *t->member);
+    t->member[0] = (TranslateMember){*n, w};
+    for (size_t i = 0; i < o->other_count; i++)
+        t->member[1 + i] = o->other[i];
+    return make_plan(t, w->k, e);
+}
+
+static void forget(Translator *t)
+{
+    memory_free(t->member);
+    memory_free(t->plan);
 }
 
 bool translator_open(Translator **out, const TranslateNetwork *n, const Weights *w, const TranslateOptions *o, Error *e)
@@ -449,15 +412,13 @@ bool translator_open(Translator **out, const TranslateNetwork *n, const Weights 
     if (!t)
         return memory_error(e, "a translator", 1, sizeof *t);
     assert(o->workers && o->sentences && o->longest);
-    t->n = *n;
-    t->options = *o;
-    t->weights = w;
+    bool fine = prepare(t, n, w, o, e);
     t->worker = memory_get(o->workers, sizeof *t->worker);
-    bool fine = (t->worker || memory_error(e, "workers", o->workers, sizeof *t->worker)) && make_plan(t, e) &&
-                (o->pool || pool_open(&t->own_pool, o->workers, o->workers > 1, e));
+    fine = fine && (t->worker || memory_error(e, "workers", o->workers, sizeof *t->worker)) &&
+           (o->pool || pool_open(&t->own_pool, o->workers, o->workers > 1, e));
     t->pool = o->pool ? o->pool : t->own_pool;
     for (size_t i = 0; fine && i < o->workers; i++)
-        fine = worker_open(&t->worker[i], t, w->k, &t->plan, e);
+        fine = worker_open(&t->worker[i], t, w->k, t->plan, e);
     if (fine && o->hold)
         hold_weights(t);
     if (!fine) {
@@ -470,14 +431,14 @@ bool translator_open(Translator **out, const TranslateNetwork *n, const Weights 
 /* A worker on shapes alone takes as much as one that works. */
 bool translator_bytes(size_t *bytes, const TranslateNetwork *n, const Weights *w, const TranslateOptions *o, Error *e)
 {
-    Translator t = {.n = *n, .options = *o, .weights = w};
+    Translator t;
     Worker worker = {0};
-    if (!make_plan(&t, e))
-        return false;
+    bool fine = prepare(&t, n, w, o, e);
     const size_t before = memory_in_use();
-    bool fine = worker_open(&worker, &t, cost_kernels(w->k->type), &t.plan, e);
+    fine = fine && worker_open(&worker, &t, cost_kernels(w->k->type), t.plan, e);
     *bytes = memory_in_use() - before;
     worker_close(&worker);
+    forget(&t);
     return fine;
 }
 
@@ -489,5 +450,6 @@ void translator_close(Translator *t)
         worker_close(&t->worker[i]);
     pool_close(t->own_pool);
     memory_free(t->worker);
+    forget(t);
     memory_free(t);
 }

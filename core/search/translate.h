@@ -15,25 +15,16 @@
 #define CORE_SEARCH_TRANSLATE_H
 
 #include "base/thread.h"
-#include "core/nn/stack.h"
-#include "core/search/beam.h"
-
-/* A program's network. Both functions are called by several workers at once, and with tapes that only measure: they
- * change nothing but the tape. */
-typedef struct TranslateNetwork {
-    const void *model;
-    const Stack *decoder; /* its blocks cross */
-    int32_t begin;        /* what a decoder starts from */
-
-    /* What the encoder makes of packed sources: [M,D]. */
-    Tensor *(*memory)(const void *model, Tape *t, const Rows *source);
-
-    /* logits [N,V] of packed positions, over what the caches of `context` hold: one in each row, or none. */
-    Tensor *(*logits)(const void *model, Tape *t, const Rows *target, const AttentionContext *context);
-} TranslateNetwork;
+#include "core/search/member.h"
+#include "core/search/next.h"
 
 typedef struct TranslateOptions {
     BeamOptions beam;
+    NextOptions next; /* what a device cannot choose; then, */
+    size_t words;     /* V: of logits; 0 will do where the device chooses */
+    const TranslateMember
+        *other; /* [other_count] the rest of an ensemble: with begin, words and backend as the first */
+    size_t other_count;
     size_t longest;       /* positions of a source there can be */
     size_t most;          /* tokens that a translation can be allowed; the decoder has positions 0 .. most */
     size_t sentences;     /* of a batch at most, */
@@ -43,12 +34,6 @@ typedef struct TranslateOptions {
     Pool *pool;           /* of so many workers, which outlives it; NULL: one of its own */
     bool hold;            /* weights do not change as long as it lives: faster, with a copy of them for each worker */
 } TranslateOptions;
-
-typedef struct Sentence {
-    const int32_t *ids; /* [length] the source as the encoder reads it, </s> and all */
-    size_t length;
-    size_t most; /* pieces that its translation may have */
-} Sentence;
 
 /* The best hypotheses, the best first: none only where the network's numbers were not finite. */
 typedef struct Translation {

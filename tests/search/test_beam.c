@@ -1,5 +1,6 @@
 /* Beam search over toy languages, whose next token depends on all before it: against a list of all sequences, against a
- * search that copies whole hypotheses, sorts all continuations and never stops early, and against greedy search. */
+ * search that copies whole hypotheses, sorts all continuations and never stops early (for groups, too), and against
+ * greedy search. */
 #include "base/memory.h"
 #include "base/philox.h"
 #include "core/search/beam.h"
@@ -225,11 +226,89 @@ START_TEST(a_narrow_beam_finds_what_a_slow_search_finds)
     ck_assert(rows > 0);
 }
 
+/* Groups, which avoid what those before them took; </s> among it. */
+START_TEST(a_diverse_beam_finds_what_a_slow_search_finds)
+{
+    static const size_t most[SENTENCES] = {12, 0, 7, 1, 3}, beams[] = {2, 4, 6, 6, 8, 12},
+                        groups[] = {2, 2, 2, 3, 8, 4};
+    static const double diversity[] = {0, 0.2, 1, 20};
+    Sequence wanted[SLOW_BEAM];
+    for (uint32_t seed = 0; seed < (test_is_fast() ? 30 : 300); seed++) {
+        Toy t = {seed, 3 + seed % 10, (int32_t)(seed % 3), leans[seed % 4], 1 + seed % 5, seed % 2};
+        BeamOptions o = {.beam = beams[_i],
+                         .best = 1 + seed % beams[_i],
+                         .alpha = alphas[seed / 4 % 4],
+                         .end = t.end,
+                         .groups = groups[_i],
+                         .diversity = diversity[seed / 3 % 4]};
+        Language l = language_of(&t);
+        Decoder d;
+        decoder_open(&d, &o, SENTENCES);
+        decode(&d, &t, most, SENTENCES);
+        for (size_t s = 0; s < SENTENCES; s++) {
+            size_t count = slow_search(&l, s, &o, most[s], wanted);
+            check(&d, &t, s, wanted, count, "a slow diverse search");
+        }
+        decoder_close(&d);
+    }
+}
+
+/* A group alone, whatever diversity says, is a beam of its width; without diversity all groups find the same. */
+START_TEST(groups_that_avoid_nothing_find_the_same)
+{
+    const size_t most = LONGEST;
+    Toy t = {5, 9, 4, 0, 2, false};
+    const BeamOptions o = {.beam = 6, .best = 6, .alpha = 0.6, .end = t.end, .groups = 3},
+                      narrow = {.beam = 2, .best = 2, .alpha = 0.6, .end = t.end};
+    Language l = language_of(&t);
+    Sequence wanted[2], all[6];
+    Decoder d;
+    ck_assert_uint_eq(slow_search(&l, 0, &narrow, most, wanted), 2);
+    for (size_t i = 0; i < 6; i++)
+        all[i] = wanted[i / 3];
+    decoder_open(&d, &o, 1);
+    decode(&d, &t, &most, 1);
+    check(&d, &t, 0, all, 6, "three times the same");
+    decoder_close(&d);
+}
+
+/* What is drawn continues a hypothesis as it is, however unlikely: here always token 2, 1, 0 in turn. */
+START_TEST(what_is_drawn_is_not_searched_for)
+{
+    const BeamOptions o = {.beam = 3, .best = 3, .end = 0, .drawn = true};
+    const size_t most = 2;
+    int32_t pieces[2];
+    double each[3];
+    Error e;
+    Beams b;
+    ck_done(beams_open(&b, &o, 1, 2, &e), e);
+    beams_begin(&b, &most, 1);
+    beams_step(&b, (int32_t[]){2, 2, 1}, (double[]){-9, -9, -1}, (double[]){-0.5});
+    ck_assert_uint_eq(b.row_count, 3);
+    beams_pieces(&b, 0, pieces);
+    ck_assert_int_eq(pieces[0], 1); /* the likeliest of them comes first */
+    beams_step(&b, (int32_t[]){0, 1, 2, 2, 0, 0, 1, 0, 0}, (double[]){-7, 0, 0, -3, 0, 0, -4, 0, 0},
+               (double[]){-0.1, -0.1, -0.1});
+    ck_assert_uint_eq(b.row_count, 2);
+    beams_step(&b, (int32_t[]){2, 2, 2, 2, 2, 2}, (double[]){-1, -1, -1, -1, -1, -1}, (double[]){-0.25, -0.5});
+    ck_assert_uint_eq(b.row_count, 0);
+    ck_assert_uint_eq(beams_found(&b, 0), 3);
+    static const double log_p[] = {-8, -12.25, -13.5};
+    static const int32_t all[][2] = {{1, 0}, {2, 2}, {2, 1}};
+    for (size_t i = 0; i < 3; i++) {
+        const Hypothesis h = beams_hypothesis(&b, 0, i, pieces, each);
+        ck_assert_double_eq(h.log_p, log_p[i]);
+        ck_assert_uint_eq(h.length, i ? 2 : 1);
+        ck_assert(pieces[0] == all[i][0] && (!i || pieces[1] == all[i][1]));
+    }
+    beams_close(&b);
+}
+
 START_TEST(a_beam_of_one_is_greedy_search)
 {
     for (uint32_t seed = 0; seed < 200; seed++) {
         Toy t = {seed, 9, 4, leans[seed % 4], 2, false};
-        const BeamOptions o = {1, 1, 0.6, t.end};
+        const BeamOptions o = {.beam = 1, .best = 1, .alpha = 0.6, .end = t.end};
         Language l = language_of(&t);
         size_t most = LONGEST;
         Sequence h = slow_greedy(&l, 0, &o, most);
@@ -248,7 +327,7 @@ START_TEST(a_search_stops_when_nothing_can_change)
     for (size_t i = 0; i < 2; i++) {
         Toy t = {3, 10, 0, 9, 1, false}; /* </s> nearly always */
         Decoder d;
-        decoder_open(&d, &(BeamOptions){4, i ? 4 : 1, 0, t.end}, 1);
+        decoder_open(&d, &(BeamOptions){.beam = 4, .best = i ? 4 : 1, .end = t.end}, 1);
         decode(&d, &t, &most, 1);
         rows[i] = d.rows;
         ck_assert_uint_eq(beams_found(&d.b, 0), i ? 4 : 1);
@@ -261,7 +340,7 @@ START_TEST(a_search_stops_when_nothing_can_change)
 /* The bound is met, not passed: of equal scores the one that ended earlier stays. */
 START_TEST(a_score_that_can_only_be_reached_ends_a_search)
 {
-    const BeamOptions o = {2, 1, 0, 0};
+    const BeamOptions o = {.beam = 2, .best = 1};
     const size_t most = 5;
     Error e;
     Beams b;
@@ -277,7 +356,7 @@ START_TEST(a_score_that_can_only_be_reached_ends_a_search)
 
 START_TEST(what_is_no_number_is_never_chosen)
 {
-    const BeamOptions o = {3, 3, 0.6, 0};
+    const BeamOptions o = {.beam = 3, .best = 3, .alpha = 0.6};
     const size_t most[] = {2, 2, 2};
     int32_t pieces[2];
     double each[3];
@@ -314,7 +393,7 @@ static bool open_beams(void *argument, Error *e)
 
 START_TEST(a_search_without_memory_is_an_error_and_leaves_nothing)
 {
-    fail_each_allocation(open_beams, &(BeamOptions){2, 1, 0.6, 0});
+    fail_each_allocation(open_beams, &(BeamOptions){.beam = 2, .best = 1, .alpha = 0.6, .groups = 2});
 }
 
 int main(int argc, char **argv)
@@ -322,6 +401,9 @@ int main(int argc, char **argv)
     static const Test tests[] = {
         TEST_LOOP(a_beam_that_holds_everything_finds_what_is_best_of_all, 16),
         TEST_LOOP(a_narrow_beam_finds_what_a_slow_search_finds, 8),
+        TEST_LOOP(a_diverse_beam_finds_what_a_slow_search_finds, 6),
+        TEST(groups_that_avoid_nothing_find_the_same),
+        TEST(what_is_drawn_is_not_searched_for),
         TEST(a_beam_of_one_is_greedy_search),
         TEST(a_search_stops_when_nothing_can_change),
         TEST(a_score_that_can_only_be_reached_ends_a_search),

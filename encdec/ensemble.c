@@ -1,0 +1,88 @@
+/* See ensemble.h. */
+#include "encdec/ensemble.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+typedef struct EnsembleRun {
+    EncDec c;
+    EncdecOptions values;
+    Options options;
+    Weights weights;
+    char *path;
+} EnsembleRun;
+
+/* Whether each id is the same piece in both. */
+static bool same_pieces(const EnsembleRun *r, const EncDec *first, Error *e)
+{
+    const Pieces *a = &first->pieces, *b = &r->c.pieces;
+    Buffer name[2] = {{0}, {0}};
+    bool same = a->type == b->type && a->count == b->count, failed = false;
+    for (size_t id = 0; same && !failed && id < a->count; id++) {
+        name[0].size = name[1].size = 0;
+        pieces_name(a, (int32_t)id, &name[0]);
+        pieces_name(b, (int32_t)id, &name[1]);
+        failed = name[0].failed || name[1].failed;
+        same = failed || (name[0].size == name[1].size && !memcmp(name[0].text, name[1].text, name[0].size));
+    }
+    buffer_free(&name[0]);
+    buffer_free(&name[1]);
+    if (failed)
+        return fail(e, "out of memory for the names of subwords");
+    return same || fail(e, "--ensemble %s: its vocabulary is not that of %s", r->path, first->app.run->path);
+}
+
+static bool open_run(EnsembleRun *r, const EncDec *first, const Kernels *k, Error *e)
+{
+    const OptionTable tables[] = {{shared_options, shared_option_count, &r->values.shared},
+                                  {encdec_options, encdec_option_count, &r->values}};
+    r->c = (EncDec){.app = {.kind = &encdec_kind, .options = &r->values.shared, .command_line = &r->options},
+                    .options = &r->values};
+    if (!options_open(&r->options, &encdec_program, tables, sizeof tables / sizeof *tables, e))
+        return false;
+    r->values.shared.run = r->path;
+    r->values.shared.weights = first->options->shared.weights;
+    return encdec_open_run(&r->c, e) && same_pieces(r, first, e) && app_open_weights(&r->c.app, k, &r->weights, e);
+}
+
+bool ensemble_open(Ensemble *n, const EncDec *first, const char *runs, const Kernels *k, Error *e)
+{
+    *n = (Ensemble){.count = runs && *runs ? 1 : 0};
+    for (const char *at = runs; at && *at; at++)
+        n->count += *at == ',';
+    n->run = memory_get(n->count, sizeof *n->run);
+    n->other = memory_get(n->count, sizeof *n->other);
+    if (!n->run || !n->other) {
+        n->count = 0;
+        return memory_error(e, "the runs of an ensemble", n->count, sizeof *n->run);
+    }
+    for (size_t i = 0; i < n->count; i++) {
+        EnsembleRun *r = &n->run[i];
+        const size_t size = strcspn(runs, ",");
+        r->path = memory_get(size + 1, 1);
+        if (!r->path)
+            return memory_error(e, "a path", size + 1, 1);
+        memcpy(r->path, runs, size);
+        runs += size + 1;
+        if (!open_run(r, first, k, e))
+            return false;
+        n->other[i] = (TranslatingModel){&r->c.model, &r->weights};
+    }
+    return true;
+}
+
+void ensemble_close(Ensemble *n)
+{
+    for (size_t i = 0; i < n->count; i++) {
+        EnsembleRun *r = &n->run[i];
+        weights_close(&r->weights);
+        if (r->c.app.kind)
+            app_close(&r->c.app);
+        options_close(&r->options);
+        memory_free(r->path);
+    }
+    memory_free(n->run);
+    memory_free(n->other);
+    *n = (Ensemble){0};
+}
