@@ -153,6 +153,7 @@ SharedOptions reference_options(const Reference *f)
                            .qk_norm = rare(f, "qk-norm") || rare(f, "qk-cosine"),
                            .qk_norm_kind = (int)rare(f, "qk-cosine"),
                            .macaron = rare(f, "macaron"),
+                           .residual_scores = rare(f, "residual-scores"),
                            .bias_free = rare(f, "no-bias"),
                            .value_residual = rare(f, "value-residual"),
                            .skip = safetensors_text(f->file, "skip") ? reference_choice(f, "skip", skips) : SKIP_NONE,

@@ -186,11 +186,11 @@ static double scale_of(const Attention *a)
 Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows, const CacheLayer *cache,
                   RowPositions positions)
 {
-    return multihead_blended(t, a, x, memory, rows, cache, positions, NULL);
+    return multihead_after(t, a, x, memory, rows, cache, positions, NULL, NULL);
 }
 
-Tensor *multihead_blended(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows,
-                          const CacheLayer *cache, RowPositions positions, Tensor *first_values)
+Tensor *multihead_after(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows,
+                        const CacheLayer *cache, RowPositions positions, Tensor *first_values, Tensor **residual)
 {
     const AttentionOptions *o = &a->options;
     Tensor *qkv[3];
@@ -199,11 +199,12 @@ Tensor *multihead_blended(Tape *t, const Attention *a, Tensor *x, Tensor *memory
     how.by_head = cache && cache->cache->heads > 1;
     how.scale = scale_of(a);
     how.dropout = tape_dropout(t, a->drop);
+    assert(o->composed || !residual);
     how.weights = t->hook && t->hook->weights ? t->hook->weights(t->hook, t, a->out.weight, &how) : NULL;
 
     project(t, a, x, memory, &how, cache, positions, first_values, qkv);
     DistanceTensors distant = distances_describe(t, &a->distances, &how);
-    Tensor *y = o->composed ? attend_composed(t, &a->scoring, qkv[0], qkv[1], qkv[2], &how)
+    Tensor *y = o->composed ? attend_composed(t, &a->scoring, qkv[0], qkv[1], qkv[2], &how, residual)
                             : attend(t, qkv[0], qkv[1], qkv[2], distant, &a->distances, &how);
     tape_check(t, y, "the attention before the product", a->out.weight);
     return linear(t, &a->out, y);

@@ -66,9 +66,10 @@ Attention attention_new(Parameters *p, const AttentionOptions *o, const char *pr
 Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows, const CacheLayer *cache,
                   RowPositions positions);
 
-/* The same with the first block's values of all positions, for attention that has a value_blend. */
-Tensor *multihead_blended(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows,
-                          const CacheLayer *cache, RowPositions positions, Tensor *first_values);
+/* The same with what comes from earlier blocks: first_values, the first block's of all positions, for attention that has
+ * a value_blend; residual: see attend_composed. */
+Tensor *multihead_after(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows,
+                        const CacheLayer *cache, RowPositions positions, Tensor *first_values, Tensor **residual);
 
 /* Cross-attention: keys and values of memory, once, for all later calls; between cache_begin and cache_end. */
 void attention_remember(Tape *t, const Attention *a, Tensor *memory, const Rows *rows, const CacheLayer *cache);

@@ -199,7 +199,7 @@ static Tensor *run(Tape *t, const void *args, Tensor *const *inputs)
     const BlockArgs *a = args;
     const Block *b = a->b;
     const AttentionContext *context = &a->context;
-    Tensor *whole = NULL;
+    Tensor *whole = NULL, *self = context->self_scores, *cross = context->cross_scores;
     RowPositions positions = {context->position, inputs[0]->rows, NULL};
     Streams s = before_attention(t, b, inputs[0]);
     if (context->query_subset) {
@@ -208,34 +208,44 @@ static Tensor *run(Tape *t, const void *args, Tensor *const *inputs)
         positions.index = context->query_subset->index;
     }
     Tensor *first = enter(t, &b->branch1, s.x);
-    Tensor *y = multihead_blended(t, &b->attention, first, whole, &context->self_mask, context->kv_cache, positions,
-                                  context->first_values);
+    Tensor *y = multihead_after(t, &b->attention, first, whole, &context->self_mask, context->kv_cache, positions,
+                                context->first_values, context->residual_scores ? &self : NULL);
     s = leave_both(t, &b->branch1, s, y);
     if (b->crosses) {
         Tensor *memory = context->cross_cache ? NULL : inputs[1];
-        y = multihead(t, &b->cross, enter_later(t, &b->branch_cross, s.x, first), memory, &context->cross_mask,
-                      context->cross_cache, (RowPositions){0});
+        y = multihead_after(t, &b->cross, enter_later(t, &b->branch_cross, s.x, first), memory, &context->cross_mask,
+                            context->cross_cache, (RowPositions){0}, NULL, context->residual_scores ? &cross : NULL);
         s = leave_both(t, &b->branch_cross, s, y);
     }
     s = leave_both(t, &b->branch2, s, feedforward(t, &b->ff, enter_later(t, &b->branch2, s.x, first)));
-    return s.sum ? concat(t, (Tensor *[]){s.x, s.sum}, 2) : s.x;
+    y = s.sum ? concat(t, (Tensor *[]){s.x, s.sum}, 2) : s.x;
+    if (context->residual_scores) {
+        y->beside = self;
+        self->beside = cross;
+    }
+    return y;
 }
 
 Tensor *block(Tape *t, const Block *b, Tensor *x, Tensor *memory, const AttentionContext *context)
 {
     BlockArgs args = {b, *context};
+    assert(!context->residual_scores || !context->query_subset);
     assert(b->crosses ? !memory != !context->cross_cache : !memory);
     if (context->query_subset) {
         assert(!t->training && !context->kv_cache);
         args.context.self_mask = attend_only(&context->self_mask, context->query_subset);
         args.context.cross_mask = attend_only(&context->cross_mask, context->query_subset);
     }
-    Tensor *inputs[3] = {x};
+    Tensor *inputs[5] = {x};
     size_t count = 1;
     if (memory)
         inputs[count++] = memory;
     if (context->first_values)
         inputs[count++] = context->first_values;
+    if (context->self_scores)
+        inputs[count++] = context->self_scores;
+    if (context->cross_scores)
+        inputs[count++] = context->cross_scores;
     return tape_segment(t, run, &args, sizeof args, inputs, count);
 }
 

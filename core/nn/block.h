@@ -71,7 +71,10 @@ typedef struct AttentionContext {
     Attend cross_mask;             /* a decoder's: which positions of x see which of a memory */
     const CacheLayer *cross_cache; /* keys and values of the memory; NULL: they are computed from the memory itself */
     Tensor *first_values;          /* of the first block, where values are mixed with them; NULL: they are not */
-    const Queries *query_subset;   /* the positions of x that are wanted; NULL: all. Never with a kv_cache, nor in
+    bool residual_scores;          /* scores are added to those of the block before: */
+    Tensor *self_scores, *cross_scores; /* NULL: there is none before. This block's are beside what it makes, in this
+                                         * order */
+    const Queries *query_subset;        /* the positions of x that are wanted; NULL: all. Never with a kv_cache, nor in
                                     * training: dropout would count other positions */
 } AttentionContext;
 

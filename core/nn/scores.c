@@ -133,14 +133,24 @@ static Tensor *spread_heads(Tape *t, Tensor *x, const Attend *how)
     return concat(t, heads, how->heads);
 }
 
-Tensor *attend_composed(Tape *t, const Scoring *s, Tensor *q, Tensor *k, Tensor *v, const Attend *how)
+/* x and the scores before it, which takes their place; a copy, because masks are written over scores. */
+static Tensor *with_residual(Tape *t, Tensor *x, Tensor **residual)
+{
+    if (!residual)
+        return x;
+    *residual = *residual ? add(t, x, *residual, (Dropout){0}) : x;
+    return concat(t, residual, 1);
+}
+
+Tensor *attend_composed(Tape *t, const Scoring *s, Tensor *q, Tensor *k, Tensor *v, const Attend *how,
+                        Tensor **residual)
 {
     assert(!how->distances && !how->content_bias &&
            "composed attention supports neither distances nor biases of queries");
     q = pad_rows(t, q, how->query_start, NULL, how->rows, how->longest_query);
     k = spread_heads(t, pad_rows(t, k, how->key_start, how->key_row, how->rows, how->longest_key), how);
     v = spread_heads(t, pad_rows(t, v, how->key_start, how->key_row, how->rows, how->longest_key), how);
-    Tensor *weights = masked_softmax(t, scores(t, s, q, k, how), how);
+    Tensor *weights = masked_softmax(t, with_residual(t, scores(t, s, q, k, how), residual), how);
     if (how->weights) {
         assert(t->k->number == t->k->real && "weights that are inspected are computed as reals");
         t->k->copy(t->stream, how->weights, weights->data, weights->rows * weights->columns * t->k->real);

@@ -8,6 +8,8 @@
  * with matrices Wq, Wk [dk,dk] and a vector v [dk] for each head. A new score is one function that makes scores
  * [B*H*T, S] from padded queries and keys; it then runs on every backend, with gradients, masks, dropout and caches.
  *
+ * Residual scores (RealFormer, He et al. 2021) are the same and the block's before it, which the next block gets in turn.
+ *
  * additive looks at each pair of a query and a key in all dk columns: it holds two tensors [B*T*S, H*dk] in each block,
  * where the others hold [B*H*T, S]. A micro-batch of few rows, and dropping what is inside a block, keep that small. */
 #ifndef CORE_NN_SCORES_H
@@ -34,7 +36,9 @@ typedef struct Scoring {
 Scoring scoring_new(Parameters *p, Score score, size_t heads, size_t key_size, const char *prefix);
 
 /* The same as fused attention: q [N,H*dk], k [keys,G*dk], v [keys,G*dv] to [N,H*dv]; lengths, offsets, windows, blocks,
- * dropout and heads that share keys, but no distances and no biases of queries (asserted). */
-Tensor *attend_composed(Tape *t, const Scoring *s, Tensor *q, Tensor *k, Tensor *v, const Attend *how);
+ * dropout and heads that share keys, but no distances and no biases of queries (asserted).
+ * residual NULL, or where the scores [B*H*T, S] of the block before are (NULL: this is the first), and this one's go. */
+Tensor *attend_composed(Tape *t, const Scoring *s, Tensor *q, Tensor *k, Tensor *v, const Attend *how,
+                        Tensor **residual);
 
 #endif

@@ -35,6 +35,7 @@ Stack stack_new(Parameters *p, const StackOptions *o)
                .skips = o->skip,
                .normed = residual || !norm_ends_branch(o->block.norm),
                .residual = residual,
+               .residual_scores = o->residual_scores,
                .kv_heads = a->composed ? 1 : attention_keys(a) / a->key_size,
                .key_columns = attention_keys(a),
                .value_columns = attention_values(a)};
@@ -79,7 +80,7 @@ static const CacheLayer *layer_of(const CacheLayer *first, size_t i) { return fi
 Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const AttentionContext *context)
 {
     const Queries *only = context->query_subset;
-    bool late = context->kv_cache || !s->depth; /* keys and values of all positions are wanted of every block */
+    bool late = context->kv_cache || !s->depth || s->residual_scores; /* of every block all positions are wanted */
     if (s->embedding_norm.gain)
         x = norm(t, &s->embedding_norm, x);
     x = s->residual ? concat(t, (Tensor *[]){x, x}, 2) : x;
@@ -88,13 +89,16 @@ Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Attentio
         values = block_values(t, &s->block[0], x);
     for (size_t i = 0; i < s->depth; i++) {
         AttentionContext now = *context;
-        read[i] = x = s->skip[i].own ? blend(t, &s->skip[i], x, read[skips_from(s, i)]) : x;
         now.first_values = i ? values : NULL;
+        now.residual_scores = s->residual_scores;
+        if (i && s->residual_scores)
+            now.self_scores = x->beside, now.cross_scores = x->beside->beside;
         if (s->window_pattern && s->window_pattern[i % strlen(s->window_pattern)] == 'L')
             now.self_mask.window = 0;
         now.kv_cache = layer_of(context->kv_cache, i);
         now.cross_cache = layer_of(context->cross_cache, i);
         now.query_subset = i + 1 == s->depth && !late ? only : NULL;
+        read[i] = x = s->skip[i].own ? blend(t, &s->skip[i], x, read[skips_from(s, i)]) : x;
         x = block(t, &s->block[i], x, memory, &now);
     }
     if (only && late)

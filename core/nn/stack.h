@@ -12,6 +12,9 @@
  *
  * A branch that may be dropped (branch_dropout) is dropped more often the later its block; the last one's rate is the option's.
  *
+ * Scores of attention may be added to those of the block before (residual_scores; RealFormer, He et al. 2021), those of a
+ * memory apart from those of x.
+ *
  * The chain may run several times, each time with the same parameters (Universal Transformer, Dehghani et al. 2019; of one
  * block: ALBERT, Lan et al. 2020). Each turn has its own random numbers and its own part of a cache.
  *
@@ -34,8 +37,9 @@ typedef struct StackOptions {
     size_t depth, loops;  /* loops 0: 1 */
     size_t decoder_depth; /* of the decoder after it, where it is an encoder; 0: there is none */
     const char
-        *window_pattern;       /* a letter a block, again from the first where it is too short: L, it sees all keys, not
+        *window_pattern; /* a letter a block, again from the first where it is too short: L, it sees all keys, not
                                  * just those of the mask's window; NULL: none does */
+    bool residual_scores;
     bool embedding_norm;       /* x is normalized before the first block */
     const char *blocks, *norm; /* names: "blocks" makes blocks.0, blocks.1 .. ; "norm" */
     Skip skip;
@@ -46,7 +50,7 @@ typedef struct Stack {
     Block *block; /* [depth] */
     Blend *skip;  /* [depth] */
     Skip skips;
-    bool normed, residual;
+    bool normed, residual, residual_scores;
     Norm norm, embedding_norm; /* gain NULL: none */
     const char *window_pattern;
     size_t kv_heads; /* that a cache may part; 1 where attention is composed of operations that know no heads apart */

@@ -36,6 +36,9 @@ bool network_suits(const SharedOptions *o, Error *e)
         return fail(e, "--device mine supports --activation relu, gelu and gelu-tanh; no lesson asks for another");
     if (o->qk_norm_kind && !o->qk_norm)
         return fail(e, "--qk-norm-kind belongs to --qk-norm, which is missing");
+    if (o->residual_scores && o->attention == ATTENTION_FUSED)
+        return fail(e, "--residual-scores needs the scores of the block before, which fused attention does not keep: "
+                       "give --attention composed");
     if (o->macaron && o->norm == NORM_PARALLEL)
         return fail(e, "--macaron has branches one after another, --norm parallel has them side by side: give another "
                        "--norm");
@@ -108,6 +111,7 @@ StackOptions network_stack(const SharedOptions *o, const char *blocks, const cha
                           .loops = o->loops,
                           .window_pattern = o->window_pattern,
                           .embedding_norm = o->embedding_norm,
+                          .residual_scores = o->residual_scores,
                           .blocks = blocks,
                           .norm = norm,
                           .skip = (Skip)o->skip};

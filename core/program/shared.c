@@ -124,6 +124,7 @@ const Option shared_options[] = {
     {"qk-norm", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(qk_norm), NULL, NULL, "RMS norm of queries and keys, head by head, before they are rotated or scored (none given: no)"},
     {"qk-norm-kind", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(qk_norm_kind), NULL, .choices = qk_norm_kinds, "with --qk-norm: RMS norm with gains, or cosine: scores are cosines times a learned number for each head (none given: rms)"},
     {"value-residual", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(value_residual), NULL, NULL, "mix each block's values with those of the first block, in learned shares (none given: no)"},
+    {"residual-scores", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(residual_scores), NULL, NULL, "add the scores of attention to those of the block before, with --attention composed (none given: no)"},
     {"skip", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(skip), NULL, .choices = skips, "what a block reads, too: x0, the embeddings; unet: the later half what the earlier half read, in reverse (none given: none)"},
     {"embedding-norm", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(embedding_norm), NULL, NULL, "normalize the embeddings before the first block (none given: no)"},
     {"tie", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(tie), "no", NULL, "share one table between embedding and logits"},

@@ -38,7 +38,7 @@ typedef struct SharedOptions {
     size_t dim, heads, kv_heads, head_size, value_size, depth, ff, context, window, base_width, loops;
     int parametrization, activation, norm, norm_kind, qk_norm_kind, positions, distances, attention, score, skip,
         rotary_scaling; /* enums; see shared.c */
-    bool bias, bias_free, tie, gate, macaron, qk_norm, value_residual, embedding_norm;
+    bool bias, bias_free, tie, gate, macaron, residual_scores, qk_norm, value_residual, embedding_norm;
     const char *window_pattern;
     double rotary_base, rotary_share, rotary_stretch;
     /* training */

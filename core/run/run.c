@@ -315,6 +315,7 @@ const RunRare run_rare[] = {
     {"qk-norm", "no"},
     {"qk-norm-kind", "rms"},
     {"macaron", "no"},
+    {"residual-scores", "no"},
     {"bias-free", "no"},
     {"value-residual", "no"},
     {"skip", "none"},

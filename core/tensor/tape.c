@@ -210,6 +210,15 @@ typedef struct SegmentNode {
     Tensor **inputs;
 } SegmentNode;
 
+/* What was made when the inside ran first gets its gradients from outside; they go to what it makes now. */
+static void hand_over(Tensor *made, Tensor *now)
+{
+    for (; made; made = made->beside, now = now->beside) {
+        now->gradient = made->gradient;
+        made->gradient = NULL; /* the inside gives it back */
+    }
+}
+
 /* Runs the inside again, this time recording it, and goes backward through it; then the memory is as before. */
 static void segment_backward(Tape *t, Node *node)
 {
@@ -217,32 +226,51 @@ static void segment_backward(Tape *t, Node *node)
     size_t memory = t->memory.used, host = t->host.used;
     Node *outside = t->last;
     t->last = NULL;
-    Tensor *y = n->fn(t, n->args, n->inputs);
-    y->gradient = n->node.y->gradient;
-    n->node.y->gradient = NULL; /* the inside gives it back */
+    hand_over(n->node.y, n->fn(t, n->args, n->inputs));
     tape_backward(t);
     t->last = outside;
     arena_rewind(&t->memory, memory);
     arena_rewind(&t->host, host);
 }
 
-/* Forgets all that was taken since the marks but y, which moves down there. */
-static Tensor *keep_only(Tape *t, const Tensor *y, size_t memory, size_t host)
+/* x moves down to the beginning of what is free. */
+static Tensor *move_down(Tape *t, const Tensor *x)
 {
-    Tensor kept = *y;
-    char *from = y->data, *to = t->memory.base + memory;
-    size_t bytes = bytes_of(t, y->rows * y->columns, y->real);
-
-    assert(!y->base && from >= to);
-    arena_rewind(&t->memory, memory);
-    arena_rewind(&t->host, host);
-    kept.data = arena_take(&t->memory, bytes);
+    size_t bytes = bytes_of(t, x->rows * x->columns, x->real);
+    char *from = x->data, *to = arena_take(&t->memory, bytes);
     size_t way = (size_t)(from - to); /* in parts no longer than that, none of which overlaps with where it goes */
+    assert(!x->base && from >= to);
     for (size_t at = 0; way && at < bytes; at += way)
         t->k->copy(t->stream, to + at, from + at, bytes - at < way ? bytes - at : way);
-    Tensor *result = host_take(t, sizeof *result);
-    *result = kept;
-    return result;
+    Tensor *moved = host_take(t, sizeof *moved);
+    *moved = *x;
+    moved->data = to;
+    return moved;
+}
+
+/* Forgets all that was taken since the marks but y and what is beside it; these move down there, the lowest first, so
+ * that none is written over. */
+static Tensor *keep_only(Tape *t, const Tensor *y, size_t memory, size_t host)
+{
+    enum { MOST = 3 };
+    Tensor made[MOST], *kept[MOST + 1] = {NULL};
+    size_t count = 0;
+    for (; y; y = y->beside) {
+        assert(count < MOST);
+        made[count++] = *y;
+    }
+    arena_rewind(&t->memory, memory);
+    arena_rewind(&t->host, host);
+    for (size_t done = 0; done < count; done++) {
+        size_t lowest = MOST;
+        for (size_t i = 0; i < count; i++)
+            if (!kept[i] && (lowest == MOST || (char *)made[i].data < (char *)made[lowest].data))
+                lowest = i;
+        kept[lowest] = move_down(t, &made[lowest]);
+    }
+    for (size_t i = 0; i < count; i++)
+        kept[i]->beside = kept[i + 1];
+    return kept[0];
 }
 
 Tensor *tape_segment(Tape *t, Segment fn, const void *args, size_t size, Tensor *const *inputs, size_t count)

@@ -33,6 +33,8 @@ struct Tensor {
     bool written;   /* a view: its part of the gradient holds something */
     bool split;     /* a base: its views cover it, and nothing else reads it */
     size_t covered; /* a base: columns of its gradient that views have written */
+
+    Tensor *beside; /* of what a segment returns: another tensor that it made, and that outlives it; NULL: none */
 };
 
 /* What an operation records: a struct that begins with a Node and continues with what `backward` needs. */
@@ -93,7 +95,7 @@ void tape_backward(Tape *t);
 void tape_reset(Tape *t);
 
 /* Runs a part of the network, y = fn(t, args, inputs), and by the tape's policy keeps its inside, drops it and runs it
- * again in the backward pass, or just drops it. args (of `size` bytes) are copied. Every tensor that the inside reads
+ * again in the backward pass, or just drops it. What is `beside` y is kept with it. args (of `size` bytes) are copied. Every tensor that the inside reads
  * from outside is among inputs, and none of them is what it returns; the inside writes nothing outside, but for
  * caches, and holds no loss. What args and nodes point to must outlive the backward pass. */
 typedef Tensor *(*Segment)(Tape *t, const void *args, Tensor *const *inputs);

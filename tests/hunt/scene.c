@@ -249,6 +249,15 @@ static Tensor *constants(Tape *t, const Play *p, size_t k)
     return gather(t, tape_outside(t, numbers, VOCABULARY, table->shape[1]), rows->ids, rows->positions);
 }
 
+/* again: over what it has made, with the scores that it has left */
+static Tensor *run_block(Tape *t, const Block *b, Tensor *x, Attend how, const Rows *rows, bool again)
+{
+    AttentionContext context = {.self_mask = how, .position = rows->position, .residual_scores = again};
+    Tensor *y = block(t, b, x, NULL, &context);
+    context.self_scores = y->beside;
+    return again ? block(t, b, y, NULL, &context) : y;
+}
+
 static Tensor *run_op(Tape *t, const Play *p, size_t k, Tensor *const *value)
 {
     const Op *op = &p->c->s->op[k];
@@ -277,8 +286,7 @@ static Tensor *run_op(Tape *t, const Play *p, size_t k, Tensor *const *value)
     case TURN: return transpose(t, activate(t, transpose(t, x[0]), ACTIVATION_TANH));
     case PRODUCT: return products(t, op, x[0], x[1], x[2]);
     case ATTENTION: return multihead(t, &m->attention, x[0], x[1], &how, NULL, (RowPositions){0});
-    case BLOCK:
-        return block(t, &m->block, x[0], NULL, &(AttentionContext){.self_mask = how, .position = rows->position});
+    case BLOCK: return run_block(t, &m->block, x[0], how, rows, op->again);
     case LOSS: lose(t, p, k, x[0]); break;
     case WHATS: break;
     }

@@ -215,9 +215,10 @@ static void say_fields(Text *t, const Op *op)
     case NORM:
     case ADD_NORM: say(t, "%s", kinds[op->norm_kind]); break;
     case BLOCK:
-        say(t, " %s-norm%s %s%s%s%s%s%s%s", places[op->norm], kinds[op->norm_kind], functions[op->function],
+        say(t, " %s-norm%s %s%s%s%s%s%s%s%s", places[op->norm], kinds[op->norm_kind], functions[op->function],
             op->gate ? " gate" : "", op->rotary ? " rotary" : "", op->qk_norm ? " qk-norm" : "",
-            op->qk_cosine ? " cosine" : "", op->macaron ? " macaron" : "", op->bias_free ? " no biases" : "");
+            op->qk_cosine ? " cosine" : "", op->macaron ? " macaron" : "", op->again ? " twice, residual scores" : "",
+            op->bias_free ? " no biases" : "");
         say_attention(t, op);
         break;
     case LOSS: say(t, " %zu smoothing %g%s", op->which, op->smoothing, op->again ? " twice" : ""); break;

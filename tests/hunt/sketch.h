@@ -62,7 +62,7 @@ typedef struct Op {
     Pooling pooling;
     bool bias, relu;  /* LINEAR */
     bool across;      /* GATHER: from any position, not the own row's */
-    bool again;       /* SPLIT: one part twice; LOSS: two of the same logits */
+    bool again;       /* SPLIT: one part twice; LOSS: two of the same logits; BLOCK: with its own scores again */
     size_t first;     /* SLICE */
     double smoothing; /* LOSS */
     size_t which;     /* LOSS: of StepState's */

@@ -183,7 +183,8 @@ static Outcome otherwise_composed(const Scene *c, const Kernels *k)
     Sketch s = *c->s;
     Scene other;
     for (size_t i = 0; i < s.count; i++)
-        s.op[i].composed = !s.op[i].composed && !s.op[i].distances.kind;
+        if (s.op[i].what != BLOCK || !s.op[i].again) /* residual scores are composed */
+            s.op[i].composed = !s.op[i].composed && !s.op[i].distances.kind;
     scene_open(&other, &s);
     Outcome o = scene_run(&other, &(Way){.k = k});
     scene_close(&other);

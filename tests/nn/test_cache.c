@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LAYOUTS = 8, CONTEXT = 13, MOST = 3 * CONTEXT };
+enum { LAYOUTS = 10, CONTEXT = 13, MOST = 3 * CONTEXT };
 
 /* A network, and what it takes to run it forward on rows that the test chooses. */
 typedef struct Reader {
@@ -40,6 +40,8 @@ static SharedOptions layout(int i)
         o.qk_norm = true, o.qk_norm_kind = 1, o.kv_heads = 1;
     else if (i == 7)
         o.norm = NORM_DEEP, o.norm_kind = NORM_TANH, o.macaron = true;
+    else if (i == 9)
+        o.residual_scores = true, o.loops = 2, o.window = 4, o.window_pattern = "SL", o.score = SCORE_BILINEAR;
     else if (i >= 2)
         o.positions = POSITIONS_SINUSOID, o.head_size = 5, o.value_size = 7, o.window = 4, o.bias = false;
     return o;

@@ -42,6 +42,10 @@ static SharedOptions kind(int i)
     case 8:
         o.norm = NORM_DEEP, o.norm_kind = NORM_TANH, o.macaron = o.gate = true, o.activation = ACTIVATION_SILU;
         break;
+    case 9:
+        o.residual_scores = true, o.attention = ATTENTION_COMPOSED, o.loops = 2, o.window = 4, o.window_pattern = "SL";
+        o.norm = NORM_RESIDUAL;
+        break;
     case 3:
         o.norm_kind = NORM_RMS, o.heads = 4, o.kv_heads = 2;
         o.attention = 1, o.score = SCORE_ADDITIVE, o.window = 4, o.activation = ACTIVATION_GELU;
@@ -52,7 +56,7 @@ static SharedOptions kind(int i)
     return o;
 }
 
-enum { KINDS = 9 };
+enum { KINDS = 10 };
 
 static const size_t lengths[] = {5, 1, 9, 0, 13, 3, 2};
 

@@ -4,8 +4,9 @@
 #include "tests/nn/networks.h"
 #include "tests/parity.h"
 
-static const char *const names[] = {"post-learned", "post-sinusoid", "pre-learned", "pre-sinusoid", "tied",
-                                    "modern",       "small-gpt",     "unet",        "residual",     "deepnorm"};
+static const char *const names[] = {"post-learned", "post-sinusoid", "pre-learned", "pre-sinusoid",
+                                    "tied",         "modern",        "small-gpt",   "unet",
+                                    "residual",     "deepnorm",      "realformer"};
 
 /* A decoder over words that are looked up, and encoder-decoders: post-norm, one table for all; pre-norm, a table each.
  */
@@ -19,7 +20,7 @@ static Network open_charlm(ParityFixture *s, bool composed)
     Model *m = memory_get(1, sizeof *m);
     SharedOptions o = reference_options(&s->f);
     ck_assert_ptr_nonnull(m);
-    o.attention = composed && o.distances == DISTANCE_NONE; /* composed attention has none */
+    o.attention = o.residual_scores || (composed && o.distances == DISTANCE_NONE); /* composed attention has none */
     ck_done(model_open(m, &o, BYTES, &e), e);
     s->model = m;
     return charlm_network(m, o.smoothing);

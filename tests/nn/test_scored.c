@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { KINDS = 9, CONTEXT = 13, ROWS = 5 };
+enum { KINDS = 10, CONTEXT = 13, ROWS = 5 };
 
 static SharedOptions kind(int i)
 {
@@ -21,6 +21,7 @@ static SharedOptions kind(int i)
     case 5: o.depth = 0; break;
     case 6: o.positions = POSITIONS_ROTARY; break;
     case 7: o.norm = NORM_RESIDUAL, o.macaron = o.value_residual = true, o.skip = SKIP_X0; break;
+    case 9: o.residual_scores = true, o.attention = 1; break;
     case 8: o.norm = NORM_DEEP, o.norm_kind = NORM_TANH, o.qk_norm = true, o.qk_norm_kind = 1; break;
     }
     return o;

@@ -125,7 +125,7 @@ static void check_formula(Score score, const Kernels *k, double rounding)
     set(&w, s, &scoring.out, &x.out[0][0]);
     Tensor *y = attend_composed(&t, &scoring, tensor_of(&t, &x.q[0][0], 9, HEADS * DK),
                                 tensor_of(&t, &x.k[0][0], 13, HEADS * DK), tensor_of(&t, &x.v[0][0], 13, HEADS * DV),
-                                &how);
+                                &how, NULL);
     void *found = t.k->allocate(y->rows * y->columns * sizeof(double));
     const float *floats = found;
     const double *doubles = found;
@@ -289,6 +289,7 @@ START_TEST(what_does_not_go_together_is_refused)
                  {{.dim = 8, .heads = 4, .window = 3, .window_pattern = ""}, "--window-pattern"},
                  {{.dim = 8, .heads = 4, .window = 3, .window_pattern = "SSL"}, NULL},
                  {{.dim = 8, .heads = 4, .qk_norm_kind = 1}, "--qk-norm"},
+                 {{.dim = 8, .heads = 4, .residual_scores = true}, "--residual-scores"},
                  {{.dim = 8, .heads = 4, .qk_norm_kind = 1, .qk_norm = true}, NULL},
                  {{.dim = 8, .heads = 4, .norm = NORM_PARALLEL, .macaron = true}, "--macaron"},
                  {{.dim = 8, .heads = 4, .device = DEVICE_MINE}, NULL},
