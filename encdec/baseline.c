@@ -1,9 +1,12 @@
 /* encdec baseline: BLEU of a translation word by word, each source word by its likeliest translation, in the source's
  * order, under the protocol of eval. The dictionary is learned from the training part alone (dictionary.h). A word that
- * part does not have is left out. A network that learned from the same pairs is to be better than this. */
+ * part does not have is left out. A network that learned from the same pairs is to be better than this.
+ *
+ * With --trees, the data is a treebank, and what is scored are trees: baseline_trees.c. */
 #include "encdec/encdec.h"
 
 #include "core/run/json.h"
+#include "encdec/baseline_trees.h"
 #include "encdec/bleu_evaluator.h"
 #include "encdec/dictionary.h"
 
@@ -76,6 +79,10 @@ bool encdec_baseline(App *a, Error *e)
 {
     EncDec *c = (EncDec *)a;
     Baseline b = {.c = c};
+    if (c->options->trees)
+        return (app_data(a) || fail(e, "--trees needs a treebank: --data DIR, an archive or a file") ||
+                app_misused(a)) &&
+               baseline_trees(app_data(a), (Split)c->options->split, a->options->json, e);
     if (!open_pairs(c, e))
         return false;
     const SentencePairs *scored = &c->bitext.parts[c->app.data.scored];

@@ -58,6 +58,7 @@ const Option encdec_options[] = {
     {"word-dropout", 0, OPTION_REAL, OPTION_TRAINING, TRAIN, AT(shared.word_dropout), NULL, "[0,1)", "probability that a subword that is read in training becomes <unk> (none given: 0)"},
     {"by-length", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(by_length), "yes", NULL, "batch pairs of similar length"},
     {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL | BASELINE, AT(split), "valid", .choices = split_choices, "the part of the data to score"},
+    {"trees", 0, OPTION_FLAG, OPTION_HERE, BASELINE, AT(trees), NULL, NULL, "the data is a treebank: score trees that branch to the right, and those of its grammar"},
     {"bleu", 0, OPTION_YES_NO, OPTION_HERE, EVAL, AT(bleu), "yes", NULL, "also translate the part and report BLEU"},
     {"bleu-sentences", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(bleu_sentences), "200", NULL, "validation sentences to translate at each evaluation, for BLEU (0: none)"},
     {"beam", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE | EVAL | COMMAND_HEADS, AT(beam), "4", "[1,1024]", "width of the beam: hypotheses kept per sentence (1: greedy)"},

@@ -30,7 +30,7 @@ typedef struct EncdecOptions {
     size_t decoder_depth;
     /* scoring */
     int split;
-    bool bleu;
+    bool bleu, trees;
     size_t bleu_sentences;
     /* translating */
     size_t beam, nbest, max_extra, max_tokens, chunk, beam_groups, no_repeat, top_k;

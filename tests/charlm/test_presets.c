@@ -13,7 +13,10 @@ START_TEST(each_preset_has_the_parameters_of_its_model)
     static const struct {
         const char *preset;
         double parameters, tokens_a_step;
-    } models[] = {{"former", 9664768, 32 * 256}, {"former-wide", 31684864, 32 * 256}, {"gpt2", 124439808, 512 * 1024}};
+    } models[] = {{"former", 9664768, 32 * 256},
+                  {"former-wide", 31684864, 32 * 256},
+                  {"gpt2", 124439808, 512 * 1024},
+                  {"gpt2-tiny", 3152064, 8 * 256}};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         Said s = must("info --preset %s --json", models[i].preset);
         Json *j = said_json(&s);

@@ -70,6 +70,7 @@ START_TEST(safetensors) { replay("safetensors", fuzz_safetensors); }
 
 START_TEST(source) { replay("source", fuzz_source); }
 
+START_TEST(tree) { replay("tree", fuzz_tree); }
 START_TEST(vocabulary) { replay("vocabulary", fuzz_vocabulary); }
 
 START_TEST(wordpiece) { replay("wordpiece", fuzz_wordpiece); }
@@ -78,8 +79,8 @@ START_TEST(words) { replay("words", fuzz_words); }
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(bleu),       TEST(bpe),       TEST(csv),  TEST(gpt2),        TEST(json),
-                                 TEST(moses),      TEST(options),   TEST(plan), TEST(safetensors), TEST(source),
-                                 TEST(vocabulary), TEST(wordpiece), TEST(words)};
+    static const Test tests[] = {TEST(bleu),  TEST(bpe),        TEST(csv),       TEST(gpt2),        TEST(json),
+                                 TEST(moses), TEST(options),    TEST(plan),      TEST(safetensors), TEST(source),
+                                 TEST(tree),  TEST(vocabulary), TEST(wordpiece), TEST(words)};
     return suite_run("fuzz/replay", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -1,0 +1,193 @@
+/* encdec baseline --trees: labelled F1 of two parsers that learn from a treebank's training part alone, as EVALB counts it
+ * (core/text/brackets.h): trees that branch to the right, and the grammar of the treebank (grammar.h). */
+#include "encdec/baseline_trees.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "core/run/json.h"
+#include "core/text/brackets.h"
+#include "encdec/grammar.h"
+#include "encdec/treebank.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct TreeBaseline {
+    Treebank bank;
+    Grammar grammar;
+    char *root, *inner; /* labels of trees that branch to the right */
+    BracketScore right, likeliest;
+    size_t unparsed; /* by the grammar: they branch to the right */
+    double seconds;  /* of the grammar's parses */
+} TreeBaseline;
+
+/* ---- trees that branch to the right */
+
+static bool ends_sentence(const char *tag) { return strcmp(tag, ".") == 0 || strcmp(tag, "''") == 0; }
+
+/* Words but for the marks at the end. */
+static size_t count_words(const Tree *t)
+{
+    size_t words = t->words;
+    for (size_t i = t->count; i-- && tree_is_leaf(t, i) && ends_sentence(tree_label(t, i));)
+        words--;
+    return words;
+}
+
+static bool most_frequent(const Vocabulary *v, char **label, Error *e)
+{
+    int32_t best = 0;
+    for (size_t i = 1; i < v->count; i++)
+        if (v->counts[i] > v->counts[best])
+            best = (int32_t)i;
+    *label = v->count ? memory_string(vocabulary_word(v, best)) : memory_string("S");
+    return *label || memory_error(e, "a label", 1, 64);
+}
+
+/* The labels that such constituents most often have: at the top, and of the last words of a sentence. */
+static bool learn_labels(TreeBaseline *b, Error *e)
+{
+    const TreebankPart *p = &b->bank.part[SPLIT_TRAIN];
+    Vocabulary roots = {0}, inner = {0};
+    int32_t ignored;
+    bool fine = true;
+    for (size_t i = 0; fine && i < p->count; i++) {
+        const Tree *t = p->tree[i];
+        const size_t words = count_words(t);
+        for (size_t k = 0; fine && k < t->count; k++) {
+            const TreeNode *n = &t->node[k];
+            const char *label = tree_label(t, k);
+            if (!tree_is_leaf(t, k) && (!k || (n->last == words && n->last - n->first > 1)))
+                fine = vocabulary_add(k ? &inner : &roots, label, strlen(label), 1, &ignored, e);
+        }
+    }
+    fine = fine && most_frequent(&roots, &b->root, e) && most_frequent(&inner, &b->inner, e);
+    vocabulary_close(&roots);
+    vocabulary_close(&inner);
+    return fine;
+}
+
+static bool add_word(const TreeBaseline *b, const char *const *words, size_t i, Tree *out, Error *e)
+{
+    const char *tag = grammar_tag(&b->grammar, words[i], i == 0);
+    return tree_leaf(out, tag, strlen(tag), words[i], strlen(words[i]), e);
+}
+
+static bool branch_right(const TreeBaseline *b, const char *const *words, size_t count, Tree *out, Error *e)
+{
+    size_t inside = count;
+    while (inside && ends_sentence(grammar_tag(&b->grammar, words[inside - 1], inside == 1)))
+        inside--;
+    tree_clear(out);
+    for (size_t i = 0; i < inside; i++) {
+        const char *label = i ? b->inner : b->root;
+        if ((i + 1 < inside || !i) && !tree_open(out, label, strlen(label), e))
+            return false;
+        if (!add_word(b, words, i, out, e))
+            return false;
+    }
+    if (!inside && !tree_open(out, b->root, strlen(b->root), e))
+        return false;
+    for (size_t i = inside > 2 ? inside - 2 : 0; i; i--)
+        tree_shut(out);
+    for (size_t i = inside; i < count; i++)
+        if (!add_word(b, words, i, out, e))
+            return false;
+    tree_shut(out);
+    return true;
+}
+
+/* ---- scoring */
+
+static bool parse(TreeBaseline *b, const char *const *words, size_t count, Tree *out, Error *e)
+{
+    const double start = clock_seconds();
+    const bool fine = grammar_parse(&b->grammar, words, count, out, e);
+    b->seconds += clock_seconds() - start;
+    if (!fine || out->count)
+        return fine;
+    b->unparsed++;
+    return branch_right(b, words, count, out, e);
+}
+
+static bool score_tree(TreeBaseline *b, const Tree *gold, Tree *out, Error *e)
+{
+    const char **words = memory_get(gold->words, sizeof *words);
+    size_t count = 0;
+    if (!words)
+        return memory_error(e, "words", gold->words, sizeof *words);
+    for (size_t i = 0; i < gold->count; i++)
+        if (tree_is_leaf(gold, i))
+            words[count++] = tree_word(gold, i);
+    const bool fine = branch_right(b, words, count, out, e) && brackets_add(&b->right, gold, out, e) &&
+                      parse(b, words, count, out, e) && brackets_add(&b->likeliest, gold, out, e);
+    memory_free(words);
+    return fine;
+}
+
+/* ---- the command */
+
+static void print_score(const char *name, const BracketScore *s)
+{
+    printf("%-16s F1 %6.2f  precision %6.2f  recall %6.2f  exact %6.2f  tags %6.2f", name, brackets_f1(s),
+           brackets_precision(s), brackets_recall(s), brackets_complete(s), brackets_tags(s));
+    if (s->errors || s->skipped)
+        printf("  (%zu of %zu sentences do not count: other words are punctuation)", s->errors + s->skipped,
+               s->sentences);
+    printf("\n");
+}
+
+static void add_score(Buffer *out, const char *name, const BracketScore *s)
+{
+    json_add_key(out, name);
+    buffer_print(out, "{");
+    json_add_member(out, "f1", brackets_f1(s));
+    json_add_member(out, "precision", brackets_precision(s));
+    json_add_member(out, "recall", brackets_recall(s));
+    json_add_member(out, "exact", brackets_complete(s));
+    json_add_member(out, "tags", brackets_tags(s));
+    json_add_member(out, "sentences", (double)(s->sentences - s->errors - s->skipped));
+    buffer_print(out, "}");
+}
+
+static bool print(const TreeBaseline *b, Split split, bool json, Error *e)
+{
+    const size_t learnt = b->bank.part[SPLIT_TRAIN].count, scored = b->bank.part[split].count;
+    Buffer out = {0};
+    if (json) {
+        buffer_print(&out, "{");
+        json_add_text(&out, "split", split_name(split));
+        json_add_member(&out, "learnt_trees", (double)learnt);
+        json_add_member(&out, "trees", (double)scored);
+        add_score(&out, "right_branching", &b->right);
+        add_score(&out, "grammar", &b->likeliest);
+        json_add_member(&out, "sentences_per_second", (double)scored / b->seconds);
+        return json_print(&out, e);
+    }
+    printf("%s, %zu trees; learned from %zu\n", split_name(split), scored, learnt);
+    print_score("right-branching", &b->right);
+    print_score("grammar", &b->likeliest);
+    printf("%.0f sentences/s", (double)scored / b->seconds);
+    printf(b->unparsed ? "; %zu without a tree of the grammar branch to the right\n" : "\n", b->unparsed);
+    return true;
+}
+
+bool baseline_trees(const char *path, Split split, bool json, Error *e)
+{
+    TreeBaseline b = {0};
+    Tree out = {0};
+    bool fine = treebank_open(&b.bank, path, &(TreeCleaning){0}, e);
+    const TreebankPart *scored = &b.bank.part[split], *learnt = &b.bank.part[SPLIT_TRAIN];
+    if (fine && !scored->count)
+        fine = fail(e, "%s has no trees in its part %s", path, split_name(split));
+    fine = fine && grammar_learn(&b.grammar, learnt->tree, learnt->count, e) && learn_labels(&b, e);
+    for (size_t i = 0; fine && i < scored->count; i++)
+        fine = score_tree(&b, scored->tree[i], &out, e);
+    fine = fine && print(&b, split, json, e);
+    tree_free(&out);
+    grammar_close(&b.grammar);
+    memory_free(b.root);
+    memory_free(b.inner);
+    treebank_close(&b.bank);
+    return fine;
+}
