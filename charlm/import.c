@@ -1,347 +1,294 @@
-/* charlm import: a GPT-2 that others trained becomes a run. Read is a folder as Hugging Face publishes it:
+/* charlm import: a language model that others trained becomes a run. Read are
  *
- *     config.json                            the model; what it says that would change the meaning, and that we do not
- *                                            have, is refused by name
- *     model.safetensors                      the weights; or model.safetensors.index.json and the files that it names
- *     vocab.json, merges.txt                 the tokens; or encoder.json, vocab.bpe
+ *     a folder as Hugging Face publishes it (core/exchange/hf_folder.h): GPT-2, Llama; or nanoGPT's weights in such a one
+ *     a .bin file of llm.c (core/exchange/llmc.h), with --vocabulary and --codes
  *
- * Weights are put into our names and order, written to a file beside the run, and read as `train --weights` reads it,
- * for a training of no steps. The run learns from the built-in text, unless --data names another later. */
+ * What a configuration says that would change the meaning, and that we do not have, is refused by name. Weights are put
+ * under our names, written to a file beside the run, and read as `train --weights` reads it, for a training of no steps.
+ * The run learns from the built-in text, unless --data names another later. */
 #include "charlm/charlm.h"
+#include "charlm/names.h"
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "core/run/json.h"
-#include "core/run/safetensors.h"
+#include "core/exchange/hf_folder.h"
+#include "core/exchange/llmc.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_FILES = 256, NAME = 96 };
+enum { LONGEST = 4096 };
 
 typedef struct Import {
-    const char *folder;
-    Json *config;
-    size_t dim, depth, ff, context, vocabulary;
-    Safetensors *file[MOST_FILES]; /* [files] */
-    size_t files;
-    SafeTensor *tensor; /* [count] ours; their data are owned */
-    size_t count, capacity;
+    App *a;
+    const char *path; /* a folder or a file */
+    HfFolder hf;
+    Llmc llmc;
+    HfTokens tokens;
+    Names names;
+    size_t dim, depth, vocabulary;
 } Import;
 
-/* ---- config.json */
+/* ---- options, as if they had been typed */
 
-static bool read_json(Json **json, const char *folder, const char *name, Error *e)
+static bool set(const Import *m, const char *option, const char *text, Error *e)
 {
-    char *path = path_join(folder, name), *text = NULL;
-    size_t size;
-    const bool fine = (path || memory_error(e, "a path", 1, strlen(folder))) && file_read(path, &text, &size, e) &&
-                      json_read(json, text, size, path, e);
-    memory_free(text);
-    memory_free(path);
-    return fine;
+    return options_set(m->a->command_line, option, text, FROM_COMMAND_LINE, e);
 }
 
-/* A size, or another one's name for it; 0: what is not there, or null. */
-static bool get_size(const Import *m, const char *key, size_t otherwise, size_t *size, Error *e)
-{
-    const Json *item = json_get(m->config, key);
-    int64_t value;
-    *size = otherwise;
-    if (!item || item->kind == JSON_NULL)
-        return otherwise > 0 || fail(e, "%s/config.json: '%s' is missing", m->folder, key);
-    if (!json_integer(item, &value) || value < 1 || value > 1 << 30)
-        return fail(e, "%s/config.json: '%s' is not a number of at least 1", m->folder, key);
-    *size = (size_t)value;
-    return true;
-}
-
-/* What a GPT-2 may say of itself that our network does not do. */
-static bool refuse_others(const Import *m, Error *e)
-{
-    static const struct {
-        const char *key;
-        bool has; /* what it must be where it is there */
-    } flags[] = {{"scale_attn_weights", true},
-                 {"scale_attn_by_inverse_layer_idx", false},
-                 {"tie_word_embeddings", true},
-                 {"add_cross_attention", false}};
-    const char *type = json_get_text(m->config, "model_type");
-    const Json *epsilon = json_get(m->config, "layer_norm_epsilon");
-    if (!type || strcmp(type, "gpt2") != 0)
-        return fail(e, "%s/config.json: 'model_type' is %s; gpt2 can be imported", m->folder, type ? type : "missing");
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
-        const Json *item = json_get(m->config, flags[i].key);
-        if (item && (item->kind != JSON_BOOL || item->truth != flags[i].has))
-            return fail(e, "%s/config.json: '%s' must be %s: no network here does otherwise", m->folder, flags[i].key,
-                        flags[i].has ? "true" : "false");
-    }
-    return !epsilon || (epsilon->kind == JSON_NUMBER && epsilon->number == 1e-5) ||
-           fail(e, "%s/config.json: 'layer_norm_epsilon' must be 1e-05: no norm here has another", m->folder);
-}
-
-static bool set_size(App *a, const char *option, size_t value, Error *e)
+static bool set_size(const Import *m, const char *option, size_t value, Error *e)
 {
     char text[32];
     snprintf(text, sizeof text, "%zu", value);
-    return options_set(a->command_line, option, text, FROM_COMMAND_LINE, e);
+    return set(m, option, text, e);
 }
 
-static const char *activation_of(const Import *m)
+static bool set_number(const Import *m, const char *option, double value, Error *e)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%.17g", value);
+    return set(m, option, text, e);
+}
+
+static bool set_flag(const Import *m, const char *option, bool value, Error *e)
+{
+    return set(m, option, value ? "yes" : "no", e);
+}
+
+/* What all have in common: it is a GPT-2 but for what is said afterwards. */
+static bool begin(Import *m, size_t heads, size_t ff, size_t context, Error *e)
+{
+    m->a->options->preset = "gpt2";
+    return options_preset(m->a->command_line, "gpt2", e) && set_size(m, "dim", m->dim, e) &&
+           set_size(m, "heads", heads, e) && set_size(m, "depth", m->depth, e) && set_size(m, "ff", ff, e) &&
+           set_size(m, "context", context, e) && set_size(m, "steps", 0, e) && set_size(m, "batch", 1, e);
+}
+
+static bool set_activation(const Import *m, const char *key, const char *otherwise, Error *e)
 {
     static const char *const names[][2] = {{"gelu_new", "gelu-tanh"}, {"gelu_pytorch_tanh", "gelu-tanh"},
                                            {"gelu", "gelu"},          {"relu", "relu"},
-                                           {"silu", "silu"},          {"swish", "silu"}};
-    const char *asked = json_get_text(m->config, "activation_function");
+                                           {"silu", "silu"},          {"swish", "silu"},
+                                           {"relu2", "relu2"}};
+    const char *asked = json_get_text(m->hf.config, key);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(asked ? asked : "gelu_new", names[i][0]))
-            return names[i][1];
-    return NULL;
+        if (!strcmp(asked ? asked : otherwise, names[i][0]))
+            return set(m, "activation", names[i][1], e);
+    return fail(e, "%s/config.json: '%s' is %s, which is not known here", m->path, key, asked);
 }
 
-/* The options of the model, as if they had been typed. */
-static bool set_options(Import *m, App *a, Error *e)
+/* ---- configurations */
+
+static bool has_our_epsilon(const Import *m, const char *key, double otherwise, Error *e)
 {
-    size_t heads;
-    const char *activation = activation_of(m);
-    if (!refuse_others(m, e) || !get_size(m, "n_embd", 0, &m->dim, e) || !get_size(m, "n_head", 0, &heads, e) ||
-        !get_size(m, "n_layer", 0, &m->depth, e) || !get_size(m, "n_positions", 0, &m->context, e) ||
-        !get_size(m, "n_inner", 4 * m->dim, &m->ff, e) || !get_size(m, "vocab_size", 0, &m->vocabulary, e))
+    double epsilon;
+    return hf_number(&m->hf, key, otherwise, &epsilon, e) &&
+           (fabs(epsilon - 1e-5) < 1e-12 ||
+            fail(e, "%s/config.json: '%s' must be 1e-05: no norm here has another", m->path, key));
+}
+
+static bool read_gpt2(Import *m, Error *e)
+{
+    const HfFolder *h = &m->hf;
+    size_t heads, ff, context;
+    m->names = NAMES_GPT2;
+    return hf_must_be(h, "scale_attn_weights", true, true, e) &&
+           hf_must_be(h, "scale_attn_by_inverse_layer_idx", false, false, e) &&
+           hf_must_be(h, "tie_word_embeddings", true, true, e) &&
+           hf_must_be(h, "add_cross_attention", false, false, e) && has_our_epsilon(m, "layer_norm_epsilon", 1e-5, e) &&
+           hf_size(h, "n_embd", 0, &m->dim, e) && hf_size(h, "n_head", 0, &heads, e) &&
+           hf_size(h, "n_layer", 0, &m->depth, e) && hf_size(h, "n_positions", 0, &context, e) &&
+           hf_size(h, "n_inner", 4 * m->dim, &ff, e) && hf_size(h, "vocab_size", 0, &m->vocabulary, e) &&
+           begin(m, heads, ff, context, e) && set_activation(m, "activation_function", "gelu_new", e);
+}
+
+/* The arguments of nanoGPT's model, as JSON. */
+static bool read_nanogpt(Import *m, Error *e)
+{
+    const HfFolder *h = &m->hf;
+    size_t heads, context;
+    bool bias;
+    m->names = NAMES_NANOGPT;
+    return hf_size(h, "n_embd", 0, &m->dim, e) && hf_size(h, "n_head", 0, &heads, e) &&
+           hf_size(h, "n_layer", 0, &m->depth, e) && hf_size(h, "block_size", 0, &context, e) &&
+           hf_size(h, "vocab_size", 0, &m->vocabulary, e) && hf_truth(h, "bias", true, &bias, e) &&
+           begin(m, heads, 4 * m->dim, context, e) && set(m, "activation", "gelu", e) &&
+           (bias || set(m, "bias-free", "yes", e));
+}
+
+/* Angles of rotary positions: the base, and a linear stretch. */
+static bool read_rotary(const Import *m, Error *e)
+{
+    const Json *parameters = json_get(m->hf.config, "rope_parameters"),
+               *scaling = json_get(m->hf.config, "rope_scaling");
+    const Json *all = parameters && parameters->kind == JSON_OBJECT ? parameters : scaling;
+    const Json *base = json_get(parameters, "rope_theta"), *factor = json_get(all, "factor");
+    const char *type = json_get_text(all, "rope_type") ? json_get_text(all, "rope_type") : json_get_text(all, "type");
+    double theta;
+    if (!hf_number(&m->hf, "rope_theta", 10000, &theta, e))
         return false;
-    if (!activation)
-        return fail(e, "%s/config.json: 'activation_function' is %s, which is not known here", m->folder,
-                    json_get_text(m->config, "activation_function"));
-    a->options->preset = "gpt2";
-    return options_preset(a->command_line, a->options->preset, e) && set_size(a, "dim", m->dim, e) &&
-           set_size(a, "heads", heads, e) && set_size(a, "depth", m->depth, e) && set_size(a, "ff", m->ff, e) &&
-           set_size(a, "context", m->context, e) && set_size(a, "steps", 0, e) && set_size(a, "batch", 1, e) &&
-           options_set(a->command_line, "activation", activation, FROM_COMMAND_LINE, e);
+    theta = base && base->kind == JSON_NUMBER ? base->number : theta;
+    if (type && strcmp(type, "default") != 0 && strcmp(type, "linear") != 0)
+        return fail(e, "%s/config.json: 'rope_type' is %.40s; default and linear are known here", m->path, type);
+    const bool linear = type && !strcmp(type, "linear");
+    if (linear && (!factor || factor->kind != JSON_NUMBER || factor->number < 1e-3))
+        return fail(e, "%s/config.json: 'factor' of linear rotary positions is missing", m->path);
+    return set_number(m, "rotary-base", theta, e) && (!linear || set_number(m, "rotary-stretch", factor->number, e));
 }
 
-/* ---- tokens */
-
-static bool set_file(App *a, const char *option, const char *folder, const char *name, const char *older, Error *e)
+static bool read_llama(Import *m, Error *e)
 {
-    char *path = path_join(folder, name), *other = path_join(folder, older);
-    bool fine = (path && other) || memory_error(e, "a path", 2, strlen(folder));
-    const char *found = !fine ? NULL : file_exists(path) ? path : other;
-    if (fine && !file_exists(found))
-        fine = fail(e, "%s has neither %s nor %s: the tokens are missing", folder, name, older);
-    fine = fine && options_set(a->command_line, option, found, FROM_COMMAND_LINE, e);
-    memory_free(path);
-    memory_free(other);
-    return fine;
+    const HfFolder *h = &m->hf;
+    size_t heads, kv, ff, context, head;
+    bool attention, mlp, tied;
+    m->names = NAMES_LLAMA;
+    if (!has_our_epsilon(m, "rms_norm_eps", 1e-6, e) || !hf_size(h, "hidden_size", 0, &m->dim, e) ||
+        !hf_size(h, "num_attention_heads", 0, &heads, e) || !hf_size(h, "num_key_value_heads", heads, &kv, e) ||
+        !hf_size(h, "head_dim", m->dim / heads, &head, e) || !hf_size(h, "num_hidden_layers", 0, &m->depth, e) ||
+        !hf_size(h, "intermediate_size", 0, &ff, e) || !hf_size(h, "max_position_embeddings", 2048, &context, e) ||
+        !hf_size(h, "vocab_size", 0, &m->vocabulary, e) || !hf_truth(h, "attention_bias", false, &attention, e) ||
+        !hf_truth(h, "mlp_bias", false, &mlp, e) || !hf_truth(h, "tie_word_embeddings", false, &tied, e))
+        return false;
+    if (attention != mlp)
+        return fail(e, "%s/config.json: 'attention_bias' and 'mlp_bias' must be alike: no network here does otherwise",
+                    m->path);
+    if (!tied && mlp)
+        return fail(e,
+                    "%s/config.json: 'tie_word_embeddings' must be true where maps have biases: logits have one then",
+                    m->path);
+    return begin(m, heads, ff, context, e) && set_size(m, "kv-heads", kv, e) && set_size(m, "head-size", head, e) &&
+           set(m, "norm-kind", "rms", e) && set(m, "positions", "rotary", e) && set(m, "gate", "yes", e) &&
+           set_flag(m, "tie", tied, e) && set_flag(m, "bias-free", !mlp, e) &&
+           set_activation(m, "hidden_act", "silu", e) && read_rotary(m, e);
 }
 
-/* ---- weights */
-
-static bool open_file(Import *m, const char *name, Error *e)
+static bool read_config(Import *m, Error *e)
 {
-    if (m->files == MOST_FILES)
-        return fail(e, "%s: weights in more than %d files", m->folder, MOST_FILES);
-    char *path = path_join(m->folder, name);
-    const bool fine = path ? safetensors_open(&m->file[m->files], path, e) : memory_error(e, "a path", 1, NAME);
-    m->files += fine;
-    memory_free(path);
-    return fine;
+    const char *type = json_get_text(m->hf.config, "model_type");
+    if (!type && json_get(m->hf.config, "block_size"))
+        return read_nanogpt(m, e);
+    if (type && !strcmp(type, "llama"))
+        return read_llama(m, e);
+    return type && !strcmp(type, "gpt2")
+               ? read_gpt2(m, e)
+               : fail(e, "%s/config.json: 'model_type' is %s; gpt2 can be imported, and llama", m->path,
+                      type ? type : "missing");
 }
 
-/* Each file that the index names, once. A name with a folder in it is no file of the model. */
-static bool open_shards(Import *m, Error *e)
+/* ---- tokens, then weights */
+
+static bool give_tokens(const Import *m, const char *vocabulary, const char *merges, Error *e)
 {
-    Json *index = NULL;
-    bool fine = read_json(&index, m->folder, "model.safetensors.index.json", e);
-    const Json *map = fine ? json_get(index, "weight_map") : NULL;
-    if (fine && (!map || map->kind != JSON_OBJECT))
-        fine = fail(e, "%s/model.safetensors.index.json has no 'weight_map'", m->folder);
-    for (size_t i = 0; fine && i < map->count; i++) {
-        const Json *item = &map->items[i];
-        bool known = false;
-        for (size_t k = 0; k < i && !known; k++)
-            known = map->items[k].kind == JSON_STRING && item->kind == JSON_STRING &&
-                    !strcmp(map->items[k].text, item->text);
-        if (item->kind != JSON_STRING || strchr(item->text, '/'))
-            fine = fail(e, "%s/model.safetensors.index.json: '%s' is in no file of the folder", m->folder, item->key);
-        fine = fine && (known || open_file(m, item->text, e));
-    }
-    json_free(index);
-    return fine;
+    return set(m, "vocabulary", vocabulary, e) && set(m, "codes", merges, e);
 }
 
-static bool open_weights(Import *m, Error *e)
-{
-    char *one = path_join(m->folder, "model.safetensors"),
-         *index = path_join(m->folder, "model.safetensors.index.json");
-    bool fine = (one && index) || memory_error(e, "a path", 2, strlen(m->folder));
-    if (fine && file_exists(one))
-        fine = open_file(m, "model.safetensors", e);
-    else if (fine && file_exists(index))
-        fine = open_shards(m, e);
-    else if (fine)
-        fine = fail(e, "%s has no model.safetensors", m->folder);
-    memory_free(one);
-    memory_free(index);
-    return fine;
-}
+static bool are_given(const Import *m) { return ((const Charlm *)m->a)->options->vocabulary; }
 
-/* A tensor of [rows, columns] (0: [rows]), to be freed with memory_free; NULL: an Error. */
-static float *read_tensor(const Import *m, const char *name, size_t rows, size_t columns, Error *e)
+static bool find_tokens(Import *m, const char *beside, Error *e)
 {
-    char longer[NAME + 16];
-    const SafeTensor *t = NULL;
-    const size_t count = rows * (columns ? columns : 1), rank = columns ? 2 : 1;
-    size_t i = 0;
-    snprintf(longer, sizeof longer, "transformer.%s", name);
-    for (; i < m->files; i++)
-        if ((t = safetensors_find(m->file[i], name)) || (t = safetensors_find(m->file[i], longer)))
-            break;
-    if (!t || t->rank != rank || t->shape[0] != rows || (columns && t->shape[1] != columns)) {
-        fail(e, "%s: tensor '%s' is %s; by config.json it is [%zu%s%.0zu]", m->folder, name,
-             t ? "of another shape" : "missing", rows, columns ? ", " : "", columns);
-        return NULL;
-    }
-    float *values = memory_get(count, sizeof *values);
-    if (!values) {
-        memory_error(e, name, count, sizeof *values);
-        return NULL;
-    }
-    if (safetensors_read(m->file[i], t, SAFE_F32, values, count, e))
-        return values;
-    memory_free(values);
-    return NULL;
-}
-
-/* Takes over `values`, which may be NULL with its Error. */
-static bool add_tensor(Import *m, const char *name, float *values, size_t rows, size_t columns, Error *e)
-{
-    char *own = values ? memory_string(name) : NULL;
-    if (own && memory_grow(&m->tensor, &m->capacity, m->count + 1, sizeof *m->tensor, "tensors", e)) {
-        m->tensor[m->count++] = (SafeTensor){
-            .name = own, .type = SAFE_F32, .rank = columns ? 2 : 1, .shape = {rows, columns}, .data = values};
+    bool found;
+    if (are_given(m))
         return true;
-    }
-    if (values && !own)
-        memory_error(e, "a name", 1, NAME);
-    memory_free(own);
-    memory_free(values);
-    return false;
-}
-
-/* As it is. */
-static bool take(Import *m, const char *ours, const char *theirs, size_t rows, size_t columns, Error *e)
-{
-    return add_tensor(m, ours, read_tensor(m, theirs, rows, columns, e), rows, columns, e);
-}
-
-/* A linear map of theirs is [in, all outputs]: outputs first .. first + out - 1 of it are ours, [out, in]. */
-static bool take_linear(Import *m, const char *ours, const char *theirs, size_t in, size_t all, size_t first,
-                        size_t out, Error *e)
-{
-    char name[NAME], from[NAME];
-    snprintf(name, sizeof name, "%s.weight", ours);
-    snprintf(from, sizeof from, "%s.weight", theirs);
-    float *whole = read_tensor(m, from, in, all, e), *turned = whole ? memory_get(out * in, sizeof *turned) : NULL;
-    if (whole && !turned)
-        memory_error(e, name, out * in, sizeof *turned);
-    for (size_t o = 0; turned && o < out; o++)
-        for (size_t i = 0; i < in; i++)
-            turned[o * in + i] = whole[i * all + first + o];
-    memory_free(whole);
-    if (!add_tensor(m, name, turned, out, in, e))
+    if (!hf_tokens_find(&m->tokens, &m->hf, beside, &found, e))
         return false;
-    snprintf(name, sizeof name, "%s.bias", ours);
-    snprintf(from, sizeof from, "%s.bias", theirs);
-    float *bias = read_tensor(m, from, all, 0, e);
-    if (bias)
-        memmove(bias, bias + first, out * sizeof *bias);
-    return add_tensor(m, name, bias, out, 0, e);
+    return found ? give_tokens(m, m->tokens.vocabulary, m->tokens.merges, e)
+                 : fail(e,
+                        "%s has neither tokenizer.json nor vocab.json and merges.txt: the tokens are missing; "
+                        "--vocabulary "
+                        "and --codes name such files",
+                        m->path);
 }
 
-static bool take_norm(Import *m, const char *ours, const char *theirs, Error *e)
+/* In our names, and forgotten before the run needs the memory. */
+static bool convert(Import *m, Source *theirs, const char *to, Error *e)
 {
-    static const char *const parts[] = {"weight", "bias"};
-    for (size_t i = 0; i < 2; i++) {
-        char name[NAME], from[NAME];
-        snprintf(name, sizeof name, "%s.%s", ours, parts[i]);
-        snprintf(from, sizeof from, "%s.%s", theirs, parts[i]);
-        if (!take(m, name, from, m->dim, 0, e))
-            return false;
-    }
+    Charlm *c = (Charlm *)m->a;
+    const CharlmOptions *o = c->options;
+    const NamingTable table = names_table(m->names, m->depth, m->dim);
+    const TokenizerOptions tokens = {(TokenKind)o->tokens, STANDARD_MERGES, o->vocabulary, o->codes};
+    size_t named;
+    Model model = {.context = 0};
+    Tensors ours = {0};
+    if (!tokenizer_planned(&tokens, &named, e))
+        return false;
+    if (named > m->vocabulary)
+        return fail(e, "%s: the model has %zu tokens, and its files name %zu", m->path, m->vocabulary, named);
+    const bool fine = model_open(&model, &o->shared, named, e) &&
+                      naming_read(&table, theirs, &model.parameters, &ours, e) &&
+                      safetensors_write(to, ours.list, ours.count, NULL, 0, e);
+    model_close(&model);
+    tensors_close(&ours);
+    return fine;
+}
+
+/* A copy of the table, which some files have beside it, is left unread: that it is tied, the configuration says. */
+static bool import_folder(Import *m, const char *to, const char *beside, Error *e)
+{
+    static const char *const ignored[] = {".attn.bias", ".attn.masked_bias", "lm_head.weight", ".rotary_emb.inv_freq",
+                                          NULL};
+    m->hf.table = NULL;
+    if (!hf_open(&m->hf, m->path, "transformer.", e) || !read_config(m, e) || !find_tokens(m, beside, e))
+        return false;
+    m->hf.table = m->names == NAMES_LLAMA ? NULL : "transformer.wte.weight";
+    if (!hf_weights(&m->hf, e) || !convert(m, &m->hf.source, to, e) || !hf_nothing_left(&m->hf, ignored, e))
+        return false;
+    if (m->hf.left_out && !m->a->options->quiet)
+        fprintf(stderr, "%s: %zu rows of the table belong to no token, and are left out\n", m->path, m->hf.left_out);
     return true;
 }
 
-static bool take_block(Import *m, size_t block, Error *e)
+static bool import_llmc(Import *m, const char *to, Error *e)
 {
-    const size_t d = m->dim;
-    const struct {
-        const char *ours, *theirs;
-        size_t in, all, first, out; /* in 0: a norm */
-    } parts[] = {{"norm1", "ln_1", 0, 0, 0, 0},
-                 {"attention.query", "attn.c_attn", d, 3 * d, 0, d},
-                 {"attention.key", "attn.c_attn", d, 3 * d, d, d},
-                 {"attention.value", "attn.c_attn", d, 3 * d, 2 * d, d},
-                 {"attention.out", "attn.c_proj", d, d, 0, d},
-                 {"norm2", "ln_2", 0, 0, 0, 0},
-                 {"ff.in", "mlp.c_fc", d, m->ff, 0, m->ff},
-                 {"ff.out", "mlp.c_proj", m->ff, d, 0, d}};
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        char ours[NAME / 2], theirs[NAME / 2];
-        snprintf(ours, sizeof ours, "blocks.%zu.%s", block, parts[i].ours);
-        snprintf(theirs, sizeof theirs, "h.%zu.%s", block, parts[i].theirs);
-        if (!(parts[i].in ? take_linear(m, ours, theirs, parts[i].in, parts[i].all, parts[i].first, parts[i].out, e)
-                          : take_norm(m, ours, theirs, e)))
-            return false;
-    }
-    return true;
+    Llmc *l = &m->llmc;
+    if (!llmc_open(l, m->path, e))
+        return false;
+    if (!are_given(m))
+        return fail(e, "%s has no tokens: give GPT-2's files, --vocabulary encoder.json and --codes vocab.bpe",
+                    m->path);
+    m->names = NAMES_NANOGPT;
+    m->dim = l->dim;
+    m->depth = l->depth;
+    m->vocabulary = l->vocabulary;
+    return begin(m, l->heads, 4 * l->dim, l->context, e) && convert(m, &l->source, to, e);
 }
 
-static bool take_all(Import *m, Error *e)
+static bool import_any(Import *m, const char *to, const char *beside, Error *e)
 {
-    bool fine = take(m, "token_embedding.weight", "wte.weight", m->vocabulary, m->dim, e) &&
-                take(m, "position_embedding.weight", "wpe.weight", m->context, m->dim, e);
-    for (size_t i = 0; fine && i < m->depth; i++)
-        fine = take_block(m, i, e);
-    return fine && take_norm(m, "norm", "ln_f", e);
-}
-
-static void import_close(Import *m)
-{
-    for (size_t i = 0; i < m->files; i++)
-        safetensors_close(m->file[i]);
-    for (size_t i = 0; i < m->count; i++) {
-        memory_free((char *)(uintptr_t)m->tensor[i].name);
-        memory_free((void *)(uintptr_t)m->tensor[i].data);
-    }
-    memory_free(m->tensor);
-    json_free(m->config);
-}
-
-/* Writes what was read, and forgets it before the run needs the memory. */
-static bool convert(App *a, Import *m, const char *path, Error *e)
-{
-    const bool fine = read_json(&m->config, m->folder, "config.json", e) && set_options(m, a, e) &&
-                      set_file(a, "vocabulary", m->folder, "vocab.json", "encoder.json", e) &&
-                      set_file(a, "codes", m->folder, "merges.txt", "vocab.bpe", e) && open_weights(m, e) &&
-                      take_all(m, e) && safetensors_write(path, m->tensor, m->count, NULL, 0, e);
-    import_close(m);
-    return fine && options_set(a->command_line, "weights", path, FROM_COMMAND_LINE, e);
+    bool fine;
+    if (file_exists(m->path) && !llmc_is(m->path))
+        fine = fail(
+            e,
+            "%s is no model of llm.c; of other models name the folder. A .pt or .bin of PyTorch is a pickle, which "
+            "Python alone reads: docs/exchange.md says how to convert it",
+            m->path);
+    else
+        fine = file_exists(m->path) ? import_llmc(m, to, e) : import_folder(m, to, beside, e);
+    hf_close(&m->hf);
+    llmc_close(&m->llmc);
+    return fine && set(m, "weights", to, e);
 }
 
 bool charlm_import(App *a, Error *e)
 {
     Charlm *c = (Charlm *)a;
-    Import m = {.folder = a->command_line->argument_count == 1 ? a->command_line->arguments[0] : NULL};
-    char path[4096];
-    if (!m.folder)
-        return fail(e, "which model? Name one folder") || app_misused(a);
+    Import m = {.a = a, .path = a->command_line->argument_count == 1 ? a->command_line->arguments[0] : NULL};
+    char beside[LONGEST - 100], weights[LONGEST];
+    if (!m.path)
+        return fail(e, "which model? Name one folder, or a .bin of llm.c") || app_misused(a);
     if (!c->options->out)
         return fail(e, "where to? Give --out RUN") || app_misused(a);
     if (!run_may_begin(c->options->out, e))
         return false;
-    if ((size_t)snprintf(path, sizeof path, "%s.import.safetensors", c->options->out) >= sizeof path)
+    if ((size_t)snprintf(beside, sizeof beside, "%s.import", c->options->out) >= sizeof beside)
         return fail(e, "--out %s: too long", c->options->out);
+    snprintf(weights, sizeof weights, "%s.safetensors", beside);
     a->options->run = c->options->out;
-    const bool fine = convert(a, &m, path, e) && app_train(a, e) && run_mark(a->run, "best", 0, e);
-    remove(path);
+    const bool fine = import_any(&m, weights, beside, e) && app_train(a, e) && run_mark(a->run, "best", 0, e);
+    remove(weights);
+    if (m.tokens.made && m.tokens.vocabulary && m.tokens.merges)
+        remove(m.tokens.vocabulary), remove(m.tokens.merges);
+    memory_free(m.tokens.vocabulary);
+    memory_free(m.tokens.merges);
     return fine;
 }

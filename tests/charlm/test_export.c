@@ -42,12 +42,17 @@ static void same(Npy a, Npy b)
 }
 
 /* With tokens of its own, with bytes, and where biases, or positions, or both, are not those of a GPT-2. */
-START_TEST(a_gpt2_that_was_exported_is_imported_to_the_same_bits)
+START_TEST(what_was_exported_is_imported_to_the_same_bits)
 {
-    static const char *const kinds[] = {"", "--tokens bpe --merges 60", "--bias-free", "--positions sinusoid --ff 10",
-                                        "--positions none --bias=no --activation relu"};
+    static const char *const kinds[] = {GPT2,
+                                        GPT2 "--tokens bpe --merges 60",
+                                        GPT2 "--bias-free",
+                                        GPT2 "--positions sinusoid --ff 10",
+                                        GPT2 "--positions none --bias=no --activation relu",
+                                        LLAMA "--bias=no --kv-heads 1 --head-size 6 --rotary-base 300",
+                                        LLAMA "--tie=no --bias-free --rotary-stretch 3 --activation gelu-tanh"};
     const char *run = fresh_path("run"), *folder = fresh_path("hf"), *again = fresh_path("again");
-    works("train --run %s " GPT2 "%s", run, kinds[_i]);
+    works("train --run %s %s", run, kinds[_i]);
     works("export --run %s --format hf --out %s", run, folder);
     works("import %s --out %s -q", folder, again);
     same(logits_of(run, "a"), logits_of(again, "b"));
@@ -160,7 +165,7 @@ START_TEST(what_cannot_be_done_is_said)
 }
 
 static const Test tests[] = {
-    TEST_LOOP(a_gpt2_that_was_exported_is_imported_to_the_same_bits, 5), TEST(transformers_finds_what_it_asks_for),
+    TEST_LOOP(what_was_exported_is_imported_to_the_same_bits, 7), TEST(transformers_finds_what_it_asks_for),
     TEST(a_gguf_file_is_equal_each_time_and_through_a_llama),
     TEST_LOOP(what_a_format_cannot_say_is_refused_by_name, 14), TEST(what_cannot_be_done_is_said)};
 

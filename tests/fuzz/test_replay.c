@@ -58,7 +58,11 @@ START_TEST(csv) { replay("csv", fuzz_csv); }
 
 START_TEST(gpt2) { replay("gpt2", fuzz_gpt2); }
 
+START_TEST(hf) { replay("hf", fuzz_hf); }
+
 START_TEST(json) { replay("json", fuzz_json); }
+
+START_TEST(llmc) { replay("llmc", fuzz_llmc); }
 
 START_TEST(moses) { replay("moses", fuzz_moses); }
 
@@ -79,8 +83,9 @@ START_TEST(words) { replay("words", fuzz_words); }
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(bleu),  TEST(bpe),        TEST(csv),       TEST(gpt2),        TEST(json),
-                                 TEST(moses), TEST(options),    TEST(plan),      TEST(safetensors), TEST(source),
-                                 TEST(tree),  TEST(vocabulary), TEST(wordpiece), TEST(words)};
+    static const Test tests[] = {TEST(bleu),    TEST(bpe),        TEST(csv),         TEST(gpt2),
+                                 TEST(hf),      TEST(json),       TEST(llmc),        TEST(moses),
+                                 TEST(options), TEST(plan),       TEST(safetensors), TEST(source),
+                                 TEST(tree),    TEST(vocabulary), TEST(wordpiece),   TEST(words)};
     return suite_run("fuzz/replay", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -1,0 +1,59 @@
+/* A model as Hugging Face publishes it, to be read: a folder with
+ *
+ *     config.json                            what it is
+ *     model.safetensors                      its weights; or model.safetensors.index.json, and the files that it names
+ *     tokenizer.json                         its tokens, of which byte pairs of bytes are known here; or vocab.json and
+ *                                            merges.txt, or encoder.json and vocab.bpe, which are the same
+ *
+ * What it says of itself that would change the meaning, and that is not known, is for the caller to refuse by name. */
+#ifndef CORE_EXCHANGE_HF_FOLDER_H
+#define CORE_EXCHANGE_HF_FOLDER_H
+
+#include "core/exchange/naming.h"
+#include "core/run/json.h"
+
+enum { HF_FILES = 256 };
+
+typedef struct HfFolder {
+    Source source; /* first: of its tensors; a name may lack the table's prefix, or have _orig_mod. before it */
+    const char *path, *prefix;
+    const char *table; /* the tensor that may have more rows than are read, of tokens without a name; NULL: none */
+    size_t left_out;   /* such rows */
+    Json *config;
+    Safetensors *file[HF_FILES];
+    bool *used[HF_FILES]; /* [tensors of the file] */
+    size_t files;
+} HfFolder;
+
+/* Reads config.json. To be closed in any case. prefix: "transformer." */
+bool hf_open(HfFolder *h, const char *path, const char *prefix, Error *e);
+void hf_close(HfFolder *h);
+
+/* A size of the configuration; `otherwise` where it is not there, or null (0: that is an error). */
+bool hf_size(const HfFolder *h, const char *key, size_t otherwise, size_t *size, Error *e);
+
+/* A number; `otherwise` where it is not there, or null. */
+bool hf_number(const HfFolder *h, const char *key, double otherwise, double *number, Error *e);
+
+/* A truth; `otherwise` where it is not there. */
+bool hf_truth(const HfFolder *h, const char *key, bool otherwise, bool *truth, Error *e);
+
+/* Refuses one that is not `wanted`. */
+bool hf_must_be(const HfFolder *h, const char *key, bool otherwise, bool wanted, Error *e);
+
+/* Opens its weights. */
+bool hf_weights(HfFolder *h, Error *e);
+
+/* Refuses a tensor that was not read, unless its name ends in one of these. The list ends with a NULL. */
+bool hf_nothing_left(const HfFolder *h, const char *const *ignored, Error *e);
+
+/* The files of its tokens, to be freed with memory_free: in the folder, or made of tokenizer.json as `made` followed by
+ * .vocab.json and .merges.txt. found: whether there are any. */
+typedef struct HfTokens {
+    char *vocabulary, *merges;
+    bool made;
+} HfTokens;
+
+bool hf_tokens_find(HfTokens *t, const HfFolder *h, const char *made, bool *found, Error *e);
+
+#endif
