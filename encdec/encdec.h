@@ -46,6 +46,7 @@ bool encdec_eval(App *a, Error *e);
 bool encdec_translate(App *a, Error *e);
 bool encdec_score(App *a, Error *e);
 bool encdec_average(App *a, Error *e);
+bool encdec_export(App *a, Error *e);
 bool encdec_baseline(App *a, Error *e);
 bool encdec_bleu(App *a, Error *e);
 bool encdec_vocab(App *a, Error *e);

@@ -28,6 +28,7 @@ static const OptionChoice types[] = {{"words", PIECES_WORDS},         {"bytes", 
 static const OptionChoice tokens[] = {{"spaces", TOKENS_SPACES}, {"moses", TOKENS_MOSES}, {NULL, 0}};
 static const OptionChoice formats[] = {
     {"plain", ANSWER_PLAIN}, {"fairseq", ANSWER_FAIRSEQ}, {"nbest", ANSWER_NBEST}, {NULL, 0}};
+static const OptionChoice exported[] = {{"ctranslate2", 1}, {NULL, 0}};
 static const OptionChoice maps[] = {
     {"cross", MAPS_CROSS}, {"encoder", MAPS_ENCODER}, {"decoder", MAPS_DECODER}, {NULL, 0}};
 
@@ -75,6 +76,7 @@ const Option encdec_options[] = {
     {"top-p", 0, OPTION_REAL, OPTION_HERE, TRANSLATE, AT(top_p), "1", "(0,1]", "with --sample: draw from the likeliest tokens that together reach this probability"},
     {"nbest", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE, AT(nbest), "1", "[1,1024]", "translations per line, best first"},
     {"format", 0, OPTION_CHOICE, OPTION_HERE, TRANSLATE, AT(format), "plain", .choices = formats, "plain: lines of text; fairseq: S-, H-, D-, P- with scores in base 2; nbest: NUMBER ||| TEXT ||| F0= LN_P ||| SCORE"},
+    {"format", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_EXPORT, AT(exported), NULL, .choices = exported, "what to write (none given: it must be)"},
     {"scores", 0, OPTION_FLAG, OPTION_HERE, TRANSLATE, AT(scores), NULL, NULL, "with plain: print SCORE and a tab before the text"},
     {"file", 0, OPTION_PATH, OPTION_HERE, TRANSLATE | SCORE | PIECES, AT(input), NULL, "FILE", "the text, one sentence per line (none: standard input)"},
     {"translations", 0, OPTION_PATH, OPTION_HERE, SCORE, AT(translations), NULL, "FILE", "what is scored: a translation of each sentence, one per line"},

@@ -37,7 +37,7 @@ typedef struct EncdecOptions {
     double alpha, diversity, temperature, top_p;
     bool sample;
     const char *prefixes, *translations, *ensemble;
-    int format;
+    int format, exported;
     bool scores;
     const char *input;
     /* looking */

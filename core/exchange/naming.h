@@ -25,6 +25,17 @@ typedef struct Naming {
         optional; /* to be written only where there is one here; else a bias that is absent here is 0, and a norm's gain 1 */
 } Naming;
 
+/* Rows of a table: in one layout or another; those that may be absent; a weight and its bias, which may be absent. */
+#define NAMED_AS(how, may, name, ...)                                                                                  \
+    {                                                                                                                  \
+        .theirs = (name), .ours = {__VA_ARGS__}, .layout = (how), .optional = (may)                                    \
+    }
+#define NAMED(name, ...)           NAMED_AS(LAYOUT_SAME, false, name, __VA_ARGS__)
+#define NAMED_MAY(name, ...)       NAMED_AS(LAYOUT_SAME, true, name, __VA_ARGS__)
+#define NAMED_TURNED(name, ...)    NAMED_AS(LAYOUT_TURNED, false, name, __VA_ARGS__)
+#define NAMED_BOTH(name, ours)     NAMED(name "weight", ours ".weight"), NAMED(name "bias", ours ".bias")
+#define NAMED_MAY_BOTH(name, ours) NAMED(name "weight", ours ".weight"), NAMED_MAY(name "bias", ours ".bias")
+
 typedef struct NamingTable {
     const Naming *rows;
     size_t count;

@@ -77,6 +77,12 @@ START_TEST(averaging)
     starve((Ways){0}, "%s", words);
 }
 
+START_TEST(giving_a_model_away)
+{
+    setup();
+    starve((Ways){remove_run, NULL, 0}, "export --run %s/whole --format ctranslate2 --out %s/run -q", place, place);
+}
+
 START_TEST(translating)
 {
     setup();
@@ -123,13 +129,10 @@ START_TEST(learning_and_cutting_pieces)
     starve((Ways){0}, "pieces --threads 1 --file %s/in --type words --vocabulary %s/made/words.txt", place, place);
 }
 
-static const Test tests[] = {TEST_SLOW_LOOP(a_training, 6, 300),
-                             TEST_SLOW(scoring, 300),
-                             TEST_SLOW(averaging, 300),
-                             TEST_SLOW(translating, 300),
-                             TEST_SLOW(what_only_looks, 300),
-                             TEST_SLOW(heads_and_data, 300),
-                             TEST_SLOW(learning_and_cutting_pieces, 300)};
+static const Test tests[] = {TEST_SLOW_LOOP(a_training, 6, 300), TEST_SLOW(scoring, 300),
+                             TEST_SLOW(averaging, 300),          TEST_SLOW(giving_a_model_away, 300),
+                             TEST_SLOW(translating, 300),        TEST_SLOW(what_only_looks, 300),
+                             TEST_SLOW(heads_and_data, 300),     TEST_SLOW(learning_and_cutting_pieces, 300)};
 
 int main(int argc, char **argv)
 {

@@ -4,7 +4,7 @@
   ctranslate2_encdec.py RUN SOURCES REFERENCES [--weights best|last|average|STEP] [--beam 4] [--threads 2]
                         [--rounds 5] [--program bin/encdec]
 
-It converts the weights of RUN (--type bpe or words, sinusoids, ReLU), and then
+It exports RUN (--type bpe or words), and then
 
   - has the peer score what encdec found: log p of each translation, and the largest difference;
   - counts how many translations are the same: greedily, and with a beam, without a length penalty, which the two
@@ -29,103 +29,13 @@ import tempfile
 import time
 
 import ctranslate2
-import numpy as np
-from ctranslate2.specs import transformer_spec
 
-from torch_encdec import UNKNOWN, cutter, tokeniser
-from torch_step import read_safetensors
+from torch_encdec import cutter, tokeniser
 
-POSITIONS = 512
-UNK, END = "<unk>", "</s>"
-
-
-# ---- the model
-
-def sinusoids(dim):
-    """Sine and cosine alternate, as in the paper."""
-    place = np.arange(POSITIONS)[:, None] / 10000 ** (np.arange(0, dim, 2)[None, :] / dim)
-    table = np.zeros((POSITIONS, dim), np.float32)
-    table[:, 0::2], table[:, 1::2] = np.sin(place), np.cos(place)
-    return table
-
-
-class Converter:
-    def __init__(self, weights, model):
-        self.weights, self.model = weights, model
-        for key, value in {"positions": "sinusoid", "activation": "relu", "score": "scaled-dot", "distances": "none",
-                           "window": 0, "head-size": 0, "value-size": 0}.items():
-            if model.get(key, value) != value:
-                sys.exit(f"--{key} {model[key]} is not converted here, only {value}")
-
-    def linear(self, spec, *names):
-        """One product of several matrices: theirs lie one below the other."""
-        spec.weight = np.concatenate([self.weights[name + ".weight"] for name in names])
-        if names[0] + ".bias" in self.weights:
-            spec.bias = np.concatenate([self.weights[name + ".bias"] for name in names])
-
-    def norm(self, spec, name):
-        spec.gamma, spec.beta = self.weights[name + ".weight"], self.weights[name + ".bias"]
-
-    def feed_forward(self, spec, block):
-        self.linear(spec.ffn.linear_0, block + ".ff.in")
-        self.linear(spec.ffn.linear_1, block + ".ff.out")
-        self.norm(spec.ffn.layer_norm, block + ".norm2")
-
-    def self_attention(self, spec, block):
-        self.linear(spec.self_attention.linear[0], *(f"{block}.attention.{x}" for x in ("query", "key", "value")))
-        self.linear(spec.self_attention.linear[1], f"{block}.attention.out")
-        self.norm(spec.self_attention.layer_norm, block + ".norm1")
-
-    def cross_attention(self, spec, block):
-        self.linear(spec.attention.linear[0], f"{block}.cross.query")
-        self.linear(spec.attention.linear[1], f"{block}.cross.key", f"{block}.cross.value")
-        self.linear(spec.attention.linear[2], f"{block}.cross.out")
-        self.norm(spec.attention.layer_norm, block + ".norm_cross")
-
-    def table(self, spec, *names):
-        spec.weight = next(self.weights[name] for name in names if name in self.weights)
-
-    def convert(self, pieces, folder):
-        m, pre = self.model, self.model["norm"] == "pre"
-        depths = (m["depth"], m["decoder-depth"] or m["depth"])
-        spec = transformer_spec.TransformerSpec.from_config(depths, m["heads"], pre_norm=pre)
-        self.table(spec.encoder.embeddings[0], "embedding.weight", "source_embedding.weight")
-        self.table(spec.decoder.embeddings, "embedding.weight", "target_embedding.weight")
-        if m["tie"]:
-            self.table(spec.decoder.projection, "embedding.weight")
-        else:
-            self.linear(spec.decoder.projection, "logits")
-        for side, stack in (("encoder", spec.encoder), ("decoder", spec.decoder)):
-            stack.position_encodings.encodings = sinusoids(m["dim"])
-            if pre:
-                self.norm(stack.layer_norm, side + ".norm")
-            for i, layer in enumerate(stack.layer):
-                block = f"{side}.{i}"
-                self.self_attention(layer, block)
-                if side == "decoder":
-                    self.cross_attention(layer, block)
-                self.feed_forward(layer, block)
-        spec.register_source_vocabulary(pieces)
-        spec.register_target_vocabulary(pieces)
-        spec.config.bos_token = spec.config.eos_token = spec.config.decoder_start_token = END
-        spec.config.unk_token = pieces[UNKNOWN]
-        spec.config.add_source_eos = True
-        spec.config.layer_norm_epsilon = 1e-5
-        spec.validate()
-        spec.optimize(quantization=None)
-        spec.save(folder)
+UNK = "<unk>"
 
 
 # ---- the two
-
-def checkpoint(run, which):
-    if which == "average":
-        return os.path.join(run, "average.safetensors")
-    if which in ("best", "last"):
-        with open(os.path.join(run, which), encoding="ascii") as file:
-            which = file.read().strip()
-    return os.path.join(run, "checkpoints", f"{int(which):08}", "model.safetensors")
-
 
 class Ours:
     def __init__(self, a):
@@ -248,7 +158,7 @@ def main():
     with open(os.path.join(a.run, "config.json"), encoding="utf-8") as file:
         config = json.load(file)
     options = {**config["model"], **config["training"]}
-    weights, model = read_safetensors(checkpoint(a.run, a.weights))
+    model = config["model"]
     with open(os.path.join(a.run, "vocabulary.tsv"), encoding="utf-8", newline="\n") as file:
         pieces = [line.split("\t")[0] for line in file.read().split("\n")[:-1]]
     words = tokeniser(model.get("tokens", "spaces"), options["source"])
@@ -257,8 +167,8 @@ def main():
         sources = [[pieces[i] for i in cut(words(line))] for line in file.read().split(b"\n")[:-1]]
     with tempfile.TemporaryDirectory() as folder:
         converted = os.path.join(folder, "model")
-        os.mkdir(converted)
-        Converter({k: v.numpy() for k, v in weights.items()}, model).convert(pieces, converted)
+        subprocess.run([a.program, "export", "--run", a.run, "--weights", a.weights, "--format", "ctranslate2", "--out",
+                        converted, "-q"], check=True)
         ours, theirs = Ours(a), Theirs(a, converted, sources)
         off = max(compare(ours, theirs, beam) for beam in sorted({1, a.beam}))
         if a.rounds:

@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
 """What other programs compute with the models that `export` gives them, and `import` with theirs.
 
-  interop.py [--program bin/charlm] [--only WORD] [--keep DIR]
+  interop.py [--bin bin] [--only WORD] [--keep DIR]
 
 Small models of several kinds are trained for some steps, exported, and loaded by the programs that read the format. On
 the same text their logits are compared with those of `eval --dump-logits`, and their tokens with ours. Each row is the
 model, who read it, how many logits were compared, the largest difference, and the largest logit. It ends with status 1
 if a difference is larger than its bound.
 
-Needs torch, transformers, tokenizers and numpy; for GGUF the packages gguf and llama-cpp-python (what is not there is
-not compared, and the row says so).
+Translators are compared by what they find for generated sentences, greedily and with a beam, and by log p of each.
+
+Needs torch, transformers, tokenizers and numpy, and ctranslate2; for GGUF the packages gguf and llama-cpp-python (what is
+not there is not compared, and the row says so).
 """
 import argparse
-
+import json
+import math
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -36,7 +40,18 @@ MODELS = {
     "llama, stretched, head size 10": f"{LLAMA} --tie=no --bias-free --rotary-base 5000 --rotary-stretch 2 --head-size 10",
     "llama, ntk, plain norm": f"{LLAMA} --tie --bias-free --norm-kind rms-plain --rotary-stretch 3 --rotary-scaling ntk",
 }
+TRANSLATORS = {
+    "post-norm, sinusoids, ReLU, tied": "",
+    "pre-norm, untied, a decoder of one block": "--norm pre --tie=no --decoder-depth 1",
+    "RMS norm, SwiGLU, no biases": "--norm pre --norm-kind rms --gate --activation silu --bias-free",
+    "learned positions, GELU, biases": "--positions learned --activation gelu --bias --tie=no",
+    "no positions, GELU of GPT-2": "--positions none --activation gelu-tanh --norm-kind rms-plain",
+}
+TRAIN_PAIRS = ("--preset minute --minutes 0 --steps 300 --dim 32 --heads 4 --depth 2 --ff 48 --dropout 0 --eval-every 0 "
+               "--bleu-sentences 0")
 HF_BOUND = 2e-4  # both in 32 bits
+CT2_BOUND = 1e-3  # of log p, which encdec prints with four digits
+LONGEST = 60  # words of a translation
 GGUF_BOUND = 0.01  # llama.cpp has GELU and SiLU in tables of 16-bit floats, and keys and values in 16 bits
 
 def run(*words):
@@ -62,7 +77,7 @@ def our_logits(a, folder, path):
     text, dump = os.path.join(folder, "text"), os.path.join(folder, "ours.npy")
     with open(text, "w", encoding="utf-8") as file:
         file.write(TEXT)
-    run(a.program, "eval", "--run", path, "--data", text, "--split", "all", "-q", "--dump-logits", dump)
+    run(a.charlm, "eval", "--run", path, "--data", text, "--split", "all", "-q", "--dump-logits", dump)
     return np.load(dump), np.load(dump[:-4] + ".ids.npy")
 
 def with_transformers(table, name, folder, ours, targets):
@@ -101,15 +116,53 @@ def with_gguf(table, name, path, ours, ids):
     theirs = np.array(model.scores[:len(ids) - 1])
     table.row(name, "llama.cpp", ours, theirs, GGUF_BOUND)
 
+def our_translations(a, path, lines, beam):
+    """Words and log p of each line, without a length penalty."""
+    text = "".join(" ".join(line) + "\n" for line in lines)
+    done = subprocess.run([a.encdec, "translate", "--run", path, "--format", "fairseq", "--beam", str(beam), "--alpha", "0",
+                           "--max-extra", str(LONGEST), "-q"], input=text, capture_output=True, text=True, check=True)
+    found = {}
+    for line in done.stdout.split("\n"):
+        if line.startswith("H-"):
+            number, score, said = line.split("\t")
+            found[int(number[2:])] = (said.split(" ") if said else [], float(score) * math.log(2))
+    return [found[i] for i in range(len(lines))]
+
+
+def with_ctranslate2(a, table, name, path, folder):
+    import ctranslate2
+    with open(os.path.join(folder, "shared_vocabulary.json"), encoding="utf-8") as file:
+        words = json.load(file)[2:]
+    draw = random.Random(1)
+    lines = [[draw.choice(words[:60]) for _ in range(draw.randint(1, 9))] for _ in range(200)]
+    there = ctranslate2.Translator(folder, compute_type="float32", intra_threads=1, inter_threads=1)
+    for beam in (1, 4):
+        ours = our_translations(a, path, lines, beam)
+        theirs = there.translate_batch(lines, beam_size=beam, length_penalty=0, min_decoding_length=0,
+                                       max_decoding_length=LONGEST, return_scores=True)
+        pairs = [(x[0], y.hypotheses[0]) for x, y in zip(ours, theirs)]
+        ended = [i for i, p in enumerate(pairs) if max(map(len, p)) < LONGEST]  # others were cut off, each elsewhere
+        same = sum(pairs[i][0] == pairs[i][1] for i in ended)
+        known = [i for i in ended if "<unk>" not in ours[i][0]]
+        scored = there.score_batch([lines[i] for i in known], [ours[i][0] for i in known])
+        off = max(abs(sum(s.log_probs) - ours[i][1]) for i, s in zip(known, scored))
+        # with a beam, CTranslate2 follows as many hypotheses as before when one has ended, and encdec one less
+        wrong = off > CT2_BOUND or len(ended) < len(lines) / 2 or (beam == 1 and same < len(ended))
+        table.failed = table.failed or wrong
+        print(f"| {name} | CTranslate2, beam {beam} | {same} of {len(ended)} translations | {off:.1e} nats | |"
+              f"{' WRONG' if wrong else ''}", flush=True)
+
+
 def says_gguf(options):
     return "--activation gelu-tanh" in options or "--activation silu" in options
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--program", default="bin/charlm")
+    p.add_argument("--bin", default="bin", help="the folder of the programs")
     p.add_argument("--only", default="", help="models whose name has this word")
     p.add_argument("--keep", help="a folder in which everything stays")
     a = p.parse_args()
+    a.charlm, a.encdec = os.path.join(a.bin, "charlm"), os.path.join(a.bin, "encdec")
     table = Table()
     top = a.keep or tempfile.mkdtemp()
     os.makedirs(top, exist_ok=True)
@@ -120,13 +173,20 @@ def main():
         folder = os.path.join(top, str(number))
         os.makedirs(folder)
         path, hf, gguf = (os.path.join(folder, x) for x in ("run", "hf", "model.gguf"))
-        run(a.program, "train", "--run", path, *TRAIN.split(), *options.split(), "-q")
+        run(a.charlm, "train", "--run", path, *TRAIN.split(), *options.split(), "-q")
         ours, targets = our_logits(a, folder, path)
-        run(a.program, "export", "--run", path, "--format", "hf", "--out", hf)
+        run(a.charlm, "export", "--run", path, "--format", "hf", "--out", hf)
         ids = with_transformers(table, name, hf, ours, targets)
         if says_gguf(options):
-            run(a.program, "export", "--run", path, "--format", "gguf", "--out", gguf)
+            run(a.charlm, "export", "--run", path, "--format", "gguf", "--out", gguf)
             with_gguf(table, name, gguf, ours, ids)
+    for number, (name, options) in enumerate(TRANSLATORS.items()):
+        if a.only not in name:
+            continue
+        path, folder = (os.path.join(top, f"{x}-{number}") for x in ("pairs", "ctranslate2"))
+        run(a.encdec, "train", "--run", path, *TRAIN_PAIRS.split(), *options.split(), "-q")
+        run(a.encdec, "export", "--run", path, "--format", "ctranslate2", "--out", folder)
+        with_ctranslate2(a, table, name, path, folder)
     if not a.keep:
         shutil.rmtree(top)
     sys.exit(table.failed)

@@ -1,0 +1,246 @@
+/* encdec export: the files that CTranslate2 asks for. That its Translator finds the same translations,
+ * tests/peers/interop.py shows. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "core/run/safetensors.h"
+#include "tests/command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TINY                                                                                                           \
+    "--preset minute --minutes 0 --steps 0 --dim 8 --heads 2 --depth 2 --decoder-depth 1 --ff 6 --context 16 "         \
+    "--bleu-sentences 0 -q "
+
+/* model.bin, read variable by variable. */
+typedef struct Reader {
+    char *bytes;
+    size_t size, at;
+} Reader;
+
+static unsigned number(Reader *r, size_t bytes)
+{
+    unsigned value = 0;
+    ck_assert(r->at + bytes <= r->size);
+    for (size_t i = 0; i < bytes; i++)
+        value |= (unsigned)(unsigned char)r->bytes[r->at + i] << 8 * i;
+    r->at += bytes;
+    return value;
+}
+
+static const char *name(Reader *r)
+{
+    const unsigned size = number(r, 2);
+    const char *text = r->bytes + r->at;
+    ck_assert(size && r->at + size <= r->size && !text[size - 1] && strlen(text) == size - 1);
+    r->at += size;
+    return text;
+}
+
+typedef struct Variable {
+    const char *name;
+    unsigned rank, shape[2], type, bytes;
+    const char *data;
+} Variable;
+
+enum { MOST = 200 };
+
+typedef struct Bin {
+    Reader r;
+    Variable v[MOST];
+    size_t count;
+    const char *alias[MOST][2];
+    size_t aliases;
+} Bin;
+
+static void read_bin(Bin *b, const char *folder)
+{
+    b->r.at = 0;
+    b->r.bytes = read_in(folder, "model.bin", &b->r.size);
+    ck_assert_ptr_nonnull(b->r.bytes);
+    ck_assert_uint_eq(number(&b->r, 4), 6);
+    ck_assert_str_eq(name(&b->r), "TransformerSpec");
+    ck_assert_uint_eq(number(&b->r, 4), 7);
+    b->count = number(&b->r, 4);
+    ck_assert_uint_le(b->count, MOST);
+    for (size_t i = 0; i < b->count; i++) {
+        Variable *v = &b->v[i];
+        v->name = name(&b->r);
+        v->rank = number(&b->r, 1);
+        ck_assert_uint_le(v->rank, 2);
+        unsigned elements = 1;
+        for (unsigned k = 0; k < v->rank; k++)
+            elements *= v->shape[k] = number(&b->r, 4);
+        v->type = number(&b->r, 1);
+        v->bytes = number(&b->r, 4);
+        ck_assert_uint_eq(v->bytes, elements * (v->type == 0 ? 4 : v->type));
+        v->data = b->r.bytes + b->r.at;
+        b->r.at += v->bytes;
+    }
+    b->aliases = number(&b->r, 4);
+    for (size_t i = 0; i < b->aliases; i++)
+        for (size_t k = 0; k < 2; k++)
+            b->alias[i][k] = name(&b->r);
+    ck_assert_uint_eq(b->r.at, b->r.size);
+}
+
+static const Variable *find(const Bin *b, const char *wanted)
+{
+    for (size_t i = 0; i < b->count; i++)
+        if (!strcmp(b->v[i].name, wanted))
+            return &b->v[i];
+    return NULL;
+}
+
+/* Rows of a variable are a tensor of the run, as it is. */
+static void expect_rows(const Bin *b, const char *variable, size_t first, const Safetensors *file, const char *tensor)
+{
+    const Variable *v = find(b, variable);
+    const SafeTensor *t = safetensors_find(file, tensor);
+    float values[4096];
+    Error e;
+    ck_assert_msg(v && t && v->type == 0, "%s, %s", variable, tensor);
+    const size_t columns = t->rank == 2 ? t->shape[1] : 1, count = safe_elements(t);
+    ck_assert(v->rank == t->rank && (t->rank < 2 || v->shape[1] == columns) && v->shape[0] >= first + t->shape[0]);
+    ck_done(safetensors_read(file, t, SAFE_F32, values, count, &e), e);
+    ck_assert_mem_eq(v->data + first * columns * sizeof(float), values, count * sizeof(float));
+}
+
+static Safetensors *weights(const char *run)
+{
+    char path[800];
+    Safetensors *file;
+    Error e;
+    snprintf(path, sizeof path, "%s/checkpoints/00000000/model.safetensors", run);
+    ck_done(safetensors_open(&file, path, &e), e);
+    return file;
+}
+
+static Json *json_of(const char *folder, const char *file)
+{
+    size_t size;
+    char *text = read_in(folder, file, &size);
+    Json *json;
+    Error e;
+    ck_assert_ptr_nonnull(text);
+    ck_done(json_read(&json, text, size, file, &e), e);
+    memory_free(text);
+    return json;
+}
+
+START_TEST(a_tied_model_has_its_weights_and_aliases)
+{
+    static Bin b;
+    const char *run = fresh_path("run"), *out = fresh_path("out");
+    command_program("encdec");
+    works("train --run %s " TINY, run);
+    works("export --run %s --format ctranslate2 --out %s", run, out);
+    read_bin(&b, out);
+    Safetensors *w = weights(run);
+    expect_rows(&b, "encoder/layer_1/self_attention/linear_0/weight", 0, w, "encoder.1.attention.query.weight");
+    expect_rows(&b, "encoder/layer_1/self_attention/linear_0/weight", 8, w, "encoder.1.attention.key.weight");
+    expect_rows(&b, "decoder/layer_0/self_attention/linear_0/weight", 16, w, "decoder.0.attention.value.weight");
+    expect_rows(&b, "decoder/layer_0/attention/linear_0/weight", 0, w, "decoder.0.cross.query.weight");
+    expect_rows(&b, "decoder/layer_0/attention/linear_1/weight", 8, w, "decoder.0.cross.value.weight");
+    expect_rows(&b, "decoder/layer_0/attention/layer_norm/gamma", 0, w, "decoder.0.norm_cross.weight");
+    expect_rows(&b, "encoder/layer_0/ffn/linear_0/weight", 0, w, "encoder.0.ff.in.weight");
+    expect_rows(&b, "encoder/layer_0/ffn/linear_1/bias", 0, w, "encoder.0.ff.out.bias");
+    expect_rows(&b, "decoder/embeddings/weight", 0, w, "embedding.weight");
+    safetensors_close(w);
+    ck_assert(find(&b, "encoder/num_heads")->data[0] == 2 && find(&b, "encoder/num_heads")->type == 2);
+    ck_assert(!find(&b, "decoder/pre_norm")->data[0] && !find(&b, "decoder/layer_1/ffn/linear_0/weight"));
+    ck_assert(!find(&b, "encoder/layer_norm/gamma"));
+    ck_assert_uint_eq(b.aliases, 2);
+    ck_assert_str_eq(b.alias[0][1], "decoder/embeddings/weight");
+    const Variable *table = find(&b, "encoder/position_encodings/encodings");
+    float second[2];
+    ck_assert(table && table->shape[0] == 16 && table->shape[1] == 8);
+    memcpy(second, table->data, sizeof second);
+    ck_assert(second[0] == 0 && second[1] == 1); /* sine and cosine of position 0 */
+    Json *config = json_of(out, "config.json"), *vocabulary = json_of(out, "shared_vocabulary.json");
+    ck_assert_str_eq(json_get_text(config, "decoder_start_token"), "</s>");
+    ck_assert_str_eq(json_get_text(config, "unk_token"), "<unk>");
+    ck_assert(vocabulary->count == find(&b, "decoder/embeddings/weight")->shape[0]);
+    ck_assert_str_eq(vocabulary->items[1].text, "</s>");
+    json_free(config);
+    json_free(vocabulary);
+    memory_free(b.r.bytes);
+}
+
+START_TEST(tables_apart_gates_and_rms_norms_have_their_variables)
+{
+    static Bin b;
+    const char *run = fresh_path("run"), *out = fresh_path("out");
+    command_program("encdec");
+    works("train --run %s " TINY "--norm pre --norm-kind rms --gate --activation silu --tie=no --positions learned",
+          run);
+    works("export --run %s --format ctranslate2 --out %s -q", run, out);
+    read_bin(&b, out);
+    Safetensors *w = weights(run);
+    expect_rows(&b, "encoder/layer_0/ffn/linear_0/weight", 0, w, "encoder.0.ff.gate.weight");
+    expect_rows(&b, "encoder/layer_0/ffn/linear_0_noact/weight", 0, w, "encoder.0.ff.in.weight");
+    expect_rows(&b, "decoder/layer_norm/gamma", 0, w, "decoder.norm.weight");
+    expect_rows(&b, "encoder/embeddings_0/weight", 0, w, "source_embedding.weight");
+    expect_rows(&b, "decoder/projection/bias", 0, w, "logits.bias");
+    expect_rows(&b, "decoder/position_encodings/encodings", 0, w, "target_position_embedding.weight");
+    safetensors_close(w);
+    ck_assert(!find(&b, "encoder/layer_0/ffn/layer_norm/beta") && !find(&b, "decoder/layer_norm/beta"));
+    ck_assert(find(&b, "decoder/activation")->data[0] == 2 && find(&b, "encoder/pre_norm")->data[0] == 1);
+    ck_assert_uint_eq(b.aliases, 0);
+    memory_free(b.r.bytes);
+}
+
+/* A layer norm without a bias has a beta of zeros: without one it would be an RMS norm there. */
+START_TEST(a_layer_norm_without_bias_keeps_its_mean)
+{
+    static Bin b;
+    const char *run = fresh_path("run"), *out = fresh_path("out");
+    command_program("encdec");
+    works("train --run %s " TINY "--bias-free --positions none", run);
+    works("export --run %s --format ctranslate2 --out %s -q", run, out);
+    read_bin(&b, out);
+    static const float zeros[8];
+    const Variable *beta = find(&b, "decoder/layer_0/attention/layer_norm/beta");
+    ck_assert(beta && beta->bytes == sizeof zeros);
+    ck_assert_mem_eq(beta->data, zeros, sizeof zeros);
+    ck_assert(!find(&b, "encoder/layer_0/ffn/linear_0/bias"));
+    ck_assert_mem_eq(find(&b, "encoder/position_encodings/encodings")->data, zeros, sizeof zeros);
+    memory_free(b.r.bytes);
+}
+
+START_TEST(what_ctranslate2_cannot_say_is_refused_by_name)
+{
+    static const char *const cases[][2] = {{"--norm sandwich", "--norm sandwich, only post|pre"},
+                                           {"--positions rotary", "--positions rotary"},
+                                           {"--distances bias", "--distances bias"},
+                                           {"--activation relu2", "--activation relu2"},
+                                           {"--kv-heads 1", "--kv-heads 1"},
+                                           {"--window 3", "--window 3"},
+                                           {"--head-size 6", "--head-size 6"}};
+    const char *run = fresh_path("run"), *out = fresh_path("out");
+    command_program("encdec");
+    works("train --run %s " TINY "%s", run, cases[_i][0]);
+    refused(1, cases[_i][1], "export --run %s --format ctranslate2 --out %s", run, out);
+    ck_assert(!folder_exists(out));
+}
+
+START_TEST(what_is_not_said_is_asked_for)
+{
+    const char *run = fresh_path("run"), *out = fresh_path("out");
+    command_program("encdec");
+    works("train --run %s " TINY, run);
+    refused(2, "Give --format ctranslate2", "export --run %s --out %s", run, out);
+    refused(2, "Give --out DIR", "export --run %s --format ctranslate2", run);
+    refused(1, "is not empty", "export --run %s --format ctranslate2 --out %s", run, run);
+    command_limit_files(9000);
+    refused(1, "model.bin", "export --run %s --format ctranslate2 --out %s", run, out);
+    command_limit_files(0);
+    ck_assert(!folder_exists(out));
+}
+
+static const Test tests[] = {
+    TEST(a_tied_model_has_its_weights_and_aliases), TEST(tables_apart_gates_and_rms_norms_have_their_variables),
+    TEST(a_layer_norm_without_bias_keeps_its_mean), TEST_LOOP(what_ctranslate2_cannot_say_is_refused_by_name, 7),
+    TEST(what_is_not_said_is_asked_for)};
+
+int main(int argc, char **argv) { return suite_run("encdec/export", tests, sizeof tests / sizeof *tests, argc, argv); }
