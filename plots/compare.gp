@@ -12,11 +12,12 @@
 
 if (ARGC < 2) { print "usage: gnuplot -c plots/compare.gp DATA.tsv OUT.png|OUT.svg|OUT.pdf [SIZE [TERMINAL]]"; exit status 2 }
 data = ARG1; out = ARG2; size = ARG3; terminal = ARG4
+load ARG0[1:strlen(ARG0)-strlen("compare.gp")]."shell.gp"
 load ARG0[1:strlen(ARG0)-strlen("compare.gp")]."widths.gp"
-info = system(awk_with_widths."NF == 5 { n++; w = width($1) > w ? width($1) : w } END { print n + 0, w + 0 }' '".data."'")
+info = system(awk_with_widths."NF == 5 { n++; w = width($1) > w ? width($1) : w } END { print n + 0, w + 0 }' ".quoted(data))
 groups = int(word(info, 1))
 if (groups < 1) { print "compare.gp: ".data." holds no groups"; exit status 1 }
-figure = system("head -n 1 '".data."'")
+figure = system("head -n 1 ".quoted(data))
 
 # In points: names stand at the left, and take at most half of the picture.
 names = real(word(info, 2)) + 12
@@ -41,8 +42,12 @@ set offsets graph 0.03, graph 0.03, 0, 0
 unset ytics
 set ytics scale 0 ()
 do for [i=1:groups] {
-    set ytics add (system(sprintf("awk -F'\\t' 'NF == 5 && $2 == %d { print $1 }' '%s'", i, data)) i)
+    set ytics add (system(sprintf("awk -F'\\t' 'NF == 5 && $2 == %d { print $1 }' %s", i, quoted(data))) i)
 }
+# One value for all: an axis of some width around it.
+apart = int(system("awk -F'\\t' 'NF == 2 && n++ && $2 != last { apart = 1 } { last = $2 } END { print apart + 0 }' ".quoted(data)))
+value = real(system("awk -F'\\t' 'NF == 2 { printf \"%.9e\", $2; exit }' ".quoted(data)))
+if (!apart) { set xrange [value - 0.01 * (abs(value) + 1):value + 0.01 * (abs(value) + 1)] }
 plot data index 0 skip 1 using 2:1 with points pt 6 ps 0.6 lc rgb colour[6], \
      data index 1 using 4:2:($5 - $4):(0) with vectors nohead lw 1.6 lc rgb colour[1], \
      data index 1 using 3:2 with points pt 7 ps 0.8 lc rgb colour[1]

@@ -8,6 +8,7 @@
 
 if (ARGC < 2) { print "usage: gnuplot -c plots/coordinates.gp DATA.tsv OUT.png|OUT.svg|OUT.pdf [SIZE [TERMINAL]]"; exit status 2 }
 data = ARG1; out = ARG2; size = ARG3; terminal = ARG4
+load ARG0[1:strlen(ARG0)-strlen("coordinates.gp")]."shell.gp"
 ratio = 0.5
 load ARG0[1:strlen(ARG0)-strlen("coordinates.gp")]."attend.gp"
 
@@ -17,7 +18,7 @@ layers = int(STATS_blocks)
 low = STATS_min; high = STATS_max
 stats data using 3 nooutput
 low = STATS_min < low ? STATS_min : low; high = STATS_max > high ? STATS_max : high
-widths = system("awk -F'\\t' 'NF == 3 && $1 ~ /^[0-9]+$/ { seen[$1] = 1 } END { for (w in seen) print w }' '".data."' | sort -n")
+widths = system("awk -F'\\t' 'NF == 3 && $1 ~ /^[0-9]+$/ { seen[$1] = 1 } END { for (w in seen) print w }' ".quoted(data)." | sort -n")
 
 set logscale xy
 set yrange [low / 1.3 : high * 1.3]

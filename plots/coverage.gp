@@ -13,12 +13,13 @@ if (ARGC < 1) { print "usage: gnuplot -c plots/coverage.gp DATA.tsv OUT.png|OUT.
 data = ARG1; out = ARG2; size = ARG3; terminal = ARG4
 vocabulary = ARG5 eq "" || ARG5 eq "-" ? 0.0 : real(ARG5)
 tokens = ARG6 eq "" || ARG6 eq "-" ? "tokens" : ARG6
+load ARG0[1:strlen(ARG0)-strlen("coverage.gp")]."shell.gp"
 begins = "NF > 1 && (NR == 1 || new) { new = 0; n++; first = 1 } NF < 2 { new = 1; next } "
-lists = int(system("awk -F'\\t' '".begins."END { print n + 0 }' '".data."'"))
+lists = int(system("awk -F'\\t' '".begins."END { print n + 0 }' ".quoted(data)))
 if (lists < 1) { print "coverage.gp: ".data." holds no coverage"; exit status 1 }
-field(k, f) = system(sprintf("awk -F'\\t' '%s first { first = 0; if (n == %d) print $%d }' '%s'", begins, k + 1, f, data))
+field(k, f) = system(sprintf("awk -F'\\t' '%s first { first = 0; if (n == %d) print $%d }' %s", begins, k + 1, f, quoted(data)))
 # Of list k: percent at the largest rank up to r
-covered(k, r) = real(system(sprintf("awk -F'\\t' '%s first { first = 0; next } n == %d && $1 <= %.0f { y = $2 } END { printf \"%%.9e\", y }' '%s'", begins, k + 1, r, data)))
+covered(k, r) = real(system(sprintf("awk -F'\\t' '%s first { first = 0; next } n == %d && $1 <= %.0f { y = $2 } END { printf \"%%.9e\", y }' %s", begins, k + 1, r, quoted(data))))
 ratio = 0.6
 natural = 403.0 # its names are long: at other widths than 16 cm all of it is smaller or larger, letters too
 load ARG0[1:strlen(ARG0)-strlen("coverage.gp")]."attend.gp"

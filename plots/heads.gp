@@ -18,6 +18,7 @@
 
 if (ARGC < 2) { print "usage: gnuplot -c plots/heads.gp DATA.tsv OUT.png|OUT.svg|OUT.pdf [SIZE [TERMINAL [COLUMNS]]]"; exit status 2 }
 data = ARG1; out = ARG2; size = ARG3; terminal = ARG4
+load ARG0[1:strlen(ARG0)-strlen("heads.gp")]."shell.gp"
 
 # How many maps, and the most rows, columns and letters of a name that one has.
 load ARG0[1:strlen(ARG0)-strlen("heads.gp")]."widths.gp"
@@ -25,14 +26,14 @@ info = system(awk_with_widths."function most(a, b) { return a > b ? a : b } ".\
               "NF == 1 { n++; t = most(t, width($1)) } NF < 5 { next } { r = most(r, $1 + 1); c = most(c, $2 + 1) } ".\
               "$2 == 0 { v = most(v, letters($4)); vw = most(vw, width($4)) } ".\
               "$1 == 0 { w = most(w, letters($5)); ww = most(ww, width($5)) } ".\
-              "END { print n + 0, r + 0, c + 0, v + 0, w + 0, vw + 0, ww + 0, t + 0 }' '".data."'")
+              "END { print n + 0, r + 0, c + 0, v + 0, w + 0, vw + 0, ww + 0, t + 0 }' ".quoted(data))
 maps = int(word(info, 1))
 rows = real(word(info, 2))
 columns = real(word(info, 3))
 least(a, b) = a < b ? a : b
 most(a, b) = a > b ? a : b
 if (maps < 1 || rows < 1) { print "heads.gp: ".data." holds no map"; exit status 1 }
-titles = system("awk -F'\\t' 'NF == 1 { printf \"%s\\t\", $0 }' '".data."'") # each ends in a tab
+titles = system("awk -F'\\t' 'NF == 1 { printf \"%s\\t\", $0 }' ".quoted(data)) # each ends in a tab
 first_title = "strstrt(titles, \"\\t\") > 1 ? titles[1:strstrt(titles, \"\\t\")-1] : \"\""
 
 across = ARGC > 4 ? int(ARG5) : ceil(sqrt(maps))

@@ -8,15 +8,16 @@
 
 if (ARGC < 2) { print "usage: gnuplot -c plots/ramp.gp DATA.tsv OUT.png|OUT.svg|OUT.pdf [SIZE [TERMINAL]]"; exit status 2 }
 data = ARG1; out = ARG2; size = ARG3; terminal = ARG4
+load ARG0[1:strlen(ARG0)-strlen("ramp.gp")]."shell.gp"
 ratio = 0.55
 load ARG0[1:strlen(ARG0)-strlen("ramp.gp")]."attend.gp"
 
-unit = system("head -n 1 '".data."' | cut -f 2")
+unit = system("head -n 1 ".quoted(data)." | cut -f 2")
 stats data index 0 skip 1 using 3 nooutput
 if (!exists("STATS_records") || STATS_records < 2) { print "ramp.gp: ".data." holds no steps"; exit status 1 }
 low = STATS_min
-first = real(system("sed -n 2p '".data."' | cut -f 3"))
-rate(name) = real(system(sprintf("awk -F'\\t' '$1 == \"%s\" { print $2 }' '%s'", name, data)))
+first = real(system("sed -n 2p ".quoted(data)." | cut -f 3"))
+rate(name) = real(system(sprintf("awk -F'\\t' '$1 == \"%s\" { print $2 }' %s", name, quoted(data))))
 
 set logscale x
 set format x "%g"

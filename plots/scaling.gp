@@ -8,6 +8,7 @@
 
 if (ARGC < 2) { print "usage: gnuplot -c plots/scaling.gp DATA.tsv OUT.png|OUT.svg|OUT.pdf [SIZE [TERMINAL]]"; exit status 2 }
 data = ARG1; out = ARG2; size = ARG3; terminal = ARG4
+load ARG0[1:strlen(ARG0)-strlen("scaling.gp")]."shell.gp"
 ratio = 0.72
 load ARG0[1:strlen(ARG0)-strlen("scaling.gp")]."attend.gp"
 
@@ -15,7 +16,7 @@ stats data using 1:2 nooutput
 blocks = int(STATS_blocks)
 if (blocks < 3) { print "scaling.gp: ".data." holds no fit"; exit status 1 }
 sizes = (blocks - 1) / 2
-loss = system("head -n 1 '".data."' | cut -f 2 | cut -d , -f 1")
+loss = system("head -n 1 ".quoted(data)." | cut -f 2 | cut -d , -f 1")
 
 set logscale x
 set format x "1e%T"

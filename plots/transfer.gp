@@ -7,12 +7,13 @@
 
 if (ARGC < 2) { print "usage: gnuplot -c plots/transfer.gp SWEEP.tsv OUT.png|OUT.svg|OUT.pdf [SIZE [TERMINAL]]"; exit status 2 }
 data = ARG1; out = ARG2; size = ARG3; terminal = ARG4
+load ARG0[1:strlen(ARG0)-strlen("transfer.gp")]."shell.gp"
 ratio = 0.5
 load ARG0[1:strlen(ARG0)-strlen("transfer.gp")]."attend.gp"
 
 # means(kind, dim): lines of rate and mean; all of them for kind "" and dim 0
 awk(program) = sprintf("awk -F'\\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next } ".\
-    "{ kind = $at[\"parametrization\"]; if (kind == \"\") kind = \"standard\"; dim = $at[\"dim\"]; loss = $at[\"best validation\"] } %s' '%s'", program, data)
+    "{ kind = $at[\"parametrization\"]; if (kind == \"\") kind = \"standard\"; dim = $at[\"dim\"]; loss = $at[\"best validation\"] } %s' %s", program, quoted(data))
 means(kind, dim) = "< ".awk(sprintf("kind == \"%s\" && dim == %s { sum[$at[\"lr\"]] += loss; n[$at[\"lr\"]]++ } ".\
     "END { for (r in n) print r \"\\t\" sum[r] / n[r] }", kind, dim))." | sort -g"
 best(kind, dim) = means(kind, dim)." | sort -g -k 2 | head -n 1"

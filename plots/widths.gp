@@ -1,7 +1,7 @@
 # How wide a name is, for scripts that make room for names before anything is drawn: functions of awk.
 #
 #     load ARG0[1:strlen(ARG0)-strlen("X.gp")]."widths.gp"
-#     system(awk_with_widths."{ n = letters($1); w = width($1) } END { print n, w }' '".data."'")
+#     system(awk_with_widths."{ n = letters($1); w = width($1) } END { print n, w }' ".quoted(data))
 #
 # letters(s) counts characters; width(s) says how many points they take at a size of 8, where Chinese, Japanese, Korean
 # and pictograms are twice as wide as others. Both look at the bytes of UTF-8, because not every awk knows characters.

@@ -7,8 +7,9 @@
 
 if (ARGC < 2) { print "usage: gnuplot -c plots/words.gp DATA.tsv OUT.png|OUT.svg|OUT.pdf [SIZE [TERMINAL]]"; exit status 2 }
 data = ARG1; out = ARG2; size = ARG3; terminal = ARG4
+load ARG0[1:strlen(ARG0)-strlen("words.gp")]."shell.gp"
 load ARG0[1:strlen(ARG0)-strlen("words.gp")]."widths.gp"
-info = system(awk_with_widths."NR > 1 { n++; w = width($1) > w ? width($1) : w } END { print n + 0, w + 0 }' '".data."'")
+info = system(awk_with_widths."NR > 1 { n++; w = width($1) > w ? width($1) : w } END { print n + 0, w + 0 }' ".quoted(data))
 words = real(word(info, 1))
 if (words < 1) { print "words.gp: ".data." holds no word"; exit status 1 }
 
@@ -36,7 +37,7 @@ set style fill solid noborder
 array names[3] = ["left out (log odds)", "gradient × input", "attention (1: even)"]
 
 # (gnuplot reads 1e-09 as a 1 with something behind it, but 1.0e-09 right.) How far a column reaches from 0 to both sides, and ticks that suit it.
-span(k) = real(system(sprintf("awk -F'\\t' 'NR > 1 { x = $%d + 0; a = x > a ? x : a; b = x < b ? x : b } END { printf \"%%.9e\", a - b }' '%s'", k + 1, data)))
+span(k) = real(system(sprintf("awk -F'\\t' 'NR > 1 { x = $%d + 0; a = x > a ? x : a; b = x < b ? x : b } END { printf \"%%.9e\", a - b }' %s", k + 1, quoted(data))))
 ten(x) = x > 0 ? 10**floor(log10(x)) : 1
 step(x) = x / ten(x) < 1.5 ? 0.5 * ten(x) : x / ten(x) < 3 ? ten(x) : x / ten(x) < 6 ? 2 * ten(x) : 5 * ten(x)
 

@@ -33,10 +33,13 @@ static Labels labels_of(void)
     return t;
 }
 
+/* What the data are called, which a shell would take for more than a name. */
+#define DATA "it's $(data) ';touch more;'.tsv"
+
 /* Draws data with a script as each of the first `kinds` kinds of file; the first of them holds every token. */
 static void draws(const char *script, Buffer *b, size_t count, bool named, const char *const *more)
 {
-    const char *data = text_file("data.tsv", b->text);
+    const char *data = text_file(DATA, b->text);
     for (size_t i = 0; i < count; i++) {
         Picture p = {.script = script, .data = data, .out = place(kinds[i])};
         Buffer said = {0};
@@ -270,6 +273,22 @@ START_TEST(lengths_coverage_and_smoothing)
     }
 }
 
+/* Of different values and of equal ones, with an interval and without. */
+START_TEST(groups_of_runs)
+{
+    static const char *const groups[] = {"loss\n1\t2\n1\t2.5\n2\t3\n\n\na b\t1\t2.25\t2\t2.5\nc'd\t2\t3\t3\t3\n",
+                                         "loss\n1\t8.25\n2\t8.25\n\n\na\t1\t8.25\t8.25\t8.25\nb\t2\t8.25\t8.25\t8.25\n",
+                                         "loss\n1\t0\n\n\na\t1\t0\t0\t0\n"};
+    if (!can_draw("groups_of_runs"))
+        return;
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        Buffer b = {0};
+        buffer_print(&b, "%s", groups[i]);
+        draws("compare", &b, 4, false, NULL);
+    }
+    ck_assert(!file_exists(place("more")) && !file_exists("more"));
+}
+
 START_TEST(an_empty_file_is_refused_in_a_line)
 {
     static const char *const scripts[] = {"heads",      "words",   "describe", "tables",
@@ -292,6 +311,7 @@ static const Test tests[] = {TEST_SLOW(maps_of_heads, 300),
                              TEST_SLOW(what_heads_do, 100),
                              TEST_SLOW(what_many_heads_do, 200),
                              TEST_SLOW(lengths_coverage_and_smoothing, 200),
+                             TEST_SLOW(groups_of_runs, 100),
                              TEST_SLOW(an_empty_file_is_refused_in_a_line, 100)};
 
 int main(int argc, char **argv) { return suite_run("plot/scripts", tests, sizeof tests / sizeof *tests, argc, argv); }
