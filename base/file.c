@@ -12,8 +12,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* What has no size may have no end: a device such as /dev/zero is given up early, a pipe before it fills the memory. */
+static size_t most_to_read(const struct stat *s)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return S_ISCHR(s->st_mode)                             ? (size_t)1 << 26
+           : S_ISFIFO(s->st_mode) && pages > 0 && page > 0 ? (size_t)pages / 2 * (size_t)page
+                                                           : SIZE_MAX;
+}
+
 /* Reads until the end: the size that the system names is a hint only (a pipe has none, a file may grow). */
-static bool read_all(FILE *f, const char *path, size_t hint, char **bytes, size_t *size, Error *e)
+static bool read_all(FILE *f, const char *path, size_t hint, size_t most, char **bytes, size_t *size, Error *e)
 {
     size_t capacity = hint + 1, used = 0;
     char *text = memory_get(capacity, 1);
@@ -23,7 +32,9 @@ static bool read_all(FILE *f, const char *path, size_t hint, char **bytes, size_
         used += fread(text + used, 1, capacity - used, f);
         if (used < capacity)
             break;
-        if (!memory_grow(&text, &capacity, capacity + 1, 1, path, e)) {
+        const bool endless = used > most &&
+                             !fail(e, "cannot read %s: it has no end; %zu MiB have come", path, used >> 20);
+        if (endless || !memory_grow(&text, &capacity, capacity + 1, 1, path, e)) {
             memory_free(text);
             return false;
         }
@@ -45,9 +56,9 @@ bool file_read_any(const char *path, char **bytes, size_t *size, Error *e)
     FILE *f = fopen(path, "rb");
     if (!f)
         return cannot_open(path, e);
-    struct stat s;
+    struct stat s = {0};
     bool regular = !fstat(fileno(f), &s) && S_ISREG(s.st_mode) && s.st_size > 0;
-    bool done = read_all(f, path, regular ? (size_t)s.st_size : 4096, bytes, size, e);
+    bool done = read_all(f, path, regular ? (size_t)s.st_size : 4096, most_to_read(&s), bytes, size, e);
     fclose(f);
     return done;
 }

@@ -11,7 +11,7 @@
  * is refused: a pipe may never end. */
 bool file_read(const char *path, char **bytes, size_t *size, Error *e);
 
-/* The same of what a user names, which may be a pipe: it is read until it ends. */
+/* The same of what a user names, which may be a pipe: it is read until it ends, and given up where it seems not to. */
 bool file_read_any(const char *path, char **bytes, size_t *size, Error *e);
 
 /* Written under a temporary name that begins with a dot, synced, renamed. What had the name before is gone: through a

@@ -28,7 +28,20 @@ static const char *packing(const unsigned char *start, size_t size)
     return NULL;
 }
 
-/* The same of a file. From what is no plain file (a pipe) nothing can be read twice: it is taken for a plain text. */
+/* The kind of packed file that a name speaks of; NULL: none. */
+static const char *named_packing(const char *path)
+{
+    static const char *const endings[][2] = {{".zip", "zip"},   {".gz", "gzip"},    {".tgz", "gzip"},
+                                             {".bz2", "bzip2"}, {".tbz2", "bzip2"}, {".xz", "xz"},
+                                             {".txz", "xz"},    {".zst", "zstd"},   {".tar", "tar"}};
+    const char *end = strrchr(path, '.');
+    for (size_t i = 0; end && i < sizeof endings / sizeof *endings; i++)
+        if (!strcmp(end, endings[i][0]))
+            return endings[i][1];
+    return NULL;
+}
+
+/* The kind of a file. From what is no plain file (a pipe) nothing can be read twice: it is taken for a plain text. */
 static bool find_packing(const char *path, const char **kind, Error *e)
 {
     struct stat s;
@@ -42,7 +55,10 @@ static bool find_packing(const char *path, const char **kind, Error *e)
     size_t got = fread(start, 1, sizeof start, f);
     fclose(f);
     *kind = packing(start, got);
-    return true;
+    const char *named = named_packing(path);
+    return *kind || !named ||
+           fail(e, "%s is named as %s and is none: it is damaged, or it is a plain text, which needs another name",
+                path, named);
 }
 
 static const char *base_name(const char *path)
@@ -265,13 +281,15 @@ static bool show_archive(const char *path, const char *kind, const Entries *entr
 
 /* --- folders and plain files --- */
 
-static bool show_file(const char *path, const char *name, const Entries *entries, Error *e)
+/* read: file_read, or file_read_any for what a user named. */
+static bool show_file(const char *path, const char *name, bool (*read)(const char *, char **, size_t *, Error *),
+                      const Entries *entries, Error *e)
 {
     char *bytes;
     size_t size;
     if (entries->wanted && !entries->wanted(entries->context, name))
         return true;
-    if (!file_read_any(path, &bytes, &size, e))
+    if (!read(path, &bytes, &size, e))
         return false;
     bool done = entries->take(entries->context, name, bytes, size, e);
     memory_free(bytes);
@@ -283,7 +301,8 @@ static bool show_folder(const char *path, const char *name, int depth, const Ent
 
 static bool show_member(const char *path, const char *name, int depth, const Entries *entries, Error *e)
 {
-    return folder_exists(path) ? show_folder(path, name, depth, entries, e) : show_file(path, name, entries, e);
+    return folder_exists(path) ? show_folder(path, name, depth, entries, e)
+                               : show_file(path, name, file_read, entries, e);
 }
 
 static bool show_folder(const char *path, const char *name, int depth, const Entries *entries, Error *e)
@@ -325,5 +344,5 @@ bool entries_read(const char *path, const Entries *entries, Error *e)
         return show_folder(path, "", 0, entries, e);
     if (!find_packing(path, &kind, e))
         return false;
-    return kind ? show_archive(path, kind, entries, e) : show_file(path, base_name(path), entries, e);
+    return kind ? show_archive(path, kind, entries, e) : show_file(path, base_name(path), file_read_any, entries, e);
 }

@@ -1,5 +1,6 @@
 /* Text as it is published: plain files, or packed as .zip, .tar, .gz, .bz2, .xz or .zst. What a file is, its first
- * bytes say, not its name. Packed files need libarchive. */
+ * bytes say, not its name; but what is named as packed and is not is refused: its first bytes are damaged. Packed files
+ * need libarchive. */
 #ifndef CORE_TEXT_ARCHIVE_H
 #define CORE_TEXT_ARCHIVE_H
 

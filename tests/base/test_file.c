@@ -293,9 +293,23 @@ START_TEST(a_pipe_is_read_to_its_end)
     memory_free(bytes);
 }
 
+START_TEST(a_device_without_an_end_is_given_up)
+{
+    Error e;
+    char *bytes;
+    size_t size;
+    ck_assert(!file_read_any("/dev/zero", &bytes, &size, &e));
+    ck_assert_msg(strstr(e.text, "/dev/zero: it has no end") != NULL, "%s", e.text);
+    ck_done(file_read_any("/dev/null", &bytes, &size, &e), e);
+    ck_assert_uint_eq(size, 0);
+    memory_free(bytes);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
 static const Test tests[] = {
     TEST(what_is_written_is_read),
     TEST(a_pipe_is_read_to_its_end),
+    TEST(a_device_without_an_end_is_given_up),
     TEST(a_path_without_a_folder_is_in_this_one),
     TEST(an_abandoned_file_leaves_the_old_one),
     TEST(a_hole_can_be_filled_in_later),

@@ -240,6 +240,23 @@ START_TEST(rubbish_after_the_first_bytes_of_an_archive_is_an_error)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
+/* Bytes that were text before their first one was damaged would be learnt from as they are. */
+START_TEST(what_is_named_as_packed_and_is_not_is_refused)
+{
+    static const char *const names[] = {"text.gz",  "text.tgz", "text.bz2", "text.xz",
+                                        "text.zst", "text.zip", "text.tar"};
+    setup();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        Error e;
+        ck_done(file_write(names[i], "\x1e\x8b\x08, once packed", 16, &e), e);
+        expect_refusal(names[i], "is named as");
+        ck_assert(!entries_read(names[i], &(Entries){0}, &e));
+        ck_assert_msg(strstr(e.text, "is named as"), "%s", e.text);
+    }
+    memory_free(text);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
 /* What libarchive has no words for, a file that ends before gzip's checksum does; and a tar that ends where its only
  * file does, which libarchive takes for all of it. */
 START_TEST(an_end_that_is_missing_is_said_in_words)
@@ -288,6 +305,7 @@ static const Test tests[] = {
     TEST(what_fills_memory_is_no_text),
     TEST(an_archive_of_several_files_is_refused_with_their_number),
     TEST(rubbish_after_the_first_bytes_of_an_archive_is_an_error),
+    TEST(what_is_named_as_packed_and_is_not_is_refused),
     TEST(an_end_that_is_missing_is_said_in_words),
     TEST(each_failed_allocation_is_an_error),
 };

@@ -119,6 +119,18 @@ START_TEST(a_folder_is_read_by_name)
 }
 
 /* Cut anywhere, an archive is an error; or, where but its end mark is missing, whole. */
+/* Nobody writes into it: reading would not end. */
+START_TEST(a_pipe_in_a_folder_is_an_error)
+{
+    Seen seen = {0};
+    Error e;
+    setup();
+    ck_assert_int_eq(mkfifo("set/a/pipe", 0600), 0);
+    ck_assert(!read_entries(&seen, "set", &e));
+    ck_assert_msg(strstr(e.text, "set/a/pipe: it is not a regular file") != NULL, "%s", e.text);
+    buffer_free(&seen.names);
+}
+
 START_TEST(half_an_archive_is_an_error)
 {
     Seen seen = {0};
@@ -186,8 +198,11 @@ START_TEST(each_failed_allocation_is_an_error)
         fail_each_allocation(read_it, archive);
 }
 
-static const Test tests[] = {TEST_LOOP(all_files_are_seen_whatever_packs_them, PACKERS), TEST(a_folder_is_read_by_name),
-                             TEST_LOOP(half_an_archive_is_an_error, PACKERS - 1), TEST(a_single_text_is_one_file),
+static const Test tests[] = {TEST_LOOP(all_files_are_seen_whatever_packs_them, PACKERS),
+                             TEST(a_folder_is_read_by_name),
+                             TEST(a_pipe_in_a_folder_is_an_error),
+                             TEST_LOOP(half_an_archive_is_an_error, PACKERS - 1),
+                             TEST(a_single_text_is_one_file),
                              TEST(each_failed_allocation_is_an_error)};
 
 int main(int argc, char **argv)
