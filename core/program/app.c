@@ -47,8 +47,8 @@ int app_main(App *a, const AppTables *tables, int argc, char **argv)
     } else if (options->asked == ASKED_VERSION) {
         printf("%s (attend) %s\n", name, attend_version());
     } else if (!(options->asked == ASKED_HELP ? print_help(options, &e) : options->command->run(a, &e))) {
+        status = !settings_blamed(a->run, options, &e) && a->misused ? 2 : 1;
         fprintf(stderr, "%s: %s\n", name, e.text);
-        status = a->misused ? 2 : 1;
     }
     app_close(a);
     options_close(options);

@@ -134,3 +134,26 @@ bool settings_load(const Run *run, Options *o, char *hash, Error *e)
     memory_free(path);
     return fine;
 }
+
+/* The option that is named at the start of a text, as in "--dim 16 is ..."; NULL: none. */
+static const OptionState *option_named(const Options *o, const char *text)
+{
+    const size_t size = strspn(text + 2, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    for (size_t i = 0; i < o->count; i++) {
+        const char *name = o->states[i].row->name;
+        if (strlen(name) == size && memcmp(name, text + 2, size) == 0)
+            return &o->states[i];
+    }
+    return NULL;
+}
+
+bool settings_blamed(const Run *run, const Options *o, Error *e)
+{
+    const OptionState *first = strncmp(e->text, "--", 2) == 0 ? option_named(o, e->text) : NULL;
+    bool stored = run && first && first->source == FROM_RUN;
+    for (const char *at = e->text; stored && (at = strstr(at, "--")); at += 2) {
+        const OptionState *other = option_named(o, at);
+        stored = !other || other->source != FROM_COMMAND_LINE;
+    }
+    return stored && !fail(e, "%s/config.json: %s", run->path, e->text);
+}

@@ -21,4 +21,8 @@ bool settings_save(const Run *run, const Options *o, const DataNote *data, Error
  * of its data. */
 bool settings_load(const Run *run, Options *o, char *sha256, Error *e);
 
+/* Whether an error blames an option for a value that the run has stored, and no option of the command line. Then it
+ * names the configuration. */
+bool settings_blamed(const Run *run, const Options *o, Error *e);
+
 #endif

@@ -141,6 +141,19 @@ START_TEST(a_damaged_configuration_or_mark_is_named)
     refused(1, "config.json, line 1", "info --run %s", run);
 }
 
+/* Each value is one that an option may have, but not beside the others; what the command line says is its own. */
+START_TEST(stored_options_that_do_not_fit_are_named_with_their_file)
+{
+    const char *run = trained();
+    replace(run, "config.json", "\"dim\": 16", "\"dim\": 15");
+    refused(1, "/config.json: --dim 15 is not a multiple", "eval --run %s", run);
+    refused(1, "/config.json: --dim 15 is not a multiple", "train --resume %s --steps 30", run);
+    replace(run, "config.json", "\"dim\": 15", "\"dim\": 16");
+    replace(run, "config.json", "\"0.9,0.98\"", "\"0.9,1.98\"");
+    refused(1, "/config.json: --betas '0.9,1.98'", "train --resume %s --steps 30", run);
+    refused(2, "charlm: --betas '2,2'", "train --resume %s --steps 30 --betas 2,2", run);
+}
+
 /* What is no folder to write to, for root as well. */
 START_TEST(a_run_that_cannot_be_written_is_still_read)
 {
@@ -228,6 +241,7 @@ static const Test tests[] = {TEST(a_disk_that_is_full_at_once_costs_nothing),
                              TEST(a_damaged_checkpoint_is_named_and_an_older_one_serves),
                              TEST(a_damaged_state_is_named),
                              TEST(a_damaged_configuration_or_mark_is_named),
+                             TEST(stored_options_that_do_not_fit_are_named_with_their_file),
                              TEST(a_run_that_cannot_be_written_is_still_read),
                              TEST(a_text_that_has_changed_is_told_and_not_trained_on),
                              TEST_SLOW(a_run_that_is_trained_can_be_read_at_any_time, 180)};
