@@ -121,15 +121,17 @@ static bool print_result(const Sweep *s, Error *e)
         json_add_member(&b, "runs", (double)s->plan.count);
         json_add_member(&b, "done", (double)done);
         json_add_member(&b, "failed", (double)failed);
-        return json_print(&b, e);
+        if (!json_print(&b, e))
+            return false;
+    } else {
+        if (done && !print_comparison(s, e))
+            return false;
+        printf("%s/sweep.tsv: %zu of %zu runs are done", s->folder, done, s->plan.count);
+        if (failed)
+            printf(", %zu failed", failed);
+        printf(done + failed < s->plan.count ? "; the same command goes on\n" : "\n");
     }
-    if (done && !print_comparison(s, e))
-        return false;
-    printf("%s/sweep.tsv: %zu of %zu runs are done", s->folder, done, s->plan.count);
-    if (failed)
-        printf(", %zu failed", failed);
-    printf(done + failed < s->plan.count ? "; the same command goes on\n" : "\n");
-    return true;
+    return failed < s->plan.count || fail(e, "%s: no run could be trained; their rows say why", s->folder);
 }
 
 bool app_sweep(App *a, Error *e)

@@ -221,13 +221,20 @@ START_TEST(a_run_that_fails_is_a_row_that_says_so)
         "dim = 16\nheads = 2\ndepth = 1\ncontext = 16\nsteps = 30\nminutes = 0\nwarmup = 0\n"
         "schedule = constant\nclip = 0\nnorm = pre\noptimizer = sgd\n[good]\nlr = 0.01\n[bad]\nlr = 1e30\n");
     Said s = sweep(folder, "");
-    ck_assert_msg(strstr(s.out, "1 of 2 runs are done, 1 failed\n") && strstr(s.err, "bad-s1 failed: "), "%s%s", s.out,
-                  s.err);
+    ck_assert_msg(s.status == 0 && strstr(s.out, "1 of 2 runs are done, 1 failed\n") &&
+                      strstr(s.err, "bad-s1 failed: "),
+                  "%s%s", s.out, s.err);
     said_free(&s);
     char *table = table_of(folder);
     ck_assert_msg(strstr(table, "\nbad-s1\t1e30\t1\tfailed: ") && strstr(table, "\ngood-s1\t0.01\t1\tdone\t30\t"), "%s",
                   table);
     memory_free(table);
+    folder = sweep_of("dim = 16\nheads = 2\ndepth = 1\ncontext = 16\nsteps = 3\nminutes = 0\nweights = none-such\n");
+    s = command("sweep %s/a.sweep --run %s/runs", folder, folder);
+    ck_assert_msg(s.status == 1 && strstr(s.out, "0 of 1 runs are done, 1 failed\n") &&
+                      strstr(s.err, "no run could be trained; their rows say why\n"),
+                  "%d %s%s", s.status, s.out, s.err);
+    said_free(&s);
 }
 
 START_TEST(what_cannot_be_trained_is_refused_before_anything_is)
