@@ -112,16 +112,17 @@ bool sweep_lock(const Sweep *s, Error *e)
 
 void sweep_unlock(const Sweep *s) { flock(s->lock, LOCK_UN); }
 
-/* Whether a folder holds nothing, or a sweep: its lock comes first. */
+/* Whether a folder holds nothing, or a sweep: its lock comes first. (It is looked for last, because another process may
+ * begin the sweep meanwhile.) */
 static bool is_ours(const char *folder, const char *lock_path)
 {
     char **names;
     size_t count = 0;
     Error e;
-    if (file_exists(lock_path) || !folder_list(folder, &names, &count, &e))
+    if (!folder_list(folder, &names, &count, &e))
         return true;
     folder_list_free(names, count);
-    return count == 0;
+    return count == 0 || file_exists(lock_path);
 }
 
 /* Makes the folder, and locks it. A dry run makes none. What an earlier call found out about a file that it refused is of
