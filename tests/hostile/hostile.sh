@@ -209,7 +209,8 @@ while [ "$i" -lt "$count" ]; do
         case " $*" in *\ --out* | *\ --npy* | *\ --html* | *\ --dump*) ;; *) why="data changed" ;; esac # there it was asked for
         rm -rf data && cp -r data.before data
     }
-    if [ "$status" -eq 0 ] && [ -e new/config.json ] && [ -z "$why" ]; then # a run just made
+    if [ "$status" -eq 0 ] && [ -e new/config.json ] && [ -z "$why" ] && [ "$*" = "${*%--final*}" ]; then # a run just made, and
+        # not of all data, which leaves none to score
         memory=8000000
         for then in "info --run" "eval --run" "train --resume"; do
             [ -n "$why" ] || { call "$program" $then new && [ "$status" -eq 0 ]; } || why="then $then new: status $status"
