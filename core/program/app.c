@@ -82,7 +82,9 @@ bool app_stored_weights(const App *a, Weights *w, Stream *s, Error *e)
     bool fine = settings_json(a->command_line, OPTION_MODEL, &options, e);
     const ModelNote note = {a->kind->name, options.text};
     fine = fine &&
-           setup_stored_weights(w, s, a->run, a->options->weights, a->options->tie ? a->kind->aliases : NULL, &note, e);
+           setup_stored_weights(w, s, a->run, a->options->weights, a->options->tie ? a->kind->aliases : NULL, &note,
+                                e) &&
+           (!a->run || sums_match_all(a->run->path, e));
     buffer_free(&options);
     return fine;
 }

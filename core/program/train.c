@@ -41,7 +41,7 @@ static bool save_settings(const App *a, Error *e)
 static bool open_old(App *a, Error *e)
 {
     return app_open_run(a, a->options->resume, !a->options->dry_run, e) && a->kind->open(a, e) &&
-           setup_fix(a->command_line, a->options, &a->task, a->kind->epoch(a), e);
+           sums_match_all(a->run->path, e) && setup_fix(a->command_line, a->options, &a->task, a->kind->epoch(a), e);
 }
 
 /* What the command line says otherwise than the run is the run's own from its next step on. */
@@ -107,7 +107,8 @@ static bool begin(Training *t, Error *e)
     if (!fine)
         return false;
     t->loop.run = a->run;
-    if ((a->kind->begin && !a->kind->begin(a, e)) || !loop_begin(&t->loop, e) || !save_settings(a, e))
+    if ((a->kind->begin && !(a->kind->begin(a, e) && sums_write(a->run->path, e))) || !loop_begin(&t->loop, e) ||
+        !save_settings(a, e))
         return false;
     if (!a->options->quiet)
         fprintf(stderr, "run %s: %s %s of %s, %s parameters\n", a->run->path, count_text(a->kind->data(a).bytes).text,

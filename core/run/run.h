@@ -4,6 +4,7 @@
  *     RUN/samples/STEP.txt                                      what the model gave then
  *     RUN/checkpoints/STEP/{model,state}.safetensors            STEP: eight digits
  *     RUN/checkpoints/STEP/SHA256SUMS                           checksums of both
+ *     RUN/SHA256SUMS                                            checksums of what the run begins with: its vocabulary
  *     RUN/best, RUN/last                                        one line: a step
  *
  * Whatever moment a process dies at, each file and each checkpoint is the old one or the new one. */
@@ -63,10 +64,11 @@ bool run_checkpoint_list(const Run *run, uint64_t **steps, size_t *count, Error 
  * there is none. */
 bool run_checkpoint_latest(const Run *run, uint64_t *step, bool *found, Error *damaged, Error *e);
 
-/* Writes the checksums of all files in a folder, beside them; and whether a file still has the one that stands there,
- * if one does. */
+/* Writes the checksums of all files in a folder, beside them; and whether a file, or each of the folder, still has the
+ * one that stands there, if one does. */
 bool sums_write(const char *folder, Error *e);
 bool sums_match(const char *file, Error *e);
+bool sums_match_all(const char *folder, Error *e);
 
 /* The folder of a checkpoint, to be freed with memory_free; NULL when there is no memory. */
 char *run_checkpoint_path(const Run *run, uint64_t step);

@@ -1,4 +1,5 @@
-/* SHA256SUMS: what the files of a checkpoint are, a line each, as sha256sum writes and checks it. */
+/* SHA256SUMS: what the files of a checkpoint are, or those that a run begins with, a line each, as sha256sum writes and
+ * checks it. */
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -8,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { HEXADECIMAL = 64, GAP = 2 /* blanks before a name */ };
 
@@ -28,6 +30,13 @@ static bool file_sum(const char *path, Sha256 *sum, Error *e)
     return done;
 }
 
+/* A file with something in it: no folder, and no lock. */
+static bool has_bytes(const char *path)
+{
+    struct stat s;
+    return !lstat(path, &s) && S_ISREG(s.st_mode) && s.st_size > 0;
+}
+
 bool sums_write(const char *folder, Error *e)
 {
     char **names = NULL, *path = path_join(folder, sums_name);
@@ -37,14 +46,14 @@ bool sums_write(const char *folder, Error *e)
     for (size_t i = 0; done && i < count; i++) {
         Sha256 sum;
         char *file = path_join(folder, names[i]);
-        if (!file || !file_sum(file, &sum, e))
-            done = file ? false : memory_error(e, folder, strlen(folder), 1);
-        else
+        if (!file)
+            done = memory_error(e, folder, strlen(folder), 1);
+        else if (has_bytes(file) && (done = file_sum(file, &sum, e)))
             buffer_print(&b, "%s  %s\n", sum.text, names[i]);
         memory_free(file);
     }
     folder_list_free(names, count);
-    if (done)
+    if (done && (b.size || b.failed))
         done = b.failed ? memory_error(e, path, b.size, 1) : file_write(path, b.text, b.size, e);
     buffer_free(&b);
     memory_free(path);
@@ -74,12 +83,29 @@ bool sums_match(const char *file, Error *e)
     bool done = !file_exists(path) || file_read(path, &text, &size, e); /* checkpoints of older versions have none */
     const char *line = done && text ? line_of(text, size, name) : NULL;
     if (line)
-        done = file_sum(file, &sum, e) && (!memcmp(line, sum.text, HEXADECIMAL) ||
-                                           fail(e,
-                                                "%s is damaged or belongs to another checkpoint: its checksum is not "
-                                                "the one in %s; if you changed it on purpose, remove that file",
-                                                file, path));
+        done = file_sum(file, &sum, e) &&
+               (!memcmp(line, sum.text, HEXADECIMAL) ||
+                fail(e,
+                     "%s is damaged or belongs to another %s: its checksum is not the one in "
+                     "%s; if you changed it on purpose, remove that file",
+                     file, strstr(file, "checkpoints/") ? "checkpoint" : "run", path));
     memory_free(text);
     memory_free(path);
+    return done;
+}
+
+bool sums_match_all(const char *folder, Error *e)
+{
+    char **names;
+    size_t count;
+    bool done = folder_list(folder, &names, &count, e);
+    if (!done)
+        return false;
+    for (size_t i = 0; done && i < count; i++) {
+        char *file = path_join(folder, names[i]);
+        done = file ? !has_bytes(file) || sums_match(file, e) : memory_error(e, folder, strlen(folder), 1);
+        memory_free(file);
+    }
+    folder_list_free(names, count);
     return done;
 }

@@ -29,6 +29,25 @@ START_TEST(a_run_has_its_tokens)
     said_free(&s);
 }
 
+/* Fewer merges make other tokens of the same vocabulary. */
+START_TEST(tokens_that_are_not_what_was_saved_are_refused)
+{
+    const char *run = fresh_path("run");
+    size_t size;
+    works("train --run %s " TINY " --tokens bpe --merges 50 --steps 3 --eval-every 0 -q", run);
+    works("eval --run %s --bytes 2000", run);
+    char *merges = read_in(run, "vocab.bpe", &size);
+    write_in(run, "vocab.bpe", merges, (size_t)(strchr(strchr(merges, '\n') + 1, '\n') + 1 - merges)); /* one is left */
+    memory_free(merges);
+    refused(1, "vocab.bpe is damaged or belongs to another run", "eval --run %s --bytes 2000", run);
+    refused(1, "vocab.bpe is damaged or belongs to another run", "sample --run %s --length 3", run);
+    refused(1, "vocab.bpe is damaged or belongs to another run", "train --resume %s --steps 5 -q", run);
+    char *sums = path_join(run, "SHA256SUMS");
+    ck_assert_int_eq(remove(sums), 0);
+    memory_free(sums);
+    works("eval --run %s --bytes 2000", run);
+}
+
 /* Which bytes are scored does not depend on tokens, but for the first token's and the last one's. */
 START_TEST(figures_are_of_bytes)
 {
@@ -120,6 +139,7 @@ START_TEST(what_cannot_be_is_said)
 }
 
 static const Test tests[] = {TEST(a_run_has_its_tokens),
+                             TEST(tokens_that_are_not_what_was_saved_are_refused),
                              TEST(figures_are_of_bytes),
                              TEST(samples_are_text),
                              TEST(documents_are_learned_scored_and_continued),

@@ -117,6 +117,10 @@ START_TEST(a_run_is_what_was_saved_or_is_not)
                     "sha256sum model.safetensors state.safetensors >SHA256SUMS && cd ../../.. || exit 1; done"),
         0);
     expect_run(0, "run: nothing is wrong with it (a run; checkpoints: 2, sha256)", "data/check run");
+    expect_run(0, "run: nothing is wrong with it",
+               "cd run && echo a >codes && sha256sum codes >SHA256SUMS && cd .. && data/check run");
+    expect_run(1, "run: is damaged: codes is not what was saved", "echo b >run/codes; data/check run");
+    expect_run(1, "run: is damaged: codes is not what was saved", "rm run/codes; data/check run");
     expect_run(1, "00000017/state.safetensors is not what was saved",
                "cp run/checkpoints/00000003/state.safetensors run/checkpoints/00000017; data/check run");
     expect_run(1, "has no checksum of checkpoints/00000003/model", "rm run/checkpoints/0*3/SHA*; data/check run");
