@@ -116,8 +116,9 @@ bool file_begin(FileWriter *w, const char *path, Error *e)
 {
     struct stat s;
     *w = (FileWriter){0};
-    if (!lstat(path, &s) && S_ISDIR(s.st_mode))
-        return fail(e, "cannot write %s: it is a folder", path);
+    if (!lstat(path, &s) &&
+        (S_ISDIR(s.st_mode) || S_ISCHR(s.st_mode) || S_ISBLK(s.st_mode))) /* /dev/null is everybody's */
+        return fail(e, "cannot write %s: it is a %s", path, S_ISDIR(s.st_mode) ? "folder" : "device");
     return begin(w, path, false, false, e);
 }
 

@@ -15,7 +15,7 @@ bool file_read(const char *path, char **bytes, size_t *size, Error *e);
 bool file_read_any(const char *path, char **bytes, size_t *size, Error *e);
 
 /* Written under a temporary name that begins with a dot, synced, renamed. What had the name before is gone: through a
- * link nothing is written. */
+ * link nothing is written. A device is refused. */
 bool file_write(const char *path, const void *bytes, size_t size, Error *e);
 
 /* The same to where a user says: a link stays a link, and what is no plain file (a pipe, /dev/stdout) is written

@@ -110,7 +110,7 @@ bool gguf_write(GgufKeys *g, const char *path, const Tensors *t, Error *e)
     buffer_add(&header, zeros, padding(header.size));
     if (fine && (header.failed || g->bytes.failed))
         fine = memory_error(e, "the header of a GGUF file", header.size, 1);
-    fine = fine && file_begin(&w, path, e) && file_add(&w, header.text, header.size, e) && write_data(&w, t, e);
+    fine = fine && file_begin_through(&w, path, e) && file_add(&w, header.text, header.size, e) && write_data(&w, t, e);
     buffer_free(&header);
     buffer_free(&g->bytes);
     return fine;

@@ -1,5 +1,6 @@
 /* Files and folders: whole or not at all. */
-#define _XOPEN_SOURCE 700
+#define _DEFAULT_SOURCE /* mknod, makedev */
+#define _XOPEN_SOURCE   700
 #include "base/file.h"
 #include "base/memory.h"
 #include "tests/suite.h"
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -264,6 +266,19 @@ START_TEST(each_failed_allocation_is_an_error)
     fail_each_allocation(all_of_it, folder);
 }
 
+/* Root may do anything: a file in the place of /dev/null would be there for all. Only root can try. */
+START_TEST(a_device_is_never_replaced)
+{
+    const char *path = in(test_folder(), "device");
+    Error e;
+    struct stat s;
+    if (mknod(path, S_IFCHR | 0600, makedev(1, 3)))
+        return;
+    ck_assert(!file_write(path, "x", 1, &e));
+    ck_assert_msg(strstr(e.text, "it is a device") != NULL, "%s", e.text);
+    ck_assert(!lstat(path, &s) && S_ISCHR(s.st_mode));
+}
+
 /* A pipe does not say how much will come. */
 START_TEST(a_pipe_is_read_to_its_end)
 {
@@ -308,6 +323,7 @@ START_TEST(a_device_without_an_end_is_given_up)
 
 static const Test tests[] = {
     TEST(what_is_written_is_read),
+    TEST(a_device_is_never_replaced),
     TEST(a_pipe_is_read_to_its_end),
     TEST(a_device_without_an_end_is_given_up),
     TEST(a_path_without_a_folder_is_in_this_one),

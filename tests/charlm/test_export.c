@@ -1,5 +1,6 @@
 /* charlm export: what is written is a model of others. That transformers and llama.cpp compute the same with it,
  * tests/peers/interop.py shows; here a GPT-2 is imported again, and files have what their readers ask for. */
+#define _XOPEN_SOURCE 700 /* symlink */
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/run/safetensors.h"
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define GPT2                                                                                                           \
     TINY " --norm pre --norm-kind layer --distances none --positions learned --activation gelu-tanh --tie --bias "     \
@@ -106,6 +108,12 @@ START_TEST(a_gguf_file_is_equal_each_time_and_through_a_llama)
     works("export --run %s --format gguf --out %s/a.gguf", run, folder);
     works("export --run %s --format gguf --out %s/b.gguf --weights last -q", run, folder);
     char *first = read_in(folder, "a.gguf", &size), *second = read_in(folder, "b.gguf", &again);
+    /* a link stays one, as for whatever a user names */
+    char link[800];
+    snprintf(link, sizeof link, "%s/link.gguf", folder);
+    ck_assert(!symlink("b.gguf", link));
+    works("export --run %s --format gguf --out %s", run, link);
+    ck_assert(is_link(link));
     ck_assert(size == again && !memcmp(first, second, size) && !memcmp(first, "GGUF\3\0\0\0", 8));
     /* keys are texts with their lengths before them */
     static const char scaling[] = "\x12\0\0\0\0\0\0\0llama.rope.scaling";

@@ -35,7 +35,7 @@ suitable() {
     N) pick 1 2 4 8 16 ;;
     X | PART) pick 0 1e-3 0.1 0.5 1 2 ;;
     A,B) pick 0.9,0.98 0,0 ;;
-    DIR | RUN) pick run made ;;
+    DIR | RUN | PATH) pick run made out.gguf ;;
     FILE.npy) picked=out.npy ;;
     FILE) pick data/lines.en data/lines.de data/labels.tsv data/options out.tsv out.txt out.svg run/vocab.bpe run/encoder.json ;;
     PATTERN:*) pick '*.norm?.*:lr=0' 'blocks.0.*:lr=0.5,decay=0;*:lr=2' '*:lr=0' '*:beta1=0,momentum=1' '*:lr=nan' ':;' ;;
@@ -67,23 +67,24 @@ gzip -kn data/lines.en
 gzip -cn data/lines.en data/rows | head -c 300 >data/noise
 : >data/empty
 printf 'dim = 16\nheads = 2\ndepth = 1\n' >data/options
-tiny='--dim 16 --heads 2 --ff 16 --steps 3 --workers 1'
-variants='--depth 2 --loops 2 --norm pre --norm-kind rms --positions rotary --gate --kv-heads 1 --skip x0 --ema 0.9 --optimizer muon'
+tiny='--dim 16 --heads 2 --ff 16 --steps 3 --workers 1 --positions learned --activation gelu-tanh --bias'
+variants='--depth 2 --loops 2 --norm sandwich --norm-kind rms --positions rotary --gate --kv-heads 1 --skip x0 --ema 0.9 --optimizer muon'
 made() { # made PROGRAM OPTION...: a plain run of it, and one with many variants, whose tokens are subwords
     program=$1
     shift
-    "$bin/$program" train --run "kept/$program.0" $tiny -q --depth 1 "$@" >/dev/null || exit 1
+    "$bin/$program" train --run "kept/$program.0" $tiny -q --depth 1 --norm pre "$@" >/dev/null || exit 1
     subwords=
     [ "$program" = classifier ] || subwords='--merges 20'
     [ "$program" != charlm ] || subwords="$subwords --tokens bpe"
     [ "$program" != encdec ] || subwords="$subwords --type bpe"
     "$bin/$program" train --run "kept/$program.1" $tiny -q $variants "$@" $subwords >/dev/null || exit 1
-    printf '%s\n' "$@" | sed 'N; s/^--//; s/\n/ = /' | sed "s|data/|$work/data/|" >"plan.$program"
+    printf '%s\n' "$@" | awk '/^--/ { if (n) print n " = yes"; n = substr($0, 3); next } { print n " = " $0; n = "" }
+        END { if (n) print n " = yes" }' | sed "s|data/|$work/data/|" >"plan.$program"
     printf 'steps = 2\ndepth = 1\nff = 16\nheads = 2\ndim = 16 | 8\nseeds = 2\n[a]\n[b]\ngate = yes\n' >>"plan.$program"
     # a new run: with `set -- $new`, its options are words
     eval "new_$program=\"--run new $tiny --depth 1 $*\""
 }
-made charlm --data data/lines.en --context 16 --batch 4
+made charlm --data data/lines.en --context 16 --batch 4 --distances none --tie
 made classifier --data data/labels.tsv --context 16 --batch 4
 made encdec --type bytes --train-source data/lines.en --train-target data/lines.de --valid-source data/lines.en \
     --valid-target data/lines.de --longest 50 --context 64 --batch-tokens 256
@@ -154,6 +155,7 @@ while [ "$i" -lt "$count" ]; do
     bench | info) pick "--run run" "--dim 16 --heads 2 --depth 1" && set -- "$@" $picked ;;
     compare | plot) cp -r "kept/$program.0" made && set -- "$@" run made ;;
     sweep) pick made run run/new && set -- "$@" "plan.$program" --run "$picked" ;;
+    export) pick "made --format hf" "made --format gguf" /dev/null && set -- "$@" --run run --out $picked ;;
     import) cp -r kept/gpt2 . && set -- "$@" gpt2 --out made --data data/lines.en ;;
     predict) set -- "$@" --run run "some text" "$(printf 'a\tb')" '' ;;
     bleu) pick data/lines.de data/lines.en data/empty run && set -- "$@" data/lines.de "$picked" ;;
@@ -204,6 +206,7 @@ while [ "$i" -lt "$count" ]; do
     *nan* | *inf*) ;;
     *) [ "$status" -ne 0 ] || ! grep -qiwE -e '-?(nan|inf)' out || why="nan or inf in an answer" ;;
     esac
+    [ -c /dev/null ] && [ -c /dev/full ] || { echo "/dev/null or /dev/full is no device any more: $program $*" && exit 1; }
     ! grep -q "$(printf '[\001-\010\013\014\016-\037]')" err || why="a control character in a message"
     diff -r data data.before >/dev/null || {
         case " $*" in *\ --out* | *\ --npy* | *\ --html* | *\ --dump*) ;; *) why="data changed" ;; esac # there it was asked for
