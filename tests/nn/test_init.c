@@ -212,7 +212,7 @@ START_TEST(deepnorm_draws_all_but_queries_and_keys_smaller)
     SharedOptions o = drawn_options();
     const double beta = pow(8 * DEPTH, -0.25);
     Fresh f;
-    o.norm = NORM_DEEP, o.norm_kind = NORM_TANH, o.gate = true;
+    o.norm = NORM_DEEP, o.norm_kind = NORM_TANH, o.gate = o.qk_norm = true, o.qk_norm_kind = 1;
     fresh_open(&f, &o, plain_of(NUMBER_F64), INIT_PYTORCH, 1);
     check_drawn(&f, named(&f, "blocks.0.attention.query.weight"), false, uniform_deviation(1 / sqrt(48)));
     check_drawn(&f, named(&f, "blocks.1.attention.key.weight"), false, uniform_deviation(1 / sqrt(48)));
@@ -223,6 +223,7 @@ START_TEST(deepnorm_draws_all_but_queries_and_keys_smaller)
     check_drawn(&f, named(&f, "blocks.2.ff.out.weight"), false, beta * uniform_deviation(1 / sqrt(100)));
     check_drawn(&f, named(&f, "blocks.2.ff.out.bias"), false, uniform_deviation(1 / sqrt(100)));
     check_all(&f, named(&f, "blocks.0.norm1.alpha"), 0.5);
+    check_all(&f, named(&f, "blocks.0.attention.cosine_scale"), 10);
     check_all(&f, named(&f, "blocks.0.norm1.weight"), 1);
     ck_assert_ptr_null(parameters_find(&f.model.parameters, "norm.weight")); /* which ends as post-norm does */
     fresh_close(&f);
