@@ -208,7 +208,15 @@ typedef struct SegmentNode {
     Segment fn;
     const void *args;
     Tensor **inputs;
+    Tensor *y; /* what is beside it may have a gradient without it, so the node itself has none */
 } SegmentNode;
+
+static bool has_gradient(const Tensor *y)
+{
+    while (y && !y->gradient)
+        y = y->beside;
+    return y != NULL;
+}
 
 /* What was made when the inside ran first gets its gradients from outside; they go to what it makes now. */
 static void hand_over(Tensor *made, Tensor *now)
@@ -225,8 +233,10 @@ static void segment_backward(Tape *t, Node *node)
     SegmentNode *n = (SegmentNode *)node;
     size_t memory = t->memory.used, host = t->host.used;
     Node *outside = t->last;
+    if (!has_gradient(n->y))
+        return;
     t->last = NULL;
-    hand_over(n->node.y, n->fn(t, n->args, n->inputs));
+    hand_over(n->y, n->fn(t, n->args, n->inputs));
     tape_backward(t);
     t->last = outside;
     arena_rewind(&t->memory, memory);
@@ -290,7 +300,8 @@ Tensor *tape_segment(Tape *t, Segment fn, const void *args, size_t size, Tensor 
     Tensor *y = keep_only(t, fn(t, args, inputs), memory, host);
     t->recording = recording;
     if (n && y->wanted) {
-        n->node = (Node){.backward = segment_backward, .y = y, .before = t->last};
+        n->node = (Node){.backward = segment_backward, .before = t->last};
+        n->y = y;
         t->last = &n->node;
     }
     return y;

@@ -415,7 +415,28 @@ static Tensor *near(Tape *t, const TapeFixture *l)
     return linear_logits(t, &l->logits, x);
 }
 
-static Program *const segmented[] = {blocks, nested, shared, unread_segment, near};
+/* Returns the one in the middle of three; beside it are the last and the first. */
+static Tensor *three(Tape *t, const void *args, Tensor *const *inputs)
+{
+    const TapeFixture *l = *(const TapeFixture *const *)args;
+    Tensor *first = activate(t, inputs[0], ACTIVATION_TANH), *y = linear(t, &l->narrow, first),
+           *last = mul(t, y, first);
+    y->beside = last;
+    last->beside = first;
+    return y;
+}
+
+/* All three of a segment are read, or one beside it alone, or the other. */
+static Tensor *beside(Tape *t, const TapeFixture *l)
+{
+    Tensor *x = input(t, l), *y = tape_segment(t, three, &l, sizeof l, &x, 1);
+    Tensor *all = add(t, mul(t, y, y->beside), y->beside->beside, (Dropout){0});
+    Tensor *z = tape_segment(t, three, &l, sizeof l, &all, 1);
+    Tensor *u = tape_segment(t, three, &l, sizeof l, &z->beside, 1);
+    return linear_logits(t, &l->logits, add(t, u, u->beside->beside, (Dropout){0}));
+}
+
+static Program *const segmented[] = {blocks, nested, shared, unread_segment, near, beside};
 
 enum { SEGMENTED = sizeof segmented / sizeof *segmented, KINDS_OF_FIXTURE = 4 };
 
