@@ -11,7 +11,7 @@
  * make another vector of it before the first block; and without positions it has lost the bytes that fell out in front,
  * which change its keys from the second block on. What keeps old keys (a cache that slides, Transformer-XL) is another
  * protocol, with other figures. */
-#include "charlm/charlm.h"
+#include "charlm/dynamic.h"
 
 #include "base/memory.h"
 #include "core/cli/progress.h"
@@ -151,6 +151,35 @@ static bool score(Charlm *c, Trainer *trainer, Stretches *s, Error *e)
            print_result(c, &mean, &versus, e);
 }
 
+/* --dynamic has one result, the mean. */
+static bool suits(Charlm *c, Error *e)
+{
+    const SharedOptions *o = &c->options->shared;
+    const char *other = o->each ? "each" : o->against ? "against" : o->dump_logits ? "dump-logits" : NULL;
+    return !(c->options->dynamic > 0) || !other || fail(e, "--%s is of weights that stay: not with --dynamic", other) ||
+           app_misused(&c->app);
+}
+
+static bool open_run(Charlm *c, Error *e)
+{
+    if (!suits(c, e) || !app_open_run(&c->app, c->options->shared.run, false, e))
+        return false;
+    if (c->options->dynamic > 0)
+        dynamic_prepare(c->options);
+    else
+        app_own_workers(&c->app);
+    return charlm_build(c, e) && app_open_data(&c->app, false, e);
+}
+
+static bool score_dynamic(Charlm *c, const Watch *watch, Error *e)
+{
+    const Versus none = {0};
+    const size_t used = strlen(c->app.protocol);
+    MeanLoss mean;
+    snprintf(c->app.protocol + used, sizeof c->app.protocol - used, ", dynamic %g", c->options->dynamic);
+    return dynamic_score(c, watch, &mean, e) && print_result(c, &mean, &none, e);
+}
+
 bool charlm_eval(App *a, Error *e)
 {
     Charlm *c = (Charlm *)a;
@@ -158,9 +187,8 @@ bool charlm_eval(App *a, Error *e)
     Stretches stretches = {.scored = 0};
     size_t stride;
     Part part;
-    if (!charlm_open_run(c, e) || !app_open_data(a, false, e))
+    if (!open_run(c, e))
         return false;
-    app_own_workers(&c->app);
     if (!parse_stride(c->options->stride, c->model.context, &stride, e))
         return app_misused(&c->app);
     c->app.data.scored = (Split)c->options->split;
@@ -169,8 +197,13 @@ bool charlm_eval(App *a, Error *e)
         return false;
     charlm_task(c, part, stride);
     Progress progress = progress_open(stderr, c->options->shared.quiet);
-    bool fine = app_open_trainer(&c->app, &trainer, e);
     const Watch watch = progress_watch(&progress);
+    if (c->options->dynamic > 0) {
+        const bool done = score_dynamic(c, &watch, e);
+        progress_close(&progress);
+        return done;
+    }
+    bool fine = app_open_trainer(&c->app, &trainer, e);
     trainer.watch = &watch;
     stretches = (Stretches){.tokenizer = &c->tokenizer,
                             .vocabulary = c->model.vocabulary,

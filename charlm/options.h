@@ -24,7 +24,7 @@ typedef struct CharlmOptions {
     bool adapt;
     /* sampling */
     const char *prompt, *prompt_file;
-    double temperature, top_p;
+    double temperature, top_p, dynamic;
     size_t length, top_k, count;
     bool exact;
     /* import and export */

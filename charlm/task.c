@@ -76,6 +76,8 @@ static void protocol(const App *a, Buffer *b)
         json_add_member(b, "tokens", (double)windows_scored(&c->windows));
     json_add_member(b, "context", (double)c->windows.context);
     json_add_member(b, "stride", (double)c->windows.stride);
+    if (c->options->dynamic > 0)
+        json_add_member(b, "dynamic", c->options->dynamic);
 }
 
 /* ---- the model, and what its tokens are */

@@ -136,6 +136,101 @@ START_TEST(each_stride_gives_what_its_windows_give_by_hand)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
+/* Nats a byte that a window scores, which is all of it but the `old` first, as they are with the weights of now. */
+static double nats_of_window(Opened *o, const unsigned char *bytes, size_t count, size_t old)
+{
+    Worker *w = &o->trainer.worker[0];
+    Batch b;
+    Error e;
+    double logits[CONTEXT * BYTES], nats = 0;
+    ck_done(batch_open(&b, &(BatchSize){1, 1, {count}, 0}, &e), e);
+    batch_row(&b, 0, count);
+    for (size_t i = 0; i < count; i++) {
+        b.side[0].ids[i] = bytes[i];
+        b.side[0].targets[i] = -1;
+    }
+    session_doubles(w, session_run(w, &b, whole, &o->c), 0, count * BYTES, logits);
+    session_end(w);
+    batch_close(&b);
+    for (size_t i = old; i < count; i++) {
+        double sum = 0;
+        for (size_t j = 0; j < BYTES; j++)
+            sum += exp(logits[i * BYTES + j]);
+        nats += log(sum) - logits[i * BYTES + bytes[i + 1]];
+    }
+    return nats / (double)(count - old);
+}
+
+/* One step of gradient descent on that, the gradient by central differences. */
+static void learn_from_window(Opened *o, const unsigned char *bytes, size_t count, size_t old, double rate)
+{
+    const Weights *w = &o->trainer.weights;
+    const size_t all = w->parameters->size;
+    double *weight = w->reals, *move = memory_get(all, sizeof *move);
+    ck_assert_ptr_nonnull(move);
+    for (size_t i = 0; i < all; i++) {
+        const double was = weight[i], h = 1e-5;
+        weight[i] = was + h;
+        move[i] = nats_of_window(o, bytes, count, old);
+        weight[i] = was - h;
+        move[i] = rate * (move[i] - nats_of_window(o, bytes, count, old)) / (2 * h);
+        weight[i] = was;
+    }
+    for (size_t i = 0; i < all; i++)
+        weight[i] -= move[i];
+    memory_free(move);
+}
+
+/* Three windows, which overlap or do not, after a training with all that dynamic evaluation leaves out. */
+START_TEST(dynamic_evaluation_learns_from_each_window_that_it_has_scored)
+{
+    enum { SIZE = 37 };
+    const size_t stride = _i ? 11 : CONTEXT;
+    const double rate = 0.5;
+    const char *run = trained_as(
+        "--dim 4 --heads 1 --ff 4 --tie --dropout 0.2 --smoothing 0.1 --z-loss 0.01 --clip 0.1 "
+        "--momentum 0.5 --optimizer sgd --ema 0.5 --batch 3");
+    char words[200];
+    Opened o;
+    double sum = 0;
+    open_run(&o, run);
+    ck_assert(o.trainer.weights.numbers == o.trainer.weights.reals);
+    const unsigned char *text = text_part(&o.c.text, SPLIT_VALID).bytes;
+    for (size_t from = 0, scored_up_to = 0; scored_up_to < SIZE; from += stride) {
+        const size_t count = SIZE - from < CONTEXT ? SIZE - from : CONTEXT, old = from ? CONTEXT - stride : 0;
+        sum += nats_of_window(&o, text + from, count, old) * (double)(count - old);
+        learn_from_window(&o, text + from, count, old, rate);
+        scored_up_to = from + count;
+    }
+    snprintf(words, sizeof words, "--bytes %d --stride %zu --device plain --precision f64 --dynamic %g", SIZE, stride,
+             rate);
+    const double found = scored(words, run);
+    ck_assert_double_eq_tol(found, sum / SIZE / log(2), 1e-9);
+    words[strstr(words, " --dynamic") - words] = 0;
+    ck_assert_double_ge(fabs(scored(words, run) - found), 1e-3); /* and it is not what weights that stay give */
+    close_run(&o);
+}
+
+START_TEST(dynamic_evaluation_leaves_the_run_and_says_what_it_is)
+{
+    const char *run = trained();
+    const double before = scored("--bytes 150", run), moved = scored("--bytes 150 --dynamic 0.05", run);
+    ck_assert(moved != before && scored("--bytes 150", run) == before);
+    ck_assert_double_eq_tol(scored("--bytes 150 --dynamic 1e-12", run), before, 1e-5);
+    ck_assert(scored("--bytes 150 --dynamic 0.05 --workers 3 --team 1", run) == moved);
+    Said s = must("eval --run %s --bytes 99 --dynamic 0.05", run);
+    ck_assert_msg(strstr(s.out, " bits/byte (valid, 99 bytes scored, context 16, stride 16, dynamic 0.05)\n"), "%s",
+                  s.out);
+    said_free(&s);
+    s = must("eval --run %s --bytes 99 --dynamic 0.05 --json", run);
+    Json *j = said_json(&s);
+    ck_assert_double_eq(json_real(j, "dynamic"), 0.05);
+    json_free(j);
+    said_free(&s);
+    refused(2, "not with --dynamic", "eval --run %s --dynamic 0.05 --each", run);
+    refused(1, "not finite", "eval --run %s --dynamic 1e30", run);
+}
+
 /* One byte, less than a window, a window, one more, and ends of all kinds; in double, so that it is exact. */
 START_TEST(texts_of_any_size_give_what_their_windows_give_by_hand)
 {
@@ -435,6 +530,8 @@ START_TEST(other_texts_are_not_compared)
 
 static const Test tests[] = {TEST_LOOP(each_stride_gives_what_its_windows_give_by_hand, 3),
                              TEST(texts_of_any_size_give_what_their_windows_give_by_hand),
+                             TEST_LOOP(dynamic_evaluation_learns_from_each_window_that_it_has_scored, 2),
+                             TEST(dynamic_evaluation_leaves_the_run_and_says_what_it_is),
                              TEST(windows_score_each_byte_once_after_a_context_that_is_full_enough),
                              TEST(workers_and_teams_do_not_change_a_bit_of_the_figure),
                              TEST(batches_do_not_change_the_figure_but_for_rounding),

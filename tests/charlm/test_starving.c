@@ -229,6 +229,7 @@ START_TEST(scoring)
 {
     setup();
     starve((Ways){0}, "eval --run %s --device cpu --bytes 6 --json -q", in("whole"));
+    starve((Ways){0}, "eval --run %s --device cpu --bytes 6 --dynamic 0.1 -q", in("whole"));
     starve((Ways){no_dump, whole_dump, 0}, "eval --run %s --bytes 6 -q --dump-logits %s", in("whole"),
            in("dump/x.npy"));
 }
