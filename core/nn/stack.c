@@ -5,7 +5,9 @@
 #include "core/tensor/operations.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Whose input block i reads, too; its own: no other's. */
@@ -13,6 +15,35 @@ static size_t skips_from(const Stack *s, size_t i)
 {
     size_t mirror = s->depth - 1 - i;
     return s->skips == SKIP_X0 ? 0 : s->skips == SKIP_UNET && mirror < i ? mirror : i;
+}
+
+/* The next number of a list, and what is after it; SIZE_MAX: it is none. */
+static size_t next_number(const char **list)
+{
+    char *end;
+    if (**list < '0' || **list > '9')
+        return SIZE_MAX;
+    const unsigned long long number = strtoull(*list, &end, 10);
+    *list = end;
+    return number < SIZE_MAX ? (size_t)number : SIZE_MAX;
+}
+
+bool stack_can_skip(const char *skip_blocks, size_t depth)
+{
+    for (const char *at = skip_blocks;; at++)
+        if (next_number(&at) >= depth || (*at && *at != ','))
+            return false;
+        else if (!*at)
+            return true;
+}
+
+/* A chain that runs several times leaves a block out each time. */
+static bool is_skipped(const Stack *s, size_t i)
+{
+    for (const char *at = s->skip_blocks; at && *at; at += *at == ',')
+        if (next_number(&at) == i % s->own_depth)
+            return true;
+    return false;
 }
 
 static void deepnorm(BlockOptions *b, double depth, double decoder_depth)
@@ -29,7 +60,9 @@ Stack stack_new(Parameters *p, const StackOptions *o)
     const size_t loops = o->loops ? o->loops : 1, depth = o->depth * loops;
     const bool residual = o->block.norm == NORM_RESIDUAL;
     Stack s = {.depth = depth,
+               .own_depth = o->depth,
                .window_pattern = o->window_pattern,
+               .skip_blocks = o->skip_blocks,
                .block = memory_get(depth, sizeof *s.block),
                .skip = memory_get(depth, sizeof *s.skip),
                .skips = o->skip,
@@ -80,7 +113,8 @@ static const CacheLayer *layer_of(const CacheLayer *first, size_t i) { return fi
 Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const AttentionContext *context)
 {
     const Queries *only = context->query_subset;
-    bool late = context->kv_cache || !s->depth || s->residual_scores; /* of every block all positions are wanted */
+    /* of every block all positions are wanted, or the last is none */
+    bool late = context->kv_cache || !s->depth || s->residual_scores || is_skipped(s, s->depth - 1);
     if (s->embedding_norm.gain)
         x = norm(t, &s->embedding_norm, x);
     x = s->residual ? concat(t, (Tensor *[]){x, x}, 2) : x;
@@ -89,9 +123,13 @@ Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Attentio
         values = block_values(t, &s->block[0], x);
     for (size_t i = 0; i < s->depth; i++) {
         AttentionContext now = *context;
+        if (is_skipped(s, i)) {
+            read[i] = x;
+            continue;
+        }
         now.first_values = i ? values : NULL;
         now.residual_scores = s->residual_scores;
-        if (i && s->residual_scores)
+        if (s->residual_scores && x->beside) /* of the first block there are none before */
             now.self_scores = x->beside, now.cross_scores = x->beside->beside;
         if (s->window_pattern && s->window_pattern[i % strlen(s->window_pattern)] == 'L')
             now.self_mask.window = 0;

@@ -15,6 +15,9 @@
  * Scores of attention may be added to those of the block before (residual_scores; RealFormer, He et al. 2021), those of a
  * memory apart from those of x.
  *
+ * What learned without some of its blocks now and then also does without them afterwards (LayerDrop, Fan et al. 2020):
+ * those that `skip_blocks` names are left out, and x is handed on.
+ *
  * The chain may run several times, each time with the same parameters (Universal Transformer, Dehghani et al. 2019; of one
  * block: ALBERT, Lan et al. 2020). Each turn has its own random numbers and its own part of a cache.
  *
@@ -40,22 +43,26 @@ typedef struct StackOptions {
         *window_pattern; /* a letter a block, again from the first where it is too short: L, it sees all keys, not
                                  * just those of the mask's window; NULL: none does */
     bool residual_scores;
+    const char *skip_blocks;   /* numbers of blocks that are left out, "1,3"; NULL: none is */
     bool embedding_norm;       /* x is normalized before the first block */
     const char *blocks, *norm; /* names: "blocks" makes blocks.0, blocks.1 .. ; "norm" */
     Skip skip;
 } StackOptions;
 
 typedef struct Stack {
-    size_t depth; /* of all turns */
-    Block *block; /* [depth] */
-    Blend *skip;  /* [depth] */
+    size_t depth, own_depth; /* of all turns, and of one */
+    Block *block;            /* [depth] */
+    Blend *skip;             /* [depth] */
     Skip skips;
     bool normed, residual, residual_scores;
     Norm norm, embedding_norm; /* gain NULL: none */
-    const char *window_pattern;
+    const char *window_pattern, *skip_blocks;
     size_t kv_heads; /* that a cache may part; 1 where attention is composed of operations that know no heads apart */
     size_t key_columns, value_columns; /* of a layer's keys and values */
 } Stack;
+
+/* Whether a text is a list of blocks, some of `depth`. */
+bool stack_can_skip(const char *skip_blocks, size_t depth);
 
 /* Where memory runs out, parameters_finish says so. */
 Stack stack_new(Parameters *p, const StackOptions *o);

@@ -53,6 +53,9 @@ bool network_suits(const SharedOptions *o, Error *e)
                     "--window-pattern '%s': expected letters S (a block sees --window keys) and L (it sees all), such "
                     "as SSSL, and a --window",
                     o->window_pattern);
+    if (o->skip_blocks && !stack_can_skip(o->skip_blocks, o->depth))
+        return fail(e, "--skip-blocks '%s': expected numbers of blocks, such as 1,3, from 0 to %zu", o->skip_blocks,
+                    o->depth - !!o->depth);
     return mup_suits(o, e) &&
            (o->attention == ATTENTION_FUSED || o->distances == DISTANCE_NONE ||
             fail(e, "--attention composed does not support distances: give --distances none, or --attention fused"));
@@ -110,6 +113,7 @@ StackOptions network_stack(const SharedOptions *o, const char *blocks, const cha
                           .depth = o->depth,
                           .loops = o->loops,
                           .window_pattern = o->window_pattern,
+                          .skip_blocks = o->skip_blocks,
                           .embedding_norm = o->embedding_norm,
                           .residual_scores = o->residual_scores,
                           .blocks = blocks,

@@ -183,6 +183,7 @@ const Option shared_options[] = {
     {"find-lr", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(find_lr), NULL, NULL, "make no run: raise the learning rate from 1e-7 to 10 over 200 steps (or --steps), and suggest one"},
     {"coordinates", 0, OPTION_TEXT, OPTION_HERE, COMMAND_TRAIN, AT(coordinates), NULL, "WIDTHS", "make no run: train models of several --dim, such as 32,64,128, for 5 steps (or --steps) with each --parametrization, and compare how much their activations change"},
     {"dump-logits", 0, OPTION_PATH, OPTION_HERE, COMMAND_EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all that is scored, and its targets as FILE.ids.npy"},
+    {"skip-blocks", 0, OPTION_TEXT, OPTION_HERE, COMMAND_EVAL | COMMAND_WRITE | COMMAND_SCORE, AT(skip_blocks), NULL, "N,...", "leave these blocks out, from 0 on, as a model that was trained with --branch-dropout can do without some"},
     {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE | SWEEP | EXPORT, AT(quiet), NULL, NULL, "print no progress"},
     {"json", 0, OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE | SWEEP, AT(json), NULL, NULL, "print the result as one line of JSON"},
 

@@ -39,7 +39,7 @@ typedef struct SharedOptions {
     int parametrization, activation, norm, norm_kind, qk_norm_kind, positions, distances, attention, score, skip,
         rotary_scaling; /* enums; see shared.c */
     bool bias, bias_free, tie, gate, macaron, residual_scores, qk_norm, value_residual, embedding_norm;
-    const char *window_pattern;
+    const char *window_pattern, *skip_blocks;
     double rotary_base, rotary_share, rotary_stretch;
     /* training */
     const char *data, *from, *map, *betas, *groups, *save_every, *lr_end;

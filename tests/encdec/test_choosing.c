@@ -218,6 +218,22 @@ START_TEST(an_ensemble_is_the_mean_of_its_runs)
             run);
 }
 
+/* Of encoder and decoder alike, with caches. */
+START_TEST(a_model_without_some_blocks_translates_as_that_of_the_others)
+{
+    setup("--steps 60 --warmup 30 --depth 2");
+    works("train --run %s-1 " TINY "--steps 0 --from %s/checkpoints/00000060/model.safetensors --map "
+          "encoder.1.=encoder.0.,encoder.0.=a.,decoder.1.=decoder.0.,decoder.0.=b.",
+          run, run);
+    Said one = must("translate --run %s-1 -q --weights last --file %s --scores", run, source),
+         two = translated("--weights last --scores --skip-blocks 0"), all = translated("--weights last --scores");
+    ck_assert_str_eq(one.out, two.out);
+    ck_assert_str_ne(one.out, all.out);
+    said_free(&one);
+    said_free(&two);
+    said_free(&all);
+}
+
 START_TEST(what_does_not_go_together_is_refused)
 {
     setup("--steps 1");
@@ -238,6 +254,7 @@ int main(int argc, char **argv)
         TEST(no_word_comes_twice_where_none_may),
         TEST(scores_of_given_translations_are_those_of_translate),
         TEST(an_ensemble_is_the_mean_of_its_runs),
+        TEST(a_model_without_some_blocks_translates_as_that_of_the_others),
         TEST(what_does_not_go_together_is_refused),
     };
     command_program("encdec");
