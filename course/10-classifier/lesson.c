@@ -214,11 +214,13 @@ static void critic_open(Critic *c, const Network *how, const Reviews *r)
 {
     const EmbeddingOptions words = {
         .vocabulary = r->vocabulary.count, .context = CONTEXT, .dim = D, .positions = how->positions, .scale = 1};
-    const StackOptions blocks = {
-        .block = {.attention = {D, H, D / H, D / H}, .ff = F, .norm = NORM_POST, .dropout = 0.2},
-        .depth = how->depth,
-        .blocks = "blocks",
-        .norm = "norm"};
+    const StackOptions blocks = {.block = {.attention = {.dim = D, .heads = H, .key_size = D / H, .value_size = D / H},
+                                           .ff = F,
+                                           .norm = NORM_POST,
+                                           .dropout = 0.2},
+                                 .depth = how->depth,
+                                 .blocks = "blocks",
+                                 .norm = "norm"};
     *c = (Critic){.how = *how,
                   .vocabulary = &r->vocabulary,
                   .train = reviews_part(r, SPLIT_TRAIN),

@@ -85,7 +85,8 @@ static Tensor *loss_of(void *self, Tape *t, const Rows *rows)
 static bool model_open(Model *m, Error *e)
 {
     const AttentionOptions attention = {.dim = D, .heads = HEADS, .key_size = D / HEADS, .value_size = D / HEADS};
-    const StackOptions blocks = {{.attention = attention, .ff = 4 * D}, DEPTH, "blocks", "norm"};
+    const StackOptions blocks = {
+        .block = {.attention = attention, .ff = 4 * D}, .depth = DEPTH, .blocks = "blocks", .norm = "norm"};
     const EmbeddingOptions embedding = {
         .vocabulary = LETTERS, .context = LENGTH, .dim = D, .positions = POSITIONS_SINUSOID, .tied = true, .scale = 1};
     *m = (Model){0};
