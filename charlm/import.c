@@ -71,11 +71,11 @@ static bool set_activation(const Import *m, const char *key, const char *otherwi
                                            {"gelu", "gelu"},          {"relu", "relu"},
                                            {"silu", "silu"},          {"swish", "silu"},
                                            {"relu2", "relu2"}};
-    const char *asked = json_get_text(m->hf.config, key);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(asked ? asked : otherwise, names[i][0]))
+    const char *asked = json_get(m->hf.config, key) ? json_get_text(m->hf.config, key) : otherwise;
+    for (size_t i = 0; asked && i < sizeof names / sizeof *names; i++)
+        if (!strcmp(asked, names[i][0]))
             return set(m, "activation", names[i][1], e);
-    return fail(e, "%s/config.json: '%s' is %s, which is not known here", m->path, key, asked);
+    return fail(e, "%s/config.json: '%s' is %s, which is not known here", m->path, key, asked ? asked : "no name");
 }
 
 /* ---- configurations */
@@ -88,6 +88,12 @@ static bool has_our_epsilon(const Import *m, const char *key, double otherwise, 
             fail(e, "%s/config.json: '%s' must be 1e-05: no norm here has another", m->path, key));
 }
 
+static bool heads_fit(const Import *m, size_t heads, Error *e)
+{
+    return m->dim % heads == 0 ||
+           fail(e, "%s/config.json: 'n_embd' %zu is not a multiple of 'n_head' %zu", m->path, m->dim, heads);
+}
+
 static bool read_gpt2(Import *m, Error *e)
 {
     const HfFolder *h = &m->hf;
@@ -97,7 +103,7 @@ static bool read_gpt2(Import *m, Error *e)
            hf_must_be(h, "scale_attn_by_inverse_layer_idx", false, false, e) &&
            hf_must_be(h, "tie_word_embeddings", true, true, e) &&
            hf_must_be(h, "add_cross_attention", false, false, e) && has_our_epsilon(m, "layer_norm_epsilon", 1e-5, e) &&
-           hf_size(h, "n_embd", 0, &m->dim, e) && hf_size(h, "n_head", 0, &heads, e) &&
+           hf_size(h, "n_embd", 0, &m->dim, e) && hf_size(h, "n_head", 0, &heads, e) && heads_fit(m, heads, e) &&
            hf_size(h, "n_layer", 0, &m->depth, e) && hf_size(h, "n_positions", 0, &context, e) &&
            hf_size(h, "n_inner", 4 * m->dim, &ff, e) && hf_size(h, "vocab_size", 0, &m->vocabulary, e) &&
            begin(m, heads, ff, context, e) && set_activation(m, "activation_function", "gelu_new", e);
@@ -110,7 +116,7 @@ static bool read_nanogpt(Import *m, Error *e)
     size_t heads, context;
     bool bias;
     m->names = NAMES_NANOGPT;
-    return hf_size(h, "n_embd", 0, &m->dim, e) && hf_size(h, "n_head", 0, &heads, e) &&
+    return hf_size(h, "n_embd", 0, &m->dim, e) && hf_size(h, "n_head", 0, &heads, e) && heads_fit(m, heads, e) &&
            hf_size(h, "n_layer", 0, &m->depth, e) && hf_size(h, "block_size", 0, &context, e) &&
            hf_size(h, "vocab_size", 0, &m->vocabulary, e) && hf_truth(h, "bias", true, &bias, e) &&
            begin(m, heads, 4 * m->dim, context, e) && set(m, "activation", "gelu", e) &&

@@ -105,15 +105,18 @@ static bool open_shards(HfFolder *h, Error *e)
     const Json *map = fine ? json_get(index, "weight_map") : NULL;
     if (fine && (!map || map->kind != JSON_OBJECT))
         fine = fail(e, "%s/model.safetensors.index.json has no 'weight_map'", h->path);
+    const char *opened[HF_FILES]; /* [h->files] */
     for (size_t i = 0; fine && i < map->count; i++) {
         const Json *item = &map->items[i];
-        bool known = false;
-        for (size_t k = 0; k < i && !known; k++)
-            known = map->items[k].kind == JSON_STRING && item->kind == JSON_STRING &&
-                    !strcmp(map->items[k].text, item->text);
-        if (item->kind != JSON_STRING || strchr(item->text, '/'))
+        if (item->kind != JSON_STRING || strchr(item->text, '/')) {
             fine = fail(e, "%s/model.safetensors.index.json: '%s' is in no file of the folder", h->path, item->key);
-        fine = fine && (known || open_file(h, item->text, e));
+            break;
+        }
+        size_t k = 0;
+        while (k < h->files && strcmp(opened[k], item->text) != 0)
+            k++;
+        if (k == h->files && (fine = open_file(h, item->text, e)))
+            opened[k] = item->text;
     }
     json_free(index);
     return fine;

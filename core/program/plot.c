@@ -284,16 +284,17 @@ static bool wait_for_more(Plot *p, bool *going, Error *e)
 /* Draws while the first run is trained, and once more when it is not. */
 static bool watch(Plot *p, Error *e)
 {
-    bool going = true, last = !run_busy(p->run[0]), empty;
-    if (last && !p->a->options->quiet)
-        fprintf(stderr, "%s: the run %s is not training now, so there is nothing to wait for\n", p->a->kind->name,
-                p->run[0]);
+    const bool finished = !run_busy(p->run[0]);
+    bool going = true, last = finished, empty;
     stop_catch();
     for (;;) {
         if (!read_logs(p, &empty, e) || (empty && last))
             return false;
         if (!empty && !draw(p, e))
             return stop_requested();
+        if (finished && !p->a->options->quiet)
+            fprintf(stderr, "%s: the run %s is not training now, so there is nothing to wait for\n", p->a->kind->name,
+                    p->run[0]);
         if (last || stop_requested())
             return true;
         if (!wait_for_more(p, &going, e))

@@ -388,7 +388,9 @@ START_TEST(what_is_no_such_model_is_refused)
         {"config.json", "\"n_embd\": 8", "\"n_embd\": null", "'n_embd' is missing"},
         {"config.json", "\"n_layer\": 2", "\"n_layer\": 0", "'n_layer' is not a number of at least 1"},
         {"config.json", "\"n_layer\": 2", "\"n_layer\": 3", "tensor 'h.2.ln_1.weight' is missing"},
-        {"config.json", "\"n_head\": 2", "\"n_head\": 3", "heads"},
+        {"config.json", "\"n_layer\": 2", "\"n_layer\": 1", "h.1."},
+        {"config.json", "\"gelu_new\"", "5", "'activation_function' is no name"},
+        {"config.json", "\"n_head\": 2", "\"n_head\": 3", "config.json: 'n_embd' 8 is not a multiple of 'n_head' 3"},
         {"config.json", "{", "[", "config.json"}};
     const char *folder = model(), *run = fresh_path("run");
     size_t size;

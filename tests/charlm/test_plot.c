@@ -300,6 +300,7 @@ START_TEST(what_cannot_be_drawn_is_said_in_a_line)
     refused(1, "no such folder", "plot --run nowhere");
     refused(1, "no step in its log yet", "plot --run %s", run);
     refused(2, "--what 'lost'", "plot --run %s --what lost", trained("r", ""));
+    refused(2, "--what 'lost'", "plot --run %s --what lost --watch", trained("w", ""));
     refused(2, ".png, .svg, .pdf or .txt", "plot --run %s --out x.gif", run);
     refused(2, "--size", "plot --run %s --size 3yards", run);
     refused(1, "choose another", "plot --run %s --out x.tsv --terminal svg", run);
