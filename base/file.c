@@ -73,6 +73,24 @@ bool file_read(const char *path, char **bytes, size_t *size, Error *e)
     return file_read_any(path, bytes, size, e);
 }
 
+bool file_lines(const char *path, bool (*take)(void *context, const FileLine *line, Error *e), void *context, Error *e)
+{
+    char *text;
+    size_t size;
+    if (!file_read(path, &text, &size, e))
+        return false;
+    bool done = true;
+    FileLine line = {.path = path, .text = text, .number = 1};
+    for (const char *end = text + size; done && line.text < end; line.text += line.size + 1, line.number++) {
+        const char *close = memchr(line.text, '\n', (size_t)(end - line.text));
+        line.ended = close != NULL;
+        line.size = (size_t)((close ? close : end) - line.text);
+        done = take(context, &line, e);
+    }
+    memory_free(text);
+    return done;
+}
+
 /* The file a path stands for: for a link the file it names, else the path itself. */
 static char *resolve(const char *path)
 {

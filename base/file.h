@@ -14,6 +14,17 @@ bool file_read(const char *path, char **bytes, size_t *size, Error *e);
 /* The same of what a user names, which may be a pipe: it is read until it ends, and given up where it seems not to. */
 bool file_read_any(const char *path, char **bytes, size_t *size, Error *e);
 
+/* A line of a file, without its end. ended: false of what follows the last end. */
+typedef struct FileLine {
+    const char *path;
+    char *text;
+    size_t size, number; /* from 1 */
+    bool ended;
+} FileLine;
+
+/* Reads a file and hands over one line after another, until one is refused. */
+bool file_lines(const char *path, bool (*take)(void *context, const FileLine *line, Error *e), void *context, Error *e);
+
 /* Written under a temporary name that begins with a dot, synced, renamed. What had the name before is gone: through a
  * link nothing is written. A device is refused. */
 bool file_write(const char *path, const void *bytes, size_t size, Error *e);

@@ -131,39 +131,35 @@ static void sum_up(Log *log)
     }
 }
 
-static bool read_lines(Log *log, char *text, size_t size, const char *path, Error *e)
-{
+typedef struct Reading {
+    Log *log;
+    size_t capacity;
     Columns columns;
-    size_t capacity = 0, row = 1;
-    const char *end = memchr(text, '\n', size);
-    if (!end)
+} Reading;
+
+static bool take_line(void *context, const FileLine *line, Error *e)
+{
+    Reading *r = context;
+    LogLine l;
+    if (!line->ended) /* it is being written */
         return true;
-    run_log_renew(text);
-    if (!read_header(&columns, log, text, (size_t)(end - text), path, e))
-        return false;
-    for (const char *line = end + 1; (end = memchr(line, '\n', (size_t)(text + size - line))); line = end + 1) {
-        LogLine l;
-        row++;
-        if (!read_line(&l, &columns, line, (size_t)(end - line)))
-            return fail(e, "%s, line %zu does not match the first line: expected %zu numbers separated by tabs", path,
-                        row, columns.count);
-        if (!add(log, &l, &capacity, e))
-            return false;
+    if (line->number == 1) {
+        run_log_renew(line->text);
+        return read_header(&r->columns, r->log, line->text, line->size, line->path, e);
     }
-    sum_up(log);
-    return true;
+    if (!read_line(&l, &r->columns, line->text, line->size))
+        return fail(e, "%s, line %zu does not match the first line: expected %zu numbers separated by tabs", line->path,
+                    line->number, r->columns.count);
+    return add(r->log, &l, &r->capacity, e);
 }
 
 bool log_read(Log *log, const char *path, Error *e)
 {
-    char *text;
-    size_t size;
     *log = (Log){0};
-    if (!file_read(path, &text, &size, e))
-        return false;
-    bool done = read_lines(log, text, size, path, e);
-    memory_free(text);
-    if (!done)
+    bool done = file_lines(path, take_line, &(Reading){.log = log}, e);
+    if (done)
+        sum_up(log);
+    else
         log_free(log);
     return done;
 }

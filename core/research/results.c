@@ -150,33 +150,29 @@ static bool add_line(Results *all, const Columns *c, const char *line, size_t si
     return true;
 }
 
-static bool read_lines(Results *r, const char *text, size_t size, const char *path, Error *e)
-{
+typedef struct Reading {
+    Results *results;
     Columns columns;
-    size_t row = 1;
-    const char *end = memchr(text, '\n', size);
-    if (!end)
-        return fail(e, "%s is not the table of a sweep: it has no line", path);
-    if (!read_header(&columns, text, (size_t)(end - text), path, e))
-        return false;
-    for (const char *line = end + 1; (end = memchr(line, '\n', (size_t)(text + size - line))); line = end + 1) {
-        Error why;
-        row++;
-        if (!add_line(r, &columns, line, (size_t)(end - line), &why))
-            return fail(e, "%s, line %zu: %s", path, row, why.text);
-    }
-    return true;
+    bool header;
+} Reading;
+
+static bool take_line(void *context, const FileLine *line, Error *e)
+{
+    Reading *r = context;
+    Error why;
+    if (!line->ended)
+        return true;
+    if (line->number == 1)
+        return r->header = read_header(&r->columns, line->text, line->size, line->path, e);
+    return add_line(r->results, &r->columns, line->text, line->size, &why) ||
+           fail(e, "%s, line %zu: %s", line->path, line->number, why.text);
 }
 
 bool results_add(Results *r, const char *path, Error *e)
 {
-    char *text;
-    size_t size;
-    if (!file_read(path, &text, &size, e))
-        return false;
-    const bool done = read_lines(r, text, size, path, e);
-    memory_free(text);
-    return done;
+    Reading reading = {.results = r};
+    return file_lines(path, take_line, &reading, e) &&
+           (reading.header || fail(e, "%s is not the table of a sweep: it has no line", path));
 }
 
 void results_free(Results *r)

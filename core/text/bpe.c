@@ -105,91 +105,74 @@ bool bpe_finish(Bpe *b, Error *e)
 
 /* --- as a text --- */
 
-/* Lines of a file whose last one may have no end, without the spaces and returns around them. */
-typedef struct Lines {
-    const char *path, *at, *end;
-    const char *line;
-    size_t size, number;
-} Lines;
+/* What takes the lines of a file, without the spaces and returns around them and without empty ones at the end. */
+typedef struct Reader {
+    bool (*take)(void *context, const FileLine *l, Error *e);
+    void *context;
+    size_t empty; /* number of the first empty line so far */
+} Reader;
 
 static bool is_blank(char c) { return c == ' ' || c == '\r'; }
 
-static bool next_line(Lines *l)
+static bool take_line(void *context, const FileLine *line, Error *e)
 {
-    if (l->at == l->end)
-        return false;
-    const char *newline = memchr(l->at, '\n', (size_t)(l->end - l->at));
-    const char *start = l->at, *end = newline ? newline : l->end;
-    l->at = newline ? newline + 1 : l->end;
-    while (start < end && is_blank(*start))
-        start++;
-    while (end > start && is_blank(end[-1]))
-        end--;
-    l->line = start;
-    l->size = (size_t)(end - start);
-    l->number++;
-    return true;
+    Reader *r = context;
+    FileLine l = *line;
+    if (!l.size) {
+        r->empty = r->empty ? r->empty : l.number;
+        return true;
+    }
+    if (r->empty) /* it was not at the end: it is what cannot be read */
+        l.number = r->empty, l.size = 0;
+    for (; l.size && is_blank(*l.text); l.size--)
+        l.text++;
+    while (l.size && is_blank(l.text[l.size - 1]))
+        l.size--;
+    return r->take(r->context, &l, e);
 }
 
 /* The space between the two words of a line; NULL: they are not two, or no text. */
-static const char *between(const Lines *l)
+static const char *between(const FileLine *l)
 {
-    const char *space = memchr(l->line, ' ', l->size);
-    if (!space || memchr(space + 1, ' ', (size_t)(l->line + l->size - space - 1)))
+    const char *space = memchr(l->text, ' ', l->size);
+    if (!space || memchr(space + 1, ' ', (size_t)(l->text + l->size - space - 1)))
         return NULL;
-    return utf8_valid(l->line, l->size) && !memchr(l->line, 0, l->size) ? space : NULL;
-}
-
-/* Reads a file line by line. */
-static bool read_lines(const char *path, bool (*take)(void *context, const Lines *l, Error *e), void *context, Error *e)
-{
-    char *text;
-    size_t size;
-    if (!file_read(path, &text, &size, e))
-        return false;
-    const char *end = text + size;
-    while (end > text && end[-1] == '\n' && (end - 1 == text || end[-2] == '\n'))
-        end--; /* empty lines at the end */
-    bool done = true;
-    for (Lines l = {.path = path, .at = text, .end = end}; done && next_line(&l);)
-        done = take(context, &l, e);
-    memory_free(text);
-    return done;
+    return utf8_valid(l->text, l->size) && !memchr(l->text, 0, l->size) ? space : NULL;
 }
 
 /* "#version: 0.2"; 0.2.0 is the same. */
-static bool read_version(Bpe *b, const Lines *l, Error *e)
+static bool read_version(Bpe *b, const FileLine *l, Error *e)
 {
     static const char *const versions[] = {"#version: 0.2", "#version: 0.1"};
     size_t size = l->size;
-    while (size > 2 && !memcmp(l->line + size - 2, ".0", 2))
+    while (size > 2 && !memcmp(l->text + size - 2, ".0", 2))
         size -= 2;
     for (size_t i = 0; i < 2; i++)
-        if (size == strlen(versions[i]) && !memcmp(l->line, versions[i], size)) {
+        if (size == strlen(versions[i]) && !memcmp(l->text, versions[i], size)) {
             b->separate_end = i == 1;
             return true;
         }
     return fail(e, "%s, line 1: these codes say '%.*s', but only versions 0.1 and 0.2 are known", l->path,
-                (int)(l->size < 40 ? l->size : 40), l->line);
+                (int)(l->size < 40 ? l->size : 40), l->text);
 }
 
-static bool read_merge(void *context, const Lines *l, Error *e)
+static bool read_merge(void *context, const FileLine *l, Error *e)
 {
     Bpe *b = context;
     static const char version[] = "#version:";
-    if (l->number == 1 && l->size >= strlen(version) && !memcmp(l->line, version, strlen(version)))
+    if (l->number == 1 && l->size >= strlen(version) && !memcmp(l->text, version, strlen(version)))
         return read_version(b, l, e);
     const char *space = between(l);
     if (!space)
         return fail(e, "%s, line %zu: a merge is two subwords in UTF-8, separated by one space", l->path, l->number);
-    size_t left = (size_t)(space - l->line);
-    return bpe_add(b, l->line, left, space + 1, l->size - left - 1, e);
+    size_t left = (size_t)(space - l->text);
+    return bpe_add(b, l->text, left, space + 1, l->size - left - 1, e);
 }
 
 bool bpe_read(Bpe *b, const char *path, Error *e)
 {
     *b = (Bpe){.separate_end = true}; /* unless the first line says otherwise */
-    bool done = read_lines(path, read_merge, b, e);
+    bool done = file_lines(path, take_line, &(Reader){read_merge, b, 0}, e);
     if (done && !b->count && b->separate_end)
         done = fail(e, "%s is empty: codes start with the line '#version: 0.2'", path);
     if (done && bpe_finish(b, e))
@@ -213,28 +196,28 @@ bool bpe_write(const Bpe *b, const char *path, Error *e)
 
 /* --- pieces and counts as a text --- */
 
-static bool read_piece(void *context, const Lines *l, Error *e)
+static bool read_piece(void *context, const FileLine *l, Error *e)
 {
     Vocabulary *v = context;
     const char *space = between(l);
     char *after = NULL;
     errno = 0;
     uint64_t times = space && space[1] >= '0' && space[1] <= '9' ? strtoull(space + 1, &after, 10) : 0;
-    if (!after || after != l->line + l->size || errno)
+    if (!after || after != l->text + l->size || errno)
         return fail(e, "%s, line %zu: expected a subword, a space and its count", l->path, l->number);
-    size_t length = (size_t)(space - l->line), before = v->count;
+    size_t length = (size_t)(space - l->text), before = v->count;
     int32_t id;
-    if (!vocabulary_add(v, l->line, length, times, &id, e))
+    if (!vocabulary_add(v, l->text, length, times, &id, e))
         return false;
     return id == UNKNOWN || v->count > before ||
-           fail(e, "%s, line %zu: '%.*s' appears twice", l->path, l->number, (int)(length < 60 ? length : 60), l->line);
+           fail(e, "%s, line %zu: '%.*s' appears twice", l->path, l->number, (int)(length < 60 ? length : 60), l->text);
 }
 
 bool bpe_pieces_read(Vocabulary *pieces, const char *path, Error *e)
 {
     if (!vocabulary_open(pieces, e))
         return false;
-    if (read_lines(path, read_piece, pieces, e))
+    if (file_lines(path, take_line, &(Reader){read_piece, pieces, 0}, e))
         return true;
     vocabulary_close(pieces);
     return false;

@@ -34,7 +34,7 @@ size_t gpt2_seen(unsigned char byte, char seen[4]) { return utf8_encode(seen, se
 
 /* --- encoder.json --- */
 
-/* Each piece at the place of its id: all places are taken once. */
+/* Each piece under its id: all ids are taken once. */
 static bool order_pieces(const Json *encoder, const char *path, const char **pieces, Error *e)
 {
     for (size_t i = 0; i < encoder->count; i++) {
@@ -95,19 +95,14 @@ static bool read_encoder(Gpt2 *g, const char *path, Error *e)
 
 /* --- vocab.bpe --- */
 
-typedef struct Line {
-    const char *path, *text;
-    size_t size, number;
-} Line;
-
-static bool find_piece(const Gpt2 *g, const Line *line, const char *piece, size_t size, int32_t *id, Error *e)
+static bool find_piece(const Gpt2 *g, const FileLine *line, const char *piece, size_t size, int32_t *id, Error *e)
 {
     *id = memchr(piece, 0, size) ? -1 : vocabulary_search(&g->pieces, piece, size);
     return *id >= 0 || fail(e, "%s, line %zu: the encoder has no subword '%.*s'; do the two files belong together?",
                             line->path, line->number, (int)(size < 100 ? size : 100), piece);
 }
 
-static bool read_merge(Gpt2 *g, const Line *line, Buffer *both, Error *e)
+static bool read_merge(Gpt2 *g, const FileLine *line, Buffer *both, Error *e)
 {
     const char *space = memchr(line->text, ' ', line->size), *end = line->text + line->size;
     if (!space || space == line->text || space + 1 == end || memchr(space + 1, ' ', (size_t)(end - space - 1)))
@@ -130,43 +125,30 @@ static bool read_merge(Gpt2 *g, const Line *line, Buffer *both, Error *e)
     return true;
 }
 
-static size_t count_lines(const char *text, size_t size)
-{
-    size_t lines = 1;
-    for (size_t i = 0; i < size; i++)
-        lines += text[i] == '\n';
-    return lines;
-}
+typedef struct Merges {
+    Gpt2 *gpt2;
+    Buffer both; /* halves of a merge, joined */
+    size_t capacity;
+} Merges;
 
-static bool read_lines(Gpt2 *g, const char *path, const char *text, size_t size, Error *e)
+static bool take_line(void *context, const FileLine *line, Error *e)
 {
     static const char version[] = "#version";
-    size_t most = count_lines(text, size);
-    Line line = {.path = path, .text = text};
-    Buffer both = {0};
-    bool done = true;
-    g->merged = memory_get(most, sizeof *g->merged);
-    if (!g->merged)
-        return memory_error(e, path, most, sizeof *g->merged);
-    for (const char *end = text + size; done && line.text < end; line.text += line.size + 1) {
-        const char *close = memchr(line.text, '\n', (size_t)(end - line.text));
-        line.size = (size_t)((close ? close : end) - line.text);
-        Line merge = {path, line.text, line.size - (line.size && line.text[line.size - 1] == '\r'), ++line.number};
-        if (merge.number > 1 || strncmp(line.text, version, sizeof version - 1) != 0)
-            done = read_merge(g, &merge, &both, e);
-    }
-    buffer_free(&both);
-    return done;
+    Merges *m = context;
+    FileLine merge = *line;
+    merge.size -= merge.size && merge.text[merge.size - 1] == '\r';
+    if (merge.number == 1 && !strncmp(merge.text, version, sizeof version - 1))
+        return true;
+    return memory_grow(&m->gpt2->merged, &m->capacity, m->gpt2->merges.count + 1, sizeof *m->gpt2->merged, line->path,
+                       e) &&
+           read_merge(m->gpt2, &merge, &m->both, e);
 }
 
 static bool read_merges(Gpt2 *g, const char *path, Error *e)
 {
-    char *text;
-    size_t size;
-    if (!file_read(path, &text, &size, e))
-        return false;
-    bool done = read_lines(g, path, text, size, e);
-    memory_free(text);
+    Merges m = {.gpt2 = g};
+    bool done = file_lines(path, take_line, &m, e);
+    buffer_free(&m.both);
     return done;
 }
 

@@ -178,46 +178,36 @@ bool vocabulary_write(const Vocabulary *v, const char *path, Error *e)
     return done;
 }
 
-/* Reads one line, up to its end; `number` is only to be named. */
-static bool read_line(Vocabulary *v, const char *path, const char *line, const char *end, size_t number, Error *e)
+static bool read_line(void *context, const FileLine *l, Error *e)
 {
-    const char *tab = end; /* the last one: a piece may have others */
+    Vocabulary *v = context;
+    const char *line = l->text, *end = line + l->size, *tab = end; /* the last one: a piece may have others */
+    if (!l->ended)
+        return fail(e, "%s, line %zu: the line has no end: the file is truncated", l->path, l->number);
     while (tab > line && *tab != '\t')
         tab--;
     char *after = NULL;
     errno = 0;
     uint64_t times = tab > line && tab[1] >= '0' && tab[1] <= '9' ? strtoull(tab + 1, &after, 10) : 0;
     if (!after || after != end || errno || memchr(line, 0, (size_t)(tab - line)))
-        return fail(e, "%s, line %zu: expected a word, a tab and its count", path, number);
+        return fail(e, "%s, line %zu: expected a word, a tab and its count", l->path, l->number);
     size_t length = (size_t)(tab - line), before = v->count;
     int32_t id;
-    if (number == 1)
+    if (l->number == 1)
         return (length == strlen(unknown) && !memcmp(line, unknown, length) &&
                 vocabulary_add(v, line, length, times, &id, e)) ||
-               fail(e, "%s: the first word of a vocabulary is %s, not '%.*s'", path, unknown, (int)length, line);
+               fail(e, "%s: the first word of a vocabulary is %s, not '%.*s'", l->path, unknown, (int)length, line);
     if (!vocabulary_add(v, line, length, times, &id, e))
         return false;
-    return v->count > before || fail(e, "%s, line %zu: '%.*s' appears twice", path, number, (int)length, line);
+    return v->count > before || fail(e, "%s, line %zu: '%.*s' appears twice", l->path, l->number, (int)length, line);
 }
 
 bool vocabulary_read(Vocabulary *v, const char *path, Error *e)
 {
-    char *text;
-    size_t size, number = 0;
     *v = (Vocabulary){0};
-    if (!file_read(path, &text, &size, e))
-        return false;
-    bool done = vocabulary_open(v, e);
-    const char *end = NULL;
-    for (const char *line = text; done && line < text + size; line = end + 1) {
-        end = memchr(line, '\n', (size_t)(text + size - line));
-        number++;
-        done = end ? read_line(v, path, line, end, number, e)
-                   : fail(e, "%s, line %zu: the line has no end: the file is truncated", path, number);
-    }
-    if (done && !number)
+    bool done = file_lines(path, read_line, v, e);
+    if (done && !v->count)
         done = fail(e, "%s is empty: a vocabulary has at least the line for %s", path, unknown);
-    memory_free(text);
     if (!done)
         vocabulary_close(v);
     return done;

@@ -19,42 +19,30 @@ bool wordpiece_add(WordPiece *w, const char *piece, size_t length, int32_t *id, 
     return true;
 }
 
-static bool read_line(WordPiece *w, const char *path, const char *line, size_t length, size_t number, Error *e)
+static bool read_line(void *context, const FileLine *line, Error *e)
 {
+    WordPiece *w = context;
+    size_t length = line->size;
     int32_t id;
-    while (length && line[length - 1] == '\r')
+    while (length && line->text[length - 1] == '\r')
         length--;
-    if (!length || memchr(line, 0, length))
-        return fail(e, "%s, line %zu: a subword is missing; a vocabulary has one on each line", path, number);
-    if (!wordpiece_add(w, line, length, &id, e))
+    if (!length || memchr(line->text, 0, length))
+        return fail(e, "%s, line %zu: a subword is missing; a vocabulary has one on each line", line->path,
+                    line->number);
+    if (!wordpiece_add(w, line->text, length, &id, e))
         return false;
-    return (size_t)id + 1 == number || fail(e, "%s, line %zu: '%.*s' appears twice, first in line %d", path, number,
-                                            (int)(length < 100 ? length : 100), line, (int)id + 1);
-}
-
-static bool read_lines(WordPiece *w, const char *path, const char *text, size_t size, Error *e)
-{
-    size_t number = 0;
-    for (const char *line = text, *end = text + size; line < end;) {
-        const char *close = memchr(line, '\n', (size_t)(end - line));
-        size_t length = (size_t)((close ? close : end) - line);
-        if (!read_line(w, path, line, length, ++number, e))
-            return false;
-        line += length + 1;
-    }
-    w->unknown = vocabulary_search(&w->pieces, WORDPIECE_UNKNOWN, strlen(WORDPIECE_UNKNOWN));
-    return w->unknown >= 0 || fail(e, "%s has no line %s: is it a WordPiece vocabulary?", path, WORDPIECE_UNKNOWN);
+    return (size_t)id + 1 == line->number ||
+           fail(e, "%s, line %zu: '%.*s' appears twice, first in line %d", line->path, line->number,
+                (int)(length < 100 ? length : 100), line->text, (int)id + 1);
 }
 
 bool wordpiece_read(WordPiece *w, const char *path, bool lower, Error *e)
 {
-    char *text;
-    size_t size;
     *w = (WordPiece){.lower = lower};
-    if (!file_read(path, &text, &size, e))
-        return false;
-    bool done = read_lines(w, path, text, size, e);
-    memory_free(text);
+    bool done = file_lines(path, read_line, w, e);
+    w->unknown = vocabulary_search(&w->pieces, WORDPIECE_UNKNOWN, strlen(WORDPIECE_UNKNOWN));
+    if (done && w->unknown < 0)
+        done = fail(e, "%s has no line %s: is it a WordPiece vocabulary?", path, WORDPIECE_UNKNOWN);
     if (!done)
         wordpiece_close(w);
     return done;
@@ -99,7 +87,7 @@ static int32_t longest_piece(const WordPiece *w, char *word, size_t at, size_t s
 
 static void encode_word(const WordPiece *w, const BertWords *found, Buffer *ids)
 {
-    char capacity[MORE + sizeof found->word], *word = capacity + MORE;
+    char with_marks[MORE + sizeof found->word], *word = with_marks + MORE;
     size_t before = ids->size;
     memcpy(word, found->word, found->length);
     bool known = found->characters <= BERT_WORD_MOST;
