@@ -269,7 +269,7 @@ demo: programs ## train a tiny model, let it write, draw what happened
 
 lint: ## check format, common mistakes and the rules of the house
 	@tools/lint.sh
-format: ## lay out every C file as .clang-format says
+format: ## format every C file as .clang-format says
 	@tools/lint.sh format
 
 install: programs ## install programs as PREFIX/bin/attend-NAME; data/fetch and documents in PREFIX/share/attend

@@ -25,14 +25,14 @@ static const Command commands[] = {
 int main(int argc, char **argv)
 {
     CharlmOptions values;
-    InspectOptions look;
+    InspectOptions inspect;
     AppKind kind = charlm_kind;
     Options options = {0};
-    Charlm c = {.app = {.kind = &kind, .options = &values.shared, .command_line = &options, .inspect = &look},
+    Charlm c = {.app = {.kind = &kind, .options = &values.shared, .command_line = &options, .inspect = &inspect},
                 .options = &values};
     const OptionTable tables[] = {{shared_options, shared_option_count, &values.shared},
                                   {charlm_options, charlm_option_count, &values},
-                                  {inspect_options, inspect_option_count, &look}};
+                                  {inspect_options, inspect_option_count, &inspect}};
     kind.sample = charlm_show_sample;
     kind.inspect = charlm_inspect;
     kind.texts = charlm_texts;

@@ -35,7 +35,7 @@ size_t classifier_shares(double *shares, const float *logits, size_t classes);
 
 /* What attention looks at, and which words moved the answer. */
 bool classifier_inspect(App *a, Inspection *l, Error *e);
-bool classifier_look_further(App *a, Inspection *l, Error *e);
+bool classifier_inspect_further(App *a, Inspection *l, Error *e);
 
 /* What plot draws of data and model. */
 bool classifier_texts(App *a, TextSet *t, Error *e);

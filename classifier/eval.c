@@ -41,7 +41,7 @@ static bool keep(Verdicts *r, const Corpus *c, size_t i, size_t said, double nat
         e);
 }
 
-static bool judge(Verdicts *r, const Corpus *c, Error *e)
+static bool evaluate(Verdicts *r, const Corpus *c, Error *e)
 {
     double *shares = memory_get(r->classes, sizeof *shares);
     bool fine = shares || memory_error(e, "shares of classes", r->classes, sizeof *shares);
@@ -281,7 +281,7 @@ static bool score(Classifier *c, Verdicts *r, Error *e)
         return false;
     if (v->shared.each || v->shared.against)
         r->each = (Each){.names = each_names, .columns = EACH_COLUMNS};
-    if (!judge(r, &c->reviews.corpus, e) || (v->shared.against && !v->shared.each && !compare(r, &c->app, e)))
+    if (!evaluate(r, &c->reviews.corpus, e) || (v->shared.against && !v->shared.each && !compare(r, &c->app, e)))
         return false;
     if (v->shared.each)
         return each_print(&r->each, e);

@@ -99,7 +99,7 @@ static void add_lines(Inspection *l, const Attribution *m, const Classifier *c)
                  c->classes[m->answer]);
 }
 
-bool classifier_look_further(App *a, Inspection *l, Error *e)
+bool classifier_inspect_further(App *a, Inspection *l, Error *e)
 {
     Classifier *c = (Classifier *)a;
     Attribution m = {0};

@@ -24,16 +24,16 @@ static const Command commands[] = {
 int main(int argc, char **argv)
 {
     ClassifierOptions values;
-    InspectOptions look;
+    InspectOptions inspect;
     AppKind kind = classifier_kind;
     Options options = {0};
-    Classifier c = {.app = {.kind = &kind, .options = &values.shared, .command_line = &options, .inspect = &look},
+    Classifier c = {.app = {.kind = &kind, .options = &values.shared, .command_line = &options, .inspect = &inspect},
                     .options = &values};
     const OptionTable tables[] = {{shared_options, shared_option_count, &values.shared},
                                   {classifier_options, classifier_option_count, &values},
-                                  {inspect_options, inspect_option_count, &look}};
+                                  {inspect_options, inspect_option_count, &inspect}};
     kind.inspect = classifier_inspect;
-    kind.inspect_further = classifier_look_further;
+    kind.inspect_further = classifier_inspect_further;
     kind.texts = classifier_texts;
     kind.name_token = classifier_name_token;
     return app_main(&c.app, &(AppTables){commands, sizeof commands / sizeof *commands, tables, 3}, argc, argv);

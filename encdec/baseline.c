@@ -17,7 +17,7 @@ enum { ROUNDS = 5 };
 typedef struct Baseline {
     EncDec *c;
     Dictionary words;
-    Judge judge;
+    BleuEvaluator evaluator;
     Ids line;
     Buffer text;
 } Baseline;
@@ -56,7 +56,7 @@ static bool score_pair(Baseline *b, size_t i, Error *e)
     pieces_line(all->pieces, b->line.id, b->line.count, &b->text);
     if (b->text.failed)
         return fail(e, "out of memory for a translation");
-    return judge_line(&b->judge, &b->text, reference, e);
+    return evaluator_line(&b->evaluator, &b->text, reference, e);
 }
 
 static bool print(const Baseline *b, Error *e)
@@ -68,11 +68,11 @@ static bool print(const Baseline *b, Error *e)
         buffer_print(&out, "{");
         json_add_text(&out, "split", split_name(b->c->app.data.scored));
         json_add_member(&out, "learnt_pairs", (double)learnt->count);
-        judge_add(&b->judge, &out);
+        evaluator_add(&b->evaluator, &out);
         return json_print(&out, e);
     }
     snprintf(how, sizeof how, "word by word, with a dictionary learned from %zu training pairs", learnt->count);
-    return judge_print(&b->judge, how, e);
+    return evaluator_print(&b->evaluator, how, e);
 }
 
 bool encdec_baseline(App *a, Error *e)
@@ -86,13 +86,13 @@ bool encdec_baseline(App *a, Error *e)
     if (!open_pairs(c, e))
         return false;
     const SentencePairs *scored = &c->bitext.parts[c->app.data.scored];
-    b.judge = judge_open(NULL, c->options->target, JUDGE_CELLS);
+    b.evaluator = evaluator_open(NULL, c->options->target, BLEU_CELLS);
     bool fine = dictionary_learn(&b.words, &c->bitext.parts[SPLIT_TRAIN], c->bitext.pieces->count, ROUNDS, e);
     for (size_t i = 0; fine && i < scored->count; i++)
         fine = score_pair(&b, i, e);
     fine = fine && print(&b, e);
     dictionary_close(&b.words);
-    judge_close(&b.judge);
+    evaluator_close(&b.evaluator);
     ids_close(&b.line);
     buffer_free(&b.text);
     return fine;

@@ -42,7 +42,7 @@ static bool read_texts(Compared *t, Error *e)
 static void note_tokens(const Compared *t)
 {
     for (size_t i = t->c->options->paired ? 2 : 1; !t->c->options->shared.quiet && i < t->count; i++)
-        judge_note_tokens(t->names[i], t->text[i]);
+        evaluator_note_tokens(t->names[i], t->text[i]);
 }
 
 /* The counts of hypothesis text `which`, line by line; to be freed with memory_free. */

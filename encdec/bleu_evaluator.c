@@ -1,4 +1,4 @@
-/* See judge.h. */
+/* See bleu_evaluator.h. */
 #include "encdec/bleu_evaluator.h"
 
 #include "base/memory.h"
@@ -15,20 +15,20 @@ static const char *const each_names[EACH_COLUMNS] = {"text",      "hypothesis", 
 static const char *const rules[] = {
     [MOSES_ENGLISH] = "moses-en", [MOSES_GERMAN] = "moses-de", [MOSES_FRENCH] = "moses-fr"};
 
-Judge judge_open(Translating *t, const char *language, size_t cells)
+BleuEvaluator evaluator_open(Translating *t, const char *language, size_t cells)
 {
     Error none;
-    Judge j = {.t = t, .cells = cells};
+    BleuEvaluator j = {.t = t, .cells = cells};
     j.moses = moses_language(&j.rules.language, language, &none);
     for (size_t i = 0; i < cells; i++) {
-        j.bleu[i] = bleu_open(i < JUDGE_TOKENS ? BLEU_13A : BLEU_AS_THEY_ARE,
-                              i == JUDGE_RAW_LOWER || i == JUDGE_TOKENS_LOWER);
+        j.bleu[i] = bleu_open(i < BLEU_TOKENS ? BLEU_13A : BLEU_AS_THEY_ARE,
+                              i == BLEU_RAW_LOWER || i == BLEU_TOKENS_LOWER);
         j.bleu[i].made_by = j.moses ? rules[j.rules.language] : NULL;
     }
     return j;
 }
 
-void judge_close(Judge *j)
+void evaluator_close(BleuEvaluator *j)
 {
     for (size_t i = 0; i < j->cells; i++)
         bleu_close(&j->bleu[i]);
@@ -41,7 +41,7 @@ void judge_close(Judge *j)
 static BleuText text_of(const Buffer *b) { return (BleuText){b->text ? b->text : "", b->size}; }
 
 /* Makes tokens of a text in its buffer; without rules they are the text. */
-static bool make_tokens(Judge *j, size_t side, BleuText *text, Error *e)
+static bool make_tokens(BleuEvaluator *j, size_t side, BleuText *text, Error *e)
 {
     Buffer *tokens = &j->tokens[side];
     if (!j->moses)
@@ -53,7 +53,7 @@ static bool make_tokens(Judge *j, size_t side, BleuText *text, Error *e)
     return true;
 }
 
-static bool keep_counts(Judge *j, const BleuCounts *c, Line reference, Error *e)
+static bool keep_counts(BleuEvaluator *j, const BleuCounts *c, Line reference, Error *e)
 {
     double row[EACH_COLUMNS] = {text_number(reference.text, reference.size), (double)c->hypothesis,
                                 (double)c->reference};
@@ -66,24 +66,24 @@ static bool keep_counts(Judge *j, const BleuCounts *c, Line reference, Error *e)
     return each_add(&j->each, row, e);
 }
 
-bool judge_line(Judge *j, const Buffer *text, Line reference_, Error *e)
+bool evaluator_line(BleuEvaluator *j, const Buffer *text, Line reference_, Error *e)
 {
     BleuText hypothesis = text_of(text), reference = {reference_.text, reference_.size};
     for (size_t i = 0; i < j->cells; i++) {
         BleuCounts counts;
-        if (i == JUDGE_TOKENS && (!make_tokens(j, SOURCE, &hypothesis, e) || !make_tokens(j, TARGET, &reference, e)))
+        if (i == BLEU_TOKENS && (!make_tokens(j, SOURCE, &hypothesis, e) || !make_tokens(j, TARGET, &reference, e)))
             return false;
         if (!bleu_count(&j->bleu[i], hypothesis, &reference, 1, &counts, e))
             return false;
         bleu_add(&j->counts[i], &counts);
-        if (j->keep && i == JUDGE_RAW && !keep_counts(j, &counts, reference_, e))
+        if (j->keep && i == BLEU_RAW && !keep_counts(j, &counts, reference_, e))
             return false;
     }
     j->lines++;
     return true;
 }
 
-bool judge_lines(Judge *j, const Lines side[SIDES_USED], Error *e)
+bool evaluator_lines(BleuEvaluator *j, const Lines side[SIDES_USED], Error *e)
 {
     if (!translating_run(j->t, &side[SOURCE], e))
         return false;
@@ -94,7 +94,7 @@ bool judge_lines(Judge *j, const Lines side[SIDES_USED], Error *e)
             translating_text(j->t, &found->hypothesis[0], &j->text);
         if (j->text.failed)
             return fail(e, "out of memory for a translation");
-        if (!judge_line(j, &j->text, lines_at(&side[TARGET], i), e))
+        if (!evaluator_line(j, &j->text, lines_at(&side[TARGET], i), e))
             return false;
     }
     return true;
@@ -111,7 +111,7 @@ static BleuCounts counts_of(const Each *t, size_t line)
     return c;
 }
 
-bool judge_compare(Versus *v, const Judge *j, const App *a, Error *e)
+bool evaluator_compare(Versus *v, const BleuEvaluator *j, const App *a, Error *e)
 {
     const size_t lines = j->each.count;
     BleuPaired paired;
@@ -141,20 +141,20 @@ bool judge_compare(Versus *v, const Judge *j, const App *a, Error *e)
     return fine;
 }
 
-BleuScore judge_score(const Judge *j, JudgeCell cell) { return bleu_score(&j->counts[cell]); }
+BleuScore evaluator_score(const BleuEvaluator *j, BleuCell cell) { return bleu_score(&j->counts[cell]); }
 
-bool judge_print(const Judge *j, const char *how, Error *e)
+bool evaluator_print(const BleuEvaluator *j, const char *how, Error *e)
 {
-    const BleuScore raw = judge_score(j, JUDGE_RAW);
-    const char *made_by = j->bleu[JUDGE_TOKENS].made_by;
+    const BleuScore raw = evaluator_score(j, BLEU_RAW);
+    const char *made_by = j->bleu[BLEU_TOKENS].made_by;
     Buffer b = {0};
     bleu_print(&b, &raw);
     buffer_print(&b, "\n  ");
-    bleu_signature(&b, &j->bleu[JUDGE_RAW], 1);
+    bleu_signature(&b, &j->bleu[BLEU_RAW], 1);
     buffer_print(&b, ", %zu lines; %s\n", j->lines, how);
     buffer_print(&b, "counted in other ways: lowercased %.2f; tokenized %.2f, lowercased %.2f (%s)\n",
-                 judge_score(j, JUDGE_RAW_LOWER).score, judge_score(j, JUDGE_TOKENS).score,
-                 judge_score(j, JUDGE_TOKENS_LOWER).score, made_by ? made_by : "words between spaces");
+                 evaluator_score(j, BLEU_RAW_LOWER).score, evaluator_score(j, BLEU_TOKENS).score,
+                 evaluator_score(j, BLEU_TOKENS_LOWER).score, made_by ? made_by : "words between spaces");
     bool fine = !b.failed || fail(e, "out of memory for a result");
     if (fine)
         fputs(b.text, stdout);
@@ -162,24 +162,24 @@ bool judge_print(const Judge *j, const char *how, Error *e)
     return fine;
 }
 
-void judge_add(const Judge *j, Buffer *b)
+void evaluator_add(const BleuEvaluator *j, Buffer *b)
 {
     Buffer raw = {0}, tokens = {0};
-    bleu_signature(&raw, &j->bleu[JUDGE_RAW], 1);
-    bleu_signature(&tokens, &j->bleu[JUDGE_TOKENS], 1);
+    bleu_signature(&raw, &j->bleu[BLEU_RAW], 1);
+    bleu_signature(&tokens, &j->bleu[BLEU_TOKENS], 1);
     json_add_member(b, "lines", (double)j->lines);
-    json_add_member(b, "bleu", judge_score(j, JUDGE_RAW).score);
+    json_add_member(b, "bleu", evaluator_score(j, BLEU_RAW).score);
     json_add_text(b, "signature", raw.failed ? "" : raw.text);
-    json_add_member(b, "lower_bleu", judge_score(j, JUDGE_RAW_LOWER).score);
-    json_add_member(b, "tokenised_bleu", judge_score(j, JUDGE_TOKENS).score);
+    json_add_member(b, "lower_bleu", evaluator_score(j, BLEU_RAW_LOWER).score);
+    json_add_member(b, "tokenised_bleu", evaluator_score(j, BLEU_TOKENS).score);
     json_add_text(b, "tokenised_signature", tokens.failed ? "" : tokens.text);
-    json_add_member(b, "lower_tokenised_bleu", judge_score(j, JUDGE_TOKENS_LOWER).score);
+    json_add_member(b, "lower_tokenised_bleu", evaluator_score(j, BLEU_TOKENS_LOWER).score);
     b->failed = b->failed || raw.failed || tokens.failed;
     buffer_free(&raw);
     buffer_free(&tokens);
 }
 
-void judge_note_tokens(const char *name, BleuText references)
+void evaluator_note_tokens(const char *name, BleuText references)
 {
     if (bleu_tokenised_lines(references) >= BLEU_TOKENISED)
         fprintf(stderr, "encdec: %s looks tokenized (lines end in \" .\"): BLEU of raw text needs raw references\n",

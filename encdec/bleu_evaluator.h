@@ -10,42 +10,42 @@
 #include "encdec/source.h"
 #include "encdec/translating.h"
 
-typedef enum JudgeCell { JUDGE_RAW, JUDGE_RAW_LOWER, JUDGE_TOKENS, JUDGE_TOKENS_LOWER, JUDGE_CELLS } JudgeCell;
+typedef enum BleuCell { BLEU_RAW, BLEU_RAW_LOWER, BLEU_TOKENS, BLEU_TOKENS_LOWER, BLEU_CELLS } BleuCell;
 
-typedef struct Judge {
+typedef struct BleuEvaluator {
     Translating *t;
     size_t cells; /* the first so many are counted */
     bool moses;   /* whether there are rules for the language */
     Moses rules;
-    Bleu bleu[JUDGE_CELLS];
-    BleuCounts counts[JUDGE_CELLS]; /* of all lines so far */
+    Bleu bleu[BLEU_CELLS];
+    BleuCounts counts[BLEU_CELLS]; /* of all lines so far */
     size_t lines;
     bool keep; /* the counts of each line, raw */
     Each each;
     Buffer text, tokens[SIDES_USED];
-} Judge;
+} BleuEvaluator;
 
-/* language: translated into. t: for judge_lines. */
-Judge judge_open(Translating *t, const char *language, size_t cells);
-void judge_close(Judge *j);
+/* language: translated into. t: for evaluator_lines. */
+BleuEvaluator evaluator_open(Translating *t, const char *language, size_t cells);
+void evaluator_close(BleuEvaluator *j);
 
 /* Translates the source of lines, all together, and counts what comes against their target. */
-bool judge_lines(Judge *j, const Lines side[SIDES_USED], Error *e);
+bool evaluator_lines(BleuEvaluator *j, const Lines side[SIDES_USED], Error *e);
 
 /* Counts one line, however it was translated; `text` and the reference are tokenised on the way. */
-bool judge_line(Judge *j, const Buffer *text, Line reference, Error *e);
+bool evaluator_line(BleuEvaluator *j, const Buffer *text, Line reference, Error *e);
 
-BleuScore judge_score(const Judge *j, JudgeCell cell);
+BleuScore evaluator_score(const BleuEvaluator *j, BleuCell cell);
 
 /* All cells, for people and as members of a JSON object; how: what the lines were translated by. */
-bool judge_print(const Judge *j, const char *how, Error *e);
-void judge_add(const Judge *j, Buffer *json);
+bool evaluator_print(const BleuEvaluator *j, const char *how, Error *e);
+void evaluator_add(const BleuEvaluator *j, Buffer *json);
 
 /* The paired bootstrap of bleu.h, against what another run makes of the same lines; both have kept their counts. */
-bool judge_compare(Versus *v, const Judge *j, const App *a, Error *e);
+bool evaluator_compare(Versus *v, const BleuEvaluator *j, const App *a, Error *e);
 
 /* Tells on standard error of references that look as if somebody had made tokens of them: BLEU of such is higher, and
  * compares with no other. */
-void judge_note_tokens(const char *name, BleuText references);
+void evaluator_note_tokens(const char *name, BleuText references);
 
 #endif

@@ -28,14 +28,14 @@ bool encdec_task(EncDec *c, Error *e);
 
 /* Translations of some validation sentences, into the run's samples; and BLEU of --bleu-sentences of them. */
 bool encdec_show_sample(App *a, Trainer *trainer, uint64_t step, Error *e);
-bool encdec_judge_sample(App *a, Trainer *trainer, double *bleu, Error *e);
+bool encdec_evaluate_sample(App *a, Trainer *trainer, double *bleu, Error *e);
 
 /* Memory that the latter takes for each worker. */
 bool encdec_sample_bytes(const EncDec *c, size_t *bytes, Error *e);
 
 /* What the model looks at while it reads a pair; and alignments. */
 bool encdec_inspect(App *a, Inspection *l, Error *e);
-bool encdec_look_further(App *a, Inspection *l, Error *e);
+bool encdec_inspect_further(App *a, Inspection *l, Error *e);
 
 /* What plot draws of data and model. */
 bool encdec_texts(App *a, TextSet *t, Error *e);

@@ -17,7 +17,7 @@ typedef struct Eval {
     Watch watch; /* that shows it */
     MeanLoss loss;
     Translating translating;
-    Judge judge;
+    BleuEvaluator evaluator;
     Versus versus; /* another run; its name is NULL: none */
 } Eval;
 
@@ -29,7 +29,7 @@ static bool print_bleu(const Eval *v, Error *e)
     char how[200];
     snprintf(how, sizeof how, "beam %zu, alpha %g, at most %zu subwords longer than the source", o->beam, o->alpha,
              o->max_extra);
-    return judge_print(&v->judge, how, e);
+    return evaluator_print(&v->evaluator, how, e);
 }
 
 static bool print_result(const Eval *v, Error *e)
@@ -45,7 +45,7 @@ static bool print_result(const Eval *v, Error *e)
         json_add_member(&b, "perplexity", exp(nats));
         json_add_member(&b, "word_perplexity", exp(of_word));
         if (c->options->bleu)
-            judge_add(&v->judge, &b);
+            evaluator_add(&v->evaluator, &b);
         if (v->versus.run)
             versus_add(&v->versus, &b);
         return json_print(&b, e);
@@ -83,13 +83,13 @@ static void note_doubts(const Eval *v)
                 "line %zu\n",
                 t->cut, t->options.longest, t->first_cut);
     if (app_data(&v->c->app) && references->count)
-        judge_note_tokens("the target", (BleuText){references->text, references->start[references->count] - 1});
+        evaluator_note_tokens("the target", (BleuText){references->text, references->start[references->count] - 1});
 }
 
 /* --- BLEU --- */
 
 /* Lines first .. first + count - 1 of the part. */
-static bool judge_chunk(Eval *v, size_t first, size_t count, Lines chunk[SIDES_USED], Error *e)
+static bool evaluate_chunk(Eval *v, size_t first, size_t count, Lines chunk[SIDES_USED], Error *e)
 {
     const Lines *part = v->c->bitext.sentences.side[v->c->app.data.scored];
     for (size_t s = 0; s < SIDES_USED; s++) {
@@ -100,17 +100,17 @@ static bool judge_chunk(Eval *v, size_t first, size_t count, Lines chunk[SIDES_U
                 return false;
         }
     }
-    return judge_lines(&v->judge, chunk, e);
+    return evaluator_lines(&v->evaluator, chunk, e);
 }
 
-static bool judge_part(Eval *v, Error *e)
+static bool evaluate_part(Eval *v, Error *e)
 {
     const size_t count = v->c->bitext.sentences.side[v->c->app.data.scored][SOURCE].count, most = v->c->options->chunk;
     Lines chunk[SIDES_USED] = {{0}, {0}};
     bool fine = true;
     for (size_t first = 0; fine && first < count; first += most) {
         const size_t lines = count - first < most ? count - first : most;
-        fine = judge_chunk(v, first, lines, chunk, e);
+        fine = evaluate_chunk(v, first, lines, chunk, e);
         progress_between(&v->progress, &(Report){.step = first + lines,
                                                  .total = count,
                                                  .counted = "translated",
@@ -134,9 +134,9 @@ static bool find_bleu(Eval *v, Error *e)
     if (!app_trainer_options(&c->app, &trainer, false, e) || !app_open_weights(&c->app, trainer.k, &w, e))
         return false;
     const TranslatingOptions how = translating_options(o, &c->model, 1, &trainer);
-    v->judge = judge_open(&v->translating, c->options->target, JUDGE_CELLS);
-    v->judge.keep = o->shared.each || o->shared.against;
-    bool fine = translating_open(&v->translating, &c->model, &c->pieces, &w, &how, e) && judge_part(v, e);
+    v->evaluator = evaluator_open(&v->translating, c->options->target, BLEU_CELLS);
+    v->evaluator.keep = o->shared.each || o->shared.against;
+    bool fine = translating_open(&v->translating, &c->model, &c->pieces, &w, &how, e) && evaluate_part(v, e);
     progress_close(&v->progress);
     if (fine && !o->shared.quiet)
         note_doubts(v);
@@ -185,13 +185,13 @@ bool encdec_eval(App *a, Error *e)
         note_missing(c);
     v.progress = progress_open(stderr, o->quiet);
     bool fine = (!c->options->bleu || find_bleu(&v, e)) &&
-                (!o->against || o->each || judge_compare(&v.versus, &v.judge, a, e));
+                (!o->against || o->each || evaluator_compare(&v.versus, &v.evaluator, a, e));
     if (fine && o->each)
-        fine = each_print(&v.judge.each, e);
+        fine = each_print(&v.evaluator.each, e);
     else
         fine = fine && app_open_trainer(&c->app, &trainer, e) && score(&v, &trainer, e);
     progress_close(&v.progress);
-    judge_close(&v.judge);
+    evaluator_close(&v.evaluator);
     trainer_close(&trainer);
     return fine;
 }

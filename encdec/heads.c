@@ -165,7 +165,7 @@ bool encdec_inspect(App *a, Inspection *l, Error *e)
     return fine;
 }
 
-bool encdec_look_further(App *a, Inspection *l, Error *e)
+bool encdec_inspect_further(App *a, Inspection *l, Error *e)
 {
     const HeadsShown *shown = &l->where;
     const EncDec *c = (const EncDec *)a;

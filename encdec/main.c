@@ -29,18 +29,18 @@ static const Command commands[] = {
 int main(int argc, char **argv)
 {
     EncdecOptions values;
-    InspectOptions look;
+    InspectOptions inspect;
     AppKind kind = encdec_kind;
     Options options = {0};
-    EncDec c = {.app = {.kind = &kind, .options = &values.shared, .command_line = &options, .inspect = &look},
+    EncDec c = {.app = {.kind = &kind, .options = &values.shared, .command_line = &options, .inspect = &inspect},
                 .options = &values};
     const OptionTable tables[] = {{shared_options, shared_option_count, &values.shared},
                                   {encdec_options, encdec_option_count, &values},
-                                  {inspect_options, inspect_option_count, &look}};
+                                  {inspect_options, inspect_option_count, &inspect}};
     kind.sample = encdec_show_sample;
-    kind.judge = encdec_judge_sample;
+    kind.evaluate = encdec_evaluate_sample;
     kind.inspect = encdec_inspect;
-    kind.inspect_further = encdec_look_further;
+    kind.inspect_further = encdec_inspect_further;
     kind.texts = encdec_texts;
     kind.name_token = encdec_name_token;
     return app_main(&c.app, &(AppTables){commands, sizeof commands / sizeof *commands, tables, 3}, argc, argv);

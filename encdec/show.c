@@ -68,7 +68,7 @@ bool encdec_show_sample(App *a, Trainer *trainer, uint64_t step, Error *e)
 /* --- how good it is --- */
 
 /* Greedily: it takes a quarter of the time of a beam, and the figure grows as that of a beam does. */
-static TranslatingOptions judged_how(const EncDec *c, size_t workers, Pool *pool)
+static TranslatingOptions evaluated_how(const EncDec *c, size_t workers, Pool *pool)
 {
     return (TranslatingOptions){.beam = 1,
                                 .best = 1,
@@ -80,22 +80,22 @@ static TranslatingOptions judged_how(const EncDec *c, size_t workers, Pool *pool
                                 .pool = pool};
 }
 
-bool encdec_judge_sample(App *a, Trainer *trainer, double *bleu, Error *e)
+bool encdec_evaluate_sample(App *a, Trainer *trainer, double *bleu, Error *e)
 {
     const EncDec *c = (const EncDec *)a;
-    const TranslatingOptions o = judged_how(c, trainer->options.workers, trainer->pool);
+    const TranslatingOptions o = evaluated_how(c, trainer->options.workers, trainer->pool);
     Lines side[SIDES_USED] = {{0}, {0}};
     Translating t = {0};
     *bleu = NAN;
     if (!c->options->bleu_sentences)
         return true;
-    Judge judge = judge_open(&t, c->options->target, 1);
+    BleuEvaluator evaluator = evaluator_open(&t, c->options->target, 1);
     bool fine = bitext_spread(&c->bitext, SPLIT_VALID, c->options->bleu_sentences, side, e) &&
                 translating_open(&t, &c->model, c->bitext.pieces, &trainer->weights, &o, e) &&
-                judge_lines(&judge, side, e);
+                evaluator_lines(&evaluator, side, e);
     if (fine)
-        *bleu = judge_score(&judge, JUDGE_RAW).score;
-    judge_close(&judge);
+        *bleu = evaluator_score(&evaluator, BLEU_RAW).score;
+    evaluator_close(&evaluator);
     translating_close(&t);
     close_lines(side);
     return fine;
@@ -105,7 +105,7 @@ bool encdec_sample_bytes(const EncDec *c, size_t *bytes, Error *e)
 {
     const Kernels *k = cost_kernels((NumberType)c->options->shared.precision);
     Weights weights = {.k = k, .parameters = &c->model.parameters};
-    const TranslatingOptions o = judged_how(c, 1, NULL);
+    const TranslatingOptions o = evaluated_how(c, 1, NULL);
     weights.reals = weights.numbers = &weights; /* a walk reads none: any address will do that is not NULL */
     *bytes = 0;
     return !c->options->bleu_sentences || translating_bytes(bytes, &c->model, &weights, &o, e);

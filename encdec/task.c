@@ -319,6 +319,6 @@ const AppKind encdec_kind = {.name = "encdec",
                              .step_tokens = step_tokens,
                              .protocol = protocol,
                              .begin = begin,
-                             .judged = "BLEU",
-                             .judged_in = "0 to 100",
+                             .figure_name = "BLEU",
+                             .figure_unit = "0 to 100",
                              .vocabulary = vocabulary};

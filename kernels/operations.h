@@ -124,8 +124,8 @@ OPERATION(gather_backward,
           (Stream *s, void *dx, bool add, const void *dy, const int32_t *index, size_t n, size_t m, size_t d),
           (s, dx, add, dy, index, n, m, d))
 
-/* Numbers go to another place, or are added to what is there: y [N,D] (+)= x [N,D], and y [D,N] (+)= x [N,D]^T.
- * Backward is the same with the places exchanged. */
+/* Numbers are copied, or added to what is there: y [N,D] (+)= x [N,D], and y [D,N] (+)= x [N,D]^T.
+ * Backward is the same the other way round. */
 OPERATION(move, (Stream *s, Strided y, bool add, Strided x, size_t n, size_t d), (s, y, add, x, n, d))
 OPERATION(transpose, (Stream *s, Strided y, bool add, Strided x, size_t n, size_t d), (s, y, add, x, n, d))
 

@@ -11,7 +11,7 @@
 #
 # Afterwards there are: letters (true where the picture consists of letters), wide (its width in cm), and
 # line types 1 to 8, whose colour[i] differ in lightness, too (Okabe and Ito): print and all eyes keep them apart; each
-# has a pale[i] for what lies behind it.
+# has a pale[i] for what is drawn under it.
 
 set encoding utf8
 if (!exists("ratio")) { ratio = 0.6 }

@@ -53,7 +53,7 @@ legend = 62.0
 W = across * panel_w + legend
 H = most(down * panel_h, top + 86) + 6
 
-# Of letters: a cell is two of them, and maps lie below one another.
+# Of letters: a cell is two of them, and maps are one below the other.
 ending = strlen(out) > 4 ? out[strlen(out)-3:] : ""
 text = terminal eq "" || terminal eq "-" ? out eq "" || out eq "-" || ending eq ".txt" : strstrt(terminal, "dumb") == 1
 if (text) {

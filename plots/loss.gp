@@ -65,7 +65,7 @@ title_x = over eq "time" ? (unit == 1 ? "seconds" : unit == 60 ? "minutes" : "ho
           (over eq "tokens" ? "tokens" : "step").(unit == 1 ? "" : unit == 1e3 ? " (thousands)" : " (millions)")
 x(s, t, c) = x_of(s, t, c) / unit
 
-# The range of a panel: all that lines show; and of what lies around them, a little.
+# The range of a panel: all that lines show, and a little of what is around them.
 belongs(b) = wanted == 2 || int(b) % 2 == wanted
 less(a, y) = is(a) && a < y ? a : y
 more(a, y) = is(a) && a > y ? a : y
@@ -129,7 +129,7 @@ line = letters ? 1.0 / rows : points * 0.0353 * 1.4 / high # a line of text, as 
 above = outside ? (curves + 3) * 1.3 * line : 0
 if (many) { set multiplot }
 
-# How many points of lines, of what is behind them too, lie where names would be: in which corner, or below what falls, as parts of the axes.
+# How many points of lines, and of what is drawn under them, are where names would be: in which corner, or below what falls, as parts of the axes.
 part_x(v) = strstrt(logs, "x") > 0 ? (v > 0 ? log(v / left) / log(right / left) : 0) : v / right
 part_y(v) = tall ? (v > 0 ? log(v / bottom) / log(top / bottom) : 0) : (v - bottom) / (top - bottom)
 within(b, u, v) = (belongs(b) && is(u) && is(v) ? \
@@ -239,7 +239,7 @@ do for [p=1:words(panels)] {
          for [i=1:key_both] NaN with linespoints lw thick / 2 ps dot pt 7 dt 2 lc rgb key_colour title "validation"
     if (p == 1) { first_both = both }
 }
-if (outside) { # names above it all, in axes that nobody sees: gnuplot would put them in columns where a panel is low
+if (outside) { # names above it all, in axes that are not drawn: gnuplot would put them in columns where a panel is low
     set tmargin at screen 1 - 0.2 * line
     set bmargin at screen 1 - above
     unset border; unset tics; unset grid; unset label 1; unset xlabel; unset logscale

@@ -36,7 +36,7 @@ set yrange [words - 0.5:-0.5]
 set style fill solid noborder
 array names[3] = ["left out (log odds)", "gradient × input", "attention (1: even)"]
 
-# (gnuplot reads 1e-09 as a 1 with something behind it, but 1.0e-09 right.) How far a column reaches from 0 to both sides, and ticks that suit it.
+# (gnuplot reads 1e-09 as a 1 followed by something, but 1.0e-09 right.) How far a column reaches from 0 to both sides, and ticks that suit it.
 span(k) = real(system(sprintf("awk -F'\\t' 'NR > 1 { x = $%d + 0; a = x > a ? x : a; b = x < b ? x : b } END { printf \"%%.9e\", a - b }' %s", k + 1, quoted(data))))
 ten(x) = x > 0 ? 10**floor(log10(x)) : 1
 step(x) = x / ten(x) < 1.5 ? 0.5 * ten(x) : x / ten(x) < 3 ? ten(x) : x / ten(x) < 6 ? 2 * ten(x) : 5 * ten(x)

@@ -125,7 +125,7 @@ if ! why=$("$bin/charlm" bench --device $device --steps 1 --dim 16 --heads 2 --d
     tell "the programs do not run on device $device: $why"
 fi
 
-# cuBLAS may lie where neither the system nor attend looks: among Python's packages.
+# cuBLAS may be where neither the system nor attend looks: among Python's packages.
 python=${PYTHON:-python3}
 libraries=${LD_LIBRARY_PATH-}
 if [ $device = cuda ] && "$bin/charlm" bench --device cuda --steps 1 --dim 16 --heads 2 --depth 1 --context 16 --batch 2 2>&1 |
@@ -444,7 +444,7 @@ part "all of it: $table"
 write_table >"$table"
 column -t -s '	' "$table" 2>/dev/null || cat "$table"
 of_pieces() { for name in $pieces; do [ ! -e "$out/why/$name" ] || sed "s|^|$name: |" "$out/why/$name"; done; }
-of_pieces | grep -q ': left out' && printf '\nleft out, since\n' &&
+of_pieces | grep -q ': left out' && printf '\nleft out, because\n' &&
     of_pieces | sed -n 's/^[^:]*: left out: //p' | sort | uniq -c | sed 's/^ *\([0-9]*\) \(.*\)/  \2 (\1)/'
 [ -z "$left" ] || printf '\nleft for the next call:%s\n' "$left"
 if of_pieces | grep -qv ': left out'; then

@@ -56,7 +56,7 @@ have() { # have KIND WHAT: is it there?
     esac
 }
 
-# apt with its own lists and cache under .deps/, for who may not write the system's (apt_tree get ..., cache ...).
+# apt with its own lists and cache under .deps/, for users who may not write the system's (apt_tree get ..., cache ...).
 apt_tree() {
     tool=apt-$1
     shift
@@ -226,7 +226,7 @@ install() {
     install_in_tree $packages && echo "make deps: done; they are under .deps/"
 }
 
-# Somebody at a terminal is asked. Where nobody can be asked (a container, a CI machine), the goal gets what it needs.
+# A user at a terminal is asked. Where there is none (a container, a CI machine), the goal gets what it needs.
 offer() { # offer GOAL
     echo "$1 needs Check, which was not found."
     if ! [ -t 0 ] || ask "Run make deps for=test?"; then

@@ -96,7 +96,7 @@ int main()
 END
 
 # The CUDA compiler is asked to compile, and the program to run, which it must where there is no GPU, too. Its runtime is
-# linked statically; where that lies differs from system to system, and so does which C++ compiler it takes.
+# linked statically; where that is differs from system to system, and so does which C++ compiler it takes.
 try_cuda() { # try_cuda FOLDER OF LIBRARIES [flag of nvcc's]...
     libraries="${1:+-L$1} -lcudart_static -lpthread -ldl -lrt"
     shift

@@ -2,7 +2,7 @@
 # tools/test.sh choose ONLY NAME: prints the test programs that `make test only=ONLY name=NAME` asks for.
 # tools/test.sh run NAME PROGRAM...: runs them, and adds up.
 #
-# A choice that matches nothing is an error that names the nearest ones. BIN: where programs lie; WRAP: a command to
+# A choice that matches nothing is an error that names the nearest ones. BIN: where programs are; WRAP: a command to
 # run each one under (valgrind); SKIP: test programs not to run, as ROOM/FILE; AT_ONCE: how many run side by side (one a
 # processor).
 set -u

@@ -82,7 +82,7 @@ static void point_up(double *v, size_t n)
         v[i] *= sign;
 }
 
-bool pca(double *points, size_t rows, size_t columns, double *place, double share[2], Error *e)
+bool pca(double *points, size_t rows, size_t columns, double *coordinates, double share[2], Error *e)
 {
     double *c = memory_get(columns * columns, sizeof *c), *v = memory_get(3 * columns, sizeof *v), all = 0;
     bool fine = (c && v) || memory_error(e, "a covariance", columns * columns, sizeof *c);
@@ -96,7 +96,7 @@ bool pca(double *points, size_t rows, size_t columns, double *place, double shar
             point_up(v + k * columns, columns);
             share[k] = all > 0 ? value / all : 0;
             for (size_t i = 0; i < rows; i++)
-                place[2 * i + k] = product(points + i * columns, v + k * columns, columns);
+                coordinates[2 * i + k] = product(points + i * columns, v + k * columns, columns);
         }
     }
     memory_free(c);

@@ -10,8 +10,8 @@
 
 #include <stddef.h>
 
-/* points [rows, columns] lose their mean; place [rows, 2]; share: of all variance, 0 to 1. Of two signs of a direction
+/* points [rows, columns] lose their mean; coordinates [rows, 2]; share: of all variance, 0 to 1. Of two signs of a direction
  * it is the one whose largest coordinate is positive. */
-bool pca(double *points, size_t rows, size_t columns, double *place, double share[2], Error *e);
+bool pca(double *points, size_t rows, size_t columns, double *coordinates, double share[2], Error *e);
 
 #endif

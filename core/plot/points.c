@@ -28,16 +28,16 @@ static int farther(const void *a, const void *b)
 }
 
 /* Where points are in the picture, the farthest first. */
-static void spread(Point *p, const double *place, size_t count)
+static void spread(Point *p, const double *coordinates, size_t count)
 {
     for (size_t k = 0; k < 2; k++) {
-        double low = place[k], high = place[k];
+        double low = coordinates[k], high = coordinates[k];
         for (size_t i = 0; i < count; i++) {
-            low = place[2 * i + k] < low ? place[2 * i + k] : low;
-            high = place[2 * i + k] > high ? place[2 * i + k] : high;
+            low = coordinates[2 * i + k] < low ? coordinates[2 * i + k] : low;
+            high = coordinates[2 * i + k] > high ? coordinates[2 * i + k] : high;
         }
         for (size_t i = 0; i < count; i++) {
-            double at = high > low ? (place[2 * i + k] - low) / (high - low) : 0.5;
+            double at = high > low ? (coordinates[2 * i + k] - low) / (high - low) : 0.5;
             double middle = high > low ? (0 - low) / (high - low) : 0.5;
             *(k ? &p[i].y : &p[i].x) = at;
             p[i].far += (at - middle) * (at - middle);
@@ -72,10 +72,10 @@ static void choose_names(const Point *p, size_t count, const Labels *names, bool
     }
 }
 
-static void add_points(Buffer *b, const double *place, const bool *shown, const Labels *names, size_t count)
+static void add_points(Buffer *b, const double *coordinates, const bool *shown, const Labels *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        buffer_print(b, "%.9g\t%.9g\t%d\t", place[2 * i], place[2 * i + 1], shown[i]);
+        buffer_print(b, "%.9g\t%.9g\t%d\t", coordinates[2 * i], coordinates[2 * i + 1], shown[i]);
         picture_label(b, label_shown(names, i));
         buffer_print(b, "\n");
     }
@@ -83,22 +83,22 @@ static void add_points(Buffer *b, const double *place, const bool *shown, const 
 
 bool points_add(Buffer *b, const char *title, double *table, size_t rows, size_t columns, const Labels *names, Error *e)
 {
-    double *place = memory_get(rows, 2 * sizeof *place), share[2];
+    double *coordinates = memory_get(rows, 2 * sizeof *coordinates), share[2];
     Point *p = memory_get(rows, sizeof *p);
     bool *shown = memory_get(rows, sizeof *shown);
-    bool fine = (place && p && shown) || memory_error(e, "points of a picture", rows, sizeof *p);
-    fine = fine && pca(table, rows, columns, place, share, e);
+    bool fine = (coordinates && p && shown) || memory_error(e, "points of a picture", rows, sizeof *p);
+    fine = fine && pca(table, rows, columns, coordinates, share, e);
     if (fine) {
         for (size_t i = 0; i < rows; i++)
             p[i].token = i;
-        spread(p, place, rows);
+        spread(p, coordinates, rows);
         choose_names(p, rows, names, shown);
         buffer_print(b, "%s%s\t%.4g\t%.4g\n", b->size ? "\n\n" : "", title, 100 * share[0], 100 * share[1]);
-        add_points(b, place, shown, names, rows);
+        add_points(b, coordinates, shown, names, rows);
         fine = !b->failed || fail(e, "out of memory for the data of a picture");
     }
     memory_free(shown);
     memory_free(p);
-    memory_free(place);
+    memory_free(coordinates);
     return fine;
 }

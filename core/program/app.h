@@ -49,8 +49,8 @@ typedef struct AppKind {
     bool (*sample)(App *a, Trainer *trainer, uint64_t step, Error *e);
     /* A figure of the validation part that takes more than a loss, at each evaluation; NaN: none this time. May be
      * NULL. How it is called, and its unit. */
-    bool (*judge)(App *a, Trainer *trainer, double *figure, Error *e);
-    const char *judged, *judged_in;
+    bool (*evaluate)(App *a, Trainer *trainer, double *figure, Error *e);
+    const char *figure_name, *figure_unit;
     /* heads: runs the network on the text that the options name, and says what its tokens are. */
     bool (*inspect)(App *a, Inspection *l, Error *e);
     /* And shows what only this program knows to show, where the options ask for it. May be NULL. */

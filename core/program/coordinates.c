@@ -76,7 +76,7 @@ static void made(Hook *hook, Tape *t, const Tensor *y, const char *what, const P
 
 /* ---- training */
 
-static bool look(Check *c, Trainer *trainer, bool first, Error *e)
+static bool measure_activations(Check *c, Trainer *trainer, bool first, Error *e)
 {
     c->at = 0;
     c->first = first;
@@ -91,7 +91,7 @@ static bool train(App *a, Check *c, Error *e)
     StepResult now;
     bool fine = app_trainer_options(a, &options, true, e) &&
                 trainer_open(&trainer, &options, a->parameters, &a->task, e) &&
-                setup_weights(&trainer, a->options, NULL, NULL, e) && look(c, &trainer, true, e);
+                setup_weights(&trainer, a->options, NULL, NULL, e) && measure_activations(c, &trainer, true, e);
     for (size_t step = 1; fine && step <= c->steps; step++) {
         fine = trainer_step(&trainer, step, a->options->lr, &now, e);
         if (fine && !now.finite)
@@ -99,7 +99,7 @@ static bool train(App *a, Check *c, Error *e)
         if (fine && stop_requested())
             fine = fail(e, "stopped");
     }
-    fine = fine && look(c, &trainer, false, e);
+    fine = fine && measure_activations(c, &trainer, false, e);
     trainer_close(&trainer);
     return fine;
 }

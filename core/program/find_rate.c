@@ -106,7 +106,7 @@ bool find_rate(const App *a, Trainer *trainer, const Schedule *schedule, Error *
     bool fine = run_ramp(a, trainer, &r, e);
     trainer->watch = NULL;
     progress_close(&progress);
-    if (fine && !ramp_judge(&r))
+    if (fine && !ramp_suggest(&r))
         fine = fail(e,
                     "no learning rate found: from %.2g to %.2g, the loss falls by no more than the losses of single "
                     "steps vary; more --steps or a larger --batch may show more",

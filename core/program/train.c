@@ -25,10 +25,10 @@ static bool sample(void *self, uint64_t step, Error *e)
     return t->a->kind->sample(t->a, &t->trainer, step, e);
 }
 
-static bool judge(void *self, double *figure, Error *e)
+static bool evaluate(void *self, double *figure, Error *e)
 {
     Training *t = self;
-    return t->a->kind->judge(t->a, &t->trainer, figure, e);
+    return t->a->kind->evaluate(t->a, &t->trainer, figure, e);
 }
 
 static bool save_settings(const App *a, Error *e)
@@ -193,9 +193,9 @@ static bool train(Training *t, Error *e)
     t->loop.note = (ModelNote){a->kind->name, t->model_options.text};
     t->loop.options.sample_every = a->sample_every;
     t->loop.sample = a->kind->sample ? sample : NULL;
-    t->loop.judge = a->kind->judge ? judge : NULL;
-    t->loop.judged = a->kind->judged;
-    t->loop.judged_in = a->kind->judged_in;
+    t->loop.evaluate = a->kind->evaluate ? evaluate : NULL;
+    t->loop.figure_name = a->kind->figure_name;
+    t->loop.figure_unit = a->kind->figure_unit;
     t->loop.self = t;
     if (a->options->find_lr)
         return begin_weights(t, e) && find_rate(a, &t->trainer, &t->loop.options.schedule, e);

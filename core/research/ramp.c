@@ -73,7 +73,7 @@ static void fit_line(Ramp *r, size_t at)
     r->step[at].smooth = sum / n + r->step[at].slope * (decades_of(r, at) - middle);
 }
 
-bool ramp_judge(Ramp *r)
+bool ramp_suggest(Ramp *r)
 {
     const size_t start = 2 * reach(r) + 1;
     size_t steepest = 0, lowest = 0;

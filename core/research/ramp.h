@@ -24,7 +24,7 @@ typedef struct Ramp {
     size_t count, steps;
     bool exploded;
 
-    /* which ramp_judge finds */
+    /* which ramp_suggest finds */
     double steepest, lowest; /* rates: where the smoothed loss falls most, and where it is lowest */
     double suggestion;       /* a third of the lowest: three times it is where a longer training may explode */
 } Ramp;
@@ -41,7 +41,7 @@ bool ramp_add(Ramp *r, double loss);
 
 /* Smooths, and finds the rates. False: there are none, because the loss did not fall by more than twice the
  * standard deviation of the first steps' losses. */
-bool ramp_judge(Ramp *r);
+bool ramp_suggest(Ramp *r);
 
 /* The data of plots/ramp.gp: each step, then the rates found; per_nat and unit: of the losses that are shown. */
 void ramp_picture(Buffer *b, const Ramp *r, double per_nat, const char *unit);

@@ -37,14 +37,14 @@ const char *json_get_text(const Json *j, const char *key);
 /* A whole number, exactly; false when j is NULL, no number, not whole or too large. */
 bool json_integer(const Json *j, int64_t *value);
 
-/* "key": with the comma before it that the place needs; only the comma when key is NULL (in an array). */
+/* "key": with the comma before it where one is needed; only the comma when key is NULL (in an array). */
 void json_add_key(Buffer *b, const char *key);
 
 /* Quoted and escaped. Always valid UTF-8: other bytes become U+FFFD. */
 void json_add_string(Buffer *b, const char *text);
 void json_add_bytes(Buffer *b, const char *bytes, size_t size);
 
-/* "key": value, with the comma before it that the place needs. */
+/* "key": value, with a comma before it where one is needed. */
 void json_add_member(Buffer *b, const char *key, double x);
 void json_add_text(Buffer *b, const char *key, const char *text);
 

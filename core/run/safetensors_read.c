@@ -26,7 +26,7 @@ struct Safetensors {
     int fd;
 };
 
-/* Reads exactly that many bytes at a place; a read of the system may give fewer, above 2 GiB it always does. */
+/* Reads exactly that many bytes at an offset; a read of the system may give fewer, above 2 GiB it always does. */
 static bool read_at(const Safetensors *file, uint64_t at, void *out, size_t size, Error *e)
 {
     char *bytes = out;

@@ -31,7 +31,7 @@ typedef struct BeamNode {
     double value;    /* log p */
 } BeamNode;
 
-/* A continuation; parent: its place among the live ones; penalty: of a token that earlier groups have taken. */
+/* A continuation; parent: its index among the live ones; penalty: of a token that earlier groups have taken. */
 typedef struct BeamCandidate {
     int32_t token;
     size_t parent;

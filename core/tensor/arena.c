@@ -19,10 +19,10 @@ void *arena_take(Arena *a, size_t bytes)
 {
     bytes = aligned(bytes ? bytes : 1);
     assert(bytes <= a->capacity - a->used);
-    void *piece = a->base + a->used;
+    void *block = a->base + a->used;
     a->used += bytes;
     a->peak = a->used > a->peak ? a->used : a->peak;
-    return piece;
+    return block;
 }
 
 void takes_close(Takes *t)
@@ -43,7 +43,7 @@ Space space_over(void *base, size_t capacity)
     return (Space){.base = base ? base : INVENTED, .capacity = base ? capacity : INVENTED_SIZE};
 }
 
-/* How large the next piece becomes. */
+/* How large the next block becomes. */
 static size_t next_size(Space *s, size_t bytes)
 {
     bytes = aligned(bytes ? bytes : 1);
@@ -61,26 +61,26 @@ void *space_take(Space *s, size_t bytes)
 {
     size_t at = 0, i = 0;
     bytes = next_size(s, bytes);
-    while (i < s->count && s->pieces[i].at - at < bytes) {
-        at = s->pieces[i].at + s->pieces[i].size;
+    while (i < s->count && s->blocks[i].at - at < bytes) {
+        at = s->blocks[i].at + s->blocks[i].size;
         i++;
     }
-    assert(bytes <= s->capacity - at && s->count < SPACE_PIECES);
-    memmove(&s->pieces[i + 1], &s->pieces[i], (s->count - i) * sizeof *s->pieces);
-    s->pieces[i] = (Taken){at, bytes};
+    assert(bytes <= s->capacity - at && s->count < SPACE_BLOCKS);
+    memmove(&s->blocks[i + 1], &s->blocks[i], (s->count - i) * sizeof *s->blocks);
+    s->blocks[i] = (Taken){at, bytes};
     s->count++;
     s->peak = at + bytes > s->peak ? at + bytes : s->peak;
     return s->base + at;
 }
 
-void space_give(Space *s, const void *piece)
+void space_give(Space *s, const void *block)
 {
-    size_t at = (size_t)((const char *)piece - s->base), i = 0;
-    while (i < s->count && s->pieces[i].at != at)
+    size_t at = (size_t)((const char *)block - s->base), i = 0;
+    while (i < s->count && s->blocks[i].at != at)
         i++;
     assert(i < s->count);
     s->count--;
-    memmove(&s->pieces[i], &s->pieces[i + 1], (s->count - i) * sizeof *s->pieces);
+    memmove(&s->blocks[i], &s->blocks[i + 1], (s->count - i) * sizeof *s->blocks);
 }
 
 void space_restart(Space *s)

@@ -1,4 +1,4 @@
-/* See nonfinite.h. Speed does not matter here: numbers come to the host in pieces of one size and are checked there. */
+/* See nonfinite.h. Speed does not matter here: numbers come to the host in chunks of one size and are checked there. */
 #include "core/tensor/nonfinite.h"
 
 #include "base/bf16.h"
@@ -18,14 +18,14 @@ static bool all_finite(const Kernels *k, Stream *s, const void *data, size_t cou
         float f32[PIECE];
         double f64[PIECE];
         Bf16 bf16[PIECE];
-    } piece;
+    } chunk;
     for (size_t from = 0; from < count; from += PIECE) {
         size_t n = count - from < PIECE ? count - from : PIECE;
-        k->download(s, &piece, (const char *)data + from * sizes[store], n * sizes[store]);
+        k->download(s, &chunk, (const char *)data + from * sizes[store], n * sizes[store]);
         for (size_t i = 0; i < n; i++) {
-            double x = store == STORE_F32   ? (double)piece.f32[i]
-                       : store == STORE_F64 ? piece.f64[i]
-                                            : (double)bf16_to_float(piece.bf16[i]);
+            double x = store == STORE_F32   ? (double)chunk.f32[i]
+                       : store == STORE_F64 ? chunk.f64[i]
+                                            : (double)bf16_to_float(chunk.bf16[i]);
             if (!isfinite(x))
                 return false;
         }

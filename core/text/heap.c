@@ -1,4 +1,4 @@
-/* See heap.h. The children of place i are at 2i + 1 and 2i + 2, and come out after it. */
+/* See heap.h. The children of item i are at 2i + 1 and 2i + 2, and come out after it. */
 #include "core/text/heap.h"
 
 #include "base/memory.h"

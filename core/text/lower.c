@@ -35,7 +35,7 @@ static bool is_passed_over(uint32_t code)
     }
 }
 
-/* Whether the characters from a place on are letters, seen in either direction. */
+/* Whether the characters from an offset on are letters, seen in either direction. */
 static bool letter_before(const char *text, size_t at)
 {
     while (at) {

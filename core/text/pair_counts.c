@@ -9,12 +9,12 @@
 
 static const char learning[] = "learning byte pairs";
 
-/* That a pair occurs in a word so many times more, or less: the sum over all places of a word is what counts. */
-typedef struct Place {
+/* That a pair occurs in a word so many times more, or less: the sum over all occurrences of a word is what counts. */
+typedef struct Occurrence {
     uint32_t word;
     int32_t times;
     uint32_t next; /* or NOWHERE */
-} Place;
+} Occurrence;
 
 typedef struct Offer {
     int64_t count;
@@ -31,38 +31,30 @@ static bool add_number(Numbers *n, uint32_t number, Error *e)
 
 /* --- where pairs are --- */
 
-static bool more_places(PairCounts *c, Error *e)
+static bool push_occurrence(PairCounts *c, PairCount *s, uint32_t word, int32_t times, Error *e)
 {
-    size_t capacity = c->place_capacity ? c->place_capacity + c->place_capacity / 2 : 1024;
-    Place *places = capacity < NOWHERE ? memory_resize(c->places, capacity, sizeof *places) : NULL;
-    if (!places)
-        return memory_error(e, learning, capacity, sizeof *places);
-    c->places = places;
-    c->place_capacity = capacity;
-    return true;
-}
-
-static bool push_place(PairCounts *c, PairCount *s, uint32_t word, int32_t times, Error *e)
-{
-    uint32_t place = c->free_place;
-    if (place != NOWHERE)
-        c->free_place = c->places[place].next;
-    else if (c->place_count == c->place_capacity && !more_places(c, e))
+    uint32_t occurrence = c->free_occurrence;
+    if (occurrence != NOWHERE)
+        c->free_occurrence = c->occurrences[occurrence].next;
+    else if (c->occurrence_count == NOWHERE)
+        return memory_error(e, learning, NOWHERE, sizeof *c->occurrences);
+    else if (!memory_grow(&c->occurrences, &c->occurrence_capacity, c->occurrence_count + 1, sizeof *c->occurrences,
+                          learning, e))
         return false;
     else
-        place = (uint32_t)c->place_count++;
-    c->places[place] = (Place){word, times, s->place};
-    s->place = place;
-    s->places++;
+        occurrence = (uint32_t)c->occurrence_count++;
+    c->occurrences[occurrence] = (Occurrence){word, times, s->occurrence};
+    s->occurrence = occurrence;
+    s->occurrences++;
     return true;
 }
 
-/* Takes all places of a pair away: `met` are the words, and `sum` how often each has it. */
+/* Takes all occurrences of a pair away: `met` are the words, and `sum` how often each has it. */
 static bool take_places(PairCounts *c, PairCount *s, Error *e)
 {
     c->met.count = 0;
-    for (uint32_t at = s->place, next; at != NOWHERE; at = next) {
-        Place *p = &c->places[at];
+    for (uint32_t at = s->occurrence, next; at != NOWHERE; at = next) {
+        Occurrence *p = &c->occurrences[at];
         if (c->sum[p->word] == INT32_MIN) {
             c->sum[p->word] = 0;
             if (!add_number(&c->met, p->word, e))
@@ -70,11 +62,11 @@ static bool take_places(PairCounts *c, PairCount *s, Error *e)
         }
         c->sum[p->word] += p->times;
         next = p->next;
-        p->next = c->free_place;
-        c->free_place = at;
+        p->next = c->free_occurrence;
+        c->free_occurrence = at;
     }
-    s->place = NOWHERE;
-    s->places = s->merged = 0;
+    s->occurrence = NOWHERE;
+    s->occurrences = s->merged = 0;
     return true;
 }
 
@@ -85,30 +77,30 @@ static int32_t take_sum(PairCounts *c, uint32_t word)
     return sum;
 }
 
-/* One place for each word, when there are twice as many places as there were the last time. */
-static bool merge_places(PairCounts *c, PairCount *s, Error *e)
+/* One occurrence for each word, when there are twice as many occurrences as there were the last time. */
+static bool merge_occurrences(PairCounts *c, PairCount *s, Error *e)
 {
     if (!take_places(c, s, e))
         return false;
     for (size_t i = 0; i < c->met.count; i++) {
         int32_t times = take_sum(c, c->met.number[i]);
-        if (times && !push_place(c, s, c->met.number[i], times, e))
+        if (times && !push_occurrence(c, s, c->met.number[i], times, e))
             return false;
     }
-    s->merged = s->places;
+    s->merged = s->occurrences;
     return true;
 }
 
 static bool add_place(PairCounts *c, PairCount *s, uint32_t word, int32_t times, Error *e)
 {
-    if (s->place != NOWHERE && c->places[s->place].word == word) {
-        c->places[s->place].times += times;
+    if (s->occurrence != NOWHERE && c->occurrences[s->occurrence].word == word) {
+        c->occurrences[s->occurrence].times += times;
         return true;
     }
     enum { FEW = 16 };
-    if (s->places > FEW + 2 * s->merged && !merge_places(c, s, e))
+    if (s->occurrences > FEW + 2 * s->merged && !merge_occurrences(c, s, e))
         return false;
-    return push_place(c, s, word, times, e);
+    return push_occurrence(c, s, word, times, e);
 }
 
 /* --- how often --- */
@@ -124,7 +116,7 @@ static bool count_of(PairCounts *c, int32_t left, int32_t right, size_t *pair, E
         return fail(e, "the texts have more than %u different pairs of symbols", UINT32_MAX);
     if (!memory_grow(&c->of, &c->of_capacity, before + 1, sizeof *c->of, learning, e))
         return false;
-    c->of[*pair] = (PairCount){.place = NOWHERE};
+    c->of[*pair] = (PairCount){.occurrence = NOWHERE};
     return true;
 }
 
@@ -292,7 +284,7 @@ bool pair_counts_refill(PairCounts *c, size_t merges, double *threshold, Error *
 
 bool pair_counts_open(PairCounts *c, const Vocabulary *symbols, const int64_t *times, size_t words, Error *e)
 {
-    *c = (PairCounts){.symbols = symbols, .times = times, .free_place = NOWHERE};
+    *c = (PairCounts){.symbols = symbols, .times = times, .free_occurrence = NOWHERE};
     c->sum = memory_get(words, sizeof *c->sum);
     if (!c->sum)
         return memory_error(e, learning, words, sizeof *c->sum);
@@ -305,7 +297,7 @@ void pair_counts_close(PairCounts *c)
 {
     pairs_close(&c->pairs);
     memory_free(c->of);
-    memory_free(c->places);
+    memory_free(c->occurrences);
     memory_free(c->working.number);
     memory_free(c->changed.number);
     memory_free(c->met.number);

@@ -16,11 +16,11 @@ typedef struct Numbers {
 } Numbers;
 
 typedef struct PairCount {
-    int64_t count;           /* in the working set */
-    int64_t count_out;       /* what it was when it left that set */
-    int64_t offered;         /* what the heap has it with: never less than its count */
-    uint32_t place;          /* the first of its Places */
-    uint32_t places, merged; /* how many, and how many there were when they were summed up */
+    int64_t count;                /* in the working set */
+    int64_t count_out;            /* what it was when it left that set */
+    int64_t offered;              /* what the heap has it with: never less than its count */
+    uint32_t occurrence;          /* the first of its Occurrences */
+    uint32_t occurrences, merged; /* how many, and how many there were when they were summed up */
     bool working, changed;
 } PairCount;
 
@@ -29,13 +29,13 @@ typedef struct PairCounts {
     const int64_t *times;      /* [words] how often each occurs */
     Pairs pairs;
     PairCount *of; /* [pairs.count] */
-    struct Place *places;
-    uint32_t free_place;
+    struct Occurrence *occurrences;
+    uint32_t free_occurrence;
     Numbers working, changed; /* pairs */
     Numbers met;              /* words */
-    int32_t *sum;             /* [words] of the places of a pair; INT32_MIN: it has none */
+    int32_t *sum;             /* [words] of the occurrences of a pair; INT32_MIN: it has none */
     struct Offer *heap;
-    size_t of_capacity, place_count, place_capacity, heap_count, heap_capacity;
+    size_t of_capacity, occurrence_count, occurrence_capacity, heap_count, heap_capacity;
 } PairCounts;
 
 bool pair_counts_open(PairCounts *c, const Vocabulary *symbols, const int64_t *times, size_t words, Error *e);

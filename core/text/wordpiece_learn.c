@@ -15,14 +15,14 @@
 
 #include <string.h>
 
-typedef struct Place {
-    uint32_t word, next; /* next: another place of the same pair, + 1; 0: none */
-} Place;
+typedef struct Occurrence {
+    uint32_t word, next; /* next: another occurrence of the same pair, + 1; 0: none */
+} Occurrence;
 
 typedef struct Count {
     uint64_t times;
-    uint32_t places; /* the last of its places, + 1 */
-    bool is_raised;  /* since the last joining */
+    uint32_t occurrences; /* the last of its occurrences, + 1 */
+    bool is_raised;       /* since the last joining */
 } Count;
 
 enum { ALL = -1 }; /* in place of the new piece: all pairs are new */
@@ -34,11 +34,11 @@ typedef struct Learner {
     unsigned char *length; /* [words] how many pieces a word has now; 0: it is left out */
     int32_t *ids;          /* at start[word]: its pieces */
     Pairs pairs;
-    Count *counts;  /* [pairs.count] */
-    Place *places;  /* [place_count] */
-    Heap heap;      /* UINT64_MAX - times, and the pair's ids in one number */
-    size_t *raised; /* [raised_count] pairs whose count was raised: those with the new piece */
-    size_t count_capacity, place_count, place_capacity, raised_count, raised_capacity;
+    Count *counts;           /* [pairs.count] */
+    Occurrence *occurrences; /* [occurrence_count] */
+    Heap heap;               /* UINT64_MAX - times, and the pair's ids in one number */
+    size_t *raised;          /* [raised_count] pairs whose count was raised: those with the new piece */
+    size_t count_capacity, occurrence_count, occurrence_capacity, raised_count, raised_capacity;
     int32_t piece; /* the new one, that a pair is joined to */
     Error *e;
 } Learner;
@@ -48,8 +48,8 @@ typedef struct Learner {
 static bool push(Learner *l, size_t number)
 {
     Pair pair = l->pairs.pair[number];
-    uint64_t places = (uint64_t)pair.left << 32 | (uint32_t)pair.right;
-    return heap_push(&l->heap, (Rank){UINT64_MAX - l->counts[number].times, places}, l->e);
+    uint64_t both = (uint64_t)pair.left << 32 | (uint32_t)pair.right;
+    return heap_push(&l->heap, (Rank){UINT64_MAX - l->counts[number].times, both}, l->e);
 }
 
 /* The number of the pair to be joined next; PAIR_NONE: there is none. */
@@ -71,14 +71,15 @@ static bool best(Learner *l, size_t *number)
 /* --- counting --- */
 
 /* A pair of a word's neighbours. Where the word was counted before, its pairs without the new piece have it among their
- * places already, and are met as often as they were. */
+ * occurrences already, and are met as often as they were. */
 static bool count_pair(Learner *l, Pair pair, uint32_t word)
 {
     static const char what[] = "pairs of pieces";
     size_t number, before = l->pairs.count;
     if (!pairs_add(&l->pairs, pair, &number, l->e) ||
         !memory_grow(&l->counts, &l->count_capacity, number + 1, sizeof *l->counts, what, l->e) ||
-        !memory_grow(&l->places, &l->place_capacity, l->place_count + 1, sizeof *l->places, what, l->e) ||
+        !memory_grow(&l->occurrences, &l->occurrence_capacity, l->occurrence_count + 1, sizeof *l->occurrences, what,
+                     l->e) ||
         !memory_grow(&l->raised, &l->raised_capacity, l->raised_count + 1, sizeof *l->raised, what, l->e))
         return false;
     Count *count = &l->counts[number];
@@ -87,10 +88,10 @@ static bool count_pair(Learner *l, Pair pair, uint32_t word)
     count->times += l->words->counts[word];
     if (l->piece != ALL && l->piece != pair.left && l->piece != pair.right)
         return true;
-    if (l->place_count == UINT32_MAX)
+    if (l->occurrence_count == UINT32_MAX)
         return fail(l->e, "too many words to learn subwords from: use fewer texts");
-    l->places[l->place_count++] = (Place){.word = word, .next = count->places};
-    count->places = (uint32_t)l->place_count;
+    l->occurrences[l->occurrence_count++] = (Occurrence){.word = word, .next = count->occurrences};
+    count->occurrences = (uint32_t)l->occurrence_count;
     if (!count->is_raised)
         l->raised[l->raised_count++] = number;
     count->is_raised = true;
@@ -160,8 +161,8 @@ static bool join(Learner *l, size_t number)
     l->piece = joined(l, pair);
     if (l->piece < 0)
         return false;
-    for (uint32_t at = l->counts[number].places; at; at = l->places[at - 1].next)
-        if (!join_word(l, l->places[at - 1].word, pair))
+    for (uint32_t at = l->counts[number].occurrences; at; at = l->occurrences[at - 1].next)
+        if (!join_word(l, l->occurrences[at - 1].word, pair))
             return false;
     return push_raised(l);
 }
@@ -278,7 +279,7 @@ bool wordpiece_learn(WordPiece *w, const Vocabulary *words, size_t size, bool lo
     memory_free(l.length);
     memory_free(l.ids);
     memory_free(l.counts);
-    memory_free(l.places);
+    memory_free(l.occurrences);
     memory_free(l.raised);
     heap_close(&l.heap);
     pairs_close(&l.pairs);

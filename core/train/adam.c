@@ -86,8 +86,8 @@ static void *at(const Optimizer *o, void *block, const Parameter *p)
     return block ? parameter_in(p, block, o->k->real) : NULL;
 }
 
-/* All rows of a table move, because moments do, or rest. A worker takes some before it is the next worker's turn: an
- * even share, or, where rows rest, few, because those of frequent words, which rest least, are adjacent. */
+/* All rows of a table move, because moments do, or are skipped. A worker takes some before it is the next worker's turn:
+ * an even share, or, where rows are lazy, few, because those of frequent words, which are skipped least, are adjacent. */
 static void move_table(Optimizer *o, Stream *s, const OptimizerStep *step, const Parameter *p, const Motion *m,
                        LazyRow *lazy)
 {
@@ -124,7 +124,7 @@ void adam_step(Optimizer *o, Stream *s, const OptimizerStep *step)
     }
 }
 
-/* Rows that rest owe their moments. */
+/* Moments of lazy rows catch up on skipped steps. */
 void adam_flush(Optimizer *o, Stream *s, size_t number, size_t workers)
 {
     LazyRow *lazy = ((const AdamOwn *)o->own)->lazy;

@@ -131,7 +131,7 @@ bool checkpoint_save(Run *run, Trainer *c, const ModelNote *note, const Progress
     trainer_exchange(c);
     fine = fine && state_write(c, state, at, with_time, e) && run_checkpoint_commit(run, at->step, e);
     if (!fine)
-        folder_remove(folder, NULL); /* where the disk is full, half a checkpoint only takes room */
+        folder_remove(folder, NULL); /* where the disk is full, half a checkpoint only takes space */
     memory_free(model);
     memory_free(state);
     memory_free(folder);

@@ -111,15 +111,15 @@ static void print_perplexities(char *text, size_t size, const char *format, cons
 }
 
 /* The program's own figure for the log, and for the line of the evaluation. */
-static bool judge(Loop *l, char *logged, size_t logged_size, char *said, size_t said_size, Error *e)
+static bool own_figure(Loop *l, char *logged, size_t logged_size, char *said, size_t said_size, Error *e)
 {
     double figure = NAN;
     logged[0] = said[0] = 0;
-    if (l->judge && !l->judge(l->self, &figure, e))
+    if (l->evaluate && !l->evaluate(l->self, &figure, e))
         return false;
     if (isfinite(figure)) {
         snprintf(logged, logged_size, "%.3f", figure);
-        snprintf(said, said_size, ", %s %.2f", l->judged, figure);
+        snprintf(said, said_size, ", %s %.2f", l->figure_name, figure);
     }
     return true;
 }
@@ -130,7 +130,7 @@ static bool evaluate(Loop *l, Report *report, Validation *valid, Error *e)
     MeanLoss score;
     char accuracy[32] = "", perplexity[80], figure[60];
     if (!trainer_score(l->trainer, &score, e) ||
-        !judge(l, valid->figure, sizeof valid->figure, figure, sizeof figure, e))
+        !own_figure(l, valid->figure, sizeof valid->figure, figure, sizeof figure, e))
         return false;
     snprintf(valid->loss, sizeof valid->loss, "%.6f", score.loss * l->task->per_nat);
     if (l->task->guesses) {
@@ -161,11 +161,12 @@ static bool sample(Loop *l, Error *e) { return !l->sample || l->sample(l->self, 
 
 static bool log_step(Loop *l, const StepResult *now, double rate, double seconds, const Validation *valid, Error *e)
 {
-    bool done = run_log_line(
-        l->run, e, "%llu\t%.0f\t%.6f\t%.5g\t%.6g\t%s\t%.0f\t%.3f\t%.6f\t%s%s%s%s", (unsigned long long)l->at.step,
-        now->targets, now->loss * l->task->per_nat, now->norm, rate, valid->loss,
-        seconds > 0 ? now->tokens / seconds : 0, seconds, now->nll * l->task->per_nat, valid->accuracy,
-        l->task->words > 0 && !valid->perplexity[0] ? "\t\t" : valid->perplexity, l->judge ? "\t" : "", valid->figure);
+    bool done = run_log_line(l->run, e, "%llu\t%.0f\t%.6f\t%.5g\t%.6g\t%s\t%.0f\t%.3f\t%.6f\t%s%s%s%s",
+                             (unsigned long long)l->at.step, now->targets, now->loss * l->task->per_nat, now->norm,
+                             rate, valid->loss, seconds > 0 ? now->tokens / seconds : 0, seconds,
+                             now->nll * l->task->per_nat, valid->accuracy,
+                             l->task->words > 0 && !valid->perplexity[0] ? "\t\t" : valid->perplexity,
+                             l->evaluate ? "\t" : "", valid->figure);
     return done || not_written(l, e);
 }
 
@@ -222,8 +223,8 @@ static bool step(Loop *l, Error *e)
 bool loop_run(Loop *l, Error *e)
 {
     char columns[480], figure[80] = "";
-    if (l->judge)
-        snprintf(figure, sizeof figure, "\tvalidation %s (%s)", l->judged, l->judged_in);
+    if (l->evaluate)
+        snprintf(figure, sizeof figure, "\tvalidation %s (%s)", l->figure_name, l->figure_unit);
     snprintf(columns, sizeof columns,
              "step\ttargets\tloss (%s)\tgradient norm\tlearning rate\tvalidation (%s)\ttokens/s\tseconds"
              "\tloss without smoothing (%s)\tvalidation accuracy%s%s",

@@ -33,23 +33,23 @@ static size_t larger(const Parameter *p) { return p->shape[0] < p->shape[1] ? p-
 static bool is_whole(const Parameter *p) { return p->role == ROLE_WEIGHT && p->edge == EDGE_NONE; }
 
 /* What the iterations need, from the largest of all matrices. */
-typedef struct Room {
+typedef struct Scratch {
     size_t side;   /* of A */
     size_t chunks; /* partial sums of squares */
-} Room;
+} Scratch;
 
-static Room room_of(const Parameters *p)
+static Scratch scratch_of(const Parameters *p)
 {
-    Room room = {0};
+    Scratch scratch = {0};
     for (size_t i = 0; i < p->count; i++) {
         const Parameter *one = p->list[i];
         const size_t chunks = (one->count + SQUARES_CHUNK - 1) / SQUARES_CHUNK;
-        if (is_whole(one) && smaller(one) > room.side)
-            room.side = smaller(one);
-        if (is_whole(one) && chunks > room.chunks)
-            room.chunks = chunks;
+        if (is_whole(one) && smaller(one) > scratch.side)
+            scratch.side = smaller(one);
+        if (is_whole(one) && chunks > scratch.chunks)
+            scratch.chunks = chunks;
     }
-    return room;
+    return scratch;
 }
 
 static double flop_of(const Parameter *p)
@@ -68,13 +68,14 @@ static double flop(const Parameters *p)
 
 static size_t beside(const Parameters *p, const Kernels *k, size_t workers)
 {
-    const Room room = room_of(p);
-    return workers * (2 * room.side * room.side * k->number + room.chunks * sizeof(double)) + 2 * room.side * k->number;
+    const Scratch scratch = scratch_of(p);
+    return workers * (2 * scratch.side * scratch.side * k->number + scratch.chunks * sizeof(double)) +
+           2 * scratch.side * k->number;
 }
 
 /* On the device; `squares` and `parts` have a part for each worker. */
 typedef struct Muon {
-    Room room;
+    Scratch scratch;
     void *squares;     /* [workers, 2, side, side] A, and what X is multiplied by */
     void *diagonal[2]; /* [side] numbers: h and d */
     double *parts;     /* [workers, chunks] */
@@ -103,15 +104,16 @@ static void *filled(const Kernels *k, Stream *s, size_t count, double value)
 static bool muon_open(Optimizer *o, Stream *s, Error *e)
 {
     const Kernels *k = o->k;
-    const Room room = room_of(o->parameters);
+    const Scratch scratch = scratch_of(o->parameters);
     if (!adam_open(o, s, e))
         return false;
     Muon *muon = ((AdamOwn *)o->own)->beside = memory_get(1, sizeof *muon);
     if (muon) {
-        *muon = (Muon){.room = room,
-                       .squares = k->allocate(o->workers * 2 * room.side * room.side * k->number),
-                       .diagonal = {filled(k, s, room.side, b / (2 * c)), filled(k, s, room.side, a - b * b / (4 * c))},
-                       .parts = k->allocate(o->workers * room.chunks * sizeof *muon->parts)};
+        *muon = (Muon){
+            .scratch = scratch,
+            .squares = k->allocate(o->workers * 2 * scratch.side * scratch.side * k->number),
+            .diagonal = {filled(k, s, scratch.side, b / (2 * c)), filled(k, s, scratch.side, a - b * b / (4 * c))},
+            .parts = k->allocate(o->workers * scratch.chunks * sizeof *muon->parts)};
     }
     return (muon && muon->squares && muon->diagonal[0] && muon->diagonal[1] && muon->parts) ||
            memory_error(e, "squares of matrices", beside(o->parameters, k, o->workers), 1);
@@ -139,7 +141,8 @@ static void iterate(const Optimizer *o, Stream *s, const Muon *muon, size_t work
                     void *x_)
 {
     const Kernels *k = o->k;
-    const size_t rows = p->shape[0], columns = p->shape[1], side = smaller(p), all = muon->room.side * muon->room.side;
+    const size_t rows = p->shape[0], columns = p->shape[1], side = smaller(p),
+                 all = muon->scratch.side * muon->scratch.side;
     const bool wide = rows <= columns;
     char *first = (char *)muon->squares + worker * 2 * all * k->number, *second = first + all * k->number;
     const Operand x = matrix(x_, columns), y = matrix(y_, columns), square = matrix(first, side),
@@ -159,7 +162,7 @@ static void orthogonal_step(const Optimizer *o, Stream *s, const OptimizerStep *
     const Motion *motion = &o->motions[i];
     const Muon *muon = ((const AdamOwn *)o->own)->beside;
     const StepState *state = optimizer_state(o, step, motion);
-    double *parts = muon->parts + step->number * muon->room.chunks;
+    double *parts = muon->parts + step->number * muon->scratch.chunks;
     void *g = parameter_in(p, step->gradient, k->real), *x = parameter_in(p, o->block[1], k->real), *y = g;
 
     k->momentum(s, parameter_in(p, o->block[0], k->real), g, state, motion->momentum, p->count);

@@ -1,5 +1,5 @@
 /* What a trainer does with gradients: they are summed over its workers, clipped, and zeros again when the optimizer has
- * moved the weights. Each worker has a part of the block, and between two of these all have to meet. */
+ * moved the weights. Each worker has a part of the block, and between two of these all workers wait for each other. */
 #ifndef CORE_TRAIN_UPDATE_H
 #define CORE_TRAIN_UPDATE_H
 

@@ -15,7 +15,7 @@ void mine_add_forward(Stream *s, void *y_, const void *x_, const void *f_, Dropo
             y[i * d + j] = (x ? x[i * d + j] : 0) + f[i * d + j] * (float)dropout_factor(drop, state, i, 0, j);
 }
 
-static void give(float *to, bool add, float gradient) { *to = (add ? *to : 0) + gradient; }
+static void store_gradient(float *to, bool add, float gradient) { *to = (add ? *to : 0) + gradient; }
 
 void mine_add_backward(Stream *s, void *dx_, bool add_x, void *df_, bool add_f, const void *dy_, Dropout drop,
                        const StepState *state, size_t n, size_t d)
@@ -26,9 +26,9 @@ void mine_add_backward(Stream *s, void *dx_, bool add_x, void *df_, bool add_f, 
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < d; j++) {
             if (dx)
-                give(&dx[i * d + j], add_x, dy[i * d + j]);
+                store_gradient(&dx[i * d + j], add_x, dy[i * d + j]);
             if (df)
-                give(&df[i * d + j], add_f, dy[i * d + j] * (float)dropout_factor(drop, state, i, 0, j));
+                store_gradient(&df[i * d + j], add_f, dy[i * d + j] * (float)dropout_factor(drop, state, i, 0, j));
         }
 }
 
@@ -68,7 +68,7 @@ void mine_norm_backward(Stream *s, void *dx_, bool add, void *dgain_, void *dbia
         }
         for (size_t j = 0; dx && j < d; j++) {
             float xhat = (x[j] - mean[i]) * rstd[i];
-            give(&dx[i * d + j], add, rstd[i] * (gain[j] * dy[j] - mean_g - xhat * mean_gx));
+            store_gradient(&dx[i * d + j], add, rstd[i] * (gain[j] * dy[j] - mean_g - xhat * mean_gx));
         }
     }
 }

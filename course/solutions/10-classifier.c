@@ -66,7 +66,7 @@ void mine_cross_entropy_forward(Stream *s, void *losses_, void *lse_, StepState 
     }
 }
 
-static void give(float *to, bool add, float gradient) { *to = (add ? *to : 0) + gradient; }
+static void store_gradient(float *to, bool add, float gradient) { *to = (add ? *to : 0) + gradient; }
 
 void mine_cross_entropy_backward(Stream *s, void *dlogits, bool add, const StepState *state, size_t which,
                                  const void *lse_, const void *logits, const int32_t *targets, double smoothing,
@@ -79,7 +79,7 @@ void mine_cross_entropy_backward(Stream *s, void *dlogits, bool add, const StepS
     for (size_t i = 0; i < n; i++, z += v, dz += v)
         for (size_t j = 0; j < v; j++) {
             float wanted = spread + ((int32_t)j == targets[i] ? 1 - (float)smoothing : 0);
-            give(&dz[j], add, targets[i] < 0 ? 0 : (expf(z[j] - lse[i]) - wanted) * scale);
+            store_gradient(&dz[j], add, targets[i] < 0 ? 0 : (expf(z[j] - lse[i]) - wanted) * scale);
         }
 }
 

@@ -105,15 +105,15 @@ typedef struct HeadScratch {
     /* For more terms of a score: what each key adds, and each of `reach` distances, spread out as score.c says */
     float *key_term, *dkey; /* [keys] */
     size_t reach;
-    float *place_term, *dplace;                 /* [reach] */
+    float *distance_term, *ddistance;           /* [reach] */
     Number *relative;                           /* [reach, dk] */
     Unit *relative_transposed, *relative_pairs; /* [dk units, reach], [reach pairs, dk] */
-    float *far, *dr;                            /* [QUERIES, places of a tile], [reach, dk] */
+    float *far, *dr;                            /* [QUERIES, columns of a tile], [reach, dk] */
     Unit *dfar, *dfar_pairs;                    /* as far, as numbers and as query pairs */
     float *drelative;                           /* [H, distances, dk], of all rows */
 } HeadScratch;
 
-static void *piece(Unit **at, size_t units)
+static void *carve(Unit **at, size_t units)
 {
     Unit *from = *at;
     *at += round_up(units, FACTORS);
@@ -122,58 +122,58 @@ static void *piece(Unit **at, size_t units)
 
 static void lay_out_blocks(HeadScratch *w, Unit **at, size_t keys, size_t size)
 {
-    w->chunks = piece(at, keys / FACTORS);
-    w->seen = piece(at, keys);
-    w->cleared = piece(at, keys * size);
+    w->chunks = carve(at, keys / FACTORS);
+    w->seen = carve(at, keys);
+    w->cleared = carve(at, keys * size);
 }
 
 static void lay_out_terms(HeadScratch *w, Unit **at, const Attend *how, size_t keys, bool backward)
 {
     size_t dk = round_up(how->key_size, WIDTH), tile = QUERIES * round_up(keys + QUERIES + 2 * WIDTH, WIDTH);
     size_t reach = w->reach = round_up(how->longest_query + keys + WIDTH, FACTORS);
-    w->key_term = piece(at, keys);
-    w->dkey = piece(at, keys);
-    w->place_term = piece(at, reach);
-    w->dplace = piece(at, reach);
+    w->key_term = carve(at, keys);
+    w->dkey = carve(at, keys);
+    w->distance_term = carve(at, reach);
+    w->ddistance = carve(at, reach);
     if (!how->relative.data)
         return;
-    w->relative = piece(at, reach * dk);
-    w->relative_transposed = piece(at, reach * dk);
-    w->far = piece(at, tile);
+    w->relative = carve(at, reach * dk);
+    w->relative_transposed = carve(at, reach * dk);
+    w->far = carve(at, tile);
     if (!backward)
         return;
-    w->relative_pairs = piece(at, reach * dk);
-    w->dr = piece(at, reach * dk);
-    w->dfar = piece(at, tile);
-    w->dfar_pairs = PAIRS ? piece(at, tile) : w->dfar;
-    w->drelative = piece(at, how->heads * how->distances * dk);
+    w->relative_pairs = carve(at, reach * dk);
+    w->dr = carve(at, reach * dk);
+    w->dfar = carve(at, tile);
+    w->dfar_pairs = PAIRS ? carve(at, tile) : w->dfar;
+    w->drelative = carve(at, how->heads * how->distances * dk);
 }
 
-/* Lays the pieces out from `at` on; returns how many units that takes. */
+/* Lays the arrays out from `at` on; returns how many units that takes. */
 static size_t lay_out(HeadScratch *w, Unit *at, const Attend *how, bool backward)
 {
     Unit *begin = at;
     size_t keys = round_up(how->longest_key, FACTORS), dk = round_up(how->key_size, WIDTH);
     size_t dv = round_up(how->value_size, WIDTH);
-    *w = (HeadScratch){.spans = piece(&at, (keys / FACTORS + 1) * (sizeof *w->spans / sizeof *at))};
-    w->k_transposed = piece(&at, keys * dk);
-    w->v_pairs = piece(&at, keys * dv);
-    w->q = piece(&at, QUERIES * dk);
-    w->s = piece(&at, QUERIES * keys);
-    w->y = piece(&at, QUERIES * dv);
-    w->p = PAIRS ? piece(&at, QUERIES * keys) : (void *)w->s;
+    *w = (HeadScratch){.spans = carve(&at, (keys / FACTORS + 1) * (sizeof *w->spans / sizeof *at))};
+    w->k_transposed = carve(&at, keys * dk);
+    w->v_pairs = carve(&at, keys * dv);
+    w->q = carve(&at, QUERIES * dk);
+    w->s = carve(&at, QUERIES * keys);
+    w->y = carve(&at, QUERIES * dv);
+    w->p = PAIRS ? carve(&at, QUERIES * keys) : (void *)w->s;
     if (backward) {
-        w->v_transposed = piece(&at, keys * dv);
-        w->k_pairs = piece(&at, keys * dk);
-        w->dy = piece(&at, QUERIES * dv);
-        w->q_pairs = piece(&at, QUERIES * dk);
-        w->dy_pairs = piece(&at, QUERIES * dv);
-        w->dp = piece(&at, QUERIES * keys);
-        w->dq = piece(&at, QUERIES * dk);
-        w->dk = piece(&at, keys * dk);
-        w->dv = piece(&at, keys * dv);
-        w->ds = PAIRS ? piece(&at, QUERIES * keys) : (void *)w->dp;
-        w->ds_pairs = PAIRS ? piece(&at, QUERIES * keys) : (void *)w->dp;
+        w->v_transposed = carve(&at, keys * dv);
+        w->k_pairs = carve(&at, keys * dk);
+        w->dy = carve(&at, QUERIES * dv);
+        w->q_pairs = carve(&at, QUERIES * dk);
+        w->dy_pairs = carve(&at, QUERIES * dv);
+        w->dp = carve(&at, QUERIES * keys);
+        w->dq = carve(&at, QUERIES * dk);
+        w->dk = carve(&at, keys * dk);
+        w->dv = carve(&at, keys * dv);
+        w->ds = PAIRS ? carve(&at, QUERIES * keys) : (void *)w->dp;
+        w->ds_pairs = PAIRS ? carve(&at, QUERIES * keys) : (void *)w->dp;
     }
     if (how->block)
         lay_out_blocks(w, &at, keys, dk > dv ? dk : dv);

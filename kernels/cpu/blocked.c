@@ -22,7 +22,7 @@
 
 enum {
     GROUP = 384 << 10, /* bytes of panels that are used together: they stay in the second-level cache */
-    PIECE = 512        /* units of k at once, where a sum may be split */
+    CHUNK = 512        /* units of k at once, where a sum may be split */
 };
 
 static size_t per_unit(const MatmulShape *s) { return s->inputs == ELEMENT_BF16 ? 2 : 1; }
@@ -136,11 +136,11 @@ static RowPanel row_panel(const MatmulShape *s, const void *a, size_t first, siz
     return (RowPanel){copied, units_of(s), 1};
 }
 
-/* Of the next row panel, piece p of so many */
-static Prefetch prefetch_rows(const MatmulShape *s, const void *a, size_t first, size_t p, size_t pieces)
+/* Of the next row panel, chunk p of so many */
+static Prefetch prefetch_rows(const MatmulShape *s, const void *a, size_t first, size_t p, size_t chunks)
 {
     size_t bytes = 4 / per_unit(s), rows = s->m - first < ROWS ? s->m - first : ROWS;
-    size_t from = p * s->k / pieces, count = (p + 1) * s->k / pieces - from;
+    size_t from = p * s->k / chunks, count = (p + 1) * s->k / chunks - from;
     if (!s->a_transposed)
         return (Prefetch){(const char *)a + (first * s->a_stride + from) * bytes, s->a_stride * bytes, rows,
                           count * bytes};
@@ -344,23 +344,23 @@ static void product(const MatmulShape *s, void *c, const void *a, const void *b,
 }
 
 /* Gradients of weights are sums over positions, and there may be more positions than a cache holds. Such a sum is split
- * into `count` pieces of k positions; the last has `rest` more. */
-typedef struct Pieces {
+ * into `count` chunks of k positions; the last has `rest` more. */
+typedef struct Chunks {
     size_t count, k, rest;
-} Pieces;
+} Chunks;
 
-static Pieces pieces_of(const MatmulShape *s)
+static Chunks chunks_of(const MatmulShape *s)
 {
-    const size_t most = PIECE * per_unit(s);
+    const size_t most = CHUNK * per_unit(s);
     bool one = s->k <= most || !s->a_transposed || s->b_transposed || s->output != ELEMENT_F32 || s->bias || s->relu;
     size_t count = one ? 1 : (s->k + most - 1) / most, k = one ? s->k : s->k / count / 2 * 2;
-    return (Pieces){count, k, s->k - count * k};
+    return (Chunks){count, k, s->k - count * k};
 }
 
 size_t blocked_scratch(const MatmulShape *s)
 {
-    const Pieces pieces = pieces_of(s);
-    const size_t units = (pieces.k + pieces.rest + 1) / per_unit(s), panel = units * PANEL * sizeof(Unit);
+    const Chunks chunks = chunks_of(s);
+    const size_t units = (chunks.k + chunks.rest + 1) / per_unit(s), panel = units * PANEL * sizeof(Unit);
     const size_t all = round_up(s->n, PANEL) * units * sizeof(Unit), most = GROUP > panel ? GROUP : panel;
     const size_t copied = (s->a_transposed ? round_up(s->m, WIDTH) : ROWS) * units * sizeof(Unit);
     return (all < most ? all : most) + copied + sizeof(Unit); /* never nothing */
@@ -368,13 +368,13 @@ size_t blocked_scratch(const MatmulShape *s)
 
 void blocked_product(const MatmulShape *s, void *c, const void *a, const void *b, const float *bias, void *scratch)
 {
-    const Pieces pieces = pieces_of(s);
-    const size_t bytes = pieces.k * (4 / per_unit(s));
-    MatmulShape piece = *s;
-    for (size_t p = 0; p < pieces.count; p++) {
-        piece.k = p + 1 < pieces.count ? pieces.k : pieces.k + pieces.rest;
-        product(&piece, c, (const char *)a + p * s->a_stride * bytes, (const char *)b + p * s->b_stride * bytes, bias,
+    const Chunks chunks = chunks_of(s);
+    const size_t bytes = chunks.k * (4 / per_unit(s));
+    MatmulShape chunk = *s;
+    for (size_t p = 0; p < chunks.count; p++) {
+        chunk.k = p + 1 < chunks.count ? chunks.k : chunks.k + chunks.rest;
+        product(&chunk, c, (const char *)a + p * s->a_stride * bytes, (const char *)b + p * s->b_stride * bytes, bias,
                 scratch);
-        piece.add = true;
+        chunk.add = true;
     }
 }

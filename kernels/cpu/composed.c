@@ -1,4 +1,4 @@
-/* The pieces of attention, for --attention composed. See kernels/plain/composed.c: what moves or masks is plain's. */
+/* The parts of attention, for --attention composed. See kernels/plain/composed.c: what moves or masks is plain's. */
 
 /* A matrix that is laid out in rows or in columns goes to the product as it is; anything else is plain's. */
 static bool operand_layout(const Operand *o, size_t rows, size_t columns, size_t *stride, bool *transposed)

@@ -1,25 +1,25 @@
 /* The scores of a tile of queries, and where their gradients go. See kernels/plain/score.c for the formula.
  *
  * Most of the time a score is q . k, and all of this is one product. What else there may be falls into what a key adds,
- * u . k, what a distance adds, v . r and a bias, and q . r. Distances are spread out for each row: place
+ * u . k, what a distance adds, v . r and a bias, and q . r. Distances are spread out for each row: column
  * e = j + queries - 1 - i has what the table holds for the distance from query i to key j, so that one query's keys are
- * neighbours, and the next query's are one place before:
+ * neighbours, and the next query's are one column before:
  *
- *     S = (Q K^T + shift(Q R^T)) scale + key term + shift(place term)
+ *     S = (Q K^T + shift(Q R^T)) scale + key term + shift(distance term)
  *
- * where row i of what is shifted is read from place queries - 1 - i on. Backward, dS is added up over queries, by keys
- * and shifted by places, and its rows go to dFar at their places, with zeros around them:
+ * where row i of what is shifted is read from column queries - 1 - i on. Backward, dS is added up over queries, by keys
+ * and shifted by columns, and its rows go to dFar at their columns, with zeros around them:
  *
- *     dQ = dS K + dFar R      dK = dS^T Q + dkey u      dR = dFar^T Q + dplace v      du = dkey K      dv = dplace R
+ *     dQ = dS K + dFar R      dK = dS^T Q + dkey u      dR = dFar^T Q + ddistance v      du = dkey K      dv = ddistance R
  *
  * At the end of a row what was spread out is folded back into the tables. */
 
 /* --- what a row needs before its first tile --- */
 
-/* The places that any query looks at, among those of all keys. */
-static Range places_seen(const HeadView *h)
+/* The columns that any query looks at, among those of all keys. */
+static Range columns_seen(const HeadView *h)
 {
-    size_t last = h->keys.offset + h->queries - 1; /* the place at which the key is the query's own position */
+    size_t last = h->keys.offset + h->queries - 1; /* the column at which the key is the query's own position */
     Range seen = {0, h->queries && h->keys.length ? h->queries + h->keys.length - 1 : 0};
     if (h->how->causal && last + 1 < seen.to)
         seen.to = last + 1;
@@ -28,12 +28,12 @@ static Range places_seen(const HeadView *h)
     return seen.from < seen.to ? seen : (Range){0, 0};
 }
 
-/* The table's entry for a place. */
-static size_t entry_at(const HeadView *h, size_t place)
+/* The table's entry for a column. */
+static size_t entry_at(const HeadView *h, size_t column)
 {
     size_t last = h->queries - 1;
-    return place < last ? distance_entry(h->how, h->keys, last - place, 0)
-                        : distance_entry(h->how, h->keys, 0, place - last);
+    return column < last ? distance_entry(h->how, h->keys, last - column, 0)
+                         : distance_entry(h->how, h->keys, 0, column - last);
 }
 
 /* x . y of reals and numbers */
@@ -53,7 +53,7 @@ static const float *bias_of(const HeadView *h, const void *bias)
 
 static void spread_relative(const HeadView *h, const HeadScratch *w)
 {
-    Range seen = places_seen(h);
+    Range seen = columns_seen(h);
     for (size_t e = seen.from; e < seen.to; e++)
         memcpy(w->relative + e * h->dk, numbers_of(h->how->relative, entry_at(h, e), h->head, h->dk),
                h->dk * sizeof *w->relative);
@@ -62,7 +62,7 @@ static void spread_relative(const HeadView *h, const HeadScratch *w)
 /* What has been spread out, as the products of tiles want it. */
 static void pack_relative(const HeadView *h, const HeadScratch *w, bool backward)
 {
-    Range seen = places_seen(h);
+    Range seen = columns_seen(h);
     pack_transposed(w->relative_transposed, w->relative, h->dk, seen, w->reach, h->dk, h->dk_wide);
     if (!backward)
         return;
@@ -79,13 +79,13 @@ static void mark_seen(const HeadView *h, unsigned char *seen)
             memset(seen + run.from, 1, run.to - run.from);
 }
 
-/* What keys and places add to the scores of a row. */
+/* What keys and columns add to the scores of a row. */
 static void prepare_terms(const HeadView *h, const HeadScratch *w)
 {
     const Attend *how = h->how;
     const float *table = how->distance_bias, *u = bias_of(h, how->content_bias), *v = bias_of(h, how->position_bias);
     float scale = (float)how->scale;
-    Range seen = places_seen(h);
+    Range seen = columns_seen(h);
 
     if (how->block)
         mark_seen(h, w->seen);
@@ -94,10 +94,11 @@ static void prepare_terms(const HeadView *h, const HeadScratch *w)
     memset(w->key_term, 0, h->key_wide * sizeof *w->key_term);
     for (size_t j = h->seen.from; u && j < h->seen.to; j++)
         w->key_term[j] = scale * real_dot(u, keys_from(h, h->k, j, h->dk), h->dk);
-    memset(w->place_term, 0, w->reach * sizeof *w->place_term);
+    memset(w->distance_term, 0, w->reach * sizeof *w->distance_term);
     for (size_t e = seen.from; e < seen.to; e++) {
         float bias = table ? table[entry_at(h, e) * how->heads + h->head] : 0;
-        w->place_term[e] = bias + (v && how->relative.data ? scale * real_dot(v, w->relative + e * h->dk, h->dk) : 0);
+        w->distance_term[e] = bias +
+                              (v && how->relative.data ? scale * real_dot(v, w->relative + e * h->dk, h->dk) : 0);
     }
 }
 
@@ -110,7 +111,7 @@ static void prepare_tiles(const HeadView *h, const HeadScratch *w, bool backward
     if (!backward)
         return;
     memset(w->dkey, 0, h->key_wide * sizeof *w->dkey);
-    memset(w->dplace, 0, w->reach * sizeof *w->dplace);
+    memset(w->ddistance, 0, w->reach * sizeof *w->ddistance);
 }
 
 /* One head's keys or values as they are stored; or with blocks a copy in which those that no query sees are 0, because
@@ -130,8 +131,8 @@ static Strided cleared(const HeadView *h, const HeadScratch *w, Strided x, size_
 
 /* --- a tile --- */
 
-/* The places that `count` queries look at in a span of keys, from a whole unit on and whole vectors long. */
-static Range places_of(const HeadView *h, Range span, size_t first, size_t count)
+/* The columns that `count` queries look at in a span of keys, from a whole unit on and whole vectors long. */
+static Range columns_of(const HeadView *h, Range span, size_t first, size_t count)
 {
     size_t from = span.from + h->queries - (first + count), to = span.to + h->queries - (first + 1);
     from = from / PER_UNIT * PER_UNIT;
@@ -141,17 +142,18 @@ static Range places_of(const HeadView *h, Range span, size_t first, size_t count
 /* The scores of query i, whose products with keys first .. first+count-1 are in s; w->far is as long. */
 static void query_terms(const HeadView *h, const HeadScratch *w, const Number *q, size_t i, size_t first, size_t count)
 {
-    size_t place = first + h->queries - 1 - i;
+    size_t column = first + h->queries - 1 - i;
     float scale = (float)h->how->scale;
     bool relative = h->how->relative.data;
     if (relative)
-        dot_rows(w->far, q, w->relative + place * h->dk, h->dk, count, h->dk);
+        dot_rows(w->far, q, w->relative + column * h->dk, h->dk, count, h->dk);
     for (size_t j = 0; j < count; j += WIDTH) {
         size_t left = count - j;
         Vec score = load_real(w->s + first + j, left);
         if (relative)
             score += load_real(w->far + j, left);
-        score = score * scale + load_real(w->key_term + first + j, left) + load_real(w->place_term + place + j, left);
+        score = score * scale + load_real(w->key_term + first + j, left) +
+                load_real(w->distance_term + column + j, left);
         store_real(w->s + first + j, score, left);
     }
 }
@@ -171,22 +173,22 @@ static void hide_keys(const HeadView *h, float *s, Range span, size_t i)
 /* Adds to the products of a tile what else there is to its scores. */
 static void add_terms(const HeadView *h, const HeadScratch *w, Range span, size_t first, size_t count)
 {
-    Range places = places_of(h, span, first, count);
-    size_t wide = places.to - places.from, units = h->dk_wide / PER_UNIT;
+    Range columns = columns_of(h, span, first, count);
+    size_t wide = columns.to - columns.from, units = h->dk_wide / PER_UNIT;
     float scale = (float)h->how->scale;
     bool relative = h->how->relative.data;
     if (relative)
-        tiles(w->far, wide, false, w->q, units, 1, w->relative_transposed + places.from, w->reach,
+        tiles(w->far, wide, false, w->q, units, 1, w->relative_transposed + columns.from, w->reach,
               round_up(count, TILE_ROWS), wide, units, PAIRS);
     for (size_t i = 0; i < count; i++) {
         float *s = w->s + i * h->key_wide + span.from;
-        size_t place = span.from + h->queries - 1 - (first + i);
+        size_t column = span.from + h->queries - 1 - (first + i);
         for (size_t j = 0; j < span.to - span.from; j += WIDTH) {
             Vec score = vec_load(s + j);
             if (relative)
-                score += vec_load(w->far + i * wide + (place - places.from) + j);
+                score += vec_load(w->far + i * wide + (column - columns.from) + j);
             vec_store(s + j,
-                      score * scale + vec_load(w->key_term + span.from + j) + vec_load(w->place_term + place + j));
+                      score * scale + vec_load(w->key_term + span.from + j) + vec_load(w->distance_term + column + j));
         }
     }
 }
@@ -205,16 +207,16 @@ static void tile_scores(const HeadView *h, const HeadScratch *w, Range span, siz
 
 /* --- backward --- */
 
-/* dFar of a span: rows of dS, each at its own places. */
-static void shift_gradients(const HeadView *h, const HeadScratch *w, Range span, Range places, size_t first,
+/* dFar of a span: rows of dS, each at its own columns. */
+static void shift_gradients(const HeadView *h, const HeadScratch *w, Range span, Range columns, size_t first,
                             size_t count)
 {
-    size_t wide = places.to - places.from;
+    size_t wide = columns.to - columns.from;
     Number *to = (Number *)(void *)w->dfar;
     memset(to, 0, QUERIES * wide * sizeof *to);
     for (size_t i = 0; i < count; i++) {
-        size_t place = span.from + h->queries - 1 - (first + i) - places.from;
-        memcpy(to + i * wide + place, (Number *)(void *)w->ds + i * h->key_wide + span.from,
+        size_t column = span.from + h->queries - 1 - (first + i) - columns.from;
+        memcpy(to + i * wide + column, (Number *)(void *)w->ds + i * h->key_wide + span.from,
                (span.to - span.from) * sizeof *to);
     }
 }
@@ -222,24 +224,25 @@ static void shift_gradients(const HeadView *h, const HeadScratch *w, Range span,
 /* dS of a span to the gradients of the terms, and to dQ, where relative keys add their part. */
 static void tile_terms_backward(const HeadView *h, const HeadScratch *w, Range span, size_t first, size_t count)
 {
-    Range places = places_of(h, span, first, count);
-    size_t wide = places.to - places.from, keys = span.to - span.from;
+    Range columns = columns_of(h, span, first, count);
+    size_t wide = columns.to - columns.from, keys = span.to - span.from;
     for (size_t i = 0; i < count; i++) {
         const Number *ds = (Number *)(void *)w->ds + i * h->key_wide + span.from;
-        float *key = w->dkey + span.from, *place = w->dplace + span.from + h->queries - 1 - (first + i);
+        float *key = w->dkey + span.from, *column = w->ddistance + span.from + h->queries - 1 - (first + i);
         for (size_t j = 0; j < keys; j += WIDTH) {
             vec_store(key + j, vec_load(key + j) + load_whole(ds + j));
-            vec_store(place + j, vec_load(place + j) + load_whole(ds + j));
+            vec_store(column + j, vec_load(column + j) + load_whole(ds + j));
         }
     }
     if (!h->how->relative.data)
         return;
-    shift_gradients(h, w, span, places, first, count);
-    tiles(w->dq, h->dk_wide, true, w->dfar, wide / PER_UNIT, 1, w->relative_pairs + places.from / PER_UNIT * h->dk_wide,
-          h->dk_wide, QUERIES, h->dk_wide, wide / PER_UNIT, PAIRS);
+    shift_gradients(h, w, span, columns, first, count);
+    tiles(w->dq, h->dk_wide, true, w->dfar, wide / PER_UNIT, 1,
+          w->relative_pairs + columns.from / PER_UNIT * h->dk_wide, h->dk_wide, QUERIES, h->dk_wide, wide / PER_UNIT,
+          PAIRS);
     if (PAIRS)
         pack_pairs(w->dfar_pairs, (Number *)(void *)w->dfar, wide, (Range){0, QUERIES}, QUERIES, wide, wide);
-    tiles(w->dr + places.from * h->dk_wide, h->dk_wide, true, w->dfar_pairs, 1, wide, w->q_pairs, h->dk_wide, wide,
+    tiles(w->dr + columns.from * h->dk_wide, h->dk_wide, true, w->dfar_pairs, 1, wide, w->q_pairs, h->dk_wide, wide,
           h->dk_wide, QUERIES / PER_UNIT, PAIRS);
 }
 
@@ -265,20 +268,20 @@ static void bias_backward(const HeadView *h, float *dbias, float *dx, const floa
 /* One head of a bias's gradient, or NULL */
 static float *gradient_of(const HeadView *h, void *dbias) { return dbias ? (float *)dbias + h->head * h->dk : NULL; }
 
-/* The end of a row: what was added up by keys and places goes to keys and biases, and into the tables. */
+/* The end of a row: what was added up by keys and columns goes to keys and biases, and into the tables. */
 static void finish_terms(const HeadView *h, const HeadScratch *w, const AttendGradients *d)
 {
     const Attend *how = h->how;
-    Range seen = places_seen(h);
+    Range seen = columns_seen(h);
     float *bias = d->distance_bias;
     Strided k = {(void *)(uintptr_t)keys_from(h, h->k, 0, h->dk), h->k.stride};
 
     bias_backward(h, gradient_of(h, d->content_bias), w->dk, w->dkey, bias_of(h, how->content_bias), k, h->seen);
     if (how->relative.data)
-        bias_backward(h, gradient_of(h, d->position_bias), w->dr, w->dplace, bias_of(h, how->position_bias),
+        bias_backward(h, gradient_of(h, d->position_bias), w->dr, w->ddistance, bias_of(h, how->position_bias),
                       (Strided){w->relative, h->dk}, seen);
     for (size_t e = seen.from; bias && e < seen.to; e++)
-        bias[entry_at(h, e) * how->heads + h->head] += w->dplace[e];
+        bias[entry_at(h, e) * how->heads + h->head] += w->ddistance[e];
     for (size_t e = seen.from; how->relative.data && e < seen.to; e++) {
         float *to = w->drelative + (h->head * how->distances + entry_at(h, e)) * h->dk_wide;
         for (size_t c = 0; c < h->dk_wide; c += WIDTH)

@@ -61,7 +61,7 @@ static __global__ void activation_backward_kernel(Number *dx, bool add, const Nu
                                                   Activation function, size_t n)
 {
     for (size_t i = thread_number(); i < n; i += thread_count())
-        give(&dx[i], add, real(dy[i]) * activation_slope(function, real(x[i])));
+        store_gradient(&dx[i], add, real(dy[i]) * activation_slope(function, real(x[i])));
 }
 
 static void activation_forward(Stream *s, void *y, const void *x, Activation function, size_t n)

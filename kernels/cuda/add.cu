@@ -42,9 +42,9 @@ static __global__ void add_backward_kernel(Number *dx, bool add_x, Number *df, b
         for (size_t j = g.j; j < g.end; j++) {
             float gradient = real(dy[g.i * d + j]);
             if (dx)
-                give(&dx[g.i * d + j], add_x, gradient);
+                store_gradient(&dx[g.i * d + j], add_x, gradient);
             if (df)
-                give(&df[g.i * d + j], add_f, gradient * factors.of[j - g.j]);
+                store_gradient(&df[g.i * d + j], add_f, gradient * factors.of[j - g.j]);
         }
     }
 }
@@ -75,9 +75,9 @@ static __global__ void add_norm_backward_kernel(Number *dx, bool add_x, Number *
         for (size_t j = 4 * group; j < 4 * group + 4 && j < d; j++) {
             float gradient = all.at(real(dy[i * d + j]), real(sum[i * d + j]), gain[j]);
             if (dx)
-                give(&dx[i * d + j], add_x, gradient);
+                store_gradient(&dx[i * d + j], add_x, gradient);
             if (df)
-                give(&df[i * d + j], add_f, gradient * factors.of[j % 4]);
+                store_gradient(&df[i * d + j], add_f, gradient * factors.of[j % 4]);
         }
     }
 }

@@ -158,7 +158,8 @@ static __global__ void attention_backward_queries(Strided dq, bool add, Attentio
             for (size_t c = 0; c < width; c++) {
                 size_t position = r.first_query + i, column = r.head * dk + from + c;
                 if (dq.data)
-                    give((Number *)dq.data + position * dq.stride + column, add, scale * (keys[c] + relative[c]));
+                    store_gradient((Number *)dq.data + position * dq.stride + column, add,
+                                   scale * (keys[c] + relative[c]));
                 if (back.content)
                     back.content[position * how.heads * dk + column] = scale * keys[c];
                 if (back.relative)
@@ -198,7 +199,7 @@ static __device__ void attention_backward_key(const Attention &a, const Attentio
         for (r.head = first; r.head < first + heads_per_kv(&a.how); r.head++)
             gather_queries(sum, a, back, r, values, j, from, width);
         for (size_t c = 0; c < width; c++)
-            give(&gradient[from + c], add, (values ? 1 : (float)a.how.scale) * sum[c]);
+            store_gradient(&gradient[from + c], add, (values ? 1 : (float)a.how.scale) * sum[c]);
     }
 }
 
@@ -264,7 +265,7 @@ static __global__ void attention_backward_relative(Strided to, bool add, Attenti
             }
         }
         for (size_t c = 0; c < width; c++)
-            give((Number *)to.data + e * to.stride + head * dk + from + c, add, (float)how.scale * sum[c]);
+            store_gradient((Number *)to.data + e * to.stride + head * dk + from + c, add, (float)how.scale * sum[c]);
     }
 }
 

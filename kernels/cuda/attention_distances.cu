@@ -105,7 +105,7 @@ static __global__ void sum_groups(To *to, size_t stride, bool add, const float *
         for (unsigned group = 0; group < GROUPS; group++)
             sum += sums[group * all + x];
         size_t head = x / width / distances, e = x / width % distances;
-        give(&to[e * stride + head * width + x % width], add, scale * sum);
+        store_gradient(&to[e * stride + head * width + x % width], add, scale * sum);
     }
 }
 
@@ -117,14 +117,14 @@ static size_t distances_size(const AttendGradients &d, const Attend &how)
 }
 
 static void attention_distances_by_tiles(Stream *s, const AttendGradients &d, const AttentionBack &back,
-                                         const Attention &a, unsigned tile, float *capacity)
+                                         const Attention &a, unsigned tile, float *memory)
 {
     const Attend &how = a.how;
     size_t entries = GROUPS * how.heads * how.distances, tiles = divide_up(how.longest_query, tile);
     size_t bytes = tiles_bytes(how, tile, true), blocks = GROUPS * how.heads;
-    DistanceSums to = {d.distance_bias ? capacity : NULL,
-                       d.relative.data ? capacity + (d.distance_bias ? entries : 0) : NULL};
-    zero(s, capacity, distances_size(d, how) * sizeof *capacity);
+    DistanceSums to = {d.distance_bias ? memory : NULL,
+                       d.relative.data ? memory + (d.distance_bias ? entries : 0) : NULL};
+    zero(s, memory, distances_size(d, how) * sizeof *memory);
     if (tile == 32)
         LAUNCH_SHARED(s, attention_tiled_distances<32>, (unsigned)blocks, TILE_THREADS, bytes, to, back, a, tiles);
     else if (tile == 16)

@@ -46,7 +46,7 @@ static __device__ void give_rows(Strided to, bool add, const float (&sum)[SLICES
         for (unsigned u = 0; u < 4; u++) {
             size_t i = group_of_lane() + u / 2 * 8, c = 8 * n + pair_of_lane() + u % 2;
             if (i < count && c < size)
-                give((Number *)to.data + (first + i) * to.stride + head * size + c, add, scale * sum[n][u]);
+                store_gradient((Number *)to.data + (first + i) * to.stride + head * size + c, add, scale * sum[n][u]);
         }
 }
 

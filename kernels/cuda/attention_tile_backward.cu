@@ -81,7 +81,8 @@ static __device__ void put_gradient(Strided dq, bool add, const AttentionBack &b
         size_t column = r.head * dk + at.column(x), share = position * a.how.heads * dk + column;
         bool there = at.column(x) < dk;
         if (there && dq.data)
-            give((Number *)dq.data + position * dq.stride + column, add, scale * (sums.keys[x] + sums.relative[x]));
+            store_gradient((Number *)dq.data + position * dq.stride + column, add,
+                           scale * (sums.keys[x] + sums.relative[x]));
         if (there && back.content)
             back.content[share] = scale * sums.keys[x];
         if (there && back.relative)
@@ -136,7 +137,7 @@ static __device__ void give_row(Strided to, bool add, size_t position, size_t he
 #pragma unroll
     for (unsigned x = 0; x < PART; x++)
         if (at.column(x) < size)
-            give(&row[at.column(x)], add, scale * sum[x]);
+            store_gradient(&row[at.column(x)], add, scale * sum[x]);
 }
 
 /* Adds to dk and dv of a tile of keys what one head of the queries that see them gives. */

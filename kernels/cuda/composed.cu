@@ -1,4 +1,4 @@
-/* The pieces of attention, one operation each. See kernels/plain/composed.c.
+/* The parts of attention, one operation each. See kernels/plain/composed.c.
  *
  * A thread for each number, and a warp for each row of a softmax. Rows that share a row of x are summed in their order
  * by the thread that has that number of y. */
@@ -13,7 +13,7 @@ static __global__ void pad_kernel(Number *y, Strided x, const int32_t *start, co
     }
 }
 
-/* Does row r of the padded ones hold position `at` of y? Then its place there, else t. */
+/* Does row r of the padded ones hold position `at` of y? Then its position there, else t. */
 static __device__ size_t padded_place(const int32_t *start, const int32_t *row, size_t r, size_t at, size_t t)
 {
     size_t which = row ? (size_t)row[r] : r, first = (size_t)start[which], end = (size_t)start[which + 1];
@@ -31,7 +31,7 @@ static __global__ void unpad_kernel(Strided y, bool add, const Number *x, const 
         for (size_t r = 0; r < b; r++) {
             size_t i = padded_place(start, row, r, at, t);
             if (i < t)
-                give(to, true, real(x[(r * t + i) * d + j]));
+                store_gradient(to, true, real(x[(r * t + i) * d + j]));
         }
     }
 }
@@ -82,7 +82,7 @@ static __global__ void softmax_backward_kernel(Number *dx, bool add, const Numbe
         sum += real(dy[j]) * real(y[j]);
     sum = warp_sum(sum);
     for (size_t j = lane(); j < columns; j += LANES)
-        give(&dx[j], add, real(y[j]) * (real(dy[j]) - sum));
+        store_gradient(&dx[j], add, real(y[j]) * (real(dy[j]) - sum));
 }
 
 static __global__ void dropout_weights_kernel(Number *y, bool add, const Number *x, Attend how, Chance drop,
@@ -94,7 +94,7 @@ static __global__ void dropout_weights_kernel(Number *y, bool add, const Number 
         size_t h = e / how.longest_key / how.longest_query % how.heads;
         size_t b = e / how.longest_key / how.longest_query / how.heads;
         size_t position = (size_t)how.query_start[b] + i;
-        give(&y[e], add, real(x[e]) * dropout_factor(drop, state, position, h, j));
+        store_gradient(&y[e], add, real(x[e]) * dropout_factor(drop, state, position, h, j));
     }
 }
 

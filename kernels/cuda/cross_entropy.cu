@@ -104,7 +104,7 @@ static __global__ void cross_entropy_backward_kernel(Number *dz, bool add, const
     for (size_t t = thread_number(); t < n * v; t += thread_count()) {
         size_t i = t / v, j = t % v;
         float wanted = spread + (j == (size_t)targets[i] ? 1 - smoothing : 0);
-        give(&dz[t], add, targets[i] < 0 ? 0 : (expf(z[t] - lse[i]) - wanted) * scale);
+        store_gradient(&dz[t], add, targets[i] < 0 ? 0 : (expf(z[t] - lse[i]) - wanted) * scale);
     }
 }
 
@@ -149,7 +149,7 @@ static __global__ void z_loss_backward_kernel(Number *dx, bool add, const StepSt
     const float twice = (float)(2 * z * state->loss[which].scale);
     for (size_t t = thread_number(); t < n * v; t += thread_count()) {
         const float total = lse[t / v];
-        give(&dx[t], add, total == 0 ? 0 : twice * total * expf(x[t] - total));
+        store_gradient(&dx[t], add, total == 0 ? 0 : twice * total * expf(x[t] - total));
     }
 }
 

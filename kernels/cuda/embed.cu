@@ -78,12 +78,12 @@ static void embed_backward(Stream *s, void *dtable, void *dpositions, const void
                     position, (float)scale, chance_of(drop), state, n, d);
         return;
     }
-    int32_t *capacity = (int32_t *)scratch(s, 2 * order_bytes(n));
+    int32_t *memory = (int32_t *)scratch(s, 2 * order_bytes(n));
     EmbedTerm term = {(const Number *)dy, chance_of(drop), state, d};
-    Sorting rows = sorting(Used{slots, position}, capacity, n),
-            places = sorting(Used{position, position}, capacity + 2 * n, n);
-    sort_positions(s, rows, places, dpositions ? 2 : 1, n);
+    Sorting rows = sorting(Used{slots, position}, memory, n),
+            vectors = sorting(Used{position, position}, memory + 2 * n, n);
+    sort_positions(s, rows, vectors, dpositions ? 2 : 1, n);
     add_used(s, rows, term, EmbedSum{(float *)dtable, (float)scale, d}, n, d);
     if (dpositions)
-        add_used(s, places, term, EmbedSum{(float *)dpositions, 1, d}, n, d);
+        add_used(s, vectors, term, EmbedSum{(float *)dpositions, 1, d}, n, d);
 }

@@ -22,7 +22,7 @@ static __global__ void gather_backward_naive(Number *dx, bool add, const Number 
         for (size_t i = 0; i < n; i++)
             if (index[i] >= 0 && (size_t)index[i] == r)
                 sum += real(dy[i * d + j]);
-        give(&dx[t], add, sum);
+        store_gradient(&dx[t], add, sum);
     }
 }
 
@@ -36,7 +36,7 @@ typedef struct GatherSum {
     Number *dx;
     bool add;
     size_t d;
-    __device__ void operator()(size_t row, size_t j, float sum) const { give(&dx[row * d + j], add, sum); }
+    __device__ void operator()(size_t row, size_t j, float sum) const { store_gradient(&dx[row * d + j], add, sum); }
 } GatherSum;
 
 static void gather_forward(Stream *s, void *y, const void *x, const int32_t *index, size_t n, size_t d)

@@ -65,14 +65,14 @@ static __device__ inline float number(float x) { return x; }
 #endif
 
 /* Writes a gradient: over what is there, or added to it. */
-static __device__ inline void give(Number *gradient, bool add, float value)
+static __device__ inline void store_gradient(Number *gradient, bool add, float value)
 {
     *gradient = number(add ? real(*gradient) + value : value);
 }
 
 #if defined CUDA_BF16
 static __device__ inline float real(float x) { return x; }
-static __device__ inline void give(float *gradient, bool add, float value)
+static __device__ inline void store_gradient(float *gradient, bool add, float value)
 {
     *gradient = add ? *gradient + value : value;
 }

@@ -43,7 +43,7 @@ template <class C> __device__ void product_give(const Product &p, size_t which, 
     sum = p.alpha * sum + (p.bias ? p.bias[j] : 0);
     if (p.relu && sum < 0) /* NaN stays */
         sum = 0;
-    give(element_at<C>(p.c, which, p.inner, i, j), p.add, sum);
+    store_gradient(element_at<C>(p.c, which, p.inner, i, j), p.add, sum);
 }
 
 template <class C> __global__ void product_naive(Product p, size_t count)
@@ -195,7 +195,7 @@ __global__ void bias_relu_kernel(Operand c, const float *sums, size_t row, const
 #pragma unroll
         for (unsigned u = 0; u < together; u++)
             if (from + u * LANES < n) /* NaN stays */
-                give((C *)c.data + i * c.row + from + u * LANES, false, relu && sum[u] < 0 ? 0 : sum[u]);
+                store_gradient((C *)c.data + i * c.row + from + u * LANES, false, relu && sum[u] < 0 ? 0 : sum[u]);
     }
 }
 

@@ -12,7 +12,7 @@ static __global__ void move_kernel(Strided y, bool add, Strided x, size_t n, siz
 {
     for (size_t t = thread_number(); t < n * d; t += thread_count()) {
         size_t i = t / d, j = t % d;
-        give((Number *)y.data + i * y.stride + j, add, real(((const Number *)x.data)[i * x.stride + j]));
+        store_gradient((Number *)y.data + i * y.stride + j, add, real(((const Number *)x.data)[i * x.stride + j]));
     }
 }
 
@@ -20,7 +20,7 @@ static __global__ void transpose_naive(Strided y, bool add, Strided x, size_t n,
 {
     for (size_t t = thread_number(); t < n * d; t += thread_count()) {
         size_t i = t / d, j = t % d;
-        give((Number *)y.data + j * y.stride + i, add, real(((const Number *)x.data)[i * x.stride + j]));
+        store_gradient((Number *)y.data + j * y.stride + i, add, real(((const Number *)x.data)[i * x.stride + j]));
     }
 }
 
@@ -35,7 +35,8 @@ static __global__ void transpose_kernel(Strided y, bool add, Strided x, size_t n
     __syncthreads();
     for (size_t r = threadIdx.y; r < MOVE_TILE; r += MOVE_ROWS)
         if (column + r < d && row + threadIdx.x < n)
-            give((Number *)y.data + (column + r) * y.stride + row + threadIdx.x, add, real(tile[threadIdx.x][r]));
+            store_gradient((Number *)y.data + (column + r) * y.stride + row + threadIdx.x, add,
+                           real(tile[threadIdx.x][r]));
 }
 
 static void move(Stream *s, Strided y, bool add, Strided x, size_t n, size_t d)

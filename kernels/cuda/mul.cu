@@ -11,9 +11,9 @@ static __global__ void mul_backward_kernel(Number *da, bool add_a, Number *db, b
 {
     for (size_t i = thread_number(); i < n; i += thread_count()) {
         if (da)
-            give(&da[i], add_a, real(dy[i]) * real(b[i]));
+            store_gradient(&da[i], add_a, real(dy[i]) * real(b[i]));
         if (db)
-            give(&db[i], add_b, real(dy[i]) * real(a[i]));
+            store_gradient(&db[i], add_b, real(dy[i]) * real(a[i]));
     }
 }
 

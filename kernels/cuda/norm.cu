@@ -103,7 +103,7 @@ static __global__ void norm_backward_kernel(Number *dx, bool add, const Number *
     x += i * d, dy += i * d;
     NormGradient all = norm_gradient(dy, x, gain, mean, rstd, i, d);
     for (size_t j = lane(); j < d; j += LANES)
-        give(&dx[i * d + j], add, all.at(real(dy[j]), real(x[j]), gain[j]));
+        store_gradient(&dx[i * d + j], add, all.at(real(dy[j]), real(x[j]), gain[j]));
 }
 
 /* dgain = sum of dy xhat, dbias = sum of dy */

@@ -7,7 +7,7 @@
  *   2. (order_kernel) one block sorts, four bits of the row's number at a time, from the lowest on: each thread counts
  *      the digits of its part of the list, sums over all counts say where each thread's positions of each digit go, and
  *      each thread takes its own there, in their order. Several lists are sorted side by side, a block each.
- *   3. (piece_sums) what many positions read is summed piece by piece, by a warp each, and then over the pieces: a row
+ *   3. (chunk_sums) what many positions read is summed chunk by chunk, by a warp each, and then over the chunks: a row
  *      that every tenth position reads is not one warp's walk. */
 
 constexpr unsigned DIGITS = 16, DIGIT_BITS = 4;
@@ -99,38 +99,38 @@ static __global__ void order_kernel(Sorting first, Sorting second, size_t n)
     }
 }
 
-/* The list is cut into pieces of so many places. */
-constexpr size_t PIECE = 64;
+/* The list is cut into chunks of so many entries. */
+constexpr size_t ORDER_CHUNK = 64;
 
-/* Whether the position at this place of the list reads this row. */
+/* Whether entry `at` of the list reads this row. */
 static __device__ bool reads(const Used &used, const int32_t *order, size_t at, int32_t row)
 {
     return used.valid[order[at]] >= 0 && used.key[order[at]] == row;
 }
 
-/* The sum over positions i of term(i, j), from this place on, as far as they read this row and are in one piece. */
+/* The sum over positions i of term(i, j), from entry `at` on, as far as they read this row and are in one chunk. */
 template <class Term>
-static __device__ float sum_in_piece(const Used &used, const int32_t *order, Term term, int32_t row, size_t at,
+static __device__ float sum_in_chunk(const Used &used, const int32_t *order, Term term, int32_t row, size_t at,
                                      size_t j, size_t n)
 {
-    size_t end = (at / PIECE + 1) * PIECE;
+    size_t end = (at / ORDER_CHUNK + 1) * ORDER_CHUNK;
     float sum = 0;
     for (; at < end && at < n && reads(used, order, at, row); at++)
         sum += term((size_t)order[at], j);
     return sum;
 }
 
-/* sums [pieces, d]: of each piece that begins within a row's positions, those of that row; a warp for 32 columns. */
+/* sums [chunks, d]: of each chunk that begins within a row's positions, those of that row; a warp for 32 columns. */
 template <class Term>
-static __global__ void piece_sums(float *sums, Used used, const int32_t *order, Term term, size_t n, size_t d)
+static __global__ void chunk_sums(float *sums, Used used, const int32_t *order, Term term, size_t n, size_t d)
 {
-    size_t parts = (d + LANES - 1) / LANES, piece = warp_row() / parts, j = warp_row() % parts * LANES + lane();
-    size_t at = piece * PIECE;
+    size_t parts = (d + LANES - 1) / LANES, chunk = warp_row() / parts, j = warp_row() % parts * LANES + lane();
+    size_t at = chunk * ORDER_CHUNK;
     if (at == 0 || at >= n || j >= d)
         return;
     int32_t row = used.key[order[at]];
     if (reads(used, order, at, row) && reads(used, order, at - 1, row))
-        sums[piece * d + j] = sum_in_piece(used, order, term, row, at, j, n);
+        sums[chunk * d + j] = sum_in_chunk(used, order, term, row, at, j, n);
 }
 
 /* For each row that was used, the sum over its positions: a warp for 32 columns. It stands at the first of the row's
@@ -145,16 +145,17 @@ static __global__ void sum_used(Used used, const int32_t *order, Term term, Put 
     int32_t row = used.key[order[at]];
     if (!reads(used, order, at, row) || (at > 0 && reads(used, order, at - 1, row)))
         return;
-    float sum = sum_in_piece(used, order, term, row, at, j, n);
-    for (size_t piece = at / PIECE + 1; piece * PIECE < n && reads(used, order, piece * PIECE, row); piece++)
-        sum += sums[piece * d + j];
+    float sum = sum_in_chunk(used, order, term, row, at, j, n);
+    for (size_t chunk = at / ORDER_CHUNK + 1; chunk * ORDER_CHUNK < n && reads(used, order, chunk * ORDER_CHUNK, row);
+         chunk++)
+        sum += sums[chunk * d + j];
     put((size_t)row, j, sum);
 }
 
 /* Room for one list of n positions, and for sorting it. */
 static size_t order_bytes(size_t n) { return 2 * n * sizeof(int32_t); }
 
-static Sorting sorting(Used used, int32_t *capacity, size_t n) { return Sorting{used, capacity, capacity + n}; }
+static Sorting sorting(Used used, int32_t *memory, size_t n) { return Sorting{used, memory, memory + n}; }
 
 static void sort_positions(Stream *s, Sorting first, Sorting second, size_t lists, size_t n)
 {
@@ -166,11 +167,11 @@ template <class Term, class Put>
 static void add_used(Stream *s, const Sorting &sorted, Term term, Put put, size_t n, size_t d)
 {
     const int32_t *order = sorted.order;
-    size_t pieces = divide_up(n, PIECE), warps = divide_up(d, LANES);
-    float *sums = pieces > 1 ? partial_sums(s, pieces, d) : NULL;
-    if (pieces > 1 && !sums)
+    size_t chunks = divide_up(n, ORDER_CHUNK), warps = divide_up(d, LANES);
+    float *sums = chunks > 1 ? partial_sums(s, chunks, d) : NULL;
+    if (chunks > 1 && !sums)
         return;
-    if (pieces > 1)
-        LAUNCH_ROWS(s, piece_sums<Term>, pieces * warps, sums, sorted.used, order, term, n, d);
+    if (chunks > 1)
+        LAUNCH_ROWS(s, chunk_sums<Term>, chunks * warps, sums, sorted.used, order, term, n, d);
     LAUNCH_ROWS(s, (sum_used<Term, Put>), n * warps, sorted.used, order, term, put, (const float *)sums, n, d);
 }

@@ -33,7 +33,7 @@ static __global__ void pool_backward_kernel(Number *dx, bool add, const Number *
         size_t source = how == POOLING_MAX && first < end ? (size_t)which[t] : first;
         float mean = real(dy[t]) / (float)(end - first);
         for (size_t i = first; i < end; i++)
-            give(&dx[i * d + j], add, how == POOLING_MEAN ? mean : i == source ? real(dy[t]) : 0);
+            store_gradient(&dx[i * d + j], add, how == POOLING_MEAN ? mean : i == source ? real(dy[t]) : 0);
     }
 }
 

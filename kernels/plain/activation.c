@@ -72,5 +72,5 @@ static void activation_backward(Stream *s, void *dx_, bool add, const void *dy_,
     const Number *dy = dy_, *x = x_;
     Number *dx = dx_;
     for (size_t i = 0; i < n; i++)
-        give(&dx[i], add, real(dy[i]) * activation_slope(function, real(x[i])));
+        store_gradient(&dx[i], add, real(dy[i]) * activation_slope(function, real(x[i])));
 }

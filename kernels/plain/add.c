@@ -29,9 +29,9 @@ static void add_backward(Stream *s, void *dx_, bool add_x, void *df_, bool add_f
         for (size_t j = 0; j < d; j++) {
             Real gradient = real(dy[i * d + j]);
             if (dx)
-                give(&dx[i * d + j], add_x, gradient);
+                store_gradient(&dx[i * d + j], add_x, gradient);
             if (df)
-                give(&df[i * d + j], add_f, gradient * (Real)dropout_factor(drop, state, i, 0, j));
+                store_gradient(&df[i * d + j], add_f, gradient * (Real)dropout_factor(drop, state, i, 0, j));
         }
 }
 
@@ -57,9 +57,9 @@ static void add_norm_backward(Stream *s, void *dx_, bool add_x, void *df_, bool 
         for (size_t j = 0; j < d; j++) {
             Real gradient = norm_gradient_at(all, real(dy[j]), real(sum[j]), gain[j]);
             if (dx)
-                give(&dx[i * d + j], add_x, gradient);
+                store_gradient(&dx[i * d + j], add_x, gradient);
             if (df)
-                give(&df[i * d + j], add_f, gradient * (Real)dropout_factor(drop, state, i, 0, j));
+                store_gradient(&df[i * d + j], add_f, gradient * (Real)dropout_factor(drop, state, i, 0, j));
         }
     }
 }

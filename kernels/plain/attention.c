@@ -117,7 +117,7 @@ static void attention_backward_query(const AttentionRow *r, const AttentionBack 
         }
         score_backward_query(r, back, d, i, sum, from, width);
         for (size_t c = 0; dq && c < width; c++)
-            give(&dq[from + c], d->add_q, (Real)r->how->scale * sum[c]);
+            store_gradient(&dq[from + c], d->add_q, (Real)r->how->scale * sum[c]);
     }
 }
 
@@ -148,7 +148,7 @@ static void attention_backward_key(AttentionRow r, const AttentionBack *back, St
         for (r.head = head * group; r.head < (head + 1) * group; r.head++)
             gather_queries(&r, back, sum, value, j, from, width);
         for (size_t c = 0; c < width; c++)
-            give(&gradient[from + c], true, (value ? 1 : (Real)r.how->scale) * sum[c]);
+            store_gradient(&gradient[from + c], true, (value ? 1 : (Real)r.how->scale) * sum[c]);
     }
 }
 

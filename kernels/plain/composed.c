@@ -1,4 +1,4 @@
-/* The pieces of attention, one operation each, so that any score can be built from them.
+/* The parts of attention, one operation each, so that any score can be built from them.
  *
  * Packed rows are padded to [B,T,D], so that one product serves all rows and heads; what the padding adds is masked
  * with -infinity before the softmax and so weighs exactly 0. */
@@ -29,7 +29,7 @@ static void unpad(Stream *s, Strided y, bool add, const void *x_, const int32_t 
         size_t length = (size_t)start[which + 1] - first;
         for (size_t i = 0; i < t && i < length; i++)
             for (size_t j = 0; j < d; j++)
-                give((Number *)y.data + (first + i) * y.stride + j, true, real(x[(r * t + i) * d + j]));
+                store_gradient((Number *)y.data + (first + i) * y.stride + j, true, real(x[(r * t + i) * d + j]));
     }
 }
 
@@ -47,7 +47,7 @@ static void product(Stream *s, Operand c, bool add, Operand a, Operand b, double
                     Real sum = 0;
                     for (size_t l = 0; l < k; l++)
                         sum += real(a_op[i * a.row + l * a.column]) * real(b_op[l * b.row + j * b.column]);
-                    give(&c_op[i * c.row + j * c.column], add, (Real)alpha * sum);
+                    store_gradient(&c_op[i * c.row + j * c.column], add, (Real)alpha * sum);
                 }
         }
 }
@@ -100,7 +100,7 @@ static void softmax_backward(Stream *s, void *dx_, bool add, const void *dy_, co
     for (size_t i = 0; i < n; i++, dx += columns, dy += columns, y += columns) {
         Real sum = dot(dy, y, columns);
         for (size_t j = 0; j < columns; j++)
-            give(&dx[j], add, real(y[j]) * (real(dy[j]) - sum));
+            store_gradient(&dx[j], add, real(y[j]) * (real(dy[j]) - sum));
     }
 }
 
@@ -115,6 +115,6 @@ static void dropout_weights(Stream *s, void *y_, bool add, const void *x_, const
             for (size_t i = 0; i < how->longest_query; i++)
                 for (size_t j = 0; j < how->longest_key; j++, x++, y++) {
                     size_t position = (size_t)how->query_start[b] + i;
-                    give(y, add, real(*x) * (Real)dropout_factor(how->dropout, state, position, h, j));
+                    store_gradient(y, add, real(*x) * (Real)dropout_factor(how->dropout, state, position, h, j));
                 }
 }

@@ -52,7 +52,7 @@ static void cross_entropy_backward(Stream *s, void *dlogits, bool add, const Ste
     for (size_t i = 0; i < n; i++, z += v, dz += v)
         for (size_t j = 0; j < v; j++) {
             Real wanted = spread + (j == (size_t)targets[i] ? 1 - (Real)smoothing : 0);
-            give(&dz[j], add, targets[i] < 0 ? 0 : (real_exp(z[j] - lse[i]) - wanted) * scale);
+            store_gradient(&dz[j], add, targets[i] < 0 ? 0 : (real_exp(z[j] - lse[i]) - wanted) * scale);
         }
 }
 
@@ -78,6 +78,6 @@ static void z_loss_backward(Stream *s, void *dlogits, bool add, const StepState 
     for (size_t i = 0; i < n; i++, x += v, dx += v) {
         const Real slope = (Real)(2 * z * state->loss[which].scale) * lse[i];
         for (size_t j = 0; j < v; j++)
-            give(&dx[j], add, lse[i] == 0 ? 0 : slope * real_exp(x[j] - lse[i]));
+            store_gradient(&dx[j], add, lse[i] == 0 ? 0 : slope * real_exp(x[j] - lse[i]));
     }
 }

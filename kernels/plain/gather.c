@@ -21,6 +21,6 @@ static void gather_backward(Stream *s, void *dx_, bool add, const void *dy_, con
             Real sum = 0;
             for (size_t i = 0; i < n; i++)
                 sum += index[i] >= 0 && (size_t)index[i] == r ? real(dy[i * d + j]) : 0;
-            give(&dx[r * d + j], add, sum);
+            store_gradient(&dx[r * d + j], add, sum);
         }
 }

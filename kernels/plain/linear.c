@@ -55,7 +55,7 @@ static void linear_backward_input(Number *dx, bool add, const Number *dy, const 
                 for (size_t j = 0; j < width; j++)
                     sum[j] += real(dy[o]) * real(w[o * in + from + j]);
             for (size_t j = 0; j < width; j++)
-                give(&dx[from + j], add, sum[j]);
+                store_gradient(&dx[from + j], add, sum[j]);
         }
 }
 

@@ -17,8 +17,8 @@ static void mul_backward(Stream *s, void *da_, bool add_a, void *db_, bool add_b
     Number *da = da_, *db = db_;
     for (size_t i = 0; i < n; i++) {
         if (da)
-            give(&da[i], add_a, real(dy[i]) * real(b[i]));
+            store_gradient(&da[i], add_a, real(dy[i]) * real(b[i]));
         if (db)
-            give(&db[i], add_b, real(dy[i]) * real(a[i]));
+            store_gradient(&db[i], add_b, real(dy[i]) * real(a[i]));
     }
 }

@@ -72,6 +72,6 @@ static void norm_backward(Stream *s, void *dx_, bool add, void *dgain, void *dbi
     for (size_t i = 0; i < n; i++, x += d, dy += d) {
         NormGradient all = norm_gradient(dgain, dbias, dy, x, gain, mean, rstd, i, d);
         for (size_t j = 0; dx && j < d; j++)
-            give(&dx[i * d + j], add, norm_gradient_at(all, real(dy[j]), real(x[j]), gain[j]));
+            store_gradient(&dx[i * d + j], add, norm_gradient_at(all, real(dy[j]), real(x[j]), gain[j]));
     }
 }

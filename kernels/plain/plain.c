@@ -55,7 +55,10 @@ static Real real_erf(Real x) { return erff(x); }
 #endif
 
 /* Writes a gradient: over what is there, or added to it. */
-static void give(Number *gradient, bool add, Real value) { *gradient = number(add ? real(*gradient) + value : value); }
+static void store_gradient(Number *gradient, bool add, Real value)
+{
+    *gradient = number(add ? real(*gradient) + value : value);
+}
 
 /* In the order of operations.h, which is also the order in which they need one another. */
 /* clang-format off */

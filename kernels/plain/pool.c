@@ -46,7 +46,7 @@ static void pool_backward(Stream *s, void *dx_, bool add, const void *dy_, const
             Real mean = real(dy[r * d + j]) / (Real)(end - first);
             for (size_t i = first; i < end; i++) {
                 bool source = i == (how == POOLING_MAX ? (size_t)which[r * d + j] : first);
-                give(&dx[i * d + j], add, how == POOLING_MEAN ? mean : source ? real(dy[r * d + j]) : 0);
+                store_gradient(&dx[i * d + j], add, how == POOLING_MEAN ? mean : source ? real(dy[r * d + j]) : 0);
             }
         }
     for (size_t i = (size_t)start[b] * d; !add && i < n * d; i++)

@@ -114,7 +114,7 @@ static void score_backward_relative(const AttentionRow *any, const AttentionBack
                 gather_at_distance(&r, back, sum, e, i, from, width);
         }
         for (size_t c = 0; c < width; c++)
-            give(&gradient[from + c], true, (Real)any->how->scale * sum[c]);
+            store_gradient(&gradient[from + c], true, (Real)any->how->scale * sum[c]);
     }
 }
 

@@ -348,7 +348,7 @@ START_TEST(it_looks_at_no_byte_that_it_is_to_foretell)
     snprintf(words, sizeof words, "--data %s/other --split test", folder);
     double strange = bits_of(words);
     snprintf(words, sizeof words, "--data %s/other --split test --adapt", folder);
-    ck_assert(strange > 5 && bits_of(words) < 0.3); /* who continues learning soon knows x */
+    ck_assert(strange > 5 && bits_of(words) < 0.3); /* a model that goes on learning soon knows x */
 }
 
 START_TEST(the_table_says_what_was_done)

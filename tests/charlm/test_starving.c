@@ -1,5 +1,5 @@
 /* Every allocation of a command fails once, in turn: the command ends with a line that says so and a status that is
- * not 0, keeps neither memory nor open files, and what lay in the run's folder before is still whole. See starving.h.
+ * not 0, keeps neither memory nor open files, and what was in the run's folder before is still whole. See starving.h.
  */
 #include "base/file.h"
 #include "base/memory.h"
@@ -82,7 +82,7 @@ static size_t expect_whole(void)
     if (folder_exists(in("run/checkpoints")))
         ck_done(folder_list(in("run/checkpoints"), &names, &count, &e), e);
     for (size_t i = 0; i < count; i++) {
-        if (names[i][0] == '.') /* the next who opens the run removes it */
+        if (names[i][0] == '.') /* the next program that opens the run removes it */
             continue;
         for (int k = 0; k < 2; k++) {
             Safetensors *file;

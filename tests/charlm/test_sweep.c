@@ -93,7 +93,7 @@ START_TEST(a_sweep_trains_compares_and_makes_its_table_anew)
     refused(1, "is no table, and others are", "compare %s/runs/sweep.tsv %s/runs", folder, folder);
     refused(2, "--at needs the logs of runs", "compare %s/runs/sweep.tsv --at steps=3", folder);
 
-    write_in(folder, "runs/sweep.tsv", "run\tnonsense\n", 13); /* who changes it gets it anew */
+    write_in(folder, "runs/sweep.tsv", "run\tnonsense\n", 13); /* a changed one is written anew */
     s = sweep(folder, "--json -q");
     Json *j = said_json(&s);
     ck_assert(json_real(j, "runs") == 12 && json_real(j, "done") == 12 && json_real(j, "failed") == 0);

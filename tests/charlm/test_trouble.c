@@ -191,7 +191,7 @@ START_TEST(a_text_that_has_changed_is_told_and_not_trained_on)
         const char *end = strchr(s.err, '\n');
         ck_assert_msg(strstr(s.err, "text.txt has changed after") && end && !end[1], "%s", s.err);
         said_free(&s);
-        s = must("%s --data %s", words, text); /* who names it means it */
+        s = must("%s --data %s", words, text); /* a name that is given counts */
         ck_assert_str_eq(s.err, "");
         said_free(&s);
     }

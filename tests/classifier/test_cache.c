@@ -172,7 +172,7 @@ START_TEST(a_runs_classes_are_found_in_a_cache_too)
     ReviewsOptions o = table();
     o.classes = classes;
     o.class_count = 3;
-    expect(&o, CACHE_NOT_USED); /* one that is made with them would serve nobody else */
+    expect(&o, CACHE_NOT_USED); /* one that is made with them would serve no other options */
     o.classes = NULL;
     expect(&o, CACHE_WRITTEN);
     o.classes = classes;

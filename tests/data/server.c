@@ -98,7 +98,7 @@ static void serve(int door, const char *folder, const Faults *faults)
         int one = accept(door, NULL, NULL);
         if (one < 0)
             _exit(1);
-        if (fork() == 0) { /* a stalled connection keeps nobody else waiting */
+        if (fork() == 0) { /* a stalled connection keeps no other one waiting */
             answer(one, folder, faults, n < faults->connections, server);
             _exit(0);
         }

@@ -117,7 +117,7 @@ static bool told(const Kernels *k, const char *call, int n)
     bool fine = use(&u, &e), met = emulator_planted_met();
     unsetenv("ATTEND_FAIL");
     done_with(&u);
-    ck_assert_msg(fine == !met, "%s, call %d of %s: %s", k->backend, n, call, met ? "nobody is told" : e.text);
+    ck_assert_msg(fine == !met, "%s, call %d of %s: %s", k->backend, n, call, met ? "no error" : e.text);
     if (!met)
         return false;
     bool launch = !strcmp(call, "cudaLaunchKernel"); /* it has no call that could be named, but its kernel */

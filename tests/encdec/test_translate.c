@@ -72,34 +72,34 @@ static char *take_line(char **at)
 /* --- what it finds --- */
 
 /* Logits of targets beside sources, as eval computes them: all positions of a target at once, and without a cache. */
-typedef struct Judge {
+typedef struct ForcedScores {
     Npy logits, ids;
-    size_t row; /* of what is judged next */
-} Judge;
+    size_t row; /* of what is scored next */
+} ForcedScores;
 
-static void judge_open(Judge *j, const char *run, const char *words)
+static void forced_open(ForcedScores *j, const char *run, const char *words)
 {
     char path[800];
     works("eval --run %s -q --weights last --dump-logits %s/x.npy --valid-source %s/v.en --valid-target %s/v.de "
           "%s",
           run, run, run, run, words);
-    *j = (Judge){.row = 0};
+    *j = (ForcedScores){.row = 0};
     snprintf(path, sizeof path, "%s/x.npy", run);
     j->logits = npy_read(path);
     snprintf(path, sizeof path, "%s/x.ids.npy", run);
     j->ids = npy_read(path);
 }
 
-static void judge_close(Judge *j)
+static void forced_close(ForcedScores *j)
 {
-    ck_assert_uint_eq(j->row, j->ids.shape[0]); /* it has judged all */
+    ck_assert_uint_eq(j->row, j->ids.shape[0]); /* it has scored all */
     npy_free(&j->logits);
     npy_free(&j->ids);
 }
 
 /* ln p of the next target, </s> and all; pieces: of it with </s>. short_of: how much the likeliest piece at some place
  * is likelier than the one that stands there. */
-static double judge(Judge *j, size_t *pieces, double *short_of)
+static double forced_score(ForcedScores *j, size_t *pieces, double *short_of)
 {
     const size_t all = j->logits.shape[1];
     double log_p = 0;
@@ -135,7 +135,7 @@ START_TEST(beam_1_takes_the_likeliest_piece_each_time)
 {
     const char *run = trained(kinds[_i]);
     Buffer text = {0};
-    Judge j;
+    ForcedScores j;
     size_t pieces, ended = 0;
     double short_of;
     add_sources(&text, SENTENCES);
@@ -143,9 +143,9 @@ START_TEST(beam_1_takes_the_likeliest_piece_each_time)
     ck_assert_uint_eq(lines_of(&s), SENTENCES);
     write_in(run, "v.en", text.text, text.size);
     write_in(run, "v.de", s.out, s.out_size);
-    judge_open(&j, run, "");
+    forced_open(&j, run, "");
     for (size_t i = 0; i < SENTENCES; i++) {
-        judge(&j, &pieces, &short_of);
+        forced_score(&j, &pieces, &short_of);
         if (i % 7 == 3) {
             ck_assert_uint_eq(pieces, 1); /* nothing was said */
         } else if (pieces < 20) {
@@ -154,7 +154,7 @@ START_TEST(beam_1_takes_the_likeliest_piece_each_time)
         }
     }
     ck_assert(_i || ended > SENTENCES / 2);
-    judge_close(&j);
+    forced_close(&j);
     said_free(&s);
     buffer_free(&text);
 }
@@ -166,7 +166,7 @@ START_TEST(scores_of_the_best_are_what_eval_finds)
     Buffer text = {0}, source = {0}, target = {0};
     double score[4 * SENTENCES], log_p[4 * SENTENCES], short_of;
     size_t number[4 * SENTENCES], count = 0, without = 0, pieces;
-    Judge j;
+    ForcedScores j;
     add_sources(&text, SENTENCES);
     Said s = translated(run, &text, "--weights last --nbest 4 --format nbest --alpha 0.9");
     for (char *at = s.out; *at;) {
@@ -189,13 +189,13 @@ START_TEST(scores_of_the_best_are_what_eval_finds)
     ck_assert(count == 4 * (SENTENCES - EMPTY) && without == EMPTY);
     write_in(run, "v.en", source.text, source.size);
     write_in(run, "v.de", target.text, target.size);
-    judge_open(&j, run, "");
+    forced_open(&j, run, "");
     for (size_t i = 0; i < count; i++) {
-        double found = judge(&j, &pieces, &short_of);
+        double found = forced_score(&j, &pieces, &short_of);
         ck_assert_msg(fabs(found - log_p[i]) < 2e-4, "line %zu: %g, eval finds %g", i + 1, log_p[i], found);
         ck_assert_double_eq_tol(score[i], log_p[i] / pow((5 + (double)pieces) / 6, 0.9), 2e-6);
     }
-    judge_close(&j);
+    forced_close(&j);
     said_free(&s);
     buffer_free(&text);
     buffer_free(&source);

@@ -142,9 +142,9 @@ static void read_forms(const CharlmOptions *v)
     if (parse_every(v->shared.save_every, &steps, &seconds, &e))
         DEMAND(isfinite(seconds) && seconds >= 0 && steps <= (size_t)1e15, "a time is finite");
     if (parse_betas(v->shared.betas, &beta1, &beta2, &e))
-        DEMAND(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1, "betas lie below 1");
+        DEMAND(beta1 >= 0 && beta1 < 1 && beta2 >= 0 && beta2 < 1, "betas are below 1");
     if (parse_stride(v->stride, v->shared.context, &stride, &e))
-        DEMAND(stride >= 1 && stride <= v->shared.context, "a stride lies within the context");
+        DEMAND(stride >= 1 && stride <= v->shared.context, "a stride is within the context");
 }
 
 static void show_help(const Options *o)

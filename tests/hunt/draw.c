@@ -30,7 +30,7 @@ static bool fits(const Draw *d, size_t k, int domain, size_t columns)
            (!columns || op->columns == columns) && !(d->taste.memory && op->domain == SIDE_1 && domain != SIDE_1);
 }
 
-/* An earlier value of that domain (-1: any) and width (0: any), preferably one that nobody has read; OPS: none. */
+/* An earlier value of that domain (-1: any) and width (0: any), preferably one that is not read yet; OPS: none. */
 static size_t pick(Draw *d, int domain, size_t columns)
 {
     size_t found[OPS], fresh[OPS], n = 0, m = 0;

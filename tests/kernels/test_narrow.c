@@ -51,7 +51,7 @@ static Attending narrow_square(void)
                        .scale = 0.25};
 }
 
-/* In one key, one value or one query: who meets it has it, the other head not. */
+/* In one key, one value or one query: the head that reads it has it, the other one does not. */
 START_TEST(what_is_not_finite_is_seen)
 {
     static const int damaged[] = {K, V, Q};
@@ -157,7 +157,7 @@ START_TEST(low_scores_leave_nothing_to_keys_that_are_not_there)
     case_free(&c);
 }
 
-/* Gradients that are added, and such that nobody wants. */
+/* Gradients that are added, and such that are not asked for. */
 START_TEST(gradients_are_added_or_not_wanted)
 {
     Attending a = narrow(4 + _i);

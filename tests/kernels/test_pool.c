@@ -108,7 +108,7 @@ START_TEST(an_empty_row_gives_zeros_and_no_gradient)
         Pooled p;
         Case c = pool_sized(&p, (Pooling)how, lengths, 6, 3, 19, 7);
         c.add = false;
-        for (size_t j = 0; j < p.d; j++) /* what arrives for an empty row must reach nobody */
+        for (size_t j = 0; j < p.d; j++) /* what arrives for an empty row must reach no row */
             for (size_t b = 0; b < p.b; b++)
                 *element(&c.tensor[DY], b, j) = lengths[b] ? 1 : NAN;
         EACH_BACKEND(r, &c) {

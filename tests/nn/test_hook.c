@@ -1,4 +1,4 @@
-/* Weights of attention, as somebody sees them who looks on: those of a softmax computed directly, and looking changes
+/* Weights of attention as a hook sees them: those of a softmax computed directly, and looking changes
  * nothing. */
 #include "base/memory.h"
 #include "core/inspect/maps.h"
@@ -10,7 +10,7 @@
 
 enum { LENGTH = 11, BACKENDS = 4, LAYOUTS = 4, LAYERS = 2, HEADS = 3, DIM = 24, DK = DIM / HEADS };
 
-/* A network that has read one row while somebody looked on. */
+/* A network that has read one row with a hook. */
 typedef struct Reading {
     Model model;
     TrainerFixture t;

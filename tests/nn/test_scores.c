@@ -1,4 +1,4 @@
-/* Scores of attention: each against its formula in double, in a network against slopes, and who refuses which. */
+/* Scores of attention: each against its formula in double, in a network against slopes, and which backend refuses which. */
 #include "base/bf16.h"
 #include "base/memory.h"
 #include "base/philox.h"

@@ -73,10 +73,10 @@ size_t ck_written(const char *svg, const char *what)
         if (b.size == 0)
             continue;
         ck_assert_msg(b.left >= 0 && b.right <= width && b.top >= 0 && b.bottom <= height,
-                      "%s: '%.*s' lies outside: %.0f..%.0f of %.0f, %.0f..%.0f of %.0f", what, b.size, b.text, b.left,
+                      "%s: '%.*s' is outside: %.0f..%.0f of %.0f, %.0f..%.0f of %.0f", what, b.size, b.text, b.left,
                       b.right, width, b.top, b.bottom, height);
         for (size_t i = 0; i < count; i++)
-            ck_assert_msg(!over(&box[i], &b), "%s: '%.*s' lies over '%.*s'", what, b.size, b.text, box[i].size,
+            ck_assert_msg(!over(&box[i], &b), "%s: '%.*s' covers '%.*s'", what, b.size, b.text, box[i].size,
                           box[i].text);
         box[count++] = b;
     }

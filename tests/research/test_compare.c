@@ -1,4 +1,4 @@
-/* compare: which number stands for a run, who belongs to which group, and what the tables say. */
+/* compare: which number stands for a run, which run belongs to which group, and what the tables say. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/plot/picture.h"

@@ -149,7 +149,7 @@ START_TEST(only_a_beginning_is_made_anew)
         ck_assert(load(&(Run){.path = folder}, 0) == 1);
     }
     leave_beginning();
-    ck_assert_int_eq(unlink(in("lock")), 0); /* somebody's files, named as ours are */
+    ck_assert_int_eq(unlink(in("lock")), 0); /* a user's files, named as ours are */
     ck_assert(!run_create(&run, folder, &e));
     ck_assert(!file_exists(in("lock")));
 }
@@ -278,7 +278,7 @@ START_TEST(the_newest_damaged_checkpoint_is_named)
         ck_done(save(run, i, 1, &e), e);
     ck_assert_int_eq(truncate(in("checkpoints/00000001/model.safetensors"), 30), 0);
     ck_done(run_checkpoint_latest(run, &step, &found, &damaged, &e), e);
-    ck_assert(found && step == 4 && !damaged.text[0]); /* an older one is nobody's concern */
+    ck_assert(found && step == 4 && !damaged.text[0]); /* an older one does not matter */
     ck_assert_int_eq(truncate(in("checkpoints/00000003/model.safetensors"), 30), 0);
     ck_assert_int_eq(truncate(in("checkpoints/00000004/state.safetensors"), 30), 0);
     ck_done(run_checkpoint_latest(run, &step, &found, &damaged, &e), e);

@@ -301,7 +301,7 @@ static const struct {
      "\"data_offsets\":[0,8]},\"z\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[8,8]}}",
      9, true},
     {"{}", 0, true},
-    {"{}", 1, false}, /* data of nobody */
+    {"{}", 1, false}, /* data of no tensor */
     {"[]", 0, false},
     {" {}", 0, false},
     {"{\"a\":1}", 0, false},

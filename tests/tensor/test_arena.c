@@ -101,9 +101,9 @@ static void check_pieces(const Space *s, const Map *m)
     size_t units = 0, end = 0;
     bool fine = true;
     for (size_t i = 0; i < s->count; i++) {
-        fine = fine && s->pieces[i].at >= end;
-        end = s->pieces[i].at + s->pieces[i].size;
-        for (size_t at = s->pieces[i].at; at < end; at += ALIGNMENT, units++)
+        fine = fine && s->blocks[i].at >= end;
+        end = s->blocks[i].at + s->blocks[i].size;
+        for (size_t at = s->blocks[i].at; at < end; at += ALIGNMENT, units++)
             fine = fine && m->taken[at / ALIGNMENT];
     }
     for (size_t i = 0; i < UNITS; i++)
@@ -166,22 +166,22 @@ START_TEST(a_space_can_be_full)
 
 START_TEST(a_space_holds_as_many_pieces_as_it_has_room_for)
 {
-    static char *piece[SPACE_PIECES];
+    static char *piece[SPACE_BLOCKS];
     Space s = space_over(NULL, 0);
-    for (size_t i = 0; i < SPACE_PIECES; i++)
+    for (size_t i = 0; i < SPACE_BLOCKS; i++)
         piece[i] = space_take(&s, 64);
-    for (size_t i = 0; i < SPACE_PIECES; i += 2)
+    for (size_t i = 0; i < SPACE_BLOCKS; i += 2)
         space_give(&s, piece[i]);
-    for (size_t i = 0; i < SPACE_PIECES; i += 2)
+    for (size_t i = 0; i < SPACE_BLOCKS; i += 2)
         ck_assert_ptr_eq(space_take(&s, 64), piece[i]);
-    for (size_t i = SPACE_PIECES; i-- > 0;)
+    for (size_t i = SPACE_BLOCKS; i-- > 0;)
         space_give(&s, piece[i]);
     space_restart(&s);
 }
 
 /* ---- a plan */
 
-/* The same turns each time, on pieces of the same sizes, or smaller ones. at: where each piece lay. Returns the peak.
+/* The same turns each time, on pieces of the same sizes, or smaller ones. at: where each block was. Returns the peak.
  */
 static size_t random_pass(Space *s, uint32_t which, bool smaller, size_t at[TURNS])
 {

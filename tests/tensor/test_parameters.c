@@ -90,7 +90,7 @@ START_TEST(dense_parameters_come_first_then_lookups_then_constants)
             ck_assert_msg(one->offset >= other->offset + other->count || other->offset >= one->offset + one->count,
                           "%s and %s overlap", one->name, other->name);
             if ((one->role == ROLE_LOOKUP) == (other->role == ROLE_LOOKUP) && other->role != ROLE_CONSTANT)
-                ck_assert_msg(other->offset < one->offset || one->role == ROLE_CONSTANT, "%s lies before %s", one->name,
+                ck_assert_msg(other->offset < one->offset || one->role == ROLE_CONSTANT, "%s is before %s", one->name,
                               other->name);
         }
     }

@@ -1,4 +1,4 @@
-/* The tape: gradients that meet, views, outputs nobody reads, segments, and memory as it was planned. */
+/* The tape: gradients that meet, views, outputs that are not read, segments, and memory as it was planned. */
 #include "base/memory.h"
 #include "core/nn/loss.h"
 #include "core/tensor/operations.h"
@@ -60,7 +60,7 @@ static Tensor *gathered(Tape *t, const TapeFixture *l)
     return linear_logits(t, &l->logits, y);
 }
 
-/* Positions that nobody gathers have gradient 0, whatever their memory held. */
+/* Positions that are not gathered have gradient 0, whatever their memory held. */
 static Tensor *gathered_alone(Tape *t, const TapeFixture *l)
 {
     static const int32_t index[FIXTURE_POSITIONS] = {13, 0, -1, 5, 2, 1, 7, 6, 12, 11, -1, 10, 9, 3};
@@ -97,7 +97,7 @@ static Tensor *squared(Tape *t, const TapeFixture *l)
     return linear_logits(t, &l->logits, mul(t, y, x));
 }
 
-/* Columns that nobody reads, that one reads and that several do; and pieces in another order, one of them twice. */
+/* Columns that are read never, once and several times; and pieces in another order, one of them twice. */
 static Tensor *pieces(Tape *t, const TapeFixture *l)
 {
     Tensor *x = linear(t, &l->wide, input(t, l)), *low = slice(t, x, 30, 5), *high = slice(t, x, 2, 1);

@@ -246,7 +246,7 @@ START_TEST(a_tied_table_is_found_under_either_name)
     tiny_run_close(&r);
 }
 
-/* One tensor is missing, one has another shape, one is nobody's, and the rest is called otherwise: those that fit are
+/* One tensor is missing, one has another shape, one belongs to no parameter, and the rest is called otherwise: those that fit are
  * read, and nothing else moves. */
 START_TEST(what_fits_is_read_and_the_rest_is_told)
 {
