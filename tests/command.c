@@ -155,6 +155,17 @@ Said must(const char *format, ...)
     return said;
 }
 
+Json *must_json(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    Said said = must_list(format, list);
+    va_end(list);
+    Json *j = said_json(&said);
+    said_free(&said);
+    return j;
+}
+
 void works(const char *format, ...)
 {
     va_list list;

@@ -52,6 +52,7 @@ Said command_end(const Started *s);
 
 /* The one object on the one line of standard output; to be freed with json_free. */
 Json *said_json(const Said *s);
+Json *must_json(const char *format, ...) __attribute__((format(printf, 1, 2)));
 double json_real(const Json *j, const char *key);
 
 /* A file's bytes, to be freed with memory_free; NULL when there is none. Its name is FOLDER/NAME. */

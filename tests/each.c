@@ -30,10 +30,8 @@ void each_lines_free(EachLines *t) { memory_free(t->value); }
 
 Json *compared(const char *run, const char *other, const char *words)
 {
-    Said s = must("eval --run %s --against %s --json -q %s", run, other, words);
-    Json *j = said_json(&s);
+    Json *j = must_json("eval --run %s --against %s --json -q %s", run, other, words);
     ck_assert_str_eq(json_get_text(json_get(j, "against"), "run"), other);
-    said_free(&s);
     return j;
 }
 

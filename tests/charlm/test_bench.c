@@ -24,8 +24,7 @@ static double operations_of(const Json *profile)
 START_TEST(the_parts_of_a_step_make_up_the_whole)
 {
     for (int workers = 1; workers <= 3; workers++) {
-        Said said = must("bench " SMALL " --profile --workers %d --json", workers);
-        Json *j = said_json(&said);
+        Json *j = must_json("bench " SMALL " --profile --workers %d --json", workers);
         const Json *profile = json_get(j, "profile");
         ck_assert_ptr_nonnull(profile);
         double whole = json_real(profile, "whole_ms"), rest = json_real(profile, "rest_ms");
@@ -36,7 +35,6 @@ START_TEST(the_parts_of_a_step_make_up_the_whole)
         ck_assert_msg(rest > -0.02 * whole && rest < 0.6 * whole, "the rest is %g of %g ms", rest, whole);
         ck_assert(whole >= 0.9 * 1e3 * json_real(j, "fastest_s"));
         json_free(j);
-        said_free(&said);
     }
 }
 
@@ -53,11 +51,9 @@ START_TEST(the_table_names_operations_and_the_rest)
 
 START_TEST(without_profile_there_is_none)
 {
-    Said said = must("bench " SMALL " --json");
-    Json *j = said_json(&said);
+    Json *j = must_json("bench " SMALL " --json");
     ck_assert_ptr_null(json_get(j, "profile"));
     json_free(j);
-    said_free(&said);
 }
 
 /* Weights of a block: query, key, value and out, and two of the feed-forward network; then the logits. */
@@ -65,8 +61,7 @@ START_TEST(sampling_is_compared_with_reading_the_weights)
 {
     static const char *const ways[] = {"", "--precision bf16", "--tie", "--device plain", "--context 1"};
     const double numbers = 2 * (4 * 32 * 32 + 2 * 32 * 128) + 256 * 32;
-    Said said = must("bench --sample " SMALL " --json %s", ways[_i]);
-    Json *j = said_json(&said);
+    Json *j = must_json("bench --sample " SMALL " --json %s", ways[_i]);
     double bytes = json_real(j, "weight_bytes"), read = json_real(j, "read_bytes_per_s");
     double share = json_real(j, "share"), rate = json_real(j, "characters_per_s");
     ck_assert(bytes == numbers * (_i == 1 ? 2 : 4));
@@ -78,7 +73,6 @@ START_TEST(sampling_is_compared_with_reading_the_weights)
                           share < 1.01 * rate * bytes / read + 1e-4,
                       "%g of %g", share, rate * bytes / read);
     json_free(j);
-    said_free(&said);
 }
 
 START_TEST(the_profile_of_sampling_names_its_operations)

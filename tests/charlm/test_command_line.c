@@ -30,11 +30,9 @@ START_TEST(no_steps_make_a_run_that_can_be_used)
     const char *run = trained(0);
     ck_assert(has(run, "config.json") && has(run, "log.tsv") && has(run, "best") && has(run, "last"));
     ck_assert(has(run, "checkpoints/00000000/model.safetensors"));
-    Said s = must("eval --run %s --json", run);
-    Json *j = said_json(&s);
+    Json *j = must_json("eval --run %s --json", run);
     ck_assert_double_eq_tol(json_real(j, "bits_per_byte"), 8, 0.05); /* it knows nothing yet */
     json_free(j);
-    said_free(&s);
 }
 
 START_TEST(weights_of_another_file_begin_a_run)
@@ -54,42 +52,32 @@ START_TEST(weights_of_another_file_begin_a_run)
 START_TEST(json_has_the_fields_that_scripts_rely_on)
 {
     const char *run = fresh_path("run");
-    Said train = must("train --run %s " TINY " --steps 12 --eval-every 5 --json", run);
-    Json *j = said_json(&train);
+    Json *j = must_json("train --run %s " TINY " --steps 12 --eval-every 5 --json", run);
     ck_assert_str_eq(json_get_text(j, "run"), run);
     ck_assert(json_real(j, "steps") == 12 && json_real(j, "tokens") == 12 * 4 * 16 && json_real(j, "seconds") > 0);
     ck_assert(json_real(j, "best") > 3 && json_real(j, "best") < 8);
     json_free(j);
-    said_free(&train);
 
-    Said eval = must("eval --run %s --split test --stride 4 --bytes 100 --json", run);
-    j = said_json(&eval);
+    j = must_json("eval --run %s --split test --stride 4 --bytes 100 --json", run);
     ck_assert_str_eq(json_get_text(j, "split"), "test");
     ck_assert(json_real(j, "bytes") == 100 && json_real(j, "context") == 16 && json_real(j, "stride") == 4);
     ck_assert(json_real(j, "bits_per_byte") > 3 && json_real(j, "bits_per_byte") < 8);
     json_free(j);
-    said_free(&eval);
 
-    Said sample = must("sample --run %s --length 50 --temperature 5 --json", run);
-    j = said_json(&sample);
+    j = must_json("sample --run %s --length 50 --temperature 5 --json", run);
     ck_assert(json_get_text(j, "text") && json_real(j, "characters") == 50 && json_real(j, "characters_per_s") > 0);
     json_free(j);
-    said_free(&sample);
 
-    Said info = must("info --run %s --json", run);
-    j = said_json(&info);
+    j = must_json("info --run %s --json", run);
     ck_assert(json_real(j, "parameters") > 10000 && json_real(j, "memory_bytes") > 40000);
     json_free(j);
-    said_free(&info);
 
     static const char *const fields[] = {"threads", "parameters", "step_s", "fastest_s", "tokens_per_s", "first_loss"};
-    Said bench = must("bench --dim 16 --heads 2 --depth 1 --context 16 --batch 4 --steps 3 --json");
-    j = said_json(&bench);
+    j = must_json("bench --dim 16 --heads 2 --depth 1 --context 16 --batch 4 --steps 3 --json");
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         ck_assert_msg(json_real(j, fields[i]) > 0, "%s", fields[i]);
     ck_assert(json_get_text(j, "peer") && json_get_text(j, "device") && json_get_text(j, "precision"));
     json_free(j);
-    said_free(&bench);
 }
 
 static double sum_of(const Json *object)
@@ -136,11 +124,9 @@ START_TEST(a_dry_run_gives_its_plan_as_json)
 
 START_TEST(json_has_no_best_where_nothing_was_scored)
 {
-    Said s = must("train --run %s " TINY " --steps 0 --json", fresh_path("run"));
-    Json *j = said_json(&s);
+    Json *j = must_json("train --run %s " TINY " --steps 0 --json", fresh_path("run"));
     ck_assert(json_get(j, "best") && json_get(j, "best")->kind == JSON_NULL);
     json_free(j);
-    said_free(&s);
 }
 
 START_TEST(results_and_messages_go_different_ways)

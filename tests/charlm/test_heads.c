@@ -179,8 +179,7 @@ START_TEST(heads_are_described_and_rolled_out)
 START_TEST(what_is_found_is_one_object)
 {
     const char *run = trained(), *folder = text_in(fresh_path("folder"), awkward, sizeof awkward - 1);
-    Said s = must("heads --run %s --text-file %s/text --describe --sort entropy --json -q", run, folder);
-    Json *j = said_json(&s);
+    Json *j = must_json("heads --run %s --text-file %s/text --describe --sort entropy --json -q", run, folder);
     const Json *heads = json_get(j, "heads"), *names = json_get(j, "shown_keys");
     ck_assert(heads && heads->count == LAYERS * HEADS && names && names->count == CONTEXT);
     ck_assert_str_eq(names->items[1].text, "␣");
@@ -193,8 +192,7 @@ START_TEST(what_is_found_is_one_object)
     }
     ck_assert_double_gt(json_real(json_get(j, "even"), "entropy"), 0);
     json_free(j);
-    said_free(&s);
-    s = must("heads --run %s --text abc --npy %s/w.npy --json", run, folder);
+    Said s = must("heads --run %s --text abc --npy %s/w.npy --json", run, folder);
     j = said_json(&s);
     ck_assert(json_get_text(j, "npy") && json_real(j, "layers") == LAYERS && !json_get(j, "picture"));
     json_free(j);

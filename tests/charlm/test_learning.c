@@ -8,11 +8,9 @@
 
 static double bits_of_counting(void)
 {
-    Said s = must("baseline --split test --json");
-    Json *j = said_json(&s);
+    Json *j = must_json("baseline --split test --json");
     double bits = json_real(&json_get(j, "orders")->items[2], "mixed");
     json_free(j);
-    said_free(&s);
     return bits;
 }
 
@@ -23,8 +21,7 @@ START_TEST(a_minute_of_learning_beats_counting)
     const char *run = fresh_path("run");
     double counted = bits_of_counting();
     Said train = must("train --run %s --preset minute --minutes 0 --steps 500 -q", run);
-    Said eval = must("eval --run %s --split test --json", run);
-    Json *j = said_json(&eval);
+    Json *j = must_json("eval --run %s --split test --json", run);
     double learnt = json_real(j, "bits_per_byte");
     ck_assert_msg(counted > 2 && counted < 3, "%.4f bits/byte by counting", counted);
     ck_assert_msg(learnt < counted, "%.4f bits/byte learnt, %.4f by counting", learnt, counted);
@@ -32,7 +29,6 @@ START_TEST(a_minute_of_learning_beats_counting)
         printf("%.4f bits/byte learnt, %.4f by counting\n", learnt, counted);
     json_free(j);
     said_free(&train);
-    said_free(&eval);
 }
 
 /* Another score than a dot product learns, and a run knows which one it has. */

@@ -51,11 +51,9 @@ START_TEST(a_run_that_went_on_is_one_curve)
         return;
     const char *run = trained("run", "");
     works("train --resume %s --steps 20 -q", run);
-    Said s = must("plot --run %s --json", run);
-    Json *j = said_json(&s);
+    Json *j = must_json("plot --run %s --json", run);
     ck_assert(json_real(j, "curves") == 1 && json_get_text(j, "picture") && json_get_text(j, "data"));
     json_free(j);
-    said_free(&s);
     char *data = read_in(run, "pictures/loss.tsv", &size);
     ck_assert_uint_eq(lines_of(data), 1 + 20 + 2 + 1 + 5); /* evaluations after 5, 10, 12, 15 and 20 */
     memory_free(data);
@@ -67,16 +65,12 @@ START_TEST(runs_are_compared_and_seeds_gathered)
         return;
     const char *a = trained("a", "--seed 1"), *b = trained("b", "--seed 2"), *c = trained("c", "--lr 0.02");
     const char *out = fresh_path("x.svg");
-    Said s = must("plot --run %s --compare %s %s --out %s --json", a, b, c, out);
-    Json *j = said_json(&s);
+    Json *j = must_json("plot --run %s --compare %s %s --out %s --json", a, b, c, out);
     ck_assert(json_real(j, "curves") == 2);
     json_free(j);
-    said_free(&s);
-    s = must("plot %s %s %s --apart --out %s --json --over time --size 8.5cm", a, b, c, out);
-    j = said_json(&s);
+    j = must_json("plot %s %s %s --apart --out %s --json --over time --size 8.5cm", a, b, c, out);
     ck_assert(json_real(j, "curves") == 3);
     json_free(j);
-    said_free(&s);
 }
 
 START_TEST(a_run_is_written_for_tensorboard)
@@ -108,17 +102,13 @@ START_TEST(runs_of_a_folder_are_compared)
     ck_assert_str_eq(s.out, named.out);
     said_free(&named);
     said_free(&s);
-    s = must("compare %s --last --at steps=10 --json", folder);
-    Json *j = said_json(&s);
+    Json *j = must_json("compare %s --last --at steps=10 --json", folder);
     const Json *groups = json_get(j, "groups");
     ck_assert(groups->count == 2 && json_real(&groups->items[0], "runs") == 2);
     json_free(j);
-    said_free(&s);
-    s = must("info --run %s --json", run[0]);
-    j = said_json(&s);
+    j = must_json("info --run %s --json", run[0]);
     const double step = json_real(j, "flop_a_step");
     json_free(j);
-    said_free(&s);
     Said steps = must("compare %s --at steps=10 --format tsv", folder);
     s = must("compare %s --at flop=%.17g --format tsv", folder, 10.001 * step);
     ck_assert_str_eq(strchr(s.out, '\n'), strchr(steps.out, '\n')); /* but for the heading */
@@ -139,14 +129,12 @@ static const char *runs_of_a_law(void)
         const double tokens = 1e5 * pow(4, i % 3);
         snprintf(run, sizeof run, "%s/%d", folder, i);
         works("train --run %s " TINY " --depth %d --steps 1 -q", run, 1 << i / 3);
-        Said s = must("info --run %s --json", run);
-        Json *j = said_json(&s);
+        Json *j = must_json("info --run %s --json", run);
         const double loss = 1.5 + 20 / pow(json_real(j, "parameters"), 0.35) + 60 / pow(tokens, 0.4);
         snprintf(log, sizeof log, "step\ttargets\tloss (bits/byte)\tvalidation (bits/byte)\n1\t%.0f\t3\t%.9f\n", tokens,
                  loss);
         write_in(run, "log.tsv", log, strlen(log));
         json_free(j);
-        said_free(&s);
     }
     return folder;
 }

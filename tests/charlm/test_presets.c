@@ -18,12 +18,10 @@ START_TEST(each_preset_has_the_parameters_of_its_model)
                   {"gpt2", 124439808, 512 * 1024},
                   {"gpt2-tiny", 3152064, 8 * 256}};
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
-        Said s = must("info --preset %s --json", models[i].preset);
-        Json *j = said_json(&s);
+        Json *j = must_json("info --preset %s --json", models[i].preset);
         ck_assert_double_eq(json_real(j, "parameters"), models[i].parameters);
         ck_assert_double_eq(json_real(j, "tokens_a_step"), models[i].tokens_a_step);
         json_free(j);
-        said_free(&s);
     }
 }
 
@@ -69,14 +67,12 @@ static double learnt(const char *words)
 {
     const char *run = fresh_path("run");
     write_in(run, "text", prose_text, prose_size);
-    Said s = must(
+    Json *j = must_json(
         "train --run %s/run --data %s/text %s --dim 32 --heads 2 --depth 2 --context 64 --steps 400 --minutes 0 "
         "--eval-every 0 --eval-bytes 5000 -q --json",
         run, run, words);
-    Json *j = said_json(&s);
     double bits = json_real(j, "best");
     json_free(j);
-    said_free(&s);
     return bits;
 }
 

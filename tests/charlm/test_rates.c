@@ -117,12 +117,10 @@ START_TEST(mup_at_its_base_width_is_standard)
 START_TEST(a_wider_run_keeps_its_base)
 {
     const char *run = fresh_path("run");
-    Said s = must("train " TINY " --steps 8 -q --json --parametrization mup --base-width 8 --run %s", run);
-    Json *j = said_json(&s);
+    Json *j = must_json("train " TINY " --steps 8 -q --json --parametrization mup --base-width 8 --run %s", run);
     const double trained = json_real(j, "best");
     json_free(j);
-    said_free(&s);
-    s = must("eval -q --json --stride context --bytes 300 --run %s", run);
+    Said s = must("eval -q --json --stride context --bytes 300 --run %s", run);
     j = said_json(&s);
     ck_assert_msg(fabs(json_real(j, "bits_per_byte") - trained) < 1e-4, "%s, not %g", s.out, trained);
     json_free(j);

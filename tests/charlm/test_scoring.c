@@ -102,11 +102,9 @@ static double bits_by_hand(Opened *o, Part part, size_t count, size_t stride)
 
 static double scored(const char *words, const char *run)
 {
-    Said s = must("eval --run %s --json %s", run, words);
-    Json *j = said_json(&s);
+    Json *j = must_json("eval --run %s --json %s", run, words);
     double bits = json_real(j, "bits_per_byte");
     json_free(j);
-    said_free(&s);
     return bits;
 }
 
@@ -326,23 +324,19 @@ START_TEST(every_figure_carries_its_protocol)
     ck_assert_msg(strstr(s.out, "best ") && strstr(s.out, "; valid, 300 bytes scored, context 16, stride 16)"), "%s",
                   s.out);
     said_free(&s);
-    s = must("train --resume %s --steps 21 --json -q", run);
-    Json *j = said_json(&s);
+    Json *j = must_json("train --resume %s --steps 21 --json -q", run);
     ck_assert_str_eq(json_get_text(j, "split"), "valid");
     ck_assert(json_real(j, "bytes") == 300 && json_real(j, "context") == 16 && json_real(j, "stride") == 16);
     json_free(j);
-    said_free(&s);
 
     s = must("eval --run %s --bytes 99 --stride 3 --split test", run);
     ck_assert_msg(strstr(s.out, " bits/byte (test, 99 bytes scored, context 16, stride 3)\n"), "%s", s.out);
     ck_assert_str_eq(s.err, ""); /* no terminal */
     said_free(&s);
-    s = must("eval --run %s --bytes 99 --stride 3 --split test --json", run);
-    j = said_json(&s);
+    j = must_json("eval --run %s --bytes 99 --stride 3 --split test --json", run);
     ck_assert_str_eq(json_get_text(j, "split"), "test");
     ck_assert(json_real(j, "bytes") == 99 && json_real(j, "context") == 16 && json_real(j, "stride") == 3);
     json_free(j);
-    said_free(&s);
 }
 
 /* 90, 5 and 5 %, one after the other. */
@@ -357,11 +351,9 @@ START_TEST(the_first_byte_of_a_part_is_not_scored)
     ck_done(text_open(&text, NULL, &e), e);
     for (size_t i = 0; i < 4; i++) {
         ck_assert_ptr_eq(text_part(&text, (Split)i).bytes, prose_text + begins[i]);
-        Said s = must("eval --run %s --split %s --json", run, splits[i]);
-        Json *j = said_json(&s);
+        Json *j = must_json("eval --run %s --split %s --json", run, splits[i]);
         ck_assert(json_real(j, "bytes") == (double)sizes[i] - 1);
         json_free(j);
-        said_free(&s);
     }
     text_close(&text);
 }
@@ -369,11 +361,9 @@ START_TEST(the_first_byte_of_a_part_is_not_scored)
 START_TEST(the_last_evaluation_of_training_is_eval)
 {
     const char *run = fresh_path("run");
-    Said s = must("train --run %s " TINY " --steps 30 --json -q", run);
-    Json *j = said_json(&s);
+    Json *j = must_json("train --run %s " TINY " --steps 30 --json -q", run);
     ck_assert_double_eq_tol(json_real(j, "best"), scored("--bytes 300", run), 1e-6);
     json_free(j);
-    said_free(&s);
 }
 
 /* The first step's loss as the log has it, as it was trained on and without smoothing. */
@@ -436,13 +426,11 @@ START_TEST(dumped_logits_reproduce_the_figure)
     ck_done(text_open(&text, NULL, &e), e);
     Part part = text_part(&text, SPLIT_VALID);
     for (int stride = 1; stride <= CONTEXT; stride += 5) {
-        Said s = must("eval --run %s --bytes %d --stride %d --dump-logits %s/l.npy --json", run, SCORED, stride,
-                      folder);
-        Json *j = said_json(&s);
+        Json *j = must_json("eval --run %s --bytes %d --stride %d --dump-logits %s/l.npy --json", run, SCORED, stride,
+                            folder);
         ck_assert_double_eq_tol(bits_of_dump(folder, part.bytes, &rows), json_real(j, "bits_per_byte"), 1e-5);
         ck_assert_uint_eq(rows, SCORED);
         json_free(j);
-        said_free(&s);
     }
     text_close(&text);
 }

@@ -53,14 +53,12 @@ START_TEST(figures_are_of_bytes)
 {
     const char *run = fresh_path("run");
     works("train --run %s " TINY " --tokens bpe --merges 50 --steps 3 --eval-every 0 -q", run);
-    Said s = must("eval --run %s --bytes 2000 --json", run);
-    Json *j = said_json(&s);
+    Json *j = must_json("eval --run %s --bytes 2000 --json", run);
     const double bytes = json_real(j, "bytes"), tokens = json_real(j, "tokens"), nats = json_real(j, "nats_per_token");
     ck_assert(bytes <= 2000 && bytes > 1980 && tokens < bytes && tokens > bytes / 3);
     ck_assert(fabs(json_real(j, "bits_per_byte") - nats * tokens / bytes / log(2)) < 1e-9);
     json_free(j);
-    said_free(&s);
-    s = must("eval --run %s --bytes 2000", run);
+    Said s = must("eval --run %s --bytes 2000", run);
     ck_assert_msg(strstr(s.out, "bytes scored as ") && strstr(s.out, "; perplexity of a token "), "%s", s.out);
     said_free(&s);
     double sum = 0, of[2] = {0, 0};

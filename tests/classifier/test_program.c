@@ -22,9 +22,7 @@ static const char *trained(const char *words)
 
 static Json *evaluated(const char *run, const char *words)
 {
-    Said s = must("eval --run %s --no-cache -q --json %s", run, words);
-    Json *j = said_json(&s);
-    said_free(&s);
+    Json *j = must_json("eval --run %s --no-cache -q --json %s", run, words);
     return j;
 }
 
@@ -125,14 +123,12 @@ START_TEST(predict_says_the_same_wherever_a_text_comes_from)
     said_free(&file);
     said_free(&s);
 
-    s = must("predict --run %s --json good", run);
-    Json *j = said_json(&s);
+    Json *j = must_json("predict --run %s --json good", run);
     const Json *shares = json_get(j, "probabilities");
     ck_assert_double_eq_tol(json_real(shares, "neg") + json_real(shares, "pos"), 1, 1e-9);
     ck_assert_double_eq_tol(strtod(strchr(first, '\t'), NULL), fmax(json_real(shares, "neg"), json_real(shares, "pos")),
                             6e-5);
     json_free(j);
-    said_free(&s);
 }
 
 START_TEST(what_is_too_long_is_cut_aloud)
@@ -185,11 +181,10 @@ START_TEST(mistakes_are_shown_the_surest_first)
 START_TEST(steps_that_are_asked_for_count_more_than_a_presets_epochs)
 {
     const char *run = fresh_path("run");
-    Said s = must("train --run %s --preset minute --dim 16 --heads 2 --ff 32 --no-cache -q --steps 3 --json", run);
-    Json *j = said_json(&s);
+    Json *j = must_json("train --run %s --preset minute --dim 16 --heads 2 --ff 32 --no-cache -q --steps 3 --json",
+                        run);
     ck_assert(json_real(j, "steps") == 3);
     json_free(j);
-    said_free(&s);
 }
 
 START_TEST(what_cannot_be_is_refused)

@@ -19,7 +19,7 @@ static const char *text(void)
 }
 
 /* A set of one file, which is text() or what it should be, and one whose file is kept packed. */
-static void open_desk(void)
+static void open_fixture(void)
 {
     fixture_open();
     fixture_write("letters", text(), SIZE);
@@ -37,7 +37,7 @@ static void open_desk(void)
 
 START_TEST(a_whole_file_is_fine_whatever_packs_it)
 {
-    open_desk();
+    open_fixture();
     expect_run(0, "letters: letters as published (60,000 bytes, md5)", "data/check letters");
     expect_run(0, "as published", "gzip -c letters >letters.gz && data/check letters.gz");
     expect_run(0, "packed as published", "cp l.gz p.tar.gz && data/check p.tar.gz");
@@ -55,7 +55,7 @@ START_TEST(other_packers_are_known)
     } packers[] = {{"xz", "xz -k letters", "letters.xz"},
                    {"bzip2", "bzip2 -k letters", "letters.bz2"},
                    {"zip", "zip -q letters.zip letters", "letters.zip"}};
-    open_desk();
+    open_fixture();
     if (fixture_run("command -v %s", packers[_i].tool)) {
         test_skip("other_packers_are_known", packers[_i].tool);
         return;
@@ -68,7 +68,7 @@ START_TEST(other_packers_are_known)
 
 START_TEST(what_is_wrong_with_a_file_is_said)
 {
-    open_desk();
+    open_fixture();
     static const struct {
         const char *make, *name, *words;
     } faults[] = {
@@ -110,7 +110,7 @@ START_TEST(what_is_wrong_with_a_file_is_said)
 
 START_TEST(a_run_is_what_was_saved_or_is_not)
 {
-    open_desk();
+    open_fixture();
     ck_assert_int_eq(
         fixture_run("for s in 00000003 00000017; do mkdir -p run/checkpoints/$s && cd run/checkpoints/$s &&\n"
                     "echo model $s >model.safetensors && echo state $s >state.safetensors &&\n"
@@ -131,7 +131,7 @@ START_TEST(a_run_is_what_was_saved_or_is_not)
 /* train.en is no name of one set alone: it is known in a folder of the set's name. */
 START_TEST(names_that_many_sets_have_count_in_their_folder)
 {
-    open_desk();
+    open_fixture();
     ck_assert_int_eq(
         fixture_run(". data/common.sh\n"
                     "for f in train.en.gz val.en.gz test_1.en.gz trains; do\n"
@@ -171,7 +171,7 @@ START_TEST(the_table_is_whole)
 
 START_TEST(each_file_gets_a_line_and_one_that_is_wrong_fails_them_all)
 {
-    open_desk();
+    open_fixture();
     expect_run(1, "letters as published", ": >nothing; data/check letters nothing letters");
     expect_run(1, "nothing: is empty", "data/check nothing letters");
     expect_run(2, "usage", "data/check");
@@ -200,7 +200,7 @@ START_TEST(each_kind_of_checksum_is_checked)
 /* Whichever tools this system has, and none. */
 START_TEST(checksums_are_made_with_the_tools_that_are_there)
 {
-    open_desk();
+    open_fixture();
     fixture_tools_without("md5sum");
     expect_run(0, "as published", "PATH=tools data/check letters");
     if (system("command -v openssl md5 >/dev/null")) {

@@ -25,7 +25,7 @@ static const char *text(void)
 }
 
 /* The set "letters" of one file, which is text() and is packed in home/. */
-static void open_desk(const char *homes)
+static void open_fixture(const char *homes)
 {
     fixture_open();
     fixture_write("letters", text(), SIZE);
@@ -58,7 +58,7 @@ START_TEST(a_copy_is_taken_whatever_packs_it_and_is_called)
         "command -v xz && xz -c copy >c; [ -s c ] && mv c copy; true",
         "command -v zip && zip -q c.zip copy; [ -s c.zip ] && mv c.zip copy; true",
     };
-    open_desk("http://nowhere/l.gz");
+    open_fixture("http://nowhere/l.gz");
     ck_assert_int_eq(fixture_run("%s", lines[_i]), 0);
     expect_run(0, "data/letters/letters: letters as published (300,000 bytes, sha256)", "data/fetch letters ./copy");
     expect_fetched();
@@ -72,7 +72,7 @@ START_TEST(a_folder_may_have_it_under_its_own_name_or_a_homes)
                                         "mkdir -p m/letters && cp copy m/letters/letters",
                                         "mkdir -p m/letters && cp home/l.gz m/letters"};
     for (size_t i = 0; i < 8; i++) {
-        open_desk("http://nowhere/l.gz?download=1");
+        open_fixture("http://nowhere/l.gz?download=1");
         ck_assert_int_eq(fixture_run("%s", lines[i / 2]), 0);
         expect_run(0, "as published", i % 2 ? "data/fetch letters m" : "ATTEND_MIRROR=m data/fetch letters");
         expect_fetched();
@@ -99,7 +99,7 @@ START_TEST(a_wrong_copy_makes_nothing)
         {"true", "there is no c"},
     };
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-        open_desk("http://nowhere/l.gz");
+        open_fixture("http://nowhere/l.gz");
         ck_assert_int_eq(fixture_run("%s", faults[i].make), 0);
         expect_run(1, faults[i].words, "data/fetch letters c");
         expect_nothing();
@@ -109,7 +109,7 @@ START_TEST(a_wrong_copy_makes_nothing)
 
 START_TEST(a_wrong_file_that_is_there_stays_until_there_is_a_right_one)
 {
-    open_desk("http://nowhere/l.gz");
+    open_fixture("http://nowhere/l.gz");
     ck_assert_int_eq(fixture_run("mkdir data/letters && echo mine >data/letters/letters"), 0);
     expect_run(1, "it is fetched again", "data/fetch letters data/sets");
     expect_run(0, "mine", "cat data/letters/letters");
@@ -154,7 +154,7 @@ START_TEST(an_archive_stays_packed)
 
 START_TEST(wrong_usage_lists_the_sets)
 {
-    open_desk("http://nowhere/l.gz");
+    open_fixture("http://nowhere/l.gz");
     expect_run(2, "usage: data/fetch SET [FILE|FOLDER]; sets: letters", "data/fetch");
     expect_run(2, "there is no set 'numbers'", "data/fetch numbers");
     expect_run(2, "usage", "data/fetch letters copy copy");
@@ -163,7 +163,7 @@ START_TEST(wrong_usage_lists_the_sets)
 
 START_TEST(a_full_disk_is_told)
 {
-    open_desk("http://nowhere/l.gz");
+    open_fixture("http://nowhere/l.gz");
     expect_run(1, "is there room", "ulimit -f 100; trap '' XFSZ; data/fetch letters home");
     expect_nothing();
 }
@@ -192,7 +192,7 @@ static void set_homes(const char *homes)
 START_TEST(homes_are_tried_until_one_has_it)
 {
     char homes[300];
-    open_desk("-");
+    open_fixture("-");
     if (!only("homes_are_tried_until_one_has_it", _i))
         return;
     Server s = server_start("home", (Faults){0});
@@ -214,7 +214,7 @@ START_TEST(homes_are_tried_until_one_has_it)
 START_TEST(one_home_does_not_go_on_with_what_another_began)
 {
     char homes[100];
-    open_desk("-");
+    open_fixture("-");
     if (!only("one_home_does_not_go_on_with_what_another_began", _i))
         return;
     Server s = server_start("home", (Faults){.connections = 2, .cut = 70000});
@@ -228,7 +228,7 @@ START_TEST(one_home_does_not_go_on_with_what_another_began)
 
 START_TEST(a_mirror_takes_the_place_of_the_homes)
 {
-    open_desk("http://127.0.0.1:1/l.gz");
+    open_fixture("http://127.0.0.1:1/l.gz");
     if (!only("a_mirror_takes_the_place_of_the_homes", _i))
         return;
     Server s = server_start("home", (Faults){0});
@@ -290,7 +290,7 @@ static void resume(int tool, int how)
 
 START_TEST(a_download_that_was_interrupted_is_gone_on_with)
 {
-    open_desk("-");
+    open_fixture("-");
     if (!only("a_download_that_was_interrupted_is_gone_on_with", _i))
         return;
     resume(_i, 0);
@@ -302,7 +302,7 @@ START_TEST(a_download_that_was_interrupted_is_gone_on_with)
 START_TEST(a_beginning_that_cannot_be_gone_on_with_is_dropped)
 {
     char homes[100];
-    open_desk("-");
+    open_fixture("-");
     if (!only("a_beginning_that_cannot_be_gone_on_with_is_dropped", _i))
         return;
     for (int whole = 0; whole < 2; whole++) {
@@ -325,7 +325,7 @@ START_TEST(a_beginning_that_cannot_be_gone_on_with_is_dropped)
 
 START_TEST(without_curl_and_wget_it_says_what_to_do)
 {
-    open_desk("http://nowhere/l.gz");
+    open_fixture("http://nowhere/l.gz");
     fixture_tools_without("curl wget");
     expect_run(1, "needs curl or wget; or give it a copy: data/fetch letters FILE", "PATH=tools data/fetch letters");
     expect_nothing();

@@ -109,18 +109,14 @@ START_TEST(words_are_told_apart_by_the_pairs_they_share)
     ck_assert_msg(strstr(s.out, "BLEU = 100.00 100.0/100.0/100.0/100.0"), "%s", s.out); /* "strange" is left out */
     ck_assert_msg(strstr(s.out, "1 lines; word by word, with a dictionary learned from 3 training pairs"), "%s", s.out);
     said_free(&s);
-    s = must("baseline --data %s --split test --json", folder);
-    Json *j = said_json(&s);
+    Json *j = must_json("baseline --data %s --split test --json", folder);
     ck_assert_str_eq(json_get_text(j, "split"), "test");
     ck_assert_double_eq(json_real(j, "learnt_pairs"), 3);
     ck_assert(json_real(j, "bleu") > 1 && json_real(j, "bleu") < 50); /* every word, in another order */
     json_free(j);
-    said_free(&s);
-    s = must("baseline --data %s --split train --source de --target en --json", folder);
-    j = said_json(&s);
+    j = must_json("baseline --data %s --split train --source de --target en --json", folder);
     ck_assert_double_eq(json_real(j, "lines"), 3);
     json_free(j);
-    said_free(&s);
 }
 
 START_TEST(it_needs_no_data_and_refuses_what_is_missing)

@@ -33,12 +33,10 @@ START_TEST(a_text_is_like_itself_and_less_like_others)
     static const char *const texts[] = {"same", "near", "far"};
     setup();
     for (size_t i = 0; i < 3; i++) {
-        Said s = must("bleu %s/%s %s/ref --json", place, texts[i], place);
-        Json *j = said_json(&s);
+        Json *j = must_json("bleu %s/%s %s/ref --json", place, texts[i], place);
         score[i] = json_real(j, "bleu");
         ck_assert(json_real(j, "sentences") == 110 && json_real(j, "tokenised_bleu") > 0);
         json_free(j);
-        said_free(&s);
     }
     ck_assert_double_eq_tol(score[0], 100, 1e-9);
     ck_assert(score[1] < 95 && score[1] > 50 && score[2] < score[1]);
@@ -62,12 +60,10 @@ START_TEST(case_and_references_are_counted_as_asked)
 START_TEST(two_systems_differ_or_may_not)
 {
     setup();
-    Said s = must("bleu --paired %s/same %s/far %s/ref --json", place, place, place);
-    Json *j = said_json(&s);
+    Json *j = must_json("bleu --paired %s/same %s/far %s/ref --json", place, place, place);
     ck_assert(json_real(j, "p") < 0.01 && json_real(j, "first") > json_real(j, "second"));
     json_free(j);
-    said_free(&s);
-    s = must("bleu --paired %s/near %s/near %s/ref", place, place, place);
+    Said s = must("bleu --paired %s/near %s/near %s/ref", place, place, place);
     ck_assert_msg(strstr(s.out, "there is no difference"), "%s", s.out);
     said_free(&s);
     write_in(place, "a", "a b c d e f\nq r s t u v\n", 24);

@@ -111,8 +111,7 @@ START_TEST(an_alignment_names_the_largest_weight)
                  (double)row[best]);
     }
     ck_assert_str_eq(s.out, expected);
-    Said other = must("heads --run %s --text abc --target-text xy --align --layer 0 --head 1 --json -q", run);
-    Json *j = said_json(&other);
+    Json *j = must_json("heads --run %s --text abc --target-text xy --align --layer 0 --head 1 --json -q", run);
     const Json *list = json_get(j, "alignment");
     ck_assert(list && list->count == 3);
     for (size_t i = 0; i < 3; i++) {
@@ -121,7 +120,6 @@ START_TEST(an_alignment_names_the_largest_weight)
         ck_assert_double_eq_tol(json_real(one, "weight"), (double)row[(size_t)json_real(one, "position")], 1e-6);
     }
     json_free(j);
-    said_free(&other);
     npy_free(&a);
     said_free(&s);
 }

@@ -25,9 +25,7 @@ static const char *trained(const char *words)
 
 static Json *evaluated(const char *run, const char *words)
 {
-    Said s = must("eval --run %s -q --json %s", run, words);
-    Json *j = said_json(&s);
-    said_free(&s);
+    Json *j = must_json("eval --run %s -q --json %s", run, words);
     return j;
 }
 
@@ -203,12 +201,10 @@ START_TEST(presets_are_the_models_that_they_are_named_after)
         {"base --type bytes", 63082496 - (37000 - 258) * 512},
         {"base --type wordpiece --vocabulary tests/fixtures/wordpiece-vocab.txt", 63082496 - (37000 - 168) * 512}};
     for (size_t i = 0; i < 5; i++) {
-        Said s = must("info --preset %s --json", models[i].words);
-        Json *j = said_json(&s);
+        Json *j = must_json("info --preset %s --json", models[i].words);
         ck_assert_double_eq(json_real(j, "parameters"), models[i].parameters);
         ck_assert_double_eq(json_real(j, "tokens_a_step"), i < 2 ? 4096 : 25000);
         json_free(j);
-        said_free(&s);
     }
 }
 
@@ -281,13 +277,11 @@ START_TEST(the_plan_is_within_a_tenth_of_the_peak)
     static const char *const ways[] = {"--workers 1", "--workers 2", "--workers 2 --micro-tokens 700",
                                        "--workers 1 --recompute", "--workers 2 --norm pre --no-tie"};
     const char *run = fresh_path("run");
-    Said s = must("train --run %s " LARGE " %s --dry-run --json", run, ways[_i]);
-    Json *j = said_json(&s);
+    Json *j = must_json("train --run %s " LARGE " %s --dry-run --json", run, ways[_i]);
     double planned = json_real(j, "memory_bytes");
     ck_assert(json_real(j, "steps") == 2);
     json_free(j);
-    said_free(&s);
-    s = must("train --run %s " LARGE " %s", run, ways[_i]); /* where the dry run made nothing */
+    Said s = must("train --run %s " LARGE " %s", run, ways[_i]); /* where the dry run made nothing */
     double peak = (double)s.peak;
     ck_assert_msg(SANITIZED || (peak > 0.9 * planned && peak < 1.1 * planned), "%s: %.1f MiB planned, %.1f at the peak",
                   ways[_i], planned / 1048576, peak / 1048576);
@@ -296,13 +290,12 @@ START_TEST(the_plan_is_within_a_tenth_of_the_peak)
 
 START_TEST(bench_needs_no_data)
 {
-    Said s = must("bench --preset minute --dim 32 --heads 2 --ff 64 --depth 1 --batch-tokens 512 --micro-tokens 256 "
-                  "--steps 2 --length 9 --json");
-    Json *j = said_json(&s);
+    Json *j = must_json(
+        "bench --preset minute --dim 32 --heads 2 --ff 64 --depth 1 --batch-tokens 512 --micro-tokens 256 "
+        "--steps 2 --length 9 --json");
     ck_assert_double_eq_tol(json_real(j, "tokens_per_s") * json_real(j, "step_s"), 512 / 9 * 9, 1);
     ck_assert(json_real(j, "first_loss") > 8 && json_real(j, "first_loss") < 10); /* ln 5000 is 8.5 */
     json_free(j);
-    said_free(&s);
 }
 
 START_TEST(what_cannot_be_is_refused)
@@ -338,11 +331,9 @@ START_TEST(other_data_are_scored_too)
     Json *j = evaluated(run, words);
     ck_assert(json_real(j, "sentences") == 3 && json_real(j, "words") == 5 + 2 + 1);
     json_free(j);
-    Said s = must("eval --run %s %s --split test", run, "--json");
-    j = said_json(&s);
+    j = must_json("eval --run %s %s --split test", run, "--json");
     ck_assert(json_real(j, "sentences") == 500);
     json_free(j);
-    said_free(&s);
 }
 
 /* From raw text to raw text: it trains, continues, scores itself and translates, and no longer needs the files that it

@@ -136,13 +136,11 @@ START_TEST(long_texts_are_cut_as_short_ones)
 START_TEST(what_is_learnt_is_as_large_as_said)
 {
     const char *out = own_folder();
-    Said s = must("vocab --type wordpiece --size 150 --out %s --json", out);
-    Json *j = said_json(&s);
+    Json *j = must_json("vocab --type wordpiece --size 150 --out %s --json", out);
     ck_assert(json_real(j, "vocabulary") == 150 && json_real(j, "ids") == 152 && lines_in(out, "vocab.txt") == 150);
     ck_assert(json_real(j, "valid_unknown") == 0 && json_real(j, "valid_pieces_a_word") > 1);
     json_free(j);
-    said_free(&s);
-    s = must("vocab --type words --size 20 --out %s --json", out);
+    Said s = must("vocab --type words --size 20 --out %s --json", out);
     j = said_json(&s);
     ck_assert(json_real(j, "vocabulary") == 20 && json_real(j, "ids") == 22 && lines_in(out, "words.txt") == 20);
     ck_assert(json_real(j, "valid_unknown") > 0.1 && json_real(j, "lines") == 2 * 8000);
