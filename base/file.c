@@ -218,6 +218,14 @@ bool file_write(const char *path, const void *bytes, size_t size, Error *e)
     return file_begin(&w, path, e) && file_add(&w, bytes, size, e) && file_end(&w, e);
 }
 
+bool file_write_buffer(const char *path, Buffer *text, Error *e)
+{
+    bool done = path && !text->failed ? file_write(path, text->text, text->size, e)
+                                      : memory_error(e, path ? path : "a path", text->size, 1);
+    buffer_free(text);
+    return done;
+}
+
 bool file_write_through(const char *path, const void *bytes, size_t size, Error *e)
 {
     FileWriter w;

@@ -2,6 +2,7 @@
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
+#include "buffer.h"
 #include "error.h"
 
 #include <stddef.h>
@@ -28,6 +29,9 @@ bool file_lines(const char *path, bool (*take)(void *context, const FileLine *li
 /* Written under a temporary name that begins with a dot, synced, renamed. What had the name before is gone: through a
  * link nothing is written. A device is refused. */
 bool file_write(const char *path, const void *bytes, size_t size, Error *e);
+
+/* The same of a text, which it frees. A path of NULL is one for which there was no memory. */
+bool file_write_buffer(const char *path, Buffer *text, Error *e);
 
 /* The same to where a user says: a link stays a link, and what is no plain file (a pipe, /dev/stdout) is written
  * straight. */
@@ -60,6 +64,9 @@ bool folder_make(const char *path, Error *e);
 
 /* Removes a folder and all in it; one that is not there is fine. Follows no links. */
 bool folder_remove(const char *path, Error *e);
+
+/* Calls for each path in a folder, in the order of names, until one call fails. */
+bool folder_each(const char *path, bool (*call)(const char *inner, Error *e), Error *e);
 
 /* Names in a folder without "." and "..", sorted; names and the list to be freed with folder_list_free. */
 bool folder_list(const char *path, char ***names, size_t *count, Error *e);

@@ -86,7 +86,7 @@ void folder_list_free(char **names, size_t count)
     memory_free(names);
 }
 
-static bool remove_inside(const char *path, Error *e)
+bool folder_each(const char *path, bool (*call)(const char *inner, Error *e), Error *e)
 {
     char **names;
     size_t count;
@@ -95,7 +95,7 @@ static bool remove_inside(const char *path, Error *e)
     bool done = true;
     for (size_t i = 0; done && i < count; i++) {
         char *inner = path_join(path, names[i]);
-        done = inner ? folder_remove(inner, e) : memory_error(e, path, strlen(path), 1);
+        done = inner ? call(inner, e) : memory_error(e, path, strlen(path), 1);
         memory_free(inner);
     }
     folder_list_free(names, count);
@@ -108,7 +108,7 @@ bool folder_remove(const char *path, Error *e)
     if (lstat(path, &s))
         return errno == ENOENT || fail(e, "cannot remove %s: %s", path, strerror(errno));
     if (S_ISDIR(s.st_mode)) {
-        if (!remove_inside(path, e))
+        if (!folder_each(path, folder_remove, e))
             return false;
         if (!rmdir(path))
             return true;

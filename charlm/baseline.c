@@ -57,7 +57,6 @@ static NgramBits score(Ngram *g, Part part, bool adapt)
 static bool print_json(const Charlm *c, const NgramBits *bits, size_t learnt, size_t scored, Error *e)
 {
     Buffer b = {0};
-    buffer_print(&b, "{");
     json_add_key(&b, "split");
     json_add_string(&b, split_name((Split)c->options->split));
     buffer_print(&b, ", \"bytes\": %zu, \"learnt_bytes\": %zu, \"adapt\": %s, \"bits_per_byte\": ", scored, learnt,
@@ -72,7 +71,7 @@ static bool print_json(const Charlm *c, const NgramBits *bits, size_t learnt, si
         buffer_print(&b, "}");
     }
     buffer_print(&b, "]");
-    return json_print(&b, e);
+    return json_print_members(&b, e);
 }
 
 static void print_table(const Charlm *c, const NgramBits *bits, size_t learnt, size_t scored)

@@ -117,7 +117,6 @@ static bool print_json(const Charlm *c, const Bench *b, Error *e)
     Buffer out = {0};
     char peer[128];
     snprintf(peer, sizeof peer, "attend %s", attend_version());
-    buffer_print(&out, "{");
     json_add_text(&out, "peer", peer);
     json_add_text(&out, "program", "charlm");
     json_add_text(&out, "device", o->k->backend);
@@ -133,7 +132,7 @@ static bool print_json(const Charlm *c, const Bench *b, Error *e)
         parts_json(&b->parts, &out);
     else
         json_add_member(&out, "exact_characters_per_s", b->exact);
-    return json_print(&out, e);
+    return json_print_members(&out, e);
 }
 
 static bool print_result(const Charlm *c, const Bench *b, Error *e)

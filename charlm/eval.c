@@ -56,14 +56,13 @@ static bool print_result(const Charlm *c, const MeanLoss *score, const Versus *v
     const double of_token = exp(score->loss), of_word = exp(score->loss * tokens / (double)scored_words(c));
     if (c->options->shared.json) {
         Buffer b = {0};
-        buffer_print(&b, "{");
         dataset_protocol(&c->app, &b);
         json_add_member(&b, "bits_per_byte", bits);
         json_add_member(&b, "nats_per_token", score->loss);
         json_add_member(&b, "perplexity_of_a_word", of_word);
         if (versus->run)
             versus_add(versus, &b);
-        return json_print(&b, e);
+        return json_print_members(&b, e);
     }
     printf("%.4f bits/byte (%s)\n", bits, c->app.protocol);
     if (c->windows.part.ids)

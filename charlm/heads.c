@@ -34,9 +34,5 @@ bool charlm_inspect(App *a, Inspection *l, Error *e)
     Buffer text = {0};
     bool fine = inspect_text(a, a->inspect, &text, e) && charlm_open_run(c, e) && read_text(c, l, &text, e);
     buffer_free(&text);
-    if (fine && l->recorder.count) {
-        l->shown = &l->recorder.maps[0];
-        l->shown->query = l->shown->key = &l->tokens[0];
-    }
     return fine;
 }

@@ -14,13 +14,7 @@ bool model_open(Model *m, const SharedOptions *o, size_t vocabulary, Error *e)
         return false;
     Parameters *p = &m->parameters;
     network_prepare(p, o);
-    EmbeddingOptions embedding = {.vocabulary = vocabulary,
-                                  .context = o->context,
-                                  .dim = o->dim,
-                                  .positions = (Positions)o->positions,
-                                  .tied = o->tie,
-                                  .scale = 1,
-                                  .dropout = o->dropout};
+    EmbeddingOptions embedding = network_embedding(o, vocabulary);
     StackOptions blocks = network_stack(o, "blocks", "norm");
     m->embedding = embedding_new(p, &embedding, "token_embedding.weight", "position_embedding.weight");
     m->stack = stack_new(p, &blocks);

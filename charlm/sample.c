@@ -77,12 +77,11 @@ static bool find_prompt(Charlm *c, Buffer *prompt, Error *e)
 static bool print_text_json(const char *text, size_t size, double seconds, Error *e)
 {
     Buffer b = {0};
-    buffer_print(&b, "{");
     json_add_key(&b, "text");
     json_add_bytes(&b, text, size);
     json_add_member(&b, "characters", (double)size);
     json_add_member(&b, "characters_per_s", seconds > 0 ? (double)size / seconds : 0);
-    return json_print(&b, e);
+    return json_print_members(&b, e);
 }
 
 static bool sample_one(const Charlm *c, Writer *w, const Buffer *prompt, size_t number, Error *e)

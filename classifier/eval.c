@@ -163,17 +163,14 @@ static bool print_table(const Classifier *c, const Verdicts *r, Error *e)
 static bool print_json(const Classifier *c, const Verdicts *r, Error *e)
 {
     Buffer b = {0};
-    buffer_print(&b, "{");
     dataset_protocol(&c->app, &b);
     json_add_member(&b, "accuracy", accuracy(r));
     json_add_member(&b, "f1", mean_f1(r));
     json_add_member(&b, "loss", r->loss);
     json_add_member(&b, "calibration_error", calibration_error(r));
-    json_add_key(&b, "confusion");
-    buffer_print(&b, "{");
+    json_open(&b, "confusion", '{');
     for (size_t i = 0; i < r->classes; i++) {
-        json_add_key(&b, c->classes[i]);
-        buffer_print(&b, "[");
+        json_open(&b, c->classes[i], '[');
         for (size_t j = 0; j < r->classes; j++)
             buffer_print(&b, "%s%zu", j ? ", " : "", r->confusion[i * r->classes + j]);
         buffer_print(&b, "]");
@@ -181,7 +178,7 @@ static bool print_json(const Classifier *c, const Verdicts *r, Error *e)
     buffer_print(&b, "}");
     if (r->versus.run)
         versus_add(&r->versus, &b);
-    return json_print(&b, e);
+    return json_print_members(&b, e);
 }
 
 /* --- mistakes --- */
@@ -257,11 +254,10 @@ static bool note_look(const Classifier *c, const Verdicts *r, Error *e)
     buffer_add(&b, text, size);
     buffer_print(&b, "%.6f\t%zu texts\t%s\n", accuracy(r), r->texts->count,
                  c->options->shared.weights ? c->options->shared.weights : "best");
-    bool fine = (!b.failed || fail(e, "out of memory for a line")) && file_write(path, b.text, b.size, e);
+    bool fine = file_write_buffer(path, &b, e);
     if (fine)
         fprintf(stderr, "classifier: this run has been scored on the test part %zu time%s\n", looks,
                 looks == 1 ? "" : "s");
-    buffer_free(&b);
     memory_free(text);
     memory_free(path);
     return fine;

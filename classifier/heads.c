@@ -52,10 +52,6 @@ bool classifier_inspect(App *a, Inspection *l, Error *e)
         fine = options_set(a->command_line, drops[i], "0", FROM_COMMAND_LINE, e);
     fine = fine && classifier_open_run(c, e) && read_text(c, l, &text, e);
     buffer_free(&text);
-    if (fine && l->recorder.count) {
-        l->shown = &l->recorder.maps[0];
-        l->shown->query = l->shown->key = &l->tokens[0];
-    }
     return fine;
 }
 
@@ -63,11 +59,9 @@ static void add_members(Buffer *b, const Labels *words, const Attribution *m, co
 {
     json_add_text(b, "answer", c->classes[m->answer]);
     json_add_member(b, "probability", m->share);
-    json_add_key(b, "words");
-    buffer_print(b, "[");
+    json_open(b, "words", '[');
     for (size_t i = 0; i < m->count; i++) {
-        json_add_key(b, NULL);
-        buffer_print(b, "{");
+        json_open(b, NULL, '{');
         json_add_text(b, "word", label_shown(words, i));
         json_add_member(b, "left_out", m->left_out[i]);
         json_add_member(b, "gradient_x_input", m->gradient[i]);

@@ -16,13 +16,8 @@ bool model_open(Model *m, const ClassifierOptions *v, size_t words, size_t class
         return false;
     Parameters *p = &m->parameters;
     network_prepare(p, o);
-    EmbeddingOptions embedding = {.vocabulary = words,
-                                  .context = o->context,
-                                  .dim = o->dim,
-                                  .positions = (Positions)o->positions,
-                                  .scale = 1,
-                                  .dropout = o->dropout,
-                                  .words = true};
+    EmbeddingOptions embedding = network_embedding(o, words);
+    embedding.words = true;
     StackOptions blocks = network_stack(o, "blocks", "norm");
     if (blocks.block.attention.distances.kind != DISTANCE_ALIBI) /* which has no bias for keys ahead */
         blocks.block.attention.distances.ahead = o->context - 1;

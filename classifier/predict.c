@@ -5,7 +5,6 @@
 #include "base/utf8.h"
 #include "core/run/json.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,16 +46,14 @@ static bool print_one(const Predict *p, size_t i, Error *e)
         return true;
     }
     Buffer b = {0};
-    buffer_print(&b, "{");
     json_add_text(&b, "class", c->classes[said]);
-    json_add_key(&b, "probabilities");
-    buffer_print(&b, "{");
+    json_open(&b, "probabilities", '{');
     for (size_t j = 0; j < c->class_count; j++)
         json_add_member(&b, c->classes[j], p->shares[j]);
     buffer_print(&b, "}");
     json_add_key(&b, "text");
     json_add_bytes(&b, p->text[i], strlen(p->text[i]));
-    return json_print(&b, e);
+    return json_print_members(&b, e);
 }
 
 /* Classifies and prints what waits. */
@@ -100,8 +97,9 @@ static bool add(Predict *p, const char *text, size_t size, Error *e)
 }
 
 /* One text a line; the last line may do without an end. */
-static bool add_lines(Predict *p, FILE *file, const char *name, Error *e)
+static bool add_lines(void *self, FILE *file, Error *e)
 {
+    Predict *p = self;
     Buffer line = {0};
     bool fine = true, first = true;
     int byte;
@@ -120,7 +118,6 @@ static bool add_lines(Predict *p, FILE *file, const char *name, Error *e)
             first = false;
         }
     } while (fine && byte != EOF);
-    fine = fine && (!ferror(file) || fail(e, "cannot read %s: %s", name, strerror(errno)));
     buffer_free(&line);
     return fine;
 }
@@ -134,13 +131,7 @@ static bool add_all(Predict *p, Error *e)
             return false;
     if (o->argument_count && !name)
         return flush(p, e);
-    FILE *file = name ? fopen(name, "rb") : stdin;
-    if (!file)
-        return fail(e, "cannot read %s: %s", name, strerror(errno));
-    bool fine = add_lines(p, file, name ? name : "standard input", e);
-    if (name)
-        fclose(file);
-    return fine && flush(p, e);
+    return app_input(name, add_lines, p, e) && flush(p, e);
 }
 
 bool classifier_predict(App *a, Error *e)

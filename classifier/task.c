@@ -132,9 +132,7 @@ static bool write_classes(const Classifier *c, Error *e)
     char *path = run_file(c->app.run, "classes.txt");
     for (size_t i = 0; i < c->reviews.class_count; i++)
         buffer_print(&b, "%s\n", c->reviews.classes[i]);
-    bool fine = (path && !b.failed) || memory_error(e, "the names of classes", c->reviews.class_count, 1);
-    fine = fine && file_write(path, b.text, b.size, e);
-    buffer_free(&b);
+    bool fine = file_write_buffer(path, &b, e);
     memory_free(path);
     return fine;
 }

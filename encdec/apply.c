@@ -9,7 +9,6 @@
 
 #include "base/memory.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -130,8 +129,9 @@ static size_t whole_lines(const Apply *a, size_t fresh, bool is_end)
     return size > fresh || is_end ? size : 0;
 }
 
-static bool apply_file(Apply *a, FILE *file, const char *name, Error *e)
+static bool apply_file(void *self, FILE *file, Error *e)
 {
+    Apply *a = self;
     const size_t at_once = a->workers * BLOCK;
     for (bool is_end = false; !is_end;) {
         const size_t before = a->size;
@@ -139,7 +139,7 @@ static bool apply_file(Apply *a, FILE *file, const char *name, Error *e)
             return false;
         a->size += fread(a->block + a->size, 1, at_once, file);
         if (ferror(file))
-            return fail(e, "cannot read %s: %s", name, strerror(errno));
+            return true;
         is_end = feof(file);
         const size_t whole = whole_lines(a, before, is_end);
         if (whole && !cut_block(a, whole, e))
@@ -183,18 +183,10 @@ static bool open_workers(Apply *a, Error *e)
 
 static bool apply(Apply *a, Error *e)
 {
-    const char *name = a->c->options->input;
     if (!choose_options(a, e))
         return app_misused(&a->c->app);
-    if ((!a->c->options->join && !pieces_given(&a->pieces, &a->options, e)) || !open_workers(a, e))
-        return false;
-    FILE *file = name ? fopen(name, "rb") : stdin;
-    if (!file)
-        return fail(e, "cannot read %s: %s", name, strerror(errno));
-    bool done = apply_file(a, file, name ? name : "standard input", e);
-    if (name)
-        fclose(file);
-    return done;
+    return (a->c->options->join || pieces_given(&a->pieces, &a->options, e)) && open_workers(a, e) &&
+           app_input(a->c->options->input, apply_file, a, e);
 }
 
 bool encdec_apply(App *app, Error *e)

@@ -12,12 +12,11 @@ static bool print_result(const EncDec *c, uint64_t first, uint64_t newest, Error
 {
     if (c->options->shared.json) {
         Buffer b = {0};
-        buffer_print(&b, "{");
         json_add_text(&b, "run", c->app.run->path);
         json_add_member(&b, "checkpoints", (double)c->options->last);
         json_add_member(&b, "first", (double)first);
         json_add_member(&b, "newest", (double)newest);
-        return json_print(&b, e);
+        return json_print_members(&b, e);
     }
     printf("%s: the mean of %zu checkpoints, steps %" PRIu64 " to %" PRIu64 "; --weights average reads it\n",
            c->app.run->path, c->options->last, first, newest);

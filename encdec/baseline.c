@@ -65,11 +65,10 @@ static bool print(const Baseline *b, Error *e)
     char how[100];
     Buffer out = {0};
     if (b->c->options->shared.json) {
-        buffer_print(&out, "{");
         json_add_text(&out, "split", split_name(b->c->app.data.scored));
         json_add_member(&out, "learnt_pairs", (double)learnt->count);
         evaluator_add(&b->evaluator, &out);
-        return json_print(&out, e);
+        return json_print_members(&out, e);
     }
     snprintf(how, sizeof how, "word by word, with a dictionary learned from %zu training pairs", learnt->count);
     return evaluator_print(&b->evaluator, how, e);

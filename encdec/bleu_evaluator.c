@@ -155,11 +155,7 @@ bool evaluator_print(const BleuEvaluator *j, const char *how, Error *e)
     buffer_print(&b, "counted in other ways: lowercased %.2f; tokenized %.2f, lowercased %.2f (%s)\n",
                  evaluator_score(j, BLEU_RAW_LOWER).score, evaluator_score(j, BLEU_TOKENS).score,
                  evaluator_score(j, BLEU_TOKENS_LOWER).score, made_by ? made_by : "words between spaces");
-    bool fine = !b.failed || fail(e, "out of memory for a result");
-    if (fine)
-        fputs(b.text, stdout);
-    buffer_free(&b);
-    return fine;
+    return app_print(&b, e);
 }
 
 void evaluator_add(const BleuEvaluator *j, Buffer *b)

@@ -39,7 +39,6 @@ static bool print_result(const Eval *v, Error *e)
     double nats = v->loss.loss, of_word = nats * v->loss.targets / (double)p->words;
     if (c->options->shared.json) {
         Buffer b = {0};
-        buffer_print(&b, "{");
         dataset_protocol(&c->app, &b);
         json_add_member(&b, "loss", nats);
         json_add_member(&b, "perplexity", exp(nats));
@@ -48,7 +47,7 @@ static bool print_result(const Eval *v, Error *e)
             evaluator_add(&v->evaluator, &b);
         if (v->versus.run)
             versus_add(&v->versus, &b);
-        return json_print(&b, e);
+        return json_print_members(&b, e);
     }
     printf("%.4f nats/token, perplexity %.3f per token, %.3f per word (%s)\n", nats, exp(nats), exp(of_word),
            c->app.protocol);

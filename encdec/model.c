@@ -14,14 +14,9 @@ static void build(Model *m, const EncdecOptions *v, size_t pieces)
     const SharedOptions *o = &v->shared;
     Parameters *p = &m->parameters;
     network_prepare(p, o);
-    EmbeddingOptions embedding = {.vocabulary = pieces,
-                                  .context = o->context,
-                                  .dim = o->dim,
-                                  .positions = (Positions)o->positions,
-                                  .tied = o->tie,
-                                  .scale = sqrt((double)o->dim / p->wider),
-                                  .dropout = o->dropout,
-                                  .words = true};
+    EmbeddingOptions embedding = network_embedding(o, pieces);
+    embedding.scale = sqrt((double)o->dim / p->wider);
+    embedding.words = true;
     StackOptions encoder = network_stack(o, "encoder", "encoder.norm"), decoder = encoder;
     if (encoder.block.attention.distances.kind != DISTANCE_ALIBI) /* which has no bias for keys ahead */
         encoder.block.attention.distances.ahead = o->context - 1;

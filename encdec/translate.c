@@ -8,7 +8,6 @@
 #include "encdec/ensemble.h"
 #include "encdec/translating.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,16 +54,13 @@ static bool fill_answer(Translate *t, size_t i, const Hypothesis *h, Error *e)
 static bool print_json(const Translate *t, size_t number, Line source, size_t count, Error *e)
 {
     Buffer b = {0};
-    buffer_print(&b, "{");
     json_add_member(&b, "number", (double)number);
     json_add_key(&b, "source");
     json_add_bytes(&b, source.text, source.size);
-    json_add_key(&b, "translations");
-    buffer_print(&b, "[");
+    json_open(&b, "translations", '[');
     for (size_t i = 0; i < count; i++) {
         const Answer *a = &t->answer[i];
-        json_add_key(&b, NULL);
-        buffer_print(&b, "{");
+        json_open(&b, NULL, '{');
         json_add_key(&b, "text");
         json_add_bytes(&b, a->text.text ? a->text.text : "", a->text.size);
         json_add_member(&b, "score", a->hypothesis->score);
@@ -72,7 +68,7 @@ static bool print_json(const Translate *t, size_t number, Line source, size_t co
         buffer_print(&b, "}");
     }
     buffer_print(&b, "]");
-    return json_print(&b, e);
+    return json_print_members(&b, e);
 }
 
 static bool score_line(Translate *t, size_t i, Error *e)
@@ -152,14 +148,16 @@ static bool translate_chunk(Translate *t, bool last, Error *e)
 }
 
 /* On a terminal each line is answered when it is there. */
-static bool translate_file(Translate *t, FILE *file, const char *name, Error *e)
+static bool translate_file(void *self, FILE *file, Error *e)
 {
+    Translate *t = self;
     const size_t most = isatty(fileno(file)) ? 1 : t->c->options->chunk;
     bool fine = true;
     while (fine && !feof(file)) {
         lines_clear(&t->lines);
-        fine = lines_read(&t->lines, file, most, CHUNK_BYTES, e) &&
-               (!ferror(file) || fail(e, "cannot read %s: %s", name, strerror(errno)));
+        fine = lines_read(&t->lines, file, most, CHUNK_BYTES, e);
+        if (ferror(file))
+            return fine;
         if (fine && !t->number)
             lines_skip_mark(&t->lines);
         fine = fine && ((!t->lines.count && !feof(file)) || translate_chunk(t, feof(file), e));
@@ -167,25 +165,17 @@ static bool translate_file(Translate *t, FILE *file, const char *name, Error *e)
     return fine;
 }
 
-static FILE *open_file(const char *name, Error *e)
+static bool translate_beside(void *self, FILE *beside, Error *e)
 {
-    FILE *file = fopen(name, "rb");
-    if (!file)
-        fail(e, "cannot read %s: %s", name, strerror(errno));
-    return file;
+    Translate *t = self;
+    t->beside = beside;
+    return app_input(t->c->options->input, translate_file, t, e);
 }
 
 static bool translate_all(Translate *t, Error *e)
 {
-    const char *name = t->c->options->input, *beside = name_beside(t);
-    FILE *file = name ? open_file(name, e) : stdin;
-    t->beside = file && beside ? open_file(beside, e) : NULL;
-    bool fine = file && (t->beside || !beside) && translate_file(t, file, name ? name : "standard input", e);
-    if (t->beside)
-        fclose(t->beside);
-    if (name && file)
-        fclose(file);
-    return fine;
+    return name_beside(t) ? app_input(name_beside(t), translate_beside, t, e)
+                          : app_input(t->c->options->input, translate_file, t, e);
 }
 
 static void print_notes(const Translate *t)

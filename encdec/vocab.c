@@ -213,7 +213,6 @@ static bool print_json(const Vocab *v, Error *e)
 {
     const PiecesSeen *seen = &v->seen;
     Buffer b = {0};
-    buffer_print(&b, "{");
     json_add_member(&b, "lines", (double)seen->lines);
     json_add_member(&b, "words", (double)seen->words);
     json_add_member(&b, "different_words", (double)seen->different_words);
@@ -227,7 +226,7 @@ static bool print_json(const Vocab *v, Error *e)
         json_add_member(&b, "valid_pieces_a_word", share(v->valid.pieces, v->valid.words));
         json_add_member(&b, "valid_unknown", share(v->valid.unknown, v->valid.pieces));
     }
-    return json_print(&b, e);
+    return json_print_members(&b, e);
 }
 
 static bool learn(Vocab *v, Error *e)

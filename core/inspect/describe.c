@@ -161,11 +161,9 @@ void describe_table(Buffer *b, const Maps *m, const HeadNote *notes, size_t coun
 
 void describe_json(Buffer *b, const HeadNote *notes, size_t count)
 {
-    json_add_key(b, "heads");
-    buffer_print(b, "[");
+    json_open(b, "heads", '[');
     for (size_t i = 0; i < count; i++) {
-        json_add_key(b, NULL);
-        buffer_print(b, "{");
+        json_open(b, NULL, '{');
         json_add_member(b, "layer", (double)notes[i].layer);
         json_add_member(b, "head", (double)notes[i].head);
         for (Measure k = 0; k < MEASURES; k++)
@@ -174,8 +172,7 @@ void describe_json(Buffer *b, const HeadNote *notes, size_t count)
         buffer_print(b, "}");
     }
     buffer_print(b, "]");
-    json_add_key(b, "even");
-    buffer_print(b, "{");
+    json_open(b, "even", '{');
     for (Measure k = 0; count && k < MEASURES; k++)
         json_add_member(b, measure_name(k), notes[0].even[k]);
     buffer_print(b, "}");

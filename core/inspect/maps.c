@@ -114,8 +114,7 @@ char *path_between(const char *file, const char *middle, const char *ending)
 
 static void add_tokens(Buffer *b, const char *key, const Labels *t, size_t count, bool shown)
 {
-    json_add_key(b, key);
-    buffer_print(b, "[");
+    json_open(b, key, '[');
     for (size_t i = 0; i < count; i++) {
         json_add_key(b, NULL);
         if (shown)

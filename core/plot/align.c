@@ -33,13 +33,11 @@ static size_t best_of(const float *row, size_t keys)
 
 void align_json(Buffer *b, const Maps *m, const float *mean)
 {
-    json_add_key(b, "alignment");
-    buffer_print(b, "[");
+    json_open(b, "alignment", '[');
     for (size_t i = 0; i < m->queries; i++) {
         const float *row = mean + i * m->keys;
         const size_t best = best_of(row, m->keys);
-        json_add_key(b, NULL);
-        buffer_print(b, "{");
+        json_open(b, NULL, '{');
         json_add_text(b, "target", label_shown(m->query, i));
         json_add_text(b, "source", label_shown(m->key, best));
         json_add_member(b, "position", (double)best);

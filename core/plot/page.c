@@ -16,8 +16,7 @@ static const char mark[] = "@DATA@";
 
 static void add_names(Buffer *b, const char *key, const Labels *names, size_t first, size_t count)
 {
-    json_add_key(b, key);
-    buffer_print(b, "[");
+    json_open(b, key, '[');
     for (size_t i = 0; i < count; i++) {
         json_add_key(b, NULL);
         json_add_string(b, label_shown(names, first + i));
@@ -48,8 +47,7 @@ static void add_maps(Buffer *b, const Maps *m, const HeadsShown *where)
     json_add_member(b, "first_key", (double)p.first_column);
     add_names(b, "queries", m->query, p.first_row, p.rows);
     add_names(b, "keys", m->key, p.first_column, p.columns);
-    json_add_key(b, "weights");
-    buffer_print(b, "[");
+    json_open(b, "weights", '[');
     for (size_t layer = 0; layer < m->layers; layer++) {
         buffer_print(b, layer ? ",\n[" : "[");
         for (size_t head = 0; head < m->heads; head++) {

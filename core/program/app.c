@@ -6,19 +6,25 @@
 #include "core/cli/version.h"
 #include "core/inspect/maps.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+
+bool app_print(Buffer *text, Error *e)
+{
+    const bool fine = !text->failed || memory_error(e, "what is to be printed", text->size, 1);
+    if (fine && text->size)
+        fwrite(text->text, 1, text->size, stdout);
+    buffer_free(text);
+    return fine;
+}
 
 static bool print_help(const Options *options, Error *e)
 {
     Buffer text = {0};
     options_help(options, &text);
-    bool fine = !text.failed || fail(e, "out of memory for the help");
-    if (fine)
-        fputs(text.text, stdout);
-    buffer_free(&text);
-    return fine;
+    return app_print(&text, e);
 }
 
 void app_close(App *a)
@@ -107,6 +113,18 @@ bool app_open_weights(const App *a, const Kernels *k, Weights *w, Error *e)
         k->close(s);
     if (!fine)
         weights_close(w);
+    return fine;
+}
+
+bool app_input(const char *name, bool (*read)(void *self, FILE *file, Error *e), void *self, Error *e)
+{
+    FILE *file = name ? fopen(name, "rb") : stdin;
+    if (!file)
+        return fail(e, "cannot read %s: %s", name, strerror(errno));
+    bool fine = read(self, file, e) &&
+                (!ferror(file) || fail(e, "cannot read %s: %s", name ? name : "standard input", strerror(errno)));
+    if (file != stdin)
+        fclose(file);
     return fine;
 }
 

@@ -14,6 +14,8 @@
 #include "core/program/split.h"
 #include "core/train/order.h"
 
+#include <stdio.h>
+
 typedef struct Inspection Inspection; /* see heads.h */
 typedef struct InspectOptions InspectOptions;
 
@@ -147,6 +149,12 @@ bool app_draw(const App *a, const Picture *picture, const Buffer *data, Error *e
 
 /* The same into --out, with its data beside it. */
 bool app_draw_out(const App *a, const char *script, const Buffer *data, Error *e);
+
+/* Prints a text on standard output and frees it; false where memory ran out. */
+bool app_print(Buffer *text, Error *e);
+
+/* Has a file read, or standard input where `name` is NULL, and reports what cannot be read. */
+bool app_input(const char *name, bool (*read)(void *self, FILE *file, Error *e), void *self, Error *e);
 
 /* How many workers trained a run is not how many are here: all, unless the command line says otherwise. */
 void app_own_workers(App *a);

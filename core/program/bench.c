@@ -32,7 +32,6 @@ static bool print_json(const App *a, const Bench *bench, double step, double tok
     char peer[128];
     Buffer b = {0};
     snprintf(peer, sizeof peer, "attend %s", attend_version());
-    buffer_print(&b, "{");
     json_add_text(&b, "peer", peer);
     json_add_text(&b, "program", a->kind->name);
     buffer_print(&b,
@@ -44,7 +43,7 @@ static bool print_json(const App *a, const Bench *bench, double step, double tok
                  bench->times[0], tokens / step, bench->first_loss);
     if (a->options->profile)
         parts_json(&bench->parts, &b);
-    return json_print(&b, e);
+    return json_print_members(&b, e);
 }
 
 static bool print_result(const App *a, const Bench *b, Error *e)

@@ -8,10 +8,9 @@
 #include "core/plot/logs.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { FIXED = 8 /* words beside the run's options */ };
 
 Json *object_read(const char *path)
 {
@@ -31,12 +30,38 @@ double object_real(const Json *j, const char *key)
     return member && member->kind == JSON_NUMBER ? member->number : NAN;
 }
 
+void words_add(Words *w, const char *format, ...)
+{
+    va_list list;
+    char *word = NULL;
+    va_start(list, format);
+    const int size = vsnprintf(NULL, 0, format, list) + 1;
+    va_end(list);
+    w->failed = w->failed || !memory_grow(&w->word, &w->capacity, w->count + 2, sizeof *w->word, "", NULL) ||
+                !(word = memory_get((size_t)size, 1));
+    if (w->failed)
+        return;
+    va_start(list, format);
+    vsnprintf(word, (size_t)size, format, list);
+    va_end(list);
+    w->word[w->count++] = word;
+}
+
+bool words_end(Words *w, Error *e)
+{
+    if (!w->failed)
+        return true;
+    memory_error(e, "a command line", w->count, 32);
+    words_free(w);
+    return false;
+}
+
 void words_free(Words *w)
 {
-    for (size_t i = 0; i < w->made_count; i++)
-        memory_free(w->made[i]);
-    memory_free(w->made);
+    for (size_t i = 0; i < w->count; i++)
+        memory_free(w->word[i]);
     memory_free(w->word);
+    *w = (Words){0};
 }
 
 void child_last_words(char *line, size_t capacity, const char *path)
@@ -55,43 +80,23 @@ void child_last_words(char *line, size_t capacity, const char *path)
     memory_free(text);
 }
 
-/* --NAME=VALUE; nothing where there is no memory, which the caller sees. */
-static bool add_option(Words *w, const char *name, const char *value)
-{
-    Buffer b = {0};
-    buffer_print(&b, "--%s=%s", name, value);
-    char *made = b.failed ? NULL : memory_string(b.text);
-    buffer_free(&b);
-    if (!made)
-        return false;
-    w->word[w->count++] = w->made[w->made_count++] = made;
-    return true;
-}
-
 bool child_words(Words *w, const Child *c, const char *where, const char *path, Error *e)
 {
     const PlanRun *run = c->run;
     const bool resume = where && !strcmp(where, "resume");
-    char workers[24];
-    *w = (Words){.word = memory_get(run->count + FIXED, sizeof *w->word),
-                 .made = memory_get(run->count + FIXED, sizeof *w->made)};
-    bool fine = w->word && w->made;
-    if (fine) {
-        w->word[w->count++] = c->program;
-        w->word[w->count++] = "train";
-        w->word[w->count++] = "--json";
-        if (!where)
-            w->word[w->count++] = "--dry-run";
-    }
-    fine = fine && (!where || add_option(w, where, path));
-    snprintf(workers, sizeof workers, "%zu", c->workers);
-    if (fine && !resume && !plan_value(run, "workers"))
-        fine = add_option(w, "workers", workers);
-    for (size_t i = 0; fine && !resume && i < run->count; i++)
-        fine = add_option(w, run->option[i].name, run->option[i].value);
-    if (!fine)
-        words_free(w);
-    return fine || memory_error(e, "a command line", run->count, 32);
+    *w = (Words){0};
+    words_add(w, "%s", c->program);
+    words_add(w, "train");
+    words_add(w, "--json");
+    if (where)
+        words_add(w, "--%s=%s", where, path);
+    else
+        words_add(w, "--dry-run");
+    if (!resume && !plan_value(run, "workers"))
+        words_add(w, "--workers=%zu", c->workers);
+    for (size_t i = 0; !resume && i < run->count; i++)
+        words_add(w, "--%s=%s", run->option[i].name, run->option[i].value);
+    return words_end(w, e);
 }
 
 /* ---- what it will take */
@@ -111,6 +116,11 @@ bool cost_read(Cost *c, const char *path)
     return fine;
 }
 
+static int run_words(const Words *w, Buffer *out, Buffer *err)
+{
+    return process_run(process_self, (const char *const *)w->word, NULL, out, err);
+}
+
 /* What a process said, without its name. */
 static const char *first_line(const Buffer *err)
 {
@@ -118,10 +128,10 @@ static const char *first_line(const Buffer *err)
     return colon ? colon + 2 : err->size ? err->text : "it could not be run";
 }
 
-bool child_answer(Buffer *out, const char *const *words, const char *about, Error *e)
+bool child_answer(Buffer *out, const Words *words, const char *about, Error *e)
 {
     Buffer err = {0};
-    bool fine = process_run(process_self, words, NULL, out, &err) == 0 && out->size && !out->failed;
+    bool fine = run_words(words, out, &err) == 0 && out->size && !out->failed;
     if (!fine) {
         const char *line = first_line(&err);
         fail(e, "%s: %.*s", about, (int)strcspn(line, "\n"), line);
@@ -139,7 +149,7 @@ bool cost_ask(Cost *c, const Child *child, const char *path, int *status, Error 
     Error why = {{0}};
     if (!child_words(&w, child, NULL, NULL, e))
         return false;
-    *status = process_run(process_self, w.word, NULL, &out, &err);
+    *status = run_words(&w, &out, &err);
     bool fine = *status == 0 && !out.failed && json_read(&j, out.text ? out.text : "", out.size, "its plan", &why) &&
                 take_cost(c, j) && (!path || file_write(path, out.text, out.size, &why));
     if (!fine) {
@@ -206,7 +216,7 @@ bool cost_probe(const Cost *c, const Child *child, const char *folder, double *s
     *speed = *bytes = NAN;
     bool fine = (checkpoint || memory_error(e, "a path", 1, strlen(folder))) && folder_remove(folder, e) &&
                 short_run(&run, child->run, e) && child_words(&w, &probe, "run", folder, e);
-    if (fine && process_run(process_self, w.word, NULL, &said, &said) == 0 && log_read_run(&log, folder, &ignored) &&
+    if (fine && run_words(&w, &said, &said) == 0 && log_read_run(&log, folder, &ignored) &&
         log.count > 1) { /* the first step also takes what is made once */
         const LogLine *first = log.line, *last = first + log.count - 1;
         *speed = c->flop / c->steps * (last->step - first->step) / (last->seconds - first->seconds);
@@ -223,14 +233,21 @@ bool cost_probe(const Cost *c, const Child *child, const char *folder, double *s
 
 bool run_cost(RunCost *c, const char *program, const char *run, Error *e)
 {
-    const char *const words[] = {program, "info", "--run", run, "--json", NULL};
+    Words words = {0};
     Buffer out = {0};
     Json *j = NULL;
-    bool fine = child_answer(&out, words, run, e) && json_read(&j, out.text, out.size, run, e);
+    words_add(&words, "%s", program);
+    words_add(&words, "info");
+    words_add(&words, "--run=%s", run);
+    words_add(&words, "--json");
+    if (!words_end(&words, e))
+        return false;
+    bool fine = child_answer(&out, &words, run, e) && json_read(&j, out.text, out.size, run, e);
     *c = (RunCost){object_real(j, "parameters"), object_real(j, "flop_a_step") / object_real(j, "tokens_a_step")};
     fine = fine && (c->flop_a_token > 0 || fail(e, "%s: its FLOP are not known", run));
     json_free(j);
     buffer_free(&out);
+    words_free(&words);
     return fine;
 }
 

@@ -14,19 +14,23 @@ typedef struct Child {
     size_t workers; /* if the run does not set them */
 } Child;
 
+/* A command line that grows. A failed allocation is remembered, and words_end reports it and frees the words. */
 typedef struct Words {
-    const char **word; /* [count], then NULL */
-    char **made;       /* [made_count] */
-    size_t count, made_count;
+    char **word; /* [count], then NULL */
+    size_t count, capacity;
+    bool failed;
 } Words;
+
+void words_add(Words *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+bool words_end(Words *w, Error *e);
+void words_free(Words *w);
 
 /* The command that trains a run; where: "run" or "resume", with this path; NULL: a dry run. */
 bool child_words(Words *w, const Child *c, const char *where, const char *path, Error *e);
-void words_free(Words *w);
 
 /* Runs this program with these words, to its end: what it writes to standard output. Where that fails, the Error begins
  * with what it was about and ends with what the program said. */
-bool child_answer(Buffer *out, const char *const *words, const char *about, Error *e);
+bool child_answer(Buffer *out, const Words *words, const char *about, Error *e);
 
 /* The last line in the file that its standard error went to. */
 void child_last_words(char *line, size_t capacity, const char *path);

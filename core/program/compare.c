@@ -82,12 +82,9 @@ static bool draw(const App *a, const Comparison *c, Error *e)
 static bool print_json(const Comparison *c, Error *e)
 {
     Buffer b = {0};
-    buffer_print(&b, "{");
-    json_add_key(&b, "groups");
-    buffer_print(&b, "[");
+    json_open(&b, "groups", '[');
     for (const Group *g = c->group; g < c->group + c->groups; g++) {
-        json_add_key(&b, NULL);
-        buffer_print(&b, "{");
+        json_open(&b, NULL, '{');
         json_add_text(&b, "label", g->label);
         json_add_member(&b, "runs", (double)g->count);
         json_add_member(&b, "mean", g->moments.mean);
@@ -99,18 +96,14 @@ static bool print_json(const Comparison *c, Error *e)
         buffer_print(&b, "}");
     }
     buffer_print(&b, "]");
-    return json_print(&b, e);
+    return json_print_members(&b, e);
 }
 
 static bool print_table(const Comparison *c, ReportFormat format, Error *e)
 {
     Buffer b = {0};
     report_write(&b, c, format);
-    if (!b.failed)
-        fwrite(b.text, 1, b.size, stdout);
-    const bool fine = !b.failed || memory_error(e, "a table", b.size, 1);
-    buffer_free(&b);
-    return fine;
+    return app_print(&b, e);
 }
 
 static bool gather(App *a, Runs *runs, Error *e)

@@ -152,19 +152,16 @@ static void print_table(const Check *c)
 static bool print_json(const Check *c, Error *e)
 {
     Buffer b = {0};
-    buffer_print(&b, "{");
-    json_add_key(&b, "layers");
-    buffer_print(&b, "[");
+    json_open(&b, "layers", '[');
     for (size_t i = 0; i < c->count; i++) {
-        json_add_key(&b, NULL);
-        buffer_print(&b, "{");
+        json_open(&b, NULL, '{');
         json_add_text(&b, "layer", c->layer[i].name);
         for (int k = 0; k < KINDS; k++)
             json_add_member(&b, kinds[k], growth(c, c->layer[i].change[k]));
         buffer_print(&b, "}");
     }
     buffer_print(&b, "]");
-    return json_print(&b, e);
+    return json_print_members(&b, e);
 }
 
 /* The data of plots/coordinates.gp: a block for each layer. */

@@ -76,13 +76,12 @@ static bool print_found(const App *a, const Ramp *r, double lr, Error *e)
     const RampStep *end = &r->step[r->count - 1];
     if (a->options->json) {
         Buffer b = {0};
-        buffer_print(&b, "{");
         json_add_member(&b, "lr", lr);
         json_add_member(&b, "steepest", r->steepest);
         json_add_member(&b, "lowest", r->lowest);
         json_add_member(&b, "exploded", r->exploded ? end->rate : NAN); /* null */
         json_add_member(&b, "steps", (double)r->count);
-        return json_print(&b, e);
+        return json_print_members(&b, e);
     }
     printf("the loss falls most at a learning rate of %.2g, is lowest at %.2g", r->steepest, r->lowest);
     if (r->exploded)

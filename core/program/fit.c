@@ -69,7 +69,6 @@ static bool print_json(const ScalingFit *f, const Ends *ends, Error *e)
 {
     Buffer b = {0};
     char key[32];
-    buffer_print(&b, "{");
     json_add_member(&b, "runs", (double)ends->count);
     for (int i = 0; i < SCALING_NUMBERS; i++) {
         json_add_member(&b, rows[i].name, f->value[i]);
@@ -80,7 +79,7 @@ static bool print_json(const ScalingFit *f, const Ends *ends, Error *e)
     }
     json_add_member(&b, "error", f->error);
     json_add_member(&b, "k", f->k);
-    return json_print(&b, e);
+    return json_print_members(&b, e);
 }
 
 static void print_fit(const ScalingFit *f, const Ends *ends, size_t all, const char *name)

@@ -104,6 +104,10 @@ bool inspect_read(App *a, Inspection *l, const InspectRow *row, Error *e)
     session_run(w, &l->batch, row->network, a);
     bool fine = recorder_end(&l->recorder, e);
     session_end(w);
+    if (fine && l->recorder.count) {
+        l->shown = &l->recorder.maps[0];
+        l->shown->query = l->shown->key = &l->tokens[0];
+    }
     return fine;
 }
 
@@ -277,7 +281,6 @@ static bool say(App *a, Inspection *l, Error *e)
         fputs(l->table.size ? l->table.text : "", stdout);
         return true;
     }
-    buffer_print(&b, "{");
     json_add_text(&b, "maps", l->shown->name);
     json_add_member(&b, "layers", (double)l->shown->layers);
     json_add_member(&b, "heads_each", (double)l->shown->heads);
@@ -288,7 +291,7 @@ static bool say(App *a, Inspection *l, Error *e)
     for (size_t i = 0; i < sizeof written / sizeof *written; i++)
         if (written[i][1])
             json_add_text(&b, written[i][0], written[i][1]);
-    return json_print(&b, e);
+    return json_print_members(&b, e);
 }
 
 bool app_heads(App *a, Error *e)

@@ -51,10 +51,9 @@ bool app_info(App *a, Error *e)
         return false;
     if (a->options->json) {
         Buffer b = {0};
-        buffer_print(&b, "{");
         setup_demand_json(&demand, &b);
         json_add_member(&b, "tokens_a_step", a->kind->step_tokens(a));
-        return json_print(&b, e);
+        return json_print_members(&b, e);
     }
     if (a->run && !print_run(a->run, e))
         return false;

@@ -107,6 +107,17 @@ BlockOptions network_block(const SharedOptions *o)
                           .ff_dropout = o->ff_dropout};
 }
 
+EmbeddingOptions network_embedding(const SharedOptions *o, size_t vocabulary)
+{
+    return (EmbeddingOptions){.vocabulary = vocabulary,
+                              .context = o->context,
+                              .dim = o->dim,
+                              .positions = (Positions)o->positions,
+                              .tied = o->tie,
+                              .scale = 1,
+                              .dropout = o->dropout};
+}
+
 StackOptions network_stack(const SharedOptions *o, const char *blocks, const char *norm)
 {
     return (StackOptions){.block = network_block(o),

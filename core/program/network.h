@@ -2,6 +2,7 @@
 #ifndef CORE_PROGRAM_NETWORK_H
 #define CORE_PROGRAM_NETWORK_H
 
+#include "core/nn/embedding.h"
 #include "core/nn/stack.h"
 #include "core/program/shared.h"
 
@@ -11,7 +12,8 @@ bool network_suits(const SharedOptions *o, Error *e);
 /* What the options say of all parameters, before a model is built. */
 void network_prepare(Parameters *p, const SharedOptions *o);
 
-/* A chain of such blocks, but for its names. */
+/* Of so many different ids; a chain of blocks, but for its names. */
+EmbeddingOptions network_embedding(const SharedOptions *o, size_t vocabulary);
 StackOptions network_stack(const SharedOptions *o, const char *blocks, const char *norm);
 
 /* Of a block that sees what is before; distances reach over the whole context. */

@@ -208,11 +208,9 @@ static bool write_events(Plot *p, Error *e)
         Buffer b = {0};
         char *path = path_join(p->run[i], "events.out.tfevents.0.attend");
         events_add(&b, &p->log[i], start_of(p->run[i], &p->log[i]));
-        fine = (path && !b.failed) || memory_error(e, "events", b.size, 1);
-        fine = fine && file_write(path, b.text, b.size, e);
+        fine = file_write_buffer(path, &b, e);
         if (fine)
             printf("%s\n", path);
-        buffer_free(&b);
         memory_free(path);
     }
     return fine;
@@ -315,11 +313,10 @@ static bool say(const Plot *p, Error *e)
 {
     if (p->a->options->json) {
         Buffer b = {0};
-        buffer_print(&b, "{");
         json_add_text(&b, "picture", p->out ? p->out : "");
         json_add_text(&b, "data", p->data);
         json_add_member(&b, "curves", (double)p->curves);
-        return json_print(&b, e);
+        return json_print_members(&b, e);
     }
     if (p->out)
         printf("%s (its data: %s)\n", p->out, p->data);

@@ -39,25 +39,10 @@ bool each_print(const Each *t, Error *e)
     for (size_t i = 0; i < t->count * t->columns; i++)
         buffer_print(&b, "%s%.17g", i % t->columns ? "\t" : "\n", t->value[i]);
     buffer_print(&b, "\n");
-    if (!b.failed)
-        fwrite(b.text, 1, b.size, stdout);
-    const bool fine = !b.failed || memory_error(e, "figures of texts", t->count, t->columns * sizeof *t->value);
-    buffer_free(&b);
-    return fine;
+    return app_print(&b, e);
 }
 
 /* ---- another run on the same texts */
-
-static bool add_word(Words *w, const char *format, const char *name, const char *value)
-{
-    Buffer b = {0};
-    buffer_print(&b, format, name, value);
-    char *made = b.failed ? NULL : memory_string(b.text);
-    buffer_free(&b);
-    if (made)
-        w->word[w->count++] = w->made[w->made_count++] = made;
-    return made;
-}
 
 static bool is_of_this_call(const char *name)
 {
@@ -72,27 +57,24 @@ static bool is_of_this_call(const char *name)
 static bool other_words(Words *w, const App *a, const char *run, Error *e)
 {
     const Options *o = a->command_line;
-    enum { FIXED = 6 };
-    *w = (Words){.word = memory_get(o->count + FIXED, sizeof *w->word),
-                 .made = memory_get(o->count + FIXED, sizeof *w->made)};
-    bool fine = w->word && w->made;
-    if (fine) {
-        w->word[w->count++] = a->kind->name;
-        w->word[w->count++] = "eval";
-        w->word[w->count++] = "--each";
-        w->word[w->count++] = "--quiet";
-    }
-    fine = fine && add_word(w, "--%s=%s", "run", run);
-    for (const OptionState *s = o->states; fine && s < o->states + o->count; s++) {
+    *w = (Words){0};
+    words_add(w, "%s", a->kind->name);
+    words_add(w, "eval");
+    words_add(w, "--each");
+    words_add(w, "--quiet");
+    words_add(w, "--run=%s", run);
+    for (const OptionState *s = o->states; s < o->states + o->count; s++) {
         Buffer value = {0};
         if (s->source != FROM_COMMAND_LINE || is_of_this_call(s->row->name) || !options_text(s, &value))
             continue;
-        fine = !value.failed && add_word(w, s->row->kind == OPTION_FLAG ? "--%s" : "--%s=%s", s->row->name, value.text);
+        if (s->row->kind == OPTION_FLAG)
+            words_add(w, "--%s", s->row->name);
+        else
+            words_add(w, "--%s=%s", s->row->name, value.text);
+        w->failed = w->failed || value.failed;
         buffer_free(&value);
     }
-    if (!fine)
-        words_free(w);
-    return fine || memory_error(e, "a command line", o->count, 32);
+    return words_end(w, e);
 }
 
 /* Lines of numbers after a heading: those of the same texts? */
@@ -119,7 +101,7 @@ bool each_of_run(Each *other, const Each *own, const App *a, const char *run, Er
     *other = (Each){.names = own->names, .columns = own->columns};
     if (!other_words(&w, a, run, e))
         return false;
-    bool fine = child_answer(&out, w.word, run, e) && read_each(other, own, run, out.text, e);
+    bool fine = child_answer(&out, &w, run, e) && read_each(other, own, run, out.text, e);
     words_free(&w);
     buffer_free(&out);
     if (!fine)
@@ -140,8 +122,7 @@ void versus_print(const Versus *v)
 
 void versus_add(const Versus *v, Buffer *json)
 {
-    json_add_key(json, "against");
-    buffer_print(json, "{");
+    json_open(json, "against", '{');
     json_add_text(json, "run", v->run);
     json_add_member(json, "score", v->other);
     json_add_member(json, "difference", v->difference);

@@ -64,8 +64,7 @@ bool settings_save(const Run *run, const Options *o, const DataNote *data, Error
     bool fine = settings_json(o, OPTION_MODEL, &b, e);
     json_add_key(&b, "training");
     fine = fine && settings_json(o, OPTION_TRAINING, &b, e);
-    json_add_key(&b, "data");
-    buffer_print(&b, "{");
+    json_open(&b, "data", '{');
     json_add_text(&b, "path", data->path ? data->path : "built-in");
     snprintf(bytes, sizeof bytes, "%zu", data->bytes);
     json_add_key(&b, "bytes");
@@ -77,8 +76,7 @@ bool settings_save(const Run *run, const Options *o, const DataNote *data, Error
     json_add_text(&b, "libraries", attend_libraries());
     json_add_text(&b, "processor", processor(name, sizeof name));
     buffer_print(&b, "}\n");
-    fine = fine && ((path && !b.failed) || fail(e, "out of memory while config.json was written"));
-    fine = fine && file_write(path, b.text, b.size, e);
+    fine = fine && file_write_buffer(path, &b, e);
     buffer_free(&b);
     memory_free(path);
     return fine;

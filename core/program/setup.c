@@ -159,8 +159,7 @@ void setup_demand_json(const Demand *d, Buffer *out)
     json_add_text(out, "precision", number_type_name(d->trainer->k->type));
     json_add_member(out, "workers", (double)d->trainer->workers);
     json_add_member(out, "memory_bytes", (double)(d->plan->total));
-    json_add_key(out, "memory");
-    buffer_print(out, "{");
+    json_open(out, "memory", '{');
     for (size_t i = 0; i < CLASSES; i++)
         json_add_member(out, bytes[i].key, (double)bytes[i].bytes);
     buffer_print(out, "}");

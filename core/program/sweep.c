@@ -102,8 +102,7 @@ static bool print_comparison(const Sweep *s, Error *e)
     bool fine = path ? results_add(&results, path, e) : memory_error(e, "a path", 1, 64);
     if (fine && (fine = compare_results(&c, &f, &results, NULL, e))) {
         report_write(&b, &c, REPORT_TEXT);
-        fwrite(b.text, 1, b.failed ? 0 : b.size, stdout);
-        buffer_free(&b);
+        fine = app_print(&b, e);
         comparison_free(&c);
     }
     results_free(&results);
@@ -116,12 +115,11 @@ static bool print_result(const Sweep *s, Error *e)
     const size_t done = sweep_count(s, DONE), failed = sweep_count(s, FAILED);
     if (s->a->options->json) {
         Buffer b = {0};
-        buffer_print(&b, "{");
         json_add_text(&b, "sweep", s->folder);
         json_add_member(&b, "runs", (double)s->plan.count);
         json_add_member(&b, "done", (double)done);
         json_add_member(&b, "failed", (double)failed);
-        if (!json_print(&b, e))
+        if (!json_print_members(&b, e))
             return false;
     } else {
         if (done && !print_comparison(s, e))

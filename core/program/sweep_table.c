@@ -88,9 +88,9 @@ bool sweep_write_table(const Sweep *s, Error *e)
     add_header(&b, s);
     for (size_t i = 0; i < s->plan.count; i++)
         add_kept_row(&b, s, i);
-    bool fine = (path && !b.failed) || memory_error(e, "a table", b.size, 1);
-    if (fine && (fine = sweep_lock(s, e))) {
-        fine = file_write(path, b.text, b.size, e);
+    bool fine = sweep_lock(s, e);
+    if (fine) {
+        fine = file_write_buffer(path, &b, e);
         sweep_unlock(s);
     }
     buffer_free(&b);

@@ -31,7 +31,7 @@ static bool start_next(Sweep *s, bool *started, bool *busy, Error *e)
         Words w;
         if (!child_words(&w, &child, old ? "resume" : "run", item->run, e))
             return false;
-        item->child = process_start(process_self, w.word, item->out, item->err, e);
+        item->child = process_start(process_self, (const char *const *)w.word, item->out, item->err, e);
         words_free(&w);
         if (item->child < 0)
             return false;

@@ -124,7 +124,6 @@ static bool print_result(const Training *t, bool json, Error *e)
     double best = l->at.best * a->task.per_nat;
     if (json) {
         Buffer b = {0};
-        buffer_print(&b, "{");
         json_add_text(&b, "run", a->run->path);
         json_add_member(&b, "steps", (double)l->at.step);
         json_add_member(&b, "tokens", l->tokens);
@@ -133,7 +132,7 @@ static bool print_result(const Training *t, bool json, Error *e)
         dataset_protocol(a, &b);
         json_add_key(&b, "finished");
         buffer_print(&b, l->stopped ? "false" : "true");
-        return json_print(&b, e);
+        return json_print_members(&b, e);
     }
     printf("%s: %llu steps", a->run->path, (unsigned long long)l->at.step);
     if (l->at.scored)
@@ -153,12 +152,11 @@ static bool print_plan(const App *a, const TrainerOptions *options, Error *e)
         return false;
     if (a->options->json) {
         Buffer b = {0};
-        buffer_print(&b, "{");
         setup_demand_json(&demand, &b);
         json_add_member(&b, "tokens_a_step", a->kind->step_tokens(a));
         json_add_member(&b, "steps", (double)loop.steps);
         json_add_member(&b, "minutes", loop.minutes);
-        return json_print(&b, e);
+        return json_print_members(&b, e);
     }
     setup_print_demand(&demand);
     return true;

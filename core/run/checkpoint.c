@@ -38,28 +38,12 @@ bool run_checkpoint_begin(Run *run, uint64_t step, char **temporary, Error *e)
     return false;
 }
 
-static bool sync_all(const char *folder, Error *e)
-{
-    char **names;
-    size_t count;
-    if (!folder_list(folder, &names, &count, e))
-        return false;
-    bool done = true;
-    for (size_t i = 0; done && i < count; i++) {
-        char *path = path_join(folder, names[i]);
-        done = path ? file_sync(path, e) : memory_error(e, folder, strlen(folder), 1);
-        memory_free(path);
-    }
-    folder_list_free(names, count);
-    return done && file_sync(folder, e);
-}
-
 bool run_checkpoint_commit(Run *run, uint64_t step, Error *e)
 {
     char *path = run_checkpoint_path(run, step), *temporary = temporary_path(run, step);
-    bool done = path && temporary
-                    ? sums_write(temporary, e) && sync_all(temporary, e) && folder_replace(temporary, path, e)
-                    : starve(run, e);
+    bool done = path && temporary ? sums_write(temporary, e) && folder_each(temporary, file_sync, e) &&
+                                        file_sync(temporary, e) && folder_replace(temporary, path, e)
+                                  : starve(run, e);
     memory_free(path);
     memory_free(temporary);
     return done;

@@ -40,6 +40,9 @@ bool json_integer(const Json *j, int64_t *value);
 /* "key": with the comma before it where one is needed; only the comma when key is NULL (in an array). */
 void json_add_key(Buffer *b, const char *key);
 
+/* The same, and [ or {. */
+void json_open(Buffer *b, const char *key, char bracket);
+
 /* Quoted and escaped. Always valid UTF-8: other bytes become U+FFFD. */
 void json_add_string(Buffer *b, const char *text);
 void json_add_bytes(Buffer *b, const char *bytes, size_t size);
@@ -48,8 +51,8 @@ void json_add_bytes(Buffer *b, const char *bytes, size_t size);
 void json_add_member(Buffer *b, const char *key, double x);
 void json_add_text(Buffer *b, const char *key, const char *text);
 
-/* Closes the one object of a text, prints it as a line on standard output and frees it; false where memory ran out. */
-bool json_print(Buffer *object, Error *e);
+/* Prints these members as an object, a line on standard output, and frees them; false where memory ran out. */
+bool json_print_members(Buffer *members, Error *e);
 
 /* The shortest form that reads back as the same number; null when it is not finite. */
 void json_add_number(Buffer *b, double x);

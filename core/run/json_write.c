@@ -21,6 +21,12 @@ void json_add_key(Buffer *b, const char *key)
     buffer_add(b, ": ", 2);
 }
 
+void json_open(Buffer *b, const char *key, char bracket)
+{
+    json_add_key(b, key);
+    buffer_add(b, &bracket, 1);
+}
+
 void json_add_string(Buffer *b, const char *text) { json_add_bytes(b, text, strlen(text)); }
 
 void json_add_bytes(Buffer *b, const char *bytes, size_t size)
@@ -76,12 +82,11 @@ void json_add_text(Buffer *b, const char *key, const char *text)
     json_add_string(b, text);
 }
 
-bool json_print(Buffer *object, Error *e)
+bool json_print_members(Buffer *members, Error *e)
 {
-    buffer_print(object, "}");
-    bool done = !object->failed || fail(e, "out of memory for the result as JSON");
+    bool done = !members->failed || fail(e, "out of memory for the result as JSON");
     if (done)
-        printf("%s\n", object->text);
-    buffer_free(object);
+        printf("{%s}\n", members->text ? members->text : "");
+    buffer_free(members);
     return done;
 }

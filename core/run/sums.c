@@ -54,7 +54,7 @@ bool sums_write(const char *folder, Error *e)
     }
     folder_list_free(names, count);
     if (done && (b.size || b.failed))
-        done = b.failed ? memory_error(e, path, b.size, 1) : file_write(path, b.text, b.size, e);
+        done = file_write_buffer(path, &b, e);
     buffer_free(&b);
     memory_free(path);
     return done;

@@ -189,9 +189,7 @@ bool bpe_write(const Bpe *b, const char *path, Error *e)
         const Pair *p = &b->pairs.pair[b->order[i]];
         buffer_print(&text, "%s %s\n", vocabulary_word(&b->symbols, p->left), vocabulary_word(&b->symbols, p->right));
     }
-    bool done = text.failed ? memory_error(e, path, text.size, 1) : file_write(path, text.text, text.size, e);
-    buffer_free(&text);
-    return done;
+    return file_write_buffer(path, &text, e);
 }
 
 /* --- pieces and counts as a text --- */
@@ -246,8 +244,6 @@ bool bpe_pieces_write(const Vocabulary *pieces, const char *path, Error *e)
     buffer_add(&text, "", 0);
     for (size_t i = 0; i < pieces->count && counted[i].count; i++)
         buffer_print(&text, "%s %" PRIu64 "\n", vocabulary_word(pieces, counted[i].id), counted[i].count);
-    bool done = text.failed ? memory_error(e, path, text.size, 1) : file_write(path, text.text, text.size, e);
-    buffer_free(&text);
     memory_free(counted);
-    return done;
+    return file_write_buffer(path, &text, e);
 }

@@ -150,38 +150,38 @@ static const char *spelled(BpeCoder *c, const char *text, size_t size, const cha
     return c->spelling.failed ? NULL : c->spelling.text;
 }
 
-static bool give(BpeCoder *c, const char *text, size_t size, bool final, Error *e)
+static bool emit(BpeCoder *c, const char *text, size_t size, bool final, Error *e)
 {
     int32_t piece;
     const char *as = spelled(c, text, size, final ? "" : marker, e);
     return as && vocabulary_add(&c->pieces, as, c->spelling.size, 0, &piece, e) && add_to_line(c, piece, e);
 }
 
-/* Gives a piece that is kept; another is split as it was merged, and its parts are given likewise. One that no merge
- * made is given all the same. */
-static bool give_kept(BpeCoder *c, const char *text, size_t size, bool final, Error *e)
+/* Writes a piece that is kept; another is split as it was merged, and its parts are written likewise. One that no merge
+ * made is written all the same. */
+static bool emit_kept(BpeCoder *c, const char *text, size_t size, bool final, Error *e)
 {
     const char *as = spelled(c, text, size, final ? "" : marker, e);
     if (!as)
         return false;
     int32_t id = vocabulary_search(c->kept, as, c->spelling.size);
     if (id >= 0 && c->kept->counts[id] && c->kept->counts[id] >= c->threshold) /* <unk> may be there 0 times */
-        return give(c, text, size, final, e);
+        return emit(c, text, size, final, e);
     if (!(as = spelled(c, text, size, final ? word_end : "", e)))
         return false;
     const Bpe *b = c->bpe;
     id = vocabulary_search(&b->symbols, as, c->spelling.size);
     if (id < 0 || b->made_of[id] == PAIR_NONE)
-        return give(c, text, size, final, e);
+        return emit(c, text, size, final, e);
     const Pair *made = &b->pairs.pair[b->made_of[id]];
     const char *left = vocabulary_word(&b->symbols, made->left), *right = vocabulary_word(&b->symbols, made->right);
     size_t rest = strlen(right) - (final ? strlen(word_end) : 0);
     if (!rest) /* version 0.1: it was only told that a word ends here */
-        return give(c, text, size, final, e);
-    return give_kept(c, left, strlen(left), false, e) && give_kept(c, right, rest, final, e);
+        return emit(c, text, size, final, e);
+    return emit_kept(c, left, strlen(left), false, e) && emit_kept(c, right, rest, final, e);
 }
 
-static bool give_word(BpeCoder *c, BpeWord word, Error *e)
+static bool emit_word(BpeCoder *c, BpeWord word, Error *e)
 {
     bool done = true;
     for (size_t at = 0, next; done && at != NOWHERE; at = next) {
@@ -189,7 +189,7 @@ static bool give_word(BpeCoder *c, BpeWord word, Error *e)
         size_t start = c->nodes[at].start, end = next == NOWHERE ? word.size : c->nodes[next].start;
         bool final = end == word.size;
         if (end > start)
-            done = (c->kept ? give_kept : give)(c, word.text + start, end - start, final, e);
+            done = (c->kept ? emit_kept : emit)(c, word.text + start, end - start, final, e);
     }
     return done;
 }
@@ -211,8 +211,8 @@ static bool encode_word(BpeCoder *c, BpeWord word, Error *e)
     if (known)
         return recall(c, known, count, e);
     if (utf8_step(word.text, word.size) == word.size)
-        return give(c, word.text, word.size, true, e);
-    return merge_word(c, word, e) && give_word(c, word, e) &&
+        return emit(c, word.text, word.size, true, e);
+    return merge_word(c, word, e) && emit_word(c, word, e) &&
            known_add(&c->known, word.text, word.size, c->line + first, c->count - first, e);
 }
 

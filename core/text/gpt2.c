@@ -169,13 +169,6 @@ void gpt2_close(Gpt2 *g)
     *g = (Gpt2){0};
 }
 
-static bool write_text(Buffer *text, const char *path, Error *e)
-{
-    bool done = text->failed ? memory_error(e, path, text->size, 1) : file_write(path, text->text, text->size, e);
-    buffer_free(text);
-    return done;
-}
-
 static bool write_encoder(const Gpt2 *g, const char *path, Error *e)
 {
     Buffer text = {0};
@@ -183,7 +176,7 @@ static bool write_encoder(const Gpt2 *g, const char *path, Error *e)
     for (size_t i = 0; i < g->pieces.count; i++)
         json_add_member(&text, vocabulary_word(&g->pieces, (int32_t)i), (double)i);
     buffer_print(&text, "}\n");
-    return write_text(&text, path, e);
+    return file_write_buffer(path, &text, e);
 }
 
 static bool write_merges(const Gpt2 *g, const char *path, Error *e)
@@ -195,7 +188,7 @@ static bool write_merges(const Gpt2 *g, const char *path, Error *e)
         buffer_print(&text, "%s %s\n", vocabulary_word(&g->pieces, pair->left),
                      vocabulary_word(&g->pieces, pair->right));
     }
-    return write_text(&text, path, e);
+    return file_write_buffer(path, &text, e);
 }
 
 bool gpt2_write(const Gpt2 *g, const char *encoder, const char *merges, Error *e)

@@ -173,9 +173,7 @@ bool vocabulary_write(const Vocabulary *v, const char *path, Error *e)
     Buffer b = {0};
     for (size_t i = 0; i < v->count; i++)
         buffer_print(&b, "%s\t%" PRIu64 "\n", vocabulary_word(v, (int32_t)i), v->counts[i]);
-    bool done = b.failed ? memory_error(e, path, b.size, 1) : file_write(path, b.text, b.size, e);
-    buffer_free(&b);
-    return done;
+    return file_write_buffer(path, &b, e);
 }
 
 static bool read_line(void *context, const FileLine *l, Error *e)

@@ -53,9 +53,7 @@ bool wordpiece_write(const WordPiece *w, const char *path, Error *e)
     Buffer b = {0};
     for (size_t i = 0; i < w->pieces.count; i++)
         buffer_print(&b, "%s\n", vocabulary_word(&w->pieces, (int32_t)i));
-    bool done = b.failed ? memory_error(e, path, b.size, 1) : file_write(path, b.text, b.size, e);
-    buffer_free(&b);
-    return done;
+    return file_write_buffer(path, &b, e);
 }
 
 void wordpiece_close(WordPiece *w)

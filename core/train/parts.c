@@ -117,14 +117,11 @@ void parts_print(const Parts *p, FILE *file)
 
 void parts_json(const Parts *p, Buffer *b)
 {
-    json_add_key(b, "profile");
-    buffer_print(b, "{");
-    json_add_key(b, "operations");
-    buffer_print(b, "[");
+    json_open(b, "profile", '{');
+    json_open(b, "operations", '[');
     for (size_t i = 0; i < p->count; i++) {
         const Timing *t = &p->timing[i];
-        json_add_key(b, NULL);
-        buffer_print(b, "{");
+        json_open(b, NULL, '{');
         json_add_text(b, "operation", t->operation);
         if (t->in) {
             json_add_member(b, "in", (double)t->in);

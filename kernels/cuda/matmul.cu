@@ -38,7 +38,7 @@ template <class T> __device__ T *element_at(const Operand &x, size_t which, size
     return (T *)x.data + which / inner * x.outer + which % inner * x.inner + i * x.row + j * x.column;
 }
 
-template <class C> __device__ void product_give(const Product &p, size_t which, size_t i, size_t j, float sum)
+template <class C> __device__ void product_store(const Product &p, size_t which, size_t i, size_t j, float sum)
 {
     sum = p.alpha * sum + (p.bias ? p.bias[j] : 0);
     if (p.relu && sum < 0) /* NaN stays */
@@ -58,7 +58,7 @@ template <class C> __global__ void product_naive(Product p, size_t count)
                         real(*element_at<const Number>(p.b, which, p.inner, l, j));
             sum += part;
         }
-        product_give<C>(p, which, i, j, sum);
+        product_store<C>(p, which, i, j, sum);
     }
 }
 
@@ -114,7 +114,7 @@ template <class C> __global__ void product_tiled(Product p)
 #pragma unroll
         for (unsigned j = 0; j < SIDE; j++)
             if (row + i0 + i * ACROSS < p.m && column + j0 + j * ACROSS < p.n)
-                product_give<C>(p, which, row + i0 + i * ACROSS, column + j0 + j * ACROSS, sum[i][j]);
+                product_store<C>(p, which, row + i0 + i * ACROSS, column + j0 + j * ACROSS, sum[i][j]);
 }
 
 template <class C> static void product_by_tiles(Stream *s, const Product &p, size_t batch)
