@@ -80,11 +80,10 @@ static bool score_line(Translate *t, size_t i, Error *e)
         buffer_print(&t->out, "%.6f\n", h->log_p);
         return true;
     }
-    buffer_print(&b, "{");
     json_add_member(&b, "number", (double)(t->number + i));
     json_add_member(&b, "log_p", h->log_p);
     json_add_member(&b, "tokens", (double)(h->length + 1));
-    return json_print(&b, e);
+    return json_print_members(&b, e);
 }
 
 static bool answer_line(Translate *t, size_t i, Error *e)

@@ -125,7 +125,7 @@ compile() { # compile FOLDER FILE MORE...
     done <"$1/wanted"
 }
 
-link_test() { # link_test FOLDER ROOM/FILE: FOLDER/ROOM-FILE
+link_test() { # link_test FOLDER MODULE/FILE: FOLDER/MODULE-FILE
     to=$1/$(echo "$2" | tr / -)
     [ ! -f "$to" ] || return 0
     others=$(printf '%s\n' "$OUT/tests/${2%/*}"/*.o "$OUT"/tests/*.o | grep -v '/test_[^/]*$')

@@ -114,7 +114,7 @@ tools/diagrams.sh check || found=1
 
 # Words: the field's own (docs/glossary.md), in sentences that a reader takes in at once.
 texts=$(echo "$list" | grep -v '^data/prose' | xargs grep -Il '' /dev/null)
-private='[Tt]wins?|[Cc]rews?|Sight|Meeting|Strip|pack_turned|owed?|Judge|[a-z_]*_desk'
+private='[Tt]wins?|ROOM|[Cc]rews?|Sight|Meeting|Strip|pack_turned|owed?|Judge|[a-z_]*_desk'
 stumble='[Ww]ho forgets|lies? (in|at)|comes? to be|(is|are) others than'
 persons='[Ww]ho(ever)?|[Nn]obody|[Ss]omebody|behind|lies' # code has none
 if echo "$texts" | grep -vE "^(tools/lint.sh$|tests/fixtures/)" | xargs grep -nE "\\<($private|$stumble)\\>|, since |\\<give\\(" ||

@@ -3,12 +3,12 @@
 # tools/test.sh run NAME PROGRAM...: runs them, and adds up.
 #
 # A choice that matches nothing is an error that names the nearest ones. BIN: where programs are; WRAP: a command to
-# run each one under (valgrind); SKIP: test programs not to run, as ROOM/FILE; AT_ONCE: how many run side by side (one a
+# run each one under (valgrind); SKIP: test programs not to run, as MODULE/FILE; AT_ONCE: how many run side by side (one a
 # processor).
 set -u
 bin=${BIN:-bin}
 
-# ROOM/FILE of every test source
+# MODULE/FILE of every test source
 files() { ls tests/*/test_*.c 2>/dev/null | sed 's|^tests/||; s|/test_|/|; s|\.c$||'; }
 source_of() { echo "tests/${1%/*}/test_${1#*/}.c"; }
 names_in() { sed -n 's/^START_TEST(\([A-Za-z0-9_]*\)).*/\1/p' "$@"; }

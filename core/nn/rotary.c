@@ -83,7 +83,7 @@ Tensor *rotate(Tape *t, const Rotary *r, Tensor *x, RowPositions positions)
                                 .k = size,
                                 .alpha = 1};
     x = concat(t, &x, 1); /* it was columns of a wider tensor */
-    Tensor *turned = product(t, x, tape_constant(t, r->half), &shape, x->rows, width);
+    Tensor *quarter = product(t, x, tape_constant(t, r->half), &shape, x->rows, width);
     return add(t, mul(t, x, for_heads(t, r->cosine, positions, x->rows, heads)),
-               mul(t, turned, for_heads(t, r->sine, positions, x->rows, heads)), (Dropout){0});
+               mul(t, quarter, for_heads(t, r->sine, positions, x->rows, heads)), (Dropout){0});
 }

@@ -58,13 +58,24 @@ static double flop_of(const Parameter *p)
     return is_whole(p) ? ITERATIONS * 2 * side * side * (2 * (double)larger(p) + side) : 0;
 }
 
-static double flop(const Parameters *p)
+/* Numbers that all iterations read and write, and those by which the rest moves more than Adam. */
+static double moved_of(const Parameter *p)
+{
+    const double side = (double)smaller(p);
+    return is_whole(p) ? ITERATIONS * (4 * (double)p->count + 5 * side * side) + 4 * (double)p->count : 0;
+}
+
+static double sum_of(const Parameters *p, double (*of)(const Parameter *one))
 {
     double sum = 0;
     for (size_t i = 0; i < p->count; i++)
-        sum += flop_of(p->list[i]);
+        sum += of(p->list[i]);
     return sum;
 }
+
+static double flop(const Parameters *p) { return sum_of(p, flop_of); }
+
+static double moved(const Parameters *p) { return sum_of(p, moved_of); }
 
 static size_t beside(const Parameters *p, const Kernels *k, size_t workers)
 {
@@ -204,6 +215,7 @@ const OptimizerKind muon_optimizer = {.name = "muon",
                                       .traffic = 6,
                                       .is_whole = is_whole,
                                       .flop = flop,
+                                      .moved = moved,
                                       .beside = beside,
                                       .configure = configure,
                                       .open = muon_open,

@@ -61,9 +61,10 @@ typedef struct OptimizerKind {
     double traffic;                      /* reals that a weight's update reads and writes, but for the gradient */
 
     /* Which parameters move as whole matrices: they have a momentum instead of Adam's means, and block 0 alone is their
-     * state. FLOP of a step; bytes beside the blocks. NULL: none. */
+     * state. FLOP of a step; numbers that it reads and writes beyond `traffic`; bytes beside the blocks. NULL: none. */
     bool (*is_whole)(const Parameter *p);
     double (*flop)(const Parameters *p);
+    double (*moved)(const Parameters *p);
     size_t (*beside)(const Parameters *p, const Kernels *k, size_t workers);
 
     /* Makes an Adam of options as people write them. */

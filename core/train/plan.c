@@ -157,6 +157,7 @@ static void plan_optimizer(TrainerPlan *plan, const TrainerOptions *o, const Par
     const OptimizerKind *kind = optimizer_kind(o->optimizer.kind);
     double update = kind->traffic * size;
     plan->flop += kind->flop ? kind->flop(p) : 0;
+    plan->bytes += kind->moved ? kind->moved(p) * (double)o->k->number : 0;
     plan->bytes += (double)o->k->real * (update + gradient * (3 * (workers - 1) + 1 + 1 + workers));
 }
 

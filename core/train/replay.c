@@ -27,7 +27,7 @@ static bool same(const Shape *a, const Shape *b)
 }
 
 /* Where a shape is, or else where it can go. */
-static size_t place_of(const Replay *r, const Shape *shape, bool *known)
+static size_t slot_of(const Replay *r, const Shape *shape, bool *known)
 {
     size_t oldest = 0;
     for (size_t i = 0; i < REPLAYS; i++) {
@@ -55,7 +55,7 @@ void replay_run(Replay *r, Stream *s, const Shape *shape, void (*ask)(void *argu
         ask(argument);
         return;
     }
-    size_t i = place_of(r, shape, &known);
+    size_t i = slot_of(r, shape, &known);
     r->seen[i].met = ++r->turns;
     if (known && !r->seen[i].operations)
         r->seen[i].operations = capture(r, s, ask, argument);

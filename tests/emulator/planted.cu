@@ -6,7 +6,7 @@
 namespace
 {
 
-constexpr int THREADS = 64, SUMS = 11, ROOM = 16; /* ROOM: after the sums, for THREADS numbers and a counter */
+constexpr int THREADS = 64, SUMS = 11, AFTER = 16; /* AFTER: after the sums, for THREADS numbers and a counter */
 
 /* Each thread adds its neighbour's number and the one that is two ahead, by way of shared memory. */
 __global__ void tiles(float *sum, const float *x, Mistake mistake)
@@ -163,7 +163,7 @@ void launch(cudaStream_t s, Mistake mistake, float *sum, const float *x)
     case NO_FENCE_AFTER:
     case NO_BARRIER_BEFORE_FENCE:
     case NOT_THE_LAST:
-        return emulator_start("last_block", 2, THREADS / 2, 0, s, last_block, sum, x, sum + ROOM, mistake);
+        return emulator_start("last_block", 2, THREADS / 2, 0, s, last_block, sum, x, sum + AFTER, mistake);
     case SHARED_OFF_BY_ONE_ASKED: return emulator_start("asked", 1, THREADS, 4 * THREADS, s, asked, sum, x, mistake);
     case GLOBAL_OFF_BY_ONE: return emulator_start("off_by_one", 1, 1, 0, s, off_by_one, sum, x);
     case UNWRITTEN: return emulator_start("unwritten", 2, 1, 0, s, unwritten, sum, x);
@@ -185,8 +185,8 @@ void launch(cudaStream_t s, Mistake mistake, float *sum, const float *x)
         emulator_start("shuffles", 1, THREADS, 0, s, shuffles, sum + 6, x, mistake);
         emulator_start("copies", 1, THREADS, 4 * THREADS, s, copies, sum + 7, x, mistake);
         emulator_start("products", 1, THREADS, 0, s, products, sum + 8, x, mistake);
-        emulator_start("last_block", 2, THREADS / 2, 0, s, last_block, sum + 9, x, sum + ROOM, mistake);
-        emulator_start("last_block", 2, THREADS / 2, 0, s, last_block, sum + 10, x, sum + ROOM, mistake);
+        emulator_start("last_block", 2, THREADS / 2, 0, s, last_block, sum + 9, x, sum + AFTER, mistake);
+        emulator_start("last_block", 2, THREADS / 2, 0, s, last_block, sum + 10, x, sum + AFTER, mistake);
         break;
     default: break;
     }
@@ -201,7 +201,7 @@ bool planted_checked(Mistake mistake, float *sum, Error *e)
 bool planted_emulated(Mistake mistake, float *sum, Error *e)
 #endif
 {
-    float x[THREADS], sums[ROOM + THREADS + 1] = {};
+    float x[THREADS], sums[AFTER + THREADS + 1] = {};
     void *device_x, *device_sum;
     cudaStream_t s;
     for (int i = 0; i < THREADS; i++)

@@ -404,12 +404,12 @@ typedef struct Layout {
     bool apart; /* the first of the inner matrices are side by side, then the second: no one distance between all */
 } Layout;
 
-enum { ROOM = 6000 };
+enum { CAPACITY = 6000 };
 
 static Operand operand(float *there, bool down, size_t rows, size_t columns, const Layout *l)
 {
     size_t next = (down ? rows : columns) + l->gap, one = next * (down ? columns : rows);
-    ck_assert(l->outer * l->inner * one <= ROOM);
+    ck_assert(l->outer * l->inner * one <= CAPACITY);
     size_t outer = l->apart ? one : one * l->inner, inner = l->apart ? one * l->outer : one;
     return (Operand){there, outer, inner, down ? 1 : next, down ? next : 1};
 }
@@ -423,13 +423,13 @@ static void multiplied(float *values, const Kernels *k, const char *kernels, con
     unsetenv("ATTEND_KERNELS");
     float *there[3];
     for (size_t i = 0; i < 3; i++) {
-        for (size_t j = 0; j < ROOM; j++)
+        for (size_t j = 0; j < CAPACITY; j++)
             values[j] = (float)uniform(&random);
-        there[i] = numbers(k, s, values, ROOM);
+        there[i] = numbers(k, s, values, CAPACITY);
     }
     k->product(s, operand(there[0], l->down_c, l->m, l->n, l), l->add, operand(there[1], l->down_a, l->m, l->k, l),
                operand(there[2], l->down_b, l->k, l->n, l), 0.5, l->outer, l->inner, l->m, l->n, l->k);
-    k->download(s, values, there[0], ROOM * sizeof *values);
+    k->download(s, values, there[0], CAPACITY * sizeof *values);
     for (size_t i = 0; i < 3; i++)
         k->release(there[i]);
     finished(k, s);
@@ -440,7 +440,7 @@ START_TEST(products_do_not_depend_on_what_multiplies)
 {
     static const size_t sizes[][5] = {{1, 1, 3, 5, 7},    {2, 3, 4, 6, 5}, {1, 4, 17, 1, 9}, {3, 1, 1, 20, 2},
                                       {1, 1, 67, 66, 18}, {2, 2, 1, 1, 3}, {1, 1, 9, 8, 1},  {1, 1, 6, 5, 0}};
-    static float mine[ROOM], theirs[ROOM];
+    static float mine[CAPACITY], theirs[CAPACITY];
     for (size_t i = 0; gpu(i); i++)
         for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
             const size_t *z = sizes[n];
@@ -448,7 +448,7 @@ START_TEST(products_do_not_depend_on_what_multiplies)
             multiplied(mine, gpu(i), "own", &l);
             multiplied(theirs, gpu(i), NULL, &l);
             float far = 0, most = real_one(gpu(i)) ? 1e-5F : 0;
-            for (size_t j = 0; j < ROOM; j++)
+            for (size_t j = 0; j < CAPACITY; j++)
                 far = fabsf(mine[j] - theirs[j]) <= far ? far : fabsf(mine[j] - theirs[j]); /* NaN is far */
             ck_assert_msg(far <= most, "%s, layout %d, sizes %d: off by %g", gpu(i)->backend, _i, (int)n, far);
         }
