@@ -139,8 +139,7 @@ static void print_score(const char *name, const BracketScore *s)
 
 static void add_score(Buffer *out, const char *name, const BracketScore *s)
 {
-    json_add_key(out, name);
-    buffer_print(out, "{");
+    json_open(out, name, '{');
     json_add_member(out, "f1", brackets_f1(s));
     json_add_member(out, "precision", brackets_precision(s));
     json_add_member(out, "recall", brackets_recall(s));
@@ -155,14 +154,13 @@ static bool print(const TreeBaseline *b, Split split, bool json, Error *e)
     const size_t learnt = b->bank.part[SPLIT_TRAIN].count, scored = b->bank.part[split].count;
     Buffer out = {0};
     if (json) {
-        buffer_print(&out, "{");
         json_add_text(&out, "split", split_name(split));
         json_add_member(&out, "learnt_trees", (double)learnt);
         json_add_member(&out, "trees", (double)scored);
         add_score(&out, "right_branching", &b->right);
         add_score(&out, "grammar", &b->likeliest);
         json_add_member(&out, "sentences_per_second", (double)scored / b->seconds);
-        return json_print(&out, e);
+        return json_print_members(&out, e);
     }
     printf("%s, %zu trees; learned from %zu\n", split_name(split), scored, learnt);
     print_score("right-branching", &b->right);

@@ -30,7 +30,7 @@ static inline const char *tree_label(const Tree *t, size_t node) { return t->tex
 static inline const char *tree_word(const Tree *t, size_t node) { return t->text.text + t->node[node].word; }
 static inline bool tree_is_leaf(const Tree *t, size_t node) { return t->node[node].word != 0; }
 
-/* Reads the tree that begins at text[*at], after white space, and moves *at behind it; at the text's end `count` is 0.
+/* Reads the tree that begins at text[*at], after white space, and moves *at past it; at the text's end `count` is 0.
  * What a tree held before is gone. */
 bool tree_read(Tree *t, const char *text, size_t size, size_t *at, Error *e);
 
