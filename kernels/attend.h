@@ -6,8 +6,8 @@
  *     end   = length, or min(length, p + 1) when causal
  *     first = 0,      or max(0, p + 1 - window) with a window
  *
- * and where there are blocks, of those the keys in blocks that are listed for block p / block. Entry e of a table of
- * distances is p - j + ahead, kept within 0 .. distances-1. */
+ * and where there are blocks, of those the keys in blocks that block p / block sees; and the first `sinks` keys before
+ * end in any case. Entry e of a table of distances is p - j + ahead, kept within 0 .. distances-1. */
 #ifndef KERNELS_ATTEND_H
 #define KERNELS_ATTEND_H
 
@@ -50,31 +50,77 @@ ATTEND_INLINE size_t keys_end(const Attend *how, Keys keys, size_t i)
     return how->causal && position + 1 < keys.length ? position + 1 : keys.length;
 }
 
-ATTEND_INLINE size_t keys_first(const Attend *how, Keys keys, size_t i)
+/* Do some queries see keys that do not follow one another? */
+ATTEND_INLINE bool keys_have_gaps(const Attend *how) { return how->block || (how->window && how->sinks); }
+
+/* Where the window of a position begins. */
+ATTEND_INLINE size_t window_first(const Attend *how, size_t position)
 {
-    size_t position = i + keys.offset;
     return how->window && position + 1 > how->window ? position + 1 - how->window : 0;
 }
 
-/* The next keys that query i sees, at j or after it, as far as they follow one another without a gap (of blocks: one
- * block's). Where there are none: from = to = length. */
+/* No key before it is seen. */
+ATTEND_INLINE size_t keys_first(const Attend *how, Keys keys, size_t i)
+{
+    return how->sinks ? 0 : window_first(how, i + keys.offset);
+}
+
+/* The next blocks, at block `at` or after it, that block `own` has in its list, one at a time; 0 .. -1: none. */
+ATTEND_INLINE Range blocks_listed(const Attend *how, size_t own, size_t at)
+{
+    const int32_t *list = how->block_start + own;
+    int32_t low = list[0], high = list[1]; /* in search of the first block that is not before `at` */
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if ((size_t)how->block_index[middle] < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    size_t block = low < list[1] ? (size_t)how->block_index[low] : 0;
+    Range run = {block, low < list[1] ? block + 1 : 0};
+    return run;
+}
+
+/* The next blocks, at block `at` or after it, that block `own` sees, as far as they follow one another; 0 .. -1: none. */
+ATTEND_INLINE Range blocks_run(const Attend *how, size_t own, size_t at)
+{
+    const size_t stride = how->stride;
+    if (how->pattern == PATTERN_LISTS)
+        return blocks_listed(how, own, at);
+    Range near = {own + 1 > stride ? own + 1 - stride : 0, own + stride};
+    if (how->pattern == PATTERN_FIXED) {
+        near.from = own / stride * stride;
+        near.to = near.from + stride;
+    }
+    if (at >= near.from && at < near.to)
+        near.from = at;
+    else if (how->pattern == PATTERN_LOCAL && at >= near.to)
+        near.from = near.to = 0;
+    else if (how->pattern == PATTERN_STRIDED) {
+        near.from = at + (own % stride + stride - at % stride) % stride;
+        near.to = near.from + 1;
+    } else if (how->pattern == PATTERN_FIXED) {
+        near.from = at / stride * stride + stride - 1;
+        near.to = near.from + 1;
+    }
+    return near;
+}
+
+/* The next keys that query i sees, at j or after it, as far as they follow one another without a gap (or as far as a
+ * list's block or the sinks go). Where there are none: from = to = length. */
 ATTEND_INLINE Range keys_run(const Attend *how, Keys keys, size_t i, size_t j)
 {
-    Range run = {keys_first(how, keys, i), keys_end(how, keys, i)};
+    const size_t position = i + keys.offset, block = how->block;
+    Range run = {window_first(how, position), keys_end(how, keys, i)};
     run.from = run.from > j ? run.from : j;
-    if (how->block) {
-        const int32_t *list = how->block_start + (i + keys.offset) / how->block;
-        int32_t low = list[0], high = list[1]; /* in search of the first block that ends after run.from */
-        while (low < high) {
-            int32_t middle = low + (high - low) / 2;
-            if (((size_t)how->block_index[middle] + 1) * how->block <= run.from)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        size_t first = low < list[1] ? (size_t)how->block_index[low] * how->block : run.to;
-        run.from = run.from > first ? run.from : first;
-        run.to = run.to < first + how->block ? run.to : first + how->block;
+    if (j < how->sinks) {
+        run.from = j;
+        run.to = run.to < how->sinks ? run.to : how->sinks;
+    } else if (block && !(how->pattern == PATTERN_LOCAL && position < how->sinks)) {
+        Range seen = blocks_run(how, position / block, run.from / block);
+        run.from = run.from > seen.from * block ? run.from : seen.from * block;
+        run.to = run.to < seen.to * block ? run.to : seen.to * block;
     }
     if (run.from >= run.to)
         run.from = run.to = keys.length;

@@ -90,6 +90,13 @@ typedef enum Activation {
 /* One vector of a row of vectors. */
 typedef enum Pooling { POOLING_FIRST, POOLING_MEAN, POOLING_MAX, POOLINGS } Pooling;
 
+/* Which blocks of keys the queries of a block see: those in a list, or by a rule, with a stride of so many blocks.
+ *
+ * local: those that are less than a stride away (Longformer, Beltagy et al. 2020); the first `sinks` queries see all
+ * strided: and those that are a multiple of it away; fixed: those of the same stretch of a stride, and the last one of
+ * each (both of the Sparse Transformer, Child et al. 2019) */
+typedef enum Pattern { PATTERN_LISTS, PATTERN_LOCAL, PATTERN_STRIDED, PATTERN_FIXED } Pattern;
+
 /* Which keys each query sees, and how. Queries are B packed rows; keys are rows of their own (the same ones in
  * self-attention). Query i of row b stands at position i + query_offset[b] among the keys of its row; see attend.h. */
 typedef struct Attend {
@@ -107,13 +114,18 @@ typedef struct Attend {
     bool causal;                        /* a query sees keys up to its own position */
     size_t window;                      /* and of those the last `window`; 0: all */
 
-    /* And of those the ones that are in a block of `block` keys that is listed for the query's own block of positions:
-     * block p has the list block_index[block_start[p]] .. block_index[block_start[p+1]-1], ascending; it may name
-     * blocks after a row's end. Every position of a query has a list. 0: all. */
+    size_t sinks; /* but the first `sinks` keys are hidden by neither window nor blocks */
+
+    /* And of those the ones that are in a block of `block` keys that the query's own block of positions sees: by a
+     * rule, or where it is listed. Block p has the list block_index[block_start[p]] .. block_index[block_start[p+1]-1],
+     * ascending; it may name blocks after a row's end. Every position of a query has a list. 0: all. */
     size_t block;
+    Pattern pattern;
+    size_t stride; /* of a rule, in blocks */
     const int32_t *block_start, *block_index;
 
     double scale;    /* of the dot products, usually 1 / sqrt(dk) */
+    double cap;      /* c: a score s, with all its terms, becomes c tanh(s / c) (Gemma 2, 2024); 0: it stays */
     Dropout dropout; /* on the weights; its column is the key's index, its head the head */
 
     /* More terms of a score, NULL where there is none. Tables have an entry for each distance from the query back to

@@ -84,6 +84,12 @@ OPERATION(activation_backward,
           (Stream *s, void *dx, bool add, const void *dy, const void *x, Activation function, size_t n),
           (s, dx, add, dy, x, function, n))
 
+/* y [n] = cap tanh(x / cap), all real (Gemma 2, 2024: of logits). y may be x. Backward: dx and dy are numbers; dx may be
+ * dy. */
+OPERATION(softcap_forward, (Stream *s, void *y, const void *x, double cap, size_t n), (s, y, x, cap, n))
+OPERATION(softcap_backward, (Stream *s, void *dx, bool add, const void *dy, const void *y, double cap, size_t n),
+          (s, dx, add, dy, y, cap, n))
+
 /* y [N, H*dv] = weights v, weights = dropout(softmax(scores over the keys a query sees)), for each head, and
  *     score = scale ((q + content_bias) . k + (q + position_bias) . relative[e]) + distance_bias[e]
  * with e the entry of the distance. q [N, H*dk], k [keys, G*dk], v [keys, G*dv]: with G < H heads of keys and values,
@@ -98,6 +104,15 @@ OPERATION(attention_backward,
           (Stream *s, const AttendGradients *d, const void *dy, const void *y, const void *lse, Strided q, Strided k,
            Strided v, const Attend *how, const StepState *state),
           (s, d, dy, y, lse, q, k, v, how, state))
+
+/* One more score for each head, sink [H] (real), of a key whose value is 0: what attention_forward has left in y, lse
+ * and how->weights shrinks by the share of it. Backward: dsink, from y and lse as they are then, with which
+ * attention_backward also goes on. */
+OPERATION(sink_forward, (Stream *s, void *y, void *lse, const void *sink, const Attend *how), (s, y, lse, sink, how))
+OPERATION(sink_backward,
+          (Stream *s, void *dsink, const void *dy, const void *y, const void *lse, const void *sink,
+           const Attend *how),
+          (s, dsink, dy, y, lse, sink, how))
 
 /* Keys and values of earlier positions. cache [rows, capacity, D], length [B] valid so far; x's row b goes to
  * row b, and must fit.
@@ -144,6 +159,7 @@ OPERATION(pool_backward,
  * pad: y [B,T,D] = row row[b] (NULL: b) of x, zeros past its end. unpad: the way back; rows that share a row of x
  * are summed. product: c (+)= alpha a b, c [m,n], a [m,k], b [k,n], for each outer and inner.
  * mask: scores [B,H,T,S] become -infinity where a query does not see a key.
+ * keep_largest: all but the k largest of each row of x [N,S] become -infinity; of equal ones all stay, and NaN.
  * softmax: over the last dimension of [N,S]; a row of -infinities gives zeros.
  * dropout_weights: as attention drops its weights [B,H,T,S]; its own backward (add: to what is there). */
 OPERATION(pad, (Stream *s, void *y, Strided x, const int32_t *start, const int32_t *row, size_t b, size_t t, size_t d),
@@ -157,6 +173,7 @@ OPERATION(product,
            size_t n, size_t k),
           (s, c, add, a, b, alpha, outer, inner, m, n, k))
 OPERATION(mask, (Stream *s, void *scores, const Attend *how), (s, scores, how))
+OPERATION(keep_largest, (Stream *s, void *x, size_t n, size_t columns, size_t k), (s, x, n, columns, k))
 OPERATION(softmax_forward, (Stream *s, void *y, const void *x, size_t n, size_t columns), (s, y, x, n, columns))
 OPERATION(softmax_backward, (Stream *s, void *dx, bool add, const void *dy, const void *y, size_t n, size_t columns),
           (s, dx, add, dy, y, n, columns))

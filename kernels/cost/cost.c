@@ -188,7 +188,19 @@ static void activation_backward(Stream *s, void *dx, bool add, const void *dy, c
     count(s, AT_activation_backward, 0, n * (2 + written(dx, add)), 0);
 }
 
-/* Pairs of query and key that are live: what is outside of windows and listed blocks costs nothing. */
+static void softcap_forward(Stream *s, void *y, const void *x, double cap, size_t n)
+{
+    (void)y, (void)x, (void)cap;
+    count(s, AT_softcap_forward, 0, 0, 2 * n);
+}
+
+static void softcap_backward(Stream *s, void *dx, bool add, const void *dy, const void *y, double cap, size_t n)
+{
+    (void)dy, (void)y, (void)cap;
+    count(s, AT_softcap_backward, 0, n * (1 + written(dx, add)), n);
+}
+
+/* Pairs of query and key that are live: what is outside of windows and blocks costs nothing. */
 static double live_pairs(const Attend *how)
 {
     double pairs = 0;
@@ -241,6 +253,21 @@ static void attention_backward(Stream *s, const AttendGradients *d, const void *
     count(s, AT_attention_backward, 2 * attention_flop(how), numbers,
           how->queries * how->heads + bias_reals(how, how->distance_bias, how->content_bias, how->position_bias) +
               2 * bias_reals(how, d->distance_bias, d->content_bias, d->position_bias));
+}
+
+static void sink_forward(Stream *s, void *y, void *lse, const void *sink, const Attend *how)
+{
+    (void)y, (void)lse, (void)sink;
+    size_t heads = how->queries * how->heads;
+    count(s, AT_sink_forward, 0, 2 * heads * how->value_size, 2 * heads + how->heads);
+}
+
+static void sink_backward(Stream *s, void *dsink, const void *dy, const void *y, const void *lse, const void *sink,
+                          const Attend *how)
+{
+    (void)dsink, (void)dy, (void)y, (void)lse, (void)sink;
+    size_t heads = how->queries * how->heads;
+    count(s, AT_sink_backward, 0, 2 * heads * how->value_size, heads + 3 * how->heads);
 }
 
 static void cache_lengths(Stream *s, int32_t *valid, const int32_t *length, const int32_t *start, size_t b)
@@ -339,6 +366,12 @@ static void mask(Stream *s, void *scores, const Attend *how)
 {
     (void)scores;
     count(s, AT_mask, 0, all_weights(how), 0);
+}
+
+static void keep_largest(Stream *s, void *x, size_t n, size_t columns, size_t k)
+{
+    (void)x, (void)k;
+    count(s, AT_keep_largest, 0, 2 * n * columns, 0);
 }
 
 static void softmax_forward(Stream *s, void *y, const void *x, size_t n, size_t columns)

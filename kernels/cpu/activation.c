@@ -110,3 +110,24 @@ static void activation_backward(Stream *s, void *dx_, bool add, const void *dy_,
     for (size_t i = 0; i < n; i += WIDTH)
         store_gradient(dx + i, add, load(dy + i, n - i) * activation_slope(function, load(x + i, n - i)), n - i);
 }
+
+static void softcap_forward(Stream *s, void *y_, const void *x_, double cap, size_t n)
+{
+    (void)s;
+    const float *x = x_;
+    float *y = y_;
+    for (size_t i = 0; i < n; i += WIDTH)
+        store_real(y + i, vec_tanh(load_real(x + i, n - i) / (float)cap) * (float)cap, n - i);
+}
+
+static void softcap_backward(Stream *s, void *dx_, bool add, const void *dy_, const void *y_, double cap, size_t n)
+{
+    (void)s;
+    const Number *dy = dy_;
+    const float *y = y_;
+    Number *dx = dx_;
+    for (size_t i = 0; i < n; i += WIDTH) {
+        Vec part = load_real(y + i, n - i) / (float)cap;
+        store_gradient(dx + i, add, load(dy + i, n - i) * (1.0f - part * part), n - i);
+    }
+}

@@ -11,13 +11,12 @@
  * matrices are packed twice. What is masked for all queries of a tile is not computed. S is made in score.c, which also
  * knows what else a score may hold. What is narrow goes a way of its own (attention_narrow.c). */
 
-/* Of a span, which begins at a whole vector, the vectors of keys that are all in first .. end-1, if nothing is dropped;
- * otherwise none, at its end. */
-static Range simple_keys(Range span, size_t first, size_t end, Dropout drop)
+/* Of a span, which begins at a whole vector, the vectors of keys that are all in first .. end-1; or none, at its end. */
+static Range simple_keys(Range span, size_t first, size_t end, bool none)
 {
     size_t from = round_up(first > span.from ? first : span.from, WIDTH),
            to = (end < span.to ? end : span.to) / WIDTH * WIDTH;
-    return drop.rate > 0 || from >= to ? (Range){span.to, span.to} : (Range){from, to};
+    return none || from >= to ? (Range){span.to, span.to} : (Range){from, to};
 }
 
 /* One query's way through the softmax: the keys it may see, and the factor of its scores, logarithms being of 2. */
@@ -53,7 +52,7 @@ INLINE Vec power_at(RowWeights *r, Number *p, const float *s, size_t j, bool sim
 static Vec powers(RowWeights *r, Number *p, const float *s, Range span)
 {
     Vec sum = {0};
-    Range simple = simple_keys(span, r->first, r->end, r->factors.drop);
+    Range simple = simple_keys(span, r->first, r->end, r->factors.drop.rate > 0);
     for (size_t j = span.from; j < simple.from; j += WIDTH)
         sum = power_at(r, p, s, j, false, sum);
     for (size_t j = simple.from; j < simple.to; j += WIDTH)
@@ -195,7 +194,7 @@ static void fetch_next(const HeadView *next, const HeadView *h)
 
 static void row_forward(const AttentionWork *a, const HeadView *h, const HeadScratch *w)
 {
-    bool few = h->queries <= FEW_QUERIES && !a->how->block;
+    bool few = h->queries <= FEW_QUERIES && !keys_have_gaps(a->how);
     if (few && h->terms)
         prepare_terms(h, w);
     for (size_t i = 0; few && i < h->queries; i++)
@@ -262,7 +261,7 @@ static void pack_for_backward(const HeadView *h, const HeadScratch *w)
 typedef struct RowGradient {
     size_t first, end; /* keys it sees */
     const float *s, *dp;
-    float factor, lse2, shared;
+    float factor, lse2, shared, uncap; /* uncap: 1 / cap, or 0 */
     Factors factors;
 } RowGradient;
 
@@ -277,6 +276,7 @@ static RowGradient row_gradient(const AttentionWork *a, const HeadView *h, const
     g.first = sees ? keys_first(h->how, h->keys, i) : 0;
     g.end = sees ? keys_end(h->how, h->keys, i) : 0;
     g.factor = h->scale * LOG2_E;
+    g.uncap = h->how->cap > 0 ? 1 / (float)h->how->cap : 0;
     g.lse2 = sees ? above_minus_infinity(a->lse[at]) * LOG2_E : 0;
     g.shared = sees ? shared[row] : 0;
     g.factors.drop = sees ? h->how->dropout : (Dropout){0};
@@ -284,8 +284,8 @@ static RowGradient row_gradient(const AttentionWork *a, const HeadView *h, const
     return g;
 }
 
-/* Keys j on: the weights as dV wants them, with dropout, and dS / scale. simple: the query sees all of them, and
- * nothing is dropped. */
+/* Keys j on: the weights as dV wants them, with dropout, and dS / scale. simple: the query sees all of them, nothing is
+ * dropped, and there is no cap. */
 INLINE Vec gradient_at(RowGradient *g, size_t j, bool simple, Vec *ds)
 {
     Vec weight = vec_exp2(vec_load(g->s + j) * g->factor - g->lse2, ROUGH), gradient = vec_load(g->dp + j);
@@ -296,6 +296,10 @@ INLINE Vec gradient_at(RowGradient *g, size_t j, bool simple, Vec *ds)
         dropped *= kept;
     }
     *ds = weight * (gradient - g->shared);
+    if (!simple && g->uncap > 0) { /* what is hidden is -infinity, and has no weight */
+        Vec part = vec_max(vec_set(-1), vec_load(g->s + j) * g->uncap);
+        *ds *= 1.0f - part * part;
+    }
     if (!simple && !whole(j, g->first, g->end)) {
         IVec live = live_lanes(j, g->first, g->end);
         *ds = vec_select(live, *ds, vec_set(0));
@@ -332,7 +336,8 @@ static void tile_gradients(const AttentionWork *a, const HeadView *h, const Head
         RowGradient low = row_gradient(a, h, w, shared, first + i, i),
                     high = row_gradient(a, h, w, shared, first + i + 1, i + 1);
         size_t at = i * h->key_wide, from = low.first > high.first ? low.first : high.first;
-        Range simple = simple_keys(span, from, low.end < high.end ? low.end : high.end, h->how->dropout);
+        bool none = h->how->dropout.rate > 0 || h->how->cap > 0;
+        Range simple = simple_keys(span, from, low.end < high.end ? low.end : high.end, none);
         gradients_of_two(h, w, &low, &high, at, (Range){span.from, simple.from}, false);
         gradients_of_two(h, w, &low, &high, at, simple, true);
         gradients_of_two(h, w, &low, &high, at, (Range){simple.to, span.to}, false);

@@ -12,7 +12,7 @@ typedef struct HeadView {
     size_t dk, dv, dk_wide, dv_wide; /* wide: rounded up to whole vectors */
     size_t key_wide;
     Range seen;  /* keys that any query sees: no other is looked at */
-    bool terms;  /* there is more to a score than q . k, or blocks hide keys: see score.c, which then finishes scores */
+    bool terms;  /* there is more to a score than q . k, or keys have gaps: see score.c, which then finishes scores */
     float scale; /* what scores in scratch memory are still to be multiplied with */
     Strided q, k, v;
 } HeadView;
@@ -28,10 +28,10 @@ typedef struct AttentionWork {
     float *lse;
 } AttentionWork;
 
-/* Whether there is more to a score than q . k; or blocks hide it. */
+/* Whether there is more to a score than q . k; or it may be hidden between others. */
 static bool has_terms(const Attend *how)
 {
-    return how->block || how->distance_bias || how->relative.data || how->content_bias;
+    return keys_have_gaps(how) || how->cap > 0 || how->distance_bias || how->relative.data || how->content_bias;
 }
 
 /* The keys that any query of first .. first+count-1 sees. */
@@ -98,7 +98,7 @@ typedef struct HeadScratch {
     float *dp, *dq, *dk, *dv;
     Unit *ds, *ds_pairs; /* [QUERIES, keys] as numbers, and [query pairs, keys] */
 
-    /* For blocks: which chunks of FACTORS keys a tile looks at, which keys anybody sees, and keys or values of those */
+    /* Where keys have gaps: which chunks of FACTORS keys a tile looks at, which keys anybody sees, and keys or values of those */
     unsigned char *chunks, *seen;
     Number *cleared; /* [keys, dk or dv] */
 
@@ -120,7 +120,7 @@ static void *carve(Unit **at, size_t units)
     return from;
 }
 
-static void lay_out_blocks(HeadScratch *w, Unit **at, size_t keys, size_t size)
+static void lay_out_gaps(HeadScratch *w, Unit **at, size_t keys, size_t size)
 {
     w->chunks = carve(at, keys / FACTORS);
     w->seen = carve(at, keys);
@@ -175,8 +175,8 @@ static size_t lay_out(HeadScratch *w, Unit *at, const Attend *how, bool backward
         w->ds = PAIRS ? carve(&at, QUERIES * keys) : (void *)w->dp;
         w->ds_pairs = PAIRS ? carve(&at, QUERIES * keys) : (void *)w->dp;
     }
-    if (how->block)
-        lay_out_blocks(w, &at, keys, dk > dv ? dk : dv);
+    if (keys_have_gaps(how))
+        lay_out_gaps(w, &at, keys, dk > dv ? dk : dv);
     if (has_terms(how))
         lay_out_terms(w, &at, how, keys, backward);
     return (size_t)(at - begin);
@@ -184,31 +184,21 @@ static size_t lay_out(HeadScratch *w, Unit *at, const Attend *how, bool backward
 
 /* --- the keys of a tile of queries --- */
 
-/* Marks the chunks of FACTORS keys in which queries first .. first+count-1 may see one. Queries of one block of
- * positions have one list: it is read once for them. */
+/* Marks the chunks of FACTORS keys in which queries first .. first+count-1 see one. */
 static void mark_chunks(const HeadView *h, unsigned char *chunks, size_t first, size_t count)
 {
-    const Attend *how = h->how;
     memset(chunks, 0, h->key_wide / FACTORS);
-    for (size_t i = first, last; i < first + count; i = last + 1) {
-        size_t own = (i + h->keys.offset) / how->block, next = (own + 1) * how->block - h->keys.offset;
-        last = (next < first + count ? next : first + count) - 1;
-        size_t low = keys_first(how, h->keys, i), high = keys_end(how, h->keys, last);
-        for (int32_t at = how->block_start[own]; at < how->block_start[own + 1]; at++) {
-            size_t from = (size_t)how->block_index[at] * how->block, to = from + how->block;
-            from = from > low ? from : low;
-            to = to < high ? to : high;
-            for (size_t chunk = from / FACTORS; chunk * FACTORS < to; chunk++)
+    for (size_t i = first; i < first + count; i++)
+        for (Range run = keys_run(h->how, h->keys, i, 0); run.from < run.to; run = keys_run(h->how, h->keys, i, run.to))
+            for (size_t chunk = run.from / FACTORS; chunk * FACTORS < run.to; chunk++)
                 chunks[chunk] = 1;
-        }
-    }
 }
 
 /* The keys that a tile of queries looks at, as spans that begin where dropout's factors do and end where tiles do: one,
- * or where there are blocks as many as are apart, at least one. Returns how many. */
+ * or where they have gaps as many as are apart, at least one. Returns how many. */
 static size_t keys_of_tile(const HeadView *h, const HeadScratch *w, size_t first, size_t count)
 {
-    if (!h->how->block) {
+    if (!keys_have_gaps(h->how)) {
         Range seen = keys_seen(h->how, h->keys, first, count);
         w->spans[0] = (Range){seen.from / FACTORS * FACTORS, round_up(seen.to, TILE_COLUMNS)};
         return 1;

@@ -100,10 +100,13 @@ INLINE void store_gradient(Number *p, bool add, Vec v, size_t n) { store(p, add 
 /* What this backend has no entry for is plain's (see kernels_complete): there is nothing to be made faster. */
 #define MISSING_cache_lengths   0, NULL,
 #define MISSING_cache_append    0, NULL,
+#define MISSING_sink_forward    0, NULL,
+#define MISSING_sink_backward   0, NULL,
 #define MISSING_gather_forward  0, NULL,
 #define MISSING_pad             0, NULL,
 #define MISSING_unpad           0, NULL,
 #define MISSING_mask            0, NULL,
+#define MISSING_keep_largest    0, NULL,
 #define MISSING_dropout_weights 0, NULL,
 #define MISSING_z_loss_forward  0, NULL,
 #define MISSING_clip            0, NULL,

@@ -7,8 +7,8 @@
  *
  *     S = (Q K^T + shift(Q R^T)) scale + key term + shift(distance term)
  *
- * where row i of what is shifted is read from column queries - 1 - i on. Backward, dS is added up over queries, by keys
- * and shifted by columns, and its rows go to dFar at their columns, with zeros around them:
+ * where row i of what is shifted is read from column queries - 1 - i on; a cap is applied to the sum. Backward, dS is added
+ * up over queries, by keys and shifted by columns, and its rows go to dFar at their columns, with zeros around them:
  *
  *     dQ = dS K + dFar R      dK = dS^T Q + dkey u      dR = dFar^T Q + ddistance v      du = dkey K      dv = ddistance R
  *
@@ -23,8 +23,8 @@ static Range columns_seen(const HeadView *h)
     Range seen = {0, h->queries && h->keys.length ? h->queries + h->keys.length - 1 : 0};
     if (h->how->causal && last + 1 < seen.to)
         seen.to = last + 1;
-    if (h->how->window && last + 1 > h->how->window)
-        seen.from = last + 1 - h->how->window;
+    if (!h->how->sinks)
+        seen.from = window_first(h->how, last);
     return seen.from < seen.to ? seen : (Range){0, 0};
 }
 
@@ -70,7 +70,7 @@ static void pack_relative(const HeadView *h, const HeadScratch *w, bool backward
     memset(w->dr, 0, w->reach * h->dk_wide * sizeof *w->dr);
 }
 
-/* Which keys any query sees, where blocks leave gaps. */
+/* Which keys any query sees, where they have gaps. */
 static void mark_seen(const HeadView *h, unsigned char *seen)
 {
     memset(seen, 0, h->keys.length);
@@ -87,7 +87,7 @@ static void prepare_terms(const HeadView *h, const HeadScratch *w)
     float scale = (float)how->scale;
     Range seen = columns_seen(h);
 
-    if (how->block)
+    if (keys_have_gaps(how))
         mark_seen(h, w->seen);
     if (how->relative.data)
         spread_relative(h, w);
@@ -114,12 +114,12 @@ static void prepare_tiles(const HeadView *h, const HeadScratch *w, bool backward
     memset(w->ddistance, 0, w->reach * sizeof *w->ddistance);
 }
 
-/* One head's keys or values as they are stored; or with blocks a copy in which those that no query sees are 0, because
+/* One head's keys or values as they are stored; or where they have gaps a copy in which those that no query sees are 0, because
  * they may hold anything, and share tiles with others. */
 static Strided cleared(const HeadView *h, const HeadScratch *w, Strided x, size_t size)
 {
     const Number *from = keys_from(h, x, 0, size);
-    if (!h->how->block)
+    if (!keys_have_gaps(h->how))
         return (Strided){(void *)(uintptr_t)from, x.stride};
     for (size_t j = 0; j < h->keys.length; j++)
         if (w->seen[j])
@@ -139,6 +139,13 @@ static Range columns_of(const HeadView *h, Range span, size_t first, size_t coun
     return (Range){from, from + round_up(to - from, WIDTH)};
 }
 
+/* c tanh(s / c), if there is a cap. */
+INLINE Vec capped(const Attend *how, Vec s)
+{
+    float cap = (float)how->cap;
+    return cap > 0 ? vec_tanh(s / cap) * cap : s;
+}
+
 /* The scores of query i, whose products with keys first .. first+count-1 are in s; w->far is as long. */
 static void query_terms(const HeadView *h, const HeadScratch *w, const Number *q, size_t i, size_t first, size_t count)
 {
@@ -154,11 +161,11 @@ static void query_terms(const HeadView *h, const HeadScratch *w, const Number *q
             score += load_real(w->far + j, left);
         score = score * scale + load_real(w->key_term + first + j, left) +
                 load_real(w->distance_term + column + j, left);
-        store_real(w->s + first + j, score, left);
+        store_real(w->s + first + j, capped(h->how, score), left);
     }
 }
 
-/* Keys of a span that query i does not see in any block. */
+/* Keys of a span that query i does not see. */
 static void hide_keys(const HeadView *h, float *s, Range span, size_t i)
 {
     for (size_t j = span.from; j < span.to;) {
@@ -187,8 +194,8 @@ static void add_terms(const HeadView *h, const HeadScratch *w, Range span, size_
             Vec score = vec_load(s + j);
             if (relative)
                 score += vec_load(w->far + i * wide + (column - columns.from) + j);
-            vec_store(s + j,
-                      score * scale + vec_load(w->key_term + span.from + j) + vec_load(w->distance_term + column + j));
+            score = score * scale + vec_load(w->key_term + span.from + j) + vec_load(w->distance_term + column + j);
+            vec_store(s + j, capped(h->how, score));
         }
     }
 }
@@ -201,7 +208,7 @@ static void tile_scores(const HeadView *h, const HeadScratch *w, Range span, siz
           round_up(count, TILE_ROWS), span.to - span.from, units, PAIRS);
     if (h->terms)
         add_terms(h, w, span, first, count);
-    for (size_t i = 0; h->how->block && i < count; i++)
+    for (size_t i = 0; keys_have_gaps(h->how) && i < count; i++)
         hide_keys(h, w->s + i * h->key_wide, span, first + i);
 }
 

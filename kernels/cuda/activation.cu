@@ -75,3 +75,28 @@ static void activation_backward(Stream *s, void *dx, bool add, const void *dy, c
     LAUNCH_EACH(s, activation_backward_kernel, n, (Number *)dx, add, (const Number *)dy, (const Number *)x, function,
                 n);
 }
+
+static __global__ void softcap_kernel(float *y, const float *x, float cap, size_t n)
+{
+    for (size_t i = thread_number(); i < n; i += thread_count())
+        y[i] = cap * tanhf(x[i] / cap);
+}
+
+static __global__ void softcap_backward_kernel(Number *dx, bool add, const Number *dy, const float *y, float cap,
+                                               size_t n)
+{
+    for (size_t i = thread_number(); i < n; i += thread_count()) {
+        float part = y[i] / cap;
+        store_gradient(&dx[i], add, real(dy[i]) * (1 - part * part));
+    }
+}
+
+static void softcap_forward(Stream *s, void *y, const void *x, double cap, size_t n)
+{
+    LAUNCH_EACH(s, softcap_kernel, n, (float *)y, (const float *)x, (float)cap, n);
+}
+
+static void softcap_backward(Stream *s, void *dx, bool add, const void *dy, const void *y, double cap, size_t n)
+{
+    LAUNCH_EACH(s, softcap_backward_kernel, n, (Number *)dx, add, (const Number *)dy, (const float *)y, (float)cap, n);
+}

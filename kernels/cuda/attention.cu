@@ -120,10 +120,10 @@ static __device__ float score_gradient(const Attention &a, const AttentionBack &
                                        size_t j, float *dropped)
 {
     size_t dv = a.how.value_size, at = (r.first_query + i) * a.how.heads + r.head;
-    float weight = expf(score(a, r, i, j) - lse_of_scores(back.lse[at])), factor = drop_factor(a, r, i, j);
+    float s = score(a, r, i, j), weight = expf(s - lse_of_scores(back.lse[at])), factor = drop_factor(a, r, i, j);
     float dw = factor * biased_dot(back.dy + at * dv, NULL, head_of(a.v, r.keys.start + j, r.kv, dv), dv);
     *dropped = factor * weight;
-    return weight * (dw - back.dot[at]);
+    return weight * (dw - back.dot[at]) * cap_slope(a.how, s);
 }
 
 /* keys [width] = sum over j of ds[j] k[j], and relative likewise: columns from `from` on */

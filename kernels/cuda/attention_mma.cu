@@ -40,7 +40,7 @@ template <unsigned ROWS, unsigned COLUMNS> struct __align__(16) MmaTile
 static unsigned mma_columns(const Attend &how)
 {
     size_t columns = how.key_size > how.value_size ? how.key_size : how.value_size;
-    if (how.relative.data || how.content_bias || how.position_bias || !(how.scale > 0) || columns > 128)
+    if (how.relative.data || how.content_bias || how.position_bias || how.cap > 0 || !(how.scale > 0) || columns > 128)
         return 0;
     return columns <= 32 ? 32 : columns <= 64 ? 64 : 128;
 }
@@ -252,7 +252,8 @@ static __device__ uint64_t seen_by(const Attention &a, const AttentionRow &r, si
 static __device__ bool see_all(const Attention &a, const AttentionRow &r, size_t first, size_t last, size_t j0,
                                size_t count)
 {
-    return !a.how.block && keys_first(&a.how, r.keys, last) <= j0 && j0 + count <= keys_end(&a.how, r.keys, first);
+    return !keys_have_gaps(&a.how) && keys_first(&a.how, r.keys, last) <= j0 &&
+           j0 + count <= keys_end(&a.how, r.keys, first);
 }
 
 /* Which keys does one of these queries see? */

@@ -103,6 +103,16 @@ static __device__ void load_keys(const Tiles &t, unsigned tile, const Attention 
     load_tile(t.v, tile, a.v, r.keys.start + first, count, r.kv, NULL);
 }
 
+/* Does one of queries first .. first + count - 1, at most as many as a block has threads, see one of keys from .. to - 1?
+ * All of a block ask at once, and where keys have no gaps it does not matter. */
+static __device__ bool any_sees_keys(const Attention &a, const AttentionRow &r, size_t first, size_t count, Range keys)
+{
+    if (!keys_have_gaps(&a.how))
+        return true;
+    bool sees = threadIdx.x < count && next_key(a, r, first + threadIdx.x, keys.from) < keys.to;
+    return __syncthreads_or(sees) != 0;
+}
+
 /* take(j0) for each tile of the keys, from key j0 on, that queries first .. first + count - 1 see. */
 template <unsigned TILE, class Take>
 static __device__ inline void walk_tiles(const Tiles &t, const Attention &a, const AttentionRow &r, size_t first,
@@ -110,6 +120,8 @@ static __device__ inline void walk_tiles(const Tiles &t, const Attention &a, con
 {
     size_t j0 = keys_first(&a.how, r.keys, first) / TILE * TILE, end = keys_end(&a.how, r.keys, first + count - 1);
     for (; j0 < end; j0 += TILE) {
+        if (!any_sees_keys(a, r, first, count, Range{j0, j0 + TILE < r.keys.length ? j0 + TILE : r.keys.length}))
+            continue;
         load_keys(t, TILE, a, r, j0, rows_of_tile(r.keys.length, j0, TILE));
         __syncthreads();
         take(j0);
@@ -142,7 +154,7 @@ static __device__ float tile_score(const Attention &a, const AttentionRow &r, co
                           head_of_bias(how.position_bias, r.head, how.key_size), relative_key(a, r, i, j),
                           how.key_size);
     sum *= (float)how.scale;
-    return bias ? sum + bias[entry_of(a, r, i, j) * how.heads + r.head] : sum;
+    return capped(how, bias ? sum + bias[entry_of(a, r, i, j) * how.heads + r.head] : sum);
 }
 
 /* sum += factor x, each thread its columns. */

@@ -18,9 +18,9 @@ static __device__ Pair pair_of(const Attention &a, const AttentionBack &back, co
     if (i >= r.queries || j >= r.keys.length || next_key(a, r, i, j) != j)
         return Pair{0, 0};
     size_t at = (r.first_query + i) * a.how.heads + r.head;
-    float weight = expf(tile_score(a, r, t.q.row(query), i, t.k.row(key), j) - lse_of_scores(back.lse[at]));
+    float s = tile_score(a, r, t.q.row(query), i, t.k.row(key), j), weight = expf(s - lse_of_scores(back.lse[at]));
     float factor = drop_factor(a, r, i, j), dw = factor * tile_dot(t.dy.row(query), t.v.row(key), t.v.size);
-    return Pair{weight * (dw - back.dot[at]), factor * weight};
+    return Pair{weight * (dw - back.dot[at]) * cap_slope(a.how, s), factor * weight};
 }
 
 static __device__ void load_queries(const Tiles &t, unsigned tile, const Attention &a, const AttentionBack &back,
@@ -118,12 +118,12 @@ static __global__ void attention_tiled_queries(Strided dq, bool add, AttentionBa
 /* ---- dk and dv */
 
 /* The queries that may see one of keys j .. j + count - 1: those before them do not, where attention is causal, nor
- * those for which the window has moved on. */
+ * those for which the window has moved on, unless there are sinks among the keys. */
 static __device__ Range queries_for(const Attention &a, const AttentionRow &r, size_t j, size_t count)
 {
     Range i = {first_query_for(a, r, j), r.queries};
     size_t beyond = j + count - 1 + a.how.window; /* this position sees none of them */
-    if (a.how.window && beyond < r.queries + r.keys.offset)
+    if (a.how.window && j >= a.how.sinks && beyond < r.queries + r.keys.offset)
         i.to = beyond > r.keys.offset ? beyond - r.keys.offset : 0;
     return i;
 }
@@ -146,8 +146,12 @@ static __device__ void add_queries(float keys[PART], float values[PART], const T
                                    const Attention &a, const AttentionBack &back, const AttentionRow &r, size_t first,
                                    Range queries)
 {
+    Range keys_of_tile = {first, first + TILE < r.keys.length ? first + TILE : r.keys.length};
     for (size_t i0 = queries.from / TILE * TILE; i0 < queries.to; i0 += TILE) {
-        load_queries(t, TILE, a, back, r, i0, rows_of_tile(r.queries, i0, TILE));
+        size_t count = rows_of_tile(r.queries, i0, TILE);
+        if (!any_sees_keys(a, r, i0, count, keys_of_tile))
+            continue;
+        load_queries(t, TILE, a, back, r, i0, count);
         __syncthreads();
         for (unsigned u = 0; u < at.each && at.other(u) < TILE; u++) {
             Pair pair = pair_of(a, back, r, t, at.other(u), i0 + at.other(u), at.row, first + at.row);

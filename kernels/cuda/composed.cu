@@ -49,6 +49,34 @@ static __global__ void mask_kernel(Number *scores, Attend how)
     }
 }
 
+/* A warp a row: see kth_largest in kernels/plain/composed.c. */
+static __global__ void keep_largest_kernel(Number *x, size_t n, size_t columns, size_t k)
+{
+    size_t i = warp_row();
+    if (i >= n)
+        return;
+    x += i * columns;
+    float bound = INFINITY;
+    for (size_t found = 0; found < k;) {
+        float next = -INFINITY;
+        unsigned equal = 0;
+        for (size_t j = lane(); j < columns; j += LANES) {
+            float one = real(x[j]);
+            next = (found ? one < bound : one <= bound) && one > next ? one : next;
+        }
+        next = warp_max(next);
+        for (size_t j = lane(); j < columns; j += LANES)
+            equal += real(x[j]) == next;
+        for (int away = LANES / 2; away > 0; away /= 2)
+            equal += __shfl_xor_sync(ALL_LANES, equal, away);
+        bound = next;
+        found += equal ? equal : k;
+    }
+    for (size_t j = lane(); j < columns; j += LANES)
+        if (real(x[j]) < bound)
+            x[j] = number(-INFINITY);
+}
+
 static __global__ void softmax_kernel(Number *y, const Number *x, size_t n, size_t columns)
 {
     size_t i = warp_row();
@@ -112,6 +140,11 @@ static void unpad(Stream *s, Strided y, bool add, const void *x, const int32_t *
 static void mask(Stream *s, void *scores, const Attend *how)
 {
     LAUNCH_EACH(s, mask_kernel, how->rows * how->heads * how->longest_query * how->longest_key, (Number *)scores, *how);
+}
+
+static void keep_largest(Stream *s, void *x, size_t n, size_t columns, size_t k)
+{
+    LAUNCH_ROWS(s, keep_largest_kernel, n, (Number *)x, n, columns, k);
 }
 
 static void softmax_forward(Stream *s, void *y, const void *x, size_t n, size_t columns)

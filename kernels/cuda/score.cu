@@ -102,6 +102,19 @@ static __device__ const Number *relative_key(const Attention &a, const Attention
     return head_of(a.how.relative, entry_of(a, r, i, j), r.head, a.how.key_size);
 }
 
+/* c tanh(s / c), if there is a cap; and the slope of that where its result is s. */
+static __device__ float capped(const Attend &how, float s)
+{
+    float cap = (float)how.cap;
+    return cap > 0 ? cap * tanhf(s / cap) : s;
+}
+
+static __device__ float cap_slope(const Attend &how, float s)
+{
+    float part = how.cap > 0 ? s / (float)how.cap : 0;
+    return 1 - part * part;
+}
+
 static __device__ float score(const Attention &a, const AttentionRow &r, size_t i, size_t j)
 {
     size_t dk = a.how.key_size;
@@ -112,7 +125,7 @@ static __device__ float score(const Attention &a, const AttentionRow &r, size_t 
         sum += biased_dot(q, head_of_bias(a.how.position_bias, r.head, dk), relative_key(a, r, i, j), dk);
     sum *= (float)a.how.scale;
     const float *bias = (const float *)a.how.distance_bias;
-    return bias ? sum + bias[entry_of(a, r, i, j) * a.how.heads + r.head] : sum;
+    return capped(a.how, bias ? sum + bias[entry_of(a, r, i, j) * a.how.heads + r.head] : sum);
 }
 
 /* The logarithm of a softmax's denominator, to take from scores: 0 in place of -infinity, because where no score is

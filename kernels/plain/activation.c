@@ -5,7 +5,9 @@
  *     gelu-tanh  x (1 + tanh u) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3)
  *     tanh, sigmoid
  *     silu       x sigmoid(x), also called swish                      (Elfwing et al. 2017)
- *     relu2      max(x, 0)^2                                          (So et al. 2021) */
+ *     relu2      max(x, 0)^2                                          (So et al. 2021)
+ *
+ * And softcap: y = cap tanh(x / cap), of reals, whose slope is 1 - (y / cap)^2. */
 
 #define SQRT_HALF  ((Real)0.70710678118654752440)
 #define SQRT_2_PI  ((Real)0.79788456080286535588) /* sqrt(2 / pi) */
@@ -73,4 +75,25 @@ static void activation_backward(Stream *s, void *dx_, bool add, const void *dy_,
     Number *dx = dx_;
     for (size_t i = 0; i < n; i++)
         store_gradient(&dx[i], add, real(dy[i]) * activation_slope(function, real(x[i])));
+}
+
+static void softcap_forward(Stream *s, void *y_, const void *x_, double cap, size_t n)
+{
+    (void)s;
+    const Real *x = x_;
+    Real *y = y_;
+    for (size_t i = 0; i < n; i++)
+        y[i] = (Real)cap * real_tanh(x[i] / (Real)cap);
+}
+
+static void softcap_backward(Stream *s, void *dx_, bool add, const void *dy_, const void *y_, double cap, size_t n)
+{
+    (void)s;
+    const Number *dy = dy_;
+    const Real *y = y_;
+    Number *dx = dx_;
+    for (size_t i = 0; i < n; i++) {
+        Real part = y[i] / (Real)cap;
+        store_gradient(&dx[i], add, real(dy[i]) * (1 - part * part));
+    }
 }

@@ -35,10 +35,12 @@ static Real attention_lse(const AttentionRow *r, size_t i)
     return largest + real_log(sum);
 }
 
-/* w[j]; zeros, where no score is more than -infinity */
+/* w[j] of a score; zeros, where no score is more than -infinity */
+static Real weight_of_score(Real s, Real lse) { return lse == -(Real)INFINITY ? 0 : real_exp(s - lse); }
+
 static Real weight_of(const AttentionRow *r, Real lse, size_t i, size_t j)
 {
-    return lse == -(Real)INFINITY ? 0 : real_exp(score(r, i, j) - lse);
+    return weight_of_score(score(r, i, j), lse);
 }
 
 /* y of one query and head, BLOCK columns at a time */
@@ -95,10 +97,10 @@ static void attention_forward(Stream *s, void *y_, void *lse_, Strided q, Stride
 static Real score_gradient(const AttentionRow *r, const AttentionBack *back, size_t i, size_t j, Real *dropped)
 {
     size_t dv = r->how->value_size, at = (r->first_query + i) * r->how->heads + r->head;
-    Real weight = weight_of(r, back->lse[at], i, j), factor = drop_factor(r, i, j);
+    Real s = score(r, i, j), weight = weight_of_score(s, back->lse[at]), factor = drop_factor(r, i, j);
     Real dw = factor * dot(back->dy + at * dv, value_of(r, j), dv);
     *dropped = factor * weight;
-    return weight * (dw - dot(back->dy + at * dv, back->y + at * dv, dv));
+    return weight * (dw - dot(back->dy + at * dv, back->y + at * dv, dv)) * cap_slope(r->how, s);
 }
 
 /* dq of one query and head, BLOCK columns at a time */

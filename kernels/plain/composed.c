@@ -70,6 +70,38 @@ static void mask(Stream *s, void *scores_, const Attend *how)
     }
 }
 
+/* The k-th largest of x [n]: from the largest on down, one value at a time. */
+static Real kth_largest(const Number *x, size_t n, size_t k)
+{
+    Real bound = INFINITY;
+    for (size_t found = 0; found < k;) {
+        Real next = -INFINITY;
+        size_t equal = 0;
+        for (size_t j = 0; j < n; j++) {
+            Real one = real(x[j]);
+            if ((found ? one < bound : one <= bound) && one >= next) {
+                equal = one > next ? 1 : equal + 1;
+                next = one;
+            }
+        }
+        bound = next;
+        found += equal ? equal : k;
+    }
+    return bound;
+}
+
+static void keep_largest(Stream *s, void *x_, size_t n, size_t columns, size_t k)
+{
+    (void)s;
+    Number *x = x_;
+    for (size_t i = 0; i < n; i++, x += columns) {
+        Real least = kth_largest(x, columns, k);
+        for (size_t j = 0; j < columns; j++)
+            if (real(x[j]) < least)
+                x[j] = number(-(Real)INFINITY);
+    }
+}
+
 static void softmax_forward(Stream *s, void *y_, const void *x_, size_t n, size_t columns)
 {
     (void)s;

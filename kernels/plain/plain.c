@@ -71,6 +71,7 @@ static void store_gradient(Number *gradient, bool add, Real value)
 #include "attention_row.c"
 #include "score.c"
 #include "attention.c"
+#include "sink.c"
 #include "cache.c"
 #include "mul.c"
 #include "gather.c"

@@ -2,7 +2,7 @@
  *
  *     s[j] = scale ((q + u) . k[j] + (q + v) . r[e]) + bias[e]        e: the entry of the distance from query to key j
  *
- * All but q . k may be absent. With relative keys r, content bias u and position bias v this is Transformer-XL (Dai et
+ * and with a cap c, in its place c tanh(s[j] / c), whose slope is 1 - (tanh)^2. All but q . k may be absent. With relative keys r, content bias u and position bias v this is Transformer-XL (Dai et
  * al. 2019); r alone is Shaw et al. (2018); bias alone is T5 (Raffel et al. 2020) where it is learned, and ALiBi (Press
  * et al. 2022) where it is not. Backward, with ds[j] as in attention.c:
  *
@@ -30,6 +30,19 @@ static const Number *relative_key(const AttentionRow *r, size_t i, size_t j)
     return head_of(r->how->relative, distance_entry(r->how, r->keys, i, j), r->head, r->how->key_size);
 }
 
+static Real capped(const Attend *how, Real s)
+{
+    Real cap = (Real)how->cap;
+    return cap > 0 ? cap * real_tanh(s / cap) : s;
+}
+
+/* The slope of `capped`, where its result is s. */
+static Real cap_slope(const Attend *how, Real s)
+{
+    Real part = how->cap > 0 ? s / (Real)how->cap : 0;
+    return 1 - part * part;
+}
+
 /* The score of which q . k is given. */
 static Real score_of(const AttentionRow *r, size_t i, size_t j, Real qk)
 {
@@ -42,7 +55,7 @@ static Real score_of(const AttentionRow *r, size_t i, size_t j, Real qk)
         sum += add_dot(dot(query_of(r, i), relative, dk), head_of_bias(r, how->position_bias), relative, dk);
     }
     sum *= (Real)how->scale;
-    return bias ? sum + bias[distance_entry(how, r->keys, i, j) * how->heads + r->head] : sum;
+    return capped(how, bias ? sum + bias[distance_entry(how, r->keys, i, j) * how->heads + r->head] : sum);
 }
 
 /* Number c of the query that a key meets: q + u. */

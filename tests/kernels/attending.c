@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 size_t sum_of(const int32_t *lengths, size_t rows)
 {
@@ -24,6 +25,19 @@ size_t keys_of(const Attending *a, size_t b) { return a->shared ? (size_t)a->key
 
 size_t kv_heads_of(const Attending *a) { return a->kv_heads ? a->kv_heads : a->heads; }
 
+/* Block k of keys, from block p. */
+static bool block_sees(const Attending *a, long p, long k)
+{
+    long stride = (long)a->stride, away = labs(p - k);
+    switch (a->rule) {
+    case PATTERN_LISTS: return a->listed(a, (size_t)p, (size_t)k);
+    case PATTERN_LOCAL: return away < stride;
+    case PATTERN_STRIDED: return away < stride || away % stride == 0;
+    case PATTERN_FIXED: return p / stride == k / stride || k % stride == stride - 1;
+    }
+    return false;
+}
+
 bool sees(const Attending *a, size_t b, size_t i, size_t j)
 {
     long position = (long)i + (a->offsets ? a->offset[b] : 0), key = (long)j;
@@ -33,7 +47,10 @@ bool sees(const Attending *a, size_t b, size_t i, size_t j)
         return false;
     if (a->causal && key > position)
         return false;
-    if (a->block && !a->listed(a, (size_t)position / a->block, j / a->block))
+    if (j < a->sinks)
+        return true;
+    bool all = a->rule == PATTERN_LOCAL && position < (long)a->sinks;
+    if (a->block && !all && !block_sees(a, position / (long)a->block, key / (long)a->block))
         return false;
     return !a->window || key > position - (long)a->window;
 }
@@ -94,6 +111,10 @@ Attending attending_random(uint32_t seed)
     a.block = chance(&r, 0.3) ? blocks[below(&r, 6)] : 0;
     a.listed = listed_by_chance;
     a.pattern = 100000 * seed;
+    Random own = {.seed = seed + 17000}; /* other draws stay as they were without it */
+    a.rule = a.block && chance(&own, 0.6) ? (Pattern)below(&own, PATTERN_FIXED + 1) : PATTERN_LISTS;
+    a.stride = a.rule == PATTERN_LISTS ? 0 : 1 + below(&own, 4);
+    a.sinks = chance(&own, 0.25) ? 1 + below(&own, 4) : 0;
     return a;
 }
 
@@ -107,6 +128,7 @@ Attending attending_distant(uint32_t seed)
     a.relative = chance(&r, 0.6);
     a.content_bias = chance(&r, 0.4);
     a.position_bias = a.relative && chance(&r, 0.5);
+    a.cap = chance(&r, 0.3) ? 0.4 + (double)below(&r, 5) : 0;
     return a;
 }
 
@@ -139,7 +161,10 @@ static void words(const Attending *a, char *text, size_t size)
                      (int)a->value_size, a->causal ? " causal" : "", a->window ? " window" : "",
                      a->lengths ? " lengths" : "", a->offsets ? " offsets" : "", a->drop.rate > 0 ? " dropout" : "");
     if (a->block)
-        n += snprintf(text + n, size - (size_t)n, " block %d", (int)a->block);
+        n += snprintf(text + n, size - (size_t)n, " block %d rule %d stride %d", (int)a->block, (int)a->rule,
+                      (int)a->stride);
+    if (a->sinks || a->cap > 0)
+        n += snprintf(text + n, size - (size_t)n, " sinks %d cap %g", (int)a->sinks, a->cap);
     if (a->distances)
         n += snprintf(text + n, size - (size_t)n, " distances %d-%d%s%s%s%s", (int)a->distances, (int)a->ahead,
                       a->distance_bias ? " bias" : "", a->relative ? " relative" : "",
@@ -153,11 +178,12 @@ static void lay_out_blocks(Case *c, const Attending *a)
 {
     size_t positions = most_of(a->queries, a->rows) + (a->offsets ? most_of(a->offset, a->rows) : 0);
     size_t block = a->block ? a->block : 1, keys = most_of(a->keys, a->key_rows) / block + 2, n = 0;
-    Use use = a->block ? READ : ABSENT;
+    const bool lists = a->block && !a->stride;
+    Use use = lists ? READ : ABSENT;
     positions = positions / block + 1;
     Tensor *start = tensor(c, BLOCK_START, "block_start", INTEGERS, use, positions + 1, 1);
     Tensor *index = tensor(c, BLOCK_INDEX, "block_index", INTEGERS, use, positions * keys, 1);
-    for (size_t p = 0; a->block && p < positions; p++) {
+    for (size_t p = 0; lists && p < positions; p++) {
         for (size_t k = 0; k < keys; k++)
             if (a->listed(a, p, k))
                 *element(index, n++, 0) = (double)k;
@@ -216,7 +242,7 @@ Case attending_case(const Attending *a, Call *call, uint32_t seed)
     dk->terms = dv->terms = group * longest_query + a->value_size;
     dq->optional = dk->optional = dv->optional = true;
     y->floor = dq->floor = dk->floor = dv->floor = 1;
-    if (a->block) /* where a query sees one key alone, dy . v is all of dy . y */
+    if (a->block || a->sinks) /* where a query sees one key alone, dy . v is all of dy . y */
         dq->floor = dk->floor = sqrt((double)a->value_size);
     dq->stores = dk->stores = 3; /* y's rounding comes back in dy . y */
     lay_out_blocks(&c, a);
@@ -242,10 +268,14 @@ Attend attend_of(const Attending *a, void *const *at)
                     .query_offset = at[QUERY_OFFSET],
                     .causal = a->causal,
                     .window = a->window,
+                    .sinks = a->sinks,
                     .block = a->block,
+                    .pattern = a->rule,
+                    .stride = a->stride,
                     .block_start = at[BLOCK_START],
                     .block_index = at[BLOCK_INDEX],
                     .scale = a->scale,
+                    .cap = a->cap,
                     .distances = a->distances,
                     .ahead = a->ahead,
                     .distance_bias = at[DISTANCE_BIAS],
@@ -297,6 +327,8 @@ Attending attending_few(uint32_t seed)
     a.value_size = sizes[below(&r, 12)];
     a.causal = chance(&r, 0.7);
     a.window = chance(&r, 0.4) ? 1 + below(&r, 40) : 0;
+    a.sinks = seed % 7 == 3 ? 2 : 0;
+    a.cap = seed % 5 == 1 ? 1.5 : 0;
     a.weights = chance(&r, 0.3);
     a.gap = below(&r, 3);
     a.drop = (Dropout){.rate = chance(&r, 0.2) ? 0.3 : 0, .site = 4};

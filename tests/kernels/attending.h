@@ -53,7 +53,13 @@ struct Attending {
     double scale;
     Dropout drop;
 
-    size_t block; /* 0: no blocks; else each block of positions sees the blocks of keys that are listed for it */
+    size_t sinks;
+    double cap;
+
+    size_t block; /* 0: no blocks; else each block of positions sees the blocks of keys that are listed for it, or, with
+                   * a stride, those that the rule gives it */
+    Pattern rule;
+    size_t stride;
     bool (*listed)(const Attending *a, size_t position, size_t key);
     uint32_t pattern; /* for listed_by_chance */
 

@@ -64,6 +64,64 @@ START_TEST(gradients_are_added_where_asked)
     case_ask(case_adds, act_sized(&a, (uint32_t)_i, 3));
 }
 
+/* ---- softcap, of reals */
+
+static const double caps[] = {1, 30, 0.25};
+
+static void softcap(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
+{
+    (void)state;
+    const Act *a = c->shape;
+    double cap = caps[a->n % 3];
+    k->softcap_forward(s, at[Y], at[X], cap, a->n);
+    k->softcap_backward(s, at[DX], c->add, at[DY], at[Y], cap, a->n);
+}
+
+static Case softcap_case(Act *a, uint32_t seed)
+{
+    static const size_t sizes[] = {0, 1, 2, 3, 15, 16, 17, 1000};
+    a->n = sizes[seed % 8];
+    Case c = act_sized(a, seed, 40);
+    c.call = softcap;
+    c.add = seed / 8 % 2;
+    snprintf(c.words, sizeof c.words, "softcap n %d", (int)a->n);
+    c.tensor[X].kind = c.tensor[Y].kind = REALS;
+    return c;
+}
+
+START_TEST(softcap_agrees_with_f64)
+{
+    Act a = {0};
+    case_ask(case_agrees, softcap_case(&a, (uint32_t)_i));
+}
+
+START_TEST(softcap_has_the_slopes_of_its_formula)
+{
+    Act a = {0};
+    case_ask(case_differentiates, softcap_case(&a, 7 + 8 * (uint32_t)_i));
+}
+
+START_TEST(softcap_works_in_place_and_its_results_stay_within_the_cap)
+{
+    static const float far[] = {0, 1e-20f, 29, 3e38f, -3e38f, INFINITY, -INFINITY, 7, -5};
+    for (size_t i = 0; backend(i); i++) {
+        const Kernels *k = backend(i);
+        if (k->type == NUMBER_F64)
+            continue;
+        Stream *s;
+        Error e;
+        float *x = k->allocate(sizeof far), y[9];
+        ck_done(k->open(&s, 1, &e), e);
+        k->upload(s, x, far, sizeof far);
+        k->softcap_forward(s, x, x, 30, 9);
+        k->download(s, y, x, sizeof y);
+        for (size_t n = 0; n < 9; n++)
+            ck_assert_double_eq_tol(y[n], 30 * tanh((double)far[n] / 30), 1e-5);
+        k->release(x);
+        k->close(s);
+    }
+}
+
 /* What a function gives at one place, forward or backward (dy = 1). */
 static double value_at(const Kernels *k, Activation function, double x, bool backward)
 {
@@ -169,6 +227,9 @@ int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(every_backend_agrees_with_f64, 80),
                                  TEST_LOOP(gradients_are_slopes, ACTIVATIONS),
+                                 TEST_LOOP(softcap_agrees_with_f64, 16),
+                                 TEST_LOOP(softcap_has_the_slopes_of_its_formula, 2),
+                                 TEST(softcap_works_in_place_and_its_results_stay_within_the_cap),
                                  TEST_LOOP(gradients_are_added_where_asked, ACTIVATIONS),
                                  TEST_LOOP(known_values_come_out, ACTIVATIONS),
                                  TEST_LOOP(far_out_each_function_is_its_limit, ACTIVATIONS),

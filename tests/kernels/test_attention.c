@@ -90,6 +90,8 @@ START_TEST(rows_of_many_tiles_agree_with_f64)
     a.ahead = 20;
     a.distance_bias = _i % 4 == 2;
     a.block = _i == 4 ? 50 : 0;
+    a.sinks = _i % 4 == 1 ? 70 : 0;
+    a.cap = _i % 4 == 3 ? 0.7 : 0;
     a.drop = (Dropout){.rate = _i % 4 == 3 ? 0.25 : 0, .site = 3};
     Case c = attending_case(&a, attending_call, 1 + 4 * (uint32_t)_i);
     for (size_t t = 0; t < 4 && _i / 2 % 2 == 0; t++)
@@ -195,7 +197,8 @@ static bool weights_of(const Case *c, size_t b, size_t i, size_t head, double *w
     const Attending *a = c->shape;
     double sum = 0;
     for (size_t j = 0; j < longest_key; j++) {
-        weights[j] = sees(a, b, i, j) ? exp(score_of(c, b, i, j, head)) : 0;
+        double score = sees(a, b, i, j) ? (double)score_of(c, b, i, j, head) : -INFINITY;
+        weights[j] = exp(a->cap > 0 && sees(a, b, i, j) ? a->cap * tanh(score / a->cap) : score);
         sum += weights[j];
     }
     for (size_t j = 0; j < longest_key && sum > 0; j++)

@@ -37,14 +37,47 @@ static Attending sparse(size_t block, bool (*listed)(const Attending *, size_t, 
 static bool strided_sees(size_t i, size_t j) { return j <= i && (i - j < 8 || (i - j) % 8 == 0); }
 static bool fixed_sees(size_t i, size_t j) { return j <= i && (i / 8 == j / 8 || j % 8 == 6 || j % 8 == 7); }
 
+/* The same by rules. */
+static Attending by_rule(int i)
+{
+    Attending a = sparse(i ? SUMMARY : 1, NULL);
+    a.rule = i ? PATTERN_FIXED : PATTERN_STRIDED;
+    a.stride = i ? STRIDE / SUMMARY : STRIDE;
+    return a;
+}
+
 START_TEST(strided_and_fixed_patterns_are_those_of_sparse_transformers)
 {
-    Attending a = _i ? sparse(SUMMARY, listed_fixed) : sparse(1, listed_strided);
+    Attending a = _i >= 2 ? by_rule(_i - 2) : _i ? sparse(SUMMARY, listed_fixed) : sparse(1, listed_strided);
     Case c = attending_case(&a, attending_call, 3);
     EACH_BACKEND(r, &c) {
         for (size_t line = 0; line < 2 * LENGTH; line++)
             for (size_t j = 0; j < LENGTH; j++) {
-                bool seen = (_i ? fixed_sees : strided_sees)(line % LENGTH, j);
+                bool seen = (_i % 2 ? fixed_sees : strided_sees)(line % LENGTH, j);
+                ck_assert_int_eq(result_at(&c, &r, WEIGHTS, line, j) > 0, seen);
+            }
+    }
+    case_ask(case_agrees, c);
+}
+
+/* Longformer's (Beltagy et al. 2020): positions within the window, the global ones, and all from these. And, causal, the
+ * window and sinks of Xiao et al. (2024), by either rule. */
+START_TEST(windows_with_global_positions_or_sinks_are_those_of_the_papers)
+{
+    enum { GLOBAL = 3 };
+    Attending a = sparse(1, NULL);
+    a.causal = _i > 0;
+    a.rule = _i < 2 ? PATTERN_LOCAL : PATTERN_LISTS;
+    a.stride = _i < 2 ? STRIDE : 0;
+    a.block = _i < 2;
+    a.window = _i == 2 ? STRIDE : 0;
+    a.sinks = GLOBAL;
+    Case c = attending_case(&a, attending_call, 3);
+    EACH_BACKEND(r, &c) {
+        for (size_t line = 0; line < 2 * LENGTH; line++)
+            for (size_t i = line % LENGTH, j = 0; j < LENGTH; j++) {
+                bool near = i < j ? j - i < STRIDE : i - j < STRIDE;
+                bool seen = (near || i < GLOBAL || j < GLOBAL) && (!a.causal || j <= i);
                 ck_assert_int_eq(result_at(&c, &r, WEIGHTS, line, j) > 0, seen);
             }
     }
@@ -107,6 +140,8 @@ static Attending far_apart(uint32_t seed)
     a.window = chance(&r, 0.2) ? 1 + below(&r, 300) : 0;
     a.key_size = 1 + below(&r, 9);
     a.block = blocks[below(&r, 8)];
+    a.rule = chance(&r, 0.5) ? (Pattern)(1 + below(&r, PATTERN_FIXED)) : PATTERN_LISTS;
+    a.stride = a.rule ? 1 + below(&r, 12) : 0;
     a.weights = chance(&r, 0.3);
     return a;
 }
@@ -157,9 +192,11 @@ START_TEST(blocks_that_a_tile_does_not_list_are_skipped)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {
-        TEST_LOOP(strided_and_fixed_patterns_are_those_of_sparse_transformers, 2),
-        TEST_LOOP(blocks_that_are_all_listed_change_nothing, 2), TEST(positions_with_an_empty_list_give_zeros),
-        TEST_LOOP(blocks_far_apart_agree_with_f64, 40), TEST_LOOP(blocks_that_a_tile_does_not_list_are_skipped, 2)};
+    static const Test tests[] = {TEST_LOOP(strided_and_fixed_patterns_are_those_of_sparse_transformers, 4),
+                                 TEST_LOOP(windows_with_global_positions_or_sinks_are_those_of_the_papers, 3),
+                                 TEST_LOOP(blocks_that_are_all_listed_change_nothing, 2),
+                                 TEST(positions_with_an_empty_list_give_zeros),
+                                 TEST_LOOP(blocks_far_apart_agree_with_f64, 40),
+                                 TEST_LOOP(blocks_that_a_tile_does_not_list_are_skipped, 2)};
     return suite_run("kernels/blocks", tests, sizeof tests / sizeof *tests, argc, argv);
 }

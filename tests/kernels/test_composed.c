@@ -482,6 +482,43 @@ START_TEST(attention_equals_its_composition_with_dropout_and_gradients)
     case_free(&parts);
 }
 
+/* ---- the largest of each row */
+
+typedef struct Rows {
+    size_t n, columns, k;
+} Rows;
+
+static void keep(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
+{
+    (void)state;
+    const Rows *r = c->shape;
+    k->keep_largest(s, at[Y], r->n, r->columns, r->k);
+}
+
+/* Small integers, so that there are equal ones in every type, and some infinite. */
+START_TEST(the_largest_numbers_of_each_row_stay_and_their_equals)
+{
+    static const size_t columns[] = {1, 2, 7, 31, 32, 33, 100};
+    Rows rows = {5, columns[_i % 7], 1 + (size_t)_i / 7 * 2};
+    Case c = case_new(keep, &rows, (uint32_t)_i);
+    Tensor *x = tensor(&c, Y, "x", NUMBERS, ADDED, rows.n, rows.columns);
+    for (size_t i = 0; i < rows.n; i++)
+        for (size_t j = 0; j < rows.columns; j++) {
+            size_t chance = below(&c.random, 12);
+            *element(x, i, j) = i == 0 || chance == 0 ? -INFINITY : chance == 1 && i == 4 ? INFINITY : (double)chance;
+        }
+    EACH_BACKEND(r, &c) {
+        for (size_t i = 0; i < rows.n; i++)
+            for (size_t j = 0; j < rows.columns; j++) {
+                size_t larger = 0;
+                for (size_t l = 0; l < rows.columns; l++)
+                    larger += *element(x, i, l) > *element(x, i, j);
+                ck_assert(result_at(&c, &r, Y, i, j) == (larger < rows.k ? *element(x, i, j) : -INFINITY));
+            }
+    }
+    case_free(&c);
+}
+
 static void dropping(const Kernels *k, Stream *s, void *const *at, StepState *state, const Case *c)
 {
     Attend how = attend_of(c->shape, at);
@@ -521,6 +558,7 @@ int main(int argc, char **argv)
                                  TEST_LOOP(softmax_of_huge_numbers_chooses_the_largest, 3),
                                  TEST(softmax_of_nan_is_nan),
                                  TEST_LOOP(attention_equals_its_composition_with_dropout_and_gradients, 60),
+                                 TEST_LOOP(the_largest_numbers_of_each_row_stay_and_their_equals, 21),
                                  TEST_LOOP(dropout_of_weights_agrees_with_f64_and_is_its_own_gradient, 8)};
     return suite_run("kernels/composed", tests, sizeof tests / sizeof *tests, argc, argv);
 }

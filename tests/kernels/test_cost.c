@@ -222,6 +222,10 @@ static void call_rest(const Kernels *k, Stream *s)
     how.query_start = how.key_start = start;
     k->attention_forward(s, p, p, x, x, x, &how, p);
     k->attention_backward(s, &(AttendGradients){.q = x}, p, p, p, x, x, x, &how, p);
+    k->softcap_forward(s, p, p, 30, 3);
+    k->softcap_backward(s, p, true, p, p, 30, 3);
+    k->sink_forward(s, p, p, p, &how);
+    k->sink_backward(s, p, p, p, p, p, &how);
     k->cache_lengths(s, out, length, start, 2);
     ck_assert(out[0] == 3 && out[1] == 1); /* lengths are real: later calls read them */
     k->cache_append(s, p, length, 8, x, start, 2, 4);
@@ -231,6 +235,7 @@ static void call_rest(const Kernels *k, Stream *s)
     k->unpad(s, x, true, p, start, NULL, 2, 3, 2, 4);
     k->product(s, a, true, a, a, 1, 1, 2, 2, 2, 4);
     k->mask(s, p, &how);
+    k->keep_largest(s, p, 2, 2, 1);
     k->dropout_weights(s, p, false, p, &how, p);
     k->z_loss_forward(s, p, p, 0, p, 0.1, 3);
     k->z_loss_backward(s, p, true, p, 0, p, p, 0.1, 3, 4);
