@@ -9,7 +9,7 @@
 
 bool model_open(Model *m, const SharedOptions *o, size_t vocabulary, Error *e)
 {
-    *m = (Model){.vocabulary = vocabulary, .depth = o->depth, .context = o->context, .window = o->window};
+    *m = (Model){.vocabulary = vocabulary, .depth = o->depth, .context = o->context};
     if (!network_suits(o, e))
         return false;
     Parameters *p = &m->parameters;
@@ -19,6 +19,7 @@ bool model_open(Model *m, const SharedOptions *o, size_t vocabulary, Error *e)
     m->embedding = embedding_new(p, &embedding, "token_embedding.weight", "position_embedding.weight");
     m->stack = stack_new(p, &blocks);
     m->logits = linear_last(p, o->tie ? m->embedding.table : NULL, o->dim, vocabulary, "logits");
+    m->logits.cap = o->logit_cap;
     if (parameters_finish(p, e))
         return true;
     model_close(m);
@@ -35,7 +36,6 @@ void model_close(Model *m)
 Tensor *model_logits(Tape *t, const Model *m, const Rows *rows, const Cache *cache, const Queries *only)
 {
     AttentionContext context = cache ? context_cached(rows, cache) : context_rows(rows, true);
-    context.self_mask.window = m->window;
     context.query_subset = only;
     return linear_logits(t, &m->logits, stack(t, &m->stack, embed(t, &m->embedding, rows), NULL, &context));
 }

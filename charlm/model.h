@@ -9,7 +9,7 @@
 enum { BYTES = 256 }; /* the vocabulary, unless --tokens names another */
 
 typedef struct Model {
-    size_t vocabulary, depth, context, window;
+    size_t vocabulary, depth, context;
     Parameters parameters;
     Embedding embedding;
     Stack stack;

@@ -11,7 +11,7 @@
 bool model_open(Model *m, const ClassifierOptions *v, size_t words, size_t classes, Error *e)
 {
     const SharedOptions *o = &v->shared;
-    *m = (Model){.context = o->context, .window = o->window, .classes = classes, .pool = (Pooling)v->pool};
+    *m = (Model){.context = o->context, .classes = classes, .pool = (Pooling)v->pool};
     if (!network_suits(o, e))
         return false;
     Parameters *p = &m->parameters;
@@ -24,6 +24,7 @@ bool model_open(Model *m, const ClassifierOptions *v, size_t words, size_t class
     m->embedding = embedding_new(p, &embedding, "token_embedding.weight", "position_embedding.weight");
     m->stack = stack_new(p, &blocks);
     m->logits = linear_last(p, NULL, o->dim, classes, "logits");
+    m->logits.cap = o->logit_cap;
     if (parameters_finish(p, e))
         return true;
     model_close(m);
@@ -40,7 +41,6 @@ void model_close(Model *m)
 Tensor *model_logits(Tape *t, const Model *m, const Rows *texts)
 {
     AttentionContext context = context_rows(texts, false);
-    context.self_mask.window = m->window;
     Tensor *x = stack(t, &m->stack, embed(t, &m->embedding, texts), NULL, &context);
     return linear_logits(t, &m->logits, pool_rows(t, x, m->pool, texts));
 }

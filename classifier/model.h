@@ -7,7 +7,7 @@
 #include "core/nn/stack.h"
 
 typedef struct Model {
-    size_t context, window, classes;
+    size_t context, classes;
     Pooling pool;
     Parameters parameters;
     Embedding embedding;

@@ -33,11 +33,12 @@ static void build(Model *m, const EncdecOptions *v, size_t pieces)
     m->target = embedding_new(p, &embedding, "target_embedding.weight", "target_position_embedding.weight");
     m->decoder = stack_new(p, &decoder);
     m->logits = linear_last(p, o->tie ? m->target.table : NULL, o->dim, pieces, "logits");
+    m->logits.cap = o->logit_cap;
 }
 
 bool model_open(Model *m, const EncdecOptions *v, size_t pieces, Error *e)
 {
-    *m = (Model){.context = v->shared.context, .window = v->shared.window};
+    *m = (Model){.context = v->shared.context};
     if (!network_suits(&v->shared, e))
         return false;
     build(m, v, pieces);
@@ -58,15 +59,12 @@ void model_close(Model *m)
 Tensor *model_memory(Tape *t, const Model *m, const Rows *source)
 {
     AttentionContext context = context_rows(source, false);
-    context.self_mask.window = m->window;
     return stack(t, &m->encoder, embed(t, &m->source, source), NULL, &context);
 }
 
 Tensor *model_logits(Tape *t, const Model *m, const Rows *target, Tensor *memory, const AttentionContext *context)
 {
-    AttentionContext windowed = *context;
-    windowed.self_mask.window = m->window;
-    return linear_logits(t, &m->logits, stack(t, &m->decoder, embed(t, &m->target, target), memory, &windowed));
+    return linear_logits(t, &m->logits, stack(t, &m->decoder, embed(t, &m->target, target), memory, context));
 }
 
 Tensor *model_pairs(Tape *t, const Model *m, const Rows *source, const Rows *target)

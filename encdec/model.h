@@ -7,7 +7,7 @@
 #include "encdec/options.h"
 
 typedef struct Model {
-    size_t context, window;
+    size_t context;
     Parameters parameters;
     Embedding source, target;
     Stack encoder, decoder;

@@ -120,12 +120,21 @@ static int norm_kind(const Reference *f)
     return !rms ? NORM_LAYER : strcmp(rms, "plain") == 0 ? NORM_RMS_PLAIN : NORM_RMS;
 }
 
+static int distances(const Reference *f)
+{
+    return rare(f, "t5")             ? DISTANCE_T5
+           : rare(f, "alibi-heads")  ? DISTANCE_ALIBI
+           : rare(f, "distance-mlp") ? DISTANCE_MLP
+                                     : DISTANCE_NONE;
+}
+
 SharedOptions reference_options(const Reference *f)
 {
     static const char *const activations[] = {"relu", "gelu", "gelu-tanh", "tanh", "sigmoid", "silu", NULL};
     static const char *const norms[] = {"post", "pre", "sandwich", "parallel", "deepnorm", "residual", NULL};
     static const char *const positions[] = {"none", "learned", "sinusoid", "rotary", NULL};
     static const char *const skips[] = {"none", "x0", "unet", NULL};
+    static const char *const patterns[] = {"none", "local", "strided", "fixed", NULL};
     return (SharedOptions){.dim = whole(f, "dim"),
                            .heads = whole(f, "heads"),
                            .kv_heads = rare(f, "kv-heads"),
@@ -146,7 +155,21 @@ SharedOptions reference_options(const Reference *f)
                            .rotary_share = (double)rare(f, "rotary-percent") / 100,
                            .rotary_stretch = (double)rare(f, "rotary-stretch"),
                            .rotary_scaling = (int)rare(f, "rotary-ntk"),
-                           .distances = rare(f, "t5") ? DISTANCE_T5 : DISTANCE_NONE,
+                           .distances = distances(f),
+                           .alibi_heads = rare(f, "alibi-heads"),
+                           .score_cap = (double)rare(f, "score-cap"),
+                           .logit_cap = (double)rare(f, "logit-cap"),
+                           .sink_score = rare(f, "sink-score"),
+                           .value_gate = rare(f, "value-gate"),
+                           .attention = (int)rare(f, "composed"),
+                           .talking_heads = rare(f, "talking-heads"),
+                           .top_keys = rare(f, "top-keys"),
+                           .sigmoid_attention = rare(f, "sigmoid-attention"),
+                           .memory_keys = rare(f, "memory-keys"),
+                           .sinks = rare(f, "sinks"),
+                           .sparse = safetensors_text(f->file, "sparse") ? reference_choice(f, "sparse", patterns) : 0,
+                           .stride = rare(f, "stride"),
+                           .sparse_block = rare(f, "sparse-block"),
                            .bias = whole(f, "bias"),
                            .tie = whole(f, "tie"),
                            .gate = rare(f, "gate"),

@@ -35,7 +35,13 @@ static void add_qk_norm(Parameters *p, Attention *a, const char *prefix)
 Attention attention_new(Parameters *p, const AttentionOptions *o, const char *prefix)
 {
     static const char *const names[] = {"query", "key", "value"};
-    size_t out[] = {o->heads * o->key_size, attention_keys(o), attention_values(o)};
+    const size_t out[] = {o->heads * o->key_size, attention_keys(o), attention_values(o)};
+    const ScoringOptions scoring = {.score = o->score,
+                                    .heads = o->heads,
+                                    .kv_heads = kv_heads_of(o),
+                                    .key_size = o->key_size,
+                                    .value_size = o->value_size,
+                                    .weights = o->weights};
     Attention a = {.options = *o};
     char name[sizeof(((Parameter *)0)->name)];
 
@@ -52,12 +58,18 @@ Attention attention_new(Parameters *p, const AttentionOptions *o, const char *pr
         a.value = parts[2];
         a.key_value.out += out[2];
     }
+    if (o->gate) {
+        snprintf(name, sizeof name, "%s.gate", prefix);
+        a.gate = linear_new(p, o->dim, o->heads * o->value_size, true, name);
+    }
+    if (o->sink && (a.sink = parameters_add(p, ROLE_BIAS, o->heads, 0, "%s.sink", prefix)))
+        a.sink->fan_in = 0; /* it begins as 0 */
     snprintf(name, sizeof name, "%s.out", prefix);
     a.out = linear_new(p, o->heads * o->value_size, o->dim, true, name);
     linear_ends_branch(&a.out);
     a.drop = parameters_dropout(p, o->dropout);
-    assert(o->composed || score_is_dot(o->score));
-    a.scoring = scoring_new(p, o->score, o->heads, o->key_size, prefix);
+    assert(o->composed ? !o->sink : score_is_dot(o->score));
+    a.scoring = scoring_new(p, &scoring, prefix);
     if (o->qk_norm)
         add_qk_norm(p, &a, prefix);
     if (o->value_residual) {
@@ -73,7 +85,7 @@ typedef struct AttendNode {
     Node node;
     Tensor *q, *k, *v;
     DistanceTensors distant;
-    const Distances *distances;
+    const Attention *a;
     void *lse;
     Attend how;
 } AttendNode;
@@ -85,23 +97,28 @@ static void attend_back(Tape *t, Node *node)
     d.q.data = tensor_gradient(t, n->q, &d.add_q);
     d.k.data = tensor_gradient(t, n->k, &d.add_k);
     d.v.data = tensor_gradient(t, n->v, &d.add_v);
-    distances_gradients(t, n->distances, &n->distant, &d);
+    distances_gradients(t, &n->a->distances, &n->distant, &d);
+    if (n->a->sink)
+        t->k->sink_backward(t->stream, tape_gradient_of(t, n->a->sink), node->y->gradient, node->y->data, n->lse,
+                            tape_reals_of(t, n->a->sink), &n->how);
     t->k->attention_backward(t->stream, &d, node->y->gradient, node->y->data, n->lse, tensor_strided(n->q),
                              tensor_strided(n->k), tensor_strided(n->v), &n->how, t->state);
     distances_backward(t, &n->distant);
 }
 
-static Tensor *attend(Tape *t, Tensor *q, Tensor *k, Tensor *v, DistanceTensors distant, const Distances *distances,
+static Tensor *attend(Tape *t, const Attention *a, Tensor *q, Tensor *k, Tensor *v, DistanceTensors distant,
                       const Attend *how)
 {
     Tensor *y = tape_tensor(t, how->queries, how->heads * how->value_size, false, true);
     void *lse = tape_reals(t, how->queries * how->heads);
     t->k->attention_forward(t->stream, y->data, lse, tensor_strided(q), tensor_strided(k), tensor_strided(v), how,
                             t->state);
+    if (a->sink)
+        t->k->sink_forward(t->stream, y->data, lse, tape_reals_of(t, a->sink), how);
     AttendNode *n = tape_node(t, sizeof *n, attend_back, y);
     if (n) {
         n->q = q, n->k = k, n->v = v, n->distant = distant, n->lse = lse, n->how = *how;
-        n->distances = distances;
+        n->a = a;
         n->how.weights = NULL;
     }
     return y;
@@ -197,6 +214,7 @@ Tensor *multihead_after(Tape *t, const Attention *a, Tensor *x, Tensor *memory, 
     Attend how = *rows;
     how.heads = o->heads, how.kv_heads = o->kv_heads, how.key_size = o->key_size, how.value_size = o->value_size;
     how.by_head = cache && cache->cache->heads > 1;
+    how.cap = o->weights.cap;
     how.scale = scale_of(a);
     how.dropout = tape_dropout(t, a->drop);
     assert(o->composed || !residual);
@@ -205,7 +223,9 @@ Tensor *multihead_after(Tape *t, const Attention *a, Tensor *x, Tensor *memory, 
     project(t, a, x, memory, &how, cache, positions, first_values, qkv);
     DistanceTensors distant = distances_describe(t, &a->distances, &how);
     Tensor *y = o->composed ? attend_composed(t, &a->scoring, qkv[0], qkv[1], qkv[2], &how, residual)
-                            : attend(t, qkv[0], qkv[1], qkv[2], distant, &a->distances, &how);
+                            : attend(t, a, qkv[0], qkv[1], qkv[2], distant, &how);
     tape_check(t, y, "the attention before the product", a->out.weight);
+    if (a->gate.weight)
+        y = mul(t, y, activate(t, linear(t, &a->gate, x), ACTIVATION_SIGMOID));
     return linear(t, &a->out, y);
 }

@@ -3,6 +3,9 @@
  *     y = out(concat over heads h of softmax(scale q_h k_h^T) v_h)
  *     q = query(x), k = key(memory), v = value(memory)
  *
+ * A sink is a score that each head gives to nothing: a key more in its softmax, whose value is 0. A gate multiplies what
+ * the heads make by sigmoid(gate(x)), number by number.
+ *
  * The heads are side by side in the columns of q, k and v; nothing is copied to transpose them. Keys and values may
  * have fewer heads than queries: grouped-query attention (Ainslie et al. 2023), or with one head multi-query
  * attention. */
@@ -26,6 +29,9 @@ typedef struct AttentionOptions {
     bool cross;    /* keys and values come from another tensor than queries */
     bool composed; /* from small operations instead of fused, which knows scores that are dot products */
     Score score;
+    WeightOptions weights;
+    bool sink;           /* each head has one (Xiao et al. 2024; gpt-oss, 2025) */
+    bool gate;           /* of what the heads make (Qiu et al. 2025) */
     double dropout;      /* of the weights */
     bool value_residual; /* its values are mixed with those of the first block (Zhou et al. 2024) */
     bool qk_norm;        /* RMS norms of queries and keys, head by head (Dehghani et al. 2023) */
@@ -40,7 +46,9 @@ typedef struct Attention {
     Linear key_value; /* of memory */
     Linear all;       /* both in one product, in self-attention */
     Linear value;     /* of either, alone */
+    Linear gate;      /* of x; weight NULL: none */
     Linear out;
+    Parameter *sink; /* [H]; NULL: none */
     Dropout drop;
     Norm query_norm, key_norm; /* gain NULL: none */
     Parameter *cosine_scale;   /* g [H]; NULL: scores are no cosines */

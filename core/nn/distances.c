@@ -11,7 +11,8 @@
 
 static double alibi(const Parameter *p, size_t distance, size_t head)
 {
-    return -(double)distance * exp2(-8 * (double)(head + 1) / (double)p->shape[1]);
+    const double heads = p->given[0];
+    return (double)head < heads ? -(double)distance * exp2(-8 * (double)(head + 1) / heads) : 0;
 }
 
 /* T5's bucket of a distance: half of them for keys ahead, if there are any; of these, half have one distance each. */
@@ -37,13 +38,35 @@ static void add_buckets(Parameters *p, Distances *d, bool of_stack, size_t heads
     snprintf(name, sizeof name, "%.*s.distance_bias", of_stack ? (int)strcspn(prefix, ".") : (int)strlen(prefix),
              prefix);
     p->again = again || of_stack;
-    d->buckets = linear_new(p, BUCKETS, heads, false, name);
+    d->last = linear_new(p, BUCKETS, heads, false, name);
     p->again = again;
-    if (d->buckets.weight)
-        d->buckets.weight->edge = EDGE_IN;
-    d->bucket = parameters_constant(p, d->count, BUCKETS, bucket, prefix, "bucket");
-    if (d->bucket)
-        d->bucket->given[0] = (double)d->ahead;
+    if (d->last.weight)
+        d->last.weight->edge = EDGE_IN;
+    d->inputs = parameters_constant(p, d->count, BUCKETS, bucket, prefix, "bucket");
+    if (d->inputs)
+        d->inputs->given[0] = (double)d->ahead;
+}
+
+/* Distances as a network reads them. */
+static double log_distance(const Parameter *p, size_t entry, size_t column)
+{
+    double distance = (double)entry - p->given[0];
+    return (void)column, copysign(log1p(fabs(distance)), distance);
+}
+
+static void add_mlp(Parameters *p, Distances *d, size_t dim, size_t heads, const char *prefix)
+{
+    const size_t width = dim / 4 ? dim / 4 : 1;
+    char name[sizeof(((Parameter *)0)->name)];
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "%s.distance_mlp.%zu", prefix, i);
+        *(i < 2 ? &d->hidden[i] : &d->last) = linear_new(p, i ? width : 1, i < 2 ? width : heads, true, name);
+    }
+    if (d->hidden[0].weight)
+        d->hidden[0].weight->edge = EDGE_IN;
+    d->inputs = parameters_constant(p, d->count, 1, log_distance, prefix, "log_distances");
+    if (d->inputs)
+        d->inputs->given[0] = (double)d->ahead;
 }
 
 /* 0 to begin with, whatever else is drawn: no distance counts yet. */
@@ -67,11 +90,13 @@ Distances distances_new(Parameters *p, const DistanceOptions *o, size_t dim, siz
     case DISTANCE_BIAS:
         d.bias = add_bias(p, count, heads, prefix, "distance_bias");
         if (d.bias && !o->ahead)
-            d.bias->constant = alibi;
+            d.bias->constant = alibi, d.bias->given[0] = (double)heads;
         break;
     case DISTANCE_ALIBI:
         assert(o->ahead == 0);
         d.bias = parameters_constant(p, count, heads, alibi, prefix, "distance_bias");
+        if (d.bias)
+            d.bias->given[0] = (double)(o->heads ? o->heads : heads);
         break;
     case DISTANCE_KEYS:
         d.keys = linear_new(p, count, width, false, name);
@@ -80,6 +105,7 @@ Distances distances_new(Parameters *p, const DistanceOptions *o, size_t dim, siz
         break;
     case DISTANCE_BUCKETS:
     case DISTANCE_T5: add_buckets(p, &d, o->kind == DISTANCE_T5, heads, prefix); break;
+    case DISTANCE_MLP: add_mlp(p, &d, dim, heads, prefix); break;
     case DISTANCE_XL:
         d.features = parameters_constant(p, count, dim, sinusoid_of, prefix, "distances");
         d.keys = linear_new(p, dim, width, false, name);
@@ -98,8 +124,11 @@ DistanceTensors distances_describe(Tape *t, const Distances *d, Attend *how)
     how->distance_bias = tape_reals_of(t, d->bias);
     how->content_bias = tape_reals_of(t, d->content_bias);
     how->position_bias = tape_reals_of(t, d->position_bias);
-    if (d->bucket) {
-        tensors.bias = linear_logits(t, &d->buckets, tape_constant(t, d->bucket));
+    if (d->inputs) {
+        Tensor *x = tape_constant(t, d->inputs);
+        for (size_t i = 0; i < 2 && d->hidden[i].weight; i++)
+            x = activate(t, linear(t, &d->hidden[i], x), ACTIVATION_SILU);
+        tensors.bias = linear_logits(t, &d->last, x);
         tensors.bias_gradient = t->recording ? tape_reals(t, tensors.bias->rows * tensors.bias->columns) : NULL;
         how->distance_bias = tensors.bias->data;
     }

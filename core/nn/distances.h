@@ -6,7 +6,11 @@
  * buckets, t5: the same number for many distances (Raffel et al. 2020): each of the near ones has its own, farther ones
  * share one the more of them the farther they are, all from 128 on the last. t5: all blocks of a stack have one table.
  *
- * alibi: the same, fixed: -slope times distance, slopes 2^(-8/H), 2^(-16/H) .. (Press et al. 2022).
+ * alibi: the same, fixed: -slope times distance, slopes 2^(-8/H), 2^(-16/H) .. (Press et al. 2022). Or for H heads of
+ * them, the first ones, alone.
+ *
+ * mlp: a bias that a network makes of the distance d, log(1 + d), negative ahead: of two hidden layers of dim / 4
+ * numbers with SiLU (dynamic position bias: Wang et al. 2022).
  *
  * keys: a learned vector for each distance, which the query meets as it meets the key (Shaw et al. 2018).
  *
@@ -27,21 +31,25 @@ typedef enum DistanceKind {
     DISTANCE_KEYS,
     DISTANCE_XL,
     DISTANCE_BUCKETS,
-    DISTANCE_T5
+    DISTANCE_T5,
+    DISTANCE_MLP
 } DistanceKind;
 
 typedef struct DistanceOptions {
     DistanceKind kind;
     size_t reach, ahead; /* alibi: ahead is 0, and what is ahead gets no bias */
+    size_t heads;        /* alibi: how many it is for; 0: all */
 } DistanceOptions;
 
 typedef struct Distances {
     size_t count, ahead;
     Parameter *bias;     /* [count, H] */
     Parameter *features; /* sinusoids [count, F]; NULL: keys are vectors of their own */
-    Parameter *bucket;   /* [count, BUCKETS] 1 for the bucket of a distance */
-    Linear buckets;      /* from there to the bias [count, H], as reals */
-    Linear keys;         /* of features, to [count, H*dk]; or the vectors, as columns of its weight */
+    Parameter
+        *inputs; /* of the maps that make the bias: [count, BUCKETS] 1 for the bucket of a distance, or [count, 1] */
+    Linear hidden[2]; /* weight NULL: there is none */
+    Linear last;      /* to the bias [count, H], as reals */
+    Linear keys;      /* of features, to [count, H*dk]; or the vectors, as columns of its weight */
     Parameter *content_bias, *position_bias; /* [H*dk] */
 } Distances;
 

@@ -86,16 +86,19 @@ typedef struct LinearNode {
     const Linear *l;
     Tensor *x;
     bool relu;
+    double cap;
 } LinearNode;
 
 static void linear_back(Tape *t, Node *node)
 {
     LinearNode *n = (LinearNode *)node;
     bool add;
-    void *dx = tensor_gradient(t, n->x, &add);
-    t->k->linear_backward(t->stream, dx, add, tape_gradient_of(t, n->l->weight), tape_gradient_of(t, n->l->bias),
-                          node->y->gradient, node->y->data, n->x->data, tape_numbers_of(t, n->l->weight), n->relu,
-                          n->x->rows, n->l->in, n->l->out);
+    void *dx = tensor_gradient(t, n->x, &add), *dy = node->y->gradient;
+    if (n->cap > 0)
+        t->k->softcap_backward(t->stream, dy, false, dy, node->y->data, n->cap, node->y->rows * node->y->columns);
+    t->k->linear_backward(t->stream, dx, add, tape_gradient_of(t, n->l->weight), tape_gradient_of(t, n->l->bias), dy,
+                          node->y->data, n->x->data, tape_numbers_of(t, n->l->weight), n->relu, n->x->rows, n->l->in,
+                          n->l->out);
 }
 
 static Tensor *run(Tape *t, const Linear *l, Tensor *x, bool relu, bool real)
@@ -105,9 +108,12 @@ static Tensor *run(Tape *t, const Linear *l, Tensor *x, bool relu, bool real)
     t->k->linear_forward(t->stream, y->data, real, tensor_whole(x), tape_numbers_of(t, l->weight),
                          tape_reals_of(t, l->bias), relu, x->rows, l->in, l->out);
     tape_check(t, y, "the product", l->weight);
+    const double cap = real ? l->cap : 0;
+    if (cap > 0)
+        t->k->softcap_forward(t->stream, y->data, y->data, cap, y->rows * y->columns);
     LinearNode *n = tape_node(t, sizeof *n, linear_back, y);
     if (n)
-        n->l = l, n->x = x, n->relu = relu;
+        n->l = l, n->x = x, n->relu = relu, n->cap = cap;
     return y;
 }
 

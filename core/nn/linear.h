@@ -8,6 +8,7 @@ typedef struct Linear {
     Parameter *weight, *bias; /* of the first of several joined maps; bias NULL: none */
     size_t in, out;           /* out: of all joined maps together */
     Parameter *multiplier;    /* [1,in] constants: of x, before the product; NULL: 1 */
+    double cap;               /* of logits: z becomes cap tanh(z / cap); 0: it stays */
 } Linear;
 
 Linear linear_new(Parameters *p, size_t in, size_t out, bool bias, const char *name);
@@ -29,6 +30,6 @@ Linear linear_last(Parameters *p, Parameter *table, size_t in, size_t out, const
 
 Tensor *linear(Tape *t, const Linear *l, Tensor *x);
 Tensor *linear_relu(Tape *t, const Linear *l, Tensor *x);
-Tensor *linear_logits(Tape *t, const Linear *l, Tensor *x); /* as reals, with its multiplier */
+Tensor *linear_logits(Tape *t, const Linear *l, Tensor *x); /* as reals, with its multiplier and cap */
 
 #endif

@@ -10,6 +10,15 @@ Attend attend_rows(const Rows *rows, bool causal)
     return how;
 }
 
+void attend_masked(Attend *how, const KeyMask *mask)
+{
+    how->window = mask->window;
+    how->sinks = mask->sinks;
+    how->block = mask->block;
+    how->pattern = mask->pattern;
+    how->stride = mask->block ? mask->stride / mask->block : 0;
+}
+
 Attend attend_only(const Attend *how, const Queries *only)
 {
     Attend some = *how;

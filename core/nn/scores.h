@@ -11,7 +11,16 @@
  * Residual scores (RealFormer, He et al. 2021) are the same and the block's before it, which the next block gets in turn.
  *
  * additive looks at each pair of a query and a key in all dk columns: it holds two tensors [B*T*S, H*dk] in each block,
- * where the others hold [B*H*T, S]. A micro-batch of few rows, and dropping what is inside a block, keep that small. */
+ * where the others hold [B*H*T, S]. A micro-batch of few rows, and dropping what is inside a block, keep that small.
+ *
+ * What becomes of scores can be chosen, too. In this order:
+ *
+ *     cap               c tanh(s / c)                                                     (Gemma 2, 2024)
+ *     talking heads     head h' gets the sum over h of P[h',h] s[h], and so once more of weights  (Shazeer et al. 2020)
+ *     top               of a query's scores all but the largest few become -infinity      (Zhao et al. 2019)
+ *     sigmoid           weights are sigmoid(s - log n), each for itself, n the context    (Ramapuram et al. 2024)
+ *     memory            keys and values of no position, which all queries see             (Sukhbaatar et al. 2019)
+ */
 #ifndef CORE_NN_SCORES_H
 #define CORE_NN_SCORES_H
 
@@ -26,17 +35,36 @@ const char *score_name(Score score);
 bool score_is_dot(Score score);
 double score_scale(Score score, size_t key_size);
 
+/* What becomes of scores; nothing where all is 0. Fused attention knows the cap alone. */
+typedef struct WeightOptions {
+    double cap;
+    bool talking;
+    size_t top;     /* the most scores that a query keeps; 0: all */
+    size_t sigmoid; /* n of the bias -log n; 0: a softmax */
+    size_t memory;  /* keys and values of no position; for scores that are dot products */
+} WeightOptions;
+
 typedef struct Scoring {
     Score score;
     Linear query, key; /* Wq and Wk of all heads, one below another [H*dk, dk] */
     Linear out;        /* v of all heads [H, dk] */
+    WeightOptions weights;
+    Parameter *talk_scores, *talk_weights;  /* [H,H] */
+    Parameter *memory_keys, *memory_values; /* [memory, G*dk], [memory, G*dv] */
+    Parameter *one;                         /* [1,1], for what is multiplied by or made of a number */
 } Scoring;
 
+typedef struct ScoringOptions {
+    Score score;
+    size_t heads, kv_heads, key_size, value_size;
+    WeightOptions weights;
+} ScoringOptions;
+
 /* prefix: "blocks.0.attention", for .score.query.weight and so on; a dot product has no parameters. */
-Scoring scoring_new(Parameters *p, Score score, size_t heads, size_t key_size, const char *prefix);
+Scoring scoring_new(Parameters *p, const ScoringOptions *o, const char *prefix);
 
 /* The same as fused attention: q [N,H*dk], k [keys,G*dk], v [keys,G*dv] to [N,H*dv]; lengths, offsets, windows, blocks,
- * dropout and heads that share keys, but no distances and no biases of queries (asserted).
+ * caps, dropout and heads that share keys, but no distances and no biases of queries (asserted).
  * residual NULL, or where the scores [B*H*T, S] of the block before are (NULL: this is the first), and this one's go. */
 Tensor *attend_composed(Tape *t, const Scoring *s, Tensor *q, Tensor *k, Tensor *v, const Attend *how,
                         Tensor **residual);

@@ -61,6 +61,7 @@ Stack stack_new(Parameters *p, const StackOptions *o)
     const bool residual = o->block.norm == NORM_RESIDUAL;
     Stack s = {.depth = depth,
                .own_depth = o->depth,
+               .key_mask = o->key_mask,
                .window_pattern = o->window_pattern,
                .skip_blocks = o->skip_blocks,
                .block = memory_get(depth, sizeof *s.block),
@@ -131,8 +132,9 @@ Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Attentio
         now.residual_scores = s->residual_scores;
         if (s->residual_scores && x->beside) /* of the first block there are none before */
             now.self_scores = x->beside, now.cross_scores = x->beside->beside;
-        if (s->window_pattern && s->window_pattern[i % strlen(s->window_pattern)] == 'L')
-            now.self_mask.window = 0;
+        const bool all = s->window_pattern && s->window_pattern[i % strlen(s->window_pattern)] == 'L';
+        if (!all)
+            attend_masked(&now.self_mask, &s->key_mask);
         now.kv_cache = layer_of(context->kv_cache, i);
         now.cross_cache = layer_of(context->cross_cache, i);
         now.query_subset = i + 1 == s->depth && !late ? only : NULL;

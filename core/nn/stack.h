@@ -37,11 +37,11 @@ typedef enum Skip { SKIP_NONE, SKIP_X0, SKIP_UNET } Skip;
 
 typedef struct StackOptions {
     BlockOptions block;
-    size_t depth, loops;  /* loops 0: 1 */
-    size_t decoder_depth; /* of the decoder after it, where it is an encoder; 0: there is none */
-    const char
-        *window_pattern; /* a letter a block, again from the first where it is too short: L, it sees all keys, not
-                                 * just those of the mask's window; NULL: none does */
+    size_t depth, loops;        /* loops 0: 1 */
+    size_t decoder_depth;       /* of the decoder after it, where it is an encoder; 0: there is none */
+    KeyMask key_mask;           /* of self-attention */
+    const char *window_pattern; /* a letter a block, again from the first where it is too short: L, its queries see all
+                                 * keys, whatever `key_mask` hides; NULL: none do */
     bool residual_scores;
     const char *skip_blocks;   /* numbers of blocks that are left out, "1,3"; NULL: none is */
     bool embedding_norm;       /* x is normalized before the first block */
@@ -56,6 +56,7 @@ typedef struct Stack {
     Skip skips;
     bool normed, residual, residual_scores;
     Norm norm, embedding_norm; /* gain NULL: none */
+    KeyMask key_mask;
     const char *window_pattern, *skip_blocks;
     size_t kv_heads; /* that a cache may part; 1 where attention is composed of operations that know no heads apart */
     size_t key_columns, value_columns; /* of a layer's keys and values */

@@ -16,6 +16,65 @@ static bool mup_suits(const SharedOptions *o, Error *e)
            fail(e, "--parametrization mup scales dot products by their width: give --score scaled-dot");
 }
 
+/* What only one of the two ways to compute attention knows. */
+static bool attention_suits(const SharedOptions *o, Error *e)
+{
+    const char *composed = o->talking_heads       ? "talking-heads"
+                           : o->top_keys          ? "top-keys"
+                           : o->sigmoid_attention ? "sigmoid-attention"
+                           : o->memory_keys       ? "memory-keys"
+                                                  : NULL;
+    if (o->attention == ATTENTION_FUSED && composed)
+        return fail(e, "--%s is not among what fused attention computes: give --attention composed", composed);
+    if (o->attention == ATTENTION_FUSED && !score_is_dot((Score)o->score))
+        return fail(
+            e,
+            "--score %s is not a dot product, the only score that fused attention computes: give --attention composed",
+            score_name((Score)o->score));
+    if (o->attention == ATTENTION_COMPOSED && o->distances != DISTANCE_NONE)
+        return fail(e, "--attention composed does not support distances: give --distances none, or --attention fused");
+    if (o->attention == ATTENTION_COMPOSED && o->sink_score)
+        return fail(e, "--attention composed does not support --sink-score: leave it out, or give --attention fused");
+    if (o->memory_keys && !score_is_dot((Score)o->score))
+        return fail(e, "--memory-keys are for scores that are dot products: give --score scaled-dot or dot");
+    if (o->alibi_heads && (o->distances != DISTANCE_ALIBI || o->alibi_heads > o->heads))
+        return fail(e, "--alibi-heads %zu: expected --distances alibi, and no more than --heads %zu", o->alibi_heads,
+                    o->heads);
+    return true;
+}
+
+/* In positions; where none is given, such that a query sees the fewest keys: about the root of context times block of
+ * its own neighbourhood, and as many elsewhere. */
+static size_t stride_of(const SharedOptions *o)
+{
+    const size_t block = o->sparse_block ? o->sparse_block : 1;
+    size_t stride = block;
+    while (!o->stride && stride * stride < o->context * block)
+        stride += block;
+    return o->stride ? o->stride : stride;
+}
+
+/* What hides keys. */
+static bool mask_suits(const SharedOptions *o, Error *e)
+{
+    if (o->window_pattern && ((!o->window && !o->sparse) || !*o->window_pattern ||
+                              strspn(o->window_pattern, "SL") != strlen(o->window_pattern)))
+        return fail(
+            e,
+            "--window-pattern '%s': expected letters S (a block sees --window keys, or those of --sparse) and L "
+            "(it sees all), such as SSSL, and a --window",
+            o->window_pattern);
+    if (o->sinks && !o->window && !o->sparse)
+        return fail(e, "--sinks %zu are seen beside a --window or --sparse, which is missing", o->sinks);
+    if ((o->stride || o->sparse_block) && !o->sparse)
+        return fail(e, "--stride and --sparse-block belong to --sparse, which is missing");
+    if (o->sparse && o->sparse_block && stride_of(o) % o->sparse_block)
+        return fail(e, "--stride %zu is not a multiple of --sparse-block %zu", o->stride, o->sparse_block);
+    if (o->device == DEVICE_MINE && (o->sparse || o->sinks || o->score_cap > 0))
+        return fail(e, "--device mine supports neither --sparse nor --sinks nor --score-cap; no lesson asks for them");
+    return true;
+}
+
 bool network_suits(const SharedOptions *o, Error *e)
 {
     if (!o->head_size && o->dim % o->heads)
@@ -42,23 +101,10 @@ bool network_suits(const SharedOptions *o, Error *e)
     if (o->macaron && o->norm == NORM_PARALLEL)
         return fail(e, "--macaron has branches one after another, --norm parallel has them side by side: give another "
                        "--norm");
-    if (o->attention == ATTENTION_FUSED && !score_is_dot((Score)o->score))
-        return fail(
-            e,
-            "--score %s is not a dot product, the only score that fused attention computes: give --attention composed",
-            score_name((Score)o->score));
-    if (o->window_pattern &&
-        (!o->window || !*o->window_pattern || strspn(o->window_pattern, "SL") != strlen(o->window_pattern)))
-        return fail(e,
-                    "--window-pattern '%s': expected letters S (a block sees --window keys) and L (it sees all), such "
-                    "as SSSL, and a --window",
-                    o->window_pattern);
     if (o->skip_blocks && !stack_can_skip(o->skip_blocks, o->depth))
         return fail(e, "--skip-blocks '%s': expected numbers of blocks, such as 1,3, from 0 to %zu", o->skip_blocks,
                     o->depth - !!o->depth);
-    return mup_suits(o, e) &&
-           (o->attention == ATTENTION_FUSED || o->distances == DISTANCE_NONE ||
-            fail(e, "--attention composed does not support distances: give --distances none, or --attention fused"));
+    return attention_suits(o, e) && mask_suits(o, e) && mup_suits(o, e);
 }
 
 /* How many times as wide as the base of --parametrization mup; 1 without it. */
@@ -77,34 +123,42 @@ void network_prepare(Parameters *p, const SharedOptions *o)
 BlockOptions network_block(const SharedOptions *o)
 {
     size_t key_size = o->head_size ? o->head_size : o->dim / o->heads;
-    return (BlockOptions){.attention = {.dim = o->dim,
-                                        .heads = o->heads,
-                                        .kv_heads = o->kv_heads,
-                                        .key_size = key_size,
-                                        .value_size = o->value_size ? o->value_size : key_size,
-                                        .key_wider = o->head_size ? 1 : wider(o),
-                                        .bias = o->bias,
-                                        .qk_norm = o->qk_norm,
-                                        .qk_cosine = o->qk_norm_kind,
-                                        .value_residual = o->value_residual,
-                                        .composed = o->attention == ATTENTION_COMPOSED,
-                                        .score = (Score)o->score,
-                                        .dropout = o->attention_dropout,
-                                        .rotary = {.context = o->positions == POSITIONS_ROTARY ? o->context : 0,
-                                                   .base = o->rotary_base,
-                                                   .share = o->rotary_share,
-                                                   .stretch = o->rotary_stretch,
-                                                   .ntk = o->rotary_scaling},
-                                        .distances = {(DistanceKind)o->distances, .reach = o->context - 1}},
-                          .ff = o->ff ? o->ff : 4 * o->dim,
-                          .activation = (Activation)o->activation,
-                          .gate = o->gate,
-                          .norm = (NormPlace)o->norm,
-                          .norm_kind = (NormKind)o->norm_kind,
-                          .macaron = o->macaron,
-                          .dropout = o->dropout,
-                          .branch_dropout = o->branch_dropout,
-                          .ff_dropout = o->ff_dropout};
+    return (BlockOptions){
+        .attention = {.dim = o->dim,
+                      .heads = o->heads,
+                      .kv_heads = o->kv_heads,
+                      .key_size = key_size,
+                      .value_size = o->value_size ? o->value_size : key_size,
+                      .key_wider = o->head_size ? 1 : wider(o),
+                      .bias = o->bias,
+                      .qk_norm = o->qk_norm,
+                      .qk_cosine = o->qk_norm_kind,
+                      .value_residual = o->value_residual,
+                      .composed = o->attention == ATTENTION_COMPOSED,
+                      .score = (Score)o->score,
+                      .weights = {.cap = o->score_cap,
+                                  .talking = o->talking_heads,
+                                  .top = o->top_keys,
+                                  .sigmoid = o->sigmoid_attention ? o->context : 0,
+                                  .memory = o->memory_keys},
+                      .sink = o->sink_score,
+                      .gate = o->value_gate,
+                      .dropout = o->attention_dropout,
+                      .rotary = {.context = o->positions == POSITIONS_ROTARY ? o->context : 0,
+                                 .base = o->rotary_base,
+                                 .share = o->rotary_share,
+                                 .stretch = o->rotary_stretch,
+                                 .ntk = o->rotary_scaling},
+                      .distances = {(DistanceKind)o->distances, .reach = o->context - 1, .heads = o->alibi_heads}},
+        .ff = o->ff ? o->ff : 4 * o->dim,
+        .activation = (Activation)o->activation,
+        .gate = o->gate,
+        .norm = (NormPlace)o->norm,
+        .norm_kind = (NormKind)o->norm_kind,
+        .macaron = o->macaron,
+        .dropout = o->dropout,
+        .branch_dropout = o->branch_dropout,
+        .ff_dropout = o->ff_dropout};
 }
 
 EmbeddingOptions network_embedding(const SharedOptions *o, size_t vocabulary)
@@ -123,6 +177,13 @@ StackOptions network_stack(const SharedOptions *o, const char *blocks, const cha
     return (StackOptions){.block = network_block(o),
                           .depth = o->depth,
                           .loops = o->loops,
+                          .key_mask = {.window = o->window,
+                                       .sinks = o->sinks,
+                                       .pattern = (Pattern)o->sparse,
+                                       .block = !o->sparse        ? 0
+                                                : o->sparse_block ? o->sparse_block
+                                                                  : 1,
+                                       .stride = stride_of(o)},
                           .window_pattern = o->window_pattern,
                           .skip_blocks = o->skip_blocks,
                           .embedding_norm = o->embedding_norm,

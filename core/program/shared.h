@@ -35,12 +35,14 @@ enum { LOG_AXES_NONE, LOG_AXES_X, LOG_AXES_Y, LOG_AXES_XY };
 
 typedef struct SharedOptions {
     /* model */
-    size_t dim, heads, kv_heads, head_size, value_size, depth, ff, context, window, base_width, loops;
-    int parametrization, activation, norm, norm_kind, qk_norm_kind, positions, distances, attention, score, skip,
-        rotary_scaling; /* enums; see shared.c */
-    bool bias, bias_free, tie, gate, macaron, residual_scores, qk_norm, value_residual, embedding_norm;
+    size_t dim, heads, kv_heads, head_size, value_size, depth, ff, context, window, sinks, sparse_block, stride,
+        alibi_heads, top_keys, memory_keys, base_width, loops;
+    int parametrization, activation, norm, norm_kind, qk_norm_kind, positions, distances, attention, score, sparse,
+        skip, rotary_scaling; /* enums; see shared.c */
+    bool bias, bias_free, tie, gate, macaron, residual_scores, qk_norm, value_residual, embedding_norm, sink_score,
+        value_gate, talking_heads, sigmoid_attention;
     const char *window_pattern, *skip_blocks;
-    double rotary_base, rotary_share, rotary_stretch;
+    double rotary_base, rotary_share, rotary_stretch, score_cap, logit_cap;
     /* training */
     const char *data, *from, *map, *betas, *groups, *save_every, *lr_end;
     size_t batch, micro_batch, steps, epochs, warmup, decay_steps, lr_patience, eval_every, keep, patience, seed,

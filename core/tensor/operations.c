@@ -434,7 +434,13 @@ typedef struct WeightsNode {
     Attend how;
 } WeightsNode;
 
-/* What is masked has weight 0, so the softmax gives it no gradient: the mask needs no backward pass of its own. */
+void mask_scores(Tape *t, Tensor *scores, const Attend *how, size_t top)
+{
+    t->k->mask(t->stream, scores->data, how);
+    if (top)
+        t->k->keep_largest(t->stream, scores->data, scores->rows, scores->columns, top);
+}
+
 static void softmax_back(Tape *t, Node *node)
 {
     WeightsNode *n = (WeightsNode *)node;
@@ -443,15 +449,14 @@ static void softmax_back(Tape *t, Node *node)
     t->k->softmax_backward(t->stream, dx, add_x, node->y->gradient, node->y->data, node->y->rows, node->y->columns);
 }
 
-Tensor *masked_softmax(Tape *t, Tensor *scores, const Attend *how)
+Tensor *softmax(Tape *t, Tensor *x)
 {
-    Tensor *y = tape_tensor(t, scores->rows, scores->columns, false, scores->wanted);
-    t->k->mask(t->stream, scores->data, how);
-    t->k->softmax_forward(t->stream, y->data, scores->data, scores->rows, scores->columns);
+    Tensor *y = tape_tensor(t, x->rows, x->columns, false, x->wanted);
+    t->k->softmax_forward(t->stream, y->data, x->data, x->rows, x->columns);
     tape_check(t, y, "the softmax", NULL);
     WeightsNode *n = tape_node(t, sizeof *n, softmax_back, y);
     if (n)
-        n->x = scores;
+        n->x = x;
     return y;
 }
 

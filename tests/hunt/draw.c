@@ -71,6 +71,20 @@ static size_t how_many_inputs(Draw *d, What what)
     }
 }
 
+/* Not `top`: what it keeps may change with the last bit of a score. */
+static void draw_weights(Op *op, bool ordered, Random *own)
+{
+    op->weights.cap = chance(own, 0.2) ? 1.5 : 0;
+    op->weights.talking = op->composed && chance(own, 0.3);
+    op->weights.sigmoid = op->composed && chance(own, 0.25) ? 5 : 0;
+    op->weights.memory = op->composed && chance(own, 0.25) ? 1 + below(own, 3) : 0;
+    op->sink = !op->composed && chance(own, 0.25);
+    op->value_gate = chance(own, 0.2);
+    op->sinks = ordered && chance(own, 0.3) ? 1 + below(own, 3) : 0;
+    op->pattern = op->block && chance(own, 0.5) ? (Pattern)(1 + below(own, PATTERN_FIXED)) : PATTERN_LISTS;
+    op->stride = op->pattern ? 1 + below(own, 4) : 0;
+}
+
 static void draw_attention(Draw *d, Op *op)
 {
     static const size_t keys[] = {1, 2, 3, 5, 8}, values[] = {1, 2, 4, 5};
@@ -95,7 +109,12 @@ static void draw_attention(Draw *d, Op *op)
         op->distances.ahead = op->distances.kind == DISTANCE_ALIBI ? 0 : below(&d->r, 3);
         if (op->distances.kind == DISTANCE_BIAS && chance(&own, 0.4))
             op->distances.kind = DISTANCE_BUCKETS;
+        else if (op->distances.kind == DISTANCE_BIAS && chance(&own, 0.4))
+            op->distances.kind = DISTANCE_MLP;
+        else if (op->distances.kind == DISTANCE_ALIBI && chance(&own, 0.4))
+            op->distances.heads = 1 + below(&own, op->heads);
     }
+    draw_weights(op, ordered, &own);
     size_t memory = d->taste.memory      ? pick(d, SIDE_1, op->columns)
                     : chance(&d->r, 0.5) ? pick(d, -1, op->columns)
                                          : OPS;

@@ -138,6 +138,7 @@ Attend ground_attend(const Ground *g, size_t k)
     how.key_length = op->lengths ? l->length : NULL;
     how.query_offset = op->offsets ? l->offset : NULL;
     how.block = op->block;
+    how.sinks = op->sinks, how.pattern = op->pattern, how.stride = op->stride;
     how.block_start = l->block_start;
     how.block_index = l->block_index;
     return how;

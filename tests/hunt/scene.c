@@ -77,6 +77,9 @@ static AttentionOptions attention_options(const Op *op, size_t dim)
                               .bias = op->bias,
                               .cross = op->cross,
                               .composed = op->composed,
+                              .weights = op->weights,
+                              .sink = op->sink,
+                              .gate = op->value_gate,
                               .dropout = op->rate,
                               .distances = op->distances};
 }

@@ -181,7 +181,7 @@ __attribute__((format(printf, 2, 3))) static void say(Text *t, const char *forma
 
 static void say_attention(Text *t, const Op *op)
 {
-    static const char *const distances[] = {"", "bias", "alibi", "keys", "xl", "buckets"};
+    static const char *const distances[] = {"", "bias", "alibi", "keys", "xl", "buckets", "t5", "mlp"};
     say(t, " H %zu dk %zu dv %zu%s%s%s%s%s%s", op->heads, op->key_size, op->value_size, op->composed ? " composed" : "",
         op->cross ? " cross" : "", op->bias ? " bias" : "", op->causal ? " causal" : "", op->lengths ? " lengths" : "",
         op->offsets ? " offsets" : "");
@@ -190,9 +190,18 @@ static void say_attention(Text *t, const Op *op)
     if (op->window)
         say(t, " window %zu", op->window);
     if (op->block)
-        say(t, " block %zu", op->block);
+        say(t, " block %zu rule %d stride %zu", op->block, (int)op->pattern, op->stride);
+    if (op->sinks)
+        say(t, " sinks %zu", op->sinks);
+    if (op->weights.cap > 0)
+        say(t, " cap %g", op->weights.cap);
+    if (op->weights.memory)
+        say(t, " memory %zu", op->weights.memory);
+    say(t, "%s%s%s%s", op->weights.talking ? " talking" : "", op->weights.sigmoid ? " sigmoid" : "",
+        op->sink ? " sink" : "", op->value_gate ? " value gate" : "");
     if (op->distances.kind)
-        say(t, " distances %s %zu+%zu", distances[op->distances.kind], op->distances.reach, op->distances.ahead);
+        say(t, " distances %s %zu+%zu of %zu", distances[op->distances.kind], op->distances.reach, op->distances.ahead,
+            op->distances.heads);
 }
 
 static void say_fields(Text *t, const Op *op)

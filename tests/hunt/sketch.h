@@ -69,7 +69,10 @@ typedef struct Op {
     Positions positions;
     size_t heads, kv_heads, key_size, value_size;
     bool cross, composed, causal, lengths, offsets;
-    size_t window, block;
+    size_t window, block, sinks, stride; /* stride: in blocks; of pattern */
+    Pattern pattern;
+    WeightOptions weights;
+    bool sink, value_gate;
     DistanceOptions distances;
     NormPlace norm;
     NormKind norm_kind;                                        /* NORM, ADD_NORM, BLOCK */

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LAYOUTS = 10, CONTEXT = 13, MOST = 3 * CONTEXT };
+enum { LAYOUTS = 14, CONTEXT = 13, MOST = 3 * CONTEXT };
 
 /* A network, and what it takes to run it forward on rows that the test chooses. */
 typedef struct Reader {
@@ -42,6 +42,17 @@ static SharedOptions layout(int i)
         o.norm = NORM_DEEP, o.norm_kind = NORM_TANH, o.macaron = true;
     else if (i == 9)
         o.residual_scores = true, o.loops = 2, o.window = 4, o.window_pattern = "SL", o.score = SCORE_BILINEAR;
+    else if (i == 10)
+        o.distances = DISTANCE_ALIBI, o.alibi_heads = 2, o.score_cap = 1, o.logit_cap = 2, o.kv_heads = 1,
+        o.sink_score = o.value_gate = true, o.window = 3, o.sinks = 2;
+    else if (i == 11)
+        o.talking_heads = true, o.top_keys = 3, o.memory_keys = 2, o.kv_heads = 1, o.score_cap = 2, o.sinks = 1,
+        o.sparse = PATTERN_FIXED, o.stride = 4, o.sparse_block = 2;
+    else if (i == 12)
+        o.distances = DISTANCE_MLP, o.sparse = PATTERN_STRIDED, o.stride = 3;
+    else if (i == 13)
+        o.sigmoid_attention = true, o.memory_keys = 1, o.sparse = PATTERN_LOCAL, o.stride = 4, o.sparse_block = 2,
+        o.sinks = 3;
     else if (i >= 2)
         o.positions = POSITIONS_SINUSOID, o.head_size = 5, o.value_size = 7, o.window = 4, o.bias = false;
     return o;
@@ -307,7 +318,7 @@ START_TEST(fused_and_composed_attention_remember_the_same)
     SharedOptions o = layout(_i & ~1);
     double *found[2];
     int32_t ids[CONTEXT];
-    o.distances = DISTANCE_NONE; /* composed attention has none */
+    o.distances = DISTANCE_NONE, o.alibi_heads = 0, o.sink_score = false; /* composed attention has none of these */
     random_ids(ids, 8);
     for (int composed = 0; composed < 2; composed++) {
         Reader r;

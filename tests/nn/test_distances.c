@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEPTH = 2, HEADS = 2, DIM = 10, KINDS = 6 };
+enum { DEPTH = 2, HEADS = 2, DIM = 10, KINDS = 7 };
 
 typedef struct Net {
     Parameters parameters;
@@ -173,12 +173,26 @@ START_TEST(buckets_are_those_of_t5)
                                     "blocks.0.attention");
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
             for (size_t column = 0; column < BUCKETS && (ahead || cases[i].distance >= 0); column++) {
-                double one = d.bucket->constant(d.bucket, (size_t)(cases[i].distance + (int)ahead), column);
+                double one = d.inputs->constant(d.inputs, (size_t)(cases[i].distance + (int)ahead), column);
                 ck_assert_msg(one == (column == (ahead ? cases[i].both : cases[i].causal)), "%zu ahead, %d: bucket %zu",
                               ahead, cases[i].distance, column);
             }
         parameters_close(&p);
     }
+}
+
+/* Slopes are those of a network that has so many heads; the others hear of no distance. */
+START_TEST(alibi_may_be_for_the_first_heads_alone)
+{
+    Parameters p = {0};
+    Distances some = distances_new(&p, &(DistanceOptions){DISTANCE_ALIBI, .reach = 9, .heads = 2}, 8, 3, 4, "a"),
+              all = distances_new(&p, &(DistanceOptions){DISTANCE_ALIBI, .reach = 9}, 8, 2, 4, "b");
+    for (size_t distance = 0; distance < 10; distance++)
+        for (size_t h = 0; h < 3; h++)
+            ck_assert(some.bias->constant(some.bias, distance, h) ==
+                      (h < 2 ? all.bias->constant(all.bias, distance, h) : 0));
+    ck_assert(all.bias->constant(all.bias, 3, 1) == -3 * exp2(-8));
+    parameters_close(&p);
 }
 
 /* T5 has one table for all blocks, whose names have one number each. */
@@ -189,8 +203,8 @@ START_TEST(t5_has_one_table_and_buckets_one_a_block)
         DistanceOptions o = {t5 ? DISTANCE_T5 : DISTANCE_BUCKETS, .reach = 9};
         Distances first = distances_new(&p, &o, 8, 2, 4, "blocks.0.attention"),
                   second = distances_new(&p, &o, 8, 2, 4, "blocks.1.attention");
-        ck_assert((first.buckets.weight == second.buckets.weight) == t5);
-        ck_assert_str_eq(second.buckets.weight->name,
+        ck_assert((first.last.weight == second.last.weight) == t5);
+        ck_assert_str_eq(second.last.weight->name,
                          t5 ? "blocks.distance_bias.weight" : "blocks.1.attention.distance_bias.weight");
         parameters_close(&p);
     }
@@ -202,6 +216,7 @@ int main(int argc, char **argv)
                                  TEST_LOOP(kept_computed_again_and_split_give_the_same_gradient, KINDS),
                                  TEST_LOOP(backends_and_types_agree, KINDS),
                                  TEST_LOOP(learned_or_fixed_a_bias_begins_as_alibi, 2),
+                                 TEST(alibi_may_be_for_the_first_heads_alone),
                                  TEST(buckets_are_those_of_t5),
                                  TEST(t5_has_one_table_and_buckets_one_a_block)};
     return suite_run("nn/distances", tests, sizeof tests / sizeof *tests, argc, argv);

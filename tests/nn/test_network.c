@@ -46,6 +46,17 @@ static SharedOptions kind(int i)
         o.residual_scores = true, o.attention = ATTENTION_COMPOSED, o.loops = 2, o.window = 4, o.window_pattern = "SL";
         o.norm = NORM_RESIDUAL;
         break;
+    case 10:
+        o.norm = NORM_PRE, o.activation = ACTIVATION_GELU, o.distances = DISTANCE_MLP, o.kv_heads = 1;
+        o.score_cap = 1, o.logit_cap = 2, o.sink_score = o.value_gate = true, o.sinks = 2;
+        o.sparse = PATTERN_STRIDED, o.stride = 3, o.window_pattern = "SL";
+        break;
+    case 11:
+        o.norm = NORM_PRE, o.activation = ACTIVATION_GELU, o.heads = 4, o.kv_heads = 2,
+        o.attention = ATTENTION_COMPOSED;
+        o.talking_heads = o.sigmoid_attention = true, o.memory_keys = 2, o.score_cap = 2;
+        o.window = 3, o.sinks = 1;
+        break;
     case 3:
         o.norm_kind = NORM_RMS, o.heads = 4, o.kv_heads = 2;
         o.attention = 1, o.score = SCORE_ADDITIVE, o.window = 4, o.activation = ACTIVATION_GELU;
@@ -56,7 +67,7 @@ static SharedOptions kind(int i)
     return o;
 }
 
-enum { KINDS = 10 };
+enum { KINDS = 12 };
 
 static const size_t lengths[] = {5, 1, 9, 0, 13, 3, 2};
 

@@ -4,9 +4,9 @@
 #include "tests/nn/networks.h"
 #include "tests/parity.h"
 
-static const char *const names[] = {"post-learned", "post-sinusoid", "pre-learned", "pre-sinusoid",
-                                    "tied",         "modern",        "small-gpt",   "unet",
-                                    "residual",     "deepnorm",      "realformer"};
+static const char *const names[] = {"post-learned", "post-sinusoid", "pre-learned", "pre-sinusoid", "tied",
+                                    "modern",       "small-gpt",     "unet",        "residual",     "deepnorm",
+                                    "realformer",   "capped",        "talking",     "sigmoid",      "strided"};
 
 /* A decoder over words that are looked up, and encoder-decoders: post-norm, one table for all; pre-norm, a table each.
  */
@@ -20,7 +20,8 @@ static Network open_charlm(ParityFixture *s, bool composed)
     Model *m = memory_get(1, sizeof *m);
     SharedOptions o = reference_options(&s->f);
     ck_assert_ptr_nonnull(m);
-    o.attention = o.residual_scores || (composed && o.distances == DISTANCE_NONE); /* composed attention has none */
+    if (o.residual_scores || (composed && o.distances == DISTANCE_NONE)) /* composed attention has no distances */
+        o.attention = ATTENTION_COMPOSED;
     ck_done(model_open(m, &o, BYTES, &e), e);
     s->model = m;
     return charlm_network(m, o.smoothing);

@@ -116,7 +116,9 @@ static void check_formula(Score score, const Kernels *k, double rounding)
     attend_directly(&x, score, wanted);
 
     ck_assert(k->on_host); /* starts are where they are */
-    Scoring scoring = scoring_new(&p, score, HEADS, DK, "attention");
+    Scoring scoring = scoring_new(
+        &p, &(ScoringOptions){.score = score, .heads = HEADS, .kv_heads = HEADS, .key_size = DK, .value_size = DV},
+        "attention");
     ck_done(parameters_finish(&p, &e) && k->open(&s, 1, &e) && weights_open(&w, k, s, &p, &e) &&
                 tape_open(&t, k, s, &w, &(TapePlan){1 << 20, 0, 1 << 16}, &e),
             e);
@@ -293,6 +295,22 @@ START_TEST(what_does_not_go_together_is_refused)
                  {{.dim = 8, .heads = 4, .qk_norm_kind = 1, .qk_norm = true}, NULL},
                  {{.dim = 8, .heads = 4, .norm = NORM_PARALLEL, .macaron = true}, "--macaron"},
                  {{.dim = 8, .heads = 4, .device = DEVICE_MINE}, NULL},
+                 {{.dim = 8, .heads = 4, .score_cap = 5, .device = DEVICE_MINE}, "--device mine"},
+                 {{.dim = 8, .heads = 4, .sinks = 2}, "--sinks 2"},
+                 {{.dim = 8, .heads = 4, .sinks = 2, .window = 3}, NULL},
+                 {{.dim = 8, .heads = 4, .stride = 2}, "--sparse"},
+                 {{.dim = 8, .heads = 4, .sparse = PATTERN_FIXED, .stride = 6, .sparse_block = 4}, "--stride 6"},
+                 {{.dim = 8, .heads = 4, .sparse = PATTERN_FIXED, .sparse_block = 4, .window_pattern = "SL"}, NULL},
+                 {{.dim = 8, .heads = 4, .talking_heads = true}, "--talking-heads"},
+                 {{.dim = 8, .heads = 4, .top_keys = 2}, "--top-keys"},
+                 {{.dim = 8, .heads = 4, .sigmoid_attention = true}, "--sigmoid-attention"},
+                 {{.dim = 8, .heads = 4, .memory_keys = 2}, "--memory-keys"},
+                 {{.dim = 8, .heads = 4, .memory_keys = 2, .attention = 1, .score = SCORE_ADDITIVE}, "dot products"},
+                 {{.dim = 8, .heads = 4, .top_keys = 2, .attention = ATTENTION_COMPOSED}, NULL},
+                 {{.dim = 8, .heads = 4, .sink_score = true, .attention = ATTENTION_COMPOSED}, "--sink-score"},
+                 {{.dim = 8, .heads = 4, .alibi_heads = 2}, "--distances alibi"},
+                 {{.dim = 8, .heads = 4, .distances = DISTANCE_ALIBI, .alibi_heads = 5}, "--alibi-heads 5"},
+                 {{.dim = 8, .heads = 4, .distances = DISTANCE_ALIBI, .alibi_heads = 2}, NULL},
                  {{.dim = 8, .heads = 4, .kv_heads = 4, .norm_kind = NORM_RMS, .bias_free = true}, NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Error e = {.text = ""};
