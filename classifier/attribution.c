@@ -10,8 +10,6 @@
 
 #include <math.h>
 
-enum { TEXT, LABEL };
-
 /* ln p - ln (1 - p) of a class; *less: 1 - p */
 static double log_odds(const float *logits, size_t classes, size_t class, double *less)
 {
@@ -27,7 +25,7 @@ static double log_odds(const float *logits, size_t classes, size_t class, double
 }
 
 /* The text, and after it the text without each of its words; one of a single word leaves an unknown one. */
-static void leave_out(const int32_t *ids, size_t count, int32_t *all, size_t *start)
+static void leave_out(const int32_t *ids, size_t count, int32_t unknown, int32_t *all, size_t *start)
 {
     size_t at = 0;
     for (size_t left = 0; left <= count; left++) {
@@ -36,7 +34,7 @@ static void leave_out(const int32_t *ids, size_t count, int32_t *all, size_t *st
             if (left == 0 || i != left - 1)
                 all[at++] = ids[i];
         if (at == start[left])
-            all[at++] = UNKNOWN;
+            all[at++] = unknown;
     }
     start[count + 1] = at;
 }
@@ -51,7 +49,7 @@ static bool ask_without(Attribution *m, Classifier *c, Trainer *trainer, const i
     bool fine = (all && start && logits && shares) ||
                 memory_error(e, "texts without a word", texts * m->count, sizeof *all);
     if (fine) {
-        leave_out(ids, m->count, all, start);
+        leave_out(ids, m->count, c->reading->unknown, all, start);
         fine = classifier_logits(c, trainer, &(Texts){.count = texts, .ids = all, .start = start}, logits, e);
     }
     if (fine) {
@@ -75,16 +73,17 @@ static bool multiply(Attribution *m, const Classifier *c, Trainer *trainer, cons
     const Worker *w = &trainer->worker[0];
     const Parameter *table = c->model.embedding.table;
     const size_t dim = c->model.embedding.dim;
-    void *slopes = memory_get(m->count * dim, k->real), *vectors = memory_get(table->count, k->real);
+    const size_t slots = m->count + classifier_marks(c);
+    void *slopes = memory_get(slots * dim, k->real), *vectors = memory_get(table->count, k->real);
     bool fine = (slopes && vectors) || memory_error(e, "word vectors", table->count, k->real);
     if (fine) {
-        k->download(w->stream, slopes, tape_gradient_of(&w->tape, table), m->count * dim * k->real);
+        k->download(w->stream, slopes, tape_gradient_of(&w->tape, table), slots * dim * k->real);
         weights_get(&trainer->weights, w->stream, table, vectors);
     }
     for (size_t i = 0; fine && i < m->count; i++) {
         double sum = 0;
         for (size_t d = 0; d < dim; d++)
-            sum += real_at(k, slopes, i * dim + d) * real_at(k, vectors, (size_t)ids[i] * dim + d);
+            sum += real_at(k, slopes, (m->lead + i) * dim + d) * real_at(k, vectors, (size_t)ids[i] * dim + d);
         m->gradient[i] = -sum / less; /* of ln p, not of the loss */
     }
     memory_free(slopes);
@@ -92,18 +91,16 @@ static bool multiply(Attribution *m, const Classifier *c, Trainer *trainer, cons
     return fine;
 }
 
-static void fill(Batch *b, const Attribution *m, const int32_t *ids)
+static void fill(const Classifier *c, Batch *b, const Attribution *m, const int32_t *ids)
 {
     batch_clear(b);
-    size_t at = batch_row(b, TEXT, m->count);
-    for (size_t i = 0; i < m->count; i++) {
-        b->side[TEXT].ids[at + i] = ids[i];
-        b->side[TEXT].slots[at + i] = (int32_t)i;
-        b->side[TEXT].targets[at + i] = -1;
-    }
-    at = batch_row(b, LABEL, 1);
+    classifier_add_text(c, b, ids, m->count);
+    for (size_t i = 0; i < b->side[TEXT].positions; i++)
+        b->side[TEXT].slots[i] = (int32_t)i;
+    const size_t at = batch_row(b, LABEL, 1);
     b->side[LABEL].ids[at] = b->side[LABEL].slots[at] = 0;
     b->side[LABEL].targets[at] = (int32_t)m->answer;
+    classifier_add_segments(c, b, SIZE_MAX);
 }
 
 /* Forward and backward once, into a gradient that has a row for each position. */
@@ -112,8 +109,9 @@ static bool ask_gradient(Attribution *m, const Classifier *c, Trainer *trainer, 
 {
     const Kernels *k = trainer->options.k;
     Worker *w = &trainer->worker[0];
-    const size_t capacity = c->model.parameters.dense + m->count * c->model.parameters.lookup;
-    const BatchSize size = {2, 1, {m->count, 1}, 0};
+    const size_t positions = m->count + classifier_marks(c);
+    const size_t capacity = c->model.parameters.dense + positions * c->model.parameters.lookup;
+    const BatchSize size = {.sides = model_sides(&c->model), .rows = 1, .positions = {positions, 1, positions}};
     const StepState state = {.loss = {{.scale = 1}}};
     Batch batch = {0};
     void *own = w->tape.gradient, *gradient = k->allocate(capacity * k->real);
@@ -121,13 +119,12 @@ static bool ask_gradient(Attribution *m, const Classifier *c, Trainer *trainer, 
     if (fine) {
         k->zero(w->stream, gradient, capacity * k->real);
         k->upload(w->stream, w->state, &state, sizeof state);
-        fill(&batch, m, ids);
+        fill(c, &batch, m, ids);
         device_rows_upload(&w->rows, w->stream, &batch, 0, 1);
         w->tape.training = w->tape.recording = true;
         w->tape.gradient = gradient;
-        w->tape.slots = m->count;
-        cross_entropy(&w->tape, model_logits(&w->tape, &c->model, &w->rows.rows[TEXT]), w->rows.rows[LABEL].targets, 0,
-                      0);
+        w->tape.slots = positions;
+        cross_entropy(&w->tape, model_logits(&w->tape, &c->model, w->rows.rows), w->rows.rows[LABEL].targets, 0, 0);
         tape_backward(&w->tape);
         fine = multiply(m, c, trainer, ids, less, e) && k->finish(w->stream, e);
         tape_reset(&w->tape);
@@ -144,7 +141,7 @@ static void ask_attention(Attribution *m, const Maps *maps)
     const size_t rows = maps->layers * maps->heads * maps->queries;
     for (size_t row = 0; row < rows; row++)
         for (size_t j = 0; j < m->count; j++)
-            m->attention[j] += (double)maps->weights[row * maps->keys + j] * (double)m->count / (double)rows;
+            m->attention[j] += (double)maps->weights[row * maps->keys + m->lead + j] * (double)m->count / (double)rows;
 }
 
 bool attribution_open(Attribution *m, Classifier *c, const int32_t *ids, size_t count, const Maps *maps, Error *e)
@@ -153,7 +150,8 @@ bool attribution_open(Attribution *m, Classifier *c, const int32_t *ids, size_t 
     TrainerOptions options;
     Trainer trainer = {0};
     double less;
-    *m = (Attribution){.count = count, .left_out = memory_get(3 * count, sizeof *m->left_out)};
+    *m = (Attribution){
+        .count = count, .lead = c->options->marks, .left_out = memory_get(3 * count, sizeof *m->left_out)};
     if (!m->left_out)
         return memory_error(e, "attributions of words", 3 * count, sizeof *m->left_out);
     m->gradient = m->left_out + count;

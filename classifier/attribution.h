@@ -15,11 +15,12 @@
 
 typedef struct Attribution {
     size_t count, answer; /* words, class */
+    size_t lead;          /* marks before the first word, in what is read */
     double share;         /* of that class */
     double *left_out, *gradient, *attention;
 } Attribution;
 
-/* Of an opened run. ids [count]; maps: those of the text, or NULL (then attention is 0). Dropout must be off. */
+/* Of an opened run. ids [count], without marks; maps: those of the text, or NULL (then attention is 0). Dropout must be off. */
 bool attribution_open(Attribution *m, Classifier *c, const int32_t *ids, size_t count, const Maps *maps, Error *e);
 void attribution_close(Attribution *m);
 

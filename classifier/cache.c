@@ -14,13 +14,13 @@
 #include <sys/stat.h>
 
 /* Another number for another way to part texts into words, too. */
-static const char magic[16] = "attend reviews1";
+static const char magic[16] = "attend reviews2";
 static const uint64_t byte_order = 0x0102030405060708;
 
 typedef struct Header {
     char magic[16];
     uint64_t byte_order;
-    uint64_t classes, class_letters, words, letters, count, training, ids;
+    uint64_t classes, class_letters, words, letters, count, training, unlabelled, ids;
     char sha256[72]; /* of the corpus */
 } Header;
 
@@ -73,22 +73,28 @@ static void add_folder(Buffer *b)
         buffer_print(b, "%s/.cache/attend/", home);
 }
 
+static bool can_be_read_twice(const char *path)
+{
+    struct stat s;
+    return !stat(path, &s) && (S_ISREG(s.st_mode) || S_ISDIR(s.st_mode));
+}
+
 bool cache_path(const CorpusOptions *o, char **path, Error *e)
 {
     Buffer b = {0}, key = {0};
-    Sha256 source;
-    struct stat s;
+    Sha256 source, more;
     *path = NULL;
     add_folder(&b);
-    bool can_be_read_twice = o->path && !stat(o->path, &s) && (S_ISREG(s.st_mode) || S_ISDIR(s.st_mode));
-    if (!b.size || !can_be_read_twice) {
+    if (!b.size || !o->path || !can_be_read_twice(o->path) || (o->more && !can_be_read_twice(o->more))) {
         buffer_free(&b);
         return true;
     }
-    bool done = fingerprint(o->path, &source, e);
+    bool done = fingerprint(o->path, &source, e) && (!o->more || fingerprint(o->more, &more, e));
     if (done) {
         buffer_print(&key, "%s\n%s\n%s\n%s\n", magic, source.text, o->text_column ? o->text_column : "text",
                      o->label_column ? o->label_column : "label");
+        if (o->unlabelled)
+            buffer_print(&key, "unlabelled %s\n", o->more ? more.text : "");
         buffer_print(&b, "reviews-%.24s", sha256(key.text, key.size).text);
         *path = b.failed || key.failed ? NULL : memory_string(b.text);
         done = *path || memory_error(e, "the name of a cache", b.size, 1);
@@ -121,6 +127,7 @@ static void add_content(Buffer *b, const Corpus *c)
                 .letters = c->words.size,
                 .count = c->count,
                 .training = c->training,
+                .unlabelled = c->unlabelled,
                 .ids = c->start[c->count]};
     memcpy(h.magic, magic, sizeof h.magic);
     memcpy(h.sha256, c->sha256, sizeof c->sha256);
@@ -176,7 +183,9 @@ static const void *cut_off(const char **at, size_t *left, uint64_t count, size_t
 static bool copy_classes(Corpus *c, const char *names, const Header *h)
 {
     const char *end = names + h->class_letters;
-    c->classes = memory_get(h->classes, sizeof *c->classes);
+    if (h->classes > h->class_letters)
+        return false;
+    c->classes = memory_get(h->classes + 1, sizeof *c->classes);
     for (; c->classes && c->class_count < h->classes; names += strlen(names) + 1) {
         if (names == end || !(c->classes[c->class_count] = memory_string(names)))
             return false;
@@ -201,7 +210,7 @@ static bool copy_texts(Corpus *c, const int32_t *labels, const uint32_t *lengths
     c->labels = memory_get(h->count, sizeof *c->labels);
     c->start = memory_get(h->count + 1, sizeof *c->start);
     c->ids = memory_get(h->ids, sizeof *c->ids);
-    if (!c->labels || !c->start || !c->ids)
+    if (!c->labels || !c->start || !c->ids || h->unlabelled > h->count || h->training > h->count - h->unlabelled)
         return false;
     memcpy(c->labels, labels, h->count * sizeof *labels);
     memcpy(c->ids, ids, h->ids * sizeof *ids);
@@ -209,7 +218,8 @@ static bool copy_texts(Corpus *c, const int32_t *labels, const uint32_t *lengths
         uint32_t length;
         memcpy(&length, &lengths[i], sizeof length);
         c->start[i + 1] = c->start[i] + length;
-        if (c->labels[i] < 0 || (size_t)c->labels[i] >= c->class_count)
+        if (i >= h->count - h->unlabelled ? c->labels[i] != -1
+                                          : c->labels[i] < 0 || (size_t)c->labels[i] >= c->class_count)
             return false;
     }
     for (size_t i = 0; i < h->ids; i++) {
@@ -219,9 +229,10 @@ static bool copy_texts(Corpus *c, const int32_t *labels, const uint32_t *lengths
     }
     c->count = h->count;
     c->training = h->training;
+    c->unlabelled = h->unlabelled;
     c->capacity = h->ids;
     memcpy(c->sha256, h->sha256, sizeof c->sha256);
-    return c->start[h->count] == h->ids && h->training <= h->count;
+    return c->start[h->count] == h->ids;
 }
 
 /* False: it is damaged, or there is no memory; either way the source is read instead. */
@@ -243,7 +254,7 @@ static bool parse(Corpus *c, const char *bytes, size_t size)
     const void *labels = letters ? cut_off(&at, &left, h.count, sizeof *c->labels) : NULL;
     const void *lengths = labels ? cut_off(&at, &left, h.count, sizeof(uint32_t)) : NULL;
     const void *ids = lengths ? cut_off(&at, &left, h.ids, sizeof *c->ids) : NULL;
-    if (!ids || left || !h.class_letters || classes[h.class_letters - 1] || !h.letters || letters[h.letters - 1])
+    if (!ids || left || (h.class_letters && classes[h.class_letters - 1]) || !h.letters || letters[h.letters - 1])
         return false;
     return copy_classes(c, classes, &h) && copy_words(c, letters, &h) && copy_texts(c, labels, lengths, ids, &h);
 }
@@ -280,7 +291,7 @@ static bool rename_classes(Corpus *c, const CorpusOptions *o)
     for (size_t i = 0; done && i < o->class_count; i++)
         done = (names[i] = memory_string(o->classes[i])) != NULL;
     for (size_t i = 0; done && i < c->count; i++)
-        c->labels[i] = now[c->labels[i]];
+        c->labels[i] = c->labels[i] < 0 ? -1 : now[c->labels[i]];
     memory_free(now);
     char **old = done ? c->classes : names;
     size_t count = done ? c->class_count : o->class_count;

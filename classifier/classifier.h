@@ -2,7 +2,7 @@
 #ifndef CLASSIFIER_CLASSIFIER_H
 #define CLASSIFIER_CLASSIFIER_H
 
-#include "classifier/data.h"
+#include "classifier/masking.h"
 #include "classifier/model.h"
 #include "core/program/app.h"
 
@@ -10,8 +10,12 @@ typedef struct Classifier {
     App app; /* first: what core/program hands back as an App is one of these */
     ClassifierOptions *options;
     Reviews reviews;
-    Vocabulary vocabulary; /* an opened run's */
-    char **classes;        /* [class_count] an opened run's */
+    Tokens tokens;         /* an opened run's, or of the one that --from names */
+    const Tokens *reading; /* those, or the reviews' own; NULL: none are open */
+    Masking masking;
+    size_t score_most; /* texts that are scored; 0: all */
+    uint32_t step;     /* whose batch is being made; 0: it is scored, and always masked alike */
+    char **classes;    /* [class_count] an opened run's */
     size_t class_count;
     Model model;
 } Classifier;
@@ -23,6 +27,32 @@ bool classifier_open_run(Classifier *c, Error *e);
 
 /* What the options say of texts. */
 ReviewsOptions classifier_reviews_options(const Classifier *c);
+
+/* Whether it is one that is pretrained: its classes are tokens. */
+static inline bool classifier_is_masked(const Classifier *c) { return c->options->objective == OBJECTIVE_MASKED; }
+
+/* Positions of a row that are marks. */
+static inline size_t classifier_marks(const Classifier *c)
+{
+    return c->options->marks ? c->options->next_sentence ? 3 : 2 : 0;
+}
+
+/* Adds a row of TEXT, between marks where the model wants them, and returns its first position; then of SEGMENT, where
+ * it has segments: 1 from the row's position `first` on. */
+size_t classifier_add_text(const Classifier *c, Batch *b, const int32_t *ids, size_t count);
+void classifier_add_segments(const Classifier *c, Batch *b, size_t first);
+
+/* The same of pretraining, where text i of some is masked; and what the Task is then. */
+void masked_row(const Classifier *c, const Texts *texts, size_t i, Batch *b);
+void masked_task(Classifier *c);
+
+/* eval of a pretrained run, and predict: the likeliest tokens where a text has [MASK]. number: of the text, for
+ * messages. */
+bool masked_eval(Classifier *c, Error *e);
+bool masked_predict(Classifier *c, Trainer *trainer, const char *text, size_t size, size_t number, Error *e);
+
+/* What --layer-rate and --freeze say of the opened model, as --groups. */
+bool classifier_layer_rates(Classifier *c, Error *e);
 
 /* Fills the Task: batches of the training part, and the texts of app.data.scored to score. */
 void classifier_task(Classifier *c);
@@ -45,5 +75,6 @@ bool classifier_name_token(const App *a, int32_t id, Labels *names, Error *e);
 bool classifier_eval(App *a, Error *e);
 bool classifier_predict(App *a, Error *e);
 bool classifier_baseline(App *a, Error *e);
+bool classifier_pretrain(App *a, Error *e);
 
 #endif

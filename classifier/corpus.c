@@ -30,7 +30,7 @@ static int by_bytes(const void *a, const void *b) { return strcmp(*(char *const 
 
 static bool copy_classes(Corpus *c, size_t count, Error *e)
 {
-    c->classes = memory_get(count, sizeof *c->classes);
+    c->classes = memory_get(count + 1, sizeof *c->classes); /* where nothing has a label, too */
     c->class_count = count;
     return c->classes || memory_error(e, "classes", count, sizeof *c->classes);
 }
@@ -83,7 +83,7 @@ static bool has_label(const Labelled *text, Error *e)
 static bool find_classes(Vocabulary *found, const Labelled *texts, size_t count, Error *e)
 {
     for (size_t i = 0; i < count; i++) {
-        if (texts[i].test)
+        if (texts[i].test || !texts[i].label)
             continue;
         if (!has_label(&texts[i], e) || !vocabulary_add(found, texts[i].label, texts[i].label_size, 1, NULL, e))
             return false;
@@ -93,23 +93,24 @@ static bool find_classes(Vocabulary *found, const Labelled *texts, size_t count,
     return true;
 }
 
-static bool classes_of_texts(Corpus *c, const char *source, const Labelled *texts, size_t count, Error *e)
+static bool classes_of_texts(Corpus *c, const char *source, const Labelled *texts, size_t count, bool unlabelled,
+                             Error *e)
 {
     Vocabulary found;
     if (!vocabulary_open(&found, e))
         return false;
     bool done = find_classes(&found, texts, count, e);
     size_t classes = found.count - 1; /* without <unk> */
-    if (done && classes == 0)
+    if (done && classes == 0 && !unlabelled)
         done = fail(e, "%s has test texts, but no training texts", source);
-    else if (done && classes == 1)
+    else if (done && classes == 1 && !unlabelled)
         done = fail(e, "%s: all training texts are of one class, '%s'; a classifier needs at least two", source,
                     vocabulary_word(&found, 1));
     done = done && copy_classes(c, classes, e);
     for (size_t i = 0; done && i < classes; i++)
         done = copy_class(c, i, vocabulary_word(&found, (int32_t)i + 1), e);
     vocabulary_close(&found);
-    if (done)
+    if (done && classes)
         qsort(c->classes, classes, sizeof *c->classes, by_bytes);
     return done;
 }
@@ -134,6 +135,9 @@ static bool unknown_class(const Corpus *c, const Labelled *text, Error *e)
 
 static bool find_label(const Corpus *c, const Labelled *text, int32_t *label, Error *e)
 {
+    *label = -1;
+    if (!text->label)
+        return true;
     if (!has_label(text, e))
         return false;
     for (size_t i = 0; i < c->class_count; i++)
@@ -168,19 +172,25 @@ static bool add_text(Corpus *c, const Labelled *text, Error *e)
     return true;
 }
 
-/* The training texts, then the test texts; each adds a line to `sums`, of which the checksum is made. */
+/* Which come first. */
+typedef enum Group { TRAINING, TEST, UNLABELLED, GROUPS } Group;
+
+static Group group_of(const Labelled *text) { return !text->label ? UNLABELLED : text->test ? TEST : TRAINING; }
+
+/* A group after the other; each text adds a line to `sums`, of which the checksum is made. */
 static bool add_texts(Corpus *c, const Labelled *texts, size_t count, Buffer *sums, Error *e)
 {
-    for (int test = 0; test < 2; test++)
+    for (Group group = TRAINING; group < GROUPS; group++)
         for (size_t i = 0; i < count; i++) {
             const Labelled *text = &texts[i];
-            if (text->test != (test == 1))
+            if (group_of(text) != group)
                 continue;
             if (!add_text(c, text, e))
                 return false;
-            buffer_print(sums, "%d %.*s %s\n", test, (int)text->label_size, text->label,
+            buffer_print(sums, "%d %.*s %s\n", (int)group, (int)text->label_size, text->label ? text->label : "",
                          sha256(text->text, text->size).text);
-            c->training += !test;
+            c->training += group == TRAINING;
+            c->unlabelled += group == UNLABELLED;
         }
     return !sums->failed || memory_error(e, "checksums of texts", count, sizeof(Sha256));
 }
@@ -193,10 +203,10 @@ static bool make(Corpus *c, const char *source, const Labelled *texts, size_t co
     if (!c->labels || !c->start)
         return memory_error(e, "texts", count, sizeof *c->start);
     if (!vocabulary_open(&c->words, e) ||
-        !(o->classes ? given_classes(c, o, e) : classes_of_texts(c, source, texts, count, e)))
+        !(o->classes ? given_classes(c, o, e) : classes_of_texts(c, source, texts, count, o->unlabelled, e)))
         return false;
     bool done = add_texts(c, texts, count, &sums, e);
-    if (done && !o->classes && !c->start[c->training])
+    if (done && !o->classes && !c->start[c->training] && c->start[c->count] == c->start[c->count - c->unlabelled])
         done = fail(e, "%s: no training text has a word in it", source);
     if (done)
         memcpy(c->sha256, sha256(sums.text, sums.size).text, sizeof c->sha256);

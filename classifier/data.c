@@ -8,20 +8,21 @@
 
 #include <string.h>
 
-enum { SITE_HELD_OUT = SITE_DATA + 0x100 };
+enum { SITE_HELD_OUT = SITE_DATA + 0x100, SITE_EXAMPLES = SITE_DATA + 0x101 };
 
 /* --- what is held out --- */
 
-/* Puts the texts of a class into random order (Fisher and Yates) and marks the first fifth. */
-static void hold_out_class(size_t *texts, size_t count, uint32_t seed, uint32_t class, bool *held_out)
+/* Puts the texts of a class into random order (Fisher and Yates) and marks the first ones. */
+static void mark_some(size_t *texts, size_t count, size_t most, uint32_t seed, uint32_t class, uint32_t site,
+                      bool *marked)
 {
     for (size_t i = count; i > 1; i--) {
-        size_t k = (size_t)philox_below(i, seed, class, i, SITE_HELD_OUT), text = texts[k];
+        size_t k = (size_t)philox_below(i, seed, class, i, site), text = texts[k];
         texts[k] = texts[i - 1];
         texts[i - 1] = text;
     }
-    for (size_t i = 0; i < (count + 2) / 5; i++)
-        held_out[texts[i]] = true;
+    for (size_t i = 0; i < most; i++)
+        marked[texts[i]] = true;
 }
 
 bool hold_out(const int32_t *labels, size_t count, size_t classes, uint32_t seed, bool *held_out, Error *e)
@@ -35,7 +36,7 @@ bool hold_out(const int32_t *labels, size_t count, size_t classes, uint32_t seed
         for (size_t i = 0; i < count; i++)
             if ((size_t)labels[i] == class)
                 texts[found++] = i;
-        hold_out_class(texts, found, seed, (uint32_t) class, held_out);
+        mark_some(texts, found, (found + 2) / 5, seed, (uint32_t) class, SITE_HELD_OUT, held_out);
     }
     memory_free(texts);
     return true;
@@ -52,71 +53,130 @@ static void count_words(Corpus *c, const Split *part)
             c->words.counts[c->ids[k]]++;
 }
 
-static bool copy_vocabulary(Vocabulary *v, const Vocabulary *from, Error *e)
+/* What each word of the corpus is to the network: ids[start[word]] .. ids[start[word+1]-1]. */
+typedef struct Spelling {
+    size_t *start;
+    Buffer ids;
+} Spelling;
+
+static const int32_t *ids_of(const Spelling *s, size_t word)
 {
-    if (!vocabulary_open(v, e))
-        return false;
-    bool done = true;
-    for (size_t i = 0; done && i < from->count; i++) {
-        const char *word = vocabulary_word(from, (int32_t)i);
-        done = vocabulary_add(v, word, strlen(word), from->counts[i], NULL, e);
-    }
-    if (!done)
-        vocabulary_close(v);
-    return done;
+    return (const int32_t *)(const void *)s->ids.text + s->start[word];
 }
 
-/* ids: for each word of the corpus what it is to the network. */
-static bool make_vocabulary(Reviews *r, const ReviewsOptions *o, int32_t *ids, Error *e)
+static bool spell(Spelling *s, const Tokens *t, const Vocabulary *words, Error *e)
 {
-    const Vocabulary *words = &r->corpus.words;
-    if (!o->vocabulary)
-        return vocabulary_cut(&r->vocabulary, words, o->vocabulary_size ? o->vocabulary_size : SIZE_MAX, ids, e);
-    if (!copy_vocabulary(&r->vocabulary, o->vocabulary, e))
-        return false;
+    s->start = memory_get(words->count + 1, sizeof *s->start);
+    if (!s->start)
+        return memory_error(e, "tokens of words", words->count, sizeof *s->start);
     for (size_t i = 0; i < words->count; i++) {
         const char *word = vocabulary_word(words, (int32_t)i);
-        ids[i] = vocabulary_find(&r->vocabulary, word, strlen(word));
+        if (!tokens_of_word(t, word, strlen(word), &s->ids, e))
+            return false;
+        s->start[i + 1] = s->ids.size / sizeof(int32_t);
     }
     return true;
 }
 
 /* --- parts --- */
 
+/* Where nothing has a label: a twentieth. */
+static void hold_out_unlabelled(size_t *texts, size_t count, uint32_t seed, Split *part, bool *held_out)
+{
+    for (size_t i = 0; i < count; i++)
+        texts[i] = i;
+    mark_some(texts, count, (count + 10) / 20, seed, 0, SITE_HELD_OUT, held_out);
+    for (size_t i = 0; i < count; i++)
+        part[i] = held_out[i] ? SPLIT_VALID : SPLIT_TRAIN;
+}
+
+/* Leaves so many texts to train on, of each class alike; others are of no part. */
+static bool choose_examples(const Corpus *c, const ReviewsOptions *o, Split *part, size_t *texts, bool *chosen,
+                            Error *e)
+{
+    memset(chosen, 0, c->count * sizeof *chosen);
+    for (size_t class = 0; class < c->class_count; class ++) {
+        const size_t share = o->examples * (class + 1) / c->class_count - o->examples * class / c->class_count;
+        size_t found = 0;
+        for (size_t i = 0; i < c->training; i++)
+            if ((size_t)c->labels[i] == class && part[i] == SPLIT_TRAIN)
+                texts[found++] = i;
+        if (found < share)
+            return fail(e, "--examples %zu: %zu of them would be of class %s, and the training part has %zu",
+                        o->examples, share, c->classes[class], found);
+        mark_some(texts, found, share, o->seed, (uint32_t) class, SITE_EXAMPLES, chosen);
+    }
+    for (size_t i = 0; i < c->training; i++)
+        part[i] = part[i] == SPLIT_TRAIN && !chosen[i] ? SPLIT_ALL : part[i];
+    return true;
+}
+
 static bool assign_parts(const Corpus *c, const ReviewsOptions *o, Split *part, Error *e)
 {
-    bool *held_out = memory_get(c->training, sizeof *held_out);
-    if (!held_out)
-        return memory_error(e, "parts of the texts", c->training, sizeof *held_out);
-    bool done = o->final || hold_out(c->labels, c->training, c->class_count, o->seed, held_out, e);
-    for (size_t i = 0; i < c->count; i++)
-        part[i] = i >= c->training ? SPLIT_TEST : held_out[i] ? SPLIT_VALID : SPLIT_TRAIN;
-    memory_free(held_out);
+    bool *marked = memory_get(c->count, sizeof *marked);
+    size_t *texts = memory_get(c->count, sizeof *texts), labelled = c->count - c->unlabelled;
+    bool done = (marked && texts) || memory_error(e, "parts of the texts", c->count, sizeof *texts);
+    done = done && (o->final || hold_out(c->labels, c->training, c->class_count, o->seed, marked, e));
+    for (size_t i = 0; done && i < c->count; i++)
+        part[i] = i >= labelled      ? (o->pretrain ? SPLIT_TRAIN : SPLIT_ALL)
+                  : i >= c->training ? SPLIT_TEST
+                  : marked[i]        ? SPLIT_VALID
+                                     : SPLIT_TRAIN;
+    if (done && o->pretrain && !o->final && !c->training)
+        hold_out_unlabelled(texts, c->unlabelled, o->seed, part + labelled, marked);
+    done = done && (!o->examples || choose_examples(c, o, part, texts, marked, e));
+    memory_free(marked);
+    memory_free(texts);
     return done;
 }
 
-static size_t text_length(const Corpus *c, size_t i, size_t most)
+static size_t text_length(const Corpus *c, size_t i, const Spelling *s)
 {
-    size_t length = c->start[i + 1] - c->start[i];
-    return length == 0 ? 1 : most && length > most ? most : length;
+    size_t length = 0;
+    for (size_t k = c->start[i]; k < c->start[i + 1]; k++)
+        length += s->start[c->ids[k] + 1] - s->start[c->ids[k]];
+    return length;
 }
 
-static bool make_room(Reviews *r, size_t most, Error *e)
+/* How many texts a network makes of one, and of how many ids all together. */
+static size_t pieces_of(size_t length, const ReviewsOptions *o, size_t *ids)
+{
+    const bool longer = o->length && length > o->length;
+    *ids = length == 0 ? 1 : longer && !o->pretrain ? o->length : length;
+    return longer && o->pretrain ? (length + o->length - 1) / o->length : 1;
+}
+
+static bool make_room(Reviews *r, const ReviewsOptions *o, const Spelling *s, Error *e)
 {
     const Corpus *c = &r->corpus;
-    size_t ids = 0;
-    for (size_t i = 0; i < c->count; i++)
-        ids += text_length(c, i, most);
+    size_t ids = 0, texts = 0, own;
+    for (size_t i = 0; i < c->count; i++, ids += own)
+        texts += pieces_of(text_length(c, i, s), o, &own);
     r->ids = memory_get(ids, sizeof *r->ids);
-    r->labels = memory_get(c->count, sizeof *r->labels);
-    r->source = memory_get(c->count, sizeof *r->source);
-    r->start = memory_get(c->count + SPLITS, sizeof *r->start); /* each part has an end of its own */
+    r->labels = memory_get(texts, sizeof *r->labels);
+    r->source = memory_get(texts, sizeof *r->source);
+    r->start = memory_get(texts + SPLITS, sizeof *r->start); /* each part has an end of its own */
     return (r->ids && r->labels && r->source && r->start) || memory_error(e, "ids of texts", ids, sizeof *r->ids);
 }
 
-/* Writes all texts of a part after those before it. */
-static void fill_part(Reviews *r, Split wanted, const Split *part, const int32_t *known, size_t most, size_t *row,
-                      size_t *at)
+/* Writes the first ids of a text of the corpus. */
+static void write_ids(const Reviews *r, size_t text, const Spelling *s, int32_t *ids, size_t count)
+{
+    const Corpus *c = &r->corpus;
+    size_t at = 0;
+    for (size_t k = c->start[text]; k < c->start[text + 1] && at < count; k++) {
+        const int32_t *of = ids_of(s, (size_t)c->ids[k]);
+        const size_t own = s->start[c->ids[k] + 1] - s->start[c->ids[k]], left = count - at;
+        memcpy(ids + at, of, (own < left ? own : left) * sizeof *ids);
+        at += own < left ? own : left;
+    }
+    if (!at)
+        ids[0] = r->tokens.unknown;
+}
+
+/* Writes all texts of a part after those before it. Parts of a long text are about equally long. */
+static void fill_part(Reviews *r, Split wanted, const Split *part, const ReviewsOptions *o, const Spelling *s,
+                      size_t *row, size_t *at)
 {
     const Corpus *c = &r->corpus;
     Texts *t = &r->parts[wanted];
@@ -126,45 +186,56 @@ static void fill_part(Reviews *r, Split wanted, const Split *part, const int32_t
     for (size_t i = 0; i < c->count; i++) {
         if (part[i] != wanted)
             continue;
-        size_t length = text_length(c, i, most), whole = c->start[i + 1] - c->start[i];
-        for (size_t k = 0; k < length; k++)
-            r->ids[(*at)++] = k < whole ? known[c->ids[c->start[i] + k]] : UNKNOWN;
+        size_t whole = text_length(c, i, s), length, pieces = pieces_of(whole, o, &length);
+        write_ids(r, i, s, r->ids + *at, length);
         t->cut += length < whole;
-        r->labels[*row] = c->labels[i];
-        r->source[(*row)++] = i;
-        start[++t->count] = *at;
+        for (size_t piece = 1; piece <= pieces; piece++) {
+            r->labels[*row] = c->labels[i];
+            r->source[(*row)++] = i;
+            start[++t->count] = *at + length * piece / pieces;
+        }
+        *at += length;
     }
 }
 
-static bool make_parts(Reviews *r, const ReviewsOptions *o, Split *part, int32_t *known, Error *e)
+static bool make_parts(Reviews *r, const ReviewsOptions *o, Split *part, Spelling *s, Error *e)
 {
+    const Vocabulary *words = &r->corpus.words;
     size_t row = 0, at = 0;
     if (!assign_parts(&r->corpus, o, part, e))
         return false;
     count_words(&r->corpus, part);
-    if (!make_vocabulary(r, o, known, e) || !make_room(r, o->length, e))
+    if (!(o->tokens ? tokens_copy(&r->tokens, o->tokens, e) : tokens_learn(&r->tokens, &o->vocabulary, words, e)) ||
+        !spell(s, &r->tokens, words, e) || !make_room(r, o, s, e))
         return false;
     for (int p = 0; p < SPLITS; p++)
-        fill_part(r, (Split)p, part, known, o->length, &row, &at);
+        fill_part(r, (Split)p, part, o, s, &row, &at);
     return true;
 }
 
 bool reviews_open(Reviews *r, const ReviewsOptions *o, Error *e)
 {
     *r = (Reviews){0};
-    CorpusOptions wanted = {o->path, o->text_column, o->label_column, o->classes, o->class_count};
+    CorpusOptions wanted = {.path = o->path,
+                            .text_column = o->text_column,
+                            .label_column = o->label_column,
+                            .classes = o->classes,
+                            .class_count = o->class_count,
+                            .unlabelled = o->pretrain,
+                            .more = o->unlabelled};
     if (!corpus_open(&r->corpus, &wanted, o->no_cache, &r->cached, e))
         return false;
     const Corpus *c = &r->corpus;
+    Spelling spelling = {0};
     r->classes = c->classes;
     r->class_count = c->class_count;
     memcpy(r->sha256, c->sha256, sizeof r->sha256);
     Split *part = memory_get(c->count, sizeof *part);
-    int32_t *known = memory_get(c->words.count, sizeof *known);
-    bool done = part && known ? make_parts(r, o, part, known, e)
-                              : memory_error(e, "parts of the texts", c->count, sizeof *part);
+    bool done = part ? make_parts(r, o, part, &spelling, e)
+                     : memory_error(e, "parts of the texts", c->count, sizeof *part);
     memory_free(part);
-    memory_free(known);
+    memory_free(spelling.start);
+    buffer_free(&spelling.ids);
     if (!done)
         reviews_close(r);
     return done;
@@ -173,7 +244,7 @@ bool reviews_open(Reviews *r, const ReviewsOptions *o, Error *e)
 void reviews_close(Reviews *r)
 {
     corpus_close(&r->corpus);
-    vocabulary_close(&r->vocabulary);
+    tokens_close(&r->tokens);
     memory_free(r->ids);
     memory_free(r->labels);
     memory_free(r->start);
@@ -201,28 +272,30 @@ void reviews_balance(const Reviews *r, Split part, size_t *counts)
     const Texts *t = &r->parts[part];
     memset(counts, 0, r->class_count * sizeof *counts);
     for (size_t i = 0; i < t->count; i++)
-        counts[t->labels[i]]++;
+        if (t->labels[i] >= 0)
+            counts[t->labels[i]]++;
 }
 
 /* --- one text --- */
 
-bool text_to_ids(const Vocabulary *v, const char *text, size_t size, size_t length, int32_t **ids, size_t *count,
+bool text_to_ids(const Tokens *t, const char *text, size_t size, size_t length, int32_t **ids, size_t *count,
                  size_t *cut, Error *e)
 {
-    size_t most = size + 1; /* a word has a byte at least */
-    if (length && length < most)
-        most = length;
-    *count = *cut = 0;
-    *ids = memory_get(most, sizeof **ids);
-    if (!*ids)
-        return memory_error(e, "a text", most, sizeof **ids);
-    for (Words w = words_of(text, size); words_next(&w);) {
-        if (*count < most)
-            (*ids)[(*count)++] = vocabulary_find(v, w.word, w.length);
-        else
-            ++*cut;
-    }
-    if (!*count)
-        (*ids)[(*count)++] = UNKNOWN;
-    return true;
+    Buffer all = {0};
+    bool done = true;
+    *ids = NULL;
+    for (Words w = words_of(text, size); done && words_next(&w);)
+        done = tokens_of_word(t, w.word, w.length, &all, e);
+    if (done && !all.size)
+        buffer_add(&all, &t->unknown, sizeof t->unknown);
+    const size_t found = all.size / sizeof **ids;
+    *count = length && length < found ? length : found;
+    *cut = found - *count;
+    *ids = done && !all.failed ? memory_get(*count, sizeof **ids) : NULL;
+    if (*ids)
+        memcpy(*ids, all.text, *count * sizeof **ids);
+    else if (done)
+        done = memory_error(e, "a text", found, sizeof **ids);
+    buffer_free(&all);
+    return done;
 }

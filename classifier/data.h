@@ -1,4 +1,4 @@
-/* Labelled texts as ids of words, and their parts.
+/* Labelled texts as ids of tokens, and their parts.
  *
  * A source is one of
  *   - the Large Movie Review Dataset as it is published, packed (.tar.gz, .tar.xz, .zip ...) or as a folder; of it,
@@ -10,33 +10,40 @@
  * names (in a table: of its lines), whatever packs them: the same texts give the same ids and the same checksum.
  *
  * Held out for validation is a fifth of the training part, of each class a fifth, drawn by the seed: of IMDb 5,000 of
- * 25,000. Under `final` nothing is held out. The vocabulary is that of what is trained on, and of nothing else. */
+ * 25,000. Under `final` nothing is held out. The vocabulary is that of what is trained on, and of nothing else.
+ *
+ * Pretraining needs no labels. Texts without one, train/unsup and those of a second source, are trained on, too, and so
+ * may be a folder of any files, or a file in which empty lines part texts, or where there are none each line is one.
+ * Where nothing has a label, a twentieth is held out. A longer text than a network reads is several there. */
 #ifndef CLASSIFIER_DATA_H
 #define CLASSIFIER_DATA_H
 
 #include "classifier/cache.h"
+#include "classifier/tokens.h"
 #include "core/program/split.h"
-#include "core/text/vocabulary.h"
 
 typedef struct ReviewsOptions {
     const char *path;                       /* NULL: the built-in reviews */
     const char *text_column, *label_column; /* of a table; NULL: "text" and "label" */
-    size_t vocabulary_size;                 /* words with <unk>; 0: all */
-    size_t length;                          /* a longer text is cut after so many words; 0: never */
+    TokensOptions vocabulary;               /* to be made of what is trained on */
+    size_t length;                          /* a longer text is cut after so many tokens; 0: never */
     uint32_t seed;                          /* which texts are held out */
     bool final;                             /* none are */
+    size_t examples;                        /* texts to train on, of each class alike, drawn by the seed; 0: all */
+    bool pretrain;                          /* texts without labels, too, and all of a longer text, in several parts */
+    const char *unlabelled;                 /* further texts for that; NULL: none */
     bool no_cache;                          /* neither read nor write one; see cache.h */
-    const Vocabulary *vocabulary; /* a run's, instead of one that is made here; it must outlive the call only */
-    const char *const *classes;   /* a run's classes, where it is scored on other texts; NULL: those found */
+    const Tokens *tokens;       /* a run's, instead of those that are made here; they must outlive the call only */
+    const char *const *classes; /* a run's classes, where it is scored on other texts; NULL: those found */
     size_t class_count;
 } ReviewsOptions;
 
-/* Text i of a part is ids[start[i]] .. ids[start[i+1]-1], at least one: an empty text is one <unk>. */
+/* Text i of a part is ids[start[i]] .. ids[start[i+1]-1], at least one: an empty text is one unknown token. */
 typedef struct Texts {
     size_t count;
     const int32_t *ids;
     const size_t *start;   /* [count+1] */
-    const int32_t *labels; /* [count] */
+    const int32_t *labels; /* [count] -1: none */
     const size_t *source;  /* [count] which text of the corpus it is */
     size_t cut;            /* texts that were longer than `length` */
 } Texts;
@@ -44,7 +51,7 @@ typedef struct Texts {
 typedef struct Reviews {
     size_t class_count;
     char *const *classes; /* [class_count] names */
-    Vocabulary vocabulary;
+    Tokens tokens;
     char sha256[65]; /* of the texts and their labels; the same however they are packed */
     CacheUse cached; /* whether a cache was of use */
 
@@ -66,8 +73,8 @@ bool reviews_suits(const Reviews *r, Split part, Error *e);
 void reviews_balance(const Reviews *r, Split part, size_t *counts);
 
 /* One text that a user typed: at most `length` ids (0: any number), to be freed with memory_free, at least one; *cut
- * is how many words had to go. */
-bool text_to_ids(const Vocabulary *v, const char *text, size_t size, size_t length, int32_t **ids, size_t *count,
+ * is how many tokens had to go. */
+bool text_to_ids(const Tokens *t, const char *text, size_t size, size_t length, int32_t **ids, size_t *count,
                  size_t *cut, Error *e);
 
 /* Marks a fifth of the texts, of each class a fifth (rounded), drawn by the seed. */

@@ -311,6 +311,8 @@ bool classifier_eval(App *a, Error *e)
     if ((!own && !final && !chosen && !open_others(c, e)) || !reviews_suits(&c->reviews, c->app.data.scored, e))
         return false;
     classifier_task(c);
+    if (c->model.masked)
+        return masked_eval(c, e);
     Verdicts r = {.texts = reviews_part(&c->reviews, c->app.data.scored), .classes = c->class_count};
     bool fine = score(c, &r, e) && (c->app.data.scored != SPLIT_TEST || !own || note_look(c, &r, e));
     memory_free(r.logits);

@@ -12,20 +12,44 @@
 static Tensor *network(void *app, Tape *t, const Rows *rows)
 {
     const Classifier *c = app;
-    return model_logits(t, &c->model, rows);
+    return c->model.masked ? model_vectors(t, &c->model, rows) : model_logits(t, &c->model, rows);
 }
 
-/* Words as they stand; those that the model does not know in brackets: to it they are all the same. */
-static bool name_words(Labels *t, const Buffer *text, const int32_t *ids, size_t count, Error *e)
+/* Words as they stand; those that the model does not know in brackets: to it they are all the same. Of marks and pieces
+ * the names. */
+static bool name_tokens(Labels *t, const Classifier *c, const Buffer *text, const int32_t *ids, size_t count, Error *e)
 {
+    const Tokens *tokens = c->reading;
     Words words = words_of(text->text, text->size);
     bool fine = true;
     for (size_t i = 0; fine && i < count; i++) {
+        const bool mark = c->options->marks && (i == 0 || i + 1 == count);
         char name[WORD_MOST + 8] = "<unk>";
-        if (words_next(&words))
-            snprintf(name, sizeof name, ids[i] == UNKNOWN ? "[%s]" : "%s", words.word);
+        if (mark || tokens->kind != TOKEN_WORDS)
+            snprintf(name, sizeof name, "%s", token_name(tokens, ids[i]));
+        else if (words_next(&words))
+            snprintf(name, sizeof name, ids[i] == tokens->unknown ? "[%s]" : "%s", words.word);
         fine = labels_add(t, name, strlen(name), false, e);
     }
+    return fine;
+}
+
+static bool read_row(Classifier *c, Inspection *l, const Buffer *text, const int32_t *ids, size_t count, Error *e)
+{
+    const size_t length = count + classifier_marks(c), sides = c->model.segments.table ? SEGMENT + 1 : TEXT + 1;
+    Batch b = {0};
+    bool fine = batch_open(&b, &(BatchSize){.sides = sides, .rows = 1, .positions = {length, 0, length}}, e);
+    if (fine) {
+        classifier_add_text(c, &b, ids, count);
+        classifier_add_segments(c, &b, SIZE_MAX);
+        const InspectRow row = {.sides = sides,
+                                .ids = {b.side[TEXT].ids, NULL, b.side[SEGMENT].ids},
+                                .count = {b.side[TEXT].positions, 0, b.side[SEGMENT].positions},
+                                .network = network};
+        fine = name_tokens(&l->tokens[0], c, text, row.ids[TEXT], row.count[TEXT], e) &&
+               inspect_read(&c->app, l, &row, e);
+    }
+    batch_close(&b);
     return fine;
 }
 
@@ -33,11 +57,10 @@ static bool read_text(Classifier *c, Inspection *l, const Buffer *text, Error *e
 {
     int32_t *ids = NULL;
     size_t count, cut;
-    if (!text_to_ids(&c->vocabulary, text->text, text->size, c->model.context, &ids, &count, &cut, e))
+    if (!text_to_ids(c->reading, text->text, text->size, c->model.context - classifier_marks(c), &ids, &count, &cut, e))
         return false;
     inspect_cut(&c->app, "the text", count + cut, count);
-    const InspectRow row = {.sides = 1, .ids = {ids}, .count = {count}, .network = network};
-    bool fine = name_words(&l->tokens[0], text, ids, count, e) && inspect_read(&c->app, l, &row, e);
+    bool fine = read_row(c, l, text, ids, count, e);
     memory_free(ids);
     return fine;
 }
@@ -62,7 +85,7 @@ static void add_members(Buffer *b, const Labels *words, const Attribution *m, co
     json_open(b, "words", '[');
     for (size_t i = 0; i < m->count; i++) {
         json_open(b, NULL, '{');
-        json_add_text(b, "word", label_shown(words, i));
+        json_add_text(b, "word", label_shown(words, m->lead + i));
         json_add_member(b, "left_out", m->left_out[i]);
         json_add_member(b, "gradient_x_input", m->gradient[i]);
         json_add_member(b, "attention", m->attention[i]);
@@ -81,10 +104,10 @@ static void add_lines(Inspection *l, const Attribution *m, const Classifier *c)
     buffer_print(&l->data, "word\tleft out\tgradient x input\tattention\n");
     for (size_t i = 0; i < m->count; i++) {
         buffer_print(table, "%+9.3f  %+9.3f  %9.2f  %s\n", m->left_out[i], m->gradient[i], m->attention[i],
-                     label_shown(&l->tokens[0], i));
+                     label_shown(&l->tokens[0], m->lead + i));
         if (i < from || (most && i - from >= most))
             continue;
-        picture_label(&l->data, label_shown(&l->tokens[0], i));
+        picture_label(&l->data, label_shown(&l->tokens[0], m->lead + i));
         buffer_print(&l->data, "\t%.9g\t%.9g\t%.9g\n", m->left_out[i], m->gradient[i], m->attention[i]);
     }
     buffer_print(table,
@@ -99,7 +122,11 @@ bool classifier_inspect_further(App *a, Inspection *l, Error *e)
     Attribution m = {0};
     if (!c->options->attribution)
         return true;
-    bool fine = attribution_open(&m, c, l->batch.side[0].ids, l->batch.side[0].positions, l->shown, e);
+    if (c->model.masked)
+        return fail(e, "--attribution asks which words moved a class, and this run is pretrained") || app_misused(a);
+    const Side *read = &l->batch.side[TEXT];
+    bool fine = attribution_open(&m, c, read->ids + c->options->marks, read->positions - classifier_marks(c), l->shown,
+                                 e);
     if (fine) {
         add_lines(l, &m, c);
         add_members(&l->json, &l->tokens[0], &m, c);

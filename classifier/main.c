@@ -5,6 +5,8 @@
 
 static const Command commands[] = {
     {"train", COMMAND_TRAIN, NULL, "train a model, or continue a run", app_train},
+    {"pretrain", COMMAND_TRAIN, NULL, "learn from texts without labels to predict masked words, for train --from",
+     classifier_pretrain},
     {"eval", COMMAND_EVAL, NULL, "accuracy, F1, confusion matrix and calibration on a part of the data",
      classifier_eval},
     {"predict", COMMAND_WRITE, "[TEXT...]", "classify texts: arguments, a file, or lines of standard input",

@@ -1,29 +1,72 @@
 /* See model.h.
  *
- *     x = token_embedding[word] + position_embedding[position]
+ *     x = token_embedding[token] + position_embedding[position] (+ segment_embedding[segment])
  *     x = block(x), depth times, each position seeing all of its text
- *     logits = pool(x) w^T + bias          pool: the mean over the text, its largest numbers, or its first vector */
+ *     logits = pool(x) w^T + bias          pool: the mean over the text, its largest numbers, or its first vector
+ *
+ * Pretrained (Devlin et al. 2019), of masked positions alone:
+ *
+ *     h = norm(activation(transform(x)))
+ *     logits = h w^T + bias                w: of its own, or the table of tokens
+ *     next = w2 x[first] + bias2           whether the two parts of a text belong together */
 #include "classifier/model.h"
 
 #include "core/program/network.h"
 #include "core/tensor/operations.h"
 
-bool model_open(Model *m, const ClassifierOptions *v, size_t words, size_t classes, Error *e)
+static void add_embeddings(Model *m, const ClassifierOptions *v, size_t tokens)
 {
     const SharedOptions *o = &v->shared;
-    *m = (Model){.context = o->context, .classes = classes, .pool = (Pooling)v->pool};
+    EmbeddingOptions words = network_embedding(o, tokens);
+    words.tied = m->masked && o->tie;
+    words.words = true;
+    words.dropout = v->segments ? 0 : words.dropout;
+    const EmbeddingOptions parts = {.vocabulary = 2, .dim = o->dim, .tied = true, .scale = 1};
+    m->embedding = embedding_new(&m->parameters, &words, "token_embedding.weight", "position_embedding.weight");
+    if (v->segments) {
+        m->segments = embedding_new(&m->parameters, &parts, "segment_embedding.weight", "");
+        m->drop = parameters_dropout(&m->parameters, o->dropout);
+    }
+}
+
+/* What predicts tokens. */
+static void add_masked(Model *m, const ClassifierOptions *v, size_t tokens)
+{
+    const SharedOptions *o = &v->shared;
+    Parameters *p = &m->parameters;
+    m->transform = linear_new(p, o->dim, o->dim, true, "masked.transform");
+    m->activation = (Activation)o->activation;
+    m->transform_norm = norm_new(p, (NormKind)o->norm_kind, o->dim, "masked.norm");
+    m->logits = linear_last(p, o->tie ? m->embedding.table : NULL, o->dim, tokens, "masked.logits");
+    if (o->tie)
+        linear_add_bias(p, &m->logits, "masked.logits");
+    if (v->next_sentence)
+        m->next = linear_last(p, NULL, o->dim, 2, "next");
+}
+
+bool model_open(Model *m, const ClassifierOptions *v, size_t tokens, size_t classes, Error *e)
+{
+    const SharedOptions *o = &v->shared;
+    const bool masked = v->objective == OBJECTIVE_MASKED;
+    *m = (Model){.context = o->context,
+                 .window = o->window,
+                 .classes = masked ? tokens : classes,
+                 .pool = (Pooling)v->pool,
+                 .masked = masked};
     if (!network_suits(o, e))
         return false;
     Parameters *p = &m->parameters;
     network_prepare(p, o);
-    EmbeddingOptions embedding = network_embedding(o, words);
-    embedding.words = true;
     StackOptions blocks = network_stack(o, "blocks", "norm");
     if (blocks.block.attention.distances.kind != DISTANCE_ALIBI) /* which has no bias for keys ahead */
         blocks.block.attention.distances.ahead = o->context - 1;
-    m->embedding = embedding_new(p, &embedding, "token_embedding.weight", "position_embedding.weight");
+    blocks.last_side = masked && stack_may_narrow(&blocks) ? MASKED : 0;
+    add_embeddings(m, v, tokens);
     m->stack = stack_new(p, &blocks);
-    m->logits = linear_last(p, NULL, o->dim, classes, "logits");
+    if (masked)
+        add_masked(m, v, tokens);
+    else
+        m->logits = linear_last(p, NULL, o->dim, classes, "logits");
     m->logits.cap = o->logit_cap;
     if (parameters_finish(p, e))
         return true;
@@ -38,9 +81,41 @@ void model_close(Model *m)
     *m = (Model){0};
 }
 
-Tensor *model_logits(Tape *t, const Model *m, const Rows *texts)
+size_t model_sides(const Model *m) { return m->next.weight ? NEXT + 1 : m->segments.table ? SEGMENT + 1 : LABEL + 1; }
+
+/* only: the positions that are wanted; NULL: all. */
+static Tensor *vectors_of(Tape *t, const Model *m, const Rows *rows, const Queries *only)
 {
-    AttentionContext context = context_rows(texts, false);
-    Tensor *x = stack(t, &m->stack, embed(t, &m->embedding, texts), NULL, &context);
-    return linear_logits(t, &m->logits, pool_rows(t, x, m->pool, texts));
+    AttentionContext context = context_rows(&rows[TEXT], false);
+    context.query_subset = only;
+    Tensor *x = embed(t, &m->embedding, &rows[TEXT]);
+    if (m->segments.table)
+        x = add(t, NULL, add(t, x, embed(t, &m->segments, &rows[SEGMENT]), (Dropout){0}), m->drop);
+    return stack(t, &m->stack, x, NULL, &context);
+}
+
+Tensor *model_vectors(Tape *t, const Model *m, const Rows *rows) { return vectors_of(t, m, rows, NULL); }
+
+Tensor *model_logits(Tape *t, const Model *m, const Rows *rows)
+{
+    return linear_logits(t, &m->logits, pool_rows(t, model_vectors(t, m, rows), m->pool, &rows[TEXT]));
+}
+
+Tensor *model_masked(Tape *t, const Model *m, const Rows *rows)
+{
+    Queries *only = arena_take(&t->host, sizeof *only); /* until the tape's reset: a segment may run again */
+    *only = rows_queries(&rows[MASKED]);
+    return vectors_of(t, m, rows, only);
+}
+
+Tensor *model_tokens(Tape *t, const Model *m, Tensor *vectors)
+{
+    Tensor *h = m->activation == ACTIVATION_RELU ? linear_relu(t, &m->transform, vectors)
+                                                 : activate(t, linear(t, &m->transform, vectors), m->activation);
+    return linear_logits(t, &m->logits, norm(t, &m->transform_norm, h));
+}
+
+Tensor *model_next(Tape *t, const Model *m, Tensor *vectors, const Rows *rows)
+{
+    return linear_logits(t, &m->next, pool_rows(t, vectors, POOLING_FIRST, &rows[MASKED]));
 }

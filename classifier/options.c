@@ -2,6 +2,7 @@
 #include "classifier/options.h"
 
 #include "classifier/data.h"
+#include "classifier/tokens.h"
 #include "kernels/kernels.h"
 
 enum {
@@ -16,12 +17,28 @@ enum {
 static const OptionChoice pools[] = {
     {"first", POOLING_FIRST}, {"average", POOLING_MEAN}, {"max", POOLING_MAX}, {NULL, 0}};
 
+static const OptionChoice objectives[] = {{"classes", OBJECTIVE_CLASSES}, {"masked", OBJECTIVE_MASKED}, {NULL, 0}};
+static const OptionChoice tokens[] = {{"words", TOKEN_WORDS}, {"wordpiece", TOKEN_WORDPIECE}, {NULL, 0}};
+
 #define AT(field) offsetof(ClassifierOptions, field)
 
 /* clang-format off */
 const Option classifier_options[] = {
     {"pool", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(pool), "average", .choices = pools, "how a text's vectors become one: the first, their mean or their maximum"},
-    {"words", 0, OPTION_SIZE, OPTION_MODEL, TRAIN | INFO | BENCH | COMMAND_PLOT, AT(words), "50000", "[2,1073741824]", "size of the vocabulary: <unk> and the most frequent words of the training part"},
+    {"words", 0, OPTION_SIZE, OPTION_MODEL, TRAIN | INFO | BENCH | COMMAND_PLOT, AT(words), "50000", "[2,1073741824]", "size of the vocabulary: <unk> and the most frequent words of the training part, or with --tokens wordpiece how many pieces"},
+    {"tokens", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(tokens), NULL, .choices = tokens, "whole words, or the pieces of words that are learned from the training part (none given: words)"},
+    {"vocabulary", 0, OPTION_PATH, OPTION_TRAINING, TRAIN, AT(vocabulary), NULL, "FILE", "the pieces of --tokens wordpiece from a vocab.txt, instead of learning them"},
+    {"marks", 0, OPTION_YES_NO, OPTION_MODEL, TRAIN | INFO | BENCH, AT(marks), NULL, NULL, "[CLS] before each text, which --pool first then classifies, and [SEP] after it (none given: no)"},
+    {"segments", 0, OPTION_YES_NO, OPTION_MODEL, TRAIN | INFO | BENCH, AT(segments), NULL, NULL, "a vector for each of two parts of a text, added to the embeddings (none given: no)"},
+    {"objective", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(objective), NULL, .choices = objectives, "what is learned: the class of a text, or masked tokens, as with the command pretrain (none given: classes)"},
+    {"next-sentence", 0, OPTION_YES_NO, OPTION_MODEL, TRAIN | INFO | BENCH, AT(next_sentence), NULL, NULL, "pretraining: predict, too, whether two parts of a text belong together; with --marks and --segments (none given: no)"},
+    {"mask-share", 0, OPTION_REAL, OPTION_TRAINING, TRAIN | INFO | BENCH, AT(mask_share), NULL, "[0,1)", "pretraining: the part of a text's tokens that is predicted (none given, or 0: 0.15)"},
+    {"whole-words", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(whole_words), NULL, NULL, "pretraining: mask all pieces of a word or none (none given: no)"},
+    {"unlabelled", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL, AT(unlabelled), NULL, "FILE", "pretraining: further texts, without labels: a file, a folder or an archive"},
+    {"examples", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(examples), NULL, NULL, "train on so many texts of the training part, of each class alike, drawn by the seed (none given: all)"},
+    {"layer-rate", 0, OPTION_REAL, OPTION_TRAINING, TRAIN, AT(layer_rate), NULL, "[0,]", "each block learns at this times the rate of the block above it, and embeddings at this times the first block's (none given, or 0: 1)"},
+    {"freeze", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(freeze), NULL, NULL, "layers from the bottom that keep their weights: 1, the embeddings; 2, the first block, too (none given: 0)"},
+    {"eval-texts", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(eval_texts), NULL, NULL, "score so many texts of the validation part during training, evenly spread (none given: all)"},
     {"text-column", 0, OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE | COMMAND_PLOT, AT(text_column), "text", "NAME", "the column of a table that holds texts"},
     {"label-column", 0, OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE | COMMAND_PLOT, AT(label_column), "label", "NAME", "the column of a table that holds labels"},
     {"final", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(final), "no", NULL, "train on all texts, holding nothing out; eval, baseline: score the test part"},
@@ -32,6 +49,7 @@ const Option classifier_options[] = {
     {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL, AT(split), "valid", .choices = split_choices, "the part of the data to score"},
     {"mistakes", 0, OPTION_SIZE, OPTION_HERE, EVAL, AT(mistakes), "0", NULL, "show the N mistakes that the model was most confident about"},
     {"file", 0, OPTION_PATH, OPTION_HERE, PREDICT, AT(file), NULL, "FILE", "texts to classify, one per line"},
+    {"guesses", 0, OPTION_SIZE, OPTION_HERE, PREDICT, AT(guesses), "5", "[1,100]", "how many of the likeliest tokens to show for each [MASK] of a pretrained run"},
     {"attribution", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(attribution), NULL, NULL, "show which words moved the answer: by leaving each out, by gradient x input, by attention"},
 };
 
@@ -60,10 +78,38 @@ static const Setting minute[] = {
     {"schedule", "linear"}, {"betas", "0.9,0.98"}, {"clip", "1"}, {"epochs", "400"}, {"micro-batch", "4"},
     {"minutes", "1"}, {"eval-every", "200"}, {"distances", "none"}, {"smoothing", "0"}, {NULL, NULL}};
 
+/* What `pretrain` does unless it is told otherwise: BERT's training of a small pre-norm model without vectors for positions,
+ * so that fine-tuning may read longer texts. */
+static const Setting pretrain[] = {
+    {"dim", "128"}, {"heads", "4"}, {"depth", "4"}, {"ff", "512"}, {"context", "128"}, {"norm", "pre"},
+    {"activation", "gelu"}, {"bias", "yes"}, {"dropout", "0.1"}, {"positions", "rotary"}, {"distances", "none"},
+    {"tokens", "wordpiece"}, {"words", "8000"}, {"marks", "yes"}, {"tie", "yes"}, {"init", "gpt2"},
+    {"batch", "32"}, {"micro-batch", "8"}, {"lr", "1e-3"}, {"warmup", "200"}, {"schedule", "linear"},
+    {"betas", "0.9,0.98"}, {"decay", "0.01"}, {"smoothing", "0"}, {"clip", "1"}, {"epochs", "4"},
+    {"eval-every", "500"}, {"eval-texts", "500"}, {NULL, NULL}};
+
+/* The same for some hours of two cores, with time left to fine-tune. */
+static const Setting hours[] = {
+    {"dim", "256"}, {"heads", "4"}, {"depth", "4"}, {"ff", "1024"}, {"context", "128"}, {"norm", "pre"},
+    {"activation", "gelu"}, {"bias", "yes"}, {"dropout", "0.1"}, {"positions", "rotary"}, {"distances", "none"},
+    {"tokens", "wordpiece"}, {"words", "16000"}, {"marks", "yes"}, {"tie", "yes"}, {"init", "gpt2"},
+    {"batch", "64"}, {"micro-batch", "16"}, {"mask-share", "0.25"}, {"lr", "1e-3"}, {"warmup", "1000"},
+    {"schedule", "linear"}, {"betas", "0.9,0.98"}, {"decay", "0.01"}, {"smoothing", "0"}, {"clip", "1"},
+    {"epochs", "100"}, {"minutes", "270"}, {"eval-every", "1000"}, {"eval-texts", "1000"}, {NULL, NULL}};
+
+/* `train --from` a pretrained run, whose model it has. */
+static const Setting finetune[] = {
+    {"dropout", "0.1"}, {"batch", "32"}, {"micro-batch", "4"}, {"lr", "3e-4"}, {"warmup", "50"},
+    {"schedule", "linear"}, {"betas", "0.9,0.98"}, {"decay", "0.01"}, {"smoothing", "0.1"}, {"clip", "1"},
+    {"epochs", "3"}, {"eval-every", "300"}, {"init", "gpt2"}, {"pool", "average"}, {NULL, NULL}};
+
 static const Preset presets[] = {
     {"former", "6 blocks, 128 wide, 512 words: the model of \"Transformers from scratch\"", former},
     {"best", "1 block, 128 wide, small initial embeddings, much dropout", best},
     {"minute", "a small model, trained for one minute", minute},
+    {"pretrain", "4 blocks, 128 wide, 8,000 pieces of words, 128 at once: what pretrain uses if no preset is given", pretrain},
+    {"hours", "pretrain for 4.5 hours of two cores: 4 blocks, 256 wide, 16,000 pieces", hours},
+    {"finetune", "for train --from a pretrained run: three epochs at a low learning rate", finetune},
 };
 
 /* What is not asked for: best's recipe for a model of any size. */

@@ -6,19 +6,27 @@
 
 enum { COMMAND_BASELINE = COMMAND_OWN };
 
+enum { OBJECTIVE_CLASSES = 1, OBJECTIVE_MASKED }; /* 0: none given, classes */
+
 typedef struct ClassifierOptions {
     SharedOptions shared;
     /* data */
-    const char *text_column, *label_column;
-    size_t words, batch_tokens;
+    const char *text_column, *label_column, *unlabelled, *vocabulary;
+    size_t words, batch_tokens, examples, eval_texts, freeze;
+    double layer_rate;
     bool final, by_length, cache;
     /* model */
-    int pool;
+    int pool, objective, tokens;
+    bool marks, segments, next_sentence;
+    /* pretraining */
+    double mask_share;
+    bool whole_words;
     /* scoring */
     int split;
     size_t mistakes;
     /* predicting */
     const char *file;
+    size_t guesses;
     /* looking */
     bool attribution;
 } ClassifierOptions;

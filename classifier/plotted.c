@@ -9,12 +9,13 @@ bool classifier_texts(App *a, TextSet *t, Error *e)
     if (a->options->run && !app_open_run(a, a->options->run, false, e))
         return false;
     ReviewsOptions o = classifier_reviews_options(c);
-    o.vocabulary_size = o.length = 0;
-    o.vocabulary = NULL;
+    o.vocabulary = (TokensOptions){.kind = TOKEN_WORDS};
+    o.length = 0;
+    o.tokens = NULL;
     o.classes = NULL;
     if (!reviews_open(&c->reviews, &o, e) || !app_same_data(a, c->reviews.sha256, false, e))
         return false;
-    t->kinds = c->reviews.vocabulary.count;
+    t->kinds = tokens_count(&c->reviews.tokens);
     t->unknown = UNKNOWN;
     t->reads = a->options->context;
     t->knows = c->options->words;
@@ -34,6 +35,6 @@ bool classifier_texts(App *a, TextSet *t, Error *e)
 bool classifier_name_token(const App *a, int32_t id, Labels *names, Error *e)
 {
     const Classifier *c = (const Classifier *)a;
-    const char *word = vocabulary_word(&c->vocabulary, id);
+    const char *word = token_name(&c->tokens, id);
     return labels_add(names, word, strlen(word), false, e);
 }

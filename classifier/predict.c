@@ -5,24 +5,10 @@
 #include "base/utf8.h"
 #include "core/run/json.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { AT_ONCE = 256 }; /* texts that are classified together */
-
-size_t classifier_shares(double *shares, const float *logits, size_t classes)
-{
-    size_t best = 0;
-    double sum = 0;
-    for (size_t i = 1; i < classes; i++)
-        best = logits[i] > logits[best] ? i : best;
-    for (size_t i = 0; i < classes; i++)
-        sum += shares[i] = exp((double)logits[i] - (double)logits[best]);
-    for (size_t i = 0; i < classes; i++)
-        shares[i] /= sum;
-    return best;
-}
 
 typedef struct Predict {
     Classifier *c;
@@ -73,13 +59,16 @@ static bool flush(Predict *p, Error *e)
 static bool add(Predict *p, const char *text, size_t size, Error *e)
 {
     const Classifier *c = p->c;
+    const size_t room = c->model.context - classifier_marks(c);
     int32_t *ids = NULL;
     size_t count, cut, used = p->start[p->count];
-    if (!text_to_ids(&c->vocabulary, text, size, c->model.context, &ids, &count, &cut, e))
+    if (c->model.masked)
+        return masked_predict(p->c, &p->trainer, text, size, p->number++, e);
+    if (!text_to_ids(c->reading, text, size, room, &ids, &count, &cut, e))
         return false;
     if (cut && ++p->cut == 1) /* the first says what happens, the end how often it did */
         fprintf(stderr, "classifier: text %zu: its last %zu words are ignored: the model reads %zu\n", p->number, cut,
-                c->model.context);
+                room);
     bool fine = memory_grow(&p->ids, &p->capacity, used + count, sizeof *p->ids, "texts", e);
     if (fine)
         memcpy(p->ids + used, ids, count * sizeof *ids);

@@ -1,9 +1,11 @@
-/* Where labelled texts come from: files in a folder for each class, or tables; from a folder or an archive. */
+/* Where texts come from: files in a folder for each class, or tables, from a folder or an archive; and where texts
+ * without a label are wanted, files of any kind. */
 #include "classifier/builtin.h"
 #include "classifier/corpus.h"
 
 #include "base/buffer.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "core/text/archive.h"
 #include "core/text/csv.h"
 
@@ -17,6 +19,8 @@ typedef enum Kind {
     IN_PART,  /* .../train/CLASS/FILE or .../test/CLASS/FILE */
     TABLE,    /* train.csv, test.tsv; or the only file of the source */
     IN_CLASS, /* .../CLASS/FILE */
+    PLAIN,    /* any file: texts without a label */
+    UNSUP,    /* .../unsup/FILE, of the Large Movie Review Dataset: a text without a label, beside any others */
     NOTHING
 } Kind;
 
@@ -26,7 +30,8 @@ typedef struct File {
 } File;
 
 typedef struct Files {
-    const char *path;
+    const char *path;        /* being read */
+    bool labels, unlabelled; /* what is wanted of it */
     File *files;
     size_t count, capacity;
     Buffer bytes;
@@ -66,22 +71,49 @@ static bool ends_in(const char *name, const char *ending)
     return length > suffix && !strcasecmp(name + length - suffix, ending);
 }
 
-static Kind kind_of(const char *path, const char *name)
+/* "reviews.csv", "reviews.tsv.gz" */
+static bool is_table(const char *name)
 {
-    Folder file = folder_above(name, 0), class = folder_above(name, 1), part = folder_above(name, 2);
+    static const char *const endings[] = {".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.xz", ".tsv.xz"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (ends_in(name, endings[i]))
+            return true;
+    return false;
+}
+
+static bool is_alone(const Files *f, const char *name)
+{
+    return !folder_above(name, 1).length && is(folder_above(f->path, 0), folder_above(name, 0).name);
+}
+
+/* Where no labels are wanted. */
+static Kind kind_without_label(const char *name)
+{
+    if (is(folder_above(name, 1), "unsup"))
+        return UNSUP;
+    return is(folder_above(name, 2), "test") || is(folder_above(name, 1), "test") ? NOTHING : PLAIN;
+}
+
+static Kind kind_of(const Files *f, const char *name)
+{
+    Folder class = folder_above(name, 1), part = folder_above(name, 2);
     if (!strncmp(name, "__MACOSX/", 9))
         return NOTHING;
+    if (!f->labels)
+        return kind_without_label(name);
     if (is(part, "train") || is(part, "test"))
-        return is(class, "unsup") ? NOTHING : IN_PART;
-    if (ends_in(name, ".csv") || ends_in(name, ".tsv") || (!class.length && is(folder_above(path, 0), file.name)))
+        return !is(class, "unsup") ? IN_PART : f->unlabelled ? UNSUP : NOTHING;
+    if (ends_in(name, ".csv") || ends_in(name, ".tsv") || (is_alone(f, name) && (!f->unlabelled || is_table(name))))
         return TABLE;
-    return !class.length || is(class, "train") || is(class, "test") ? NOTHING : IN_CLASS;
+    if (class.length && !is(class, "train") && !is(class, "test"))
+        return IN_CLASS;
+    return f->unlabelled ? PLAIN : NOTHING;
 }
 
 static bool wanted(void *context, const char *name)
 {
     const Files *f = context;
-    return kind_of(f->path, name) != NOTHING;
+    return kind_of(f, name) != NOTHING;
 }
 
 static bool take(void *context, const char *name, const char *bytes, size_t size, Error *e)
@@ -91,7 +123,7 @@ static bool take(void *context, const char *name, const char *bytes, size_t size
         return false;
     File *file = &f->files[f->count++];
     *file = (File){.name = f->bytes.size, .text = f->bytes.size + strlen(name) + 1, .size = size};
-    file->kind = kind_of(f->path, name);
+    file->kind = kind_of(f, name);
     buffer_add(&f->bytes, name, strlen(name) + 1);
     buffer_add(&f->bytes, bytes, size);
     return !f->bytes.failed || memory_error(e, f->path, f->bytes.size + size, 1);
@@ -112,27 +144,35 @@ static bool add_file(Files *f, const File *file, Error *e)
     const char *name = f->bytes.text + file->name;
     Folder class = folder_above(name, 1);
     const char *text = f->bytes.text + file->text;
-    size_t mark = file->size >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
+    size_t mark = utf8_mark(text, file->size);
     return add_text(f,
                     &(Labelled){.name = name,
                                 .text = text + mark,
                                 .size = file->size - mark,
-                                .label = class.name,
+                                .label = file->kind == PLAIN || file->kind == UNSUP ? NULL : class.name,
                                 .label_size = class.length,
                                 .test = file->kind == IN_PART && is(folder_above(name, 2), "test")},
                     e);
 }
 
+/* --- tables --- */
+
+static bool open_table(Csv *csv, const Files *f, const File *file, const char *const *columns, size_t count, Error *e)
+{
+    return csv_open(csv, f->bytes.text + file->name, f->bytes.text + file->text, file->size, columns, count, e);
+}
+
+/* Without a label where none is there and none is needed. */
 static bool add_table(Files *f, const File *file, const CorpusOptions *o, Error *e)
 {
     const char *name = f->bytes.text + file->name;
     const char *const columns[] = {o->text_column ? o->text_column : "text",
                                    o->label_column ? o->label_column : "label"};
-    bool row, alone = is(folder_above(f->path, 0), name);
-    bool test = !alone && !strncmp(folder_above(name, 0).name, "test.", 5);
+    bool row, test = !is_alone(f, name) && !strncmp(folder_above(name, 0).name, "test.", 5);
     Csv csv;
-    CsvField field[2];
-    if (!csv_open(&csv, name, f->bytes.text + file->text, file->size, columns, 2, e))
+    CsvField field[2] = {{0}};
+    size_t found = f->labels && open_table(&csv, f, file, columns, 2, e) ? 2 : f->unlabelled ? 1 : 0;
+    if (!found || (found == 1 && !open_table(&csv, f, file, columns, 1, e)))
         return false;
     for (;;) {
         if (!csv_next(&csv, field, &row, e))
@@ -144,7 +184,7 @@ static bool add_table(Files *f, const File *file, const CorpusOptions *o, Error 
                                   .line = csv.line,
                                   .text = field[0].text,
                                   .size = field[0].size,
-                                  .label = field[1].text,
+                                  .label = found == 2 ? field[1].text : NULL,
                                   .label_size = field[1].size,
                                   .test = test},
                       e))
@@ -152,19 +192,89 @@ static bool add_table(Files *f, const File *file, const CorpusOptions *o, Error 
     }
 }
 
-static bool add_files(Files *f, const CorpusOptions *o, Error *e)
+/* --- files without labels --- */
+
+static const char *after_line(const char *at, const char *end)
+{
+    const char *line_end = memchr(at, '\n', (size_t)(end - at));
+    return line_end ? line_end + 1 : end;
+}
+
+static bool is_blank(const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n'))
+        at++;
+    return at == end;
+}
+
+/* The texts of a file that is all there is: they are parted by empty lines or, where there is none between two texts,
+ * each line is one. */
+static bool add_parts(Files *f, const File *file, Error *e)
+{
+    const char *name = f->bytes.text + file->name, *start = f->bytes.text + file->text, *end = start + file->size;
+    start += utf8_mark(start, file->size);
+    bool parted = false, begun = false, closed = false;
+    for (const char *at = start, *next; at < end; at = next) {
+        next = after_line(at, end);
+        const bool blank = is_blank(at, next);
+        parted = parted || (closed && !blank);
+        closed = begun && blank;
+        begun = begun || !blank;
+    }
+    const char *from = NULL;
+    size_t number = 0, first = 0;
+    for (const char *at = start, *next = start; at <= end; at = next) {
+        next = at < end ? after_line(at, end) : end + 1;
+        const bool blank = at == end || is_blank(at, next);
+        if (from && (blank || !parted)) {
+            if (!add_text(f, &(Labelled){.name = name, .line = first, .text = from, .size = (size_t)(at - from)}, e))
+                return false;
+            from = NULL;
+        }
+        number++;
+        if (!from && !blank) {
+            from = at;
+            first = number;
+        }
+    }
+    return true;
+}
+
+static bool add_unlabelled(Files *f, const File *file, const CorpusOptions *o, Error *e)
+{
+    const char *name = f->bytes.text + file->name;
+    if (is_table(name))
+        return add_table(f, file, o, e);
+    return is_alone(f, name) ? add_parts(f, file, e) : add_file(f, file, e);
+}
+
+/* Files number `first` to `end` - 1, of one source: those of the best kind, and where they are wanted those without a
+ * label. */
+static bool add_files(Files *f, size_t first, size_t end, const CorpusOptions *o, Error *e)
 {
     Kind best = NOTHING;
-    for (size_t i = 0; i < f->count; i++)
+    const size_t before = f->text_count;
+    for (size_t i = first; i < end; i++)
         best = f->files[i].kind < best ? f->files[i].kind : best;
-    for (size_t i = 0; i < f->count; i++) {
-        if (f->files[i].kind == best &&
-            !(best == TABLE ? add_table(f, &f->files[i], o, e) : add_file(f, &f->files[i], e)))
+    if (best == PLAIN) /* the data set's own texts are not among lists of where they came from */
+        for (size_t i = first; i < end; i++)
+            best = f->files[i].kind == UNSUP ? UNSUP : best;
+    for (size_t i = first; i < end; i++) {
+        const File *file = &f->files[i];
+        if (file->kind != best && file->kind != UNSUP)
+            continue;
+        if (!(file->kind == TABLE   ? add_table(f, file, o, e)
+              : file->kind == PLAIN ? add_unlabelled(f, file, o, e)
+                                    : add_file(f, file, e)))
             return false;
     }
-    return f->text_count > 0 ||
-           fail(e, "%s holds no labelled texts: no train/CLASS/FILE, no CLASS/FILE, and no table with lines in it",
-                f->path);
+    if (f->text_count > before)
+        return true;
+    return f->unlabelled ? fail(e, "%s holds no texts", f->path)
+                         : fail(e,
+                                "%s holds no labelled texts: no train/CLASS/FILE, no CLASS/FILE, and no table with "
+                                "lines in it",
+                                f->path);
 }
 
 static int by_place(const void *a, const void *b)
@@ -174,12 +284,33 @@ static int by_place(const void *a, const void *b)
     return names ? names : (x->line > y->line) - (x->line < y->line);
 }
 
-static bool read_files(Files *f, Corpus *c, const CorpusOptions *o, Error *e)
+static void begin_source(Files *f, const char *path, bool labels, const CorpusOptions *o)
 {
-    if (!entries_read(o->path, &(Entries){wanted, take, f}, e) || !add_files(f, o, e))
-        return false;
-    qsort(f->texts, f->text_count, sizeof *f->texts, by_place); /* an archive may have them in any order */
-    return corpus_make(c, o->path, f->texts, f->text_count, o, e);
+    f->path = path;
+    f->labels = labels;
+    f->unlabelled = o->unlabelled;
+}
+
+static bool read_source(Files *f, const char *path, bool labels, const CorpusOptions *o, Error *e)
+{
+    begin_source(f, path, labels, o);
+    return entries_read(path, &(Entries){wanted, take, f}, e);
+}
+
+/* Texts point into the files, so these are all read before. */
+static bool make(Files *f, Corpus *c, const char *path, const CorpusOptions *o, Error *e)
+{
+    const size_t own = f->count;
+    bool done = !o->more || read_source(f, o->more, false, o, e);
+    begin_source(f, path, true, o);
+    done = done && add_files(f, 0, own, o, e);
+    if (done && o->more) {
+        begin_source(f, o->more, false, o);
+        done = add_files(f, own, f->count, o, e);
+    }
+    if (done && o->path)
+        qsort(f->texts, f->text_count, sizeof *f->texts, by_place); /* an archive may have them in any order */
+    return done && corpus_make(c, path, f->texts, f->text_count, o, e);
 }
 
 /* --- the built-in reviews --- */
@@ -200,16 +331,13 @@ static bool write_builtin(Files *f, Error *e)
     return true;
 }
 
-static bool read_builtin(Files *f, Corpus *c, const CorpusOptions *o, Error *e)
-{
-    return write_builtin(f, e) && add_files(f, o, e) && corpus_make(c, f->path, f->texts, f->text_count, o, e);
-}
-
 bool corpus_read(Corpus *c, const CorpusOptions *o, Error *e)
 {
-    Files f = {.path = o->path ? o->path : "the built-in reviews"};
+    const char *path = o->path ? o->path : "the built-in reviews";
+    Files f = {0};
     *c = (Corpus){0};
-    bool done = (o->path ? read_files : read_builtin)(&f, c, o, e);
+    begin_source(&f, path, true, o);
+    bool done = (o->path ? read_source(&f, path, true, o, e) : write_builtin(&f, e)) && make(&f, c, path, o, e);
     memory_free(f.files);
     memory_free(f.texts);
     buffer_free(&f.bytes);

@@ -11,32 +11,37 @@
 #include "core/run/json.h"
 #include "core/session/session.h"
 #include "core/tensor/sites.h"
+#include "core/train/step.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { TEXT, LABEL, SIDES_USED }; /* of a batch */
-
-static void add_text(Batch *b, const Texts *texts, size_t i)
+static void add_text(const Classifier *c, Batch *b, const Texts *texts, size_t i)
 {
-    size_t length = texts->start[i + 1] - texts->start[i], at = batch_row(b, TEXT, length);
-    memcpy(b->side[TEXT].ids + at, texts->ids + texts->start[i], length * sizeof *texts->ids);
-    for (size_t j = at; j < at + length; j++)
-        b->side[TEXT].targets[j] = -1;
-    at = batch_row(b, LABEL, 1);
+    classifier_add_text(c, b, texts->ids + texts->start[i], texts->start[i + 1] - texts->start[i]);
+    size_t at = batch_row(b, LABEL, 1);
     b->side[LABEL].ids[at] = 0;
     b->side[LABEL].targets[at] = texts->labels ? texts->labels[i] : -1;
+    classifier_add_segments(c, b, SIZE_MAX);
 }
 
+/* Where not all texts are scored, they are spread evenly. */
 static void row(const App *a, Split split, size_t i, Batch *b)
 {
-    add_text(b, reviews_part(&((const Classifier *)a)->reviews, split), i);
+    const Classifier *c = (const Classifier *)a;
+    const Texts *texts = reviews_part(&c->reviews, split);
+    if (split == a->data.scored && a->data.score_count)
+        i = i * texts->count / a->data.score_count;
+    if (c->model.masked)
+        masked_row(c, texts, i, b);
+    else
+        add_text(c, b, texts, i);
 }
 
 static Tensor *loss(void *self, Tape *t, const Rows *rows)
 {
     const Classifier *c = self;
-    Tensor *logits = model_logits(t, &c->model, &rows[TEXT]);
+    Tensor *logits = model_logits(t, &c->model, rows);
     if (!t->training)
         t->guesses = likeliest(t, logits);
     const SharedOptions *o = &c->options->shared;
@@ -48,27 +53,31 @@ void classifier_task(Classifier *c)
 {
     const SharedOptions *o = &c->options->shared;
     const Texts *texts = reviews_part(&c->reviews, c->app.data.scored);
-    c->app.data.score_count = texts->count;
+    size_t scored = c->score_most && c->score_most < texts->count ? c->score_most : texts->count;
+    c->app.data.score_count = scored;
     size_t most = c->app.data.order.most_rows ? c->app.data.order.most_rows : o->batch;
     size_t rows = o->micro_batch && o->micro_batch < most ? o->micro_batch : most;
-    snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu texts, up to %zu words", split_name(c->app.data.scored),
-             texts->count, c->model.context);
+    snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu texts, up to %zu %s", split_name(c->app.data.scored),
+             scored, c->model.context, c->options->tokens == TOKEN_WORDS ? "words" : "pieces of words");
     c->app.task = (Task){.self = c,
-                         .sides = SIDES_USED,
-                         .longest = {c->model.context, 1},
+                         .sides = model_sides(&c->model),
+                         .longest = {c->model.context, 1, c->model.context},
                          .most_rows = most,
                          .loss_side = {LABEL},
                          .token_side = TEXT,
-                         .first_word = {UNKNOWN + 1},
+                         .first_word = {c->reading ? c->reading->first_word : UNKNOWN + 1},
+                         .unknown_word = {c->reading ? c->reading->unknown : UNKNOWN},
                          .guesses = true,
                          .batch = dataset_batch,
                          .loss = loss,
-                         .score_batches = (texts->count + rows - 1) / rows,
+                         .score_batches = (scored + rows - 1) / rows,
                          .score_rows = rows,
                          .score_batch = dataset_score_batch,
                          .unit = "nats",
                          .per_nat = 1,
                          .protocol = c->app.protocol};
+    if (c->model.masked)
+        masked_task(c);
 }
 
 /* --- logits of any texts --- */
@@ -84,7 +93,7 @@ typedef struct LogitsWork {
 static Tensor *network(void *self, Tape *t, const Rows *rows)
 {
     const Classifier *c = self;
-    return model_logits(t, &c->model, &rows[TEXT]);
+    return model_logits(t, &c->model, rows);
 }
 
 static void logits_work(void *argument, size_t number)
@@ -97,7 +106,7 @@ static void logits_work(void *argument, size_t number)
         Batch *b = &l->batches[number];
         batch_clear(b);
         for (size_t i = first; i < end; i++)
-            add_text(b, l->texts, i);
+            add_text(l->c, b, l->texts, i);
         const Tensor *y = session_run(w, b, network, l->c);
         session_floats(w, y, 0, (end - first) * classes, l->logits + first * classes);
         session_end(w);
@@ -107,7 +116,7 @@ static void logits_work(void *argument, size_t number)
 bool classifier_logits(Classifier *c, Trainer *trainer, const Texts *texts, float *logits, Error *e)
 {
     size_t rows = c->app.task.score_rows, workers = trainer->options.workers;
-    BatchSize size = {SIDES_USED, rows, {rows * c->model.context, rows}, 0};
+    const BatchSize size = plan_size(&c->app.task, rows, true);
     LogitsWork l = {c, trainer, texts, memory_get(workers, sizeof(Batch)), logits};
     bool fine = l.batches || memory_error(e, "batches", workers, sizeof(Batch));
     for (size_t i = 0; fine && i < workers; i++)
@@ -140,11 +149,7 @@ static bool write_classes(const Classifier *c, Error *e)
 static bool begin(App *a, Error *e)
 {
     Classifier *c = (Classifier *)a;
-    char *path = run_file(a->run, "vocabulary.tsv");
-    bool fine = path || memory_error(e, "a path", 1, 1);
-    fine = fine && vocabulary_write(&c->reviews.vocabulary, path, e) && write_classes(c, e);
-    memory_free(path);
-    return fine;
+    return tokens_write(&c->reviews.tokens, a->run->path, e) && (c->model.masked || write_classes(c, e));
 }
 
 /* One line of classes.txt; the text after it is changed. */
@@ -182,44 +187,64 @@ static bool read_classes(Classifier *c, Error *e)
 
 static bool read_run(Classifier *c, Error *e)
 {
-    char *path = run_file(c->app.run, "vocabulary.tsv");
-    bool fine = (path || memory_error(e, "a path", 1, 1)) && vocabulary_read(&c->vocabulary, path, e) &&
-                read_classes(c, e);
-    memory_free(path);
-    return fine;
+    if (!tokens_read(&c->tokens, (TokenKind)c->options->tokens, c->app.run->path, e))
+        return false;
+    c->reading = &c->tokens;
+    return classifier_is_masked(c) || read_classes(c, e);
 }
 
-static bool build(Classifier *c, size_t words, size_t classes, Error *e)
+/* What the options say of tokens goes together. */
+static bool tokens_suit(const Classifier *c, Error *e)
 {
-    if (c->options->shared.tie)
-        return fail(e, "--tie: the classifier's logits are of classes, which have no rows in the table of words") ||
-               app_misused(&c->app);
-    if (!network_suits(&c->options->shared, e))
+    const ClassifierOptions *v = c->options;
+    const SharedOptions *o = &v->shared;
+    const bool masked = classifier_is_masked(c);
+    if (o->tie && !masked)
+        return fail(e, "--tie: the classifier's logits are of classes, which have no rows in the table of words");
+    if (v->vocabulary && v->tokens != TOKEN_WORDPIECE)
+        return fail(e, "--vocabulary is a file of pieces: it needs --tokens wordpiece");
+    if (v->next_sentence && !masked)
+        return fail(e, "--next-sentence belongs to pretraining: give --objective masked, or the command pretrain");
+    if (v->next_sentence && !(v->marks && v->segments))
+        return fail(e, "--next-sentence needs --marks and --segments");
+    return o->context > classifier_marks(c) ||
+           fail(e, "--context %zu: %zu of its positions are for [CLS] and [SEP]", o->context, classifier_marks(c));
+}
+
+static bool build(Classifier *c, size_t tokens, size_t classes, Error *e)
+{
+    if (!tokens_suit(c, e) || !network_suits(&c->options->shared, e))
         return app_misused(&c->app);
     c->app.parameters = &c->model.parameters;
-    return model_open(&c->model, c->options, words, classes, e);
+    return model_open(&c->model, c->options, tokens, classes, e);
 }
 
 bool classifier_open_run(Classifier *c, Error *e)
 {
     return app_open_run(&c->app, c->options->shared.run, false, e) && read_run(c, e) &&
-           build(c, c->vocabulary.count, c->class_count, e);
+           build(c, tokens_count(&c->tokens), c->class_count, e);
 }
 
 ReviewsOptions classifier_reviews_options(const Classifier *c)
 {
     const ClassifierOptions *v = c->options;
-    const Run *run = c->app.run;
+    const bool run = c->app.run, masked = classifier_is_masked(c);
     return (ReviewsOptions){.path = v->shared.data,
                             .text_column = v->text_column,
                             .label_column = v->label_column,
-                            .vocabulary_size = v->words,
-                            .length = v->shared.context,
+                            .vocabulary = {.kind = (TokenKind)v->tokens,
+                                           .size = v->words,
+                                           .marks = v->marks || masked,
+                                           .file = v->vocabulary},
+                            .length = v->shared.context - classifier_marks(c),
                             .seed = (uint32_t)v->shared.seed,
                             .final = v->final,
+                            .examples = v->examples,
+                            .pretrain = masked,
+                            .unlabelled = masked ? v->unlabelled : NULL,
                             .no_cache = !v->cache,
-                            .vocabulary = run ? &c->vocabulary : NULL,
-                            .classes = run ? (const char *const *)c->classes : NULL,
+                            .tokens = c->reading,
+                            .classes = run && !masked ? (const char *const *)c->classes : NULL,
                             .class_count = c->class_count};
 }
 
@@ -228,7 +253,12 @@ static bool open_data(App *a, bool to_train, Error *e)
     Classifier *c = (Classifier *)a;
     const ReviewsOptions o = classifier_reviews_options(c);
     (void)to_train;
-    return reviews_open(&c->reviews, &o, e);
+    if (!tokens_suit(c, e))
+        return app_misused(a);
+    if (!reviews_open(&c->reviews, &o, e))
+        return false;
+    c->reading = &c->reviews.tokens;
+    return true;
 }
 
 /* How many texts of each class there are. */
@@ -250,13 +280,49 @@ static bool print_balance(const Classifier *c, Error *e)
     return true;
 }
 
+/* How much there is to pretrain on. */
+static bool print_amount(const Classifier *c)
+{
+    for (int part = 0; part < SPLITS; part++) {
+        const Texts *texts = reviews_part(&c->reviews, (Split)part);
+        fprintf(stderr, "%-5s %6zu texts of up to %zu tokens: %zu in all\n", split_name((Split)part), texts->count,
+                c->options->shared.context - classifier_marks(c),
+                texts->count ? texts->start[texts->count] - texts->start[0] : 0);
+    }
+    return true;
+}
+
 /* --- the program --- */
+
+/* Another run's tokens, and its model's options where the command line says nothing else, for its weights. */
+static bool begin_with(Classifier *c, Error *e)
+{
+    static const char *const heads[] = {"objective", "next-sentence", "tie", "pool", NULL};
+    const char *from = c->options->shared.from;
+    const Options *o = c->app.command_line;
+    Run *run = NULL;
+    bool ours = false;
+    if (!from || !folder_exists(from))
+        return true;
+    bool fine = run_open(&run, from, false, e) && settings_begin_with(run, c->app.command_line, heads, &ours, e);
+    for (size_t i = 0; ours && i < 3; i++) {
+        static const char *const own[] = {"words", "tokens", "vocabulary"};
+        ours = options_source(o, own[i]) != FROM_COMMAND_LINE;
+    }
+    if (fine && ours) {
+        fine = tokens_read(&c->tokens, (TokenKind)c->options->tokens, run->path, e);
+        c->reading = &c->tokens;
+    }
+    run_close(run);
+    return fine;
+}
 
 static bool open_all(App *a, Error *e)
 {
     Classifier *c = (Classifier *)a;
     const SharedOptions *o = a->options;
-    if ((a->run && !read_run(c, e)) || !app_open_data(a, true, e) || !reviews_suits(&c->reviews, SPLIT_TRAIN, e))
+    if ((a->run ? !read_run(c, e) : !begin_with(c, e)) || !app_open_data(a, true, e) ||
+        !reviews_suits(&c->reviews, SPLIT_TRAIN, e))
         return false;
     const Texts *texts = reviews_part(&c->reviews, SPLIT_TRAIN);
     const OrderOptions how = {.rows = o->batch,
@@ -264,17 +330,19 @@ static bool open_all(App *a, Error *e)
                               .by_length = c->options->by_length,
                               .seed = (uint32_t)o->seed};
     c->app.data.scored = SPLIT_VALID;
-    if (!build(c, c->reviews.vocabulary.count, c->reviews.class_count, e) ||
+    c->score_most = c->options->eval_texts;
+    if (!build(c, tokens_count(&c->reviews.tokens), c->reviews.class_count, e) ||
+        (!a->run && !classifier_layer_rates(c, e)) ||
         !order_open(&c->app.data.order, texts->start, texts->count, &how, e))
         return false;
     classifier_task(c);
-    return o->quiet || print_balance(c, e);
+    return o->quiet || (c->model.masked ? print_amount(c) : print_balance(c, e));
 }
 
 static bool open_model(App *a, Error *e)
 {
     Classifier *c = (Classifier *)a;
-    if (a->run ? !read_run(c, e) || !build(c, c->vocabulary.count, c->class_count, e)
+    if (a->run ? !read_run(c, e) || !build(c, tokens_count(&c->tokens), c->class_count, e)
                : !build(c, c->options->words, 2, e))
         return false;
     classifier_task(c);
@@ -286,7 +354,7 @@ static void close_all(App *a)
     Classifier *c = (Classifier *)a;
     model_close(&c->model);
     reviews_close(&c->reviews);
-    vocabulary_close(&c->vocabulary);
+    tokens_close(&c->tokens);
     for (size_t i = 0; i < c->class_count; i++)
         memory_free(c->classes[i]);
     memory_free(c->classes);
@@ -313,14 +381,30 @@ static size_t epoch(const App *a) { return a->data.order.batches; }
 static void protocol(const App *a, Buffer *b)
 {
     const Classifier *c = (const Classifier *)a;
-    json_add_member(b, "texts", (double)reviews_part(&c->reviews, c->app.data.scored)->count);
+    json_add_member(b, "texts", (double)c->app.data.score_count);
 }
 
 static size_t vocabulary(const App *a, size_t side, size_t *targets)
 {
     const Classifier *c = (const Classifier *)a;
-    *targets = side == LABEL ? c->model.classes : 0;
-    return side == LABEL ? 1 : c->model.embedding.table->shape[0];
+    const size_t ids[] = {c->model.embedding.table->shape[0], c->model.masked ? c->model.context : 1, 2, 1};
+    *targets = side == LABEL ? c->model.classes : side == NEXT ? 2 : 0;
+    return ids[side];
+}
+
+bool classifier_pretrain(App *a, Error *e)
+{
+    Options *o = a->command_line;
+    const char *preset = "pretrain";
+    bool fine = a->options->resume || options_set(o, "objective", "masked", FROM_COMMAND_LINE, e);
+    if (fine && ((const Classifier *)a)->options->next_sentence)
+        fine = options_set(o, "marks", "yes", FROM_COMMAND_LINE, e) &&
+               options_set(o, "segments", "yes", FROM_COMMAND_LINE, e);
+    if (fine && !a->options->resume && !a->options->preset) {
+        fine = options_preset(o, preset, e) && (app_data(a) || options_set(o, "minutes", "1", FROM_PRESET, e));
+        a->options->preset = preset; /* so that none is chosen for the built-in texts */
+    }
+    return fine && app_train(a, e);
 }
 
 bool classifier_baseline(App *a, Error *e)

@@ -34,7 +34,7 @@ typedef struct Stream Stream;
 typedef struct Captured Captured;
 
 enum {
-    SIDES = 4, /* of a batch: source, target, labels, ... */
+    SIDES = 5, /* of a batch: source, target, labels, ... */
     LOSSES = 2 /* of a step */
 };
 

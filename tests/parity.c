@@ -183,6 +183,7 @@ static Batch alone(const Batch *all, size_t r)
     for (size_t side = 0; side < size.sides; side++) {
         size_t first = (size_t)all->side[side].start[r], length = size.positions[side];
         batch_row(&b, side, length);
+        b.side[side].among = all->side[side].among;
         memcpy(b.side[side].ids, all->side[side].ids + first, length * sizeof(int32_t));
         memcpy(b.side[side].targets, all->side[side].targets + first, length * sizeof(int32_t));
     }

@@ -27,6 +27,7 @@ static void copy_batch(const TrainerFixture *t, size_t i, Batch *b)
         const Side *side = &from->side[s];
         for (size_t r = 0; r < side->rows; r++)
             batch_row(b, s, (size_t)(side->start[r + 1] - side->start[r]));
+        b->side[s].among = side->among;
         memcpy(b->side[s].ids, side->ids, side->positions * sizeof *side->ids);
         memcpy(b->side[s].targets, side->targets, side->positions * sizeof *side->targets);
     }
@@ -73,7 +74,7 @@ void trainer_fixture_open(TrainerFixture *t, const Kernels *k, const Network *n,
     t->task = (Task){.self = t,
                      .sides = n->sides,
                      .loss_side = {n->side},
-                     .longest = {longest, longest},
+                     .longest = {longest, longest, longest},
                      .most_rows = most_rows,
                      .micro_positions = training->micro_positions,
                      .batch = step_batch,

@@ -74,8 +74,9 @@ typedef struct AttentionContext {
     bool residual_scores;          /* scores are added to those of the block before: */
     Tensor *self_scores, *cross_scores; /* NULL: there is none before. This block's are beside what it makes, in this
                                          * order */
-    const Queries *query_subset;        /* the positions of x that are wanted; NULL: all. Never with a kv_cache, nor in
-                                    * training: dropout would count other positions */
+    const Queries *query_subset;        /* the positions of x that are wanted; NULL: all. Never with a kv_cache; in
+                                         * training only where they are a side of the batch, by which dropout counts
+                                         * them */
 } AttentionContext;
 
 /* prefix: "blocks.0" */

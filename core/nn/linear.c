@@ -68,6 +68,8 @@ Linear linear_tied(Parameter *table)
     return table ? (Linear){.weight = table, .in = table->shape[1], .out = table->shape[0]} : (Linear){0};
 }
 
+void linear_add_bias(Parameters *p, Linear *l, const char *name) { l->bias = add_bias(p, l->in, l->out, false, name); }
+
 static double one(const Parameter *p, size_t row, size_t column) { return (void)p, (void)row, (void)column, 1; }
 
 Linear linear_last(Parameters *p, Parameter *table, size_t in, size_t out, const char *name)

@@ -25,6 +25,9 @@ void linear_ends_branch(const Linear *l);
 /* The map that reads a table the other way round: logits of a tied embedding. */
 Linear linear_tied(Parameter *table);
 
+/* A bias for a map that has none, as name.bias. */
+void linear_add_bias(Parameters *p, Linear *l, const char *name);
+
 /* From the vectors of a network to its logits: a map of its own with a bias, or (not NULL) of this table. */
 Linear linear_last(Parameters *p, Parameter *table, size_t in, size_t out, const char *name);
 

@@ -59,6 +59,7 @@ Stack stack_new(Parameters *p, const StackOptions *o)
     const AttentionOptions *a = &o->block.attention;
     const size_t loops = o->loops ? o->loops : 1, depth = o->depth * loops;
     const bool residual = o->block.norm == NORM_RESIDUAL;
+    const uint32_t side = p->side;
     Stack s = {.depth = depth,
                .own_depth = o->depth,
                .key_mask = o->key_mask,
@@ -70,6 +71,7 @@ Stack stack_new(Parameters *p, const StackOptions *o)
                .normed = residual || !norm_ends_branch(o->block.norm),
                .residual = residual,
                .residual_scores = o->residual_scores,
+               .narrows = o->last_side,
                .kv_heads = a->composed ? 1 : attention_keys(a) / a->key_size,
                .key_columns = attention_keys(a),
                .value_columns = attention_values(a)};
@@ -90,6 +92,7 @@ Stack stack_new(Parameters *p, const StackOptions *o)
         if (block.norm == NORM_DEEP)
             deepnorm(&block, (double)depth, (double)(o->decoder_depth * loops));
         p->again = i >= o->depth;
+        p->side = i + 1 == s.depth && o->last_side ? o->last_side : side;
         snprintf(name, sizeof name, "%s.%zu", o->blocks, i % o->depth);
         s.block[i] = block_new(p, &block, name);
         snprintf(name, sizeof name, "%s.%zu.skip", o->blocks, i % o->depth);
@@ -97,6 +100,7 @@ Stack stack_new(Parameters *p, const StackOptions *o)
             s.skip[i] = blend_new(p, (residual ? 2 : 1) * a->dim, 1, 0, name);
     }
     p->again = false;
+    p->side = side;
     if (s.normed)
         s.norm = norm_new(p, o->block.norm_kind, a->dim, o->norm);
     return s;
@@ -111,11 +115,18 @@ void stack_close(Stack *s)
 
 static const CacheLayer *layer_of(const CacheLayer *first, size_t i) { return first ? first + i : NULL; }
 
+bool stack_may_narrow(const StackOptions *o)
+{
+    return o->block.attention.distances.kind == DISTANCE_NONE && !o->key_mask.window && !o->key_mask.block &&
+           !o->block.macaron && !o->residual_scores;
+}
+
 Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const AttentionContext *context)
 {
     const Queries *only = context->query_subset;
-    /* of every block all positions are wanted, or the last is none */
-    bool late = context->kv_cache || !s->depth || s->residual_scores || is_skipped(s, s->depth - 1);
+    /* of every block all positions are wanted, or the last is none, or it was not made for these */
+    bool late = context->kv_cache || !s->depth || s->residual_scores || is_skipped(s, s->depth - 1) ||
+                (only && !only->offset && !s->narrows);
     if (s->embedding_norm.gain)
         x = norm(t, &s->embedding_norm, x);
     x = s->residual ? concat(t, (Tensor *[]){x, x}, 2) : x;

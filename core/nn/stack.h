@@ -47,7 +47,13 @@ typedef struct StackOptions {
     bool embedding_norm;       /* x is normalized before the first block */
     const char *blocks, *norm; /* names: "blocks" makes blocks.0, blocks.1 .. ; "norm" */
     Skip skip;
+    uint32_t last_side; /* the side of a batch whose positions alone the last block is asked for, in training, too: its
+                         * dropout counts them; 0: none */
 } StackOptions;
+
+/* Whether positions that are not one after another can be all that the last block computes: nothing depends on how far a
+ * key is from its query, no branch is before attention, and no block after it needs its scores. */
+bool stack_may_narrow(const StackOptions *o);
 
 typedef struct Stack {
     size_t depth, own_depth; /* of all turns, and of one */
@@ -55,6 +61,7 @@ typedef struct Stack {
     Blend *skip;             /* [depth] */
     Skip skips;
     bool normed, residual, residual_scores;
+    bool narrows;              /* the last block may be asked for positions that are not one after another */
     Norm norm, embedding_norm; /* gain NULL: none */
     KeyMask key_mask;
     const char *window_pattern, *skip_blocks;
@@ -70,7 +77,8 @@ Stack stack_new(Parameters *p, const StackOptions *o);
 void stack_close(Stack *s);
 
 /* x [N,D] to [N,D]. The caches of `context` are those of the first block; each further one has the next layer. Where
- * only some positions are wanted, the last block computes just these, unless there is a past. */
+ * only some positions are wanted, the last block computes just these, unless there is a past, or they are not one after
+ * another and the stack was not made for that (last_side). */
 Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const AttentionContext *context);
 
 /* A cache of what the stack reads, or (a decoder's) of its memory: `rows` rows of up to `capacity` positions. */

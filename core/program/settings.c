@@ -109,16 +109,25 @@ static bool take_over(Options *o, const Json *group, OptionClass class, const ch
     return group ? has_all(o, group, class, path, e) : fail(e, "%s: is not the configuration of a run", path);
 }
 
-bool settings_load(const Run *run, Options *o, char *hash, Error *e)
+static bool read_config(const Run *run, Json **json, char **path, Error *e)
 {
-    char *path = run_file(run, "config.json"), *text = NULL;
+    char *text = NULL;
     size_t size;
-    Json *json = NULL;
-    bool fine = path || fail(e, "out of memory while config.json was read");
-    if (fine && !file_exists(path))
+    *path = run_file(run, "config.json");
+    bool fine = *path || fail(e, "out of memory while config.json was read");
+    if (fine && !file_exists(*path))
         fine = fail(e, "the run %s has no config.json: it ended before its first step. Start it again with --run",
                     run->path);
-    fine = fine && file_read(path, &text, &size, e) && json_read(&json, text, size, path, e);
+    fine = fine && file_read(*path, &text, &size, e) && json_read(json, text, size, *path, e);
+    memory_free(text);
+    return fine;
+}
+
+bool settings_load(const Run *run, Options *o, char *hash, Error *e)
+{
+    char *path = NULL;
+    Json *json = NULL;
+    bool fine = read_config(run, &json, &path, e);
     const char *program = fine ? json_get_text(json, "program") : NULL;
     if (fine && (!program || strcmp(program, o->program->name) != 0))
         fine = fail(e, "%s: a run of %s, not of %s", path, program ? program : "something else", o->program->name);
@@ -128,7 +137,48 @@ bool settings_load(const Run *run, Options *o, char *hash, Error *e)
     if (hash)
         snprintf(hash, 65, "%s", stored ? stored : "");
     json_free(json);
-    memory_free(text);
+    memory_free(path);
+    return fine;
+}
+
+static bool is_among(const char *const *list, const char *name)
+{
+    while (*list && strcmp(*list, name) != 0)
+        list++;
+    return *list;
+}
+
+static OptionState *state_of(Options *o, const char *name)
+{
+    for (size_t i = 0; i < o->count; i++)
+        if (o->states[i].row->class == OPTION_MODEL && !strcmp(o->states[i].row->name, name))
+            return &o->states[i];
+    return NULL;
+}
+
+bool settings_begin_with(const Run *run, Options *o, const char *const *but, bool *ours, Error *e)
+{
+    char *path = NULL;
+    Json *json = NULL;
+    bool fine = read_config(run, &json, &path, e);
+    const char *program = fine ? json_get_text(json, "program") : NULL;
+    const Json *model = fine ? json_get(json, "model") : NULL;
+    *ours = program && model && !strcmp(program, o->program->name);
+    for (size_t i = 0; fine && *ours && i < model->count; i++) {
+        const Json *item = &model->items[i];
+        const char *text = item->kind == JSON_BOOL ? (item->truth ? "yes" : "no") : item->text;
+        OptionState *state = state_of(o, item->key);
+        Buffer given = {0};
+        if (!state || !text || is_among(but, item->key))
+            continue;
+        if (state->source != FROM_COMMAND_LINE)
+            fine = options_set(o, item->key, text, FROM_RUN, e);
+        else if (!strcmp(item->key, "dim") && options_text(state, &given) && !given.failed && strcmp(given.text, text))
+            fine = fail(e, "--dim %s: the model of --from %s is %s wide, and nothing of it fits another width",
+                        given.text, run->path, text);
+        buffer_free(&given);
+    }
+    json_free(json);
     memory_free(path);
     return fine;
 }

@@ -25,4 +25,9 @@ bool settings_load(const Run *run, Options *o, char *sha256, Error *e);
  * names the configuration. */
 bool settings_blamed(const Run *run, const Options *o, Error *e);
 
+/* A new run is to begin with another's weights: takes over the options of its model, where the command line says nothing
+ * else, but for those that are named in `but`, which ends with a NULL. *ours: it is a run of this program; of another one
+ * nothing is taken. A width that the command line gives must be the run's. */
+bool settings_begin_with(const Run *run, Options *o, const char *const *but, bool *ours, Error *e);
+
 #endif

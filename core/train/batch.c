@@ -191,12 +191,27 @@ static const int32_t *stage_rounded(const DeviceRows *d, size_t *at, const int32
     return there;
 }
 
-static Rows stage_side(const DeviceRows *d, size_t *at, const Side *side, size_t first, size_t count)
+/* Ids that are positions in the rows of another side become positions of the micro-batch. */
+static void place_ids(const DeviceRows *d, size_t at, const Side *side, const Side *among, size_t first, size_t count)
 {
+    int32_t *id = staged(d, at);
+    for (size_t r = first; r < first + count; r++)
+        for (int32_t i = side->start[r]; i < side->start[r + 1]; i++, id++) {
+            assert(*id >= 0 && *id < among->start[r + 1] - among->start[r]);
+            *id += among->start[r] - among->start[first];
+        }
+}
+
+static Rows stage_side(const DeviceRows *d, size_t *at, const Batch *b, size_t number, size_t first, size_t count)
+{
+    const Side *side = &b->side[number];
+    const size_t ids = *at;
     size_t from = (size_t)side->start[first], positions = (size_t)side->start[first + count] - from;
     size_t rounded = round_up(positions, d->size.round);
     Rows rows = {.positions = rounded, .rows = count};
-    rows.ids = stage_rounded(d, at, side->ids + from, positions, rounded, 0);
+    rows.ids = stage_rounded(d, at, side->ids + from, positions, rounded, side->among ? -1 : 0);
+    if (side->among)
+        place_ids(d, ids, side, &b->side[side->among - 1], first, count);
     rows.slots = stage_rounded(d, at, side->slots + from, positions, rounded, 0);
     rows.targets = stage_rounded(d, at, side->targets + from, positions, rounded, -1);
     rows.position = stage_rounded(d, at, side->position + from, positions, rounded, -1);
@@ -223,7 +238,7 @@ static size_t stage_rows(DeviceRows *d, Rows *rows, const Batch *b, size_t first
     }
     stage(d, &at, first_position, SIDES);
     for (size_t i = 0; i < d->size.sides; i++)
-        rows[i] = stage_side(d, &at, &b->side[i], first, count);
+        rows[i] = stage_side(d, &at, b, i, first, count);
     return at;
 }
 

@@ -14,6 +14,9 @@ typedef struct Side {
     size_t rows, positions;
     int32_t *ids, *slots, *targets, *position; /* [positions]; slots: see used.h */
     int32_t *start;                            /* [rows+1] */
+    size_t
+        among; /* 0, or 1 + the side whose positions the ids of this one are, counted in the row of its number; on the
+                   * device they are counted in the micro-batch */
 } Side;
 
 /* How large a batch or a part of it can get. */

@@ -22,14 +22,13 @@ static void cut_batch(Trainer *c)
  * stays. */
 static void drop_words(Trainer *c, uint64_t step)
 {
-    enum { UNKNOWN = 0 };
     for (size_t i = 0; i < c->task->sides; i++) {
         const Side *side = &c->batch.side[i];
         const int32_t first = c->task->first_word[i];
         for (size_t n = 0; c->options.word_dropout > 0 && first && n < side->positions; n++)
             if (side->ids[n] >= first &&
                 philox_uniform(c->options.seed, (uint32_t)step, n, SITE_WORDS + (uint32_t)i) < c->options.word_dropout)
-                side->ids[n] = UNKNOWN;
+                side->ids[n] = c->task->unknown_word[i];
     }
 }
 

@@ -17,7 +17,8 @@ typedef struct Task {
     size_t token_side;        /* whose positions are counted as tokens */
     int32_t
         first_word[SIDES]; /* of each side: ids from this one on are words, of which training may drop some; 0: none */
-    bool guesses;          /* when it scores, its loss leaves guesses at the targets of loss 0 on the tape */
+    int32_t unknown_word[SIDES]; /* what is read in their place */
+    bool guesses;                /* when it scores, its loss leaves guesses at the targets of loss 0 on the tape */
 
     /* The batch of a step: a pure function of data, options, seed and step. */
     void (*batch)(void *self, uint64_t step, Batch *batch);

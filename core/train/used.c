@@ -48,7 +48,7 @@ void used_rows_find(UsedRows *u, Batch *b)
     if (!u->rows)
         return;
     for (size_t i = 0; i < b->size.sides; i++)
-        for (size_t n = 0; n < b->side[i].positions; n++) {
+        for (size_t n = 0; !b->side[i].among && n < b->side[i].positions; n++) {
             const int32_t id = b->side[i].ids[n];
             assert(id >= 0);
             if ((size_t)id < u->rows) /* otherwise it is of no such table */

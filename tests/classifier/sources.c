@@ -80,7 +80,7 @@ const char *text_of(const Reviews *r, Split part, size_t i)
     Buffer b = {0};
     const Texts *t = reviews_part(r, part);
     for (size_t k = t->start[i]; k < t->start[i + 1]; k++)
-        buffer_print(&b, "%s ", vocabulary_word(&r->vocabulary, t->ids[k]));
+        buffer_print(&b, "%s ", vocabulary_word(&r->tokens.words, t->ids[k]));
     snprintf(text, sizeof text, "%s", b.text);
     buffer_free(&b);
     return text;

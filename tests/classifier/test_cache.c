@@ -38,8 +38,8 @@ static void expect(const ReviewsOptions *o, CacheUse use)
     ck_assert_int_eq(plain.cached, CACHE_NOT_USED);
     ck_assert_int_eq(r.cached, use);
     ck_assert_str_eq(r.sha256, plain.sha256);
-    ck_assert((r.vocabulary.size == plain.vocabulary.size &&
-               !memcmp(r.vocabulary.letters, plain.vocabulary.letters, r.vocabulary.size)));
+    ck_assert((r.tokens.words.size == plain.tokens.words.size &&
+               !memcmp(r.tokens.words.letters, plain.tokens.words.letters, r.tokens.words.size)));
     ck_assert_uint_eq(r.class_count, plain.class_count);
     for (size_t i = 0; i < r.class_count; i++)
         ck_assert_str_eq(r.classes[i], plain.classes[i]);
@@ -81,7 +81,7 @@ START_TEST(the_second_start_reads_what_the_first_prepared)
     o.length = 0; /* these are no matter of a cache */
     o.seed = 4;
     o.final = true;
-    o.vocabulary_size = 100;
+    o.vocabulary.size = 100;
     expect(&o, CACHE_READ);
     ck_assert(source_shell("mkdir sub && cp t.csv sub/u.csv")); /* nor is the name */
     o.path = "sub/u.csv";

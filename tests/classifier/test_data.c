@@ -107,11 +107,11 @@ START_TEST(the_vocabulary_is_that_of_what_is_trained_on)
         for (int i = 0; i < 165; i++) {
             char word[20];
             snprintf(word, sizeof word, "word%d", i);
-            ck_assert_int_eq(vocabulary_find(&r.vocabulary, word, strlen(word)) != UNKNOWN, trained[i]);
+            ck_assert_int_eq(vocabulary_find(&r.tokens.words, word, strlen(word)) != UNKNOWN, trained[i]);
         }
-        ck_assert_uint_eq(r.vocabulary.count, train->count + 3);
-        ck_assert_str_eq(vocabulary_word(&r.vocabulary, 1), "common");
-        ck_assert_uint_eq(r.vocabulary.counts[1], train->count);
+        ck_assert_uint_eq(r.tokens.words.count, train->count + 3);
+        ck_assert_str_eq(vocabulary_word(&r.tokens.words, 1), "common");
+        ck_assert_uint_eq(r.tokens.words.counts[1], train->count);
         ck_assert_str_eq(text_of(&r, SPLIT_TEST, 4), "common <unk> <unk> ");
         reviews_close(&r);
     }
@@ -122,10 +122,10 @@ START_TEST(a_smaller_vocabulary_and_a_shorter_length_cut)
     make_set();
     ReviewsOptions o = with_seed(1);
     o.final = true;
-    o.vocabulary_size = 4;
+    o.vocabulary.size = 4;
     o.length = 3;
     Reviews r = source_open(&o);
-    ck_assert_uint_eq(r.vocabulary.count, 4); /* of the others, word0 is the first by its bytes */
+    ck_assert_uint_eq(r.tokens.words.count, 4); /* of the others, word0 is the first by its bytes */
     ck_assert_str_eq(text_of(&r, SPLIT_TRAIN, 0), "common word0 word0 ");
     ck_assert_str_eq(text_of(&r, SPLIT_TRAIN, 7), "common <unk> <unk> ");
     ck_assert_uint_eq(reviews_part(&r, SPLIT_TRAIN)->cut, 165);
@@ -148,10 +148,11 @@ START_TEST(a_runs_vocabulary_takes_the_place_of_the_texts_own)
     ck_done(vocabulary_open(&v, &e), e);
     ck_done(vocabulary_add(&v, "secret7", 7, 3, NULL, &e), e);
     ck_done(vocabulary_add(&v, "more", 4, 1, NULL, &e), e);
-    ReviewsOptions o = {.path = "set", .final = true, .vocabulary = &v, .classes = classes, .class_count = 4};
+    const Tokens tokens = {.words = v};
+    ReviewsOptions o = {.path = "set", .final = true, .tokens = &tokens, .classes = classes, .class_count = 4};
     Reviews r = source_open(&o);
-    ck_assert(r.vocabulary.size == v.size && !memcmp(r.vocabulary.letters, v.letters, r.vocabulary.size));
-    ck_assert_uint_eq(r.vocabulary.counts[1], 3);
+    ck_assert(r.tokens.words.size == v.size && !memcmp(r.tokens.words.letters, v.letters, r.tokens.words.size));
+    ck_assert_uint_eq(r.tokens.words.counts[1], 3);
     vocabulary_close(&v);
     ck_assert_str_eq(text_of(&r, SPLIT_TEST, 7), "<unk> secret7 secret7 ");
     ck_assert_str_eq(text_of(&r, SPLIT_TRAIN, 7), "<unk> <unk> <unk> more ");
@@ -183,7 +184,8 @@ START_TEST(a_text_that_is_typed_gets_the_same_ids)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         int32_t *ids;
         size_t count, cut;
-        ck_done(text_to_ids(&v, texts[i].text, strlen(texts[i].text), texts[i].length, &ids, &count, &cut, &e), e);
+        const Tokens tokens = {.words = v};
+        ck_done(text_to_ids(&tokens, texts[i].text, strlen(texts[i].text), texts[i].length, &ids, &count, &cut, &e), e);
         ck_assert_uint_eq(count, texts[i].count);
         ck_assert_uint_eq(cut, texts[i].cut);
         ck_assert_mem_eq(ids, texts[i].ids, count * sizeof *ids);

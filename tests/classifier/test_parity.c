@@ -10,9 +10,9 @@
 
 static const char *const names[] = {"classifier-average", "classifier-max", "classifier-first"};
 
-enum { NETWORKS = sizeof names / sizeof *names, TEXT = 0, LABEL, SIDES_USED };
+enum { NETWORKS = sizeof names / sizeof *names, SIDES_USED = LABEL + 1 };
 
-static Tensor *logits(const void *model, Tape *t, const Rows *rows) { return model_logits(t, model, &rows[TEXT]); }
+static Tensor *logits(const void *model, Tape *t, const Rows *rows) { return model_logits(t, model, rows); }
 
 static Network open_classifier(ParityFixture *s, bool composed)
 {

@@ -41,8 +41,8 @@ static void expect_imdb(const Reviews *r)
     }
     ck_assert_str_eq(text_of(r, SPLIT_TRAIN, 0), "bad number10 of train ! "); /* 10_0 comes before 2_2 */
     ck_assert_str_eq(text_of(r, SPLIT_TRAIN, EACH), "good number0 of train ! ");
-    ck_assert_int_eq(vocabulary_find(&r->vocabulary, "nobody", 6), UNKNOWN);
-    ck_assert_int_eq(vocabulary_find(&r->vocabulary, "me", 2), UNKNOWN);
+    ck_assert_int_eq(vocabulary_find(&r->tokens.words, "nobody", 6), UNKNOWN);
+    ck_assert_int_eq(vocabulary_find(&r->tokens.words, "me", 2), UNKNOWN);
 }
 
 static const char *const packers[] = {"tar czf packed aclImdb",
@@ -73,8 +73,8 @@ START_TEST(the_review_dataset_is_the_same_whatever_packs_it)
         expect_imdb(&r);
         ck_assert_str_eq(r.sha256, first.sha256);
         ck_assert_mem_eq(r.ids, first.ids, first.corpus.start[first.corpus.count] * sizeof *r.ids);
-        ck_assert((r.vocabulary.size == first.vocabulary.size &&
-                   !memcmp(r.vocabulary.letters, first.vocabulary.letters, r.vocabulary.size)));
+        ck_assert((r.tokens.words.size == first.tokens.words.size &&
+                   !memcmp(r.tokens.words.letters, first.tokens.words.letters, r.tokens.words.size)));
         reviews_close(&r);
     }
     source_print("aclImdb/test/neg/3_3.txt", "Bad number4 of test!"); /* it was number3 */
