@@ -48,11 +48,8 @@ bool model_open(Model *m, const ClassifierOptions *v, size_t tokens, size_t clas
 {
     const SharedOptions *o = &v->shared;
     const bool masked = v->objective == OBJECTIVE_MASKED;
-    *m = (Model){.context = o->context,
-                 .window = o->window,
-                 .classes = masked ? tokens : classes,
-                 .pool = (Pooling)v->pool,
-                 .masked = masked};
+    *m = (Model){
+        .context = o->context, .classes = masked ? tokens : classes, .pool = (Pooling)v->pool, .masked = masked};
     if (!network_suits(o, e))
         return false;
     Parameters *p = &m->parameters;

@@ -63,7 +63,7 @@ static bool read_line(Buffer *line, FILE *file)
         const char letter = (char)byte;
         buffer_add(line, &letter, 1);
     }
-    return byte != EOF || (line->size && !ferror(file));
+    return byte != EOF || ((line->size || line->failed) && !ferror(file));
 }
 
 bool lines_read(Lines *l, FILE *file, size_t count, size_t bytes, Error *e)

@@ -191,10 +191,8 @@ static bool read_line(void *context, const FileLine *l, Error *e)
         return fail(e, "%s, line %zu: expected a word, a tab and its count", l->path, l->number);
     size_t length = (size_t)(tab - line), before = v->count;
     int32_t id;
-    if (l->number == 1)
-        return (length == strlen(unknown) && !memcmp(line, unknown, length) &&
-                vocabulary_add(v, line, length, times, &id, e)) ||
-               fail(e, "%s: the first word of a vocabulary is %s, not '%.*s'", l->path, unknown, (int)length, line);
+    if (l->number == 1 && (length != strlen(unknown) || memcmp(line, unknown, length) != 0))
+        return fail(e, "%s: the first word of a vocabulary is %s, not '%.*s'", l->path, unknown, (int)length, line);
     if (!vocabulary_add(v, line, length, times, &id, e))
         return false;
     return v->count > before || fail(e, "%s, line %zu: '%.*s' appears twice", l->path, l->number, (int)length, line);
