@@ -94,12 +94,12 @@ static void print_loudest(const Bayes *b, const Vocabulary *v, double side)
     printf("\n");
 }
 
-static int32_t *ids_of(const Vocabulary *v, const char *text, size_t *count)
+static int32_t *ids_of(const Tokens *t, const char *text, size_t *count)
 {
     Error e;
     int32_t *ids;
     size_t cut;
-    learner_expect(text_to_ids(v, text, strlen(text), 0, &ids, count, &cut, &e), &e);
+    learner_expect(text_to_ids(t, text, strlen(text), 0, &ids, count, &cut, &e), &e);
     return ids;
 }
 
@@ -108,10 +108,10 @@ static void counting(Bayes *b, const Reviews *r)
     const Texts *train = reviews_part(r, SPLIT_TRAIN), *valid = reviews_part(r, SPLIT_VALID);
     section("1. Counting words");
     printf("  %zu reviews to learn from, %zu held out; %zu different words\n", train->count, valid->count,
-           r->vocabulary.count);
-    count_words(b, train, r->vocabulary.count);
-    print_loudest(b, &r->vocabulary, 1);
-    print_loudest(b, &r->vocabulary, -1);
+           tokens_count(&r->tokens));
+    count_words(b, train, tokens_count(&r->tokens));
+    print_loudest(b, tokens_list(&r->tokens), 1);
+    print_loudest(b, tokens_list(&r->tokens), -1);
     printf("  naive Bayes is right in %.1f %% of those it has learned from, and in %.1f %% of the others\n",
            accuracy(b, train), accuracy(b, valid));
 }
@@ -140,7 +140,7 @@ typedef struct Critic {
     Embedding words;
     Stack stack;
     Linear logits;
-    const Vocabulary *vocabulary;
+    const Tokens *tokens;
     const Texts *train, *scored;
 } Critic;
 
@@ -162,12 +162,12 @@ static void add_review(Batch *b, const Texts *t, size_t i)
 }
 
 /* Number i of those that are written when they are needed: good ones have odd numbers */
-static void add_fresh(Batch *b, const Vocabulary *v, size_t i)
+static void add_fresh(Batch *b, const Tokens *t, size_t i)
 {
     Buffer text = {0};
     size_t count;
     builtin_review(&text, i);
-    int32_t *ids = ids_of(v, text.text, &count);
+    int32_t *ids = ids_of(t, text.text, &count);
     add_text(b, ids, count, (int32_t)(i % 2));
     memory_free(ids);
     buffer_free(&text);
@@ -179,7 +179,7 @@ static void draw_batch(void *self, uint64_t step, Batch *b)
     batch_clear(b);
     for (size_t i = 0; i < BATCH; i++)
         if (c->how.fresh)
-            add_fresh(b, c->vocabulary, BUILTIN_TRAINING + BUILTIN_TEST + (size_t)step * BATCH + i);
+            add_fresh(b, c->tokens, BUILTIN_TRAINING + BUILTIN_TEST + (size_t)step * BATCH + i);
         else
             add_review(b, c->train, (size_t)philox_below(c->train->count, 1, (uint32_t)step, i, 0));
 }
@@ -213,7 +213,7 @@ static void look_at(Critic *c, const Texts *texts)
 static void critic_open(Critic *c, const Network *how, const Reviews *r)
 {
     const EmbeddingOptions words = {
-        .vocabulary = r->vocabulary.count, .context = CONTEXT, .dim = D, .positions = how->positions, .scale = 1};
+        .vocabulary = tokens_count(&r->tokens), .context = CONTEXT, .dim = D, .positions = how->positions, .scale = 1};
     const StackOptions blocks = {.block = {.attention = {.dim = D, .heads = H, .key_size = D / H, .value_size = D / H},
                                            .ff = F,
                                            .norm = NORM_POST,
@@ -222,7 +222,7 @@ static void critic_open(Critic *c, const Network *how, const Reviews *r)
                                  .blocks = "blocks",
                                  .norm = "norm"};
     *c = (Critic){.how = *how,
-                  .vocabulary = &r->vocabulary,
+                  .tokens = &r->tokens,
                   .train = reviews_part(r, SPLIT_TRAIN),
                   .scored = reviews_part(r, SPLIT_VALID)};
     Parameters *p = &c->learner.parameters;
@@ -260,7 +260,7 @@ static double right(Critic *c, const Texts *texts)
 static double good(Critic *c, const char *text)
 {
     size_t count, start[2] = {0, 0};
-    int32_t *ids = ids_of(c->vocabulary, text, &count), label = 1;
+    int32_t *ids = ids_of(c->tokens, text, &count), label = 1;
     const Texts one = {1, ids, start, &label, NULL, 0};
     start[1] = count;
     look_at(c, &one);
@@ -315,7 +315,7 @@ static void reading(const Reviews *r, const Bayes *bayes)
     printf("  how sure that it is good; a block that read               Bayes   %zu    new\n", train->count);
     for (size_t i = 0; i < VERDICTS; i++) {
         size_t count;
-        int32_t *ids = ids_of(&r->vocabulary, verdicts[i], &count);
+        int32_t *ids = ids_of(&r->tokens, verdicts[i], &count);
         printf("  %-57s %6.2f %6.2f %6.2f\n", verdicts[i], 1 / (1 + exp(-weigh(bayes, ids, count))), sure[2][i],
                sure[3][i]);
         memory_free(ids);
@@ -329,7 +329,7 @@ int main(void)
     Reviews r;
     Error e;
     learner_expect(reviews_open(&r, &options, &e), &e);
-    if (r.vocabulary.count > WORDS)
+    if (tokens_count(&r.tokens) > WORDS)
         return 1;
     counting(&bayes, &r);
     reading(&r, &bayes);

@@ -79,6 +79,12 @@ static bool gives_up_an_input(Op *op)
     return true;
 }
 
+static void uncompose(Op *op)
+{
+    op->composed = op->again = false;
+    op->weights = (WeightOptions){.cap = op->weights.cap}; /* all that fused attention knows */
+}
+
 /* One thing less in operation k, number `which`; false: it had none. */
 static bool simplify(Op *op, size_t which)
 {
@@ -92,7 +98,7 @@ static bool simplify(Op *op, size_t which)
     case 6: return op->causal ? op->causal = false, true : false;
     case 7: return op->offsets ? op->offsets = false, true : false;
     case 8: return op->lengths ? op->lengths = false, true : false;
-    case 9: return op->composed ? op->composed = op->again = false, true : false;
+    case 9: return op->composed ? uncompose(op), true : false;
     case 10: return op->heads > 1 ? op->heads = 1, op->kv_heads = 0, true : false;
     case 11: return op->key_size > 1 ? op->key_size = 1, op->rotary = op->qk_norm = op->qk_cosine = false, true : false;
     case 12: return op->value_size > 1 ? op->value_size = 1, true : false;

@@ -177,13 +177,20 @@ START_TEST(a_longer_memory_of_which_no_more_is_valid_gives_the_same_losses_and_g
 
 /* ---- ways to compute the same */
 
+/* What only one of the two ways to compute attention knows. */
+static bool has_one_way(const Op *op)
+{
+    const WeightOptions *w = &op->weights;
+    return op->sink || w->talking || w->top || w->sigmoid || w->memory || (op->what == BLOCK && op->again);
+}
+
 /* Fused attention composed, and the other way round. */
 static Outcome otherwise_composed(const Scene *c, const Kernels *k)
 {
     Sketch s = *c->s;
     Scene other;
     for (size_t i = 0; i < s.count; i++)
-        if (s.op[i].what != BLOCK || !s.op[i].again) /* residual scores are composed */
+        if (!has_one_way(&s.op[i]))
             s.op[i].composed = !s.op[i].composed && !s.op[i].distances.kind;
     scene_open(&other, &s);
     Outcome o = scene_run(&other, &(Way){.k = k});

@@ -50,7 +50,7 @@ typedef struct Expected {
 } Expected;
 
 static const Expected post_f32[] = {
-    {"copy", 0, 0, 2, 0, 64},
+    {"copy", 0, 0, 2, 0, 80},
     {"embed_forward", 0, 0, 2, 0, 24576},
     {"linear_forward", 32, 96, 4, 786432, 114688},
     {"attention_forward", 0, 0, 4, 139264, 67584},
@@ -76,7 +76,7 @@ static const Expected post_f32[] = {
     {"zero", 0, 0, 1, 0, 143488},
 };
 static const Expected post_bf16[] = {
-    {"copy", 0, 0, 2, 0, 64},
+    {"copy", 0, 0, 2, 0, 80},
     {"embed_forward", 0, 0, 2, 0, 20480},
     {"linear_forward", 32, 96, 4, 786432, 57344},
     {"attention_forward", 0, 0, 4, 139264, 34816},
