@@ -37,6 +37,16 @@ static bool has_bytes(const char *path)
     return !lstat(path, &s) && S_ISREG(s.st_mode) && s.st_size > 0;
 }
 
+/* What training writes again and again. It may be there before a run begins: of one that was killed when it began. */
+static bool is_rewritten(const char *name)
+{
+    static const char *const names[] = {sums_name, "best", "last", "config.json", "log.tsv"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 bool sums_write(const char *folder, Error *e)
 {
     char **names = NULL, *path = path_join(folder, sums_name);
@@ -48,7 +58,7 @@ bool sums_write(const char *folder, Error *e)
         char *file = path_join(folder, names[i]);
         if (!file)
             done = memory_error(e, folder, strlen(folder), 1);
-        else if (has_bytes(file) && (done = file_sum(file, &sum, e)))
+        else if (!is_rewritten(names[i]) && has_bytes(file) && (done = file_sum(file, &sum, e)))
             buffer_print(&b, "%s  %s\n", sum.text, names[i]);
         memory_free(file);
     }

@@ -134,6 +134,18 @@ static unsigned train_and_kill(const char *run, const char *more, uint32_t round
     }
 }
 
+/* A run that was killed when it began leaves files that the next one writes again: they have no checksum. */
+START_TEST(what_a_killed_beginning_left_is_not_checked)
+{
+    const char *run = fresh_path("run");
+    Error e;
+    ck_done(folder_make(run, &e), e);
+    write_in(run, "lock", "", 0);
+    write_in(run, "best", "00000000\n", 9);
+    works("train --run %s " SHORT " --steps 3", run);
+    resume(run, STEPS);
+}
+
 /* From a seed, and from a file's weights, which no seed gives again. */
 START_TEST(a_run_killed_again_and_again_is_the_run_that_was_not)
 {
@@ -478,6 +490,7 @@ START_TEST(groups_of_tensors_are_the_runs_own)
 
 static const Test tests[] = {TEST(twice_n_steps_are_n_steps_and_n_more),
                              TEST(what_comes_after_the_checkpoint_is_dropped),
+                             TEST(what_a_killed_beginning_left_is_not_checked),
                              TEST_SLOW(a_run_killed_again_and_again_is_the_run_that_was_not, 180),
                              TEST_LOOP(a_signal_saves_and_says_how_to_go_on, 3),
                              TEST(a_long_step_is_announced_and_given_up),
