@@ -90,8 +90,8 @@ START_TEST(translating)
     starve((Ways){0}, "translate --run %s/whole --file %s/in --beam 2 --nbest 2 --max-extra 2 -q --format fairseq",
            place, place);
     write_in(place, "given", "x y\n\nz\n", 7);
-    starve((Ways){0}, "translate --run %s/whole --file %s/in --prefixes %s/given --sample --ensemble %s/whole -q", place,
-           place, place, place);
+    starve((Ways){0}, "translate --run %s/whole --file %s/in --prefixes %s/given --sample --ensemble %s/whole -q",
+           place, place, place, place);
     starve((Ways){0}, "score --run %s/whole --file %s/in --translations %s/given --json -q", place, place, place);
 }
 
