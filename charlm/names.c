@@ -1,7 +1,7 @@
 /* See names.h. The first table has the order in which llm.c writes its tensors, on which its reader relies. */
 #include "charlm/names.h"
 
-#define TURNED_BOTH(name, ours) NAMED_TURNED(name "weight", ours ".weight"), NAMED(name "bias", ours ".bias")
+#define TRANSPOSED_BOTH(name, ours) NAMED_TRANSPOSED(name "weight", ours ".weight"), NAMED(name "bias", ours ".bias")
 #define PAIRS_BOTH(name, ours)                                                                                         \
     NAMED_AS(LAYOUT_PAIRS, false, name "weight", ours ".weight"),                                                      \
         NAMED_AS(LAYOUT_PAIRS, true, name "bias", ours ".bias")
@@ -11,11 +11,16 @@
 
 #define P "transformer."
 static const Naming gpt2[] = {
-    NAMED(P "wte.weight", "token_embedding.weight"),     NAMED(P "wpe.weight", "position_embedding.weight"),
-    NAMED_BOTH(P "h.#.ln_1.", "blocks.#.norm1"),         NAMED_TURNED(P "h.#.attn.c_attn.weight", QKV("weight")),
-    NAMED(P "h.#.attn.c_attn.bias", QKV("bias")),        TURNED_BOTH(P "h.#.attn.c_proj.", OF("out")),
-    NAMED_BOTH(P "h.#.ln_2.", "blocks.#.norm2"),         TURNED_BOTH(P "h.#.mlp.c_fc.", "blocks.#.ff.in"),
-    TURNED_BOTH(P "h.#.mlp.c_proj.", "blocks.#.ff.out"), NAMED_BOTH(P "ln_f.", "norm"),
+    NAMED(P "wte.weight", "token_embedding.weight"),
+    NAMED(P "wpe.weight", "position_embedding.weight"),
+    NAMED_BOTH(P "h.#.ln_1.", "blocks.#.norm1"),
+    NAMED_TRANSPOSED(P "h.#.attn.c_attn.weight", QKV("weight")),
+    NAMED(P "h.#.attn.c_attn.bias", QKV("bias")),
+    TRANSPOSED_BOTH(P "h.#.attn.c_proj.", OF("out")),
+    NAMED_BOTH(P "h.#.ln_2.", "blocks.#.norm2"),
+    TRANSPOSED_BOTH(P "h.#.mlp.c_fc.", "blocks.#.ff.in"),
+    TRANSPOSED_BOTH(P "h.#.mlp.c_proj.", "blocks.#.ff.out"),
+    NAMED_BOTH(P "ln_f.", "norm"),
     NAMED_MAY("lm_head.weight", "logits.weight"),
 };
 
@@ -81,7 +86,7 @@ NamingTable names_table(Names names, size_t blocks, size_t dim)
 {
     return (NamingTable){.rows = tables[names].rows,
                          .count = tables[names].count,
-                         .never_turned = names == NAMES_NANOGPT,
+                         .never_transposed = names == NAMES_NANOGPT,
                          .blocks = blocks,
                          .dim = dim};
 }

@@ -30,7 +30,7 @@ typedef struct Whole {
 
 static Whole whole_of(const NamingTable *t, const Naming *n, size_t block)
 {
-    Whole w = {.layout = n->layout == LAYOUT_TURNED && t->never_turned ? LAYOUT_SAME : n->layout};
+    Whole w = {.layout = n->layout == LAYOUT_TRANSPOSED && t->never_transposed ? LAYOUT_SAME : n->layout};
     naming_name(w.name, n->theirs, block);
     for (; w.parts < NAMING_PARTS && n->ours[w.parts]; w.parts++)
         naming_name(w.part[w.parts], n->ours[w.parts], block);
@@ -46,7 +46,7 @@ static size_t row_of(const NamingTable *t, Layout layout, size_t row)
     return row - inside + (inside < half ? 2 * inside : 2 * (inside - half) + 1);
 }
 
-static bool is_turned(const Whole *w) { return w->layout == LAYOUT_TURNED && w->columns; }
+static bool is_turned(const Whole *w) { return w->layout == LAYOUT_TRANSPOSED && w->columns; }
 
 /* Copies part `ours` [rows, columns] to its place in `theirs` from row `first` on, or back. */
 static void move(const NamingTable *t, const Whole *w, size_t first, size_t rows, float *theirs, float *ours, bool back)

@@ -1,6 +1,6 @@
 /* How another format names and lays out what a model of ours holds: one table serves reading and writing.
  *
- *     {"h.#.attn.c_attn.weight", {"blocks.#.attention.query.weight", "blocks.#.attention.key.weight", ...}, LAYOUT_TURNED}
+ *     {"h.#.attn.c_attn.weight", {"blocks.#.attention.query.weight", "... key.weight", ...}, LAYOUT_TRANSPOSED}
  *
  * A # is the number of a block. A tensor of theirs holds one of ours, or several whose rows follow one another. */
 #ifndef CORE_EXCHANGE_NAMING_H
@@ -12,8 +12,8 @@
 enum { NAMING_PARTS = 3, NAMING_NAME = 128 };
 
 typedef enum Layout {
-    LAYOUT_SAME,   /* [rows of all parts, columns], as a Linear of PyTorch */
-    LAYOUT_TURNED, /* [columns, rows of all parts] */
+    LAYOUT_SAME,       /* [rows of all parts, columns], as a Linear of PyTorch */
+    LAYOUT_TRANSPOSED, /* [columns, rows of all parts] */
     LAYOUT_PAIRS /* as SAME, but in each head the numbers i and i + n/2, which rotary positions pair, are neighbours */
 } Layout;
 
@@ -30,21 +30,21 @@ typedef struct Naming {
     {                                                                                                                  \
         .theirs = (name), .ours = {__VA_ARGS__}, .layout = (how), .optional = (may)                                    \
     }
-#define NAMED(name, ...)           NAMED_AS(LAYOUT_SAME, false, name, __VA_ARGS__)
-#define NAMED_MAY(name, ...)       NAMED_AS(LAYOUT_SAME, true, name, __VA_ARGS__)
-#define NAMED_TURNED(name, ...)    NAMED_AS(LAYOUT_TURNED, false, name, __VA_ARGS__)
-#define NAMED_BOTH(name, ours)     NAMED(name "weight", ours ".weight"), NAMED(name "bias", ours ".bias")
-#define NAMED_MAY_BOTH(name, ours) NAMED(name "weight", ours ".weight"), NAMED_MAY(name "bias", ours ".bias")
+#define NAMED(name, ...)            NAMED_AS(LAYOUT_SAME, false, name, __VA_ARGS__)
+#define NAMED_MAY(name, ...)        NAMED_AS(LAYOUT_SAME, true, name, __VA_ARGS__)
+#define NAMED_TRANSPOSED(name, ...) NAMED_AS(LAYOUT_TRANSPOSED, false, name, __VA_ARGS__)
+#define NAMED_BOTH(name, ours)      NAMED(name "weight", ours ".weight"), NAMED(name "bias", ours ".bias")
+#define NAMED_MAY_BOTH(name, ours)  NAMED(name "weight", ours ".weight"), NAMED_MAY(name "bias", ours ".bias")
 
 typedef struct NamingTable {
     const Naming *rows;
     size_t count;
-    bool biases;       /* an optional bias is written in any case: the format has all or none */
-    bool never_turned; /* LAYOUT_TURNED is SAME */
-    size_t blocks;     /* a row with a # stands for this many tensors */
-    size_t dim;        /* of the model */
-    size_t head_size;  /* of LAYOUT_PAIRS: numbers in a head */
-    size_t rotated;    /* and how many of these are rotated */
+    bool biases;           /* an optional bias is written in any case: the format has all or none */
+    bool never_transposed; /* LAYOUT_TRANSPOSED is SAME */
+    size_t blocks;         /* a row with a # stands for this many tensors */
+    size_t dim;            /* of the model */
+    size_t head_size;      /* of LAYOUT_PAIRS: numbers in a head */
+    size_t rotated;        /* and how many of these are rotated */
 } NamingTable;
 
 /* Adds their tensors to `theirs`, made of ours. */

@@ -11,7 +11,7 @@ enum { BLOCKS = 2, D = 4, F = 3 };
 
 static const Naming rows[] = {
     {.theirs = "table", .ours = {"table.weight"}},
-    {.theirs = "h.#.qkv", .ours = {"b.#.q.weight", "b.#.k.weight", "b.#.v.weight"}, .layout = LAYOUT_TURNED},
+    {.theirs = "h.#.qkv", .ours = {"b.#.q.weight", "b.#.k.weight", "b.#.v.weight"}, .layout = LAYOUT_TRANSPOSED},
     {.theirs = "h.#.qkv_b", .ours = {"b.#.q.bias", "b.#.k.bias", "b.#.v.bias"}},
     {.theirs = "h.#.pairs", .ours = {"b.#.k.weight"}, .layout = LAYOUT_PAIRS},
     {.theirs = "h.#.norm", .ours = {"b.#.norm.weight"}},
@@ -85,12 +85,12 @@ START_TEST(layouts_are_theirs)
     tensors_close(&theirs);
 }
 
-START_TEST(never_turned_is_as_it_is)
+START_TEST(never_transposed_is_as_it_is)
 {
     Tensors mine = ours(true), theirs = {0};
     NamingTable t = table();
     Error e;
-    t.never_turned = true;
+    t.never_transposed = true;
     ck_done(naming_write(&t, &mine, &theirs, &e), e);
     ck_assert(values_of(&theirs, "h.0.qkv", 15, D)[2 * D + 1] == 301);
     tensors_close(&mine);
@@ -224,7 +224,7 @@ START_TEST(what_a_format_cannot_say_is_refused)
 }
 
 static const Test tests[] = {
-    TEST(layouts_are_theirs),       TEST(never_turned_is_as_it_is),     TEST(absent_biases_are_zeros_and_gains_ones),
+    TEST(layouts_are_theirs),       TEST(never_transposed_is_as_it_is), TEST(absent_biases_are_zeros_and_gains_ones),
     TEST(what_was_written_is_read), TEST(memory_that_runs_out_is_said), TEST(what_a_format_cannot_say_is_refused)};
 
 int main(int argc, char **argv)
