@@ -10,25 +10,25 @@ enum { TOKEN_NORMAL = 1, TOKEN_CONTROL = 3 };
 
 static void add_tokens(GgufKeys *g, const Away *w)
 {
-    const Vocabulary *pieces = &w->tokens->pieces;
+    const Vocabulary *subwords = &w->tokens->subwords;
     const Pairs *merges = &w->tokens->merges;
     /* A byte that no text has is the end where nothing else is: there is always one there. */
     const uint32_t end = (uint32_t)(w->separator >= 0 ? w->separator : w->tokens->byte[0]);
     gguf_text(g, "tokenizer.ggml.model", "gpt2");
     gguf_text(g, "tokenizer.ggml.pre", "gpt-2");
-    gguf_texts(g, "tokenizer.ggml.tokens", pieces->count);
-    for (size_t i = 0; i < pieces->count; i++) {
-        const char *piece = vocabulary_word(pieces, (int32_t)i);
-        gguf_add_text(g, piece, strlen(piece));
+    gguf_texts(g, "tokenizer.ggml.tokens", subwords->count);
+    for (size_t i = 0; i < subwords->count; i++) {
+        const char *subword = vocabulary_word(subwords, (int32_t)i);
+        gguf_add_text(g, subword, strlen(subword));
     }
-    gguf_i32s(g, "tokenizer.ggml.token_type", pieces->count);
-    for (size_t i = 0; i < pieces->count; i++)
+    gguf_i32s(g, "tokenizer.ggml.token_type", subwords->count);
+    for (size_t i = 0; i < subwords->count; i++)
         gguf_add_i32(g, (int32_t)i == w->separator ? TOKEN_CONTROL : TOKEN_NORMAL);
     gguf_texts(g, "tokenizer.ggml.merges", merges->count);
     for (size_t i = 0; i < merges->count; i++) {
         Buffer merge = {0};
-        buffer_print(&merge, "%s %s", vocabulary_word(pieces, merges->pair[i].left),
-                     vocabulary_word(pieces, merges->pair[i].right));
+        buffer_print(&merge, "%s %s", vocabulary_word(subwords, merges->pair[i].left),
+                     vocabulary_word(subwords, merges->pair[i].right));
         gguf_add_text(g, merge.text, merge.size);
         g->bytes.failed = g->bytes.failed || merge.failed;
         buffer_free(&merge);

@@ -19,8 +19,8 @@ bool tokenizer_suits(const TokenizerOptions *o, Error *e)
 static bool measure(Tokenizer *t, Error *e)
 {
     Buffer text = {0};
-    t->count = t->gpt2.pieces.count;
-    t->separator = vocabulary_search(&t->gpt2.pieces, GPT2_SEPARATOR, strlen(GPT2_SEPARATOR));
+    t->count = t->gpt2.subwords.count;
+    t->separator = vocabulary_search(&t->gpt2.subwords, GPT2_SEPARATOR, strlen(GPT2_SEPARATOR));
     t->length = memory_get(t->count, sizeof *t->length);
     bool fine = t->length || memory_error(e, "lengths of tokens", t->count, sizeof *t->length);
     for (size_t i = 0; fine && i < t->count; i++) {

@@ -2,7 +2,7 @@
  *
  *     bytes   the 256 bytes, by their values
  *     bpe     GPT-2's byte pairs (core/text/gpt2.h), learned from the training part
- *     gpt2    the same, of files that are given: id n is the piece that encoder.json calls n
+ *     gpt2    the same, of files that are given: id n is the subword that encoder.json calls n
  *
  * Byte pairs are in the run, as encoder.json and vocab.bpe, so that it stands on its own. */
 #ifndef CHARLM_TOKENIZER_H

@@ -15,7 +15,7 @@ static Tensor *network(void *app, Tape *t, const Rows *rows)
     return c->model.masked ? model_vectors(t, &c->model, rows) : model_logits(t, &c->model, rows);
 }
 
-/* Words as they stand; those that the model does not know in brackets: to it they are all the same. Of marks and pieces
+/* Words as they stand; those that the model does not know in brackets: to it they are all the same. Of marks and subwords
  * the names. */
 static bool name_tokens(Labels *t, const Classifier *c, const Buffer *text, const int32_t *ids, size_t count, Error *e)
 {

@@ -9,7 +9,7 @@
 typedef struct Masking {
     const Tokens *tokens;
     double share;     /* of a text's tokens that are chosen: rounded, but one at least */
-    bool whole_words; /* all pieces of a word or none, as far as that many tokens allow */
+    bool whole_words; /* all subwords of a word or none, as far as that many tokens allow */
     uint32_t seed;
 } Masking;
 

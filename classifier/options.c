@@ -25,15 +25,15 @@ static const OptionChoice tokens[] = {{"words", TOKEN_WORDS}, {"wordpiece", TOKE
 /* clang-format off */
 const Option classifier_options[] = {
     {"pool", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(pool), "average", .choices = pools, "how a text's vectors become one: the first, their mean or their maximum"},
-    {"words", 0, OPTION_SIZE, OPTION_MODEL, TRAIN | INFO | BENCH | COMMAND_PLOT, AT(words), "50000", "[2,1073741824]", "size of the vocabulary: <unk> and the most frequent words of the training part, or with --tokens wordpiece how many pieces"},
-    {"tokens", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(tokens), NULL, .choices = tokens, "whole words, or the pieces of words that are learned from the training part (none given: words)"},
-    {"vocabulary", 0, OPTION_PATH, OPTION_TRAINING, TRAIN, AT(vocabulary), NULL, "FILE", "the pieces of --tokens wordpiece from a vocab.txt, instead of learning them"},
+    {"words", 0, OPTION_SIZE, OPTION_MODEL, TRAIN | INFO | BENCH | COMMAND_PLOT, AT(words), "50000", "[2,1073741824]", "size of the vocabulary: <unk> and the most frequent words of the training part, or with --tokens wordpiece how many subwords"},
+    {"tokens", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(tokens), NULL, .choices = tokens, "whole words, or the subwords that are learned from the training part (none given: words)"},
+    {"vocabulary", 0, OPTION_PATH, OPTION_TRAINING, TRAIN, AT(vocabulary), NULL, "FILE", "the subwords of --tokens wordpiece from a vocab.txt, instead of learning them"},
     {"marks", 0, OPTION_YES_NO, OPTION_MODEL, TRAIN | INFO | BENCH, AT(marks), NULL, NULL, "[CLS] before each text, which --pool first then classifies, and [SEP] after it (none given: no)"},
     {"segments", 0, OPTION_YES_NO, OPTION_MODEL, TRAIN | INFO | BENCH, AT(segments), NULL, NULL, "a vector for each of two parts of a text, added to the embeddings (none given: no)"},
     {"objective", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(objective), NULL, .choices = objectives, "what is learned: the class of a text, or masked tokens, as with the command pretrain (none given: classes)"},
     {"next-sentence", 0, OPTION_YES_NO, OPTION_MODEL, TRAIN | INFO | BENCH, AT(next_sentence), NULL, NULL, "pretraining: predict, too, whether two parts of a text belong together; with --marks and --segments (none given: no)"},
     {"mask-share", 0, OPTION_REAL, OPTION_TRAINING, TRAIN | INFO | BENCH, AT(mask_share), NULL, "[0,1)", "pretraining: the part of a text's tokens that is predicted (none given, or 0: 0.15)"},
-    {"whole-words", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(whole_words), NULL, NULL, "pretraining: mask all pieces of a word or none (none given: no)"},
+    {"whole-words", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(whole_words), NULL, NULL, "pretraining: mask all subwords of a word or none (none given: no)"},
     {"unlabelled", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL, AT(unlabelled), NULL, "FILE", "pretraining: further texts, without labels: a file, a folder or an archive"},
     {"examples", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(examples), NULL, NULL, "train on so many texts of the training part, of each class alike, drawn by the seed (none given: all)"},
     {"layer-rate", 0, OPTION_REAL, OPTION_TRAINING, TRAIN, AT(layer_rate), NULL, "[0,]", "each block learns at this times the rate of the block above it, and embeddings at this times the first block's (none given, or 0: 1)"},
@@ -107,8 +107,8 @@ static const Preset presets[] = {
     {"former", "6 blocks, 128 wide, 512 words: the model of \"Transformers from scratch\"", former},
     {"best", "1 block, 128 wide, small initial embeddings, much dropout", best},
     {"minute", "a small model, trained for one minute", minute},
-    {"pretrain", "4 blocks, 128 wide, 8,000 pieces of words, 128 at once: what pretrain uses if no preset is given", pretrain},
-    {"hours", "pretrain for 4.5 hours of two cores: 4 blocks, 256 wide, 16,000 pieces", hours},
+    {"pretrain", "4 blocks, 128 wide, 8,000 subwords, 128 at once: what pretrain uses if no preset is given", pretrain},
+    {"hours", "pretrain for 4.5 hours of two cores: 4 blocks, 256 wide, 16,000 subwords", hours},
     {"finetune", "for train --from a pretrained run: three epochs at a low learning rate", finetune},
 };
 

@@ -58,7 +58,7 @@ void classifier_task(Classifier *c)
     size_t most = c->app.data.order.most_rows ? c->app.data.order.most_rows : o->batch;
     size_t rows = o->micro_batch && o->micro_batch < most ? o->micro_batch : most;
     snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu texts, up to %zu %s", split_name(c->app.data.scored),
-             scored, c->model.context, c->options->tokens == TOKEN_WORDS ? "words" : "pieces of words");
+             scored, c->model.context, c->options->tokens == TOKEN_WORDS ? "words" : "subwords");
     c->app.task = (Task){.self = c,
                          .sides = model_sides(&c->model),
                          .longest = {c->model.context, 1, c->model.context},
@@ -202,7 +202,7 @@ static bool tokens_suit(const Classifier *c, Error *e)
     if (o->tie && !masked)
         return fail(e, "--tie: the classifier's logits are of classes, which have no rows in the table of words");
     if (v->vocabulary && v->tokens != TOKEN_WORDPIECE)
-        return fail(e, "--vocabulary is a file of pieces: it needs --tokens wordpiece");
+        return fail(e, "--vocabulary is a file of subwords: it needs --tokens wordpiece");
     if (v->next_sentence && !masked)
         return fail(e, "--next-sentence belongs to pretraining: give --objective masked, or the command pretrain");
     if (v->next_sentence && !(v->marks && v->segments))

@@ -21,7 +21,7 @@ bool token_continues(const Tokens *t, int32_t id)
 static void find_marks(Tokens *t)
 {
     int32_t *ids[MARKS] = {&t->first, &t->separator, &t->mask};
-    t->unknown = t->kind == TOKEN_WORDS ? UNKNOWN : t->pieces.unknown;
+    t->unknown = t->kind == TOKEN_WORDS ? UNKNOWN : t->subwords.unknown;
     t->first_word = t->unknown + 1;
     for (size_t i = 0; i < MARKS; i++) {
         *ids[i] = vocabulary_search(tokens_list(t), marks[i], strlen(marks[i]));
@@ -32,7 +32,7 @@ static void find_marks(Tokens *t)
 void tokens_close(Tokens *t)
 {
     vocabulary_close(&t->words);
-    wordpiece_close(&t->pieces);
+    wordpiece_close(&t->subwords);
     *t = (Tokens){0};
 }
 
@@ -77,10 +77,10 @@ static bool learn_marked(Vocabulary *v, const Vocabulary *words, size_t size, Er
     return done;
 }
 
-/* --- pieces --- */
+/* --- subwords --- */
 
 /* A word may be several to BERT: "don't" is three. */
-static bool learn_pieces(WordPiece *w, const Vocabulary *words, size_t size, Error *e)
+static bool learn_subwords(WordPiece *w, const Vocabulary *words, size_t size, Error *e)
 {
     Vocabulary parts;
     bool opened = vocabulary_open(&parts, e), done = opened;
@@ -103,7 +103,7 @@ bool tokens_learn(Tokens *t, const TokensOptions *o, const Vocabulary *words, Er
     bool done;
     *t = (Tokens){.kind = o->kind};
     if (o->kind == TOKEN_WORDPIECE)
-        done = o->file ? wordpiece_read(&t->pieces, o->file, true, e) : learn_pieces(&t->pieces, words, size, e);
+        done = o->file ? wordpiece_read(&t->subwords, o->file, true, e) : learn_subwords(&t->subwords, words, size, e);
     else
         done = o->marks ? learn_marked(&t->words, words, size, e) : vocabulary_cut(&t->words, words, size, NULL, e);
     if (done)
@@ -118,8 +118,8 @@ bool tokens_learn(Tokens *t, const TokensOptions *o, const Vocabulary *words, Er
 bool tokens_copy(Tokens *t, const Tokens *from, Error *e)
 {
     *t = *from;
-    t->words = t->pieces.pieces = (Vocabulary){0};
-    return copy_list(t->kind == TOKEN_WORDS ? &t->words : &t->pieces.pieces, tokens_list(from), e);
+    t->words = t->subwords.subwords = (Vocabulary){0};
+    return copy_list(t->kind == TOKEN_WORDS ? &t->words : &t->subwords.subwords, tokens_list(from), e);
 }
 
 static char *path_in(const char *folder, TokenKind kind, Error *e)
@@ -134,8 +134,8 @@ bool tokens_read(Tokens *t, TokenKind kind, const char *folder, Error *e)
 {
     char *path = path_in(folder, kind, e);
     *t = (Tokens){.kind = kind};
-    bool done = path &&
-                (kind == TOKEN_WORDS ? vocabulary_read(&t->words, path, e) : wordpiece_read(&t->pieces, path, true, e));
+    bool done = path && (kind == TOKEN_WORDS ? vocabulary_read(&t->words, path, e)
+                                             : wordpiece_read(&t->subwords, path, true, e));
     memory_free(path);
     if (done)
         find_marks(t);
@@ -145,8 +145,8 @@ bool tokens_read(Tokens *t, TokenKind kind, const char *folder, Error *e)
 bool tokens_write(const Tokens *t, const char *folder, Error *e)
 {
     char *path = path_in(folder, t->kind, e);
-    bool done = path &&
-                (t->kind == TOKEN_WORDS ? vocabulary_write(&t->words, path, e) : wordpiece_write(&t->pieces, path, e));
+    bool done = path && (t->kind == TOKEN_WORDS ? vocabulary_write(&t->words, path, e)
+                                                : wordpiece_write(&t->subwords, path, e));
     memory_free(path);
     return done;
 }
@@ -155,7 +155,7 @@ bool tokens_of_word(const Tokens *t, const char *word, size_t size, Buffer *ids,
 {
     const size_t before = ids->size;
     int32_t id = t->kind == TOKEN_WORDS ? vocabulary_find(&t->words, word, size) : t->unknown;
-    if (t->kind == TOKEN_WORDPIECE && !wordpiece_encode(&t->pieces, word, size, ids, e))
+    if (t->kind == TOKEN_WORDPIECE && !wordpiece_encode(&t->subwords, word, size, ids, e))
         return false;
     if (ids->size == before) /* BERT leaves out what is no text */
         buffer_add(ids, &id, sizeof id);

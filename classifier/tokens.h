@@ -1,4 +1,4 @@
-/* What a network reads of words: each word one token, or split into the pieces of WordPiece.
+/* What a network reads of words: each word one token, or split into the subwords of WordPiece.
  *
  * Words are those of core/text/words.h in either case, so that one corpus serves both: WordPiece splits them further, as
  * BERT does, but has seen no markup, no curly quotes and no more than three of the same mark in a row.
@@ -15,11 +15,11 @@ typedef enum TokenKind { TOKEN_WORDS, TOKEN_WORDPIECE } TokenKind;
 
 typedef struct Tokens {
     TokenKind kind;
-    Vocabulary words; /* of TOKEN_WORDS */
-    WordPiece pieces; /* of TOKEN_WORDPIECE */
+    Vocabulary words;   /* of TOKEN_WORDS */
+    WordPiece subwords; /* of TOKEN_WORDPIECE */
     int32_t unknown;
     int32_t first, separator, mask; /* [CLS], [SEP], [MASK]; -1: it is missing */
-    int32_t first_word;             /* ids from this one on are words or pieces */
+    int32_t first_word;             /* ids from this one on are words or subwords */
 } Tokens;
 
 typedef struct TokensOptions {
@@ -32,7 +32,7 @@ typedef struct TokensOptions {
 /* All tokens by id, whatever they are. */
 static inline const Vocabulary *tokens_list(const Tokens *t)
 {
-    return t->kind == TOKEN_WORDS ? &t->words : &t->pieces.pieces;
+    return t->kind == TOKEN_WORDS ? &t->words : &t->subwords.subwords;
 }
 
 static inline size_t tokens_count(const Tokens *t) { return tokens_list(t)->count; }

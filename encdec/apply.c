@@ -1,6 +1,6 @@
-/* encdec pieces: a text in pieces, a space between two. Byte pairs are written as subword-nmt's apply-bpe writes them,
+/* encdec subwords: a text in subwords, a space between two. Byte pairs are written as subword-nmt's apply-bpe writes them,
  * to the byte, ends of lines and spaces around a line as they stand; --join makes words of them again. Other kinds of
- * pieces are written by their names.
+ * subwords are written by their names.
  *
  * The text is read in blocks, and the lines of each are cut by all threads, a run of them each; so it takes as much
  * memory for a text of any length, as long as its lines are not. What is written does not depend on how many threads
@@ -26,8 +26,8 @@ typedef struct Applier {
 
 typedef struct Apply {
     EncDec *c;
-    PiecesOptions options;
-    Pieces pieces;
+    SubwordsOptions options;
+    Subwords subwords;
     Pool *pool;
     size_t workers;
     Applier *worker; /* [workers] */
@@ -44,7 +44,7 @@ static bool add_names(const Apply *a, Applier *w, Line line)
         return false;
     for (size_t i = 0; i < w->ids.count; i++) {
         buffer_add(&w->out, " ", i > 0);
-        pieces_name(&a->pieces, w->ids.id[i], &w->out);
+        subwords_name(&a->subwords, w->ids.id[i], &w->out);
     }
     return true;
 }
@@ -56,7 +56,7 @@ static bool add_line(const Apply *a, Applier *w, Line line)
         bpe_join(line.text, line.size, &w->out);
         return true;
     }
-    if (a->options.type != PIECES_BPE)
+    if (a->options.type != SUBWORDS_BPE)
         return add_names(a, w, line);
     return tokens_of_line(&a->options.tokens, SOURCE, line, &w->words, &words, &w->e) &&
            bpe_apply(&w->cutter.coder, words.text, words.size, &w->out, &w->e);
@@ -155,15 +155,15 @@ static bool choose_options(Apply *a, Error *e)
     EncdecOptions *v = a->c->options;
     if (options_source(a->c->app.command_line, "tokens") != FROM_COMMAND_LINE)
         v->tokens = TOKENS_SPACES;
-    if (v->join && v->type != PIECES_BPE)
+    if (v->join && v->type != SUBWORDS_BPE)
         return fail(e, "--join joins the subwords of --type bpe only");
     if (v->join)
         return true;
-    if (!encdec_pieces_options(&a->options, a->c, e))
+    if (!encdec_subwords_options(&a->options, a->c, e))
         return false;
-    if (a->options.type == PIECES_BPE && !a->options.codes)
+    if (a->options.type == SUBWORDS_BPE && !a->options.codes)
         return fail(e, "--codes FILE is missing: the merges to cut with");
-    return a->options.type == PIECES_BPE || a->options.type == PIECES_BYTES || a->options.vocabulary ||
+    return a->options.type == SUBWORDS_BPE || a->options.type == SUBWORDS_BYTES || a->options.vocabulary ||
            fail(e, "--vocabulary FILE is missing: the subwords to cut into");
 }
 
@@ -176,7 +176,7 @@ static bool open_workers(Apply *a, Error *e)
     if (a->workers > 1 && !pool_open(&a->pool, a->workers, false, e))
         return false;
     for (size_t i = 0; !a->c->options->join && i < a->workers; i++)
-        if (!cutter_open(&a->worker[i].cutter, &a->pieces, e))
+        if (!cutter_open(&a->worker[i].cutter, &a->subwords, e))
             return false;
     return true;
 }
@@ -185,7 +185,7 @@ static bool apply(Apply *a, Error *e)
 {
     if (!choose_options(a, e))
         return app_misused(&a->c->app);
-    return (a->c->options->join || pieces_given(&a->pieces, &a->options, e)) && open_workers(a, e) &&
+    return (a->c->options->join || subwords_given(&a->subwords, &a->options, e)) && open_workers(a, e) &&
            app_input(a->c->options->input, apply_file, a, e);
 }
 
@@ -204,6 +204,6 @@ bool encdec_apply(App *app, Error *e)
     }
     memory_free(a.worker);
     memory_free(a.block);
-    pieces_close(&a.pieces);
+    subwords_close(&a.subwords);
     return done;
 }

@@ -29,13 +29,13 @@ static bool open_pairs(EncDec *c, Error *e)
     c->app.data.scored = (Split)v->split;
     if (!app_data(&c->app) && !options_preset(c->app.command_line, "minute", e))
         return false;
-    v->type = PIECES_WORDS;
+    v->type = SUBWORDS_WORDS;
     v->size = 0;
     BitextOptions o = {.source = encdec_source_options(c, c->app.data.scored == SPLIT_TEST),
                        .keep_training = c->app.data.scored == SPLIT_TRAIN,
                        .longest = v->longest,
                        .context = SIZE_MAX};
-    if (!encdec_pieces_options(&o.pieces, c, e))
+    if (!encdec_subwords_options(&o.subwords, c, e))
         return app_misused(&c->app);
     return bitext_open(&c->bitext, &o, e) && bitext_suits(&c->bitext, SPLIT_TRAIN, e) &&
            bitext_suits(&c->bitext, c->app.data.scored, e);
@@ -53,7 +53,7 @@ static bool score_pair(Baseline *b, size_t i, Error *e)
         if (target != UNKNOWN && !ids_add(&b->line, target, e))
             return false;
     }
-    pieces_line(all->pieces, b->line.id, b->line.count, &b->text);
+    subwords_line(all->subwords, b->line.id, b->line.count, &b->text);
     if (b->text.failed)
         return fail(e, "out of memory for a translation");
     return evaluator_line(&b->evaluator, &b->text, reference, e);
@@ -86,7 +86,7 @@ bool encdec_baseline(App *a, Error *e)
         return false;
     const SentencePairs *scored = &c->bitext.parts[c->app.data.scored];
     b.evaluator = evaluator_open(NULL, c->options->target, BLEU_CELLS);
-    bool fine = dictionary_learn(&b.words, &c->bitext.parts[SPLIT_TRAIN], c->bitext.pieces->count, ROUNDS, e);
+    bool fine = dictionary_learn(&b.words, &c->bitext.parts[SPLIT_TRAIN], c->bitext.subwords->count, ROUNDS, e);
     for (size_t i = 0; fine && i < scored->count; i++)
         fine = score_pair(&b, i, e);
     fine = fine && print(&b, e);

@@ -1,8 +1,8 @@
-/* A text as ids: see pieces.h. */
-#include "encdec/pieces.h"
+/* A text as ids: see subwords.h. */
+#include "encdec/subwords.h"
 
 #include "base/memory.h"
-#include "encdec/pieces_inner.h"
+#include "encdec/subwords_inner.h"
 
 #include <string.h>
 
@@ -39,11 +39,11 @@ void ids_close(Ids *ids)
 
 /* --- a line --- */
 
-static bool word_ids(const Pieces *p, Line line, Ids *ids, Error *e)
+static bool word_ids(const Subwords *p, Line line, Ids *ids, Error *e)
 {
     size_t at = 0;
     for (Line word; line_word(line, &at, &word);) {
-        if (!ids_add(ids, pieces_find(p, word.text, word.size), e))
+        if (!ids_add(ids, subwords_find(p, word.text, word.size), e))
             return false;
     }
     return true;
@@ -52,21 +52,21 @@ static bool word_ids(const Pieces *p, Line line, Ids *ids, Error *e)
 static bool byte_ids(Line line, Ids *ids, Error *e)
 {
     for (size_t i = 0; i < line.size; i++)
-        if (!ids_add(ids, FIRST_PIECE + (unsigned char)line.text[i], e))
+        if (!ids_add(ids, FIRST_SUBWORD + (unsigned char)line.text[i], e))
             return false;
     return true;
 }
 
 static bool bpe_ids(Cutter *c, Line line, Ids *ids, Error *e)
 {
-    const Pieces *p = c->pieces;
+    const Subwords *p = c->subwords;
     size_t at = 0;
     for (Line word; line_word(line, &at, &word);) {
         if (!bpe_encode(&c->coder, word.text, word.size, e))
             return false;
-        while (c->of_coder.count < c->coder.pieces.count) {
-            const char *piece = vocabulary_word(&c->coder.pieces, (int32_t)c->of_coder.count);
-            if (!ids_add(&c->of_coder, pieces_find(p, piece, strlen(piece)), e))
+        while (c->of_coder.count < c->coder.subwords.count) {
+            const char *subword = vocabulary_word(&c->coder.subwords, (int32_t)c->of_coder.count);
+            if (!ids_add(&c->of_coder, subwords_find(p, subword, strlen(subword)), e))
                 return false;
         }
         for (size_t i = 0; i < c->coder.count; i++)
@@ -76,11 +76,11 @@ static bool bpe_ids(Cutter *c, Line line, Ids *ids, Error *e)
     return true;
 }
 
-/* Of a vocabulary that numbers its pieces from 0. */
+/* Of a vocabulary that numbers its subwords from 0. */
 static bool given_ids(Cutter *c, Line line, Ids *ids, Error *e)
 {
-    const Pieces *p = c->pieces;
-    const bool bert = p->type == PIECES_WORDPIECE;
+    const Subwords *p = c->subwords;
+    const bool bert = p->type == SUBWORDS_WORDPIECE;
     c->own.size = 0;
     if (bert ? !wordpiece_encode(&p->wordpiece, line.text, line.size, &c->own, e)
              : !gpt2_encode(&p->gpt2, line.text, line.size, &c->own, e))
@@ -88,21 +88,21 @@ static bool given_ids(Cutter *c, Line line, Ids *ids, Error *e)
     for (size_t at = 0; at < c->own.size; at += sizeof(int32_t)) {
         int32_t id;
         memcpy(&id, c->own.text + at, sizeof id);
-        if (!ids_add(ids, bert && id == p->wordpiece.unknown ? UNKNOWN : FIRST_PIECE + id, e))
+        if (!ids_add(ids, bert && id == p->wordpiece.unknown ? UNKNOWN : FIRST_SUBWORD + id, e))
             return false;
     }
     return true;
 }
 
-bool cutter_open(Cutter *c, const Pieces *p, Error *e)
+bool cutter_open(Cutter *c, const Subwords *p, Error *e)
 {
-    *c = (Cutter){.pieces = p};
-    return p->type != PIECES_BPE || bpe_coder_open(&c->coder, &p->bpe, &p->kept, 0, e);
+    *c = (Cutter){.subwords = p};
+    return p->type != SUBWORDS_BPE || bpe_coder_open(&c->coder, &p->bpe, &p->kept, 0, e);
 }
 
 void cutter_close(Cutter *c)
 {
-    if (c->pieces && c->pieces->type == PIECES_BPE)
+    if (c->subwords && c->subwords->type == SUBWORDS_BPE)
         bpe_coder_close(&c->coder);
     ids_close(&c->of_coder);
     buffer_free(&c->words);
@@ -112,14 +112,14 @@ void cutter_close(Cutter *c)
 
 bool cutter_ids(Cutter *c, size_t side, Line line, Ids *ids, Error *e)
 {
-    const Pieces *p = c->pieces;
+    const Subwords *p = c->subwords;
     Line words;
     switch (p->type) {
-    case PIECES_BYTES: return byte_ids(line, ids, e);
-    case PIECES_WORDPIECE:
-    case PIECES_GPT2: return given_ids(c, line, ids, e);
+    case SUBWORDS_BYTES: return byte_ids(line, ids, e);
+    case SUBWORDS_WORDPIECE:
+    case SUBWORDS_GPT2: return given_ids(c, line, ids, e);
     default: break;
     }
     return tokens_of_line(&p->tokens, side, line, &c->words, &words, e) &&
-           (p->type == PIECES_WORDS ? word_ids(p, words, ids, e) : bpe_ids(c, words, ids, e));
+           (p->type == SUBWORDS_WORDS ? word_ids(p, words, ids, e) : bpe_ids(c, words, ids, e));
 }

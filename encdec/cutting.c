@@ -46,7 +46,7 @@ static void work(void *argument, size_t worker)
     s->failed = !cut_share(c, s, share_begins(count, worker, c->workers), share_begins(count, worker + 1, c->workers));
 }
 
-bool cutting_open(Cutting **cut, const Pieces *p, Pool *pool, Error *e)
+bool cutting_open(Cutting **cut, const Subwords *p, Pool *pool, Error *e)
 {
     Cutting *c = memory_get(1, sizeof *c);
     if (!c)

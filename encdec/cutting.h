@@ -1,13 +1,13 @@
-/* Cuts many lines into pieces, by many threads; what comes of it does not depend on how many. */
+/* Cuts many lines into subwords, by many threads; what comes of it does not depend on how many. */
 #ifndef ENCDEC_CUTTING_H
 #define ENCDEC_CUTTING_H
 
-#include "encdec/pieces.h"
+#include "encdec/subwords.h"
 
 typedef struct Cutting Cutting;
 
-/* pool: NULL: the caller alone. Pieces and pool must outlive it. */
-bool cutting_open(Cutting **c, const Pieces *p, Pool *pool, Error *e);
+/* pool: NULL: the caller alone. Subwords and pool must outlive it. */
+bool cutting_open(Cutting **c, const Subwords *p, Pool *pool, Error *e);
 void cutting_close(Cutting *c);
 
 /* How many lines are worth cutting together. */

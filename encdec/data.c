@@ -45,13 +45,13 @@ static bool make_room(SentencePairs *p, size_t most, Error *e)
            memory_error(e, "pairs of sentences", most, 4 * sizeof *p->line);
 }
 
-/* What bounds a part: pieces of a side without </s>, and whether a side may be empty. */
+/* What bounds a part: subwords of a side without </s>, and whether a side may be empty. */
 typedef struct Bounds {
     size_t most;
     bool empty_too;
 } Bounds;
 
-/* The pieces of both sides of a pair. */
+/* The subwords of both sides of a pair. */
 typedef struct PairIds {
     const int32_t *id[SIDES_USED];
     size_t count[SIDES_USED]; /* without </s> */
@@ -132,12 +132,12 @@ static bool make_parts(Bitext *b, const BitextOptions *o, Cutting *cutting, Erro
 static bool make(Bitext *b, const BitextOptions *o, Pool *pool, Error *e)
 {
     Lines *train = b->sentences.side[SPLIT_TRAIN];
-    const PiecesText texts[] = {{&train[SOURCE], SOURCE}, {&train[TARGET], TARGET}};
+    const SubwordsText texts[] = {{&train[SOURCE], SOURCE}, {&train[TARGET], TARGET}};
     Cutting *cutting = NULL;
-    if (!o->known && !pieces_learn(&b->own, &o->pieces, texts, SIDES_USED, pool, NULL, e))
+    if (!o->known && !subwords_learn(&b->own, &o->subwords, texts, SIDES_USED, pool, NULL, e))
         return false;
-    b->pieces = o->known ? o->known : &b->own;
-    bool done = cutting_open(&cutting, b->pieces, pool, e) && make_parts(b, o, cutting, e);
+    b->subwords = o->known ? o->known : &b->own;
+    bool done = cutting_open(&cutting, b->subwords, pool, e) && make_parts(b, o, cutting, e);
     cutting_close(cutting);
     for (size_t side = 0; side < SIDES_USED && !o->keep_training; side++)
         lines_close(&train[side]);
@@ -160,7 +160,7 @@ void bitext_close(Bitext *b)
 {
     for (size_t part = 0; part < SPLITS; part++)
         close_pairs(&b->parts[part]);
-    pieces_close(&b->own);
+    subwords_close(&b->own);
     sentences_close(&b->sentences);
     *b = (Bitext){0};
 }

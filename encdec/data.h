@@ -1,22 +1,22 @@
 /* Pairs of sentences as ids: what is trained on and what is scored.
  *
- * Of the training part, pairs with an empty side and pairs with a side of more than `longest` pieces are left out; of
- * the other parts, only what does not fit the model: there an empty line is a sentence of no pieces. */
+ * Of the training part, pairs with an empty side and pairs with a side of more than `longest` subwords are left out; of
+ * the other parts, only what does not fit the model: there an empty line is a sentence of no subwords. */
 #ifndef ENCDEC_DATA_H
 #define ENCDEC_DATA_H
 
 #include "core/train/batch.h"
-#include "encdec/pieces.h"
 #include "encdec/source.h"
+#include "encdec/subwords.h"
 
 typedef struct BitextOptions {
     SourceOptions source;
-    PiecesOptions pieces;
-    const Pieces *known; /* a run's, instead of those that are learned here; they must outlive the bitext */
-    size_t longest;      /* pieces of a side that is trained on, without </s> */
-    size_t context;      /* pieces of a side that the model reads, with </s> */
-    bool keep_training;  /* the text of the training part is wanted, too, not its ids alone */
-    size_t threads;      /* that prepare it; 0: one. What comes of it does not depend on it */
+    SubwordsOptions subwords;
+    const Subwords *known; /* a run's, instead of those that are learned here; they must outlive the bitext */
+    size_t longest;        /* subwords of a side that is trained on, without </s> */
+    size_t context;        /* subwords of a side that the model reads, with </s> */
+    bool keep_training;    /* the text of the training part is wanted, too, not its ids alone */
+    size_t threads;        /* that prepare it; 0: one. What comes of it does not depend on it */
 } BitextOptions;
 
 /* Side s of pair i is ids[s][start[s][i]] .. ids[s][start[s][i+1]-1], and ends in </s>. */
@@ -33,8 +33,8 @@ typedef struct SentencePairs {
 
 typedef struct Bitext {
     Sentences sentences; /* of the training part they are gone, unless they are wanted */
-    Pieces own;
-    const Pieces *pieces;
+    Subwords own;
+    const Subwords *subwords;
     SentencePairs parts[SPLITS];
     size_t longest; /* ids of a side, </s> with them, in any part */
 } Bitext;

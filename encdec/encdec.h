@@ -10,18 +10,18 @@ typedef struct EncDec {
     App app; /* first: what core/program hands back as an App is one of these */
     EncdecOptions *options;
     Bitext bitext;
-    Pieces pieces; /* an opened run's */
+    Subwords subwords; /* an opened run's */
     Model model;
 } EncDec;
 
 extern const AppKind encdec_kind; /* model and data; main adds what else there is */
 
-/* Opens --run to be read: its pieces and model. */
+/* Opens --run to be read: its subwords and model. */
 bool encdec_open_run(EncDec *c, Error *e);
 
-/* What the options say of sentences, and of pieces. */
+/* What the options say of sentences, and of subwords. */
 SourceOptions encdec_source_options(const EncDec *c, bool test);
-bool encdec_pieces_options(PiecesOptions *o, const EncDec *c, Error *e);
+bool encdec_subwords_options(SubwordsOptions *o, const EncDec *c, Error *e);
 
 /* Fills the Task: batches of the training part, and the pairs of app.data.scored to score. */
 bool encdec_task(EncDec *c, Error *e);

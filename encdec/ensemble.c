@@ -13,16 +13,16 @@ typedef struct EnsembleRun {
     char *path;
 } EnsembleRun;
 
-/* Whether each id is the same piece in both. */
-static bool same_pieces(const EnsembleRun *r, const EncDec *first, Error *e)
+/* Whether each id is the same subword in both. */
+static bool same_subwords(const EnsembleRun *r, const EncDec *first, Error *e)
 {
-    const Pieces *a = &first->pieces, *b = &r->c.pieces;
+    const Subwords *a = &first->subwords, *b = &r->c.subwords;
     Buffer name[2] = {{0}, {0}};
     bool same = a->type == b->type && a->count == b->count, failed = false;
     for (size_t id = 0; same && !failed && id < a->count; id++) {
         name[0].size = name[1].size = 0;
-        pieces_name(a, (int32_t)id, &name[0]);
-        pieces_name(b, (int32_t)id, &name[1]);
+        subwords_name(a, (int32_t)id, &name[0]);
+        subwords_name(b, (int32_t)id, &name[1]);
         failed = name[0].failed || name[1].failed;
         same = failed || (name[0].size == name[1].size && !memcmp(name[0].text, name[1].text, name[0].size));
     }
@@ -43,7 +43,7 @@ static bool open_run(EnsembleRun *r, const EncDec *first, const Kernels *k, Erro
         return false;
     r->values.shared.run = r->path;
     r->values.shared.weights = first->options->shared.weights;
-    return encdec_open_run(&r->c, e) && same_pieces(r, first, e) && app_open_weights(&r->c.app, k, &r->weights, e);
+    return encdec_open_run(&r->c, e) && same_subwords(r, first, e) && app_open_weights(&r->c.app, k, &r->weights, e);
 }
 
 bool ensemble_open(Ensemble *n, const EncDec *first, const char *runs, const Kernels *k, Error *e)

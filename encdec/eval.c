@@ -1,4 +1,4 @@
-/* encdec eval: how well it foretells the target of a part of the data, each piece with all before it: in nats, as the
+/* encdec eval: how well it foretells the target of a part of the data, each subword with all before it: in nats, as the
  * perplexity of a token, and as that of a word with its sentence's end counted as one, which does not depend on what
  * words are cut into. All without label smoothing. And how good its translations of the part are: BLEU. */
 #include "encdec/encdec.h"
@@ -135,7 +135,7 @@ static bool find_bleu(Eval *v, Error *e)
     const TranslatingOptions how = translating_options(o, &c->model, 1, &trainer);
     v->evaluator = evaluator_open(&v->translating, c->options->target, BLEU_CELLS);
     v->evaluator.keep = o->shared.each || o->shared.against;
-    bool fine = translating_open(&v->translating, &c->model, &c->pieces, &w, &how, e) && evaluate_part(v, e);
+    bool fine = translating_open(&v->translating, &c->model, &c->subwords, &w, &how, e) && evaluate_part(v, e);
     progress_close(&v->progress);
     if (fine && !o->shared.quiet)
         note_doubts(v);

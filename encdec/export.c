@@ -1,7 +1,7 @@
 /* encdec export --format ctranslate2: a folder that CTranslate2's Translator loads: model.bin, config.json,
  * shared_vocabulary.json. What its specification cannot say is refused by the option's name.
  *
- * Tokens are our subwords: a caller cuts texts as `encdec pieces` does. */
+ * Tokens are our subwords: a caller cuts texts as `encdec subwords` does. */
 #include "encdec/encdec.h"
 
 #include "base/file.h"
@@ -186,16 +186,16 @@ static bool write_model(Export *x, Error *e)
 
 /* ---- the other two files */
 
-static void add_piece(Buffer *b, const Pieces *p, int32_t id)
+static void add_subword(Buffer *b, const Subwords *p, int32_t id)
 {
     Buffer name = {0};
-    pieces_name(p, id, &name);
+    subwords_name(p, id, &name);
     json_add_string(b, name.text ? name.text : "");
     b->failed = b->failed || name.failed;
     buffer_free(&name);
 }
 
-static bool write_config(const Export *x, const Pieces *p, Error *e)
+static bool write_config(const Export *x, const Subwords *p, Error *e)
 {
     static const char *const ends[] = {"bos_token", "eos_token", "decoder_start_token"};
     Buffer b = {0};
@@ -203,21 +203,21 @@ static bool write_config(const Export *x, const Pieces *p, Error *e)
     json_add_member(&b, "layer_norm_epsilon", 1e-5);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         json_add_key(&b, ends[i]);
-        add_piece(&b, p, END);
+        add_subword(&b, p, END);
     }
     json_add_key(&b, "unk_token");
-    add_piece(&b, p, UNKNOWN);
+    add_subword(&b, p, UNKNOWN);
     buffer_print(&b, "}\n");
     return text_file(x->making, "config.json", &b, e);
 }
 
-static bool write_vocabulary(const Export *x, const Pieces *p, Error *e)
+static bool write_vocabulary(const Export *x, const Subwords *p, Error *e)
 {
     Buffer b = {0};
     buffer_print(&b, "[");
     for (size_t i = 0; i < p->count; i++) {
         json_add_key(&b, NULL);
-        add_piece(&b, p, (int32_t)i);
+        add_subword(&b, p, (int32_t)i);
     }
     buffer_print(&b, "]\n");
     return text_file(x->making, "shared_vocabulary.json", &b, e);
@@ -233,11 +233,11 @@ bool encdec_export(App *a, Error *e)
         return fail(e, "where to? Give --out DIR") || app_misused(a);
     if (!encdec_open_run(c, e) || !export_open(&x, a, true, e))
         return false;
-    const bool fine = sayable_all(x.model, says, format, e) && write_model(&x, e) && write_config(&x, &c->pieces, e) &&
-                      write_vocabulary(&x, &c->pieces, e);
+    const bool fine = sayable_all(x.model, says, format, e) && write_model(&x, e) &&
+                      write_config(&x, &c->subwords, e) && write_vocabulary(&x, &c->subwords, e);
     if (!export_close(&x, fine, e))
         return false;
     if (!a->options->quiet)
-        fprintf(stderr, "%s: a Transformer of CTranslate2 with %zu tokens\n", a->options->out, c->pieces.count);
+        fprintf(stderr, "%s: a Transformer of CTranslate2 with %zu tokens\n", a->options->out, c->subwords.count);
     return true;
 }

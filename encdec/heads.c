@@ -1,7 +1,7 @@
 /* encdec heads: what encoder, decoder and the attention between them look at: for a source and a translation that is
  * given, or the model's own.
  *
- * The decoder reads a target that begins with </s>, and at each position writes the piece that comes next. Its own maps
+ * The decoder reads a target that begins with </s>, and at each position writes the subword that comes next. Its own maps
  * are named by what it reads; those across the source by what it writes there, which is what an alignment is about. */
 #include "core/program/heads.h"
 #include "base/memory.h"
@@ -50,22 +50,22 @@ static bool translate(EncDec *c, Line source, Ids *target, Error *e)
                                   .longest = c->model.context - 1,
                                   .workers = 1,
                                   .team = trainer.team};
-    fine = fine && translating_open(&t, &c->model, &c->pieces, &w, &o, e) && translating_run(&t, &lines, e);
+    fine = fine && translating_open(&t, &c->model, &c->subwords, &w, &o, e) && translating_run(&t, &lines, e);
     const Translation *found = fine ? translating_of(&t, 0) : NULL;
     for (size_t i = 0; fine && found && i < found->hypothesis[0].length; i++)
-        fine = ids_add(target, found->hypothesis[0].pieces[i], e);
+        fine = ids_add(target, found->hypothesis[0].tokens[i], e);
     translating_close(&t);
     lines_close(&lines);
     weights_close(&w);
     return fine && ids_add(target, END, e);
 }
 
-static bool name_words(Labels *t, const Pieces *p, const int32_t *ids, size_t count, Error *e)
+static bool name_words(Labels *t, const Subwords *p, const int32_t *ids, size_t count, Error *e)
 {
     bool fine = true;
     for (size_t i = 0; fine && i < count; i++) {
         Buffer name = {0};
-        pieces_name(p, ids[i], &name);
+        subwords_name(p, ids[i], &name);
         fine = name.failed ? fail(e, "out of memory for tokens")
                            : labels_add(t, name.text, name.size, ids[i] == END, e);
         buffer_free(&name);
@@ -73,14 +73,14 @@ static bool name_words(Labels *t, const Pieces *p, const int32_t *ids, size_t co
     return fine;
 }
 
-/* The same where pieces are bytes: those of a character belong together. */
+/* The same where subwords are bytes: those of a character belong together. */
 static bool name_bytes(Labels *t, const int32_t *ids, size_t count, Error *e)
 {
     bool fine = true;
     Buffer text = {0};
     for (size_t i = 0; fine && i <= count; i++) {
-        if (i < count && ids[i] >= FIRST_PIECE) {
-            char byte = (char)(ids[i] - FIRST_PIECE);
+        if (i < count && ids[i] >= FIRST_SUBWORD) {
+            char byte = (char)(ids[i] - FIRST_SUBWORD);
             buffer_add(&text, &byte, 1);
             continue;
         }
@@ -95,8 +95,8 @@ static bool name_bytes(Labels *t, const int32_t *ids, size_t count, Error *e)
 
 static bool name_tokens(const EncDec *c, Inspection *l, size_t which, const int32_t *ids, size_t count, Error *e)
 {
-    return c->pieces.type == PIECES_BYTES ? name_bytes(&l->tokens[which], ids, count, e)
-                                          : name_words(&l->tokens[which], &c->pieces, ids, count, e);
+    return c->subwords.type == SUBWORDS_BYTES ? name_bytes(&l->tokens[which], ids, count, e)
+                                              : name_words(&l->tokens[which], &c->subwords, ids, count, e);
 }
 
 /* What is read, target [n] with its </s>: the decoder begins with the </s> instead. */
@@ -120,7 +120,7 @@ static bool read_pair(EncDec *c, Inspection *l, const Ids *source, const Ids *ta
 static bool say_pair(const EncDec *c, Inspection *l, const Ids *target, Error *e)
 {
     Buffer line = {0};
-    pieces_line(&c->pieces, target->id, target->count, &line);
+    subwords_line(&c->subwords, target->id, target->count, &line);
     if (!c->options->target_text) {
         buffer_print(&l->note, "encdec: its translation: ");
         picture_text(&l->note, line.text, line.size, false);
@@ -150,7 +150,7 @@ bool encdec_inspect(App *a, Inspection *l, Error *e)
     Buffer text = {0};
     Ids source = {0}, target = {0};
     Cutter cutter = {0};
-    bool fine = inspect_text(a, l->options, &text, e) && encdec_open_run(c, e) && cutter_open(&cutter, &c->pieces, e);
+    bool fine = inspect_text(a, l->options, &text, e) && encdec_open_run(c, e) && cutter_open(&cutter, &c->subwords, e);
     const Line line = {text.text, text.size};
     fine = fine && cut_line(c, &cutter, SOURCE, line, &source, e) &&
            (given ? cut_line(c, &cutter, TARGET, (Line){given, strlen(given)}, &target, e)

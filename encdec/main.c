@@ -13,7 +13,7 @@ static const Command commands[] = {
     {"bleu", COMMAND_BLEU, "HYPOTHESES REFERENCES...", "BLEU of translations, computed as sacreBLEU does", encdec_bleu},
     {"vocab", COMMAND_VOCAB, "[FILE...]", "learn subwords from files, or from the training part of --data",
      encdec_vocab},
-    {"pieces", COMMAND_PIECES, NULL, "cut a text into subwords, with files made by vocab, subword-nmt or others",
+    {"subwords", COMMAND_SUBWORDS, NULL, "cut a text into subwords, with files made by vocab, subword-nmt or others",
      encdec_apply},
     {"average", COMMAND_TEND, NULL, "average a run's newest checkpoints, for --weights average", encdec_average},
     {"export", COMMAND_EXPORT, NULL, "write a run as a model of CTranslate2", encdec_export},

@@ -1,6 +1,6 @@
 /* See model.h.
  *
- *     memory = encoder(e(source))          e(piece) = sqrt(D) embedding[piece] + sinusoid[position]
+ *     memory = encoder(e(source))          e(subword) = sqrt(D) embedding[subword] + sinusoid[position]
  *     x = decoder(e(target), memory)       each position seeing those before it, and all of memory
  *     logits = x embedding^T               one table for all three (--tie), or x w^T + bias and three tables */
 #include "encdec/model.h"
@@ -9,12 +9,12 @@
 
 #include <math.h>
 
-static void build(Model *m, const EncdecOptions *v, size_t pieces)
+static void build(Model *m, const EncdecOptions *v, size_t subwords)
 {
     const SharedOptions *o = &v->shared;
     Parameters *p = &m->parameters;
     network_prepare(p, o);
-    EmbeddingOptions embedding = network_embedding(o, pieces);
+    EmbeddingOptions embedding = network_embedding(o, subwords);
     embedding.scale = sqrt((double)o->dim / p->wider);
     embedding.words = true;
     StackOptions encoder = network_stack(o, "encoder", "encoder.norm"), decoder = encoder;
@@ -32,16 +32,16 @@ static void build(Model *m, const EncdecOptions *v, size_t pieces)
     decoder.block.cross = true;
     m->target = embedding_new(p, &embedding, "target_embedding.weight", "target_position_embedding.weight");
     m->decoder = stack_new(p, &decoder);
-    m->logits = linear_last(p, o->tie ? m->target.table : NULL, o->dim, pieces, "logits");
+    m->logits = linear_last(p, o->tie ? m->target.table : NULL, o->dim, subwords, "logits");
     m->logits.cap = o->logit_cap;
 }
 
-bool model_open(Model *m, const EncdecOptions *v, size_t pieces, Error *e)
+bool model_open(Model *m, const EncdecOptions *v, size_t subwords, Error *e)
 {
     *m = (Model){.context = v->shared.context};
     if (!network_suits(&v->shared, e))
         return false;
-    build(m, v, pieces);
+    build(m, v, subwords);
     if (parameters_finish(&m->parameters, e))
         return true;
     model_close(m);

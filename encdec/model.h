@@ -1,4 +1,4 @@
-/* The network: a source in, and at each position of a target the logits of its next piece out. */
+/* The network: a source in, and at each position of a target the logits of its next subword out. */
 #ifndef ENCDEC_MODEL_H
 #define ENCDEC_MODEL_H
 
@@ -14,8 +14,8 @@ typedef struct Model {
     Linear logits;
 } Model;
 
-/* pieces: in the vocabulary. */
-bool model_open(Model *m, const EncdecOptions *v, size_t pieces, Error *e);
+/* subwords: in the vocabulary. */
+bool model_open(Model *m, const EncdecOptions *v, size_t subwords, Error *e);
 void model_close(Model *m);
 
 /* What the encoder makes of sources [M,D]. */

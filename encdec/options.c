@@ -2,7 +2,7 @@
 #include "encdec/options.h"
 
 #include "core/search/answer.h"
-#include "encdec/pieces.h"
+#include "encdec/subwords.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +17,15 @@ enum {
     SCORE = COMMAND_SCORE,
     BLEU = COMMAND_BLEU,
     VOCAB = COMMAND_VOCAB,
-    PIECES = COMMAND_PIECES,
+    SUBWORDS = COMMAND_SUBWORDS,
     BASELINE = COMMAND_BASELINE,
     BUILD = TRAIN | INFO | BENCH,
-    CUT = BUILD | VOCAB | PIECES | COMMAND_PLOT
+    CUT = BUILD | VOCAB | SUBWORDS | COMMAND_PLOT
 };
 
-static const OptionChoice types[] = {{"words", PIECES_WORDS},         {"bytes", PIECES_BYTES}, {"bpe", PIECES_BPE},
-                                     {"wordpiece", PIECES_WORDPIECE}, {"gpt2", PIECES_GPT2},   {NULL, 0}};
+static const OptionChoice types[] = {{"words", SUBWORDS_WORDS}, {"bytes", SUBWORDS_BYTES},
+                                     {"bpe", SUBWORDS_BPE},     {"wordpiece", SUBWORDS_WORDPIECE},
+                                     {"gpt2", SUBWORDS_GPT2},   {NULL, 0}};
 static const OptionChoice tokens[] = {{"spaces", TOKENS_SPACES}, {"moses", TOKENS_MOSES}, {NULL, 0}};
 static const OptionChoice formats[] = {
     {"plain", ANSWER_PLAIN}, {"fairseq", ANSWER_FAIRSEQ}, {"nbest", ANSWER_NBEST}, {NULL, 0}};
@@ -36,8 +37,8 @@ static const OptionChoice maps[] = {
 
 /* clang-format off */
 const Option encdec_options[] = {
-    {"source", 's', OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE | VOCAB | PIECES | COMMAND_PLOT, AT(source), "en", "LANG", "source language: the ending of its files, or the name of its column in a table"},
-    {"target", 't', OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE | VOCAB | PIECES | COMMAND_PLOT, AT(target), "de", "LANG", "target language"},
+    {"source", 's', OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE | VOCAB | SUBWORDS | COMMAND_PLOT, AT(source), "en", "LANG", "source language: the ending of its files, or the name of its column in a table"},
+    {"target", 't', OPTION_TEXT, OPTION_TRAINING, TRAIN | EVAL | BASELINE | VOCAB | SUBWORDS | COMMAND_PLOT, AT(target), "de", "LANG", "target language"},
     {"train-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE | VOCAB | COMMAND_PLOT, AT(file[0][0]), NULL, "FILE", "training sentences, one per line, instead of those in --data; and likewise:"},
     {"train-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE | VOCAB | COMMAND_PLOT, AT(file[0][1]), NULL, "FILE", "their translations, line by line"},
     {"valid-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE | VOCAB | COMMAND_PLOT, AT(file[1][0]), NULL, "FILE", "validation sentences"},
@@ -78,7 +79,7 @@ const Option encdec_options[] = {
     {"format", 0, OPTION_CHOICE, OPTION_HERE, TRANSLATE, AT(format), "plain", .choices = formats, "plain: lines of text; fairseq: S-, H-, D-, P- with scores in base 2; nbest: NUMBER ||| TEXT ||| F0= LN_P ||| SCORE"},
     {"format", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_EXPORT, AT(exported), NULL, .choices = exported, "what to write (none given: it must be)"},
     {"scores", 0, OPTION_FLAG, OPTION_HERE, TRANSLATE, AT(scores), NULL, NULL, "with plain: print SCORE and a tab before the text"},
-    {"file", 0, OPTION_PATH, OPTION_HERE, TRANSLATE | SCORE | PIECES, AT(input), NULL, "FILE", "the text, one sentence per line (none: standard input)"},
+    {"file", 0, OPTION_PATH, OPTION_HERE, TRANSLATE | SCORE | SUBWORDS, AT(input), NULL, "FILE", "the text, one sentence per line (none: standard input)"},
     {"translations", 0, OPTION_PATH, OPTION_HERE, SCORE, AT(translations), NULL, "FILE", "what is scored: a translation of each sentence, one per line"},
     {"max-tokens", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE | SCORE | EVAL, AT(max_tokens), "4096", "[1,1073741824]", "limit of what a worker translates at once: sentences times the longest length, of source or translation, in subwords"},
     {"chunk", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE | SCORE | EVAL, AT(chunk), "2048", "[1,1073741824]", "lines to read, sort by length and answer together (1: answer each line at once)"},
@@ -89,8 +90,8 @@ const Option encdec_options[] = {
     {"lowercase", 0, OPTION_FLAG, OPTION_HERE, BLEU, AT(lowercase), NULL, NULL, "ignore case"},
     {"paired", 0, OPTION_FLAG, OPTION_HERE, BLEU, AT(paired), NULL, NULL, "with A B REFERENCES: test by paired bootstrap whether two systems differ"},
     {"out", 0, OPTION_PATH, OPTION_HERE, VOCAB, AT(out), NULL, "DIR", "where to write codes.bpe and vocabulary.txt, vocab.txt or words.txt (none: only report)"},
-    {"threads", 0, OPTION_SIZE, OPTION_HERE, VOCAB | PIECES, AT(threads), "0", "[0,1024]", "threads that count and cut words; the result is the same for any number (0: one per core)"},
-    {"join", 0, OPTION_FLAG, OPTION_HERE, PIECES, AT(join), NULL, NULL, "the reverse: join subwords into words, removing @@"},
+    {"threads", 0, OPTION_SIZE, OPTION_HERE, VOCAB | SUBWORDS, AT(threads), "0", "[0,1024]", "threads that count and cut words; the result is the same for any number (0: one per core)"},
+    {"join", 0, OPTION_FLAG, OPTION_HERE, SUBWORDS, AT(join), NULL, NULL, "the reverse: join subwords into words, removing @@"},
     {"length", 0, OPTION_SIZE, OPTION_HERE, BENCH, AT(length), "32", "[1,1073741824]", "subwords per sentence"},
 };
 

@@ -7,7 +7,7 @@
 enum {
     COMMAND_BLEU = COMMAND_APART,
     COMMAND_VOCAB = COMMAND_OWN,
-    COMMAND_PIECES = COMMAND_OWN << 1,
+    COMMAND_SUBWORDS = COMMAND_OWN << 1,
     COMMAND_BASELINE = COMMAND_OWN << 2
 };
 
@@ -22,7 +22,7 @@ typedef struct EncdecOptions {
     size_t size, merges, threshold, longest, batch_tokens, micro_tokens;
     bool lower, by_length;
     const char *codes, *vocabulary;
-    /* pieces of a text */
+    /* subwords of a text */
     const char *out;
     size_t threads;
     bool join;

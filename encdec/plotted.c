@@ -1,4 +1,4 @@
-/* What plot draws of encdec's data and model: pairs of sentences, of any length, in pieces. */
+/* What plot draws of encdec's data and model: pairs of sentences, of any length, in subwords. */
 #include "encdec/encdec.h"
 
 #include <string.h>
@@ -21,14 +21,14 @@ bool encdec_texts(App *a, TextSet *t, Error *e)
     EncDec *c = (EncDec *)a;
     if (a->options->run && !encdec_open_run(c, e))
         return false;
-    const bool words = c->options->type == PIECES_WORDS;
+    const bool words = c->options->type == SUBWORDS_WORDS;
     t->reads = a->options->context;
-    t->knows = !words ? 0 : a->run ? c->pieces.count : c->options->size;
+    t->knows = !words ? 0 : a->run ? c->subwords.count : c->options->size;
     c->options->longest = a->options->context = SIZE_MAX / 2;
     c->options->size = a->run || !words ? c->options->size : 0; /* all words there are */
     if (!app_open_data(&c->app, false, e))
         return false;
-    t->kinds = c->bitext.pieces->count;
+    t->kinds = c->bitext.subwords->count;
     t->unknown = UNKNOWN;
     t->text = "sentence";
     t->measured = words ? "words" : "subwords";
@@ -41,10 +41,10 @@ bool encdec_name_token(const App *a, int32_t id, Labels *names, Error *e)
 {
     const EncDec *c = (const EncDec *)a;
     Buffer name = {0};
-    const char byte = (char)(id - FIRST_PIECE);
-    if (c->pieces.type == PIECES_BYTES && id >= FIRST_PIECE)
+    const char byte = (char)(id - FIRST_SUBWORD);
+    if (c->subwords.type == SUBWORDS_BYTES && id >= FIRST_SUBWORD)
         return labels_add(names, &byte, 1, false, e);
-    pieces_name(&c->pieces, id, &name);
+    subwords_name(&c->subwords, id, &name);
     bool fine = name.failed ? fail(e, "out of memory for tokens") : labels_add(names, name.text, name.size, false, e);
     buffer_free(&name);
     return fine;

@@ -53,7 +53,7 @@ bool encdec_show_sample(App *a, Trainer *trainer, uint64_t step, Error *e)
                                   .workers = 1,
                                   .team = 1};
     bool fine = bitext_spread(&c->bitext, SPLIT_VALID, SHOWN, side, e) &&
-                translating_open(&t, &c->model, c->bitext.pieces, &trainer->weights, &o, e) &&
+                translating_open(&t, &c->model, c->bitext.subwords, &trainer->weights, &o, e) &&
                 translating_run(&t, &side[SOURCE], e);
     for (size_t i = 0; fine && i < side[SOURCE].count; i++)
         add_pair(&text, &t, side, i);
@@ -91,7 +91,7 @@ bool encdec_evaluate_sample(App *a, Trainer *trainer, double *bleu, Error *e)
         return true;
     BleuEvaluator evaluator = evaluator_open(&t, c->options->target, 1);
     bool fine = bitext_spread(&c->bitext, SPLIT_VALID, c->options->bleu_sentences, side, e) &&
-                translating_open(&t, &c->model, c->bitext.pieces, &trainer->weights, &o, e) &&
+                translating_open(&t, &c->model, c->bitext.subwords, &trainer->weights, &o, e) &&
                 evaluator_lines(&evaluator, side, e);
     if (fine)
         *bleu = evaluator_score(&evaluator, BLEU_RAW).score;

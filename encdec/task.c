@@ -81,7 +81,7 @@ bool encdec_task(EncDec *c, Error *e)
                          .micro_positions = larger(c->options->micro_tokens, longest),
                          .loss_side = {TARGET},
                          .token_side = TARGET,
-                         .first_word = {FIRST_PIECE, FIRST_PIECE},
+                         .first_word = {FIRST_SUBWORD, FIRST_SUBWORD},
                          .batch = dataset_batch,
                          .loss = loss,
                          .score_batch = dataset_score_batch,
@@ -97,7 +97,7 @@ bool encdec_task(EncDec *c, Error *e)
 
 /* --- runs --- */
 
-static bool begin(App *a, Error *e) { return pieces_write(((EncDec *)a)->bitext.pieces, a->run->path, e); }
+static bool begin(App *a, Error *e) { return subwords_write(((EncDec *)a)->bitext.subwords, a->run->path, e); }
 
 SourceOptions encdec_source_options(const EncDec *c, bool test)
 {
@@ -108,31 +108,31 @@ SourceOptions encdec_source_options(const EncDec *c, bool test)
     return o;
 }
 
-bool encdec_pieces_options(PiecesOptions *o, const EncDec *c, Error *e)
+bool encdec_subwords_options(SubwordsOptions *o, const EncDec *c, Error *e)
 {
     const EncdecOptions *v = c->options;
-    *o = (PiecesOptions){.type = (PieceType)v->type,
-                         .size = v->size,
-                         .merges = v->merges,
-                         .lower = v->lower,
-                         .codes = v->codes,
-                         .vocabulary = v->vocabulary,
-                         .threshold = v->threshold};
-    return pieces_suit(o, e) &&
-           (o->type == PIECES_BYTES || o->type == PIECES_GPT2 ||
+    *o = (SubwordsOptions){.type = (SubwordType)v->type,
+                           .size = v->size,
+                           .merges = v->merges,
+                           .lower = v->lower,
+                           .codes = v->codes,
+                           .vocabulary = v->vocabulary,
+                           .threshold = v->threshold};
+    return subwords_suit(o, e) &&
+           (o->type == SUBWORDS_BYTES || o->type == SUBWORDS_GPT2 ||
             tokens_open(&o->tokens, (TokensRule)v->tokens, (const char *[]){v->source, v->target}, e));
 }
 
-/* A run's pieces are its own: files that are given again would not be read. */
+/* A run's subwords are its own: files that are given again would not be read. */
 static bool read_run(EncDec *c, Error *e)
 {
     static const char *const given[] = {"codes", "vocabulary", "vocabulary-threshold"};
-    PiecesOptions o;
+    SubwordsOptions o;
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (options_source(c->app.command_line, given[i]) == FROM_COMMAND_LINE)
             return fail(e, "--%s: the run %s already has its vocabulary, in its folder", given[i], c->app.run->path) ||
                    app_misused(&c->app);
-    return encdec_pieces_options(&o, c, e) && pieces_read(&c->pieces, &o, c->app.run->path, e);
+    return encdec_subwords_options(&o, c, e) && subwords_read(&c->subwords, &o, c->app.run->path, e);
 }
 
 static bool refuse(EncDec *c, Error *e, const char *why) { return fail(e, "%s", why) || app_misused(&c->app); }
@@ -147,17 +147,17 @@ static bool suits(EncDec *c, Error *e)
     return network_suits(&c->options->shared, e) || app_misused(&c->app);
 }
 
-static bool build(EncDec *c, size_t pieces, Error *e)
+static bool build(EncDec *c, size_t subwords, Error *e)
 {
     if (!suits(c, e))
         return false;
     c->app.parameters = &c->model.parameters;
-    return model_open(&c->model, c->options, pieces, e);
+    return model_open(&c->model, c->options, subwords, e);
 }
 
 bool encdec_open_run(EncDec *c, Error *e)
 {
-    return app_open_run(&c->app, c->options->shared.run, false, e) && read_run(c, e) && build(c, c->pieces.count, e);
+    return app_open_run(&c->app, c->options->shared.run, false, e) && read_run(c, e) && build(c, c->subwords.count, e);
 }
 
 static bool open_data(App *a, bool to_train, Error *e)
@@ -166,11 +166,11 @@ static bool open_data(App *a, bool to_train, Error *e)
     const EncdecOptions *v = c->options;
     BitextOptions o = {.source = encdec_source_options(c, !to_train && v->split == SPLIT_TEST),
                        .keep_training = !to_train && v->split == SPLIT_TRAIN && v->bleu,
-                       .known = a->run ? &c->pieces : NULL,
+                       .known = a->run ? &c->subwords : NULL,
                        .longest = smaller(v->longest, v->shared.context - 1),
                        .context = v->shared.context,
                        .threads = v->shared.workers ? v->shared.workers : processors_allowed()};
-    return encdec_pieces_options(&o.pieces, c, e) ? bitext_open(&c->bitext, &o, e) : app_misused(a);
+    return encdec_subwords_options(&o.subwords, c, e) ? bitext_open(&c->bitext, &o, e) : app_misused(a);
 }
 
 /* --- the program --- */
@@ -220,7 +220,7 @@ static bool open_all(App *a, Error *e)
                               .by_length = c->options->by_length,
                               .seed = (uint32_t)o->seed};
     c->app.data.scored = SPLIT_VALID;
-    if (!build(c, c->bitext.pieces->count, e) ||
+    if (!build(c, c->bitext.subwords->count, e) ||
         !order_open(&c->app.data.order, train->length, train->count, &how, e) || !encdec_task(c, e))
         return false;
     if (!o->quiet) {
@@ -244,16 +244,16 @@ static void bench_task(EncDec *c)
 static bool open_model(App *a, Error *e)
 {
     EncDec *c = (EncDec *)a;
-    PiecesOptions pieces;
+    SubwordsOptions subwords;
     size_t planned = 0;
     bool bench = a->command_line->command->bit == COMMAND_BENCH;
-    if (!encdec_pieces_options(&pieces, c, e))
+    if (!encdec_subwords_options(&subwords, c, e))
         return app_misused(a);
     if (a->run && !read_run(c, e))
         return false;
-    if (!a->run && !pieces_planned(&pieces, &planned, e))
+    if (!a->run && !subwords_planned(&subwords, &planned, e))
         return false;
-    if (!build(c, a->run ? c->pieces.count : planned, e) || !encdec_task(c, e))
+    if (!build(c, a->run ? c->subwords.count : planned, e) || !encdec_task(c, e))
         return false;
     if (bench && c->options->length > c->model.context)
         return refuse(c, e, "--length is more than --context, the most that the model reads");
@@ -267,7 +267,7 @@ static void close_all(App *a)
     EncDec *c = (EncDec *)a;
     model_close(&c->model);
     bitext_close(&c->bitext);
-    pieces_close(&c->pieces);
+    subwords_close(&c->subwords);
 }
 
 static DataNote data(const App *a)
@@ -292,15 +292,15 @@ static void protocol(const App *a, Buffer *b)
     const EncDec *c = (const EncDec *)a;
     const SentencePairs *p = &c->bitext.parts[c->app.data.scored];
     json_add_member(b, "sentences", (double)p->count);
-    json_add_member(b, "pieces", (double)pairs_ids(p, TARGET));
+    json_add_member(b, "subwords", (double)pairs_ids(p, TARGET));
     json_add_member(b, "words", (double)p->words);
 }
 
 static size_t vocabulary(const App *a, size_t side, size_t *targets)
 {
-    const size_t pieces = ((const EncDec *)a)->model.logits.out;
-    *targets = side == TARGET ? pieces : 0;
-    return pieces;
+    const size_t subwords = ((const EncDec *)a)->model.logits.out;
+    *targets = side == TARGET ? subwords : 0;
+    return subwords;
 }
 
 const AppKind encdec_kind = {.name = "encdec",

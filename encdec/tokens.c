@@ -1,7 +1,7 @@
 /* See tokens.h. */
 #include "encdec/tokens.h"
 
-/* Entities and parted hyphens are left out: pieces are to be learned from the text, not from a way to write it. */
+/* Entities and parted hyphens are left out: subwords are to be learned from the text, not from a way to write it. */
 static Moses moses_of(const Tokens *t, size_t side) { return (Moses){.language = t->language[side]}; }
 
 bool tokens_open(Tokens *t, TokensRule rule, const char *const language[SIDES_USED], Error *e)

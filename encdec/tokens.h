@@ -1,4 +1,4 @@
-/* How a text is parted into words, before pieces are made of these, and how words become a text again. */
+/* How a text is parted into words, before subwords are made of these, and how words become a text again. */
 #ifndef ENCDEC_TOKENS_H
 #define ENCDEC_TOKENS_H
 

@@ -26,7 +26,7 @@ typedef struct Translate {
     size_t number;  /* of the first of them, from 0 */
     double log_p;   /* of all that was scored */
     Answer *answer; /* [nbest] of one line */
-    Buffer *text;   /* [nbest][2] its pieces and its text */
+    Buffer *text;   /* [nbest][2] its subwords and its text */
     Buffer out;
     double seconds; /* without waiting for what is to be read */
 } Translate;
@@ -37,17 +37,17 @@ static AnswerText text_of(const Buffer *b) { return (AnswerText){b->text, b->siz
 
 static bool fill_answer(Translate *t, size_t i, const Hypothesis *h, Error *e)
 {
-    const Pieces *p = &t->c->pieces;
-    Buffer *pieces = &t->text[2 * i], *text = &t->text[2 * i + 1];
-    pieces->size = text->size = 0;
+    const Subwords *p = &t->c->subwords;
+    Buffer *subwords = &t->text[2 * i], *text = &t->text[2 * i + 1];
+    subwords->size = text->size = 0;
     if (t->c->options->format == ANSWER_FAIRSEQ)
         for (size_t k = 0; k < h->length; k++) {
-            buffer_add(pieces, " ", k > 0);
-            pieces_name(p, h->pieces[k], pieces);
+            buffer_add(subwords, " ", k > 0);
+            subwords_name(p, h->tokens[k], subwords);
         }
     translating_text(&t->t, h, text);
-    t->answer[i] = (Answer){text_of(pieces), text_of(text), h};
-    return !(pieces->failed || text->failed) || fail(e, "out of memory for a translation");
+    t->answer[i] = (Answer){text_of(subwords), text_of(text), h};
+    return !(subwords->failed || text->failed) || fail(e, "out of memory for a translation");
 }
 
 /* "[{"text": .., "score": .., "log_p": ..}, ..]" */
@@ -248,7 +248,7 @@ static bool open_all(Translate *t, Weights *w, Error *e)
     if (!t->answer || !t->text)
         return memory_error(e, "answers", v->nbest, sizeof *t->answer);
     const TranslatingOptions o = how(t, &trainer);
-    return translating_open(&t->t, &c->model, &c->pieces, w, &o, e);
+    return translating_open(&t->t, &c->model, &c->subwords, w, &o, e);
 }
 
 static bool translate(Translate *t, Error *e)

@@ -47,7 +47,7 @@ static TranslateOptions search_options(const Model *m, const TranslatingOptions 
 {
     const size_t context = context_of(m, o), longest = smaller(o->longest, context - 1);
     const size_t most = o->next.prefixes ? context - 1 : smaller(longest + o->max_extra, context - 1);
-    const size_t least = larger(smaller(1 + o->max_extra, most) + 1, 2); /* positions of a sentence of one piece */
+    const size_t least = larger(smaller(1 + o->max_extra, most) + 1, 2); /* positions of a sentence of one subword */
     return (TranslateOptions){.beam = {.beam = o->beam,
                                        .best = o->best,
                                        .alpha = o->alpha,
@@ -74,13 +74,13 @@ bool translating_bytes(size_t *bytes, const Model *m, const Weights *w, const Tr
     return translator_bytes(bytes, &network, w, &how, e);
 }
 
-bool translating_open(Translating *t, const Model *m, const Pieces *p, const Weights *w, const TranslatingOptions *o,
+bool translating_open(Translating *t, const Model *m, const Subwords *p, const Weights *w, const TranslatingOptions *o,
                       Error *e)
 {
     const TranslateNetwork network = network_of(m);
     TranslateOptions how = search_options(m, o);
     TranslateMember *other = memory_get(o->other_count, sizeof *other);
-    *t = (Translating){.pieces = p, .options = *o, .most = how.most};
+    *t = (Translating){.subwords = p, .options = *o, .most = how.most};
     t->options.longest = how.longest - 1;
     for (size_t i = 0; other && i < o->other_count; i++)
         other[i] = (TranslateMember){network_of(o->other[i].model), o->other[i].weights};
@@ -238,7 +238,7 @@ const Translation *translating_of(const Translating *t, size_t i)
 void translating_text(const Translating *t, const Hypothesis *h, Buffer *text)
 {
     const size_t from = text->size;
-    pieces_line(t->pieces, h->pieces, h->length, text);
+    subwords_line(t->subwords, h->tokens, h->length, text);
     for (size_t i = from; i < text->size; i++)
         if (text->text[i] == '\n' || text->text[i] == '\r')
             text->text[i] = ' ';

@@ -1,13 +1,13 @@
-/* Lines in, their translations out: cut into pieces, searched (core/search/translate.h), and put together again. */
+/* Lines in, their translations out: cut into subwords, searched (core/search/translate.h), and put together again. */
 #ifndef ENCDEC_TRANSLATING_H
 #define ENCDEC_TRANSLATING_H
 
 #include "core/search/translate.h"
 #include "core/train/plan.h"
 #include "encdec/model.h"
-#include "encdec/pieces.h"
+#include "encdec/subwords.h"
 
-/* Another network of an ensemble, with the same pieces. */
+/* Another network of an ensemble, with the same subwords. */
 typedef struct TranslatingModel {
     const Model *model;
     const Weights *weights;
@@ -18,21 +18,21 @@ typedef struct TranslatingOptions {
     double alpha;
     size_t groups; /* of a diverse beam; 0: one */
     double diversity;
-    NextOptions next;              /* how the next piece is chosen, where that is not the likeliest */
+    NextOptions next;              /* how the next subword is chosen, where that is not the likeliest */
     const TranslatingModel *other; /* [other_count] */
     size_t other_count;
-    size_t max_extra;     /* pieces that a translation may have more than its source */
+    size_t max_extra;     /* subwords that a translation may have more than its source */
     size_t max_tokens;    /* of a batch: its sentences times the longest that one of them has or may become */
-    size_t longest;       /* pieces of a source that are read, without </s>; what is after them is cut off */
+    size_t longest;       /* subwords of a source that are read, without </s>; what is after them is cut off */
     size_t workers, team; /* cores: workers times team */
     Pool *pool;           /* of so many workers; NULL: one of its own */
     bool hold;            /* weights do not change: see core/search/translate.h */
 } TranslatingOptions;
 
 typedef struct Translating {
-    const Pieces *pieces;
+    const Subwords *subwords;
     TranslatingOptions options;
-    size_t most; /* pieces that the decoder has positions for */
+    size_t most; /* subwords that the decoder has positions for */
     Translator *translator;
     Cutter cutter;
     Ids ids; /* of all sources of the last call, and of what their translations have to begin with */
@@ -47,14 +47,14 @@ typedef struct Translating {
 
     /* of all calls */
     size_t seen, cut, first_cut; /* lines; those that were too long, and the first of them, from 1 */
-    double read, written;        /* pieces of sources; and of each one's best translation, </s> among them */
+    double read, written;        /* subwords of sources; and of each one's best translation, </s> among them */
 } Translating;
 
 /* As the command line says, for weights that stay as they are. */
 TranslatingOptions translating_options(const EncdecOptions *v, const Model *m, size_t best, const TrainerOptions *t);
 
-/* Model, pieces and weights must outlive it. */
-bool translating_open(Translating *t, const Model *m, const Pieces *p, const Weights *w, const TranslatingOptions *o,
+/* Model, subwords and weights must outlive it. */
+bool translating_open(Translating *t, const Model *m, const Subwords *p, const Weights *w, const TranslatingOptions *o,
                       Error *e);
 void translating_close(Translating *t);
 

@@ -1,12 +1,12 @@
-/* encdec vocab: learns pieces from files, or from what a run would train on, writes them in the formats of those who
+/* encdec vocab: learns subwords from files, or from what a run would train on, writes them in the formats of those who
  * had them first, and says what they are like:
  *
- *     bpe         codes.bpe, and vocabulary.txt with the pieces that the text has then: subword-nmt's
+ *     bpe         codes.bpe, and vocabulary.txt with the subwords that the text has then: subword-nmt's
  *     wordpiece   vocab.txt: BERT's
  *     words       words.txt: WORD COUNT, as subword-nmt's get-vocab has them
  *
- * The number of merges is not that of pieces: what is merged further may occur in no word any more, and characters are
- * pieces, too. Both are said. */
+ * The number of merges is not that of subwords: what is merged further may occur in no word any more, and characters are
+ * subwords, too. Both are said. */
 #include "encdec/encdec.h"
 
 #include "base/file.h"
@@ -19,21 +19,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What pieces make of sentences that they were not learned from. */
+/* What subwords make of sentences that they were not learned from. */
 typedef struct Coverage {
-    size_t lines, words, pieces, unknown;
+    size_t lines, words, subwords, unknown;
 } Coverage;
 
 typedef struct Vocab {
     EncDec *c;
-    PiecesOptions options;
+    SubwordsOptions options;
     Sentences sentences; /* where no files are named */
     Lines *files;        /* [count] */
-    PiecesText *texts;   /* [count] */
+    SubwordsText *texts; /* [count] */
     size_t count;
     Pool *pool;
-    Pieces pieces;
-    PiecesSeen seen;
+    Subwords subwords;
+    SubwordsSeen seen;
     Coverage valid;
 } Vocab;
 
@@ -60,7 +60,7 @@ static bool read_file(Vocab *v, size_t i, const char *name, Error *e)
     size_t size, side = SOURCE;
     if (v->options.tokens.rule == TOKENS_MOSES && !side_of(v, name, &side, e))
         return app_misused(&v->c->app);
-    v->texts[i] = (PiecesText){&v->files[i], side};
+    v->texts[i] = (SubwordsText){&v->files[i], side};
     return text_read(name, &text, &size, e) && lines_of_text(&v->files[i], text, size, e);
 }
 
@@ -78,7 +78,7 @@ static bool read_texts(Vocab *v, Error *e)
         return false;
     for (size_t i = 0; i < v->count; i++)
         if (!named)
-            v->texts[i] = (PiecesText){&v->sentences.side[SPLIT_TRAIN][i], i};
+            v->texts[i] = (SubwordsText){&v->sentences.side[SPLIT_TRAIN][i], i};
         else if (!read_file(v, i, options->arguments[i], e))
             return false;
     return true;
@@ -91,19 +91,19 @@ static bool choose_options(Vocab *v, Error *e)
     EncdecOptions *values = v->c->options;
     if (options->argument_count && options_source(options, "tokens") != FROM_COMMAND_LINE)
         values->tokens = TOKENS_SPACES;
-    if (!encdec_pieces_options(&v->options, v->c, e))
+    if (!encdec_subwords_options(&v->options, v->c, e))
         return false;
-    v->options.size += FIRST_PIECE; /* here it is that of the file */
+    v->options.size += FIRST_SUBWORD; /* here it is that of the file */
     v->options.only_spaces = options->argument_count && v->options.tokens.rule == TOKENS_SPACES;
-    if (v->options.type == PIECES_BYTES || v->options.type == PIECES_GPT2)
+    if (v->options.type == SUBWORDS_BYTES || v->options.type == SUBWORDS_GPT2)
         return fail(e, "vocab learns --type words, bpe or wordpiece");
-    return v->options.type == PIECES_BPE || !v->options.vocabulary ||
+    return v->options.type == SUBWORDS_BPE || !v->options.vocabulary ||
            fail(e, "--vocabulary %s is already a vocabulary: there is nothing to learn", v->options.vocabulary);
 }
 
 /* --- what comes of it --- */
 
-static bool cover(Coverage *to, const Pieces *p, Pool *pool, const Lines valid[SIDES_USED], Error *e)
+static bool cover(Coverage *to, const Subwords *p, Pool *pool, const Lines valid[SIDES_USED], Error *e)
 {
     Cutting *c = NULL;
     bool done = cutting_open(&c, p, pool, e);
@@ -115,7 +115,7 @@ static bool cover(Coverage *to, const Pieces *p, Pool *pool, const Lines valid[S
             for (size_t i = 0; done && i < lines; i++) {
                 size_t count;
                 const int32_t *ids = cutting_ids(c, side, i, &count);
-                to->pieces += count;
+                to->subwords += count;
                 to->words += line_words(lines_at(&valid[side], first + i));
                 for (size_t k = 0; k < count; k++)
                     to->unknown += ids[k] == UNKNOWN;
@@ -135,20 +135,20 @@ static bool write_in(const char *folder, const char *name, bool (*write)(const V
     return done;
 }
 
-static bool write_codes(const Vocab *v, const char *path, Error *e) { return bpe_write(&v->pieces.bpe, path, e); }
-static bool write_met(const Vocab *v, const char *path, Error *e) { return bpe_pieces_write(&v->seen.met, path, e); }
+static bool write_codes(const Vocab *v, const char *path, Error *e) { return bpe_write(&v->subwords.bpe, path, e); }
+static bool write_met(const Vocab *v, const char *path, Error *e) { return bpe_subwords_write(&v->seen.met, path, e); }
 
 static bool write_bert(const Vocab *v, const char *path, Error *e)
 {
-    return wordpiece_write(&v->pieces.wordpiece, path, e);
+    return wordpiece_write(&v->subwords.wordpiece, path, e);
 }
 
 /* Without <unk> and </s>, which a model has of itself. */
 static bool write_words(const Vocab *v, const char *path, Error *e)
 {
-    uint64_t *counts = v->pieces.vocabulary.counts;
+    uint64_t *counts = v->subwords.vocabulary.counts;
     counts[UNKNOWN] = counts[END] = 0;
-    return bpe_pieces_write(&v->pieces.vocabulary, path, e);
+    return bpe_subwords_write(&v->subwords.vocabulary, path, e);
 }
 
 static bool write_files(const Vocab *v, Error *e)
@@ -159,8 +159,8 @@ static bool write_files(const Vocab *v, Error *e)
     if (!folder_make(folder, e))
         return false;
     switch (v->options.type) {
-    case PIECES_WORDS: return write_in(folder, "words.txt", write_words, v, e);
-    case PIECES_WORDPIECE: return write_in(folder, "vocab.txt", write_bert, v, e);
+    case SUBWORDS_WORDS: return write_in(folder, "words.txt", write_words, v, e);
+    case SUBWORDS_WORDPIECE: return write_in(folder, "vocab.txt", write_bert, v, e);
     default:
         return write_in(folder, "codes.bpe", write_codes, v, e) && write_in(folder, "vocabulary.txt", write_met, v, e);
     }
@@ -168,19 +168,19 @@ static bool write_files(const Vocab *v, Error *e)
 
 /* --- what is said of it --- */
 
-/* Words or pieces in the file. The pieces of byte pairs that a text has may be called as <unk> or </s> are. */
+/* Words or subwords in the file. The subwords of byte pairs that a text has may be called as <unk> or </s> are. */
 static size_t listed(const Vocab *v)
 {
     const Vocabulary *met = &v->seen.met;
     size_t count = 0;
     for (size_t i = 0; i < met->count; i++)
         count += met->counts[i] > 0;
-    return v->options.type == PIECES_BPE ? count : v->pieces.count - FIRST_PIECE;
+    return v->options.type == SUBWORDS_BPE ? count : v->subwords.count - FIRST_SUBWORD;
 }
 
 static double share(size_t part, size_t all) { return all ? (double)part / (double)all : 0; }
 
-static void print_seen(const PiecesSeen *seen)
+static void print_seen(const SubwordsSeen *seen)
 {
     printf("text        %s words (%s different) of %s characters (%s different), in %s lines\n",
            count_text(seen->words).text, count_text(seen->different_words).text, count_text(seen->characters).text,
@@ -189,21 +189,21 @@ static void print_seen(const PiecesSeen *seen)
 
 static void print_text(const Vocab *v)
 {
-    const Pieces *p = &v->pieces;
+    const Subwords *p = &v->subwords;
     print_seen(&v->seen);
-    if (v->options.type == PIECES_BPE && !v->options.codes)
+    if (v->options.type == SUBWORDS_BPE && !v->options.codes)
         printf("merges      %s learned, of --merges %s\n", count_text(p->bpe.count).text,
                count_text(v->options.merges).text);
-    else if (v->options.type == PIECES_BPE)
+    else if (v->options.type == SUBWORDS_BPE)
         printf("merges      %s in %s\n", count_text(p->bpe.count).text, v->options.codes);
     printf("vocabulary  %s %s; a model has %s with <unk> and </s>\n", count_text(listed(v)).text,
-           v->options.type == PIECES_WORDS ? "words"
-           : v->options.type == PIECES_BPE ? "subwords in the text's words"
-                                           : "subwords",
+           v->options.type == SUBWORDS_WORDS ? "words"
+           : v->options.type == SUBWORDS_BPE ? "subwords in the text's words"
+                                             : "subwords",
            count_text(p->count).text);
     if (v->valid.lines)
         printf("valid       %.3f tokens per word, %.4f %% of them <unk>, in %s words and %s lines of both sides\n",
-               share(v->valid.pieces, v->valid.words), 100 * share(v->valid.unknown, v->valid.pieces),
+               share(v->valid.subwords, v->valid.words), 100 * share(v->valid.unknown, v->valid.subwords),
                count_text(v->valid.words).text, count_text(v->valid.lines).text);
     if (v->c->options->out)
         printf("written to  %s\n", v->c->options->out);
@@ -211,20 +211,20 @@ static void print_text(const Vocab *v)
 
 static bool print_json(const Vocab *v, Error *e)
 {
-    const PiecesSeen *seen = &v->seen;
+    const SubwordsSeen *seen = &v->seen;
     Buffer b = {0};
     json_add_member(&b, "lines", (double)seen->lines);
     json_add_member(&b, "words", (double)seen->words);
     json_add_member(&b, "different_words", (double)seen->different_words);
     json_add_member(&b, "characters", (double)seen->characters);
     json_add_member(&b, "different_characters", (double)seen->different_characters);
-    if (v->options.type == PIECES_BPE)
-        json_add_member(&b, "merges", (double)v->pieces.bpe.count);
+    if (v->options.type == SUBWORDS_BPE)
+        json_add_member(&b, "merges", (double)v->subwords.bpe.count);
     json_add_member(&b, "vocabulary", (double)listed(v));
-    json_add_member(&b, "ids", (double)v->pieces.count);
+    json_add_member(&b, "ids", (double)v->subwords.count);
     if (v->valid.lines) {
-        json_add_member(&b, "valid_pieces_a_word", share(v->valid.pieces, v->valid.words));
-        json_add_member(&b, "valid_unknown", share(v->valid.unknown, v->valid.pieces));
+        json_add_member(&b, "valid_subwords_a_word", share(v->valid.subwords, v->valid.words));
+        json_add_member(&b, "valid_unknown", share(v->valid.unknown, v->valid.subwords));
     }
     return json_print_members(&b, e);
 }
@@ -235,8 +235,8 @@ static bool learn(Vocab *v, Error *e)
     if (!choose_options(v, e))
         return app_misused(&v->c->app);
     if (!read_texts(v, e) || (threads > 1 && !pool_open(&v->pool, threads, false, e)) ||
-        !pieces_learn(&v->pieces, &v->options, v->texts, v->count, v->pool, &v->seen, e) ||
-        !cover(&v->valid, &v->pieces, v->pool, v->sentences.side[SPLIT_VALID], e) || !write_files(v, e))
+        !subwords_learn(&v->subwords, &v->options, v->texts, v->count, v->pool, &v->seen, e) ||
+        !cover(&v->valid, &v->subwords, v->pool, v->sentences.side[SPLIT_VALID], e) || !write_files(v, e))
         return false;
     if (v->c->options->shared.json)
         return print_json(v, e);
@@ -249,8 +249,8 @@ bool encdec_vocab(App *a, Error *e)
     EncDec *c = (EncDec *)a;
     Vocab v = {.c = c};
     bool done = learn(&v, e);
-    pieces_seen_close(&v.seen);
-    pieces_close(&v.pieces);
+    subwords_seen_close(&v.seen);
+    subwords_close(&v.subwords);
     pool_close(v.pool);
     for (size_t i = 0; v.files && i < v.count; i++)
         lines_close(&v.files[i]);

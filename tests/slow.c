@@ -7,9 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-double slow_score(double log_p, size_t pieces, double alpha)
+double slow_score(double log_p, size_t tokens, double alpha)
 {
-    return log_p / pow((5 + (double)(pieces + 1)) / 6, alpha);
+    return log_p / pow((5 + (double)(tokens + 1)) / 6, alpha);
 }
 
 typedef struct Continuation {
@@ -51,7 +51,7 @@ static size_t continuations(const Language *l, size_t s, const BeamOptions *o, c
     size_t n = 0;
     ck_assert_ptr_nonnull(log_p);
     for (size_t i = 0; i < g->lives; i++) {
-        l->next(l->self, s, g->live[i].piece, g->live[i].length, log_p);
+        l->next(l->self, s, g->live[i].tokens, g->live[i].length, log_p);
         for (size_t j = 0; j < l->words; j++)
             if (log_p[j] > (double)-INFINITY && (!full || (int32_t)j == o->end)) {
                 all[n] = (Continuation){.h = g->live[i], .token = (int32_t)j, .parent = i};
@@ -86,7 +86,7 @@ size_t slow_search(const Language *l, size_t s, const BeamOptions *o, size_t mos
                 Sequence h = all[i].h;
                 costs[all[i].token] += o->diversity;
                 if (all[i].token != o->end) {
-                    h.piece[h.length++] = all[i].token;
+                    h.tokens[h.length++] = all[i].token;
                     group[g].live[group[g].lives++] = h;
                 } else {
                     h.score = slow_score(h.log_p, h.length, o->alpha);
@@ -109,13 +109,13 @@ Sequence slow_greedy(const Language *l, size_t s, const BeamOptions *o, size_t m
     ck_assert_ptr_nonnull(log_p);
     for (;;) {
         int32_t best = h.length == most ? o->end : 0;
-        l->next(l->self, s, h.piece, h.length, log_p);
+        l->next(l->self, s, h.tokens, h.length, log_p);
         for (size_t j = 0; j < l->words && h.length < most; j++)
             best = log_p[j] > log_p[best] ? (int32_t)j : best;
         h.log_p += log_p[best];
         if (best == o->end)
             break;
-        h.piece[h.length++] = best;
+        h.tokens[h.length++] = best;
     }
     h.score = slow_score(h.log_p, h.length, o->alpha);
     memory_free(log_p);

@@ -28,8 +28,8 @@ static void add_model(Buffer *b, const Gpt2 *g)
                     "\"end_of_word_suffix\": null, \"fuse_unk\": false, \"byte_fallback\": false");
     json_add_key(b, "vocab");
     buffer_print(b, "{");
-    for (size_t i = 0; i < g->pieces.count; i++)
-        json_add_member(b, vocabulary_word(&g->pieces, (int32_t)i), (double)i);
+    for (size_t i = 0; i < g->subwords.count; i++)
+        json_add_member(b, vocabulary_word(&g->subwords, (int32_t)i), (double)i);
     buffer_print(b, "}");
     json_add_key(b, "merges");
     buffer_print(b, "[");
@@ -37,9 +37,9 @@ static void add_model(Buffer *b, const Gpt2 *g)
         const Pair *pair = &g->merges.pair[i];
         json_add_key(b, NULL);
         buffer_print(b, "[");
-        json_add_string(b, vocabulary_word(&g->pieces, pair->left));
+        json_add_string(b, vocabulary_word(&g->subwords, pair->left));
         json_add_key(b, NULL);
-        json_add_string(b, vocabulary_word(&g->pieces, pair->right));
+        json_add_string(b, vocabulary_word(&g->subwords, pair->right));
         buffer_print(b, "]");
     }
     buffer_print(b, "]}");
@@ -70,7 +70,7 @@ static void add_config(Buffer *b, size_t context, bool separated)
 
 bool hf_tokens_write(const char *folder, const Gpt2 *g, size_t context, Error *e)
 {
-    const int32_t separator = vocabulary_search(&g->pieces, GPT2_SEPARATOR, strlen(GPT2_SEPARATOR));
+    const int32_t separator = vocabulary_search(&g->subwords, GPT2_SEPARATOR, strlen(GPT2_SEPARATOR));
     char *vocabulary = path_join(folder, "vocab.json"), *merges = path_join(folder, "merges.txt");
     Buffer tokenizer = {0}, config = {0};
     bool fine = (vocabulary && merges) || memory_error(e, "a path", strlen(folder), 2);

@@ -16,7 +16,10 @@ static const char *join(Name name, const char *prefix, const char *part)
 
 static double one(const Parameter *p, size_t row, size_t column) { return (void)p, (void)row, (void)column, 1; }
 
-bool norm_ends_branch(NormPlace place) { return place == NORM_POST || place == NORM_DEEP || place == NORM_RESIDUAL; }
+bool norm_ends_branch(NormPlacement placement)
+{
+    return placement == NORM_POST || placement == NORM_DEEP || placement == NORM_RESIDUAL;
+}
 
 static Parameter *row_of(Parameters *p, size_t dim, double value, const char *prefix, const char *part,
                          const char *name)
@@ -33,7 +36,7 @@ static Branch branch_new(Parameters *p, const BlockOptions *o, const char *prefi
 {
     size_t dim = o->attention.dim;
     Name name;
-    Branch b = {.place = o->norm};
+    Branch b = {.placement = o->norm};
     if (o->norm != NORM_PARALLEL || first)
         b.norm = norm_new(p, o->norm_kind, dim, join(name, prefix, part));
     if (o->norm == NORM_SANDWICH) {
@@ -115,20 +118,20 @@ static Tensor *drop_all(Tape *t, const Branch *b, Tensor *f)
     return mul_row(t, f, spread(t, one_of_them, b->ones));
 }
 
-Tensor *enter(Tape *t, const Branch *b, Tensor *x) { return norm_ends_branch(b->place) ? x : norm(t, &b->norm, x); }
+Tensor *enter(Tape *t, const Branch *b, Tensor *x) { return norm_ends_branch(b->placement) ? x : norm(t, &b->norm, x); }
 
 /* What a branch adds of what it has made. */
 static Tensor *added(Tape *t, const Branch *b, Tensor *f)
 {
     f = drop_all(t, b, f);
-    f = b->place == NORM_SANDWICH ? norm(t, &b->norm_out, f) : f;
+    f = b->placement == NORM_SANDWICH ? norm(t, &b->norm_out, f) : f;
     return b->half ? mul_row(t, f, tape_constant(t, b->half)) : f;
 }
 
 static Tensor *sum_of(Tape *t, const Branch *b, Tensor *x, Tensor *f)
 {
     x = b->alpha ? mul_row(t, x, tape_constant(t, b->alpha)) : x;
-    return norm_ends_branch(b->place) ? add_norm(t, &b->norm, x, f, b->drop) : add(t, x, f, b->drop);
+    return norm_ends_branch(b->placement) ? add_norm(t, &b->norm, x, f, b->drop) : add(t, x, f, b->drop);
 }
 
 Tensor *leave(Tape *t, const Branch *b, Tensor *x, Tensor *f) { return sum_of(t, b, x, added(t, b, f)); }
@@ -151,7 +154,7 @@ typedef struct BlockArgs {
 /* What a later branch reads: x, or (parallel) what the first one read. */
 static Tensor *enter_later(Tape *t, const Branch *b, Tensor *x, Tensor *first)
 {
-    return b->place == NORM_PARALLEL ? first : enter(t, b, x);
+    return b->placement == NORM_PARALLEL ? first : enter(t, b, x);
 }
 
 /* What a block reads and makes: x, and (residual) the sum of all branches without a norm, else NULL. */
@@ -161,7 +164,7 @@ typedef struct Streams {
 
 static Streams streams_of(Tape *t, const Block *b, Tensor *x)
 {
-    if (b->branch1.place != NORM_RESIDUAL)
+    if (b->branch1.placement != NORM_RESIDUAL)
         return (Streams){x, NULL};
     size_t dim = x->columns / 2;
     return (Streams){slice(t, x, 0, dim), slice(t, x, dim, dim)};

@@ -17,17 +17,24 @@
 #include "core/nn/attention.h"
 #include "core/nn/norm.h"
 
-typedef enum NormPlace { NORM_POST, NORM_PRE, NORM_SANDWICH, NORM_PARALLEL, NORM_DEEP, NORM_RESIDUAL } NormPlace;
+typedef enum NormPlacement {
+    NORM_POST,
+    NORM_PRE,
+    NORM_SANDWICH,
+    NORM_PARALLEL,
+    NORM_DEEP,
+    NORM_RESIDUAL
+} NormPlacement;
 
 /* Whether a branch ends with its norm, so that a stack needs none after its last block. */
-bool norm_ends_branch(NormPlace place);
+bool norm_ends_branch(NormPlacement placement);
 
 typedef struct BlockOptions {
     AttentionOptions attention;
     size_t ff;
     Activation activation;
     bool gate; /* the feed-forward network has one */
-    NormPlace norm;
+    NormPlacement norm;
     NormKind norm_kind;
     double deep_alpha, deep_beta; /* DeepNorm: x is multiplied by alpha, initial weights by beta; 0: by nothing */
     bool macaron;
@@ -40,7 +47,7 @@ typedef struct BlockOptions {
 typedef struct Branch {
     Norm norm; /* gain NULL: a parallel block's, which reads what the first one made of x */
     Dropout drop;
-    NormPlace place;
+    NormPlacement placement;
     Norm norm_out;    /* a sandwich's, of what the branch makes */
     Dropout drop_all; /* stochastic depth (Huang et al. 2016) */
     Parameter *ones;  /* [1,D]; NULL: it is never dropped as a whole */

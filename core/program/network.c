@@ -153,7 +153,7 @@ BlockOptions network_block(const SharedOptions *o)
         .ff = o->ff ? o->ff : 4 * o->dim,
         .activation = (Activation)o->activation,
         .gate = o->gate,
-        .norm = (NormPlace)o->norm,
+        .norm = (NormPlacement)o->norm,
         .norm_kind = (NormKind)o->norm_kind,
         .macaron = o->macaron,
         .dropout = o->dropout,

@@ -32,7 +32,7 @@ static void add_fairseq(Buffer *b, size_t number, const Answer *a)
     const double two = log(2);
     const Hypothesis *h = a->hypothesis;
     buffer_print(b, "H-%zu\t%.6f\t", number, h->score / two);
-    add_line(b, a->pieces);
+    add_line(b, a->tokens);
     buffer_print(b, "D-%zu\t%.6f\t", number, h->score / two);
     add_line(b, a->text);
     buffer_print(b, "P-%zu\t", number);

@@ -3,9 +3,9 @@
  *     plain     TEXT                                     scores: SCORE <tab> TEXT
  *     nbest     NUMBER ||| TEXT ||| F0= LOG_P ||| SCORE  as Marian does, in nats
  *     fairseq   S-NUMBER <tab> SOURCE                    as fairseq-generate does, which divides by ln 2
- *               H-NUMBER <tab> SCORE <tab> PIECES        the pieces as they are
+ *               H-NUMBER <tab> SCORE <tab> TOKENS        the tokens as they are
  *               D-NUMBER <tab> SCORE <tab> TEXT          and put together
- *               P-NUMBER <tab> LOG_P of each piece and of </s>
+ *               P-NUMBER <tab> LOG_P of each token and of </s>
  *
  * The best comes first; plain and nbest write a line for each hypothesis, fairseq its lines H, D and P. NUMBER counts
  * sentences from 0. Where there is no hypothesis, an empty text of score 0 stands for it, so that lines picked out by
@@ -25,7 +25,7 @@ typedef struct AnswerText {
 } AnswerText;
 
 typedef struct Answer {
-    AnswerText pieces, text; /* with spaces between; and as they are read. Only fairseq has pieces */
+    AnswerText tokens, text; /* with spaces between; and as they are read. Only fairseq has tokens */
     const Hypothesis *hypothesis;
 } Answer;
 

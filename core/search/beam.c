@@ -21,13 +21,13 @@ typedef struct BeamLive {
 } BeamLive;
 
 typedef struct BeamEnded {
-    size_t group, length, slot; /* slot of its last piece */
+    size_t group, length, slot; /* slot of its last token */
     double log_end, log_p, score;
 } BeamEnded;
 
 typedef struct BeamNode {
     int32_t token;
-    uint32_t parent; /* slot of the piece before it */
+    uint32_t parent; /* slot of the token before it */
     double value;    /* log p */
 } BeamNode;
 
@@ -96,7 +96,7 @@ static size_t count_ended(const Beams *b, size_t s)
     return count;
 }
 
-/* How piece number `step` came into a slot of a group. */
+/* How token number `step` came into a slot of a group. */
 static BeamNode *node_of(const Beams *b, size_t g, size_t step, size_t slot)
 {
     return b->node + (g * b->longest + step) * b->width + slot;
@@ -300,22 +300,22 @@ void beams_step(Beams *b, const int32_t *which, const double *values, const doub
 
 /* ---- what was found */
 
-/* The `count` pieces of which the last is in a slot, and log p of each; log_each may be NULL. */
-static void trace(const Beams *b, size_t g, size_t slot, size_t count, int32_t *pieces, double *log_each)
+/* The `count` tokens of which the last is in a slot, and log p of each; log_each may be NULL. */
+static void trace(const Beams *b, size_t g, size_t slot, size_t count, int32_t *tokens, double *log_each)
 {
     for (size_t n = count; n-- > 0;) {
         const BeamNode *node = node_of(b, g, n, slot);
-        pieces[n] = node->token;
+        tokens[n] = node->token;
         if (log_each)
             log_each[n] = node->value;
         slot = node->parent;
     }
 }
 
-void beams_pieces(const Beams *b, size_t row, int32_t *pieces)
+void beams_tokens(const Beams *b, size_t row, int32_t *tokens)
 {
     const size_t slot = b->row[row].slot;
-    trace(b, slot / b->width, slot % b->width, b->steps, pieces, NULL);
+    trace(b, slot / b->width, slot % b->width, b->steps, tokens, NULL);
 }
 
 size_t beams_found(const Beams *b, size_t s)
@@ -324,11 +324,11 @@ size_t beams_found(const Beams *b, size_t s)
     return ended < b->options.best ? ended : b->options.best;
 }
 
-Hypothesis beams_hypothesis(const Beams *b, size_t s, size_t i, int32_t *pieces, double *log_each)
+Hypothesis beams_hypothesis(const Beams *b, size_t s, size_t i, int32_t *tokens, double *log_each)
 {
     const BeamEnded *it = ended_of(b, s * b->groups) + i;
     assert(i < count_ended(b, s));
-    trace(b, it->group, it->slot, it->length, pieces, log_each);
+    trace(b, it->group, it->slot, it->length, tokens, log_each);
     log_each[it->length] = it->log_end;
-    return (Hypothesis){it->length, pieces, log_each, it->log_p, it->score};
+    return (Hypothesis){it->length, tokens, log_each, it->log_p, it->score};
 }

@@ -1,13 +1,13 @@
 /* Beam search, for many sentences at once. It knows no network: each step it is told, of every live hypothesis, the
  * likeliest next tokens, and says which hypotheses live on.
  *
- *     log p(y) = the sum over pieces of log p(piece | those before it), and log p(</s> | all pieces)
- *     score(y) = log p(y) / lp(n)      lp(n) = ((5 + n) / 6)^alpha      n = pieces + 1: </s> counts
+ *     log p(y) = the sum over tokens of log p(token | those before it), and log p(</s> | all tokens)
+ *     score(y) = log p(y) / lp(n)      lp(n) = ((5 + n) / 6)^alpha      n = tokens + 1: </s> counts
  *
  * (Wu et al. 2016: the length penalty of GNMT; alpha 0 leaves log p.) A step takes of all continuations of a sentence's
  * live hypotheses, </s> included, the likeliest beam - e, where e hypotheses of it have ended before; of equal ones
  * that with the smaller token, then that whose parent was likelier. Those with </s> have ended, and their places in the
- * beam stay theirs; the others live on. A hypothesis of as many pieces as are allowed can only end. So beam 1 is greedy
+ * beam stay theirs; the others live on. A hypothesis of as many tokens as are allowed can only end. So beam 1 is greedy
  * search, and a beam that holds all sequences finds the best of all.
  *
  * A sentence is over when nothing is live, or when the search could continue but nothing would change (the exact rule):
@@ -57,7 +57,7 @@ typedef struct BeamOptions {
 /* A live hypothesis: the row that the decoder computes next. */
 typedef struct BeamRow {
     size_t slot;
-    int32_t token; /* its last piece; in the first step, when there is none, -1 */
+    int32_t token; /* its last token; in the first step, when there is none, -1 */
 } BeamRow;
 
 typedef struct BeamMove {
@@ -66,24 +66,24 @@ typedef struct BeamMove {
 
 /* What has ended. */
 typedef struct Hypothesis {
-    size_t length;          /* pieces, </s> not among them */
-    const int32_t *pieces;  /* [length] */
-    const double *log_each; /* [length + 1] log p of each piece and of </s> */
+    size_t length;          /* tokens, </s> not among them */
+    const int32_t *tokens;  /* [length] */
+    const double *log_each; /* [length + 1] log p of each token and of </s> */
     double log_p, score;
 } Hypothesis;
 
 typedef struct Beams {
     BeamOptions options;
     size_t groups, width;      /* of a sentence, and hypotheses of each */
-    size_t sentences, longest; /* capacity: at once, and pieces of one */
-    size_t count, steps;       /* sentences that are searched, and pieces of each live hypothesis */
+    size_t sentences, longest; /* capacity: at once, and tokens of one */
+    size_t count, steps;       /* sentences that are searched, and tokens of each live hypothesis */
     size_t row_count, move_count;
     BeamRow *row;                    /* [row_count] live hypotheses of all sentences, by slot */
     BeamMove *move;                  /* [move_count] to be made before the next step */
     struct BeamGroup *group;         /* [sentences, groups] */
     struct BeamLive *live;           /* [sentences, groups, width] by log p */
     struct BeamEnded *ended;         /* [sentences, beam] by score */
-    struct BeamNode *node;           /* [sentences, groups, longest, width] how each piece came into its slot */
+    struct BeamNode *node;           /* [sentences, groups, longest, width] how each token came into its slot */
     struct BeamLive *next;           /* [width] the live ones of a group after a step */
     struct BeamCandidate *candidate; /* [width] */
     bool *taken;                     /* [width] slots of a group */
@@ -93,26 +93,26 @@ typedef struct Beams {
     double *penalty; /* [longest + 2] lp by length */
 } Beams;
 
-/* Capacity for so many sentences of so many pieces. */
+/* Capacity for so many sentences of so many tokens. */
 bool beams_open(Beams *b, const BeamOptions *o, size_t sentences, size_t longest, Error *e);
 void beams_close(Beams *b);
 
-/* A search begins: `count` sentences with one live hypothesis each, of no piece, in the sentence's first slot; of each of its groups, in the group's.
- * most [count]: pieces that a translation may have. */
+/* A search begins: `count` sentences with one live hypothesis each, of no token, in the sentence's first slot; of each of its groups, in the group's.
+ * most [count]: tokens that a translation may have. */
 void beams_begin(Beams *b, const size_t *most, size_t count);
 
 /* One step: of each row its `beam` likeliest tokens, the likeliest first, which [row_count, beam] with their log p,
  * values; a negative token is none. ends [row_count]: log p of </s>. What is above 0 counts as 0, and NaN as none. */
 void beams_step(Beams *b, const int32_t *which, const double *values, const double *ends);
 
-/* The pieces [steps] of the live hypothesis of a row. */
-void beams_pieces(const Beams *b, size_t row, int32_t *pieces);
+/* The tokens [steps] of the live hypothesis of a row. */
+void beams_tokens(const Beams *b, size_t row, int32_t *tokens);
 
 /* How many hypotheses of a sentence have ended, `best` at most; none only where numbers of the network were not
  * finite. */
 size_t beams_found(const Beams *b, size_t sentence);
 
-/* Number i of them, the best first: its pieces into `pieces` [longest], log p of each into log_each [longest + 1]. */
-Hypothesis beams_hypothesis(const Beams *b, size_t sentence, size_t i, int32_t *pieces, double *log_each);
+/* Number i of them, the best first: its tokens into `tokens` [longest], log p of each into log_each [longest + 1]. */
+Hypothesis beams_hypothesis(const Beams *b, size_t sentence, size_t i, int32_t *tokens, double *log_each);
 
 #endif

@@ -114,7 +114,7 @@ typedef struct Step {
     const int32_t *length;  /* [slots] positions that were read before: as many for all that live */
 } Step;
 
-/* The last piece of each live hypothesis: in its slot a row of one position; in other slots are none. */
+/* The last token of each live hypothesis: in its slot a row of one position; in other slots are none. */
 static Step stage_targets(Member *m, const Beams *b)
 {
     const size_t slots = b->count * b->options.beam;

@@ -28,9 +28,9 @@ typedef struct TranslateMember {
 typedef struct Sentence {
     const int32_t *ids; /* [length] the source as the encoder reads it, </s> and all */
     size_t length;
-    size_t most; /* pieces that its translation may have */
+    size_t most; /* tokens that its translation may have */
     const int32_t *prefix;
-    size_t prefix_length; /* pieces that it begins with, at most `most`; if these are all, it can only end after them */
+    size_t prefix_length; /* tokens that it begins with, at most `most`; if these are all, it can only end after them */
     uint32_t number;      /* of all sentences: each has random numbers of its own */
 } Sentence;
 

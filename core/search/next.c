@@ -64,10 +64,10 @@ static void force(Next *n, int32_t token)
 /* Each place where the last size - 1 tokens were before says which one may not follow them again. */
 static void forbid_repetition(Next *n, const NextRow *row, size_t size)
 {
-    const int32_t *tail = row->pieces + row->count - (size - 1);
+    const int32_t *tail = row->tokens + row->count - (size - 1);
     for (size_t i = 0; i + size <= row->count; i++)
-        if (!memcmp(row->pieces + i, tail, (size - 1) * sizeof *tail))
-            n->log_p[row->pieces[i + size - 1]] = (double)-INFINITY;
+        if (!memcmp(row->tokens + i, tail, (size - 1) * sizeof *tail))
+            n->log_p[row->tokens[i + size - 1]] = (double)-INFINITY;
 }
 
 /* ---- the choice */

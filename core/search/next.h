@@ -26,7 +26,7 @@ typedef struct NextOptions {
 
 /* A live hypothesis. */
 typedef struct NextRow {
-    const int32_t *pieces; /* [count] before it */
+    const int32_t *tokens; /* [count] before it */
     size_t count;
     const int32_t *prefix; /* [prefix_count] what it has to begin with */
     size_t prefix_count;

@@ -26,7 +26,7 @@ typedef struct Worker {
     int32_t *which;          /* [slots, beam] what a step's choices are, from the device */
     double *values;          /* [slots, beam] */
     double *ends;            /* [slots] */
-    int32_t *pieces;         /* [most] of one hypothesis */
+    int32_t *tokens;         /* [most] of one hypothesis */
     double *log_each;        /* [most + 1] */
     bool failed;
     Error error;
@@ -87,9 +87,9 @@ static bool open_lists(Worker *w, const TranslateOptions *o, Error *e)
     w->which = memory_get(slots * o->beam.beam, sizeof *w->which);
     w->values = memory_get(slots * o->beam.beam, sizeof *w->values);
     w->ends = memory_get(slots, sizeof *w->ends);
-    w->pieces = memory_get(o->most, sizeof *w->pieces);
+    w->tokens = memory_get(o->most, sizeof *w->tokens);
     w->log_each = memory_get(o->most + 1, sizeof *w->log_each);
-    return (w->source && w->most && w->which && w->values && w->ends && w->pieces && w->log_each) ||
+    return (w->source && w->most && w->which && w->values && w->ends && w->tokens && w->log_each) ||
            memory_error(e, "a translation worker", slots * (o->beam.beam + 1), 2 * sizeof *w->values);
 }
 
@@ -134,7 +134,7 @@ static void worker_close(Worker *w)
     memory_free(w->which);
     memory_free(w->values);
     memory_free(w->ends);
-    memory_free(w->pieces);
+    memory_free(w->tokens);
     memory_free(w->log_each);
 }
 
@@ -173,8 +173,8 @@ static void choose_on_host(Worker *w)
             download_doubles(m->k, m->stream, w->logits, logits + r * w->next.words * m->k->real, w->next.words);
             next_add(&w->next, w->logits, i, w->members);
         }
-        beams_pieces(b, r, w->pieces);
-        const NextRow row = {w->pieces, b->steps, s->prefix, s->prefix_length, s->number, (uint32_t)(slot % beam)};
+        beams_tokens(b, r, w->tokens);
+        const NextRow row = {w->tokens, b->steps, s->prefix, s->prefix_length, s->number, (uint32_t)(slot % beam)};
         next_choose(&w->next, &row, beam, w->which + r * beam, w->values + r * beam);
         w->ends[r] = w->next.log_p[b->options.end];
     }
@@ -213,20 +213,20 @@ static bool take_answer(const Worker *w, size_t s, Translation *to, Error *e)
 {
     const Beams *b = &w->beams;
     const size_t count = beams_found(b, s);
-    size_t pieces = 0;
+    size_t tokens = 0;
     for (size_t i = 0; i < count; i++)
-        pieces += beams_hypothesis(b, s, i, w->pieces, w->log_each).length;
-    size_t bytes = count * sizeof *to->hypothesis + (pieces + count) * sizeof(double) + pieces * sizeof(int32_t);
+        tokens += beams_hypothesis(b, s, i, w->tokens, w->log_each).length;
+    size_t bytes = count * sizeof *to->hypothesis + (tokens + count) * sizeof(double) + tokens * sizeof(int32_t);
     to->hypothesis = memory_get(bytes, 1);
     if (!to->hypothesis)
         return memory_error(e, "a translation", bytes, 1);
     double *log_each = (double *)(void *)(to->hypothesis + count);
-    int32_t *piece = (int32_t *)(void *)(log_each + pieces + count);
+    int32_t *token = (int32_t *)(void *)(log_each + tokens + count);
     for (to->count = 0; to->count < count; to->count++) {
         Hypothesis *h = &to->hypothesis[to->count];
-        *h = beams_hypothesis(b, s, to->count, piece, log_each);
+        *h = beams_hypothesis(b, s, to->count, token, log_each);
         log_each += h->length + 1;
-        piece += h->length;
+        token += h->length;
     }
     return true;
 }
@@ -358,7 +358,7 @@ static bool walk(const Translator *t, Worker *w, size_t rows, size_t length, Err
     return true;
 }
 
-/* What a worker's tapes need: a piece of one grows with powers of a batch's rows and of their length, whose product is
+/* What a worker's tapes need: a part of one grows with powers of a batch's rows and of their length, whose product is
  * limited; so there is no more in between than at the two ends, as many rows as can be, and as long as can be. */
 static bool make_plan(Translator *t, const Kernels *k, Error *e)
 {

@@ -192,9 +192,9 @@ bool bpe_write(const Bpe *b, const char *path, Error *e)
     return file_write_buffer(path, &text, e);
 }
 
-/* --- pieces and counts as a text --- */
+/* --- subwords and counts as a text --- */
 
-static bool read_piece(void *context, const FileLine *l, Error *e)
+static bool read_subword(void *context, const FileLine *l, Error *e)
 {
     Vocabulary *v = context;
     const char *space = between(l);
@@ -211,13 +211,13 @@ static bool read_piece(void *context, const FileLine *l, Error *e)
            fail(e, "%s, line %zu: '%.*s' appears twice", l->path, l->number, (int)(length < 60 ? length : 60), l->text);
 }
 
-bool bpe_pieces_read(Vocabulary *pieces, const char *path, Error *e)
+bool bpe_subwords_read(Vocabulary *subwords, const char *path, Error *e)
 {
-    if (!vocabulary_open(pieces, e))
+    if (!vocabulary_open(subwords, e))
         return false;
-    if (file_lines(path, take_line, &(Reader){read_piece, pieces, 0}, e))
+    if (file_lines(path, take_line, &(Reader){read_subword, subwords, 0}, e))
         return true;
-    vocabulary_close(pieces);
+    vocabulary_close(subwords);
     return false;
 }
 
@@ -232,18 +232,18 @@ static int by_count(const void *a, const void *b)
     return x->count != y->count ? (x->count < y->count) - (x->count > y->count) : (x->id > y->id) - (x->id < y->id);
 }
 
-bool bpe_pieces_write(const Vocabulary *pieces, const char *path, Error *e)
+bool bpe_subwords_write(const Vocabulary *subwords, const char *path, Error *e)
 {
-    Counted *counted = memory_get(pieces->count, sizeof *counted);
+    Counted *counted = memory_get(subwords->count, sizeof *counted);
     if (!counted)
-        return memory_error(e, path, pieces->count, sizeof *counted);
-    for (size_t i = 0; i < pieces->count; i++)
-        counted[i] = (Counted){pieces->counts[i], (int32_t)i};
-    qsort(counted, pieces->count, sizeof *counted, by_count);
+        return memory_error(e, path, subwords->count, sizeof *counted);
+    for (size_t i = 0; i < subwords->count; i++)
+        counted[i] = (Counted){subwords->counts[i], (int32_t)i};
+    qsort(counted, subwords->count, sizeof *counted, by_count);
     Buffer text = {0};
     buffer_add(&text, "", 0);
-    for (size_t i = 0; i < pieces->count && counted[i].count; i++)
-        buffer_print(&text, "%s %" PRIu64 "\n", vocabulary_word(pieces, counted[i].id), counted[i].count);
+    for (size_t i = 0; i < subwords->count && counted[i].count; i++)
+        buffer_print(&text, "%s %" PRIu64 "\n", vocabulary_word(subwords, counted[i].id), counted[i].count);
     memory_free(counted);
     return file_write_buffer(path, &text, e);
 }

@@ -1,11 +1,11 @@
-/* Byte pair encoding of words (Sennrich, Haddow, Birch 2016): frequent words stay whole, rare ones fall into pieces.
+/* Byte pair encoding of words (Sennrich, Haddow, Birch 2016): frequent words stay whole, rare ones fall into subwords.
  *
- *     "the lowest"   ->   the  low@@  est          @@ stands after every piece but the last of a word
+ *     "the lowest"   ->   the  low@@  est          @@ stands after every subword but the last of a word
  *
  * A word begins as its characters, the last one with </w> after it; a merge joins a pair of neighbours everywhere.
  * Learning makes a list of merges, each time of the pair that is most frequent then; applying does them again in that
- * order. Merges are not pieces: n merges of a text with c characters (counted twice where they also end words) can
- * give up to n + c different pieces, of which many occur in no text any more: BpeCoder.pieces says which do.
+ * order. Merges are not subwords: n merges of a text with c characters (counted twice where they also end words) can
+ * give up to n + c different subwords, of which many occur in no text any more: BpeCoder.subwords says which do.
  *
  * Files and results are those of subword-nmt 0.3.8, to the byte, also where it counts oddly (see bpe_learn.c):
  *
@@ -83,40 +83,40 @@ bool bpe_learn_ending(Bpe *b, const Vocabulary *words, const char *end, size_t m
 
 /* Encodes lines. It belongs to one thread; several may share the merges and the vocabulary. */
 typedef struct BpeCoder {
-    size_t count;      /* pieces of the line that was encoded last */
-    int32_t *line;     /* [count] their numbers in `pieces` */
-    Vocabulary pieces; /* all that were given so far, "low@@", and how often: numbered as they came */
+    size_t count;        /* subwords of the line that was encoded last */
+    int32_t *line;       /* [count] their numbers in `subwords` */
+    Vocabulary subwords; /* all that were given so far, "low@@", and how often: numbered as they came */
     const Bpe *bpe;
     const Vocabulary *kept;
     uint64_t threshold;
-    Known known;           /* words that were seen, as their pieces */
+    Known known;           /* words that were seen, as their subwords */
     struct BpeNode *nodes; /* the word that is being merged */
     Heap turns;            /* its pairs: by rank, then from left to right */
     Buffer spelling;
     size_t line_capacity, node_capacity;
 } BpeCoder;
 
-/* kept, which may be NULL: only pieces that are there at least `threshold` times are given; others are split again, as
- * they were merged, as far as that goes. (Where nothing is there so often, all pieces are given.) */
+/* kept, which may be NULL: only subwords that are there at least `threshold` times are given; others are split again, as
+ * they were merged, as far as that goes. (Where nothing is there so often, all subwords are given.) */
 bool bpe_coder_open(BpeCoder *c, const Bpe *b, const Vocabulary *kept, uint64_t threshold, Error *e);
 void bpe_coder_close(BpeCoder *c);
 
-/* The pieces of all words of a line. */
+/* The subwords of all words of a line. */
 bool bpe_encode(BpeCoder *c, const char *line, size_t size, Error *e);
 
-/* Piece i of the line, with its @@. */
-static inline const char *bpe_piece(const BpeCoder *c, size_t i) { return vocabulary_word(&c->pieces, c->line[i]); }
+/* Subword i of the line, with its @@. */
+static inline const char *bpe_subword(const BpeCoder *c, size_t i) { return vocabulary_word(&c->subwords, c->line[i]); }
 
-/* A whole text as a text of pieces, spaces between them. Ends of lines, and spaces at both ends of a line, stay as they
+/* A whole text as a text of subwords, spaces between them. Ends of lines, and spaces at both ends of a line, stay as they
  * are; several spaces between words become one. */
 bool bpe_apply(BpeCoder *c, const char *text, size_t size, Buffer *out, Error *e);
 
-/* Words again: a line of pieces without "@@ " and "@@" at its end. (A word that ends in @@ is lost in this.) */
+/* Words again: a line of subwords without "@@ " and "@@" at its end. (A word that ends in @@ is lost in this.) */
 void bpe_join(const char *line, size_t size, Buffer *out);
 
-/* --- pieces and their counts as a text: "PIECE COUNT", the most frequent first, those met first before others --- */
+/* --- subwords and their counts as a text: "SUBWORD COUNT", the most frequent first, those met first before others --- */
 
-bool bpe_pieces_read(Vocabulary *pieces, const char *path, Error *e);
-bool bpe_pieces_write(const Vocabulary *pieces, const char *path, Error *e);
+bool bpe_subwords_read(Vocabulary *subwords, const char *path, Error *e);
+bool bpe_subwords_write(const Vocabulary *subwords, const char *path, Error *e);
 
 #endif

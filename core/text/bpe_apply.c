@@ -28,12 +28,12 @@ bool bpe_coder_open(BpeCoder *c, const Bpe *b, const Vocabulary *kept, uint64_t 
     for (size_t i = 0; kept && i < kept->count; i++)
         if (kept->counts[i] && kept->counts[i] >= threshold)
             c->kept = kept;
-    return vocabulary_open(&c->pieces, e);
+    return vocabulary_open(&c->subwords, e);
 }
 
 void bpe_coder_close(BpeCoder *c)
 {
-    vocabulary_close(&c->pieces);
+    vocabulary_close(&c->subwords);
     known_close(&c->known);
     memory_free(c->line);
     memory_free(c->nodes);
@@ -129,13 +129,13 @@ static bool merge_word(BpeCoder *c, BpeWord word, Error *e)
     return true;
 }
 
-/* --- giving pieces --- */
+/* --- giving subwords --- */
 
-static bool add_to_line(BpeCoder *c, int32_t piece, Error *e)
+static bool add_to_line(BpeCoder *c, int32_t subword, Error *e)
 {
     if (!memory_grow(&c->line, &c->line_capacity, c->count + 1, sizeof *c->line, coding, e))
         return false;
-    c->line[c->count++] = piece;
+    c->line[c->count++] = subword;
     return true;
 }
 
@@ -152,12 +152,12 @@ static const char *spelled(BpeCoder *c, const char *text, size_t size, const cha
 
 static bool emit(BpeCoder *c, const char *text, size_t size, bool final, Error *e)
 {
-    int32_t piece;
+    int32_t subword;
     const char *as = spelled(c, text, size, final ? "" : marker, e);
-    return as && vocabulary_add(&c->pieces, as, c->spelling.size, 0, &piece, e) && add_to_line(c, piece, e);
+    return as && vocabulary_add(&c->subwords, as, c->spelling.size, 0, &subword, e) && add_to_line(c, subword, e);
 }
 
-/* Writes a piece that is kept; another is split as it was merged, and its parts are written likewise. One that no merge
+/* Writes a subword that is kept; another is split as it was merged, and its parts are written likewise. One that no merge
  * made is written all the same. */
 static bool emit_kept(BpeCoder *c, const char *text, size_t size, bool final, Error *e)
 {
@@ -196,10 +196,10 @@ static bool emit_word(BpeCoder *c, BpeWord word, Error *e)
 
 /* --- words --- */
 
-static bool recall(BpeCoder *c, const int32_t *pieces, size_t count, Error *e)
+static bool recall(BpeCoder *c, const int32_t *subwords, size_t count, Error *e)
 {
     for (size_t i = 0; i < count; i++)
-        if (!add_to_line(c, pieces[i], e))
+        if (!add_to_line(c, subwords[i], e))
             return false;
     return true;
 }
@@ -226,7 +226,7 @@ bool bpe_encode(BpeCoder *c, const char *line, size_t size, Error *e)
         if (!encode_word(c, word, e))
             return false;
     for (size_t i = 0; i < c->count; i++)
-        c->pieces.counts[c->line[i]]++;
+        c->subwords.counts[c->line[i]]++;
     return true;
 }
 
@@ -247,7 +247,7 @@ static bool apply_line(BpeCoder *c, const char *line, size_t size, Buffer *out, 
         return false;
     buffer_add(out, line, before);
     for (size_t i = 0; i < c->count; i++)
-        buffer_print(out, "%s%s", i ? " " : "", bpe_piece(c, i));
+        buffer_print(out, "%s%s", i ? " " : "", bpe_subword(c, i));
     buffer_add(out, line + end, size - end);
     return true;
 }

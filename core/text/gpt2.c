@@ -34,34 +34,34 @@ size_t gpt2_seen(unsigned char byte, char seen[4]) { return utf8_encode(seen, se
 
 /* --- encoder.json --- */
 
-/* Each piece under its id: all ids are taken once. */
-static bool order_pieces(const Json *encoder, const char *path, const char **pieces, Error *e)
+/* Each subword under its id: all ids are taken once. */
+static bool order_subwords(const Json *encoder, const char *path, const char **subwords, Error *e)
 {
     for (size_t i = 0; i < encoder->count; i++) {
         const Json *item = &encoder->items[i];
         int64_t id;
         if (!json_integer(item, &id) || id < 0 || (size_t)id >= encoder->count)
             return fail(e, "%s: the id of '%.100s' is not a number from 0 to %zu", path, item->key, encoder->count - 1);
-        if (pieces[id])
-            return fail(e, "%s: '%.100s' and '%.100s' have the same id %d", path, pieces[id], item->key, (int)id);
+        if (subwords[id])
+            return fail(e, "%s: '%.100s' and '%.100s' have the same id %d", path, subwords[id], item->key, (int)id);
         if (!*item->key)
             return fail(e, "%s: the subword with id %d is empty", path, (int)id);
-        pieces[id] = item->key;
+        subwords[id] = item->key;
     }
     return true;
 }
 
-static bool add_pieces(Gpt2 *g, const Json *encoder, const char *path, Error *e)
+static bool add_subwords(Gpt2 *g, const Json *encoder, const char *path, Error *e)
 {
     if (encoder->kind != JSON_OBJECT || !encoder->count || encoder->count > INT32_MAX)
         return fail(e, "%s is not a JSON object of subwords and their ids", path);
-    const char **pieces = memory_get(encoder->count, sizeof *pieces);
-    if (!pieces)
-        return memory_error(e, path, encoder->count, sizeof *pieces);
-    bool done = order_pieces(encoder, path, pieces, e);
+    const char **subwords = memory_get(encoder->count, sizeof *subwords);
+    if (!subwords)
+        return memory_error(e, path, encoder->count, sizeof *subwords);
+    bool done = order_subwords(encoder, path, subwords, e);
     for (size_t i = 0; done && i < encoder->count; i++)
-        done = vocabulary_add(&g->pieces, pieces[i], strlen(pieces[i]), 0, NULL, e);
-    memory_free(pieces);
+        done = vocabulary_add(&g->subwords, subwords[i], strlen(subwords[i]), 0, NULL, e);
+    memory_free(subwords);
     return done;
 }
 
@@ -69,7 +69,7 @@ static bool find_bytes(Gpt2 *g, const char *path, Error *e)
 {
     for (unsigned byte = 0; byte < 256; byte++) {
         char seen[4];
-        g->byte[byte] = vocabulary_search(&g->pieces, seen, gpt2_seen((unsigned char)byte, seen));
+        g->byte[byte] = vocabulary_search(&g->subwords, seen, gpt2_seen((unsigned char)byte, seen));
         if (g->byte[byte] < 0)
             return fail(e, "%s has no subword for byte %u, which is written as U+%04X", path, byte,
                         (unsigned)seen_of_byte(byte));
@@ -88,18 +88,18 @@ static bool read_encoder(Gpt2 *g, const char *path, Error *e)
     memory_free(text);
     if (!parsed)
         return false;
-    bool done = add_pieces(g, encoder, path, e) && find_bytes(g, path, e);
+    bool done = add_subwords(g, encoder, path, e) && find_bytes(g, path, e);
     json_free(encoder);
     return done;
 }
 
 /* --- vocab.bpe --- */
 
-static bool find_piece(const Gpt2 *g, const FileLine *line, const char *piece, size_t size, int32_t *id, Error *e)
+static bool find_subword(const Gpt2 *g, const FileLine *line, const char *subword, size_t size, int32_t *id, Error *e)
 {
-    *id = memchr(piece, 0, size) ? -1 : vocabulary_search(&g->pieces, piece, size);
+    *id = memchr(subword, 0, size) ? -1 : vocabulary_search(&g->subwords, subword, size);
     return *id >= 0 || fail(e, "%s, line %zu: the encoder has no subword '%.*s'; do the two files belong together?",
-                            line->path, line->number, (int)(size < 100 ? size : 100), piece);
+                            line->path, line->number, (int)(size < 100 ? size : 100), subword);
 }
 
 static bool read_merge(Gpt2 *g, const FileLine *line, Buffer *both, Error *e)
@@ -115,9 +115,9 @@ static bool read_merge(Gpt2 *g, const FileLine *line, Buffer *both, Error *e)
     buffer_add(both, space + 1, right);
     if (both->failed)
         return memory_error(e, line->path, both->size, 1);
-    if (!find_piece(g, line, line->text, left, &pair.left, e) ||
-        !find_piece(g, line, space + 1, right, &pair.right, e) ||
-        !find_piece(g, line, both->text, both->size, &merged, e) || !pairs_add(&g->merges, pair, &rank, e))
+    if (!find_subword(g, line, line->text, left, &pair.left, e) ||
+        !find_subword(g, line, space + 1, right, &pair.right, e) ||
+        !find_subword(g, line, both->text, both->size, &merged, e) || !pairs_add(&g->merges, pair, &rank, e))
         return false;
     if (rank != before)
         return fail(e, "%s, line %zu: this merge appears twice", line->path, line->number);
@@ -163,7 +163,7 @@ bool gpt2_read(Gpt2 *g, const char *encoder, const char *merges, Error *e)
 
 void gpt2_close(Gpt2 *g)
 {
-    vocabulary_close(&g->pieces);
+    vocabulary_close(&g->subwords);
     pairs_close(&g->merges);
     memory_free(g->merged);
     *g = (Gpt2){0};
@@ -173,8 +173,8 @@ static bool write_encoder(const Gpt2 *g, const char *path, Error *e)
 {
     Buffer text = {0};
     buffer_print(&text, "{");
-    for (size_t i = 0; i < g->pieces.count; i++)
-        json_add_member(&text, vocabulary_word(&g->pieces, (int32_t)i), (double)i);
+    for (size_t i = 0; i < g->subwords.count; i++)
+        json_add_member(&text, vocabulary_word(&g->subwords, (int32_t)i), (double)i);
     buffer_print(&text, "}\n");
     return file_write_buffer(path, &text, e);
 }
@@ -185,8 +185,8 @@ static bool write_merges(const Gpt2 *g, const char *path, Error *e)
     buffer_print(&text, "#version: 0.2\n");
     for (size_t i = 0; i < g->merges.count; i++) {
         const Pair *pair = &g->merges.pair[i];
-        buffer_print(&text, "%s %s\n", vocabulary_word(&g->pieces, pair->left),
-                     vocabulary_word(&g->pieces, pair->right));
+        buffer_print(&text, "%s %s\n", vocabulary_word(&g->subwords, pair->left),
+                     vocabulary_word(&g->subwords, pair->right));
     }
     return file_write_buffer(path, &text, e);
 }
@@ -198,30 +198,30 @@ bool gpt2_write(const Gpt2 *g, const char *encoder, const char *merges, Error *e
 
 /* --- applied --- */
 
-/* A piece of a part, between its neighbours: indices of them, NOWHERE at the ends. One that was joined to its left
+/* A subword of a part, between its neighbours: indices of them, NOWHERE at the ends. One that was joined to its left
  * neighbour has an id of GONE. */
 #define NOWHERE SIZE_MAX
 enum { GONE = -1 };
 
-typedef struct Piece {
+typedef struct Subword {
     int32_t id;
     size_t left, right;
-} Piece;
+} Subword;
 
 typedef struct Joiner {
     const Gpt2 *g;
-    Piece *pieces; /* [capacity] */
+    Subword *subwords; /* [capacity] */
     size_t capacity;
-    Heap heap; /* a merge's rank, and the index of its left piece */
+    Heap heap; /* a merge's rank, and the index of its left subword */
 } Joiner;
 
-/* The rank of the merge of a piece and its right neighbour. */
+/* The rank of the merge of a subword and its right neighbour. */
 static size_t rank_at(const Joiner *j, size_t at)
 {
-    const Piece *piece = &j->pieces[at];
-    if (piece->id == GONE || piece->right == NOWHERE)
+    const Subword *subword = &j->subwords[at];
+    if (subword->id == GONE || subword->right == NOWHERE)
         return PAIR_NONE;
-    return pairs_find(&j->g->merges, (Pair){piece->id, j->pieces[piece->right].id});
+    return pairs_find(&j->g->merges, (Pair){subword->id, j->subwords[subword->right].id});
 }
 
 static bool propose(Joiner *j, size_t at, Error *e)
@@ -230,31 +230,31 @@ static bool propose(Joiner *j, size_t at, Error *e)
     return rank == PAIR_NONE || heap_push(&j->heap, (Rank){rank, at}, e);
 }
 
-/* Each byte of a part as a piece. */
+/* Each byte of a part as a subword. */
 static bool lay_out(Joiner *j, const char *part, size_t size, Error *e)
 {
-    if (!memory_grow(&j->pieces, &j->capacity, size, sizeof *j->pieces, "bytes of a word", e))
+    if (!memory_grow(&j->subwords, &j->capacity, size, sizeof *j->subwords, "bytes of a word", e))
         return false;
     for (size_t i = 0; i < size; i++)
-        j->pieces[i] = (Piece){.id = j->g->byte[(unsigned char)part[i]],
-                               .left = i ? i - 1 : NOWHERE,
-                               .right = i + 1 < size ? i + 1 : NOWHERE};
+        j->subwords[i] = (Subword){.id = j->g->byte[(unsigned char)part[i]],
+                                   .left = i ? i - 1 : NOWHERE,
+                                   .right = i + 1 < size ? i + 1 : NOWHERE};
     for (size_t i = 0; i + 1 < size; i++)
         if (!propose(j, i, e))
             return false;
     return true;
 }
 
-/* The right neighbour goes into this piece. */
+/* The right neighbour goes into this subword. */
 static bool join(Joiner *j, size_t at, int32_t merged, Error *e)
 {
-    Piece *piece = &j->pieces[at], *gone = &j->pieces[piece->right];
-    piece->id = merged;
-    piece->right = gone->right;
+    Subword *subword = &j->subwords[at], *gone = &j->subwords[subword->right];
+    subword->id = merged;
+    subword->right = gone->right;
     gone->id = GONE;
     if (gone->right != NOWHERE)
-        j->pieces[gone->right].left = at;
-    return propose(j, piece->left, e) && propose(j, at, e);
+        j->subwords[gone->right].left = at;
+    return propose(j, subword->left, e) && propose(j, at, e);
 }
 
 static bool encode_part(Joiner *j, const char *part, size_t size, Buffer *ids, Error *e)
@@ -267,8 +267,8 @@ static bool encode_part(Joiner *j, const char *part, size_t size, Buffer *ids, E
         if (rank_at(j, at) == next.first && !join(j, at, j->g->merged[next.first], e))
             return false;
     }
-    for (size_t at = 0; at != NOWHERE; at = j->pieces[at].right)
-        buffer_add(ids, &j->pieces[at].id, sizeof j->pieces[at].id);
+    for (size_t at = 0; at != NOWHERE; at = j->subwords[at].right)
+        buffer_add(ids, &j->subwords[at].id, sizeof j->subwords[at].id);
     return !ids->failed || memory_error(e, "ids of a text", ids->size, 1);
 }
 
@@ -280,29 +280,29 @@ bool gpt2_encode(const Gpt2 *g, const char *text, size_t size, Buffer *ids, Erro
         length = gpt2_part(text + at, size - at);
         done = encode_part(&j, text + at, length, ids, e);
     }
-    memory_free(j.pieces);
+    memory_free(j.subwords);
     heap_close(&j.heap);
     return done;
 }
 
-static void decode_piece(const char *piece, Buffer *text)
+static void decode_subword(const char *subword, Buffer *text)
 {
     uint32_t code = 0;
-    for (size_t size = strlen(piece), length; size; piece += length, size -= length) {
-        length = utf8_decode(&code, piece, size);
+    for (size_t size = strlen(subword), length; size; subword += length, size -= length) {
+        length = utf8_decode(&code, subword, size);
         int byte = length ? byte_of_seen(code) : -1;
         char one = (char)byte;
         length = length ? length : 1;
-        buffer_add(text, byte < 0 ? piece : &one, byte < 0 ? length : 1);
+        buffer_add(text, byte < 0 ? subword : &one, byte < 0 ? length : 1);
     }
 }
 
 bool gpt2_decode(const Gpt2 *g, const int32_t *ids, size_t count, Buffer *text, Error *e)
 {
     for (size_t i = 0; i < count; i++) {
-        if (ids[i] < 0 || (size_t)ids[i] >= g->pieces.count)
-            return fail(e, "id %d is out of range: the encoder has ids 0 to %zu", (int)ids[i], g->pieces.count - 1);
-        decode_piece(vocabulary_word(&g->pieces, ids[i]), text);
+        if (ids[i] < 0 || (size_t)ids[i] >= g->subwords.count)
+            return fail(e, "id %d is out of range: the encoder has ids 0 to %zu", (int)ids[i], g->subwords.count - 1);
+        decode_subword(vocabulary_word(&g->subwords, ids[i]), text);
     }
     return !text->failed || memory_error(e, "a text", text->size, 1);
 }

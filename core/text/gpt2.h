@@ -6,10 +6,10 @@
  *     "Hello  world's"   ->   Hello  ' '  ' world'  's
  *
  * \p{L} are letters, \p{N} numbers, \s the white space of Unicode (unicode_is_space), of the version that our tables
- * have; a byte that is no UTF-8 is a character that is none of these. Names of special pieces (<|endoftext|>) in a text
+ * have; a byte that is no UTF-8 is a character that is none of these. Names of special subwords (<|endoftext|>) in a text
  * are text.
  *
- * Two files: encoder.json, an object of pieces and their ids, and vocab.bpe, a merge on each line after a line
+ * Two files: encoder.json, an object of subwords and their ids, and vocab.bpe, a merge on each line after a line
  * "#version"; lines may end in CR LF. In both a byte is written as a character that can be seen: those of ASCII and
  * Latin-1 that can (33-126, 161-172, 174-255) stand for themselves, the other 68 for U+0100 and following; so a space
  * is U+0120. */
@@ -21,16 +21,16 @@
 #include "core/text/vocabulary.h"
 
 typedef struct Gpt2 {
-    Vocabulary pieces; /* as the files write them; counts are 0 */
-    Pairs merges;      /* in the order of the file */
-    int32_t *merged;   /* [merges.count] the piece that a merge makes */
-    int32_t byte[256]; /* the piece that is one byte */
+    Vocabulary subwords; /* as the files write them; counts are 0 */
+    Pairs merges;        /* in the order of the file */
+    int32_t *merged;     /* [merges.count] the subword that a merge makes */
+    int32_t byte[256];   /* the subword that is one byte */
 } Gpt2;
 
-/* A piece that no text has: documents begin with it. It is the last of those that are learned. */
+/* A subword that no text has: documents begin with it. It is the last of those that are learned. */
 #define GPT2_SEPARATOR "<|endoftext|>"
 
-/* Learns merges, up to `merges` of them, from pairs that a text has at least twice: gpt2_learn.c. Pieces are the bytes,
+/* Learns merges, up to `merges` of them, from pairs that a text has at least twice: gpt2_learn.c. Subwords are the bytes,
  * what each merge makes, and the separator. Where pairs are equally frequent, the one merged first is that of
  * subword-nmt (bpe.h), not that of GPT-2's authors. What failed needs no closing. */
 bool gpt2_learn(Gpt2 *g, const char *text, size_t size, size_t merges, Error *e);
@@ -45,10 +45,10 @@ void gpt2_close(Gpt2 *g);
 /* Two files that are read as the same. */
 bool gpt2_write(const Gpt2 *g, const char *encoder, const char *merges, Error *e);
 
-/* Adds the ids of a text's pieces, int32_t one after the other, to `ids`. */
+/* Adds the ids of a text's subwords, int32_t one after the other, to `ids`. */
 bool gpt2_encode(const Gpt2 *g, const char *text, size_t size, Buffer *ids, Error *e);
 
-/* Adds the bytes that ids stand for. A special piece is its name. */
+/* Adds the bytes that ids stand for. A special subword is its name. */
 bool gpt2_decode(const Gpt2 *g, const int32_t *ids, size_t count, Buffer *text, Error *e);
 
 /* A byte as the files write it: up to 4 bytes of UTF-8, and how many. */

@@ -33,7 +33,7 @@ static bool add_bytes(Gpt2 *g, Error *e)
             char seen[4];
             const size_t size = gpt2_seen((unsigned char)byte, seen);
             const bool as_it_is = size == 1 || (unsigned char)seen[0] < 0xc4; /* U+0100 is c4 80 */
-            if (as_it_is != hidden && !vocabulary_add(&g->pieces, seen, size, 0, &g->byte[byte], e))
+            if (as_it_is != hidden && !vocabulary_add(&g->subwords, seen, size, 0, &g->byte[byte], e))
                 return false;
         }
     return true;
@@ -50,11 +50,11 @@ static bool add_merges(Gpt2 *g, const Bpe *b, Error *e)
         size_t rank;
         whole.size = 0;
         buffer_print(&whole, "%s%s", left, right);
-        const Pair pair = {vocabulary_search(&g->pieces, left, strlen(left)),
-                           vocabulary_search(&g->pieces, right, strlen(right))};
+        const Pair pair = {vocabulary_search(&g->subwords, left, strlen(left)),
+                           vocabulary_search(&g->subwords, right, strlen(right))};
         done = whole.failed ? memory_error(e, "a merge", whole.size, 1)
                             : pairs_add(&g->merges, pair, &rank, e) &&
-                                  vocabulary_add(&g->pieces, whole.text, whole.size, 0, &g->merged[rank], e);
+                                  vocabulary_add(&g->subwords, whole.text, whole.size, 0, &g->merged[rank], e);
     }
     buffer_free(&whole);
     return done;
@@ -64,7 +64,7 @@ static bool take_merges(Gpt2 *g, const Bpe *b, Error *e)
 {
     *g = (Gpt2){.merged = memory_get(b->count, sizeof *g->merged)};
     if ((g->merged || memory_error(e, "merges", b->count, sizeof *g->merged)) && add_bytes(g, e) &&
-        add_merges(g, b, e) && vocabulary_add(&g->pieces, GPT2_SEPARATOR, strlen(GPT2_SEPARATOR), 0, NULL, e))
+        add_merges(g, b, e) && vocabulary_add(&g->subwords, GPT2_SEPARATOR, strlen(GPT2_SEPARATOR), 0, NULL, e))
         return true;
     gpt2_close(g);
     return false;
@@ -76,7 +76,7 @@ bool gpt2_bytes(Gpt2 *g, Error *e)
     for (unsigned byte = 0; byte < 256; byte++) {
         char seen[4];
         const size_t size = gpt2_seen((unsigned char)byte, seen);
-        if (!vocabulary_add(&g->pieces, seen, size, 0, &g->byte[byte], e)) {
+        if (!vocabulary_add(&g->subwords, seen, size, 0, &g->byte[byte], e)) {
             gpt2_close(g);
             return false;
         }

@@ -28,7 +28,7 @@ static bool more_slots(Pairs *p, Error *e)
     size_t count = p->slot_count ? 2 * p->slot_count : FIRST_SLOTS;
     uint32_t *slots = memory_get(count, sizeof *slots);
     if (!slots)
-        return memory_error(e, "pairs of pieces", count, sizeof *slots);
+        return memory_error(e, "pairs of subwords", count, sizeof *slots);
     memory_free(p->slots);
     p->slots = slots;
     p->slot_count = count;
@@ -41,7 +41,7 @@ bool pairs_add(Pairs *p, Pair pair, size_t *number, Error *e)
 {
     if (2 * (p->count + 1) > p->slot_count && !more_slots(p, e))
         return false;
-    if (!memory_grow(&p->pair, &p->capacity, p->count + 1, sizeof *p->pair, "pairs of pieces", e))
+    if (!memory_grow(&p->pair, &p->capacity, p->count + 1, sizeof *p->pair, "pairs of subwords", e))
         return false;
     uint32_t *slot = slot_of(p, pair);
     if (!*slot) {

@@ -1,4 +1,4 @@
-/* Pairs of ids, numbered as they come: what a merge of two pieces is looked up by. */
+/* Pairs of ids, numbered as they come: what a merge of two subwords is looked up by. */
 #ifndef CORE_TEXT_PAIRS_H
 #define CORE_TEXT_PAIRS_H
 

@@ -179,7 +179,7 @@ bool vocabulary_write(const Vocabulary *v, const char *path, Error *e)
 static bool read_line(void *context, const FileLine *l, Error *e)
 {
     Vocabulary *v = context;
-    const char *line = l->text, *end = line + l->size, *tab = end; /* the last one: a piece may have others */
+    const char *line = l->text, *end = line + l->size, *tab = end; /* the last one: a subword may have others */
     if (!l->ended)
         return fail(e, "%s, line %zu: the line has no end: the file is truncated", l->path, l->number);
     while (tab > line && *tab != '\t')

@@ -10,9 +10,9 @@
 
 /* --- the file --- */
 
-bool wordpiece_add(WordPiece *w, const char *piece, size_t length, int32_t *id, Error *e)
+bool wordpiece_add(WordPiece *w, const char *subword, size_t length, int32_t *id, Error *e)
 {
-    if (!vocabulary_add(&w->pieces, piece, length, 0, id, e))
+    if (!vocabulary_add(&w->subwords, subword, length, 0, id, e))
         return false;
     if (length > w->longest)
         w->longest = length;
@@ -40,7 +40,7 @@ bool wordpiece_read(WordPiece *w, const char *path, bool lower, Error *e)
 {
     *w = (WordPiece){.lower = lower};
     bool done = file_lines(path, read_line, w, e);
-    w->unknown = vocabulary_search(&w->pieces, WORDPIECE_UNKNOWN, strlen(WORDPIECE_UNKNOWN));
+    w->unknown = vocabulary_search(&w->subwords, WORDPIECE_UNKNOWN, strlen(WORDPIECE_UNKNOWN));
     if (done && w->unknown < 0)
         done = fail(e, "%s has no line %s: is it a WordPiece vocabulary?", path, WORDPIECE_UNKNOWN);
     if (!done)
@@ -51,14 +51,14 @@ bool wordpiece_read(WordPiece *w, const char *path, bool lower, Error *e)
 bool wordpiece_write(const WordPiece *w, const char *path, Error *e)
 {
     Buffer b = {0};
-    for (size_t i = 0; i < w->pieces.count; i++)
-        buffer_print(&b, "%s\n", vocabulary_word(&w->pieces, (int32_t)i));
+    for (size_t i = 0; i < w->subwords.count; i++)
+        buffer_print(&b, "%s\n", vocabulary_word(&w->subwords, (int32_t)i));
     return file_write_buffer(path, &b, e);
 }
 
 void wordpiece_close(WordPiece *w)
 {
-    vocabulary_close(&w->pieces);
+    vocabulary_close(&w->subwords);
     *w = (WordPiece){0};
 }
 
@@ -67,9 +67,9 @@ void wordpiece_close(WordPiece *w)
 static const char more[] = "##";
 enum { MORE = sizeof more - 1 };
 
-/* The longest piece that a word continues with from `at`, and its end; -1: there is none. Its ## is written over what
+/* The longest subword that a word continues with from `at`, and its end; -1: there is none. Its ## is written over what
  * is in front of it, which is done with, or over the room for it in front of `word`. */
-static int32_t longest_piece(const WordPiece *w, char *word, size_t at, size_t size, size_t *end)
+static int32_t longest_subword(const WordPiece *w, char *word, size_t at, size_t size, size_t *end)
 {
     size_t before = at ? MORE : 0, length = size - at;
     char *from = word + at - before;
@@ -78,7 +78,7 @@ static int32_t longest_piece(const WordPiece *w, char *word, size_t at, size_t s
         length = w->longest > before ? w->longest - before : 0;
     memcpy(from, more, before);
     for (; length && id < 0; length--) /* an end inside a character is in no vocabulary */
-        id = vocabulary_search(&w->pieces, from, before + length);
+        id = vocabulary_search(&w->subwords, from, before + length);
     *end = at + length + 1;
     return id;
 }
@@ -90,7 +90,7 @@ static void encode_word(const WordPiece *w, const BertWords *found, Buffer *ids)
     memcpy(word, found->word, found->length);
     bool known = found->characters <= BERT_WORD_MOST;
     for (size_t at = 0, end; known && at < found->length; at = end) {
-        int32_t id = longest_piece(w, word, at, found->length, &end);
+        int32_t id = longest_subword(w, word, at, found->length, &end);
         known = id >= 0;
         buffer_add(ids, &id, sizeof id);
     }
@@ -110,14 +110,15 @@ bool wordpiece_encode(const WordPiece *w, const char *text, size_t size, Buffer 
 bool wordpiece_decode(const WordPiece *w, const int32_t *ids, size_t count, Buffer *text, Error *e)
 {
     for (size_t i = 0; i < count; i++) {
-        if (ids[i] < 0 || (size_t)ids[i] >= w->pieces.count)
-            return fail(e, "id %d is out of range: the vocabulary has ids 0 to %zu", (int)ids[i], w->pieces.count - 1);
-        const char *piece = vocabulary_word(&w->pieces, ids[i]);
-        if (i && !strncmp(piece, more, MORE))
-            piece += MORE;
+        if (ids[i] < 0 || (size_t)ids[i] >= w->subwords.count)
+            return fail(e, "id %d is out of range: the vocabulary has ids 0 to %zu", (int)ids[i],
+                        w->subwords.count - 1);
+        const char *subword = vocabulary_word(&w->subwords, ids[i]);
+        if (i && !strncmp(subword, more, MORE))
+            subword += MORE;
         else if (i)
             buffer_add(text, " ", 1);
-        buffer_add(text, piece, strlen(piece));
+        buffer_add(text, subword, strlen(subword));
     }
     return !text->failed || memory_error(e, "a text", text->size, 1);
 }

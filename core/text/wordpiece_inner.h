@@ -1,4 +1,4 @@
-/* What reading and learning pieces share. */
+/* What reading and learning subwords share. */
 #ifndef CORE_TEXT_WORDPIECE_INNER_H
 #define CORE_TEXT_WORDPIECE_INNER_H
 
@@ -6,7 +6,7 @@
 
 #define WORDPIECE_UNKNOWN "[UNK]"
 
-/* Adds a piece where it is not there yet, and says its id. */
-bool wordpiece_add(WordPiece *w, const char *piece, size_t length, int32_t *id, Error *e);
+/* Adds a subword where it is not there yet, and says its id. */
+bool wordpiece_add(WordPiece *w, const char *subword, size_t length, int32_t *id, Error *e);
 
 #endif

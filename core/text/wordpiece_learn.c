@@ -1,6 +1,6 @@
-/* Learning pieces: see wordpiece_learn in wordpiece.h.
+/* Learning subwords: see wordpiece_learn in wordpiece.h.
  *
- * All different words are stored as ids of pieces, one after the other. Of each pair of neighbours it is known how
+ * All different words are stored as ids of subwords, one after the other. Of each pair of neighbours it is known how
  * often it stands in the texts and in which words it once stood. Joining a pair visits those words alone: what the
  * word's pairs counted is taken off, the word is joined, and its pairs are counted again. The pair met most often comes
  * from a heap whose entries may be out of date: one whose count is no longer that of its pair goes back with the true
@@ -25,21 +25,21 @@ typedef struct Count {
     bool is_raised;       /* since the last joining */
 } Count;
 
-enum { ALL = -1 }; /* in place of the new piece: all pairs are new */
+enum { ALL = -1 }; /* in place of the new subword: all pairs are new */
 
 typedef struct Learner {
-    WordPiece *pieces;
+    WordPiece *subwords;
     const Vocabulary *words;
     size_t *start;         /* [words] */
-    unsigned char *length; /* [words] how many pieces a word has now; 0: it is left out */
-    int32_t *ids;          /* at start[word]: its pieces */
+    unsigned char *length; /* [words] how many subwords a word has now; 0: it is left out */
+    int32_t *ids;          /* at start[word]: its subwords */
     Pairs pairs;
     Count *counts;           /* [pairs.count] */
     Occurrence *occurrences; /* [occurrence_count] */
     Heap heap;               /* UINT64_MAX - times, and the pair's ids in one number */
-    size_t *raised;          /* [raised_count] pairs whose count was raised: those with the new piece */
+    size_t *raised;          /* [raised_count] pairs whose count was raised: those with the new subword */
     size_t count_capacity, occurrence_count, occurrence_capacity, raised_count, raised_capacity;
-    int32_t piece; /* the new one, that a pair is joined to */
+    int32_t subword; /* the new one, that a pair is joined to */
     Error *e;
 } Learner;
 
@@ -70,11 +70,11 @@ static bool best(Learner *l, size_t *number)
 
 /* --- counting --- */
 
-/* A pair of a word's neighbours. Where the word was counted before, its pairs without the new piece have it among their
+/* A pair of a word's neighbours. Where the word was counted before, its pairs without the new subword have it among their
  * occurrences already, and are met as often as they were. */
 static bool count_pair(Learner *l, Pair pair, uint32_t word)
 {
-    static const char what[] = "pairs of pieces";
+    static const char what[] = "pairs of subwords";
     size_t number, before = l->pairs.count;
     if (!pairs_add(&l->pairs, pair, &number, l->e) ||
         !memory_grow(&l->counts, &l->count_capacity, number + 1, sizeof *l->counts, what, l->e) ||
@@ -86,7 +86,7 @@ static bool count_pair(Learner *l, Pair pair, uint32_t word)
     if (number == before)
         *count = (Count){0};
     count->times += l->words->counts[word];
-    if (l->piece != ALL && l->piece != pair.left && l->piece != pair.right)
+    if (l->subword != ALL && l->subword != pair.left && l->subword != pair.right)
         return true;
     if (l->occurrence_count == UINT32_MAX)
         return fail(l->e, "too many words to learn subwords from: use fewer texts");
@@ -128,17 +128,17 @@ static bool push_raised(Learner *l)
 
 /* --- joining --- */
 
-/* The piece that two pieces make; -1: no memory. */
+/* The subword that two subwords make; -1: no memory. */
 static int32_t joined(Learner *l, Pair pair)
 {
-    char piece[2 * (4 * BERT_WORD_MOST + 2)];
+    char subword[2 * (4 * BERT_WORD_MOST + 2)];
     int32_t id = -1;
-    const char *left = vocabulary_word(&l->pieces->pieces, pair.left);
-    const char *right = vocabulary_word(&l->pieces->pieces, pair.right) + 2; /* it continues a word */
+    const char *left = vocabulary_word(&l->subwords->subwords, pair.left);
+    const char *right = vocabulary_word(&l->subwords->subwords, pair.right) + 2; /* it continues a word */
     size_t size = strlen(left), more = strlen(right);
-    memcpy(piece, left, size);
-    memcpy(piece + size, right, more);
-    return wordpiece_add(l->pieces, piece, size + more, &id, l->e) ? id : -1;
+    memcpy(subword, left, size);
+    memcpy(subword + size, right, more);
+    return wordpiece_add(l->subwords, subword, size + more, &id, l->e) ? id : -1;
 }
 
 static bool join_word(Learner *l, uint32_t word, Pair pair)
@@ -148,7 +148,7 @@ static bool join_word(Learner *l, uint32_t word, Pair pair)
     uncount_word(l, word);
     for (size_t i = 0; i < l->length[word]; i++, to++) {
         bool here = i + 1 < l->length[word] && ids[i] == pair.left && ids[i + 1] == pair.right;
-        ids[to] = here ? l->piece : ids[i];
+        ids[to] = here ? l->subword : ids[i];
         i += here;
     }
     l->length[word] = (unsigned char)to;
@@ -158,8 +158,8 @@ static bool join_word(Learner *l, uint32_t word, Pair pair)
 static bool join(Learner *l, size_t number)
 {
     Pair pair = l->pairs.pair[number];
-    l->piece = joined(l, pair);
-    if (l->piece < 0)
+    l->subword = joined(l, pair);
+    if (l->subword < 0)
         return false;
     for (uint32_t at = l->counts[number].occurrences; at; at = l->occurrences[at - 1].next)
         if (!join_word(l, l->occurrences[at - 1].word, pair))
@@ -183,10 +183,10 @@ static size_t characters(uint32_t *codes, const char *word)
 
 static bool add_character(WordPiece *w, const char *before, uint32_t code, int32_t *id, Error *e)
 {
-    char piece[8];
+    char subword[8];
     size_t size = strlen(before);
-    memcpy(piece, before, size);
-    return wordpiece_add(w, piece, size + utf8_encode(piece + size, code), id, e);
+    memcpy(subword, before, size);
+    return wordpiece_add(w, subword, size + utf8_encode(subword + size, code), id, e);
 }
 
 enum { STANDS = 1, GOES_ON = 2, END = 0x110000 };
@@ -231,7 +231,7 @@ static bool part_words(Learner *l)
         l->start[i] = total;
         l->length[i] = (unsigned char)count;
         for (size_t k = 0; k < count; k++)
-            if (!add_character(l->pieces, k ? "##" : "", codes[k], &l->ids[total++], l->e))
+            if (!add_character(l->subwords, k ? "##" : "", codes[k], &l->ids[total++], l->e))
                 return false;
     }
     return true;
@@ -242,13 +242,13 @@ static bool learn(Learner *l, size_t size)
     size_t number = 0;
     if (!part_words(l))
         return false;
-    l->piece = ALL;
+    l->subword = ALL;
     for (size_t word = 0; word < l->words->count; word++)
         if (!count_word(l, (uint32_t)word))
             return false;
     if (!push_raised(l))
         return false;
-    while (l->pieces->pieces.count < size && number != PAIR_NONE)
+    while (l->subwords->subwords.count < size && number != PAIR_NONE)
         if (!best(l, &number) || (number != PAIR_NONE && !join(l, number)))
             return false;
     return true;
@@ -264,7 +264,7 @@ static bool add_first(WordPiece *w, const Vocabulary *words, size_t size, Error 
     w->unknown = 1;
     if (!add_characters(w, words, e))
         return false;
-    size_t count = w->pieces.count;
+    size_t count = w->subwords.count;
     return count <= size ||
            fail(e, "a vocabulary of %zu subwords is too small: special tokens and characters alone are %zu", size,
                 count);
@@ -273,7 +273,7 @@ static bool add_first(WordPiece *w, const Vocabulary *words, size_t size, Error 
 bool wordpiece_learn(WordPiece *w, const Vocabulary *words, size_t size, bool lower, Error *e)
 {
     *w = (WordPiece){.lower = lower};
-    Learner l = {.pieces = w, .words = words, .e = e};
+    Learner l = {.subwords = w, .words = words, .e = e};
     bool done = add_first(w, words, size, e) && learn(&l, size);
     memory_free(l.start);
     memory_free(l.length);

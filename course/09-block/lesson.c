@@ -243,11 +243,11 @@ typedef struct Machine {
 
 static const int32_t start[2] = {0, N};
 
-static void open_machine(Machine *m, NormPlace place, uint32_t seed)
+static void open_machine(Machine *m, NormPlacement placement, uint32_t seed)
 {
     Error e;
     const size_t megabyte = 1 << 20;
-    const StackOptions o = {.block = {.attention = {D, H, D / H, D / H, .bias = true}, .ff = F, .norm = place},
+    const StackOptions o = {.block = {.attention = {D, H, D / H, D / H, .bias = true}, .ff = F, .norm = placement},
                             .depth = L,
                             .blocks = "blocks",
                             .norm = "norm"};
@@ -391,11 +391,11 @@ static void without(void)
 }
 
 /* Adds what one machine with random weights gives to gradient [L]. */
-static void add_gradients(NormPlace place, uint32_t seed, float *gradient)
+static void add_gradients(NormPlacement placement, uint32_t seed, float *gradient)
 {
     Machine m;
     float words[N * D], one[L];
-    open_machine(&m, place, seed);
+    open_machine(&m, placement, seed);
     fill(words, N * D, 1, 1);
     AttentionContext context = context_rows(&m.rows, false);
     backward(&m, stack(&m.tape, &m.stack, tape_outside(&m.tape, words, N, D), NULL, &context), one);
@@ -457,10 +457,11 @@ static Tensor *read_loss(void *self, Tape *t, const Rows *rows)
 }
 
 /* bits [steps / every]: what a character costs, mean of each `every` steps */
-static void train(const Built *how, NormPlace place, Part text, double rate, size_t steps, size_t every, float *bits)
+static void train(const Built *how, NormPlacement placement, Part text, double rate, size_t steps, size_t every,
+                  float *bits)
 {
     Reader r = {.how = *how, .text = text};
-    const StackOptions o = {.block = {.attention = {D, H, D / H, D / H, .bias = true}, .ff = F, .norm = place},
+    const StackOptions o = {.block = {.attention = {D, H, D / H, D / H, .bias = true}, .ff = F, .norm = placement},
                             .depth = L,
                             .blocks = "blocks",
                             .norm = "norm"};

@@ -26,10 +26,10 @@ typedef struct Example {
     const char *sources[LONGEST], *reads[LONGEST], *says[LONGEST];
 } Example;
 
-static void name_of(const Pieces *p, int32_t id, char *name, size_t room)
+static void name_of(const Subwords *p, int32_t id, char *name, size_t room)
 {
     Buffer text = {0};
-    pieces_name(p, id, &text);
+    subwords_name(p, id, &text);
     snprintf(name, room, "%s", text.text ? text.text : "");
     buffer_free(&text);
 }
@@ -41,18 +41,18 @@ static void take_pair(Example *pair, const SmallTranslator *s, size_t i)
     pair->ns = p->start[SOURCE][i + 1] - p->start[SOURCE][i];
     pair->nt = p->start[TARGET][i + 1] - p->start[TARGET][i];
     for (size_t j = 0; j < pair->ns; j++) {
-        name_of(s->bitext.pieces, pair->source[j], pair->name[SOURCE][j], sizeof pair->name[SOURCE][j]);
+        name_of(s->bitext.subwords, pair->source[j], pair->name[SOURCE][j], sizeof pair->name[SOURCE][j]);
         pair->sources[j] = pair->name[SOURCE][j];
     }
     for (size_t j = 0; j < pair->nt; j++) {
         pair->read[j] = j ? pair->say[j - 1] : END;
-        name_of(s->bitext.pieces, pair->say[j], pair->name[TARGET][j], sizeof pair->name[TARGET][j]);
+        name_of(s->bitext.subwords, pair->say[j], pair->name[TARGET][j], sizeof pair->name[TARGET][j]);
         pair->says[j] = pair->name[TARGET][j];
         pair->reads[j] = j ? pair->says[j - 1] : "</s>";
     }
 }
 
-static void print_pieces(const char *title, const char *const *names, size_t n)
+static void print_subwords(const char *title, const char *const *names, size_t n)
 {
     printf("  %-18s", title);
     for (size_t i = 0; i < n; i++)
@@ -65,9 +65,9 @@ static void print_pieces(const char *title, const char *const *names, size_t n)
 static void one_pair(const Example *pair)
 {
     section("1. A pair of sentences, as the network gets it");
-    print_pieces("the encoder reads", pair->sources, pair->ns);
-    print_pieces("the decoder reads", pair->reads, pair->nt);
-    print_pieces("and is to say", pair->says, pair->nt);
+    print_subwords("the encoder reads", pair->sources, pair->ns);
+    print_subwords("the decoder reads", pair->reads, pair->nt);
+    print_subwords("and is to say", pair->says, pair->nt);
 }
 
 /* ---- 2. three attentions */
@@ -143,15 +143,15 @@ static void learn(SmallTranslator *s, float score[ROUNDS])
 
 static void one_pass(SmallTranslator *s, const Example *pair)
 {
-    const size_t pieces = s->model.logits.out;
-    float *whole = memory_get(2 * LONGEST * pieces, sizeof *whole), *part = whole + LONGEST * pieces, most = 0;
+    const size_t subwords = s->model.logits.out;
+    float *whole = memory_get(2 * LONGEST * subwords, sizeof *whole), *part = whole + LONGEST * subwords, most = 0;
     size_t positions = 0;
     section("4. One pass or many");
     small_read(s, pair->source, pair->ns, pair->read, pair->nt, whole, NULL);
     for (size_t n = 1; n <= pair->nt; n++) {
         small_read(s, pair->source, pair->ns, pair->read, n, part, NULL);
-        for (size_t j = 0; j < pieces; j++)
-            most = fmaxf(most, fabsf(part[(n - 1) * pieces + j] - whole[(n - 1) * pieces + j]));
+        for (size_t j = 0; j < subwords; j++)
+            most = fmaxf(most, fabsf(part[(n - 1) * subwords + j] - whole[(n - 1) * subwords + j]));
         positions += n;
     }
     printf("  all %zu beginnings of the target in one pass, and each in a pass of its own:\n", pair->nt);
@@ -164,7 +164,7 @@ static void one_pass(SmallTranslator *s, const Example *pair)
 
 typedef struct Right {
     float forced[LONGEST], own[LONGEST], place[LONGEST];
-    size_t pieces, forced_pieces, own_pieces, sentences, whole;
+    size_t subwords, forced_subwords, own_subwords, sentences, whole;
 } Right;
 
 static size_t likeliest_of(const float *logits, size_t n)
@@ -178,8 +178,8 @@ static size_t likeliest_of(const float *logits, size_t n)
 /* Tokens that are the reference's, by position: after its right beginning, and after what was written before */
 static void count_right(SmallTranslator *s, Right *r, size_t sentences)
 {
-    const size_t pieces = s->model.logits.out;
-    float *logits = memory_get(LONGEST * pieces, sizeof *logits);
+    const size_t subwords = s->model.logits.out;
+    float *logits = memory_get(LONGEST * subwords, sizeof *logits);
     size_t asked[LONGEST] = {0};
     Lines lines[SIDES_USED] = {{0}, {0}};
     Translating t;
@@ -196,13 +196,13 @@ static void count_right(SmallTranslator *s, Right *r, size_t sentences)
         const Hypothesis *h = found && found->count ? &found->hypothesis[0] : NULL;
         size_t same = 0;
         for (size_t j = 0; j < pair.nt; j++) {
-            bool forced = likeliest_of(logits + j * pieces, pieces) == (size_t)pair.say[j];
-            bool own = h && (j < h->length ? h->pieces[j] : j == h->length ? END : -1) == pair.say[j];
+            bool forced = likeliest_of(logits + j * subwords, subwords) == (size_t)pair.say[j];
+            bool own = h && (j < h->length ? h->tokens[j] : j == h->length ? END : -1) == pair.say[j];
             r->forced[j] += forced, r->own[j] += own;
-            r->forced_pieces += forced, r->own_pieces += own;
+            r->forced_subwords += forced, r->own_subwords += own;
             asked[j]++, same += own;
         }
-        r->pieces += pair.nt;
+        r->subwords += pair.nt;
         r->whole += same == pair.nt;
     }
     for (size_t j = 0; j < LONGEST; j++) {
@@ -218,8 +218,8 @@ static void count_right(SmallTranslator *s, Right *r, size_t sentences)
 
 static void print_right(const char *title, const Right *r)
 {
-    printf("  %-26s %8.1f %% %12.1f %% %14.1f %%\n", title, 100 * (double)r->forced_pieces / (double)r->pieces,
-           100 * (double)r->own_pieces / (double)r->pieces, 100 * (double)r->whole / (double)r->sentences);
+    printf("  %-26s %8.1f %% %12.1f %% %14.1f %%\n", title, 100 * (double)r->forced_subwords / (double)r->subwords,
+           100 * (double)r->own_subwords / (double)r->subwords, 100 * (double)r->whole / (double)r->sentences);
 }
 
 static void own_words(SmallTranslator *right, SmallTranslator *unshifted)

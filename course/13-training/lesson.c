@@ -1,6 +1,6 @@
 /* Lesson 13: training a translator. See README.md beside this file; `make lesson-13` runs it.
  *
- * What stands around the network of lesson 12: pieces of words, batches of tokens, Adam, Noam's rate, smoothing,
+ * What stands around the network of lesson 12: subwords, batches of tokens, Adam, Noam's rate, smoothing,
  * dropout; each by itself, and then without it. */
 #include "core/text/bpe.h"
 #include "course/frame/draw.h"
@@ -30,21 +30,21 @@ static void count_words(Vocabulary *words)
     }
 }
 
-/* A line as pieces: " Schwester@@ n" */
+/* A line as subwords: " Schwester@@ n" */
 static void print_cut(BpeCoder *c, const char *line)
 {
     Error e;
     must(bpe_encode(c, line, strlen(line), &e), &e);
     for (size_t i = 0; i < c->count; i++)
-        printf(" %s", bpe_piece(c, i));
+        printf(" %s", bpe_subword(c, i));
 }
 
-static void pieces_by_merges(const Vocabulary *words, size_t merges)
+static void subwords_by_merges(const Vocabulary *words, size_t merges)
 {
     Error e;
     Bpe b = {0};
     BpeCoder c;
-    size_t all = 0, pieces = 0;
+    size_t all = 0, subwords = 0;
     must(bpe_learn(&b, words, merges, BPE_LEAST, &e), &e);
     must(bpe_coder_open(&c, &b, NULL, 0, &e), &e);
     for (size_t i = 0; i < words->count; i++) {
@@ -52,9 +52,9 @@ static void pieces_by_merges(const Vocabulary *words, size_t merges)
         size_t count = (size_t)words->counts[i];
         must(bpe_encode(&c, word, strlen(word), &e), &e);
         all += count;
-        pieces += count * c.count;
+        subwords += count * c.count;
     }
-    printf("  %6zu  %6zu  %15.2f  ", b.count, c.pieces.count, (double)pieces / (double)all);
+    printf("  %6zu  %6zu  %15.2f  ", b.count, c.subwords.count, (double)subwords / (double)all);
     print_cut(&c, "Schwestern schönes Baumkatze");
     printf("\n");
     bpe_coder_close(&c);
@@ -77,7 +77,7 @@ static void byte_pairs(void)
     }
     printf("\n\n  merges  tokens  tokens a word   cut\n");
     for (size_t i = 0; i < sizeof merges / sizeof *merges; i++)
-        pieces_by_merges(&words, merges[i]);
+        subwords_by_merges(&words, merges[i]);
     bpe_close(&b);
     vocabulary_close(&words);
 }
@@ -185,13 +185,13 @@ static void noam(void)
 /* The loss of a target that gets the share p of V, the others sharing the rest evenly */
 static double loss_of(double p, double smoothing, bool plain_loss)
 {
-    enum { PIECES = 199 };
-    static float logits[PIECES];
+    enum { SUBWORDS = 199 };
+    static float logits[SUBWORDS];
     const int32_t target = 0;
     float loss, lse;
     StepState state = {0};
-    logits[0] = (float)log(p * (PIECES - 1) / (1 - p));
-    k->cross_entropy_forward(NULL, &loss, &lse, &state, 0, logits, &target, smoothing, 1, PIECES);
+    logits[0] = (float)log(p * (SUBWORDS - 1) / (1 - p));
+    k->cross_entropy_forward(NULL, &loss, &lse, &state, 0, logits, &target, smoothing, 1, SUBWORDS);
     return plain_loss ? state.loss[0].nll : state.loss[0].sum;
 }
 

@@ -18,7 +18,7 @@ static const Kernels *const k = &plain_f32;
 
 /* ---- 1. a language of a few words */
 
-enum { STOP, EIN, EINE, KIND, BAUM, BLUME, VOCABULARY, WIDEST = 4, MOST_PIECES = 8 };
+enum { STOP, EIN, EINE, KIND, BAUM, BLUME, VOCABULARY, WIDEST = 4, MOST_SUBWORDS = 8 };
 
 static const char *const words[VOCABULARY] = {"</s>", "ein", "eine", "Kind", "Baum", "Blume"};
 
@@ -47,21 +47,21 @@ static void look_up(const Beams *b, int32_t *which, double *values, double *ends
 static void search(size_t beam, double alpha)
 {
     const BeamOptions options = {.beam = beam, .best = 1, .alpha = alpha, .end = STOP};
-    const size_t most = MOST_PIECES;
-    int32_t which[WIDEST * WIDEST], pieces[MOST_PIECES];
-    double values[WIDEST * WIDEST], ends[WIDEST], log_each[MOST_PIECES + 1];
+    const size_t most = MOST_SUBWORDS;
+    int32_t which[WIDEST * WIDEST], subwords[MOST_SUBWORDS];
+    double values[WIDEST * WIDEST], ends[WIDEST], log_each[MOST_SUBWORDS + 1];
     size_t rows = 0;
     Beams b;
     Error e;
-    must(beams_open(&b, &options, 1, MOST_PIECES, &e), &e);
+    must(beams_open(&b, &options, 1, MOST_SUBWORDS, &e), &e);
     for (beams_begin(&b, &most, 1); b.row_count; beams_step(&b, which, values, ends)) {
         look_up(&b, which, values, ends);
         rows += b.row_count;
     }
-    const Hypothesis h = beams_hypothesis(&b, 0, 0, pieces, log_each);
+    const Hypothesis h = beams_hypothesis(&b, 0, 0, subwords, log_each);
     printf("  beam %zu: p = %.4f, %zu rows computed: ", beam, exp(h.log_p), rows);
     for (size_t i = 0; i < h.length; i++)
-        printf(" %s", words[pieces[i]]);
+        printf(" %s", words[subwords[i]]);
     printf("\n");
     beams_close(&b);
 }

@@ -77,10 +77,11 @@ static Tensor *loss(void *self, Tape *t, const Rows *rows)
 
 static void open_pairs(SmallTranslator *s, Error *e)
 {
-    BitextOptions o = {.source = {.language = {"en", "de"}},
-                       .pieces = {.type = s->options.merges ? PIECES_BPE : PIECES_WORDS, .merges = s->options.merges},
-                       .longest = CONTEXT - 1,
-                       .context = CONTEXT};
+    BitextOptions o = {
+        .source = {.language = {"en", "de"}},
+        .subwords = {.type = s->options.merges ? SUBWORDS_BPE : SUBWORDS_WORDS, .merges = s->options.merges},
+        .longest = CONTEXT - 1,
+        .context = CONTEXT};
     must(bitext_open(&s->bitext, &o, e), e);
     const OrderOptions how = {
         .tokens = s->options.tokens ? s->options.tokens : 512, .by_length = !s->options.any_lengths, .seed = 1};
@@ -101,7 +102,7 @@ static void open_model(SmallTranslator *s, Error *e)
                                       .bias = true,
                                       .tie = true,
                                       .dropout = s->options.dropout};
-    must(model_open(&s->model, &s->built, s->bitext.pieces->count, e), e);
+    must(model_open(&s->model, &s->built, s->bitext.subwords->count, e), e);
 }
 
 /* Pairs of the validation part, in batches of no more than a micro-batch. */
@@ -247,7 +248,7 @@ void small_translating(SmallTranslator *s, Translating *t, size_t beam, double a
                             .max_tokens = 2048,
                             .longest = CONTEXT - 1,
                             .workers = WORKERS};
-    must(translating_open(t, &s->model, s->bitext.pieces, &s->trainer.weights, &o, &e), &e);
+    must(translating_open(t, &s->model, s->bitext.subwords, &s->trainer.weights, &o, &e), &e);
 }
 
 void small_lines(const SmallTranslator *s, size_t count, Lines side[SIDES_USED])

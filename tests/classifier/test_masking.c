@@ -28,8 +28,8 @@ static Tokens many_words(void)
     return t;
 }
 
-/* Pieces: play ##ing ##s, and the words a and b. */
-static Tokens few_pieces(void)
+/* Subwords: play ##ing ##s, and the words a and b. */
+static Tokens few_subwords(void)
 {
     static const char file[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nplay\n##ing\n##s\na\nb\n.\n!\n";
     Error e;
@@ -137,7 +137,7 @@ START_TEST(a_row_with_a_word_has_one_that_is_masked)
 
 START_TEST(whole_words_are_masked_whole)
 {
-    Tokens t = few_pieces();
+    Tokens t = few_subwords();
     const Masking m = {.tokens = &t, .share = 0.3, .whole_words = true, .seed = 3};
     int32_t ids[60];
     size_t three = 0, one = 0;
@@ -167,7 +167,7 @@ START_TEST(whole_words_are_masked_whole)
 
 START_TEST(half_of_the_pairs_belong_together)
 {
-    Tokens t = few_pieces();
+    Tokens t = few_subwords();
     const int32_t stop = t.first_word + 5, a = t.first_word + 3, b = t.first_word + 4;
     const int32_t ids[] = {a, a, stop, a, stop, a, b, b, b, stop, b, b, a, b, t.unknown};
     const size_t start[] = {0, 6, 12, 14, 15};

@@ -44,7 +44,8 @@ static bool same_files(const char *a, const char *b, const char *name)
 START_TEST(it_learns_to_predict_masked_words)
 {
     static const char *const ways[] = {"", "--next-sentence", "--tokens words --no-tie --whole-words"};
-    char words[200]; /* saying the most frequent token each time gets 4.5 nats and 11 %; of 300 pieces there are 224 */
+    char
+        words[200]; /* saying the most frequent token each time gets 4.5 nats and 11 %; of 300 subwords there are 224 */
     snprintf(words, sizeof words, "--lr 3e-3 --dropout 0 --steps 500 %s", ways[_i]);
     const char *run = pretrained(words);
     Json *best = evaluated(run, ""), *first = evaluated(run, "--weights 0");

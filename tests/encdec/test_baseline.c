@@ -23,7 +23,7 @@ static SentencePairs some_pairs(void)
         for (size_t i = 0; i < PAIRS; i++) {
             const size_t words = philox_below(MOST, 1, 2, drawn++, 0);
             for (size_t k = 0; k < words; k++)
-                p.ids[side][at++] = (int32_t)(FIRST_PIECE + philox_below(IDS - FIRST_PIECE, 1, 2, drawn++, 0));
+                p.ids[side][at++] = (int32_t)(FIRST_SUBWORD + philox_below(IDS - FIRST_SUBWORD, 1, 2, drawn++, 0));
             p.ids[side][at++] = END;
             p.start[side][i + 1] = at;
         }
@@ -77,7 +77,7 @@ START_TEST(a_dictionary_is_what_its_formula_says)
         ck_assert_int_eq(dictionary_best(&d, (int32_t)s), (int32_t)best);
     }
     ck_assert_uint_eq(d.start[UNKNOWN + 1], 0); /* no pair has it */
-    ck_assert(t[END][FIRST_PIECE] > 0);         /* what translates no word */
+    ck_assert(t[END][FIRST_SUBWORD] > 0);       /* what translates no word */
     dictionary_close(&d);
     for (size_t side = 0; side < SIDES_USED; side++) {
         memory_free(p.ids[side]);

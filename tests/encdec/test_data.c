@@ -1,4 +1,4 @@
-/* Pieces and pairs: what a network gets to see of sentences. */
+/* Subwords and pairs: what a network gets to see of sentences. */
 #define _XOPEN_SOURCE 700
 #include "base/file.h"
 #include "base/memory.h"
@@ -17,20 +17,20 @@ static Lines lines_of(const char *text)
 }
 
 /* size: of words, or merges. */
-static Pieces learnt(PieceType type, size_t size, const char *one, const char *two)
+static Subwords learnt(SubwordType type, size_t size, const char *one, const char *two)
 {
     Lines source = lines_of(one), target = lines_of(two);
-    const PiecesText texts[] = {{&source, SOURCE}, {&target, TARGET}};
-    Pieces p;
+    const SubwordsText texts[] = {{&source, SOURCE}, {&target, TARGET}};
+    Subwords p;
     Error e;
-    const PiecesOptions o = {.type = type, .size = size, .merges = size};
-    ck_done(pieces_learn(&p, &o, texts, SIDES_USED, NULL, NULL, &e), e);
+    const SubwordsOptions o = {.type = type, .size = size, .merges = size};
+    ck_done(subwords_learn(&p, &o, texts, SIDES_USED, NULL, NULL, &e), e);
     lines_close(&source);
     lines_close(&target);
     return p;
 }
 
-static void expect_ids(const Pieces *p, const char *text, size_t size, const int32_t *wanted, size_t count)
+static void expect_ids(const Subwords *p, const char *text, size_t size, const int32_t *wanted, size_t count)
 {
     Ids ids = {0};
     Cutter c;
@@ -42,19 +42,19 @@ static void expect_ids(const Pieces *p, const char *text, size_t size, const int
     ids_close(&ids);
 }
 
-static void expect_text(const Pieces *p, const int32_t *ids, size_t count, const char *wanted)
+static void expect_text(const Subwords *p, const int32_t *ids, size_t count, const char *wanted)
 {
     Buffer b = {0};
-    pieces_line(p, ids, count, &b);
+    subwords_line(p, ids, count, &b);
     ck_assert_str_eq(b.text ? b.text : "", wanted);
     buffer_free(&b);
 }
 
-/* --- pieces --- */
+/* --- subwords --- */
 
 START_TEST(words_are_numbered_by_how_frequent_they_are)
 {
-    Pieces p = learnt(PIECES_WORDS, 0, "b a c\nb", "b </s> a <unk>");
+    Subwords p = learnt(SUBWORDS_WORDS, 0, "b a c\nb", "b </s> a <unk>");
     ck_assert_uint_eq(p.count, 5); /* and neither </s> nor <unk> of the text is a word */
     expect_ids(&p, "b a c", 5, (int32_t[]){2, 3, 4}, 3);
     expect_ids(&p, " never  b ", 10, (int32_t[]){UNKNOWN, 2}, 2);
@@ -63,11 +63,11 @@ START_TEST(words_are_numbered_by_how_frequent_they_are)
     expect_ids(&p, "", 0, (int32_t[]){0}, 0);
     expect_text(&p, (int32_t[]){2, 4, UNKNOWN, END, 3}, 5, "b c <unk>");
     expect_text(&p, (int32_t[]){END}, 1, "");
-    pieces_close(&p);
-    p = learnt(PIECES_WORDS, 4, "b a c\nb", "b a");
+    subwords_close(&p);
+    p = learnt(SUBWORDS_WORDS, 4, "b a c\nb", "b a");
     ck_assert_uint_eq(p.count, 4); /* the most frequent ones */
     expect_ids(&p, "b a c", 5, (int32_t[]){2, 3, UNKNOWN}, 3);
-    pieces_close(&p);
+    subwords_close(&p);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
@@ -75,7 +75,7 @@ START_TEST(bytes_are_all_there_and_come_back)
 {
     char all[256];
     int32_t wanted[256];
-    Pieces p = learnt(PIECES_BYTES, 0, "x", "y");
+    Subwords p = learnt(SUBWORDS_BYTES, 0, "x", "y");
     ck_assert_uint_eq(p.count, 258);
     for (int i = 0; i < 256; i++) {
         all[i] = (char)i;
@@ -83,16 +83,16 @@ START_TEST(bytes_are_all_there_and_come_back)
     }
     expect_ids(&p, all, 256, wanted, 256);
     Buffer b = {0};
-    pieces_line(&p, wanted, 256, &b);
+    subwords_line(&p, wanted, 256, &b);
     ck_assert(b.size == 256 && !memcmp(b.text, all, 256));
     buffer_free(&b);
     expect_text(&p, (int32_t[]){'a' + 2, UNKNOWN, END, 'b' + 2}, 4, "a?");
-    pieces_close(&p);
+    subwords_close(&p);
 }
 
 START_TEST(byte_pairs_cut_words_and_join_them_again)
 {
-    Pieces p = learnt(PIECES_BPE, 3, "low low lowest\nlow", "newest\twidest newest\n");
+    Subwords p = learnt(SUBWORDS_BPE, 3, "low low lowest\nlow", "newest\twidest newest\n");
     static const char *const lines[] = {"low newest", "lowlow  west </s>", "", "new x low", "west\tlow"};
     static const char *const joined[] = {"low newest", "lowlow west", "", "new <unk> low", "west low"};
     for (size_t i = 0; i < 5; i++) {
@@ -101,7 +101,7 @@ START_TEST(byte_pairs_cut_words_and_join_them_again)
         Error e;
         Buffer b = {0};
         ck_done(cutter_open(&c, &p, &e) && cutter_ids(&c, SOURCE, (Line){lines[i], strlen(lines[i])}, &ids, &e), e);
-        pieces_line(&p, ids.id, ids.count, &b);
+        subwords_line(&p, ids.id, ids.count, &b);
         ck_assert_msg(!strncmp(b.text ? b.text : "", joined[i], strlen(joined[i])), "'%s' for '%s'", b.text, lines[i]);
         for (size_t k = 0; k < ids.count; k++)
             ck_assert(ids.id[k] != END && (size_t)ids.id[k] < p.count);
@@ -109,7 +109,7 @@ START_TEST(byte_pairs_cut_words_and_join_them_again)
         cutter_close(&c);
         ids_close(&ids);
     }
-    pieces_close(&p);
+    subwords_close(&p);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
@@ -119,19 +119,19 @@ START_TEST(marks_are_words_of_moses_and_join_their_words_again)
     static const char *const lines[SIDES_USED] = {"Well, \"the man's dog\" isn't mine.",
                                                   "Gut, \"sein Hund\" (3,5 kg)."};
     Lines source = lines_of(lines[SOURCE]), target = lines_of(lines[TARGET]);
-    const PiecesText texts[] = {{&source, SOURCE}, {&target, TARGET}};
+    const SubwordsText texts[] = {{&source, SOURCE}, {&target, TARGET}};
     const size_t words[] = {12, 11};
-    PiecesOptions o = {.type = (PieceType)_i, .merges = 100};
-    Pieces p;
+    SubwordsOptions o = {.type = (SubwordType)_i, .merges = 100};
+    Subwords p;
     Error e;
     ck_done(tokens_open(&o.tokens, TOKENS_MOSES, (const char *[]){"en", "de"}, &e) &&
-                pieces_learn(&p, &o, texts, SIDES_USED, NULL, NULL, &e),
+                subwords_learn(&p, &o, texts, SIDES_USED, NULL, NULL, &e),
             e);
     for (size_t side = 0; side < SIDES_USED; side++) {
         Cutter c;
         Ids ids = {0};
         ck_done(cutter_open(&c, &p, &e) && cutter_ids(&c, side, lines_at(texts[side].lines, 0), &ids, &e), e);
-        if (_i == PIECES_WORDS)
+        if (_i == SUBWORDS_WORDS)
             ck_assert_uint_eq(ids.count, words[side]);
         for (size_t i = 0; i < ids.count; i++)
             ck_assert_int_gt(ids.id[i], END);
@@ -140,7 +140,7 @@ START_TEST(marks_are_words_of_moses_and_join_their_words_again)
         ids_close(&ids);
         cutter_close(&c);
     }
-    pieces_close(&p);
+    subwords_close(&p);
     lines_close(&source);
     lines_close(&target);
     ck_assert_uint_eq(memory_in_use(), 0);
@@ -155,40 +155,40 @@ START_TEST(a_language_that_moses_does_not_know_is_refused)
     ck_done(tokens_open(&t, TOKENS_SPACES, (const char *[]){"en", "cs"}, &e), e);
 }
 
-START_TEST(pieces_have_names)
+START_TEST(subwords_have_names)
 {
     static const char *const words[] = {"<unk>", "</s>", "b", "a"}, *const bytes[] = {"<unk>", "</s>", "0x00", "0x01"};
-    Pieces p[] = {learnt(PIECES_WORDS, 0, "b a", "b"), learnt(PIECES_BYTES, 0, "", "")};
+    Subwords p[] = {learnt(SUBWORDS_WORDS, 0, "b a", "b"), learnt(SUBWORDS_BYTES, 0, "", "")};
     for (int32_t i = 0; i < 4; i++)
         for (size_t k = 0; k < 2; k++) {
             Buffer b = {0};
-            pieces_name(&p[k], i, &b);
+            subwords_name(&p[k], i, &b);
             ck_assert_str_eq(b.text, k ? bytes[i] : words[i]);
             buffer_free(&b);
         }
-    pieces_close(&p[0]);
-    pieces_close(&p[1]);
+    subwords_close(&p[0]);
+    subwords_close(&p[1]);
 }
 
-START_TEST(pieces_are_stored_in_the_run)
+START_TEST(subwords_are_stored_in_the_run)
 {
     const char *folder = test_folder();
     Error e;
-    for (int type = PIECES_WORDS; type <= PIECES_BPE; type++) {
-        Pieces p = learnt((PieceType)type, 0, "b a c\nb", "ä b \xff"), again;
-        ck_done(pieces_write(&p, folder, &e), e);
-        ck_done(pieces_read(&again, &(PiecesOptions){.type = (PieceType)type}, folder, &e), e);
+    for (int type = SUBWORDS_WORDS; type <= SUBWORDS_BPE; type++) {
+        Subwords p = learnt((SubwordType)type, 0, "b a c\nb", "ä b \xff"), again;
+        ck_done(subwords_write(&p, folder, &e), e);
+        ck_done(subwords_read(&again, &(SubwordsOptions){.type = (SubwordType)type}, folder, &e), e);
         ck_assert_uint_eq(p.count, again.count);
         for (size_t i = 0; i < p.count; i++) {
             Buffer one = {0}, other = {0};
-            pieces_name(&p, (int32_t)i, &one);
-            pieces_name(&again, (int32_t)i, &other);
+            subwords_name(&p, (int32_t)i, &one);
+            subwords_name(&again, (int32_t)i, &other);
             ck_assert_str_eq(one.text, other.text);
             buffer_free(&one);
             buffer_free(&other);
         }
-        pieces_close(&p);
-        pieces_close(&again);
+        subwords_close(&p);
+        subwords_close(&again);
     }
     ck_assert_uint_eq(memory_in_use(), 0);
 }
@@ -197,11 +197,11 @@ START_TEST(a_vocabulary_without_an_end_of_sentence_is_refused)
 {
     const char *folder = test_folder();
     static const char *const files[] = {"<unk>\t0\n", "<unk>\t0\na\t3\n", "a\t3\n", ""};
-    Pieces p;
+    Subwords p;
     Error e;
     for (size_t i = 0; i < 4; i++) {
         write_in(folder, "vocabulary.tsv", files[i], strlen(files[i]));
-        ck_assert(!pieces_read(&p, &(PiecesOptions){.type = PIECES_WORDS}, folder, &e));
+        ck_assert(!subwords_read(&p, &(SubwordsOptions){.type = SUBWORDS_WORDS}, folder, &e));
         ck_assert_msg(strstr(e.text, "vocabulary"), "%s", e.text);
     }
     ck_assert_uint_eq(memory_in_use(), 0);
@@ -236,7 +236,7 @@ START_TEST(each_side_ends_in_the_end_of_a_sentence)
     BitextOptions o = data_of("a b\na\n", "x\nx y z\n");
     Bitext b = opened(&o);
     const SentencePairs *p = &b.parts[SPLIT_TRAIN];
-    const Vocabulary *v = &b.pieces->vocabulary;
+    const Vocabulary *v = &b.subwords->vocabulary;
     int32_t id[5];
     for (size_t i = 0; i < 5; i++)
         id[i] = vocabulary_find(v, (const char[]){"abxyz"[i], 0}, 1);
@@ -252,7 +252,7 @@ START_TEST(each_side_ends_in_the_end_of_a_sentence)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
-START_TEST(a_decoder_reads_the_target_one_piece_late)
+START_TEST(a_decoder_reads_the_target_one_subword_late)
 {
     BitextOptions o = data_of("a b\na\n", "x\nx y z\n");
     Bitext b = opened(&o);
@@ -294,19 +294,19 @@ START_TEST(any_bytes_are_a_sentence)
         write_in(folder, side ? "train.de" : "train.en", both, size + LONG + 1);
         memory_free(both);
     }
-    o.pieces = (PiecesOptions){.type = (PieceType)_i, .merges = 50};
+    o.subwords = (SubwordsOptions){.type = (SubwordType)_i, .merges = 50};
     o.longest = LONG, o.context = LONG + 2;
     Bitext b = opened(&o);
     const SentencePairs *p = &b.parts[SPLIT_TRAIN];
     ck_assert_uint_eq(p->count, 2);
     for (size_t i = 0; i < pairs_ids(p, SOURCE); i++)
-        ck_assert(p->ids[SOURCE][i] > UNKNOWN && (size_t)p->ids[SOURCE][i] < b.pieces->count);
+        ck_assert(p->ids[SOURCE][i] > UNKNOWN && (size_t)p->ids[SOURCE][i] < b.subwords->count);
     Buffer said = {0};
-    pieces_line(b.pieces, p->ids[SOURCE] + p->start[SOURCE][1], p->start[SOURCE][2] - p->start[SOURCE][1], &said);
+    subwords_line(b.subwords, p->ids[SOURCE] + p->start[SOURCE][1], p->start[SOURCE][2] - p->start[SOURCE][1], &said);
     ck_assert(said.size == LONG && !memcmp(said.text, line, LONG));
     buffer_free(&said);
-    if (_i == PIECES_BYTES) {
-        pieces_line(b.pieces, p->ids[SOURCE], p->start[SOURCE][1], &said);
+    if (_i == SUBWORDS_BYTES) {
+        subwords_line(b.subwords, p->ids[SOURCE], p->start[SOURCE][1], &said);
         ck_assert(said.size == size - 1 && !memcmp(said.text, all, size - 1));
         buffer_free(&said);
     }
@@ -349,15 +349,15 @@ START_TEST(a_vocabulary_is_that_of_the_training_part)
 {
     BitextOptions o = data_of("a\n", "x\n");
     Bitext b = opened(&o);
-    ck_assert_uint_eq(b.pieces->count, 4);
+    ck_assert_uint_eq(b.subwords->count, 4);
     ck_assert_uint_eq(b.parts[SPLIT_VALID].unknown, 3); /* b, y and y */
-    Pieces other = learnt(PIECES_WORDS, 0, "y b", "x a");
+    Subwords other = learnt(SUBWORDS_WORDS, 0, "y b", "x a");
     o.known = &other;
     Bitext again = opened(&o);
-    ck_assert(again.pieces == &other && again.parts[SPLIT_VALID].unknown == 0);
+    ck_assert(again.subwords == &other && again.parts[SPLIT_VALID].unknown == 0);
     bitext_close(&again);
     bitext_close(&b);
-    pieces_close(&other);
+    subwords_close(&other);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
@@ -385,7 +385,8 @@ static bool open_once(void *argument, Error *e)
 START_TEST(without_memory_there_are_no_pairs)
 {
     BitextOptions o = data_of("a b\na\n\nb b\n", "x\ny\nz\nx\n");
-    o.pieces = (PiecesOptions){.type = (PieceType)(_i % 3), .merges = 5, .tokens = {.rule = (TokensRule)(_i / 3)}};
+    o.subwords = (SubwordsOptions){
+        .type = (SubwordType)(_i % 3), .merges = 5, .tokens = {.rule = (TokensRule)(_i / 3)}};
     o.longest = 9;
     o.context = 99;
     fail_each_allocation(open_once, &o);
@@ -398,11 +399,11 @@ int main(int argc, char **argv)
                                  TEST(byte_pairs_cut_words_and_join_them_again),
                                  TEST_LOOP(marks_are_words_of_moses_and_join_their_words_again, 3),
                                  TEST(a_language_that_moses_does_not_know_is_refused),
-                                 TEST(pieces_have_names),
-                                 TEST(pieces_are_stored_in_the_run),
+                                 TEST(subwords_have_names),
+                                 TEST(subwords_are_stored_in_the_run),
                                  TEST(a_vocabulary_without_an_end_of_sentence_is_refused),
                                  TEST(each_side_ends_in_the_end_of_a_sentence),
-                                 TEST(a_decoder_reads_the_target_one_piece_late),
+                                 TEST(a_decoder_reads_the_target_one_subword_late),
                                  TEST_LOOP(any_bytes_are_a_sentence, 3),
                                  TEST(empty_and_long_pairs_are_counted_and_not_trained_on),
                                  TEST(empty_lines_are_scored),

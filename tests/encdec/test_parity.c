@@ -25,7 +25,7 @@ static Network open_encdec(ParityFixture *s, bool composed)
                        .decoder_depth = (size_t)reference_number(&s->f, "decoder-depth")};
     ck_assert_ptr_nonnull(m);
     v.shared.attention = composed || v.shared.residual_scores;
-    ck_done(model_open(m, &v, (size_t)reference_number(&s->f, "pieces"), &e), e);
+    ck_done(model_open(m, &v, (size_t)reference_number(&s->f, "tokens"), &e), e);
     s->model = m;
     return (Network){m, &m->parameters, logits, SIDES_USED, TARGET, v.shared.smoothing};
 }
@@ -95,7 +95,7 @@ START_TEST(however_a_step_is_cut_it_has_the_gradient_of_pytorch)
             }
 }
 
-START_TEST(a_pair_has_the_same_logits_alone_and_in_company) { parity_alone(&kind, names[_i], TARGET, "pieces"); }
+START_TEST(a_pair_has_the_same_logits_alone_and_in_company) { parity_alone(&kind, names[_i], TARGET, "tokens"); }
 
 int main(int argc, char **argv)
 {

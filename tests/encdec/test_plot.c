@@ -1,4 +1,4 @@
-/* encdec plot: its BLEU, its sentences and its pieces. */
+/* encdec plot: its BLEU, its sentences and its subwords. */
 #include "base/memory.h"
 #include "tests/command.h"
 

@@ -52,11 +52,11 @@ START_TEST(it_learns_and_eval_says_how_well)
     snprintf(words, sizeof words, "--steps 250 --warmup 100 %s", ways[_i]);
     const char *run = trained(words);
     Json *j = evaluated(run, "--weights last");
-    double loss = json_real(j, "loss"), pieces = json_real(j, "pieces"), of_words = json_real(j, "words");
+    double loss = json_real(j, "loss"), subwords = json_real(j, "subwords"), of_words = json_real(j, "words");
     ck_assert_msg(loss < 2.8, "loss %g", loss); /* of one that knows how frequent words are alone: 3.6 */
-    ck_assert(json_real(j, "sentences") == 500 && pieces > 5000);
+    ck_assert(json_real(j, "sentences") == 500 && subwords > 5000);
     ck_assert_double_eq_tol(json_real(j, "perplexity"), exp(loss), 1e-6 * exp(loss));
-    ck_assert_double_eq_tol(json_real(j, "word_perplexity"), exp(loss * pieces / of_words), 1e-6);
+    ck_assert_double_eq_tol(json_real(j, "word_perplexity"), exp(loss * subwords / of_words), 1e-6);
     json_free(j);
 }
 
@@ -72,7 +72,7 @@ START_TEST(the_log_has_what_eval_finds)
     json_free(j);
 }
 
-/* Before it has learned anything it knows no more than how many pieces there are; with tied tables of deviation
+/* Before it has learned anything it knows no more than how many subwords there are; with tied tables of deviation
  * 1 / sqrt(D), logits have about the variance 1 then, which costs half a nat. */
 START_TEST(the_first_loss_is_that_of_a_guess)
 {
@@ -128,7 +128,7 @@ START_TEST(logits_are_dumped_in_reading_order)
     snprintf(path, sizeof path, "%s/x.ids.npy", run);
     ids = npy_read(path);
     ck_assert(logits.rank == 2 && logits.type == NPY_F32 && ids.type == NPY_I32);
-    ck_assert(logits.shape[0] == ids.shape[0] && ids.shape[0] == (size_t)json_real(j, "pieces"));
+    ck_assert(logits.shape[0] == ids.shape[0] && ids.shape[0] == (size_t)json_real(j, "subwords"));
     double sum = 0;
     size_t sentences = 0;
     for (size_t i = 0; i < ids.shape[0]; i++) {
@@ -338,7 +338,7 @@ START_TEST(other_data_are_scored_too)
 
 /* From raw text to raw text: it trains, continues, scores itself and translates, and no longer needs the files that it
  * was given; those it has it keeps. */
-START_TEST(all_types_of_pieces_are_trained_and_translate)
+START_TEST(all_types_of_subwords_are_trained_and_translate)
 {
     static const struct {
         const char *words;
@@ -350,14 +350,14 @@ START_TEST(all_types_of_pieces_are_trained_and_translate)
         {"--type wordpiece --size 400 --tokens moses", false},
         {"--type wordpiece --lower --vocabulary %s/vocab.txt", true},
         {"--type gpt2 --vocabulary %s/encoder.json --codes %s/vocab.bpe", true},
-        {"--type bpe --codes %s/codes --vocabulary %s/pieces --vocabulary-threshold 8", true},
-        {"--type words --vocabulary %s/pieces", true},
+        {"--type bpe --codes %s/codes --vocabulary %s/subwords --vocabulary-threshold 8", true},
+        {"--type words --vocabulary %s/subwords", true},
     };
     static const char *const files[][2] = {{"tests/fixtures/wordpiece-vocab.txt", "vocab.txt"},
                                            {"tests/fixtures/gpt2-encoder.json", "encoder.json"},
                                            {"tests/fixtures/gpt2-vocab.bpe", "vocab.bpe"},
                                            {"tests/fixtures/bpe/codes", "codes"},
-                                           {"tests/fixtures/bpe/pieces", "pieces"}};
+                                           {"tests/fixtures/bpe/subwords", "subwords"}};
     static const char lines[] = "the old dog sleeps .\n\nSay \"no\", it's a \xF0\x9F\x98\x80!\n";
     char words[1700], given[1500], run[680], folder[700];
     Error e;
@@ -459,7 +459,7 @@ int main(int argc, char **argv)
                                  TEST(what_cannot_be_is_refused),
                                  TEST(other_data_are_scored_too),
                                  TEST(two_runs_are_compared_on_the_same_lines),
-                                 TEST_LOOP(all_types_of_pieces_are_trained_and_translate, 8)};
+                                 TEST_LOOP(all_types_of_subwords_are_trained_and_translate, 8)};
     command_program("encdec");
     test_folders_in_memory();
     return suite_run("encdec/program", tests, sizeof tests / sizeof *tests, argc, argv);

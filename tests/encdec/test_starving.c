@@ -52,7 +52,7 @@ START_TEST(a_training)
         "bytes",
         "wordpiece --size 40",
         "wordpiece --vocabulary tests/fixtures/wordpiece-vocab.txt --tokens spaces",
-        "bpe --codes tests/fixtures/bpe/codes --vocabulary tests/fixtures/bpe/pieces --vocabulary-threshold 8"};
+        "bpe --codes tests/fixtures/bpe/codes --vocabulary tests/fixtures/bpe/subwords --vocabulary-threshold 8"};
     setup();
     starve((Ways){remove_run, NULL, OF_TRAINING * (_i ? 7 : 1)},
            "train --run %s/run --data %s " SMALLEST "--steps 1 --type %s --json", place, place, types[_i]);
@@ -117,7 +117,7 @@ START_TEST(heads_and_data)
     starve((Ways){.every = 23}, "plot --what embeddings --run %s/whole --out %s/x.svg", place, place);
 }
 
-START_TEST(learning_and_cutting_pieces)
+START_TEST(learning_and_cutting_subwords)
 {
     setup();
     write_in(place, "in", "aab, a\n\nb c\n", 12);
@@ -125,14 +125,14 @@ START_TEST(learning_and_cutting_pieces)
     starve((Ways){0}, "vocab --type wordpiece --size 20 --out %s/made --threads 1 --json %s/train.en %s/in", place,
            place, place);
     starve((Ways){0}, "vocab --type words --size 4 --out %s/made --threads 1 %s/in", place, place);
-    starve((Ways){0}, "pieces --threads 1 --file %s/in --codes tests/fixtures/bpe/codes --tokens moses", place);
-    starve((Ways){0}, "pieces --threads 1 --file %s/in --type words --vocabulary %s/made/words.txt", place, place);
+    starve((Ways){0}, "subwords --threads 1 --file %s/in --codes tests/fixtures/bpe/codes --tokens moses", place);
+    starve((Ways){0}, "subwords --threads 1 --file %s/in --type words --vocabulary %s/made/words.txt", place, place);
 }
 
 static const Test tests[] = {TEST_SLOW_LOOP(a_training, 6, 300), TEST_SLOW(scoring, 300),
                              TEST_SLOW(averaging, 300),          TEST_SLOW(giving_a_model_away, 300),
                              TEST_SLOW(translating, 300),        TEST_SLOW(what_only_looks, 300),
-                             TEST_SLOW(heads_and_data, 300),     TEST_SLOW(learning_and_cutting_pieces, 300)};
+                             TEST_SLOW(heads_and_data, 300),     TEST_SLOW(learning_and_cutting_subwords, 300)};
 
 int main(int argc, char **argv)
 {

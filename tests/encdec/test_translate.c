@@ -2,7 +2,7 @@
  * translated together and however it is printed. */
 #include "base/memory.h"
 #include "encdec/builtin.h"
-#include "encdec/pieces.h"
+#include "encdec/subwords.h"
 #include "tests/command.h"
 #include "tests/npy.h"
 
@@ -97,13 +97,13 @@ static void forced_close(ForcedScores *j)
     npy_free(&j->ids);
 }
 
-/* ln p of the next target, </s> and all; pieces: of it with </s>. short_of: how much the likeliest piece at some place
+/* ln p of the next target, </s> and all; subwords: of it with </s>. short_of: how much the likeliest subword at some place
  * is likelier than the one that stands there. */
-static double forced_score(ForcedScores *j, size_t *pieces, double *short_of)
+static double forced_score(ForcedScores *j, size_t *subwords, double *short_of)
 {
     const size_t all = j->logits.shape[1];
     double log_p = 0;
-    *pieces = 0;
+    *subwords = 0;
     *short_of = 0;
     for (int32_t id = 0; id != END;) {
         ck_assert_uint_lt(j->row, j->ids.shape[0]);
@@ -116,7 +116,7 @@ static double forced_score(ForcedScores *j, size_t *pieces, double *short_of)
         }
         log_p += (double)row[id] - log(sum);
         *short_of = fmax(*short_of, most - (double)row[id]);
-        ++*pieces;
+        ++*subwords;
     }
     return log_p;
 }
@@ -130,13 +130,13 @@ static const char *const kinds[] = {"--steps 250 --warmup 100",
                                     "--steps 60 --warmup 30 --depth 0"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* At beam 1, each piece is the likeliest of all after those before it. */
-START_TEST(beam_1_takes_the_likeliest_piece_each_time)
+/* At beam 1, each subword is the likeliest of all after those before it. */
+START_TEST(beam_1_takes_the_likeliest_subword_each_time)
 {
     const char *run = trained(kinds[_i]);
     Buffer text = {0};
     ForcedScores j;
-    size_t pieces, ended = 0;
+    size_t subwords, ended = 0;
     double short_of;
     add_sources(&text, SENTENCES);
     Said s = translated(run, &text, "--weights last --beam 1 --max-extra 20");
@@ -145,10 +145,10 @@ START_TEST(beam_1_takes_the_likeliest_piece_each_time)
     write_in(run, "v.de", s.out, s.out_size);
     forced_open(&j, run, "");
     for (size_t i = 0; i < SENTENCES; i++) {
-        forced_score(&j, &pieces, &short_of);
+        forced_score(&j, &subwords, &short_of);
         if (i % 7 == 3) {
-            ck_assert_uint_eq(pieces, 1); /* nothing was said */
-        } else if (pieces < 20) {
+            ck_assert_uint_eq(subwords, 1); /* nothing was said */
+        } else if (subwords < 20) {
             ck_assert_msg(short_of < 1e-4, "line %zu: something is likelier by %g", i + 1, short_of);
             ended++;
         }
@@ -165,7 +165,7 @@ START_TEST(scores_of_the_best_are_what_eval_finds)
     const char *run = learnt();
     Buffer text = {0}, source = {0}, target = {0};
     double score[4 * SENTENCES], log_p[4 * SENTENCES], short_of;
-    size_t number[4 * SENTENCES], count = 0, without = 0, pieces;
+    size_t number[4 * SENTENCES], count = 0, without = 0, subwords;
     ForcedScores j;
     add_sources(&text, SENTENCES);
     Said s = translated(run, &text, "--weights last --nbest 4 --format nbest --alpha 0.9");
@@ -191,9 +191,9 @@ START_TEST(scores_of_the_best_are_what_eval_finds)
     write_in(run, "v.de", target.text, target.size);
     forced_open(&j, run, "");
     for (size_t i = 0; i < count; i++) {
-        double found = forced_score(&j, &pieces, &short_of);
+        double found = forced_score(&j, &subwords, &short_of);
         ck_assert_msg(fabs(found - log_p[i]) < 2e-4, "line %zu: %g, eval finds %g", i + 1, log_p[i], found);
-        ck_assert_double_eq_tol(score[i], log_p[i] / pow((5 + (double)pieces) / 6, 0.9), 2e-6);
+        ck_assert_double_eq_tol(score[i], log_p[i] / pow((5 + (double)subwords) / 6, 0.9), 2e-6);
     }
     forced_close(&j);
     said_free(&s);
@@ -344,7 +344,7 @@ START_TEST(a_line_that_is_too_long_is_cut)
     buffer_free(&cut);
 }
 
-/* The most that a translation may have: its source's pieces and --max-extra, and what the decoder has places for. */
+/* The most that a translation may have: its source's subwords and --max-extra, and what the decoder has places for. */
 START_TEST(translations_have_an_end)
 {
     const char *run = trained("--steps 1 --type bytes");
@@ -353,12 +353,12 @@ START_TEST(translations_have_an_end)
         char words[60];
         snprintf(words, sizeof words, "--max-extra %zu --format fairseq", extra[i]);
         Said s = translated_text(run, "abc", words);
-        size_t pieces = 0, most = 3 + extra[i] < CONTEXT - 1 ? 3 + extra[i] : CONTEXT - 1;
+        size_t subwords = 0, most = 3 + extra[i] < CONTEXT - 1 ? 3 + extra[i] : CONTEXT - 1;
         char *at = strstr(s.out, "\nP-0\t");
         ck_assert_ptr_nonnull(at);
         for (at += 5; *at; at++)
-            pieces += *at == ' ';
-        ck_assert_msg(pieces <= most && (pieces == most || pieces < 3), "%zu pieces of %zu", pieces, most);
+            subwords += *at == ' ';
+        ck_assert_msg(subwords <= most && (subwords == most || subwords < 3), "%zu subwords of %zu", subwords, most);
         said_free(&s);
     }
 }
@@ -445,18 +445,18 @@ START_TEST(formats_say_the_same)
             for (size_t letter = 0; letter < 2; letter++) {
                 char *row = take_line(&at);
                 ck_assert(row[0] == "HD"[letter] && sscanf(row + 1, "-%*u\t%lf\t%n", &found, &used) == 1);
-                ck_assert_str_eq(row + 1 + used, said); /* words are pieces */
+                ck_assert_str_eq(row + 1 + used, said); /* words are subwords */
                 ck_assert_double_eq_tol(found, score / LN2, 2e-6);
             }
             char *each = strchr(take_line(&at), '\t');
-            size_t pieces = 0;
-            for (char *next;; each = next, pieces++) {
+            size_t subwords = 0;
+            for (char *next;; each = next, subwords++) {
                 double value = strtod(each, &next);
                 if (next == each)
                     break;
                 sum += value;
             }
-            ck_assert_double_eq_tol(sum, log_p / LN2, 5e-5 * (double)pieces + 1e-5);
+            ck_assert_double_eq_tol(sum, log_p / LN2, 5e-5 * (double)subwords + 1e-5);
         }
     }
     ck_assert(!*at && !*list);
@@ -499,18 +499,18 @@ START_TEST(json_has_an_object_a_line)
     said_free(&list);
 }
 
-START_TEST(fairseq_has_pieces_beside_words)
+START_TEST(fairseq_has_subwords_beside_words)
 {
     const char *run = trained("--steps 60 --warmup 30 --type bpe --merges 100");
     Said s = translated_text(run, "the dog sleeps .", "--format fairseq --beam 1");
     char *at = s.out;
     take_line(&at);
-    char *pieces = strrchr(take_line(&at), '\t') + 1, *words = strrchr(take_line(&at), '\t') + 1;
-    ck_assert_msg(strstr(pieces, "@@ ") && !strstr(words, "@@ "), "%s: %s", pieces, words);
-    for (; *pieces; pieces++, words++) { /* the same, but for the marks */
-        if (!strncmp(pieces, "@@ ", 3))
-            pieces += 3;
-        ck_assert_int_eq(*pieces, *words);
+    char *subwords = strrchr(take_line(&at), '\t') + 1, *words = strrchr(take_line(&at), '\t') + 1;
+    ck_assert_msg(strstr(subwords, "@@ ") && !strstr(words, "@@ "), "%s: %s", subwords, words);
+    for (; *subwords; subwords++, words++) { /* the same, but for the marks */
+        if (!strncmp(subwords, "@@ ", 3))
+            subwords += 3;
+        ck_assert_int_eq(*subwords, *words);
     }
     said_free(&s);
 }
@@ -524,7 +524,7 @@ START_TEST(the_speed_is_said)
     char *at = strstr(s.err, "3 sentences in ");
     ck_assert_msg(at && sscanf(strchr(at, ':'), ": %lf sentences/s, %lf + %lf tokens/s", &rate, &read, &written) == 3,
                   "%s", s.err);
-    ck_assert_msg(rate > 0 && fabs(read / rate - 2) < 0.1 && written > 0, "%s", s.err); /* 2 x 3 pieces */
+    ck_assert_msg(rate > 0 && fabs(read / rate - 2) < 0.1 && written > 0, "%s", s.err); /* 2 x 3 subwords */
     said_free(&s);
 }
 
@@ -575,7 +575,7 @@ START_TEST(an_output_that_is_full_is_said)
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST_LOOP(beam_1_takes_the_likeliest_piece_each_time, KINDS),
+    static const Test tests[] = {TEST_LOOP(beam_1_takes_the_likeliest_subword_each_time, KINDS),
                                  TEST(scores_of_the_best_are_what_eval_finds),
                                  TEST(the_same_whatever_is_translated_together),
                                  TEST(answers_are_in_the_order_of_lines),
@@ -588,7 +588,7 @@ int main(int argc, char **argv)
                                  TEST(raw_text_comes_back_raw),
                                  TEST(formats_say_the_same),
                                  TEST(json_has_an_object_a_line),
-                                 TEST(fairseq_has_pieces_beside_words),
+                                 TEST(fairseq_has_subwords_beside_words),
                                  TEST(the_speed_is_said),
                                  TEST(what_cannot_be_is_refused),
                                  TEST(numbers_that_are_none_are_no_translation),

@@ -1,4 +1,4 @@
-/* encdec vocab and encdec pieces as a user sees them: files that subword-nmt made (tests/fixtures/bpe.py) come out of
+/* encdec vocab and encdec subwords as a user sees them: files that subword-nmt made (tests/fixtures/bpe.py) come out of
  * ours and go into ours to the byte, for any number of threads; what is learned is as large as is said. */
 #include "base/memory.h"
 #include "tests/command.h"
@@ -49,17 +49,17 @@ START_TEST(codes_and_vocabulary_are_those_of_subword_nmt)
     const char *out = own_folder();
     Said s = must("vocab --type bpe --merges 700 --threads %d --out %s " FIXTURE("text") " --json", _i + 1, out);
     expect_same(out, "codes.bpe", FIXTURE("codes"));
-    expect_same(out, "vocabulary.txt", FIXTURE("pieces"));
+    expect_same(out, "vocabulary.txt", FIXTURE("subwords"));
     Json *j = said_json(&s);
-    double merges = json_real(j, "merges"), pieces = json_real(j, "vocabulary");
+    double merges = json_real(j, "merges"), subwords = json_real(j, "vocabulary");
     ck_assert_double_eq(merges, (double)lines_in(".", FIXTURE("codes")) - 1);
-    ck_assert_double_eq(pieces, (double)lines_in(".", FIXTURE("pieces")));
-    ck_assert_double_eq(json_real(j, "ids"), pieces - 1 + 2); /* one of them is called <unk> */
-    ck_assert(json_real(j, "lines") == 602 && merges != pieces);
+    ck_assert_double_eq(subwords, (double)lines_in(".", FIXTURE("subwords")));
+    ck_assert_double_eq(json_real(j, "ids"), subwords - 1 + 2); /* one of them is called <unk> */
+    ck_assert(json_real(j, "lines") == 602 && merges != subwords);
     json_free(j);
     said_free(&s);
     s = must("vocab --codes " FIXTURE("codes") " --out %s " FIXTURE("text"), out);
-    expect_same(out, "vocabulary.txt", FIXTURE("pieces"));
+    expect_same(out, "vocabulary.txt", FIXTURE("subwords"));
     ck_assert_msg(strstr(s.out, "merges      696 in " FIXTURE("codes")), "%s", s.out);
     said_free(&s);
 }
@@ -72,27 +72,27 @@ START_TEST(a_text_is_cut_as_apply_bpe_cuts_it)
         {FIXTURE("text"), "--codes " FIXTURE("codes"), FIXTURE("applied")},
         {FIXTURE("text"), "--codes " FIXTURE("codes-0.1"), FIXTURE("applied-0.1")},
         {FIXTURE("hard"), "--codes " FIXTURE("hard-shuffled"), FIXTURE("hard-applied")},
-        {FIXTURE("text"), "--codes " FIXTURE("codes") " --vocabulary " FIXTURE("pieces") " --vocabulary-threshold 8",
+        {FIXTURE("text"), "--codes " FIXTURE("codes") " --vocabulary " FIXTURE("subwords") " --vocabulary-threshold 8",
          FIXTURE("kept")},
     };
     for (int threads = 1; threads < 8; threads += 3) {
         size_t size;
         char *text = read_in(".", ways[_i].text, &size);
         command_input(text, size);
-        Said s = must("pieces %s --threads %d", ways[_i].words, threads);
+        Said s = must("subwords %s --threads %d", ways[_i].words, threads);
         memory_free(text);
         expect_output(&s, ways[_i].applied);
         said_free(&s);
-        s = must("pieces %s --file %s", ways[_i].words, ways[_i].text);
+        s = must("subwords %s --file %s", ways[_i].words, ways[_i].text);
         expect_output(&s, ways[_i].applied);
         said_free(&s);
     }
 }
 
-static void expect_pieces(const char *text, size_t size, const char *words, const char *wanted, size_t wanted_size)
+static void expect_subwords(const char *text, size_t size, const char *words, const char *wanted, size_t wanted_size)
 {
     command_input(text, size);
-    Said s = must("pieces %s", words);
+    Said s = must("subwords %s", words);
     ck_assert_msg(s.out_size == wanted_size && !memcmp(s.out, wanted, wanted_size), "'%s'", s.out);
     said_free(&s);
 }
@@ -100,14 +100,14 @@ static void expect_pieces(const char *text, size_t size, const char *words, cons
 START_TEST(odd_lines_stay_lines)
 {
     static const char codes[] = "--codes " FIXTURE("codes") " --threads 3";
-    expect_pieces("", 0, codes, "", 0);
-    expect_pieces("\n", 1, codes, "\n", 1);
-    expect_pieces("\n\n x \r\n", 7, codes, "\n\n x \r\n", 7);
-    expect_pieces("x", 1, codes, "x", 1); /* no end, and none is added */
-    expect_pieces("x@@ y@@\nz@@ @@ u @@\n@@a", 23, "--join", "xy\nzu \n@@a", 10);
-    expect_pieces("A\n\n", 3, "--type bytes", "0x41\n\n", 6);
-    expect_pieces("don't\xFF", 6, "--type wordpiece --lower --vocabulary tests/fixtures/wordpiece-vocab.txt", "don ' t",
-                  7);
+    expect_subwords("", 0, codes, "", 0);
+    expect_subwords("\n", 1, codes, "\n", 1);
+    expect_subwords("\n\n x \r\n", 7, codes, "\n\n x \r\n", 7);
+    expect_subwords("x", 1, codes, "x", 1); /* no end, and none is added */
+    expect_subwords("x@@ y@@\nz@@ @@ u @@\n@@a", 23, "--join", "xy\nzu \n@@a", 10);
+    expect_subwords("A\n\n", 3, "--type bytes", "0x41\n\n", 6);
+    expect_subwords("don't\xFF", 6, "--type wordpiece --lower --vocabulary tests/fixtures/wordpiece-vocab.txt",
+                    "don ' t", 7);
 }
 
 /* Longer than what is read at once, in few lines and in many; and one without any end. */
@@ -119,13 +119,13 @@ START_TEST(long_texts_are_cut_as_short_ones)
     for (size_t i = 0; i < SIZE; i++)
         text[i] = (i + 1) % line ? (i % 5 ? 'x' : ' ') : '\n';
     command_input(text, SIZE);
-    Said s = must("pieces --codes " FIXTURE("codes") " --threads 2"), one;
+    Said s = must("subwords --codes " FIXTURE("codes") " --threads 2"), one;
     command_input(text, SIZE);
-    one = must("pieces --codes " FIXTURE("codes") " --threads 1");
+    one = must("subwords --codes " FIXTURE("codes") " --threads 1");
     ck_assert(s.out_size == one.out_size && !memcmp(s.out, one.out, s.out_size));
     command_input(s.out, s.out_size);
     said_free(&one);
-    one = must("pieces --join");
+    one = must("subwords --join");
     ck_assert_uint_eq(one.out_size, SIZE);
     ck_assert(!memcmp(one.out, text, SIZE));
     said_free(&s);
@@ -138,7 +138,7 @@ START_TEST(what_is_learnt_is_as_large_as_said)
     const char *out = own_folder();
     Json *j = must_json("vocab --type wordpiece --size 150 --out %s --json", out);
     ck_assert(json_real(j, "vocabulary") == 150 && json_real(j, "ids") == 152 && lines_in(out, "vocab.txt") == 150);
-    ck_assert(json_real(j, "valid_unknown") == 0 && json_real(j, "valid_pieces_a_word") > 1);
+    ck_assert(json_real(j, "valid_unknown") == 0 && json_real(j, "valid_subwords_a_word") > 1);
     json_free(j);
     Said s = must("vocab --type words --size 20 --out %s --json", out);
     j = said_json(&s);
@@ -193,13 +193,14 @@ START_TEST(what_cannot_be_learnt_or_cut_is_refused)
     refused(1, "/no/such/file", "vocab /no/such/file");
     refused(1, "/no/such/data", "vocab --data /no/such/data");
     refused(1, "too small", "vocab --type wordpiece --size 9");
-    refused(2, "the merges to cut with", "pieces");
-    refused(2, "the subwords to cut into", "pieces --type words");
-    refused(2, "--join", "pieces --join --type words");
-    refused(1, "/no/such/codes", "pieces --codes /no/such/codes");
-    refused(1, "/no/such/text", "pieces --join --file /no/such/text");
-    refused(1, "none would be allowed",
-            "pieces --codes " FIXTURE("codes") " --vocabulary " FIXTURE("pieces") " --vocabulary-threshold 1000000");
+    refused(2, "the merges to cut with", "subwords");
+    refused(2, "the subwords to cut into", "subwords --type words");
+    refused(2, "--join", "subwords --join --type words");
+    refused(1, "/no/such/codes", "subwords --codes /no/such/codes");
+    refused(1, "/no/such/text", "subwords --join --file /no/such/text");
+    refused(
+        1, "none would be allowed",
+        "subwords --codes " FIXTURE("codes") " --vocabulary " FIXTURE("subwords") " --vocabulary-threshold 1000000");
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 /* A list of byte pairs: what is read, written and read again is equal, and it is applied to its own bytes, where words
- * that were seen give the same pieces as at first. */
+ * that were seen give the same subwords as at first. */
 #include "core/text/bpe.h"
 #include "base/memory.h"
 #include "tests/fuzz/fuzz.h"
@@ -22,9 +22,9 @@ static void apply(const Bpe *b, const char *text, size_t size)
     BpeCoder c;
     Error e;
     DEMAND(bpe_coder_open(&c, b, NULL, 0, &e), "there is memory for a coder");
-    DEMAND(bpe_apply(&c, text, size, &first, &e) && bpe_apply(&c, text, size, &second, &e), "any text has pieces");
+    DEMAND(bpe_apply(&c, text, size, &first, &e) && bpe_apply(&c, text, size, &second, &e), "any text has subwords");
     DEMAND(first.size == second.size && is_same(first.text, second.text, first.size),
-           "words that were seen have the same pieces");
+           "words that were seen have the same subwords");
     bpe_coder_close(&c);
     buffer_free(&first);
     buffer_free(&second);

@@ -11,7 +11,7 @@ static void expect_back(const Gpt2 *g, const char *text, size_t size)
     Error e;
     DEMAND(gpt2_encode(g, text, size, &ids, &e), "a text is parted");
     DEMAND(gpt2_decode(g, (const int32_t *)(const void *)ids.text, ids.size / sizeof(int32_t), &back, &e),
-           "all ids are pieces");
+           "all ids are subwords");
     DEMAND(back.size == size && (!size || !memcmp(back.text, text, size)), "the text comes back");
     buffer_free(&ids);
     buffer_free(&back);
@@ -24,7 +24,8 @@ static void expect_again(const Gpt2 *g, const char *encoder, const char *merges)
     Error e;
     DEMAND(gpt2_write(g, encoder, merges, &e), "what was read can be written");
     DEMAND(gpt2_read(&again, encoder, merges, &e), "what is written is read");
-    DEMAND(g->pieces.size == again.pieces.size && !memcmp(g->pieces.letters, again.pieces.letters, g->pieces.size) &&
+    DEMAND(g->subwords.size == again.subwords.size &&
+               !memcmp(g->subwords.letters, again.subwords.letters, g->subwords.size) &&
                g->merges.count == again.merges.count && !memcmp(g->byte, again.byte, sizeof g->byte),
            "what is read again is equal");
     for (size_t i = 0; i < g->merges.count; i++)
@@ -40,10 +41,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     Error e = {{0}};
     fuzz_begin();
     DEMAND(file_write(fuzz_place(), zero ? zero + 1 : data, merges, &e), "the merges can be written to a file");
-    const char *pieces = fuzz_file(data, encoder);
-    if (gpt2_read(&g, pieces, fuzz_place(), &e)) {
+    const char *subwords = fuzz_file(data, encoder);
+    if (gpt2_read(&g, subwords, fuzz_place(), &e)) {
         expect_back(&g, (const char *)data, size);
-        expect_again(&g, pieces, fuzz_place());
+        expect_again(&g, subwords, fuzz_place());
         gpt2_close(&g);
     } else
         fuzz_refused(&e);

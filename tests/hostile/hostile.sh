@@ -160,7 +160,7 @@ while [ "$i" -lt "$count" ]; do
     predict) set -- "$@" --run run "some text" "$(printf 'a\tb')" '' ;;
     bleu) pick data/lines.de data/lines.en data/empty run && set -- "$@" data/lines.de "$picked" ;;
     vocab) set -- "$@" --out made data/lines.de ;;
-    pieces) set -- "$@" --codes run/merges ;;
+    subwords) set -- "$@" --codes run/merges ;;
     heads) set -- "$@" --run run --text "the weights" ;;
     baseline) ;;
     *) set -- "$@" --run run ;;

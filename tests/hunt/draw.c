@@ -185,7 +185,7 @@ static void draw_fields(Draw *d, Op *op)
         op->rotary = !d->taste.orderless && op->key_size % 2 == 0 && chance(&own, 0.5);
         op->qk_norm = op->key_size > 1 && chance(&own, 0.3); /* of one number only its sign is left */
         op->inputs = 1, op->cross = false;
-        op->norm = (NormPlace)below(r, 2), op->norm_kind = (NormKind)below(r, 2);
+        op->norm = (NormPlacement)below(r, 2), op->norm_kind = (NormKind)below(r, 2);
         op->norm = chance(&own, 0.3) ? NORM_SANDWICH : op->norm;
         op->bias_free = chance(&own, 0.2);
         op->norm = chance(&own, 0.2) ? NORM_PARALLEL : op->norm;

@@ -74,7 +74,7 @@ typedef struct Op {
     WeightOptions weights;
     bool sink, value_gate;
     DistanceOptions distances;
-    NormPlace norm;
+    NormPlacement norm;
     NormKind norm_kind;                                        /* NORM, ADD_NORM, BLOCK */
     bool gate, rotary, qk_norm, qk_cosine, macaron, bias_free; /* BLOCK */
 } Op;

@@ -13,7 +13,7 @@ EncDecOptions encdec_options(const Reference *f)
                                                    .bias = o.bias},
                                      .ff = o.ff,
                                      .activation = (Activation)o.activation,
-                                     .norm = (NormPlace)o.norm},
+                                     .norm = (NormPlacement)o.norm},
                            .encoder = whole(f, "encoder"),
                            .decoder = o.depth,
                            .source = whole(f, "source"),

@@ -18,10 +18,10 @@ typedef struct Limited {
     size_t no_repeat;
 } Limited;
 
-static bool occurs_before(const int32_t *piece, size_t n, size_t size)
+static bool occurs_before(const int32_t *tokens, size_t n, size_t size)
 {
     for (size_t i = 0; i + size < n; i++)
-        if (!memcmp(piece + i, piece + n - size, size * sizeof *piece))
+        if (!memcmp(tokens + i, tokens + n - size, size * sizeof *tokens))
             return true;
     return false;
 }
@@ -33,17 +33,17 @@ static void next_limited(void *self, size_t i, const int32_t *prefix, size_t n, 
     const Sentence *sentence = &l->s.sentence[i];
     const size_t words = l->s.m.options.target;
     double other[WORDS];
-    int32_t piece[SLOW_LONGEST + 1];
+    int32_t tokens[SLOW_LONGEST + 1];
     next_slowly(&l->s, i, prefix, n, log_p);
     if (l->ensemble)
         next_slowly(&l->other, i, prefix, n, other);
-    memcpy(piece, prefix, n * sizeof *piece);
+    memcpy(tokens, prefix, n * sizeof *tokens);
     for (size_t j = 0; j < words; j++) {
-        piece[n] = (int32_t)j;
+        tokens[n] = (int32_t)j;
         log_p[j] = l->ensemble ? log((exp(log_p[j]) + exp(other[j])) / 2) : log_p[j];
         const bool allowed = n < sentence->prefix_length
                                  ? sentence->prefix[n] == (int32_t)j
-                                 : !l->no_repeat || j == 2 || !occurs_before(piece, n + 1, l->no_repeat);
+                                 : !l->no_repeat || j == 2 || !occurs_before(tokens, n + 1, l->no_repeat);
         log_p[j] = allowed ? log_p[j] : (double)-INFINITY;
     }
 }
@@ -61,16 +61,16 @@ static size_t slow_draws(const Language *l, size_t s, const TranslateOptions *o,
         size_t still = 0;
         for (uint32_t i = 0; i < lives; i++) {
             Sequence h = live[i];
-            l->next(l->self, s, h.piece, step, log_p);
+            l->next(l->self, s, h.tokens, step, log_p);
             double point = philox_uniform(o->next.seed, (uint32_t)s, step, SITE_SAMPLER + (step ? h.slot : i));
             int32_t token = step == most ? o->beam.end : sampler_draw(&sampler, &o->next.how, log_p, point);
             h.log_p += log_p[token];
-            h.token = token;
+            h.last = token;
             live[i] = h;
         }
         for (size_t i = 1; i < lives; i++) /* the likelier first; of equal ones the smaller token, then the first */
             for (size_t j = i; j > 0 && (live[j].log_p > live[j - 1].log_p ||
-                                         (live[j].log_p >= live[j - 1].log_p && live[j].token < live[j - 1].token));
+                                         (live[j].log_p >= live[j - 1].log_p && live[j].last < live[j - 1].last));
                  j--) {
                 Sequence swap = live[j];
                 live[j] = live[j - 1];
@@ -78,14 +78,14 @@ static size_t slow_draws(const Language *l, size_t s, const TranslateOptions *o,
             }
         for (size_t i = 0; i < lives; i++) {
             Sequence h = live[i];
-            if (h.token == o->beam.end) {
+            if (h.last == o->beam.end) {
                 h.score = slow_score(h.log_p, h.length, o->beam.alpha);
                 size_t at = count++;
                 for (; at > 0 && found[at - 1].score < h.score; at--)
                     found[at] = found[at - 1];
                 found[at] = h;
             } else {
-                h.piece[h.length++] = h.token;
+                h.tokens[h.length++] = h.last;
                 h.slot = step ? h.slot : (uint32_t)still;
                 live[still++] = h;
             }

@@ -17,7 +17,7 @@ typedef struct Step {
     TrainerFixture fixture;
 } Step;
 
-static void step_open(Step *s, const Kernels *k, NormPlace norm, size_t workers)
+static void step_open(Step *s, const Kernels *k, NormPlacement norm, size_t workers)
 {
     Error e;
     SharedOptions o = {.dim = 32,

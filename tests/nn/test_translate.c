@@ -50,8 +50,8 @@ typedef struct Case {
     double *list[6]; /* as fields names them */
 } Case;
 
-enum { COUNT, LENGTH, PIECES, EACH, LOG_P, SCORE };
-static const char *const fields[] = {"count", "length", "pieces", "each", "log_p", "score"};
+enum { COUNT, LENGTH, TOKENS, EACH, LOG_P, SCORE };
+static const char *const fields[] = {"count", "length", "tokens", "each", "log_p", "score"};
 
 static double number_of(const Case *c, const char *name)
 {
@@ -94,7 +94,7 @@ static void check_listed(const Case *c, size_t s, const Translation *found, size
         ck_assert_double_eq_tol(h->log_p, c->list[LOG_P][at[LOG_P]++], 10 * rounding);
         ck_assert_uint_eq(h->length, (size_t)c->list[LENGTH][at[LENGTH]++]);
         for (size_t n = 0; n < h->length; n++)
-            ck_assert_int_eq(h->pieces[n], (int)c->list[PIECES][at[PIECES]++]);
+            ck_assert_int_eq(h->tokens[n], (int)c->list[TOKENS][at[TOKENS]++]);
         for (size_t n = 0; n <= h->length; n++)
             ck_assert_double_eq_tol(h->log_each[n], c->list[EACH][at[EACH]++], rounding);
     }
@@ -235,7 +235,7 @@ START_TEST(weights_that_are_no_numbers_give_no_translation)
             ck_assert(broken || found[i].count > 0);
             for (size_t n = 0; n < found[i].count; n++)
                 for (size_t j = 0; j < found[i].hypothesis[n].length; j++)
-                    ck_assert_int_ne(found[i].hypothesis[n].pieces[j], 7);
+                    ck_assert_int_ne(found[i].hypothesis[n].tokens[j], 7);
         }
         translations_close(found, SENTENCES);
         translate_fixture_close(&s);

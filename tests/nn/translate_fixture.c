@@ -125,9 +125,9 @@ void next_slowly(void *self, size_t i, const int32_t *prefix, size_t n, double *
     batch_close(&b);
 }
 
-static bool same_pieces(const Hypothesis *h, const Sequence *wanted)
+static bool same_tokens(const Hypothesis *h, const Sequence *wanted)
 {
-    return h->length == wanted->length && memcmp(h->pieces, wanted->piece, h->length * sizeof *h->pieces) == 0;
+    return h->length == wanted->length && memcmp(h->tokens, wanted->tokens, h->length * sizeof *h->tokens) == 0;
 }
 
 void check_translation(const Translation *found, const Sequence *wanted, size_t count, double rounding,
@@ -142,7 +142,7 @@ void check_translation(const Translation *found, const Sequence *wanted, size_t 
         ck_assert_double_eq_tol(sum, h->log_p, 1e-12);
         ck_assert_msg(fabs(h->score - wanted[i].score) <= rounding, "%s: best %zu has %.12g, not %.12g", what, i,
                       h->score, wanted[i].score);
-        ck_assert_msg(same_pieces(h, &wanted[i]), "%s: best %zu is another, as good", what, i);
+        ck_assert_msg(same_tokens(h, &wanted[i]), "%s: best %zu is another, as good", what, i);
     }
 }
 
@@ -154,7 +154,7 @@ size_t compare_translations(const Translation *a, const Translation *b, double r
         for (size_t n = 0; n < a[i].count; n++) {
             const Hypothesis *x = &a[i].hypothesis[n], *y = &b[i].hypothesis[n];
             ck_assert_double_le(fabs(x->score - y->score), rounding);
-            others += x->length != y->length || memcmp(x->pieces, y->pieces, x->length * sizeof *x->pieces) != 0;
+            others += x->length != y->length || memcmp(x->tokens, y->tokens, x->length * sizeof *x->tokens) != 0;
         }
     }
     return others;

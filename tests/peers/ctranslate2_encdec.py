@@ -11,7 +11,7 @@ It exports RUN (--type bpe or words), and then
     count differently. Where they are not the same, both are scored: of a beam, one may have found a better one, since
     CTranslate2 follows as many hypotheses as before when one has ended, and encdec one less;
   - translates all in turn, --rounds times: sentences/s and sentences per second of processor time, of the peer without
-    the time for reading, cutting into pieces and putting together, of encdec with it;
+    the time for reading, cutting into subwords and putting together, of encdec with it;
   - BLEU of both (13a), each with its own length penalty.
 
 All in f32. Needs ctranslate2, torch and numpy, subword-nmt for --type bpe, and sacremoses for --tokens moses.
@@ -54,8 +54,8 @@ class Ours:
         return (done.stdout.decode(errors="replace"), float(rate[1].replace(",", "")),
                 after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
-    def pieces(self, beam):
-        """Of each line the pieces that were found and log p, without a length penalty."""
+    def subwords(self, beam):
+        """Of each line the subwords that were found and log p, without a length penalty."""
         text, _, _ = self.run("--format", "fairseq", "--beam", str(beam), "--alpha", "0")
         found = {}
         for line in text.split("\n"):
@@ -90,7 +90,7 @@ class Theirs:
 # ---- what is compared
 
 def compare(ours, theirs, beam):
-    mine, (others, _, _) = ours.pieces(beam), theirs.run(beam, 0)
+    mine, (others, _, _) = ours.subwords(beam), theirs.run(beam, 0)
     lines = sorted(mine)
     known = [i for i in lines if UNK not in mine[i][0]]
     scores = dict(zip(known, theirs.log_p(known, [mine[i][0] for i in known])))
@@ -106,8 +106,8 @@ def compare(ours, theirs, beam):
     return off
 
 
-def joined(pieces, model, language):
-    words = re.sub(r"@@ |@@$", "", " ".join(pieces)) if model["type"] == "bpe" else " ".join(pieces)
+def joined(subwords, model, language):
+    words = re.sub(r"@@ |@@$", "", " ".join(subwords)) if model["type"] == "bpe" else " ".join(subwords)
     if model.get("tokens", "spaces") != "moses":
         return words
     from sacremoses import MosesDetokenizer  # not needed for the others
@@ -160,11 +160,11 @@ def main():
     options = {**config["model"], **config["training"]}
     model = config["model"]
     with open(os.path.join(a.run, "vocabulary.tsv"), encoding="utf-8", newline="\n") as file:
-        pieces = [line.split("\t")[0] for line in file.read().split("\n")[:-1]]
+        subwords = [line.split("\t")[0] for line in file.read().split("\n")[:-1]]
     words = tokeniser(model.get("tokens", "spaces"), options["source"])
     cut, _ = cutter(a.run, model["type"])
     with open(a.sources, "rb") as file:
-        sources = [[pieces[i] for i in cut(words(line))] for line in file.read().split(b"\n")[:-1]]
+        sources = [[subwords[i] for i in cut(words(line))] for line in file.read().split(b"\n")[:-1]]
     with tempfile.TemporaryDirectory() as folder:
         converted = os.path.join(folder, "model")
         subprocess.run([a.program, "export", "--run", a.run, "--weights", a.weights, "--format", "ctranslate2", "--out",

@@ -6,7 +6,7 @@
       (nats/token, with label smoothing) beside the loss that is in RUN/log.tsv, and the largest difference.
 
 The run must have been trained without dropout, on a folder with train.LANG in it, packed by gzip or not. It reads these
-texts, the run's vocabulary.tsv and codes.bpe, and makes pieces, batches and the learning rate on its own: that they are
+texts, the run's vocabulary.tsv and codes.bpe, and makes subwords, batches and the learning rate on its own: that they are
 the same is part of what is compared. Needs torch and numpy, for byte pairs subword-nmt, and for --tokens moses sacremoses.
 """
 import argparse
@@ -24,7 +24,7 @@ UNKNOWN, END, FIRST = 0, 1, 2
 SITE_TURNS = SITE_DATA + 1  # core/train/order.c
 
 
-# ---- sentences as ids: encdec/lines.c, pieces.c and data.c once more
+# ---- sentences as ids: encdec/lines.c, subwords.c and data.c once more
 
 def lines_of(folder, language):
     for name in (f"train.{language}", f"train.{language}.gz"):
@@ -57,8 +57,8 @@ def cutter(run, kind):
     with open(os.path.join(run, "vocabulary.tsv"), "rb") as file:
         ids = {line.split(b"\t")[0]: i for i, line in enumerate(file.read().split(b"\n")[:-1])}
 
-    def id_of(piece):
-        found = ids.get(piece, UNKNOWN)
+    def id_of(subword):
+        found = ids.get(subword, UNKNOWN)
         return UNKNOWN if found == END else found
 
     if kind == "words":
@@ -68,12 +68,12 @@ def cutter(run, kind):
         bpe = BPE(file)
     known = {}
 
-    def pieces_of(word):
+    def subwords_of(word):
         if word not in known:
-            known[word] = [id_of(piece.encode()) for piece in bpe.segment(word.decode()).split(" ")]
+            known[word] = [id_of(subword.encode()) for subword in bpe.segment(word.decode()).split(" ")]
         return known[word]
 
-    return lambda words: [i for word in words for i in pieces_of(word)], len(ids)
+    return lambda words: [i for word in words for i in subwords_of(word)], len(ids)
 
 
 def pairs_of(folder, o, cut):

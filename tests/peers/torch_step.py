@@ -9,7 +9,7 @@
       the same of classifier, on random words.
 
   torch_step.py encdec [--dim 512 --heads 8 --depth 6 --batch-tokens 25000 --length 32 --words 37000 ...]
-      the same of encdec, on pairs of random pieces; torch_encdec.py compares what is learnt.
+      the same of encdec, on pairs of random subwords; torch_encdec.py compares what is learnt.
 
   torch_step.py charlm --run DIR [--steps 50]
       begins with the weights of DIR's step 0, trains on the run's own batches with its options, and prints step and

@@ -9,9 +9,9 @@ static AnswerText text(const char *t) { return (AnswerText){t, strlen(t)}; }
 /* ln 2, so that fairseq's numbers are round */
 #define LN2 0.69314718055994530942
 
-static const int32_t pieces[] = {7, 8};
+static const int32_t tokens[] = {7, 8};
 static const double logs[] = {-LN2, -2 * LN2, -0.5 * LN2}, none[] = {-0.125};
-static const Hypothesis hypotheses[] = {{2, pieces, logs, -3.5 * LN2, -1.75 * LN2}, {0, NULL, none, -0.125, -0.25}};
+static const Hypothesis hypotheses[] = {{2, tokens, logs, -3.5 * LN2, -1.75 * LN2}, {0, NULL, none, -0.125, -0.25}};
 
 static void check(AnswerFormat format, bool scores, size_t count, const char *wanted)
 {

@@ -61,7 +61,7 @@ static void choose(const double *log_p, size_t words, size_t beam, int32_t *whic
     }
 }
 
-/* What a decoder keeps of each slot: here the pieces themselves. */
+/* What a decoder keeps of each slot: here the tokens themselves. */
 typedef struct Decoder {
     Beams b;
     int32_t (*prefix)[LONGEST]; /* [slots] */
@@ -124,24 +124,25 @@ static void decode(Decoder *d, Toy *t, const size_t *most, size_t count)
     }
 }
 
-/* Every hypothesis is what the model says of its pieces; and those found are `wanted`, in that order. */
+/* Every hypothesis is what the model says of its tokens; and those found are `wanted`, in that order. */
 static void check(const Decoder *d, Toy *t, size_t s, const Sequence *wanted, size_t count, const char *what)
 {
-    int32_t pieces[LONGEST];
+    int32_t tokens[LONGEST];
     double each[LONGEST + 1], log_p[WORDS];
     ck_assert_msg(beams_found(&d->b, s) == count, "%s: seed %u: found %zu, not %zu", what, t->seed,
                   beams_found(&d->b, s), count);
     for (size_t i = 0; i < count; i++) {
-        Hypothesis h = beams_hypothesis(&d->b, s, i, pieces, each);
+        Hypothesis h = beams_hypothesis(&d->b, s, i, tokens, each);
         double sum = 0;
         for (size_t n = 0; n <= h.length; n++) {
-            toy_next(t, s, pieces, n, log_p);
-            ck_assert_double_eq(each[n], log_p[n < h.length ? pieces[n] : t->end]);
+            toy_next(t, s, tokens, n, log_p);
+            ck_assert_double_eq(each[n], log_p[n < h.length ? tokens[n] : t->end]);
             sum += each[n];
         }
         ck_assert_double_eq(h.log_p, sum);
         ck_assert_double_eq_tol(h.score, slow_score(sum, h.length, d->b.options.alpha), 1e-12);
-        ck_assert_msg(h.length == wanted[i].length && memcmp(pieces, wanted[i].piece, h.length * sizeof *pieces) == 0 &&
+        ck_assert_msg(h.length == wanted[i].length &&
+                          memcmp(tokens, wanted[i].tokens, h.length * sizeof *tokens) == 0 &&
                           fabs(h.score - wanted[i].score) < 1e-12,
                       "%s: seed %u, sentence %zu, best %zu: score %.17g, not %.17g", what, t->seed, s, i, h.score,
                       wanted[i].score);
@@ -160,7 +161,7 @@ static int by_score(const void *a, const void *b)
 static size_t add_all(Toy *t, size_t s, double alpha, size_t most, Sequence h, Sequence *all, size_t count)
 {
     double log_p[WORDS];
-    toy_next(t, s, h.piece, h.length, log_p);
+    toy_next(t, s, h.tokens, h.length, log_p);
     ck_assert(count < MOST_SEQUENCES);
     all[count] = h;
     all[count].log_p += log_p[t->end];
@@ -169,7 +170,7 @@ static size_t add_all(Toy *t, size_t s, double alpha, size_t most, Sequence h, S
     for (size_t j = 0; j < t->words && h.length < most; j++)
         if ((int32_t)j != t->end) {
             Sequence child = h;
-            child.piece[child.length++] = (int32_t)j;
+            child.tokens[child.length++] = (int32_t)j;
             child.log_p += log_p[j];
             count = add_all(t, s, alpha, most, child, all, count);
         }
@@ -179,7 +180,7 @@ static size_t add_all(Toy *t, size_t s, double alpha, size_t most, Sequence h, S
 static const double alphas[] = {0, 0.6, 1, 3}, leans[] = {-6, 0, 1, 6};
 
 /* 200 models at each strength of the penalty; </s> from very unlikely to very likely. Of four tokens there are 121
- * sequences of up to 4 pieces, of three 127 of up to 6. */
+ * sequences of up to 4 tokens, of three 127 of up to 6. */
 START_TEST(a_beam_that_holds_everything_finds_what_is_best_of_all)
 {
     static const size_t mosts[2][SENTENCES] = {{4, 0, 2, 1, 3}, {6, 5, 0, 1, 3}};
@@ -277,7 +278,7 @@ START_TEST(what_is_drawn_is_not_searched_for)
 {
     const BeamOptions o = {.beam = 3, .best = 3, .end = 0, .drawn = true};
     const size_t most = 2;
-    int32_t pieces[2];
+    int32_t tokens[2];
     double each[3];
     Error e;
     Beams b;
@@ -285,8 +286,8 @@ START_TEST(what_is_drawn_is_not_searched_for)
     beams_begin(&b, &most, 1);
     beams_step(&b, (int32_t[]){2, 2, 1}, (double[]){-9, -9, -1}, (double[]){-0.5});
     ck_assert_uint_eq(b.row_count, 3);
-    beams_pieces(&b, 0, pieces);
-    ck_assert_int_eq(pieces[0], 1); /* the likeliest of them comes first */
+    beams_tokens(&b, 0, tokens);
+    ck_assert_int_eq(tokens[0], 1); /* the likeliest of them comes first */
     beams_step(&b, (int32_t[]){0, 1, 2, 2, 0, 0, 1, 0, 0}, (double[]){-7, 0, 0, -3, 0, 0, -4, 0, 0},
                (double[]){-0.1, -0.1, -0.1});
     ck_assert_uint_eq(b.row_count, 2);
@@ -296,10 +297,10 @@ START_TEST(what_is_drawn_is_not_searched_for)
     static const double log_p[] = {-8, -12.25, -13.5};
     static const int32_t all[][2] = {{1, 0}, {2, 2}, {2, 1}};
     for (size_t i = 0; i < 3; i++) {
-        const Hypothesis h = beams_hypothesis(&b, 0, i, pieces, each);
+        const Hypothesis h = beams_hypothesis(&b, 0, i, tokens, each);
         ck_assert_double_eq(h.log_p, log_p[i]);
         ck_assert_uint_eq(h.length, i ? 2 : 1);
-        ck_assert(pieces[0] == all[i][0] && (!i || pieces[1] == all[i][1]));
+        ck_assert(tokens[0] == all[i][0] && (!i || tokens[1] == all[i][1]));
     }
     beams_close(&b);
 }
@@ -358,7 +359,7 @@ START_TEST(what_is_no_number_is_never_chosen)
 {
     const BeamOptions o = {.beam = 3, .best = 3, .alpha = 0.6};
     const size_t most[] = {2, 2, 2};
-    int32_t pieces[2];
+    int32_t tokens[2];
     double each[3];
     Error e;
     Beams b;
@@ -377,8 +378,8 @@ START_TEST(what_is_no_number_is_never_chosen)
     ck_assert_uint_eq(beams_found(&b, 0), 0);
     ck_assert_uint_eq(beams_found(&b, 1), 1);
     ck_assert_uint_eq(beams_found(&b, 2), 1);
-    Hypothesis h = beams_hypothesis(&b, 1, 0, pieces, each);
-    ck_assert(h.length == 1 && pieces[0] == 4 && each[0] == 0 && h.log_p == -1);
+    Hypothesis h = beams_hypothesis(&b, 1, 0, tokens, each);
+    ck_assert(h.length == 1 && tokens[0] == 4 && each[0] == 0 && h.log_p == -1);
     beams_close(&b);
 }
 

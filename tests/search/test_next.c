@@ -115,12 +115,12 @@ START_TEST(a_prefix_leaves_its_next_token_alone_and_nothing_after_it)
 }
 
 /* Whether the last `size` of some tokens were there before, the plain way. */
-static bool repeats(const int32_t *piece, size_t count, size_t size)
+static bool repeats(const int32_t *token, size_t count, size_t size)
 {
     for (size_t i = 0; i + size < count; i++) {
         bool same = true;
         for (size_t j = 0; j < size; j++)
-            same = same && piece[i + j] == piece[count - size + j];
+            same = same && token[i + j] == token[count - size + j];
         if (same)
             return true;
     }
@@ -132,21 +132,21 @@ START_TEST(exactly_those_tokens_are_blocked_that_would_repeat_n_in_a_row)
     enum { LONG = 12 };
     size_t blocked = 0;
     for (uint32_t seed = 0; seed < 300; seed++) {
-        int32_t piece[LONG + 1];
+        int32_t token[LONG + 1];
         const size_t size = 1 + seed % 4, count = seed % (LONG + 1);
         double log_p[WORDS], values[WORDS];
         int32_t which[WORDS];
         Next n;
         for (size_t i = 0; i < count; i++) { /* of few, so that many repeat; never </s> */
-            piece[i] = (int32_t)philox_below(3, seed, 7, i, 1);
-            piece[i] = piece[i] == FINAL ? 3 : piece[i];
+            token[i] = (int32_t)philox_below(3, seed, 7, i, 1);
+            token[i] = token[i] == FINAL ? 3 : token[i];
         }
         fill(log_p, seed);
         open_next(&n, &(NextOptions){.no_repeat = size});
-        choose(&n, log_p, &(NextRow){.pieces = piece, .count = count}, WORDS, which, values);
+        choose(&n, log_p, &(NextRow){.tokens = token, .count = count}, WORDS, which, values);
         for (int32_t j = 0; j < WORDS; j++) {
-            piece[count] = j;
-            const bool forbidden = repeats(piece, count + 1, size);
+            token[count] = j;
+            const bool forbidden = repeats(token, count + 1, size);
             ck_assert_msg((n.log_p[j] < -1e300) == forbidden, "seed %u: token %d after %zu, n %zu", seed, j, count,
                           size);
             ck_assert(forbidden || n.log_p[j] == log_p[j]);
@@ -163,7 +163,7 @@ START_TEST(what_is_drawn_depends_on_seed_sentence_step_and_slot)
 {
     const NextOptions o = {.drawn = true, .how = {.temperature = 1, .top_p = 1}, .seed = 4};
     double log_p[WORDS], values[64];
-    int32_t first[64], which[64], pieces[64] = {0};
+    int32_t first[64], which[64], tokens[64] = {0};
     size_t others = 0, count[WORDS] = {0};
     Next n;
     fill(log_p, 8);
@@ -178,7 +178,7 @@ START_TEST(what_is_drawn_depends_on_seed_sentence_step_and_slot)
     choose(&n, log_p, &(NextRow){.count = 0}, 64, which, values);
     ck_assert_mem_eq(first, which, sizeof first);
     for (uint32_t slot = 0; slot < 64; slot++) {
-        choose(&n, log_p, &(NextRow){.pieces = pieces, .count = 3, .slot = slot}, 1, which, values);
+        choose(&n, log_p, &(NextRow){.tokens = tokens, .count = 3, .slot = slot}, 1, which, values);
         others += which[0] != first[slot];
     }
     ck_assert_uint_gt(others, 16);

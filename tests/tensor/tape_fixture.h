@@ -37,7 +37,7 @@ typedef struct TapeFixture {
 typedef struct TapeFixtureOptions {
     double dropout;
     bool composed;
-    NormPlace norm;
+    NormPlacement norm;
     Activation activation;
 } TapeFixtureOptions;
 

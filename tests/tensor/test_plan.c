@@ -69,7 +69,7 @@ static void network_open(Network *n, Random *r)
         n->cross[i] = attention_new(p, &cross, name);
         snprintf(name, sizeof name, "norm.%zu", i);
         n->branch[i] = (Branch){
-            .norm = norm_new(p, NORM_LAYER, dim, name), .drop = parameters_dropout(p, o.dropout), .place = o.norm};
+            .norm = norm_new(p, NORM_LAYER, dim, name), .drop = parameters_dropout(p, o.dropout), .placement = o.norm};
     }
     n->norm = norm_new(p, NORM_LAYER, dim, "norm");
     n->logits = linear_new(p, dim, words.vocabulary, true, "logits");

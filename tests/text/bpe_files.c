@@ -76,16 +76,16 @@ BpeCoder coder(const Bpe *b)
     return c;
 }
 
-/* The pieces of a line, spaces between them. */
-const char *pieces(BpeCoder *c, const char *line, size_t size)
+/* The subwords of a line, spaces between them. */
+const char *subwords(BpeCoder *c, const char *line, size_t size)
 {
     static char all[4000];
     Error e;
     ck_done(bpe_encode(c, line, size, &e), e);
     all[0] = 0;
     for (size_t i = 0; i < c->count; i++) {
-        ck_assert_uint_lt(strlen(all) + strlen(bpe_piece(c, i)) + 2, sizeof all);
-        strcat(strcat(all, i ? " " : ""), bpe_piece(c, i));
+        ck_assert_uint_lt(strlen(all) + strlen(bpe_subword(c, i)) + 2, sizeof all);
+        strcat(strcat(all, i ? " " : ""), bpe_subword(c, i));
     }
     return all;
 }

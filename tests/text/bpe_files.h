@@ -25,7 +25,7 @@ Bpe merges(const char *lines);
 
 BpeCoder coder(const Bpe *b);
 
-/* The pieces of a line, spaces between them; good until the next call. */
-const char *pieces(BpeCoder *c, const char *line, size_t size);
+/* The subwords of a line, spaces between them; good until the next call. */
+const char *subwords(BpeCoder *c, const char *line, size_t size);
 
 #endif

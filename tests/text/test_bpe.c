@@ -45,7 +45,7 @@ START_TEST(merges_are_learned_as_subword_nmt_learns_them)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
-START_TEST(pieces_are_counted_and_listed_as_subword_nmt_does)
+START_TEST(subwords_are_counted_and_listed_as_subword_nmt_does)
 {
     size_t size;
     char *text = contents(FIXTURE("text"), &size);
@@ -55,11 +55,11 @@ START_TEST(pieces_are_counted_and_listed_as_subword_nmt_does)
     Buffer out = {0};
     Error e;
     ck_done(bpe_apply(&c, text, size, &out, &e), e);
-    ck_done(bpe_pieces_write(&c.pieces, place("pieces"), &e), e);
-    expect_same(place("pieces"), FIXTURE("pieces"));
-    ck_done(bpe_pieces_read(&again, FIXTURE("pieces"), &e), e);
-    ck_done(bpe_pieces_write(&again, place("again"), &e), e);
-    expect_same(place("again"), FIXTURE("pieces"));
+    ck_done(bpe_subwords_write(&c.subwords, place("subwords"), &e), e);
+    expect_same(place("subwords"), FIXTURE("subwords"));
+    ck_done(bpe_subwords_read(&again, FIXTURE("subwords"), &e), e);
+    ck_done(bpe_subwords_write(&again, place("again"), &e), e);
+    expect_same(place("again"), FIXTURE("subwords"));
     vocabulary_close(&again);
     buffer_free(&out);
     bpe_coder_close(&c);
@@ -221,7 +221,7 @@ START_TEST(a_zero_byte_is_no_code)
 
 static const struct {
     const char *text, *error;
-} bad_pieces[] = {
+} bad_subwords[] = {
     {"low 5\nlow@@\n", "line 2: expected a subword, a space and its count"},
     {"low five\n", "line 1: expected a subword"},
     {"low -5\n", "line 1: expected a subword"},
@@ -233,12 +233,12 @@ static const struct {
     {"\xFF 5\n", "line 1: expected a subword"},
 };
 
-START_TEST(a_bad_line_of_pieces_is_named)
+START_TEST(a_bad_line_of_subwords_is_named)
 {
     Vocabulary v;
     Error e;
-    ck_assert(!bpe_pieces_read(&v, file_of(bad_pieces[_i].text), &e));
-    ck_assert_msg(strstr(e.text, bad_pieces[_i].error), "%s", e.text);
+    ck_assert(!bpe_subwords_read(&v, file_of(bad_subwords[_i].text), &e));
+    ck_assert_msg(strstr(e.text, bad_subwords[_i].error), "%s", e.text);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
@@ -265,11 +265,11 @@ static bool read_and_apply(void *argument, Error *e)
     Buffer out = {0};
     if (!bpe_read(&b, FIXTURE("codes"), e))
         return false;
-    bool done = bpe_pieces_read(&kept, FIXTURE("pieces"), e);
+    bool done = bpe_subwords_read(&kept, FIXTURE("subwords"), e);
     if (done) {
         done = bpe_coder_open(&c, &b, &kept, 5, e);
         if (done) {
-            done = bpe_apply(&c, text, strlen(text), &out, e) && bpe_pieces_write(&c.pieces, place("pieces"), e);
+            done = bpe_apply(&c, text, strlen(text), &out, e) && bpe_subwords_write(&c.subwords, place("subwords"), e);
             bpe_coder_close(&c);
         }
         vocabulary_close(&kept);
@@ -293,7 +293,7 @@ START_TEST(no_memory_is_said)
 #define EACH(test, table) TEST_LOOP(test, sizeof(table) / sizeof *(table))
 
 static const Test tests[] = {EACH(merges_are_learned_as_subword_nmt_learns_them, learnings),
-                             TEST(pieces_are_counted_and_listed_as_subword_nmt_does),
+                             TEST(subwords_are_counted_and_listed_as_subword_nmt_does),
                              TEST_LOOP(codes_are_written_as_they_were_read, 2),
                              TEST(version_0_1_stays_what_it_is),
                              EACH(small_lessons, lessons),
@@ -301,7 +301,7 @@ static const Test tests[] = {EACH(merges_are_learned_as_subword_nmt_learns_them,
                              EACH(a_bad_line_of_codes_is_named, bad_codes),
                              EACH(odd_codes_are_read, good_codes),
                              TEST(a_zero_byte_is_no_code),
-                             EACH(a_bad_line_of_pieces_is_named, bad_pieces),
+                             EACH(a_bad_line_of_subwords_is_named, bad_subwords),
                              TEST(no_memory_is_said)};
 
 int main(int argc, char **argv)

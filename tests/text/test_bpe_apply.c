@@ -15,10 +15,10 @@ static const struct {
     const char *applied;
 } applications[] = {
     {FIXTURE("text"), FIXTURE("codes"), NULL, 0, FIXTURE("applied")},
-    {FIXTURE("text"), FIXTURE("codes"), FIXTURE("pieces"), 8, FIXTURE("kept")},
+    {FIXTURE("text"), FIXTURE("codes"), FIXTURE("subwords"), 8, FIXTURE("kept")},
     {FIXTURE("text"), FIXTURE("codes-0.1"), NULL, 0, FIXTURE("applied-0.1")},
     {FIXTURE("hard"), FIXTURE("hard-shuffled"), NULL, 0, FIXTURE("hard-applied")},
-    {FIXTURE("hard"), FIXTURE("hard-shuffled"), FIXTURE("hard-pieces"), 40, FIXTURE("hard-kept")},
+    {FIXTURE("hard"), FIXTURE("hard-shuffled"), FIXTURE("hard-subwords"), 40, FIXTURE("hard-kept")},
 };
 
 START_TEST(merges_are_applied_as_subword_nmt_applies_them)
@@ -30,7 +30,7 @@ START_TEST(merges_are_applied_as_subword_nmt_applies_them)
     BpeCoder c;
     Error e;
     if (applications[_i].kept)
-        ck_done(bpe_pieces_read(&kept, applications[_i].kept, &e), e);
+        ck_done(bpe_subwords_read(&kept, applications[_i].kept, &e), e);
     ck_done(bpe_coder_open(&c, &b, applications[_i].kept ? &kept : NULL, applications[_i].threshold, &e), e);
     for (int turn = 0; turn < 2; turn++) { /* the second time all words were seen */
         Buffer out = {0};
@@ -48,7 +48,7 @@ START_TEST(merges_are_applied_as_subword_nmt_applies_them)
 /* --- applying --- */
 
 static const struct {
-    const char *line, *pieces;
+    const char *line, *subwords;
 } lines[] = {
     {"", ""},
     {"   ", ""},
@@ -68,12 +68,12 @@ static const struct {
     {"low\vlow\xC2\x85x", "lo@@ w@@ \v lo@@ w@@ \xC2\x85 x"},
 };
 
-START_TEST(lines_become_pieces)
+START_TEST(lines_become_subwords)
 {
     Bpe b = merges("l o\nlo w</w>\ne r</w>\n");
     BpeCoder c = coder(&b);
     for (int turn = 0; turn < 2; turn++) /* the second time it was seen */
-        ck_assert_str_eq(pieces(&c, lines[_i].line, strlen(lines[_i].line)), lines[_i].pieces);
+        ck_assert_str_eq(subwords(&c, lines[_i].line, strlen(lines[_i].line)), lines[_i].subwords);
     bpe_coder_close(&c);
     bpe_close(&b);
 }
@@ -82,7 +82,7 @@ START_TEST(a_zero_byte_parts_words)
 {
     Bpe b = merges("l o\nlo w</w>\n");
     BpeCoder c = coder(&b);
-    ck_assert_str_eq(pieces(&c, "low\0low\0\0x", 10), "low low x");
+    ck_assert_str_eq(subwords(&c, "low\0low\0\0x", 10), "low low x");
     bpe_coder_close(&c);
     bpe_close(&b);
 }
@@ -102,7 +102,7 @@ START_TEST(spaces_and_ends_of_lines_stay_at_the_ends_only)
 }
 
 static const struct {
-    const char *pieces, *words;
+    const char *subwords, *words;
 } joins[] = {
     {"", ""},          {"low lo@@ w@@ er", "low lower"},
     {"a@@", "a"},      {"a@@ ", "a"},
@@ -111,15 +111,15 @@ static const struct {
     {"@", "@"},        {"@@@@ @@", "@@"},
 };
 
-START_TEST(pieces_become_words)
+START_TEST(subwords_become_words)
 {
     Buffer out = {0};
-    bpe_join(joins[_i].pieces, strlen(joins[_i].pieces), &out);
+    bpe_join(joins[_i].subwords, strlen(joins[_i].subwords), &out);
     ck_assert_str_eq(out.size ? out.text : "", joins[_i].words);
     buffer_free(&out);
 }
 
-/* Whatever the bytes, pieces joined again are the words. */
+/* Whatever the bytes, subwords joined again are the words. */
 START_TEST(any_bytes_come_back)
 {
     static const char alphabet[] = "lowerxl ow@\t\xC3\xA9\xC2\xA0\x80\xFF\xE2\x80\xA8\r\n";
@@ -137,7 +137,7 @@ START_TEST(any_bytes_come_back)
             buffer_print(&expected, "%s%.*s%s", expected.size ? " " : "", (int)word.size, word.text, ends ? "." : "");
         }
         buffer_add(&expected, "", 0);
-        const char *all = pieces(&c, expected.text, expected.size);
+        const char *all = subwords(&c, expected.text, expected.size);
         bpe_join(all, strlen(all), &joined);
         buffer_add(&joined, "", 0);
         ck_assert_str_eq(joined.text, expected.text);
@@ -195,7 +195,7 @@ START_TEST(a_word_is_merged_as_the_definition_says)
             snprintf(symbols[k], 200, "%c%s", word[k], k + 1 == size ? "</w>" : "");
         }
         simply(&b, symbols, size, expected);
-        ck_assert_str_eq(pieces(&c, word, size), expected);
+        ck_assert_str_eq(subwords(&c, word, size), expected);
     }
     bpe_coder_close(&c);
     bpe_close(&b);
@@ -242,7 +242,7 @@ START_TEST(what_is_forgotten_is_made_anew)
         int length = snprintf(line, sizeof line, "w12-%040d-34", i);
         Error e;
         ck_done(bpe_encode(&c, line, (size_t)length, &e), e);
-        good &= c.count == 44 && !strcmp(bpe_piece(&c, 0), "w12@@") && !strcmp(bpe_piece(&c, 43), "34");
+        good &= c.count == 44 && !strcmp(bpe_subword(&c, 0), "w12@@") && !strcmp(bpe_subword(&c, 43), "34");
         forgot |= c.known.words.count < most;
         most = c.known.words.count;
     }
@@ -258,14 +258,14 @@ START_TEST(a_list_that_keeps_nothing_is_none)
     Vocabulary kept;
     BpeCoder c;
     Error e;
-    ck_done(bpe_pieces_read(&kept, file_of("lo@@ 5\nlow 2\nw 9\n"), &e), e);
+    ck_done(bpe_subwords_read(&kept, file_of("lo@@ 5\nlow 2\nw 9\n"), &e), e);
     static const struct {
         uint64_t threshold;
-        const char *pieces;
+        const char *subwords;
     } turns[] = {{0, "low"}, {2, "low"}, {3, "lo@@ w"}, {6, "l@@ o@@ w"}, {10, "low"}};
     for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
         ck_done(bpe_coder_open(&c, &b, &kept, turns[i].threshold, &e), e);
-        ck_assert_str_eq(pieces(&c, "low", 3), turns[i].pieces);
+        ck_assert_str_eq(subwords(&c, "low", 3), turns[i].subwords);
         bpe_coder_close(&c);
     }
     vocabulary_close(&kept);
@@ -279,43 +279,43 @@ START_TEST(a_symbol_with_two_origins_is_split_into_one_of_them)
     Vocabulary kept;
     BpeCoder c;
     Error e;
-    ck_done(bpe_pieces_read(&kept, file_of("ab@@ 5\nc@@ 5\na@@ 5\nbc@@ 5\nx 5\n"), &e), e);
+    ck_done(bpe_subwords_read(&kept, file_of("ab@@ 5\nc@@ 5\na@@ 5\nbc@@ 5\nx 5\n"), &e), e);
     ck_done(bpe_coder_open(&c, &b, &kept, 1, &e), e);
-    ck_assert_str_eq(pieces(&c, "abcx", 4), "a@@ bc@@ x");
+    ck_assert_str_eq(subwords(&c, "abcx", 4), "a@@ bc@@ x");
     bpe_coder_close(&c);
     vocabulary_close(&kept);
     bpe_close(&b);
 }
 
-START_TEST(an_old_end_of_word_is_split_off_without_a_piece)
+START_TEST(an_old_end_of_word_is_split_off_without_a_subword)
 {
     Bpe b = codes(file_of("l o\nlo w\nlow </w>\n"));
     Vocabulary kept;
     BpeCoder c;
     Error e;
-    ck_done(bpe_pieces_read(&kept, file_of("l@@ 5\n"), &e), e);
+    ck_done(bpe_subwords_read(&kept, file_of("l@@ 5\n"), &e), e);
     ck_done(bpe_coder_open(&c, &b, &kept, 1, &e), e);
-    ck_assert_str_eq(pieces(&c, "low", 3), "low");
+    ck_assert_str_eq(subwords(&c, "low", 3), "low");
     bpe_coder_close(&c);
     vocabulary_close(&kept);
     bpe_close(&b);
 }
 
-/* --- a vocabulary of pieces --- */
+/* --- a vocabulary of subwords --- */
 
-START_TEST(pieces_are_counted_to_a_vocabulary)
+START_TEST(subwords_are_counted_to_a_vocabulary)
 {
     static const char *const ranked[] = {"<unk>", "lo@@", "low", "w@@", "\t@@", "er"};
     Bpe b = merges("l o\nlo w</w>\ne r</w>\n");
     BpeCoder c = coder(&b);
     Vocabulary v, again;
     Error e;
-    pieces(&c, "low lower", 9);
-    pieces(&c, "low low\tlow", 11);
-    pieces(&c, "low lower lower", 15);
-    ck_done(vocabulary_cut(&v, &c.pieces, 100, NULL, &e), e);
+    subwords(&c, "low lower", 9);
+    subwords(&c, "low low\tlow", 11);
+    subwords(&c, "low lower lower", 15);
+    ck_done(vocabulary_cut(&v, &c.subwords, 100, NULL, &e), e);
     ck_assert_uint_eq(v.count, 6);
-    ck_assert_uint_eq(b.count, 3); /* merges are not pieces */
+    ck_assert_uint_eq(b.count, 3); /* merges are not subwords */
     for (int32_t i = 0; i < 6; i++)
         ck_assert_int_ge(vocabulary_find(&v, ranked[i], strlen(ranked[i])), 0);
     ck_assert_uint_eq(v.counts[vocabulary_find(&v, "low", 3)], 4);
@@ -376,10 +376,10 @@ START_TEST(several_threads_share_the_merges)
 #define EACH(test, table) TEST_LOOP(test, sizeof(table) / sizeof *(table))
 
 static const Test tests[] = {EACH(merges_are_applied_as_subword_nmt_applies_them, applications),
-                             EACH(lines_become_pieces, lines),
+                             EACH(lines_become_subwords, lines),
                              TEST(a_zero_byte_parts_words),
                              TEST(spaces_and_ends_of_lines_stay_at_the_ends_only),
-                             EACH(pieces_become_words, joins),
+                             EACH(subwords_become_words, joins),
                              TEST(any_bytes_come_back),
                              TEST(a_word_is_merged_as_the_definition_says),
                              TEST(a_very_long_word_takes_no_time),
@@ -387,8 +387,8 @@ static const Test tests[] = {EACH(merges_are_applied_as_subword_nmt_applies_them
                              TEST(a_list_that_keeps_nothing_is_none),
                              TEST(a_symbol_with_two_origins_is_split_into_one_of_them),
                              TEST(a_symbol_with_two_origins_is_split_into_one_of_them),
-                             TEST(an_old_end_of_word_is_split_off_without_a_piece),
-                             TEST(pieces_are_counted_to_a_vocabulary),
+                             TEST(an_old_end_of_word_is_split_off_without_a_subword),
+                             TEST(subwords_are_counted_to_a_vocabulary),
                              TEST(several_threads_share_the_merges)};
 
 int main(int argc, char **argv)

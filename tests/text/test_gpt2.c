@@ -116,7 +116,7 @@ START_TEST(any_bytes_come_back)
     gpt2_close(&g);
 }
 
-START_TEST(each_byte_has_a_piece_of_its_own)
+START_TEST(each_byte_has_a_subword_of_its_own)
 {
     Gpt2 g = opened();
     for (int a = 0; a < 256; a++) {
@@ -129,21 +129,21 @@ START_TEST(each_byte_has_a_piece_of_its_own)
         ck_assert(back.size == 1 && back.text[0] == byte);
         buffer_free(&back);
     }
-    ck_assert_str_eq(vocabulary_word(&g.pieces, g.byte[' ']), "\xC4\xA0");  /* U+0120 */
-    ck_assert_str_eq(vocabulary_word(&g.pieces, g.byte['\n']), "\xC4\x8A"); /* U+010A */
-    ck_assert_str_eq(vocabulary_word(&g.pieces, g.byte[173]), "\xC5\x83");  /* U+0143 */
-    ck_assert_str_eq(vocabulary_word(&g.pieces, g.byte[0x7F]), "\xC4\xA1"); /* U+0121 */
-    ck_assert_str_eq(vocabulary_word(&g.pieces, g.byte[0xFF]), "\xC3\xBF");
+    ck_assert_str_eq(vocabulary_word(&g.subwords, g.byte[' ']), "\xC4\xA0");  /* U+0120 */
+    ck_assert_str_eq(vocabulary_word(&g.subwords, g.byte['\n']), "\xC4\x8A"); /* U+010A */
+    ck_assert_str_eq(vocabulary_word(&g.subwords, g.byte[173]), "\xC5\x83");  /* U+0143 */
+    ck_assert_str_eq(vocabulary_word(&g.subwords, g.byte[0x7F]), "\xC4\xA1"); /* U+0121 */
+    ck_assert_str_eq(vocabulary_word(&g.subwords, g.byte[0xFF]), "\xC3\xBF");
     gpt2_close(&g);
 }
 
-START_TEST(special_pieces_are_names)
+START_TEST(special_subwords_are_names)
 {
     Gpt2 g = opened();
     Buffer said = {0}, ids = {0};
-    int32_t end = vocabulary_search(&g.pieces, "<|endoftext|>", 13);
+    int32_t end = vocabulary_search(&g.subwords, "<|endoftext|>", 13);
     Error e;
-    ck_assert_int_eq(end, (int32_t)g.pieces.count - 1);
+    ck_assert_int_eq(end, (int32_t)g.subwords.count - 1);
     ck_done(gpt2_decode(&g, &end, 1, &said, &e), e);
     ck_assert_str_eq(said.text, "<|endoftext|>");
     ck_done(gpt2_encode(&g, said.text, said.size, &ids, &e), e);
@@ -190,16 +190,16 @@ static const char *path_of(const char *name)
     return path;
 }
 
-/* The 256 pieces of the bytes, then those of `rest`, which begins with a comma where it is not empty. */
+/* The 256 subwords of the bytes, then those of `rest`, which begins with a comma where it is not empty. */
 static void write_encoder(const char *rest)
 {
     Gpt2 g = opened();
     Buffer b = {0};
     Error e;
     for (int i = 0; i < 256; i++) {
-        const char *piece = vocabulary_word(&g.pieces, g.byte[i]);
-        bool escaped = strchr("\"\\", *piece);
-        buffer_print(&b, "%s\"%s%s\": %d", i ? ", " : "{", escaped ? "\\" : "", piece, i);
+        const char *subword = vocabulary_word(&g.subwords, g.byte[i]);
+        bool escaped = strchr("\"\\", *subword);
+        buffer_print(&b, "%s\"%s%s\": %d", i ? ", " : "{", escaped ? "\\" : "", subword, i);
     }
     buffer_print(&b, "%s}", rest);
     ck_done(file_write(path_of("encoder.json"), b.text, b.size, &e), e);
@@ -323,65 +323,66 @@ static char *some_prose(void)
     return text;
 }
 
-/* A text as pieces, with -1 before each part. */
-static size_t lay_out(const Gpt2 *g, const char *text, size_t size, int32_t *pieces)
+/* A text as subwords, with -1 before each part. */
+static size_t lay_out(const Gpt2 *g, const char *text, size_t size, int32_t *subwords)
 {
     size_t n = 0;
     for (size_t at = 0, length; at < size; at += length) {
         length = gpt2_part(text + at, size - at);
-        pieces[n++] = -1;
+        subwords[n++] = -1;
         for (size_t i = 0; i < length; i++)
-            pieces[n++] = g->byte[(unsigned char)text[at + i]];
+            subwords[n++] = g->byte[(unsigned char)text[at + i]];
     }
     return n;
 }
 
-static size_t times(const int32_t *pieces, size_t n, Pair pair)
+static size_t times(const int32_t *subwords, size_t n, Pair pair)
 {
     size_t count = 0;
     for (size_t i = 0; i + 1 < n; i++)
-        count += pieces[i] == pair.left && pieces[i + 1] == pair.right;
+        count += subwords[i] == pair.left && subwords[i + 1] == pair.right;
     return count;
 }
 
-static size_t join(int32_t *pieces, size_t n, Pair pair, int32_t whole)
+static size_t join(int32_t *subwords, size_t n, Pair pair, int32_t whole)
 {
     size_t to = 0;
     for (size_t i = 0; i < n; i++)
-        if (i + 1 < n && pieces[i] == pair.left && pieces[i + 1] == pair.right) {
-            pieces[to++] = whole;
+        if (i + 1 < n && subwords[i] == pair.left && subwords[i + 1] == pair.right) {
+            subwords[to++] = whole;
             i++;
         } else
-            pieces[to++] = pieces[i];
+            subwords[to++] = subwords[i];
     return to;
 }
 
 START_TEST(each_merge_is_of_the_most_frequent_pair)
 {
-    static int32_t pieces[2 * LEARNED];
+    static int32_t subwords[2 * LEARNED];
     char *text = some_prose();
     Gpt2 g;
     Error e;
     ck_done(gpt2_learn(&g, text, LEARNED, LEARNED_MERGES, &e), e);
     ck_assert_uint_eq(g.merges.count, LEARNED_MERGES);
-    ck_assert_uint_eq(g.pieces.count, 256 + LEARNED_MERGES + 1);
-    ck_assert_str_eq(vocabulary_word(&g.pieces, 0), "!");
-    ck_assert_str_eq(vocabulary_word(&g.pieces, 256 + LEARNED_MERGES), GPT2_SEPARATOR);
-    size_t n = lay_out(&g, text, LEARNED, pieces);
+    ck_assert_uint_eq(g.subwords.count, 256 + LEARNED_MERGES + 1);
+    ck_assert_str_eq(vocabulary_word(&g.subwords, 0), "!");
+    ck_assert_str_eq(vocabulary_word(&g.subwords, 256 + LEARNED_MERGES), GPT2_SEPARATOR);
+    size_t n = lay_out(&g, text, LEARNED, subwords);
     for (size_t m = 0; m < g.merges.count; m++) {
-        const size_t taken = times(pieces, n, g.merges.pair[m]);
+        const size_t taken = times(subwords, n, g.merges.pair[m]);
         for (size_t i = 0; i + 1 < n; i++)
             ck_assert_uint_le(
-                pieces[i] < 0 || pieces[i + 1] < 0 ? 0 : times(pieces, n, (Pair){pieces[i], pieces[i + 1]}), taken);
-        n = join(pieces, n, g.merges.pair[m], g.merged[m]);
+                subwords[i] < 0 || subwords[i + 1] < 0 ? 0 : times(subwords, n, (Pair){subwords[i], subwords[i + 1]}),
+                taken);
+        n = join(subwords, n, g.merges.pair[m], g.merged[m]);
     }
     Buffer ids = {0};
     ck_done(gpt2_encode(&g, text, LEARNED, &ids, &e), e);
     const int32_t *encoded = (const int32_t *)(const void *)ids.text;
     size_t at = 0;
     for (size_t i = 0; i < n; i++)
-        if (pieces[i] >= 0)
-            ck_assert_int_eq(encoded[at++], pieces[i]);
+        if (subwords[i] >= 0)
+            ck_assert_int_eq(encoded[at++], subwords[i]);
     ck_assert_uint_eq(at * sizeof *encoded, ids.size);
     expect_back(&g, text, LEARNED, &ids);
     buffer_free(&ids);
@@ -411,7 +412,7 @@ START_TEST(what_was_learned_is_read_again)
     gpt2_close(&g);
     gpt2_close(&again);
     ck_done(gpt2_learn(&g, "", 0, 1000, &e), e); /* nothing to learn: the bytes */
-    ck_assert_uint_eq(g.pieces.count, 257);
+    ck_assert_uint_eq(g.subwords.count, 257);
     gpt2_close(&g);
     ck_assert_uint_eq(memory_in_use(), 0);
 }
@@ -437,8 +438,8 @@ START_TEST(each_failed_allocation_is_an_error) { fail_each_allocation(read_and_u
 static const Test tests[] = {TEST(ids_are_those_of_tokenizers),
                              TEST(a_text_is_parted_by_the_rule),
                              TEST(any_bytes_come_back),
-                             TEST(each_byte_has_a_piece_of_its_own),
-                             TEST(special_pieces_are_names),
+                             TEST(each_byte_has_a_subword_of_its_own),
+                             TEST(special_subwords_are_names),
                              TEST(a_huge_part_is_joined),
                              TEST(what_is_no_encoder_is_refused),
                              TEST(what_are_no_merges_is_refused),

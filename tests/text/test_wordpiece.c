@@ -1,5 +1,5 @@
 /* WordPiece: equal to Hugging Face's tokenizers on awkward lines (tests/fixtures/wordpiece.py), what its file may hold,
- * and pieces learned from a few words by hand. */
+ * and subwords learned from a few words by hand. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/philox.h"
@@ -48,8 +48,8 @@ START_TEST(ids_are_those_of_tokenizers)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
-/* The text that the pieces of a text say. */
-static const char *pieces(const WordPiece *w, const char *text, size_t size)
+/* The text that the subwords of a text say. */
+static const char *subwords(const WordPiece *w, const char *text, size_t size)
 {
     static char all[2000];
     Buffer ids = {0};
@@ -59,10 +59,10 @@ static const char *pieces(const WordPiece *w, const char *text, size_t size)
     for (size_t i = 0; i < ids.size / sizeof(int32_t); i++) {
         int32_t id;
         memcpy(&id, ids.text + i * sizeof id, sizeof id);
-        ck_assert(id >= 0 && (size_t)id < w->pieces.count);
-        const char *piece = vocabulary_word(&w->pieces, id);
-        ck_assert_uint_lt(strlen(all) + strlen(piece) + 1, sizeof all);
-        strcat(strcat(all, i ? " " : ""), piece);
+        ck_assert(id >= 0 && (size_t)id < w->subwords.count);
+        const char *subword = vocabulary_word(&w->subwords, id);
+        ck_assert_uint_lt(strlen(all) + strlen(subword) + 1, sizeof all);
+        strcat(strcat(all, i ? " " : ""), subword);
     }
     buffer_free(&ids);
     return all;
@@ -72,23 +72,23 @@ START_TEST(bytes_that_are_no_characters_are_left_out)
 {
     WordPiece w = opened(true);
     static const struct {
-        const char *text, *pieces;
+        const char *text, *subwords;
     } some[] = {
         {"the\xFF the", "the the"},          {"\x80th\xC3", "th"},       {"t\xED\xA0\x80h", "th"}, {"\xF0\x9F\x98", ""},
         {"the\xEF\xBF\xBDthe", "the ##the"}, {"the\r\nthe\n", "the the"}};
     for (size_t i = 0; i < sizeof some / sizeof *some; i++)
-        ck_assert_str_eq(pieces(&w, some[i].text, strlen(some[i].text)), some[i].pieces);
-    ck_assert_str_eq(pieces(&w, "t\0h\0 e", 6), "th e");
+        ck_assert_str_eq(subwords(&w, some[i].text, strlen(some[i].text)), some[i].subwords);
+    ck_assert_str_eq(subwords(&w, "t\0h\0 e", 6), "th e");
     wordpiece_close(&w);
 }
 
-START_TEST(the_longest_piece_is_taken_even_if_the_rest_then_fails)
+START_TEST(the_longest_subword_is_taken_even_if_the_rest_then_fails)
 {
     static const char lines[] = "[UNK]\na\nab\n##b\n##c\n##bc\n";
     Error e;
     WordPiece w;
     ck_done(wordpiece_read(&w, written(lines, strlen(lines)), true, &e), e);
-    ck_assert_str_eq(pieces(&w, "abc ab acb abd b a", 18), "ab ##c ab a ##c ##b [UNK] [UNK] a");
+    ck_assert_str_eq(subwords(&w, "abc ab acb abd b a", 18), "ab ##c ab a ##c ##b [UNK] [UNK] a");
     wordpiece_close(&w);
 }
 
@@ -118,7 +118,7 @@ START_TEST(a_huge_word_costs_what_a_short_one_does)
     WordPiece w = opened(true);
     ck_assert_ptr_nonnull(text);
     memset(text, 'x', SIZE);
-    ck_assert_str_eq(pieces(&w, text, SIZE), "[UNK]");
+    ck_assert_str_eq(subwords(&w, text, SIZE), "[UNK]");
     memory_free(text);
     wordpiece_close(&w);
 }
@@ -133,7 +133,7 @@ START_TEST(ids_become_words_again)
     memcpy(list, ids.text, ids.size);
     ck_done(wordpiece_decode(&w, list, ids.size / sizeof *list, &text, &e), e);
     ck_assert_str_eq(text.text, "the house , xxxthe \xC3\x9F !");
-    list[0] = (int32_t)w.pieces.count;
+    list[0] = (int32_t)w.subwords.count;
     ck_assert(!wordpiece_decode(&w, list, 1, &text, &e));
     ck_assert_ptr_nonnull(strstr(e.text, "is out of range"));
     list[0] = -1;
@@ -171,8 +171,8 @@ START_TEST(lines_may_end_as_in_windows_and_the_last_not_at_all)
     WordPiece w;
     Error e;
     ck_done(wordpiece_read(&w, written("a\r\r\n[UNK]\r\n##b", 14), true, &e), e);
-    ck_assert(w.pieces.count == 3 && w.unknown == 1 && w.longest == 5);
-    ck_assert_str_eq(pieces(&w, "ab", 2), "a ##b");
+    ck_assert(w.subwords.count == 3 && w.unknown == 1 && w.longest == 5);
+    ck_assert_str_eq(subwords(&w, "ab", 2), "a ##b");
     wordpiece_close(&w);
 }
 
@@ -193,10 +193,10 @@ static void expect_learned(const char *text, size_t size, const char *const *exp
     WordPiece w;
     Error e;
     ck_done(wordpiece_learn(&w, &words, size, true, &e), e);
-    ck_assert_uint_eq(w.pieces.count, 5 + count);
-    ck_assert_int_eq(w.unknown, vocabulary_search(&w.pieces, "[UNK]", 5));
+    ck_assert_uint_eq(w.subwords.count, 5 + count);
+    ck_assert_int_eq(w.unknown, vocabulary_search(&w.subwords, "[UNK]", 5));
     for (size_t i = 0; i < count; i++)
-        ck_assert_str_eq(vocabulary_word(&w.pieces, (int32_t)i + 5), expected[i]);
+        ck_assert_str_eq(vocabulary_word(&w.subwords, (int32_t)i + 5), expected[i]);
     wordpiece_close(&w);
     vocabulary_close(&words);
     ck_assert_uint_eq(memory_in_use(), 0);
@@ -205,23 +205,23 @@ static void expect_learned(const char *text, size_t size, const char *const *exp
 START_TEST(the_pair_met_most_often_is_joined_first)
 {
     /* b-c 5 times, a-b 3: bc first; then a-bc 3 and x-bc 2; then nothing is left to join */
-    static const char *const pieces[] = {"a", "b", "c", "x", "##b", "##c", "##bc", "abc", "xbc"};
-    expect_learned("abc abc abc xbc xbc", 14, pieces, 9);
-    expect_learned("abc abc abc xbc xbc", 1000, pieces, 9);
-    expect_learned("abc abc abc xbc xbc", 12, pieces, 7);
+    static const char *const subwords[] = {"a", "b", "c", "x", "##b", "##c", "##bc", "abc", "xbc"};
+    expect_learned("abc abc abc xbc xbc", 14, subwords, 9);
+    expect_learned("abc abc abc xbc xbc", 1000, subwords, 9);
+    expect_learned("abc abc abc xbc xbc", 12, subwords, 7);
 }
 
 START_TEST(of_pairs_met_equally_often_the_lower_ids_are_joined)
 {
-    static const char *const pieces[] = {"a", "b", "c", "d", "##b", "##d", "ab", "cd"};
-    expect_learned("cd ab", 20, pieces, 8);
+    static const char *const subwords[] = {"a", "b", "c", "d", "##b", "##d", "ab", "cd"};
+    expect_learned("cd ab", 20, subwords, 8);
 }
 
 START_TEST(runs_of_one_letter_are_joined_from_the_left)
 {
     /* aaaaa: a ##a ##a ##a ##a -> a ##aa ##aa -> a ##aaaa -> aaaaa */
-    static const char *const pieces[] = {"a", "##a", "##aa", "aaa", "aaaaa"};
-    expect_learned("aaaaa", 50, pieces, 5);
+    static const char *const subwords[] = {"a", "##a", "##aa", "aaa", "aaaaa"};
+    expect_learned("aaaaa", 50, subwords, 5);
 }
 
 START_TEST(a_vocabulary_smaller_than_its_characters_is_refused)
@@ -265,7 +265,7 @@ static void find_pair(char chosen[SPELLED], const Vocabulary *v, char words[][SP
     vocabulary_close(&pairs);
 }
 
-/* "a ##b" becomes "ab" wherever it stands as two pieces, from the left. */
+/* "a ##b" becomes "ab" wherever it stands as two subwords, from the left. */
 static void join_pair(char *word, const char *pair)
 {
     size_t size = strlen(pair), left = strcspn(pair, " ");
@@ -283,12 +283,12 @@ static void join_pair(char *word, const char *pair)
 /* The plain definition: all pairs are counted again before each joining. */
 static void learn_plainly(Vocabulary *v, char words[][SPELLED], size_t count, size_t size)
 {
-    char pair[SPELLED], piece[SPELLED];
+    char pair[SPELLED], subword[SPELLED];
     Error e;
     for (find_pair(pair, v, words, count); *pair && v->count < size; find_pair(pair, v, words, count)) {
-        strcpy(piece, pair);
-        join_pair(piece, pair);
-        ck_done(vocabulary_add(v, piece, strlen(piece), 0, NULL, &e), e);
+        strcpy(subword, pair);
+        join_pair(subword, pair);
+        ck_done(vocabulary_add(v, subword, strlen(subword), 0, NULL, &e), e);
         for (size_t i = 0; i < count; i++)
             join_pair(words[i], pair);
     }
@@ -315,10 +315,10 @@ START_TEST(what_is_learned_is_what_counting_anew_would_learn)
     Error e;
     ck_done(wordpiece_learn(&w, &counts, 60, true, &e), e);
     ck_done(wordpiece_learn(&begun, &counts, 5 + 2 * letters, true, &e), e); /* specials and characters */
-    learn_plainly(&begun.pieces, words, WORDS, 60);
-    ck_assert_uint_eq(w.pieces.count, begun.pieces.count);
-    for (size_t i = 0; i < w.pieces.count; i++)
-        ck_assert_str_eq(vocabulary_word(&w.pieces, (int32_t)i), vocabulary_word(&begun.pieces, (int32_t)i));
+    learn_plainly(&begun.subwords, words, WORDS, 60);
+    ck_assert_uint_eq(w.subwords.count, begun.subwords.count);
+    for (size_t i = 0; i < w.subwords.count; i++)
+        ck_assert_str_eq(vocabulary_word(&w.subwords, (int32_t)i), vocabulary_word(&begun.subwords, (int32_t)i));
     wordpiece_close(&begun);
     wordpiece_close(&w);
     vocabulary_close(&counts);
@@ -326,7 +326,7 @@ START_TEST(what_is_learned_is_what_counting_anew_would_learn)
 
 START_TEST(words_that_no_text_has_are_left_out)
 {
-    static const char *const pieces[] = {"a", "b", "##b", "ab"};
+    static const char *const subwords[] = {"a", "b", "##b", "ab"};
     char longer[BERT_WORD_MOST + 2] = "";
     Vocabulary words = counted("ab");
     WordPiece w;
@@ -336,9 +336,9 @@ START_TEST(words_that_no_text_has_are_left_out)
     ck_done(vocabulary_add(&words, "dd\xFF", 3, 9, NULL, &e), e);
     ck_done(vocabulary_add(&words, "ee", 2, 0, NULL, &e), e); /* never met */
     ck_done(wordpiece_learn(&w, &words, 100, true, &e), e);
-    ck_assert_uint_eq(w.pieces.count, 5 + 4);
+    ck_assert_uint_eq(w.subwords.count, 5 + 4);
     for (int32_t i = 0; i < 4; i++)
-        ck_assert_str_eq(vocabulary_word(&w.pieces, i + 5), pieces[i]);
+        ck_assert_str_eq(vocabulary_word(&w.subwords, i + 5), subwords[i]);
     wordpiece_close(&w);
     vocabulary_close(&words);
 }
@@ -354,9 +354,9 @@ START_TEST(what_was_learned_parts_its_own_words_wholly)
     snprintf(path, sizeof path, "%s/learned.txt", test_folder());
     ck_done(wordpiece_write(&w, path, &e) && wordpiece_read(&again, path, true, &e), e);
     ck_assert_uint_eq(again.longest, w.longest);
-    ck_assert(
-        (again.pieces.size == w.pieces.size && !memcmp(again.pieces.letters, w.pieces.letters, again.pieces.size)));
-    const char *said = pieces(&again, text, strlen(text));
+    ck_assert((again.subwords.size == w.subwords.size &&
+               !memcmp(again.subwords.letters, w.subwords.letters, again.subwords.size)));
+    const char *said = subwords(&again, text, strlen(text));
     ck_assert_msg(!strstr(said, "[UNK]") && strstr(said, "haus"), "%s", said);
     wordpiece_close(&again);
     wordpiece_close(&w);
@@ -411,7 +411,7 @@ START_TEST(each_failed_allocation_is_an_error)
 
 static const Test tests[] = {TEST_LOOP(ids_are_those_of_tokenizers, 2),
                              TEST(bytes_that_are_no_characters_are_left_out),
-                             TEST(the_longest_piece_is_taken_even_if_the_rest_then_fails),
+                             TEST(the_longest_subword_is_taken_even_if_the_rest_then_fails),
                              TEST(a_word_may_have_100_characters_of_any_size),
                              TEST(a_huge_word_costs_what_a_short_one_does),
                              TEST(ids_become_words_again),

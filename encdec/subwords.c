@@ -1,9 +1,9 @@
-/* See pieces.h: files, and ids as a text. pieces_learn.c makes pieces, cutter.c the ids of a text. */
-#include "encdec/pieces.h"
+/* See subwords.h: files, and ids as a text. subwords_learn.c makes subwords, cutter.c the ids of a text. */
+#include "encdec/subwords.h"
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "encdec/pieces_inner.h"
+#include "encdec/subwords_inner.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static const char end[] = "</s>";
 
 /* --- the vocabulary of words and byte pairs --- */
 
-bool pieces_choose(Pieces *p, const Vocabulary *counted, size_t size, uint64_t lines, Error *e)
+bool subwords_choose(Subwords *p, const Vocabulary *counted, size_t size, uint64_t lines, Error *e)
 {
     Vocabulary ranked;
     if (!vocabulary_cut(&ranked, counted, size ? size - 1 : SIZE_MAX, NULL, e))
@@ -29,52 +29,52 @@ bool pieces_choose(Pieces *p, const Vocabulary *counted, size_t size, uint64_t l
     return done;
 }
 
-int32_t pieces_find(const Pieces *p, const char *word, size_t size)
+int32_t subwords_find(const Subwords *p, const char *word, size_t size)
 {
     int32_t id = vocabulary_find(&p->vocabulary, word, size);
     return id == END ? UNKNOWN : id;
 }
 
-void pieces_close(Pieces *p)
+void subwords_close(Subwords *p)
 {
     vocabulary_close(&p->vocabulary);
     vocabulary_close(&p->kept);
     bpe_close(&p->bpe);
     wordpiece_close(&p->wordpiece);
     gpt2_close(&p->gpt2);
-    *p = (Pieces){0};
+    *p = (Subwords){0};
 }
 
 /* --- files that are given --- */
 
-bool pieces_suit(const PiecesOptions *o, Error *e)
+bool subwords_suit(const SubwordsOptions *o, Error *e)
 {
     static const char *const names[] = {"words", "bytes", "bpe", "wordpiece", "gpt2"};
-    const bool codes = o->type == PIECES_BPE || o->type == PIECES_GPT2;
+    const bool codes = o->type == SUBWORDS_BPE || o->type == SUBWORDS_GPT2;
     if (o->codes && !codes)
         return fail(e, "--codes gives merges of byte pairs, which --type %s does not use", names[o->type]);
-    if (o->vocabulary && o->type == PIECES_BYTES)
+    if (o->vocabulary && o->type == SUBWORDS_BYTES)
         return fail(e, "--vocabulary: the vocabulary of --type bytes is always the 256 bytes");
-    if (o->vocabulary && o->type == PIECES_BPE && !o->codes)
+    if (o->vocabulary && o->type == SUBWORDS_BPE && !o->codes)
         return fail(e, "--vocabulary lists the subwords allowed, and needs the --codes that make them");
-    if (o->threshold && (o->type != PIECES_BPE || !o->vocabulary))
+    if (o->threshold && (o->type != SUBWORDS_BPE || !o->vocabulary))
         return fail(e, "--vocabulary-threshold needs --type bpe and --vocabulary");
-    return o->type != PIECES_GPT2 || (o->codes && o->vocabulary) ||
+    return o->type != SUBWORDS_GPT2 || (o->codes && o->vocabulary) ||
            fail(e, "--type gpt2 cannot be learned here: give its files with --vocabulary encoder.json and --codes "
                    "vocab.bpe");
 }
 
-/* Pieces that are there often enough. */
+/* Subwords that are there often enough. */
 static bool keep(Vocabulary *kept, const char *path, size_t threshold, Error *e)
 {
     Vocabulary all;
-    if (!bpe_pieces_read(&all, path, e))
+    if (!bpe_subwords_read(&all, path, e))
         return false;
     bool done = vocabulary_open(kept, e);
     for (size_t i = 0; done && i < all.count; i++) {
-        const char *piece = vocabulary_word(&all, (int32_t)i);
+        const char *subword = vocabulary_word(&all, (int32_t)i);
         if (all.counts[i] && all.counts[i] >= threshold)
-            done = vocabulary_add(kept, piece, strlen(piece), all.counts[i], NULL, e);
+            done = vocabulary_add(kept, subword, strlen(subword), all.counts[i], NULL, e);
     }
     vocabulary_close(&all);
     if (done && kept->count == 1 && !kept->counts[UNKNOWN])
@@ -82,64 +82,64 @@ static bool keep(Vocabulary *kept, const char *path, size_t threshold, Error *e)
     return done;
 }
 
-static bool read_words(Pieces *p, const char *path, Error *e)
+static bool read_words(Subwords *p, const char *path, Error *e)
 {
     Vocabulary words;
-    if (!bpe_pieces_read(&words, path, e))
+    if (!bpe_subwords_read(&words, path, e))
         return false;
-    bool done = (words.count > 1 || fail(e, "%s has no words", path)) && pieces_choose(p, &words, 0, 0, e);
+    bool done = (words.count > 1 || fail(e, "%s has no words", path)) && subwords_choose(p, &words, 0, 0, e);
     vocabulary_close(&words);
     return done;
 }
 
-static bool read_wordpiece(Pieces *p, const char *path, bool lower, Error *e)
+static bool read_wordpiece(Subwords *p, const char *path, bool lower, Error *e)
 {
     if (!wordpiece_read(&p->wordpiece, path, lower, e))
         return false;
-    p->count = FIRST_PIECE + p->wordpiece.pieces.count;
+    p->count = FIRST_SUBWORD + p->wordpiece.subwords.count;
     return true;
 }
 
-static bool read_gpt2(Pieces *p, const char *encoder, const char *merges, Error *e)
+static bool read_gpt2(Subwords *p, const char *encoder, const char *merges, Error *e)
 {
     if (!gpt2_read(&p->gpt2, encoder, merges, e))
         return false;
-    p->count = FIRST_PIECE + p->gpt2.pieces.count;
+    p->count = FIRST_SUBWORD + p->gpt2.subwords.count;
     return true;
 }
 
-bool pieces_read_given(Pieces *p, const PiecesOptions *o, Error *e)
+bool subwords_read_given(Subwords *p, const SubwordsOptions *o, Error *e)
 {
     switch (o->type) {
-    case PIECES_WORDS: return !o->vocabulary || read_words(p, o->vocabulary, e);
-    case PIECES_BPE:
+    case SUBWORDS_WORDS: return !o->vocabulary || read_words(p, o->vocabulary, e);
+    case SUBWORDS_BPE:
         return (!o->codes || bpe_read(&p->bpe, o->codes, e)) &&
                (!o->vocabulary || keep(&p->kept, o->vocabulary, o->threshold, e));
-    case PIECES_WORDPIECE: return !o->vocabulary || read_wordpiece(p, o->vocabulary, o->lower, e);
-    case PIECES_GPT2: return read_gpt2(p, o->vocabulary, o->codes, e);
+    case SUBWORDS_WORDPIECE: return !o->vocabulary || read_wordpiece(p, o->vocabulary, o->lower, e);
+    case SUBWORDS_GPT2: return read_gpt2(p, o->vocabulary, o->codes, e);
     default: return true;
     }
 }
 
-bool pieces_given(Pieces *p, const PiecesOptions *o, Error *e)
+bool subwords_given(Subwords *p, const SubwordsOptions *o, Error *e)
 {
-    *p = (Pieces){.type = o->type, .tokens = o->tokens, .count = FIRST_PIECE + 256};
-    bool done = pieces_read_given(p, o, e);
+    *p = (Subwords){.type = o->type, .tokens = o->tokens, .count = FIRST_SUBWORD + 256};
+    bool done = subwords_read_given(p, o, e);
     if (!done)
-        pieces_close(p);
+        subwords_close(p);
     return done;
 }
 
-bool pieces_planned(const PiecesOptions *o, size_t *count, Error *e)
+bool subwords_planned(const SubwordsOptions *o, size_t *count, Error *e)
 {
-    Pieces p = {.type = o->type};
-    bool done = pieces_read_given(&p, o, e);
-    *count = o->type == PIECES_BYTES ? FIRST_PIECE + 256 : o->type == PIECES_BPE ? o->merges : o->size;
+    Subwords p = {.type = o->type};
+    bool done = subwords_read_given(&p, o, e);
+    *count = o->type == SUBWORDS_BYTES ? FIRST_SUBWORD + 256 : o->type == SUBWORDS_BPE ? o->merges : o->size;
     if (p.bpe.count)
         *count = p.bpe.count;
     if (p.count)
         *count = p.count;
-    pieces_close(&p);
+    subwords_close(&p);
     return done;
 }
 
@@ -169,20 +169,20 @@ static bool files_of(RunFiles *f, const char *folder, Error *e)
     return done || memory_error(e, "a path", strlen(folder), 1);
 }
 
-static bool write_files(const Pieces *p, const RunFiles *f, Error *e)
+static bool write_files(const Subwords *p, const RunFiles *f, Error *e)
 {
     switch (p->type) {
-    case PIECES_WORDPIECE: return wordpiece_write(&p->wordpiece, f->path[VOCAB], e);
-    case PIECES_GPT2: return gpt2_write(&p->gpt2, f->path[ENCODER], f->path[MERGES], e);
-    case PIECES_BYTES: return true;
+    case SUBWORDS_WORDPIECE: return wordpiece_write(&p->wordpiece, f->path[VOCAB], e);
+    case SUBWORDS_GPT2: return gpt2_write(&p->gpt2, f->path[ENCODER], f->path[MERGES], e);
+    case SUBWORDS_BYTES: return true;
     default:
         return vocabulary_write(&p->vocabulary, f->path[VOCABULARY], e) &&
-               (p->type != PIECES_BPE || bpe_write(&p->bpe, f->path[CODES], e)) &&
-               (!p->kept.count || bpe_pieces_write(&p->kept, f->path[KEPT], e));
+               (p->type != SUBWORDS_BPE || bpe_write(&p->bpe, f->path[CODES], e)) &&
+               (!p->kept.count || bpe_subwords_write(&p->kept, f->path[KEPT], e));
     }
 }
 
-bool pieces_write(const Pieces *p, const char *folder, Error *e)
+bool subwords_write(const Subwords *p, const char *folder, Error *e)
 {
     RunFiles f;
     bool done = files_of(&f, folder, e) && write_files(p, &f, e);
@@ -190,7 +190,7 @@ bool pieces_write(const Pieces *p, const char *folder, Error *e)
     return done;
 }
 
-static bool read_vocabulary(Pieces *p, const char *path, Error *e)
+static bool read_vocabulary(Subwords *p, const char *path, Error *e)
 {
     if (!vocabulary_read(&p->vocabulary, path, e))
         return false;
@@ -200,34 +200,34 @@ static bool read_vocabulary(Pieces *p, const char *path, Error *e)
 }
 
 /* kept.txt is there where it was given once. */
-static bool read_files(Pieces *p, const PiecesOptions *o, const RunFiles *f, Error *e)
+static bool read_files(Subwords *p, const SubwordsOptions *o, const RunFiles *f, Error *e)
 {
     switch (o->type) {
-    case PIECES_WORDPIECE: return read_wordpiece(p, f->path[VOCAB], o->lower, e);
-    case PIECES_GPT2: return read_gpt2(p, f->path[ENCODER], f->path[MERGES], e);
-    case PIECES_BYTES: return true;
+    case SUBWORDS_WORDPIECE: return read_wordpiece(p, f->path[VOCAB], o->lower, e);
+    case SUBWORDS_GPT2: return read_gpt2(p, f->path[ENCODER], f->path[MERGES], e);
+    case SUBWORDS_BYTES: return true;
     default:
         return read_vocabulary(p, f->path[VOCABULARY], e) &&
-               (o->type != PIECES_BPE || bpe_read(&p->bpe, f->path[CODES], e)) &&
-               (o->type != PIECES_BPE || !o->vocabulary || keep(&p->kept, f->path[KEPT], 0, e));
+               (o->type != SUBWORDS_BPE || bpe_read(&p->bpe, f->path[CODES], e)) &&
+               (o->type != SUBWORDS_BPE || !o->vocabulary || keep(&p->kept, f->path[KEPT], 0, e));
     }
 }
 
-bool pieces_read(Pieces *p, const PiecesOptions *o, const char *folder, Error *e)
+bool subwords_read(Subwords *p, const SubwordsOptions *o, const char *folder, Error *e)
 {
     RunFiles f;
-    *p = (Pieces){.type = o->type, .tokens = o->tokens, .count = FIRST_PIECE + 256};
+    *p = (Subwords){.type = o->type, .tokens = o->tokens, .count = FIRST_SUBWORD + 256};
     bool done = files_of(&f, folder, e) && read_files(p, o, &f, e);
     files_free(&f);
     if (!done)
-        pieces_close(p);
+        subwords_close(p);
     return done;
 }
 
 /* --- ids as a text --- */
 
 /* The words that ids are, with spaces between them. */
-static void words_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line)
+static void words_line(const Subwords *p, const int32_t *ids, size_t count, Buffer *line)
 {
     for (size_t i = 0; i < count; i++)
         buffer_print(line, "%s%s", i ? " " : "", vocabulary_word(&p->vocabulary, ids[i]));
@@ -236,24 +236,24 @@ static void words_line(const Pieces *p, const int32_t *ids, size_t count, Buffer
 static void bytes_line(const int32_t *ids, size_t count, Buffer *line)
 {
     for (size_t i = 0; i < count; i++) {
-        char byte = ids[i] < FIRST_PIECE ? '?' : (char)(unsigned char)(ids[i] - FIRST_PIECE);
+        char byte = ids[i] < FIRST_SUBWORD ? '?' : (char)(unsigned char)(ids[i] - FIRST_SUBWORD);
         buffer_add(line, &byte, 1);
     }
 }
 
-static void bpe_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line)
+static void bpe_line(const Subwords *p, const int32_t *ids, size_t count, Buffer *line)
 {
-    Buffer pieces = {0};
-    words_line(p, ids, count, &pieces);
-    bpe_join(pieces.text ? pieces.text : "", pieces.size, line);
-    line->failed = line->failed || pieces.failed;
-    buffer_free(&pieces);
+    Buffer subwords = {0};
+    words_line(p, ids, count, &subwords);
+    bpe_join(subwords.text ? subwords.text : "", subwords.size, line);
+    line->failed = line->failed || subwords.failed;
+    buffer_free(&subwords);
 }
 
 /* The id that a vocabulary which counts from 0 has for one of ours. */
-static int32_t own_id(int32_t id, int32_t unknown) { return id < FIRST_PIECE ? unknown : id - FIRST_PIECE; }
+static int32_t own_id(int32_t id, int32_t unknown) { return id < FIRST_SUBWORD ? unknown : id - FIRST_SUBWORD; }
 
-static void wordpiece_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line)
+static void wordpiece_line(const Subwords *p, const int32_t *ids, size_t count, Buffer *line)
 {
     Error e;
     int32_t *own = memory_get(count, sizeof *own);
@@ -264,7 +264,7 @@ static void wordpiece_line(const Pieces *p, const int32_t *ids, size_t count, Bu
     memory_free(own);
 }
 
-static void gpt2_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line)
+static void gpt2_line(const Subwords *p, const int32_t *ids, size_t count, Buffer *line)
 {
     Error e;
     for (size_t i = 0; i < count; i++) {
@@ -276,48 +276,48 @@ static void gpt2_line(const Pieces *p, const int32_t *ids, size_t count, Buffer 
     }
 }
 
-static void join_pieces(const Pieces *p, const int32_t *ids, size_t count, Buffer *words)
+static void join_subwords(const Subwords *p, const int32_t *ids, size_t count, Buffer *words)
 {
     switch (p->type) {
-    case PIECES_BPE: bpe_line(p, ids, count, words); break;
-    case PIECES_WORDPIECE: wordpiece_line(p, ids, count, words); break;
+    case SUBWORDS_BPE: bpe_line(p, ids, count, words); break;
+    case SUBWORDS_WORDPIECE: wordpiece_line(p, ids, count, words); break;
     default: words_line(p, ids, count, words);
     }
 }
 
-void pieces_line(const Pieces *p, const int32_t *ids, size_t count, Buffer *line)
+void subwords_line(const Subwords *p, const int32_t *ids, size_t count, Buffer *line)
 {
     size_t before_end = 0;
     while (before_end < count && ids[before_end] != END)
         before_end++;
-    if (p->type == PIECES_BYTES || p->type == PIECES_GPT2) {
-        if (p->type == PIECES_BYTES)
+    if (p->type == SUBWORDS_BYTES || p->type == SUBWORDS_GPT2) {
+        if (p->type == SUBWORDS_BYTES)
             bytes_line(ids, before_end, line);
         else
             gpt2_line(p, ids, before_end, line);
         return;
     }
     Buffer words = {0};
-    join_pieces(p, ids, before_end, &words);
+    join_subwords(p, ids, before_end, &words);
     tokens_join(&p->tokens, TARGET, (Line){words.text ? words.text : "", words.size}, line);
     line->failed = line->failed || words.failed;
     buffer_free(&words);
 }
 
-static const char *name_of(const Pieces *p, int32_t id)
+static const char *name_of(const Subwords *p, int32_t id)
 {
-    if (id < FIRST_PIECE)
+    if (id < FIRST_SUBWORD)
         return id == UNKNOWN ? "<unk>" : end;
-    if (p->type == PIECES_WORDPIECE)
-        return vocabulary_word(&p->wordpiece.pieces, id - FIRST_PIECE);
-    return p->type == PIECES_GPT2 ? vocabulary_word(&p->gpt2.pieces, id - FIRST_PIECE)
-                                  : vocabulary_word(&p->vocabulary, id);
+    if (p->type == SUBWORDS_WORDPIECE)
+        return vocabulary_word(&p->wordpiece.subwords, id - FIRST_SUBWORD);
+    return p->type == SUBWORDS_GPT2 ? vocabulary_word(&p->gpt2.subwords, id - FIRST_SUBWORD)
+                                    : vocabulary_word(&p->vocabulary, id);
 }
 
-void pieces_name(const Pieces *p, int32_t id, Buffer *name)
+void subwords_name(const Subwords *p, int32_t id, Buffer *name)
 {
-    if (p->type == PIECES_BYTES && id >= FIRST_PIECE)
-        buffer_print(name, "0x%02x", (unsigned)(id - FIRST_PIECE));
+    if (p->type == SUBWORDS_BYTES && id >= FIRST_SUBWORD)
+        buffer_print(name, "0x%02x", (unsigned)(id - FIRST_SUBWORD));
     else
         buffer_print(name, "%s", name_of(p, id));
 }

@@ -1,10 +1,10 @@
-/* Learning pieces: see pieces.h. Words are counted by all threads, each its run of lines, and the counts are added up
+/* Learning subwords: see subwords.h. Words are counted by all threads, each its run of lines, and the counts are added up
  * from the first run to the last one: so words are numbered in the order in which they first come, however many threads count. */
-#include "encdec/pieces.h"
+#include "encdec/subwords.h"
 
 #include "base/memory.h"
 #include "base/utf8.h"
-#include "encdec/pieces_inner.h"
+#include "encdec/subwords_inner.h"
 
 #include <string.h>
 
@@ -17,8 +17,8 @@ typedef struct Counter {
 } Counter;
 
 typedef struct Counting {
-    const PiecesOptions *options;
-    PiecesText text;
+    const SubwordsOptions *options;
+    SubwordsText text;
     Pool *pool;
     size_t workers;
     Counter *counter; /* [workers] */
@@ -62,13 +62,13 @@ static bool count_parted(Vocabulary *v, Line line, Error *e)
 
 static bool count_line(const Counting *c, Counter *to, Line line)
 {
-    const PiecesOptions *o = c->options;
+    const SubwordsOptions *o = c->options;
     Line words;
-    if (o->type == PIECES_WORDPIECE)
+    if (o->type == SUBWORDS_WORDPIECE)
         return wordpiece_count(&to->words, line.text, line.size, o->lower, &to->e);
     if (!tokens_of_line(&o->tokens, c->text.side, line, &to->capacity, &words, &to->e))
         return false;
-    if (o->type == PIECES_WORDS)
+    if (o->type == SUBWORDS_WORDS)
         return count_words(&to->words, words, &to->e);
     return (o->only_spaces ? count_bpe_words : count_parted)(&to->words, words, &to->e);
 }
@@ -115,7 +115,7 @@ static bool count_text(Counting *c, Vocabulary *sum, Error *e)
     return done;
 }
 
-static bool count_texts(Vocabulary *sum, const PiecesOptions *o, const PiecesText *texts, size_t count, Pool *pool,
+static bool count_texts(Vocabulary *sum, const SubwordsOptions *o, const SubwordsText *texts, size_t count, Pool *pool,
                         Error *e)
 {
     Counting c = {.options = o, .pool = pool, .workers = pool ? pool_size(pool) : 1};
@@ -135,7 +135,7 @@ static bool count_texts(Vocabulary *sum, const PiecesOptions *o, const PiecesTex
     return done;
 }
 
-static bool note_seen(PiecesSeen *seen, const Vocabulary *words, Error *e)
+static bool note_seen(SubwordsSeen *seen, const Vocabulary *words, Error *e)
 {
     Vocabulary characters = {0};
     bool done = true;
@@ -156,10 +156,10 @@ static bool note_seen(PiecesSeen *seen, const Vocabulary *words, Error *e)
     return done;
 }
 
-/* --- pieces of words --- */
+/* --- subwords of words --- */
 
-/* Lets a coder count the pieces of all words. */
-static bool count_pieces(BpeCoder *coder, const Vocabulary *words, Error *e)
+/* Lets a coder count the subwords of all words. */
+static bool count_subwords(BpeCoder *coder, const Vocabulary *words, Error *e)
 {
     for (size_t i = 0; i < words->count; i++) {
         const char *word = vocabulary_word(words, (int32_t)i);
@@ -168,59 +168,59 @@ static bool count_pieces(BpeCoder *coder, const Vocabulary *words, Error *e)
         if (!bpe_encode(coder, word, strlen(word), e))
             return false;
         for (size_t k = 0; k < coder->count; k++)
-            coder->pieces.counts[coder->line[k]] += words->counts[i] - 1;
+            coder->subwords.counts[coder->line[k]] += words->counts[i] - 1;
     }
     return true;
 }
 
-static bool learn_bpe(Pieces *p, const PiecesOptions *o, const Vocabulary *words, uint64_t lines, PiecesSeen *seen,
-                      Error *e)
+static bool learn_bpe(Subwords *p, const SubwordsOptions *o, const Vocabulary *words, uint64_t lines,
+                      SubwordsSeen *seen, Error *e)
 {
     BpeCoder coder;
     if ((!o->codes && !bpe_learn(&p->bpe, words, o->merges, BPE_LEAST, e)) ||
         !bpe_coder_open(&coder, &p->bpe, &p->kept, 0, e))
         return false;
-    bool done = count_pieces(&coder, words, e) && pieces_choose(p, &coder.pieces, 0, lines, e);
+    bool done = count_subwords(&coder, words, e) && subwords_choose(p, &coder.subwords, 0, lines, e);
     if (seen) {
-        seen->met = coder.pieces; /* its list from now on */
-        coder.pieces = (Vocabulary){0};
+        seen->met = coder.subwords; /* its list from now on */
+        coder.subwords = (Vocabulary){0};
     }
     bpe_coder_close(&coder);
     return done;
 }
 
-static bool learn_wordpiece(Pieces *p, const PiecesOptions *o, const Vocabulary *words, Error *e)
+static bool learn_wordpiece(Subwords *p, const SubwordsOptions *o, const Vocabulary *words, Error *e)
 {
-    size_t most = o->size > FIRST_PIECE ? o->size - FIRST_PIECE : SIZE_MAX;
+    size_t most = o->size > FIRST_SUBWORD ? o->size - FIRST_SUBWORD : SIZE_MAX;
     if (!wordpiece_learn(&p->wordpiece, words, most, o->lower, e))
         return fail(e, "%s (without <unk> and </s>, which train counts as well); give a larger --size", e->text);
-    p->count = FIRST_PIECE + p->wordpiece.pieces.count;
+    p->count = FIRST_SUBWORD + p->wordpiece.subwords.count;
     return true;
 }
 
-static bool learn_from(Pieces *p, const PiecesOptions *o, const Vocabulary *words, uint64_t lines, PiecesSeen *seen,
-                       Error *e)
+static bool learn_from(Subwords *p, const SubwordsOptions *o, const Vocabulary *words, uint64_t lines,
+                       SubwordsSeen *seen, Error *e)
 {
     switch (o->type) {
-    case PIECES_WORDS: return pieces_choose(p, words, o->size, lines, e);
-    case PIECES_BPE: return learn_bpe(p, o, words, lines, seen, e);
+    case SUBWORDS_WORDS: return subwords_choose(p, words, o->size, lines, e);
+    case SUBWORDS_BPE: return learn_bpe(p, o, words, lines, seen, e);
     default: return learn_wordpiece(p, o, words, e);
     }
 }
 
 /* --- all of it --- */
 
-static bool is_given(const PiecesOptions *o)
+static bool is_given(const SubwordsOptions *o)
 {
-    return o->type == PIECES_BYTES || o->type == PIECES_GPT2 || (o->type != PIECES_BPE && o->vocabulary);
+    return o->type == SUBWORDS_BYTES || o->type == SUBWORDS_GPT2 || (o->type != SUBWORDS_BPE && o->vocabulary);
 }
 
-static bool learn(Pieces *p, const PiecesOptions *o, const PiecesText *texts, size_t count, Pool *pool,
-                  PiecesSeen *seen, Error *e)
+static bool learn(Subwords *p, const SubwordsOptions *o, const SubwordsText *texts, size_t count, Pool *pool,
+                  SubwordsSeen *seen, Error *e)
 {
     Vocabulary words;
     uint64_t lines = 0;
-    if (!pieces_read_given(p, o, e))
+    if (!subwords_read_given(p, o, e))
         return false;
     if (is_given(o))
         return true;
@@ -236,22 +236,22 @@ static bool learn(Pieces *p, const PiecesOptions *o, const PiecesText *texts, si
     return done;
 }
 
-bool pieces_learn(Pieces *p, const PiecesOptions *o, const PiecesText *texts, size_t count, Pool *pool,
-                  PiecesSeen *seen, Error *e)
+bool subwords_learn(Subwords *p, const SubwordsOptions *o, const SubwordsText *texts, size_t count, Pool *pool,
+                    SubwordsSeen *seen, Error *e)
 {
-    *p = (Pieces){.type = o->type, .tokens = o->tokens, .count = FIRST_PIECE + 256};
+    *p = (Subwords){.type = o->type, .tokens = o->tokens, .count = FIRST_SUBWORD + 256};
     if (seen)
-        *seen = (PiecesSeen){0};
+        *seen = (SubwordsSeen){0};
     bool done = learn(p, o, texts, count, pool, seen, e);
     if (!done)
-        pieces_close(p);
+        subwords_close(p);
     if (!done && seen)
-        pieces_seen_close(seen);
+        subwords_seen_close(seen);
     return done;
 }
 
-void pieces_seen_close(PiecesSeen *seen)
+void subwords_seen_close(SubwordsSeen *seen)
 {
     vocabulary_close(&seen->met);
-    *seen = (PiecesSeen){0};
+    *seen = (SubwordsSeen){0};
 }

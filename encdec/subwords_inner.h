@@ -1,0 +1,17 @@
+/* What the files that make and use subwords share; see subwords.h. */
+#ifndef ENCDEC_SUBWORDS_INNER_H
+#define ENCDEC_SUBWORDS_INNER_H
+
+#include "encdec/subwords.h"
+
+/* Makes p->vocabulary: <unk>, </s>, which ends so many lines, and then the most frequent of all that were counted,
+ * `size` ids at most (0: all). What is written in the text as one of those two is not among them. */
+bool subwords_choose(Subwords *p, const Vocabulary *counted, size_t size, uint64_t lines, Error *e);
+
+/* The id of a word or a subword of the text, which is never that of </s>. */
+int32_t subwords_find(const Subwords *p, const char *word, size_t size);
+
+/* Reads what is given: all there is of words, wordpiece and gpt2; of bpe merges and subwords that are kept. */
+bool subwords_read_given(Subwords *p, const SubwordsOptions *o, Error *e);
+
+#endif
