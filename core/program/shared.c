@@ -84,8 +84,8 @@ static const OptionChoice axes[] = {{"step", OVER_STEP}, {"tokens", OVER_TOKENS}
 static const OptionChoice plotted[] = {{"picture", PLOTTED_PICTURE}, {"events", PLOTTED_EVENTS}, {NULL, 0}};
 static const OptionChoice figures[] = {{"validation", LOG_VALID}, {"accuracy", LOG_ACCURACY}, {"perplexity", LOG_WORD},
                                        {"bleu", LOG_BLEU},        {"training", LOG_LOSS},     {NULL, 0}};
-static const OptionChoice formats[] = {
-    {"text", REPORT_TEXT}, {"tsv", REPORT_TSV}, {"markdown", REPORT_MARKDOWN}, {"latex", REPORT_LATEX}, {NULL, 0}};
+static const OptionChoice formats[] = {{"text", REPORT_TEXT},         {"tsv", REPORT_TSV},     {"csv", REPORT_CSV},
+                                       {"markdown", REPORT_MARKDOWN}, {"latex", REPORT_LATEX}, {NULL, 0}};
 static const OptionChoice fits[] = {{"none", FIT_NONE}, {"scaling", FIT_SCALING}, {NULL, 0}};
 static const OptionChoice logs[] = {
     {"none", LOG_AXES_NONE}, {"x", LOG_AXES_X}, {"y", LOG_AXES_Y}, {"xy", LOG_AXES_XY}, {NULL, 0}};

@@ -155,8 +155,10 @@ static size_t width_of(const Comparison *c, Column column)
 /* One line; g NULL: the headings. */
 static void add_line(Buffer *b, const Comparison *c, const Group *g, ReportFormat format, const size_t *width)
 {
-    static const char *const begin[] = {"", "", "| ", ""}, *const between[] = {"  ", "\t", " | ", " & "},
-                             *const end[] = {"", "", " |", " \\\\"};
+    static const char *const begin[] = {[REPORT_TEXT] = "", [REPORT_MARKDOWN] = "| ", [REPORT_LATEX] = ""},
+                             *const between[] =
+                                 {[REPORT_TEXT] = "  ", [REPORT_MARKDOWN] = " | ", [REPORT_LATEX] = " & "},
+                             *const end[] = {[REPORT_TEXT] = "", [REPORT_MARKDOWN] = " |", [REPORT_LATEX] = " \\\\"};
     buffer_print(b, "%s", begin[format]);
     for (Column i = 0; i < COLUMNS; i++) {
         const size_t before = b->size;
@@ -245,10 +247,37 @@ static void write_tsv(Buffer *b, const Comparison *c)
     }
 }
 
+/* A field as RFC 4180 has it: always in quotes, those in it twice. */
+static void add_quoted(Buffer *b, const char *text, size_t size)
+{
+    buffer_add(b, "\"", 1);
+    for (size_t i = 0; i < size; i++)
+        buffer_print(b, text[i] == '"' ? "%c\"" : "%c", text[i]);
+    buffer_add(b, "\"", 1);
+}
+
+static void write_csv(Buffer *b, const Comparison *c)
+{
+    Buffer name = {0};
+    figure_name(&name, &c->figure, c->unit);
+    buffer_print(b, "group,seed,");
+    add_quoted(b, name.text, name.size);
+    buffer_print(b, "\n");
+    b->failed = b->failed || name.failed;
+    buffer_free(&name);
+    for (const Group *g = c->group; g < c->group + c->groups; g++)
+        for (size_t i = 0; i < g->count; i++) {
+            add_quoted(b, g->label, strlen(g->label));
+            buffer_print(b, ",%" PRId64 ",%.10g\n", g->seed[i], g->value[i]);
+        }
+}
+
 void report_write(Buffer *b, const Comparison *c, ReportFormat format)
 {
     if (format == REPORT_TSV)
         write_tsv(b, c);
+    else if (format == REPORT_CSV)
+        write_csv(b, c);
     else
         write_table(b, c, format);
 }

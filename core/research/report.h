@@ -4,10 +4,10 @@
 
 #include "core/research/compare.h"
 
-typedef enum ReportFormat { REPORT_TEXT, REPORT_TSV, REPORT_MARKDOWN, REPORT_LATEX } ReportFormat;
+typedef enum ReportFormat { REPORT_TEXT, REPORT_TSV, REPORT_CSV, REPORT_MARKDOWN, REPORT_LATEX } ReportFormat;
 
-/* TSV has all digits, and each seed's value; the others have two digits of the smallest standard deviation. LaTeX needs
- * the package booktabs. */
+/* TSV has all digits, and each seed's value; CSV only these, a line for each run. The others have two digits of the
+ * smallest standard deviation. LaTeX needs the package booktabs. */
 void report_write(Buffer *b, const Comparison *c, ReportFormat format);
 
 /* The data of plots/compare.gp: each run's value, then each group's mean and interval. */

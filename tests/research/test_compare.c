@@ -168,6 +168,19 @@ START_TEST(tables_have_what_is_known)
     buffer_free(&tsv);
 }
 
+START_TEST(csv_has_a_line_for_each_run)
+{
+    const char *const runs[] = {made_run("a", "\"init\": \"x, y\"", "\"seed\": 1", 20, 0),
+                                made_run("b", "\"init\": \"x, y\"", "\"seed\": 2", 20, 1),
+                                made_run("c", "\"init\": \"say \\\"z\\\"\"", "\"seed\": 1", 20, 2)};
+    Buffer b = report_of(runs, 3, REPORT_CSV);
+    static const char wanted[] = "group,seed,\"";
+    ck_assert_msg(strncmp(b.text, wanted, sizeof wanted - 1) == 0, "%s", b.text);
+    ck_assert_msg(strstr(b.text, "\n\"init x, y\",1,") && strstr(b.text, "\n\"init x, y\",2,"), "%s", b.text);
+    ck_assert_msg(strstr(b.text, "\n\"init say \"\"z\"\"\",1,"), "%s", b.text);
+    buffer_free(&b);
+}
+
 START_TEST(names_are_no_commands_of_latex_or_markdown)
 {
     const char *const runs[] = {made_run("a", "\"init\": \"a_b|c\\\\d%\"", "\"seed\": 1", 20, 0),
@@ -309,6 +322,7 @@ static const Test tests[] = {
     TEST(groups_differ_in_more_than_the_seed),
     TEST(what_cannot_be_compared_is_said),
     TEST(tables_have_what_is_known),
+    TEST(csv_has_a_line_for_each_run),
     TEST(names_are_no_commands_of_latex_or_markdown),
     TEST(groups_are_drawn),
     TEST(tables_of_sweeps_are_compared),
