@@ -11,7 +11,7 @@
 # What can be set on the command line (make keeps spaces before a comment, hence none there)
 # ---------------------------------------------------------------------------------------------------------------
 
-ARCH    = native# processor to build for; x86-64-v3: any x86 since 2013, and what valgrind understands
+ARCH    = any# processor to build for: any runs everywhere and is fast; native: this one alone; or x86-64-v3 ...
 GPU     = native# GPUs to build for: those here (none: any, but slow to start); all; or a list: "80 90"
 MODE    = release# release, sanitize, tsan, valgrind, coverage or fuzz; the targets of those names set it
 BUILD   = build# everything made goes here, but programs go to
@@ -85,10 +85,11 @@ ifeq ($(call run,command -v $(firstword $(CC))),)
 $(error there is no compiler '$(CC)': make deps installs gcc, CC=NAME chooses another)
 endif
 COMPILER  := $(call run,$(CC) --version 2>&1 | head -n 1)
-PROCESSOR := $(call run,$(CC) -march=$(ARCH) -E -x c /dev/null '-$(hash)$(hash)$(hash)' 2>&1 | \
+include kernels/cpu/cpu.mk
+PROCESSOR := $(call run,$(CC) $(MARCH) -E -x c /dev/null '-$(hash)$(hash)$(hash)' 2>&1 | \
                sed -n -E 's/.*"-target-cpu" "([^"]*)".*/\1/p; s/.*-march=([a-z0-9.+-]*).*/\1/p' | \
                grep -v native | head -n 1)
-FEATURES  := $(call run,$(CC) $(CFLAGS) -march=$(ARCH) -dM -E -x c /dev/null 2>/dev/null | tr A-Z_ a-z. | \
+FEATURES  := $(call run,$(CC) $(CFLAGS) $(MARCH) -dM -E -x c /dev/null 2>/dev/null | tr A-Z_ a-z. | \
                sed -n -E 's/^.define \.\.((avx|bmi|fma|popcnt|lzcnt|movbe|s?sse[34]|xop|apx)[0-9a-z.]*)\.\. 1$$/\1/p; \
                           s/^.define \.\.arm\.feature\.([a-z0-9.]*) 1$$/\1/p; \
                           s/^.define \.\.sizeof\.pointer\.\. 4$$/32-bit/p' | sort)
@@ -129,9 +130,9 @@ endif
 # Never -ffast-math: it makes NaN checks fail and reorders sums. Nothing here reads errno after a square root, and
 # a formula is rounded as it is written (no fused multiply-add that the source does not show), by gcc and clang alike;
 # kernels/cpu, which is compared within a tolerance, may fuse.
-NEEDED = $(MODE_$(MODE)) -march=$(ARCH) -fno-fast-math -fno-math-errno -ffp-contract=off -pthread
-ALL_CPPFLAGS = -I. -D_POSIX_C_SOURCE=200809L $(if $(USE_ONEDNN),-DHAVE_ONEDNN) $(if $(USE_LIBARCHIVE),-DHAVE_LIBARCHIVE) \
-               $(if $(USE_CUDA),-DHAVE_CUDA) $(if $(USE_EMULATOR),-DHAVE_EMULATOR) $(if $(USE_CHECKED),-DHAVE_CHECKED) \
+NEEDED = $(MODE_$(MODE)) $(MARCH) -fno-fast-math -fno-math-errno -ffp-contract=off -pthread
+ALL_CPPFLAGS = -I. -D_POSIX_C_SOURCE=200809L -DCPU_LOWEST=$(firstword $(LEVELS)) \
+               $(if $(USE_ONEDNN),-DHAVE_ONEDNN) $(if $(USE_LIBARCHIVE),-DHAVE_LIBARCHIVE) $(if $(USE_CUDA),-DHAVE_CUDA) $(if $(USE_EMULATOR),-DHAVE_EMULATOR) $(if $(USE_CHECKED),-DHAVE_CHECKED) \
                $(DEPS_CPPFLAGS) $(CPPFLAGS)
 ALL_CFLAGS   = $(CFLAGS) -std=c11 $(NEEDED) $(WARNINGS)
 ALL_LDFLAGS  = $(CFLAGS) $(MODE_$(MODE)) -pthread $(LDFLAGS) $(DEPS_LDFLAGS)
@@ -165,12 +166,10 @@ include kernels/cuda/cuda.mk
 included = $(addprefix $(dir $1),$(if $(wildcard $1),$(shell sed -n 's/^$(hash) *include "\([^"/]*\.c\)".*/\1/p' $1)))
 
 PLAIN := $(if $(wildcard kernels/plain/plain.c),$(addprefix kernels/plain/plain_,F32 F64 BF16))
-CPU   := $(if $(wildcard kernels/cpu/cpu.c),$(addprefix kernels/cpu/cpu_,F32 BF16))
 
 SOURCES := $(sort $(wildcard base/*.c kernels/*.c kernels/cost/*.c kernels/profile/*.c kernels/mine/*.c core/*/*.c \
                              $(if $(USE_EMULATOR),kernels/cuda/emulator/*.c)) \
-             $(filter-out kernels/cpu/cpu.c $(call included,kernels/cpu/cpu.c), \
-                          $(wildcard kernels/cpu/*.c)))
+             kernels/cpu/levels.c)
 OBJECTS := $(patsubst %,$(OUT)/%.o,$(SOURCES:.c=) $(PLAIN) $(CPU) $(CU) plots) $(CUDA_OBJECTS)
 LIBRARY := $(OUT)/libattend.a
 
@@ -183,9 +182,6 @@ $(OUT)/%.o: %.c $(OUT)/flags
 	$(call compile)
 $(OUT)/kernels/plain/plain_%.o: kernels/plain/plain.c $(OUT)/flags
 	$(call compile,-DPLAIN_$*)
-$(OUT)/kernels/cpu/cpu_%.o: kernels/cpu/cpu.c $(OUT)/flags
-	$(call compile,-DCPU_$*)
-$(OUT)/kernels/cpu/%: EXTRA = -ffp-contract=fast
 
 # The version is compiled into one small file, so that a commit does not rebuild the world. What ends a program on a
 # processor that cannot run it must itself run on any: it is built without -march, and $(link) names it.
@@ -245,7 +241,7 @@ include tests/tests.mk tests/fuzz/fuzz.mk tools/course.mk
 row = printf '  %-11s %s\n' $1 '$(if $(filter yes,$($2)),$(or $($2_VERSION),yes),no         $3)'
 
 table: programs
-	@printf '%s\n' '' '$(BIN)/: $(or $(PROGRAMS),no program yet), for $(ARCH) ($(PROCESSOR))'
+	@printf '%s\n' '' '$(BIN)/: $(or $(PROGRAMS),no program yet), for $(if $(filter any,$(ARCH)),any $(PROCESSOR),$(ARCH) ($(PROCESSOR)))'
 	@printf '  %-11s %s\n' compiler $(call quote,$(COMPILER))
 	@$(call row,oneDNN,ONEDNN,would add: fast matrix products on CPU (f32 and bf16))
 	@$(call row,libarchive,LIBARCHIVE,would add: reading .zip .gz .xz .tar.gz)

@@ -96,7 +96,7 @@ static bool take_token(void *to, const float *logits, int32_t target, Error *e)
     Stretches *s = to;
     double largest = (double)logits[0], sum = 0;
     for (size_t i = 1; i < s->vocabulary; i++)
-        largest = fmax(largest, (double)logits[i]);
+        largest = (double)logits[i] > largest ? (double)logits[i] : largest;
     for (size_t i = 0; i < s->vocabulary; i++)
         sum += exp((double)logits[i] - largest);
     s->bits += (log(sum) - ((double)logits[target] - largest)) / log(2);

@@ -2,16 +2,17 @@
 #include "kernels/kernels.h"
 
 #include "base/buffer.h"
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/level.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/mine/mine.h"
 #include "kernels/plain/plain.h"
 
 #include <string.h>
 
-/* The types of a backend are side by side. */
+/* The types of a backend are side by side. NULL: see table(). */
+enum { CPU_F32 = 3, CPU_BF16 };
 static const Kernels *const tables[] = {
-    &plain_f32,    &plain_bf16,    &plain_f64,     &cpu_f32, &cpu_bf16,
+    &plain_f32,    &plain_bf16,    &plain_f64,     [CPU_F32] = NULL, [CPU_BF16] = NULL,
 #ifdef HAVE_CUDA
     &cuda_f32,     &cuda_bf16,     &cuda_tf32,
 #endif
@@ -24,6 +25,12 @@ static const Kernels *const tables[] = {
 };
 
 enum { TABLES = sizeof tables / sizeof *tables };
+
+/* Which of cpu's it is depends on the processor. */
+static const Kernels *table(size_t i)
+{
+    return i == CPU_F32 ? cpu_kernels(NUMBER_F32) : i == CPU_BF16 ? cpu_kernels(NUMBER_BF16) : tables[i];
+}
 
 /* What is not of the wanted type passes through memory here, much at once, because a device answers each time again. */
 static void download(const Kernels *k, Stream *s, void *to, const void *from, size_t count, bool doubles)
@@ -68,10 +75,10 @@ static void not_found(const char *device, NumberType type, bool known, Error *e)
 {
     Buffer there = {0};
     for (size_t i = 0; i < TABLES; i++) {
-        bool first = i == 0 || strcmp(tables[i]->backend, tables[i - 1]->backend) != 0;
-        if ((known ? strcmp(tables[i]->backend, device) == 0 : first) && is_there(tables[i], NULL))
+        bool first = i == 0 || strcmp(table(i)->backend, table(i - 1)->backend) != 0;
+        if ((known ? strcmp(table(i)->backend, device) == 0 : first) && is_there(table(i), NULL))
             buffer_print(&there, "%s%s", there.size ? ", " : "",
-                         known ? number_type_name(tables[i]->type) : tables[i]->backend);
+                         known ? number_type_name(table(i)->type) : table(i)->backend);
     }
     const char *list = there.size && !there.failed ? there.text : "less";
     if (known)
@@ -96,7 +103,7 @@ bool kernels_complete(Kernels *k, Error *e)
 static const Kernels *open_table(size_t i, Error *e)
 {
     static Kernels whole[TABLES]; /* filled once: others may be reading it */
-    Kernels k = *tables[i];
+    Kernels k = *table(i);
     if (!is_there(&k, e) || (!whole[i].backend && !kernels_complete(&k, e)))
         return NULL;
     if (!whole[i].backend)
@@ -110,9 +117,9 @@ const Kernels *kernels_find(const char *device, NumberType type, Error *e)
     if (strcmp(device, "mine") == 0)
         return mine_find(type, e);
     for (size_t i = 0; i < TABLES; i++) {
-        if (strcmp(tables[i]->backend, device) != 0)
+        if (strcmp(table(i)->backend, device) != 0)
             continue;
-        if (tables[i]->type == type)
+        if (table(i)->type == type)
             return open_table(i, e);
         known = true;
     }
@@ -124,6 +131,6 @@ bool kernels_one_worker(const char *device)
 {
     bool one = false;
     for (size_t i = 0; i < TABLES; i++)
-        one = one || (tables[i]->one_worker && !strcmp(tables[i]->backend, device));
+        one = one || (table(i)->one_worker && !strcmp(table(i)->backend, device));
     return one;
 }

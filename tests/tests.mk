@@ -40,6 +40,12 @@ endif
 these: $(THESE)
 	@:
 
+levels: programs ## test the operations with each level of instructions that runs here, not only with the best
+	@for level in $(LEVELS); do case $$(ATTEND_CPU=$$level $(BIN)/charlm --version) in *" $$level instructions") \
+	     echo "$$level:"; \
+	     ATTEND_CPU=$$level $(MAKE) --no-print-directory test only='$(or $(only),kernels nn/network)' || exit 1;; \
+	 esac; done
+
 tests: programs $(foreach t,$(TESTS),$(call test_program,$t)) ## build all tests without running them
 # tests/gpu.sh asks: the folders of programs and of other tools, and whether there is Check
 where:
@@ -49,13 +55,13 @@ has-check:
 
 sanitize: ## run the tests with AddressSanitizer and UndefinedBehaviorSanitizer
 	@UBSAN_OPTIONS=print_stacktrace=1 CK_TIMEOUT_MULTIPLIER=$(or $(CK_TIMEOUT_MULTIPLIER),10) \
-	 $(MAKE) --no-print-directory test MODE=sanitize
+	 $(MAKE) --no-print-directory test MODE=sanitize ARCH=native
 
 tsan: ## run the tests with ThreadSanitizer
 	@CK_TIMEOUT_MULTIPLIER=$(or $(CK_TIMEOUT_MULTIPLIER),20) \
 	 TSAN_OPTIONS='suppressions=$(CURDIR)/tests/tsan.suppressions' \
 	 WRAP="$$(command -v setarch >/dev/null && echo setarch -R)" \
-	 $(MAKE) --no-print-directory test MODE=tsan
+	 $(MAKE) --no-print-directory test MODE=tsan ARCH=native
 
 # valgrind 3.19 dies on AVX-512, hence ARCH. A test that must not run under it is named here with the reason why.
 VALGRIND      = valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect,possible
@@ -69,15 +75,15 @@ valgrind: ## run the tests under valgrind
 
 coverage: ## run the tests, quickly, and say which lines and branches they do not reach; WRITE=1: tests/coverage.txt
 	@find $(BUILD)/coverage-* -name '*.gcda' -delete 2>/dev/null || true
-	@FAST=1 CK_TIMEOUT_MULTIPLIER=$(or $(CK_TIMEOUT_MULTIPLIER),20) $(MAKE) --no-print-directory test MODE=coverage; \
-	 passed=$$?; $(MAKE) --no-print-directory coverage-report MODE=coverage && exit $$passed
+	@FAST=1 CK_TIMEOUT_MULTIPLIER=$(or $(CK_TIMEOUT_MULTIPLIER),20) $(MAKE) --no-print-directory test MODE=coverage ARCH=native; \
+	 passed=$$?; $(MAKE) --no-print-directory coverage-report MODE=coverage ARCH=native && exit $$passed
 coverage-report:
 	@WRITE='$(WRITE)' tools/coverage.sh $(OUT)
 
 flips: ## make small mistakes in the operations and list those that no test notices: count=N only=FILE... seed=N WRITE=1
-	@$(MAKE) --no-print-directory run-flips MODE=release CFLAGS=-O1 CUDA=no BUILD='$(BUILD)/flips'
+	@$(MAKE) --no-print-directory run-flips MODE=release ARCH=native CFLAGS=-O1 CUDA=no BUILD='$(BUILD)/flips'
 run-flips: $(foreach t,$(wildcard $(addprefix tests/,$(addsuffix /test_*.c,kernels nn tensor train search emulator))),$(call test_program,$t))
-	@CC='$(CC)' FLAGS='$(ALL_CPPFLAGS) $(ALL_CFLAGS)' EXTRA='-ffp-contract=fast' \
+	@CC='$(CC)' FLAGS='$(ALL_CPPFLAGS) $(ALL_CFLAGS)' EXTRA='-DCPU_LEVEL=single -ffp-contract=fast' \
 	 CXX='$(if $(USE_CHECKED),$(CXX))' CXX_FLAGS='$(ALL_CPPFLAGS) $(CXXFLAGS) $(CHECKS)' \
 	 LINK='$(ALL_LDFLAGS)' LIBS='$(CHECK_LIBS) $(ALL_LDLIBS)' OUT='$(CURDIR)/$(OUT)' SEED='$(or $(seed),1)' WRITE='$(WRITE)' \
 	 tools/flips.sh '$(or $(count),700)' '$(only)'
@@ -118,4 +124,4 @@ count-instructions: $(OUT_BIN)/instructions
 $(OUT_BIN)/instructions: $(OUT)/tools/instructions.o $(LIBRARY) $(OUT)/link
 	$(link)
 
-.PHONY: test these tests where has-check sanitize tsan valgrind coverage coverage-report flips run-flips hostile hunt null-comparison build-test bench-kernels instructions count-instructions
+.PHONY: test these tests levels where has-check sanitize tsan valgrind coverage coverage-report flips run-flips hostile hunt null-comparison build-test bench-kernels instructions count-instructions

@@ -6,7 +6,6 @@
  * times slower. Times are the median of repeated runs after a warm-up; FLOP and bytes are kernels/cost's. Products
  * are compared with the peak of their type, the rest with memory that is read and written in place: more than all of
  * that means that caches helped. */
-#include "kernels/cpu/cpu.h"
 
 #include "base/bf16.h"
 #include "base/clock.h"
@@ -14,7 +13,7 @@
 #include "base/philox.h"
 #include "base/thread.h"
 #include "kernels/cost/cost.h"
-#include "kernels/cpu/limits.h"
+#include "kernels/cpu/level.h"
 #include "kernels/plain/plain.h"
 
 #include <math.h>
@@ -471,7 +470,8 @@ static bool try_shape(const Operation *o, const Sizes *z, bool time_plain, const
     if (!work_open(&plain, &plain_f32, o, &small, e))
         return false;
     o->run(&plain);
-    bool fine = try_backend(&cpu_f32, o, z, &plain, limits, e) && try_backend(&cpu_bf16, o, z, &plain, limits, e);
+    bool fine = try_backend(cpu_kernels(NUMBER_F32), o, z, &plain, limits, e) &&
+                try_backend(cpu_kernels(NUMBER_BF16), o, z, &plain, limits, e);
     work_close(&plain);
     if (!fine || !time_plain)
         return fine;
@@ -517,12 +517,14 @@ static void print_limits(const Limits *l, size_t cores)
 static bool bench(int words, char **word, Error *e)
 {
     Limits one, all;
+    const CpuLevel *level = cpu_level(e);
     size_t cores = processors_allowed();
-    if (!limits_measure(&one, 1, e))
+    if (!level || !level->measure(&one, 1, e))
         return false;
+    printf("%s instructions\n", level->name);
     print_limits(&one, 1);
     if (cores > 1) {
-        if (!limits_measure(&all, cores, e))
+        if (!level->measure(&all, cores, e))
             return false;
         print_limits(&all, cores);
     }

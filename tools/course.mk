@@ -31,6 +31,10 @@ graded_cu = $(call graded,$1) cu=$${file%.c}.cu; [ -f "$$cu" ] || cu=$1/exercise
 # $(call when_other,FILE): FILE.new becomes FILE, unless it says the same
 when_other = { cmp -s $1.new $1 || mv $1.new $1; }
 
+# Lessons and exercises run where they are built, so vectors are as wide as they are here.
+HERE = $(if $(filter any,$(ARCH)),$(if $(filter $(HOST_CC),$(CC)),-march=native))
+$(OUT)/course/%: EXTRA = $(HERE)
+
 # What the compiler sees of an exercise, with its name and its headers, is kept beside it: what is graded is compiled
 # again when this differs, whatever the times of files say.
 define lesson_rules
@@ -46,9 +50,9 @@ grader-$1: $(call graded_as,$2)
 $(call graded_as,$2).i: FORCE
 	@mkdir -p $$(@D)
 	@$$(call graded,$2) [ -f "$$$$file" ] || { echo "there is no file $$$$file" >&2; exit 2; }; \
-	 $$(CC) $$(ALL_CPPFLAGS) $$(ALL_CFLAGS) -w -E -o $$@.new -x c "$$$$file" && $$(call when_other,$$@)
+	 $$(CC) $$(ALL_CPPFLAGS) $$(ALL_CFLAGS) $(HERE) -w -E -o $$@.new -x c "$$$$file" && $$(call when_other,$$@)
 $(call graded_as,$2).o: $(call graded_as,$2).i $(OUT)/flags
-	@$$(call graded,$2) $$(CC) $$(ALL_CPPFLAGS) $$(ALL_CFLAGS) -Wno-missing-prototypes -c -o $$@ -x c "$$$$file"
+	@$$(call graded,$2) $$(CC) $$(ALL_CPPFLAGS) $$(ALL_CFLAGS) $$(HERE) -Wno-missing-prototypes -c -o $$@ -x c "$$$$file"
 $(call graded_as,$2).cu: FORCE
 	@mkdir -p $$(@D)
 	@$$(call graded_cu,$2) { printf '#line 1 "%s"\n' "$$$$(printf %s "$$$$cu" | sed 's/[\\"]/\\&/g')"; cat "$$$$cu"; } >$$@.new && \
@@ -73,9 +77,9 @@ grade-NN: ## its exercise is graded: grade-01 ..., or FILE=...
 lesson-% grade-%:
 	@echo "make $@: there is no lesson $*; there are $(notdir $(LESSONS))" >&2; exit 2
 course: $(COURSE)/lessons ## which operations are yours, tested, and how fast; makes course/mine/libmine.so of them
-	+@$(RUN_COURSE) mine '$(ALL_CPPFLAGS) $(ALL_CFLAGS)' $(LESSONS)
+	+@$(RUN_COURSE) mine '$(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HERE)' $(LESSONS)
 course-test: programs $(COURSE)/lessons ## try every lesson, grader, solution and wrong answer: only=NN, or several
-	+@$(RUN_COURSE) test '$(ALL_CPPFLAGS) $(ALL_CFLAGS)' '$(only)' $(LESSONS)
+	+@$(RUN_COURSE) test '$(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HERE)' '$(only)' $(LESSONS)
 $(COURSE)/lessons: $(foreach l,$(LESSONS),$(COURSE)/lesson-$(call number_of,$l))
 	@touch $@
 

@@ -26,6 +26,9 @@ develop | cppcheck       |  20 | command cppcheck       | make lint
 develop | valgrind       |  80 | command valgrind       | make valgrind
 develop | libc6-dbg      |  30 | works valgrind -q true | names in the C library, for make valgrind
 develop | mmdebstrap     |  20 | root command mmdebstrap | another Debian in a folder: tools/bare.sh, for root alone
+develop | qemu-user      | 100 | command qemu-aarch64   | other processors: tools/processors.sh
+develop | gcc-aarch64-linux-gnu | 90 | command aarch64-linux-gnu-gcc | the same, built for another family
+develop | libc6-dev-arm64-cross | 20 | works test -e /usr/aarch64-linux-gnu/include/stdio.h | its C library
 '
 tier=run
 case ${1:-run} in

@@ -35,7 +35,7 @@ files() {
     printf '%s\n' kernels/plain/*.c kernels/cpu/*.c kernels/cpu/random.h kernels/cpu/tile.h kernels/cpu/vector.h \
         kernels/attend.h kernels/dropout.h core/tensor/*.c core/nn/*.c core/train/*.c core/search/*.c \
         ${CXX:+kernels/cuda/*.cu kernels/cuda/*.h} |
-        grep -vE '/(plain|cpu|bench|limits)\.c$|/cuda\.'
+        grep -vE '/(plain|cpu|bench|limits|levels)\.c$|/cuda\.'
 }
 
 # Of all flips of each file those with the smallest draws
@@ -52,9 +52,14 @@ draw() {
 # ---- which objects hold a file ("OBJECT SOURCE FLAGS" each), and which tests should notice
 
 plain() { for type in F32 BF16 F64; do echo "kernels/plain/plain_$type kernels/plain/plain.c -DPLAIN_$type"; done; }
-cpu() { for type in F32 BF16; do echo "kernels/cpu/cpu_$type kernels/cpu/cpu.c -DCPU_$type $EXTRA"; done; }
+cpu() { for type in F32 BF16; do echo "kernels/cpu/single/cpu_$type kernels/cpu/cpu.c -DCPU_$type $EXTRA"; done; }
 cuda() { for type in F32 BF16; do echo "kernels/cuda/checked_$type kernels/cuda/cuda.cu -DCUDA_$type"; done; }
-alone() { echo "${1%.c} $1 $(case $1 in kernels/cpu/*) echo "$EXTRA" ;; esac)"; }
+alone() {
+    case $1 in
+    kernels/cpu/*) object=${1##*/} && echo "kernels/cpu/single/${object%.c} $1 $EXTRA" ;;
+    *) echo "${1%.c} $1" ;;
+    esac
+}
 
 objects() {
     case $1 in

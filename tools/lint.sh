@@ -47,7 +47,7 @@ alone=$(for file in $sources; do
     *.c) grep -qs "^#include \"${file##*/}\"" kernels/cpu/cpu.c && [ "${file%/*}" = kernels/cpu ] || echo "$file" ;;
     esac
 done)
-flags='-I. -D_POSIX_C_SOURCE=200809L -DATTEND_ARCH="" -DATTEND_VERSION="" -DATTEND_PROCESSOR="" -DATTEND_FEATURES="" -DATTEND_LIBRARIES=""'
+flags='-I. -D_POSIX_C_SOURCE=200809L -DATTEND_ARCH="" -DATTEND_VERSION="" -DATTEND_PROCESSOR="" -DATTEND_FEATURES="" -DATTEND_LIBRARIES="" -DCPU_LOWEST=single -DCPU_LEVELS='
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 need cppcheck && { cppcheck -q -j "$jobs" --std=c11 --enable=warning,performance,portability --inline-suppr \
     --error-exitcode=1 --cppcheck-build-dir=build/lint --suppress=missingIncludeSystem \

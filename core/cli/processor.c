@@ -1,6 +1,6 @@
 /* Ends a program that this processor cannot run with a line that says so, where it would die of an illegal instruction.
  *
- * A program is built for one kind of processor and may use any of its instructions anywhere, so this file is compiled
+ * A program may be built for one kind of processor (ARCH) and use any of its instructions anywhere, so this file is compiled
  * without -march, uses the C library alone, and runs before all constructors of the rest. Every program is linked with
  * it by name; nothing calls it. (Hence the one place outside main.c that prints and exits.) The Makefile says in
  * ATTEND_FEATURES what the compiler may use, each between spaces. */
@@ -33,14 +33,6 @@ static int cpuid_has(unsigned leaf, unsigned subleaf, int word, int bit)
         KNOWN("avx512vnni"), KNOWN("avx512bitalg"), KNOWN("avx512vpopcntdq"), KNOWN("avx512bf16"),                     \
         {"avxvnni", cpuid_has(7, 1, 0, 4)}, {"apx.f", cpuid_has(7, 1, 3, 21)},
 
-/* The newest of these that runs here, whatever is missing */
-static const char *family(int (*has)(const char *feature))
-{
-    return has("avx2") && has("fma") && has("bmi") && has("bmi2") && has("lzcnt") && has("movbe") ? "x86-64-v3"
-           : has("sse4.2") && has("ssse3") && has("popcnt")                                       ? "x86-64-v2"
-                                                                                                  : "x86-64";
-}
-
 #elif defined __aarch64__ && defined __linux__
 
 #include <sys/auxv.h>
@@ -50,12 +42,6 @@ static const char *family(int (*has)(const char *feature))
         {"qrdmx", getauxval(AT_HWCAP) >> 12 & 1}, {"dotprod", getauxval(AT_HWCAP) >> 20 & 1},                          \
         {"sve", getauxval(AT_HWCAP) >> 22 & 1}, {"sve2", getauxval(AT_HWCAP2) >> 1 & 1},                               \
         {"matmul.int8", getauxval(AT_HWCAP2) >> 13 & 1}, {"bf16", getauxval(AT_HWCAP2) >> 14 & 1},
-
-static const char *family(int (*has)(const char *feature))
-{
-    (void)has;
-    return "armv8-a";
-}
 
 #endif
 
@@ -82,11 +68,9 @@ __attribute__((constructor(101))) static void runs_here(void)
     for (const char *feature; (feature = strtok_r(rest, " ", &rest));)
         if (!processor_has(feature)) {
             fprintf(stderr,
-                    "%s: built for %s, but this processor lacks %s: build it here with make, or elsewhere with make "
-                    "ARCH=%s\n",
+                    "%s: built for %s, but this processor lacks %s: build it with make ARCH=any, for all processors\n",
                     program_invocation_short_name,
-                    strcmp(ATTEND_ARCH, "native") ? ATTEND_ARCH : "native (" ATTEND_PROCESSOR ")", feature,
-                    family(processor_has));
+                    strcmp(ATTEND_ARCH, "native") ? ATTEND_ARCH : "native (" ATTEND_PROCESSOR ")", feature);
             _exit(1);
         }
 }

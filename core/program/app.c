@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "core/cli/version.h"
 #include "core/inspect/maps.h"
+#include "kernels/cpu/level.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -25,6 +26,12 @@ static bool print_help(const Options *options, Error *e)
     Buffer text = {0};
     options_help(options, &text);
     return app_print(&text, e);
+}
+
+static void print_version(const char *program)
+{
+    const CpuLevel *level = cpu_level(NULL);
+    printf("%s (attend) %s, %s instructions\n", program, attend_version(), level ? level->name : "unknown");
 }
 
 void app_close(App *a)
@@ -51,7 +58,7 @@ int app_main(App *a, const AppTables *tables, int argc, char **argv)
         fprintf(stderr, "%s: %s\n", name, e.text);
         status = 2;
     } else if (options->asked == ASKED_VERSION) {
-        printf("%s (attend) %s\n", name, attend_version());
+        print_version(name);
     } else if (!(options->asked == ASKED_HELP ? print_help(options, &e) : options->command->run(a, &e))) {
         status = !settings_blamed(a->run, options, &e) && a->misused ? 2 : 1;
         fprintf(stderr, "%s: %s\n", name, e.text);

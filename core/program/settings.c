@@ -5,8 +5,10 @@
 #include "base/memory.h"
 #include "core/cli/version.h"
 #include "core/run/json.h"
+#include "kernels/cpu/level.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void add_value(Buffer *out, const OptionState *state, const char *text)
@@ -58,6 +60,7 @@ bool settings_save(const Run *run, const Options *o, const DataNote *data, Error
 {
     Buffer b = {0};
     char name[256], bytes[32], *path = run_file(run, "config.json");
+    const CpuLevel *level = cpu_level(NULL);
     buffer_print(&b, "{");
     json_add_text(&b, "program", o->program->name);
     json_add_key(&b, "model");
@@ -75,6 +78,7 @@ bool settings_save(const Run *run, const Options *o, const DataNote *data, Error
     json_add_text(&b, "compiler", attend_compiler());
     json_add_text(&b, "libraries", attend_libraries());
     json_add_text(&b, "processor", processor(name, sizeof name));
+    json_add_text(&b, "instructions", level ? level->name : "");
     buffer_print(&b, "}\n");
     fine = fine && file_write_buffer(path, &b, e);
     buffer_free(&b);
@@ -136,6 +140,29 @@ bool settings_load(const Run *run, Options *o, char *hash, Error *e)
     const char *stored = fine ? json_get_text(json_get(json, "data"), "sha256") : NULL;
     if (hash)
         snprintf(hash, 65, "%s", stored ? stored : "");
+    json_free(json);
+    memory_free(path);
+    return fine;
+}
+
+bool settings_keep_level(const Run *run, Error *e)
+{
+    char *path = NULL;
+    Json *json = NULL;
+    const CpuLevel *now = cpu_level(e), *l = cpu_levels;
+    const bool fine = now && read_config(run, &json, &path, e);
+    const char *kept = fine ? json_get_text(json, "instructions") : NULL;
+    while (kept && l->name && strcmp(l->name, kept) != 0)
+        l++;
+    if (kept && *kept && !getenv("ATTEND_CPU")) {
+        if (l->name && !cpu_lacks(l))
+            setenv("ATTEND_CPU", kept, 1);
+        else
+            fprintf(stderr,
+                    "this run was trained with %s instructions, which are not here: it continues with %s, and "
+                    "may differ in the last bits\n",
+                    kept, now->name);
+    }
     json_free(json);
     memory_free(path);
     return fine;

@@ -17,6 +17,11 @@ bool settings_json(const Options *o, OptionClass class, Buffer *out, Error *e);
 
 bool settings_save(const Run *run, const Options *o, const DataNote *data, Error *e);
 
+/* A run continues with the instructions that it was last trained with (kernels/cpu/level.h), because others round
+ * otherwise; where this processor lacks them it prints so. ATTEND_CPU overrides them. To be called before any device is
+ * opened. */
+bool settings_keep_level(const Run *run, Error *e);
+
 /* Takes over what the run was made with, where the command line says nothing else. sha256 (of 65 bytes, may be NULL):
  * of its data. */
 bool settings_load(const Run *run, Options *o, char *sha256, Error *e);

@@ -40,8 +40,9 @@ static bool save_settings(const App *a, Error *e)
 /* A run that is there: its options, and its data by content. */
 static bool open_old(App *a, Error *e)
 {
-    return app_open_run(a, a->options->resume, !a->options->dry_run, e) && a->kind->open(a, e) &&
-           sums_match_all(a->run->path, e) && setup_fix(a->command_line, a->options, &a->task, a->kind->epoch(a), e);
+    return app_open_run(a, a->options->resume, !a->options->dry_run, e) && settings_keep_level(a->run, e) &&
+           a->kind->open(a, e) && sums_match_all(a->run->path, e) &&
+           setup_fix(a->command_line, a->options, &a->task, a->kind->epoch(a), e);
 }
 
 /* What the command line says otherwise than the run is the run's own from its next step on. */

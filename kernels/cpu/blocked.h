@@ -3,6 +3,7 @@
 #define KERNELS_CPU_BLOCKED_H
 
 #include "kernels/cpu/matmul.h"
+#include "kernels/cpu/names.h"
 
 /* Bytes of scratch memory that a product needs. */
 size_t blocked_scratch(const MatmulShape *s);

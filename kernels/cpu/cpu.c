@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "kernels/attend.h"
-#include "kernels/cpu/limits.h"
+#include "kernels/cpu/level.h"
 #include "kernels/cpu/random.h"
 #include "kernels/cpu/stream.h"
 #include "kernels/cpu/tile.h"
@@ -119,6 +119,7 @@ const Kernels TABLE = {
     .type = TYPE,
     .number = sizeof(Number),
     .real = sizeof(float),
+    .there = cpu_there,
     .on_host = true,
     .by_head = true,
     .note = NOTE,

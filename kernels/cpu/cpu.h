@@ -4,6 +4,7 @@
 #ifndef KERNELS_CPU_CPU_H
 #define KERNELS_CPU_CPU_H
 
+#include "kernels/cpu/names.h"
 #include "kernels/kernels.h"
 
 extern const Kernels cpu_f32, cpu_bf16;

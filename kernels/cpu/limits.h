@@ -3,6 +3,7 @@
 #define KERNELS_CPU_LIMITS_H
 
 #include "base/error.h"
+#include "kernels/cpu/names.h"
 #include "kernels/kernels.h"
 
 typedef struct Limits {

@@ -230,6 +230,9 @@ bool matmul_open(Matmul *m, Error *e)
     dnnl_engine_t engine = NULL;
     dnnl_stream_t stream = NULL;
     *m = (Matmul){0};
+#if defined MOST_ISA
+    (void)dnnl_set_max_cpu_isa(MOST_ISA); /* what a processor of this level computes is computed here, to the bit */
+#endif
     if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success ||
         dnnl_stream_create(&stream, engine, dnnl_stream_default_flags) != dnnl_success)
         return fail(e, "oneDNN does not start on this processor; build without it: make ONEDNN=no");

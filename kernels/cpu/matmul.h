@@ -6,6 +6,7 @@
 #define KERNELS_CPU_MATMUL_H
 
 #include "base/error.h"
+#include "kernels/cpu/names.h"
 
 #include <stddef.h>
 

@@ -4,6 +4,7 @@
 
 #include "base/thread.h"
 #include "kernels/cpu/matmul.h"
+#include "kernels/cpu/names.h"
 #include "kernels/kernels.h"
 
 struct Stream {

@@ -5,6 +5,7 @@
 #include "base/philox.h"
 #include "base/thread.h"
 #include "charlm/prose.h"
+#include "kernels/cpu/level.h"
 #include "tests/charlm/tiny.h"
 
 #include <signal.h>
@@ -90,6 +91,29 @@ START_TEST(twice_n_steps_are_n_steps_and_n_more)
     train(halves, 14);
     resume(halves, 28);
     expect_same_runs(whole, halves, 28);
+}
+
+/* Others round otherwise: a run that began on an older processor keeps its bits on a newer one. */
+START_TEST(a_run_keeps_the_instructions_that_it_began_with)
+{
+    const char *whole = fresh_path("whole"), *halves = fresh_path("halves"), *best = fresh_path("best");
+    setenv("ATTEND_CPU", cpu_levels[0].name, 1);
+    train(whole, 28);
+    train(halves, 14);
+    unsetenv("ATTEND_CPU");
+    resume(halves, 28);
+    expect_same_runs(whole, halves, 28);
+    if (cpu_level(NULL) == cpu_levels)
+        return;
+    train(best, 28);
+    size_t size, other;
+    char *a = read_in(whole, "checkpoints/00000028/model.safetensors", &size),
+         *b = read_in(best, "checkpoints/00000028/model.safetensors", &other);
+    ck_assert(size == other && memcmp(a, b, size) != 0);
+    memory_free(a);
+    memory_free(b);
+    setenv("ATTEND_CPU", "v77", 1);
+    refused(1, "ATTEND_CPU=v77", "train --resume %s --steps 30", best);
 }
 
 static void append(const char *run, const char *name, const char *line)
@@ -489,6 +513,7 @@ START_TEST(groups_of_tensors_are_the_runs_own)
 }
 
 static const Test tests[] = {TEST(twice_n_steps_are_n_steps_and_n_more),
+                             TEST(a_run_keeps_the_instructions_that_it_began_with),
                              TEST(what_comes_after_the_checkpoint_is_dropped),
                              TEST(what_a_killed_beginning_left_is_not_checked),
                              TEST_SLOW(a_run_killed_again_and_again_is_the_run_that_was_not, 180),

@@ -1,6 +1,6 @@
 /* Our own matrix product, in every shape: of many, matmul.c goes to oneDNN where it is there. */
 #include "base/bf16.h"
-#include "kernels/cpu/blocked.h"
+#include "kernels/cpu/level.h"
 #include "tests/chance.h"
 #include "tests/suite.h"
 
@@ -74,16 +74,18 @@ START_TEST(a_product_is_the_sum_of_products)
     fill(&was, &r, s.output, 50, end);
     for (size_t j = 0; j < s.n; j++)
         bias[j] = (float)below(&r, 21) - 10;
-    c = was;
-    void *scratch = malloc(blocked_scratch(&s));
-    ck_assert_ptr_nonnull(scratch);
-    blocked_product(&s, data(&c), data(&a), data(&b), s.bias ? bias : NULL, scratch);
-    free(scratch);
-    for (size_t at = 0; at < end; at++) {
-        size_t i = at / s.c_stride, j = at % s.c_stride;
-        float want = i < s.m && j < s.n ? wanted(&s, i, j) : number(&was, at), found = number(&c, at);
-        ck_assert_msg(found == want, "%zu by %zu by %zu, row %zu, column %zu: %g, not %g", s.m, s.n, s.k, i, j,
-                      (double)found, (double)want);
+    for (const CpuLevel *l = cpu_levels; l->name && !cpu_lacks(l); l++) {
+        c = was;
+        void *scratch = malloc(l->scratch(&s));
+        ck_assert_ptr_nonnull(scratch);
+        l->product(&s, data(&c), data(&a), data(&b), s.bias ? bias : NULL, scratch);
+        free(scratch);
+        for (size_t at = 0; at < end; at++) {
+            size_t i = at / s.c_stride, j = at % s.c_stride;
+            float want = i < s.m && j < s.n ? wanted(&s, i, j) : number(&was, at), found = number(&c, at);
+            ck_assert_msg(found == want, "%s: %zu by %zu by %zu, row %zu, column %zu: %g, not %g", l->name, s.m, s.n,
+                          s.k, i, j, (double)found, (double)want);
+        }
     }
 }
 
