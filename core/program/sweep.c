@@ -83,8 +83,9 @@ static bool print_demand(const Sweep *s, Error *e)
         disk += 3 * bytes * c->parameters; /* the newest two and the best */
     }
     fprintf(stderr,
-            "%s: %zu runs of %zu groups, %zu to train: %.3g FLOP, about %s with --jobs %zu, about %s of checkpoints\n",
-            s->folder, s->plan.count, s->plan.groups, waiting, flop,
+            "%s: %zu run%s of %zu group%s, %zu to train: %.3g FLOP, about %s with --jobs %zu, about %s of checkpoints\n",
+            s->folder, s->plan.count, s->plan.count == 1 ? "" : "s", s->plan.groups, s->plan.groups == 1 ? "" : "s",
+            waiting, flop,
             duration_text(seconds / (double)s->a->options->jobs).text, s->a->options->jobs,
             isnan(disk) ? "?" : bytes_text((uint64_t)disk).text);
     return true;

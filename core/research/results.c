@@ -100,7 +100,7 @@ static bool read_field(Result *r, const Column *c, const Field *f)
     return true;
 }
 
-/* The first field, without the seed at its end. */
+/* The first field, without the seed at its end: "pre-s1" is of "pre"; where only seeds vary, "s1" is of "". */
 static bool name_group(Result *r, const char *line, size_t size, Error *e)
 {
     char seed[32];
@@ -110,6 +110,8 @@ static bool name_group(Result *r, const char *line, size_t size, Error *e)
     const size_t length = (size_t)snprintf(seed, sizeof seed, "-s%lld", (long long)r->seed);
     if (run.size > length && memcmp(run.text + run.size - length, seed, length) == 0)
         run.size -= length;
+    else if (run.size == length - 1 && memcmp(run.text, seed + 1, run.size) == 0)
+        run.size = 0;
     r->group = memory_get(run.size + 1, 1);
     if (!r->group)
         return memory_error(e, "the name of a run", run.size, 1);

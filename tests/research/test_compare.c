@@ -259,6 +259,22 @@ START_TEST(tables_of_sweeps_are_compared)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
+START_TEST(runs_that_only_differ_in_their_seed_are_one_group)
+{
+    static const char table[] = TABLE "s1\tbytes\t7\t1" MORE "3\t3\t22\t22\t2\t7\n"
+                                      "s12\tbytes\t7\t12" MORE "2\t2\t22\t22\t2\t7\n";
+    Results r = {0};
+    Comparison c;
+    const Figure f = {.column = LOG_VALID};
+    Error e;
+    ck_done(results_add(&r, text_file("seeds.tsv", table), &e), e);
+    ck_done(compare_results(&c, &f, &r, NULL, &e), e);
+    ck_assert(c.groups == 1 && c.group[0].count == 2 && c.group[0].value[0] == 3 && c.group[0].value[1] == 2);
+    ck_assert_str_eq(c.group[0].label, "");
+    comparison_free(&c);
+    results_free(&r);
+}
+
 START_TEST(what_is_no_table_is_said)
 {
     static const struct {
@@ -326,6 +342,7 @@ static const Test tests[] = {
     TEST(names_are_no_commands_of_latex_or_markdown),
     TEST(groups_are_drawn),
     TEST(tables_of_sweeps_are_compared),
+    TEST(runs_that_only_differ_in_their_seed_are_one_group),
     TEST(what_is_no_table_is_said),
     TEST(each_failed_allocation_is_an_error),
 };
