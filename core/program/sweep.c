@@ -82,12 +82,12 @@ static bool print_demand(const Sweep *s, Error *e)
         seconds += cost_seconds(c, speed);
         disk += 3 * bytes * c->parameters; /* the newest two and the best */
     }
-    fprintf(stderr,
-            "%s: %zu run%s of %zu group%s, %zu to train: %.3g FLOP, about %s with --jobs %zu, about %s of checkpoints\n",
-            s->folder, s->plan.count, s->plan.count == 1 ? "" : "s", s->plan.groups, s->plan.groups == 1 ? "" : "s",
-            waiting, flop,
-            duration_text(seconds / (double)s->a->options->jobs).text, s->a->options->jobs,
-            isnan(disk) ? "?" : bytes_text((uint64_t)disk).text);
+    fprintf(
+        stderr,
+        "%s: %zu run%s of %zu group%s, %zu to train: %.3g FLOP, about %s with --jobs %zu, about %s of checkpoints\n",
+        s->folder, s->plan.count, s->plan.count == 1 ? "" : "s", s->plan.groups, s->plan.groups == 1 ? "" : "s",
+        waiting, flop, duration_text(seconds / (double)s->a->options->jobs).text, s->a->options->jobs,
+        isnan(disk) ? "?" : bytes_text((uint64_t)disk).text);
     return true;
 }
 
