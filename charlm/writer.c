@@ -138,7 +138,7 @@ bool writer_write(Writer *w, Sampling *s, Error *e)
 
 /* --- opening --- */
 
-static bool get_room(Writer *w, const Kernels *k, Error *e)
+static bool reserve(Writer *w, const Kernels *k, Error *e)
 {
     const size_t n = w->vocabulary;
     w->last = k->allocate(3 * sizeof *w->last);
@@ -160,7 +160,7 @@ bool writer_open(Writer **out, const Charlm *c, Trainer *trainer, const int32_t 
     if (!w)
         return memory_error(e, "a text generator", 1, sizeof *w);
     *w = (Writer){.m = m, .w = &trainer->worker[0], .exact = exact, .vocabulary = m->vocabulary};
-    if (!get_room(w, k, e) || (!size && !add_token(w, first, e)))
+    if (!reserve(w, k, e) || (!size && !add_token(w, first, e)))
         return false;
     for (size_t i = 0; i < size; i++)
         if (!add_token(w, prompt[i], e))

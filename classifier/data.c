@@ -146,7 +146,7 @@ static size_t pieces_of(size_t length, const ReviewsOptions *o, size_t *ids)
     return longer && o->pretrain ? (length + o->length - 1) / o->length : 1;
 }
 
-static bool make_room(Reviews *r, const ReviewsOptions *o, const Spelling *s, Error *e)
+static bool reserve(Reviews *r, const ReviewsOptions *o, const Spelling *s, Error *e)
 {
     const Corpus *c = &r->corpus;
     size_t ids = 0, texts = 0, own;
@@ -206,7 +206,7 @@ static bool make_parts(Reviews *r, const ReviewsOptions *o, Split *part, Spellin
         return false;
     count_words(&r->corpus, part);
     if (!(o->tokens ? tokens_copy(&r->tokens, o->tokens, e) : tokens_learn(&r->tokens, &o->vocabulary, words, e)) ||
-        !spell(s, &r->tokens, words, e) || !make_room(r, o, s, e))
+        !spell(s, &r->tokens, words, e) || !reserve(r, o, s, e))
         return false;
     for (int p = 0; p < SPLITS; p++)
         fill_part(r, (Split)p, part, o, s, &row, &at);

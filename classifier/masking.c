@@ -53,18 +53,19 @@ static void choose(int32_t *ids, size_t first, size_t count)
 }
 
 /* What is read in place of a token. */
-static int32_t read_for(const Masking *m, uint32_t step, size_t row, size_t place, int32_t id)
+static int32_t read_for(const Masking *m, uint32_t step, size_t row, size_t position, int32_t id)
 {
     const Tokens *t = m->tokens;
     const size_t words = tokens_count(t) - (size_t)t->first_word;
-    const double way = philox_uniform(m->seed, step, draw(row, 2 * place), SITE_READ);
+    const double way = philox_uniform(m->seed, step, draw(row, 2 * position), SITE_READ);
     if (way < 0.8 || (way < 0.9 && !words))
         return t->mask;
-    return way < 0.9 ? t->first_word + (int32_t)philox_below(words, m->seed, step, draw(row, 2 * place + 1), SITE_READ)
-                     : id;
+    return way < 0.9
+               ? t->first_word + (int32_t)philox_below(words, m->seed, step, draw(row, 2 * position + 1), SITE_READ)
+               : id;
 }
 
-size_t mask_tokens(const Masking *m, uint32_t step, size_t row, int32_t *ids, size_t count, int32_t *places,
+size_t mask_tokens(const Masking *m, uint32_t step, size_t row, int32_t *ids, size_t count, int32_t *positions,
                    int32_t *were, int32_t *scratch)
 {
     size_t tokens, words = list_words(m, ids, count, scratch, &tokens), left = masking_most(m, tokens), all = left;
@@ -85,7 +86,7 @@ size_t mask_tokens(const Masking *m, uint32_t step, size_t row, int32_t *ids, si
     for (size_t i = 0; i < count; i++)
         if (ids[i] < 0) {
             were[found] = chosen(ids[i]);
-            places[found] = (int32_t)i;
+            positions[found] = (int32_t)i;
             ids[i] = read_for(m, step, row, i, were[found++]);
         }
     return found;

@@ -16,9 +16,9 @@ typedef struct Masking {
 /* How many of so many tokens are chosen, at most. */
 size_t masking_most(const Masking *m, size_t tokens);
 
-/* Changes a row's ids [count], of which marks are never chosen. places, were: where the chosen ones are, in order, and what
+/* Changes a row's ids [count], of which marks are never chosen. positions, were: where the chosen ones are, in order, and what
  * they were, with room for masking_most(count). scratch [count]. Returns how many. */
-size_t mask_tokens(const Masking *m, uint32_t step, size_t row, int32_t *ids, size_t count, int32_t *places,
+size_t mask_tokens(const Masking *m, uint32_t step, size_t row, int32_t *ids, size_t count, int32_t *positions,
                    int32_t *were, int32_t *scratch);
 
 /* Next sentences: a text is parted at the end of a sentence, and for half of the texts, drawn likewise, the second part

@@ -277,7 +277,7 @@ static bool add_files(Files *f, size_t first, size_t end, const CorpusOptions *o
                                 f->path);
 }
 
-static int by_place(const void *a, const void *b)
+static int by_name(const void *a, const void *b)
 {
     const Labelled *x = a, *y = b;
     int names = strcmp(x->name, y->name);
@@ -309,7 +309,7 @@ static bool make(Files *f, Corpus *c, const char *path, const CorpusOptions *o, 
         done = add_files(f, own, f->count, o, e);
     }
     if (done && o->path)
-        qsort(f->texts, f->text_count, sizeof *f->texts, by_place); /* an archive may have them in any order */
+        qsort(f->texts, f->text_count, sizeof *f->texts, by_name); /* an archive may have them in any order */
     return done && corpus_make(c, path, f->texts, f->text_count, o, e);
 }
 

@@ -8,14 +8,14 @@
 
 /* --- lists of ids --- */
 
-static bool make_room(Ids *ids, size_t count, Error *e)
+static bool reserve(Ids *ids, size_t count, Error *e)
 {
     return memory_grow(&ids->id, &ids->capacity, ids->count + count, sizeof *ids->id, "ids of a text", e);
 }
 
 bool ids_add(Ids *ids, int32_t id, Error *e)
 {
-    if (!make_room(ids, 1, e))
+    if (!reserve(ids, 1, e))
         return false;
     ids->id[ids->count++] = id;
     return true;
@@ -23,7 +23,7 @@ bool ids_add(Ids *ids, int32_t id, Error *e)
 
 bool ids_add_all(Ids *ids, const int32_t *id, size_t count, Error *e)
 {
-    if (!make_room(ids, count, e))
+    if (!reserve(ids, count, e))
         return false;
     if (count)
         memcpy(ids->id + ids->count, id, count * sizeof *id);

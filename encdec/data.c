@@ -35,7 +35,7 @@ void pairs_row(const SentencePairs *p, size_t i, Batch *b)
     }
 }
 
-static bool make_room(SentencePairs *p, size_t most, Error *e)
+static bool reserve(SentencePairs *p, size_t most, Error *e)
 {
     for (size_t side = 0; side < SIDES_USED; side++)
         p->start[side] = memory_get(most + 1, sizeof *p->start[side]);
@@ -102,7 +102,7 @@ static bool make_pairs(SentencePairs *p, const Lines side[SIDES_USED], const Bou
 {
     const size_t lines = side[SOURCE].count, most = cutting_most(cutting);
     Ids ids[SIDES_USED] = {{0}, {0}};
-    bool done = make_room(p, lines, e);
+    bool done = reserve(p, lines, e);
     for (size_t i = 0; done && i < lines; i += most)
         done = add_pairs(p, side, i, lines - i < most ? lines - i : most, bounds, cutting, ids, e);
     for (size_t s = 0; s < SIDES_USED; s++)

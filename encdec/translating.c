@@ -115,7 +115,7 @@ void translating_close(Translating *t)
     *t = (Translating){0};
 }
 
-static bool make_room(Translating *t, size_t lines, Error *e)
+static bool reserve(Translating *t, size_t lines, Error *e)
 {
     const struct {
         void *list;
@@ -212,7 +212,7 @@ static bool check_answers(Translating *t, Error *e)
 bool translating_prefixed(Translating *t, const Lines *lines, const Lines *prefixes, bool whole, Error *e)
 {
     forget_answers(t);
-    if (!make_room(t, lines->count, e) || !cut_lines(t, lines, prefixes, whole, e)) {
+    if (!reserve(t, lines->count, e) || !cut_lines(t, lines, prefixes, whole, e)) {
         t->sentences = 0; /* none has an answer */
         return false;
     }

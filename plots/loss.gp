@@ -145,7 +145,7 @@ do for [p=1:words(panels)] {
     if (k == 0) { printerr name.": expected some of ".names; exit status 2 }
     c = column_of[k]
     wanted = block_of[k]
-    do for [try=1:2] { # a perplexity of pieces where that of words is not known
+    do for [try=1:2] { # a perplexity of tokens where that of words is not known
         shown = ""; lone = ""; last = -1; low = NaN; high = NaN; positive = NaN; outer_low = NaN; outer_high = NaN
         set table $pass
         plot data using (visit(column(-2), column(c)) + around(column(-2), column(c+1)) + \

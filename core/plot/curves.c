@@ -147,7 +147,8 @@ static Spread spread_of(const Curve *c, LogColumn column, const Sums *sums, Grou
     return mean;
 }
 
-static void add_place(Buffer *b, const Curve *c, size_t line)
+/* What the line belongs to: step, tokens, seconds. */
+static void add_axes(Buffer *b, const Curve *c, size_t line)
 {
     Spread tokens = {0}, seconds = {0};
     for (size_t run = 0; run < c->count; run++) {
@@ -174,7 +175,7 @@ static void add_training(Buffer *b, const Curve *c, const Sums *sums)
     add_heading(b, c, training, TRAINING);
     for (size_t from = 0; from < n; from += size) {
         const Group g = {from, from + size < n ? from + size : n};
-        add_place(b, c, g.to - 1);
+        add_axes(b, c, g.to - 1);
         for (size_t i = 0; i < TRAINING; i++) {
             const Spread s = spread_of(c, training[i], sums + i * c->count, g);
             add_spread(b, &s);
@@ -213,7 +214,7 @@ static bool evaluated(const Curve *c, double step)
 static void add_evaluation(Buffer *b, const Curve *c, size_t at)
 {
     const double step = c->log[0]->line[at].step;
-    add_place(b, c, at);
+    add_axes(b, c, at);
     for (size_t i = 0; i < EVALUATION; i++) {
         Spread s = {0};
         double scale = evaluation[i] == LOG_ACCURACY ? 100 : 1;

@@ -237,7 +237,7 @@ static bool read_config(Json **json, const char *run, Error *e)
     return fine;
 }
 
-static bool get_room(Legend *legend, size_t count, Error *e)
+static bool reserve(Legend *legend, size_t count, Error *e)
 {
     *legend = (Legend){.curve = memory_get(count, sizeof *legend->curve),
                        .seed = memory_get(count, sizeof *legend->seed),
@@ -248,7 +248,7 @@ static bool get_room(Legend *legend, size_t count, Error *e)
 bool legend_make(Legend *legend, const char *const *runs, size_t count, bool apart, Error *e)
 {
     Configs c = {memory_get(count, sizeof *c.json), count};
-    bool fine = get_room(legend, count, e) && (c.json || memory_error(e, "labels", count, sizeof *c.json));
+    bool fine = reserve(legend, count, e) && (c.json || memory_error(e, "labels", count, sizeof *c.json));
     for (size_t i = 0; fine && i < count; i++)
         fine = read_config(&c.json[i], runs[i], e);
     for (size_t i = 0; fine && i < count; i++)
@@ -267,7 +267,7 @@ bool legend_make(Legend *legend, const char *const *runs, size_t count, bool apa
 
 bool legend_of_names(Legend *legend, const char *const *names, size_t count, Error *e)
 {
-    bool fine = get_room(legend, count, e);
+    bool fine = reserve(legend, count, e);
     for (size_t i = 0; fine && i < count; i++) {
         size_t curve = 0;
         while (curve < legend->curves && strcmp(legend->label[curve], names[i]) != 0)

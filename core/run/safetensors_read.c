@@ -102,7 +102,7 @@ static bool parse_tensor(const Safetensors *file, const Json *entry, SafeTensor 
     return true;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_offset(const void *a, const void *b)
 {
     const SafeTensor *x = a, *y = b;
     if (x->from != y->from)
@@ -153,7 +153,7 @@ static bool parse_header(Safetensors *file, uint64_t data_size, Error *e)
             return false;
     }
     if (file->count)
-        qsort(file->tensors, file->count, sizeof *file->tensors, by_place);
+        qsort(file->tensors, file->count, sizeof *file->tensors, by_offset);
     return check_cover(file, data_size, e);
 }
 

@@ -28,7 +28,7 @@ const int32_t *known_find(const Known *k, const char *word, size_t size, size_t 
 }
 
 /* Room for `words` words and `ids` ids of them. */
-static bool make_room(Known *k, size_t words, size_t ids, Error *e)
+static bool reserve(Known *k, size_t words, size_t ids, Error *e)
 {
     return memory_grow(&k->start, &k->start_capacity, words + 1, sizeof *k->start, "words that are known", e) &&
            memory_grow(&k->ids, &k->ids_capacity, ids, sizeof *k->ids, "words that are known", e);
@@ -41,7 +41,7 @@ bool known_add(Known *k, const char *word, size_t size, const int32_t *ids, size
     if (k->words.count == KNOWN_WORDS || k->words.size + size + 1 > KNOWN_BYTES)
         vocabulary_close(&k->words);
     size_t n = k->words.count, from = n ? k->start[n] : 0;
-    if (!make_room(k, n + 1, from + count, e))
+    if (!reserve(k, n + 1, from + count, e))
         return false;
     if (!n)
         k->start[0] = 0;

@@ -50,7 +50,7 @@ static bool push_occurrence(PairCounts *c, PairCount *s, uint32_t word, int32_t 
 }
 
 /* Takes all occurrences of a pair away: `met` are the words, and `sum` how often each has it. */
-static bool take_places(PairCounts *c, PairCount *s, Error *e)
+static bool take_occurrences(PairCounts *c, PairCount *s, Error *e)
 {
     c->met.count = 0;
     for (uint32_t at = s->occurrence, next; at != NOWHERE; at = next) {
@@ -80,7 +80,7 @@ static int32_t take_sum(PairCounts *c, uint32_t word)
 /* One occurrence for each word, when there are twice as many occurrences as there were the last time. */
 static bool merge_occurrences(PairCounts *c, PairCount *s, Error *e)
 {
-    if (!take_places(c, s, e))
+    if (!take_occurrences(c, s, e))
         return false;
     for (size_t i = 0; i < c->met.count; i++) {
         int32_t times = take_sum(c, c->met.number[i]);
@@ -91,7 +91,7 @@ static bool merge_occurrences(PairCounts *c, PairCount *s, Error *e)
     return true;
 }
 
-static bool add_place(PairCounts *c, PairCount *s, uint32_t word, int32_t times, Error *e)
+static bool add_occurrence(PairCounts *c, PairCount *s, uint32_t word, int32_t times, Error *e)
 {
     if (s->occurrence != NOWHERE && c->occurrences[s->occurrence].word == word) {
         c->occurrences[s->occurrence].times += times;
@@ -137,7 +137,7 @@ bool pair_counts_change(PairCounts *c, int32_t left, int32_t right, uint32_t wor
         return false;
     s->changed = true;
     s->count += by * c->times[word];
-    return add_place(c, s, word, by, e);
+    return add_occurrence(c, s, word, by, e);
 }
 
 /* --- the most frequent one: a heap --- */
@@ -325,7 +325,7 @@ bool pair_counts_merged(PairCounts *c, size_t pair, Error *e)
 bool pair_counts_take(PairCounts *c, size_t pair, Numbers *words, Error *e)
 {
     *words = (Numbers){0};
-    bool done = take_places(c, &c->of[pair], e);
+    bool done = take_occurrences(c, &c->of[pair], e);
     for (size_t i = 0; done && i < c->met.count; i++)
         if (take_sum(c, c->met.number[i]) > 0)
             done = add_number(words, c->met.number[i], e);

@@ -54,7 +54,7 @@ static bool more_slots(Vocabulary *v, Error *e)
 }
 
 /* Room for one word more, and for its letters. */
-static bool make_room(Vocabulary *v, size_t length, Error *e)
+static bool reserve(Vocabulary *v, size_t length, Error *e)
 {
     static const char what[] = "a vocabulary";
     size_t capacity = v->capacity;
@@ -65,7 +65,7 @@ static bool make_room(Vocabulary *v, size_t length, Error *e)
 
 bool vocabulary_add(Vocabulary *v, const char *word, size_t length, uint64_t times, int32_t *id, Error *e)
 {
-    if ((2 * (v->count + 1) > v->slot_count && !more_slots(v, e)) || !make_room(v, length, e))
+    if ((2 * (v->count + 1) > v->slot_count && !more_slots(v, e)) || !reserve(v, length, e))
         return false;
     uint32_t *slot = slot_of(v, word, length);
     if (!*slot) {

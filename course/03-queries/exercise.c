@@ -21,7 +21,7 @@ void mine_product(Stream *s, Operand c, bool add, Operand a, Operand b, double a
 }
 
 /* 3. One head, with what you have: the two above, and a softmax. (Yours of lesson 1 is not linked here: copy it.)
- * Include course/frame/matrix.h for matrix and turned. q, k and v need memory: malloc. */
+ * Include course/frame/matrix.h for matrix and transposed. q, k and v need memory: malloc. */
 void attention_head(float *y, float *weights, const float *x, const float *wq, const float *wk, const float *wv,
                     size_t n, size_t d, size_t dk, size_t dv)
 {

@@ -204,9 +204,9 @@ static void write_texts(Writer *w, const Taste *taste, char texts[BATCH][WRITTEN
 }
 
 /* What texts are like */
-typedef struct Looks {
+typedef struct Counts {
     size_t opened, closed, words, known;
-} Looks;
+} Counts;
 
 static bool is_in(const Part *text, const char *word, size_t size)
 {
@@ -220,7 +220,7 @@ static bool is_in(const Part *text, const char *word, size_t size)
 
 /* Each [[ but those of the last 40 characters: whether ]] comes before another one, within 40. Each word between
  * spaces: whether the training text has it. */
-static void look(Looks *l, const char *text, const Part *train)
+static void count_text(Counts *l, const char *text, const Part *train)
 {
     for (size_t i = 0; i + 42 < WRITTEN; i++) {
         if (text[i] != '[' || text[i + 1] != '[')
@@ -242,16 +242,16 @@ static void look(Looks *l, const char *text, const Part *train)
     }
 }
 
-static Looks try(Writer *w, const Taste *taste, char texts[BATCH][WRITTEN])
+static Counts try(Writer *w, const Taste *taste, char texts[BATCH][WRITTEN])
 {
-    Looks l = {0};
+    Counts l = {0};
     write_texts(w, taste, texts);
     for (size_t r = 0; r < BATCH; r++)
-        look(&l, texts[r], &w->train);
+        count_text(&l, texts[r], &w->train);
     return l;
 }
 
-static void print_looks(const Looks *l)
+static void print_counts(const Counts *l)
 {
     printf(" %6zu %7zu %9.0f\n", l->opened, l->closed, l->words ? 100.0 * (double)l->known / (double)l->words : 0.0);
 }
@@ -274,9 +274,9 @@ static void learn(Writer *w, double counted)
         at[i] = (float)step, line[i] = (float)counted;
         bits[i] = (float)(learner_score(&w->learner).nll / log(2));
         if (i % 3 == 0) {
-            Looks l = try(w, &(Taste){"", 1, 0, 1}, texts);
+            Counts l = try(w, &(Taste){"", 1, 0, 1}, texts);
             printf("  %4zu  %5.2f   ", step, (double)bits[i]);
-            print_looks(&l);
+            print_counts(&l);
         }
     }
     printf("\n");
@@ -294,9 +294,9 @@ static void taste_all(Writer *w)
     section("3. Tastes");
     printf("  %-18s opened  closed  words, %%\n", "");
     for (size_t i = 0; i < TASTES; i++) {
-        Looks l = try(w, &tastes[i], texts[i]);
+        Counts l = try(w, &tastes[i], texts[i]);
         printf("  %-18s", tastes[i].name);
-        print_looks(&l);
+        print_counts(&l);
     }
     for (size_t i = 0; i < TASTES; i++) {
         printf("\n  %s:\n    ", tastes[i].name);

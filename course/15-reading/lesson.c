@@ -65,7 +65,7 @@ static bool show_maps(Reader *r, Error *e)
     const Sentence s = an_example();
     const char *names[WORDS];
     MapRecorder w;
-    const Maps *m = reader_watch(r, &s, &w, e);
+    const Maps *m = reader_inspect(r, &s, &w, e);
     section("1. Maps");
     names_of(&s, names);
     for (size_t layer = 0; m && layer < DEPTH; layer++)
@@ -97,7 +97,7 @@ static bool describe_all(Reader *r, size_t count, Error *e)
     for (uint32_t i = 0; fine && i < count; i++) {
         const Sentence s = sentence(NEW + i);
         MapRecorder w;
-        Maps *m = reader_watch(r, &s, &w, e);
+        Maps *m = reader_inspect(r, &s, &w, e);
         fine = m && label(&labels, &s, e);
         for (size_t h = 0; fine && h < ALL_HEADS; h++) {
             m->query = m->key = &labels;
@@ -167,7 +167,7 @@ static bool look(Reader *r, const Sentence *s, double attention[WORDS], double r
 {
     MapRecorder w;
     float *flow = NULL;
-    const Maps *m = reader_watch(r, s, &w, e);
+    const Maps *m = reader_inspect(r, s, &w, e);
     bool fine = m && rollout(m, &flow, e);
     memset(attention, 0, WORDS * sizeof *attention);
     memset(rolled, 0, WORDS * sizeof *rolled);
@@ -315,7 +315,7 @@ static bool two_maps(Reader *r, Error *e)
     const char *names[WORDS];
     size_t at = 0, head = 0;
     MapRecorder w;
-    const Maps *m = reader_watch(r, &s, &w, e);
+    const Maps *m = reader_inspect(r, &s, &w, e);
     names_of(&s, names);
     for (size_t h = 0; m && h < HEADS; h++) {
         reader_values(r, &s, h, values);

@@ -196,7 +196,7 @@ double reader_score(Reader *r, size_t count)
 
 /* ---- looked into */
 
-Maps *reader_watch(Reader *r, const Sentence *s, MapRecorder *w, Error *e)
+Maps *reader_inspect(Reader *r, const Sentence *s, MapRecorder *w, Error *e)
 {
     recorder_begin(w, &r->tape);
     read_texts(r, s->ids, 1, WORDS);

@@ -58,7 +58,7 @@ void reader_ask(Reader *r, const int32_t *ids, size_t count, size_t n, double *o
 double reader_score(Reader *r, size_t count);
 
 /* The maps of one sentence [DEPTH,HEADS,WORDS,WORDS]; w is to be closed. NULL: an error. */
-Maps *reader_watch(Reader *r, const Sentence *s, MapRecorder *w, Error *e);
+Maps *reader_inspect(Reader *r, const Sentence *s, MapRecorder *w, Error *e);
 
 /* values [WORDS,DV] that a head of the first block averages while it reads a sentence */
 void reader_values(Reader *r, const Sentence *s, size_t head, float *values);

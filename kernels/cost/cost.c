@@ -464,7 +464,7 @@ static void adam(Stream *s, void *w, void *copied, void *m, void *v, const void 
     count(s, AT_adam, 0, copied ? n : 0, (v ? 7 : 5) * n);
 }
 
-/* Of the gradient no more than all rows; how many were read, and how many rest, the shapes do not say. */
+/* Of the gradient no more than all rows; how many were read, and how many are skipped, the shapes do not say. */
 static void adam_rows(Stream *s, void *w, void *m, void *v, LazyRow *lazy, const void *g, const int32_t *slots,
                       const StepState *state, Adam how, double decay, size_t first, size_t n, size_t d)
 {

@@ -104,7 +104,7 @@ static void adam(Stream *s, void *w, void *copy, void *m, void *v, const void *g
     }
 }
 
-/* Rows that rest. Of 50,000 words a step reads some hundreds, but moments move all of them: most of what a step of
+/* Lazy rows. Of 50,000 words a step reads some hundreds, but moments move all of them: most of what a step of
  * such a model reads and writes. A row that is not read moves by rate m / (sqrt(v / correction2) + epsilon), and there
  * m gets smaller by beta1 each step, the root by sqrt(beta2) at most (and by sqrt(correction2) until that is 1). So
  * once all of it is less than a quarter of a weight's last place, that weight stays what it is, and all that happens to
@@ -171,7 +171,7 @@ static bool rests(const TableStep *t, size_t r)
     return true;
 }
 
-/* reach is looked up where the row was read, and then, as that costs a division for each weight, where it would rest if
+/* reach is looked up where the row was read, and then, as that costs a division for each weight, where it would be skipped if
  * its weights were still those. */
 INLINE void move_row(const TableStep *t, size_t r, bool second)
 {

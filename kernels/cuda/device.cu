@@ -215,7 +215,7 @@ static bool grow_staging(Stream *s, Staging *t, size_t bytes)
     return t->memory != NULL;
 }
 
-/* Large pieces, which no step has, go directly, and are waited for: a GPU that reads the host's pages itself may do so
+/* Large copies, which no step has, go directly, and are waited for: a GPU that reads the host's pages itself may do so
  * later. */
 static void send_on(Stream *s, cudaStream_t queue, Staging *t, void *device, const void *host, size_t bytes)
 {

@@ -5,7 +5,7 @@
  *     LAUNCH_EACH(s, kernel, n, arguments...)                      one thread for each of n elements
  *     LAUNCH_ROWS(s, kernel, n, arguments...)                      one warp for each of n rows
  *
- * Where something has failed nothing is launched any more: it would read what was not written, places among it.
+ * Where something has failed nothing is launched any more: it would read what was not written, addresses among it.
  *
  * No pointer is aligned to more than its numbers are, so there are no wide loads where it is not asked first. Sizes and
  * indices have 64 bits. */

@@ -1,4 +1,4 @@
-/* Attention that knows distances, in a small network: kernels/test_score.c asks the same of the operation. */
+/* Attention that knows distances, in a small network: tests/kernels/test_score.c asks the same of the operation. */
 #include "base/memory.h"
 #include "base/philox.h"
 #include "core/nn/block.h"
