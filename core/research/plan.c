@@ -45,11 +45,12 @@ typedef struct Reader {
 
 /* ---- lines */
 
-/* The first sign that stands alone, between blanks or ends; NULL: there is none. */
+/* The first sign; one that numbers and paths may contain, + or ~, counts only between blanks or ends. NULL: none. */
 static char *sign_in(char *text, char sign)
 {
     for (char *at = text; (at = strchr(at, sign)); at++)
-        if ((at == text || at[-1] == ' ' || at[-1] == '\t') && (!at[1] || at[1] == ' ' || at[1] == '\t'))
+        if (sign == '|' ||
+            ((at == text || at[-1] == ' ' || at[-1] == '\t') && (!at[1] || at[1] == ' ' || at[1] == '\t')))
             return at;
     return NULL;
 }
@@ -107,7 +108,8 @@ static bool reads_values(Axis *a, char *values, Error *e)
                 a->value[a->count * a->width + found] = one;
         }
         if (found != a->width)
-            return fail(e, "%zu values for %zu options that change together", found, a->width);
+            return fail(e, "%zu options change together, and here they have %zu value%s", a->width, found,
+                        found == 1 ? "" : "s");
         a->count++;
     }
     return true;

@@ -38,6 +38,7 @@ START_TEST(lists_are_combined)
     means("", "s1:");
     means("dim = 8 | 16\nlr = 1 | 2 # more\n# none", "dim8-lr1-s1: dim=8 lr=1; dim16-lr1-s1: dim=16 lr=1; "
                                                      "dim8-lr2-s1: dim=8 lr=2; dim16-lr2-s1: dim=16 lr=2");
+    means("dim=8|16 |24", "dim8-s1: dim=8; dim16-s1: dim=16; dim24-s1: dim=24");
     means("dim + heads = 8 + 2 | 16 + 4", "dim8-heads2-s1: dim=8 heads=2; dim16-heads4-s1: dim=16 heads=4");
     means("\xef\xbb\xbf"
           "betas = 0.9,0.98 | 0.9,0.999\r\n seeds = 2 \r\n",
@@ -92,8 +93,8 @@ START_TEST(what_is_no_sweep_is_said_with_its_line)
         {"\n\ndim = ", "x.sweep:3: a value is missing"},
         {"dim = 8 | | 3", "x.sweep:1: a value is missing"},
         {"= 8", "x.sweep:1: a name is missing"},
-        {"dim + heads = 8 | 3 + 4", "x.sweep:1: 1 values for 2 options"},
-        {"dim + heads = 8 + 4 + 2", "x.sweep:1: 3 values for 2 options"},
+        {"dim + heads = 8 | 3 + 4", "x.sweep:1: 2 options change together, and here they have 1 value"},
+        {"dim + heads = 8 + 4 + 2", "x.sweep:1: 2 options change together, and here they have 3 values"},
         {"dim + dim = 8 + 4", "x.sweep:1: dim appears twice"},
         {"dim = 1\ndim = 2", "x.sweep:2: dim appears twice"},
         {"seed = 3", "x.sweep:1: the number of seeds is `seeds`, not `seed`"},
