@@ -42,7 +42,7 @@ static Tensor *network(void *self, Tape *t, const Rows *rows)
 }
 
 /* Runs the text's last `count` tokens after what the cache holds, and fetches the logits of the very last one. */
-static void feed(Writer *r, size_t count)
+static bool feed(Writer *r, size_t count, Error *e)
 {
     const Kernels *k = r->w->tape.k;
     Stream *stream = r->w->stream;
@@ -56,31 +56,30 @@ static void feed(Writer *r, size_t count)
         r->batch.side[0].position[i] = (int32_t)(r->held + i);
     }
     k->upload(stream, r->last, last, sizeof last);
-    session_doubles(r->w, session_run(r->w, &r->batch, network, r), 0, r->vocabulary, r->logits);
+    bool fine = session_doubles(r->w, session_run(r->w, &r->batch, network, r), 0, r->vocabulary, r->logits, e);
     if (!r->exact)
         r->held += count;
     session_end(r->w);
+    return fine;
 }
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Brings the cache up to the text's end, refilling it when it would overflow. */
-static void read_on(Writer *r, size_t new)
+static bool read_on(Writer *r, size_t new, Error *e)
 {
     size_t context = r->m->context;
-    if (r->exact) {
-        feed(r, least(r->count, context));
-    } else if (r->held + new <= context) {
-        feed(r, new);
-    } else {
-        cache_reset(&r->cache, r->w->stream);
-        r->held = 0;
-        r->refilled = true;
-        feed(r, (context + 1) / 2);
-    }
+    if (r->exact)
+        return feed(r, least(r->count, context), e);
+    if (r->held + new <= context)
+        return feed(r, new, e);
+    cache_reset(&r->cache, r->w->stream);
+    r->held = 0;
+    r->refilled = true;
+    return feed(r, (context + 1) / 2, e);
 }
 
-static void read_prompt(Writer *r)
+static bool read_prompt(Writer *r, Error *e)
 {
     const Kernels *k = r->w->tape.k;
     Stream *s = r->w->stream;
@@ -88,25 +87,25 @@ static void read_prompt(Writer *r)
         cache_reset(&r->cache, s);
     r->held = 0;
     r->refilled = false;
-    read_on(r, least(r->prompt, r->m->context));
+    bool fine = read_on(r, least(r->prompt, r->m->context), e);
     memcpy(r->prompt_logits, r->logits, r->vocabulary * sizeof *r->logits);
     if (!r->exact)
         k->copy(s, r->prompt_length, r->cache.length, sizeof *r->prompt_length);
+    return fine;
 }
 
 /* Back to where the prompt had just been read. */
-static void begin_again(Writer *r)
+static bool begin_again(Writer *r, Error *e)
 {
     r->count = r->prompt;
-    if (r->refilled) {
-        read_prompt(r);
-        return;
-    }
+    if (r->refilled)
+        return read_prompt(r, e);
     memcpy(r->logits, r->prompt_logits, r->vocabulary * sizeof *r->logits);
     if (r->exact)
-        return;
+        return true;
     cache_rewind(&r->cache, r->w->stream, r->prompt_length);
     r->held = least(r->prompt, r->m->context);
+    return true;
 }
 
 /* --- the next token --- */
@@ -121,8 +120,7 @@ static bool add_token(Writer *w, int32_t id, Error *e)
 
 bool writer_write(Writer *w, Sampling *s, Error *e)
 {
-    bool fine = true;
-    begin_again(w);
+    bool fine = begin_again(w, e);
     double start = clock_seconds();
     for (size_t i = 0; fine && i < s->length; i++) {
         const double point = philox_uniform(s->seed, 0, i, SITE_SAMPLER + s->number);
@@ -130,7 +128,7 @@ bool writer_write(Writer *w, Sampling *s, Error *e)
         fine = add_token(w, id, e);
         s->write(s->to, id);
         if (fine && i + 1 < s->length)
-            read_on(w, 1);
+            fine = read_on(w, 1, e);
     }
     s->seconds = clock_seconds() - start;
     return w->w->tape.k->finish(w->w->stream, e) && fine;
@@ -169,8 +167,7 @@ bool writer_open(Writer **out, const Charlm *c, Trainer *trainer, const int32_t 
     if (!batch_open(&w->batch, &(BatchSize){1, 1, {m->context}, 0}, e) ||
         (!exact && !stack_cache(&w->cache, &m->stack, k, w->w->stream, 1, m->context, e)))
         return false;
-    read_prompt(w);
-    return true;
+    return read_prompt(w, e);
 }
 
 void writer_close(Writer *w)

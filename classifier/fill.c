@@ -187,9 +187,9 @@ bool masked_predict(Classifier *c, Trainer *trainer, const char *text, size_t si
     if (fine) {
         Worker *w = &trainer->worker[0];
         const Tensor *y = session_run(w, &b, masks_network, c);
-        session_floats(w, y, lead * tokens, found * tokens, logits);
+        fine = session_floats(w, y, lead * tokens, found * tokens, logits, e);
         session_end(w);
-        fine = trainer->options.k->finish(w->stream, e) && say_guesses(c, text, size, logits, found, e);
+        fine = trainer->options.k->finish(w->stream, e) && fine && say_guesses(c, text, size, logits, found, e);
     }
     batch_close(&b);
     buffer_free(&ids);

@@ -88,6 +88,7 @@ typedef struct LogitsWork {
     const Texts *texts;
     Batch *batches; /* one a worker */
     float *logits;
+    Error *error; /* [workers] what went wrong there; empty: nothing */
 } LogitsWork;
 
 static Tensor *network(void *self, Tape *t, const Rows *rows)
@@ -108,8 +109,10 @@ static void logits_work(void *argument, size_t number)
         for (size_t i = first; i < end; i++)
             add_text(l->c, b, l->texts, i);
         const Tensor *y = session_run(w, b, network, l->c);
-        session_floats(w, y, 0, (end - first) * classes, l->logits + first * classes);
+        bool fine = session_floats(w, y, 0, (end - first) * classes, l->logits + first * classes, &l->error[number]);
         session_end(w);
+        if (!fine)
+            return;
     }
 }
 
@@ -117,18 +120,21 @@ bool classifier_logits(Classifier *c, Trainer *trainer, const Texts *texts, floa
 {
     size_t rows = c->app.task.score_rows, workers = trainer->options.workers;
     const BatchSize size = plan_size(&c->app.task, rows, true);
-    LogitsWork l = {c, trainer, texts, memory_get(workers, sizeof(Batch)), logits};
-    bool fine = l.batches || memory_error(e, "batches", workers, sizeof(Batch));
+    LogitsWork l = {
+        c, trainer, texts, memory_get(workers, sizeof(Batch)), logits, memory_get(workers, sizeof(Error))};
+    bool fine = (l.batches && l.error) || memory_error(e, "batches", workers, sizeof(Batch) + sizeof(Error));
     for (size_t i = 0; fine && i < workers; i++)
         fine = batch_open(&l.batches[i], &size, e);
     if (fine)
         pool_run(trainer->pool, logits_work, &l);
     for (size_t i = 0; i < workers; i++) {
-        fine = fine && trainer->options.k->finish(trainer->worker[i].stream, e);
+        fine = fine && trainer->options.k->finish(trainer->worker[i].stream, e) &&
+               (!*l.error[i].text || fail(e, "%s", l.error[i].text));
         if (l.batches)
             batch_close(&l.batches[i]);
     }
     memory_free(l.batches);
+    memory_free(l.error);
     return fine;
 }
 

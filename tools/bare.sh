@@ -34,7 +34,9 @@ mkdir -p "$roots"
 
 fresh=$roots/$release.tar
 if [ ! -e "$fresh" ]; then
-    mmdebstrap --quiet --variant=apt "$release" "$fresh.new" "$mirror" --format=tar >"$roots/log" 2>&1 ||
+    # (a mirror that was frozen some weeks ago has the lists of sid as they were then)
+    mmdebstrap --variant=apt --aptopt='Acquire::Check-Valid-Until "false"' "$release" "$fresh.new" "$mirror" \
+        --format=tar >"$roots/log" 2>&1 ||
         cannot "no Debian $release could be made: $(grep -m 1 -E '^E:' "$roots/log" || tail -n 1 "$roots/log")"
     mv "$fresh.new" "$fresh"
 fi

@@ -6,6 +6,7 @@
 #include "core/run/npy.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -77,6 +78,9 @@ static bool take(MapRecorder *w, const Seen *s, Error *e)
     m->weights = more;
     more += m->layers++ * count;
     download_floats(k, w->tape->stream, more, s->weights, count);
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(more[i]))
+            return fail(e, "attention weights are not finite, because the network's values are not; check its weights");
     return true;
 }
 

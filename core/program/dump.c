@@ -80,8 +80,8 @@ static bool take_batch(Scored *p, const Tensor *logits, Error *e)
     for (size_t i = 0; i < side->positions; i++) {
         int32_t target = side->targets[i];
         if (target >= 0) {
-            session_floats(w, logits, row * p->d->columns, p->d->columns, p->row);
-            if (!p->take(p->to, p->row, target, e))
+            if (!session_floats(w, logits, row * p->d->columns, p->d->columns, p->row, e) ||
+                !p->take(p->to, p->row, target, e))
                 return false;
         }
         row += target >= 0 || all; /* others have no logits */

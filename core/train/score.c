@@ -3,6 +3,8 @@
 #include "base/memory.h"
 #include "core/train/step.h"
 
+#include <math.h>
+
 void sums_add(Sums *to, const StepState *from)
 {
     for (size_t i = 0; i < LOSSES; i++) {
@@ -127,6 +129,8 @@ bool trainer_score(Trainer *c, MeanLoss *score, Error *e)
         fine = score_round(&s, &sums, e);
     }
     *score = sums_mean(&sums);
+    if (fine && !(isfinite(score->loss) && isfinite(score->nll)))
+        fine = fail(e, "the loss of what is scored is not finite, because the network's values are not; check its weights");
     for (size_t i = 0; i < c->options.workers; i++) {
         if (s.batches)
             batch_close(&s.batches[i]);

@@ -80,7 +80,7 @@ static double bits_behind(Opened *o, const unsigned char *bytes, size_t count)
         b.side[0].ids[i] = bytes[i];
         b.side[0].targets[i] = -1;
     }
-    session_doubles(w, session_run(w, &b, whole, &o->c), (count - 1) * BYTES, BYTES, logits);
+    ck_done(session_doubles(w, session_run(w, &b, whole, &o->c), (count - 1) * BYTES, BYTES, logits, &e), e);
     session_end(w);
     batch_close(&b);
     for (int i = 0; i < BYTES; i++)
@@ -147,7 +147,7 @@ static double nats_of_window(Opened *o, const unsigned char *bytes, size_t count
         b.side[0].ids[i] = bytes[i];
         b.side[0].targets[i] = -1;
     }
-    session_doubles(w, session_run(w, &b, whole, &o->c), 0, count * BYTES, logits);
+    ck_done(session_doubles(w, session_run(w, &b, whole, &o->c), 0, count * BYTES, logits, &e), e);
     session_end(w);
     batch_close(&b);
     for (size_t i = old; i < count; i++) {

@@ -114,6 +114,29 @@ START_TEST(a_damaged_checkpoint_is_named_and_an_older_one_serves)
     works("eval --run %s", run);
 }
 
+/* Each weight is finite, and none is the answer. */
+START_TEST(weights_too_large_to_compute_with_give_no_answer)
+{
+    static const char *const calls[] = {
+        "eval --run %s", "eval --run %s --stride 4 --json", "sample --run %s --length 3",
+        "sample --run %s --length 3 --exact --temperature 0", "heads --run %s --text abc --out -"};
+    char words[100];
+    size_t size;
+    const char *run = trained(), *name = "checkpoints/00000020/model.safetensors";
+    char *bytes = read_in(run, name, &size);
+    uint64_t header;
+    memcpy(&header, bytes, sizeof header);
+    memset(bytes + 8 + header, 0x7f, size - 8 - header);
+    write_in(run, name, bytes, size);
+    write_in(run, "checkpoints/00000020/SHA256SUMS", "", 0);
+    memory_free(bytes);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        snprintf(words, sizeof words, calls[i], run);
+        strcat(words, " --weights last");
+        refused(1, "not finite", "%s", words);
+    }
+}
+
 START_TEST(a_damaged_state_is_named)
 {
     static const char *const name = "checkpoints/00000020/state.safetensors";
@@ -239,6 +262,7 @@ static const Test tests[] = {TEST(a_disk_that_is_full_at_once_costs_nothing),
                              TEST_SLOW(a_disk_that_gets_full_costs_what_was_not_saved, 180),
                              TEST(a_result_that_cannot_be_written_is_an_error),
                              TEST(a_damaged_checkpoint_is_named_and_an_older_one_serves),
+                             TEST(weights_too_large_to_compute_with_give_no_answer),
                              TEST(a_damaged_state_is_named),
                              TEST(a_damaged_configuration_or_mark_is_named),
                              TEST(stored_options_that_do_not_fit_are_named_with_their_file),

@@ -248,6 +248,27 @@ START_TEST(weights_that_are_not_finite_are_refused)
     }
 }
 
+/* Each weight is finite, and none is the answer. */
+START_TEST(weights_too_large_to_compute_with_give_no_answer)
+{
+    static const char *const calls[] = {"predict --run %s good", "eval --run %s --no-cache --json",
+                                        "heads --run %s --text good --out -"};
+    char words[100];
+    size_t size;
+    const char *run = trained("--steps 2"), *name = "checkpoints/00000002/model.safetensors";
+    char *bytes = read_in(run, name, &size);
+    uint64_t header;
+    memcpy(&header, bytes, sizeof header);
+    memset(bytes + 8 + header, 0x7f, size - 8 - header);
+    write_in(run, name, bytes, size);
+    write_in(run, "checkpoints/00000002/SHA256SUMS", "", 0);
+    memory_free(bytes);
+    for (size_t k = 0; k < sizeof calls / sizeof *calls; k++) {
+        snprintf(words, sizeof words, calls[k], run);
+        refused(1, "not finite", "%s", words);
+    }
+}
+
 /* All of them, under the run's classes; and nobody looked at the run's own test part. */
 START_TEST(other_texts_are_scored_whole)
 {
@@ -322,6 +343,7 @@ int main(int argc, char **argv)
                                  TEST(steps_that_are_asked_for_count_more_than_a_presets_epochs),
                                  TEST(a_run_whose_classes_are_no_names_is_refused),
                                  TEST(weights_that_are_not_finite_are_refused),
+                                 TEST(weights_too_large_to_compute_with_give_no_answer),
                                  TEST(other_texts_are_scored_whole),
                                  TEST(two_runs_are_compared_on_the_same_texts),
                                  TEST(what_cannot_be_is_refused)};

@@ -86,6 +86,12 @@ START_TEST(what_is_wrong_with_a_file_is_said)
          "is damaged"},
         {"n=$(wc -c <l.gz); { head -c $((n - 8)) l.gz; printf abcdefgh; } >sum.gz", "sum.gz", "is damaged"},
         {"tar cf whole.tar letters; dd if=whole.tar of=cut.tar bs=512 count=119 2>/dev/null", "cut.tar", "is cut off"},
+        {"dd if=/dev/zero of=none bs=1000 count=99 2>/dev/null; tar cf whole.tar none; dd if=whole.tar of=cut.tar "
+         "bs=512 "
+         "count=119 2>/dev/null",
+         "cut.tar", "is cut off"}, /* in a file of zeros, which look like the end */
+        {"tar cf bad.tar letters && printf x | dd of=bad.tar bs=1 seek=3 conv=notrunc 2>/dev/null", "bad.tar",
+         "is damaged"},
         {"sed 's/$/\\r/' letters >crlf", "crlf", "CR LF"},
         {"sed 's/$/\\r/' letters >crlf && mv crlf letters", "letters", "copied as text"},
         {"dd if=letters of=l bs=1000 count=59 2>/dev/null; mv l letters", "letters", "59,000 of the 60,000 bytes"},

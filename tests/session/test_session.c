@@ -61,8 +61,8 @@ static void check_answers(Small *s)
     Worker *w = &s->fixture.trainer.worker[0];
     const Tensor *answer = session_run(w, &s->batch, network, s);
     ck_assert(answer->rows == POSITIONS && answer->columns == CLASSES);
-    session_doubles(w, answer, 0, ALL, doubles);
-    session_floats(w, answer, FIRST, COUNT, floats);
+    Error e;
+    ck_done(session_doubles(w, answer, 0, ALL, doubles, &e) && session_floats(w, answer, FIRST, COUNT, floats, &e), e);
     session_end(w);
     for (size_t i = 0; i < ALL; i++)
         ck_assert_msg(doubles[i] == wanted[i] && doubles[i] != 0, "number %zu is %g, not %g", i, doubles[i], wanted[i]);
