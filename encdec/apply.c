@@ -44,7 +44,7 @@ static bool add_names(const Apply *a, Applier *w, Line line)
         return false;
     for (size_t i = 0; i < w->ids.count; i++) {
         buffer_add(&w->out, " ", i > 0);
-        subwords_name(&a->subwords, w->ids.id[i], &w->out);
+        subwords_name(&a->subwords, SOURCE, w->ids.id[i], &w->out);
     }
     return true;
 }

@@ -7,6 +7,7 @@
 #include "core/run/json.h"
 #include "core/text/brackets.h"
 #include "encdec/grammar.h"
+#include "encdec/tree_evaluator.h"
 #include "encdec/treebank.h"
 
 #include <stdio.h>
@@ -127,28 +128,6 @@ static bool score_tree(TreeBaseline *b, const Tree *gold, Tree *out, Error *e)
 
 /* ---- the command */
 
-static void print_score(const char *name, const BracketScore *s)
-{
-    printf("%-16s F1 %6.2f  precision %6.2f  recall %6.2f  exact %6.2f  tags %6.2f", name, brackets_f1(s),
-           brackets_precision(s), brackets_recall(s), brackets_complete(s), brackets_tags(s));
-    if (s->errors || s->skipped)
-        printf("  (%zu of %zu sentences do not count: other words are punctuation)", s->errors + s->skipped,
-               s->sentences);
-    printf("\n");
-}
-
-static void add_score(Buffer *out, const char *name, const BracketScore *s)
-{
-    json_open(out, name, '{');
-    json_add_member(out, "f1", brackets_f1(s));
-    json_add_member(out, "precision", brackets_precision(s));
-    json_add_member(out, "recall", brackets_recall(s));
-    json_add_member(out, "exact", brackets_complete(s));
-    json_add_member(out, "tags", brackets_tags(s));
-    json_add_member(out, "sentences", (double)(s->sentences - s->errors - s->skipped));
-    buffer_print(out, "}");
-}
-
 static bool print(const TreeBaseline *b, Split split, bool json, Error *e)
 {
     const size_t learnt = b->bank.part[SPLIT_TRAIN].count, scored = b->bank.part[split].count;
@@ -157,17 +136,22 @@ static bool print(const TreeBaseline *b, Split split, bool json, Error *e)
         json_add_text(&out, "split", split_name(split));
         json_add_member(&out, "learnt_trees", (double)learnt);
         json_add_member(&out, "trees", (double)scored);
-        add_score(&out, "right_branching", &b->right);
-        add_score(&out, "grammar", &b->likeliest);
+        json_open(&out, "right_branching", '{');
+        bracket_score_add(&out, &b->right);
+        buffer_print(&out, "}");
+        json_open(&out, "grammar", '{');
+        bracket_score_add(&out, &b->likeliest);
+        buffer_print(&out, "}");
         json_add_member(&out, "sentences_per_second", (double)scored / b->seconds);
         return json_print_members(&out, e);
     }
-    printf("%s, %zu trees; learned from %zu\n", split_name(split), scored, learnt);
-    print_score("right-branching", &b->right);
-    print_score("grammar", &b->likeliest);
-    printf("%.0f sentences/s", (double)scored / b->seconds);
-    printf(b->unparsed ? "; %zu without a tree of the grammar branch to the right\n" : "\n", b->unparsed);
-    return true;
+    buffer_print(&out, "%s, %zu trees; learned from %zu\nright-branching  ", split_name(split), scored, learnt);
+    bracket_score_print(&out, &b->right);
+    buffer_print(&out, "grammar          ");
+    bracket_score_print(&out, &b->likeliest);
+    buffer_print(&out, "%.0f sentences/s", (double)scored / b->seconds);
+    buffer_print(&out, b->unparsed ? "; %zu without a tree of the grammar branch to the right\n" : "\n", b->unparsed);
+    return app_print(&out, e);
 }
 
 bool baseline_trees(const char *path, Split split, bool json, Error *e)

@@ -2,6 +2,7 @@
 #include "encdec/subwords.h"
 
 #include "base/memory.h"
+#include "core/text/shape.h"
 #include "encdec/subwords_inner.h"
 
 #include <string.h>
@@ -39,11 +40,27 @@ void ids_close(Ids *ids)
 
 /* --- a line --- */
 
-static bool word_ids(const Subwords *p, Line line, Ids *ids, Error *e)
+static bool word_ids(const Vocabulary *v, Line line, Ids *ids, Error *e)
 {
     size_t at = 0;
     for (Line word; line_word(line, &at, &word);) {
-        if (!ids_add(ids, subwords_find(p, word.text, word.size), e))
+        if (!ids_add(ids, subwords_find(v, word.text, word.size), e))
+            return false;
+    }
+    return true;
+}
+
+/* The same with shapes for words that are not there. */
+static bool shape_ids(const Vocabulary *v, Line line, Ids *ids, Error *e)
+{
+    size_t at = 0, first = ids->count;
+    for (Line word; line_word(line, &at, &word);) {
+        int32_t id = subwords_find(v, word.text, word.size);
+        if (id == UNKNOWN) {
+            const Shape shape = shape_of(word.text, word.size, ids->count == first);
+            id = subwords_find(v, shape.name, strlen(shape.name));
+        }
+        if (!ids_add(ids, id, e))
             return false;
     }
     return true;
@@ -66,7 +83,7 @@ static bool bpe_ids(Cutter *c, Line line, Ids *ids, Error *e)
             return false;
         while (c->of_coder.count < c->coder.subwords.count) {
             const char *subword = vocabulary_word(&c->coder.subwords, (int32_t)c->of_coder.count);
-            if (!ids_add(&c->of_coder, subwords_find(p, subword, strlen(subword)), e))
+            if (!ids_add(&c->of_coder, subwords_find(&p->vocabulary, subword, strlen(subword)), e))
                 return false;
         }
         for (size_t i = 0; i < c->coder.count; i++)
@@ -114,6 +131,8 @@ bool cutter_ids(Cutter *c, size_t side, Line line, Ids *ids, Error *e)
 {
     const Subwords *p = c->subwords;
     Line words;
+    if (p->apart && side == TARGET)
+        return word_ids(&p->target, line, ids, e);
     switch (p->type) {
     case SUBWORDS_BYTES: return byte_ids(line, ids, e);
     case SUBWORDS_WORDPIECE:
@@ -121,5 +140,7 @@ bool cutter_ids(Cutter *c, size_t side, Line line, Ids *ids, Error *e)
     default: break;
     }
     return tokens_of_line(&p->tokens, side, line, &c->words, &words, e) &&
-           (p->type == SUBWORDS_WORDS ? word_ids(p, words, ids, e) : bpe_ids(c, words, ids, e));
+           (p->type == SUBWORDS_WORDS    ? word_ids(&p->vocabulary, words, ids, e)
+            : p->type == SUBWORDS_SHAPES ? shape_ids(&p->vocabulary, words, ids, e)
+                                         : bpe_ids(c, words, ids, e));
 }

@@ -33,6 +33,11 @@ void pairs_row(const SentencePairs *p, size_t i, Batch *b)
         b->side[TARGET].ids[at + k] = k ? target[k - 1] : END;
         b->side[TARGET].targets[at + k] = target[k];
     }
+    int32_t words = 0;
+    for (size_t k = 0; p->moves && k < said; k++) {
+        words += k && p->moves[target[k - 1]];
+        b->side[TARGET].position[at + k] = words;
+    }
 }
 
 static bool reserve(SentencePairs *p, size_t most, Error *e)
@@ -132,11 +137,15 @@ static bool make_parts(Bitext *b, const BitextOptions *o, Cutting *cutting, Erro
 static bool make(Bitext *b, const BitextOptions *o, Pool *pool, Error *e)
 {
     Lines *train = b->sentences.side[SPLIT_TRAIN];
-    const SubwordsText texts[] = {{&train[SOURCE], SOURCE}, {&train[TARGET], TARGET}};
+    Lines learned[SIDES_USED] = {train[SOURCE], train[TARGET]};
+    const SubwordsText texts[] = {{&learned[SOURCE], SOURCE}, {&learned[TARGET], TARGET}};
+    learned[SOURCE].count = learned[TARGET].count -= b->sentences.made;
     Cutting *cutting = NULL;
     if (!o->known && !subwords_learn(&b->own, &o->subwords, texts, SIDES_USED, pool, NULL, e))
         return false;
     b->subwords = o->known ? o->known : &b->own;
+    for (size_t part = 0; part < SPLITS; part++)
+        b->parts[part].moves = b->subwords->moves;
     bool done = cutting_open(&cutting, b->subwords, pool, e) && make_parts(b, o, cutting, e);
     cutting_close(cutting);
     for (size_t side = 0; side < SIDES_USED && !o->keep_training; side++)

@@ -18,13 +18,16 @@ static bool same_subwords(const EnsembleRun *r, const EncDec *first, Error *e)
 {
     const Subwords *a = &first->subwords, *b = &r->c.subwords;
     Buffer name[2] = {{0}, {0}};
-    bool same = a->type == b->type && a->count == b->count, failed = false;
-    for (size_t id = 0; same && !failed && id < a->count; id++) {
-        name[0].size = name[1].size = 0;
-        subwords_name(a, (int32_t)id, &name[0]);
-        subwords_name(b, (int32_t)id, &name[1]);
-        failed = name[0].failed || name[1].failed;
-        same = failed || (name[0].size == name[1].size && !memcmp(name[0].text, name[1].text, name[0].size));
+    bool same = a->type == b->type && a->apart == b->apart, failed = false;
+    for (size_t side = 0; same && !failed && side < SIDES_USED; side++) {
+        same = subwords_count(a, side) == subwords_count(b, side);
+        for (size_t id = 0; same && !failed && id < subwords_count(a, side); id++) {
+            name[0].size = name[1].size = 0;
+            subwords_name(a, side, (int32_t)id, &name[0]);
+            subwords_name(b, side, (int32_t)id, &name[1]);
+            failed = name[0].failed || name[1].failed;
+            same = failed || (name[0].size == name[1].size && !memcmp(name[0].text, name[1].text, name[0].size));
+        }
     }
     buffer_free(&name[0]);
     buffer_free(&name[1]);

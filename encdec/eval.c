@@ -1,12 +1,14 @@
 /* encdec eval: how well it foretells the target of a part of the data, each subword with all before it: in nats, as the
  * perplexity of a token, and as that of a word with its sentence's end counted as one, which does not depend on what
- * words are cut into. All without label smoothing. And how good its translations of the part are: BLEU. */
+ * words are cut into. All without label smoothing. And how good its translations of the part are: BLEU; or
+ * its trees: F1. */
 #include "encdec/encdec.h"
 
 #include "core/cli/progress.h"
 #include "core/program/dump.h"
 #include "core/run/json.h"
 #include "encdec/bleu_evaluator.h"
+#include "encdec/tree_evaluator.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,18 +20,19 @@ typedef struct Eval {
     MeanLoss loss;
     Translating translating;
     BleuEvaluator evaluator;
-    Versus versus; /* another run; its name is NULL: none */
+    TreeEvaluator trees; /* instead, where the run is a parser */
+    Versus versus;       /* another run; its name is NULL: none */
 } Eval;
 
 /* --- what it says --- */
 
-static bool print_bleu(const Eval *v, Error *e)
+static bool print_figures(const Eval *v, Error *e)
 {
     const EncdecOptions *o = v->c->options;
     char how[200];
-    snprintf(how, sizeof how, "beam %zu, alpha %g, at most %zu subwords longer than the source", o->beam, o->alpha,
-             o->max_extra);
-    return evaluator_print(&v->evaluator, how, e);
+    snprintf(how, sizeof how, "beam %zu, alpha %g, at most %zu %s longer than the source", o->beam, o->alpha,
+             o->max_extra, o->trees ? "tokens" : "subwords");
+    return o->trees ? tree_evaluator_print(&v->trees, how, e) : evaluator_print(&v->evaluator, how, e);
 }
 
 static bool print_result(const Eval *v, Error *e)
@@ -43,7 +46,9 @@ static bool print_result(const Eval *v, Error *e)
         json_add_member(&b, "loss", nats);
         json_add_member(&b, "perplexity", exp(nats));
         json_add_member(&b, "word_perplexity", exp(of_word));
-        if (c->options->bleu)
+        if (c->options->bleu && c->options->trees)
+            tree_evaluator_add(&v->trees, &b);
+        else if (c->options->bleu)
             evaluator_add(&v->evaluator, &b);
         if (v->versus.run)
             versus_add(&v->versus, &b);
@@ -51,7 +56,7 @@ static bool print_result(const Eval *v, Error *e)
     }
     printf("%.4f nats/token, perplexity %.3f per token, %.3f per word (%s)\n", nats, exp(nats), exp(of_word),
            c->app.protocol);
-    if (c->options->bleu && !print_bleu(v, e))
+    if (c->options->bleu && !print_figures(v, e))
         return false;
     if (v->versus.run)
         versus_print(&v->versus);
@@ -81,7 +86,7 @@ static void note_doubts(const Eval *v)
                 "encdec: %zu sources are too long: the model reads only their first %zu subwords; the first such is "
                 "line %zu\n",
                 t->cut, t->options.longest, t->first_cut);
-    if (app_data(&v->c->app) && references->count)
+    if (app_data(&v->c->app) && references->count && !v->c->options->trees)
         evaluator_note_tokens("the target", (BleuText){references->text, references->start[references->count] - 1});
 }
 
@@ -99,7 +104,7 @@ static bool evaluate_chunk(Eval *v, size_t first, size_t count, Lines chunk[SIDE
                 return false;
         }
     }
-    return evaluator_lines(&v->evaluator, chunk, e);
+    return v->c->options->trees ? tree_evaluator_lines(&v->trees, chunk, e) : evaluator_lines(&v->evaluator, chunk, e);
 }
 
 static bool evaluate_part(Eval *v, Error *e)
@@ -124,7 +129,7 @@ static bool evaluate_part(Eval *v, Error *e)
 }
 
 /* As `translate` does it, before the part is scored: not at the same time, so that each has the machine to itself. */
-static bool find_bleu(Eval *v, Error *e)
+static bool find_figures(Eval *v, Error *e)
 {
     EncDec *c = v->c;
     const EncdecOptions *o = c->options;
@@ -134,7 +139,8 @@ static bool find_bleu(Eval *v, Error *e)
         return false;
     const TranslatingOptions how = translating_options(o, &c->model, 1, &trainer);
     v->evaluator = evaluator_open(&v->translating, c->options->target, BLEU_CELLS);
-    v->evaluator.keep = o->shared.each || o->shared.against;
+    v->trees = (TreeEvaluator){.t = &v->translating, .leaves = (TreeLeaves)o->leaves};
+    v->evaluator.keep = v->trees.keep = o->shared.each || o->shared.against;
     bool fine = translating_open(&v->translating, &c->model, &c->subwords, &w, &how, e) && evaluate_part(v, e);
     progress_close(&v->progress);
     if (fine && !o->shared.quiet)
@@ -166,6 +172,13 @@ static bool score(Eval *v, Trainer *trainer, Error *e)
     return fine;
 }
 
+static bool compare(Eval *v, Error *e)
+{
+    const App *a = &v->c->app;
+    return v->c->options->trees ? tree_evaluator_compare(&v->versus, &v->trees, a, e)
+                                : evaluator_compare(&v->versus, &v->evaluator, a, e);
+}
+
 bool encdec_eval(App *a, Error *e)
 {
     EncDec *c = (EncDec *)a;
@@ -183,14 +196,14 @@ bool encdec_eval(App *a, Error *e)
     if (!o->quiet)
         note_missing(c);
     v.progress = progress_open(stderr, o->quiet);
-    bool fine = (!c->options->bleu || find_bleu(&v, e)) &&
-                (!o->against || o->each || evaluator_compare(&v.versus, &v.evaluator, a, e));
+    bool fine = (!c->options->bleu || find_figures(&v, e)) && (!o->against || o->each || compare(&v, e));
     if (fine && o->each)
-        fine = each_print(&v.evaluator.each, e);
+        fine = each_print(c->options->trees ? &v.trees.each : &v.evaluator.each, e);
     else
         fine = fine && app_open_trainer(&c->app, &trainer, e) && score(&v, &trainer, e);
     progress_close(&v.progress);
     evaluator_close(&v.evaluator);
+    tree_evaluator_close(&v.trees);
     trainer_close(&trainer);
     return fine;
 }

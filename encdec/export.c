@@ -189,7 +189,7 @@ static bool write_model(Export *x, Error *e)
 static void add_subword(Buffer *b, const Subwords *p, int32_t id)
 {
     Buffer name = {0};
-    subwords_name(p, id, &name);
+    subwords_name(p, TARGET, id, &name);
     json_add_string(b, name.text ? name.text : "");
     b->failed = b->failed || name.failed;
     buffer_free(&name);

@@ -2,8 +2,8 @@
 #include "encdec/grammar.h"
 
 #include "base/memory.h"
+#include "core/text/shape.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,36 +101,6 @@ static bool count_tree(Grammar *g, Counts *c, const Tree *t, Error *e)
 
 /* ---- words */
 
-static bool ends_in(const char *word, size_t size, const char *ending)
-{
-    const size_t length = strlen(ending);
-    return size > length + 1 && memcmp(word + size - length, ending, length) == 0;
-}
-
-/* The shape and the ending of a word: "Cap-s", "low-ing", "num". */
-static void class_of(char *out, size_t room, const char *word, bool first)
-{
-    static const char *const endings[] = {"ing", "ion",  "ity", "ed",  "er",  "est", "ly",
-                                          "al",  "able", "ous", "ive", "ist", "y",   "s"};
-    const size_t size = strlen(word);
-    bool digit = false, hyphen = false, lower = false;
-    for (size_t i = 0; i < size; i++) {
-        digit = digit || isdigit((unsigned char)word[i]);
-        hyphen = hyphen || word[i] == '-';
-        lower = lower || islower((unsigned char)word[i]);
-    }
-    const char *ending = "";
-    for (size_t i = 0; !*ending && i < sizeof endings / sizeof *endings; i++)
-        if (ends_in(word, size, endings[i]))
-            ending = endings[i];
-    const char *shape = digit                            ? (lower ? "mixed" : "num")
-                        : !isupper((unsigned char)*word) ? "low"
-                        : !lower                         ? "CAPS"
-                        : first                          ? "First"
-                                                         : "Cap";
-    snprintf(out, room, "%s%s%s%s", shape, hyphen ? "-" : "", *ending ? "." : "", digit ? "" : ending);
-}
-
 /* Words that were met once stand for those that were never met: by their class, and by a class of all. */
 static bool count_classes(Grammar *g, Counts *c, const Tree *t, Error *e)
 {
@@ -140,13 +110,12 @@ static bool count_classes(Grammar *g, Counts *c, const Tree *t, Error *e)
         const char *word = tree_word(t, i);
         const int32_t id = vocabulary_search(&g->words, word, strlen(word)),
                       tag = vocabulary_search(&g->symbols, tree_label(t, i), strlen(tree_label(t, i)));
-        char name[32];
         int32_t kind, all;
         if (g->words.counts[id] > 1)
             continue;
-        class_of(name, sizeof name, word, t->node[i].first == 0);
+        const Shape shape = shape_of(word, strlen(word), t->node[i].first == 0);
         if (!vocabulary_add(&g->classes, "all", 3, 1, &all, e) || !count_rule(&c->of_class, all, tag, tag, e) ||
-            !vocabulary_add(&g->classes, name, strlen(name), 1, &kind, e) ||
+            !vocabulary_add(&g->classes, shape.name, strlen(shape.name), 1, &kind, e) ||
             !count_rule(&c->of_class, kind, tag, tag, e))
             return false;
     }
@@ -275,9 +244,8 @@ static float probability(const Rules *r, int32_t left, int32_t tag, double total
 
 static int32_t known_class(const Grammar *g, const char *word, bool first)
 {
-    char name[32];
-    class_of(name, sizeof name, word, first);
-    const int32_t kind = vocabulary_search(&g->classes, name, strlen(name));
+    const Shape shape = shape_of(word, strlen(word), first);
+    const int32_t kind = vocabulary_search(&g->classes, shape.name, strlen(shape.name));
     return kind < 0 ? vocabulary_search(&g->classes, "all", 3) : kind;
 }
 

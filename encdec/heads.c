@@ -45,6 +45,8 @@ static bool translate(EncDec *c, Line source, Ids *target, Error *e)
     const TranslatingOptions o = {.beam = v->beam,
                                   .best = 1,
                                   .alpha = v->alpha,
+                                  .well_formed = v->trees && v->well_formed,
+                                  .leaves = (TreeLeaves)v->leaves,
                                   .max_extra = v->max_extra,
                                   .max_tokens = 1, /* one sentence */
                                   .longest = c->model.context - 1,
@@ -60,12 +62,12 @@ static bool translate(EncDec *c, Line source, Ids *target, Error *e)
     return fine && ids_add(target, END, e);
 }
 
-static bool name_words(Labels *t, const Subwords *p, const int32_t *ids, size_t count, Error *e)
+static bool name_words(Labels *t, const Subwords *p, size_t side, const int32_t *ids, size_t count, Error *e)
 {
     bool fine = true;
     for (size_t i = 0; fine && i < count; i++) {
         Buffer name = {0};
-        subwords_name(p, ids[i], &name);
+        subwords_name(p, side, ids[i], &name);
         fine = name.failed ? fail(e, "out of memory for tokens")
                            : labels_add(t, name.text, name.size, ids[i] == END, e);
         buffer_free(&name);
@@ -95,8 +97,11 @@ static bool name_bytes(Labels *t, const int32_t *ids, size_t count, Error *e)
 
 static bool name_tokens(const EncDec *c, Inspection *l, size_t which, const int32_t *ids, size_t count, Error *e)
 {
-    return c->subwords.type == SUBWORDS_BYTES ? name_bytes(&l->tokens[which], ids, count, e)
-                                              : name_words(&l->tokens[which], &c->subwords, ids, count, e);
+    const Subwords *p = &c->subwords;
+    const size_t side = which == SOURCE_TOKENS ? SOURCE : TARGET;
+    return p->type == SUBWORDS_BYTES && !(p->apart && side == TARGET)
+               ? name_bytes(&l->tokens[which], ids, count, e)
+               : name_words(&l->tokens[which], p, side, ids, count, e);
 }
 
 /* What is read, target [n] with its </s>: the decoder begins with the </s> instead. */

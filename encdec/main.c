@@ -9,6 +9,8 @@ static const Command commands[] = {
     {"baseline", COMMAND_BASELINE, NULL,
      "BLEU of word-by-word translation with a dictionary learned from the pairs: the line to beat", encdec_baseline},
     {"translate", COMMAND_WRITE, NULL, "translate lines, in order", encdec_translate},
+    {"parse", COMMAND_WRITE, NULL, "the trees of lines, in order, by a run that was trained with --trees",
+     encdec_parse},
     {"score", COMMAND_SCORE, NULL, "ln p of given translations, a line each", encdec_score},
     {"bleu", COMMAND_BLEU, "HYPOTHESES REFERENCES...", "BLEU of translations, computed as sacreBLEU does", encdec_bleu},
     {"vocab", COMMAND_VOCAB, "[FILE...]", "learn subwords from files, or from the training part of --data",

@@ -2,19 +2,23 @@
  *
  *     memory = encoder(e(source))          e(subword) = sqrt(D) embedding[subword] + sinusoid[position]
  *     x = decoder(e(target), memory)       each position seeing those before it, and all of memory
- *     logits = x embedding^T               one table for all three (--tie), or x w^T + bias and three tables */
+ *     logits = x embedding^T               one table for all three (--tie), or x w^T + bias and three tables; where
+ *                                          the target has a vocabulary of its own, its table makes the logits */
 #include "encdec/model.h"
 
 #include "core/program/network.h"
 
 #include <math.h>
 
-static void build(Model *m, const EncdecOptions *v, size_t subwords)
+static void build(Model *m, const EncdecOptions *v, size_t subwords, size_t targets)
 {
     const SharedOptions *o = &v->shared;
     Parameters *p = &m->parameters;
     network_prepare(p, o);
+    const bool one = o->tie && !targets;
     EmbeddingOptions embedding = network_embedding(o, subwords);
+    targets = targets ? targets : subwords;
+    embedding.tied = one;
     embedding.scale = sqrt((double)o->dim / p->wider);
     embedding.words = true;
     StackOptions encoder = network_stack(o, "encoder", "encoder.norm"), decoder = encoder;
@@ -22,26 +26,28 @@ static void build(Model *m, const EncdecOptions *v, size_t subwords)
         encoder.block.attention.distances.ahead = o->context - 1;
     decoder.depth = v->decoder_depth ? v->decoder_depth : o->depth;
     encoder.decoder_depth = decoder.depth;
-    m->source = embedding_new(p, &embedding, o->tie ? "embedding.weight" : "source_embedding.weight",
+    m->source = embedding_new(p, &embedding, one ? "embedding.weight" : "source_embedding.weight",
                               "source_position_embedding.weight");
     m->encoder = stack_new(p, &encoder);
 
     p->side = 1;
-    embedding.shared = o->tie ? &m->source : NULL;
+    embedding.shared = one ? &m->source : NULL;
+    embedding.vocabulary = targets;
+    embedding.tied = o->tie;
     decoder.blocks = "decoder", decoder.norm = "decoder.norm";
     decoder.block.cross = true;
     m->target = embedding_new(p, &embedding, "target_embedding.weight", "target_position_embedding.weight");
     m->decoder = stack_new(p, &decoder);
-    m->logits = linear_last(p, o->tie ? m->target.table : NULL, o->dim, subwords, "logits");
+    m->logits = linear_last(p, o->tie ? m->target.table : NULL, o->dim, targets, "logits");
     m->logits.cap = o->logit_cap;
 }
 
-bool model_open(Model *m, const EncdecOptions *v, size_t subwords, Error *e)
+bool model_open(Model *m, const EncdecOptions *v, size_t subwords, size_t targets, Error *e)
 {
     *m = (Model){.context = v->shared.context};
     if (!network_suits(&v->shared, e))
         return false;
-    build(m, v, subwords);
+    build(m, v, subwords, targets);
     if (parameters_finish(&m->parameters, e))
         return true;
     model_close(m);

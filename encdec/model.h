@@ -12,10 +12,11 @@ typedef struct Model {
     Embedding source, target;
     Stack encoder, decoder;
     Linear logits;
+    const bool *moves; /* [targets] see TranslateNetwork */
 } Model;
 
-/* subwords: in the vocabulary. */
-bool model_open(Model *m, const EncdecOptions *v, size_t subwords, Error *e);
+/* subwords: ids in the vocabulary; targets: in the target's own, which shares no table; 0: it has none. */
+bool model_open(Model *m, const EncdecOptions *v, size_t subwords, size_t targets, Error *e);
 void model_close(Model *m);
 
 /* What the encoder makes of sources [M,D]. */

@@ -23,9 +23,14 @@ enum {
     CUT = BUILD | VOCAB | SUBWORDS | COMMAND_PLOT
 };
 
-static const OptionChoice types[] = {{"words", SUBWORDS_WORDS}, {"bytes", SUBWORDS_BYTES},
-                                     {"bpe", SUBWORDS_BPE},     {"wordpiece", SUBWORDS_WORDPIECE},
-                                     {"gpt2", SUBWORDS_GPT2},   {NULL, 0}};
+static const OptionChoice types[] = {{"words", SUBWORDS_WORDS},
+                                     {"bytes", SUBWORDS_BYTES},
+                                     {"bpe", SUBWORDS_BPE},
+                                     {"wordpiece", SUBWORDS_WORDPIECE},
+                                     {"gpt2", SUBWORDS_GPT2},
+                                     {"shapes", SUBWORDS_SHAPES},
+                                     {NULL, 0}};
+static const OptionChoice leaves[] = {{"tags", LEAVES_TAGS}, {"words", LEAVES_WORDS}, {NULL, 0}};
 static const OptionChoice tokens[] = {{"spaces", TOKENS_SPACES}, {"moses", TOKENS_MOSES}, {NULL, 0}};
 static const OptionChoice formats[] = {
     {"plain", ANSWER_PLAIN}, {"fairseq", ANSWER_FAIRSEQ}, {"nbest", ANSWER_NBEST}, {NULL, 0}};
@@ -45,7 +50,7 @@ const Option encdec_options[] = {
     {"valid-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE | VOCAB | COMMAND_PLOT, AT(file[1][1]), NULL, "FILE", "their translations"},
     {"test-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(file[2][0]), NULL, "FILE", "test sentences"},
     {"test-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(file[2][1]), NULL, "FILE", "their translations"},
-    {"type", 0, OPTION_CHOICE, OPTION_MODEL, CUT, AT(type), "bpe", .choices = types, "what a token is: a word, a byte, or a subword by byte pairs (bpe), as in BERT (wordpiece) or in GPT-2 (gpt2)"},
+    {"type", 0, OPTION_CHOICE, OPTION_MODEL, CUT, AT(type), "bpe", .choices = types, "what a token is: a word, a byte, or a subword by byte pairs (bpe), as in BERT (wordpiece) or in GPT-2 (gpt2); or a word, and for those that are not frequent their shape and ending (shapes)"},
     {"tokens", 0, OPTION_CHOICE, OPTION_MODEL, CUT | BASELINE, AT(tokens), "spaces", .choices = tokens, "where words end: at white space, or also at punctuation, as Moses does for en, de and fr"},
     {"size", 0, OPTION_SIZE, OPTION_MODEL, BUILD | VOCAB, AT(size), "10000", "[3,1073741824]", "size of a learned vocabulary of words or wordpieces, including <unk> and </s>"},
     {"merges", 0, OPTION_SIZE, OPTION_MODEL, BUILD | VOCAB | COMMAND_PLOT, AT(merges), "10000", "[1,1073741824]", "how many byte pairs to merge: about the size of the vocabulary"},
@@ -60,7 +65,15 @@ const Option encdec_options[] = {
     {"word-dropout", 0, OPTION_REAL, OPTION_TRAINING, TRAIN, AT(shared.word_dropout), NULL, "[0,1)", "probability that a subword that is read in training becomes <unk> (none given: 0)"},
     {"by-length", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(by_length), "yes", NULL, "batch pairs of similar length"},
     {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL | BASELINE, AT(split), "valid", .choices = split_choices, "the part of the data to score"},
-    {"trees", 0, OPTION_FLAG, OPTION_HERE, BASELINE, AT(trees), NULL, NULL, "the data is a treebank: score trees that branch to the right, and those of its grammar"},
+    {"trees", 0, OPTION_YES_NO, OPTION_MODEL, BUILD | BASELINE | COMMAND_PLOT, AT(trees), NULL, NULL, "learn to parse: the data is a treebank, the target of a sentence its tree (none given: no)"},
+    {"leaves", 0, OPTION_CHOICE, OPTION_MODEL, BUILD | COMMAND_PLOT, AT(leaves), NULL, .choices = leaves, "what a written tree has for a word: its tag, or tag and word (none given: tags)"},
+    {"word-positions", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(word_positions), NULL, NULL, "positions of a written tree count its words, not its tokens: where in the sentence the decoder is (none given: no)"},
+    {"keep-outer", 0, OPTION_YES_NO, OPTION_MODEL, BUILD | BASELINE | COMMAND_PLOT, AT(keep_outer), NULL, NULL, "keep the outermost brackets of trees: empty, TOP, ROOT or S1 (none given: no)"},
+    {"keep-functions", 0, OPTION_YES_NO, OPTION_MODEL, BUILD | BASELINE | COMMAND_PLOT, AT(keep_functions), NULL, NULL, "keep functions and numbers in labels: NP-SBJ-1 (none given: no)"},
+    {"keep-traces", 0, OPTION_YES_NO, OPTION_MODEL, BUILD | BASELINE | COMMAND_PLOT, AT(keep_traces), NULL, NULL, "keep traces and other words that are not there, tagged -NONE- (none given: no)"},
+    {"train-trees", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN | BASELINE | COMMAND_PLOT, AT(train_trees), NULL, NULL, "learn from so many trees of the training part, spread evenly over it (none given: all)"},
+    {"more-trees", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | COMMAND_PLOT, AT(more_trees), NULL, "FILE", "trees to train on besides those of --data: a file, folder or archive"},
+    {"recombine", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(recombine), NULL, "[0,1000]", "make so many new trees of each that is trained on, by exchanging constituents of the same kind (none given: 0)"},
     {"bleu", 0, OPTION_YES_NO, OPTION_HERE, EVAL, AT(bleu), "yes", NULL, "also translate the part and report BLEU"},
     {"bleu-sentences", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(bleu_sentences), "200", NULL, "validation sentences to translate at each evaluation, for BLEU (0: none)"},
     {"beam", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE | EVAL | COMMAND_HEADS, AT(beam), "4", "[1,1024]", "width of the beam: hypotheses kept per sentence (1: greedy)"},
@@ -78,6 +91,10 @@ const Option encdec_options[] = {
     {"nbest", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE, AT(nbest), "1", "[1,1024]", "translations per line, best first"},
     {"format", 0, OPTION_CHOICE, OPTION_HERE, TRANSLATE, AT(format), "plain", .choices = formats, "plain: lines of text; fairseq: S-, H-, D-, P- with scores in base 2; nbest: NUMBER ||| TEXT ||| F0= LN_P ||| SCORE"},
     {"format", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_EXPORT, AT(exported), NULL, .choices = exported, "what to write (none given: it must be)"},
+    {"well-formed", 0, OPTION_YES_NO, OPTION_HERE, TRANSLATE | EVAL | COMMAND_HEADS, AT(well_formed), "yes", NULL, "of a parser: search only what is a tree of the sentence"},
+    {"pretty", 0, OPTION_FLAG, OPTION_HERE, TRANSLATE, AT(pretty), NULL, NULL, "parse: print a constituent a line, indented, instead of a tree a line"},
+    {"out", 0, OPTION_PATH, OPTION_HERE, TRANSLATE, AT(shared.out), NULL, "FILE", "parse: also draw the first tree: .png, .svg or .pdf, with its data beside it as .tsv"},
+    {"size", 0, OPTION_TEXT, OPTION_HERE, TRANSLATE, AT(shared.size), NULL, "SIZE", "size of that picture, such as 8.5cm, 16cmx9cm or 900x540"},
     {"scores", 0, OPTION_FLAG, OPTION_HERE, TRANSLATE, AT(scores), NULL, NULL, "with plain: print SCORE and a tab before the text"},
     {"file", 0, OPTION_PATH, OPTION_HERE, TRANSLATE | SCORE | SUBWORDS, AT(input), NULL, "FILE", "the text, one sentence per line (none: standard input)"},
     {"translations", 0, OPTION_PATH, OPTION_HERE, SCORE, AT(translations), NULL, "FILE", "what is scored: a translation of each sentence, one per line"},
@@ -119,10 +136,27 @@ static const Setting minute[] = {
     {"batch-tokens", "1024"}, {"micro-tokens", "512"}, {"eval-every", "200"}, {"longest", "100"}, {"context", "128"},
     {NULL, NULL}};
 
+/* The paper's parser for the Wall Street Journal (section 6.3), which it says no more about than 4 blocks of 1024, 16,000
+ * words, and that dropout and rate were chosen on section 22. */
+static const Setting parser[] = {
+    {"trees", "yes"}, {"type", "shapes"}, {"tokens", "spaces"}, {"size", "16000"}, {"dim", "1024"}, {"heads", "16"},
+    {"depth", "4"}, {"ff", "4096"}, {"dropout", "0.3"}, {"batch-tokens", "25000"}, {"steps", "30000"}, {"keep", "5"},
+    {"longest", "400"}, {NULL, NULL}};
+
+/* For some thousand trees: the decoder is told which word comes next, distances are learned, and trees are recombined. */
+static const Setting parser_small[] = {
+    {"trees", "yes"}, {"type", "shapes"}, {"tokens", "spaces"}, {"size", "3500"}, {"word-positions", "yes"},
+    {"distances", "t5"}, {"recombine", "3"}, {"dim", "128"}, {"heads", "4"}, {"depth", "3"}, {"ff", "512"},
+    {"norm", "pre"}, {"dropout", "0.2"}, {"schedule", "cosine"}, {"lr", "0.0015"}, {"warmup", "300"},
+    {"batch-tokens", "2048"}, {"micro-tokens", "2048"}, {"steps", "4500"}, {"eval-every", "250"},
+    {"save-every", "250"}, {"keep", "4"}, {"longest", "200"}, {"context", "300"}, {NULL, NULL}};
+
 static const Preset presets[] = {
     {"base", "6 + 6 blocks, 512 wide: the model of \"Attention Is All You Need\"", base},
     {"big", "the same, 1024 wide and with 16 heads", big},
     {"tiny", "4 + 4 blocks, 128 wide, much dropout: for tens of thousands of pairs", tiny},
+    {"parser", "4 + 4 blocks, 1024 wide: the paper's parser, for the 40,000 trees of the Wall Street Journal", parser},
+    {"parser-small", "3 + 3 blocks, 128 wide: a parser for some thousand trees", parser_small},
     {"minute", "a small model, trained for one minute", minute},
 };
 

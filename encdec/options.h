@@ -21,6 +21,10 @@ typedef struct EncdecOptions {
     int type, tokens;
     size_t size, merges, threshold, longest, batch_tokens, micro_tokens;
     bool lower, by_length;
+    bool trees, word_positions, keep_outer, keep_functions, keep_traces;
+    int leaves;
+    size_t train_trees, recombine;
+    const char *more_trees;
     const char *codes, *vocabulary;
     /* subwords of a text */
     const char *out;
@@ -30,7 +34,7 @@ typedef struct EncdecOptions {
     size_t decoder_depth;
     /* scoring */
     int split;
-    bool bleu, trees;
+    bool bleu;
     size_t bleu_sentences;
     /* translating */
     size_t beam, nbest, max_extra, max_tokens, chunk, beam_groups, no_repeat, top_k;
@@ -38,7 +42,7 @@ typedef struct EncdecOptions {
     bool sample;
     const char *prefixes, *translations, *ensemble;
     int format, exported;
-    bool scores;
+    bool scores, pretty, well_formed;
     const char *input;
     /* looking */
     const char *target_text;

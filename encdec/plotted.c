@@ -44,7 +44,7 @@ bool encdec_name_token(const App *a, int32_t id, Labels *names, Error *e)
     const char byte = (char)(id - FIRST_SUBWORD);
     if (c->subwords.type == SUBWORDS_BYTES && id >= FIRST_SUBWORD)
         return labels_add(names, &byte, 1, false, e);
-    subwords_name(&c->subwords, id, &name);
+    subwords_name(&c->subwords, TARGET, id, &name);
     bool fine = name.failed ? fail(e, "out of memory for tokens") : labels_add(names, name.text, name.size, false, e);
     buffer_free(&name);
     return fine;

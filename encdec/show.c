@@ -2,6 +2,7 @@
  * how it translates them, and BLEU of some hundred. */
 #include "encdec/bleu_evaluator.h"
 #include "encdec/encdec.h"
+#include "encdec/tree_evaluator.h"
 
 #include "kernels/cost/cost.h"
 
@@ -47,7 +48,9 @@ bool encdec_show_sample(App *a, Trainer *trainer, uint64_t step, Error *e)
     const TranslatingOptions o = {.beam = 4,
                                   .best = 1,
                                   .alpha = 0.6,
-                                  .max_extra = MAX_EXTRA,
+                                  .well_formed = c->options->trees,
+                                  .leaves = (TreeLeaves)c->options->leaves,
+                                  .max_extra = c->options->trees ? PARSER_MAX_EXTRA : MAX_EXTRA,
                                   .max_tokens = 1, /* a sentence at a time: it takes least memory */
                                   .longest = LONGEST_SHOWN,
                                   .workers = 1,
@@ -72,7 +75,9 @@ static TranslatingOptions evaluated_how(const EncDec *c, size_t workers, Pool *p
 {
     return (TranslatingOptions){.beam = 1,
                                 .best = 1,
-                                .max_extra = MAX_EXTRA,
+                                .well_formed = c->options->trees,
+                                .leaves = (TreeLeaves)c->options->leaves,
+                                .max_extra = c->options->trees ? PARSER_MAX_EXTRA : MAX_EXTRA,
                                 .max_tokens = JUDGED_TOKENS,
                                 .longest = c->app.task.longest[SOURCE] - 1,
                                 .workers = workers,
@@ -80,22 +85,24 @@ static TranslatingOptions evaluated_how(const EncDec *c, size_t workers, Pool *p
                                 .pool = pool};
 }
 
-bool encdec_evaluate_sample(App *a, Trainer *trainer, double *bleu, Error *e)
+bool encdec_evaluate_sample(App *a, Trainer *trainer, double *figure, Error *e)
 {
     const EncDec *c = (const EncDec *)a;
     const TranslatingOptions o = evaluated_how(c, trainer->options.workers, trainer->pool);
     Lines side[SIDES_USED] = {{0}, {0}};
     Translating t = {0};
-    *bleu = NAN;
+    *figure = NAN;
     if (!c->options->bleu_sentences)
         return true;
     BleuEvaluator evaluator = evaluator_open(&t, c->options->target, 1);
+    TreeEvaluator trees = {.t = &t, .leaves = (TreeLeaves)c->options->leaves};
     bool fine = bitext_spread(&c->bitext, SPLIT_VALID, c->options->bleu_sentences, side, e) &&
                 translating_open(&t, &c->model, c->bitext.subwords, &trainer->weights, &o, e) &&
-                evaluator_lines(&evaluator, side, e);
+                (c->options->trees ? tree_evaluator_lines(&trees, side, e) : evaluator_lines(&evaluator, side, e));
     if (fine)
-        *bleu = evaluator_score(&evaluator, BLEU_RAW).score;
+        *figure = c->options->trees ? brackets_f1(&trees.score) : evaluator_score(&evaluator, BLEU_RAW).score;
     evaluator_close(&evaluator);
+    tree_evaluator_close(&trees);
     translating_close(&t);
     close_lines(side);
     return fine;

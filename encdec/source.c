@@ -482,14 +482,17 @@ static bool add_checksum(Sentences *s, Error *e)
 
 static bool read_all(Sentences *s, const SourceOptions *o, Error *e)
 {
-    if (o->path ? !read_path(s, o, e) : !has_names(o) && !write_builtin(s, o, e))
+    if (o->treebank ? !sentences_of_trees(s, o, e)
+        : o->path   ? !read_path(s, o, e)
+                    : !has_names(o) && !write_builtin(s, o, e))
         return false;
     if (!read_named(s, o, e))
         return false;
     for (size_t part = 0; part < SPLITS; part++)
         if (!sides_are_equal(s, o, (Split)part, e))
             return false;
-    return add_checksum(s, e) && (s->side[SPLIT_VALID][SOURCE].count || hold_out(s, o->seed, e));
+    return add_checksum(s, e) && (s->side[SPLIT_VALID][SOURCE].count || hold_out(s, o->seed, e)) &&
+           (!o->treebank || sentences_recombine(s, o, e));
 }
 
 bool sentences_read(Sentences *s, const SourceOptions *o, Error *e)

@@ -12,32 +12,55 @@ static const char end[] = "</s>";
 
 /* --- the vocabulary of words and byte pairs --- */
 
-bool subwords_choose(Subwords *p, const Vocabulary *counted, size_t size, uint64_t lines, Error *e)
+static bool choose(Vocabulary *v, const Vocabulary *counted, size_t size, uint64_t lines, Error *e)
 {
     Vocabulary ranked;
     if (!vocabulary_cut(&ranked, counted, size ? size - 1 : SIZE_MAX, NULL, e))
         return false;
-    bool done = vocabulary_open(&p->vocabulary, e) && vocabulary_add(&p->vocabulary, end, strlen(end), lines, NULL, e);
+    bool done = vocabulary_open(v, e) && vocabulary_add(v, end, strlen(end), lines, NULL, e);
     if (done)
-        p->vocabulary.counts[UNKNOWN] = ranked.counts[UNKNOWN];
+        v->counts[UNKNOWN] = ranked.counts[UNKNOWN];
     for (size_t i = 1; done && i < ranked.count; i++) {
         const char *word = vocabulary_word(&ranked, (int32_t)i);
-        done = strcmp(word, end) == 0 || vocabulary_add(&p->vocabulary, word, strlen(word), ranked.counts[i], NULL, e);
+        done = strcmp(word, end) == 0 || vocabulary_add(v, word, strlen(word), ranked.counts[i], NULL, e);
     }
-    p->count = p->vocabulary.count;
     vocabulary_close(&ranked);
     return done;
 }
 
-int32_t subwords_find(const Subwords *p, const char *word, size_t size)
+bool subwords_choose(Subwords *p, const Vocabulary *counted, size_t size, uint64_t lines, Error *e)
 {
-    int32_t id = vocabulary_find(&p->vocabulary, word, size);
+    bool done = choose(&p->vocabulary, counted, size, lines, e);
+    p->count = p->vocabulary.count;
+    return done;
+}
+
+bool subwords_choose_target(Subwords *p, const Vocabulary *counted, uint64_t lines, Error *e)
+{
+    return choose(&p->target, counted, 0, lines, e);
+}
+
+bool subwords_find_words(Subwords *p, const SubwordsOptions *o, Error *e)
+{
+    if (!o->apart || !o->word_positions)
+        return true;
+    p->moves = memory_get(p->target.count, sizeof *p->moves);
+    for (size_t i = FIRST_SUBWORD; p->moves && i < p->target.count; i++)
+        p->moves[i] = tree_token_is_word(vocabulary_word(&p->target, (int32_t)i), o->leaves);
+    return p->moves || memory_error(e, "words of trees", p->target.count, sizeof *p->moves);
+}
+
+int32_t subwords_find(const Vocabulary *v, const char *word, size_t size)
+{
+    int32_t id = vocabulary_find(v, word, size);
     return id == END ? UNKNOWN : id;
 }
 
 void subwords_close(Subwords *p)
 {
     vocabulary_close(&p->vocabulary);
+    vocabulary_close(&p->target);
+    memory_free(p->moves);
     vocabulary_close(&p->kept);
     bpe_close(&p->bpe);
     wordpiece_close(&p->wordpiece);
@@ -49,12 +72,14 @@ void subwords_close(Subwords *p)
 
 bool subwords_suit(const SubwordsOptions *o, Error *e)
 {
-    static const char *const names[] = {"words", "bytes", "bpe", "wordpiece", "gpt2"};
+    static const char *const names[] = {"words", "bytes", "bpe", "wordpiece", "gpt2", "shapes"};
     const bool codes = o->type == SUBWORDS_BPE || o->type == SUBWORDS_GPT2;
     if (o->codes && !codes)
         return fail(e, "--codes gives merges of byte pairs, which --type %s does not use", names[o->type]);
     if (o->vocabulary && o->type == SUBWORDS_BYTES)
         return fail(e, "--vocabulary: the vocabulary of --type bytes is always the 256 bytes");
+    if (o->vocabulary && o->type == SUBWORDS_SHAPES)
+        return fail(e, "--vocabulary: --type shapes learns which words are frequent");
     if (o->vocabulary && o->type == SUBWORDS_BPE && !o->codes)
         return fail(e, "--vocabulary lists the subwords allowed, and needs the --codes that make them");
     if (o->threshold && (o->type != SUBWORDS_BPE || !o->vocabulary))
@@ -123,14 +148,17 @@ bool subwords_read_given(Subwords *p, const SubwordsOptions *o, Error *e)
 
 bool subwords_given(Subwords *p, const SubwordsOptions *o, Error *e)
 {
-    *p = (Subwords){.type = o->type, .tokens = o->tokens, .count = FIRST_SUBWORD + 256};
+    *p = (Subwords){.type = o->type, .tokens = o->tokens, .apart = o->apart, .count = FIRST_SUBWORD + 256};
     bool done = subwords_read_given(p, o, e);
     if (!done)
         subwords_close(p);
     return done;
 }
 
-bool subwords_planned(const SubwordsOptions *o, size_t *count, Error *e)
+/* A target that is apart: brackets and tags, of which a treebank has about so many. */
+enum { TARGETS_PLANNED = 128 };
+
+bool subwords_planned(const SubwordsOptions *o, size_t count[SIDES_USED], Error *e)
 {
     Subwords p = {.type = o->type};
     bool done = subwords_read_given(&p, o, e);
@@ -139,13 +167,14 @@ bool subwords_planned(const SubwordsOptions *o, size_t *count, Error *e)
         *count = p.bpe.count;
     if (p.count)
         *count = p.count;
+    count[TARGET] = o->apart ? TARGETS_PLANNED : *count;
     subwords_close(&p);
     return done;
 }
 
 /* --- files of a run --- */
 
-typedef enum File { VOCABULARY, CODES, KEPT, VOCAB, ENCODER, MERGES, FILES } File;
+typedef enum File { VOCABULARY, CODES, KEPT, VOCAB, ENCODER, MERGES, TARGETS, FILES } File;
 
 typedef struct RunFiles {
     char *path[FILES];
@@ -159,8 +188,8 @@ static void files_free(RunFiles *f)
 
 static bool files_of(RunFiles *f, const char *folder, Error *e)
 {
-    static const char *const names[] = {"vocabulary.tsv", "codes.bpe",    "kept.txt",
-                                        "vocab.txt",      "encoder.json", "vocab.bpe"};
+    static const char *const names[] = {"vocabulary.tsv", "codes.bpe", "kept.txt",  "vocab.txt",
+                                        "encoder.json",   "vocab.bpe", "target.tsv"};
     bool done = true;
     for (size_t i = 0; i < FILES; i++) {
         f->path[i] = path_join(folder, names[i]);
@@ -185,17 +214,18 @@ static bool write_files(const Subwords *p, const RunFiles *f, Error *e)
 bool subwords_write(const Subwords *p, const char *folder, Error *e)
 {
     RunFiles f;
-    bool done = files_of(&f, folder, e) && write_files(p, &f, e);
+    bool done = files_of(&f, folder, e) && write_files(p, &f, e) &&
+                (!p->apart || vocabulary_write(&p->target, f.path[TARGETS], e));
     files_free(&f);
     return done;
 }
 
-static bool read_vocabulary(Subwords *p, const char *path, Error *e)
+static bool read_vocabulary(Vocabulary *v, size_t *count, const char *path, Error *e)
 {
-    if (!vocabulary_read(&p->vocabulary, path, e))
+    if (!vocabulary_read(v, path, e))
         return false;
-    p->count = p->vocabulary.count;
-    return (p->count > END && !strcmp(vocabulary_word(&p->vocabulary, END), end)) ||
+    *count = v->count;
+    return (v->count > END && !strcmp(vocabulary_word(v, END), end)) ||
            fail(e, "%s, line 2: the second word of a vocabulary for translation must be %s", path, end);
 }
 
@@ -207,7 +237,7 @@ static bool read_files(Subwords *p, const SubwordsOptions *o, const RunFiles *f,
     case SUBWORDS_GPT2: return read_gpt2(p, f->path[ENCODER], f->path[MERGES], e);
     case SUBWORDS_BYTES: return true;
     default:
-        return read_vocabulary(p, f->path[VOCABULARY], e) &&
+        return read_vocabulary(&p->vocabulary, &p->count, f->path[VOCABULARY], e) &&
                (o->type != SUBWORDS_BPE || bpe_read(&p->bpe, f->path[CODES], e)) &&
                (o->type != SUBWORDS_BPE || !o->vocabulary || keep(&p->kept, f->path[KEPT], 0, e));
     }
@@ -216,8 +246,11 @@ static bool read_files(Subwords *p, const SubwordsOptions *o, const RunFiles *f,
 bool subwords_read(Subwords *p, const SubwordsOptions *o, const char *folder, Error *e)
 {
     RunFiles f;
-    *p = (Subwords){.type = o->type, .tokens = o->tokens, .count = FIRST_SUBWORD + 256};
-    bool done = files_of(&f, folder, e) && read_files(p, o, &f, e);
+    size_t ignored;
+    *p = (Subwords){.type = o->type, .tokens = o->tokens, .apart = o->apart, .count = FIRST_SUBWORD + 256};
+    bool done = files_of(&f, folder, e) && read_files(p, o, &f, e) &&
+                (!o->apart || read_vocabulary(&p->target, &ignored, f.path[TARGETS], e)) &&
+                subwords_find_words(p, o, e);
     files_free(&f);
     if (!done)
         subwords_close(p);
@@ -227,10 +260,10 @@ bool subwords_read(Subwords *p, const SubwordsOptions *o, const char *folder, Er
 /* --- ids as a text --- */
 
 /* The words that ids are, with spaces between them. */
-static void words_line(const Subwords *p, const int32_t *ids, size_t count, Buffer *line)
+static void words_line(const Vocabulary *v, const int32_t *ids, size_t count, Buffer *line)
 {
     for (size_t i = 0; i < count; i++)
-        buffer_print(line, "%s%s", i ? " " : "", vocabulary_word(&p->vocabulary, ids[i]));
+        buffer_print(line, "%s%s", i ? " " : "", vocabulary_word(v, ids[i]));
 }
 
 static void bytes_line(const int32_t *ids, size_t count, Buffer *line)
@@ -244,7 +277,7 @@ static void bytes_line(const int32_t *ids, size_t count, Buffer *line)
 static void bpe_line(const Subwords *p, const int32_t *ids, size_t count, Buffer *line)
 {
     Buffer subwords = {0};
-    words_line(p, ids, count, &subwords);
+    words_line(&p->vocabulary, ids, count, &subwords);
     bpe_join(subwords.text ? subwords.text : "", subwords.size, line);
     line->failed = line->failed || subwords.failed;
     buffer_free(&subwords);
@@ -281,7 +314,7 @@ static void join_subwords(const Subwords *p, const int32_t *ids, size_t count, B
     switch (p->type) {
     case SUBWORDS_BPE: bpe_line(p, ids, count, words); break;
     case SUBWORDS_WORDPIECE: wordpiece_line(p, ids, count, words); break;
-    default: words_line(p, ids, count, words);
+    default: words_line(&p->vocabulary, ids, count, words);
     }
 }
 
@@ -290,6 +323,10 @@ void subwords_line(const Subwords *p, const int32_t *ids, size_t count, Buffer *
     size_t before_end = 0;
     while (before_end < count && ids[before_end] != END)
         before_end++;
+    if (p->apart) {
+        words_line(&p->target, ids, before_end, line);
+        return;
+    }
     if (p->type == SUBWORDS_BYTES || p->type == SUBWORDS_GPT2) {
         if (p->type == SUBWORDS_BYTES)
             bytes_line(ids, before_end, line);
@@ -314,9 +351,11 @@ static const char *name_of(const Subwords *p, int32_t id)
                                     : vocabulary_word(&p->vocabulary, id);
 }
 
-void subwords_name(const Subwords *p, int32_t id, Buffer *name)
+void subwords_name(const Subwords *p, size_t side, int32_t id, Buffer *name)
 {
-    if (p->type == SUBWORDS_BYTES && id >= FIRST_SUBWORD)
+    if (p->apart && side == TARGET)
+        buffer_print(name, "%s", vocabulary_word(&p->target, id));
+    else if (p->type == SUBWORDS_BYTES && id >= FIRST_SUBWORD)
         buffer_print(name, "0x%02x", (unsigned)(id - FIRST_SUBWORD));
     else
         buffer_print(name, "%s", name_of(p, id));

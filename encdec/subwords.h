@@ -6,12 +6,14 @@
  * Rows are packed, so there is no id for padding. After these two come
  *
  *     words       the most frequent words (see tokens.h) of both sides of the training part, as they stand
+ *     shapes      the same, and for other words their shapes and endings (core/text/shape.h)
  *     bytes       the 256 bytes, by their values
  *     bpe         byte pairs (core/text/bpe.h): all subwords that the words of both sides are cut into
  *     wordpiece   BERT's subwords (core/text/wordpiece.h): id 2 + n is line n of vocab.txt, from 0, and [UNK] is 0
  *     gpt2        byte pairs of bytes (core/text/gpt2.h): id 2 + n is the subword that encoder.json calls n
  *
- * One vocabulary serves both sides. It is learned from the training part, or read from files that are given, as
+ * One vocabulary serves both sides, except where the target is not written in words of a language: then `apart` says
+ * so, its tokens are what stands between spaces, and have ids of their own. A vocabulary is learned from the training part, or read from files that are given, as
  *
  *                 vocabulary                              codes
  *     words       WORD COUNT on each line
@@ -19,8 +21,8 @@
  *     wordpiece   vocab.txt
  *     gpt2        encoder.json                            vocab.bpe
  *
- * In the run are vocabulary.tsv (words, bpe), codes.bpe and kept.txt (bpe), vocab.txt (wordpiece), encoder.json and
- * vocab.bpe (gpt2), so that it stands on its own. */
+ * In the run are vocabulary.tsv (words, shapes, bpe), codes.bpe and kept.txt (bpe), vocab.txt (wordpiece), encoder.json
+ * and vocab.bpe (gpt2), and target.tsv where the target is apart, so that it stands on its own. */
 #ifndef ENCDEC_SUBWORDS_H
 #define ENCDEC_SUBWORDS_H
 
@@ -28,6 +30,7 @@
 #include "base/thread.h"
 #include "core/text/bpe.h"
 #include "core/text/gpt2.h"
+#include "core/text/tree_tokens.h"
 #include "core/text/wordpiece.h"
 #include "encdec/tokens.h"
 
@@ -38,7 +41,8 @@ typedef enum SubwordType {
     SUBWORDS_BYTES,
     SUBWORDS_BPE,
     SUBWORDS_WORDPIECE,
-    SUBWORDS_GPT2
+    SUBWORDS_GPT2,
+    SUBWORDS_SHAPES
 } SubwordType;
 
 typedef struct SubwordsOptions {
@@ -46,6 +50,9 @@ typedef struct SubwordsOptions {
     size_t size;   /* ids of words or BERT's subwords that are learned, at most; 0: as many as there are */
     size_t merges; /* of byte pairs that are learned, at most */
     bool lower;    /* BERT's subwords are of words in lower case and without accents */
+    bool apart;    /* the target has a vocabulary of its own: trees, in which words are */
+    TreeLeaves leaves;
+    bool word_positions; /* the decoder's positions count words */
     Tokens
         tokens; /* of words and byte pairs; of BERT's subwords only how a text is made of them. Others are those of the
                       text as it stands */
@@ -59,6 +66,9 @@ typedef struct Subwords {
     Tokens tokens;
     size_t count;          /* ids */
     Vocabulary vocabulary; /* of words, or of the subwords of words */
+    bool apart;
+    Vocabulary target; /* where it is apart */
+    bool *moves;       /* [of target] whether a token is a word, where positions count these; NULL: they count tokens */
     Bpe bpe;
     Vocabulary kept; /* of byte pairs: the subwords that may be given; without any, all may */
     WordPiece wordpiece;
@@ -97,13 +107,19 @@ bool subwords_write(const Subwords *p, const char *folder, Error *e);
 bool subwords_read(Subwords *p, const SubwordsOptions *o, const char *folder, Error *e);
 
 /* How many ids there will be, as far as options and given files say: to plan with. */
-bool subwords_planned(const SubwordsOptions *o, size_t *count, Error *e);
+bool subwords_planned(const SubwordsOptions *o, size_t count[SIDES_USED], Error *e);
+
+/* Ids of a side. */
+static inline size_t subwords_count(const Subwords *p, size_t side)
+{
+    return p->apart && side == TARGET ? p->target.count : p->count;
+}
 
 /* Adds the line of the target that ids are: up to the first </s>, if there is one. */
 void subwords_line(const Subwords *p, const int32_t *ids, size_t count, Buffer *line);
 
 /* How a subword is called where it is shown; bytes by their values: "0x41". */
-void subwords_name(const Subwords *p, int32_t id, Buffer *name);
+void subwords_name(const Subwords *p, size_t side, int32_t id, Buffer *name);
 
 /* --- a text as ids: cutter.c --- */
 

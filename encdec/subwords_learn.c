@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/utf8.h"
+#include "core/text/shape.h"
 #include "encdec/subwords_inner.h"
 
 #include <string.h>
@@ -64,11 +65,13 @@ static bool count_line(const Counting *c, Counter *to, Line line)
 {
     const SubwordsOptions *o = c->options;
     Line words;
+    if (o->apart && c->text.side == TARGET)
+        return count_words(&to->words, line, &to->e);
     if (o->type == SUBWORDS_WORDPIECE)
         return wordpiece_count(&to->words, line.text, line.size, o->lower, &to->e);
     if (!tokens_of_line(&o->tokens, c->text.side, line, &to->capacity, &words, &to->e))
         return false;
-    if (o->type == SUBWORDS_WORDS)
+    if (o->type == SUBWORDS_WORDS || o->type == SUBWORDS_SHAPES)
         return count_words(&to->words, words, &to->e);
     return (o->only_spaces ? count_bpe_words : count_parted)(&to->words, words, &to->e);
 }
@@ -198,6 +201,42 @@ static bool learn_wordpiece(Subwords *p, const SubwordsOptions *o, const Vocabul
     return true;
 }
 
+/* Counts the words that are kept, and the shapes of the others: `first` counts those that begin a line. */
+static bool count_shapes(Vocabulary *all, const Vocabulary *kept, const SubwordsText *text, const Tokens *tokens,
+                         Error *e)
+{
+    Buffer capacity = {0};
+    bool done = true;
+    for (size_t i = 0; done && i < text->lines->count; i++) {
+        Line words, word;
+        size_t at = 0;
+        done = tokens_of_line(tokens, text->side, lines_at(text->lines, i), &capacity, &words, e);
+        for (bool first = true; done && line_word(words, &at, &word); first = false) {
+            const Shape shape = shape_of(word.text, word.size, first);
+            const bool is_kept = vocabulary_find(kept, word.text, word.size) != UNKNOWN;
+            done = vocabulary_add(all, is_kept ? word.text : shape.name, is_kept ? word.size : strlen(shape.name), 1,
+                                  NULL, e);
+        }
+    }
+    buffer_free(&capacity);
+    return done;
+}
+
+static bool learn_shapes(Subwords *p, const SubwordsOptions *o, const Vocabulary *words, const SubwordsText *texts,
+                         size_t count, uint64_t lines, Error *e)
+{
+    Vocabulary kept, all = {0};
+    if (!vocabulary_cut(&kept, words, o->size ? o->size : SIZE_MAX, NULL, e))
+        return false;
+    bool done = vocabulary_open(&all, e);
+    for (size_t i = 0; done && i < count; i++)
+        done = (o->apart && texts[i].side == TARGET) || count_shapes(&all, &kept, &texts[i], &o->tokens, e);
+    done = done && subwords_choose(p, &all, 0, lines, e);
+    vocabulary_close(&kept);
+    vocabulary_close(&all);
+    return done;
+}
+
 static bool learn_from(Subwords *p, const SubwordsOptions *o, const Vocabulary *words, uint64_t lines,
                        SubwordsSeen *seen, Error *e)
 {
@@ -215,6 +254,28 @@ static bool is_given(const SubwordsOptions *o)
     return o->type == SUBWORDS_BYTES || o->type == SUBWORDS_GPT2 || (o->type != SUBWORDS_BPE && o->vocabulary);
 }
 
+/* The tokens of a target that is apart. */
+static bool learn_target(Subwords *p, const SubwordsOptions *o, const SubwordsText *texts, size_t count, Pool *pool,
+                         Error *e)
+{
+    Vocabulary tokens;
+    uint64_t lines = 0;
+    if (!o->apart)
+        return true;
+    if (!vocabulary_open(&tokens, e))
+        return false;
+    bool done = true;
+    for (size_t i = 0; done && i < count; i++) {
+        if (texts[i].side != TARGET)
+            continue;
+        lines += texts[i].lines->count;
+        done = count_texts(&tokens, o, &texts[i], 1, pool, e);
+    }
+    done = done && subwords_choose_target(p, &tokens, lines, e);
+    vocabulary_close(&tokens);
+    return done;
+}
+
 static bool learn(Subwords *p, const SubwordsOptions *o, const SubwordsText *texts, size_t count, Pool *pool,
                   SubwordsSeen *seen, Error *e)
 {
@@ -222,14 +283,20 @@ static bool learn(Subwords *p, const SubwordsOptions *o, const SubwordsText *tex
     uint64_t lines = 0;
     if (!subwords_read_given(p, o, e))
         return false;
+    if (!learn_target(p, o, texts, count, pool, e))
+        return false;
     if (is_given(o))
         return true;
     if (!vocabulary_open(&words, e))
         return false;
     for (size_t i = 0; i < count; i++)
         lines += texts[i].lines->count;
-    bool done = count_texts(&words, o, texts, count, pool, e) && (!seen || note_seen(seen, &words, e)) &&
-                learn_from(p, o, &words, lines, seen, e);
+    bool done = true;
+    for (size_t i = 0; done && i < count; i++)
+        done = (o->apart && texts[i].side == TARGET) || count_texts(&words, o, &texts[i], 1, pool, e);
+    done = done && (!seen || note_seen(seen, &words, e)) &&
+           (o->type == SUBWORDS_SHAPES ? learn_shapes(p, o, &words, texts, count, lines, e)
+                                       : learn_from(p, o, &words, lines, seen, e));
     if (seen)
         seen->lines = (size_t)lines;
     vocabulary_close(&words);
@@ -239,10 +306,10 @@ static bool learn(Subwords *p, const SubwordsOptions *o, const SubwordsText *tex
 bool subwords_learn(Subwords *p, const SubwordsOptions *o, const SubwordsText *texts, size_t count, Pool *pool,
                     SubwordsSeen *seen, Error *e)
 {
-    *p = (Subwords){.type = o->type, .tokens = o->tokens, .count = FIRST_SUBWORD + 256};
+    *p = (Subwords){.type = o->type, .tokens = o->tokens, .apart = o->apart, .count = FIRST_SUBWORD + 256};
     if (seen)
         *seen = (SubwordsSeen){0};
-    bool done = learn(p, o, texts, count, pool, seen, e);
+    bool done = learn(p, o, texts, count, pool, seen, e) && subwords_find_words(p, o, e);
     if (!done)
         subwords_close(p);
     if (!done && seen)

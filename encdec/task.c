@@ -99,11 +99,25 @@ bool encdec_task(EncDec *c, Error *e)
 
 static bool begin(App *a, Error *e) { return subwords_write(((EncDec *)a)->bitext.subwords, a->run->path, e); }
 
+TreeCleaning encdec_cleaning(const EncdecOptions *v)
+{
+    return (TreeCleaning){
+        .keep_outer = v->keep_outer, .keep_functions = v->keep_functions, .keep_traces = v->keep_traces};
+}
+
 SourceOptions encdec_source_options(const EncDec *c, bool test)
 {
     const EncdecOptions *v = c->options;
-    SourceOptions o = {
-        .path = v->shared.data, .language = {v->source, v->target}, .seed = (uint32_t)v->shared.seed, .test = test};
+    SourceOptions o = {.path = v->shared.data,
+                       .language = {v->source, v->target},
+                       .seed = (uint32_t)v->shared.seed,
+                       .test = test,
+                       .treebank = v->trees,
+                       .trees = {.cleaning = encdec_cleaning(v),
+                                 .leaves = (TreeLeaves)v->leaves,
+                                 .count = v->train_trees,
+                                 .more = v->more_trees,
+                                 .recombined = v->recombine}};
     memcpy(o.file, v->file, sizeof o.file);
     return o;
 }
@@ -115,6 +129,9 @@ bool encdec_subwords_options(SubwordsOptions *o, const EncDec *c, Error *e)
                            .size = v->size,
                            .merges = v->merges,
                            .lower = v->lower,
+                           .apart = v->trees,
+                           .leaves = (TreeLeaves)v->leaves,
+                           .word_positions = v->word_positions,
                            .codes = v->codes,
                            .vocabulary = v->vocabulary,
                            .threshold = v->threshold};
@@ -147,17 +164,41 @@ static bool suits(EncDec *c, Error *e)
     return network_suits(&c->options->shared, e) || app_misused(&c->app);
 }
 
-static bool build(EncDec *c, size_t subwords, Error *e)
+/* targets: of a vocabulary of their own, or 0. */
+static bool build(EncDec *c, size_t subwords, size_t targets, Error *e)
 {
     if (!suits(c, e))
         return false;
     c->app.parameters = &c->model.parameters;
-    return model_open(&c->model, c->options, subwords, e);
+    return model_open(&c->model, c->options, subwords, targets, e);
+}
+
+static bool build_for(EncDec *c, const Subwords *p, Error *e)
+{
+    if (!build(c, p->count, p->target.count, e))
+        return false;
+    c->model.moves = p->moves;
+    return true;
+}
+
+/* A parser's trees are searched for as the paper does, unless the command line says otherwise. */
+static void search_as_parser(EncDec *c)
+{
+    EncdecOptions *v = c->options;
+    const Options *o = c->app.command_line;
+    if (!v->trees)
+        return;
+    v->beam = options_source(o, "beam") == FROM_DEFAULT ? PARSER_BEAM : v->beam;
+    v->alpha = options_source(o, "alpha") == FROM_DEFAULT ? PARSER_ALPHA : v->alpha;
+    v->max_extra = options_source(o, "max-extra") == FROM_DEFAULT ? PARSER_MAX_EXTRA : v->max_extra;
 }
 
 bool encdec_open_run(EncDec *c, Error *e)
 {
-    return app_open_run(&c->app, c->options->shared.run, false, e) && read_run(c, e) && build(c, c->subwords.count, e);
+    if (!app_open_run(&c->app, c->options->shared.run, false, e) || !read_run(c, e) || !build_for(c, &c->subwords, e))
+        return false;
+    search_as_parser(c);
+    return true;
 }
 
 static bool open_data(App *a, bool to_train, Error *e)
@@ -220,8 +261,8 @@ static bool open_all(App *a, Error *e)
                               .by_length = c->options->by_length,
                               .seed = (uint32_t)o->seed};
     c->app.data.scored = SPLIT_VALID;
-    if (!build(c, c->bitext.subwords->count, e) ||
-        !order_open(&c->app.data.order, train->length, train->count, &how, e) || !encdec_task(c, e))
+    if (!build_for(c, c->bitext.subwords, e) || !order_open(&c->app.data.order, train->length, train->count, &how, e) ||
+        !encdec_task(c, e))
         return false;
     if (!o->quiet) {
         print_pairs(c);
@@ -245,15 +286,17 @@ static bool open_model(App *a, Error *e)
 {
     EncDec *c = (EncDec *)a;
     SubwordsOptions subwords;
-    size_t planned = 0;
+    size_t planned[SIDES_USED];
     bool bench = a->command_line->command->bit == COMMAND_BENCH;
     if (!encdec_subwords_options(&subwords, c, e))
         return app_misused(a);
     if (a->run && !read_run(c, e))
         return false;
-    if (!a->run && !subwords_planned(&subwords, &planned, e))
+    if (!a->run && !subwords_planned(&subwords, planned, e))
         return false;
-    if (!build(c, a->run ? c->subwords.count : planned, e) || !encdec_task(c, e))
+    if (a->run ? !build_for(c, &c->subwords, e) : !build(c, planned[SOURCE], subwords.apart ? planned[TARGET] : 0, e))
+        return false;
+    if (!encdec_task(c, e))
         return false;
     if (bench && c->options->length > c->model.context)
         return refuse(c, e, "--length is more than --context, the most that the model reads");
@@ -298,9 +341,9 @@ static void protocol(const App *a, Buffer *b)
 
 static size_t vocabulary(const App *a, size_t side, size_t *targets)
 {
-    const size_t subwords = ((const EncDec *)a)->model.logits.out;
-    *targets = side == TARGET ? subwords : 0;
-    return subwords;
+    const Model *m = &((const EncDec *)a)->model;
+    *targets = side == TARGET ? m->logits.out : 0;
+    return side == SOURCE ? m->source.table->shape[0] : m->logits.out;
 }
 
 const AppKind encdec_kind = {.name = "encdec",

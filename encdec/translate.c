@@ -1,5 +1,6 @@
 /* encdec translate: the translations of lines, in their order: of standard input or of a file. How they look:
- * core/search/answer.h. encdec score: log p of translations that are given, each of them its own prefix. */
+ * core/search/answer.h. encdec parse: their trees, in the same formats. encdec score: log p of translations that are
+ * given, each of them its own prefix. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/units.h"
@@ -7,6 +8,8 @@
 #include "core/search/answer.h"
 #include "encdec/ensemble.h"
 #include "encdec/translating.h"
+#include "encdec/tree_drawing.h"
+#include "encdec/tree_evaluator.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,6 +23,7 @@ typedef struct Translate {
     Translating t;
     Ensemble ensemble;
     bool scores;    /* given translations */
+    bool parses;    /* and what is printed are trees */
     Lines lines;    /* those that are translated together, */
     Lines given;    /* and what their translations begin with, or are, from */
     FILE *beside;   /* this file; NULL: there is none */
@@ -29,13 +33,34 @@ typedef struct Translate {
     Buffer *text;   /* [nbest][2] its subwords and its text */
     Buffer out;
     double seconds; /* without waiting for what is to be read */
+    Tree tree;
+    TreeRepairs repairs; /* of the likeliest trees */
+    Buffer tokens;
+    bool drawn;
 } Translate;
 
 /* --- answers --- */
 
 static AnswerText text_of(const Buffer *b) { return (AnswerText){b->text, b->size}; }
 
-static bool fill_answer(Translate *t, size_t i, const Hypothesis *h, Error *e)
+/* Of trees that are indented, an empty line parts one from the next. */
+static bool fill_tree(Translate *t, size_t i, const Hypothesis *h, Line sentence, Buffer *text, Error *e)
+{
+    const EncdecOptions *v = t->c->options;
+    if (!tree_of_hypothesis(&t->tree, &t->t, h, (TreeLeaves)v->leaves, sentence, &t->tokens, i ? NULL : &t->repairs, e))
+        return false;
+    if (v->pretty) {
+        tree_write_indented(&t->tree, text);
+        buffer_add(text, "\n", 1);
+    } else
+        tree_write(&t->tree, text);
+    if (i || t->drawn || !v->shared.out || !t->tree.count)
+        return true;
+    t->drawn = true;
+    return tree_draw(&t->c->app, &t->tree, e);
+}
+
+static bool fill_answer(Translate *t, size_t i, const Hypothesis *h, Line source, Error *e)
 {
     const Subwords *p = &t->c->subwords;
     Buffer *subwords = &t->text[2 * i], *text = &t->text[2 * i + 1];
@@ -43,9 +68,12 @@ static bool fill_answer(Translate *t, size_t i, const Hypothesis *h, Error *e)
     if (t->c->options->format == ANSWER_FAIRSEQ)
         for (size_t k = 0; k < h->length; k++) {
             buffer_add(subwords, " ", k > 0);
-            subwords_name(p, h->tokens[k], subwords);
+            subwords_name(p, TARGET, h->tokens[k], subwords);
         }
-    translating_text(&t->t, h, text);
+    if (!t->parses)
+        translating_text(&t->t, h, text);
+    else if (!fill_tree(t, i, h, source, text, e))
+        return false;
     t->answer[i] = (Answer){text_of(subwords), text_of(text), h};
     return !(subwords->failed || text->failed) || fail(e, "out of memory for a translation");
 }
@@ -93,7 +121,7 @@ static bool answer_line(Translate *t, size_t i, Error *e)
     const Line source = lines_at(&t->lines, i);
     const size_t count = answer ? answer->count : 0;
     for (size_t n = 0; n < count; n++)
-        if (!fill_answer(t, n, &answer->hypothesis[n], e))
+        if (!fill_answer(t, n, &answer->hypothesis[n], source, e))
             return false;
     if (v->shared.json)
         return print_json(t, t->number + i, source, count, e);
@@ -135,10 +163,33 @@ static bool read_beside(Translate *t, bool last, Error *e)
     return !last || getc(t->beside) == EOF || fail(e, "%s has more lines than there are sentences", name_beside(t));
 }
 
+/* What a treebank writes for brackets in a text. */
+static bool name_brackets(Lines *lines, Error *e)
+{
+    Lines named = {0};
+    Buffer b = {0};
+    bool fine = true;
+    for (size_t i = 0; fine && i < lines->count; i++) {
+        const Line line = lines_at(lines, i);
+        b.size = 0;
+        buffer_add(&b, "", 0);
+        for (size_t k = 0; k < line.size; k++) {
+            const char c = line.text[k];
+            const char *name = c == '(' ? "-LRB-" : c == ')' ? "-RRB-" : NULL;
+            buffer_add(&b, name ? name : &c, name ? strlen(name) : 1);
+        }
+        fine = (!b.failed || memory_error(e, "a line", line.size, 1)) && lines_add(&named, b.text, b.size, e);
+    }
+    buffer_free(&b);
+    lines_close(lines);
+    *lines = named;
+    return fine;
+}
+
 static bool translate_chunk(Translate *t, bool last, Error *e)
 {
     double start = clock_seconds();
-    bool fine = read_beside(t, last, e) &&
+    bool fine = read_beside(t, last, e) && (!t->parses || name_brackets(&t->lines, e)) &&
                 translating_prefixed(&t->t, &t->lines, t->beside ? &t->given : NULL, t->scores, e) &&
                 print_answers(t, e);
     t->seconds += clock_seconds() - start;
@@ -186,6 +237,13 @@ static void print_notes(const Translate *t)
                 "encdec: %zu line%s longer than the %zu tokens that the model reads, and cut there; the first is line "
                 "%zu\n",
                 all->cut, all->cut == 1 ? " is" : "s are", all->options.longest, all->first_cut);
+    if (t->parses && t->repairs.repaired && !t->c->options->shared.quiet) {
+        Buffer b = {0};
+        tree_repairs_print(&b, &t->repairs);
+        if (!b.failed)
+            fprintf(stderr, "encdec: %s", b.text);
+        buffer_free(&b);
+    }
     if (t->scores && !t->c->options->shared.quiet)
         fprintf(stderr, "%.4f nats/token, perplexity %.3f per token\n", -t->log_p / fmax(all->written, 1),
                 exp(-t->log_p / fmax(all->written, 1)));
@@ -237,8 +295,12 @@ static bool open_all(Translate *t, Weights *w, Error *e)
     TrainerOptions trainer;
     if (t->scores && !v->translations)
         return fail(e, "--translations FILE is missing: what is to be scored") || app_misused(&c->app);
-    if ((!t->scores && !suits(c, e)) || !encdec_open_run(c, e))
+    if (!encdec_open_run(c, e) || (!t->scores && !suits(c, e)))
         return false;
+    if (t->parses && !v->trees)
+        return fail(e, "%s translates: its targets are no trees. A parser is trained with --trees", c->app.run->path);
+    if (!t->parses && (v->pretty || v->shared.out))
+        return fail(e, "--%s is for trees: encdec parse", v->pretty ? "pretty" : "out") || app_misused(&c->app);
     app_own_workers(&c->app);
     if (!encdec_task(c, e) || !app_trainer_options(&c->app, &trainer, false, e) ||
         !app_open_weights(&c->app, trainer.k, w, e) || !ensemble_open(&t->ensemble, c, v->ensemble, trainer.k, e))
@@ -260,6 +322,8 @@ static bool translate(Translate *t, Error *e)
     translating_close(&t->t);
     ensemble_close(&t->ensemble);
     weights_close(&w);
+    tree_free(&t->tree);
+    buffer_free(&t->tokens);
     lines_close(&t->lines);
     lines_close(&t->given);
     for (size_t i = 0; t->text && i < 2 * t->c->options->nbest; i++)
@@ -273,6 +337,12 @@ static bool translate(Translate *t, Error *e)
 bool encdec_translate(App *a, Error *e)
 {
     Translate t = {.c = (EncDec *)a};
+    return translate(&t, e);
+}
+
+bool encdec_parse(App *a, Error *e)
+{
+    Translate t = {.c = (EncDec *)a, .parses = true};
     return translate(&t, e);
 }
 

@@ -16,7 +16,10 @@ static Tensor *logits(const void *model, Tape *t, const Rows *target, const Atte
     return model_logits(t, model, target, NULL, context);
 }
 
-static TranslateNetwork network_of(const Model *m) { return (TranslateNetwork){m, &m->decoder, END, memory, logits}; }
+static TranslateNetwork network_of(const Model *m)
+{
+    return (TranslateNetwork){m, &m->decoder, END, m->moves, memory, logits};
+}
 
 TranslatingOptions translating_options(const EncdecOptions *v, const Model *m, size_t best, const TrainerOptions *t)
 {
@@ -26,6 +29,8 @@ TranslatingOptions translating_options(const EncdecOptions *v, const Model *m, s
                                 .groups = v->beam_groups,
                                 .diversity = v->diversity,
                                 .next = {.no_repeat = v->no_repeat},
+                                .well_formed = v->trees && v->well_formed,
+                                .leaves = (TreeLeaves)v->leaves,
                                 .max_extra = v->max_extra,
                                 .max_tokens = v->max_tokens,
                                 .longest = m->context - 1,
@@ -48,23 +53,25 @@ static TranslateOptions search_options(const Model *m, const TranslatingOptions 
     const size_t context = context_of(m, o), longest = smaller(o->longest, context - 1);
     const size_t most = o->next.prefixes ? context - 1 : smaller(longest + o->max_extra, context - 1);
     const size_t least = larger(smaller(1 + o->max_extra, most) + 1, 2); /* positions of a sentence of one subword */
-    return (TranslateOptions){.beam = {.beam = o->beam,
-                                       .best = o->best,
-                                       .alpha = o->alpha,
-                                       .end = END,
-                                       .groups = o->groups,
-                                       .diversity = o->diversity,
-                                       .drawn = o->next.drawn},
-                              .next = o->next,
-                              .words = m->logits.out,
-                              .longest = longest + 1,
-                              .most = most,
-                              .sentences = smaller(larger(o->max_tokens / least, 1), MOST_SENTENCES),
-                              .positions = o->max_tokens,
-                              .workers = o->workers,
-                              .team = o->team,
-                              .pool = o->pool,
-                              .hold = o->hold};
+    TranslateOptions how = {.beam = {.beam = o->beam,
+                                     .best = o->best,
+                                     .alpha = o->alpha,
+                                     .end = END,
+                                     .groups = o->groups,
+                                     .diversity = o->diversity,
+                                     .drawn = o->next.drawn},
+                            .next = o->next,
+                            .words = m->logits.out,
+                            .longest = longest + 1,
+                            .most = most,
+                            .sentences = smaller(larger(o->max_tokens / least, 1), MOST_SENTENCES),
+                            .positions = o->max_tokens,
+                            .workers = o->workers,
+                            .team = o->team,
+                            .pool = o->pool,
+                            .hold = o->hold};
+    how.next.rule.forbid = o->well_formed ? tree_rule_forbid : NULL;
+    return how;
 }
 
 bool translating_bytes(size_t *bytes, const Model *m, const Weights *w, const TranslatingOptions *o, Error *e)
@@ -86,8 +93,10 @@ bool translating_open(Translating *t, const Model *m, const Subwords *p, const W
         other[i] = (TranslateMember){network_of(o->other[i].model), o->other[i].weights};
     how.other = other;
     how.other_count = o->other_count;
+    how.next.rule.rule = &t->rule;
     bool done = (other || memory_error(e, "networks", o->other_count, sizeof *other)) &&
-                cutter_open(&t->cutter, p, e) && translator_open(&t->translator, &network, w, &how, e);
+                (!o->well_formed || tree_rule_open(&t->rule, p, o->leaves, e)) && cutter_open(&t->cutter, p, e) &&
+                translator_open(&t->translator, &network, w, &how, e);
     memory_free(other);
     if (!done)
         translating_close(t);
@@ -112,6 +121,9 @@ void translating_close(Translating *t)
     memory_free(t->translation);
     memory_free(t->start);
     memory_free(t->prefix);
+    memory_free(t->words);
+    tree_rule_close(&t->rule);
+    buffer_free(&t->kinds);
     *t = (Translating){0};
 }
 
@@ -120,11 +132,9 @@ static bool reserve(Translating *t, size_t lines, Error *e)
     const struct {
         void *list;
         size_t size;
-    } lists[] = {{&t->number, sizeof *t->number},
-                 {&t->sentence, sizeof *t->sentence},
-                 {&t->translation, sizeof *t->translation},
-                 {&t->start, sizeof *t->start},
-                 {&t->prefix, sizeof *t->prefix}};
+    } lists[] = {{&t->number, sizeof *t->number},           {&t->sentence, sizeof *t->sentence},
+                 {&t->translation, sizeof *t->translation}, {&t->start, sizeof *t->start},
+                 {&t->prefix, sizeof *t->prefix},           {&t->words, sizeof *t->words}};
     size_t capacity = t->capacity;
     bool fine = true;
     for (size_t i = 0; fine && i < sizeof lists / sizeof *lists; i++) {
@@ -146,8 +156,13 @@ static bool add_sentence(Translating *t, Line line, Error *e)
         ids->count = from + t->options.longest;
         t->first_cut = t->cut++ ? t->first_cut : t->seen;
     }
+    if (t->options.well_formed) {
+        const size_t before = t->kinds.size;
+        tree_words_kinds(line, &t->kinds);
+        t->words[t->sentences].count = t->kinds.size - before;
+    }
     t->start[t->sentences++] = from;
-    return ids_add(ids, END, e);
+    return (!t->kinds.failed || memory_error(e, "words of a sentence", line.size, 1)) && ids_add(ids, END, e);
 }
 
 /* The ids that the translation of the last sentence has to begin with; NULL: none. */
@@ -167,7 +182,8 @@ static bool add_prefix(Translating *t, const Lines *prefixes, size_t line, Error
 static bool cut_lines(Translating *t, const Lines *lines, const Lines *prefixes, bool whole, Error *e)
 {
     const size_t before = t->seen;
-    t->ids.count = 0;
+    size_t kinds = 0;
+    t->ids.count = t->kinds.size = 0;
     t->lines = lines->count;
     for (size_t i = 0; i < lines->count; i++) {
         const Line line = lines_at(lines, i);
@@ -184,11 +200,14 @@ static bool cut_lines(Translating *t, const Lines *lines, const Lines *prefixes,
             continue;
         const size_t length = t->prefix[s] - t->start[s], prefix = t->start[s + 1] - t->prefix[s];
         const size_t most = smaller(length - 1 + t->options.max_extra, t->most);
+        t->words[s].kind = (const uint8_t *)(t->kinds.text ? t->kinds.text + kinds : NULL);
+        kinds += t->words[s].count;
         t->sentence[s] = (Sentence){.ids = t->ids.id + t->start[s],
                                     .length = length,
                                     .most = whole ? prefix : larger(most, prefix),
                                     .prefix = t->ids.id + t->prefix[s],
                                     .prefix_length = prefix,
+                                    .about = &t->words[s],
                                     .number = (uint32_t)(before + i)};
         t->read += (double)length;
     }

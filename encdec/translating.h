@@ -6,6 +6,7 @@
 #include "core/train/plan.h"
 #include "encdec/model.h"
 #include "encdec/subwords.h"
+#include "encdec/tree_rule.h"
 
 /* Another network of an ensemble, with the same subwords. */
 typedef struct TranslatingModel {
@@ -21,6 +22,8 @@ typedef struct TranslatingOptions {
     NextOptions next;              /* how the next subword is chosen, where that is not the likeliest */
     const TranslatingModel *other; /* [other_count] */
     size_t other_count;
+    bool well_formed; /* translations are trees, and what is none is not searched (tree_rule.h) */
+    TreeLeaves leaves;
     size_t max_extra;     /* subwords that a translation may have more than its source */
     size_t max_tokens;    /* of a batch: its sentences times the longest that one of them has or may become */
     size_t longest;       /* subwords of a source that are read, without </s>; what is after them is cut off */
@@ -35,7 +38,9 @@ typedef struct Translating {
     size_t most; /* subwords that the decoder has positions for */
     Translator *translator;
     Cutter cutter;
-    Ids ids; /* of all sources of the last call, and of what their translations have to begin with */
+    TreeRule rule;
+    Buffer kinds; /* of all words of the last call */
+    Ids ids;      /* of all sources of the last call, and of what their translations have to begin with */
 
     /* of the last call: lines with nothing in them are no sentences */
     size_t lines, sentences, capacity;
@@ -44,6 +49,7 @@ typedef struct Translating {
     Translation *translation; /* [sentences] */
     size_t *start;            /* [sentences + 1] in ids, where a source begins; */
     size_t *prefix;           /* [sentences] and after it its prefix */
+    TreeWords *words;         /* [sentences] where translations are to be well-formed */
 
     /* of all calls */
     size_t seen, cut, first_cut; /* lines; those that were too long, and the first of them, from 1 */

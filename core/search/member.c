@@ -47,7 +47,8 @@ bool member_open(Member *m, const TranslateMember *from, const MemberSize *size,
         !stack_cache(&m->past, decoder, k, m->stream, slots, size->capacity, e))
         return false;
     m->tape.state = m->state = k->allocate(sizeof *m->state);
-    return (m->state && staged_open(&m->source, k, 2 * sources + size->sentences + 1) &&
+    m->tokens = memory_get(size->capacity, sizeof *m->tokens);
+    return (m->state && m->tokens && staged_open(&m->source, k, 2 * sources + size->sentences + 1) &&
             staged_open(&m->target, k, 2 * round_up(slots, TARGET_GRAIN) + 3 * slots + 1)) ||
            memory_error(e, "sentences on their way to a device", slots, sizeof *m->target.host);
 }
@@ -62,6 +63,7 @@ void member_close(Member *m)
     m->k->release(m->state);
     m->k->release(m->source.device);
     m->k->release(m->target.device);
+    memory_free(m->tokens);
     memory_free(m->source.host);
     memory_free(m->target.host);
     if (m->stream)
@@ -114,6 +116,19 @@ typedef struct Step {
     const int32_t *length;  /* [slots] positions that were read before: as many for all that live */
 } Step;
 
+/* The position of a row's last token: how many there are before it or, where some do not count, how many moved it on. */
+static size_t position_of(const Member *m, const Beams *b, size_t row)
+{
+    const bool *moves = m->n->moves;
+    size_t position = 0;
+    if (!moves)
+        return b->steps;
+    beams_tokens(b, row, m->tokens);
+    for (size_t i = 0; i < b->steps; i++)
+        position += moves[m->tokens[i]];
+    return position;
+}
+
 /* The last token of each live hypothesis: in its slot a row of one position; in other slots are none. */
 static Step stage_targets(Member *m, const Beams *b)
 {
@@ -133,7 +148,7 @@ static Step stage_targets(Member *m, const Beams *b)
     for (size_t r = 0; r < count; r++) {
         bool live = r < b->row_count;
         ids[r] = !live ? 0 : b->row[r].token >= 0 ? b->row[r].token : m->n->begin;
-        position[r] = live ? (int32_t)b->steps : -1;
+        position[r] = live ? (int32_t)position_of(m, b, r) : -1;
     }
     staged_send(&m->target, m->k, m->stream);
     return step;

@@ -12,6 +12,7 @@ typedef struct TranslateNetwork {
     const void *model;
     const Stack *decoder; /* its blocks cross */
     int32_t begin;        /* what a decoder starts from */
+    const bool *moves;    /* [V] whether a token moves the decoder's position on; NULL: each does */
 
     /* What the encoder makes of packed sources: [M,D]. */
     Tensor *(*memory)(const void *model, Tape *t, const Rows *source);
@@ -31,6 +32,7 @@ typedef struct Sentence {
     size_t most; /* tokens that its translation may have */
     const int32_t *prefix;
     size_t prefix_length; /* tokens that it begins with, at most `most`; if these are all, it can only end after them */
+    const void *about;    /* what a rule of NextOptions knows of it */
     uint32_t number;      /* of all sentences: each has random numbers of its own */
 } Sentence;
 
@@ -48,6 +50,7 @@ typedef struct Member {
     StepState *state; /* on the device: zeros */
     Cache past, memory;
     Staged source, target;
+    int32_t *tokens; /* [capacity] of one hypothesis */
 } Member;
 
 typedef struct MemberSize {

@@ -111,9 +111,11 @@ static void draw(Next *n, const NextRow *row, size_t count, int32_t *which, doub
 void next_choose(Next *n, const NextRow *row, size_t count, int32_t *which, double *values)
 {
     const size_t size = n->options.no_repeat;
-    if (row->count < row->prefix_count)
+    if (row->count < row->prefix_count) {
         force(n, row->prefix[row->count]);
-    else if (size && row->count >= size)
+    } else if (n->options.rule.forbid)
+        n->options.rule.forbid(n->options.rule.rule, row, n->log_p);
+    if (row->count >= row->prefix_count && size && row->count >= size)
         forbid_repetition(n, row, size);
     if (n->options.drawn)
         draw(n, row, count, which, values);

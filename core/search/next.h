@@ -4,6 +4,7 @@
  *     ensemble     p(token) is the mean of the networks' p(token)
  *     prefix       as long as a translation is shorter than what it has to begin with, only the next token of that is
  *                  allowed
+ *     rule         what a program forbids is not allowed
  *     no_repeat n  a token is not allowed that would make n tokens in a row which the translation has already (Paulus
  *                  et al. 2018); </s> always is
  *     drawn        of what is allowed a token is drawn (sampler.h); without, the likeliest `beam` are taken
@@ -16,8 +17,17 @@
 
 #include "core/search/sampler.h"
 
+typedef struct NextRow NextRow;
+
+/* Sets log_p [words] of what may not continue a row to -INFINITY. It leaves something, if only </s>. */
+typedef struct NextRule {
+    void (*forbid)(const void *rule, const NextRow *row, double *log_p); /* NULL: there is none */
+    const void *rule;
+} NextRule;
+
 typedef struct NextOptions {
-    bool prefixes;    /* sentences may have them */
+    bool prefixes; /* sentences may have them */
+    NextRule rule;
     size_t no_repeat; /* n; 0: all may be repeated */
     bool drawn;
     SamplerOptions how; /* where it is */
@@ -25,13 +35,15 @@ typedef struct NextOptions {
 } NextOptions;
 
 /* A live hypothesis. */
-typedef struct NextRow {
+struct NextRow {
     const int32_t *tokens; /* [count] before it */
     size_t count;
     const int32_t *prefix; /* [prefix_count] what it has to begin with */
     size_t prefix_count;
     uint32_t sentence, slot; /* which of all, and of those of its sentence */
-} NextRow;
+    size_t most;             /* tokens that it may have */
+    const void *about;       /* what a rule knows of its sentence */
+};
 
 /* A worker's. */
 typedef struct Next {

@@ -76,7 +76,7 @@ static MemberSize size_of_member(const TranslateOptions *o)
 static bool host_chooses(const Translator *t)
 {
     const NextOptions *o = &t->options.next;
-    return t->members > 1 || o->prefixes || o->no_repeat || o->drawn;
+    return t->members > 1 || o->prefixes || o->rule.forbid || o->no_repeat || o->drawn;
 }
 
 static bool open_lists(Worker *w, const TranslateOptions *o, Error *e)
@@ -174,7 +174,8 @@ static void choose_on_host(Worker *w)
             next_add(&w->next, w->logits, i, w->members);
         }
         beams_tokens(b, r, w->tokens);
-        const NextRow row = {w->tokens, b->steps, s->prefix, s->prefix_length, s->number, (uint32_t)(slot % beam)};
+        const NextRow row = {w->tokens, b->steps, s->prefix, s->prefix_length, s->number, (uint32_t)(slot % beam),
+                             s->most,   s->about};
         next_choose(&w->next, &row, beam, w->which + r * beam, w->values + r * beam);
         w->ends[r] = w->next.log_p[b->options.end];
     }

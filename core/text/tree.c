@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 
+#include <ctype.h>
 #include <string.h>
 
 void tree_free(Tree *t)
@@ -70,7 +71,7 @@ void tree_shut(Tree *t)
 
 /* ---- reading */
 
-static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+static bool is_space(char c) { return c && isspace((unsigned char)c); }
 
 static void skip_space(const char *text, size_t size, size_t *at)
 {

@@ -102,7 +102,7 @@ static void open_model(SmallTranslator *s, Error *e)
                                       .bias = true,
                                       .tie = true,
                                       .dropout = s->options.dropout};
-    must(model_open(&s->model, &s->built, s->bitext.subwords->count, e), e);
+    must(model_open(&s->model, &s->built, s->bitext.subwords->count, 0, e), e);
 }
 
 /* Pairs of the validation part, in batches of no more than a micro-batch. */

@@ -162,7 +162,7 @@ START_TEST(subwords_have_names)
     for (int32_t i = 0; i < 4; i++)
         for (size_t k = 0; k < 2; k++) {
             Buffer b = {0};
-            subwords_name(&p[k], i, &b);
+            subwords_name(&p[k], TARGET, i, &b);
             ck_assert_str_eq(b.text, k ? bytes[i] : words[i]);
             buffer_free(&b);
         }
@@ -181,8 +181,8 @@ START_TEST(subwords_are_stored_in_the_run)
         ck_assert_uint_eq(p.count, again.count);
         for (size_t i = 0; i < p.count; i++) {
             Buffer one = {0}, other = {0};
-            subwords_name(&p, (int32_t)i, &one);
-            subwords_name(&again, (int32_t)i, &other);
+            subwords_name(&p, SOURCE, (int32_t)i, &one);
+            subwords_name(&again, SOURCE, (int32_t)i, &other);
             ck_assert_str_eq(one.text, other.text);
             buffer_free(&one);
             buffer_free(&other);

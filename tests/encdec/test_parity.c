@@ -25,7 +25,7 @@ static Network open_encdec(ParityFixture *s, bool composed)
                        .decoder_depth = (size_t)reference_number(&s->f, "decoder-depth")};
     ck_assert_ptr_nonnull(m);
     v.shared.attention = composed || v.shared.residual_scores;
-    ck_done(model_open(m, &v, (size_t)reference_number(&s->f, "tokens"), &e), e);
+    ck_done(model_open(m, &v, (size_t)reference_number(&s->f, "tokens"), 0, &e), e);
     s->model = m;
     return (Network){m, &m->parameters, logits, SIDES_USED, TARGET, v.shared.smoothing};
 }

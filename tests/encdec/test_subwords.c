@@ -67,7 +67,7 @@ static void expect_names(const Subwords *p, const char *text, const char *wanted
     buffer_add(&names, "", 0);
     for (size_t i = 0; i < ids.count; i++) {
         buffer_add(&names, " ", i > 0);
-        subwords_name(p, ids.id[i], &names);
+        subwords_name(p, SOURCE, ids.id[i], &names);
     }
     ck_assert_str_eq(names.text, wanted);
     buffer_free(&names);

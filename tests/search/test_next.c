@@ -104,12 +104,13 @@ START_TEST(a_prefix_leaves_its_next_token_alone_and_nothing_after_it)
     fill(log_p, 3);
     open_next(&n, &(NextOptions){.prefixes = true});
     for (size_t count = 0; count < 2; count++) {
-        choose(&n, log_p, &(NextRow){prefix, count, prefix, 2, 0, 0}, 3, which, values);
+        choose(&n, log_p, &(NextRow){.tokens = prefix, .count = count, .prefix = prefix, .prefix_count = 2}, 3, which,
+               values);
         ck_assert(which[0] == prefix[count] && which[1] == -1);
         ck_assert_double_eq(values[0], log_p[prefix[count]]);
         ck_assert(n.log_p[FINAL] < -1e300);
     }
-    choose(&n, log_p, &(NextRow){prefix, 2, prefix, 2, 0, 0}, 3, which, values);
+    choose(&n, log_p, &(NextRow){.tokens = prefix, .count = 2, .prefix = prefix, .prefix_count = 2}, 3, which, values);
     ck_assert(which[1] >= 0 && which[2] >= 0 && n.log_p[FINAL] > -1e300);
     next_close(&n);
 }
@@ -125,6 +126,30 @@ static bool repeats(const int32_t *token, size_t count, size_t size)
             return true;
     }
     return false;
+}
+
+/* All but one token, which the rule knows by what the row is about. */
+static void forbid_but(const void *rule, const NextRow *row, double *log_p)
+{
+    for (int32_t i = 0; i < *(const int32_t *)rule; i++)
+        if (i != *(const int32_t *)row->about)
+            log_p[i] = (double)-INFINITY;
+}
+
+START_TEST(what_a_rule_forbids_is_not_taken_and_a_prefix_is_whatever_it_says)
+{
+    static const int32_t words = WORDS, wanted = 3, prefix[] = {1};
+    double log_p[WORDS], values[3];
+    int32_t which[3];
+    Next n;
+    fill(log_p, 3);
+    open_next(&n, &(NextOptions){.prefixes = true, .rule = {forbid_but, &words}});
+    choose(&n, log_p, &(NextRow){.about = &wanted}, 3, which, values);
+    ck_assert(which[0] == wanted && which[1] == -1);
+    ck_assert_double_eq(values[0], log_p[wanted]);
+    choose(&n, log_p, &(NextRow){.about = &wanted, .prefix = prefix, .prefix_count = 1}, 3, which, values);
+    ck_assert(which[0] == 1 && which[1] == -1);
+    next_close(&n);
 }
 
 START_TEST(exactly_those_tokens_are_blocked_that_would_repeat_n_in_a_row)
@@ -211,6 +236,7 @@ int main(int argc, char **argv)
         TEST(very_small_probabilities_have_their_logarithms),
         TEST(the_likeliest_come_first_and_of_equal_ones_the_smaller),
         TEST(a_prefix_leaves_its_next_token_alone_and_nothing_after_it),
+        TEST(what_a_rule_forbids_is_not_taken_and_a_prefix_is_whatever_it_says),
         TEST(exactly_those_tokens_are_blocked_that_would_repeat_n_in_a_row),
         TEST(what_is_drawn_depends_on_seed_sentence_step_and_slot),
         TEST(without_memory_it_is_an_error),
