@@ -120,8 +120,7 @@ bool classifier_logits(Classifier *c, Trainer *trainer, const Texts *texts, floa
 {
     size_t rows = c->app.task.score_rows, workers = trainer->options.workers;
     const BatchSize size = plan_size(&c->app.task, rows, true);
-    LogitsWork l = {
-        c, trainer, texts, memory_get(workers, sizeof(Batch)), logits, memory_get(workers, sizeof(Error))};
+    LogitsWork l = {c, trainer, texts, memory_get(workers, sizeof(Batch)), logits, memory_get(workers, sizeof(Error))};
     bool fine = (l.batches && l.error) || memory_error(e, "batches", workers, sizeof(Batch) + sizeof(Error));
     for (size_t i = 0; fine && i < workers; i++)
         fine = batch_open(&l.batches[i], &size, e);

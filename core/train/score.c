@@ -130,7 +130,8 @@ bool trainer_score(Trainer *c, MeanLoss *score, Error *e)
     }
     *score = sums_mean(&sums);
     if (fine && !(isfinite(score->loss) && isfinite(score->nll)))
-        fine = fail(e, "the loss of what is scored is not finite, because the network's values are not; check its weights");
+        fine = fail(
+            e, "the loss of what is scored is not finite, because the network's values are not; check its weights");
     for (size_t i = 0; i < c->options.workers; i++) {
         if (s.batches)
             batch_close(&s.batches[i]);
