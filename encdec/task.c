@@ -261,6 +261,7 @@ static bool open_all(App *a, Error *e)
                               .by_length = c->options->by_length,
                               .seed = (uint32_t)o->seed};
     c->app.data.scored = SPLIT_VALID;
+    c->app.figure_name = c->options->trees ? "F1" : NULL;
     if (!build_for(c, c->bitext.subwords, e) || !order_open(&c->app.data.order, train->length, train->count, &how, e) ||
         !encdec_task(c, e))
         return false;

@@ -2,16 +2,16 @@
 #
 #     gnuplot -c plots/loss.gp DATA.tsv OUT.png [SIZE [TERMINAL [PANELS [OVER [LOG]]]]]       see attend.gp; "-": as usual
 #
-#     PANELS   "loss accuracy bleu perplexity rate norm speed": some of them, one above the other; "loss"
+#     PANELS   "loss accuracy bleu f1 perplexity rate norm speed": some of them, one above the other; "loss"
 #     OVER     step, tokens or time
 #     LOG      x, y or xy: logarithmic axes
 #
 # `PROGRAM plot` writes DATA.tsv. Of each curve it has two blocks of lines, training and evaluations, with two empty
-# lines between blocks. 18 columns between tabs; the first line of a block is its heading. What is not there is NaN.
+# lines between blocks. 21 columns between tabs; the first line of a block is its heading. What is not there is NaN.
 #
 #     1 step (the heading is the curve's label)   2 tokens so far   3 seconds so far
 #     training      4 loss   7 norm of the gradient     10 learning rate           13 tokens a second
-#     evaluations   4 loss   7 accuracy                 10 perplexity of a token   13 perplexity of a word   16 BLEU
+#     evaluations   4 loss   7 accuracy                 10 perplexity of a token   13 perplexity of a word   16 BLEU   19 F1
 #
 # Behind each of the latter are its lowest and its highest: of the steps that the line stands for, or of several seeds.
 
@@ -53,11 +53,11 @@ load ARG0[1:strlen(ARG0)-strlen("loss.gp")]."attend.gp"
 
 dots_an_inch = dots; height = letters ? 0 : high # these names mean something else below
 # Where a panel's numbers are: the column, and which block of a curve (0 training, 1 evaluations, 2 both)
-names = "loss accuracy perplexity rate norm speed bleu"
+names = "loss accuracy perplexity rate norm speed bleu f1"
 place(name) = name eq "loss" ? 1 : name eq "accuracy" ? 2 : name eq "perplexity" ? 3 : name eq "rate" ? 4 : \
-              name eq "norm" ? 5 : name eq "speed" ? 6 : name eq "bleu" ? 7 : 0
-array column_of[7] = [4, 7, 13, 10, 7, 13, 16]
-array block_of[7] = [2, 1, 1, 0, 0, 0, 1]
+              name eq "norm" ? 5 : name eq "speed" ? 6 : name eq "bleu" ? 7 : name eq "f1" ? 8 : 0
+array column_of[8] = [4, 7, 13, 10, 7, 13, 16, 19]
+array block_of[8] = [2, 1, 1, 0, 0, 0, 1, 1]
 
 unit = over eq "time" ? (highest < 180 ? 1.0 : highest < 7200 ? 60.0 : 3600.0) : \
        highest <= 2e4 ? 1.0 : highest <= 2e6 ? 1e3 : 1e6
@@ -81,7 +81,7 @@ head(b, row, c) = (row == 0 && int(b) % 2 == (wanted == 1) ? title_y = strcol(c)
 # Lists are texts of numbers; the i-th of an empty one is never drawn, but is asked for.
 at(list, i) = words(list) >= i ? int(word(list, i)) : 0
 curve(list, i) = at(list, i) / 2 + 1
-opposite(name) = strstrt("|accuracy|bleu|speed|", "|".name."|") > 0
+opposite(name) = strstrt("|accuracy|bleu|f1|speed|", "|".name."|") > 0
 
 # Steps between marks: 1, 2 or 5 of a power of ten, so that there are about n of them.
 power(r) = 10 ** floor(log10(r))

@@ -10,9 +10,9 @@
 enum { GROUPS = 1000 }; /* steps or groups of steps that are drawn */
 
 static const LogColumn training[] = {LOG_LOSS, LOG_NORM, LOG_RATE, LOG_SPEED};
-static const LogColumn evaluation[] = {LOG_VALID, LOG_ACCURACY, LOG_TOKEN, LOG_WORD, LOG_BLEU};
+static const LogColumn evaluation[] = {LOG_VALID, LOG_ACCURACY, LOG_TOKEN, LOG_WORD, LOG_BLEU, LOG_F1};
 
-enum { TRAINING = 4, EVALUATION = 5 };
+enum { TRAINING = 4, EVALUATION = 6 };
 
 static const char *const headings[LOG_COLUMNS] = {
     [LOG_NORM] = "gradient norm",
@@ -22,6 +22,7 @@ static const char *const headings[LOG_COLUMNS] = {
     [LOG_TOKEN] = "perplexity of a token",
     [LOG_WORD] = "perplexity of a word",
     [LOG_BLEU] = "BLEU",
+    [LOG_F1] = "F1",
 };
 
 /* A number and what is around it. */
@@ -266,7 +267,7 @@ void curve_panels(Buffer *b, const Log *log)
     static const struct {
         const char *name;
         LogColumn column;
-    } panels[] = {{"loss", LOG_LOSS}, {"accuracy", LOG_ACCURACY}, {"bleu", LOG_BLEU},  {"perplexity", LOG_TOKEN},
+    } panels[] = {{"loss", LOG_LOSS}, {"accuracy", LOG_ACCURACY}, {"bleu", LOG_BLEU},  {"f1", LOG_F1}, {"perplexity", LOG_TOKEN},
                   {"rate", LOG_RATE}, {"norm", LOG_NORM},         {"speed", LOG_SPEED}};
     for (size_t i = 0; i < sizeof panels / sizeof *panels; i++)
         if (has(log, panels[i].column))

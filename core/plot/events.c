@@ -13,7 +13,8 @@ static const char *const tags[LOG_COLUMNS] = {[LOG_LOSS] = "train/loss",
                                               [LOG_ACCURACY] = "validation/accuracy",
                                               [LOG_TOKEN] = "validation/perplexity_of_a_token",
                                               [LOG_WORD] = "validation/perplexity_of_a_word",
-                                              [LOG_BLEU] = "validation/BLEU"};
+                                              [LOG_BLEU] = "validation/BLEU",
+                                              [LOG_F1] = "validation/F1"};
 
 /* CRC-32C (Castagnoli), a bit at a time: a log is small. */
 static uint32_t crc32c(const void *bytes, size_t size)

@@ -27,6 +27,7 @@ static const char *const names[FIELDS + LOG_COLUMNS] = {
     [FIELDS + LOG_TOKEN] = "validation perplexity of a token",
     [FIELDS + LOG_WORD] = "validation perplexity of a word",
     [FIELDS + LOG_BLEU] = "validation BLEU",
+    [FIELDS + LOG_F1] = "validation F1",
 };
 
 /* Which name each column of a log has; -1: one of another kind. */

@@ -17,6 +17,7 @@ typedef enum LogColumn {
     LOG_TOKEN, /* perplexity of a token */
     LOG_WORD,  /* perplexity of a word */
     LOG_BLEU,
+    LOG_F1, /* of trees */
     LOG_COLUMNS
 } LogColumn;
 

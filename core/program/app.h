@@ -52,7 +52,7 @@ typedef struct AppKind {
     /* A figure of the validation part that takes more than a loss, at each evaluation; NaN: none this time. May be
      * NULL. How it is called, and its unit. */
     bool (*evaluate)(App *a, Trainer *trainer, double *figure, Error *e);
-    const char *figure_name, *figure_unit;
+    const char *figure_name, *figure_unit; /* or App's, where a task has another */
     /* heads: runs the network on the text that the options name, and says what its tokens are. */
     bool (*inspect)(App *a, Inspection *l, Error *e);
     /* And shows what only this program knows to show, where the options ask for it. May be NULL. */
@@ -80,6 +80,7 @@ struct App {
     Task task;
     Dataset data;
     const InspectOptions *inspect;
+    const char *figure_name; /* of this task's figure; NULL: the kind's */
     char protocol[160];  /* what a score of the task belongs to, in words */
     char learnt[65];     /* sha256 of the data that the run learns from */
     size_t sample_every; /* steps; 0: at each evaluation */

@@ -96,7 +96,7 @@ static bool choose_files(Plot *p, Error *e)
 /* --what, its names between blanks, as the script wants them; all: what the first log has. */
 static bool choose_panels(Plot *p, Error *e)
 {
-    static const char *const names[] = {"loss", "accuracy", "bleu", "perplexity", "rate", "norm", "speed"};
+    static const char *const names[] = {"loss", "accuracy", "bleu", "f1", "perplexity", "rate", "norm", "speed"};
     const char *what = p->a->options->what;
     Buffer all = {0};
     curve_panels(&all, &p->log[0]);
@@ -110,7 +110,7 @@ static bool choose_panels(Plot *p, Error *e)
             i++;
         if (i == sizeof names / sizeof *names)
             return fail(e,
-                        "--what '%s': expected all, or some of loss,accuracy,bleu,perplexity,rate,norm,speed; or one "
+                        "--what '%s': expected all, or some of loss,accuracy,bleu,f1,perplexity,rate,norm,speed; or one "
                         "of schedule, schedules, smoothing, lengths, coverage, positions, embeddings",
                         what) ||
                    app_misused(p->a);

@@ -83,7 +83,7 @@ static const OptionChoice precisions[] = {
 static const OptionChoice axes[] = {{"step", OVER_STEP}, {"tokens", OVER_TOKENS}, {"time", OVER_TIME}, {NULL, 0}};
 static const OptionChoice plotted[] = {{"picture", PLOTTED_PICTURE}, {"events", PLOTTED_EVENTS}, {NULL, 0}};
 static const OptionChoice figures[] = {{"validation", LOG_VALID}, {"accuracy", LOG_ACCURACY}, {"perplexity", LOG_WORD},
-                                       {"bleu", LOG_BLEU},        {"training", LOG_LOSS},     {NULL, 0}};
+                                       {"bleu", LOG_BLEU},        {"f1", LOG_F1},             {"training", LOG_LOSS},     {NULL, 0}};
 static const OptionChoice formats[] = {{"text", REPORT_TEXT},         {"tsv", REPORT_TSV},     {"csv", REPORT_CSV},
                                        {"markdown", REPORT_MARKDOWN}, {"latex", REPORT_LATEX}, {NULL, 0}};
 static const OptionChoice fits[] = {{"none", FIT_NONE}, {"scaling", FIT_SCALING}, {NULL, 0}};
@@ -210,7 +210,7 @@ const Option shared_options[] = {
 
     /* pictures */
     {"compare", 0, OPTION_PATH, OPTION_HERE, PLOT, AT(compare), NULL, "DIR", "draw this run as well; may be given several times"},
-    {"what", 0, OPTION_TEXT, OPTION_HERE, PLOT, AT(what), "loss", "LIST", "all, or some of loss,accuracy,bleu,perplexity,rate,norm,speed; or one of those that need no log: schedule, schedules, smoothing, lengths, coverage, positions, embeddings"},
+    {"what", 0, OPTION_TEXT, OPTION_HERE, PLOT, AT(what), "loss", "LIST", "all, or some of loss,accuracy,bleu,f1,perplexity,rate,norm,speed; or one of those that need no log: schedule, schedules, smoothing, lengths, coverage, positions, embeddings"},
     {"over", 0, OPTION_CHOICE, OPTION_HERE, PLOT, AT(over), "step", .choices = axes, "the horizontal axis"},
     {"log", 0, OPTION_CHOICE, OPTION_HERE, PLOT, AT(log), "none", .choices = logs, "logarithmic axes"},
     {"apart", 0, OPTION_FLAG, OPTION_HERE, PLOT, AT(apart), NULL, NULL, "draw one curve per run, even if only the seeds differ"},
@@ -222,7 +222,7 @@ const Option shared_options[] = {
     {"terminal", 0, OPTION_TEXT, OPTION_HERE, PLOT | HEADS, AT(terminal), NULL, "NAME", "gnuplot terminal, instead of the one that FILE's ending implies, such as sixelgd or qt"},
 
     /* comparisons */
-    {"figure", 0, OPTION_CHOICE, OPTION_HERE, COMPARE, AT(figure), "validation", .choices = figures, "the figure to compare: the validation part's loss, accuracy, perplexity per word or BLEU, or the training loss"},
+    {"figure", 0, OPTION_CHOICE, OPTION_HERE, COMPARE, AT(figure), "validation", .choices = figures, "the figure to compare: the validation part's loss, accuracy, perplexity per word, BLEU or F1, or the training loss"},
     {"last", 0, OPTION_FLAG, OPTION_HERE, COMPARE, AT(last), NULL, NULL, "take the last value of each run, instead of its best"},
     {"at", 0, OPTION_TEXT, OPTION_HERE, COMPARE, AT(at), NULL, "LIMIT", "read each run up to steps=N, tokens=N, seconds=N or flop=N (none: to its end)"},
     {"against", 0, OPTION_PATH, OPTION_HERE, COMPARE, AT(against), NULL, "RUN", "compare with the group of this run, or with this row of a table (none: with the first)"},

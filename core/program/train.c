@@ -193,7 +193,7 @@ static bool train(Training *t, Error *e)
     t->loop.options.sample_every = a->sample_every;
     t->loop.sample = a->kind->sample ? sample : NULL;
     t->loop.evaluate = a->kind->evaluate ? evaluate : NULL;
-    t->loop.figure_name = a->kind->figure_name;
+    t->loop.figure_name = a->figure_name ? a->figure_name : a->kind->figure_name;
     t->loop.figure_unit = a->kind->figure_unit;
     t->loop.self = t;
     if (a->options->find_lr)

@@ -9,13 +9,16 @@
 
 /* ---- one number of a run */
 
-bool figure_rises(const Figure *f) { return f->column == LOG_ACCURACY || f->column == LOG_BLEU; }
+bool figure_rises(const Figure *f)
+{
+    return f->column == LOG_ACCURACY || f->column == LOG_BLEU || f->column == LOG_F1;
+}
 
 void figure_name(Buffer *b, const Figure *f, const char *unit)
 {
     static const char *const names[LOG_COLUMNS] = {
         [LOG_LOSS] = "training loss",          [LOG_VALID] = "validation loss",     [LOG_ACCURACY] = "accuracy",
-        [LOG_TOKEN] = "perplexity of a token", [LOG_WORD] = "perplexity of a word", [LOG_BLEU] = "BLEU"};
+        [LOG_TOKEN] = "perplexity of a token", [LOG_WORD] = "perplexity of a word", [LOG_BLEU] = "BLEU", [LOG_F1] = "F1"};
     static const char *const limits[] = {
         [AT_STEPS] = "steps", [AT_TOKENS] = "tokens", [AT_SECONDS] = "seconds", [AT_FLOP] = "FLOP"};
     buffer_print(b, "%s", names[f->column]);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 const ResultFigure result_figures[RESULT_FIGURES] = {
-    {"validation", LOG_VALID}, {"accuracy", LOG_ACCURACY}, {"perplexity", LOG_WORD}, {"BLEU", LOG_BLEU}};
+    {"validation", LOG_VALID}, {"accuracy", LOG_ACCURACY}, {"perplexity", LOG_WORD}, {"BLEU", LOG_BLEU}, {"F1", LOG_F1}};
 
 /* ---- columns: run, the options that vary, seed, state, and what the run came to */
 

@@ -11,7 +11,7 @@ typedef struct ResultFigure {
     const char *name;
     LogColumn column;
 } ResultFigure;
-enum { RESULT_FIGURES = 4 };
+enum { RESULT_FIGURES = 5 };
 extern const ResultFigure result_figures[RESULT_FIGURES];
 
 typedef struct Result {

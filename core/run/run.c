@@ -351,6 +351,12 @@ const RunRare run_rare[] = {
     {"top-keys", "all"},
     {"sigmoid-attention", "no"},
     {"memory-keys", "0"},
+    {"trees", "no"},
+    {"leaves", "tags"},
+    {"word-positions", "no"},
+    {"keep-outer", "no"},
+    {"keep-functions", "no"},
+    {"keep-traces", "no"},
     {NULL, NULL},
 };
 
