@@ -81,7 +81,9 @@ bool encdec_baseline(App *a, Error *e)
     if (c->options->trees)
         return (app_data(a) || fail(e, "--trees needs a treebank: --data DIR, an archive or a file") ||
                 app_misused(a)) &&
-               baseline_trees(app_data(a), (Split)c->options->split, a->options->json, e);
+               baseline_trees(c, e);
+    if (c->options->input)
+        return fail(e, "--file is for --trees: sentences to parse") || app_misused(a);
     if (!open_pairs(c, e))
         return false;
     const SentencePairs *scored = &c->bitext.parts[c->app.data.scored];

@@ -13,8 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { LINES = 256 }; /* of a text at once */
+
 typedef struct TreeBaseline {
     Treebank bank;
+    TreebankPart learnt;
     Grammar grammar;
     char *root, *inner; /* labels of trees that branch to the right */
     BracketScore right, likeliest;
@@ -48,7 +51,7 @@ static bool most_frequent(const Vocabulary *v, char **label, Error *e)
 /* The labels that such constituents most often have: at the top, and of the last words of a sentence. */
 static bool learn_labels(TreeBaseline *b, Error *e)
 {
-    const TreebankPart *p = &b->bank.part[SPLIT_TRAIN];
+    const TreebankPart *p = &b->learnt;
     Vocabulary roots = {0}, inner = {0};
     int32_t ignored;
     bool fine = true;
@@ -126,11 +129,11 @@ static bool score_tree(TreeBaseline *b, const Tree *gold, Tree *out, Error *e)
     return fine;
 }
 
-/* ---- the command */
+/* ---- what it says */
 
 static bool print(const TreeBaseline *b, Split split, bool json, Error *e)
 {
-    const size_t learnt = b->bank.part[SPLIT_TRAIN].count, scored = b->bank.part[split].count;
+    const size_t learnt = b->learnt.count, scored = b->bank.part[split].count;
     Buffer out = {0};
     if (json) {
         json_add_text(&out, "split", split_name(split));
@@ -154,20 +157,83 @@ static bool print(const TreeBaseline *b, Split split, bool json, Error *e)
     return app_print(&out, e);
 }
 
-bool baseline_trees(const char *path, Split split, bool json, Error *e)
+/* ---- trees of a text */
+
+static bool parse_line(TreeBaseline *b, Line line, Tree *tree, Buffer *out, Error *e)
 {
-    TreeBaseline b = {0};
+    const char **words = memory_get(line_words(line), sizeof *words);
+    char *text = memory_get(line.size + 1, 1);
+    size_t count = 0, at = 0;
+    bool fine = (words && text) || memory_error(e, "words", line.size, 2);
+    for (Line word; fine && line_word(line, &at, &word);) {
+        char *to = text + (word.text - line.text);
+        memcpy(to, word.text, word.size);
+        words[count++] = to;
+    }
+    fine = fine && (!count || parse(b, words, count, tree, e));
+    if (fine && count)
+        tree_write(tree, out);
+    buffer_add(out, "\n", 1);
+    memory_free(words);
+    memory_free(text);
+    return fine;
+}
+
+static bool parse_file(void *self, FILE *file, Error *e)
+{
+    TreeBaseline *b = self;
+    Lines lines = {0};
+    Tree tree = {0};
+    bool fine = true;
+    while (fine && !feof(file)) {
+        Buffer out = {0};
+        lines_clear(&lines);
+        fine = lines_read(&lines, file, LINES, SIZE_MAX, e) && !ferror(file) && tree_name_brackets(&lines, e);
+        for (size_t i = 0; fine && i < lines.count; i++)
+            fine = parse_line(b, lines_at(&lines, i), &tree, &out, e);
+        fine = app_print(&out, e) && fine;
+    }
+    lines_close(&lines);
+    tree_free(&tree);
+    return fine || ferror(file);
+}
+
+/* ---- the command */
+
+/* What is learned from: --train-trees of the training part, spread evenly over it. */
+static bool choose_trees(TreeBaseline *b, size_t count, Error *e)
+{
+    const TreebankPart *all = &b->bank.part[SPLIT_TRAIN];
+    b->learnt.count = count && count < all->count ? count : all->count;
+    b->learnt.tree = memory_get(b->learnt.count, sizeof *b->learnt.tree);
+    for (size_t i = 0; b->learnt.tree && i < b->learnt.count; i++)
+        b->learnt.tree[i] = all->tree[i * all->count / b->learnt.count];
+    return b->learnt.tree || memory_error(e, "trees", b->learnt.count, sizeof *b->learnt.tree);
+}
+
+static bool score(TreeBaseline *b, Split split, bool json, const char *path, Error *e)
+{
+    const TreebankPart *scored = &b->bank.part[split];
     Tree out = {0};
-    bool fine = treebank_open(&b.bank, path, &(TreeCleaning){0}, e);
-    const TreebankPart *scored = &b.bank.part[split], *learnt = &b.bank.part[SPLIT_TRAIN];
-    if (fine && !scored->count)
-        fine = fail(e, "%s has no trees in its part %s", path, split_name(split));
-    fine = fine && grammar_learn(&b.grammar, learnt->tree, learnt->count, e) && learn_labels(&b, e);
+    bool fine = scored->count || fail(e, "%s has no trees in its part %s", path, split_name(split));
     for (size_t i = 0; fine && i < scored->count; i++)
-        fine = score_tree(&b, scored->tree[i], &out, e);
-    fine = fine && print(&b, split, json, e);
+        fine = score_tree(b, scored->tree[i], &out, e);
     tree_free(&out);
+    return fine && print(b, split, json, e);
+}
+
+bool baseline_trees(EncDec *c, Error *e)
+{
+    const EncdecOptions *v = c->options;
+    const char *path = app_data(&c->app);
+    const TreeCleaning cleaning = encdec_cleaning(v);
+    TreeBaseline b = {0};
+    bool fine = treebank_open(&b.bank, path, &cleaning, e) && choose_trees(&b, v->train_trees, e) &&
+                grammar_learn(&b.grammar, b.learnt.tree, b.learnt.count, e) && learn_labels(&b, e);
+    fine = fine && (v->input ? app_input(v->input, parse_file, &b, e)
+                             : score(&b, (Split)v->split, v->shared.json, path, e));
     grammar_close(&b.grammar);
+    memory_free(b.learnt.tree);
     memory_free(b.root);
     memory_free(b.inner);
     treebank_close(&b.bank);

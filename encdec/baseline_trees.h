@@ -2,10 +2,10 @@
 #ifndef ENCDEC_BASELINE_TREES_H
 #define ENCDEC_BASELINE_TREES_H
 
-#include "base/error.h"
-#include "core/program/split.h"
+#include "encdec/encdec.h"
 
-/* Prints how well trees of the split are found by what learns from the treebank's training part. */
-bool baseline_trees(const char *path, Split split, bool json, Error *e);
+/* Prints how well trees of --split are found by what learns from the treebank's training part; or, with --file, the trees
+ * that its grammar has for the sentences of a text, a line each. */
+bool baseline_trees(EncDec *c, Error *e);
 
 #endif

@@ -152,7 +152,7 @@ static bool group_rules(Rules *r, const Vocabulary *v, size_t lefts, Error *e)
         r->start[i] += r->start[i - 1];
     for (size_t i = 0; i < v->count; i++) {
         read_rule(v, i, of);
-        r->rule[r->start[of[0] + 1]++] = (Rule){of[1], of[2], (float)v->counts[i]};
+        r->rule[r->start[of[0] + 1]++] = (Rule){of[1], of[2], (float)v->counts[i], 0};
     }
     return true;
 }
@@ -221,7 +221,7 @@ static bool close_chains(Grammar *g, Error *e)
         for (size_t i = 0; i < r.count; i++) {
             const int32_t to = r.list[i];
             if (fine && i && (fine = memory_grow(&all.rule, &capacity, all.count + 1, sizeof *all.rule, "chains", e)))
-                all.rule[all.count++] = (Rule){to, r.below[to], r.p[to]};
+                all.rule[all.count++] = (Rule){to, r.below[to], r.p[to], 0};
             r.p[to] = -INFINITY;
         }
         all.start[from + 1] = all.count;
@@ -232,6 +232,28 @@ static bool close_chains(Grammar *g, Error *e)
     rules_free(&g->chains);
     g->chains = all;
     return fine;
+}
+
+static int by_most(const void *a, const void *b)
+{
+    const Rule *x = a, *y = b;
+    if (x->most < y->most || x->most > y->most)
+        return x->most > y->most ? -1 : 1;
+    return x->parent != y->parent ? (x->parent < y->parent ? -1 : 1) : (x->child > y->child) - (x->child < y->child);
+}
+
+static void sort_binary(Grammar *g)
+{
+    for (size_t i = 0; i < g->binary.count; i++) {
+        Rule *rule = &g->binary.rule[i];
+        float most = g->prior[rule->parent];
+        for (size_t k = g->chains.start[rule->parent]; k < g->chains.start[rule->parent + 1]; k++)
+            most = fmaxf(most, g->chains.rule[k].p + g->prior[g->chains.rule[k].parent]);
+        rule->most = rule->p + most;
+        g->most = i ? fmaxf(g->most, rule->most) : rule->most;
+    }
+    for (size_t s = 0; s < g->symbols.count; s++)
+        qsort(g->binary.rule + g->binary.start[s], g->binary.start[s + 1] - g->binary.start[s], sizeof(Rule), by_most);
 }
 
 static float probability(const Rules *r, int32_t left, int32_t tag, double total)
@@ -291,6 +313,7 @@ static bool weigh(Grammar *g, Counts *c, Error *e)
         !group_rules(&g->of_word, &c->of_word, g->words.count, e) ||
         !group_rules(&g->of_class, &c->of_class, g->classes.count, e) || !weigh_rules(g, e) || !close_chains(g, e))
         return false;
+    sort_binary(g);
     weigh_words(g, (double)c->tags);
     return true;
 }

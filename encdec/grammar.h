@@ -10,7 +10,8 @@
  *                    where the class of a word is its shape and ending, and P(tag | class) is of words met once
  *
  * Parsing is CKY: best[i,j,A] = max over k and rules A -> B C of P(rule) best[i,k,B] best[k,j,C], and then chains of rules
- * A -> B. What is far less likely than the best of its words, P(A) best[i,j,A], is dropped. */
+ * A -> B. What is far less likely than the best of its words, P(A) best[i,j,A], is dropped: most of it before it is
+ * made, because no rule can make it likely enough. */
 #ifndef ENCDEC_GRAMMAR_H
 #define ENCDEC_GRAMMAR_H
 
@@ -22,9 +23,10 @@ enum { GRAMMAR_LONGEST = 250 }; /* words; the time is their number to the third 
 typedef struct Rule {
     int32_t parent, child; /* child: the right one, or the one below the parent in a chain */
     float p;               /* log */
+    float most; /* of two children: p and, of the parent or what a chain makes of it, the largest log P(A) on top */
 } Rule;
 
-/* Rules by their left child, or by the end of a chain. */
+/* Rules by their left child, those of the largest `most` first; or by the end of a chain. */
 typedef struct Rules {
     size_t *start; /* [symbols + 1] */
     Rule *rule;
@@ -38,6 +40,7 @@ typedef struct Grammar {
     Rules of_word, of_class; /* parent: the tag; p: log P(tag | word) / P(tag) */
     float *root;             /* [symbols] log P(A) at the top */
     float *prior;            /* [symbols] log P(A) */
+    float most;              /* the largest of all rules of two */
 } Grammar;
 
 /* To be closed even if it fails. */

@@ -22,8 +22,10 @@ typedef struct Entry {
     Step step;
 } Entry;
 
+/* Those that begin a rule come first. */
 typedef struct Cell {
-    size_t start, count;
+    size_t start, count, lefts;
+    float left, right; /* the likeliest of those, and of all; -inf: there is none */
 } Cell;
 
 typedef struct Chart {
@@ -33,16 +35,19 @@ typedef struct Chart {
     Cell *cell; /* [n * (n + 1)]: of words i .. j - 1 at i * (n + 1) + j */
     Entry *entry;
     size_t entries, capacity;
+    float *column; /* [n, symbols] p of words i .. j - 1, for the j that is made; -inf: none */
     /* of the cell that is made, by symbol: */
-    float *p, *right; /* -inf: none */
+    float *p; /* -inf: none */
     Step *step;
     int32_t *met;
     size_t count; /* of these */
+    float best;   /* of what was met, with its prior; -inf where all is kept */
 } Chart;
 
 static Cell *cell_at(const Chart *c, size_t i, size_t j) { return &c->cell[i * (c->n + 1) + j]; }
 
-static void offer(Chart *c, int32_t symbol, float p, Step step)
+/* Seldom called: inside of a loop it would take the registers of those that only look. */
+static __attribute__((noinline)) void offer(Chart *c, int32_t symbol, float p, Step step)
 {
     if (!(p > c->p[symbol]))
         return;
@@ -50,24 +55,28 @@ static void offer(Chart *c, int32_t symbol, float p, Step step)
         c->met[c->count++] = symbol;
     c->p[symbol] = p;
     c->step[symbol] = step;
+    const float with = p + c->g->prior[symbol];
+    c->best = with > c->best ? with : c->best;
 }
 
+/* Rules come in such an order that those after one which makes nothing likely enough make nothing, either. */
 static void offer_pairs(Chart *c, size_t i, size_t k, size_t j)
 {
     const Cell *left = cell_at(c, i, k), *right = cell_at(c, k, j);
-    const Entry *l = c->entry + left->start, *r = c->entry + right->start;
     const Rules *rules = &c->g->binary;
-    for (size_t b = 0; b < right->count; b++)
-        c->right[r[b].symbol] = r[b].p;
-    for (size_t a = 0; a < left->count; a++)
-        for (size_t x = rules->start[l[a].symbol]; x < rules->start[l[a].symbol + 1]; x++) {
-            const Rule *rule = &rules->rule[x];
-            const float p = l[a].p + rule->p + c->right[rule->child];
-            if (p > c->p[rule->parent])
-                offer(c, rule->parent, p, (Step){l[a].symbol, rule->child, -1, (uint32_t)k});
+    const float *of_right = c->column + k * c->g->symbols.count, *so_far = c->p;
+    const float slack = j - i == c->n ? INFINITY : BEAM;
+    if (!(left->left + right->right + c->g->most + slack >= c->best))
+        return;
+    for (const Entry *l = c->entry + left->start, *last = l + left->lefts; l < last; l++) {
+        const Rule *rule = rules->rule + rules->start[l->symbol], *end = rules->rule + rules->start[l->symbol + 1];
+        const float of_left = l->p, least = c->best - (of_left + right->right + slack);
+        for (; rule < end && rule->most >= least; rule++) {
+            const float p = of_left + rule->p + of_right[rule->child];
+            if (p > so_far[rule->parent])
+                offer(c, rule->parent, p, (Step){l->symbol, rule->child, -1, (uint32_t)k});
         }
-    for (size_t b = 0; b < right->count; b++)
-        c->right[r[b].symbol] = -INFINITY;
+    }
 }
 
 /* Chains are of any length, so what a chain has made begins none. */
@@ -86,44 +95,67 @@ static void offer_chains(Chart *c)
     }
 }
 
+static bool begins_rule(const Grammar *g, int32_t symbol)
+{
+    return g->binary.start[symbol] < g->binary.start[symbol + 1];
+}
+
 /* Keeps what is likely enough; at the top, all. */
 static bool keep_cell(Chart *c, size_t i, size_t j, Error *e)
 {
+    const Grammar *g = c->g;
     Cell *cell = cell_at(c, i, j);
-    float best = -INFINITY;
-    *cell = (Cell){c->entries, 0};
-    for (size_t m = 0; m < c->count; m++)
-        best = fmaxf(best, c->p[c->met[m]] + c->g->prior[c->met[m]]);
-    const bool fine = memory_grow(&c->entry, &c->capacity, c->entries + c->count, sizeof *c->entry, "a chart", e);
-    for (size_t m = 0; m < c->count; m++) {
-        const int32_t symbol = c->met[m];
-        if (fine && (j - i == c->n || c->p[symbol] + c->g->prior[symbol] >= best - BEAM))
-            c->entry[c->entries++] = (Entry){symbol, c->p[symbol], c->step[symbol]};
-        c->p[symbol] = -INFINITY;
+    *cell = (Cell){.start = c->entries, .left = -INFINITY, .right = -INFINITY};
+    if (!memory_grow(&c->entry, &c->capacity, c->entries + c->count, sizeof *c->entry, "a chart", e))
+        return false;
+    for (int lefts = 1; lefts >= 0; lefts--) {
+        for (size_t m = 0; m < c->count; m++) {
+            const int32_t symbol = c->met[m];
+            const float p = c->p[symbol];
+            if (begins_rule(g, symbol) != lefts || (j - i != c->n && p + g->prior[symbol] < c->best - BEAM))
+                continue;
+            c->entry[c->entries++] = (Entry){symbol, p, c->step[symbol]};
+            c->column[i * g->symbols.count + (size_t)symbol] = p;
+            cell->right = fmaxf(cell->right, p);
+            cell->left = lefts ? cell->right : cell->left;
+        }
+        cell->lefts = lefts ? c->entries - cell->start : cell->lefts;
     }
+    for (size_t m = 0; m < c->count; m++)
+        c->p[c->met[m]] = -INFINITY;
     cell->count = c->entries - cell->start;
     c->count = 0;
-    return fine;
+    c->best = -INFINITY;
+    return true;
+}
+
+/* The words that end at j: first the shortest. */
+static bool fill_column(Chart *c, size_t j, Error *e)
+{
+    const size_t symbols = c->g->symbols.count, last = j - 1;
+    for (size_t x = 0; x < j * symbols; x++)
+        c->column[x] = -INFINITY;
+    const TagList tags = grammar_tags(c->g, c->words[last], last == 0);
+    for (size_t k = 0; k < tags.count; k++)
+        offer(c, tags.tag[k].parent, tags.tag[k].p, (Step){.below = -1});
+    offer_chains(c);
+    if (!keep_cell(c, last, j, e))
+        return false;
+    for (size_t i = last; i--;) {
+        for (size_t k = i + 1; k < j; k++)
+            offer_pairs(c, i, k, j);
+        offer_chains(c);
+        if (!keep_cell(c, i, j, e))
+            return false;
+    }
+    return true;
 }
 
 static bool fill(Chart *c, Error *e)
 {
-    for (size_t i = 0; i < c->n; i++) {
-        const TagList tags = grammar_tags(c->g, c->words[i], i == 0);
-        for (size_t k = 0; k < tags.count; k++)
-            offer(c, tags.tag[k].parent, tags.tag[k].p, (Step){.below = -1});
-        offer_chains(c);
-        if (!keep_cell(c, i, i + 1, e))
+    for (size_t j = 1; j <= c->n; j++)
+        if (!fill_column(c, j, e))
             return false;
-    }
-    for (size_t length = 2; length <= c->n; length++)
-        for (size_t i = 0; i + length <= c->n; i++) {
-            for (size_t k = i + 1; k < i + length; k++)
-                offer_pairs(c, i, k, i + length);
-            offer_chains(c);
-            if (!keep_cell(c, i, i + length, e))
-                return false;
-        }
     return true;
 }
 
@@ -195,13 +227,14 @@ static bool chart_open(Chart *c, Error *e)
     const size_t symbols = c->g->symbols.count;
     c->cell = memory_get(c->n * (c->n + 1), sizeof *c->cell);
     c->p = memory_get(symbols, sizeof *c->p);
-    c->right = memory_get(symbols, sizeof *c->right);
+    c->column = memory_get(c->n * symbols, sizeof *c->column);
     c->step = memory_get(symbols, sizeof *c->step);
     c->met = memory_get(symbols, sizeof *c->met);
-    if (!c->cell || !c->p || !c->right || !c->step || !c->met)
+    if (!c->cell || !c->p || !c->column || !c->step || !c->met)
         return memory_error(e, "a chart", symbols, 2 * sizeof *c->p + sizeof *c->step);
     for (size_t i = 0; i < symbols; i++)
-        c->p[i] = c->right[i] = -INFINITY;
+        c->p[i] = -INFINITY;
+    c->best = -INFINITY;
     return true;
 }
 
@@ -215,7 +248,7 @@ bool grammar_parse(const Grammar *g, const char *const *words, size_t count, Tre
     memory_free(c.cell);
     memory_free(c.entry);
     memory_free(c.p);
-    memory_free(c.right);
+    memory_free(c.column);
     memory_free(c.step);
     memory_free(c.met);
     return fine;

@@ -96,7 +96,7 @@ const Option encdec_options[] = {
     {"out", 0, OPTION_PATH, OPTION_HERE, TRANSLATE, AT(shared.out), NULL, "FILE", "parse: also draw the first tree: .png, .svg or .pdf, with its data beside it as .tsv"},
     {"size", 0, OPTION_TEXT, OPTION_HERE, TRANSLATE, AT(shared.size), NULL, "SIZE", "size of that picture, such as 8.5cm, 16cmx9cm or 900x540"},
     {"scores", 0, OPTION_FLAG, OPTION_HERE, TRANSLATE, AT(scores), NULL, NULL, "with plain: print SCORE and a tab before the text"},
-    {"file", 0, OPTION_PATH, OPTION_HERE, TRANSLATE | SCORE | SUBWORDS, AT(input), NULL, "FILE", "the text, one sentence per line (none: standard input)"},
+    {"file", 0, OPTION_PATH, OPTION_HERE, TRANSLATE | SCORE | SUBWORDS | BASELINE, AT(input), NULL, "FILE", "the text, one sentence per line (none: standard input); baseline --trees: print the grammar's trees of it, instead of scores"},
     {"translations", 0, OPTION_PATH, OPTION_HERE, SCORE, AT(translations), NULL, "FILE", "what is scored: a translation of each sentence, one per line"},
     {"max-tokens", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE | SCORE | EVAL, AT(max_tokens), "4096", "[1,1073741824]", "limit of what a worker translates at once: sentences times the longest length, of source or translation, in subwords"},
     {"chunk", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE | SCORE | EVAL, AT(chunk), "2048", "[1,1073741824]", "lines to read, sort by length and answer together (1: answer each line at once)"},

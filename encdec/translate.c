@@ -163,33 +163,10 @@ static bool read_beside(Translate *t, bool last, Error *e)
     return !last || getc(t->beside) == EOF || fail(e, "%s has more lines than there are sentences", name_beside(t));
 }
 
-/* What a treebank writes for brackets in a text. */
-static bool name_brackets(Lines *lines, Error *e)
-{
-    Lines named = {0};
-    Buffer b = {0};
-    bool fine = true;
-    for (size_t i = 0; fine && i < lines->count; i++) {
-        const Line line = lines_at(lines, i);
-        b.size = 0;
-        buffer_add(&b, "", 0);
-        for (size_t k = 0; k < line.size; k++) {
-            const char c = line.text[k];
-            const char *name = c == '(' ? "-LRB-" : c == ')' ? "-RRB-" : NULL;
-            buffer_add(&b, name ? name : &c, name ? strlen(name) : 1);
-        }
-        fine = (!b.failed || memory_error(e, "a line", line.size, 1)) && lines_add(&named, b.text, b.size, e);
-    }
-    buffer_free(&b);
-    lines_close(lines);
-    *lines = named;
-    return fine;
-}
-
 static bool translate_chunk(Translate *t, bool last, Error *e)
 {
     double start = clock_seconds();
-    bool fine = read_beside(t, last, e) && (!t->parses || name_brackets(&t->lines, e)) &&
+    bool fine = read_beside(t, last, e) && (!t->parses || tree_name_brackets(&t->lines, e)) &&
                 translating_prefixed(&t->t, &t->lines, t->beside ? &t->given : NULL, t->scores, e) &&
                 print_answers(t, e);
     t->seconds += clock_seconds() - start;
