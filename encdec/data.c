@@ -19,6 +19,15 @@ static void close_pairs(SentencePairs *p)
 
 size_t pairs_ids(const SentencePairs *p, size_t side) { return p->count ? p->start[side][p->count] : 0; }
 
+void pairs_positions(const bool *moves, const int32_t *targets, size_t count, int32_t *position)
+{
+    int32_t moved = 0;
+    for (size_t i = 0; i < count; i++) {
+        moved += i && (!moves || moves[targets[i - 1]]);
+        position[i] = moved;
+    }
+}
+
 void pairs_row(const SentencePairs *p, size_t i, Batch *b)
 {
     const int32_t *source = p->ids[SOURCE] + p->start[SOURCE][i], *target = p->ids[TARGET] + p->start[TARGET][i];
@@ -33,11 +42,7 @@ void pairs_row(const SentencePairs *p, size_t i, Batch *b)
         b->side[TARGET].ids[at + k] = k ? target[k - 1] : END;
         b->side[TARGET].targets[at + k] = target[k];
     }
-    int32_t words = 0;
-    for (size_t k = 0; p->moves && k < said; k++) {
-        words += k && p->moves[target[k - 1]];
-        b->side[TARGET].position[at + k] = words;
-    }
+    pairs_positions(p->moves, target, said, b->side[TARGET].position + at);
 }
 
 static bool reserve(SentencePairs *p, size_t most, Error *e)

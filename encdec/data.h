@@ -52,6 +52,10 @@ bool bitext_spread(const Bitext *b, Split part, size_t count, Lines side[SIDES_U
 /* Ids of a side in all pairs of a part, </s> with them. */
 size_t pairs_ids(const SentencePairs *p, size_t side);
 
+/* The positions of what a decoder reads before it writes targets [count]: 0, 1, 2, .. or, where not every target moves them
+ * on, as many as have done so. */
+void pairs_positions(const bool *moves, const int32_t *targets, size_t count, int32_t *position);
+
 /* Adds pair i as a row on both sides: the source as it is; of the target the decoder reads </s> and all but its own
  * </s>, and predicts at each position what comes next, </s> last. */
 void pairs_row(const SentencePairs *p, size_t i, Batch *b);

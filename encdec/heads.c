@@ -107,13 +107,18 @@ static bool name_tokens(const EncDec *c, Inspection *l, size_t which, const int3
 /* What is read, target [n] with its </s>: the decoder begins with the </s> instead. */
 static bool read_pair(EncDec *c, Inspection *l, const Ids *source, const Ids *target, Error *e)
 {
-    int32_t *reads = memory_get(target->count, sizeof *reads);
+    int32_t *reads = memory_get(2 * target->count, sizeof *reads);
     if (!reads)
-        return memory_error(e, "a translation", target->count, sizeof *reads);
+        return memory_error(e, "a translation", target->count, 2 * sizeof *reads);
+    int32_t *position = reads + target->count;
+    pairs_positions(c->model.moves, target->id, target->count, position);
     reads[0] = END;
     memcpy(reads + 1, target->id, (target->count - 1) * sizeof *reads);
-    const InspectRow row = {
-        .sides = 2, .ids = {source->id, reads}, .count = {source->count, target->count}, .network = network};
+    const InspectRow row = {.sides = 2,
+                            .ids = {source->id, reads},
+                            .count = {source->count, target->count},
+                            .position = {NULL, position},
+                            .network = network};
     bool fine = name_tokens(c, l, SOURCE_TOKENS, source->id, source->count, e) &&
                 name_tokens(c, l, READ_TOKENS, reads, target->count, e) &&
                 name_tokens(c, l, WRITTEN_TOKENS, target->id, target->count, e) && inspect_read(&c->app, l, &row, e);
@@ -148,6 +153,24 @@ static void name_maps(EncDec *c, Inspection *l)
     l->shown = recorder_maps(&l->recorder, names[c->options->maps]);
 }
 
+/* Ids of --target-text; of a parser it may also be a tree in brackets. */
+static bool cut_given(const EncDec *c, Cutter *cutter, const char *given, Ids *target, Error *e)
+{
+    Tree tree = {0};
+    Buffer line = {0};
+    Error none;
+    size_t at = 0;
+    if (c->options->trees && tree_read(&tree, given, strlen(given), &at, &none) && tree.count)
+        tree_tokens_write(&tree, (TreeLeaves)c->options->leaves, &line);
+    else
+        buffer_print(&line, "%s", given);
+    const bool fine = (!line.failed || memory_error(e, "a text", line.size, 1)) &&
+                      cut_line(c, cutter, TARGET, (Line){line.text ? line.text : "", line.size}, target, e);
+    tree_free(&tree);
+    buffer_free(&line);
+    return fine;
+}
+
 bool encdec_inspect(App *a, Inspection *l, Error *e)
 {
     EncDec *c = (EncDec *)a;
@@ -158,8 +181,7 @@ bool encdec_inspect(App *a, Inspection *l, Error *e)
     bool fine = inspect_text(a, l->options, &text, e) && encdec_open_run(c, e) && cutter_open(&cutter, &c->subwords, e);
     const Line line = {text.text, text.size};
     fine = fine && cut_line(c, &cutter, SOURCE, line, &source, e) &&
-           (given ? cut_line(c, &cutter, TARGET, (Line){given, strlen(given)}, &target, e)
-                  : translate(c, line, &target, e));
+           (given ? cut_given(c, &cutter, given, &target, e) : translate(c, line, &target, e));
     fine = fine && say_pair(c, l, &target, e) && read_pair(c, l, &source, &target, e);
     if (fine)
         name_maps(c, l);

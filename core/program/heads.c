@@ -83,6 +83,8 @@ static void fill(Batch *b, const InspectRow *row)
         for (size_t i = 0; i < row->count[side]; i++) {
             b->side[side].ids[at + i] = row->ids[side][i];
             b->side[side].targets[at + i] = -1;
+            if (row->position[side])
+                b->side[side].position[at + i] = row->position[side][i];
         }
     }
 }

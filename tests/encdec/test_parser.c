@@ -379,6 +379,19 @@ START_TEST(two_parsers_are_compared_on_the_same_sentences)
     said_free(&s);
 }
 
+/* A tree that is given may be in brackets, or be its tokens. */
+START_TEST(brackets_are_drawn_against_words)
+{
+    const char *folder = treebank(), *run = trained(folder, "--steps 150 --warmup 20 --lr 0.01");
+    Said tree = must(
+             "heads --run %s --text the\tdog\t. --target-text (S\t(NP\t(DT\tthe)\t(NN\tdog))\t(.\t.)) --align -q", run),
+         tokens = must("heads --run %s --text the\tdog\t. --target-text (S\t(NP\tDT\tNN\t)NP\t.\t)S --align -q", run);
+    ck_assert_str_eq(tree.out, tokens.out);
+    ck_assert_msg(strstr(tree.out, "\n)S\t") && strstr(tree.out, "\nNN\t"), "%s", tree.out);
+    said_free(&tree);
+    said_free(&tokens);
+}
+
 START_TEST(what_does_not_go_together_is_refused)
 {
     const char *folder = treebank(), *run = trained(folder, "--steps 1"), *other = fresh_path("run");
@@ -400,6 +413,7 @@ static const Test tests[] = {TEST(a_sentence_and_its_tree_are_a_pair_of_lines),
                              TEST(what_is_ill_formed_is_said),
                              TEST(what_is_searched_is_what_is_scored),
                              TEST(two_parsers_are_compared_on_the_same_sentences),
+                             TEST(brackets_are_drawn_against_words),
                              TEST(what_does_not_go_together_is_refused)};
 
 int main(int argc, char **argv)

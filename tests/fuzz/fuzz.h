@@ -45,6 +45,7 @@ int fuzz_plan(const uint8_t *data, size_t size);
 int fuzz_safetensors(const uint8_t *data, size_t size);
 int fuzz_source(const uint8_t *data, size_t size);
 int fuzz_tree(const uint8_t *data, size_t size);
+int fuzz_tree_tokens(const uint8_t *data, size_t size);
 int fuzz_vocabulary(const uint8_t *data, size_t size);
 int fuzz_wordpiece(const uint8_t *data, size_t size);
 int fuzz_words(const uint8_t *data, size_t size);

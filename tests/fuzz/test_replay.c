@@ -75,6 +75,8 @@ START_TEST(safetensors) { replay("safetensors", fuzz_safetensors); }
 START_TEST(source) { replay("source", fuzz_source); }
 
 START_TEST(tree) { replay("tree", fuzz_tree); }
+
+START_TEST(tree_tokens) { replay("tree_tokens", fuzz_tree_tokens); }
 START_TEST(vocabulary) { replay("vocabulary", fuzz_vocabulary); }
 
 START_TEST(wordpiece) { replay("wordpiece", fuzz_wordpiece); }
@@ -83,9 +85,9 @@ START_TEST(words) { replay("words", fuzz_words); }
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(bleu),    TEST(bpe),        TEST(csv),         TEST(gpt2),
-                                 TEST(hf),      TEST(json),       TEST(llmc),        TEST(moses),
-                                 TEST(options), TEST(plan),       TEST(safetensors), TEST(source),
-                                 TEST(tree),    TEST(vocabulary), TEST(wordpiece),   TEST(words)};
+    static const Test tests[] = {TEST(bleu),        TEST(bpe),    TEST(csv),   TEST(gpt2),        TEST(hf),
+                                 TEST(json),        TEST(llmc),   TEST(moses), TEST(options),     TEST(plan),
+                                 TEST(safetensors), TEST(source), TEST(tree),  TEST(tree_tokens), TEST(vocabulary),
+                                 TEST(wordpiece),   TEST(words)};
     return suite_run("fuzz/replay", tests, sizeof tests / sizeof *tests, argc, argv);
 }
