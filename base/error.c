@@ -1,6 +1,8 @@
 /* One line about what went wrong. */
 #include "base/error.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,9 +20,7 @@ bool fail(Error *e, const char *format, ...)
         text[0] = 0;
     if (length >= (int)sizeof text)
         memcpy(text + sizeof text - 4, "...", 4);
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < 32 || *c == 127)
-            *c = '?'; /* a name found in a file may hold anything, and this is one line */
+    utf8_hide_controls(text, strlen(text)); /* a name found in a file may hold anything */
     memcpy(e->text, text, sizeof text);
     return false;
 }

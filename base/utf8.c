@@ -42,6 +42,25 @@ bool utf8_valid(const char *text, size_t size)
     return true;
 }
 
+size_t utf8_control(const char *text, size_t size)
+{
+    size_t at = 0;
+    while (at < size) {
+        uint32_t code = (unsigned char)text[at];
+        const size_t length = utf8_decode(&code, text + at, size - at);
+        if (code < 0x20 || (code >= 0x7F && code < 0xA0))
+            break;
+        at += length ? length : 1;
+    }
+    return at;
+}
+
+void utf8_hide_controls(char *text, size_t size)
+{
+    for (size_t at = 0; (at += utf8_control(text + at, size - at)) < size;)
+        memset(text + at, '?', utf8_step(text + at, size - at));
+}
+
 size_t utf8_head(const char *text, size_t size)
 {
     size_t n = 0;

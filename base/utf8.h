@@ -23,6 +23,13 @@ static inline size_t utf8_step(const char *text, size_t size)
 /* Whether all of a text is valid UTF-8. */
 bool utf8_valid(const char *text, size_t size);
 
+/* Where the first control character begins: one below U+0020 or of U+007F to U+009F, or a byte that is none of a character
+ * and one of these in Latin-1, which some terminals obey. `size` where there is none. */
+size_t utf8_control(const char *text, size_t size);
+
+/* Each becomes '?': a message is one line, and what a file holds gives a terminal no orders. */
+void utf8_hide_controls(char *text, size_t size);
+
 /* Bytes at the beginning of a text that end a character which began before it; and bytes at its end that begin one
  * which ends after it: 0 to 3 of each. */
 size_t utf8_head(const char *text, size_t size);

@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "base/sha256.h"
+#include "base/utf8.h"
 #include "core/cli/words.h"
 #include "core/text/words.h"
 
@@ -65,12 +66,7 @@ const char *class_fault(const char *name, size_t size)
         return "is empty";
     if (size > CLASS_LONGEST)
         return "is too long for a name: at most 200 bytes";
-    for (size_t i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)name[i], next = (unsigned char)(i + 1 < size ? name[i + 1] : 0);
-        if (c < 0x20 || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0)) /* U+0080 to U+009F, too */
-            return "holds a control character, such as a tab or a line end";
-    }
-    return NULL;
+    return utf8_control(name, size) < size ? "holds a control character, such as a tab or a line end" : NULL;
 }
 
 static bool has_label(const Labelled *text, Error *e)

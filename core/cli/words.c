@@ -3,6 +3,8 @@
  *     d[i][j] = min(d[i-1][j] + 1, d[i][j-1] + 1, d[i-1][j-1] + (a_i != b_j), d[i-2][j-2] + 1 if swapped) */
 #include "words.h"
 
+#include "base/utf8.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -11,8 +13,8 @@ Quoted quoted(const char *text, size_t length)
     Quoted q = {""};
     size_t capacity = sizeof q.text - 1, n = 0;
     while (n < length && n < capacity && text[n]) {
-        unsigned char c = (unsigned char)text[n];
-        q.text[n++] = c < 0x20 || c == 0x7f ? '?' : (char)c;
+        q.text[n] = text[n];
+        n++;
     }
     if (n == capacity && n < length && text[n]) {
         n -= 3;
@@ -20,6 +22,7 @@ Quoted quoted(const char *text, size_t length)
             n--;
         memcpy(q.text + n, "...", 4);
     }
+    utf8_hide_controls(q.text, strlen(q.text));
     return q;
 }
 

@@ -81,9 +81,7 @@ static bool read_header(Csv *c, const char *const *names, Buffer *there, Error *
     }
     if (there->failed)
         return memory_error(e, c->path, there->size, 1);
-    for (size_t i = 0; i < there->size; i++) /* a message has one line */
-        if ((unsigned char)there->text[i] < ' ')
-            there->text[i] = '?';
+    utf8_hide_controls(there->text, there->size);
     for (size_t i = 0; i < c->wanted; i++)
         if (!found[i])
             return fail(e, "%s has no column '%s'; its columns are: %.300s", c->path, names[i], there->text);

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "core/run/json.h"
 #include "core/run/run.h"
 #include "core/train/update.h"
@@ -261,9 +262,8 @@ static void count_name(WeightsPart *part, Buffer *names, PartKind kind, const ch
     if (part->count[kind]++ >= TOLD)
         return;
     buffer_print(&names[kind], "%s%s%s", before ? ", " : "", name, more);
-    for (size_t i = before; i < names[kind].size; i++)
-        if ((unsigned char)names[kind].text[i] < ' ')
-            names[kind].text[i] = '?';
+    if (!names[kind].failed)
+        utf8_hide_controls(names[kind].text + before, names[kind].size - before);
     if (part->count[kind] == TOLD)
         buffer_print(&names[kind], ", ..");
 }

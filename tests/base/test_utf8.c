@@ -82,8 +82,41 @@ START_TEST(a_text_cut_anywhere_is_whole_without_head_and_tail)
     ck_assert_uint_eq(utf8_head("", 0) + utf8_tail("", 0), 0);
 }
 
+/* What a terminal obeys: it is said, and names in files may hold it. */
+START_TEST(control_characters_are_found_and_hidden)
+{
+    static const struct {
+        const char *text, *hidden;
+        size_t first;
+    } cases[] = {{"a\tb\n", "a?b?", 1},
+                 {"\x1B[31m", "?[31m", 0},
+                 {"a\x7F", "a?", 1},
+                 {"a\xC2\x9B"
+                  "2J",
+                  "a??2J", 1},
+                 {"a\x9B"
+                  "2J\x85",
+                  "a?2J?", 1},
+                 {"\xC2\xA0\xC3\x9B", "\xC2\xA0\xC3\x9B", 4},
+                 {"\xE2\x80\xA8", "\xE2\x80\xA8", 3},
+                 {"caf\xE9", "caf\xE9", 4},
+                 {"\xE2\x80", "\xE2?", 1},
+                 {"", "", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[16];
+        strcpy(text, cases[i].text);
+        ck_assert_uint_eq(utf8_control(text, strlen(text)), cases[i].first);
+        utf8_hide_controls(text, strlen(text));
+        ck_assert_str_eq(text, cases[i].hidden);
+    }
+    char whole[] = "a\0b";
+    utf8_hide_controls(whole, 3);
+    ck_assert_str_eq(whole, "a?b");
+}
+
 static const Test tests[] = {
     TEST(each_code_point_is_read_as_long_as_it_was_written), TEST(what_no_code_point_gives_is_no_character),
-    TEST(a_tail_is_the_beginning_of_a_character), TEST(a_text_cut_anywhere_is_whole_without_head_and_tail)};
+    TEST(a_tail_is_the_beginning_of_a_character), TEST(a_text_cut_anywhere_is_whole_without_head_and_tail),
+    TEST(control_characters_are_found_and_hidden)};
 
 int main(int argc, char **argv) { return suite_run("base/utf8", tests, sizeof tests / sizeof *tests, argc, argv); }

@@ -215,6 +215,12 @@ START_TEST(a_run_whose_classes_are_no_names_is_refused)
                   {"neg\0\npos\n", "line 1: the class 'neg' holds a control", 9},
                   {"neg\npos\033[2J\n", "control character", 12},
                   {"neg\npo\ts\n", "control character", 9},
+                  {"neg\npos\x9B"
+                   "2J\n",
+                   "the class 'pos?2J' holds a control", 11},
+                  {"neg\npos\xC2\x9B"
+                   "2J\n",
+                   "the class 'pos??2J' holds a control", 12},
                   {"neg\npos", "is truncated", 7},
                   {"neg\n\n", "line 2: the class '' is empty", 5},
                   {"neg\nneg\n", "appears twice", 8},

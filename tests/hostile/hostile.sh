@@ -176,7 +176,7 @@ while [ "$i" -lt "$count" ]; do
         pick -1 0 1 2 3 7 -0 nan inf 1e308 1e-320 0x10 9223372036854775807 18446744073709551616 EMPTY a /dev/null /dev/full \
             . run run/config.json missing/file data/lines.en data/lines.en.gz data/lines.de data/labels.tsv data/noise data/empty \
             data last best average 3 bf16 f64 plain emulated bytes words bpe none cosine en de text label all valid test - \
-            "$(printf '\033[31mred')" "$(printf 'two\nlines')" 1,2 0.9,0.98 30m 50% out.png out.svg out.tsv && value=$picked
+            "$(printf '\033[31mred')" "$(printf '\302\23331mred')" "$(printf 'two\nlines')" 1,2 0.9,0.98 30m 50% out.png out.svg out.tsv && value=$picked
         [ "$value" = EMPTY ] && value=
         pick = BLANK ALONE $suits
         case $picked,$placeholder in
@@ -207,7 +207,7 @@ while [ "$i" -lt "$count" ]; do
     *) [ "$status" -ne 0 ] || ! grep -qiwE -e '-?(nan|inf)' out || why="nan or inf in an answer" ;;
     esac
     [ -c /dev/null ] && [ -c /dev/full ] || { echo "/dev/null or /dev/full is no device any more: $program $*" && exit 1; }
-    ! grep -q "$(printf '[\001-\010\013\014\016-\037]')" err || why="a control character in a message"
+    ! grep -qE "$(printf '[\001-\010\013\014\016-\037]|\302[\200-\237]')" err || why="a control character in a message"
     diff -r data data.before >/dev/null || {
         case " $*" in *\ --out* | *\ --npy* | *\ --html* | *\ --dump*) ;; *) why="data changed" ;; esac # there it was asked for
         rm -rf data && cp -r data.before data
