@@ -329,12 +329,31 @@ typedef struct Meaning {
 
 static const Meaning meanings[] = {{"heads", {".attention.", ".cross."}},
                                    {"window", {NULL}},
+                                   {"window-pattern", {NULL}},
+                                   {"sinks", {NULL}},
+                                   {"sparse", {NULL}},
+                                   {"stride", {NULL}},
+                                   {"sparse-block", {NULL}},
+                                   {"top-keys", {NULL}},
+                                   {"score-cap", {NULL}},
+                                   {"logit-cap", {NULL}},
+                                   {"sigmoid-attention", {".attention.", ".cross."}},
+                                   {"residual-scores", {".attention.", ".cross."}},
+                                   {"loops", {NULL}},
+                                   {"skip", {NULL}},
                                    {"activation", {".ff."}},
                                    {"norm", {".attention.", ".cross.", ".ff.", ".norm"}},
                                    {"norm-kind", {"norm"}},
                                    {"parametrization", {".attention.", ".cross.", "logits.", "embedding."}},
                                    {"base-width", {".attention.", ".cross.", "logits.", "embedding."}},
                                    {"positions", {NULL}},
+                                   {"rotary-base", {NULL}},
+                                   {"rotary-share", {NULL}},
+                                   {"rotary-stretch", {NULL}},
+                                   {"rotary-scaling", {NULL}},
+                                   {"alibi-heads", {NULL}},
+                                   {"word-positions", {NULL}},
+                                   {"marks", {NULL}},
                                    {"score", {".attention.", ".cross."}},
                                    {"distances", {".relative."}},
                                    {"pool", {"logits."}}};
@@ -353,6 +372,8 @@ static const char *misread(const Source *from, const Parameters *p, const Meanin
 static const char *value_of(const Json *options, const Meaning *m)
 {
     const Json *value = json_get(options, m->option);
+    if (value && value->kind == JSON_BOOL)
+        return value->truth ? "yes" : "no";
     return value && value->text ? value->text : run_unless_given(m->option);
 }
 

@@ -412,7 +412,13 @@ START_TEST(weights_of_another_architecture_are_refused_though_their_shapes_fit)
                  {"{\"norm\": \"pre\"}", "{\"norm\": \"post\"}", "norm pre"},
                  {"{", "{}", "model.safetensors"},
                  {"{\"heads\": 4, \"context\": 9}", "{\"heads\": 4, \"context\": 8}", NULL},
-                 {"{}", "{\"heads\": 4}", NULL}};
+                 {"{}", "{\"heads\": 4}", NULL},
+                 {"{\"heads\": 4}", "{\"heads\": 4, \"score-cap\": 5}", "score-cap 0, and this one has 5"},
+                 {"{\"sparse\": \"local\", \"stride\": 4}", "{}", "sparse local, and this one has none"},
+                 {"{}", "{\"rotary-base\": 500000}", "rotary-base 0, and this one has 500000"},
+                 {"{\"residual-scores\": true}", "{\"residual-scores\": false}", "yes, and this one has no"},
+                 {"{\"sigmoid-attention\": false}", "{}", NULL},
+                 {"{\"loops\": 2}", "{}", "loops 2, and this one has 1"}};
     Error e;
     TinyRun r;
     Progression at = {.step = 3};
