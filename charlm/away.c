@@ -16,6 +16,7 @@ static void measure(Away *w)
     w->ff = model_size(m, "ff") ? model_size(m, "ff") : 4 * w->dim;
     w->depth = model_size(m, "depth");
     w->context = model_size(m, "context");
+    w->epsilon = model_epsilon(m);
     w->rotary_base = base > 0 ? base : 10000;
     w->rotary_stretch = stretch > 0 ? stretch : 1;
     if (model_is(m, "rotary-scaling", "ntk") && w->head_size > 2) { /* which is another base */

@@ -19,7 +19,7 @@ enum { ARCHITECTURES = 2 };
 #define COMMON                                                                                                         \
     ANY("dim"), ANY("heads"), ANY("head-size"), ANY("value-size"), ANY("depth"), ANY("ff"), ANY("context"),            \
         ANY("bias"), ANY("bias-free"), ANY("tie"), ANY("tokens"), ANY("merges"), ANY("attention"), {"norm", "pre"},    \
-        {"window", "0"}, {"distances", "none"},                                                                        \
+        {"window", "0"}, {"distances", "none"}, ANY("norm-epsilon"),                                                   \
     {                                                                                                                  \
         "score", "scaled-dot"                                                                                          \
     }

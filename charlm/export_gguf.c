@@ -58,14 +58,14 @@ static void add_model(GgufKeys *g, const Away *w)
     add_size(g, w, "attention.head_count", w->heads);
     add_size(g, w, "vocab_size", w->c->tokenizer.count);
     if (!w->llama) {
-        gguf_f32(g, "gpt2.attention.layer_norm_epsilon", 1e-5F);
+        gguf_f32(g, "gpt2.attention.layer_norm_epsilon", (float)w->epsilon);
         return;
     }
     add_size(g, w, "attention.head_count_kv", w->kv_heads);
     add_size(g, w, "attention.key_length", w->head_size);
     add_size(g, w, "attention.value_length", w->head_size);
     add_size(g, w, "rope.dimension_count", w->head_size);
-    gguf_f32(g, "llama.attention.layer_norm_rms_epsilon", 1e-5F);
+    gguf_f32(g, "llama.attention.layer_norm_rms_epsilon", (float)w->epsilon);
     gguf_f32(g, "llama.rope.freq_base", (float)w->rotary_base);
     if (w->rotary_stretch > 1 || w->rotary_stretch < 1) {
         gguf_text(g, "llama.rope.scaling.type", "linear");

@@ -48,7 +48,7 @@ static void add_gpt2(Buffer *b, const Away *w)
     const Member members[] = {{"n_positions", (double)w->context}, {"n_ctx", (double)w->context},
                               {"n_embd", (double)w->dim},          {"n_layer", (double)w->depth},
                               {"n_head", (double)w->heads},        {"n_inner", (double)w->ff},
-                              {"layer_norm_epsilon", 1e-5},        {"resid_pdrop", o->dropout},
+                              {"layer_norm_epsilon", w->epsilon},  {"resid_pdrop", o->dropout},
                               {"embd_pdrop", o->dropout},          {"attn_pdrop", o->attention_dropout}};
     add_members(b, members, sizeof members / sizeof *members);
     json_add_text(b, "activation_function", activation(w));
@@ -82,7 +82,7 @@ static void add_llama(Buffer *b, const Away *w)
                               {"num_key_value_heads", (double)w->kv_heads},
                               {"head_dim", (double)w->head_size},
                               {"intermediate_size", (double)w->ff},
-                              {"rms_norm_eps", 1e-5},
+                              {"rms_norm_eps", w->epsilon},
                               {"attention_dropout", w->c->options->shared.attention_dropout}};
     add_members(b, members, sizeof members / sizeof *members);
     json_add_text(b, "hidden_act", activation(w));

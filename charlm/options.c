@@ -42,7 +42,7 @@ const Option charlm_options[] = {
     {"top-p", 0, OPTION_REAL, OPTION_HERE, SAMPLE, AT(top_p), "1", "(0,1]", "draw from the likeliest tokens that together reach this probability"},
     {"count", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(count), "1", "[1,]", "how many texts to write"},
     {"exact", 0, OPTION_FLAG, OPTION_HERE, SAMPLE, AT(exact), NULL, NULL, "recompute the whole window for each token, without a cache"},
-    {"out", 0, OPTION_PATH, OPTION_HERE, COMMAND_IMPORT, AT(out), NULL, "RUN", "directory of the run to make"},
+    {"out", 0, OPTION_PATH, OPTION_HERE, COMMAND_IMPORT, AT(shared.out), NULL, "RUN", "directory of the run to make"},
     {"format", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_EXPORT, AT(format), NULL, .choices = formats, "hf: a folder for Hugging Face's transformers; gguf: a file for llama.cpp (none given: one must be)"},
     {"sample", 0, OPTION_FLAG, OPTION_HERE, BENCH, AT(sample), NULL, NULL, "measure sampling instead, and compare it with the speed of reading the weights"},
 };

@@ -27,8 +27,7 @@ typedef struct CharlmOptions {
     double temperature, top_p, dynamic;
     size_t length, top_k, count;
     bool exact;
-    /* import and export */
-    const char *out;
+    /* export */
     int format;
     /* bench */
     bool sample;

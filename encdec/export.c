@@ -30,6 +30,7 @@ static const Sayable says[] = {{"dim", NULL},
                                {"gate", NULL},
                                {"norm", "post|pre"},
                                {"norm-kind", "layer|rms|rms-plain"},
+                               {"norm-epsilon", NULL},
                                {"positions", "sinusoid|learned|none"},
                                {"distances", "none"},
                                {"attention", NULL},
@@ -200,7 +201,7 @@ static bool write_config(const Export *x, const Subwords *p, Error *e)
     static const char *const ends[] = {"bos_token", "eos_token", "decoder_start_token"};
     Buffer b = {0};
     buffer_print(&b, "{\"add_source_bos\": false, \"add_source_eos\": true, \"multi_query_attention\": false");
-    json_add_member(&b, "layer_norm_epsilon", 1e-5);
+    json_add_member(&b, "layer_norm_epsilon", model_epsilon(x->model));
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         json_add_key(&b, ends[i]);
         add_subword(&b, p, END);

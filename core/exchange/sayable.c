@@ -29,6 +29,12 @@ double model_number(const Json *model, const char *option)
     return item && item->kind == JSON_NUMBER ? item->number : 0;
 }
 
+double model_epsilon(const Json *model)
+{
+    const double given = model_number(model, "norm-epsilon");
+    return given > 0 ? given : 1e-5;
+}
+
 size_t model_size(const Json *model, const char *option)
 {
     int64_t size;

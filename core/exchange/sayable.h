@@ -22,4 +22,7 @@ bool model_is(const Json *model, const char *option, const char *value);
 size_t model_size(const Json *model, const char *option);
 double model_number(const Json *model, const char *option);
 
+/* What its norms add to a mean square. */
+double model_epsilon(const Json *model);
+
 #endif

@@ -25,7 +25,8 @@ static Parameter *factor_new(Parameters *p, NormKind kind, const char *name)
 Norm norm_new(Parameters *p, NormKind kind, size_t dim, const char *name)
 {
     bool plain = kind == NORM_RMS_PLAIN || kind == NORM_SCALE, bias = kind == NORM_LAYER || kind == NORM_TANH;
-    Norm l = {.kind = kind, .epsilon = kind == NORM_SCALE ? 1e-12 : 1e-5};
+    const double given = p->norm_epsilon > 0 ? p->norm_epsilon : NORM_EPSILON;
+    Norm l = {.kind = kind, .epsilon = kind == NORM_SCALE ? 1e-12 : given};
     l.gain = plain ? ones_new(p, dim, name, "weight") : parameters_add(p, ROLE_GAIN, dim, 0, "%s.weight", name);
     if (bias && !p->bias_free)
         l.bias = parameters_add(p, ROLE_BIAS, dim, 0, "%s.bias", name);

@@ -12,6 +12,9 @@
 
 #include "core/tensor/tape.h"
 
+/* What is added to a variance or a mean square, unless Parameters say otherwise. */
+#define NORM_EPSILON 1e-5
+
 typedef enum NormKind { NORM_LAYER, NORM_RMS, NORM_RMS_PLAIN, NORM_SCALE, NORM_TANH } NormKind;
 
 typedef struct Norm {

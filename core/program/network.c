@@ -95,6 +95,8 @@ bool network_suits(const SharedOptions *o, Error *e)
         return fail(e, "--device mine supports --activation relu, gelu and gelu-tanh; no lesson asks for another");
     if (o->qk_norm_kind && !o->qk_norm)
         return fail(e, "--qk-norm-kind belongs to --qk-norm, which is missing");
+    if (o->norm_epsilon > 0 && (o->norm_kind == NORM_SCALE || o->norm_kind == NORM_TANH))
+        return fail(e, "--norm-epsilon belongs to --norm-kind layer, rms and rms-plain: other norms add nothing");
     if (o->residual_scores && o->attention == ATTENTION_FUSED)
         return fail(e, "--residual-scores needs the scores of the block before, which fused attention does not keep: "
                        "give --attention composed");
@@ -117,6 +119,7 @@ void network_prepare(Parameters *p, const SharedOptions *o)
 {
     p->wider = wider(o);
     p->bias_free = o->bias_free;
+    p->norm_epsilon = o->norm_epsilon;
     p->branch_init = (BranchInit)o->branch_init;
 }
 

@@ -311,6 +311,7 @@ void run_close(Run *run)
 const RunRare run_rare[] = {
     {"kv-heads", "all"},
     {"norm-kind", "layer"},
+    {"norm-epsilon", "0"},
     {"gate", "no"},
     {"qk-norm", "no"},
     {"qk-norm-kind", "rms"},

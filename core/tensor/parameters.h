@@ -60,15 +60,16 @@ typedef enum BranchInit { BRANCH_SAME, BRANCH_SCALED, BRANCH_ZERO } BranchInit;
 typedef struct Parameters {
     Parameter **list;
     size_t count, capacity;
-    size_t dense;   /* numbers before the first ROLE_LOOKUP */
-    size_t lookup;  /* numbers in a row of all ROLE_LOOKUP together */
-    size_t longest; /* rows of the longest of them */
-    size_t size;    /* numbers in a block, gaps included */
-    size_t whole;   /* the same with the constants */
-    size_t numbers; /* numbers that are parameters */
-    double wider;   /* how many times as wide as a base model is what is built: m of muP; 0: there is none */
-    uint32_t sites; /* sites of random numbers given out so far */
-    uint32_t side;  /* of what is built from now on: 0, or 1 for a decoder beside an encoder */
+    size_t dense;        /* numbers before the first ROLE_LOOKUP */
+    size_t lookup;       /* numbers in a row of all ROLE_LOOKUP together */
+    size_t longest;      /* rows of the longest of them */
+    size_t size;         /* numbers in a block, gaps included */
+    size_t whole;        /* the same with the constants */
+    size_t numbers;      /* numbers that are parameters */
+    double wider;        /* how many times as wide as a base model is what is built: m of muP; 0: there is none */
+    uint32_t sites;      /* sites of random numbers given out so far */
+    uint32_t side;       /* of what is built from now on: 0, or 1 for a decoder beside an encoder */
+    double norm_epsilon; /* of norms that are built from now on; 0: the usual one */
     BranchInit branch_init;
     bool again;     /* what is built from now on has parameters that exist, where their names do */
     bool bias_free; /* linear maps and norms that are built from now on have none */

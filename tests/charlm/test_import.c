@@ -287,8 +287,7 @@ static void refuse_edit(const char *folder, const char *run, const Edit *edit)
 START_TEST(what_a_llama_says_that_is_not_known_is_refused)
 {
     static const Edit edits[] = {
-        {"config.json", "\"rms_norm_eps\": 1e-05", "\"rms_norm_eps\": 1e-06", "'rms_norm_eps' must be 1e-05"},
-        {"config.json", "\"rms_norm_eps\": 1e-05,", "", "'rms_norm_eps' must be 1e-05"},
+        {"config.json", "\"rms_norm_eps\": 1e-05", "\"rms_norm_eps\": 1", "'rms_norm_eps' is not a number between 0 and 1"},
         {"config.json", "\"rope_type\": \"linear\"", "\"rope_type\": \"yarn\"", "'rope_type' is yarn"},
         {"config.json", "\"factor\": 2.0,", "", "'factor' of linear rotary positions is missing"},
         {"config.json", "\"mlp_bias\": false", "\"mlp_bias\": true", "'attention_bias' and 'mlp_bias' must be alike"},
@@ -379,7 +378,8 @@ START_TEST(what_is_no_such_model_is_refused)
 {
     static const Edit edits[] = {
         {"config.json", "\"gpt2\"", "\"bert\"", "'model_type' is bert; gpt2 can be imported"},
-        {"config.json", "1e-05", "1e-06", "'layer_norm_epsilon' must be 1e-05"},
+        {"config.json", "1e-05", "0", "'layer_norm_epsilon' is not a number between 0 and 1"},
+        {"config.json", "1e-05", "\"small\"", "'layer_norm_epsilon' is not a number"},
         {"config.json", "gelu_new", "mish", "'activation_function' is mish"},
         {"config.json", "\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false",
          "'tie_word_embeddings' must be true"},
