@@ -181,10 +181,11 @@ static bool import_folder(LmImport *m, Error *e)
 {
     static const char *const ignored[] = {".attn.bias", ".attn.masked_bias", "lm_head.weight", ".rotary_emb.inv_freq",
                                           NULL};
+    static const char *const longer[] = {"transformer.wte.weight", NULL};
     HfFolder *h = &m->base.hf;
     if (!hf_open(h, m->base.path, "transformer.", e) || !read_config(m, e) || !find_tokens(m, e))
         return false;
-    h->table = m->names == NAMES_LLAMA ? NULL : "transformer.wte.weight";
+    h->longer = m->names == NAMES_LLAMA ? NULL : longer;
     if (!hf_weights(h, e) || !convert(m, &h->source, e) || !hf_nothing_left(h, ignored, e))
         return false;
     if (h->left_out && !m->base.a->options->quiet)

@@ -93,6 +93,8 @@ bool cache_path(const CorpusOptions *o, char **path, Error *e)
     if (done) {
         buffer_print(&key, "%s\n%s\n%s\n%s\n", magic, source.text, o->text_column ? o->text_column : "text",
                      o->label_column ? o->label_column : "label");
+        if (o->rule != WORDS_PLAIN)
+            buffer_print(&key, "words of BERT%s\n", o->rule == WORDS_BERT ? "" : ", cased");
         if (o->unlabelled)
             buffer_print(&key, "unlabelled %s\n", o->more ? more.text : "");
         buffer_print(&b, "reviews-%.24s", sha256(key.text, key.size).text);

@@ -5,6 +5,7 @@
 #include "classifier/masking.h"
 #include "classifier/model.h"
 #include "core/program/app.h"
+#include "core/session/session.h"
 
 typedef struct Classifier {
     App app; /* first: what core/program hands back as an App is one of these */
@@ -30,6 +31,12 @@ ReviewsOptions classifier_reviews_options(const Classifier *c);
 
 /* Whether it is one that is pretrained: its classes are tokens. */
 static inline bool classifier_is_masked(const Classifier *c) { return c->options->objective == OBJECTIVE_MASKED; }
+
+/* Whether it tells classes of texts, which have names. */
+static inline bool classifier_has_classes(const Classifier *c)
+{
+    return !classifier_is_masked(c) && c->options->objective != OBJECTIVE_VECTORS;
+}
 
 /* Positions of a row that are marks. */
 static inline size_t classifier_marks(const Classifier *c)
@@ -57,7 +64,12 @@ bool classifier_layer_rates(Classifier *c, Error *e);
 /* Fills the Task: batches of the training part, and the texts of app.data.scored to score. */
 void classifier_task(Classifier *c);
 
-/* The logits [count, classes] of texts, by all workers of a trainer. */
+/* Builds the model of so many tokens and classes, where the options go together. */
+bool classifier_build(Classifier *c, size_t tokens, size_t classes, Error *e);
+
+/* What a network makes of texts, [count, columns], by all workers of a trainer; and logits, of so many classes. */
+bool classifier_outputs(Classifier *c, Trainer *trainer, SessionNetwork network, const Texts *texts, size_t columns,
+                        float *outputs, Error *e);
 bool classifier_logits(Classifier *c, Trainer *trainer, const Texts *texts, float *logits, Error *e);
 
 /* Shares [classes] of logits; returns the likeliest class. */
@@ -76,5 +88,6 @@ bool classifier_eval(App *a, Error *e);
 bool classifier_predict(App *a, Error *e);
 bool classifier_baseline(App *a, Error *e);
 bool classifier_pretrain(App *a, Error *e);
+bool classifier_import(App *a, Error *e);
 
 #endif

@@ -6,7 +6,6 @@
 #include "base/sha256.h"
 #include "base/utf8.h"
 #include "core/cli/words.h"
-#include "core/text/words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -154,12 +153,12 @@ static bool add_id(Corpus *c, size_t at, int32_t id, Error *e)
     return true;
 }
 
-static bool add_text(Corpus *c, const Labelled *text, Error *e)
+static bool add_text(Corpus *c, const Labelled *text, WordRule rule, Error *e)
 {
     size_t at = c->start[c->count];
     if (!find_label(c, text, &c->labels[c->count], e))
         return false;
-    for (Words w = words_of(text->text, text->size); words_next(&w); at++) {
+    for (TextWords w = text_words_of(rule, text->text, text->size); text_words_next(&w); at++) {
         int32_t id;
         if (!vocabulary_add(&c->words, w.word, w.length, 1, &id, e) || !add_id(c, at, id, e))
             return false;
@@ -174,14 +173,14 @@ typedef enum Group { TRAINING, TEST, UNLABELLED, GROUPS } Group;
 static Group group_of(const Labelled *text) { return !text->label ? UNLABELLED : text->test ? TEST : TRAINING; }
 
 /* A group after the other; each text adds a line to `sums`, of which the checksum is made. */
-static bool add_texts(Corpus *c, const Labelled *texts, size_t count, Buffer *sums, Error *e)
+static bool add_texts(Corpus *c, const Labelled *texts, size_t count, WordRule rule, Buffer *sums, Error *e)
 {
     for (Group group = TRAINING; group < GROUPS; group++)
         for (size_t i = 0; i < count; i++) {
             const Labelled *text = &texts[i];
             if (group_of(text) != group)
                 continue;
-            if (!add_text(c, text, e))
+            if (!add_text(c, text, rule, e))
                 return false;
             buffer_print(sums, "%d %.*s %s\n", (int)group, (int)text->label_size, text->label ? text->label : "",
                          sha256(text->text, text->size).text);
@@ -201,7 +200,7 @@ static bool make(Corpus *c, const char *source, const Labelled *texts, size_t co
     if (!vocabulary_open(&c->words, e) ||
         !(o->classes ? given_classes(c, o, e) : classes_of_texts(c, source, texts, count, o->unlabelled, e)))
         return false;
-    bool done = add_texts(c, texts, count, &sums, e);
+    bool done = add_texts(c, texts, count, o->rule, &sums, e);
     if (done && !o->classes && !c->start[c->training] && c->start[c->count] == c->start[c->count - c->unlabelled])
         done = fail(e, "%s: no training text has a word in it", source);
     if (done)

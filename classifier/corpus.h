@@ -3,6 +3,7 @@
 #ifndef CLASSIFIER_CORPUS_H
 #define CLASSIFIER_CORPUS_H
 
+#include "classifier/text_words.h"
 #include "core/text/vocabulary.h"
 
 typedef struct Corpus {
@@ -25,6 +26,7 @@ typedef struct CorpusOptions {
     const char *text_column, *label_column; /* of a table; NULL: "text" and "label" */
     const char *const *classes;             /* NULL: those of the training part */
     size_t class_count;
+    WordRule rule;    /* what its words are */
     bool unlabelled;  /* texts without a label are wanted, too; then there may be no classes */
     const char *more; /* and further ones from here; NULL: none */
 } CorpusOptions;

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/philox.h"
 #include "core/tensor/sites.h"
-#include "core/text/words.h"
 
 #include <string.h>
 
@@ -221,6 +220,7 @@ bool reviews_open(Reviews *r, const ReviewsOptions *o, Error *e)
                             .label_column = o->label_column,
                             .classes = o->classes,
                             .class_count = o->class_count,
+                            .rule = token_words(o->tokens ? o->tokens->kind : o->vocabulary.kind),
                             .unlabelled = o->pretrain,
                             .more = o->unlabelled};
     if (!corpus_open(&r->corpus, &wanted, o->no_cache, &r->cached, e))
@@ -284,7 +284,7 @@ bool text_to_ids(const Tokens *t, const char *text, size_t size, size_t length, 
     Buffer all = {0};
     bool done = true;
     *ids = NULL;
-    for (Words w = words_of(text, size); done && words_next(&w);)
+    for (TextWords w = text_words_of(token_words(t->kind), text, size); done && text_words_next(&w);)
         done = tokens_of_word(t, w.word, w.length, &all, e);
     if (done && !all.size)
         buffer_add(&all, &t->unknown, sizeof t->unknown);

@@ -311,6 +311,11 @@ bool classifier_eval(App *a, Error *e)
     if ((!own && !final && !chosen && !open_others(c, e)) || !reviews_suits(&c->reviews, c->app.data.scored, e))
         return false;
     classifier_task(c);
+    if (c->model.headless)
+        return fail(e,
+                    "the run %s has no logits that could be scored: it gives vectors (predict --vectors), and "
+                    "weights for train --from",
+                    a->run->path);
     if (c->model.masked)
         return masked_eval(c, e);
     Verdicts r = {.texts = reviews_part(&c->reviews, c->app.data.scored), .classes = c->class_count};

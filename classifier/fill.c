@@ -56,12 +56,28 @@ bool masked_eval(Classifier *c, Error *e)
 
 /* --- predict --- */
 
-/* The ids of a text in which [MASK] stands for a token, and how many these are. */
+/* The ids of a text that BERT reads, where the name of a mark is one, and how many of them are [MASK]. */
+static bool read_bert(const Classifier *c, const char *text, size_t size, Buffer *ids, size_t *masks, Error *e)
+{
+    int32_t *own = NULL;
+    size_t count, cut;
+    if (!text_to_ids(c->reading, text, size, 0, &own, &count, &cut, e))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        *masks += own[i] == c->reading->mask;
+    buffer_add(ids, own, count * sizeof *own);
+    memory_free(own);
+    return !ids->failed || memory_error(e, "a text", ids->size, 1);
+}
+
+/* The same of any text in which [MASK] stands for a token. */
 static bool read_masks(const Classifier *c, const char *text, size_t size, Buffer *ids, size_t *masks, Error *e)
 {
     static const char mask[] = "[MASK]";
     const char *end = text + size;
     *masks = 0;
+    if (token_words(c->reading->kind) != WORDS_PLAIN)
+        return read_bert(c, text, size, ids, masks, e);
     for (const char *at = text;; at += sizeof mask - 1) {
         const char *next = at;
         while (next < end && ((size_t)(end - next) < sizeof mask - 1 || memcmp(next, mask, sizeof mask - 1) != 0))

@@ -12,7 +12,7 @@
 static Tensor *network(void *app, Tape *t, const Rows *rows)
 {
     const Classifier *c = app;
-    return c->model.masked ? model_vectors(t, &c->model, rows) : model_logits(t, &c->model, rows);
+    return c->model.masked || c->model.headless ? model_vectors(t, &c->model, rows) : model_logits(t, &c->model, rows);
 }
 
 /* Words as they stand; those that the model does not know in brackets: to it they are all the same. Of marks and subwords
@@ -122,8 +122,8 @@ bool classifier_inspect_further(App *a, Inspection *l, Error *e)
     Attribution m = {0};
     if (!c->options->attribution)
         return true;
-    if (c->model.masked)
-        return fail(e, "--attribution asks which words moved a class, and this run is pretrained") || app_misused(a);
+    if (!classifier_has_classes(c))
+        return fail(e, "--attribution asks which words moved a class, and this run has none") || app_misused(a);
     const Side *read = &l->batch.side[TEXT];
     bool fine = attribution_open(&m, c, read->ids + c->options->marks, read->positions - classifier_marks(c), l->shown,
                                  e);

@@ -11,6 +11,8 @@ static const Command commands[] = {
      classifier_eval},
     {"predict", COMMAND_WRITE, "[TEXT...]", "classify texts: arguments, a file, or lines of standard input",
      classifier_predict},
+    {"import", COMMAND_IMPORT, "DIR", "make a run of a BERT or DistilBERT of Hugging Face's transformers",
+     classifier_import},
     {"baseline", COMMAND_BASELINE, NULL,
      "naive Bayes and logistic regression on words and word pairs: the line to beat", classifier_baseline},
     {"plot", COMMAND_PLOT, "[RUN...]", "draw curves of runs, and pictures of models and data", app_plot},

@@ -2,13 +2,15 @@
  *
  *     x = token_embedding[token] + position_embedding[position] (+ segment_embedding[segment])
  *     x = block(x), depth times, each position seeing all of its text
- *     logits = pool(x) w^T + bias          pool: the mean over the text, its largest numbers, or its first vector
+ *     v = pool(x)                          pool: the mean over the text, its largest numbers, or its first vector
+ *     v = activation(pooler(v))            where there is a pooler
+ *     logits = v w^T + bias
  *
  * Pretrained (Devlin et al. 2019), of masked positions alone:
  *
  *     h = norm(activation(transform(x)))
  *     logits = h w^T + bias                w: of its own, or the table of tokens
- *     next = w2 x[first] + bias2           whether the two parts of a text belong together */
+ *     next = w2 v + bias2                  whether the two parts of a text belong together: v of the first vector */
 #include "classifier/model.h"
 
 #include "core/program/network.h"
@@ -18,7 +20,7 @@ static void add_embeddings(Model *m, const ClassifierOptions *v, size_t tokens)
 {
     const SharedOptions *o = &v->shared;
     EmbeddingOptions words = network_embedding(o, tokens);
-    words.tied = m->masked && o->tie;
+    words.tied = m->headless || (m->masked && o->tie);
     words.words = true;
     words.dropout = v->segments ? 0 : words.dropout;
     const EmbeddingOptions parts = {.vocabulary = 2, .dim = o->dim, .tied = true, .scale = 1};
@@ -44,12 +46,30 @@ static void add_masked(Model *m, const ClassifierOptions *v, size_t tokens)
         m->next = linear_last(p, NULL, o->dim, 2, "next");
 }
 
+/* What makes logits of vectors, and of texts' vectors. */
+static void add_heads(Model *m, const ClassifierOptions *v, size_t tokens, size_t classes)
+{
+    const size_t dim = v->shared.dim;
+    Parameters *p = &m->parameters;
+    if (v->pooler)
+        m->pooler = linear_new(p, dim, dim, true, "pooler");
+    m->pooler_activation = v->pooler == POOLER_TANH ? ACTIVATION_TANH : ACTIVATION_RELU;
+    if (m->masked)
+        add_masked(m, v, tokens);
+    else
+        m->logits = m->headless ? linear_tied(m->embedding.table) : linear_last(p, NULL, dim, classes, "logits");
+    m->logits.cap = v->shared.logit_cap;
+}
+
 bool model_open(Model *m, const ClassifierOptions *v, size_t tokens, size_t classes, Error *e)
 {
     const SharedOptions *o = &v->shared;
-    const bool masked = v->objective == OBJECTIVE_MASKED;
-    *m = (Model){
-        .context = o->context, .classes = masked ? tokens : classes, .pool = (Pooling)v->pool, .masked = masked};
+    const bool masked = v->objective == OBJECTIVE_MASKED, headless = v->objective == OBJECTIVE_VECTORS;
+    *m = (Model){.context = o->context,
+                 .classes = masked || headless ? tokens : classes,
+                 .pool = (Pooling)v->pool,
+                 .masked = masked,
+                 .headless = headless};
     if (!network_suits(o, e))
         return false;
     Parameters *p = &m->parameters;
@@ -60,11 +80,7 @@ bool model_open(Model *m, const ClassifierOptions *v, size_t tokens, size_t clas
     blocks.last_side = masked && stack_may_narrow(&blocks) ? MASKED : 0;
     add_embeddings(m, v, tokens);
     m->stack = stack_new(p, &blocks);
-    if (masked)
-        add_masked(m, v, tokens);
-    else
-        m->logits = linear_last(p, NULL, o->dim, classes, "logits");
-    m->logits.cap = o->logit_cap;
+    add_heads(m, v, tokens, classes);
     if (parameters_finish(p, e))
         return true;
     model_close(m);
@@ -93,9 +109,27 @@ static Tensor *vectors_of(Tape *t, const Model *m, const Rows *rows, const Queri
 
 Tensor *model_vectors(Tape *t, const Model *m, const Rows *rows) { return vectors_of(t, m, rows, NULL); }
 
+/* v [B, dim] */
+static Tensor *pooled(Tape *t, const Model *m, Tensor *v)
+{
+    if (!m->pooler.weight)
+        return v;
+    return m->pooler_activation == ACTIVATION_RELU ? linear_relu(t, &m->pooler, v)
+                                                   : activate(t, linear(t, &m->pooler, v), m->pooler_activation);
+}
+
+Tensor *model_text_vectors(Tape *t, const Model *m, Vector which, const Rows *rows)
+{
+    Tensor *x = model_vectors(t, m, rows);
+    const Pooling how = which == VECTOR_POOLER ? POOLING_FIRST : (Pooling)which;
+    Tensor *v = pool_rows(t, x, how, &rows[TEXT]);
+    return which == VECTOR_POOLER ? pooled(t, m, v) : v;
+}
+
 Tensor *model_logits(Tape *t, const Model *m, const Rows *rows)
 {
-    return linear_logits(t, &m->logits, pool_rows(t, model_vectors(t, m, rows), m->pool, &rows[TEXT]));
+    Tensor *v = pool_rows(t, model_vectors(t, m, rows), m->pool, &rows[TEXT]);
+    return linear_logits(t, &m->logits, pooled(t, m, v));
 }
 
 Tensor *model_masked(Tape *t, const Model *m, const Rows *rows)
@@ -114,5 +148,5 @@ Tensor *model_tokens(Tape *t, const Model *m, Tensor *vectors)
 
 Tensor *model_next(Tape *t, const Model *m, Tensor *vectors, const Rows *rows)
 {
-    return linear_logits(t, &m->next, pool_rows(t, vectors, POOLING_FIRST, &rows[MASKED]));
+    return linear_logits(t, &m->next, pooled(t, m, pool_rows(t, vectors, POOLING_FIRST, &rows[MASKED])));
 }

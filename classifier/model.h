@@ -21,7 +21,8 @@ typedef struct Model {
     size_t context;
     size_t classes; /* or tokens */
     Pooling pool;
-    bool masked; /* it predicts tokens */
+    bool masked;   /* it predicts tokens */
+    bool headless; /* nobody asks for its logits, which are those of the table of tokens */
     Parameters parameters;
     Embedding embedding, segments; /* segments.table NULL: there are none */
     Dropout drop;                  /* of their sum */
@@ -29,6 +30,8 @@ typedef struct Model {
     Linear transform; /* of a masked position's vector, before the logits of tokens */
     Activation activation;
     Norm transform_norm;
+    Linear pooler; /* of a text's vector, before logits; weight NULL: none */
+    Activation pooler_activation;
     Linear logits;
     Linear next; /* weight NULL: sentences are not paired */
 } Model;
@@ -41,6 +44,16 @@ size_t model_sides(const Model *m);
 
 /* The vectors [N, dim] of a text's positions. */
 Tensor *model_vectors(Tape *t, const Model *m, const Rows *rows);
+
+/* One of them for each text, [B, dim]. */
+typedef enum Vector {
+    VECTOR_FIRST = POOLING_FIRST,
+    VECTOR_MEAN = POOLING_MEAN,
+    VECTOR_MAX = POOLING_MAX,
+    VECTOR_POOLER /* the pooler's, of the first */
+} Vector;
+
+Tensor *model_text_vectors(Tape *t, const Model *m, Vector which, const Rows *rows);
 
 /* logits [B, classes] as reals: one row for each text. */
 Tensor *model_logits(Tape *t, const Model *m, const Rows *rows);

@@ -2,6 +2,7 @@
 #include "classifier/options.h"
 
 #include "classifier/data.h"
+#include "classifier/model.h"
 #include "classifier/tokens.h"
 #include "kernels/kernels.h"
 
@@ -17,20 +18,29 @@ enum {
 static const OptionChoice pools[] = {
     {"first", POOLING_FIRST}, {"average", POOLING_MEAN}, {"max", POOLING_MAX}, {NULL, 0}};
 
-static const OptionChoice objectives[] = {{"classes", OBJECTIVE_CLASSES}, {"masked", OBJECTIVE_MASKED}, {NULL, 0}};
-static const OptionChoice tokens[] = {{"words", TOKEN_WORDS}, {"wordpiece", TOKEN_WORDPIECE}, {NULL, 0}};
+static const OptionChoice poolers[] = {{"none", POOLER_NONE}, {"tanh", POOLER_TANH}, {"relu", POOLER_RELU}, {NULL, 0}};
+static const OptionChoice vectors[] = {
+    {"first", VECTOR_FIRST}, {"average", VECTOR_MEAN}, {"max", VECTOR_MAX}, {"pooler", VECTOR_POOLER}, {NULL, 0}};
+static const OptionChoice objectives[] = {
+    {"classes", OBJECTIVE_CLASSES}, {"masked", OBJECTIVE_MASKED}, {"vectors", OBJECTIVE_VECTORS}, {NULL, 0}};
+static const OptionChoice tokens[] = {{"words", TOKEN_WORDS},
+                                      {"wordpiece", TOKEN_WORDPIECE},
+                                      {"bert", TOKEN_BERT},
+                                      {"bert-cased", TOKEN_BERT_CASED},
+                                      {NULL, 0}};
 
 #define AT(field) offsetof(ClassifierOptions, field)
 
 /* clang-format off */
 const Option classifier_options[] = {
     {"pool", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(pool), "average", .choices = pools, "how a text's vectors become one: the first, their mean or their maximum"},
-    {"words", 0, OPTION_SIZE, OPTION_MODEL, TRAIN | INFO | BENCH | COMMAND_PLOT, AT(words), "50000", "[2,1073741824]", "size of the vocabulary: <unk> and the most frequent words of the training part, or with --tokens wordpiece how many subwords"},
-    {"tokens", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(tokens), NULL, .choices = tokens, "whole words, or the subwords that are learned from the training part (none given: words)"},
-    {"vocabulary", 0, OPTION_PATH, OPTION_TRAINING, TRAIN, AT(vocabulary), NULL, "FILE", "the subwords of --tokens wordpiece from a vocab.txt, instead of learning them"},
+    {"pooler", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(pooler), NULL, .choices = poolers, "a linear map and tanh or relu between the vector of a text and its logits, and with tanh those of --next-sentence, as BERT has it (none given: none)"},
+    {"words", 0, OPTION_SIZE, OPTION_MODEL, TRAIN | INFO | BENCH | COMMAND_PLOT, AT(words), "50000", "[2,1073741824]", "size of the vocabulary: <unk> and the most frequent words of the training part, or how many subwords"},
+    {"tokens", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(tokens), NULL, .choices = tokens, "whole words, or subwords, which are learned from the training part: of these words, or of the text as BERT reads it, in lower case or as written (none given: words)"},
+    {"vocabulary", 0, OPTION_PATH, OPTION_TRAINING, TRAIN, AT(vocabulary), NULL, "FILE", "the subwords of --tokens wordpiece, bert or bert-cased from a vocab.txt, instead of learning them"},
     {"marks", 0, OPTION_YES_NO, OPTION_MODEL, TRAIN | INFO | BENCH, AT(marks), NULL, NULL, "[CLS] before each text, which --pool first then classifies, and [SEP] after it (none given: no)"},
     {"segments", 0, OPTION_YES_NO, OPTION_MODEL, TRAIN | INFO | BENCH, AT(segments), NULL, NULL, "a vector for each of two parts of a text, added to the embeddings (none given: no)"},
-    {"objective", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(objective), NULL, .choices = objectives, "what is learned: the class of a text, or masked tokens, as with the command pretrain (none given: classes)"},
+    {"objective", 0, OPTION_CHOICE, OPTION_MODEL, TRAIN | INFO | BENCH, AT(objective), NULL, .choices = objectives, "what is learned: the class of a text, or masked tokens, as with the command pretrain; vectors: nothing, as some models that import reads have no logits (none given: classes)"},
     {"next-sentence", 0, OPTION_YES_NO, OPTION_MODEL, TRAIN | INFO | BENCH, AT(next_sentence), NULL, NULL, "pretraining: predict, too, whether two parts of a text belong together; with --marks and --segments (none given: no)"},
     {"mask-share", 0, OPTION_REAL, OPTION_TRAINING, TRAIN | INFO | BENCH, AT(mask_share), NULL, "[0,1)", "pretraining: the part of a text's tokens that is predicted (none given, or 0: 0.15)"},
     {"whole-words", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(whole_words), NULL, NULL, "pretraining: mask all subwords of a word or none (none given: no)"},
@@ -49,7 +59,11 @@ const Option classifier_options[] = {
     {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL, AT(split), "valid", .choices = split_choices, "the part of the data to score"},
     {"mistakes", 0, OPTION_SIZE, OPTION_HERE, EVAL, AT(mistakes), "0", NULL, "show the N mistakes that the model was most confident about"},
     {"file", 0, OPTION_PATH, OPTION_HERE, PREDICT, AT(file), NULL, "FILE", "texts to classify, one per line"},
+    {"vectors", 0, OPTION_PATH, OPTION_HERE, PREDICT, AT(vectors), NULL, "FILE.npy", "write a vector for each text, instead of saying its class"},
+    {"vector", 0, OPTION_CHOICE, OPTION_HERE, PREDICT, AT(vector), "average", .choices = vectors, "with --vectors: which one: of a text's last vectors the average, the first or the largest numbers; or what --pooler makes of the first"},
+    {"normalize", 0, OPTION_FLAG, OPTION_HERE, PREDICT, AT(normalize), NULL, NULL, "with --vectors: make each as long as 1"},
     {"guesses", 0, OPTION_SIZE, OPTION_HERE, PREDICT, AT(guesses), "5", "[1,100]", "how many of the likeliest tokens to show for each [MASK] of a pretrained run"},
+    {"out", 0, OPTION_PATH, OPTION_HERE, COMMAND_IMPORT, AT(shared.out), NULL, "RUN", "directory of the run to make"},
     {"attribution", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(attribution), NULL, NULL, "show which words moved the answer: by leaving each out, by gradient x input, by attention"},
 };
 
@@ -103,6 +117,16 @@ static const Setting finetune[] = {
     {"schedule", "linear"}, {"betas", "0.9,0.98"}, {"decay", "0.01"}, {"smoothing", "0.1"}, {"clip", "1"},
     {"epochs", "3"}, {"eval-every", "300"}, {"init", "gpt2"}, {"pool", "average"}, {NULL, NULL}};
 
+/* BERT's base model, whose shape import changes, and rates to fine-tune such a model with. */
+static const Setting bert[] = {
+    {"dim", "768"}, {"heads", "12"}, {"depth", "12"}, {"ff", "3072"}, {"context", "512"}, {"norm", "post"},
+    {"norm-epsilon", "1e-12"}, {"activation", "gelu"}, {"bias", "yes"}, {"positions", "learned"},
+    {"distances", "none"}, {"segments", "yes"}, {"embedding-norm", "yes"}, {"tokens", "bert"}, {"words", "30522"},
+    {"marks", "yes"}, {"pool", "first"}, {"pooler", "tanh"}, {"init", "gpt2"}, {"dropout", "0.1"},
+    {"attention-dropout", "0.1"}, {"batch", "16"}, {"micro-batch", "4"}, {"lr", "3e-5"}, {"warmup", "100"},
+    {"schedule", "linear"}, {"betas", "0.9,0.999"}, {"decay", "0.01"}, {"smoothing", "0"}, {"clip", "1"},
+    {"epochs", "3"}, {"eval-every", "500"}, {"eval-texts", "500"}, {NULL, NULL}};
+
 static const Preset presets[] = {
     {"former", "6 blocks, 128 wide, 512 words: the model of \"Transformers from scratch\"", former},
     {"best", "1 block, 128 wide, small initial embeddings, much dropout", best},
@@ -110,6 +134,7 @@ static const Preset presets[] = {
     {"pretrain", "4 blocks, 128 wide, 8,000 subwords, 128 at once: what pretrain uses if no preset is given", pretrain},
     {"hours", "pretrain for 4.5 hours of two cores: 4 blocks, 256 wide, 16,000 subwords", hours},
     {"finetune", "for train --from a pretrained run: three epochs at a low learning rate", finetune},
+    {"bert", "12 blocks, 768 wide, 30,522 subwords: BERT's base model, with rates to fine-tune it", bert},
 };
 
 /* What is not asked for: best's recipe for a model of any size. */

@@ -4,9 +4,10 @@
 
 #include "core/program/shared.h"
 
-enum { COMMAND_BASELINE = COMMAND_OWN };
+enum { COMMAND_BASELINE = COMMAND_OWN, COMMAND_IMPORT = COMMAND_APART };
 
-enum { OBJECTIVE_CLASSES = 1, OBJECTIVE_MASKED }; /* 0: none given, classes */
+enum { OBJECTIVE_CLASSES = 1, OBJECTIVE_MASKED, OBJECTIVE_VECTORS }; /* 0: none given, classes */
+enum { POOLER_NONE, POOLER_TANH, POOLER_RELU };
 
 typedef struct ClassifierOptions {
     SharedOptions shared;
@@ -16,7 +17,7 @@ typedef struct ClassifierOptions {
     double layer_rate;
     bool final, by_length, cache;
     /* model */
-    int pool, objective, tokens;
+    int pool, pooler, objective, tokens;
     bool marks, segments, next_sentence;
     /* pretraining */
     double mask_share;
@@ -25,8 +26,10 @@ typedef struct ClassifierOptions {
     int split;
     size_t mistakes;
     /* predicting */
-    const char *file;
+    const char *file, *vectors;
     size_t guesses;
+    int vector;
+    bool normalize;
     /* looking */
     bool attribution;
 } ClassifierOptions;

@@ -1,5 +1,5 @@
-/* classifier predict: the class of texts: of those on the command line, or one a line of a file or standard input. */
-#include "classifier/classifier.h"
+/* classifier predict: the class of texts, or their vectors (vectors.h): of those on the command line, or one a line of a file or standard input. */
+#include "classifier/vectors.h"
 
 #include "base/memory.h"
 #include "base/utf8.h"
@@ -19,8 +19,9 @@ typedef struct Predict {
     char *text[AT_ONCE];
     int32_t *ids; /* of all that wait, one after the other */
     size_t capacity, start[AT_ONCE + 1];
-    float *logits;
+    float *logits; /* or vectors */
     double *shares;
+    NpyWriter vectors; /* where --vectors asks for them */
 } Predict;
 
 static bool print_one(const Predict *p, size_t i, Error *e)
@@ -46,9 +47,13 @@ static bool print_one(const Predict *p, size_t i, Error *e)
 static bool flush(Predict *p, Error *e)
 {
     const Texts texts = {.count = p->count, .ids = p->ids, .start = p->start};
-    bool fine = !p->count || classifier_logits(p->c, &p->trainer, &texts, p->logits, e);
+    const bool vectors = p->c->options->vectors;
+    bool fine = true;
+    if (p->count)
+        fine = vectors ? vectors_write(&p->vectors, p->c, &p->trainer, &texts, p->logits, e)
+                       : classifier_logits(p->c, &p->trainer, &texts, p->logits, e);
     for (size_t i = 0; i < p->count; i++) {
-        fine = fine && print_one(p, i, e);
+        fine = fine && (vectors || print_one(p, i, e));
         memory_free(p->text[i]);
     }
     fflush(stdout);
@@ -62,7 +67,7 @@ static bool add(Predict *p, const char *text, size_t size, Error *e)
     const size_t room = c->model.context - classifier_marks(c);
     int32_t *ids = NULL;
     size_t count, cut, used = p->start[p->count];
-    if (c->model.masked)
+    if (c->model.masked && !c->options->vectors)
         return masked_predict(p->c, &p->trainer, text, size, p->number++, e);
     if (!text_to_ids(c->reading, text, size, room, &ids, &count, &cut, e))
         return false;
@@ -123,18 +128,39 @@ static bool add_all(Predict *p, Error *e)
     return app_input(name, add_lines, p, e) && flush(p, e);
 }
 
+/* The file has its name when all vectors are in it. */
+static bool write_vectors(Predict *p, Error *e)
+{
+    if (!vectors_open(&p->vectors, p->c, e))
+        return false;
+    if (add_all(p, e))
+        return npy_close(&p->vectors, e);
+    npy_abandon(&p->vectors);
+    return false;
+}
+
+static bool predict_suits(const Classifier *c, Error *e)
+{
+    return !c->model.headless || c->options->vectors ||
+           fail(e, "the run %s has no logits to predict with: --vectors FILE.npy writes the vectors of texts",
+                c->app.run->path);
+}
+
 bool classifier_predict(App *a, Error *e)
 {
     Classifier *c = (Classifier *)a;
     Predict p = {.c = c, .number = 1};
+    const bool vectors = c->options->vectors;
     if (!classifier_open_run(c, e))
         return false;
+    if (!vectors_suit(c, e) || !predict_suits(c, e))
+        return app_misused(a);
     app_own_workers(&c->app);
-    classifier_task(c);
-    p.logits = memory_get(AT_ONCE * c->class_count, sizeof *p.logits);
+    (vectors ? vectors_task : classifier_task)(c);
+    p.logits = memory_get(AT_ONCE * (vectors ? c->options->shared.dim : c->class_count), sizeof *p.logits);
     p.shares = memory_get(c->class_count, sizeof *p.shares);
     bool fine = (p.logits && p.shares) || memory_error(e, "logits", AT_ONCE * c->class_count, sizeof *p.logits);
-    fine = fine && app_open_trainer(&c->app, &p.trainer, e) && add_all(&p, e);
+    fine = fine && app_open_trainer(&c->app, &p.trainer, e) && (vectors ? write_vectors(&p, e) : add_all(&p, e));
     if (p.cut > 1)
         fprintf(stderr, "classifier: %zu of %zu texts were cut in this way\n", p.cut, p.number - 1);
     for (size_t i = 0; i < p.count; i++)

@@ -9,7 +9,6 @@
 #include "core/nn/loss.h"
 #include "core/program/network.h"
 #include "core/run/json.h"
-#include "core/session/session.h"
 #include "core/tensor/sites.h"
 #include "core/train/step.h"
 
@@ -80,52 +79,62 @@ void classifier_task(Classifier *c)
         masked_task(c);
 }
 
-/* --- logits of any texts --- */
+/* --- logits and vectors of any texts --- */
 
-typedef struct LogitsWork {
+typedef struct OutputsWork {
     Classifier *c;
     Trainer *trainer;
     const Texts *texts;
     Batch *batches; /* one a worker */
-    float *logits;
+    SessionNetwork network;
+    size_t columns;
+    float *outputs;
     Error *error; /* [workers] what went wrong there; empty: nothing */
-} LogitsWork;
+} OutputsWork;
 
-static Tensor *network(void *self, Tape *t, const Rows *rows)
+static Tensor *logits_of(void *self, Tape *t, const Rows *rows)
 {
     const Classifier *c = self;
     return model_logits(t, &c->model, rows);
 }
 
-static void logits_work(void *argument, size_t number)
+static void outputs_work(void *argument, size_t number)
 {
-    LogitsWork *l = argument;
+    OutputsWork *l = argument;
     Worker *w = &l->trainer->worker[number];
-    size_t rows = l->c->app.task.score_rows, classes = l->c->model.classes;
+    const size_t rows = l->c->app.task.score_rows, columns = l->columns;
     for (size_t first = number * rows; first < l->texts->count; first += rows * l->trainer->options.workers) {
         size_t end = first + rows < l->texts->count ? first + rows : l->texts->count;
         Batch *b = &l->batches[number];
         batch_clear(b);
         for (size_t i = first; i < end; i++)
             add_text(l->c, b, l->texts, i);
-        const Tensor *y = session_run(w, b, network, l->c);
-        bool fine = session_floats(w, y, 0, (end - first) * classes, l->logits + first * classes, &l->error[number]);
+        const Tensor *y = session_run(w, b, l->network, l->c);
+        bool fine = session_floats(w, y, 0, (end - first) * columns, l->outputs + first * columns, &l->error[number]);
         session_end(w);
         if (!fine)
             return;
     }
 }
 
-bool classifier_logits(Classifier *c, Trainer *trainer, const Texts *texts, float *logits, Error *e)
+bool classifier_outputs(Classifier *c, Trainer *trainer, SessionNetwork network, const Texts *texts, size_t columns,
+                        float *outputs, Error *e)
 {
     size_t rows = c->app.task.score_rows, workers = trainer->options.workers;
     const BatchSize size = plan_size(&c->app.task, rows, true);
-    LogitsWork l = {c, trainer, texts, memory_get(workers, sizeof(Batch)), logits, memory_get(workers, sizeof(Error))};
+    OutputsWork l = {.c = c,
+                     .trainer = trainer,
+                     .texts = texts,
+                     .batches = memory_get(workers, sizeof(Batch)),
+                     .network = network,
+                     .columns = columns,
+                     .outputs = outputs,
+                     .error = memory_get(workers, sizeof(Error))};
     bool fine = (l.batches && l.error) || memory_error(e, "batches", workers, sizeof(Batch) + sizeof(Error));
     for (size_t i = 0; fine && i < workers; i++)
         fine = batch_open(&l.batches[i], &size, e);
     if (fine)
-        pool_run(trainer->pool, logits_work, &l);
+        pool_run(trainer->pool, outputs_work, &l);
     for (size_t i = 0; i < workers; i++) {
         fine = fine && trainer->options.k->finish(trainer->worker[i].stream, e) &&
                (!*l.error[i].text || fail(e, "%s", l.error[i].text));
@@ -137,6 +146,11 @@ bool classifier_logits(Classifier *c, Trainer *trainer, const Texts *texts, floa
     return fine;
 }
 
+bool classifier_logits(Classifier *c, Trainer *trainer, const Texts *texts, float *logits, Error *e)
+{
+    return classifier_outputs(c, trainer, logits_of, texts, c->model.classes, logits, e);
+}
+
 /* --- runs --- */
 
 /* The run's classes, a line each, in their order. */
@@ -144,8 +158,9 @@ static bool write_classes(const Classifier *c, Error *e)
 {
     Buffer b = {0};
     char *path = run_file(c->app.run, "classes.txt");
-    for (size_t i = 0; i < c->reviews.class_count; i++)
-        buffer_print(&b, "%s\n", c->reviews.classes[i]);
+    char *const *classes = c->classes ? c->classes : c->reviews.classes;
+    for (size_t i = 0; i < (c->classes ? c->class_count : c->reviews.class_count); i++)
+        buffer_print(&b, "%s\n", classes[i]);
     bool fine = file_write_buffer(path, &b, e);
     memory_free(path);
     return fine;
@@ -154,7 +169,7 @@ static bool write_classes(const Classifier *c, Error *e)
 static bool begin(App *a, Error *e)
 {
     Classifier *c = (Classifier *)a;
-    return tokens_write(&c->reviews.tokens, a->run->path, e) && (c->model.masked || write_classes(c, e));
+    return tokens_write(c->reading, a->run->path, e) && (!classifier_has_classes(c) || write_classes(c, e));
 }
 
 /* One line of classes.txt; the text after it is changed. */
@@ -195,7 +210,7 @@ static bool read_run(Classifier *c, Error *e)
     if (!tokens_read(&c->tokens, (TokenKind)c->options->tokens, c->app.run->path, e))
         return false;
     c->reading = &c->tokens;
-    return classifier_is_masked(c) || read_classes(c, e);
+    return !classifier_has_classes(c) || read_classes(c, e);
 }
 
 /* What the options say of tokens goes together. */
@@ -206,8 +221,8 @@ static bool tokens_suit(const Classifier *c, Error *e)
     const bool masked = classifier_is_masked(c);
     if (o->tie && !masked)
         return fail(e, "--tie: the classifier's logits are of classes, which have no rows in the table of words");
-    if (v->vocabulary && v->tokens != TOKEN_WORDPIECE)
-        return fail(e, "--vocabulary is a file of subwords: it needs --tokens wordpiece");
+    if (v->vocabulary && v->tokens == TOKEN_WORDS)
+        return fail(e, "--vocabulary is a file of subwords: it needs --tokens wordpiece, bert or bert-cased");
     if (v->next_sentence && !masked)
         return fail(e, "--next-sentence belongs to pretraining: give --objective masked, or the command pretrain");
     if (v->next_sentence && !(v->marks && v->segments))
@@ -216,7 +231,7 @@ static bool tokens_suit(const Classifier *c, Error *e)
            fail(e, "--context %zu: %zu of its positions are for [CLS] and [SEP]", o->context, classifier_marks(c));
 }
 
-static bool build(Classifier *c, size_t tokens, size_t classes, Error *e)
+bool classifier_build(Classifier *c, size_t tokens, size_t classes, Error *e)
 {
     if (!tokens_suit(c, e) || !network_suits(&c->options->shared, e))
         return app_misused(&c->app);
@@ -227,13 +242,13 @@ static bool build(Classifier *c, size_t tokens, size_t classes, Error *e)
 bool classifier_open_run(Classifier *c, Error *e)
 {
     return app_open_run(&c->app, c->options->shared.run, false, e) && read_run(c, e) &&
-           build(c, tokens_count(&c->tokens), c->class_count, e);
+           classifier_build(c, tokens_count(&c->tokens), c->class_count, e);
 }
 
 ReviewsOptions classifier_reviews_options(const Classifier *c)
 {
     const ClassifierOptions *v = c->options;
-    const bool run = c->app.run, masked = classifier_is_masked(c);
+    const bool run = c->app.run, masked = classifier_is_masked(c), classes = classifier_has_classes(c);
     return (ReviewsOptions){.path = v->shared.data,
                             .text_column = v->text_column,
                             .label_column = v->label_column,
@@ -249,7 +264,7 @@ ReviewsOptions classifier_reviews_options(const Classifier *c)
                             .unlabelled = masked ? v->unlabelled : NULL,
                             .no_cache = !v->cache,
                             .tokens = c->reading,
-                            .classes = run && !masked ? (const char *const *)c->classes : NULL,
+                            .classes = run && classes ? (const char *const *)c->classes : NULL,
                             .class_count = c->class_count};
 }
 
@@ -310,6 +325,8 @@ static bool begin_with(Classifier *c, Error *e)
     if (!from || !folder_exists(from))
         return true;
     bool fine = run_open(&run, from, false, e) && settings_begin_with(run, c->app.command_line, heads, &ours, e);
+    if (fine && ours && c->options->pooler && options_source(o, "pool") != FROM_COMMAND_LINE)
+        fine = options_set(c->app.command_line, "pool", "first", FROM_RUN, e); /* a pooler has learned that one */
     for (size_t i = 0; ours && i < 3; i++) {
         static const char *const own[] = {"words", "tokens", "vocabulary"};
         ours = options_source(o, own[i]) != FROM_COMMAND_LINE;
@@ -326,6 +343,10 @@ static bool open_all(App *a, Error *e)
 {
     Classifier *c = (Classifier *)a;
     const SharedOptions *o = a->options;
+    if (c->options->objective == OBJECTIVE_VECTORS)
+        return fail(e,
+                    "--objective vectors: such a run has nothing to learn; train --from it, or pretrain --from it") ||
+               app_misused(a);
     if ((a->run ? !read_run(c, e) : !begin_with(c, e)) || !app_open_data(a, true, e) ||
         !reviews_suits(&c->reviews, SPLIT_TRAIN, e))
         return false;
@@ -336,7 +357,7 @@ static bool open_all(App *a, Error *e)
                               .seed = (uint32_t)o->seed};
     c->app.data.scored = SPLIT_VALID;
     c->score_most = c->options->eval_texts;
-    if (!build(c, tokens_count(&c->reviews.tokens), c->reviews.class_count, e) ||
+    if (!classifier_build(c, tokens_count(&c->reviews.tokens), c->reviews.class_count, e) ||
         (!a->run && !classifier_layer_rates(c, e)) ||
         !order_open(&c->app.data.order, texts->start, texts->count, &how, e))
         return false;
@@ -347,8 +368,8 @@ static bool open_all(App *a, Error *e)
 static bool open_model(App *a, Error *e)
 {
     Classifier *c = (Classifier *)a;
-    if (a->run ? !read_run(c, e) || !build(c, tokens_count(&c->tokens), c->class_count, e)
-               : !build(c, c->options->words, 2, e))
+    if (a->run ? !read_run(c, e) || !classifier_build(c, tokens_count(&c->tokens), c->class_count, e)
+               : !classifier_build(c, c->options->words, 2, e))
         return false;
     classifier_task(c);
     return true;

@@ -10,11 +10,14 @@
 static const char *const marks[] = {"[CLS]", "[SEP]", "[MASK]"};
 enum { MARKS = sizeof marks / sizeof *marks };
 
-static const char *const files[] = {"vocabulary.tsv", "vocab.txt"}; /* in a run, of each kind */
+/* In a run. */
+static const char *file_of(TokenKind kind) { return kind == TOKEN_WORDS ? "vocabulary.tsv" : "vocab.txt"; }
+
+static bool is_lower(TokenKind kind) { return kind != TOKEN_BERT_CASED; }
 
 bool token_continues(const Tokens *t, int32_t id)
 {
-    return t->kind == TOKEN_WORDPIECE && id >= t->first_word && strncmp(token_name(t, id), "##", 2) == 0;
+    return t->kind != TOKEN_WORDS && id >= t->first_word && strncmp(token_name(t, id), "##", 2) == 0;
 }
 
 /* Where the marks are, and the words after them. */
@@ -79,17 +82,27 @@ static bool learn_marked(Vocabulary *v, const Vocabulary *words, size_t size, Er
 
 /* --- subwords --- */
 
-/* A word may be several to BERT: "don't" is three. */
-static bool learn_subwords(WordPiece *w, const Vocabulary *words, size_t size, Error *e)
+/* A word of ours may be several to BERT: "don't" is three. */
+static bool add_parts(Vocabulary *parts, const char *word, uint64_t times, Error *e)
+{
+    bool done = true;
+    for (BertWords b = bert_words_of(word, strlen(word), true); done && bert_words_next(&b);)
+        done = b.characters > BERT_WORD_MOST || vocabulary_add(parts, b.word, b.length, times, NULL, e);
+    return done;
+}
+
+static bool learn_subwords(WordPiece *w, const Vocabulary *words, const TokensOptions *o, size_t size, Error *e)
 {
     Vocabulary parts;
     bool opened = vocabulary_open(&parts, e), done = opened;
     for (size_t i = UNKNOWN + 1; done && i < words->count; i++) {
         const char *word = vocabulary_word(words, (int32_t)i);
-        for (BertWords b = bert_words_of(word, strlen(word), true); done && words->counts[i] && bert_words_next(&b);)
-            done = b.characters > BERT_WORD_MOST || vocabulary_add(&parts, b.word, b.length, words->counts[i], NULL, e);
+        if (!words->counts[i] || (o->kind != TOKEN_WORDPIECE && text_word_is_mark(word)))
+            continue;
+        done = o->kind == TOKEN_WORDPIECE ? add_parts(&parts, word, words->counts[i], e)
+                                          : vocabulary_add(&parts, word, strlen(word), words->counts[i], NULL, e);
     }
-    done = done && wordpiece_learn(w, &parts, size, true, e);
+    done = done && wordpiece_learn(w, &parts, size, is_lower(o->kind), e);
     if (opened)
         vocabulary_close(&parts);
     return done;
@@ -102,8 +115,9 @@ bool tokens_learn(Tokens *t, const TokensOptions *o, const Vocabulary *words, Er
     const size_t size = o->size ? o->size : SIZE_MAX;
     bool done;
     *t = (Tokens){.kind = o->kind};
-    if (o->kind == TOKEN_WORDPIECE)
-        done = o->file ? wordpiece_read(&t->subwords, o->file, true, e) : learn_subwords(&t->subwords, words, size, e);
+    if (o->kind != TOKEN_WORDS)
+        done = o->file ? wordpiece_read(&t->subwords, o->file, is_lower(o->kind), e)
+                       : learn_subwords(&t->subwords, words, o, size, e);
     else
         done = o->marks ? learn_marked(&t->words, words, size, e) : vocabulary_cut(&t->words, words, size, NULL, e);
     if (done)
@@ -124,7 +138,7 @@ bool tokens_copy(Tokens *t, const Tokens *from, Error *e)
 
 static char *path_in(const char *folder, TokenKind kind, Error *e)
 {
-    char *path = path_join(folder, files[kind]);
+    char *path = path_join(folder, file_of(kind));
     if (!path)
         memory_error(e, "a path", strlen(folder), 1);
     return path;
@@ -135,7 +149,7 @@ bool tokens_read(Tokens *t, TokenKind kind, const char *folder, Error *e)
     char *path = path_in(folder, kind, e);
     *t = (Tokens){.kind = kind};
     bool done = path && (kind == TOKEN_WORDS ? vocabulary_read(&t->words, path, e)
-                                             : wordpiece_read(&t->subwords, path, true, e));
+                                             : wordpiece_read(&t->subwords, path, is_lower(kind), e));
     memory_free(path);
     if (done)
         find_marks(t);
@@ -154,6 +168,8 @@ bool tokens_write(const Tokens *t, const char *folder, Error *e)
 bool tokens_of_word(const Tokens *t, const char *word, size_t size, Buffer *ids, Error *e)
 {
     const size_t before = ids->size;
+    if (token_words(t->kind) != WORDS_PLAIN)
+        return wordpiece_encode_word(&t->subwords, word, size, ids, e);
     int32_t id = t->kind == TOKEN_WORDS ? vocabulary_find(&t->words, word, size) : t->unknown;
     if (t->kind == TOKEN_WORDPIECE && !wordpiece_encode(&t->subwords, word, size, ids, e))
         return false;

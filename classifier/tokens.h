@@ -1,22 +1,31 @@
 /* What a network reads of words: each word one token, or split into the subwords of WordPiece.
  *
  * Words are those of core/text/words.h in either case, so that one corpus serves both: WordPiece splits them further, as
- * BERT does, but has seen no markup, no curly quotes and no more than three of the same mark in a row.
+ * BERT does, but has seen no markup, no curly quotes and no more than three of the same mark in a row. The subwords of
+ * TOKEN_BERT are those that BERT itself reads: its rules for words are applied to the text as it is.
  *
  * Marks are tokens that no text contains: [CLS] begins a text, [SEP] ends it or a part of it, [MASK] stands for a token
- * that is to be predicted. WordPiece always has them; a vocabulary of words only where they are asked for. */
+ * that is to be predicted. Subwords always have them; a vocabulary of words only where they are asked for. In a text that
+ * BERT reads, the name of a mark is that mark. */
 #ifndef CLASSIFIER_TOKENS_H
 #define CLASSIFIER_TOKENS_H
 
 #include "base/buffer.h"
+#include "classifier/text_words.h"
 #include "core/text/wordpiece.h"
 
-typedef enum TokenKind { TOKEN_WORDS, TOKEN_WORDPIECE } TokenKind;
+typedef enum TokenKind { TOKEN_WORDS, TOKEN_WORDPIECE, TOKEN_BERT, TOKEN_BERT_CASED } TokenKind;
+
+/* How a text becomes the words that such tokens are made of. */
+static inline WordRule token_words(TokenKind kind)
+{
+    return kind == TOKEN_BERT ? WORDS_BERT : kind == TOKEN_BERT_CASED ? WORDS_BERT_CASED : WORDS_PLAIN;
+}
 
 typedef struct Tokens {
     TokenKind kind;
     Vocabulary words;   /* of TOKEN_WORDS */
-    WordPiece subwords; /* of TOKEN_WORDPIECE */
+    WordPiece subwords; /* of all others */
     int32_t unknown;
     int32_t first, separator, mask; /* [CLS], [SEP], [MASK]; -1: it is missing */
     int32_t first_word;             /* ids from this one on are words or subwords */

@@ -226,3 +226,34 @@ void write_in(const char *folder, const char *name, const void *bytes, size_t si
     ck_done(folder_make(folder, &e) && file_write(path, bytes, size, &e), e);
     memory_free(path);
 }
+
+void copy_in(const char *from, const char *folder, const char *name)
+{
+    char *bytes;
+    size_t size;
+    Error e;
+    ck_done(file_read(from, &bytes, &size, &e), e);
+    write_in(folder, name, bytes, size);
+    memory_free(bytes);
+}
+
+void import_refused(const char *folder, const char *run, const Edit *edit)
+{
+    size_t size;
+    char *text = read_in(folder, edit->file, &size);
+    Buffer edited = {0};
+    const char *at = strstr(text, edit->from);
+    ck_assert_msg(at, "%s", edit->from);
+    buffer_add(&edited, text, (size_t)(at - text));
+    buffer_print(&edited, "%s%s", edit->to, at + strlen(edit->from));
+    write_in(folder, edit->file, edited.text, edited.size);
+    buffer_free(&edited);
+    Said s = command("import %s --out %s -q", folder, run);
+    ck_assert_msg((s.status == 1 || s.status == 2) && strstr(s.err, edit->said) && !s.out[0], "%s: %s", edit->to,
+                  s.err);
+    ck_assert_msg(strchr(s.err, '\n') == s.err + strlen(s.err) - 1, "one line: %s", s.err);
+    said_free(&s);
+    ck_assert(!folder_exists(run));
+    write_in(folder, edit->file, text, size);
+    memory_free(text);
+}

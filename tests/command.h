@@ -58,5 +58,14 @@ double json_real(const Json *j, const char *key);
 /* A file's bytes, to be freed with memory_free; NULL when there is none. Its name is FOLDER/NAME. */
 char *read_in(const char *folder, const char *name, size_t *size);
 void write_in(const char *folder, const char *name, const void *bytes, size_t size);
+void copy_in(const char *from, const char *folder, const char *name); /* of a file */
+
+/* A model's folder in which one text of one file is another: asserts that `import FOLDER --out RUN` refuses it with these
+ * words and makes nothing, and puts the text back. */
+typedef struct Edit {
+    const char *file, *from, *to, *said;
+} Edit;
+
+void import_refused(const char *folder, const char *run, const Edit *edit);
 
 #endif

@@ -11,11 +11,11 @@ static float *read(Source *s, const char *name, size_t rows, size_t columns, Err
 
 /* ---- config.json */
 
-static bool read_json(Json **json, const char *folder, const char *name, Error *e)
+bool hf_json(Json **json, const HfFolder *h, const char *name, Error *e)
 {
-    char *path = path_join(folder, name), *text = NULL;
+    char *path = path_join(h->path, name), *text = NULL;
     size_t size;
-    const bool fine = (path || memory_error(e, "a path", 1, strlen(folder))) && file_read(path, &text, &size, e) &&
+    const bool fine = (path || memory_error(e, "a path", 1, strlen(h->path))) && file_read(path, &text, &size, e) &&
                       json_read(json, text, size, path, e);
     memory_free(text);
     memory_free(path);
@@ -25,7 +25,7 @@ static bool read_json(Json **json, const char *folder, const char *name, Error *
 bool hf_open(HfFolder *h, const char *path, const char *prefix, Error *e)
 {
     *h = (HfFolder){.source = {read}, .path = path, .prefix = prefix};
-    return read_json(&h->config, path, "config.json", e);
+    return hf_json(&h->config, h, "config.json", e);
 }
 
 void hf_close(HfFolder *h)
@@ -80,6 +80,13 @@ bool hf_must_be(const HfFolder *h, const char *key, bool otherwise, bool wanted,
                                     wanted ? "true" : "false"));
 }
 
+bool hf_must_say(const HfFolder *h, const char *key, const char *wanted, Error *e)
+{
+    const Json *item = given(h, key);
+    return !item || (item->kind == JSON_STRING && !strcmp(item->text, wanted)) ||
+           fail(e, "%s/config.json: '%s' must be %s: no network here does otherwise", h->path, key, wanted);
+}
+
 /* ---- weights */
 
 static bool open_file(HfFolder *h, const char *name, Error *e)
@@ -101,7 +108,7 @@ static bool open_file(HfFolder *h, const char *name, Error *e)
 static bool open_shards(HfFolder *h, Error *e)
 {
     Json *index = NULL;
-    bool fine = read_json(&index, h->path, "model.safetensors.index.json", e);
+    bool fine = hf_json(&index, h, "model.safetensors.index.json", e);
     const Json *map = fine ? json_get(index, "weight_map") : NULL;
     if (fine && (!map || map->kind != JSON_OBJECT))
         fine = fail(e, "%s/model.safetensors.index.json has no 'weight_map'", h->path);
@@ -140,7 +147,7 @@ bool hf_weights(HfFolder *h, Error *e)
     return fine;
 }
 
-static const SafeTensor *find(const HfFolder *h, const char *name, size_t *file)
+static const SafeTensor *find_named(const HfFolder *h, const char *name, size_t *file)
 {
     static const char *const before[] = {"", "_orig_mod."}; /* of a module that was compiled */
     for (*file = 0; *file < h->files; ++*file)
@@ -154,6 +161,47 @@ static const SafeTensor *find(const HfFolder *h, const char *name, size_t *file)
     return NULL;
 }
 
+/* With the prefix or without it. */
+static const SafeTensor *find_prefixed(const HfFolder *h, const char *name, size_t *file)
+{
+    const size_t skip = strlen(h->prefix);
+    const SafeTensor *t = find_named(h, name, file);
+    return t || strncmp(name, h->prefix, skip) != 0 ? t : find_named(h, name + skip, file);
+}
+
+/* The names that the first releases of BERT have for gains and biases of norms. */
+static const SafeTensor *find_older(const HfFolder *h, const char *name, size_t *file)
+{
+    static const char *const endings[][2] = {{".weight", ".gamma"}, {".bias", ".beta"}};
+    const size_t size = strlen(name);
+    const SafeTensor *t = NULL;
+    for (size_t i = 0; i < 2 && !t; i++) {
+        const size_t tail = strlen(endings[i][0]);
+        char older[2 * NAMING_NAME];
+        if (size <= tail || strcmp(name + size - tail, endings[i][0]) != 0)
+            continue;
+        snprintf(older, sizeof older, "%.*s%s", (int)(size - tail), name, endings[i][1]);
+        t = find_prefixed(h, older, file);
+    }
+    return t;
+}
+
+static const SafeTensor *find(const HfFolder *h, const char *name, size_t *file)
+{
+    const SafeTensor *t = find_prefixed(h, name, file);
+    t = t ? t : find_older(h, name, file);
+    for (size_t i = 0; !t && h->aliases && h->aliases[i][0]; i++)
+        if (!strcmp(h->aliases[i][0], name))
+            t = find_prefixed(h, h->aliases[i][1], file);
+    return t;
+}
+
+bool hf_has(const HfFolder *h, const char *name)
+{
+    size_t file;
+    return find(h, name, &file);
+}
+
 static void mark(HfFolder *h, size_t file, const SafeTensor *t)
 {
     for (size_t i = 0; i < safetensors_count(h->file[file]); i++)
@@ -161,10 +209,14 @@ static void mark(HfFolder *h, size_t file, const SafeTensor *t)
             h->used[file][i] = true;
 }
 
-/* Reads all rows of the table, and keeps the first ones. */
+/* Reads all rows of such a tensor, and keeps the first ones. */
 static bool has_more(HfFolder *h, const char *name, const SafeTensor *t, size_t rows, size_t columns)
 {
-    if (!h->table || strcmp(h->table, name) || t->rank != 2 || t->shape[1] != columns || t->shape[0] <= rows)
+    const char *const *longer = h->longer;
+    while (longer && *longer && strcmp(*longer, name) != 0)
+        longer++;
+    if (!longer || !*longer || t->rank != (columns ? 2 : 1) || (columns && t->shape[1] != columns) ||
+        t->shape[0] <= rows)
         return false;
     h->left_out = t->shape[0] - rows;
     return true;
@@ -177,7 +229,6 @@ static float *read(Source *s, const char *name, size_t rows, size_t columns, Err
     const size_t skip = strlen(h->prefix);
     const char *shorter = strncmp(name, h->prefix, skip) ? name : name + skip;
     const SafeTensor *t = find(h, name, &file);
-    t = t ? t : find(h, shorter, &file);
     const bool more = t && has_more(h, name, t, rows, columns);
     if (!t || (!more && (t->rank != (columns ? 2 : 1) || t->shape[0] != rows || (columns && t->shape[1] != columns)))) {
         fail(e, "%s: tensor '%s' is %s; by config.json it is [%zu%s%.0zu]", h->path, shorter,
@@ -215,7 +266,7 @@ bool hf_nothing_left(const HfFolder *h, const char *const *ignored, Error *e)
 
 /* ---- tokens */
 
-static bool file_in(char **path, const HfFolder *h, const char *name, bool *there, Error *e)
+bool hf_file(char **path, const HfFolder *h, const char *name, bool *there, Error *e)
 {
     *path = path_join(h->path, name);
     *there = *path && file_exists(*path);
@@ -322,18 +373,18 @@ bool hf_tokens_find(HfTokens *t, const HfFolder *h, const char *made, bool *foun
         memory_free(t->vocabulary);
         memory_free(t->merges);
         t->merges = NULL;
-        if (!file_in(&t->vocabulary, h, files[i][0], &first, e) || !file_in(&t->merges, h, files[i][1], &second, e))
+        if (!hf_file(&t->vocabulary, h, files[i][0], &first, e) || !hf_file(&t->merges, h, files[i][1], &second, e))
             return false;
         *found = first && second;
     }
     char *path;
     bool there;
     Json *tokenizer = NULL;
-    bool fine = file_in(&path, h, "tokenizer.json", &there, e);
+    bool fine = hf_file(&path, h, "tokenizer.json", &there, e);
     memory_free(path);
     if (!fine || !there)
         return fine;
-    fine = read_json(&tokenizer, h->path, "tokenizer.json", e) && cuts_as_here(tokenizer, h->path, e) &&
+    fine = hf_json(&tokenizer, h, "tokenizer.json", e) && cuts_as_here(tokenizer, h->path, e) &&
            (*found || make_files(t, tokenizer, h, made, e));
     *found = true;
     json_free(tokenizer);

@@ -2,8 +2,8 @@
  *
  *     config.json                            what it is
  *     model.safetensors                      its weights; or model.safetensors.index.json, and the files that it names
- *     tokenizer.json                         its tokens, of which byte pairs of bytes are known here; or vocab.json and
- *                                            merges.txt, or encoder.json and vocab.bpe, which are the same
+ *     tokenizer.json                         its tokens: byte pairs of bytes, or WordPiece; or the same as vocab.json and
+ *                                            merges.txt, encoder.json and vocab.bpe, or vocab.txt
  *
  * What it says of itself that would change the meaning, and that is not known, is for the caller to refuse by name. */
 #ifndef CORE_EXCHANGE_HF_FOLDER_H
@@ -15,10 +15,13 @@
 enum { HF_FILES = 256 };
 
 typedef struct HfFolder {
-    Source source; /* first: of its tensors; a name may lack the table's prefix, or have _orig_mod. before it */
+    Source source; /* first: of its tensors. A name may lack the prefix, have _orig_mod. before it, or end in .gamma and
+                    * .beta for .weight and .bias */
     const char *path, *prefix;
-    const char *table; /* the tensor that may have more rows than are read, of tokens without a name; NULL: none */
-    size_t left_out;   /* such rows */
+    const char *const *longer; /* tensors that may have more rows than are read, of tokens without a name; ends with a
+                                * NULL; NULL: none */
+    const char *const (*aliases)[2]; /* a name, and another one where that is missing; ends with a NULL; NULL: none */
+    size_t left_out;                 /* such rows */
     Json *config;
     Safetensors *file[HF_FILES];
     bool *used[HF_FILES]; /* [tensors of the file] */
@@ -28,6 +31,12 @@ typedef struct HfFolder {
 /* Reads config.json. To be closed in any case. prefix: "transformer." */
 bool hf_open(HfFolder *h, const char *path, const char *prefix, Error *e);
 void hf_close(HfFolder *h);
+
+/* A file of the folder that is JSON. */
+bool hf_json(Json **json, const HfFolder *h, const char *name, Error *e);
+
+/* Whether the folder has a file of that name. */
+bool hf_file(char **path, const HfFolder *h, const char *name, bool *there, Error *e);
 
 /* A size of the configuration; `otherwise` where it is not there, or null (0: that is an error). */
 bool hf_size(const HfFolder *h, const char *key, size_t otherwise, size_t *size, Error *e);
@@ -41,8 +50,14 @@ bool hf_truth(const HfFolder *h, const char *key, bool otherwise, bool *truth, E
 /* Refuses one that is not `wanted`. */
 bool hf_must_be(const HfFolder *h, const char *key, bool otherwise, bool wanted, Error *e);
 
+/* Refuses a key that says anything else than this text. */
+bool hf_must_say(const HfFolder *h, const char *key, const char *wanted, Error *e);
+
 /* Opens its weights. */
 bool hf_weights(HfFolder *h, Error *e);
+
+/* Whether they have a tensor. */
+bool hf_has(const HfFolder *h, const char *name);
 
 /* Refuses a tensor that was not read, unless its name ends in one of these. The list ends with a NULL. */
 bool hf_nothing_left(const HfFolder *h, const char *const *ignored, Error *e);
@@ -55,5 +70,13 @@ typedef struct HfTokens {
 } HfTokens;
 
 bool hf_tokens_find(HfTokens *t, const HfFolder *h, const char *made, bool *found, Error *e);
+
+/* The same of WordPiece as BERT has it: a vocab.txt. lower: words are read in lower case and without accents. */
+typedef struct HfWordPiece {
+    char *vocabulary; /* to be freed with memory_free */
+    bool made, lower;
+} HfWordPiece;
+
+bool hf_wordpiece_find(HfWordPiece *t, const HfFolder *h, const char *made, Error *e);
 
 #endif

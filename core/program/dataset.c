@@ -39,7 +39,7 @@ bool app_same_data(const App *a, const char *sha256, bool to_train, Error *e)
 {
     const char *name = app_data(a) ? app_data(a) : a->kind->built_in;
     bool given = app_data_given(a);
-    if (!a->run || strcmp(a->learnt, sha256) == 0 || (given && !to_train))
+    if (!a->run || !*a->learnt || strcmp(a->learnt, sha256) == 0 || (given && !to_train))
         return true;
     if (to_train)
         return fail(e,

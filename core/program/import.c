@@ -60,7 +60,7 @@ bool import_epsilon(const Import *m, const char *key, double otherwise, Error *e
     if (!(epsilon > 0 && epsilon < 1))
         return fail(e, "%s/config.json: '%s' is not a number between 0 and 1", m->path, key);
     const bool usual = !(epsilon < NORM_EPSILON || epsilon > NORM_EPSILON);
-    return usual || import_number(m, "norm-epsilon", epsilon, e);
+    return import_number(m, "norm-epsilon", usual ? 0 : epsilon, e);
 }
 
 /* ---- weights, and the run */

@@ -68,7 +68,7 @@ bool settings_save(const Run *run, const Options *o, const DataNote *data, Error
     json_add_key(&b, "training");
     fine = fine && settings_json(o, OPTION_TRAINING, &b, e);
     json_open(&b, "data", '{');
-    json_add_text(&b, "path", data->path ? data->path : "built-in");
+    json_add_text(&b, "path", data->path ? data->path : *data->sha256 ? "built-in" : "none");
     snprintf(bytes, sizeof bytes, "%zu", data->bytes);
     json_add_key(&b, "bytes");
     buffer_print(&b, "%s", bytes);

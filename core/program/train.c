@@ -52,8 +52,8 @@ static bool keep_changes(const App *a, Error *e)
     if (a->options->resume)
         options_changes(a->command_line, &changes);
     bool fine = !changes.failed || fail(e, "out of memory for what changes on resume");
-    if (fine && changes.size) {
-        fprintf(stderr, "changed on resume:\n%s", changes.text);
+    if (fine && (changes.size || (a->options->resume && !*a->learnt))) { /* a run may have learned from nothing yet */
+        fprintf(stderr, "%s%s", changes.size ? "changed on resume:\n" : "", changes.size ? changes.text : "");
         fine = a->options->dry_run || save_settings(a, e);
     }
     buffer_free(&changes);
@@ -97,6 +97,17 @@ static bool begin_weights(Training *t, Error *e)
     return fine;
 }
 
+/* An imported run has not learned from any data yet. */
+static void print_begun(const App *a)
+{
+    const DataNote data = a->kind->data(a);
+    fprintf(stderr, "run %s: ", a->run->path);
+    if (*data.sha256)
+        fprintf(stderr, "%s %s of %s, ", count_text(data.bytes).text, a->kind->measure,
+                app_data(a) ? app_data(a) : a->kind->built_in);
+    fprintf(stderr, "%s parameters\n", count_text(a->parameters->numbers).text);
+}
+
 /* A run is made when all that can be wrong without it has been found right; its configuration comes last. */
 static bool begin(Training *t, Error *e)
 {
@@ -112,9 +123,7 @@ static bool begin(Training *t, Error *e)
         !save_settings(a, e))
         return false;
     if (!a->options->quiet)
-        fprintf(stderr, "run %s: %s %s of %s, %s parameters\n", a->run->path, count_text(a->kind->data(a).bytes).text,
-                a->kind->measure, app_data(a) ? app_data(a) : a->kind->built_in,
-                count_text(a->parameters->numbers).text);
+        print_begun(a);
     return true;
 }
 

@@ -334,6 +334,7 @@ const RunRare run_rare[] = {
     {"loops", "1"},
     {"window-pattern", "S"},
     {"embedding-norm", "no"},
+    {"pooler", "none"},
     {"branch-dropout", "0"},
     {"rotary-base", "0"},
     {"rotary-share", "0"},

@@ -3,6 +3,8 @@
 
 #include "base/utf8.h"
 
+#include <string.h>
+
 static bool is_left_out(uint32_t code, UnicodeKind kind)
 {
     return kind == UNICODE_CONTROL || kind == UNICODE_FORMAT || kind == UNICODE_PRIVATE || code == 0xFFFD;
@@ -46,11 +48,22 @@ static void read_character(BertWords *w)
         w->ahead[w->count++] = ' ';
 }
 
-/* The next character that is left of the text; false: there is none. */
+/* The mark whose name the text goes on with; NULL: it is none. */
+static const char *mark_ahead(const BertWords *w)
+{
+    for (const char *const *mark = w->marks; mark && *mark; mark++) {
+        const size_t length = strlen(*mark);
+        if (w->size - w->at >= length && !memcmp(w->text + w->at, *mark, length))
+            return *mark;
+    }
+    return NULL;
+}
+
+/* The next character that is left of the text, or of what is before a mark; false: there is none. */
 static bool peek(BertWords *w, uint32_t *code)
 {
     while (w->taken == w->count) {
-        if (w->at >= w->size)
+        if (w->at >= w->size || mark_ahead(w))
             return false;
         read_character(w);
     }
@@ -74,7 +87,12 @@ bool bert_words_next(BertWords *w)
         w->taken++;
         more = peek(w, &code);
     }
-    if (more && is_mark(code))
+    const char *mark = more || w->at >= w->size ? NULL : mark_ahead(w);
+    if (mark) {
+        w->length = w->characters = strlen(mark);
+        memcpy(w->word, mark, w->length);
+        w->at += w->length;
+    } else if (more && is_mark(code))
         take(w, code);
     else
         while (more && !unicode_is_space(code) && !is_mark(code)) {

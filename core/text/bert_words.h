@@ -10,6 +10,8 @@
  * That is what Hugging Face's tokenizers do, but for U+2B820 to U+2B91F, which are ideographs to BERT and not to them,
  * and for characters that are newer than its Unicode or ours.
  *
+ * Names of marks, such as [MASK], are words of their own where a caller lists them, before all else.
+ *
  * A word longer than BERT_WORD_MOST characters is counted whole and kept up to there: no vocabulary has it. */
 #ifndef CORE_TEXT_BERT_WORDS_H
 #define CORE_TEXT_BERT_WORDS_H
@@ -22,6 +24,7 @@ typedef struct BertWords {
     const char *text;
     size_t size, at;
     bool lower;
+    const char *const *marks;         /* names that are kept whole; the list ends with a NULL; NULL: none */
     uint32_t ahead[UNICODE_BARE + 2]; /* what the character before `at` became; of it, `taken` of `count` are taken */
     size_t count, taken;
     char word[4 * BERT_WORD_MOST + 1]; /* the one that was found, closed by a zero byte */

@@ -83,14 +83,14 @@ static int32_t longest_subword(const WordPiece *w, char *word, size_t at, size_t
     return id;
 }
 
-static void encode_word(const WordPiece *w, const BertWords *found, Buffer *ids)
+bool wordpiece_encode_word(const WordPiece *w, const char *text, size_t length, Buffer *ids, Error *e)
 {
-    char with_marks[MORE + sizeof found->word], *word = with_marks + MORE;
-    size_t before = ids->size;
-    memcpy(word, found->word, found->length);
-    bool known = found->characters <= BERT_WORD_MOST;
-    for (size_t at = 0, end; known && at < found->length; at = end) {
-        int32_t id = longest_subword(w, word, at, found->length, &end);
+    char with_marks[MORE + 4 * BERT_WORD_MOST + 1], *word = with_marks + MORE;
+    const size_t before = ids->size;
+    bool known = length <= 4 * BERT_WORD_MOST;
+    memcpy(word, text, known ? length : 0);
+    for (size_t at = 0, end; known && at < length; at = end) {
+        int32_t id = longest_subword(w, word, at, length, &end);
         known = id >= 0;
         buffer_add(ids, &id, sizeof id);
     }
@@ -98,13 +98,18 @@ static void encode_word(const WordPiece *w, const BertWords *found, Buffer *ids)
         ids->size = before;
         buffer_add(ids, &w->unknown, sizeof w->unknown);
     }
+    return !ids->failed || memory_error(e, "ids of a text", ids->size, 1);
 }
 
 bool wordpiece_encode(const WordPiece *w, const char *text, size_t size, Buffer *ids, Error *e)
 {
-    for (BertWords words = bert_words_of(text, size, w->lower); bert_words_next(&words);)
-        encode_word(w, &words, ids);
-    return !ids->failed || memory_error(e, "ids of a text", ids->size, 1);
+    bool done = true;
+    for (BertWords words = bert_words_of(text, size, w->lower); done && bert_words_next(&words);) {
+        const bool known = words.characters <= BERT_WORD_MOST;
+        done = wordpiece_encode_word(w, known ? words.word : WORDPIECE_UNKNOWN,
+                                     known ? words.length : strlen(WORDPIECE_UNKNOWN), ids, e);
+    }
+    return done;
 }
 
 bool wordpiece_decode(const WordPiece *w, const int32_t *ids, size_t count, Buffer *text, Error *e)

@@ -28,6 +28,9 @@ void wordpiece_close(WordPiece *w);
 /* Adds the ids of a text's subwords, int32_t one after the other, to `ids`. */
 bool wordpiece_encode(const WordPiece *w, const char *text, size_t size, Buffer *ids, Error *e);
 
+/* The same of one word of bert_words.h, or of a mark's name, which is not split any further. */
+bool wordpiece_encode_word(const WordPiece *w, const char *word, size_t length, Buffer *ids, Error *e);
+
 /* Adds the words that ids are the subwords of, with a space between two; where spaces were is not known. */
 bool wordpiece_decode(const WordPiece *w, const int32_t *ids, size_t count, Buffer *text, Error *e);
 

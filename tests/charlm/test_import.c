@@ -18,26 +18,16 @@
 #define MERGES  "tests/fixtures/gpt2-vocab.bpe"
 #define TOKENS  " --vocabulary " ENCODER " --codes " MERGES " "
 
-static void copy(const char *from, const char *folder, const char *name)
-{
-    char *bytes;
-    size_t size;
-    Error e;
-    ck_done(file_read(from, &bytes, &size, &e), e);
-    write_in(folder, name, bytes, size);
-    memory_free(bytes);
-}
-
 /* A copy of the model's folder, with its tokens. */
 static const char *model(void)
 {
     const char *folder = fresh_path("model");
     Error e;
     ck_done(folder_make(folder, &e), e);
-    copy(MODEL "/config.json", folder, "config.json");
-    copy(MODEL "/model.safetensors", folder, "model.safetensors");
-    copy(ENCODER, folder, "vocab.json");
-    copy(MERGES, folder, "merges.txt");
+    copy_in(MODEL "/config.json", folder, "config.json");
+    copy_in(MODEL "/model.safetensors", folder, "model.safetensors");
+    copy_in(ENCODER, folder, "vocab.json");
+    copy_in(MERGES, folder, "merges.txt");
     return folder;
 }
 
@@ -243,8 +233,8 @@ START_TEST(a_model_of_nanogpt_computes_what_ours_does)
     ck_done(folder_make(folder, &e), e);
     write_nanogpt(ours, folder);
     write_in(folder, "config.json", config, sizeof config - 1);
-    copy(ENCODER, folder, "vocab.json");
-    copy(MERGES, folder, "merges.txt");
+    copy_in(ENCODER, folder, "vocab.json");
+    copy_in(MERGES, folder, "merges.txt");
     Said s = must("import %s --out %s", folder, again);
     ck_assert_msg(strstr(s.err, "5 rows of the table belong to no token"), "%s", s.err);
     said_free(&s);
@@ -259,35 +249,11 @@ START_TEST(a_model_of_nanogpt_computes_what_ours_does)
 
 /* ---- what is not read */
 
-/* Of a folder, one text of one file is another. */
-typedef struct Edit {
-    const char *file, *from, *to, *said;
-} Edit;
-
-static void refuse_edit(const char *folder, const char *run, const Edit *edit)
-{
-    size_t size;
-    char *text = read_in(folder, edit->file, &size);
-    Buffer edited = {0};
-    const char *at = strstr(text, edit->from);
-    ck_assert_msg(at, "%s", edit->from);
-    buffer_add(&edited, text, (size_t)(at - text));
-    buffer_print(&edited, "%s%s", edit->to, at + strlen(edit->from));
-    write_in(folder, edit->file, edited.text, edited.size);
-    buffer_free(&edited);
-    Said s = command("import %s --out %s -q", folder, run);
-    ck_assert_msg((s.status == 1 || s.status == 2) && strstr(s.err, edit->said) && !s.out[0], "%s: %s", edit->to,
-                  s.err);
-    said_free(&s);
-    ck_assert(!folder_exists(run));
-    write_in(folder, edit->file, text, size);
-    memory_free(text);
-}
-
 START_TEST(what_a_llama_says_that_is_not_known_is_refused)
 {
     static const Edit edits[] = {
-        {"config.json", "\"rms_norm_eps\": 1e-05", "\"rms_norm_eps\": 1", "'rms_norm_eps' is not a number between 0 and 1"},
+        {"config.json", "\"rms_norm_eps\": 1e-05", "\"rms_norm_eps\": 1",
+         "'rms_norm_eps' is not a number between 0 and 1"},
         {"config.json", "\"rope_type\": \"linear\"", "\"rope_type\": \"yarn\"", "'rope_type' is yarn"},
         {"config.json", "\"factor\": 2.0,", "", "'factor' of linear rotary positions is missing"},
         {"config.json", "\"mlp_bias\": false", "\"mlp_bias\": true", "'attention_bias' and 'mlp_bias' must be alike"},
@@ -312,11 +278,11 @@ START_TEST(what_a_llama_says_that_is_not_known_is_refused)
     const char *folder = fresh_path("model"), *run = fresh_path("run");
     Error e;
     ck_done(folder_make(folder, &e), e);
-    copy(LLAMA "/config.json", folder, "config.json");
-    copy(LLAMA "/model.safetensors", folder, "model.safetensors");
-    copy(LLAMA "/tokenizer.json", folder, "tokenizer.json");
+    copy_in(LLAMA "/config.json", folder, "config.json");
+    copy_in(LLAMA "/model.safetensors", folder, "model.safetensors");
+    copy_in(LLAMA "/tokenizer.json", folder, "tokenizer.json");
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++)
-        refuse_edit(folder, run, &edits[i]);
+        import_refused(folder, run, &edits[i]);
 }
 
 START_TEST(an_imported_model_is_a_run)
@@ -395,7 +361,7 @@ START_TEST(what_is_no_such_model_is_refused)
     const char *folder = model(), *run = fresh_path("run");
     size_t size;
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++)
-        refuse_edit(folder, run, &edits[i]);
+        import_refused(folder, run, &edits[i]);
     char *weights = read_in(folder, "model.safetensors", &size);
     write_in(folder, "model.safetensors", weights, size - 100);
     memory_free(weights);

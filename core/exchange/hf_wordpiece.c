@@ -1,0 +1,140 @@
+/* WordPiece of a folder of Hugging Face's, as BERT has it (see hf_folder.h): the rules that its words must follow, and its
+ * vocabulary as a vocab.txt. */
+#include "core/exchange/hf_folder.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const marks[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+
+static bool is_truth(const Json *item, bool truth) { return item && item->kind == JSON_BOOL && item->truth == truth; }
+static bool is_none(const Json *item) { return !item || item->kind == JSON_NULL; }
+
+static bool is_text(const Json *of, const char *key, const char *text)
+{
+    const char *said = json_get_text(of, key);
+    return said && !strcmp(said, text);
+}
+
+/* Words are in lower case and without accents, or neither; all else is as BERT does it. */
+static bool reads_as_here(bool *lower, const Json *t, const char *name, const char *folder, Error *e)
+{
+    const Json *accents = json_get(t, "strip_accents"), *case_of = json_get(t, name),
+               *apart = json_get(t, name[0] == 'd' ? "tokenize_chinese_chars" : "handle_chinese_chars");
+    const char *file = name[0] == 'd' ? "tokenizer_config.json" : "tokenizer.json";
+    if (case_of && case_of->kind != JSON_BOOL)
+        return fail(e, "%s/%s: '%s' is not true or false", folder, file, name);
+    *lower = !case_of || case_of->truth;
+    if (!is_none(accents) && !is_truth(accents, *lower))
+        return fail(e, "%s/%s: 'strip_accents' must be as '%s': no tokenizer here does only one of them", folder, file,
+                    name);
+    return is_none(apart) || is_truth(apart, true) ||
+           fail(e, "%s/%s: no tokenizer here leaves Chinese characters together", folder, file);
+}
+
+static bool is_bert(const Json *t, const char *folder, Error *e)
+{
+    const Json *model = json_get(t, "model"), *normalizer = json_get(t, "normalizer"),
+               *most = json_get(model, "max_input_chars_per_word"), *clean = json_get(normalizer, "clean_text");
+    const char *type = json_get_text(model, "type");
+    if (!type || strcmp(type, "WordPiece") != 0)
+        return fail(e, "%s/tokenizer.json: 'model' is %.40s; WordPiece can be imported", folder,
+                    type ? type : "missing");
+    if (!is_text(normalizer, "type", "BertNormalizer") || is_truth(clean, false))
+        return fail(e, "%s/tokenizer.json: 'normalizer' is not BertNormalizer with clean_text, the only one here",
+                    folder);
+    if (!is_text(json_get(t, "pre_tokenizer"), "type", "BertPreTokenizer"))
+        return fail(e, "%s/tokenizer.json: 'pre_tokenizer' is not BertPreTokenizer, the only one here", folder);
+    if (!is_text(model, "continuing_subword_prefix", "##") || !is_text(model, "unk_token", "[UNK]"))
+        return fail(e, "%s/tokenizer.json: 'continuing_subword_prefix' must be ## and 'unk_token' [UNK]", folder);
+    return !most || (most->kind == JSON_NUMBER && most->number > 99.5 && most->number < 100.5) ||
+           fail(e, "%s/tokenizer.json: 'max_input_chars_per_word' must be 100", folder);
+}
+
+/* Tokens that are found in a text before all others: the marks, as the vocabulary has them. */
+static bool adds_marks_only(const Json *t, const Json *words, const char *folder, Error *e)
+{
+    const Json *added = json_get(t, "added_tokens");
+    for (size_t i = 0; added && added->kind == JSON_ARRAY && i < added->count; i++) {
+        const char *content = json_get_text(&added->items[i], "content");
+        const Json *id = json_get(&added->items[i], "id"), *known = content ? json_get(words, content) : NULL;
+        size_t k = 0;
+        while (content && k < sizeof marks / sizeof *marks && strcmp(content, marks[k]) != 0)
+            k++;
+        const bool same = known && id && known->kind == JSON_NUMBER && id->kind == JSON_NUMBER &&
+                          !(known->number < id->number || known->number > id->number);
+        if (!content || k == sizeof marks / sizeof *marks || !same)
+            return fail(e, "%s/tokenizer.json: 'added_tokens' has '%.40s', which is no mark of BERT's vocabulary",
+                        folder, content ? content : "");
+    }
+    return true;
+}
+
+/* Each subword on the line of its id. */
+static bool write_lines(const Json *words, const char *folder, const char *path, Error *e)
+{
+    const char **lines = memory_get(words->count, sizeof *lines);
+    bool fine = lines || memory_error(e, "subwords", words->count, sizeof *lines);
+    for (size_t i = 0; fine && i < words->count; i++) {
+        int64_t id;
+        const Json *word = &words->items[i];
+        fine = (json_integer(word, &id) && id >= 0 && (uint64_t)id < words->count && !lines[id]) ||
+               fail(e, "%s/tokenizer.json: the id of subword %zu is not one of 0 to %zu that no other has", folder, i,
+                    words->count - 1);
+        if (fine)
+            lines[id] = word->key;
+    }
+    Buffer b = {0};
+    for (size_t i = 0; fine && i < words->count; i++)
+        buffer_print(&b, "%s\n", lines[i]);
+    fine = fine && (b.failed ? memory_error(e, path, b.size, 1) : file_write(path, b.text, b.size, e));
+    buffer_free(&b);
+    memory_free(lines);
+    return fine;
+}
+
+/* Of tokenizer.json, which says all. */
+static bool make_file(HfWordPiece *t, const HfFolder *h, const char *made, Error *e)
+{
+    static const char ending[] = ".vocab.txt";
+    Json *json = NULL;
+    const size_t size = strlen(made) + sizeof ending;
+    t->made = true;
+    t->vocabulary = memory_get(size, 1);
+    if (!t->vocabulary)
+        return memory_error(e, "a path", size, 1);
+    snprintf(t->vocabulary, size, "%s%s", made, ending);
+    bool fine = hf_json(&json, h, "tokenizer.json", e) && is_bert(json, h->path, e) &&
+                reads_as_here(&t->lower, json_get(json, "normalizer"), "lowercase", h->path, e);
+    const Json *words = fine ? json_get(json_get(json, "model"), "vocab") : NULL;
+    if (fine && (!words || words->kind != JSON_OBJECT || !words->count))
+        fine = fail(e, "%s/tokenizer.json: 'vocab' is missing", h->path);
+    fine = fine && adds_marks_only(json, words, h->path, e) && write_lines(words, h->path, t->vocabulary, e);
+    json_free(json);
+    return fine;
+}
+
+bool hf_wordpiece_find(HfWordPiece *t, const HfFolder *h, const char *made, Error *e)
+{
+    char *tokenizer, *config;
+    bool one, rules, fine;
+    Json *json = NULL;
+    *t = (HfWordPiece){.lower = true};
+    fine = hf_file(&tokenizer, h, "tokenizer.json", &one, e);
+    memory_free(tokenizer);
+    if (!fine || one)
+        return fine && make_file(t, h, made, e);
+    fine = hf_file(&t->vocabulary, h, "vocab.txt", &one, e) && hf_file(&config, h, "tokenizer_config.json", &rules, e);
+    if (!fine)
+        return false;
+    memory_free(config);
+    if (!one)
+        return fail(e, "%s has neither tokenizer.json nor vocab.txt: the tokens are missing", h->path);
+    fine = !rules || (hf_json(&json, h, "tokenizer_config.json", e) &&
+                      reads_as_here(&t->lower, json, "do_lower_case", h->path, e));
+    json_free(json);
+    return fine;
+}

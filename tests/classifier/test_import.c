@@ -1,0 +1,489 @@
+/* classifier import: encoders of transformers (tests/fixtures/encoders.py) read the same tokens here, and compute the same;
+ * they are runs like others; and what is no such model is refused. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "core/run/safetensors.h"
+#include "tests/cases.h"
+#include "tests/classifier/opened.h"
+#include "tests/command.h"
+#include "tests/npy.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ENCODERS "tests/fixtures/encoders/"
+
+static const char *const names[] = {
+    "bert-pairs", "bert", "bert-classes", "bert-untied", "distilbert", "distilbert-masked", "distilbert-classes"};
+
+enum { MODELS = sizeof names / sizeof *names, TEXTS = 3, LONGEST = 64 };
+
+static void setup(void) { command_program("classifier"); }
+
+static const char *folder_of(const char *name)
+{
+    static char path[200];
+    snprintf(path, sizeof path, ENCODERS "%s", name);
+    return path;
+}
+
+static const char *imported(const char *name)
+{
+    const char *run = fresh_path("run");
+    works("import %s --out %s -q", folder_of(name), run);
+    return run;
+}
+
+/* ---- what it computes */
+
+typedef struct Reference {
+    Safetensors *file;
+    int32_t ids[TEXTS * LONGEST], length[TEXTS];
+} Reference;
+
+static void *values_of(const Reference *f, const char *name, SafeType type, void *to, size_t most, size_t *count)
+{
+    Error e;
+    const SafeTensor *t = safetensors_find(f->file, name);
+    *count = t ? safe_elements(t) : 0;
+    ck_assert(*count <= most);
+    if (t)
+        ck_done(safetensors_read(f->file, t, type, to, *count, &e), e);
+    return to;
+}
+
+static Reference reference_of(const char *name)
+{
+    Reference f = {NULL};
+    char path[300];
+    size_t count;
+    Error e;
+    snprintf(path, sizeof path, "%s/reference.safetensors", folder_of(name));
+    ck_done(safetensors_open(&f.file, path, &e), e);
+    values_of(&f, "ids", SAFE_I32, f.ids, TEXTS * LONGEST, &count);
+    values_of(&f, "length", SAFE_I32, f.length, TEXTS, &count);
+    ck_assert_uint_eq(count, TEXTS);
+    return f;
+}
+
+/* The texts as rows; side MASKED of what predicts tokens has each row's first position alone, which is [CLS]. */
+static void fill(const Classifier *c, Batch *b, const Reference *f)
+{
+    Error e;
+    char *text;
+    size_t size, at = 0;
+    Json *texts = NULL;
+    ck_done(file_read(ENCODERS "texts.json", &text, &size, &e) && json_read(&texts, text, size, "texts", &e), e);
+    ck_assert_uint_eq(texts->count, TEXTS);
+    for (size_t i = 0; i < TEXTS; i++) {
+        int32_t *ids;
+        size_t count, cut;
+        const Json *one = &texts->items[i];
+        ck_done(text_to_ids(c->reading, one->text, one->size, c->model.context - 2, &ids, &count, &cut, &e), e);
+        const size_t first = classifier_add_text(c, b, ids, count);
+        ck_assert_uint_eq(count + 2, (size_t)f->length[i]);
+        ck_assert_mem_eq(b->side[TEXT].ids + first, f->ids + at, (count + 2) * sizeof *ids);
+        at += count + 2;
+        memory_free(ids);
+        b->side[MASKED].ids[batch_row(b, MASKED, 1)] = 0;
+        b->side[NEXT].ids[batch_row(b, NEXT, 1)] = 0;
+        batch_row(b, SEGMENT, count + 2);
+        for (size_t k = first; k < first + count + 2; k++)
+            b->side[SEGMENT].ids[k] = 0;
+    }
+    b->side[MASKED].among = TEXT + 1;
+    json_free(texts);
+    memory_free(text);
+}
+
+static Tensor *hidden(void *self, Tape *t, const Rows *rows)
+{
+    return model_vectors(t, &((const Classifier *)self)->model, rows);
+}
+
+static Tensor *pooled(void *self, Tape *t, const Rows *rows)
+{
+    return model_text_vectors(t, &((const Classifier *)self)->model, VECTOR_POOLER, rows);
+}
+
+static Tensor *next(void *self, Tape *t, const Rows *rows)
+{
+    const Model *m = &((const Classifier *)self)->model;
+    return model_next(t, m, model_masked(t, m, rows), rows);
+}
+
+static Tensor *logits(void *self, Tape *t, const Rows *rows)
+{
+    const Model *m = &((const Classifier *)self)->model;
+    return m->masked ? model_tokens(t, m, model_vectors(t, m, rows)) : model_logits(t, m, rows);
+}
+
+/* Whatever the model has, for the memory that it takes. */
+static Tensor *all(void *self, Tape *t, const Rows *rows)
+{
+    const Model *m = &((const Classifier *)self)->model;
+    hidden(self, t, rows);
+    if (m->next.weight)
+        next(self, t, rows);
+    pooled(self, t, rows);
+    return logits(self, t, rows);
+}
+
+static const struct Output {
+    const char *name;
+    SessionNetwork network;
+} outputs[] = {{"hidden", hidden}, {"pooled", pooled}, {"next", next}, {"logits", logits}};
+
+static size_t compare(Opened *o, const Reference *f, const Batch *b, const char *name, double by)
+{
+    static double theirs[1 << 14], ours[1 << 14];
+    size_t compared = 0;
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
+        size_t count;
+        double largest = 1;
+        Error e;
+        Worker *w = &o->trainer.worker[0];
+        values_of(f, outputs[i].name, SAFE_F64, theirs, 1 << 14, &count);
+        if (!count)
+            continue;
+        const Tensor *y = session_run(w, b, outputs[i].network, &o->c);
+        ck_assert_msg(y->rows * y->columns == count, "%s, %s: %zu numbers, not %zu", name, outputs[i].name,
+                      y->rows * y->columns, count);
+        ck_done(session_doubles(w, y, 0, count, ours, &e), e);
+        session_end(w);
+        for (size_t k = 0; k < count; k++)
+            largest = fmax(largest, fabs(theirs[k]));
+        for (size_t k = 0; k < count; k++)
+            ck_assert_msg(fabs(ours[k] - theirs[k]) <= by * largest, "%s, %s %zu: %.12g, there %.12g", name,
+                          outputs[i].name, k, ours[k], theirs[k]);
+        compared += count;
+    }
+    return compared;
+}
+
+static void compute_as_theirs(const char *name, const char *device, const char *precision, double by)
+{
+    const char *run = imported(name);
+    Reference f = reference_of(name);
+    Opened o;
+    Batch b;
+    Error e;
+    opened_run(&o, run, device, precision, all, TEXTS);
+    const BatchSize size = {
+        .sides = SIDES_MOST, .rows = TEXTS, .positions = {TEXTS * LONGEST, TEXTS, TEXTS * LONGEST, TEXTS}};
+    ck_done(batch_open(&b, &size, &e), e);
+    fill(&o.c, &b, &f);
+    ck_assert_uint_gt(compare(&o, &f, &b, name, by), 100);
+    batch_close(&b);
+    opened_close(&o);
+    safetensors_close(f.file);
+}
+
+START_TEST(in_f64_it_computes_what_transformers_does) { compute_as_theirs(names[_i], "plain", "f64", 1e-9); }
+START_TEST(in_f32_it_computes_that_to_rounding) { compute_as_theirs(names[_i], "cpu", "f32", 1e-5); }
+
+/* ---- tokens */
+
+START_TEST(tokens_are_those_of_transformers)
+{
+    Cases cases = cases_open("encoders/tokens");
+    Tokens t;
+    Error e;
+    const TokensOptions o = {
+        .kind = _i ? TOKEN_BERT_CASED : TOKEN_BERT, .marks = true, .file = "tests/fixtures/wordpiece-vocab.txt"};
+    ck_done(tokens_learn(&t, &o, NULL, &e), e);
+    for (size_t i = 0; i < cases.list->count; i++) {
+        const Json *one = &cases.list->items[i], *text = case_value(one, 0);
+        int32_t *ids;
+        size_t count, cut;
+        if (!case_value(one, 1)->count) /* a text without a word is one unknown token here */
+            continue;
+        ck_done(text_to_ids(&t, text->text, text->size, 0, &ids, &count, &cut, &e), e);
+        Buffer found = {0};
+        buffer_add(&found, ids, count * sizeof *ids);
+        case_expect_ids(one, 1 + (size_t)_i, &found);
+        buffer_free(&found);
+        memory_free(ids);
+    }
+    tokens_close(&t);
+    cases_close(&cases);
+}
+
+/* ---- it is a run */
+
+/* A table with a few texts of each of three classes. */
+static const char *table(void)
+{
+    static char path[800];
+    const char *folder = fresh_path("texts");
+    Buffer b = {0};
+    Error e;
+    ck_done(folder_make(folder, &e), e);
+    buffer_print(&b, "text,label\n");
+    for (int i = 0; i < 30; i++)
+        buffer_print(&b, "\"the house %d, don't!\",%s\n", i, i % 3 ? i % 3 == 1 ? "good" : "so so" : "bad");
+    write_in(folder, "t.csv", b.text, b.size);
+    buffer_free(&b);
+    snprintf(path, sizeof path, "%s/t.csv", folder);
+    return path;
+}
+
+static void says(const char *words, const Said *s)
+{
+    ck_assert_msg(strstr(s->out, words) || strstr(s->err, words), "%s is not in: %s%s", words, s->out, s->err);
+}
+
+START_TEST(a_pretrained_one_predicts_tokens_and_learns_further)
+{
+    const char *run = imported("bert-pairs"), *data = table();
+    Said s = must("predict --run %s --guesses 2 the[MASK]house[MASK]", run);
+    says("        2 ", &s);
+    said_free(&s);
+    s = must("eval --run %s --data %s --split train", run, data);
+    says("next sentences: loss", &s);
+    said_free(&s);
+    works("heads --run %s --text the_house --out %s.png", run, run);
+    s = must("info --run %s", run);
+    says("pooler.weight", &s);
+    said_free(&s);
+    works("pretrain --resume %s --data %s --steps 3 --batch 4 -q", run, data);
+    /* the first data are the run's from then on */
+    refused(1, "was trained on other data", "pretrain --resume %s --data README.md --steps 5 -q", run);
+    s = must("eval --run %s --json", run);
+    says("\"masked\"", &s);
+    said_free(&s);
+}
+
+START_TEST(a_classifier_knows_the_names_of_its_classes)
+{
+    const char *run = imported("bert-classes"), *data = table();
+    Json *j = must_json("predict --run %s --json the_house", run);
+    const Json *shares = json_get(j, "probabilities");
+    ck_assert(shares->count == 3 && !strcmp(shares->items[1].key, "so so"));
+    json_free(j);
+    Said s = must("eval --run %s --data %s", run, data);
+    says("so so", &s);
+    said_free(&s);
+    works("heads --run %s --text the_house --attribution", run);
+    works("train --resume %s --data %s --steps 2 --batch 3 -q", run, data);
+    static const char others[] = "text,label\nthe,up\nhouse,down\n";
+    const char *folder = fresh_path("others");
+    Error e;
+    ck_done(folder_make(folder, &e), e);
+    write_in(folder, "t.csv", others, sizeof others - 1);
+    refused(1, "is not a known class; the known ones are: bad, so so, good", "eval --run %s --data %s/t.csv", run,
+            folder);
+}
+
+/* Tokens, shape and pooler are the run's; the head is new, and reads what the pooler has learned to read. */
+START_TEST(one_without_a_head_gives_vectors_and_begins_others)
+{
+    static char tuned[700], run[700];
+    snprintf(run, sizeof run, "%s", imported("bert"));
+    snprintf(tuned, sizeof tuned, "%s", fresh_path("tuned"));
+    Said s = must("train --from %s --data %s --run %s --preset finetune --batch 3 --epochs 0 --steps 2", run, table(),
+                  tuned);
+    says(" 55 read: token_embedding.weight", &s);
+    says(" 2 not in the file: logits.weight, logits.bias", &s);
+    said_free(&s);
+    size_t size;
+    char *config = read_in(tuned, "config.json", &size);
+    ck_assert(strstr(config, "\"pool\": \"first\", \"pooler\": \"tanh\"") &&
+              strstr(config, "\"norm-epsilon\": 0.001") && strstr(config, "\"tokens\": \"bert-cased\""));
+    memory_free(config);
+    works("predict --run %s the_house", tuned);
+    refused(1, "has no logits that could be scored", "eval --run %s --data %s", run, table());
+    refused(2, "has no logits to predict with: --vectors FILE.npy", "predict --run %s the_house", run);
+    refused(1, "such a run has nothing to learn", "train --resume %s --steps 3", run);
+    refused(2, "such a run has nothing to learn", "train --objective vectors --steps 3");
+    works("heads --run %s --text the_house", run);
+    works("info --run %s", run);
+}
+
+/* Of all positions, marks included, as sentence transformers average them. */
+START_TEST(vectors_of_texts_are_averages_of_what_transformers_computes)
+{
+    static double hidden_of[1 << 12];
+    const char *run = imported(names[_i]), *folder = fresh_path("vectors");
+    Reference f = reference_of(names[_i]);
+    Buffer lines = {0};
+    char path[800];
+    size_t count, size;
+    Json *texts = NULL;
+    Error e;
+    char *text;
+    ck_done(file_read(ENCODERS "texts.json", &text, &size, &e) && json_read(&texts, text, size, "texts", &e), e);
+    for (size_t i = 0; i < TEXTS; i++)
+        buffer_print(&lines, "%s\n", texts->items[i].text);
+    ck_done(folder_make(folder, &e), e);
+    snprintf(path, sizeof path, "%s/v.npy", folder);
+    command_input(lines.text, lines.size);
+    works("predict --run %s --vectors %s -q", run, path);
+    Npy v = npy_read(path);
+    values_of(&f, "hidden", SAFE_F64, hidden_of, 1 << 12, &count);
+    const size_t dim = v.shape[1];
+    ck_assert_uint_eq(v.shape[0], TEXTS);
+    const double *at = hidden_of;
+    for (size_t i = 0; i < TEXTS; at += (size_t)f.length[i++] * dim)
+        for (size_t k = 0; k < dim; k++) {
+            double mean = 0;
+            for (size_t n = 0; n < (size_t)f.length[i]; n++)
+                mean += at[n * dim + k] / f.length[i];
+            ck_assert(fabs(mean - (double)((float *)v.data)[i * dim + k]) < 2e-5);
+        }
+    command_input(lines.text, lines.size);
+    works("predict --run %s --vectors %s --normalize --vector first -q", run, path);
+    Npy unit = npy_read(path);
+    for (size_t i = 0; i < TEXTS; i++) {
+        double squared = 0;
+        for (size_t k = 0; k < dim; k++)
+            squared += pow((double)((float *)unit.data)[i * dim + k], 2);
+        ck_assert(fabs(squared - 1) < 1e-5);
+    }
+    npy_free(&v);
+    npy_free(&unit);
+    buffer_free(&lines);
+    json_free(texts);
+    memory_free(text);
+    safetensors_close(f.file);
+}
+
+START_TEST(vectors_that_a_model_has_not_are_refused)
+{
+    const char *run = imported("distilbert"), *folder = fresh_path("vectors");
+    char path[800];
+    Error e;
+    ck_done(folder_make(folder, &e), e);
+    refused(2, "--vector pooler: the run", "predict --run %s --vectors %s/v.npy --vector pooler the", run, folder);
+    refused(2, "--normalize belongs to --vectors", "predict --run %s --normalize the", run);
+    refused(1, "/no/such", "predict --run %s --vectors /no/such/v.npy the", run);
+    refused(1, "cannot read", "predict --run %s --vectors %s/v.npy --file /no/such", run, folder);
+    snprintf(path, sizeof path, "%s/v.npy", folder);
+    ck_assert(!file_exists(path));
+}
+
+/* ---- what is not read */
+
+static const char *copied(const char *name)
+{
+    static const char *const files[] = {"config.json", "model.safetensors", "tokenizer.json"};
+    const char *folder = fresh_path("model");
+    Error e;
+    ck_done(folder_make(folder, &e), e);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[300];
+        snprintf(path, sizeof path, "%s/%s", folder_of(name), files[i]);
+        copy_in(path, folder, files[i]);
+    }
+    return folder;
+}
+
+START_TEST(what_a_bert_says_that_is_not_known_is_refused)
+{
+    static const Edit edits[] = {
+        {"config.json", "\"bert\"", "\"roberta\"", "'model_type' is roberta; bert and distilbert can be imported"},
+        {"config.json", "BertForPreTraining", "BertForQuestionAnswering",
+         "'architectures' is BertForQuestionAnswering; of bert"},
+        {"config.json", "\"is_decoder\": false", "\"is_decoder\": true", "'is_decoder' must be false"},
+        {"config.json", "\"add_cross_attention\": false", "\"add_cross_attention\": true",
+         "'add_cross_attention' must"},
+        {"config.json", "\"hidden_act\": \"gelu\"", "\"hidden_act\": \"mish\"", "'hidden_act' is mish"},
+        {"config.json", "\"type_vocab_size\": 2", "\"type_vocab_size\": 3", "'type_vocab_size' must be 2"},
+        {"config.json", "1e-12", "0", "'layer_norm_eps' is not a number between 0 and 1"},
+        {"config.json", "\"num_attention_heads\": 3", "\"num_attention_heads\": 5",
+         "'hidden_size' 12 is not a multiple of 'num_attention_heads' 5"},
+        {"config.json", "\"hidden_size\": 12", "\"hidden_size\": 24", "by config.json it is [166, 24]"},
+        {"config.json", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3",
+         "encoder.layer.2.attention.self.query.weight' is missing"},
+        {"config.json", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1",
+         "encoder.layer.1.attention.output.LayerNorm.bias' has no place"},
+        {"config.json", "\"vocab_size\": 166", "\"vocab_size\": 160",
+         "the model has 160 tokens, and its files name 166"},
+        {"config.json", "\"tie_word_embeddings\": true", "\"tie_word_embeddings\": 1", "'tie_word_embeddings' is not"},
+        {"config.json", "{", "{\"position_embedding_type\": \"relative_key\",",
+         "'position_embedding_type' must be absolute"},
+        {"config.json", "{", "{\"position_embedding_type\": 7,", "'position_embedding_type' must be absolute"},
+        {"config.json", "{", "{\"pruned_heads\": {\"0\": [1]},", "'pruned_heads' must be empty"},
+        {"config.json", "{", "{\"quantization_config\": {},", "'quantization_config' is not known here"},
+        {"config.json", "{", "[", "config.json"},
+        {"tokenizer.json", "\"strip_accents\": null", "\"strip_accents\": false",
+         "'strip_accents' must be as 'lowercase'"},
+        {"tokenizer.json", "\"lowercase\": true", "\"lowercase\": 1", "'lowercase' is not true or false"},
+        {"tokenizer.json", "\"handle_chinese_chars\": true", "\"handle_chinese_chars\": false", "Chinese characters"},
+        {"tokenizer.json", "\"clean_text\": true", "\"clean_text\": false", "'normalizer' is not BertNormalizer"},
+        {"tokenizer.json", "BertPreTokenizer", "Whitespace", "'pre_tokenizer' is not BertPreTokenizer"},
+        {"tokenizer.json", "\"type\": \"WordPiece\",\n    \"unk_token\"", "\"type\": \"Unigram\",\n    \"unk_token\"",
+         "'model' is Unigram; WordPiece can be imported"},
+        {"tokenizer.json", "\"continuing_subword_prefix\": \"##\"", "\"continuing_subword_prefix\": \"@@\"",
+         "must be ##"},
+        {"tokenizer.json", "\"max_input_chars_per_word\": 100", "\"max_input_chars_per_word\": 50", "must be 100"},
+        {"tokenizer.json", "\"content\": \"[MASK]\"", "\"content\": \"[NAME]\"", "'added_tokens' has '[NAME]'"},
+        {"tokenizer.json", "\"[unused0]\": 1", "\"[unused0]\": 2", "is not one of 0 to 165 that no other has"},
+        {"tokenizer.json", "\"[unused0]\": 1", "\"[unused0]\": 1e30", "is not one of 0 to 165 that no other has"},
+        {"tokenizer.json", "\"vocab\"", "\"words\"", "'vocab' is missing"},
+    };
+    const char *folder = copied("bert-pairs"), *run = fresh_path("run");
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++)
+        import_refused(folder, run, &edits[i]);
+}
+
+START_TEST(what_a_classifier_says_of_its_classes_must_be_names)
+{
+    static const Edit edits[] = {
+        {"config.json", "\"1\": \"so so\"", "\"1\": \"bad\"", "'1' is the name of two classes"},
+        {"config.json", "\"2\": \"good\"", "\"3\": \"good\"", "'2' is missing"},
+        {"config.json", "\"1\": \"so so\"", "\"1\": \"so\\tso\"", "'1' holds a control character"},
+        {"config.json", "\"0\": \"bad\",\n    \"1\": \"so so\",", "", "1 classes; a classifier has from 2"},
+        {"config.json", ",\n    \"2\": \"good\"", "", "tensor 'classifier.weight' is of another shape"},
+        {"config.json", "{", "{\"problem_type\": \"regression\",",
+         "'problem_type' must be single_label_classification"},
+    };
+    const char *folder = copied("bert-classes"), *run = fresh_path("run");
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++)
+        import_refused(folder, run, &edits[i]);
+}
+
+START_TEST(a_folder_that_is_not_whole_is_refused)
+{
+    const char *folder = copied("distilbert-masked"), *run = fresh_path("run");
+    char path[800];
+    size_t size;
+    char *weights = read_in(folder, "model.safetensors", &size);
+    write_in(folder, "model.safetensors", weights, size - 1);
+    refused(1, "model.safetensors", "import %s --out %s -q", folder, run);
+    write_in(folder, "model.safetensors", weights, size);
+    memory_free(weights);
+    snprintf(path, sizeof path, "%s/tokenizer.json", folder);
+    ck_assert_int_eq(remove(path), 0);
+    refused(1, "has neither tokenizer.json nor vocab.txt", "import %s --out %s -q", folder, run);
+    write_in(folder, "vocab.txt", "[UNK]\na\n", 8);
+    refused(1, "has no [CLS], [SEP] or [MASK]", "import %s --out %s -q", folder, run);
+    write_in(folder, "tokenizer_config.json", "{\"strip_accents\": false}", 24);
+    refused(1, "tokenizer_config.json: 'strip_accents' must be as 'do_lower_case'", "import %s --out %s -q", folder,
+            run);
+    refused(2, "Give --out RUN", "import %s", folder);
+    refused(2, "Name one folder", "import --out %s", run);
+    refused(1, "config.json", "import /no/such --out %s", run);
+    ck_assert(!folder_exists(run));
+    snprintf(path, sizeof path, "%s.import.vocab.txt", run);
+    ck_assert(!file_exists(path));
+}
+
+static const Test tests[] = {TEST_LOOP(in_f64_it_computes_what_transformers_does, MODELS),
+                             TEST_LOOP(in_f32_it_computes_that_to_rounding, MODELS),
+                             TEST_LOOP(tokens_are_those_of_transformers, 2),
+                             TEST(a_pretrained_one_predicts_tokens_and_learns_further),
+                             TEST(a_classifier_knows_the_names_of_its_classes),
+                             TEST(one_without_a_head_gives_vectors_and_begins_others),
+                             TEST_LOOP(vectors_of_texts_are_averages_of_what_transformers_computes, MODELS),
+                             TEST(vectors_that_a_model_has_not_are_refused),
+                             TEST(what_a_bert_says_that_is_not_known_is_refused),
+                             TEST(what_a_classifier_says_of_its_classes_must_be_names),
+                             TEST(a_folder_that_is_not_whole_is_refused)};
+
+int main(int argc, char **argv)
+{
+    setup();
+    return suite_run("classifier/import", tests, sizeof tests / sizeof *tests, argc, argv);
+}
