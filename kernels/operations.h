@@ -180,6 +180,39 @@ OPERATION(softmax_backward, (Stream *s, void *dx, bool add, const void *dy, cons
 OPERATION(dropout_weights, (Stream *s, void *y, bool add, const void *x, const Attend *how, const StepState *state),
           (s, y, add, x, how, state))
 
+/* A mixture of experts: positions and their k experts of E, k <= E. slots [M] are one for each choice, M = N k, sorted by
+ * expert and then by position.
+ * route: of scores [N,E] (real) the k largest, of equal ones the first: expert [N,k], ascending; slot [N,k] of each; from [M],
+ * the position of each slot; start [E+1] of each expert's slots. weights [N,k] = softmax of the chosen scores; where k is 1
+ * the chosen one's share of the softmax of all.
+ * experts: y [M,O] = x [M,I] w_e^T, w_e [O,I] of each slot's expert; w [E*O,I]. Backward: dy as it is.
+ * load_loss: losses [N] (real) = a E / (k T) sum over e of c_e softmax(scores)_e, c_e the choices of e in a row of T positions;
+ * 0 for positions of no row. state->loss[which].sum gains their sum. Saves factors [B,E] (real), a E c_e / (k T). */
+OPERATION(route_forward,
+          (Stream *s, void *weights, int32_t *expert, int32_t *slot, int32_t *from, int32_t *start, const void *scores,
+           size_t n, size_t experts, size_t k),
+          (s, weights, expert, slot, from, start, scores, n, experts, k))
+OPERATION(route_backward,
+          (Stream *s, void *dscores, bool add, const void *dweights, const int32_t *expert, const void *scores, size_t n,
+           size_t experts, size_t k),
+          (s, dscores, add, dweights, expert, scores, n, experts, k))
+OPERATION(experts_forward,
+          (Stream *s, void *y, const void *x, const void *w, const int32_t *start, size_t m, size_t in, size_t out,
+           size_t experts),
+          (s, y, x, w, start, m, in, out, experts))
+OPERATION(experts_backward,
+          (Stream *s, void *dx, bool add, void *dw, void *dy, const void *x, const void *w, const int32_t *start,
+           size_t m, size_t in, size_t out, size_t experts),
+          (s, dx, add, dw, dy, x, w, start, m, in, out, experts))
+OPERATION(load_loss_forward,
+          (Stream *s, void *losses, void *factors, StepState *state, size_t which, const void *scores,
+           const int32_t *expert, double a, const int32_t *start, size_t b, size_t n, size_t experts, size_t k),
+          (s, losses, factors, state, which, scores, expert, a, start, b, n, experts, k))
+OPERATION(load_loss_backward,
+          (Stream *s, void *dscores, bool add, const StepState *state, size_t which, const void *factors,
+           const void *scores, const int32_t *start, size_t b, size_t n, size_t experts),
+          (s, dscores, add, state, which, factors, scores, start, b, n, experts))
+
 /* losses [N] (real) = -log softmax(logits [N,V])[target], in nats, 0 where target is negative; with smoothing e the
  * target's share is 1 - e, and e is spread over all V (the target included). state->loss[which] gains their sum,
  * nll, which is the same without smoothing, and count. Saves lse [N].

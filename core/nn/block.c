@@ -58,6 +58,14 @@ static FeedForward feedforward_new(Parameters *p, const BlockOptions *o, const c
     size_t dim = o->attention.dim;
     FeedForward f = {.activation = o->activation};
     Name name;
+    if (o->experts.count) {
+        f.experts = experts_new(p, &o->experts, dim, prefix);
+        f.in = experts_map(p, &f.experts, dim, o->ff, prefix, "in", false, o->deep_beta);
+        if (o->gate)
+            f.gate = experts_map(p, &f.experts, dim, o->ff, prefix, "gate", false, o->deep_beta);
+        f.out = experts_map(p, &f.experts, o->ff, dim, prefix, "out", true, o->deep_beta);
+        return f;
+    }
     f.in = linear_new(p, dim, o->ff, true, join(name, prefix, "in"));
     if (o->gate)
         f.gate = linear_new(p, dim, o->ff, true, join(name, prefix, "gate"));
@@ -136,15 +144,26 @@ static Tensor *sum_of(Tape *t, const Branch *b, Tensor *x, Tensor *f)
 
 Tensor *leave(Tape *t, const Branch *b, Tensor *x, Tensor *f) { return sum_of(t, b, x, added(t, b, f)); }
 
-Tensor *feedforward(Tape *t, const FeedForward *f, Tensor *x)
+/* routes NULL: there are no experts. */
+static Tensor *map(Tape *t, const Linear *l, Tensor *x, const Routes *routes)
+{
+    return routes ? experts_linear(t, l, x, routes) : linear(t, l, x);
+}
+
+Tensor *feedforward_of_rows(Tape *t, const FeedForward *f, Tensor *x, const Attend *rows)
 {
     const Linear *active = f->gate.weight ? &f->gate : &f->in;
-    bool relu = f->activation == ACTIVATION_RELU;
-    Tensor *h = relu ? linear_relu(t, active, x) : activate(t, linear(t, active, x), f->activation);
+    const bool experts = f->experts.options.count, relu = f->activation == ACTIVATION_RELU && !experts;
+    Routes own = {0}, *routes = experts ? &own : NULL;
+    x = routes ? experts_enter(t, &f->experts, x, rows, routes) : x;
+    Tensor *h = relu ? linear_relu(t, active, x) : activate(t, map(t, active, x, routes), f->activation);
     if (f->gate.weight)
-        h = mul(t, h, linear(t, &f->in, x));
-    return linear(t, &f->out, add(t, NULL, h, f->drop));
+        h = mul(t, h, map(t, &f->in, x, routes));
+    h = map(t, &f->out, add(t, NULL, h, f->drop), routes);
+    return routes ? experts_leave(t, h, routes) : h;
 }
+
+Tensor *feedforward(Tape *t, const FeedForward *f, Tensor *x) { return feedforward_of_rows(t, f, x, NULL); }
 
 typedef struct BlockArgs {
     const Block *b;
@@ -177,17 +196,18 @@ static Streams leave_both(Tape *t, const Branch *b, Streams s, Tensor *f)
 }
 
 /* What attention reads: of the block's input, or (macaron) after half a feed-forward network. */
-static Streams before_attention(Tape *t, const Block *b, Tensor *x)
+static Streams before_attention(Tape *t, const Block *b, Tensor *x, const Attend *rows)
 {
     Streams s = streams_of(t, b, x);
     if (!b->macaron)
         return s;
-    return leave_both(t, &b->branch_before, s, feedforward(t, &b->ff_before, enter(t, &b->branch_before, s.x)));
+    return leave_both(t, &b->branch_before, s,
+                      feedforward_of_rows(t, &b->ff_before, enter(t, &b->branch_before, s.x), rows));
 }
 
 Tensor *block_values(Tape *t, const Block *b, Tensor *x)
 {
-    return linear(t, &b->attention.value, enter(t, &b->branch1, before_attention(t, b, x).x));
+    return linear(t, &b->attention.value, enter(t, &b->branch1, before_attention(t, b, x, NULL).x));
 }
 
 static Streams wanted_of(Tape *t, Streams s, const Queries *wanted)
@@ -204,7 +224,7 @@ static Tensor *run(Tape *t, const void *args, Tensor *const *inputs)
     const AttentionContext *context = &a->context;
     Tensor *whole = NULL, *self = context->self_scores, *cross = context->cross_scores;
     RowPositions positions = {context->position, inputs[0]->rows, NULL};
-    Streams s = before_attention(t, b, inputs[0]);
+    Streams s = before_attention(t, b, inputs[0], context->query_subset ? NULL : &context->self_mask);
     if (context->query_subset) {
         whole = enter(t, &b->branch1, s.x);
         s = wanted_of(t, s, context->query_subset);
@@ -220,7 +240,8 @@ static Tensor *run(Tape *t, const void *args, Tensor *const *inputs)
                             context->cross_cache, (RowPositions){0}, NULL, context->residual_scores ? &cross : NULL);
         s = leave_both(t, &b->branch_cross, s, y);
     }
-    s = leave_both(t, &b->branch2, s, feedforward(t, &b->ff, enter_later(t, &b->branch2, s.x, first)));
+    s = leave_both(t, &b->branch2, s,
+                   feedforward_of_rows(t, &b->ff, enter_later(t, &b->branch2, s.x, first), &context->self_mask));
     y = s.sum ? concat(t, (Tensor *[]){s.x, s.sum}, 2) : s.x;
     if (context->residual_scores) {
         y->beside = self;

@@ -15,6 +15,7 @@
 #define CORE_NN_BLOCK_H
 
 #include "core/nn/attention.h"
+#include "core/nn/experts.h"
 #include "core/nn/norm.h"
 
 typedef enum NormPlacement {
@@ -34,6 +35,7 @@ typedef struct BlockOptions {
     size_t ff;
     Activation activation;
     bool gate; /* the feed-forward network has one */
+    ExpertsOptions experts;
     NormPlacement norm;
     NormKind norm_kind;
     double deep_alpha, deep_beta; /* DeepNorm: x is multiplied by alpha, initial weights by beta; 0: by nothing */
@@ -55,8 +57,10 @@ typedef struct Branch {
     Parameter *half;  /* [1,D] of what is added; NULL: 1 */
 } Branch;
 
-/* y = out(dropout(f(in(x)))), or with a gate (Shazeer 2020: SwiGLU where f is SiLU) y = out(dropout(f(gate(x)) in(x))). */
+/* y = out(dropout(f(in(x)))), or with a gate (Shazeer 2020: SwiGLU where f is SiLU) y = out(dropout(f(gate(x)) in(x))).
+ * Where there are experts, each has such a network. */
 typedef struct FeedForward {
+    Experts experts;
     Linear in, gate, out; /* gate.weight is NULL where there is none */
     Activation activation;
     Dropout drop;
@@ -109,6 +113,9 @@ AttentionContext context_cached(const Rows *rows, const Cache *past);
 AttentionContext context_remembered(const Rows *rows, const Cache *past, const Cache *memory, const int32_t *key_row);
 
 Tensor *feedforward(Tape *t, const FeedForward *f, Tensor *x);
+
+/* The same of the queries of `rows`, which a load loss of experts belongs to. */
+Tensor *feedforward_of_rows(Tape *t, const FeedForward *f, Tensor *x, const Attend *rows);
 
 /* A branch begins with its norm (but post-norm) and ends with the sum, and its norm (post-norm). */
 Tensor *enter(Tape *t, const Branch *b, Tensor *x);

@@ -75,6 +75,20 @@ static bool mask_suits(const SharedOptions *o, Error *e)
     return true;
 }
 
+static size_t chosen_experts(const SharedOptions *o) { return o->chosen_experts ? o->chosen_experts : 2; }
+
+static bool experts_suit(const SharedOptions *o, Error *e)
+{
+    if ((o->chosen_experts || o->load_loss > 0) && !o->experts)
+        return fail(e, "--chosen-experts and --load-loss belong to --experts, which is missing");
+    if (o->experts && chosen_experts(o) > o->experts)
+        return fail(e, "--chosen-experts %zu are more than --experts %zu", chosen_experts(o), o->experts);
+    if (o->experts && o->ff_dropout > 0)
+        return fail(e, "--experts does not support --ff-dropout, which would depend on what is chosen");
+    return !(o->experts && o->parametrization == PARAMETRIZATION_MUP) ||
+           fail(e, "--experts does not support --parametrization mup, which knows no router");
+}
+
 bool network_suits(const SharedOptions *o, Error *e)
 {
     if (!o->head_size && o->dim % o->heads)
@@ -106,7 +120,7 @@ bool network_suits(const SharedOptions *o, Error *e)
     if (o->skip_blocks && !stack_can_skip(o->skip_blocks, o->depth))
         return fail(e, "--skip-blocks '%s': expected numbers of blocks, such as 1,3, from 0 to %zu", o->skip_blocks,
                     o->depth - !!o->depth);
-    return attention_suits(o, e) && mask_suits(o, e) && mup_suits(o, e);
+    return attention_suits(o, e) && mask_suits(o, e) && experts_suit(o, e) && mup_suits(o, e);
 }
 
 /* How many times as wide as the base of --parametrization mup; 1 without it. */
@@ -156,6 +170,7 @@ BlockOptions network_block(const SharedOptions *o)
         .ff = o->ff ? o->ff : 4 * o->dim,
         .activation = (Activation)o->activation,
         .gate = o->gate,
+        .experts = {.count = o->experts, .chosen = chosen_experts(o), .load_loss = o->load_loss},
         .norm = (NormPlacement)o->norm,
         .norm_kind = (NormKind)o->norm_kind,
         .macaron = o->macaron,

@@ -359,6 +359,9 @@ const RunRare run_rare[] = {
     {"keep-outer", "no"},
     {"keep-functions", "no"},
     {"keep-traces", "no"},
+    {"experts", "0"},
+    {"chosen-experts", "2"},
+    {"load-loss", "0"},
     {NULL, NULL},
 };
 

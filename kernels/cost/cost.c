@@ -392,6 +392,54 @@ static void dropout_weights(Stream *s, void *y, bool add, const void *x, const A
     count(s, AT_dropout_weights, 0, all_weights(how) * (add ? 3 : 2), 0);
 }
 
+static void route_forward(Stream *s, void *weights, int32_t *expert, int32_t *slot, int32_t *from, int32_t *start,
+                          const void *scores, size_t n, size_t experts, size_t k)
+{
+    (void)weights, (void)expert, (void)slot, (void)from, (void)start, (void)scores;
+    count(s, AT_route_forward, 0, n * k, n * experts);
+}
+
+static void route_backward(Stream *s, void *dscores, bool add, const void *dweights, const int32_t *expert,
+                           const void *scores, size_t n, size_t experts, size_t k)
+{
+    (void)dweights, (void)expert, (void)scores;
+    count(s, AT_route_backward, 0, n * k + n * experts * written(dscores, add), n * experts);
+}
+
+/* Weights of all experts: shapes do not say that some have no slot. */
+static void experts_forward(Stream *s, void *y, const void *x, const void *w, const int32_t *start, size_t m, size_t in,
+                            size_t out, size_t experts)
+{
+    (void)y, (void)x, (void)w, (void)start;
+    count(s, AT_experts_forward, 2.0 * (double)m * (double)in * (double)out, m * (in + out) + experts * in * out, 0);
+}
+
+static void experts_backward(Stream *s, void *dx, bool add, void *dw, void *dy, const void *x, const void *w,
+                             const int32_t *start, size_t m, size_t in, size_t out, size_t experts)
+{
+    (void)dy, (void)x, (void)w, (void)start;
+    const double product = 2.0 * (double)m * (double)in * (double)out;
+    const size_t weights = experts * in * out;
+    count(s, AT_experts_backward, product * (dx ? 1 : 0) + product * (dw ? 1 : 0),
+          m * out + m * in * written(dx, add) + (dx ? weights : 0) + (dw ? m * (in + out) : 0), dw ? 2 * weights : 0);
+}
+
+static void load_loss_forward(Stream *s, void *losses, void *factors, StepState *state, size_t which,
+                              const void *scores, const int32_t *expert, double a, const int32_t *start, size_t b,
+                              size_t n, size_t experts, size_t k)
+{
+    (void)losses, (void)factors, (void)state, (void)which, (void)scores, (void)expert, (void)a, (void)start, (void)k;
+    count(s, AT_load_loss_forward, 0, 0, n * (experts + 1) + b * experts);
+}
+
+static void load_loss_backward(Stream *s, void *dscores, bool add, const StepState *state, size_t which,
+                               const void *factors, const void *scores, const int32_t *start, size_t b, size_t n,
+                               size_t experts)
+{
+    (void)state, (void)which, (void)factors, (void)scores, (void)start, (void)b;
+    count(s, AT_load_loss_backward, 0, n * experts * written(dscores, add), n * experts);
+}
+
 static void cross_entropy_forward(Stream *s, void *losses, void *lse, StepState *state, size_t which,
                                   const void *logits, const int32_t *targets, double smoothing, size_t n, size_t v)
 {

@@ -95,25 +95,30 @@ INLINE void store_gradient(Number *p, bool add, Vec v, size_t n) { store(p, add 
 #include "choices.c"
 #include "optimizer.c"
 #include "composed.c"
+#include "experts.c"
 /* clang-format on */
 
 /* What this backend has no entry for is plain's (see kernels_complete): there is nothing to be made faster. */
-#define MISSING_cache_lengths   0, NULL,
-#define MISSING_cache_append    0, NULL,
-#define MISSING_sink_forward    0, NULL,
-#define MISSING_sink_backward   0, NULL,
-#define MISSING_gather_forward  0, NULL,
-#define MISSING_pad             0, NULL,
-#define MISSING_unpad           0, NULL,
-#define MISSING_mask            0, NULL,
-#define MISSING_keep_largest    0, NULL,
-#define MISSING_dropout_weights 0, NULL,
-#define MISSING_z_loss_forward  0, NULL,
-#define MISSING_clip            0, NULL,
-#define MISSING_lion            0, NULL,
-#define MISSING_momentum        0, NULL,
-#define MISSING_unit            0, NULL,
-#define MISSING_descend         0, NULL,
+#define MISSING_cache_lengths      0, NULL,
+#define MISSING_cache_append       0, NULL,
+#define MISSING_sink_forward       0, NULL,
+#define MISSING_sink_backward      0, NULL,
+#define MISSING_gather_forward     0, NULL,
+#define MISSING_pad                0, NULL,
+#define MISSING_unpad              0, NULL,
+#define MISSING_mask               0, NULL,
+#define MISSING_keep_largest       0, NULL,
+#define MISSING_dropout_weights    0, NULL,
+#define MISSING_route_forward      0, NULL,
+#define MISSING_route_backward     0, NULL,
+#define MISSING_load_loss_forward  0, NULL,
+#define MISSING_load_loss_backward 0, NULL,
+#define MISSING_z_loss_forward     0, NULL,
+#define MISSING_clip               0, NULL,
+#define MISSING_lion               0, NULL,
+#define MISSING_momentum           0, NULL,
+#define MISSING_unit               0, NULL,
+#define MISSING_descend            0, NULL,
 const Kernels TABLE = {
     .backend = "cpu",
     .type = TYPE,

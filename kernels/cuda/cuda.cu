@@ -72,6 +72,7 @@ namespace { /* see launch.h */
 #include "pool.cu"
 #include "move.cu"
 #include "composed.cu"
+#include "experts.cu"
 #include "cross_entropy.cu"
 #include "argmax.cu"
 #include "choices.cu"

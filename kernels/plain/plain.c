@@ -78,6 +78,7 @@ static void store_gradient(Number *gradient, bool add, Real value)
 #include "pool.c"
 #include "move.c"
 #include "composed.c"
+#include "experts.c"
 #include "cross_entropy.c"
 #include "argmax.c"
 #include "choices.c"

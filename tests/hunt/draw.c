@@ -196,6 +196,7 @@ static void draw_fields(Draw *d, Op *op)
         op->norm_kind = chance(&own, 0.2) ? NORM_SCALE + (NormKind)below(&own, 2) : op->norm_kind;
         op->again = op->composed && chance(&own, 0.5);
         op->qk_cosine = op->qk_norm && chance(&own, 0.5);
+        op->experts = chance(&own, 0.3) ? 2 + below(&own, 2) : 0;
         op->function = d->taste.smooth ? ACTIVATION_GELU : ACTIVATION_RELU;
         break;
     case LOSS:

@@ -100,6 +100,7 @@ static void add_module(Scene *c, size_t k)
                           .norm = op->norm,
                           .norm_kind = op->norm_kind,
                           .gate = op->gate,
+                          .experts = {.count = op->experts, .chosen = op->experts},
                           .macaron = op->macaron,
                           .deep_alpha = op->norm == NORM_DEEP ? 1.5 : 0,
                           .dropout = op->rate};

@@ -228,6 +228,8 @@ static void say_fields(Text *t, const Op *op)
             op->gate ? " gate" : "", op->rotary ? " rotary" : "", op->qk_norm ? " qk-norm" : "",
             op->qk_cosine ? " cosine" : "", op->macaron ? " macaron" : "", op->again ? " twice, residual scores" : "",
             op->bias_free ? " no biases" : "");
+        if (op->experts)
+            say(t, " %zu experts", op->experts);
         say_attention(t, op);
         break;
     case LOSS: say(t, " %zu smoothing %g%s", op->which, op->smoothing, op->again ? " twice" : ""); break;

@@ -77,6 +77,7 @@ typedef struct Op {
     NormPlacement norm;
     NormKind norm_kind;                                        /* NORM, ADD_NORM, BLOCK */
     bool gate, rotary, qk_norm, qk_cosine, macaron, bias_free; /* BLOCK */
+    size_t experts; /* BLOCK; all are chosen: no choice that rounding changes */
 } Op;
 
 typedef struct Sketch {

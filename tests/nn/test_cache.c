@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LAYOUTS = 14, CONTEXT = 13, MOST = 3 * CONTEXT };
+enum { LAYOUTS = 15, CONTEXT = 13, MOST = 3 * CONTEXT };
 
 /* A network, and what it takes to run it forward on rows that the test chooses. */
 typedef struct Reader {
@@ -53,6 +53,8 @@ static SharedOptions layout(int i)
     else if (i == 13)
         o.sigmoid_attention = true, o.memory_keys = 1, o.sparse = PATTERN_LOCAL, o.stride = 4, o.sparse_block = 2,
         o.sinks = 3;
+    else if (i == 14)
+        o.experts = 4, o.chosen_experts = 2, o.gate = o.macaron = true;
     else if (i >= 2)
         o.positions = POSITIONS_SINUSOID, o.head_size = 5, o.value_size = 7, o.window = 4, o.bias = false;
     return o;

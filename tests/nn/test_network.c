@@ -57,17 +57,21 @@ static SharedOptions kind(int i)
         o.talking_heads = o.sigmoid_attention = true, o.memory_keys = 2, o.score_cap = 2;
         o.window = 3, o.sinks = 1;
         break;
+    case 12:
+        o.norm = NORM_PRE, o.activation = ACTIVATION_GELU, o.experts = 3, o.chosen_experts = 1, o.load_loss = 0.1;
+        break;
+    case 13: o.activation = ACTIVATION_SILU, o.experts = 4, o.load_loss = 0.1, o.gate = o.macaron = true; break;
     case 3:
         o.norm_kind = NORM_RMS, o.heads = 4, o.kv_heads = 2;
         o.attention = 1, o.score = SCORE_ADDITIVE, o.window = 4, o.activation = ACTIVATION_GELU;
         o.positions = POSITIONS_NONE;
         break;
     }
-    o.dropout = 0.2, o.attention_dropout = 0.1, o.ff_dropout = 0.15, o.smoothing = 0.1;
+    o.dropout = 0.2, o.attention_dropout = 0.1, o.ff_dropout = o.experts ? 0 : 0.15, o.smoothing = 0.1;
     return o;
 }
 
-enum { KINDS = 12 };
+enum { KINDS = 14 };
 
 static const size_t lengths[] = {5, 1, 9, 0, 13, 3, 2};
 
@@ -335,6 +339,7 @@ START_TEST(dropout_acts_in_training_and_not_in_evaluation)
 {
     SharedOptions wet = kind(_i), dry = wet;
     dry.dropout = dry.attention_dropout = dry.ff_dropout = dry.smoothing = wet.smoothing = 0;
+    dry.load_loss = wet.load_loss = 0; /* which scoring leaves out */
     Whole a, b;
     whole_open(&a, &wet, plain_of(NUMBER_F64), &(Training){0});
     whole_open(&b, &dry, plain_of(NUMBER_F64), &(Training){0});
@@ -356,16 +361,18 @@ START_TEST(each_dropout_of_a_network_acts)
     Whole w;
     whole_open(&w, &o, plain_of(NUMBER_F64), &(Training){0});
     Dropout *drops[1 + 4 * 2] = {&w.model.embedding.drop};
+    size_t count = 1;
     for (size_t i = 0; i < 2; i++) {
-        drops[1 + 4 * i] = &w.model.stack.block[i].attention.drop;
-        drops[2 + 4 * i] = &w.model.stack.block[i].branch1.drop;
-        drops[3 + 4 * i] = &w.model.stack.block[i].ff.drop;
-        drops[4 + 4 * i] = &w.model.stack.block[i].branch2.drop;
+        drops[count++] = &w.model.stack.block[i].attention.drop;
+        drops[count++] = &w.model.stack.block[i].branch1.drop;
+        drops[count++] = &w.model.stack.block[i].branch2.drop;
+        if (!o.experts) /* which have none inside */
+            drops[count++] = &w.model.stack.block[i].ff.drop;
     }
-    for (size_t i = 0; i < 9; i++)
+    for (size_t i = 0; i < count; i++)
         drops[i]->rate = never;
     double none = trainer_fixture_step(&w.t, 1, 0).loss, seen[9];
-    for (size_t i = 0; i < 9; i++) {
+    for (size_t i = 0; i < count; i++) {
         drops[i]->rate = 0.5;
         seen[i] = trainer_fixture_step(&w.t, 1, 0).loss;
         drops[i]->rate = never;
