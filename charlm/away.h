@@ -14,7 +14,7 @@ typedef struct Away {
     int32_t separator;  /* the token between documents; -1: there is none */
     bool llama;         /* it has the form of Llama: pre-norm, RMS norm, rotary positions, gates; else that of GPT-2 */
     size_t dim, heads, kv_heads, head_size, ff, depth, context;
-    double epsilon;                    /* of norms */
+    double epsilon;                     /* of norms */
     double rotary_base, rotary_stretch; /* angles are divided by the stretch */
 } Away;
 

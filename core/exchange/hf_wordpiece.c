@@ -84,6 +84,8 @@ static bool write_lines(const Json *words, const char *folder, const char *path,
         fine = (json_integer(word, &id) && id >= 0 && (uint64_t)id < words->count && !lines[id]) ||
                fail(e, "%s/tokenizer.json: the id of subword %zu is not one of 0 to %zu that no other has", folder, i,
                     words->count - 1);
+        if (fine && (!*word->key || strpbrk(word->key, "\r\n")))
+            fine = fail(e, "%s/tokenizer.json: subword %zu is empty, or has an end of a line in it", folder, i);
         if (fine)
             lines[id] = word->key;
     }

@@ -51,7 +51,8 @@ START_TEST(what_was_exported_is_imported_to_the_same_bits)
                                         GPT2 "--bias-free",
                                         GPT2 "--positions sinusoid --ff 10",
                                         GPT2 "--positions none --bias=no --activation relu",
-                                        LLAMA "--bias=no --kv-heads 1 --head-size 6 --rotary-base 300 --norm-epsilon 1e-6",
+                                        LLAMA
+                                        "--bias=no --kv-heads 1 --head-size 6 --rotary-base 300 --norm-epsilon 1e-6",
                                         LLAMA "--tie=no --bias-free --rotary-stretch 3 --activation gelu-tanh"};
     const char *run = fresh_path("run"), *folder = fresh_path("hf"), *again = fresh_path("again");
     works("train --run %s %s", run, kinds[_i]);

@@ -421,6 +421,8 @@ START_TEST(what_a_bert_says_that_is_not_known_is_refused)
         {"tokenizer.json", "\"content\": \"[MASK]\"", "\"content\": \"[NAME]\"", "'added_tokens' has '[NAME]'"},
         {"tokenizer.json", "\"[unused0]\": 1", "\"[unused0]\": 2", "is not one of 0 to 165 that no other has"},
         {"tokenizer.json", "\"[unused0]\": 1", "\"[unused0]\": 1e30", "is not one of 0 to 165 that no other has"},
+        {"tokenizer.json", "\"[unused0]\": 1", "\"un\\nused\": 1", "has an end of a line in it"},
+        {"tokenizer.json", "\"[unused0]\": 1", "\"\": 1", "is empty"},
         {"tokenizer.json", "\"vocab\"", "\"words\"", "'vocab' is missing"},
     };
     const char *folder = copied("bert-pairs"), *run = fresh_path("run");

@@ -1,5 +1,6 @@
 /* Every allocation of the commands that look at a model or its data fails once, in turn: a line says so, and neither
  * memory nor open files are kept. See starving.h. */
+#include "base/file.h"
 #include "tests/command.h"
 #include "tests/starving.h"
 
@@ -49,7 +50,26 @@ START_TEST(pictures_of_data_and_model)
     starve((Ways){0}, "heads --run %s/whole --text not-bad --attribution -q --out %s/x.svg", place, place);
 }
 
-static const Test tests[] = {TEST_SLOW(which_words_moved_the_answer, 300), TEST_SLOW(pictures_of_data_and_model, 300)};
+static void nothing_imported(void)
+{
+    char path[400];
+    Error e;
+    snprintf(path, sizeof path, "%s/imported", place);
+    ck_done(folder_remove(path, &e), e);
+}
+
+START_TEST(a_model_of_others_and_its_vectors)
+{
+    static const char *const names[] = {"bert", "bert-classes"};
+    setup();
+    for (size_t i = 0; i < 2; i++)
+        starve((Ways){nothing_imported, NULL, OF_TRAINING}, "import tests/fixtures/encoders/%s --out %s/imported -q",
+               names[i], place);
+    starve((Ways){0}, "predict --run %s/whole --vectors %s/v.npy -q not-bad", place, place);
+}
+
+static const Test tests[] = {TEST_SLOW(which_words_moved_the_answer, 300), TEST_SLOW(pictures_of_data_and_model, 300),
+                             TEST_SLOW(a_model_of_others_and_its_vectors, 300)};
 
 int main(int argc, char **argv)
 {

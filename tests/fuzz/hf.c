@@ -1,9 +1,11 @@
-/* A folder of Hugging Face's: the first byte says which of its files the rest is. c: config.json; t: tokenizer.json; i:
- * model.safetensors.index.json, whose files may be a small one that is there. */
+/* A folder of Hugging Face's: the first byte says which of its files the rest is. c: config.json; t: tokenizer.json of byte
+ * pairs; w: the same of WordPiece; v: tokenizer_config.json beside a vocab.txt; i: model.safetensors.index.json, whose files
+ * may be a small one that is there. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/exchange/hf_folder.h"
 #include "core/text/gpt2.h"
+#include "core/text/wordpiece.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>
@@ -54,6 +56,19 @@ static bool read_tokens(const HfFolder *h, const char *made, Error *e)
     return fine;
 }
 
+/* What is made of a tokenizer is a vocabulary like others; where its words do not do, that says why. */
+static bool read_wordpiece(const HfFolder *h, const char *made, bool beside, Error *e)
+{
+    HfWordPiece t;
+    WordPiece w;
+    bool fine = hf_wordpiece_find(&t, h, made, e);
+    DEMAND(!fine || t.made != beside, "a file is made of what is in none");
+    if (fine && (fine = wordpiece_read(&w, t.vocabulary, t.lower, e)))
+        wordpiece_close(&w);
+    memory_free(t.vocabulary);
+    return fine;
+}
+
 static bool read_weights(HfFolder *h, Error *e)
 {
     static const char *const none[] = {NULL};
@@ -69,21 +84,35 @@ static bool read_weights(HfFolder *h, Error *e)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char empty[] = "{}";
-    static const char *const names[] = {"config.json", "tokenizer.json", "model.safetensors.index.json"};
+    static const struct {
+        char kind;
+        const char *name;
+    } files[] = {{'c', "config.json"},
+                 {'t', "tokenizer.json"},
+                 {'w', "tokenizer.json"},
+                 {'v', "tokenizer_config.json"},
+                 {'i', "model.safetensors.index.json"}};
+    size_t which = 0;
     HfFolder h;
     Error e = {{0}};
-    if (!size || !memchr("cti", data[0], 3))
+    while (size && which < sizeof files / sizeof *files && files[which].kind != (char)data[0])
+        which++;
+    if (!size || which == sizeof files / sizeof *files)
         return 0;
-    const char kind = (char)data[0], *folder = fuzz_place(), *name = names[kind == 'c' ? 0 : kind == 't' ? 1 : 2];
+    const char kind = (char)data[0], *folder = fuzz_place();
     DEMAND(folder_remove(folder, &e) && folder_make(folder, &e), "a folder can be made");
     put_weights(folder);
     put(folder, "config.json", empty, 2);
-    put(folder, name, data + 1, size - 1);
+    put(folder, files[which].name, data + 1, size - 1);
+    if (kind == 'v')
+        put(folder, "vocab.txt", "[UNK]\na", 7);
     char *made = path_join(folder, "made");
     fuzz_begin();
-    const bool fine = hf_open(&h, folder, "x.", &e) && (kind == 'c'   ? read_config(&h, &e)
-                                                        : kind == 't' ? read_tokens(&h, made, &e)
-                                                                      : read_weights(&h, &e));
+    const bool fine = hf_open(&h, folder, "x.", &e) &&
+                      (kind == 'c'                  ? read_config(&h, &e)
+                       : kind == 't'                ? read_tokens(&h, made, &e)
+                       : kind == 'w' || kind == 'v' ? read_wordpiece(&h, made, kind == 'v', &e)
+                                                    : read_weights(&h, &e));
     if (!fine)
         fuzz_refused(&e);
     hf_close(&h);

@@ -90,6 +90,7 @@ made encdec --type bytes --train-source data/lines.en --train-target data/lines.
     --valid-target data/lines.de --longest 50 --context 64 --batch-tokens 256
 mkdir kept/gpt2 && cp "$fixtures/gpt2-model/config.json" "$fixtures/gpt2-model/model.safetensors" kept/gpt2
 cp "$fixtures/gpt2-encoder.json" kept/gpt2/vocab.json && cp "$fixtures/gpt2-vocab.bpe" kept/gpt2/merges.txt
+cp -r "$fixtures/encoders/bert-pairs" kept/bert
 rm -rf cache
 for program in charlm classifier encdec; do
     "$bin/$program" --help | sed -n 's/^  \([a-z][a-z]*\)  .*/\1/p' >$program.commands
@@ -156,7 +157,12 @@ while [ "$i" -lt "$count" ]; do
     compare | plot) cp -r "kept/$program.0" made && set -- "$@" run made ;;
     sweep) pick made run run/new && set -- "$@" "plan.$program" --run "$picked" ;;
     export) pick "made --format hf" "made --format gguf" /dev/null && set -- "$@" --run run --out $picked ;;
-    import) cp -r kept/gpt2 . && set -- "$@" gpt2 --out made --data data/lines.en ;;
+    import)
+        if [ "$program" = charlm ]; then
+            cp -r kept/gpt2 . && set -- "$@" gpt2 --out made --data data/lines.en
+        else
+            cp -r kept/bert gpt2 && set -- "$@" gpt2 --out made
+        fi ;;
     predict) set -- "$@" --run run "some text" "$(printf 'a\tb')" '' ;;
     bleu) pick data/lines.de data/lines.en data/empty run && set -- "$@" data/lines.de "$picked" ;;
     vocab) set -- "$@" --out made data/lines.de ;;

