@@ -33,7 +33,7 @@ static bool read_all(FILE *f, const char *path, size_t hint, size_t most, char *
         if (used < capacity)
             break;
         const bool endless = used > most &&
-                             !fail(e, "cannot read %s: it has no end; %zu MiB have come", path, used >> 20);
+                             !fail(e, "cannot read %s: it does not end: %zu MiB have been read", path, used >> 20);
         if (endless || !memory_grow(&text, &capacity, capacity + 1, 1, path, e)) {
             memory_free(text);
             return false;

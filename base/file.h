@@ -33,7 +33,7 @@ bool file_write(const char *path, const void *bytes, size_t size, Error *e);
 /* The same of a text, which it frees. A path of NULL is one for which there was no memory. */
 bool file_write_buffer(const char *path, Buffer *text, Error *e);
 
-/* The same to where a user says: a link stays a link, and what is no plain file (a pipe, /dev/stdout) is written
+/* The same to where a user says: a link stays a link, and anything but a plain file (a pipe, /dev/stdout) is written
  * straight. */
 bool file_write_through(const char *path, const void *bytes, size_t size, Error *e);
 

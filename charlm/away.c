@@ -31,12 +31,12 @@ static bool fits(const Away *w, const char *format, Error *e)
 {
     const size_t value = model_size(w->x->model, "value-size");
     if (value && value != w->head_size)
-        return fail(e, "--format %s cannot say --value-size %zu, only the size of a head", format, value);
+        return fail(e, "--format %s cannot express --value-size %zu, only the size of a head", format, value);
     if (!w->llama && w->head_size * w->heads != w->dim)
-        return fail(e, "--format %s cannot say --head-size %zu: a GPT-2 has heads of dim / heads = %zu numbers", format,
-                    w->head_size, w->dim / w->heads);
+        return fail(e, "--format %s cannot express --head-size %zu: a GPT-2 has heads of dim / heads = %zu numbers",
+                    format, w->head_size, w->dim / w->heads);
     return !tensors_find(&w->x->weights, "logits.bias") ||
-           fail(e, "--format %s cannot say --tie no, whose logits have a bias; only --tie yes, or --bias-free yes",
+           fail(e, "--format %s cannot express --tie no, whose logits have a bias; only --tie yes, or --bias-free yes",
                 format);
 }
 

@@ -155,8 +155,8 @@ static bool suits(Charlm *c, Error *e)
 {
     const SharedOptions *o = &c->options->shared;
     const char *other = o->each ? "each" : o->against ? "against" : o->dump_logits ? "dump-logits" : NULL;
-    return !(c->options->dynamic > 0) || !other || fail(e, "--%s is of weights that stay: not with --dynamic", other) ||
-           app_misused(&c->app);
+    return !(c->options->dynamic > 0) || !other ||
+           fail(e, "--%s needs weights that stay the same: not with --dynamic", other) || app_misused(&c->app);
 }
 
 static bool open_run(Charlm *c, Error *e)

@@ -86,7 +86,7 @@ static bool read_rotary(const LmImport *m, Error *e)
         return false;
     theta = base && base->kind == JSON_NUMBER ? base->number : theta;
     if (type && strcmp(type, "default") != 0 && strcmp(type, "linear") != 0)
-        return fail(e, "%s/config.json: 'rope_type' is %.40s; default and linear are known here", m->base.path, type);
+        return fail(e, "%s/config.json: 'rope_type' is %.40s; default and linear are supported", m->base.path, type);
     const bool linear = type && !strcmp(type, "linear");
     if (linear && (!factor || factor->kind != JSON_NUMBER || factor->number < 1e-3))
         return fail(e, "%s/config.json: 'factor' of linear rotary positions is missing", m->base.path);
@@ -108,8 +108,9 @@ static bool read_llama(LmImport *m, Error *e)
         !hf_truth(h, "tie_word_embeddings", false, &tied, e))
         return false;
     if (attention != mlp)
-        return fail(e, "%s/config.json: 'attention_bias' and 'mlp_bias' must be alike: no network here does otherwise",
-                    m->base.path);
+        return fail(
+            e, "%s/config.json: 'attention_bias' and 'mlp_bias' must be equal: no network here supports anything else",
+            m->base.path);
     if (!tied && mlp)
         return fail(e,
                     "%s/config.json: 'tie_word_embeddings' must be true where maps have biases: logits have one then",
@@ -129,10 +130,9 @@ static bool read_config(LmImport *m, Error *e)
         return read_nanogpt(m, e);
     if (type && !strcmp(type, "llama"))
         return read_llama(m, e);
-    return type && !strcmp(type, "gpt2")
-               ? read_gpt2(m, e)
-               : fail(e, "%s/config.json: 'model_type' is %s; gpt2 can be imported, and llama", m->base.path,
-                      type ? type : "missing");
+    return type && !strcmp(type, "gpt2") ? read_gpt2(m, e)
+                                         : fail(e, "%s/config.json: 'model_type' is %s; gpt2 and llama can be imported",
+                                                m->base.path, type ? type : "missing");
 }
 
 /* ---- tokens, then weights */
@@ -169,7 +169,7 @@ static bool convert(LmImport *m, Source *theirs, Error *e)
     if (!tokenizer_planned(&tokens, &named, e))
         return false;
     if (named > m->vocabulary)
-        return fail(e, "%s: the model has %zu tokens, and its files name %zu", m->base.path, m->vocabulary, named);
+        return fail(e, "%s: the model has %zu tokens, but its files name %zu", m->base.path, m->vocabulary, named);
     const bool fine = model_open(&model, &o->shared, named, e) &&
                       import_weights(&m->base, &table, theirs, &model.parameters, e);
     model_close(&model);

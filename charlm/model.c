@@ -1,7 +1,7 @@
 /* See model.h.
  *
  *     x = token_embedding[token] + position_embedding[position]
- *     x = block(x), depth times, each position seeing itself and those before it
+ *     x = block(x), depth times; each position sees itself and those before it
  *     logits = x w^T + bias */
 #include "charlm/model.h"
 

@@ -14,7 +14,7 @@ typedef enum Names {
     NAMES_COUNT
 } Names;
 
-/* For a model of so many blocks and so wide; LAYOUT_PAIRS needs the sizes of a head, too. */
+/* For a model with this depth and width; LAYOUT_PAIRS needs the sizes of a head, too. */
 NamingTable names_table(Names names, size_t blocks, size_t dim);
 
 #endif

@@ -30,7 +30,7 @@ typedef struct NgramBits {
     double alone[ORDERS], mixed[ORDERS];
 } NgramBits;
 
-/* A model that has seen nothing, with room for a text of so many bytes, but at most NGRAM_MEMORY. When it is full, it
+/* A model that has seen nothing, with room for a text of this many bytes, but at most NGRAM_MEMORY. When it is full, it
  * forgets what it has seen least. */
 #define NGRAM_MEMORY ((size_t)512 << 20)
 bool ngram_open(Ngram *g, size_t bytes, Error *e);

@@ -23,18 +23,18 @@ static const OptionChoice formats[] = {{"hf", EXPORT_HF}, {"gguf", EXPORT_GGUF},
 
 /* clang-format off */
 const Option charlm_options[] = {
-    {"tokens", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(tokens), NULL, .choices = tokens, "what a token is: a byte, or a subword by GPT-2's byte pairs, learned from the training text (bpe) or of its files (gpt2) (none given: bytes)"},
-    {"merges", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(merges), NULL, "[0,1048576]", "bpe: how many byte pairs to merge; the vocabulary has 257 tokens more (none given: 4096)"},
-    {"vocabulary", 0, OPTION_PATH, OPTION_TRAINING, BUILD | COMMAND_IMPORT, AT(vocabulary), NULL, "FILE", "gpt2: encoder.json, or a vocab.json of the kind"},
-    {"codes", 0, OPTION_PATH, OPTION_TRAINING, BUILD | COMMAND_IMPORT, AT(codes), NULL, "FILE", "gpt2: vocab.bpe, or a merges.txt of the kind"},
+    {"tokens", 0, OPTION_CHOICE, OPTION_MODEL, BUILD, AT(tokens), NULL, .choices = tokens, "what a token is: a byte, or a subword by GPT-2's byte pairs, learned from the training text (bpe) or read from GPT-2's files (gpt2) (default bytes)"},
+    {"merges", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(merges), NULL, "[0,1048576]", "bpe: how many byte pairs to merge; the vocabulary has 257 more tokens than that (default 4096)"},
+    {"vocabulary", 0, OPTION_PATH, OPTION_TRAINING, BUILD | COMMAND_IMPORT, AT(vocabulary), NULL, "FILE", "gpt2: encoder.json, or a vocab.json of that kind"},
+    {"codes", 0, OPTION_PATH, OPTION_TRAINING, BUILD | COMMAND_IMPORT, AT(codes), NULL, "FILE", "gpt2: vocab.bpe, or a merges.txt of that kind"},
     {"eval-bytes", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(eval_bytes), "100000", NULL, "bytes of the validation part to score at each evaluation (0: all)"},
     {"sample-every", 0, OPTION_SIZE, OPTION_TRAINING, TRAIN, AT(sample_every), "0", NULL, "steps between samples, written to samples/STEP.txt (0: at each evaluation)"},
     {"stride", 0, OPTION_TEXT, OPTION_HERE, EVAL, AT(stride), "context", "N|context", "tokens from one window to the next (1: score each token with a full context)"},
-    {"dynamic", 0, OPTION_REAL, OPTION_HERE, EVAL, AT(dynamic), NULL, "[0,]", "dynamic evaluation: after a window is scored, learn from it by SGD at this rate (none given: the weights stay)"},
+    {"dynamic", 0, OPTION_REAL, OPTION_HERE, EVAL, AT(dynamic), NULL, "[0,]", "dynamic evaluation: after a window is scored, learn from it by SGD at this rate (default: the weights stay as they are)"},
     {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL | BASELINE, AT(split), "valid", .choices = split_or_all_choices, "the part of the data to score"},
     {"bytes", 0, OPTION_SIZE, OPTION_HERE, EVAL | BASELINE, AT(bytes), "0", NULL, "score the first N bytes of the split (0: all)"},
     {"adapt", 0, OPTION_FLAG, OPTION_HERE, BASELINE, AT(adapt), NULL, NULL, "learn from each byte after scoring it"},
-    {"prompt", 0, OPTION_TEXT, OPTION_HERE, SAMPLE, AT(prompt), NULL, "TEXT", "text to continue (none: some validation text)"},
+    {"prompt", 0, OPTION_TEXT, OPTION_HERE, SAMPLE, AT(prompt), NULL, "TEXT", "text to continue (default: some validation text)"},
     {"prompt-file", 0, OPTION_PATH, OPTION_HERE, SAMPLE, AT(prompt_file), NULL, "FILE", "the same, from a file"},
     {"temperature", 'T', OPTION_REAL, OPTION_HERE, SAMPLE, AT(temperature), "0.5", "[0,]", "divide logits by this (0: always take the likeliest token)"},
     {"length", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(length), "1000", NULL, "how many tokens to write"},
@@ -43,7 +43,7 @@ const Option charlm_options[] = {
     {"count", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(count), "1", "[1,]", "how many texts to write"},
     {"exact", 0, OPTION_FLAG, OPTION_HERE, SAMPLE, AT(exact), NULL, NULL, "recompute the whole window for each token, without a cache"},
     {"out", 0, OPTION_PATH, OPTION_HERE, COMMAND_IMPORT, AT(shared.out), NULL, "RUN", "directory of the run to make"},
-    {"format", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_EXPORT, AT(format), NULL, .choices = formats, "hf: a folder for Hugging Face's transformers; gguf: a file for llama.cpp (none given: one must be)"},
+    {"format", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_EXPORT, AT(format), NULL, .choices = formats, "hf: a folder for Hugging Face's transformers; gguf: a file for llama.cpp (required)"},
     {"sample", 0, OPTION_FLAG, OPTION_HERE, BENCH, AT(sample), NULL, NULL, "measure sampling instead, and compare it with the speed of reading the weights"},
 };
 
@@ -95,8 +95,8 @@ static const Setting gpt2_tiny[] = {
 
 static const Preset presets[] = {
     {"former", "12 blocks, 256 wide: the model of \"Transformers from scratch\"", former},
-    {"former-wide", "the same with 8 heads of 256 each", former_wide},
-    {"modern", "biases for distances instead of positions, dropout: the best for half an hour", modern},
+    {"former-wide", "former with 8 heads of 256 each", former_wide},
+    {"modern", "biases for distances instead of positions, dropout: the best after half an hour", modern},
     {"minute", "a small model, trained for one minute", minute},
     {"gpt2", "12 blocks, 768 wide: GPT-2 of 124 million parameters", gpt2},
     {"gpt2-tiny", "6 blocks, 192 wide, with tokens of its own: GPT-2 for half an hour of two cores", gpt2_tiny},

@@ -13,7 +13,7 @@ typedef struct BaselineResult {
     size_t features;          /* words and pairs in those that were learned */
     double bayes, regression; /* accuracies, 0 to 1 */
     double smoothing, c;      /* what was chosen: of Bayes; of the regression */
-    size_t chosen_on;         /* by the accuracy on so many texts, held out from what was learned then */
+    size_t chosen_on;         /* by the accuracy on this many texts, held out from what was learned then */
     bool chosen_on_scored;    /* they are the ones that are scored here */
 } BaselineResult;
 

@@ -171,7 +171,7 @@ static bool write_cache(const Corpus *c, const char *path)
 
 /* --- reading --- */
 
-/* Takes so many things from what is left of a file; NULL: there are not so many. */
+/* Takes this many things from what is left of a file; NULL: there are fewer. */
 static const void *cut_off(const char **at, size_t *left, uint64_t count, size_t size)
 {
     const char *from = *at;

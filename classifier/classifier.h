@@ -64,10 +64,10 @@ bool classifier_layer_rates(Classifier *c, Error *e);
 /* Fills the Task: batches of the training part, and the texts of app.data.scored to score. */
 void classifier_task(Classifier *c);
 
-/* Builds the model of so many tokens and classes, where the options go together. */
+/* Builds the model with this many tokens and classes, if the options go together. */
 bool classifier_build(Classifier *c, size_t tokens, size_t classes, Error *e);
 
-/* What a network makes of texts, [count, columns], by all workers of a trainer; and logits, of so many classes. */
+/* What a network makes of texts, [count, columns], by all workers of a trainer; and logits, of this many classes. */
 bool classifier_outputs(Classifier *c, Trainer *trainer, SessionNetwork network, const Texts *texts, size_t columns,
                         float *outputs, Error *e);
 bool classifier_logits(Classifier *c, Trainer *trainer, const Texts *texts, float *logits, Error *e);

@@ -89,7 +89,7 @@ static void hold_out_unlabelled(size_t *texts, size_t count, uint32_t seed, Spli
         part[i] = held_out[i] ? SPLIT_VALID : SPLIT_TRAIN;
 }
 
-/* Leaves so many texts to train on, of each class alike; others are of no part. */
+/* Leaves this many texts to train on, equally many of each class; the others belong to no part. */
 static bool choose_examples(const Corpus *c, const ReviewsOptions *o, Split *part, size_t *texts, bool *chosen,
                             Error *e)
 {

@@ -26,7 +26,7 @@ typedef struct ReviewsOptions {
     const char *path;                       /* NULL: the built-in reviews */
     const char *text_column, *label_column; /* of a table; NULL: "text" and "label" */
     TokensOptions vocabulary;               /* to be made of what is trained on */
-    size_t length;                          /* a longer text is cut after so many tokens; 0: never */
+    size_t length;                          /* a longer text is cut after this many tokens; 0: never */
     uint32_t seed;                          /* which texts are held out */
     bool final;                             /* none are */
     size_t examples;                        /* texts to train on, of each class alike, drawn by the seed; 0: all */

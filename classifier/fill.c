@@ -21,7 +21,7 @@ static bool eval_suits(const Classifier *c, Error *e)
                          : v->shared.dump_logits ? "dump-logits"
                                                  : NULL;
     return !option ||
-           fail(e, "--%s is about classes of texts, and this run is pretrained: it predicts masked words", option);
+           fail(e, "--%s is about classes of texts, but this run is pretrained: it predicts masked words", option);
 }
 
 bool masked_eval(Classifier *c, Error *e)
@@ -190,7 +190,7 @@ bool masked_predict(Classifier *c, Trainer *trainer, const char *text, size_t si
     float *logits = NULL;
     one.positions[MASKED] = one.positions[TEXT] + lead;
     bool fine = read_masks(c, text, size, &ids, &masks, e) &&
-                (masks || fail(e, "text %zu has no [MASK] in it, the place of a word to be predicted", number)) &&
+                (masks || fail(e, "text %zu has no [MASK], which stands for the word to predict", number)) &&
                 batch_open(&b, &one, e);
     if (fine) {
         found = fill(c, &b, (const int32_t *)(const void *)ids.text, ids.size / sizeof(int32_t));

@@ -182,7 +182,7 @@ static bool read_tokens(Classifier *c, Encoder *m, Error *e)
         return false;
     c->reading = &c->tokens;
     if (tokens_count(&c->tokens) > m->vocabulary)
-        return fail(e, "%s: the model has %zu tokens, and its files name %zu", m->base.path, m->vocabulary,
+        return fail(e, "%s: the model has %zu tokens, but its files name %zu", m->base.path, m->vocabulary,
                     tokens_count(&c->tokens));
     return import_set(&m->base, "tokens", m->tokens.lower ? "bert" : "bert-cased", e) &&
            import_size(&m->base, "words", tokens_count(&c->tokens), e);

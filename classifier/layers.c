@@ -32,7 +32,7 @@ bool classifier_layer_rates(Classifier *c, Error *e)
     if (!frozen && !(v->layer_rate > 0))
         return true;
     if (frozen > depth + 1)
-        return fail(e, "--freeze %zu: the embeddings and %zu blocks are %zu", frozen, depth, depth + 1) ||
+        return fail(e, "--freeze %zu: the embeddings and %zu blocks make %zu layers", frozen, depth, depth + 1) ||
                app_misused(&c->app);
     if (v->shared.groups)
         buffer_print(&b, "%s", v->shared.groups);

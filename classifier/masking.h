@@ -13,7 +13,7 @@ typedef struct Masking {
     uint32_t seed;
 } Masking;
 
-/* How many of so many tokens are chosen, at most. */
+/* How many of this many tokens are chosen at most. */
 size_t masking_most(const Masking *m, size_t tokens);
 
 /* Changes a row's ids [count], of which marks are never chosen. positions, were: where the chosen ones are, in order, and what

@@ -9,7 +9,7 @@ typedef enum Names {
     NAMES_DISTILBERT /* DistilBert..., with "distilbert." */
 } Names;
 
-/* For a model of so many blocks and so wide. */
+/* For a model with this depth and width. */
 NamingTable names_table(Names names, size_t blocks, size_t dim);
 
 #endif

@@ -220,7 +220,7 @@ static bool tokens_suit(const Classifier *c, Error *e)
     const SharedOptions *o = &v->shared;
     const bool masked = classifier_is_masked(c);
     if (o->tie && !masked)
-        return fail(e, "--tie: the classifier's logits are of classes, which have no rows in the table of words");
+        return fail(e, "--tie: the classifier's logits are for classes, which have no rows in the table of words");
     if (v->vocabulary && v->tokens == TOKEN_WORDS)
         return fail(e, "--vocabulary is a file of subwords: it needs --tokens wordpiece, bert or bert-cased");
     if (v->next_sentence && !masked)

@@ -65,7 +65,7 @@ static bool learn_marked(Vocabulary *v, const Vocabulary *words, size_t size, Er
 {
     Vocabulary cut;
     if (size <= MARKS + 1)
-        return fail(e, "--words %zu: <unk>, [CLS], [SEP] and [MASK] alone are %d", size, MARKS + 1);
+        return fail(e, "--words %zu: <unk>, [CLS], [SEP] and [MASK] alone make %d", size, MARKS + 1);
     if (!vocabulary_cut(&cut, words, size - MARKS, NULL, e))
         return false;
     bool opened = vocabulary_open(v, e), done = opened;
@@ -173,7 +173,7 @@ bool tokens_of_word(const Tokens *t, const char *word, size_t size, Buffer *ids,
     int32_t id = t->kind == TOKEN_WORDS ? vocabulary_find(&t->words, word, size) : t->unknown;
     if (t->kind == TOKEN_WORDPIECE && !wordpiece_encode(&t->subwords, word, size, ids, e))
         return false;
-    if (ids->size == before) /* BERT leaves out what is no text */
+    if (ids->size == before) /* BERT leaves out characters that are not text */
         buffer_add(ids, &id, sizeof id);
     return !ids->failed || memory_error(e, "ids of a text", ids->size, 1);
 }

@@ -162,9 +162,9 @@ static bool choose_options(Apply *a, Error *e)
     if (!encdec_subwords_options(&a->options, a->c, e))
         return false;
     if (a->options.type == SUBWORDS_BPE && !a->options.codes)
-        return fail(e, "--codes FILE is missing: the merges to cut with");
+        return fail(e, "--codes FILE is missing: the merges to split with");
     return a->options.type == SUBWORDS_BPE || a->options.type == SUBWORDS_BYTES || a->options.vocabulary ||
-           fail(e, "--vocabulary FILE is missing: the subwords to cut into");
+           fail(e, "--vocabulary FILE is missing: the subwords to split into");
 }
 
 static bool open_workers(Apply *a, Error *e)

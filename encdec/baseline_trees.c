@@ -215,7 +215,7 @@ static bool score(TreeBaseline *b, Split split, bool json, const char *path, Err
 {
     const TreebankPart *scored = &b->bank.part[split];
     Tree out = {0};
-    bool fine = scored->count || fail(e, "%s has no trees in its part %s", path, split_name(split));
+    bool fine = scored->count || fail(e, "%s has no trees in its %s part", path, split_name(split));
     for (size_t i = 0; fine && i < scored->count; i++)
         fine = score_tree(b, scored->tree[i], &out, e);
     tree_free(&out);
@@ -230,8 +230,8 @@ bool baseline_trees(EncDec *c, Error *e)
     TreeBaseline b = {0};
     bool fine = treebank_open(&b.bank, path, &cleaning, e) && choose_trees(&b, v->train_trees, e) &&
                 grammar_learn(&b.grammar, b.learnt.tree, b.learnt.count, e) && learn_labels(&b, e);
-    fine = fine && (v->input ? app_input(v->input, parse_file, &b, e)
-                             : score(&b, (Split)v->split, v->shared.json, path, e));
+    fine = fine &&
+           (v->input ? app_input(v->input, parse_file, &b, e) : score(&b, (Split)v->split, v->shared.json, path, e));
     grammar_close(&b.grammar);
     memory_free(b.learnt.tree);
     memory_free(b.root);

@@ -14,7 +14,7 @@ typedef enum BleuCell { BLEU_RAW, BLEU_RAW_LOWER, BLEU_TOKENS, BLEU_TOKENS_LOWER
 
 typedef struct BleuEvaluator {
     Translating *t;
-    size_t cells; /* the first so many are counted */
+    size_t cells; /* the first this many are counted */
     bool moses;   /* whether there are rules for the language */
     Moses rules;
     Bleu bleu[BLEU_CELLS];

@@ -1,4 +1,4 @@
-/* encdec eval: how well it foretells the target of a part of the data, each subword with all before it: in nats, as the
+/* encdec eval: how well it predicts the target of a part of the data, each subword with all before it: in nats, as the
  * perplexity of a token, and as that of a word with its sentence's end counted as one, which does not depend on what
  * words are cut into. All without label smoothing. And how good its translations of the part are: BLEU; or
  * its trees: F1. */
@@ -186,7 +186,7 @@ bool encdec_eval(App *a, Error *e)
     Trainer trainer = {0};
     const SharedOptions *o = a->options;
     if (!c->options->bleu && (o->each || o->against))
-        return fail(e, "--%s is of translations: not with --no-bleu", o->each ? "each" : "against") || app_misused(a);
+        return fail(e, "--%s needs translations: not with --no-bleu", o->each ? "each" : "against") || app_misused(a);
     if (!dump_may_open(o->dump_logits, e) || !encdec_open_run(c, e) || !app_open_data(&c->app, false, e))
         return false;
     app_own_workers(&c->app);

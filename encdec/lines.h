@@ -26,8 +26,8 @@ bool lines_of_text(Lines *l, char *text, size_t size, Error *e);
 /* One more after those that are there. */
 bool lines_add(Lines *l, const char *text, size_t size, Error *e);
 
-/* Adds lines of a file: up to its end, `count` of them, or the one with which all have so many bytes. An error of the
- * file itself shows in the file. */
+/* Adds lines of a file: up to its end, `count` of them, or the one at which all together have this many bytes. An
+ * error of the file itself shows in the file. */
 bool lines_read(Lines *l, FILE *file, size_t count, size_t bytes, Error *e);
 
 /* Puts `count` more lines of a file in the place of those that are there: as many as belong to lines of another. */

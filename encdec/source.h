@@ -44,7 +44,7 @@ typedef struct SourceOptions {
 
 typedef struct Sentences {
     Lines side[SPLITS][SIDES_USED];
-    size_t made;     /* the last so many of the training part were made of the others, and show no new word */
+    size_t made;     /* the last this many of the training part were made of the others, and show no new word */
     bool held_out;   /* the valid part is from the training part: one pair in 20, but no more than 1000 */
     char sha256[65]; /* of the training part and the valid part; the same however they are packed */
     size_t bytes;    /* of these */

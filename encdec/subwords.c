@@ -155,7 +155,7 @@ bool subwords_given(Subwords *p, const SubwordsOptions *o, Error *e)
     return done;
 }
 
-/* A target that is apart: brackets and tags, of which a treebank has about so many. */
+/* A target that is apart: brackets and tags, of which a treebank has about this many. */
 enum { TARGETS_PLANNED = 128 };
 
 bool subwords_planned(const SubwordsOptions *o, size_t count[SIDES_USED], Error *e)

@@ -4,7 +4,7 @@
 
 #include "encdec/subwords.h"
 
-/* Makes p->vocabulary: <unk>, </s>, which ends so many lines, and then the most frequent of all that were counted,
+/* Makes p->vocabulary: <unk>, </s>, which ends this many lines, and then the most frequent of all that were counted,
  * `size` ids at most (0: all). What is written in the text as one of those two is not among them. */
 bool subwords_choose(Subwords *p, const Vocabulary *counted, size_t size, uint64_t lines, Error *e);
 

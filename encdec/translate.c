@@ -241,7 +241,7 @@ static bool suits(EncDec *c, Error *e)
         return fail(e, "--nbest %zu is more than --beam %zu, the most there can be", v->nbest, v->beam) ||
                app_misused(&c->app);
     return v->sample || v->beam % v->beam_groups == 0 ||
-           (fail(e, "--beam %zu cannot be parted into --beam-groups %zu of the same size", v->beam, v->beam_groups),
+           (fail(e, "--beam %zu cannot be divided into --beam-groups %zu of the same size", v->beam, v->beam_groups),
             app_misused(&c->app));
 }
 
@@ -271,11 +271,11 @@ static bool open_all(Translate *t, Weights *w, Error *e)
     const EncdecOptions *v = c->options;
     TrainerOptions trainer;
     if (t->scores && !v->translations)
-        return fail(e, "--translations FILE is missing: what is to be scored") || app_misused(&c->app);
+        return fail(e, "--translations FILE is missing: the translations to score") || app_misused(&c->app);
     if (!encdec_open_run(c, e) || (!t->scores && !suits(c, e)))
         return false;
     if (t->parses && !v->trees)
-        return fail(e, "%s translates: its targets are no trees. A parser is trained with --trees", c->app.run->path);
+        return fail(e, "%s translates: its targets are not trees; train a parser with --trees", c->app.run->path);
     if (!t->parses && (v->pretty || v->shared.out))
         return fail(e, "--%s is for trees: encdec parse", v->pretty ? "pretty" : "out") || app_misused(&c->app);
     app_own_workers(&c->app);

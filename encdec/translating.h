@@ -28,7 +28,7 @@ typedef struct TranslatingOptions {
     size_t max_tokens;    /* of a batch: its sentences times the longest that one of them has or may become */
     size_t longest;       /* subwords of a source that are read, without </s>; what is after them is cut off */
     size_t workers, team; /* cores: workers times team */
-    Pool *pool;           /* of so many workers; NULL: one of its own */
+    Pool *pool;           /* of this many workers; NULL: one of its own */
     bool hold;            /* weights do not change: see core/search/translate.h */
 } TranslatingOptions;
 

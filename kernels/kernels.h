@@ -90,7 +90,7 @@ typedef enum Activation {
 /* One vector of a row of vectors. */
 typedef enum Pooling { POOLING_FIRST, POOLING_MEAN, POOLING_MAX, POOLINGS } Pooling;
 
-/* Which blocks of keys the queries of a block see: those in a list, or by a rule, with a stride of so many blocks.
+/* Which blocks of keys the queries of a block see: those in a list, or by a rule, with a stride of this many blocks.
  *
  * local: those that are less than a stride away (Longformer, Beltagy et al. 2020); the first `sinks` queries see all
  * strided: and those that are a multiple of it away; fixed: those of the same stretch of a stride, and the last one of
@@ -206,8 +206,8 @@ typedef struct Kernels {
      * takes as much memory again. May itself be NULL: nothing is kept. */
     void (*hold)(Stream *s, const void *weights, size_t bytes);
 
-    /* Bytes per second at which a stream reads the host's memory, in so many passes over some of it: how fast it could
-     * be at best where all it does is to read. May itself be NULL: not known. */
+    /* Bytes per second at which a stream reads the host's memory, in this many passes over some of it: how fast it
+     * could be at best where all it does is to read. May itself be NULL: not known. */
     double (*read_speed)(Stream *s, const void *memory, size_t bytes, size_t passes);
 
     /* The operations; see operations.h. */

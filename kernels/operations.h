@@ -1,21 +1,20 @@
 /* Every operation of the table in kernels.h: its name, its arguments with their types, and their names again. This is
  * the one list: the table's members, each backend's table, the names and wrappers of kernels/cost and kernels/profile,
  * and the check of docs/operations.md are made from it. Define OPERATION(name, arguments, names) before including it;
- * it is undefined at the end. OPTIONAL_OPERATION, where it is not defined otherwise, is the same: a backend may
- * do without these.
+ * it is undefined at the end. OPTIONAL_OPERATION is the same unless you define it: a backend may lack these operations.
  *
  * Signatures follow one grammar, after the stream that an operation runs on:
  *
  *     forward:  outputs, what is saved for the backward pass, inputs, sizes
  *     backward: input gradients, parameter gradients, output gradient, saved, inputs, sizes
  *
- * Each input gradient is a pointer (NULL: not wanted) with a flag `add` (to what is there, instead of over it);
- * parameter gradients are always added to. kernels.h says what letters and types mean. */
+ * Each input gradient is a pointer (NULL: not wanted) with a flag `add`: the gradient is added to what is there
+ * instead of overwriting it. Parameter gradients are always added to. kernels.h says what letters and types mean. */
 #ifndef OPTIONAL_OPERATION
 #define OPTIONAL_OPERATION OPERATION
 #endif
 
-/* The layout tool takes arguments for an expression. */
+/* clang-format would lay out the arguments as an expression. */
 /* clang-format off */
 
 /* Bytes that move on the device, and bytes that become 0. */
@@ -24,8 +23,8 @@ OPERATION(zero, (Stream *s, void *to, size_t bytes), (s, to, bytes))
 
 /* y [N,D] = dropout(scale * table[ids] + positions[position]). table [V,D] and positions [C,D] are real; positions may
  * be NULL. position [N] is the index within the row; where it is negative y is 0.
- * Backward: slots [N] says which row of dtable a position adds to (its id; or, where the gradient holds used rows
- * alone, that row's rank among them). dpositions may be NULL. */
+ * Backward: slots [N] says which row of dtable a position adds to: its id or, if the gradient holds only the rows
+ * that are used, the rank of its row among them. dpositions may be NULL. */
 OPERATION(embed_forward,
           (Stream *s, void *y, const int32_t *ids, const int32_t *position, const void *table, const void *positions,
            double scale, Dropout drop, const StepState *state, size_t n, size_t d),
@@ -36,7 +35,7 @@ OPERATION(embed_backward,
           (s, dtable, dpositions, dy, slots, position, scale, drop, state, n, d))
 
 /* y [N,O] = x [N,I] w [O,I]^T + bias [O] (real; NULL: none), then ReLU if asked. real_output: y is real (logits).
- * Backward: dy [N,O] is overwritten when relu. dw [O,I] and dbias [O] may be NULL. y is read only for relu. */
+ * Backward: with relu, dy [N,O] is overwritten, and y is read. dw [O,I] and dbias [O] may be NULL. */
 OPERATION(linear_forward,
           (Stream *s, void *y, bool real_output, const void *x, const void *w, const void *bias, bool relu, size_t n,
            size_t in, size_t out),
@@ -84,19 +83,19 @@ OPERATION(activation_backward,
           (Stream *s, void *dx, bool add, const void *dy, const void *x, Activation function, size_t n),
           (s, dx, add, dy, x, function, n))
 
-/* y [n] = cap tanh(x / cap), all real (Gemma 2, 2024: of logits). y may be x. Backward: dx and dy are numbers; dx may be
- * dy. */
+/* y [n] = cap tanh(x / cap), all real (Gemma 2, 2024: of logits). y may be x. Backward: dx and dy are numbers; dx may
+ * be dy. */
 OPERATION(softcap_forward, (Stream *s, void *y, const void *x, double cap, size_t n), (s, y, x, cap, n))
 OPERATION(softcap_backward, (Stream *s, void *dx, bool add, const void *dy, const void *y, double cap, size_t n),
           (s, dx, add, dy, y, cap, n))
 
 /* y [N, H*dv] = weights v, weights = dropout(softmax(scores over the keys a query sees)), for each head, and
  *     score = scale ((q + content_bias) . k + (q + position_bias) . relative[e]) + distance_bias[e]
- * with e the entry of the distance. q [N, H*dk], k [keys, G*dk], v [keys, G*dv]: with G < H heads of keys and values,
- * each is read by H/G heads of queries. A query that sees no key gives 0,
- * and so do positions of no row; a key whose score is -infinity is as one that is not seen. Saves lse [N,H] (real),
- * the logarithm of each softmax's denominator.
- * Backward: dk, dv and the gradient of `relative` cover all of it; what no query sees gets 0. */
+ * with e the table entry for the distance. q [N, H*dk], k [keys, G*dk], v [keys, G*dv]: with G < H heads of keys and
+ * values, each is read by H/G heads of queries. A query that sees no key gives 0, and so does a position that belongs
+ * to no row. A key whose score is -infinity counts as not seen. Saves lse [N,H] (real), the logarithm of each softmax's
+ * denominator.
+ * Backward: dk, dv and the gradient of `relative` are written in full; keys that no query sees get 0. */
 OPERATION(attention_forward,
           (Stream *s, void *y, void *lse, Strided q, Strided k, Strided v, const Attend *how, const StepState *state),
           (s, y, lse, q, k, v, how, state))
@@ -105,16 +104,16 @@ OPERATION(attention_backward,
            Strided v, const Attend *how, const StepState *state),
           (s, d, dy, y, lse, q, k, v, how, state))
 
-/* One more score for each head, sink [H] (real), of a key whose value is 0: what attention_forward has left in y, lse
- * and how->weights shrinks by the share of it. Backward: dsink, from y and lse as they are then, with which
- * attention_backward also goes on. */
+/* One more score for each head, sink [H] (real), of a key whose value is 0. Its share is taken from the results of
+ * attention_forward in y, lse and how->weights. Backward: dsink, from the new y and lse, which attention_backward
+ * uses, too. */
 OPERATION(sink_forward, (Stream *s, void *y, void *lse, const void *sink, const Attend *how), (s, y, lse, sink, how))
 OPERATION(sink_backward,
           (Stream *s, void *dsink, const void *dy, const void *y, const void *lse, const void *sink,
            const Attend *how),
           (s, dsink, dy, y, lse, sink, how))
 
-/* Keys and values of earlier positions. cache [rows, capacity, D], length [B] valid so far; x's row b goes to
+/* Keys and values of earlier positions. cache [rows, capacity, D], length [B] valid so far; row b of x is appended to
  * row b, and must fit.
  * cache_lengths: valid [B] = length + positions of each row. cache_append: writes x's rows after `length`. */
 OPERATION(cache_lengths, (Stream *s, int32_t *valid, const int32_t *length, const int32_t *start, size_t b),
@@ -140,13 +139,13 @@ OPERATION(gather_backward,
           (s, dx, add, dy, index, n, m, d))
 
 /* Numbers are copied, or added to what is there: y [N,D] (+)= x [N,D], and y [D,N] (+)= x [N,D]^T.
- * Backward is the same the other way round. */
+ * Backward is the same operation in the other direction. */
 OPERATION(move, (Stream *s, Strided y, bool add, Strided x, size_t n, size_t d), (s, y, add, x, n, d))
 OPERATION(transpose, (Stream *s, Strided y, bool add, Strided x, size_t n, size_t d), (s, y, add, x, n, d))
 
-/* y [B,D] = the first, the mean or, number by number, the largest of each row of x [N,D]; a row of no positions
- * gives 0. Largest: of equal ones the first, NaN above all. It saves which [B,D], the position that each number
- * came from, -1 for none; first and mean do not touch it. Backward: positions of no row have no gradient. */
+/* y [B,D] = the first vector of each row of x [N,D], their mean, or the largest number in each column; an empty row
+ * gives 0. Largest: of equal numbers the first, NaN above all. It saves which [B,D], the position that each number
+ * came from, -1 for none; first and mean do not touch it. Backward: positions that belong to no row get no gradient. */
 OPERATION(pool_forward,
           (Stream *s, void *y, int32_t *which, const void *x, Pooling how, const int32_t *start, size_t b, size_t d),
           (s, y, which, x, how, start, b, d))
@@ -155,13 +154,13 @@ OPERATION(pool_backward,
            size_t b, size_t n, size_t d),
           (s, dx, add, dy, which, how, start, b, n, d))
 
-/* What attention is made of, one at a time (--attention composed).
- * pad: y [B,T,D] = row row[b] (NULL: b) of x, zeros past its end. unpad: the way back; rows that share a row of x
+/* The parts of attention, one at a time (--attention composed).
+ * pad: y [B,T,D] = row row[b] (NULL: b) of x, zeros past its end. unpad: the inverse; rows that share a row of x
  * are summed. product: c (+)= alpha a b, c [m,n], a [m,k], b [k,n], for each outer and inner.
  * mask: scores [B,H,T,S] become -infinity where a query does not see a key.
- * keep_largest: all but the k largest of each row of x [N,S] become -infinity; of equal ones all stay, and NaN.
+ * keep_largest: all but the k largest of each row of x [N,S] become -infinity; equal ones all stay, and so does NaN.
  * softmax: over the last dimension of [N,S]; a row of -infinities gives zeros.
- * dropout_weights: as attention drops its weights [B,H,T,S]; its own backward (add: to what is there). */
+ * dropout_weights: drops weights [B,H,T,S] as attention does; it is its own backward. */
 OPERATION(pad, (Stream *s, void *y, Strided x, const int32_t *start, const int32_t *row, size_t b, size_t t, size_t d),
           (s, y, x, start, row, b, t, d))
 OPERATION(unpad,
@@ -214,8 +213,8 @@ OPERATION(load_loss_backward,
           (s, dscores, add, state, which, factors, scores, start, b, n, experts))
 
 /* losses [N] (real) = -log softmax(logits [N,V])[target], in nats, 0 where target is negative; with smoothing e the
- * target's share is 1 - e, and e is spread over all V (the target included). state->loss[which] gains their sum,
- * nll, which is the same without smoothing, and count. Saves lse [N].
+ * target's share is 1 - e, and e is spread over all V (the target included). To state->loss[which] are added
+ * their sum, nll (the same sum without smoothing) and their count. Saves lse [N].
  * Backward starts from state->loss[which].scale; logits are real, dlogits are numbers. */
 OPERATION(cross_entropy_forward,
           (Stream *s, void *losses, void *lse, StepState *state, size_t which, const void *logits,
@@ -226,8 +225,8 @@ OPERATION(cross_entropy_backward,
            const void *logits, const int32_t *targets, double smoothing, size_t n, size_t v),
           (s, dlogits, add, state, which, lse, logits, targets, smoothing, n, v))
 
-/* z loss (Chowdhery et al. 2022): losses [N] and state->loss[which].sum gain z lse^2, which keeps lse near 0; lse [N] as
- * cross_entropy_forward has saved it, so it is 0 where nothing is scored. */
+/* z loss (Chowdhery et al. 2022): adds z lse^2 to losses [N] and to state->loss[which].sum, which keeps lse near 0.
+ * lse [N] is that of cross_entropy_forward, so it is 0 where nothing is scored. */
 OPERATION(z_loss_forward,
           (Stream *s, void *losses, StepState *state, size_t which, const void *lse, double z, size_t n),
           (s, losses, state, which, lse, z, n))
@@ -236,12 +235,12 @@ OPERATION(z_loss_backward,
            const void *logits, double z, size_t n, size_t v),
           (s, dlogits, add, state, which, lse, logits, z, n, v))
 
-/* y [N] = the class of the largest of logits [N,V], V > 0: of equal ones the first, NaN above all. */
+/* y [N] = the class with the largest of logits [N,V], V > 0: of equal ones the first, NaN above all. */
 OPERATION(argmax, (Stream *s, int32_t *y, const void *logits, size_t n, size_t v), (s, y, logits, n, v))
 
-/* Of each of logits [N,V], V > 0, the k likeliest classes, of equal ones the first: which [N,k] and log softmax of
- * them, values [N,k] (real, at most 0); one [N] (real) is that of the class `wanted`. NaN and -infinity cannot be
- * chosen: where there are no more classes, which is -1 and the value -infinity. Infinity counts as the largest
+/* For each row of logits [N,V], V > 0: the k likeliest classes, which [N,k] (of equal ones the first), and their log
+ * softmax, values [N,k] (real, at most 0); one [N] (real) is the log softmax of the class `wanted`. NaN and -infinity
+ * cannot be chosen: if no class is left, `which` is -1 and the value -infinity. Infinity counts as the largest
  * finite number. */
 OPERATION(choices,
           (Stream *s, int32_t *which, void *values, void *one, const void *logits, int32_t wanted, size_t n, size_t v,
@@ -252,8 +251,8 @@ OPERATION(choices,
  * accumulate: to += from (real). convert: numbers from reals. squares: parts[i] = sum of squares of chunk i.
  * clip: norm, clip and finite in state from all parts; max_norm 0: no limit.
  * adam: w, m, v from g times state->clip, for weights first .. first+n-1 of the block (pointers are to the block's
- * beginning); copy: numbers of w, or NULL. Where beta2 is 1, v may be NULL: it is 0 and stays so. Spans are sorted and
- * do not overlap. */
+ * beginning); copy: w as numbers, or NULL. If beta2 is 1, v may be NULL: it is 0 and stays 0. Spans are sorted and do
+ * not overlap. */
 OPERATION(accumulate, (Stream *s, void *to, const void *from, size_t n), (s, to, from, n))
 OPERATION(convert, (Stream *s, void *numbers, const void *reals, size_t n), (s, numbers, reals, n))
 OPERATION(squares, (Stream *s, double *parts, const void *g, size_t n), (s, parts, g, n))
@@ -265,17 +264,17 @@ OPERATION(adam,
           (s, w, copy, m, v, g, state, adam, spans, span_count, first, n))
 
 /* Lion, for rows first .. first+n-1 of a parameter [V,D]: w -= learning_rate (sign(beta1 m + (1 - beta1) g) + decay w),
- * m = beta2 m + (1 - beta2) g, where row r's gradient is row slots[r] of g, and 0 where slots [V] is negative; slots
- * NULL: row r. copy: numbers of w, or NULL. */
+ * m = beta2 m + (1 - beta2) g, where row r's gradient is row slots[r] of g, and 0 if slots[r] is negative; slots [V]
+ * NULL: row r. copy: w as numbers, or NULL. */
 OPERATION(lion,
           (Stream *s, void *w, void *copy, void *m, const void *g, const int32_t *slots, const StepState *state,
            Adam adam, double decay, size_t first, size_t n, size_t d),
           (s, w, copy, m, g, slots, state, adam, decay, first, n, d))
 
 /* Muon, for the n weights of one matrix (pointers are to its beginning).
- * momentum: m = momentum m + (1 - momentum) g state->clip, and g becomes (1 - momentum) g state->clip + momentum m, as
- * Nesterov has it. unit: x [n] (numbers) = g / sqrt(sum of parts), or 0 where that is 0.
- * descend: w -= learning_rate (scale x + decay w); copy: numbers of w, or NULL. */
+ * momentum: m = momentum m + (1 - momentum) g state->clip, and g becomes (1 - momentum) g state->clip + momentum m
+ * (Nesterov). unit: x [n] (numbers) = g / sqrt(sum of parts), or 0 if that sum is 0.
+ * descend: w -= learning_rate (scale x + decay w); copy: w as numbers, or NULL. */
 OPERATION(momentum, (Stream *s, void *m, void *g, const StepState *state, double momentum, size_t n),
           (s, m, g, state, momentum, n))
 OPERATION(unit, (Stream *s, void *x, const void *g, const double *parts, size_t count, size_t n),
@@ -284,11 +283,11 @@ OPERATION(descend,
           (Stream *s, void *w, void *copy, const void *x, const StepState *state, double scale, double decay, size_t n),
           (s, w, copy, x, state, scale, decay, n))
 
-/* Adam for rows first .. first+n-1 of a table [V,D] of which a step reads few: g [used,D] holds gradients of
- * the rows that it read alone. Row r's is row slots[r] of g, and 0 where slots [V] is negative.
- * A device that has adam_flush takes lazy [V], or NULL: rows that were not read and whose weights would stay what
- * they are to the last bit it leaves alone, and counts the steps that they skip. adam_flush lets their moments fade by
- * these. */
+/* Adam for rows first .. first+n-1 of a table [V,D] of which a step reads few: g [used,D] holds gradients only of the
+ * rows that it read. The gradient of row r is row slots[r] of g, and 0 if slots[r] is negative.
+ * A device that has adam_flush takes lazy [V], or NULL: it skips a row that was not read if the step would leave every
+ * bit of its weights as it is, and counts the steps that the row has skipped. adam_flush lets the moments of these rows
+ * fade by the skipped steps. */
 OPERATION(adam_rows,
           (Stream *s, void *w, void *m, void *v, LazyRow *lazy, const void *g, const int32_t *slots,
            const StepState *state, Adam adam, double decay, size_t first, size_t n, size_t d),

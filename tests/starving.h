@@ -26,7 +26,7 @@ typedef struct Outcome {
     char out[STARVING_OUTPUT], err[STARVING_OUTPUT];
 } Outcome;
 
-/* One call with these words while allocation `failing` fails (0: none), and so many files may be open (0: any). */
+/* One call with these words while allocation `failing` fails (0: none), and this many files may be open (0: any). */
 void starving_call(Outcome *o, uint64_t failing, rlim_t files, const char *words);
 void must_work(const char *words);
 
@@ -39,11 +39,11 @@ int next_file(void);
 typedef struct Ways {
     void (*before)(void); /* each call; or NULL */
     void (*after)(uint64_t n);
-    uint64_t every; /* so many allocations one fails; 0: each */
+    uint64_t every; /* one allocation in this many fails; 0: each */
 } Ways;
 
-/* Of a training every so many allocations: it has thousands, most of them inside the headers of its checkpoints, and
- * sanitizers make calls ten times as slow. */
+/* `every` for a run that trains: it has thousands of allocations, most of them inside the headers of its checkpoints,
+ * and sanitizers make calls ten times as slow. */
 enum { OF_TRAINING = SANITIZED ? 5 : 1 };
 
 /* Calls it again and again, each time with another allocation failing, until one call meets none: each ends with a line

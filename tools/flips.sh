@@ -11,7 +11,7 @@
 # do not push out short ones. All flips of a file are compiled into one program, each behind a condition
 # (tools/flips_together.awk), in every number type of its backend: a fault is in all types, too. One that no compiler takes
 # is drawn in vain. A test runs as FAST=1 lets it; that it takes a processor for too long is noticed.
-# What the tests of its own module let pass is compiled alone: where the machine code is that of before, it was no flip.
+# What the tests of its own module let pass is compiled alone: if its machine code has not changed, it was no flip.
 # The rest is tried on the same tests at full length, but the longest, and on what else there is in tensor and nn.
 # CUDA kernels run in the emulator that checks each access of memory, and tests try that backend alone.
 #

@@ -1,5 +1,5 @@
-/* hunt FIRST SEEDS SECONDS: judges random networks (tests/hunt) from a seed on, until so many were judged or so much
- * time has gone by (0: no limit), and prints the smallest network of each seed that comes out wrong. */
+/* hunt FIRST SEEDS SECONDS: judges random networks (tests/hunt) from a seed on, until this many were judged or this
+ * much time has gone by (0: no limit), and prints the smallest network of each seed that comes out wrong. */
 #include "base/clock.h"
 #include "tests/hunt/judge.h"
 

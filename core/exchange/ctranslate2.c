@@ -76,7 +76,7 @@ bool ct2_write(const Ct2Model *m, const char *path, Error *e)
     Buffer b = {0};
     for (size_t i = 0; i < m->tensors->count; i++)
         if (safe_elements(&m->tensors->list[i]) > UINT32_MAX / sizeof(float))
-            return fail(e, "%s: '%s' has more than 4 GiB, which CTranslate2's files cannot say", path,
+            return fail(e, "%s: '%s' has more than 4 GiB, which CTranslate2's files cannot hold", path,
                         m->tensors->list[i].name);
     const bool fine = file_begin(&w, path, e) && write_all(m, &w, &b, e);
     buffer_free(&b);

@@ -76,15 +76,15 @@ bool hf_must_be(const HfFolder *h, const char *key, bool otherwise, bool wanted,
 {
     bool truth;
     return hf_truth(h, key, otherwise, &truth, e) &&
-           (truth == wanted || fail(e, "%s/config.json: '%s' must be %s: no network here does otherwise", h->path, key,
-                                    wanted ? "true" : "false"));
+           (truth == wanted || fail(e, "%s/config.json: '%s' must be %s: no network here supports anything else",
+                                    h->path, key, wanted ? "true" : "false"));
 }
 
 bool hf_must_say(const HfFolder *h, const char *key, const char *wanted, Error *e)
 {
     const Json *item = given(h, key);
     return !item || (item->kind == JSON_STRING && !strcmp(item->text, wanted)) ||
-           fail(e, "%s/config.json: '%s' must be %s: no network here does otherwise", h->path, key, wanted);
+           fail(e, "%s/config.json: '%s' must be %s: no network here supports anything else", h->path, key, wanted);
 }
 
 /* ---- weights */

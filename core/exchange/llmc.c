@@ -136,7 +136,7 @@ static bool read_header(Llmc *l, const char *path, Error *e)
     int32_t h[HEADER];
     FILE *f = l->file;
     if (fread(h, sizeof h, 1, f) != 1 || h[0] != MAGIC)
-        return fail(e, "%s is no model of llm.c: its header is damaged", path);
+        return fail(e, "%s is not a model of llm.c, or its header is damaged", path);
     if (h[1] != FLOATS && h[1] != HALVES)
         return fail(e, "%s: version %d of llm.c's files; 3 (32-bit floats) and 5 (bf16) are known", path, (int)h[1]);
     l->element = h[1] == FLOATS ? sizeof(float) : sizeof(Bf16);

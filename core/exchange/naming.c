@@ -88,7 +88,7 @@ static bool measure(const NamingTable *t, const Tensors *ours, Whole *w, Error *
             return fail(e, "the model has no '%s'", w->part[i]);
         const size_t columns = part && part->rank == 2 ? part->shape[1] : 0;
         if (i && columns != w->columns)
-            return fail(e, "'%s' has another width than '%s'", w->part[i], w->part[0]);
+            return fail(e, "'%s' and '%s' have different widths", w->part[i], w->part[0]);
         w->columns = columns;
         w->rows[i] = part ? part->shape[0] : absent_rows(t, ours, w->part[i]);
         w->all_rows += w->rows[i];
@@ -138,7 +138,7 @@ static bool read_one(const NamingTable *t, const Naming *n, size_t block, Source
         if (!p && !i)
             return true;
         if (!p)
-            return fail(e, "the model has '%s' and no '%s'", w.part[0], w.part[i]);
+            return fail(e, "the model has '%s' but no '%s'", w.part[0], w.part[i]);
         w.rows[i] = p->shape[0];
         w.columns = p->rank == 2 ? p->shape[1] : 0;
         w.all_rows += w.rows[i];

@@ -61,11 +61,11 @@ static bool sayable_one(const Json *item, const Sayable *list, const char *forma
         if (strcmp(list->option, item->key) != 0)
             continue;
         return !list->values || (value && is_among(list->values, value)) ||
-               fail(e, "--format %s cannot say --%s %s, only %s", format, item->key, value ? value : "null",
+               fail(e, "--format %s cannot express --%s %s, only %s", format, item->key, value ? value : "null",
                     list->values);
     }
     return (means && value && strcmp(means, value) == 0) ||
-           fail(e, "--format %s cannot say --%s %s", format, item->key, value ? value : "null");
+           fail(e, "--format %s cannot express --%s %s", format, item->key, value ? value : "null");
 }
 
 bool sayable_all(const Json *model, const Sayable *list, const char *format, Error *e)

@@ -44,7 +44,7 @@ static Branch branch_new(Parameters *p, const BlockOptions *o, const char *prefi
         b.norm_out = norm_new(p, o->norm_kind, dim, name);
     }
     b.drop = parameters_dropout(p, o->dropout);
-    if (o->branch_dropout > 0) { /* few networks have it, as below */
+    if (o->branch_dropout > 0) { /* only then, as below */
         b.drop_all = parameters_dropout_of_step(p, o->branch_dropout);
         b.ones = row_of(p, dim, 1, prefix, part, "ones");
     }
@@ -70,13 +70,13 @@ static FeedForward feedforward_new(Parameters *p, const BlockOptions *o, const c
     if (o->gate)
         f.gate = linear_new(p, dim, o->ff, true, join(name, prefix, "gate"));
     f.out = linear_new(p, o->ff, dim, true, join(name, prefix, "out"));
-    if (o->ff_dropout > 0) /* few networks have it: others draw what they drew before there was one */
+    if (o->ff_dropout > 0) /* only then, so that other networks' random numbers do not depend on it */
         f.drop = parameters_dropout(p, o->ff_dropout);
     linear_ends_branch(&f.out);
     return f;
 }
 
-/* DeepNorm's smaller initial weights: of all maps but those of queries and keys. */
+/* DeepNorm's smaller initial weights, in all maps except those of queries and keys. */
 static void draw_smaller(const Block *b, double beta)
 {
     const Linear *const maps[] = {&b->attention.value, &b->attention.out, &b->cross.value, &b->cross.out,
@@ -117,7 +117,7 @@ Block block_new(Parameters *p, const BlockOptions *o, const char *prefix)
     return b;
 }
 
-/* 0, or f / (1 - rate): one number is dropped or not, and spread over all columns and positions. */
+/* 0, or f / (1 - rate): dropout of a single number, spread over all columns and positions. */
 static Tensor *drop_all(Tape *t, const Branch *b, Tensor *f)
 {
     if (!b->ones || !t->training)
@@ -128,7 +128,7 @@ static Tensor *drop_all(Tape *t, const Branch *b, Tensor *f)
 
 Tensor *enter(Tape *t, const Branch *b, Tensor *x) { return norm_ends_branch(b->placement) ? x : norm(t, &b->norm, x); }
 
-/* What a branch adds of what it has made. */
+/* What a branch adds, given its result f. */
 static Tensor *added(Tape *t, const Branch *b, Tensor *f)
 {
     f = drop_all(t, b, f);
@@ -176,7 +176,7 @@ static Tensor *enter_later(Tape *t, const Branch *b, Tensor *x, Tensor *first)
     return b->placement == NORM_PARALLEL ? first : enter(t, b, x);
 }
 
-/* What a block reads and makes: x, and (residual) the sum of all branches without a norm, else NULL. */
+/* What a block reads and returns: x, and (residual) the sum of all branches without a norm, else NULL. */
 typedef struct Streams {
     Tensor *x, *sum;
 } Streams;
@@ -195,7 +195,7 @@ static Streams leave_both(Tape *t, const Branch *b, Streams s, Tensor *f)
     return (Streams){sum_of(t, b, s.x, f), s.sum ? add(t, s.sum, f, b->drop) : NULL};
 }
 
-/* What attention reads: of the block's input, or (macaron) after half a feed-forward network. */
+/* What attention reads: the block's input or, in a macaron block, that plus half a feed-forward network. */
 static Streams before_attention(Tape *t, const Block *b, Tensor *x, const Attend *rows)
 {
     Streams s = streams_of(t, b, x);
@@ -216,7 +216,7 @@ static Streams wanted_of(Tape *t, Streams s, const Queries *wanted)
                      s.sum ? gather(t, s.sum, wanted->index, wanted->positions) : NULL};
 }
 
-/* inputs: x, and a memory where there is one. Where only some positions are wanted, these alone attend to all. */
+/* inputs: x, and a memory if there is one. If only some positions are wanted, only these attend, to all positions. */
 static Tensor *run(Tape *t, const void *args, Tensor *const *inputs)
 {
     const BlockArgs *a = args;

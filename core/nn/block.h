@@ -7,10 +7,10 @@
  *     deepnorm (Wang et al. 2022)             x = norm1(alpha x + dropout(attention(x))), and so on; see stack.h
  *     residual (ResiDual, Xie et al. 2023)    as post-norm, and beside it sum = sum + dropout(attention(x)), and so on
  *
- * With a macaron block (Lu et al. 2019) another feed-forward network comes before attention, and both add half of what they
- * make: x = x + 1/2 ff_before(x), and so on.
+ * A macaron block (Lu et al. 2019) has another feed-forward network before attention, and each of the two adds half of
+ * its result: x = x + 1/2 ff_before(x), and so on.
  *
- * A decoder's block has a third branch between them, norm_cross: attention of x across a memory. */
+ * A decoder's block has a third branch between the two, norm_cross: attention from x to a memory. */
 #ifndef CORE_NN_BLOCK_H
 #define CORE_NN_BLOCK_H
 
@@ -34,27 +34,27 @@ typedef struct BlockOptions {
     AttentionOptions attention;
     size_t ff;
     Activation activation;
-    bool gate; /* the feed-forward network has one */
+    bool gate; /* of the feed-forward network */
     ExpertsOptions experts;
     NormPlacement norm;
     NormKind norm_kind;
-    double deep_alpha, deep_beta; /* DeepNorm: x is multiplied by alpha, initial weights by beta; 0: by nothing */
+    double deep_alpha, deep_beta; /* DeepNorm: factors of x and of initial weights; 0: none */
     bool macaron;
     double dropout;        /* on what each branch adds */
-    double branch_dropout; /* a branch is dropped as a whole, for all of a step */
+    double branch_dropout; /* probability that a whole branch is dropped for a step */
     double ff_dropout;     /* inside the feed-forward network, after its activation */
-    bool cross;            /* a decoder's: it attends across a memory, too */
+    bool cross;            /* a decoder's block: it attends to a memory, too */
 } BlockOptions;
 
 typedef struct Branch {
-    Norm norm; /* gain NULL: a parallel block's, which reads what the first one made of x */
+    Norm norm; /* gain NULL: a later branch of a parallel block, which reads the first one's normalized x */
     Dropout drop;
     NormPlacement placement;
-    Norm norm_out;    /* a sandwich's, of what the branch makes */
+    Norm norm_out;    /* sandwich: of the branch's result */
     Dropout drop_all; /* stochastic depth (Huang et al. 2016) */
-    Parameter *ones;  /* [1,D]; NULL: it is never dropped as a whole */
-    Parameter *alpha; /* [1,D] of x, before something is added; NULL: 1 */
-    Parameter *half;  /* [1,D] of what is added; NULL: 1 */
+    Parameter *ones;  /* [1,D]; NULL: the branch is never dropped as a whole */
+    Parameter *alpha; /* [1,D] factor of x before the sum; NULL: 1 */
+    Parameter *half;  /* [1,D] factor of what is added; NULL: 1 */
 } Branch;
 
 /* y = out(dropout(f(in(x)))), or with a gate (Shazeer 2020: SwiGLU where f is SiLU) y = out(dropout(f(gate(x)) in(x))).
@@ -76,39 +76,39 @@ typedef struct Block {
 
 /* What attention may read in a block: masks, and keys and values that earlier calls left in caches. */
 typedef struct AttentionContext {
-    Attend self_mask;              /* which positions of x see which of x */
-    const int32_t *position;       /* [N] of x within their rows */
-    const CacheLayer *kv_cache;    /* keys and values of earlier positions; NULL: there are none */
-    Attend cross_mask;             /* a decoder's: which positions of x see which of a memory */
-    const CacheLayer *cross_cache; /* keys and values of the memory; NULL: they are computed from the memory itself */
-    Tensor *first_values;          /* of the first block, where values are mixed with them; NULL: they are not */
-    bool residual_scores;          /* scores are added to those of the block before: */
-    Tensor *self_scores, *cross_scores; /* NULL: there is none before. This block's are beside what it makes, in this
-                                         * order */
+    Attend self_mask;                   /* which positions of x see which of x */
+    const int32_t *position;            /* [N] of x within their rows */
+    const CacheLayer *kv_cache;         /* keys and values of earlier positions; NULL: there are none */
+    Attend cross_mask;                  /* a decoder's: which positions of x see which of a memory */
+    const CacheLayer *cross_cache;      /* keys and values of the memory; NULL: computed from the memory itself */
+    Tensor *first_values;               /* the first block's values, if later blocks mix them in; NULL: they do not */
+    bool residual_scores;               /* scores are added to those of the block before: */
+    Tensor *self_scores, *cross_scores; /* NULL: there are none before. This block's scores are beside its result, in
+                                         * this order */
     const Queries *query_subset;        /* the positions of x that are wanted; NULL: all. Never with a kv_cache; in
-                                         * training only where they are a side of the batch, by which dropout counts
-                                         * them */
+                                         * training only if they are a side of the batch, because dropout counts
+                                         * positions by sides */
 } AttentionContext;
 
 /* prefix: "blocks.0" */
 Block block_new(Parameters *p, const BlockOptions *o, const char *prefix);
 
-/* Where there is a second stream (residual), x and what comes out have its columns after their own: [N,2D].
- * x [N,D] to [N,D], or to the wanted ones of these; memory [M,D] for a decoder's block that remembers none, or NULL. A
+/* x [N,D] to [N,D], or to the rows that are wanted. With a second stream (residual), x and the result are [N,2D]: the
+ * columns of that stream come last. memory [M,D] is for a decoder's block without a cache of it, otherwise NULL. A
  * segment of the tape. */
 Tensor *block(Tape *t, const Block *b, Tensor *x, Tensor *memory, const AttentionContext *context);
 
-/* The values [N,dv] that its attention makes of x, before they are blended: another block's first_values. */
+/* The values [N,dv] of the block's attention for x, before they are blended: later blocks' first_values. */
 Tensor *block_values(Tape *t, const Block *b, Tensor *x);
 
-/* Each row sees itself, all of it or (causal) what is not after the position that looks. */
+/* Each row sees itself: all of it or (causal) the positions up to the query's. */
 AttentionContext context_rows(const Rows *rows, bool causal);
 
 /* A decoder's: causal, and each row sees the row of the memory with its number. */
 AttentionContext context_across(const Rows *rows, const Rows *memory);
 
-/* The same two over what was read before: `past` grows by these rows, each of which continues where its row of the
- * cache ends; row b sees row key_row[b] (on the device; NULL: b) of the memory that is remembered. */
+/* The same two with caches of what was read before: these rows are appended to `past`, each to its own row of the
+ * cache; row b sees row key_row[b] (on the device; NULL: b) of the cached memory. */
 AttentionContext context_cached(const Rows *rows, const Cache *past);
 AttentionContext context_remembered(const Rows *rows, const Cache *past, const Cache *memory, const int32_t *key_row);
 
@@ -117,7 +117,7 @@ Tensor *feedforward(Tape *t, const FeedForward *f, Tensor *x);
 /* The same of the queries of `rows`, which a load loss of experts belongs to. */
 Tensor *feedforward_of_rows(Tape *t, const FeedForward *f, Tensor *x, const Attend *rows);
 
-/* A branch begins with its norm (but post-norm) and ends with the sum, and its norm (post-norm). */
+/* A branch begins with its norm, and ends with the sum; with post-norm, the norm comes after the sum instead. */
 Tensor *enter(Tape *t, const Branch *b, Tensor *x);
 Tensor *leave(Tape *t, const Branch *b, Tensor *x, Tensor *f);
 

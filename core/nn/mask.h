@@ -7,10 +7,10 @@
 
 /* Which of the keys of its own row a query does not see; nothing where all is 0. */
 typedef struct KeyMask {
-    size_t window;   /* all but the last so many, */
-    size_t sinks;    /* and the first so many; */
+    size_t window;   /* all but the last this many, */
+    size_t sinks;    /* and the first this many; */
     Pattern pattern; /* all but those that a rule gives it, */
-    size_t block;    /* in blocks of so many keys (0: there is no rule), */
+    size_t block;    /* in blocks of this many keys (0: there is no rule), */
     size_t stride;   /* with this stride, a multiple of block */
 } KeyMask;
 

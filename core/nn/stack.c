@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whose input block i reads, too; its own: no other's. */
+/* The block whose input block i reads as well; i itself: none. */
 static size_t skips_from(const Stack *s, size_t i)
 {
     size_t mirror = s->depth - 1 - i;
     return s->skips == SKIP_X0 ? 0 : s->skips == SKIP_UNET && mirror < i ? mirror : i;
 }
 
-/* The next number of a list, and what is after it; SIZE_MAX: it is none. */
+/* The next number of a list, which is moved past it; SIZE_MAX: not a number. */
 static size_t next_number(const char **list)
 {
     char *end;
@@ -124,7 +124,7 @@ bool stack_may_narrow(const StackOptions *o)
 Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const AttentionContext *context)
 {
     const Queries *only = context->query_subset;
-    /* of every block all positions are wanted, or the last is none, or it was not made for these */
+    /* every block must compute all positions, or the last one is skipped, or was not made for these positions */
     bool late = context->kv_cache || !s->depth || s->residual_scores || is_skipped(s, s->depth - 1) ||
                 (only && !only->offset && !s->narrows);
     if (s->embedding_norm.gain)
@@ -141,7 +141,7 @@ Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Attentio
         }
         now.first_values = i ? values : NULL;
         now.residual_scores = s->residual_scores;
-        if (s->residual_scores && x->beside) /* of the first block there are none before */
+        if (s->residual_scores && x->beside) /* before the first block there are none */
             now.self_scores = x->beside, now.cross_scores = x->beside->beside;
         const bool all = s->window_pattern && s->window_pattern[i % strlen(s->window_pattern)] == 'L';
         if (!all)

@@ -2,61 +2,64 @@
  *
  *     x = block(x), depth times        x = norm(x), unless post-norm
  *
- * ResiDual (Xie et al. 2023) has a second stream, which every branch adds to without a norm: x + norm(sum) is what comes out.
+ * ResiDual (Xie et al. 2023) has a second stream, to which every branch adds without a norm. The result is
+ * x + norm(sum).
  *
- * DeepNorm (Wang et al. 2022) multiplies x by alpha and initial weights by beta, of depths N of an encoder and M of a decoder:
+ * DeepNorm (Wang et al. 2022) multiplies x by alpha and initial weights by beta; an encoder has depth N, a decoder M:
  *
  *     N alone                                 alpha = (2 N)^(1/4)                        beta = (8 N)^(-1/4)
  *     an encoder before a decoder             alpha = 0.81 (N^4 M)^(1/16)                beta = 0.87 (N^4 M)^(-1/16)
  *     a decoder                               alpha = (3 M)^(1/4)                        beta = (12 M)^(-1/4)
  *
- * A branch that may be dropped (branch_dropout) is dropped more often the later its block; the last one's rate is the option's.
+ * A branch that may be dropped (branch_dropout) is dropped more often the later its block; in the last block at the
+ * option's rate.
  *
- * Scores of attention may be added to those of the block before (residual_scores; RealFormer, He et al. 2021), those of a
- * memory apart from those of x.
+ * A block's scores of attention may be added to those of the block before (residual_scores; RealFormer, He et al.
+ * 2021), separately for x and for a memory.
  *
- * What learned without some of its blocks now and then also does without them afterwards (LayerDrop, Fan et al. 2020):
- * those that `skip_blocks` names are left out, and x is handed on.
+ * A model that was trained with dropped branches can also run without some of its blocks (LayerDrop, Fan et al. 2020):
+ * those that `skip_blocks` names pass x on unchanged.
  *
- * The chain may run several times, each time with the same parameters (Universal Transformer, Dehghani et al. 2019; of one
- * block: ALBERT, Lan et al. 2020). Each turn has its own random numbers and its own part of a cache.
+ * The chain may run several times, each time with the same parameters (Universal Transformer, Dehghani et al. 2019; of
+ * one block: ALBERT, Lan et al. 2020). Each turn has its own random numbers and its own part of a cache.
  *
- * Encoder and decoder (Vaswani et al. 2017) are two of them: memory = stack(encoder, source), and each block of the
- * decoder attends across it. While a text is written the memory stays as it is: stack_remember computes its keys and
- * values once, and a second cache holds those of what was written. */
+ * Encoder and decoder (Vaswani et al. 2017) are two stacks: memory = stack(encoder, source), and each block of the
+ * decoder attends to it. The memory does not change while a text is written: stack_remember computes its keys and
+ * values once, and a second cache holds those of the text. */
 #ifndef CORE_NN_STACK_H
 #define CORE_NN_STACK_H
 
 #include "core/nn/block.h"
 
-/* What a block reads besides what the one before it made, in a learned sum that begins as if there were nothing more.
+/* What a block reads besides the result of the one before it. A learned sum of both begins with a weight of 0 for it.
  *
  * x0: what the first block reads (Jordan et al. 2024).
- * unet: the later half, the last first, what the blocks of the earlier half read (Ronneberger et al. 2015). */
+ * unet: blocks of the later half read what those of the earlier half read, in reverse order
+ * (Ronneberger et al. 2015). */
 typedef enum Skip { SKIP_NONE, SKIP_X0, SKIP_UNET } Skip;
 
 typedef struct StackOptions {
     BlockOptions block;
     size_t depth, loops;        /* loops 0: 1 */
-    size_t decoder_depth;       /* of the decoder after it, where it is an encoder; 0: there is none */
+    size_t decoder_depth;       /* of an encoder: the depth of the decoder after it; 0: there is none */
     KeyMask key_mask;           /* of self-attention */
-    const char *window_pattern; /* a letter a block, again from the first where it is too short: L, its queries see all
-                                 * keys, whatever `key_mask` hides; NULL: none do */
+    const char *window_pattern; /* one letter per block, repeated if it is too short: L, its queries see all
+                                 * keys, whatever `key_mask` hides; NULL: no such block */
     bool residual_scores;
-    const char *skip_blocks;   /* numbers of blocks that are left out, "1,3"; NULL: none is */
+    const char *skip_blocks;   /* numbers of blocks that are left out, "1,3"; NULL: none */
     bool embedding_norm;       /* x is normalized before the first block */
     const char *blocks, *norm; /* names: "blocks" makes blocks.0, blocks.1 .. ; "norm" */
     Skip skip;
-    uint32_t last_side; /* the side of a batch whose positions alone the last block is asked for, in training, too: its
-                         * dropout counts them; 0: none */
+    uint32_t last_side; /* the side of a batch whose positions are the only ones that the last block computes, even in
+                         * training, where its dropout counts them; 0: none */
 } StackOptions;
 
-/* Whether positions that are not one after another can be all that the last block computes: nothing depends on how far a
- * key is from its query, no branch is before attention, and no block after it needs its scores. */
+/* Whether the last block can compute only positions that are not one after another: nothing depends on how far a key
+ * is from its query, no branch is before attention, and no later block needs its scores. */
 bool stack_may_narrow(const StackOptions *o);
 
 typedef struct Stack {
-    size_t depth, own_depth; /* of all turns, and of one */
+    size_t depth, own_depth; /* of all turns, and of one turn */
     Block *block;            /* [depth] */
     Blend *skip;             /* [depth] */
     Skip skips;
@@ -65,26 +68,27 @@ typedef struct Stack {
     Norm norm, embedding_norm; /* gain NULL: none */
     KeyMask key_mask;
     const char *window_pattern, *skip_blocks;
-    size_t kv_heads; /* that a cache may part; 1 where attention is composed of operations that know no heads apart */
+    size_t kv_heads; /* heads that a cache stores apart; 1 if attention is composed of operations that do
+                      * not */
     size_t key_columns, value_columns; /* of a layer's keys and values */
 } Stack;
 
-/* Whether a text is a list of blocks, some of `depth`. */
+/* Whether the text is a list of numbers of blocks below `depth`. */
 bool stack_can_skip(const char *skip_blocks, size_t depth);
 
-/* Where memory runs out, parameters_finish says so. */
+/* If memory runs out, parameters_finish reports it. */
 Stack stack_new(Parameters *p, const StackOptions *o);
 void stack_close(Stack *s);
 
-/* x [N,D] to [N,D]. The caches of `context` are those of the first block; each further one has the next layer. Where
- * only some positions are wanted, the last block computes just these, unless there is a past, or they are not one after
+/* x [N,D] to [N,D]. The caches of `context` are those of the first block; the layers of later blocks follow. If only
+ * some positions are wanted, the last block computes just these, unless there is a past, or they are not one after
  * another and the stack was not made for that (last_side). */
 Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const AttentionContext *context);
 
-/* A cache of what the stack reads, or (a decoder's) of its memory: `rows` rows of up to `capacity` positions. */
+/* A cache for what the stack reads or, in a decoder, for its memory: `rows` rows of up to `capacity` positions. */
 bool stack_cache(Cache *c, const Stack *s, const Kernels *k, Stream *stream, size_t rows, size_t capacity, Error *e);
 
-/* Keys and values of memory's rows after what the cache holds, for all calls with context_remembered. */
+/* Appends keys and values of the memory's rows to the cache, for all calls with context_remembered. */
 void stack_remember(Tape *t, const Stack *s, Tensor *memory, const Rows *rows, Cache *cache);
 
 #endif

@@ -17,7 +17,7 @@ bool glyphs_read(Glyphs *g, const char *ranges, Error *e)
     for (const char *at = ranges; *at;) {
         char *end;
         unsigned long from = strtoul(at, &end, 16), to = from;
-        if (end == at) { /* what is no number */
+        if (end == at) { /* not a number */
             at++;
             continue;
         }

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { BARS = 100 }; /* about so many are below the length that one text in a hundred exceeds */
+enum { BARS = 100 }; /* about this many are below the length that one text in a hundred exceeds */
 
 void texts_close(TextSet *t)
 {

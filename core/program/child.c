@@ -244,7 +244,7 @@ bool run_cost(RunCost *c, const char *program, const char *run, Error *e)
         return false;
     bool fine = child_answer(&out, &words, run, e) && json_read(&j, out.text, out.size, run, e);
     *c = (RunCost){object_real(j, "parameters"), object_real(j, "flop_a_step") / object_real(j, "tokens_a_step")};
-    fine = fine && (c->flop_a_token > 0 || fail(e, "%s: its FLOP are not known", run));
+    fine = fine && (c->flop_a_token > 0 || fail(e, "%s: the FLOP of its steps are unknown", run));
     json_free(j);
     buffer_free(&out);
     words_free(&words);

@@ -151,7 +151,7 @@ static bool compare_tables(App *a, const Figure *f, Error *e)
     for (size_t i = 0; fine && i < a->command_line->argument_count; i++) {
         const char *path = a->command_line->arguments[i];
         fine = is_table(path) ? results_add(&results, path, e)
-                              : fail(e, "%s is no table, and others are: compare tables or runs", path);
+                              : fail(e, "%s is not a table, but others are: compare only tables or only runs", path);
     }
     if (fine && (f->at != AT_END || o->fit))
         fine = fail(e, "%s needs the logs of runs, which a table does not have", o->fit ? "--fit" : "--at") ||

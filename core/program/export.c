@@ -43,7 +43,7 @@ static bool is_free(const char *path, Error *e)
     char **names = NULL;
     size_t count = 0;
     if (file_exists(path))
-        return fail(e, "--out %s is a file; a folder is to be made", path);
+        return fail(e, "--out %s is a file, not a folder", path);
     if (!folder_exists(path))
         return true;
     const bool fine = folder_list(path, &names, &count, e);

@@ -27,7 +27,7 @@ bool fit_suits(const App *a, Error *e)
     if (o->figure != LOG_VALID && o->figure != LOG_LOSS)
         return fail(e, "--fit scaling fits losses: --figure validation or training");
     return (!o->at && !o->against && o->format == REPORT_TEXT) ||
-           fail(e, "--fit scaling reads all runs to their ends and prints a text: leave out --at, --against, --format");
+           fail(e, "--fit scaling reads all runs to their ends and prints text: leave out --at, --against, --format");
 }
 
 static bool read_end(Ends *to, const App *a, LogColumn column, const char *path, Error *e)

@@ -49,7 +49,7 @@ bool import_activation(const Import *m, const char *key, const char *otherwise, 
     for (size_t i = 0; asked && i < sizeof names / sizeof *names; i++)
         if (!strcmp(asked, names[i][0]))
             return import_set(m, "activation", names[i][1], e);
-    return fail(e, "%s/config.json: '%s' is %.40s, which is not known here", m->path, key, asked ? asked : "no name");
+    return fail(e, "%s/config.json: '%s' is %.40s, which is not supported", m->path, key, asked ? asked : "no name");
 }
 
 bool import_epsilon(const Import *m, const char *key, double otherwise, Error *e)

@@ -127,9 +127,8 @@ static bool draw_own_positions(App *a, Drawing *d, Inside *in, Error *e)
     for (size_t i = 0, last = p->count; fine && i < p->count; i++)
         if (ends(p->list[i]->name, ".distance_bias") && (last == p->count || !is_bias(p, i, p->list[last]->name)))
             fine = add_biases(a, d, in, last = i, e);
-    return fine &&
-           (d->parts ||
-            fail(e, "the model of the run %s has neither vectors of positions nor biases of distances", a->run->path));
+    return fine && (d->parts ||
+                    fail(e, "the model of the run %s has neither position vectors nor distance biases", a->run->path));
 }
 
 /* Sinusoids, which need no run: [context, dim]. */

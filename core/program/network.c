@@ -25,7 +25,7 @@ static bool attention_suits(const SharedOptions *o, Error *e)
                            : o->memory_keys       ? "memory-keys"
                                                   : NULL;
     if (o->attention == ATTENTION_FUSED && composed)
-        return fail(e, "--%s is not among what fused attention computes: give --attention composed", composed);
+        return fail(e, "fused attention does not support --%s: give --attention composed", composed);
     if (o->attention == ATTENTION_FUSED && !score_is_dot((Score)o->score))
         return fail(
             e,
@@ -36,7 +36,7 @@ static bool attention_suits(const SharedOptions *o, Error *e)
     if (o->attention == ATTENTION_COMPOSED && o->sink_score)
         return fail(e, "--attention composed does not support --sink-score: leave it out, or give --attention fused");
     if (o->memory_keys && !score_is_dot((Score)o->score))
-        return fail(e, "--memory-keys are for scores that are dot products: give --score scaled-dot or dot");
+        return fail(e, "--memory-keys needs scores that are dot products: give --score scaled-dot or dot");
     if (o->alibi_heads && (o->distances != DISTANCE_ALIBI || o->alibi_heads > o->heads))
         return fail(e, "--alibi-heads %zu: expected --distances alibi, and no more than --heads %zu", o->alibi_heads,
                     o->heads);
@@ -65,7 +65,7 @@ static bool mask_suits(const SharedOptions *o, Error *e)
             "(it sees all), such as SSSL, and a --window",
             o->window_pattern);
     if (o->sinks && !o->window && !o->sparse)
-        return fail(e, "--sinks %zu are seen beside a --window or --sparse, which is missing", o->sinks);
+        return fail(e, "--sinks %zu belongs to --window or --sparse, which is missing", o->sinks);
     if ((o->stride || o->sparse_block) && !o->sparse)
         return fail(e, "--stride and --sparse-block belong to --sparse, which is missing");
     if (o->sparse && o->sparse_block && stride_of(o) % o->sparse_block)
@@ -101,7 +101,7 @@ bool network_suits(const SharedOptions *o, Error *e)
         return fail(e, "--rotary-base, --rotary-share, --rotary-stretch and --rotary-scaling belong to --positions "
                        "rotary, which is missing");
     if (o->kv_heads && o->heads % o->kv_heads)
-        return fail(e, "--heads %zu cannot be shared out among --kv-heads %zu; give one that divides it", o->heads,
+        return fail(e, "--heads %zu is not a multiple of --kv-heads %zu; give a number that divides it", o->heads,
                     o->kv_heads);
     if (o->device == DEVICE_MINE && o->kv_heads)
         return fail(e, "--device mine does not support --kv-heads, which no lesson asks for");

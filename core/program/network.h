@@ -12,7 +12,7 @@ bool network_suits(const SharedOptions *o, Error *e);
 /* What the options say of all parameters, before a model is built. */
 void network_prepare(Parameters *p, const SharedOptions *o);
 
-/* Of so many different ids; a chain of blocks, but for its names. */
+/* Of this many different ids; a chain of blocks, but for its names. */
 EmbeddingOptions network_embedding(const SharedOptions *o, size_t vocabulary);
 StackOptions network_stack(const SharedOptions *o, const char *blocks, const char *norm);
 

@@ -201,7 +201,7 @@ bool settings_begin_with(const Run *run, Options *o, const char *const *but, boo
         if (state->source != FROM_COMMAND_LINE)
             fine = options_set(o, item->key, text, FROM_RUN, e);
         else if (!strcmp(item->key, "dim") && options_text(state, &given) && !given.failed && strcmp(given.text, text))
-            fine = fail(e, "--dim %s: the model of --from %s is %s wide, and nothing of it fits another width",
+            fine = fail(e, "--dim %s: the model of --from %s is %s wide, and none of its tensors fits another width",
                         given.text, run->path, text);
         buffer_free(&given);
     }

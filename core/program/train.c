@@ -245,7 +245,7 @@ static bool begins_well(const App *a, Error *e)
         return fail(e,
                     "--from and --map start a new run; --resume continues from the run's own weights: leave them out");
     if (o->from && o->weights)
-        return fail(e, "--weights takes all of a file and --from what fits: give only one of them");
+        return fail(e, "--weights reads a whole file and --from only what fits: give one of them");
     if (o->map && !o->from)
         return fail(e, "--map renames tensors of --from RUN|FILE, which is missing");
     Error why;

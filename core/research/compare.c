@@ -9,16 +9,17 @@
 
 /* ---- one number of a run */
 
-bool figure_rises(const Figure *f)
-{
-    return f->column == LOG_ACCURACY || f->column == LOG_BLEU || f->column == LOG_F1;
-}
+bool figure_rises(const Figure *f) { return f->column == LOG_ACCURACY || f->column == LOG_BLEU || f->column == LOG_F1; }
 
 void figure_name(Buffer *b, const Figure *f, const char *unit)
 {
-    static const char *const names[LOG_COLUMNS] = {
-        [LOG_LOSS] = "training loss",          [LOG_VALID] = "validation loss",     [LOG_ACCURACY] = "accuracy",
-        [LOG_TOKEN] = "perplexity of a token", [LOG_WORD] = "perplexity of a word", [LOG_BLEU] = "BLEU", [LOG_F1] = "F1"};
+    static const char *const names[LOG_COLUMNS] = {[LOG_LOSS] = "training loss",
+                                                   [LOG_VALID] = "validation loss",
+                                                   [LOG_ACCURACY] = "accuracy",
+                                                   [LOG_TOKEN] = "perplexity of a token",
+                                                   [LOG_WORD] = "perplexity of a word",
+                                                   [LOG_BLEU] = "BLEU",
+                                                   [LOG_F1] = "F1"};
     static const char *const limits[] = {
         [AT_STEPS] = "steps", [AT_TOKENS] = "tokens", [AT_SECONDS] = "seconds", [AT_FLOP] = "FLOP"};
     buffer_print(b, "%s", names[f->column]);
@@ -145,7 +146,7 @@ static bool fill_groups(Comparison *c, const Log *logs, const char *const *names
         return true;
     Buffer name = {0};
     figure_name(&name, &c->figure, c->unit);
-    fail(e, "no run has in its log: %s", name.text ? name.text : "the figure");
+    fail(e, "no run has this figure in its log: %s", name.text ? name.text : "the figure");
     buffer_free(&name);
     return false;
 }

@@ -340,7 +340,8 @@ static bool add_run(Plan *p, const Row *row, const Merged *m, Choice c, Error *e
     if (fine && !run->name)
         fine = memory_error(e, "the name of a run", 1, LONGEST);
     if (fine && strlen(run->name) > LONGEST)
-        fine = fail(e, "the name of a run would be %zu letters long: give rows short names, or options shorter lists",
+        fine = fail(e,
+                    "the name of a run would be %zu characters long: give rows short names, or options shorter lists",
                     strlen(run->name));
     return fine;
 }
@@ -476,7 +477,7 @@ bool plan_read(Plan *p, const char *text, size_t size, const char *path, Error *
     Reader r = {.plan = p, .path = path};
     *p = (Plan){0};
     if (memchr(text, 0, size))
-        return fail(e, "%s: holds a zero byte, so it is no sweep", path);
+        return fail(e, "%s: holds a zero byte, so it is not a sweep", path);
     p->text = memory_get(size + 1, 1);
     if (p->text)
         memcpy(p->text, text, size);

@@ -8,8 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-const ResultFigure result_figures[RESULT_FIGURES] = {
-    {"validation", LOG_VALID}, {"accuracy", LOG_ACCURACY}, {"perplexity", LOG_WORD}, {"BLEU", LOG_BLEU}, {"F1", LOG_F1}};
+const ResultFigure result_figures[RESULT_FIGURES] = {{"validation", LOG_VALID},
+                                                     {"accuracy", LOG_ACCURACY},
+                                                     {"perplexity", LOG_WORD},
+                                                     {"BLEU", LOG_BLEU},
+                                                     {"F1", LOG_F1}};
 
 /* ---- columns: run, the options that vary, seed, state, and what the run came to */
 
@@ -125,7 +128,7 @@ static bool read_fields(Result *r, const Columns *c, const char *line, size_t si
     size_t at = 0, column = 0;
     for (Field f; column < c->count && field_next(&f, line, size, &at); column++)
         if (!read_field(r, &c->column[column], &f))
-            return fail(e, "field %zu is no number", column + 1);
+            return fail(e, "field %zu is not a number", column + 1);
     return column == c->count ? name_group(r, line, size, e)
                               : fail(e, "expected %zu fields, as in the first line", c->count);
 }
@@ -148,7 +151,7 @@ static bool add_line(Results *all, const Columns *c, const char *line, size_t si
         return false;
     for (const Result *other = all->run; other < r; other++)
         if (other->seed == r->seed && strcmp(other->group, r->group) == 0)
-            return fail(e, "the run %s, seed %lld, is there twice", r->group, (long long)r->seed);
+            return fail(e, "the run %s, seed %lld, appears twice", r->group, (long long)r->seed);
     return true;
 }
 

@@ -36,7 +36,7 @@ bool scaling_fit(ScalingFit *f, const ScalingRun *run, size_t count, Error *e);
 
 double scaling_loss(const ScalingFit *f, double parameters, double tokens);
 
-/* The parameters for which the loss of a training of so many FLOP is least. */
+/* The number of parameters with the lowest loss for this many FLOP of training. */
 double scaling_best(const ScalingFit *f, double flop);
 
 #endif

@@ -46,7 +46,7 @@
 
 typedef struct BeamOptions {
     size_t beam;      /* hypotheses of a sentence */
-    size_t best;      /* of which so many are wanted, 1 .. beam */
+    size_t best;      /* of which this many are wanted, 1 .. beam */
     double alpha;     /* of the length penalty, at least 0 */
     int32_t end;      /* </s> */
     size_t groups;    /* that the beam is parted into evenly; 0: one */
@@ -93,7 +93,7 @@ typedef struct Beams {
     double *penalty; /* [longest + 2] lp by length */
 } Beams;
 
-/* Capacity for so many sentences of so many tokens. */
+/* Capacity for this many sentences of this many tokens. */
 bool beams_open(Beams *b, const BeamOptions *o, size_t sentences, size_t longest, Error *e);
 void beams_close(Beams *b);
 

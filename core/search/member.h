@@ -55,7 +55,7 @@ typedef struct Member {
 
 typedef struct MemberSize {
     size_t sentences, slots; /* of a batch, */
-    size_t positions;        /* and its positions on a side; a row of either cache has so many: */
+    size_t positions;        /* and its positions on a side; a row of either cache has this many: */
     size_t capacity;
     size_t team; /* cores of each operation */
 } MemberSize;

@@ -57,7 +57,7 @@ typedef struct Next {
 bool next_open(Next *n, const NextOptions *o, size_t words, int32_t end, Error *e);
 void next_close(Next *n);
 
-/* logits [words], which become log p, are those of network number `i` of so many: the first begins a row. */
+/* logits [words], which become log p, are those of network `i` of all `networks`: the first one begins a row. */
 void next_add(Next *n, double *logits, size_t i, size_t networks);
 
 /* The tokens that continue it, `count` of them or, after the last, -1; and log p of each. */

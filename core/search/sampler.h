@@ -9,7 +9,7 @@
 
 typedef struct SamplerOptions {
     double temperature; /* 0: the likeliest of all */
-    size_t top_k;       /* only of so many likeliest tokens; 0: of all */
+    size_t top_k;       /* only of this many likeliest tokens; 0: of all */
     double top_p;       /* and of these only the likeliest that make up this share of them; 1: all */
 } SamplerOptions;
 

@@ -335,7 +335,7 @@ void translations_close(Translation *translations, size_t count)
 
 /* ---- opening */
 
-/* What one batch of so many rows of such length asks of a tape, when all beams live. */
+/* What one batch of this many rows of such length asks of a tape, when all beams live. */
 static bool walk(const Translator *t, Worker *w, size_t rows, size_t length, Error *e)
 {
     const TranslateOptions *o = &t->options;

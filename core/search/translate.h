@@ -31,7 +31,7 @@ typedef struct TranslateOptions {
     size_t positions;     /* and its sentences times the longest row of either side (a target's: most + 1); a longer row
                            * than     that is a batch of its own */
     size_t workers, team; /* cores: workers times team (0: 1) */
-    Pool *pool;           /* of so many workers, which outlives it; NULL: one of its own */
+    Pool *pool;           /* of this many workers, which outlives it; NULL: one of its own */
     bool hold;            /* weights do not change as long as it lives: faster, with a copy of them for each worker */
 } TranslateOptions;
 

@@ -58,8 +58,8 @@ Tensor *product(Tape *t, Tensor *a, Tensor *b, const ProductShape *shape, size_t
 Tensor *pad_rows(Tape *t, Tensor *x, const int32_t *start, const int32_t *row, size_t b, size_t longest);
 Tensor *unpad_rows(Tape *t, Tensor *x, const int32_t *start, size_t b, size_t positions, size_t longest);
 
-/* Scores [B*H*T, S], in place: -infinity where a query does not see a key, and then, top > 0, in all but so many columns of
- * each row. They are to be read by the softmax or a sigmoid alone, which give such a number no gradient. */
+/* Scores [B*H*T, S], in place: -infinity where a query does not see a key, and then, top > 0, in all but `top` columns
+ * of each row. They are to be read by the softmax or a sigmoid alone, which give such a number no gradient. */
 void mask_scores(Tape *t, Tensor *scores, const Attend *how, size_t top);
 
 /* Over the columns of each row; and the dropout of attention weights [B*H*T, S]. */

@@ -51,7 +51,7 @@ Dropout parameters_dropout(Parameters *p, double rate)
     return (Dropout){.rate = rate, .site = SITE_LAYERS + p->sites++, .side = p->side};
 }
 
-/* Positions of the last side are counted from 0 in each micro-batch, because no batch has so many sides. */
+/* Positions of the last side are counted from 0 in each micro-batch, because no batch has that many sides. */
 Dropout parameters_dropout_of_step(Parameters *p, double rate)
 {
     Dropout drop = parameters_dropout(p, rate);

@@ -6,8 +6,8 @@
  *     tape_reset(&tape);                                forgets all nodes and tensors
  *
  * A tensor dies at the reset; what must live longer is copied to memory that its caller owns. Tensors and nodes are in
- * an arena of the host, activations in an arena of the device, gradients of activations in a space of their own, to
- * which each returns as soon as the node that made its tensor has run backward. */
+ * an arena of the host, activations in an arena of the device. Gradients of activations are in a space of their own,
+ * and return to it as soon as the node that made the tensor has run backward. */
 #ifndef CORE_TENSOR_TAPE_H
 #define CORE_TENSOR_TAPE_H
 
@@ -22,10 +22,10 @@ typedef struct Node Node;
 
 struct Tensor {
     void *data;
-    size_t rows, columns; /* [rows, columns]; what has more dimensions counts them among its rows */
+    size_t rows, columns; /* [rows, columns]; further dimensions count as rows */
     size_t stride;        /* numbers from one row to the next: columns, or more in a view */
     bool real;            /* reals (logits, losses) instead of numbers; its gradient is in numbers all the same */
-    bool wanted;          /* a tensor before it needs its gradient */
+    bool wanted;          /* its gradient is needed by a tensor before it */
     void *gradient;       /* NULL: none has arrived */
 
     Tensor *base; /* a view: columns first .. first+columns-1 of base, whose gradient holds this one's */
@@ -34,7 +34,7 @@ struct Tensor {
     bool split;     /* a base: its views cover it, and nothing else reads it */
     size_t covered; /* a base: columns of its gradient that views have written */
 
-    Tensor *beside; /* of what a segment returns: another tensor that it made, and that outlives it; NULL: none */
+    Tensor *beside; /* of what a segment returns: another of its tensors, which outlives it; NULL: none */
 };
 
 /* What an operation records: a struct that begins with a Node and continues with what `backward` needs. */
@@ -61,7 +61,7 @@ typedef enum Keep { KEEP_ALL, KEEP_INPUTS /* drop the inside, run it again in th
 struct Tape {
     const Kernels *k;
     Stream *stream;
-    bool training; /* dropout is active, and operations are recorded, but for the inside of a dropped segment */
+    bool training; /* dropout is active, and operations are recorded, except inside a dropped segment */
     bool recording;
     Keep keep;
     const Weights *weights;
@@ -69,16 +69,16 @@ struct Tape {
     bool used_rows; /* of tables that are only looked up, `gradient` holds no more than `slots` rows each, those that */
     size_t slots;   /* the step's batch reads: Rows say which; the tables are one after another after the dense ones */
     StepState *state;       /* of this worker, on the device */
-    const int32_t *guesses; /* on the device: the likeliest class for each target, where a task's loss says so when it
-                             * scores; until the reset */
+    const int32_t *guesses; /* on the device, until the reset: the likeliest class for each target, if a task's loss
+                             * leaves it there when it scores */
     Arena memory;           /* activations, on the device */
     Space gradients;        /* of activations, on the device */
     Arena host;             /* tensors and nodes */
     Node *last;
     Hook *hook;            /* NULL: none */
     char *nonfinite;       /* NULL, or where the name of the first tensor that is not finite goes; see nonfinite.h */
-    const Parameter *fine; /* the last one whose operation was checked, meanwhile */
-    void *owned[3];        /* what the three stand on */
+    const Parameter *fine; /* during that search: the last parameter whose operation was checked */
+    void *owned[3];        /* the blocks under `memory`, `gradients` and `host` */
 };
 
 /* What a tape needs, found by a walk over shapes. */
@@ -86,7 +86,7 @@ typedef struct TapePlan {
     size_t memory, gradients, host; /* bytes */
 } TapePlan;
 
-/* plan NULL: the tape invents its device memory, for kernels/cost; then tape_plan tells what was used. */
+/* plan NULL: the device memory is imaginary, for kernels/cost; then tape_plan returns what was used. */
 bool tape_open(Tape *t, const Kernels *k, Stream *stream, const Weights *weights, const TapePlan *plan, Error *e);
 void tape_close(Tape *t);
 TapePlan tape_plan(const Tape *t);
@@ -109,7 +109,7 @@ int32_t *tape_integers(Tape *t, size_t count);
 /* Memory of the caller as a tensor [rows, columns] that wants no gradient. */
 Tensor *tape_outside(Tape *t, void *data, size_t rows, size_t columns);
 
-/* A parameter of ROLE_CONSTANT as such a tensor. */
+/* A parameter of ROLE_CONSTANT as a tensor that wants no gradient. */
 Tensor *tape_constant(Tape *t, const Parameter *p);
 
 /* A learned parameter as a tensor, a vector as one of 1 row: its gradient is added to the parameter's. */
@@ -118,26 +118,26 @@ Tensor *tape_parameter(Tape *t, const Parameter *p);
 /* Views of consecutive columns that together cover x. */
 void tape_split(Tape *t, Tensor *x, Tensor **views, const size_t *columns, size_t count);
 
-/* Memory for a node, or NULL when nothing is to be recorded for y. */
+/* Memory for a node, or NULL if nothing is recorded for y. */
 void *tape_node(Tape *t, size_t size, void (*backward)(Tape *, Node *), Tensor *y);
 
-/* Where the gradient of x is to be written; NULL: it is not wanted. *add: to what is there. */
+/* Where to write the gradient of x; NULL: it is not wanted. *add: add it to what is there. */
 void *tensor_gradient(Tape *t, Tensor *x, bool *add);
 static inline Strided tensor_strided(const Tensor *x) { return (Strided){x->data, x->stride}; }
 
-/* The numbers of a tensor that is no view, one row after the other: for operations that know no stride. */
+/* The numbers of a tensor that is not a view, one row after the other: for operations without a stride. */
 static inline void *tensor_whole(const Tensor *x)
 {
     assert(x->stride == x->columns);
     return x->data;
 }
 
-/* A parameter's numbers: as reals, as numbers for products, and where its gradient is summed up. NULL gives NULL. */
+/* A parameter's values as reals, as numbers for products, and where its gradient is summed. NULL gives NULL. */
 const void *tape_reals_of(const Tape *t, const Parameter *p);
 const void *tape_numbers_of(const Tape *t, const Parameter *p);
 void *tape_gradient_of(const Tape *t, const Parameter *p);
 
-/* Where in a block of gradients a parameter's begins, when it holds so many rows of tables that are only looked up. */
+/* Where a parameter's gradient begins in a block of gradients that holds `slots` rows of each looked-up table. */
 size_t gradient_offset(const Parameters *all, const Parameter *p, size_t slots);
 
 /* Dropout of a layer: none unless training. */

@@ -41,7 +41,7 @@ static const char *named_packing(const char *path)
     return NULL;
 }
 
-/* The kind of a file. From what is no plain file (a pipe) nothing can be read twice: it is taken for a plain text. */
+/* The kind of a file. A pipe or the like cannot be read twice, so it is taken for plain text. */
 static bool find_packing(const char *path, const char **kind, Error *e)
 {
     struct stat s;
@@ -57,7 +57,9 @@ static bool find_packing(const char *path, const char **kind, Error *e)
     *kind = packing(start, got);
     const char *named = named_packing(path);
     return *kind || !named ||
-           fail(e, "%s is named as %s and is none: it is damaged, or it is a plain text, which needs another name",
+           fail(e,
+                "%s is named as %s, but its first bytes are not: it is damaged, or it is a plain text, which needs "
+                "another name",
                 path, named);
 }
 

@@ -74,7 +74,7 @@ bool bleu_paired(const BleuCounts *first, const BleuCounts *second, size_t lines
                  BleuPaired *paired, Error *e)
 {
     if (!lines || !samples || samples > UINT32_MAX)
-        return fail(e, "samples are drawn from one line or more, and there is one or more of them");
+        return fail(e, "there must be at least one line to draw from, and at least one sample");
     double *a = memory_get(samples, 3 * sizeof *a);
     if (!a)
         return memory_error(e, "samples of lines", samples, 3 * sizeof *a);

@@ -158,7 +158,7 @@ static bool merge(Learner *l, size_t number, Error *e)
 
 /* --- the words --- */
 
-/* None of what is no UTF-8. */
+/* None if it is not UTF-8. */
 static size_t characters_of(const char *word)
 {
     size_t count = 0, size = strlen(word);

@@ -9,7 +9,7 @@
 
 static const char learning[] = "learning byte pairs";
 
-/* That a pair occurs in a word so many times more, or less: the sum over all occurrences of a word is what counts. */
+/* A pair occurs in a word this many times more, or fewer: the sum over all occurrences of a word is what counts. */
 typedef struct Occurrence {
     uint32_t word;
     int32_t times;

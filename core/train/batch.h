@@ -50,8 +50,9 @@ void batch_cut(const Batch *b, size_t parts, size_t *cut);
 /* Targets that are scored (not negative) on a side. */
 size_t batch_targets(const Batch *b, size_t side);
 
-/* Rows in a device's memory, for up to so many rows and positions. All of a micro-batch is staged on the host and goes
- * there in one copy: at once, or, on a device that can, beside what is computed until then, to a place of its own. */
+/* Rows in a device's memory, for up to this many rows and positions. All of a micro-batch is staged on the host and
+ * goes there in one copy: at once, or, on a device that can, beside what is computed until then, to a place of its
+ * own. */
 typedef struct DeviceRows {
     const Kernels *k;
     BatchSize size;

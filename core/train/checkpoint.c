@@ -473,7 +473,7 @@ static bool state_read(Trainer *c, const char *path, uint64_t wanted, Progressio
                 text_number(from.file, path, "seconds", &seconds, e) &&
                 (!safetensors_text(from.file, "halved") || text_number(from.file, path, "halved", &halved, e)) &&
                 (step == (double)wanted ||
-                 fail(e, "%s: is of step %.0f, but its folder has another name", path, step)) &&
+                 fail(e, "%s: belongs to step %.0f, but its folder has another name", path, step)) &&
                 state_is_of(from.file, path, c->optimizer.kind, e);
     for (size_t i = 0; fine && i < saved_blocks(&c->optimizer); i++)
         fine = read_block(&from, c->optimizer.kind->saved[i], &c->weights, s, c->optimizer.block[i], e);

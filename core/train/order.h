@@ -13,7 +13,7 @@
 
 typedef struct OrderOptions {
     size_t rows;   /* texts of a batch */
-    size_t tokens; /* about so many in a batch instead, but no fewer than the longest text has; 0: rows */
+    size_t tokens; /* about this many in a batch instead, but no fewer than the longest text has; 0: rows */
     bool by_length;
     uint32_t seed;
 } OrderOptions;

@@ -71,7 +71,7 @@ BatchSize plan_size(const Task *task, size_t rows, bool micro)
     return size;
 }
 
-/* A batch of so many rows, as long as they come; all targets are scored, or all but the very first: that is the most
+/* A batch of this many rows, as long as they come; all targets are scored, or all but the very first: that is the most
  * which can be wanted where not everything is. */
 static void fill_longest(Batch *b, const Task *task, size_t rows, bool all)
 {
@@ -103,7 +103,7 @@ typedef struct Walk {
     bool training;
 } Walk;
 
-/* One micro-batch forward (and backward): what its tape needs, and what so many of it cost.
+/* One micro-batch forward (and backward): what its tape needs, and what `times` of it cost.
  * takes: NULL, or where the pieces are written down that gradients take. */
 static bool walk(TrainerPlan *plan, const Walk *w, Takes *takes, size_t rows, bool all, double times, Error *e)
 {

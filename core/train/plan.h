@@ -36,7 +36,7 @@ bool trainer_plan(TrainerPlan *plan, const TrainerOptions *o, const Parameters *
 bool plan_make(TrainerPlan *plan, Takes *takes, const TrainerOptions *o, const Parameters *p, const Task *task,
                Error *e);
 
-/* Micro-batches of a step of so many rows. Where the task says how many positions a micro-batch has, each step has as
+/* Micro-batches of a step of this many rows. Where the task says how many positions a micro-batch has, each step has as
  * many micro-batches as the largest needs, and each worker as many of them. */
 size_t plan_parts(const TrainerOptions *o, const Task *task, size_t rows);
 
@@ -44,7 +44,7 @@ size_t plan_parts(const TrainerOptions *o, const Task *task, size_t rows);
 size_t plan_rows(const TrainerOptions *o, const Task *task);
 size_t plan_step_rows(const TrainerOptions *o, const Task *task);
 
-/* A batch of so many rows; micro: a part of one. */
+/* A batch of this many rows; micro: a part of one. */
 BatchSize plan_size(const Task *task, size_t rows, bool micro);
 
 /* Numbers in a worker's gradients at most. */

@@ -1,4 +1,4 @@
-/* One step of training: batch, forward, backward, reduce, clip, update, zero. Each worker does it with its share. */
+/* One step of training: batch, forward, backward, reduce, clip, update, zero. Each worker does this for its share. */
 #include "core/train/step.h"
 
 #include "base/clock.h"
@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* On the rows of one micro-batch; gradients are added to those of the micro-batches before. */
+/* For the rows of one micro-batch; gradients are added to those of earlier micro-batches. */
 static void forward_backward(void *argument)
 {
     const Share *share = argument;
@@ -38,12 +38,12 @@ static void step_share(void *argument, size_t number)
     Share share = {s->trainer, &s->trainer->worker[number], number};
     step_each_micro_batch(s, &share, forward_backward);
     step_barrier(&share);
-    if (!atomic_load(&share.c->given_up)) /* all see it or none: after the barrier no worker sets it any more */
+    if (!atomic_load(&share.c->given_up)) /* all see it or none: no worker sets it after the barrier */
         step_once(&share, reduce_clip_update_zero);
     share.w->ended = clock_seconds();
 }
 
-/* What the workers have found, once they have finished; over: when the last one had asked for all. */
+/* The workers' results, after they have finished; over: the time at which the last one had issued its work. */
 static bool collect(Trainer *c, double over, StepResult *result, Error *e)
 {
     Sums sums = {0};

@@ -35,7 +35,7 @@ typedef struct Task {
      * of a word. 0: they are not. */
     double words;
 
-    /* Bytes that each worker takes while it trains, for what is no step: samples and figures. */
+    /* Bytes that each worker takes while it trains, for work outside of steps: samples and figures. */
     size_t beside_each;
 
     const char *unit; /* of what is printed: "bits/byte" */

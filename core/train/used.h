@@ -21,7 +21,7 @@ typedef struct UsedRows {
     int32_t *ids;   /* [most] of a slot */
 } UsedRows;
 
-/* For batches of up to so many positions. Without tables that are only looked up there is nothing to do. */
+/* For batches of up to this many positions. Without tables that are only looked up there is nothing to do. */
 bool used_rows_open(UsedRows *u, const Parameters *p, const BatchSize *size, Error *e);
 void used_rows_close(UsedRows *u);
 

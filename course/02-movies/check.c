@@ -208,7 +208,7 @@ int main(int argc, char **argv)
         {"gather_backward", "each vector gets the gradients of all that read it", 2, way_back_over, 0},
         {"gather_backward", "with add, they are added to what is there", 1, way_back_added, 0},
         {"factorise", "one score moves its viewer and its film", 2, one_step, 0},
-        {"factorise", "the features that it finds foretell scores that were kept back", 1, finds_the_features, 0},
+        {"factorise", "the features that it finds predict scores that were kept back", 1, finds_the_features, 0},
     };
     static const Timed timed[] = {{"gather_forward", time_gather}, {"gather_backward", time_back}};
     const Lesson lesson = {"Lesson 02: why dot products", checks, sizeof checks / sizeof *checks, mine, timed, 2};

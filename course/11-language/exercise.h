@@ -18,8 +18,8 @@ MINE(argmax);
 MINE(choices);
 
 /* 4. Of shares [v], which are not negative, in any order, only the likeliest stay, all others become 0, and what stays
- * is divided so that it sums to 1. First top_k: no more than so many (0: all). Of these top_p: the fewest, in order of
- * their shares, that make up at least top_p of what the k have together; one at the least. Of equal shares the first
+ * is divided so that it sums to 1. First top_k: no more than this many (0: all). Of these top_p: the fewest, in order
+ * of their shares, that make up at least top_p of what the k have together; one at the least. Of equal shares the first
  * stays first. */
 void keep_likeliest(float *shares, size_t v, size_t top_k, double top_p);
 

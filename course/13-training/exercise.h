@@ -15,9 +15,9 @@ bool most_frequent_pair(int32_t pair[2], const int32_t *symbol, const int32_t *s
  * Returns how many symbols there are now; what comes after them does not matter. */
 size_t merge_pair(int32_t *symbol, size_t n, const int32_t pair[2], int32_t whole);
 
-/* 3. cut [batches+1]: texts of so many tokens, in their order, are cut into batches. Each batch takes as many as there
- * are with no more than `tokens` tokens in all, but one at least. Batch i is texts cut[i] .. cut[i+1]-1. Returns how
- * many batches there are; cut has room for n + 1. */
+/* 3. cut [batches+1]: texts of this many tokens, in their order, are cut into batches. Each batch takes as many as
+ * there are with no more than `tokens` tokens in all, but one at least. Batch i is texts cut[i] .. cut[i+1]-1. Returns
+ * how many batches there are; cut has room for n + 1. */
 size_t cut_batches(size_t *cut, const size_t *length, size_t n, size_t tokens);
 
 /* 4. The learning rate of the paper in step 1, 2, ... of a model d wide: d^-1/2 min(step^-1/2, step warmup^-3/2) */

@@ -218,7 +218,7 @@ static void attends_locally(Grade *g, size_t n, size_t d, size_t window)
                                 {wide, "one key too many: the query's own is one of the `window`"},
                                 {NULL, NULL}};
     expect_numbers(g, "y", y, expected, n * d, d, 1e-5, suspects,
-                   "keys t + 1 - window .. t, or 0 .. t where there are not so many; softmax over these alone");
+                   "keys t + 1 - window .. t, or 0 .. t if there are fewer; softmax over these alone");
 }
 
 static void attends_few(Grade *g)

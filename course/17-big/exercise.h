@@ -11,7 +11,7 @@
 uint16_t to_bf16(float x);
 float from_bf16(uint16_t bits);
 
-/* 2. Bytes that training keeps beside activations, for P parameters and so many workers: weights, Adam's two moments,
+/* 2. Bytes that training keeps beside activations, for P parameters and this many workers: weights, Adam's two moments,
  * and a gradient for each worker, all of them floats; with bf16, a second copy of the weights in that type, too. */
 size_t state_bytes(size_t parameters, size_t workers, bool bf16);
 

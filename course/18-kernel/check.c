@@ -31,7 +31,7 @@ typedef struct Attention {
 } Attention;
 
 /* Row i of y, where `hidden` further keys of score 0 and value 0 are met, and weights are not rescaled if `stiff`: each
- * tile of so many keys has a largest score of its own, which only the sum follows. */
+ * tile of this many keys has a largest score of its own, which only the sum follows. */
 static void attention_row(double *y, const Attention *a, size_t i, size_t hidden, size_t stiff)
 {
     double largest = -INFINITY, sum = 0, *s = grade_doubles(a->m), tile = -INFINITY;

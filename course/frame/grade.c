@@ -27,7 +27,7 @@
 enum {
     BLOCKS = 64,
     GUARD = 64,     /* numbers before and after each block */
-    MESSAGE = 2000, /* bytes; a pipe takes so many at once */
+    MESSAGE = 2000, /* bytes; a pipe takes this many at once */
     SECONDS = 5
 };
 

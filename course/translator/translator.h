@@ -59,7 +59,7 @@ double small_score(SmallTranslator *s);
 void small_read(SmallTranslator *s, const int32_t *source, size_t ns, const int32_t *target, size_t nt, float *logits,
                 float *weights);
 
-/* Opens a search over its sentences: so many hypotheses, which are scored with so large a penalty. */
+/* Opens a search over its sentences: this many hypotheses, scored with this length penalty. */
 void small_translating(SmallTranslator *s, Translating *t, size_t beam, double alpha);
 
 /* The first `count` pairs of the validation part as lines. */

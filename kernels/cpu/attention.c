@@ -26,7 +26,7 @@ typedef struct RowWeights {
     Factors factors;
 } RowWeights;
 
-/* The largest scores of a span of keys, or those of before. */
+/* The largest scores of a span of keys, or the earlier ones. */
 static Vec largest_scores(const RowWeights *r, const float *s, Range span, Vec best)
 {
     for (size_t j = span.from; j < span.to; j += WIDTH) {

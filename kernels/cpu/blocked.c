@@ -64,7 +64,7 @@ static void pack_transposed(Unit *to, const MatmulShape *s, const void *b, size_
         }
 }
 
-/* Memory to prefetch: so many rows of so many bytes */
+/* Memory to prefetch: this many rows of this many bytes */
 typedef struct Prefetch {
     const char *at;
     size_t stride, rows, bytes;
@@ -136,7 +136,7 @@ static RowPanel row_panel(const MatmulShape *s, const void *a, size_t first, siz
     return (RowPanel){copied, units_of(s), 1};
 }
 
-/* Of the next row panel, chunk p of so many */
+/* Of the next row panel, chunk p of this many */
 static Prefetch prefetch_rows(const MatmulShape *s, const void *a, size_t first, size_t p, size_t chunks)
 {
     size_t bytes = 4 / per_unit(s), rows = s->m - first < ROWS ? s->m - first : ROWS;

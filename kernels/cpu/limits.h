@@ -15,11 +15,11 @@ typedef struct Limits {
     double update; /* bytes/s read and written in place: nothing moves uncounted, so this is the most */
 } Limits;
 
-/* Of so many cores together, each at its own work; the best of several takes. Takes about two seconds. */
+/* Of this many cores together, each at its own work; the best of several takes. Takes about two seconds. */
 bool limits_measure(Limits *l, size_t cores, Error *e);
 
-/* Bytes/s at which the team of a stream (of this backend) reads so many bytes so many times in a row, each byte being read
- * by one member; so from caches as far as they fit. */
+/* Bytes/s at which the team of a stream (of this backend) reads this many bytes this many times in a row, each byte
+ * being read by one member; so from caches as far as they fit. */
 double limits_read(Stream *s, const void *memory, size_t bytes, size_t passes);
 
 #endif

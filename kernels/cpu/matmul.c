@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Scratch memory of at least so many bytes; NULL, and failed, where there is none. */
+/* Scratch memory of at least this many bytes; NULL, and failed, where there is none. */
 static void *scratch_of(Matmul *m, size_t bytes)
 {
     if (bytes > m->scratch_size) {

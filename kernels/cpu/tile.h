@@ -28,7 +28,7 @@ INLINE IVec units_load(const void *p)
     return v;
 }
 
-/* The next units of a row that ends after so many bytes, 0 past its end. */
+/* The next units of a row that ends after this many bytes, 0 past its end. */
 INLINE IVec units_some(const void *p, size_t bytes)
 {
 #if defined __AVX512BW__

@@ -99,7 +99,7 @@ static __global__ void order_kernel(Sorting first, Sorting second, size_t n)
     }
 }
 
-/* The list is cut into chunks of so many entries. */
+/* The list is cut into chunks of this many entries. */
 constexpr size_t ORDER_CHUNK = 64;
 
 /* Whether entry `at` of the list reads this row. */

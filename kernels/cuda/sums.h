@@ -31,7 +31,7 @@ template <class T> __device__ inline T block_sum(T x)
     __shared__ T part[BLOCK / LANES];
     unsigned warp = threadIdx.x / LANES, in_warp = threadIdx.x % LANES;
     x = warp_sum(x);
-    __syncthreads(); /* threads may still read the sums of before */
+    __syncthreads(); /* threads may still read the earlier sums */
     if (in_warp == 0)
         part[warp] = x;
     __syncthreads();

@@ -1,7 +1,7 @@
 /* Scaled dot-product attention over packed rows (Vaswani et al. 2017), without a matrix of all weights.
  *
  *     s[j] = scale q . k[j]             for each key j that the query sees (next_key: the mask)
- *     w[j] = exp(s[j] - lse)            lse = log sum exp s, the one number a query saves for each head
+ *     w[j] = exp(s[j] - lse)            lse = log sum exp s, the one number that is saved per query and head
  *     y    = sum over j of m[j] w[j] v[j]         m: dropout's factors
  *
  * Backward: with dw[j] = m[j] dy . v[j], the softmax gives ds[j] = w[j] (dw[j] - sum of w dw), and that sum is dy . y:
@@ -9,16 +9,16 @@
  *     dv[j] = sum over i of m w dy      dq = scale sum over j of ds[j] k[j]      dk[j] = scale sum over i of ds q
  *
  * One pass goes over queries for y or dq, another over keys for dk and dv, so that each result is summed in one place
- * and rounded once. Weights are computed again wherever they are needed. attention_row.c finds queries, keys and values;
- * score.c has the other terms that a score may hold. */
+ * and rounded once. Weights are computed again wherever they are needed. attention_row.c finds queries, keys and
+ * values; score.c has the other terms that a score may have. */
 
 static Real score(const AttentionRow *r, size_t i, size_t j)
 {
     return score_of(r, i, j, dot(query_of(r, i), key_of(r, j), r->how->key_size));
 }
 
-/* log sum exp of a query's scores, in one pass: the sum is rescaled whenever a larger score is found. -infinity where
- * the query sees nothing; a key whose score is -infinity is as one that it does not see. */
+/* log sum exp of a query's scores, in one pass: the sum is rescaled whenever a larger score is found. -infinity if the
+ * query sees nothing; a key whose score is -infinity counts as not seen. */
 static Real attention_lse(const AttentionRow *r, size_t i)
 {
     Real largest = -INFINITY, sum = 0;
@@ -35,7 +35,7 @@ static Real attention_lse(const AttentionRow *r, size_t i)
     return largest + real_log(sum);
 }
 
-/* w[j] of a score; zeros, where no score is more than -infinity */
+/* w[j] of a score; 0 if all scores are -infinity */
 static Real weight_of_score(Real s, Real lse) { return lse == -(Real)INFINITY ? 0 : real_exp(s - lse); }
 
 static Real weight_of(const AttentionRow *r, Real lse, size_t i, size_t j)
@@ -61,7 +61,7 @@ static void attention_query(const AttentionRow *r, Number *y, Real lse, size_t i
     }
 }
 
-/* The weights of one query and head, to be inspected: [S] */
+/* The weights [S] of one query and head, for inspection */
 static void attention_weights(const AttentionRow *r, Real *weights, Real lse, size_t i)
 {
     for (size_t j = next_key(r, i, 0); j < r->keys.length; j = next_key(r, i, j + 1))
@@ -93,7 +93,7 @@ static void attention_forward(Stream *s, void *y_, void *lse_, Strided q, Stride
     }
 }
 
-/* ds[j] for query i and key j; *dropped is m[j] w[j], what dv counts dy with */
+/* ds[j] for query i and key j; *dropped is m[j] w[j], the factor of dy in dv */
 static Real score_gradient(const AttentionRow *r, const AttentionBack *back, size_t i, size_t j, Real *dropped)
 {
     size_t dv = r->how->value_size, at = (r->first_query + i) * r->how->heads + r->head;

@@ -7,7 +7,8 @@
  *
  *     dx   = rstd * (g - mean(g) - xhat * mean(g * xhat))
  *
- * RMSNorm (Zhang, Sennrich 2019) has no mean (NULL: it counts as 0) and no bias. No x moves a mean: mean(g) drops out. */
+ * RMSNorm (Zhang, Sennrich 2019) has no mean (NULL: it counts as 0) and no bias. No x moves a mean, so mean(g) drops
+ * out. */
 
 static void norm_forward(Stream *s, void *y_, void *mean_, void *rstd_, const void *x_, const void *gain_,
                          const void *bias_, double epsilon, size_t n, size_t d)
@@ -34,12 +35,12 @@ static void norm_forward(Stream *s, void *y_, void *mean_, void *rstd_, const vo
     }
 }
 
-/* The gradient that reaches one vector x, before it is given on: value[j] for j = 0 .. d-1, one call each. */
+/* What the gradient of one vector x depends on, apart from its own numbers; norm_gradient_at gives each of them. */
 typedef struct NormGradient {
     Real mean, rstd, mean_g, mean_gx;
 } NormGradient;
 
-/* Of vector i, whose dy and x are given; also adds to dgain and dbias what it gives them. */
+/* For vector i, with its dy and x; also adds its part of dgain and dbias. */
 static NormGradient norm_gradient(Real *dgain, Real *dbias, const Number *dy, const Number *x, const Real *gain,
                                   const Real *mean, const Real *rstd, size_t i, size_t d)
 {

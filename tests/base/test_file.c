@@ -314,7 +314,7 @@ START_TEST(a_device_without_an_end_is_given_up)
     char *bytes;
     size_t size;
     ck_assert(!file_read_any("/dev/zero", &bytes, &size, &e));
-    ck_assert_msg(strstr(e.text, "/dev/zero: it has no end") != NULL, "%s", e.text);
+    ck_assert_msg(strstr(e.text, "/dev/zero: it does not end") != NULL, "%s", e.text);
     ck_done(file_read_any("/dev/null", &bytes, &size, &e), e);
     ck_assert_uint_eq(size, 0);
     memory_free(bytes);

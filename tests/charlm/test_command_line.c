@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A run of so many steps of the tiny model. */
+/* A run of this many steps of the tiny model. */
 static const char *trained(int steps)
 {
     const char *run = fresh_path("run");

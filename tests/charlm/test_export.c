@@ -130,7 +130,7 @@ START_TEST(what_a_format_cannot_say_is_refused_by_name)
 {
     static const struct {
         const char *options, *format, *said;
-    } cases[] = {{GPT2 "--norm post", "hf", "--format hf cannot say --norm post, only pre"},
+    } cases[] = {{GPT2 "--norm post", "hf", "--format hf cannot express --norm post, only pre"},
                  {GPT2 "--distances alibi", "hf", "--distances alibi"},
                  {GPT2 "--window 5", "gguf", "--window 5"},
                  {GPT2 "--activation relu", "gguf", "--activation relu, only gelu-tanh"},

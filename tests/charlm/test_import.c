@@ -142,7 +142,7 @@ START_TEST(a_damaged_file_of_llm_c_is_refused)
                  {20, 3, "--heads 3"},
                  {24, 65536, "bytes; a model of the size"},
                  {28, 456, "fewer rows than there are tokens"},
-                 {12, 400, "the model has 400 tokens, and its files name 457"}};
+                 {12, 400, "the model has 400 tokens, but its files name 457"}};
     const char *folder = fresh_path("folder"), *run = fresh_path("run");
     size_t size;
     char *bytes = llmc(&size);
@@ -256,7 +256,7 @@ START_TEST(what_a_llama_says_that_is_not_known_is_refused)
          "'rms_norm_eps' is not a number between 0 and 1"},
         {"config.json", "\"rope_type\": \"linear\"", "\"rope_type\": \"yarn\"", "'rope_type' is yarn"},
         {"config.json", "\"factor\": 2.0,", "", "'factor' of linear rotary positions is missing"},
-        {"config.json", "\"mlp_bias\": false", "\"mlp_bias\": true", "'attention_bias' and 'mlp_bias' must be alike"},
+        {"config.json", "\"mlp_bias\": false", "\"mlp_bias\": true", "'attention_bias' and 'mlp_bias' must be equal"},
         {"config.json", "\"mlp_bias\": false", "\"mlp_bias\": 1", "'mlp_bias' is not true or false"},
         {"config.json", "\"hidden_act\": \"silu\"", "\"hidden_act\": \"mish\"", "'hidden_act' is mish"},
         {"config.json", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1",
@@ -343,7 +343,7 @@ START_TEST(weights_may_be_in_several_files)
 START_TEST(what_is_no_such_model_is_refused)
 {
     static const Edit edits[] = {
-        {"config.json", "\"gpt2\"", "\"bert\"", "'model_type' is bert; gpt2 can be imported"},
+        {"config.json", "\"gpt2\"", "\"bert\"", "'model_type' is bert; gpt2 and llama can be imported"},
         {"config.json", "1e-05", "0", "'layer_norm_epsilon' is not a number between 0 and 1"},
         {"config.json", "1e-05", "\"small\"", "'layer_norm_epsilon' is not a number"},
         {"config.json", "gelu_new", "mish", "'activation_function' is mish"},

@@ -1,4 +1,4 @@
-/* What charlm is for: it foretells text better than counting does. The rival counts the n-grams of order 0 to 2 of the
+/* What charlm is for: it predicts text better than counting does. The rival counts the n-grams of order 0 to 2 of the
  * same training text (charlm baseline); both are scored on the test part, which neither has seen. */
 #include "tests/charlm/tiny.h"
 

@@ -217,7 +217,7 @@ static const char *trained_on_accents(void)
     return trained(data);
 }
 
-/* Bytes at the end that begin a character and do not finish it; what is no UTF-8 fails. */
+/* Bytes at the end that begin a character and do not finish it; bytes that are not UTF-8 fail. */
 static size_t half_a_character(const char *text, size_t size)
 {
     while (size) {

@@ -98,7 +98,7 @@ static size_t expect_whole(void)
 
 /* --- what is tried --- */
 
-enum { LAST = 3, HEADS = 16 /* every so many failures what is left is also gone on with */ };
+enum { LAST = 3, HEADS = 16 /* one failure in this many, what is left is also continued */ };
 
 static void must_train(const char *run, int steps)
 {

@@ -90,7 +90,7 @@ START_TEST(a_sweep_trains_compares_and_makes_its_table_anew)
     same_numbers(of_runs.out, of_table.out);
     said_free(&of_runs);
     said_free(&of_table);
-    refused(1, "is no table, and others are", "compare %s/runs/sweep.tsv %s/runs", folder, folder);
+    refused(1, "is not a table, but others are", "compare %s/runs/sweep.tsv %s/runs", folder, folder);
     refused(2, "--at needs the logs of runs", "compare %s/runs/sweep.tsv --at steps=3", folder);
 
     write_in(folder, "runs/sweep.tsv", "run\tnonsense\n", 13); /* a changed one is written anew */

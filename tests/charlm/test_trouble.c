@@ -142,7 +142,7 @@ START_TEST(a_damaged_state_is_named)
     static const char *const name = "checkpoints/00000020/state.safetensors";
     const char *run = trained();
     replace(run, name, "\"step\": \"20\"", "\"step\": \"21\"");
-    refused(1, "state.safetensors: is of step 21", "train --resume %s", run);
+    refused(1, "state.safetensors: belongs to step 21", "train --resume %s", run);
     replace(run, name, "\"step\": \"21\"", "\"step\": \"-1\"");
     refused(1, "'step' is -1", "train --resume %s", run);
     replace(run, name, "\"step\": \"-1\"", "\"stop\": \"20\"");

@@ -15,7 +15,7 @@ typedef struct Opened {
     Trainer trainer;
 } Opened;
 
-/* network: the largest that will be run, on so many rows at once, whose memory is planned for. */
+/* network: the largest that will be run, on this many rows at once, whose memory is planned for. */
 void opened_run(Opened *o, const char *run, const char *device, const char *precision, SessionNetwork network,
                 size_t rows);
 void opened_close(Opened *o);

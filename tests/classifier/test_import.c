@@ -399,7 +399,7 @@ START_TEST(what_a_bert_says_that_is_not_known_is_refused)
         {"config.json", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1",
          "encoder.layer.1.attention.output.LayerNorm.bias' has no place"},
         {"config.json", "\"vocab_size\": 166", "\"vocab_size\": 160",
-         "the model has 160 tokens, and its files name 166"},
+         "the model has 160 tokens, but its files name 166"},
         {"config.json", "\"tie_word_embeddings\": true", "\"tie_word_embeddings\": 1", "'tie_word_embeddings' is not"},
         {"config.json", "{", "{\"position_embedding_type\": \"relative_key\",",
          "'position_embedding_type' must be absolute"},

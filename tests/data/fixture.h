@@ -34,8 +34,8 @@ void fixture_tools_without(const char *names);
 /* An HTTP server on this machine for the files of a folder. FOLDER/requests gets a line for each request: its path, and
  * where in the file it wants to begin. */
 typedef struct Faults {
-    int connections; /* the first so many have the fault, and no others */
-    size_t cut;      /* the answer ends after so many bytes of the file */
+    int connections; /* the first this many have the fault, and no others */
+    size_t cut;      /* the answer ends after this many bytes of the file */
     bool stall;      /* and the connection stays open */
     bool whole;      /* requests for a part are answered with the whole (all connections) */
 } Faults;

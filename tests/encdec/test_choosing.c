@@ -237,7 +237,7 @@ START_TEST(a_model_without_some_blocks_translates_as_that_of_the_others)
 START_TEST(what_does_not_go_together_is_refused)
 {
     setup("--steps 1");
-    refused(2, "--beam 4 cannot be parted into --beam-groups 3",
+    refused(2, "--beam 4 cannot be divided into --beam-groups 3",
             "translate --run %s --file %s --beam 4 --beam-groups 3", run, source);
     refused(2, "--sample draws", "translate --run %s --file %s --sample --beam-groups 2", run, source);
     refused(2, "--translations FILE is missing", "score --run %s --file %s", run, source);

@@ -274,7 +274,8 @@ START_TEST(a_decoder_reads_the_target_one_subword_late)
     bitext_close(&b);
 }
 
-/* Zero bytes, what is no UTF-8, and a line of a million bytes: all are read, and nothing else is made of them. */
+/* Zero bytes, bytes that are not UTF-8, and a line of a million bytes: all are read, and nothing else is made of them.
+ * */
 START_TEST(any_bytes_are_a_sentence)
 {
     enum { LONG = 1 << 20 };

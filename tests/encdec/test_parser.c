@@ -398,7 +398,7 @@ START_TEST(what_does_not_go_together_is_refused)
     refused(1, "needs a treebank", "train --run %s/none --preset parser-small -q", folder);
     refused(2, "--pretty is for trees", "translate --run %s --pretty", run);
     works("train --preset minute --minutes 0 --steps 1 -q --run %s --dim 16 --heads 2 --ff 16", other);
-    refused(1, "A parser is trained with --trees", "parse --run %s", other);
+    refused(1, "train a parser with --trees", "parse --run %s", other);
 }
 
 static const Test tests[] = {TEST(a_sentence_and_its_tree_are_a_pair_of_lines),

@@ -436,7 +436,7 @@ START_TEST(two_runs_are_compared_on_the_same_lines)
     s = must("eval --run %s --against %s -q", run[0], run[1]);
     ck_assert_msg(strstr(s.out, "  paired bootstrap, 1000 samples of 60 lines\n"), "%s", s.out);
     said_free(&s);
-    refused(2, "--against is of translations: not with --no-bleu", "eval --run %s --against %s --no-bleu", run[0],
+    refused(2, "--against needs translations: not with --no-bleu", "eval --run %s --against %s --no-bleu", run[0],
             run[1]);
     refused(1, "was scored on other texts", "eval --run %s --against %s -q", run[0], folder);
 }

@@ -75,7 +75,7 @@ START_TEST(what_is_no_treebank_is_said)
     write_in(folder, "a.mrg", "( (S (-NONE- *)))", 17);
     refused(1, "has no tree to learn from", "baseline --trees --data %s", folder);
     write_in(folder, "a.mrg", "(S (NN a))", 10);
-    refused(1, "has no trees in its part valid", "baseline --trees --data %s", folder);
+    refused(1, "has no trees in its valid part", "baseline --trees --data %s", folder);
     refused(2, "--trees needs a treebank", "baseline --trees");
 }
 

@@ -203,14 +203,14 @@ START_TEST(what_a_format_cannot_say_is_refused)
         const char *model, *said;
     } cases[] = {
         {"{\"dim\": 64, \"norm\": \"post\", \"bias\": true}", NULL},
-        {"{\"norm\": \"sandwich\"}", "--format f cannot say --norm sandwich, only pre|post"},
-        {"{\"norm\": \"pr\"}", "cannot say --norm pr"},
-        {"{\"bias\": false}", "cannot say --bias no, only yes"},
-        {"{\"bias\": null}", "cannot say --bias null"},
+        {"{\"norm\": \"sandwich\"}", "--format f cannot express --norm sandwich, only pre|post"},
+        {"{\"norm\": \"pr\"}", "cannot express --norm pr"},
+        {"{\"bias\": false}", "cannot express --bias no, only yes"},
+        {"{\"bias\": null}", "cannot express --bias null"},
         {"{\"loops\": 1}", NULL},
-        {"{\"loops\": 2}", "--format f cannot say --loops 2"},
+        {"{\"loops\": 2}", "--format f cannot express --loops 2"},
         {"{\"gate\": false, \"qk-norm\": false, \"skip\": \"none\"}", NULL},
-        {"{\"something-new\": 0}", "cannot say --something-new 0"},
+        {"{\"something-new\": 0}", "cannot express --something-new 0"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Json *model;

@@ -10,7 +10,7 @@
 
 enum {
     MOST = 1 << 17, /* bytes that any input is worth */
-    EACH = 512      /* and so many more for each of its bytes: a tree of JSON is much larger than its text */
+    EACH = 512      /* and this many more for each of its bytes: a tree of JSON is much larger than its text */
 };
 
 static char folder[300], input[320], output[320];

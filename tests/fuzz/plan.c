@@ -1,4 +1,5 @@
-/* A sweep: runs have names of their own that are safe as folders, and a seed each; what is no sweep is one line. */
+/* A sweep: runs have names of their own that are safe as folders, and a seed each; a file that is not a sweep gives
+ * one line. */
 #include "core/research/plan.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { HELD_OUT_OF = 20 }; /* of so many pairs one is held out, and then they are no longer in their order */
+enum { HELD_OUT_OF = 20 }; /* of this many pairs one is held out, and then they are no longer in their order */
 
 /* The last two are no headers, but rows. */
 static const char *const heads[] = {"en\tde\n",          "de,id,en\n", "\"en\",\"de\"\r\n",

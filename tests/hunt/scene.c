@@ -304,7 +304,7 @@ typedef struct SegmentArgs {
     size_t from, to;
 } SegmentArgs;
 
-/* Which values of before are read by operations from .. to-1. */
+/* Which earlier values are read by operations from .. to-1. */
 static size_t inputs_of(const Sketch *s, size_t from, size_t to, size_t *which)
 {
     size_t n = 0;

@@ -32,7 +32,7 @@ void scene_close(Scene *c);
 typedef struct Part {
     size_t rows, row[SKETCH_ROWS];
     bool turned;             /* each row backwards */
-    size_t longer;           /* rows of SIDE_1 have so many positions more, which are not valid keys */
+    size_t longer;           /* rows of SIDE_1 have this many positions more, which are not valid keys */
     uint32_t first[DOMAINS]; /* number of position 0 among all of the step */
 } Part;
 

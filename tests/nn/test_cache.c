@@ -243,7 +243,7 @@ START_TEST(a_row_can_be_copied_to_another)
     }
 }
 
-/* Two long rows, then four short ones, then two again: each time nothing is there of before. */
+/* Two long rows, then four short ones, then two again: each time nothing is left from before. */
 START_TEST(the_same_memory_can_be_other_rows)
 {
     static const size_t rows[] = {2, 4, 2, 1}, capacities[] = {CONTEXT, CONTEXT / 2, CONTEXT, 3};

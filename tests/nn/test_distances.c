@@ -181,7 +181,7 @@ START_TEST(buckets_are_those_of_t5)
     }
 }
 
-/* Slopes are those of a network that has so many heads; the others hear of no distance. */
+/* Slopes are those of a network that has this many heads; the others hear of no distance. */
 START_TEST(alibi_may_be_for_the_first_heads_alone)
 {
     Parameters p = {0};

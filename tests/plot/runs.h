@@ -14,7 +14,8 @@ const char *place(const char *name);
 /* Writes a file and gives its path. */
 const char *text_file(const char *name, const char *text);
 
-/* A log of so many steps: the loss of step i falls from 5 by 1/i, each tenth is evaluated. shift is added to losses. */
+/* A log of this many steps: the loss of step i falls from 5 by 1/i, each tenth is evaluated. shift is added to losses.
+ * */
 const char *falling_log(const char *name, size_t steps, double shift);
 
 /* A run with such a log and these model and training options: "\"dim\": 64". */

@@ -95,7 +95,7 @@ START_TEST(every_kind_of_file_is_drawn)
     memory_free(log);
 }
 
-/* Data of so many curves, each of this log. */
+/* Data of this many curves, each of this log. */
 static const char *curves_of(const char *log_text, size_t count, const char *label)
 {
     Log log;

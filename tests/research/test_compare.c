@@ -113,7 +113,7 @@ START_TEST(what_cannot_be_compared_is_said)
     Comparison c;
     Error e;
     ck_assert(!compare_runs(&c, &f, runs, count, NULL, &e));
-    ck_assert_str_eq(e.text, "no run has in its log: BLEU, the best of each run");
+    ck_assert_str_eq(e.text, "no run has this figure in its log: BLEU, the best of each run");
     ck_assert(!compare_runs(&c, &f, runs, count, "elsewhere", &e));
     ck_assert_str_eq(e.text, "--against elsewhere: not one of the runs compared");
     f.column = LOG_VALID;
@@ -284,11 +284,11 @@ START_TEST(what_is_no_table_is_said)
         {"step\tloss (nats)\n1\t2\n", "its first line does not begin with 'run'"},
         {"run\tstate\n", "and name a 'seed'"},
         {TABLE "a-s1\tbytes\t7\n", "line 2: expected 15 fields, as in the first line"},
-        {TABLE "a-s1\tbytes\t7\tx" MORE "1\t1\t1\t1\t1\t1\n", "line 2: field 4 is no number"},
-        {TABLE "a-s1\tbytes\t7\t" MORE "1\t1\t1\t1\t1\t1\n", "line 2: field 4 is no number"},
-        {TABLE "a-s1\tbytes\t7\t1" MORE "1\t1\tone\t1\t1\t1\n", "line 2: field 12 is no number"},
+        {TABLE "a-s1\tbytes\t7\tx" MORE "1\t1\t1\t1\t1\t1\n", "line 2: field 4 is not a number"},
+        {TABLE "a-s1\tbytes\t7\t" MORE "1\t1\t1\t1\t1\t1\n", "line 2: field 4 is not a number"},
+        {TABLE "a-s1\tbytes\t7\t1" MORE "1\t1\tone\t1\t1\t1\n", "line 2: field 12 is not a number"},
         {TABLE "a-s1\tbytes\t7\t1" MORE "1\t1\t1\t1\t1\t1\na-s1\tbytes\t7\t1" MORE "1\t1\t1\t1\t1\t1\n",
-         "line 3: the run a, seed 1, is there twice"},
+         "line 3: the run a, seed 1, appears twice"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Results r = {0};

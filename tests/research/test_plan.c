@@ -130,7 +130,7 @@ START_TEST(what_is_no_sweep_is_said_with_its_line)
     Plan p;
     Error e;
     ck_assert(!plan_read(&p, "dim = 8\0x", 9, "x.sweep", &e));
-    ck_assert_str_eq(e.text, "x.sweep: holds a zero byte, so it is no sweep");
+    ck_assert_str_eq(e.text, "x.sweep: holds a zero byte, so it is not a sweep");
 }
 
 static bool read_and_free(void *text, Error *e)

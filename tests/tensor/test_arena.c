@@ -73,7 +73,7 @@ typedef struct Map {
 
 static size_t units_of(size_t bytes) { return bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT : 1; }
 
-/* The lowest place with so many free units; UNITS: there is none. */
+/* The lowest place with this many free units; UNITS: there is none. */
 static size_t lowest(const Map *m, size_t units)
 {
     for (size_t from = 0; from + units <= UNITS; from++) {

@@ -140,7 +140,7 @@ static void shape_of(Shape *s, const size_t *lengths, size_t rows)
     s->rows.positions = (size_t)s->start[rows];
 }
 
-/* As a plan fills its rows: as long as they may be, up to so many positions. */
+/* As a plan fills its rows: as long as they may be, up to this many positions. */
 static void largest_shape(Shape *s, Random *r, size_t rows)
 {
     size_t lengths[ROWS], longest = between(r, 1, LONGEST), left = between(r, 1, rows * longest);

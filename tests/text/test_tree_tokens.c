@@ -75,7 +75,7 @@ START_TEST(a_tree_is_a_line_of_tokens)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
-/* Draws a tree of so many words; wide: how seldom a constituent begins. */
+/* Draws a tree of this many words; wide: how seldom a constituent begins. */
 static Tree random_tree(uint32_t seed, size_t words, size_t wide, size_t deepest)
 {
     static const char *const labels[] = {"S", "NP", "VP", "X", "", "-LRB-", "NP-SBJ=1"};

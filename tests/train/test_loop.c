@@ -234,7 +234,7 @@ START_TEST(minutes_end_a_run_and_are_remembered)
 
 /* --- going on --- */
 
-/* Opens a run, trains it up to so many steps, closes it. */
+/* Opens a run, trains it up to this many steps, closes it. */
 static void train_up_to(const char *path, uint64_t steps)
 {
     Error e;
