@@ -267,8 +267,8 @@ void curve_panels(Buffer *b, const Log *log)
     static const struct {
         const char *name;
         LogColumn column;
-    } panels[] = {{"loss", LOG_LOSS}, {"accuracy", LOG_ACCURACY}, {"bleu", LOG_BLEU},  {"f1", LOG_F1}, {"perplexity", LOG_TOKEN},
-                  {"rate", LOG_RATE}, {"norm", LOG_NORM},         {"speed", LOG_SPEED}};
+    } panels[] = {{"loss", LOG_LOSS},        {"accuracy", LOG_ACCURACY}, {"bleu", LOG_BLEU}, {"f1", LOG_F1},
+                  {"perplexity", LOG_TOKEN}, {"rate", LOG_RATE},         {"norm", LOG_NORM}, {"speed", LOG_SPEED}};
     for (size_t i = 0; i < sizeof panels / sizeof *panels; i++)
         if (has(log, panels[i].column))
             buffer_print(b, "%s%s", b->size ? " " : "", panels[i].name);

@@ -81,10 +81,10 @@ struct App {
     Dataset data;
     const InspectOptions *inspect;
     const char *figure_name; /* of this task's figure; NULL: the kind's */
-    char protocol[160];  /* what a score of the task belongs to, in words */
-    char learnt[65];     /* sha256 of the data that the run learns from */
-    size_t sample_every; /* steps; 0: at each evaluation */
-    bool misused;        /* what failed was asked for wrongly: exit status 2 */
+    char protocol[160];      /* what a score of the task belongs to, in words */
+    char learnt[65];         /* sha256 of the data that the run learns from */
+    size_t sample_every;     /* steps; 0: at each evaluation */
+    bool misused;            /* what failed was asked for wrongly: exit status 2 */
 };
 
 /* What main hands over. The first of the options is shared_options with app->options. */

@@ -39,7 +39,7 @@ typedef struct InspectRow {
     size_t sides;
     const int32_t *ids[SIDES];
     size_t count[SIDES];
-    const int32_t *position[SIDES]; /* NULL: 0, 1, 2, .. */
+    const int32_t *position[SIDES];                           /* NULL: 0, 1, 2, .. */
     Tensor *(*network)(void *app, Tape *t, const Rows *rows); /* what its last operation gives */
 } InspectRow;
 bool inspect_read(App *a, Inspection *l, const InspectRow *row, Error *e);

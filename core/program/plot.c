@@ -109,10 +109,11 @@ static bool choose_panels(Plot *p, Error *e)
         while (i < sizeof names / sizeof *names && (strlen(names[i]) != length || strncmp(names[i], at, length)))
             i++;
         if (i == sizeof names / sizeof *names)
-            return fail(e,
-                        "--what '%s': expected all, or some of loss,accuracy,bleu,f1,perplexity,rate,norm,speed; or one "
-                        "of schedule, schedules, smoothing, lengths, coverage, positions, embeddings",
-                        what) ||
+            return fail(
+                       e,
+                       "--what '%s': expected all, or some of loss,accuracy,bleu,f1,perplexity,rate,norm,speed; or one "
+                       "of schedule, schedules, smoothing, lengths, coverage, positions, embeddings",
+                       what) ||
                    app_misused(p->a);
         at += length;
         if (*at)
