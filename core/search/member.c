@@ -47,7 +47,7 @@ bool member_open(Member *m, const TranslateMember *from, const MemberSize *size,
         !stack_cache(&m->past, decoder, k, m->stream, slots, size->capacity, e))
         return false;
     m->tape.state = m->state = k->allocate(sizeof *m->state);
-    m->tokens = memory_get(size->capacity, sizeof *m->tokens);
+    m->tokens = memory_get(size->most, sizeof *m->tokens);
     return (m->state && m->tokens && staged_open(&m->source, k, 2 * sources + size->sentences + 1) &&
             staged_open(&m->target, k, 2 * round_up(slots, TARGET_GRAIN) + 3 * slots + 1)) ||
            memory_error(e, "sentences on their way to a device", slots, sizeof *m->target.host);

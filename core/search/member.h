@@ -50,13 +50,14 @@ typedef struct Member {
     StepState *state; /* on the device: zeros */
     Cache past, memory;
     Staged source, target;
-    int32_t *tokens; /* [capacity] of one hypothesis */
+    int32_t *tokens; /* [most] of one hypothesis */
 } Member;
 
 typedef struct MemberSize {
     size_t sentences, slots; /* of a batch, */
     size_t positions;        /* and its positions on a side; a row of either cache has this many: */
     size_t capacity;
+    size_t most; /* tokens of a translation */
     size_t team; /* cores of each operation */
 } MemberSize;
 

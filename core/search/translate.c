@@ -69,6 +69,7 @@ static MemberSize size_of_member(const TranslateOptions *o)
                         .slots = slots_of(o),
                         .positions = batch_positions(o),
                         .capacity = (batch_positions(o) + o->sentences - 1) / o->sentences,
+                        .most = o->most,
                         .team = o->team ? o->team : 1};
 }
 

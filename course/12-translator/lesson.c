@@ -29,7 +29,7 @@ typedef struct Example {
 static void name_of(const Subwords *p, int32_t id, char *name, size_t room)
 {
     Buffer text = {0};
-    subwords_name(p, id, &text);
+    subwords_name(p, TARGET, id, &text);
     snprintf(name, room, "%s", text.text ? text.text : "");
     buffer_free(&text);
 }

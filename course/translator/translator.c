@@ -77,11 +77,13 @@ static Tensor *loss(void *self, Tape *t, const Rows *rows)
 
 static void open_pairs(SmallTranslator *s, Error *e)
 {
-    BitextOptions o = {
-        .source = {.language = {"en", "de"}},
-        .subwords = {.type = s->options.merges ? SUBWORDS_BPE : SUBWORDS_WORDS, .merges = s->options.merges},
-        .longest = CONTEXT - 1,
-        .context = CONTEXT};
+    BitextOptions o = {.source = {.path = s->options.trees, .language = {"en", "de"}, .treebank = s->options.trees},
+                       .subwords = {.type = s->options.merges ? SUBWORDS_BPE : SUBWORDS_WORDS,
+                                    .merges = s->options.merges,
+                                    .apart = s->options.trees,
+                                    .word_positions = s->options.word_positions},
+                       .longest = CONTEXT - 1,
+                       .context = CONTEXT};
     must(bitext_open(&s->bitext, &o, e), e);
     const OrderOptions how = {
         .tokens = s->options.tokens ? s->options.tokens : 512, .by_length = !s->options.any_lengths, .seed = 1};
@@ -97,12 +99,14 @@ static void open_model(SmallTranslator *s, Error *e)
                                       .ff = 2 * DIM,
                                       .context = CONTEXT,
                                       .activation = ACTIVATION_RELU,
-                                      .norm = NORM_POST,
+                                      .norm = s->options.trees ? NORM_PRE : NORM_POST,
+                                      .distances = s->options.trees ? DISTANCE_T5 : DISTANCE_NONE,
                                       .positions = POSITIONS_SINUSOID,
                                       .bias = true,
                                       .tie = true,
                                       .dropout = s->options.dropout};
-    must(model_open(&s->model, &s->built, s->bitext.subwords->count, 0, e), e);
+    must(model_open(&s->model, &s->built, s->bitext.subwords->count, s->bitext.subwords->target.count, e), e);
+    s->model.moves = s->bitext.subwords->moves;
 }
 
 /* Pairs of the validation part, in batches of no more than a micro-batch. */
@@ -238,17 +242,23 @@ void small_read(SmallTranslator *s, const int32_t *source, size_t ns, const int3
 
 /* ---- translating */
 
-void small_translating(SmallTranslator *s, Translating *t, size_t beam, double alpha)
+void small_parsing(SmallTranslator *s, Translating *t, size_t beam, double alpha, bool well_formed)
 {
     Error e;
     TranslatingOptions o = {.beam = beam,
                             .best = 1,
                             .alpha = alpha,
-                            .max_extra = 20,
+                            .well_formed = well_formed,
+                            .max_extra = s->options.trees ? 60 : 20,
                             .max_tokens = 2048,
                             .longest = CONTEXT - 1,
                             .workers = WORKERS};
     must(translating_open(t, &s->model, s->bitext.subwords, &s->trainer.weights, &o, &e), &e);
+}
+
+void small_translating(SmallTranslator *s, Translating *t, size_t beam, double alpha)
+{
+    small_parsing(s, t, beam, alpha, false);
 }
 
 void small_lines(const SmallTranslator *s, size_t count, Lines side[SIDES_USED])
