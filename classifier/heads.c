@@ -123,7 +123,8 @@ bool classifier_inspect_further(App *a, Inspection *l, Error *e)
     if (!c->options->attribution)
         return true;
     if (!classifier_has_classes(c))
-        return fail(e, "--attribution asks which words moved a class, and this run has none") || app_misused(a);
+        return fail(e, "--attribution asks which words changed the predicted class, but this run has no classes") ||
+               app_misused(a);
     const Side *read = &l->batch.side[TEXT];
     bool fine = attribution_open(&m, c, read->ids + c->options->marks, read->positions - classifier_marks(c), l->shown,
                                  e);

@@ -62,7 +62,7 @@ static bool says_nothing_else(const Encoder *m, Error *e)
     size_t types;
     for (const char *const *key = absent; *key; key++)
         if (json_get(h->config, *key))
-            return fail(e, "%s/config.json: '%s' is not known here", m->base.path, *key);
+            return fail(e, "%s/config.json: '%s' is not supported", m->base.path, *key);
     if (pruned && pruned->count)
         return fail(e, "%s/config.json: 'pruned_heads' must be empty: all blocks here have as many heads",
                     m->base.path);

@@ -6,8 +6,8 @@
  *     end   = length, or min(length, p + 1) when causal
  *     first = 0,      or max(0, p + 1 - window) with a window
  *
- * and where there are blocks, of those the keys in blocks that block p / block sees; and the first `sinks` keys before
- * end in any case. Entry e of a table of distances is p - j + ahead, kept within 0 .. distances-1. */
+ * With blocks it sees, of those, only keys in blocks that block p / block sees. It always sees the first `sinks` keys
+ * before `end`. Entry e of a table of distances is p - j + ahead, kept within 0 .. distances-1. */
 #ifndef KERNELS_ATTEND_H
 #define KERNELS_ATTEND_H
 
@@ -50,7 +50,7 @@ ATTEND_INLINE size_t keys_end(const Attend *how, Keys keys, size_t i)
     return how->causal && position + 1 < keys.length ? position + 1 : keys.length;
 }
 
-/* Do some queries see keys that do not follow one another? */
+/* Whether some queries see keys with gaps between them. */
 ATTEND_INLINE bool keys_have_gaps(const Attend *how) { return how->block || (how->window && how->sinks); }
 
 /* Where the window of a position begins. */
@@ -59,7 +59,7 @@ ATTEND_INLINE size_t window_first(const Attend *how, size_t position)
     return how->window && position + 1 > how->window ? position + 1 - how->window : 0;
 }
 
-/* No key before it is seen. */
+/* The first key that query i may see. */
 ATTEND_INLINE size_t keys_first(const Attend *how, Keys keys, size_t i)
 {
     return how->sinks ? 0 : window_first(how, i + keys.offset);

@@ -1,6 +1,6 @@
 /* The contract between layers and devices: one table of operations, filled by each backend for each number type.
  *
- * Backends: plain (loops to read and to check against), cpu, cuda, and measure (walks shapes, touches no number).
+ * Backends: plain (loops to read and to check against), cpu, cuda, and cost (walks shapes, touches no number).
  * They differ by rounding only. The operations themselves are in operations.h.
  *
  * Letters: B rows, N packed positions, T and S longest query and key row, D width, H heads, dk and dv head sizes,
@@ -22,8 +22,8 @@
 extern "C" {
 #endif
 
-/* Types of numbers that are stored; after them f32 whose products may round what they read to 10 bits of fraction, as
- * a GPU's tensor cores do, and sum in f32. */
+/* The types of stored numbers; and TF32: f32 whose products may round what they read to 10 bits of fraction, as a GPU's
+ * tensor cores do, and sum in f32. */
 typedef enum NumberType { NUMBER_F32, NUMBER_BF16, NUMBER_F64, NUMBER_TYPES, NUMBER_TF32 = NUMBER_TYPES } NumberType;
 
 /* Where operations run: a processor's team of cores with their scratch memory, or a GPU's stream. Each backend has its
@@ -110,15 +110,15 @@ typedef struct Attend {
     const int32_t *key_row;             /* [B] the row of keys that a query row reads; NULL: its own number */
     const int32_t *key_length;          /* [rows of keys] how many keys of a row are valid; NULL: all */
     const int32_t *query_offset;        /* [B] NULL: 0 */
-    bool by_head;                       /* k and v are [G, keys, dk] and [G, keys, dv]; in a forward pass alone */
+    bool by_head;                       /* k and v are [G, keys, dk] and [G, keys, dv]; only in a forward pass */
     bool causal;                        /* a query sees keys up to its own position */
-    size_t window;                      /* and of those the last `window`; 0: all */
+    size_t window;                      /* of those, only the last `window`; 0: all */
 
     size_t sinks; /* but the first `sinks` keys are hidden by neither window nor blocks */
 
-    /* And of those the ones that are in a block of `block` keys that the query's own block of positions sees: by a
-     * rule, or where it is listed. Block p has the list block_index[block_start[p]] .. block_index[block_start[p+1]-1],
-     * ascending; it may name blocks after a row's end. Every position of a query has a list. 0: all. */
+    /* Of those, only keys in blocks of `block` keys that the query's own block sees: by a rule, or because they are
+     * listed. Block p has the list block_index[block_start[p]] .. block_index[block_start[p+1]-1], ascending; it may
+     * name blocks after a row's end. Every position of a query has a list. 0: all. */
     size_t block;
     Pattern pattern;
     size_t stride; /* of a rule, in blocks */
@@ -126,17 +126,17 @@ typedef struct Attend {
 
     double scale;    /* of the dot products, usually 1 / sqrt(dk) */
     double cap;      /* c: a score s, with all its terms, becomes c tanh(s / c) (Gemma 2, 2024); 0: it stays */
-    Dropout dropout; /* on the weights; its column is the key's index, its head the head */
+    Dropout dropout; /* on the weights; in its random counter, the column is the index of the key */
 
-    /* More terms of a score, NULL where there is none. Tables have an entry for each distance from the query back to
-     * the key, from -ahead to distances-1-ahead; where the key is farther off, the nearest entry counts. */
+    /* More terms of a score; NULL: none. Tables have an entry for each distance from the query back to the key, from
+     * -ahead to distances-1-ahead; larger distances use the nearest entry. */
     size_t distances, ahead;
     const void *distance_bias; /* real [distances, H] */
     Strided relative;          /* keys for distances [distances, H*dk] */
-    const void *content_bias;  /* real [H*dk], added to q where it meets k */
-    const void *position_bias; /* real [H*dk], added to q where it meets `relative` */
+    const void *content_bias;  /* real [H*dk], added to q in its product with k */
+    const void *position_bias; /* real [H*dk], added to q in its product with `relative` */
 
-    void *weights; /* real [B,H,T,S], before dropout, zeros where there is nothing; NULL: not wanted */
+    void *weights; /* real [B,H,T,S], before dropout, zeros for keys that are not seen; NULL: not wanted */
 } Attend;
 
 /* Where the gradients of attention go; NULL: not wanted. In a backward pass no two rows of queries share a row of keys
@@ -167,19 +167,19 @@ typedef struct Kernels {
     size_t number, real; /* bytes */
     bool on_host;        /* the device's memory is this process's own */
     bool one_worker;     /* one keeps the whole device busy, and more rows at once make it faster */
-    bool by_head;        /* caches are to hold keys and values by head (see Attend), as few queries read them fastest;
-                            a backend that does not ask for it need not know how */
+    bool by_head;        /* caches should hold keys and values by head (see Attend), which few queries read fastest; a
+                            backend that does not ask for this need not support it */
 
-    /* One line about what this machine does badly in this type, to be shown to users, or NULL. May itself be NULL:
-     * nothing ever. */
+    /* One line for users about what this machine does slowly in this type, or NULL. The function may be NULL: there is
+     * never such a line. */
     const char *(*note)(void);
 
-    /* Whether this machine has what the table needs; kernels_find asks. May itself be NULL: always. */
+    /* Whether this machine has what the table needs; kernels_find calls it. The function may be NULL: always. */
     bool (*there)(Error *e);
 
-    /* The device. Memory comes zeroed. upload: what it has read on the host may change on return. download: the numbers
-     * are there on return, and those asked for before have been computed. Neither is called while operations are
-     * captured. `finish` waits for all that was asked for; only it reports what failed. */
+    /* The device. Allocated memory is zeroed. upload: the host's memory may be changed on return. download: complete on
+     * return, after all earlier operations. Neither is called while operations are captured. `finish` waits for all
+     * operations; only it reports what failed. */
     bool (*open)(Stream **s, size_t team, Error *e);
     void (*close)(Stream *s);
     void *(*allocate)(size_t bytes);
@@ -188,26 +188,26 @@ typedef struct Kernels {
     void (*download)(Stream *s, void *host, const void *device, size_t bytes);
     bool (*finish)(Stream *s, Error *e);
 
-    /* Operations that come again and again with the same pointers and sizes, asked for at once. All four may be NULL:
-     * it would gain nothing. Between `capture`, which may refuse, and `captured`, which is NULL where it failed,
-     * operations are noted and not run; `replay` runs them, on what is in memory then. They must have been run once
-     * before on this stream, whatever they need besides being reserved then. */
+    /* Launches at once operations that repeat with the same pointers and sizes. All four may be NULL: it would gain
+     * nothing. Between `capture`, which may refuse, and `captured`, which returns NULL if it failed, operations are
+     * recorded and not run; `replay` runs them on what is in memory then. They must have run once before on this
+     * stream, because that reserves whatever else they need. */
     bool (*capture)(Stream *s);
     Captured *(*captured)(Stream *s);
     void (*replay)(Stream *s, Captured *operations);
     void (*forget)(Captured *operations);
 
-    /* What is needed next, copied while operations run. Both may be NULL. send: as upload, but waits only for the
+    /* Copies for the next step, made while operations run. Both may be NULL. send: like upload, but waits only for the
      * `fetch` before it. fetch: waits for the `send` before it, and copies from there, in order with operations. */
     void (*send)(Stream *s, void *there, const void *host, size_t bytes);
     void (*fetch)(Stream *s, void *to, const void *there, size_t bytes);
 
-    /* Weights in these bytes do not change until the stream is closed: it may keep what products make of them, which
-     * takes as much memory again. May itself be NULL: nothing is kept. */
+    /* Weights in these bytes do not change until the stream is closed, so products may keep packed copies of them,
+     * which take as much memory again. The function may be NULL: nothing is kept. */
     void (*hold)(Stream *s, const void *weights, size_t bytes);
 
     /* Bytes per second at which a stream reads the host's memory, in this many passes over some of it: how fast it
-     * could be at best where all it does is to read. May itself be NULL: not known. */
+     * could be at best if it did nothing but read. The function may be NULL: not known. */
     double (*read_speed)(Stream *s, const void *memory, size_t bytes, size_t passes);
 
     /* The operations; see operations.h. */
@@ -215,19 +215,19 @@ typedef struct Kernels {
 #include "kernels/operations.h"
 } Kernels;
 
-/* Of a backend's table, the entry of an operation: its function, or NULL after "#define MISSING_name 0, NULL,". */
+/* The entry of an operation in a backend's table: its function, or NULL after "#define MISSING_name 0, NULL,". */
 #define ENTRY(name)                     ENTRY_SECOND(MISSING_##name 0, name, 0)
 #define ENTRY_SECOND(...)               ENTRY_SECOND_OF(__VA_ARGS__)
 #define ENTRY_SECOND_OF(a, second, ...) second
 
-/* Fills the entries that are missing with those of plain in the same type, if the backend computes on the host. False:
- * one is missing for good; the line names it. kernels_find asks. */
+/* Fills missing entries with those of plain in the same type, if the backend computes on the host. False: an entry is
+ * still missing, and the error names it. kernels_find calls this. */
 bool kernels_complete(Kernels *k, Error *e);
 
-/* The table of a device ("plain", ...) for a type; an Error where the build or the machine has none. */
+/* The table of a device ("plain", ...) for a type; an Error if the build or the machine has none. */
 const Kernels *kernels_find(const char *device, NumberType type, Error *e);
 
-/* Whether one worker keeps a device of this name busy; the machine is not asked whether it has one. */
+/* Whether one worker keeps a device of this name busy; does not check whether the machine has one. */
 bool kernels_one_worker(const char *device);
 
 const char *number_type_name(NumberType type); /* "f32" ... */

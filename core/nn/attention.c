@@ -25,7 +25,7 @@ static void add_qk_norm(Parameters *p, Attention *a, const char *prefix)
     a->key_norm = norm_new(p, o->qk_cosine ? NORM_RMS_PLAIN : NORM_RMS, o->key_size, name);
     if (!o->qk_cosine)
         return;
-    a->query_norm.epsilon = a->key_norm.epsilon = 1e-12; /* a cosine, but for vectors that are tiny */
+    a->query_norm.epsilon = a->key_norm.epsilon = 1e-12; /* a cosine, except for tiny vectors */
     a->cosine_scale = parameters_add(p, ROLE_GAIN, o->heads, 0, "%s.cosine_scale", prefix);
     if (a->cosine_scale)
         a->cosine_scale->constant = one, a->cosine_scale->times = 10;
@@ -124,7 +124,7 @@ static Tensor *attend(Tape *t, const Attention *a, Tensor *q, Tensor *k, Tensor 
     return y;
 }
 
-/* Queries or keys as scores are made of: normalized, then rotated. */
+/* Queries or keys as scores use them: normalized, then rotated. */
 static Tensor *prepared(Tape *t, const Attention *a, const Norm *l, Tensor *x, RowPositions positions)
 {
     if (l->gain)
@@ -132,7 +132,7 @@ static Tensor *prepared(Tape *t, const Attention *a, const Norm *l, Tensor *x, R
     return rotate(t, &a->rotary, x, positions);
 }
 
-/* Keys or values of the cache as a tensor: where they are stored by head, a row is a position of one head. */
+/* Keys or values of the cache as a tensor: if they are stored by head, a row is a position of one head. */
 static Tensor *remembered(Tape *t, const Cache *c, void *memory, size_t columns)
 {
     return tape_outside(t, memory, c->heads * c->rows * c->capacity, columns / c->heads);
@@ -162,7 +162,7 @@ static void finish_kv(Tape *t, const Attention *a, Tensor *kv[2], RowPositions p
         kv[1] = blend(t, &a->value_blend, kv[1], first_values);
 }
 
-/* Queries, keys and values: of x, of memory, or of what the cache holds. Here positions meet queries and keys. */
+/* Queries, keys and values: of x, of memory, or from the cache. This is where positions enter queries and keys. */
 static void project(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *how, const CacheLayer *cache,
                     RowPositions positions, Tensor *first_values, Tensor *qkv[3])
 {
@@ -191,7 +191,7 @@ static void project(Tape *t, const Attention *a, Tensor *x, Tensor *memory, cons
     }
 }
 
-/* Of products of queries and keys; where these are normalized for a cosine, a product is dk times that. */
+/* The scale of q . k. If both are normalized for a cosine, q . k is dk times the cosine. */
 static double scale_of(const Attention *a)
 {
     const AttentionOptions *o = &a->options;

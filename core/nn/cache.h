@@ -21,7 +21,7 @@ typedef struct CacheLayer {
 struct Cache {
     const Kernels *k;
     size_t layers, heads, rows, capacity, key_columns, value_columns;
-    size_t most_rows, positions; /* there is memory for */
+    size_t most_rows, positions; /* for which there is memory */
     CacheLayer *layer;
     int32_t *starts; /* [rows+1] r * capacity */
     int32_t *start;  /* the same on the device */
@@ -29,7 +29,7 @@ struct Cache {
     int32_t *valid;  /* [rows] the same with those of the running call */
 };
 
-/* heads: parts of columns that are one after another, each with all its positions; 1: positions are whole. */
+/* heads: columns are stored in this many parts, each with all its positions; 1: each position is stored whole. */
 bool cache_open(Cache *c, const Kernels *k, Stream *s, size_t layers, size_t heads, size_t rows, size_t capacity,
                 size_t key_columns, size_t value_columns, Error *e);
 void cache_close(Cache *c);
@@ -41,15 +41,15 @@ void cache_append(const Cache *c, Stream *s, void *memory, Strided x, size_t col
 void cache_begin(Cache *c, Stream *s, const int32_t *start, size_t rows);
 void cache_end(Cache *c, Stream *s, size_t rows);
 
-/* Every row empty again; or each as long as it once was (length [rows], on the device), because what is appended leaves
- * what is there alone. */
+/* Empties every row; or cuts each back to an earlier length (length [rows], on the device), because appending does not
+ * change what was there. */
 void cache_reset(Cache *c, Stream *s);
 void cache_rewind(Cache *c, Stream *s, const int32_t *length);
 
-/* The same memory as other rows, all empty: no more than it was opened with, and no more positions in all. */
+/* Divides the same memory into other rows, all empty: at most as many, with as many positions in all, as it had first. */
 void cache_lay(Cache *c, Stream *s, size_t rows, size_t capacity);
 
-/* The first `count` positions of row `from` go to row `to`, too; lengths stay as they are. For beams, where most rows
+/* Copies the first `count` positions of row `from` to row `to`; lengths do not change. For beams, most of whose rows
  * can stay where they are. */
 void cache_copy_row(Cache *c, Stream *s, size_t to, size_t from, size_t count);
 

@@ -5,11 +5,11 @@
 #include "core/nn/cache.h"
 #include "core/tensor/rows.h"
 
-/* Which of the keys of its own row a query does not see; nothing where all is 0. */
+/* Which keys of its own row a query sees; all 0: all of them. */
 typedef struct KeyMask {
-    size_t window;   /* all but the last this many, */
-    size_t sinks;    /* and the first this many; */
-    Pattern pattern; /* all but those that a rule gives it, */
+    size_t window;   /* only the last this many, */
+    size_t sinks;    /* and always the first this many; */
+    Pattern pattern; /* only those that a rule gives it, */
     size_t block;    /* in blocks of this many keys (0: there is no rule), */
     size_t stride;   /* with this stride, a multiple of block */
 } KeyMask;
@@ -19,16 +19,16 @@ void attend_masked(Attend *how, const KeyMask *mask);
 /* Each row sees itself. */
 Attend attend_rows(const Rows *rows, bool causal);
 
-/* The same for some queries alone. */
+/* The same for only some queries. */
 Attend attend_only(const Attend *how, const Queries *only);
 
 /* Each row of queries sees the row of keys with its number. */
 Attend attend_across(const Rows *queries, const Rows *keys);
 
-/* The same over what a cache holds and will hold once this call has appended to it. */
+/* Each row sees its row of a cache, including what this call appends to it. */
 Attend attend_cached(const Rows *rows, const Cache *cache);
 
-/* Each row of queries sees the row key_row[b] (on the device; NULL: its own number) of what a cache remembers. */
+/* Each row of queries sees the row key_row[b] (on the device; NULL: its own number) of a cached memory. */
 Attend attend_remembered(const Rows *queries, const Cache *memory, const int32_t *key_row);
 
 #endif

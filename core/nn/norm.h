@@ -3,10 +3,10 @@
  *     layer (Ba et al. 2016)                  y = (x - mean) / deviation * gain + bias
  *     rms (Zhang, Sennrich 2019)              y = x / root mean square * gain
  *     rms-plain (Qin et al. 2023)             y = x / root mean square
- *     scale (Nguyen, Salazar 2019)            y = g x / |x|, g = sqrt(D) factor: of all columns the same number
+ *     scale (Nguyen, Salazar 2019)            y = g x / |x|, g = sqrt(D) factor: one number for all columns
  *     tanh (Zhu et al. 2025)                  y = tanh(alpha x) * gain + bias, alpha = factor
  *
- * The last two are made of operations that exist, so they take more passes over memory. */
+ * The last two are made of existing operations, so they take more passes over memory. */
 #ifndef CORE_NN_NORM_H
 #define CORE_NN_NORM_H
 
@@ -27,7 +27,7 @@ typedef struct Norm {
 
 Norm norm_new(Parameters *p, NormKind kind, size_t dim, const char *name);
 
-/* x [N,D], normalized row by row; or D a multiple of the norm's size: each of a row's vectors of that size. */
+/* x [N,D], normalized row by row. If D is a multiple of the norm's size, each part of a row of that size by itself. */
 Tensor *norm(Tape *t, const Norm *n, Tensor *x);
 
 /* norm(x + dropout(f)) */

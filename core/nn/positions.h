@@ -1,4 +1,5 @@
-/* Where a token stands, as a vector that is added to its embedding; or known to queries and keys alone: see rotary.h. */
+/* The position of a token, as a vector that is added to its embedding. (Rotary positions change only queries and keys:
+ * rotary.h.) */
 #ifndef CORE_NN_POSITIONS_H
 #define CORE_NN_POSITIONS_H
 

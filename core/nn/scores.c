@@ -22,7 +22,7 @@ double score_scale(Score score, size_t key_size) { return score == SCORE_SCALED_
 static double one(const Parameter *p, size_t row, size_t column) { return (void)p, (void)row, (void)column, 1; }
 static double identity(const Parameter *p, size_t row, size_t column) { return (void)p, row == column; }
 
-/* [H,H], as if there were none to begin with. */
+/* [H,H], at first the identity, which changes nothing. */
 static Parameter *talk_new(Parameters *p, size_t heads, const char *prefix, const char *name)
 {
     Parameter *talk = parameters_add(p, ROLE_WEIGHT, heads, heads, "%s.%s.weight", prefix, name);
@@ -163,7 +163,7 @@ static Tensor *spread_heads(Tape *t, Tensor *x, const Attend *how)
     return concat(t, heads, how->heads);
 }
 
-/* x and the scores before it, which takes their place; a copy, because masks are written over scores. */
+/* x plus the scores of the block before; the sum becomes *residual. Returns a copy, because masks overwrite scores. */
 static Tensor *with_residual(Tape *t, Tensor *x, Tensor **residual)
 {
     if (!residual)
@@ -172,7 +172,7 @@ static Tensor *with_residual(Tape *t, Tensor *x, Tensor **residual)
     return concat(t, residual, 1);
 }
 
-/* x times a number: what is read by rows or by columns of one. */
+/* x times a number: a product with a matrix of one number. */
 static Tensor *times(Tape *t, const Scoring *s, Tensor *x, double factor)
 {
     const ProductShape shape = {.a = {.row = 1},
@@ -186,7 +186,7 @@ static Tensor *times(Tape *t, const Scoring *s, Tensor *x, double factor)
     return product(t, x, tape_constant(t, s->one), &shape, x->rows, x->columns);
 }
 
-/* x [B*H*T, S] to sums over the heads, weighed by talk [H,H]; NULL: x. */
+/* x [B*H*T, S] to sums over the heads, weighted by talk [H,H]; NULL: x. */
 static Tensor *talk(Tape *t, const Parameter *talk, Tensor *x, const Attend *how)
 {
     size_t heads = how->heads, pairs = how->longest_query * x->columns;

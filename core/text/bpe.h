@@ -1,4 +1,4 @@
-/* Byte pair encoding of words (Sennrich, Haddow, Birch 2016): frequent words stay whole, rare ones fall into subwords.
+/* Byte pair encoding of words (Sennrich, Haddow, Birch 2016): frequent words stay whole, rare ones are split.
  *
  *     "the lowest"   ->   the  low@@  est          @@ stands after every subword but the last of a word
  *
@@ -7,7 +7,7 @@
  * order. Merges are not subwords: n merges of a text with c characters (counted twice where they also end words) can
  * give up to n + c different subwords, of which many occur in no text any more: BpeCoder.subwords says which do.
  *
- * Files and results are those of subword-nmt 0.3.8, to the byte, also where it counts oddly (see bpe_learn.c):
+ * Files and results are those of subword-nmt 0.3.8, to the byte, even where it counts oddly (see bpe_learn.c):
  *
  *   - Codes begin with the line "#version: 0.2"; each other line is a merge, "LEFT RIGHT", and the first is done first.
  *     Version 0.1, where </w> is a symbol of its own, is read, too.
@@ -17,9 +17,10 @@
  *
  * Where subword-nmt refuses a text, this is what happens instead:
  *
- *   - A byte that is no UTF-8 is a character of its own, and comes back as it was. Words with one are not learned from.
- *   - A zero byte parts words as a space does.
- *   - Nothing to learn is no error: the list of merges is short or empty. */
+ *   - A byte that is not UTF-8 is a character of its own, and comes back as it was. Words with one are not learned
+ *     from.
+ *   - A zero byte separates words as a space does.
+ *   - It is not an error if there is nothing to learn: the list of merges is short or empty. */
 #ifndef CORE_TEXT_BPE_H
 #define CORE_TEXT_BPE_H
 
@@ -54,7 +55,7 @@ bool bpe_add(Bpe *b, const char *left, size_t left_size, const char *right, size
 bool bpe_finish(Bpe *b, Error *e);
 void bpe_close(Bpe *b);
 
-/* The next word of a text from *at on, which goes after it; false: there is none. */
+/* The next word of a text from *at on, which is moved past it; false: there is none. */
 typedef struct BpeWord {
     const char *text;
     size_t size;
@@ -97,7 +98,7 @@ typedef struct BpeCoder {
 } BpeCoder;
 
 /* kept, which may be NULL: only subwords that are there at least `threshold` times are given; others are split again, as
- * they were merged, as far as that goes. (Where nothing is there so often, all subwords are given.) */
+ * they were merged, as far as that goes. (If none is that frequent, all subwords are given.) */
 bool bpe_coder_open(BpeCoder *c, const Bpe *b, const Vocabulary *kept, uint64_t threshold, Error *e);
 void bpe_coder_close(BpeCoder *c);
 

@@ -7,7 +7,7 @@
 
 #include "core/tensor/parameters.h"
 
-/* The first is that of runs that say nothing. */
+/* The first is the default. */
 #define OPTIMIZERS(X) X(adam) X(sgd) X(muon) X(lion)
 
 enum { OPTIMIZER_BLOCKS = 2 };
@@ -17,15 +17,15 @@ typedef struct OptimizerOptions {
     Adam adam;
     double momentum;    /* SGD's and Muon's */
     double decay;       /* of matrices */
-    const char *groups; /* what moves otherwise, see groups.h; NULL: nothing */
+    const char *groups; /* exceptions by name of parameter, see groups.h; NULL: none */
 } OptimizerOptions;
 
-/* How one parameter moves; its rate and its Adam are those of its group. */
+/* How one parameter is updated; its rate and its Adam are those of its group. */
 typedef struct Motion {
-    size_t group;       /* 0: moves as most do; otherwise the number of those that move alike, from 1 on */
-    double rate, decay; /* rate: times the step's learning rate; 0: it does not move */
+    size_t group;       /* 0: that of most parameters; otherwise the number of its group, from 1 on */
+    double rate, decay; /* rate: times the step's learning rate; 0: it is frozen */
     Adam adam;
-    bool whole; /* a matrix that moves as one, by Muon's momentum */
+    bool whole; /* a matrix that is updated as a whole, by Muon's momentum */
     double momentum;
 } Motion;
 
@@ -37,7 +37,7 @@ typedef struct Optimizer {
     size_t workers;                /* that share a step */
     void *block[OPTIMIZER_BLOCKS]; /* its state: reals, one for each learned number, in the order of parameters */
     Motion *motions;               /* of each parameter */
-    StepState *begins, *states;    /* [groups] for which learning rate and corrections are others: on the host, on the
+    StepState *begins, *states;    /* [groups] whose learning rate and corrections differ: on the host, on the
                                     * device */
     size_t groups;
     void *own; /* what else a kind has, from its `open` */

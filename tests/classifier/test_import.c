@@ -405,7 +405,7 @@ START_TEST(what_a_bert_says_that_is_not_known_is_refused)
          "'position_embedding_type' must be absolute"},
         {"config.json", "{", "{\"position_embedding_type\": 7,", "'position_embedding_type' must be absolute"},
         {"config.json", "{", "{\"pruned_heads\": {\"0\": [1]},", "'pruned_heads' must be empty"},
-        {"config.json", "{", "{\"quantization_config\": {},", "'quantization_config' is not known here"},
+        {"config.json", "{", "{\"quantization_config\": {},", "'quantization_config' is not supported"},
         {"config.json", "{", "[", "config.json"},
         {"tokenizer.json", "\"strip_accents\": null", "\"strip_accents\": false",
          "'strip_accents' must be as 'lowercase'"},
