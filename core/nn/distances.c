@@ -47,7 +47,7 @@ static void add_buckets(Parameters *p, Distances *d, bool of_stack, size_t heads
         d->inputs->given[0] = (double)d->ahead;
 }
 
-/* Distances as a network reads them. */
+/* A distance as the network of mlp reads it. */
 static double log_distance(const Parameter *p, size_t entry, size_t column)
 {
     double distance = (double)entry - p->given[0];
@@ -69,7 +69,7 @@ static void add_mlp(Parameters *p, Distances *d, size_t dim, size_t heads, const
         d->inputs->given[0] = (double)d->ahead;
 }
 
-/* 0 to begin with, whatever else is drawn: no distance counts yet. */
+/* 0 at first, however other weights are drawn: no distance counts yet. */
 static Parameter *add_bias(Parameters *p, size_t rows, size_t columns, const char *prefix, const char *name)
 {
     Parameter *bias = parameters_add(p, ROLE_BIAS, rows, columns, "%s.%s", prefix, name);

@@ -1,22 +1,23 @@
-/* What attention makes of how far a key is before its query: nothing, or one of these.
+/* How the distance from a query back to a key enters attention: not at all, or in one of these ways.
  *
- * bias: a number for each distance and head is added to the score, learned. It begins as alibi does, where
- * all keys are before their query.
+ * bias: a learned number for each distance and head is added to the score. It begins as alibi, if all keys are before
+ * their query.
  *
- * buckets, t5: the same number for many distances (Raffel et al. 2020): each of the near ones has its own, farther ones
- * share one the more of them the farther they are, all from 128 on the last. t5: all blocks of a stack have one table.
+ * buckets, t5: one number for many distances (Raffel et al. 2020): each near distance has its own, and the farther
+ * away, the more distances share one; all from 128 on share the last. t5: all blocks of a stack have one table.
  *
- * alibi: the same, fixed: -slope times distance, slopes 2^(-8/H), 2^(-16/H) .. (Press et al. 2022). Or for H heads of
- * them, the first ones, alone.
+ * alibi: a fixed bias, -slope times distance, with slopes 2^(-8/H), 2^(-16/H) .. (Press et al. 2022). H may also be the
+ * number of the first heads that have it.
  *
- * mlp: a bias that a network makes of the distance d, log(1 + d), negative ahead: of two hidden layers of dim / 4
- * numbers with SiLU (dynamic position bias: Wang et al. 2022).
+ * mlp: a network makes the bias from log(1 + d), negative for keys ahead, for the distance d. It has two hidden layers
+ * of dim / 4 numbers with SiLU (dynamic position bias: Wang et al. 2022).
  *
- * keys: a learned vector for each distance, which the query meets as it meets the key (Shaw et al. 2018).
+ * keys: a learned vector for each distance, by which the query is multiplied as by a key (Shaw et al. 2018).
  *
- * xl: such vectors made from sinusoids, and a bias of the query for either meeting (Transformer-XL, Dai et al. 2019).
+ * xl: such vectors made from sinusoids, and a bias of the query for each of the two products (Transformer-XL, Dai et
+ * al. 2019).
  *
- * Tables hold distances -ahead .. reach (negative: the key is ahead); farther ones count as the nearest of those. */
+ * Tables hold distances -ahead .. reach (negative: the key is ahead); larger distances use the nearest of these. */
 #ifndef CORE_NN_DISTANCES_H
 #define CORE_NN_DISTANCES_H
 
@@ -37,8 +38,8 @@ typedef enum DistanceKind {
 
 typedef struct DistanceOptions {
     DistanceKind kind;
-    size_t reach, ahead; /* alibi: ahead is 0, and what is ahead gets no bias */
-    size_t heads;        /* alibi: how many it is for; 0: all */
+    size_t reach, ahead; /* alibi: ahead is 0, and keys ahead get no bias */
+    size_t heads;        /* alibi: how many heads have it; 0: all */
 } DistanceOptions;
 
 typedef struct Distances {
@@ -57,17 +58,18 @@ typedef struct Distances {
 Distances distances_new(Parameters *p, const DistanceOptions *o, size_t dim, size_t heads, size_t key_size,
                         const char *prefix);
 
-/* What attention reads of distances besides parameters, NULL where there is none; and where the gradient of `bias` is
- * summed, as reals. */
+/* What attention reads of distances besides parameters (NULL: nothing), and where the gradient of `bias` is summed, as
+ * reals. */
 typedef struct DistanceTensors {
     Tensor *relative, *bias;
     void *bias_gradient;
 } DistanceTensors;
 
-/* Fills in what `how` says of distances. */
+/* Fills in the fields of `how` about distances. */
 DistanceTensors distances_describe(Tape *t, const Distances *d, Attend *how);
 
-/* Where the gradients of its parameters go, and those of its tensors; and, after they are known, on from there. */
+/* Says where the gradients of its parameters and tensors go. After they are computed, distances_backward passes them
+ * on. */
 void distances_gradients(Tape *t, const Distances *d, const DistanceTensors *tensors, AttendGradients *gradients);
 void distances_backward(Tape *t, const DistanceTensors *tensors);
 

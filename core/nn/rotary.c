@@ -19,7 +19,7 @@ static double angle(const Parameter *p, size_t position, size_t column)
 static double cosine(const Parameter *p, size_t position, size_t column) { return cos(angle(p, position, column)); }
 static double sine(const Parameter *p, size_t position, size_t column) { return sin(angle(p, position, column)); }
 
-/* What number `row` of a head adds to number `column` of half(x). */
+/* The factor with which number `row` of a head enters number `column` of half(x). */
 static double half(const Parameter *p, size_t row, size_t column)
 {
     size_t half = (size_t)p->given[0] / 2;
@@ -82,7 +82,7 @@ Tensor *rotate(Tape *t, const Rotary *r, Tensor *x, RowPositions positions)
                                 .n = size,
                                 .k = size,
                                 .alpha = 1};
-    x = concat(t, &x, 1); /* it was columns of a wider tensor */
+    x = concat(t, &x, 1); /* a copy: x may be columns of a wider tensor */
     Tensor *quarter = product(t, x, tape_constant(t, r->half), &shape, x->rows, width);
     return add(t, mul(t, x, for_heads(t, r->cosine, positions, x->rows, heads)),
                mul(t, quarter, for_heads(t, r->sine, positions, x->rows, heads)), (Dropout){0});

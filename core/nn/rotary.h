@@ -6,9 +6,10 @@
  * for each head x [n] at position p, with frequencies f[i] = f[i + n/2] = 10000^(-2i/n). It is made of existing
  * operations; half(x) is a product with a constant matrix.
  *
- * 10000 may be another base; n the first numbers of a head, of which the others stay as they are (Black et al. 2022). A
- * model that has learned shorter texts reads texts s times as long if its angles are stretched: linear, all by 1/s (Chen
- * et al. 2023); ntk, the slowest by 1/s and the fastest not at all, because the base grows by s^(n/(n-2)). */
+ * The base may differ from 10000, and n may be only the first numbers of a head; the others stay as they are (Black et
+ * al. 2022). A model that was trained on shorter texts reads texts s times as long if its angles are stretched: linear,
+ * all by 1/s (Chen et al. 2023); ntk, the slowest by 1/s and the fastest not at all, because the base grows by
+ * s^(n/(n-2)). */
 #ifndef CORE_NN_ROTARY_H
 #define CORE_NN_ROTARY_H
 
@@ -34,7 +35,7 @@ size_t rotary_size(const RotaryOptions *o, size_t size);
 /* prefix: "blocks.0.attention" */
 Rotary rotary_new(Parameters *p, const RotaryOptions *o, size_t size, const char *prefix);
 
-/* The positions of x [N, ..] within their rows: position [count], or those of them at index [N]. */
+/* The positions of x [N, ..] within their rows: position [count] or, with an index [N], only those entries of it. */
 typedef struct RowPositions {
     const int32_t *position; /* on the device; NULL where positions are not needed */
     size_t count;

@@ -1,17 +1,17 @@
-/* Beam search, for many sentences at once. It knows no network: each step it is told, of every live hypothesis, the
- * likeliest next tokens, and says which hypotheses live on.
+/* Beam search, for many sentences at once. It knows no network: in each step it gets the likeliest next tokens of every
+ * live hypothesis, and says which hypotheses live on.
  *
  *     log p(y) = the sum over tokens of log p(token | those before it), and log p(</s> | all tokens)
  *     score(y) = log p(y) / lp(n)      lp(n) = ((5 + n) / 6)^alpha      n = tokens + 1: </s> counts
  *
- * (Wu et al. 2016: the length penalty of GNMT; alpha 0 leaves log p.) A step takes of all continuations of a sentence's
- * live hypotheses, </s> included, the likeliest beam - e, where e hypotheses of it have ended before; of equal ones
- * that with the smaller token, then that whose parent was likelier. Those with </s> have ended, and their places in the
- * beam stay theirs; the others live on. A hypothesis of as many tokens as are allowed can only end. So beam 1 is greedy
- * search, and a beam that holds all sequences finds the best of all.
+ * (Wu et al. 2016: the length penalty of GNMT; alpha 0 leaves log p.) A step keeps, of all continuations of a
+ * sentence's live hypotheses, </s> included, the likeliest beam - e, where e of its hypotheses have ended before; of
+ * equal ones the one with the smaller token, then the one whose parent was likelier. Those with </s> have ended and
+ * keep their places in the beam; the others live on. A hypothesis that has as many tokens as are allowed can only end.
+ * So beam 1 is greedy search, and a beam that holds all sequences finds the best of all.
  *
  * A sentence is over when nothing is live, or when the search could continue but nothing would change (the exact rule):
- * `best` hypotheses have ended, and the last of these has no smaller a score than log p(h) / lp(m), h being the
+ * `best` hypotheses have ended, and the score of the last of these is at least log p(h) / lp(m), where h is the
  * likeliest live hypothesis and m the longest length allowed, </s> included. For alpha >= 0, no continuation y of a
  * live h' can then come before them:
  *
@@ -19,23 +19,23 @@
  *     lp(n) <= lp(m), so 1 / lp(n) >= 1 / lp(m)   n <= m, and lp grows with n (alpha 0: is 1 throughout)
  *     score(y) = log p(y) / lp(n) <= log p(y) / lp(m) <= log p(h) / lp(m)
  *
- * and of equal scores what ended earlier comes first. Each line also holds of rounded numbers, because rounding never
- * turns an order round: values come in at most 0, a sum with such a value is no larger, and the table of lp is made
- * not to fall. With a negative alpha lp would shrink, and the second line be wrong: it is not allowed.
+ * and of equal scores the one that ended earlier comes first. Each line also holds for rounded numbers, because
+ * rounding never reverses an order: each value is at most 0, a sum with such a value is no larger, and the table of lp
+ * never falls. A negative alpha is not allowed, because lp would shrink and the second line would be wrong.
  *
- * Diverse beam search (Vijayakumar et al. 2016) parts the beam into groups that search one after another, each with
+ * Diverse beam search (Vijayakumar et al. 2016) divides the beam into groups that search one after another, each with
  * beam / groups hypotheses of its own. Among the continuations of group g, log p counts as log p - diversity times c,
- * where c says how often earlier groups have taken the same token in this step, </s> included; only the choice depends
- * on this: log p and score stay those of the model. Of a row the `beam` likeliest tokens still suffice, because at most
- * beam - beam / groups of them cost anything. A sentence is over when the exact rule holds in each of its groups; what
- * ended is one list, in which a translation that several groups found stands several times.
+ * where c is how often earlier groups have taken the same token in this step, </s> included. Only the choice
+ * depends on this: log p and score are still the model's. The `beam` likeliest tokens of a row suffice, because at most
+ * beam - beam / groups of them cost anything. A sentence is over when the exact rule holds in each of its groups. Ended
+ * hypotheses are one list, which holds a translation several times if several groups found it.
  *
- * Where continuations are drawn, not searched for (`drawn`), a row's first token continues it, whatever its log p; in
- * the first step the one row's `beam` tokens begin as many hypotheses. All of them are wanted: best is beam.
+ * If continuations are drawn, not searched for (`drawn`), a row's first token continues it, whatever its log p; in the
+ * first step the `beam` tokens of the only row begin as many hypotheses. All of them are wanted: best is beam.
  *
- * Hypotheses live in slots, `beam` for each sentence, numbered over all of them. A slot is where a decoder keeps what
- * it remembers of a hypothesis: one child takes its parent's slot, which already holds all it needs; each further child
- * gets a slot that is free, and a move says from which slot to fill it. No slot that is moved from is moved to. */
+ * Hypotheses live in slots, `beam` for each sentence, numbered over all sentences. A slot is where a decoder keeps keys
+ * and values of a hypothesis. One child takes its parent's slot, which already holds all that it needs; each further
+ * child gets a free slot, and a move says from which slot to fill it. No slot that is moved from is moved to. */
 #ifndef CORE_SEARCH_BEAM_H
 #define CORE_SEARCH_BEAM_H
 
@@ -49,7 +49,7 @@ typedef struct BeamOptions {
     size_t best;      /* of which this many are wanted, 1 .. beam */
     double alpha;     /* of the length penalty, at least 0 */
     int32_t end;      /* </s> */
-    size_t groups;    /* that the beam is parted into evenly; 0: one */
+    size_t groups;    /* into which the beam is divided evenly; 0: one */
     double diversity; /* at least 0 */
     bool drawn;
 } BeamOptions;
@@ -66,7 +66,7 @@ typedef struct BeamMove {
 
 /* What has ended. */
 typedef struct Hypothesis {
-    size_t length;          /* tokens, </s> not among them */
+    size_t length;          /* tokens, without </s> */
     const int32_t *tokens;  /* [length] */
     const double *log_each; /* [length + 1] log p of each token and of </s> */
     double log_p, score;
@@ -97,7 +97,8 @@ typedef struct Beams {
 bool beams_open(Beams *b, const BeamOptions *o, size_t sentences, size_t longest, Error *e);
 void beams_close(Beams *b);
 
-/* A search begins: `count` sentences with one live hypothesis each, of no token, in the sentence's first slot; of each of its groups, in the group's.
+/* A search begins: `count` sentences with one live hypothesis each, of no token, in the sentence's first slot; with
+ * groups, one in the first slot of each group.
  * most [count]: tokens that a translation may have. */
 void beams_begin(Beams *b, const size_t *most, size_t count);
 
