@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const names[] = {"classifier-average", "classifier-max", "classifier-first"};
+static const char *const names[] = {"classifier-average", "classifier-max", "classifier-first", "classifier-pooler",
+                                    "classifier-pooler-relu"};
 
 enum { NETWORKS = sizeof names / sizeof *names, SIDES_USED = LABEL + 1 };
 
@@ -17,9 +18,12 @@ static Tensor *logits(const void *model, Tape *t, const Rows *rows) { return mod
 static Network open_classifier(ParityFixture *s, bool composed)
 {
     static const char *const pools[] = {"first", "average", "max", NULL};
+    static const char *const poolers[] = {"none", "tanh", "relu", NULL};
     Error e;
     Model *m = memory_get(1, sizeof *m);
     ClassifierOptions v = {.shared = reference_options(&s->f), .pool = reference_choice(&s->f, "pool", pools)};
+    if (safetensors_text(s->f.file, "pooler"))
+        v.pooler = reference_choice(&s->f, "pooler", poolers);
     ck_assert_ptr_nonnull(m);
     v.shared.attention = composed;
     ck_done(model_open(m, &v, (size_t)reference_number(&s->f, "words"), (size_t)reference_number(&s->f, "classes"), &e),
