@@ -89,5 +89,6 @@ bool classifier_predict(App *a, Error *e);
 bool classifier_baseline(App *a, Error *e);
 bool classifier_pretrain(App *a, Error *e);
 bool classifier_import(App *a, Error *e);
+bool classifier_export(App *a, Error *e);
 
 #endif

@@ -13,6 +13,8 @@ static const Command commands[] = {
      classifier_predict},
     {"import", COMMAND_IMPORT, "DIR", "make a run of a BERT or DistilBERT of Hugging Face's transformers",
      classifier_import},
+    {"export", COMMAND_EXPORT, NULL, "write a run as a BERT or DistilBERT of Hugging Face's transformers",
+     classifier_export},
     {"baseline", COMMAND_BASELINE, NULL,
      "naive Bayes and logistic regression on words and word pairs: the baseline to beat", classifier_baseline},
     {"plot", COMMAND_PLOT, "[RUN...]", "draw curves of runs, and pictures of models and data", app_plot},

@@ -3,6 +3,9 @@
 
 #define OF(part) "blocks.#." part
 
+/* Of heads, of which a model has some. */
+#define MAY_BOTH(name, ours) NAMED_MAY(name "weight", ours ".weight"), NAMED_MAY(name "bias", ours ".bias")
+
 #define B "bert."
 #define L B "encoder.layer.#."
 static const Naming bert[] = {
@@ -18,12 +21,12 @@ static const Naming bert[] = {
     NAMED_BOTH(L "intermediate.dense.", OF("ff.in")),
     NAMED_BOTH(L "output.dense.", OF("ff.out")),
     NAMED_BOTH(L "output.LayerNorm.", OF("norm2")),
-    NAMED_BOTH(B "pooler.dense.", "pooler"),
-    NAMED_BOTH("cls.predictions.transform.dense.", "masked.transform"),
-    NAMED_BOTH("cls.predictions.transform.LayerNorm.", "masked.norm"),
-    NAMED_BOTH("cls.predictions.decoder.", "masked.logits"),
-    NAMED_BOTH("cls.seq_relationship.", "next"),
-    NAMED_BOTH("classifier.", "logits"),
+    MAY_BOTH(B "pooler.dense.", "pooler"),
+    MAY_BOTH("cls.predictions.transform.dense.", "masked.transform"),
+    MAY_BOTH("cls.predictions.transform.LayerNorm.", "masked.norm"),
+    MAY_BOTH("cls.predictions.decoder.", "masked.logits"),
+    MAY_BOTH("cls.seq_relationship.", "next"),
+    MAY_BOTH("classifier.", "logits"),
 };
 
 #define D "distilbert."
@@ -40,11 +43,11 @@ static const Naming distilbert[] = {
     NAMED_BOTH(T "ffn.lin1.", OF("ff.in")),
     NAMED_BOTH(T "ffn.lin2.", OF("ff.out")),
     NAMED_BOTH(T "output_layer_norm.", OF("norm2")),
-    NAMED_BOTH("vocab_transform.", "masked.transform"),
-    NAMED_BOTH("vocab_layer_norm.", "masked.norm"),
-    NAMED_BOTH("vocab_projector.", "masked.logits"),
-    NAMED_BOTH("pre_classifier.", "pooler"),
-    NAMED_BOTH("classifier.", "logits"),
+    MAY_BOTH("vocab_transform.", "masked.transform"),
+    MAY_BOTH("vocab_layer_norm.", "masked.norm"),
+    MAY_BOTH("vocab_projector.", "masked.logits"),
+    MAY_BOTH("pre_classifier.", "pooler"),
+    MAY_BOTH("classifier.", "logits"),
 };
 
 NamingTable names_table(Names names, size_t blocks, size_t dim)

@@ -7,6 +7,7 @@
 enum { COMMAND_BASELINE = COMMAND_OWN, COMMAND_IMPORT = COMMAND_APART };
 
 enum { OBJECTIVE_CLASSES = 1, OBJECTIVE_MASKED, OBJECTIVE_VECTORS }; /* 0: none given, classes */
+enum { EXPORT_NONE, EXPORT_HF };
 enum { POOLER_NONE, POOLER_TANH, POOLER_RELU };
 
 typedef struct ClassifierOptions {
@@ -28,7 +29,7 @@ typedef struct ClassifierOptions {
     /* predicting */
     const char *file, *vectors;
     size_t guesses;
-    int vector;
+    int vector, format;
     bool normalize;
     /* looking */
     bool attribution;

@@ -10,6 +10,7 @@
 #define CORE_EXCHANGE_HF_FOLDER_H
 
 #include "core/exchange/naming.h"
+#include "core/text/wordpiece.h"
 #include "core/run/json.h"
 
 enum { HF_FILES = 256 };
@@ -78,5 +79,9 @@ typedef struct HfWordPiece {
 } HfWordPiece;
 
 bool hf_wordpiece_find(HfWordPiece *t, const HfFolder *h, const char *made, Error *e);
+
+/* Writes a vocabulary as vocab.txt and tokenizer.json, and what class of tokenizer that is. context: how many tokens the
+ * model reads. */
+bool hf_wordpiece_write(const char *folder, const WordPiece *w, size_t context, Error *e);
 
 #endif

