@@ -11,24 +11,24 @@
 # What can be set on the command line (make keeps spaces before a comment, hence none there)
 # ---------------------------------------------------------------------------------------------------------------
 
-ARCH    = any# processor to build for: any runs everywhere and is fast; native: this one alone; or x86-64-v3 ...
+ARCH    = any# processor to build for: any runs everywhere and is fast; native: this one only; or x86-64-v3 ...
 GPU     = native# GPUs to build for: those here (none: any, but slow to start); all; or a list: "80 90"
 MODE    = release# release, sanitize, tsan, valgrind, coverage or fuzz; the targets of those names set it
-BUILD   = build# everything made goes here, but programs go to
+BUILD   = build# everything that is built goes here; programs of the default build go to bin
 BIN     = $(if $(filter release-build,$(MODE)-$(BUILD)),bin,$(OUT_BIN))
 PREFIX  = /usr/local# where `make install` puts programs, as attend-charlm ...
 CFLAGS  = $(OPTIMISE_$(MODE))# optimisation, and flags of your own; what the programs need is added after them
 CPPFLAGS =# the same for the preprocessor: -I/opt/include
 LDFLAGS =# and for linking: -L/opt/lib
-HOST_CC = $(CC)# compiles what runs while building, where CC is a cross compiler
+HOST_CC = $(CC)# compiles programs that run during the build, if CC is a cross compiler
 WERROR  =# 1: a warning is an error
-YES     =# 1: `make test` installs Check, where it lacks, without asking
-V       =# 1: show every command whole
+YES     =# 1: `make test` installs Check, if it is missing, without asking
+V       =# 1: show every command in full
 for     =# make deps for=run, for=test or for=develop
 only    =# make test only=MODULE or only=MODULE/FILE (several: only="base kernels/attention")
 name    =# make test name=TEST
 first   =# make hunt first=SEED: where it begins (0)
-seeds   =# make hunt seeds=N: how many networks (1000, where no time is given)
+seeds   =# make hunt seeds=N: how many networks (1000, if no time is given)
 seconds =# make hunt seconds=N, make fuzz seconds=N: how long (fuzz: with each harness; 60)
 FILE    =# make grade-NN FILE=...: a file to grade instead of the lesson's exercise.c
 # ONEDNN=no LIBARCHIVE=no CHECK=no CXX17=no CUDA=no build as if it were not there.
@@ -47,7 +47,7 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-builtin-rules
 .DELETE_ON_ERROR:
 .PHONY: FORCE all programs table probe deps demo lint format install clean help
-all: programs table ## build bin/charlm, bin/classifier, bin/encdec, and say what was found
+all: programs table ## build bin/charlm, bin/classifier, bin/encdec, and report what was found
 
 space := $() $()
 hash  := \#
@@ -256,14 +256,14 @@ probe: ## look again for compilers and libraries
 	@rm -f $(BUILD)/*/probe.mk
 	@$(MAKE) --no-print-directory table
 
-deps: ## install what makes attend better; for=test: with what tests need; for=develop: with all that a change needs
+deps: ## install what attend can use; for=test: also what tests need; for=develop: also what a change needs
 	@tools/deps.sh $(or $(for),run)
 	@rm -f $(BUILD)/*/probe.mk
 
-demo: programs ## train a tiny model, let it write, draw what happened
+demo: programs ## train a tiny model, let it write, plot its loss
 	@ATTEND_BIN='$(CURDIR)/$(BIN)' tools/demo.sh
 
-lint: ## check format, common mistakes and the rules of the house
+lint: ## check format, common mistakes and the project's rules
 	@tools/lint.sh
 format: ## format every C file as .clang-format says
 	@tools/lint.sh format

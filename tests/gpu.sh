@@ -14,7 +14,7 @@
 # steps are measured, too (PYTHON=... names another python3); where compute-sanitizer is, it looks at the kernels.
 # Everything is built here, for this processor and this GPU, in a folder of its own.
 #
-# What has been done is kept, piece by piece, however the run ends: the same call goes on from there. The table has a line
+# What has been done is kept, piece by piece, however the run ends: the same call continues from there. The table has a line
 # for what is missing, too, with the reason. Exit status: 3 something is left for the next call, 1 something failed, 0 all
 # is well.
 set -u
@@ -156,7 +156,7 @@ child='' pieces='' left=''
 interrupted() {
     [ -z "$child" ] || kill $child 2>/dev/null
     write_table >"$table"
-    echo "interrupted: what was done is kept, and in $table; the same call goes on from there" >&3
+    echo "interrupted: what was done is kept, and in $table; the same call continues from there" >&3
     exit 130
 }
 exec 3>&1 # while a piece's output goes to its own file
@@ -372,7 +372,7 @@ sample() { # sample PRECISION
     limited "$bin/charlm" bench --sample $sampled --device $device --precision $1 --json >"$out/said" || return $?
     written sampling $1 characters/s "$(field characters_per_s <"$out/said")"
 }
-# A model that has learnt next to nothing writes as long as it may: that many pieces, too, it writes a second.
+# A model that has learned next to nothing writes as long as it may, so its tokens per second are measured, too.
 translate() { # translate PRECISION
     run=$out/same/translating-$1
     rm -rf "$run"

@@ -40,7 +40,7 @@ endif
 these: $(THESE)
 	@:
 
-levels: programs ## test the operations with each level of instructions that runs here, not only with the best
+levels: programs ## test the operations at each level of instructions that runs here, not only the best
 	@for level in $(LEVELS); do case $$(ATTEND_CPU=$$level $(BIN)/charlm --version) in *" $$level instructions") \
 	     echo "$$level:"; \
 	     ATTEND_CPU=$$level $(MAKE) --no-print-directory test only='$(or $(only),kernels nn/network)' || exit 1;; \
@@ -102,7 +102,7 @@ $(OUT_BIN)/hunt: $(HUNT:%.c=$(OUT)/%.o) $(LIBRARY) $(OUT)/link
 null-comparison: programs ## train 2,000 tiny runs of one recipe and compare 200 pairs of groups of 5: pairs=N seeds=N
 	@BIN='$(BIN)' tools/null_comparison.sh $(or $(pairs),200) $(or $(seeds),5)
 
-build-test: ## what must hold of make itself: only=CASE
+build-test: ## test make itself: only=CASE
 	@MAKE='$(MAKE) BUILD=$(BUILD) WERROR=$(WERROR)' CC='$(CC)' tests/build.sh $(only)
 
 # How fast a GPU is: tests/gpu.sh runs it

@@ -70,13 +70,13 @@ $(foreach l,$(LESSONS),$(eval $(call lesson_rules,$(call number_of,$l),$l)))
 RUN_COURSE = MAKE='$(MAKE)' ATTEND_BIN='$(CURDIR)/$(BIN)' LESSON_BIN='$(CURDIR)/$(COURSE)' OUT='$(OUT)' CC='$(CC)' \
              CHECKED='$(USE_CHECKED)' tools/course.sh
 
-lesson-NN: ## a lesson of the course runs: lesson-01 ...; course/README.md says how to use it
+lesson-NN: ## run a lesson of the course: lesson-01 ...; course/README.md says how to use it
 	@echo 'make lesson-NN: a number takes the place of NN; there are $(notdir $(LESSONS))'
-grade-NN: ## its exercise is graded: grade-01 ..., or FILE=...
+grade-NN: ## grade its exercise: grade-01 ..., or FILE=...
 	@echo 'make grade-NN: a number takes the place of NN; there are $(notdir $(LESSONS))'
 lesson-% grade-%:
 	@echo "make $@: there is no lesson $*; there are $(notdir $(LESSONS))" >&2; exit 2
-course: $(COURSE)/lessons ## which operations are yours, tested, and how fast; makes course/mine/libmine.so of them
+course: $(COURSE)/lessons ## grade all exercises, print which operations are yours and how fast, build course/mine/libmine.so from them
 	+@$(RUN_COURSE) mine '$(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HERE)' $(LESSONS)
 course-test: programs $(COURSE)/lessons ## try every lesson, grader, solution and wrong answer: only=NN, or several
 	+@$(RUN_COURSE) test '$(ALL_CPPFLAGS) $(ALL_CFLAGS) $(HERE)' '$(only)' $(LESSONS)

@@ -128,7 +128,7 @@ static bool print_result(const Sweep *s, Error *e)
         printf("%s/sweep.tsv: %zu of %zu runs are done", s->folder, done, s->plan.count);
         if (failed)
             printf(", %zu failed", failed);
-        printf(done + failed < s->plan.count ? "; the same command goes on\n" : "\n");
+        printf(done + failed < s->plan.count ? "; the same command continues\n" : "\n");
     }
     return failed < s->plan.count || fail(e, "%s: no run could be trained; their rows say why", s->folder);
 }

@@ -210,8 +210,8 @@ START_TEST(a_sweep_that_is_stopped_goes_on)
     }
     kill(started.process, SIGINT);
     Said s = command_end(&started);
-    ck_assert_msg(s.status == 0 && strstr(s.out, "0 of 2 runs are done; the same command goes on"), "%d %s%s", s.status,
-                  s.out, s.err);
+    ck_assert_msg(s.status == 0 && strstr(s.out, "0 of 2 runs are done; the same command continues"), "%d %s%s",
+                  s.status, s.out, s.err);
     said_free(&s);
 }
 

@@ -204,8 +204,8 @@ START_TEST(homes_are_tried_until_one_has_it)
     ck_assert_int_eq(fixture_run("echo '<html>log in' >home/page.gz; head -c 900 home/l.gz >home/cut.gz"), 0);
     expect_run(0, "as published", "PATH=tools data/fetch letters");
     ck_assert(strstr(fixture_said(), "a web page") && strstr(fixture_said(), "cut off"));
-    ck_assert(strstr(fixture_said(), "1/l.gz: nothing came") &&
-              strstr(fixture_said(), "no.gz: the server does not give it"));
+    ck_assert(strstr(fixture_said(), "1/l.gz: nothing arrived") &&
+              strstr(fixture_said(), "no.gz: the server does not have it"));
     expect_fetched();
     expect_run(0, "no.gz 0\npage.gz 0\ncut.gz 0\nl.gz 0\n", "cat home/requests"); /* once each */
     server_stop(&s);
@@ -274,7 +274,7 @@ static void resume(int tool, int how)
         waitpid(process, &status, 0);
         ck_assert(!WIFEXITED(status) || WEXITSTATUS(status) == 130);
         if (how == SIGINT)
-            expect_run(0, "interrupted; the same command goes on", "cat said2");
+            expect_run(0, "interrupted; the same command continues", "cat said2");
     } else {
         fixture_run("PATH=tools data/fetch letters");
     }

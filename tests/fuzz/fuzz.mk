@@ -14,7 +14,7 @@ $(FUZZERS:%=$(OUT_BIN)/fuzz/%): $(OUT_BIN)/fuzz/%: $(OUT)/tests/fuzz/%.o $(OUT)/
 	$(link)
 $(OUT_BIN)/fuzz/%: LINK_MORE = -fsanitize=fuzzer
 
-fuzz: ## look for inputs that break a reader; only=json: that one; seconds=N: so long for each
+fuzz: ## look for inputs that break a reader; only=json: that one; seconds=N: how long for each
 	@chosen=$$(tools/fuzz.sh choose '$(FUZZ_CC)' '$(only)' $(FUZZERS)) && \
 	 $(MAKE) --no-print-directory fuzz-these MODE=fuzz CC='$(FUZZ_CC)' seconds='$(or $(seconds),60)' "THESE=$$chosen"
 fuzz-these: $(addprefix $(OUT_BIN)/fuzz/,$(THESE))
