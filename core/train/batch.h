@@ -14,9 +14,8 @@ typedef struct Side {
     size_t rows, positions;
     int32_t *ids, *slots, *targets, *position; /* [positions]; slots: see used.h */
     int32_t *start;                            /* [rows+1] */
-    size_t
-        among; /* 0, or 1 + the side whose positions the ids of this one are, counted in the row of its number; on the
-                   * device they are counted in the micro-batch */
+    size_t among; /* 0, or 1 + another side, if ids of this one are positions of that one, counted within the same row
+                   * (on the device, within the micro-batch) */
 } Side;
 
 /* How large a batch or a part of it can get. */
@@ -35,43 +34,43 @@ bool batch_open(Batch *b, const BatchSize *size, Error *e);
 void batch_close(Batch *b);
 void batch_clear(Batch *b);
 
-/* Room for one more row of `length` positions on a side, its positions filled in; ids and targets are the caller's to
- * fill. Returns the row's first position. */
+/* Adds a row of `length` positions to a side and numbers them; the caller fills ids and targets. Returns the row's
+ * first position. */
 size_t batch_row(Batch *b, size_t side, size_t length);
 
 /* Positions of a row on the side where it is longest, but no fewer than 1; and of all rows together. */
 size_t batch_length(const Batch *b, size_t row);
 size_t batch_lengths(const Batch *b);
 
-/* Cuts a batch into parts of about as many positions: part m is rows cut[m] .. cut[m+1]-1, m < parts, which may be
+/* Cuts a batch into parts of about equally many positions: part m < parts is rows cut[m] .. cut[m+1]-1, which may be
  * none. */
 void batch_cut(const Batch *b, size_t parts, size_t *cut);
 
 /* Targets that are scored (not negative) on a side. */
 size_t batch_targets(const Batch *b, size_t side);
 
-/* Rows in a device's memory, for up to this many rows and positions. All of a micro-batch is staged on the host and
- * goes there in one copy: at once, or, on a device that can, beside what is computed until then, to a place of its
- * own. */
+/* Rows in a device's memory, for up to this many rows and positions. A micro-batch is staged on the
+ * host and goes there in one copy: at once or, on a device that can copy while it computes, ahead of time to memory of
+ * its own. */
 typedef struct DeviceRows {
     const Kernels *k;
     BatchSize size;
     Rows rows[SIDES];
-    const uint32_t *first_position; /* [SIDES] on the device: what StepState wants to know */
+    const uint32_t *first_position; /* [SIDES] on the device: for StepState */
     char *memory, *staged;
-    char *there;       /* where rows are that were sent ahead; NULL: none can be */
-    Rows next[SIDES];  /* they, once they are fetched */
+    char *there;       /* where rows are sent ahead of time; NULL: they cannot be */
+    Rows next[SIDES];  /* these rows, once they are fetched */
     size_t next_bytes; /* 0: none were sent */
 } DeviceRows;
 
 bool device_rows_open(DeviceRows *d, const Kernels *k, const BatchSize *size, Error *e);
 void device_rows_close(DeviceRows *d);
 
-/* Copies rows first .. first+count-1 of all sides there. */
+/* Copies rows first .. first+count-1 of all sides to the device. */
 void device_rows_upload(DeviceRows *d, Stream *s, const Batch *b, size_t first, size_t count);
 
-/* The same in two parts: sends them, which may be done while the device computes with others; and puts them in place.
- * False: none were sent. */
+/* The same in two parts: sends rows, even while the device computes with others; and puts them in place. False: none
+ * were sent. */
 void device_rows_send(DeviceRows *d, Stream *s, const Batch *b, size_t first, size_t count);
 bool device_rows_fetch(DeviceRows *d, Stream *s);
 

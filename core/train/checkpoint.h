@@ -29,31 +29,30 @@ typedef struct ModelNote {
 /* A whole checkpoint RUN/checkpoints/STEP. with_time: save the seconds, too. */
 bool checkpoint_save(Run *run, Trainer *c, const ModelNote *note, const Progression *at, bool with_time, Error *e);
 
-/* Continues from there: weights, moments, progression; where both files are what was saved. */
+/* Continues from there: weights, moments, progression; if both files are as they were saved. */
 bool checkpoint_load(const Run *run, Trainer *c, uint64_t step, const ModelNote *note, Progression *at, Error *e);
 
-/* What became of tensors where a part of a file is read, or of a model filled. */
+/* What happened to tensors, if part of a file is read, or part of a model is filled. */
 typedef enum PartKind {
     PART_MATCHED,   /* read */
-    PART_RESHAPED,  /* of another shape in the file than in the model */
-    PART_MISSING,   /* in the model alone */
-    PART_LEFT_OVER, /* in the file alone */
+    PART_RESHAPED,  /* in the file, of another shape than in the model */
+    PART_MISSING,   /* only in the model */
+    PART_LEFT_OVER, /* only in the file */
     PART_KINDS
 } PartKind;
 
 typedef struct WeightsPart {
     const char *map; /* how names of the file begin in the model: see safetensors_rename. NULL: as in the file */
     size_t count[PART_KINDS];
-    Buffer
-        report; /* a line for each kind: how many, and the first of them; and what else is to be known. To be freed */
+    Buffer report; /* a line for each kind: how many, and the first of them; and other remarks. The caller frees it */
 } WeightsPart;
 
 /* Weights from any file that has all of them, in the right shapes, under their names, and nothing else;
- * what has a checksum beside it must be what was saved.
+ * a file with a checksum beside it must match it.
  * aliases: other names that a file may have for them {ours, theirs}; ends with a NULL. May be NULL.
  * note: the model's options, which the file's own must not contradict. May be NULL.
- * part: NULL, or what matches by name and shape is enough, if it is anything; all else stays. Options may differ that
- * change the meaning of nothing that is read. */
+ * part: NULL, or only tensors that match by name and shape are read, at least one; all else stays as it is. Options may
+ * differ if they do not change the meaning of what is read. */
 bool weights_read(Weights *w, Stream *s, const char *path, const char *const (*aliases)[2], const ModelNote *note,
                   WeightsPart *part, Error *e);
 

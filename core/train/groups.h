@@ -1,6 +1,6 @@
-/* How each parameter moves: the rate, the decay and the means that an optimizer uses for it.
+/* How each parameter is updated: the rate, the decay and the betas that an optimizer uses for it.
  *
- * By default all parameters have the same rate and means, and only matrices decay. --groups names groups of parameters
+ * By default all parameters have the same rate and betas, and only matrices decay. --groups names groups of parameters
  * with settings of their own:
  *
  *     --groups 'encoder.*:lr=0.1;*embedding*:lr=0;*norm*:decay=0.01,beta2=0.95'
@@ -10,7 +10,7 @@
  *
  *     lr=X      the schedule's rate times X, for decay, too; 0: frozen, neither weights nor state change
  *     decay=X   weight decay; if not given: --decay, of matrices only
- *     beta1=X, beta2=X of Adam and Lion; momentum=X of SGD, and of the matrices that Muon moves
+ *     beta1=X, beta2=X of Adam and Lion; momentum=X of SGD, and of the matrices that Muon updates
  *
  * muP's factors (core/tensor/parameters.h) multiply these rates: within each group, maps inside a wider model are a group
  * of their own. Their decay grows as their rate shrinks, so that it takes as much of a weight in a step as in the base.

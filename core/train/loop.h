@@ -41,14 +41,14 @@ typedef struct Loop {
     double window_loss, window_targets; /* since the last report that stays */
 } Loop;
 
-/* Saves what a new run begins with as its checkpoint of step 0: whatever moment it is killed at later, it continues
- * from there, and others can read it. To be called before the run's configuration is written. */
+/* Saves what a new run begins with as its checkpoint of step 0. So the run can continue, and others can read it,
+ * whenever it is killed. Call this before the run's configuration is written. */
 bool loop_begin(Loop *l, Error *e);
 
-/* Takes up l->run where its newest whole checkpoint stands, with marks as they belong to it. */
+/* Continues l->run from its newest complete checkpoint, with the marks that belong to that. */
 bool loop_resume(Loop *l, Error *e);
 
-/* Whether nothing is left to be done. */
+/* Whether nothing is left to do. */
 bool loop_over(const Loop *l);
 
 /* Trains from l->at to the end. */

@@ -1,8 +1,8 @@
-/* In which order texts are trained on: each epoch has all of them once, in an order drawn by the seed, cut into batches
- * of as many texts, or of about as many tokens.
+/* The order in which texts are trained on: each epoch visits all of them once, in an order drawn by the seed, in
+ * batches of equally many texts, or of about equally many tokens.
  *
- * Where texts of like length are to be in a batch together, they are sorted by their lengths once they are shuffled,
- * and the batches that they are cut into are shuffled, too. */
+ * If texts of similar length are to share a batch, the shuffled texts are sorted by length and cut into batches, and
+ * the batches are shuffled, too. */
 #ifndef CORE_TRAIN_ORDER_H
 #define CORE_TRAIN_ORDER_H
 
@@ -29,11 +29,11 @@ typedef struct Order {
     uint64_t epoch;      /* that text, cut and turn hold, counted from 1; 0: none yet */
     size_t *text;        /* [count] */
     size_t *cut;         /* [batches+1] batch i is text[cut[i]] .. text[cut[i+1]-1] */
-    size_t *turn;        /* [batches] which of them comes in which place */
+    size_t *turn;        /* [batches] in which order the batches come */
     size_t *sorted, *at; /* [count], [longest+2] for sorting; NULL where that is not wanted */
 } Order;
 
-/* start: is kept by the caller as long as the order is open. */
+/* The caller keeps `start` as long as the order is open. */
 bool order_open(Order *o, const size_t *start, size_t count, const OrderOptions *how, Error *e);
 void order_close(Order *o);
 

@@ -10,7 +10,7 @@ typedef struct TrainerOptions {
     size_t workers;
     size_t team;       /* cores of a worker; 0: 1 */
     size_t micro_rows; /* rows of a micro-batch, where the task does not count positions; 0: all */
-    bool training;     /* false: weights and activations alone */
+    bool training;     /* false: only weights and activations */
     Keep keep;
     OptimizerOptions optimizer;
     double clip;
@@ -29,15 +29,15 @@ typedef struct TrainerPlan {
     double bytes; /* that its operations move */
 } TrainerPlan;
 
-/* Walks the task's largest micro-batch over shapes, and what scoring needs, also where not all positions are scored. */
+/* Walks over the shapes of the task's largest micro-batch, and of scoring, even if not all positions are scored. */
 bool trainer_plan(TrainerPlan *plan, const TrainerOptions *o, const Parameters *p, const Task *task, Error *e);
 
 /* The same; takes: of gradients of activations, in the walk that the plan comes from. To be closed by the caller. */
 bool plan_make(TrainerPlan *plan, Takes *takes, const TrainerOptions *o, const Parameters *p, const Task *task,
                Error *e);
 
-/* Micro-batches of a step of this many rows. Where the task says how many positions a micro-batch has, each step has as
- * many micro-batches as the largest needs, and each worker as many of them. */
+/* Micro-batches of a step of this many rows. If the task says how many positions a micro-batch has, each step
+ * has as many micro-batches as the largest step needs, and each worker the same number of them. */
 size_t plan_parts(const TrainerOptions *o, const Task *task, size_t rows);
 
 /* Rows that a worker has room for, and that the trainer itself holds. */

@@ -4,7 +4,7 @@
  *     linear     the same, then falling in a line to rate * end at `decay_steps`; end: 0 unless given
  *     cosine     the same, then falling along half a cosine to rate * end at `decay_steps`; end: 0.1 unless given
  *     wsd        the same, then constant until the last fifth, which falls as linear does     (Hu et al. 2024)
- *     plateau    constant; the training loop halves it when validation does not get better (loop.h)
+ *     plateau    constant; the training loop halves it when validation does not improve (loop.h)
  *     rsqrt      rate * min(step / warmup, sqrt(warmup / step))
  *     noam       rate * dim^-0.5 * min(step^-0.5, step * warmup^-1.5)            (Vaswani et al. 2017) */
 #ifndef CORE_TRAIN_SCHEDULE_H
@@ -34,9 +34,9 @@ typedef struct Schedule {
     double end;
 } Schedule;
 
-/* done: the part of its time that is over, 0 to 1, for a run that is limited by time; else negative. Where steps are
- * limited, too, linear, cosine and wsd end with what comes first. A warm-up that would last longer than a quarter of that time
- * lasts a quarter of it: from there on `step` counts as if it had been reached. */
+/* done: the part of its time that is over, 0 to 1, for a run that is limited by time; else negative. If steps are
+ * limited, too, linear, cosine and wsd end with whichever comes first. A warm-up that would last longer than a quarter
+ * of that time lasts a quarter of it: from there on `step` counts as if the warm-up were over. */
 double schedule_rate(const Schedule *s, uint64_t step, double done);
 
 #endif

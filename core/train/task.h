@@ -11,8 +11,8 @@ typedef struct Task {
     size_t most_rows;         /* of a step's batch */
     size_t longest[SIDES];    /* longest row there can be */
     size_t step_positions;    /* of a step's batch on each side; 0: as many as its rows can have */
-    size_t micro_positions;   /* the same of a micro-batch, and of a batch that is scored. A step is cut into
-                               * micro-batches   by positions then, not by rows. No less than the longest row */
+    size_t micro_positions;   /* the same of a micro-batch, and of a batch that is scored: a step is then cut into
+                               * micro-batches by positions, not by rows. No less than the longest row */
     size_t loss_side[LOSSES]; /* loss i is scored on the targets of this side */
     size_t token_side;        /* whose positions are counted as tokens */
     int32_t
@@ -27,12 +27,12 @@ typedef struct Task {
      * measure: it changes nothing but the tape. */
     Tensor *(*loss)(void *self, Tape *t, const Rows *rows);
 
-    /* Evaluation: how many batches, of how many rows at the most, and number i of them. */
+    /* Evaluation: how many batches, the most rows of one, and batch number i. */
     size_t score_batches, score_rows;
     void (*score_batch)(void *self, size_t i, Batch *batch);
 
-    /* In the targets that are scored, where these are subwords: perplexities are printed then, too, of a token and
-     * of a word. 0: they are not. */
+    /* Words in the scored targets, if these are subwords: then perplexities per token and per word are printed, too. 0:
+     * they are not. */
     double words;
 
     /* Bytes that each worker takes while it trains, for work outside of steps: samples and figures. */

@@ -22,7 +22,7 @@ typedef struct Worker {
     void *gradient;   /* block of reals, as used.h says; zeros between steps */
     StepState *state; /* on the device */
     StepState begins; /* what it holds when a step begins; uploaded from here */
-    double waited;    /* seconds in which it had nothing to do until the others were there, in all steps so far */
+    double waited;    /* seconds in which it waited for other workers, in all steps so far */
     double ended;     /* when its part of the last step was over */
 } Worker;
 
@@ -40,14 +40,14 @@ typedef struct Trainer {
     Worker *worker;
     const Task *task;
     Batch batch;
-    uint64_t ready;       /* the step whose batch that is already, on a device that computes meanwhile; 0: none */
+    uint64_t ready;       /* the step whose batch is there already, on a device that computes meanwhile; 0: none */
     size_t micros, *cut;  /* its micro-batches: number m is rows cut[m] .. cut[m+1]-1 */
     UsedRows used;        /* by it */
     int32_t *slots;       /* [rows of the longest table] on the device: what `used` holds */
-    const Watch *watch;   /* is told how far it is, and may request an end; may be NULL */
+    const Watch *watch;   /* hears how far it is, and may request an end; may be NULL */
     double began;         /* when the step did */
     atomic_bool given_up; /* an end was requested, and the step would take long */
-    bool long_steps;      /* that they are has been said */
+    bool long_steps;      /* a message has said that steps are long */
 } Trainer;
 
 bool trainer_open(Trainer *c, const TrainerOptions *o, const Parameters *p, const Task *task, Error *e);
@@ -70,18 +70,18 @@ bool trainer_step(Trainer *c, uint64_t step, double learning_rate, StepResult *r
 /* Runs the step again, which changes nothing, and names the first tensor that is not finite. */
 void trainer_find_nonfinite(Trainer *c, uint64_t step, Error *e);
 
-/* The moving average, where there is one, begins as the weights are; and changes places with them, so that it is what is
- * scored and saved. Without one neither does anything. */
+/* If there is a moving average: begins it as a copy of the weights; and exchanges it with them, so that it is what is
+ * scored and saved. Without one, neither does anything. */
 void trainer_average_begins(Trainer *c);
 void trainer_exchange(Trainer *c);
 
 /* Shows to a hook what each operation makes of a step's batch; changes nothing. The trainer has one worker. */
 void trainer_show(Trainer *c, uint64_t step, Hook *hook);
 
-/* The same over all of the task's scored batches. */
+/* The mean loss over all of the task's scored batches. */
 typedef struct MeanLoss {
     double loss, nll, part[LOSSES], targets;
-    double hits; /* targets that were guessed, by a task that guesses */
+    double hits; /* targets that were guessed right, if the task guesses */
 } MeanLoss;
 
 bool trainer_score(Trainer *c, MeanLoss *score, Error *e);
