@@ -10,8 +10,8 @@
 #define CORE_EXCHANGE_HF_FOLDER_H
 
 #include "core/exchange/naming.h"
-#include "core/text/wordpiece.h"
 #include "core/run/json.h"
+#include "core/text/wordpiece.h"
 
 enum { HF_FILES = 256 };
 
