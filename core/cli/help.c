@@ -71,9 +71,12 @@ static void option_entry(Buffer *out, const OptionState *state)
     case OPTION_PATH:
     case OPTION_CONFIG: buffer_print(&left, " %s", row->allowed ? row->allowed : "FILE"); break;
     }
-    buffer_print(&right, "%s", row->help);
-    if (state->standard && row->kind != OPTION_FLAG)
-        buffer_print(&right, " (default %s)", *state->standard ? state->standard : "empty");
+    const bool has_default = state->standard && row->kind != OPTION_FLAG;
+    const size_t size = strlen(row->help);
+    const bool joins = has_default && size && row->help[size - 1] == ')'; /* "(0: all)": "(0: all; default 8)" */
+    buffer_print(&right, "%.*s", (int)(size - joins), row->help);
+    if (has_default)
+        buffer_print(&right, "%sdefault %s)", joins ? "; " : " (", *state->standard ? state->standard : "empty");
     if (left.failed || right.failed)
         out->failed = true;
     else

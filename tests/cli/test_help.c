@@ -44,6 +44,26 @@ START_TEST(a_command_lists_its_own_options_by_class_with_defaults)
     buffer_free(&text);
 }
 
+START_TEST(a_default_joins_the_brackets_that_a_description_ends_with)
+{
+    Option row = shared_rows[0];
+    row.help = "how many (0: all)";
+    Shared values;
+    const OptionTable table = {&row, 1, &values};
+    Program bare = the_program();
+    bare.preset_count = 0;
+    Options o;
+    Error e;
+    ck_assert(options_open(&o, &bare, &table, 1, &e));
+    char *const words[] = {"lm", "train", "--help", NULL};
+    ck_assert(options_parse(&o, 3, words, &e));
+    Buffer text = {0};
+    options_help(&o, &text);
+    ck_assert_ptr_nonnull(strstr(text.text, "how many (0: all; default 128)\n"));
+    buffer_free(&text);
+    options_close(&o);
+}
+
 START_TEST(long_descriptions_wrap_within_eighty_columns)
 {
     char help[400] = "";
@@ -79,6 +99,7 @@ START_TEST(long_descriptions_wrap_within_eighty_columns)
 static const Test tests[] = {
     TEST(the_program_lists_its_commands),
     TEST(a_command_lists_its_own_options_by_class_with_defaults),
+    TEST(a_default_joins_the_brackets_that_a_description_ends_with),
     TEST(long_descriptions_wrap_within_eighty_columns),
 };
 
