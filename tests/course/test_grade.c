@@ -247,6 +247,50 @@ START_TEST(what_a_check_has_started_ends_with_it)
     ck_assert(nobody_holds_it());
 }
 
+/* Long enough to be found, and no longer. */
+static void sleeps_on(void)
+{
+    sleep(30);
+    _exit(0);
+}
+
+/* In sessions of their own, so that they are in no group of the check's; and one whose parent has ended. */
+static void leaves_sessions(Grade *g)
+{
+    if (fork() == 0) {
+        setsid();
+        if (fork() == 0) {
+            setsid();
+            sleeps_on();
+        }
+        _exit(0);
+    }
+    if (fork() == 0) {
+        setsid();
+        sleeps_on();
+    }
+    right(g);
+}
+
+/* What began before the checks, as a constructor may, belongs to the grader as well. */
+START_TEST(what_has_left_its_check_ends_with_the_grader)
+{
+    static const Check check = {"function", "it leaves", 1, leaves_sessions, 60};
+    static const Lesson lesson = {.title = "A lesson", .checks = &check, .count = 1};
+    char *argv[] = {"grade", NULL};
+    int status;
+    ck_assert_int_eq(pipe(held), 0);
+    pid_t grader = fork();
+    if (grader == 0) {
+        if (fork() == 0)
+            sleeps_on();
+        _exit(grade_main(&lesson, 1, argv));
+    }
+    ck_assert_int_eq(waitpid(grader, &status, 0), grader);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    ck_assert(nobody_holds_it());
+}
+
 START_TEST(a_check_ends_with_its_grader)
 {
     static const Check check = {"function", "it sleeps", 1, tells_and_sleeps, 60};
@@ -267,6 +311,6 @@ START_TEST(a_check_ends_with_its_grader)
 static const Test tests[] = {
     TEST_LOOP(an_answer_that_is_wrong_gets_no_point_and_is_told_why, sizeof wrong / sizeof *wrong),
     TEST(an_answer_that_is_right_gets_all_points), TEST(what_a_check_has_started_ends_with_it),
-    TEST(a_check_ends_with_its_grader)};
+    TEST(what_has_left_its_check_ends_with_the_grader), TEST(a_check_ends_with_its_grader)};
 
 int main(int argc, char **argv) { return suite_run("course/grade", tests, sizeof tests / sizeof *tests, argc, argv); }
