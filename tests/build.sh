@@ -107,11 +107,12 @@ what_is_installed_works_elsewhere() {
 
 cases="$cases deps_brings_no_second_compiler"
 deps_brings_no_second_compiler() {
-    mkdir "$place/only" && (cd "$place/only" && for tool in cat grep mkdir mktemp rm sed sh tail tr uname; do
+    mkdir "$place/only" && (cd "$place/only" && for tool in awk cat grep mkdir mktemp rm sed sh tail tr uname; do
         ln -s "$(command -v $tool)" . || exit 1
-    done && ln -s cat clang && ln -s cat clang++ && echo 'echo 0' >id && echo 'exit 100' >apt-get && chmod +x id apt-get) || return
+    done && ln -s cat clang && ln -s cat clang++ && echo 'echo 0' >id &&
+        printf 'echo "Err:1 http://nowhere/"\necho "  Temporary failure"\nexit 100\n' >apt-get && chmod +x id apt-get) || return
     for tier in run develop; do
-        ! PATH="$place/only" tools/deps.sh $tier >"$said" 2>&1 && says "  make  " && says "apt-get failed" || return
+        ! PATH="$place/only" tools/deps.sh $tier >"$said" 2>&1 && says "  make  " && says "apt-get failed: Temporary failure" || return
         case $tier in
         run) ! grep -E '^  (gcc|g\+\+) ' "$said" || no "it would install gcc beside clang" || return ;;
         develop) says "  gcc  " && says "  g++  " || return ;;

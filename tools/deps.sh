@@ -98,7 +98,9 @@ missing() {
 quietly() {
     mkdir -p build
     if "$@" >build/deps.log 2>&1 </dev/null; then return 0; fi
-    echo "make deps: apt-get failed: $(grep -m 1 -E '^(E|Err|W):' build/deps.log || tail -n 1 build/deps.log) (build/deps.log has the rest)" >&2
+    # (after Err:, which names an address, a line says why)
+    why=$(awk '/^Err:/ { getline; sub(/^ +/, ""); print; exit } /^(E|W):/ { print; exit }' build/deps.log)
+    echo "make deps: apt-get failed: ${why:-$(tail -n 1 build/deps.log)} (build/deps.log has the rest)" >&2
     return 1
 }
 

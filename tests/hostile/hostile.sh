@@ -168,6 +168,7 @@ while [ "$i" -lt "$count" ]; do
     vocab) set -- "$@" --out made data/lines.de ;;
     subwords) set -- "$@" --codes run/merges ;;
     heads) set -- "$@" --run run --text "the weights" ;;
+    sample) set -- "$@" --run run --length 20 ;;
     baseline) ;;
     *) set -- "$@" --run run ;;
     esac
