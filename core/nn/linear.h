@@ -13,22 +13,23 @@ typedef struct Linear {
 
 Linear linear_new(Parameters *p, size_t in, size_t out, bool bias, const char *name);
 
-/* Several maps of the same input that follow one another, so that one product makes all of them: y holds their
- * outputs side by side. `names` are of the form "blocks.0.attention.query". parts [count] (NULL: not wanted): each map
+/* Several maps of the same input, adjacent in memory, so that one product computes all of them: y holds their outputs
+ * side by side. Their full names have the form "blocks.0.attention.query". parts [count] (NULL: not wanted): each map
  * alone. */
 Linear linear_joined(Parameters *p, size_t in, const size_t *out, size_t count, bool bias, const char *prefix,
                      const char *const *names, Linear *parts);
 
-/* It is the last one of a branch, which is added to the residual stream. */
+/* Marks the last map of a branch that is added to the residual stream. */
 void linear_ends_branch(const Linear *l);
 
-/* The map that reads a table the other way round: logits of a tied embedding. */
+/* The map whose matrix is a table: the logits of a tied embedding. */
 Linear linear_tied(Parameter *table);
 
 /* A bias for a map that has none, as name.bias. */
 void linear_add_bias(Parameters *p, Linear *l, const char *name);
 
-/* From the vectors of a network to its logits: a map of its own with a bias, or (not NULL) of this table. */
+/* From the vectors of a network to its logits: a map of its own with a bias or, if `table` is not NULL, that of the
+ * table. */
 Linear linear_last(Parameters *p, Parameter *table, size_t in, size_t out, const char *name);
 
 Tensor *linear(Tape *t, const Linear *l, Tensor *x);

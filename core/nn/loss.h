@@ -4,18 +4,18 @@
 
 #include "core/tensor/tape.h"
 
-/* losses [N,1] in nats, one for each position; 0 where the target is negative. Their sum, what it would be without
- * smoothing, and their count go to loss `which` of StepState, whose scale the backward pass starts from. */
+/* losses [N,1] in nats, one for each position; 0 where the target is negative. Their sum, the same sum without
+ * smoothing, and their count go to loss `which` of StepState. The backward pass starts from its scale. */
 Tensor *cross_entropy(Tape *t, Tensor *logits, const int32_t *targets, double smoothing, size_t which);
 
-/* The same and z lse^2 of each position, lse = log sum exp of its logits: it keeps lse near 0. */
+/* The same plus z lse^2 for each position, lse = log sum exp of its logits, which keeps lse near 0. */
 Tensor *cross_entropy_z(Tape *t, Tensor *logits, const int32_t *targets, double smoothing, double z, size_t which);
 
 /* [N] on the device: the likeliest class of each position. It has no gradient. */
 const int32_t *likeliest(Tape *t, const Tensor *logits);
 
-/* On the device, until the reset: of each position the `count` likeliest classes, the likeliest first, and log softmax
- * of them and of one class more. */
+/* On the device, until the reset: for each position the `count` likeliest classes, the likeliest first, and log softmax
+ * of them and of one more class. */
 typedef struct Choices {
     size_t positions, count;
     const int32_t *which; /* [N, count], -1 where there are no more classes */

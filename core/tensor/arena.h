@@ -1,18 +1,18 @@
 /* Two ways to hand out a block of memory that was reserved before the first step.
  *
- * Arena: a pile. What is taken last is given back first, by rewinding to a mark.
+ * Arena: a stack. What is taken last is given back first, by rewinding to a mark.
  * Space: blocks come and go in any order (gradients of activations); each is at the lowest address where it fits.
  *
  * Both are pure functions of the sizes asked for, so that a step of one shape uses the same addresses every time, and
  * a walk over shapes alone (kernels/cost) finds exactly what a real step will need. For such a walk the block is
- * invented: never touched, and as large as it takes.
+ * imaginary: never touched, and as large as needed.
  *
- * What the walk finds for one shape suffices for every pass that takes and gives back in the same order blocks that are
- * no larger. For an Arena because at each moment its use is the sum of the blocks that it holds, none of which grew. A
- * Space alone would not promise that: a smaller block may slip into a hole that a later one needs. So the walk writes
- * down the size of each block (Takes), and a pass that has this list is given its i-th block as large as the walk's
- * i-th. The Space is then asked for the same sizes in the same order, and addresses depend on nothing else: each block
- * begins where the walk's began, where it fits, and the peak is the walk's. */
+ * What the walk finds for one shape suffices for every pass that takes and gives back, in the same order, blocks that
+ * are no larger. For an Arena this holds because at each moment it uses the sum of the blocks that it holds, none of
+ * which grew. A Space alone would not promise it: a smaller block may slip into a hole that a later one needs. So the
+ * walk writes down the size of each block (Takes), and in a pass with this list, the i-th block is as large as the
+ * walk's i-th. The Space is then asked for the same sizes in the same order, and addresses depend on nothing else: each
+ * block begins where the walk's began, and the peak is the walk's. */
 #ifndef CORE_TENSOR_ARENA_H
 #define CORE_TENSOR_ARENA_H
 
@@ -29,7 +29,7 @@ typedef struct Arena {
     size_t capacity, used, peak;
 } Arena;
 
-/* base NULL: invented memory */
+/* base NULL: imaginary memory */
 Arena arena_over(void *base, size_t capacity);
 void *arena_take(Arena *a, size_t bytes);
 static inline void arena_rewind(Arena *a, size_t mark) { a->used = mark; }

@@ -1,12 +1,12 @@
-/* The parameters of a model: names, shapes and places in one block of memory.
+/* The parameters of a model: names, shapes and offsets in one block of memory.
  *
  * A Parameter holds no numbers; it is an offset. Weights, gradients and moments are blocks of the same layout, so that
  * zeroing, summing, norm, Adam and saving are one pass each. Layers add their parameters while a model is built; then
  * parameters_finish lays them out: dense ones in the order in which they were added, tables that are only looked up
  * after them.
  *
- * muP (Yang et al. 2022, Table 8): of a model that is m times as wide as a base model, activations and their changes in a
- * step are as large as in the base, so the base's learning rate suits it. With m = 1 everything is as without it.
+ * muP (Yang et al. 2022, Table 8): in a model that is m times as wide as a base model, activations and their changes in
+ * a step are as large as in the base, so the base's learning rate suits it. m = 1 changes nothing.
  *
  *                                                          initial variance     Adam's rate     multiplier
  *     inside: [out, in] that grow both                     1 / in               1 / m           1
@@ -24,10 +24,10 @@ typedef enum Role {
     ROLE_GAIN,    /* [D] of a norm: begins as 1 */
     ROLE_TABLE,   /* [V, D] looked up; may also make logits; its gradient is dense */
     ROLE_LOOKUP,  /* [V, D] only looked up: is after the dense parameters */
-    ROLE_CONSTANT /* computed, not learned and not stored; is after everything, in the weights alone */
+    ROLE_CONSTANT /* computed, not learned and not stored; is after everything, only in the weights */
 } Role;
 
-/* What of a linear map does not grow with the width of the model. */
+/* Which side of a linear map does not grow with the width of the model. */
 typedef enum Edge { EDGE_NONE, EDGE_IN, EDGE_OUT } Edge;
 
 typedef struct Parameter Parameter;
@@ -41,12 +41,13 @@ struct Parameter {
     size_t before;   /* ROLE_LOOKUP: numbers in a row of all such tables before it; see tape.h */
     size_t fan_in;   /* inputs of the linear map it belongs to; for the initialisation */
     Edge edge;       /* of a ROLE_WEIGHT */
-    double wider;    /* m of muP where it is a map inside, else 1 */
-    double times;    /* what it begins with is multiplied by this; 0: it is not */
+    double wider;    /* m of muP if it is a map inside, else 1 */
+    double times;    /* its initial values are multiplied by this; 0: they are not */
     bool residual;   /* the last map of a branch that is added to the residual stream */
     bool words;      /* has a row for each word of a vocabulary, which is in a run beside its weights */
-    bool joined;     /* is right after the one before, without a gap: one product makes both */
-    /* Its values, where they are computed: for good (ROLE_CONSTANT), or to begin with; and numbers that they depend on. */
+    bool joined;     /* follows the one before without a gap: one product computes both */
+    /* Its values, if they are computed: always (ROLE_CONSTANT) or only the initial ones; and numbers that they depend
+     * on. */
     double (*constant)(const Parameter *p, size_t row, size_t column);
     double given[3];
 };
@@ -66,17 +67,17 @@ typedef struct Parameters {
     size_t size;         /* numbers in a block, gaps included */
     size_t whole;        /* the same with the constants */
     size_t numbers;      /* numbers that are parameters */
-    double wider;        /* how many times as wide as a base model is what is built: m of muP; 0: there is none */
+    double wider;        /* how many times as wide as a base model the model is: m of muP; 0: there is none */
     uint32_t sites;      /* sites of random numbers given out so far */
     uint32_t side;       /* of what is built from now on: 0, or 1 for a decoder beside an encoder */
     double norm_epsilon; /* of norms that are built from now on; 0: the usual one */
     BranchInit branch_init;
-    bool again;     /* what is built from now on has parameters that exist, where their names do */
+    bool again;     /* from now on, a parameter whose name exists is that parameter again */
     bool bias_free; /* linear maps and norms that are built from now on have none */
     bool failed;    /* memory ran out while the model was built */
 } Parameters;
 
-/* columns 0: a vector. Returns NULL when memory ran out; layers continue, parameters_finish reports. */
+/* columns 0: a vector. Returns NULL if memory ran out; layers continue, and parameters_finish reports it. */
 Parameter *parameters_add(Parameters *p, Role role, size_t rows, size_t columns, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
@@ -88,7 +89,7 @@ Parameter *parameters_constant(Parameters *p, size_t rows, size_t columns,
 /* One more dropout, with a site of its own; see sites.h. */
 Dropout parameters_dropout(Parameters *p, double rate);
 
-/* The same for one number of a whole step: all its micro-batches draw alike. */
+/* The same for one number of a whole step: all its micro-batches draw the same. */
 Dropout parameters_dropout_of_step(Parameters *p, double rate);
 
 bool parameters_finish(Parameters *p, Error *e);
@@ -96,13 +97,13 @@ void parameters_close(Parameters *p);
 Parameter *parameters_find(const Parameters *p, const char *name);
 size_t parameters_largest(const Parameters *p); /* numbers of the largest one */
 
-/* What is at a parameter's offset in a block of `size`-byte numbers. */
+/* The address of a parameter in a block of `size`-byte numbers. */
 static inline void *parameter_in(const Parameter *p, const void *block, size_t size)
 {
     return (char *)block + p->offset * size;
 }
 
-/* The numbers themselves, on a device: masters as reals, and a copy as numbers where that is another type. */
+/* The numbers themselves, on a device: master weights as reals, and a copy as numbers if that is another type. */
 typedef struct Weights {
     const Kernels *k;
     const Parameters *parameters;
@@ -110,12 +111,12 @@ typedef struct Weights {
     void *numbers; /* [whole]; the same block as reals in f32 and f64 */
 } Weights;
 
-/* All zeros, but for the constants. */
+/* All zeros, except constants. */
 bool weights_open(Weights *w, const Kernels *k, Stream *s, const Parameters *p, Error *e);
 void weights_close(Weights *w);
 
-/* Fills all weights from the seed: every parameter from a stream of random numbers that belongs to its name, so what
- * it begins with does not depend on what else there is.
+/* Fills all weights from the seed: every parameter from a stream of random numbers that belongs to its name, so its
+ * initial values do not depend on other parameters.
  *   pytorch  linear maps and their biases U(-1/sqrt(in), 1/sqrt(in)), tables N(0,1)
  *   gpt2     all weights and tables N(0, 0.02), those with `residual` / sqrt(2 depth), biases 0
  *   xavier   weights U(-a, a), a = sqrt(6 / (in + out)), tables N(0, 1/sqrt(D)), biases 0

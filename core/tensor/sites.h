@@ -4,7 +4,7 @@
 
 enum {
     SITE_LAYERS = 0,           /* + number of the dropout, in the order in which the model is built */
-    SITE_INIT = 0x10000000,    /* initial weights; in place of the step stands a number made of the parameter's name */
+    SITE_INIT = 0x10000000,    /* initial weights; a hash of the parameter's name takes the place of the step */
     SITE_DATA = 0x20000000,    /* + what is drawn: rows, shuffles */
     SITE_SAMPLER = 0x30000000, /* + number of the sample */
     SITE_WORDS = 0x40000000,   /* + side: which words are dropped */
