@@ -59,7 +59,7 @@ static bool open_bench(Charlm *c, Bench *b, Error *e)
     if (!charlm_build(c, e) || !writer_trainer(c, &b->trainer, open_trainer, e))
         return false;
     const Kernels *k = b->trainer.options.k;
-    size_t context = c->model.context, length = context < 16 ? 2 : context * 7 / 32;
+    size_t context = model_reads(&c->model), length = context < 16 ? 2 : context * 7 / 32;
     b->prompt_size = context > length ? context - length : 1;
     b->s = (Sampling){.length = length, .how = {.temperature = 1, .top_p = 1}, .write = drop_token};
     b->bytes = bytes_of_weights(&c->model, k);

@@ -159,12 +159,23 @@ bool part_to_score(Part *part, Text *t, const Tokenizer *tokenizer, const Charlm
                 split_name(split), part->size, unit_of(*part));
 }
 
-void training_batch(Part part, size_t context, size_t rows, uint32_t seed, uint64_t step, Batch *b)
+/* The tokens before a window that begins at `from`. */
+static void add_memory(const Part *part, const Lead *lead, size_t from, Batch *b)
+{
+    const size_t count = from < lead->memory ? from : lead->memory, at = lead->memory ? batch_row(b, MEMORY, count) : 0;
+    for (size_t i = 0; i < count; i++) {
+        b->side[MEMORY].ids[at + i] = part_id(part, from - count + i);
+        b->side[MEMORY].targets[at + i] = -1;
+    }
+}
+
+void training_batch(Part part, Lead lead, size_t context, size_t rows, uint32_t seed, uint64_t step, Batch *b)
 {
     batch_clear(b);
     for (size_t r = 0; r < rows; r++) {
         size_t from = (size_t)philox_below(part.size - context, seed, (uint32_t)step, r, SITE_DATA);
-        size_t at = batch_row(b, 0, context);
+        size_t at = batch_row_after(b, WINDOW, lead.registers, context);
+        add_memory(&part, &lead, from, b);
         for (size_t i = 0; i < context; i++) {
             b->side[0].ids[at + i] = part_id(&part, from + i);
             b->side[0].targets[at + i] = part_id(&part, from + i + 1);
@@ -174,7 +185,7 @@ void training_batch(Part part, size_t context, size_t rows, uint32_t seed, uint6
 
 Windows windows_over(Part part, size_t context, size_t stride)
 {
-    Windows w = {part, context, stride, 0};
+    Windows w = {.part = part, .context = context, .stride = stride};
     size_t scored = windows_scored(&w), rest = scored > context ? scored - context : 0;
     w.count = (scored > 0) + (rest + stride - 1) / stride;
     return w;
@@ -185,7 +196,8 @@ void windows_row(const Windows *w, size_t i, Batch *b)
     size_t from = i * w->stride, scored = windows_scored(w);
     size_t length = from + w->context < scored ? w->context : scored - from;
     size_t old = i ? w->context - w->stride : 0; /* scored by the windows before */
-    size_t at = batch_row(b, 0, length);
+    size_t at = batch_row_after(b, WINDOW, w->lead.registers, length);
+    add_memory(&w->part, &w->lead, from, b);
     for (size_t j = 0; j < length; j++) {
         b->side[0].ids[at + j] = part_id(&w->part, from + j);
         b->side[0].targets[at + j] = j < old ? -1 : part_id(&w->part, from + j + 1);

@@ -5,6 +5,7 @@
 #ifndef CHARLM_DATA_H
 #define CHARLM_DATA_H
 
+#include "charlm/model.h"
 #include "charlm/options.h"
 #include "charlm/tokenizer.h"
 #include "core/train/batch.h"
@@ -53,14 +54,22 @@ bool part_suits(Part part, const char *name, size_t context, Error *e);
 /* The first --bytes of --split, as tokens; false where there is nothing to score. */
 bool part_to_score(Part *part, Text *t, const Tokenizer *tokenizer, const CharlmOptions *v, Error *e);
 
-/* Training: a row from a random position for each row of the batch. */
-void training_batch(Part part, size_t context, size_t rows, uint32_t seed, uint64_t step, Batch *b);
+/* What is beside a window's tokens: registers before them in its row, and a row of another side, the `memory` tokens before
+ * it (fewer at the beginning of a text; 0: there is no such side). */
+typedef struct Lead {
+    Registers registers;
+    size_t memory;
+} Lead;
+
+/* Training: a row of `context` tokens from a random position for each row of the batch. */
+void training_batch(Part part, Lead lead, size_t context, size_t rows, uint32_t seed, uint64_t step, Batch *b);
 
 /* Scoring every token of a part but the first: windows of `context` tokens, each beginning `stride` after the last one;
  * in each, the tokens that no earlier window scored are scored. */
 typedef struct Windows {
     Part part;
     size_t context, stride, count;
+    Lead lead; /* none of the context */
 } Windows;
 
 Windows windows_over(Part part, size_t context, size_t stride);

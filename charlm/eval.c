@@ -76,7 +76,7 @@ static bool print_result(const Charlm *c, const MeanLoss *score, const Versus *v
 static Tensor *logits(void *self, Tape *t, const Rows *rows)
 {
     const Charlm *c = self;
-    return model_logits(t, &c->model, rows, NULL, rows_scored(rows));
+    return model_windows(t, &c->model, rows, rows_scored(rows));
 }
 
 /* ---- stretches */
@@ -188,7 +188,7 @@ bool charlm_eval(App *a, Error *e)
     Part part;
     if (!open_run(c, e))
         return false;
-    if (!parse_stride(c->options->stride, c->model.context, &stride, e))
+    if (!parse_stride(c->options->stride, model_window(&c->model), &stride, e))
         return app_misused(&c->app);
     c->app.data.scored = (Split)c->options->split;
     if (!part_to_score(&part, &c->text, &c->tokenizer, c->options, e) ||

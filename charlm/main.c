@@ -24,7 +24,7 @@ static const Command commands[] = {
 
 int main(int argc, char **argv)
 {
-    CharlmOptions values;
+    CharlmOptions values = {0}; /* shared options without a row here stay 0 */
     InspectOptions inspect;
     AppKind kind = charlm_kind;
     Options options = {0};

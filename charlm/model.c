@@ -6,10 +6,13 @@
 #include "charlm/model.h"
 
 #include "core/program/network.h"
+#include "core/tensor/operations.h"
 
 bool model_open(Model *m, const SharedOptions *o, size_t vocabulary, Error *e)
 {
     *m = (Model){.vocabulary = vocabulary, .depth = o->depth, .context = o->context};
+    m->memory = o->memory;
+    m->registers = (Registers){(int32_t)vocabulary, o->registers};
     if (!network_suits(o, e))
         return false;
     Parameters *p = &m->parameters;
@@ -38,4 +41,24 @@ Tensor *model_logits(Tape *t, const Model *m, const Rows *rows, const Cache *cac
     AttentionContext context = cache ? context_cached(rows, cache) : context_rows(rows, true);
     context.query_subset = only;
     return linear_logits(t, &m->logits, stack(t, &m->stack, embed(t, &m->embedding, rows), NULL, &context));
+}
+
+/* The memory's embeddings are what training would make of them without dropout. */
+static Tensor *recall(Tape *t, const Model *m, const Rows *memory)
+{
+    const bool training = t->training, recording = t->recording;
+    t->training = t->recording = false;
+    Tensor *x = embed(t, &m->embedding, memory);
+    t->training = training, t->recording = recording;
+    return x;
+}
+
+Tensor *model_windows(Tape *t, const Model *m, const Rows *rows, const Queries *only)
+{
+    if (!m->memory)
+        return model_logits(t, m, &rows[WINDOW], NULL, only);
+    Tensor *past = recall(t, m, &rows[MEMORY]);
+    Tensor *x = stack_recurrent(t, &m->stack, embed(t, &m->embedding, &rows[WINDOW]), past, &rows[WINDOW],
+                                &rows[MEMORY]);
+    return linear_logits(t, &m->logits, only ? gather(t, x, only->index, only->positions) : x);
 }

@@ -20,7 +20,7 @@ bool charlm_show_sample(App *a, Trainer *trainer, uint64_t step, Error *e)
 {
     Charlm *c = (Charlm *)a;
     const Part valid = text_part(&c->text, SPLIT_VALID);
-    const size_t most = valid.size < c->model.context / 2 ? valid.size : c->model.context / 2;
+    const size_t most = valid.size < model_window(&c->model) / 2 ? valid.size : model_window(&c->model) / 2;
     size_t prompt = part_bytes(&valid, &c->tokenizer, 0, most), count;
     prompt -= utf8_tail((const char *)valid.bytes, prompt); /* whole characters: files are looked at, too */
     size_t shown = prompt < 40 ? prompt : 40;

@@ -12,11 +12,13 @@
 
 static const char *const aliases[][2] = {{"token_embedding.weight", "logits.weight"}, {NULL, NULL}};
 
+static Lead lead_of(const Model *m) { return (Lead){m->registers, m->memory}; }
+
 static void batch(void *self, uint64_t step, Batch *b)
 {
     const Charlm *c = self;
     const SharedOptions *o = &c->options->shared;
-    training_batch(c->training, c->model.context, o->batch, (uint32_t)o->seed, step, b);
+    training_batch(c->training, lead_of(&c->model), model_window(&c->model), o->batch, (uint32_t)o->seed, step, b);
 }
 
 static Tensor *loss(void *self, Tape *t, const Rows *rows)
@@ -24,7 +26,7 @@ static Tensor *loss(void *self, Tape *t, const Rows *rows)
     const Charlm *c = self;
     const SharedOptions *o = &c->options->shared;
     const Queries *only = t->training ? NULL : rows_scored(rows);
-    Tensor *logits = model_logits(t, &c->model, rows, NULL, only);
+    Tensor *logits = model_windows(t, &c->model, rows, only);
     return cross_entropy_z(t, logits, only ? only->targets : rows->targets, t->training ? o->smoothing : 0,
                            t->training ? o->z_loss : 0, 0);
 }
@@ -46,17 +48,21 @@ void charlm_task(Charlm *c, Part scored, size_t stride)
     const SharedOptions *o = &c->options->shared;
     size_t rows = o->micro_batch && o->micro_batch < o->batch ? o->micro_batch : o->batch;
     c->training = text_part(&c->text, SPLIT_TRAIN);
-    c->windows = windows_over(scored, c->model.context, stride);
+    c->windows = windows_over(scored, model_window(&c->model), stride);
+    c->windows.lead = lead_of(&c->model);
     c->app.data.score_count = c->windows.count;
     const size_t tokens = windows_scored(&c->windows), bytes = charlm_scored_bytes(c);
-    char of_tokens[48] = "";
+    char of_tokens[48] = "", after[48] = "";
+    if (c->model.memory)
+        snprintf(after, sizeof after, " after a memory of %zu", c->model.memory);
     if (scored.ids)
         snprintf(of_tokens, sizeof of_tokens, " as %zu tokens", tokens);
-    snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu bytes scored%s, context %zu, stride %zu",
-             split_name(c->app.data.scored), bytes, of_tokens, c->windows.context, c->windows.stride);
+    snprintf(c->app.protocol, sizeof c->app.protocol, "%s, %zu bytes scored%s, context %zu%s, stride %zu",
+             split_name(c->app.data.scored), bytes, of_tokens, c->windows.context, after, c->windows.stride);
     c->app.task = (Task){.self = c,
-                         .sides = 1,
-                         .longest = {c->model.context},
+                         .sides = c->model.memory ? 2 : 1,
+                         .before = c->model.memory ? 1 + MEMORY : 0,
+                         .longest = {c->model.context, c->model.memory},
                          .most_rows = o->batch,
                          .batch = batch,
                          .loss = loss,
@@ -75,6 +81,8 @@ static void protocol(const App *a, Buffer *b)
     if (c->windows.part.ids)
         json_add_member(b, "tokens", (double)windows_scored(&c->windows));
     json_add_member(b, "context", (double)c->windows.context);
+    if (c->model.memory)
+        json_add_member(b, "memory", (double)c->model.memory);
     json_add_member(b, "stride", (double)c->windows.stride);
     if (c->options->dynamic > 0)
         json_add_member(b, "dynamic", c->options->dynamic);
@@ -151,7 +159,7 @@ static bool open_model(App *a, Error *e)
     Charlm *c = (Charlm *)a;
     if (!charlm_build(c, e))
         return false;
-    charlm_task(c, (Part){NULL, 0, NULL}, c->model.context);
+    charlm_task(c, (Part){NULL, 0, NULL}, model_window(&c->model));
     return true;
 }
 
@@ -164,13 +172,13 @@ static bool open_all(App *a, Error *e)
         !text_tokenize(&c->text, SPLIT_VALID, &c->tokenizer, e))
         return false;
     Part valid = text_part(&c->text, SPLIT_VALID);
-    if (!part_suits(text_part(&c->text, SPLIT_TRAIN), "training", o->context, e) ||
+    if (!part_suits(text_part(&c->text, SPLIT_TRAIN), "training", model_window(&c->model), e) ||
         !part_suits(valid, "validation", 1, e))
         return false;
     a->data.scored = SPLIT_VALID;
     if (c->options->eval_bytes)
         valid = part_head(valid, &c->tokenizer, c->options->eval_bytes);
-    charlm_task(c, valid, o->context);
+    charlm_task(c, valid, model_window(&c->model));
     if (valid.ids && !o->quiet)
         fprintf(stderr, "%zu different tokens, %.2f bytes each in the validation part\n", c->tokenizer.count,
                 (double)charlm_scored_bytes(c) / (double)windows_scored(&c->windows));
@@ -191,11 +199,14 @@ static DataNote data(const App *a)
     return (DataNote){a->options->data, c->text.size, c->text.sha256};
 }
 
-static double step_tokens(const App *a) { return (double)(a->options->batch * a->options->context); }
+static double step_tokens(const App *a)
+{
+    return (double)(a->options->batch * model_window(&((const Charlm *)a)->model));
+}
 
 static size_t epoch(const App *a)
 {
-    size_t tokens = a->options->batch * a->options->context;
+    size_t tokens = a->options->batch * model_window(&((const Charlm *)a)->model);
     return (((const Charlm *)a)->training.size + tokens - 1) / tokens;
 }
 

@@ -15,7 +15,7 @@ struct Writer {
     Worker *w;
     Cache cache;
     bool exact;
-    size_t held;   /* positions in the cache */
+    size_t held;   /* tokens in the cache, after the registers */
     bool refilled; /* since the prompt was read: it is no longer there */
     int32_t *text; /* [count] prompt and what was written */
     size_t count, capacity;
@@ -47,13 +47,16 @@ static bool feed(Writer *r, size_t count, Error *e)
     const Kernels *k = r->w->tape.k;
     Stream *stream = r->w->stream;
     const int32_t *from = r->text + r->count - count;
-    const int32_t last[] = {(int32_t)count - 1, 0, 1};
+    const Registers registers = {r->m->registers.first, r->exact || !r->held ? r->m->registers.count : 0};
+    const int32_t last[] = {(int32_t)(registers.count + count) - 1, 0, 1};
 
     batch_clear(&r->batch);
-    batch_row(&r->batch, 0, count);
+    const size_t at = batch_row_after(&r->batch, WINDOW, registers, count);
+    if (r->batch.size.sides > MEMORY) /* tokens before are in the cache, or in the row */
+        batch_row(&r->batch, MEMORY, 0);
     for (size_t i = 0; i < count; i++) {
-        r->batch.side[0].ids[i] = from[i];
-        r->batch.side[0].position[i] = (int32_t)(r->held + i);
+        r->batch.side[0].ids[at + i] = from[i];
+        r->batch.side[0].position[at + i] = (int32_t)(r->m->registers.count + r->held + i);
     }
     k->upload(stream, r->last, last, sizeof last);
     bool fine = session_doubles(r->w, session_run(r->w, &r->batch, network, r), 0, r->vocabulary, r->logits, e);
@@ -68,7 +71,7 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 /* Brings the cache up to the text's end, refilling it when it would overflow. */
 static bool read_on(Writer *r, size_t new, Error *e)
 {
-    size_t context = r->m->context;
+    size_t context = model_reads(r->m);
     if (r->exact)
         return feed(r, least(r->count, context), e);
     if (r->held + new <= context)
@@ -87,7 +90,7 @@ static bool read_prompt(Writer *r, Error *e)
         cache_reset(&r->cache, s);
     r->held = 0;
     r->refilled = false;
-    bool fine = read_on(r, least(r->prompt, r->m->context), e);
+    bool fine = read_on(r, least(r->prompt, model_reads(r->m)), e);
     memcpy(r->prompt_logits, r->logits, r->vocabulary * sizeof *r->logits);
     if (!r->exact)
         k->copy(s, r->prompt_length, r->cache.length, sizeof *r->prompt_length);
@@ -104,7 +107,7 @@ static bool begin_again(Writer *r, Error *e)
     if (r->exact)
         return true;
     cache_rewind(&r->cache, r->w->stream, r->prompt_length);
-    r->held = least(r->prompt, r->m->context);
+    r->held = least(r->prompt, model_reads(r->m));
     return true;
 }
 
@@ -164,8 +167,9 @@ bool writer_open(Writer **out, const Charlm *c, Trainer *trainer, const int32_t 
         if (!add_token(w, prompt[i], e))
             return false;
     w->prompt = w->count;
-    if (!batch_open(&w->batch, &(BatchSize){1, 1, {m->context}, 0}, e) ||
-        (!exact && !stack_cache(&w->cache, &m->stack, k, w->w->stream, 1, m->context, e)))
+    const BatchSize row = {.sides = trainer->task->sides, .rows = 1, .positions = {model_positions(m)}};
+    if (!batch_open(&w->batch, &row, e) ||
+        (!exact && !stack_cache(&w->cache, &m->stack, k, w->w->stream, 1, model_positions(m), e)))
         return false;
     return read_prompt(w, e);
 }
@@ -209,8 +213,9 @@ bool writer_trainer(Charlm *c, Trainer *trainer, bool (*open)(App *, Trainer *, 
     Walk w = {.m = m};
     Stream *s = NULL;
     o->batch = o->micro_batch = o->workers = 1;
-    bool fine = k->open(&s, 1, e) && stack_cache(&w.cache, &m->stack, k, s, 1, m->context, e);
-    charlm_task(c, (Part){NULL, 0, NULL}, m->context);
+    bool fine = k->open(&s, 1, e) && stack_cache(&w.cache, &m->stack, k, s, 1, model_positions(m), e);
+    charlm_task(c, (Part){NULL, 0, NULL}, model_window(m));
+    c->app.task.sides = 1, c->app.task.before = 0, c->app.task.longest[WINDOW] = model_positions(m);
     c->app.task.self = &w;
     c->app.task.loss = walk;
     fine = fine && open(&c->app, trainer, e);

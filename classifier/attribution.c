@@ -151,7 +151,7 @@ bool attribution_open(Attribution *m, Classifier *c, const int32_t *ids, size_t 
     Trainer trainer = {0};
     double less;
     *m = (Attribution){
-        .count = count, .lead = c->options->marks, .left_out = memory_get(3 * count, sizeof *m->left_out)};
+        .count = count, .lead = classifier_lead(c), .left_out = memory_get(3 * count, sizeof *m->left_out)};
     if (!m->left_out)
         return memory_error(e, "attributions of words", 3 * count, sizeof *m->left_out);
     m->gradient = m->left_out + count;

@@ -38,13 +38,15 @@ static inline bool classifier_has_classes(const Classifier *c)
     return !classifier_is_masked(c) && c->options->objective != OBJECTIVE_VECTORS;
 }
 
-/* Positions of a row that are marks. */
+/* Positions of a row that are registers or marks, and those before its text. */
 static inline size_t classifier_marks(const Classifier *c)
 {
-    return c->options->marks ? c->options->next_sentence ? 3 : 2 : 0;
+    return c->options->shared.registers + (c->options->marks ? c->options->next_sentence ? 3 : 2 : 0);
 }
 
-/* Adds a row of TEXT, between marks where the model wants them, and returns its first position; then of SEGMENT, where
+static inline size_t classifier_lead(const Classifier *c) { return c->options->shared.registers + c->options->marks; }
+
+/* Adds a row of TEXT, after registers and between marks where the model wants them, and returns its first position; then of SEGMENT, where
  * it has segments: 1 from the row's position `first` on. */
 size_t classifier_add_text(const Classifier *c, Batch *b, const int32_t *ids, size_t count);
 void classifier_add_segments(const Classifier *c, Batch *b, size_t first);

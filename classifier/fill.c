@@ -121,7 +121,7 @@ static size_t fill(const Classifier *c, Batch *b, const int32_t *ids, size_t cou
     batch_row(b, MASKED, lead + found);
     masked->among = TEXT + 1;
     if (lead) {
-        masked->ids[0] = 0;
+        masked->ids[0] = (int32_t)c->model.registers.count;
         b->side[NEXT].targets[batch_row(b, NEXT, 1)] = -1;
     }
     for (size_t i = 0; i < lead + found; i++)

@@ -23,9 +23,11 @@ static bool name_tokens(Labels *t, const Classifier *c, const Buffer *text, cons
     Words words = words_of(text->text, text->size);
     bool fine = true;
     for (size_t i = 0; fine && i < count; i++) {
-        const bool mark = c->options->marks && (i == 0 || i + 1 == count);
+        const bool mark = c->options->marks && (i < classifier_lead(c) || i + 1 == count);
         char name[WORD_MOST + 8] = "<unk>";
-        if (mark || tokens->kind != TOKEN_WORDS)
+        if (i < c->model.registers.count)
+            snprintf(name, sizeof name, "[%zu]", i);
+        else if (mark || tokens->kind != TOKEN_WORDS)
             snprintf(name, sizeof name, "%s", token_name(tokens, ids[i]));
         else if (words_next(&words))
             snprintf(name, sizeof name, ids[i] == tokens->unknown ? "[%s]" : "%s", words.word);
@@ -126,7 +128,7 @@ bool classifier_inspect_further(App *a, Inspection *l, Error *e)
         return fail(e, "--attribution asks which words changed the predicted class, but this run has no classes") ||
                app_misused(a);
     const Side *read = &l->batch.side[TEXT];
-    bool fine = attribution_open(&m, c, read->ids + c->options->marks, read->positions - classifier_marks(c), l->shown,
+    bool fine = attribution_open(&m, c, read->ids + classifier_lead(c), read->positions - classifier_marks(c), l->shown,
                                  e);
     if (fine) {
         add_lines(l, &m, c);

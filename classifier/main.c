@@ -29,7 +29,7 @@ static const Command commands[] = {
 
 int main(int argc, char **argv)
 {
-    ClassifierOptions values;
+    ClassifierOptions values = {0}; /* shared options without a row here stay 0 */
     InspectOptions inspect;
     AppKind kind = classifier_kind;
     Options options = {0};

@@ -12,7 +12,8 @@ static const double usual_share = 0.15;
 static size_t add_pair(const Classifier *c, Batch *b, const Texts *texts, size_t i, size_t row)
 {
     const Pair p = pair_of(&c->masking, texts, i, c->step, row, c->model.context - classifier_marks(c));
-    const size_t second = p.a_count + 2, length = second + p.b_count + 1, at = batch_row(b, TEXT, length);
+    const size_t second = p.a_count + 2, length = second + p.b_count + 1, registers = c->model.registers.count,
+                 at = batch_row_after(b, TEXT, c->model.registers, length);
     int32_t *ids = b->side[TEXT].ids + at;
     ids[0] = c->reading->first;
     memcpy(ids + 1, p.a, p.a_count * sizeof *ids);
@@ -20,11 +21,11 @@ static size_t add_pair(const Classifier *c, Batch *b, const Texts *texts, size_t
     memcpy(ids + second, p.b, p.b_count * sizeof *ids);
     for (size_t k = at; k < at + length; k++)
         b->side[TEXT].targets[k] = -1;
-    classifier_add_segments(c, b, second);
+    classifier_add_segments(c, b, registers + second);
     const size_t label = batch_row(b, NEXT, 1);
     b->side[NEXT].ids[label] = 0;
     b->side[NEXT].targets[label] = p.other;
-    return at;
+    return at - registers;
 }
 
 static size_t add_whole(const Classifier *c, Batch *b, const Texts *texts, size_t i)
@@ -40,12 +41,15 @@ void masked_row(const Classifier *c, const Texts *texts, size_t i, Batch *b)
     const size_t at = pairs ? add_pair(c, b, texts, i, row) : add_whole(c, b, texts, i);
     Side *text = &b->side[TEXT], *masked = &b->side[MASKED];
     const size_t to = masked->positions + pairs; /* slots are filled in after this */
-    const size_t found = mask_tokens(&c->masking, c->step, row, text->ids + at, text->positions - at, masked->ids + to,
-                                     masked->targets + to, text->slots + at);
-    const size_t first = batch_row(b, MASKED, pairs + found);
+    const size_t registers = c->model.registers.count, first = masked->positions, from = at + registers;
+    const size_t found = mask_tokens(&c->masking, c->step, row, text->ids + from, text->positions - from,
+                                     masked->ids + to, masked->targets + to, text->slots + from);
+    for (size_t k = 0; k < found; k++)
+        masked->ids[to + k] += (int32_t)registers;
+    batch_row(b, MASKED, pairs + found);
     masked->among = TEXT + 1;
     if (pairs) {
-        masked->ids[first] = 0;
+        masked->ids[first] = (int32_t)registers;
         masked->targets[first] = -1;
     }
 }

@@ -70,6 +70,7 @@ bool model_open(Model *m, const ClassifierOptions *v, size_t tokens, size_t clas
                  .pool = (Pooling)v->pool,
                  .masked = masked,
                  .headless = headless};
+    m->registers = (Registers){(int32_t)tokens, o->registers};
     if (!network_suits(o, e))
         return false;
     Parameters *p = &m->parameters;

@@ -6,6 +6,7 @@
 #include "classifier/options.h"
 #include "core/nn/embedding.h"
 #include "core/nn/stack.h"
+#include "core/train/batch.h"
 
 /* Sides of a batch. */
 enum {
@@ -21,8 +22,9 @@ typedef struct Model {
     size_t context;
     size_t classes; /* or tokens */
     Pooling pool;
-    bool masked;   /* it predicts tokens */
-    bool headless; /* nobody asks for its logits, which are those of the table of tokens */
+    bool masked;         /* it predicts tokens */
+    Registers registers; /* at the beginning of each text */
+    bool headless;       /* nobody asks for its logits, which are those of the table of tokens */
     Parameters parameters;
     Embedding embedding, segments; /* segments.table NULL: there are none */
     Dropout drop;                  /* of their sum */

@@ -7,7 +7,7 @@
 size_t classifier_add_text(const Classifier *c, Batch *b, const int32_t *ids, size_t count)
 {
     const bool marks = c->options->marks;
-    const size_t length = count + (marks ? 2 : 0), at = batch_row(b, TEXT, length);
+    const size_t length = count + (marks ? 2 : 0), at = batch_row_after(b, TEXT, c->model.registers, length);
     Side *text = &b->side[TEXT];
     memcpy(text->ids + at + marks, ids, count * sizeof *ids);
     if (marks) {
@@ -16,7 +16,7 @@ size_t classifier_add_text(const Classifier *c, Batch *b, const int32_t *ids, si
     }
     for (size_t i = at; i < at + length; i++)
         text->targets[i] = -1;
-    return at;
+    return at - c->model.registers.count;
 }
 
 void classifier_add_segments(const Classifier *c, Batch *b, size_t first)

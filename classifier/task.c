@@ -65,6 +65,7 @@ void classifier_task(Classifier *c)
                          .loss_side = {LABEL},
                          .token_side = TEXT,
                          .first_word = {c->reading ? c->reading->first_word : UNKNOWN + 1},
+                         .end_word = {c->model.registers.first},
                          .unknown_word = {c->reading ? c->reading->unknown : UNKNOWN},
                          .guesses = true,
                          .batch = dataset_batch,
@@ -228,7 +229,8 @@ static bool tokens_suit(const Classifier *c, Error *e)
     if (v->next_sentence && !(v->marks && v->segments))
         return fail(e, "--next-sentence needs --marks and --segments");
     return o->context > classifier_marks(c) ||
-           fail(e, "--context %zu: %zu of its positions are for [CLS] and [SEP]", o->context, classifier_marks(c));
+           fail(e, "--context %zu: %zu of its positions are for registers, [CLS] and [SEP]", o->context,
+                classifier_marks(c));
 }
 
 bool classifier_build(Classifier *c, size_t tokens, size_t classes, Error *e)
@@ -413,7 +415,7 @@ static void protocol(const App *a, Buffer *b)
 static size_t vocabulary(const App *a, size_t side, size_t *targets)
 {
     const Classifier *c = (const Classifier *)a;
-    const size_t ids[] = {c->model.embedding.table->shape[0], c->model.masked ? c->model.context : 1, 2, 1};
+    const size_t ids[] = {(size_t)c->model.registers.first, c->model.masked ? c->model.context : 1, 2, 1};
     *targets = side == LABEL ? c->model.classes : side == NEXT ? 2 : 0;
     return ids[side];
 }

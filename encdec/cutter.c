@@ -133,6 +133,9 @@ bool cutter_ids(Cutter *c, size_t side, Line line, Ids *ids, Error *e)
     Line words;
     if (p->apart && side == TARGET)
         return word_ids(&p->target, line, ids, e);
+    for (size_t i = 0; side == SOURCE && i < p->registers; i++)
+        if (!ids_add(ids, (int32_t)(p->count + i), e))
+            return false;
     switch (p->type) {
     case SUBWORDS_BYTES: return byte_ids(line, ids, e);
     case SUBWORDS_WORDPIECE:

@@ -30,7 +30,7 @@ static const Command commands[] = {
 
 int main(int argc, char **argv)
 {
-    EncdecOptions values;
+    EncdecOptions values = {0}; /* shared options without a row here stay 0 */
     InspectOptions inspect;
     AppKind kind = encdec_kind;
     Options options = {0};

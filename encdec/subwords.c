@@ -247,7 +247,11 @@ bool subwords_read(Subwords *p, const SubwordsOptions *o, const char *folder, Er
 {
     RunFiles f;
     size_t ignored;
-    *p = (Subwords){.type = o->type, .tokens = o->tokens, .apart = o->apart, .count = FIRST_SUBWORD + 256};
+    *p = (Subwords){.type = o->type,
+                    .tokens = o->tokens,
+                    .apart = o->apart,
+                    .count = FIRST_SUBWORD + 256,
+                    .registers = o->registers};
     bool done = files_of(&f, folder, e) && read_files(p, o, &f, e) &&
                 (!o->apart || read_vocabulary(&p->target, &ignored, f.path[TARGETS], e)) &&
                 subwords_find_words(p, o, e);
@@ -355,6 +359,8 @@ void subwords_name(const Subwords *p, size_t side, int32_t id, Buffer *name)
 {
     if (p->apart && side == TARGET)
         buffer_print(name, "%s", vocabulary_word(&p->target, id));
+    else if ((size_t)id >= p->count)
+        buffer_print(name, "[%zu]", (size_t)id - p->count);
     else if (p->type == SUBWORDS_BYTES && id >= FIRST_SUBWORD)
         buffer_print(name, "0x%02x", (unsigned)(id - FIRST_SUBWORD));
     else

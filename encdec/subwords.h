@@ -58,6 +58,7 @@ typedef struct SubwordsOptions {
                       text as it stands */
     bool only_spaces; /* bpe learns from words as subword-nmt has them: a tab is a character like others */
     const char *codes, *vocabulary; /* files that are given; NULL: none */
+    size_t registers;               /* ids before those of each source, after all others */
     size_t threshold;               /* bpe: how often a subword is in `vocabulary` that may be given */
 } SubwordsOptions;
 
@@ -65,6 +66,7 @@ typedef struct Subwords {
     SubwordType type;
     Tokens tokens;
     size_t count;          /* ids */
+    size_t registers;      /* that each source begins with: ids from count on */
     Vocabulary vocabulary; /* of words, or of the subwords of words */
     bool apart;
     Vocabulary target; /* where it is apart */

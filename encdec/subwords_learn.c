@@ -306,7 +306,11 @@ static bool learn(Subwords *p, const SubwordsOptions *o, const SubwordsText *tex
 bool subwords_learn(Subwords *p, const SubwordsOptions *o, const SubwordsText *texts, size_t count, Pool *pool,
                     SubwordsSeen *seen, Error *e)
 {
-    *p = (Subwords){.type = o->type, .tokens = o->tokens, .apart = o->apart, .count = FIRST_SUBWORD + 256};
+    *p = (Subwords){.type = o->type,
+                    .tokens = o->tokens,
+                    .apart = o->apart,
+                    .count = FIRST_SUBWORD + 256,
+                    .registers = o->registers};
     if (seen)
         *seen = (SubwordsSeen){0};
     bool done = learn(p, o, texts, count, pool, seen, e) && subwords_find_words(p, o, e);

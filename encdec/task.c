@@ -82,6 +82,7 @@ bool encdec_task(EncDec *c, Error *e)
                          .loss_side = {TARGET},
                          .token_side = TARGET,
                          .first_word = {FIRST_SUBWORD, FIRST_SUBWORD},
+                         .end_word = {(int32_t)(c->model.source.table->shape[0] - c->options->shared.registers)},
                          .batch = dataset_batch,
                          .loss = loss,
                          .score_batch = dataset_score_batch,
@@ -134,6 +135,7 @@ bool encdec_subwords_options(SubwordsOptions *o, const EncDec *c, Error *e)
                            .word_positions = v->word_positions,
                            .codes = v->codes,
                            .vocabulary = v->vocabulary,
+                           .registers = v->shared.registers,
                            .threshold = v->threshold};
     return subwords_suit(o, e) &&
            (o->type == SUBWORDS_BYTES || o->type == SUBWORDS_GPT2 ||
@@ -161,6 +163,8 @@ static bool suits(EncDec *c, Error *e)
         return refuse(c, e, "--micro-batch counts rows; encdec counts tokens: give --micro-tokens");
     if (c->options->shared.context < 2)
         return refuse(c, e, "--context is 1: a sentence of one subword and its </s> needs 2");
+    if (c->options->trees && c->options->shared.registers)
+        return refuse(c, e, "--registers are not for --trees, whose positions belong to words");
     return network_suits(&c->options->shared, e) || app_misused(&c->app);
 }
 

@@ -83,7 +83,7 @@ Reference reference_open(const char *name, size_t sides)
     f.batch_count = (size_t)reference_number(&f, "batches");
     ck_assert(f.batch_count <= REFERENCE_BATCHES);
     for (size_t i = 0; i < f.batch_count; i++) {
-        ck_done(batch_open(&f.batch[i], &(BatchSize){sides, 8, {64, 64, 64}, 0}, &e), e);
+        ck_done(batch_open(&f.batch[i], &(BatchSize){sides, 8, {64, 64, 64}, 0, 0}, &e), e);
         for (size_t side = 0; side < sides; side++)
             read_side(&f, i, side, &f.batch[i]);
     }
@@ -175,6 +175,8 @@ SharedOptions reference_options(const Reference *f)
         .bias = whole(f, "bias"),
         .tie = whole(f, "tie"),
         .gate = rare(f, "gate"),
+        .registers = rare(f, "registers"),
+        .memory = rare(f, "memory"),
         .experts = rare(f, "experts"),
         .chosen_experts = rare(f, "chosen-experts"),
         .load_loss = (double)rare(f, "load-permille") / 1000,

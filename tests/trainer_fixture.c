@@ -73,6 +73,7 @@ void trainer_fixture_open(TrainerFixture *t, const Kernels *k, const Network *n,
     ck_assert_ptr_nonnull(t->losses);
     t->task = (Task){.self = t,
                      .sides = n->sides,
+                     .before = n->sides == 2 && n->side == 0 ? 2 : 0, /* the memory of what is scored */
                      .loss_side = {n->side},
                      .longest = {longest, longest, longest},
                      .most_rows = most_rows,

@@ -256,7 +256,7 @@ Tensor *block(Tape *t, const Block *b, Tensor *x, Tensor *memory, const Attentio
     assert(!context->residual_scores || !context->query_subset);
     assert(b->crosses ? !memory != !context->cross_cache : !memory);
     if (context->query_subset) {
-        assert((!t->training || !context->query_subset->offset) && !context->kv_cache);
+        assert(!context->kv_cache);
         args.context.self_mask = attend_only(&context->self_mask, context->query_subset);
         args.context.cross_mask = attend_only(&context->cross_mask, context->query_subset);
     }

@@ -75,6 +75,7 @@ static double one(const Parameter *p, size_t row, size_t column) { return (void)
 Linear linear_last(Parameters *p, Parameter *table, size_t in, size_t out, const char *name)
 {
     Linear l = table ? linear_tied(table) : linear_new(p, in, out, true, name);
+    l.out = out; /* a table may have more rows: those of registers */
     if (l.weight)
         l.weight->edge = EDGE_OUT;
     if (p->wider > 0 && (p->wider < 1 || p->wider > 1) &&

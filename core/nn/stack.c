@@ -121,15 +121,38 @@ bool stack_may_narrow(const StackOptions *o)
            !o->block.macaron && !o->residual_scores;
 }
 
+/* Of block i. */
+static void hide_keys(const Stack *s, size_t i, Attend *mask)
+{
+    const bool all = s->window_pattern && s->window_pattern[i % strlen(s->window_pattern)] == 'L';
+    if (!all)
+        attend_masked(mask, &s->key_mask);
+}
+
+/* What the first block reads, and what comes out after the last one. */
+static Tensor *begin(Tape *t, const Stack *s, Tensor *x)
+{
+    if (s->embedding_norm.gain)
+        x = norm(t, &s->embedding_norm, x);
+    return s->residual ? concat(t, (Tensor *[]){x, x}, 2) : x;
+}
+
+static Tensor *finish(Tape *t, const Stack *s, Tensor *x)
+{
+    if (s->residual) {
+        const size_t dim = x->columns / 2;
+        return add(t, slice(t, x, 0, dim), norm(t, &s->norm, slice(t, x, dim, dim)), (Dropout){0});
+    }
+    return s->normed ? norm(t, &s->norm, x) : x;
+}
+
 Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const AttentionContext *context)
 {
     const Queries *only = context->query_subset;
     /* every block must compute all positions, or the last one is skipped, or was not made for these positions */
     bool late = context->kv_cache || !s->depth || s->residual_scores || is_skipped(s, s->depth - 1) ||
                 (only && !only->offset && !s->narrows);
-    if (s->embedding_norm.gain)
-        x = norm(t, &s->embedding_norm, x);
-    x = s->residual ? concat(t, (Tensor *[]){x, x}, 2) : x;
+    x = begin(t, s, x);
     Tensor **read = arena_take(&t->host, s->depth * sizeof *read), *values = NULL; /* what each block reads */
     if (s->depth > 1 && s->block[1].attention.value_blend.own)
         values = block_values(t, &s->block[0], x);
@@ -143,9 +166,7 @@ Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Attentio
         now.residual_scores = s->residual_scores;
         if (s->residual_scores && x->beside) /* before the first block there are none */
             now.self_scores = x->beside, now.cross_scores = x->beside->beside;
-        const bool all = s->window_pattern && s->window_pattern[i % strlen(s->window_pattern)] == 'L';
-        if (!all)
-            attend_masked(&now.self_mask, &s->key_mask);
+        hide_keys(s, i, &now.self_mask);
         now.kv_cache = layer_of(context->kv_cache, i);
         now.cross_cache = layer_of(context->cross_cache, i);
         now.query_subset = i + 1 == s->depth && !late ? only : NULL;
@@ -154,11 +175,48 @@ Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Attentio
     }
     if (only && late)
         x = gather(t, x, only->index, only->positions);
-    if (s->residual) {
-        const size_t dim = x->columns / 2;
-        return add(t, slice(t, x, 0, dim), norm(t, &s->norm, slice(t, x, dim, dim)), (Dropout){0});
+    return finish(t, s, x);
+}
+
+/* What each block reads of the past: [depth] tensors that want no gradient. */
+static Tensor **past_of_blocks(Tape *t, const Stack *s, Tensor *past, const Rows *rows)
+{
+    Tensor **read = arena_take(&t->host, s->depth * sizeof *read);
+    for (size_t i = 0; i < s->depth; i++) {
+        AttentionContext context = context_rows(rows, true);
+        if (i)
+            hide_keys(s, i - 1, &context.self_mask);
+        if (i && !is_skipped(s, i - 1))
+            past = block(t, &s->block[i - 1], past, NULL, &context);
+        read[i] = past = i ? past : begin(t, s, past);
     }
-    return s->normed ? norm(t, &s->norm, x) : x;
+    return read;
+}
+
+Tensor *stack_recurrent(Tape *t, const Stack *s, Tensor *x, Tensor *past, const Rows *rows, const Rows *past_rows)
+{
+    const Joined *joined = &rows->joined;
+    const bool training = t->training, recording = t->recording;
+    const Rows all = {.positions = joined->positions,
+                      .rows = rows->rows,
+                      .longest = joined->longest,
+                      .position = joined->position,
+                      .start = joined->start};
+    t->training = t->recording = false;
+    Tensor **read = past_of_blocks(t, s, past, past_rows);
+    t->training = training, t->recording = recording;
+    x = begin(t, s, x);
+    for (size_t i = 0; i < s->depth; i++) {
+        if (is_skipped(s, i))
+            continue;
+        AttentionContext context = context_rows(&all, true);
+        hide_keys(s, i, &context.self_mask);
+        context.query_subset = &joined->own;
+        Tensor *whole = add(t, gather(t, read[i], joined->from_before, joined->positions),
+                            gather(t, x, joined->from_own, joined->positions), (Dropout){0});
+        x = block(t, &s->block[i], whole, NULL, &context);
+    }
+    return finish(t, s, x);
 }
 
 bool stack_cache(Cache *c, const Stack *s, const Kernels *k, Stream *stream, size_t rows, size_t capacity, Error *e)

@@ -85,6 +85,11 @@ void stack_close(Stack *s);
  * another and the stack was not made for that (last_side). */
 Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const AttentionContext *context);
 
+/* Transformer-XL (Dai et al. 2019): x [N,D] are rows that continue those of `past` [M,D]; each block's keys and values are
+ * also those of what the block before made of the past. That is computed first, without dropout and without a gradient.
+ * joined: of x's rows, with those of the past before them, which are past_rows. Causal; x [N,D] comes out. */
+Tensor *stack_recurrent(Tape *t, const Stack *s, Tensor *x, Tensor *past, const Rows *rows, const Rows *past_rows);
+
 /* A cache for what the stack reads or, in a decoder, for its memory: `rows` rows of up to `capacity` positions. */
 bool stack_cache(Cache *c, const Stack *s, const Kernels *k, Stream *stream, size_t rows, size_t capacity, Error *e);
 

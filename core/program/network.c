@@ -75,6 +75,27 @@ static bool mask_suits(const SharedOptions *o, Error *e)
     return true;
 }
 
+/* Positions that attention can reach. */
+static size_t reach_of(const SharedOptions *o) { return o->context + o->memory; }
+
+static bool memory_suits(const SharedOptions *o, Error *e)
+{
+    const char *other = o->registers         ? "registers"
+                        : o->macaron         ? "macaron"
+                        : o->value_residual  ? "value-residual"
+                        : o->residual_scores ? "residual-scores"
+                        : o->skip            ? "skip"
+                                             : NULL;
+    if (!o->memory)
+        return true;
+    if (other)
+        return fail(e, "--memory does not support --%s", other);
+    if (o->memory > o->context)
+        return fail(e, "--memory %zu is more than --context %zu: give as much at most", o->memory, o->context);
+    return o->positions == POSITIONS_NONE || o->positions == POSITIONS_ROTARY ||
+           fail(e, "--memory: positions of a text before are not those of --context: give --positions none or rotary");
+}
+
 static size_t chosen_experts(const SharedOptions *o) { return o->chosen_experts ? o->chosen_experts : 2; }
 
 static bool experts_suit(const SharedOptions *o, Error *e)
@@ -111,6 +132,8 @@ bool network_suits(const SharedOptions *o, Error *e)
         return fail(e, "--qk-norm-kind belongs to --qk-norm, which is missing");
     if (o->norm_epsilon > 0 && (o->norm_kind == NORM_SCALE || o->norm_kind == NORM_TANH))
         return fail(e, "--norm-epsilon belongs to --norm-kind layer, rms and rms-plain: other norms add nothing");
+    if (o->registers && o->registers >= o->context)
+        return fail(e, "--registers %zu leave none of --context %zu for a text", o->registers, o->context);
     if (o->residual_scores && o->attention == ATTENTION_FUSED)
         return fail(e, "--residual-scores needs the scores of the block before, which fused attention does not keep: "
                        "give --attention composed");
@@ -120,7 +143,7 @@ bool network_suits(const SharedOptions *o, Error *e)
     if (o->skip_blocks && !stack_can_skip(o->skip_blocks, o->depth))
         return fail(e, "--skip-blocks '%s': expected numbers of blocks, such as 1,3, from 0 to %zu", o->skip_blocks,
                     o->depth - !!o->depth);
-    return attention_suits(o, e) && mask_suits(o, e) && experts_suit(o, e) && mup_suits(o, e);
+    return attention_suits(o, e) && mask_suits(o, e) && experts_suit(o, e) && memory_suits(o, e) && mup_suits(o, e);
 }
 
 /* How many times as wide as the base of --parametrization mup; 1 without it. */
@@ -156,17 +179,17 @@ BlockOptions network_block(const SharedOptions *o)
                       .weights = {.cap = o->score_cap,
                                   .talking = o->talking_heads,
                                   .top = o->top_keys,
-                                  .sigmoid = o->sigmoid_attention ? o->context : 0,
+                                  .sigmoid = o->sigmoid_attention ? reach_of(o) : 0,
                                   .memory = o->memory_keys},
                       .sink = o->sink_score,
                       .gate = o->value_gate,
                       .dropout = o->attention_dropout,
-                      .rotary = {.context = o->positions == POSITIONS_ROTARY ? o->context : 0,
+                      .rotary = {.context = o->positions == POSITIONS_ROTARY ? reach_of(o) : 0,
                                  .base = o->rotary_base,
                                  .share = o->rotary_share,
                                  .stretch = o->rotary_stretch,
                                  .ntk = o->rotary_scaling},
-                      .distances = {(DistanceKind)o->distances, .reach = o->context - 1, .heads = o->alibi_heads}},
+                      .distances = {(DistanceKind)o->distances, .reach = reach_of(o) - 1, .heads = o->alibi_heads}},
         .ff = o->ff ? o->ff : 4 * o->dim,
         .activation = (Activation)o->activation,
         .gate = o->gate,
@@ -181,7 +204,7 @@ BlockOptions network_block(const SharedOptions *o)
 
 EmbeddingOptions network_embedding(const SharedOptions *o, size_t vocabulary)
 {
-    return (EmbeddingOptions){.vocabulary = vocabulary,
+    return (EmbeddingOptions){.vocabulary = vocabulary + o->registers,
                               .context = o->context,
                               .dim = o->dim,
                               .positions = (Positions)o->positions,
@@ -196,7 +219,7 @@ StackOptions network_stack(const SharedOptions *o, const char *blocks, const cha
                           .depth = o->depth,
                           .loops = o->loops,
                           .key_mask = {.window = o->window,
-                                       .sinks = o->sinks,
+                                       .sinks = o->sinks + (o->window || o->sparse ? o->registers : 0),
                                        .pattern = (Pattern)o->sparse,
                                        .block = !o->sparse        ? 0
                                                 : o->sparse_block ? o->sparse_block

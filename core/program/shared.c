@@ -115,6 +115,7 @@ const Option shared_options[] = {
     {"loops", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(loops), NULL, "[1,4096]", "how many times the chain of blocks runs, with the same weights (default 1)"},
     {"ff", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(ff), "0", "[0,1048576]", "hidden width of the feed-forward network (0: 4 dim)"},
     {"context", 'C', OPTION_SIZE, OPTION_MODEL, BUILD | PLOT, AT(context), "256", "[1,1048576]", "how many positions the model reads at once"},
+    {"registers", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(registers), NULL, "[1,1024]", "learned vectors before each text (encdec: source), of --context's positions, that are no tokens and that all positions see (none given: 0)"},
     {"window", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(window), "0", NULL, "how many keys a query sees (0: all)"},
     {"window-pattern", 0, OPTION_TEXT, OPTION_MODEL, BUILD, AT(window_pattern), NULL, "SSSL", "one letter per block, repeated: S, queries see --window keys; L, all keys (default S)"},
     {"sinks", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(sinks), NULL, "[1,1048576]", "all queries see the first N keys, whatever --window and --sparse hide; with --sparse local, the first N queries also see all keys (default 0)"},

@@ -359,6 +359,8 @@ const RunRare run_rare[] = {
     {"keep-outer", "no"},
     {"keep-functions", "no"},
     {"keep-traces", "no"},
+    {"registers", "0"},
+    {"memory", "0"},
     {"experts", "0"},
     {"chosen-experts", "2"},
     {"load-loss", "0"},

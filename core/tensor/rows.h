@@ -19,6 +19,16 @@ typedef struct Queries {
                                 * another, so nothing may depend on how far a key is from its query */
 } Queries;
 
+/* Each row of a side after the row of another side that comes before it: what a network reads that remembers. */
+typedef struct Joined {
+    size_t positions, longest;
+    const int32_t *start;       /* [B+1] */
+    const int32_t *position;    /* [positions] index within the row */
+    const int32_t *from_before; /* [positions] where each stands on the side before; negative: it is the side's own */
+    const int32_t *from_own;    /* [positions] the same for the side itself */
+    Queries own;                /* its positions among all */
+} Joined;
+
 typedef struct Rows {
     size_t positions, rows, longest; /* N, B, T */
     const int32_t *ids;              /* [N] tokens; of a side that is positions of another side: their indices there */
@@ -26,6 +36,7 @@ typedef struct Rows {
     const int32_t *targets;          /* [N] negative: not scored; NULL where nothing is scored */
     const int32_t *position;         /* [N] index within the row */
     const int32_t *start;            /* [B+1] */
+    Joined joined;                   /* start NULL: no side comes before */
     Queries scored; /* of each row the positions from its first target on; index NULL: all of every row */
 } Rows;
 

@@ -56,6 +56,16 @@ size_t batch_row(Batch *b, size_t side, size_t length)
     return first;
 }
 
+size_t batch_row_after(Batch *b, size_t side, Registers registers, size_t length)
+{
+    const size_t at = batch_row(b, side, registers.count + length);
+    for (size_t i = 0; i < registers.count; i++) {
+        b->side[side].ids[at + i] = registers.first + (int32_t)i;
+        b->side[side].targets[at + i] = -1;
+    }
+    return at + registers.count;
+}
+
 size_t batch_length(const Batch *b, size_t row)
 {
     size_t longest = 1;
@@ -107,6 +117,8 @@ size_t device_rows_bytes(const BatchSize *size)
     size_t numbers = SIDES;
     for (size_t i = 0; i < size->sides; i++)
         numbers += 4 * round_up(size->positions[i], size->round) + 2 * size->positions[i] + 3 * size->rows + 2;
+    if (size->before)
+        numbers += 4 * size->positions[0] + 3 * size->positions[size->before - 1] + 2 * size->rows + 1;
     return numbers * sizeof(int32_t);
 }
 
@@ -226,6 +238,39 @@ static Rows stage_side(const DeviceRows *d, size_t *at, const Batch *b, size_t n
     return rows;
 }
 
+/* Rows of a side that come after those of another. */
+static Joined stage_joined(const DeviceRows *d, size_t *at, const Side *own, const Side *before, const Rows *rows,
+                           size_t first)
+{
+    const size_t count = rows->rows, n_own = (size_t)(own->start[first + count] - own->start[first]),
+                 n = n_own + (size_t)(before->start[first + count] - before->start[first]);
+    int32_t *start = staged(d, *at), *position = start + count + 1, *from_before = position + n,
+            *from_own = from_before + n, *index = from_own + n, *offset = index + n_own, i = 0, of_before = 0,
+            of_own = 0;
+    Joined j = {.positions = n, .own = {.positions = n_own, .longest = rows->longest, .start = rows->start}};
+    for (size_t r = first; r < first + count; r++) {
+        const int32_t lead = before->start[r + 1] - before->start[r], length = own->start[r + 1] - own->start[r];
+        *start++ = i;
+        *offset++ = lead;
+        for (int32_t p = 0; p < lead + length; p++, i++) {
+            *position++ = p;
+            *from_before++ = p < lead ? of_before++ : -1;
+            *from_own++ = p < lead ? -1 : of_own++;
+            if (p >= lead)
+                *index++ = i;
+        }
+        j.longest = (size_t)(lead + length) > j.longest ? (size_t)(lead + length) : j.longest;
+    }
+    *start = i;
+    j.start = pass(d, at, count + 1);
+    j.position = pass(d, at, n);
+    j.from_before = pass(d, at, n);
+    j.from_own = pass(d, at, n);
+    j.own.index = pass(d, at, n_own);
+    j.own.offset = pass(d, at, count);
+    return j;
+}
+
 /* Where the rows will be; returns how many bytes they are. */
 static size_t stage_rows(DeviceRows *d, Rows *rows, const Batch *b, size_t first, size_t count)
 {
@@ -239,6 +284,8 @@ static size_t stage_rows(DeviceRows *d, Rows *rows, const Batch *b, size_t first
     stage(d, &at, first_position, SIDES);
     for (size_t i = 0; i < d->size.sides; i++)
         rows[i] = stage_side(d, &at, b, i, first, count);
+    if (d->size.before)
+        rows[0].joined = stage_joined(d, &at, &b->side[0], &b->side[d->size.before - 1], &rows[0], first);
     return at;
 }
 

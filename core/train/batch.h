@@ -22,7 +22,8 @@ typedef struct Side {
 typedef struct BatchSize {
     size_t sides, rows;
     size_t positions[SIDES];
-    size_t round; /* on the device, positions that belong to no row make a multiple of this; 0: there are none */
+    size_t round;  /* on the device, positions that belong to no row make a multiple of this; 0: there are none */
+    size_t before; /* 1 + the side whose rows come before those of side 0 (see Joined); 0: none */
 } BatchSize;
 
 typedef struct Batch {
@@ -37,6 +38,16 @@ void batch_clear(Batch *b);
 /* Adds a row of `length` positions to a side and numbers them; the caller fills ids and targets. Returns the row's
  * first position. */
 size_t batch_row(Batch *b, size_t side, size_t length);
+
+/* What each row of a side begins with: ids that are learned vectors and no tokens (registers). */
+typedef struct Registers {
+    int32_t first; /* id; the others follow */
+    size_t count;
+} Registers;
+
+/* The same for a row that begins with registers, filled in and not scored; `length` positions and the result do not count
+ * them. */
+size_t batch_row_after(Batch *b, size_t side, Registers registers, size_t length);
 
 /* Positions of a row on the side where it is longest, but no fewer than 1; and of all rows together. */
 size_t batch_length(const Batch *b, size_t row);

@@ -62,7 +62,8 @@ enum { ROUND = 32 };
 
 BatchSize plan_size(const Task *task, size_t rows, bool micro)
 {
-    BatchSize size = {.sides = task->sides, .rows = rows, .round = task->micro_positions ? ROUND : 0};
+    BatchSize size = {
+        .sides = task->sides, .rows = rows, .before = task->before, .round = task->micro_positions ? ROUND : 0};
     for (size_t i = 0; i < task->sides; i++) {
         size_t most = micro ? task->micro_positions : task->step_positions;
         size.positions[i] = rows * task->longest[i];

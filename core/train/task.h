@@ -6,17 +6,18 @@
 #include "core/train/batch.h"
 
 typedef struct Task {
-    void *self;               /* handed to each function */
-    size_t sides;             /* of a batch */
-    size_t most_rows;         /* of a step's batch */
-    size_t longest[SIDES];    /* longest row there can be */
-    size_t step_positions;    /* of a step's batch on each side; 0: as many as its rows can have */
-    size_t micro_positions;   /* the same of a micro-batch, and of a batch that is scored: a step is then cut into
+    void *self;                /* handed to each function */
+    size_t sides;              /* of a batch */
+    size_t most_rows;          /* of a step's batch */
+    size_t longest[SIDES];     /* longest row there can be */
+    size_t step_positions;     /* of a step's batch on each side; 0: as many as its rows can have */
+    size_t micro_positions;    /* the same of a micro-batch, and of a batch that is scored: a step is then cut into
                                * micro-batches by positions, not by rows. No less than the longest row */
-    size_t loss_side[LOSSES]; /* loss i is scored on the targets of this side */
-    size_t token_side;        /* whose positions are counted as tokens */
-    int32_t
-        first_word[SIDES]; /* of each side: ids from this one on are words, of which training may drop some; 0: none */
+    size_t before;             /* 1 + the side whose rows come before those of side 0; 0: none */
+    size_t loss_side[LOSSES];  /* loss i is scored on the targets of this side */
+    size_t token_side;         /* whose positions are counted as tokens */
+    int32_t first_word[SIDES]; /* of each side: ids from this one on are words, of which training drops some; 0: none */
+    int32_t end_word[SIDES];   /* where the words end; 0: nowhere */
     int32_t unknown_word[SIDES]; /* what is read in their place */
     bool guesses;                /* when it scores, its loss leaves guesses at the targets of loss 0 on the tape */
 

@@ -93,6 +93,19 @@ START_TEST(twice_n_steps_are_n_steps_and_n_more)
     expect_same_runs(whole, halves, 28);
 }
 
+/* What a window remembers is computed anew in each step, so there is nothing to be saved. */
+START_TEST(a_memory_needs_no_state_to_go_on)
+{
+    const char *whole = fresh_path("whole"), *halves = fresh_path("halves"),
+               *how = TINY " --memory 16 --positions rotary --distances none --dropout 0.1 -q";
+    works("train --run %s %s --steps 12", whole, how);
+    works("train --run %s %s --steps 5", halves, how);
+    resume(halves, 12);
+    for (size_t i = 0; i < 2; i++)
+        expect_same(whole, halves,
+                    i ? "checkpoints/00000012/state.safetensors" : "checkpoints/00000012/model.safetensors");
+}
+
 /* Others round otherwise: a run that began on an older processor keeps its bits on a newer one. */
 START_TEST(a_run_keeps_the_instructions_that_it_began_with)
 {
@@ -512,7 +525,8 @@ START_TEST(groups_of_tensors_are_the_runs_own)
     refused(1, "expected lr=X, decay=X or beta1=X", "train --resume %s --steps 7 --groups *:momentum=0", whole);
 }
 
-static const Test tests[] = {TEST(twice_n_steps_are_n_steps_and_n_more),
+static const Test tests[] = {TEST(a_memory_needs_no_state_to_go_on),
+                             TEST(twice_n_steps_are_n_steps_and_n_more),
                              TEST(a_run_keeps_the_instructions_that_it_began_with),
                              TEST(what_comes_after_the_checkpoint_is_dropped),
                              TEST(what_a_killed_beginning_left_is_not_checked),

@@ -52,10 +52,11 @@ START_TEST(temperature_zero_takes_the_likeliest)
     expect(run, "--length 100 --temperature 0", "--length 100 --temperature 1 --top-k 2 --seed 3", false);
 }
 
-/* Prompt and text fit into the context: both ways see the same. */
+/* Prompt and text fit into the context, after registers, or with a memory: both ways see the same. */
 START_TEST(a_cache_changes_nothing_inside_the_context)
 {
-    const char *run = trained(""), *prompt = "--prompt The_step_of_a_model_ --length 43 --temperature";
+    static const char *const models[] = {"", "--registers 3", "--memory 9 --positions rotary --distances none"};
+    const char *run = trained(models[_i]), *prompt = "--prompt The_step_of_a_model_ --length 40 --temperature";
     for (int t = 0; t < 2; t++) {
         char cached[200], exact[220];
         snprintf(cached, sizeof cached, "%s %d", prompt, t);
@@ -396,7 +397,7 @@ START_TEST(a_file_gets_the_bytes_as_they_are)
 
 static const Test tests[] = {TEST(the_seed_decides),
                              TEST(temperature_zero_takes_the_likeliest),
-                             TEST(a_cache_changes_nothing_inside_the_context),
+                             TEST_LOOP(a_cache_changes_nothing_inside_the_context, 3),
                              TEST(text_goes_on_after_the_context),
                              TEST(a_prompt_is_shown_and_may_come_from_a_file),
                              TEST(the_text_is_the_same_whatever_workers_and_team),

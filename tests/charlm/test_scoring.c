@@ -74,7 +74,7 @@ static double bits_behind(Opened *o, const unsigned char *bytes, size_t count)
     Batch b;
     Error e;
     double logits[BYTES], sum = 0;
-    ck_done(batch_open(&b, &(BatchSize){1, 1, {count}, 0}, &e), e);
+    ck_done(batch_open(&b, &(BatchSize){1, 1, {count}, 0, 0}, &e), e);
     batch_row(&b, 0, count);
     for (size_t i = 0; i < count; i++) {
         b.side[0].ids[i] = bytes[i];
@@ -141,7 +141,7 @@ static double nats_of_window(Opened *o, const unsigned char *bytes, size_t count
     Batch b;
     Error e;
     double logits[CONTEXT * BYTES], nats = 0;
-    ck_done(batch_open(&b, &(BatchSize){1, 1, {count}, 0}, &e), e);
+    ck_done(batch_open(&b, &(BatchSize){1, 1, {count}, 0, 0}, &e), e);
     batch_row(&b, 0, count);
     for (size_t i = 0; i < count; i++) {
         b.side[0].ids[i] = bytes[i];
@@ -256,7 +256,7 @@ START_TEST(windows_score_each_byte_once_after_a_context_that_is_full_enough)
     Error e;
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)(7 * i);
-    ck_done(batch_open(&b, &(BatchSize){1, 1, {10}, 0}, &e), e);
+    ck_done(batch_open(&b, &(BatchSize){1, 1, {10}, 0, 0}, &e), e);
     for (size_t size = 0; size <= sizeof bytes; size++)
         for (size_t context = 1; context <= 10; context++)
             for (size_t stride = 1; stride <= context; stride++) {

@@ -259,7 +259,7 @@ START_TEST(a_decoder_reads_the_target_one_subword_late)
     const SentencePairs *p = &b.parts[SPLIT_TRAIN];
     Batch batch;
     Error e;
-    ck_done(batch_open(&batch, &(BatchSize){SIDES_USED, 2, {9, 9}, 0}, &e), e);
+    ck_done(batch_open(&batch, &(BatchSize){SIDES_USED, 2, {9, 9}, 0, 0}, &e), e);
     pairs_row(p, 1, &batch);
     pairs_row(p, 0, &batch);
     const int32_t a = p->ids[SOURCE][0], x = p->ids[TARGET][0], y = p->ids[TARGET][3], z = p->ids[TARGET][4];

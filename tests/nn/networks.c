@@ -33,7 +33,7 @@ Batch random_batch(const size_t *lengths, size_t rows, uint32_t seed)
     size_t positions = 0;
     for (size_t r = 0; r < rows; r++)
         positions += lengths[r];
-    ck_done(batch_open(&b, &(BatchSize){1, rows, {positions ? positions : 1}, 0}, &e), e);
+    ck_done(batch_open(&b, &(BatchSize){1, rows, {positions ? positions : 1}, 0, 0}, &e), e);
     for (size_t r = 0; r < rows; r++)
         batch_row(&b, 0, lengths[r]);
     for (size_t i = 0; i < positions; i++) {

@@ -64,7 +64,7 @@ static void reader_open(Reader *r, const SharedOptions *o, const Kernels *k, siz
 {
     Error e;
     const size_t longest[] = {CONTEXT, CONTEXT, CONTEXT};
-    const BatchSize size = {1, rows, {MOST}, 0};
+    const BatchSize size = {1, rows, {MOST}, 0, 0};
     ck_done(model_open(&r->model, o, BYTES, &e), e);
     r->none = random_batch(longest, 3, 1);
     Network n = charlm_network(&r->model, 0);

@@ -33,7 +33,7 @@ static void reading_open(Reading *r, int l, const Kernels *k)
 {
     Error e;
     const size_t length = LENGTH;
-    const BatchSize size = {1, 1, {LENGTH}, 0};
+    const BatchSize size = {1, 1, {LENGTH}, 0, 0};
     SharedOptions o = layout(l);
     ck_done(model_open(&r->model, &o, BYTES, &e), e);
     r->batch = random_batch(&length, 1, 5);

@@ -45,7 +45,7 @@ static Batch batch_of(const EncDecOptions *o, const size_t *source, const size_t
     Batch b;
     Error e;
     const size_t *lengths[] = {source, target}, words[] = {o->source, o->target};
-    ck_done(batch_open(&b, &(BatchSize){2, rows, {rows * CONTEXT, rows * CONTEXT}, 0}, &e), e);
+    ck_done(batch_open(&b, &(BatchSize){2, rows, {rows * CONTEXT, rows * CONTEXT}, 0, 0}, &e), e);
     for (size_t side = 0; side < 2; side++)
         for (size_t r = 0; r < rows; r++) {
             size_t first = batch_row(&b, side, lengths[side][r]);
@@ -434,7 +434,7 @@ typedef struct Writing {
 static void writing_open(Writing *w, ParityFixture *s, const Batch *b)
 {
     Error e;
-    BatchSize one = {1, ROWS, {ROWS * CONTEXT}, 0};
+    BatchSize one = {1, ROWS, {ROWS * CONTEXT}, 0, 0};
     DeviceRows source;
     *w = (Writing){0};
     pass_open(&w->p, &s->t);

@@ -32,7 +32,8 @@ static void small_open(Small *s, const Kernels *k)
     s->embedding = embedding_new(&s->parameters, &(EmbeddingOptions){.vocabulary = WORDS, .dim = DIM, .scale = 1},
                                  "embedding.weight", "");
     s->logits = linear_new(&s->parameters, DIM, CLASSES, true, "logits");
-    ck_done(parameters_finish(&s->parameters, &e) && batch_open(&s->batch, &(BatchSize){1, 2, {POSITIONS}, 0}, &e), e);
+    ck_done(parameters_finish(&s->parameters, &e) && batch_open(&s->batch, &(BatchSize){1, 2, {POSITIONS}, 0, 0}, &e),
+            e);
     for (size_t r = 0; r < 2; r++) {
         size_t at = batch_row(&s->batch, 0, lengths[r]);
         for (size_t i = at; i < at + lengths[r]; i++) {

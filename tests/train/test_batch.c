@@ -28,7 +28,7 @@ START_TEST(rows_follow_one_another)
     Batch b;
     Error e;
     const size_t lengths[] = {2, 0, 3, 1};
-    ck_done(batch_open(&b, &(BatchSize){1, 4, {6}, 0}, &e), e);
+    ck_done(batch_open(&b, &(BatchSize){1, 4, {6}, 0, 0}, &e), e);
     fill(&b, 0, lengths, 4);
     ck_assert_uint_eq(b.side[0].rows, 4);
     ck_assert_uint_eq(b.side[0].positions, 6);
@@ -54,7 +54,7 @@ START_TEST(parts_are_of_about_as_many_positions)
     Batch b;
     Error e;
     size_t lengths[2][ROWS], cut[ROWS + 1], longest = 1;
-    ck_done(batch_open(&b, &(BatchSize){2, ROWS, {ROWS * 13, ROWS * 13}, 0}, &e), e);
+    ck_done(batch_open(&b, &(BatchSize){2, ROWS, {ROWS * 13, ROWS * 13}, 0, 0}, &e), e);
     for (size_t r = 0; r < ROWS; r++) {
         lengths[0][r] = r * 7 % 13;
         lengths[1][r] = r * 5 % 11;
@@ -86,7 +86,7 @@ static const Kernels *open_device(DeviceRows *d, Stream **s, size_t sides, size_
     const Kernels *k = kernels_find("plain", NUMBER_F32, &e);
     ck_done(k != NULL, e);
     ck_done(k->open(s, 1, &e), e);
-    ck_done(device_rows_open(d, k, &(BatchSize){sides, rows, {positions, positions}, 0}, &e), e);
+    ck_done(device_rows_open(d, k, &(BatchSize){sides, rows, {positions, positions}, 0, 0}, &e), e);
     return k;
 }
 
@@ -98,7 +98,7 @@ START_TEST(a_micro_batch_counts_from_its_own_first_position)
     Error e;
     const size_t lengths[] = {2, 4, 0, 3, 1};
     const Kernels *k = open_device(&d, &s, 1, 3, 7);
-    ck_done(batch_open(&b, &(BatchSize){1, 5, {10}, 0}, &e), e);
+    ck_done(batch_open(&b, &(BatchSize){1, 5, {10}, 0, 0}, &e), e);
     fill(&b, 0, lengths, 5);
     device_rows_upload(&d, s, &b, 1, 3);
     const Rows *rows = &d.rows[0];
@@ -130,7 +130,7 @@ START_TEST(what_is_scored_begins_with_the_first_target_of_each_row)
     const size_t lengths[] = {2, 4, 0, 3, 2, 1};
     const int32_t targets[] = {8, 9, -1, -1, 5, -1, -1, -1, -1, 6, 7, 4};
     const Kernels *k = open_device(&d, &s, 1, 6, 12);
-    ck_done(batch_open(&b, &(BatchSize){1, 6, {12}, 0}, &e), e);
+    ck_done(batch_open(&b, &(BatchSize){1, 6, {12}, 0, 0}, &e), e);
     fill(&b, 0, lengths, 6);
     memcpy(b.side[0].targets, targets, sizeof targets);
     for (size_t again = 0; again < 2; again++) { /* into the same memory */
@@ -164,7 +164,7 @@ START_TEST(what_is_scored_is_found_on_each_side)
     Error e;
     const size_t lengths[] = {3, 2};
     const Kernels *k = open_device(&d, &s, 2, 2, 5); /* as small as it can be */
-    ck_done(batch_open(&b, &(BatchSize){2, 2, {5, 5}, 0}, &e), e);
+    ck_done(batch_open(&b, &(BatchSize){2, 2, {5, 5}, 0, 0}, &e), e);
     for (size_t side = 0; side < 2; side++) {
         fill(&b, side, lengths, 2);
         for (size_t i = 0; i < 5; i++)
@@ -191,7 +191,7 @@ START_TEST(two_sides_are_cut_at_the_same_rows)
     Error e;
     const size_t source[] = {2, 1, 3}, target[] = {1, 4, 0};
     const Kernels *k = open_device(&d, &s, 2, 2, 5);
-    ck_done(batch_open(&b, &(BatchSize){2, 3, {6, 6}, 0}, &e), e);
+    ck_done(batch_open(&b, &(BatchSize){2, 3, {6, 6}, 0, 0}, &e), e);
     fill(&b, 0, source, 3);
     fill(&b, 1, target, 3);
     device_rows_upload(&d, s, &b, 1, 2);
@@ -211,9 +211,9 @@ static bool open_both(void *argument, Error *e)
     const Kernels *k = argument;
     Batch b;
     DeviceRows d;
-    if (!batch_open(&b, &(BatchSize){2, 3, {10, 10}, 0}, e))
+    if (!batch_open(&b, &(BatchSize){2, 3, {10, 10}, 0, 0}, e))
         return false;
-    bool fine = device_rows_open(&d, k, &(BatchSize){2, 3, {10, 10}, 0}, e);
+    bool fine = device_rows_open(&d, k, &(BatchSize){2, 3, {10, 10}, 0, 0}, e);
     if (fine)
         device_rows_close(&d);
     batch_close(&b);
@@ -234,7 +234,7 @@ START_TEST(what_is_rounded_up_belongs_to_no_row)
     Error e;
     const size_t lengths[] = {3, 0, 5, 2};
     const Kernels *k = kernels_find("plain", NUMBER_F32, &e);
-    const BatchSize size = {1, 4, {10}, 4};
+    const BatchSize size = {1, 4, {10}, 4, 0};
     ck_done(k != NULL && k->open(&s, 1, &e) && batch_open(&b, &size, &e) && device_rows_open(&d, k, &size, &e), e);
     fill(&b, 0, lengths, 4);
     for (size_t first = 0; first < 4; first++) {

@@ -50,7 +50,7 @@ static void expect_slots(const Side *side, const int32_t *wanted)
 START_TEST(slots_are_numbered_as_ids_appear)
 {
     Book b;
-    book_open(&b, &(BatchSize){2, 2, {6, 3}, 0});
+    book_open(&b, &(BatchSize){2, 2, {6, 3}, 0, 0});
     add_row(&b.batch, 0, (const int32_t[]){49999, 7, 49999}, 3);
     add_row(&b.batch, 0, (const int32_t[]){0, 7}, 2);
     add_row(&b.batch, 1, (const int32_t[]){7, 12}, 2);
@@ -72,7 +72,7 @@ START_TEST(slots_are_numbered_as_ids_appear)
 START_TEST(a_block_of_gradients_holds_used_rows_alone)
 {
     Book b;
-    const BatchSize size = {1, 5, {2000}, 0};
+    const BatchSize size = {1, 5, {2000}, 0, 0};
     book_open(&b, &size);
     ck_assert_uint_eq(used_rows_capacity(&b.parameters, &size), b.parameters.dense + (size_t)2000 * (WIDTH + 3));
     for (size_t r = 0; r < 5; r++) {
@@ -91,7 +91,7 @@ START_TEST(a_block_of_gradients_holds_used_rows_alone)
     ck_assert_uint_eq(gradient_offset(&b.parameters, b.parameters.list[0], 500), b.parameters.dense);
     ck_assert_uint_eq(gradient_offset(&b.parameters, b.parameters.list[1], 500), b.parameters.list[1]->offset);
     ck_assert_uint_eq(gradient_offset(&b.parameters, b.parameters.list[2], 500), b.parameters.dense + 500 * WIDTH);
-    const BatchSize both = {2, 5, {2000, 300}, 0}, large = {1, 1, {2 * WORDS}, 0};
+    const BatchSize both = {2, 5, {2000, 300}, 0, 0}, large = {1, 1, {2 * WORDS}, 0};
     ck_assert_uint_eq(used_rows_capacity(&b.parameters, &both), b.parameters.dense + (size_t)2300 * (WIDTH + 3));
     ck_assert_uint_eq(used_rows_capacity(&b.parameters, &large), b.parameters.dense + (size_t)WORDS * (WIDTH + 3));
     book_close(&b);
@@ -101,7 +101,7 @@ START_TEST(a_block_of_gradients_holds_used_rows_alone)
 START_TEST(ids_beyond_all_tables_have_no_row)
 {
     Book b;
-    book_open(&b, &(BatchSize){2, 1, {2, 2}, 0});
+    book_open(&b, &(BatchSize){2, 1, {2, 2}, 0, 0});
     add_row(&b.batch, 0, (const int32_t[]){3, 4}, 2);
     add_row(&b.batch, 1, (const int32_t[]){WORDS, INT32_MAX}, 2);
     used_rows_find(&b.used, &b.batch);
@@ -113,7 +113,7 @@ static bool open_used(void *argument, Error *e)
 {
     const Book *b = argument;
     UsedRows u;
-    bool fine = used_rows_open(&u, &b->parameters, &(BatchSize){1, 1, {2}, 0}, e);
+    bool fine = used_rows_open(&u, &b->parameters, &(BatchSize){1, 1, {2}, 0, 0}, e);
     used_rows_close(&u);
     return fine;
 }
@@ -121,7 +121,7 @@ static bool open_used(void *argument, Error *e)
 START_TEST(each_allocation_may_fail)
 {
     Book b;
-    book_open(&b, &(BatchSize){1, 1, {2}, 0});
+    book_open(&b, &(BatchSize){1, 1, {2}, 0, 0});
     fail_each_allocation(open_used, &b);
     book_close(&b);
 }
