@@ -1,8 +1,6 @@
 /* See away.h. */
 #include "charlm/away.h"
 
-#include "core/nn/positions.h"
-
 #include <math.h>
 
 static void measure(Away *w)
@@ -47,17 +45,12 @@ static bool open_tokens(Away *w, Error *e)
     return w->c->tokenizer.kind != TOKEN_BYTES || gpt2_bytes(&w->own, e);
 }
 
-/* A GPT-2 has a table of positions, whatever made them. */
+/* A GPT-2 has a table of positions; where the model has none, of zeros. */
 static bool add_positions(Away *w, Error *e)
 {
     static const char name[] = "position_embedding.weight";
-    if (w->llama || tensors_find(&w->x->weights, name))
-        return true;
-    float *table = tensor_values(name, w->context, w->dim, e);
-    const bool fixed = model_is(w->x->model, "positions", "sinusoid");
-    for (size_t i = 0; table && fixed && i < w->context * w->dim; i++)
-        table[i] = (float)sinusoid(i / w->dim, i % w->dim, w->dim);
-    return tensors_add(&w->x->weights, name, table, w->context, w->dim, e);
+    return w->llama || tensors_find(&w->x->weights, name) ||
+           tensors_add(&w->x->weights, name, tensor_values(name, w->context, w->dim, e), w->context, w->dim, e);
 }
 
 bool away_tensors(const Away *w, Names gpt2, Names llama, Tensors *t, Error *e)
@@ -72,7 +65,7 @@ bool away_open(Away *w, Charlm *c, Export *x, const char *format, Error *e)
 {
     *w = (Away){.c = c, .x = x, .llama = model_is(x->model, "positions", "rotary")};
     measure(w);
-    return fits(w, format, e) && open_tokens(w, e) && add_positions(w, e);
+    return open_tokens(w, e) && (!format || (fits(w, format, e) && add_positions(w, e)));
 }
 
 void away_close(Away *w) { gpt2_close(&w->own); }

@@ -18,7 +18,8 @@ typedef struct Away {
     double rotary_base, rotary_stretch; /* angles are divided by the stretch */
 } Away;
 
-/* Of a run that was opened; refuses what no one option decides. format: its name. To be closed in any case. */
+/* Of a run that was opened; refuses what no one option decides. format: its name; NULL: a graph, which is made of our
+ * weights and not of those of an architecture. To be closed in any case. */
 bool away_open(Away *w, Charlm *c, Export *x, const char *format, Error *e);
 void away_close(Away *w);
 

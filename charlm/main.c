@@ -12,7 +12,7 @@ static const Command commands[] = {
     {"heads", COMMAND_HEADS, NULL, "show what attention looks at while the model reads a text", app_heads},
     {"import", COMMAND_IMPORT, "DIR|FILE",
      "make a run from a GPT-2 or Llama of Hugging Face's transformers, from nanoGPT or llm.c", charlm_import},
-    {"export", COMMAND_EXPORT, NULL, "write a run as a model for Hugging Face's transformers or llama.cpp",
+    {"export", COMMAND_EXPORT, NULL, "write a run for Hugging Face's transformers, llama.cpp or onnxruntime",
      charlm_export},
     {"plot", COMMAND_PLOT, "[RUN...]", "draw curves of runs, and pictures of models and data", app_plot},
     {"sweep", COMMAND_SWEEP, "FILE", "train all the runs that a file describes, and compare them", app_sweep},

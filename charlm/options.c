@@ -17,7 +17,7 @@ enum {
 
 static const OptionChoice tokens[] = {{"bytes", TOKEN_BYTES}, {"bpe", TOKEN_BPE}, {"gpt2", TOKEN_GPT2}, {NULL, 0}};
 
-static const OptionChoice formats[] = {{"hf", EXPORT_HF}, {"gguf", EXPORT_GGUF}, {NULL, 0}};
+static const OptionChoice formats[] = {{"hf", EXPORT_HF}, {"gguf", EXPORT_GGUF}, {"onnx", EXPORT_ONNX}, {NULL, 0}};
 
 #define AT(field) offsetof(CharlmOptions, field)
 
@@ -44,7 +44,7 @@ const Option charlm_options[] = {
     {"count", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(count), "1", "[1,]", "how many texts to write"},
     {"exact", 0, OPTION_FLAG, OPTION_HERE, SAMPLE, AT(exact), NULL, NULL, "recompute the whole window for each token, without a cache"},
     {"out", 0, OPTION_PATH, OPTION_HERE, COMMAND_IMPORT, AT(shared.out), NULL, "RUN", "directory of the run to make"},
-    {"format", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_EXPORT, AT(format), NULL, .choices = formats, "hf: a folder for Hugging Face's transformers; gguf: a file for llama.cpp (required)"},
+    {"format", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_EXPORT, AT(format), NULL, .choices = formats, "hf: a folder for Hugging Face's transformers; gguf: a file for llama.cpp; onnx: a graph for onnxruntime (required)"},
     {"sample", 0, OPTION_FLAG, OPTION_HERE, BENCH, AT(sample), NULL, NULL, "measure sampling instead, and compare it with the speed of reading the weights"},
 };
 

@@ -13,7 +13,7 @@ static const Command commands[] = {
      classifier_predict},
     {"import", COMMAND_IMPORT, "DIR", "make a run of a BERT or DistilBERT of Hugging Face's transformers",
      classifier_import},
-    {"export", COMMAND_EXPORT, NULL, "write a run as a BERT or DistilBERT of Hugging Face's transformers",
+    {"export", COMMAND_EXPORT, NULL, "write a run for Hugging Face's transformers, as a BERT or DistilBERT, or for onnxruntime",
      classifier_export},
     {"baseline", COMMAND_BASELINE, NULL,
      "naive Bayes and logistic regression on words and word pairs: the baseline to beat", classifier_baseline},

@@ -18,7 +18,7 @@ enum {
 static const OptionChoice pools[] = {
     {"first", POOLING_FIRST}, {"average", POOLING_MEAN}, {"max", POOLING_MAX}, {NULL, 0}};
 
-static const OptionChoice formats[] = {{"hf", EXPORT_HF}, {NULL, 0}};
+static const OptionChoice formats[] = {{"hf", EXPORT_HF}, {"onnx", EXPORT_ONNX}, {NULL, 0}};
 static const OptionChoice poolers[] = {{"none", POOLER_NONE}, {"tanh", POOLER_TANH}, {"relu", POOLER_RELU}, {NULL, 0}};
 static const OptionChoice vectors[] = {
     {"first", VECTOR_FIRST}, {"average", VECTOR_MEAN}, {"max", VECTOR_MAX}, {"pooler", VECTOR_POOLER}, {NULL, 0}};
@@ -65,7 +65,7 @@ const Option classifier_options[] = {
     {"normalize", 0, OPTION_FLAG, OPTION_HERE, PREDICT, AT(normalize), NULL, NULL, "with --vectors: make each as long as 1"},
     {"guesses", 0, OPTION_SIZE, OPTION_HERE, PREDICT, AT(guesses), "5", "[1,100]", "how many of the likeliest tokens to show for each [MASK] of a pretrained run"},
     {"out", 0, OPTION_PATH, OPTION_HERE, COMMAND_IMPORT, AT(shared.out), NULL, "RUN", "directory of the run to make"},
-    {"format", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_EXPORT, AT(format), NULL, .choices = formats, "hf: a folder for Hugging Face's transformers (required)"},
+    {"format", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_EXPORT, AT(format), NULL, .choices = formats, "hf: a folder for Hugging Face's transformers; onnx: a graph for onnxruntime (required)"},
     {"attribution", 0, OPTION_FLAG, OPTION_HERE, COMMAND_HEADS, AT(attribution), NULL, NULL, "show which words changed the prediction: by leaving each out, by gradient x input, by attention"},
 };
 

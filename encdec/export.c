@@ -1,193 +1,13 @@
-/* encdec export --format ctranslate2: a folder that CTranslate2's Translator loads: model.bin, config.json,
- * shared_vocabulary.json. What its specification cannot say is refused by the option's name.
+/* encdec export: a run becomes a folder of another format. What that cannot say is refused by the option's name.
  *
  * Tokens are our subwords: a caller cuts texts as `encdec subwords` does. */
-#include "encdec/encdec.h"
+#include "encdec/export.h"
 
-#include "base/file.h"
-#include "base/memory.h"
-#include "core/exchange/ctranslate2.h"
-#include "core/exchange/naming.h"
 #include "core/exchange/text_file.h"
-#include "core/nn/positions.h"
-#include "core/program/export.h"
 
 #include <stdio.h>
-#include <string.h>
 
-static const char format[] = "ctranslate2";
-
-static const Sayable says[] = {{"dim", NULL},
-                               {"heads", NULL},
-                               {"head-size", "0"},
-                               {"value-size", "0"},
-                               {"depth", NULL},
-                               {"decoder-depth", NULL},
-                               {"ff", NULL},
-                               {"context", NULL},
-                               {"window", "0"},
-                               {"activation", "relu|gelu|gelu-tanh|silu"},
-                               {"gate", NULL},
-                               {"norm", "post|pre"},
-                               {"norm-kind", "layer|rms|rms-plain"},
-                               {"norm-epsilon", NULL},
-                               {"positions", "sinusoid|learned|none"},
-                               {"distances", "none"},
-                               {"attention", NULL},
-                               {"score", "scaled-dot"},
-                               {"bias", NULL},
-                               {"bias-free", NULL},
-                               {"tie", NULL},
-                               {"type", NULL},
-                               {"tokens", NULL},
-                               {"size", NULL},
-                               {"merges", NULL},
-                               {"lower", NULL},
-                               {NULL, NULL}};
-
-/* ---- names: S is a stack, O how it is called here, P a part of its blocks */
-
-#define LAYER(S) S "/layer_#/"
-#define SELF(S, O)                                                                                                     \
-    NAMED(LAYER(S) "self_attention/linear_0/weight", O ".#.attention.query.weight", O ".#.attention.key.weight",       \
-          O ".#.attention.value.weight"),                                                                              \
-        NAMED_MAY(LAYER(S) "self_attention/linear_0/bias", O ".#.attention.query.bias", O ".#.attention.key.bias",     \
-                  O ".#.attention.value.bias"),                                                                        \
-        NAMED_MAY_BOTH(LAYER(S) "self_attention/linear_1/", O ".#.attention.out"),                                     \
-        NAMED(LAYER(S) "self_attention/layer_norm/gamma", O ".#.norm1.weight")
-#define FEED_FORWARD(S, O)                                                                                             \
-    NAMED_MAY_BOTH(LAYER(S) "ffn/linear_1/", O ".#.ff.out"), NAMED(LAYER(S) "ffn/layer_norm/gamma", O ".#.norm2."      \
-                                                                                                      "weight")
-
-static const Naming encoder[] = {SELF("encoder", "encoder"), FEED_FORWARD("encoder", "encoder")};
-static const Naming decoder[] = {
-    SELF("decoder", "decoder"),
-    FEED_FORWARD("decoder", "decoder"),
-    NAMED_MAY_BOTH(LAYER("decoder") "attention/linear_0/", "decoder.#.cross.query"),
-    NAMED(LAYER("decoder") "attention/linear_1/weight", "decoder.#.cross.key.weight", "decoder.#.cross.value.weight"),
-    NAMED_MAY(LAYER("decoder") "attention/linear_1/bias", "decoder.#.cross.key.bias", "decoder.#.cross.value.bias"),
-    NAMED_MAY_BOTH(LAYER("decoder") "attention/linear_2/", "decoder.#.cross.out"),
-    NAMED(LAYER("decoder") "attention/layer_norm/gamma", "decoder.#.norm_cross.weight"),
-};
-
-/* Of layer norms: a norm without a beta is an RMS norm there. */
-#define BETAS(S)                                                                                                       \
-    NAMED(LAYER(S) "self_attention/layer_norm/beta", S ".#.norm1.bias"),                                               \
-        NAMED(LAYER(S) "ffn/layer_norm/beta", S ".#.norm2.bias")
-static const Naming encoder_betas[] = {BETAS("encoder")};
-static const Naming decoder_betas[] = {
-    BETAS("decoder"), NAMED(LAYER("decoder") "attention/layer_norm/beta", "decoder.#.norm_cross.bias")};
-
-/* linear_0 is activated: the gate, where there is one. */
-#define PLAIN(S) NAMED_MAY_BOTH(LAYER(S) "ffn/linear_0/", S ".#.ff.in")
-#define GATED(S)                                                                                                       \
-    NAMED_MAY_BOTH(LAYER(S) "ffn/linear_0/", S ".#.ff.gate"),                                                          \
-        NAMED_MAY_BOTH(LAYER(S) "ffn/linear_0_noact/", S ".#.ff.in")
-static const Naming encoder_plain[] = {PLAIN("encoder")}, encoder_gated[] = {GATED("encoder")};
-static const Naming decoder_plain[] = {PLAIN("decoder")}, decoder_gated[] = {GATED("decoder")};
-
-static const Naming last_gains[] = {NAMED("encoder/layer_norm/gamma", "encoder.norm.weight"),
-                                    NAMED("decoder/layer_norm/gamma", "decoder.norm.weight")};
-static const Naming last_betas[] = {NAMED("encoder/layer_norm/beta", "encoder.norm.bias"),
-                                    NAMED("decoder/layer_norm/beta", "decoder.norm.bias")};
-static const Naming tied[] = {NAMED("decoder/embeddings/weight", "embedding.weight")};
-static const Naming apart[] = {NAMED("encoder/embeddings_0/weight", "source_embedding.weight"),
-                               NAMED("decoder/embeddings/weight", "target_embedding.weight"),
-                               NAMED_MAY_BOTH("decoder/projection/", "logits")};
-static const Naming positions[] = {NAMED("encoder/position_encodings/encodings", "source_position_embedding.weight"),
-                                   NAMED("decoder/position_encodings/encodings", "target_position_embedding.weight")};
-
-#define WRITE(rows, blocks, when) (!(when) || write_rows(x, rows, sizeof(rows) / sizeof *(rows), blocks, t, e))
-
-static bool write_rows(const Export *x, const Naming *rows, size_t count, size_t blocks, Tensors *t, Error *e)
-{
-    const NamingTable table = {.rows = rows, .count = count, .blocks = blocks, .dim = model_size(x->model, "dim")};
-    return naming_write(&table, &x->weights, t, e);
-}
-
-/* Whatever makes positions, there they are tables. */
-static bool add_positions(Export *x, Error *e)
-{
-    static const char *const names[] = {"source_position_embedding.weight", "target_position_embedding.weight"};
-    const size_t context = model_size(x->model, "context"), dim = model_size(x->model, "dim");
-    const bool computed = model_is(x->model, "positions", "sinusoid");
-    for (size_t i = 0; i < 2; i++) {
-        if (tensors_find(&x->weights, names[i]))
-            continue;
-        float *table = tensor_values(names[i], context, dim, e);
-        for (size_t k = 0; table && computed && k < context * dim; k++)
-            table[k] = (float)sinusoid(k / dim, k % dim, dim);
-        if (!tensors_add(&x->weights, names[i], table, context, dim, e))
-            return false;
-    }
-    return true;
-}
-
-static bool write_tensors(Export *x, size_t depth, size_t decoder_depth, Tensors *t, Error *e)
-{
-    const Json *m = x->model;
-    const bool layer = model_is(m, "norm-kind", "layer"), pre = model_is(m, "norm", "pre"),
-               gate = model_is(m, "gate", "yes"), tie = model_is(m, "tie", "yes");
-    return add_positions(x, e) && WRITE(encoder, depth, true) && WRITE(decoder, decoder_depth, true) &&
-           WRITE(encoder_betas, depth, layer) && WRITE(decoder_betas, decoder_depth, layer) &&
-           WRITE(encoder_plain, depth, !gate) && WRITE(decoder_plain, decoder_depth, !gate) &&
-           WRITE(encoder_gated, depth, gate) && WRITE(decoder_gated, decoder_depth, gate) &&
-           WRITE(last_gains, 0, pre) && WRITE(last_betas, 0, pre && layer) && WRITE(tied, 0, tie) &&
-           WRITE(apart, 0, !tie) && WRITE(positions, 0, true);
-}
-
-static int activation(const Json *m)
-{
-    static const struct {
-        const char *ours;
-        int theirs;
-    } names[] = {{"relu", 0}, {"gelu-tanh", 1}, {"silu", 2}, {"gelu", 3}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (model_is(m, "activation", names[i].ours))
-            return names[i].theirs;
-    return 0;
-}
-
-static bool write_model(Export *x, Error *e)
-{
-    const Json *m = x->model;
-    const int heads = (int)model_size(m, "heads"), pre = model_is(m, "norm", "pre"), f = activation(m);
-    const size_t depth = model_size(m, "depth"), other = model_size(m, "decoder-depth");
-    const Ct2Number numbers[] = {{"encoder/num_heads", heads, true},
-                                 {"encoder/pre_norm", pre, false},
-                                 {"encoder/activation", f, false},
-                                 {"encoder/embeddings_merge", 0, false},
-                                 {"encoder/scale_embeddings", 1, false},
-                                 {"encoder/multi_query_attention", 0, false},
-                                 {"decoder/num_heads", heads, true},
-                                 {"decoder/pre_norm", pre, false},
-                                 {"decoder/activation", f, false},
-                                 {"decoder/scale_embeddings", 1, false},
-                                 {"decoder/start_from_zero_embedding", 0, false},
-                                 {"decoder/alignment_layer", -1, true},
-                                 {"decoder/alignment_heads", 1, true},
-                                 {"decoder/alibi", 0, false},
-                                 {"decoder/alibi_use_positive_positions", 0, false},
-                                 {"decoder/scale_alibi", 0, false}};
-    static const Ct2Alias table[] = {{"decoder/projection/weight", "decoder/embeddings/weight"},
-                                     {"encoder/embeddings_0/weight", "decoder/embeddings/weight"}};
-    Tensors t = {0};
-    const Ct2Model model = {.tensors = &t,
-                            .number = numbers,
-                            .numbers = sizeof numbers / sizeof *numbers,
-                            .alias = table,
-                            .aliases = model_is(m, "tie", "yes") ? sizeof table / sizeof *table : 0};
-    char *path = path_join(x->making, "model.bin");
-    const bool fine = (path || memory_error(e, "a path", 1, 1)) &&
-                      write_tensors(x, depth, other ? other : depth, &t, e) && ct2_write(&model, path, e);
-    memory_free(path);
-    tensors_close(&t);
-    return fine;
-}
-
-/* ---- the other two files */
-
-static void add_subword(Buffer *b, const Subwords *p, int32_t id)
+void encdec_export_token(Buffer *b, const Subwords *p, int32_t id)
 {
     Buffer name = {0};
     subwords_name(p, TARGET, id, &name);
@@ -196,49 +16,37 @@ static void add_subword(Buffer *b, const Subwords *p, int32_t id)
     buffer_free(&name);
 }
 
-static bool write_config(const Export *x, const Subwords *p, Error *e)
-{
-    static const char *const ends[] = {"bos_token", "eos_token", "decoder_start_token"};
-    Buffer b = {0};
-    buffer_print(&b, "{\"add_source_bos\": false, \"add_source_eos\": true, \"multi_query_attention\": false");
-    json_add_member(&b, "layer_norm_epsilon", model_epsilon(x->model));
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        json_add_key(&b, ends[i]);
-        add_subword(&b, p, END);
-    }
-    json_add_key(&b, "unk_token");
-    add_subword(&b, p, UNKNOWN);
-    buffer_print(&b, "}\n");
-    return text_file(x->making, "config.json", &b, e);
-}
-
-static bool write_vocabulary(const Export *x, const Subwords *p, Error *e)
+bool encdec_export_tokens(const Export *x, const Subwords *p, const char *name, Error *e)
 {
     Buffer b = {0};
     buffer_print(&b, "[");
     for (size_t i = 0; i < p->count; i++) {
         json_add_key(&b, NULL);
-        add_subword(&b, p, (int32_t)i);
+        encdec_export_token(&b, p, (int32_t)i);
     }
     buffer_print(&b, "]\n");
-    return text_file(x->making, "shared_vocabulary.json", &b, e);
+    return text_file(x->making, name, &b, e);
 }
 
 bool encdec_export(App *a, Error *e)
 {
+    static const struct {
+        const char *what;
+        bool (*write)(Export *x, const Subwords *p, Error *e);
+    } formats[] = {[EXPORT_CTRANSLATE2] = {"a Transformer of CTranslate2", encdec_export_ctranslate2},
+                   [EXPORT_ONNX] = {"two graphs", encdec_export_onnx}};
     EncDec *c = (EncDec *)a;
+    const int format = c->options->exported;
     Export x = {.to = NULL};
-    if (!c->options->exported)
-        return fail(e, "which format? Give --format ctranslate2") || app_misused(a);
+    if (!format)
+        return fail(e, "which format? Give --format ctranslate2 or onnx") || app_misused(a);
     if (!a->options->out)
         return fail(e, "where to? Give --out DIR") || app_misused(a);
     if (!encdec_open_run(c, e) || !export_open(&x, a, true, e))
         return false;
-    const bool fine = sayable_all(x.model, says, format, e) && write_model(&x, e) &&
-                      write_config(&x, &c->subwords, e) && write_vocabulary(&x, &c->subwords, e);
-    if (!export_close(&x, fine, e))
+    if (!export_close(&x, formats[format].write(&x, &c->subwords, e), e))
         return false;
     if (!a->options->quiet)
-        fprintf(stderr, "%s: a Transformer of CTranslate2 with %zu tokens\n", a->options->out, c->subwords.count);
+        fprintf(stderr, "%s: %s with %zu tokens\n", a->options->out, formats[format].what, c->subwords.count);
     return true;
 }

@@ -18,7 +18,7 @@ static const Command commands[] = {
     {"subwords", COMMAND_SUBWORDS, NULL, "split a text into subwords, with files made by vocab, subword-nmt or others",
      encdec_apply},
     {"average", COMMAND_TEND, NULL, "average a run's newest checkpoints, for --weights average", encdec_average},
-    {"export", COMMAND_EXPORT, NULL, "write a run as a model for CTranslate2", encdec_export},
+    {"export", COMMAND_EXPORT, NULL, "write a run for CTranslate2 or onnxruntime", encdec_export},
     {"heads", COMMAND_HEADS, NULL, "show what attention looks at while the model translates", app_heads},
     {"plot", COMMAND_PLOT, "[RUN...]", "draw curves of runs, and pictures of models and data", app_plot},
     {"sweep", COMMAND_SWEEP, "FILE", "train all the runs that a file describes, and compare them", app_sweep},

@@ -34,7 +34,7 @@ static const OptionChoice leaves[] = {{"tags", LEAVES_TAGS}, {"words", LEAVES_WO
 static const OptionChoice tokens[] = {{"spaces", TOKENS_SPACES}, {"moses", TOKENS_MOSES}, {NULL, 0}};
 static const OptionChoice formats[] = {
     {"plain", ANSWER_PLAIN}, {"fairseq", ANSWER_FAIRSEQ}, {"nbest", ANSWER_NBEST}, {NULL, 0}};
-static const OptionChoice exported[] = {{"ctranslate2", 1}, {NULL, 0}};
+static const OptionChoice exported[] = {{"ctranslate2", EXPORT_CTRANSLATE2}, {"onnx", EXPORT_ONNX}, {NULL, 0}};
 static const OptionChoice maps[] = {
     {"cross", MAPS_CROSS}, {"encoder", MAPS_ENCODER}, {"decoder", MAPS_DECODER}, {NULL, 0}};
 
@@ -90,7 +90,7 @@ const Option encdec_options[] = {
     {"top-p", 0, OPTION_REAL, OPTION_HERE, TRANSLATE, AT(top_p), "1", "(0,1]", "with --sample: draw from the likeliest tokens that together reach this probability"},
     {"nbest", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE, AT(nbest), "1", "[1,1024]", "translations per line, best first"},
     {"format", 0, OPTION_CHOICE, OPTION_HERE, TRANSLATE, AT(format), "plain", .choices = formats, "plain: lines of text; fairseq: S-, H-, D-, P- with scores in base 2; nbest: NUMBER ||| TEXT ||| F0= LN_P ||| SCORE"},
-    {"format", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_EXPORT, AT(exported), NULL, .choices = exported, "what to write (required)"},
+    {"format", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_EXPORT, AT(exported), NULL, .choices = exported, "ctranslate2: a model for CTranslate2; onnx: two graphs for onnxruntime (required)"},
     {"well-formed", 0, OPTION_YES_NO, OPTION_HERE, TRANSLATE | EVAL | COMMAND_HEADS, AT(well_formed), "yes", NULL, "parser: search only trees of the sentence"},
     {"pretty", 0, OPTION_FLAG, OPTION_HERE, TRANSLATE, AT(pretty), NULL, NULL, "parse: print one constituent per line, indented, instead of one tree per line"},
     {"out", 0, OPTION_PATH, OPTION_HERE, TRANSLATE, AT(shared.out), NULL, "FILE", "parse: also draw the first tree: .png, .svg or .pdf, with its data beside it as .tsv"},

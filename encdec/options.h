@@ -13,6 +13,8 @@ enum {
 
 enum { MAPS_CROSS, MAPS_ENCODER, MAPS_DECODER }; /* whose: --maps */
 
+enum { EXPORT_CTRANSLATE2 = 1, EXPORT_ONNX }; /* 0: none given */
+
 typedef struct EncdecOptions {
     SharedOptions shared;
     /* data */

@@ -14,8 +14,6 @@ static bool read_weights(Tensors *t, const App *a, Error *e)
     bool fine = k && app_open_weights(a, k, &w, e) && k->open(&s, 1, e);
     for (size_t i = 0; fine && i < a->parameters->count; i++) {
         const Parameter *p = a->parameters->list[i];
-        if (p->role == ROLE_CONSTANT)
-            continue;
         const size_t columns = p->rank == 2 ? p->shape[1] : 0;
         float *values = tensor_values(p->name, p->shape[0], columns, e);
         if (values)

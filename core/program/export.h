@@ -7,7 +7,7 @@
 #include "core/program/app.h"
 
 typedef struct Export {
-    Tensors weights; /* those of the model, under our names */
+    Tensors weights; /* those of the model, under our names; and its constants, such as sinusoids */
     Json *model;     /* its options, as config.json has them */
     const char *to;  /* --out */
     char *making;    /* the folder beside it in which it is made; NULL: --out is a file */

@@ -126,6 +126,25 @@ START_TEST(a_gguf_file_is_equal_each_time_and_through_a_llama)
     memory_free(second);
 }
 
+/* A graph says more than an architecture: post-norm, distances, windows and loops among it. */
+START_TEST(a_graph_is_equal_each_time_and_has_its_tokens)
+{
+    static const char *const kinds[] = {TINY " --steps 2 -q", LLAMA "--tokens bpe --merges 30 --rotary-share 0.5",
+                                        TINY " --steps 0 -q --norm sandwich --distances alibi --window 3 --loops 2"};
+    const char *run = fresh_path("run"), *first = fresh_path("a"), *second = fresh_path("b");
+    static const char *const files[] = {"model.onnx", "tokenizer.json", "tokenizer_config.json"};
+    works("train --run %s %s", run, kinds[_i]);
+    works("export --run %s --format onnx --out %s", run, first);
+    works("export --run %s --format onnx --out %s -q", run, second);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        size_t size, again;
+        char *a = read_in(first, files[i], &size), *b = read_in(second, files[i], &again);
+        ck_assert_msg(a && b && size == again && !memcmp(a, b, size), "%s", files[i]);
+        memory_free(a);
+        memory_free(b);
+    }
+}
+
 START_TEST(what_a_format_cannot_say_is_refused_by_name)
 {
     static const struct {
@@ -143,7 +162,12 @@ START_TEST(what_a_format_cannot_say_is_refused_by_name)
                  {LLAMA "--rotary-share 0.5", "hf", "--rotary-share 0.5, only 0|1"},
                  {LLAMA "--qk-norm", "gguf", "--qk-norm yes"},
                  {LLAMA "--gate=no", "hf", "--gate no, only yes"},
-                 {LLAMA "--activation gelu", "gguf", "--activation gelu, only silu"}};
+                 {LLAMA "--activation gelu", "gguf", "--activation gelu, only silu"},
+                 {LLAMA "--qk-norm", "onnx", "--qk-norm yes"},
+                 {GPT2 "--macaron", "onnx", "--macaron yes"},
+                 {GPT2 "--distances keys", "onnx", "--distances keys, only none|bias|alibi"},
+                 {GPT2 "--norm-kind tanh", "onnx", "--norm-kind tanh"},
+                 {GPT2 "--sparse strided", "onnx", "--sparse strided"}};
     const char *run = fresh_path("run"), *out = fresh_path("out");
     works("train --run %s %s --steps 0", run, cases[_i].options);
     refused(1, cases[_i].said, "export --run %s --format %s --out %s", run, cases[_i].format, out);
@@ -165,6 +189,7 @@ START_TEST(what_cannot_be_done_is_said)
     refused(1, "step 7", "export --run %s --format hf --out %s --weights 7", run, out);
     command_limit_files(20000);
     refused(1, "model.safetensors", "export --run %s --format hf --out %s", run, out);
+    refused(1, "model.onnx", "export --run %s --format onnx --out %s", run, out);
     refused(1, "x.gguf", "export --run %s --format gguf --out %s/x.gguf", run, run);
     command_limit_files(0);
     ck_assert(!folder_exists(out));
@@ -173,9 +198,11 @@ START_TEST(what_cannot_be_done_is_said)
     works("export --run %s --format hf --out %s -q", run, out);
 }
 
-static const Test tests[] = {
-    TEST_LOOP(what_was_exported_is_imported_to_the_same_bits, 7), TEST(transformers_finds_what_it_asks_for),
-    TEST(a_gguf_file_is_equal_each_time_and_through_a_llama),
-    TEST_LOOP(what_a_format_cannot_say_is_refused_by_name, 14), TEST(what_cannot_be_done_is_said)};
+static const Test tests[] = {TEST_LOOP(what_was_exported_is_imported_to_the_same_bits, 7),
+                             TEST(transformers_finds_what_it_asks_for),
+                             TEST(a_gguf_file_is_equal_each_time_and_through_a_llama),
+                             TEST_LOOP(a_graph_is_equal_each_time_and_has_its_tokens, 3),
+                             TEST_LOOP(what_a_format_cannot_say_is_refused_by_name, 19),
+                             TEST(what_cannot_be_done_is_said)};
 
 int main(int argc, char **argv) { return suite_run("charlm/export", tests, sizeof tests / sizeof *tests, argc, argv); }

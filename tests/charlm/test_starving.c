@@ -265,6 +265,7 @@ START_TEST(giving_a_model_away_and_taking_one)
     starve((Ways){nothing_written, NULL, 0}, "export --run %s --format hf --out %s -q", in("gpt2"), in("hf"));
     starve((Ways){nothing_written, NULL, 0}, "export --run %s --format hf --out %s -q", in("llama"), in("hf"));
     starve((Ways){0}, "export --run %s --format gguf --out %s -q", in("llama"), in("x.gguf"));
+    starve((Ways){nothing_written, NULL, 0}, "export --run %s --format onnx --out %s -q", in("llama"), in("onnx"));
     snprintf(words, sizeof words, "export --run %s --format hf --out %s -q", in("gpt2"), in("theirs"));
     must_work(words);
     starve((Ways){nothing_written, NULL, OF_TRAINING}, "import %s --out %s -q", in("theirs"), in("imported"));

@@ -1,5 +1,5 @@
-/* classifier export: a folder that is imported again gives the same run, whoever trained it. That transformers computes the
- * same with it, tests/peers/interop.py shows. */
+/* classifier export: a folder that is imported again gives the same run, whoever trained it; and a graph with its
+ * vocabulary. That transformers and onnxruntime compute the same, tests/peers/interop.py shows. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "core/run/safetensors.h"
@@ -134,9 +134,63 @@ START_TEST(what_a_bert_cannot_say_is_refused_by_name)
     refused(2, "Give --out DIR", "export --format hf --run %s", fresh_path("run"));
 }
 
+/* ---- graphs */
+
+#define TINY                                                                                                           \
+    "--dim 16 --heads 2 --depth 2 --ff 24 --context 16 --words 100 --steps 0 --epochs 0 --minutes 0 --no-cache -q "
+
+static const char *trained(const char *command, const char *words)
+{
+    const char *run = fresh_path("run");
+    works("%s --run %s " TINY "%s", command, run, words);
+    return run;
+}
+
+START_TEST(a_graph_is_equal_each_time_and_has_its_words_and_classes)
+{
+    static const char *const kinds[] = {"", "--pool max --distances alibi --norm pre --window 3 --embedding-norm",
+                                        "--pool first --marks --positions rotary --kv-heads 1 --gate --norm-kind rms"};
+    static const char *const files[] = {"model.onnx", "vocabulary.tsv", "classes.txt"};
+    const char *run = trained("train", kinds[_i]), *first = fresh_path("a"), *second = fresh_path("b");
+    works("export --run %s --format onnx --out %s", run, first);
+    works("export --run %s --format onnx --out %s -q", run, second);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        size_t size, again;
+        char *a = read_in(first, files[i], &size), *b = read_in(second, files[i], &again);
+        ck_assert_msg(a && b && size == again && !memcmp(a, b, size), "%s", files[i]);
+        ck_assert(i < 2 || !strcmp(a, "neg\npos\n"));
+        memory_free(a);
+        memory_free(b);
+    }
+}
+
+START_TEST(what_a_graph_cannot_say_is_refused_by_name)
+{
+    static const char *const cases[][3] = {{"train", "--distances mlp", "--distances mlp, only none|bias|alibi"},
+                                           {"train", "--segments", "--segments yes"},
+                                           {"train", "--top-keys 2 --attention composed", "--top-keys 2"},
+                                           {"pretrain", "", "--objective masked"}};
+    const char *run = trained(cases[_i][0], cases[_i][1]), *out = fresh_path("out");
+    refused(1, cases[_i][2], "export --run %s --format onnx --out %s", run, out);
+    ck_assert(!folder_exists(out));
+}
+
+START_TEST(a_full_disk_leaves_nothing)
+{
+    const char *run = trained("train", ""), *out = fresh_path("out");
+    command_limit_files(9000);
+    refused(1, "model.onnx", "export --run %s --format onnx --out %s", run, out);
+    command_limit_files(0);
+    ck_assert(!folder_exists(out));
+}
+
 static const Test tests[] = {TEST_LOOP(what_was_exported_is_imported_to_the_same_bits, KINDS),
-                             TEST_LOOP(what_was_imported_goes_back, FIXTURES), TEST(classes_keep_their_names),
-                             TEST(what_a_bert_cannot_say_is_refused_by_name)};
+                             TEST_LOOP(what_was_imported_goes_back, FIXTURES),
+                             TEST(classes_keep_their_names),
+                             TEST(what_a_bert_cannot_say_is_refused_by_name),
+                             TEST_LOOP(a_graph_is_equal_each_time_and_has_its_words_and_classes, 3),
+                             TEST_LOOP(what_a_graph_cannot_say_is_refused_by_name, 4),
+                             TEST(a_full_disk_leaves_nothing)};
 
 int main(int argc, char **argv)
 {

@@ -1,4 +1,4 @@
-/* encdec export: the files that CTranslate2 asks for. That its Translator finds the same translations,
+/* encdec export: the files that CTranslate2 and onnxruntime ask for. That they find the same translations,
  * tests/peers/interop.py shows. */
 #include "base/file.h"
 #include "base/memory.h"
@@ -224,6 +224,41 @@ START_TEST(what_ctranslate2_cannot_say_is_refused_by_name)
     ck_assert(!folder_exists(out));
 }
 
+START_TEST(two_graphs_and_the_tokens_in_their_order)
+{
+    static const char *const kinds[] = {"", "--norm pre --tie=no --positions learned --distances bias --kv-heads 1"};
+    static const char *const files[] = {"encoder.onnx", "decoder.onnx", "tokens.json"};
+    const char *run = fresh_path("run"), *first = fresh_path("a"), *second = fresh_path("b");
+    command_program("encdec");
+    works("train --run %s " TINY "%s", run, kinds[_i]);
+    works("export --run %s --format onnx --out %s", run, first);
+    works("export --run %s --format onnx --out %s -q", run, second);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        size_t size, again;
+        char *a = read_in(first, files[i], &size), *b = read_in(second, files[i], &again);
+        ck_assert_msg(a && b && size == again && !memcmp(a, b, size), "%s", files[i]);
+        memory_free(a);
+        memory_free(b);
+    }
+    Json *tokens = json_of(first, "tokens.json");
+    ck_assert_str_eq(tokens->items[0].text, "<unk>");
+    ck_assert_str_eq(tokens->items[1].text, "</s>");
+    json_free(tokens);
+}
+
+START_TEST(what_a_graph_cannot_say_is_refused_by_name)
+{
+    static const char *const cases[][2] = {{"--window 3", "--window 3, only 0"},
+                                           {"--norm residual", "--norm residual"},
+                                           {"--distances xl", "--distances xl"},
+                                           {"--value-gate", "--value-gate yes"}};
+    const char *run = fresh_path("run"), *out = fresh_path("out");
+    command_program("encdec");
+    works("train --run %s " TINY "%s", run, cases[_i][0]);
+    refused(1, cases[_i][1], "export --run %s --format onnx --out %s", run, out);
+    ck_assert(!folder_exists(out));
+}
+
 START_TEST(what_is_not_said_is_asked_for)
 {
     const char *run = fresh_path("run"), *out = fresh_path("out");
@@ -238,9 +273,12 @@ START_TEST(what_is_not_said_is_asked_for)
     ck_assert(!folder_exists(out));
 }
 
-static const Test tests[] = {
-    TEST(a_tied_model_has_its_weights_and_aliases), TEST(tables_apart_gates_and_rms_norms_have_their_variables),
-    TEST(a_layer_norm_without_bias_keeps_its_mean), TEST_LOOP(what_ctranslate2_cannot_say_is_refused_by_name, 7),
-    TEST(what_is_not_said_is_asked_for)};
+static const Test tests[] = {TEST(a_tied_model_has_its_weights_and_aliases),
+                             TEST(tables_apart_gates_and_rms_norms_have_their_variables),
+                             TEST(a_layer_norm_without_bias_keeps_its_mean),
+                             TEST_LOOP(what_ctranslate2_cannot_say_is_refused_by_name, 7),
+                             TEST_LOOP(two_graphs_and_the_tokens_in_their_order, 2),
+                             TEST_LOOP(what_a_graph_cannot_say_is_refused_by_name, 4),
+                             TEST(what_is_not_said_is_asked_for)};
 
 int main(int argc, char **argv) { return suite_run("encdec/export", tests, sizeof tests / sizeof *tests, argc, argv); }

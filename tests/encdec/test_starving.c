@@ -81,6 +81,7 @@ START_TEST(giving_a_model_away)
 {
     setup();
     starve((Ways){remove_run, NULL, 0}, "export --run %s/whole --format ctranslate2 --out %s/run -q", place, place);
+    starve((Ways){remove_run, NULL, 0}, "export --run %s/whole --format onnx --out %s/run -q", place, place);
 }
 
 START_TEST(translating)

