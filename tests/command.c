@@ -211,12 +211,15 @@ double json_real(const Json *j, const char *key)
 
 char *read_in(const char *folder, const char *name, size_t *size)
 {
-    char *path = path_join(folder, name), *bytes = NULL;
+    char *path = path_join(folder, name);
+    struct {
+        char *bytes; /* a member, because gcc 12 warns of a dangling pointer to a variable here */
+    } file = {NULL};
     Error e;
     if (file_exists(path))
-        ck_done(file_read(path, &bytes, size, &e), e);
+        ck_done(file_read(path, &file.bytes, size, &e), e);
     memory_free(path);
-    return bytes;
+    return file.bytes;
 }
 
 void write_in(const char *folder, const char *name, const void *bytes, size_t size)
@@ -242,10 +245,10 @@ void import_refused(const char *folder, const char *run, const Edit *edit)
     size_t size;
     char *text = read_in(folder, edit->file, &size);
     Buffer edited = {0};
-    const char *at = strstr(text, edit->from);
-    ck_assert_msg(at, "%s", edit->from);
-    buffer_add(&edited, text, (size_t)(at - text));
-    buffer_print(&edited, "%s%s", edit->to, at + strlen(edit->from));
+    ck_assert_msg(text && strstr(text, edit->from), "%s", edit->from);
+    const size_t before = (size_t)(strstr(text, edit->from) - text);
+    buffer_add(&edited, text, before);
+    buffer_print(&edited, "%s%s", edit->to, text + before + strlen(edit->from));
     write_in(folder, edit->file, edited.text, edited.size);
     buffer_free(&edited);
     Said s = command("import %s --out %s -q", folder, run);

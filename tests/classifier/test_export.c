@@ -148,10 +148,10 @@ static const char *trained(const char *command, const char *words)
 
 START_TEST(a_graph_is_equal_each_time_and_has_its_words_and_classes)
 {
-    static const char *const kinds[] = {"", "--pool max --distances alibi --norm pre --window 3 --embedding-norm",
-                                        "--pool first --marks --positions rotary --kv-heads 1 --gate --norm-kind rms"};
+    static const char *const ways[] = {"", "--pool max --distances alibi --norm pre --window 3 --embedding-norm",
+                                       "--pool first --marks --positions rotary --kv-heads 1 --gate --norm-kind rms"};
     static const char *const files[] = {"model.onnx", "vocabulary.tsv", "classes.txt"};
-    const char *run = trained("train", kinds[_i]), *first = fresh_path("a"), *second = fresh_path("b");
+    const char *run = trained("train", ways[_i]), *first = fresh_path("a"), *second = fresh_path("b");
     works("export --run %s --format onnx --out %s", run, first);
     works("export --run %s --format onnx --out %s -q", run, second);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {

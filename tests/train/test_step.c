@@ -50,7 +50,7 @@ static double *after_a_step(size_t workers, StepResult *result)
     o.optimizer.kind = 1;
     optimizer_kind(o.optimizer.kind)->configure(&o.optimizer);
     trained_open(&t, &wide, &o);
-    ck_assert_uint_gt(t.tiny.parameters.size, 5 * SQUARES_CHUNK);
+    ck_assert_uint_gt(t.tiny.parameters.size, 4 * SQUARES_CHUNK);
     ck_done(trainer_step(&t.trainer, 1, 1, result, &e), e);
     double *weights = weights_of(&t);
     trained_close(&t);
