@@ -55,7 +55,7 @@ static void *values_of(const Reference *f, const char *name, SafeType type, void
 
 static Reference reference_of(const char *name)
 {
-    Reference f = {NULL};
+    Reference f = {.file = NULL};
     char path[300];
     size_t count;
     Error e;
