@@ -164,6 +164,18 @@ static bool same_shape(const SafeTensor *t, const Parameter *p)
     return t->rank == (size_t)p->rank && t->shape[0] == p->shape[0] && (p->rank == 1 || t->shape[1] == p->shape[1]);
 }
 
+/* A model may begin with the first positions of a table: those after them stand for longer texts than it reads. */
+static bool is_longer_table(const Source *from, const SafeTensor *t, const Parameter *p)
+{
+    return from->part && t->rank == 2 && p->rank == 2 && t->shape[1] == p->shape[1] && t->shape[0] > p->shape[0] &&
+           strstr(p->name, "position_embedding.weight");
+}
+
+static bool fits(const Source *from, const SafeTensor *t, const Parameter *p)
+{
+    return same_shape(t, p) || is_longer_table(from, t, p);
+}
+
 typedef struct ShapeText {
     char text[64];
 } ShapeText;
@@ -187,6 +199,19 @@ static bool are_finite(const char *path, const char *name, SafeType type, const 
     return true;
 }
 
+static bool read_first_rows(const Source *from, const SafeTensor *t, SafeType type, void *values, size_t count,
+                            Error *e)
+{
+    const size_t size = type == SAFE_F64 ? sizeof(double) : sizeof(float);
+    void *all = memory_get(safe_elements(t), size);
+    const bool fine = all ? safetensors_read(from->file, t, type, all, safe_elements(t), e)
+                          : memory_error(e, "a table of positions", safe_elements(t), size);
+    if (fine)
+        memcpy(values, all, count * size);
+    memory_free(all);
+    return fine;
+}
+
 /* Reads one parameter of a block from the file's tensor prefix + name. */
 static bool read_parameter(const Source *from, const char *prefix, const Parameter *p, SafeType type, void *values,
                            Error *e)
@@ -196,11 +221,12 @@ static bool read_parameter(const Source *from, const char *prefix, const Paramet
     const SafeTensor *t = find_parameter(from, name);
     if (!t)
         return fail(e, "%s: has no tensor %s, which the model needs", from->path, name);
-    if (!same_shape(t, p))
+    if (!fits(from, t, p))
         return fail(e, "%s: %s has shape [%s], the model's is [%s]%s", from->path, name,
                     shape_text(t->shape, t->rank).text, shape_text(p->shape, (size_t)p->rank).text,
                     p->words ? ": it has a row for each word, so the vocabulary is damaged or a different one" : "");
-    return safetensors_read(from->file, t, type, values, p->count, e) &&
+    return (same_shape(t, p) ? safetensors_read(from->file, t, type, values, p->count, e)
+                             : read_first_rows(from, t, type, values, p->count, e)) &&
            are_finite(from->path, name, type, values, p->count, e);
 }
 
@@ -228,7 +254,7 @@ static bool no_strangers(const Source *from, const Parameters *p, Error *e)
 static bool matches(const Source *from, const Parameter *p)
 {
     const SafeTensor *t = p->role == ROLE_CONSTANT ? NULL : find_parameter(from, p->name);
-    return t && same_shape(t, p);
+    return t && fits(from, t, p);
 }
 
 /* Reads one block, each tensor under prefix + name, into the device's memory. */
@@ -277,7 +303,7 @@ static void sort_names(const Source *from, const Parameters *p, Buffer *names)
         char shapes[160] = "";
         if (one->role == ROLE_CONSTANT)
             continue;
-        if (t && !same_shape(t, one))
+        if (t && !fits(from, t, one))
             snprintf(shapes, sizeof shapes, " [%s] instead of [%s]", shape_text(t->shape, t->rank).text,
                      shape_text(one->shape, (size_t)one->rank).text);
         count_name(from->part, names, !t ? PART_MISSING : *shapes ? PART_RESHAPED : PART_MATCHED, one->name, shapes);

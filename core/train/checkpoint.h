@@ -51,8 +51,8 @@ typedef struct WeightsPart {
  * a file with a checksum beside it must match it.
  * aliases: other names that a file may have for them {ours, theirs}; ends with a NULL. May be NULL.
  * note: the model's options, which the file's own must not contradict. May be NULL.
- * part: NULL, or only tensors that match by name and shape are read, at least one; all else stays as it is. Options may
- * differ if they do not change the meaning of what is read. */
+ * part: NULL, or only tensors that match by name and shape are read, at least one, and of a longer table of positions the
+ * first ones; all else stays as it is. Options may differ if they do not change the meaning of what is read. */
 bool weights_read(Weights *w, Stream *s, const char *path, const char *const (*aliases)[2], const ModelNote *note,
                   WeightsPart *part, Error *e);
 

@@ -132,7 +132,7 @@ START_TEST(what_cannot_be_begun_with_is_refused)
         {2, "--map 'blocks.' is not a list of pairs", "--run %s --from %s --map blocks."},
         {2, "is not a list of pairs", "--run %s --from %s --map a=b=c"},
         {2, "which is missing", "--run %s --map a=b"},
-        {2, "give only one", "--run %s --from %s --weights x"},
+        {2, "give one of them", "--run %s --from %s --weights x"},
         {2, "leave them out", "--resume %s --from %s"}};
     size_t size;
     setup();

@@ -301,6 +301,33 @@ START_TEST(one_without_a_head_gives_vectors_and_begins_others)
     works("info --run %s", run);
 }
 
+/* Of a table of positions the first ones are read; one that is too short is not read. */
+START_TEST(fewer_positions_than_it_has_learned_are_enough)
+{
+    static char run[700];
+    const char *tuned = fresh_path("tuned");
+    static float positions[2][40 * 8];
+    snprintf(run, sizeof run, "%s", imported("bert"));
+    works("train --from %s --data %s --run %s --context 10 --preset finetune --epochs 0 --steps 0 -q", run, table(),
+          tuned);
+    for (size_t i = 0; i < 2; i++) {
+        char path[800];
+        size_t count;
+        Reference f;
+        Error e;
+        snprintf(path, sizeof path, "%s/checkpoints/00000000/model.safetensors", i ? tuned : run);
+        ck_done(safetensors_open(&f.file, path, &e), e);
+        values_of(&f, "position_embedding.weight", SAFE_F32, positions[i], 40 * 8, &count);
+        ck_assert_uint_eq(count, (i ? 10 : 40) * 8);
+        safetensors_close(f.file);
+    }
+    ck_assert_mem_eq(positions[0], positions[1], 10 * 8 * sizeof(float));
+    Said s = must("train --from %s --data %s --run %s --context 50 --preset finetune --epochs 0 --steps 0", run,
+                  table(), fresh_path("longer"));
+    says("1 of another shape, not read: position_embedding.weight [40,8] instead of [50,8]", &s);
+    said_free(&s);
+}
+
 /* Of all positions, marks included, as sentence transformers average them. */
 START_TEST(vectors_of_texts_are_averages_of_what_transformers_computes)
 {
@@ -478,6 +505,7 @@ static const Test tests[] = {TEST_LOOP(in_f64_it_computes_what_transformers_does
                              TEST(a_pretrained_one_predicts_tokens_and_learns_further),
                              TEST(a_classifier_knows_the_names_of_its_classes),
                              TEST(one_without_a_head_gives_vectors_and_begins_others),
+                             TEST(fewer_positions_than_it_has_learned_are_enough),
                              TEST_LOOP(vectors_of_texts_are_averages_of_what_transformers_computes, MODELS),
                              TEST(vectors_that_a_model_has_not_are_refused),
                              TEST(what_a_bert_says_that_is_not_known_is_refused),
