@@ -92,6 +92,7 @@ START_TEST(what_is_wrong_with_a_file_is_said)
          "cut.tar", "is cut off"}, /* in a file of zeros, which look like the end */
         {"tar cf bad.tar letters && printf x | dd of=bad.tar bs=1 seek=3 conv=notrunc 2>/dev/null", "bad.tar",
          "is damaged"},
+        {"printf '(S (A a)\\n' >cut.mrg", "cut.mrg", "2 brackets that open and 1 that shut"},
         {"sed 's/$/\\r/' letters >crlf", "crlf", "CR LF"},
         {"sed 's/$/\\r/' letters >crlf && mv crlf letters", "letters", "copied as text"},
         {"dd if=letters of=l bs=1000 count=59 2>/dev/null; mv l letters", "letters", "59,000 of the 60,000 bytes"},

@@ -217,7 +217,7 @@ static void write_at_random(const TreeRule *r, const Subwords *p, const TreeWord
             log_p[i] = 0;
         tree_rule_forbid(r, &(NextRow){.tokens = tokens, .count = *count, .most = most, .about = w}, log_p);
         for (size_t i = 0; i < p->target.count; i++)
-            fine += isfinite(log_p[i]);
+            fine += isfinite(log_p[i]) ? 1 : 0;
         ck_assert_uint_gt(fine, 0);
         size_t drawn = philox_below(fine, seed, (uint32_t)most, *count, 3), i = 0;
         while (!isfinite(log_p[i]) || drawn--)
