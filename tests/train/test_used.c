@@ -91,7 +91,7 @@ START_TEST(a_block_of_gradients_holds_used_rows_alone)
     ck_assert_uint_eq(gradient_offset(&b.parameters, b.parameters.list[0], 500), b.parameters.dense);
     ck_assert_uint_eq(gradient_offset(&b.parameters, b.parameters.list[1], 500), b.parameters.list[1]->offset);
     ck_assert_uint_eq(gradient_offset(&b.parameters, b.parameters.list[2], 500), b.parameters.dense + 500 * WIDTH);
-    const BatchSize both = {2, 5, {2000, 300}, 0, 0}, large = {1, 1, {2 * WORDS}, 0};
+    const BatchSize both = {2, 5, {2000, 300}, 0, 0}, large = {1, 1, {2 * WORDS}, 0, 0};
     ck_assert_uint_eq(used_rows_capacity(&b.parameters, &both), b.parameters.dense + (size_t)2300 * (WIDTH + 3));
     ck_assert_uint_eq(used_rows_capacity(&b.parameters, &large), b.parameters.dense + (size_t)WORDS * (WIDTH + 3));
     book_close(&b);
