@@ -166,7 +166,7 @@ START_TEST(what_makes_no_sense_is_refused)
         {1, "heads 2, and this one has 4", "train --no-cache -q --preset finetune --steps 1 --heads 4 --from %s"},
         {2, "--next-sentence belongs to pretraining", "train --no-cache -q --steps 1 --next-sentence --from %s"},
         {2, "--freeze 9", "train --no-cache -q --preset finetune --steps 1 --freeze 9 --from %s"},
-        {2, "are for [CLS] and [SEP]", "train --no-cache -q --preset finetune --context 2 --from %s"},
+        {2, "are for registers, [CLS] and [SEP]", "train --no-cache -q --preset finetune --context 2 --from %s"},
         {1, "250 of them would be of class", "train --no-cache -q --preset finetune --examples 5000 --from %s"},
         {2, "needs --tokens wordpiece", "pretrain --no-cache -q --tokens words --vocabulary x --from %s"},
     };
