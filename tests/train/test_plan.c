@@ -6,6 +6,10 @@
 static const TinyOptions model = {
     .letters = 8, .dim = 32, .heads = 4, .depth = 2, .rows = 7, .score_rows = 3, .score_batches = 1, .dropout = 0.1};
 
+/* A step of it costs hardly more than its update. */
+static const TinyOptions wide = {
+    .letters = 2, .dim = 64, .heads = 4, .depth = 2, .rows = 1, .score_rows = 1, .score_batches = 1};
+
 /* Beside what is planned a trainer has its own structs, and what a product of the backend keeps. */
 START_TEST(a_trainer_holds_the_memory_of_its_plan)
 {
@@ -44,7 +48,7 @@ START_TEST(a_step_costs_what_was_planned)
     o.k = profile_over(kernels_find("plain", NUMBER_F32, NULL));
     o.optimizer.kind = _i % 4;
     optimizer_kind(o.optimizer.kind)->configure(&o.optimizer);
-    ck_done(tiny_open(&tiny, &model, &e), e);
+    ck_done(tiny_open(&tiny, _i < 12 ? &model : &wide, &e), e);
     ck_done(trainer_open(&trainer, &o, &tiny.parameters, &tiny.task, &e), e);
     for (size_t i = 0; i < o.workers; i++)
         profile_reset(trainer.worker[i].stream);
@@ -63,9 +67,48 @@ START_TEST(a_step_costs_what_was_planned)
     tiny_close(&tiny);
 }
 
+/* A part ends with a row, so it may be longer than its share by less than a row: of 500 positions in rows of up to 20,
+ * parts of up to 100 have 81 at least, which are 7; and each worker has as many. */
+START_TEST(positions_are_cut_into_parts_that_hold_their_rows)
+{
+    static const size_t parts[][2] = {{1, 7}, {2, 8}, {3, 9}, {7, 7}};
+    const Task task = {
+        .sides = 1, .longest = {20}, .most_rows = 100, .step_positions = 500, .micro_positions = 100, .score_rows = 1};
+    const TrainerOptions o = {.workers = parts[_i][0], .training = true};
+    ck_assert_uint_eq(plan_parts(&o, &task, 0), parts[_i][1]);
+}
+
+/* A model's activations are those of a part, not of the step; what a step costs is the sum of its parts. */
+START_TEST(parts_of_a_step_need_less_memory_and_cost_as_much)
+{
+    size_t activations[2];
+    double flop[2];
+    for (size_t i = 0; i < 2; i++) {
+        Tiny tiny;
+        Trainer trainer;
+        Error e;
+        TinyOptions many = model;
+        TrainerOptions o = tiny_trainer(1, 0);
+        many.rows = 64;
+        ck_done(tiny_open(&tiny, &many, &e), e);
+        const size_t row = 2 * many.letters + 1, all = many.rows * row;
+        tiny.task.step_positions = all;
+        tiny.task.micro_positions = i ? all / 8 : all;
+        ck_done(trainer_open(&trainer, &o, &tiny.parameters, &tiny.task, &e), e);
+        activations[i] = trainer.plan.activations;
+        flop[i] = trainer.plan.flop;
+        trainer_close(&trainer);
+        tiny_close(&tiny);
+    }
+    ck_assert_msg(activations[1] < activations[0] / 3, "%zu of %zu", activations[1], activations[0]);
+    ck_assert_msg(flop[1] > 0.8 * flop[0] && flop[1] < 1.25 * flop[0], "%g and %g", flop[1], flop[0]);
+}
+
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LOOP(a_trainer_holds_the_memory_of_its_plan, 16),
-                                 TEST_LOOP(a_step_costs_what_was_planned, 12)};
+                                 TEST_LOOP(a_step_costs_what_was_planned, 16),
+                                 TEST_LOOP(positions_are_cut_into_parts_that_hold_their_rows, 4),
+                                 TEST(parts_of_a_step_need_less_memory_and_cost_as_much)};
     return suite_run("train/plan", tests, sizeof tests / sizeof *tests, argc, argv);
 }
