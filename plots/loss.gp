@@ -211,7 +211,7 @@ do for [p=1:words(panels)] {
     if (marks_x ne "") { eval sprintf("set xtics (%s)", p == words(panels) ? marks_x : bare_x) }
     if (many) { # one above the other: each has its name above it, so that all begin at the same place
         step = (1 - above - 3 * line) / words(panels)
-        set lmargin at screen (letters ? 0.12 : (6.5 * 0.62 * points * 0.0353 + 0.3) / wide)
+        set lmargin at screen (letters ? 0.12 : (7 * 0.64 * points * 0.0353 + 0.4) / wide)
         set rmargin at screen letters ? 0.97 : 1 - (2.2 * 0.62 * points * 0.0353 + 0.05) / wide
         set tmargin at screen 1 - above - (p - 1) * step - 1.6 * line
         set bmargin at screen 1 - above - p * step + 0.4 * line
