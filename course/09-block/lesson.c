@@ -441,7 +441,7 @@ typedef struct Reader {
 
 static void read_batch(void *self, uint64_t step, Batch *b)
 {
-    training_batch(((const Reader *)self)->text, CONTEXT, BATCH, 1, step, b);
+    training_batch(((const Reader *)self)->text, (Lead){0}, CONTEXT, BATCH, 1, step, b);
 }
 
 static Tensor *read_loss(void *self, Tape *t, const Rows *rows)

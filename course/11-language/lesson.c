@@ -77,7 +77,7 @@ static Tensor *network(Tape *t, const Writer *w, const Rows *rows)
 
 static void draw_batch(void *self, uint64_t step, Batch *b)
 {
-    training_batch(((const Writer *)self)->train, CONTEXT, BATCH, 1, step, b);
+    training_batch(((const Writer *)self)->train, (Lead){0}, CONTEXT, BATCH, 1, step, b);
 }
 
 static void scored_batch(void *self, size_t i, Batch *b)

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { D = 16, H = 2, F = 32, CONTEXT = 32, BATCH = 4, BYTES = 256, SCORED = 2048 };
+enum { D = 16, H = 2, F = 32, CONTEXT = 32, BATCH = 4, SCORED = 2048 };
 enum { RECIPES = 4, SEEDS = 20, MOST = 2 * SEEDS };
 
 typedef struct Recipe {
@@ -43,7 +43,7 @@ typedef struct Reader {
 static void read_batch(void *self, uint64_t step, Batch *b)
 {
     const Reader *r = self;
-    training_batch(r->text, CONTEXT, BATCH, r->seed, step, b);
+    training_batch(r->text, (Lead){0}, CONTEXT, BATCH, r->seed, step, b);
 }
 
 static void score_batch(void *self, size_t i, Batch *b)
