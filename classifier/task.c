@@ -37,15 +37,24 @@ static void row(const App *a, Split split, size_t i, Batch *b)
         add_text(c, b, texts, i);
 }
 
+static Tensor *logits(const void *self, Tape *t, const Rows *rows)
+{
+    return model_logits(t, &((const Classifier *)self)->model, rows);
+}
+
 static Tensor *loss(void *self, Tape *t, const Rows *rows)
 {
-    const Classifier *c = self;
-    Tensor *logits = model_logits(t, &c->model, rows);
-    if (!t->training)
-        t->guesses = likeliest(t, logits);
-    const SharedOptions *o = &c->options->shared;
-    return cross_entropy_z(t, logits, rows[LABEL].targets, t->training ? o->smoothing : 0, t->training ? o->z_loss : 0,
-                           0);
+    const SharedOptions *o = &((const Classifier *)self)->options->shared;
+    const int32_t *targets = rows[LABEL].targets;
+    Tensor *first = logits(self, t, rows);
+    if (!t->training) {
+        t->guesses = likeliest(t, first);
+        return cross_entropy(t, first, targets, 0, 0);
+    }
+    Tensor *losses = cross_entropy_z(t, first, targets, o->smoothing, o->z_loss, 0);
+    if (o->r_drop > 0)
+        once_more(t, first, logits, self, rows, targets, o->smoothing, o->z_loss, o->r_drop);
+    return losses;
 }
 
 void classifier_task(Classifier *c)

@@ -62,6 +62,7 @@ const Option encdec_options[] = {
     {"longest", 0, OPTION_SIZE, OPTION_TRAINING, BUILD | EVAL, AT(longest), "256", "[1,1073741824]", "do not train on pairs with more subwords than this on a side"},
     {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, BUILD, AT(batch_tokens), "4096", "[0,1073741824]", "subwords per step, approximately, on each side (0: --batch pairs)"},
     {"micro-tokens", 0, OPTION_SIZE, OPTION_TRAINING, BUILD | EVAL, AT(micro_tokens), "1024", "[1,1073741824]", "subwords that a worker computes at once, on each side"},
+    {"r-drop", 0, OPTION_REAL, OPTION_TRAINING, TRAIN, AT(shared.r_drop), NULL, "[0,]", "each step reads its batch twice, with other dropout, and how far the two are apart is added to the loss, times this, such as 5 (none given: 0, once)"},
     {"word-dropout", 0, OPTION_REAL, OPTION_TRAINING, TRAIN, AT(shared.word_dropout), NULL, "[0,1)", "probability that a subword becomes <unk> when it is read in training (default 0)"},
     {"by-length", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(by_length), "yes", NULL, "batch pairs of similar length"},
     {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL | BASELINE, AT(split), "valid", .choices = split_choices, "the part of the data to score"},

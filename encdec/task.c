@@ -26,13 +26,22 @@ static void row(const App *a, Split split, size_t i, Batch *b)
     pairs_row(&((const EncDec *)a)->bitext.parts[split], i, b);
 }
 
+static Tensor *logits(const void *self, Tape *t, const Rows *rows)
+{
+    return model_pairs(t, &((const EncDec *)self)->model, &rows[SOURCE], &rows[TARGET]);
+}
+
 static Tensor *loss(void *self, Tape *t, const Rows *rows)
 {
-    const EncDec *c = self;
-    Tensor *logits = model_pairs(t, &c->model, &rows[SOURCE], &rows[TARGET]);
-    const SharedOptions *o = &c->options->shared;
-    return cross_entropy_z(t, logits, rows[TARGET].targets, t->training ? o->smoothing : 0, t->training ? o->z_loss : 0,
-                           0);
+    const SharedOptions *o = &((const EncDec *)self)->options->shared;
+    const int32_t *targets = rows[TARGET].targets;
+    Tensor *first = logits(self, t, rows);
+    if (!t->training)
+        return cross_entropy(t, first, targets, 0, 0);
+    Tensor *losses = cross_entropy_z(t, first, targets, o->smoothing, o->z_loss, 0);
+    if (o->r_drop > 0)
+        once_more(t, first, logits, self, rows, targets, o->smoothing, o->z_loss, o->r_drop);
+    return losses;
 }
 
 /* --- the task --- */

@@ -235,6 +235,17 @@ OPERATION(z_loss_backward,
            const void *logits, double z, size_t n, size_t v),
           (s, dlogits, add, state, which, lse, logits, z, n, v))
 
+/* R-Drop (Liang et al. 2021): losses [N] (real) = c/2 (KL(p, q) + KL(q, p)) of the softmaxes of logits x and z [N,V] (real), 0
+ * where the target is negative. state->loss[which].sum gains their sum. Saves saved [N,4] (real). */
+OPERATION(agreement_forward,
+          (Stream *s, void *losses, void *saved, StepState *state, size_t which, const void *x, const void *z,
+           const int32_t *targets, double c, size_t n, size_t v),
+          (s, losses, saved, state, which, x, z, targets, c, n, v))
+OPERATION(agreement_backward,
+          (Stream *s, void *dx, bool add_x, void *dz, bool add_z, const StepState *state, size_t which,
+           const void *saved, const void *x, const void *z, const int32_t *targets, double c, size_t n, size_t v),
+          (s, dx, add_x, dz, add_z, state, which, saved, x, z, targets, c, n, v))
+
 /* y [N] = the class with the largest of logits [N,V], V > 0: of equal ones the first, NaN above all. */
 OPERATION(argmax, (Stream *s, int32_t *y, const void *logits, size_t n, size_t v), (s, y, logits, n, v))
 

@@ -28,8 +28,8 @@ Linear linear_tied(Parameter *table);
 /* A bias for a map that has none, as name.bias. */
 void linear_add_bias(Parameters *p, Linear *l, const char *name);
 
-/* From the vectors of a network to its logits: a map of its own with a bias or, if `table` is not NULL, that of the
- * table. */
+/* From the vectors of a network to its logits: a map of its own with a bias or, if `table` is not NULL, that of its first
+ * rows. */
 Linear linear_last(Parameters *p, Parameter *table, size_t in, size_t out, const char *name);
 
 Tensor *linear(Tape *t, const Linear *l, Tensor *x);

@@ -44,6 +44,38 @@ Tensor *cross_entropy_z(Tape *t, Tensor *logits, const int32_t *targets, double 
     return losses;
 }
 
+typedef struct AgreementNode {
+    Node node;
+    Tensor *first, *second;
+    const int32_t *targets;
+    void *saved;
+    double c;
+} AgreementNode;
+
+static void agreement_back(Tape *t, Node *node)
+{
+    AgreementNode *n = (AgreementNode *)node;
+    bool add_first, add_second;
+    void *first = tensor_gradient(t, n->first, &add_first), *second = tensor_gradient(t, n->second, &add_second);
+    t->k->agreement_backward(t->stream, first, add_first, second, add_second, t->state, 0, n->saved, n->first->data,
+                             n->second->data, n->targets, n->c, n->first->rows, n->first->columns);
+}
+
+void once_more(Tape *t, Tensor *first, Logits network, const void *self, const Rows *rows, const int32_t *targets,
+               double smoothing, double z, double c)
+{
+    t->second_pass = true;
+    Tensor *second = network(self, t, rows);
+    t->second_pass = false;
+    cross_entropy_z(t, second, targets, smoothing, z, 0);
+    void *losses = tape_reals(t, first->rows), *saved = tape_reals(t, 4 * first->rows);
+    t->k->agreement_forward(t->stream, losses, saved, t->state, 0, tensor_whole(first), tensor_whole(second), targets,
+                            c, first->rows, first->columns);
+    AgreementNode *n = tape_node(t, sizeof *n, agreement_back, NULL);
+    if (n)
+        n->first = first, n->second = second, n->targets = targets, n->saved = saved, n->c = c;
+}
+
 const int32_t *likeliest(Tape *t, const Tensor *logits)
 {
     int32_t *classes = tape_integers(t, logits->rows);

@@ -368,6 +368,7 @@ const RunRare run_rare[] = {
     {"experts", "0"},
     {"chosen-experts", "2"},
     {"load-loss", "0"},
+    {"r-drop", "0"},
     {NULL, NULL},
 };
 

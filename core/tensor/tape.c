@@ -208,6 +208,7 @@ typedef struct SegmentNode {
     Segment fn;
     const void *args;
     Tensor **inputs;
+    bool second_pass;
     Tensor *y; /* what is beside it may have a gradient without it, so the node itself has none */
 } SegmentNode;
 
@@ -236,7 +237,9 @@ static void segment_backward(Tape *t, Node *node)
     if (!has_gradient(n->y))
         return;
     t->last = NULL;
+    t->second_pass = n->second_pass;
     hand_over(n->y, n->fn(t, n->args, n->inputs));
+    t->second_pass = false;
     tape_backward(t);
     t->last = outside;
     arena_rewind(&t->memory, memory);
@@ -292,6 +295,7 @@ Tensor *tape_segment(Tape *t, Segment fn, const void *args, size_t size, Tensor 
     SegmentNode *n = recording ? host_take(t, sizeof *n) : NULL;
     if (n) {
         n->fn = fn;
+        n->second_pass = t->second_pass;
         n->args = memcpy(arena_take(&t->host, size), args, size);
         n->inputs = memcpy(arena_take(&t->host, count * sizeof *inputs), inputs, count * sizeof *inputs);
     }

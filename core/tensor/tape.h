@@ -13,6 +13,7 @@
 
 #include "core/tensor/arena.h"
 #include "core/tensor/parameters.h"
+#include "core/tensor/sites.h"
 
 #include <assert.h>
 
@@ -64,6 +65,7 @@ struct Tape {
     bool training; /* dropout is active, and operations are recorded, except inside a dropped segment */
     bool recording;
     Keep keep;
+    bool second_pass; /* of a network over the same rows in a step: it draws other dropout */
     const Weights *weights;
     void *gradient; /* block of parameter gradients, in reals; NULL unless training */
     bool used_rows; /* of tables that are only looked up, `gradient` holds no more than `slots` rows each, those that */
@@ -144,6 +146,7 @@ size_t gradient_offset(const Parameters *all, const Parameter *p, size_t slots);
 static inline Dropout tape_dropout(const Tape *t, Dropout drop)
 {
     drop.rate = t->training ? drop.rate : 0;
+    drop.site += t->second_pass ? SITE_PASS : 0;
     return drop;
 }
 

@@ -468,6 +468,21 @@ static void z_loss_backward(Stream *s, void *dlogits, bool add, const StepState 
     count(s, AT_z_loss_backward, 0, n * v * written(dlogits, add), n * v + n);
 }
 
+static void agreement_forward(Stream *s, void *losses, void *saved, StepState *state, size_t which, const void *x,
+                              const void *z, const int32_t *targets, double c, size_t n, size_t v)
+{
+    (void)losses, (void)saved, (void)state, (void)which, (void)x, (void)z, (void)targets, (void)c;
+    count(s, AT_agreement_forward, 0, 0, 2 * n * v + 5 * n);
+}
+
+static void agreement_backward(Stream *s, void *dx, bool add_x, void *dz, bool add_z, const StepState *state,
+                               size_t which, const void *saved, const void *x, const void *z, const int32_t *targets,
+                               double c, size_t n, size_t v)
+{
+    (void)state, (void)which, (void)saved, (void)x, (void)z, (void)targets, (void)c;
+    count(s, AT_agreement_backward, 0, n * v * (written(dx, add_x) + written(dz, add_z)), 2 * n * v + 4 * n);
+}
+
 static void argmax(Stream *s, int32_t *y, const void *logits, size_t n, size_t v)
 {
     (void)y, (void)logits;

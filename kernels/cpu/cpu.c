@@ -91,6 +91,7 @@ INLINE void store_gradient(Number *p, bool add, Vec v, size_t n) { store(p, add 
 #include "gather.c"
 #include "move.c"
 #include "cross_entropy.c"
+#include "agreement.c"
 #include "argmax.c"
 #include "choices.c"
 #include "optimizer.c"

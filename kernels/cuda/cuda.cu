@@ -74,6 +74,7 @@ namespace { /* see launch.h */
 #include "composed.cu"
 #include "experts.cu"
 #include "cross_entropy.cu"
+#include "agreement.cu"
 #include "argmax.cu"
 #include "choices.cu"
 #include "optimizer.cu"

@@ -80,6 +80,7 @@ static void store_gradient(Number *gradient, bool add, Real value)
 #include "composed.c"
 #include "experts.c"
 #include "cross_entropy.c"
+#include "agreement.c"
 #include "argmax.c"
 #include "choices.c"
 #include "optimizer.c"

@@ -1,4 +1,5 @@
 /* classifier as a user sees it: it learns the built-in reviews, says what it knows, and continues to the same bits. */
+#include "base/file.h"
 #include "base/memory.h"
 #include "tests/command.h"
 #include "tests/each.h"
@@ -52,6 +53,30 @@ START_TEST(it_learns_and_eval_says_how_well)
     ck_assert(json_real(j, "f1") > 0.55 && json_real(j, "loss") > 0);
     ck_assert(json_real(j, "calibration_error") < 0.3);
     json_free(j);
+}
+
+/* Passes that dropped alike would agree, however much that counts; what is computed again drops what it dropped. */
+START_TEST(two_passes_of_a_step_drop_otherwise_and_when_computed_again_alike)
+{
+    static const char *const ways[] = {"--dropout 0.3 --r-drop 1", "--dropout 0.3 --r-drop 1 --recompute",
+                                       "--dropout 0.3 --r-drop 90", "--dropout 0 --r-drop 1",
+                                       "--dropout 0 --r-drop 90"};
+    enum { WAYS = sizeof ways / sizeof *ways };
+    char *model[WAYS], words[100];
+    size_t size[WAYS];
+    Error e;
+    for (size_t i = 0; i < WAYS; i++) {
+        snprintf(words, sizeof words, "--steps 5 %s", ways[i]);
+        char *path = path_join(trained(words), "checkpoints/00000005/model.safetensors");
+        ck_done(file_read(path, &model[i], &size[i], &e), e);
+        memory_free(path);
+    }
+    for (size_t i = 1; i < WAYS; i++)
+        ck_assert(size[i] == size[0]);
+    ck_assert(!memcmp(model[0], model[1], size[0]) && memcmp(model[0], model[2], size[0]) != 0);
+    ck_assert(!memcmp(model[3], model[4], size[0]) && memcmp(model[0], model[3], size[0]) != 0);
+    for (size_t i = 0; i < WAYS; i++)
+        memory_free(model[i]);
 }
 
 /* What the log says of the last step is what eval says of its checkpoint. */
@@ -340,6 +365,7 @@ START_TEST(two_runs_are_compared_on_the_same_texts)
 int main(int argc, char **argv)
 {
     static const Test tests[] = {TEST_LEARNS(it_learns_and_eval_says_how_well, 4, 60),
+                                 TEST(two_passes_of_a_step_drop_otherwise_and_when_computed_again_alike),
                                  TEST(the_log_has_the_accuracy_that_eval_finds),
                                  TEST(a_run_that_goes_on_has_the_same_bits),
                                  TEST(predict_says_the_same_wherever_a_text_comes_from),

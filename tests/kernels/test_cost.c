@@ -245,6 +245,8 @@ static void call_rest(const Kernels *k, Stream *s)
     k->load_loss_backward(s, p, true, p, 0, p, p, p, 2, 3, 4);
     k->z_loss_forward(s, p, p, 0, p, 0.1, 3);
     k->z_loss_backward(s, p, true, p, 0, p, p, 0.1, 3, 4);
+    k->agreement_forward(s, p, p, p, 0, p, p, p, 0.5, 3, 4);
+    k->agreement_backward(s, p, true, p, false, p, 0, p, p, p, p, 0.5, 3, 4);
     k->accumulate(s, p, p, 5);
     k->convert(s, p, p, 5);
     k->squares(s, p, p, 5);
