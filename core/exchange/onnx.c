@@ -292,56 +292,52 @@ void onnx_output(Onnx *g, OnnxValue x, const char *name, const char *const *dims
 static const char name_of_graph[] = "attend";
 
 /* All of a constant but its data: the field, its length, and what is before the data. */
-static void add_head(Buffer *b, const OnnxConstant *c)
+static void add_head(OnnxConstant *c)
 {
     Buffer raw = {0};
     add_length(&raw, 9, c->bytes);
-    add_length(b, 5, c->about.size + raw.size + c->bytes);
-    buffer_add(b, c->about.text, c->about.size);
-    buffer_add(b, raw.text, raw.size);
-    b->failed = b->failed || raw.failed;
+    add_length(&c->head, 5, c->about.size + raw.size + c->bytes);
+    buffer_add(&c->head, c->about.text, c->about.size);
+    buffer_add(&c->head, raw.text, raw.size);
+    c->head.failed = c->head.failed || raw.failed;
     buffer_free(&raw);
 }
 
-static uint64_t size_of_graph(const Onnx *g, const Buffer *name, bool *failed)
+static uint64_t size_of_graph(Onnx *g, const Buffer *name)
 {
     uint64_t size = g->nodes.size + name->size + g->inputs.size + g->outputs.size;
     for (size_t i = 0; i < g->constants; i++) {
-        Buffer head = {0};
-        add_head(&head, &g->constant[i]);
-        size += head.size + g->constant[i].bytes;
-        *failed = *failed || head.failed;
-        buffer_free(&head);
+        OnnxConstant *c = &g->constant[i];
+        add_head(c);
+        size += c->head.size + c->bytes;
+        g->failed = g->failed || c->head.failed;
     }
     return size;
 }
 
 static bool add_constants(FileWriter *w, const Onnx *g, Error *e)
 {
-    bool fine = true;
-    for (size_t i = 0; fine && i < g->constants; i++) {
-        Buffer head = {0};
-        add_head(&head, &g->constant[i]);
-        fine = (!head.failed || memory_error(e, "a constant's head", head.size, 1)) &&
-               file_add(w, head.text, head.size, e) && file_add(w, g->constant[i].data, g->constant[i].bytes, e);
-        buffer_free(&head);
+    for (size_t i = 0; i < g->constants; i++) {
+        const OnnxConstant *c = &g->constant[i];
+        if (!file_add(w, c->head.text, c->head.size, e) || !file_add(w, c->data, c->bytes, e))
+            return false;
     }
-    return fine;
+    return true;
 }
 
-static bool write_all(const Onnx *g, const char *path, Buffer *first, Buffer *name, Buffer *last, Error *e)
+static bool write_all(Onnx *g, const char *path, Buffer *first, Buffer *name, Buffer *last, Error *e)
 {
-    bool failed = g->failed || g->nodes.failed || g->inputs.failed || g->outputs.failed;
-    add_text(name, 2, name_of_graph);
-    const uint64_t size = size_of_graph(g, name, &failed);
     Buffer operators = {0};
+    add_text(name, 2, name_of_graph);
+    const uint64_t size = size_of_graph(g, name);
     add_number(first, 1, IR_VERSION);
     add_text(first, 2, "attend");
     add_length(first, 7, size);
     add_text(&operators, 1, "");
     add_number(&operators, 2, OPERATORS);
     add_message(last, 8, &operators);
-    if (failed || first->failed || name->failed || last->failed)
+    if (g->failed || g->nodes.failed || g->inputs.failed || g->outputs.failed || first->failed || name->failed ||
+        last->failed)
         return memory_error(e, "an ONNX graph", g->nodes.size, 1);
     if (first->size + size + last->size > MOST)
         return fail(e, "%s: %s do not fit into one ONNX file, which holds 2 GiB at most", path, bytes_text(size).text);
@@ -368,6 +364,7 @@ void onnx_close(Onnx *g)
 {
     for (size_t i = 0; i < g->constants; i++) {
         buffer_free(&g->constant[i].about);
+        buffer_free(&g->constant[i].head);
         memory_free(g->constant[i].own);
     }
     memory_free(g->constant);

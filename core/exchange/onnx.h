@@ -26,6 +26,7 @@ typedef struct OnnxValue {
 
 typedef struct OnnxConstant {
     Buffer about; /* its fields but for the data */
+    Buffer head;  /* all that comes before the data in the file */
     const void *data;
     void *own; /* the same, where the graph frees it */
     size_t bytes;
