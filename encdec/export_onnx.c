@@ -14,13 +14,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#define OURS                                                                                                           \
-    {"window", "0"}, ONNX_SAYS, {"decoder-depth", NULL}, {"type", NULL}, {"tokens", NULL}, {"size", NULL},             \
-        {"merges", NULL},                                                                                              \
-    {                                                                                                                  \
-        "lower", NULL                                                                                                  \
-    }
-static const Sayable says[] = {OURS, {NULL, NULL}};
+static const Sayable says[] = {{"window", "0"},  ONNX_SAYS,        {"decoder-depth", NULL},
+                               {"type", NULL},   {"tokens", NULL}, {"size", NULL},
+                               {"merges", NULL}, {"lower", NULL},  {NULL, NULL}};
 
 static const char *const source_of[] = {"batch", "source"};
 
