@@ -85,7 +85,7 @@ static void linearised(Grade *g, const char *line, const char *hint)
 static void read_again(Grade *g, const char *line, const char *hint)
 {
     Node expected[MOST], node[MOST + 8];
-    int token[MOST];
+    int token[MOST] = {0};
     const size_t nodes = nodes_of(expected, line), tokens = tokens_of(token, line);
     memset(node, 0x55, sizeof node);
     const size_t count = read_tree(node, token, tokens);
