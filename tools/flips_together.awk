@@ -22,7 +22,9 @@ FNR == NR {
     next
 }
 
-FNR == 1 { printf "extern int flip_chosen; " }
+# C++ gives a variable the name of the namespace that its file is included in, unless it is C's; what is constant is
+# not memory of the host that a kernel must not read.
+FNR == 1 { printf "extern %sconst int flip_chosen; ", FILENAME ~ /kernels\/cuda\// ? "\"C\" " : "" }
 FNR <= skip { next }
 !(FNR in code) { print; next }
 {
