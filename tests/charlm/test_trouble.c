@@ -120,7 +120,7 @@ START_TEST(weights_too_large_to_compute_with_give_no_answer)
     static const char *const calls[] = {
         "eval --run %s", "eval --run %s --stride 4 --json", "sample --run %s --length 3",
         "sample --run %s --length 3 --exact --temperature 0", "heads --run %s --text abc --out -"};
-    char words[100];
+    char words[4096];
     size_t size;
     const char *run = trained(), *name = "checkpoints/00000020/model.safetensors";
     char *bytes = read_in(run, name, &size);
