@@ -35,7 +35,7 @@ typedef struct SentencePairs {
 typedef struct Bitext {
     Sentences sentences; /* of the training part they are gone, unless they are wanted */
     Subwords own;
-    const Subwords *subwords;
+    const Subwords *subwords; /* its own, or those that were given: a Bitext is not copied */
     SentencePairs parts[SPLITS];
     size_t longest; /* ids of a side, </s> with them, in any part */
 } Bitext;

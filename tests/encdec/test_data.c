@@ -223,18 +223,17 @@ static BitextOptions data_of(const char *source, const char *target)
     return (BitextOptions){.source = {.path = path, .language = {"en", "de"}}, .longest = 3, .context = 5};
 }
 
-static Bitext opened(const BitextOptions *o)
+static void open_text(Bitext *b, const BitextOptions *o)
 {
-    Bitext b;
     Error e;
-    ck_done(bitext_open(&b, o, &e), e);
-    return b;
+    ck_done(bitext_open(b, o, &e), e);
 }
 
 START_TEST(each_side_ends_in_the_end_of_a_sentence)
 {
     BitextOptions o = data_of("a b\na\n", "x\nx y z\n");
-    Bitext b = opened(&o);
+    Bitext b;
+    open_text(&b, &o);
     const SentencePairs *p = &b.parts[SPLIT_TRAIN];
     const Vocabulary *v = &b.subwords->vocabulary;
     int32_t id[5];
@@ -255,7 +254,8 @@ START_TEST(each_side_ends_in_the_end_of_a_sentence)
 START_TEST(a_decoder_reads_the_target_one_subword_late)
 {
     BitextOptions o = data_of("a b\na\n", "x\nx y z\n");
-    Bitext b = opened(&o);
+    Bitext b;
+    open_text(&b, &o);
     const SentencePairs *p = &b.parts[SPLIT_TRAIN];
     Batch batch;
     Error e;
@@ -297,7 +297,8 @@ START_TEST(any_bytes_are_a_sentence)
     }
     o.subwords = (SubwordsOptions){.type = (SubwordType)_i, .merges = 50};
     o.longest = LONG, o.context = LONG + 2;
-    Bitext b = opened(&o);
+    Bitext b;
+    open_text(&b, &o);
     const SentencePairs *p = &b.parts[SPLIT_TRAIN];
     ck_assert_uint_eq(p->count, 2);
     for (size_t i = 0; i < pairs_ids(p, SOURCE); i++)
@@ -319,7 +320,8 @@ START_TEST(any_bytes_are_a_sentence)
 START_TEST(empty_and_long_pairs_are_counted_and_not_trained_on)
 {
     BitextOptions o = data_of("a b c\na b c d\n \na\n\na\n", "x\nx\nx\n\t\n\nx x x x\n");
-    Bitext b = opened(&o);
+    Bitext b;
+    open_text(&b, &o);
     const SentencePairs *p = &b.parts[SPLIT_TRAIN];
     ck_assert(p->count == 1 && p->line[0] == 0);
     ck_assert_uint_eq(p->empty, 3);
@@ -331,7 +333,8 @@ START_TEST(empty_and_long_pairs_are_counted_and_not_trained_on)
 START_TEST(empty_lines_are_scored)
 {
     BitextOptions o = data_of("a b\na\n", "x\ny\n");
-    Bitext b = opened(&o);
+    Bitext b;
+    open_text(&b, &o);
     const SentencePairs *p = &b.parts[SPLIT_VALID];
     ck_assert(p->count == 3 && p->empty == 2 && p->too_long == 0);
     ck_assert(p->start[SOURCE][2] - p->start[SOURCE][1] == 1 && p->ids[SOURCE][3] == END);
@@ -339,7 +342,7 @@ START_TEST(empty_lines_are_scored)
     bitext_close(&b);
     write_in(folder, "val.en", "a b c d e\na b c d\n", 18);
     write_in(folder, "val.de", "x\ny\n", 4);
-    b = opened(&o);
+    open_text(&b, &o);
     ck_assert(b.parts[SPLIT_VALID].count == 1 && b.parts[SPLIT_VALID].line[0] == 1 &&
               b.parts[SPLIT_VALID].too_long == 1);
     ck_assert_uint_eq(b.longest, 5);
@@ -349,12 +352,14 @@ START_TEST(empty_lines_are_scored)
 START_TEST(a_vocabulary_is_that_of_the_training_part)
 {
     BitextOptions o = data_of("a\n", "x\n");
-    Bitext b = opened(&o);
+    Bitext b;
+    open_text(&b, &o);
     ck_assert_uint_eq(b.subwords->count, 4);
     ck_assert_uint_eq(b.parts[SPLIT_VALID].unknown, 3); /* b, y and y */
     Subwords other = learnt(SUBWORDS_WORDS, 0, "y b", "x a");
     o.known = &other;
-    Bitext again = opened(&o);
+    Bitext again;
+    open_text(&again, &o);
     ck_assert(again.subwords == &other && again.parts[SPLIT_VALID].unknown == 0);
     bitext_close(&again);
     bitext_close(&b);
@@ -365,7 +370,8 @@ START_TEST(a_vocabulary_is_that_of_the_training_part)
 START_TEST(parts_without_pairs_are_no_use)
 {
     BitextOptions o = data_of("a b c d\n\n", "x\ny\n");
-    Bitext b = opened(&o);
+    Bitext b;
+    open_text(&b, &o);
     Error e;
     ck_assert(!bitext_suits(&b, SPLIT_TRAIN, &e));
     ck_assert_msg(strstr(e.text, "1 have an empty side, 1 have more"), "%s", e.text);
