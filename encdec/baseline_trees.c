@@ -21,6 +21,7 @@ typedef struct TreeBaseline {
     Grammar grammar;
     char *root, *inner; /* labels of trees that branch to the right */
     BracketScore right, likeliest;
+    bool split_words;
     size_t unparsed; /* by the grammar: they branch to the right */
     double seconds;  /* of the grammar's parses */
 } TreeBaseline;
@@ -188,7 +189,8 @@ static bool parse_file(void *self, FILE *file, Error *e)
     while (fine && !feof(file)) {
         Buffer out = {0};
         lines_clear(&lines);
-        fine = lines_read(&lines, file, LINES, SIZE_MAX, e) && !ferror(file) && tree_name_brackets(&lines, e);
+        fine = lines_read(&lines, file, LINES, SIZE_MAX, e) && !ferror(file) &&
+               treebank_sentences(&lines, b->split_words, e);
         for (size_t i = 0; fine && i < lines.count; i++)
             fine = parse_line(b, lines_at(&lines, i), &tree, &out, e);
         fine = app_print(&out, e) && fine;
@@ -227,7 +229,7 @@ bool baseline_trees(EncDec *c, Error *e)
     const EncdecOptions *v = c->options;
     const char *path = app_data(&c->app);
     const TreeCleaning cleaning = encdec_cleaning(v);
-    TreeBaseline b = {0};
+    TreeBaseline b = {.split_words = v->split_words};
     bool fine = treebank_open(&b.bank, path, &cleaning, e) && choose_trees(&b, v->train_trees, e) &&
                 grammar_learn(&b.grammar, b.learnt.tree, b.learnt.count, e) && learn_labels(&b, e);
     fine = fine &&

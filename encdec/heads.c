@@ -9,6 +9,7 @@
 #include "core/plot/picture.h"
 #include "encdec/encdec.h"
 #include "encdec/translating.h"
+#include "encdec/treebank.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -175,11 +176,16 @@ bool encdec_inspect(App *a, Inspection *l, Error *e)
 {
     EncDec *c = (EncDec *)a;
     const char *given = c->options->target_text;
-    Buffer text = {0};
+    Buffer text = {0}, words = {0};
     Ids source = {0}, target = {0};
     Cutter cutter = {0};
     bool fine = inspect_text(a, l->options, &text, e) && encdec_open_run(c, e) && cutter_open(&cutter, &c->subwords, e);
-    const Line line = {text.text, text.size};
+    Line line = {text.text, text.size};
+    if (fine && c->options->trees) {
+        treebank_sentence(line, c->options->split_words, &words);
+        fine = !words.failed || memory_error(e, "a text", text.size, 1);
+        line = (Line){words.text, words.size};
+    }
     fine = fine && cut_line(c, &cutter, SOURCE, line, &source, e) &&
            (given ? cut_given(c, &cutter, given, &target, e) : translate(c, line, &target, e));
     fine = fine && say_pair(c, l, &target, e) && read_pair(c, l, &source, &target, e);
@@ -189,6 +195,7 @@ bool encdec_inspect(App *a, Inspection *l, Error *e)
     ids_close(&source);
     ids_close(&target);
     buffer_free(&text);
+    buffer_free(&words);
     return fine;
 }
 

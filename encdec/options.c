@@ -93,6 +93,7 @@ const Option encdec_options[] = {
     {"format", 0, OPTION_CHOICE, OPTION_HERE, TRANSLATE, AT(format), "plain", .choices = formats, "plain: lines of text; fairseq: S-, H-, D-, P- with scores in base 2; nbest: NUMBER ||| TEXT ||| F0= LN_P ||| SCORE"},
     {"format", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_EXPORT, AT(exported), NULL, .choices = exported, "ctranslate2: a model for CTranslate2; onnx: two graphs for onnxruntime (required)"},
     {"well-formed", 0, OPTION_YES_NO, OPTION_HERE, TRANSLATE | EVAL | COMMAND_HEADS, AT(well_formed), "yes", NULL, "parser: search only trees of the sentence"},
+    {"split-words", 0, OPTION_YES_NO, OPTION_HERE, TRANSLATE | BASELINE | COMMAND_HEADS, AT(split_words), "yes", NULL, "parser: split a text's words as the treebank does: They can't. is They ca n't ."},
     {"pretty", 0, OPTION_FLAG, OPTION_HERE, TRANSLATE, AT(pretty), NULL, NULL, "parse: print one constituent per line, indented, instead of one tree per line"},
     {"out", 0, OPTION_PATH, OPTION_HERE, TRANSLATE, AT(shared.out), NULL, "FILE", "parse: also draw the first tree: .png, .svg or .pdf, with its data beside it as .tsv"},
     {"size", 0, OPTION_TEXT, OPTION_HERE, TRANSLATE, AT(shared.size), NULL, "SIZE", "size of that picture, such as 8.5cm, 16cmx9cm or 900x540"},

@@ -44,7 +44,7 @@ typedef struct EncdecOptions {
     bool sample;
     const char *prefixes, *translations, *ensemble;
     int format, exported;
-    bool scores, pretty, well_formed;
+    bool scores, pretty, well_formed, split_words;
     const char *input;
     /* looking */
     const char *target_text;

@@ -10,6 +10,7 @@
 #include "encdec/translating.h"
 #include "encdec/tree_drawing.h"
 #include "encdec/tree_evaluator.h"
+#include "encdec/treebank.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -166,7 +167,8 @@ static bool read_beside(Translate *t, bool last, Error *e)
 static bool translate_chunk(Translate *t, bool last, Error *e)
 {
     double start = clock_seconds();
-    bool fine = read_beside(t, last, e) && (!t->parses || tree_name_brackets(&t->lines, e)) &&
+    bool fine = read_beside(t, last, e) &&
+                (!t->parses || treebank_sentences(&t->lines, t->c->options->split_words, e)) &&
                 translating_prefixed(&t->t, &t->lines, t->beside ? &t->given : NULL, t->scores, e) &&
                 print_answers(t, e);
     t->seconds += clock_seconds() - start;

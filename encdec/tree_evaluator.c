@@ -21,30 +21,6 @@ void tree_evaluator_close(TreeEvaluator *v)
     buffer_free(&v->text);
 }
 
-/* ---- sentences */
-
-bool tree_name_brackets(Lines *lines, Error *e)
-{
-    Lines named = {0};
-    Buffer b = {0};
-    bool fine = true;
-    for (size_t i = 0; fine && i < lines->count; i++) {
-        const Line line = lines_at(lines, i);
-        b.size = 0;
-        buffer_add(&b, "", 0);
-        for (size_t k = 0; k < line.size; k++) {
-            const char c = line.text[k];
-            const char *name = c == '(' ? " -LRB- " : c == ')' ? " -RRB- " : NULL;
-            buffer_add(&b, name ? name : &c, name ? strlen(name) : 1);
-        }
-        fine = (!b.failed || memory_error(e, "a line", line.size, 1)) && lines_add(&named, b.text, b.size, e);
-    }
-    buffer_free(&b);
-    lines_close(lines);
-    *lines = named;
-    return fine;
-}
-
 /* ---- counting */
 
 bool tree_of_hypothesis(Tree *t, const Translating *from, const Hypothesis *h, TreeLeaves leaves, Line sentence,

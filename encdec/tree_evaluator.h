@@ -34,9 +34,6 @@ bool tree_evaluator_compare(Versus *o, const TreeEvaluator *v, const App *a, Err
 bool tree_of_hypothesis(Tree *t, const Translating *from, const Hypothesis *h, TreeLeaves leaves, Line sentence,
                         Buffer *text, TreeRepairs *r, Error *e);
 
-/* Puts -LRB- and -RRB-, as treebanks have them, in place of the brackets of a text, as words of their own. */
-bool tree_name_brackets(Lines *lines, Error *e);
-
 /* "F1 .. precision .." and its members in JSON. */
 void bracket_score_print(Buffer *b, const BracketScore *s);
 void bracket_score_add(Buffer *json, const BracketScore *s);

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "core/text/archive.h"
+#include "core/text/treebank_words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -182,4 +183,35 @@ void treebank_close(Treebank *b)
         free_tree(b->tree[i]);
     memory_free(b->tree);
     *b = (Treebank){0};
+}
+
+void treebank_sentence(Line line, bool split, Buffer *out)
+{
+    buffer_add(out, "", 0);
+    if (split) {
+        treebank_words(line.text, line.size, out);
+        return;
+    }
+    for (size_t k = 0; k < line.size; k++) {
+        const char c = line.text[k];
+        const char *name = c == '(' ? " -LRB- " : c == ')' ? " -RRB- " : NULL;
+        buffer_add(out, name ? name : &c, name ? strlen(name) : 1);
+    }
+}
+
+bool treebank_sentences(Lines *lines, bool split, Error *e)
+{
+    Lines named = {0};
+    Buffer b = {0};
+    bool fine = true;
+    for (size_t i = 0; fine && i < lines->count; i++) {
+        const Line line = lines_at(lines, i);
+        b.size = 0;
+        treebank_sentence(line, split, &b);
+        fine = (!b.failed || memory_error(e, "a line", line.size, 1)) && lines_add(&named, b.text, b.size, e);
+    }
+    buffer_free(&b);
+    lines_close(lines);
+    *lines = named;
+    return fine;
 }

@@ -9,6 +9,7 @@
 
 #include "core/program/split.h"
 #include "core/text/tree.h"
+#include "encdec/lines.h"
 
 typedef struct TreebankPart {
     Tree **tree;
@@ -25,5 +26,12 @@ typedef struct Treebank {
 /* To be closed even if it fails. */
 bool treebank_open(Treebank *b, const char *path, const TreeCleaning *how, Error *e);
 void treebank_close(Treebank *b);
+
+/* Makes a sentence of what a parser is given: words as a treebank has them (core/text/treebank_words.h). Where they are
+ * not to be split, brackets alone are: -LRB- and -RRB-. Adds it to `out`. */
+void treebank_sentence(Line line, bool split, Buffer *out);
+
+/* The same with all lines. */
+bool treebank_sentences(Lines *lines, bool split, Error *e);
 
 #endif

@@ -302,7 +302,7 @@ START_TEST(trees_that_it_was_trained_on_are_found)
                       json_real(j, "repaired") == 0 && json_real(j, "counted") == 6,
                   "F1 %g", json_real(j, "f1"));
     json_free(j);
-    static const char text[] = "the cat sees a house of Anna99 .\n\nthe dog likes ( a tree of Bob1\n";
+    static const char text[] = "the cat sees a house of Anna99.\n\nthe dog likes (a tree of Bob1\n";
     command_input(text, sizeof text - 1);
     Said s = must("parse --run %s -q", run);
     static const char first[] =
@@ -311,15 +311,22 @@ START_TEST(trees_that_it_was_trained_on_are_found)
     ck_assert_msg(!strncmp(s.out, first, strlen(first)), "%s", s.out);
     ck_assert_msg(strstr(s.out + strlen(first), " -LRB-)"), "%s", s.out + strlen(first));
     said_free(&s);
-    command_input(text, 32);
+    command_input(text, 31);
     s = must("parse --run %s -q --pretty --nbest 2 --scores", run);
     ck_assert_msg(strstr(s.out, "\t(S\n  (NP (DT the) (NN cat))\n  (VP (VBZ sees)\n    (NP\n"), "%s", s.out);
     said_free(&s);
-    command_input(text, 32);
+    command_input(text, 31);
     j = must_json("parse --run %s -q --nbest 3 --json", run);
     ck_assert_uint_eq(json_get(j, "translations")->count, 3);
     json_free(j);
-    command_input(text, 32);
+    static const char as_they_are[] = "a dog can't\n";
+    for (int split = 0; split < 2; split++) {
+        command_input(as_they_are, sizeof as_they_are - 1);
+        s = must("parse --run %s -q%s", run, split ? "" : " --no-split-words");
+        ck_assert_msg(strstr(s.out, split ? " n't)" : " can't)"), "%s", s.out);
+        said_free(&s);
+    }
+    command_input("the cat sees a house of Anna99 .\n", 32);
     s = must("translate --run %s -q", run);
     ck_assert_str_eq(s.out, "(S (NP DT NN )NP (VP VBZ (NP (NP DT NN )NP (PP IN (NP NNP )NP )PP )NP )VP . )S\n");
     said_free(&s);
@@ -383,8 +390,8 @@ START_TEST(two_parsers_are_compared_on_the_same_sentences)
 START_TEST(brackets_are_drawn_against_words)
 {
     const char *folder = treebank(), *run = trained(folder, "--steps 150 --warmup 20 --lr 0.01");
-    Said tree = must(
-             "heads --run %s --text the\tdog\t. --target-text (S\t(NP\t(DT\tthe)\t(NN\tdog))\t(.\t.)) --align -q", run),
+    Said tree = must("heads --run %s --text the\tdog. --target-text (S\t(NP\t(DT\tthe)\t(NN\tdog))\t(.\t.)) --align -q",
+                     run),
          tokens = must("heads --run %s --text the\tdog\t. --target-text (S\t(NP\tDT\tNN\t)NP\t.\t)S --align -q", run);
     ck_assert_str_eq(tree.out, tokens.out);
     ck_assert_msg(strstr(tree.out, "\n)S\t") && strstr(tree.out, "\nNN\t"), "%s", tree.out);
