@@ -294,6 +294,20 @@ OPERATION(descend,
           (Stream *s, void *w, void *copy, const void *x, const StepState *state, double scale, double decay, size_t n),
           (s, w, copy, x, state, scale, decay, n))
 
+/* Adafactor, for a parameter [V,D] whose gradient is g [V,D] or, with slots [V] as in `lion`, [used,D]; a vector is [V,1].
+ * factors: v [V+D], the second moments' means of rows and of columns, gain a share state->correction2 of this step's,
+ * with `tiny` added to each square; g becomes u = g / sqrt(row column / mean(columns)).
+ * adafactor: w -= learning_rate (max(least, rms(w)) u / max(1, rms(u)) + decay w), where `weights` and `updates` are the
+ * parts that `squares` has made of w and of u; copy: w as numbers, or NULL. */
+OPERATION(factors,
+          (Stream *s, void *v, void *g, const int32_t *slots, const StepState *state, double tiny, size_t rows,
+           size_t used, size_t d),
+          (s, v, g, slots, state, tiny, rows, used, d))
+OPERATION(adafactor,
+          (Stream *s, void *w, void *copy, const void *u, const double *weights, const double *updates,
+           const int32_t *slots, const StepState *state, double least, double decay, size_t rows, size_t used, size_t d),
+          (s, w, copy, u, weights, updates, slots, state, least, decay, rows, used, d))
+
 /* Adam for rows first .. first+n-1 of a table [V,D] of which a step reads few: g [used,D] holds gradients only of the
  * rows that it read. The gradient of row r is row slots[r] of g, and 0 if slots[r] is negative.
  * A device that has adam_flush takes lazy [V], or NULL: it skips a row that was not read if the step would leave every

@@ -33,31 +33,40 @@ static void list_free(TensorList *l)
     *l = (TensorList){0};
 }
 
-/* The given blocks, each under its prefix, of an optimizer (or of none: o NULL); brought to the host where they are not
- * there already. */
-static bool list_blocks(TensorList *l, const Weights *w, const Optimizer *o, Stream *s, void *const *blocks,
-                        const char *const *prefixes, size_t count, Error *e)
+/* A block of numbers, and the prefix of its tensors' names. */
+typedef struct SavedBlock {
+    const char *prefix;
+    const Parameters *layout;
+    void *reals;
+} SavedBlock;
+
+/* The given blocks of an optimizer (or of none: o NULL); brought to the host where they are not there already. */
+static bool list_blocks(TensorList *l, const Kernels *k, const Optimizer *o, Stream *s, const SavedBlock *blocks,
+                        size_t count, Error *e)
 {
-    const Parameters *p = w->parameters;
-    const Kernels *k = w->k;
-    *l = (TensorList){.tensors = memory_get(count * p->count, sizeof *l->tensors),
-                      .names = memory_get(count * p->count, sizeof *l->names),
-                      .data = k->on_host ? NULL : memory_get(count * p->size, k->real)};
+    size_t tensors = 0, size = 0;
+    for (size_t b = 0; b < count; b++)
+        tensors += blocks[b].layout->count, size += blocks[b].layout->size;
+    *l = (TensorList){.tensors = memory_get(tensors, sizeof *l->tensors),
+                      .names = memory_get(tensors, sizeof *l->names),
+                      .data = k->on_host ? NULL : memory_get(size, k->real)};
     if (!l->tensors || !l->names || (!k->on_host && !l->data)) {
         list_free(l);
-        return memory_error(e, "a checkpoint", count * p->size, k->real);
+        return memory_error(e, "a checkpoint", size, k->real);
     }
+    char *next = l->data;
     for (size_t b = 0; b < count; b++) {
-        const void *data = blocks[b];
+        const Parameters *p = blocks[b].layout;
+        const void *data = k->on_host ? blocks[b].reals : next;
         if (!k->on_host) {
-            data = (char *)l->data + b * p->size * k->real;
-            k->download(s, (char *)l->data + b * p->size * k->real, blocks[b], p->size * k->real);
+            k->download(s, next, blocks[b].reals, p->size * k->real);
+            next += p->size * k->real;
         }
         for (size_t i = 0; i < p->count; i++) {
             const Parameter *one = p->list[i];
             if (one->role == ROLE_CONSTANT || (o && !optimizer_keeps(o, b, i)))
                 continue;
-            snprintf(l->names[l->count], sizeof *l->names, "%s%s", prefixes[b], one->name);
+            snprintf(l->names[l->count], sizeof *l->names, "%s%s", blocks[b].prefix, one->name);
             l->tensors[l->count] = (SafeTensor){.name = l->names[l->count],
                                                 .type = real_type(k),
                                                 .rank = (size_t)one->rank,
@@ -73,7 +82,7 @@ bool weights_write(const Weights *w, Stream *s, const char *path, const ModelNot
 {
     TensorList list;
     const SafeText texts[] = {{"program", note->program}, {"model", note->options}};
-    bool fine = list_blocks(&list, w, NULL, s, &w->reals, (const char *const[]){""}, 1, e) &&
+    bool fine = list_blocks(&list, w->k, NULL, s, &(SavedBlock){"", w->parameters, w->reals}, 1, e) &&
                 safetensors_write(path, list.tensors, list.count, texts, sizeof texts / sizeof *texts, e);
     list_free(&list);
     return fine;
@@ -106,14 +115,12 @@ static bool state_write(Trainer *c, const char *path, const Progression *at, boo
     const SafeText texts[] = {{"step", numbers[0]},   {"best", numbers[1]},    {"best_step", numbers[2]},
                               {"scored", numbers[3]}, {"stalled", numbers[4]}, {"seconds", numbers[5]},
                               {"halved", numbers[6]}}; /* the last only where there is something to be said */
-    const char *prefixes[OPTIMIZER_BLOCKS + 1];
-    void *blocks[OPTIMIZER_BLOCKS + 1];
+    SavedBlock blocks[OPTIMIZER_BLOCKS + 1];
     const size_t saved = saved_blocks(&c->optimizer);
-    memcpy(prefixes, c->optimizer.kind->saved, saved * sizeof *prefixes);
-    memcpy(blocks, c->optimizer.block, saved * sizeof *blocks);
-    prefixes[saved] = trained;
-    blocks[saved] = c->weights.reals;
-    bool fine = list_blocks(&list, &c->weights, &c->optimizer, c->worker[0].stream, blocks, prefixes,
+    for (size_t i = 0; i < saved; i++)
+        blocks[i] = (SavedBlock){c->optimizer.kind->saved[i], c->optimizer.layout, c->optimizer.block[i]};
+    blocks[saved] = (SavedBlock){trained, c->parameters, c->weights.reals};
+    bool fine = list_blocks(&list, c->options.k, &c->optimizer, c->worker[0].stream, blocks,
                             saved + (c->average != NULL), e) &&
                 safetensors_write(path, list.tensors, list.count, texts, sizeof texts / sizeof *texts - !at->halved, e);
     list_free(&list);
@@ -258,21 +265,21 @@ static bool matches(const Source *from, const Parameter *p)
 }
 
 /* Reads one block, each tensor under prefix + name, into the device's memory. */
-static bool read_block(const Source *from, const char *prefix, const Weights *w, Stream *s, void *block, Error *e)
+static bool read_block(const Source *from, const SavedBlock *to, const Kernels *k, Stream *s, Error *e)
 {
     const Optimizer *o = from->optimizer;
-    const Parameters *p = w->parameters;
+    const Parameters *p = to->layout;
     size_t largest = parameters_largest(p);
-    void *values = memory_get(largest, w->k->real);
-    bool fine = values || memory_error(e, "weights from a file", largest, w->k->real);
+    void *values = memory_get(largest, k->real);
+    bool fine = values || memory_error(e, "weights from a file", largest, k->real);
     for (size_t i = 0; fine && i < p->count; i++) {
         const Parameter *one = p->list[i];
         if (one->role == ROLE_CONSTANT || (from->part && !matches(from, one)) ||
-            (o && !optimizer_keeps(o, block == o->block[1], i)))
+            (o && !optimizer_keeps(o, to->reals == o->block[1], i)))
             continue;
-        fine = read_parameter(from, prefix, one, real_type(w->k), values, e);
+        fine = read_parameter(from, to->prefix, one, real_type(k), values, e);
         if (fine)
-            w->k->upload(s, parameter_in(one, block, w->k->real), values, one->count * w->k->real);
+            k->upload(s, parameter_in(one, to->reals, k->real), values, one->count * k->real);
     }
     memory_free(values);
     return fine;
@@ -446,7 +453,8 @@ bool weights_read(Weights *w, Stream *s, const char *path, const char *const (*a
     bool fine = safetensors_open(&from.file, path, e) &&
                 (!part || !part->map || safetensors_rename(from.file, part->map, e)) &&
                 (part ? compare_names(&from, p, e) : no_strangers(&from, p, e)) &&
-                read_block(&from, "", w, s, w->reals, e) && note_agrees(&from, p, note, e) && sums_match(path, e);
+                read_block(&from, &(SavedBlock){"", p, w->reals}, w->k, s, e) && note_agrees(&from, p, note, e) &&
+                sums_match(path, e);
     if (fine && w->numbers != w->reals)
         w->k->convert(s, w->numbers, w->reals, p->whole);
     safetensors_close(from.file);
@@ -503,13 +511,14 @@ static bool state_read(Trainer *c, const char *path, uint64_t wanted, Progressio
                  fail(e, "%s: belongs to step %.0f, but its folder has another name", path, step)) &&
                 state_is_of(from.file, path, c->optimizer.kind, e);
     for (size_t i = 0; fine && i < saved_blocks(&c->optimizer); i++)
-        fine = read_block(&from, c->optimizer.kind->saved[i], &c->weights, s, c->optimizer.block[i], e);
+        fine = read_block(&from, &(SavedBlock){c->optimizer.kind->saved[i], c->optimizer.layout, c->optimizer.block[i]},
+                          c->options.k, s, e);
     if (fine && c->average) {
         char name[sizeof c->parameters->list[0]->name + sizeof trained];
         snprintf(name, sizeof name, "%s%s", trained, c->parameters->list[0]->name);
         trainer_average_begins(c);
         if (safetensors_find(from.file, name)) /* else it was trained without an average so far */
-            fine = read_block(&from, trained, &c->weights, s, c->weights.reals, e);
+            fine = read_block(&from, &(SavedBlock){trained, c->parameters, c->weights.reals}, c->options.k, s, e);
         if (fine && c->weights.numbers != c->weights.reals)
             c->options.k->convert(s, c->weights.numbers, c->weights.reals, c->parameters->whole);
     }

@@ -57,7 +57,7 @@ static bool set(Motion *m, const char **at, const char *optimizer, Error *e)
             snprintf(own + strlen(own), sizeof own - strlen(own), "%s%s=X", own[0] ? ", " : "", one->name);
     }
     if (!key)
-        return fail(e, "--groups '%.*s': expected lr=X, decay=X or %s", (int)size, text, own);
+        return fail(e, "--groups '%.*s': expected lr=X, decay=X%s%s", (int)size, text, own[0] ? " or " : "", own);
     char *after;
     double value = strtod(equals + 1, &after);
     if (after == equals + 1 || after != text + size || !(value >= 0 && value < key->below))
@@ -140,13 +140,13 @@ static bool take(Motion *motions, const Parameters *p, const Group *g, size_t nu
 }
 
 /* muP, of `named` groups and what is in none. SGD's steps grow with gradients, which shrink with the width; the largest
- * singular value of Muon's grows with its root. */
-static size_t suit_width(Motion *motions, const Parameters *p, size_t named, bool of_gradient)
+ * singular value of Muon's grows with its root, and so do weights, and Adafactor's steps with them, shrink. */
+static size_t suit_width(Motion *motions, const Parameters *p, size_t named, const OptimizerKind *kind)
 {
     size_t groups = named;
     for (size_t i = 0; i < p->count; i++) {
-        const double wider = p->list[i]->wider,
-                     rate = (of_gradient ? p->wider : 1) / (motions[i].whole ? sqrt(wider) : wider);
+        const double wider = p->list[i]->wider, rate = (kind->of_gradient ? p->wider : 1) /
+                                                       (motions[i].whole || kind->of_weights ? sqrt(wider) : wider);
         if (rate < 1 || rate > 1)
             motions[i].group += named + 1;
         motions[i].rate *= rate;
@@ -173,7 +173,7 @@ Motion *groups_motions(const OptimizerOptions *o, const Parameters *p, size_t *g
     for (size_t number = 1; fine && next_group(&at, &g); number++)
         fine = take(motions, p, &g, number, kind->name, e);
     if (fine && p->wider > 0)
-        *groups = suit_width(motions, p, *groups, kind->of_gradient);
+        *groups = suit_width(motions, p, *groups, kind);
     if (!fine)
         memory_free(motions);
     return fine ? motions : NULL;

@@ -2,6 +2,7 @@
 #include "core/train/optimizer.h"
 
 #include "base/memory.h"
+#include "core/tensor/arena.h"
 #include "core/train/groups.h"
 
 #define OPTIMIZER_ROW(NAME) &NAME##_optimizer,
@@ -9,22 +10,44 @@ static const OptimizerKind *const kinds[] = {OPTIMIZERS(OPTIMIZER_ROW)};
 
 const OptimizerKind *optimizer_kind(int kind) { return kinds[kind]; }
 
+size_t optimizer_bytes(const OptimizerKind *kind, const Parameters *p, const Kernels *k, size_t workers)
+{
+    const size_t gap = ALIGNMENT / sizeof(float), beside = kind->beside ? kind->beside(p, k, workers) : 0;
+    size_t size = kind->numbers ? 0 : p->size;
+    for (size_t i = 0; kind->numbers && i < p->count; i++)
+        size += p->list[i]->role == ROLE_CONSTANT ? 0 : (kind->numbers(p->list[i]) + gap - 1) / gap * gap;
+    return kind->blocks * size * k->real + (kind->numbers ? p->count * sizeof(Parameter) : 0) + beside;
+}
+
+/* Where in a block of state each parameter's is. */
+static bool lay_out(Optimizer *o, Error *e)
+{
+    o->layout = o->kind->numbers ? &o->other : o->parameters;
+    for (size_t i = 0; o->kind->numbers && i < o->parameters->count; i++) {
+        const Parameter *p = o->parameters->list[i];
+        parameters_add(&o->other, p->role == ROLE_CONSTANT ? ROLE_CONSTANT : ROLE_BIAS, o->kind->numbers(p), 0, "%s",
+                       p->name);
+    }
+    return !o->kind->numbers || parameters_finish(&o->other, e);
+}
+
 bool optimizer_open(Optimizer *o, const OptimizerOptions *options, size_t workers, const Kernels *k, Stream *s,
                     const Parameters *p, Error *e)
 {
     *o = (Optimizer){
         .options = *options, .kind = optimizer_kind(options->kind), .k = k, .parameters = p, .workers = workers};
     o->motions = groups_motions(options, p, &o->groups, e);
-    if (!o->motions)
+    if (!o->motions || !lay_out(o, e))
         return false;
     o->begins = memory_get(o->groups, sizeof *o->begins);
     o->states = k->allocate(o->groups * sizeof *o->states);
     bool fine = o->begins && o->states;
     for (size_t i = 0; fine && i < o->kind->blocks; i++) {
-        o->block[i] = k->allocate(p->size * k->real);
+        o->block[i] = k->allocate(o->layout->size * k->real);
         fine = o->block[i];
     }
-    return (fine || memory_error(e, o->kind->holds, p->size, o->kind->blocks * k->real)) && o->kind->open(o, s, e);
+    return (fine || memory_error(e, o->kind->holds, o->layout->size, o->kind->blocks * k->real)) &&
+           o->kind->open(o, s, e);
 }
 
 void optimizer_close(Optimizer *o)
@@ -37,6 +60,7 @@ void optimizer_close(Optimizer *o)
     o->k->release(o->states);
     for (size_t i = 0; i < o->kind->blocks; i++)
         o->k->release(o->block[i]);
+    parameters_close(&o->other);
     *o = (Optimizer){.kind = NULL};
 }
 

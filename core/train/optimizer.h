@@ -8,7 +8,7 @@
 #include "core/tensor/parameters.h"
 
 /* The first is the default. */
-#define OPTIMIZERS(X) X(adam) X(sgd) X(muon) X(lion)
+#define OPTIMIZERS(X) X(adam) X(sgd) X(muon) X(lion) X(adafactor)
 
 enum { OPTIMIZER_BLOCKS = 2 };
 
@@ -35,7 +35,9 @@ typedef struct Optimizer {
     const Kernels *k;
     const Parameters *parameters;
     size_t workers;                /* that share a step */
-    void *block[OPTIMIZER_BLOCKS]; /* its state: reals, one for each learned number, in the order of parameters */
+    void *block[OPTIMIZER_BLOCKS]; /* its state: reals */
+    const Parameters *layout;      /* of each block: that of the parameters, or `other` */
+    Parameters other;              /* of a kind with `numbers`: vectors of the parameters' names, in their order */
     Motion *motions;               /* of each parameter */
     StepState *begins, *states;    /* [groups] whose learning rate and corrections differ: on the host, on the
                                     * device */
@@ -57,7 +59,7 @@ typedef struct OptimizerKind {
     const char *name, *holds;            /* "adam"; what its state is called: "Adam's moments" */
     size_t blocks;                       /* of state */
     const char *saved[OPTIMIZER_BLOCKS]; /* a prefix of tensors in a checkpoint, "adam.m."; NULL: not saved */
-    bool of_gradient;                    /* a larger gradient is a larger step */
+    bool of_gradient, of_weights;        /* a larger gradient is a larger step; larger weights are one */
     double traffic;                      /* reals that a weight's update reads and writes, but for the gradient */
 
     /* Which parameters move as whole matrices: they have a momentum instead of Adam's means, and block 0 alone is their
@@ -66,6 +68,9 @@ typedef struct OptimizerKind {
     double (*flop)(const Parameters *p);
     double (*moved)(const Parameters *p);
     size_t (*beside)(const Parameters *p, const Kernels *k, size_t workers);
+
+    /* Reals that a block of state has for a parameter. NULL: one for each of its numbers. */
+    size_t (*numbers)(const Parameter *p);
 
     /* Makes an Adam of options as people write them. */
     void (*configure)(OptimizerOptions *o);
@@ -86,6 +91,9 @@ typedef struct OptimizerKind {
 } OptimizerKind;
 
 const OptimizerKind *optimizer_kind(int kind);
+
+/* Of a kind's state: its blocks, and what is beside them. */
+size_t optimizer_bytes(const OptimizerKind *kind, const Parameters *p, const Kernels *k, size_t workers);
 
 #define OPTIMIZER_DECLARE(NAME) extern const OptimizerKind NAME##_optimizer;
 OPTIMIZERS(OPTIMIZER_DECLARE)

@@ -162,12 +162,6 @@ static void plan_optimizer(TrainerPlan *plan, const TrainerOptions *o, const Par
     plan->bytes += (double)o->k->real * (update + gradient * (3 * (workers - 1) + 1 + 1 + workers));
 }
 
-static size_t optimizer_bytes(const TrainerOptions *o, const Parameters *p)
-{
-    const OptimizerKind *kind = optimizer_kind(o->optimizer.kind);
-    return kind->blocks * p->size * o->k->real + (kind->beside ? kind->beside(p, o->k, o->workers) : 0);
-}
-
 /* Rows of the batch that the trainer itself holds. */
 size_t plan_step_rows(const TrainerOptions *o, const Task *task)
 {
@@ -204,7 +198,7 @@ bool plan_make(TrainerPlan *plan, Takes *takes, const TrainerOptions *o, const P
     plan->weights = p->whole * (k->real + (k->type == NUMBER_BF16 ? k->number : 0));
     plan->weights += o->training && o->ema > 0 ? p->whole * k->real : 0;
     plan->gradients = o->training ? o->workers * plan_gradient(p, task) * k->real : 0;
-    plan->moments = o->training ? optimizer_bytes(o, p) : 0;
+    plan->moments = o->training ? optimizer_bytes(optimizer_kind(o->optimizer.kind), p, k, o->workers) : 0;
     plan->activations = o->workers * (plan->tape.memory + plan->tape.gradients + plan->tape.host);
     plan->batches = device_rows_bytes(&whole) + (k->send ? 3 : 2) * o->workers * device_rows_bytes(&at_once);
     plan->program = memory_of_process() + PREPARED + (o->training ? o->workers * task->beside_each : 0);

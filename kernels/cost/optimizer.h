@@ -74,4 +74,19 @@ static void descend(Stream *s, void *w, void *copied, const void *x, const StepS
     count(s, AT_descend, 0, copied ? 2 * n : n, 2 * n);
 }
 
+static void factors(Stream *s, void *v, void *g, const int32_t *slots, const StepState *state, double tiny, size_t rows,
+                    size_t used, size_t d)
+{
+    (void)v, (void)g, (void)slots, (void)state, (void)tiny;
+    count(s, AT_factors, 0, 0, 4 * used * d + 3 * (rows + d));
+}
+
+static void adafactor(Stream *s, void *w, void *copied, const void *u, const double *weights, const double *updates,
+                      const int32_t *slots, const StepState *state, double least, double decay, size_t rows,
+                      size_t used, size_t d)
+{
+    (void)w, (void)u, (void)weights, (void)updates, (void)slots, (void)state, (void)least, (void)decay;
+    count(s, AT_adafactor, 0, copied ? rows * d : 0, 2 * rows * d + used * d);
+}
+
 #endif

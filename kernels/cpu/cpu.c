@@ -120,6 +120,8 @@ INLINE void store_gradient(Number *p, bool add, Vec v, size_t n) { store(p, add 
 #define MISSING_momentum           0, NULL,
 #define MISSING_unit               0, NULL,
 #define MISSING_descend            0, NULL,
+#define MISSING_factors            0, NULL,
+#define MISSING_adafactor          0, NULL,
 const Kernels TABLE = {
     .backend = "cpu",
     .type = TYPE,

@@ -180,3 +180,86 @@ static void lion(Stream *s, void *w, void *copy, void *m, const void *g, const i
     LAUNCH_EACH(s, lion_kernel, n * d, (float *)w, (Number *)copy, (float *)m, (const float *)g, slots, state, adam,
                 decay, first, n, d);
 }
+
+/* ---- Adafactor */
+
+typedef struct SquareTerm {
+    const float *g;
+    size_t d;
+    float clip;
+    __device__ float operator()(size_t i, size_t j) const { return g[i * d + j] * clip * (g[i * d + j] * clip); }
+    __device__ void keep(size_t, size_t, float) const {}
+} SquareTerm;
+
+static __global__ void factor_columns(float *column, const float *g, const StepState *state, float tiny, size_t rows,
+                                      size_t used, size_t d)
+{
+    const size_t j = (size_t)blockIdx.x * SUM_COLUMNS + threadIdx.x;
+    const float sum = column_sum(SquareTerm{g, d, (float)state->clip}, 0, used, j, d);
+    if (threadIdx.y == 0 && j < d && state->finite)
+        column[j] += (float)state->correction2 * (sum / (float)rows + tiny - column[j]);
+}
+
+/* A warp for each row. */
+static __global__ void factor_rows(float *row, const float *column, float *g, const int32_t *slots,
+                                   const StepState *state, float tiny, size_t rows, size_t d)
+{
+    const size_t i = warp_row();
+    if (i >= rows || !state->finite)
+        return;
+    const int32_t from = slots ? slots[i] : (int32_t)i;
+    const SquareTerm square = {g + (from < 0 ? 0 : (size_t)from * d), d, (float)state->clip};
+    float sum = 0, mean = 0;
+    for (size_t j = lane(); j < d; j += LANES)
+        sum += from < 0 ? 0 : square(0, j), mean += column[j];
+    sum = warp_sum(sum);
+    mean = warp_sum(mean) / (float)d;
+    const float now = row[i] + (float)state->correction2 * (sum / (float)d + tiny - row[i]);
+    __syncwarp();
+    if (lane() == 0)
+        row[i] = now;
+    for (size_t j = lane(); from >= 0 && j < d; j += LANES)
+        g[(size_t)from * d + j] *= square.clip / sqrtf(now / mean) / sqrtf(column[j]);
+}
+
+static void factors(Stream *s, void *v, void *g, const int32_t *slots, const StepState *state, double tiny, size_t rows,
+                    size_t used, size_t d)
+{
+    float *row = (float *)v, *column = row + rows;
+    LAUNCH(s, factor_columns, (unsigned)divide_up(d, SUM_COLUMNS), dim3(SUM_COLUMNS, SUM_ROWS), column,
+           (const float *)g, state, (float)tiny, rows, used, d);
+    LAUNCH_ROWS(s, factor_rows, rows, row, column, (float *)g, slots, state, (float)tiny, rows, d);
+}
+
+static __device__ double root_mean(const double *parts, size_t n, size_t all)
+{
+    double sum = 0;
+    for (size_t i = 0; i * SQUARES_CHUNK < n; i++)
+        sum += parts[i];
+    return sqrt(sum / (double)all);
+}
+
+static __global__ void adafactor_kernel(float *w, Number *copy, const float *u, const double *weights,
+                                        const double *updates, const int32_t *slots, const StepState *state,
+                                        double least, double decay, size_t rows, size_t used, size_t d)
+{
+    if (!state->finite)
+        return;
+    const double size = root_mean(weights, rows * d, rows * d), most = root_mean(updates, used * d, rows * d);
+    const float shrink = (float)(state->learning_rate * decay),
+                rate = (float)(state->learning_rate * (size > least ? size : least) / (most > 1 ? most : 1));
+    for (size_t i = thread_number(); i < rows * d; i += thread_count()) {
+        const int32_t row = slots ? slots[i / d] : (int32_t)(i / d);
+        w[i] -= shrink * w[i] + (row < 0 ? 0 : rate * u[(size_t)row * d + i % d]);
+        if (copy)
+            copy[i] = number(w[i]);
+    }
+}
+
+static void adafactor(Stream *s, void *w, void *copy, const void *u, const double *weights, const double *updates,
+                      const int32_t *slots, const StepState *state, double least, double decay, size_t rows,
+                      size_t used, size_t d)
+{
+    LAUNCH_EACH(s, adafactor_kernel, rows * d, (float *)w, (Number *)copy, (const float *)u, weights, updates, slots,
+                state, least, decay, rows, used, d);
+}

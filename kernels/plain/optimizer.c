@@ -126,3 +126,67 @@ static void lion(Stream *s, void *w_, void *copy_, void *m_, const void *g_, con
             copy[i] = number(w[i]);
     }
 }
+
+/* Adafactor (Shazeer, Stern 2018): the second moments of a matrix [V,D] are kept as the mean of each row, r [V], and of each
+ * column, c [D]. With the mean m of all, which is that of c, r c / m is the matrix of rank 1 nearest to them:
+ *
+ *     c = (1 - s) c + s mean over rows of (g^2 + tiny)         s = state->correction2
+ *     r = (1 - s) r + s mean over columns of (g^2 + tiny)
+ *     u = g / sqrt(r c / m)
+ *     w = w - lr max(least, rms(w)) u / max(1, rms(u)) - lr decay w
+ *
+ * where g is multiplied by the factor that clips the whole gradient, as it is for Adam. A vector is a matrix of one column:
+ * then c = m, and nothing is factored. Of a table few rows have a gradient; slots says where. */
+static void factors(Stream *s, void *v_, void *g_, const int32_t *slots, const StepState *state, double tiny,
+                    size_t rows, size_t used, size_t d)
+{
+    (void)s;
+    const Real share = (Real)state->correction2, clip = (Real)state->clip;
+    Real *row = v_, *column = row + rows, *g = g_, mean = 0;
+    for (size_t j = 0; state->finite && j < d; j++) {
+        Real sum = 0;
+        for (size_t i = 0; i < used; i++)
+            sum += g[i * d + j] * clip * (g[i * d + j] * clip);
+        column[j] += share * (sum / (Real)rows + (Real)tiny - column[j]);
+        mean += column[j] / (Real)d;
+    }
+    for (size_t i = 0; state->finite && i < rows; i++) {
+        const bool read = !slots || slots[i] >= 0;
+        Real *u = read ? &g[(slots ? (size_t)slots[i] : i) * d] : NULL, sum = 0;
+        for (size_t j = 0; read && j < d; j++)
+            sum += u[j] * clip * (u[j] * clip);
+        row[i] += share * (sum / (Real)d + (Real)tiny - row[i]);
+        for (size_t j = 0; read && j < d; j++)
+            u[j] *= clip / real_sqrt(row[i] / mean) / real_sqrt(column[j]);
+    }
+}
+
+/* The root mean square of `all` numbers, from sums of the squares of n of them; the others are 0. */
+static double root_mean(const double *parts, size_t n, size_t all)
+{
+    double sum = 0;
+    for (size_t i = 0; i * SQUARES_CHUNK < n; i++)
+        sum += parts[i];
+    return sqrt(sum / (double)all);
+}
+
+static void adafactor(Stream *s, void *w_, void *copy_, const void *u_, const double *weights, const double *updates,
+                      const int32_t *slots, const StepState *state, double least, double decay, size_t rows,
+                      size_t used, size_t d)
+{
+    (void)s;
+    const Real *u = u_;
+    Real *w = w_;
+    Number *copy = copy_;
+    if (!state->finite)
+        return;
+    const double size = root_mean(weights, rows * d, rows * d), most = root_mean(updates, used * d, rows * d);
+    const Real shrink = (Real)(state->learning_rate * decay),
+               rate = (Real)(state->learning_rate * (size > least ? size : least) / (most > 1 ? most : 1));
+    for (size_t i = 0; i < rows * d; i++) {
+        const int32_t row = slots ? slots[i / d] : (int32_t)(i / d);
+        w[i] -= shrink * w[i] + (row < 0 ? 0 : rate * u[(size_t)row * d + i % d]);
+        if (copy)
+            copy[i] = number(w[i]);
+    }
+}

@@ -258,6 +258,8 @@ static void call_rest(const Kernels *k, Stream *s)
     k->momentum(s, p, p, p, 0.95, 5);
     k->unit(s, p, p, p, 1, 5);
     k->descend(s, p, p, p, p, 1, 0, 5);
+    k->factors(s, p, p, NULL, p, 0, 2, 2, 5);
+    k->adafactor(s, p, p, p, p, p, NULL, p, 0, 0, 2, 2, 5);
     k->copy(s, p, p, 40);
     k->zero(s, p, 40);
 }

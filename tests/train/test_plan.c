@@ -13,7 +13,7 @@ static const TinyOptions wide = {
 /* Beside what is planned a trainer has its own structs, and what a product of the backend keeps. */
 START_TEST(a_trainer_holds_the_memory_of_its_plan)
 {
-    enum { KINDS = 4, OWN = 8 << 10 };
+    enum { KINDS = 5, OWN = 8 << 10 };
     Tiny tiny;
     Trainer trainer;
     Error e;
@@ -46,7 +46,7 @@ START_TEST(a_step_costs_what_was_planned)
     Error e;
     TrainerOptions o = tiny_trainer(1 + (size_t)_i % 3, (size_t)_i % 4);
     o.k = profile_over(kernels_find("plain", NUMBER_F32, NULL));
-    o.optimizer.kind = _i % 4;
+    o.optimizer.kind = _i % 5;
     optimizer_kind(o.optimizer.kind)->configure(&o.optimizer);
     ck_done(tiny_open(&tiny, _i < 12 ? &model : &wide, &e), e);
     ck_done(trainer_open(&trainer, &o, &tiny.parameters, &tiny.task, &e), e);
