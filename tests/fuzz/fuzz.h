@@ -43,6 +43,7 @@ int fuzz_moses(const uint8_t *data, size_t size);
 int fuzz_options(const uint8_t *data, size_t size);
 int fuzz_plan(const uint8_t *data, size_t size);
 int fuzz_safetensors(const uint8_t *data, size_t size);
+int fuzz_sentencepiece(const uint8_t *data, size_t size);
 int fuzz_source(const uint8_t *data, size_t size);
 int fuzz_tree(const uint8_t *data, size_t size);
 int fuzz_tree_tokens(const uint8_t *data, size_t size);

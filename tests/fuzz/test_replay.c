@@ -72,6 +72,7 @@ START_TEST(plan) { replay("plan", fuzz_plan); }
 
 START_TEST(safetensors) { replay("safetensors", fuzz_safetensors); }
 
+START_TEST(sentencepiece) { replay("sentencepiece", fuzz_sentencepiece); }
 START_TEST(source) { replay("source", fuzz_source); }
 
 START_TEST(tree) { replay("tree", fuzz_tree); }
@@ -85,9 +86,9 @@ START_TEST(words) { replay("words", fuzz_words); }
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(bleu),        TEST(bpe),    TEST(csv),   TEST(gpt2),        TEST(hf),
-                                 TEST(json),        TEST(llmc),   TEST(moses), TEST(options),     TEST(plan),
-                                 TEST(safetensors), TEST(source), TEST(tree),  TEST(tree_tokens), TEST(vocabulary),
-                                 TEST(wordpiece),   TEST(words)};
+    static const Test tests[] = {TEST(bleu),        TEST(bpe),           TEST(csv),    TEST(gpt2),    TEST(hf),
+                                 TEST(json),        TEST(llmc),          TEST(moses),  TEST(options), TEST(plan),
+                                 TEST(safetensors), TEST(sentencepiece), TEST(source), TEST(tree),    TEST(tree_tokens),
+                                 TEST(vocabulary),  TEST(wordpiece),     TEST(words)};
     return suite_run("fuzz/replay", tests, sizeof tests / sizeof *tests, argc, argv);
 }
