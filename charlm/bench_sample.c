@@ -26,12 +26,12 @@ typedef struct Bench {
     size_t prompt_size;
     void *buffer; /* as large as the weights */
     size_t bytes;
-    double cached, exact; /* characters/s */
-    double read;          /* bytes/s; 0: not known for this device */
+    double cached, exact, together; /* characters/s: of one text, and of WRITER_TEXTS at once */
+    double read;                    /* bytes/s; 0: not known for this device */
     Parts parts;
 } Bench;
 
-static void drop_token(void *to, int32_t id) { (void)to, (void)id; }
+static void drop_token(void *to, size_t text, int32_t id) { (void)to, (void)text, (void)id; }
 
 static bool open_trainer(App *a, Trainer *trainer, Error *e)
 {
@@ -56,12 +56,12 @@ static size_t bytes_of_weights(const Model *m, const Kernels *k)
 /* Random tokens, and a text after them that just fits into the context. */
 static bool open_bench(Charlm *c, Bench *b, Error *e)
 {
-    if (!charlm_build(c, e) || !writer_trainer(c, &b->trainer, open_trainer, e))
+    if (!charlm_build(c, e) || !writer_trainer(c, &b->trainer, WRITER_TEXTS, open_trainer, e))
         return false;
     const Kernels *k = b->trainer.options.k;
     size_t context = model_reads(&c->model), length = context < 16 ? 2 : context * 7 / 32;
     b->prompt_size = context > length ? context - length : 1;
-    b->s = (Sampling){.length = length, .how = {.temperature = 1, .top_p = 1}, .write = drop_token};
+    b->s = (Sampling){.texts = 1, .length = length, .how = {.temperature = 1, .top_p = 1}, .write = drop_token};
     b->bytes = bytes_of_weights(&c->model, k);
     b->prompt = memory_get(b->prompt_size, sizeof *b->prompt);
     b->buffer = k->allocate(b->bytes);
@@ -85,20 +85,21 @@ static double median(double *values, size_t n)
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* The middle one of some texts; with a cache, each beside as many passes over memory. */
-static bool take(const Charlm *c, Bench *b, bool exact, size_t takes, double *rate, Error *e)
+/* The middle one of some takes of `texts` at once; of one text with a cache, each beside as many passes over memory. */
+static bool take(const Charlm *c, Bench *b, size_t texts, bool exact, size_t takes, double *rate, Error *e)
 {
     Writer *w = NULL;
-    bool fine = writer_open(&w, c, &b->trainer, b->prompt, b->prompt_size, exact, e);
+    bool fine = writer_open(&w, c, &b->trainer, texts, b->prompt, b->prompt_size, exact, e);
     const Kernels *k = b->trainer.options.k;
-    bool reads = k->read_speed && !exact;
+    bool reads = k->read_speed && !exact && texts == 1;
     double all = 0, rates[TAKES] = {0}, read[TAKES] = {0};
     size_t count = b->s.length - 1; /* one character costs the prompt */
+    b->s.texts = texts;
     if (c->options->shared.profile)
         parts_begin(&b->trainer);
     for (size_t i = 0; fine && i < takes; i++) {
         fine = writer_write(w, &b->s, e);
-        rates[i] = b->s.seconds > 0 ? (double)count / b->s.seconds : 0;
+        rates[i] = b->s.seconds > 0 ? (double)(texts * count) / b->s.seconds : 0;
         read[i] = reads ? k->read_speed(b->trainer.worker[0].stream, b->buffer, b->bytes, count) : 0;
         all += b->s.seconds;
     }
@@ -128,10 +129,12 @@ static bool print_json(const Charlm *c, const Bench *b, Error *e)
     json_add_member(&out, "weight_bytes", (double)b->bytes);
     json_add_member(&out, "read_bytes_per_s", b->read);
     json_add_member(&out, "share", b->read > 0 ? b->cached * (double)b->bytes / b->read : 0);
-    if (c->options->shared.profile)
+    if (c->options->shared.profile) {
         parts_json(&b->parts, &out);
-    else
+    } else {
+        json_add_member(&out, "together_characters_per_s", b->together);
         json_add_member(&out, "exact_characters_per_s", b->exact);
+    }
     return json_print_members(&out, e);
 }
 
@@ -149,7 +152,9 @@ static bool print_result(const Charlm *c, const Bench *b, Error *e)
     if (c->options->shared.profile)
         parts_print(&b->parts, stdout);
     else
-        printf("%.1f characters/s with --exact: the cache is %.1f times as fast\n", b->exact, b->cached / b->exact);
+        printf("%.0f characters/s of %d texts at once: %.1f times as many\n"
+               "%.1f characters/s with --exact: the cache is %.1f times as fast\n",
+               b->together, WRITER_TEXTS, b->together / b->cached, b->exact, b->cached / b->exact);
     return true;
 }
 
@@ -159,8 +164,9 @@ bool charlm_bench(App *a, Error *e)
     if (!c->options->sample)
         return app_bench(a, e);
     Bench b = {0};
-    bool fine = open_bench(c, &b, e) && take(c, &b, false, TAKES, &b.cached, e) &&
-                (c->options->shared.profile || take(c, &b, true, EXACT_TAKES, &b.exact, e));
+    bool fine = open_bench(c, &b, e) && take(c, &b, 1, false, TAKES, &b.cached, e) &&
+                (c->options->shared.profile || (take(c, &b, WRITER_TEXTS, false, TAKES, &b.together, e) &&
+                                                take(c, &b, 1, true, EXACT_TAKES, &b.exact, e)));
     fine = fine && print_result(c, &b, e);
     parts_close(&b.parts);
     if (b.buffer)

@@ -42,6 +42,7 @@ const Option charlm_options[] = {
     {"top-k", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(top_k), "0", NULL, "draw from the N likeliest tokens only (0: all)"},
     {"top-p", 0, OPTION_REAL, OPTION_HERE, SAMPLE, AT(top_p), "1", "(0,1]", "draw from the likeliest tokens that together reach this probability"},
     {"count", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(count), "1", "[1,]", "how many texts to write"},
+    {"together", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(together), "8", "[1,8]", "how many of them to write at once: the same texts, sooner, with more memory"},
     {"exact", 0, OPTION_FLAG, OPTION_HERE, SAMPLE, AT(exact), NULL, NULL, "recompute the whole window for each token, without a cache"},
     {"out", 0, OPTION_PATH, OPTION_HERE, COMMAND_IMPORT, AT(shared.out), NULL, "RUN", "directory of the run to make"},
     {"format", 0, OPTION_CHOICE, OPTION_HERE, COMMAND_EXPORT, AT(format), NULL, .choices = formats, "hf: a folder for Hugging Face's transformers; gguf: a file for llama.cpp; onnx: a graph for onnxruntime (required)"},

@@ -25,7 +25,7 @@ typedef struct CharlmOptions {
     /* sampling */
     const char *prompt, *prompt_file;
     double temperature, top_p, dynamic;
-    size_t length, top_k, count;
+    size_t length, top_k, count, together;
     bool exact;
     /* export */
     int format;

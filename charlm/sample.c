@@ -18,6 +18,12 @@ typedef struct Output {
     bool stream, terminal;
 } Output;
 
+/* Texts that are written at once. The first one is shown as it grows, and the others when all are done. */
+typedef struct Texts {
+    Output text[WRITER_TEXTS];
+    size_t count;
+} Texts;
+
 /* A character that moves the cursor, or worse. */
 static bool is_control(const char *at, size_t length)
 {
@@ -43,11 +49,12 @@ static void show(Output *o, bool end)
     fflush(stdout);
 }
 
-static void take_token(void *to, int32_t id)
+static void take_token(void *to, size_t text, int32_t id)
 {
-    Output *o = to;
+    Texts *t = to;
+    Output *o = &t->text[text];
     tokenizer_bytes(o->tokenizer, id, &o->all);
-    if (o->stream && !o->all.failed)
+    if (o->stream && !text && !o->all.failed)
         show(o, false);
 }
 
@@ -84,37 +91,53 @@ static bool print_text_json(const char *text, size_t size, double seconds, Error
     return json_print_members(&b, e);
 }
 
-static bool sample_one(const Charlm *c, Writer *w, const Buffer *prompt, size_t number, Error *e)
+static void begin_text(const Charlm *c, Output *o, const Buffer *prompt)
+{
+    *o = (Output){.tokenizer = &c->tokenizer, .stream = !c->options->shared.json, .terminal = isatty(STDOUT_FILENO)};
+    buffer_add(&o->all, prompt->text, prompt->size);
+    if (o->terminal)
+        o->shown = utf8_head(o->all.text, o->all.size); /* of a character that nobody has */
+}
+
+static bool end_text(Output *o, size_t prompt, double seconds, Error *e)
+{
+    if (o->all.failed)
+        return fail(e, "out of memory for a sample");
+    if (!o->stream)
+        return print_text_json(o->all.text + prompt, o->all.size - prompt, seconds, e);
+    show(o, true);
+    printf("\n");
+    fflush(stdout); /* before what is said of it, where both go to one file */
+    return true;
+}
+
+static bool sample_some(const Charlm *c, Writer *w, const Buffer *prompt, size_t first, size_t count, Error *e)
 {
     const CharlmOptions *v = c->options;
-    Output o = {.tokenizer = &c->tokenizer, .stream = !v->shared.json, .terminal = isatty(STDOUT_FILENO)};
-    Sampling s = {.length = v->length,
+    Texts t = {.count = count};
+    Sampling s = {.texts = count,
+                  .length = v->length,
                   .how = {.temperature = v->temperature, .top_k = v->top_k, .top_p = v->top_p},
                   .seed = (uint32_t)v->shared.seed,
-                  .number = (uint32_t)number,
+                  .number = (uint32_t)first,
                   .write = take_token,
-                  .to = &o};
-    buffer_add(&o.all, prompt->text, prompt->size);
-    if (o.terminal)
-        o.shown = utf8_head(o.all.text, o.all.size); /* of a character that nobody has */
-    if (o.stream && !o.all.failed)
-        show(&o, false);
+                  .to = &t};
+    for (size_t i = 0; i < count; i++)
+        begin_text(c, &t.text[i], prompt);
+    if (t.text[0].stream && !t.text[0].all.failed)
+        show(&t.text[0], false);
     bool fine = writer_write(w, &s, e);
-    if (fine && o.all.failed)
-        fine = fail(e, "out of memory for a sample");
-    if (fine && o.stream) {
-        show(&o, true);
-        printf("\n");
-        fflush(stdout); /* before what is said of it, where both go to one file */
-    } else if (fine) {
-        fine = print_text_json(o.all.text + prompt->size, o.all.size - prompt->size, s.seconds, e);
+    for (size_t i = 0; i < count; i++) {
+        fine = fine && end_text(&t.text[i], prompt->size, s.seconds, e);
+        buffer_free(&t.text[i].all);
     }
     if (fine && !v->shared.quiet)
-        fprintf(stderr, "%.0f %s/s\n", s.seconds > 0 ? (double)v->length / s.seconds : 0.0,
+        fprintf(stderr, "%.0f %s/s\n", s.seconds > 0 ? (double)(v->length * count) / s.seconds : 0.0,
                 c->tokenizer.kind == TOKEN_BYTES ? "characters" : "tokens");
-    buffer_free(&o.all);
     return fine;
 }
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 bool charlm_sample(App *a, Error *e)
 {
@@ -124,14 +147,15 @@ bool charlm_sample(App *a, Error *e)
     int32_t *ids = NULL;
     size_t count;
     Writer *w = NULL;
-    if (c->options->prompt && c->options->prompt_file)
+    const CharlmOptions *v = c->options;
+    if (v->prompt && v->prompt_file)
         return fail(e, "--prompt and --prompt-file exclude each other: give only one") || app_misused(&c->app);
     bool fine = charlm_open_run(c, e) && find_prompt(c, &prompt, e) &&
-                writer_trainer(c, &trainer, app_open_trainer, e) &&
+                writer_trainer(c, &trainer, least(v->count, v->together), app_open_trainer, e) &&
                 tokenizer_ids(&c->tokenizer, prompt.text, prompt.size, &ids, &count, e) &&
-                writer_open(&w, c, &trainer, ids, count, c->options->exact, e);
-    for (size_t i = 0; fine && i < c->options->count; i++)
-        fine = sample_one(c, w, &prompt, i, e);
+                writer_open(&w, c, &trainer, least(v->count, v->together), ids, count, v->exact, e);
+    for (size_t i = 0; fine && i < v->count; i += v->together)
+        fine = sample_some(c, w, &prompt, i, least(v->count - i, v->together), e);
     writer_close(w);
     trainer_close(&trainer);
     buffer_free(&prompt);

@@ -9,8 +9,9 @@ typedef struct Shown {
     Buffer text;
 } Shown;
 
-static void keep_token(void *to, int32_t id)
+static void keep_token(void *to, size_t text, int32_t id)
 {
+    (void)text;
     Shown *s = to;
     tokenizer_bytes(s->tokenizer, id, &s->text);
 }
@@ -29,7 +30,8 @@ bool charlm_show_sample(App *a, Trainer *trainer, uint64_t step, Error *e)
     Buffer *text = &all.text;
     int32_t *ids;
     Writer *w = NULL;
-    Sampling s = {.length = 200,
+    Sampling s = {.texts = 1,
+                  .length = 200,
                   .how = {.temperature = 0.5, .top_p = 1},
                   .seed = (uint32_t)c->options->shared.seed,
                   .number = (uint32_t)step,
@@ -39,7 +41,7 @@ bool charlm_show_sample(App *a, Trainer *trainer, uint64_t step, Error *e)
         return false;
     buffer_add(text, valid.bytes + prompt - shown, shown);
     buffer_add(text, "|", 1);
-    bool fine = writer_open(&w, c, trainer, ids, count, false, e) && writer_write(w, &s, e);
+    bool fine = writer_open(&w, c, trainer, 1, ids, count, false, e) && writer_write(w, &s, e);
     writer_close(w);
     memory_free(ids);
     text->size -= utf8_tail(text->text, text->size);

@@ -8,6 +8,7 @@
 #include "core/tensor/sites.h"
 #include "kernels/cost/cost.h"
 
+#include <assert.h>
 #include <string.h>
 
 struct Writer {
@@ -15,123 +16,146 @@ struct Writer {
     Worker *w;
     Cache cache;
     bool exact;
-    size_t held;   /* tokens in the cache, after the registers */
-    bool refilled; /* since the prompt was read: it is no longer there */
-    int32_t *text; /* [count] prompt and what was written */
+    size_t texts;    /* at once; all have equally many tokens */
+    size_t held;     /* tokens of each in the cache, after the registers */
+    bool refilled;   /* since the prompt was read: it is no longer there */
+    int32_t *prompt; /* [prompt_size] no more of it than the model reads */
+    size_t prompt_size;
+    int32_t *text; /* [count, texts] prompt and what was written */
     size_t count, capacity;
     Batch batch;
-    int32_t *last;          /* on the device: the position whose logits are wanted, and where rows of one begin */
-    int32_t *prompt_length; /* on the device: positions in the cache when the prompt had been read */
-    size_t prompt;          /* tokens */
+    int32_t *last;   /* [3 texts + 1] on the device: where logits are wanted (Queries) */
+    int32_t *starts; /* the same on the host */
+    int32_t *length; /* [texts] on the device: positions in the cache when the prompt had been read */
     size_t vocabulary;
-    double *logits, *prompt_logits; /* [vocabulary] */
+    double *logits;        /* [texts, vocabulary] */
+    double *prompt_logits; /* [vocabulary] */
     Sampler sampler;
 };
 
-/* The last position, after what the cache holds. */
+/* The last position of each row, after what the cache holds. */
 static Tensor *network(void *self, Tape *t, const Rows *rows)
 {
-    Writer *r = self;
-    const Queries only = {1, 1, .index = r->last, .start = r->last + 1, .offset = r->last};
-    if (r->exact)
-        return model_logits(t, r->m, rows, NULL, &only);
-    cache_begin(&r->cache, r->w->stream, rows->start, 1);
-    Tensor *logits = model_logits(t, r->m, rows, &r->cache, &only);
-    cache_end(&r->cache, r->w->stream, 1);
+    Writer *w = self;
+    const size_t n = rows->rows;
+    const Queries only = {n, 1, .index = w->last, .start = w->last + n, .offset = w->last + 2 * n + 1};
+    if (w->exact)
+        return model_logits(t, w->m, rows, NULL, &only);
+    cache_begin(&w->cache, w->w->stream, rows->start, n);
+    Tensor *logits = model_logits(t, w->m, rows, &w->cache, &only);
+    cache_end(&w->cache, w->w->stream, n);
     return logits;
 }
 
-/* Runs the text's last `count` tokens after what the cache holds, and fetches the logits of the very last one. */
-static bool feed(Writer *r, size_t count, Error *e)
+/* Runs the last `count` tokens of texts after what the cache holds, and fetches the logits of the very last ones. */
+static bool feed(Writer *w, size_t texts, size_t count, Error *e)
 {
-    const Kernels *k = r->w->tape.k;
-    Stream *stream = r->w->stream;
-    const int32_t *from = r->text + r->count - count;
-    const Registers registers = {r->m->registers.first, r->exact || !r->held ? r->m->registers.count : 0};
-    const int32_t last[] = {(int32_t)(registers.count + count) - 1, 0, 1};
+    const Registers registers = {w->m->registers.first, w->exact || !w->held ? w->m->registers.count : 0};
+    const size_t length = registers.count + count;
 
-    batch_clear(&r->batch);
-    const size_t at = batch_row_after(&r->batch, WINDOW, registers, count);
-    if (r->batch.size.sides > MEMORY) /* tokens before are in the cache, or in the row */
-        batch_row(&r->batch, MEMORY, 0);
-    for (size_t i = 0; i < count; i++) {
-        r->batch.side[0].ids[at + i] = from[i];
-        r->batch.side[0].position[at + i] = (int32_t)(r->m->registers.count + r->held + i);
+    batch_clear(&w->batch);
+    w->starts[texts] = 0;
+    for (size_t n = 0; n < texts; n++) {
+        const size_t at = batch_row_after(&w->batch, WINDOW, registers, count);
+        if (w->batch.size.sides > MEMORY) /* tokens before are in the cache, or in the row */
+            batch_row(&w->batch, MEMORY, 0);
+        for (size_t i = 0; i < count; i++) {
+            w->batch.side[0].ids[at + i] = w->text[(w->count - count + i) * w->texts + n];
+            w->batch.side[0].position[at + i] = (int32_t)(w->m->registers.count + w->held + i);
+        }
+        w->starts[n] = (int32_t)((n + 1) * length - 1);
+        w->starts[texts + n + 1] = (int32_t)(n + 1);
+        w->starts[2 * texts + n + 1] = (int32_t)length - 1;
     }
-    k->upload(stream, r->last, last, sizeof last);
-    bool fine = session_doubles(r->w, session_run(r->w, &r->batch, network, r), 0, r->vocabulary, r->logits, e);
-    if (!r->exact)
-        r->held += count;
-    session_end(r->w);
+    w->w->tape.k->upload(w->w->stream, w->last, w->starts, (3 * texts + 1) * sizeof *w->last);
+    bool fine = session_doubles(w->w, session_run(w->w, &w->batch, network, w), 0, texts * w->vocabulary, w->logits, e);
+    if (!w->exact)
+        w->held += count;
+    session_end(w->w);
     return fine;
 }
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Brings the cache up to the text's end, refilling it when it would overflow. */
-static bool read_on(Writer *r, size_t new, Error *e)
+/* Brings the cache up to the end of texts, refilling it when it would overflow. */
+static bool read_on(Writer *w, size_t texts, size_t new, Error *e)
 {
-    size_t context = model_reads(r->m);
-    if (r->exact)
-        return feed(r, least(r->count, context), e);
-    if (r->held + new <= context)
-        return feed(r, new, e);
-    cache_reset(&r->cache, r->w->stream);
-    r->held = 0;
-    r->refilled = true;
-    return feed(r, (context + 1) / 2, e);
+    size_t context = model_reads(w->m);
+    if (w->exact)
+        return feed(w, texts, least(w->count, context), e);
+    if (w->held + new <= context)
+        return feed(w, texts, new, e);
+    cache_reset(&w->cache, w->w->stream);
+    w->held = 0;
+    w->refilled = true;
+    return feed(w, texts, (context + 1) / 2, e);
 }
 
-static bool read_prompt(Writer *r, Error *e)
+static void begin_texts(Writer *w)
 {
-    const Kernels *k = r->w->tape.k;
-    Stream *s = r->w->stream;
-    if (!r->exact)
-        cache_reset(&r->cache, s);
-    r->held = 0;
-    r->refilled = false;
-    bool fine = read_on(r, least(r->prompt, model_reads(r->m)), e);
-    memcpy(r->prompt_logits, r->logits, r->vocabulary * sizeof *r->logits);
-    if (!r->exact)
-        k->copy(s, r->prompt_length, r->cache.length, sizeof *r->prompt_length);
+    w->count = w->prompt_size;
+    for (size_t i = 0; i < w->count; i++)
+        for (size_t n = 0; n < w->texts; n++)
+            w->text[i * w->texts + n] = w->prompt[i];
+}
+
+/* Once; all texts continue from it. */
+static bool read_prompt(Writer *w, Error *e)
+{
+    const Kernels *k = w->w->tape.k;
+    Stream *s = w->w->stream;
+    begin_texts(w);
+    if (!w->exact)
+        cache_reset(&w->cache, s);
+    w->held = 0;
+    w->refilled = false;
+    bool fine = read_on(w, 1, w->prompt_size, e);
+    memcpy(w->prompt_logits, w->logits, w->vocabulary * sizeof *w->logits);
+    if (w->exact)
+        return fine;
+    const size_t length = w->m->registers.count + w->held;
+    for (size_t n = 0; n < w->texts; n++) {
+        w->starts[n] = (int32_t)length;
+        if (n)
+            cache_copy_row(&w->cache, s, n, 0, length);
+    }
+    k->upload(s, w->length, w->starts, w->texts * sizeof *w->length);
     return fine;
 }
 
 /* Back to where the prompt had just been read. */
-static bool begin_again(Writer *r, Error *e)
+static bool begin_again(Writer *w, Error *e)
 {
-    r->count = r->prompt;
-    if (r->refilled)
-        return read_prompt(r, e);
-    memcpy(r->logits, r->prompt_logits, r->vocabulary * sizeof *r->logits);
-    if (r->exact)
+    if (w->refilled && !read_prompt(w, e))
+        return false;
+    begin_texts(w);
+    for (size_t n = 0; n < w->texts; n++)
+        memcpy(w->logits + n * w->vocabulary, w->prompt_logits, w->vocabulary * sizeof *w->logits);
+    if (w->exact)
         return true;
-    cache_rewind(&r->cache, r->w->stream, r->prompt_length);
-    r->held = least(r->prompt, model_reads(r->m));
+    cache_rewind(&w->cache, w->w->stream, w->length);
+    w->held = w->prompt_size;
     return true;
 }
 
 /* --- the next token --- */
 
-static bool add_token(Writer *w, int32_t id, Error *e)
-{
-    if (!memory_grow(&w->text, &w->capacity, w->count + 1, sizeof *w->text, "a sample", e))
-        return false;
-    w->text[w->count++] = id;
-    return true;
-}
-
 bool writer_write(Writer *w, Sampling *s, Error *e)
 {
     bool fine = begin_again(w, e);
     double start = clock_seconds();
+    assert(s->texts && s->texts <= w->texts);
     for (size_t i = 0; fine && i < s->length; i++) {
-        const double point = philox_uniform(s->seed, 0, i, SITE_SAMPLER + s->number);
-        const int32_t id = sampler_draw(&w->sampler, &s->how, w->logits, point);
-        fine = add_token(w, id, e);
-        s->write(s->to, id);
+        fine = memory_grow(&w->text, &w->capacity, (w->count + 1) * w->texts, sizeof *w->text, "a sample", e);
+        for (size_t n = 0; fine && n < s->texts; n++) {
+            const double point = philox_uniform(s->seed, 0, i, SITE_SAMPLER + s->number + (uint32_t)n);
+            const int32_t id = sampler_draw(&w->sampler, &s->how, w->logits + n * w->vocabulary, point);
+            w->text[w->count * w->texts + n] = id;
+            s->write(s->to, n, id);
+        }
+        w->count++;
         if (fine && i + 1 < s->length)
-            fine = read_on(w, 1, e);
+            fine = read_on(w, s->texts, 1, e);
     }
     s->seconds = clock_seconds() - start;
     return w->w->tape.k->finish(w->w->stream, e) && fine;
@@ -141,18 +165,22 @@ bool writer_write(Writer *w, Sampling *s, Error *e)
 
 static bool reserve(Writer *w, const Kernels *k, Error *e)
 {
-    const size_t n = w->vocabulary;
-    w->last = k->allocate(3 * sizeof *w->last);
-    w->prompt_length = k->allocate(sizeof *w->prompt_length);
-    w->logits = memory_get(2 * n, sizeof *w->logits);
-    if (!w->last || !w->prompt_length || !w->logits)
+    const size_t n = w->texts;
+    w->last = k->allocate((3 * n + 1) * sizeof *w->last);
+    w->length = k->allocate(n * sizeof *w->length);
+    w->starts = memory_get(3 * n + 1, sizeof *w->starts);
+    w->logits = memory_get((n + 1) * w->vocabulary, sizeof *w->logits);
+    w->capacity = n * w->prompt_size;
+    w->text = memory_get(w->capacity, sizeof *w->text);
+    w->prompt = memory_get(w->prompt_size, sizeof *w->prompt);
+    if (!w->last || !w->length || !w->starts || !w->logits || !w->text || !w->prompt)
         return fail(e, "out of memory for a sample");
-    w->prompt_logits = w->logits + n;
-    return sampler_open(&w->sampler, n, e);
+    w->prompt_logits = w->logits + n * w->vocabulary;
+    return sampler_open(&w->sampler, w->vocabulary, e);
 }
 
-bool writer_open(Writer **out, const Charlm *c, Trainer *trainer, const int32_t *prompt, size_t size, bool exact,
-                 Error *e)
+bool writer_open(Writer **out, const Charlm *c, Trainer *trainer, size_t texts, const int32_t *prompt, size_t size,
+                 bool exact, Error *e)
 {
     const Kernels *k = trainer->options.k;
     const Model *m = &c->model;
@@ -160,16 +188,18 @@ bool writer_open(Writer **out, const Charlm *c, Trainer *trainer, const int32_t 
     Writer *w = *out = memory_get(1, sizeof *w);
     if (!w)
         return memory_error(e, "a text generator", 1, sizeof *w);
-    *w = (Writer){.m = m, .w = &trainer->worker[0], .exact = exact, .vocabulary = m->vocabulary};
-    if (!reserve(w, k, e) || (!size && !add_token(w, first, e)))
+    *w = (Writer){.m = m,
+                  .w = &trainer->worker[0],
+                  .exact = exact,
+                  .texts = texts,
+                  .prompt_size = size ? least(size, model_reads(m)) : 1,
+                  .vocabulary = m->vocabulary};
+    if (!reserve(w, k, e))
         return false;
-    for (size_t i = 0; i < size; i++)
-        if (!add_token(w, prompt[i], e))
-            return false;
-    w->prompt = w->count;
-    const BatchSize row = {.sides = trainer->task->sides, .rows = 1, .positions = {model_positions(m)}};
-    if (!batch_open(&w->batch, &row, e) ||
-        (!exact && !stack_cache(&w->cache, &m->stack, k, w->w->stream, 1, model_positions(m), e)))
+    memcpy(w->prompt, size ? prompt + size - w->prompt_size : &first, w->prompt_size * sizeof *w->prompt);
+    const BatchSize rows = {.sides = trainer->task->sides, .rows = texts, .positions = {texts * model_positions(m)}};
+    if (!batch_open(&w->batch, &rows, e) ||
+        (!exact && !stack_cache(&w->cache, &m->stack, k, w->w->stream, texts, model_positions(m), e)))
         return false;
     return read_prompt(w, e);
 }
@@ -182,14 +212,16 @@ void writer_close(Writer *w)
     cache_close(&w->cache);
     batch_close(&w->batch);
     k->release(w->last);
-    k->release(w->prompt_length);
+    k->release(w->length);
+    memory_free(w->starts);
     memory_free(w->text);
+    memory_free(w->prompt);
     memory_free(w->logits);
     sampler_close(&w->sampler);
     memory_free(w);
 }
 
-/* What a tape must have room for: one row of all positions, with a cache. The walk over shapes runs this. */
+/* What a tape must have room for: rows of all positions, with a cache. The walk over shapes runs this. */
 typedef struct Walk {
     const Model *m;
     Cache cache;
@@ -198,22 +230,23 @@ typedef struct Walk {
 static Tensor *walk(void *self, Tape *t, const Rows *rows)
 {
     const Walk *w = self;
-    const Queries all = {rows->positions, rows->longest, rows->position, NULL, rows->start, rows->ids /* zeros */};
-    Tensor *with = model_logits(t, w->m, rows, &w->cache, &all);
+    const Queries last = {rows->rows, 1, rows->position, NULL, rows->start, rows->ids /* zeros */};
+    Tensor *with = model_logits(t, w->m, rows, &w->cache, &last);
     tape_reset(t);
-    Tensor *without = model_logits(t, w->m, rows, NULL, &all);
+    Tensor *without = model_logits(t, w->m, rows, NULL, &last);
     return without ? without : with;
 }
 
-bool writer_trainer(Charlm *c, Trainer *trainer, bool (*open)(App *, Trainer *, Error *), Error *e)
+bool writer_trainer(Charlm *c, Trainer *trainer, size_t texts, bool (*open)(App *, Trainer *, Error *), Error *e)
 {
     const Model *m = &c->model;
     SharedOptions *o = &c->options->shared;
     const Kernels *k = cost_kernels((NumberType)o->precision);
     Walk w = {.m = m};
     Stream *s = NULL;
-    o->batch = o->micro_batch = o->workers = 1;
-    bool fine = k->open(&s, 1, e) && stack_cache(&w.cache, &m->stack, k, s, 1, model_positions(m), e);
+    o->workers = 1;
+    o->batch = o->micro_batch = texts;
+    bool fine = k->open(&s, 1, e) && stack_cache(&w.cache, &m->stack, k, s, texts, model_positions(m), e);
     charlm_task(c, (Part){NULL, 0, NULL}, model_window(m));
     c->app.task.sides = 1, c->app.task.before = 0, c->app.task.longest[WINDOW] = model_positions(m);
     c->app.task.self = &w;

@@ -1,6 +1,7 @@
 /* One vector and many rows as they are in memory: where each row is needed once, so that packing would not pay.
  *
  *     dot_rows       x . row, for each row             (a linear map of one position; scores of one query)
+ *     dot_rows_two   the same for two x at once        (a linear map of a few positions)
  *     weighted_sum   the sum of weight * row           (values under the weights of one query)
  *
  * The work is done at the speed at which rows arrive; so those of a linear map are read strictly in the order in which
@@ -89,6 +90,46 @@ static void dot_rows(float *y, const Number *x, const Number *rows, size_t strid
         vec_store(y + r, dots(x, rows + r * stride, stride, n));
     if (r < count)
         vec_store_some(y + r, dots_some(x, rows + r * stride, stride, count - r, n), count - r);
+}
+
+enum { SHARED = TILE_ROWS / 4 }; /* rows at once for two vectors: each takes four sums for either */
+
+/* long_product of two vectors and of SHARED rows, so that each number is loaded for more than one product. */
+INLINE void long_products(Vec *lanes[2], const Number *const x[2], const Number *rows, size_t stride, size_t n)
+{
+    Vec sum[2][SHARED][4];
+    size_t j = 0;
+#pragma GCC unroll 16
+    for (size_t i = 0; i < 2 * SHARED * 4; i++)
+        sum[i / 4 / SHARED][i / 4 % SHARED][i % 4] = vec_set(0);
+    for (; j + 4 * STEP <= n; j += 4 * STEP)
+#pragma GCC unroll 4
+        for (size_t l = 0; l < 4; l++)
+            for (size_t i = 0; i < 2; i++)
+                for (size_t r = 0; r < SHARED; r++)
+                    sum[i][r][l] = units_multiply(sum[i][r][l], units_load(x[i] + j + l * STEP),
+                                                  units_load(rows + r * stride + j + l * STEP), PAIRS);
+    for (size_t i = 0; i < 2; i++)
+        for (size_t r = 0; r < SHARED; r++) {
+            const Vec *s = sum[i][r];
+            lanes[i][r] = (s[0] + s[1]) + (s[2] + s[3]) + short_product(x[i] + j, rows + r * stride + j, n - j);
+        }
+}
+
+/* y0 and y1 [count] = x0 and x1 times each of the rows: what dot_rows gives for each of them, to the bit. */
+static void dot_rows_two(float *const y[2], const Number *const x[2], const Number *rows, size_t stride, size_t count,
+                         size_t n)
+{
+    size_t r = 0;
+    for (; n > SHORT && r + WIDTH <= count; r += WIDTH) {
+        Vec lanes[2][WIDTH];
+        for (size_t i = 0; i < WIDTH; i += SHARED)
+            long_products((Vec *[2]){lanes[0] + i, lanes[1] + i}, x, rows + (r + i) * stride, stride, n);
+        vec_store(y[0] + r, vec_sums(lanes[0]));
+        vec_store(y[1] + r, vec_sums(lanes[1]));
+    }
+    for (size_t i = 0; i < 2; i++)
+        dot_rows(y[i] + r, x[i], rows + r * stride, stride, count - r, n);
 }
 
 /* --- weighted sums --- */

@@ -135,14 +135,32 @@ START_TEST(several_texts_differ)
     free_texts(text);
 }
 
+/* Inside the context and beyond it, and whatever comes before a text. */
+START_TEST(texts_written_together_are_those_written_alone)
+{
+    static const char *const models[] = {"", "--registers 3", "--memory 9 --positions rotary --distances none"},
+                             *const ways[] = {"", "--exact", "--precision bf16", "--device plain --precision f64"};
+    const char *run = trained(models[_i]);
+    for (int way = 0; way < 4; way++)
+        for (int length = 30; length <= 150; length += 120) {
+            char alone[200], together[200];
+            snprintf(alone, sizeof alone, "--count 5 --prompt The --temperature 1 --length %d %s --together 1", length,
+                     ways[way]);
+            for (int n = 2; n <= 8; n += 3) {
+                snprintf(together, sizeof together, "%.*s%d", (int)strlen(alone) - 1, alone, n);
+                expect(run, alone, together, true);
+            }
+        }
+}
+
 /* The prompt is read once: what an earlier text left in the cache, even over the prompt's place, does not show. */
 START_TEST(a_text_does_not_depend_on_those_before_it)
 {
     const char *run = trained("");
     char *shorter[3], *exact[3], *longer[3];
-    texts_of(shorter, run, "--length 40");
-    texts_of(exact, run, "--length 40 --exact");
-    texts_of(longer, run, "--length 300"); /* the text outgrows the context */
+    texts_of(shorter, run, "--length 40 --together 1");
+    texts_of(exact, run, "--length 40 --exact --together 1");
+    texts_of(longer, run, "--length 300 --together 1"); /* the text outgrows the context */
     for (int i = 0; i < 3; i++) {
         ck_assert_str_eq(shorter[i], exact[i]);
         ck_assert(strncmp(shorter[i], longer[i], strlen(shorter[i])) == 0);
@@ -402,6 +420,7 @@ static const Test tests[] = {TEST(the_seed_decides),
                              TEST(a_prompt_is_shown_and_may_come_from_a_file),
                              TEST(the_text_is_the_same_whatever_workers_and_team),
                              TEST(several_texts_differ),
+                             TEST_LOOP(texts_written_together_are_those_written_alone, 3),
                              TEST(a_text_does_not_depend_on_those_before_it),
                              TEST(only_the_likeliest_bytes_are_drawn),
                              TEST(bytes_come_as_they_are_chosen),
