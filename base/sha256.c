@@ -1,10 +1,10 @@
 /* See sha256.h. The constants are the first 32 bits of the fractions of square and cube roots of primes. */
-#include "base/sha256.h"
+#include "base/sha256_blocks.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const uint32_t rounds[64] = {
+const uint32_t sha256_rounds[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -39,18 +39,30 @@ static void add_block(uint32_t hash[8], const unsigned char block[64])
                (turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10);
     uint32_t a = hash[0], b = hash[1], c = hash[2], d = hash[3], e = hash[4], f = hash[5], g = hash[6], h = hash[7];
     for (size_t i = 0; i < 64; i += 8) {
-        add_round(a, b, c, &d, e, f, g, &h, rounds[i] + w[i]);
-        add_round(h, a, b, &c, d, e, f, &g, rounds[i + 1] + w[i + 1]);
-        add_round(g, h, a, &b, c, d, e, &f, rounds[i + 2] + w[i + 2]);
-        add_round(f, g, h, &a, b, c, d, &e, rounds[i + 3] + w[i + 3]);
-        add_round(e, f, g, &h, a, b, c, &d, rounds[i + 4] + w[i + 4]);
-        add_round(d, e, f, &g, h, a, b, &c, rounds[i + 5] + w[i + 5]);
-        add_round(c, d, e, &f, g, h, a, &b, rounds[i + 6] + w[i + 6]);
-        add_round(b, c, d, &e, f, g, h, &a, rounds[i + 7] + w[i + 7]);
+        add_round(a, b, c, &d, e, f, g, &h, sha256_rounds[i] + w[i]);
+        add_round(h, a, b, &c, d, e, f, &g, sha256_rounds[i + 1] + w[i + 1]);
+        add_round(g, h, a, &b, c, d, e, &f, sha256_rounds[i + 2] + w[i + 2]);
+        add_round(f, g, h, &a, b, c, d, &e, sha256_rounds[i + 3] + w[i + 3]);
+        add_round(e, f, g, &h, a, b, c, &d, sha256_rounds[i + 4] + w[i + 4]);
+        add_round(d, e, f, &g, h, a, b, &c, sha256_rounds[i + 5] + w[i + 5]);
+        add_round(c, d, e, &f, g, h, a, &b, sha256_rounds[i + 6] + w[i + 6]);
+        add_round(b, c, d, &e, f, g, h, &a, sha256_rounds[i + 7] + w[i + 7]);
     }
     const uint32_t now[8] = {a, b, c, d, e, f, g, h};
     for (size_t i = 0; i < 8; i++)
         hash[i] += now[i];
+}
+
+void sha256_plain(uint32_t hash[8], const unsigned char *blocks, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        add_block(hash, blocks + 64 * i);
+}
+
+static void add_blocks(uint32_t hash[8], const unsigned char *blocks, size_t count)
+{
+    if (!sha256_x86(hash, blocks, count))
+        sha256_plain(hash, blocks, count);
 }
 
 void sha256_begin(Sha256Sum *s)
@@ -66,12 +78,13 @@ void sha256_add(Sha256Sum *s, const void *bytes, size_t size)
     s->size += size;
     if (first) {
         memcpy(s->rest + kept, from, first);
-        add_block(s->hash, s->rest);
+        add_blocks(s->hash, s->rest, 1);
         from += first;
         kept = 0;
     }
-    for (; !kept && end - from >= 64; from += 64)
-        add_block(s->hash, from);
+    const size_t blocks = kept ? 0 : (size_t)(end - from) / 64;
+    add_blocks(s->hash, from, blocks);
+    from += 64 * blocks;
     if (end > from)
         memcpy(s->rest + kept, from, (size_t)(end - from));
 }
@@ -85,8 +98,7 @@ Sha256 sha256_end(Sha256Sum *s)
     last[rest] = 0x80;
     for (size_t i = 0; i < 8; i++)
         last[end - 1 - i] = (unsigned char)(s->size * 8 >> 8 * i);
-    for (size_t i = 0; i < end; i += 64)
-        add_block(s->hash, last + i);
+    add_blocks(s->hash, last, end / 64);
     for (size_t i = 0; i < 8; i++)
         snprintf(result.text + 8 * i, 9, "%08x", (unsigned)s->hash[i]);
     return result;

@@ -1,5 +1,5 @@
 /* SHA-256: known answers, and pieces that make the same as the whole. */
-#include "base/sha256.h"
+#include "base/sha256_blocks.h"
 #include "tests/suite.h"
 
 #include <string.h>
@@ -30,8 +30,25 @@ START_TEST(pieces_make_the_same_as_the_whole)
         }
 }
 
+/* A processor's own instructions, where it has them. */
+START_TEST(instructions_give_what_plain_c_gives)
+{
+    unsigned char bytes[64 * 9 + 1];
+    uint32_t plain[8] = {1, 0xffffffff, 0x80000000}, by_instructions[8];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(i * i * 31 + i / 7);
+    for (size_t count = 0; count < 10; count++) {
+        memcpy(by_instructions, plain, sizeof plain);
+        if (!sha256_x86(by_instructions, bytes + count % 2, count))
+            return test_skip("instructions_give_what_plain_c_gives", "this processor has no instructions for SHA-256");
+        sha256_plain(plain, bytes + count % 2, count);
+        ck_assert_mem_eq(plain, by_instructions, sizeof plain);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(known_answers_come_out), TEST(pieces_make_the_same_as_the_whole)};
+    static const Test tests[] = {TEST(known_answers_come_out), TEST(pieces_make_the_same_as_the_whole),
+                                 TEST(instructions_give_what_plain_c_gives)};
     return suite_run("base/sha256", tests, sizeof tests / sizeof *tests, argc, argv);
 }
