@@ -93,6 +93,21 @@ static bool bpe_ids(Cutter *c, Line line, Ids *ids, Error *e)
     return true;
 }
 
+bool cutter_again(Cutter *c, const int32_t *id, size_t count, BpeDropout *dropout, size_t most, Ids *ids)
+{
+    const size_t first = ids->count;
+    Error e;
+    c->words.size = 0;
+    subwords_words(c->subwords, id, count, &c->words);
+    c->coder.dropout = *dropout;
+    bool done = !c->words.failed && bpe_ids(c, (Line){c->words.text ? c->words.text : "", c->words.size}, ids, &e);
+    *dropout = c->coder.dropout;
+    c->coder.dropout.rate = 0;
+    for (size_t i = first; done && i < ids->count; i++)
+        done = ids->id[i] != UNKNOWN;
+    return done && ids->count - first <= most;
+}
+
 /* Of a vocabulary that numbers its subwords from 0. */
 static bool given_ids(Cutter *c, Line line, Ids *ids, Error *e)
 {

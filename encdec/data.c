@@ -2,6 +2,7 @@
 #include "encdec/data.h"
 
 #include "base/memory.h"
+#include "core/tensor/sites.h"
 #include "encdec/cutting.h"
 
 #include <string.h>
@@ -28,10 +29,26 @@ void pairs_positions(const bool *moves, const int32_t *targets, size_t count, in
     }
 }
 
-void pairs_row(const SentencePairs *p, size_t i, Batch *b)
+/* The ids of both sides of a pair. */
+typedef struct PairIds {
+    const int32_t *id[SIDES_USED];
+    size_t count[SIDES_USED];
+} PairIds;
+
+static PairIds pair_of(const SentencePairs *p, size_t i)
 {
-    const int32_t *source = p->ids[SOURCE] + p->start[SOURCE][i], *target = p->ids[TARGET] + p->start[TARGET][i];
-    size_t read = p->start[SOURCE][i + 1] - p->start[SOURCE][i], said = p->start[TARGET][i + 1] - p->start[TARGET][i];
+    PairIds pair;
+    for (size_t s = 0; s < SIDES_USED; s++) {
+        pair.id[s] = p->ids[s] + p->start[s][i];
+        pair.count[s] = p->start[s][i + 1] - p->start[s][i];
+    }
+    return pair;
+}
+
+static void add_row(const PairIds *pair, const bool *moves, Batch *b)
+{
+    const int32_t *source = pair->id[SOURCE], *target = pair->id[TARGET];
+    size_t read = pair->count[SOURCE], said = pair->count[TARGET];
     size_t at = batch_row(b, SOURCE, read);
     for (size_t k = 0; k < read; k++) {
         b->side[SOURCE].ids[at + k] = source[k];
@@ -42,8 +59,76 @@ void pairs_row(const SentencePairs *p, size_t i, Batch *b)
         b->side[TARGET].ids[at + k] = k ? target[k - 1] : END;
         b->side[TARGET].targets[at + k] = target[k];
     }
-    pairs_positions(p->moves, target, said, b->side[TARGET].position + at);
+    pairs_positions(moves, target, said, b->side[TARGET].position + at);
 }
+
+void pairs_row(const SentencePairs *p, size_t i, Batch *b)
+{
+    const PairIds pair = pair_of(p, i);
+    add_row(&pair, p->moves, b);
+}
+
+/* --- BPE-dropout --- */
+
+bool recut_open(Recut *r, const Subwords *p, double rate, uint32_t seed, size_t most, Error *e)
+{
+    *r = (Recut){.rate = rate, .times = 1 + 10 * rate, .seed = seed, .most = most};
+    return !(rate > 0) || cutter_open(&r->cutter, p, e);
+}
+
+void recut_close(Recut *r)
+{
+    cutter_close(&r->cutter);
+    for (size_t s = 0; s < SIDES_USED; s++)
+        ids_close(&r->ids[s]);
+    *r = (Recut){.rate = 0};
+}
+
+size_t recut_most(const Recut *r, size_t count)
+{
+    const size_t most = (size_t)(r->times * (double)count);
+    return most < r->most ? most : r->most;
+}
+
+/* A side of a row, into r->ids: between registers and </s> there are words. */
+static bool recut_side(Recut *r, size_t side, const int32_t *id, size_t count, BpeDropout *dropout)
+{
+    enum { TRIES = 4 };
+    const size_t most = recut_most(r, count);
+    const size_t first = side == SOURCE ? r->cutter.subwords->registers : 0;
+    Ids *ids = &r->ids[side];
+    Error e;
+    bool unknown = false, done = false;
+    for (size_t i = first; i < count; i++)
+        unknown = unknown || id[i] == UNKNOWN;
+    for (int tries = 0; tries < TRIES && !done && !unknown; tries++) {
+        ids->count = 0;
+        done = ids_add_all(ids, id, first, &e) &&
+               cutter_again(&r->cutter, id + first, count - first - 1, dropout, most - first - 1, ids) &&
+               ids_add(ids, END, &e);
+    }
+    return done;
+}
+
+void recut_row(Recut *r, const SentencePairs *p, size_t i, uint64_t step, Batch *b)
+{
+    PairIds pair = pair_of(p, i);
+    for (size_t s = 0; s < SIDES_USED; s++) {
+        BpeDropout dropout = {.rate = r->rate,
+                              .seed = r->seed,
+                              .step = (uint32_t)step,
+                              .site = SITE_CUTS + (uint32_t)s,
+                              .drawn = (uint64_t)b->side[s].rows << 32};
+        const bool apart = s == TARGET && r->cutter.subwords->apart;
+        if (!apart && recut_side(r, s, pair.id[s], pair.count[s], &dropout)) {
+            pair.id[s] = r->ids[s].id;
+            pair.count[s] = r->ids[s].count;
+        }
+    }
+    add_row(&pair, p->moves, b);
+}
+
+/* --- pairs of a text --- */
 
 static bool reserve(SentencePairs *p, size_t most, Error *e)
 {
@@ -61,13 +146,7 @@ typedef struct Bounds {
     bool empty_too;
 } Bounds;
 
-/* The subwords of both sides of a pair. */
-typedef struct PairIds {
-    const int32_t *id[SIDES_USED];
-    size_t count[SIDES_USED]; /* without </s> */
-} PairIds;
-
-/* Adds the pair that line i is, or counts why not; ids: what both sides have so far. */
+/* Adds the pair that line i is, without </s>, or counts why not; ids: what both sides have so far. */
 static bool add_pair(SentencePairs *p, const Lines side[SIDES_USED], size_t i, const Bounds *bounds,
                      const PairIds *pair, Ids ids[SIDES_USED], Error *e)
 {

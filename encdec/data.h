@@ -60,4 +60,21 @@ void pairs_positions(const bool *moves, const int32_t *targets, size_t count, in
  * </s>, and predicts at each position what comes next, </s> last. */
 void pairs_row(const SentencePairs *p, size_t i, Batch *b);
 
+/* The same with words that are cut anew (BPE-dropout), into up to `times` as many subwords, or `most`: a function of seed, step,
+ * and the row's number in the batch. What does not fit is drawn again, three times; then the row is taken as it is. */
+typedef struct Recut {
+    Cutter cutter;
+    Ids ids[SIDES_USED];
+    double rate, times;
+    uint32_t seed;
+    size_t most;
+} Recut;
+
+bool recut_open(Recut *r, const Subwords *p, double rate, uint32_t seed, size_t most, Error *e);
+void recut_close(Recut *r);
+void recut_row(Recut *r, const SentencePairs *p, size_t i, uint64_t step, Batch *b);
+
+/* How many subwords may come of this many. */
+size_t recut_most(const Recut *r, size_t count);
+
 #endif

@@ -11,6 +11,7 @@ typedef struct EncDec {
     EncdecOptions *options;
     Bitext bitext;
     Subwords subwords; /* an opened run's */
+    Recut recut;       /* the training part's words, where merges are dropped */
     Model model;
 } EncDec;
 

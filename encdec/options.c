@@ -63,6 +63,7 @@ const Option encdec_options[] = {
     {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, BUILD, AT(batch_tokens), "4096", "[0,1073741824]", "subwords per step, approximately, on each side (0: --batch pairs)"},
     {"micro-tokens", 0, OPTION_SIZE, OPTION_TRAINING, BUILD | EVAL, AT(micro_tokens), "1024", "[1,1073741824]", "subwords that a worker computes at once, on each side"},
     {"r-drop", 0, OPTION_REAL, OPTION_TRAINING, TRAIN, AT(shared.r_drop), NULL, "[0,]", "each step reads its batch twice, with other dropout, and how far the two are apart is added to the loss, times this, such as 5 (none given: 0, once)"},
+    {"bpe-dropout", 0, OPTION_REAL, OPTION_TRAINING, TRAIN, AT(bpe_dropout), NULL, "[0,1]", "bpe: probability that a merge is left out, each time, when words of the training part are cut (none given: 0); such as 0.1"},
     {"word-dropout", 0, OPTION_REAL, OPTION_TRAINING, TRAIN, AT(shared.word_dropout), NULL, "[0,1)", "probability that a subword becomes <unk> when it is read in training (default 0)"},
     {"by-length", 0, OPTION_YES_NO, OPTION_TRAINING, TRAIN, AT(by_length), "yes", NULL, "batch pairs of similar length"},
     {"split", 0, OPTION_CHOICE, OPTION_HERE, EVAL | BASELINE, AT(split), "valid", .choices = split_choices, "the part of the data to score"},

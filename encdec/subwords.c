@@ -313,7 +313,7 @@ static void gpt2_line(const Subwords *p, const int32_t *ids, size_t count, Buffe
     }
 }
 
-static void join_subwords(const Subwords *p, const int32_t *ids, size_t count, Buffer *words)
+void subwords_words(const Subwords *p, const int32_t *ids, size_t count, Buffer *words)
 {
     switch (p->type) {
     case SUBWORDS_BPE: bpe_line(p, ids, count, words); break;
@@ -339,7 +339,7 @@ void subwords_line(const Subwords *p, const int32_t *ids, size_t count, Buffer *
         return;
     }
     Buffer words = {0};
-    join_subwords(p, ids, before_end, &words);
+    subwords_words(p, ids, before_end, &words);
     tokens_join(&p->tokens, TARGET, (Line){words.text ? words.text : "", words.size}, line);
     line->failed = line->failed || words.failed;
     buffer_free(&words);

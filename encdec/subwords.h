@@ -60,6 +60,7 @@ typedef struct SubwordsOptions {
     const char *codes, *vocabulary; /* files that are given; NULL: none */
     size_t registers;               /* ids before those of each source, after all others */
     size_t threshold;               /* bpe: how often a subword is in `vocabulary` that may be given */
+    bool dropout;                   /* bpe: what merges may leave behind has an id, too */
 } SubwordsOptions;
 
 typedef struct Subwords {
@@ -120,6 +121,9 @@ static inline size_t subwords_count(const Subwords *p, size_t side)
 /* Adds the line of the target that ids are: up to the first </s>, if there is one. */
 void subwords_line(const Subwords *p, const int32_t *ids, size_t count, Buffer *line);
 
+/* Its words, with spaces between them, as they were before they were cut; of bytes and GPT-2's subwords there are none. */
+void subwords_words(const Subwords *p, const int32_t *ids, size_t count, Buffer *words);
+
 /* How a subword is called where it is shown; bytes by their values: "0x41". */
 void subwords_name(const Subwords *p, size_t side, int32_t id, Buffer *name);
 
@@ -149,5 +153,9 @@ void cutter_close(Cutter *c);
 
 /* Adds the ids of a line of one side, without </s>. */
 bool cutter_ids(Cutter *c, size_t side, Line line, Ids *ids, Error *e);
+
+/* The same for ids of byte pairs, whose words are cut anew, with dropout. False: a subword has no id, there are more than
+ * `most`, or memory ran out; what was added stays. */
+bool cutter_again(Cutter *c, const int32_t *id, size_t count, BpeDropout *dropout, size_t most, Ids *ids);
 
 #endif

@@ -176,6 +176,25 @@ static bool count_subwords(BpeCoder *coder, const Vocabulary *words, Error *e)
     return true;
 }
 
+/* What a word is cut into if merges are dropped: all symbols that they know, besides those of the words. */
+static bool add_symbols(Vocabulary *subwords, const Vocabulary *symbols, Error *e)
+{
+    static const char end[] = "</w>";
+    bool done = true;
+    for (size_t i = 0; done && i < symbols->count; i++) {
+        const char *symbol = vocabulary_word(symbols, (int32_t)i);
+        const size_t size = strlen(symbol), without = size - (size < strlen(end) ? 0 : strlen(end));
+        const bool final = size >= strlen(end) && strcmp(symbol + without, end) == 0;
+        Buffer spelled = {0};
+        buffer_print(&spelled, "%.*s%s", (int)(final ? without : size), symbol, final ? "" : "@@");
+        done = !spelled.failed || memory_error(e, "subwords", size, 1);
+        if (done && spelled.size && vocabulary_search(subwords, spelled.text, spelled.size) < 0)
+            done = vocabulary_add(subwords, spelled.text, spelled.size, 1, NULL, e);
+        buffer_free(&spelled);
+    }
+    return done;
+}
+
 static bool learn_bpe(Subwords *p, const SubwordsOptions *o, const Vocabulary *words, uint64_t lines,
                       SubwordsSeen *seen, Error *e)
 {
@@ -183,7 +202,8 @@ static bool learn_bpe(Subwords *p, const SubwordsOptions *o, const Vocabulary *w
     if ((!o->codes && !bpe_learn(&p->bpe, words, o->merges, BPE_LEAST, e)) ||
         !bpe_coder_open(&coder, &p->bpe, &p->kept, 0, e))
         return false;
-    bool done = count_subwords(&coder, words, e) && subwords_choose(p, &coder.subwords, 0, lines, e);
+    bool done = count_subwords(&coder, words, e) && (!o->dropout || add_symbols(&coder.subwords, &p->bpe.symbols, e)) &&
+                subwords_choose(p, &coder.subwords, 0, lines, e);
     if (seen) {
         seen->met = coder.subwords; /* its list from now on */
         coder.subwords = (Vocabulary){0};

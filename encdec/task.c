@@ -26,6 +26,16 @@ static void row(const App *a, Split split, size_t i, Batch *b)
     pairs_row(&((const EncDec *)a)->bitext.parts[split], i, b);
 }
 
+static void dropping_batch(void *app, uint64_t step, Batch *b)
+{
+    EncDec *c = app;
+    size_t count;
+    const size_t *pair = order_batch(&c->app.data.order, step, &count);
+    batch_clear(b);
+    for (size_t i = 0; i < count; i++)
+        recut_row(&c->recut, &c->bitext.parts[SPLIT_TRAIN], pair[i], step, b);
+}
+
 static Tensor *logits(const void *self, Tape *t, const Rows *rows)
 {
     return model_pairs(t, &((const EncDec *)self)->model, &rows[SOURCE], &rows[TARGET]);
@@ -75,6 +85,17 @@ static bool trains(const EncDec *c)
     return command == COMMAND_TRAIN || command == COMMAND_INFO;
 }
 
+/* Rows may be longer than the texts are. */
+static void recut_task(EncDec *c)
+{
+    Task *t = &c->app.task;
+    for (size_t s = 0; s < SIDES_USED; s++)
+        t->longest[s] = recut_most(&c->recut, t->longest[s]);
+    t->step_positions = (size_t)(c->recut.times * (double)t->step_positions);
+    t->micro_positions = larger(t->micro_positions, t->longest[SOURCE]);
+    t->batch = dropping_batch;
+}
+
 bool encdec_task(EncDec *c, Error *e)
 {
     const SentencePairs *scored = &c->bitext.parts[c->app.data.scored];
@@ -102,6 +123,8 @@ bool encdec_task(EncDec *c, Error *e)
     c->app.task.most_rows = c->app.data.order.count ? c->app.data.order.most_rows
                             : tokens                ? c->app.task.step_positions
                                                     : pairs;
+    if (c->recut.rate > 0)
+        recut_task(c);
     return cut_scored(c, scored, e) && (!trains(c) || encdec_sample_bytes(c, &c->app.task.beside_each, e));
 }
 
@@ -145,7 +168,8 @@ bool encdec_subwords_options(SubwordsOptions *o, const EncDec *c, Error *e)
                            .codes = v->codes,
                            .vocabulary = v->vocabulary,
                            .registers = v->shared.registers,
-                           .threshold = v->threshold};
+                           .threshold = v->threshold,
+                           .dropout = v->bpe_dropout > 0};
     return subwords_suit(o, e) &&
            (o->type == SUBWORDS_BYTES || o->type == SUBWORDS_GPT2 ||
             tokens_open(&o->tokens, (TokensRule)v->tokens, (const char *[]){v->source, v->target}, e));
@@ -172,6 +196,8 @@ static bool suits(EncDec *c, Error *e)
         return refuse(c, e, "--micro-batch counts rows; encdec counts tokens: give --micro-tokens");
     if (c->options->shared.context < 2)
         return refuse(c, e, "--context is 1: a sentence of one subword and its </s> needs 2");
+    if (c->options->bpe_dropout > 0 && c->options->type != SUBWORDS_BPE)
+        return refuse(c, e, "--bpe-dropout drops merges of byte pairs, and needs --type bpe");
     if (c->options->trees && c->options->shared.registers)
         return refuse(c, e, "--registers are not for --trees, whose positions belong to words");
     return network_suits(&c->options->shared, e) || app_misused(&c->app);
@@ -275,8 +301,9 @@ static bool open_all(App *a, Error *e)
                               .seed = (uint32_t)o->seed};
     c->app.data.scored = SPLIT_VALID;
     c->app.figure_name = c->options->trees ? "F1" : NULL;
-    if (!build_for(c, c->bitext.subwords, e) || !order_open(&c->app.data.order, train->length, train->count, &how, e) ||
-        !encdec_task(c, e))
+    if (!build_for(c, c->bitext.subwords, e) ||
+        !recut_open(&c->recut, c->bitext.subwords, c->options->bpe_dropout, (uint32_t)o->seed, c->model.context, e) ||
+        !order_open(&c->app.data.order, train->length, train->count, &how, e) || !encdec_task(c, e))
         return false;
     if (!o->quiet) {
         print_pairs(c);
@@ -323,6 +350,7 @@ static void close_all(App *a)
 {
     EncDec *c = (EncDec *)a;
     model_close(&c->model);
+    recut_close(&c->recut);
     bitext_close(&c->bitext);
     subwords_close(&c->subwords);
 }

@@ -9,6 +9,7 @@ enum {
     SITE_DATA = 0x20000000,    /* + what is drawn: rows, shuffles */
     SITE_SAMPLER = 0x30000000, /* + number of the sample */
     SITE_WORDS = 0x40000000,   /* + side: which words are dropped */
+    SITE_CUTS = 0x50000000,    /* + side: which merges of byte pairs are dropped */
 };
 
 #endif

@@ -82,6 +82,15 @@ bool bpe_learn_ending(Bpe *b, const Vocabulary *words, const char *end, size_t m
 
 /* --- applying --- */
 
+/* BPE-dropout (Provilkov et al. 2020): each time that a merge of a word is chosen, each pair that there is one for is left out
+ * with this probability; so a word comes in several subwords, and 1 leaves its characters. What is drawn are numbers
+ * `drawn` and following of a stream (base/philox.h). */
+typedef struct BpeDropout {
+    double rate; /* 0: none */
+    uint32_t seed, step, site;
+    uint64_t drawn;
+} BpeDropout;
+
 /* Encodes lines. It belongs to one thread; several may share the merges and the vocabulary. */
 typedef struct BpeCoder {
     size_t count;        /* subwords of the line that was encoded last */
@@ -90,7 +99,8 @@ typedef struct BpeCoder {
     const Bpe *bpe;
     const Vocabulary *kept;
     uint64_t threshold;
-    Known known;           /* words that were seen, as their subwords */
+    BpeDropout dropout;    /* of what is encoded from now on */
+    Known known;           /* words that were seen, as their subwords without dropout */
     struct BpeNode *nodes; /* the word that is being merged */
     Heap turns;            /* its pairs: by rank, then from left to right */
     Buffer spelling;

@@ -3,6 +3,7 @@
 #include "core/text/bpe.h"
 
 #include "base/memory.h"
+#include "base/philox.h"
 #include "base/utf8.h"
 #include "core/text/spaces.h"
 
@@ -101,6 +102,38 @@ static bool merge_node(BpeCoder *c, Rank turn)
     right->gone = true;
     if (left->next != NOWHERE)
         c->nodes[left->next].previous = turn.second;
+    return true;
+}
+
+/* The rank of the merge of a node and its next one; NOWHERE: there is none, or it is dropped. */
+static size_t drawn_rank(BpeCoder *c, size_t at)
+{
+    const BpeNode *left = &c->nodes[at];
+    if (left->next == NOWHERE || left->symbol < 0 || c->nodes[left->next].symbol < 0)
+        return NOWHERE;
+    size_t number = pairs_find(&c->bpe->pairs, (Pair){left->symbol, c->nodes[left->next].symbol});
+    BpeDropout *d = &c->dropout;
+    return number == PAIR_NONE || philox_uniform(d->seed, d->step, d->drawn++, d->site) < d->rate
+               ? NOWHERE
+               : c->bpe->merges[number].rank;
+}
+
+/* Of the pairs that are not dropped this time those of the lowest rank are merged, from left to right. */
+static bool merge_dropping(BpeCoder *c, BpeWord word, Error *e)
+{
+    size_t count, least;
+    if (!spell(c, word, &count, e))
+        return false;
+    do {
+        least = NOWHERE;
+        for (size_t at = 0; at != NOWHERE; at = c->nodes[at].next) {
+            const size_t rank = c->nodes[at].fresh = drawn_rank(c, at);
+            least = rank < least ? rank : least;
+        }
+        for (size_t at = 0; least != NOWHERE && at != NOWHERE; at = c->nodes[at].next)
+            if (c->nodes[at].fresh == least)
+                merge_node(c, (Rank){least, at});
+    } while (least != NOWHERE);
     return true;
 }
 
@@ -207,11 +240,13 @@ static bool recall(BpeCoder *c, const int32_t *subwords, size_t count, Error *e)
 static bool encode_word(BpeCoder *c, BpeWord word, Error *e)
 {
     size_t first = c->count, count;
-    const int32_t *known = known_find(&c->known, word.text, word.size, &count);
+    const int32_t *known = c->dropout.rate > 0 ? NULL : known_find(&c->known, word.text, word.size, &count);
     if (known)
         return recall(c, known, count, e);
     if (utf8_step(word.text, word.size) == word.size)
         return emit(c, word.text, word.size, true, e);
+    if (c->dropout.rate > 0)
+        return merge_dropping(c, word, e) && emit_word(c, word, e);
     return merge_word(c, word, e) && emit_word(c, word, e) &&
            known_add(&c->known, word.text, word.size, c->line + first, c->count - first, e);
 }

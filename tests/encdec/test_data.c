@@ -317,6 +317,104 @@ START_TEST(any_bytes_are_a_sentence)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
+enum { ROWS = 5 };
+
+/* Of all rows of a text, cut anew for a step with byte pairs that are dropped. */
+static void cut_rows(Bitext *b, double rate, uint64_t step, size_t context, Batch *batch)
+{
+    Recut r;
+    Error e;
+    ck_done(recut_open(&r, b->subwords, rate, 1, context, &e), e);
+    batch_clear(batch);
+    for (size_t i = 0; i < b->parts[SPLIT_TRAIN].count; i++)
+        recut_row(&r, &b->parts[SPLIT_TRAIN], i, step, batch);
+    recut_close(&r);
+}
+
+static size_t length_of(const Batch *batch, size_t side, size_t row)
+{
+    return (size_t)(batch->side[side].start[row + 1] - batch->side[side].start[row]);
+}
+
+static void text_of(const Bitext *b, const Batch *batch, size_t side, size_t row, Buffer *line)
+{
+    const Side *s = &batch->side[side];
+    const int32_t *ids = side == TARGET ? s->targets : s->ids;
+    const size_t first = side == SOURCE ? b->subwords->registers : 0;
+    line->size = 0;
+    subwords_line(b->subwords, ids + s->start[row] + first, length_of(batch, side, row) - first, line);
+}
+
+/* With registers, too; and with a vocabulary that lacks some of what comes of it. */
+START_TEST(rows_are_cut_anew_in_each_step_and_mean_the_same)
+{
+    static const char source[] = "the lowest the lower newest widest newer\nthe newest low newer lower "
+                                 "wide\nlow\nlow\nthe newest low newer lower wide\n";
+    static const char target[] = "die die niedrigste niedriger neueste weiteste\nneueste niedrig niedriger "
+                                 "weit\nneu\nneu\nneueste niedrig niedriger weit\n";
+    BitextOptions o = data_of(source, target);
+    Bitext b;
+    Batch batch[3];
+    Buffer line = {0}, again = {0};
+    Error e;
+    o.subwords = (SubwordsOptions){.type = SUBWORDS_BPE, .merges = 25, .dropout = _i < 2, .registers = _i == 1 ? 2 : 0};
+    o.longest = 60, o.context = 64;
+    open_text(&b, &o);
+    const SentencePairs *p = &b.parts[SPLIT_TRAIN];
+    for (size_t i = 0; i < 3; i++)
+        ck_done(batch_open(&batch[i], &(BatchSize){SIDES_USED, ROWS, {ROWS * 64, ROWS * 64}, 0, 0}, &e), e);
+    cut_rows(&b, 0.3, 1, 64, &batch[0]), cut_rows(&b, 0.3, 2, 64, &batch[1]), cut_rows(&b, 0.3, 1, 64, &batch[2]);
+    for (size_t side = 0; side < SIDES_USED; side++) {
+        const Side *s[] = {&batch[0].side[side], &batch[1].side[side], &batch[2].side[side]};
+        const size_t bytes = s[0]->positions * sizeof *s[0]->ids;
+        ck_assert(s[0]->positions >= pairs_ids(p, side) + (_i < 2) && s[0]->positions == s[2]->positions);
+        ck_assert(memcmp(s[0]->ids, s[2]->ids, bytes) == 0);
+        ck_assert(_i == 2 || s[0]->positions != s[1]->positions || memcmp(s[0]->ids, s[1]->ids, bytes) != 0);
+        for (size_t row = 0; row < ROWS; row++) {
+            text_of(&b, &batch[0], side, row, &line);
+            text_of(&b, &batch[1], side, row, &again);
+            ck_assert_str_eq(line.text, again.text);
+            line.size = 0;
+            const size_t first = p->start[side][row] + (side == SOURCE ? o.subwords.registers : 0);
+            subwords_line(b.subwords, p->ids[side] + first, p->start[side][row + 1] - first, &line);
+            ck_assert_str_eq(line.text, again.text);
+            for (int32_t at = s[0]->start[row]; at < s[0]->start[row + 1]; at++)
+                ck_assert(s[0]->ids[at] != UNKNOWN);
+        }
+    }
+    cut_rows(&b, 1e-300, 1, 64, &batch[0]);
+    for (size_t side = 0; side < SIDES_USED; side++)
+        ck_assert_uint_eq(batch[0].side[side].positions, pairs_ids(p, side));
+    for (uint64_t step = 1; step <= 300; step++) { /* half as many more at most */
+        cut_rows(&b, 0.05, step, 64, &batch[0]);
+        for (size_t row = 0; row < ROWS; row++)
+            ck_assert_uint_le(length_of(&batch[0], SOURCE, row),
+                              (p->start[SOURCE][row + 1] - p->start[SOURCE][row]) * 3 / 2);
+    }
+    cut_rows(&b, 1, 1, 64, &batch[0]); /* characters */
+    for (size_t side = 0; side < SIDES_USED && _i < 2; side++)
+        for (size_t row = 0; row < ROWS; row++) {
+            size_t letters = side == SOURCE ? o.subwords.registers + 1 : 1;
+            text_of(&b, &batch[0], side, row, &line);
+            for (size_t at = 0; at < line.size; at++)
+                letters += line.text[at] != ' ';
+            ck_assert_uint_eq(length_of(&batch[0], side, row), letters);
+        }
+    cut_rows(&b, 1, 1, b.longest, &batch[0]); /* which do not fit now: the longest rows are as they are */
+    for (size_t side = 0; side < SIDES_USED; side++)
+        for (size_t row = 0; row < ROWS; row++)
+            ck_assert_uint_le(length_of(&batch[0], side, row), b.longest);
+    const Side *s = &batch[1].side[SOURCE]; /* of two equal sentences each has draws of its own */
+    ck_assert(_i == 2 || length_of(&batch[1], SOURCE, 1) != length_of(&batch[1], SOURCE, 4) ||
+              memcmp(s->ids + s->start[1], s->ids + s->start[4], length_of(&batch[1], SOURCE, 1) * sizeof *s->ids) !=
+                  0);
+    for (size_t i = 0; i < 3; i++)
+        batch_close(&batch[i]);
+    buffer_free(&line), buffer_free(&again);
+    bitext_close(&b);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
 START_TEST(empty_and_long_pairs_are_counted_and_not_trained_on)
 {
     BitextOptions o = data_of("a b c\na b c d\n \na\n\na\n", "x\nx\nx\n\t\n\nx x x x\n");
@@ -412,6 +510,7 @@ int main(int argc, char **argv)
                                  TEST(each_side_ends_in_the_end_of_a_sentence),
                                  TEST(a_decoder_reads_the_target_one_subword_late),
                                  TEST_LOOP(any_bytes_are_a_sentence, 3),
+                                 TEST_LOOP(rows_are_cut_anew_in_each_step_and_mean_the_same, 3),
                                  TEST(empty_and_long_pairs_are_counted_and_not_trained_on),
                                  TEST(empty_lines_are_scored),
                                  TEST(a_vocabulary_is_that_of_the_training_part),
