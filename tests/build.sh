@@ -100,8 +100,8 @@ flags_of_a_users_own_take_the_place_of_no_others() {
 cases="$cases what_is_installed_works_elsewhere"
 what_is_installed_works_elsewhere() {
     m install PREFIX="$place/a b" && says "$place/a b/bin/attend-charlm" || return
-    (cd / && "$place/a b/bin/attend-charlm" --version && "$place/a b/share/attend/data/fetch") >"$said" 2>&1
-    says "sets: " && [ -s "$place/a b/share/attend/course/README.md" ] || return
+    (cd / && "$place/a b/bin/attend-charlm" --help && "$place/a b/share/attend/data/fetch") >"$said" 2>&1
+    says "Usage: attend-charlm COMMAND" && says "sets: " && [ -s "$place/a b/share/attend/course/README.md" ] || return
     ! m install PREFIX=/proc/none && says "make install PREFIX=~/.local"
 }
 

@@ -28,11 +28,11 @@ static bool find_command(Options *o, const char *name, Error *e)
         nearest_try(&near, p->commands[i].name);
     }
     if (name[0] == '-')
-        return fail(e, "found '%s' where the command should be, as in `%s %s %s`", word.text, p->name,
+        return fail(e, "found '%s' where the command should be, as in `%s %s %s`", word.text, program_called(p),
                     p->command_count ? p->commands[0].name : "COMMAND", word.text);
     if (near.name)
         return fail(e, "unknown command '%s'; did you mean %s?", word.text, near.name);
-    return fail(e, "unknown command '%s'; `%s --help` lists the commands", word.text, p->name);
+    return fail(e, "unknown command '%s'; `%s --help` lists the commands", word.text, program_called(p));
 }
 
 static bool belongs(const Options *o, const Option *row, Error *e)
@@ -41,9 +41,9 @@ static bool belongs(const Options *o, const Option *row, Error *e)
         return true;
     for (size_t i = 0; i < o->program->command_count; i++)
         if (row->commands & o->program->commands[i].bit)
-            return fail(e, "--%s is an option of `%s %s`, not of `%s %s`", row->name, o->program->name,
-                        o->program->commands[i].name, o->program->name, o->command->name);
-    return fail(e, "--%s is not an option of `%s %s`", row->name, o->program->name, o->command->name);
+            return fail(e, "--%s is an option of `%s %s`, not of `%s %s`", row->name, program_called(o->program),
+                        o->program->commands[i].name, program_called(o->program), o->command->name);
+    return fail(e, "--%s is not an option of `%s %s`", row->name, program_called(o->program), o->command->name);
 }
 
 static bool takes_value(const Option *row) { return row->kind != OPTION_FLAG && row->kind != OPTION_YES_NO; }
@@ -134,7 +134,7 @@ static bool take_letters(Options *o, const char *letters, Words *words, Error *e
 static bool take_argument(Options *o, const char *word, Error *e)
 {
     if (!o->command->arguments)
-        return fail(e, "`%s %s` takes options only; found '%s'", o->program->name, o->command->name,
+        return fail(e, "`%s %s` takes options only; found '%s'", program_called(o->program), o->command->name,
                     quoted(word, strlen(word)).text);
     o->arguments[o->argument_count++] = word;
     return true;
@@ -185,7 +185,7 @@ static bool apply_files(Options *o, Error *e)
 bool options_parse(Options *o, int argc, char *const *argv, Error *e)
 {
     if (argc < 2)
-        return fail(e, "which command? `%s --help` lists them", o->program->name);
+        return fail(e, "which command? `%s --help` lists them", program_called(o->program));
     o->asked = asked_by(argv[1]);
     if (o->asked != ASKED_WORK)
         return true;

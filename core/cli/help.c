@@ -121,7 +121,7 @@ static bool takes_presets(const Options *o)
 static void command_help(const Options *o, Buffer *out)
 {
     const Command *c = o->command;
-    buffer_print(out, "Usage: %s %s [OPTION...]%s%s\n\n", o->program->name, c->name, c->arguments ? " " : "",
+    buffer_print(out, "Usage: %s %s [OPTION...]%s%s\n\n", program_called(o->program), c->name, c->arguments ? " " : "",
                  c->arguments ? c->arguments : "");
     wrapped(out, c->help, 0, 0);
     options_of_class(o, OPTION_MODEL, "The model (fixed in a run)", out);
@@ -142,11 +142,11 @@ void options_help(const Options *o, Buffer *out)
         return;
     }
     const Program *p = o->program;
-    buffer_print(out, "Usage: %s COMMAND [OPTION...]\n\n", p->name);
+    buffer_print(out, "Usage: %s COMMAND [OPTION...]\n\n", program_called(p));
     wrapped(out, p->about, 0, 0);
     buffer_print(out, "\nCommands:\n");
     for (size_t i = 0; i < p->command_count; i++)
         named_entry(out, p->commands[i].name, p->commands[i].help);
-    buffer_print(out, "\n`%s COMMAND --help` lists a command's options.\n`%s --version` prints the version.\n", p->name,
-                 p->name);
+    buffer_print(out, "\n`%s COMMAND --help` lists a command's options.\n`%s --version` prints the version.\n",
+                 program_called(p), program_called(p));
 }

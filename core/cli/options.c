@@ -61,8 +61,8 @@ bool option_unknown(const Options *o, const char *name, size_t length, unsigned 
     if (near.name)
         return fail(e, "unknown option %s%s; did you mean %s%s?", dashes, word.text, dashes, near.name);
     if (*dashes && o->command)
-        return fail(e, "unknown option %s%s; `%s %s --help` lists the options", dashes, word.text, o->program->name,
-                    o->command->name);
+        return fail(e, "unknown option %s%s; `%s %s --help` lists the options", dashes, word.text,
+                    program_called(o->program), o->command->name);
     return fail(e, "unknown option %s%s", dashes, word.text);
 }
 

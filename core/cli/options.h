@@ -86,6 +86,7 @@ typedef struct Options Options;
 
 typedef struct Program {
     const char *name, *about;
+    const char *called;      /* under which name it was started, where that is another: attend-charlm; or NULL */
     const Command *commands; /* main's table */
     size_t command_count;
     const Preset *presets;
@@ -115,6 +116,9 @@ struct Options {
     const char **arguments; /* what is neither command nor option; points into argv */
     size_t argument_count;
 };
+
+/* What to type. */
+static inline const char *program_called(const Program *p) { return p->called ? p->called : p->name; }
 
 /* Takes the tables and sets every value to its default. A table that contradicts itself is an error too. */
 bool options_open(Options *o, const Program *program, const OptionTable *tables, size_t count, Error *e);

@@ -42,6 +42,13 @@ void app_close(App *a)
     a->run = NULL;
 }
 
+/* An installed program has another name than in the tree, and its help says what to type. */
+static const char *called(int argc, char **argv)
+{
+    const char *slash = argc ? strrchr(argv[0], '/') : NULL;
+    return slash ? slash + 1 : argc ? argv[0] : NULL;
+}
+
 int app_main(App *a, const AppTables *tables, int argc, char **argv)
 {
     Program program = *a->kind->program;
@@ -51,6 +58,7 @@ int app_main(App *a, const AppTables *tables, int argc, char **argv)
     int status = 0;
 
     signal(SIGXFSZ, SIG_IGN); /* a file at its limit of size is an error like a full disk, with a line that says so */
+    program.called = called(argc, argv);
     program.commands = tables->commands;
     program.command_count = tables->command_count;
     if (!options_open(options, &program, tables->options, tables->option_count, &e) ||

@@ -224,7 +224,8 @@ static bool train(Training *t, Error *e)
             return false;
     }
     if (t->loop.stopped)
-        fprintf(stderr, "stopped and saved; continue with: %s train --resume %s\n", a->kind->name, a->run->path);
+        fprintf(stderr, "stopped and saved; continue with: %s train --resume %s\n",
+                program_called(a->command_line->program), a->run->path);
     return print_result(t, a->options->json, e);
 }
 
