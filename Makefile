@@ -31,7 +31,7 @@ first   =# make hunt first=SEED: where it begins (0)
 seeds   =# make hunt seeds=N: how many networks (1000, if no time is given)
 seconds =# make hunt seconds=N, make fuzz seconds=N: how long (fuzz: with each harness; 60)
 FILE    =# make grade-NN FILE=...: a file to grade instead of the lesson's exercise.c
-# ONEDNN=no LIBARCHIVE=no CHECK=no CXX17=no CUDA=no build as if it were not there.
+# ONEDNN=no LIBARCHIVE=no MPI=no CHECK=no CXX17=no CUDA=no build as if it were not there.
 
 ifeq ($(origin CC),default)
 CC := $(firstword $(foreach c,gcc clang cc,$(if $(shell command -v $c),$c)) cc)
@@ -136,10 +136,11 @@ ALL_CPPFLAGS = -I. -D_POSIX_C_SOURCE=200809L -DCPU_LOWEST=$(firstword $(LEVELS))
                $(DEPS_CPPFLAGS) $(CPPFLAGS)
 ALL_CFLAGS   = $(CFLAGS) -std=c11 $(NEEDED) $(WARNINGS)
 ALL_LDFLAGS  = $(CFLAGS) $(MODE_$(MODE)) -pthread $(LDFLAGS) $(DEPS_LDFLAGS)
-ALL_LDLIBS   = $(if $(USE_ONEDNN),-ldnnl) $(if $(USE_LIBARCHIVE),-larchive) $(if $(USE_CUDA),$(CUDA_LIBS)) -lm -ldl
+ALL_LDLIBS   = $(if $(USE_MPI),$(MPI_LINK)) $(if $(USE_ONEDNN),-ldnnl) $(if $(USE_LIBARCHIVE),-larchive) $(if $(USE_CUDA),$(CUDA_LIBS)) -lm -ldl
 
 # A library is used when it was found and the module that wants it exists.
 USE_ONEDNN     = $(and $(filter yes,$(ONEDNN)),$(wildcard kernels/cpu))
+USE_MPI        = $(and $(filter yes,$(MPI)),$(wildcard base/ranks.c))
 USE_LIBARCHIVE = $(and $(filter yes,$(LIBARCHIVE)),$(wildcard core/text))
 
 # One line per thing made; V=1 shows commands. $(call compile,MORE FLAGS) is the recipe of an object; $(link) that of a
@@ -183,6 +184,9 @@ $(OUT)/%.o: %.c $(OUT)/flags
 $(OUT)/kernels/plain/plain_%.o: kernels/plain/plain.c $(OUT)/flags
 	$(call compile,-DPLAIN_$*)
 
+# Its header is that of whichever MPI is here; nothing else includes it.
+$(OUT)/base/ranks.o: EXTRA = $(if $(USE_MPI),-DHAVE_MPI $(MPI_COMPILE))
+
 # The version is compiled into one small file, so that a commit does not rebuild the world. What ends a program on a
 # processor that cannot run it must itself run on any: it is built without -march, and $(link) names it.
 ifneq ($(BUILDING),)
@@ -197,7 +201,7 @@ $(RUNS_HERE): $(OUT)/processor
 $(RUNS_HERE): ALL_CFLAGS := $(filter-out -m%,$(ALL_CFLAGS))
 $(RUNS_HERE): EXTRA = -DATTEND_ARCH='"$(ARCH)"' -DATTEND_PROCESSOR='"$(PROCESSOR)"' -DATTEND_FEATURES='" $(FEATURES) "'
 LIBRARIES = $(if $(USE_ONEDNN),oneDNN $(ONEDNN_VERSION)) $(if $(USE_LIBARCHIVE),libarchive $(LIBARCHIVE_VERSION)) \
-            $(if $(USE_CUDA),CUDA $(CUDA_VERSION) for $(GPUS))
+            $(if $(USE_CUDA),CUDA $(CUDA_VERSION) for $(GPUS)) $(if $(USE_MPI),$(MPI_VERSION))
 
 # ---------------------------------------------------------------------------------------------------------------
 # The programs
@@ -245,6 +249,7 @@ table: programs
 	@printf '  %-11s %s\n' compiler $(call quote,$(COMPILER))
 	@$(call row,oneDNN,ONEDNN,would add: fast matrix products on CPU (f32 and bf16))
 	@$(call row,libarchive,LIBARCHIVE,would add: reading .zip .gz .xz .tar.gz)
+	@$(call row,MPI,MPI,would add: several processes (mpirun))
 	@$(call row,CUDA,CUDA,would add: --device cuda)$(if $(USE_CUDA), | sed 's/$$/ for $(GPUS)/')
 	@$(if $(USE_CUDA),$(call row,cuBLAS,CUBLAS,would add: fast matrix products on GPU))
 	@$(call row,C++17,CXX17,would add: --device emulated)

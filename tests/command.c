@@ -46,6 +46,21 @@ static const char *called = "charlm";
 
 void command_program(const char *name) { called = name; }
 
+static size_t processes; /* 0: no launcher */
+
+/* More processes than processors, of any user, on any of them: what Open MPI otherwise refuses or binds. */
+void command_processes(size_t count)
+{
+    static const char *const allowed[][2] = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                                             {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+                                             {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+                                             {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+                                             {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"}};
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
+        setenv(allowed[i][0], allowed[i][1], 1);
+    processes = count;
+}
+
 static const char *input; /* for the next call */
 static size_t input_size;
 
@@ -69,16 +84,17 @@ static int open_input(const char *folder)
 
 static Started start(const char *format, va_list list)
 {
-    static char line[LINE], program[700];
-    char *words[WORDS + 1] = {program};
-    int count = 1;
+    static char line[LINE], program[700], number[30];
+    char *words[WORDS + 4] = {"mpirun", "-n", number, program};
+    int first = processes ? 0 : 3, count = 4;
     Started s;
     const char *bin = getenv("ATTEND_BIN"), *folder = test_folder();
     snprintf(program, sizeof program, "%s/%s", bin ? bin : "bin", called);
+    snprintf(number, sizeof number, "%zu", processes);
     snprintf(s.out, sizeof s.out, "%s/out", folder);
     snprintf(s.err, sizeof s.err, "%s/err", folder);
     ck_assert_int_lt(vsnprintf(line, sizeof line, format, list), LINE);
-    for (char *word = strtok(line, " "); word && count < WORDS; word = strtok(NULL, " "))
+    for (char *word = strtok(line, " "); word && count < WORDS + 3; word = strtok(NULL, " "))
         words[count++] = word;
     const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
     const int files[3] = {open_input(folder), open(s.out, flags, 0666), open(s.err, flags, 0666)};
@@ -87,7 +103,7 @@ static Started start(const char *format, va_list list)
     s.process = fork();
     if (!s.process) {
         redirect(files);
-        execv(program, words);
+        execvp(words[first], words + first);
         _exit(127);
     }
     for (int i = 0; i < 3; i++)

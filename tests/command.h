@@ -24,6 +24,9 @@ void command_limit_files(long bytes);
 /* Which program calls are of; charlm until this says otherwise. */
 void command_program(const char *name);
 
+/* Calls from now on are made by mpirun, in this number of processes; 0: as one process, by itself. */
+void command_processes(size_t count);
+
 /* What the next call reads on standard input; without this, nothing. */
 void command_input(const char *text, size_t size);
 

@@ -16,6 +16,8 @@ run     | libc6-dev      |  25 | header stdio.h         | headers of the C libra
 run     | g++            |  60 | compiler g++ clang++   | compiles the CUDA kernels for the emulator (--device emulated)
 run     | libdnnl-dev    |  50 | header dnnl.h          | oneDNN: fast matrix products on a CPU
 run     | libarchive-dev |  10 | header archive.h       | reads compressed data as it is published
+run     | libopenmpi-dev |  60 | command mpicc          | Open MPI: one run in several processes, on several machines
+run     | openmpi-bin    |  10 | command mpirun         | starts them
 run     | gnuplot-nox    |  60 | command gnuplot        | draws pictures
 test    | check          |   1 | header check.h         | the test framework
 test    | libsubunit-dev |   1 | header subunit/child.h | Check is linked with it

@@ -55,6 +55,36 @@ int main(void)
 }
 END
 
+# MPI's own compiler says which flags the compiler in use needs: Open MPI's and MPICH's name the whole command.
+# shellcheck disable=SC2086
+mpi_flags() { # mpi_flags PATTERN: those that match, headers of a system's library
+    for flag in $(${MPICC:-mpicc} -show 2>>"$log"); do
+        case $flag in -I*) flag="-isystem ${flag#-I}" ;; esac
+        case $flag in $1) printf '%s ' "$flag" ;; esac
+    done
+}
+mpi_compile=$(mpi_flags '-isystem*')
+mpi_link=$(mpi_flags '-[Ll]*')
+if [ -n "$mpi_link" ] && try MPI "$CC $mpi_compile" mpi.c "$@" $mpi_link <<'END'
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+int main(void)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int size;
+    MPI_Get_library_version(version, &size);
+    version[strcspn(version, ",\n\t")] = 0;
+    return printf("%s", version) < 0;
+}
+END
+then
+    say MPI_COMPILE "$mpi_compile"
+    say MPI_LINK "$mpi_link"
+else
+    say MPI no
+fi
+
 # How Check is linked differs from system to system; the first way that works is kept.
 check=no
 for libraries in "-lcheck -lm" "-lcheck -lrt -lm" "-lcheck -lsubunit -lrt -lm" "-lcheck_pic -lsubunit -lrt -lm"; do

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/ranks.h"
 #include "core/cli/version.h"
 #include "core/inspect/maps.h"
 #include "kernels/cpu/level.h"
@@ -11,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 bool app_print(Buffer *text, Error *e)
 {
@@ -49,6 +51,36 @@ static const char *called(int argc, char **argv)
     return slash ? slash + 1 : argc ? argv[0] : NULL;
 }
 
+/* Started by a launcher: the processes share what this command computes, or one does all and the others end. */
+static bool join(const App *a, bool *alone, Error *e)
+{
+    enum { WAIT = 600, TOGETHER = COMMAND_TRAIN | COMMAND_BENCH | COMMAND_INFO };
+    const Options *options = a->command_line;
+    size_t own, count;
+    *alone = true;
+    if (!ranks_launched(&own, &count))
+        return true;
+    if (options->asked == ASKED_WORK && options->command->bit & TOGETHER && !a->options->coordinates) {
+        double seconds = WAIT;
+        return (!a->options->wait || parse_time(a->options->wait, &seconds, e)) && ranks_open(seconds, e);
+    }
+    *alone = own == 0;
+    ranks_forget();
+    return true;
+}
+
+/* Where processes have not joined, each fails by itself, most likely alike: rank 0 says so, which ends the others. */
+static void tell(const char *program, const char *why)
+{
+    const struct timespec a_while = {.tv_sec = 2};
+    size_t own, count;
+    if (ranks_count() > 1)
+        ranks_end(program, why);
+    if (ranks_launched(&own, &count) && own > 0)
+        nanosleep(&a_while, NULL);
+    fprintf(stderr, "%s: %s\n", program, why);
+}
+
 int app_main(App *a, const AppTables *tables, int argc, char **argv)
 {
     Program program = *a->kind->program;
@@ -56,6 +88,7 @@ int app_main(App *a, const AppTables *tables, int argc, char **argv)
     Error e;
     const char *name = a->kind->name;
     int status = 0;
+    bool alone = true;
 
     signal(SIGXFSZ, SIG_IGN); /* a file at its limit of size is an error like a full disk, with a line that says so */
     program.called = called(argc, argv);
@@ -63,13 +96,18 @@ int app_main(App *a, const AppTables *tables, int argc, char **argv)
     program.command_count = tables->command_count;
     if (!options_open(options, &program, tables->options, tables->option_count, &e) ||
         !options_parse(options, argc, argv, &e)) {
-        fprintf(stderr, "%s: %s\n", name, e.text);
+        tell(name, e.text);
         status = 2;
+    } else if (!join(a, &alone, &e)) {
+        tell(name, e.text);
+        status = 1;
+    } else if (!alone) {
+        ;
     } else if (options->asked == ASKED_VERSION) {
         print_version(name);
     } else if (!(options->asked == ASKED_HELP ? print_help(options, &e) : options->command->run(a, &e))) {
         status = !settings_blamed(a->run, options, &e) && a->misused ? 2 : 1;
-        fprintf(stderr, "%s: %s\n", name, e.text);
+        tell(name, e.text);
     }
     app_close(a);
     options_close(options);
@@ -77,6 +115,7 @@ int app_main(App *a, const AppTables *tables, int argc, char **argv)
         fprintf(stderr, "%s: standard output could not be written\n", name);
         status = 1;
     }
+    ranks_close();
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* PROGRAM bench: how long a training step takes, with clipping and Adam, on random data; and where its time goes. */
-#include "core/program/app.h"
+#include "core/program/together.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -62,7 +62,7 @@ static bool print_result(const App *a, const Bench *b, Error *e)
 static bool open_bench(App *a, Bench *b, Error *e)
 {
     TrainerOptions options;
-    if (!setup_device(a->command_line, a->options, e) || !a->kind->open_model(a, e) ||
+    if (!setup_device(a->command_line, a->options, e) || !a->kind->open_model(a, e) || !together_agree(a, NULL, e) ||
         !app_trainer_options(a, &options, true, e))
         return false;
     if (a->options->profile && !options.k->on_host)

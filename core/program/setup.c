@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/ranks.h"
 #include "base/units.h"
 #include "core/run/json.h"
 #include "core/train/average.h"
@@ -18,30 +19,45 @@ static size_t micro_rows(const SharedOptions *o, const Task *task)
     return o->micro_batch && o->micro_batch < task->most_rows ? o->micro_batch : task->most_rows;
 }
 
-/* One on a GPU; else as many as there are processors, but in training no more than the largest step has micro-batches.
- */
+static size_t most_workers(const SharedOptions *o)
+{
+    return kernels_one_worker(device_name(o->device)) ? 1 : processors_allowed();
+}
+
+/* As many as there can be, but in training no more than the largest step has shares. */
 static size_t workers(const SharedOptions *o, const Task *task, bool training)
 {
-    const TrainerOptions one = {.workers = 1, .micro_rows = micro_rows(o, task)};
-    size_t parts = plan_parts(&one, task, task->most_rows),
-           all = kernels_one_worker(device_name(o->device)) ? 1 : processors_allowed();
-    return o->workers ? o->workers : training && all > parts ? parts : all;
+    const TrainerOptions step = {.shares = o->shares, .micro_rows = micro_rows(o, task)};
+    size_t shares = (plan_shares(&step, task, task->most_rows) + ranks_count() - 1) / ranks_count(),
+           all = most_workers(o);
+    return o->workers ? o->workers : training && all > shares ? shares : all;
+}
+
+/* What cores do that are more than --shares allows workers, although a step has micro-batches for them. */
+static size_t team(const SharedOptions *o, const Task *task, bool training)
+{
+    const TrainerOptions step = {.shares = o->shares, .micro_rows = micro_rows(o, task)};
+    size_t count = workers(o, task, training), each = most_workers(o) / count;
+    bool limited = count * ranks_count() >= (o->shares ? o->shares : SHARES) &&
+                   plan_parts(&step, task, task->most_rows) > count && each > 1;
+    return o->team ? o->team : training ? (limited ? each : 1) : count == 1 ? processors_allowed() : 1;
 }
 
 bool setup_device(Options *options, const SharedOptions *o, Error *e)
 {
-    return !kernels_one_worker(device_name(o->device)) || options_set(options, "micro-batch", "0", FROM_PRESET, e);
+    return !kernels_one_worker(device_name(o->device)) || (options_set(options, "micro-batch", "0", FROM_PRESET, e) &&
+                                                           options_set(options, "shares", "1", FROM_PRESET, e));
 }
 
 bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Task *task, bool training, Error *e)
 {
-    bool alone = workers(o, task, training) == 1 && !training;
     *c = (TrainerOptions){.k = kernels_find(device_name(o->device), (NumberType)o->precision, e),
                           .workers = workers(o, task, training),
-                          .team = o->team ? o->team
-                                  : alone ? processors_allowed()
-                                          : 1,
+                          .ranks = ranks_count(),
+                          .rank = ranks_own(),
+                          .team = team(o, task, training),
                           .micro_rows = micro_rows(o, task),
+                          .shares = o->shares,
                           .training = training,
                           .keep = o->recompute ? KEEP_INPUTS : KEEP_ALL,
                           .optimizer = {.kind = o->optimizer,
@@ -142,12 +158,22 @@ void setup_print_demand(const Demand *d)
     const TrainerOptions *o = d->trainer;
     Bytes bytes[CLASSES];
     classes(bytes, d);
-    printf("%s parameters, %s, %s, %zu worker%s\n", count_text(d->parameters->numbers).text, o->k->backend,
+    printf("%s parameters, %s, %s, %zu worker%s", count_text(d->parameters->numbers).text, o->k->backend,
            number_type_name(o->k->type), o->workers, o->workers == 1 ? "" : "s");
+    if (o->ranks > 1)
+        printf(" in each of %zu processes; of one of them:", o->ranks);
+    printf("\n");
     for (size_t i = 0; i < CLASSES; i++)
         printf("  %-16s %12s\n", bytes[i].name, bytes_text(bytes[i].bytes).text);
     printf("  %-16s %12s\n", "in all", bytes_text(d->plan->total).text);
     printf("  %-16s %12.3g FLOP, %.3g bytes moved\n", "a step", d->plan->flop, d->plan->bytes);
+    if (o->ranks > 1)
+        printf("  %-16s %12s sent to other processes in a step\n", "", bytes_text((size_t)d->plan->sent).text);
+    if (o->training)
+        printf("  %-16s %12zu micro-batches in %zu share%s; a worker computes %s%zu\n", "", d->plan->micros,
+               d->plan->shares, d->plan->shares == 1 ? "" : "s",
+               d->plan->busiest * o->workers * (o->ranks ? o->ranks : 1) == d->plan->micros ? "" : "up to ",
+               d->plan->busiest);
 }
 
 void setup_demand_json(const Demand *d, Buffer *out)
@@ -158,6 +184,8 @@ void setup_demand_json(const Demand *d, Buffer *out)
     json_add_text(out, "device", d->trainer->k->backend);
     json_add_text(out, "precision", number_type_name(d->trainer->k->type));
     json_add_member(out, "workers", (double)d->trainer->workers);
+    json_add_member(out, "processes", (double)(d->trainer->ranks ? d->trainer->ranks : 1));
+    json_add_member(out, "sent_bytes_a_step", d->plan->sent);
     json_add_member(out, "memory_bytes", (double)(d->plan->total));
     json_open(out, "memory", '{');
     for (size_t i = 0; i < CLASSES; i++)
@@ -165,6 +193,9 @@ void setup_demand_json(const Demand *d, Buffer *out)
     buffer_print(out, "}");
     json_add_member(out, "flop_a_step", d->plan->flop);
     json_add_member(out, "bytes_a_step", d->plan->bytes);
+    json_add_member(out, "micro_batches_a_step", (double)d->plan->micros);
+    json_add_member(out, "shares_a_step", (double)d->plan->shares);
+    json_add_member(out, "micro_batches_a_worker", (double)d->plan->busiest);
 }
 
 /* --- weights --- */

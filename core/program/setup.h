@@ -9,8 +9,7 @@
 /* On a GPU a step's rows are computed all at once, unless an option asks for less. To be called before a task is made. */
 bool setup_device(Options *options, const SharedOptions *o, Error *e);
 
-/* Workers 0 become one a processor that this process may use, but no more than there are micro-batches; on a GPU, one.
- */
+/* Workers 0 become one a processor that this process may use, but no more than a step has shares; on a GPU, one. */
 bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Task *task, bool training, Error *e);
 
 /* Makes what an option of 0 means here and now its value, before a run stores it: another machine, or more steps, would

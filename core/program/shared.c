@@ -197,6 +197,7 @@ const Option shared_options[] = {
     {"patience", 0, OPTION_SIZE, OPTION_TRAINING, COMMAND_TRAIN, AT(patience), "0", NULL, "stop after this many evaluations without a new best (0: never)"},
     {"seed", 'r', OPTION_SIZE, OPTION_TRAINING, (ALL & ~COMMAND_INFO) | PLOT, AT(seed), "1", "[0,4294967295]", "seed of all random numbers"},
     {"workers", 0, OPTION_SIZE, OPTION_TRAINING, RUN | BUILD, AT(workers), "0", "[0,1024]", "workers that share a step's rows (0: one per core)"},
+    {"shares", 0, OPTION_SIZE, OPTION_TRAINING, BUILD, AT(shares), NULL, "[1,1024]", "parts into which the micro-batches of a step are divided, and so workers that can share it; the sum of their gradients depends on this number, and not on workers (default 8)"},
     {"team", 0, OPTION_SIZE, OPTION_TRAINING, RUN | HEADS, AT(team), "0", "[0,1024]", "cores per worker (0: 1, or all for a single worker)"},
     {"device", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | HEADS, AT(device), "cpu", .choices = devices, "where to compute (mine: your own kernels, see course/README.md; cuda: a GPU; emulated, checked: GPU kernels on the CPU, slowly)"},
     {"precision", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | HEADS, AT(precision), "f32", .choices = precisions, "number type of activations (tf32: f32, but a GPU rounds the operands of products)"},
@@ -211,6 +212,7 @@ const Option shared_options[] = {
     {"dry-run", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(dry_run), NULL, NULL, "print the memory and work that it would take, and stop"},
     {"find-lr", 0, OPTION_FLAG, OPTION_HERE, COMMAND_TRAIN, AT(find_lr), NULL, NULL, "make no run: raise the learning rate from 1e-7 to 10 over 200 steps (or --steps), and suggest one"},
     {"coordinates", 0, OPTION_TEXT, OPTION_HERE, COMMAND_TRAIN, AT(coordinates), NULL, "WIDTHS", "make no run: train models of several --dim, such as 32,64,128, for 5 steps (or --steps) with each --parametrization, and compare how much their activations change"},
+    {"wait", 0, OPTION_TEXT, OPTION_HERE, COMMAND_TRAIN | COMMAND_BENCH, AT(wait), NULL, "TIME", "of several processes (mpirun), how long one waits for another before it ends them all (default 10m)"},
     {"dump-logits", 0, OPTION_PATH, OPTION_HERE, COMMAND_EVAL, AT(dump_logits), NULL, "FILE.npy", "write the logits of all that is scored, and its targets as FILE.ids.npy"},
     {"skip-blocks", 0, OPTION_TEXT, OPTION_HERE, COMMAND_EVAL | COMMAND_WRITE | COMMAND_SCORE, AT(skip_blocks), NULL, "N,...", "leave out these blocks, counted from 0; a model trained with --branch-dropout can do without some"},
     {"quiet", 'q', OPTION_FLAG, OPTION_HERE, ALL | TEND | OWN | APART | PLOT | HEADS | COMPARE | SWEEP | EXPORT, AT(quiet), NULL, NULL, "print no progress"},
@@ -272,6 +274,14 @@ bool parse_every(const char *text, size_t *steps, double *seconds, Error *e)
     else
         *steps = (size_t)value;
     return true;
+}
+
+bool parse_time(const char *text, double *seconds, Error *e)
+{
+    size_t steps;
+    Error why;
+    return (parse_every(text, &steps, seconds, &why) && *seconds > 0) ||
+           fail(e, "--wait '%s': expected a time such as 90s, 10m or 2h", text);
 }
 
 bool parse_part(const char *text, double *part, Error *e)

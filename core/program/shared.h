@@ -46,13 +46,13 @@ typedef struct SharedOptions {
     /* training */
     const char *data, *from, *map, *betas, *groups, *save_every, *lr_end;
     size_t batch, micro_batch, steps, epochs, warmup, decay_steps, lr_patience, eval_every, keep, patience, seed,
-        workers, team;
+        workers, shares, team;
     double minutes, lr, ema, momentum, epsilon, decay, clip, dropout, attention_dropout, ff_dropout, branch_dropout,
         smoothing, z_loss, load_loss, r_drop, word_dropout;
     int init, branch_init, schedule, optimizer, device, precision;
     bool recompute;
     /* here */
-    const char *run, *resume, *weights, *preset, *config, *dump_logits, *coordinates;
+    const char *wait, *run, *resume, *weights, *preset, *config, *dump_logits, *coordinates;
     bool dry_run, find_lr, quiet, json, profile;
     /* pictures */
     const char *out, *size, *terminal, *compare, *what;
@@ -76,6 +76,9 @@ const char *device_name(int device);
 
 /* "N" steps or "10m", "90s", "2h" of time; NULL: neither. */
 bool parse_every(const char *text, size_t *steps, double *seconds, Error *e);
+
+/* "90s", "10m" or "2h", of --wait. */
+bool parse_time(const char *text, double *seconds, Error *e);
 
 /* A part of the learning rate, 0 to 1. */
 bool parse_part(const char *text, double *part, Error *e);

@@ -1,8 +1,10 @@
 /* PROGRAM train: a new run, or one that continues. */
 #include "core/program/coordinates.h"
 #include "core/program/find_rate.h"
+#include "core/program/together.h"
 
 #include "base/memory.h"
+#include "base/ranks.h"
 #include "base/units.h"
 #include "core/cli/progress.h"
 #include "core/cli/stop.h"
@@ -40,8 +42,8 @@ static bool save_settings(const App *a, Error *e)
 /* A run that is there: its options, and its data by content. */
 static bool open_old(App *a, Error *e)
 {
-    return app_open_run(a, a->options->resume, !a->options->dry_run, e) && settings_keep_level(a->run, e) &&
-           a->kind->open(a, e) && sums_match_all(a->run->path, e) &&
+    return app_open_run(a, a->options->resume, !a->options->dry_run && ranks_own() == 0, e) &&
+           settings_keep_level(a->run, e) && a->kind->open(a, e) && sums_match_all(a->run->path, e) &&
            setup_fix(a->command_line, a->options, &a->task, a->kind->epoch(a), e);
 }
 
@@ -54,7 +56,7 @@ static bool keep_changes(const App *a, Error *e)
     bool fine = !changes.failed || fail(e, "out of memory for what changes on resume");
     if (fine && (changes.size || (a->options->resume && !*a->learnt))) { /* a run may have learned from nothing yet */
         fprintf(stderr, "%s%s", changes.size ? "changed on resume:\n" : "", changes.size ? changes.text : "");
-        fine = a->options->dry_run || save_settings(a, e);
+        fine = a->options->dry_run || ranks_own() > 0 || save_settings(a, e);
     }
     buffer_free(&changes);
     return fine;
@@ -62,7 +64,7 @@ static bool keep_changes(const App *a, Error *e)
 
 static bool open_new(App *a, Error *e)
 {
-    if (a->options->run && !a->options->dry_run && !run_may_begin(a->options->run, e))
+    if (a->options->run && !a->options->dry_run && ranks_own() == 0 && !run_may_begin(a->options->run, e))
         return false; /* now, not when all data are read */
     if (!app_data(a) && !a->options->preset && !options_preset(a->command_line, "minute", e))
         return false;
@@ -74,7 +76,7 @@ static bool open_new(App *a, Error *e)
 static bool go_on(Training *t, Error *e)
 {
     const Loop *l = &t->loop;
-    if (!loop_resume(&t->loop, e) || !run_samples_cut(t->a->run, l->at.step, e))
+    if (!loop_resume(&t->loop, e) || (ranks_own() == 0 && !run_samples_cut(t->a->run, l->at.step, e)))
         return false;
     if (l->damaged.text[0])
         fprintf(stderr, "%s: continuing from step %llu, because %s\n", t->a->kind->name, (unsigned long long)l->at.step,
@@ -113,6 +115,8 @@ static bool begin(Training *t, Error *e)
 {
     App *a = t->a;
     char *path = NULL;
+    if (ranks_own() > 0)
+        return begin_weights(t, e) && loop_begin(&t->loop, e);
     bool fine = begin_weights(t, e) && (a->options->run || run_default_path(&path, a->kind->name, e)) &&
                 run_create(&a->run, a->options->run ? a->options->run : path, e);
     memory_free(path);
@@ -131,6 +135,8 @@ static bool print_result(const Training *t, bool json, Error *e)
 {
     const App *a = t->a;
     const Loop *l = &t->loop;
+    if (ranks_own() > 0)
+        return true;
     double best = l->at.best * a->task.per_nat;
     if (json) {
         Buffer b = {0};
@@ -187,7 +193,9 @@ static bool train(Training *t, Error *e)
 {
     App *a = t->a;
     TrainerOptions options;
-    if (!app_trainer_options(a, &options, true, e) || !print_groups(a, &options.optimizer, e))
+    const DataNote data = a->kind->data(a);
+    if (!together_agree(a, &data, e) || !app_trainer_options(a, &options, true, e) ||
+        !print_groups(a, &options.optimizer, e))
         return false;
     if (a->options->dry_run)
         return keep_changes(a, e) && print_plan(a, &options, e);
@@ -223,7 +231,7 @@ static bool train(Training *t, Error *e)
         if (!fine)
             return false;
     }
-    if (t->loop.stopped)
+    if (t->loop.stopped && ranks_own() == 0)
         fprintf(stderr, "stopped and saved; continue with: %s train --resume %s\n",
                 program_called(a->command_line->program), a->run->path);
     return print_result(t, a->options->json, e);

@@ -2,6 +2,7 @@
 #include "core/train/loop.h"
 
 #include "base/clock.h"
+#include "base/ranks.h"
 #include "base/units.h"
 
 #include <math.h>
@@ -46,6 +47,9 @@ static bool not_written(const Loop *l, Error *e)
     return fail(e, "%s; once that is fixed, --resume %s continues from its last checkpoint", e->text, l->run->path);
 }
 
+/* One process writes the run; the others only compute. */
+static bool writes(void) { return ranks_own() == 0; }
+
 /* Marks follow from where the run stands, so that they can be set again when a process was killed before them. */
 static bool mark(Loop *l, Error *e)
 {
@@ -57,7 +61,8 @@ static bool mark(Loop *l, Error *e)
 static bool checkpoint(Loop *l, Error *e)
 {
     l->last_saved = clock_seconds();
-    l->saved = checkpoint_save(l->run, l->trainer, &l->note, &l->at, l->options.minutes > 0, e) && mark(l, e);
+    l->saved = !writes() ||
+               (checkpoint_save(l->run, l->trainer, &l->note, &l->at, l->options.minutes > 0, e) && mark(l, e));
     return l->saved;
 }
 
@@ -80,7 +85,8 @@ bool loop_resume(Loop *l, Error *e)
                     l->damaged.text[0] ? ": " : "", l->damaged.text);
     if (!checkpoint_load(l->run, l->trainer, step, &l->note, &l->at, e))
         return fail(e, "%s; without that checkpoint, --resume continues from an earlier one", e->text);
-    l->saved = mark(l, e);
+    ranks_any(false); /* all have read it before one removes what is too old */
+    l->saved = !writes() || mark(l, e);
     return l->saved;
 }
 
@@ -115,7 +121,7 @@ static bool own_figure(Loop *l, char *logged, size_t logged_size, char *said, si
 {
     double figure = NAN;
     logged[0] = said[0] = 0;
-    if (l->evaluate && !l->evaluate(l->self, &figure, e))
+    if (writes() && l->evaluate && !l->evaluate(l->self, &figure, e))
         return false;
     if (isfinite(figure)) {
         snprintf(logged, logged_size, "%.3f", figure);
@@ -157,16 +163,19 @@ static bool evaluate(Loop *l, Report *report, Validation *valid, Error *e)
     return true;
 }
 
-static bool sample(Loop *l, Error *e) { return !l->sample || l->sample(l->self, l->at.step, e) || not_written(l, e); }
+static bool sample(Loop *l, Error *e)
+{
+    return !writes() || !l->sample || l->sample(l->self, l->at.step, e) || not_written(l, e);
+}
 
 static bool log_step(Loop *l, const StepResult *now, double rate, double seconds, const Validation *valid, Error *e)
 {
-    bool done = run_log_line(l->run, e, "%llu\t%.0f\t%.6f\t%.5g\t%.6g\t%s\t%.0f\t%.3f\t%.6f\t%s%s%s%s",
-                             (unsigned long long)l->at.step, now->targets, now->loss * l->task->per_nat, now->norm,
-                             rate, valid->loss, seconds > 0 ? now->tokens / seconds : 0, seconds,
-                             now->nll * l->task->per_nat, valid->accuracy,
-                             l->task->words > 0 && !valid->perplexity[0] ? "\t\t" : valid->perplexity,
-                             l->evaluate ? "\t" : "", valid->figure);
+    bool done = !writes() || run_log_line(l->run, e, "%llu\t%.0f\t%.6f\t%.5g\t%.6g\t%s\t%.0f\t%.3f\t%.6f\t%s%s%s%s",
+                                          (unsigned long long)l->at.step, now->targets, now->loss * l->task->per_nat,
+                                          now->norm, rate, valid->loss, seconds > 0 ? now->tokens / seconds : 0,
+                                          seconds, now->nll * l->task->per_nat, valid->accuracy,
+                                          l->task->words > 0 && !valid->perplexity[0] ? "\t\t" : valid->perplexity,
+                                          l->evaluate ? "\t" : "", valid->figure);
     return done || not_written(l, e);
 }
 
@@ -189,7 +198,7 @@ static bool step(Loop *l, Error *e)
         trainer_find_nonfinite(l->trainer, number, e);
         return false;
     }
-    double seconds = clock_seconds() - start;
+    double seconds = ranks_first(clock_seconds() - start); /* what depends on time is the same in all processes */
     Validation valid = {"", "", "", ""};
     l->at.step = number;
     l->saved = false;
@@ -220,6 +229,21 @@ static bool step(Loop *l, Error *e)
     return !(report.mark || due(l)) || save(l, e);
 }
 
+/* Workers whose shares are uneven wait for the one that has most. */
+static void note_uneven(const Loop *l)
+{
+    const TrainerPlan *p = &l->trainer->plan;
+    const size_t ranks = ranks_count();
+    const double workers = (double)(l->trainer->options.workers * ranks),
+                 as_fast = (double)p->micros / (double)p->busiest;
+    if (as_fast < 0.9 * workers)
+        watch_note(
+            l->trainer->watch,
+            "%.0f workers are as fast as %.1f: a step's %zu micro-batches are %zu shares, and one worker has %zu "
+            "micro-batches; more --shares, or fewer --workers, divide them evenly",
+            workers, as_fast, p->micros, p->shares, p->busiest);
+}
+
 bool loop_run(Loop *l, Error *e)
 {
     char columns[480], figure[80] = "";
@@ -231,10 +255,11 @@ bool loop_run(Loop *l, Error *e)
              l->task->unit, l->task->unit, l->task->unit,
              l->task->words > 0 ? "\tvalidation perplexity of a token\tvalidation perplexity of a word" : "", figure);
     l->last_saved = clock_seconds();
-    bool fine = run_log_open(l->run, columns, l->at.step, e);
-    while (fine && !loop_over(l) && !(l->stopped = watch_stop(l->trainer->watch)))
+    bool fine = !writes() || run_log_open(l->run, columns, l->at.step, e);
+    note_uneven(l);
+    while (fine && !loop_over(l) && !(l->stopped = ranks_any(watch_stop(l->trainer->watch))))
         fine = step(l, e);
     if (fine && !l->saved)
         fine = save(l, e);
-    return fine && run_still_there(l->run, e);
+    return fine && (!writes() || run_still_there(l->run, e));
 }

@@ -9,12 +9,12 @@
 static void cut_batch(Trainer *c)
 {
     size_t rows = c->batch.side[0].rows, micro = c->options.micro_rows ? c->options.micro_rows : rows;
-    c->micros = plan_parts(&c->options, c->task, rows);
+    c->division = plan_division(&c->options, c->task, rows);
     if (c->task->micro_positions) {
-        batch_cut(&c->batch, c->micros, c->cut);
+        batch_cut(&c->batch, c->division.micros, c->cut);
         return;
     }
-    for (size_t m = 0; m <= c->micros; m++)
+    for (size_t m = 0; m <= c->division.micros; m++)
         c->cut[m] = m * micro < rows ? m * micro : rows;
 }
 
@@ -46,9 +46,14 @@ void step_send_ahead(Trainer *c, uint64_t step)
         return;
     make_batch(c, step);
     c->ready = step;
-    for (size_t i = 0; i < c->options.workers && i < c->micros; i++)
-        if (c->cut[i + 1] > c->cut[i])
-            device_rows_send(&c->worker[i].rows, c->worker[i].stream, &c->batch, c->cut[i], c->cut[i + 1] - c->cut[i]);
+    for (size_t i = 0; i < c->options.workers; i++) {
+        size_t m, end;
+        worker_micros(&c->division, i, &m, &end);
+        while (m < end && c->cut[m + 1] == c->cut[m])
+            m++;
+        if (m < end)
+            device_rows_send(&c->worker[i].rows, c->worker[i].stream, &c->batch, c->cut[m], c->cut[m + 1] - c->cut[m]);
+    }
 }
 
 /* Another step than the one that was expected begins again. */
@@ -78,25 +83,23 @@ Step step_begin(Trainer *c, uint64_t number, double rate)
     return s;
 }
 
-/* Said once, when some of the first long step is done. */
-static void note_long_step(Trainer *c, size_t done)
+/* Said once, when a worker has done so many of its micro-batches in the first long step. */
+static void note_long_step(Trainer *c, size_t done, size_t of)
 {
     enum { AFTER = 5, LONG = 60 };
-    double seconds = clock_seconds() - c->began, all = seconds * (double)c->micros / (double)done;
+    double seconds = clock_seconds() - c->began, all = seconds * (double)of / (double)done;
     if (c->long_steps || !c->watch || seconds < AFTER || all < LONG)
         return;
     c->long_steps = true;
     watch_note(c->watch, "a step takes about %s: a batch has %s micro-batches; a smaller --batch has fewer",
-               duration_text(all).text, count_text(c->micros).text);
+               duration_text(all).text, count_text(c->division.micros).text);
 }
 
 /* A step that ends soon is waited for; of one that does not, nothing is kept. The first worker to see the request
- * tells all others. done: micro-batches, of the worker that says when a step is long. */
-static bool gives_up(Trainer *c, size_t done)
+ * tells all others. */
+static bool gives_up(Trainer *c)
 {
     enum { SOON = 2 };
-    if (done)
-        note_long_step(c, done);
     if (watch_stop(c->watch) && clock_seconds() - c->began > SOON)
         atomic_store(&c->given_up, true);
     return atomic_load(&c->given_up);
@@ -105,59 +108,88 @@ static bool gives_up(Trainer *c, size_t done)
 /* The rows of one micro-batch are laid out like the rows of another: the same operations. */
 static Shape shape_of(const Trainer *c, const Worker *w)
 {
-    Shape shape = {.slots = used_rows_count(&c->used)};
+    Shape shape = {.slots = used_rows_count(&c->used), .gradient = w->tape.gradient};
     for (size_t i = 0; i < c->task->sides; i++)
         shape.rows[i] = w->rows.rows[i];
     return shape;
 }
 
-void step_each_micro_batch(const Step *s, Share *share, void (*work)(void *share))
+static void do_micro_batch(const Step *s, Part *part, size_t m, void (*work)(void *part))
 {
-    Trainer *c = share->c;
-    Worker *w = share->w;
+    const Trainer *c = part->c;
+    Worker *w = part->w;
+    size_t first = c->cut[m], count = c->cut[m + 1] - first;
+    if (!count)
+        return;
+    if (!device_rows_fetch(&w->rows, w->stream))
+        device_rows_upload(&w->rows, w->stream, &c->batch, first, count);
+    Shape shape = shape_of(c, w);
+    if (s->nonfinite || s->hook)
+        work(part);
+    else
+        replay_run(&w->replay, w->stream, &shape, work, part);
+}
+
+/* Losses of each share are kept apart, because the order in which they are added up is to depend on no worker. */
+static void do_share(const Step *s, Part *part, size_t share, void (*work)(void *part))
+{
+    Trainer *c = part->c;
+    Worker *w = part->w;
+    const bool updates = !s->nonfinite && !s->hook;
+    size_t mine, all, first, end;
+    worker_micros(&c->division, part->number, &mine, &all);
+    share_micros(&c->division, share, &first, &end);
+    c->options.k->upload(w->stream, w->state, &w->begins, sizeof w->begins);
+    if (updates)
+        update_share(c, w, share);
+    for (size_t m = first; m < end && !(updates && gives_up(c)); m++) {
+        do_micro_batch(s, part, m, work);
+        if (updates && part->number == 0)
+            note_long_step(c, m + 1 - mine, all - mine);
+    }
+    c->options.k->copy(w->stream, &w->shares[share], w->state, sizeof *w->state);
+}
+
+void step_each_micro_batch(const Step *s, Part *part, void (*work)(void *part))
+{
+    const Trainer *c = part->c;
+    Worker *w = part->w;
+    size_t first, end;
 
     w->begins = s->begins;
-    c->options.k->upload(w->stream, w->state, &w->begins, sizeof w->begins);
+    c->options.k->upload(w->stream, w->state, &w->begins, sizeof w->begins); /* it may have no share */
+    w->sums = (SumTree){.leaves = c->division.shares};
+    w->tape.gradient = w->gradient[0];
     w->tape.training = w->tape.recording = true;
     w->tape.nonfinite = s->nonfinite;
     w->tape.hook = s->hook;
     w->tape.slots = used_rows_count(&c->used);
-    for (size_t m = share->number; m < c->micros; m += c->options.workers) {
-        size_t first = c->cut[m], count = c->cut[m + 1] - first;
-        if (!count)
-            continue;
-        if (!device_rows_fetch(&w->rows, w->stream))
-            device_rows_upload(&w->rows, w->stream, &c->batch, first, count);
-        Shape shape = shape_of(c, w);
-        if (s->nonfinite || s->hook)
-            work(share);
-        else
-            replay_run(&w->replay, w->stream, &shape, work, share);
-        if (!s->nonfinite && gives_up(c, share->number == 0 ? m + 1 : 0))
-            break;
-    }
+    worker_shares(&c->division, part->number, &first, &end);
+    for (size_t i = first; i < end; i++)
+        do_share(s, part, i, work);
     w->tape.training = w->tape.recording = false;
     w->tape.nonfinite = NULL;
     w->tape.hook = NULL;
 }
 
-void step_once(Share *share, void (*work)(void *share))
+void step_once(Part *part, void (*work)(void *part))
 {
-    Shape shape = {.slots = used_rows_count(&share->c->used)};
-    if (share->c->options.workers == 1)
-        replay_run(&share->w->replay, share->w->stream, &shape, work, share);
+    const Trainer *c = part->c;
+    Shape shape = {.slots = used_rows_count(&c->used), .shares = c->division.shares};
+    if (c->options.workers == 1 && c->division.ranks == 1)
+        replay_run(&part->w->replay, part->w->stream, &shape, work, part);
     else
-        work(share);
+        work(part);
 }
 
-void step_barrier(Share *share)
+void step_barrier(Part *part)
 {
-    const Trainer *c = share->c;
+    const Trainer *c = part->c;
     if (c->options.workers == 1)
         return;
     double start = clock_seconds();
     if (!c->options.k->on_host)
-        c->options.k->finish(share->w->stream, NULL); /* an error stays, and is told when the step is over */
+        c->options.k->finish(part->w->stream, NULL); /* an error stays, and is told when the step is over */
     pool_barrier(c->pool);
-    share->w->waited += clock_seconds() - start;
+    part->w->waited += clock_seconds() - start;
 }

@@ -93,3 +93,10 @@ void optimizer_range(size_t numbers, size_t number, size_t workers, size_t *firs
     *first = from * SQUARES_CHUNK;
     *count = end > *first ? end - *first : 0;
 }
+
+size_t range_capacity(size_t numbers, size_t workers)
+{
+    size_t chunks = (numbers + SQUARES_CHUNK - 1) / SQUARES_CHUNK,
+           most = (chunks + workers - 1) / workers * SQUARES_CHUNK;
+    return most < numbers ? most : numbers;
+}

@@ -116,4 +116,7 @@ bool optimizer_keeps(const Optimizer *o, size_t block, size_t i);
  * depend on how many workers there are. */
 void optimizer_range(size_t numbers, size_t number, size_t workers, size_t *first, size_t *count);
 
+/* Numbers in the longest range of a block of this many or fewer. */
+size_t range_capacity(size_t numbers, size_t workers);
+
 #endif

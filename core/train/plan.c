@@ -39,7 +39,22 @@ size_t plan_parts(const TrainerOptions *o, const Task *task, size_t rows)
     }
     size_t capacity = task->micro_positions - plan_longest(task) + 1;
     size_t parts = (plan_step_positions(task) + capacity - 1) / capacity;
-    return (parts + o->workers - 1) / o->workers * o->workers;
+    size_t even = parts < 3 ? parts : 4;
+    return (parts + even - 1) / even * even;
+}
+
+size_t plan_shares(const TrainerOptions *o, const Task *task, size_t rows)
+{
+    return smaller(plan_parts(o, task, rows), o->shares ? o->shares : SHARES);
+}
+
+Division plan_division(const TrainerOptions *o, const Task *task, size_t rows)
+{
+    return (Division){.micros = plan_parts(o, task, rows),
+                      .shares = plan_shares(o, task, rows),
+                      .ranks = o->ranks ? o->ranks : 1,
+                      .rank = o->rank,
+                      .workers = o->workers};
 }
 
 /* Positions of a micro-batch in training, where they are counted: of the largest step, whose parts may be shorter than
@@ -144,7 +159,6 @@ static bool walk(TrainerPlan *plan, const Walk *w, Takes *takes, size_t rows, bo
     return fine;
 }
 
-/* Numbers in a worker's gradients at most. */
 size_t plan_gradient(const Parameters *p, const Task *task)
 {
     BatchSize step = plan_size(task, task->most_rows, false);
@@ -153,13 +167,30 @@ size_t plan_gradient(const Parameters *p, const Task *task)
 
 static void plan_optimizer(TrainerPlan *plan, const TrainerOptions *o, const Parameters *p, const Task *task)
 {
-    double size = (double)p->size, gradient = (double)plan_gradient(p, task), workers = (double)o->workers;
-    /* the update without what it reads of the gradient; the gradient's sums over workers, norm, update, next zeros */
+    double size = (double)p->size, gradient = (double)plan_gradient(p, task), shares = (double)plan->shares;
+    /* the update without what it reads of the gradient; the gradient's sums over shares, norm, update, next zeros */
     const OptimizerKind *kind = optimizer_kind(o->optimizer.kind);
     double update = kind->traffic * size;
     plan->flop += kind->flop ? kind->flop(p) : 0;
     plan->bytes += kind->moved ? kind->moved(p) * (double)o->k->number : 0;
-    plan->bytes += (double)o->k->real * (update + gradient * (3 * (workers - 1) + 1 + 1 + workers));
+    plan->bytes += (double)o->k->real * (update + gradient * (3 * (shares - 1) + 1 + 1 + shares));
+}
+
+/* The largest step's division. Returns how many numbers blocks of gradients have: those of all workers, and what other
+ * processes have summed up of this one's range. */
+static size_t plan_sums(TrainerPlan *plan, const TrainerOptions *o, const Parameters *p, const Task *task)
+{
+    const Division d = plan_division(o, task, task->most_rows);
+    size_t blocks = 0, numbers = plan_gradient(p, task), first, range;
+    plan->micros = d.micros;
+    plan->shares = d.shares;
+    plan->busiest = busiest_micros(&d);
+    for (size_t i = 0; i < o->workers; i++)
+        blocks += tree_blocks(&d, i);
+    optimizer_range(numbers, d.rank, d.ranks, &first, &range);
+    plan->sent = (double)o->k->real * ((double)rank_sums(&d, d.rank).count * (double)(numbers - range) +
+                                       (double)(d.ranks - 1) * (double)range);
+    return blocks * numbers + others_sums(&d) * range_capacity(numbers, d.ranks);
 }
 
 /* Rows of the batch that the trainer itself holds. */
@@ -181,7 +212,9 @@ bool plan_make(TrainerPlan *plan, Takes *takes, const TrainerOptions *o, const P
 
     Walk training = {o, &weights, task, true}, scoring = {o, &weights, task, false};
 
-    *plan = (TrainerPlan){0}; /* scoring: for the memory */
+    *plan = (TrainerPlan){0};
+    size_t gradients = o->training ? plan_sums(plan, o, p, task) : 0;
+    /* scoring: for the memory */
     if (!walk(plan, &scoring, NULL, rows, true, 0, e) || !walk(plan, &scoring, NULL, rows, false, 0, e))
         return false;
     if (o->training) { /* for the memory, too, and for what a step costs */
@@ -197,7 +230,7 @@ bool plan_make(TrainerPlan *plan, Takes *takes, const TrainerOptions *o, const P
     BatchSize at_once = plan_size(task, rows, true), whole = plan_size(task, plan_step_rows(o, task), false);
     plan->weights = p->whole * (k->real + (k->type == NUMBER_BF16 ? k->number : 0));
     plan->weights += o->training && o->ema > 0 ? p->whole * k->real : 0;
-    plan->gradients = o->training ? o->workers * plan_gradient(p, task) * k->real : 0;
+    plan->gradients = gradients * k->real;
     plan->moments = o->training ? optimizer_bytes(optimizer_kind(o->optimizer.kind), p, k, o->workers) : 0;
     plan->activations = o->workers * (plan->tape.memory + plan->tape.gradients + plan->tape.host);
     plan->batches = device_rows_bytes(&whole) + (k->send ? 3 : 2) * o->workers * device_rows_bytes(&at_once);

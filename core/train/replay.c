@@ -23,7 +23,7 @@ static bool same(const Shape *a, const Shape *b)
     for (size_t i = 0; i < SIDES; i++)
         if (!same_rows(&a->rows[i], &b->rows[i]))
             return false;
-    return a->slots == b->slots;
+    return a->slots == b->slots && a->shares == b->shares && a->gradient == b->gradient;
 }
 
 /* Where a shape is, or else where it can go. */

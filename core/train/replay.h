@@ -13,8 +13,10 @@ enum {
 
 /* All that decides which operations are asked for, with which sizes and pointers. */
 typedef struct Shape {
-    Rows rows[SIDES]; /* of a micro-batch; none: the update of weights */
-    size_t slots;     /* rows of a looked-up table that have a gradient */
+    Rows rows[SIDES];     /* of a micro-batch; none: the update of weights */
+    size_t slots;         /* rows of a looked-up table that have a gradient */
+    size_t shares;        /* of a micro-batch: 0; of the update: those whose gradients are summed */
+    const void *gradient; /* block that a micro-batch's is added to */
 } Shape;
 
 typedef struct Replay {

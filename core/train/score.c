@@ -1,6 +1,7 @@
-/* Losses of a trainer's tasks: summed over micro-batches and workers, and of all scored batches. */
+/* Losses of a trainer's tasks: summed over micro-batches, and of all scored batches, which processes share. */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/ranks.h"
 #include "core/train/step.h"
 
 #include <math.h>
@@ -34,6 +35,7 @@ typedef struct ScoreWork {
     double *hits;      /* as many */
     int32_t **guesses; /* one list a worker */
     size_t first, end; /* the round's batches */
+    size_t from, to;   /* of them, those of this process */
     Sums seen;         /* by worker 0 */
     double began;
 } ScoreWork;
@@ -42,7 +44,8 @@ typedef struct ScoreWork {
 static void show_score(ScoreWork *s, size_t i)
 {
     const Trainer *c = s->c;
-    const size_t all = c->task->score_batches, next = i + c->options.workers, done = next < all ? next : all;
+    const size_t all = c->task->score_batches, next = s->first + (i - s->from + c->options.workers) * ranks_count(),
+                 done = next < all ? next : all;
     if (!c->watch)
         return;
     sums_add(&s->seen, &s->states[i - s->first]);
@@ -80,7 +83,7 @@ static void score_work(void *argument, size_t number)
     Trainer *c = s->c;
     Worker *w = &c->worker[number];
     w->begins = (StepState){0};
-    for (size_t i = s->first + number; i < s->end; i += c->options.workers) {
+    for (size_t i = s->from + number; i < s->to; i += c->options.workers) {
         c->options.k->upload(w->stream, w->state, &w->begins, sizeof w->begins);
         c->task->score_batch(c->task->self, i, &s->batches[number]);
         device_rows_upload(&w->rows, w->stream, &s->batches[number], 0, s->batches[number].side[0].rows);
@@ -93,6 +96,23 @@ static void score_work(void *argument, size_t number)
     }
 }
 
+/* Every process gets what the others have scored of the round. */
+static void share_scores(const ScoreWork *s)
+{
+    const size_t all = s->end - s->first;
+    for (size_t from = 0; from < ranks_count() && ranks_count() > 1; from++)
+        for (size_t to = 0; to < ranks_count(); to++) {
+            size_t first, end;
+            deal(all, ranks_count(), from, &first, &end);
+            const RankPiece states = {from == ranks_own() ? to : from, s->states + first,
+                                      (end - first) * sizeof *s->states},
+                            hits = {states.rank, s->hits + first, (end - first) * sizeof *s->hits};
+            const bool sends = from == ranks_own(), takes = to == ranks_own();
+            if (sends != takes)
+                ranks_exchange((RankPiece[]){states, hits}, sends ? 2 : 0, (RankPiece[]){states, hits}, takes ? 2 : 0);
+        }
+}
+
 static bool score_round(ScoreWork *s, Sums *sums, Error *e)
 {
     Trainer *c = s->c;
@@ -100,6 +120,7 @@ static bool score_round(ScoreWork *s, Sums *sums, Error *e)
     for (size_t i = 0; i < c->options.workers; i++)
         if (!c->options.k->finish(c->worker[i].stream, e))
             return false;
+    share_scores(s);
     for (size_t i = s->first; i < s->end; i++) {
         sums_add(sums, &s->states[i - s->first]);
         sums->hits += s->hits[i - s->first];
@@ -126,6 +147,9 @@ bool trainer_score(Trainer *c, MeanLoss *score, Error *e)
     fine = fine || memory_error(e, "scores", ROUND, sizeof *s.states);
     for (; fine && s.first < task->score_batches; s.first = s.end) {
         s.end = s.first + ROUND < task->score_batches ? s.first + ROUND : task->score_batches;
+        size_t from, to;
+        deal(s.end - s.first, ranks_count(), ranks_own(), &from, &to);
+        s.from = s.first + from, s.to = s.first + to;
         fine = score_round(&s, &sums, e);
     }
     *score = sums_mean(&sums);

@@ -1,7 +1,8 @@
-/* One step of training: batch, forward, backward, reduce, clip, update, zero. Each worker does this for its share. */
-#include "core/train/step.h"
+/* One step of training: batch, forward, backward, reduce, clip, update, zero. Each worker does this for its part. */
+#include "core/train/exchange.h"
 
 #include "base/clock.h"
+#include "base/ranks.h"
 #include "core/tensor/nonfinite.h"
 
 #include <assert.h>
@@ -10,9 +11,9 @@
 /* For the rows of one micro-batch; gradients are added to those of earlier micro-batches. */
 static void forward_backward(void *argument)
 {
-    const Share *share = argument;
-    const Trainer *c = share->c;
-    Worker *w = share->w;
+    const Part *part = argument;
+    const Trainer *c = part->c;
+    Worker *w = part->w;
     c->options.k->copy(w->stream, w->state->first_position, w->rows.first_position, sizeof w->state->first_position);
     c->task->loss(c->task->self, &w->tape, w->rows.rows);
     tape_backward(&w->tape);
@@ -21,42 +22,65 @@ static void forward_backward(void *argument)
 
 static void reduce_clip_update_zero(void *argument)
 {
-    Share *share = argument;
-    update_sum(share->c, share->w, share->number);
-    step_barrier(share);
-    if (share->number == 0)
-        update_clip(share->c, share->w);
-    step_barrier(share);
-    update_weights(share->c, share->w, share->number);
-    step_barrier(share);
-    update_zero(share->c, share->w);
+    Part *part = argument;
+    update_sum(part->c, part->w, part->number);
+    step_barrier(part);
+    if (part->c->division.ranks > 1) {
+        exchange_sums(part);
+        update_squares(part->c, part->w, part->number);
+        step_barrier(part);
+    }
+    if (part->number == 0)
+        update_clip(part->c, part->w);
+    step_barrier(part);
+    update_weights(part->c, part->w, part->number);
+    step_barrier(part);
+    update_zero(part->c, part->w, part->number);
+}
+
+/* All ranks give up or none. */
+static void agree(Part *part)
+{
+    if (part->c->division.ranks == 1)
+        return;
+    if (part->number == 0)
+        atomic_store(&part->c->given_up, ranks_any(atomic_load(&part->c->given_up)));
+    step_barrier(part);
 }
 
 static void step_share(void *argument, size_t number)
 {
     const Step *s = argument;
-    Share share = {s->trainer, &s->trainer->worker[number], number};
-    step_each_micro_batch(s, &share, forward_backward);
-    step_barrier(&share);
-    if (!atomic_load(&share.c->given_up)) /* all see it or none: no worker sets it after the barrier */
-        step_once(&share, reduce_clip_update_zero);
-    share.w->ended = clock_seconds();
+    Part part = {s->trainer, &s->trainer->worker[number], number};
+    step_each_micro_batch(s, &part, forward_backward);
+    step_barrier(&part);
+    agree(&part);
+    if (!atomic_load(&part.c->given_up)) /* all see it or none: no worker sets it after the barrier */
+        step_once(&part, reduce_clip_update_zero);
+    part.w->ended = clock_seconds();
 }
 
 /* The workers' results, after they have finished; over: the time at which the last one had issued its work. */
 static bool collect(Trainer *c, double over, StepResult *result, Error *e)
 {
     Sums sums = {0};
+    StepState state;
     for (size_t i = 0; i < c->options.workers; i++) {
-        StepState state;
-        c->worker[i].waited += over - c->worker[i].ended;
-        if (!c->options.k->finish(c->worker[i].stream, e))
+        size_t first, end;
+        Worker *w = &c->worker[i];
+        w->waited += over - w->ended;
+        if (!c->options.k->finish(w->stream, e))
             return false;
-        c->options.k->download(c->worker[i].stream, &state, c->worker[i].state, sizeof state);
-        sums_add(&sums, &state);
-        if (i == 0)
-            result->norm = state.norm, result->finite = state.finite;
+        worker_shares(&c->division, i, &first, &end);
+        for (; first < end; first++)
+            c->options.k->download(w->stream, &c->ended[first], &w->shares[first], sizeof *c->ended);
     }
+    if (c->division.ranks > 1 && !result->given_up)
+        exchange_states(c);
+    for (size_t i = 0; i < c->division.shares; i++)
+        sums_add(&sums, &c->ended[i]);
+    c->options.k->download(c->worker[0].stream, &state, c->worker[0].state, sizeof state);
+    result->norm = state.norm, result->finite = state.finite;
     MeanLoss mean = sums_mean(&sums);
     result->targets = mean.targets;
     result->loss = mean.loss;
@@ -85,11 +109,11 @@ bool trainer_step(Trainer *c, uint64_t step, double rate, StepResult *result, Er
 void trainer_show(Trainer *c, uint64_t step, Hook *hook)
 {
     Step s = step_begin(c, step, 0);
-    Share share = {c, &c->worker[0], 0};
+    Part part = {c, &c->worker[0], 0};
     assert(c->options.workers == 1);
     s.hook = hook;
-    step_each_micro_batch(&s, &share, forward_backward);
-    update_zero(c, &c->worker[0]);
+    step_each_micro_batch(&s, &part, forward_backward);
+    update_forget(c, &c->worker[0]);
 }
 
 void trainer_find_nonfinite(Trainer *c, uint64_t step, Error *e)
@@ -98,13 +122,14 @@ void trainer_find_nonfinite(Trainer *c, uint64_t step, Error *e)
     nonfinite_weights(name, &c->weights, c->worker[0].stream);
     Step s = step_begin(c, step, 0);
     s.nonfinite = name;
+    c->division.ranks = 1, c->division.rank = 0; /* each process looks at the whole step, and finds the same */
     for (size_t i = 0; i < c->options.workers && !name[0]; i++) {
-        Share share = {c, &c->worker[i], i};
-        step_each_micro_batch(&s, &share, forward_backward);
+        Part part = {c, &c->worker[i], i};
+        step_each_micro_batch(&s, &part, forward_backward);
         nonfinite_gradients(name, &c->worker[i].tape);
     }
     for (size_t i = 0; i < c->options.workers; i++)
-        update_zero(c, &c->worker[i]);
+        update_forget(c, &c->worker[i]);
     fail(e, "step %llu: not finite: %s; the step was not applied. A lower --lr, a longer --warmup or --clip 1 may help",
          (unsigned long long)step, name[0] ? name : "the norm of the gradient");
 }

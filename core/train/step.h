@@ -12,11 +12,11 @@ typedef struct Step {
 } Step;
 
 /* What one worker does of a step. */
-typedef struct Share {
+typedef struct Part {
     Trainer *c;
     Worker *w;
     size_t number; /* of the worker */
-} Share;
+} Part;
 
 /* The step's batch, cut into micro-batches, unless it is there already; and its slots on the device. */
 Step step_begin(Trainer *c, uint64_t number, double learning_rate);
@@ -24,16 +24,16 @@ Step step_begin(Trainer *c, uint64_t number, double learning_rate);
 /* The next step's batch, and each worker's first part of it, on a device that computes meanwhile. */
 void step_send_ahead(Trainer *c, uint64_t next);
 
-/* Copies each of a worker's micro-batches to the device and does `work` with it; or replays what it recorded before.
- * Ends early when the step is given up. */
-void step_each_micro_batch(const Step *s, Share *share, void (*work)(void *share));
+/* Copies each micro-batch of a worker's shares to the device and does `work` with it; or replays what it recorded before.
+ * Gradients of shares are added up as far as they are neighbours. Ends early when the step is given up. */
+void step_each_micro_batch(const Step *s, Part *part, void (*work)(void *part));
 
 /* Does `work` once; or replays it, where the worker is alone. */
-void step_once(Share *share, void (*work)(void *share));
+void step_once(Part *part, void (*work)(void *part));
 
 /* Waits for all workers, and remembers for how long. What they asked for has been done then: order among operations of
  * several streams is the host's business. A single worker does not wait. */
-void step_barrier(Share *share);
+void step_barrier(Part *part);
 
 /* What losses have summed up. */
 typedef struct Sums {

@@ -3,27 +3,45 @@
 
 #include "base/memory.h"
 #include "base/units.h"
-#include "core/train/update.h"
+#include "core/train/exchange.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static bool open_worker(Trainer *c, Worker *w, Error *e)
+/* What a worker sums up in training. */
+static bool open_sums(Trainer *c, Worker *w, size_t number, Error *e)
 {
+    const Kernels *k = c->options.k;
+    const size_t capacity = plan_gradient(c->parameters, c->task),
+                 shares = plan_shares(&c->options, c->task, c->task->most_rows);
+    const Division division = plan_division(&c->options, c->task, c->task->most_rows);
+    w->shares = k->allocate(shares * sizeof *w->shares);
+    w->blocks = tree_blocks(&division, number);
+    bool fine = w->shares;
+    for (size_t i = 0; fine && i < w->blocks; i++) {
+        w->gradient[i] = k->allocate(capacity * k->real);
+        fine = w->gradient[i];
+    }
+    return fine || memory_error(e, "a worker's gradients", capacity, k->real);
+}
+
+static bool open_worker(Trainer *c, size_t number, Error *e)
+{
+    Worker *w = &c->worker[number];
     const Kernels *k = c->options.k;
     BatchSize size = plan_size(c->task, plan_rows(&c->options, c->task), true);
     if (!k->open(&w->stream, c->options.team, e) || !tape_open(&w->tape, k, w->stream, &c->weights, &c->plan.tape, e) ||
         !device_rows_open(&w->rows, k, &size, e))
         return false;
     w->state = k->allocate(sizeof *w->state);
-    size_t capacity = plan_gradient(c->parameters, c->task);
-    w->gradient = c->options.training ? k->allocate(capacity * k->real) : NULL;
-    if (!w->state || (c->options.training && !w->gradient))
-        return memory_error(e, "a worker's gradients", capacity, k->real);
+    if (!w->state)
+        return memory_error(e, "a worker's state", 1, sizeof *w->state);
+    if (c->options.training && !open_sums(c, w, number, e))
+        return false;
     w->replay = (Replay){.k = k};
     w->tape.keep = c->options.keep;
     w->tape.state = w->state;
-    w->tape.gradient = w->gradient;
+    w->tape.gradient = w->gradient[0];
     w->tape.used_rows = true;
     w->tape.gradients.plan = &c->takes;
     return true;
@@ -37,7 +55,9 @@ static void close_worker(const Kernels *k, Worker *w)
     device_rows_close(&w->rows);
     tape_close(&w->tape);
     k->release(w->state);
-    k->release(w->gradient);
+    k->release(w->shares);
+    for (size_t i = 0; i < w->blocks; i++)
+        k->release(w->gradient[i]);
     if (w->stream)
         k->close(w->stream);
 }
@@ -46,11 +66,12 @@ bool trainer_open(Trainer *c, const TrainerOptions *o, const Parameters *p, cons
 {
     *c = (Trainer){.options = *o, .parameters = p, .task = task};
     BatchSize size = plan_size(task, plan_step_rows(o, task), false);
-    bool fine = plan_make(&c->plan, &c->takes, o, p, task, e) && pool_open(&c->pool, o->workers, o->workers > 1, e) &&
-                batch_open(&c->batch, &size, e);
+    bool fine = plan_make(&c->plan, &c->takes, o, p, task, e) &&
+                pool_open(&c->pool, o->workers, o->workers > 1 && o->ranks < 2, e) && batch_open(&c->batch, &size, e);
     size_t most = fine && o->training ? plan_parts(o, task, task->most_rows) : 0;
     c->cut = fine ? memory_get(most + 1, sizeof *c->cut) : NULL;
-    if (fine && !c->cut)
+    c->ended = fine ? memory_get(most + 1, sizeof *c->ended) : NULL;
+    if (fine && !(c->cut && c->ended))
         fine = memory_error(e, "micro-batches", most + 1, sizeof *c->cut);
     c->worker = fine ? memory_get(o->workers, sizeof *c->worker) : NULL;
     if (fine && !c->worker)
@@ -62,11 +83,11 @@ bool trainer_open(Trainer *c, const TrainerOptions *o, const Parameters *p, cons
         c->worker[0].stream = NULL;
     }
     for (size_t i = 0; fine && i < o->workers; i++)
-        fine = open_worker(c, &c->worker[i], e);
-    fine = fine && (!o->training || (update_open(c, e) && moving_open(c, e)));
+        fine = open_worker(c, i, e);
+    fine = fine && (!o->training || (update_open(c, e) && moving_open(c, e) && exchange_open(c, e)));
     if (!fine && c->plan.total)
         fail(e, "%s; training needs %s in all%s", e->text, bytes_text(c->plan.total).text,
-             o->training ? ", less with a smaller --micro-batch, fewer --workers or --recompute" : "");
+             o->training ? ", less with a smaller --micro-batch, fewer --workers or --shares, or --recompute" : "");
     if (!fine)
         trainer_close(c);
     return fine;
@@ -82,7 +103,9 @@ void trainer_close(Trainer *c)
     memory_free(c->worker);
     update_close(c);
     moving_close(c);
+    exchange_close(c);
     memory_free(c->cut);
+    memory_free(c->ended);
     weights_close(&c->weights);
     batch_close(&c->batch);
     pool_close(c->pool);

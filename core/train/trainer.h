@@ -1,8 +1,7 @@
 /* A trainer of workers, one to a core: each runs whole micro-batches forward and backward on a tape of its own.
  *
- * Which worker gets which micro-batch is fixed (number m goes to worker m modulo workers), and gradients are summed as
- * a fixed tree, so the same run with the same workers gives the same bits. One set of weights and one optimizer serve all.
- */
+ * A step's micro-batches and the tree in which their gradients are summed (shares.h) are functions of options and step, so
+ * the same run gives the same bits with any number of workers. One set of weights and one optimizer serve all. */
 #ifndef CORE_TRAIN_TRAINER_H
 #define CORE_TRAIN_TRAINER_H
 
@@ -18,13 +17,24 @@ typedef struct Worker {
     Stream *stream;
     Tape tape;
     DeviceRows rows;
-    Replay replay;    /* its micro-batches; and, where it works alone, the update of weights */
-    void *gradient;   /* block of reals, as used.h says; zeros between steps */
-    StepState *state; /* on the device */
-    StepState begins; /* what it holds when a step begins; uploaded from here */
-    double waited;    /* seconds in which it waited for other workers, in all steps so far */
-    double ended;     /* when its part of the last step was over */
+    Replay replay;             /* its micro-batches; and, where it works alone, the update of weights */
+    size_t blocks;             /* of gradients */
+    void *gradient[TREE_SUMS]; /* [blocks] of reals, as used.h says; zeros between steps */
+    SumTree sums;              /* of the step's shares so far; sum i is in gradient[i] */
+    SumTree left;              /* of the whole process, when its workers' sums are added up */
+    StepState *state;          /* on the device */
+    StepState *shares;         /* [shares] on the device: what it was when each share of the worker was over */
+    StepState begins;          /* what it holds when a share begins; uploaded from here */
+    double waited;             /* seconds in which it waited for other workers, in all steps so far */
+    double ended;              /* when its part of the last step was over */
 } Worker;
+
+/* What processes that share a step send each other, see exchange.h. */
+typedef struct Exchange {
+    void *received;                /* sums of the other ranks, each a range of this one */
+    size_t range;                  /* numbers for which each of them has memory */
+    struct RankPiece *sent, *come; /* room for a list of what is sent, and of what comes */
+} Exchange;
 
 typedef struct Trainer {
     TrainerOptions options;
@@ -41,7 +51,10 @@ typedef struct Trainer {
     const Task *task;
     Batch batch;
     uint64_t ready;       /* the step whose batch is there already, on a device that computes meanwhile; 0: none */
-    size_t micros, *cut;  /* its micro-batches: number m is rows cut[m] .. cut[m+1]-1 */
+    size_t *cut;          /* its micro-batches: number m is rows cut[m] .. cut[m+1]-1 */
+    Division division;    /* of them among processes and workers */
+    Exchange exchange;    /* of sums, among processes */
+    StepState *ended;     /* [shares] what it was when each share was over */
     UsedRows used;        /* by it */
     int32_t *slots;       /* [rows of the longest table] on the device: what `used` holds */
     const Watch *watch;   /* hears how far it is, and may request an end; may be NULL */

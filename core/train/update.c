@@ -32,16 +32,69 @@ void update_close(Trainer *c)
 
 static void *at(const Trainer *c, void *block, size_t offset) { return (char *)block + offset * c->options.k->real; }
 
-/* Sums the gradients of all workers over this worker's range, as a tree: (0+1)+(2+3). */
+/* Numbers that are summed, and then become zeros, while they are in a core's cache; a GPU does all at once. */
+static size_t piece_of(const Trainer *c, size_t left)
+{
+    return c->options.k->on_host && left > SQUARES_CHUNK ? SQUARES_CHUNK : left;
+}
+
+static void add_and_zero(const Trainer *c, Worker *w, void *to, void *from, size_t first, size_t count)
+{
+    c->options.k->accumulate(w->stream, at(c, to, first), at(c, from, first), count);
+    c->options.k->zero(w->stream, at(c, from, first), count * c->options.k->real);
+}
+
+void update_share(Trainer *c, Worker *w, size_t share)
+{
+    const size_t all = used_rows_gradient(&c->used);
+    void *to, *from;
+    while (tree_join(&w->sums, &to, &from))
+        for (size_t first = 0, count; first < all; first += count) {
+            count = piece_of(c, all - first);
+            add_and_zero(c, w, to, from, first, count);
+        }
+    w->tape.gradient = w->gradient[w->sums.count];
+    tree_push(&w->sums, (PartialSum){0, share, w->tape.gradient});
+}
+
+static void squares(const Trainer *c, Worker *w, size_t first, size_t count)
+{
+    c->options.k->squares(w->stream, c->parts + first / SQUARES_CHUNK, at(c, c->worker[0].gradient[0], first), count);
+}
+
+/* What workers have summed up is added up as far as it is neighbours, over a piece of the block: to one sum, unless other
+ * processes have shares, too. */
+static void sum_piece(const Trainer *c, Worker *w, SumTree *all, size_t first, size_t count)
+{
+    void *to, *from;
+    *all = (SumTree){.leaves = c->division.shares};
+    for (size_t i = 0; i < c->options.workers; i++)
+        for (size_t j = 0; j < c->worker[i].sums.count; j++) {
+            tree_push(all, c->worker[i].sums.sum[j]);
+            while (tree_join(all, &to, &from))
+                add_and_zero(c, w, to, from, first, count);
+        }
+}
+
 void update_sum(Trainer *c, Worker *w, size_t number)
+{
+    size_t first, all;
+    optimizer_range(used_rows_gradient(&c->used), number, c->options.workers, &first, &all);
+    for (size_t end = first + all, count; first < end; first += count) {
+        count = piece_of(c, end - first);
+        sum_piece(c, w, &w->left, first, count);
+        if (c->division.ranks == 1)
+            squares(c, w, first, count);
+    }
+    if (!all)
+        sum_piece(c, w, &w->left, 0, 0);
+}
+
+void update_squares(Trainer *c, Worker *w, size_t number)
 {
     size_t first, count;
     optimizer_range(used_rows_gradient(&c->used), number, c->options.workers, &first, &count);
-    for (size_t gap = 1; gap < c->options.workers; gap *= 2)
-        for (size_t i = 0; i + gap < c->options.workers; i += 2 * gap)
-            c->options.k->accumulate(w->stream, at(c, c->worker[i].gradient, first),
-                                     at(c, c->worker[i + gap].gradient, first), count);
-    c->options.k->squares(w->stream, c->parts + first / SQUARES_CHUNK, at(c, c->worker[0].gradient, first), count);
+    squares(c, w, first, count);
 }
 
 void update_clip(Trainer *c, Worker *w)
@@ -55,7 +108,7 @@ void update_clip(Trainer *c, Worker *w)
 void update_weights(Trainer *c, Worker *w, size_t number)
 {
     const OptimizerStep step = {.weights = &c->weights,
-                                .gradient = c->worker[0].gradient,
+                                .gradient = c->worker[0].gradient[0],
                                 .used = used_rows_count(&c->used),
                                 .slots = c->slots,
                                 .state = c->worker[0].state,
@@ -64,9 +117,17 @@ void update_weights(Trainer *c, Worker *w, size_t number)
     c->optimizer.kind->step(&c->optimizer, w->stream, &step);
 }
 
-void update_zero(Trainer *c, Worker *w)
+void update_zero(Trainer *c, Worker *w, size_t number)
 {
-    c->options.k->zero(w->stream, w->gradient, used_rows_gradient(&c->used) * c->options.k->real);
+    size_t first, count;
+    optimizer_range(used_rows_gradient(&c->used), number, c->options.workers, &first, &count);
+    c->options.k->zero(w->stream, at(c, c->worker[0].gradient[0], first), count * c->options.k->real);
+}
+
+void update_forget(Trainer *c, Worker *w)
+{
+    if (w->blocks)
+        c->options.k->zero(w->stream, w->gradient[0], used_rows_gradient(&c->used) * c->options.k->real);
 }
 
 static void flush_work(void *argument, size_t number)

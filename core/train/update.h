@@ -1,5 +1,5 @@
-/* What a trainer does with gradients: they are summed over its workers, clipped, and zeros again when the optimizer has
- * moved the weights. Each worker has a part of the block, and between two of these all workers wait for each other. */
+/* What a trainer does with gradients: they are summed over shares, clipped, and zeros again when the optimizer has moved
+ * the weights. */
 #ifndef CORE_TRAIN_UPDATE_H
 #define CORE_TRAIN_UPDATE_H
 
@@ -9,11 +9,19 @@
 bool update_open(Trainer *c, Error *e);
 void update_close(Trainer *c);
 
-/* In this order; update_clip is one worker's alone. */
+/* A worker begins another share: what it can of its sums is added up first, and the tape has a block of zeros. */
+void update_share(Trainer *c, Worker *w, size_t share);
+
+/* When all workers have done their shares, in this order. Each worker does a part of the block, and between two of these
+ * all workers wait for each other; update_clip is one worker's alone. */
 void update_sum(Trainer *c, Worker *w, size_t number);
+void update_squares(Trainer *c, Worker *w, size_t number);
 void update_clip(Trainer *c, Worker *w);
 void update_weights(Trainer *c, Worker *w, size_t number);
-void update_zero(Trainer *c, Worker *w);
+void update_zero(Trainer *c, Worker *w, size_t number);
+
+/* Instead of these, where a worker's gradient is all in its first block. */
+void update_forget(Trainer *c, Worker *w);
 
 /* After a step: the moving average follows the weights. */
 bool moving_open(Trainer *c, Error *e);

@@ -118,6 +118,7 @@ static TrainerOptions options(const Way *w)
                             .workers = w->workers,
                             .team = 1,
                             .micro_rows = w->micro_rows,
+                            .shares = w->workers,
                             .training = true,
                             .keep = w->keep,
                             .optimizer = {.adam = {0.9, 0.98, 1e-9}},

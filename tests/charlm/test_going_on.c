@@ -7,6 +7,7 @@
 #include "charlm/prose.h"
 #include "kernels/cpu/level.h"
 #include "tests/charlm/tiny.h"
+#include "tests/same_runs.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STEPS = 60, LATE = 6 /* columns of the log before those that tell the time */ };
+enum { STEPS = 60 };
 
 #define LOUD  TINY " --dropout 0.1 --eval-every 7 --save-every 5 --keep 2"
 #define SHORT LOUD " -q"
@@ -22,67 +23,6 @@ enum { STEPS = 60, LATE = 6 /* columns of the log before those that tell the tim
 static void train(const char *run, int steps) { works("train --run %s " SHORT " --steps %d", run, steps); }
 
 static void resume(const char *run, int steps) { works("train --resume %s --steps %d -q", run, steps); }
-
-/* The log without its last columns, in place. */
-static size_t without_time(char *text, size_t size)
-{
-    size_t used = 0, column = 0;
-    for (size_t i = 0; i < size; i++) {
-        column = text[i] == '\n' ? 0 : column + (text[i] == '\t');
-        if (column < LATE)
-            text[used++] = text[i];
-    }
-    return used;
-}
-
-static void expect_same(const char *run, const char *other, const char *name)
-{
-    size_t first, second;
-    char *a = read_in(run, name, &first), *b = read_in(other, name, &second);
-    ck_assert_msg(a && b, "%s is missing", name);
-    if (!strcmp(name, "log.tsv")) {
-        first = without_time(a, first);
-        second = without_time(b, second);
-    }
-    ck_assert_msg(first == second && !memcmp(a, b, first), "%s differs", name);
-    memory_free(a);
-    memory_free(b);
-}
-
-/* The same names; and the same contents, where they are asked for. */
-static void expect_same_folder(const char *run, const char *other, const char *name, bool contents)
-{
-    char **names, **others, *a = path_join(run, name), *b = path_join(other, name);
-    size_t count, found;
-    Error e;
-    ck_done(folder_list(a, &names, &count, &e), e);
-    ck_done(folder_list(b, &others, &found, &e), e);
-    ck_assert_uint_eq(count, found);
-    for (size_t i = 0; i < count; i++) {
-        ck_assert_str_eq(names[i], others[i]);
-        if (contents)
-            expect_same(a, b, names[i]);
-    }
-    folder_list_free(names, count);
-    folder_list_free(others, found);
-    memory_free(a);
-    memory_free(b);
-}
-
-static void expect_same_runs(const char *run, const char *other, int steps)
-{
-    char name[100];
-    snprintf(name, sizeof name, "checkpoints/%08d/model.safetensors", steps);
-    expect_same(run, other, name);
-    snprintf(name, sizeof name, "checkpoints/%08d/state.safetensors", steps);
-    expect_same(run, other, name);
-    expect_same(run, other, "log.tsv");
-    expect_same(run, other, "best");
-    expect_same(run, other, "last");
-    expect_same_folder(run, other, "samples", true);
-    expect_same_folder(run, other, "checkpoints", false);
-    expect_same_folder(run, other, "", false);
-}
 
 START_TEST(twice_n_steps_are_n_steps_and_n_more)
 {

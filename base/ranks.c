@@ -1,0 +1,299 @@
+/* See ranks.h. Every message is sent and received without blocking, and polled, because only so can a rank say for which
+ * other it has waited too long. */
+#define _DEFAULT_SOURCE /* gethostname, dup */
+#include "base/ranks.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef HAVE_MPI
+#include <mpi.h>
+#endif
+
+enum { HOST = 64 };
+
+static struct {
+    size_t own, count; /* count 0: not opened */
+    double seconds;    /* how long to wait for another */
+    double waited, sent;
+    char (*hosts)[HOST]; /* [count] */
+    FILE *errors;        /* where a rank without a standard error says why all end */
+} ranks;
+
+size_t ranks_own(void) { return ranks.own; }
+size_t ranks_count(void) { return ranks.count ? ranks.count : 1; }
+const char *ranks_host(size_t rank) { return ranks.hosts ? ranks.hosts[rank] : "this machine"; }
+double ranks_waited(void) { return ranks.waited; }
+double ranks_sent(void) { return ranks.sent; }
+
+/* How launchers tell a process: Open MPI, MPICH and srun --mpi=pmi2, srun --mpi=pmix. */
+static const char *const launchers[][2] = {
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, {"PMI_RANK", "PMI_SIZE"}, {"PMIX_RANK", "SLURM_STEP_NUM_TASKS"}};
+enum { LAUNCHERS = sizeof launchers / sizeof *launchers };
+
+bool ranks_launched(size_t *own, size_t *count)
+{
+    *own = 0;
+    *count = 1;
+    for (size_t i = 0; i < LAUNCHERS; i++) {
+        const char *rank = getenv(launchers[i][0]), *all = getenv(launchers[i][1]);
+        if (!rank || !all || strtoull(all, NULL, 10) < 2)
+            continue;
+        *own = (size_t)strtoull(rank, NULL, 10);
+        *count = (size_t)strtoull(all, NULL, 10);
+        return true;
+    }
+    return false;
+}
+
+void ranks_forget(void)
+{
+    for (size_t i = 0; i < LAUNCHERS; i++) {
+        unsetenv(launchers[i][0]);
+        unsetenv(launchers[i][1]);
+    }
+}
+
+#ifdef HAVE_MPI
+
+bool ranks_possible(void) { return true; }
+
+/* A message has at most this many bytes: MPI counts them in an int. */
+enum { LONGEST = 1 << 30, SPINS = 200 };
+
+static void nap(double seconds)
+{
+    const struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    nanosleep(&t, NULL);
+}
+
+/* Each waits a little longer than the one before it, so that one line is said, by the first that is alive. */
+_Noreturn void ranks_end(const char *program, const char *why)
+{
+    nap(ranks.own ? 1 + 0.2 * (double)ranks.own : 0);
+    FILE *to = ranks.errors ? ranks.errors : stderr;
+    if (ranks.count > 1)
+        fprintf(to, "%s: rank %zu of %zu on %s: %s\n", program, ranks.own, ranks.count, ranks_host(ranks.own), why);
+    fflush(to);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    _exit(1);
+}
+
+static void check(int status, const char *what)
+{
+    char why[MPI_MAX_ERROR_STRING], text[MPI_MAX_ERROR_STRING + 100];
+    int size = 0;
+    if (status == MPI_SUCCESS)
+        return;
+    MPI_Error_string(status, why, &size);
+    snprintf(text, sizeof text, "%s: %.*s", what, size, why);
+    ranks_end("attend", text);
+}
+
+static _Noreturn void waited_too_long(size_t rank)
+{
+    char text[256];
+    snprintf(
+        text, sizeof text,
+        "rank %zu on %s has not answered for %.0f s: it has stopped, or the network has; --resume goes on from the "
+        "last checkpoint",
+        rank, ranks_host(rank), ranks.seconds);
+    ranks_end("attend", text);
+}
+
+typedef struct Message {
+    MPI_Request request;
+    size_t rank;
+} Message;
+
+/* Polls often while an answer is likely to be near, and then leaves the core to others. */
+static void wait_all(Message *m, size_t count)
+{
+    const double start = clock_seconds();
+    for (size_t i = 0, spins = 0; i < count; spins++) {
+        int done = 0;
+        check(MPI_Test(&m[i].request, &done, MPI_STATUS_IGNORE), "a message between processes failed");
+        if (done) {
+            i++;
+            continue;
+        }
+        if (clock_seconds() - start > ranks.seconds)
+            waited_too_long(m[i].rank);
+        if (spins > SPINS)
+            nap(50e-6);
+    }
+    ranks.waited += clock_seconds() - start;
+}
+
+static size_t messages_of(const RankPiece *p, size_t count)
+{
+    size_t all = 0;
+    for (size_t i = 0; i < count; i++)
+        all += (p[i].bytes + LONGEST - 1) / LONGEST;
+    return all;
+}
+
+/* Receives first: what arrives then goes to its place at once. */
+static size_t begin(Message *m, const RankPiece *p, size_t count, bool out)
+{
+    size_t begun = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t from = 0, n; from < p[i].bytes; from += n, begun++) {
+            n = p[i].bytes - from < LONGEST ? p[i].bytes - from : LONGEST;
+            char *data = (char *)p[i].data + from;
+            m[begun].rank = p[i].rank;
+            check(out ? MPI_Isend(data, (int)n, MPI_BYTE, (int)p[i].rank, 0, MPI_COMM_WORLD, &m[begun].request)
+                      : MPI_Irecv(data, (int)n, MPI_BYTE, (int)p[i].rank, 0, MPI_COMM_WORLD, &m[begun].request),
+                  "a message between processes failed");
+            ranks.sent += out ? (double)n : 0;
+        }
+    return begun;
+}
+
+void ranks_exchange(const RankPiece *out, size_t outs, const RankPiece *in, size_t ins)
+{
+    enum { FEW = 64 };
+    Message few[FEW], *m = few;
+    size_t count = messages_of(out, outs) + messages_of(in, ins);
+    if (count > FEW && !(m = memory_get(count, sizeof *m)))
+        ranks_end("attend", "out of memory for messages between processes");
+    count = begin(m, in, ins, false);
+    count += begin(m + count, out, outs, true);
+    wait_all(m, count);
+    if (m != few)
+        memory_free(m);
+}
+
+void ranks_gather(void *all, size_t bytes)
+{
+    RankPiece *out = memory_get(2 * ranks_count(), sizeof *out), *in = out + ranks_count();
+    size_t others = 0;
+    if (!out)
+        ranks_end("attend", "out of memory for messages between processes");
+    for (size_t i = 0; i < ranks_count(); i++)
+        if (i != ranks.own) {
+            out[others] = (RankPiece){i, (char *)all + ranks.own * bytes, bytes};
+            in[others++] = (RankPiece){i, (char *)all + i * bytes, bytes};
+        }
+    ranks_exchange(out, others, in, others);
+    memory_free(out);
+}
+
+static bool gather_hosts(Error *e)
+{
+    ranks.hosts = memory_get(ranks.count, sizeof *ranks.hosts);
+    if (!ranks.hosts)
+        return memory_error(e, "the names of hosts", ranks.count, sizeof *ranks.hosts);
+    for (size_t i = 0; i < ranks.count; i++)
+        snprintf(ranks.hosts[i], HOST, "a host that has not said its name");
+    if (gethostname(ranks.hosts[ranks.own], HOST) != 0)
+        snprintf(ranks.hosts[ranks.own], HOST, "a host without a name");
+    ranks.hosts[ranks.own][HOST - 1] = 0;
+    ranks_gather(ranks.hosts, HOST);
+    return true;
+}
+
+/* Rank 0 alone speaks; the others keep a copy of their standard error for what ends all. */
+static void be_silent(void)
+{
+    int copy = dup(STDERR_FILENO);
+    ranks.errors = copy >= 0 ? fdopen(copy, "w") : NULL;
+    if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
+        return; /* then it speaks, too */
+}
+
+bool ranks_open(double seconds, Error *e)
+{
+    size_t own, count;
+    int level, rank, size;
+    ranks_launched(&own, &count);
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS || level < MPI_THREAD_FUNNELED)
+        return fail(e, "MPI does not start in a program with threads");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if ((size_t)size != count)
+        return fail(e,
+                    "the launcher has started %zu processes, but MPI here knows of %d: this program was built with "
+                    "another MPI than that of the launcher; make probe && make build it anew",
+                    count, size);
+    ranks.own = (size_t)rank;
+    ranks.count = (size_t)size;
+    ranks.seconds = seconds;
+    if (rank)
+        be_silent();
+    return gather_hosts(e);
+}
+
+void ranks_close(void)
+{
+    if (!ranks.count)
+        return;
+    ranks_any(false);
+    MPI_Finalize();
+    memory_free(ranks.hosts);
+    ranks.hosts = NULL;
+    ranks.count = ranks.own = 0;
+}
+
+bool ranks_any(bool own)
+{
+    char *all = ranks_count() > 1 ? memory_get(ranks_count(), 1) : NULL;
+    bool any = own;
+    if (ranks_count() == 1)
+        return own;
+    if (!all)
+        ranks_end("attend", "out of memory for messages between processes");
+    all[ranks.own] = own;
+    ranks_gather(all, 1);
+    for (size_t i = 0; i < ranks.count; i++)
+        any = any || all[i];
+    memory_free(all);
+    return any;
+}
+
+double ranks_first(double own)
+{
+    const RankPiece from = {0, &own, sizeof own};
+    for (size_t i = 1; !ranks.own && i < ranks_count(); i++)
+        ranks_exchange(&(RankPiece){i, &own, sizeof own}, 1, NULL, 0);
+    if (ranks.own)
+        ranks_exchange(NULL, 0, &from, 1);
+    return own;
+}
+
+#else
+
+bool ranks_possible(void) { return false; }
+
+_Noreturn void ranks_end(const char *program, const char *why)
+{
+    fprintf(stderr, "%s: %s\n", program, why);
+    _exit(1);
+}
+
+bool ranks_open(double seconds, Error *e)
+{
+    size_t own, count;
+    (void)seconds;
+    ranks_launched(&own, &count);
+    return fail(e, "a launcher has started %zu processes, but this program was built without MPI: make deps, make",
+                count);
+}
+
+void ranks_close(void) {}
+void ranks_exchange(const RankPiece *out, size_t outs, const RankPiece *in, size_t ins)
+{
+    (void)out, (void)outs, (void)in, (void)ins;
+}
+void ranks_gather(void *all, size_t bytes) { (void)all, (void)bytes; }
+bool ranks_any(bool own) { return own; }
+double ranks_first(double own) { return own; }
+
+#endif

@@ -1,0 +1,55 @@
+/* Processes that compute one thing together, each with a number, its rank: those that mpirun or srun has started. A
+ * process that was started alone is rank 0 of one, and so is every process of a build without MPI.
+ *
+ * All ranks make the same calls in the same order, each from the thread that called ranks_open. A rank that waits for
+ * another longer than it may ends them all, with one line that names the other, its host and what it did: so nothing
+ * waits for ever when a process stops or a network fails. */
+#ifndef BASE_RANKS_H
+#define BASE_RANKS_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+/* Whether this build has MPI. */
+bool ranks_possible(void);
+
+/* How many processes a launcher says that it has started, and which of them this one is. False: one, by itself. */
+bool ranks_launched(size_t *own, size_t *count);
+
+/* So that no process that is started from now on takes itself for one of them. */
+void ranks_forget(void);
+
+/* Joins the others; seconds: how long to wait for another. From here on, only rank 0 has a standard output and error. */
+bool ranks_open(double seconds, Error *e);
+
+/* Waits for the others and leaves. To end them all instead, with a line that says why: */
+void ranks_close(void);
+_Noreturn void ranks_end(const char *program, const char *why);
+
+size_t ranks_own(void);
+size_t ranks_count(void);
+const char *ranks_host(size_t rank);
+
+/* Bytes that go to a rank, or come from it. */
+typedef struct RankPiece {
+    size_t rank;
+    void *data;
+    size_t bytes;
+} RankPiece;
+
+/* Sends the ones and receives the others. What one rank sends another arrives in the order of their lists. */
+void ranks_exchange(const RankPiece *out, size_t outs, const RankPiece *in, size_t ins);
+
+/* Each rank has filled in its `bytes` of all [ranks, bytes], and gets those of the others. */
+void ranks_gather(void *all, size_t bytes);
+
+/* Whether it holds for any rank; and the number that rank 0 has. */
+bool ranks_any(bool own);
+double ranks_first(double own);
+
+/* Seconds in which this rank has waited for others, in all; and bytes that it has sent. */
+double ranks_waited(void);
+double ranks_sent(void);
+
+#endif

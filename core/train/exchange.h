@@ -1,0 +1,24 @@
+/* What processes that share a step do with each other's sums (base/ranks.h).
+ *
+ * Each rank has some sums of its own shares (shares.h), each as large as the gradient. A rank adds up one range of all of
+ * them, in the order of the tree: the others send it their sums over that range, and then everybody gets the result from
+ * it. So each number is added once, in an order that does not depend on how many ranks there are, and each rank sends
+ * about twice the gradient, however many others there are. Tables that are only looked up are exchanged as the rows that
+ * the step reads, because a block of gradients has only these. */
+#ifndef CORE_TRAIN_EXCHANGE_H
+#define CORE_TRAIN_EXCHANGE_H
+
+#include "base/ranks.h"
+#include "core/train/step.h"
+
+/* Nothing where there is one process. Closing what was not opened does nothing. */
+bool exchange_open(Trainer *c, Error *e);
+void exchange_close(Trainer *c);
+
+/* By all workers, after update_sum: from here on the gradient is that of all processes' shares. */
+void exchange_sums(Part *part);
+
+/* By one: what was summed up of losses in all shares. */
+void exchange_states(Trainer *c);
+
+#endif

@@ -1,0 +1,137 @@
+/* Runs are the same in any number of processes, with any number of workers, bit for bit; and what several processes say. In a
+ * build without MPI, only what that says. */
+#include "base/ranks.h"
+#include "tests/ranks/same.h"
+#include "tests/same_runs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MODEL "--dim 16 --heads 2 --depth 1 --context 16 --batch 16 --micro-batch 1 "
+#define SMALL MODEL "--eval-bytes 300 --minutes 0 "
+
+static const char *no_cache(const SameCase *c) { return strcmp(c->program, "classifier") ? "" : "--no-cache"; }
+
+START_TEST(any_number_of_processes_makes_the_same_run)
+{
+    static const size_t ranks[][2] = {{2, 1}, {3, 1}, {3, 2}, {5, 1}, {2, 2}, {5, 2}};
+    const SameCase *c = &same_cases[_i];
+    char one[700], other[720];
+    if (!ranks_possible())
+        return;
+    command_program(c->program);
+    snprintf(one, sizeof one, "%s", fresh_path("one"));
+    works("train --run %s %s --workers 1", one, c->words);
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        snprintf(other, sizeof other, "%s-%zu", one, i);
+        command_processes(ranks[i][0]);
+        works("train --run %s %s --workers %zu --team 1", other, c->words, ranks[i][1]);
+        expect_same_runs(one, other, SAME_STEPS);
+    }
+}
+
+/* Two processes begin it, one and three continue. */
+START_TEST(a_run_goes_on_in_another_number_of_processes)
+{
+    const SameCase *c = &same_cases[_i];
+    char one[700], other[720];
+    if (!ranks_possible())
+        return;
+    command_program(c->program);
+    snprintf(one, sizeof one, "%s", fresh_path("one"));
+    snprintf(other, sizeof other, "%s-other", one);
+    works("train --run %s %s --workers 1", one, c->words);
+    command_processes(2);
+    works("train --run %s %s --workers 1 --steps 3", other, c->words);
+    command_processes(0);
+    works("train --resume %s --steps 6 -q %s", other, no_cache(c));
+    command_processes(3);
+    works("train --resume %s --steps 9 -q %s", other, no_cache(c));
+    expect_same(one, other, "checkpoints/00000009/model.safetensors");
+}
+
+/* And the others nothing: neither twice what one says, nor a second result. */
+START_TEST(one_process_speaks)
+{
+    if (!ranks_possible())
+        return;
+    const char *run = fresh_path("run");
+    command_processes(3);
+    Said s = must("train --run %s " SMALL "--steps 3 --workers 1", run);
+    const char *step = strstr(s.err, "step 3/3"), *lines = strchr(s.out, '\n');
+    ck_assert_msg(step && !strstr(step + 1, "step 3/3") && lines && !lines[1], "%s%s", s.out, s.err);
+    said_free(&s);
+    s = must("--version");
+    ck_assert_msg(strchr(s.out, '\n') && !strchr(s.out, '\n')[1], "%s", s.out);
+    said_free(&s);
+    s = must("eval --run %s -q", run); /* a command that one process does alone */
+    ck_assert_msg(strchr(s.out, '\n') && !strchr(s.out, '\n')[1], "%s", s.out);
+    said_free(&s);
+}
+
+/* Three processes have 2, 3 and 3 of 8 shares: the first sends one sum of two, and gets from each of the others two. */
+START_TEST(the_plan_says_what_processes_hold_and_send)
+{
+    if (!ranks_possible())
+        return;
+    command_processes(3);
+    Json *j = must_json("info " MODEL "--workers 1 --json");
+    command_processes(0);
+    Json *one = must_json("info " MODEL "--workers 1 --json");
+    const double block = 4 * json_real(one, "parameters");
+    ck_assert(json_real(j, "processes") == 3 && json_real(one, "processes") == 1);
+    ck_assert(json_real(one, "sent_bytes_a_step") == 0);
+    ck_assert_msg(json_real(j, "sent_bytes_a_step") > 1.9 * block / 3 &&
+                      json_real(j, "sent_bytes_a_step") < 2.1 * block,
+                  "%g of %g", json_real(j, "sent_bytes_a_step"), block);
+    ck_assert(json_real(j, "micro_batches_a_worker") == 6);
+    json_free(j);
+    json_free(one);
+}
+
+/* `why` is in the one line of the program's own, wherever the launcher's lines are. */
+static void ends(const char *program, const char *why, const char *words)
+{
+    Said s = command("%s", words);
+    const char *line = strstr(s.err, why), *own = strstr(s.err, program);
+    ck_assert_msg(s.status != 0 && line && own && own < line && !strstr(own + 1, program), "`%s` exits with %d: %s",
+                  words, s.status, s.err);
+    said_free(&s);
+}
+
+START_TEST(mistakes_are_told_once)
+{
+    if (!ranks_possible())
+        return;
+    char words[1000];
+    const char *run = fresh_path("run");
+    command_processes(2);
+    ends("charlm: ", "--no-such", "train --no-such 3");
+    ends("charlm: ", "No such file", "train --data /no/such/file --steps 1");
+    snprintf(words, sizeof words, "train --run %s " SMALL "--steps 2 -q --lr 1e40 --clip 0", run);
+    ends("charlm: rank 0 of 2 on ", "not finite", words);
+    ends("charlm: ", "--wait 'soon': expected a time such as 90s", "train --wait soon");
+}
+
+START_TEST(without_mpi_a_launcher_is_told)
+{
+    if (ranks_possible())
+        return;
+    setenv("PMI_RANK", "0", 1);
+    setenv("PMI_SIZE", "4", 1);
+    refused(1, "a launcher has started 4 processes, but this program was built without MPI", "train --steps 1");
+    unsetenv("PMI_RANK");
+    unsetenv("PMI_SIZE");
+}
+
+int main(int argc, char **argv)
+{
+    static const Test tests[] = {TEST_LOOP(any_number_of_processes_makes_the_same_run, SAME_CASES),
+                                 TEST_LOOP(a_run_goes_on_in_another_number_of_processes, SAME_CASES),
+                                 TEST(one_process_speaks),
+                                 TEST(the_plan_says_what_processes_hold_and_send),
+                                 TEST(mistakes_are_told_once),
+                                 TEST(without_mpi_a_launcher_is_told)};
+    return suite_run("ranks/processes", tests, sizeof tests / sizeof *tests, argc, argv);
+}
