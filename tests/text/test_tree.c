@@ -188,10 +188,14 @@ START_TEST(figures_are_sums_over_sentences)
 {
     static const char gold[] = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .))";
     Tree a = tree_of(gold), b = tree_of("(S (DT the) (VP (VB dog) (VBZ barks)) (. .))");
+    Tree error = tree_of("(S (NP (NN cat)))"), none = tree_of("(S (. .))");
     BracketScore s = {0};
     Error e;
     ck_done(brackets_add(&s, &a, &a, &e), e);
     ck_done(brackets_add(&s, &a, &b, &e), e);
+    for (int i = 0; i < 3; i++) /* which changes no figure */
+        ck_done(brackets_add(&s, &a, &error, &e) && brackets_add(&s, &a, &none, &e), e);
+    ck_assert(s.sentences == 8 && s.errors == 3 && s.skipped == 3);
     ck_assert(s.gold == 6 && s.found == 5 && s.matched == 4 && s.complete == 1 && s.words == 6 && s.tags == 5);
     ck_assert_double_eq_tol(brackets_precision(&s), 80, 1e-12);
     ck_assert_double_eq_tol(brackets_recall(&s), 200.0 / 3, 1e-12);
@@ -200,6 +204,8 @@ START_TEST(figures_are_sums_over_sentences)
     ck_assert_double_eq_tol(brackets_tags(&s), 500.0 / 6, 1e-12);
     tree_free(&a);
     tree_free(&b);
+    tree_free(&error);
+    tree_free(&none);
 }
 
 static const Test tests[] = {TEST(a_tree_is_read_and_written),
