@@ -126,6 +126,37 @@ static bool given_ids(Cutter *c, Line line, Ids *ids, Error *e)
     return true;
 }
 
+/* The code of a language that a line begins with, >>de<<; 0: none. */
+static size_t language_code(const Subwords *p, Line line)
+{
+    if (!p->pad || line.size < 4 || memcmp(line.text, ">>", 2) != 0)
+        return 0;
+    for (size_t i = 2; i + 2 <= line.size; i++)
+        if (!memcmp(line.text + i, "<<", 2))
+            return i + 2;
+    return 0;
+}
+
+static int32_t find_piece(const Vocabulary *v, const char *piece, size_t size)
+{
+    return memchr(piece, 0, size) ? UNKNOWN : subwords_find(v, piece, size);
+}
+
+/* Each piece by its name: the vocabulary may have others than the model that cuts. */
+static bool piece_ids(Cutter *c, size_t side, Line line, Ids *ids, Error *e)
+{
+    const Subwords *p = c->subwords;
+    const Vocabulary *v = p->apart && side == TARGET ? &p->target : &p->vocabulary;
+    const size_t code = language_code(p, line);
+    if ((code && !ids_add(ids, find_piece(v, line.text, code), e)) ||
+        !sentencepiece_cut(&p->pieces[side], line.text + code, line.size - code, &c->cuts, e))
+        return false;
+    for (size_t i = 0; i < c->cuts.count; i++)
+        if (!ids_add(ids, find_piece(v, c->cuts.list[i].text.at, c->cuts.list[i].text.size), e))
+            return false;
+    return true;
+}
+
 bool cutter_open(Cutter *c, const Subwords *p, Error *e)
 {
     *c = (Cutter){.subwords = p};
@@ -139,6 +170,7 @@ void cutter_close(Cutter *c)
     ids_close(&c->of_coder);
     buffer_free(&c->words);
     buffer_free(&c->own);
+    cuts_close(&c->cuts);
     *c = (Cutter){0};
 }
 
@@ -146,7 +178,7 @@ bool cutter_ids(Cutter *c, size_t side, Line line, Ids *ids, Error *e)
 {
     const Subwords *p = c->subwords;
     Line words;
-    if (p->apart && side == TARGET)
+    if (p->apart && side == TARGET && p->type != SUBWORDS_SENTENCEPIECE)
         return word_ids(&p->target, line, ids, e);
     for (size_t i = 0; side == SOURCE && i < p->registers; i++)
         if (!ids_add(ids, (int32_t)(p->count + i), e))
@@ -155,6 +187,7 @@ bool cutter_ids(Cutter *c, size_t side, Line line, Ids *ids, Error *e)
     case SUBWORDS_BYTES: return byte_ids(line, ids, e);
     case SUBWORDS_WORDPIECE:
     case SUBWORDS_GPT2: return given_ids(c, line, ids, e);
+    case SUBWORDS_SENTENCEPIECE: return piece_ids(c, side, line, ids, e);
     default: break;
     }
     return tokens_of_line(&p->tokens, side, line, &c->words, &words, e) &&

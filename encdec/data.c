@@ -45,7 +45,7 @@ static PairIds pair_of(const SentencePairs *p, size_t i)
     return pair;
 }
 
-static void add_row(const PairIds *pair, const bool *moves, Batch *b)
+static void add_row(const PairIds *pair, int32_t begin, const bool *moves, Batch *b)
 {
     const int32_t *source = pair->id[SOURCE], *target = pair->id[TARGET];
     size_t read = pair->count[SOURCE], said = pair->count[TARGET];
@@ -56,7 +56,7 @@ static void add_row(const PairIds *pair, const bool *moves, Batch *b)
     }
     at = batch_row(b, TARGET, said);
     for (size_t k = 0; k < said; k++) {
-        b->side[TARGET].ids[at + k] = k ? target[k - 1] : END;
+        b->side[TARGET].ids[at + k] = k ? target[k - 1] : begin;
         b->side[TARGET].targets[at + k] = target[k];
     }
     pairs_positions(moves, target, said, b->side[TARGET].position + at);
@@ -65,7 +65,7 @@ static void add_row(const PairIds *pair, const bool *moves, Batch *b)
 void pairs_row(const SentencePairs *p, size_t i, Batch *b)
 {
     const PairIds pair = pair_of(p, i);
-    add_row(&pair, p->moves, b);
+    add_row(&pair, p->begin, p->moves, b);
 }
 
 /* --- BPE-dropout --- */
@@ -125,7 +125,7 @@ void recut_row(Recut *r, const SentencePairs *p, size_t i, uint64_t step, Batch 
             pair.count[s] = r->ids[s].count;
         }
     }
-    add_row(&pair, p->moves, b);
+    add_row(&pair, p->begin, p->moves, b);
 }
 
 /* --- pairs of a text --- */
@@ -228,8 +228,10 @@ static bool make(Bitext *b, const BitextOptions *o, Pool *pool, Error *e)
     if (!o->known && !subwords_learn(&b->own, &o->subwords, texts, SIDES_USED, pool, NULL, e))
         return false;
     b->subwords = o->known ? o->known : &b->own;
-    for (size_t part = 0; part < SPLITS; part++)
+    for (size_t part = 0; part < SPLITS; part++) {
         b->parts[part].moves = b->subwords->moves;
+        b->parts[part].begin = subwords_begin(b->subwords);
+    }
     bool done = cutting_open(&cutting, b->subwords, pool, e) && make_parts(b, o, cutting, e);
     cutting_close(cutting);
     for (size_t side = 0; side < SIDES_USED && !o->keep_training; side++)

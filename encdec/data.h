@@ -29,6 +29,7 @@ typedef struct SentencePairs {
     size_t empty, too_long;    /* lines left out; where none is for being empty: how many have an empty side */
     size_t words;              /* of the targets, and one </s> each */
     size_t unknown;            /* ids of both sides that are <unk> */
+    int32_t begin;             /* what a decoder starts from */
     const bool *moves;         /* of the subwords: which targets move the position on; NULL: all */
 } SentencePairs;
 

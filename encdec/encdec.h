@@ -24,6 +24,9 @@ extern const AppKind encdec_kind; /* model and data; main adds what else there i
 /* Opens --run to be read: its subwords and model. */
 bool encdec_open_run(EncDec *c, Error *e);
 
+/* The model that the options describe, for these subwords. */
+bool encdec_build(EncDec *c, const Subwords *p, Error *e);
+
 /* What the options say of sentences, and of subwords. */
 TreeCleaning encdec_cleaning(const EncdecOptions *v);
 SourceOptions encdec_source_options(const EncDec *c, bool test);
@@ -55,6 +58,7 @@ bool encdec_parse(App *a, Error *e);
 bool encdec_score(App *a, Error *e);
 bool encdec_average(App *a, Error *e);
 bool encdec_export(App *a, Error *e);
+bool encdec_import(App *a, Error *e);
 bool encdec_baseline(App *a, Error *e);
 bool encdec_bleu(App *a, Error *e);
 bool encdec_vocab(App *a, Error *e);

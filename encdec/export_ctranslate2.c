@@ -37,6 +37,7 @@ static const Sayable says[] = {{"dim", NULL},
                                {"bias", NULL},
                                {"bias-free", NULL},
                                {"tie", NULL},
+                               {"plain-embeddings", NULL},
                                {"type", NULL},
                                {"tokens", NULL},
                                {"size", NULL},
@@ -150,18 +151,19 @@ static int activation(const Json *m)
 static bool write_model(Export *x, Error *e)
 {
     const Json *m = x->model;
-    const int heads = (int)model_size(m, "heads"), pre = model_is(m, "norm", "pre"), f = activation(m);
+    const int heads = (int)model_size(m, "heads"), scaled = !model_is(m, "plain-embeddings", "yes"),
+              pre = model_is(m, "norm", "pre"), f = activation(m);
     const size_t depth = model_size(m, "depth"), other = model_size(m, "decoder-depth");
     const Ct2Number numbers[] = {{"encoder/num_heads", heads, true},
                                  {"encoder/pre_norm", pre, false},
                                  {"encoder/activation", f, false},
                                  {"encoder/embeddings_merge", 0, false},
-                                 {"encoder/scale_embeddings", 1, false},
+                                 {"encoder/scale_embeddings", scaled, false},
                                  {"encoder/multi_query_attention", 0, false},
                                  {"decoder/num_heads", heads, true},
                                  {"decoder/pre_norm", pre, false},
                                  {"decoder/activation", f, false},
-                                 {"decoder/scale_embeddings", 1, false},
+                                 {"decoder/scale_embeddings", scaled, false},
                                  {"decoder/start_from_zero_embedding", 0, false},
                                  {"decoder/alignment_layer", -1, true},
                                  {"decoder/alignment_heads", 1, true},

@@ -14,9 +14,9 @@
 #include <math.h>
 #include <stdio.h>
 
-static const Sayable says[] = {{"window", "0"},  ONNX_SAYS,        {"decoder-depth", NULL},
-                               {"type", NULL},   {"tokens", NULL}, {"size", NULL},
-                               {"merges", NULL}, {"lower", NULL},  {NULL, NULL}};
+static const Sayable says[] = {{"window", "0"}, ONNX_SAYS,        {"decoder-depth", NULL}, {"plain-embeddings", NULL},
+                               {"type", NULL},  {"tokens", NULL}, {"size", NULL},          {"merges", NULL},
+                               {"lower", NULL}, {NULL, NULL}};
 
 static const char *const source_of[] = {"batch", "source"};
 
@@ -28,7 +28,8 @@ static OnnxValue embedded(OnnxNetwork *n, const char *side, OnnxValue ids, OnnxV
     snprintf(table, sizeof table, one ? "embedding.weight" : "%s_embedding.weight", side);
     snprintf(places, sizeof places, "%s_position_embedding.weight", side);
     return onnx_embedding(n, table, onnx_has(n, places) ? places : "source_position_embedding.weight",
-                          sqrt((double)model_size(n->model, "dim")), ids, positions);
+                          model_is(n->model, "plain-embeddings", "yes") ? 1 : sqrt((double)model_size(n->model, "dim")),
+                          ids, positions);
 }
 
 static bool write_encoder(const Export *x, const char *dim, Error *e)

@@ -113,7 +113,7 @@ static bool read_pair(EncDec *c, Inspection *l, const Ids *source, const Ids *ta
         return memory_error(e, "a translation", target->count, 2 * sizeof *reads);
     int32_t *position = reads + target->count;
     pairs_positions(c->model.moves, target->id, target->count, position);
-    reads[0] = END;
+    reads[0] = c->model.begin;
     memcpy(reads + 1, target->id, (target->count - 1) * sizeof *reads);
     const InspectRow row = {.sides = 2,
                             .ids = {source->id, reads},

@@ -18,6 +18,8 @@ static const Command commands[] = {
     {"subwords", COMMAND_SUBWORDS, NULL, "split a text into subwords, with files made by vocab, subword-nmt or others",
      encdec_apply},
     {"average", COMMAND_TEND, NULL, "average a run's newest checkpoints, for --weights average", encdec_average},
+    {"import", COMMAND_IMPORT, "DIR", "make a run of a Marian model (opus-mt) of Hugging Face's transformers",
+     encdec_import},
     {"export", COMMAND_EXPORT, NULL, "write a run for CTranslate2 or onnxruntime", encdec_export},
     {"heads", COMMAND_HEADS, NULL, "show what attention looks at while the model translates", app_heads},
     {"plot", COMMAND_PLOT, "[RUN...]", "draw curves of runs, and pictures of models and data", app_plot},

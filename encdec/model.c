@@ -7,6 +7,7 @@
 #include "encdec/model.h"
 
 #include "core/program/network.h"
+#include "encdec/subwords.h"
 
 #include <math.h>
 
@@ -19,7 +20,7 @@ static void build(Model *m, const EncdecOptions *v, size_t subwords, size_t targ
     EmbeddingOptions embedding = network_embedding(o, subwords);
     targets = targets ? targets : subwords;
     embedding.tied = one;
-    embedding.scale = sqrt((double)o->dim / p->wider);
+    embedding.scale = v->plain_embeddings ? 1 : sqrt((double)o->dim / p->wider);
     embedding.words = true;
     StackOptions encoder = network_stack(o, "encoder", "encoder.norm"), decoder = encoder;
     if (encoder.block.attention.distances.kind != DISTANCE_ALIBI) /* which has no bias for keys ahead */
@@ -40,11 +41,13 @@ static void build(Model *m, const EncdecOptions *v, size_t subwords, size_t targ
     m->decoder = stack_new(p, &decoder);
     m->logits = linear_last(p, o->tie ? m->target.table : NULL, o->dim, targets, "logits");
     m->logits.cap = o->logit_cap;
+    if (v->logits_bias && o->tie)
+        linear_add_bias(p, &m->logits, "logits");
 }
 
 bool model_open(Model *m, const EncdecOptions *v, size_t subwords, size_t targets, Error *e)
 {
-    *m = (Model){.context = v->shared.context};
+    *m = (Model){.context = v->shared.context, .begin = END};
     if (!network_suits(&v->shared, e))
         return false;
     build(m, v, subwords, targets);

@@ -13,6 +13,8 @@ typedef struct Model {
     Stack encoder, decoder;
     Linear logits;
     const bool *moves; /* [targets] see TranslateNetwork */
+    int32_t begin;     /* likewise, */
+    bool begin_only;
 } Model;
 
 /* subwords: ids in the vocabulary; targets: in the target's own, which shares no table; 0: it has none. */

@@ -29,6 +29,7 @@ static const OptionChoice types[] = {{"words", SUBWORDS_WORDS},
                                      {"wordpiece", SUBWORDS_WORDPIECE},
                                      {"gpt2", SUBWORDS_GPT2},
                                      {"shapes", SUBWORDS_SHAPES},
+                                     {"sentencepiece", SUBWORDS_SENTENCEPIECE},
                                      {NULL, 0}};
 static const OptionChoice leaves[] = {{"tags", LEAVES_TAGS}, {"words", LEAVES_WORDS}, {NULL, 0}};
 static const OptionChoice tokens[] = {{"spaces", TOKENS_SPACES}, {"moses", TOKENS_MOSES}, {NULL, 0}};
@@ -50,15 +51,18 @@ const Option encdec_options[] = {
     {"valid-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE | VOCAB | COMMAND_PLOT, AT(file[1][1]), NULL, "FILE", "their translations"},
     {"test-source", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(file[2][0]), NULL, "FILE", "test sentences"},
     {"test-target", 0, OPTION_PATH, OPTION_TRAINING, TRAIN | EVAL | BASELINE, AT(file[2][1]), NULL, "FILE", "their translations"},
-    {"type", 0, OPTION_CHOICE, OPTION_MODEL, CUT, AT(type), "bpe", .choices = types, "what a token is: a word, a byte, or a subword by byte pairs (bpe), as in BERT (wordpiece) or in GPT-2 (gpt2); or a word, with the shape and ending of a rare word in its place (shapes)"},
+    {"type", 0, OPTION_CHOICE, OPTION_MODEL, CUT, AT(type), "bpe", .choices = types, "what a token is: a word, a byte, or a subword by byte pairs (bpe), as in BERT (wordpiece), in GPT-2 (gpt2) or by a model of SentencePiece (sentencepiece); or a word, with the shape and ending of a rare word in its place (shapes)"},
     {"tokens", 0, OPTION_CHOICE, OPTION_MODEL, CUT | BASELINE, AT(tokens), "spaces", .choices = tokens, "where words end: at white space, or also at punctuation, as Moses does for en, de and fr"},
     {"size", 0, OPTION_SIZE, OPTION_MODEL, BUILD | VOCAB, AT(size), "10000", "[3,1073741824]", "size of a learned vocabulary of words or wordpieces, including <unk> and </s>"},
     {"merges", 0, OPTION_SIZE, OPTION_MODEL, BUILD | VOCAB | COMMAND_PLOT, AT(merges), "10000", "[1,1073741824]", "how many byte pairs to merge: about the size of the vocabulary"},
     {"lower", 0, OPTION_YES_NO, OPTION_MODEL, CUT, AT(lower), "no", NULL, "wordpiece: lowercase and strip accents, like BERT's uncased models"},
     {"codes", 0, OPTION_PATH, OPTION_TRAINING, CUT, AT(codes), NULL, "FILE", "bpe: read merges as subword-nmt writes them, instead of learning them; gpt2: vocab.bpe"},
-    {"vocabulary", 0, OPTION_PATH, OPTION_TRAINING, CUT, AT(vocabulary), NULL, "FILE", "words: lines of WORD COUNT; wordpiece: vocab.txt; gpt2: encoder.json; bpe, with --codes: the subwords allowed, lines of SUBWORD COUNT"},
+    {"vocabulary", 0, OPTION_PATH, OPTION_TRAINING, CUT, AT(vocabulary), NULL, "FILE", "words: lines of WORD COUNT; wordpiece: vocab.txt; gpt2: encoder.json; sentencepiece: its .model; bpe, with --codes: the subwords allowed, lines of SUBWORD COUNT"},
     {"vocabulary-threshold", 0, OPTION_SIZE, OPTION_TRAINING, CUT, AT(threshold), "0", NULL, "bpe: allow only subwords that --vocabulary counts at least this often"},
     {"decoder-depth", 0, OPTION_SIZE, OPTION_MODEL, BUILD, AT(decoder_depth), "0", "[0,4096]", "blocks of the decoder (0: as many as the encoder has)"},
+    {"plain-embeddings", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(plain_embeddings), NULL, NULL, "do not multiply embeddings by the square root of --dim (default no)"},
+    {"logits-bias", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(logits_bias), NULL, NULL, "with --tie: add a bias to the logits (default no)"},
+    {"two-vocabularies", 0, OPTION_YES_NO, OPTION_MODEL, BUILD, AT(two_vocabularies), NULL, NULL, "sentencepiece: source and target have ids and tables of their own, as in some models that import reads (default no)"},
     {"longest", 0, OPTION_SIZE, OPTION_TRAINING, BUILD | EVAL, AT(longest), "256", "[1,1073741824]", "do not train on pairs with more subwords than this on a side"},
     {"batch-tokens", 0, OPTION_SIZE, OPTION_TRAINING, BUILD, AT(batch_tokens), "4096", "[0,1073741824]", "subwords per step, approximately, on each side (0: --batch pairs)"},
     {"micro-tokens", 0, OPTION_SIZE, OPTION_TRAINING, BUILD | EVAL, AT(micro_tokens), "1024", "[1,1073741824]", "subwords that a worker computes at once, on each side"},
@@ -110,6 +114,7 @@ const Option encdec_options[] = {
     {"lowercase", 0, OPTION_FLAG, OPTION_HERE, BLEU, AT(lowercase), NULL, NULL, "ignore case"},
     {"paired", 0, OPTION_FLAG, OPTION_HERE, BLEU, AT(paired), NULL, NULL, "with A B REFERENCES: test by paired bootstrap whether two systems differ"},
     {"out", 0, OPTION_PATH, OPTION_HERE, VOCAB, AT(out), NULL, "DIR", "where to write codes.bpe and vocabulary.txt, vocab.txt or words.txt (default: only report)"},
+    {"out", 0, OPTION_PATH, OPTION_HERE, COMMAND_IMPORT, AT(shared.out), NULL, "RUN", "directory of the run to make"},
     {"threads", 0, OPTION_SIZE, OPTION_HERE, VOCAB | SUBWORDS, AT(threads), "0", "[0,1024]", "threads that count and split words; the result is the same for any number (0: one per core)"},
     {"join", 0, OPTION_FLAG, OPTION_HERE, SUBWORDS, AT(join), NULL, NULL, "the reverse: join subwords into words, removing @@"},
     {"length", 0, OPTION_SIZE, OPTION_HERE, BENCH, AT(length), "32", "[1,1073741824]", "subwords per sentence"},
@@ -154,12 +159,21 @@ static const Setting parser_small[] = {
     {"batch-tokens", "2048"}, {"micro-tokens", "2048"}, {"steps", "4500"}, {"eval-every", "250"},
     {"save-every", "250"}, {"keep", "4"}, {"longest", "200"}, {"context", "300"}, {NULL, NULL}};
 
+/* The models of OPUS-MT, whose shape import changes, and rates to fine-tune such a model with. */
+static const Setting marian[] = {
+    {"dim", "512"}, {"heads", "8"}, {"depth", "6"}, {"ff", "2048"}, {"activation", "silu"}, {"norm", "post"},
+    {"positions", "sinusoid-halves"}, {"type", "sentencepiece"}, {"tokens", "spaces"}, {"dropout", "0.1"},
+    {"batch-tokens", "2048"}, {"lr", "2e-5"}, {"schedule", "linear"}, {"warmup", "100"}, {"betas", "0.9,0.999"},
+    {"epsilon", "1e-8"}, {"clip", "1"}, {"steps", "1000"}, {"eval-every", "250"}, {"save-every", "250"},
+    {"longest", "200"}, {NULL, NULL}};
+
 static const Preset presets[] = {
     {"base", "6 + 6 blocks, 512 wide: the model of \"Attention Is All You Need\"", base},
     {"big", "base, 1024 wide and with 16 heads", big},
     {"tiny", "4 + 4 blocks, 128 wide, much dropout: for tens of thousands of pairs", tiny},
     {"parser", "4 + 4 blocks, 1024 wide: the paper's parser, for the 40,000 trees of the Wall Street Journal", parser},
     {"parser-small", "3 + 3 blocks, 128 wide: a parser for a few thousand trees", parser_small},
+    {"marian", "6 + 6 blocks, 512 wide: the models of OPUS-MT, with rates to fine-tune one that import has read", marian},
     {"minute", "a small model, trained for one minute", minute},
 };
 

@@ -6,6 +6,7 @@
 
 enum {
     COMMAND_BLEU = COMMAND_APART,
+    COMMAND_IMPORT = COMMAND_APART << 1,
     COMMAND_VOCAB = COMMAND_OWN,
     COMMAND_SUBWORDS = COMMAND_OWN << 1,
     COMMAND_BASELINE = COMMAND_OWN << 2
@@ -35,6 +36,7 @@ typedef struct EncdecOptions {
     bool join;
     /* model */
     size_t decoder_depth;
+    bool plain_embeddings, logits_bias, two_vocabularies;
     /* scoring */
     int split;
     bool bleu;

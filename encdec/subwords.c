@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "core/text/spaces.h"
 #include "encdec/subwords_inner.h"
 
 #include <stdio.h>
@@ -42,7 +43,7 @@ bool subwords_choose_target(Subwords *p, const Vocabulary *counted, uint64_t lin
 
 bool subwords_find_words(Subwords *p, const SubwordsOptions *o, Error *e)
 {
-    if (!o->apart || !o->word_positions)
+    if (!o->apart || !o->word_positions || o->type == SUBWORDS_SENTENCEPIECE)
         return true;
     p->moves = memory_get(p->target.count, sizeof *p->moves);
     for (size_t i = FIRST_SUBWORD; p->moves && i < p->target.count; i++)
@@ -65,6 +66,8 @@ void subwords_close(Subwords *p)
     bpe_close(&p->bpe);
     wordpiece_close(&p->wordpiece);
     gpt2_close(&p->gpt2);
+    for (size_t side = 0; side < SIDES_USED; side++)
+        sentencepiece_close(&p->pieces[side]);
     *p = (Subwords){0};
 }
 
@@ -72,7 +75,7 @@ void subwords_close(Subwords *p)
 
 bool subwords_suit(const SubwordsOptions *o, Error *e)
 {
-    static const char *const names[] = {"words", "bytes", "bpe", "wordpiece", "gpt2", "shapes"};
+    static const char *const names[] = {"words", "bytes", "bpe", "wordpiece", "gpt2", "shapes", "sentencepiece"};
     const bool codes = o->type == SUBWORDS_BPE || o->type == SUBWORDS_GPT2;
     if (o->codes && !codes)
         return fail(e, "--codes gives merges of byte pairs, which --type %s does not use", names[o->type]);
@@ -84,6 +87,8 @@ bool subwords_suit(const SubwordsOptions *o, Error *e)
         return fail(e, "--vocabulary lists the subwords allowed, and needs the --codes that make them");
     if (o->threshold && (o->type != SUBWORDS_BPE || !o->vocabulary))
         return fail(e, "--vocabulary-threshold needs --type bpe and --vocabulary");
+    if (o->type == SUBWORDS_SENTENCEPIECE && !o->vocabulary)
+        return fail(e, "--type sentencepiece cannot be learned here: give its model with --vocabulary FILE.model");
     return o->type != SUBWORDS_GPT2 || (o->codes && o->vocabulary) ||
            fail(e, "--type gpt2 cannot be learned here: give its files with --vocabulary encoder.json and --codes "
                    "vocab.bpe");
@@ -133,6 +138,40 @@ static bool read_gpt2(Subwords *p, const char *encoder, const char *merges, Erro
     return true;
 }
 
+void subwords_find_pad(Subwords *p)
+{
+    const int32_t id = vocabulary_find(p->apart ? &p->target : &p->vocabulary, "<pad>", 5);
+    p->pad = id > END ? id : 0;
+}
+
+/* All that a text may be cut into. */
+static bool name_pieces(Vocabulary *v, const SentencePiece *s, const char *path, Error *e)
+{
+    if (!vocabulary_open(v, e) || !vocabulary_add(v, end, strlen(end), 0, NULL, e))
+        return false;
+    for (size_t i = 0; i < s->count; i++) {
+        const Piece *piece = &s->pieces[i];
+        if (piece->kind == PIECE_CONTROL || piece->kind == PIECE_UNKNOWN)
+            continue;
+        if (memchr(piece->text.at, '\n', piece->text.size))
+            return fail(e, "%s: piece %zu has a line end, which no line has", path, i);
+        if (!vocabulary_add(v, piece->text.at, piece->text.size, 0, NULL, e))
+            return false;
+    }
+    return true;
+}
+
+static bool read_pieces(Subwords *p, const char *path, Error *e)
+{
+    for (size_t side = 0; side < SIDES_USED; side++)
+        if (!sentencepiece_read(&p->pieces[side], path, e))
+            return false;
+    if (!name_pieces(&p->vocabulary, p->pieces, path, e) || (p->apart && !name_pieces(&p->target, p->pieces, path, e)))
+        return false;
+    p->count = p->vocabulary.count;
+    return true;
+}
+
 bool subwords_read_given(Subwords *p, const SubwordsOptions *o, Error *e)
 {
     switch (o->type) {
@@ -142,6 +181,7 @@ bool subwords_read_given(Subwords *p, const SubwordsOptions *o, Error *e)
                (!o->vocabulary || keep(&p->kept, o->vocabulary, o->threshold, e));
     case SUBWORDS_WORDPIECE: return !o->vocabulary || read_wordpiece(p, o->vocabulary, o->lower, e);
     case SUBWORDS_GPT2: return read_gpt2(p, o->vocabulary, o->codes, e);
+    case SUBWORDS_SENTENCEPIECE: return read_pieces(p, o->vocabulary, e);
     default: return true;
     }
 }
@@ -174,7 +214,17 @@ bool subwords_planned(const SubwordsOptions *o, size_t count[SIDES_USED], Error 
 
 /* --- files of a run --- */
 
-typedef enum File { VOCABULARY, CODES, KEPT, VOCAB, ENCODER, MERGES, TARGETS, FILES } File;
+typedef enum File {
+    VOCABULARY,
+    CODES,
+    KEPT,
+    VOCAB,
+    ENCODER,
+    MERGES,
+    TARGETS,
+    PIECES,
+    FILES = PIECES + SIDES_USED
+} File;
 
 typedef struct RunFiles {
     char *path[FILES];
@@ -188,8 +238,8 @@ static void files_free(RunFiles *f)
 
 static bool files_of(RunFiles *f, const char *folder, Error *e)
 {
-    static const char *const names[] = {"vocabulary.tsv", "codes.bpe", "kept.txt",  "vocab.txt",
-                                        "encoder.json",   "vocab.bpe", "target.tsv"};
+    static const char *const names[] = {"vocabulary.tsv", "codes.bpe",  "kept.txt",   "vocab.txt", "encoder.json",
+                                        "vocab.bpe",      "target.tsv", "source.spm", "target.spm"};
     bool done = true;
     for (size_t i = 0; i < FILES; i++) {
         f->path[i] = path_join(folder, names[i]);
@@ -204,6 +254,10 @@ static bool write_files(const Subwords *p, const RunFiles *f, Error *e)
     case SUBWORDS_WORDPIECE: return wordpiece_write(&p->wordpiece, f->path[VOCAB], e);
     case SUBWORDS_GPT2: return gpt2_write(&p->gpt2, f->path[ENCODER], f->path[MERGES], e);
     case SUBWORDS_BYTES: return true;
+    case SUBWORDS_SENTENCEPIECE:
+        return vocabulary_write(&p->vocabulary, f->path[VOCABULARY], e) &&
+               sentencepiece_write(&p->pieces[SOURCE], f->path[PIECES + SOURCE], e) &&
+               sentencepiece_write(&p->pieces[TARGET], f->path[PIECES + TARGET], e);
     default:
         return vocabulary_write(&p->vocabulary, f->path[VOCABULARY], e) &&
                (p->type != SUBWORDS_BPE || bpe_write(&p->bpe, f->path[CODES], e)) &&
@@ -236,6 +290,10 @@ static bool read_files(Subwords *p, const SubwordsOptions *o, const RunFiles *f,
     case SUBWORDS_WORDPIECE: return read_wordpiece(p, f->path[VOCAB], o->lower, e);
     case SUBWORDS_GPT2: return read_gpt2(p, f->path[ENCODER], f->path[MERGES], e);
     case SUBWORDS_BYTES: return true;
+    case SUBWORDS_SENTENCEPIECE:
+        return read_vocabulary(&p->vocabulary, &p->count, f->path[VOCABULARY], e) &&
+               sentencepiece_read(&p->pieces[SOURCE], f->path[PIECES + SOURCE], e) &&
+               sentencepiece_read(&p->pieces[TARGET], f->path[PIECES + TARGET], e);
     default:
         return read_vocabulary(&p->vocabulary, &p->count, f->path[VOCABULARY], e) &&
                (o->type != SUBWORDS_BPE || bpe_read(&p->bpe, f->path[CODES], e)) &&
@@ -255,6 +313,8 @@ bool subwords_read(Subwords *p, const SubwordsOptions *o, const char *folder, Er
     bool done = files_of(&f, folder, e) && read_files(p, o, &f, e) &&
                 (!o->apart || read_vocabulary(&p->target, &ignored, f.path[TARGETS], e)) &&
                 subwords_find_words(p, o, e);
+    if (done && p->type == SUBWORDS_SENTENCEPIECE)
+        subwords_find_pad(p);
     files_free(&f);
     if (!done)
         subwords_close(p);
@@ -313,6 +373,43 @@ static void gpt2_line(const Subwords *p, const int32_t *ids, size_t count, Buffe
     }
 }
 
+/* Pieces that the model does not know keep their marks of spaces, which become spaces in place; the text's new size. */
+static size_t unmark(char *text, size_t size)
+{
+    size_t to = 0;
+    for (size_t i = 0; i < size; to++) {
+        const bool mark = size - i >= SPACE_MARK_SIZE && !memcmp(text + i, SPACE_MARK, SPACE_MARK_SIZE);
+        text[to] = mark ? ' ' : text[i];
+        i += mark ? SPACE_MARK_SIZE : 1;
+    }
+    return to;
+}
+
+/* The text that pieces are, without space at its ends. */
+static void pieces_line(const Subwords *p, const int32_t *ids, size_t count, Buffer *line)
+{
+    const SentencePiece *s = &p->pieces[TARGET];
+    const Vocabulary *v = p->apart ? &p->target : &p->vocabulary;
+    Error e;
+    Buffer text = {0};
+    Bytes *pieces = memory_get(count, sizeof *pieces);
+    for (size_t i = 0; pieces && i < count; i++) {
+        const char *word = vocabulary_word(v, ids[i]);
+        pieces[i] = ids[i] == UNKNOWN ? s->pieces[s->unknown].text : (Bytes){word, strlen(word)};
+    }
+    if (!pieces || !sentencepiece_join(s, pieces, count, &text, &e))
+        line->failed = true;
+    size_t from = 0, to = unmark(text.text, text.size);
+    for (size_t space; from < to && (space = space_length(text.text + from, to - from));)
+        from += space;
+    for (size_t space; from < to && (space = space_behind(text.text + from, to - from));)
+        to -= space;
+    if (to > from)
+        buffer_add(line, text.text + from, to - from);
+    memory_free(pieces);
+    buffer_free(&text);
+}
+
 void subwords_words(const Subwords *p, const int32_t *ids, size_t count, Buffer *words)
 {
     switch (p->type) {
@@ -327,6 +424,10 @@ void subwords_line(const Subwords *p, const int32_t *ids, size_t count, Buffer *
     size_t before_end = 0;
     while (before_end < count && ids[before_end] != END)
         before_end++;
+    if (p->type == SUBWORDS_SENTENCEPIECE) {
+        pieces_line(p, ids, before_end, line);
+        return;
+    }
     if (p->apart) {
         words_line(&p->target, ids, before_end, line);
         return;

@@ -11,6 +11,7 @@
  *     bpe         byte pairs (core/text/bpe.h): all subwords that the words of both sides are cut into
  *     wordpiece   BERT's subwords (core/text/wordpiece.h): id 2 + n is line n of vocab.txt, from 0, and [UNK] is 0
  *     gpt2        byte pairs of bytes (core/text/gpt2.h): id 2 + n is the subword that encoder.json calls n
+ *     sentencepiece  pieces of a model (core/text/sentencepiece.h), in its order; import has others, by name
  *
  * One vocabulary serves both sides, except where the target is not written in words of a language: then `apart` says
  * so, its tokens are what stands between spaces, and have ids of their own. A vocabulary is learned from the training part, or read from files that are given, as
@@ -20,8 +21,12 @@
  *     bpe         SUBWORD COUNT: which subwords may be given  merges, as subword-nmt writes them
  *     wordpiece   vocab.txt
  *     gpt2        encoder.json                            vocab.bpe
+ *     sentencepiece  a .model, which cuts both sides
  *
- * In the run are vocabulary.tsv (words, shapes, bpe), codes.bpe and kept.txt (bpe), vocab.txt (wordpiece), encoder.json
+ * Where the vocabulary has <pad>, as Marian's has, the decoder begins with it, not with </s>, and no translation has it. A line
+ * of such a run may begin with the code of a language, >>de<<, which is a token.
+ *
+ * In the run are vocabulary.tsv (words, shapes, bpe, sentencepiece), source.spm and target.spm (sentencepiece), codes.bpe and kept.txt (bpe), vocab.txt (wordpiece), encoder.json
  * and vocab.bpe (gpt2), and target.tsv where the target is apart, so that it stands on its own. */
 #ifndef ENCDEC_SUBWORDS_H
 #define ENCDEC_SUBWORDS_H
@@ -30,6 +35,7 @@
 #include "base/thread.h"
 #include "core/text/bpe.h"
 #include "core/text/gpt2.h"
+#include "core/text/sentencepiece.h"
 #include "core/text/tree_tokens.h"
 #include "core/text/wordpiece.h"
 #include "encdec/tokens.h"
@@ -42,7 +48,8 @@ typedef enum SubwordType {
     SUBWORDS_BPE,
     SUBWORDS_WORDPIECE,
     SUBWORDS_GPT2,
-    SUBWORDS_SHAPES
+    SUBWORDS_SHAPES,
+    SUBWORDS_SENTENCEPIECE
 } SubwordType;
 
 typedef struct SubwordsOptions {
@@ -50,7 +57,7 @@ typedef struct SubwordsOptions {
     size_t size;   /* ids of words or BERT's subwords that are learned, at most; 0: as many as there are */
     size_t merges; /* of byte pairs that are learned, at most */
     bool lower;    /* BERT's subwords are of words in lower case and without accents */
-    bool apart;    /* the target has a vocabulary of its own: trees, in which words are */
+    bool apart;    /* the target has a vocabulary of its own: trees, in which words are; or pieces */
     TreeLeaves leaves;
     bool word_positions; /* the decoder's positions count words */
     Tokens
@@ -76,7 +83,12 @@ typedef struct Subwords {
     Vocabulary kept; /* of byte pairs: the subwords that may be given; without any, all may */
     WordPiece wordpiece;
     Gpt2 gpt2;
+    SentencePiece pieces[SIDES_USED];
+    int32_t pad; /* of the target; 0: there is none */
 } Subwords;
+
+/* What a decoder starts from. */
+static inline int32_t subwords_begin(const Subwords *p) { return p->pad ? p->pad : END; }
 
 /* A text that is learned from, and which side's language it is in. */
 typedef struct SubwordsText {
@@ -104,6 +116,9 @@ bool subwords_suit(const SubwordsOptions *o, Error *e);
 bool subwords_learn(Subwords *p, const SubwordsOptions *o, const SubwordsText *texts, size_t count, Pool *pool,
                     SubwordsSeen *seen, Error *e);
 void subwords_close(Subwords *p);
+
+/* Of pieces: finds <pad>, where the vocabulary has one. */
+void subwords_find_pad(Subwords *p);
 
 /* The files of a run that belong to them. */
 bool subwords_write(const Subwords *p, const char *folder, Error *e);
@@ -146,6 +161,7 @@ typedef struct Cutter {
     Ids of_coder; /* the id of each subword that the coder has given so far */
     Buffer words; /* of the line, where they are not as in the text */
     Buffer own;   /* its ids as the vocabulary numbers them, from 0 */
+    Cuts cuts;
 } Cutter;
 
 bool cutter_open(Cutter *c, const Subwords *p, Error *e);

@@ -271,7 +271,8 @@ static bool learn_from(Subwords *p, const SubwordsOptions *o, const Vocabulary *
 
 static bool is_given(const SubwordsOptions *o)
 {
-    return o->type == SUBWORDS_BYTES || o->type == SUBWORDS_GPT2 || (o->type != SUBWORDS_BPE && o->vocabulary);
+    return o->type == SUBWORDS_BYTES || o->type == SUBWORDS_GPT2 || o->type == SUBWORDS_SENTENCEPIECE ||
+           (o->type != SUBWORDS_BPE && o->vocabulary);
 }
 
 /* The tokens of a target that is apart. */
@@ -280,7 +281,7 @@ static bool learn_target(Subwords *p, const SubwordsOptions *o, const SubwordsTe
 {
     Vocabulary tokens;
     uint64_t lines = 0;
-    if (!o->apart)
+    if (!o->apart || o->type == SUBWORDS_SENTENCEPIECE)
         return true;
     if (!vocabulary_open(&tokens, e))
         return false;

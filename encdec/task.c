@@ -162,7 +162,7 @@ bool encdec_subwords_options(SubwordsOptions *o, const EncDec *c, Error *e)
                            .size = v->size,
                            .merges = v->merges,
                            .lower = v->lower,
-                           .apart = v->trees,
+                           .apart = v->trees || v->two_vocabularies,
                            .leaves = (TreeLeaves)v->leaves,
                            .word_positions = v->word_positions,
                            .codes = v->codes,
@@ -171,7 +171,7 @@ bool encdec_subwords_options(SubwordsOptions *o, const EncDec *c, Error *e)
                            .threshold = v->threshold,
                            .dropout = v->bpe_dropout > 0};
     return subwords_suit(o, e) &&
-           (o->type == SUBWORDS_BYTES || o->type == SUBWORDS_GPT2 ||
+           (o->type == SUBWORDS_BYTES || o->type == SUBWORDS_GPT2 || o->type == SUBWORDS_SENTENCEPIECE ||
             tokens_open(&o->tokens, (TokensRule)v->tokens, (const char *[]){v->source, v->target}, e));
 }
 
@@ -200,6 +200,8 @@ static bool suits(EncDec *c, Error *e)
         return refuse(c, e, "--bpe-dropout drops merges of byte pairs, and needs --type bpe");
     if (c->options->trees && c->options->shared.registers)
         return refuse(c, e, "--registers are not for --trees, whose positions belong to words");
+    if (c->options->two_vocabularies && c->options->type != SUBWORDS_SENTENCEPIECE)
+        return refuse(c, e, "--two-vocabularies needs --type sentencepiece");
     return network_suits(&c->options->shared, e) || app_misused(&c->app);
 }
 
@@ -212,11 +214,13 @@ static bool build(EncDec *c, size_t subwords, size_t targets, Error *e)
     return model_open(&c->model, c->options, subwords, targets, e);
 }
 
-static bool build_for(EncDec *c, const Subwords *p, Error *e)
+bool encdec_build(EncDec *c, const Subwords *p, Error *e)
 {
     if (!build(c, p->count, p->target.count, e))
         return false;
     c->model.moves = p->moves;
+    c->model.begin = subwords_begin(p);
+    c->model.begin_only = p->pad != 0;
     return true;
 }
 
@@ -234,7 +238,8 @@ static void search_as_parser(EncDec *c)
 
 bool encdec_open_run(EncDec *c, Error *e)
 {
-    if (!app_open_run(&c->app, c->options->shared.run, false, e) || !read_run(c, e) || !build_for(c, &c->subwords, e))
+    if (!app_open_run(&c->app, c->options->shared.run, false, e) || !read_run(c, e) ||
+        !encdec_build(c, &c->subwords, e))
         return false;
     search_as_parser(c);
     return true;
@@ -301,7 +306,7 @@ static bool open_all(App *a, Error *e)
                               .seed = (uint32_t)o->seed};
     c->app.data.scored = SPLIT_VALID;
     c->app.figure_name = c->options->trees ? "F1" : NULL;
-    if (!build_for(c, c->bitext.subwords, e) ||
+    if (!encdec_build(c, c->bitext.subwords, e) ||
         !recut_open(&c->recut, c->bitext.subwords, c->options->bpe_dropout, (uint32_t)o->seed, c->model.context, e) ||
         !order_open(&c->app.data.order, train->length, train->count, &how, e) || !encdec_task(c, e))
         return false;
@@ -335,7 +340,8 @@ static bool open_model(App *a, Error *e)
         return false;
     if (!a->run && !subwords_planned(&subwords, planned, e))
         return false;
-    if (a->run ? !build_for(c, &c->subwords, e) : !build(c, planned[SOURCE], subwords.apart ? planned[TARGET] : 0, e))
+    if (a->run ? !encdec_build(c, &c->subwords, e)
+               : !build(c, planned[SOURCE], subwords.apart ? planned[TARGET] : 0, e))
         return false;
     if (!encdec_task(c, e))
         return false;

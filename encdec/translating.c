@@ -18,7 +18,7 @@ static Tensor *logits(const void *model, Tape *t, const Rows *target, const Atte
 
 static TranslateNetwork network_of(const Model *m)
 {
-    return (TranslateNetwork){m, &m->decoder, END, m->moves, memory, logits};
+    return (TranslateNetwork){m, &m->decoder, m->begin, m->moves, memory, logits, m->begin_only};
 }
 
 TranslatingOptions translating_options(const EncdecOptions *v, const Model *m, size_t best, const TrainerOptions *t)

@@ -6,7 +6,7 @@
 /* Those that another embedding computed, if they are the sinusoids wanted here and go as far. */
 static Parameter *sinusoids_of(const Embedding *shared, const EmbeddingOptions *o)
 {
-    Parameter *p = shared && o->positions == POSITIONS_SINUSOID ? shared->positions : NULL;
+    Parameter *p = shared && positions_are_sinusoids(o->positions) ? shared->positions : NULL;
     return p && p->role == ROLE_CONSTANT && p->shape[0] >= o->context ? p : NULL;
 }
 

@@ -5,7 +5,20 @@
 
 #include "core/tensor/parameters.h"
 
-typedef enum Positions { POSITIONS_NONE, POSITIONS_LEARNED, POSITIONS_SINUSOID, POSITIONS_ROTARY } Positions;
+typedef enum Positions {
+    POSITIONS_NONE,
+    POSITIONS_LEARNED,
+    POSITIONS_SINUSOID,
+    POSITIONS_ROTARY,
+    POSITIONS_HALVES, /* sinusoids whose sines come first, then the cosines */
+    POSITIONS_SLOWER /* the same, as Tensor2Tensor and Marian have them: the slowest turns 10000 times as slowly as the first */
+} Positions;
+
+/* Whether they are computed, as a table. */
+static inline bool positions_are_sinusoids(Positions kind)
+{
+    return kind == POSITIONS_SINUSOID || kind == POSITIONS_HALVES || kind == POSITIONS_SLOWER;
+}
 
 /* A table [context, dim] that is learned or computed, or NULL for none and rotary. */
 Parameter *positions_new(Parameters *p, Positions kind, size_t context, size_t dim, const char *name);

@@ -43,6 +43,8 @@ static const OptionChoice positions[] = {{"none", POSITIONS_NONE},
                                          {"learned", POSITIONS_LEARNED},
                                          {"sinusoid", POSITIONS_SINUSOID},
                                          {"rotary", POSITIONS_ROTARY},
+                                         {"sinusoid-halves", POSITIONS_HALVES},
+                                         {"sinusoid-slower", POSITIONS_SLOWER},
                                          {NULL, 0}};
 static const OptionChoice distances[] = {
     {"none", DISTANCE_NONE}, {"bias", DISTANCE_BIAS}, {"alibi", DISTANCE_ALIBI},

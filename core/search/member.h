@@ -19,6 +19,8 @@ typedef struct TranslateNetwork {
 
     /* logits [N,V] of packed positions, over what the caches of `context` hold: one in each row, or none. */
     Tensor *(*logits)(const void *model, Tape *t, const Rows *target, const AttentionContext *context);
+
+    bool begin_only; /* no translation has the token that a decoder starts from */
 } TranslateNetwork;
 
 typedef struct TranslateMember {

@@ -7,6 +7,7 @@
 #include "kernels/cost/cost.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +24,8 @@ typedef struct Worker {
     Tensor *live;            /* [members] their logits in a step, where the host chooses; */
     double *logits;          /* [words] those of one row */
     size_t *most;            /* [sentences] of the batch */
-    int32_t *which;          /* [slots, beam] what a step's choices are, from the device */
-    double *values;          /* [slots, beam] */
+    int32_t *which;          /* [slots, beam + 1] what a step's choices are, from the device */
+    double *values;          /* [slots, beam + 1] */
     double *ends;            /* [slots] */
     int32_t *tokens;         /* [most] of one hypothesis */
     double *log_each;        /* [most + 1] */
@@ -85,8 +86,8 @@ static bool open_lists(Worker *w, const TranslateOptions *o, Error *e)
     const size_t slots = slots_of(o);
     w->source = memory_get(o->sentences, sizeof *w->source);
     w->most = memory_get(o->sentences, sizeof *w->most);
-    w->which = memory_get(slots * o->beam.beam, sizeof *w->which);
-    w->values = memory_get(slots * o->beam.beam, sizeof *w->values);
+    w->which = memory_get(slots * (o->beam.beam + 1), sizeof *w->which);
+    w->values = memory_get(slots * (o->beam.beam + 1), sizeof *w->values);
     w->ends = memory_get(slots, sizeof *w->ends);
     w->tokens = memory_get(o->most, sizeof *w->tokens);
     w->log_each = memory_get(o->most + 1, sizeof *w->log_each);
@@ -141,20 +142,37 @@ static void worker_close(Worker *w)
 
 /* ---- one batch */
 
+/* One more than the beam holds, where one of them may be a token that no translation has. */
 static Choices choose_on_device(Member *m, const Beams *b)
 {
     const Tensor live = member_read_targets(m, b);
-    return choices(&m->tape, &live, b->options.beam, b->options.end);
+    return choices(&m->tape, &live, b->options.beam + m->n->begin_only, b->options.end);
+}
+
+/* Each row's choices [count] become [count - 1], without this token or without the last one. */
+static void leave_out(Worker *w, int32_t token, size_t rows, size_t count)
+{
+    for (size_t r = 0, to = 0; r < rows; r++) {
+        const size_t end = (r + 1) * (count - 1);
+        for (size_t i = r * count; i < (r + 1) * count && to < end; i++) {
+            if (w->which[i] == token)
+                continue;
+            w->which[to] = w->which[i];
+            w->values[to++] = w->values[i];
+        }
+    }
 }
 
 static void fetch_choices(Worker *w)
 {
     Member *m = w->member;
     Choices c = choose_on_device(m, &w->beams);
-    size_t all = c.positions * c.count;
+    const size_t rows = w->beams.row_count, all = rows * c.count; /* positions that fill up have no room here */
     m->k->download(m->stream, w->which, c.which, all * sizeof *w->which);
     download_doubles(m->k, m->stream, w->values, c.values, all);
-    download_doubles(m->k, m->stream, w->ends, c.one, c.positions);
+    download_doubles(m->k, m->stream, w->ends, c.one, rows);
+    if (m->n->begin_only)
+        leave_out(w, m->n->begin, rows, c.count);
     tape_reset(&m->tape);
 }
 
@@ -175,6 +193,8 @@ static void choose_on_host(Worker *w)
             next_add(&w->next, w->logits, i, w->members);
         }
         beams_tokens(b, r, w->tokens);
+        if (w->member->n->begin_only)
+            w->next.log_p[w->member->n->begin] = (double)-INFINITY;
         const NextRow row = {w->tokens, b->steps, s->prefix, s->prefix_length, s->number, (uint32_t)(slot % beam),
                              s->most,   s->about};
         next_choose(&w->next, &row, beam, w->which + r * beam, w->values + r * beam);

@@ -38,7 +38,10 @@ typedef struct Prefixes {
     size_t size;                   /* of which there are this many */
 } Prefixes;
 
-static inline Prefixes prefixes_begin(const SortedTexts *s) { return (Prefixes){s->list, s->list + s->count, 0}; }
+static inline Prefixes prefixes_begin(const SortedTexts *s)
+{
+    return (Prefixes){s->list, s->count ? s->list + s->count : s->list, 0};
+}
 
 /* One byte more; false: no text begins so. */
 bool prefixes_step(Prefixes *p, char byte);

@@ -1,0 +1,328 @@
+/* encdec import: Marian models of transformers (tests/fixtures/marian.py) read the same tokens here, compute the same and write the
+ * same; they are runs like others; and what is no such model is refused. */
+#include "base/file.h"
+#include "base/memory.h"
+#include "core/program/heads.h"
+#include "core/run/safetensors.h"
+#include "core/session/session.h"
+#include "encdec/encdec.h"
+#include "tests/cases.h"
+#include "tests/command.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MARIAN "tests/fixtures/marian/"
+
+static const char *const names[] = {"plain", "odd", "two", "untied"};
+enum { MODELS = sizeof names / sizeof *names, PAIRS = 3, LONGEST = 40 };
+static const char *const texts[PAIRS][2] = {
+    {"The weights of the model", "of the words"},
+    {"It's 12 caf\xC3\xA9s \xE2\x80\x94 \xEF\xAC\x81ne,  no?", "a"},
+    {">>de<< the \xE4\xB8\xAD\xE6\x96\x87", "\xC3\xA9 <br /> model weights that it has read"}};
+
+static void setup(void) { command_program("encdec"); }
+
+static const char *imported(const char *name)
+{
+    const char *run = fresh_path("run");
+    works("import " MARIAN "%s --out %s -q", name, run);
+    return run;
+}
+
+/* ---- what it computes: the run is open in this process, as score opens it */
+
+typedef struct Opened {
+    EncdecOptions values;
+    InspectOptions inspect;
+    AppKind kind;
+    Program program;
+    Options options;
+    EncDec c;
+    Trainer trainer;
+} Opened;
+
+static Tensor *logits(void *self, Tape *t, const Rows *rows)
+{
+    return model_pairs(t, &((const EncDec *)self)->model, &rows[SOURCE], &rows[TARGET]);
+}
+
+static void opened_run(Opened *o, const char *run, const char *device, const char *precision)
+{
+    static const Command commands[] = {{"score", COMMAND_SCORE, NULL, "", encdec_score}};
+    char *arguments[] = {"encdec",      "score",
+                         "--run",       (char *)(uintptr_t)run,
+                         "--device",    (char *)(uintptr_t)device,
+                         "--precision", (char *)(uintptr_t)precision,
+                         "-q"};
+    Error e;
+    *o = (Opened){.kind = encdec_kind, .program = encdec_program};
+    const OptionTable tables[] = {{shared_options, shared_option_count, &o->values.shared},
+                                  {encdec_options, encdec_option_count, &o->values},
+                                  {inspect_options, inspect_option_count, &o->inspect}};
+    o->program.commands = commands;
+    o->program.command_count = 1;
+    o->c = (EncDec){.app = {.kind = &o->kind, .options = &o->values.shared, .command_line = &o->options},
+                    .options = &o->values};
+    ck_done(options_open(&o->options, &o->program, tables, 3, &e), e);
+    ck_done(options_parse(&o->options, sizeof arguments / sizeof *arguments, arguments, &e), e);
+    ck_done(encdec_open_run(&o->c, &e) && encdec_task(&o->c, &e), e);
+    o->c.app.task.score_rows = o->c.app.task.most_rows = 1;
+    o->c.app.task.loss = logits;
+    ck_done(app_open_trainer(&o->c.app, &o->trainer, &e), e);
+}
+
+static void opened_close(Opened *o)
+{
+    trainer_close(&o->trainer);
+    app_close(&o->c.app);
+    options_close(&o->options);
+}
+
+/* A pair of texts as a batch's only row. */
+static void fill(const EncDec *c, Batch *b, const char *const pair[SIDES_USED])
+{
+    Ids ids[SIDES_USED] = {{0}, {0}};
+    Cutter cutter;
+    Error e;
+    batch_clear(b);
+    ck_done(cutter_open(&cutter, &c->subwords, &e), e);
+    for (size_t s = 0; s < SIDES_USED; s++)
+        ck_done(cutter_ids(&cutter, s, (Line){pair[s], strlen(pair[s])}, &ids[s], &e) && ids_add(&ids[s], END, &e), e);
+    const size_t length[2] = {0, ids[SOURCE].count > ids[TARGET].count ? ids[SOURCE].count : ids[TARGET].count};
+    const SentencePairs one = {.count = 1,
+                               .ids = {ids[SOURCE].id, ids[TARGET].id},
+                               .start = {(size_t[]){0, ids[SOURCE].count}, (size_t[]){0, ids[TARGET].count}},
+                               .length = (size_t *)(uintptr_t)length,
+                               .begin = c->model.begin};
+    pairs_row(&one, 0, b);
+    cutter_close(&cutter);
+    ids_close(&ids[SOURCE]);
+    ids_close(&ids[TARGET]);
+}
+
+static void compare(Opened *o, Safetensors *file, const Batch *b, size_t pair, double by)
+{
+    static double theirs[1 << 14], ours[1 << 14];
+    char name[20];
+    Error e;
+    Worker *w = &o->trainer.worker[0];
+    snprintf(name, sizeof name, "logits.%zu", pair);
+    const SafeTensor *t = safetensors_find(file, name);
+    ck_assert(t && safe_elements(t) <= 1 << 14);
+    ck_done(safetensors_read(file, t, SAFE_F64, theirs, safe_elements(t), &e), e);
+    const Tensor *y = session_run(w, b, logits, &o->c);
+    const size_t count = safe_elements(t);
+    ck_assert_uint_ge(y->rows, t->shape[0]); /* filled up to a multiple of 32 */
+    ck_assert_uint_eq(y->columns, t->shape[1]);
+    ck_done(session_doubles(w, y, 0, count, ours, &e), e);
+    double largest = 1;
+    for (size_t k = 0; k < count; k++)
+        largest = fmax(largest, fabs(theirs[k]));
+    for (size_t k = 0; k < count; k++)
+        ck_assert_msg(fabs(ours[k] - theirs[k]) <= by * largest, "pair %zu, %zu: %.12g, there %.12g", pair, k, ours[k],
+                      theirs[k]);
+    session_end(w);
+}
+
+static void compute_as_theirs(const char *name, const char *device, const char *precision, double by)
+{
+    char path[300];
+    const char *run = imported(name);
+    Safetensors *file;
+    Opened o;
+    Batch b;
+    Error e;
+    snprintf(path, sizeof path, MARIAN "%s/reference.safetensors", name);
+    ck_done(safetensors_open(&file, path, &e), e);
+    opened_run(&o, run, device, precision);
+    const BatchSize size = {.sides = SIDES_USED, .rows = 1, .positions = {LONGEST, LONGEST}};
+    ck_done(batch_open(&b, &size, &e), e);
+    for (size_t i = 0; i < PAIRS; i++) {
+        fill(&o.c, &b, texts[i]);
+        compare(&o, file, &b, i, by);
+    }
+    batch_close(&b);
+    opened_close(&o);
+    safetensors_close(file);
+}
+
+START_TEST(in_f64_it_computes_what_transformers_does) { compute_as_theirs(names[_i], "plain", "f64", 1e-9); }
+START_TEST(in_f32_it_computes_that_to_rounding) { compute_as_theirs(names[_i], "cpu", "f32", 1e-5); }
+
+/* ---- tokens */
+
+START_TEST(tokens_are_those_of_transformers)
+{
+    char path[200];
+    snprintf(path, sizeof path, "marian/%s/tokens", names[_i]);
+    Cases cases = cases_open(path);
+    const SubwordsOptions o = {.type = SUBWORDS_SENTENCEPIECE, .apart = !strcmp(names[_i], "two")};
+    Subwords p;
+    Cutter cutter;
+    Error e;
+    ck_done(subwords_read(&p, &o, imported(names[_i]), &e) && cutter_open(&cutter, &p, &e), e);
+    for (size_t i = 0; i < cases.list->count; i++)
+        for (size_t side = 0; side < SIDES_USED; side++) {
+            const Json *one = &cases.list->items[i], *text = case_value(one, 0);
+            Ids ids = {0};
+            Buffer found = {0};
+            ck_done(cutter_ids(&cutter, side, (Line){text->text, text->size}, &ids, &e) && ids_add(&ids, END, &e), e);
+            buffer_add(&found, ids.id, ids.count * sizeof *ids.id);
+            case_expect_ids(one, 1 + side, &found);
+            buffer_free(&found);
+            ids_close(&ids);
+        }
+    cutter_close(&cutter);
+    subwords_close(&p);
+    cases_close(&cases);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
+/* ---- translations */
+
+static void expect_lines(const char *out, const Cases *cases, size_t at)
+{
+    for (size_t i = 0; i < cases->list->count; i++) {
+        const Json *wanted = case_value(&cases->list->items[i], at);
+        const size_t size = strcspn(out, "\n");
+        ck_assert_msg(size == wanted->size && !memcmp(out, wanted->text, size), "'%.*s', there '%s'", (int)size, out,
+                      wanted->text);
+        out += size + 1;
+    }
+}
+
+START_TEST(greedy_translations_are_those_of_transformers)
+{
+    char path[200];
+    Buffer lines = {0};
+    snprintf(path, sizeof path, "marian/%s/translations", names[_i]);
+    Cases cases = cases_open(path);
+    const char *run = imported(names[_i]);
+    for (size_t i = 0; i < cases.list->count; i++)
+        buffer_print(&lines, "%s\n", case_value(&cases.list->items[i], 0)->text);
+    command_input(lines.text, lines.size);
+    Said s = must("translate --run %s --beam 1 --max-extra 5 -q", run);
+    expect_lines(s.out, &cases, 2);
+    said_free(&s);
+    buffer_free(&lines);
+    cases_close(&cases);
+}
+
+/* ---- it is a run */
+
+START_TEST(it_is_scored_shown_and_learns_further)
+{
+    static char run[700];
+    const char *folder = fresh_path("texts");
+    Buffer lines = {0};
+    Error e;
+    snprintf(run, sizeof run, "%s", imported(names[_i]));
+    ck_done(folder_make(folder, &e), e);
+    for (int i = 0; i < 60; i++)
+        buffer_print(&lines, "the weights of word %d\n", i);
+    write_in(folder, "train.en", lines.text, lines.size);
+    write_in(folder, "train.fr", lines.text, lines.size);
+    buffer_free(&lines);
+    Json *before = must_json("eval --run %s --data %s --split train --bleu=no --json", run, folder);
+    works("train --resume %s --data %s --steps 20 --lr 0.003 --warmup 1 --batch-tokens 200 -q", run, folder);
+    Json *after = must_json("eval --run %s --split train --bleu=no --json", run);
+    ck_assert_double_lt(json_real(after, "loss"), json_real(before, "loss") - 0.5);
+    json_free(before);
+    json_free(after);
+    works("heads --run %s --text the_weights --json", run);
+    command_input("the weights\n", 12);
+    Said s = must("translate --run %s --sample --seed 2 --nbest 3 -q", run);
+    ck_assert(!strstr(s.out, "<pad>"));
+    said_free(&s);
+    works("info --run %s", run);
+    write_in(folder, "train.fr", "other\n", 6); /* the first data are the run's from then on */
+    write_in(folder, "train.en", "other\n", 6);
+    refused(1, "was trained on other data", "train --resume %s --data %s --steps 30 -q", run, folder);
+}
+
+/* ---- what is refused */
+
+static const char *copied(const char *name)
+{
+    static const char *const files[] = {"config.json", "vocab.json", "model.safetensors", "source.spm", "target.spm"};
+    static char folder[700];
+    Error e;
+    snprintf(folder, sizeof folder, "%s", fresh_path("folder"));
+    ck_done(folder_make(folder, &e), e);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[300];
+        snprintf(path, sizeof path, MARIAN "%s/%s", name, files[i]);
+        copy_in(path, folder, files[i]);
+    }
+    return folder;
+}
+
+START_TEST(what_would_change_its_meaning_is_refused_by_name)
+{
+    static const Edit edits[] = {
+        {"config.json", "\"model_type\": \"marian\"", "\"model_type\": \"bart\"",
+         "'model_type' is bart; marian can be"},
+        {"config.json", "MarianMTModel", "MarianModel", "'architectures' is MarianModel"},
+        {"config.json", "{", "{\"normalize_before\": true,", "'normalize_before' must be false"},
+        {"config.json", "{", "{\"static_position_embeddings\": false,", "'static_position_embeddings' must be true"},
+        {"config.json", "{", "{\"add_bias_logits\": true,", "'add_bias_logits' must be false"},
+        {"config.json", "{", "{\"quantization_config\": {},", "'quantization_config' is not supported"},
+        {"config.json", "{", "{\"bad_words_ids\": [[3]],", "'bad_words_ids' must be that of <pad> alone"},
+        {"config.json", "\"decoder_ffn_dim\": 20", "\"decoder_ffn_dim\": 21", "'decoder_ffn_dim' 21 differs"},
+        {"config.json", "\"swish\"", "\"mish\"", "'activation_function' is mish, which is not supported"},
+        {"config.json", "\"eos_token_id\": 0", "\"eos_token_id\": 2", "'eos_token_id' is not the id of </s>, 0"},
+        {"config.json", "\"decoder_start_token_id\": 2", "\"decoder_start_token_id\": 1",
+         "'decoder_start_token_id' is not"},
+        {"config.json", "\"encoder_attention_heads\": 3,", "\"encoder_attention_heads\": 5,",
+         "'encoder_attention_heads' 5"},
+        {"config.json", "\"encoder_layers\": 2", "\"encoder_layers\": 1", "has no place in the model"},
+        {"config.json", "\"encoder_layers\": 2", "\"encoder_layers\": 3", "is missing"},
+        {"config.json", "\"d_model\": 12", "\"d_model\": 9", "of another shape"},
+        {"vocab.json", "\"</s>\"", "\"<s>\"", "has no token </s>"},
+        {"vocab.json", "\"<pad>\"", "\"<pa>\"", "has no <pad>"},
+        {"vocab.json", ": 7,", ": 6,", "have the same id 6"},
+        {"vocab.json", ": 7,", ": 7000,", "is not a number from 0 to"},
+        {"vocab.json", ", \"<pad>\"", ", \"more\": 900, \"<pad>\"", "is not a number from 0 to"},
+    };
+    const char *folder = copied("plain"), *run = fresh_path("run");
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++)
+        import_refused(folder, run, &edits[i]);
+}
+
+START_TEST(a_folder_that_is_not_whole_is_refused)
+{
+    static const char *const files[] = {"model.safetensors", "source.spm", "target.spm", "vocab.json", "config.json"};
+    const char *folder = copied("plain"), *run = fresh_path("run");
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[800];
+        size_t size;
+        char *bytes = read_in(folder, files[i], &size);
+        write_in(folder, files[i], bytes, size / 2);
+        refused(1, files[i], "import %s --out %s -q", folder, run);
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        ck_assert_int_eq(remove(path), 0);
+        refused(1, files[i], "import %s --out %s -q", folder, run);
+        write_in(folder, files[i], bytes, size);
+        memory_free(bytes);
+    }
+    refused(2, "Give --out RUN", "import %s", folder);
+    refused(2, "Name one folder", "import --out %s", run);
+    ck_assert(!folder_exists(run));
+}
+
+static const Test tests[] = {TEST_LOOP(in_f64_it_computes_what_transformers_does, MODELS),
+                             TEST_LOOP(in_f32_it_computes_that_to_rounding, MODELS),
+                             TEST_LOOP(tokens_are_those_of_transformers, MODELS),
+                             TEST_LOOP(greedy_translations_are_those_of_transformers, MODELS),
+                             TEST_LOOP(it_is_scored_shown_and_learns_further, MODELS),
+                             TEST(what_would_change_its_meaning_is_refused_by_name),
+                             TEST(a_folder_that_is_not_whole_is_refused)};
+
+int main(int argc, char **argv)
+{
+    test_folders_in_memory();
+    setup();
+    return suite_run("encdec/import", tests, sizeof tests / sizeof *tests, argc, argv);
+}
