@@ -23,7 +23,7 @@ void expect_file(const char *path, const char *text, size_t size)
     memory_free(expected);
 }
 
-void expect_same(const char *path, const char *as)
+void expect_same_file(const char *path, const char *as)
 {
     size_t size;
     char *text = contents(path, &size);

@@ -11,7 +11,7 @@
 char *contents(const char *path, size_t *size);
 
 void expect_file(const char *path, const char *text, size_t size);
-void expect_same(const char *path, const char *as);
+void expect_same_file(const char *path, const char *as);
 
 /* A path in one folder for the whole test; good until the next but one. */
 const char *place(const char *name);
