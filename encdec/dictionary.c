@@ -158,6 +158,8 @@ void dictionary_close(Dictionary *d)
     *d = (Dictionary){0};
 }
 
+double dictionary_share(const Dictionary *d, int32_t source, int32_t target) { return d->p[find(d, source, target)]; }
+
 int32_t dictionary_best(const Dictionary *d, int32_t source)
 {
     size_t best = d->start[source];

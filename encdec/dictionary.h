@@ -22,6 +22,9 @@ typedef struct Dictionary {
 bool dictionary_learn(Dictionary *d, const SentencePairs *pairs, size_t ids, size_t rounds, Error *e);
 void dictionary_close(Dictionary *d);
 
+/* t(t | s) of words that some pair has. */
+double dictionary_share(const Dictionary *d, int32_t source, int32_t target);
+
 /* The likeliest translation, of several the one with the lowest id; UNKNOWN for a word that no pair has. */
 int32_t dictionary_best(const Dictionary *d, int32_t source);
 

@@ -3,6 +3,7 @@
 #define ENCDEC_ENCDEC_H
 
 #include "core/program/app.h"
+#include "encdec/alignments.h"
 #include "encdec/data.h"
 #include "encdec/model.h"
 
@@ -10,8 +11,9 @@ typedef struct EncDec {
     App app; /* first: what core/program hands back as an App is one of these */
     EncdecOptions *options;
     Bitext bitext;
-    Subwords subwords; /* an opened run's */
-    Recut recut;       /* the training part's words, where merges are dropped */
+    Subwords subwords;     /* an opened run's */
+    Alignments alignments; /* of the training part, for --guided-alignment; otherwise empty */
+    Recut recut;           /* the training part's words, where merges are dropped */
     Model model;
 } EncDec;
 

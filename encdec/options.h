@@ -23,7 +23,9 @@ typedef struct EncdecOptions {
     const char *file[3][2]; /* parts and sides as in source.h */
     int type, tokens;
     size_t size, merges, threshold, longest, batch_tokens, micro_tokens;
-    double bpe_dropout;
+    double bpe_dropout, guided;
+    size_t guided_layer, guided_head;
+    const char *alignments;
     bool lower, by_length;
     bool trees, word_positions, keep_outer, keep_functions, keep_traces;
     int leaves;

@@ -23,22 +23,47 @@ static const char *const data_options[] = {
 
 static void row(const App *a, Split split, size_t i, Batch *b)
 {
-    pairs_row(&((const EncDec *)a)->bitext.parts[split], i, b);
+    const EncDec *c = (const EncDec *)a;
+    pairs_row(&c->bitext.parts[split], i, b);
+    if (c->alignments.start)
+        alignments_row(NULL, &c->bitext.parts[split], i, 0, 0, b);
 }
 
-static void dropping_batch(void *app, uint64_t step, Batch *b)
+/* Where rows of the training part are more than their pairs. */
+static void training_batch(void *app, uint64_t step, Batch *b)
 {
     EncDec *c = app;
+    const SentencePairs *p = &c->bitext.parts[SPLIT_TRAIN];
     size_t count;
     const size_t *pair = order_batch(&c->app.data.order, step, &count);
     batch_clear(b);
     for (size_t i = 0; i < count; i++)
-        recut_row(&c->recut, &c->bitext.parts[SPLIT_TRAIN], pair[i], step, b);
+        if (c->alignments.start) {
+            pairs_row(p, pair[i], b);
+            alignments_row(&c->alignments, p, pair[i], (uint32_t)c->options->shared.seed, step, b);
+        } else {
+            recut_row(&c->recut, p, pair[i], step, b);
+        }
+}
+
+static size_t guided_layer(const EncDec *c)
+{
+    const bool given = options_source(c->app.command_line, "guided-layer") != FROM_DEFAULT;
+    return given ? c->options->guided_layer : c->model.decoder.depth - 1;
 }
 
 static Tensor *logits(const void *self, Tape *t, const Rows *rows)
 {
-    return model_pairs(t, &((const EncDec *)self)->model, &rows[SOURCE], &rows[TARGET]);
+    const EncDec *c = self;
+    AttentionContext context = context_across(&rows[TARGET], &rows[SOURCE]);
+    Guide *guide = NULL;
+    if (c->alignments.start && t->training && !t->second_pass) {
+        guide = arena_take(&t->host, sizeof *guide);
+        *guide = (Guide){
+            .layer = guided_layer(c), .head = c->options->guided_head, .key = rows[ALIGNED].targets, .which = 1};
+    }
+    context.guide = guide;
+    return model_logits(t, &c->model, &rows[TARGET], model_memory(t, &c->model, &rows[SOURCE]), &context);
 }
 
 static Tensor *loss(void *self, Tape *t, const Rows *rows)
@@ -93,7 +118,7 @@ static void recut_task(EncDec *c)
         t->longest[s] = recut_most(&c->recut, t->longest[s]);
     t->step_positions = (size_t)(c->recut.times * (double)t->step_positions);
     t->micro_positions = larger(t->micro_positions, t->longest[SOURCE]);
-    t->batch = dropping_batch;
+    t->batch = training_batch;
 }
 
 bool encdec_task(EncDec *c, Error *e)
@@ -125,6 +150,14 @@ bool encdec_task(EncDec *c, Error *e)
                                                     : pairs;
     if (c->recut.rate > 0)
         recut_task(c);
+    if (c->alignments.start) {
+        Task *t = &c->app.task;
+        t->sides = ALIGNED + 1;
+        t->longest[ALIGNED] = t->longest[TARGET];
+        t->loss_side[1] = ALIGNED;
+        t->loss_times[1] = c->options->guided;
+        t->batch = training_batch;
+    }
     return cut_scored(c, scored, e) && (!trains(c) || encdec_sample_bytes(c, &c->app.task.beside_each, e));
 }
 
@@ -198,6 +231,18 @@ static bool suits(EncDec *c, Error *e)
         return refuse(c, e, "--context is 1: a sentence of one subword and its </s> needs 2");
     if (c->options->bpe_dropout > 0 && c->options->type != SUBWORDS_BPE)
         return refuse(c, e, "--bpe-dropout drops merges of byte pairs, and needs --type bpe");
+    if (c->options->guided > 0 && (c->options->bpe_dropout > 0 || c->options->shared.precision == NUMBER_BF16))
+        return refuse(c, e,
+                      "--guided-alignment needs fixed subwords and scores in f32: leave out --bpe-dropout and "
+                      "--precision bf16");
+    const SharedOptions *s = &c->options->shared;
+    const size_t depth = c->options->decoder_depth ? c->options->decoder_depth : s->depth;
+    if (c->options->guided > 0 && (c->options->guided_head >= s->heads || c->options->guided_layer >= depth))
+        return refuse(c, e,
+                      "--guided-layer and --guided-head count from 0: they are less than the decoder's depth and "
+                      "--heads");
+    if (c->options->alignments && !(c->options->guided > 0))
+        return refuse(c, e, "--alignments are for --guided-alignment: say how much they count, such as 0.05");
     if (c->options->trees && c->options->shared.registers)
         return refuse(c, e, "--registers are not for --trees, whose positions belong to words");
     if (c->options->two_vocabularies && c->options->type != SUBWORDS_SENTENCEPIECE)
@@ -292,6 +337,20 @@ static void print_batch(const EncDec *c)
                 meant, targets);
 }
 
+static bool open_alignments(EncDec *c, Error *e)
+{
+    const SentencePairs *train = &c->bitext.parts[SPLIT_TRAIN];
+    const char *path = c->options->alignments;
+    if (!(c->options->guided > 0))
+        return true;
+    if (path && c->bitext.sentences.held_out)
+        return fail(e,
+                    "--alignments counts lines of the training part: give validation data of its own, or none is held "
+                    "out from it");
+    return path ? alignments_read(&c->alignments, train, c->bitext.subwords, path, e)
+                : alignments_learn(&c->alignments, train, c->bitext.subwords, e);
+}
+
 static bool open_all(App *a, Error *e)
 {
     EncDec *c = (EncDec *)a;
@@ -308,7 +367,8 @@ static bool open_all(App *a, Error *e)
     c->app.figure_name = c->options->trees ? "F1" : NULL;
     if (!encdec_build(c, c->bitext.subwords, e) ||
         !recut_open(&c->recut, c->bitext.subwords, c->options->bpe_dropout, (uint32_t)o->seed, c->model.context, e) ||
-        !order_open(&c->app.data.order, train->length, train->count, &how, e) || !encdec_task(c, e))
+        !open_alignments(c, e) || !order_open(&c->app.data.order, train->length, train->count, &how, e) ||
+        !encdec_task(c, e))
         return false;
     if (!o->quiet) {
         print_pairs(c);
@@ -356,6 +416,7 @@ static void close_all(App *a)
 {
     EncDec *c = (EncDec *)a;
     model_close(&c->model);
+    alignments_close(&c->alignments);
     recut_close(&c->recut);
     bitext_close(&c->bitext);
     subwords_close(&c->subwords);

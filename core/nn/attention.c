@@ -203,11 +203,12 @@ static double scale_of(const Attention *a)
 Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows, const CacheLayer *cache,
                   RowPositions positions)
 {
-    return multihead_after(t, a, x, memory, rows, cache, positions, NULL, NULL);
+    return multihead_after(t, a, x, memory, rows, cache, positions, NULL, NULL, NULL);
 }
 
 Tensor *multihead_after(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows,
-                        const CacheLayer *cache, RowPositions positions, Tensor *first_values, Tensor **residual)
+                        const CacheLayer *cache, RowPositions positions, Tensor *first_values, Tensor **residual,
+                        const Guide *guided)
 {
     const AttentionOptions *o = &a->options;
     Tensor *qkv[3];
@@ -221,6 +222,8 @@ Tensor *multihead_after(Tape *t, const Attention *a, Tensor *x, Tensor *memory, 
     how.weights = t->hook && t->hook->weights ? t->hook->weights(t->hook, t, a->out.weight, &how) : NULL;
 
     project(t, a, x, memory, &how, cache, positions, first_values, qkv);
+    if (guided)
+        guide(t, guided, qkv[0], qkv[1], &how);
     DistanceTensors distant = distances_describe(t, &a->distances, &how);
     Tensor *y = o->composed ? attend_composed(t, &a->scoring, qkv[0], qkv[1], qkv[2], &how, residual)
                             : attend(t, a, qkv[0], qkv[1], qkv[2], distant, &how);

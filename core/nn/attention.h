@@ -14,6 +14,7 @@
 
 #include "core/nn/blend.h"
 #include "core/nn/distances.h"
+#include "core/nn/guide.h"
 #include "core/nn/linear.h"
 #include "core/nn/mask.h"
 #include "core/nn/norm.h"
@@ -74,9 +75,10 @@ Tensor *multihead(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const 
                   RowPositions positions);
 
 /* The same with tensors from earlier blocks: first_values, the first block's values at all positions, for attention
- * that has a value_blend; residual: see attend_composed. */
+ * that has a value_blend; residual: see attend_composed. guided may be NULL. */
 Tensor *multihead_after(Tape *t, const Attention *a, Tensor *x, Tensor *memory, const Attend *rows,
-                        const CacheLayer *cache, RowPositions positions, Tensor *first_values, Tensor **residual);
+                        const CacheLayer *cache, RowPositions positions, Tensor *first_values, Tensor **residual,
+                        const Guide *guided);
 
 /* Cross-attention: keys and values of memory, once, for all later calls; between cache_begin and cache_end. */
 void attention_remember(Tape *t, const Attention *a, Tensor *memory, const Rows *rows, const CacheLayer *cache);

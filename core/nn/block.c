@@ -232,12 +232,13 @@ static Tensor *run(Tape *t, const void *args, Tensor *const *inputs)
     }
     Tensor *first = enter(t, &b->branch1, s.x);
     Tensor *y = multihead_after(t, &b->attention, first, whole, &context->self_mask, context->kv_cache, positions,
-                                context->first_values, context->residual_scores ? &self : NULL);
+                                context->first_values, context->residual_scores ? &self : NULL, NULL);
     s = leave_both(t, &b->branch1, s, y);
     if (b->crosses) {
         Tensor *memory = context->cross_cache ? NULL : inputs[1];
         y = multihead_after(t, &b->cross, enter_later(t, &b->branch_cross, s.x, first), memory, &context->cross_mask,
-                            context->cross_cache, (RowPositions){0}, NULL, context->residual_scores ? &cross : NULL);
+                            context->cross_cache, (RowPositions){0}, NULL, context->residual_scores ? &cross : NULL,
+                            context->guide);
         s = leave_both(t, &b->branch_cross, s, y);
     }
     s = leave_both(t, &b->branch2, s,

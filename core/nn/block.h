@@ -82,6 +82,7 @@ typedef struct AttentionContext {
     Attend cross_mask;                  /* a decoder's: which positions of x see which of a memory */
     const CacheLayer *cross_cache;      /* keys and values of the memory; NULL: computed from the memory itself */
     Tensor *first_values;               /* the first block's values, if later blocks mix them in; NULL: they do not */
+    const Guide *guide;                 /* of a decoder's attention to a memory, in one block; NULL: none */
     bool residual_scores;               /* scores are added to those of the block before: */
     Tensor *self_scores, *cross_scores; /* NULL: there are none before. This block's scores are beside its result, in
                                          * this order */

@@ -163,6 +163,7 @@ Tensor *stack(Tape *t, const Stack *s, Tensor *x, Tensor *memory, const Attentio
             continue;
         }
         now.first_values = i ? values : NULL;
+        now.guide = context->guide && context->guide->layer == i ? context->guide : NULL;
         now.residual_scores = s->residual_scores;
         if (s->residual_scores && x->beside) /* before the first block there are none */
             now.self_scores = x->beside, now.cross_scores = x->beside->beside;

@@ -78,7 +78,8 @@ Step step_begin(Trainer *c, uint64_t number, double rate)
     optimizer_begin(&c->optimizer, c->worker[0].stream, &s.begins, number);
     for (size_t i = 0; i < LOSSES; i++) {
         double targets = (double)batch_targets(&c->batch, c->task->loss_side[i]);
-        s.begins.loss[i].scale = targets > 0 ? 1 / targets : 0;
+        const double times = c->task->loss_times[i] > 0 ? c->task->loss_times[i] : 1;
+        s.begins.loss[i].scale = targets > 0 ? times / targets : 0;
     }
     return s;
 }

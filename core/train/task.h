@@ -15,6 +15,7 @@ typedef struct Task {
                                * micro-batches by positions, not by rows. No less than the longest row */
     size_t before;             /* 1 + the side whose rows come before those of side 0; 0: none */
     size_t loss_side[LOSSES];  /* loss i is scored on the targets of this side */
+    double loss_times[LOSSES]; /* what its gradient is multiplied by; 0: nothing */
     size_t token_side;         /* whose positions are counted as tokens */
     int32_t first_word[SIDES]; /* of each side: ids from this one on are words, of which training drops some; 0: none */
     int32_t end_word[SIDES];   /* where the words end; 0: nowhere */

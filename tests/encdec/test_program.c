@@ -84,7 +84,8 @@ START_TEST(the_first_loss_is_that_of_a_guess)
 START_TEST(a_run_that_goes_on_has_the_same_bits)
 {
     static const char *const ways[] = {"--dropout 0.1 --attention-dropout 0.1 --ff-dropout 0.1 --seed 3",
-                                       "--type bpe --merges 100 --bpe-dropout 0.2 --longest 60 --context 128"};
+                                       "--type bpe --merges 100 --bpe-dropout 0.2 --longest 60 --context 128",
+                                       "--guided-alignment 0.5 --guided-head 1"};
     char whole[700], parts[720], options[200];
     size_t size, other;
     snprintf(options, sizeof options, "--steps 40 %s", ways[_i]);
@@ -302,10 +303,21 @@ START_TEST(bench_needs_no_data)
 
 START_TEST(what_cannot_be_is_refused)
 {
+    static const char lines[] = "a\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\na\n";
     const char *run = trained("--steps 1");
     refused(1, "/no/such/data", "train --run %s-2 --data /no/such/data", run);
     refused(2, "--micro-tokens", "train --run %s-2 " TINY " --micro-batch 3", run);
     refused(2, "needs --type bpe", "train --run %s-2 " TINY " --type bytes --bpe-dropout 0.1", run);
+    refused(2, "leave out --bpe-dropout", "train --run %s-2 " TINY " --type bpe --bpe-dropout 0.1 --guided-alignment 1",
+            run);
+    refused(2, "--precision bf16", "train --run %s-2 " TINY " --guided-alignment 1 --precision bf16", run);
+    refused(2, "--guided-head", "train --run %s-2 " TINY " --guided-alignment 1 --guided-head 2", run);
+    refused(2, "--guided-layer", "train --run %s-2 " TINY " --guided-alignment 1 --guided-layer 1", run);
+    refused(2, "for --guided-alignment", "train --run %s-2 " TINY " --alignments x", run);
+    write_in(run, "train.en", lines, sizeof lines - 1), write_in(run, "train.de", lines, sizeof lines - 1);
+    refused(1, "held out",
+            "train --run %s-2 " TINY " --guided-alignment 1 --alignments x --source en --target de --data %s", run,
+            run);
     refused(2, "--context", "train --run %s-2 " TINY " --context 1", run);
     refused(2, "--length", "bench --preset minute --length 300");
     refused(2, "[1,1073741824]", "translate --run %s --max-tokens 9223372036854775807", run);
@@ -449,7 +461,7 @@ int main(int argc, char **argv)
     static const Test tests[] = {TEST_LEARNS(it_learns_and_eval_says_how_well, 4, 60),
                                  TEST(the_log_has_what_eval_finds),
                                  TEST(the_first_loss_is_that_of_a_guess),
-                                 TEST_LOOP(a_run_that_goes_on_has_the_same_bits, 2),
+                                 TEST_LOOP(a_run_that_goes_on_has_the_same_bits, 3),
                                  TEST(micro_batches_and_workers_change_rounding_alone),
                                  TEST(logits_are_dumped_in_reading_order),
                                  TEST(the_average_is_the_mean_of_checkpoints),
