@@ -44,6 +44,7 @@ START_TEST(files_in_order_of_their_names_make_the_parts)
 {
     expect_parts(folder_of("wsj_%04d.mrg", 1, 20, 1), 16, 2, 2, "w19");
     expect_parts(folder_of("%03d.mrg", 0, 9, 1), 8, 1, 1, "w9");
+    expect_parts(folder_of("abc_%04d.mrg", 2291, 2310, 1), 16, 2, 2, "w2309"); /* no sections of the Journal */
 }
 
 /* Sections 0, 1 and 24 are of no part. */
