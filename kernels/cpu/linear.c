@@ -3,8 +3,6 @@
  * For a few positions the work is reading w once, so it is done as dot products that stream along w's rows, shared out
  * among the team; otherwise one product, with bias and ReLU done while its result is still in registers. */
 
-enum { FEW = 8 }; /* positions */
-
 typedef struct LinearWork {
     Stream *s;
     void *y;
@@ -14,39 +12,28 @@ typedef struct LinearWork {
     size_t n, in, out;
 } LinearWork;
 
-enum { PANEL = WIDTH }; /* rows of w, which stay in the first or second cache for all positions */
-
-/* Position i of y, from column `from` on. */
+/* Columns from .. from+count-1 <= from+WIDTH-1 of position i of y. */
 static void end_few(const LinearWork *k, const float *sums, size_t i, size_t from, size_t count)
 {
-    for (size_t o = 0; o < count; o += WIDTH) {
-        size_t at = i * k->out + from + o, left = count - o;
-        Vec y = vec_load(sums + o) + (k->bias ? load_real(k->bias + from + o, left) : vec_set(0));
-        y = k->relu ? vec_select(y < 0, vec_set(0), y) : y;
-        if (k->real_output)
-            store_real((float *)k->y + at, y, left);
-        else
-            store((Number *)k->y + at, y, left);
-    }
+    const size_t at = i * k->out + from;
+    Vec y = vec_load(sums) + (k->bias ? load_real(k->bias + from, count) : vec_set(0));
+    y = k->relu ? vec_select(y < 0, vec_set(0), y) : y;
+    if (k->real_output)
+        store_real((float *)k->y + at, y, count);
+    else
+        store((Number *)k->y + at, y, count);
 }
 
 static void linear_few(void *argument, size_t member, size_t first, size_t end)
 {
     const LinearWork *k = argument;
-    float sums[2][PANEL];
+    float sums[FEW * WIDTH];
     (void)member;
-    for (size_t from = first; from < end; from += PANEL) {
-        const size_t count = end - from < PANEL ? end - from : PANEL;
-        const Number *w = k->w + from * k->in;
-        for (size_t i = 0; i < k->n; i += 2) {
-            const Number *x = k->x + i * k->in;
-            if (i + 1 < k->n)
-                dot_rows_two((float *[2]){sums[0], sums[1]}, (const Number *[2]){x, x + k->in}, w, k->in, count, k->in);
-            else
-                dot_rows(sums[0], x, w, k->in, count, k->in);
-            for (size_t p = i; p < i + 2 && p < k->n; p++)
-                end_few(k, sums[p - i], p, from, count);
-        }
+    for (size_t from = first; from < end; from += WIDTH) {
+        const size_t count = end - from < WIDTH ? end - from : WIDTH;
+        dot_few(sums, k->x, k->n, k->w + from * k->in, count, k->in);
+        for (size_t i = 0; i < k->n; i++)
+            end_few(k, sums + i * WIDTH, i, from, count);
     }
 }
 

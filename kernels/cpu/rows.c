@@ -1,7 +1,7 @@
 /* One vector and many rows as they are in memory: where each row is needed once, so that packing would not pay.
  *
  *     dot_rows       x . row, for each row             (a linear map of one position; scores of one query)
- *     dot_rows_two   the same for two x at once        (a linear map of a few positions)
+ *     dot_few        the same for a few vectors at once (a linear map of a few positions)
  *     weighted_sum   the sum of weight * row           (values under the weights of one query)
  *
  * The work is done at the speed at which rows arrive; so those of a linear map are read strictly in the order in which
@@ -92,44 +92,49 @@ static void dot_rows(float *y, const Number *x, const Number *rows, size_t strid
         vec_store_some(y + r, dots_some(x, rows + r * stride, stride, count - r, n), count - r);
 }
 
-enum { SHARED = TILE_ROWS / 4 }; /* rows at once for two vectors: each takes four sums for either */
+enum {
+    FEW = 8,               /* vectors that dot_few takes */
+    AHEAD = 4,             /* rows that are asked for before they are needed */
+    SHARED = TILE_ROWS / 2 /* vectors at once for one row: each takes four sums */
+};
 
-/* long_product of two vectors and of SHARED rows, so that each number is loaded for more than one product. */
-INLINE void long_products(Vec *lanes[2], const Number *const x[2], const Number *rows, size_t stride, size_t n)
+/* long_product of SHARED vectors x [SHARED, n] and one row, whose numbers are loaded once for all of them; asks for the
+ * numbers at `next`. Sum i goes to lanes[i * WIDTH]. */
+INLINE void long_products(Vec *lanes, const Number *x, const Number *row, size_t n, const Number *next)
 {
-    Vec sum[2][SHARED][4];
+    Vec sum[SHARED][4];
     size_t j = 0;
 #pragma GCC unroll 16
-    for (size_t i = 0; i < 2 * SHARED * 4; i++)
-        sum[i / 4 / SHARED][i / 4 % SHARED][i % 4] = vec_set(0);
+    for (size_t i = 0; i < SHARED * 4; i++)
+        sum[i / 4][i % 4] = vec_set(0);
     for (; j + 4 * STEP <= n; j += 4 * STEP)
 #pragma GCC unroll 4
-        for (size_t l = 0; l < 4; l++)
-            for (size_t i = 0; i < 2; i++)
-                for (size_t r = 0; r < SHARED; r++)
-                    sum[i][r][l] = units_multiply(sum[i][r][l], units_load(x[i] + j + l * STEP),
-                                                  units_load(rows + r * stride + j + l * STEP), PAIRS);
-    for (size_t i = 0; i < 2; i++)
-        for (size_t r = 0; r < SHARED; r++) {
-            const Vec *s = sum[i][r];
-            lanes[i][r] = (s[0] + s[1]) + (s[2] + s[3]) + short_product(x[i] + j, rows + r * stride + j, n - j);
+        for (size_t l = 0; l < 4; l++) {
+            const IVec factor = units_load(row + j + l * STEP);
+            __builtin_prefetch(next + j + l * STEP);
+#pragma GCC unroll 4
+            for (size_t i = 0; i < SHARED; i++)
+                sum[i][l] = units_multiply(sum[i][l], units_load(x + i * n + j + l * STEP), factor, PAIRS);
         }
+#pragma GCC unroll 4
+    for (size_t i = 0; i < SHARED; i++)
+        lanes[i * WIDTH] = (sum[i][0] + sum[i][1]) + (sum[i][2] + sum[i][3]) +
+                           short_product(x + i * n + j, row + j, n - j);
 }
 
-/* y0 and y1 [count] = x0 and x1 times each of the rows: what dot_rows gives for each of them, to the bit. */
-static void dot_rows_two(float *const y[2], const Number *const x[2], const Number *rows, size_t stride, size_t count,
-                         size_t n)
+/* y [vectors, WIDTH] = each of a few x [vectors, n] times each of `count` <= WIDTH rows [n]: what dot_rows gives for each
+ * of them, to the bit. Rows are read from far once. */
+static void dot_few(float *y, const Number *x, size_t vectors, const Number *rows, size_t count, size_t n)
 {
-    size_t r = 0;
-    for (; n > SHORT && r + WIDTH <= count; r += WIDTH) {
-        Vec lanes[2][WIDTH];
-        for (size_t i = 0; i < WIDTH; i += SHARED)
-            long_products((Vec *[2]){lanes[0] + i, lanes[1] + i}, x, rows + (r + i) * stride, stride, n);
-        vec_store(y[0] + r, vec_sums(lanes[0]));
-        vec_store(y[1] + r, vec_sums(lanes[1]));
-    }
-    for (size_t i = 0; i < 2; i++)
-        dot_rows(y[i] + r, x[i], rows + r * stride, stride, count - r, n);
+    Vec lanes[FEW][WIDTH];
+    const size_t shared = n > SHORT && count == WIDTH ? vectors / SHARED * SHARED : 0;
+    for (size_t r = 0; r < WIDTH && shared; r++)
+        for (size_t i = 0; i < shared; i += SHARED)
+            long_products(lanes[i] + r, x + i * n, rows + r * n, n, rows + (r + AHEAD) * n);
+    for (size_t i = 0; i < shared; i++)
+        vec_store(y + i * WIDTH, vec_sums(lanes[i]));
+    for (size_t i = shared; i < vectors; i++)
+        dot_rows(y + i * WIDTH, x + i * n, rows, n, count, n);
 }
 
 /* --- weighted sums --- */
