@@ -46,6 +46,7 @@ static bool translate(EncDec *c, Line source, Ids *target, Error *e)
     const TranslatingOptions o = {.beam = v->beam,
                                   .best = 1,
                                   .alpha = v->alpha,
+                                  .full = v->beam_rule == BEAM_FULL,
                                   .well_formed = v->trees && v->well_formed,
                                   .leaves = (TreeLeaves)v->leaves,
                                   .max_extra = v->max_extra,

@@ -35,6 +35,7 @@ static const OptionChoice leaves[] = {{"tags", LEAVES_TAGS}, {"words", LEAVES_WO
 static const OptionChoice tokens[] = {{"spaces", TOKENS_SPACES}, {"moses", TOKENS_MOSES}, {NULL, 0}};
 static const OptionChoice formats[] = {
     {"plain", ANSWER_PLAIN}, {"fairseq", ANSWER_FAIRSEQ}, {"nbest", ANSWER_NBEST}, {NULL, 0}};
+static const OptionChoice beam_rules[] = {{"shrinks", BEAM_SHRINKS}, {"full", BEAM_FULL}, {NULL, 0}};
 static const OptionChoice exported[] = {{"ctranslate2", EXPORT_CTRANSLATE2}, {"onnx", EXPORT_ONNX}, {NULL, 0}};
 static const OptionChoice maps[] = {
     {"cross", MAPS_CROSS}, {"encoder", MAPS_ENCODER}, {"decoder", MAPS_DECODER}, {NULL, 0}};
@@ -89,6 +90,7 @@ const Option encdec_options[] = {
     {"beam", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE | EVAL | COMMAND_HEADS, AT(beam), "4", "[1,1024]", "width of the beam: hypotheses kept per sentence (1: greedy)"},
     {"alpha", 0, OPTION_REAL, OPTION_HERE, TRANSLATE | EVAL | COMMAND_HEADS, AT(alpha), "0.6", "[0,]", "strength of the length penalty: score = ln p / ((5 + n) / 6)^alpha for n subwords, </s> included"},
     {"max-extra", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE | EVAL | COMMAND_HEADS, AT(max_extra), "50", "[0,1048576]", "how many subwords more than its source a translation may have"},
+    {"beam-rule", 0, OPTION_CHOICE, OPTION_HERE, TRANSLATE | EVAL | COMMAND_HEADS, AT(beam_rule), "shrinks", .choices = beam_rules, "shrinks: a hypothesis that ends keeps its place in the beam; full: it leaves it, and score = ln p / n^alpha, as in Hugging Face's transformers"},
     {"beam-groups", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE, AT(beam_groups), "1", "[1,1024]", "diverse beam search: groups of the beam that search one after another, each avoiding the tokens of those before it"},
     {"diversity", 0, OPTION_REAL, OPTION_HERE, TRANSLATE, AT(diversity), "0.5", "[0,]", "with --beam-groups: nats that a token costs for each earlier group that has taken it in the same step"},
     {"no-repeat", 0, OPTION_SIZE, OPTION_HERE, TRANSLATE, AT(no_repeat), "0", "[0,1048576]", "no N subwords in a row occur twice in a translation (0: they may)"},

@@ -14,6 +14,8 @@ enum {
 
 enum { MAPS_CROSS, MAPS_ENCODER, MAPS_DECODER }; /* whose: --maps */
 
+enum { BEAM_SHRINKS, BEAM_FULL }; /* --beam-rule */
+
 enum { EXPORT_CTRANSLATE2 = 1, EXPORT_ONNX }; /* 0: none given */
 
 typedef struct EncdecOptions {
@@ -45,6 +47,7 @@ typedef struct EncdecOptions {
     size_t bleu_sentences;
     /* translating */
     size_t beam, nbest, max_extra, max_tokens, chunk, beam_groups, no_repeat, top_k;
+    int beam_rule;
     double alpha, diversity, temperature, top_p;
     bool sample;
     const char *prefixes, *translations, *ensemble;

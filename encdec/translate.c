@@ -239,6 +239,9 @@ static bool suits(EncDec *c, Error *e)
     const EncdecOptions *v = c->options;
     if (v->sample && v->beam_groups > 1)
         return fail(e, "--sample draws, and --beam-groups searches: give one of them") || app_misused(&c->app);
+    if (v->beam_rule == BEAM_FULL && (v->sample || v->beam_groups > 1))
+        return fail(e, "--beam-rule full is not for --%s", v->sample ? "sample" : "beam-groups") ||
+               app_misused(&c->app);
     if (!v->sample && v->nbest > v->beam)
         return fail(e, "--nbest %zu is more than --beam %zu, the most there can be", v->nbest, v->beam) ||
                app_misused(&c->app);
@@ -258,6 +261,7 @@ static TranslatingOptions how(const Translate *t, const TrainerOptions *trainer)
     if (t->scores) {
         o.beam = 1;
         o.groups = o.next.no_repeat = 0;
+        o.full = false;
     } else if (v->sample) {
         o.beam = v->nbest;
         o.next.drawn = true;

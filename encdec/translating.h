@@ -18,6 +18,7 @@ typedef struct TranslatingOptions {
     size_t beam, best;
     double alpha;
     size_t groups; /* of a diverse beam; 0: one */
+    bool full;     /* --beam-rule full */
     double diversity;
     NextOptions next;              /* how the next subword is chosen, where that is not the likeliest */
     const TranslatingModel *other; /* [other_count] */

@@ -42,6 +42,7 @@ bool beams_open(Beams *b, const BeamOptions *o, size_t sentences, size_t longest
 {
     const size_t slots = sentences * o->beam, groups = o->groups ? o->groups : 1, width = o->beam / groups;
     assert(o->best >= 1 && o->best <= o->beam && o->alpha >= 0 && o->beam % groups == 0 && o->diversity >= 0);
+    assert(!o->full || (groups == 1 && !o->drawn));
     *b = (Beams){.options = *o, .groups = groups, .width = width, .sentences = sentences, .longest = longest};
     b->row = memory_get(slots, sizeof *b->row);
     b->move = memory_get(slots, sizeof *b->move);
@@ -50,7 +51,7 @@ bool beams_open(Beams *b, const BeamOptions *o, size_t sentences, size_t longest
     b->ended = memory_get(slots, sizeof *b->ended);
     b->node = memory_get(slots * longest, sizeof *b->node);
     b->next = memory_get(width, sizeof *b->next);
-    b->candidate = memory_get(width, sizeof *b->candidate);
+    b->candidate = memory_get(o->full ? 2 * width : width, sizeof *b->candidate);
     b->taken = memory_get(width, sizeof *b->taken);
     b->rank = memory_get(width, sizeof *b->rank);
     b->chosen = memory_get(o->beam, sizeof *b->chosen);
@@ -62,7 +63,7 @@ bool beams_open(Beams *b, const BeamOptions *o, size_t sentences, size_t longest
     }
     b->penalty[0] = 0;
     for (size_t n = 1; n < longest + 2; n++) /* it never falls, however pow rounds */
-        b->penalty[n] = fmax(pow((5 + (double)n) / 6, o->alpha), b->penalty[n - 1]);
+        b->penalty[n] = fmax(pow(o->full ? (double)n : (5 + (double)n) / 6, o->alpha), b->penalty[n - 1]);
     return true;
 }
 
@@ -175,16 +176,18 @@ static double penalty_of(const Beams *b, int32_t token)
 /* The likeliest continuations of a group's live hypotheses, at most `width`; or those that were drawn. */
 static size_t find_candidates(const Beams *b, size_t g, size_t width, const Scores *scores)
 {
-    const size_t beam = b->options.beam;
-    const bool full = b->steps == b->group[g].most, drawn = b->options.drawn;
-    const size_t each = (drawn && b->steps) || (full && !drawn) ? 1 : beam;
+    const size_t choices = beam_choices(&b->options);
+    const bool last = b->steps == b->group[g].most, drawn = b->options.drawn;
+    const size_t each = (drawn && b->steps) || (last && !drawn) ? 1 : choices;
     size_t count = 0;
     for (size_t i = 0; i < b->group[g].live; i++) {
         const BeamLive *h = live_of(b, g) + i;
         for (size_t m = 0; m < each; m++) {
-            BeamCandidate c = {.token = full ? b->options.end : scores->which[h->row * beam + m],
+            BeamCandidate c = {.token = last ? b->options.end : scores->which[h->row * choices + m],
                                .parent = i,
-                               .value = full ? scores->ends[h->row] : scores->values[h->row * beam + m]};
+                               .value = last ? scores->ends[h->row] : scores->values[h->row * choices + m]};
+            if (last && b->options.full)
+                c.value = 0;
             c.value = c.value > 0 ? 0 : c.value;
             c.penalty = penalty_of(b, c.token);
             c.log_p = h->log_p + c.value;
@@ -195,13 +198,18 @@ static size_t find_candidates(const Beams *b, size_t g, size_t width, const Scor
     return count;
 }
 
-/* After those with equal scores: they ended earlier, or were likelier. */
+/* After those with equal scores: they ended earlier, or were likelier. Where there is no place left, the worst one goes. */
 static void add_ended(Beams *b, size_t g, const BeamCandidate *c)
 {
     BeamEnded *list = ended_of(b, g);
     const double score = c->log_p / b->penalty[b->steps + 1];
     size_t at = count_ended(b, g / b->groups);
-    b->group[g].ended++;
+    if (at == b->options.beam && !(score > list[at - 1].score))
+        return;
+    if (at == b->options.beam)
+        at--;
+    else
+        b->group[g].ended++;
     for (; at > 0 && list[at - 1].score < score; at--)
         list[at] = list[at - 1];
     list[at] = (BeamEnded){g, b->steps, live_of(b, g)[c->parent].slot, c->value, c->log_p, score};
@@ -254,11 +262,33 @@ static double score_to_beat(const Beams *b, size_t g)
 static bool is_over(const Beams *b, size_t g)
 {
     const BeamGroup *it = &b->group[g];
+    if (b->options.full && it->live)
+        return it->ended == b->options.beam &&
+               !(live_of(b, g)->log_p / b->penalty[b->steps + 1] > ended_of(b, g)[it->ended - 1].score);
     return !it->live || score_to_beat(b, g) >= live_of(b, g)->log_p / b->penalty[it->most + 1];
+}
+
+/* A beam that stays full: what has ended is among the first `beam`, and as many live on. */
+static void step_full(Beams *b, size_t g, const Scores *scores)
+{
+    const size_t beam = b->options.beam, count = find_candidates(b, g, 2 * beam, scores);
+    size_t children = 0;
+    for (size_t i = 0; i < count; i++) {
+        const bool ends = b->candidate[i].token == b->options.end;
+        if (ends && i < beam)
+            add_ended(b, g, &b->candidate[i]);
+        if (!ends && children < beam)
+            b->candidate[children++] = b->candidate[i];
+    }
+    place_children(b, g, children);
 }
 
 static void step_group(Beams *b, size_t g, const Scores *scores)
 {
+    if (b->options.full) {
+        step_full(b, g, scores);
+        return;
+    }
     size_t count = find_candidates(b, g, b->width - b->group[g].ended, scores), children = 0;
     for (size_t i = 0; i < count; i++) {
         b->chosen[b->chosen_count++] = b->candidate[i].token;

@@ -30,6 +30,12 @@
  * beam - beam / groups of them cost anything. A sentence is over when the exact rule holds in each of its groups. Ended
  * hypotheses are one list, which holds a translation several times if several groups found it.
  *
+ * A beam may also stay full (`full`), as in Hugging Face's transformers: hypotheses that have ended leave it, so that there are
+ * always `beam` live ones; those with </s> among the likeliest `beam` continuations have ended, and of all that have, the
+ * `beam` with the best scores are kept. Then score(y) = log p(y) / n^alpha, and a sentence is over when `beam` hypotheses have
+ * ended and the likeliest live one, as if it ended now without a cost, scores no better than the last of these (which is no
+ * proof: a longer one might). </s> after as many tokens as are allowed costs nothing.
+ *
  * If continuations are drawn, not searched for (`drawn`), a row's first token continues it, whatever its log p; in the
  * first step the `beam` tokens of the only row begin as many hypotheses. All of them are wanted: best is beam.
  *
@@ -52,7 +58,11 @@ typedef struct BeamOptions {
     size_t groups;    /* into which the beam is divided evenly; 0: one */
     double diversity; /* at least 0 */
     bool drawn;
+    bool full; /* without groups, and not drawn */
 } BeamOptions;
+
+/* How many of its likeliest tokens a row needs in a step. */
+static inline size_t beam_choices(const BeamOptions *o) { return o->beam + o->full; }
 
 /* A live hypothesis: the row that the decoder computes next. */
 typedef struct BeamRow {
@@ -85,7 +95,7 @@ typedef struct Beams {
     struct BeamEnded *ended;         /* [sentences, beam] by score */
     struct BeamNode *node;           /* [sentences, groups, longest, width] how each token came into its slot */
     struct BeamLive *next;           /* [width] the live ones of a group after a step */
-    struct BeamCandidate *candidate; /* [width] */
+    struct BeamCandidate *candidate; /* [width], [2 width] of a beam that stays full */
     bool *taken;                     /* [width] slots of a group */
     size_t *rank;                    /* [width] of the live one in each slot, from 1; 0 between calls */
     int32_t *chosen;                 /* [chosen_count] tokens that a sentence's groups have taken in a step */
@@ -102,7 +112,7 @@ void beams_close(Beams *b);
  * most [count]: tokens that a translation may have. */
 void beams_begin(Beams *b, const size_t *most, size_t count);
 
-/* One step: of each row its `beam` likeliest tokens, the likeliest first, which [row_count, beam] with their log p,
+/* One step: of each row its beam_choices likeliest tokens, the likeliest first, which [row_count, beam_choices] with their log p,
  * values; a negative token is none. ends [row_count]: log p of </s>. What is above 0 counts as 0, and NaN as none. */
 void beams_step(Beams *b, const int32_t *which, const double *values, const double *ends);
 

@@ -24,8 +24,8 @@ typedef struct Worker {
     Tensor *live;            /* [members] their logits in a step, where the host chooses; */
     double *logits;          /* [words] those of one row */
     size_t *most;            /* [sentences] of the batch */
-    int32_t *which;          /* [slots, beam + 1] what a step's choices are, from the device */
-    double *values;          /* [slots, beam + 1] */
+    int32_t *which;          /* [slots, up to beam + 2] what a step's choices are, from the device */
+    double *values;          /* [slots, up to beam + 2] */
     double *ends;            /* [slots] */
     int32_t *tokens;         /* [most] of one hypothesis */
     double *log_each;        /* [most + 1] */
@@ -86,13 +86,13 @@ static bool open_lists(Worker *w, const TranslateOptions *o, Error *e)
     const size_t slots = slots_of(o);
     w->source = memory_get(o->sentences, sizeof *w->source);
     w->most = memory_get(o->sentences, sizeof *w->most);
-    w->which = memory_get(slots * (o->beam.beam + 1), sizeof *w->which);
-    w->values = memory_get(slots * (o->beam.beam + 1), sizeof *w->values);
+    w->which = memory_get(slots * (o->beam.beam + 2), sizeof *w->which);
+    w->values = memory_get(slots * (o->beam.beam + 2), sizeof *w->values);
     w->ends = memory_get(slots, sizeof *w->ends);
     w->tokens = memory_get(o->most, sizeof *w->tokens);
     w->log_each = memory_get(o->most + 1, sizeof *w->log_each);
     return (w->source && w->most && w->which && w->values && w->ends && w->tokens && w->log_each) ||
-           memory_error(e, "a translation worker", slots * (o->beam.beam + 1), 2 * sizeof *w->values);
+           memory_error(e, "a translation worker", slots * (o->beam.beam + 2), 2 * sizeof *w->values);
 }
 
 static bool open_choice(Worker *w, const Translator *t, Error *e)
@@ -146,7 +146,7 @@ static void worker_close(Worker *w)
 static Choices choose_on_device(Member *m, const Beams *b)
 {
     const Tensor live = member_read_targets(m, b);
-    return choices(&m->tape, &live, b->options.beam + m->n->begin_only, b->options.end);
+    return choices(&m->tape, &live, beam_choices(&b->options) + m->n->begin_only, b->options.end);
 }
 
 /* Each row's choices [count] become [count - 1], without this token or without the last one. */
@@ -180,7 +180,7 @@ static void fetch_choices(Worker *w)
 static void choose_on_host(Worker *w)
 {
     const Beams *b = &w->beams;
-    const size_t beam = b->options.beam;
+    const size_t beam = b->options.beam, choices = beam_choices(&b->options);
     for (size_t i = 0; i < w->members; i++)
         w->live[i] = member_read_targets(&w->member[i], b);
     for (size_t r = 0; r < b->row_count; r++) {
@@ -197,7 +197,7 @@ static void choose_on_host(Worker *w)
             w->next.log_p[w->member->n->begin] = (double)-INFINITY;
         const NextRow row = {w->tokens, b->steps, s->prefix, s->prefix_length, s->number, (uint32_t)(slot % beam),
                              s->most,   s->about};
-        next_choose(&w->next, &row, beam, w->which + r * beam, w->values + r * beam);
+        next_choose(&w->next, &row, choices, w->which + r * choices, w->values + r * choices);
         w->ends[r] = w->next.log_p[b->options.end];
     }
     for (size_t i = 0; i < w->members; i++)

@@ -193,7 +193,7 @@ static void expect_lines(const char *out, const Cases *cases, size_t at)
     }
 }
 
-START_TEST(greedy_translations_are_those_of_transformers)
+START_TEST(translations_are_those_of_transformers)
 {
     char path[200];
     Buffer lines = {0};
@@ -202,10 +202,14 @@ START_TEST(greedy_translations_are_those_of_transformers)
     const char *run = imported(names[_i]);
     for (size_t i = 0; i < cases.list->count; i++)
         buffer_print(&lines, "%s\n", case_value(&cases.list->items[i], 0)->text);
-    command_input(lines.text, lines.size);
-    Said s = must("translate --run %s --beam 1 --max-extra 5 -q", run);
-    expect_lines(s.out, &cases, 2);
-    said_free(&s);
+    static const char *const searches[] = {"--beam 1", "--beam-rule full --beam 2 --alpha 1",
+                                           "--beam-rule full --beam 5 --alpha 0.6"};
+    for (size_t i = 0; i < 3; i++) {
+        command_input(lines.text, lines.size);
+        Said s = must("translate --run %s --max-extra 5 %s -q", run, searches[i]);
+        expect_lines(s.out, &cases, 2 + 2 * i);
+        said_free(&s);
+    }
     buffer_free(&lines);
     cases_close(&cases);
 }
@@ -315,7 +319,7 @@ START_TEST(a_folder_that_is_not_whole_is_refused)
 static const Test tests[] = {TEST_LOOP(in_f64_it_computes_what_transformers_does, MODELS),
                              TEST_LOOP(in_f32_it_computes_that_to_rounding, MODELS),
                              TEST_LOOP(tokens_are_those_of_transformers, MODELS),
-                             TEST_LOOP(greedy_translations_are_those_of_transformers, MODELS),
+                             TEST_LOOP(translations_are_those_of_transformers, MODELS),
                              TEST_LOOP(it_is_scored_shown_and_learns_further, MODELS),
                              TEST(what_would_change_its_meaning_is_refused_by_name),
                              TEST(a_folder_that_is_not_whole_is_refused)};

