@@ -324,13 +324,14 @@ static size_t slow_full(Toy *t, size_t s, const BeamOptions *o, size_t most, Seq
         }
         qsort(all, count, sizeof *all, by_log_p);
         for (size_t i = 0; i < count && i < 2 * o->beam; i++) {
+            const bool ends = all[i].token == t->end;
             Sequence h = all[i].of;
             h.log_p = all[i].log_p;
             h.score = h.log_p / pow((double)n + 1, o->alpha);
-            if (all[i].token == t->end && i < o->beam)
+            if (ends && i < o->beam)
                 keep_ended(ended, &found, o->beam, h);
             h.tokens[h.length++] = all[i].token;
-            if (all[i].token != t->end && next < o->beam)
+            if (!ends && next < o->beam)
                 live[next++] = h;
         }
         living = next;
