@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "core/program/import.h"
+#include "encdec/marian_npz.h"
 #include "encdec/marian_words.h"
 
 #include <stdio.h>
@@ -53,6 +54,8 @@ static const char *const aliases[][2] = {{"model.shared.weight", "model.encoder.
 typedef struct Marian {
     Import base; /* first */
     MarianWords words[SIDES_USED];
+    MarianNpz npz;
+    bool is_npz;
     bool two; /* vocabularies, or tables: the target has its own */
     size_t depth, dim, tokens[SIDES_USED];
 } Marian;
@@ -143,7 +146,7 @@ static bool read_tables(Marian *m, Error *e)
     m->two = !shared;
     return import_flag(&m->base, "tie", tied, e) && import_flag(&m->base, "two-vocabularies", m->two, e) &&
            import_flag(&m->base, "plain-embeddings", !scaled, e) &&
-           import_flag(&m->base, "logits-bias", tied && hf_has(h, "final_logits_bias"), e);
+           import_flag(&m->base, "logits-bias", tied && (m->is_npz || hf_has(h, "final_logits_bias")), e);
 }
 
 /* ---- tokens */
@@ -261,7 +264,7 @@ static float *read_ordered(Source *s, const char *name, size_t rows, size_t colu
     const bool target = !strcmp(name, "model.decoder.embed_tokens.weight") || !strcmp(name, "lm_head.weight");
     if (!bias && !source && !target)
         return t->theirs->read(t->theirs, name, rows, columns, e);
-    if (bias && !hf_has(&t->m->base.hf, name)) /* which an untied model has here */
+    if (bias && !t->m->is_npz && !hf_has(&t->m->base.hf, name)) /* which an untied model has here */
         return tensor_values(name, rows, 0, e);
     float *values = bias ? t->theirs->read(t->theirs, name, 1, rows, e)
                          : t->theirs->read(t->theirs, name, rows, columns, e);
@@ -275,20 +278,42 @@ static bool convert(EncDec *c, Marian *m, Error *e)
                                           "lm_head.weight", NULL};
     const NamingTable table = {.rows = names, .count = sizeof names / sizeof *names, .blocks = m->depth, .dim = m->dim};
     HfFolder *h = &m->base.hf;
-    Tables t = {.source = {read_ordered}, .theirs = &h->source, .m = m};
+    Tables t = {.source = {read_ordered}, .theirs = m->is_npz ? &m->npz.source : &h->source, .m = m};
     Model model = {.context = 0};
     const bool fine = model_open(&model, c->options, m->tokens[SOURCE], m->two ? m->tokens[TARGET] : 0, e) &&
                       import_weights(&m->base, &table, &t.source, &model.parameters, e) &&
-                      hf_nothing_left(h, ignored, e);
+                      (m->is_npz ? marian_npz_nothing_left(&m->npz, e) : hf_nothing_left(h, ignored, e));
     model_close(&model);
     return fine;
 }
 
-static bool read_folder(Import *base, Error *e)
+/* A file of Marian's own; the folder that it is in has the rest. */
+static bool read_npz(Marian *m, Error *e)
+{
+    Import *base = &m->base;
+    EncDec *c = (EncDec *)base->a;
+    if (!marian_npz_open(&m->npz, base->path, e))
+        return false;
+    base->hf = (HfFolder){.path = m->npz.folder, .prefix = "", .config = m->npz.config};
+    m->npz.config = NULL; /* the folder's from now on */
+    base->path = m->npz.folder;
+    base->a->options->preset = "marian";
+    return options_preset(base->a->command_line, "marian", e) && import_size(base, "steps", 0, e) &&
+           import_set(base, "positions", "sinusoid-slower", e) && import_number(base, "norm-epsilon", 1e-6, e) &&
+           read_sizes(m, e) && read_tables(m, e) &&
+           marian_words_read(&m->words[SOURCE], m->npz.ids, m->npz.npz.path, e) && convert(c, m, e) &&
+           take_subwords(&c->subwords, m, e);
+}
+
+static bool read_model(Import *base, Error *e)
 {
     Marian *m = (Marian *)base;
     EncDec *c = (EncDec *)base->a;
     HfFolder *h = &base->hf;
+    const size_t size = strlen(base->path);
+    m->is_npz = size > 4 && !strcmp(base->path + size - 4, ".npz");
+    if (m->is_npz)
+        return read_npz(m, e);
     if (!hf_open(h, base->path, "model.", e) || !says_nothing_else(h, base->path, e))
         return false;
     h->aliases = aliases;
@@ -318,8 +343,9 @@ bool encdec_import(App *a, Error *e)
     Marian m = {.depth = 0};
     own.open = open_imported;
     a->kind = &own;
-    const bool fine = import_run(&m.base, a, "Name one folder", read_folder, e);
+    const bool fine = import_run(&m.base, a, "Name one folder, or a file .npz of Marian", read_model, e);
     a->kind = kind;
+    marian_npz_close(&m.npz);
     for (size_t side = 0; side < SIDES_USED; side++)
         marian_words_close(&m.words[side]);
     return fine;

@@ -1,0 +1,321 @@
+/* See marian_npz.h. */
+#include "encdec/marian_npz.h"
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "core/exchange/tensors.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VALUE = 400 };
+static const char yml[] = "special:model.yml";
+static float *read(Source *s, const char *name, size_t rows, size_t columns, Error *e);
+
+/* ---- YAML, as far as these files have it: a key and a value on a line */
+
+/* Characters of a quoted text become themselves; returns what follows the text, or NULL. */
+static const char *unquote(const char *at, const char *end, Buffer *to)
+{
+    const char quote = *at++;
+    for (; at < end && *at != quote; at++) {
+        if (quote == '"' && *at == '\\' && at + 1 < end) {
+            const char kind = *++at;
+            const size_t digits = kind == 'x' ? 2 : kind == 'u' ? 4 : kind == 'U' ? 8 : 0;
+            char hex[9] = "", text[4] = {kind == 'n' ? '\n' : kind == 't' ? '\t' : kind};
+            if (digits && (size_t)(end - at) > digits) {
+                memcpy(hex, at + 1, digits);
+                at += digits;
+                buffer_add(to, text, utf8_encode(text, (uint32_t)strtoul(hex, NULL, 16)));
+            } else
+                buffer_add(to, text, 1);
+            continue;
+        }
+        buffer_add(to, at, 1);
+        if (quote == '\'' && at + 1 < end && at[1] == quote) /* '' is ' */
+            at++;
+    }
+    return at < end ? at + 1 : NULL;
+}
+
+/* A line's key and value; false: it has none. A plain key ends at the last colon before a space. */
+static bool split(const char *line, size_t size, Buffer *key, Buffer *value)
+{
+    const char *end = line + size, *colon = end;
+    key->size = value->size = 0;
+    if (!size || *line == ' ' || *line == '-' || *line == '#')
+        return false;
+    if (*line == '"' || *line == '\'')
+        colon = unquote(line, end, key);
+    else
+        while (--colon > line && (*colon != ':' || (colon + 1 < end && colon[1] != ' ')))
+            ;
+    if (!colon || colon <= line || colon >= end || *colon != ':')
+        return false;
+    if (!key->size)
+        buffer_add(key, line, (size_t)(colon - line));
+    for (colon++; colon < end && *colon == ' '; colon++)
+        ;
+    if (colon < end && (*colon == '"' || *colon == '\''))
+        unquote(colon, end, value);
+    else
+        buffer_add(value, colon, (size_t)(end - colon));
+    buffer_add(value, "", 0);
+    return true;
+}
+
+/* The value of a key of the model, "" where it has none. */
+static void value_of(const MarianNpz *n, const char *wanted, char value[VALUE])
+{
+    const NpzArray *text = npz_find(&n->npz, yml);
+    Buffer key = {0}, found = {0};
+    *value = 0;
+    for (const char *at = text->data, *end = at + text->elements; at < end && *at;) {
+        const char *line_end = memchr(at, '\n', (size_t)(end - at));
+        const size_t size = (size_t)((line_end ? line_end : end) - at);
+        if (split(at, size, &key, &found) && key.text && !strcmp(key.text, wanted) && found.text)
+            snprintf(value, VALUE, "%s", found.text);
+        at += size + (line_end != NULL);
+    }
+    buffer_free(&key);
+    buffer_free(&found);
+}
+
+/* ---- what it is */
+
+/* What may be said, and in which words; the first is what is meant where nothing is said. */
+static const char *const fixed[][2] = {{"type", "transformer"},
+                                       {"tied-embeddings-all", "true"},
+                                       {"transformer-preprocess", ""},
+                                       {"transformer-postprocess", "dan"},
+                                       {"transformer-postprocess-emb", "d"},
+                                       {"transformer-postprocess-top", ""},
+                                       {"transformer-ffn-depth", "2"},
+                                       {"transformer-decoder-autoreg", "self-attention"},
+                                       {"transformer-train-position-embeddings", "false"},
+                                       {"transformer-no-projection", "false"},
+                                       {"transformer-no-bias", "false"},
+                                       {"transformer-no-affine", "false"},
+                                       {"transformer-tied-layers", "[]"},
+                                       {"right-left", "false"},
+                                       {"ulr", "false"},
+                                       {"lemma-dim-emb", "0"},
+                                       {"input-types", "[]"}};
+
+static const char *const sizes[][2] = {{"dim-emb", "d_model"},
+                                       {"enc-depth", "encoder_layers"},
+                                       {"dec-depth", "decoder_layers"},
+                                       {"transformer-heads", "encoder_attention_heads"},
+                                       {"transformer-heads", "decoder_attention_heads"},
+                                       {"transformer-dim-ffn", "encoder_ffn_dim"}};
+
+static bool write_config(const MarianNpz *n, Buffer *b, Error *e)
+{
+    char value[VALUE];
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) {
+        value_of(n, fixed[i][0], value);
+        if (*value && strcmp(value, fixed[i][1]) != 0)
+            return fail(e, "%s: '%s' is %.60s, and only '%s' is supported", n->npz.path, fixed[i][0], value,
+                        fixed[i][1]);
+    }
+    buffer_print(b, "{");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        value_of(n, sizes[i][0], value);
+        if (!*value || strspn(value, "0123456789") != strlen(value))
+            return fail(e, "%s: '%s' is not a number", n->npz.path, sizes[i][0]);
+        json_add_member(b, sizes[i][1], strtod(value, NULL));
+    }
+    value_of(n, "transformer-decoder-dim-ffn", value);
+    if (!strtoul(value, NULL, 10))
+        value_of(n, "transformer-dim-ffn", value);
+    json_add_member(b, "decoder_ffn_dim", strtod(value, NULL));
+    value_of(n, "transformer-ffn-activation", value);
+    json_add_key(b, "activation_function");
+    json_add_string(b, *value ? value : "swish");
+    json_add_member(b, "max_position_embeddings", 512);
+    json_add_member(b, "vocab_size", (double)n->ids->count);
+    buffer_print(b, ", \"scale_embedding\": true}");
+    return true;
+}
+
+/* ---- the ids of tokens */
+
+static char *vocabulary_path(const char *folder)
+{
+    char **names = NULL, *found = NULL;
+    size_t count = 0;
+    Error e;
+    if (!folder_list(folder, &names, &count, &e))
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        const size_t size = strlen(names[i]);
+        if (!found && size >= 9 && !strcmp(names[i] + size - 9, "vocab.yml"))
+            found = path_join(folder, names[i]);
+    }
+    folder_list_free(names, count);
+    return found;
+}
+
+static bool write_ids(const char *text, size_t size, Buffer *b)
+{
+    Buffer key = {0}, value = {0};
+    size_t count = 0;
+    buffer_print(b, "{");
+    for (const char *at = text, *end = text + size; at < end;) {
+        const char *line_end = memchr(at, '\n', (size_t)(end - at));
+        size_t length = (size_t)((line_end ? line_end : end) - at);
+        if (split(at, length - (length && at[length - 1] == '\r'), &key, &value) && key.text && value.text) {
+            json_add_member(b, key.text, strtod(value.text, NULL));
+            count++;
+        }
+        at += length + (line_end != NULL);
+    }
+    json_add_member(b, "<pad>", (double)count);
+    buffer_print(b, "}");
+    b->failed = b->failed || key.failed || value.failed;
+    buffer_free(&key);
+    buffer_free(&value);
+    return !b->failed;
+}
+
+static bool read_ids(MarianNpz *n, Error *e)
+{
+    char *path = vocabulary_path(n->folder), *text = NULL;
+    size_t size;
+    Buffer b = {0};
+    if (!path)
+        return fail(e, "%s has no file vocab.yml", n->folder);
+    const bool fine = file_read(path, &text, &size, e) &&
+                      (write_ids(text, size, &b) || memory_error(e, path, size, 1)) &&
+                      json_read(&n->ids, b.text, b.size, path, e);
+    buffer_free(&b);
+    memory_free(text);
+    memory_free(path);
+    return fine;
+}
+
+/* ---- weights */
+
+/* Parts of names: of transformers, and here; weights of maps are [in, out] here. */
+static const struct Part {
+    const char *theirs, *here;
+    bool map;
+} parts[] = {{"self_attn.q_proj.weight", "self_Wq", true},
+             {"self_attn.q_proj.bias", "self_bq", false},
+             {"self_attn.k_proj.weight", "self_Wk", true},
+             {"self_attn.k_proj.bias", "self_bk", false},
+             {"self_attn.v_proj.weight", "self_Wv", true},
+             {"self_attn.v_proj.bias", "self_bv", false},
+             {"self_attn.out_proj.weight", "self_Wo", true},
+             {"self_attn.out_proj.bias", "self_bo", false},
+             {"self_attn_layer_norm.weight", "self_Wo_ln_scale", false},
+             {"self_attn_layer_norm.bias", "self_Wo_ln_bias", false},
+             {"encoder_attn.q_proj.weight", "context_Wq", true},
+             {"encoder_attn.q_proj.bias", "context_bq", false},
+             {"encoder_attn.k_proj.weight", "context_Wk", true},
+             {"encoder_attn.k_proj.bias", "context_bk", false},
+             {"encoder_attn.v_proj.weight", "context_Wv", true},
+             {"encoder_attn.v_proj.bias", "context_bv", false},
+             {"encoder_attn.out_proj.weight", "context_Wo", true},
+             {"encoder_attn.out_proj.bias", "context_bo", false},
+             {"encoder_attn_layer_norm.weight", "context_Wo_ln_scale", false},
+             {"encoder_attn_layer_norm.bias", "context_Wo_ln_bias", false},
+             {"fc1.weight", "ffn_W1", true},
+             {"fc1.bias", "ffn_b1", false},
+             {"fc2.weight", "ffn_W2", true},
+             {"fc2.bias", "ffn_b2", false},
+             {"final_layer_norm.weight", "ffn_ffn_ln_scale", false},
+             {"final_layer_norm.bias", "ffn_ffn_ln_bias", false}};
+
+/* What an array is called here; false: it is none of a layer. */
+static bool name_here(char here[NAMING_NAME], const char *name, bool *map)
+{
+    char stack[16];
+    unsigned layer;
+    int used = 0;
+    if (sscanf(name, "model.%15[a-z].layers.%u.%n", stack, &layer, &used) != 2 || !used)
+        return false;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strcmp(name + used, parts[i].theirs)) {
+            snprintf(here, NAMING_NAME, "%s_l%u_%s", stack, layer + 1, parts[i].here);
+            *map = parts[i].map;
+            return true;
+        }
+    return false;
+}
+
+static float *read(Source *s, const char *name, size_t rows, size_t columns, Error *e)
+{
+    const MarianNpz *n = (const MarianNpz *)s;
+    const bool table = !strcmp(name, "model.shared.weight"), bias = !strcmp(name, "final_logits_bias");
+    const size_t width = columns ? columns : 1, all = rows * width, pad = table ? columns : bias;
+    char here[NAMING_NAME];
+    bool map = false;
+    snprintf(here, sizeof here, "%s", table ? "Wemb" : "decoder_ff_logit_out_b");
+    NpzArray *a = table || bias || name_here(here, name, &map) ? npz_find(&n->npz, here) : NULL;
+    if (!a || strcmp(a->type, "f4") != 0 || a->elements != all - pad ||
+        (map && (a->rank != 2 || a->shape[0] != columns))) {
+        fail(e, "%s: array '%s' is %s; by its options it has [%zu, %zu] floats", n->npz.path, here,
+             a ? "of another shape or type" : "missing", map ? columns : rows, map ? rows : width);
+        return NULL;
+    }
+    float *values = tensor_values(name, rows, columns, e);
+    if (!values)
+        return NULL;
+    a->used = true;
+    if (!map)
+        memcpy(values, a->data, a->elements * sizeof *values);
+    for (size_t r = 0; map && r < rows; r++)
+        for (size_t c = 0; c < columns; c++)
+            memcpy(&values[r * columns + c], a->data + (c * rows + r) * sizeof *values, sizeof *values);
+    if (bias)
+        values[all - 1] = -1e9F;
+    return values;
+}
+
+bool marian_npz_nothing_left(const MarianNpz *n, Error *e)
+{
+    for (size_t i = 0; i < n->npz.count; i++)
+        if (!n->npz.array[i].used && strncmp(n->npz.array[i].name, "special:", 8) != 0)
+            return fail(e, "%s: array '%.100s' has no place in the model that its options describe", n->npz.path,
+                        n->npz.array[i].name);
+    return true;
+}
+
+/* ---- all of it */
+
+static bool read_all(MarianNpz *n, Error *e)
+{
+    Buffer config = {0};
+    const NpzArray *text = npz_find(&n->npz, yml);
+    if (!text || text->type[1] != '1')
+        return fail(e, "%s has no %s, which says what it is", n->npz.path, yml);
+    const bool fine = read_ids(n, e) && write_config(n, &config, e) &&
+                      (!config.failed || memory_error(e, "options", config.size, 1)) &&
+                      json_read(&n->config, config.text, config.size, n->npz.path, e);
+    buffer_free(&config);
+    return fine;
+}
+
+bool marian_npz_open(MarianNpz *n, const char *path, Error *e)
+{
+    const char *slash = strrchr(path, '/');
+    *n = (MarianNpz){.source = {read}, .folder = memory_string(slash ? path : ".")};
+    if (!n->folder)
+        return memory_error(e, "a path", strlen(path), 1);
+    if (slash)
+        n->folder[slash > path ? slash - path : 1] = 0;
+    return npz_open(&n->npz, path, e) && read_all(n, e);
+}
+
+void marian_npz_close(MarianNpz *n)
+{
+    npz_close(&n->npz);
+    memory_free(n->folder);
+    json_free(n->config);
+    json_free(n->ids);
+    *n = (MarianNpz){.folder = NULL};
+}
