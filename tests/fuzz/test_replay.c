@@ -66,6 +66,7 @@ START_TEST(llmc) { replay("llmc", fuzz_llmc); }
 
 START_TEST(moses) { replay("moses", fuzz_moses); }
 
+START_TEST(npz) { replay("npz", fuzz_npz); }
 START_TEST(options) { replay("options", fuzz_options); }
 
 START_TEST(plan) { replay("plan", fuzz_plan); }
@@ -86,9 +87,9 @@ START_TEST(words) { replay("words", fuzz_words); }
 
 int main(int argc, char **argv)
 {
-    static const Test tests[] = {TEST(bleu),        TEST(bpe),           TEST(csv),    TEST(gpt2),    TEST(hf),
-                                 TEST(json),        TEST(llmc),          TEST(moses),  TEST(options), TEST(plan),
-                                 TEST(safetensors), TEST(sentencepiece), TEST(source), TEST(tree),    TEST(tree_tokens),
-                                 TEST(vocabulary),  TEST(wordpiece),     TEST(words)};
+    static const Test tests[] = {TEST(bleu),        TEST(bpe),         TEST(csv),           TEST(gpt2),   TEST(hf),
+                                 TEST(json),        TEST(llmc),        TEST(moses),         TEST(npz),    TEST(options),
+                                 TEST(plan),        TEST(safetensors), TEST(sentencepiece), TEST(source), TEST(tree),
+                                 TEST(tree_tokens), TEST(vocabulary),  TEST(wordpiece),     TEST(words)};
     return suite_run("fuzz/replay", tests, sizeof tests / sizeof *tests, argc, argv);
 }
