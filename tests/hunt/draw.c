@@ -204,6 +204,8 @@ static void draw_fields(Draw *d, Op *op)
         op->smoothing = chance(r, 0.4) ? 0.1 : 0;
         op->which = below(r, LOSSES);
         op->again = chance(r, 0.2);
+        own = (Random){.seed = d->s.seed, .drawn = (r->drawn + 1) << 32};
+        op->agree = chance(&own, 0.3);
         break;
     default: break;
     }

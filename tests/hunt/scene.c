@@ -210,6 +210,17 @@ static void keep_losses(Tape *t, const Play *p, size_t k, size_t which, const Te
     }
 }
 
+typedef struct Bent {
+    const Linear *logits;
+    Tensor *x;
+} Bent;
+
+static Tensor *bent_logits(const void *self, Tape *t, const Rows *rows)
+{
+    const Bent *b = self;
+    return (void)rows, linear_logits(t, b->logits, activate(t, b->x, ACTIVATION_TANH));
+}
+
 static void lose(Tape *t, const Play *p, size_t k, Tensor *x)
 {
     const Op *op = &p->c->s->op[k];
@@ -217,6 +228,9 @@ static void lose(Tape *t, const Play *p, size_t k, Tensor *x)
     keep_losses(t, p, k, 0, cross_entropy(t, logits, p->g->lists[k].targets[0], op->smoothing, op->which));
     if (op->again)
         keep_losses(t, p, k, 1, cross_entropy(t, logits, p->g->lists[k].targets[1], 0, 1 - op->which));
+    if (op->agree)
+        once_more(t, logits, bent_logits, &(Bent){&p->c->module[k].linear, x}, NULL, p->g->lists[k].targets[0],
+                  op->smoothing, 0, 0.5);
 }
 
 static Tensor *split(Tape *t, const Play *p, size_t k, Tensor *x)

@@ -105,7 +105,7 @@ static bool simplify(Op *op, size_t which)
     case 13: return op->bias ? op->bias = false, true : false;
     case 14: return op->relu ? op->relu = false, true : false;
     case 15: return op->smoothing > 0 ? op->smoothing = 0, true : false;
-    case 16: return op->again ? op->again = false, true : false;
+    case 16: return op->again ? op->again = false, true : op->agree ? op->agree = false, true : false;
     case 17: return op->positions ? op->positions = POSITIONS_NONE, true : false;
     case 18: return op->across ? op->across = false, true : false;
     case 19: return chooses_domain(op) && op->domain != SIDE_0 ? op->domain = SIDE_0, true : false;

@@ -232,7 +232,10 @@ static void say_fields(Text *t, const Op *op)
             say(t, " %zu experts", op->experts);
         say_attention(t, op);
         break;
-    case LOSS: say(t, " %zu smoothing %g%s", op->which, op->smoothing, op->again ? " twice" : ""); break;
+    case LOSS:
+        say(t, " %zu smoothing %g%s%s", op->which, op->smoothing, op->again ? " twice" : "",
+            op->agree ? " and agreement" : "");
+        break;
     default: break;
     }
     if (op->rate > 0)

@@ -65,6 +65,7 @@ typedef struct Op {
     bool again;       /* SPLIT: one part twice; LOSS: two of the same logits; BLOCK: with its own scores again */
     size_t first;     /* SLICE */
     double smoothing; /* LOSS */
+    bool agree;       /* LOSS: with the logits of its input's tanh, as R-Drop has it */
     size_t which;     /* LOSS: of StepState's */
     Positions positions;
     size_t heads, kv_heads, key_size, value_size;
