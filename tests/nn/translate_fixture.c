@@ -52,7 +52,7 @@ void translate_fixture_open(TranslateFixture *s, const EncDecOptions *o, const K
     Network n = encdec_network(&s->m);
     trainer_fixture_open(&s->t, k, &n, &s->batch, 1, &(Training){0});
     trainer_fixture_draw(&s->t, seed);
-    s->n = (TranslateNetwork){&s->m, &s->m.decoder, 1, NULL, translate_fixture_memory, translate_fixture_logits};
+    s->n = (TranslateNetwork){&s->m, &s->m.decoder, 1, NULL, translate_fixture_memory, translate_fixture_logits, false};
     for (uint32_t i = 0; i < SENTENCES; i++) {
         for (size_t j = 0; j < lengths[i]; j++)
             s->ids[i][j] = (int32_t)philox_below(o->source, seed, i, j, 3);
