@@ -19,6 +19,8 @@
 enum { HOST = 64 };
 
 static struct {
+    const char *program;
+    bool (*stopped)(void);
     size_t own, count; /* count 0: not opened */
     double seconds;    /* how long to wait for another */
     double waited, sent;
@@ -73,13 +75,19 @@ static void nap(double seconds)
     nanosleep(&t, NULL);
 }
 
-/* Each waits a little longer than the one before it, so that one line is said, by the first that is alive. */
-_Noreturn void ranks_end(const char *program, const char *why)
+/* One line is said: by rank 0, if it is alive. The others wait for the launcher, which takes seconds where a process has
+ * stopped, to tell them that they end. */
+_Noreturn void ranks_end(const char *why)
 {
-    nap(ranks.own ? 1 + 0.2 * (double)ranks.own : 0);
+    for (size_t i = 0; i < 10 * ranks.own + 20 && ranks.own; i++) {
+        nap(0.1);
+        if (ranks.stopped())
+            _exit(1);
+    }
     FILE *to = ranks.errors ? ranks.errors : stderr;
     if (ranks.count > 1)
-        fprintf(to, "%s: rank %zu of %zu on %s: %s\n", program, ranks.own, ranks.count, ranks_host(ranks.own), why);
+        fprintf(to, "%s: rank %zu of %zu on %s: %s\n", ranks.program, ranks.own, ranks.count, ranks_host(ranks.own),
+                why);
     fflush(to);
     MPI_Abort(MPI_COMM_WORLD, 1);
     _exit(1);
@@ -93,7 +101,7 @@ static void check(int status, const char *what)
         return;
     MPI_Error_string(status, why, &size);
     snprintf(text, sizeof text, "%s: %.*s", what, size, why);
-    ranks_end("attend", text);
+    ranks_end(text);
 }
 
 static _Noreturn void waited_too_long(size_t rank)
@@ -104,7 +112,7 @@ static _Noreturn void waited_too_long(size_t rank)
         "rank %zu on %s has not answered for %.0f s: it has stopped, or the network has; --resume goes on from the "
         "last checkpoint",
         rank, ranks_host(rank), ranks.seconds);
-    ranks_end("attend", text);
+    ranks_end(text);
 }
 
 typedef struct Message {
@@ -162,7 +170,7 @@ void ranks_exchange(const RankPiece *out, size_t outs, const RankPiece *in, size
     Message few[FEW], *m = few;
     size_t count = messages_of(out, outs) + messages_of(in, ins);
     if (count > FEW && !(m = memory_get(count, sizeof *m)))
-        ranks_end("attend", "out of memory for messages between processes");
+        ranks_end("out of memory for messages between processes");
     count = begin(m, in, ins, false);
     count += begin(m + count, out, outs, true);
     wait_all(m, count);
@@ -175,7 +183,7 @@ void ranks_gather(void *all, size_t bytes)
     RankPiece *out = memory_get(2 * ranks_count(), sizeof *out), *in = out + ranks_count();
     size_t others = 0;
     if (!out)
-        ranks_end("attend", "out of memory for messages between processes");
+        ranks_end("out of memory for messages between processes");
     for (size_t i = 0; i < ranks_count(); i++)
         if (i != ranks.own) {
             out[others] = (RankPiece){i, (char *)all + ranks.own * bytes, bytes};
@@ -208,7 +216,7 @@ static void be_silent(void)
         return; /* then it speaks, too */
 }
 
-bool ranks_open(double seconds, Error *e)
+bool ranks_open(const char *program, double seconds, bool (*stopped)(void), Error *e)
 {
     size_t own, count;
     int level, rank, size;
@@ -226,6 +234,8 @@ bool ranks_open(double seconds, Error *e)
     ranks.own = (size_t)rank;
     ranks.count = (size_t)size;
     ranks.seconds = seconds;
+    ranks.program = program;
+    ranks.stopped = stopped;
     if (rank)
         be_silent();
     return gather_hosts(e);
@@ -249,7 +259,7 @@ bool ranks_any(bool own)
     if (ranks_count() == 1)
         return own;
     if (!all)
-        ranks_end("attend", "out of memory for messages between processes");
+        ranks_end("out of memory for messages between processes");
     all[ranks.own] = own;
     ranks_gather(all, 1);
     for (size_t i = 0; i < ranks.count; i++)
@@ -272,16 +282,16 @@ double ranks_first(double own)
 
 bool ranks_possible(void) { return false; }
 
-_Noreturn void ranks_end(const char *program, const char *why)
+_Noreturn void ranks_end(const char *why)
 {
-    fprintf(stderr, "%s: %s\n", program, why);
+    fprintf(stderr, "%s\n", why);
     _exit(1);
 }
 
-bool ranks_open(double seconds, Error *e)
+bool ranks_open(const char *program, double seconds, bool (*stopped)(void), Error *e)
 {
     size_t own, count;
-    (void)seconds;
+    (void)program, (void)seconds, (void)stopped;
     ranks_launched(&own, &count);
     return fail(e, "a launcher has started %zu processes, but this program was built without MPI: make deps, make",
                 count);

@@ -20,12 +20,13 @@ bool ranks_launched(size_t *own, size_t *count);
 /* So that no process that is started from now on takes itself for one of them. */
 void ranks_forget(void);
 
-/* Joins the others; seconds: how long to wait for another. From here on, only rank 0 has a standard output and error. */
-bool ranks_open(double seconds, Error *e);
+/* Joins the others; program: what lines begin with; seconds: how long to wait for another; stopped: whether a signal to
+ * end has come, as it does from the launcher when another rank has ended all. From here on, only rank 0 has a standard output and error. */
+bool ranks_open(const char *program, double seconds, bool (*stopped)(void), Error *e);
 
 /* Waits for the others and leaves. To end them all instead, with a line that says why: */
 void ranks_close(void);
-_Noreturn void ranks_end(const char *program, const char *why);
+_Noreturn void ranks_end(const char *why);
 
 size_t ranks_own(void);
 size_t ranks_count(void);

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/ranks.h"
+#include "core/cli/stop.h"
 #include "core/cli/version.h"
 #include "core/inspect/maps.h"
 #include "kernels/cpu/level.h"
@@ -62,7 +63,8 @@ static bool join(const App *a, bool *alone, Error *e)
         return true;
     if (options->asked == ASKED_WORK && options->command->bit & TOGETHER && !a->options->coordinates) {
         double seconds = WAIT;
-        return (!a->options->wait || parse_time(a->options->wait, &seconds, e)) && ranks_open(seconds, e);
+        return (!a->options->wait || parse_time(a->options->wait, &seconds, e)) &&
+               ranks_open(a->kind->name, seconds, stop_requested, e);
     }
     *alone = own == 0;
     ranks_forget();
@@ -75,7 +77,7 @@ static void tell(const char *program, const char *why)
     const struct timespec a_while = {.tv_sec = 2};
     size_t own, count;
     if (ranks_count() > 1)
-        ranks_end(program, why);
+        ranks_end(why);
     if (ranks_launched(&own, &count) && own > 0)
         nanosleep(&a_while, NULL);
     fprintf(stderr, "%s: %s\n", program, why);
