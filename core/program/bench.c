@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/ranks.h"
 #include "core/cli/version.h"
 #include "core/run/json.h"
 #include "core/train/parts.h"
@@ -52,6 +53,8 @@ static bool print_result(const App *a, const Bench *b, Error *e)
     double step = b->times[b->steps / 2], tokens = a->kind->step_tokens(a);
     if (a->options->json)
         return print_json(a, b, step, tokens, e);
+    if (ranks_own() > 0)
+        return true;
     printf("%.0f tokens/s: %.1f ms a step (fastest %.1f) of %zu x %zu tokens; %.2f GFLOP/s\n", tokens / step,
            1e3 * step, 1e3 * b->times[0], a->task.most_rows, a->task.longest[0], b->trainer.plan.flop / step * 1e-9);
     if (a->options->profile)

@@ -3,7 +3,7 @@
  * Each rank has some sums of its own shares (shares.h), each as large as the gradient. A rank adds up one range of all of
  * them, in the order of the tree: the others send it their sums over that range, and then everybody gets the result from
  * it. So each number is added once, in an order that does not depend on how many ranks there are, and each rank sends
- * about twice the gradient, however many others there are. Tables that are only looked up are exchanged as the rows that
+ * up to about twice the gradient, however many others there are. Tables that are only looked up are exchanged as the rows that
  * the step reads, because a block of gradients has only these. */
 #ifndef CORE_TRAIN_EXCHANGE_H
 #define CORE_TRAIN_EXCHANGE_H

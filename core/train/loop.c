@@ -189,7 +189,7 @@ static bool step(Loop *l, Error *e)
 {
     StepResult now;
     uint64_t number = l->at.step + 1;
-    double rate = rate_of(l, number), start = clock_seconds();
+    double rate = rate_of(l, number), start = clock_seconds(), waited = ranks_waited(), sent = ranks_sent();
     if (!trainer_step(l->trainer, number, rate, &now, e))
         return false;
     if (now.given_up) /* where it stood before, it stands still */
@@ -198,7 +198,10 @@ static bool step(Loop *l, Error *e)
         trainer_find_nonfinite(l->trainer, number, e);
         return false;
     }
-    double seconds = ranks_first(clock_seconds() - start); /* what depends on time is the same in all processes */
+    const double took = clock_seconds() - start;
+    l->waited += ranks_waited() - waited;
+    l->sent += ranks_sent() - sent;
+    double seconds = ranks_first(took); /* what depends on time is the same in all processes */
     Validation valid = {"", "", "", ""};
     l->at.step = number;
     l->saved = false;
@@ -259,6 +262,10 @@ bool loop_run(Loop *l, Error *e)
     note_uneven(l);
     while (fine && !loop_over(l) && !(l->stopped = ranks_any(watch_stop(l->trainer->watch))))
         fine = step(l, e);
+    if (fine && ranks_count() > 1 && l->steps_done)
+        watch_note(l->trainer->watch,
+                   "this process waited for others in %.1f %% of the time of its steps, and sent %s a step",
+                   100 * l->waited / l->seconds, bytes_text((size_t)(l->sent / (double)l->steps_done)).text);
     if (fine && !l->saved)
         fine = save(l, e);
     return fine && (!writes() || run_still_there(l->run, e));

@@ -2,6 +2,7 @@
 #include "core/train/parts.h"
 
 #include "base/memory.h"
+#include "base/ranks.h"
 #include "core/run/json.h"
 
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 
 void parts_begin(Trainer *c)
 {
+    c->exchange.waited = ranks_waited();
     for (size_t i = 0; i < c->options.workers; i++) {
         profile_reset(c->worker[i].stream);
         c->worker[i].waited = 0;
@@ -41,7 +43,10 @@ static int longest_first(const void *a, const void *b)
 bool parts_of(Parts *p, const Trainer *c, double seconds, size_t steps, Error *e)
 {
     size_t most = 1, count;
-    *p = (Parts){.workers = c->options.workers, .steps = steps, .whole = seconds * (double)c->options.workers};
+    *p = (Parts){.ranks = ranks_count(),
+                 .workers = c->options.workers,
+                 .steps = steps,
+                 .whole = seconds * (double)c->options.workers};
     for (size_t i = 0; i < c->options.workers; i++) {
         profile_timings(c->worker[i].stream, &count);
         most += count;
@@ -59,7 +64,8 @@ bool parts_of(Parts *p, const Trainer *c, double seconds, size_t steps, Error *e
         p->waiting += w->waited;
         p->profiling += profile_overhead(w->stream);
     }
-    p->rest = p->whole - p->operations - p->waiting - p->profiling;
+    p->exchange = ranks_waited() - c->exchange.waited;
+    p->rest = p->whole - p->operations - p->waiting - p->profiling - p->exchange;
     qsort(p->timing, p->count, sizeof *p->timing, longest_first);
     return true;
 }
@@ -108,6 +114,8 @@ void parts_print(const Parts *p, FILE *file)
     for (size_t i = 0; i < p->count; i++)
         print_timing(p, &p->timing[i], file);
     print_sum(p, "waiting for other workers", p->waiting, file);
+    if (p->ranks > 1)
+        print_sum(p, "waiting for other processes", p->exchange, file);
     print_sum(p, "profiling itself", p->profiling, file);
     print_sum(p, "the rest (batches, tape, layers)", p->rest, file);
     print_sum(p, "the whole", p->whole, file);
@@ -135,6 +143,7 @@ void parts_json(const Parts *p, Buffer *b)
     }
     buffer_print(b, "]");
     json_add_member(b, "waiting_ms", milliseconds(p, p->waiting));
+    json_add_member(b, "exchange_ms", milliseconds(p, p->exchange));
     json_add_member(b, "profiling_ms", milliseconds(p, p->profiling));
     json_add_member(b, "rest_ms", milliseconds(p, p->rest));
     json_add_member(b, "whole_ms", milliseconds(p, p->whole));

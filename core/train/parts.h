@@ -18,6 +18,8 @@ typedef struct Parts {
     Timing *timing; /* [count] of all workers and steps, the longest first */
     size_t count, workers, steps;
     double whole, operations, waiting, profiling, rest; /* seconds of all workers in all steps */
+    double exchange;                                    /* of them, those in which this process waited for others */
+    size_t ranks;                                       /* processes */
 } Parts;
 
 void parts_begin(Trainer *c);

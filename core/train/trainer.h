@@ -34,6 +34,7 @@ typedef struct Exchange {
     void *received;                /* sums of the other ranks, each a range of this one */
     size_t range;                  /* numbers for which each of them has memory */
     struct RankPiece *sent, *come; /* room for a list of what is sent, and of what comes */
+    double waited;                 /* for others, before what is profiled */
 } Exchange;
 
 typedef struct Trainer {
