@@ -79,7 +79,8 @@ static void nap(double seconds)
  * stopped, to tell them that they end. */
 _Noreturn void ranks_end(const char *why)
 {
-    for (size_t i = 0; i < 10 * ranks.own + 20 && ranks.own; i++) {
+    const size_t tenths = ranks.own < 2 ? 30 * ranks.own : 60;
+    for (size_t i = 0; i < tenths; i++) {
         nap(0.1);
         if (ranks.stopped())
             _exit(1);

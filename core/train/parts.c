@@ -143,7 +143,8 @@ void parts_json(const Parts *p, Buffer *b)
     }
     buffer_print(b, "]");
     json_add_member(b, "waiting_ms", milliseconds(p, p->waiting));
-    json_add_member(b, "exchange_ms", milliseconds(p, p->exchange));
+    if (p->ranks > 1)
+        json_add_member(b, "exchange_ms", milliseconds(p, p->exchange));
     json_add_member(b, "profiling_ms", milliseconds(p, p->profiling));
     json_add_member(b, "rest_ms", milliseconds(p, p->rest));
     json_add_member(b, "whole_ms", milliseconds(p, p->whole));
