@@ -38,7 +38,7 @@ const Option charlm_options[] = {
     {"prompt", 0, OPTION_TEXT, OPTION_HERE, SAMPLE, AT(prompt), NULL, "TEXT", "text to continue (default: some validation text)"},
     {"prompt-file", 0, OPTION_PATH, OPTION_HERE, SAMPLE, AT(prompt_file), NULL, "FILE", "the same, from a file"},
     {"temperature", 'T', OPTION_REAL, OPTION_HERE, SAMPLE, AT(temperature), "0.5", "[0,]", "divide logits by this (0: always take the likeliest token)"},
-    {"length", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(length), "1000", NULL, "how many tokens to write"},
+    {"length", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(length), "1000", "[0,1073741824]", "how many tokens to write"},
     {"top-k", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(top_k), "0", NULL, "draw from the N likeliest tokens only (0: all)"},
     {"top-p", 0, OPTION_REAL, OPTION_HERE, SAMPLE, AT(top_p), "1", "(0,1]", "draw from the likeliest tokens that together reach this probability"},
     {"count", 0, OPTION_SIZE, OPTION_HERE, SAMPLE, AT(count), "1", "[1,]", "how many texts to write"},

@@ -130,7 +130,7 @@ bool app_open_run(App *a, const char *path, bool to_write, Error *e)
 
 bool app_trainer_options(const App *a, TrainerOptions *options, bool training, Error *e)
 {
-    if (!setup_trainer(options, a->options, &a->task, training, e))
+    if (!setup_trainer(options, a->options, a->parameters, &a->task, training, e))
         return false;
     const char *note = options->k->note ? options->k->note() : NULL;
     if (note && !a->options->quiet)

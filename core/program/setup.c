@@ -24,22 +24,26 @@ static size_t most_workers(const SharedOptions *o)
     return kernels_one_worker(device_name(o->device)) ? 1 : processors_allowed();
 }
 
-/* As many as there can be, but in training no more than the largest step has shares. */
-static size_t workers(const SharedOptions *o, const Task *task, bool training)
+static size_t most_shares(const SharedOptions *o, const Parameters *p)
 {
-    const TrainerOptions step = {.shares = o->shares, .micro_rows = micro_rows(o, task)};
+    return o->shares ? o->shares : p->numbers > MANY_NUMBERS ? FEW_SHARES : SHARES;
+}
+
+/* As many as there can be, but in training no more than the largest step has shares. */
+static size_t workers(const SharedOptions *o, const Parameters *p, const Task *task, bool training)
+{
+    const TrainerOptions step = {.shares = most_shares(o, p), .micro_rows = micro_rows(o, task)};
     size_t shares = (plan_shares(&step, task, task->most_rows) + ranks_count() - 1) / ranks_count(),
            all = most_workers(o);
     return o->workers ? o->workers : training && all > shares ? shares : all;
 }
 
 /* What cores do that are more than --shares allows workers, although a step has micro-batches for them. */
-static size_t team(const SharedOptions *o, const Task *task, bool training)
+static size_t team(const SharedOptions *o, const Parameters *p, const Task *task, bool training)
 {
-    const TrainerOptions step = {.shares = o->shares, .micro_rows = micro_rows(o, task)};
-    size_t count = workers(o, task, training), each = most_workers(o) / count;
-    bool limited = count * ranks_count() >= (o->shares ? o->shares : SHARES) &&
-                   plan_parts(&step, task, task->most_rows) > count && each > 1;
+    const TrainerOptions step = {.shares = most_shares(o, p), .micro_rows = micro_rows(o, task)};
+    size_t count = workers(o, p, task, training), each = most_workers(o) / count;
+    bool limited = count * ranks_count() >= step.shares && plan_parts(&step, task, task->most_rows) > count && each > 1;
     return o->team ? o->team : training ? (limited ? each : 1) : count == 1 ? processors_allowed() : 1;
 }
 
@@ -49,15 +53,16 @@ bool setup_device(Options *options, const SharedOptions *o, Error *e)
                                                            options_set(options, "shares", "1", FROM_PRESET, e));
 }
 
-bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Task *task, bool training, Error *e)
+bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Parameters *p, const Task *task, bool training,
+                   Error *e)
 {
     *c = (TrainerOptions){.k = kernels_find(device_name(o->device), (NumberType)o->precision, e),
-                          .workers = workers(o, task, training),
+                          .workers = workers(o, p, task, training),
                           .ranks = ranks_count(),
                           .rank = ranks_own(),
-                          .team = team(o, task, training),
+                          .team = team(o, p, task, training),
                           .micro_rows = micro_rows(o, task),
-                          .shares = o->shares,
+                          .shares = most_shares(o, p),
                           .training = training,
                           .keep = o->recompute ? KEEP_INPUTS : KEEP_ALL,
                           .optimizer = {.kind = o->optimizer,
@@ -102,10 +107,11 @@ static bool fix_rate(Options *options, const SharedOptions *o, Error *e)
     return o->lr > 0 || options_set(options, "lr", text, FROM_COMMAND_LINE, e);
 }
 
-bool setup_fix(Options *options, const SharedOptions *o, const Task *task, size_t steps_an_epoch, Error *e)
+bool setup_fix(Options *options, const SharedOptions *o, const Parameters *p, const Task *task, size_t steps_an_epoch,
+               Error *e)
 {
     return fix_rate(options, o, e) && (!steps_rule(options, o) || fix(options, "epochs", 0, e)) &&
-           (o->workers || fix(options, "workers", workers(o, task, true), e)) &&
+           (o->workers || fix(options, "workers", workers(o, p, task, true), e)) &&
            (o->decay_steps || fix(options, "decay-steps", o->epochs ? o->epochs * steps_an_epoch : o->steps, e));
 }
 

@@ -10,11 +10,13 @@
 bool setup_device(Options *options, const SharedOptions *o, Error *e);
 
 /* Workers 0 become one a processor that this process may use, but no more than a step has shares; on a GPU, one. */
-bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Task *task, bool training, Error *e);
+bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Parameters *p, const Task *task, bool training,
+                   Error *e);
 
 /* Makes what an option of 0 means here and now its value, before a run stores it: another machine, or more steps, would
  * give it another meaning. */
-bool setup_fix(Options *options, const SharedOptions *o, const Task *task, size_t steps_an_epoch, Error *e);
+bool setup_fix(Options *options, const SharedOptions *o, const Parameters *p, const Task *task, size_t steps_an_epoch,
+               Error *e);
 
 bool setup_loop(LoopOptions *l, const SharedOptions *o, size_t steps_an_epoch, Error *e);
 

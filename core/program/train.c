@@ -44,7 +44,7 @@ static bool open_old(App *a, Error *e)
 {
     return app_open_run(a, a->options->resume, !a->options->dry_run && ranks_own() == 0, e) &&
            settings_keep_level(a->run, e) && a->kind->open(a, e) && sums_match_all(a->run->path, e) &&
-           setup_fix(a->command_line, a->options, &a->task, a->kind->epoch(a), e);
+           setup_fix(a->command_line, a->options, a->parameters, &a->task, a->kind->epoch(a), e);
 }
 
 /* What the command line says otherwise than the run is the run's own from its next step on. */
@@ -69,7 +69,7 @@ static bool open_new(App *a, Error *e)
     if (!app_data(a) && !a->options->preset && !options_preset(a->command_line, "minute", e))
         return false;
     return setup_device(a->command_line, a->options, e) && a->kind->open(a, e) &&
-           setup_fix(a->command_line, a->options, &a->task, a->kind->epoch(a), e);
+           setup_fix(a->command_line, a->options, a->parameters, &a->task, a->kind->epoch(a), e);
 }
 
 /* From the newest whole checkpoint. */

@@ -16,7 +16,9 @@
 #include <stddef.h>
 
 enum {
-    SHARES = 8,         /* of a step, if no option says otherwise */
+    SHARES = 8,     /* of a step, if no option says otherwise */
+    FEW_SHARES = 2, /* of a model of more than MANY_NUMBERS: a worker holds several sums of that size */
+    MANY_NUMBERS = 1 << 24,
     MOST_SHARES = 1024, /* that an option may ask for */
     TREE_SUMS = 24      /* held at once, at most: two on each level of such a tree, and a new one */
 };

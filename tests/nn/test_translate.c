@@ -125,7 +125,8 @@ static void translate_case(const Case *c, const Kernels *k)
     trainer_fixture_open(&s.t, k, &n, c->network.batch, 1, &(Training){0});
     reference_weights(&c->network, &s.t);
     s.n = (TranslateNetwork){
-        &s.m, &s.m.decoder, (int32_t)number_of(c, "begin"), NULL, translate_fixture_memory, translate_fixture_logits};
+        &s.m, &s.m.decoder, (int32_t)number_of(c, "begin"), NULL, translate_fixture_memory, translate_fixture_logits,
+        false};
     for (size_t i = 0; i < side->rows; i++) {
         size_t length = (size_t)(side->start[i + 1] - side->start[i]);
         s.sentence[i] = (Sentence){

@@ -39,7 +39,7 @@ static void expect_fixed(char *const *words, size_t workers, size_t decay_steps)
     while (*words)
         argv[argc++] = *words++;
     ck_done(options_open(&o, &program, &table, 1, &e) && options_parse(&o, argc, argv, &e), e);
-    ck_done(setup_fix(&o, &v, &(Task){.sides = 1, .longest = {1}, .most_rows = v.batch}, 7, &e), e);
+    ck_done(setup_fix(&o, &v, &(Parameters){0}, &(Task){.sides = 1, .longest = {1}, .most_rows = v.batch}, 7, &e), e);
     ck_assert_uint_eq(v.workers, workers);
     ck_assert_uint_eq(v.decay_steps, decay_steps);
     options_close(&o);
