@@ -225,7 +225,7 @@ static bool import_any(Import *base, Error *e)
 bool charlm_import(App *a, Error *e)
 {
     LmImport m = {.dim = 0};
-    const bool fine = import_run(&m.base, a, "Name one folder, or a .bin of llm.c", import_any, e);
+    const bool fine = import_run(&m.base, a, "Name one folder, or a .bin of llm.c", import_any, NULL, e);
     if (m.tokens.made && m.tokens.vocabulary && m.tokens.merges)
         remove(m.tokens.vocabulary), remove(m.tokens.merges);
     memory_free(m.tokens.vocabulary);

@@ -18,12 +18,6 @@ typedef struct Output {
     bool stream, terminal;
 } Output;
 
-/* Texts that are written at once. The first one is shown as it grows, and the others when all are done. */
-typedef struct Texts {
-    Output text[WRITER_TEXTS];
-    size_t count;
-} Texts;
-
 /* A character that moves the cursor, or worse. */
 static bool is_control(const char *at, size_t length)
 {
@@ -49,10 +43,10 @@ static void show(Output *o, bool end)
     fflush(stdout);
 }
 
+/* Of texts that are written at once the first one is shown as it grows, and the others when all are done. */
 static void take_token(void *to, size_t text, int32_t id)
 {
-    Texts *t = to;
-    Output *o = &t->text[text];
+    Output *o = (Output *)to + text;
     tokenizer_bytes(o->tokenizer, id, &o->all);
     if (o->stream && !text && !o->all.failed)
         show(o, false);
@@ -114,22 +108,22 @@ static bool end_text(Output *o, size_t prompt, double seconds, Error *e)
 static bool sample_some(const Charlm *c, Writer *w, const Buffer *prompt, size_t first, size_t count, Error *e)
 {
     const CharlmOptions *v = c->options;
-    Texts t = {.count = count};
+    Output text[WRITER_TEXTS] = {0};
     Sampling s = {.texts = count,
                   .length = v->length,
                   .how = {.temperature = v->temperature, .top_k = v->top_k, .top_p = v->top_p},
                   .seed = (uint32_t)v->shared.seed,
                   .number = (uint32_t)first,
                   .write = take_token,
-                  .to = &t};
+                  .to = text};
     for (size_t i = 0; i < count; i++)
-        begin_text(c, &t.text[i], prompt);
-    if (t.text[0].stream && !t.text[0].all.failed)
-        show(&t.text[0], false);
+        begin_text(c, &text[i], prompt);
+    if (text[0].stream && !text[0].all.failed)
+        show(&text[0], false);
     bool fine = writer_write(w, &s, e);
     for (size_t i = 0; i < count; i++) {
-        fine = fine && end_text(&t.text[i], prompt->size, s.seconds, e);
-        buffer_free(&t.text[i].all);
+        fine = fine && end_text(&text[i], prompt->size, s.seconds, e);
+        buffer_free(&text[i].all);
     }
     if (fine && !v->shared.quiet)
         fprintf(stderr, "%.0f %s/s\n", s.seconds > 0 ? (double)(v->length * count) / s.seconds : 0.0,
@@ -148,14 +142,15 @@ bool charlm_sample(App *a, Error *e)
     size_t count;
     Writer *w = NULL;
     const CharlmOptions *v = c->options;
+    const size_t most = least(v->count, v->together);
     if (v->prompt && v->prompt_file)
         return fail(e, "--prompt and --prompt-file exclude each other: give only one") || app_misused(&c->app);
     bool fine = charlm_open_run(c, e) && find_prompt(c, &prompt, e) &&
-                writer_trainer(c, &trainer, least(v->count, v->together), app_open_trainer, e) &&
+                writer_trainer(c, &trainer, most, app_open_trainer, e) &&
                 tokenizer_ids(&c->tokenizer, prompt.text, prompt.size, &ids, &count, e) &&
-                writer_open(&w, c, &trainer, least(v->count, v->together), ids, count, v->exact, e);
-    for (size_t i = 0; fine && i < v->count; i += v->together)
-        fine = sample_some(c, w, &prompt, i, least(v->count - i, v->together), e);
+                writer_open(&w, c, &trainer, most, ids, count, v->exact, e);
+    for (size_t i = 0; fine && i < v->count; i += most)
+        fine = sample_some(c, w, &prompt, i, least(v->count - i, most), e);
     writer_close(w);
     trainer_close(&trainer);
     buffer_free(&prompt);

@@ -245,13 +245,8 @@ static bool open_imported(App *a, Error *e)
 
 bool classifier_import(App *a, Error *e)
 {
-    const AppKind *kind = a->kind;
-    AppKind own = *kind;
     Encoder m = {.dim = 0};
-    own.open = open_imported;
-    a->kind = &own;
-    const bool fine = import_run(&m.base, a, "Name one folder", read_folder, e);
-    a->kind = kind;
+    const bool fine = import_run(&m.base, a, "Name one folder", read_folder, open_imported, e);
     if (m.tokens.made && m.tokens.vocabulary)
         remove(m.tokens.vocabulary);
     memory_free(m.tokens.vocabulary);

@@ -338,13 +338,8 @@ static bool open_imported(App *a, Error *e)
 
 bool encdec_import(App *a, Error *e)
 {
-    const AppKind *kind = a->kind;
-    AppKind own = *kind;
     Marian m = {.depth = 0};
-    own.open = open_imported;
-    a->kind = &own;
-    const bool fine = import_run(&m.base, a, "Name one folder, or a file .npz of Marian", read_model, e);
-    a->kind = kind;
+    const bool fine = import_run(&m.base, a, "Name one folder, or a file .npz of Marian", read_model, open_imported, e);
     marian_npz_close(&m.npz);
     for (size_t side = 0; side < SIDES_USED; side++)
         marian_words_close(&m.words[side]);

@@ -74,7 +74,20 @@ bool import_weights(const Import *m, const NamingTable *table, Source *theirs, c
     return fine;
 }
 
-bool import_run(Import *m, App *a, const char *asks, bool (*read)(Import *m, Error *e), Error *e)
+static bool train_opened_by(App *a, bool (*open)(App *a, Error *e), Error *e)
+{
+    const AppKind *kind = a->kind;
+    AppKind own = *kind;
+    if (open)
+        own.open = open;
+    a->kind = &own;
+    const bool fine = app_train(a, e);
+    a->kind = kind;
+    return fine;
+}
+
+bool import_run(Import *m, App *a, const char *asks, bool (*read)(Import *m, Error *e), bool (*open)(App *a, Error *e),
+                Error *e)
 {
     m->a = a;
     m->path = a->command_line->argument_count == 1 ? a->command_line->arguments[0] : NULL;
@@ -91,7 +104,7 @@ bool import_run(Import *m, App *a, const char *asks, bool (*read)(Import *m, Err
     a->options->out = NULL; /* which in training is a picture's */
     bool fine = read(m, e) && import_set(m, "weights", m->to, e);
     hf_close(&m->hf);
-    fine = fine && app_train(a, e) && run_mark(a->run, "best", 0, e);
+    fine = fine && train_opened_by(a, open, e) && run_mark(a->run, "best", 0, e);
     remove(m->to);
     return fine;
 }

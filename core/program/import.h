@@ -33,7 +33,9 @@ bool import_epsilon(const Import *m, const char *key, double otherwise, Error *e
 bool import_weights(const Import *m, const NamingTable *table, Source *theirs, const Parameters *ours, Error *e);
 
 /* The command: has `read` read the one argument, set options and write weights; then makes the run --out.
- * asks: what the argument is to be, "Name one folder". */
-bool import_run(Import *m, App *a, const char *asks, bool (*read)(Import *m, Error *e), Error *e);
+ * asks: what the argument is to be, "Name one folder". open: opens the model without data, see AppKind; NULL: as in
+ * training. */
+bool import_run(Import *m, App *a, const char *asks, bool (*read)(Import *m, Error *e), bool (*open)(App *a, Error *e),
+                Error *e);
 
 #endif

@@ -12,15 +12,16 @@ START_TEST(each_preset_has_the_parameters_of_its_model)
 {
     static const struct {
         const char *preset;
-        double parameters, tokens_a_step;
-    } models[] = {{"former", 9664768, 32 * 256},
-                  {"former-wide", 31684864, 32 * 256},
-                  {"gpt2", 124439808, 512 * 1024},
-                  {"gpt2-tiny", 3152064, 8 * 256}};
+        double parameters, tokens_a_step, shares; /* two of a large model */
+    } models[] = {{"former", 9664768, 32 * 256, 8},
+                  {"former-wide", 31684864, 32 * 256, 2},
+                  {"gpt2", 124439808, 512 * 1024, 2},
+                  {"gpt2-tiny", 3152064, 8 * 256, 2}}; /* as many as it has micro-batches */
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         Json *j = must_json("info --preset %s --json", models[i].preset);
         ck_assert_double_eq(json_real(j, "parameters"), models[i].parameters);
         ck_assert_double_eq(json_real(j, "tokens_a_step"), models[i].tokens_a_step);
+        ck_assert_double_eq(json_real(j, "shares_a_step"), models[i].shares);
         json_free(j);
     }
 }
