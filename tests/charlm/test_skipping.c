@@ -39,9 +39,9 @@ START_TEST(a_model_without_some_blocks_is_that_of_the_others)
         same("sample", run, skip, other,
              "--temperature 0 --length 60 --prompt The --exact --device plain --precision f64 -q");
     }
-    Said all = must("eval --run %s --weights last", run),
-         some = must("eval --run %s --weights last --skip-blocks 1", run),
-         none = must("eval --run %s --weights last --skip-blocks 0,1,2", run);
+    Said all = must("eval --run %s --weights last --json", run),
+         some = must("eval --run %s --weights last --skip-blocks 1 --json", run),
+         none = must("eval --run %s --weights last --skip-blocks 0,1,2 --json", run);
     ck_assert(strcmp(all.out, some.out) != 0 && strcmp(none.out, some.out) != 0);
     said_free(&all);
     said_free(&some);
