@@ -269,16 +269,6 @@ bool ranks_any(bool own)
     return any;
 }
 
-double ranks_first(double own)
-{
-    const RankPiece from = {0, &own, sizeof own};
-    for (size_t i = 1; !ranks.own && i < ranks_count(); i++)
-        ranks_exchange(&(RankPiece){i, &own, sizeof own}, 1, NULL, 0);
-    if (ranks.own)
-        ranks_exchange(NULL, 0, &from, 1);
-    return own;
-}
-
 #else
 
 bool ranks_possible(void) { return false; }
@@ -305,6 +295,5 @@ void ranks_exchange(const RankPiece *out, size_t outs, const RankPiece *in, size
 }
 void ranks_gather(void *all, size_t bytes) { (void)all, (void)bytes; }
 bool ranks_any(bool own) { return own; }
-double ranks_first(double own) { return own; }
 
 #endif

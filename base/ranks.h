@@ -45,9 +45,8 @@ void ranks_exchange(const RankPiece *out, size_t outs, const RankPiece *in, size
 /* Each rank has filled in its `bytes` of all [ranks, bytes], and gets those of the others. */
 void ranks_gather(void *all, size_t bytes);
 
-/* Whether it holds for any rank; and the number that rank 0 has. */
+/* Whether it holds for any rank. */
 bool ranks_any(bool own);
-double ranks_first(double own);
 
 /* Seconds in which this rank has waited for others, in all; and bytes that it has sent. */
 double ranks_waited(void);

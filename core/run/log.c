@@ -21,12 +21,25 @@ static bool stays(const char *line, uint64_t step)
     return !errno && (*end == '\t' || *end == '\n') && at <= step;
 }
 
-/* Copies the finished lines that stay. What a crash left, bytes of 0 as well, ends no earlier than its line does. */
-static void cut(Buffer *out, const char *text, const char *limit, uint64_t step)
+/* Copies the finished lines that stay, each with `more` at its end. What a crash left, bytes of 0 as well, ends no earlier
+ * than its line does. */
+static void cut(Buffer *out, const char *text, const char *limit, uint64_t step, const char *more)
 {
     for (const char *line = text, *end; (end = memchr(line, '\n', (size_t)(limit - line))); line = end + 1)
         if (stays(line, step) && !memchr(line, 0, (size_t)(end - line)))
-            buffer_add(out, line, (size_t)(end - line) + 1);
+            buffer_print(out, "%.*s%s\n", (int)(end - line), line, more);
+}
+
+/* The cells of columns that a log lacks, because it was begun before they were added at the end. NULL: it has others. */
+static const char *missing_cells(const char *header, size_t size, const char *columns)
+{
+    static const char empty[] = "\t\t\t\t\t\t\t\t";
+    size_t missing = 0;
+    if (strncmp(header, columns, size) != 0 || (columns[size] && columns[size] != '\t'))
+        return NULL;
+    for (const char *at = columns + size; *at; at++)
+        missing += *at == '\t';
+    return missing < sizeof empty ? empty + sizeof empty - 1 - missing : NULL;
 }
 
 bool run_log_renew(char *text)
@@ -43,19 +56,20 @@ bool run_log_renew(char *text)
 static bool prepare(const char *path, const char *columns, uint64_t step, Error *e)
 {
     char *old = NULL;
-    size_t size = 0, header = strlen(columns);
+    size_t size = 0;
     if (file_exists(path) && !file_read(path, &old, &size, e))
         return false;
-    bool anew = is_link(path) || (old && run_log_renew(old)),
-         other = size && strchr(old, '\n') && (strncmp(old, columns, header) || old[header] != '\n');
-    if (other) {
+    const bool anew = is_link(path) || (old && run_log_renew(old));
+    const char *end = size ? strchr(old, '\n') : NULL,
+               *more = end ? missing_cells(old, (size_t)(end - old), columns) : "";
+    if (!more) {
         memory_free(old);
         return fail(e, "%s has other columns than this version writes; rename it and resume again", path);
     }
     Buffer fresh = {0};
     buffer_print(&fresh, "%s\n", columns);
-    if (size > header)
-        cut(&fresh, old + header + 1, old + size, step);
+    if (end)
+        cut(&fresh, end + 1, old + size, step, more);
     bool done = !fresh.failed || memory_error(e, path, size, 1);
     if (done && (anew || fresh.size != size || memcmp(fresh.text, old, size)))
         done = file_write(path, fresh.text, fresh.size, e);

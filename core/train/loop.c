@@ -2,6 +2,7 @@
 #include "core/train/loop.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/ranks.h"
 #include "base/units.h"
 
@@ -168,14 +169,41 @@ static bool sample(Loop *l, Error *e)
     return !writes() || !l->sample || l->sample(l->self, l->at.step, e) || not_written(l, e);
 }
 
-static bool log_step(Loop *l, const StepResult *now, double rate, double seconds, const Validation *valid, Error *e)
+/* Of a step: by the clock of process 0; and the mean of what processes waited for others. */
+typedef struct StepTime {
+    double seconds, waited;
+} StepTime;
+
+/* What depends on time is the same in all processes. */
+static bool agree_on_time(StepTime *t, Error *e)
 {
-    bool done = !writes() || run_log_line(l->run, e, "%llu\t%.0f\t%.6f\t%.5g\t%.6g\t%s\t%.0f\t%.3f\t%.6f\t%s%s%s%s",
+    const size_t ranks = ranks_count();
+    StepTime *all = ranks > 1 ? memory_get(ranks, sizeof *all) : NULL;
+    if (ranks == 1)
+        return true;
+    if (!all)
+        return memory_error(e, "times of processes", ranks, sizeof *all);
+    all[ranks_own()] = *t;
+    ranks_gather(all, sizeof *all);
+    *t = (StepTime){.seconds = all[0].seconds};
+    for (size_t i = 0; i < ranks; i++)
+        t->waited += all[i].waited / (double)ranks;
+    memory_free(all);
+    return true;
+}
+
+static bool log_step(Loop *l, const StepResult *now, double rate, const StepTime *t, const Validation *valid, Error *e)
+{
+    const double seconds = t->seconds;
+    char waiting[40] = "";
+    if (ranks_count() > 1 && seconds > 0)
+        snprintf(waiting, sizeof waiting, "%.4f", t->waited / seconds);
+    bool done = !writes() || run_log_line(l->run, e, "%llu\t%.0f\t%.6f\t%.5g\t%.6g\t%s\t%.0f\t%.3f\t%.6f\t%s%s%s%s\t%s",
                                           (unsigned long long)l->at.step, now->targets, now->loss * l->task->per_nat,
                                           now->norm, rate, valid->loss, seconds > 0 ? now->tokens / seconds : 0,
                                           seconds, now->nll * l->task->per_nat, valid->accuracy,
                                           l->task->words > 0 && !valid->perplexity[0] ? "\t\t" : valid->perplexity,
-                                          l->evaluate ? "\t" : "", valid->figure);
+                                          l->evaluate ? "\t" : "", valid->figure, waiting);
     return done || not_written(l, e);
 }
 
@@ -198,10 +226,12 @@ static bool step(Loop *l, Error *e)
         trainer_find_nonfinite(l->trainer, number, e);
         return false;
     }
-    const double took = clock_seconds() - start;
-    l->waited += ranks_waited() - waited;
+    StepTime time = {clock_seconds() - start, ranks_waited() - waited};
     l->sent += ranks_sent() - sent;
-    double seconds = ranks_first(took); /* what depends on time is the same in all processes */
+    if (!agree_on_time(&time, e))
+        return false;
+    const double seconds = time.seconds;
+    l->waited += time.waited;
     Validation valid = {"", "", "", ""};
     l->at.step = number;
     l->saved = false;
@@ -223,7 +253,7 @@ static bool step(Loop *l, Error *e)
     bool shown = (!score || evaluate(l, &report, &valid, e)) && (!samples || sample(l, e));
     if (score || samples)
         trainer_exchange(l->trainer);
-    if (!shown || !log_step(l, &now, rate, seconds, &valid, e))
+    if (!shown || !log_step(l, &now, rate, &time, &valid, e))
         return false;
     if (score || number % 100 == 0 || last) {
         watch_report(l->trainer->watch, &report, true);
@@ -249,12 +279,12 @@ static void note_uneven(const Loop *l)
 
 bool loop_run(Loop *l, Error *e)
 {
-    char columns[480], figure[80] = "";
+    char columns[560], figure[80] = "";
     if (l->evaluate)
         snprintf(figure, sizeof figure, "\tvalidation %s (%s)", l->figure_name, l->figure_unit);
     snprintf(columns, sizeof columns,
              "step\ttargets\tloss (%s)\tgradient norm\tlearning rate\tvalidation (%s)\ttokens/s\tseconds"
-             "\tloss without smoothing (%s)\tvalidation accuracy%s%s",
+             "\tloss without smoothing (%s)\tvalidation accuracy%s%s\twaiting for processes (part of the seconds)",
              l->task->unit, l->task->unit, l->task->unit,
              l->task->words > 0 ? "\tvalidation perplexity of a token\tvalidation perplexity of a word" : "", figure);
     l->last_saved = clock_seconds();
@@ -264,7 +294,7 @@ bool loop_run(Loop *l, Error *e)
         fine = step(l, e);
     if (fine && ranks_count() > 1 && l->steps_done)
         watch_note(l->trainer->watch,
-                   "this process waited for others in %.1f %% of the time of its steps, and sent %s a step",
+                   "processes waited for each other in %.1f %% of the time of steps, and this one sent %s a step",
                    100 * l->waited / l->seconds, bytes_text((size_t)(l->sent / (double)l->steps_done)).text);
     if (fine && !l->saved)
         fine = save(l, e);

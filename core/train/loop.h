@@ -33,7 +33,7 @@ typedef struct Loop {
 
     /* by this process */
     double tokens, seconds; /* read, and how long that took */
-    double waited, sent;    /* seconds in its steps for other processes, and bytes to them */
+    double waited, sent;    /* seconds in steps for other processes, the mean of all; and bytes from this one to them */
     uint64_t steps_done;
     double last_saved;
     bool stopped;                       /* because an end was requested: the run is not over */

@@ -375,7 +375,7 @@ static void logged(double loss[2], const char *smoothing)
     size_t size;
     snprintf(path, sizeof path, "%s-%s", run, smoothing);
     char *log = read_in(path, "log.tsv", &size), *line = strstr(log, "\n1\t");
-    ck_assert(strstr(log, "\tloss without smoothing (bits/byte)\tvalidation accuracy\n") && line);
+    ck_assert(strstr(log, "\tloss without smoothing (bits/byte)\tvalidation accuracy\t") && line);
     ck_assert_int_eq(sscanf(line, "%*s %*s %lf %*s %*s %*s %*s %*s %lf", &loss[0], &loss[1]), 2);
     memory_free(log);
 }

@@ -1,9 +1,11 @@
 /* Runs are the same in any number of processes, with any number of workers, bit for bit; and what several processes say. In a
  * build without MPI, only what that says. */
+#include "base/memory.h"
 #include "base/ranks.h"
 #include "tests/ranks/same.h"
 #include "tests/same_runs.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +92,35 @@ START_TEST(the_plan_says_what_processes_hold_and_send)
     json_free(one);
 }
 
+/* What the log says in its last column of a step; NaN: nothing. */
+static double waiting_in(const char *log, const char *line)
+{
+    const char *at = strstr(log, line), *end = at ? strchr(at + 1, '\n') : NULL;
+    ck_assert_msg(end, "no line of the step: %s", log);
+    while (end[-1] != '\t')
+        end--;
+    return *end == '\n' ? NAN : strtod(end, NULL);
+}
+
+START_TEST(the_log_says_how_long_processes_wait)
+{
+    if (!ranks_possible())
+        return;
+    size_t size;
+    const char *run = fresh_path("waiting");
+    works("train --run %s " SMALL "--steps 1 --workers 1 -q", run);
+    command_processes(3);
+    Said s = must("train --resume %s --steps 3 --workers 1", run);
+    char *log = read_in(run, "log.tsv", &size);
+    ck_assert_msg(strstr(log, "\twaiting for processes (part of the seconds)\n"), "%s", log);
+    ck_assert(isnan(waiting_in(log, "\n1\t")));
+    const double part = waiting_in(log, "\n3\t");
+    ck_assert_msg(part > 0 && part < 1, "%g of a step", part);
+    ck_assert_msg(strstr(s.err, "processes waited for each other in "), "%s", s.err);
+    memory_free(log);
+    said_free(&s);
+}
+
 /* `why` is in the one line of the program's own, wherever the launcher's lines are. */
 static void ends(const char *program, const char *why, const char *words)
 {
@@ -131,6 +162,7 @@ int main(int argc, char **argv)
                                  TEST_LOOP(a_run_goes_on_in_another_number_of_processes, SAME_CASES),
                                  TEST(one_process_speaks),
                                  TEST(the_plan_says_what_processes_hold_and_send),
+                                 TEST(the_log_says_how_long_processes_wait),
                                  TEST(mistakes_are_told_once),
                                  TEST(without_mpi_a_launcher_is_told)};
     return suite_run("ranks/processes", tests, sizeof tests / sizeof *tests, argc, argv);

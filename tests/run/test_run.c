@@ -498,6 +498,22 @@ START_TEST(a_log_with_other_columns_is_not_touched)
     ck_assert_uint_eq(memory_in_use(), 0);
 }
 
+START_TEST(a_log_from_before_a_column_was_added_goes_on)
+{
+    place_run();
+    Run *run;
+    Error e;
+    ck_done(run_create(&run, folder, &e), e);
+    put("log.tsv", "step\tloss\n1\t2\n2\t1\n3\t1\n");
+    ck_done(run_log_open(run, "step\tloss\twaiting\tmore", 2, &e) && run_log_line(run, &e, "3\t1\t0.5\t6"), e);
+    expect_text("log.tsv", "step\tloss\twaiting\tmore\n1\t2\t\t\n2\t1\t\t\n3\t1\t0.5\t6\n");
+    run_close(run);
+    ck_done(run_open(&run, folder, true, &e), e);
+    ck_assert_msg(!run_log_open(run, "step\tlosses", 2, &e), "a longer name is another column");
+    run_close(run);
+    ck_assert_uint_eq(memory_in_use(), 0);
+}
+
 static bool live(void *argument, Error *e)
 {
     (void)argument;
@@ -541,6 +557,7 @@ static const Test tests[] = {
     TEST(pruning_keeps_the_last_and_the_best),
     TEST(the_log_is_cut_back_when_resuming),
     TEST(a_log_with_other_columns_is_not_touched),
+    TEST(a_log_from_before_a_column_was_added_goes_on),
     TEST_SLOW(each_failed_allocation_is_an_error, 300),
 };
 
