@@ -45,10 +45,13 @@ if (curves == 0) { printerr "there is nothing to draw in ".data; exit status 2 }
 
 # A picture is higher the more panels it has, and the more names there are to tell.
 line = size eq "" ? 0.03 : 0.045
-outside = curves > 4 || (curves > 1 && (words(panels) > 1 || longest > 20)) # the names are above it all
+keys = curves > 1 ? curves : 0
+# The names are above it all where a panel has no room for them.
+outside = curves > 4 || (curves > 1 && (words(panels) > 1 || longest > 20)) || \
+          (words(panels) > 2 && word(panels, 1) eq "loss" && size ne "")
 many = words(panels) > 1 || outside
 ratio = !many ? 0.6 : words(panels) * ((words(panels) > 1 ? 0.2 : 0.45) + 2 * line) + 3 * line + \
-                      (outside ? (curves + 3) * 1.3 * line : 0)
+                      (outside ? (keys + 3) * 1.3 * line : 0)
 load ARG0[1:strlen(ARG0)-strlen("loss.gp")]."attend.gp"
 
 dots_an_inch = dots; height = letters ? 0 : high # these names mean something else below
@@ -126,7 +129,7 @@ key_font = sprintf(",%g", points * shrink * (medium eq "svg" ? 96.0 / 72 : 1))
 if (shrink < 1) { set key font key_font }
 
 line = letters ? 1.0 / rows : points * 0.0353 * 1.4 / high # a line of text, as a part of the picture's height
-above = outside ? (curves + 3) * 1.3 * line : 0
+above = outside ? (keys + 3) * 1.3 * line : 0
 if (many) { set multiplot }
 
 # How many points of lines, and of what is drawn under them, are where names would be: in which corner, or below what falls, as parts of the axes.
@@ -177,10 +180,10 @@ do for [p=1:words(panels)] {
     bands = letters ? "" : shown
     thin = letters ? "" : lines
     both = lines ne "" && dots ne ""
-    named = p == 1 && !outside && (both || curves > 1)
+    named = p == 1 && !outside && (both || keys)
     corner = opposite(name) ? 2 : 1
     if (named) { # in a corner that is free; else the axis goes on as far as names are high
-        key_rows = (curves > 1 ? curves : 0) + (both ? 2 : 0) + 0.5
+        key_rows = keys + (both ? 2 : 0) + 0.5
         key_letters = curves > 1 && longest > 10 ? longest : 10
         letter = points * 0.0353 * (medium eq "pngcairo" && dots_an_inch != 300 ? 0.75 : 1) # a pixel is less than a point there
         key_w = letters ? (key_letters + 8.0) / columns / 0.85 : (key_letters * 0.62 * letter + 1.1) / (wide * 0.85)
@@ -217,7 +220,7 @@ do for [p=1:words(panels)] {
         set bmargin at screen 1 - above - p * step + 0.4 * line
         set label 1 title_y at graph 0, graph 1 left offset (letters ? 1 : 0), (letters ? 1 : 0.7) noenhanced
     } else { set ylabel title_y noenhanced }
-    key_lines = curves > 1 && !outside ? curves : 0
+    key_lines = outside ? 0 : keys
     key_both = outside ? 0 : both
     key_colour = curves > 1 ? "#444444" : "#0072b2"
     dash = both ? 2 : 1
@@ -246,7 +249,7 @@ if (outside) { # names above it all, in axes that are not drawn: gnuplot would p
     set xrange [0:1]
     set yrange [0:1]
     set key top right
-    plot for [i=1:curves] NaN with lines lt i lw thick title short(label[2*i-1]), \
+    plot for [i=1:keys] NaN with lines lt i lw thick title short(label[2*i-1]), \
          for [i=1:first_both] NaN with lines lw thick lc rgb key_colour title "training", \
          for [i=1:first_both] NaN with linespoints lw thick / 2 ps dot pt 7 dt 2 lc rgb key_colour title "validation"
 }
