@@ -69,12 +69,17 @@ bool setup_trainer(TrainerOptions *c, const SharedOptions *o, const Parameters *
                                         .adam = {.epsilon = o->epsilon},
                                         .momentum = o->momentum,
                                         .decay = o->decay,
-                                        .groups = o->groups},
+                                        .groups = o->groups,
+                                        .part = o->shard ? ranks_own() : 0,
+                                        .parts = o->shard ? ranks_count() : 1},
                           .clip = o->clip,
                           .word_dropout = o->word_dropout,
                           .ema = o->ema,
                           .seed = (uint32_t)o->seed};
     Adam *adam = &c->optimizer.adam;
+    if (o->shard && optimizer_kind(o->optimizer)->numbers)
+        return fail(e, "--shard: the state of %s is too small to be divided: leave --shard out",
+                    optimizer_kind(o->optimizer)->name);
     if (!c->k || (training && !parse_betas(o->betas, &adam->beta1, &adam->beta2, e)))
         return false;
     optimizer_kind(o->optimizer)->configure(&c->optimizer);

@@ -200,6 +200,7 @@ const Option shared_options[] = {
     {"seed", 'r', OPTION_SIZE, OPTION_TRAINING, (ALL & ~COMMAND_INFO) | PLOT, AT(seed), "1", "[0,4294967295]", "seed of all random numbers"},
     {"workers", 0, OPTION_SIZE, OPTION_TRAINING, RUN | BUILD, AT(workers), "0", "[0,1024]", "workers that share a step's rows (0: one per core)"},
     {"shares", 0, OPTION_SIZE, OPTION_TRAINING, BUILD, AT(shares), NULL, "[1,1024]", "parts into which the micro-batches of a step are divided, and so workers that can share it; the sum of their gradients depends on this number, and not on workers (default 8; 2 for a model of more than 16 million parameters)"},
+    {"shard", 0, OPTION_YES_NO, OPTION_TRAINING, BUILD, AT(shard), NULL, NULL, "of several processes (mpirun), each keeps a part of the optimizer's moments and moves those weights; a run may go on with it or without (default no)"},
     {"team", 0, OPTION_SIZE, OPTION_TRAINING, RUN | HEADS, AT(team), "0", "[0,1024]", "cores per worker (0: 1, or all for a single worker)"},
     {"device", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | HEADS, AT(device), "cpu", .choices = devices, "where to compute (mine: your own kernels, see course/README.md; cuda: a GPU; emulated, checked: GPU kernels on the CPU, slowly)"},
     {"precision", 0, OPTION_CHOICE, OPTION_TRAINING, RUN | BUILD | HEADS, AT(precision), "f32", .choices = precisions, "number type of activations (tf32: f32, but a GPU rounds the operands of products)"},

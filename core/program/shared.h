@@ -50,7 +50,7 @@ typedef struct SharedOptions {
     double minutes, lr, ema, momentum, epsilon, decay, clip, dropout, attention_dropout, ff_dropout, branch_dropout,
         smoothing, z_loss, load_loss, r_drop, word_dropout;
     int init, branch_init, schedule, optimizer, device, precision;
-    bool recompute;
+    bool recompute, shard;
     /* here */
     const char *wait, *run, *resume, *weights, *preset, *config, *dump_logits, *coordinates;
     bool dry_run, find_lr, quiet, json, profile;

@@ -52,6 +52,18 @@ size_t safe_elements(const SafeTensor *t);
 bool safetensors_write(const char *path, const SafeTensor *tensors, size_t count, const SafeText *metadata,
                        size_t texts, Error *e);
 
+/* Where data come from that are not all in memory: `size` bytes of a tensor, `from` bytes after its first; data is that
+ * tensor's, and means what this function makes of it. */
+typedef struct SafeSource {
+    bool (*get)(void *self, const void *data, size_t from, void *bytes, size_t size, Error *e);
+    void *self;
+} SafeSource;
+
+enum { SAFE_PIECE = 1 << 20 }; /* bytes that are asked for at once, at most: whole numbers, in the order of the file */
+
+bool safetensors_write_from(const char *path, const SafeTensor *tensors, size_t count, const SafeText *metadata,
+                            size_t texts, const SafeSource *source, Error *e);
+
 typedef struct Safetensors Safetensors;
 
 bool safetensors_open(Safetensors **file, const char *path, Error *e);

@@ -104,36 +104,60 @@ static bool write_header(FileWriter *w, Buffer *b, Error *e)
     return file_add(w, &size, sizeof size, e) && file_add(w, b->text, b->size, e);
 }
 
-static bool write_all(const char *path, const SafeTensor *placed, size_t count, Buffer *header, Error *e)
+static bool add_from(FileWriter *w, const SafeTensor *t, const SafeSource *source, void *piece, Error *e)
+{
+    const size_t all = (size_t)(t->to - t->from);
+    for (size_t from = 0, size; from < all; from += size) {
+        size = all - from < SAFE_PIECE ? all - from : SAFE_PIECE;
+        if (!source->get(source->self, t->data, from, piece, size, e)) {
+            file_abandon(w);
+            return false;
+        }
+        if (!file_add(w, piece, size, e))
+            return false;
+    }
+    return true;
+}
+
+static bool write_all(const char *path, const SafeTensor *placed, size_t count, Buffer *header,
+                      const SafeSource *source, void *piece, Error *e)
 {
     FileWriter w;
     if (!file_begin(&w, path, e) || !write_header(&w, header, e))
         return false;
     for (size_t i = 0; i < count; i++)
-        if (!file_add(&w, placed[i].data, (size_t)(placed[i].to - placed[i].from), e))
+        if (!(source ? add_from(&w, &placed[i], source, piece, e)
+                     : file_add(&w, placed[i].data, (size_t)(placed[i].to - placed[i].from), e)))
             return false;
     return file_end(&w, e);
+}
+
+bool safetensors_write_from(const char *path, const SafeTensor *tensors, size_t count, const SafeText *metadata,
+                            size_t texts, const SafeSource *source, Error *e)
+{
+    SafeTensor *placed = memory_get(count, sizeof *placed);
+    void *piece = source ? memory_get(SAFE_PIECE, 1) : NULL;
+    bool done = (placed && (piece || !source)) || memory_error(e, path, count, sizeof *placed);
+    if (done && (!count || names_differ(placed, tensors, count, path, e))) {
+        Buffer header = {0};
+        place(placed, tensors, count);
+        buffer_add(&header, "{", 1);
+        add_metadata(&header, metadata, texts);
+        for (size_t i = 0; i < count; i++)
+            add_tensor(&header, &placed[i]);
+        buffer_add(&header, "}", 1);
+        done = write_all(path, placed, count, &header, source, piece, e);
+        buffer_free(&header);
+    } else {
+        done = false;
+    }
+    memory_free(piece);
+    memory_free(placed);
+    return done;
 }
 
 bool safetensors_write(const char *path, const SafeTensor *tensors, size_t count, const SafeText *metadata,
                        size_t texts, Error *e)
 {
-    SafeTensor *placed = memory_get(count, sizeof *placed);
-    if (!placed)
-        return memory_error(e, path, count, sizeof *placed);
-    if (count && !names_differ(placed, tensors, count, path, e)) {
-        memory_free(placed);
-        return false;
-    }
-    place(placed, tensors, count);
-    Buffer header = {0};
-    buffer_add(&header, "{", 1);
-    add_metadata(&header, metadata, texts);
-    for (size_t i = 0; i < count; i++)
-        add_tensor(&header, &placed[i]);
-    buffer_add(&header, "}", 1);
-    bool done = write_all(path, placed, count, &header, e);
-    buffer_free(&header);
-    memory_free(placed);
-    return done;
+    return safetensors_write_from(path, tensors, count, metadata, texts, NULL, e);
 }

@@ -7,12 +7,24 @@
 #include <math.h>
 #include <string.h>
 
+/* Rows of a table that the optimizer moves. */
+typedef struct OwnRows {
+    size_t first, count;
+} OwnRows;
+
+static OwnRows own_rows(const Optimizer *o, const Parameter *p)
+{
+    size_t from, end;
+    optimizer_own(o, p, &from, &end);
+    return (OwnRows){from / p->shape[1], (end - from) / p->shape[1]};
+}
+
 /* Of all tables that are only looked up */
-static size_t lookup_rows(const Parameters *p)
+static size_t lookup_rows(const Optimizer *o)
 {
     size_t rows = 0;
-    for (size_t i = 0; i < p->count; i++)
-        rows += p->list[i]->role == ROLE_LOOKUP ? p->list[i]->shape[0] : 0;
+    for (size_t i = 0; i < o->parameters->count; i++)
+        rows += o->parameters->list[i]->role == ROLE_LOOKUP ? own_rows(o, o->parameters->list[i]).count : 0;
     return rows;
 }
 
@@ -25,18 +37,21 @@ static void list_dense(const Optimizer *o, Stretch *stretch, size_t *stretches, 
     for (size_t i = 0; i < o->parameters->count; i++) {
         const Parameter *p = o->parameters->list[i];
         const Motion *m = &o->motions[i];
-        if (p->role == ROLE_LOOKUP || p->role == ROLE_CONSTANT)
+        size_t begin, end;
+        optimizer_own(o, p, &begin, &end);
+        if (p->role == ROLE_LOOKUP || p->role == ROLE_CONSTANT || begin == end)
             continue;
         if (m->whole) {
             before = NULL;
             continue;
         }
+        begin += p->offset - o->first, end += p->offset - o->first;
         if (m->rate > 0 && (!before || before->group != m->group))
-            stretch[(*stretches)++] = (Stretch){p->offset, 0, m};
+            stretch[(*stretches)++] = (Stretch){begin, 0, m};
         if (m->rate > 0)
-            stretch[*stretches - 1].end = p->offset + p->count;
+            stretch[*stretches - 1].end = end;
         if (m->decay > 0)
-            span[(*spans)++] = (Span){p->offset, p->offset + p->count, m->decay};
+            span[(*spans)++] = (Span){begin, end, m->decay};
         before = m;
     }
 }
@@ -50,7 +65,7 @@ bool adam_open(Optimizer *o, Stream *s, Error *e)
     if (own) {
         own->stretches = memory_get(p->count, sizeof *own->stretches);
         own->spans = k->allocate(p->count * sizeof *own->spans);
-        own->lazy = k->adam_flush ? k->allocate(lookup_rows(p) * sizeof *own->lazy) : NULL;
+        own->lazy = k->adam_flush ? k->allocate(lookup_rows(o) * sizeof *own->lazy) : NULL;
     }
     bool fine = (spans && own && own->stretches && own->spans && (own->lazy || !k->adam_flush)) ||
                 memory_error(e, "the optimizer's lists of parameters", p->count, sizeof *spans);
@@ -81,46 +96,56 @@ void adam_begin(const Adam *adam, StepState *state, uint64_t step)
     state->correction2 = 1 - pow(adam->beta2, (double)step);
 }
 
-static void *at(const Optimizer *o, void *block, const Parameter *p)
-{
-    return block ? parameter_in(p, block, o->k->real) : NULL;
-}
+static void *at(const Kernels *k, void *block, size_t number) { return (char *)block + number * k->real; }
 
 /* All rows of a table move, because moments do, or are skipped. A worker takes some before it is the next worker's turn:
  * an even share, or, where rows are lazy, few, because those of frequent words, which are skipped least, are adjacent. */
 static void move_table(Optimizer *o, Stream *s, const OptimizerStep *step, const Parameter *p, const Motion *m,
                        LazyRow *lazy)
 {
-    const void *g = (const char *)step->gradient + gradient_offset(o->parameters, p, step->used) * o->k->real;
-    size_t rows = p->shape[0], turn = lazy ? 256 : (rows + step->workers - 1) / step->workers;
+    const Kernels *k = o->k;
+    const OwnRows own = own_rows(o, p);
+    const void *g = at(k, step->gradient, gradient_offset(o->parameters, p, step->used));
+    const size_t rows = own.count, turn = lazy ? 256 : (rows + step->workers - 1) / step->workers,
+                 begin = p->offset + own.first * p->shape[1];
     for (size_t first = step->number * turn; m->rate > 0 && first < rows; first += step->workers * turn)
-        o->k->adam_rows(s, at(o, step->weights->reals, p), at(o, o->block[0], p), at(o, o->block[1], p), lazy, g,
-                        step->slots, optimizer_state(o, step, m), m->adam, m->decay, first,
-                        rows - first < turn ? rows - first : turn, p->shape[1]);
+        k->adam_rows(s, at(k, step->weights->reals, begin), optimizer_at(o, 0, begin), optimizer_at(o, 1, begin), lazy,
+                     g, step->slots + own.first, optimizer_state(o, step, m), m->adam, m->decay, first,
+                     rows - first < turn ? rows - first : turn, p->shape[1]);
 }
 
-void adam_step(Optimizer *o, Stream *s, const OptimizerStep *step)
+/* A worker's range of the dense numbers that the optimizer moves, stretch by stretch. */
+static void move_dense(Optimizer *o, Stream *s, const OptimizerStep *step)
 {
+    const Kernels *k = o->k;
     const AdamOwn *own = o->own;
     const Weights *w = step->weights;
+    const size_t dense = o->parameters->dense, all = o->end < dense ? o->end : dense;
     size_t first, count;
-    optimizer_range(o->parameters->dense, step->number, step->workers, &first, &count);
+    optimizer_range(all > o->first ? all - o->first : 0, step->number, step->workers, &first, &count);
     for (size_t i = 0; i < own->stretch_count; i++) {
         const Stretch *one = &own->stretches[i];
         size_t begin = one->begin > first ? one->begin : first,
                end = one->end < first + count ? one->end : first + count;
         if (begin < end)
-            o->k->adam(s, w->reals, w->numbers == w->reals ? NULL : w->numbers, o->block[0], o->block[1],
-                       step->gradient, optimizer_state(o, step, one->motion), one->motion->adam, own->spans,
-                       own->span_count, begin, end - begin);
+            k->adam(s, at(k, w->reals, o->first),
+                    w->numbers == w->reals ? NULL : (char *)w->numbers + o->first * k->number, o->block[0], o->block[1],
+                    at(k, step->gradient, o->first), optimizer_state(o, step, one->motion), one->motion->adam,
+                    own->spans, own->span_count, begin, end - begin);
     }
+}
+
+void adam_step(Optimizer *o, Stream *s, const OptimizerStep *step)
+{
+    const AdamOwn *own = o->own;
     LazyRow *lazy = own->lazy;
+    move_dense(o, s, step);
     for (size_t i = 0; i < o->parameters->count; i++) {
         const Parameter *p = o->parameters->list[i];
         if (p->role != ROLE_LOOKUP)
             continue;
         move_table(o, s, step, p, &o->motions[i], lazy);
-        lazy = lazy ? lazy + p->shape[0] : NULL;
+        lazy = lazy ? lazy + own_rows(o, p).count : NULL;
     }
 }
 
@@ -132,10 +157,13 @@ void adam_flush(Optimizer *o, Stream *s, size_t number, size_t workers)
         const Parameter *p = o->parameters->list[i];
         if (p->role != ROLE_LOOKUP)
             continue;
-        size_t first = p->shape[0] * number / workers, end = p->shape[0] * (number + 1) / workers;
-        o->k->adam_flush(s, at(o, o->block[0], p), at(o, o->block[1], p), lazy, o->motions[i].adam, first, end - first,
-                         p->shape[1]);
-        lazy += p->shape[0];
+        const OwnRows own = own_rows(o, p);
+        const size_t first = own.count * number / workers, end = own.count * (number + 1) / workers,
+                     begin = p->offset + own.first * p->shape[1];
+        if (own.count)
+            o->k->adam_flush(s, optimizer_at(o, 0, begin), optimizer_at(o, 1, begin), lazy, o->motions[i].adam, first,
+                             end - first, p->shape[1]);
+        lazy += own.count;
     }
 }
 
@@ -143,7 +171,7 @@ void adam_after_load(Optimizer *o)
 {
     const AdamOwn *own = o->own;
     if (own->lazy)
-        memset(own->lazy, 0, lookup_rows(o->parameters) * sizeof *own->lazy);
+        memset(own->lazy, 0, lookup_rows(o) * sizeof *own->lazy);
 }
 
 const OptimizerKind adam_optimizer = {.name = "adam",

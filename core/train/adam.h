@@ -6,7 +6,7 @@
 #include "core/train/optimizer.h"
 #include "kernels/lazy_rows.h"
 
-/* Weights begin .. end-1 of the block of parameters, of one group. */
+/* Weights begin .. end-1 of the part of the block that the optimizer moves, of one group. */
 typedef struct Stretch {
     size_t begin, end;
     const Motion *motion;
@@ -16,9 +16,9 @@ typedef struct Stretch {
 typedef struct AdamOwn {
     Stretch *stretches; /* of the dense block: what moves at one rate */
     size_t stretch_count;
-    Span *spans; /* on the device: what decays */
+    Span *spans; /* on the device: what decays, counted as in a stretch */
     size_t span_count;
-    LazyRow *lazy; /* [rows of all looked-up tables]; NULL: this device updates all rows in each step */
+    LazyRow *lazy; /* [rows of looked-up tables that it moves]; NULL: this device updates all rows in each step */
     void *beside;  /* of an optimizer that has Adam for some parameters */
 } AdamOwn;
 

@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "core/run/json.h"
 #include "core/run/run.h"
+#include "core/train/gather.h"
 #include "core/train/update.h"
 
 #include <inttypes.h>
@@ -21,6 +22,7 @@ static SafeType real_type(const Kernels *k) { return k->real == sizeof(double) ?
 typedef struct TensorList {
     SafeTensor *tensors;
     char (*names)[sizeof(((Parameter *)0)->name) + 16];
+    GatheredTensor *places; /* of all tensors */
     size_t count;
     void *data; /* a copy of the blocks; NULL: the tensors point into the blocks themselves */
 } TensorList;
@@ -29,6 +31,7 @@ static void list_free(TensorList *l)
 {
     memory_free(l->tensors);
     memory_free(l->names);
+    memory_free(l->places);
     memory_free(l->data);
     *l = (TensorList){0};
 }
@@ -38,6 +41,8 @@ typedef struct SavedBlock {
     const char *prefix;
     const Parameters *layout;
     void *reals;
+    const Optimizer *divided; /* NULL, or whose block `number` that is, of which this process has a part */
+    size_t number;
 } SavedBlock;
 
 /* The given blocks of an optimizer (or of none: o NULL); brought to the host where they are not there already. */
@@ -49,8 +54,9 @@ static bool list_blocks(TensorList *l, const Kernels *k, const Optimizer *o, Str
         tensors += blocks[b].layout->count, size += blocks[b].layout->size;
     *l = (TensorList){.tensors = memory_get(tensors, sizeof *l->tensors),
                       .names = memory_get(tensors, sizeof *l->names),
+                      .places = memory_get(tensors, sizeof *l->places),
                       .data = k->on_host ? NULL : memory_get(size, k->real)};
-    if (!l->tensors || !l->names || (!k->on_host && !l->data)) {
+    if (!l->tensors || !l->names || !l->places || (!k->on_host && !l->data)) {
         list_free(l);
         return memory_error(e, "a checkpoint", size, k->real);
     }
@@ -67,11 +73,13 @@ static bool list_blocks(TensorList *l, const Kernels *k, const Optimizer *o, Str
             if (one->role == ROLE_CONSTANT || (o && !optimizer_keeps(o, b, i)))
                 continue;
             snprintf(l->names[l->count], sizeof *l->names, "%s%s", blocks[b].prefix, one->name);
+            const void *whole = blocks[b].divided ? NULL : parameter_in(one, data, k->real);
+            l->places[l->count] = (GatheredTensor){whole, b, one->offset};
             l->tensors[l->count] = (SafeTensor){.name = l->names[l->count],
                                                 .type = real_type(k),
                                                 .rank = (size_t)one->rank,
                                                 .shape = {one->shape[0], one->shape[1]},
-                                                .data = parameter_in(one, data, k->real)};
+                                                .data = whole};
             l->count++;
         }
     }
@@ -82,7 +90,7 @@ bool weights_write(const Weights *w, Stream *s, const char *path, const ModelNot
 {
     TensorList list;
     const SafeText texts[] = {{"program", note->program}, {"model", note->options}};
-    bool fine = list_blocks(&list, w->k, NULL, s, &(SavedBlock){"", w->parameters, w->reals}, 1, e) &&
+    bool fine = list_blocks(&list, w->k, NULL, s, &(SavedBlock){"", w->parameters, w->reals, NULL, 0}, 1, e) &&
                 safetensors_write(path, list.tensors, list.count, texts, sizeof texts / sizeof *texts, e);
     list_free(&list);
     return fine;
@@ -95,6 +103,11 @@ static size_t saved_blocks(const Optimizer *o)
     while (count < o->kind->blocks && o->kind->saved[count])
         count++;
     return count;
+}
+
+static SavedBlock saved_block(const Optimizer *o, size_t i)
+{
+    return (SavedBlock){o->kind->saved[i], o->layout, o->block[i], o->options.parts > 1 ? o : NULL, i};
 }
 
 /* Where weights are averaged: those that training continues from. The model's are the average. */
@@ -118,13 +131,26 @@ static bool state_write(Trainer *c, const char *path, const Progression *at, boo
     SavedBlock blocks[OPTIMIZER_BLOCKS + 1];
     const size_t saved = saved_blocks(&c->optimizer);
     for (size_t i = 0; i < saved; i++)
-        blocks[i] = (SavedBlock){c->optimizer.kind->saved[i], c->optimizer.layout, c->optimizer.block[i]};
-    blocks[saved] = (SavedBlock){trained, c->parameters, c->weights.reals};
+        blocks[i] = saved_block(&c->optimizer, i);
+    blocks[saved] = (SavedBlock){trained, c->parameters, c->weights.reals, NULL, 0};
+    const bool divided = c->optimizer.options.parts > 1;
+    const SafeSource source = gather_source(c);
     bool fine = list_blocks(&list, c->options.k, &c->optimizer, c->worker[0].stream, blocks,
-                            saved + (c->average != NULL), e) &&
-                safetensors_write(path, list.tensors, list.count, texts, sizeof texts / sizeof *texts - !at->halved, e);
+                            saved + (c->average != NULL), e);
+    for (size_t i = 0; divided && i < list.count; i++)
+        list.tensors[i].data = &list.places[i];
+    fine = fine && safetensors_write_from(path, list.tensors, list.count, texts,
+                                          sizeof texts / sizeof *texts - !at->halved, divided ? &source : NULL, e);
     list_free(&list);
     return fine;
+}
+
+void checkpoint_take_part(Trainer *c)
+{
+    if (c->optimizer.options.parts < 2)
+        return;
+    update_flush(c);
+    gather_send(c, saved_blocks(&c->optimizer));
 }
 
 bool checkpoint_save(Run *run, Trainer *c, const ModelNote *note, const Progression *at, bool with_time, Error *e)
@@ -264,6 +290,19 @@ static bool matches(const Source *from, const Parameter *p)
     return t && fits(from, t, p);
 }
 
+/* What this process has of it. */
+static void put_parameter(const SavedBlock *to, const Parameter *p, const Kernels *k, Stream *s, const void *values)
+{
+    size_t from = 0, end = p->count;
+    if (to->divided)
+        optimizer_own(to->divided, p, &from, &end);
+    if (from < end)
+        k->upload(s,
+                  to->divided ? optimizer_at(to->divided, to->number, p->offset + from)
+                              : parameter_in(p, to->reals, k->real),
+                  (const char *)values + from * k->real, (end - from) * k->real);
+}
+
 /* Reads one block, each tensor under prefix + name, into the device's memory. */
 static bool read_block(const Source *from, const SavedBlock *to, const Kernels *k, Stream *s, Error *e)
 {
@@ -279,7 +318,7 @@ static bool read_block(const Source *from, const SavedBlock *to, const Kernels *
             continue;
         fine = read_parameter(from, to->prefix, one, real_type(k), values, e);
         if (fine)
-            k->upload(s, parameter_in(one, to->reals, k->real), values, one->count * k->real);
+            put_parameter(to, one, k, s, values);
     }
     memory_free(values);
     return fine;
@@ -454,8 +493,8 @@ bool weights_read(Weights *w, Stream *s, const char *path, const char *const (*a
     bool fine = safetensors_open(&from.file, path, e) &&
                 (!part || !part->map || safetensors_rename(from.file, part->map, e)) &&
                 (part ? compare_names(&from, p, e) : no_strangers(&from, p, e)) &&
-                read_block(&from, &(SavedBlock){"", p, w->reals}, w->k, s, e) && note_agrees(&from, p, note, e) &&
-                sums_match(path, e);
+                read_block(&from, &(SavedBlock){"", p, w->reals, NULL, 0}, w->k, s, e) &&
+                note_agrees(&from, p, note, e) && sums_match(path, e);
     if (fine && w->numbers != w->reals)
         w->k->convert(s, w->numbers, w->reals, p->whole);
     safetensors_close(from.file);
@@ -511,15 +550,17 @@ static bool state_read(Trainer *c, const char *path, uint64_t wanted, Progressio
                 (step == (double)wanted ||
                  fail(e, "%s: belongs to step %.0f, but its folder has another name", path, step)) &&
                 state_is_of(from.file, path, c->optimizer.kind, e);
-    for (size_t i = 0; fine && i < saved_blocks(&c->optimizer); i++)
-        fine = read_block(&from, &(SavedBlock){c->optimizer.kind->saved[i], c->optimizer.layout, c->optimizer.block[i]},
-                          c->options.k, s, e);
+    for (size_t i = 0; fine && i < saved_blocks(&c->optimizer); i++) {
+        const SavedBlock block = saved_block(&c->optimizer, i);
+        fine = read_block(&from, &block, c->options.k, s, e);
+    }
     if (fine && c->average) {
         char name[sizeof c->parameters->list[0]->name + sizeof trained];
         snprintf(name, sizeof name, "%s%s", trained, c->parameters->list[0]->name);
         trainer_average_begins(c);
         if (safetensors_find(from.file, name)) /* else it was trained without an average so far */
-            fine = read_block(&from, &(SavedBlock){trained, c->parameters, c->weights.reals}, c->options.k, s, e);
+            fine = read_block(&from, &(SavedBlock){trained, c->parameters, c->weights.reals, NULL, 0}, c->options.k, s,
+                              e);
         if (fine && c->weights.numbers != c->weights.reals)
             c->options.k->convert(s, c->weights.numbers, c->weights.reals, c->parameters->whole);
     }

@@ -29,6 +29,9 @@ typedef struct ModelNote {
 /* A whole checkpoint RUN/checkpoints/STEP. with_time: save the seconds, too. */
 bool checkpoint_save(Run *run, Trainer *c, const ModelNote *note, const Progression *at, bool with_time, Error *e);
 
+/* By the other processes at the same time: what process 0 needs of them, if the optimizer's state is divided. */
+void checkpoint_take_part(Trainer *c);
+
 /* Continues from there: weights, moments, progression; if both files are as they were saved. */
 bool checkpoint_load(const Run *run, Trainer *c, uint64_t step, const ModelNote *note, Progression *at, Error *e);
 

@@ -31,12 +31,71 @@ void exchange_close(Trainer *c)
 
 static void *at(const Trainer *c, void *block, size_t offset) { return (char *)block + offset * c->options.k->real; }
 
-/* Where rank `rank` has a range, as a piece of a block. */
-static RankPiece piece(const Trainer *c, void *block, size_t of, size_t rank)
+/* Numbers first .. end-1 of a block. */
+typedef struct Range {
+    size_t first, end;
+} Range;
+
+static Range common(Range a, Range b)
+{
+    const size_t first = a.first > b.first ? a.first : b.first, end = a.end < b.end ? a.end : b.end;
+    return (Range){first, end > first ? end : first};
+}
+
+/* Of a gradient, what a rank adds up; of a block of parameters, what it moves. */
+static Range added_by(size_t gradient, size_t rank, size_t ranks)
 {
     size_t first, count;
-    optimizer_range(used_rows_gradient(&c->used), of, c->division.ranks, &first, &count);
-    return (RankPiece){rank, at(c, block, first), count * c->options.k->real};
+    optimizer_range(gradient, rank, ranks, &first, &count);
+    return (Range){first, first + count};
+}
+
+static Range moved_by(const OptimizerOptions *o, const Parameters *p, size_t rank)
+{
+    Range moved;
+    optimizer_part(o, p, rank, &moved.first, &moved.end);
+    return moved;
+}
+
+enum { RESULTS = 2 };
+
+/* What rank `to` needs of what rank `from` has added up: all; or what it moves, and all used rows if some are of its own. */
+static void results(Range out[RESULTS], const OptimizerOptions *o, const Parameters *p, Range added, size_t to)
+{
+    const Range moved = moved_by(o, p, to), dense = {0, p->dense},
+                rows = {p->dense, moved.end > p->dense ? added.end : p->dense};
+    out[0] = o->parts > 1 ? common(added, common(moved, dense)) : added;
+    out[1] = o->parts > 1 ? common(added, rows) : (Range){0, 0};
+}
+
+static size_t chunks(Range added) { return (added.end - added.first + SQUARES_CHUNK - 1) / SQUARES_CHUNK; }
+
+double exchange_bytes(const TrainerOptions *o, const Division *d, const Parameters *p, size_t gradient)
+{
+    const Range own = added_by(gradient, d->rank, d->ranks), moved = moved_by(&o->optimizer, p, d->rank);
+    double numbers = (double)rank_sums(d, d->rank).count * (double)(gradient - (own.end - own.first)), others = 0;
+    for (size_t rank = 0; rank < d->ranks; rank++) {
+        Range out[RESULTS];
+        if (rank == d->rank)
+            continue;
+        others++;
+        results(out, &o->optimizer, p, own, rank);
+        for (size_t i = 0; i < RESULTS; i++)
+            numbers += (double)(out[i].end - out[i].first);
+        numbers += o->optimizer.parts > 1 ? (double)(moved.end - moved.first) : 0;
+    }
+    return (double)o->k->real * numbers + others * (double)chunks(own) * sizeof(double);
+}
+
+/* A range of a block that goes to a rank or comes from it. */
+static RankPiece piece(const Trainer *c, void *block, Range range, size_t rank)
+{
+    return (RankPiece){rank, at(c, block, range.first), (range.end - range.first) * c->options.k->real};
+}
+
+static Range added(const Trainer *c, size_t rank)
+{
+    return added_by(used_rows_gradient(&c->used), rank, c->division.ranks);
 }
 
 /* Every other rank gets the range of this rank's sums that it adds up, and this one gets its range of theirs. */
@@ -51,9 +110,9 @@ static void send_sums(Trainer *c)
         if (rank == d->rank)
             continue;
         for (size_t i = 0; i < own->count; i++)
-            x->sent[outs++] = piece(c, own->sum[i].block, rank, rank);
+            x->sent[outs++] = piece(c, own->sum[i].block, added(c, rank), rank);
         for (size_t i = 0; i < theirs; i++, slot++) {
-            x->come[ins] = piece(c, x->received, d->rank, rank);
+            x->come[ins] = piece(c, x->received, added(c, d->rank), rank);
             x->come[ins++].data = at(c, x->received, slot * x->range);
         }
     }
@@ -81,32 +140,45 @@ static void add_piece(Trainer *c, Worker *w, size_t first, size_t from, size_t c
     }
     if (all.sum[0].block != result)
         k->copy(w->stream, result, all.sum[0].block, count * k->real);
+    update_squares(c, w, first + from, count);
 }
 
 /* Each worker adds up a part of this rank's range. */
 static void add_sums(const Part *part)
 {
     Trainer *c = part->c;
-    size_t first, all, from, mine;
-    optimizer_range(used_rows_gradient(&c->used), c->division.rank, c->division.ranks, &first, &all);
-    optimizer_range(all, part->number, c->options.workers, &from, &mine);
+    const Range own = added(c, c->division.rank);
+    size_t from, mine;
+    optimizer_range(own.end - own.first, part->number, c->options.workers, &from, &mine);
     for (size_t end = from + mine, count; from < end; from += count) {
         count = end - from < SQUARES_CHUNK ? end - from : SQUARES_CHUNK;
-        add_piece(c, part->w, first, from, count);
+        add_piece(c, part->w, own.first, from, count);
     }
 }
 
-/* Every rank gets the result from those that have added up its ranges. */
+/* What a rank has added up, as pieces that go to another or come from it: results, and the sums of their squares. */
+static size_t result_pieces(Trainer *c, RankPiece *list, size_t from, size_t to, size_t other)
+{
+    const Range all = added(c, from);
+    Range needed[RESULTS];
+    results(needed, &c->options.optimizer, c->parameters, all, to);
+    for (size_t i = 0; i < RESULTS; i++)
+        list[i] = piece(c, c->worker[0].gradient[0], needed[i], other);
+    list[RESULTS] = (RankPiece){other, c->parts + all.first / SQUARES_CHUNK, chunks(all) * sizeof *c->parts};
+    return RESULTS + 1;
+}
+
 static void send_results(Trainer *c)
 {
     Exchange *x = &c->exchange;
-    size_t others = 0;
+    const size_t own = c->division.rank;
+    size_t outs = 0, ins = 0;
     for (size_t rank = 0; rank < c->division.ranks; rank++)
-        if (rank != c->division.rank) {
-            x->sent[others] = piece(c, c->worker[0].gradient[0], c->division.rank, rank);
-            x->come[others++] = piece(c, c->worker[0].gradient[0], rank, rank);
+        if (rank != own) {
+            outs += result_pieces(c, x->sent + outs, own, rank, rank);
+            ins += result_pieces(c, x->come + ins, rank, own, rank);
         }
-    ranks_exchange(x->sent, others, x->come, others);
+    ranks_exchange(x->sent, outs, x->come, ins);
 }
 
 /* What held other sums holds zeros again. */
@@ -130,6 +202,42 @@ void exchange_sums(Part *part)
     if (part->number == 0)
         send_results(part->c);
     step_barrier(part);
+}
+
+static void send_weights(Trainer *c)
+{
+    Exchange *x = &c->exchange;
+    const OptimizerOptions *o = &c->options.optimizer;
+    size_t others = 0;
+    for (size_t rank = 0; rank < c->division.ranks; rank++)
+        if (rank != c->division.rank) {
+            x->sent[others] = piece(c, c->weights.reals, moved_by(o, c->parameters, c->division.rank), rank);
+            x->come[others++] = piece(c, c->weights.reals, moved_by(o, c->parameters, rank), rank);
+        }
+    ranks_exchange(x->sent, others, x->come, others);
+}
+
+/* What an optimizer does with the weights that it moves: products read them as numbers. */
+static void convert(const Part *part, Range range)
+{
+    const Kernels *k = part->c->options.k;
+    const Weights *w = &part->c->weights;
+    size_t first, count;
+    optimizer_range(range.end - range.first, part->number, part->c->options.workers, &first, &count);
+    first += range.first;
+    k->convert(part->w->stream, (char *)w->numbers + first * k->number, (char *)w->reals + first * k->real, count);
+}
+
+void exchange_weights(Part *part)
+{
+    Trainer *c = part->c;
+    const Parameters *p = c->parameters;
+    if (part->number == 0)
+        send_weights(c);
+    step_barrier(part);
+    for (size_t rank = 0; rank < c->division.ranks && c->weights.numbers != c->weights.reals; rank++)
+        if (rank != c->division.rank)
+            convert(part, common(moved_by(&c->options.optimizer, p, rank), (Range){0, p->dense}));
 }
 
 void exchange_states(Trainer *c)

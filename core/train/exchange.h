@@ -3,7 +3,8 @@
  * Each rank has some sums of its own shares (shares.h), each as large as the gradient. A rank adds up one range of all of
  * them, in the order of the tree: the others send it their sums over that range, and then everybody gets the result from
  * it. So each number is added once, in an order that does not depend on how many ranks there are, and each rank sends
- * up to about twice the gradient, however many others there are. Tables that are only looked up are exchanged as the rows that
+ * up to about twice the gradient, however many others there are. Where the optimizer's state is divided among ranks, each
+ * needs the gradient only of what it moves, and then sends the weights that it has moved. Tables that are only looked up are exchanged as the rows that
  * the step reads, because a block of gradients has only these. */
 #ifndef CORE_TRAIN_EXCHANGE_H
 #define CORE_TRAIN_EXCHANGE_H
@@ -15,10 +16,17 @@
 bool exchange_open(Trainer *c, Error *e);
 void exchange_close(Trainer *c);
 
-/* By all workers, after update_sum: from here on the gradient is that of all processes' shares. */
+/* By all workers, after update_sum: from here on the gradient is that of all processes' shares, at least where this one's
+ * optimizer moves weights; and the partial sums of its squares are all there. */
 void exchange_sums(Part *part);
+
+/* By all workers, after update_weights, where each process has moved some: from here on all have all of them. */
+void exchange_weights(Part *part);
 
 /* By one: what was summed up of losses in all shares. */
 void exchange_states(Trainer *c);
+
+/* Bytes that a process sends in a step with these many numbers in its gradient. */
+double exchange_bytes(const TrainerOptions *o, const Division *d, const Parameters *p, size_t gradient);
 
 #endif

@@ -16,7 +16,7 @@ static void flush(Optimizer *o, Stream *s, size_t number, size_t workers)
     (void)o, (void)s, (void)number, (void)workers;
 }
 
-/* A worker's rows of each parameter; a vector's rows are its numbers. */
+/* A worker's part of each parameter: rows of a table that is looked up, else numbers. */
 static void lion_step(Optimizer *o, Stream *s, const OptimizerStep *step)
 {
     const Kernels *k = o->k;
@@ -24,17 +24,21 @@ static void lion_step(Optimizer *o, Stream *s, const OptimizerStep *step)
     for (size_t i = 0; i < o->parameters->count; i++) {
         const Parameter *p = o->parameters->list[i];
         const Motion *m = &o->motions[i];
-        const size_t rows = p->shape[0], first = rows * step->number / step->workers,
-                     end = rows * (step->number + 1) / step->workers;
+        const bool looked_up = p->role == ROLE_LOOKUP;
+        const size_t columns = looked_up ? p->shape[1] : 1;
+        size_t own, own_end;
+        optimizer_own(o, p, &own, &own_end);
+        const size_t rows = (own_end - own) / columns, first = rows * step->number / step->workers,
+                     end = rows * (step->number + 1) / step->workers, at = p->offset + own;
         if (p->role == ROLE_CONSTANT || !(m->rate > 0) || first == end)
             continue;
-        const bool looked_up = p->role == ROLE_LOOKUP;
-        k->lion(s, parameter_in(p, w->reals, k->real),
-                looked_up || w->numbers == w->reals ? NULL : parameter_in(p, w->numbers, k->number),
-                parameter_in(p, o->block[0], k->real),
-                (const char *)step->gradient + gradient_offset(o->parameters, p, step->used) * k->real,
-                looked_up ? step->slots : NULL, optimizer_state(o, step, m), m->adam, m->decay, first, end - first,
-                p->count / rows);
+        k->lion(s, (char *)w->reals + at * k->real,
+                looked_up || w->numbers == w->reals ? NULL : (char *)w->numbers + at * k->number,
+                optimizer_at(o, 0, at),
+                (const char *)step->gradient +
+                    (gradient_offset(o->parameters, p, step->used) + (looked_up ? 0 : own)) * k->real,
+                looked_up ? step->slots + own / columns : NULL, optimizer_state(o, step, m), m->adam, m->decay, first,
+                end - first, columns);
     }
 }
 

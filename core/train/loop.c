@@ -62,6 +62,8 @@ static bool mark(Loop *l, Error *e)
 static bool checkpoint(Loop *l, Error *e)
 {
     l->last_saved = clock_seconds();
+    if (!writes())
+        checkpoint_take_part(l->trainer);
     l->saved = !writes() ||
                (checkpoint_save(l->run, l->trainer, &l->note, &l->at, l->options.minutes > 0, e) && mark(l, e));
     return l->saved;

@@ -174,9 +174,9 @@ static void orthogonal_step(const Optimizer *o, Stream *s, const OptimizerStep *
     const Muon *muon = ((const AdamOwn *)o->own)->beside;
     const StepState *state = optimizer_state(o, step, motion);
     double *parts = muon->parts + step->number * muon->scratch.chunks;
-    void *g = parameter_in(p, step->gradient, k->real), *x = parameter_in(p, o->block[1], k->real), *y = g;
+    void *g = parameter_in(p, step->gradient, k->real), *x = optimizer_at(o, 1, p->offset), *y = g;
 
-    k->momentum(s, parameter_in(p, o->block[0], k->real), g, state, motion->momentum, p->count);
+    k->momentum(s, optimizer_at(o, 0, p->offset), g, state, motion->momentum, p->count);
     k->squares(s, parts, g, p->count);
     k->unit(s, x, g, parts, (p->count + SQUARES_CHUNK - 1) / SQUARES_CHUNK, p->count);
     for (size_t t = 0; t < ITERATIONS; t++) {
@@ -191,16 +191,24 @@ static void orthogonal_step(const Optimizer *o, Stream *s, const OptimizerStep *
                0.2 * sqrt((double)larger(p)), motion->decay, p->count);
 }
 
+static double own_flop(const Optimizer *o, const Parameter *p)
+{
+    size_t from, end;
+    optimizer_own(o, p, &from, &end);
+    return end > from ? flop_of(p) : 0;
+}
+
 /* Of all that has to be computed a worker takes the matrices whose middle is in its part. */
 static void muon_step(Optimizer *o, Stream *s, const OptimizerStep *step)
 {
-    const double all = flop(o->parameters);
-    double before = 0;
+    double all = 0, before = 0;
+    for (size_t i = 0; i < o->parameters->count; i++)
+        all += own_flop(o, o->parameters->list[i]);
     adam_step(o, s, step);
     for (size_t i = 0; i < o->parameters->count; i++) {
-        const double own = flop_of(o->parameters->list[i]);
-        const bool mine = (size_t)((before + own / 2) / all * (double)step->workers) == step->number;
-        if (own > 0 && mine && o->motions[i].rate > 0)
+        const double own = own_flop(o, o->parameters->list[i]);
+        const bool mine = own > 0 && (size_t)((before + own / 2) / all * (double)step->workers) == step->number;
+        if (mine && o->motions[i].rate > 0)
             orthogonal_step(o, s, step, i);
         before += own;
     }

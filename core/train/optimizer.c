@@ -10,13 +10,53 @@ static const OptimizerKind *const kinds[] = {OPTIMIZERS(OPTIMIZER_ROW)};
 
 const OptimizerKind *optimizer_kind(int kind) { return kinds[kind]; }
 
-size_t optimizer_bytes(const OptimizerKind *kind, const Parameters *p, const Kernels *k, size_t workers)
+/* Where part `number` begins, of `parts`: near to its share of all numbers. */
+static size_t begin_of(const OptimizerKind *kind, const Parameters *p, size_t number, size_t parts)
 {
+    enum { LINE = ALIGNMENT / sizeof(float) };
+    const size_t wanted = p->size / parts * number + p->size % parts * number / parts;
+    for (size_t i = 0; i < p->count && number < parts; i++) {
+        const Parameter *one = p->list[i];
+        if (one->role == ROLE_CONSTANT || wanted < one->offset || wanted >= one->offset + one->count)
+            continue;
+        if (kind->is_whole && kind->is_whole(one))
+            return wanted - one->offset < one->count / 2 ? one->offset : one->offset + one->count;
+        const size_t unit = one->role == ROLE_LOOKUP ? one->shape[1] : LINE;
+        return one->offset + (wanted - one->offset) / unit * unit;
+    }
+    return number < parts ? wanted : p->size;
+}
+
+void optimizer_part(const OptimizerOptions *o, const Parameters *p, size_t number, size_t *first, size_t *end)
+{
+    const size_t parts = o->parts ? o->parts : 1;
+    *first = begin_of(optimizer_kind(o->kind), p, number, parts);
+    *end = begin_of(optimizer_kind(o->kind), p, number + 1, parts);
+}
+
+size_t optimizer_bytes(const OptimizerOptions *o, const Parameters *p, const Kernels *k, size_t workers)
+{
+    const OptimizerKind *kind = optimizer_kind(o->kind);
     const size_t gap = ALIGNMENT / sizeof(float), beside = kind->beside ? kind->beside(p, k, workers) : 0;
-    size_t size = kind->numbers ? 0 : p->size;
+    size_t first, end, size = 0;
+    optimizer_part(o, p, o->part, &first, &end);
     for (size_t i = 0; kind->numbers && i < p->count; i++)
         size += p->list[i]->role == ROLE_CONSTANT ? 0 : (kind->numbers(p->list[i]) + gap - 1) / gap * gap;
+    size = kind->numbers ? size : end - first;
     return kind->blocks * size * k->real + (kind->numbers ? p->count * sizeof(Parameter) : 0) + beside;
+}
+
+void optimizer_own(const Optimizer *o, const Parameter *p, size_t *from, size_t *end)
+{
+    *from = o->first > p->offset ? o->first - p->offset : 0;
+    *end = o->end > p->offset ? o->end - p->offset : 0;
+    *end = *end < p->count ? *end : p->count;
+    *from = *from < *end ? *from : *end;
+}
+
+void *optimizer_at(const Optimizer *o, size_t block, size_t number)
+{
+    return o->block[block] ? (char *)o->block[block] + (number - o->first) * o->k->real : NULL;
 }
 
 /* Where in a block of state each parameter's is. */
@@ -39,15 +79,16 @@ bool optimizer_open(Optimizer *o, const OptimizerOptions *options, size_t worker
     o->motions = groups_motions(options, p, &o->groups, e);
     if (!o->motions || !lay_out(o, e))
         return false;
+    optimizer_part(options, p, options->part, &o->first, &o->end);
+    const size_t numbers = o->kind->numbers ? o->layout->size : o->end - o->first;
     o->begins = memory_get(o->groups, sizeof *o->begins);
     o->states = k->allocate(o->groups * sizeof *o->states);
     bool fine = o->begins && o->states;
     for (size_t i = 0; fine && i < o->kind->blocks; i++) {
-        o->block[i] = k->allocate(o->layout->size * k->real);
+        o->block[i] = k->allocate(numbers * k->real);
         fine = o->block[i];
     }
-    return (fine || memory_error(e, o->kind->holds, o->layout->size, o->kind->blocks * k->real)) &&
-           o->kind->open(o, s, e);
+    return (fine || memory_error(e, o->kind->holds, numbers, o->kind->blocks * k->real)) && o->kind->open(o, s, e);
 }
 
 void optimizer_close(Optimizer *o)

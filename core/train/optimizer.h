@@ -18,6 +18,7 @@ typedef struct OptimizerOptions {
     double momentum;    /* SGD's and Muon's */
     double decay;       /* of matrices */
     const char *groups; /* exceptions by name of parameter, see groups.h; NULL: none */
+    size_t part, parts; /* into which the state is divided, and which of them this process has; 0: 1 */
 } OptimizerOptions;
 
 /* How one parameter is updated; its rate and its Adam are those of its group. */
@@ -35,7 +36,8 @@ typedef struct Optimizer {
     const Kernels *k;
     const Parameters *parameters;
     size_t workers;                /* that share a step */
-    void *block[OPTIMIZER_BLOCKS]; /* its state: reals */
+    void *block[OPTIMIZER_BLOCKS]; /* its state: reals, of numbers first .. end-1 of a block */
+    size_t first, end;             /* of the parameters' block: what it moves */
     const Parameters *layout;      /* of each block: that of the parameters, or `other` */
     Parameters other;              /* of a kind with `numbers`: vectors of the parameters' names, in their order */
     Motion *motions;               /* of each parameter */
@@ -92,8 +94,12 @@ typedef struct OptimizerKind {
 
 const OptimizerKind *optimizer_kind(int kind);
 
-/* Of a kind's state: its blocks, and what is beside them. */
-size_t optimizer_bytes(const OptimizerKind *kind, const Parameters *p, const Kernels *k, size_t workers);
+/* Of the state: its blocks, and what is beside them. */
+size_t optimizer_bytes(const OptimizerOptions *o, const Parameters *p, const Kernels *k, size_t workers);
+
+/* Part `number` of the state belongs to numbers first .. end-1 of the parameters' block: whole rows of a table that is
+ * looked up, and whole matrices, where these move as one. */
+void optimizer_part(const OptimizerOptions *o, const Parameters *p, size_t number, size_t *first, size_t *end);
 
 #define OPTIMIZER_DECLARE(NAME) extern const OptimizerKind NAME##_optimizer;
 OPTIMIZERS(OPTIMIZER_DECLARE)
@@ -102,6 +108,11 @@ OPTIMIZERS(OPTIMIZER_DECLARE)
 bool optimizer_open(Optimizer *o, const OptimizerOptions *options, size_t workers, const Kernels *k, Stream *s,
                     const Parameters *p, Error *e);
 void optimizer_close(Optimizer *o);
+
+/* Numbers from .. end-1 of a parameter are those that this optimizer moves; and where the state of a number of the
+ * parameters' block is. */
+void optimizer_own(const Optimizer *o, const Parameter *p, size_t *from, size_t *end);
+void *optimizer_at(const Optimizer *o, size_t block, size_t number);
 
 /* Before a step, state has its seed, number and learning rate: the corrections, and the same for each group. */
 void optimizer_begin(const Optimizer *o, Stream *s, StepState *state, uint64_t step);

@@ -2,6 +2,7 @@
 #include "core/train/plan.h"
 
 #include "base/memory.h"
+#include "core/train/exchange.h"
 #include "core/train/used.h"
 #include "kernels/cost/cost.h"
 
@@ -181,15 +182,13 @@ static void plan_optimizer(TrainerPlan *plan, const TrainerOptions *o, const Par
 static size_t plan_sums(TrainerPlan *plan, const TrainerOptions *o, const Parameters *p, const Task *task)
 {
     const Division d = plan_division(o, task, task->most_rows);
-    size_t blocks = 0, numbers = plan_gradient(p, task), first, range;
+    size_t blocks = 0, numbers = plan_gradient(p, task);
     plan->micros = d.micros;
     plan->shares = d.shares;
     plan->busiest = busiest_micros(&d);
     for (size_t i = 0; i < o->workers; i++)
         blocks += tree_blocks(&d, i);
-    optimizer_range(numbers, d.rank, d.ranks, &first, &range);
-    plan->sent = (double)o->k->real * ((double)rank_sums(&d, d.rank).count * (double)(numbers - range) +
-                                       (double)(d.ranks - 1) * (double)range);
+    plan->sent = exchange_bytes(o, &d, p, numbers);
     return blocks * numbers + others_sums(&d) * range_capacity(numbers, d.ranks);
 }
 
@@ -231,7 +230,7 @@ bool plan_make(TrainerPlan *plan, Takes *takes, const TrainerOptions *o, const P
     plan->weights = p->whole * (k->real + (k->type == NUMBER_BF16 ? k->number : 0));
     plan->weights += o->training && o->ema > 0 ? p->whole * k->real : 0;
     plan->gradients = gradients * k->real;
-    plan->moments = o->training ? optimizer_bytes(optimizer_kind(o->optimizer.kind), p, k, o->workers) : 0;
+    plan->moments = o->training ? optimizer_bytes(&o->optimizer, p, k, o->workers) : 0;
     plan->activations = o->workers * (plan->tape.memory + plan->tape.gradients + plan->tape.host);
     plan->batches = device_rows_bytes(&whole) + (k->send ? 3 : 2) * o->workers * device_rows_bytes(&at_once);
     plan->program = memory_of_process() + PREPARED + (o->training ? o->workers * task->beside_each : 0);

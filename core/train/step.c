@@ -25,16 +25,15 @@ static void reduce_clip_update_zero(void *argument)
     Part *part = argument;
     update_sum(part->c, part->w, part->number);
     step_barrier(part);
-    if (part->c->division.ranks > 1) {
+    if (part->c->division.ranks > 1)
         exchange_sums(part);
-        update_squares(part->c, part->w, part->number);
-        step_barrier(part);
-    }
     if (part->number == 0)
         update_clip(part->c, part->w);
     step_barrier(part);
     update_weights(part->c, part->w, part->number);
     step_barrier(part);
+    if (part->c->options.optimizer.parts > 1)
+        exchange_weights(part);
     update_zero(part->c, part->w, part->number);
 }
 

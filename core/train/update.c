@@ -57,7 +57,7 @@ void update_share(Trainer *c, Worker *w, size_t share)
     tree_push(&w->sums, (PartialSum){0, share, w->tape.gradient});
 }
 
-static void squares(const Trainer *c, Worker *w, size_t first, size_t count)
+void update_squares(const Trainer *c, Worker *w, size_t first, size_t count)
 {
     c->options.k->squares(w->stream, c->parts + first / SQUARES_CHUNK, at(c, c->worker[0].gradient[0], first), count);
 }
@@ -84,17 +84,10 @@ void update_sum(Trainer *c, Worker *w, size_t number)
         count = piece_of(c, end - first);
         sum_piece(c, w, &w->left, first, count);
         if (c->division.ranks == 1)
-            squares(c, w, first, count);
+            update_squares(c, w, first, count);
     }
     if (!all)
         sum_piece(c, w, &w->left, 0, 0);
-}
-
-void update_squares(Trainer *c, Worker *w, size_t number)
-{
-    size_t first, count;
-    optimizer_range(used_rows_gradient(&c->used), number, c->options.workers, &first, &count);
-    squares(c, w, first, count);
 }
 
 void update_clip(Trainer *c, Worker *w)

@@ -15,10 +15,13 @@ void update_share(Trainer *c, Worker *w, size_t share);
 /* When all workers have done their shares, in this order. Each worker does a part of the block, and between two of these
  * all workers wait for each other; update_clip is one worker's alone. */
 void update_sum(Trainer *c, Worker *w, size_t number);
-void update_squares(Trainer *c, Worker *w, size_t number);
 void update_clip(Trainer *c, Worker *w);
 void update_weights(Trainer *c, Worker *w, size_t number);
 void update_zero(Trainer *c, Worker *w, size_t number);
+
+/* Partial sums of the squares of these numbers of the gradient, whole chunks; where other processes have shares, this is
+ * for what a process adds up of all. */
+void update_squares(const Trainer *c, Worker *w, size_t first, size_t count);
 
 /* Instead of these, where a worker's gradient is all in its first block. */
 void update_forget(Trainer *c, Worker *w);

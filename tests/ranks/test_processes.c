@@ -17,7 +17,10 @@ static const char *no_cache(const SameCase *c) { return strcmp(c->program, "clas
 
 START_TEST(any_number_of_processes_makes_the_same_run)
 {
-    static const size_t ranks[][2] = {{2, 1}, {3, 1}, {3, 2}, {5, 1}, {2, 2}, {5, 2}};
+    static const struct {
+        size_t ranks, workers;
+        const char *how;
+    } ways[] = {{2, 1, ""}, {3, 1, "--shard"}, {3, 2, ""}, {5, 1, ""}, {2, 2, "--shard"}, {5, 2, "--shard"}};
     const SameCase *c = &same_cases[_i];
     char one[700], other[720];
     if (!ranks_possible())
@@ -25,15 +28,15 @@ START_TEST(any_number_of_processes_makes_the_same_run)
     command_program(c->program);
     snprintf(one, sizeof one, "%s", fresh_path("one"));
     works("train --run %s %s --workers 1", one, c->words);
-    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         snprintf(other, sizeof other, "%s-%zu", one, i);
-        command_processes(ranks[i][0]);
-        works("train --run %s %s --workers %zu --team 1", other, c->words, ranks[i][1]);
+        command_processes(ways[i].ranks);
+        works("train --run %s %s --workers %zu --team 1 %s", other, c->words, ways[i].workers, ways[i].how);
         expect_same_runs(one, other, SAME_STEPS);
     }
 }
 
-/* Two processes begin it, one and three continue. */
+/* Two processes begin it, one and three continue; some of them with parts of the moments. */
 START_TEST(a_run_goes_on_in_another_number_of_processes)
 {
     const SameCase *c = &same_cases[_i];
@@ -45,12 +48,13 @@ START_TEST(a_run_goes_on_in_another_number_of_processes)
     snprintf(other, sizeof other, "%s-other", one);
     works("train --run %s %s --workers 1", one, c->words);
     command_processes(2);
-    works("train --run %s %s --workers 1 --steps 3", other, c->words);
+    works("train --run %s %s --workers 1 --steps 3 --shard", other, c->words);
     command_processes(0);
     works("train --resume %s --steps 6 -q %s", other, no_cache(c));
     command_processes(3);
-    works("train --resume %s --steps 9 -q %s", other, no_cache(c));
+    works("train --resume %s --steps 9 -q %s --%sshard", other, no_cache(c), _i % 2 ? "no-" : "");
     expect_same(one, other, "checkpoints/00000009/model.safetensors");
+    expect_same(one, other, "checkpoints/00000009/state.safetensors");
 }
 
 /* And the others nothing: neither twice what one says, nor a second result. */
@@ -90,6 +94,24 @@ START_TEST(the_plan_says_what_processes_hold_and_send)
     ck_assert(json_real(j, "micro_batches_a_worker") == 6);
     json_free(j);
     json_free(one);
+}
+
+/* And the bytes are nearly those without: gradients of what a process moves, and the weights that it has moved. */
+START_TEST(with_shard_each_process_has_its_part_of_moments)
+{
+    if (!ranks_possible())
+        return;
+    command_processes(3);
+    Json *whole = must_json("info --dim 256 --heads 4 --depth 4 --workers 1 --json"),
+         *parts = must_json("info --dim 256 --heads 4 --depth 4 --workers 1 --json --shard");
+    const double all = json_real(json_get(whole, "memory"), "moments"),
+                 one = json_real(json_get(parts, "memory"), "moments"), sent = json_real(parts, "sent_bytes_a_step");
+    ck_assert_msg(one > 0.333 * all && one < 0.334 * all, "%g of %g", one, all);
+    ck_assert_msg(sent > 0.99 * json_real(whole, "sent_bytes_a_step") &&
+                      sent < 1.05 * json_real(whole, "sent_bytes_a_step"),
+                  "%g, not %g", sent, json_real(whole, "sent_bytes_a_step"));
+    json_free(whole);
+    json_free(parts);
 }
 
 /* What the log says in its last column of a step; NaN: nothing. */
@@ -142,6 +164,8 @@ START_TEST(mistakes_are_told_once)
     ends("charlm: ", "No such file", "train --data /no/such/file --steps 1");
     snprintf(words, sizeof words, "train --run %s " SMALL "--steps 2 -q --lr 1e40 --clip 0", run);
     ends("charlm: rank 0 of 2 on ", "not finite", words);
+    ends("charlm: rank 0 of 2 on ", "--shard: the state of adafactor is too small to be divided",
+         "train --shard --optimizer adafactor --steps 1");
     ends("charlm: ", "--wait 'soon': expected a time such as 90s", "train --wait soon");
 }
 
@@ -162,6 +186,7 @@ int main(int argc, char **argv)
                                  TEST_LOOP(a_run_goes_on_in_another_number_of_processes, SAME_CASES),
                                  TEST(one_process_speaks),
                                  TEST(the_plan_says_what_processes_hold_and_send),
+                                 TEST(with_shard_each_process_has_its_part_of_moments),
                                  TEST(the_log_says_how_long_processes_wait),
                                  TEST(mistakes_are_told_once),
                                  TEST(without_mpi_a_launcher_is_told)};

@@ -115,9 +115,9 @@ START_TEST(its_state_is_small)
     parameters_add(&p, ROLE_BIAS, 1000, 0, "vector");
     ck_done(parameters_finish(&p, &e), e);
     const Kernels *k = kernels_find("plain", NUMBER_F32, NULL);
-    const size_t adam = optimizer_bytes(optimizer_kind(0), &p, k, 2);
+    const size_t adam = optimizer_bytes(&(OptimizerOptions){.kind = 0}, &p, k, 2);
     ck_assert_uint_ge(adam, 2 * 2001000 * sizeof(float));
-    ck_assert_uint_le(optimizer_bytes(optimizer_kind(ADAFACTOR), &p, k, 2), adam / 500);
+    ck_assert_uint_le(optimizer_bytes(&(OptimizerOptions){.kind = ADAFACTOR}, &p, k, 2), adam / 500);
     parameters_close(&p);
 }
 
